@@ -90,6 +90,7 @@ Status emitDeviceCode(CompiledModel& compiled, const CompileOptions& options) {
     DYN_TRY(DeviceKernel kernel,
             emitDeviceKernel(compiled.lowered.kernels[i], compiled.lowered.program.kernels[i].symbol, math));
     rows += std::to_string(i) + (kernel.thread ? " thread" : "") + (kernel.block ? " block" : "") +
+            (kernel.narrow ? " narrow" : "") + (kernel.perUnit ? " units" : "") +
             (kernel.sizes.empty() ? "" : (kernel.attention ? " attention=" : " tile=") + kernel.sizes) +
             (kernel.tensorPtx.empty() ? "" : " tensor") + (kernel.mayFault ? " fault\n" : "\n");
     modules.push_back(std::move(kernel.ptx));

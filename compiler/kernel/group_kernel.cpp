@@ -6,6 +6,7 @@
 
 #include "compiler/kernel/split_reduction.h"
 #include "compiler/loop/lower_context.h"
+#include "compiler/ops/statements/statement_kernel.h"
 #include "vm/include/dyn_kernel.h"
 
 namespace dyn {
@@ -196,8 +197,38 @@ Result<std::optional<SplitKernels>> splitKernels(const LoopNest& nest, const Dim
 
 }  // namespace
 
+namespace {
+
+// The kernel of one operation that elements do not define.
+Result<GroupKernel> statementGroup(const GroupKernelRequest& request, const Op& op, DimContext& dims) {
+  std::unordered_map<ValueId, Type> types;
+  for (const Parameter& p : request.body->parameters) types[p.id] = p.type;
+  StatementRequest wanted{.op = op,
+                          .dims = dims,
+                          .facts = *request.facts,
+                          .name = request.name,
+                          .description = request.description};
+  for (ValueId v : op.operands) wanted.operandTypes.push_back(v == kNoValue ? Type() : types.at(v));
+  wanted.contents = [&](int i) -> std::optional<Contents> {
+    const ValueId v = op.operands[static_cast<size_t>(i)];
+    return request.contents ? request.contents(v) : std::nullopt;
+  };
+  DYN_TRY(StatementKernel made, makeStatementKernel(wanted));
+  GroupKernel group;
+  group.kernel = std::move(made.kernel);
+  for (int operand : made.operands) group.inputs.push_back(op.operands[static_cast<size_t>(operand)]);
+  for (const loop::Check& check : made.checks)
+    group.checks.push_back({op.place.toString(), check.noun, check.bound});
+  return group;
+}
+
+}  // namespace
+
 Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimContext& dims) {
   DYN_CHECK(requireNumbers(*request.body));
+  if (request.body->ops.size() == 1 && !request.body->ops[0]->def->lower &&
+      hasStatementKernel(*request.body->ops[0]->def))
+    return statementGroup(request, *request.body->ops[0], dims);
   Composer composer(request, dims);
   const Function& body = *request.body;
   LoopNest nest;

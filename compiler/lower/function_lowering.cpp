@@ -310,6 +310,7 @@ Status FunctionLowering::lowerOp(const Op& op, Body& body) {
   }
   if (const HostLowering lowering = hostLoweringOf(*op.def)) return (this->*lowering)(op, body);
   if (op.def->traits.packsWeights && constant(op.operands[0])) return lowerPacking(op);
+  if (isOnDevice(op)) return lowerSelection(op);
   if (op.def->lowering == LoweringKind::builtin) {
     std::vector<int32_t> destinations;
     for (const ValueDef& r : op.results) destinations.push_back(define(r.id));

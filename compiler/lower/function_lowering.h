@@ -19,6 +19,8 @@
 
 namespace dyn {
 
+struct StatementKernel;
+
 class FunctionLowering {
  public:
   FunctionLowering(const Module& module, ProgramBuilder& program)
@@ -87,6 +89,11 @@ class FunctionLowering {
   static bool isOnDevice(const Op& op);
   // The object of a value in the memory of one side, made there when it lies on the other.
   Result<int32_t> objectOn(bool device, ValueId value);
+  // --- results as long as values decide (selection_lowering.cpp)
+  Status lowerSelection(const Op& op);
+  // `memories`: what the kernel reads besides operands, in order.
+  Status launchStatements(StatementKernel made, const Op& op, const std::vector<int32_t>& memories,
+                          std::span<const int32_t> outputs);
   Status lowerKernel(const Op& into, const Function& kernelBody, std::span<const ValueId> inputs,
                      std::span<const ValueId> outputs);
   Status lowerContraction(const Op& into);

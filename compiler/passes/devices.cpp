@@ -21,6 +21,8 @@
 #include "compiler/ops/device_ops.h"
 #include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/statements/selection_kernel.h"
+#include "compiler/ops/statements/statement_kernel.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/device_refusal.h"
 #include "compiler/passes/placement.h"
@@ -310,8 +312,12 @@ class Placement {
         types[0].dtype() != Dtype::string)
       return view(op, body, rule);
     std::string why = kNoKernel;
+    if (!kind && hasSelectionKernels(*op.def)) {
+      why = selectionRefusal(op, types, rule);
+      if (why.empty()) return selection(op, body, rule);
+    }
     if (kind) {
-      why = kind == KernelKind::loop ? refusal(op, types) : "a hand-written kernel of the host";
+      why = kind == KernelKind::loop ? refusal(op, types) : builtinRefusal(op, types, body);
       const bool toDevice = rule ? rule->onDevice && (why.empty() || why == kSmall) : why.empty();
       if (toDevice) {
         note(op, Side::device, "generated code", rule);
@@ -324,6 +330,8 @@ class Placement {
       ++hostKernels_;
     }
     if (rule && rule->onDevice) return cannot(*rule, why);
+    if (!kind && op.def->lowering == LoweringKind::builtin && !rule && why != kSmall)
+      ++refused_[nameOf(op) + ": " + why];
     note(op, Side::host, why, rule);
     return onSide(op, Side::host, body);
   }
@@ -354,6 +362,35 @@ class Placement {
       if (std::string why = deviceRefusal(*inner, operands); !why.empty()) return why;
       for (const ValueDef& r : inner->results) inside[r.id] = r.type;
     }
+    return {};
+  }
+
+  // Of an operation that has a builtin of the host; empty: a device has statements for it.
+  std::string builtinRefusal(const Op& op, const std::vector<Type>& types, const Body& body) const {
+    if (!hasStatementKernel(*op.def)) return "a hand-written kernel of the host";
+    if (isSmallInteger(op.results[0].type)) return kSmall;
+    std::string why = deviceRefusal(op, types);
+    if (!why.empty()) return why;
+    return statementRefusal(op, types, [&](int operand) {
+      return body.values.at(op.operands[static_cast<size_t>(operand)]).contentsKnown;
+    });
+  }
+
+  // Of an operation whose result is as long as values decide; empty: a device counts and then writes.
+  static std::string selectionRefusal(const Op& op, const std::vector<Type>& types, const PlaceRule* rule) {
+    if (rule && !rule->onDevice) return "by " + rule->text();
+    if (std::any_of(types.begin(), types.end(), isSmallInteger)) return kSmall;
+    if (types[0].rank() == 0) return "a single element";
+    return deviceRefusal(op, types);
+  }
+  Status selection(const Op& op, Body& body, const PlaceRule* rule) {
+    note(op, Side::device, "generated code; the host waits for how many there are", rule);
+    Op placed = op;
+    placed.attributes.set("device", std::string("cuda"));
+    for (ValueId& v : placed.operands) v = get(v, Side::device, body);
+    body.ops.push_back(ir_.own(std::move(placed)));
+    define(op, Side::device, body);
+    deviceKernels_ += 2;
     return {};
   }
 

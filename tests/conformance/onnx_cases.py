@@ -92,9 +92,9 @@ def optimise_cases(cases: pathlib.Path, folder: pathlib.Path) -> int:
     return 0 if written > 1000 else 1
 
 
-def verify(dynrepl: pathlib.Path, suite: pathlib.Path, jobs: int) -> list:
+def verify(dynrepl: pathlib.Path, suite: pathlib.Path, jobs: int, device: str = "cpu") -> list:
     """The results of all cases of one suite, as `verify --json` reports them."""
-    command = [dynrepl, "--cache-dir", "none", "verify", suite, "--json", "--quiet", "--jobs", str(jobs)]
+    command = [dynrepl, "--cache-dir", "none", "--device", device, "verify", suite, "--json", "--quiet", "--jobs", str(jobs)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     try:
         report = json.loads(done.stdout)
@@ -141,7 +141,7 @@ def run(arguments: argparse.Namespace) -> int:
     results = {}
     for suite in sorted(path for path in arguments.cases.iterdir() if path.is_dir()):
         start = time.monotonic()
-        cases = verify(arguments.dynrepl, suite, arguments.jobs)
+        cases = verify(arguments.dynrepl, suite, arguments.jobs, arguments.device)
         counts = {}
         for case in cases:
             results[f"{suite.name}/{case['name']}"] = case
@@ -180,6 +180,7 @@ def main() -> int:
     running.add_argument("--expected", type=pathlib.Path, required=True)
     running.add_argument("--again", type=pathlib.Path, help="the cases are others' models: what ends otherwise than in --expected")
     running.add_argument("--report", type=pathlib.Path, help="what did not pass, with reasons")
+    running.add_argument("--device", default="cpu", help="as dynrepl takes it")
     running.add_argument("--jobs", type=int, default=os.cpu_count())
     running.add_argument("--update", action="store_true")
     arguments = parser.parse_args()

@@ -73,4 +73,23 @@ for kind in static shared; do
     done
   done
 done
+
+# Kernels that are written in statements are one text for either side.
+cat >chosen.dyn <<'TEXT'
+fn @main(%x: Tensor[(n, m), f32], %k: Tensor[(1), i64], %i: Tensor[(j, 1), i64], %u: Tensor[(j, m), f32]) {
+  %a = constant() {value = i64[] 1}
+  %c = cumsum(%x, %a)
+  %v, %p = topk(%c, %k)
+  %s = scatter_nd(%x, %i, %u) {reduction = "add"}
+  %z = nonzero(relu(%s))
+  return %c, %v, %p, %s, %z
+}
+TEXT
+"$DYNREPL" compile chosen.dyn --device cuda -o chosen.dynpkg --quiet >/dev/null || fail "compile chosen.dyn"
+inputs=(--dim n=70 --dim m=5 --input "k=[2]" --input "i=[[1],[1],[-1]]")
+rm -f trace
+DYN_CUDA_DRIVER=$DRIVER DYN_SIMCUDA_TRACE=trace "$DYNREPL" run chosen.dynpkg "${inputs[@]}" --output-dir chosen_there >/dev/null 2>err || fail "chosen: $(cat err)"
+(( $(grep -c '^launch' trace) >= 6 )) || fail "chosen: not on the device: $(cat trace)"
+"$DYNREPL" run chosen.dynpkg "${inputs[@]}" --output-dir chosen_here >/dev/null 2>err || fail "chosen without a driver: $(cat err)"
+diff -r chosen_there chosen_here || fail "chosen: other results without a driver"
 echo "exports_test: ok"

@@ -18,7 +18,8 @@ constexpr int64_t kRowsForTile = 8, kDepthForTile = 8;
 // Rows and columns from which on large tiles pay: half of one.
 constexpr int64_t kSidesForSquare = 33;
 constexpr const char* kSuffixes[] = {
-    "", kBlockSuffix, kTileSuffix, kSquareSuffix, kTensorSuffix, kAttentionSuffix};
+    "", kBlockSuffix, kTileSuffix,        kSquareSuffix, kTensorSuffix, kAttentionSuffix,
+    "", "",           "_attention_tensor"};
 
 const std::string* find(const Program& program, std::string_view key) {
   for (const auto& [name, value] : program.metadata)
@@ -44,6 +45,8 @@ Status DeviceCode::load(const DynDevice& device, const Program& program, DeviceC
       forms.block |= word == "block";
       forms.mayFault |= word == "fault";
       forms.tensor |= word == "tensor";
+      forms.narrow |= word == "narrow";
+      forms.perUnit |= word == "units";
       const size_t sizes = word.find('=');
       if (sizes == std::string::npos) continue;
       forms.attention = word.substr(0, sizes) == "attention";
@@ -92,13 +95,23 @@ DeviceCode::Product DeviceCode::productOf(const std::string& sizes, const DynLau
 
 DeviceCode::Form DeviceCode::formOf(const Forms& forms, const Product& product,
                                     const DynLaunch& launch) const {
-  if (forms.attention) return attention;
+  if (forms.attention) return forms.tensor && tensorModule_ != 0 ? tensorAttention : attention;
   if (!forms.sizes.empty() && product.rows >= kRowsForTile && product.depth >= kDepthForTile) {
     if (forms.tensor && tensorModule_ != 0) return tensor;
     return std::min(product.rows, product.columns) >= kSidesForSquare ? square : tile;
   }
   const bool shares = !forms.thread || launch.steps / std::max<int64_t>(launch.units, 1) >= kStepsForBlock;
   return forms.block && shares ? block : thread;
+}
+
+// Whether all that its indices are made of is far from the end of 32 bits.
+bool DeviceCode::fitsNarrow(const DynLaunch& launch) {
+  const auto fits = [](int64_t number) { return -kNarrowLimit < number && number < kNarrowLimit; };
+  const uint64_t* bytes = launch.bufferBytes;
+  return bytes && fits(launch.units) && fits(launch.steps) &&
+         std::all_of(bytes, bytes + launch.bufferCount,
+                     [](uint64_t size) { return size < uint64_t{kNarrowLimit}; }) &&
+         std::all_of(launch.scalars, launch.scalars + launch.scalarCount, fits);
 }
 
 void DeviceCode::unload(const DynDevice& device) {
@@ -117,23 +130,26 @@ Status DeviceCode::prepare(const DynDevice& device, const Program& program, size
   Forms& forms = found->second;
   const Product product = productOf(forms.sizes, launch);
   const Form form = formOf(forms, product, launch);
-  uint64_t& function = forms.functions[form];
+  const bool narrow = forms.narrow && (form == thread || form == block) && fitsNarrow(launch);
+  uint64_t& function = forms.functions[!narrow ? form : form == thread ? narrowThread : narrowBlock];
   if (function == 0) {
     DynDeviceText said{};
-    const std::string symbol = program.kernels[kernel].symbol + kSuffixes[form];
-    if (const int32_t status = device.functions->findKernel(&device, form == tensor ? tensorModule_ : module_,
+    const bool byTensor = form == tensor || form == tensorAttention;
+    const std::string symbol =
+        program.kernels[kernel].symbol + kSuffixes[form] + (narrow ? kNarrowSuffix : "");
+    if (const int32_t status = device.functions->findKernel(&device, byTensor ? tensorModule_ : module_,
                                                             symbol.c_str(), &function, &said);
         status != DYN_OK)
       return deviceStatus(device, status, said);
   }
   launch.kernel = function;
   // Elements that a unit's loops store are told by the steps: too many blocks find nothing to do.
-  const int64_t elements = std::max(launch.units, launch.steps);
+  const int64_t elements = forms.perUnit ? launch.units : std::max(launch.units, launch.steps);
   int64_t blocks = elements / kThreadsOfElements + (elements % kThreadsOfElements != 0);
   if (form == block) blocks = launch.units;
-  const int64_t rowsOfTile = form == tile        ? kRowsOfTile
-                             : form == attention ? kRowsOfAttention
-                                                 : kRowsOfSquare;
+  const int64_t rowsOfTile = form == tile                                   ? kRowsOfTile
+                             : form == attention || form == tensorAttention ? kRowsOfAttention
+                                                                            : kRowsOfSquare;
   if (form != thread && form != block)
     blocks = product.count * ((product.rows + rowsOfTile - 1) / rowsOfTile) *
              ((product.columns + kColumnsOfTile - 1) / kColumnsOfTile);

@@ -21,6 +21,10 @@ inline constexpr const char* kTileSuffix = "_tile";
 inline constexpr const char* kSquareSuffix = "_square";
 inline constexpr const char* kTensorSuffix = "_tensor";
 inline constexpr const char* kAttentionSuffix = "_attention";
+// Behind those of any form: of which there is one more, with indices of 32 bits, for launches whose scalars,
+// units and steps are below kNarrowLimit, and whose buffers have fewer bytes.
+inline constexpr const char* kNarrowSuffix = "_narrow";
+inline constexpr int64_t kNarrowLimit = int64_t{1} << 30;
 
 // Results that a block of a product computes: columns of all tiles, rows of small and of large ones.
 inline constexpr uint32_t kColumnsOfTile = 64, kRowsOfTile = 16, kRowsOfSquare = 64;

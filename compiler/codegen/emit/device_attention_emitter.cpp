@@ -10,8 +10,7 @@
 //       all meet; values in the keys' place, all meet; sums = sums * scale + weights * values; all meet
 //     total over the 16 threads of a row; sums / total into shared memory, all meet
 //     what follows, for each element that is there; all meet
-#include "compiler/codegen/emit/device_attention.h"
-#include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/codegen/emit/device_attention_tile.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -22,28 +21,11 @@ using loop::Expr;
 
 namespace {
 
-constexpr unsigned kRows = kRowsOfAttention, kKeys = 32;
-constexpr unsigned kSide = 16;     // threads of a row, and rows of threads
-constexpr unsigned kOfThread = 2;  // rows and keys of a thread
-constexpr unsigned kPad = 4;       // floats behind a line
-constexpr unsigned kAtOnce = 4;    // steps of a sum in a turn of its loop
-
-unsigned roundedUp(int64_t n, unsigned to) { return (static_cast<unsigned>(n) + to - 1) / to * to; }
+constexpr unsigned kRows = kRowsOfAttention, kKeys = kKeysOfAttention;
+constexpr unsigned kSide = kSideOfAttention, kOfThread = kOfAttentionThread, kPad = kPaddingOfAttention;
+constexpr unsigned kAtOnce = 4;  // steps of a sum in a turn of its loop
 
 }  // namespace
-
-struct KernelEmitter::AttentionTile {
-  const TiledAttention& of;
-  unsigned head, columns;  // rounded up
-  Value *shared = nullptr, *rows = nullptr, *keys = nullptr, *firstRow = nullptr;
-  Value *tx = nullptr, *ty = nullptr;
-  // Floats from the beginning of shared memory.
-  unsigned sharedAtKeys() const { return head * (kRows + kPad); }
-  unsigned sharedAtWeights() const {
-    return sharedAtKeys() + std::max(head * (kKeys + kPad), kKeys * (columns + kPad));
-  }
-  unsigned floats() const { return sharedAtWeights() + kRows * (kKeys + kPad); }
-};
 
 // Where line `line`, place `place` of an array in shared memory lies, whose lines have `width` floats and a
 // padding.
@@ -64,6 +46,32 @@ Status KernelEmitter::fillLines(unsigned lines, unsigned width,
                    });
 }
 
+// What both forms of attention begin with; `rows` is done for each block of rows.
+Status KernelEmitter::attentionRows(AttentionTile& tile, const std::function<Status()>& rows) {
+  const TiledAttention& found = tile.of;
+  DYN_TRY(tile.rows, countOf(found.unitExtents, found.rows));
+  DYN_TRY(tile.keys, scalar(found.key.extent));
+  DYN_TRY(Value * products, countOf(found.unitExtents, found.batch));
+  Value* down = b_.CreateUDiv(b_.CreateAdd(tile.rows, b_.getInt64(kRows - 1)), b_.getInt64(kRows));
+  tile.tx = b_.CreateURem(device_->thread, b_.getInt64(kSide));
+  tile.ty = b_.CreateUDiv(device_->thread, b_.getInt64(kSide));
+  Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
+  Value* blocks = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  std::vector<Value*> nothing;
+  return dealtLoop(Expr(), block, b_.CreateMul(products, down), blocks, nothing,
+                   [&](Value* counter) -> Status {
+                     tile.firstRow = b_.CreateMul(b_.CreateURem(counter, down), b_.getInt64(kRows));
+                     DYN_CHECK(bindDigits(found.unitExtents, found.batch, b_.CreateUDiv(counter, down)));
+                     return rows();
+                   });
+}
+
+Result<Value*> KernelEmitter::queryWhen(const AttentionTile& tile, Value* r, Value* k) {
+  Value* row = b_.CreateAdd(tile.firstRow, r);
+  return partWhen(tile, tile.of.queryPart, b_.CreateICmpULT(row, tile.rows), k,
+                  [&] { return bindDigits(tile.of.unitExtents, tile.of.rows, row); });
+}
+
 Status KernelEmitter::attentionOfBlocks() {
   const std::optional<TiledAttention> found = tiledAttentionOf(kernel_);
   if (!found) return unsupported(DiagnosticId::unsupportedFeature, "attention of what is none");
@@ -72,47 +80,50 @@ Status KernelEmitter::attentionOfBlocks() {
                      .columns = roundedUp(found->column.extent.intValue(), kSide)};
   llvm::Type* f32 = b_.getFloatTy();
   tile.shared = sharedArray(symbol_ + "_shared", f32, tile.floats());
-  DYN_TRY(tile.rows, countOf(found->unitExtents, found->rows));
-  DYN_TRY(tile.keys, scalar(found->key.extent));
-  DYN_TRY(Value * products, countOf(found->unitExtents, found->batch));
-  Value* down = b_.CreateUDiv(b_.CreateAdd(tile.rows, b_.getInt64(kRows - 1)), b_.getInt64(kRows));
-  tile.tx = b_.CreateURem(device_->thread, b_.getInt64(kSide));
-  tile.ty = b_.CreateUDiv(device_->thread, b_.getInt64(kSide));
-  Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  Value* blocks = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
-  std::vector<Value*> nothing;
-  return dealtLoop(
-      Expr(), block, b_.CreateMul(products, down), blocks, nothing, [&](Value* counter) -> Status {
-        tile.firstRow = b_.CreateMul(b_.CreateURem(counter, down), b_.getInt64(kRows));
-        DYN_CHECK(bindDigits(found->unitExtents, found->batch, b_.CreateUDiv(counter, down)));
-        DYN_CHECK(fillLines(kRows, tile.head, [&](Value* r, Value* k) {
-          Value* row = b_.CreateAdd(tile.firstRow, r);
-          return putWhen(tile, inLines(tile, 0, k, kRows, r), found->queryPart,
-                         b_.CreateICmpULT(row, tile.rows), k,
-                         [&] { return bindDigits(found->unitExtents, found->rows, row); });
-        }));
-        // largest, total, then the sums; of each row of the thread.
-        const unsigned across = tile.columns / kSide;
-        std::vector<Value*> carried(kOfThread, llvm::ConstantFP::getInfinity(f32, true));
-        carried.resize(size_t{2} * kOfThread + size_t{kOfThread} * across, llvm::ConstantFP::get(f32, 0));
-        DYN_CHECK(dealtLoop(Expr(), b_.getInt64(0), tile.keys, b_.getInt64(kKeys), carried,
-                            [&](Value* j0) { return someKeys(tile, j0, carried); }));
-        return finishAttention(tile, carried);
-      });
+  return attentionRows(tile, [&]() -> Status {
+    DYN_CHECK(fillLines(kRows, tile.head, [&](Value* r, Value* k) -> Status {
+      DYN_TRY(Value * value, queryWhen(tile, r, k));
+      b_.CreateStore(value, inLines(tile, 0, k, kRows, r));
+      return {};
+    }));
+    // largest, total, then the sums; of each row of the thread.
+    const unsigned across = tile.columns / kSide;
+    std::vector<Value*> carried(kOfThread, llvm::ConstantFP::getInfinity(f32, true));
+    carried.resize(size_t{2} * kOfThread + size_t{kOfThread} * across, llvm::ConstantFP::get(f32, 0));
+    DYN_CHECK(dealtLoop(Expr(), b_.getInt64(0), tile.keys, b_.getInt64(kKeys), carried,
+                        [&](Value* j0) { return someKeys(tile, j0, carried); }));
+    return finishAttention(tile, carried);
+  });
 }
 
 // An element of `part` at depth k, 0 beyond the edges.
-Status KernelEmitter::putWhen(const AttentionTile& tile, Value* to, Expr part, Value* isThere, Value* k,
-                              const std::function<Status()>& bind) {
+Result<Value*> KernelEmitter::partWhen(const AttentionTile& tile, Expr part, Value* isThere, Value* k,
+                                       const std::function<Status()>& bind) {
   Value* inHead = b_.CreateICmpULT(k, b_.getInt64(static_cast<uint64_t>(tile.of.depth.extent.intValue())));
-  DYN_TRY(Value * value, valueWhen(b_.CreateAnd(isThere, inHead), llvm::ConstantFP::get(b_.getFloatTy(), 0),
-                                   [&]() -> Result<Value*> {
-                                     DYN_CHECK(bind());
-                                     bindVariable(tile.of.depth.variable, LaneValue::uniform(k));
-                                     return scalar(part);
-                                   }));
-  b_.CreateStore(value, to);
-  return {};
+  return valueWhen(b_.CreateAnd(isThere, inHead), llvm::ConstantFP::get(b_.getFloatTy(), 0),
+                   [&]() -> Result<Value*> {
+                     DYN_CHECK(bind());
+                     bindVariable(tile.of.depth.variable, LaneValue::uniform(k));
+                     return scalar(part);
+                   });
+}
+
+Result<Value*> KernelEmitter::keyWhen(const AttentionTile& tile, Value* key, Value* k) {
+  return partWhen(tile, tile.of.keyPart, b_.CreateICmpULT(key, tile.keys), k, [&]() -> Status {
+    bindVariable(tile.of.key.variable, LaneValue::uniform(key));
+    return {};
+  });
+}
+
+// Column c of the values of a key.
+Result<Value*> KernelEmitter::valueOfKeyWhen(const AttentionTile& tile, Value* key, Value* c) {
+  Value* inRow = b_.CreateICmpULT(c, b_.getInt64(static_cast<uint64_t>(tile.of.column.extent.intValue())));
+  return valueWhen(b_.CreateAnd(b_.CreateICmpULT(key, tile.keys), inRow),
+                   llvm::ConstantFP::get(b_.getFloatTy(), 0), [&]() -> Result<Value*> {
+                     bindVariable(tile.of.key.variable, LaneValue::uniform(key));
+                     bindVariable(tile.of.column.variable, LaneValue::uniform(c));
+                     return scalar(tile.of.valuePart);
+                   });
 }
 
 // f of a product, -inf where there is no such key.
@@ -128,45 +139,17 @@ Result<Value*> KernelEmitter::scoreOf(const AttentionTile& tile, Value* product,
   });
 }
 
-Status KernelEmitter::someKeys(const AttentionTile& tile, Value* j0, std::vector<Value*>& carried) {
-  const unsigned across = tile.columns / kSide;
-  const auto number = [&](uint64_t n) { return b_.getInt64(n); };
+// Of the thread's products with keys from j0 on: what `carried` begins with, the largest and the total of
+// each of its rows, brought up to date; by how much sums so far are to be scaled; and the weights.
+Status KernelEmitter::weightsOf(const AttentionTile& tile, Value* j0, std::span<Value* const> products,
+                                std::vector<Value*>& carried, std::vector<Value*>& scales,
+                                const std::function<void(unsigned i, unsigned j, Value* weight)>& put) {
   llvm::Type* f32 = b_.getFloatTy();
-  const auto multiplyAdd = [&](Value* x, Value* y, Value* sum) {
-    return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {f32}, {x, y, sum});
-  };
   const auto ofPair = [&](Value* first, unsigned i) {
-    return b_.CreateAdd(b_.CreateMul(first, number(kOfThread)), number(i));
+    return b_.CreateAdd(b_.CreateMul(first, b_.getInt64(kOfThread)), b_.getInt64(i));
   };
-  const unsigned keysAt = tile.sharedAtKeys(), weightsAt = tile.sharedAtWeights();
-  DYN_CHECK(fillLines(kKeys, tile.head, [&](Value* j, Value* k) {
-    Value* key = b_.CreateAdd(j0, j);
-    return putWhen(tile, inLines(tile, keysAt, k, kKeys, j), tile.of.keyPart,
-                   b_.CreateICmpULT(key, tile.keys), k, [&]() -> Status {
-                     bindVariable(tile.of.key.variable, LaneValue::uniform(key));
-                     return {};
-                   });
-  }));
-  allThreadsMeet();
-  std::vector<Value*> products(kOfThread * kOfThread, llvm::ConstantFP::get(f32, 0));
-  DYN_CHECK(
-      dealtLoop(Expr(), number(0), number(tile.head), number(kAtOnce), products, [&](Value* k0) -> Status {
-        for (unsigned step = 0; step < kAtOnce; ++step) {
-          Value* k = b_.CreateAdd(k0, number(step));
-          Value *q[kOfThread], *w[kOfThread];
-          for (unsigned i = 0; i < kOfThread; ++i) {
-            q[i] = b_.CreateLoad(f32, inLines(tile, 0, k, kRows, ofPair(tile.ty, i)));
-            w[i] = b_.CreateLoad(f32, inLines(tile, keysAt, k, kKeys, ofPair(tile.tx, i)));
-          }
-          for (unsigned i = 0; i < kOfThread; ++i)
-            for (unsigned j = 0; j < kOfThread; ++j)
-              products[i * kOfThread + j] = multiplyAdd(q[i], w[j], products[i * kOfThread + j]);
-        }
-        return {};
-      }));
   Value* minusInfinity = llvm::ConstantFP::getInfinity(f32, true);
   const auto exponential = [&](Value* x) { return ops_.unary(loop::UnaryOp::exp, x, Dtype::f32); };
-  std::vector<Value*> scales;
   for (unsigned i = 0; i < kOfThread; ++i) {
     Value *&largest = carried[i], *&total = carried[kOfThread + i];
     Value* scores[kOfThread];
@@ -186,20 +169,53 @@ Status KernelEmitter::someKeys(const AttentionTile& tile, Value* j0, std::vector
     for (unsigned j = 0; j < kOfThread; ++j) {
       Value* weight = exponential(b_.CreateFSub(scores[j], base));
       total = b_.CreateFAdd(total, weight);
-      b_.CreateStore(weight, inLines(tile, weightsAt, ofPair(tile.ty, i), kKeys, ofPair(tile.tx, j)));
+      put(i, j, weight);
     }
     largest = most;
   }
+  return {};
+}
+
+Status KernelEmitter::someKeys(const AttentionTile& tile, Value* j0, std::vector<Value*>& carried) {
+  const unsigned across = tile.columns / kSide;
+  const auto number = [&](uint64_t n) { return b_.getInt64(n); };
+  llvm::Type* f32 = b_.getFloatTy();
+  const auto multiplyAdd = [&](Value* x, Value* y, Value* sum) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {f32}, {x, y, sum});
+  };
+  const auto ofPair = [&](Value* first, unsigned i) {
+    return b_.CreateAdd(b_.CreateMul(first, number(kOfThread)), number(i));
+  };
+  const unsigned keysAt = tile.sharedAtKeys(), weightsAt = tile.sharedAtWeights();
+  DYN_CHECK(fillLines(kKeys, tile.head, [&](Value* j, Value* k) -> Status {
+    DYN_TRY(Value * value, keyWhen(tile, b_.CreateAdd(j0, j), k));
+    b_.CreateStore(value, inLines(tile, keysAt, k, kKeys, j));
+    return {};
+  }));
+  allThreadsMeet();
+  std::vector<Value*> products(kOfThread * kOfThread, llvm::ConstantFP::get(f32, 0));
+  DYN_CHECK(
+      dealtLoop(Expr(), number(0), number(tile.head), number(kAtOnce), products, [&](Value* k0) -> Status {
+        for (unsigned step = 0; step < kAtOnce; ++step) {
+          Value* k = b_.CreateAdd(k0, number(step));
+          Value *q[kOfThread], *w[kOfThread];
+          for (unsigned i = 0; i < kOfThread; ++i) {
+            q[i] = b_.CreateLoad(f32, inLines(tile, 0, k, kRows, ofPair(tile.ty, i)));
+            w[i] = b_.CreateLoad(f32, inLines(tile, keysAt, k, kKeys, ofPair(tile.tx, i)));
+          }
+          for (unsigned i = 0; i < kOfThread; ++i)
+            for (unsigned j = 0; j < kOfThread; ++j)
+              products[i * kOfThread + j] = multiplyAdd(q[i], w[j], products[i * kOfThread + j]);
+        }
+        return {};
+      }));
+  std::vector<Value*> scales;
+  DYN_CHECK(weightsOf(tile, j0, products, carried, scales, [&](unsigned i, unsigned j, Value* weight) {
+    b_.CreateStore(weight, inLines(tile, weightsAt, ofPair(tile.ty, i), kKeys, ofPair(tile.tx, j)));
+  }));
   allThreadsMeet();
   DYN_CHECK(fillLines(kKeys, tile.columns, [&](Value* j, Value* c) -> Status {
-    Value* key = b_.CreateAdd(j0, j);
-    Value* inRow = b_.CreateICmpULT(c, number(static_cast<uint64_t>(tile.of.column.extent.intValue())));
-    DYN_TRY(Value * value, valueWhen(b_.CreateAnd(b_.CreateICmpULT(key, tile.keys), inRow),
-                                     llvm::ConstantFP::get(f32, 0), [&]() -> Result<Value*> {
-                                       bindVariable(tile.of.key.variable, LaneValue::uniform(key));
-                                       bindVariable(tile.of.column.variable, LaneValue::uniform(c));
-                                       return scalar(tile.of.valuePart);
-                                     }));
+    DYN_TRY(Value * value, valueOfKeyWhen(tile, b_.CreateAdd(j0, j), c));
     b_.CreateStore(value, inLines(tile, keysAt, j, tile.columns, c));
     return {};
   }));
@@ -244,6 +260,12 @@ Status KernelEmitter::finishAttention(const AttentionTile& tile, std::span<Value
     }
   }
   allThreadsMeet();
+  return finishRows(tile, [&](Value* r, Value* c) { return inLines(tile, sumsAt, r, tile.columns, c); });
+}
+
+// What follows the sums, which lie in shared memory.
+Status KernelEmitter::finishRows(const AttentionTile& tile,
+                                 const std::function<Value*(Value* r, Value* c)>& sumAt) {
   DYN_CHECK(fillLines(kRows, tile.columns, [&](Value* r, Value* c) -> Status {
     Value* row = b_.CreateAdd(tile.firstRow, r);
     Value* isThere = b_.CreateAnd(
@@ -253,7 +275,7 @@ Status KernelEmitter::finishAttention(const AttentionTile& tile, std::span<Value
       DYN_CHECK(bindDigits(tile.of.unitExtents, tile.of.rows, row));
       bindVariable(tile.of.column.variable, LaneValue::uniform(c));
       dataMemo_[tile.of.sum.id()] = true;
-      Value* sum = b_.CreateLoad(f32, inLines(tile, sumsAt, r, tile.columns, c));
+      Value* sum = b_.CreateLoad(b_.getFloatTy(), sumAt(r, c));
       bindVariable(tile.of.sum, LaneValue::uniform(sum));
       for (const loop::StmtRef& s : tile.of.after) DYN_CHECK(statement(*s));
       return {};

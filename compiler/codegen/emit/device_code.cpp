@@ -1,8 +1,10 @@
 #include "compiler/codegen/emit/device_code.h"
 
 #include "compiler/codegen/emit/device_attention.h"
+#include "compiler/codegen/emit/device_narrow.h"
 #include "compiler/codegen/emit/device_products.h"
 #include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/codegen/llvm/llvm_module.h"
 #include "compiler/codegen/object/object_compiler.h"
 
 namespace dyn {
@@ -11,6 +13,17 @@ namespace {
 using loop::Stmt;
 using loop::StmtKind;
 
+bool sharesScratch(const loop::Kernel& kernel) {
+  return std::any_of(kernel.scratch.begin(), kernel.scratch.end(),
+                     [](const loop::Buffer* scratch) { return !isCell(*scratch); });
+}
+bool hasRunningSums(const Stmt& root) {
+  if (root.kind == StmtKind::loop && root.loopKind == loop::LoopKind::serial && root.children.size() == 1)
+    for (const loop::StmtRef& child : root.children[0]->children)
+      if (child->kind == StmtKind::store && isCell(*child->buffer)) return true;
+  return std::any_of(root.children.begin(), root.children.end(),
+                     [](const loop::StmtRef& child) { return hasRunningSums(*child); });
+}
 // Is there anything that the threads of a block would share?
 bool sharesWork(const Stmt& root, size_t& vectorLoops, bool& reduces) {
   for (const loop::StmtRef& child : root.children) sharesWork(*child, vectorLoops, reduces);
@@ -29,20 +42,25 @@ const MachineDescription& tensorMachine() {
   return kMachine;
 }
 
+enum class Indices : uint8_t { wide, narrow };
+
 Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol, DeviceMapping mapping,
-                           bool& mayFault, DeviceUnit unit = DeviceUnit::none) {
-  const MachineDescription& machine = mapping == DeviceMapping::tensor ? tensorMachine() : deviceMachine();
+                           DeviceKernel& made, DeviceUnit unit = DeviceUnit::none,
+                           Indices indices = Indices::wide) {
+  const bool byTensor = mapping == DeviceMapping::tensor || mapping == DeviceMapping::tensorAttention;
+  const MachineDescription& machine = byTensor ? tensorMachine() : deviceMachine();
   DYN_TRY(KernelModule module, makeKernelModule(symbol, machine));
   KernelEmitter emitter(module, kernel, symbol);
   loop::StmtLines lines;  // of the kernel's text: what faults and debuggers name
   loop::print(kernel, lines);
   emitter.noteLines(lines);
   DYN_CHECK(emitter.emitOnDevice(mapping, unit));
-  mayFault = emitter.mayFaultOnDevice();
+  made.mayFault = emitter.mayFaultOnDevice();
+  if (mapping == DeviceMapping::thread) made.perUnit = !emitter.dealsElements();
+  if (indices == Indices::narrow) narrowIndices(*module.contents().module->getFunction(symbol));
   DYN_TRY(ObjectCompiler compiler, ObjectCompiler::create(machine));
   // The loops of products hold much that is the same in each turn.
-  const bool isProduct =
-      mapping == DeviceMapping::tile || mapping == DeviceMapping::square || mapping == DeviceMapping::tensor;
+  const bool isProduct = mapping == DeviceMapping::tile || mapping == DeviceMapping::square || byTensor;
   return compiler.assembly(module, {.passes = isProduct ? IrPasses::o2 : IrPasses::registers});
 }
 
@@ -82,11 +100,12 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
   DeviceKernel made;
   size_t vectorLoops = 0;
   bool reduces = false;
-  const bool shares = sharesWork(*kernel.body, vectorLoops, reduces) || !kernel.scratch.empty();
+  const bool shares =
+      sharesWork(*kernel.body, vectorLoops, reduces) || sharesScratch(kernel) || hasRunningSums(*kernel.body);
   std::vector<std::string> texts;
   std::optional<Error> why;
   const auto add = [&](DeviceMapping mapping, const std::string& name) -> Status {
-    Result<std::string> text = textOf(kernel, name, mapping, made.mayFault);
+    Result<std::string> text = textOf(kernel, name, mapping, made);
     if (!text.ok() && !isUnsupported(text.error())) return text.takeError();
     if (!text.ok()) {
       why = text.takeError();
@@ -95,6 +114,11 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     made.thread |= mapping == DeviceMapping::thread;
     made.block |= mapping == DeviceMapping::block;
     texts.push_back(std::move(*text));
+    if (mapping != DeviceMapping::thread && mapping != DeviceMapping::block) return {};
+    DYN_TRY(std::string narrow,
+            textOf(kernel, name + kNarrowSuffix, mapping, made, DeviceUnit::none, Indices::narrow));
+    made.narrow = true;
+    texts.push_back(std::move(narrow));
     return {};
   };
   if (const std::optional<TiledAttention> attention = tiledAttentionOf(kernel)) {
@@ -103,11 +127,16 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     if (made.attention) DYN_CHECK(add(DeviceMapping::attention, symbol + kAttentionSuffix));
     if (made.attention && !why) {
       made.ptx = std::move(texts[0]);
+      if (math != DeviceMath::fp32) {
+        const DeviceUnit unit = math == DeviceMath::bf16 ? DeviceUnit::bf16 : DeviceUnit::tf32;
+        DYN_TRY(made.tensorPtx, textOf(kernel, symbol + kAttentionSuffix + kTensorSuffix,
+                                       DeviceMapping::tensorAttention, made, unit));
+      }
       return made;
     }
     made = {};
   }
-  if (kernel.scratch.empty()) DYN_CHECK(add(DeviceMapping::thread, symbol));
+  if (!sharesScratch(kernel)) DYN_CHECK(add(DeviceMapping::thread, symbol));
   // Where a thread may end with a fault no others may wait for it.
   if (shares && !made.mayFault) {
     bool mayFault = false;
@@ -121,8 +150,7 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     DYN_CHECK(add(DeviceMapping::tile, symbol + kTileSuffix));
     DYN_CHECK(add(DeviceMapping::square, symbol + kSquareSuffix));
     if (const DeviceUnit unit = unitOf(*product, math); unit != DeviceUnit::none) {
-      bool mayFault = false;
-      DYN_TRY(made.tensorPtx, textOf(kernel, symbol + kTensorSuffix, DeviceMapping::tensor, mayFault, unit));
+      DYN_TRY(made.tensorPtx, textOf(kernel, symbol + kTensorSuffix, DeviceMapping::tensor, made, unit));
     }
   }
   if (!made.thread && !made.block) return std::move(*why);

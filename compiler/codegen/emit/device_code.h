@@ -21,6 +21,8 @@ namespace dyn {
 struct DeviceKernel {
   std::string ptx, tensorPtx;
   bool thread = false, block = false;  // the forms it has (device_mapping.h)
+  bool narrow = false;   // of these there is one more each, with indices of 32 bits (kNarrowSuffix)
+  bool perUnit = false;  // the form `thread` has one for each unit, whatever loops are in it
   bool mayFault = false;
   // Of products: "rows,columns,depth,products" (vm/core/device_code.h). Then there are functions
   // dyn_kernel_3_tile and dyn_kernel_3_square. Of attention there is dyn_kernel_3_attention alone. Else "".

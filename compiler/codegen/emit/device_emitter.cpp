@@ -42,10 +42,10 @@ void addAccesses(const Stmt& root, Accesses& found) {
     const Stmt* s = work.back();
     work.pop_back();
     for (const loop::StmtRef& child : s->children) work.push_back(child.get());
-    if (s->kind == StmtKind::store) found.written.insert(s->buffer->name);
+    if (s->kind == StmtKind::store && !isCell(*s->buffer)) found.written.insert(s->buffer->name);
     const std::vector<Expr> own = loop::expressionsOf(*s);
     for (const Expr& e : loop::postorder(own)) {
-      if (e.kind() == loop::ExprKind::load) found.read.insert(e.buffer()->name);
+      if (e.kind() == loop::ExprKind::load && !isCell(*e.buffer())) found.read.insert(e.buffer()->name);
       if (e.kind() == loop::ExprKind::call && e.function()->array)
         found.read.insert(e.function()->array->name);
     }
@@ -102,7 +102,8 @@ Status KernelEmitter::emitOnDevice(DeviceMapping mapping, DeviceUnit unit) {
   module_.contents()
       .module->getOrInsertNamedMetadata("nvvm.annotations")
       ->addOperand(llvm::MDNode::get(context_, limit));
-  if (mapping == DeviceMapping::attention) {  // else some chips' assembler spills to have five
+  if (mapping == DeviceMapping::attention ||
+      mapping == DeviceMapping::tensorAttention) {  // else some chips' assembler spills to have five
     llvm::Metadata* two[] = {llvm::ValueAsMetadata::get(function_), llvm::MDString::get(context_, "minctasm"),
                              llvm::ValueAsMetadata::get(b_.getInt32(2))};
     module_.contents()
@@ -120,11 +121,12 @@ Status KernelEmitter::emitOnDevice(DeviceMapping mapping, DeviceUnit unit) {
   device_->launch = function_->getArg(next);
   device_->thread = special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
   DYN_CHECK(scratchOnDevice());
-  DYN_CHECK(mapping == DeviceMapping::thread      ? elementsOfThreads()
-            : mapping == DeviceMapping::block     ? unitsOfBlocks()
-            : mapping == DeviceMapping::tensor    ? tensorTilesOfBlocks()
-            : mapping == DeviceMapping::attention ? attentionOfBlocks()
-                                                  : tilesOfBlocks());
+  DYN_CHECK(mapping == DeviceMapping::thread            ? elementsOfThreads()
+            : mapping == DeviceMapping::block           ? unitsOfBlocks()
+            : mapping == DeviceMapping::tensor          ? tensorTilesOfBlocks()
+            : mapping == DeviceMapping::attention       ? attentionOfBlocks()
+            : mapping == DeviceMapping::tensorAttention ? tensorAttentionOfBlocks()
+                                                        : tilesOfBlocks());
   b_.CreateRetVoid();
   endLines();
   if (mapping != DeviceMapping::thread && device_->mayFault)
@@ -141,6 +143,10 @@ Status KernelEmitter::emitOnDevice(DeviceMapping mapping, DeviceUnit unit) {
 Status KernelEmitter::scratchOnDevice() {
   uint64_t bytes = 0;
   for (const loop::Buffer* scratch : kernel_.scratch) {
+    if (isCell(*scratch)) {  // a register, which all threads of a block hold alike
+      buffers_[scratch] = b_.CreateAlloca(memoryType(context_, scratch->dtype));
+      continue;
+    }
     uint64_t count = 1;
     for (const Expr& extent : scratch->shape) {
       if (extent.kind() != loop::ExprKind::intConstant)
@@ -211,6 +217,7 @@ Status KernelEmitter::elementsOfThreads() {
     loops.push_back(loop);
     if (loop->children.size() != 1) break;
   }
+  device_->dealsElements = !loops.empty();
   std::vector<Value*> extents;
   Value* all = device_->units;
   for (const Stmt* loop : loops) {
@@ -287,7 +294,7 @@ Status KernelEmitter::unitsOfBlocks() {
   return dealtLoop(kernel_.unit, block, device_->units, blocks, nothing, [&](Value*) -> Status {
     DYN_CHECK(statement(*kernel_.body));
     // What the block shares is written again by its next unit.
-    bool usesShared = device_->read.count(kParts) > 0;
+    bool usesShared = device_->read.count(kParts) > 0 || usesScanParts();
     for (const loop::Buffer* scratch : kernel_.scratch)
       usesShared |= device_->read.count(scratch->name) > 0 || device_->written.count(scratch->name) > 0;
     if (usesShared) allThreadsMeet();
@@ -328,7 +335,7 @@ void KernelEmitter::meetBefore(const Stmt& stmt) {
 
 void KernelEmitter::addReads(Expr root, std::set<std::string>& read) {
   for (const Expr& e : loop::postorder(std::span(&root, 1)))
-    if (e.kind() == loop::ExprKind::load) read.insert(e.buffer()->name);
+    if (e.kind() == loop::ExprKind::load && !isCell(*e.buffer())) read.insert(e.buffer()->name);
 }
 
 bool KernelEmitter::isShared(const Stmt& loop) const {
@@ -354,6 +361,7 @@ Status KernelEmitter::togetherOrNot(const Stmt& stmt, bool again, const std::fun
   if (again) {
     const bool reduces = hasSharedReduction(stmt);
     if (reduces) own.read.insert(kParts);
+    addScanParts(stmt, own.read);
     device_->read.insert(own.read.begin(), own.read.end());
     device_->written.insert(own.written.begin(), own.written.end());
   }
@@ -414,24 +422,27 @@ Status KernelEmitter::sharedReduction(const Stmt& stmt) {
   return {};
 }
 
+// A value of any width by shuffles of 32 bits.
+Value* KernelEmitter::shuffled(Value* value, const std::function<Value*(Value* word)>& shuffle) {
+  llvm::Type* type = value->getType();
+  if (type->isFloatTy() || type->isIntegerTy(32)) return shuffle(value);
+  if (type->getScalarSizeInBits() < 32)
+    return b_.CreateTrunc(shuffle(b_.CreateZExt(value, b_.getInt32Ty())), type);
+  Value* word = b_.CreateBitCast(value, b_.getInt64Ty());
+  Value* low = b_.CreateZExt(shuffle(b_.CreateTrunc(word, b_.getInt32Ty())), b_.getInt64Ty());
+  Value* high =
+      b_.CreateZExt(shuffle(b_.CreateTrunc(b_.CreateLShr(word, 32), b_.getInt32Ty())), b_.getInt64Ty());
+  return b_.CreateBitCast(b_.CreateOr(low, b_.CreateShl(high, 32)), type);
+}
+
 // The value of the thread whose number differs in these bits.
 Value* KernelEmitter::ofOtherLane(Value* value, unsigned bits) {
-  llvm::Type* type = value->getType();
-  const auto shuffled = [&](Value* word) -> Value* {
+  return shuffled(value, [&](Value* word) -> Value* {
     const bool real = word->getType()->isFloatTy();
     return b_.CreateIntrinsic(
         real ? llvm::Intrinsic::nvvm_shfl_sync_bfly_f32 : llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
         {b_.getInt32(~0u), word, b_.getInt32(bits), b_.getInt32(kWarp - 1)});
-  };
-  if (type->isFloatTy()) return shuffled(value);
-  if (type->getScalarSizeInBits() < 32)
-    return b_.CreateTrunc(shuffled(b_.CreateZExt(value, b_.getInt32Ty())), type);
-  if (type->isIntegerTy(32)) return shuffled(value);
-  Value* word = b_.CreateBitCast(value, b_.getInt64Ty());
-  Value* low = b_.CreateZExt(shuffled(b_.CreateTrunc(word, b_.getInt32Ty())), b_.getInt64Ty());
-  Value* high =
-      b_.CreateZExt(shuffled(b_.CreateTrunc(b_.CreateLShr(word, 32), b_.getInt32Ty())), b_.getInt64Ty());
-  return b_.CreateBitCast(b_.CreateOr(low, b_.CreateShl(high, 32)), type);
+  });
 }
 
 Value* KernelEmitter::reducedOverBlock(loop::ReduceOp op, Value* part, Dtype dtype) {

@@ -86,11 +86,28 @@ bool KernelEmitter::mayFault(Expr root) {
   });
 }
 
+// Does it read what the kernel itself has written? That may be another value the next time.
+bool KernelEmitter::readsBack(Expr root) {
+  return anyPart(root, backMemo_, [](Expr e) {
+    return e.kind() == ExprKind::load &&
+           (e.buffer()->role == loop::BufferRole::output || isCell(*e.buffer()));
+  });
+}
+
+// The address of an element; that of a variable of the function itself stays plain, so that it can become a
+// register.
+Value* KernelEmitter::elementAt(llvm::Type* element, Value* base, Value* index) {
+  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(index);
+  if (llvm::isa<llvm::AllocaInst>(base) && constant && constant->isZero()) return base;
+  return b_.CreateGEP(element, base, index);
+}
+
 Result<LaneValue> KernelEmitter::value(Expr e) {
   if (auto it = values_.find(e.id()); it != values_.end()) return it->second;
   if (e.kind() == ExprKind::variable)
     return makeError(DiagnosticId::internalError,
                      "variable " + e.name() + " of kernel " + kernel_.name + " is used outside its loop");
+  if (readsBack(e)) return compute(e);
   const size_t own = scopes_.size() - 1;
   size_t scope = std::min(scopeOf(e), own);
   // Values that may fault do not move out of a scope whose code might not run; loops over nothing are such
@@ -310,7 +327,7 @@ Result<LaneValue> KernelEmitter::loadValue(Expr e) {
   Value* base = buffers_.at(buffer);
   const llvm::Align align(static_cast<uint64_t>(storageBytes(buffer->dtype)));
   if (lanes_ == 1 || at.isUniform()) {
-    Value* pointer = b_.CreateGEP(element, base, at.value);
+    Value* pointer = elementAt(element, base, at.value);
     if (mask_ == tailMask_)  // all lanes, or some that are surely there
       return LaneValue::uniform(
           ops_.fromMemory(b_.CreateAlignedLoad(element, pointer, align), buffer->dtype));

@@ -307,6 +307,7 @@ bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
 Status KernelEmitter::loopStatement(const Stmt& stmt) {
   if (sharesLoops()) {
     if (isShared(stmt)) return sharedLoop(stmt);
+    if (const std::optional<RunningLoop> running = runningLoopOf(stmt)) return runningLoop(*running, stmt);
     return togetherOrNot(stmt, true, [&] { return wholeLoop(stmt); });
   }
   return wholeLoop(stmt);
@@ -350,10 +351,13 @@ Status KernelEmitter::storeStatement(const Stmt& stmt) {
   const llvm::Align align(static_cast<uint64_t>(storageBytes(stmt.buffer->dtype)));
   if (lanes_ == 1) {
     const auto store = [&] {
-      b_.CreateAlignedStore(ops_.toMemory(v.value, stmt.buffer->dtype), b_.CreateGEP(element, base, at.value),
+      b_.CreateAlignedStore(ops_.toMemory(v.value, stmt.buffer->dtype), elementAt(element, base, at.value),
                             align);
     };
-    byFirstThread(store);
+    if (isCell(*stmt.buffer))
+      store();
+    else
+      byFirstThread(store);
     return {};
   }
   Value* stored = ops_.toMemory(vector(v), stmt.buffer->dtype);

@@ -26,6 +26,12 @@
 
 namespace dyn {
 
+// One element of scratch memory: what a loop carries from turn to turn.
+inline bool isCell(const loop::Buffer& buffer) {
+  return buffer.role == loop::BufferRole::scratch && buffer.shape.size() == 1 &&
+         buffer.shape[0].kind() == loop::ExprKind::intConstant && buffer.shape[0].intValue() == 1;
+}
+
 struct ProductDigit;
 struct StagedFactor;
 struct TiledProduct;
@@ -38,6 +44,7 @@ class KernelEmitter {
   // For a GPU, whose machine has one lane (device_emitter.cpp).
   Status emitOnDevice(DeviceMapping mapping, DeviceUnit unit = DeviceUnit::none);
   bool mayFaultOnDevice() const { return device_ && device_->mayFault; }
+  bool dealsElements() const { return device_ && device_->dealsElements; }
 
  private:
   struct Scope {
@@ -102,11 +109,26 @@ class KernelEmitter {
   void allThreadsMeet();
   static void addReads(loop::Expr root, std::set<std::string>& read);
   llvm::Value* ofOtherLane(llvm::Value* value, unsigned bits);
+  llvm::Value* shuffled(llvm::Value* value, const std::function<llvm::Value*(llvm::Value* word)>& shuffle);
   llvm::Value* reducedOverBlock(loop::ReduceOp op, llvm::Value* part, Dtype dtype);
   llvm::Value* sharedArray(const std::string& name, llvm::Type* element, uint64_t count);
   llvm::Value* special(unsigned intrinsic);
   void byFirstThread(const std::function<void()>& store);
   void tellFault(llvm::Value* fault);
+  // --- running sums of a GPU's block (device_scan_emitter.cpp)
+  struct RunningLoop {
+    loop::ReduceOp op = loop::ReduceOp::sum;
+    loop::Expr held, element;  // what the cell holds, and what each turn adds
+    bool exclusive = false;
+    const loop::Stmt *fold = nullptr, *put = nullptr;
+  };
+  std::optional<RunningLoop> runningLoopOf(const loop::Stmt& loop) const;
+  bool hasRunningLoop(const loop::Stmt& stmt) const;
+  Status runningLoop(const RunningLoop& running, const loop::Stmt& loop);
+  Status storeSum(const loop::Stmt& put, llvm::Value* sum, Dtype dtype);
+  llvm::Value* ofLaneBefore(llvm::Value* value, unsigned lanes);
+  bool usesScanParts() const;
+  void addScanParts(const loop::Stmt& stmt, std::set<std::string>& read) const;
   // --- products of a GPU (device_product_emitter.cpp)
   struct ProductTile;
   struct GuardedCode {
@@ -160,12 +182,26 @@ class KernelEmitter {
                        llvm::Value* place);
   Status fillLines(unsigned lines, unsigned width,
                    const std::function<Status(llvm::Value* line, llvm::Value* place)>& element);
-  Status putWhen(const AttentionTile& tile, llvm::Value* to, loop::Expr part, llvm::Value* isThere,
-                 llvm::Value* k, const std::function<Status()>& bind);
+  Status attentionRows(AttentionTile& tile, const std::function<Status()>& rows);
+  Result<llvm::Value*> partWhen(const AttentionTile& tile, loop::Expr part, llvm::Value* isThere,
+                                llvm::Value* k, const std::function<Status()>& bind);
+  Result<llvm::Value*> queryWhen(const AttentionTile& tile, llvm::Value* r, llvm::Value* k);
+  Result<llvm::Value*> keyWhen(const AttentionTile& tile, llvm::Value* key, llvm::Value* k);
+  Result<llvm::Value*> valueOfKeyWhen(const AttentionTile& tile, llvm::Value* key, llvm::Value* c);
+  Status weightsOf(const AttentionTile& tile, llvm::Value* j0, std::span<llvm::Value* const> products,
+                   std::vector<llvm::Value*>& carried, std::vector<llvm::Value*>& scales,
+                   const std::function<void(unsigned i, unsigned j, llvm::Value* weight)>& put);
+  Status finishRows(const AttentionTile& tile,
+                    const std::function<llvm::Value*(llvm::Value* r, llvm::Value* c)>& sumAt);
   Result<llvm::Value*> scoreOf(const AttentionTile& tile, llvm::Value* product, llvm::Value* r,
                                llvm::Value* j);
   Status someKeys(const AttentionTile& tile, llvm::Value* j0, std::vector<llvm::Value*>& carried);
   Status finishAttention(const AttentionTile& tile, std::span<llvm::Value* const> carried);
+  // --- the same by tensor cores (device_tensor_attention_emitter.cpp)
+  struct TensorAttention;
+  Status tensorAttentionOfBlocks();
+  Status someKeysByTensor(const TensorAttention& by, llvm::Value* j0, std::vector<llvm::Value*>& carried);
+  Status finishTensorAttention(const TensorAttention& by, std::span<llvm::Value* const> carried);
   // --- squares (tile_emitter.cpp)
   Status tileStatement(const loop::Stmt& stmt);
   struct Tile;
@@ -223,6 +259,8 @@ class KernelEmitter {
   bool divides(loop::Expr e);
   static bool branches(loop::Expr e);
   bool mayFault(loop::Expr e);
+  bool readsBack(loop::Expr e);
+  llvm::Value* elementAt(llvm::Type* element, llvm::Value* base, llvm::Value* index);
   size_t scopeOf(loop::Expr e);
   llvm::Value* allLanes(llvm::Value* condition);
   llvm::Value* anyLane(llvm::Value* condition);
@@ -254,11 +292,11 @@ class KernelEmitter {
   std::unordered_map<uint32_t, LaneValue> values_;      // by expression id
   std::unordered_map<uint32_t, size_t> variableScope_;  // by expression id of the variable
   std::unordered_map<uint32_t, size_t> scopeMemo_;
-  std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_;
+  std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_, backMemo_;
   std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
-  std::optional<DeviceEmission> device_;                // of a GPU
-  std::map<llvm::Type*, llvm::Value*> reductionParts_;  // shared memory by element type
+  std::optional<DeviceEmission> device_;                            // of a GPU
+  std::map<llvm::Type*, llvm::Value*> reductionParts_, scanParts_;  // shared memory by element type
 };
 
 }  // namespace dyn

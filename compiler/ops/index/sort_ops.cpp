@@ -205,10 +205,16 @@ Status fillUnique(const BuiltinRequest& request, CallFields<calls::Unique>& call
 
 // --- nonzero
 
+// As groups have it, set by the pass `devices`.
+constexpr AttributeSpec kDeviceAttribute = {"device", AttributeKind::string, false,
+                                            "whose generated kernels do it; default: the host",
+                                            Allowed::oneOf("cuda")};
+
 constexpr AttributeSpec kNonzeroAttributes[] = {
     {"of_positions", AttributeKind::integer, false,
      "1: of a mask of positions, so that the memory of a run can be told from how many are kept; default 0",
      Allowed::flag()},
+    kDeviceAttribute,
 };
 
 Status fillNonzero(const BuiltinRequest& request, CallFields<calls::Nonzero>& call) {
@@ -248,6 +254,7 @@ Status evaluateNonzero(EvalContext& c) {
 constexpr AttributeSpec kCompressAttributes[] = {
     {"axis", AttributeKind::integer, false, "slices along this axis; left out: elements of x seen flat",
      Allowed::axis()},
+    kDeviceAttribute,
 };
 
 Status inferCompress(InferContext& c) {

@@ -16,6 +16,32 @@
 namespace dyn::test {
 namespace {
 
+const char* const kAttention =
+    R"(kernel @attention(in q: f32[m, 16], in w: f32[n, 16], in v: f32[n, 16], out y: f32[m, 16]) scalars (m; n) units u < m steps (m*n) {
+  accumulate top: f32 = maximum over j < n vector {
+    accumulate s: f32 = sum over k < 16 vector {
+      q[u, k] * w[j, k]
+    }
+    s
+  }
+  accumulate total: f32 = sum over j_1 < n vector {
+    accumulate s_1: f32 = sum over k_1 < 16 vector {
+      q[u, k_1] * w[j_1, k_1]
+    }
+    exp(s_1 - top)
+  }
+  for e < 16 vector {
+    accumulate z: f32 = sum over j_2 < n vector {
+      accumulate s_2: f32 = sum over k_2 < 16 vector {
+        q[u, k_2] * w[j_2, k_2]
+      }
+      exp(s_2 - top) * (1.0 / total) * v[j_2, e]
+    }
+    y[u, e] = z
+  }
+}
+)";
+
 struct Case {
   const char* name;
   const char* loops;
@@ -24,6 +50,7 @@ struct Case {
   std::vector<int64_t> scalars;
   int64_t units;
   uint32_t threads;
+  DeviceMath math = DeviceMath::fp32;
 };
 
 const Case kCases[] = {
@@ -59,6 +86,36 @@ const Case kCases[] = {
      "k_block",
      {3 * 64, 3 * 64},
      {3},
+     3,
+     128},
+    {"running",
+     R"(kernel @running(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (2*m*n) {
+  scratch acc: f32[1]
+  acc[0] = 0.0
+  for k < m {
+    acc[0] = acc[0] + x[u, k]
+    y[u, k] = acc[0]
+  }
+}
+)",
+     "k_block",
+     {3 * 300, 3 * 300},
+     {3, 300},
+     3,
+     128},
+    {"running_narrow",
+     R"(kernel @running(in x: i64[n, m], out y: i64[n, m]) scalars (n; m) units u < n steps (2*m*n) {
+  scratch acc: i64[1]
+  acc[0] = 0:i64
+  for k < m {
+    y[u, k] = acc[0]
+    acc[0] = acc[0] + x[u, k]
+  }
+}
+)",
+     "k_block_narrow",
+     {2 * 3 * 300, 2 * 3 * 300},
+     {3, 300},
      3,
      128},
     {"product",
@@ -106,36 +163,23 @@ const Case kCases[] = {
      {20, 80},
      20,
      128},
-    {"attention",
-     R"(kernel @attention(in q: f32[m, 16], in w: f32[n, 16], in v: f32[n, 16], out y: f32[m, 16]) scalars (m; n) units u < m steps (m*n) {
-  accumulate top: f32 = maximum over j < n vector {
-    accumulate s: f32 = sum over k < 16 vector {
-      q[u, k] * w[j, k]
-    }
-    s
-  }
-  accumulate total: f32 = sum over j_1 < n vector {
-    accumulate s_1: f32 = sum over k_1 < 16 vector {
-      q[u, k_1] * w[j_1, k_1]
-    }
-    exp(s_1 - top)
-  }
-  for e < 16 vector {
-    accumulate z: f32 = sum over j_2 < n vector {
-      accumulate s_2: f32 = sum over k_2 < 16 vector {
-        q[u, k_2] * w[j_2, k_2]
-      }
-      exp(s_2 - top) * (1.0 / total) * v[j_2, e]
-    }
-    y[u, e] = z
-  }
-}
-)",
-     "k_attention",
+    {"attention", kAttention, "k_attention", {40 * 16, 40 * 16, 40 * 16, 40 * 16}, {40, 40}, 40, 256},
+    {"attention_tf32",
+     kAttention,
+     "k_attention_tensor",
      {40 * 16, 40 * 16, 40 * 16, 40 * 16},
      {40, 40},
      40,
-     256},
+     256,
+     DeviceMath::tf32},
+    {"attention_bf16",
+     kAttention,
+     "k_attention_tensor",
+     {40 * 16, 40 * 16, 40 * 16, 40 * 16},
+     {40, 40},
+     40,
+     256,
+     DeviceMath::bf16},
 };
 
 // 0: it ran to its end without a fault.
@@ -179,9 +223,10 @@ TEST_P(Waits, eachIsNeeded) {
   DimContext dims;
   Result<loop::Kernel> kernel = loop::parseKernel(dims, GetParam().loops);
   ASSERT_TRUE(kernel.ok()) << kernel.error().toString();
-  Result<DeviceKernel> made = emitDeviceKernel(*kernel, "k");
+  Result<DeviceKernel> made = emitDeviceKernel(*kernel, "k", GetParam().math);
   ASSERT_TRUE(made.ok()) << made.error().toString();
-  const bool isTensor = strcmp(GetParam().function, "k_tensor") == 0;
+  const bool isTensor = strstr(GetParam().function, "_tensor") != nullptr;
+  const bool copies = strcmp(GetParam().function, "k_tensor") == 0;
   const std::string& whole = isTensor ? made->tensorPtx : made->ptx;
   EXPECT_EXIT(_exit(runs(GetParam(), whole)), testing::ExitedWithCode(0), "");
   const std::string entry = std::string(".entry ") + GetParam().function + "(";
@@ -194,7 +239,7 @@ TEST_P(Waits, eachIsNeeded) {
       EXPECT_EXIT(_exit(runs(GetParam(), without)), testing::ExitedWithCode(1), "") << wait << " " << mutants;
       ++mutants;
     }
-    EXPECT_GE(mutants, wait[0] == 'b' ? 2u : isTensor ? 1u : 0u) << wait;
+    EXPECT_GE(mutants, wait[0] == 'b' ? 2u : copies ? 1u : 0u) << wait;
   }
 }
 

@@ -183,10 +183,40 @@ TEST(DeviceCode, reductionsHaveABlockForm) {
   EXPECT_TRUE(kernel.thread);
   EXPECT_TRUE(kernel.block);
   EXPECT_THAT(kernel.ptx, HasSubstr(".visible .entry k_block("));
-  // After the parts of either reduction, before the parts of the second, and before the next unit's.
-  EXPECT_EQ(count(kernel.ptx, "bar.sync"), 4u);
-  EXPECT_EQ(count(kernel.ptx, "shfl.sync.bfly"), 10u);
+  // After the parts of either reduction, before the parts of the second, and before the next unit's; with
+  // indices of 64 and of 32 bits.
+  EXPECT_EQ(count(kernel.ptx, "bar.sync"), 2 * 4u);
+  EXPECT_EQ(count(kernel.ptx, "shfl.sync.bfly"), 2 * 10u);
   EXPECT_EQ(count(kernel.ptx, ".version"), 1u) << "one module";
+}
+
+// The text of one function.
+std::string functionOf(const std::string& ptx, const std::string& name) {
+  const size_t begin = ptx.find(".entry " + name + "(");
+  return begin == std::string::npos ? "" : ptx.substr(begin, ptx.find("\n}", begin) - begin);
+}
+
+// Counters, divisions and addresses are 32 bits wide in a form of their own; data that is computed from them
+// is not.
+TEST(DeviceCode, indicesOf32BitsHaveAForm) {
+  const DeviceKernel kernel = emitted(
+      R"(kernel @shuffled(in x: f32[n, m], out y: f32[m, n], out z: i64[m, n]) scalars (n; m; m*n) units u < dim(m*n) steps (m*n) {
+  let i: i64 = mod(u, n)
+  let j: i64 = floorDiv(u, n)
+  y[j, i] = x[i, j]
+  z[j, i] = i * 1000000007
+}
+)");
+  EXPECT_TRUE(kernel.narrow);
+  const std::string wide = functionOf(kernel.ptx, "k"), narrow = functionOf(kernel.ptx, "k_narrow");
+  ASSERT_FALSE(wide.empty() || narrow.empty()) << kernel.ptx;
+  for (const char* part : {"setp.ge.s64", "div.s64"}) {
+    EXPECT_THAT(wide, HasSubstr(part));
+    EXPECT_THAT(narrow, Not(HasSubstr(part)));
+  }
+  for (const char* part : {"setp.ge.s32", "div.s32"}) EXPECT_THAT(narrow, HasSubstr(part));
+  EXPECT_THAT(narrow, HasSubstr("mul.wide.s32")) << "of an address";
+  EXPECT_THAT(narrow, testing::ContainsRegex("mul[.](lo|wide)[.]s?(64|32) .*, 1000000007")) << "data";
 }
 
 // Each instruction says of which line of the loop IR it is; a module names that file once.

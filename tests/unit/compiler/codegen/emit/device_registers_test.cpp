@@ -64,6 +64,74 @@ const std::pair<const char*, const char*> kKernels[] = {
   }
 }
 )"},
+    {"running",
+     R"(kernel @running(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (2*m*n) {
+  scratch acc: f32[1]
+  acc[0] = 0.0
+  for k < m {
+    acc[0] = acc[0] + x[u, k]
+    y[u, k] = acc[0]
+  }
+}
+)"},
+    {"first",
+     R"(kernel @first(in x: f32[n, m], out y: f32[n, q], out p: i64[n, q]) scalars (n; m; q; m*n) units u < dim(m*n) steps (m*m*n) {
+  let i: i64 = mod(u, m)
+  let i_1: i64 = floorDiv(u, m)
+  let own: f32 = x[i_1, i]
+  accumulate place: i64 = sum over j < m vector {
+    let other: f32 = x[i_1, j]
+    i64(select(j < i, !(other < own), own < other))
+  }
+  if 0 <= place && place < q {
+    y[i_1, place] = x[i_1, i]
+    p[i_1, place] = i
+  }
+}
+)"},
+    {"scatter",
+     R"(kernel @scatter(in x: f32[n, 4], in w: i64[k, 1], in v: f32[k, 4], out y: f32[n, 4]) scalars (n; k; 4*floordiv(n + 63, 64)) units u < dim(4*floordiv(n + 63, 64)) steps (4*k*floordiv(n + 63, 64) + 4*n) {
+  let i: i64 = mod(u, 4)
+  let i_1: i64 = floorDiv(u, 4)
+  for t < min(64, n - i_1 * 64) vector {
+    y[i_1 * 64 + t, i] = x[i_1 * 64 + t, i]
+  }
+  for k_1 < k {
+    let given: i64 = w[k_1, 0]
+    let at: i64 = select(given < 0, given + n, given)
+    check 0 <= at && at < n fault 9 of given
+    if i_1 * 64 <= at && at < i_1 * 64 + 64 {
+      let old: f32 = y[at, i]
+      y[at, i] = old + v[k_1, i]
+    }
+  }
+}
+)"},
+    {"heads",
+     R"(kernel @attention(in q: f32[m, 64], in w: f32[n, 64], in v: f32[n, 64], out y: f32[m, 64]) scalars (m; n) units u < m steps (m*n) {
+  accumulate top: f32 = maximum over j < n vector {
+    accumulate s: f32 = sum over k < 64 vector {
+      q[u, k] * w[j, k]
+    }
+    s
+  }
+  accumulate total: f32 = sum over j_1 < n vector {
+    accumulate s_1: f32 = sum over k_1 < 64 vector {
+      q[u, k_1] * w[j_1, k_1]
+    }
+    exp(s_1 - top)
+  }
+  for e < 64 vector {
+    accumulate z: f32 = sum over j_2 < n vector {
+      accumulate s_2: f32 = sum over k_2 < 64 vector {
+        q[u, k_2] * w[j_2, k_2]
+      }
+      exp(s_2 - top) * (1.0 / total) * v[j_2, e]
+    }
+    y[u, e] = z
+  }
+}
+)"},
     {"gather",
      R"(kernel @gather(in x: f32[n, m], in i: i64[q], out y: f32[q, m]) scalars (n; m; q) units u < q steps (m*q) {
   let at: i64 = i[u]
@@ -119,15 +187,25 @@ TEST(DeviceRegisters, areThoseOfTheRecord) {
     DimContext dims;
     Result<loop::Kernel> kernel = loop::parseKernel(dims, loops);
     ASSERT_TRUE(kernel.ok()) << kernel.error().toString();
+    const std::string file = (folder / "k.ptx").string();
+    const auto assemble = [&](const std::string& ptx, std::initializer_list<const char*> chips) {
+      std::ofstream(file) << ptx;
+      for (const char* chip : chips) {
+        const std::string text =
+            outputOf("ptxas -v -arch=sm_" + std::string(chip) + " " + file + " -o /dev/null");
+        ASSERT_NE(text.find("registers"), std::string::npos) << chip << ": " << text;
+        read(text, "sm_" + std::string(chip) + " ", found);
+      }
+    };
     Result<DeviceKernel> made = emitDeviceKernel(*kernel, name);
     ASSERT_TRUE(made.ok()) << made.error().toString();
-    const std::string file = (folder / "k.ptx").string();
-    std::ofstream(file) << made->ptx;
-    for (const char* chip : {"75", "80", "90", "100", "120"}) {
-      const std::string text =
-          outputOf("ptxas -v -arch=sm_" + std::string(chip) + " " + file + " -o /dev/null");
-      ASSERT_NE(text.find("registers"), std::string::npos) << chip << ": " << text;
-      read(text, "sm_" + std::string(chip) + " ", found);
+    assemble(made->ptx, {"75", "80", "90", "100", "120"});
+    for (const char* math : {"tf32", "bf16"}) {  // of tensor cores, where f32 may be rounded
+      DimContext own;
+      made = emitDeviceKernel(*loop::parseKernel(own, loops), name + std::string("_") + math,
+                              deviceMathOf(math));
+      ASSERT_TRUE(made.ok()) << made.error().toString();
+      if (!made->tensorPtx.empty()) assemble(made->tensorPtx, {"80", "90", "100", "120"});
     }
   }
   std::filesystem::remove_all(folder);
