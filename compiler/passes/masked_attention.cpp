@@ -186,7 +186,7 @@ class Search {
   AttentionSearch run() {
     AttentionSearch all;
     for (const Op* op : inferred_.module.main()->ops) {
-      if (!isProduct(*op)) continue;
+      if (!isProduct(*op) || isTransposed(*op)) continue;
       MaskedAttention attention;
       attention.product = op;
       const Op* softmax = softmaxBehind(*op, attention);
@@ -203,9 +203,9 @@ class Search {
 
  private:
   static bool isProduct(const Op& op) {
-    return op.def == &ops::matmulOp && op.attributes.integer("transpose_a", 0) == 0 &&
-           op.attributes.integer("transpose_b", 0) == 0;
+    return op.def == &ops::matmulOp && op.attributes.integer("transpose_a", 0) == 0;
   }
+  static bool isTransposed(const Op& product) { return product.attributes.integer("transpose_b", 0) != 0; }
   const Op* maker(ValueId v, const OpDef& def) const {
     const auto made = madeBy_.find(v);
     return made != madeBy_.end() && made->second->def == &def ? made->second : nullptr;
@@ -224,15 +224,23 @@ class Search {
     return element->realValue();
   }
 
+  // Through casts to what it is already.
+  ValueId asItIs(ValueId v) const {
+    for (const Op* cast = maker(v, ops::castOp); cast && type(cast->operands[0]).dtype() == type(v).dtype();
+         cast = maker(v, ops::castOp))
+      v = cast->operands[0];
+    return v;
+  }
+
   // softmax along the last axis, perhaps with its NaNs made 0.
   const Op* softmaxBehind(const Op& product, MaskedAttention& to) {
-    ValueId p = product.operands[0];
+    ValueId p = asItIs(product.operands[0]);
     if (const Op* where = maker(p, ops::whereOp)) {
       const Op* isNan = maker(where->operands[0], ops::is_nanOp);
       if (!isNan || isNan->operands[0] != where->operands[2] || constantOf(where->operands[1]) != 0.0)
         return nullptr;
       to.nanAsZero = true;
-      p = where->operands[2];
+      p = asItIs(where->operands[2]);
     }
     const Op* softmax = maker(p, ops::softmaxOp);
     if (!softmax) return nullptr;
@@ -251,6 +259,7 @@ class Search {
         scores = &op;
         a.q = op.operands[0];
         a.k = op.operands[1];
+        a.keysAsQueries = isTransposed(op);
       } else if (std::string why = step(op, x, a); !why.empty()) {
         return why;
       }
@@ -269,6 +278,10 @@ class Search {
 
   // One operation between the product and the softmax: `x` goes on to its operand.
   std::string step(const Op& op, ValueId& x, MaskedAttention& a) {
+    if (asItIs(x) != x) {
+      x = asItIs(x);
+      return "";
+    }
     const bool divides = op.def == &ops::divOp;
     if (op.def == &ops::mulOp || divides) {
       for (size_t at : {size_t{1}, size_t{0}}) {
@@ -326,11 +339,12 @@ class Search {
     const Shape q = type(a.q).dims(), k = type(a.k).dims(), v = type(a.v).dims();
     a.batch = facts.canonical(q[0]);
     a.sequence = facts.canonical(q[2]);
-    if (!a.batch.isSymbol() || !a.sequence.isSymbol() || a.batch == a.sequence)
+    if (!areApart(a.batch, a.sequence))
       return "batch and sequence are no two sizes of the inputs: " + a.batch.toString() + ", " +
              a.sequence.toString();
     const auto is = [&](Dim d, Dim other) { return facts.equal(d, other) == Answer::yes; };
-    if (!is(k[0], a.batch) || !is(v[0], a.batch) || !is(k[3], a.sequence) || !is(v[2], a.sequence))
+    if (!is(k[0], a.batch) || !is(v[0], a.batch) || !is(k[a.keysAsQueries ? 2 : 3], a.sequence) ||
+        !is(v[2], a.sequence))
       return "queries and keys are not of the same positions";
     if (!is(k[1], q[1]) || !is(v[1], q[1])) return "queries and keys differ in the number of heads";
     for (const Step& one : steps_) {
@@ -341,6 +355,13 @@ class Search {
     a.mask = std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed)) +
              (a.allowedIsNot ? " not " : " ") + std::to_string(a.fill);
     return "";
+  }
+
+  // Two sizes of the inputs, the sequence perhaps one that is computed from others: (samples - 10) / 5.
+  static bool areApart(Dim batch, Dim sequence) {
+    if (!batch.isSymbol() || sequence.isConstant()) return false;
+    const std::vector<SymbolId> symbols = symbolsOf(sequence);
+    return std::find(symbols.begin(), symbols.end(), batch.symbol()) == symbols.end();
   }
 
   // --- what is added or chosen: a mask of keys, a causal one, both in one, or a table
@@ -408,7 +429,7 @@ class Search {
       loops.bound(variable, loops.dim(extent));
       return variable;
     };
-    const Expr row = upTo("b", a.batch), head = loops.variable("h"), query = upTo("i", a.sequence),
+    const Expr row = upTo("b", a.batch), head = upTo("h", type(a.q).dims()[1]), query = upTo("i", a.sequence),
                key = upTo("j", a.sequence), apart = upTo("t", a.sequence);
     const auto at = [&](const Expr& i, const Expr& j) -> Expr {
       const std::array<Expr, 4> place{row, head, i, j};
@@ -441,23 +462,25 @@ class Search {
     const Expr anywhere = at(query, key);
     if (anywhere.isNull()) return MaskKind::other;
     const bool byQuery = mentions(anywhere, query), byHead = mentions(anywhere, head);
+    const bool addsTable = !isNot && of.dtype() == Dtype::f32 && isTable(of, a);
+    if (batched && addsTable && !mentions(anywhere, row)) return MaskKind::table;
     if (batched && !byQuery && !byHead) return MaskKind::keys;
     const Expr before = at(key + apart, key), behind = at(query, query + 1 + apart);
     if (before.isNull() || behind.isNull()) return MaskKind::other;
     const bool causal = hides(behind) && !mentions(before, apart) && !mentions(before, head);
     if (causal && shows(before)) return MaskKind::causal;
     if (causal && batched && is(2, a.sequence)) return MaskKind::causalKeys;
-    if (!batched && !isNot && of.dtype() == Dtype::f32 && isTable(of, a)) return MaskKind::table;
+    if (!batched && addsTable) return MaskKind::table;
     why = name + (byHead    ? " differs from head to head"
                   : byQuery ? " differs from query to query"
                             : " " + of.toString() + " is not of the batch and the keys");
     return MaskKind::other;
   }
 
-  // [.., h or 1, s or 1, s or 1].
+  // [b or 1, h or 1, s or 1, s or 1], or its last axes.
   bool isTable(Type of, const MaskedAttention& a) const {
     const DimSolver& facts = ir_.facts();
-    const std::array<Dim, 4> whole{ir_.dims().constant(1), type(a.q).dims()[1], a.sequence, a.sequence};
+    const std::array<Dim, 4> whole{a.batch, type(a.q).dims()[1], a.sequence, a.sequence};
     for (int axis = 0; axis < of.rank(); ++axis) {
       const Dim size = of.dims()[static_cast<size_t>(axis)];
       if (!size.isConstant(1) &&

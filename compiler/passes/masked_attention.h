@@ -1,6 +1,6 @@
 // Attention under a mask of keys, as exporters write it, and what its mask is made of.
 //
-//   %s = matmul(%q, %k)          q [b, h, s, d], k [b, h, d, s]
+//   %s = matmul(%q, %k)          q [b, h, s, d], k [b, h, d, s], or the other way with transpose_b
 //   %t = mul(%s, %scale)         any products with, and divisions by, constants
 //   %u = add(%t, %bias)          bias of the keys: [b, 1, 1, s], or expanded from that
 //   or   where(%mask, %t, %fill) fill: a constant of -10^4 or less
@@ -29,6 +29,7 @@ struct MaskedAttention {
   const Op* product = nullptr;  // makes the result
   const Op* softmax = nullptr;
   ValueId q = kNoValue, k = kNoValue, v = kNoValue;
+  bool keysAsQueries = false;  // k is [b, h, s, d]
   double scale = 1;
   ValueId bias = kNoValue;     // added to the scores: [b, *, *, s]
   ValueId allowed = kNoValue;  // bool [b, *, *, s]: where a score counts; elsewhere it is `fill`
@@ -36,9 +37,10 @@ struct MaskedAttention {
   double fill = 0;
   bool nanAsZero = false;
   bool causal = false;  // keys behind the query do not count; bias and allowed are those of the last query
-  ValueId table = kNoValue;  // added to the scores: [.., h or 1, s or 1, s or 1], the same for all of a batch
-  Dim batch, sequence;       // symbols
-  std::string mask;          // the same text: the same mask
+  // Added to the scores: [.., h or 1, s or 1, s or 1], the same for all of a batch, also where it has its axis.
+  ValueId table = kNoValue;
+  Dim batch, sequence;  // a symbol, and one or what is computed from others
+  std::string mask;     // the same text: the same mask
 };
 
 struct AttentionSearch {

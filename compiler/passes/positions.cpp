@@ -36,6 +36,8 @@ void forEachLoad(const Expr root, const Visit& visit, const DimVisit& dimsToo) {
 
 Positions::Positions(const InferredModule& inferred, Dim batch, Dim sequence)
     : inferred_(inferred), ir_(*inferred.module.context), batch_(batch), sequence_(sequence) {
+  symbols_ = symbolsOf(sequence);
+  symbols_.push_back(batch.symbol());
   const Function& main = *inferred.module.main();
   for (const Parameter& p : main.parameters) types_[p.id] = p.type;
   for (const Op* op : main.ops)
@@ -44,8 +46,9 @@ Positions::Positions(const InferredModule& inferred, Dim batch, Dim sequence)
 
 bool Positions::mentions(Dim d) const {
   const std::vector<SymbolId> symbols = symbolsOf(canonical(d));
-  return std::any_of(symbols.begin(), symbols.end(),
-                     [&](SymbolId s) { return s == batch_.symbol() || s == sequence_.symbol(); });
+  return std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) {
+    return std::find(symbols_.begin(), symbols_.end(), s) != symbols_.end();
+  });
 }
 
 bool Positions::is(Dim d, Dim symbol) const {

@@ -25,7 +25,7 @@ struct PositionAxes {
 
 class Positions {
  public:
-  // `batch` and `sequence`: two symbols.
+  // `batch`: a symbol; `sequence`: another, or what is computed from other symbols.
   Positions(const InferredModule& inferred, Dim batch, Dim sequence);
 
   Dim batch() const { return batch_; }
@@ -64,6 +64,7 @@ class Positions {
   const InferredModule& inferred_;
   IrContext& ir_;
   Dim batch_, sequence_;
+  std::vector<SymbolId> symbols_;  // of both
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<const Op*, std::string> whyNot_;
 };

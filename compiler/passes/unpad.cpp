@@ -27,6 +27,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/heads_apart.h"
+#include "compiler/passes/packed_recurrence.h"
 #include "compiler/passes/position_needs.h"
 
 namespace dyn::passes {
@@ -39,19 +40,19 @@ const std::vector<int64_t> kHeadsApart = {0, 2, 1, 3};
 class Unpadder {
  public:
   Unpadder(const InferredModule& inferred, Positions& positions, PositionNeeds& needs,
-           const AttentionSites& sites)
+           const MaskedSites& sites)
       : inferred_(inferred),
         main_(*inferred.module.main()),
         ir_(*inferred.module.context),
         positions_(positions),
         needs_(needs),
         sites_(sites),
+        recurrences_(inferred),
         kept_(ir_.dims().any("the positions that a mask keeps")),
         one_(ir_.dims().constant(1)) {}
 
   const Function* run() {
-    const MaskedAttention& first = firstSite();
-    const size_t last = lastOfMask(first);
+    const size_t last = lastOfMask();
     std::vector<const Op*> waiting;
     std::unordered_set<ValueId> late;
     const auto isLate = [&](const Op& op) {
@@ -60,7 +61,7 @@ class Unpadder {
                return v != kNoValue && (late.count(v) != 0 || needs_.isPacked(v));
              });
     };
-    if (last == 0) prelude(first);
+    if (last == 0) prelude();
     for (size_t i = 0; i < main_.ops.size(); ++i) {
       const Op& op = *main_.ops[i];
       if (isNeeded(op)) {
@@ -72,12 +73,12 @@ class Unpadder {
         }
       }
       if (i + 1 != last) continue;
-      prelude(first);
+      prelude();
       for (const Op* after : waiting) emit(*after);
     }
     Function result = main_;
     for (ValueId& v : result.results)
-      if (needs_.isPacked(v)) v = unpacked(v, resultPlaces_);
+      if (needs_.isPacked(v)) v = unpacked(v, needs_.isZeroed(v) ? places_ : resultPlaces_);
     result.ops = std::move(ops_);
     return ir_.own(std::move(result));
   }
@@ -85,11 +86,24 @@ class Unpadder {
   int64_t packedOps() const { return packedOps_; }
 
  private:
-  const MaskedAttention& firstSite() const {
+  // Null: recurrences alone are packed.
+  const MaskedAttention* firstAttention() const {
     for (const Op* op : main_.ops)
-      if (const auto site = sites_.find(op); site != sites_.end() && needs_.isPacked(*op))
-        return site->second;
-    return sites_.begin()->second;  // there is one
+      if (const auto site = sites_.attentions.find(op);
+          site != sites_.attentions.end() && needs_.isPacked(*op))
+        return &site->second;
+    return sites_.attentions.empty() ? nullptr : &sites_.attentions.begin()->second;
+  }
+  std::vector<ValueId> maskValues() const {
+    const MaskedAttention* site = firstAttention();
+    if (!site) return {firstRecurrence().lengths};
+    std::vector<ValueId> values{site->bias, site->allowed};
+    values.insert(values.end(), needs_.factors().begin(), needs_.factors().end());
+    return values;
+  }
+  const PaddedRecurrence& firstRecurrence() const {
+    const auto isOne = [&](const Op* op) { return sites_.recurrences.count(op) != 0; };
+    return sites_.recurrences.at(*std::find_if(main_.ops.begin(), main_.ops.end(), isOne));
   }
 
   bool isNeeded(const Op& op) const {
@@ -99,11 +113,12 @@ class Unpadder {
   }
 
   // One past the last operation that the mask is made by; 0: it is an input.
-  size_t lastOfMask(const MaskedAttention& site) const {
+  size_t lastOfMask() const {
+    const std::vector<ValueId> mask = maskValues();
     size_t last = 0;
     for (size_t i = 0; i < main_.ops.size(); ++i)
       for (const ValueDef& r : main_.ops[i]->results)
-        if (r.id == site.bias || r.id == site.allowed) last = i + 1;
+        if (std::find(mask.begin(), mask.end(), r.id) != mask.end()) last = i + 1;
     return last;
   }
 
@@ -146,17 +161,23 @@ class Unpadder {
     return reshape(mask, {batch(), sequence()});
   }
 
-  // [.., h, s, s] of any rank up to four -> [h, s, s]; axes of size 1 stay.
+  // [.., h, s, s] of any rank up to four -> [h, s, s]; axes of size 1 stay. Of a batch: that of its first,
+  // zeros where there is none.
   ValueId tableOf(ValueId table) {
     if (const auto found = tables_.find(table); found != tables_.end()) return found->second;
     const Shape dims = positions_.typeOf(table).dims();
+    if (dims.size() == 4 && !dims[0].isConstant(1)) {
+      const ValueId first = make(ops::sliceOp, {table, integers({0}), integers({1}), integers({0})});
+      return tables_[table] = make(ops::reduce_sumOp, {first, integers({0})}, {{"keepdims", int64_t{0}}});
+    }
     Shape three(3, one_);
     for (size_t axis = dims.size() > 3 ? 1 : 0; axis < dims.size(); ++axis)
       three[3 - dims.size() + axis] = dims[axis];
     return tables_[table] = dims.size() == 3 ? table : reshape(table, three);
   }
 
-  void prelude(const MaskedAttention& site) {
+  // Which positions the mask keeps: [b, s].
+  ValueId keptBy(const MaskedAttention& site) {
     place_ = site.softmax->place;
     ValueId kept = kNoValue;
     if (site.bias != kNoValue) {
@@ -168,14 +189,26 @@ class Unpadder {
       if (site.allowedIsNot) allowed_ = make(ops::logical_notOp, {allowed_});
       kept = kept == kNoValue ? allowed_ : make(ops::logical_andOp, {kept, allowed_});
     }
-    const ValueId packed = needs_.seen().empty() ? kept : withSeen(kept);
+    return kept;
+  }
+  ValueId keptBy(const PaddedRecurrence& site) {
+    place_ = site.loop->place;
+    const ValueId lengths = make(ops::unsqueezeOp, {site.lengths, integers({1})});
+    return make(ops::lessOp, {countToSequence(), lengths});
+  }
+  ValueId countToSequence() { return make(ops::rangeOp, {integer(0), size(sequence()), integer(1)}); }
+
+  void prelude() {
+    const MaskedAttention* attention = firstAttention();
+    const ValueId kept = attention ? keptBy(*attention) : keptBy(firstRecurrence());
+    const ValueId packed = withFactors(needs_.seen().empty() ? kept : withSeen(kept), kept);
     const ValueId counted = cast(packed, Dtype::i64);
     lengths_ = make(ops::reduce_sumOp, {counted, integers({1})}, {{"keepdims", int64_t{0}}});
     const ValueId found = make(ops::nonzeroOp, {packed}, {{"of_positions", int64_t{1}}},
                                ir_.tensorType(Shape{ir_.dims().constant(2), kept_}, Dtype::i64));
-    const ValueId row = make(ops::gatherOp, {found, integer(0)}, {{"axis", int64_t{0}}});
+    sequenceOf_ = make(ops::gatherOp, {found, integer(0)}, {{"axis", int64_t{0}}});
     inSequence_ = make(ops::gatherOp, {found, integer(1)}, {{"axis", int64_t{0}}});
-    at_ = make(ops::addOp, {make(ops::mulOp, {row, size(sequence())}), inSequence_});
+    at_ = make(ops::addOp, {make(ops::mulOp, {sequenceOf_, size(sequence())}), inSequence_});
     const ValueId flat = reshape(counted, {batch() * sequence()});
     const ValueId before = make(ops::subOp, {make(ops::cumsumOp, {flat, integer(0)}), integer(1)});
     places_ = placesOf(packed, before);
@@ -195,10 +228,33 @@ class Unpadder {
     const ValueId count =
         make(ops::reduce_sumOp, {cast(kept, Dtype::i64), integers({1})}, {{"keepdims", int64_t{1}}});
     ValueId result = make(ops::logical_orOp, {kept, make(ops::equalOp, {count, integer(0)})});
-    const ValueId range = make(ops::rangeOp, {integer(0), size(sequence()), integer(1)});
+    const ValueId range = countToSequence();
     for (int64_t position : needs_.seen())
       result = make(ops::logical_orOp, {result, make(ops::equalOp, {range, integer(position)})});
     return result;
+  }
+
+  // And positions where a factor is not 0, with all of a sequence that has such and whose mask holds nowhere.
+  ValueId withFactors(ValueId packed, ValueId kept) {
+    if (needs_.factors().empty()) return packed;
+    ValueId seen = kNoValue;
+    for (ValueId factor : needs_.factors()) {
+      const Type type = positions_.typeOf(factor);
+      const std::vector<int64_t> order = toFront(*positions_.axesOf(type), type.rank());
+      const ValueId number = type.dtype() == Dtype::boolean ? cast(factor, Dtype::i64) : factor;
+      const ValueId zero = type.dtype() == Dtype::boolean ? integer(0) : cast(integer(0), type.dtype());
+      const ValueId isZero =
+          reshape(transposed(make(ops::equalOp, {number, zero}), order), {batch(), sequence()});
+      const ValueId other = make(ops::logical_notOp, {isZero});
+      seen = seen == kNoValue ? other : make(ops::logical_orOp, {seen, other});
+    }
+    const auto none = [&](ValueId of) {
+      const ValueId count =
+          make(ops::reduce_sumOp, {cast(of, Dtype::i64), integers({1})}, {{"keepdims", int64_t{1}}});
+      return make(ops::equalOp, {count, integer(0)});
+    };
+    const ValueId alone = make(ops::logical_andOp, {none(kept), make(ops::logical_notOp, {none(seen)})});
+    return make(ops::logical_orOp, {make(ops::logical_orOp, {packed, seen}), alone});
   }
 
   ValueId takenFlat(ValueId v) {
@@ -278,7 +334,11 @@ class Unpadder {
     place_ = op.place;
     if (needs_.isPacked(op)) {
       ++packedOps_;
-      if (const auto site = sites_.find(&op); site != sites_.end()) return emitAttention(site->second);
+      if (const auto site = sites_.attentions.find(&op); site != sites_.attentions.end())
+        return emitAttention(site->second);
+      if (const auto site = sites_.recurrences.find(&op); site != sites_.recurrences.end())
+        return emitRecurrence(site->second);
+      if (sites_.turns.count(&op)) return;  // of what a recurrence stacks: it is made by position
       if (op.def->traits.view) {
         packed_[op.results[0].id] = reshape(packed(op.operands[0]), packedShape(op.results[0].type.dims()));
         return;
@@ -299,7 +359,7 @@ class Unpadder {
     }
     for (ValueId& v : copy.operands)
       if (v != kNoValue && needs_.isPacked(v)) {
-        v = unpacked(v, needs_.isZeroed(v) ? resultPlaces_ : places_);
+        v = unpacked(v, places_);
         changed = true;
       }
     ops_.push_back(changed ? ir_.own(std::move(copy)) : &op);
@@ -335,7 +395,9 @@ class Unpadder {
     attributes.set("scale", site.scale);
     if (site.allowed != kNoValue) attributes.set("fill", site.fill);
     if (site.nanAsZero) attributes.set("nan_as_zero", int64_t{1});
-    std::vector<ValueId> operands{packed(site.q), packed(site.k), packed(site.v), lengths_};
+    ValueId k = packed(site.k);
+    if (site.keysAsQueries) k = transposed(k, {0, 1, 3, 2});
+    std::vector<ValueId> operands{packed(site.q), k, packed(site.v), lengths_};
     if (site.causal) attributes.set("causal", int64_t{1});
     operands.insert(operands.end(), {bias_, allowed_});
     if (site.table != kNoValue) operands.insert(operands.end(), {tableOf(site.table), inSequence_});
@@ -346,12 +408,28 @@ class Unpadder {
     packed_[result] = make(ops::transposeOp, {z}, {{"perm", kHeadsApart}});
   }
 
+  void emitRecurrence(const PaddedRecurrence& site) {
+    std::vector<ValueId> steps;
+    for (ValueId v : site.steps) {
+      Shape rows = positions_.typeOf(v).dims();  // [s, b, ...]
+      rows.erase(rows.begin());
+      rows[0] = kept_;
+      steps.push_back(reshape(packed(v), std::move(rows)));
+    }
+    const std::vector<ValueId> stacked =
+        recurrences_.emit(site, {kept_, sequenceOf_, inSequence_}, steps, ops_);
+    for (size_t k = 0; k < stacked.size(); ++k)
+      if (const ValueId result = site.stacked[k]; result != kNoValue)
+        packed_[result] = reshape(stacked[k], packedShape(positions_.typeOf(result).dims()));
+  }
+
   const InferredModule& inferred_;
   const Function& main_;
   IrContext& ir_;
   Positions& positions_;
   PositionNeeds& needs_;
-  const AttentionSites& sites_;
+  const MaskedSites& sites_;
+  PackedRecurrences recurrences_;
   const Dim kept_, one_;
   SourcePlace place_;
   std::vector<const Op*> ops_;
@@ -360,31 +438,75 @@ class Unpadder {
   std::map<std::pair<ValueId, ValueId>, ValueId> unpacked_;
   std::unordered_map<ValueId, ValueId> tables_;   // as [h, s, s]
   ValueId bias_ = kNoValue, allowed_ = kNoValue;  // of the packed positions
-  ValueId lengths_ = kNoValue, at_ = kNoValue, inSequence_ = kNoValue;
+  ValueId lengths_ = kNoValue, at_ = kNoValue, sequenceOf_ = kNoValue, inSequence_ = kNoValue;
   ValueId places_ = kNoValue, resultPlaces_ = kNoValue;
   int64_t packedOps_ = 0;
 };
 
-void tell(PassContext& context, const IrContext& ir, const AttentionSearch& search,
-          const PositionNeeds* needs) {
-  for (const std::string& refusal : search.refusals) context.remarks.push_back("not unpadded: " + refusal);
-  if (!needs) return;
-  for (const auto& [value, why] : needs->reasons())
-    if (why != "it is the mask") context.remarks.push_back("padded: %" + ir.valueName(value) + ": " + why);
+void tell(PassContext& context, const Module& module, const PositionNeeds& needs,
+          const std::vector<ValueId>& mask) {
+  const std::unordered_set<ValueId> ofMask = makersOf(*module.main(), mask);
+  for (const auto& [value, why] : needs.reasons())
+    if (!ofMask.count(value))
+      context.remarks.push_back("padded: %" + module.context->valueName(value) + ": " + why);
 }
 
 // A value that the mask is made of and that is packed itself; kNoValue: there is none.
-ValueId packedInMask(const Function& main, const PositionNeeds& needs, const MaskedAttention& site) {
-  std::unordered_set<ValueId> reached{site.bias, site.allowed};
-  for (size_t i = main.ops.size(); i-- > 0;) {
-    const Op& op = *main.ops[i];
-    if (std::none_of(op.results.begin(), op.results.end(),
-                     [&](const ValueDef& r) { return reached.count(r.id) != 0; }))
-      continue;
-    if (needs.isPacked(op)) return op.results[0].id;
-    if (!op.def->traits.readsShape) reached.insert(op.operands.begin(), op.operands.end());
-  }
+ValueId packedInMask(const Function& main, const PositionNeeds& needs, const std::vector<ValueId>& mask) {
+  const std::unordered_set<ValueId> reached = makersOf(main, mask);
+  for (const Op* op : main.ops)
+    for (const ValueDef& r : op->results)
+      if (reached.count(r.id) && needs.isPacked(*op)) return r.id;
   return kNoValue;
+}
+
+// The sites under the mask of the first, and what it is made of.
+struct OneMask {
+  MaskedSites sites;
+  Dim batch, sequence;
+  std::vector<ValueId> mask;
+};
+
+std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContext& context,
+                                      std::vector<std::string>& refusals) {
+  const IrContext& ir = *inferred.module.context;
+  AttentionSearch attentions = findMaskedAttention(inferred);
+  RecurrenceSearch recurrences = findPaddedRecurrences(inferred);
+  refusals = std::move(attentions.refusals);
+  refusals.insert(refusals.end(), recurrences.refusals.begin(), recurrences.refusals.end());
+  OneMask one;
+  std::string mask;
+  const auto take = [&](const auto& site, std::vector<ValueId> values, const Op& op, const Op& named,
+                        auto& sites) {
+    if (!one.batch) {
+      one.batch = site.batch;
+      one.sequence = site.sequence;
+      one.mask = std::move(values);
+      mask = site.mask;
+    }
+    if (site.mask == mask && site.batch == one.batch && site.sequence == one.sequence)
+      sites.emplace(&op, site);
+    else
+      context.remarks.push_back("not unpadded: " + std::string(named.def->name) + " %" +
+                                ir.valueName(named.results[0].id) + ": its mask is not the first one");
+  };
+  for (const MaskedAttention& site : attentions.found)
+    take(site, {site.bias, site.allowed}, *site.product, *site.softmax, one.sites.attentions);
+  for (const PaddedRecurrence& site : recurrences.found)
+    take(site, {site.lengths}, *site.loop, *site.loop, one.sites.recurrences);
+  for (const auto& [loop, site] : one.sites.recurrences)
+    one.sites.turns.insert(site.turns.begin(), site.turns.end());
+  return one.batch ? std::optional(std::move(one)) : std::nullopt;
+}
+
+// "" or why a position that is read whatever the mask says forbids it.
+std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
+  if (needs.seen().empty()) return "";
+  if (!sites.recurrences.empty()) return "a position is read whether its sequence has it or not";
+  for (const auto& [op, site] : sites.attentions)
+    if (site.causal && needs.isPacked(*op))
+      return "a position is read whatever the mask says, which under a causal mask may have no key";
+  return "";
 }
 
 Result<Module> runUnpad(const Module& module, PassContext& context) {
@@ -395,42 +517,37 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   const PaddedResults policy = policyName == "zero" ? PaddedResults::zero : PaddedResults::unseen;
   if (!module.main()) return module;
   const std::vector<const Op*>& all = module.main()->ops;
-  if (std::none_of(all.begin(), all.end(), [](const Op* op) { return op->def == &ops::softmaxOp; }))
+  if (std::none_of(all.begin(), all.end(),
+                   [](const Op* op) { return op->def == &ops::softmaxOp || op->def == &ops::loopOp; }))
     return module;
   DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(module)));
-  const AttentionSearch search = findMaskedAttention(inferred);
-  if (search.found.empty()) {
-    tell(context, *module.context, search, nullptr);
-    return module;
-  }
-  const MaskedAttention& first = search.found.front();
-  AttentionSites sites;
-  for (const MaskedAttention& site : search.found)
-    if (site.mask == first.mask && site.batch == first.batch && site.sequence == first.sequence)
-      sites.emplace(site.product, site);
-    else
-      context.remarks.push_back("not unpadded: softmax %" +
-                                module.context->valueName(site.softmax->results[0].id) +
-                                ": its mask is not that of the first attention");
-  Positions positions(inferred, first.batch, first.sequence);
-  PositionNeeds needs(inferred, positions, sites, policy);
-  tell(context, *module.context, search, &needs);
-  if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, first); hidden != kNoValue) {
+  std::vector<std::string> refusals;
+  const std::optional<OneMask> one = sitesOfOneMask(inferred, context, refusals);
+  for (const std::string& refusal : refusals) context.remarks.push_back("not unpadded: " + refusal);
+  if (!one) return module;
+  Positions positions(inferred, one->batch, one->sequence);
+  PositionNeeds needs(inferred, positions, one->sites, policy);
+  std::vector<ValueId> mask = one->mask;
+  mask.insert(mask.end(), needs.factors().begin(), needs.factors().end());
+  tell(context, inferred.module, needs, mask);
+  if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, mask); hidden != kNoValue) {
     context.remarks.push_back("not unpadded: the mask is made of %" + module.context->valueName(hidden) +
                               ", which it hides");
     return module;
   }
-  const auto isCausal = [&](const auto& site) { return site.second.causal && needs.isPacked(*site.first); };
-  if (!needs.seen().empty() && std::any_of(sites.begin(), sites.end(), isCausal)) {
-    context.remarks.push_back(
-        "not unpadded: a position is read whatever the mask says, which under a causal mask may have no key");
+  if (const std::string why = whyNotSeen(one->sites, needs); !why.empty()) {
+    context.remarks.push_back("not unpadded: " + why);
     return module;
   }
-  const int64_t packedSites = std::count_if(sites.begin(), sites.end(),
-                                            [&](const auto& site) { return needs.isPacked(*site.first); });
-  context.counters["attentions"] = packedSites;
-  if (packedSites == 0) return module;
-  Unpadder unpadder(inferred, positions, needs, sites);
+  const auto packedOf = [&](const auto& sites) {
+    return std::count_if(sites.begin(), sites.end(),
+                         [&](const auto& site) { return needs.isPacked(*site.first); });
+  };
+  const int64_t attentions = packedOf(one->sites.attentions), recurrences = packedOf(one->sites.recurrences);
+  context.counters["attentions"] = attentions;
+  context.counters["recurrences"] = recurrences;
+  if (attentions + recurrences == 0) return module;
+  Unpadder unpadder(inferred, positions, needs, one->sites);
   const Function* changed = unpadder.run();
   context.counters["packed_ops"] = unpadder.packedOps();
   Module result = inferred.module;

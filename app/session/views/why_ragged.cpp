@@ -13,6 +13,16 @@ bool isMadeIn(const Function& function, ValueId value) {
   });
 }
 
+int64_t countOf(const TraceStep& step, const std::string& what) {
+  const auto found = step.counters.find(what);
+  return found == step.counters.end() ? 0 : found->second;
+}
+
+// "2 attentions, "
+std::string counted(int64_t count, const std::string& what) {
+  return count == 0 ? "" : std::to_string(count) + " " + what + (count == 1 ? ", " : "s, ");
+}
+
 }  // namespace
 
 Result<WhyView> whyRagged(const Trace& trace, const std::string& value) {
@@ -21,16 +31,16 @@ Result<WhyView> whyRagged(const Trace& trace, const std::string& value) {
     return makeError(DiagnosticId::usageError, "nothing is known of padding: the pass unpad did not run")
         .note("it is left out by --passes -unpad, and for a program that runs on a device");
   WhyView view;
-  const auto count = step->counters.find("attentions");
-  const int64_t attentions = count == step->counters.end() ? 0 : count->second;
+  const int64_t attentions = countOf(*step, "attentions"), recurrences = countOf(*step, "recurrences");
+  const bool any = attentions + recurrences > 0;
   if (value.empty()) {
     view.question = "computed without padding?";
-    view.answer = attentions == 0 ? "no"
-                  : attentions == 1
-                      ? "1 attention, and what is computed position by position"
-                      : std::to_string(attentions) + " attentions, and what is computed position by position";
+    view.answer = any ? counted(attentions, "attention") + counted(recurrences, "recurrence") +
+                            "and what is computed position by position"
+                      : "no";
     view.lines = step->remarks;
-    if (view.lines.empty() && attentions == 0) view.lines.push_back("there is no attention under a mask");
+    if (view.lines.empty() && !any)
+      view.lines.push_back("there is no attention under a mask, and no recurrence with lengths");
     return view;
   }
   const std::string name = value.front() == '%' ? value.substr(1) : value;
@@ -40,7 +50,7 @@ Result<WhyView> whyRagged(const Trace& trace, const std::string& value) {
   for (const std::string& remark : step->remarks)
     if (remark.find("%" + name + ":") != std::string::npos) view.lines.push_back(remark);
   const bool before = isMadeIn(*step->before.main(), id), after = isMadeIn(*step->after.main(), id);
-  view.answer = before && !after && attentions > 0 ? "yes" : "no";
+  view.answer = before && !after && any ? "yes" : "no";
   if (view.lines.empty() && after)
     view.lines.push_back("it has no axes of batch and sequence, or is the mask");
   return view;
