@@ -24,9 +24,9 @@ constexpr int64_t kSmallBytes = 4096;  // constants that are compared by their e
 // Values by what they are made of: two of one number are equal.
 class ValueNumbers {
  public:
-  explicit ValueNumbers(const Module& module) : ir_(*module.context) {
-    for (const Parameter& p : module.main()->parameters) numberOf(p.id);
-    for (const Op* op : module.main()->ops) add(*op);
+  explicit ValueNumbers(const InferredModule& inferred) : inferred_(inferred), ir_(*inferred.module.context) {
+    for (const Parameter& p : inferred.module.main()->parameters) numberOf(p.id);
+    for (const Op* op : inferred.module.main()->ops) add(*op);
   }
   int operator()(ValueId v) { return v == kNoValue ? -1 : numberOf(v); }
 
@@ -37,7 +37,13 @@ class ValueNumbers {
 
   void add(const Op& op) {
     if (!op.regions.empty() || op.def->hasEffects || op.results.empty()) return;
-    std::string key = std::string(op.def->name);
+    std::string key = knownSizes(op);
+    if (!key.empty()) {
+      const auto [same, fresh] = made_.try_emplace(key, op.results[0].id);
+      if (!fresh) numbers_[op.results[0].id] = numberOf(same->second);
+      return;
+    }
+    key = std::string(op.def->name);
     for (ValueId v : op.operands) key += " " + std::to_string((*this)(v));
     for (const auto& [name, value] : op.attributes.all()) {
       const HostTensor* tensor = std::get_if<HostTensor>(&value);
@@ -52,7 +58,20 @@ class ValueNumbers {
     }
   }
 
-  const IrContext& ir_;
+  // Sizes are the same whatever they are read from.
+  std::string knownSizes(const Op& op) const {
+    const auto known = inferred_.contents.find(op.results[0].id);
+    if (!op.def->traits.readsShape || op.results.size() != 1 || known == inferred_.contents.end()) return "";
+    std::string key = "sizes " + op.results[0].type.toString();
+    for (Dim d : known->second) {
+      if (!d) return "";
+      key += " " + ir_.facts().canonical(d).toString();
+    }
+    return key;
+  }
+
+  const InferredModule& inferred_;
+  IrContext& ir_;
   std::unordered_map<ValueId, int> numbers_;
   std::unordered_map<std::string, ValueId> made_;
 };
@@ -179,7 +198,7 @@ class Search {
   explicit Search(const InferredModule& inferred)
       : inferred_(inferred),
         ir_(*inferred.module.context),
-        numbers_(inferred.module),
+        numbers_(inferred),
         types_(typesIn(*inferred.module.main())),
         madeBy_(makersIn(*inferred.module.main())) {}
 
@@ -431,21 +450,18 @@ class Search {
     };
     const Expr row = upTo("b", a.batch), head = upTo("h", type(a.q).dims()[1]), query = upTo("i", a.sequence),
                key = upTo("j", a.sequence), apart = upTo("t", a.sequence);
-    const auto at = [&](const Expr& i, const Expr& j) -> Expr {
-      const std::array<Expr, 4> place{row, head, i, j};
-      std::vector<Expr> index;
-      for (int axis = 0; axis < of.rank(); ++axis) {
-        const Dim size = of.dims()[static_cast<size_t>(axis)];
-        index.push_back(size.isConstant(1) ? loops.integer(0)
-                                           : place[static_cast<size_t>(4 - of.rank() + axis)]);
-      }
-      const Result<Expr> element = composer.element(mask, index);
-      if (!element.ok()) {
-        why = name + ": " + element.error().message;
-        return {};
-      }
-      return decided(decided(*element, facts), facts);
-    };
+    const std::array<Expr, 4> place{row, head, query, key};
+    std::vector<Expr> index;
+    for (int axis = 0; axis < of.rank(); ++axis) {
+      const Dim size = of.dims()[static_cast<size_t>(axis)];
+      index.push_back(size.isConstant(1) ? loops.integer(0)
+                                         : place[static_cast<size_t>(4 - of.rank() + axis)]);
+    }
+    const Result<Expr> element = composer.element(mask, index);
+    if (!element.ok()) {
+      why = name + ": " + element.error().message;
+      return MaskKind::other;
+    }
     const auto mentions = [](const Expr& e, const Expr& variable) {
       for (const Expr& part : loop::postorder(std::span(&e, 1)))
         if (part.same(variable)) return true;
@@ -459,14 +475,16 @@ class Search {
       if (!isNot) return isZero(e);
       return e.kind() == ExprKind::intConstant && (e.intValue() != 0) != *isNot;
     };
-    const Expr anywhere = at(query, key);
-    if (anywhere.isNull()) return MaskKind::other;
+    const Expr anywhere = decided(decided(*element, facts), facts);
     const bool byQuery = mentions(anywhere, query), byHead = mentions(anywhere, head);
     const bool addsTable = !isNot && of.dtype() == Dtype::f32 && isTable(of, a);
     if (batched && addsTable && !mentions(anywhere, row)) return MaskKind::table;
     if (batched && !byQuery && !byHead) return MaskKind::keys;
-    const Expr before = at(key + apart, key), behind = at(query, query + 1 + apart);
-    if (before.isNull() || behind.isNull()) return MaskKind::other;
+    const auto with = [&](const Expr& part, const Expr& instead) {
+      const auto change = [&](Expr now) -> Expr { return now.same(part) ? instead : Expr(); };
+      return decided(loops.substitute(anywhere, change), facts);
+    };
+    const Expr before = with(query, key + apart), behind = with(key, query + 1 + apart);
     const bool causal = hides(behind) && !mentions(before, apart) && !mentions(before, head);
     if (causal && shows(before)) return MaskKind::causal;
     if (causal && batched && is(2, a.sequence)) return MaskKind::causalKeys;
@@ -511,7 +529,8 @@ bool showsKey(const Expr& e, const MaskedAttention& site) {
 }
 
 // The condition c is `m` cast to bool, or m != 0: where it does not hold m is 0.
-Expr zeroWhereNot(const Expr& c) {
+Expr zeroWhereNot(Expr c) {
+  while (c.kind() == ExprKind::checked) c = c.operands()[1];
   if (c.kind() == ExprKind::cast && isInteger(c.operands()[0].dtype())) return c.operands()[0];
   const bool unequal = c.kind() == ExprKind::binary && c.binaryOp() == loop::BinaryOp::notEqual;
   if (unequal && isInteger(c.operands()[0].dtype()) && isZero(c.operands()[1])) return c.operands()[0];
@@ -542,18 +561,21 @@ bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& si
     }
     return composer.element(v, index);
   };
-  // Of a mask that is expanded any head and query will do: they are all the same. A causal one shows the last
-  // query all keys.
+  // Of a mask that is expanded any head and query will do: they are all the same. A causal one shows the key
+  // to its own query and those behind it.
   const ValueId mask = site.bias != kNoValue ? site.bias : site.allowed;
   const bool byQuery = !types.at(mask).dims()[2].isConstant(1);
-  const Expr query = site.causal && byQuery ? loops.dim(site.sequence) - loops.integer(1) : loops.integer(0);
+  const Expr query = byQuery ? loops.variable("i") : loops.integer(0), apart = loops.variable("t");
+  for (const Expr& variable : {query, apart})
+    if (variable.kind() == ExprKind::variable) loops.bound(variable, loops.dim(site.sequence));
   const std::array<Expr, 4> place{row, loops.integer(0), query, position};
   Result<Expr> holds = composer.element(mask, place), element = elementOf(value);
   if (!holds.ok() || !element.ok()) return false;
-  const Expr shown = decided(*holds, facts), made = decided(*element, facts);
   const auto with = [&](const Expr& e, const Expr& part, const Expr& instead) {
     return loops.substitute(e, [&](Expr now) -> Expr { return now.same(part) ? instead : Expr(); });
   };
+  const Expr any = decided(*holds, facts), made = decided(*element, facts);
+  const Expr shown = site.causal && byQuery ? decided(with(any, query, position + apart), facts) : any;
   for (const Expr& condition : loop::postorder(std::span(&shown, 1))) {
     if (condition.dtype() != Dtype::boolean || condition.kind() == ExprKind::intConstant ||
         !showsKey(with(shown, condition, loops.boolean(true)), site))

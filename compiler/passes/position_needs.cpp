@@ -85,11 +85,11 @@ bool PositionNeeds::makesZero(const Op& op) {
 // position that is kept only since it is not 0 there is as with its padding, but under a causal mask.
 bool PositionNeeds::isZeroFactor(ValueId v) {
   if (sites_.attentions.empty() || !positions_.axesOf(positions_.typeOf(v))) return false;
+  v = beforeExpansion(v);
+  if (!isOfMask(v)) return false;
   if (isZeroWhereMasked(inferred_, sites_.attentions.begin()->second, v)) return true;
   for (const auto& [op, site] : sites_.attentions)
     if (site.causal) return false;
-  v = beforeExpansion(v);
-  if (!isOfMask(v)) return false;
   factors_.insert(v);
   all(v, "it is the mask");
   return true;

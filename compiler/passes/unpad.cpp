@@ -447,7 +447,7 @@ void tell(PassContext& context, const Module& module, const PositionNeeds& needs
           const std::vector<ValueId>& mask) {
   const std::unordered_set<ValueId> ofMask = makersOf(*module.main(), mask);
   for (const auto& [value, why] : needs.reasons())
-    if (!ofMask.count(value))
+    if (why != "it is the mask" && !ofMask.count(value))
       context.remarks.push_back("padded: %" + module.context->valueName(value) + ": " + why);
 }
 

@@ -1,6 +1,7 @@
 #include "app/session/views/why_ragged.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace dyn {
 
@@ -16,6 +17,29 @@ bool isMadeIn(const Function& function, ValueId value) {
 int64_t countOf(const TraceStep& step, const std::string& what) {
   const auto found = step.counters.find(what);
   return found == step.counters.end() ? 0 : found->second;
+}
+
+// One line for each reason why values are padded: that of the value which is asked for, as those it is made of
+// follow from it.
+std::vector<std::string> withoutRepeats(const std::vector<std::string>& remarks) {
+  std::vector<std::string> lines;
+  std::vector<int> more;
+  std::unordered_map<std::string, size_t> places;
+  for (const std::string& remark : remarks) {
+    const size_t reason = remark.rfind("padded: %", 0) == 0 ? remark.find(": ", 9) : std::string::npos;
+    const std::string key = reason == std::string::npos ? remark : remark.substr(reason);
+    const auto [place, fresh] = places.try_emplace(key, lines.size());
+    if (fresh) {
+      lines.push_back(remark);
+      more.push_back(0);
+    } else {
+      lines[place->second] = remark;
+      ++more[place->second];
+    }
+  }
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (more[i] > 0) lines[i] += "; and " + std::to_string(more[i]) + " that it is made of";
+  return lines;
 }
 
 // "2 attentions, "
@@ -38,7 +62,7 @@ Result<WhyView> whyRagged(const Trace& trace, const std::string& value) {
     view.answer = any ? counted(attentions, "attention") + counted(recurrences, "recurrence") +
                             "and what is computed position by position"
                       : "no";
-    view.lines = step->remarks;
+    view.lines = withoutRepeats(step->remarks);
     if (view.lines.empty() && !any)
       view.lines.push_back("there is no attention under a mask, and no recurrence with lengths");
     return view;
