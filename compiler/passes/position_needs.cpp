@@ -31,7 +31,9 @@ PositionNeeds::PositionNeeds(const InferredModule& inferred, Positions& position
   for (const auto& [op, site] : sites_.recurrences) ofMask_.insert(site.lengths);
   ofMask_ = makersOf(main_, {ofMask_.begin(), ofMask_.end()});
   for (ValueId v : main_.results) {
-    if (policy_ == PaddedResults::zero && positions_.axesOf(positions_.typeOf(v)))
+    // Of both in one axis it is not known which of them is the outer.
+    const auto axes = positions_.axesOf(positions_.typeOf(v));
+    if (policy_ == PaddedResults::zero && axes && !axes->joined())
       keptIsEnough(v);
     else
       all(v, "it is a result of the program, which shows its padded positions too");

@@ -264,7 +264,8 @@ class Unpadder {
   // --- values by position
 
   std::vector<int64_t> toFront(const PositionAxes& axes, int rank) const {
-    std::vector<int64_t> order{axes.batch, axes.sequence};
+    std::vector<int64_t> order{axes.batch};
+    if (!axes.joined()) order.push_back(axes.sequence);
     for (int axis = 0; axis < rank; ++axis)
       if (axis != axes.batch && axis != axes.sequence) order.push_back(axis);
     return order;
@@ -286,10 +287,11 @@ class Unpadder {
     if (const auto axes = positions_.axesOf(type)) {
       const std::vector<int64_t> order = toFront(*axes, type.rank());
       Shape rows{batch() * sequence()};
-      for (size_t i = 2; i < order.size(); ++i) rows.push_back(type.dims()[static_cast<size_t>(order[i])]);
-      const ValueId taken =
-          make(ops::gatherOp, {reshape(transposed(v, order), rows), at_}, {{"axis", int64_t{0}}});
-      return packed_[v] = transposed(make(ops::unsqueezeOp, {taken, integers({0})}), inverse(order));
+      for (size_t i = axes->joined() ? 1 : 2; i < order.size(); ++i)
+        rows.push_back(type.dims()[static_cast<size_t>(order[i])]);
+      ValueId taken = make(ops::gatherOp, {reshape(transposed(v, order), rows), at_}, {{"axis", int64_t{0}}});
+      if (!axes->joined()) taken = make(ops::unsqueezeOp, {taken, integers({0})});
+      return packed_[v] = transposed(taken, inverse(order));
     }
     if (const auto axis = positions_.sequenceAxisOf(type)) {
       ValueId all = v;
@@ -308,20 +310,25 @@ class Unpadder {
     const auto [found, fresh] = unpacked_.try_emplace({v, places}, kNoValue);
     if (!fresh) return found->second;
     const Type type = positions_.typeOf(v);
-    const std::vector<int64_t> order = toFront(*positions_.axesOf(type), type.rank());
-    const ValueId front = transposed(packed_.at(v), order);
-    std::vector<int64_t> pads(2 * order.size(), 0);
-    pads[order.size() + 1] = 1;
+    const PositionAxes axes = *positions_.axesOf(type);
+    const std::vector<int64_t> order = toFront(axes, type.rank());
+    const size_t others = axes.joined() ? 1 : 2;  // the first of the other axes
+    ValueId front = transposed(packed_.at(v), order);
+    if (axes.joined()) front = make(ops::unsqueezeOp, {front, integers({0})});
+    std::vector<int64_t> pads(2 * (order.size() + 2 - others), 0);
+    pads[pads.size() / 2 + 1] = 1;
     const ValueId zeroBehind = make(ops::padOp, {front, integers(pads)}, {{"mode", std::string("constant")}});
     const ValueId back = make(ops::gatherOp, {zeroBehind, places}, {{"axis", int64_t{1}}});
-    Shape dims{batch(), sequence()};
-    for (size_t i = 2; i < order.size(); ++i) dims.push_back(type.dims()[static_cast<size_t>(order[i])]);
+    Shape dims = axes.joined() ? Shape{batch() * sequence()} : Shape{batch(), sequence()};
+    for (size_t i = others; i < order.size(); ++i) dims.push_back(type.dims()[static_cast<size_t>(order[i])]);
     const ValueId result = transposed(reshape(back, dims), inverse(order));
     unpacked_[{v, places}] = result;
     return result;
   }
 
-  Dim packedDim(Dim d) const { return positions_.isBatch(d) ? one_ : positions_.isSequence(d) ? kept_ : d; }
+  Dim packedDim(Dim d) const {
+    return positions_.isBatch(d) ? one_ : positions_.isSequence(d) || positions_.isBoth(d) ? kept_ : d;
+  }
   Shape packedShape(const Shape& dims) const {
     Shape result;
     for (Dim d : dims) result.push_back(packedDim(d));

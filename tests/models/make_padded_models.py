@@ -352,6 +352,39 @@ def encoder_lengths(g):
 
 
 @padded
+def mha_lengths(g):
+    """nn.MultiheadAttention: sequence first, batch and heads joined behind it, a product over sequence and batch in one axis."""
+    x = g.embedded()
+    b, s = g.size("ids", 0), g.size("ids", 1)
+    many = g("Mul", b, np.int64(HEADS))
+    first = g("Transpose", x, perm=[1, 0, 2])
+    q, k, v = (g("Transpose", g("Reshape", g.linear(first, WIDTH, WIDTH), g.sizes(s, many, DEEP)), perm=[1, 0, 2]) for _ in range(3))
+    held = g("Less", g.unsqueezed(g.counting(s), 0), g.unsqueezed("lengths", 1))
+    bias = g("Reshape", g("Where", g("Not", held), np.float32(-np.inf), np.float32(0)), g.sizes(b, 1, 1, s))
+    bias = g("Reshape", g("Expand", bias, g.sizes(b, HEADS, 1, s)), g.sizes(many, 1, s))
+    q, k, v = (g("Reshape", part, g.sizes(b, HEADS, s, DEEP)) for part in (q, k, v))
+    scores = g("Add", g("MatMul", g("Mul", q, np.float32(0.5)), g("Transpose", k, perm=[0, 1, 3, 2])), g("Reshape", bias, g.sizes(b, HEADS, 1, s)))
+    z = g("Transpose", g("MatMul", g("Softmax", scores, axis=-1), v), perm=[2, 0, 1, 3])
+    joined = g("Gemm", g("Reshape", z, g.sizes(g("Mul", s, b), WIDTH)), g.weight(WIDTH, WIDTH), g.weight(WIDTH), transB=1)
+    y = g("Transpose", g("Reshape", joined, g.sizes(s, b, WIDTH)), perm=[1, 0, 2])
+    return g.mean(g.norm(g("Add", x, y)), held)
+
+
+@padded
+def conv1d_mean(g):
+    """GPT-2's layers: products over batch and sequence in one axis."""
+    x = g.embedded()
+    b, s = g.size("ids", 0), g.size("ids", 1)
+    qkv = g("Reshape", g("Gemm", g("Reshape", x, ints(-1, WIDTH)), g.weight(WIDTH, 3 * WIDTH), g.weight(3 * WIDTH)), g.sizes(b, s, 3 * WIDTH))
+    q, k, v = (g("Transpose", g("Reshape", part, g.sizes(b, s, -1, DEEP)), perm=[0, 2, 1, 3]) for part in g("Split", qkv, ints(WIDTH, WIDTH, WIDTH), outputs=3, axis=2))
+    scores = g("Mul", g("MatMul", q, g("Transpose", k, perm=[0, 1, 3, 2])), np.float32(0.5))
+    p = g("Cast", g("Softmax", g("Add", scores, g("Where", causal(g), np.float32(0), np.float32(LEAST))), axis=-1), to=FLOAT)
+    z = g("Reshape", g("Transpose", g("MatMul", p, v), perm=[0, 2, 1, 3]), ints(0, 0, WIDTH))
+    z = g("Reshape", g("Gemm", g("Reshape", z, ints(-1, WIDTH)), g.weight(WIDTH, WIDTH), g.weight(WIDTH)), g.sizes(b, s, WIDTH))
+    return g.mean(g.norm(g("Add", x, z)))
+
+
+@padded
 def conv_mean(g):
     """A convolution along the sequence, of what is 0 at padded positions, before attention: padded up to it, not behind it."""
     x = g.embedded()
