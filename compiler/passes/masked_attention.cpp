@@ -269,6 +269,7 @@ class Search {
 
   std::string read(MaskedAttention& a) {
     steps_.clear();
+    keyMask_.clear();
     ValueId x = a.softmax->operands[0];
     for (const Op* scores = nullptr; !scores;) {
       const auto made = madeBy_.find(x);
@@ -371,8 +372,11 @@ class Search {
       if (!why.empty()) return why;
     }
     if (a.bias == kNoValue && a.allowed == kNoValue) return "no mask of its keys";
-    a.mask = std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed)) +
-             (a.allowedIsNot ? " not " : " ") + std::to_string(a.fill);
+    if (a.window && (a.table != kNoValue || a.causal)) return "beside its mask there is another bias";
+    a.mask = keyMask_.empty() || (a.bias != kNoValue && a.allowed != kNoValue)
+                 ? std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed))
+                 : keyMask_;
+    a.mask += (a.allowed == kNoValue ? "" : a.allowedIsNot ? " not " : " is ") + std::to_string(a.fill);
     return "";
   }
 
@@ -385,7 +389,12 @@ class Search {
 
   // --- what is added or chosen: a mask of keys, a causal one, both in one, or a table
 
-  enum class MaskKind : uint8_t { keys, causal, causalKeys, table, other };
+  enum class MaskKind : uint8_t { keys, causal, causalKeys, windowKeys, table, other };
+
+  static void take(MaskKind kind, MaskedAttention& a) {
+    a.causal |= kind == MaskKind::causal || kind == MaskKind::causalKeys;
+    a.window |= kind == MaskKind::windowKeys;
+  }
 
   std::string added(ValueId all, MaskedAttention& a) {
     std::vector<ValueId> pending{all};
@@ -405,7 +414,7 @@ class Search {
         a.table = v;
         continue;
       }
-      a.causal |= kind != MaskKind::keys;
+      take(kind, a);
       if (kind == MaskKind::causal) continue;
       if (a.bias != kNoValue) return "two masks of keys are added to its scores";
       a.bias = v;
@@ -420,7 +429,7 @@ class Search {
       return kind == MaskKind::other
                  ? why
                  : "its mask %" + ir_.valueName(one.condition) + " is the same for all of the batch";
-    a.causal |= kind != MaskKind::keys;
+    take(kind, a);
     if (kind == MaskKind::causal) return "";
     // The choice is the last word of a score.
     if (a.allowed != kNoValue || a.bias != kNoValue) return "it has two masks";
@@ -479,20 +488,70 @@ class Search {
     const bool byQuery = mentions(anywhere, query), byHead = mentions(anywhere, head);
     const bool addsTable = !isNot && of.dtype() == Dtype::f32 && isTable(of, a);
     if (batched && addsTable && !mentions(anywhere, row)) return MaskKind::table;
-    if (batched && !byQuery && !byHead) return MaskKind::keys;
-    const auto with = [&](const Expr& part, const Expr& instead) {
+    const auto with = [&](const Expr& e, const Expr& part, const Expr& instead) {
       const auto change = [&](Expr now) -> Expr { return now.same(part) ? instead : Expr(); };
-      return decided(loops.substitute(anywhere, change), facts);
+      return decided(loops.substitute(e, change), facts);
     };
-    const Expr before = with(query, key + apart), behind = with(key, query + 1 + apart);
+    // The condition that alone says whether a sequence has the key, and what is left where it holds.
+    Expr holds, places;
+    for (const Expr& condition : loop::postorder(std::span(&anywhere, 1))) {
+      if (!batched || condition.dtype() != Dtype::boolean || !mentions(condition, row) ||
+          mentions(condition, query) || mentions(condition, head) ||
+          !hides(with(anywhere, condition, loops.boolean(false))))
+        continue;
+      places = with(anywhere, condition, loops.boolean(true));
+      if (mentions(places, row) || mentions(places, head)) continue;
+      holds = condition;
+    }
+    if (!holds.isNull())
+      keyMask_ = textOf(holds, {row, key}) + textOf(with(anywhere, holds, loops.boolean(false)), {});
+    if (batched && !byQuery && !byHead) return MaskKind::keys;
+    const Expr before = with(anywhere, query, key + apart), behind = with(anywhere, key, query + 1 + apart);
     const bool causal = hides(behind) && !mentions(before, apart) && !mentions(before, head);
     if (causal && shows(before)) return MaskKind::causal;
     if (causal && batched && is(2, a.sequence)) return MaskKind::causalKeys;
+    // Nothing between: a key counts, or it does not.
+    const auto isChoice = [&](const Expr& root) {
+      std::vector<Expr> pending{root};
+      for (size_t k = 0; k < pending.size(); ++k) {
+        const Expr e = pending[k];
+        if (e.kind() == ExprKind::select)
+          pending.insert(pending.end(), {e.operands()[1], e.operands()[2]});
+        else if (!hides(e) && !shows(e))
+          return false;
+      }
+      return true;
+    };
+    if (!holds.isNull() && is(2, a.sequence) && shows(with(places, query, key)) &&
+        (isNot || isChoice(places)))
+      return MaskKind::windowKeys;
     if (!batched && addsTable) return MaskKind::table;
     why = name + (byHead    ? " differs from head to head"
                   : byQuery ? " differs from query to query"
                             : " " + of.toString() + " is not of the batch and the keys");
     return MaskKind::other;
+  }
+
+  // The same text: the same expression of the same values. `variables`: by their order.
+  std::string textOf(const Expr& root, const std::vector<Expr>& variables) {
+    std::string text;
+    std::unordered_map<uint32_t, size_t> numbers;
+    for (const Expr& e : loop::postorder(std::span(&root, 1))) {
+      numbers.emplace(e.id(), numbers.size());
+      text += "(" + std::to_string(static_cast<int>(e.kind())) + " " + std::string(toString(e.dtype()));
+      if (e.kind() == ExprKind::binary) text += " b" + std::to_string(static_cast<int>(e.binaryOp()));
+      if (e.kind() == ExprKind::unary) text += " u" + std::to_string(static_cast<int>(e.unaryOp()));
+      if (e.kind() == ExprKind::intConstant) text += " " + std::to_string(e.intValue());
+      if (e.kind() == ExprKind::realConstant) text += " " + std::to_string(e.realValue());
+      if (e.kind() == ExprKind::dim) text += " " + e.dimValue().toString();
+      if (e.kind() == ExprKind::load)
+        text += " x" + std::to_string(numbers_(static_cast<ValueId>(std::stoul(e.buffer()->name.substr(1)))));
+      for (size_t i = 0; i < variables.size(); ++i)
+        if (e.same(variables[i])) text += " v" + std::to_string(i);
+      for (const Expr& operand : e.operands()) text += " " + std::to_string(numbers.at(operand.id()));
+      text += ")";
+    }
+    return text;
   }
 
   // [b or 1, h or 1, s or 1, s or 1], or its last axes.
@@ -514,6 +573,7 @@ class Search {
   const std::unordered_map<ValueId, Type> types_;
   const std::unordered_map<ValueId, const Op*> madeBy_;
   std::vector<Step> steps_;  // of the attention that is read
+  std::string keyMask_;      // of its last mask of keys, whatever hides keys by their places; "": not known
 };
 
 }  // namespace
@@ -575,7 +635,10 @@ bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& si
     return loops.substitute(e, [&](Expr now) -> Expr { return now.same(part) ? instead : Expr(); });
   };
   const Expr any = decided(*holds, facts), made = decided(*element, facts);
-  const Expr shown = site.causal && byQuery ? decided(with(any, query, position + apart), facts) : any;
+  const Expr shown = !byQuery      ? any
+                     : site.window ? decided(with(any, query, position), facts)
+                     : site.causal ? decided(with(any, query, position + apart), facts)
+                                   : any;
   for (const Expr& condition : loop::postorder(std::span(&shown, 1))) {
     if (condition.dtype() != Dtype::boolean || condition.kind() == ExprKind::intConstant ||
         !showsKey(with(shown, condition, loops.boolean(true)), site))

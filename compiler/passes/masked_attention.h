@@ -11,6 +11,8 @@
 // that is the same for all of the batch (relative positions, ALiBi), each added or chosen apart, or in one
 // sum or choice with the mask.
 //
+// So may there be any other choice by places of query and key in one with the mask, as that of keys near by.
+//
 // That bias and mask do not depend on the head or the query is proved where their shape does not show it:
 // their element is written in elements of the inputs (definitions in loops, composed), and neither index is
 // left in it. A mask is causal where an element [i, j] with j = i + 1 + t is hidden whatever t, and one with
@@ -37,6 +39,9 @@ struct MaskedAttention {
   double fill = 0;
   bool nanAsZero = false;
   bool causal = false;  // keys behind the query do not count; bias and allowed are those of the last query
+  // Which keys count depends on where query and key are, too, the same for all of the batch, and a query sees
+  // its own key: bias and allowed of a key are those of the query at its place.
+  bool window = false;
   // Added to the scores: [.., h or 1, s or 1, s or 1], the same for all of a batch, also where it has its axis.
   ValueId table = kNoValue;
   Dim batch, sequence;  // a symbol, and one or what is computed from others

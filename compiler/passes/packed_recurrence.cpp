@@ -26,9 +26,7 @@ class PackedRecurrences::Emission {
     for (size_t k = 0; k < states; ++k) buffers.push_back(bufferOf(k, order));
     for (size_t k = 0; k < stacked; ++k)
       if (sharedState(k) == states) buffers.push_back(zeros(states + k, site_.batch + kept_.count));
-    std::vector<ValueId> rows;
-    for (ValueId step : steps) rows.push_back(gathered(outer_, step, direction.source));
-    const std::vector<ValueId> written = loop(order, buffers, rows);
+    const std::vector<ValueId> written = loop(order, direction, buffers, steps);
     for (size_t k = 0; k < states; ++k) {
       const ValueId last =
           outer_.make(ops::addOp, {gathered(outer_, order.starts, site_.lengths), order.rank});
@@ -160,7 +158,7 @@ class PackedRecurrences::Emission {
     return found->second;
   }
 
-  std::vector<ValueId> loop(const Order& o, const std::vector<ValueId>& buffers,
+  std::vector<ValueId> loop(const Order& o, const Direction& direction, const std::vector<ValueId>& buffers,
                             const std::vector<ValueId>& rows) {
     BatchedTurns& b = body_;
     const ValueId number = ir_.newValue();
@@ -169,13 +167,14 @@ class PackedRecurrences::Emission {
     const ValueId first = gathered(b, captured(o.starts), level),
                   before = gathered(b, captured(o.starts), number);
     const ValueId previous = b.make(ops::addOp, {b.make(ops::subOp, {places, first}), before});
-    const ValueId ofRows =
+    const ValueId step =
         b.make(ops::subOp, {places, b.make(ops::dim_valueOp, {}, {{"value", Shape{site_.batch}}})});
+    const ValueId source = gathered(b, captured(direction.source), step);
     std::vector<ValueId> inside;
     for (size_t k = 0; k < buffers.size(); ++k) inside.push_back(ir_.newValue());
     std::vector<ValueId> arguments;
     for (size_t k = 0; k < carried(); ++k) arguments.push_back(gathered(b, inside[k], previous));
-    for (ValueId row : rows) arguments.push_back(gathered(b, captured(row), ofRows));
+    for (ValueId row : rows) arguments.push_back(gathered(b, captured(row), source));
     for (ValueId v : site_.captures) arguments.push_back(captured(v));
     const std::vector<ValueId> made = cell(arguments);
     const ValueId at = b.make(ops::reshapeOp, {places, b.integers({-1, 1})});

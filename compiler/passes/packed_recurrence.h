@@ -2,10 +2,11 @@
 //
 //   %longest, %order = topk(%lengths)                  sequences by length, the longest first
 //   %starts                                            [s + 2]: 0, b, b + as many as have a first step, ...
-//   %rows = gather(%x packed, %source)                 [n, ...]: all first steps, all second steps, ...
+//   %source                                            [n]: all first steps, all second steps, ... of the packed
 //   %buffer = concat(gather(%h0, %order), 0)           [b + n, ...]: the states, in the same order
 //   %buffer = loop(steps of the longest, ...) body {
-//     rows starts[k + 1] to starts[k + 2] of it = cell(the same rows of %rows, as many rows from starts[k])
+//     rows starts[k + 1] to starts[k + 2] of it = cell(x at the same places of %source, as many rows from
+//                                                      starts[k])
 //   }
 //   %h = gather(%buffer, starts[length] + rank)        %y of a position = gather(%buffer, its place)
 //

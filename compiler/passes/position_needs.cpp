@@ -91,7 +91,7 @@ bool PositionNeeds::isZeroFactor(ValueId v) {
   if (!isOfMask(v)) return false;
   if (isZeroWhereMasked(inferred_, sites_.attentions.begin()->second, v)) return true;
   for (const auto& [op, site] : sites_.attentions)
-    if (site.causal) return false;
+    if (site.causal || site.window) return false;
   factors_.insert(v);
   all(v, "it is the mask");
   return true;

@@ -19,6 +19,7 @@
 // remarks. Cost in IR size: some twenty operations, and about eight for each value that is packed or put
 // back.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -151,9 +152,16 @@ class Unpadder {
   Dim batch() const { return positions_.batch(); }
   Dim sequence() const { return positions_.sequence(); }
 
-  // [b, *, *, s] -> [b, s]: the same for all heads, and of the last query, which sees all keys.
-  ValueId ofKeys(ValueId mask) {
+  // [b, *, *, s] -> [b, s]: the same for all heads, and of the last query, which sees all keys; under a window
+  // that of the query in the key's own place.
+  ValueId ofKeys(ValueId mask, bool window) {
     const Type type = positions_.typeOf(mask);
+    if (window) {
+      mask = make(ops::sliceOp, {mask, integers({0}), integers({1}), integers({1})});
+      const ValueId own = make(ops::expandOp, {countToSequence(), sizes({batch(), one_, one_, sequence()})});
+      mask = make(ops::gather_elementsOp, {mask, own}, {{"axis", int64_t{2}}});
+      return reshape(mask, {batch(), sequence()});
+    }
     for (int64_t axis : {1, 2})
       if (!type.dims()[static_cast<size_t>(axis)].isConstant(1))
         mask = make(ops::sliceOp, {mask, integers({axis == 1 ? 0 : -1}),
@@ -176,16 +184,34 @@ class Unpadder {
     return tables_[table] = dims.size() == 3 ? table : reshape(table, three);
   }
 
+  // Which keys a query sees by their places alone, as a bias [1, s, s]: what any sequence sees that has the key.
+  ValueId windowOf(const MaskedAttention& site) {
+    const ValueId mask = site.bias != kNoValue ? site.bias : site.allowed;
+    if (const auto found = tables_.find(mask); found != tables_.end()) return found->second;
+    ValueId shown = make(ops::sliceOp, {mask, integers({0}), integers({1}), integers({1})});
+    if (site.bias != kNoValue) {
+      shown = make(ops::greaterOp, {shown, number(HostTensor::scalar(Dtype::f32, kMaskedBias))});
+    } else if (site.allowedIsNot) {
+      shown = make(ops::logical_notOp, {shown});
+    }
+    const ValueId count =
+        make(ops::reduce_sumOp, {cast(shown, Dtype::i32), integers({0})}, {{"keepdims", int64_t{0}}});
+    return tables_[mask] = make(ops::whereOp,
+                                {make(ops::greaterOp, {count, cast(integer(0), Dtype::i32)}),
+                                 number(HostTensor::scalar(Dtype::f32, 0)),
+                                 number(HostTensor::scalar(Dtype::f32, -std::numeric_limits<float>::max()))});
+  }
+
   // Which positions the mask keeps: [b, s].
   ValueId keptBy(const MaskedAttention& site) {
     place_ = site.softmax->place;
     ValueId kept = kNoValue;
     if (site.bias != kNoValue) {
-      bias_ = ofKeys(site.bias);
+      bias_ = ofKeys(site.bias, site.window);
       kept = make(ops::greaterOp, {bias_, number(HostTensor::scalar(Dtype::f32, kMaskedBias))});
     }
     if (site.allowed != kNoValue) {
-      allowed_ = ofKeys(site.allowed);
+      allowed_ = ofKeys(site.allowed, site.window);
       if (site.allowedIsNot) allowed_ = make(ops::logical_notOp, {allowed_});
       kept = kept == kNoValue ? allowed_ : make(ops::logical_andOp, {kept, allowed_});
     }
@@ -407,6 +433,7 @@ class Unpadder {
     std::vector<ValueId> operands{packed(site.q), k, packed(site.v), lengths_};
     if (site.causal) attributes.set("causal", int64_t{1});
     operands.insert(operands.end(), {bias_, allowed_});
+    if (site.window) operands.insert(operands.end(), {windowOf(site), inSequence_});
     if (site.table != kNoValue) operands.insert(operands.end(), {tableOf(site.table), inSequence_});
     while (operands.back() == kNoValue) operands.pop_back();
     const ValueId z = make(ops::packed_attentionOp, std::move(operands), std::move(attributes));
@@ -511,8 +538,9 @@ std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
   if (needs.seen().empty()) return "";
   if (!sites.recurrences.empty()) return "a position is read whether its sequence has it or not";
   for (const auto& [op, site] : sites.attentions)
-    if (site.causal && needs.isPacked(*op))
-      return "a position is read whatever the mask says, which under a causal mask may have no key";
+    if ((site.causal || site.window) && needs.isPacked(*op))
+      return "a position is read whatever the mask says, which under a " +
+             std::string(site.causal ? "causal mask" : "window of keys") + " may have no key";
   return "";
 }
 
