@@ -42,7 +42,8 @@ struct MaskedAttention {
   // Which keys count depends on where query and key are, too, the same for all of the batch, and a query sees
   // its own key: bias and allowed of a key are those of the query at its place.
   bool window = false;
-  // Added to the scores: [.., h or 1, s or 1, s or 1], the same for all of a batch, also where it has its axis.
+  // Added to the scores: [.., h or 1, s or 1, s or 1], the same for all of a batch, also where it has its
+  // axis.
   ValueId table = kNoValue;
   Dim batch, sequence;  // a symbol, and one or what is computed from others
   std::string mask;     // the same text: the same mask

@@ -8,7 +8,8 @@
 //     return true, where(%runs, %n, %h), where(%runs, %n, 0)
 //   }
 //
-// What a sequence becomes then depends on its own steps before its length, and what is stacked is 0 behind it.
+// What a sequence becomes then depends on its own steps before its length, and what is stacked is 0 behind
+// it.
 #pragma once
 
 #include <string>

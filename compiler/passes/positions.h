@@ -1,5 +1,5 @@
-// Positions of a padded batch: values [.., b, .., s, ..] with an axis of the batch and one of the sequence, or
-// with both in one: [.., b * s, ..].
+// Positions of a padded batch: values [.., b, .., s, ..] with an axis of the batch and one of the sequence,
+// or with both in one: [.., b * s, ..].
 // Which operations compute a result at a position from that position alone, and which positions do others
 // read? What a position needs of others decides what may be left out (pass `unpad`).
 //

@@ -19,8 +19,8 @@ int64_t countOf(const TraceStep& step, const std::string& what) {
   return found == step.counters.end() ? 0 : found->second;
 }
 
-// One line for each reason why values are padded: that of the value which is asked for, as those it is made of
-// follow from it.
+// One line for each reason why values are padded: that of the last value with it, as those that it is made
+// of follow.
 std::vector<std::string> withoutRepeats(const std::vector<std::string>& remarks) {
   std::vector<std::string> lines;
   std::vector<int> more;
