@@ -5,10 +5,10 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "compiler/ir/printer.h"
-#include "compiler/loop/lower_context.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/element_bounds.h"
+#include "compiler/passes/element_composer.h"
+#include "compiler/passes/value_numbers.h"
 
 namespace dyn::passes {
 
@@ -17,176 +17,7 @@ namespace {
 using loop::Expr;
 using loop::ExprKind;
 
-constexpr int kMostSteps = 200;        // operations that one element is composed of
-constexpr size_t kMostBetween = 32;    // values between scores and their softmax
-constexpr int64_t kSmallBytes = 4096;  // constants that are compared by their elements
-
-// Values by what they are made of: two of one number are equal.
-class ValueNumbers {
- public:
-  explicit ValueNumbers(const InferredModule& inferred) : inferred_(inferred), ir_(*inferred.module.context) {
-    for (const Parameter& p : inferred.module.main()->parameters) numberOf(p.id);
-    for (const Op* op : inferred.module.main()->ops) add(*op);
-  }
-  int operator()(ValueId v) { return v == kNoValue ? -1 : numberOf(v); }
-
- private:
-  int numberOf(ValueId v) {
-    return numbers_.try_emplace(v, static_cast<int>(numbers_.size()) + 1).first->second;
-  }
-
-  void add(const Op& op) {
-    if (!op.regions.empty() || op.def->hasEffects || op.results.empty()) return;
-    std::string key = knownSizes(op);
-    if (!key.empty()) {
-      const auto [same, fresh] = made_.try_emplace(key, op.results[0].id);
-      if (!fresh) numbers_[op.results[0].id] = numberOf(same->second);
-      return;
-    }
-    key = std::string(op.def->name);
-    for (ValueId v : op.operands) key += " " + std::to_string((*this)(v));
-    for (const auto& [name, value] : op.attributes.all()) {
-      const HostTensor* tensor = std::get_if<HostTensor>(&value);
-      if (tensor && tensor->sizeBytes() > kSmallBytes) return;
-      PrintOptions whole;
-      whole.maxInlineElements = -1;
-      key += " " + name + "=" + print(ir_, value, whole);
-    }
-    for (size_t i = 0; i < op.results.size(); ++i) {
-      const auto [same, fresh] = made_.try_emplace(key + " " + std::to_string(i), op.results[i].id);
-      if (!fresh) numbers_[op.results[i].id] = numberOf(same->second);
-    }
-  }
-
-  // Sizes are the same whatever they are read from.
-  std::string knownSizes(const Op& op) const {
-    const auto known = inferred_.contents.find(op.results[0].id);
-    if (!op.def->traits.readsShape || op.results.size() != 1 || known == inferred_.contents.end()) return "";
-    std::string key = "sizes " + op.results[0].type.toString();
-    for (Dim d : known->second) {
-      if (!d) return "";
-      key += " " + ir_.facts().canonical(d).toString();
-    }
-    return key;
-  }
-
-  const InferredModule& inferred_;
-  IrContext& ir_;
-  std::unordered_map<ValueId, int> numbers_;
-  std::unordered_map<std::string, ValueId> made_;
-};
-
-// 1 on and below the diagonal of its last two axes, 0 above: how exporters keep a causal mask.
-bool isTriangle(const HostTensor& tensor) {
-  const int rank = tensor.rank();
-  if (rank < 2 || tensor.elementCount() == 0 ||
-      !(tensor.dtype() == Dtype::boolean || isReal(tensor.dtype()) || isInteger(tensor.dtype())))
-    return false;
-  const int64_t rows = tensor.shape()[static_cast<size_t>(rank - 2)],
-                columns = tensor.shape()[static_cast<size_t>(rank - 1)];
-  if (rows != columns || rows < 2) return false;
-  for (int64_t i = 0; i < tensor.elementCount(); ++i) {
-    const int64_t row = i / columns % rows, column = i % columns;
-    const double element = isReal(tensor.dtype()) ? tensor.realAt(i) : static_cast<double>(tensor.intAt(i));
-    if (element != (column <= row ? 1 : 0)) return false;
-  }
-  return true;
-}
-
-// An element of a value, written in elements of the inputs as far as definitions in loops go.
-class Composer {
- public:
-  Composer(const InferredModule& inferred, const std::unordered_map<ValueId, const Op*>& madeBy,
-           const std::unordered_map<ValueId, Type>& types)
-      : inferred_(inferred), madeBy_(madeBy), types_(types), loops_(inferred.module.context->dims()) {}
-
-  loop::LoopContext& loops() { return loops_; }
-  const DimSolver& facts() const { return inferred_.module.context->facts(); }
-
-  Result<Expr> element(ValueId v, std::span<const Expr> index) {
-    const auto made = madeBy_.find(v);
-    if (made == madeBy_.end() || ++steps_ > kMostSteps) return load(v, index);
-    const Op& op = *made->second;
-    if (const HostTensor* tensor = op.attributes.tensor("value"); op.def == &ops::constantOp && tensor) {
-      if (tensor->elementCount() != 1) {
-        if (!isTriangle(*tensor)) return load(v, index);
-        return loops_.cast(index[index.size() - 1] <= index[index.size() - 2], tensor->dtype());
-      }
-      return isReal(tensor->dtype()) ? loops_.real(tensor->realAt(0), tensor->dtype())
-                                     : loops_.cast(loops_.integer(tensor->intAt(0)), tensor->dtype());
-    }
-    if (!op.def->lower || !op.regions.empty()) return load(v, index);
-    size_t result = 0;
-    while (op.results[result].id != v) ++result;
-    Step step(*this, op);
-    return op.def->lower(step, static_cast<int>(result), index);
-  }
-
- private:
-  class Step : public loop::LowerContext {
-   public:
-    Step(Composer& composer, const Op& op) : composer_(composer), op_(op) {}
-    const Op& op() const override { return op_; }
-    loop::LoopContext& loops() override { return composer_.loops_; }
-    const DimSolver& solver() const override { return composer_.facts(); }
-    Type operandType(int i) const override {
-      const ValueId v = op_.operands[static_cast<size_t>(i)];
-      return v == kNoValue ? Type() : composer_.types_.at(v);
-    }
-    Result<Expr> read(int i, std::span<const Expr> index) override {
-      return composer_.element(op_.operands[static_cast<size_t>(i)], index);
-    }
-    Result<Expr> contents(int i, int64_t k) override {
-      const auto known = composer_.inferred_.contents.find(op_.operands[static_cast<size_t>(i)]);
-      const auto at = static_cast<size_t>(k);
-      if (known != composer_.inferred_.contents.end() && at < known->second.size() && known->second[at])
-        return dim(known->second[at]);
-      const Expr index = integer(k);
-      DYN_TRY(Expr element, read(i, std::span(&index, operandType(i).rank() > 0 ? 1 : 0)));
-      return loops().cast(element, Dtype::i64);
-    }
-    Expr checked(Expr condition, Expr value, const loop::Check& check) override {
-      return loops().checked(condition, check.code, value);
-    }
-
-   private:
-    Composer& composer_;
-    const Op& op_;
-  };
-
-  Result<Expr> load(ValueId v, std::span<const Expr> index) {
-    const Type type = types_.at(v);
-    const loop::Buffer*& buffer = buffers_[v];
-    if (!buffer) {
-      std::vector<Expr> shape;
-      for (Dim d : type.dims()) shape.push_back(loops_.dim(d));
-      buffer = loops_.buffer("x" + std::to_string(v), type.dtype(), shape, loop::BufferRole::input);
-    }
-    return loops_.load(buffer, {index.begin(), index.end()});
-  }
-
-  const InferredModule& inferred_;
-  const std::unordered_map<ValueId, const Op*>& madeBy_;
-  const std::unordered_map<ValueId, Type>& types_;
-  loop::LoopContext loops_;
-  std::unordered_map<ValueId, const loop::Buffer*> buffers_;
-  int steps_ = 0;
-};
-
-std::unordered_map<ValueId, const Op*> makersIn(const Function& function) {
-  std::unordered_map<ValueId, const Op*> makers;
-  for (const Op* op : function.ops)
-    for (const ValueDef& r : op->results) makers[r.id] = op;
-  return makers;
-}
-
-std::unordered_map<ValueId, Type> typesIn(const Function& function) {
-  std::unordered_map<ValueId, Type> types;
-  for (const Parameter& p : function.parameters) types[p.id] = p.type;
-  for (const Op* op : function.ops)
-    for (const ValueDef& r : op->results) types[r.id] = r.type;
-  return types;
-}
+constexpr size_t kMostBetween = 32;  // values between scores and their softmax
 
 bool isZero(const Expr& e) {
   return (e.kind() == ExprKind::intConstant && e.intValue() == 0) ||
@@ -235,7 +66,7 @@ class Search {
   std::optional<double> constantOf(ValueId v) {
     const Type of = type(v);
     if (!of || !of.isTensor()) return std::nullopt;
-    Composer composer(inferred_, madeBy_, types_);
+    ElementComposer composer(inferred_, madeBy_, types_);
     std::vector<Expr> index;
     for (int i = 0; i < of.rank(); ++i) index.push_back(composer.loops().variable("i"));
     const Result<Expr> element = composer.element(v, index);
@@ -450,7 +281,7 @@ class Search {
       why = name + " " + of.toString() + " is not of the batch and the keys";
       return MaskKind::other;
     }
-    Composer composer(inferred_, madeBy_, types_);
+    ElementComposer composer(inferred_, madeBy_, types_);
     loop::LoopContext& loops = composer.loops();
     const auto upTo = [&](const char* hint, Dim extent) {
       const Expr variable = loops.variable(hint);
@@ -606,7 +437,7 @@ bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& si
   const auto types = typesIn(*inferred.module.main());
   const auto makers = makersIn(*inferred.module.main());
   const DimSolver& facts = inferred.module.context->facts();
-  Composer composer(inferred, makers, types);
+  ElementComposer composer(inferred, makers, types);
   loop::LoopContext& loops = composer.loops();
   const Expr row = loops.variable("b"), position = loops.variable("s");
   loops.bound(row, loops.dim(site.batch));
