@@ -140,6 +140,7 @@ class HeadsApart {
     }
     if (!result) return std::nullopt;
     result->value = ir_.newValue();
+    types_[result->value] = ir_.tensorType(result->dims, op.results[0].type.dtype());
     other.results = {{result->value, Type()}};
     ops_.push_back(ir_.own(std::move(other)));
     return result;
@@ -200,6 +201,7 @@ class HeadsApart {
 
   ValueId reshape(const Op& op, ValueId v, const Shape& to) {
     const ValueDef result{ir_.newValue(), Type()};
+    types_[result.id] = ir_.tensorType(to, op.results[0].type.dtype());
     reshape(op, v, to, result);
     return result.id;
   }
