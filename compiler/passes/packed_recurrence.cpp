@@ -1,48 +1,132 @@
 #include "compiler/passes/packed_recurrence.h"
 
+#include <unordered_map>
+#include <utility>
+
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/closed_function.h"
 #include "compiler/passes/level_places.h"
 
 namespace dyn::passes {
 
-class PackedRecurrences::Emission {
+namespace {
+
+class Emission {
  public:
-  Emission(PackedRecurrences& all, const PaddedRecurrence& site, const KeptPositions& kept)
-      : all_(all),
-        ir_(*all.inferred_.module.context),
+  Emission(const InferredModule& inferred, const PaddedRecurrence& site, const KeptPositions& kept)
+      : ir_(*inferred.module.context),
         site_(site),
         kept_(kept),
-        outer_(all.inferred_, types_, kNoValue),
-        body_(all.inferred_, types_, kNoValue) {
+        outer_(inferred, types_, kNoValue),
+        body_(inferred, types_, kNoValue) {
     outer_.setPlace(site.loop->place);
     body_.setPlace(site.loop->place);
   }
 
   std::vector<ValueId> run(const std::vector<ValueId>& steps, std::vector<const Op*>& ops) {
-    const Order& order = orderOf();
-    const Direction& direction = directionOf(order);
+    // A number of sizes, so that it is known before anything is computed.
+    const Dim left = site_.batch * site_.sequence - kept_.count;
+    const ValueId some =
+        outer_.make(ops::dim_valueOp, {}, {{"value", Shape{min(left, ir_.dims().constant(1))}}});
+    ops.insert(ops.end(), outer_.ops().begin(), outer_.ops().end());
+    outer_.ops().clear();
+    const std::vector<ValueId> wholeResults = whole(steps);
+    std::vector<const Op*> wholeOps = std::exchange(outer_.ops(), {});
+    const std::vector<ValueId> packedResults = packed(steps);
+    std::vector<const Op*> packedOps = std::exchange(outer_.ops(), {});
+    const std::vector<ValueId> captures =
+        capturesOf({&wholeOps, &packedOps}, {&wholeResults, &packedResults});
+    Op choice;
+    choice.def = &ops::ifOp;
+    choice.place = site_.loop->place;
+    choice.operands = {some};
+    choice.operands.insert(choice.operands.end(), captures.begin(), captures.end());
+    const std::string name = site_.loop->regions[0]->name;
+    choice.regions = {closedFunction(ir_, name + ".packed", packedOps, packedResults, captures),
+                      closedFunction(ir_, name + ".whole", wholeOps, wholeResults, captures)};
+    std::vector<ValueId> stacked;
+    for (size_t k = 0; k < wholeResults.size(); ++k) {
+      if (k < carried()) {
+        choice.results.push_back(site_.loop->results[k]);
+      } else {
+        stacked.push_back(ir_.newValue());
+        choice.results.push_back({stacked.back(), Type()});
+      }
+    }
+    ops.push_back(ir_.own(std::move(choice)));
+    return stacked;
+  }
+
+ private:
+  // Of sequences of these lengths.
+  struct Order {
+    ValueId order, rank, sortedLengths, starts, stepCount, sequenceOf, stepOf;
+  };
+  struct Direction {
+    ValueId source, place;  // of step rows among the packed; of packed positions in a buffer
+  };
+
+  // Each: the final states, then rows of the kept positions of what is stacked.
+  std::vector<ValueId> packed(const std::vector<ValueId>& steps) {
+    const Order order = orderOf();
+    const Direction direction = directionOf(order);
     const size_t states = carried(), stacked = site_.cell->results.size() - states;
     std::vector<ValueId> buffers;
     for (size_t k = 0; k < states; ++k) buffers.push_back(bufferOf(k, order));
     for (size_t k = 0; k < stacked; ++k)
       if (sharedState(k) == states) buffers.push_back(zeros(states + k, site_.batch + kept_.count));
     const std::vector<ValueId> written = loop(order, direction, buffers, steps);
-    for (size_t k = 0; k < states; ++k) {
-      const ValueId last =
-          outer_.make(ops::addOp, {gathered(outer_, order.starts, site_.lengths), order.rank});
-      outer_.makeAs(site_.loop->results[k].id, ops::gatherOp, {written[k], last}, {{"axis", int64_t{0}}});
-    }
     std::vector<ValueId> results;
+    const ValueId last = outer_.make(ops::addOp, {gathered(outer_, order.starts, site_.lengths), order.rank});
+    for (size_t k = 0; k < states; ++k) results.push_back(gathered(outer_, written[k], last));
     size_t own = states;
     for (size_t k = 0; k < stacked; ++k) {
       const size_t shared = sharedState(k);
       results.push_back(gathered(outer_, written[shared == states ? own++ : shared], direction.place));
     }
-    ops.insert(ops.end(), outer_.ops().begin(), outer_.ops().end());
     return results;
   }
 
- private:
+  // The loop of the program, where each position is kept.
+  std::vector<ValueId> whole(const std::vector<ValueId>& steps) {
+    Op loop = *site_.loop;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const Shape& cell = site_.cell->parameters[carried() + i].type.dims();  // [b, ...]
+      Shape dims{site_.batch, site_.sequence};
+      dims.insert(dims.end(), cell.begin() + 1, cell.end());
+      const ValueId step = sidesChanged(reshaped(steps[i], dims), dims.size());
+      for (size_t k = 2 + carried(); k < loop.operands.size(); ++k)
+        if (site_.loop->operands[k] == site_.steps[i]) loop.operands[k] = step;
+    }
+    std::vector<ValueId> results;
+    for (ValueDef& r : loop.results) {
+      r.id = ir_.newValue();
+      results.push_back(r.id);
+    }
+    outer_.ops().push_back(ir_.own(std::move(loop)));
+    for (size_t k = carried(); k < results.size(); ++k) {
+      if (site_.backward)
+        results[k] =
+            outer_.make(ops::sliceOp, {results[k], outer_.integers({-1}), outer_.integers({INT64_MIN}),
+                                       outer_.integers({0}), outer_.integers({-1})});
+      Shape dims = site_.cell->resultTypes[k].dims();  // [b, ...]
+      results[k] = sidesChanged(results[k], dims.size() + 1);
+      dims[0] = kept_.count;
+      results[k] = reshaped(results[k], dims);
+    }
+    return results;
+  }
+  ValueId reshaped(ValueId v, const Shape& dims) {
+    return outer_.make(ops::reshapeOp, {v, outer_.make(ops::dims_valueOp, {}, {{"value", dims}})},
+                       {{"allowzero", int64_t{1}}});
+  }
+  // [b, s, ...] as [s, b, ...], and back.
+  ValueId sidesChanged(ValueId v, size_t rank) {
+    std::vector<int64_t> order{1, 0};
+    while (order.size() < rank) order.push_back(static_cast<int64_t>(order.size()));
+    return outer_.make(ops::transposeOp, {v}, {{"perm", order}});
+  }
+
   size_t carried() const { return static_cast<size_t>(site_.loop->attributes.integer("carried")); }
   // The state that stacked value `k` is; as many as there are states: it is none.
   size_t sharedState(size_t k) const {
@@ -67,10 +151,8 @@ class PackedRecurrences::Emission {
   }
 
   // Sequences by length, where the rows of each step begin, and whose they are.
-  const Order& orderOf() {
-    const auto [found, fresh] = all_.orders_.try_emplace(site_.lengths);
-    Order& o = found->second;
-    if (!fresh) return o;
+  Order orderOf() {
+    Order o;
     const ValueId all = outer_.make(ops::dim_valueOp, {}, {{"value", Shape{site_.batch}}});
     o.sortedLengths = ir_.newValue();
     o.order = topk(site_.lengths, all, true, o.sortedLengths);
@@ -84,16 +166,16 @@ class PackedRecurrences::Emission {
     const ValueId first = outer_.make(ops::reshapeOp, {all, outer_.integers({1})});
     o.starts = outer_.make(ops::concatOp, {outer_.integers({0}), first, ends}, {{"axis", int64_t{0}}});
     o.stepCount = sum(outer_.make(ops::greaterOp, {counts, outer_.integer(0)}), 0);
-    const ValueId found2 = ir_.newValue();
+    const ValueId found = ir_.newValue();
     Op nonzero;
     nonzero.def = &ops::nonzeroOp;
     nonzero.place = site_.loop->place;
     nonzero.operands = {runs};
     nonzero.attributes = {{"of_positions", int64_t{1}}};
-    nonzero.results = {{found2, ir_.tensorType(Shape{ir_.dims().constant(2), kept_.count}, Dtype::i64)}};
+    nonzero.results = {{found, ir_.tensorType(Shape{ir_.dims().constant(2), kept_.count}, Dtype::i64)}};
     outer_.ops().push_back(ir_.own(std::move(nonzero)));
-    o.stepOf = gathered(outer_, found2, outer_.integer(0));
-    o.sequenceOf = gathered(outer_, found2, outer_.integer(1));
+    o.stepOf = gathered(outer_, found, outer_.integer(0));
+    o.sequenceOf = gathered(outer_, found, outer_.integer(1));
     return o;
   }
 
@@ -109,10 +191,8 @@ class PackedRecurrences::Emission {
     return places;
   }
 
-  const Direction& directionOf(const Order& o) {
-    const auto [found, fresh] = all_.directions_[site_.backward].try_emplace(site_.lengths);
-    Direction& d = found->second;
-    if (!fresh) return d;
+  Direction directionOf(const Order& o) {
+    Direction d;
     // Packed, a sequence begins behind those before it.
     const ValueId begins = outer_.make(
         ops::subOp, {outer_.make(ops::cumsumOp, {site_.lengths, outer_.integer(0)}), site_.lengths});
@@ -238,7 +318,6 @@ class PackedRecurrences::Emission {
     return results;
   }
 
-  PackedRecurrences& all_;
   IrContext& ir_;
   const PaddedRecurrence& site_;
   const KeptPositions& kept_;
@@ -248,9 +327,12 @@ class PackedRecurrences::Emission {
   std::vector<ValueId> captureOrder_;
 };
 
-std::vector<ValueId> PackedRecurrences::emit(const PaddedRecurrence& site, const KeptPositions& kept,
-                                             const std::vector<ValueId>& steps, std::vector<const Op*>& ops) {
-  return Emission(*this, site, kept).run(steps, ops);
+}  // namespace
+
+std::vector<ValueId> packedRecurrence(const InferredModule& inferred, const PaddedRecurrence& site,
+                                      const KeptPositions& kept, const std::vector<ValueId>& steps,
+                                      std::vector<const Op*>& ops) {
+  return Emission(inferred, site, kept).run(steps, ops);
 }
 
 }  // namespace dyn::passes

@@ -11,10 +11,10 @@
 //   %h = gather(%buffer, starts[length] + rank)        %y of a position = gather(%buffer, its place)
 //
 // As the sequences that go on to a step are the first of those of the step before, each step reads and writes
-// rows that lie side by side.
+// rows that lie side by side. That is one side of an `if`: where all positions are kept the loop stays what
+// it was, as a step of few rows costs less there, and its memory follows from its sizes.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "compiler/passes/padded_recurrence.h"
@@ -27,28 +27,10 @@ struct KeptPositions {
   ValueId sequence = kNoValue, place = kNoValue;  // i64 [n]: which sequence, and which of its positions
 };
 
-class PackedRecurrences {
- public:
-  explicit PackedRecurrences(const InferredModule& inferred) : inferred_(inferred) {}
-
-  // `steps`: of each of site.steps the rows of the kept positions [n, ...]. The operations go to `ops`; the
-  // final states get the ids that they have in the program. Returns what is stacked, [n, ...] each.
-  std::vector<ValueId> emit(const PaddedRecurrence& site, const KeptPositions& kept,
-                            const std::vector<ValueId>& steps, std::vector<const Op*>& ops);
-
- private:
-  // Of sequences of these lengths.
-  struct Order {
-    ValueId order, rank, sortedLengths, starts, stepCount, sequenceOf, stepOf;
-  };
-  struct Direction {
-    ValueId source, place;  // of step rows among the packed; of packed positions in a buffer
-  };
-  class Emission;
-
-  const InferredModule& inferred_;
-  std::unordered_map<ValueId, Order> orders_;             // by lengths
-  std::unordered_map<ValueId, Direction> directions_[2];  // forward, backward
-};
+// `steps`: of each of site.steps the rows of the kept positions [n, ...]. The operations go to `ops`; the
+// final states get the ids that they have in the program. Returns what is stacked, [n, ...] each.
+std::vector<ValueId> packedRecurrence(const InferredModule& inferred, const PaddedRecurrence& site,
+                                      const KeptPositions& kept, const std::vector<ValueId>& steps,
+                                      std::vector<const Op*>& ops);
 
 }  // namespace dyn::passes

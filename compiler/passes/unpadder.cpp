@@ -25,7 +25,6 @@ class Unpadder {
         positions_(positions),
         needs_(needs),
         sites_(sites),
-        recurrences_(inferred),
         kept_(ir_.dims().any("the positions that a mask keeps")),
         one_(ir_.dims().constant(1)) {}
 
@@ -429,7 +428,7 @@ class Unpadder {
       steps.push_back(reshape(packed(v), std::move(rows)));
     }
     const std::vector<ValueId> stacked =
-        recurrences_.emit(site, {kept_, sequenceOf_, inSequence_}, steps, ops_);
+        packedRecurrence(inferred_, site, {kept_, sequenceOf_, inSequence_}, steps, ops_);
     for (size_t k = 0; k < stacked.size(); ++k)
       if (const ValueId result = site.stacked[k]; result != kNoValue)
         packed_[result] = reshape(stacked[k], packedShape(positions_.typeOf(result).dims()));
@@ -441,7 +440,6 @@ class Unpadder {
   Positions& positions_;
   PositionNeeds& needs_;
   const MaskedSites& sites_;
-  PackedRecurrences recurrences_;
   const Dim kept_, one_;
   SourcePlace place_;
   std::vector<const Op*> ops_;

@@ -44,11 +44,11 @@ REWRITES = {
     "compiler/passes/position_needs.cpp": "cast concat expand matmul mul transpose",
     "compiler/passes/heads_apart.cpp": "matmul reshape softmax transpose",
     "compiler/passes/unpad.cpp": "softmax",
+    "compiler/passes/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less nonzero range reduce_sum reshape "
+                                             "scatter_nd slice sub topk transpose unsqueeze",
     "compiler/passes/unpadder.cpp": "add cast cumsum equal expand gather gather_elements greater less logical_and logical_not "
                                     "logical_or mul nonzero packed_attention pad range reduce_sum reshape slice sub transpose "
                                     "unsqueeze where",
-    "compiler/passes/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less nonzero range reduce_sum reshape "
-                                             "scatter_nd sub topk unsqueeze",
     "compiler/passes/padded_recurrence.cpp": "cast gather less slice sub where",
     "compiler/passes/variants.cpp": "pad slice",
     "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
