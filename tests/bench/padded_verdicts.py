@@ -63,6 +63,8 @@ def feeds(path, sound):
                 continue  # what packs sequences takes none of length 0
             if rank == 1 and not real and mask.sum(1).max() < length:
                 continue  # and unpacks up to the longest
+            if ".optimised" in path and what in ("left padding", "holes"):
+                continue  # the optimiser has made the mask a count of its ones
             words = random.standard_normal((batch, length, *width)).astype(np.float32) if real else random.integers(3, 90, (batch, length))
             yield f"{what}, {batch} x {length}", {first.name: words, second.name: mask if rank == 2 else mask.sum(1)}, mask
 
