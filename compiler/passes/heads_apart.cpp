@@ -32,8 +32,9 @@ class HeadsApart {
 
  private:
   struct Apart {
-    ValueId value = kNoValue;  // of four axes
+    ValueId value = kNoValue;  // with an axis more
     Shape dims;
+    size_t axis = 0;  // which of it is joined with the one behind
   };
 
   ValueId now(ValueId v) const {
@@ -59,7 +60,7 @@ class HeadsApart {
       other = true;
     }
     if (op.def == &ops::reshapeOp && reshaped(copy)) return;
-    if (std::optional<Apart> result = fourAxesOf(copy)) {
+    if (std::optional<Apart> result = apartOf(copy)) {
       rejoin(op, *result);
       return;
     }
@@ -69,70 +70,155 @@ class HeadsApart {
   // Is it dealt with? Of a joining one what it joins is noted.
   bool reshaped(const Op& op) {
     const Shape from = dimsOf(op.operands[0]), to = dimsOf(op.results[0].id);
-    if (from.size() == 4 && to.size() == 3 && equal(from[2], to[1]) && equal(from[3], to[2])) {
-      apart_[op.results[0].id] = {op.operands[0], from};
+    if (from.size() == to.size() + 1 && to.size() >= 2 && to.size() <= 3)
+      for (size_t axis = 0; axis + 1 < to.size(); ++axis)
+        if (joins(from, to, axis)) {
+          apart_[op.results[0].id] = {op.operands[0], from, axis};
+          return false;
+        }
+    if (const Apart* whole = apart(op.operands[0]); !whole || to.size() != whole->dims.size()) {
+      split(op, from, to);
       return false;
     }
     const Apart* whole = apart(op.operands[0]);
-    if (!whole || to.size() != 4) return false;
-    for (size_t axis = 0; axis < 4; ++axis)
+    for (size_t axis = 0; axis < to.size(); ++axis)
       if (!equal(whole->dims[axis], to[axis])) return false;
     instead_[op.results[0].id] = whole->value;
     changed_ = true;
     return true;
   }
 
+  // What joins an axis with a part of the one behind, or two axes, and all behind them: both steps apart.
+  //   [s, b, h * d] -> [s, b, h, d] -> [s, b * h, d]        [s, b, h, d] -> [s, b, h * d] -> [s * b, h * d]
+  void split(const Op& op, const Shape& from, const Shape& to) {
+    Shape between;
+    size_t axis = 0;
+    if (from.size() == 3 && to.size() == 3 && from[2].isConstant() && to[2].isConstant() &&
+        *to[2].constant() > 0 && *from[2].constant() % *to[2].constant() == 0) {
+      between = Shape{from[0], from[1], ir_.dims().constant(*from[2].constant() / *to[2].constant()), to[2]};
+      axis = 1;
+    } else if (from.size() > 3 && to.size() == 2) {
+      between = Shape{from[0], from[1], to[1]};
+    }
+    if (between.empty() || !joins(between, to, axis) ||
+        !equal(elementCount(ir_.dims(), from), elementCount(ir_.dims(), between)))
+      return;
+    apart_[op.results[0].id] = {reshape(op, op.operands[0], between), between, axis};
+  }
+
+  // All axes but these two stay what they are; axes of one element are not worth it.
+  bool joins(const Shape& from, const Shape& to, size_t axis) const {
+    if (from[axis].isConstant(1) || from[axis + 1].isConstant(1)) return false;
+    for (size_t k = 0; k < to.size(); ++k)
+      if (!equal(to[k], k == axis ? from[k] * from[k + 1] : from[k < axis ? k : k + 1])) return false;
+    return true;
+  }
+
   // The operation on what its operands join.
-  std::optional<Apart> fourAxesOf(const Op& op) {
-    if (op.results.size() != 1) return std::nullopt;
-    Op four = op;
-    std::optional<Shape> dims;
+  std::optional<Apart> apartOf(const Op& op) {
+    if (op.results.size() != 1 || op.operands.empty()) return std::nullopt;
+    Op other = op;
+    std::optional<Apart> result;
+    const auto last = static_cast<int64_t>(dimsOf(op.results[0].id).size()) - 1;
+    const int64_t axis = op.attributes.integer("axis", -1);
     if (op.def == &ops::matmulOp) {
-      const Apart *a = apart(op.operands[0]), *b = apart(op.operands[1]);
-      if (!a || !b || !equal(a->dims[0], b->dims[0]) || !equal(a->dims[1], b->dims[1])) return std::nullopt;
-      const Shape joined = dimsOf(op.results[0].id);
-      dims = Shape{a->dims[0], a->dims[1], joined[1], joined[2]};
-      four.operands = {a->value, b->value};
-    } else if (const Apart* x = op.operands.empty() ? nullptr : apart(op.operands[0])) {
-      dims = x->dims;
-      four.operands[0] = x->value;
-      const int64_t axis = op.attributes.integer("axis", -1);
-      if (op.def == &ops::transposeOp && op.attributes.integers("perm") == std::vector<int64_t>{0, 2, 1}) {
-        four.attributes = {{"perm", std::vector<int64_t>{0, 1, 3, 2}}};
-        std::swap((*dims)[2], (*dims)[3]);
-      } else if (op.def == &ops::softmaxOp && (axis == -1 || axis == 2)) {
-        four.attributes.set("axis", int64_t{-1});
-      } else if ((op.def != &ops::mulOp && op.def != &ops::divOp) || !isNumber(op.operands[1])) {
+      result = product(other);
+    } else if (const Apart* x = apart(op.operands[0])) {
+      result = *x;
+      other.operands[0] = x->value;
+      if (op.def == &ops::transposeOp) {
+        if (!turn(*result, other)) return std::nullopt;
+      } else if (op.def == &ops::softmaxOp && (axis == -1 || axis == last)) {
+        other.attributes.set("axis", int64_t{-1});
+      } else if (op.def->cls != OpClass::elementwise || !fitsLast(op, 1)) {
         return std::nullopt;
       }
+    } else if (op.def->cls == OpClass::elementwise && op.operands.size() == 2 && apart(op.operands[1]) &&
+               fitsLast(op, 0)) {
+      result = *apart(op.operands[1]);
+      other.operands[1] = result->value;
     }
-    if (!dims) return std::nullopt;
-    const ValueId made = ir_.newValue();
-    four.results = {{made, Type()}};
-    ops_.push_back(ir_.own(std::move(four)));
-    return Apart{made, *dims};
+    if (!result) return std::nullopt;
+    result->value = ir_.newValue();
+    types_[result->value] = ir_.tensorType(result->dims, op.results[0].type.dtype());
+    other.results = {{result->value, Type()}};
+    ops_.push_back(ir_.own(std::move(other)));
+    return result;
   }
-  bool isNumber(ValueId v) const {
-    const auto type = types_.find(v);
-    return type != types_.end() && type->second && type->second.isTensor() && type->second.rank() == 0;
+
+  // Other operands, from `first` on, are numbers or go along the last axis, which is none of the joined.
+  bool fitsLast(const Op& op, size_t first) const {
+    const size_t end = first == 0 ? 1 : op.operands.size();
+    for (size_t i = first; i < end; ++i) {
+      const auto type = types_.find(op.operands[i]);
+      if (type == types_.end() || !type->second || !type->second.isTensor() || type->second.rank() > 1)
+        return false;
+    }
+    return true;
+  }
+
+  // Of two that join the same first axes, or of one with a matrix.
+  std::optional<Apart> product(Op& op) const {
+    const Apart *a = apart(op.operands[0]), *b = apart(op.operands[1]);
+    if (!a || op.attributes.integer("transpose_a", 0) != 0) return std::nullopt;
+    const Shape joined = dimsOf(op.results[0].id), right = dimsOf(op.operands[1]);
+    Apart result = *a;
+    op.operands[0] = a->value;
+    if (!b && right.size() == 2) {
+      result.dims.back() = joined.back();
+      return result;
+    }
+    if (!b || a->axis != 0 || b->axis != 0 || a->dims.size() != 4 || b->dims.size() != 4 ||
+        !equal(a->dims[0], b->dims[0]) || !equal(a->dims[1], b->dims[1]))
+      return std::nullopt;
+    op.operands[1] = b->value;
+    result.dims = Shape{a->dims[0], a->dims[1], joined[1], joined[2]};
+    return result;
+  }
+
+  // A transpose with the two joined axes side by side, and not the last.
+  static bool turn(Apart& of, Op& op) {
+    std::vector<int64_t> order;
+    const Shape before = of.dims;
+    size_t axis = of.axis;
+    for (int64_t from : op.attributes.integers("perm")) {
+      const auto k = static_cast<size_t>(from);
+      if (k == of.axis) axis = order.size();
+      order.push_back(static_cast<int64_t>(k <= of.axis ? k : k + 1));
+      if (k == of.axis) order.push_back(static_cast<int64_t>(k + 1));
+    }
+    for (size_t k = 0; k < order.size(); ++k) of.dims[k] = before[static_cast<size_t>(order[k])];
+    of.axis = axis;
+    op.attributes = {{"perm", order}};
+    return axis + 2 < order.size();
   }
 
   // The result of `op` from what it is joined from.
   void rejoin(const Op& op, const Apart& from) {
+    reshape(op, from.value, dimsOf(op.results[0].id), op.results[0]);
+    apart_[op.results[0].id] = from;
+  }
+
+  ValueId reshape(const Op& op, ValueId v, const Shape& to) {
+    const ValueDef result{ir_.newValue(), Type()};
+    types_[result.id] = ir_.tensorType(to, op.results[0].type.dtype());
+    reshape(op, v, to, result);
+    return result.id;
+  }
+  void reshape(const Op& op, ValueId v, const Shape& to, const ValueDef& result) {
     Op shape;
     shape.def = &ops::dims_valueOp;
     shape.place = op.place;
-    shape.attributes = {{"value", dimsOf(op.results[0].id)}};
+    shape.attributes = {{"value", to}};
     shape.results = {{ir_.newValue(), Type()}};
     Op joined;
     joined.def = &ops::reshapeOp;
     joined.place = op.place;
-    joined.operands = {from.value, shape.results[0].id};
+    joined.operands = {v, shape.results[0].id};
     joined.attributes = {{"allowzero", int64_t{1}}};
-    joined.results = op.results;
+    joined.results = {result};
     ops_.push_back(ir_.own(std::move(shape)));
     ops_.push_back(ir_.own(std::move(joined)));
-    apart_[op.results[0].id] = from;
   }
 
   const Module& module_;

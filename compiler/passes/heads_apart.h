@@ -6,7 +6,10 @@
 //   %p3 = softmax(%s3)                               ->     %p4 = softmax(%s4)   %p3 = reshape(%p4)
 //   %p = reshape(%p3)  [b*h, s, s] -> [b, h, s, s]          %p4 wherever %p stood
 //
-// So are products with numbers, and the last two axes exchanged. What nobody reads then is left for `dce`.
+// So are other joins of two axes: of sequence and batch before a product with a matrix, of batch and heads
+// behind the sequence, as nn.MultiheadAttention has them. Between may stand products with a matrix,
+// elementwise operations with numbers and vectors along the last axis, transposes. What nobody reads then is
+// left for `dce`.
 #pragma once
 
 #include "compiler/ir/module.h"

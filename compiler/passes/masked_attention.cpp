@@ -5,10 +5,10 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "compiler/ir/printer.h"
-#include "compiler/loop/lower_context.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/element_bounds.h"
+#include "compiler/passes/element_composer.h"
+#include "compiler/passes/value_numbers.h"
 
 namespace dyn::passes {
 
@@ -17,157 +17,7 @@ namespace {
 using loop::Expr;
 using loop::ExprKind;
 
-constexpr int kMostSteps = 200;        // operations that one element is composed of
-constexpr size_t kMostBetween = 32;    // values between scores and their softmax
-constexpr int64_t kSmallBytes = 4096;  // constants that are compared by their elements
-
-// Values by what they are made of: two of one number are equal.
-class ValueNumbers {
- public:
-  explicit ValueNumbers(const Module& module) : ir_(*module.context) {
-    for (const Parameter& p : module.main()->parameters) numberOf(p.id);
-    for (const Op* op : module.main()->ops) add(*op);
-  }
-  int operator()(ValueId v) { return v == kNoValue ? -1 : numberOf(v); }
-
- private:
-  int numberOf(ValueId v) {
-    return numbers_.try_emplace(v, static_cast<int>(numbers_.size()) + 1).first->second;
-  }
-
-  void add(const Op& op) {
-    if (!op.regions.empty() || op.def->hasEffects || op.results.empty()) return;
-    std::string key = std::string(op.def->name);
-    for (ValueId v : op.operands) key += " " + std::to_string((*this)(v));
-    for (const auto& [name, value] : op.attributes.all()) {
-      const HostTensor* tensor = std::get_if<HostTensor>(&value);
-      if (tensor && tensor->sizeBytes() > kSmallBytes) return;
-      PrintOptions whole;
-      whole.maxInlineElements = -1;
-      key += " " + name + "=" + print(ir_, value, whole);
-    }
-    for (size_t i = 0; i < op.results.size(); ++i) {
-      const auto [same, fresh] = made_.try_emplace(key + " " + std::to_string(i), op.results[i].id);
-      if (!fresh) numbers_[op.results[i].id] = numberOf(same->second);
-    }
-  }
-
-  const IrContext& ir_;
-  std::unordered_map<ValueId, int> numbers_;
-  std::unordered_map<std::string, ValueId> made_;
-};
-
-// 1 on and below the diagonal of its last two axes, 0 above: how exporters keep a causal mask.
-bool isTriangle(const HostTensor& tensor) {
-  const int rank = tensor.rank();
-  if (rank < 2 || tensor.elementCount() == 0 ||
-      !(tensor.dtype() == Dtype::boolean || isReal(tensor.dtype()) || isInteger(tensor.dtype())))
-    return false;
-  const int64_t rows = tensor.shape()[static_cast<size_t>(rank - 2)],
-                columns = tensor.shape()[static_cast<size_t>(rank - 1)];
-  if (rows != columns || rows < 2) return false;
-  for (int64_t i = 0; i < tensor.elementCount(); ++i) {
-    const int64_t row = i / columns % rows, column = i % columns;
-    const double element = isReal(tensor.dtype()) ? tensor.realAt(i) : static_cast<double>(tensor.intAt(i));
-    if (element != (column <= row ? 1 : 0)) return false;
-  }
-  return true;
-}
-
-// An element of a value, written in elements of the inputs as far as definitions in loops go.
-class Composer {
- public:
-  Composer(const InferredModule& inferred, const std::unordered_map<ValueId, const Op*>& madeBy,
-           const std::unordered_map<ValueId, Type>& types)
-      : inferred_(inferred), madeBy_(madeBy), types_(types), loops_(inferred.module.context->dims()) {}
-
-  loop::LoopContext& loops() { return loops_; }
-  const DimSolver& facts() const { return inferred_.module.context->facts(); }
-
-  Result<Expr> element(ValueId v, std::span<const Expr> index) {
-    const auto made = madeBy_.find(v);
-    if (made == madeBy_.end() || ++steps_ > kMostSteps) return load(v, index);
-    const Op& op = *made->second;
-    if (const HostTensor* tensor = op.attributes.tensor("value"); op.def == &ops::constantOp && tensor) {
-      if (tensor->elementCount() != 1) {
-        if (!isTriangle(*tensor)) return load(v, index);
-        return loops_.cast(index[index.size() - 1] <= index[index.size() - 2], tensor->dtype());
-      }
-      return isReal(tensor->dtype()) ? loops_.real(tensor->realAt(0), tensor->dtype())
-                                     : loops_.cast(loops_.integer(tensor->intAt(0)), tensor->dtype());
-    }
-    if (!op.def->lower || !op.regions.empty()) return load(v, index);
-    size_t result = 0;
-    while (op.results[result].id != v) ++result;
-    Step step(*this, op);
-    return op.def->lower(step, static_cast<int>(result), index);
-  }
-
- private:
-  class Step : public loop::LowerContext {
-   public:
-    Step(Composer& composer, const Op& op) : composer_(composer), op_(op) {}
-    const Op& op() const override { return op_; }
-    loop::LoopContext& loops() override { return composer_.loops_; }
-    const DimSolver& solver() const override { return composer_.facts(); }
-    Type operandType(int i) const override {
-      const ValueId v = op_.operands[static_cast<size_t>(i)];
-      return v == kNoValue ? Type() : composer_.types_.at(v);
-    }
-    Result<Expr> read(int i, std::span<const Expr> index) override {
-      return composer_.element(op_.operands[static_cast<size_t>(i)], index);
-    }
-    Result<Expr> contents(int i, int64_t k) override {
-      const auto known = composer_.inferred_.contents.find(op_.operands[static_cast<size_t>(i)]);
-      const auto at = static_cast<size_t>(k);
-      if (known != composer_.inferred_.contents.end() && at < known->second.size() && known->second[at])
-        return dim(known->second[at]);
-      const Expr index = integer(k);
-      DYN_TRY(Expr element, read(i, std::span(&index, operandType(i).rank() > 0 ? 1 : 0)));
-      return loops().cast(element, Dtype::i64);
-    }
-    Expr checked(Expr condition, Expr value, const loop::Check& check) override {
-      return loops().checked(condition, check.code, value);
-    }
-
-   private:
-    Composer& composer_;
-    const Op& op_;
-  };
-
-  Result<Expr> load(ValueId v, std::span<const Expr> index) {
-    const Type type = types_.at(v);
-    const loop::Buffer*& buffer = buffers_[v];
-    if (!buffer) {
-      std::vector<Expr> shape;
-      for (Dim d : type.dims()) shape.push_back(loops_.dim(d));
-      buffer = loops_.buffer("x" + std::to_string(v), type.dtype(), shape, loop::BufferRole::input);
-    }
-    return loops_.load(buffer, {index.begin(), index.end()});
-  }
-
-  const InferredModule& inferred_;
-  const std::unordered_map<ValueId, const Op*>& madeBy_;
-  const std::unordered_map<ValueId, Type>& types_;
-  loop::LoopContext loops_;
-  std::unordered_map<ValueId, const loop::Buffer*> buffers_;
-  int steps_ = 0;
-};
-
-std::unordered_map<ValueId, const Op*> makersIn(const Function& function) {
-  std::unordered_map<ValueId, const Op*> makers;
-  for (const Op* op : function.ops)
-    for (const ValueDef& r : op->results) makers[r.id] = op;
-  return makers;
-}
-
-std::unordered_map<ValueId, Type> typesIn(const Function& function) {
-  std::unordered_map<ValueId, Type> types;
-  for (const Parameter& p : function.parameters) types[p.id] = p.type;
-  for (const Op* op : function.ops)
-    for (const ValueDef& r : op->results) types[r.id] = r.type;
-  return types;
-}
+constexpr size_t kMostBetween = 32;  // values between scores and their softmax
 
 bool isZero(const Expr& e) {
   return (e.kind() == ExprKind::intConstant && e.intValue() == 0) ||
@@ -179,14 +29,14 @@ class Search {
   explicit Search(const InferredModule& inferred)
       : inferred_(inferred),
         ir_(*inferred.module.context),
-        numbers_(inferred.module),
+        numbers_(inferred),
         types_(typesIn(*inferred.module.main())),
         madeBy_(makersIn(*inferred.module.main())) {}
 
   AttentionSearch run() {
     AttentionSearch all;
     for (const Op* op : inferred_.module.main()->ops) {
-      if (!isProduct(*op)) continue;
+      if (!isProduct(*op) || isTransposed(*op)) continue;
       MaskedAttention attention;
       attention.product = op;
       const Op* softmax = softmaxBehind(*op, attention);
@@ -203,9 +53,9 @@ class Search {
 
  private:
   static bool isProduct(const Op& op) {
-    return op.def == &ops::matmulOp && op.attributes.integer("transpose_a", 0) == 0 &&
-           op.attributes.integer("transpose_b", 0) == 0;
+    return op.def == &ops::matmulOp && op.attributes.integer("transpose_a", 0) == 0;
   }
+  static bool isTransposed(const Op& product) { return product.attributes.integer("transpose_b", 0) != 0; }
   const Op* maker(ValueId v, const OpDef& def) const {
     const auto made = madeBy_.find(v);
     return made != madeBy_.end() && made->second->def == &def ? made->second : nullptr;
@@ -216,7 +66,7 @@ class Search {
   std::optional<double> constantOf(ValueId v) {
     const Type of = type(v);
     if (!of || !of.isTensor()) return std::nullopt;
-    Composer composer(inferred_, madeBy_, types_);
+    ElementComposer composer(inferred_, madeBy_, types_);
     std::vector<Expr> index;
     for (int i = 0; i < of.rank(); ++i) index.push_back(composer.loops().variable("i"));
     const Result<Expr> element = composer.element(v, index);
@@ -224,15 +74,23 @@ class Search {
     return element->realValue();
   }
 
+  // Through casts to what it is already.
+  ValueId asItIs(ValueId v) const {
+    for (const Op* cast = maker(v, ops::castOp); cast && type(cast->operands[0]).dtype() == type(v).dtype();
+         cast = maker(v, ops::castOp))
+      v = cast->operands[0];
+    return v;
+  }
+
   // softmax along the last axis, perhaps with its NaNs made 0.
   const Op* softmaxBehind(const Op& product, MaskedAttention& to) {
-    ValueId p = product.operands[0];
+    ValueId p = asItIs(product.operands[0]);
     if (const Op* where = maker(p, ops::whereOp)) {
       const Op* isNan = maker(where->operands[0], ops::is_nanOp);
       if (!isNan || isNan->operands[0] != where->operands[2] || constantOf(where->operands[1]) != 0.0)
         return nullptr;
       to.nanAsZero = true;
-      p = where->operands[2];
+      p = asItIs(where->operands[2]);
     }
     const Op* softmax = maker(p, ops::softmaxOp);
     if (!softmax) return nullptr;
@@ -242,6 +100,7 @@ class Search {
 
   std::string read(MaskedAttention& a) {
     steps_.clear();
+    keyMask_.clear();
     ValueId x = a.softmax->operands[0];
     for (const Op* scores = nullptr; !scores;) {
       const auto made = madeBy_.find(x);
@@ -251,6 +110,7 @@ class Search {
         scores = &op;
         a.q = op.operands[0];
         a.k = op.operands[1];
+        a.keysAsQueries = isTransposed(op);
       } else if (std::string why = step(op, x, a); !why.empty()) {
         return why;
       }
@@ -269,6 +129,10 @@ class Search {
 
   // One operation between the product and the softmax: `x` goes on to its operand.
   std::string step(const Op& op, ValueId& x, MaskedAttention& a) {
+    if (asItIs(x) != x) {
+      x = asItIs(x);
+      return "";
+    }
     const bool divides = op.def == &ops::divOp;
     if (op.def == &ops::mulOp || divides) {
       for (size_t at : {size_t{1}, size_t{0}}) {
@@ -326,11 +190,12 @@ class Search {
     const Shape q = type(a.q).dims(), k = type(a.k).dims(), v = type(a.v).dims();
     a.batch = facts.canonical(q[0]);
     a.sequence = facts.canonical(q[2]);
-    if (!a.batch.isSymbol() || !a.sequence.isSymbol() || a.batch == a.sequence)
+    if (!areApart(a.batch, a.sequence))
       return "batch and sequence are no two sizes of the inputs: " + a.batch.toString() + ", " +
              a.sequence.toString();
     const auto is = [&](Dim d, Dim other) { return facts.equal(d, other) == Answer::yes; };
-    if (!is(k[0], a.batch) || !is(v[0], a.batch) || !is(k[3], a.sequence) || !is(v[2], a.sequence))
+    if (!is(k[0], a.batch) || !is(v[0], a.batch) || !is(k[a.keysAsQueries ? 2 : 3], a.sequence) ||
+        !is(v[2], a.sequence))
       return "queries and keys are not of the same positions";
     if (!is(k[1], q[1]) || !is(v[1], q[1])) return "queries and keys differ in the number of heads";
     for (const Step& one : steps_) {
@@ -338,14 +203,29 @@ class Search {
       if (!why.empty()) return why;
     }
     if (a.bias == kNoValue && a.allowed == kNoValue) return "no mask of its keys";
-    a.mask = std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed)) +
-             (a.allowedIsNot ? " not " : " ") + std::to_string(a.fill);
+    if (a.window && (a.table != kNoValue || a.causal)) return "beside its mask there is another bias";
+    a.mask = keyMask_.empty() || (a.bias != kNoValue && a.allowed != kNoValue)
+                 ? std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed))
+                 : keyMask_;
+    a.mask += (a.allowed == kNoValue ? "" : a.allowedIsNot ? " not " : " is ") + std::to_string(a.fill);
     return "";
+  }
+
+  // Two sizes of the inputs, the sequence perhaps one that is computed from others: (samples - 10) / 5.
+  static bool areApart(Dim batch, Dim sequence) {
+    if (!batch.isSymbol() || sequence.isConstant()) return false;
+    const std::vector<SymbolId> symbols = symbolsOf(sequence);
+    return std::find(symbols.begin(), symbols.end(), batch.symbol()) == symbols.end();
   }
 
   // --- what is added or chosen: a mask of keys, a causal one, both in one, or a table
 
-  enum class MaskKind : uint8_t { keys, causal, causalKeys, table, other };
+  enum class MaskKind : uint8_t { keys, causal, causalKeys, windowKeys, table, other };
+
+  static void take(MaskKind kind, MaskedAttention& a) {
+    a.causal |= kind == MaskKind::causal || kind == MaskKind::causalKeys;
+    a.window |= kind == MaskKind::windowKeys;
+  }
 
   std::string added(ValueId all, MaskedAttention& a) {
     std::vector<ValueId> pending{all};
@@ -365,7 +245,7 @@ class Search {
         a.table = v;
         continue;
       }
-      a.causal |= kind != MaskKind::keys;
+      take(kind, a);
       if (kind == MaskKind::causal) continue;
       if (a.bias != kNoValue) return "two masks of keys are added to its scores";
       a.bias = v;
@@ -380,7 +260,7 @@ class Search {
       return kind == MaskKind::other
                  ? why
                  : "its mask %" + ir_.valueName(one.condition) + " is the same for all of the batch";
-    a.causal |= kind != MaskKind::keys;
+    take(kind, a);
     if (kind == MaskKind::causal) return "";
     // The choice is the last word of a score.
     if (a.allowed != kNoValue || a.bias != kNoValue) return "it has two masks";
@@ -401,30 +281,27 @@ class Search {
       why = name + " " + of.toString() + " is not of the batch and the keys";
       return MaskKind::other;
     }
-    Composer composer(inferred_, madeBy_, types_);
+    ElementComposer composer(inferred_, madeBy_, types_);
     loop::LoopContext& loops = composer.loops();
     const auto upTo = [&](const char* hint, Dim extent) {
       const Expr variable = loops.variable(hint);
       loops.bound(variable, loops.dim(extent));
       return variable;
     };
-    const Expr row = upTo("b", a.batch), head = loops.variable("h"), query = upTo("i", a.sequence),
+    const Expr row = upTo("b", a.batch), head = upTo("h", type(a.q).dims()[1]), query = upTo("i", a.sequence),
                key = upTo("j", a.sequence), apart = upTo("t", a.sequence);
-    const auto at = [&](const Expr& i, const Expr& j) -> Expr {
-      const std::array<Expr, 4> place{row, head, i, j};
-      std::vector<Expr> index;
-      for (int axis = 0; axis < of.rank(); ++axis) {
-        const Dim size = of.dims()[static_cast<size_t>(axis)];
-        index.push_back(size.isConstant(1) ? loops.integer(0)
-                                           : place[static_cast<size_t>(4 - of.rank() + axis)]);
-      }
-      const Result<Expr> element = composer.element(mask, index);
-      if (!element.ok()) {
-        why = name + ": " + element.error().message;
-        return {};
-      }
-      return decided(decided(*element, facts), facts);
-    };
+    const std::array<Expr, 4> place{row, head, query, key};
+    std::vector<Expr> index;
+    for (int axis = 0; axis < of.rank(); ++axis) {
+      const Dim size = of.dims()[static_cast<size_t>(axis)];
+      index.push_back(size.isConstant(1) ? loops.integer(0)
+                                         : place[static_cast<size_t>(4 - of.rank() + axis)]);
+    }
+    const Result<Expr> element = composer.element(mask, index);
+    if (!element.ok()) {
+      why = name + ": " + element.error().message;
+      return MaskKind::other;
+    }
     const auto mentions = [](const Expr& e, const Expr& variable) {
       for (const Expr& part : loop::postorder(std::span(&e, 1)))
         if (part.same(variable)) return true;
@@ -438,26 +315,80 @@ class Search {
       if (!isNot) return isZero(e);
       return e.kind() == ExprKind::intConstant && (e.intValue() != 0) != *isNot;
     };
-    const Expr anywhere = at(query, key);
-    if (anywhere.isNull()) return MaskKind::other;
+    const Expr anywhere = decided(decided(*element, facts), facts);
     const bool byQuery = mentions(anywhere, query), byHead = mentions(anywhere, head);
+    const bool addsTable = !isNot && of.dtype() == Dtype::f32 && isTable(of, a);
+    if (batched && addsTable && !mentions(anywhere, row)) return MaskKind::table;
+    const auto with = [&](const Expr& e, const Expr& part, const Expr& instead) {
+      const auto change = [&](Expr now) -> Expr { return now.same(part) ? instead : Expr(); };
+      return decided(loops.substitute(e, change), facts);
+    };
+    // The condition that alone says whether a sequence has the key, and what is left where it holds.
+    Expr holds, places;
+    for (const Expr& condition : loop::postorder(std::span(&anywhere, 1))) {
+      if (!batched || condition.dtype() != Dtype::boolean || !mentions(condition, row) ||
+          mentions(condition, query) || mentions(condition, head) ||
+          !hides(with(anywhere, condition, loops.boolean(false))))
+        continue;
+      places = with(anywhere, condition, loops.boolean(true));
+      if (mentions(places, row) || mentions(places, head)) continue;
+      holds = condition;
+    }
+    if (!holds.isNull())
+      keyMask_ = textOf(holds, {row, key}) + textOf(with(anywhere, holds, loops.boolean(false)), {});
     if (batched && !byQuery && !byHead) return MaskKind::keys;
-    const Expr before = at(key + apart, key), behind = at(query, query + 1 + apart);
-    if (before.isNull() || behind.isNull()) return MaskKind::other;
+    const Expr before = with(anywhere, query, key + apart), behind = with(anywhere, key, query + 1 + apart);
     const bool causal = hides(behind) && !mentions(before, apart) && !mentions(before, head);
     if (causal && shows(before)) return MaskKind::causal;
     if (causal && batched && is(2, a.sequence)) return MaskKind::causalKeys;
-    if (!batched && !isNot && of.dtype() == Dtype::f32 && isTable(of, a)) return MaskKind::table;
+    // Nothing between: a key counts, or it does not.
+    const auto isChoice = [&](const Expr& root) {
+      std::vector<Expr> pending{root};
+      for (size_t k = 0; k < pending.size(); ++k) {
+        const Expr e = pending[k];
+        if (e.kind() == ExprKind::select)
+          pending.insert(pending.end(), {e.operands()[1], e.operands()[2]});
+        else if (!hides(e) && !shows(e))
+          return false;
+      }
+      return true;
+    };
+    if (!holds.isNull() && is(2, a.sequence) && shows(with(places, query, key)) &&
+        (isNot || isChoice(places)))
+      return MaskKind::windowKeys;
+    if (!batched && addsTable) return MaskKind::table;
     why = name + (byHead    ? " differs from head to head"
                   : byQuery ? " differs from query to query"
                             : " " + of.toString() + " is not of the batch and the keys");
     return MaskKind::other;
   }
 
-  // [.., h or 1, s or 1, s or 1].
+  // The same text: the same expression of the same values. `variables`: by their order.
+  std::string textOf(const Expr& root, const std::vector<Expr>& variables) {
+    std::string text;
+    std::unordered_map<uint32_t, size_t> numbers;
+    for (const Expr& e : loop::postorder(std::span(&root, 1))) {
+      numbers.emplace(e.id(), numbers.size());
+      text += "(" + std::to_string(static_cast<int>(e.kind())) + " " + std::string(toString(e.dtype()));
+      if (e.kind() == ExprKind::binary) text += " b" + std::to_string(static_cast<int>(e.binaryOp()));
+      if (e.kind() == ExprKind::unary) text += " u" + std::to_string(static_cast<int>(e.unaryOp()));
+      if (e.kind() == ExprKind::intConstant) text += " " + std::to_string(e.intValue());
+      if (e.kind() == ExprKind::realConstant) text += " " + std::to_string(e.realValue());
+      if (e.kind() == ExprKind::dim) text += " " + e.dimValue().toString();
+      if (e.kind() == ExprKind::load)
+        text += " x" + std::to_string(numbers_(static_cast<ValueId>(std::stoul(e.buffer()->name.substr(1)))));
+      for (size_t i = 0; i < variables.size(); ++i)
+        if (e.same(variables[i])) text += " v" + std::to_string(i);
+      for (const Expr& operand : e.operands()) text += " " + std::to_string(numbers.at(operand.id()));
+      text += ")";
+    }
+    return text;
+  }
+
+  // [b or 1, h or 1, s or 1, s or 1], or its last axes.
   bool isTable(Type of, const MaskedAttention& a) const {
     const DimSolver& facts = ir_.facts();
-    const std::array<Dim, 4> whole{ir_.dims().constant(1), type(a.q).dims()[1], a.sequence, a.sequence};
+    const std::array<Dim, 4> whole{a.batch, type(a.q).dims()[1], a.sequence, a.sequence};
     for (int axis = 0; axis < of.rank(); ++axis) {
       const Dim size = of.dims()[static_cast<size_t>(axis)];
       if (!size.isConstant(1) &&
@@ -473,6 +404,7 @@ class Search {
   const std::unordered_map<ValueId, Type> types_;
   const std::unordered_map<ValueId, const Op*> madeBy_;
   std::vector<Step> steps_;  // of the attention that is read
+  std::string keyMask_;      // of its last mask of keys, whatever hides keys by their places; "": not known
 };
 
 }  // namespace
@@ -488,7 +420,8 @@ bool showsKey(const Expr& e, const MaskedAttention& site) {
 }
 
 // The condition c is `m` cast to bool, or m != 0: where it does not hold m is 0.
-Expr zeroWhereNot(const Expr& c) {
+Expr zeroWhereNot(Expr c) {
+  while (c.kind() == ExprKind::checked) c = c.operands()[1];
   if (c.kind() == ExprKind::cast && isInteger(c.operands()[0].dtype())) return c.operands()[0];
   const bool unequal = c.kind() == ExprKind::binary && c.binaryOp() == loop::BinaryOp::notEqual;
   if (unequal && isInteger(c.operands()[0].dtype()) && isZero(c.operands()[1])) return c.operands()[0];
@@ -504,7 +437,7 @@ bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& si
   const auto types = typesIn(*inferred.module.main());
   const auto makers = makersIn(*inferred.module.main());
   const DimSolver& facts = inferred.module.context->facts();
-  Composer composer(inferred, makers, types);
+  ElementComposer composer(inferred, makers, types);
   loop::LoopContext& loops = composer.loops();
   const Expr row = loops.variable("b"), position = loops.variable("s");
   loops.bound(row, loops.dim(site.batch));
@@ -519,18 +452,24 @@ bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& si
     }
     return composer.element(v, index);
   };
-  // Of a mask that is expanded any head and query will do: they are all the same. A causal one shows the last
-  // query all keys.
+  // Of a mask that is expanded any head and query will do: they are all the same. A causal one shows the key
+  // to its own query and those behind it.
   const ValueId mask = site.bias != kNoValue ? site.bias : site.allowed;
   const bool byQuery = !types.at(mask).dims()[2].isConstant(1);
-  const Expr query = site.causal && byQuery ? loops.dim(site.sequence) - loops.integer(1) : loops.integer(0);
+  const Expr query = byQuery ? loops.variable("i") : loops.integer(0), apart = loops.variable("t");
+  for (const Expr& variable : {query, apart})
+    if (variable.kind() == ExprKind::variable) loops.bound(variable, loops.dim(site.sequence));
   const std::array<Expr, 4> place{row, loops.integer(0), query, position};
   Result<Expr> holds = composer.element(mask, place), element = elementOf(value);
   if (!holds.ok() || !element.ok()) return false;
-  const Expr shown = decided(*holds, facts), made = decided(*element, facts);
   const auto with = [&](const Expr& e, const Expr& part, const Expr& instead) {
     return loops.substitute(e, [&](Expr now) -> Expr { return now.same(part) ? instead : Expr(); });
   };
+  const Expr any = decided(*holds, facts), made = decided(*element, facts);
+  const Expr shown = !byQuery      ? any
+                     : site.window ? decided(with(any, query, position), facts)
+                     : site.causal ? decided(with(any, query, position + apart), facts)
+                                   : any;
   for (const Expr& condition : loop::postorder(std::span(&shown, 1))) {
     if (condition.dtype() != Dtype::boolean || condition.kind() == ExprKind::intConstant ||
         !showsKey(with(shown, condition, loops.boolean(true)), site))

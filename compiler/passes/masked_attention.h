@@ -1,6 +1,6 @@
 // Attention under a mask of keys, as exporters write it, and what its mask is made of.
 //
-//   %s = matmul(%q, %k)          q [b, h, s, d], k [b, h, d, s]
+//   %s = matmul(%q, %k)          q [b, h, s, d], k [b, h, d, s], or the other way with transpose_b
 //   %t = mul(%s, %scale)         any products with, and divisions by, constants
 //   %u = add(%t, %bias)          bias of the keys: [b, 1, 1, s], or expanded from that
 //   or   where(%mask, %t, %fill) fill: a constant of -10^4 or less
@@ -10,6 +10,8 @@
 // Beside the mask of keys there may be a causal one, which hides keys behind the query, and a bias [h, s, s]
 // that is the same for all of the batch (relative positions, ALiBi), each added or chosen apart, or in one
 // sum or choice with the mask.
+//
+// So may there be any other choice by places of query and key in one with the mask, as that of keys near by.
 //
 // That bias and mask do not depend on the head or the query is proved where their shape does not show it:
 // their element is written in elements of the inputs (definitions in loops, composed), and neither index is
@@ -29,6 +31,7 @@ struct MaskedAttention {
   const Op* product = nullptr;  // makes the result
   const Op* softmax = nullptr;
   ValueId q = kNoValue, k = kNoValue, v = kNoValue;
+  bool keysAsQueries = false;  // k is [b, h, s, d]
   double scale = 1;
   ValueId bias = kNoValue;     // added to the scores: [b, *, *, s]
   ValueId allowed = kNoValue;  // bool [b, *, *, s]: where a score counts; elsewhere it is `fill`
@@ -36,9 +39,14 @@ struct MaskedAttention {
   double fill = 0;
   bool nanAsZero = false;
   bool causal = false;  // keys behind the query do not count; bias and allowed are those of the last query
-  ValueId table = kNoValue;  // added to the scores: [.., h or 1, s or 1, s or 1], the same for all of a batch
-  Dim batch, sequence;       // symbols
-  std::string mask;          // the same text: the same mask
+  // Which keys count depends on where query and key are, too, the same for all of the batch, and a query sees
+  // its own key: bias and allowed of a key are those of the query at its place.
+  bool window = false;
+  // Added to the scores: [.., h or 1, s or 1, s or 1], the same for all of a batch, also where it has its
+  // axis.
+  ValueId table = kNoValue;
+  Dim batch, sequence;  // a symbol, and one or what is computed from others
+  std::string mask;     // the same text: the same mask
 };
 
 struct AttentionSearch {

@@ -6,8 +6,20 @@
 
 namespace dyn::passes {
 
-PositionNeeds::PositionNeeds(const InferredModule& inferred, Positions& positions,
-                             const AttentionSites& sites, PaddedResults policy)
+std::unordered_set<ValueId> makersOf(const Function& function, const std::vector<ValueId>& values) {
+  std::unordered_set<ValueId> reached(values.begin(), values.end());
+  for (size_t i = function.ops.size(); i-- > 0;) {
+    const Op& op = *function.ops[i];
+    if (!op.def->traits.readsShape &&
+        std::any_of(op.results.begin(), op.results.end(),
+                    [&](const ValueDef& r) { return reached.count(r.id) != 0; }))
+      reached.insert(op.operands.begin(), op.operands.end());
+  }
+  return reached;
+}
+
+PositionNeeds::PositionNeeds(const InferredModule& inferred, Positions& positions, const MaskedSites& sites,
+                             PaddedResults policy)
     : inferred_(inferred),
       main_(*inferred.module.main()),
       positions_(positions),
@@ -15,8 +27,13 @@ PositionNeeds::PositionNeeds(const InferredModule& inferred, Positions& position
       policy_(policy) {
   for (const Op* op : main_.ops)
     for (const ValueDef& r : op->results) madeBy_[r.id] = op;
+  for (const auto& [op, site] : sites_.attentions) ofMask_.insert({site.bias, site.allowed, site.table});
+  for (const auto& [op, site] : sites_.recurrences) ofMask_.insert(site.lengths);
+  ofMask_ = makersOf(main_, {ofMask_.begin(), ofMask_.end()});
   for (ValueId v : main_.results) {
-    if (policy_ == PaddedResults::zero && positions_.axesOf(positions_.typeOf(v)))
+    // Of both in one axis it is not known which of them is the outer.
+    const auto axes = positions_.axesOf(positions_.typeOf(v));
+    if (policy_ == PaddedResults::zero && axes && !axes->joined())
       keptIsEnough(v);
     else
       all(v, "it is a result of the program, which shows its padded positions too");
@@ -34,6 +51,8 @@ bool PositionNeeds::isPacked(const Op& op) const {
     return std::any_of(op.results.begin(), op.results.end(),
                        [&](const ValueDef& r) { return of(r.id) == need; });
   };
+  // What a recurrence stacks is 0 elsewhere; its last states are of no position.
+  if (sites_.isRecurrence(op)) return any(PositionNeed::kept) || any(PositionNeed::all);
   return canPack(op) && any(PositionNeed::kept) && !any(PositionNeed::all);
 }
 
@@ -42,21 +61,88 @@ bool PositionNeeds::isPacked(ValueId v) const {
   return made != madeBy_.end() && of(v) == PositionNeed::kept && isPacked(*made->second);
 }
 
-// x * mask.
 bool PositionNeeds::isZeroed(ValueId v) {
   const auto [found, fresh] = zeroed_.try_emplace(v, false);
   const auto made = madeBy_.find(v);
-  if (!fresh || made == madeBy_.end()) return found->second;
-  const Op& op = *made->second;
-  if (op.def != &ops::mulOp || !canPack(op)) return false;
-  for (ValueId factor : op.operands)
-    found->second |= positions_.axesOf(positions_.typeOf(factor)).has_value() &&
-                     isZeroWhereMasked(inferred_, sites_.begin()->second, factor);
-  return found->second;
+  if (!fresh || made == madeBy_.end() || ofMask_.count(v) || !positions_.axesOf(positions_.typeOf(v)))
+    return found->second;
+  const bool zero = sites_.isRecurrence(*made->second) ||
+                    (sites_.attentions.count(made->second) == 0 && makesZero(*made->second));
+  return zeroed_[v] = zero;
+}
+
+// x * mask, and zeros that are only moved.
+bool PositionNeeds::makesZero(const Op& op) {
+  const bool product = op.def == &ops::mulOp;
+  if ((!product && !op.def->traits.view && op.def != &ops::transposeOp && op.def != &ops::concatOp) ||
+      !canPack(op))
+    return false;
+  const auto isZero = [&](ValueId v) { return isZeroed(v) || (product && isZeroFactor(v)); };
+  if (op.def->traits.view) return isZero(op.operands[0]);
+  return product ? std::any_of(op.operands.begin(), op.operands.end(), isZero)
+                 : std::all_of(op.operands.begin(), op.operands.end(), isZero);
+}
+
+// Is it 0 where the mask does not hold, or a value of the mask, whose zeros are looked for when it runs? A
+// position that is kept only since it is not 0 there is as with its padding, but under a causal mask.
+bool PositionNeeds::isZeroFactor(ValueId v) {
+  if (sites_.attentions.empty() || !positions_.axesOf(positions_.typeOf(v))) return false;
+  v = beforeExpansion(v);
+  if (!isOfMask(v)) return false;
+  if (isZeroWhereMasked(inferred_, sites_.attentions.begin()->second, v)) return true;
+  for (const auto& [op, site] : sites_.attentions)
+    if (site.causal || site.window) return false;
+  factors_.insert(v);
+  all(v, "it is the mask");
+  return true;
+}
+
+// A value that is 0 where this one is: it is expanded from that, or the same whole numbers as another type.
+ValueId PositionNeeds::beforeExpansion(ValueId v) const {
+  for (auto made = madeBy_.find(v); made != madeBy_.end(); made = madeBy_.find(v)) {
+    const Op& op = *made->second;
+    if (op.def != &ops::expandOp && op.def != &ops::castOp) break;
+    const Type from = positions_.typeOf(op.operands[0]);
+    const bool real = isReal(from.dtype()) && op.def == &ops::castOp;
+    if (!from.isTensor() || real || !positions_.axesOf(from)) break;
+    v = op.operands[0];
+  }
+  return v;
+}
+
+// One number for each position, computed from inputs that the mask is computed from, by little.
+bool PositionNeeds::isOfMask(ValueId v) const {
+  const Type type = positions_.typeOf(v);
+  if (!isReal(type.dtype()) && !isInteger(type.dtype()) && type.dtype() != Dtype::boolean) return false;
+  for (Dim d : type.dims())
+    if (!d.isConstant(1) && !positions_.isBatch(d) && !positions_.isSequence(d)) return false;
+  const MaskedAttention& site = sites_.attentions.begin()->second;
+  const std::set<ValueId> own = inputsOf({v}), mask = inputsOf({site.bias, site.allowed});
+  return std::any_of(own.begin(), own.end(), [&](ValueId input) { return mask.count(input) != 0; });
+}
+
+// The inputs that values are computed from; none where that takes much.
+std::set<ValueId> PositionNeeds::inputsOf(std::vector<ValueId> values) const {
+  constexpr size_t kMostValues = 200;
+  std::set<ValueId> inputs, reached;
+  while (!values.empty()) {
+    const ValueId v = values.back();
+    values.pop_back();
+    if (v == kNoValue || !reached.insert(v).second) continue;
+    const auto made = madeBy_.find(v);
+    if (made == madeBy_.end()) {
+      inputs.insert(v);
+      continue;
+    }
+    if (made->second->def->traits.readsShape) continue;
+    if (made->second->def == &ops::matmulOp || reached.size() > kMostValues) return {};
+    values.insert(values.end(), made->second->operands.begin(), made->second->operands.end());
+  }
+  return inputs;
 }
 
 bool PositionNeeds::canPack(const Op& op) const {
-  return sites_.count(&op) != 0 || positions_.whyNotByPosition(op).empty();
+  return sites_.has(op) || positions_.whyNotByPosition(op).empty();
 }
 
 void PositionNeeds::keptIsEnough(ValueId v) {
@@ -96,11 +182,22 @@ void PositionNeeds::visit(const Op& op) {
 }
 
 void PositionNeeds::visitPacked(const Op& op) {
-  if (const auto site = sites_.find(&op); site != sites_.end()) {
+  if (const auto site = sites_.recurrences.find(&op); site != sites_.recurrences.end()) {
+    for (ValueId v : op.operands) {
+      const std::vector<ValueId>& steps = site->second.steps;
+      if (std::find(steps.begin(), steps.end(), v) != steps.end())
+        keptIsEnough(v);
+      else
+        all(v, "its loop needs it whole");
+    }
+    return;
+  }
+  if (const auto site = sites_.attentions.find(&op); site != sites_.attentions.end()) {
     for (ValueId v : {site->second.q, site->second.k, site->second.v}) keptIsEnough(v);
     for (ValueId v : {site->second.bias, site->second.allowed, site->second.table}) all(v, "it is the mask");
     return;
   }
+  if (sites_.turns.count(&op)) return keptIsEnough(op.operands[0]);
   for (ValueId v : op.operands) {
     if (v == kNoValue) continue;
     if (positions_.axesOf(positions_.typeOf(v)))
@@ -113,7 +210,7 @@ void PositionNeeds::visitPacked(const Op& op) {
 void PositionNeeds::visitOperand(const Op& op, size_t i) {
   const ValueId v = op.operands[i];
   if (v == kNoValue) return;
-  if (positions_.axesOf(positions_.typeOf(v)) && positions_.whyNotByPosition(op) != "") {
+  if (positions_.axesOf(positions_.typeOf(v)) && positions_.whyNotByPosition(op) != "" && !isZeroed(v)) {
     if (const auto read = positions_.positionsRead(op, i)) {
       seen_.insert(read->begin(), read->end());
       keptIsEnough(v);

@@ -5,15 +5,18 @@
 //   %c = slice(%y, position 0)                those kept, if position 0 is
 //   %z = layer_norm(%y)                       as many as of %z: position by position
 //   %m = reduce_sum(%y, axis s)               all
-//   return mul(%y, %mask)                     those kept: the others are 0
+//   return mul(%y, %mask)                     those kept, and where %mask is not 0: the others are 0
+//   return transpose(%y of an LSTM)           those kept, likewise
 #pragma once
 
 #include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/passes/masked_attention.h"
+#include "compiler/passes/padded_recurrence.h"
 #include "compiler/passes/positions.h"
 
 namespace dyn::passes {
@@ -23,21 +26,33 @@ enum class PaddedResults : uint8_t { unseen, zero };
 
 enum class PositionNeed : uint8_t { none, kept, all };
 
-// By the operation that makes the result; all under one mask.
-using AttentionSites = std::unordered_map<const Op*, MaskedAttention>;
+// What knows of the mask, by the operation that makes the result; all under one mask.
+struct MaskedSites {
+  std::unordered_map<const Op*, MaskedAttention> attentions;
+  std::unordered_map<const Op*, PaddedRecurrence> recurrences;
+  std::unordered_set<const Op*> turns;  // of what recurrences stack
+
+  bool isRecurrence(const Op& op) const { return recurrences.count(&op) != 0 || turns.count(&op) != 0; }
+  bool has(const Op& op) const { return attentions.count(&op) != 0 || isRecurrence(op); }
+};
+
+// These values and what they are made of, but for what is read of sizes.
+std::unordered_set<ValueId> makersOf(const Function& function, const std::vector<ValueId>& values);
 
 class PositionNeeds {
  public:
   // What it is given outlives it.
-  PositionNeeds(const InferredModule& inferred, Positions& positions, const AttentionSites& sites,
+  PositionNeeds(const InferredModule& inferred, Positions& positions, const MaskedSites& sites,
                 PaddedResults policy);
 
   PositionNeed of(ValueId v) const;
   // Is it computed at the kept positions alone?
   bool isPacked(const Op& op) const;
   bool isPacked(ValueId v) const;
-  // Does the program make it 0 wherever the mask does not hold?
+  // Does the program make it 0 at all positions that are left out?
   bool isZeroed(ValueId v);
+  // What the program multiplies by: positions where it is not 0 are kept, too.
+  const std::set<ValueId>& factors() const { return factors_; }
   // Positions that are read whatever the mask says.
   const std::set<int64_t>& seen() const { return seen_; }
   // Of values by position that are needed whole: who needs them.
@@ -45,6 +60,11 @@ class PositionNeeds {
 
  private:
   bool canPack(const Op& op) const;
+  bool makesZero(const Op& op);
+  bool isZeroFactor(ValueId v);
+  ValueId beforeExpansion(ValueId v) const;
+  bool isOfMask(ValueId v) const;
+  std::set<ValueId> inputsOf(std::vector<ValueId> values) const;
   void keptIsEnough(ValueId v);
   void all(ValueId v, const std::string& why);
   void visit(const Op& op);
@@ -54,12 +74,14 @@ class PositionNeeds {
   const InferredModule& inferred_;
   const Function& main_;
   Positions& positions_;
-  const AttentionSites& sites_;
+  const MaskedSites& sites_;
   const PaddedResults policy_;
+  std::unordered_set<ValueId> ofMask_;
   std::unordered_map<ValueId, bool> zeroed_;
   std::unordered_map<ValueId, const Op*> madeBy_;
   std::unordered_map<ValueId, PositionNeed> needs_;
   std::set<int64_t> seen_;
+  std::set<ValueId> factors_;
   std::map<ValueId, std::string> reasons_;
 };
 

@@ -36,6 +36,8 @@ void forEachLoad(const Expr root, const Visit& visit, const DimVisit& dimsToo) {
 
 Positions::Positions(const InferredModule& inferred, Dim batch, Dim sequence)
     : inferred_(inferred), ir_(*inferred.module.context), batch_(batch), sequence_(sequence) {
+  symbols_ = symbolsOf(sequence);
+  symbols_.push_back(batch.symbol());
   const Function& main = *inferred.module.main();
   for (const Parameter& p : main.parameters) types_[p.id] = p.type;
   for (const Op* op : main.ops)
@@ -44,12 +46,17 @@ Positions::Positions(const InferredModule& inferred, Dim batch, Dim sequence)
 
 bool Positions::mentions(Dim d) const {
   const std::vector<SymbolId> symbols = symbolsOf(canonical(d));
-  return std::any_of(symbols.begin(), symbols.end(),
-                     [&](SymbolId s) { return s == batch_.symbol() || s == sequence_.symbol(); });
+  return std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) {
+    return std::find(symbols_.begin(), symbols_.end(), s) != symbols_.end();
+  });
 }
 
 bool Positions::is(Dim d, Dim symbol) const {
   return canonical(d) == symbol || (mentions(d) && ir_.facts().equal(d, symbol) == Answer::yes);
+}
+
+bool Positions::isBoth(Dim d) const {
+  return mentions(d) && ir_.facts().equal(d, batch_ * sequence_) == Answer::yes;
 }
 
 std::optional<PositionAxes> Positions::axesOf(Type type) const {
@@ -58,6 +65,11 @@ std::optional<PositionAxes> Positions::axesOf(Type type) const {
   for (int axis = 0; axis < type.rank(); ++axis) {
     const Dim d = type.dims()[static_cast<size_t>(axis)];
     if (!mentions(d)) continue;
+    if (isBoth(d) && !isBatch(d) && !isSequence(d)) {
+      if (batch || sequence) return std::nullopt;
+      batch = sequence = axis;
+      continue;
+    }
     std::optional<int>& found = isBatch(d) ? batch : sequence;
     if (found || (!isBatch(d) && !isSequence(d))) return std::nullopt;
     found = axis;
@@ -103,7 +115,7 @@ std::string Positions::explain(const Op& op) const {
     return nameOf(op) + " is no operation on elements";
   for (const ValueDef& r : op.results)
     if (!axesOf(r.type)) return nameOf(op) + " has no result by position";
-  const auto other = [&](Dim d) { return d && mentions(d) && !isBatch(d) && !isSequence(d); };
+  const auto other = [&](Dim d) { return d && mentions(d) && !isBatch(d) && !isSequence(d) && !isBoth(d); };
   for (const auto& [name, value] : op.attributes.all())
     if (const Shape* dims = std::get_if<Shape>(&value);
         dims && std::any_of(dims->begin(), dims->end(), other))
@@ -132,7 +144,15 @@ std::string Positions::byView(const Op& op) const {
   const auto asMany = [&](int axis, int now) {
     return ir_.facts().equal(elementsBefore(from, axis), elementsBefore(to, now)) == Answer::yes;
   };
-  if (!asMany(before->batch, after->batch) || !asMany(before->sequence, after->sequence))
+  // Where they become one axis, or come of one, nothing stands between both.
+  const auto adjoin = [&](Type type, const PositionAxes& axes) {
+    return axes.joined() || (axes.batch < axes.sequence &&
+                             ir_.facts().equal(elementsBefore(type, axes.batch) * batch_,
+                                               elementsBefore(type, axes.sequence)) == Answer::yes);
+  };
+  const bool one = before->joined() || after->joined();
+  if (!asMany(before->batch, after->batch) ||
+      (one ? !adjoin(from, *before) || !adjoin(to, *after) : !asMany(before->sequence, after->sequence)))
     return nameOf(op) + " joins the positions with other axes";
   return "";
 }
@@ -158,10 +178,10 @@ std::string Positions::byLoads(const Op& op, size_t result, const PositionAxes& 
           const bool any =
               std::any_of(type.dims().begin(), type.dims().end(), [&](Dim d) { return mentions(d); });
           if (!any) return false;
-          const bool fine =
-              at      ? own(load, at->batch, axes.batch, type) && own(load, at->sequence, axes.sequence, type)
-              : alone ? own(load, *alone, axes.sequence, type)
-                      : false;
+          const bool fine = at ? at->joined() == axes.joined() && own(load, at->batch, axes.batch, type) &&
+                                     own(load, at->sequence, axes.sequence, type)
+                            : alone ? !axes.joined() && own(load, *alone, axes.sequence, type)
+                                    : false;
           if (!fine) why = nameOf(op) + " reads other positions than its own";
           for (int axis = 0; axis < type.rank(); ++axis)
             if (!at ? axis != alone : axis != at->batch && axis != at->sequence)
@@ -212,7 +232,7 @@ std::optional<Shape> Positions::sizesOf(const Op& op) const {
 std::optional<std::vector<int64_t>> Positions::positionsRead(const Op& op, size_t operand) const {
   const Type type = types_.at(op.operands[operand]);
   const auto axes = axesOf(type);
-  if (!axes || !op.def->lower || !op.regions.empty()) return std::nullopt;
+  if (!axes || axes->joined() || !op.def->lower || !op.regions.empty()) return std::nullopt;
   OperandLoads context(op, typesOf(op), inferred_);
   std::vector<int64_t> positions;
   bool all = false;

@@ -1,4 +1,5 @@
-// Positions of a padded batch: values [.., b, .., s, ..] with an axis of the batch and one of the sequence.
+// Positions of a padded batch: values [.., b, .., s, ..] with an axis of the batch and one of the sequence,
+// or with both in one: [.., b * s, ..].
 // Which operations compute a result at a position from that position alone, and which positions do others
 // read? What a position needs of others decides what may be left out (pass `unpad`).
 //
@@ -19,22 +20,24 @@
 namespace dyn::passes {
 
 struct PositionAxes {
-  int batch = 0, sequence = 0;
+  int batch = 0, sequence = 0;  // the same where both are one axis
+  bool joined() const { return batch == sequence; }
   bool operator==(const PositionAxes&) const = default;
 };
 
 class Positions {
  public:
-  // `batch` and `sequence`: two symbols.
+  // `batch`: a symbol; `sequence`: another, or what is computed from other symbols.
   Positions(const InferredModule& inferred, Dim batch, Dim sequence);
 
   Dim batch() const { return batch_; }
   Dim sequence() const { return sequence_; }
   bool isBatch(Dim d) const { return is(d, batch_); }
   bool isSequence(Dim d) const { return is(d, sequence_); }
+  bool isBoth(Dim d) const;  // batch * sequence
   // Does it depend on either?
   bool mentions(Dim d) const;
-  // One axis of each, and no other dim that depends on them.
+  // One axis of each, or one of both, and no other dim that depends on them.
   std::optional<PositionAxes> axesOf(Type type) const;
   // The axis of the sequence of a value that is the same for all of a batch; nullopt: it is no such value.
   // Its size may also be one that is at most the sequence: min(512, s), which is s wherever it is not 1.
@@ -64,6 +67,7 @@ class Positions {
   const InferredModule& inferred_;
   IrContext& ir_;
   Dim batch_, sequence_;
+  std::vector<SymbolId> symbols_;  // of both
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<const Op*, std::string> whyNot_;
 };

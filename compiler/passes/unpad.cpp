@@ -19,372 +19,83 @@
 // remarks. Cost in IR size: some twenty operations, and about eight for each value that is packed or put
 // back.
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 #include <unordered_set>
 
-#include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/heads_apart.h"
 #include "compiler/passes/position_needs.h"
+#include "compiler/passes/unpadder.h"
 
 namespace dyn::passes {
 
 namespace {
 
-// [1, n, h, e] to [1, h, n, e] and back.
-const std::vector<int64_t> kHeadsApart = {0, 2, 1, 3};
-
-class Unpadder {
- public:
-  Unpadder(const InferredModule& inferred, Positions& positions, PositionNeeds& needs,
-           const AttentionSites& sites)
-      : inferred_(inferred),
-        main_(*inferred.module.main()),
-        ir_(*inferred.module.context),
-        positions_(positions),
-        needs_(needs),
-        sites_(sites),
-        kept_(ir_.dims().any("the positions that a mask keeps")),
-        one_(ir_.dims().constant(1)) {}
-
-  const Function* run() {
-    const MaskedAttention& first = firstSite();
-    const size_t last = lastOfMask(first);
-    std::vector<const Op*> waiting;
-    std::unordered_set<ValueId> late;
-    const auto isLate = [&](const Op& op) {
-      if (positions_.sizesOf(op)) return false;
-      return needs_.isPacked(op) || std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
-               return v != kNoValue && (late.count(v) != 0 || needs_.isPacked(v));
-             });
-    };
-    if (last == 0) prelude(first);
-    for (size_t i = 0; i < main_.ops.size(); ++i) {
-      const Op& op = *main_.ops[i];
-      if (isNeeded(op)) {
-        if (i < last && isLate(op)) {
-          waiting.push_back(&op);
-          for (const ValueDef& r : op.results) late.insert(r.id);
-        } else {
-          emit(op);
-        }
-      }
-      if (i + 1 != last) continue;
-      prelude(first);
-      for (const Op* after : waiting) emit(*after);
-    }
-    Function result = main_;
-    for (ValueId& v : result.results)
-      if (needs_.isPacked(v)) v = unpacked(v, resultPlaces_);
-    result.ops = std::move(ops_);
-    return ir_.own(std::move(result));
-  }
-
-  int64_t packedOps() const { return packedOps_; }
-
- private:
-  const MaskedAttention& firstSite() const {
-    for (const Op* op : main_.ops)
-      if (const auto site = sites_.find(op); site != sites_.end() && needs_.isPacked(*op))
-        return site->second;
-    return sites_.begin()->second;  // there is one
-  }
-
-  bool isNeeded(const Op& op) const {
-    return op.results.empty() || op.def->hasEffects ||
-           std::any_of(op.results.begin(), op.results.end(),
-                       [&](const ValueDef& r) { return needs_.of(r.id) != PositionNeed::none; });
-  }
-
-  // One past the last operation that the mask is made by; 0: it is an input.
-  size_t lastOfMask(const MaskedAttention& site) const {
-    size_t last = 0;
-    for (size_t i = 0; i < main_.ops.size(); ++i)
-      for (const ValueDef& r : main_.ops[i]->results)
-        if (r.id == site.bias || r.id == site.allowed) last = i + 1;
-    return last;
-  }
-
-  // --- making operations
-
-  ValueId make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {}, Type type = {}) {
-    Op op;
-    op.def = &def;
-    op.place = place_;
-    op.operands = std::move(operands);
-    op.attributes = std::move(attributes);
-    op.results = {{ir_.newValue(), type}};
-    ops_.push_back(ir_.own(std::move(op)));
-    return ops_.back()->results[0].id;
-  }
-  ValueId number(HostTensor value) { return make(ops::constantOp, {}, {{"value", std::move(value)}}); }
-  ValueId integer(int64_t value) { return number(HostTensor::scalarInt(Dtype::i64, value)); }
-  ValueId integers(const std::vector<int64_t>& values) {
-    return number(HostTensor::vectorInt(Dtype::i64, values));
-  }
-  ValueId size(Dim d) { return make(ops::dim_valueOp, {}, {{"value", Shape{d}}}); }
-  ValueId sizes(Shape dims) { return make(ops::dims_valueOp, {}, {{"value", std::move(dims)}}); }
-  ValueId reshape(ValueId v, Shape to) {
-    return make(ops::reshapeOp, {v, sizes(std::move(to))}, {{"allowzero", int64_t{1}}});
-  }
-  ValueId cast(ValueId v, Dtype to) { return make(ops::castOp, {v}, {{"to", to}}); }
-
-  // --- the prelude: which positions are kept, and where they are
-
-  Dim batch() const { return positions_.batch(); }
-  Dim sequence() const { return positions_.sequence(); }
-
-  // [b, *, *, s] -> [b, s]: the same for all heads, and of the last query, which sees all keys.
-  ValueId ofKeys(ValueId mask) {
-    const Type type = positions_.typeOf(mask);
-    for (int64_t axis : {1, 2})
-      if (!type.dims()[static_cast<size_t>(axis)].isConstant(1))
-        mask = make(ops::sliceOp, {mask, integers({axis == 1 ? 0 : -1}),
-                                   integers({axis == 1 ? 1 : INT64_MAX}), integers({axis})});
-    return reshape(mask, {batch(), sequence()});
-  }
-
-  // [.., h, s, s] of any rank up to four -> [h, s, s]; axes of size 1 stay.
-  ValueId tableOf(ValueId table) {
-    if (const auto found = tables_.find(table); found != tables_.end()) return found->second;
-    const Shape dims = positions_.typeOf(table).dims();
-    Shape three(3, one_);
-    for (size_t axis = dims.size() > 3 ? 1 : 0; axis < dims.size(); ++axis)
-      three[3 - dims.size() + axis] = dims[axis];
-    return tables_[table] = dims.size() == 3 ? table : reshape(table, three);
-  }
-
-  void prelude(const MaskedAttention& site) {
-    place_ = site.softmax->place;
-    ValueId kept = kNoValue;
-    if (site.bias != kNoValue) {
-      bias_ = ofKeys(site.bias);
-      kept = make(ops::greaterOp, {bias_, number(HostTensor::scalar(Dtype::f32, kMaskedBias))});
-    }
-    if (site.allowed != kNoValue) {
-      allowed_ = ofKeys(site.allowed);
-      if (site.allowedIsNot) allowed_ = make(ops::logical_notOp, {allowed_});
-      kept = kept == kNoValue ? allowed_ : make(ops::logical_andOp, {kept, allowed_});
-    }
-    const ValueId packed = needs_.seen().empty() ? kept : withSeen(kept);
-    const ValueId counted = cast(packed, Dtype::i64);
-    lengths_ = make(ops::reduce_sumOp, {counted, integers({1})}, {{"keepdims", int64_t{0}}});
-    const ValueId found = make(ops::nonzeroOp, {packed}, {{"of_positions", int64_t{1}}},
-                               ir_.tensorType(Shape{ir_.dims().constant(2), kept_}, Dtype::i64));
-    const ValueId row = make(ops::gatherOp, {found, integer(0)}, {{"axis", int64_t{0}}});
-    inSequence_ = make(ops::gatherOp, {found, integer(1)}, {{"axis", int64_t{0}}});
-    at_ = make(ops::addOp, {make(ops::mulOp, {row, size(sequence())}), inSequence_});
-    const ValueId flat = reshape(counted, {batch() * sequence()});
-    const ValueId before = make(ops::subOp, {make(ops::cumsumOp, {flat, integer(0)}), integer(1)});
-    places_ = placesOf(packed, before);
-    resultPlaces_ = packed == kept ? places_ : placesOf(kept, before);
-    if (bias_ != kNoValue) bias_ = takenFlat(bias_);
-    if (allowed_ != kNoValue) allowed_ = takenFlat(allowed_);
-  }
-
-  // Where each position is among those that are packed; behind the last where it is not.
-  ValueId placesOf(ValueId kept, ValueId before) {
-    const ValueId places = make(ops::whereOp, {reshape(kept, {batch() * sequence()}), before, size(kept_)});
-    return reshape(places, {batch(), sequence()});
-  }
-
-  // And positions that are read whatever the mask says, and all of a sequence whose mask holds nowhere.
-  ValueId withSeen(ValueId kept) {
-    const ValueId count =
-        make(ops::reduce_sumOp, {cast(kept, Dtype::i64), integers({1})}, {{"keepdims", int64_t{1}}});
-    ValueId result = make(ops::logical_orOp, {kept, make(ops::equalOp, {count, integer(0)})});
-    const ValueId range = make(ops::rangeOp, {integer(0), size(sequence()), integer(1)});
-    for (int64_t position : needs_.seen())
-      result = make(ops::logical_orOp, {result, make(ops::equalOp, {range, integer(position)})});
-    return result;
-  }
-
-  ValueId takenFlat(ValueId v) {
-    return make(ops::gatherOp, {reshape(v, {batch() * sequence()}), at_}, {{"axis", int64_t{0}}});
-  }
-
-  // --- values by position
-
-  std::vector<int64_t> toFront(const PositionAxes& axes, int rank) const {
-    std::vector<int64_t> order{axes.batch, axes.sequence};
-    for (int axis = 0; axis < rank; ++axis)
-      if (axis != axes.batch && axis != axes.sequence) order.push_back(axis);
-    return order;
-  }
-  ValueId transposed(ValueId v, const std::vector<int64_t>& order) {
-    if (std::is_sorted(order.begin(), order.end())) return v;
-    return make(ops::transposeOp, {v}, {{"perm", order}});
-  }
-  static std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
-    std::vector<int64_t> result(order.size());
-    for (size_t i = 0; i < order.size(); ++i) result[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-    return result;
-  }
-
-  // A value with its positions packed: of batch 1 and as many positions as are kept.
-  ValueId packed(ValueId v) {
-    if (const auto found = packed_.find(v); found != packed_.end()) return found->second;
-    const Type type = positions_.typeOf(v);
-    if (const auto axes = positions_.axesOf(type)) {
-      const std::vector<int64_t> order = toFront(*axes, type.rank());
-      Shape rows{batch() * sequence()};
-      for (size_t i = 2; i < order.size(); ++i) rows.push_back(type.dims()[static_cast<size_t>(order[i])]);
-      const ValueId taken =
-          make(ops::gatherOp, {reshape(transposed(v, order), rows), at_}, {{"axis", int64_t{0}}});
-      return packed_[v] = transposed(make(ops::unsqueezeOp, {taken, integers({0})}), inverse(order));
-    }
-    if (const auto axis = positions_.sequenceAxisOf(type)) {
-      ValueId all = v;
-      if (!positions_.isSequence(type.dims()[static_cast<size_t>(*axis)])) {
-        Shape dims = type.dims();
-        dims[static_cast<size_t>(*axis)] = sequence();
-        all = make(ops::expandOp, {v, sizes(std::move(dims))});
-      }
-      return packed_[v] = make(ops::gatherOp, {all, inSequence_}, {{"axis", int64_t{*axis}}});
-    }
-    return v;
-  }
-
-  // The packed value put back to where its positions were, 0 where `places` says behind the last.
-  ValueId unpacked(ValueId v, ValueId places) {
-    const auto [found, fresh] = unpacked_.try_emplace({v, places}, kNoValue);
-    if (!fresh) return found->second;
-    const Type type = positions_.typeOf(v);
-    const std::vector<int64_t> order = toFront(*positions_.axesOf(type), type.rank());
-    const ValueId front = transposed(packed_.at(v), order);
-    std::vector<int64_t> pads(2 * order.size(), 0);
-    pads[order.size() + 1] = 1;
-    const ValueId zeroBehind = make(ops::padOp, {front, integers(pads)}, {{"mode", std::string("constant")}});
-    const ValueId back = make(ops::gatherOp, {zeroBehind, places}, {{"axis", int64_t{1}}});
-    Shape dims{batch(), sequence()};
-    for (size_t i = 2; i < order.size(); ++i) dims.push_back(type.dims()[static_cast<size_t>(order[i])]);
-    const ValueId result = transposed(reshape(back, dims), inverse(order));
-    unpacked_[{v, places}] = result;
-    return result;
-  }
-
-  Dim packedDim(Dim d) const { return positions_.isBatch(d) ? one_ : positions_.isSequence(d) ? kept_ : d; }
-  Shape packedShape(const Shape& dims) const {
-    Shape result;
-    for (Dim d : dims) result.push_back(packedDim(d));
-    return result;
-  }
-
-  // --- rewriting
-
-  void emit(const Op& op) {
-    place_ = op.place;
-    if (needs_.isPacked(op)) {
-      ++packedOps_;
-      if (const auto site = sites_.find(&op); site != sites_.end()) return emitAttention(site->second);
-      if (op.def->traits.view) {
-        packed_[op.results[0].id] = reshape(packed(op.operands[0]), packedShape(op.results[0].type.dims()));
-        return;
-      }
-      if (const ValueId z = asMade(op); z != kNoValue) {
-        packed_[op.results[0].id] = z;
-        return;
-      }
-      return emitPacked(op);
-    }
-    Op copy = op;
-    bool changed = false;
-    if (const std::optional<Shape> known = positions_.sizesOf(op)) {
-      copy.def = op.results[0].type.rank() == 0 ? &ops::dim_valueOp : &ops::dims_valueOp;
-      copy.operands.clear();
-      copy.attributes = {{"value", *known}};
-      changed = true;
-    }
-    for (ValueId& v : copy.operands)
-      if (v != kNoValue && needs_.isPacked(v)) {
-        v = unpacked(v, needs_.isZeroed(v) ? resultPlaces_ : places_);
-        changed = true;
-      }
-    ops_.push_back(changed ? ir_.own(std::move(copy)) : &op);
-  }
-
-  // The heads of a position side by side, as packed attention makes them: what the program transposes back.
-  ValueId asMade(const Op& op) const {
-    if (op.def != &ops::transposeOp || op.attributes.integers("perm") != kHeadsApart) return kNoValue;
-    const auto found = sideBySide_.find(op.operands[0]);
-    return found == sideBySide_.end() ? kNoValue : found->second;
-  }
-
-  void emitPacked(const Op& op) {
-    Op copy = op;
-    for (const auto& [name, value] : op.attributes.all())
-      if (const Shape* dims = std::get_if<Shape>(&value)) copy.attributes.set(name, packedShape(*dims));
-    const std::vector<size_t> shapes = positions_.shapeOperands(op);
-    for (size_t i = 0; i < copy.operands.size(); ++i) {
-      ValueId& v = copy.operands[i];
-      if (v == kNoValue) continue;
-      const bool shape = std::find(shapes.begin(), shapes.end(), i) != shapes.end();
-      v = shape ? sizes(packedShape(inferred_.contents.at(v))) : packed(v);
-    }
-    for (size_t i = 0; i < copy.results.size(); ++i) {
-      copy.results[i] = {ir_.newValue(), Type()};
-      packed_[op.results[i].id] = copy.results[i].id;
-    }
-    ops_.push_back(ir_.own(std::move(copy)));
-  }
-
-  void emitAttention(const MaskedAttention& site) {
-    Attributes attributes;
-    attributes.set("scale", site.scale);
-    if (site.allowed != kNoValue) attributes.set("fill", site.fill);
-    if (site.nanAsZero) attributes.set("nan_as_zero", int64_t{1});
-    std::vector<ValueId> operands{packed(site.q), packed(site.k), packed(site.v), lengths_};
-    if (site.causal) attributes.set("causal", int64_t{1});
-    operands.insert(operands.end(), {bias_, allowed_});
-    if (site.table != kNoValue) operands.insert(operands.end(), {tableOf(site.table), inSequence_});
-    while (operands.back() == kNoValue) operands.pop_back();
-    const ValueId z = make(ops::packed_attentionOp, std::move(operands), std::move(attributes));
-    const ValueId result = site.product->results[0].id;
-    sideBySide_[result] = z;
-    packed_[result] = make(ops::transposeOp, {z}, {{"perm", kHeadsApart}});
-  }
-
-  const InferredModule& inferred_;
-  const Function& main_;
-  IrContext& ir_;
-  Positions& positions_;
-  PositionNeeds& needs_;
-  const AttentionSites& sites_;
-  const Dim kept_, one_;
-  SourcePlace place_;
-  std::vector<const Op*> ops_;
-  std::unordered_map<ValueId, ValueId> packed_;
-  std::unordered_map<ValueId, ValueId> sideBySide_;  // results of attention as they are made
-  std::map<std::pair<ValueId, ValueId>, ValueId> unpacked_;
-  std::unordered_map<ValueId, ValueId> tables_;   // as [h, s, s]
-  ValueId bias_ = kNoValue, allowed_ = kNoValue;  // of the packed positions
-  ValueId lengths_ = kNoValue, at_ = kNoValue, inSequence_ = kNoValue;
-  ValueId places_ = kNoValue, resultPlaces_ = kNoValue;
-  int64_t packedOps_ = 0;
-};
-
-void tell(PassContext& context, const IrContext& ir, const AttentionSearch& search,
-          const PositionNeeds* needs) {
-  for (const std::string& refusal : search.refusals) context.remarks.push_back("not unpadded: " + refusal);
-  if (!needs) return;
-  for (const auto& [value, why] : needs->reasons())
-    if (why != "it is the mask") context.remarks.push_back("padded: %" + ir.valueName(value) + ": " + why);
+void tell(PassContext& context, const Module& module, const PositionNeeds& needs,
+          const std::vector<ValueId>& mask) {
+  const std::unordered_set<ValueId> ofMask = makersOf(*module.main(), mask);
+  for (const auto& [value, why] : needs.reasons())
+    if (why != "it is the mask" && !ofMask.count(value))
+      context.remarks.push_back("padded: %" + module.context->valueName(value) + ": " + why);
 }
 
 // A value that the mask is made of and that is packed itself; kNoValue: there is none.
-ValueId packedInMask(const Function& main, const PositionNeeds& needs, const MaskedAttention& site) {
-  std::unordered_set<ValueId> reached{site.bias, site.allowed};
-  for (size_t i = main.ops.size(); i-- > 0;) {
-    const Op& op = *main.ops[i];
-    if (std::none_of(op.results.begin(), op.results.end(),
-                     [&](const ValueDef& r) { return reached.count(r.id) != 0; }))
-      continue;
-    if (needs.isPacked(op)) return op.results[0].id;
-    if (!op.def->traits.readsShape) reached.insert(op.operands.begin(), op.operands.end());
-  }
+ValueId packedInMask(const Function& main, const PositionNeeds& needs, const std::vector<ValueId>& mask) {
+  const std::unordered_set<ValueId> reached = makersOf(main, mask);
+  for (const Op* op : main.ops)
+    for (const ValueDef& r : op->results)
+      if (reached.count(r.id) && needs.isPacked(*op)) return r.id;
   return kNoValue;
+}
+
+// The sites under the mask of the first, and what it is made of.
+struct OneMask {
+  MaskedSites sites;
+  Dim batch, sequence;
+  std::vector<ValueId> mask;
+};
+
+std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContext& context,
+                                      std::vector<std::string>& refusals) {
+  const IrContext& ir = *inferred.module.context;
+  AttentionSearch attentions = findMaskedAttention(inferred);
+  RecurrenceSearch recurrences = findPaddedRecurrences(inferred);
+  refusals = std::move(attentions.refusals);
+  refusals.insert(refusals.end(), recurrences.refusals.begin(), recurrences.refusals.end());
+  OneMask one;
+  std::string mask;
+  const auto take = [&](const auto& site, std::vector<ValueId> values, const Op& op, const Op& named,
+                        auto& sites) {
+    if (!one.batch) {
+      one.batch = site.batch;
+      one.sequence = site.sequence;
+      one.mask = std::move(values);
+      mask = site.mask;
+    }
+    if (site.mask == mask && site.batch == one.batch && site.sequence == one.sequence)
+      sites.emplace(&op, site);
+    else
+      context.remarks.push_back("not unpadded: " + std::string(named.def->name) + " %" +
+                                ir.valueName(named.results[0].id) + ": its mask is not the first one");
+  };
+  for (const MaskedAttention& site : attentions.found)
+    take(site, {site.bias, site.allowed}, *site.product, *site.softmax, one.sites.attentions);
+  for (const PaddedRecurrence& site : recurrences.found)
+    take(site, {site.lengths}, *site.loop, *site.loop, one.sites.recurrences);
+  for (const auto& [loop, site] : one.sites.recurrences)
+    one.sites.turns.insert(site.turns.begin(), site.turns.end());
+  return one.batch ? std::optional(std::move(one)) : std::nullopt;
+}
+
+// "" or why a position that is read whatever the mask says forbids it.
+std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
+  if (needs.seen().empty()) return "";
+  if (!sites.recurrences.empty()) return "a position is read whether its sequence has it or not";
+  for (const auto& [op, site] : sites.attentions)
+    if ((site.causal || site.window) && needs.isPacked(*op))
+      return "a position is read whatever the mask says, which under a " +
+             std::string(site.causal ? "causal mask" : "window of keys") + " may have no key";
+  return "";
 }
 
 Result<Module> runUnpad(const Module& module, PassContext& context) {
@@ -395,44 +106,39 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   const PaddedResults policy = policyName == "zero" ? PaddedResults::zero : PaddedResults::unseen;
   if (!module.main()) return module;
   const std::vector<const Op*>& all = module.main()->ops;
-  if (std::none_of(all.begin(), all.end(), [](const Op* op) { return op->def == &ops::softmaxOp; }))
+  if (std::none_of(all.begin(), all.end(),
+                   [](const Op* op) { return op->def == &ops::softmaxOp || op->def == &ops::loopOp; }))
     return module;
   DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(module)));
-  const AttentionSearch search = findMaskedAttention(inferred);
-  if (search.found.empty()) {
-    tell(context, *module.context, search, nullptr);
-    return module;
-  }
-  const MaskedAttention& first = search.found.front();
-  AttentionSites sites;
-  for (const MaskedAttention& site : search.found)
-    if (site.mask == first.mask && site.batch == first.batch && site.sequence == first.sequence)
-      sites.emplace(site.product, site);
-    else
-      context.remarks.push_back("not unpadded: softmax %" +
-                                module.context->valueName(site.softmax->results[0].id) +
-                                ": its mask is not that of the first attention");
-  Positions positions(inferred, first.batch, first.sequence);
-  PositionNeeds needs(inferred, positions, sites, policy);
-  tell(context, *module.context, search, &needs);
-  if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, first); hidden != kNoValue) {
+  std::vector<std::string> refusals;
+  const std::optional<OneMask> one = sitesOfOneMask(inferred, context, refusals);
+  for (const std::string& refusal : refusals) context.remarks.push_back("not unpadded: " + refusal);
+  if (!one) return module;
+  Positions positions(inferred, one->batch, one->sequence);
+  PositionNeeds needs(inferred, positions, one->sites, policy);
+  std::vector<ValueId> mask = one->mask;
+  mask.insert(mask.end(), needs.factors().begin(), needs.factors().end());
+  tell(context, inferred.module, needs, mask);
+  if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, mask); hidden != kNoValue) {
     context.remarks.push_back("not unpadded: the mask is made of %" + module.context->valueName(hidden) +
                               ", which it hides");
     return module;
   }
-  const auto isCausal = [&](const auto& site) { return site.second.causal && needs.isPacked(*site.first); };
-  if (!needs.seen().empty() && std::any_of(sites.begin(), sites.end(), isCausal)) {
-    context.remarks.push_back(
-        "not unpadded: a position is read whatever the mask says, which under a causal mask may have no key");
+  if (const std::string why = whyNotSeen(one->sites, needs); !why.empty()) {
+    context.remarks.push_back("not unpadded: " + why);
     return module;
   }
-  const int64_t packedSites = std::count_if(sites.begin(), sites.end(),
-                                            [&](const auto& site) { return needs.isPacked(*site.first); });
-  context.counters["attentions"] = packedSites;
-  if (packedSites == 0) return module;
-  Unpadder unpadder(inferred, positions, needs, sites);
-  const Function* changed = unpadder.run();
-  context.counters["packed_ops"] = unpadder.packedOps();
+  const auto packedOf = [&](const auto& sites) {
+    return std::count_if(sites.begin(), sites.end(),
+                         [&](const auto& site) { return needs.isPacked(*site.first); });
+  };
+  const int64_t attentions = packedOf(one->sites.attentions), recurrences = packedOf(one->sites.recurrences);
+  context.counters["attentions"] = attentions;
+  context.counters["recurrences"] = recurrences;
+  if (attentions + recurrences == 0) return module;
+  int64_t packedOps = 0;
+  const Function* changed = unpadded(inferred, positions, needs, one->sites, packedOps);
+  context.counters["packed_ops"] = packedOps;
   Module result = inferred.module;
   for (const Function*& function : result.functions)
     if (function == inferred.module.main()) function = changed;

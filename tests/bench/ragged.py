@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Padded batches without their padding: our build beside our own padded one (-unpad) and onnxruntime, in one process, in turn, on the same inputs.
 
-    ./dev bench ragged --lengths FOLDER [--model encoder|bert] [--set NAME]... [--batch N]... [--layers N] [--threads N] [--seconds S] [--cpu-time] [--json]
+    ./dev bench ragged --lengths FOLDER [--model encoder|bert|lstm|gru] [--set NAME]... [--batch N]... [--layers N] [--threads N] [--seconds S] [--cpu-time] [--json]
 
 FOLDER holds a file of lengths for each set, NAME.txt, one a line. The models are made here, with random weights: `encoder` (512 wide, 8 heads, 2048 within, lengths as an input,
 --padded-results zero) and `bert` (768 wide, 12 heads, 3072 within, embeddings and an attention mask, the result of a sequence is that of its first position: exact).
+`lstm` and `gru` are two layers of both directions, 256 wide and 256 within, over `sequence_lens` (exact).
 Batches are taken one after the other from the file. Printed: medians of a batch's time, the ratios to our padded build and to onnxruntime, the ceiling (arithmetic padded / exact)
 and what is reached of it. Needs numpy and onnx; onnxruntime is left out where it is missing.
 """
@@ -22,7 +23,9 @@ from onnx import TensorProto, helper, numpy_helper
 import dynvm
 import measuring
 
-SIZES = {"encoder": {"width": 512, "heads": 8, "within": 2048, "layers": 6}, "bert": {"width": 768, "heads": 12, "within": 3072, "layers": 12}}
+SIZES = {"encoder": {"width": 512, "heads": 8, "within": 2048, "layers": 6}, "bert": {"width": 768, "heads": 12, "within": 3072, "layers": 12},
+         "lstm": {"width": 256, "within": 256, "layers": 2}, "gru": {"width": 256, "within": 256, "layers": 2}}
+GATES = {"lstm": 4, "gru": 3}
 VOCABULARY, POSITIONS = 1000, 512
 
 
@@ -105,6 +108,20 @@ def make_bert(path, size):
          [("y", TensorProto.FLOAT, ["batch", width])])
 
 
+def make_recurrent(path, size, kind):
+    g = Graph()
+    within, gates, rows = size["within"], GATES[kind], size["width"]
+    x = g.op("Transpose", "x", perm=[1, 0, 2])
+    for _ in range(size["layers"]):
+        weights = [g.weight(2, gates * within, columns, scale=columns ** -0.5) for columns in (rows, within)]
+        y, _ = g.op(kind.upper(), x, *weights, g.weight(2, 2 * gates * within, scale=0.02), "lengths", outputs=2, hidden_size=within, direction="bidirectional")
+        rows = 2 * within
+        x = g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3]), g.constant(np.array([0, 0, rows])))
+    g.op("Transpose", x, perm=[1, 0, 2])
+    g.nodes[-1].output[0] = "y"
+    save(path, g, [("x", TensorProto.FLOAT, ["batch", "seq", size["width"]]), ("lengths", TensorProto.INT32, ["batch"])], [("y", TensorProto.FLOAT, ["batch", "seq", rows])])
+
+
 def save(path, g, inputs, outputs):
     graph = helper.make_graph(g.nodes, "ragged", [helper.make_tensor_value_info(*i) for i in inputs], [helper.make_tensor_value_info(*o) for o in outputs], g.weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
@@ -114,14 +131,16 @@ def save(path, g, inputs, outputs):
 
 def feed(model, lengths, size, random):
     batch, seq = len(lengths), max(lengths)
-    if model == "encoder":
-        return {"x": random.standard_normal((batch, seq, size["width"])).astype(np.float32), "lengths": np.array(lengths, np.int64)}
+    if model != "bert":
+        return {"x": random.standard_normal((batch, seq, size["width"])).astype(np.float32), "lengths": np.array(lengths, np.int64 if model == "encoder" else np.int32)}
     mask = (np.arange(seq)[None] < np.array(lengths)[:, None]).astype(np.int64)
     return {"input_ids": random.integers(0, VOCABULARY, (batch, seq)) * mask, "attention_mask": mask}
 
 
-def arithmetic(lengths, size):
+def arithmetic(model, lengths, size):
     width, within = size["width"], size["within"]
+    if model in GATES:
+        return sum(lengths)  # as much for each step
     return sum(n * (4 * width * width + 2 * width * within) + 2 * n * n * width for n in lengths)
 
 
@@ -139,7 +158,7 @@ def load_peer(path, threads):
 
 def kept(model, outputs, lengths):
     """What is compared: of hidden states the kept positions."""
-    return [np.concatenate([outputs[0][i, :n] for i, n in enumerate(lengths)])] if model == "encoder" else outputs
+    return [np.concatenate([outputs[0][i, :n] for i, n in enumerate(lengths)])] if model != "bert" else outputs
 
 
 def processor_clock(call):
@@ -166,8 +185,8 @@ def measure(model, ours, padded, peer, batches, size, seconds, clock):
         error = max(error, measuring.difference(*results))
         if peer:
             times["onnxruntime_ns"].append(clock(lambda: peer(inputs)))
-        exact += arithmetic(lengths, size)
-        full += arithmetic([max(lengths)] * len(lengths), size)
+        exact += arithmetic(model, lengths, size)
+        full += arithmetic(model, [max(lengths)] * len(lengths), size)
     sums = {name: float(sum(all)) for name, all in times.items() if all}
     row = {name: total / len(times["ours_ns"]) for name, total in sums.items()}
     row |= {"batches_count": len(times["ours_ns"]), "error": error, "ceiling": full / exact, "ratio": sums["padded_ns"] / sums["ours_ns"]}
@@ -196,7 +215,10 @@ def main():
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
-        {"encoder": make_encoder, "bert": make_bert}[arguments.model](path, size)
+        if arguments.model in GATES:
+            make_recurrent(path, size, arguments.model)
+        else:
+            {"encoder": make_encoder, "bert": make_bert}[arguments.model](path, size)
         policy = ("--padded-results", "zero" if arguments.model == "encoder" else "exact")
         ours = dynvm.load(arguments.build, path, arguments.threads, policy)
         padded = dynvm.load(arguments.build, path, arguments.threads, ("--passes=-unpad",))

@@ -21,9 +21,7 @@ REWRITES = {
     "compiler/passes/contract.cpp": "einsum matmul transpose",
     "compiler/passes/views.cpp": "reshape slice split",
     "compiler/passes/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
-    "compiler/passes/masked_attention.cpp": "add div is_nan matmul mul softmax where",
     "compiler/passes/op_series.cpp": "reshape",
-    "compiler/passes/position_needs.cpp": "mul",
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
     "compiler/passes/fold.cpp": "matmul matmul_integer size transpose",
     "compiler/passes/layout.cpp": "add average_pool batch_norm concat conv conv_integer conv_integer_packed conv_packed conv_transpose "
@@ -36,15 +34,22 @@ REWRITES = {
     "compiler/passes/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
                                          "squeeze transpose unsqueeze",
-    "compiler/passes/heads_apart.cpp": "div matmul mul reshape softmax transpose",
     "compiler/passes/level_places.cpp": "add gather range sub",
     "compiler/passes/loop_levels.cpp": "cast gather levels range reshape scatter_nd shape sub",
     "compiler/passes/recursion_levels.cpp": "add concat constant_of_shape gather list node_tables reshape scatter_nd shape sub",
     "compiler/passes/forest_calls.cpp": "gather list_at list_length",
     "compiler/passes/node_loop.cpp": "gather scatter_nd",
     "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
-    "compiler/passes/unpad.cpp": "add cast cumsum equal expand gather greater logical_and logical_not logical_or mul nonzero "
-                                 "packed_attention pad range reduce_sum reshape slice softmax sub transpose unsqueeze where",
+    "compiler/passes/masked_attention.cpp": "add cast div is_nan matmul mul softmax where",
+    "compiler/passes/position_needs.cpp": "cast concat expand matmul mul transpose",
+    "compiler/passes/heads_apart.cpp": "matmul reshape softmax transpose",
+    "compiler/passes/unpad.cpp": "softmax",
+    "compiler/passes/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less nonzero range reduce_sum reshape "
+                                             "scatter_nd slice sub topk transpose unsqueeze",
+    "compiler/passes/unpadder.cpp": "add cast cumsum equal expand gather gather_elements greater less logical_and logical_not "
+                                    "logical_or mul nonzero packed_attention pad range reduce_sum reshape slice sub transpose "
+                                    "unsqueeze where",
+    "compiler/passes/padded_recurrence.cpp": "cast gather less slice sub where",
     "compiler/passes/variants.cpp": "pad slice",
     "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
     "compiler/tune/trial_module.cpp": "conv matmul relu",  # makes the models it measures

@@ -107,7 +107,8 @@ Result<Dim> remainingSize(InferContext& c, const Shape& total, const Shape& rest
     return c.error(DiagnosticId::shapeMismatch, "the element count " + productOf(c, total).toString() +
                                                     " is no multiple of " + productOf(c, rest).toString());
   }
-  // Without elements every size would do: 0 is taken.
+  // Without elements every size would do: 0 is taken, 1 where there are as many as of the other sizes.
+  if (c.solver().equal(above, below) == Answer::yes) return constantDim(c, 1);
   const Dim size = floorDiv(above, greatestOf(c, below, constantDim(c, 1)));
   DYN_CHECK(c.requireEqual(size * below, above, "the element count is a multiple of the other sizes"));
   return size;

@@ -21,6 +21,7 @@ class Writer {
     Encoder encoder;
     encoder.mask = oneOf(4) ? MaskInput::lengths : MaskInput::ones;
     encoder.isWhole = true;
+    if (encoder.mask == MaskInput::lengths && oneOf(2)) return recurrent();
     mask(encoder.mask);
     std::string x = positionwise("x");
     const int64_t layers = random_.number(1, 2);
@@ -32,7 +33,12 @@ class Writer {
         encoder.isWhole = false;
       }
     }
-    const std::string results = epilogue(x, encoder);
+    finish(encoder, epilogue(x, encoder));
+    return encoder;
+  }
+
+ private:
+  void finish(Encoder& encoder, const std::string& results) {
     encoder.text =
         "fn @main(%x: Tensor[(b, s, 8), f32], " +
         std::string(encoder.mask == MaskInput::ones ? "%mask: Tensor[(b, s), i64]"
@@ -41,10 +47,53 @@ class Writer {
         "%w2: Tensor[(8, 8), f32], %up: Tensor[(8, 12), f32], %down: Tensor[(12, 8), f32], "
         "%g: Tensor[(8), f32], %h: Tensor[(8), f32]) {\n" +
         body_ + "  return " + results + "\n}\n";
+  }
+
+  // Layers of recurrences, each of one direction or both; results of the last, by position or not.
+  Encoder recurrent() {
+    Encoder encoder;
+    encoder.mask = MaskInput::lengths;
+    encoder.isWhole = true;
+    std::string x = positionwise("x");
+    steps_ = say("gather(shape(%x), i64[] 1)");
+    last_ = say("sub(%" + steps_ + ", i64[] 1)");
+    state_ = say("expand(f32[] 0.25, concat(gather(shape(%x), i64[1] [0]), i64[1] [8]) {axis = 0})");
+    x = say("transpose(%" + x + ") {perm = [1, 0, 2]}");
+    std::string state;
+    for (int64_t layer = random_.number(1, 2); layer > 0; --layer) {
+      const int64_t directions = random_.number(0, 2);
+      const std::string forward = directions != 1 ? recurrence(x, false, state) : "",
+                        backward = directions != 0 ? recurrence(x, true, state) : "";
+      x = forward.empty()    ? backward
+          : backward.empty() ? forward
+                             : say("matmul(concat(%" + forward + ", %" + backward + ") {axis = 2}, " +
+                                   "concat(%w, %w2) {axis = 0})");
+    }
+    const std::string turned = say("transpose(%" + x + ") {perm = [1, 0, 2]}");
+    finish(encoder, oneOf(3)   ? "%" + state
+                    : oneOf(2) ? "%" + say("reduce_sum(%" + turned + ", i64[1] [1])") + ", %" + state
+                               : "%" + turned);
     return encoder;
   }
 
- private:
+  std::string recurrence(const std::string& x, bool backward, std::string& state) {
+    const std::string gates = say("matmul(%" + x + ", %" + (oneOf(2) ? "w" : "w2") + ")"),
+                      n = std::to_string(count_++), stacked = "stacked" + n, step = backward ? "%t" : "%i";
+    state = "state" + n;
+    body_ += "  %" + state + ", %" + stacked + " = loop(%" + steps_ + ", _, %" + state_ + ", %" + gates +
+             ", %mask, %w, %" + last_ +
+             ") {carried = 1} body (%i: Tensor[(), i64], %c: Tensor[(b, 8), f32], %xs: Tensor[(s, b, 8), "
+             "f32], %lengths: Tensor[(b), i64], %r: Tensor[(8, 8), f32], %last: Tensor[(), i64]) {\n" +
+             (backward ? "    %t = sub(%last, %i)\n" : "") + "    %p = gather(%xs, " + step +
+             ") {axis = 0}\n    %runs = unsqueeze(less(" + step +
+             ", %lengths), i64[1] [1])\n    %n = tanh(add(%p, matmul(%c, %r)))\n"
+             "    %next = where(%runs, %n, %c)\n    %y = where(%runs, " +
+             (oneOf(3) ? "mul(%n, %p)" : "%n") + ", f32[] 0)\n    return true, %next, %y\n  }\n";
+    return backward ? say("slice(%" + stacked +
+                          ", i64[1] [-1], i64[1] [-9223372036854775807], i64[1] [0], i64[1] [-1])")
+                    : stacked;
+  }
+
   bool oneOf(int64_t count) { return random_.number(1, count) == 1; }
 
   // A statement: its value's name.
@@ -63,7 +112,7 @@ class Writer {
     else
       held_ = oneOf(2) ? say("cast(%mask) {to = bool}") : say("greater(%mask, i64[] 0)");
     const std::string keys = say("unsqueeze(%" + held_ + ", i64[2] [1, 2])");
-    form_ = random_.number(0, 6);
+    form_ = random_.number(0, 8);
     const std::string fill = oneOf(2) ? "f32[] -3.0e38" : "f32[] -1.0e9";
     fill_ = fill;
     const std::string rows = say("unsqueeze(%" + range + ", i64[3] [0, 1, 3])"),
@@ -88,6 +137,14 @@ class Writer {
       case 5:  // the causal choice first, the bias of keys on top
         before_ = before;
         bias_ = say("where(%" + keys + ", f32[] 0, f32[] -3.0e38)");
+        break;
+      case 6:  // keys near by
+        keep_ =
+            say("logical_and(%" + keys + ", less_equal(abs(sub(%" + rows + ", %" + columns + ")), i64[] 2))");
+        break;
+      case 7:
+        bias_ = say("where(logical_and(less_equal(abs(sub(%" + rows + ", %" + columns + ")), i64[] 1), %" +
+                    keys + "), f32[] 0, " + fill + ")");
         break;
       default:  // one choice of both
         keep_ = say("logical_and(%" + keys + ", %" + before + ")");
@@ -119,15 +176,22 @@ class Writer {
   }
 
   std::string attention(const std::string& x) {
+    const bool inOne = oneOf(3), turned = oneOf(3);
     const auto heads = [&](const std::string& weight, const std::string& order) {
-      return say("transpose(reshape(matmul(%" + x + ", %" + weight +
-                 "), i64[4] [0, 0, 2, 4])) {perm = " + order + "}");
+      const std::string product =
+          inOne ? say("reshape(matmul(reshape(%" + x + ", i64[2] [-1, 8]), %" + weight + "), shape(%x))")
+                : say("matmul(%" + x + ", %" + weight + ")");
+      return say("transpose(reshape(%" + product + ", i64[4] [0, 0, 2, 4])) {perm = " + order + "}");
     };
-    const std::string q = heads("w", "[0, 2, 1, 3]"), k = heads("w2", "[0, 2, 3, 1]"),
+    const std::string q = heads("w", "[0, 2, 1, 3]"),
+                      k = heads("w2", turned ? "[0, 2, 1, 3]" : "[0, 2, 3, 1]"),
                       v = heads("w", "[0, 2, 1, 3]");
-    std::string scores = oneOf(2) ? say("mul(matmul(%" + q + ", %" + k + "), f32[] 0.5)")
-                                  : say("div(matmul(%" + q + ", %" + k + "), f32[] 2)");
-    if (oneOf(4)) scores = say("add(%" + scores + ", %table)");
+    const std::string product = "matmul(%" + q + ", %" + k + ")" + (turned ? " {transpose_b = 1}" : "");
+    std::string scores =
+        oneOf(2) ? say("mul(" + product + ", f32[] 0.5)") : say("div(" + product + ", f32[] 2)");
+    if (oneOf(4))
+      scores = say("add(%" + scores + ", " +
+                   (oneOf(2) ? "%table" : "expand(%table, shape(%" + scores + "))") + ")");
     if (!before_.empty()) scores = say("where(%" + before_ + ", %" + scores + ", " + fill_ + ")");
     if (!bias_.empty()) scores = say("add(%" + scores + ", %" + bias_ + ")");
     if (!keep_.empty())
@@ -158,8 +222,8 @@ class Writer {
       case 1:
         return "%" + say("mul(%" + x + ", %" + factor + ")");
       case 2: {
-        const std::string sum =
-                              say("reduce_sum(mul(%" + x + ", %" + factor + "), i64[1] [1]) {keepdims = 0}"),
+        const std::string times = oneOf(2) ? "%" + factor : "expand(%" + factor + ", shape(%x))";
+        const std::string sum = say("reduce_sum(mul(%" + x + ", " + times + "), i64[1] [1]) {keepdims = 0}"),
                           count = say("max(reduce_sum(%" + factor + ", i64[1] [1]) {keepdims = 0}, f32[] 1)");
         return "%" + say("div(%" + sum + ", %" + count + ")");
       }
@@ -175,6 +239,7 @@ class Writer {
 
   RandomSource random_;
   std::string body_, held_, bias_, keep_, before_, fill_;
+  std::string steps_, last_, state_;  // of recurrences
   int64_t form_ = 0;
   int count_ = 0;
 };

@@ -74,7 +74,7 @@ std::string notZero(const Outputs& hidden, const Batch& batch) {
 struct Program {
   std::unique_ptr<IrContext> context = std::make_unique<IrContext>();
   std::unique_ptr<test::Compiled> compiled;
-  int64_t attentions = 0;  // without padding
+  int64_t attentions = 0;  // and recurrences, without padding
   bool paddedParts = false;
 };
 
@@ -94,8 +94,9 @@ Result<Program> compile(const std::string& text, const std::string& passes, cons
   options.cacheDirectory = cacheFolder();
   DYN_TRY(program.compiled, test::Compiled::make(module, options));
   if (const TraceStep* step = program.compiled->model->trace.find("unpad")) {
-    const auto count = step->counters.find("attentions");
-    program.attentions = count == step->counters.end() ? 0 : count->second;
+    for (const char* what : {"attentions", "recurrences"})
+      if (const auto count = step->counters.find(what); count != step->counters.end())
+        program.attentions += count->second;
     program.paddedParts = !step->remarks.empty();
   }
   return program;

@@ -259,6 +259,55 @@ TEST(Unpad, TablesOfBiases) {
   expectKeptAsPadded(byKey, "add(add(%N_s, %table), %both)");
 }
 
+// Keys near by alone, in one bias or one choice with the mask, and causal ones beside them in the next layer.
+TEST(Unpad, WindowsOfKeys) {
+  const std::string near = kPlaces + R"(
+  %near = less_equal(abs(sub(%column, %row)), i64[] 2)
+  %both = logical_and(%near, %keys)
+)";
+  expectKeptAsPadded(near + "  %bias = where(%both, f32[] 0, f32[] -3.4e38)\n", "add(%N_s, %bias)");
+  expectKeptAsPadded(near, "where(%both, %N_s, f32[] -1.0e9)");
+  expectKeptAsPadded(near + "  %hidden = logical_not(%both)\n", "where(%hidden, f32[] -1.0e9, %N_s)");
+  expectKeptAsPadded(near + "  %last = logical_and(%before, %both)\n", "where(%last, %N_s, f32[] -1.0e9)");
+  // Whatever is between seen and hidden is no window.
+  const std::string soft = near + R"(
+  %slope = cast(sub(%column, %row)) {to = f32}
+  %bias = where(%keys, %slope, f32[] -3.4e38)
+)";
+  const auto program =
+      compiledOf(encoder(kInputs, soft, "add(%N_s, %bias)", "  return mul(%y, %factor)"), unseen());
+  ASSERT_TRUE(program);
+  EXPECT_EQ(packedIn(*program), 0);
+  EXPECT_THAT(remarksOf(*program), HasSubstr("its mask %bias differs from query to query"));
+}
+
+// The mean over a mask whose numbers nothing is known about: positions that it counts are computed, hidden or
+// not. Under a causal mask it must be known.
+TEST(Unpad, FactorsThatAreLookedAtInTheRun) {
+  const std::string mean =
+      "  %sum = reduce_sum(mul(%y, expand(unsqueeze(cast(%attention) {to = f32}, i64[1] [2]), shape(%y))), "
+      "i64[1] [1])\n  return %sum";
+  const std::string text = encoder(kInputs, kBias, "add(%N_s, %bias)", mean);
+  expectAsPadded(text, unseen(), 2);
+  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("unpad"));
+  ASSERT_TRUE(program && padded);
+  HostTensor mask = *HostTensor::create(Dtype::i64, {3, 7});
+  for (int64_t i = 0; i < 21; ++i)
+    mask.setInt(i, i % 3 == 0 ? 1 : i % 5 == 0 ? -1 : 0);  // -1 hides, and counts
+  for (int64_t i = 14; i < 21; ++i) mask.setInt(i, i % 2 == 0 ? -2 : 0);
+  const std::vector<HostTensor> inputs = inputsFor(randomTensor(Dtype::f32, {3, 7, 8}, 3), mask);
+  Result<std::vector<HostTensor>> actual = program->run(inputs), expected = padded->run(inputs);
+  ASSERT_TRUE(actual.ok() && expected.ok());
+  expectClose((*actual)[0], (*expected)[0], "a mask of -1", 1e-5);
+  const std::string causal = "  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)\n";
+  expectAsPadded(encoder(kInputs, kPlaces + causal, "add(%N_s, %both)", mean), unseen(), 2);
+  const std::string other =
+      "  %ones = greater(%attention, i64[] 0)\n"
+      "  %both = where(logical_and(%before, unsqueeze(%ones, i64[2] [1, 2])), f32[] 0, "
+      "f32[] -3.4e38)\n";
+  expectAsPadded(encoder(kInputs, kPlaces + other, "add(%N_s, %both)", mean), unseen(), 0);
+}
+
 // Batch and heads in one axis, as older exporters have it.
 TEST(Unpad, HeadsJoinedWithTheBatch) {
   const std::string text = "fn @main(" + kInputs + R"(, %w: Tensor[(8, 8), f32]) {

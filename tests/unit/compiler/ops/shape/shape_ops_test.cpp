@@ -69,6 +69,22 @@ TEST(ShapeOps, ReshapeMinusOneIsExact) {
   for (int64_t n : {0, 1, 5}) EXPECT_EQ(shapeOf(run(p, {real({n, 6})}), 1), (Shapes{n, 6}));
 }
 
+// What joins and parts again the same axes: the size between is 1, also where there are no elements at all.
+TEST(ShapeOps, ReshapeMinusOneOfAsManyElementsIsOne) {
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(b, 4, s), f32]) {
+      %size = shape(%x)
+      %b = gather(%size, i64[1] [0]) {axis = 0}
+      %s = gather(%size, i64[1] [2]) {axis = 0}
+      %joined = reshape(%x, concat(mul(%b, i64[1] [4]), i64[1] [1], %s) {axis = 0}) {allowzero = 1}
+      %y = reshape(%joined, concat(%b, i64[1] [4], i64[1] [-1], %s) {axis = 0}) {allowzero = 1}
+      return %y
+    })");
+  EXPECT_THAT(p.text(), HasSubstr("{allowzero = 1} : Tensor[(b, 4, 1, s), f32]"));
+  for (int64_t b : {0, 1, 5})
+    for (int64_t s : {0, 1, 3}) EXPECT_EQ(shapeOf(run(p, {real({b, 4, s})}), 0), (Shapes{b, 4, 1, s}));
+}
+
 TEST(ShapeOps, SqueezeUnsqueeze) {
   EXPECT_EQ(shapeOf(checkOp(withConstants({"squeeze", {real({1, 3, 1, 5}), vec({0, -2})}}, {1}))),
             (Shapes{3, 5}));

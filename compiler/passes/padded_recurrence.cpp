@@ -1,0 +1,341 @@
+#include "compiler/passes/padded_recurrence.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+#include "compiler/ops/op_table.h"
+#include "compiler/passes/rows_apart.h"
+
+namespace dyn::passes {
+
+namespace {
+
+using Makers = std::unordered_map<ValueId, const Op*>;
+
+class Finder {
+ public:
+  Finder(const InferredModule& inferred, const Makers& outer,
+         const std::unordered_map<ValueId, Type>& outerTypes, const Op& loop)
+      : inferred_(inferred),
+        ir_(*inferred.module.context),
+        outer_(outer),
+        outerTypes_(outerTypes),
+        loop_(loop),
+        body_(*loop.regions[0]) {
+    for (size_t i = 0; i < body_.parameters.size(); ++i) {
+      types_[body_.parameters[i].id] = body_.parameters[i].type;
+      if (i > carried()) captured_[body_.parameters[i].id] = loop.operands[i + 1];
+    }
+    for (const Op* op : body_.ops)
+      for (const ValueDef& r : op->results) {
+        types_[r.id] = r.type;
+        makers_[r.id] = op;
+      }
+    found_.loop = &loop;
+  }
+
+  // Does it ask of each sequence whether it has ended?
+  bool looksLikeOne() {
+    for (size_t k = 0; k < carried(); ++k)
+      if (const Op* where = maker(body_.results[1 + k], ops::whereOp); where && isRuns(where->operands[0]))
+        return true;
+    return false;
+  }
+
+  // "" or why it is none.
+  std::string run() {
+    if (std::string why = counted(); !why.empty()) return why;
+    std::vector<ValueId> wanted;
+    for (size_t k = 0; k < carried(); ++k) {
+      const ValueId result = body_.results[1 + k], state = body_.parameters[1 + k].id;
+      const Op* where = maker(result, ops::whereOp);
+      if (!where || where->operands[2] != state || !isRuns(where->operands[0]))
+        return "its state %" + ir_.valueName(state) + " goes on behind the end of a sequence";
+      wanted.push_back(where->operands[1]);
+    }
+    for (size_t k = 1 + carried(); k < body_.results.size(); ++k) {
+      const Op* where = maker(body_.results[k], ops::whereOp);
+      if (!where || !isRuns(where->operands[0]) || !isZero(where->operands[2]))
+        return "what it stacks is not 0 behind the end of a sequence";
+      wanted.push_back(where->operands[1]);
+    }
+    if (std::string why = sizes(); !why.empty()) return why;
+    if (std::string why = byPosition(); !why.empty()) return why;
+    return cell(std::move(wanted));
+  }
+
+  PaddedRecurrence& found() { return found_; }
+
+ private:
+  size_t carried() const { return static_cast<size_t>(loop_.attributes.integer("carried")); }
+  const Op* maker(ValueId v, const OpDef& def) const {
+    const auto made = makers_.find(v);
+    return made != makers_.end() && made->second->def == &def ? made->second : nullptr;
+  }
+  ValueId outerOf(ValueId v) const {
+    const auto found = captured_.find(v);
+    return found == captured_.end() ? kNoValue : found->second;
+  }
+  // The constant that makes it, in the body or around it.
+  const HostTensor* constantOf(ValueId v) const {
+    const Op* made = maker(v, ops::constantOp);
+    if (!made)
+      if (const auto around = outer_.find(outerOf(v));
+          around != outer_.end() && around->second->def == &ops::constantOp)
+        made = around->second;
+    return made ? made->attributes.tensor("value") : nullptr;
+  }
+  bool isZero(ValueId v) const {
+    const HostTensor* value = constantOf(v);
+    if (!value) return false;
+    for (int64_t i = 0; i < value->elementCount(); ++i)
+      if (!isReal(value->dtype()) || value->realAt(i) != 0) return false;
+    return true;
+  }
+  std::optional<Dim> knownSize(ValueId outer) const {
+    const auto known = inferred_.contents.find(outer);
+    if (known == inferred_.contents.end() || known->second.size() != 1 || !known->second[0])
+      return std::nullopt;
+    return known->second[0];
+  }
+  bool equal(Dim a, Dim b) const { return ir_.facts().equal(a, b) == Answer::yes; }
+
+  std::string counted() {
+    const HostTensor* goesOn = constantOf(body_.results[0]);
+    if (loop_.operands[1] != kNoValue || !goesOn || goesOn->elementCount() != 1 || goesOn->intAt(0) == 0)
+      return "a step may end it";
+    const std::optional<Dim> steps =
+        loop_.operands[0] == kNoValue ? std::nullopt : knownSize(loop_.operands[0]);
+    if (!steps) return "its steps are no size of an input";
+    found_.sequence = ir_.facts().canonical(*steps);
+    // max(0, s) is s.
+    const std::vector<SymbolId> symbols = symbolsOf(found_.sequence);
+    if (symbols.size() == 1 && equal(found_.sequence, ir_.dims().symbolById(symbols[0])))
+      found_.sequence = ir_.dims().symbolById(symbols[0]);
+    return "";
+  }
+
+  // The number of the step, counted from either end; the first that is asked for decides which.
+  bool isStep(ValueId v) {
+    bool backward = false;
+    if (const Op* difference = maker(v, ops::subOp)) {
+      const std::optional<Dim> last = knownSize(outerOf(difference->operands[0]));
+      backward = true;
+      if (!last || difference->operands[1] != body_.parameters[0].id) return false;
+      if (!found_.sequence || !equal(*last, found_.sequence - ir_.dims().constant(1))) return false;
+    } else if (v != body_.parameters[0].id) {
+      return false;
+    }
+    if (!direction_) direction_ = backward;
+    found_.backward = *direction_;
+    return *direction_ == backward;
+  }
+
+  // less(step, lengths) [b], with axes of size 1 behind.
+  bool isRuns(ValueId v) {
+    if (!found_.sequence && !counted().empty()) return false;
+    const Op* view = makers_.count(v) ? makers_.at(v) : nullptr;
+    while (view && view->def->traits.view) {
+      const Shape &from = types_.at(view->operands[0]).dims(), to = view->results[0].type.dims();
+      if (from.empty() || to.empty() || !equal(from[0], to[0])) return false;
+      v = view->operands[0];
+      view = makers_.count(v) ? makers_.at(v) : nullptr;
+    }
+    const Op* less = maker(v, ops::lessOp);
+    if (!less || less->results[0].type.rank() != 1 || !isStep(less->operands[0])) return false;
+    const ValueId lengths = outerOf(less->operands[1]);
+    if (lengths == kNoValue || types_.at(less->operands[1]).rank() != 1 ||
+        types_.at(less->operands[1]).dtype() != Dtype::i64)
+      return false;
+    if (found_.lengths == kNoValue) found_.lengths = lengths;
+    return found_.lengths == lengths;
+  }
+
+  std::string sizes() {
+    if (carried() == 0) return "it has no state";
+    found_.batch = ir_.facts().canonical(outerTypes_.at(found_.lengths).dims()[0]);
+    if (!found_.batch.isSymbol() || !found_.sequence.isSymbol() || found_.batch == found_.sequence)
+      return "batch and sequence are no two sizes of the inputs: " + found_.batch.toString() + ", " +
+             found_.sequence.toString();
+    for (size_t k = 0; k < carried(); ++k) {
+      const Type state = outerTypes_.at(loop_.operands[2 + k]);
+      if (!state.isTensor() || state.rank() < 1 || !equal(state.dims()[0], found_.batch))
+        return "the first axis of its states is not that of the sequences";
+    }
+    return "";
+  }
+
+  // What counts its steps from the last is stacked in that order: whoever reads it turns it.
+  std::string byPosition() {
+    const Function& main = *inferred_.module.main();
+    for (size_t k = carried(); k < loop_.results.size(); ++k) {
+      const ValueId result = loop_.results[k].id;
+      found_.stacked.push_back(found_.backward ? kNoValue : result);
+      if (!found_.backward) continue;
+      if (std::find(main.results.begin(), main.results.end(), result) != main.results.end())
+        return "what it stacks is read in the order of its steps";
+      for (const Op* op : main.ops) {
+        if (std::find(op->operands.begin(), op->operands.end(), result) == op->operands.end()) continue;
+        if (!isTurn(*op) || found_.stacked.back() != kNoValue)
+          return "what it stacks is read in the order of its steps";
+        found_.stacked.back() = op->results[0].id;
+        found_.turns.push_back(op);
+      }
+    }
+    return "";
+  }
+
+  // slice from -1 down along the first axis.
+  bool isTurn(const Op& op) const {
+    if (op.def != &ops::sliceOp || op.operands.size() < 5) return false;
+    const auto is = [&](size_t operand, auto holds) {
+      const auto known = inferred_.contents.find(op.operands[operand]);
+      if (known == inferred_.contents.end() || known->second.size() != 1 || !known->second[0]) return false;
+      const std::optional<int64_t> value = known->second[0].constant();
+      return value && holds(*value);
+    };
+    const auto isOne = [](int64_t what) { return [what](int64_t value) { return value == what; }; };
+    return is(1, isOne(-1)) && is(2, [](int64_t end) { return end < -INT32_MAX; }) && is(3, isOne(0)) &&
+           is(4, isOne(-1));
+  }
+
+  bool mentions(Dim d) const {
+    const std::vector<SymbolId> symbols = symbolsOf(ir_.facts().canonical(d));
+    return std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) {
+      return s == found_.batch.symbol() || s == found_.sequence.symbol();
+    });
+  }
+  bool mentions(Type type) const {
+    return !type.isTensor() ||
+           std::any_of(type.dims().begin(), type.dims().end(), [&](Dim d) { return mentions(d); });
+  }
+  std::string nameOf(const Op& op) const {
+    return std::string(op.def->name) + (op.results.empty() ? "" : " %" + ir_.valueName(op.results[0].id));
+  }
+
+  // The row of each sequence at the step.
+  bool isRowsOfStep(const Op& op) {
+    if (op.def != &ops::gatherOp || op.attributes.integer("axis", 0) != 0) return false;
+    const ValueId from = outerOf(op.operands[0]);
+    if (from == kNoValue || types_.at(op.operands[1]).rank() != 0 || !isStep(op.operands[1])) return false;
+    const Shape& dims = types_.at(op.operands[0]).dims();
+    return dims.size() >= 2 && equal(dims[0], found_.sequence) && equal(dims[1], found_.batch) &&
+           std::none_of(dims.begin() + 2, dims.end(), [&](Dim d) { return mentions(d); });
+  }
+
+  // The operations that the wanted values are made by, as a function.
+  std::string cell(std::vector<ValueId> wanted) {
+    Function cell;
+    cell.name = "main";
+    cell.place = body_.place;
+    cell.results = wanted;
+    for (size_t k = 0; k < carried(); ++k) cell.parameters.push_back(body_.parameters[1 + k]);
+    std::vector<Parameter> captures;
+    std::unordered_set<ValueId> reached(wanted.begin(), wanted.end());
+    std::vector<const Op*> backwards;
+    for (size_t i = body_.ops.size(); i-- > 0;) {
+      const Op& op = *body_.ops[i];
+      if (op.def->hasEffects) return nameOf(op) + " is a check in each step";
+      if (std::none_of(op.results.begin(), op.results.end(),
+                       [&](const ValueDef& r) { return reached.count(r.id) != 0; }))
+        continue;
+      if (isRowsOfStep(op)) {
+        cell.parameters.push_back({op.results[0].id, op.results[0].type});
+        found_.steps.push_back(outerOf(op.operands[0]));
+        continue;
+      }
+      if (!op.regions.empty()) return nameOf(op) + " has a body";
+      for (const auto& [name, value] : op.attributes.all())
+        if (const Shape* dims = std::get_if<Shape>(&value);
+            dims && std::any_of(dims->begin(), dims->end(), [&](Dim d) { return d && mentions(d); }))
+          return nameOf(op) + " depends on how many sequences there are";
+      backwards.push_back(&op);
+      for (ValueId v : op.operands)
+        if (v != kNoValue) reached.insert(v);
+    }
+    if (reached.count(body_.parameters[0].id)) return "it depends on the number of the step";
+    for (size_t i = 1 + carried(); i < body_.parameters.size(); ++i) {
+      const Parameter& p = body_.parameters[i];
+      if (!reached.count(p.id)) continue;
+      if (mentions(p.type)) return "each step reads all of %" + ir_.valueName(loop_.operands[i + 1]);
+      captures.push_back(p);
+      found_.captures.push_back(loop_.operands[i + 1]);
+    }
+    cell.parameters.insert(cell.parameters.end(), captures.begin(), captures.end());
+    cell.ops.assign(backwards.rbegin(), backwards.rend());
+    for (ValueId v : cell.results) cell.resultTypes.push_back(types_.at(v));
+    found_.cell = ir_.own(std::move(cell));
+    return rowByRow();
+  }
+
+  std::string rowByRow() {
+    InferredModule alone;
+    alone.module = inferred_.module;
+    alone.module.functions = {found_.cell};
+    alone.contents = inferred_.contents;
+    const RowsApart apart = rowsApart(alone, found_.batch.symbol());
+    if (!apart.whyNot.empty()) return apart.whyNot;
+    for (size_t k = 0; k < apart.results.size(); ++k)
+      if (!apart.results[k] || apart.results[k]->axis != 0 || apart.results[k]->extent != found_.batch)
+        return "a result of its steps has no row for each sequence";
+    for (Type type : found_.cell->resultTypes)
+      if (!isReal(type.dtype())) return "its states are no real numbers";
+    return "";
+  }
+
+  const InferredModule& inferred_;
+  IrContext& ir_;
+  const Makers& outer_;
+  const std::unordered_map<ValueId, Type>& outerTypes_;
+  const Op& loop_;
+  const Function& body_;
+  Makers makers_;
+  std::unordered_map<ValueId, Type> types_;
+  std::unordered_map<ValueId, ValueId> captured_;
+  std::optional<bool> direction_;
+  PaddedRecurrence found_;
+};
+
+// A value as the casts that make it, and what they are made of.
+std::string sourceOf(ValueId v, const Makers& makers) {
+  std::string casts;
+  for (auto made = makers.find(v); made != makers.end() && made->second->def == &ops::castOp;
+       made = makers.find(v)) {
+    casts += " " + std::string(toString(made->second->results[0].type.dtype()));
+    v = made->second->operands[0];
+  }
+  return std::to_string(v) + casts;
+}
+
+}  // namespace
+
+RecurrenceSearch findPaddedRecurrences(const InferredModule& inferred) {
+  RecurrenceSearch all;
+  const Function& main = *inferred.module.main();
+  Makers makers;
+  std::unordered_map<ValueId, Type> types;
+  for (const Parameter& p : main.parameters) types[p.id] = p.type;
+  for (const Op* op : main.ops) {
+    for (const ValueDef& r : op->results) {
+      makers[r.id] = op;
+      types[r.id] = r.type;
+    }
+    if (op->def != &ops::loopOp) continue;
+    Finder finder(inferred, makers, types, *op);
+    if (!finder.looksLikeOne()) continue;
+    if (std::string why = finder.run(); why.empty())
+      all.found.push_back(std::move(finder.found()));
+    else
+      all.refusals.push_back("loop %" + inferred.module.context->valueName(op->results[0].id) + ": " + why);
+  }
+  // Each node of a file may have cast the same lengths for itself.
+  std::unordered_map<std::string, ValueId> first;
+  for (PaddedRecurrence& one : all.found) {
+    one.mask = "lengths " + sourceOf(one.lengths, makers);
+    one.lengths = first.try_emplace(one.mask, one.lengths).first->second;
+  }
+  return all;
+}
+
+}  // namespace dyn::passes

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Exports models over padded batches from public libraries, with random weights, open batch and length, and a mask or lengths among their inputs: what `padded_verdicts.py` reads.
+
+    python3 tests/bench/padded_models.py FOLDER [NAME...]        --list prints the names
+
+A name is ARCHITECTURE.WHAT.EXPORTER: what is returned (`hidden`, `first`: position 0, `mean` over the mask as sentence-transformers writes it, `classes`, `tokens`, `words`: a masked or
+causal language model), and which exporter of PyTorch writes it (`traced`: TorchScript, `captured`: torch.export; `optimised`: traced, then onnxruntime's optimiser of transformers).
+Needs torch, transformers, onnx, onnxscript, onnxruntime from PyPI.
+"""
+import argparse
+import logging
+import os
+import pathlib
+import signal
+import sys
+import warnings
+
+WORDS = 100
+NARROW = dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=128)
+WIDE = dict(vocab_size=1000, hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072, max_position_embeddings=512)
+GROUPED = NARROW | dict(num_key_value_heads=2)
+GPT = dict(vocab_size=WORDS, n_embd=32, n_layer=2, n_head=4, n_positions=128)
+SEQ2SEQ = dict(vocab_size=WORDS, d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64,
+               decoder_ffn_dim=64, max_position_embeddings=128)
+T5 = dict(vocab_size=WORDS, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4)
+SPEECH = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, conv_dim=(16, 16, 16), conv_stride=(5, 4, 2), conv_kernel=(10, 3, 2),
+              num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=4, num_feat_extract_layers=3, vocab_size=WORDS)
+
+# name -> (class without suffix, configuration, attention implementation)
+ARCHITECTURES = {
+    "bert": ("Bert", NARROW, "eager"),
+    "bert_sdpa": ("Bert", NARROW, "sdpa"),
+    "bert_base": ("Bert", WIDE, "sdpa"),
+    "distilbert": ("DistilBert", dict(vocab_size=WORDS, dim=32, n_layers=2, n_heads=4, hidden_dim=64, max_position_embeddings=128), "eager"),
+    "distilbert_sdpa": ("DistilBert", dict(vocab_size=WORDS, dim=32, n_layers=2, n_heads=4, hidden_dim=64, max_position_embeddings=128), "sdpa"),
+    "roberta": ("Roberta", NARROW | dict(pad_token_id=1), "eager"),
+    "roberta_sdpa": ("Roberta", NARROW | dict(pad_token_id=1), "sdpa"),
+    "xlmr": ("XLMRoberta", NARROW | dict(pad_token_id=1), "sdpa"),
+    "camembert": ("Camembert", NARROW | dict(pad_token_id=1), "eager"),
+    "albert": ("Albert", NARROW | dict(embedding_size=16), "eager"),
+    "albert_sdpa": ("Albert", NARROW | dict(embedding_size=16), "sdpa"),
+    "electra": ("Electra", NARROW | dict(embedding_size=16), "eager"),
+    "mpnet": ("MPNet", NARROW, "eager"),
+    "mobilebert": ("MobileBert", NARROW | dict(embedding_size=32, intra_bottleneck_size=16), "eager"),
+    "deberta": ("Deberta", NARROW | dict(relative_attention=True, pos_att_type=["p2c", "c2p"]), "eager"),
+    "deberta_v2": ("DebertaV2", NARROW | dict(relative_attention=True, pos_att_type=["p2c", "c2p"], position_buckets=16), "eager"),
+    "modernbert": ("ModernBert", NARROW | dict(pad_token_id=0, cls_token_id=1, sep_token_id=2, bos_token_id=1, eos_token_id=2, local_attention=8), "eager"),
+    "modernbert_sdpa": ("ModernBert", NARROW | dict(pad_token_id=0, cls_token_id=1, sep_token_id=2, bos_token_id=1, eos_token_id=2, local_attention=8), "sdpa"),
+    "nomic_like_roformer": ("RoFormer", NARROW | dict(embedding_size=32), "eager"),
+    "esm": ("Esm", NARROW | dict(position_embedding_type="rotary", pad_token_id=1, mask_token_id=2), "eager"),
+    "t5": ("T5Encoder", T5, "eager"),
+    "mt5": ("MT5Encoder", T5 | dict(feed_forward_proj="gated-gelu"), "eager"),
+    "bart": ("BartEncoder", SEQ2SEQ, "eager"),
+    "bart_sdpa": ("BartEncoder", SEQ2SEQ, "sdpa"),
+    "gpt2": ("GPT2", GPT, "eager"),
+    "gpt2_sdpa": ("GPT2", GPT, "sdpa"),
+    "llama": ("Llama", GROUPED, "eager"),
+    "llama_sdpa": ("Llama", GROUPED, "sdpa"),
+    "qwen2": ("Qwen2", GROUPED, "sdpa"),
+    "qwen3": ("Qwen3", GROUPED | dict(head_dim=8), "eager"),
+    "mistral": ("Mistral", GROUPED | dict(sliding_window=4), "eager"),
+    "opt": ("OPT", dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=64, max_position_embeddings=128, word_embed_proj_dim=32), "eager"),
+    "bloom": ("Bloom", dict(vocab_size=WORDS, hidden_size=32, n_layer=2, n_head=4), "eager"),
+    "wav2vec2": ("Wav2Vec2", SPEECH, "eager"),
+    "hubert": ("Hubert", SPEECH, "sdpa"),
+}
+HEADS = {"classes": "ForSequenceClassification", "tokens": "ForTokenClassification", "words": "ForMaskedLM", "next": "ForCausalLM", "spoken": "ForCTC"}
+NAMES = []
+for architecture in ("bert", "bert_sdpa"):
+    NAMES += [f"{architecture}.{what}.{exporter}" for what in ("hidden", "first", "mean", "classes", "tokens", "words") for exporter in ("traced", "captured")]
+NAMES += [f"{name}.{what}.{exporter}" for name in ("distilbert", "distilbert_sdpa", "roberta", "roberta_sdpa", "albert", "electra") for what in ("hidden", "mean", "classes") for exporter in ("traced", "captured")]
+NAMES += [f"{name}.{what}.{exporter}" for name in ("xlmr", "camembert", "albert_sdpa", "mpnet", "mobilebert", "deberta", "deberta_v2", "modernbert", "modernbert_sdpa", "nomic_like_roformer", "esm",
+                                                   "t5", "mt5", "bart", "bart_sdpa") for what in ("hidden", "mean") for exporter in ("traced", "captured")]
+NAMES += [f"{name}.{what}.{exporter}" for name in ("gpt2", "gpt2_sdpa", "llama", "llama_sdpa", "qwen2", "qwen3", "mistral", "opt", "bloom") for what in ("hidden", "mean", "next") for exporter in ("traced", "captured")]
+NAMES += [f"{name}.{what}.{exporter}" for name in ("wav2vec2", "hubert") for what in ("hidden", "mean", "spoken") for exporter in ("traced", "captured")]
+NAMES += [f"{name}.{what}.optimised" for name in ("bert", "distilbert", "roberta", "bert_sdpa") for what in ("hidden", "mean", "classes")]
+NAMES += [f"{kind}.{what}.traced" for kind in ("lstm", "gru", "rnn", "bilstm", "bilstm2") for what in ("hidden", "last", "mean")]
+NAMES += [f"encoder_lengths.{what}.{exporter}" for what in ("hidden", "mean") for exporter in ("traced", "captured")]
+
+
+def pooled(hidden, what, mask):
+    if what == "first":
+        return hidden[:, 0]
+    if what == "mean":
+        factor = mask.unsqueeze(-1).expand(hidden.size()).float()
+        return (hidden * factor).sum(1) / factor.sum(1).clamp(min=1e-9)
+    return hidden
+
+
+def transformer(architecture, what):
+    import torch
+    import transformers
+    kind, configuration, attention = ARCHITECTURES[architecture]
+    base = kind.removesuffix("Encoder")
+    config = getattr(transformers, base + "Config")(**configuration)
+    config._attn_implementation = attention
+    config.use_cache = False
+    if what in HEADS:
+        model = getattr(transformers, "GPT2LMHeadModel" if base == "GPT2" else base + HEADS[what])(config)
+    elif kind == "BartEncoder":
+        model = transformers.BartModel(config).encoder
+    else:
+        model = getattr(transformers, kind + "Model")(config)
+    speech = configuration is SPEECH
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model.eval()
+
+        def forward(self, words, mask):
+            result = self.model(words, attention_mask=mask, return_dict=True)
+            if what in HEADS:
+                return result.logits
+            if speech and what == "mean":
+                mask = self.model._get_feature_vector_attention_mask(result.last_hidden_state.shape[1], mask)
+            return pooled(result.last_hidden_state, what, mask)
+    mask = torch.ones(2, 9, dtype=torch.long)
+    mask[1, 6:] = 0
+    if speech:
+        sound_mask = torch.ones(2, 1600, dtype=torch.long)
+        sound_mask[1, 1000:] = 0
+        return Module(), [("input_values", torch.randn(2, 1600), ("batch", "samples")), ("attention_mask", sound_mask, ("batch", "samples"))]
+    return Module(), [("input_ids", torch.randint(3, WORDS, (2, 9)), ("batch", "seq")), ("attention_mask", mask, ("batch", "seq"))]
+
+
+def recurrent(kind, what):
+    import torch
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words = torch.nn.Embedding(WORDS, 24)
+            cls = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn": torch.nn.RNN}[kind.removeprefix("bi").rstrip("2")]
+            self.cells = cls(24, 32, batch_first=True, bidirectional=kind.startswith("bi"), num_layers=2 if kind.endswith("2") else 1)
+
+        def forward(self, words, lengths):
+            packed = torch.nn.utils.rnn.pack_padded_sequence(self.words(words), lengths, batch_first=True, enforce_sorted=False)
+            y, state = self.cells(packed)
+            hidden, _ = torch.nn.utils.rnn.pad_packed_sequence(y, batch_first=True)
+            if what == "last":  # beside the whole: the exporter wants what is packed to be unpacked
+                return state[0][-1] if isinstance(state, tuple) else state[-1], hidden
+            return hidden.sum(1) / lengths.unsqueeze(1).float() if what == "mean" else hidden
+    return Module().eval(), [("input_ids", torch.randint(3, WORDS, (3, 9)), ("batch", "seq")), ("lengths", torch.tensor([4, 9, 6]), ("batch",))]
+
+
+def encoder_lengths(what):
+    import torch
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+            self.encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+        def forward(self, x, lengths):
+            held = torch.arange(x.shape[1])[None] < lengths[:, None]
+            return pooled(self.encoder(x, src_key_padding_mask=~held), what, held)
+    torch.backends.mha.set_fastpath_enabled(False)
+    return Module().eval(), [("x", torch.randn(2, 9, 32), ("batch", "seq")), ("lengths", torch.tensor([9, 5]), ("batch",))]
+
+
+def export(name, path):
+    import torch
+    torch.manual_seed(0)
+    architecture, what, exporter = name.split(".")
+    if architecture in ARCHITECTURES:
+        model, ports = transformer(architecture, what)
+    elif architecture == "encoder_lengths":
+        model, ports = encoder_lengths(what)
+    else:
+        model, ports = recurrent(architecture, what)
+    model = model.eval()
+    names, examples = [port[0] for port in ports], tuple(port[1] for port in ports)
+    with torch.no_grad():
+        if exporter == "captured":
+            dims = {size: torch.export.Dim(size, min=2, max=4000) for port in ports for size in port[2]}
+            sizes = tuple({axis: dims[size] for axis, size in enumerate(port[2])} for port in ports)
+            torch.onnx.export(model, examples, path, input_names=names, output_names=["y"], dynamic_shapes=sizes, dynamo=True, external_data=False, verbose=False)
+        else:
+            axes = {port[0]: dict(enumerate(port[2])) for port in ports}
+            torch.onnx.export(model, examples, path, input_names=names, output_names=["y"], dynamic_axes=axes, opset_version=17, dynamo=False)
+    if exporter == "optimised":
+        from onnxruntime.transformers import optimizer
+        width, heads = 32, 4
+        better = optimizer.optimize_model(str(path), model_type="bert", num_heads=heads, hidden_size=width, opt_level=0)
+        better.save_model_to_file(str(path))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path, nargs="?")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--time-limit", type=int, default=180, help="seconds for each model")
+    arguments = parser.parse_args()
+    if arguments.list or not arguments.folder:
+        print("\n".join(NAMES))
+        return
+    os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+
+    def late(*_):
+        raise TimeoutError(f"not done in {arguments.time_limit} seconds")
+    signal.signal(signal.SIGALRM, late)
+    for name in arguments.names or NAMES:
+        path = arguments.folder / f"{name}.onnx"
+        if path.exists():
+            continue
+        signal.alarm(arguments.time_limit)
+        reason = ""
+        try:
+            export(name, path)
+        except Exception as fault:
+            path.unlink(missing_ok=True)
+            reason = f"{type(fault).__name__}: {(str(fault).strip().splitlines() or [''])[0][:160]}"
+        signal.alarm(0)
+        print(f"{name}: {reason or f'{path.stat().st_size // 1024} KiB'}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,179 @@
+// Recurrences over padded sequences without the steps behind the end of each (pass `unpad`): the same results
+// as with them, for any lengths; and loops that are none of these.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <limits>
+
+#include "tests/unit/compiler/driver/run_both.h"
+
+namespace dyn {
+namespace {
+
+using test::Compiled;
+using test::expectClose;
+using test::randomTensor;
+using testing::HasSubstr;
+
+// What a body says, to be replaced for a test.
+struct Body {
+  std::string step = "%i";
+  std::string state = "where(%runs, %n, %h)", stacked = "where(%runs, %n, f32[] 0)";
+  std::string cell = "tanh(add(%p, matmul(%h, %r)))";
+};
+
+const Body kForward{.step = "%i"};
+const Body kBackward{.step = "sub(%last, %i)"};
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+    text.replace(at, what.size(), with);
+  return text;
+}
+
+// A loop over %IN [s, b, 6], which stacks %NAME.
+std::string loopOver(const std::string& in, const std::string& name, const Body& body) {
+  const std::string step = body.step == "%i" ? "" : "    %t = " + body.step + "\n";
+  std::string text =
+      "  %g_N = add(matmul(%IN, %w), %bias)\n"
+      "  %last_N, %STACKED = loop(%steps, _, %h0, %g_N, %lengths, %r, %end) {carried = 1} body (%i: "
+      "Tensor[(), i64], %h: Tensor[(b, 6), f32], %g: Tensor[(s, b, 6), f32], %lengths: "
+      "Tensor[(b), i64], %r: Tensor[(6, 6), f32], %last: Tensor[(), i64]) {\n" +
+      step +
+      "    %p = gather(%g, STEP) {axis = 0}\n"
+      "    %runs = unsqueeze(less(STEP, %lengths), i64[1] [1])\n"
+      "    %n = " +
+      body.cell + "\n    %state = " + body.state + "\n    %stacked = " + body.stacked +
+      "\n    return true, %state, %stacked\n  }\n";
+  const bool backward = body.step != "%i";
+  if (backward)
+    text += "  %N = slice(%STACKED, i64[1] [-1], i64[1] [-9223372036854775807], i64[1] [0], i64[1] [-1])\n";
+  text = replaced(text, "STEP", backward ? "%t" : "%i");
+  text = replaced(text, "%STACKED", backward ? "%turned_N" : "%N");
+  return replaced(replaced(text, "%IN", "%" + in), "N", name);
+}
+
+std::string program(const std::string& loops, const std::string& results) {
+  return "fn @main(%x: Tensor[(s, b, 6), f32], %lengths: Tensor[(b), i64], %h0: Tensor[(b, 6), f32], "
+         "%w: Tensor[(6, 6), f32], %r: Tensor[(6, 6), f32], %bias: Tensor[(6), f32]) {\n"
+         "  %steps = gather(shape(%x), i64[] 0)\n  %end = sub(%steps, i64[] 1)\n" +
+         loops + "  return " + results + "\n}";
+}
+
+std::unique_ptr<Compiled> compiledOf(const std::string& text, const CompileOptions& options) {
+  static std::vector<std::unique_ptr<IrContext>> contexts;
+  contexts.push_back(std::make_unique<IrContext>());
+  Result<Module> parsed = test::parseText(*contexts.back(), text);
+  EXPECT_TRUE(parsed.ok()) << parsed.error().toString() << text;
+  if (!parsed.ok()) return nullptr;
+  Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, options);
+  EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
+  return compiled.ok() ? std::move(*compiled) : nullptr;
+}
+
+int64_t recurrencesIn(const Compiled& compiled) {
+  const auto& counters = compiled.model->trace.find("unpad")->counters;
+  const auto found = counters.find("recurrences");
+  return found == counters.end() ? 0 : found->second;
+}
+
+std::string remarksOf(const Compiled& compiled) {
+  std::string all;
+  for (const std::string& remark : compiled.model->trace.find("unpad")->remarks) all += remark + "\n";
+  return all;
+}
+
+std::vector<HostTensor> inputsFor(int64_t s, int64_t b, uint32_t seed) {
+  std::mt19937 random(seed);
+  HostTensor lengths = *HostTensor::create(Dtype::i64, {b});
+  for (int64_t i = 0; i < b; ++i)
+    lengths.setInt(i, seed % 5 == 0 ? s : static_cast<int64_t>(random() % static_cast<uint64_t>(s + 1)));
+  return {randomTensor(Dtype::f32, {s, b, 6}, seed), std::move(lengths),
+          randomTensor(Dtype::f32, {b, 6}, 2),       randomTensor(Dtype::f32, {6, 6}, 3),
+          randomTensor(Dtype::f32, {6, 6}, 4),       randomTensor(Dtype::f32, {6}, 5)};
+}
+
+void expectAsPadded(const std::string& text, int64_t recurrences) {
+  CompileOptions without;
+  without.passes = "-unpad";
+  const auto kept = compiledOf(text, {}), padded = compiledOf(text, without);
+  ASSERT_TRUE(kept && padded);
+  EXPECT_EQ(recurrencesIn(*kept), recurrences) << remarksOf(*kept) << text;
+  for (const auto& [s, b] : std::vector<std::pair<int64_t, int64_t>>{
+           {1, 1}, {7, 1}, {5, 3}, {1, 5}, {37, 2}, {13, 7}, {3, 0}, {0, 3}, {0, 0}})
+    for (uint32_t seed = 0; seed < 6; ++seed) {
+      const std::vector<HostTensor> inputs = inputsFor(s, b, seed);
+      Result<std::vector<HostTensor>> actual = kept->run(inputs), expected = padded->run(inputs);
+      const std::string what = "s = " + std::to_string(s) + ", b = " + std::to_string(b);
+      ASSERT_TRUE(actual.ok() && expected.ok()) << what << (actual.ok() ? "" : actual.error().toString())
+                                                << (expected.ok() ? "" : expected.error().toString());
+      for (size_t i = 0; i < actual->size(); ++i) expectClose((*actual)[i], (*expected)[i], what, 1e-5);
+    }
+}
+
+TEST(UnpadRecurrence, ForwardAndBackward) {
+  expectAsPadded(program(loopOver("x", "y", kForward), "%y, %last_y"), 1);
+  expectAsPadded(program(loopOver("x", "y", kBackward), "%y, %last_y"), 1);
+  expectAsPadded(program(loopOver("x", "y", kForward), "%last_y"), 1);
+}
+
+// Both directions of one order, and a layer above them that sees nothing of the padding either.
+TEST(UnpadRecurrence, Layers) {
+  const std::string loops = loopOver("x", "y", kForward) + loopOver("x", "z", kBackward) +
+                            "  %both = add(mul(%y, %z), %y)\n" + loopOver("y", "top", kForward);
+  expectAsPadded(program(loops, "%top, %last_top, %last_z, %both"), 3);
+}
+
+// A result that is 0 behind the end where the loop makes it so: the mean over it, its first step, the whole.
+TEST(UnpadRecurrence, WhatIsZeroIsSeenByAnybody) {
+  const std::string loops = loopOver("x", "y", kForward) +
+                            "  %turned = transpose(%y) {perm = [1, 0, 2]}\n"
+                            "  %sum = reduce_sum(%turned, i64[1] [1])\n"
+                            "  %most = reduce_max(concat(%y, %y) {axis = 2}, i64[1] [2])\n";
+  expectAsPadded(program(loops, "%sum, %most, %turned"), 1);
+}
+
+TEST(UnpadRecurrence, StatesThatAreNotStacked) {
+  Body two = kForward;
+  two.stacked = "where(%runs, mul(%n, f32[] 2), f32[] 0)";
+  expectAsPadded(program(loopOver("x", "y", two), "%y, %last_y"), 1);
+}
+
+// Infinities and NaN behind the end of a sequence reach nothing, and its products are not computed.
+TEST(UnpadRecurrence, NaNsOfPaddingReachNoResult) {
+  const auto kept = compiledOf(program(loopOver("x", "y", kForward), "%y, %last_y"), {});
+  ASSERT_TRUE(kept);
+  std::vector<HostTensor> clean = inputsFor(9, 4, 1), poisoned = inputsFor(9, 4, 1);
+  for (int64_t t = 0; t < 9; ++t)
+    for (int64_t b = 0; b < 4; ++b)
+      for (int64_t d = 0; d < 6 && t >= clean[1].intAt(b); ++d)
+        poisoned[0].setReal((t * 4 + b) * 6 + d, std::numeric_limits<double>::quiet_NaN());
+  Result<std::vector<HostTensor>> actual = kept->run(poisoned), expected = kept->run(clean);
+  ASSERT_TRUE(actual.ok() && expected.ok());
+  for (size_t i = 0; i < actual->size(); ++i)
+    for (int64_t k = 0; k < (*actual)[i].elementCount(); ++k)
+      ASSERT_EQ((*actual)[i].realAt(k), (*expected)[i].realAt(k));
+}
+
+TEST(UnpadRecurrence, SaysWhyNot) {
+  const auto refused = [](const Body& body, const std::string& results = "%y, %last_y") {
+    const auto compiled = compiledOf(program(loopOver("x", "y", body), results), {});
+    EXPECT_EQ(recurrencesIn(*compiled), 0);
+    return remarksOf(*compiled);
+  };
+  Body other = kForward;
+  other.stacked = "where(%runs, %n, %h)";
+  EXPECT_THAT(refused(other),
+              HasSubstr("loop %last_y: what it stacks is not 0 behind the end of a sequence"));
+  EXPECT_THAT(remarksOf(*compiledOf(program(loopOver("x", "y", kBackward), "%turned_y"), {})),
+              HasSubstr("what it stacks is read in the order of its steps"));
+  other = kForward;
+  other.cell = "add(%p, mul(%h, cast(%i) {to = f32}))";
+  EXPECT_THAT(refused(other), HasSubstr("it depends on the number of the step"));
+  other = kForward;
+  other.cell = "sub(%p, reduce_max(%h, i64[1] [0]))";
+  EXPECT_THAT(refused(other), HasSubstr("reads other rows than its own"));
+}
+
+}  // namespace
+}  // namespace dyn
