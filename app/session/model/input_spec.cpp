@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "app/session/model/ragged_port.h"
 #include "app/session/model/test_value.h"
 #include "compiler/reference/random_tensor.h"
 #include "compiler/support/npy.h"
@@ -223,6 +224,41 @@ std::string listOf(const Signature& signature, std::vector<std::string_view>* na
 
 }  // namespace
 
+namespace {
+
+// A file for each sequence: the rows, and the lengths of another input.
+Status takeSequences(const Signature& signature, size_t index, const std::string& spec, CallDims& known,
+                     std::vector<std::optional<Value>>& given) {
+  const Port& port = signature.inputs[index];
+  const Port* lengths = inputNamed(signature, lengthsNameOf(port));
+  if (!lengths)
+    return makeError(DiagnosticId::inputMissing, "the model has no input '" + lengthsNameOf(port) +
+                                                     "' for the lengths of " + port.info.name);
+  DYN_TRY(Sequences read, readSequences(port, spec));
+  std::optional<Value>& told = given[static_cast<size_t>(lengths - signature.inputs.data())];
+  if (told && !told->identical(Value(read.lengths)))
+    return makeError(DiagnosticId::inputMismatch, "the sequences of input " + port.info.name +
+                                                      " have other lengths than input " + lengths->info.name +
+                                                      " says");
+  DYN_CHECK(known.learn(port, read.rows.shape()));
+  DYN_CHECK(known.learn(*lengths, read.lengths.shape()));
+  given[index] = Value(std::move(read.rows));
+  told = Value(std::move(read.lengths));
+  return {};
+}
+
+// Lengths are not made up: they have to sum up to the rows.
+Status lengthsAreGiven(const Signature& signature, const Port& port) {
+  const Port* ragged = raggedPortOf(signature, port);
+  if (!ragged) return {};
+  return makeError(DiagnosticId::inputMissing, "input " + port.info.name + " holds the lengths of input " +
+                                                   ragged->info.name + " and must be given")
+      .note("give --lengths " + ragged->info.name + "=3,1,2, or a file for each sequence: --input " +
+            ragged->info.name + "=@a.npy,@b.npy");
+}
+
+}  // namespace
+
 Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
                               const std::vector<std::string>& specs, uint64_t seed,
                               const InputSources& sources) {
@@ -265,6 +301,10 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
     if (sources.given.count(name) != 0)
       return makeError(DiagnosticId::usageError, "input " + name + " is given twice");
     fills[index] = text.substr(equals + 1);
+    if (!port.length.empty() && isListOfSequences(fills[index])) {
+      DYN_CHECK(takeSequences(signature, index, fills[index], known, given));
+      continue;
+    }
     std::string note;
     DYN_TRY(given[index], readSpec(port, fills[index], sources, known.values(), &note));
     if (!note.empty()) call.notes.push_back("input " + name + ": " + note);
@@ -290,6 +330,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
         if (port.info.kind != "tensor")
           return makeError(DiagnosticId::inputMissing,
                            "input " + port.info.name + " is a " + port.info.kind + " and must be given");
+        DYN_CHECK(lengthsAreGiven(signature, port));
         fills[i] = "random";
         call.random.push_back(port.info.name);
       }

@@ -1,0 +1,125 @@
+#include "compiler/passes/ragged_prelude.h"
+
+#include <algorithm>
+
+#include "compiler/ops/op_table.h"
+
+namespace dyn::passes {
+
+ValueId OpMaker::make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes, ValueId into) {
+  Op op;
+  op.def = &def;
+  op.place = place_;
+  op.operands = std::move(operands);
+  op.attributes = std::move(attributes);
+  op.results = {{into == kNoValue ? ir_.newValue() : into, Type()}};
+  ops_.push_back(ir_.own(std::move(op)));
+  return ops_.back()->results[0].id;
+}
+
+void OpMaker::check(const OpDef& def, std::vector<ValueId> operands, Attributes attributes) {
+  Op op;
+  op.def = &def;
+  op.place = place_;
+  op.operands = std::move(operands);
+  op.attributes = std::move(attributes);
+  ops_.push_back(ir_.own(std::move(op)));
+}
+
+ValueId OpMaker::number(HostTensor value) { return make(ops::constantOp, {}, {{"value", std::move(value)}}); }
+ValueId OpMaker::integer(int64_t value) { return number(HostTensor::scalarInt(Dtype::i64, value)); }
+ValueId OpMaker::integers(const std::vector<int64_t>& values) {
+  return number(HostTensor::vectorInt(Dtype::i64, values));
+}
+ValueId OpMaker::size(Dim d) { return make(ops::dim_valueOp, {}, {{"value", Shape{d}}}); }
+ValueId OpMaker::sizes(Shape dims) { return make(ops::dims_valueOp, {}, {{"value", std::move(dims)}}); }
+ValueId OpMaker::reshape(ValueId v, Shape to, ValueId into) {
+  return make(ops::reshapeOp, {v, sizes(std::move(to))}, {{"allowzero", int64_t{1}}}, into);
+}
+ValueId OpMaker::cast(ValueId v, Dtype to) { return make(ops::castOp, {v}, {{"to", to}}); }
+ValueId OpMaker::transposed(ValueId v, const std::vector<int64_t>& order) {
+  if (std::is_sorted(order.begin(), order.end())) return v;
+  return make(ops::transposeOp, {v}, {{"perm", order}});
+}
+ValueId OpMaker::gather(ValueId v, ValueId at, int64_t axis) {
+  return make(ops::gatherOp, {v, at}, {{"axis", axis}});
+}
+
+RaggedPrelude::RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths)
+    : ir_(ir), maker_(maker), parameters_(std::move(lengths)) {}
+
+void RaggedPrelude::checkLengths(Dim symbol) {
+  const std::string what = "the lengths " + raggedDim(symbol)->lengths;
+  const ValueId given = lengths(symbol);
+  maker_.check(ops::check_valuesOp, {given, maker_.integer(0)},
+               {{"elements", std::string("in_range")}, {"what", what + " are not negative"}});
+  const ValueId total =
+      maker_.make(ops::reduce_sumOp, {given, maker_.integers({0})}, {{"keepdims", int64_t{0}}});
+  const ValueId wanted = maker_.size(sumOfLengths(symbol));
+  maker_.check(ops::check_valuesOp, {total, wanted, wanted},
+               {{"elements", std::string("in_range")}, {"what", what + " sum up to the number of rows"}});
+}
+
+// An expression over lengths, an element for each sequence.
+ValueId RaggedPrelude::valueOf(Dim d) {
+  if (!isRagged(d)) return maker_.size(d);
+  if (d.isSymbol()) return parameters_.at(raggedDim(d)->lengths);
+  const OpDef& def = d.kind() == DimKind::add ? ops::addOp : ops::mulOp;  // it is linear: rows() knows it
+  ValueId result = kNoValue;
+  for (Dim operand : d.operands()) {
+    const ValueId next = valueOf(operand);
+    result = result == kNoValue ? next : maker_.make(def, {result, next});
+  }
+  return result;
+}
+
+ValueId RaggedPrelude::lengths(Dim pattern) {
+  ValueId& made = patterns_[pattern.toString()].lengths;
+  if (made == kNoValue) made = valueOf(pattern);
+  return made;
+}
+
+// Where each sequence ends: sums of the lengths.
+ValueId RaggedPrelude::ends(Dim pattern) {
+  const ValueId all = lengths(pattern);
+  ValueId& made = patterns_[pattern.toString()].ends;
+  if (made == kNoValue) made = maker_.make(ops::cumsumOp, {all, maker_.integer(0)});
+  return made;
+}
+
+ValueId RaggedPrelude::offsets(Dim pattern) {
+  const ValueId behind = ends(pattern);
+  ValueId& made = patterns_[pattern.toString()].offsets;
+  if (made == kNoValue)
+    made = maker_.make(ops::concatOp, {maker_.integers({0}), behind}, {{"axis", int64_t{0}}});
+  return made;
+}
+
+// As many sequences as end at a row or before it stand before it: a 1 at each end, and their sums.
+ValueId RaggedPrelude::sequence(Dim pattern) {
+  const ValueId at = ends(pattern);
+  ValueId& made = patterns_[pattern.toString()].sequence;
+  if (made != kNoValue) return made;
+  const Dim batch = raggedDim(raggedSymbols(pattern)[0])->batch, count = rows(pattern);
+  const auto filled = [&](Dim size, int64_t value) {
+    return maker_.make(ops::constant_of_shapeOp, {maker_.sizes({size})},
+                       {{"value", HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{value})}});
+  };
+  const ValueId marked = maker_.make(ops::scatter_elementsOp, {filled(count + 1, 0), at, filled(batch, 1)},
+                                     {{"axis", int64_t{0}}, {"reduction", std::string("add")}});
+  const ValueId sums = maker_.make(ops::cumsumOp, {marked, maker_.integer(0)});
+  made = maker_.make(ops::sliceOp, {sums, maker_.integers({0}), maker_.sizes({count}), maker_.integers({0})});
+  return made;
+}
+
+ValueId RaggedPrelude::position(Dim pattern) {
+  const ValueId of = sequence(pattern), begins = offsets(pattern);
+  ValueId& made = patterns_[pattern.toString()].position;
+  if (made != kNoValue) return made;
+  const ValueId range =
+      maker_.make(ops::rangeOp, {maker_.integer(0), maker_.size(rows(pattern)), maker_.integer(1)});
+  made = maker_.make(ops::subOp, {range, maker_.gather(begins, of, 0)});
+  return made;
+}
+
+}  // namespace dyn::passes
