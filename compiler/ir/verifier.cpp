@@ -1,11 +1,10 @@
 #include "compiler/ir/verifier.h"
 
-#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "compiler/dims/ragged_dim.h"
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/ragged_parameters.h"
 #include "compiler/ir/walk.h"
 
 namespace dyn {
@@ -118,7 +117,7 @@ class Verifier {
     function_ = &f;
     number_ = number;
     for (const Parameter& p : f.parameters) define(p.id, p.type, nullptr);
-    for (const Parameter& p : f.parameters) ragged(f, p);
+    for (Diagnostic& wrong : raggedFaults(module_, f)) fault(wrong.id, std::move(wrong.message));
     for (const Op* op : f.ops) {
       if (full()) return;
       operation(*op);
@@ -141,38 +140,6 @@ class Verifier {
       fits(type(f.results[i]), f.resultTypes[i], "result " + std::to_string(i) + " of the function", nullptr);
     }
     function_ = nullptr;
-  }
-
-  // Of each ragged dim of a parameter the lengths are a parameter too.
-  void ragged(const Function& f, const Parameter& p) {
-    if (!p.type || !p.type.isTensor()) return;
-    for (size_t axis = 0; axis < p.type.dims().size(); ++axis)
-      for (const Dim symbol : p.type.dims()[axis] ? raggedSymbols(p.type.dims()[axis]) : std::vector<Dim>())
-        raggedDimOf(f, p, axis, symbol);
-  }
-
-  void raggedDimOf(const Function& f, const Parameter& p, size_t axis, Dim symbol) {
-    const RaggedDim dim = *raggedDim(symbol);
-    const Shape& dims = p.type.dims();
-    if (axis != 1 || dims[0] != dim.batch || dims[1] != symbol)
-      fault(DiagnosticId::unsupportedFeature, "unsupported: parameter " + name(p.id) + " of type " +
-                                                  p.type.toString() + ": a ragged one is (" +
-                                                  dim.batch.toString() + ", " + symbol.toString() + ", ...)");
-    const auto lengths = std::find_if(f.parameters.begin(), f.parameters.end(), [&](const Parameter& other) {
-      return module_.context->valueName(other.id) == dim.lengths;
-    });
-    if (lengths == f.parameters.end())
-      fault(DiagnosticId::textName, "the lengths " + symbol.toString() + " of " + name(p.id) +
-                                        " are those of a parameter %" + dim.lengths + ", which @" + f.name +
-                                        " has not");
-    else if (const Type wanted = module_.context->tensorType(Shape{dim.batch}, Dtype::i64);
-             lengths->type && lengths->type != wanted)
-      fault(DiagnosticId::typeMismatch, name(lengths->id) + " is " + lengths->type.toString() +
-                                            ", but as the lengths " + symbol.toString() + " of " +
-                                            name(p.id) + " it is " + wanted.toString());
-    if (f.name != "main")
-      fault(DiagnosticId::unsupportedFeature, "unsupported: the ragged parameter " + name(p.id) + " of @" +
-                                                  f.name + ": only @main takes ragged tensors");
   }
 
   void operation(const Op& op) {

@@ -18,6 +18,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "compiler/ir/ragged_parameters.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/ragged_attention.h"
@@ -54,7 +55,9 @@ class RaggedPacker {
       }
     for (const Op* op : inside_)
       for (const ValueDef& r : op->results) insideValues_.insert(r.id);
+    findNeeded();
     for (const Op* op : main_.ops) {
+      if (needed_.count(op) == 0) continue;
       maker_.standAt(op->place);
       Status done = emit(*op);
       if (!done.ok()) return done.takeError();
@@ -63,6 +66,23 @@ class RaggedPacker {
     DYN_CHECK(giveResults(&result));
     result.ops = std::move(ops_);
     return ir_.own(std::move(result));
+  }
+
+  // What results of the program and checks are made of; nothing is refused that nobody reads.
+  void findNeeded() {
+    std::unordered_set<ValueId> read(main_.results.begin(), main_.results.end());
+    for (size_t i = main_.ops.size(); i-- > 0;) {
+      const Op& op = *main_.ops[i];
+      const bool wanted = op.def->hasEffects || op.results.empty() ||
+                          std::any_of(op.results.begin(), op.results.end(),
+                                      [&](const ValueDef& r) { return read.count(r.id) != 0; });
+      if (!wanted) continue;
+      needed_.insert(&op);
+      if (const auto site = sites_.find(&op); site != sites_.end())
+        read.insert({site->second.q, site->second.k, site->second.v});
+      else
+        read.insert(op.operands.begin(), op.operands.end());
+    }
   }
 
   int64_t rowOps() const { return rowOps_; }
@@ -514,7 +534,7 @@ class RaggedPacker {
   OpMaker maker_;
   RaggedPrelude prelude_;
   std::unordered_map<const Op*, RaggedAttention> sites_;
-  std::unordered_set<const Op*> inside_;  // steps of attention
+  std::unordered_set<const Op*> inside_, needed_;  // inside: steps of attention
   std::unordered_set<ValueId> insideValues_, sizes_;
   std::unordered_map<ValueId, ValueId> packed_;  // rows, as (1, rows, ...)
   std::unordered_map<ValueId, ValueId> shown_;   // results of the program, as rows
@@ -543,6 +563,9 @@ Result<Dim> batchOf(const Function& main) {
 
 Result<Module> runRagged(const Module& module, PassContext& context) {
   if (!module.main()) return module;
+  for (const Function* function : module.functions)
+    if (const std::vector<Diagnostic> faults = raggedFaults(module, *function); !faults.empty())
+      return makeError(faults[0].id, faults[0].message, faults[0].place);
   DYN_TRY(const Dim batch, batchOf(*module.main()));
   if (!batch) return module;
   DYN_TRY(InferredModule inferred, inferTypes(module));

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "compiler/dims/ragged_dim.h"
-#include "compiler/ir/walk.h"
+#include "compiler/ir/ragged_parameters.h"
 #include "compiler/reference/dim_matching.h"
 
 namespace dyn {
@@ -106,6 +106,8 @@ class SequenceInterpreter {
                        "@" + function_.name + " takes " + std::to_string(function_.parameters.size()) +
                            " inputs, not " + std::to_string(inputs.size()),
                        function_.place);
+    if (const std::vector<Diagnostic> faults = raggedFaults(module_, function_); !faults.empty())
+      return makeError(faults[0].id, faults[0].message, faults[0].place);
     std::map<std::string, size_t> byName;
     std::vector<SymbolId> log;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -208,7 +210,7 @@ class SequenceInterpreter {
       single.results.push_back(r.id);
       single.resultTypes.push_back(r.type);
     }
-    return interpret(module_, single, std::move(inputs), options_);
+    return interpretOnce(module_, single, std::move(inputs), options_);
   }
 
   Status tellSizes(const Op& op, int64_t s, Function* single, std::vector<Value>* inputs) {

@@ -18,4 +18,8 @@ bool hasRaggedParameters(const Function& function);
 Result<std::vector<Value>> interpretRagged(const Module& module, const Function& function,
                                            std::vector<Value> inputs, const InterpreterOptions& options);
 
+// With one length for all, where there are ragged dims: that of the one sequence.
+Result<std::vector<Value>> interpretOnce(const Module& module, const Function& function,
+                                         std::vector<Value> inputs, const InterpreterOptions& options);
+
 }  // namespace dyn

@@ -529,6 +529,11 @@ Result<std::vector<Value>> interpret(const Module& module, std::vector<Value> in
 Result<std::vector<Value>> interpret(const Module& module, const Function& function,
                                      std::vector<Value> inputs, const InterpreterOptions& options) {
   if (hasRaggedParameters(function)) return interpretRagged(module, function, std::move(inputs), options);
+  return interpretOnce(module, function, std::move(inputs), options);
+}
+
+Result<std::vector<Value>> interpretOnce(const Module& module, const Function& function,
+                                         std::vector<Value> inputs, const InterpreterOptions& options) {
   return Interpreter(module, options).run(function, std::move(inputs));
 }
 

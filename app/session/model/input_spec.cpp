@@ -248,13 +248,19 @@ Status takeSequences(const Signature& signature, size_t index, const std::string
 }
 
 // Lengths are not made up: they have to sum up to the rows.
-Status lengthsAreGiven(const Signature& signature, const Port& port) {
-  const Port* ragged = raggedPortOf(signature, port);
-  if (!ragged) return {};
-  return makeError(DiagnosticId::inputMissing, "input " + port.info.name + " holds the lengths of input " +
-                                                   ragged->info.name + " and must be given")
-      .note("give --lengths " + ragged->info.name + "=3,1,2, or a file for each sequence: --input " +
-            ragged->info.name + "=@a.npy,@b.npy");
+Status lengthsAreGiven(const Signature& signature, const std::vector<std::optional<Value>>& given,
+                       const std::vector<std::string>& fills) {
+  for (const Port& port : signature.inputs) {
+    const Port* lengths = port.length.empty() ? nullptr : inputNamed(signature, lengthsNameOf(port));
+    if (!lengths) continue;
+    const auto at = static_cast<size_t>(lengths - signature.inputs.data());
+    if (given[at] || !fills[at].empty()) continue;
+    return makeError(DiagnosticId::inputMissing, "the lengths of input " + port.info.name + ", input " +
+                                                     lengths->info.name + ", must be given")
+        .note("give --lengths " + port.info.name + "=3,1,2, or a file for each sequence: --input " +
+              port.info.name + "=@a.npy,@b.npy");
+  }
+  return {};
 }
 
 }  // namespace
@@ -318,6 +324,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       DYN_CHECK(known.learn(port, tensor.shape()));
     }
   }
+  DYN_CHECK(lengthsAreGiven(signature, given, fills));
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     const Port& port = signature.inputs[i];
     if (!given[i]) {
@@ -330,7 +337,6 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
         if (port.info.kind != "tensor")
           return makeError(DiagnosticId::inputMissing,
                            "input " + port.info.name + " is a " + port.info.kind + " and must be given");
-        DYN_CHECK(lengthsAreGiven(signature, port));
         fills[i] = "random";
         call.random.push_back(port.info.name);
       }

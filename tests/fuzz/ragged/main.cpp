@@ -104,7 +104,7 @@ Result<Program> compile(const std::string& text, const std::string& passes, cons
 std::string passOffFor(uint64_t seed) {
   std::vector<std::string> names;
   for (const PassDef& pass : passTable())
-    if (pass.name != "infer" && pass.name != "place" && pass.name != "unpad" && !pass.onRequest)
+    if (!pass.required && pass.name != "unpad" && !pass.onRequest)
       names.emplace_back(pass.name);
   return "-" + names[seed % names.size()];
 }

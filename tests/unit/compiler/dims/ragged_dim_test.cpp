@@ -8,7 +8,7 @@ namespace dyn {
 namespace {
 
 TEST(RaggedDim, TextReadsBack) {
-  for (const char* text : {"len[b]", "len[b] + 1", "2*len[b] + more[b]", "max(len[b], 3)", "x.len[batch]"}) {
+  for (const char* text : {"len[b]", "len[b] + 1", "2*len[b] + more[b]", "max(3, len[b])", "x.len[batch]"}) {
     DimContext context;
     const Result<Dim> dim = parseDim(context, text);
     ASSERT_TRUE(dim.ok()) << dim.error().toString();

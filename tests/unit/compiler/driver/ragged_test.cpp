@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tests/unit/compiler/driver/run_both.h"
+#include "vm/include/dyn_ragged.h"
 
 namespace dyn {
 namespace {
@@ -292,6 +293,91 @@ TEST(Ragged, LengthsThatDoNotFitAreFaults) {
     EXPECT_THAT(refused.error().message, HasSubstr("the lengths len"));
     EXPECT_FALSE(interpret(*parsed, {Value(x), Value(lengthsOf(wrong))}).ok());
   }
+}
+
+// R-i: no more memory than as many rows without any batch take.
+TEST(Ragged, RiMemoryOfTheRowsAlone) {
+  const std::string body = R"( {
+  %h = gelu(matmul(%x, %up))
+  %y = layer_norm(add(matmul(%h, %down), %x), %g, %g) {axis = -1}
+  %z = layer_norm(add(matmul(gelu(matmul(%y, %up)), %down), %y), %g, %g) {axis = -1}
+  return %z
+})";
+  const std::string weights =
+      ", %up: Tensor[(64, 256), f32], %down: Tensor[(256, 64), f32], %g: Tensor[(64), f32]";
+  const auto peakOf = [&](const std::string& type, const std::vector<HostTensor>& inputs) {
+    IrContext context;
+    Result<Module> parsed =
+        test::parseText(context, "fn @main(%x: Tensor[" + type + ", f32]" + weights + ")" + body);
+    EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
+    Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
+    EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
+    EXPECT_TRUE((*compiled)->run(inputs).ok());
+    dyn_statistics statistics{};
+    dyn_context_statistics((*compiled)->context.get(), &statistics);
+    return static_cast<double>(statistics.peak_bytes);
+  };
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < 64; ++i) lengths.push_back(i * i % 61);
+  std::vector<HostTensor> inputs{rows(lengths, {64}, 1), randomTensor(Dtype::f32, {64, 256}, 2),
+                                 randomTensor(Dtype::f32, {256, 64}, 3), randomTensor(Dtype::f32, {64}, 4)};
+  std::vector<HostTensor> ragged = inputs;
+  ragged.push_back(lengthsOf(lengths));
+  const double exact = peakOf("(n, 64)", inputs), actual = peakOf("(b, len[b], 64)", ragged);
+  EXPECT_LE(actual, 1.05 * exact);
+  inputs[0] = randomTensor(Dtype::f32, {64, *std::max_element(lengths.begin(), lengths.end()), 64}, 1);
+  EXPECT_GE(peakOf("(b, s, 64)", inputs), 1.5 * actual);
+}
+
+// Rows and lengths together, without an object for each sequence.
+TEST(Ragged, ValuesOfTheCInterface) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context,
+                                          "fn @main(%x: Tensor[(b, len[b], 2), f32], %y: Tensor[(b, len[b], "
+                                          "2), f32], %c: Tensor[(b, 1, 2), f32]) "
+                                          "{ return add(%x, %y), concat(%x, %c) {axis = 1} }");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  dyn_context* run = (*compiled)->context.get();
+  const float x[] = {1, 2, 3, 4, 5, 6}, y[] = {10, 20, 30, 40, 50, 60};
+  const int64_t shape[] = {3, 2}, lengths[] = {1, 0, 2}, others[] = {0, 1, 2}, batch[] = {3, 1, 2};
+  const auto ragged = [&](const float* data, const int64_t* of) {
+    dyn_value* value = nullptr;
+    EXPECT_EQ(dyn_value_ragged(run, DYN_F32, 2, shape, data, sizeof x, of, 3, &value), DYN_OK)
+        << dyn_last_message();
+    return test::ValueHandle(value);
+  };
+  const test::ValueHandle left = ragged(x, lengths), right = ragged(y, lengths), wrong = ragged(y, others);
+  dyn_value* raw = nullptr;
+  EXPECT_EQ(dyn_value_tensor(run, DYN_F32, 3, batch, nullptr, 24, &raw), DYN_OK);
+  const test::ValueHandle each(raw);
+  EXPECT_EQ(dyn_context_set_input_name(run, "c", each.get()), DYN_OK);
+  EXPECT_EQ(dyn_context_set_ragged_input(run, "x", left.get()), DYN_OK) << dyn_last_message();
+  EXPECT_EQ(dyn_context_set_ragged_input(run, "y", wrong.get()), DYN_OK) << dyn_last_message();
+  EXPECT_EQ(dyn_context_run(run), DYN_BAD_INPUT);
+  EXPECT_THAT(dyn_last_message(), HasSubstr("input x has other lengths"));
+  EXPECT_EQ(dyn_context_set_ragged_input(run, "y", right.get()), DYN_OK) << dyn_last_message();
+  ASSERT_EQ(dyn_context_run(run), DYN_OK) << dyn_last_message();
+  ASSERT_EQ(dyn_context_get_ragged_output(run, 0, &raw), DYN_OK) << dyn_last_message();
+  const test::ValueHandle sum(raw);
+  const int64_t* known = nullptr;
+  int64_t count = 0;
+  ASSERT_EQ(dyn_value_ragged_parts(sum.get(), &raw, &known, &count), DYN_OK) << dyn_last_message();
+  const test::ValueHandle sums(raw);
+  EXPECT_EQ(std::vector<int64_t>(known, known + count), (std::vector<int64_t>{1, 0, 2}));
+  const auto* elements = static_cast<const float*>(dyn_value_data(sums.get()));
+  EXPECT_EQ(std::vector<float>(elements, elements + 6), (std::vector<float>{11, 22, 33, 44, 55, 66}));
+
+  // What is wrong is said.
+  EXPECT_EQ(dyn_context_get_ragged_output(run, 1, &raw), DYN_UNSUPPORTED);  // len[b] + 1
+  EXPECT_EQ(dyn_context_set_ragged_input(run, "c", left.get()), DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(dyn_context_set_ragged_input(run, "x", each.get()), DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(dyn_value_ragged_parts(each.get(), &raw, &known, &count), DYN_INVALID_ARGUMENT);
+  for (const std::vector<int64_t>& bad : {std::vector<int64_t>{1, 1, 2}, {1, 1, 0}, {4, -1, 0}})
+    EXPECT_EQ(dyn_value_ragged(run, DYN_F32, 2, shape, x, sizeof x, bad.data(), 3, &raw),
+              DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(dyn_value_ragged(run, DYN_F32, 2, shape, x, 8, lengths, 3, &raw), DYN_INVALID_ARGUMENT);
 }
 
 TEST(Ragged, WhatIsRefused) {

@@ -1,0 +1,13 @@
+// Ragged parameters of a function: (b, len[b], ...), with the lengths in a parameter %len of type Tensor[(b), i64].
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/module.h"
+
+namespace dyn {
+
+// What is wrong with them, and ragged parameters of functions other than @main.
+std::vector<Diagnostic> raggedFaults(const Module& module, const Function& function);
+
+}  // namespace dyn
