@@ -9,21 +9,18 @@
 //             %y = reshape(%y1)  return %y }                    (len.sum, 8)
 // What computes row by row stays as it is (ragged_rows.h proves it), with one long sequence instead of the
 // batch; attention sees each sequence by itself (ragged_attention.h); an element for each sequence is taken
-// for each of its rows; sums, means and extremes over a sequence are scattered by its number; concatenation
-// along the positions takes rows from both. What follows from the lengths is made once (ragged_prelude.h).
+// for each of its rows; some operations that look across positions are made anew (ragged_across.h). What follows from the lengths is made once (ragged_prelude.h).
 // Anything else is refused: `unsupported`, with the operation and what it reads. Inputs and outputs are rows
 // and lengths. Cost in IR size: two operations for each ragged input and result, a prelude for each pattern
 // of lengths, four operations for each reduction.
 #include <algorithm>
-#include <limits>
 #include <unordered_set>
 
 #include "compiler/ir/ragged_parameters.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/ragged_across.h"
 #include "compiler/passes/ragged_attention.h"
-#include "compiler/passes/ragged_prelude.h"
-#include "compiler/passes/ragged_rows.h"
 
 namespace dyn::passes {
 
@@ -43,7 +40,8 @@ class RaggedPacker {
         rows_(inferred, batch),
         attention_(inferred, rows_),
         maker_(ir_, ops_),
-        prelude_(ir_, maker_, parametersByName(inferred.module)) {}
+        prelude_(ir_, maker_, parametersByName(inferred.module)),
+        across_(ir_, rows_, maker_, prelude_, packed_) {}
 
   Result<const Function*> run() {
     Function result = main_;
@@ -150,12 +148,7 @@ class RaggedPacker {
 
   // --- operations
 
-  Error refusal(const Op& op, const std::string& why) const {
-    std::string name(op.def->name);
-    if (!op.results.empty()) name += " %" + ir_.valueName(op.results[0].id);
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: " + name + " over sequences of different lengths: " + why, op.place);
-  }
+  Error refusal(const Op& op, const std::string& why) const { return raggedRefusal(ir_, op, why); }
 
   Status emit(const Op& op) {
     if (inside_.count(&op) != 0) return {};
@@ -173,10 +166,14 @@ class RaggedPacker {
       return {};
     }
     if (op.def->cls == OpClass::check) return emitCheck(op);
-    const auto rule = special().find(op.def);
-    if (rule != special().end()) {
-      DYN_TRY(const bool done, (this->*rule->second)(op));
-      if (done) return {};
+    DYN_TRY(const std::optional<AcrossPositions::Made> made, across_.emit(op));
+    if (made && made->isRows) {
+      packed_[op.results[0].id] = made->value;
+      return {};
+    }
+    if (made) {  // readers find it under its own id
+      maker_.make(ops::identityOp, {made->value}, {}, op.results[0].id);
+      return {};
     }
     return emitByRow(op);
   }
@@ -319,213 +316,6 @@ class RaggedPacker {
     return {};
   }
 
-  // --- operations that look across the positions of a sequence
-
-  using Rule = Result<bool> (RaggedPacker::*)(const Op&);
-  static const std::unordered_map<const OpDef*, Rule>& special() {
-    static const std::unordered_map<const OpDef*, Rule> rules{
-        {&ops::rangeOp, &RaggedPacker::emitRange},
-        {&ops::reduce_sumOp, &RaggedPacker::emitReduction},
-        {&ops::reduce_meanOp, &RaggedPacker::emitReduction},
-        {&ops::reduce_maxOp, &RaggedPacker::emitReduction},
-        {&ops::reduce_minOp, &RaggedPacker::emitReduction},
-        {&ops::softmaxOp, &RaggedPacker::emitSoftmax},
-        {&ops::concatOp, &RaggedPacker::emitConcat},
-    };
-    return rules;
-  }
-
-  // 0, 1, ... of each sequence.
-  Result<bool> emitRange(const Op& op) {
-    const Contents *start = rows_.contentsOf(op.operands[0]), *step = rows_.contentsOf(op.operands[2]);
-    const RowAxes axes = rows_.axesOf(op.results[0].type);
-    if (axes.kind != RowKind::alone || !start || !step || !(*step)[0].isConstant(1) || isRagged((*start)[0]))
-      return refusal(op, "a range of positions counts up by one from the same number");
-    ValueId made = prelude_.position(axes.length);
-    if (!(*start)[0].isConstant(0)) made = maker_.make(ops::addOp, {made, maker_.size((*start)[0])});
-    if (op.results[0].type.dtype() != Dtype::i64) made = maker_.cast(made, op.results[0].type.dtype());
-    packed_[op.results[0].id] = made;
-    return true;
-  }
-
-  // The axes that a reduction folds; empty: not known.
-  std::vector<int> foldedAxes(const Op& op) const {
-    const Contents* known =
-        op.operands.size() > 1 && op.operands[1] != kNoValue ? rows_.contentsOf(op.operands[1]) : nullptr;
-    std::vector<int> axes;
-    if (!known) return axes;
-    for (Dim d : *known) {
-      if (!d.isConstant()) return {};
-      const int64_t axis = *d.constant();
-      axes.push_back(static_cast<int>(axis < 0 ? axis + rows_.typeOf(op.operands[0]).rank() : axis));
-    }
-    return axes;
-  }
-
-  // The rows along axis 0, the axes behind them in their order.
-  ValueId rowsInFront(ValueId v) {
-    const RowAxes axes = rows_.axesOf(v);
-    const Type type = rows_.typeOf(v);
-    std::vector<int64_t> order{axes.batch, axes.position};
-    Shape flat{prelude_.rows(axes.length)};
-    for (int axis = 0; axis < type.rank(); ++axis)
-      if (axis != axes.batch && axis != axes.position) {
-        order.push_back(axis);
-        flat.push_back(type.dims()[static_cast<size_t>(axis)]);
-      }
-    return maker_.reshape(maker_.transposed(packed_.at(v), order), std::move(flat));
-  }
-
-  struct Segments {
-    const char* reduction;
-    double start;
-  };
-
-  // (rows, ...) to (b, ...): of each sequence the sum or an extreme.
-  ValueId bySequence(ValueId front, Type type, const RowAxes& axes, const Segments& how) {
-    Shape dims{rows_.batch()};
-    for (int axis = 0; axis < type.rank(); ++axis)
-      if (axis != axes.batch && axis != axes.position) dims.push_back(type.dims()[static_cast<size_t>(axis)]);
-    HostTensor start = *HostTensor::create(type.dtype(), {1});
-    start.setReal(0, how.start);
-    const ValueId empty =
-        maker_.make(ops::constant_of_shapeOp, {maker_.sizes(dims)}, {{"value", std::move(start)}});
-    const ValueId numbers =
-        maker_.make(ops::unsqueezeOp, {prelude_.sequence(axes.length), maker_.integers({1})});
-    return maker_.make(ops::scatter_ndOp, {empty, numbers, front},
-                       {{"reduction", std::string(how.reduction)}});
-  }
-
-  // (b, ...) with the axes of a reduction's operand, an axis of size 1 where the positions were.
-  ValueId asReduced(ValueId v, Type type, const RowAxes& axes) {
-    Shape front{rows_.batch(), ir_.dims().constant(1)};
-    std::vector<int64_t> order{axes.batch, axes.position}, back(static_cast<size_t>(type.rank()));
-    for (int axis = 0; axis < type.rank(); ++axis)
-      if (axis != axes.batch && axis != axes.position) {
-        order.push_back(axis);
-        front.push_back(type.dims()[static_cast<size_t>(axis)]);
-      }
-    for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-    return maker_.transposed(maker_.reshape(v, std::move(front)), back);
-  }
-
-  Result<bool> emitReduction(const Op& op) {
-    const ValueId x = op.operands[0];
-    const RowAxes axes = rows_.axesOf(x);
-    const std::vector<int> folded = foldedAxes(op);
-    if (axes.kind != RowKind::rows || std::find(folded.begin(), folded.end(), axes.position) == folded.end())
-      return false;
-    const Type type = rows_.typeOf(x);
-    if (folded.size() != 1) return refusal(op, "it folds the axis of positions and others at once");
-    if (!isReal(type.dtype()))
-      return refusal(op, "it folds positions of " + std::string(toString(type.dtype())));
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const bool most = op.def == &ops::reduce_maxOp, least = op.def == &ops::reduce_minOp;
-    const Segments how = most    ? Segments{"max", -kInfinity}
-                         : least ? Segments{"min", kInfinity}
-                                 : Segments{"add", 0};
-    ValueId made = asReduced(bySequence(rowsInFront(x), type, axes, how), type, axes);
-    if (op.def == &ops::reduce_meanOp) made = maker_.make(ops::divOp, {made, lengthsAs(type, axes)});
-    if (op.results[0].type.rank() == type.rank())
-      finish(op, made);
-    else
-      finish(op, maker_.make(ops::squeezeOp, {made, maker_.integers({axes.position})}));
-    return true;
-  }
-
-  // The lengths along the axis of the batch, to be broadcast over the others.
-  ValueId lengthsAs(Type type, const RowAxes& axes) {
-    Shape dims(static_cast<size_t>(type.rank()), ir_.dims().constant(1));
-    dims[static_cast<size_t>(axes.batch)] = rows_.batch();
-    return maker_.reshape(maker_.cast(prelude_.lengths(axes.length), type.dtype()), std::move(dims));
-  }
-
-  // A result that is no rows: readers find it under its own id.
-  void finish(const Op& op, ValueId made) { maker_.make(ops::identityOp, {made}, {}, op.results[0].id); }
-
-  // Over the positions: exp(x - peak) / sum.
-  Result<bool> emitSoftmax(const Op& op) {
-    const ValueId x = op.operands[0];
-    const RowAxes axes = rows_.axesOf(x);
-    const Type type = rows_.typeOf(x);
-    int64_t axis = op.attributes.integer("axis", -1);
-    if (axis < 0) axis += type.rank();
-    if (axes.kind != RowKind::rows || axis != axes.position) return false;
-    const ValueId numbers = prelude_.sequence(axes.length);
-    const auto perRow = [&](ValueId ofSequence) { return maker_.gather(ofSequence, numbers, 0); };
-    const ValueId front = rowsInFront(x);
-    const ValueId peak =
-        perRow(bySequence(front, type, axes, {"max", -std::numeric_limits<double>::infinity()}));
-    const ValueId power = maker_.make(ops::expOp, {maker_.make(ops::subOp, {front, peak})});
-    const ValueId sum = perRow(bySequence(power, type, axes, {"add", 0}));
-    packed_[op.results[0].id] = rowsInPlace(maker_.make(ops::divOp, {power, sum}), type, axes);
-    return true;
-  }
-
-  // (rows, ...) with the axes of `type`.
-  ValueId rowsInPlace(ValueId front, Type type, const RowAxes& axes) {
-    Shape dims{ir_.dims().constant(1), prelude_.rows(axes.length)};
-    std::vector<int64_t> order{axes.batch, axes.position}, back(static_cast<size_t>(type.rank()));
-    for (int axis = 0; axis < type.rank(); ++axis)
-      if (axis != axes.batch && axis != axes.position) {
-        order.push_back(axis);
-        dims.push_back(type.dims()[static_cast<size_t>(axis)]);
-      }
-    for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-    return maker_.transposed(maker_.reshape(front, std::move(dims)), back);
-  }
-
-  // Along the positions: rows of all operands behind each other, taken sequence by sequence.
-  Result<bool> emitConcat(const Op& op) {
-    const Type type = op.results[0].type;
-    const RowAxes axes = rows_.axesOf(type);
-    int64_t axis = op.attributes.integer("axis", 0);
-    if (axis < 0) axis += type.rank();
-    if (axes.kind != RowKind::rows || axis != axes.position) return false;
-    std::vector<ValueId> fronts;
-    const ValueId numbers = prelude_.sequence(axes.length), position = prelude_.position(axes.length);
-    ValueId at = kNoValue;
-    Dim before = ir_.dims().constant(0), rowsBefore = before;
-    for (ValueId v : op.operands) {
-      const RowAxes of = rows_.axesOf(v);
-      const Dim length = rows_.typeOf(v).dims()[static_cast<size_t>(axes.position)];
-      if ((of.kind != RowKind::rows && of.kind != RowKind::ofBatch) || of.batch != axes.batch ||
-          (of.kind == RowKind::rows && of.position != axes.position))
-        return refusal(op, "its operand " + rows_.typeOf(v).toString() + " has no rows of each sequence");
-      fronts.push_back(of.kind == RowKind::rows ? rowsInFront(v) : framedInFront(v, axes));
-      // Row r of the result is row position - before of this operand's sequence, where that is not negative.
-      const ValueId begins = of.kind == RowKind::rows
-                                 ? maker_.gather(prelude_.offsets(length), numbers, 0)
-                                 : maker_.make(ops::mulOp, {numbers, maker_.size(length)});
-      const ValueId ahead =
-          isRagged(before) ? maker_.gather(prelude_.lengths(before), numbers, 0) : maker_.size(before);
-      const ValueId inOperand = maker_.make(ops::subOp, {position, ahead});
-      const ValueId here =
-          maker_.make(ops::addOp, {maker_.make(ops::addOp, {begins, inOperand}), maker_.size(rowsBefore)});
-      at = at == kNoValue
-               ? here
-               : maker_.make(ops::whereOp, {maker_.make(ops::less_equalOp, {ahead, position}), here, at});
-      before = before + length;
-      rowsBefore = rowsBefore + (of.kind == RowKind::rows ? prelude_.rows(length) : rows_.batch() * length);
-    }
-    const ValueId all = maker_.make(ops::concatOp, std::move(fronts), {{"axis", int64_t{0}}});
-    packed_[op.results[0].id] = rowsInPlace(maker_.gather(all, at, 0), type, axes);
-    return true;
-  }
-
-  // (b, c, ...) with as many positions for all sequences, as rows (b*c, ...).
-  ValueId framedInFront(ValueId v, const RowAxes& axes) {
-    const Type type = rows_.typeOf(v);
-    std::vector<int64_t> order{axes.batch, axes.position};
-    Shape flat{rows_.batch() * type.dims()[static_cast<size_t>(axes.position)]};
-    for (int axis = 0; axis < type.rank(); ++axis)
-      if (axis != axes.batch && axis != axes.position) {
-        order.push_back(axis);
-        flat.push_back(type.dims()[static_cast<size_t>(axis)]);
-      }
-    return maker_.reshape(maker_.transposed(v, order), std::move(flat));
-  }
-
   const Function& main_;
   IrContext& ir_;
   RaggedRows rows_;
@@ -533,6 +323,7 @@ class RaggedPacker {
   std::vector<const Op*> ops_;
   OpMaker maker_;
   RaggedPrelude prelude_;
+  AcrossPositions across_;
   std::unordered_map<const Op*, RaggedAttention> sites_;
   std::unordered_set<const Op*> inside_, needed_;  // inside: steps of attention
   std::unordered_set<ValueId> insideValues_, sizes_;

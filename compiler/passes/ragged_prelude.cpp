@@ -51,8 +51,19 @@ RaggedPrelude::RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string
 void RaggedPrelude::checkLengths(Dim symbol) {
   const std::string what = "the lengths " + raggedDim(symbol)->lengths;
   const ValueId given = lengths(symbol);
-  maker_.check(ops::check_valuesOp, {given, maker_.integer(0)},
-               {{"elements", std::string("in_range")}, {"what", what + " are not negative"}});
+  const Interval known = ir_.facts().interval(symbol);
+  std::vector<ValueId> bounds{given, maker_.integer(std::max<int64_t>(known.low.value_or(0), 0))};
+  if (known.high) bounds.push_back(maker_.integer(*known.high));
+  maker_.check(ops::check_valuesOp, std::move(bounds),
+               {{"elements", std::string("in_range")}, {"what", what}});
+  for (const Fact& fact : ir_.facts().factsAbout(symbol.symbol())) {
+    if (fact.kind != FactKind::multipleOf || fact.a != symbol) continue;
+    const ValueId left = maker_.make(ops::modOp, {given, maker_.integer(fact.multiple)});
+    const ValueId zero = maker_.integer(0);
+    maker_.check(ops::check_valuesOp, {left, zero, zero},
+                 {{"elements", std::string("in_range")},
+                  {"what", what + " are multiples of " + std::to_string(fact.multiple)}});
+  }
   const ValueId total =
       maker_.make(ops::reduce_sumOp, {given, maker_.integers({0})}, {{"keepdims", int64_t{0}}});
   const ValueId wanted = maker_.size(sumOfLengths(symbol));
@@ -95,20 +106,26 @@ ValueId RaggedPrelude::offsets(Dim pattern) {
   return made;
 }
 
-// As many sequences as end at a row or before it stand before it: a 1 at each end, and their sums.
+// As many sequences as end at a row or before it stand before it: one kernel, which keeps none of the tests.
 ValueId RaggedPrelude::sequence(Dim pattern) {
-  const ValueId at = ends(pattern);
+  const ValueId behind = ends(pattern);
   ValueId& made = patterns_[pattern.toString()].sequence;
   if (made != kNoValue) return made;
-  const Dim batch = raggedDim(raggedSymbols(pattern)[0])->batch, count = rows(pattern);
-  const auto filled = [&](Dim size, int64_t value) {
-    return maker_.make(ops::constant_of_shapeOp, {maker_.sizes({size})},
-                       {{"value", HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{value})}});
-  };
-  const ValueId marked = maker_.make(ops::scatter_elementsOp, {filled(count + 1, 0), at, filled(batch, 1)},
-                                     {{"axis", int64_t{0}}, {"reduction", std::string("add")}});
-  const ValueId sums = maker_.make(ops::cumsumOp, {marked, maker_.integer(0)});
-  made = maker_.make(ops::sliceOp, {sums, maker_.integers({0}), maker_.sizes({count}), maker_.integers({0})});
+  const Dim one = ir_.dims().constant(1);
+  const Dim batch = raggedDim(raggedSymbols(pattern)[0])->batch;
+  const ValueId ended =
+      maker_.make(ops::less_equalOp, {maker_.reshape(behind, {one, batch}),
+                                      maker_.make(ops::unsqueezeOp, {row(pattern), maker_.integers({1})})});
+  made = maker_.make(ops::reduce_sumOp, {maker_.cast(ended, Dtype::i64), maker_.integers({1})},
+                     {{"keepdims", int64_t{0}}});
+  return made;
+}
+
+// 0, 1, ... over all rows.
+ValueId RaggedPrelude::row(Dim pattern) {
+  ValueId& made = patterns_[pattern.toString()].row;
+  if (made == kNoValue)
+    made = maker_.make(ops::rangeOp, {maker_.integer(0), maker_.size(rows(pattern)), maker_.integer(1)});
   return made;
 }
 
@@ -116,9 +133,7 @@ ValueId RaggedPrelude::position(Dim pattern) {
   const ValueId of = sequence(pattern), begins = offsets(pattern);
   ValueId& made = patterns_[pattern.toString()].position;
   if (made != kNoValue) return made;
-  const ValueId range =
-      maker_.make(ops::rangeOp, {maker_.integer(0), maker_.size(rows(pattern)), maker_.integer(1)});
-  made = maker_.make(ops::subOp, {range, maker_.gather(begins, of, 0)});
+  made = maker_.make(ops::subOp, {row(pattern), maker_.gather(begins, of, 0)});
   return made;
 }
 

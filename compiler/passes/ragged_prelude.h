@@ -50,11 +50,13 @@ class RaggedPrelude {
   // `lengths`: the parameters of the function, by name. What it is given outlives it.
   RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths);
 
-  // Checks the lengths that `symbol` names: none is negative, and they sum up to the rows.
+  // Checks the lengths that `symbol` names: they are as the program says, none is negative, and they sum up to
+  // the rows.
   void checkLengths(Dim symbol);
   // The number of rows of a pattern.
   Dim rows(Dim pattern) { return sumOverBatch(pattern); }
   ValueId lengths(Dim pattern);
+  ValueId ends(Dim pattern);  // where each sequence ends: offsets[1..]
   ValueId offsets(Dim pattern);
   ValueId sequence(Dim pattern);
   ValueId position(Dim pattern);
@@ -64,10 +66,10 @@ class RaggedPrelude {
  private:
   struct Pattern {
     ValueId lengths = kNoValue, ends = kNoValue, offsets = kNoValue;
-    ValueId sequence = kNoValue, position = kNoValue;
+    ValueId row = kNoValue, sequence = kNoValue, position = kNoValue;
   };
   ValueId valueOf(Dim d);
-  ValueId ends(Dim pattern);
+  ValueId row(Dim pattern);
 
   IrContext& ir_;
   OpMaker& maker_;

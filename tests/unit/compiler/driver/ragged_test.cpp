@@ -132,6 +132,48 @@ TEST(Ragged, Concatenation) {
       sets);
 }
 
+TEST(Ragged, PartsOfSequences) {
+  std::vector<std::vector<HostTensor>> sets;
+  for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{3, 2, 7}, {2}, {}, {2, 2}, {5, 11, 2, 3}})
+    sets.push_back({rows(lengths, {3}, 1), lengthsOf(lengths)});
+  expectSame(R"(dim len[b] in 2..20
+fn @main(%x: Tensor[(b, len[b], 3), f32]) {
+  %rest = slice(%x, i64[1] [1], i64[1] [9223372036854775807], i64[1] [1])
+  %start = slice(%x, i64[1] [0], i64[1] [-1], i64[1] [1])
+  %difference = sub(%rest, %start)
+  %first = slice(%x, i64[1] [0], i64[1] [2], i64[1] [1])
+  %last = slice(%x, i64[1] [-2], i64[1] [9223372036854775807], i64[1] [1])
+  %column = slice(%x, i64[1] [1], i64[1] [3], i64[1] [2])
+  return %rest, relu(%difference), %first, %last, %column
+})",
+             sets);
+}
+
+TEST(Ragged, PositionsByNumber) {
+  std::vector<std::vector<HostTensor>> sets;
+  for (const auto& lengths : kBatches) sets.push_back({rows(lengths, {3}, 1), lengthsOf(lengths)});
+  sets.push_back({rows({3, 2, 5}, {3}, 1), lengthsOf({3, 2, 5})});
+  expectSame(R"(fn @main(%x: Tensor[(b, len[b], 3), f32]) {
+  %ends = gather(%x, i64[2] [-1, -2]) {axis = 1}
+  return gather(%x, i64[] 0) {axis = 1}, gather(%x, i64[2] [1, 0]) {axis = 1}, %ends, gather(%x, i64[] 2) {axis = 2}
+})",
+             sets);
+}
+
+// What the program says of its lengths is checked.
+TEST(Ragged, FactsOfLengths) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context,
+                                          "dim len[b] in 1..8 multiple 2\n"
+                                          "fn @main(%x: Tensor[(b, len[b], 2), f32]) { return relu(%x) }");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  EXPECT_TRUE((*compiled)->run({rows({2, 8}, {2}, 1), lengthsOf({2, 8})}).ok());
+  for (const std::vector<int64_t>& wrong : {std::vector<int64_t>{2, 0}, {10}, {2, 3}})
+    EXPECT_FALSE((*compiled)->run({rows(wrong, {2}, 1), lengthsOf(wrong)}).ok());
+}
+
 // A layer of an encoder over ids, with positions and, if asked for, a causal mask.
 std::string encoder(int layers, bool causal) {
   std::string text =
@@ -399,7 +441,10 @@ TEST(Ragged, WhatIsRefused) {
   EXPECT_THAT(over("return transpose(%x) {perm = [1, 0, 2]}"), HasSubstr("(b, len[b], ...)"));
   EXPECT_THAT(over("return shape(%x)"), HasSubstr("the length len[b] of a sequence"));
   EXPECT_THAT(over("return matmul(%x, transpose(%x) {perm = [0, 2, 1]})"), HasSubstr("unsupported: matmul"));
-  EXPECT_THAT(over("return gather(%x, i64[] 0) {axis = 1}"), HasSubstr("unsupported: gather"));
+  EXPECT_THAT(over("return gather(%x, i64[2] [0, -1]) {axis = 1}"), HasSubstr("unsupported: gather"));
+  EXPECT_THAT(over("return slice(%x, i64[1] [1], i64[1] [9], i64[1] [1])"),
+              HasSubstr("may be shorter than 1"));
+  EXPECT_THAT(over("return slice(%x, i64[1] [0], i64[1] [9], i64[1] [1])"), HasSubstr("is not linear"));
 }
 
 TEST(Ragged, WhatTheVerifierRefuses) {
