@@ -1,4 +1,5 @@
-// Ragged parameters of a function: (b, len[b], ...), with the lengths in a parameter %len of type Tensor[(b), i64].
+// Ragged parameters of a function: (b, len[b], ...), with the lengths in a parameter %len of type Tensor[(b),
+// i64].
 #pragma once
 
 #include <vector>

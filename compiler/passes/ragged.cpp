@@ -9,10 +9,10 @@
 //             %y = reshape(%y1)  return %y }                    (len.sum, 8)
 // What computes row by row stays as it is (ragged_rows.h proves it), with one long sequence instead of the
 // batch; attention sees each sequence by itself (ragged_attention.h); an element for each sequence is taken
-// for each of its rows; some operations that look across positions are made anew (ragged_across.h). What follows from the lengths is made once (ragged_prelude.h).
-// Anything else is refused: `unsupported`, with the operation and what it reads. Inputs and outputs are rows
-// and lengths. Cost in IR size: two operations for each ragged input and result, a prelude for each pattern
-// of lengths, four operations for each reduction.
+// for each of its rows; some operations that look across positions are made anew (ragged_across.h). What
+// follows from the lengths is made once (ragged_prelude.h). Anything else is refused: `unsupported`, with the
+// operation and what it reads. Inputs and outputs are rows and lengths. Cost in IR size: two operations for
+// each ragged input and result, a prelude for each pattern of lengths, four operations for each reduction.
 #include <algorithm>
 #include <unordered_set>
 

@@ -218,8 +218,8 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::concat(const Op& o
   return std::optional<Made>(Made{rowsInPlace(maker_.gather(all, at, 0), type, axes)});
 }
 
-// Of each sequence the positions `places`, counted from its end where they are negative: (b, places, ...) with
-// the axes of x.
+// Of each sequence the positions `places`, counted from its end where they are negative: (b, places, ...)
+// with the axes of x.
 ValueId AcrossPositions::takenFrames(ValueId x, const RowAxes& axes, const std::vector<int64_t>& places) {
   const Type type = rows_.typeOf(x);
   const bool fromEnd = !places.empty() && places[0] < 0;

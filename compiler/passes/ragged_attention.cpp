@@ -32,7 +32,8 @@ std::optional<double> RaggedAttentionSearch::numberOf(ValueId v) const {
   return tensor->realAt(0);
 }
 
-// The axis from the end along which a value counts positions from 0: 1 for [len] and [1, len], 2 for [len, 1].
+// The axis from the end along which a value counts positions from 0: 1 for [len] and [1, len], 2 for [len,
+// 1].
 std::optional<int> RaggedAttentionSearch::axisOfRange(ValueId v, Dim length) const {
   const RowAxes axes = rows_.axesOf(v);
   if (axes.kind != RowKind::alone || axes.length != length) return std::nullopt;

@@ -50,8 +50,8 @@ class RaggedPrelude {
   // `lengths`: the parameters of the function, by name. What it is given outlives it.
   RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths);
 
-  // Checks the lengths that `symbol` names: they are as the program says, none is negative, and they sum up to
-  // the rows.
+  // Checks the lengths that `symbol` names: they are as the program says, none is negative, and they sum up
+  // to the rows.
   void checkLengths(Dim symbol);
   // The number of rows of a pattern.
   Dim rows(Dim pattern) { return sumOverBatch(pattern); }

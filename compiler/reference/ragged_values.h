@@ -1,5 +1,5 @@
-// The reference evaluation of functions with ragged parameters: sequence by sequence, each by itself, as if it
-// were a batch of one. Nothing is laid behind each other and no operation is rewritten, so that it is an
+// The reference evaluation of functions with ragged parameters: sequence by sequence, each by itself, as if
+// it were a batch of one. Nothing is laid behind each other and no operation is rewritten, so that it is an
 // oracle for what pass `ragged` makes.
 //
 // Values at the borders are those of compiled programs: a ragged one (b, len[b], c...) is its rows [n, c...],

@@ -1,5 +1,5 @@
-// Ragged inputs and outputs of a call. A ragged tensor (b, len[b], c...) is two values: its rows [len.sum, c...],
-// each sequence's behind those of the one before, and the lengths [b], an input of their own.
+// Ragged inputs and outputs of a call. A ragged tensor (b, len[b], c...) is two values: its rows [len.sum,
+// c...], each sequence's behind those of the one before, and the lengths [b], an input of their own.
 //
 //   --input x=@a.npy,@b.npy     sequences [2, c] and [5, c]: rows [7, c], and len = [2, 5]
 //   --input x=@rows.npy --lengths x=2,5

@@ -23,21 +23,23 @@ class RowWriter {
     rows_ = {{"x", "len"}, {"y", "len"}, {"z", "more"}};
     const int64_t steps = random_.number(4, 12);
     for (int64_t i = 0; i < steps; ++i) step();
-    const Rows last = rows_.back();
     std::string text =
         "fn @main(%x: Tensor[(b, len[b], 4), f32], %y: Tensor[(b, len[b], 4), f32], %z: Tensor[(b, "
         "more[b], 4), f32], %c: Tensor[(b, 1, 4), f32], %w: Tensor[(4, 4), f32], %g: Tensor[(4), "
         "f32], %len: Tensor[(b), i64], %more: Tensor[(b), i64]) {\n" +
-        text_ + "  return %" + last.name;
-    if (last.name != rows_[rows_.size() / 2].name) text += ", %" + rows_[rows_.size() / 2].name;
+        text_ + "  return %" + rows_.back().name;
+    for (const size_t i : {rows_.size() - 2, rows_.size() / 2}) text += ", %" + rows_[i].name;
     if (!pooled_.empty()) text += ", %" + pooled_.back();
     return text + "\n}\n";
   }
 
  private:
   bool oneOf(int64_t n) { return random_.number(1, n) == 1; }
+  // Mostly one of the last.
   const Rows& any() {
-    return rows_[static_cast<size_t>(random_.number(0, static_cast<int64_t>(rows_.size()) - 1))];
+    const auto count = static_cast<int64_t>(rows_.size());
+    return rows_[static_cast<size_t>(oneOf(3) ? random_.number(0, count - 1)
+                                              : random_.number(count - 3, count - 1))];
   }
   // Another of the same lengths; the same where there is none.
   Rows like(const Rows& rows) {

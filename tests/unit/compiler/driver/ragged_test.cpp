@@ -1,5 +1,5 @@
-// Ragged tensors: what is compiled gives what the reference does, which takes each sequence by itself; what is
-// not supported is refused.
+// Ragged tensors: what is compiled gives what the reference does, which takes each sequence by itself; what
+// is not supported is refused.
 #include <gmock/gmock.h>
 
 #include <algorithm>
