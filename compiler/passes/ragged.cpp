@@ -40,7 +40,7 @@ class RaggedPacker {
         rows_(inferred, batch),
         attention_(inferred, rows_),
         maker_(ir_, ops_),
-        prelude_(ir_, maker_, parametersByName(inferred.module)),
+        prelude_(ir_, maker_, parametersByName(inferred.module), inferred.module.main()->place),
         across_(ir_, rows_, maker_, prelude_, packed_) {}
 
   Result<const Function*> run() {
@@ -92,12 +92,10 @@ class RaggedPacker {
 
   Status takeParameters(Function* function) {
     std::vector<Dim> checked;
+    maker_.standAt(main_.place);
     for (Parameter& p : function->parameters) {
       const RowAxes axes = rows_.axesOf(p.type);
       if (!axes.isRagged()) continue;
-      SourcePlace place = main_.place;
-      place.node = "prelude of " + axes.length.toString();
-      maker_.standAt(place);
       if (std::find(checked.begin(), checked.end(), axes.length) == checked.end()) {
         checked.push_back(axes.length);
         prelude_.checkLengths(axes.length);

@@ -45,10 +45,35 @@ ValueId OpMaker::gather(ValueId v, ValueId at, int64_t axis) {
   return make(ops::gatherOp, {v, at}, {{"axis", axis}});
 }
 
-RaggedPrelude::RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths)
-    : ir_(ir), maker_(maker), parameters_(std::move(lengths)) {}
+RaggedPrelude::RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths,
+                             SourcePlace place)
+    : ir_(ir), maker_(maker), parameters_(std::move(lengths)), place_(std::move(place)) {}
+
+RaggedPrelude::Standing::Standing(RaggedPrelude& prelude, Dim pattern)
+    : maker_(prelude.maker_), before_(prelude.maker_.place()) {
+  SourcePlace place = prelude.place_;
+  place.node = "prelude of " + pattern.toString();
+  maker_.standAt(std::move(place));
+}
+
+Dim RaggedPrelude::rows(Dim pattern) {
+  const auto [found, fresh] = rows_.try_emplace(pattern.toString(), sumOverBatch(pattern));
+  const Dim sum = found->second;
+  if (!fresh || !sum) return sum;
+  DimSolver& facts = ir_.facts();
+  const Reason reason{"a sum of lengths", place_};
+  const Dim zero = ir_.dims().constant(0);
+  const auto notNegative = [&](Dim d) {
+    if (facts.lessEqual(zero, d) != Answer::yes) (void)facts.addRange(d, 0, std::nullopt, reason);
+  };
+  if (facts.lessEqual(zero, pattern) == Answer::yes) notNegative(sum);
+  if (const std::optional<int64_t> most = facts.interval(pattern).high)
+    notNegative(raggedDim(raggedSymbols(pattern)[0])->batch * *most - sum);
+  return sum;
+}
 
 void RaggedPrelude::checkLengths(Dim symbol) {
+  const Standing standing(*this, symbol);
   const std::string what = "the lengths " + raggedDim(symbol)->lengths;
   const ValueId given = lengths(symbol);
   const Interval known = ir_.facts().interval(symbol);
@@ -85,6 +110,7 @@ ValueId RaggedPrelude::valueOf(Dim d) {
 }
 
 ValueId RaggedPrelude::lengths(Dim pattern) {
+  const Standing standing(*this, pattern);
   ValueId& made = patterns_[pattern.toString()].lengths;
   if (made == kNoValue) made = valueOf(pattern);
   return made;
@@ -93,6 +119,7 @@ ValueId RaggedPrelude::lengths(Dim pattern) {
 // Where each sequence ends: sums of the lengths.
 ValueId RaggedPrelude::ends(Dim pattern) {
   const ValueId all = lengths(pattern);
+  const Standing standing(*this, pattern);
   ValueId& made = patterns_[pattern.toString()].ends;
   if (made == kNoValue) made = maker_.make(ops::cumsumOp, {all, maker_.integer(0)});
   return made;
@@ -100,6 +127,7 @@ ValueId RaggedPrelude::ends(Dim pattern) {
 
 ValueId RaggedPrelude::offsets(Dim pattern) {
   const ValueId behind = ends(pattern);
+  const Standing standing(*this, pattern);
   ValueId& made = patterns_[pattern.toString()].offsets;
   if (made == kNoValue)
     made = maker_.make(ops::concatOp, {maker_.integers({0}), behind}, {{"axis", int64_t{0}}});
@@ -109,6 +137,7 @@ ValueId RaggedPrelude::offsets(Dim pattern) {
 // As many sequences as end at a row or before it stand before it: one kernel, which keeps none of the tests.
 ValueId RaggedPrelude::sequence(Dim pattern) {
   const ValueId behind = ends(pattern);
+  const Standing standing(*this, pattern);
   ValueId& made = patterns_[pattern.toString()].sequence;
   if (made != kNoValue) return made;
   const Dim one = ir_.dims().constant(1);
@@ -123,6 +152,7 @@ ValueId RaggedPrelude::sequence(Dim pattern) {
 
 // 0, 1, ... over all rows.
 ValueId RaggedPrelude::row(Dim pattern) {
+  const Standing standing(*this, pattern);
   ValueId& made = patterns_[pattern.toString()].row;
   if (made == kNoValue)
     made = maker_.make(ops::rangeOp, {maker_.integer(0), maker_.size(rows(pattern)), maker_.integer(1)});
@@ -131,6 +161,7 @@ ValueId RaggedPrelude::row(Dim pattern) {
 
 ValueId RaggedPrelude::position(Dim pattern) {
   const ValueId of = sequence(pattern), begins = offsets(pattern);
+  const Standing standing(*this, pattern);
   ValueId& made = patterns_[pattern.toString()].position;
   if (made != kNoValue) return made;
   made = maker_.make(ops::subOp, {row(pattern), maker_.gather(begins, of, 0)});

@@ -47,14 +47,15 @@ class OpMaker {
 
 class RaggedPrelude {
  public:
-  // `lengths`: the parameters of the function, by name. What it is given outlives it.
-  RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths);
+  // `lengths`: the parameters of the function, by name; `place`: of the function. What it is given outlives
+  // it.
+  RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths, SourcePlace place);
 
   // Checks the lengths that `symbol` names: they are as the program says, none is negative, and they sum up
   // to the rows.
   void checkLengths(Dim symbol);
-  // The number of rows of a pattern.
-  Dim rows(Dim pattern) { return sumOverBatch(pattern); }
+  // The number of rows of a pattern; the first time the solver is told what is known of it.
+  Dim rows(Dim pattern);
   ValueId lengths(Dim pattern);
   ValueId ends(Dim pattern);  // where each sequence ends: offsets[1..]
   ValueId offsets(Dim pattern);
@@ -64,6 +65,18 @@ class RaggedPrelude {
   int64_t count() const { return static_cast<int64_t>(patterns_.size()); }
 
  private:
+  // While it lives, what is made stands at the prelude, for messages and profiles.
+  class Standing {
+   public:
+    Standing(RaggedPrelude& prelude, Dim pattern);
+    ~Standing() { maker_.standAt(std::move(before_)); }
+    Standing(const Standing&) = delete;
+    Standing& operator=(const Standing&) = delete;
+
+   private:
+    OpMaker& maker_;
+    SourcePlace before_;
+  };
   struct Pattern {
     ValueId lengths = kNoValue, ends = kNoValue, offsets = kNoValue;
     ValueId row = kNoValue, sequence = kNoValue, position = kNoValue;
@@ -74,6 +87,8 @@ class RaggedPrelude {
   IrContext& ir_;
   OpMaker& maker_;
   std::map<std::string, ValueId> parameters_;
+  SourcePlace place_;
+  std::map<std::string, Dim> rows_;          // by the text of the length
   std::map<std::string, Pattern> patterns_;  // by the text of the length
 };
 

@@ -253,6 +253,15 @@ TEST(Ragged, EachPassMayBeLeftOut) {
 TEST(Ragged, ReOnePreludeForSixLayers) {
   EXPECT_EQ(counterOf(encoder(6, true), "preludes"), 1);
   EXPECT_EQ(counterOf(encoder(6, true), "attentions"), 6);
+  // It is told apart by its place, and there is one of each of its tables.
+  const auto places = [](const char* name) {
+    return test::opsAfter(encoder(6, true), "ragged", [&](const Op& op) {
+      return op.def->name == name && op.place.node == "prelude of len[b]";
+    });
+  };
+  EXPECT_EQ(places("cumsum"), 1);
+  EXPECT_EQ(places("less_equal"), 1);
+  EXPECT_EQ(places("matmul"), 0);
 }
 
 // R-h: attention with and without a causal mask is one mechanism.
