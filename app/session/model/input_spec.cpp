@@ -247,13 +247,20 @@ Status takeSequences(const Signature& signature, size_t index, const std::string
   return {};
 }
 
-// Lengths are not made up: they have to sum up to the rows.
-Status lengthsAreGiven(const Signature& signature, const std::vector<std::optional<Value>>& given,
-                       const std::vector<std::string>& fills) {
+// Lengths are not made up: they have to sum up to the rows. Those given say how many rows there are.
+Status learnLengths(const Signature& signature, const std::vector<std::optional<Value>>& given,
+                    const std::vector<std::string>& fills, CallDims& known) {
   for (const Port& port : signature.inputs) {
     const Port* lengths = port.length.empty() ? nullptr : inputNamed(signature, lengthsNameOf(port));
     if (!lengths) continue;
     const auto at = static_cast<size_t>(lengths - signature.inputs.data());
+    if (given[at] && given[at]->isTensor()) {
+      int64_t sum = 0;
+      for (int64_t i = 0; i < given[at]->tensor().elementCount(); ++i)
+        if (__builtin_add_overflow(sum, given[at]->tensor().intAt(i), &sum)) sum = -1;
+      const bool rowsGiven = given[static_cast<size_t>(&port - signature.inputs.data())].has_value();
+      if (sum >= 0 && !rowsGiven) DYN_CHECK(known.bind(lengths->info.name + ".sum", sum));
+    }
     if (given[at] || !fills[at].empty()) continue;
     return makeError(DiagnosticId::inputMissing, "the lengths of input " + port.info.name + ", input " +
                                                      lengths->info.name + ", must be given")
@@ -324,7 +331,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       DYN_CHECK(known.learn(port, tensor.shape()));
     }
   }
-  DYN_CHECK(lengthsAreGiven(signature, given, fills));
+  DYN_CHECK(learnLengths(signature, given, fills, known));
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     const Port& port = signature.inputs[i];
     if (!given[i]) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/ir/printer.h"
 #include "tests/unit/compiler/driver/run_both.h"
 #include "vm/include/dyn_ragged.h"
 
@@ -454,6 +455,28 @@ TEST(Ragged, WhatIsRefused) {
   EXPECT_THAT(over("return slice(%x, i64[1] [1], i64[1] [9], i64[1] [1])"),
               HasSubstr("may be shorter than 1"));
   EXPECT_THAT(over("return slice(%x, i64[1] [0], i64[1] [9], i64[1] [1])"), HasSubstr("is not linear"));
+}
+
+// Print, parse, print gives the same text; the lengths that the program leaves out are written out.
+TEST(Ragged, TextReadsBack) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(
+      context,
+      "dim len[b] in 2..64\nfn @main(%x: Tensor[(b, len[b], 4), f32], %y: Tensor[(b, more[b], 4), f32]) { "
+      "%z = concat(%x, %y) {axis = 1} : Tensor[(b, len[b] + more[b], 4), f32] return relu(%z) }");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  CompileOptions inferOnly;
+  inferOnly.passes = "infer";
+  Trace trace;
+  Result<Module> typed = runPasses(*parsed, inferOnly, trace);
+  ASSERT_TRUE(typed.ok()) << typed.error().toString();
+  const std::string text = print(*typed);
+  EXPECT_THAT(text, HasSubstr("%len: Tensor[(b), i64], %more: Tensor[(b), i64]"));
+  EXPECT_THAT(text, HasSubstr("-> (Tensor[(b, len[b] + more[b], 4), f32])"));
+  IrContext again;
+  Result<Module> back = test::parseText(again, text);
+  ASSERT_TRUE(back.ok()) << back.error().toString() << text;
+  EXPECT_EQ(print(*back), text);
 }
 
 TEST(Ragged, WhatTheVerifierRefuses) {
