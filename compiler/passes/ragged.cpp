@@ -350,6 +350,22 @@ Result<Dim> batchOf(const Function& main) {
   return batch;
 }
 
+// Lengths that a value is said to have are those of an input.
+Status lengthsAreInputs(const Module& module, Dim batch) {
+  const std::map<std::string, ValueId> inputs = parametersByName(module);
+  for (const Op* op : module.main()->ops)
+    for (const ValueDef& r : op->results)
+      for (SymbolId id : r.type ? symbolsOf(r.type) : std::vector<SymbolId>()) {
+        const std::optional<RaggedDim> dim = raggedDim(module.context->dims().symbolById(id));
+        if (dim && (inputs.count(dim->lengths) == 0 || dim->batch != batch))
+          return makeError(DiagnosticId::textName,
+                           "%" + module.context->valueName(r.id) + " is " + r.type.toString() +
+                               ", but there is no input %" + dim->lengths + " of lengths",
+                           op->place);
+      }
+  return {};
+}
+
 Result<Module> runRagged(const Module& module, PassContext& context) {
   if (!module.main()) return module;
   for (const Function* function : module.functions)
@@ -363,6 +379,7 @@ Result<Module> runRagged(const Module& module, PassContext& context) {
                      "unsupported: a ragged tensor whose batch " + batch.toString() + " is " +
                          module.context->facts().canonical(batch).toString(),
                      module.main()->place);
+  DYN_CHECK(lengthsAreInputs(inferred.module, batch));
   RaggedPacker packer(inferred, batch);
   DYN_TRY(const Function* changed, packer.run());
   context.counters["row_ops"] = packer.rowOps();

@@ -121,7 +121,7 @@ std::string RaggedRows::whyNotByRow(const Op& op) const {
     if (const Shape* dims = std::get_if<Shape>(&value); dims && !shapeOfRows(*dims, axes.length, batch_))
       return "its attribute " + name + " joins sequences";
   if (op.def->traits.view) return byView(op);
-  if (!op.def->lower) return "it has no definition in loops";
+  if (!op.def->lower) return "what it reads of other positions is not known";
   for (size_t i = 0; i < op.results.size(); ++i)
     if (std::string why = byLoads(op, i); !why.empty()) return why;
   for (size_t i : shapeOperands(op))

@@ -446,6 +446,8 @@ TEST(Ragged, WhatIsRefused) {
   EXPECT_THAT(over("return reduce_sum(%x, i64[1] [0]) {keepdims = 0}"), HasSubstr("unsupported: reduce_sum"));
   EXPECT_THAT(over("return reduce_sum(%x, i64[2] [1, 2]) {keepdims = 0}"),
               HasSubstr("folds the axis of positions"));
+  EXPECT_THAT(over("%n = nonzero(%t) : Tensor[(2, foo[b]), i64] return %x, %n"),
+              HasSubstr("no input %foo of lengths"));
   EXPECT_THAT(over("return trilu(%x)"), HasSubstr("where a position lies"));
   EXPECT_THAT(over("return reshape(%x, i64[2] [-1, 4])"), HasSubstr("unsupported: reshape"));
   EXPECT_THAT(over("return transpose(%x) {perm = [1, 0, 2]}"), HasSubstr("(b, len[b], ...)"));
