@@ -105,6 +105,19 @@ TEST(Ragged, SumsMeansAndExtremes) {
              sets);
 }
 
+TEST(Ragged, OtherElementTypes) {
+  for (const Dtype dtype : {Dtype::f64, Dtype::f16, Dtype::i64, Dtype::i32}) {
+    std::vector<std::vector<HostTensor>> sets;
+    for (const auto& lengths : kBatches) sets.push_back({rows(lengths, {3}, 1, dtype), lengthsOf(lengths)});
+    const std::string name(toString(dtype));
+    SCOPED_TRACE(name);
+    expectSame("fn @main(%x: Tensor[(b, len[b], 3), " + name +
+                   "]) { %s = reduce_sum(%x, i64[1] [1]) {keepdims = 1} %j = concat(%x, %s) {axis = 1} "
+                   "return %s, add(%x, %s), %j }",
+               sets, {}, dtype == Dtype::f16 ? 1e-2 : 1e-6);
+  }
+}
+
 TEST(Ragged, SoftmaxOverPositions) {
   std::vector<std::vector<HostTensor>> sets;
   for (const auto& lengths : kBatches) sets.push_back({rows(lengths, {3}, 1), lengthsOf(lengths)});
