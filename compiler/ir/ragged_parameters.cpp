@@ -38,12 +38,10 @@ class RaggedParameters {
   void check(const Parameter& p, Dim symbol) {
     const RaggedDim dim = *raggedDim(symbol);
     const std::string wanted = "(" + dim.batch.toString() + ", " + symbol.toString() + ", ...)";
-    if (function_.name != "main")
-      fault(DiagnosticId::unsupportedFeature, "unsupported: the ragged parameter " + name(p) + " of @" +
-                                                  function_.name + ": only @main takes ragged tensors");
     if (!hasForm(p.type, symbol, dim))
       fault(DiagnosticId::unsupportedFeature, "unsupported: parameter " + name(p) + " of type " +
                                                   p.type.toString() + ": a ragged one is " + wanted);
+    if (function_.name != "main") return;  // the lengths are those of the caller's
     const auto lengths =
         std::find_if(function_.parameters.begin(), function_.parameters.end(),
                      [&](const Parameter& other) { return ir_.valueName(other.id) == dim.lengths; });

@@ -8,7 +8,7 @@
 
 namespace dyn {
 
-// What is wrong with them, and ragged parameters of functions other than @main.
+// What is wrong with them. Functions other than @main need no lengths: they have their caller's.
 std::vector<Diagnostic> raggedFaults(const Module& module, const Function& function);
 
 }  // namespace dyn

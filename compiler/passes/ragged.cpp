@@ -21,6 +21,7 @@
 #include "compiler/pass/pass.h"
 #include "compiler/passes/ragged_across.h"
 #include "compiler/passes/ragged_attention.h"
+#include "compiler/passes/ragged_calls.h"
 
 namespace dyn::passes {
 
@@ -373,7 +374,7 @@ Result<Module> runRagged(const Module& module, PassContext& context) {
       return makeError(faults[0].id, faults[0].message, faults[0].place);
   DYN_TRY(const Dim batch, batchOf(*module.main()));
   if (!batch) return module;
-  DYN_TRY(InferredModule inferred, inferTypes(module));
+  DYN_TRY(InferredModule inferred, withRaggedCallsInlined(module));
   if (!module.context->facts().canonical(batch).isSymbol())
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a ragged tensor whose batch " + batch.toString() + " is " +

@@ -252,6 +252,37 @@ TEST(Ragged, AttentionWithoutHeads) {
       sets);
 }
 
+// Layers as functions, which call others; what takes ragged tensors takes rectangular ones too.
+TEST(Ragged, FunctionsOfRaggedTensors) {
+  std::vector<std::vector<HostTensor>> sets;
+  for (const auto& lengths : kBatches)
+    sets.push_back({rows(lengths, {4}, 1), randomTensor(Dtype::f32, {2, 3, 4}, 2),
+                    randomTensor(Dtype::f32, {4, 4}, 3), lengthsOf(lengths)});
+  expectSame(R"(
+fn @main(%x: Tensor[(b, len[b], 4), f32], %z: Tensor[(2, 3, 4), f32], %w: Tensor[(4, 4), f32]) {
+  %h = @layer(%x, %w)
+  %y = @layer(%h, %w)
+  %r = @layer(%z, %w)
+  %m = @mean(%y)
+  return %y, %m, %r
+}
+fn @layer(%x: Tensor[(b, len[b], 4), f32], %w: Tensor[(4, 4), f32]) -> (Tensor[(b, len[b], 4), f32]) {
+  %a = @attention(%x)
+  %y = add(tanh(matmul(%a, %w)), %x)
+  return %y
+}
+fn @attention(%q: Tensor[(n, of[n], 4), f32]) -> (Tensor[(n, of[n], 4), f32]) {
+  %s = matmul(%q, transpose(%q) {perm = [0, 2, 1]})
+  %z = matmul(softmax(%s), %q)
+  return %z
+}
+fn @mean(%x: Tensor[(b, len[b], 4), f32]) -> (Tensor[(b, 4), f32]) {
+  %m = reduce_mean(%x, i64[1] [1]) {keepdims = 0}
+  return %m
+})",
+             sets);
+}
+
 // Every pass but those that nothing runs without, one at a time.
 TEST(Ragged, EachPassMayBeLeftOut) {
   for (const char* pass : {"fold", "simplify", "cse", "absorb", "dce", "views", "fuse", "attention",
@@ -501,9 +532,15 @@ TEST(Ragged, WhatTheVerifierRefuses) {
               HasSubstr("it is Tensor[(b), i64]"));
   EXPECT_THAT(refusalOf("fn @main(%x: Tensor[(b, len[c]), f32]) { return relu(%x) }"),
               HasSubstr("a ragged one is (c, len[c], ...)"));
-  EXPECT_THAT(refusalOf("fn @main(%x: Tensor[(n), f32]) { return relu(%x) } "
-                        "fn @g(%x: Tensor[(b, len[b]), f32], %len: Tensor[(b), i64]) { return relu(%x) }"),
-              HasSubstr("only @main takes ragged tensors"));
+  EXPECT_THAT(
+      refusalOf(
+          "fn @main(%x: Tensor[(b, len[b]), f32]) { %y = @g(%x) return %y } "
+          "fn @g(%x: Tensor[(b, len[b]), f32]) -> (Tensor[(b, len[b]), f32]) { %y = @g(%x) return %y }"),
+      HasSubstr("@g calls itself over ragged tensors"));
+  EXPECT_THAT(refusalOf("fn @main(%x: Tensor[(b, len[b]), f32]) { %y = @g(%x) return %y } "
+                        "fn @g(%x: Tensor[(b, len[b]), f32]) -> (Tensor[(b, len[b]), f32]) "
+                        "{ %a = @g(%x) %y = @g(%a) return %y }"),
+              HasSubstr("@g calls itself over ragged tensors"));
 }
 
 }  // namespace
