@@ -18,6 +18,16 @@ std::string cleanName(std::string_view name) {
   return clean;
 }
 
+// The two words of `len[b]`; empty where it is no such name.
+std::pair<std::string_view, std::string_view> raggedWords(std::string_view name) {
+  const size_t open = name.find('[');
+  if (open == std::string_view::npos || name.back() != ']') return {};
+  const std::string_view lengths = name.substr(0, open),
+                         batch = name.substr(open + 1, name.size() - open - 2);
+  if (cleanName(lengths) != lengths || cleanName(batch) != batch) return {};
+  return {lengths, batch};
+}
+
 }  // namespace
 
 DimKind Dim::kind() const {
@@ -53,6 +63,14 @@ Dim DimContext::symbol(std::string_view name) {
   if (auto known = impl_->byName.find(std::string(name)); known != impl_->byName.end())
     return Dim(impl_->symbols[known->second].node);
   std::string written(name);
+  if (const auto [lengths, batch] = raggedWords(name); !batch.empty()) {
+    const SymbolId over = symbol(batch).symbol();
+    const SymbolId id = DimBuilder(*this).addSymbol(
+        written, false, 0,
+        "differs along " + std::string(batch) + ": the elements of " + std::string(lengths));
+    impl_->symbols[id].batch = over;
+    return Dim(impl_->symbols[id].node);
+  }
   std::string clean = cleanName(name);
   std::string reason = "named in the program";
   if (clean != written) {

@@ -83,7 +83,7 @@ SymbolId DimBuilder::addSymbol(std::string name, bool anonymous, uint64_t number
   node.context = &context_;
   node.symbolSet = symbolSet({id});
   impl_.byName.emplace(name, id);
-  impl_.symbols.push_back({std::move(name), std::move(reason), &node, anonymous, number});
+  impl_.symbols.push_back({std::move(name), std::move(reason), &node, anonymous, number, kNoBatch});
   return id;
 }
 

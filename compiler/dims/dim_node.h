@@ -36,6 +36,7 @@ struct DimNode {
 };
 
 constexpr uint32_t kManySymbols = UINT32_MAX;
+constexpr SymbolId kNoBatch = UINT32_MAX;
 
 struct DimTerm {
   int64_t coefficient;
@@ -55,7 +56,8 @@ struct DimContext::Impl {
     std::string reason;
     const DimNode* node;
     bool anonymous;
-    uint64_t number;  // of an anonymous symbol
+    uint64_t number;            // of an anonymous symbol
+    SymbolId batch = kNoBatch;  // of a ragged one, `len[b]`: b (ragged_dim.h)
   };
   struct Hash {
     size_t operator()(const DimNode* n) const;

@@ -4,7 +4,7 @@
 //   product := unary (('*' | '/' | '//' | '%') unary)*
 //   unary   := ('-' | '+') unary | power
 //   power   := primary ('**' integer)?
-//   primary := number | name | '?' digits? | function '(' sum (',' sum)* ')' | '(' sum ')' | '<invalid>'
+//   primary := number | name ('[' name ']')? | '?' digits? | function '(' sum (',' sum)* ')' | '(' sum ')' | '<invalid>'
 // A value is a fraction while it is read, so that floor(h/2 + 1) means what it says.
 #include <numeric>
 
@@ -243,7 +243,20 @@ class Parser {
     std::string_view name = text_.substr(begin, at_ - begin);
     skipSpace();
     if (peek() == '(') return call(name, begin, depth);
+    if (take('[')) return lengthOf(name);
     return Value{DimBuilder::poly(context_.symbol(name)), {}};
+  }
+
+  // `len[b]`: behind the bracket.
+  Result<Value> lengthOf(std::string_view lengths) {
+    skipSpace();
+    const size_t begin = at_;
+    if (!letter(peek())) return fail("in the brackets stands the symbol of the batch: len[b]");
+    while (letter(peek()) || digit(peek()) || peek() == '.') ++at_;
+    const std::string_view batch = text_.substr(begin, at_ - begin);
+    if (!take(']')) return fail("']' is expected");
+    return Value{DimBuilder::poly(context_.symbol(std::string(lengths) + "[" + std::string(batch) + "]")),
+                 {}};
   }
 
   Result<Value> anonymous() {

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "compiler/dims/dim_solver_state.h"
+#include "compiler/dims/ragged_dim.h"
 
 namespace dyn {
 
@@ -173,6 +174,11 @@ Error DimSolver::Impl::contradiction(const Fact& fact, uint32_t index, const std
 
 Status DimSolver::addEqual(Dim a, Dim b, Reason reason) {
   if (a.isInvalid() || b.isInvalid()) return invalidDim();
+  if (!mayBeEqual(impl_->canonical(a, nullptr), impl_->canonical(b, nullptr)))
+    return makeError(DiagnosticId::shapeMismatch,
+                     a.toString() + " == " + b.toString() + " (" + reason.text +
+                         "): a length that differs from sequence to sequence equals itself alone",
+                     reason.place);
   return impl_->learnFact({FactKind::equal, a, b, {}, {}, 1, {}, std::move(reason)}, {a - b, {0, 0}});
 }
 

@@ -1,4 +1,5 @@
 #include "compiler/infer/infer_functions.h"
+#include "compiler/dims/ragged_dim.h"
 
 #include <unordered_map>
 
@@ -177,9 +178,12 @@ Result<Module> separateSymbols(const Module& module) {
     eachSymbol(function, [&](SymbolId symbol) {
       auto [found, isNew] = owner.emplace(symbol, function);
       if (isNew || found->second == function || renaming.count(symbol)) return;
-      const Dim own = ir.dims().isAnonymous(symbol)
-                          ? ir.dims().any(ir.dims().symbolReason(symbol))
-                          : ir.dims().symbol(function->name + "." + ir.dims().symbolName(symbol));
+      const auto named = [&](const std::string& name) { return function->name + "." + name; };
+      const std::optional<RaggedDim> ragged = raggedDim(ir.dims().symbolById(symbol));
+      const Dim own =
+          ir.dims().isAnonymous(symbol) ? ir.dims().any(ir.dims().symbolReason(symbol))
+          : ragged ? ir.dims().symbol(named(ragged->lengths) + "[" + named(ragged->batch.toString()) + "]")
+                   : ir.dims().symbol(named(ir.dims().symbolName(symbol)));
       renaming.emplace(symbol, own);
       owner.emplace(own.symbol(), function);
     });

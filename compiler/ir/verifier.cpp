@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/ragged_parameters.h"
 #include "compiler/ir/walk.h"
 
 namespace dyn {
@@ -116,6 +117,7 @@ class Verifier {
     function_ = &f;
     number_ = number;
     for (const Parameter& p : f.parameters) define(p.id, p.type, nullptr);
+    for (Diagnostic& wrong : raggedFaults(module_, f)) fault(wrong.id, std::move(wrong.message));
     for (const Op* op : f.ops) {
       if (full()) return;
       operation(*op);

@@ -9,6 +9,7 @@
 #include "compiler/ops/rules/strided_walk.h"
 #include "compiler/reference/dim_matching.h"
 #include "compiler/reference/node_values.h"
+#include "compiler/reference/ragged_values.h"
 #include "compiler/reference/structural_values.h"
 
 namespace dyn {
@@ -527,6 +528,12 @@ Result<std::vector<Value>> interpret(const Module& module, std::vector<Value> in
 
 Result<std::vector<Value>> interpret(const Module& module, const Function& function,
                                      std::vector<Value> inputs, const InterpreterOptions& options) {
+  if (hasRaggedParameters(function)) return interpretRagged(module, function, std::move(inputs), options);
+  return interpretOnce(module, function, std::move(inputs), options);
+}
+
+Result<std::vector<Value>> interpretOnce(const Module& module, const Function& function,
+                                         std::vector<Value> inputs, const InterpreterOptions& options) {
   return Interpreter(module, options).run(function, std::move(inputs));
 }
 

@@ -1,4 +1,5 @@
 // Statements and bodies. Bodies nest on a stack of our own, so nesting is limited by memory only.
+#include "compiler/dims/ragged_dim.h"
 #include "frontends/text/parser_state.h"
 
 namespace dyn::text {
@@ -45,10 +46,31 @@ Status Parser::parameters(Frame* frame) {
   return expectSymbol(")", "after the parameters");
 }
 
+// The lengths that ragged parameters of @main name and that are no parameters become ones, behind the others:
+// (%x: Tensor[(b, len[b]), f32]) is (%x: Tensor[(b, len[b]), f32], %len: Tensor[(b), i64]).
+void Parser::addLengths(Frame* frame) {
+  std::vector<Dim> ragged;
+  for (const Parameter& parameter : frame->function.parameters)
+    if (parameter.type.isTensor())
+      for (Dim dim : parameter.type.dims())
+        for (Dim symbol : raggedSymbols(dim)) ragged.push_back(symbol);
+  for (Dim symbol : ragged) {
+    const RaggedDim dim = *raggedDim(symbol);
+    if (frame->scope.count(dim.lengths) != 0) continue;
+    Parameter lengths;
+    lengths.id = context_.newValue(dim.lengths);
+    lengths.type = context_.tensorType(Shape{dim.batch}, Dtype::i64);
+    setType(lengths.id, lengths.type);
+    frame->scope.emplace(dim.lengths, std::pair{lengths.id, tokens_[at_].offset});
+    frame->function.parameters.push_back(lengths);
+  }
+}
+
 // (parameters) -> (types) {
 Status Parser::signature(Frame* frame) {
   DYN_CHECK(parameters(frame));
   frame->scope.erase("");
+  if (frame->function.name == "main") addLengths(frame);
   if (takeSymbol("->")) {
     frame->typesWritten = true;
     if (isSymbol("(")) {

@@ -167,6 +167,7 @@ class Parser {
   Status finishStatement(Op op, std::vector<NamedResult> names, bool named);
   Status defineName(const NamedResult& name, ValueId id);
   Status parameters(Frame* frame);
+  void addLengths(Frame* frame);
   Status signature(Frame* frame);
   bool atBodyEnd() const { return isSymbol("}") || peek().kind == TokenKind::end; }
   Status returnValues(std::optional<Operand> first);

@@ -8,6 +8,7 @@ FOLDER holds a file of lengths for each set, NAME.txt, one a line. The models ar
 `lstm` and `gru` are two layers of both directions, 256 wide and 256 within, over `sequence_lens` (exact).
 Batches are taken one after the other from the file. Printed: medians of a batch's time, the ratios to our padded build and to onnxruntime, the ceiling (arithmetic padded / exact)
 and what is reached of it. Needs numpy and onnx; onnxruntime is left out where it is missing.
+With --text the encoder is a text module over ragged tensors (docs/ragged.md) with the same weights, which takes the sequences as rows and lengths.
 """
 import argparse
 import json
@@ -129,6 +130,37 @@ def save(path, g, inputs, outputs):
     onnx.save(model, path)
 
 
+def write_text(model, path):
+    """The encoder as a text module, x: Tensor[(b, len[b], width), f32]: its mask is what the type says, and left out."""
+    graph = onnx.load(model).graph
+    weights = {w.name: w for w in graph.initializer}
+    dtypes = {TensorProto.FLOAT: "f32", TensorProto.INT64: "i64"}
+    mask = {"Shape", "Gather", "Range", "Unsqueeze", "Less"}
+    width = graph.input[0].type.tensor_type.shape.dim[2].dim_value
+    lines, same = [], {}
+    for name, w in weights.items():
+        sizes = ", ".join(str(d) for d in w.dims)
+        lines.append(f"  %{name} = constant() {{value = {dtypes[w.data_type]}[{sizes}] <weight \"{name}\">}}")
+    for node in graph.node:
+        inputs = [same.get(i, i) for i in node.input]
+        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        if node.op_type in mask:
+            continue
+        if node.op_type == "Where":  # the scores under the mask
+            same[node.output[0]] = inputs[1]
+            continue
+        kind = {"LayerNormalization": "layer_norm"}.get(node.op_type, node.op_type.lower())
+        words = ", ".join(f"{name} = {value}" for name, value in attributes.items())
+        lines.append(f"  %{node.output[0]} = {kind}({', '.join('%' + i for i in inputs)})" + (f" {{{words}}}" if words else ""))
+    with open(path, "w") as text:
+        text.write(f'weights "{os.path.basename(model)}"\nfn @main(%x: Tensor[(b, len[b], {width}), f32]) {{\n' + "\n".join(lines) + f"\n  return %{graph.output[0].name}\n}}\n")
+
+
+def as_rows(inputs):
+    lengths = inputs["lengths"]
+    return {"x": np.concatenate([sequence[:n] for sequence, n in zip(inputs["x"], lengths)]), "len": lengths}
+
+
 def feed(model, lengths, size, random):
     batch, seq = len(lengths), max(lengths)
     if model != "bert":
@@ -167,7 +199,7 @@ def processor_clock(call):
     return time.process_time_ns() - start
 
 
-def measure(model, ours, padded, peer, batches, size, seconds, clock):
+def measure(model, ours, padded, peer, batches, size, seconds, clock, text):
     times = {"ours_ns": [], "padded_ns": [], "onnxruntime_ns": []}
     random, error, end = np.random.default_rng(1), 0.0, time.monotonic() + seconds
     exact = full = 0
@@ -175,13 +207,13 @@ def measure(model, ours, padded, peer, batches, size, seconds, clock):
         if at >= 2 and time.monotonic() > end:
             break
         inputs = feed(model, lengths, size, random)
-        for module in (ours, padded):
-            module.set_inputs(inputs)
+        ours.set_inputs(as_rows(inputs) if text else inputs)
+        padded.set_inputs(inputs)
         if at == 0:
             ours.run(), padded.run()
         times["ours_ns"].append(clock(ours.run))
         times["padded_ns"].append(clock(padded.run))
-        results = [kept(model, module.outputs(), lengths) for module in (ours, padded)]
+        results = [ours.outputs() if text else kept(model, ours.outputs(), lengths), kept(model, padded.outputs(), lengths)]
         error = max(error, measuring.difference(*results))
         if peer:
             times["onnxruntime_ns"].append(clock(lambda: peer(inputs)))
@@ -202,6 +234,7 @@ def main():
     parser.add_argument("--model", choices=sorted(SIZES), default="encoder")
     parser.add_argument("--set", action="append", help="default: all of the folder")
     parser.add_argument("--batch", type=int, action="append", help="default: 8 and 32")
+    parser.add_argument("--text", action="store_true", help="ours is a text module over ragged tensors")
     parser.add_argument("--layers", type=int)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=10.0, help="for each row, after its second batch")
@@ -209,6 +242,8 @@ def main():
     parser.add_argument("--build", default="build/release", help="folder of the build")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    if arguments.text and arguments.model != "encoder":
+        parser.error("--text is the encoder")
     size = dict(SIZES[arguments.model])
     size["layers"] = arguments.layers or size["layers"]
     sets = arguments.set or sorted(name[:-4] for name in os.listdir(arguments.lengths) if name.endswith(".txt"))
@@ -220,7 +255,11 @@ def main():
         else:
             {"encoder": make_encoder, "bert": make_bert}[arguments.model](path, size)
         policy = ("--padded-results", "zero" if arguments.model == "encoder" else "exact")
-        ours = dynvm.load(arguments.build, path, arguments.threads, policy)
+        if arguments.text:
+            write_text(path, os.path.join(folder, "model.dyn"))
+            ours = dynvm.load(arguments.build, os.path.join(folder, "model.dyn"), arguments.threads)
+        else:
+            ours = dynvm.load(arguments.build, path, arguments.threads, policy)
         padded = dynvm.load(arguments.build, path, arguments.threads, ("--passes=-unpad",))
         peer = load_peer(path, arguments.threads)
         if not arguments.json:
@@ -232,7 +271,7 @@ def main():
             for batch in arguments.batch or (8, 32):
                 batches = [lengths[i:i + batch] for i in range(0, len(lengths) - batch + 1, batch)]
                 row = {"set": name, "batch": batch} | measure(arguments.model, ours, padded, peer, batches, size, arguments.seconds,
-                                                                 processor_clock if arguments.cpu_time else measuring.clock)
+                                                                 processor_clock if arguments.cpu_time else measuring.clock, arguments.text)
                 rows.append(row)
                 if not arguments.json:
                     theirs = f"{row['onnxruntime_ns'] / 1e6:>11.1f}" if peer else f"{'-':>11}"

@@ -146,6 +146,10 @@ Status setInput(dyn_context* context, size_t index, dyn_value* value) {
   if (value) retain(value->object);
   release(context->inputs[index]);
   context->inputs[index] = value ? value->object : nullptr;
+  if (index < context->raggedLengths.size()) {
+    release(context->raggedLengths[index]);
+    context->raggedLengths[index] = nullptr;
+  }
   return okStatus();
 }
 
@@ -378,6 +382,7 @@ dyn_status dyn_context_run(dyn_context* context) {
     if (Status status = checkContractInputs(program.inputs, context->module->sharedDims(), context->inputs);
         !status.ok())
       return status;
+    if (Status status = checkRaggedInputs(*context); !status.ok()) return status;
     if (Status status = runFunction(context, static_cast<uint32_t>(program.mainFunction), context->inputs);
         !status.ok())
       return status;

@@ -30,10 +30,12 @@ struct dyn_context {
   std::unique_ptr<dyn::vm::ThreadPool> threads;
   std::unique_ptr<dyn::vm::Interpreter> interpreter;
   std::vector<dyn::vm::Object*> inputs;
+  std::vector<dyn::vm::Object*> raggedLengths;  // by input: what it was given with; null: it was given alone
   uint64_t runNs = 0;
   std::string text;
   ~dyn_context() {
     for (dyn::vm::Object* input : inputs) dyn::vm::release(input);
+    for (dyn::vm::Object* lengths : raggedLengths) dyn::vm::release(lengths);
     interpreter.reset();
     if (pool) pool->releaseOwner();
   }
@@ -64,6 +66,9 @@ inline Status invalid(const char* what) { return failure(DYN_INVALID_ARGUMENT, w
 
 // Takes over the count of `object`, also on failure.
 Status wrap(const std::shared_ptr<Module>& module, Object* object, dyn_value** value);
+
+// Ragged inputs that share an input of lengths were given with the lengths that it holds.
+Status checkRaggedInputs(const dyn_context& context);
 
 // The objects of the items, borrowed; null items stay null.
 Status copyObjects(dyn_value* const* items, int64_t count, std::vector<Object*>& objects);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "app/session/model/ragged_port.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {
@@ -121,19 +122,29 @@ Result<BatchLengths> parseBatchLengths(const std::string& text) {
   }
 }
 
+namespace {
+
+// The input of that name; of a ragged one that which holds its lengths.
+Result<const Port*> lengthsPort(const Signature& signature, const std::string& name) {
+  DYN_TRY(const Port* port, portNamed(signature, name));
+  return port->length.empty() ? port : portNamed(signature, lengthsNameOf(*port));
+}
+
+}  // namespace
+
 Result<std::optional<int64_t>> batchGiven(const Signature& signature, const BatchLengths& lengths,
                                           const std::vector<DimSpec>& dims) {
-  DYN_TRY(const Port* port, portNamed(signature, lengths.name));
+  DYN_TRY(const Port* port, lengthsPort(signature, lengths.name));
   DYN_CHECK(checkPort(*port));
   return sizeOf(port->info.shape[0], dims);
 }
 
 Result<LengthsOfCall> lengthsOfCall(const Signature& signature, const BatchLengths& lengths,
                                     const std::vector<DimSpec>& dims) {
-  DYN_TRY(const Port* port, portNamed(signature, lengths.name));
+  DYN_TRY(const Port* port, lengthsPort(signature, lengths.name));
   DYN_CHECK(checkPort(*port));
   LengthsOfCall call;
-  call.name = lengths.name;
+  call.name = port->info.name;
   std::vector<int64_t> taken = lengths.lengths;
   const std::string& batchName = port->info.shape[0];
   const auto count = static_cast<int64_t>(taken.size());
@@ -160,6 +171,15 @@ Result<LengthsOfCall> lengthsOfCall(const Signature& signature, const BatchLengt
                                                      std::to_string(*given));
     if (!given) call.dims.push_back(valueOf(sequenceName, longest));
     DYN_TRY(call.value, prefixMask(port->dtype, taken, given.value_or(longest)));
+    return call;
+  }
+  if (raggedPortOf(signature, *port)) {
+    int64_t sum = 0;
+    for (int64_t length : taken)
+      if (__builtin_add_overflow(sum, length, &sum))
+        return makeError(DiagnosticId::dimOverflow, "--lengths " + lengths.name + ": their sum overflows");
+    call.dims.push_back(valueOf(port->info.name + ".sum", sum));
+    DYN_TRY(call.value, vectorOf(port->dtype, taken));
     return call;
   }
   const std::vector<std::string> open = openBeside(signature, batchName, dims);

@@ -3,6 +3,7 @@
 //
 //   attention_mask [batch, seq], lengths 3, 1:   [[1, 1, 1], [1, 0, 0]], batch = 2, seq = 3
 //   lengths [batch]:                             [3, 1], batch = 2, and seq = 3 of the other inputs
+//   x (batch, len[batch], 64), or its len:       [3, 1] for len, batch = 2 and len.sum = 4
 #pragma once
 
 #include <string>

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "app/session/model/ragged_port.h"
 #include "app/session/model/test_value.h"
 #include "compiler/reference/random_tensor.h"
 #include "compiler/support/npy.h"
@@ -223,6 +224,54 @@ std::string listOf(const Signature& signature, std::vector<std::string_view>* na
 
 }  // namespace
 
+namespace {
+
+// A file for each sequence: the rows, and the lengths of another input.
+Status takeSequences(const Signature& signature, size_t index, const std::string& spec, CallDims& known,
+                     std::vector<std::optional<Value>>& given) {
+  const Port& port = signature.inputs[index];
+  const Port* lengths = inputNamed(signature, lengthsNameOf(port));
+  if (!lengths)
+    return makeError(DiagnosticId::inputMissing, "the model has no input '" + lengthsNameOf(port) +
+                                                     "' for the lengths of " + port.info.name);
+  DYN_TRY(Sequences read, readSequences(port, spec));
+  std::optional<Value>& told = given[static_cast<size_t>(lengths - signature.inputs.data())];
+  if (told && !told->identical(Value(read.lengths)))
+    return makeError(DiagnosticId::inputMismatch, "the sequences of input " + port.info.name +
+                                                      " have other lengths than input " + lengths->info.name +
+                                                      " says");
+  DYN_CHECK(known.learn(port, read.rows.shape()));
+  DYN_CHECK(known.learn(*lengths, read.lengths.shape()));
+  given[index] = Value(std::move(read.rows));
+  told = Value(std::move(read.lengths));
+  return {};
+}
+
+// Lengths are not made up: they have to sum up to the rows. Those given say how many rows there are.
+Status learnLengths(const Signature& signature, const std::vector<std::optional<Value>>& given,
+                    const std::vector<std::string>& fills, CallDims& known) {
+  for (const Port& port : signature.inputs) {
+    const Port* lengths = port.length.empty() ? nullptr : inputNamed(signature, lengthsNameOf(port));
+    if (!lengths) continue;
+    const auto at = static_cast<size_t>(lengths - signature.inputs.data());
+    if (given[at] && given[at]->isTensor()) {
+      int64_t sum = 0;
+      for (int64_t i = 0; i < given[at]->tensor().elementCount(); ++i)
+        if (__builtin_add_overflow(sum, given[at]->tensor().intAt(i), &sum)) sum = -1;
+      const bool rowsGiven = given[static_cast<size_t>(&port - signature.inputs.data())].has_value();
+      if (sum >= 0 && !rowsGiven) DYN_CHECK(known.bind(lengths->info.name + ".sum", sum));
+    }
+    if (given[at] || !fills[at].empty()) continue;
+    return makeError(DiagnosticId::inputMissing, "the lengths of input " + port.info.name + ", input " +
+                                                     lengths->info.name + ", must be given")
+        .note("give --lengths " + port.info.name + "=3,1,2, or a file for each sequence: --input " +
+              port.info.name + "=@a.npy,@b.npy");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimSpec>& dims,
                               const std::vector<std::string>& specs, uint64_t seed,
                               const InputSources& sources) {
@@ -265,6 +314,10 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
     if (sources.given.count(name) != 0)
       return makeError(DiagnosticId::usageError, "input " + name + " is given twice");
     fills[index] = text.substr(equals + 1);
+    if (!port.length.empty() && isListOfSequences(fills[index])) {
+      DYN_CHECK(takeSequences(signature, index, fills[index], known, given));
+      continue;
+    }
     std::string note;
     DYN_TRY(given[index], readSpec(port, fills[index], sources, known.values(), &note));
     if (!note.empty()) call.notes.push_back("input " + name + ": " + note);
@@ -278,6 +331,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       DYN_CHECK(known.learn(port, tensor.shape()));
     }
   }
+  DYN_CHECK(learnLengths(signature, given, fills, known));
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     const Port& port = signature.inputs[i];
     if (!given[i]) {

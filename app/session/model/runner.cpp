@@ -12,6 +12,7 @@
 #include "app/session/model/json_fields.h"
 #include "app/session/model/live_run.h"
 #include "app/session/model/loaded_model.h"
+#include "app/session/model/ragged_port.h"
 #include "app/session/model/simulated_gpu.h"
 #include "app/session/model/trace_file.h"
 #include "vm/include/dyn_gpu.h"
@@ -232,6 +233,12 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
     DYN_TRY(Value value, fromVm(handle.get(), port.type, types_));
     result.outputs.push_back(
         {known ? port.info.name : std::to_string(i), concreteType(value, port.info), std::move(value), ""});
+  }
+  for (const Port& port : signature_.outputs) {
+    if (port.length.empty()) continue;
+    DYN_TRY(HostTensor lengths, lengthsOfOutput(port, signature_, inputs));
+    const std::string type = "Tensor[(" + std::to_string(lengths.elementCount()) + "), i64]";
+    result.outputs.push_back({port.info.name + ".lengths", type, Value(std::move(lengths)), ""});
   }
   return {};
 }

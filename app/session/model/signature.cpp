@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "compiler/dims/ragged_dim.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 
@@ -73,6 +74,33 @@ Status readLengths(const std::string& path, DimSpec& spec) {
   return {};
 }
 
+// Values of ragged type are their rows, in the order of the sequences.
+void showRows(const Module& module, Port& port) {
+  if (!port.type || !port.type.isTensor() || !isRagged(port.type.dims()) || port.type.rank() < 2) return;
+  const Dim length = port.type.dims()[1], rows = isRagged(length) ? sumOverBatch(length) : Dim();
+  if (!rows) return;
+  port.length = length.toString();
+  Shape dims{rows};
+  dims.insert(dims.end(), port.type.dims().begin() + 2, port.type.dims().end());
+  const std::string written = port.info.type;
+  port.type = module.context->tensorType(std::move(dims), port.type.dtype());
+  port.info = valueInfo(port.info.name, port.type);
+  port.info.type = written;
+}
+
+// Of a package, which tells rows alone: rows by the sum of another input.
+void findLengths(Signature& signature) {
+  constexpr std::string_view kSum = ".sum";
+  for (std::vector<Port>* ports : {&signature.inputs, &signature.outputs})
+    for (Port& port : *ports) {
+      if (port.info.shape.empty() || !port.info.shape[0].ends_with(kSum)) continue;
+      const std::string name = port.info.shape[0].substr(0, port.info.shape[0].size() - kSum.size());
+      for (const Port& lengths : signature.inputs)
+        if (lengths.info.name == name && lengths.info.shape.size() == 1 && lengths.dtype == Dtype::i64)
+          port.length = name + "[" + lengths.info.shape[0] + "]";
+    }
+}
+
 }  // namespace
 
 const char* kindName(TypeKind kind) {
@@ -117,6 +145,7 @@ Signature signatureOf(const Module& module, const std::vector<std::string>& inpu
     port.type = p.type;
     port.info = valueInfo(i < inputNames.size() ? inputNames[i] : module.context->valueName(p.id), p.type);
     if (p.type && p.type.isTensor()) port.dtype = p.type.dtype();
+    showRows(module, port);
     signature.inputs.push_back(std::move(port));
   }
   for (size_t i = 0; i < main->results.size(); ++i) {
@@ -125,6 +154,7 @@ Signature signatureOf(const Module& module, const std::vector<std::string>& inpu
     port.info = valueInfo(
         i < outputNames.size() ? outputNames[i] : module.context->valueName(main->results[i]), port.type);
     if (port.type && port.type.isTensor()) port.dtype = port.type.dtype();
+    showRows(module, port);
     signature.outputs.push_back(std::move(port));
   }
   return signature;
@@ -136,6 +166,7 @@ Signature signatureOf(const dyn_module* module) {
     signature.inputs.push_back(portOf(module, i, true));
   for (int32_t i = 0; i < dyn_module_output_count(module); ++i)
     signature.outputs.push_back(portOf(module, i, false));
+  findLengths(signature);
   const char* fixed = dyn_module_metadata(module, "fixed_dims");
   std::string_view rest = fixed ? fixed : "";
   while (!rest.empty()) {

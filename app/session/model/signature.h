@@ -24,6 +24,8 @@ struct Port {
   Dtype dtype = Dtype::f32;  // of tensors
   Type type;                 // null for packages
   bool rankIsOpen = false;   // the model takes a tensor of any rank here
+  // Of a ragged tensor: `len[b]`. `type` and the shape of `info` are those of its rows (ragged_port.h).
+  std::string length;
 };
 
 struct Signature {

@@ -9,6 +9,7 @@
 #include "app/session/model/loaded_model.h"
 #include "app/session/views/node_ids.h"
 #include "app/session/views/why_tree.h"
+#include "compiler/dims/ragged_dim.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"
@@ -402,6 +403,8 @@ Result<WhyView> whyDim(ScratchCopy& program, const Ports& ports, const std::stri
       addCounterexample(module, ports, facts, left.dim, right.dim, view);
       if (answer == Answer::no) {
         view.lines.push_back("no guard can make them equal: they differ for all sizes");
+      } else if (!mayBeEqual(facts.canonical(left.dim), facts.canonical(right.dim))) {
+        view.lines.push_back("no guard makes them equal: a length of each sequence equals itself alone");
       } else {
         const Guards guards = guardsFor(facts, left.dim, right.dim);
         view.guard = guards.cheapest;

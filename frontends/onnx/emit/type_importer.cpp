@@ -25,7 +25,9 @@ Dim TypeImporter::dimOf(const Dimension& dimension, const std::string& what) {
     return ir_.dims().constant(dimension.value);
   if (dimension.kind != Dimension::Kind::parameter || dimension.parameter.empty())
     return ir_.dims().any(what + " has no size and no name in the model");
-  const std::string text(dimension.parameter);
+  std::string text(dimension.parameter);
+  // In a model `len[b]` is a name as any other, and no length of a sequence (compiler/dims/ragged_dim.h).
+  if (text.ends_with(']')) text += ' ';
   if (text == "?") return ir_.dims().any(what + " is `?` in the model");
   if (!isPlainName(text)) {
     // Parsed aside first: names of a text that is no expression must not become symbols.

@@ -73,7 +73,7 @@ const std::vector<std::string>& pipelines() {
       const std::string name(pass.name);
       if (name == "rematerialise")  // it does something only when it is asked to
         all.push_back("+rematerialise{dims=},+plan{dims=}");
-      else if (name != "infer" && name != "place")
+      else if (!pass.required)
         all.push_back((pass.onRequest ? "+" : "-") + name);
       if (name == "layout") all.push_back("+layout{regions=all}");
     }

@@ -1,0 +1,407 @@
+// Ragged tensors as their rows: each sequence's behind those of the one before, without any padding.
+//   needs: types.  establishes: no type has a dim like `len[b]`.
+//   before  fn @main(%x: Tensor[(b, len[b], 8), f32], %len: Tensor[(b), i64]) {
+//             %y = layer_norm(matmul(%x, %w), ...)  return %y }
+//   after   fn @main(%x: Tensor[(len.sum, 8), f32], %len: Tensor[(b), i64]) {
+//             check_values(...)                                 no length is negative, their sum is len.sum
+//             %x1 = reshape(%x)                                 (1, len.sum, 8)
+//             %y1 = layer_norm(matmul(%x1, %w), ...)            the same operations over all rows
+//             %y = reshape(%y1)  return %y }                    (len.sum, 8)
+// What computes row by row stays as it is (ragged_rows.h proves it), with one long sequence instead of the
+// batch; attention sees each sequence by itself (ragged_attention.h); an element for each sequence is taken
+// for each of its rows; some operations that look across positions are made anew (ragged_across.h). What
+// follows from the lengths is made once (ragged_prelude.h). Anything else is refused: `unsupported`, with the
+// operation and what it reads. Inputs and outputs are rows and lengths. Cost in IR size: two operations for
+// each ragged input and result, a prelude for each pattern of lengths, four operations for each reduction.
+#include <algorithm>
+#include <unordered_set>
+
+#include "compiler/ir/ragged_parameters.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/ragged_across.h"
+#include "compiler/passes/ragged_attention.h"
+#include "compiler/passes/ragged_calls.h"
+
+namespace dyn::passes {
+
+namespace {
+
+std::map<std::string, ValueId> parametersByName(const Module& module) {
+  std::map<std::string, ValueId> byName;
+  for (const Parameter& p : module.main()->parameters) byName[module.context->valueName(p.id)] = p.id;
+  return byName;
+}
+
+class RaggedPacker {
+ public:
+  RaggedPacker(const InferredModule& inferred, Dim batch)
+      : main_(*inferred.module.main()),
+        ir_(*inferred.module.context),
+        rows_(inferred, batch),
+        attention_(inferred, rows_),
+        maker_(ir_, ops_),
+        prelude_(ir_, maker_, parametersByName(inferred.module), inferred.module.main()->place),
+        across_(ir_, rows_, maker_, prelude_, packed_) {}
+
+  Result<const Function*> run() {
+    Function result = main_;
+    DYN_CHECK(takeParameters(&result));
+    for (const Op* op : main_.ops)
+      if (const auto site = attention_.of(*op)) {
+        sites_.emplace(op, *site);
+        inside_.insert(site->steps.begin(), site->steps.end());
+      }
+    for (const Op* op : inside_)
+      for (const ValueDef& r : op->results) insideValues_.insert(r.id);
+    findNeeded();
+    for (const Op* op : main_.ops) {
+      if (needed_.count(op) == 0) continue;
+      maker_.standAt(op->place);
+      Status done = emit(*op);
+      if (!done.ok()) return done.takeError();
+    }
+    maker_.standAt(main_.place);
+    DYN_CHECK(giveResults(&result));
+    result.ops = std::move(ops_);
+    return ir_.own(std::move(result));
+  }
+
+  // What results of the program and checks are made of; nothing is refused that nobody reads.
+  void findNeeded() {
+    std::unordered_set<ValueId> read(main_.results.begin(), main_.results.end());
+    for (size_t i = main_.ops.size(); i-- > 0;) {
+      const Op& op = *main_.ops[i];
+      const bool wanted = op.def->hasEffects || op.results.empty() ||
+                          std::any_of(op.results.begin(), op.results.end(),
+                                      [&](const ValueDef& r) { return read.count(r.id) != 0; });
+      if (!wanted) continue;
+      needed_.insert(&op);
+      if (const auto site = sites_.find(&op); site != sites_.end())
+        read.insert({site->second.q, site->second.k, site->second.v});
+      else
+        read.insert(op.operands.begin(), op.operands.end());
+    }
+  }
+
+  int64_t rowOps() const { return rowOps_; }
+  int64_t attentions() const { return static_cast<int64_t>(sites_.size()); }
+  int64_t preludes() const { return prelude_.count(); }
+
+ private:
+  // --- the borders
+
+  Status takeParameters(Function* function) {
+    std::vector<Dim> checked;
+    maker_.standAt(main_.place);
+    for (Parameter& p : function->parameters) {
+      const RowAxes axes = rows_.axesOf(p.type);
+      if (!axes.isRagged()) continue;
+      if (std::find(checked.begin(), checked.end(), axes.length) == checked.end()) {
+        checked.push_back(axes.length);
+        prelude_.checkLengths(axes.length);
+      }
+      const Shape whole = rowShape(p.type, axes);
+      Shape flat(whole.begin() + 1, whole.end());
+      packed_[p.id] = maker_.reshape(p.id, whole);
+      p.type = ir_.tensorType(std::move(flat), p.type.dtype());
+    }
+    return {};
+  }
+
+  Status giveResults(Function* function) {
+    for (size_t i = 0; i < function->results.size(); ++i) {
+      ValueId& v = function->results[i];
+      const Type type = rows_.typeOf(v);
+      const RowAxes axes = rows_.axesOf(type);
+      if (axes.isRagged()) {
+        if (axes.kind != RowKind::rows || axes.batch != 0 || axes.position != 1)
+          return makeError(DiagnosticId::unsupportedFeature,
+                           "unsupported: result %" + ir_.valueName(v) + " of type " + type.toString() +
+                               ": a ragged one is (b, len[b], ...)",
+                           main_.place);
+        const Shape whole = rowShape(type, axes);
+        Shape flat(whole.begin() + 1, whole.end());
+        function->resultTypes[i] = ir_.tensorType(flat, type.dtype());
+        v = shown(v, std::move(flat));
+        continue;
+      }
+      DYN_TRY(v, plain(v, "it is a result of the program"));
+    }
+    return {};
+  }
+
+  // The rows of a result, under its own id, by which its name is known; a parameter's is taken.
+  ValueId shown(ValueId v, Shape flat) {
+    ValueId& made = shown_.try_emplace(v, kNoValue).first->second;
+    if (made != kNoValue) return made;
+    const bool given = std::any_of(main_.parameters.begin(), main_.parameters.end(),
+                                   [&](const Parameter& p) { return p.id == v; });
+    made = maker_.reshape(packed_.at(v), std::move(flat), given ? kNoValue : v);
+    return made;
+  }
+
+  Shape rowShape(Type type, const RowAxes& axes) {
+    return *rows_.shapeOfRows(type.dims(), axes.length, prelude_.rows(axes.length));
+  }
+
+  // --- operations
+
+  Error refusal(const Op& op, const std::string& why) const { return raggedRefusal(ir_, op, why); }
+
+  Status emit(const Op& op) {
+    if (inside_.count(&op) != 0) return {};
+    if (const auto site = sites_.find(&op); site != sites_.end()) return emitAttention(op, site->second);
+    if (isSizes(op)) {  // made where it is read
+      for (const ValueDef& r : op.results) sizes_.insert(r.id);
+      return {};
+    }
+    if (!rows_.isRaggedOp(op)) {
+      Op copy = op;
+      for (ValueId& v : copy.operands) {
+        DYN_TRY(v, plain(v, std::string(op.def->name) + " reads it"));
+      }
+      ops_.push_back(copy.operands == op.operands ? &op : ir_.own(std::move(copy)));
+      return {};
+    }
+    if (op.def->cls == OpClass::check) return emitCheck(op);
+    DYN_TRY(const std::optional<AcrossPositions::Made> made, across_.emit(op));
+    if (made && made->isRows) {
+      packed_[op.results[0].id] = made->value;
+      return {};
+    }
+    if (made) {  // readers find it under its own id
+      maker_.make(ops::identityOp, {made->value}, {}, op.results[0].id);
+      return {};
+    }
+    return emitByRow(op);
+  }
+
+  // Only the sizes of its operand are read, and all elements of the results are known.
+  bool isSizes(const Op& op) const {
+    if (op.results.empty() || op.def->hasEffects || op.def == &ops::constantOp) return false;
+    bool ofSequences = false;
+    for (const ValueDef& r : op.results) {
+      const Contents* known = rows_.contentsOf(r.id);
+      if (!known || r.type.rank() > 1 || r.type.dtype() != Dtype::i64) return false;
+      for (Dim d : *known) ofSequences |= rows_.mentions(d);
+    }
+    return ofSequences || rows_.isRaggedOp(op);
+  }
+
+  // A value that is read as it is: no rows, and no sizes of sequences.
+  Result<ValueId> plain(ValueId v, const std::string& who) {
+    if (v == kNoValue) return v;
+    if (rows_.axesOf(v).isRagged() || insideValues_.count(v) != 0)
+      return makeError(DiagnosticId::unsupportedFeature,
+                       "unsupported: %" + ir_.valueName(v) + " of type " + rows_.typeOf(v).toString() +
+                           " is needed whole: " + who,
+                       maker_.place());
+    if (sizes_.count(v) == 0) return v;
+    const Contents& known = *rows_.contentsOf(v);
+    for (Dim d : known)
+      if (isRagged(d))
+        return makeError(DiagnosticId::unsupportedFeature,
+                         "unsupported: %" + ir_.valueName(v) + " is the length " + d.toString() +
+                             " of a sequence, which is read as a number: " + who,
+                         maker_.place());
+    const ValueId made = rows_.typeOf(v).rank() == 0 ? maker_.size(known[0]) : maker_.sizes(known);
+    return made;
+  }
+
+  Status emitByRow(const Op& op) {
+    if (const std::string why = rows_.whyNotByRow(op); !why.empty()) return refusal(op, why);
+    ++rowOps_;
+    const RowAxes axes = rows_.axesOf(op.results[0].type);
+    const Dim count = prelude_.rows(axes.length);
+    if (op.def->traits.view) {
+      packed_[op.results[0].id] =
+          maker_.reshape(packed_.at(op.operands[0]), rowShape(op.results[0].type, axes));
+      return {};
+    }
+    Op copy = op;
+    for (const auto& [name, value] : op.attributes.all())
+      if (const Shape* dims = std::get_if<Shape>(&value))
+        copy.attributes.set(name, *rows_.shapeOfRows(*dims, axes.length, count));
+    const std::vector<size_t> shapes = rows_.shapeOperands(op);
+    for (size_t i = 0; i < copy.operands.size(); ++i) {
+      ValueId& v = copy.operands[i];
+      if (v == kNoValue) continue;
+      const RowAxes of = rows_.axesOf(v);
+      if (std::find(shapes.begin(), shapes.end(), i) != shapes.end()) {
+        v = maker_.sizes(*rows_.shapeOfRows(*rows_.contentsOf(v), axes.length, count));
+      } else if (of.isRagged()) {
+        v = packed_.at(v);
+      } else if (of.kind == RowKind::ofBatch) {
+        DYN_TRY(v, spread(op, v, of, axes));
+      } else {
+        DYN_TRY(v, plain(v, std::string(op.def->name) + " reads it"));
+      }
+    }
+    for (size_t i = 0; i < copy.results.size(); ++i) {
+      copy.results[i] = {ir_.newValue(), Type()};
+      packed_[op.results[i].id] = copy.results[i].id;
+    }
+    ops_.push_back(ir_.own(std::move(copy)));
+    return {};
+  }
+
+  // For each row the element of its sequence: (b, 1, c) becomes (1, rows, c).
+  Result<ValueId> spread(const Op& op, ValueId v, const RowAxes& of, const RowAxes& axes) {
+    const int shift = op.results[0].type.rank() - rows_.typeOf(v).rank();
+    const int position = axes.position - shift;
+    if (of.batch + shift != axes.batch || position < 0 ||
+        !rows_.typeOf(v).dims()[static_cast<size_t>(position)].isConstant(1))
+      return refusal(op, "its operand " + rows_.typeOf(v).toString() + " has no axis of positions of size 1");
+    ValueId& made = spread_.try_emplace({v, axes.length.toString()}, kNoValue).first->second;
+    if (made != kNoValue) return made;
+    const ValueId taken = maker_.gather(v, prelude_.sequence(axes.length), of.batch);
+    std::vector<int64_t> order;
+    for (int axis = 0; axis < rows_.typeOf(v).rank(); ++axis) order.push_back(axis);
+    std::swap(order[static_cast<size_t>(of.batch)], order[static_cast<size_t>(position)]);
+    made = maker_.transposed(taken, order);
+    return made;
+  }
+
+  Status emitCheck(const Op& op) {
+    if (op.def == &ops::check_valuesOp) {
+      Op copy = op;
+      for (ValueId& v : copy.operands) {
+        if (const auto found = packed_.find(v); found != packed_.end()) {
+          v = found->second;
+          continue;
+        }
+        DYN_TRY(v, plain(v, "check_values reads it"));
+      }
+      ops_.push_back(ir_.own(std::move(copy)));
+      return {};
+    }
+    const std::string relation = op.attributes.string("relation"), what = op.attributes.string("what");
+    const Dim lhs = op.def == &ops::checkOp ? op.attributes.dims("lhs").at(0) : Dim(),
+              rhs = op.def == &ops::checkOp ? op.attributes.dims("rhs").at(0) : Dim();
+    if (relation != "le" || isRagged(lhs) == isRagged(rhs))
+      return makeError(DiagnosticId::unsupportedFeature,
+                       "unsupported: " + what + ": " + (lhs ? lhs.toString() : "?") + " and " +
+                           (rhs ? rhs.toString() : "?") + " can not be compared for each sequence",
+                       op.place);
+    const bool most = isRagged(lhs);
+    if (!sumOverBatch(most ? lhs : rhs)) return refusal(op, "its lengths are not linear");
+    const ValueId all = prelude_.lengths(most ? lhs : rhs), bound = maker_.size(most ? rhs : lhs);
+    maker_.check(ops::check_valuesOp,
+                 most ? std::vector<ValueId>{all, kNoValue, bound} : std::vector<ValueId>{all, bound},
+                 {{"elements", std::string("in_range")}, {"what", what}});
+    return {};
+  }
+
+  Status emitAttention(const Op& op, const RaggedAttention& site) {
+    const int rank = op.results[0].type.rank();
+    const auto withHeads = [&](ValueId v) {
+      return rank == 4 ? packed_.at(v) : maker_.make(ops::unsqueezeOp, {packed_.at(v), maker_.integers({1})});
+    };
+    const ValueId q = withHeads(site.q), v = withHeads(site.v);
+    ValueId k = withHeads(site.k);
+    if (site.transposedK) k = maker_.transposed(k, {0, 1, 3, 2});
+    Attributes attributes;
+    attributes.set("scale", site.scale);
+    if (site.causal) attributes.set("causal", int64_t{1});
+    const ValueId z =
+        maker_.make(ops::packed_attentionOp, {q, k, v, prelude_.lengths(site.length)}, std::move(attributes));
+    const ValueId result = op.results[0].id;
+    if (rank == 4) {
+      packed_[result] = maker_.transposed(z, {0, 2, 1, 3});
+    } else {
+      packed_[result] = maker_.make(ops::squeezeOp, {z, maker_.integers({2})});
+    }
+    return {};
+  }
+
+  const Function& main_;
+  IrContext& ir_;
+  RaggedRows rows_;
+  RaggedAttentionSearch attention_;
+  std::vector<const Op*> ops_;
+  OpMaker maker_;
+  RaggedPrelude prelude_;
+  AcrossPositions across_;
+  std::unordered_map<const Op*, RaggedAttention> sites_;
+  std::unordered_set<const Op*> inside_, needed_;  // inside: steps of attention
+  std::unordered_set<ValueId> insideValues_, sizes_;
+  std::unordered_map<ValueId, ValueId> packed_;  // rows, as (1, rows, ...)
+  std::unordered_map<ValueId, ValueId> shown_;   // results of the program, as rows
+  std::map<std::pair<ValueId, std::string>, ValueId> spread_;
+  int64_t rowOps_ = 0;
+};
+
+// The symbol of the batch of all ragged parameters; null: there are none.
+Result<Dim> batchOf(const Function& main) {
+  Dim batch;
+  for (const Parameter& p : main.parameters) {
+    if (!p.type || !p.type.isTensor()) continue;
+    for (Dim d : p.type.dims())
+      for (Dim symbol : raggedSymbols(d)) {
+        const Dim of = raggedDim(symbol)->batch;
+        if (batch && of != batch)
+          return makeError(
+              DiagnosticId::unsupportedFeature,
+              "unsupported: sequences of two batches, " + batch.toString() + " and " + of.toString(),
+              main.place);
+        batch = of;
+      }
+  }
+  return batch;
+}
+
+// Lengths that a value is said to have are those of an input.
+Status lengthsAreInputs(const Module& module, Dim batch) {
+  const std::map<std::string, ValueId> inputs = parametersByName(module);
+  for (const Op* op : module.main()->ops)
+    for (const ValueDef& r : op->results)
+      for (SymbolId id : r.type ? symbolsOf(r.type) : std::vector<SymbolId>()) {
+        const std::optional<RaggedDim> dim = raggedDim(module.context->dims().symbolById(id));
+        if (dim && (inputs.count(dim->lengths) == 0 || dim->batch != batch))
+          return makeError(DiagnosticId::textName,
+                           "%" + module.context->valueName(r.id) + " is " + r.type.toString() +
+                               ", but there is no input %" + dim->lengths + " of lengths",
+                           op->place);
+      }
+  return {};
+}
+
+Result<Module> runRagged(const Module& module, PassContext& context) {
+  if (!module.main()) return module;
+  for (const Function* function : module.functions)
+    if (const std::vector<Diagnostic> faults = raggedFaults(module, *function); !faults.empty())
+      return makeError(faults[0].id, faults[0].message, faults[0].place);
+  DYN_TRY(const Dim batch, batchOf(*module.main()));
+  if (!batch) return module;
+  DYN_TRY(InferredModule inferred, withRaggedCallsInlined(module));
+  if (!module.context->facts().canonical(batch).isSymbol())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a ragged tensor whose batch " + batch.toString() + " is " +
+                         module.context->facts().canonical(batch).toString(),
+                     module.main()->place);
+  DYN_CHECK(lengthsAreInputs(inferred.module, batch));
+  RaggedPacker packer(inferred, batch);
+  DYN_TRY(const Function* changed, packer.run());
+  context.counters["row_ops"] = packer.rowOps();
+  context.counters["attentions"] = packer.attentions();
+  context.counters["preludes"] = packer.preludes();
+  Module result = inferred.module;
+  for (const Function*& function : result.functions)
+    if (function == inferred.module.main()) function = changed;
+  DYN_TRY(InferredModule typed, inferTypes(result));
+  return typed.module;
+}
+
+}  // namespace
+
+PassDef raggedPass() {
+  return {.name = "ragged",
+          .summary = "lays the rows of ragged tensors behind each other",
+          .needs = Property::types,
+          .before = Property::groups,
+          .run = runRagged,
+          .required = true};
+}
+
+}  // namespace dyn::passes

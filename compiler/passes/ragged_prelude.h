@@ -1,0 +1,95 @@
+// The prelude of a ragged program: what follows from the lengths of its sequences, made once for each pattern
+// of lengths and shared by all operations and layers.
+//
+//   pattern len[b]: [3, 0, 2]     lengths  [3, 0, 2]            rows: len.sum = 5
+//                                 offsets  [0, 3, 3, 5]         where each sequence begins
+//                                 sequence [0, 0, 0, 2, 2]      of each row
+//                                 position [0, 1, 2, 0, 1]      of each row in its sequence
+//
+// Tables that nobody asks for are not made: products, norms, elementwise operations and attention want no
+// more than the lengths, which are O(batch) bytes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/dims/ragged_dim.h"
+#include "compiler/ir/module.h"
+
+namespace dyn::passes {
+
+// Makes operations without types behind each other.
+class OpMaker {
+ public:
+  OpMaker(IrContext& ir, std::vector<const Op*>& ops) : ir_(ir), ops_(ops) {}
+
+  void standAt(SourcePlace place) { place_ = std::move(place); }
+  const SourcePlace& place() const { return place_; }
+  ValueId make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {},
+               ValueId into = kNoValue);
+  void check(const OpDef& def, std::vector<ValueId> operands, Attributes attributes);
+  ValueId number(HostTensor value);
+  ValueId integer(int64_t value);
+  ValueId integers(const std::vector<int64_t>& values);
+  ValueId size(Dim d);
+  ValueId sizes(Shape dims);
+  ValueId reshape(ValueId v, Shape to, ValueId into = kNoValue);
+  ValueId cast(ValueId v, Dtype to);
+  ValueId transposed(ValueId v, const std::vector<int64_t>& order);
+  ValueId gather(ValueId v, ValueId at, int64_t axis);
+
+ private:
+  IrContext& ir_;
+  std::vector<const Op*>& ops_;
+  SourcePlace place_;
+};
+
+class RaggedPrelude {
+ public:
+  // `lengths`: the parameters of the function, by name; `place`: of the function. What it is given outlives
+  // it.
+  RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths, SourcePlace place);
+
+  // Checks the lengths that `symbol` names: they are as the program says, none is negative, and they sum up
+  // to the rows.
+  void checkLengths(Dim symbol);
+  // The number of rows of a pattern; the first time the solver is told what is known of it.
+  Dim rows(Dim pattern);
+  ValueId lengths(Dim pattern);
+  ValueId ends(Dim pattern);  // where each sequence ends: offsets[1..]
+  ValueId offsets(Dim pattern);
+  ValueId sequence(Dim pattern);
+  ValueId position(Dim pattern);
+  // Patterns of which anything was made.
+  int64_t count() const { return static_cast<int64_t>(patterns_.size()); }
+
+ private:
+  // While it lives, what is made stands at the prelude, for messages and profiles.
+  class Standing {
+   public:
+    Standing(RaggedPrelude& prelude, Dim pattern);
+    ~Standing() { maker_.standAt(std::move(before_)); }
+    Standing(const Standing&) = delete;
+    Standing& operator=(const Standing&) = delete;
+
+   private:
+    OpMaker& maker_;
+    SourcePlace before_;
+  };
+  struct Pattern {
+    ValueId lengths = kNoValue, ends = kNoValue, offsets = kNoValue;
+    ValueId row = kNoValue, sequence = kNoValue, position = kNoValue;
+  };
+  ValueId valueOf(Dim d);
+  ValueId row(Dim pattern);
+
+  IrContext& ir_;
+  OpMaker& maker_;
+  std::map<std::string, ValueId> parameters_;
+  SourcePlace place_;
+  std::map<std::string, Dim> rows_;          // by the text of the length
+  std::map<std::string, Pattern> patterns_;  // by the text of the length
+};
+
+}  // namespace dyn::passes

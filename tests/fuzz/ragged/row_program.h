@@ -1,0 +1,18 @@
+// Random programs over ragged tensors, as text: elementwise operations, products, norms, sums over positions,
+// concatenation and attention, over one or two patterns of lengths. The same seed gives the same program.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/tensor.h"
+
+namespace dyn::ragged {
+
+std::string rowProgramOf(uint64_t seed);
+
+// Lengths of 0 and 1 are among them, and batches of nothing.
+std::vector<std::vector<HostTensor>> rowInputsFor(uint64_t seed);
+
+}  // namespace dyn::ragged

@@ -1,0 +1,183 @@
+// The C API of ragged tensors: rows and lengths that go together.
+#include <cstring>
+
+#include "vm/core/c_api.h"
+#include "vm/include/dyn_ragged.h"
+
+using namespace dyn::vm;
+using namespace dyn::vm::api;
+
+namespace {
+
+// "len" of a first dim `len.sum`; "" of another.
+std::string lengthsName(const ContractType& type) {
+  constexpr std::string_view kSum = ".sum";
+  if (type.kind != ContractKind::tensor || type.dims.empty() || type.dims[0].value >= 0) return "";
+  const std::string& text = type.dims[0].text;
+  return text.size() > kSum.size() && text.ends_with(kSum) ? text.substr(0, text.size() - kSum.size()) : "";
+}
+
+// The input of that name; nothing: there is none.
+std::optional<size_t> inputNamed(const dyn_context& context, std::string_view name) {
+  const auto& inputs = context.module->program().inputs;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].name == name) return i;
+  return std::nullopt;
+}
+
+const Tensor* lengthsIn(const Object* object) {
+  if (!object || object->kind != ObjectKind::tensor) return nullptr;
+  const Tensor* tensor = static_cast<const Tensor*>(object);
+  return tensor->dtype == DataType::i64 && tensor->rank == 1 ? tensor : nullptr;
+}
+
+bool sameLengths(const Tensor& a, const Tensor& b) {
+  return a.elementCount == b.elementCount &&
+         (a.elementCount == 0 || std::memcmp(a.data, b.data, static_cast<size_t>(a.sizeBytes())) == 0);
+}
+
+Status checkLengths(const int64_t* lengths, int64_t count, int64_t rows) {
+  int64_t left = rows;
+  for (int64_t i = 0; i < count; ++i) {
+    if (lengths[i] < 0 || lengths[i] > left)
+      return failure(DYN_INVALID_ARGUMENT, "length " + std::to_string(i) + " is " +
+                                               std::to_string(lengths[i]) + ", of " + std::to_string(rows) +
+                                               " rows there are " + std::to_string(left) + " left");
+    left -= lengths[i];
+  }
+  if (left != 0)
+    return failure(DYN_INVALID_ARGUMENT, "the lengths sum up to " + std::to_string(rows - left) +
+                                             ", there are " + std::to_string(rows) + " rows");
+  return okStatus();
+}
+
+struct Parts {
+  dyn_value* rows = nullptr;
+  dyn_value* lengths = nullptr;
+  ~Parts() {
+    dyn_value_release(rows);
+    dyn_value_release(lengths);
+  }
+};
+
+Status readParts(const dyn_value* value, Parts* parts) {
+  if (!value || dyn_value_kind(value) != DYN_KIND_TUPLE || dyn_value_item_count(value) != 2 ||
+      dyn_value_item(value, 0, &parts->rows) != DYN_OK ||
+      dyn_value_item(value, 1, &parts->lengths) != DYN_OK || !parts->rows ||
+      dyn_value_rank(parts->rows) < 1 || !parts->lengths || !lengthsIn(parts->lengths->object))
+    return invalid("the value is no ragged tensor: see dyn_value_ragged");
+  return okStatus();
+}
+
+}  // namespace
+
+namespace dyn::vm::api {
+
+Status checkRaggedInputs(const dyn_context& context) {
+  for (size_t i = 0; i < context.raggedLengths.size(); ++i) {
+    const Tensor* given = lengthsIn(context.raggedLengths[i]);
+    if (!given || !context.inputs[i]) continue;
+    const Program& program = context.module->program();
+    const std::string name = lengthsName(program.inputs[i].type);
+    const std::optional<size_t> input = inputNamed(context, name);
+    const Tensor* used = input ? lengthsIn(context.inputs[*input]) : nullptr;
+    if (used && !sameLengths(*given, *used))
+      return failure(DYN_BAD_INPUT,
+                     "input " + program.inputs[i].name + " has other lengths than input " + name + " holds");
+  }
+  return okStatus();
+}
+
+}  // namespace dyn::vm::api
+
+extern "C" {
+
+dyn_status dyn_value_ragged(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
+                            const void* data, size_t size_bytes, const int64_t* lengths,
+                            int64_t sequence_count, dyn_value** value) {
+  if (value) *value = nullptr;
+  const dyn_status checked = guarded([&]() -> Status {
+    if (!context || !value) return invalid("context or value is null");
+    if (rank < 1 || !shape) return invalid("a ragged tensor has rows: its rank is 1 or more");
+    if (sequence_count < 0 || (sequence_count > 0 && !lengths)) return invalid("there are no lengths");
+    return checkLengths(lengths, sequence_count, shape[0]);
+  });
+  if (checked != DYN_OK) return checked;
+  Parts parts;
+  dyn_status made = dyn_value_tensor(context, dtype, rank, shape, data, size_bytes, &parts.rows);
+  if (made == DYN_OK)
+    made = dyn_value_tensor(context, DYN_I64, 1, &sequence_count, sequence_count > 0 ? lengths : nullptr,
+                            static_cast<size_t>(sequence_count) * sizeof(int64_t), &parts.lengths);
+  if (made != DYN_OK) return made;
+  dyn_value* items[2] = {parts.rows, parts.lengths};
+  return dyn_value_compound(context, DYN_KIND_TUPLE, 0, items, 2, value);
+}
+
+dyn_status dyn_value_ragged_parts(const dyn_value* value, dyn_value** rows, const int64_t** lengths,
+                                  int64_t* sequence_count) {
+  return guarded([&]() -> Status {
+    if (!rows || !lengths || !sequence_count) return invalid("a result is null");
+    *rows = nullptr;
+    *lengths = nullptr;
+    *sequence_count = 0;
+    Parts parts;
+    if (Status status = readParts(value, &parts); !status.ok()) return status;
+    const Tensor* tensor = lengthsIn(parts.lengths->object);
+    *lengths = reinterpret_cast<const int64_t*>(tensor->data);  // the value holds the tensor
+    *sequence_count = tensor->elementCount;
+    std::swap(*rows, parts.rows);
+    return okStatus();
+  });
+}
+
+dyn_status dyn_context_set_ragged_input(dyn_context* context, const char* name, dyn_value* value) {
+  Parts parts;
+  std::string lengths;
+  size_t index = 0;
+  const dyn_status checked = guarded([&]() -> Status {
+    if (!context || !name) return invalid("context or name is null");
+    const std::optional<size_t> input = inputNamed(*context, name);
+    lengths = input ? lengthsName(context->module->program().inputs[*input].type) : "";
+    if (lengths.empty() || !inputNamed(*context, lengths))
+      return failure(DYN_INVALID_ARGUMENT, "there is no ragged input \"" + std::string(name) + "\"");
+    index = *input;
+    return readParts(value, &parts);
+  });
+  if (checked != DYN_OK) return checked;
+  if (const dyn_status set = dyn_context_set_input_name(context, name, parts.rows); set != DYN_OK) return set;
+  if (const dyn_status set = dyn_context_set_input_name(context, lengths.c_str(), parts.lengths);
+      set != DYN_OK)
+    return set;
+  return guarded([&]() -> Status {
+    std::vector<Object*>& known = context->raggedLengths;
+    if (known.size() <= index) known.resize(index + 1, nullptr);
+    retain(parts.lengths->object);
+    release(known[index]);
+    known[index] = parts.lengths->object;
+    return okStatus();
+  });
+}
+
+dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dyn_value** value) {
+  if (value) *value = nullptr;
+  Parts parts;
+  const dyn_status checked = guarded([&]() -> Status {
+    if (!context || !value) return invalid("context or value is null");
+    const auto& outputs = context->module->program().outputs;
+    if (index < 0 || static_cast<size_t>(index) >= outputs.size()) return invalid("no such output");
+    const std::optional<size_t> input =
+        inputNamed(*context, lengthsName(outputs[static_cast<size_t>(index)].type));
+    Object* lengths = input ? context->inputs[*input] : nullptr;
+    if (!lengthsIn(lengths))
+      return failure(DYN_UNSUPPORTED, "unsupported: output " + outputs[static_cast<size_t>(index)].name +
+                                          " has rows of no input's lengths");
+    retain(lengths);
+    return wrap(context->module, lengths, &parts.lengths);
+  });
+  if (checked != DYN_OK) return checked;
+  if (const dyn_status got = dyn_context_get_output(context, index, &parts.rows); got != DYN_OK) return got;
+  dyn_value* items[2] = {parts.rows, parts.lengths};
+  return dyn_value_compound(context, DYN_KIND_TUPLE, 0, items, 2, value);
+}
+
+}  // extern "C"

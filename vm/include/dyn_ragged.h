@@ -1,0 +1,46 @@
+/* dyn_ragged.h: ragged tensors of the C API: batches of sequences of different lengths, without an object for
+ * each sequence.
+ *
+ * A program that takes %x: Tensor[(b, len[b], 64), f32] has two inputs for it: "x", the rows [len.sum, 64]
+ * of all sequences behind each other, and "len", the lengths [b]. Both may be set like any input; the calls
+ * here keep them together.
+ *
+ *   int64_t shape[2] = {5, 64}, lengths[3] = {3, 0, 2};
+ *   dyn_value* x;  dyn_value_ragged(context, DYN_F32, 2, shape, data, sizeof data, lengths, 3, &x);
+ *   dyn_context_set_ragged_input(context, "x", x);  dyn_value_release(x);
+ *   dyn_context_run(context);
+ *   dyn_value* y;  dyn_context_get_ragged_output(context, 0, &y);
+ *   dyn_value* rows;  const int64_t* of;  int64_t count;  dyn_value_ragged_parts(y, &rows, &of, &count);
+ *
+ * Threads, ownership and errors are those of dynvm.h. */
+#ifndef DYN_RAGGED_H
+#define DYN_RAGGED_H
+
+#include "dynvm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A ragged tensor with a copy of its rows (shape [rows, ...], size_bytes must match) and of its lengths,
+ * which must be 0 or more and sum up to the rows. It is a tuple of two tensors, rows and lengths. */
+DYN_API dyn_status dyn_value_ragged(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
+                                    const void* data, size_t size_bytes, const int64_t* lengths,
+                                    int64_t sequence_count, dyn_value** value);
+/* The rows as a tensor of the caller's (sequence i begins behind lengths[0] + ... + lengths[i - 1] of them),
+ * and the lengths, borrowed, as long as the value lives. DYN_INVALID_ARGUMENT where the value is no ragged
+ * one. */
+DYN_API dyn_status dyn_value_ragged_parts(const dyn_value* value, dyn_value** rows, const int64_t** lengths,
+                                          int64_t* sequence_count);
+/* Sets the input of that name and the one that holds its lengths. Where several inputs share the latter, a
+ * run ends with DYN_BAD_INPUT unless all were given the same lengths. DYN_INVALID_ARGUMENT where the input
+ * is not ragged. */
+DYN_API dyn_status dyn_context_set_ragged_input(dyn_context* context, const char* name, dyn_value* value);
+/* An output of the last run whose rows are those of an input's lengths, with these. DYN_UNSUPPORTED where it
+ * has other ones (`len[b] + 1`): its rows are read with dyn_context_get_output. */
+DYN_API dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dyn_value** value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
