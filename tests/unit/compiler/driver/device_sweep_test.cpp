@@ -1,16 +1,19 @@
 // The sweep's programs on the simulated device, against the reference interpreter. What has no kernel there
 // runs on the host, in the same program. Of each row one element type with its first attributes, at three
-// sets of sizes; and a share of all types and attributes at eight (tests/support/share.h).
+// sets of sizes, and at two with indices of 64 bits; and a share of all types and attributes at eight
+// (tests/support/share.h).
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <span>
 
 #include "tests/support/share.h"
 #include "tests/unit/compiler/driver/on_device.h"
 #include "tests/unit/compiler/driver/run_both.h"
 #include "tests/unit/compiler/driver/sweep_program.h"
+#include "vm/shared/dyn_device_code.h"
 
 namespace dyn::test {
 namespace {
@@ -31,20 +34,43 @@ double toleranceOf(Dtype dtype) {
   return dtype == Dtype::f64 ? 1e-11 : 1e-5;
 }
 
+// Sizes of tests fit into indices of 32 bits: of all kernels only those forms would run.
+enum class Indices : uint8_t { asChosen, wide };
+
+Result<std::unique_ptr<Compiled>> compiledWith(const Module& module, Indices indices) {
+  if (indices == Indices::asChosen) return Compiled::make(module, deviceOptions());
+  DYN_TRY(CompiledModel model, compileModel(module, deviceOptions()));
+  for (auto& [key, rows] : model.lowered.program.metadata)
+    if (key == kDeviceKernelsKey)
+      for (size_t at; (at = rows.find(" narrow")) != std::string::npos;) rows.erase(at, strlen(" narrow"));
+  auto made = std::make_unique<Compiled>();
+  made->model = std::make_shared<CompiledModel>(std::move(model));
+  DYN_TRY(dyn_module * loaded, instantiate(made->model));
+  made->module.reset(loaded);
+  dyn_options vm{};
+  vm.thread_count = 1;
+  dyn_context* context = nullptr;
+  if (dyn_context_create(loaded, &vm, &context) != DYN_OK)
+    return makeError(DiagnosticId::runtimeError, dyn_last_message());
+  made->context.reset(context);
+  return Result<std::unique_ptr<Compiled>>(std::move(made));
+}
+
 using Sizes = std::array<int64_t, 3>;
 constexpr Sizes kFewSizes[] = {{3, 3, 3}, {5, 7, 2}, {0, 4, 1}};
 // Of several blocks and warps, of less than one, and none.
 constexpr Sizes kManySizes[] = {{1, 1, 1}, {3, 3, 3},   {5, 7, 2},   {0, 4, 1},
                                 {4, 0, 3}, {33, 2, 17}, {2, 130, 3}, {17, 19, 31}};
 
-void compare(const SweepRow& row, const std::string& text, std::span<const Sizes> sets) {
+void compare(const SweepRow& row, const std::string& text, std::span<const Sizes> sets,
+             Indices indices = Indices::asChosen) {
   SCOPED_TRACE(text);
   IrContext ir;
   Result<Module> parsed = parseText(ir, text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<InferredModule> typed = inferTypes(*parsed);
   ASSERT_TRUE(typed.ok()) << typed.error().toString();
-  Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, deviceOptions());
+  Result<std::unique_ptr<Compiled>> compiled = compiledWith(*parsed, indices);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
   uint32_t seed = 1;
   for (const Sizes& sizes : sets) {
@@ -67,17 +93,24 @@ void compare(const SweepRow& row, const std::string& text, std::span<const Sizes
   }
 }
 
-TEST_P(DeviceSweep, asInterpreted) {
+// Of each row one type with its first attributes.
+void compareRows(size_t share, std::span<const Sizes> sets, Indices indices) {
   const std::vector<SweepRow>& table = sweepTable();
-  for (size_t i = GetParam(); i < table.size(); i += kShares) {
+  for (size_t i = share; i < table.size(); i += kShares) {
     const SweepRow& row = table[i];
     if (row.parameters.empty()) continue;
     const std::vector<std::string> dtypes = words(row.dtypes), notCompiled = words(row.notCompiled);
     std::string dtype = dtypes.empty() ? "" : dtypes[i % dtypes.size()];
     if (std::find(notCompiled.begin(), notCompiled.end(), dtype) != notCompiled.end()) continue;
-    compare(row, programOf(row, dtype, row.attributes[0]), kFewSizes);
-    if (HasFatalFailure()) return;
+    compare(row, programOf(row, dtype, row.attributes[0]), sets, indices);
+    if (testing::Test::HasFatalFailure()) return;
   }
+}
+
+TEST_P(DeviceSweep, asInterpreted) { compareRows(GetParam(), kFewSizes, Indices::asChosen); }
+
+TEST_P(DeviceSweep, asInterpretedWithIndicesOf64Bits) {
+  compareRows(GetParam(), std::span(kFewSizes).first(2), Indices::wide);
 }
 
 struct Combination {
