@@ -87,7 +87,10 @@ bool PositionNeeds::makesZero(const Op& op) {
 // position that is kept only since it is not 0 there is as with its padding, but under a causal mask.
 bool PositionNeeds::isZeroFactor(ValueId v) {
   if (sites_.attentions.empty() || !positions_.axesOf(positions_.typeOf(v))) return false;
-  v = beforeExpansion(v);
+  return isTaken(beforeExpansion(v));
+}
+
+bool PositionNeeds::isTaken(ValueId v) {
   if (!isOfMask(v)) return false;
   if (isZeroWhereMasked(inferred_, sites_.attentions.begin()->second, v)) return true;
   for (const auto& [op, site] : sites_.attentions)
@@ -95,6 +98,33 @@ bool PositionNeeds::isZeroFactor(ValueId v) {
   factors_.insert(v);
   all(v, "it is the mask");
   return true;
+}
+
+// where(mask, x, other), or where(not mask, other, x): nobody reads x where the mask is 0.
+bool PositionNeeds::isChosenByMask(const Op& where, size_t i) {
+  if (where.def != &ops::whereOp || i == 0 || sites_.attentions.empty()) return false;
+  ValueId v = where.operands[0];
+  bool holds = i == 1;  // x is read where v is not 0
+  for (int steps = 0; steps < 8; ++steps) {
+    if (!positions_.axesOf(positions_.typeOf(v))) return false;
+    v = beforeExpansion(v);
+    const auto made = madeBy_.find(v);
+    if (made == madeBy_.end()) break;
+    const Op& op = *made->second;
+    const auto isZero = [&](ValueId number) {
+      const auto known = inferred_.contents.find(number);
+      return known != inferred_.contents.end() && known->second.size() == 1 && known->second[0] &&
+             known->second[0].isConstant(0);
+    };
+    if (op.def->traits.view && canPack(op)) {
+      v = op.operands[0];
+      continue;
+    }
+    if (op.def != &ops::logical_notOp && (op.def != &ops::equalOp || !isZero(op.operands[1]))) break;
+    v = op.operands[0];
+    holds = !holds;
+  }
+  return holds && positions_.axesOf(positions_.typeOf(v)) && isTaken(v);
 }
 
 // A value that is 0 where this one is: it is expanded from that, or the same whole numbers as another type.
@@ -210,6 +240,7 @@ void PositionNeeds::visitPacked(const Op& op) {
 void PositionNeeds::visitOperand(const Op& op, size_t i) {
   const ValueId v = op.operands[i];
   if (v == kNoValue) return;
+  if (positions_.axesOf(positions_.typeOf(v)) && isChosenByMask(op, i)) return keptIsEnough(v);
   if (positions_.axesOf(positions_.typeOf(v)) && positions_.whyNotByPosition(op) != "" && !isZeroed(v)) {
     if (const auto read = positions_.positionsRead(op, i)) {
       seen_.insert(read->begin(), read->end());

@@ -7,6 +7,7 @@
 //   %m = reduce_sum(%y, axis s)               all
 //   return mul(%y, %mask)                     those kept, and where %mask is not 0: the others are 0
 //   return transpose(%y of an LSTM)           those kept, likewise
+//   max(where(%mask, %y, -1e9), axis s)       those where %mask holds
 #pragma once
 
 #include <map>
@@ -62,6 +63,8 @@ class PositionNeeds {
   bool canPack(const Op& op) const;
   bool makesZero(const Op& op);
   bool isZeroFactor(ValueId v);
+  bool isTaken(ValueId factor);
+  bool isChosenByMask(const Op& where, size_t i);
   ValueId beforeExpansion(ValueId v) const;
   bool isOfMask(ValueId v) const;
   std::set<ValueId> inputsOf(std::vector<ValueId> values) const;

@@ -352,6 +352,23 @@ def encoder_lengths(g):
 
 
 @padded
+def bert_max(g):
+    """The largest over the mask: what is hidden is filled with -1e9 first."""
+    x = g.embedded()
+    y = g.attended(x, g("Add", g.scored(x), g.bias()))
+    hidden = g("Expand", g.unsqueezed(g("Equal", "mask", np.int64(0)), -1), g("Shape", y))
+    return g("ReduceMax", g("Where", hidden, np.float32(-1e9), y), axes=[1], keepdims=0)
+
+
+@padded
+def gpt_max(g):
+    """Likewise behind a causal mask, by the mask as it is."""
+    x = g.embedded()
+    y = g.attended(x, g("Add", g.scored(x), g("Where", causal(g), np.float32(0), np.float32(LEAST))))
+    return g("ReduceMax", g("Where", g("Cast", g.unsqueezed("mask", -1), to=BOOL), y, np.float32(-1e9)), axes=[1], keepdims=0)
+
+
+@padded
 def mha_lengths(g):
     """nn.MultiheadAttention: sequence first, batch and heads joined behind it, a product over sequence and batch in one axis."""
     x = g.embedded()

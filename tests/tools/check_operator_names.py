@@ -41,7 +41,7 @@ REWRITES = {
     "compiler/passes/node_loop.cpp": "gather scatter_nd",
     "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
     "compiler/passes/masked_attention.cpp": "add cast div is_nan matmul mul softmax where",
-    "compiler/passes/position_needs.cpp": "cast concat expand matmul mul transpose",
+    "compiler/passes/position_needs.cpp": "cast concat equal expand logical_not matmul mul transpose where",
     "compiler/passes/heads_apart.cpp": "matmul reshape softmax transpose",
     "compiler/passes/unpad.cpp": "softmax",
     "compiler/passes/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less nonzero range reduce_sum reshape "

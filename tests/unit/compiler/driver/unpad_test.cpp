@@ -308,6 +308,20 @@ TEST(Unpad, FactorsThatAreLookedAtInTheRun) {
   expectAsPadded(encoder(kInputs, kPlaces + other, "add(%N_s, %both)", mean), unseen(), 0);
 }
 
+// The largest over the mask: what it hides is filled before.
+TEST(Unpad, FilledWhereTheMaskDoesNotHold) {
+  const std::string filled =
+      "  %hidden = expand(unsqueeze(equal(%attention, i64[] 0), i64[1] [2]), shape(%y))\n"
+      "  return where(%hidden, f32[] -2, %y)";
+  expectAsPadded(encoder(kInputs, kBias, "add(%N_s, %bias)", filled), unseen(), 2);
+  const std::string kept = "  return where(unsqueeze(%held, i64[1] [2]), %y, f32[] 7)";
+  const std::string causal = "  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)\n";
+  expectAsPadded(encoder(kInputs, kPlaces + causal, "add(%N_s, %both)", kept), unseen(), 2);
+  // What is hidden is taken, not filled.
+  const std::string taken = "  return where(unsqueeze(%held, i64[1] [2]), f32[] 7, %y)";
+  expectAsPadded(encoder(kInputs, kPlaces + causal, "add(%N_s, %both)", taken), unseen(), 0);
+}
+
 // Batch and heads in one axis, as older exporters have it.
 TEST(Unpad, HeadsJoinedWithTheBatch) {
   const std::string text = "fn @main(" + kInputs + R"(, %w: Tensor[(8, 8), f32]) {
