@@ -57,7 +57,7 @@ Result<Description> run(const RunnerRequest& request, dyn_module* module, const 
     for (const std::string& note : notesOf(inputs, request.session.seed)) (void)writeStandard(2, note + "\n");
   DYN_TRY(Runner runner, Runner::create(module, nullptr, signature, request.session));
   if (std::optional<LimitExcess> excess =
-          beyondLimit(runner, inputs, request.session.memoryLimitBytes, interruption);
+          beyondLimit(runner, inputs, MemoryLimits::of(request.session), interruption);
       excess && !excess->mayFit)
     return std::move(excess->refused);
   auto result = std::make_shared<RunResult>();

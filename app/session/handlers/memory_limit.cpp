@@ -26,13 +26,13 @@ Result<SmallProgram> smallProgram(SessionState& state, const LoadedModel& model,
 }  // namespace
 
 Status keepWithinLimit(SessionState& state, PreparedRun& prepared) {
-  const uint64_t limit = state.now.options.memoryLimitBytes;
+  const MemoryLimits limits = MemoryLimits::of(state.now.options);
   std::optional<LimitExcess> excess =
-      beyondLimit(*prepared.runner, prepared.inputs, limit, state.interruption);
+      beyondLimit(*prepared.runner, prepared.inputs, limits, state.interruption);
   if (!excess) return {};
-  Error refused =
-      std::move(excess->refused)
-          .note(":limit " + std::to_string(limit) + " says what would fit, :plan what takes the room");
+  Error refused = std::move(excess->refused)
+                      .note(":limit " + std::to_string(excess->limitBytes) +
+                            " says what would fit, :plan what takes the room");
   const bool mayFit = excess->mayFit;
   const LoadedModel& model = *prepared.model;
   const bool again = model.hasModule() && !model.request().path.empty() && model.request().path != "-" &&
@@ -54,13 +54,15 @@ Status keepWithinLimit(SessionState& state, PreparedRun& prepared) {
     const Result<int64_t> smallPeak =
         small->runner->predictPeak(shapes, Runner::Warmth::first, state.interruption);
     if (!smallPeak.ok()) continue;
-    if (beyondLimit(*small->runner, prepared.inputs, limit, state.interruption)) {
+    const int64_t onDevice = small->runner->predictedDeviceBytes();
+    const std::string smallBytes = std::to_string(excess->onDevice ? onDevice : *smallPeak - onDevice);
+    if (beyondLimit(*small->runner, prepared.inputs, limits, state.interruption)) {
       if (fresh || small->dims == prepared.inputs.dims)
         refused.diagnostic.notes.push_back("with values made again instead of kept it would need " +
-                                           std::to_string(*smallPeak) + " bytes");
+                                           smallBytes + " bytes");
       continue;
     }
-    state.log("values are made again instead of kept: " + std::to_string(*smallPeak) + " bytes instead of " +
+    state.log("values are made again instead of kept: " + smallBytes + " bytes instead of " +
               std::to_string(excess->peakBytes));
     prepared.model = small->model.get();
     prepared.runner = small->runner.get();

@@ -130,6 +130,9 @@ Result<int64_t> Runner::predictPeak(const std::vector<std::vector<int64_t>>& sha
   if (warmth == Warmth::repeated) DYN_CHECK(rehearse(interruption));
   dyn_statistics statistics{};
   dyn_context_statistics(rehearsal_.get(), &statistics);
+  dyn_device_statistics onDevices{};
+  dyn_context_device_statistics(rehearsal_.get(), &onDevices);
+  deviceBytes_ = static_cast<int64_t>(onDevices.peak_bytes);
   return static_cast<int64_t>(statistics.peak_bytes);
 }
 

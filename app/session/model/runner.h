@@ -62,6 +62,8 @@ class Runner {
   Result<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
                               Interruption& interruption);
   Result<int64_t> predictPeak(const DimValues& dims, Warmth warmth, Interruption& interruption);
+  // What of the last of these is on devices.
+  int64_t predictedDeviceBytes() const { return deviceBytes_; }
   // The launches of such a run, in order, with their sizes; their times mean nothing. All but the launches
   // takes the time it takes in a run.
   struct Rehearsal {
@@ -85,6 +87,7 @@ class Runner {
   SessionOptions options_;
   VmContext context_, rehearsal_;  // rehearsal_ is made when it is first asked for
   std::optional<int64_t> keptPositions_;
+  int64_t deviceBytes_ = 0;
   bool warm_ = false;
   std::string trace_;
 };
