@@ -114,7 +114,14 @@ class RowWriter {
     const std::string x = "%" + a.name;
     std::string scores =
         line("mul(matmul(" + x + ", transpose(%" + like(a).name + ") {perm = [0, 2, 1]}), f32[] 0.5)");
-    if (oneOf(2)) {
+    if (oneOf(3)) {
+      const std::string keys =
+          line("transpose(reduce_sum(%" + like(a).name + ", i64[1] [2]) {keepdims = 1}) {perm = [0, 2, 1]}");
+      const std::string kept = "greater(%" + keys + ", f32[] 0)";
+      scores = line(oneOf(3)   ? "add(%" + scores + ", %" + keys + ")"
+                    : oneOf(2) ? "where(" + kept + ", %" + scores + ", f32[] -1.0e9)"
+                               : "where(" + kept + ", f32[] -2.5, %" + scores + ")");
+    } else if (oneOf(2)) {
       const std::string size = line("gather(shape(" + x + "), i64[] 1) {axis = 0}");
       const std::string range = line("range(i64[] 0, %" + size + ", i64[] 1)");
       const std::string key = "unsqueeze(%" + range + ", i64[1] [0])",
