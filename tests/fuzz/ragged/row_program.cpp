@@ -82,7 +82,8 @@ class RowWriter {
         const std::string folded =
             std::string(kFolds[random_.number(0, 3)]) + "(" + x + ", i64[1] [1]) {keepdims = ";
         if (oneOf(2)) {
-          frames_.push_back(line(folded + "1}"));
+          // Extremes of nothing are infinite, and a score of -inf is less than what hides a key.
+          frames_.push_back(line("tanh(" + folded + "1})"));
         } else {
           pooled_.push_back(line(folded + "0}"));
         }
