@@ -118,7 +118,8 @@ class RowWriter {
     if (oneOf(3)) {
       const std::string keys =
           line("transpose(reduce_sum(%" + like(a).name + ", i64[1] [2]) {keepdims = 1}) {perm = [0, 2, 1]}");
-      const std::string kept = "greater(%" + keys + ", f32[] 0)";
+      // Elements of the inputs are multiples of 1/700: no sum of them is rounded to either side of this.
+      const std::string kept = "greater(%" + keys + ", f32[] 0.0007)";
       scores = line(oneOf(3)   ? "add(%" + scores + ", %" + keys + ")"
                     : oneOf(2) ? "where(" + kept + ", %" + scores + ", f32[] -1.0e9)"
                                : "where(" + kept + ", f32[] -2.5, %" + scores + ")");
