@@ -78,7 +78,8 @@ class RaggedPacker {
       if (!wanted) continue;
       needed_.insert(&op);
       if (const auto site = sites_.find(&op); site != sites_.end())
-        read.insert({site->second.q, site->second.k, site->second.v});
+        read.insert(
+            {site->second.q, site->second.k, site->second.v, site->second.bias, site->second.allowed});
       else
         read.insert(op.operands.begin(), op.operands.end());
     }
@@ -304,8 +305,18 @@ class RaggedPacker {
     Attributes attributes;
     attributes.set("scale", site.scale);
     if (site.causal) attributes.set("causal", int64_t{1});
-    const ValueId z =
-        maker_.make(ops::packed_attentionOp, {q, k, v, prelude_.lengths(site.length)}, std::move(attributes));
+    std::vector<ValueId> operands{q, k, v, prelude_.lengths(site.length)};
+    const auto ofKeys = [&](ValueId mask) {
+      return maker_.reshape(packed_.at(mask), {prelude_.rows(site.length)});
+    };
+    if (site.bias != kNoValue || site.allowed != kNoValue)
+      operands.push_back(site.bias == kNoValue ? kNoValue : ofKeys(site.bias));
+    if (site.allowed != kNoValue) {
+      const ValueId allowed = ofKeys(site.allowed);
+      operands.push_back(site.allowedIsNot ? maker_.make(ops::logical_notOp, {allowed}) : allowed);
+      attributes.set("fill", site.fill);
+    }
+    const ValueId z = maker_.make(ops::packed_attentionOp, std::move(operands), std::move(attributes));
     const ValueId result = op.results[0].id;
     if (rank == 4) {
       packed_[result] = maker_.transposed(z, {0, 2, 1, 3});

@@ -1,5 +1,7 @@
 #include "compiler/passes/ragged_attention.h"
 
+#include <algorithm>
+
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/masked_attention.h"
 
@@ -84,12 +86,48 @@ bool RaggedAttentionSearch::stepBack(const Op& op, RaggedAttention* site, ValueI
     site->scale *= op.def == &ops::divOp ? 1 / *right : right ? *right : *left;
     return true;
   }
-  if (op.def != &ops::whereOp || site->causal || site->scale != 1) return false;
+  // What hides keys is said of scores that are scaled already.
+  return site->scale == 1 && stepOverMask(op, site, scores);
+}
+
+// (b, 1.., len[b]): the same for all queries.
+bool RaggedAttentionSearch::isOfKeys(ValueId v, int rank, Dim length, Dtype dtype) const {
+  const RowAxes axes = rows_.axesOf(v);
+  const Type type = rows_.typeOf(v);
+  if (axes.kind != RowKind::rows || axes.length != length || type.rank() != rank || type.dtype() != dtype ||
+      axes.batch != 0 || axes.position != rank - 1)
+    return false;
+  return std::all_of(type.dims().begin() + 1, type.dims().end() - 1, [](Dim d) { return d.isConstant(1); });
+}
+
+// One of: keys behind the query, keys that a mask leaves out (also of what is biased), a bias. Keys that two
+// of them hide would count in other ways than in packed attention.
+bool RaggedAttentionSearch::stepOverMask(const Op& op, RaggedAttention* site, ValueId* scores) const {
+  const int rank = op.results[0].type.rank();
+  if (op.def == &ops::addOp && !site->causal && site->bias == kNoValue)
+    for (const size_t i : {size_t{0}, size_t{1}})
+      if (isOfKeys(op.operands[i], rank, site->length, Dtype::f32)) {
+        site->bias = op.operands[i];
+        *scores = op.operands[1 - i];
+        return true;
+      }
+  if (op.def != &ops::whereOp || site->causal || site->allowed != kNoValue || site->bias != kNoValue)
+    return false;
   bool keysSeen = true;
-  if (!isCausal(op.operands[0], site, &keysSeen)) return false;
+  const bool ofKeys = isOfKeys(op.operands[0], rank, site->length, Dtype::boolean);
+  if (ofKeys)
+    keysSeen = numberOf(op.operands[2]).has_value();
+  else if (!isCausal(op.operands[0], site, &keysSeen))
+    return false;
   const std::optional<double> fill = numberOf(op.operands[keysSeen ? 2 : 1]);
-  if (!fill || *fill > kMaskedBias) return false;
-  site->causal = true;
+  if (!fill || (!ofKeys && *fill > kMaskedBias)) return false;
+  if (ofKeys) {
+    site->allowed = op.operands[0];
+    site->allowedIsNot = !keysSeen;
+    site->fill = *fill;
+  } else {
+    site->causal = true;
+  }
   *scores = op.operands[keysSeen ? 1 : 2];
   return true;
 }

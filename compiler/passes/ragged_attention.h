@@ -3,6 +3,7 @@
 //   %s = matmul(%q, %k)          q (b, h, len[b], d), k (b, h, d, len[b]); or without heads
 //   %t = mul(%s, c)              any products with, and divisions by, numbers
 //   %u = where(%seen, %t, fill)  perhaps: seen holds where the key is not behind the query; fill: -10^4 or less
+//   or   where(%some, %t, fill)  a mask of the keys, bool (b, 1, 1, len[b]), or add(%t, %bias), f32 (b, 1, 1, len[b])
 //   %p = softmax(%u)
 //   %z = matmul(%p, %v)          v (b, h, len[b], e)
 //
@@ -26,6 +27,8 @@ struct RaggedAttention {
   double scale = 1;
   double fill = 0;
   bool causal = false;
+  ValueId bias = kNoValue, allowed = kNoValue;  // of the keys: (b, 1.., len[b])
+  bool allowedIsNot = false;                    // where `allowed` does not hold
   Dim length;
   std::vector<const Op*> steps;  // what it is made of, but the last product; and the mask
 };
@@ -40,6 +43,8 @@ class RaggedAttentionSearch {
   const Op* maker(ValueId v) const;
   std::optional<double> numberOf(ValueId v) const;
   bool stepBack(const Op& op, RaggedAttention* site, ValueId* scores) const;
+  bool stepOverMask(const Op& op, RaggedAttention* site, ValueId* scores) const;
+  bool isOfKeys(ValueId v, int rank, Dim length, Dtype dtype) const;
   bool isCausal(ValueId seen, RaggedAttention* site, bool* keysSeen) const;
   std::optional<int> axisOfRange(ValueId v, Dim length) const;
 

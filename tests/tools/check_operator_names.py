@@ -52,10 +52,10 @@ REWRITES = {
     "compiler/passes/padded_recurrence.cpp": "cast gather less slice sub where",
     "compiler/passes/variants.cpp": "pad slice",
     "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
-    "compiler/passes/ragged.cpp": "check_values identity packed_attention squeeze unsqueeze",
+    "compiler/passes/ragged.cpp": "check_values identity logical_not packed_attention squeeze unsqueeze",
     "compiler/passes/ragged_across.cpp": "add check_values concat constant_of_shape div exp gather less_equal mul range reduce_max reduce_mean "
                                          "reduce_min reduce_sum scatter_nd slice softmax squeeze sub unsqueeze where",
-    "compiler/passes/ragged_attention.cpp": "cast div greater greater_equal less less_equal logical_not matmul mul range softmax where",
+    "compiler/passes/ragged_attention.cpp": "add cast div greater greater_equal less less_equal logical_not matmul mul range softmax where",
     "compiler/passes/ragged_prelude.cpp": "add cast check_values concat cumsum gather less_equal mod mul range reduce_sum reshape sub transpose "
                                           "unsqueeze",
     "compiler/tune/trial_module.cpp": "conv matmul relu",  # makes the models it measures

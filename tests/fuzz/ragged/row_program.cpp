@@ -82,7 +82,8 @@ class RowWriter {
         const std::string folded =
             std::string(kFolds[random_.number(0, 3)]) + "(" + x + ", i64[1] [1]) {keepdims = ";
         if (oneOf(2)) {
-          frames_.push_back(line(folded + "1}"));
+          // Extremes of nothing are infinite, and a score of -inf is less than what hides a key.
+          frames_.push_back(line("tanh(" + folded + "1})"));
         } else {
           pooled_.push_back(line(folded + "0}"));
         }
@@ -114,7 +115,15 @@ class RowWriter {
     const std::string x = "%" + a.name;
     std::string scores =
         line("mul(matmul(" + x + ", transpose(%" + like(a).name + ") {perm = [0, 2, 1]}), f32[] 0.5)");
-    if (oneOf(2)) {
+    if (oneOf(3)) {
+      const std::string keys =
+          line("transpose(reduce_sum(%" + like(a).name + ", i64[1] [2]) {keepdims = 1}) {perm = [0, 2, 1]}");
+      // Elements of the inputs are multiples of 1/700: no sum of them is rounded to either side of this.
+      const std::string kept = "greater(%" + keys + ", f32[] 0.0007)";
+      scores = line(oneOf(3)   ? "add(%" + scores + ", %" + keys + ")"
+                    : oneOf(2) ? "where(" + kept + ", %" + scores + ", f32[] -1.0e9)"
+                               : "where(" + kept + ", f32[] -2.5, %" + scores + ")");
+    } else if (oneOf(2)) {
       const std::string size = line("gather(shape(" + x + "), i64[] 1) {axis = 0}");
       const std::string range = line("range(i64[] 0, %" + size + ", i64[] 1)");
       const std::string key = "unsqueeze(%" + range + ", i64[1] [0])",

@@ -252,6 +252,30 @@ TEST(Ragged, AttentionWithoutHeads) {
       sets);
 }
 
+TEST(Ragged, AttentionUnderMasksOfKeys) {
+  std::vector<std::vector<HostTensor>> sets;
+  for (const auto& lengths : kBatches)
+    sets.push_back({rows(lengths, {4}, 1), rows(lengths, {}, 2, Dtype::boolean), rows(lengths, {}, 3),
+                    lengthsOf(lengths)});
+  for (const char* masked : {"where(%keep, %s, f32[] -1.0e9)", "where(%keep, f32[] -5.5, %s)",
+                             "add(%s, %bias)", "where(%keep, add(%bias, %s), f32[] -1.0e4)"}) {
+    SCOPED_TRACE(masked);
+    expectSame(
+        std::string(
+            R"(fn @main(%x: Tensor[(b, len[b], 4), f32], %mask: Tensor[(b, len[b]), bool], %more: Tensor[(b, len[b]), f32]) {
+  %h = transpose(reshape(%x, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 1, 3]}
+  %keep = unsqueeze(%mask, i64[2] [1, 2])
+  %bias = unsqueeze(%more, i64[2] [1, 2])
+  %s = mul(matmul(%h, transpose(%h) {perm = [0, 1, 3, 2]}), f32[] 0.7)
+  %z = matmul(softmax()") +
+            masked +
+            R"() {axis = 3}, %h)
+  return reshape(transpose(%z) {perm = [0, 2, 1, 3]}, i64[3] [0, 0, 4])
+})",
+        sets);
+  }
+}
+
 // Layers as functions, which call others; what takes ragged tensors takes rectangular ones too.
 TEST(Ragged, FunctionsOfRaggedTensors) {
   std::vector<std::vector<HostTensor>> sets;
@@ -492,6 +516,9 @@ TEST(Ragged, WhatIsRefused) {
               HasSubstr("folds the axis of positions"));
   EXPECT_THAT(over("%n = nonzero(%t) : Tensor[(2, foo[b]), i64] return %x, %n"),
               HasSubstr("no input %foo of lengths"));
+  EXPECT_THAT(
+      over("%s = matmul(%x, transpose(%x) {perm = [0, 2, 1]}) return matmul(softmax(mul(%s, %s)), %x)"),
+      HasSubstr("unsupported: matmul"));
   EXPECT_THAT(over("return trilu(%x)"), HasSubstr("where a position lies"));
   EXPECT_THAT(over("return reshape(%x, i64[2] [-1, 4])"), HasSubstr("unsupported: reshape"));
   EXPECT_THAT(over("return transpose(%x) {perm = [1, 0, 2]}"), HasSubstr("(b, len[b], ...)"));
