@@ -17,17 +17,19 @@ namespace {
 constexpr int64_t kMostPositions = 8;  // that are worth keeping for one operation's sake
 
 // Calls visit(load) for each load in the expression; what it returns true for is not looked into.
-// `dimsToo(dim)` for each dim outside of them; broadcasting's own tests of extents are none.
-template <typename Visit, typename DimVisit>
-void forEachLoad(const Expr root, const Visit& visit, const DimVisit& dimsToo) {
+// `otherwise(e)` for each expression outside of them; broadcasting's own tests of extents are none.
+template <typename Visit, typename Otherwise>
+void forEachLoad(const Expr root, const Visit& visit, const Otherwise& otherwise) {
   std::vector<Expr> pending{root};
   std::unordered_set<uint32_t> seen;
   while (!pending.empty()) {
     const Expr e = pending.back();
     pending.pop_back();
     if (!seen.insert(e.id()).second) continue;
-    if (e.kind() == ExprKind::dim) dimsToo(e.dimValue());
-    if (e.kind() == ExprKind::load && visit(e)) continue;
+    if (e.kind() != ExprKind::load)
+      otherwise(e);
+    else if (visit(e))
+      continue;
     for (const Expr& operand : e.operands()) pending.push_back(operand);
   }
 }
@@ -188,8 +190,12 @@ std::string Positions::byLoads(const Op& op, size_t result, const PositionAxes& 
               others.push_back(load.operands()[static_cast<size_t>(axis)]);
           return true;
         },
-        [&](Dim d) {
-          if (mentions(d)) why = nameOf(op) + " depends on how many positions there are";
+        [&](const Expr& e) {
+          if (e.kind() == ExprKind::dim && mentions(e.dimValue()))
+            why = nameOf(op) + " depends on how many positions there are";
+          if (e.same(index[static_cast<size_t>(axes.batch)]) ||
+              e.same(index[static_cast<size_t>(axes.sequence)]))
+            why = nameOf(op) + " depends on where a position lies";
         });
   return why;
 }
@@ -209,7 +215,7 @@ std::vector<size_t> Positions::shapeOperands(const Op& op) const {
             loaded.insert(context.operandOf(load.buffer()));
             return false;
           },
-          [](Dim) {});
+          [](const Expr&) {});
   }
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const auto known = inferred_.contents.find(op.operands[i]);
@@ -252,7 +258,7 @@ std::optional<std::vector<int64_t>> Positions::positionsRead(const Op& op, size_
             for (int64_t s = *range.low; s <= *range.high; ++s) positions.push_back(s);
           return false;
         },
-        [](Dim) {});
+        [](const Expr&) {});
   }
   if (all) return std::nullopt;
   std::sort(positions.begin(), positions.end());

@@ -465,6 +465,23 @@ TEST(Unpad, SaysWhatLooksAcross) {
               HasSubstr("batch and sequence are no two sizes of the inputs"));
 }
 
+// The definition of `trilu` looks at the number of a position, which is another one where rows lie behind each
+// other.
+TEST(Unpad, NumbersOfPositionsInDefinitions) {
+  const std::string bias = "add(%N_s, %bias)";
+  for (const char* lower :
+       {"%e = trilu(tanh(%x), i64[] 1) {upper = 0}", "%e = trilu(tanh(%x)) {upper = 1}"}) {
+    const std::string text = encoder(kInputs, "  " + std::string(lower) + kBias.substr(kBias.find("\n  %u")),
+                                     bias, kFirstPosition);
+    expectAsPadded(text, unseen(), 2);
+    expectAsPadded(
+        encoder(
+            kInputs, kBias, bias,
+            "  %t = trilu(%y, i64[] 0) {upper = 0}\n  return slice(%t, i64[1] [0], i64[1] [1], i64[1] [1])"),
+        unseen(), 0);
+  }
+}
+
 // The same bits whatever the number of threads.
 TEST(PackedAttention, SameBits) {
   const std::string text =
