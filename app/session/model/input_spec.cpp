@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <numeric>
+#include <random>
 
 #include "app/session/model/ragged_port.h"
 #include "app/session/model/test_value.h"
@@ -247,25 +249,49 @@ Status takeSequences(const Signature& signature, size_t index, const std::string
   return {};
 }
 
-// Lengths are not made up: they have to sum up to the rows. Those given say how many rows there are.
-Status learnLengths(const Signature& signature, const std::vector<std::optional<Value>>& given,
-                    const std::vector<std::string>& fills, CallDims& known) {
+// So many lengths with this sum.
+HostTensor randomLengths(int64_t count, int64_t sum, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int64_t> ends;
+  for (int64_t i = 1; i < count; ++i)
+    ends.push_back(static_cast<int64_t>(random() % (static_cast<uint64_t>(sum) + 1)));
+  std::sort(ends.begin(), ends.end());
+  if (count > 0) ends.push_back(sum);
+  std::adjacent_difference(ends.begin(), ends.end(), ends.begin());
+  return HostTensor::vectorInt(Dtype::i64, ends);
+}
+
+// Lengths have to sum up to the rows. Those given say how many rows there are. Where neither is given, but how
+// many sequences and rows there are, lengths are random, and `notes` says so.
+Status learnLengths(const Signature& signature, std::vector<std::optional<Value>>& given,
+                    const std::vector<std::string>& fills, uint64_t seed, CallDims& known,
+                    std::vector<std::string>& notes) {
   for (const Port& port : signature.inputs) {
     const Port* lengths = port.length.empty() ? nullptr : inputNamed(signature, lengthsNameOf(port));
     if (!lengths) continue;
     const auto at = static_cast<size_t>(lengths - signature.inputs.data());
+    const bool rowsGiven = given[static_cast<size_t>(&port - signature.inputs.data())].has_value();
     if (given[at] && given[at]->isTensor()) {
       int64_t sum = 0;
       for (int64_t i = 0; i < given[at]->tensor().elementCount(); ++i)
         if (__builtin_add_overflow(sum, given[at]->tensor().intAt(i), &sum)) sum = -1;
-      const bool rowsGiven = given[static_cast<size_t>(&port - signature.inputs.data())].has_value();
       if (sum >= 0 && !rowsGiven) DYN_CHECK(known.bind(lengths->info.name + ".sum", sum));
     }
     if (given[at] || !fills[at].empty()) continue;
+    const DimValues values = known.values();
+    const auto sum = values.find(lengths->info.name + ".sum");
+    const Result<std::vector<int64_t>> shape = known.shapeOf(*lengths);
+    if (!rowsGiven && sum != values.end() && shape.ok() && ((*shape)[0] > 0 || sum->second == 0)) {
+      given[at] = Value(randomLengths((*shape)[0], sum->second, seed));
+      notes.push_back("input " + lengths->info.name + ": random lengths that sum up to " +
+                      std::to_string(sum->second) + " (seed " + std::to_string(seed) + ")");
+      continue;
+    }
     return makeError(DiagnosticId::inputMissing, "the lengths of input " + port.info.name + ", input " +
                                                      lengths->info.name + ", must be given")
         .note("give --lengths " + port.info.name + "=3,1,2, or a file for each sequence: --input " +
-              port.info.name + "=@a.npy,@b.npy");
+              port.info.name + "=@a.npy,@b.npy; or how many there are in all, for random ones: --dim " +
+              lengths->info.name + ".sum=N");
   }
   return {};
 }
@@ -331,7 +357,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       DYN_CHECK(known.learn(port, tensor.shape()));
     }
   }
-  DYN_CHECK(learnLengths(signature, given, fills, known));
+  DYN_CHECK(learnLengths(signature, given, fills, seed, known, call.notes));
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     const Port& port = signature.inputs[i];
     if (!given[i]) {
