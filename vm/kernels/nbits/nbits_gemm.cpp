@@ -7,17 +7,23 @@
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/gemm/gemm.h"
+#include "vm/kernels/nbits/nbits_rounded.h"
 #include "vm/kernels/work.h"
+#include "vm/shared/dyn_nbits.h"
 
 namespace dyn::vm::kernels {
 
 extern const NbitsKernels nbitsPortable, nbitsAvx2, nbitsAvx512;
+extern const RoundedKernels nbitsRoundedVnni;
 
 std::span<const NbitsKernels* const> nbitsKernels() {
   static const std::vector<const NbitsKernels*> all = [] {
     std::vector<const NbitsKernels*> usable;
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    static const NbitsKernels vnni = {"avx512 vnni", nbitsAvx512.dots, nbitsAvx512.expand,
+                                      nbitsAvx512.expandPanel, &nbitsRoundedVnni};
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")) usable.push_back(&vnni);
     if (__builtin_cpu_supports("avx512f")) usable.push_back(&nbitsAvx512);
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) usable.push_back(&nbitsAvx2);
 #endif
@@ -38,7 +44,9 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
                        const TensorView* scales, const TensorView* zeros, const TensorView* c,
                        NbitsMatrix& m) {
   const auto n = call.numbersOf<Call>();
-  m.bits = n.bits;
+  const auto number = NbitsNumber::parted(n.bits);
+  m.bits = number.bits;
+  m.roundedRows = number.roundsRows;
   m.block = n.block;
   if ((m.bits != 4 && m.bits != 8) || m.block < 2 || m.block > (1 << 20) || m.block % 2 != 0)
     return failure(DYN_BAD_PROGRAM, "weights have 4 or 8 bits, in blocks of an even number");
@@ -159,6 +167,11 @@ Status readCall(const FlatCall& call, NbitsMatrix& m) {
   return describeProblem(call, a, b, scales, call.argument(Call::zeros), call.result(0), m);
 }
 
+// Rounded rows, as f32.
+int64_t copyElements(const NbitsMatrix& m, int64_t rows) {
+  return m.roundedRows ? wholeLines(rows * m.depth) : 0;
+}
+
 bool areFew(const NbitsMatrix& m, int64_t rows) { return rows <= kFewRows && m.block % kNbitsRun == 0; }
 
 }  // namespace
@@ -169,12 +182,17 @@ Status nbitsGemmScratchBy(const NbitsKernels& kernels, const FlatCall& call, int
   const TensorView* c = call.result(0);
   if (c->elements == 0 || m.depth == 0) return okStatus();
   const int64_t rows = c->elements / m.columns;
+  if (m.roundedRows && multipliesRounded(kernels, m)) {
+    elements = roundedScratch(call, m, rows);
+    return okStatus();
+  }
   if (areFew(m, rows)) {
     elements = scratchElements(rows * wholeLines(m.paddedDepth()), 0, 0);
   } else {
     const PanelPlan plan(kernels, call, m, rows);
     elements = scratchElements(0, plan.tasks, plan.own);
   }
+  elements += copyElements(m, rows);
   return okStatus();
 }
 
@@ -190,6 +208,13 @@ Status nbitsGemmBy(const NbitsKernels& kernels, FlatCall& call) {
   }
   const int64_t rows = c->elements / m.columns;
   const float* a = call.argument(Call::a)->as<float>();
+  if (m.roundedRows && multipliesRounded(kernels, m)) return multiplyRounded(kernels, call, m, rows, a, to);
+  Scratch copy(call, copyElements(m, rows), 0, 0);
+  if (!copy) return copy.status();
+  if (m.roundedRows) {
+    for (int64_t row = 0; row < rows; ++row) asRounded(m, a + row * m.depth, copy.shared() + row * m.depth);
+    a = copy.shared();
+  }
   return areFew(m, rows) ? fewRows(kernels, call, m, rows, a, to) : manyRows(kernels, call, m, rows, a, to);
 }
 
