@@ -59,6 +59,7 @@ struct RoundedRows {
   const float* scales = nullptr;       // [rows, blocks]
   const int32_t* blockSums = nullptr;  // [rows, blocks], of the numbers, negative
   const int32_t* laneSums = nullptr;   // [rows, groups, kRoundedLanes], the same of each lane
+  const float* laneScales = nullptr;   // [rows, groups, kRoundedLanes]
 };
 
 // For weights of 4 bits in blocks of 32, 64 or whole runs up to kLargestRoundedBlock.

@@ -48,7 +48,7 @@ float roundBlock(const float* from, int64_t count, float* numbers) {
 
 // Where a call's rounded rows lie in its scratch memory, in elements of four bytes.
 struct RowsPlan {
-  int64_t leading, groups, numbers, scales, blockSums, laneSums, all;
+  int64_t leading, groups, numbers, scales, blockSums, laneSums, laneScales, all;
 
   RowsPlan(const NbitsMatrix& m, int64_t rows) {
     const int64_t group = roundedGroup(m.block);
@@ -58,16 +58,18 @@ struct RowsPlan {
     scales = numbers + wholeLines(rows * leading / 4);
     blockSums = scales + wholeLines(rows * m.blocks);
     laneSums = blockSums + wholeLines(rows * m.blocks);
-    all = laneSums + rows * groups * kRoundedLanes;
+    laneScales = laneSums + rows * groups * kRoundedLanes;
+    all = laneScales + rows * groups * kRoundedLanes;
   }
 };
 
 // One row of RoundedRows.
 void roundRow(const NbitsMatrix& m, const float* row, int8_t* numbers, float* scales, int32_t* blockSums,
-              int32_t* laneSums, int64_t leading, int64_t groups) {
+              int32_t* laneSums, float* laneScales, int64_t leading, int64_t groups) {
   const int64_t group = roundedGroup(m.block);
   std::fill_n(numbers, leading, int8_t{0});
   std::fill_n(laneSums, groups * kRoundedLanes, 0);
+  std::fill_n(laneScales, groups * kRoundedLanes, 0.0f);
   for (int64_t block = 0; block < m.blocks; ++block) {
     float levels[kLargestRoundedBlock];
     const int64_t first = block * m.block, count = std::min(m.block, m.depth - first);
@@ -87,6 +89,7 @@ void roundRow(const NbitsMatrix& m, const float* row, int8_t* numbers, float* sc
         sum += even + odd;
       }
       laneSums[depth / group * kRoundedLanes + lane] -= sum;
+      laneScales[depth / group * kRoundedLanes + lane] = scales[block];
       blockSum -= sum;
     }
     blockSums[block] = blockSum;
@@ -123,14 +126,15 @@ Status multiplyRounded(const NbitsKernels& kernels, FlatCall& call, const NbitsM
   if (!scratch) return scratch.status();
   float* memory = scratch.shared();
   auto* numbers = reinterpret_cast<int8_t*>(memory + plan.numbers);
-  float* scales = memory + plan.scales;
+  float *scales = memory + plan.scales, *laneScales = memory + plan.laneScales;
   auto *blockSums = reinterpret_cast<int32_t*>(memory + plan.blockSums),
        *laneSums = reinterpret_cast<int32_t*>(memory + plan.laneSums);
   for (int64_t row = 0; row < rows; ++row)
     roundRow(m, a + row * m.depth, numbers + row * plan.leading, scales + row * m.blocks,
-             blockSums + row * m.blocks, laneSums + row * plan.groups * kRoundedLanes, plan.leading,
-             plan.groups);
-  const RoundedRows rounded{plan.leading, m.blocks, plan.groups, numbers, scales, blockSums, laneSums};
+             blockSums + row * m.blocks, laneSums + row * plan.groups * kRoundedLanes,
+             laneScales + row * plan.groups * kRoundedLanes, plan.leading, plan.groups);
+  const RoundedRows rounded{plan.leading, m.blocks,  plan.groups, numbers,
+                            scales,       blockSums, laneSums,    laneScales};
   const bool few = rows <= kRoundedRowsAtOnce;
   const int64_t together = few ? kColumnsAtOnce : kRoundedColumns;
   call.split((m.columns + together - 1) / together, static_cast<uint32_t>(tasks),

@@ -21,80 +21,112 @@ inline __m512i everyLane(const void* word) {
 template <int kBlocks>
 inline __m512i blockOfLane() {
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-  return _mm512_srli_epi32(lanes, kBlocks == 4 ? 2 : kBlocks == 2 ? 3 : 4);
+  return _mm512_srli_epi32(lanes, kBlocks == 4 ? 2 : 3);
 }
 
-// Of the `blocks` from `block` on, each lane its own.
+// Zero points of the `blocks` from `block` on, each lane its own. `zeros`: of the column.
 template <int kBlocks>
-inline __m512i zerosOf(const NbitsMatrix& m, int64_t column, int64_t block, int64_t blocks) {
-  if (!m.zeros) return _mm512_set1_epi32(8);
-  const uint8_t* from = m.zeros + column * m.zeroBytes() + block / 2;
-  int32_t bytes = from[0];
-  if (kBlocks == 4 && blocks > 2) bytes |= from[1] << 8;
+inline __m512i zerosOf(const uint8_t* zeros, int64_t block, int64_t blocks) {
+  int32_t bytes = zeros[block / 2];
+  if constexpr (kBlocks == 1) return _mm512_set1_epi32(bytes >> (block % 2 * 4) & 15);
+  if (kBlocks == 4 && blocks > 2) bytes |= zeros[block / 2 + 1] << 8;
   const __m512i shifts = _mm512_slli_epi32(blockOfLane<kBlocks>(), 2);
-  return _mm512_and_si512(_mm512_srlv_epi32(_mm512_set1_epi32(bytes >> (block % 2 * 4)), shifts),
-                          _mm512_set1_epi32(15));
+  return _mm512_and_si512(_mm512_srlv_epi32(_mm512_set1_epi32(bytes), shifts), _mm512_set1_epi32(15));
 }
 
-template <int kBlocks>
-inline __m512 ofLanes(const float* scales, int64_t blocks) {
-  const auto mask = static_cast<__mmask16>((1 << (blocks < kBlocks ? blocks : kBlocks)) - 1);
-  return _mm512_permutexvar_ps(blockOfLane<kBlocks>(), _mm512_maskz_loadu_ps(mask, scales));
+template <int kBlocks, bool kWhole>
+inline __m512 scalesOf(const float* scales, int64_t blocks) {
+  if constexpr (kBlocks == 1) return _mm512_set1_ps(*scales);
+  __m512 each;
+  if constexpr (kWhole)
+    each = _mm512_castps128_ps512(_mm_loadu_ps(scales));
+  else
+    each = _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << blocks) - 1), scales);
+  return _mm512_permutexvar_ps(blockOfLane<kBlocks>(), each);
 }
 
-// kBlocks: of a group of one run, or 1: a group is one block of whole runs.
-template <int kRows, int kColumns, int kBlocks>
-void dotsOf(const NbitsMatrix& m, const RoundedRows& rows, int64_t column, float* out, int64_t leadingOut) {
-  __m512 sums[kRows][kColumns];
-  for (auto& row : sums)
-    for (auto& sum : row) sum = _mm512_setzero_ps();
-  const int64_t columnBytes = m.columnBytes(), runs = kBlocks > 1 ? 1 : m.block / kRoundedRun;
-  const uint8_t* weights = m.weights + column * columnBytes;
-  for (int64_t group = 0, at = 0; group < rows.groups; ++group) {
-    const int64_t block = group * kBlocks, blocks = m.blocks - block;
-    __m512 rowScales[kRows];
-    for (int r = 0; r < kRows; ++r)
-      rowScales[r] = ofLanes<kBlocks>(rows.scales + r * rows.blocks + block, blocks);
-#pragma GCC unroll 4
-    for (int i = 0; i < kColumns; ++i) {
-      const __m512i zeros = zerosOf<kBlocks>(m, column + i, block, blocks);
-      __m512i whole[kRows];
-      for (int r = 0; r < kRows; ++r) {
-        const __m512i lanes = _mm512_loadu_si512(rows.laneSums + (r * rows.groups + group) * kRoundedLanes);
-        whole[r] = m.zeros ? _mm512_mullo_epi32(lanes, zeros) : _mm512_slli_epi32(lanes, 3);
-      }
-      for (int64_t run = 0; run < runs; ++run) {
-        const int64_t begin = at + run * (kRoundedRun / 2), left = columnBytes - begin;
-        const uint8_t* from = weights + i * columnBytes + begin;
-        _mm_prefetch(reinterpret_cast<const char*>(from + kColumns * columnBytes), _MM_HINT_T0);
-        const __m512i bytes =
-            left >= 64 ? _mm512_loadu_si512(from) : _mm512_maskz_loadu_epi8((uint64_t{1} << left) - 1, from);
-        const __m512i low = lowHalves(bytes), high = highHalves(bytes);
-#pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) {
-          const int8_t* numbers = rows.numbers + r * rows.leading + 2 * begin;
-          whole[r] = _mm512_dpbusd_epi32(whole[r], low, _mm512_loadu_si512(numbers));
-          whole[r] = _mm512_dpbusd_epi32(whole[r], high, _mm512_loadu_si512(numbers + 64));
-        }
-      }
-      const __m512 scales = ofLanes<kBlocks>(m.scales + (column + i) * m.blocks + block, blocks);
-#pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r)
-        sums[r][i] =
-            _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole[r]), _mm512_mul_ps(scales, rowScales[r]), sums[r][i]);
-    }
-    at += runs * (kRoundedRun / 2);
+// Bytes from the ones being read to those that are asked for: memory is as far away as that.
+constexpr int64_t kAhead = 2048;
+
+// Rows times one column, a group at a time: memory is read in one stream. kBlocks: of a group of one run, or
+// 1: a group is one block of whole runs.
+template <int kRows, int kBlocks, bool kZeros>
+struct ColumnDots {
+  const uint8_t* weights;
+  const uint8_t* zeros;
+  const float* scales;
+  const int8_t* numbers;
+  const int32_t* laneSums;
+  const float* laneScales;
+  int64_t leading, leadingLanes, runs, blocks;
+  __m512 sums[kRows];
+
+  ColumnDots(const NbitsMatrix& m, const RoundedRows& rows, int64_t column)
+      : weights(m.weights + column * m.columnBytes()),
+        zeros(kZeros ? m.zeros + column * m.zeroBytes() : nullptr),
+        scales(m.scales + column * m.blocks),
+        numbers(rows.numbers),
+        laneSums(rows.laneSums),
+        laneScales(rows.laneScales),
+        leading(rows.leading),
+        leadingLanes(rows.groups * kRoundedLanes),
+        runs(kBlocks == 1 ? m.block / kRoundedRun : 1),
+        blocks(m.blocks) {
+    for (__m512& sum : sums) sum = _mm512_setzero_ps();
   }
-  for (int r = 0; r < kRows; ++r)
-    for (int i = 0; i < kColumns; ++i) out[r * leadingOut + i] = _mm512_reduce_add_ps(sums[r][i]);
+
+  // `bytes`: of the column that are left.
+  template <bool kWhole>
+  inline __attribute__((always_inline)) void add(int64_t group, int64_t bytes) {
+    const int64_t block = group * kBlocks;
+    __m512i whole[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i lanes = _mm512_loadu_si512(laneSums + r * leadingLanes + group * kRoundedLanes);
+      whole[r] = kZeros ? _mm512_mullo_epi32(lanes, zerosOf<kBlocks>(zeros, block, blocks - block))
+                        : _mm512_slli_epi32(lanes, 3);
+    }
+    for (int64_t run = 0; run < runs; ++run) {
+      const uint8_t* from = weights + (group * runs + run) * (kRoundedRun / 2);
+      const int8_t* words = numbers + (group * runs + run) * kRoundedRun;
+      _mm_prefetch(reinterpret_cast<const char*>(from + kAhead), _MM_HINT_T0);
+      const __m512i read =
+          kWhole ? _mm512_loadu_si512(from) : _mm512_maskz_loadu_epi8((uint64_t{1} << bytes) - 1, from);
+      const __m512i low = lowHalves(read), high = highHalves(read);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        whole[r] = _mm512_dpbusd_epi32(whole[r], low, _mm512_loadu_si512(words + r * leading));
+        whole[r] = _mm512_dpbusd_epi32(whole[r], high, _mm512_loadu_si512(words + r * leading + 64));
+      }
+    }
+    const __m512 all = scalesOf < kBlocks,
+                 kWhole && kBlocks != 2 > (scales + block, kWhole ? kBlocks : blocks - block);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const __m512 own = _mm512_loadu_ps(laneScales + r * leadingLanes + group * kRoundedLanes);
+      sums[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole[r]), _mm512_mul_ps(all, own), sums[r]);
+    }
+  }
+};
+
+template <int kRows, int kBlocks, bool kZeros>
+void dotsOf(const NbitsMatrix& m, const RoundedRows& rows, int64_t column, int64_t columns, float* out,
+            int64_t leadingOut) {
+  const int64_t whole = m.blocks / kBlocks, bytes = m.columnBytes() - whole * (kRoundedRun / 2);
+  for (int64_t i = 0; i < columns; ++i) {
+    ColumnDots<kRows, kBlocks, kZeros> dots(m, rows, column + i);
+    for (int64_t group = 0; group < whole; ++group) dots.template add<true>(group, 0);
+    if constexpr (kBlocks > 1)
+      if (bytes > 0) dots.template add<false>(whole, bytes);
+    for (int r = 0; r < kRows; ++r) out[r * leadingOut + i] = _mm512_reduce_add_ps(dots.sums[r]);
+  }
 }
 
 template <int kRows, int kBlocks>
 void dotsOfColumns(const NbitsMatrix& m, const RoundedRows& rows, int64_t column, int64_t columns, float* out,
                    int64_t leadingOut) {
-  int64_t i = 0;
-  for (; i + 4 <= columns; i += 4) dotsOf<kRows, 4, kBlocks>(m, rows, column + i, out + i, leadingOut);
-  for (; i < columns; ++i) dotsOf<kRows, 1, kBlocks>(m, rows, column + i, out + i, leadingOut);
+  if (m.zeros) return dotsOf<kRows, kBlocks, true>(m, rows, column, columns, out, leadingOut);
+  dotsOf<kRows, kBlocks, false>(m, rows, column, columns, out, leadingOut);
 }
 
 template <int kRows>
