@@ -36,7 +36,8 @@ std::span<const NbitsKernels* const> nbitsKernels() {
 namespace {
 
 constexpr int64_t kFewRows = 4;       // up to these each weight is decoded anew for every row
-constexpr int64_t kDepthBlock = 512;  // depths whose panel of f32 stays in the L2 cache beside its columns
+constexpr int64_t kDepthBlock = 512;  // depths whose panels of f32 stay in the L2 cache beside their rows
+constexpr int64_t kPanels = 4;        // expanded together: a tile of rows is read once for all of them
 
 using Call = calls::Nbitsgemm;
 
@@ -112,6 +113,7 @@ Status fewRows(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m
 // Panels of many rows: what a task expands at a time.
 struct PanelPlan {
   int64_t chunk, leading, tasks, expanded, own;
+  int64_t leadingA, copied;  // rows whose stride would map them to the same L1 lines are copied
   bool atOnce;
 
   PanelPlan(const NbitsKernels& kernels, const FlatCall& call, const NbitsMatrix& m, int64_t rows) {
@@ -124,34 +126,68 @@ struct PanelPlan {
         static_cast<double>(rows) * static_cast<double>(m.columns) * static_cast<double>(m.depth);
     tasks = worthwhileTasks(call, steps);
     expanded = wholeLines(width * leading);
-    own = expanded + wholeLines(width * chunk);
+    own = expanded + kPanels * wholeLines(width * chunk);
+    const bool copies = m.depth % 1024 == 0 && rows > call.gemmFamily->maxRows;
+    leadingA = copies ? oddLineStride(m.depth) : m.depth;
+    copied = copies ? wholeLines(rows * leadingA) : 0;
+  }
+};
+
+// What many rows are multiplied with at a time: `panels` from `panel` on.
+struct PanelGroup {
+  const NbitsKernels& kernels;
+  const DynGemmFamily& family;
+  const NbitsMatrix& m;
+  const PanelPlan& plan;
+  int64_t panel, panels;
+
+  int64_t column(int64_t i) const { return (panel + i) * family.panelWidth; }
+  int64_t columns(int64_t i) const { return std::min<int64_t>(family.panelWidth, m.columns - column(i)); }
+  int64_t panelElements() const { return wholeLines(family.panelWidth * plan.chunk); }
+
+  void expand(int64_t k, float* expanded, float* packed) const {
+    const int64_t depth = std::min(plan.chunk, m.depth - k),
+                  whole = std::min(plan.chunk, m.paddedDepth() - k);
+    for (int64_t p = 0; p < panels; ++p, packed += panelElements()) {
+      if (plan.atOnce) {
+        kernels.expandPanel(m, column(p), columns(p), k, whole, family.panelWidth, packed);
+        continue;
+      }
+      for (int64_t i = 0; i < columns(p); ++i)
+        kernels.expand(m, column(p) + i, k, whole, expanded + i * plan.leading);
+      packPanels(family, expanded, depth, columns(p), 1, plan.leading, 0, 1, packed);
+    }
+  }
+  void multiply(int64_t rows, int64_t k, const float* a, const float* packed, float* c) const {
+    const int64_t depth = std::min(plan.chunk, m.depth - k);
+    forEachRowTile(family.maxRows, rows, [&](int64_t first, int64_t height) {
+      for (int64_t p = 0; p < panels; ++p)
+        runRowTiles(family, height, depth, a + first * plan.leadingA + k, plan.leadingA,
+                    packed + p * panelElements(), c + first * m.columns + column(p), m.columns, columns(p),
+                    k > 0);
+    });
   }
 };
 
 Status manyRows(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m, int64_t rows,
                 const float* a, float* c) {
   const DynGemmFamily& family = *call.gemmFamily;
-  const int64_t width = family.panelWidth, panels = panelCount(family, m.columns);
+  const int64_t panels = panelCount(family, m.columns);
   const PanelPlan plan(kernels, call, m, rows);
-  const int64_t chunk = plan.chunk, leading = plan.leading;
-  const bool atOnce = plan.atOnce;
-  Scratch scratch(call, 0, plan.tasks, plan.own);
+  Scratch scratch(call, plan.copied, plan.tasks, plan.own);
   if (!scratch) return scratch.status();
+  if (plan.copied > 0) {
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(a + row * m.depth, m.depth, scratch.shared() + row * plan.leadingA);
+    a = scratch.shared();
+  }
   call.split(panels, plan.tasks, [&](int64_t begin, int64_t end) {
     float *expanded = scratch.next(), *packed = expanded + plan.expanded;
-    for (int64_t panel = begin; panel < end; ++panel) {
-      const int64_t column = panel * width, columns = std::min(width, m.columns - column);
-      for (int64_t k = 0; k < m.depth && !call.cancelled(); k += chunk) {
-        const int64_t depth = std::min(chunk, m.depth - k);
-        const int64_t whole = std::min(chunk, m.paddedDepth() - k);
-        if (atOnce) {
-          kernels.expandPanel(m, column, columns, k, whole, width, packed);
-        } else {
-          for (int64_t i = 0; i < columns; ++i)
-            kernels.expand(m, column + i, k, whole, expanded + i * leading);
-          packPanels(family, expanded, depth, columns, 1, leading, 0, 1, packed);
-        }
-        runRowTiles(family, rows, depth, a + k, m.depth, packed, c + column, m.columns, columns, k > 0);
+    for (int64_t panel = begin; panel < end; panel += kPanels) {
+      const PanelGroup group{kernels, family, m, plan, panel, std::min(kPanels, end - panel)};
+      for (int64_t k = 0; k < m.depth && !call.cancelled(); k += plan.chunk) {
+        group.expand(k, expanded, packed);
+        group.multiply(rows, k, a, packed, c);
       }
     }
   });
@@ -190,7 +226,7 @@ Status nbitsGemmScratchBy(const NbitsKernels& kernels, const FlatCall& call, int
     elements = scratchElements(rows * wholeLines(m.paddedDepth()), 0, 0);
   } else {
     const PanelPlan plan(kernels, call, m, rows);
-    elements = scratchElements(0, plan.tasks, plan.own);
+    elements = scratchElements(plan.copied, plan.tasks, plan.own);
   }
   elements += copyElements(m, rows);
   return okStatus();
