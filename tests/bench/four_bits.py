@@ -5,7 +5,7 @@
 
 Makes Llama-like models with random weights (RMS norms, rotary positions, grouped heads, SwiGLU, MatMulNBits of the given blocks and accuracy levels)
 in the folder, decodes step by step and runs prompts, Dyn and onnxruntime in turn, one thread, by the time of the processor. --llama: the same sizes as a
-gguf of Q4_0 (blocks of 32) through llama.cpp, by its own clock. Needs numpy, onnx and onnxruntime; --llama the packages gguf and xllamacpp.
+gguf of Q4_0 (blocks of 32) through llama.cpp. Needs numpy, onnx and onnxruntime; --llama the packages gguf and xllamacpp.
 """
 import argparse
 import os
@@ -182,7 +182,7 @@ def gguf_file(folder):
 
 
 def llama(folder, prefills, past, steps):
-    """Seconds by llama.cpp's clock: of a step behind `past` tokens, of each prompt."""
+    """Seconds of the processor: of a step behind `past` tokens, of each prompt."""
     import json
     import xllamacpp
     parameters = xllamacpp.CommonParams()
@@ -191,14 +191,19 @@ def llama(folder, prefills, past, steps):
     parameters.n_ctx, parameters.n_parallel, parameters.warmup = POSITIONS, 1, True
     server, random = xllamacpp.Server(parameters), np.random.default_rng(1)
 
-    def timings(prompt, steps):
+    def seconds(prompt, steps):
         tokens = [int(t) for t in random.integers(300, WORDS, prompt)]
-        answer = server.handle_completions({"prompt": tokens, "n_predict": steps, "ignore_eos": True, "cache_prompt": False, "temperature": 0.0})
-        answer = json.loads(answer) if isinstance(answer, str) else answer
-        return answer["timings"]
+        asked = {"prompt": tokens, "n_predict": steps, "ignore_eos": True, "cache_prompt": False, "temperature": 0.0}
+        start = time.process_time_ns()
+        answer = server.handle_completions(asked)
+        taken = (time.process_time_ns() - start) / 1e9
+        count = (json.loads(answer) if isinstance(answer, str) else answer)["timings"]["predicted_n"]
+        if count != steps:
+            sys.exit(f"four_bits: llama.cpp made {count} tokens of {steps}")
+        return taken
 
-    step = min(timings(max(past, 1), steps)["predicted_per_token_ms"] for _ in range(3)) / 1e3
-    return step, [min(timings(n, 1)["prompt_ms"] for _ in range(3)) / 1e3 for n in prefills]
+    least = lambda prompt, steps: min(seconds(prompt, steps) for _ in range(5))
+    return (least(max(past, 1), steps + 1) - least(max(past, 1), 1)) / steps, [least(n, 1) for n in prefills]
 
 
 def main():
@@ -232,7 +237,7 @@ def main():
         if arguments.llama:
             step, prompts = llama(folder, arguments.prefill, arguments.past, arguments.steps)
             for what, rate in [("decode", 1 / step)] + [(f"prefill {n}", n / s) for n, s in zip(arguments.prefill, prompts)]:
-                print(f"{32:>6}{'':>6}{what:>14}{'':>10}{rate:>10.1f}   llama.cpp, Q4_0, by its clock")
+                print(f"{32:>6}{'':>6}{what:>14}{'':>10}{rate:>10.1f}   llama.cpp, Q4_0")
     return 0
 
 
