@@ -217,8 +217,7 @@ ValueId appended(MapContext& c, ValueId past, ValueId fresh, ValueId begins, Val
   const ValueId row = c.emit("max", {c.emit("min", {place, last}), zero});
   // Whole rows [kh, d] by [b, total, 1]: the index is small, and what it picks lies side by side.
   const ValueId rows = transposed(c, fresh, {0, 2, 1, 3});
-  const ValueId picked =
-      c.emit("gather_nd", {rows, unsqueezed(c, row, {2})}, {{"batch_dims", int64_t{1}}});
+  const ValueId picked = c.emit("gather_nd", {rows, unsqueezed(c, row, {2})}, {{"batch_dims", int64_t{1}}});
   const ValueId here = transposed(c, picked, {0, 2, 1, 3});
   ValueId before = c.number(0, fresh);
   if (past != kNoValue) {
