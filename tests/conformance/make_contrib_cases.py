@@ -185,8 +185,9 @@ def quantised_weights(rng, n, k, bits, block):
 
 @case
 def matmul_nbits():
-    for bits, n, k, block, zero, bias in [(4, 5, 32, 16, False, False), (4, 7, 40, 16, True, True), (8, 3, 32, 16, True, False),
-                                          (4, 6, 48, 32, True, False)]:
+    for bits, n, k, block, zero, bias, level in [
+            (4, 5, 32, 16, False, False, 0), (4, 7, 40, 16, True, True, 0), (8, 3, 32, 16, True, False, 0), (4, 6, 48, 32, True, False, 0),
+            (4, 7, 101, 32, False, False, 4), (4, 19, 131, 64, True, True, 4), (4, 5, 257, 128, True, False, 4), (4, 3, 37, 16, False, False, 4)]:
         rng = np.random.default_rng(bits * 1000 + k)
         weights, scales, zeros = quantised_weights(rng, n, k, bits, block)
         constants = {"w": weights, "scales": scales}
@@ -197,9 +198,10 @@ def matmul_nbits():
         if bias:
             inputs += [None] * (5 - len(inputs)) + ["bias"]
             constants["bias"] = rng.standard_normal(n).astype(np.float32)
-        name = f"matmul_{bits}bits_{n}_{k}_{block}" + ("_zero" if zero else "") + ("_bias" if bias else "")
-        b = Builder(name, "MatMulNBits", inputs, [("y", F)], weights=constants, K=k, N=n, bits=bits, block_size=block)
-        for m in (1, 3):
+        name = f"matmul_{bits}bits_{n}_{k}_{block}" + ("_zero" if zero else "") + ("_bias" if bias else "") + (f"_level{level}" if level else "")
+        levels = {"accuracy_level": level} if level else {}
+        b = Builder(name, "MatMulNBits", inputs, [("y", F)], weights=constants, K=k, N=n, bits=bits, block_size=block, **levels)
+        for m in (1, 3, 13) if level else (1, 3):
             b.run(a=b.real(m, k))
         yield b
 

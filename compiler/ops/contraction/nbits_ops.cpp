@@ -1,8 +1,12 @@
 // The product with weights of a few bits in blocks, each with a scale and a zero point: they stay packed in
 // memory.
+#include <cmath>
+#include <limits>
+
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/op_rules.h"
 #include "compiler/ops/rules/strided_walk.h"
+#include "vm/shared/dyn_nbits.h"
 
 namespace dyn {
 
@@ -12,6 +16,8 @@ constexpr AttributeSpec kAttributes[] = {
     {"bits", AttributeKind::integer, true, "of one weight: 4 or 8", Allowed::byRule("4 or 8")},
     {"block", AttributeKind::integer, true, "weights along k that share a scale: an even number",
      Allowed::byRule("an even number, at least 16")},
+    {"round_rows", AttributeKind::integer, false,
+     "1: a is rounded to 8 bits, a block at a time, its largest to 127; default 0", Allowed::flag()},
 };
 
 constexpr int64_t kLargestBlock = 1 << 20;
@@ -53,6 +59,22 @@ int64_t unpacked(const HostTensor& packed, int64_t row, int64_t rowBytes, int64_
   return bits == 8 ? byte : byte >> (index % 2 * 4) & 15;
 }
 
+// Numbers [first, end) of a row, rounded to 8 bits of the largest of them.
+void roundBlock(std::vector<double>& row, int64_t first, int64_t end) {
+  float largest = 0;
+  bool finite = true;
+  for (int64_t i = first; i < end; ++i) {
+    finite &= std::isfinite(row[i]);
+    largest = std::max(largest, std::abs(static_cast<float>(row[i])));
+  }
+  for (int64_t i = first; i < end; ++i) {
+    if (!finite)
+      row[i] = std::numeric_limits<double>::quiet_NaN();
+    else if (largest > 0)
+      row[i] = std::nearbyint(static_cast<float>(row[i]) / largest * 127.0f) * (largest / 127.0f);
+  }
+}
+
 Status evaluateMatmulNbits(EvalContext& c) {
   const int64_t bits = c.attributes().integer("bits"), block = c.attributes().integer("block");
   const HostTensor &a = c.operand(0), &b = c.operand(1), &scales = c.operand(2);
@@ -62,14 +84,18 @@ Status evaluateMatmulNbits(EvalContext& c) {
   shape.back() = n;
   DYN_TRY(HostTensor result, newTensor(Dtype::f32, shape));
   const int64_t rows = n == 0 ? 0 : result.elementCount() / n;
+  const bool rounds = c.attributes().integer("round_rows", 0) != 0;
+  std::vector<double> left(static_cast<size_t>(k));
   for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = 0; i < k; ++i) left[i] = a.realAt(row * k + i);
+    for (int64_t i = 0; rounds && i < k; i += block) roundBlock(left, i, std::min(k, i + block));
     for (int64_t column = 0; column < n; ++column) {
       double sum = 0;
       for (int64_t i = 0; i < k; ++i) {
         const int64_t zero = c.hasOperand(3) ? unpacked(c.operand(3), column, zeroBytes, bits, i / block)
                                              : int64_t{1} << (bits - 1);
         const auto level = static_cast<double>(unpacked(b, column, rowBytes, bits, i) - zero);
-        sum += a.realAt(row * k + i) * level * scales.realAt(column * blocks + i / block);
+        sum += left[i] * level * scales.realAt(column * blocks + i / block);
       }
       result.setReal(row * n + column, sum);
     }
@@ -79,7 +105,9 @@ Status evaluateMatmulNbits(EvalContext& c) {
 }
 
 Status fillNbits(const BuiltinRequest& request, CallFields<calls::Nbitsgemm>& call) {
-  call.numbers.bits = static_cast<int32_t>(request.op.attributes.integer("bits"));
+  const NbitsNumber number{static_cast<int32_t>(request.op.attributes.integer("bits")),
+                           request.op.attributes.integer("round_rows", 0) != 0};
+  call.numbers.bits = number.joined();
   call.numbers.block = static_cast<int32_t>(request.op.attributes.integer("block"));
   return {};
 }

@@ -215,10 +215,10 @@ ValueId appended(MapContext& c, ValueId past, ValueId fresh, ValueId begins, Val
       c.emit("logical_and", {c.emit("less_equal", {zero, place}), c.emit("less", {place, steps})});
   const ValueId last = c.emit("sub", {steps, c.integerValue(1)});
   const ValueId row = c.emit("max", {c.emit("min", {place, last}), zero});
-  const ValueId shape =
-      joinedShape(c, {c.emit("shape", {fresh}, {{"end", int64_t{2}}}), total, dimAt(c, fresh, 3)});
-  const ValueId index = c.emit("expand", {unsqueezed(c, row, {1, 3}), shape});
-  const ValueId here = c.emit("gather_elements", {fresh, index}, {{"axis", int64_t{2}}});
+  // Whole rows [kh, d] by [b, total, 1]: the index is small, and what it picks lies side by side.
+  const ValueId rows = transposed(c, fresh, {0, 2, 1, 3});
+  const ValueId picked = c.emit("gather_nd", {rows, unsqueezed(c, row, {2})}, {{"batch_dims", int64_t{1}}});
+  const ValueId here = transposed(c, picked, {0, 2, 1, 3});
   ValueId before = c.number(0, fresh);
   if (past != kNoValue) {
     const ValueId pads = joinedShape(c, {c.integersValue({0}), c.emit("sub", {total, dimAt(c, past, 2)})});

@@ -101,7 +101,8 @@ bool takesPackedWeights(MapContext& c, int64_t bits, int64_t block) {
 void mapMatMulNBits(MapContext& c) {
   const int64_t bits = c.integer("bits", 4), block = c.requiredInteger("block_size");
   const int64_t k = c.requiredInteger("K"), n = c.requiredInteger("N");
-  c.ignoreAttribute("accuracy_level");
+  // The least accuracy that the model asks for: 4 lets rows be of 8 bits, all else is computed in f32.
+  const bool roundsRows = c.integer("accuracy_level", 0) == 4;
   if (c.integer("weight_prepacked", 0) != 0) c.unsupported("weights packed for one device");
   if (c.hasInput(4)) c.unsupported("weights in groups of another order (g_idx)");
   if (bits != 2 && bits != 4 && bits != 8) c.unsupported("weights of " + std::to_string(bits) + " bits");
@@ -115,7 +116,9 @@ void mapMatMulNBits(MapContext& c) {
                                      reshaped(c, c.input(1), c.integersValue({n, blocks, block / perByte})),
                                      reshaped(c, c.input(2), c.integersValue({n, blocks}))};
     if (c.hasInput(3)) operands.push_back(reshaped(c, c.input(3), c.integersValue({n, zeroBytes})));
-    ValueId y = c.emit("matmul_nbits", std::move(operands), {{"bits", bits}, {"block", block}});
+    Attributes attributes{{"bits", bits}, {"block", block}};
+    if (roundsRows && bits == 4) attributes.set("round_rows", int64_t{1});
+    ValueId y = c.emit("matmul_nbits", std::move(operands), std::move(attributes));
     if (c.hasInput(5)) y = c.emit("add", {y, c.input(5)});
     return c.setOutput(0, y);
   }

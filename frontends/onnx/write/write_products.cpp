@@ -112,6 +112,7 @@ void writeMatmulNbits(NodeWriter& w) {
   attributes.integer("N", *b.dims()[0].constant());
   attributes.integer("bits", w.attributes().integer("bits"));
   attributes.integer("block_size", w.attributes().integer("block"));
+  if (w.attributes().integer("round_rows", 0) != 0) attributes.integer("accuracy_level", 4);
   w.finish("MatMulNBits", w.operands(), std::move(attributes), "com.microsoft");
 }
 

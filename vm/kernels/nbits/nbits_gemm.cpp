@@ -7,17 +7,23 @@
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/gemm/gemm.h"
+#include "vm/kernels/nbits/nbits_rounded.h"
 #include "vm/kernels/work.h"
+#include "vm/shared/dyn_nbits.h"
 
 namespace dyn::vm::kernels {
 
 extern const NbitsKernels nbitsPortable, nbitsAvx2, nbitsAvx512;
+extern const RoundedKernels nbitsRoundedVnni;
 
 std::span<const NbitsKernels* const> nbitsKernels() {
   static const std::vector<const NbitsKernels*> all = [] {
     std::vector<const NbitsKernels*> usable;
 #if defined(__x86_64__)
     __builtin_cpu_init();
+    static const NbitsKernels vnni = {"avx512 vnni", nbitsAvx512.dots, nbitsAvx512.expand,
+                                      nbitsAvx512.expandPanel, &nbitsRoundedVnni};
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")) usable.push_back(&vnni);
     if (__builtin_cpu_supports("avx512f")) usable.push_back(&nbitsAvx512);
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) usable.push_back(&nbitsAvx2);
 #endif
@@ -30,7 +36,8 @@ std::span<const NbitsKernels* const> nbitsKernels() {
 namespace {
 
 constexpr int64_t kFewRows = 4;       // up to these each weight is decoded anew for every row
-constexpr int64_t kDepthBlock = 512;  // depths whose panel of f32 stays in the L2 cache beside its columns
+constexpr int64_t kDepthBlock = 512;  // depths whose panels of f32 stay in the L2 cache beside their rows
+constexpr int64_t kPanels = 4;        // expanded together: a tile of rows is read once for all of them
 
 using Call = calls::Nbitsgemm;
 
@@ -38,7 +45,9 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
                        const TensorView* scales, const TensorView* zeros, const TensorView* c,
                        NbitsMatrix& m) {
   const auto n = call.numbersOf<Call>();
-  m.bits = n.bits;
+  const auto number = NbitsNumber::parted(n.bits);
+  m.bits = number.bits;
+  m.roundedRows = number.roundsRows;
   m.block = n.block;
   if ((m.bits != 4 && m.bits != 8) || m.block < 2 || m.block > (1 << 20) || m.block % 2 != 0)
     return failure(DYN_BAD_PROGRAM, "weights have 4 or 8 bits, in blocks of an even number");
@@ -104,6 +113,7 @@ Status fewRows(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m
 // Panels of many rows: what a task expands at a time.
 struct PanelPlan {
   int64_t chunk, leading, tasks, expanded, own;
+  int64_t leadingA, copied;  // rows whose stride would map them to the same L1 lines are copied
   bool atOnce;
 
   PanelPlan(const NbitsKernels& kernels, const FlatCall& call, const NbitsMatrix& m, int64_t rows) {
@@ -116,34 +126,68 @@ struct PanelPlan {
         static_cast<double>(rows) * static_cast<double>(m.columns) * static_cast<double>(m.depth);
     tasks = worthwhileTasks(call, steps);
     expanded = wholeLines(width * leading);
-    own = expanded + wholeLines(width * chunk);
+    own = expanded + kPanels * wholeLines(width * chunk);
+    const bool copies = m.depth % 1024 == 0 && rows > call.gemmFamily->maxRows;
+    leadingA = copies ? oddLineStride(m.depth) : m.depth;
+    copied = copies ? wholeLines(rows * leadingA) : 0;
+  }
+};
+
+// What many rows are multiplied with at a time: `panels` from `panel` on.
+struct PanelGroup {
+  const NbitsKernels& kernels;
+  const DynGemmFamily& family;
+  const NbitsMatrix& m;
+  const PanelPlan& plan;
+  int64_t panel, panels;
+
+  int64_t column(int64_t i) const { return (panel + i) * family.panelWidth; }
+  int64_t columns(int64_t i) const { return std::min<int64_t>(family.panelWidth, m.columns - column(i)); }
+  int64_t panelElements() const { return wholeLines(family.panelWidth * plan.chunk); }
+
+  void expand(int64_t k, float* expanded, float* packed) const {
+    const int64_t depth = std::min(plan.chunk, m.depth - k),
+                  whole = std::min(plan.chunk, m.paddedDepth() - k);
+    for (int64_t p = 0; p < panels; ++p, packed += panelElements()) {
+      if (plan.atOnce) {
+        kernels.expandPanel(m, column(p), columns(p), k, whole, family.panelWidth, packed);
+        continue;
+      }
+      for (int64_t i = 0; i < columns(p); ++i)
+        kernels.expand(m, column(p) + i, k, whole, expanded + i * plan.leading);
+      packPanels(family, expanded, depth, columns(p), 1, plan.leading, 0, 1, packed);
+    }
+  }
+  void multiply(int64_t rows, int64_t k, const float* a, const float* packed, float* c) const {
+    const int64_t depth = std::min(plan.chunk, m.depth - k);
+    forEachRowTile(family.maxRows, rows, [&](int64_t first, int64_t height) {
+      for (int64_t p = 0; p < panels; ++p)
+        runRowTiles(family, height, depth, a + first * plan.leadingA + k, plan.leadingA,
+                    packed + p * panelElements(), c + first * m.columns + column(p), m.columns, columns(p),
+                    k > 0);
+    });
   }
 };
 
 Status manyRows(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m, int64_t rows,
                 const float* a, float* c) {
   const DynGemmFamily& family = *call.gemmFamily;
-  const int64_t width = family.panelWidth, panels = panelCount(family, m.columns);
+  const int64_t panels = panelCount(family, m.columns);
   const PanelPlan plan(kernels, call, m, rows);
-  const int64_t chunk = plan.chunk, leading = plan.leading;
-  const bool atOnce = plan.atOnce;
-  Scratch scratch(call, 0, plan.tasks, plan.own);
+  Scratch scratch(call, plan.copied, plan.tasks, plan.own);
   if (!scratch) return scratch.status();
+  if (plan.copied > 0) {
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(a + row * m.depth, m.depth, scratch.shared() + row * plan.leadingA);
+    a = scratch.shared();
+  }
   call.split(panels, plan.tasks, [&](int64_t begin, int64_t end) {
     float *expanded = scratch.next(), *packed = expanded + plan.expanded;
-    for (int64_t panel = begin; panel < end; ++panel) {
-      const int64_t column = panel * width, columns = std::min(width, m.columns - column);
-      for (int64_t k = 0; k < m.depth && !call.cancelled(); k += chunk) {
-        const int64_t depth = std::min(chunk, m.depth - k);
-        const int64_t whole = std::min(chunk, m.paddedDepth() - k);
-        if (atOnce) {
-          kernels.expandPanel(m, column, columns, k, whole, width, packed);
-        } else {
-          for (int64_t i = 0; i < columns; ++i)
-            kernels.expand(m, column + i, k, whole, expanded + i * leading);
-          packPanels(family, expanded, depth, columns, 1, leading, 0, 1, packed);
-        }
-        runRowTiles(family, rows, depth, a + k, m.depth, packed, c + column, m.columns, columns, k > 0);
+    for (int64_t panel = begin; panel < end; panel += kPanels) {
+      const PanelGroup group{kernels, family, m, plan, panel, std::min(kPanels, end - panel)};
+      for (int64_t k = 0; k < m.depth && !call.cancelled(); k += plan.chunk) {
+        group.expand(k, expanded, packed);
+        group.multiply(rows, k, a, packed, c);
       }
     }
   });
@@ -159,6 +203,11 @@ Status readCall(const FlatCall& call, NbitsMatrix& m) {
   return describeProblem(call, a, b, scales, call.argument(Call::zeros), call.result(0), m);
 }
 
+// Rounded rows, as f32.
+int64_t copyElements(const NbitsMatrix& m, int64_t rows) {
+  return m.roundedRows ? wholeLines(rows * m.depth) : 0;
+}
+
 bool areFew(const NbitsMatrix& m, int64_t rows) { return rows <= kFewRows && m.block % kNbitsRun == 0; }
 
 }  // namespace
@@ -169,12 +218,17 @@ Status nbitsGemmScratchBy(const NbitsKernels& kernels, const FlatCall& call, int
   const TensorView* c = call.result(0);
   if (c->elements == 0 || m.depth == 0) return okStatus();
   const int64_t rows = c->elements / m.columns;
+  if (m.roundedRows && multipliesRounded(kernels, m)) {
+    elements = roundedScratch(call, m, rows);
+    return okStatus();
+  }
   if (areFew(m, rows)) {
     elements = scratchElements(rows * wholeLines(m.paddedDepth()), 0, 0);
   } else {
     const PanelPlan plan(kernels, call, m, rows);
-    elements = scratchElements(0, plan.tasks, plan.own);
+    elements = scratchElements(plan.copied, plan.tasks, plan.own);
   }
+  elements += copyElements(m, rows);
   return okStatus();
 }
 
@@ -190,6 +244,13 @@ Status nbitsGemmBy(const NbitsKernels& kernels, FlatCall& call) {
   }
   const int64_t rows = c->elements / m.columns;
   const float* a = call.argument(Call::a)->as<float>();
+  if (m.roundedRows && multipliesRounded(kernels, m)) return multiplyRounded(kernels, call, m, rows, a, to);
+  Scratch copy(call, copyElements(m, rows), 0, 0);
+  if (!copy) return copy.status();
+  if (m.roundedRows) {
+    for (int64_t row = 0; row < rows; ++row) asRounded(m, a + row * m.depth, copy.shared() + row * m.depth);
+    a = copy.shared();
+  }
   return areFew(m, rows) ? fewRows(kernels, call, m, rows, a, to) : manyRows(kernels, call, m, rows, a, to);
 }
 

@@ -10,6 +10,7 @@ namespace dyn::vm::kernels {
 // low half. A column is filled up to whole blocks.
 struct NbitsMatrix {
   int64_t bits = 4;
+  bool roundedRows = false;  // rows are rounded to 8 bits a block
   int64_t depth = 0, columns = 0;
   int64_t block = 32, blocks = 0;  // weights of one block, blocks of one column
   const uint8_t* weights = nullptr;
@@ -45,11 +46,54 @@ using NbitsExpansion = void (*)(const NbitsMatrix&, int64_t column, int64_t firs
 using NbitsPanelExpansion = void (*)(const NbitsMatrix&, int64_t column, int64_t columns, int64_t first,
                                      int64_t count, int64_t width, float* to);
 
+// Depths of a run of rounded rows: 64 numbers of even depth, 64 of odd depth, as 64 bytes of weights of 4
+// bits hold them.
+constexpr int64_t kRoundedRun = 128;
+constexpr int64_t kRoundedLanes = 16;  // of a run: sums of four bytes of even and four of odd depth
+
+// Rows rounded to 8 bits, block by block: a number stands for numbers * scales. 0 past the depth.
+struct RoundedRows {
+  int64_t leading = 0;  // numbers from row to row
+  int64_t blocks = 0, groups = 0;
+  const int8_t* numbers = nullptr;
+  const float* scales = nullptr;       // [rows, blocks]
+  const int32_t* blockSums = nullptr;  // [rows, blocks], of the numbers, negative
+  const int32_t* laneSums = nullptr;   // [rows, groups, kRoundedLanes], the same of each lane
+  const float* laneScales = nullptr;   // [rows, groups, kRoundedLanes]
+};
+
+// For weights of 4 bits in blocks of 32, 64 or whole runs up to kLargestRoundedBlock.
+constexpr int64_t kLargestRoundedBlock = 1024;
+constexpr int64_t kRoundedRowsAtOnce = 4, kRoundedColumns = 16, kRoundedDepth = 512;
+
+// Depths that dots sum up in integers: whole blocks and whole runs.
+constexpr int64_t roundedGroup(int64_t block) { return block < kRoundedRun ? kRoundedRun : block; }
+
+// out[row * leadingOut + i] = the first `count` rows, at most kRoundedRowsAtOnce, times column + i.
+using RoundedDots = void (*)(const NbitsMatrix&, const RoundedRows&, int64_t count, int64_t column,
+                             int64_t columns, float* out, int64_t leadingOut);
+// The same of any number of rows and at most kRoundedColumns columns. `panel`: roundedPanelBytes().
+using RoundedPanel = void (*)(const NbitsMatrix&, const RoundedRows&, int64_t count, int64_t column,
+                              int64_t columns, uint8_t* panel, float* out, int64_t leadingOut);
+
+constexpr int64_t roundedBlocksAtOnce(int64_t block) {
+  return block < kRoundedDepth ? kRoundedDepth / block : 1;
+}
+constexpr int64_t roundedPanelBytes(int64_t block) {
+  return roundedBlocksAtOnce(block) * kRoundedColumns * (block + 8);
+}
+
+struct RoundedKernels {
+  RoundedDots dots;
+  RoundedPanel panel;
+};
+
 struct NbitsKernels {
   const char* name;
   NbitsDots dots;
   NbitsExpansion expand;
-  NbitsPanelExpansion expandPanel;  // null: column by column
+  NbitsPanelExpansion expandPanel;          // null: column by column
+  const RoundedKernels* rounded = nullptr;  // null: rounded rows are multiplied in f32
 };
 
 }  // namespace dyn::vm::kernels

@@ -286,6 +286,8 @@ void addProducts(std::vector<SweepRow>& rows) {
   addNbits("%a f32[2, n, 72], %b u8[m, 3, 16], %s f32[m, 3]", "bits = 4, block = 32");
   addNbits("%a f32[n, 37], %b u8[m, 3, 8], %s f32[m, 3], %z u8[m, 2]", "bits = 4, block = 16");
   addNbits("%a f32[n, 40], %b u8[m, 2, 32], %s f32[m, 2], %z u8[m, 2]", "bits = 8, block = 32");
+  addNbits("%a f32[n, 37], %b u8[m, 2, 16], %s f32[m, 2], %z u8[m, 1]",
+           "bits = 4, block = 32, round_rows = 1");
   addNbits("%a f32[1, k], %b u8[m, l, 64], %s f32[m, l]", "bits = 4, block = 128");
   rows.push_back(
       {"matmul_integer_packed", "", "%a u8[c, n, 7], %b i8[7, 21], %z u8[]",
