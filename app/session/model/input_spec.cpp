@@ -261,8 +261,8 @@ HostTensor randomLengths(int64_t count, int64_t sum, uint64_t seed) {
   return HostTensor::vectorInt(Dtype::i64, ends);
 }
 
-// Lengths have to sum up to the rows. Those given say how many rows there are. Where neither is given, but how
-// many sequences and rows there are, lengths are random, and `notes` says so.
+// Lengths have to sum up to the rows. Those given say how many rows there are. Where neither is given, but
+// how many sequences and rows there are, lengths are random, and `notes` says so.
 Status learnLengths(const Signature& signature, std::vector<std::optional<Value>>& given,
                     const std::vector<std::string>& fills, uint64_t seed, CallDims& known,
                     std::vector<std::string>& notes) {

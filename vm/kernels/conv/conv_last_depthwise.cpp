@@ -70,8 +70,9 @@ class RowsTask {
     std::array<ColumnRun, kMostRuns> of;
     size_t count = 0;
   };
-  // The runs of a row. None: a copy pays. Many taps read it, from one line of the cache after the other; where
-  // windows step over places, or rows are long, the copy costs more than that saves. Or the runs are too many.
+  // The runs of a row. None: a copy pays. Many taps read it, from one line of the cache after the other;
+  // where windows step over places, or rows are long, the copy costs more than that saves. Or the runs are
+  // too many.
   static ColumnRuns columnRuns(const Convolution& c) {
     ColumnRuns runs;
     if (c.stride[2] == 1 && c.output[2] < kLongRow) return runs;
@@ -91,8 +92,8 @@ class RowsTask {
     return window_ && taps.high - taps.low == c.kernel[2] &&
            positions >= convolutionKernels().fewestPositions;
   }
-  // `lanes` channels of one output row from the row `from` of the input on, `row` elements from row to row, `place`
-  // from place to place; of the taps the rows [low, high).
+  // `lanes` channels of one output row from the row `from` of the input on, `row` elements from row to row,
+  // `place` from place to place; of the taps the rows [low, high).
   void sumWindows(int64_t lanes, const Places& down, const float* from, int64_t row, int64_t place,
                   const float* weights, const float* start, float* to, int64_t strideTo,
                   int64_t positions) const {

@@ -37,7 +37,8 @@ using LaneKernel = void (*)(int64_t depth, const float* a, int64_t strideA, cons
 // Channels in the lanes of one vector, windows of as many columns as the kernel is made for, `stride` apart:
 //   c[i * strideC + lane] = start[lane] + sum over h < rows, w < columns of
 //     a[h * row + (i * stride + w) * place + lane] * b[(h * columns + w) * lanes + lane],  i < positions
-// start may be null: 0. positions >= fewestPositions. Each place is read once for all windows of a tile that see it.
+// start may be null: 0. positions >= fewestPositions. Each place is read once for all windows of a tile that
+// see it.
 using WindowKernel = void (*)(int64_t rows, const float* a, int64_t row, int64_t place, const float* b,
                               const float* start, float* c, int64_t strideC, int64_t positions);
 

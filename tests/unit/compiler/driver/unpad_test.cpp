@@ -465,7 +465,7 @@ TEST(Unpad, SaysWhatLooksAcross) {
               HasSubstr("batch and sequence are no two sizes of the inputs"));
 }
 
-// The definition of `trilu` looks at the number of a position, which is another one where rows lie behind each
+// The definition of `trilu` looks at the number of a position, another one where rows lie behind each
 // other.
 TEST(Unpad, NumbersOfPositionsInDefinitions) {
   const std::string bias = "add(%N_s, %bias)";
