@@ -21,8 +21,8 @@ ValueId countsOfLevels(BatchedTurns& b, ValueId starts);
 struct LevelTables {
   ValueId starts, counts;
 };
-// Rows starts[number] and on of tables of `rows` rows; both dims are new ones, which are bound and checked when
-// the program runs: the host reads them where they lie.
+// Rows starts[number] and on of tables of `rows` rows; both dims are new ones, which are bound and checked
+// when the program runs: the host reads them where they lie.
 LevelPart partOfLevel(IrContext& ir, BatchedTurns& b, const LevelTables& tables, ValueId number, Dim rows);
 // These rows: a slice, which readers compose with their own index.
 ValueId rowsOfLevel(BatchedTurns& b, ValueId table, const LevelPart& part);

@@ -1,8 +1,8 @@
-// Data values in flat arrays: what an input of a data type may hold instead of an object for each node, where
-// the program does nothing with it but hand it to `node_tables` (dyn_trees.h).
+// Data values in flat arrays: what an input of a data type may hold instead of an object for each node,
+// where the program does nothing with it but hand it to `node_tables` (dyn_trees.h).
 //
-// Such a value is one tuple with a tag that no constructor has. A list of trees holds it once for each tree, so
-// that its length is right.
+// Such a value is one tuple with a tag that no constructor has. A list of trees holds it once for each tree,
+// so that its length is right.
 #pragma once
 
 #include <cstdint>

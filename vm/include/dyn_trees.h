@@ -38,10 +38,10 @@ typedef struct dyn_forest {
   int64_t field_count;
 } dyn_forest;
 
-/* The arrays are copied, and looked at first: a cycle, a child that is no node, a node with too many or too few
- * children, an unknown constructor is DYN_INVALID_ARGUMENT with the node in the message. DYN_UNSUPPORTED where
- * the program does more with the input than its levels (a recursion that was not linearised): it needs values,
- * dyn_value_compound. Takes time and memory (4 bytes for each of five numbers) in proportion to the nodes. */
+/* The arrays are copied, and looked at first: a cycle, a child that is no node, a node with too many or too
+ * few children, an unknown constructor is DYN_INVALID_ARGUMENT with the node in the message. DYN_UNSUPPORTED
+ * where the program does more with the input than its levels (a recursion that was not linearised): it needs
+ * values, dyn_value_compound. A node takes 16 bytes, a child 4 and a tree 12. */
 DYN_API dyn_status dyn_context_set_forest_input(dyn_context* context, const char* name,
                                                 const dyn_forest* forest);
 

@@ -142,8 +142,8 @@ Rows rowsOf(const NodeView& nodes, size_t kinds) {
   return rows;
 }
 
-// The elements of fields that are no nodes. The place counts all fields of the constructor, the table those of
-// all constructors that are no nodes.
+// The elements of fields that are no nodes. The place counts all fields of the constructor, the table those
+// of all constructors that are no nodes.
 class Elements {
  public:
   virtual ~Elements() = default;
