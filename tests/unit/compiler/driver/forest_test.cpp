@@ -2,6 +2,8 @@
 // broken array is refused with its node; programs that do more with their trees are refused.
 #include <gmock/gmock.h>
 
+#include "compiler/driver/package.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/unit/compiler/driver/run_both.h"
 #include "vm/include/dyn_trees.h"
 
@@ -73,12 +75,23 @@ struct Arrays {
 
 class Runner {
  public:
-  explicit Runner(const std::string& text, const CompileOptions& options = {}) {
+  // Of the text, or of a package of it.
+  explicit Runner(const std::string& text, const CompileOptions& options = {},
+                  const std::string& package = "") {
     Result<Module> parsed = test::parseText(ir_, text);
     EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
     Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, options);
     EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
     compiled_ = std::move(*compiled);
+    if (!package.empty()) {
+      dyn_module* module = nullptr;
+      dyn_context* made = nullptr;
+      EXPECT_EQ(dyn_module_load_file(package.c_str(), nullptr, &module), DYN_OK) << dyn_last_message();
+      compiled_->context.reset();
+      compiled_->module.reset(module);
+      EXPECT_EQ(dyn_context_create(module, nullptr, &made), DYN_OK) << dyn_last_message();
+      compiled_->context.reset(made);
+    }
     const HostTensor e = randomTensor(Dtype::f32, {5, 3}, 1), w = randomTensor(Dtype::f32, {3, 3}, 2);
     for (const auto& [index, tensor] : {std::pair(1, &e), std::pair(2, &w)}) {
       std::vector<float> elements;
@@ -240,6 +253,21 @@ TEST(Forest, BrokenArraysNameTheirNode) {
   EXPECT_EQ(one.set(some(), "tree"), DYN_INVALID_ARGUMENT);
   EXPECT_THAT(dyn_last_message(), HasSubstr("is one tree, there are 2"));
   EXPECT_EQ(one.set(some(), "e"), DYN_INVALID_ARGUMENT);
+}
+
+TEST(Forest, OfAPackage) {
+  IrContext ir;
+  Result<Module> parsed = test::parseText(ir, kEncode + kList);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<CompiledModel> compiled = compileModel(*parsed, {});
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/model.dynpkg";
+  if (!writePackageFile(*compiled, path).ok()) GTEST_SKIP() << "packages can not be written here";
+  Runner values(kEncode + kList), package(kEncode + kList, {}, path);
+  values.setValues(some(), "trees", true);
+  ASSERT_EQ(package.set(some(), "trees"), DYN_OK) << dyn_last_message();
+  EXPECT_EQ(package.run(), values.run());
 }
 
 TEST(Forest, ProgramsThatNeedValues) {
