@@ -107,9 +107,23 @@ Status FunctionLowering::lowerStrided(const Op& op, Body&) {
 Status FunctionLowering::lowerBindDims(const Op& op, Body&) {
   const Shape symbols = op.attributes.dims("dims");
   const std::vector<int64_t> elements = op.attributes.integers("elements");
+  // A scalar that is known without its bytes, as a loop's number is, costs nothing here.
+  int32_t first = -1;
+  if (op.operands.size() > 1) {
+    DYN_TRY(first, element(op.operands[1], 0));
+  }
   for (size_t i = 0; i < symbols.size(); ++i) {
     if (!symbols[i].isSymbol() || dims_.bound(symbols[i].symbol())) continue;
-    DYN_TRY(int32_t scalar, element(op.operands[0], elements.at(i)));
+    int32_t scalar = -1;
+    if (first < 0) {
+      DYN_TRY(scalar, element(op.operands[0], elements.at(i)));
+    } else {
+      DYN_TRY(int32_t from, objectOn(false, op.operands[0]));
+      const int32_t at = dims_.newScalar();
+      scalar = dims_.newScalar();
+      code_.emit(Opcode::addImmediate, at, first, vm::Immediate{elements.at(i)});
+      code_.emit(Opcode::item, scalar, from, at);
+    }
     dims_.bind(symbols[i].symbol(), scalar);
   }
   return {};

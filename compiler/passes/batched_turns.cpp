@@ -94,6 +94,11 @@ std::optional<std::vector<int64_t>> BatchedTurns::known(ValueId ofBody) const {
 }
 
 ValueId BatchedTurns::sizes(const Shape& dims) {
+  if (count_) {
+    Shape all{count_};
+    all.insert(all.end(), dims.begin(), dims.end());
+    return make(ops::dims_valueOp, {}, {{"value", std::move(all)}});
+  }
   const ValueId turns = make(ops::shapeOp, {turns_});
   if (dims.empty()) return turns;
   return make(ops::concatOp, {turns, make(ops::dims_valueOp, {}, {{"value", dims}})}, {{"axis", int64_t{0}}});

@@ -46,6 +46,8 @@ class BatchedTurns {
   ValueId reshaped(ValueId id, const Shape& dims);
   ValueId expanded(ValueId id, const Shape& dims);
   void setPlace(SourcePlace place) { place_ = std::move(place); }
+  // How many turns there are, where it is known without their numbers, which then may never be needed.
+  void setCount(Dim count) { count_ = count; }
 
   std::vector<const Op*>& ops() { return ops_; }
 
@@ -87,6 +89,7 @@ class BatchedTurns {
   IrContext& ir_;
   const std::unordered_map<ValueId, Type>& types_;
   const ValueId turns_;
+  Dim count_;
   SourcePlace place_;
   std::unordered_map<ValueId, Here> values_;
   std::vector<const Op*> ops_;

@@ -11,6 +11,8 @@
 //             %a = gather(%h, gather(%left, %nodes))  %b = gather(%h, gather(%right, %nodes))
 //             return true, scatter_nd(%h, %nodes, cell(%a, %b))                            of m nodes at once
 //           }
+//   where what %order, %left and %right hold of a level are parts of tables: gather(%left, %order) is made
+//   before the loop.
 // node_loop.h says which loops these are. The indices are looked at when the program runs: `levels` gives
 // each node the height above those whose rows it reads, in one walk over them. Where an index points forward,
 // or two turns write one row, it makes a level of each turn, in their order: then the loop is what it was. A

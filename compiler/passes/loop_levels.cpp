@@ -18,6 +18,7 @@ class Lineariser {
   Lineariser(const InferredModule& inferred, const Types& types, const NodeLoop& loop)
       : ir_(*inferred.module.context),
         types_(types),
+        contents_(inferred.contents),
         loop_(loop),
         body_(*loop.body),
         turns_(ir_.newValue()),
@@ -52,15 +53,20 @@ class Lineariser {
 
   void choose() {
     std::vector<ValueId> level, before;
+    std::unordered_set<ValueId> given;
     for (const NodeLoop::State& state : loop_.states) {
       level.push_back(state.write->operands[2]);
-      for (const Op* read : state.reads) before.push_back(read->operands[1]);
+      for (const Op* read : state.reads) {
+        const ValueId index = read->operands[1];
+        before.push_back(index);
+        if (dependenceOf(index) == TurnDependence::turn && maker(index) && given.insert(index).second)
+          indices_.push_back(index);
+      }
     }
-    level.push_back(loop_.writes());
     before.push_back(loop_.writes());
     for (size_t k = 0; k < scans(); ++k)
       (dependenceOf(scan(k)) == TurnDependence::state ? level : before).push_back(scan(k));
-    plan_ = planTurns(body_.ops, loop_.dependence, std::move(level), std::move(before));
+    plan_ = planTurns(body_.ops, loop_.dependence, std::move(level), std::move(before), given);
   }
 
   std::string named(const Op& op, const std::string& why) const {
@@ -70,13 +76,25 @@ class Lineariser {
 
   // --- before the loop: the order, and what is computed for all turns at once
 
+  // As a value; it is the dim `rows_` as well, which all tables have.
+  ValueId countOfTurns() {
+    const ValueId given = loop_.loop->operands[0];
+    const auto known = contents_.find(given);
+    if (known != contents_.end() && known->second.size() == 1 && known->second[0]) {
+      rows_ = known->second[0];
+      return types_.at(given).rank() > 0 ? before_.make(ops::reshapeOp, {given, before_.integers({})})
+                                         : given;
+    }
+    const ValueId count = before_.make(ops::maxOp, {given, before_.integer(0)});
+    rows_ = numberOfTurns(ir_, before_, count);
+    return before_.make(ops::dim_valueOp, {}, {{"value", Shape{rows_}}});
+  }
+
   std::string emitBefore() {
     const std::vector<ValueId>& operands = loop_.loop->operands;
     BatchedTurns& b = before_;
     b.setPlace(loop_.loop->place);
-    ValueId count = operands[0];
-    if (types_.at(count).rank() > 0) count = b.make(ops::reshapeOp, {count, b.integers({})});
-    b.makeAs(turns_, ops::rangeOp, {b.integer(0), count, b.integer(1)});
+    b.makeAs(turns_, ops::rangeOp, {b.integer(0), countOfTurns(), b.integer(1)});
     b.bind(body_.parameters[0].id, turns_, true);
     for (size_t i = 1; i < body_.parameters.size(); ++i)
       b.bind(body_.parameters[i].id, operands[i + 1], false);
@@ -102,8 +120,17 @@ class Lineariser {
     levels.results = {{ir_.newValue("order"), Type()}, {ir_.newValue("starts"), Type()}};
     order_ = levels.results[0].id;
     starts_ = levels.results[1].id;
+    const ValueId writes = levels.operands[1];
     b.ops().push_back(ir_.own(std::move(levels)));
+    counts_ = countsOfLevels(b, starts_);
+    writes_ = b.make(ops::reshapeOp, {inOrder(writes), b.integers({-1, 1})});
+    for (ValueId index : indices_) indexTables_.push_back(inOrder(b.manyOf(index)));
     return "";
+  }
+
+  // Of all turns, in the order of the levels: then a level's are side by side.
+  ValueId inOrder(ValueId ofTurns) {
+    return before_.make(ops::gatherOp, {ofTurns, order_}, {{"axis", int64_t{0}}});
   }
 
   // For all turns, as i64.
@@ -124,6 +151,20 @@ class Lineariser {
     return found->second;
   }
 
+  // Does a level need the numbers of its nodes? What is read and written where, tables say.
+  bool readsNodes() const {
+    const ValueId number = body_.parameters[0].id;
+    const auto isNumber = [&](ValueId v) { return v == number; };
+    if (!plan_.hoisted.empty()) return true;
+    for (size_t k = 0; k < scans(); ++k)
+      if (dependenceOf(scan(k)) == TurnDependence::state) return true;
+    for (const NodeLoop::State& state : loop_.states)
+      if (isNumber(state.write->operands[2])) return true;
+    return std::any_of(plan_.level.begin(), plan_.level.end(), [&](const Op* op) {
+      return std::any_of(op->operands.begin(), op->operands.end(), isNumber);
+    });
+  }
+
   // A buffer of the loop, and what a level makes of it.
   struct Carried {
     ValueId initial, inside, after, result;
@@ -135,9 +176,14 @@ class Lineariser {
     BatchedTurns& b = level_;
     b.setPlace(loop_.loop->place);
     number_ = ir_.newValue();
-    const ValueId places = placesOfLevel(ir_, b, captured(starts_), number_);
-    b.makeAs(nodes_, ops::gatherOp, {captured(order_), places}, {{"axis", int64_t{0}}});
-    b.bind(body_.parameters[0].id, nodes_, true);
+    const LevelPart part = partOfLevel(ir_, b, {captured(starts_), captured(counts_)}, number_, rows_);
+    b.setCount(part.count);
+    if (readsNodes()) {
+      b.makeAs(nodes_, ops::reshapeOp, {rowsOfLevel(b, captured(order_), part), b.integers({-1})});
+      b.bind(body_.parameters[0].id, nodes_, true);
+    }
+    for (size_t i = 0; i < indices_.size(); ++i)
+      b.bind(indices_[i], rowsOfLevel(b, captured(indexTables_[i]), part), true);
     for (const NodeLoop::State& state : loop_.states) {
       states_.push_back({operands[2 + state.carried], ir_.newValue(), kNoValue,
                          loop_.loop->results[state.carried].id, loop_.loop->results[state.carried].type});
@@ -151,8 +197,7 @@ class Lineariser {
       if (std::string why = b.emit(*op); !why.empty()) return named(*op, why);
     }
     b.setPlace(loop_.loop->place);
-    bindCapture(loop_.writes());
-    const ValueId rows = b.make(ops::reshapeOp, {b.manyOf(loop_.writes()), b.integers({-1, 1})});
+    const ValueId rows = rowsOfLevel(b, captured(writes_), part);
     for (size_t k = 0; k < loop_.states.size(); ++k) {
       const ValueId update = loop_.states[k].write->operands[2];
       bindCapture(update);
@@ -160,9 +205,9 @@ class Lineariser {
       const ValueId written = b.reshaped(b.manyOf(update), Shape(dims.begin() + 1, dims.end()));
       states_[k].after = b.make(ops::scatter_ndOp, {states_[k].inside, rows, written});
     }
-    const ValueId turns = b.make(ops::reshapeOp, {nodes_, b.integers({-1, 1})});
     for (size_t k = 0; k < scans(); ++k) {
       if (dependenceOf(scan(k)) != TurnDependence::state) continue;
+      const ValueId turns = b.make(ops::reshapeOp, {nodes_, b.integers({-1, 1})});
       const Type type = types_.at(scan(k));
       const ValueId inside = ir_.newValue();
       const ValueDef& result = loop_.loop->results[carried() + k];
@@ -224,6 +269,7 @@ class Lineariser {
 
   IrContext& ir_;
   const Types& types_;
+  const decltype(InferredModule::contents)& contents_;
   const NodeLoop& loop_;
   const Function& body_;
   const ValueId turns_, nodes_;
@@ -232,7 +278,9 @@ class Lineariser {
   std::unordered_map<ValueId, ValueId> captures_;
   std::vector<ValueId> captureOrder_;
   std::vector<Carried> states_;
-  ValueId order_ = kNoValue, starts_ = kNoValue, number_ = kNoValue;
+  ValueId order_ = kNoValue, starts_ = kNoValue, counts_ = kNoValue, number_ = kNoValue, writes_ = kNoValue;
+  std::vector<ValueId> indices_, indexTables_;  // of rows that are read; and these in the order of the levels
+  Dim rows_;
 };
 
 }  // namespace

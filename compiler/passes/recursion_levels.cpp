@@ -72,7 +72,8 @@ class Emitter {
  private:
   // The tables of one constructor's nodes, and what is computed of all of them before the levels.
   struct Tables {
-    ValueId rows = kNoValue, starts = kNoValue;
+    ValueId rows = kNoValue, starts = kNoValue, counts = kNoValue;  // of nodes by level
+    Dim count;
     std::vector<ValueId> fields;
     TurnPlan plan;
     std::unique_ptr<BatchedTurns> before;
@@ -134,6 +135,25 @@ class Emitter {
       tables_.push_back(std::move(tables));
     }
     once_.ops().push_back(ir_.own(std::move(op)));
+    for (size_t c = 0; c < tables_.size(); ++c)
+      if (isInner(tables_[c])) countRows(tables_[c], recursion_.cases[c]);
+  }
+
+  // All tables of the constructor have one dim then.
+  void countRows(Tables& tables, const Recursion::Case& of) {
+    tables.count = numberOfTurns(ir_, once_, once_.make(ops::shapeOp, {tables.rows}));
+    const auto counted = [&](ValueId& table, const Shape& behind) {
+      Shape dims{tables.count};
+      dims.insert(dims.end(), behind.begin(), behind.end());
+      table = once_.make(ops::reshapeOp, {table, once_.make(ops::dims_valueOp, {}, {{"value", dims}})},
+                         {{"allowzero", int64_t{1}}});
+    };
+    tables.counts = countsOfLevels(once_, tables.starts);
+    counted(tables.rows, {});
+    for (size_t i = 0; i < of.fields.size(); ++i) {
+      const Type type = types_.at(of.fields[i]);
+      counted(tables.fields[i], type.isTensor() ? type.dims() : Shape{});
+    }
   }
 
   // Values of the function's own scope are the same in all turns.
@@ -216,11 +236,11 @@ class Emitter {
     const ValueId nodes = ir_.newValue();
     BatchedTurns b(inferred_, types_, nodes);
     b.setPlace(function_.place);
-    const ValueId here = placesOfLevel(ir_, b, captured_(tables.starts), number_);
-    const auto ofLevel = [&](ValueId table) {
-      return b.make(ops::gatherOp, {captured_(table), here}, {{"axis", int64_t{0}}});
-    };
-    b.makeAs(nodes, ops::gatherOp, {captured_(tables.rows), here}, {{"axis", int64_t{0}}});
+    const LevelPart part =
+        partOfLevel(ir_, b, {captured_(tables.starts), captured_(tables.counts)}, number_, tables.count);
+    b.setCount(part.count);
+    const auto ofLevel = [&](ValueId table) { return rowsOfLevel(b, captured_(table), part); };
+    b.makeAs(nodes, ops::reshapeOp, {ofLevel(tables.rows), b.integers({-1})});
     for (size_t i = 0; i < of.fields.size(); ++i) b.bind(of.fields[i], ofLevel(tables.fields[i]), true);
     for (ValueId v : tables.plan.hoisted) b.bind(v, ofLevel(tables.before->manyOf(v)), true);
     for (const Op* op : of.ops) {

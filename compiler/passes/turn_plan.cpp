@@ -27,7 +27,8 @@ std::unordered_set<ValueId> productsOfTheTurn(const std::vector<const Op*>& ops,
 }  // namespace
 
 TurnPlan planTurns(const std::vector<const Op*>& ops, const Dependences& dependence,
-                   std::vector<ValueId> level, std::vector<ValueId> before) {
+                   std::vector<ValueId> level, std::vector<ValueId> before,
+                   const std::unordered_set<ValueId>& given) {
   TurnPlan plan;
   std::unordered_map<ValueId, const Op*> makers;
   for (const Op* op : ops)
@@ -41,6 +42,7 @@ TurnPlan planTurns(const std::vector<const Op*>& ops, const Dependences& depende
   while (!level.empty()) {
     const ValueId v = level.back();
     level.pop_back();
+    if (given.count(v)) continue;
     const Op* op = maker(v);
     if (op && products.count(v)) {
       if (hoisted.insert(v).second) plan.hoisted.push_back(v);

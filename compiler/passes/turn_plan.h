@@ -21,8 +21,9 @@ struct TurnPlan {
 };
 
 // Of the operations of one turn (or node). `level`, `before`: values that are wanted there; kNoValue is none.
+// `given`: values that a level has without computing them.
 TurnPlan planTurns(const std::vector<const Op*>& ops,
                    const std::unordered_map<ValueId, TurnDependence>& dependence, std::vector<ValueId> level,
-                   std::vector<ValueId> before);
+                   std::vector<ValueId> before, const std::unordered_set<ValueId>& given = {});
 
 }  // namespace dyn::passes

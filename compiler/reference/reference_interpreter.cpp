@@ -507,11 +507,10 @@ Status Interpreter::bindDims() {
   const std::vector<int64_t> elements = op_->attributes.integers("elements");
   const HostTensor& tensor = operand(0);
   for (size_t i = 0; i < dims.size() && i < elements.size(); ++i) {
-    if (elements[i] < 0 || elements[i] >= tensor.elementCount()) {
-      return error(DiagnosticId::shapeCheckFailed,
-                   "the tensor has no element " + std::to_string(elements[i]));
-    }
-    scope_.bind(dims[i].symbol(), tensor.intAt(elements[i]));
+    const int64_t at = elements[i] + (operandCount() > 1 ? operand(1).intAt(0) : 0);
+    if (at < 0 || at >= tensor.elementCount())
+      return error(DiagnosticId::shapeCheckFailed, "the tensor has no element " + std::to_string(at));
+    scope_.bind(dims[i].symbol(), tensor.intAt(at));
     stack_.back().bound.push_back(dims[i].symbol());
   }
   return finishOp({});

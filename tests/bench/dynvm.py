@@ -60,7 +60,8 @@ class Module:
             dim = ContractDim()
             self.runtime.check(self.api.dyn_module_input_dim(self.module, index, axis, c.byref(dim)))
             shape.append(dim.text.decode() if dim.text else dim.value)
-        return name.value.decode(), np.dtype(self.runtime.numpy_of[dtype.value]), shape
+        element = self.runtime.numpy_of.get(dtype.value)  # none: of a list, or of a value of a data type
+        return name.value.decode(), np.dtype(element) if element else None, shape
 
     def set_inputs(self, feed):
         """The arrays are borrowed: they must live until other ones are set."""

@@ -6,9 +6,11 @@
 FOLDER holds sst_dev.txt: a tree a line, the parents of its nodes in post-order, -1 at the root. Models are those of tests/models/make_tree_models.py, wider. Trees are taken one after the other
 from the file; ours gets those of a batch behind each other, in one run. The agenda, too, gets the batch at once. onnxruntime runs each tree on its own, and, as the second of its figures, the batch behind each other. Times are those
 of the processor, since others may use it. Printed: medians of a batch's time, how many times faster ours is. Needs numpy and onnx; onnxruntime is left out where it is missing.
-`--linearizer` measures how many nodes a second get their levels (`levels` alone).
+`--linearizer` measures how many nodes a second get their levels (`levels` alone). `--arrays` measures how many nodes a second become an input by flat arrays (vm/include/dyn_trees.h), and with an object for each node.
+`--chains` takes chains of 1 to 39 inner nodes instead of the file's trees: each level has one node then, which is the worst case.
 """
 import argparse
+import ctypes
 import json
 import os
 import sys
@@ -21,6 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", sys.argv[sys.argv.index("--threads
 import numpy as np
 import onnx
 
+import c_header
 import dynvm
 import measuring
 
@@ -171,7 +174,8 @@ def measure(name, make, ours, plain, peer, by_tree, joined_runs, trees, batch, s
             times.setdefault(what, []).append(clock(call))
 
         results = []
-        for what, module in (("ours_ns", ours), ("plain_ns", plain)):
+        pair = (("ours_ns", ours), ("plain_ns", plain))
+        for what, module in pair if rounds % 2 == 0 else reversed(pair):  # who runs first finds caches as others left them
             module.set_inputs(joined)
             if rounds == 0:
                 module.run()
@@ -222,6 +226,85 @@ def linearizer(build, folder, trees, nodes):
     return {"nodes_count": count, "nodes_per_s": count / best * 1e9}
 
 
+ENCODER = """type Tree { Leaf(Tensor[(), i64]), Node(Tree, Tree) }
+fn @main(trees: List[Tree], e: Tensor[(words, 2), f32], w: Tensor[(2, 2), f32]) {
+  y = loop(list_length(trees), _, trees, e, w) {carried = 0} body (i, trees, e, w) {
+    h = @encode(list_at(trees, i), e, w)
+    return true, h
+  }
+  return y
+}
+fn @encode(t: Tree, e: Tensor[(words, 2), f32], w: Tensor[(2, 2), f32]) -> (Tensor[(2), f32]) {
+  h = match(t, e, w) case Leaf(i, e, w) { return gather(e, i) }
+                     case Node(a, b, e, w) { return tanh((@encode(a, e, w) + @encode(b, e, w)) @ w) }
+  return h
+}
+"""
+Forest = c_header.structure("dyn_forest", c_header.HEADER.parent / "dyn_trees.h")
+
+
+def arrays(build, folder, trees, nodes):
+    """Nodes a second that become an input: by arrays, and as values, whose calls Python's own time is part of; and how long the runs take then."""
+    path = os.path.join(folder, "encoder.dyn")
+    with open(path, "w") as text:
+        text.write(ENCODER)
+    module = dynvm.load(build, path)
+    api, check = module.api, module.runtime.check
+    below, count = [], 0
+    while count < nodes:
+        tree = trees[len(below) % len(trees)]
+        below += [[count + c for c in children] for children in make_tree_models.children_of(tree)]
+        count = len(below)
+    constructors = np.array([1 if children else 0 for children in below], np.int32)
+    starts = np.concatenate([[0], np.cumsum([len(children) for children in below])]).astype(np.int64)
+    children = np.array([c for all in below for c in all], np.int64)
+    words = np.arange(int((constructors == 0).sum()), dtype=np.int64) % 100
+
+    def value(array):
+        made = ctypes.c_void_p()
+        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        check(api.dyn_value_tensor(module.context, module.runtime.code_of[array.dtype], array.ndim, shape, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes), ctypes.byref(made)))
+        return made
+
+    random = np.random.default_rng(1)
+    for index, shape in ((1, (100, 2)), (2, (2, 2))):
+        check(api.dyn_context_set_input(module.context, index, value(random.standard_normal(shape).astype(np.float32))))
+    table = (ctypes.c_void_p * 1)(value(words))
+    forest = Forest(count, *(a.ctypes.data for a in (constructors, starts, children)), None, 0, ctypes.addressof(table), 1)
+
+    def by_arrays():
+        check(api.dyn_context_set_forest_input(module.context, b"trees", ctypes.byref(forest)))
+
+    row = {"nodes_count": count, "arrays_nodes_per_s": count / min(processor_clock(by_arrays) for _ in range(5)) * 1e9}
+    row["arrays_run_ns"] = min(processor_clock(module.run) for _ in range(5))
+    result = module.output(0)
+
+    def compound(kind, tag, items):
+        made = ctypes.c_void_p()
+        check(api.dyn_value_compound(module.context, kind, tag, (ctypes.c_void_p * len(items))(*items), ctypes.c_int64(len(items)), ctypes.byref(made)))
+        return made
+
+    made, leaf, inner = [], iter(words), set(children.tolist())
+    for all in below:
+        made.append(compound(1, 1, [made[c] for c in all]) if all else compound(1, 0, [value(np.array(next(leaf)))]))
+    check(api.dyn_context_set_input(module.context, 0, compound(2, 0, [v for i, v in enumerate(made) if i not in inner])))
+    row["objects_run_ns"] = min(processor_clock(module.run) for _ in range(3))
+    row["error"] = 0.0 if np.array_equal(result, module.output(0)) else 2.0
+    return row
+
+
+def chains():
+    """Parents of chains in post-order: each inner node has the one before and a leaf."""
+    made = []
+    for inner in range(1, 40):
+        parents = [2, 2, -1]
+        while len(parents) < 2 * inner + 1:
+            parents[-1] = len(parents) + 1
+            parents += [len(parents) + 1, -1]
+        made.append(parents)
+    return made
+
+
 def processor_clock(call):
     start = time.process_time_ns()
     call()
@@ -238,17 +321,23 @@ def main():
     parser.add_argument("--seconds", type=float, default=10.0, help="for each row, after its third batch")
     parser.add_argument("--wall-time", action="store_true", help="the time of the clock, not that on the processor")
     parser.add_argument("--linearizer", action="store_true", help="nodes a second of `levels` alone")
+    parser.add_argument("--arrays", action="store_true", help="nodes a second that become an input by flat arrays")
+    parser.add_argument("--chains", action="store_true", help="chains instead of the file's trees")
     parser.add_argument("--build", default="build/release", help="folder of the build")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    trees, rows = read_trees(arguments.trees), []
+    trees, rows = chains() if arguments.chains else read_trees(arguments.trees), []
     clock = measuring.clock if arguments.wall_time else processor_clock
     with tempfile.TemporaryDirectory() as folder:
         if arguments.linearizer:
             for nodes in (1000, 100_000, 10_000_000):
                 rows.append(linearizer(arguments.build, folder, trees, nodes))
                 print(f"{rows[-1]['nodes_count']:>10} nodes  {rows[-1]['nodes_per_s'] / 1e6:8.1f} million a second", flush=True)
-        for name in arguments.model or ([] if arguments.linearizer else ["treelstm_binary"]):
+        for nodes in (1000, 100_000, 1_000_000) if arguments.arrays else ():
+            row = arrays(arguments.build, folder, trees, nodes)
+            rows.append(row)
+            print(f"{row['nodes_count']:>10} nodes  {row['arrays_nodes_per_s'] / 1e6:8.1f} million a second by arrays, run {row['arrays_run_ns'] / 1e6:.2f} ms; run with an object each {row['objects_run_ns'] / 1e6:.2f} ms", flush=True)
+        for name in arguments.model or ([] if arguments.linearizer or arguments.arrays else ["treelstm_binary"]):
             for width in arguments.width or [256, 300]:
                 model, _, make = made(name, width)
                 path = os.path.join(folder, f"{name}_{width}.onnx")

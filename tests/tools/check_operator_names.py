@@ -34,8 +34,8 @@ REWRITES = {
     "compiler/passes/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
                                          "squeeze transpose unsqueeze",
-    "compiler/passes/level_places.cpp": "add gather range sub",
-    "compiler/passes/loop_levels.cpp": "cast gather levels range reshape scatter_nd shape sub",
+    "compiler/passes/level_places.cpp": "add gather range slice sub",
+    "compiler/passes/loop_levels.cpp": "cast gather levels max range reshape scatter_nd shape sub",
     "compiler/passes/recursion_levels.cpp": "add concat constant_of_shape gather list node_tables reshape scatter_nd shape sub",
     "compiler/passes/forest_calls.cpp": "gather list_at list_length",
     "compiler/passes/node_loop.cpp": "gather scatter_nd",

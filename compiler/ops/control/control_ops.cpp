@@ -407,6 +407,8 @@ Status inferCheck(InferContext& c) {
                                   c.solver().canonical(rhs[0]), c.attributes().string("what"));
 }
 
+constexpr int64_t kElementOfTheRun = INT32_MAX;
+
 Status inferBindDims(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_CHECK(
@@ -415,10 +417,16 @@ Status inferBindDims(InferContext& c) {
   const std::vector<int64_t> elements = c.attributes().integers("elements");
   if (dims.size() != elements.size())
     return c.error(DiagnosticId::badAttribute, "dims and elements differ in length");
+  const bool from = c.hasOperand(1);
+  if (from) {
+    DYN_TRY(TensorOperand first, tensorOperand(c, 1, 0));
+    DYN_CHECK(requireClass(c, first, {DtypeClass::integer}, "where to count from"));
+  }
   for (size_t i = 0; i < dims.size(); ++i) {
     if (!dims[i].isSymbol() || elements[i] < 0)
       return c.error(DiagnosticId::badAttribute, "dims are bare symbols");
-    control(c).learnContents(0, elements[i], dims[i]);
+    // Counted from an element that the run decides it is none that is known: one behind all there can be.
+    control(c).learnContents(0, from ? kElementOfTheRun : elements[i], dims[i]);
   }
   return {};
 }
@@ -442,8 +450,8 @@ constexpr AttributeSpec kCheckAttributes[] = {
      Allowed::any()}};
 constexpr AttributeSpec kBindAttributes[] = {
     {"dims", AttributeKind::dims, true, "the symbols that get values", Allowed::byRule("bare symbols")},
-    {"elements", AttributeKind::integers, true, "the element of the operand that each symbol is",
-     Allowed::atLeast(0)}};
+    {"elements", AttributeKind::integers, true,
+     "the element of the operand that each symbol is, in its flat order", Allowed::atLeast(0)}};
 
 }  // namespace
 
@@ -585,14 +593,16 @@ const OpDef bind_dimsOp{
     .cls = OpClass::check,
     .traits = {.onlyReads = true},
     .minOperands = 1,
-    .maxOperands = 1,
+    .maxOperands = 2,
     .results = 0,
     .attributes = kBindAttributes,
     .hasEffects = true,
     .infer = inferBindDims,
     .lowering = LoweringKind::structural,
     .operandRules = kAnyElements,
-    .doc = "[...] -> (); a symbol bound so may be negative",
+    .doc =
+        "[...] -> (); a symbol bound so may be negative. A second operand, an integer [], is the element "
+        "from which elements are counted",
     .example =
         "fn @main(%k: Tensor[(2), i64]) {\n  bind_dims(%k) {dims = dims(rows), elements = [0]}\n"
         "  %y = dim_value() {value = dims(rows + 1)}\n  return %y\n}",

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "vm/core/flat_forest.h"
 #include "vm/core/strided.h"
 #include "vm/isa/isa.h"
 #include "vm/kernels/builtins.h"
@@ -15,57 +16,29 @@ namespace {
 
 using Call = calls::NodeTables;
 
-constexpr int32_t kChild = -1;
+constexpr int32_t kChild = NodeField::kChild;
 
-struct Field {
-  int32_t dtype = kChild;  // kChild: a value of the same data type
-  std::vector<int64_t> shape;
-};
-
-struct Constructor {
-  std::vector<Field> fields;
-  bool isInner() const {
-    return std::any_of(fields.begin(), fields.end(), [](const Field& f) { return f.dtype == kChild; });
+// Nodes by their numbers, those that a node has as fields before it or not.
+struct NodeView {
+  size_t count = 0;
+  const uint32_t *kinds = nullptr, *heights = nullptr, *firstChild = nullptr, *childNumbers = nullptr;
+  std::span<const uint32_t> roots;
+  std::span<const uint32_t> children(size_t i) const {
+    return {childNumbers + firstChild[i], firstChild[i + 1] - firstChild[i]};
   }
 };
-
-// How many fields, and for each kChild, or a dtype, a rank and sizes.
-bool readConstructors(std::span<const int32_t> words, std::vector<Constructor>& constructors) {
-  size_t at = 0;
-  const auto next = [&](int32_t& to) { return at < words.size() ? (to = words[at++], true) : false; };
-  while (at < words.size()) {
-    Constructor& made = constructors.emplace_back();
-    int32_t fields = 0;
-    if (!next(fields) || fields < 0) return false;
-    for (int32_t i = 0; i < fields; ++i) {
-      Field& field = made.fields.emplace_back();
-      if (!next(field.dtype)) return false;
-      if (field.dtype == kChild) continue;
-      int32_t rank = 0, size = 0;
-      if (!next(rank) || rank < 0 || rank >= static_cast<int32_t>(kMaximumRank)) return false;
-      for (int32_t axis = 0; axis < rank; ++axis) {
-        if (!next(size) || size < 0) return false;
-        field.shape.push_back(size);
-      }
-    }
-  }
-  return true;
-}
 
 // The nodes below the roots, each once, behind those it has as fields.
 class Nodes {
  public:
-  explicit Nodes(const std::vector<Constructor>& constructors) : constructors_(constructors) {}
+  explicit Nodes(const std::vector<NodeConstructor>& constructors) : constructors_(constructors) {}
 
   Status walk(std::span<Object* const> roots);
 
-  size_t count() const { return nodes_.size(); }
-  Tuple* node(size_t i) const { return nodes_[i]; }
-  uint32_t height(size_t i) const { return heights_[i]; }
-  std::span<const uint32_t> children(size_t i) const {
-    return {children_.data() + firstChild_[i], firstChild_[i + 1] - firstChild_[i]};
+  NodeView view() const {
+    return {nodes_.size(), kinds_.data(), heights_.data(), firstChild_.data(), children_.data(), done_};
   }
-  const std::vector<uint32_t>& roots() const { return done_; }
+  Tuple* node(size_t i) const { return nodes_[i]; }
 
  private:
   struct Visit {
@@ -76,11 +49,11 @@ class Nodes {
   Status enter(Object* object);
   void finish(Tuple* node);
 
-  const std::vector<Constructor>& constructors_;
+  const std::vector<NodeConstructor>& constructors_;
   std::vector<Visit> stack_;
   std::vector<uint32_t> done_;  // numbers of children, and of roots, that wait for who has them
   std::vector<Tuple*> nodes_;
-  std::vector<uint32_t> heights_, firstChild_{0}, children_;
+  std::vector<uint32_t> kinds_, heights_, firstChild_{0}, children_;
   std::unordered_map<const Tuple*, uint32_t> shared_;  // what has one owner is met once
 };
 
@@ -104,9 +77,7 @@ Status Nodes::enter(Object* object) {
 }
 
 void Nodes::finish(Tuple* node) {
-  const Constructor& constructor = constructors_[static_cast<size_t>(node->tag)];
-  const auto below = static_cast<size_t>(std::count_if(constructor.fields.begin(), constructor.fields.end(),
-                                                       [](const Field& f) { return f.dtype == kChild; }));
+  const size_t below = constructors_[static_cast<size_t>(node->tag)].childCount();
   uint32_t height = 0;
   for (size_t i = done_.size() - below; i < done_.size(); ++i) {
     children_.push_back(done_[i]);
@@ -115,6 +86,7 @@ void Nodes::finish(Tuple* node) {
   done_.resize(done_.size() - below);
   const auto number = static_cast<uint32_t>(nodes_.size());
   nodes_.push_back(node);
+  kinds_.push_back(static_cast<uint32_t>(node->tag));
   heights_.push_back(height);
   firstChild_.push_back(static_cast<uint32_t>(children_.size()));
   done_.push_back(number);
@@ -126,7 +98,7 @@ Status Nodes::walk(std::span<Object* const> roots) {
     if (Status status = enter(root); !status.ok()) return status;
     while (!stack_.empty()) {
       Visit& top = stack_.back();
-      const Constructor& constructor = constructors_[static_cast<size_t>(top.node->tag)];
+      const NodeConstructor& constructor = constructors_[static_cast<size_t>(top.node->tag)];
       while (top.field < top.node->count && constructor.fields[top.field].dtype != kChild) ++top.field;
       if (top.field < top.node->count) {
         Object* child = top.node->fields()[top.field++];
@@ -150,21 +122,19 @@ struct Rows {
   size_t heights = 1, kinds = 1;
 };
 
-Rows rowsOf(const Nodes& nodes, size_t kinds) {
+Rows rowsOf(const NodeView& nodes, size_t kinds) {
   Rows rows;
   rows.kinds = kinds;
-  for (size_t i = 0; i < nodes.count(); ++i)
-    rows.heights = std::max(rows.heights, size_t{nodes.height(i)} + 1);
+  for (size_t i = 0; i < nodes.count; ++i)
+    rows.heights = std::max(rows.heights, size_t{nodes.heights[i]} + 1);
   std::vector<int64_t> next(rows.heights * kinds + 1, 0);
-  const auto bucket = [&](size_t i) {
-    return size_t{nodes.height(i)} * kinds + static_cast<size_t>(nodes.node(i)->tag);
-  };
-  for (size_t i = 0; i < nodes.count(); ++i) ++next[bucket(i) + 1];
+  const auto bucket = [&](size_t i) { return size_t{nodes.heights[i]} * kinds + nodes.kinds[i]; };
+  for (size_t i = 0; i < nodes.count; ++i) ++next[bucket(i) + 1];
   std::partial_sum(next.begin(), next.end(), next.begin());
   rows.bucketEnds.assign(next.begin() + 1, next.end());
-  rows.rowOf.resize(nodes.count());
-  rows.byRow.resize(nodes.count());
-  for (size_t i = 0; i < nodes.count(); ++i) {
+  rows.rowOf.resize(nodes.count);
+  rows.byRow.resize(nodes.count);
+  for (size_t i = 0; i < nodes.count; ++i) {
     const int64_t row = next[bucket(i)]++;
     rows.rowOf[i] = row;
     rows.byRow[static_cast<size_t>(row)] = static_cast<uint32_t>(i);
@@ -172,15 +142,81 @@ Rows rowsOf(const Nodes& nodes, size_t kinds) {
   return rows;
 }
 
+// The elements of fields that are no nodes. The place counts all fields of the constructor, the table those
+// of all constructors that are no nodes.
+class Elements {
+ public:
+  virtual ~Elements() = default;
+  struct Field {
+    const NodeField& type;
+    size_t place, table;
+  };
+  // Of node i, to `to`, which has room for `bytes`.
+  virtual Status copy(size_t i, const Field& field, const Tensor* rows, std::byte* to,
+                      size_t bytes) const = 0;
+};
+
+class ElementsOfObjects : public Elements {
+ public:
+  explicit ElementsOfObjects(const Nodes& nodes) : nodes_(nodes) {}
+  Status copy(size_t i, const Field& field, const Tensor* rows, std::byte* to, size_t bytes) const override {
+    Object* object = nodes_.node(i)->fields()[field.place];
+    const Tensor* tensor =
+        object && object->kind == ObjectKind::tensor ? static_cast<const Tensor*>(object) : nullptr;
+    const std::vector<int64_t>& shape = field.type.shape;
+    if (!tensor || tensor->dtype != rows->dtype || tensor->rank != shape.size() ||
+        !std::equal(shape.begin(), shape.end(), tensor->shape()))
+      return failure(DYN_CHECK_FAILED, "field " + std::to_string(field.place) + " of a node is " +
+                                           describe(object) + ", those of the first axis of the table are " +
+                                           describe(rows));
+    if (bytes > 0) copyDense(tensor, to);
+    return okStatus();
+  }
+
+ private:
+  const Nodes& nodes_;
+};
+
+const uint32_t* numbersIn(Tuple* forest, uint32_t field) {
+  return static_cast<Tensor*>(forest->fields()[field])->as<uint32_t>();
+}
+
+// dyn_context_set_forest_input has looked at all of it.
+class ElementsOfArrays : public Elements {
+ public:
+  explicit ElementsOfArrays(Tuple* forest) : forest_(forest), places_(numbersIn(forest, kForestPlaces)) {}
+  Status copy(size_t i, const Field& field, const Tensor*, std::byte* to, size_t bytes) const override {
+    const auto* table = static_cast<const Tensor*>(forest_->fields()[kForestFirstTable + field.table]);
+    if (bytes > 0) std::memcpy(to, table->data + bytes * places_[i], bytes);
+    return okStatus();
+  }
+
+ private:
+  Tuple* forest_;
+  const uint32_t* places_;
+};
+
+NodeView viewOf(Tuple* forest) {
+  const auto count = [&](uint32_t field) {
+    return static_cast<size_t>(static_cast<Tensor*>(forest->fields()[field])->elementCount);
+  };
+  return {count(kForestKinds),
+          numbersIn(forest, kForestKinds),
+          numbersIn(forest, kForestHeights),
+          numbersIn(forest, kForestFirstChild),
+          numbersIn(forest, kForestChildren),
+          {numbersIn(forest, kForestRoots), count(kForestRoots)}};
+}
+
 class Tables {
  public:
-  Tables(BuiltinCall& call, const Nodes& nodes, const Rows& rows) : call_(call), nodes_(nodes), rows_(rows) {}
+  Tables(BuiltinCall& call, const NodeView& nodes, const Elements& elements, const Rows& rows)
+      : call_(call), nodes_(nodes), elements_(elements), rows_(rows) {}
 
-  Status write(const std::vector<Constructor>& constructors) {
+  Status write(const std::vector<NodeConstructor>& constructors) {
     Tensor* roots = nullptr;
-    if (Status status = integers(nodes_.roots().size(), roots); !status.ok()) return status;
-    for (size_t i = 0; i < nodes_.roots().size(); ++i)
-      roots->as<int64_t>()[i] = rows_.rowOf[nodes_.roots()[i]];
+    if (Status status = integers(nodes_.roots.size(), roots); !status.ok()) return status;
+    for (size_t i = 0; i < nodes_.roots.size(); ++i) roots->as<int64_t>()[i] = rows_.rowOf[nodes_.roots[i]];
     for (size_t kind = 0; kind < constructors.size(); ++kind)
       if (Status status = ofConstructor(kind, constructors[kind]); !status.ok()) return status;
     return okStatus();
@@ -193,7 +229,7 @@ class Tables {
   }
   int64_t begin(size_t bucket) const { return bucket == 0 ? 0 : rows_.bucketEnds[bucket - 1]; }
 
-  Status ofConstructor(size_t kind, const Constructor& constructor) {
+  Status ofConstructor(size_t kind, const NodeConstructor& constructor) {
     std::vector<int64_t> rows, starts{0};
     for (size_t height = 0; height < rows_.heights; ++height) {
       const size_t bucket = height * rows_.kinds + kind;
@@ -203,14 +239,15 @@ class Tables {
     Tensor* table = nullptr;
     if (Status status = integers(rows.size(), table); !status.ok()) return status;
     std::copy(rows.begin(), rows.end(), table->as<int64_t>());
-    if (constructor.isInner()) {
+    if (constructor.childCount() > 0) {
       if (Status status = integers(starts.size(), table); !status.ok()) return status;
       std::copy(starts.begin(), starts.end(), table->as<int64_t>());
     }
     size_t child = 0;
     for (size_t i = 0; i < constructor.fields.size(); ++i) {
-      const Field& field = constructor.fields[i];
-      if (Status status = field.dtype == kChild ? children(rows, child++) : elements(rows, i, field);
+      const NodeField& field = constructor.fields[i];
+      if (Status status =
+              field.dtype == kChild ? children(rows, child++) : elements(rows, {field, i, nextTable_++});
           !status.ok())
         return status;
     }
@@ -226,31 +263,27 @@ class Tables {
     return okStatus();
   }
 
-  Status elements(const std::vector<int64_t>& rows, size_t place, const Field& field) {
+  Status elements(const std::vector<int64_t>& rows, const Elements::Field& field) {
     std::vector<int64_t> shape{static_cast<int64_t>(rows.size())};
-    shape.insert(shape.end(), field.shape.begin(), field.shape.end());
+    shape.insert(shape.end(), field.type.shape.begin(), field.type.shape.end());
     Tensor* table = nullptr;
-    const auto dtype = static_cast<DataType>(field.dtype);
-    if (Status status = call_.result(next_++, dtype, shape, table); !status.ok()) return status;
+    if (Status status = call_.result(next_++, static_cast<DataType>(field.type.dtype), shape, table);
+        !status.ok())
+      return status;
     const size_t bytes = rows.empty() ? 0 : table->sizeBytes() / rows.size();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      Object* object = nodes_.node(rows_.byRow[static_cast<size_t>(rows[i])])->fields()[place];
-      const Tensor* tensor =
-          object && object->kind == ObjectKind::tensor ? static_cast<const Tensor*>(object) : nullptr;
-      if (!tensor || tensor->dtype != dtype || tensor->rank != field.shape.size() ||
-          !std::equal(field.shape.begin(), field.shape.end(), tensor->shape()))
-        return failure(DYN_CHECK_FAILED, "field " + std::to_string(place) + " of a node is " +
-                                             describe(object) +
-                                             ", those of the first axis of the table are " + describe(table));
-      if (bytes > 0) copyDense(tensor, table->data + bytes * i);
-    }
+    for (size_t i = 0; i < rows.size(); ++i)
+      if (Status status = elements_.copy(rows_.byRow[static_cast<size_t>(rows[i])], field, table,
+                                         table->data + bytes * i, bytes);
+          !status.ok())
+        return status;
     return okStatus();
   }
 
   BuiltinCall& call_;
-  const Nodes& nodes_;
+  const NodeView& nodes_;
+  const Elements& elements_;
   const Rows& rows_;
-  size_t next_ = 0;
+  size_t next_ = 0, nextTable_ = 0;
 };
 
 }  // namespace
@@ -259,15 +292,23 @@ Status nodeTables(BuiltinCall& call) {
   Object* object = call.arguments[Call::roots];
   if (!object || object->kind != ObjectKind::list)
     return badArgument("node_tables", Call::roots, "a list of data values", object);
-  std::vector<Constructor> constructors;
-  if (!readConstructors(call.numbersOf<Call>().fields, constructors))
+  std::vector<NodeConstructor> constructors;
+  if (!readNodeConstructors(call.numbersOf<Call>().fields, constructors))
     return failure(DYN_BAD_INPUT, "node_tables: the constructors' fields are not what a type has");
   auto* list = static_cast<List*>(object);
+  const size_t kinds = std::max<size_t>(constructors.size(), 1);
+  if (list->count > 0 && isFlatForest(list->items[0])) {
+    auto* forest = static_cast<Tuple*>(list->items[0]);
+    const NodeView nodes = viewOf(forest);
+    const ElementsOfArrays elements(forest);
+    return Tables(call, nodes, elements, rowsOf(nodes, kinds)).write(constructors);
+  }
   Nodes nodes(constructors);
   if (Status status = nodes.walk({list->items, static_cast<size_t>(list->count)}); !status.ok())
     return status;
-  const Rows rows = rowsOf(nodes, std::max<size_t>(constructors.size(), 1));
-  return Tables(call, nodes, rows).write(constructors);
+  const NodeView view = nodes.view();
+  const ElementsOfObjects elements(nodes);
+  return Tables(call, view, elements, rowsOf(view, kinds)).write(constructors);
 }
 
 }  // namespace dyn::vm::kernels

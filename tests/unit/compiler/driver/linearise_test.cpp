@@ -301,5 +301,66 @@ TEST(Linearise, DeepAndWide) {
   }
 }
 
+// How many turns there are is a value of the run; none where it is negative.
+TEST(Linearise, TurnsThatOnlyTheRunCounts) {
+  const std::string text =
+      R"(fn @main(n: Tensor[(), i64], h0: Tensor[(rows, 4), f32], k: Tensor[(m), i64], w: Tensor[(4, 4), f32]) {
+  h = loop(n, _, h0, k, w) {carried = 1} body (i, h, k, w) {
+    a = gather(h, gather(k, i)) @ w
+    return true, scatter_nd(h, reshape(i, i64[2] [1, 1]), unsqueeze(tanh(a), i64[1] [0]))
+  }
+  return h
+})";
+  ASSERT_NE(compiledOf(text, {}), nullptr);
+  std::vector<std::vector<HostTensor>> sets;
+  for (int64_t turns : {0, -3, 1, 4, 7})
+    sets.push_back({HostTensor::scalarInt(Dtype::i64, turns), randomTensor(Dtype::f32, {8, 4}, 1),
+                    HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{7, 0, 7, 2, 1, 4, 5}),
+                    randomTensor(Dtype::f32, {4, 4}, 2)});
+  test::expectSame(text, sets);
+}
+
+// Where a level begins is read by the host; its nodes, and the rows they read and write, are parts of tables:
+// what runs for a level is what computes, and one kernel for the rows that are written.
+TEST(Linearise, ALevelRunsWhatComputesAlone) {
+  const std::unique_ptr<Compiled> compiled = compiledOf(
+      R"(fn @main(n: Tensor[(m), i64], h0: Tensor[(rows, 4), f32], k: Tensor[(m), i64], w: Tensor[(4, 4), f32]) {
+  m = gather(shape(n), 0)
+  h = loop(m, _, h0, k, w) {carried = 1} body (i, h, k, w) {
+    a = gather(h, gather(k, i)) @ w
+    return true, scatter_nd(h, reshape(i, i64[2] [1, 1]), unsqueeze(tanh(a), i64[1] [0]))
+  }
+  return h
+})",
+      {});
+  ASSERT_NE(compiled, nullptr);
+  const std::string code = dyn_module_disassembly(compiled->module.get());
+  const size_t loop = code.find("  jumpifnot ");
+  ASSERT_NE(loop, std::string::npos) << code;
+  const auto count = [&](const std::string& what) {
+    int found = 0;
+    for (size_t at = code.find(what, loop); at != std::string::npos; at = code.find(what, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("\n  launch "), 2) << code;  // the rows that are read, and the numbers of those written
+  EXPECT_EQ(count("\n  builtininto "), 2) << code;
+  EXPECT_EQ(count("\n  fromscalar "), 0) << code;
+}
+
+TEST(Linearise, DimsOfAnElementThatTheRunNames) {
+  const std::string text = R"(fn @main(k: Tensor[(n), i64], at: Tensor[(), i64]) {
+  bind_dims(k, at) {dims = dims(first, second), elements = [0, 1]}
+  y = dims_value() {value = dims(first + 1, second)}
+  return y
+})";
+  const HostTensor k = HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{5, -7, 11});
+  test::expectSame(text,
+                   {{k, HostTensor::scalarInt(Dtype::i64, 0)}, {k, HostTensor::scalarInt(Dtype::i64, 1)}});
+  const std::unique_ptr<Compiled> compiled = compiledOf(text, {});
+  ASSERT_NE(compiled, nullptr);
+  for (int64_t at : {2, -1, 3})
+    EXPECT_FALSE(compiled->run({k, HostTensor::scalarInt(Dtype::i64, at)}).ok()) << at;
+}
+
 }  // namespace
 }  // namespace dyn
