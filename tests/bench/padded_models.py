@@ -7,13 +7,7 @@ A name is ARCHITECTURE.WHAT.EXPORTER: what is returned (`hidden`, `first`: posit
 causal language model), and which exporter of PyTorch writes it (`traced`: TorchScript, `captured`: torch.export; `optimised`: traced, then onnxruntime's optimiser of transformers).
 Needs torch, transformers, onnx, onnxscript, onnxruntime from PyPI.
 """
-import argparse
-import logging
-import os
-import pathlib
-import signal
-import sys
-import warnings
+import exporting
 
 WORDS = 100
 NARROW = dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=128)
@@ -187,38 +181,5 @@ def export(name, path):
         better.save_model_to_file(str(path))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path, nargs="?")
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--time-limit", type=int, default=180, help="seconds for each model")
-    arguments = parser.parse_args()
-    if arguments.list or not arguments.folder:
-        print("\n".join(NAMES))
-        return
-    os.environ["TRANSFORMERS_VERBOSITY"] = "error"
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-
-    def late(*_):
-        raise TimeoutError(f"not done in {arguments.time_limit} seconds")
-    signal.signal(signal.SIGALRM, late)
-    for name in arguments.names or NAMES:
-        path = arguments.folder / f"{name}.onnx"
-        if path.exists():
-            continue
-        signal.alarm(arguments.time_limit)
-        reason = ""
-        try:
-            export(name, path)
-        except Exception as fault:
-            path.unlink(missing_ok=True)
-            reason = f"{type(fault).__name__}: {(str(fault).strip().splitlines() or [''])[0][:160]}"
-        signal.alarm(0)
-        print(f"{name}: {reason or f'{path.stat().st_size // 1024} KiB'}", flush=True)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    exporting.main(__doc__, NAMES, export)

@@ -6,12 +6,7 @@
 Image networks have their real widths; texts and sounds two narrow layers, as there the kinds of operations are what differs. A model that the exporter refuses is reported and
 passed over. Needs torch, torchvision, timm, transformers, onnx, onnxscript from PyPI (5 GB), half an hour and 6 GB for all.
 """
-import argparse
-import logging
-import os
-import pathlib
-import signal
-import warnings
+import exporting
 
 WORDS = 100
 NARROW = dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
@@ -181,41 +176,9 @@ def export(name, path):
             raise
         except Exception as fault:
             path.unlink(missing_ok=True)
-            reasons.append(f"{type(fault).__name__}: {(str(fault).strip().splitlines() or [''])[0][:120]}")
+            reasons.append(exporting.reason_of(fault, 120))
     return " | ".join(reasons)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path, nargs="?")
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--time-limit", type=int, default=180, help="seconds for each model")
-    arguments = parser.parse_args()
-    if arguments.list or not arguments.folder:
-        print("\n".join(NAMES))
-        return
-    os.environ["TRANSFORMERS_VERBOSITY"] = "error"
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-
-    def late(*_):
-        raise TimeoutError(f"not done in {arguments.time_limit} seconds")
-    signal.signal(signal.SIGALRM, late)
-    for name in arguments.names or NAMES:
-        path = arguments.folder / f"{name}.onnx"
-        if path.exists():
-            continue
-        signal.alarm(arguments.time_limit)
-        try:
-            reason = export(name, path)
-        except TimeoutError as fault:
-            path.unlink(missing_ok=True)
-            reason = str(fault)
-        signal.alarm(0)
-        print(f"{name}: {reason or f'{path.stat().st_size // 1024} KiB'}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    exporting.main(__doc__, NAMES, export)
