@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <span>
 
 #include "app/session/model/ragged_port.h"
 #include "app/session/model/test_value.h"
@@ -250,15 +251,15 @@ Status takeSequences(const Signature& signature, size_t index, const std::string
 }
 
 // So many lengths with this sum.
-HostTensor randomLengths(int64_t count, int64_t sum, uint64_t seed) {
+Result<HostTensor> randomLengths(int64_t count, int64_t sum, uint64_t seed) {
+  DYN_TRY(HostTensor lengths, HostTensor::create(Dtype::i64, {count}));
   std::mt19937_64 random(seed);
-  std::vector<int64_t> ends;
-  for (int64_t i = 1; i < count; ++i)
-    ends.push_back(static_cast<int64_t>(random() % (static_cast<uint64_t>(sum) + 1)));
+  const std::span<int64_t> ends(lengths.mutableAs<int64_t>(), static_cast<size_t>(count));  // at first
+  for (int64_t& end : ends) end = static_cast<int64_t>(random() % (static_cast<uint64_t>(sum) + 1));
+  if (!ends.empty()) ends.back() = sum;
   std::sort(ends.begin(), ends.end());
-  if (count > 0) ends.push_back(sum);
   std::adjacent_difference(ends.begin(), ends.end(), ends.begin());
-  return HostTensor::vectorInt(Dtype::i64, ends);
+  return lengths;
 }
 
 // Lengths have to sum up to the rows. Those given say how many rows there are. Where neither is given, but
@@ -282,7 +283,8 @@ Status learnLengths(const Signature& signature, std::vector<std::optional<Value>
     const auto sum = values.find(lengths->info.name + ".sum");
     const Result<std::vector<int64_t>> shape = known.shapeOf(*lengths);
     if (!rowsGiven && sum != values.end() && shape.ok() && ((*shape)[0] > 0 || sum->second == 0)) {
-      given[at] = Value(randomLengths((*shape)[0], sum->second, seed));
+      DYN_TRY(HostTensor random, randomLengths((*shape)[0], sum->second, seed));
+      given[at] = Value(std::move(random));
       notes.push_back("input " + lengths->info.name + ": random lengths that sum up to " +
                       std::to_string(sum->second) + " (seed " + std::to_string(seed) + ")");
       continue;
