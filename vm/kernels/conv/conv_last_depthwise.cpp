@@ -107,43 +107,55 @@ class RowsTask {
   int64_t tapsAt() const { return startAt() + wholeLines((c.output[2] + 1) * kLineLanes); }
   int64_t startAt() const { return wholeLines(std::max(lines_.lastElements(), vectors_.lastElements())); }
 
+  // What the kernels that sum tap by tap read: of each tap its weights, and how far its place is from the
+  // first.
+  struct TapTables {
+    Table<float> factors;
+    Table<int64_t> offsets;
+  };
+  // Of rows and columns of taps, `row` elements of the input from row to row, `place` from column to
+  // column.
+  TapTables tapTables(const float* weights, const Places& down, const Places& right, int64_t row,
+                      int64_t place, int64_t lanes, float* scratch) const {
+    TapTables tables{Table<float>(scratch + tapsAt()), Table<int64_t>(scratch + tapsAt() + weightElements())};
+    for (int64_t h = down.low; h < down.high; ++h)
+      for (int64_t w = right.low; w < right.high; ++w) {
+        tables.offsets.add((h - down.low) * row + (w - right.low) * place);
+        const float* own = weights + (h * c.kernel[2] + w) * narrow_;
+        for (int64_t lane = 0; lane < lanes; lane += narrow_, own += narrow_ * c.taps())
+          for (int64_t i = 0; i < narrow_; ++i) tables.factors.add(own[i]);
+      }
+    return tables;
+  }
+
   void sum(const LaneFrame& frame, LaneKernel kernel, int64_t image, int64_t channel, int64_t count,
            int64_t begin, int64_t end, float* scratch) const {
     const int64_t lanes = frame.lanes();
     const LaneRows held = frame.fillLast(work_.x + image * c.inputSize() * c.groups + channel, c.groups,
                                          count, begin, end, scratch);
-    float *start = scratch + startAt(), *row = start + lanes;
+    float *start = scratch + startAt(), *written = start + lanes;
     std::fill_n(start, lanes, 0.0f);
     if (work_.bias) std::copy_n(work_.bias + channel, count, start);
-    Table<float> factors(scratch + tapsAt());
-    Table<int64_t> offsets(scratch + tapsAt() + weightElements());
-    const TapWindow &down = frame.down(), &right = frame.right();
+    const Places &down = frame.down().taps, &right = frame.right().taps;
     const float* weights = work_.weights + channel * c.taps();  // [taps, vector] for each vector of channels
-    for (int64_t h = 0; h < down.count(); ++h)
-      for (int64_t w = 0; w < right.count(); ++w) {
-        offsets.add((h * c.dilation[1] * held.pitch + w * c.dilation[2]) * held.step);
-        addFactors(weights + ((down.taps.low + h) * c.kernel[2] + right.taps.low + w) * narrow_, lanes,
-                   factors);
-      }
+    const int64_t line = held.pitch * held.step, row = c.dilation[1] * line;
+    const bool ofWindows = isWindow(right, c.output[2]);
+    const TapTables taps =
+        ofWindows ? TapTables()
+                  : tapTables(weights, down, right, row, c.dilation[2] * held.step, lanes, scratch);
     const bool whole = count == lanes;
     float* to = work_.y + (image * c.output[1] + begin) * c.output[2] * c.groups + channel;
     for (int64_t i = 0; i < end - begin; ++i, to += c.output[2] * c.groups) {
-      const float* from = held.at + i * c.stride[1] * held.pitch * held.step;
-      if (c.dilation[1] == 1 && isWindow(right.taps, c.output[2]))
-        sumWindows(lanes, down.taps, from, held.pitch * held.step, held.step, weights, start,
-                   whole ? to : row, whole ? c.groups : lanes, c.output[2]);
+      const float* from = held.at + i * c.stride[1] * line;
+      if (ofWindows)
+        sumWindows(lanes, down, from, row, held.step, weights, start, whole ? to : written,
+                   whole ? c.groups : lanes, c.output[2]);
       else
-        kernel(offsets.size(), from, c.stride[2] * held.step, offsets.data(), factors.data(), start,
-               whole ? to : row, whole ? c.groups : lanes, c.output[2]);
+        kernel(taps.offsets.size(), from, c.stride[2] * held.step, taps.offsets.data(), taps.factors.data(),
+               start, whole ? to : written, whole ? c.groups : lanes, c.output[2]);
       for (int64_t column = 0; !whole && column < c.output[2]; ++column)
-        std::copy_n(row + column * lanes, count, to + column * c.groups);
+        std::copy_n(written + column * lanes, count, to + column * c.groups);
     }
-  }
-
-  // The weights of one tap for the vectors of `lanes` channels.
-  void addFactors(const float* own, int64_t lanes, Table<float>& factors) const {
-    for (int64_t lane = 0; lane < lanes; lane += narrow_, own += narrow_ * c.taps())
-      for (int64_t i = 0; i < narrow_; ++i) factors.add(own[i]);
   }
 
   // Channels that fill vectors.
@@ -152,16 +164,14 @@ class RowsTask {
     const float* x = work_.x + image * c.inputSize() * c.groups + channel;
     const float* weights = work_.weights + channel * c.taps();  // [taps, vector] for each vector of channels
     const float* bias = work_.bias ? work_.bias + channel : nullptr;
+    const int64_t line = c.dilation[1] * c.input[2] * c.groups;
     for (size_t i = 0; i < runs_.count; ++i) {
       const ColumnRun& run = runs_.of[i];
       const int64_t across = run.taps.high - run.taps.low;
-      Table<float> factors(scratch + tapsAt());
-      Table<int64_t> offsets(scratch + tapsAt() + weightElements());
-      for (int64_t h = 0; h < c.kernel[1]; ++h)
-        for (int64_t w = 0; w < across; ++w) {
-          offsets.add((h * c.dilation[1] * c.input[2] + w * c.dilation[2]) * c.groups);
-          addFactors(weights + (h * c.kernel[2] + run.taps.low + w) * narrow_, lanes, factors);
-        }
+      const bool ofWindows = isWindow(run.taps, run.count);
+      const TapTables tables = ofWindows ? TapTables()
+                                         : tapTables(weights, {0, c.kernel[1]}, run.taps, line,
+                                                     c.dilation[2] * c.groups, lanes, scratch);
       const int64_t column = run.first * c.stride[2] - c.pad[2] + run.taps.low * c.dilation[2];
       for (int64_t row = begin; row < end; ++row) {
         const Places taps = tapsInside(c, 1, row);
@@ -169,12 +179,11 @@ class RowsTask {
         const int64_t depth = (taps.high - taps.low) * across;
         const float* from = depth > 0 ? x + (first * c.input[2] + column) * c.groups : x;
         float* to = work_.y + ((image * c.output[1] + row) * c.output[2] + run.first) * c.groups + channel;
-        if (isWindow(run.taps, run.count))
-          sumWindows(lanes, taps, from, c.dilation[1] * c.input[2] * c.groups, c.groups, weights, bias, to,
-                     c.groups, run.count);
+        if (ofWindows)
+          sumWindows(lanes, taps, from, line, c.groups, weights, bias, to, c.groups, run.count);
         else
-          kernel(depth, from, c.stride[2] * c.groups, offsets.data(),
-                 factors.data() + taps.low * across * lanes, bias, to, c.groups, run.count);
+          kernel(depth, from, c.stride[2] * c.groups, tables.offsets.data(),
+                 tables.factors.data() + taps.low * across * lanes, bias, to, c.groups, run.count);
       }
     }
   }
