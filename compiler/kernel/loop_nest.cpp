@@ -5,12 +5,12 @@
 #include <functional>
 #include <numeric>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "compiler/kernel/kept_rows.h"
 #include "compiler/kernel/nest_axes.h"
 #include "compiler/kernel/nest_segments.h"
 #include "compiler/loop/access_pattern.h"
+#include "compiler/loop/kernel_uses.h"
 
 namespace dyn {
 
@@ -706,38 +706,17 @@ class NestBuilder {
   }
 
   void chooseBuffers(loop::Kernel& kernel, std::vector<size_t>& used) {
-    std::unordered_set<const Buffer*> read;
-    std::unordered_map<uint32_t, Dim> scalars;
-    const auto note = [&](Expr root) {
-      if (root ? false : true) return;  // `!root` would build an expression
-      for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
-        if (e.kind() == ExprKind::load) read.insert(e.buffer());
-        if (e.kind() != ExprKind::dim) continue;
-        scalars.emplace(e.dimValue().id(), e.dimValue());
-        // The symbols too: index arithmetic may combine dims in ways that are only seen when code is emitted.
-        for (SymbolId s : symbolsOf(e.dimValue()))
-          scalars.emplace(dims_.symbolById(s).id(), dims_.symbolById(s));
-      }
-    };
-    std::vector<const loop::Stmt*> work{kernel.body.get()};
-    while (!work.empty()) {
-      const loop::Stmt* stmt = work.back();
-      work.pop_back();
-      for (const Expr& e : loop::expressionsOf(*stmt)) note(e);
-      for (const StmtRef& child : stmt->children) work.push_back(child.get());
-    }
-    note(kernel.unitCount);
+    loop::KernelUses uses(dims_);
+    uses.noteBody(kernel);
     for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (!read.count(inputs_[i])) continue;
+      if (!uses.isLoaded(inputs_[i])) continue;
       used.push_back(i);
       kernel.buffers.push_back(inputs_[i]);
     }
     kernel.buffers.insert(kernel.buffers.end(), outputs_.begin(), outputs_.end());
     for (const Buffer* buffer : kernel.buffers)
-      for (const Expr& extent : buffer->shape) note(extent);
-    for (const auto& [id, dim] : scalars)
-      if (!dim.isConstant()) kernel.scalars.push_back(dim);
-    std::sort(kernel.scalars.begin(), kernel.scalars.end(), [](Dim a, Dim b) { return a.id() < b.id(); });
+      for (const Expr& extent : buffer->shape) uses.note(extent);
+    kernel.scalars = uses.scalars();
     if (!nest_.columns) return;
     const SymbolId first = nest_.columns->first.symbol(), second = nest_.columns->second.symbol();
     std::erase_if(kernel.scalars, [&](Dim d) {

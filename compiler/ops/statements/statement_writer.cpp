@@ -1,7 +1,6 @@
 #include "compiler/ops/statements/statement_writer.h"
 
-#include <algorithm>
-#include <unordered_map>
+#include "compiler/loop/kernel_uses.h"
 
 namespace dyn {
 
@@ -99,40 +98,16 @@ StmtRef StatementWriter::check(Expr condition, const loop::Check& check) {
   return loop::check(condition, check.code | static_cast<int32_t>(made_.checks.size()) << 3, check.subject);
 }
 
-void StatementWriter::chooseScalars(loop::Kernel& kernel) {
-  std::unordered_map<uint32_t, Dim> scalars;
-  const auto note = [&](Expr root) {
-    for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1))) {
-      if (e.kind() != loop::ExprKind::dim) continue;
-      scalars.emplace(e.dimValue().id(), e.dimValue());
-      // The symbols too: index arithmetic may combine dims in ways that are only seen when code is emitted.
-      for (SymbolId s : symbolsOf(e.dimValue())) {
-        const Dim symbol = request_.dims.symbolById(s);
-        scalars.emplace(symbol.id(), symbol);
-      }
-    }
-  };
-  std::vector<const loop::Stmt*> work{kernel.body.get()};
-  while (!work.empty()) {
-    const loop::Stmt* stmt = work.back();
-    work.pop_back();
-    for (const Expr& e : loop::expressionsOf(*stmt)) note(e);
-    for (const StmtRef& child : stmt->children) work.push_back(child.get());
-  }
-  note(kernel.unitCount);
-  for (const Buffer* buffer : kernel.buffers)
-    for (const Expr& extent : buffer->shape) note(extent);
-  for (const auto& [id, dim] : scalars)
-    if (!dim.isConstant()) kernel.scalars.push_back(dim);
-  std::sort(kernel.scalars.begin(), kernel.scalars.end(), [](Dim a, Dim b) { return a.id() < b.id(); });
-}
-
 Result<StatementKernel> StatementWriter::finish(Dim steps) {
   loop::Kernel& kernel = made_.kernel;
   kernel.buffers.insert(kernel.buffers.end(), outputs_.begin(), outputs_.end());
   kernel.body = loop::block(std::move(body_));
   kernel.stepsPerKernel = steps;
-  chooseScalars(kernel);
+  loop::KernelUses uses(request_.dims);
+  uses.noteBody(kernel);
+  for (const Buffer* buffer : kernel.buffers)
+    for (const Expr& extent : buffer->shape) uses.note(extent);
+  kernel.scalars = uses.scalars();
   DYN_CHECK(loop::verify(kernel));
   return std::move(made_);
 }

@@ -40,7 +40,6 @@ class StatementWriter {
 
  private:
   std::vector<loop::Expr> extentsOf(const Shape& shape);
-  void chooseScalars(loop::Kernel& kernel);
 
   const StatementRequest& request_;
   std::shared_ptr<loop::LoopContext> context_;
