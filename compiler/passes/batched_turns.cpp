@@ -47,40 +47,6 @@ const BatchedTurns::Rule* BatchedTurns::ruleOf(const Op& op) {
   return found == std::end(kRules) ? nullptr : found;
 }
 
-ValueId BatchedTurns::make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes) {
-  const ValueId result = ir_.newValue();
-  makeAs(result, def, std::move(operands), std::move(attributes));
-  return result;
-}
-
-void BatchedTurns::makeAs(ValueId result, const OpDef& def, std::vector<ValueId> operands,
-                          Attributes attributes) {
-  Op op;
-  op.def = &def;
-  op.place = place_;
-  op.operands = std::move(operands);
-  op.attributes = std::move(attributes);
-  op.results = {{result, Type()}};
-  ops_.push_back(ir_.own(std::move(op)));
-}
-
-void BatchedTurns::effect(const OpDef& def, std::vector<ValueId> operands, Attributes attributes) {
-  Op op;
-  op.def = &def;
-  op.place = place_;
-  op.operands = std::move(operands);
-  op.attributes = std::move(attributes);
-  ops_.push_back(ir_.own(std::move(op)));
-}
-
-ValueId BatchedTurns::integers(const std::vector<int64_t>& values) {
-  return make(ops::constantOp, {}, {{"value", HostTensor::vectorInt(Dtype::i64, values)}});
-}
-
-ValueId BatchedTurns::integer(int64_t value) {
-  return make(ops::constantOp, {}, {{"value", HostTensor::scalarInt(Dtype::i64, value)}});
-}
-
 std::optional<std::vector<int64_t>> BatchedTurns::known(ValueId ofBody) const {
   const auto found = inferred_.contents.find(ofBody);
   if (found == inferred_.contents.end()) return std::nullopt;
@@ -149,7 +115,7 @@ std::vector<ValueId> BatchedTurns::here(const Op& op) const {
 }
 
 std::string BatchedTurns::emit(const Op& op) {
-  place_ = op.place;
+  setPlace(op.place);
   if (!op.regions.empty()) return "it is control flow";
   const bool many = std::any_of(op.operands.begin(), op.operands.end(),
                                 [&](ValueId v) { return v != kNoValue && isMany(v); });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compiler/infer/infer.h"
+#include "compiler/passes/op_maker.h"
 
 namespace dyn::passes {
 
@@ -22,6 +23,7 @@ class BatchedTurns {
   // `turns`: i64 [m], the numbers of the turns, a value of the function that gets the operations.
   BatchedTurns(const InferredModule& inferred, const std::unordered_map<ValueId, Type>& types, ValueId turns)
       : inferred_(inferred), ir_(*inferred.module.context), types_(types), turns_(turns) {}
+  BatchedTurns(const BatchedTurns&) = delete;
 
   // A value of the body is `id` here: the same in all turns, or many, with an axis of the turns.
   void bind(ValueId ofBody, ValueId id, bool many) { values_[ofBody] = {id, many}; }
@@ -35,17 +37,23 @@ class BatchedTurns {
   std::string emit(const Op& op);
 
   // One more operation; its type follows from inference.
-  ValueId make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {});
+  ValueId make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {}) {
+    return maker_.make(def, std::move(operands), std::move(attributes));
+  }
   // The same, its result being this value.
-  void makeAs(ValueId result, const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {});
+  void makeAs(ValueId result, const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {}) {
+    maker_.make(def, std::move(operands), std::move(attributes), result);
+  }
   // One without results.
-  void effect(const OpDef& def, std::vector<ValueId> operands, Attributes attributes);
-  ValueId integers(const std::vector<int64_t>& values);
-  ValueId integer(int64_t value);
+  void effect(const OpDef& def, std::vector<ValueId> operands, Attributes attributes) {
+    maker_.check(def, std::move(operands), std::move(attributes));
+  }
+  ValueId integers(const std::vector<int64_t>& values) { return maker_.integers(values); }
+  ValueId integer(int64_t value) { return maker_.integer(value); }
   // `id` [m, ...] as [m, dims...].
   ValueId reshaped(ValueId id, const Shape& dims);
   ValueId expanded(ValueId id, const Shape& dims);
-  void setPlace(SourcePlace place) { place_ = std::move(place); }
+  void setPlace(SourcePlace place) { maker_.standAt(std::move(place)); }
   // How many turns there are, where it is known without their numbers, which then may never be needed.
   void setCount(Dim count) { count_ = count; }
 
@@ -90,9 +98,9 @@ class BatchedTurns {
   const std::unordered_map<ValueId, Type>& types_;
   const ValueId turns_;
   Dim count_;
-  SourcePlace place_;
   std::unordered_map<ValueId, Here> values_;
   std::vector<const Op*> ops_;
+  OpMaker maker_{ir_, ops_};
 };
 
 }  // namespace dyn::passes

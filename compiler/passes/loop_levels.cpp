@@ -5,6 +5,7 @@
 
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/level_places.h"
+#include "compiler/passes/loop_captures.h"
 #include "compiler/passes/turn_plan.h"
 
 namespace dyn::passes {
@@ -142,15 +143,6 @@ class Lineariser {
 
   // --- a level
 
-  ValueId captured(ValueId outer) {
-    const auto [found, fresh] = captures_.try_emplace(outer, kNoValue);
-    if (fresh) {
-      found->second = ir_.newValue();
-      captureOrder_.push_back(outer);
-    }
-    return found->second;
-  }
-
   // Does a level need the numbers of its nodes? What is read and written where, tables say.
   bool readsNodes() const {
     const ValueId number = body_.parameters[0].id;
@@ -176,28 +168,29 @@ class Lineariser {
     BatchedTurns& b = level_;
     b.setPlace(loop_.loop->place);
     number_ = ir_.newValue();
-    const LevelPart part = partOfLevel(ir_, b, {captured(starts_), captured(counts_)}, number_, rows_);
+    const LevelPart part =
+        partOfLevel(ir_, b, {captures_.of(starts_), captures_.of(counts_)}, number_, rows_);
     b.setCount(part.count);
     if (readsNodes()) {
-      b.makeAs(nodes_, ops::reshapeOp, {rowsOfLevel(b, captured(order_), part), b.integers({-1})});
+      b.makeAs(nodes_, ops::reshapeOp, {rowsOfLevel(b, captures_.of(order_), part), b.integers({-1})});
       b.bind(body_.parameters[0].id, nodes_, true);
     }
     for (size_t i = 0; i < indices_.size(); ++i)
-      b.bind(indices_[i], rowsOfLevel(b, captured(indexTables_[i]), part), true);
+      b.bind(indices_[i], rowsOfLevel(b, captures_.of(indexTables_[i]), part), true);
     for (const NodeLoop::State& state : loop_.states) {
       states_.push_back({operands[2 + state.carried], ir_.newValue(), kNoValue,
                          loop_.loop->results[state.carried].id, loop_.loop->results[state.carried].type});
       b.bind(state.buffer, states_.back().inside, false);
     }
     for (ValueId v : plan_.hoisted)
-      b.bind(v, b.make(ops::gatherOp, {captured(before_.at(v)), nodes_}, {{"axis", int64_t{0}}}), true);
+      b.bind(v, b.make(ops::gatherOp, {captures_.of(before_.at(v)), nodes_}, {{"axis", int64_t{0}}}), true);
     for (const Op* op : body_.ops) {
       if (!plan_.level.count(op) && op->def != &ops::checkOp) continue;
       for (ValueId v : op->operands) bindCapture(v);
       if (std::string why = b.emit(*op); !why.empty()) return named(*op, why);
     }
     b.setPlace(loop_.loop->place);
-    const ValueId rows = rowsOfLevel(b, captured(writes_), part);
+    const ValueId rows = rowsOfLevel(b, captures_.of(writes_), part);
     for (size_t k = 0; k < loop_.states.size(); ++k) {
       const ValueId update = loop_.states[k].write->operands[2];
       bindCapture(update);
@@ -227,7 +220,7 @@ class Lineariser {
   void bindCapture(ValueId v) {
     if (v == kNoValue || level_.isBound(v) || maker(v)) return;
     for (size_t i = 1; i < body_.parameters.size(); ++i)
-      if (body_.parameters[i].id == v) level_.bind(v, captured(loop_.loop->operands[i + 1]), false);
+      if (body_.parameters[i].id == v) level_.bind(v, captures_.of(loop_.loop->operands[i + 1]), false);
   }
 
   void finish(ValueMap& replaced) {
@@ -252,10 +245,7 @@ class Lineariser {
       loop.operands.push_back(state.initial);
       loop.results.push_back({state.result, state.type});
     }
-    for (ValueId v : captureOrder_) {
-      body.parameters.push_back({captures_.at(v), Type()});
-      loop.operands.push_back(v);
-    }
+    captures_.addTo(body, loop);
     loop.attributes = {{"carried", static_cast<int64_t>(states_.size())}};
     body.ops = std::move(level_.ops());
     body.resultTypes.resize(body.results.size());
@@ -275,8 +265,7 @@ class Lineariser {
   const ValueId turns_, nodes_;
   BatchedTurns before_, level_;
   TurnPlan plan_;
-  std::unordered_map<ValueId, ValueId> captures_;
-  std::vector<ValueId> captureOrder_;
+  LoopCaptures captures_{ir_};
   std::vector<Carried> states_;
   ValueId order_ = kNoValue, starts_ = kNoValue, counts_ = kNoValue, number_ = kNoValue, writes_ = kNoValue;
   std::vector<ValueId> indices_, indexTables_;  // of rows that are read; and these in the order of the levels

@@ -49,6 +49,27 @@ std::vector<Expr> OperandLoads::indexOf(Type type) {
   return index;
 }
 
+std::unordered_set<size_t> loadedOperands(const Op& op, const std::vector<Type>& types,
+                                          const InferredModule& inferred) {
+  OperandLoads context(op, types, inferred);
+  std::unordered_set<size_t> loaded;
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const Result<Expr> element =
+        op.def->lower(context, static_cast<int>(i), context.indexOf(op.results[i].type));
+    if (!element.ok()) continue;
+    std::vector<Expr> pending{*element};
+    std::unordered_set<uint32_t> seen;
+    while (!pending.empty()) {
+      const Expr e = pending.back();
+      pending.pop_back();
+      if (!seen.insert(e.id()).second) continue;
+      if (e.kind() == ExprKind::load) loaded.insert(context.operandOf(e.buffer()));
+      for (const Expr& operand : e.operands()) pending.push_back(operand);
+    }
+  }
+  return loaded;
+}
+
 bool isElementOf(Expr e, Expr index, Dim extent) {
   if (e.same(index)) return true;
   if (e.kind() != ExprKind::select || !e.operands()[2].same(index)) return false;

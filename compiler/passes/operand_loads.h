@@ -6,6 +6,7 @@
 //   // walk the expression: a load's buffer is operand context.operandOf(buffer), its operands are the place
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/infer/infer.h"
@@ -38,6 +39,10 @@ class OperandLoads : public loop::LowerContext {
   loop::LoopContext loops_;
   std::vector<const loop::Buffer*> buffers_;
 };
+
+// The operands of which an element of some result is computed. Others only say what shape the results have.
+std::unordered_set<size_t> loadedOperands(const Op& op, const std::vector<Type>& types,
+                                          const InferredModule& inferred);
 
 // Is `e` this index, or as broadcasting writes it: select(extent == 1, 0, index), the same where index <
 // extent?

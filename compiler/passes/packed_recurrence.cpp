@@ -6,6 +6,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/closed_function.h"
 #include "compiler/passes/level_places.h"
+#include "compiler/passes/loop_captures.h"
 
 namespace dyn::passes {
 
@@ -229,33 +230,24 @@ class Emission {
 
   // --- the loop
 
-  ValueId captured(ValueId outer) {
-    const auto [found, fresh] = captures_.try_emplace(outer, kNoValue);
-    if (fresh) {
-      found->second = ir_.newValue();
-      captureOrder_.push_back(outer);
-    }
-    return found->second;
-  }
-
   std::vector<ValueId> loop(const Order& o, const Direction& direction, const std::vector<ValueId>& buffers,
                             const std::vector<ValueId>& rows) {
     BatchedTurns& b = body_;
     const ValueId number = ir_.newValue();
     const ValueId level = b.make(ops::addOp, {number, b.integer(1)});
-    const ValueId places = placesOfLevel(ir_, b, captured(o.starts), level);
-    const ValueId first = gathered(b, captured(o.starts), level),
-                  before = gathered(b, captured(o.starts), number);
+    const ValueId places = placesOfLevel(ir_, b, captures_.of(o.starts), level);
+    const ValueId first = gathered(b, captures_.of(o.starts), level),
+                  before = gathered(b, captures_.of(o.starts), number);
     const ValueId previous = b.make(ops::addOp, {b.make(ops::subOp, {places, first}), before});
     const ValueId step =
         b.make(ops::subOp, {places, b.make(ops::dim_valueOp, {}, {{"value", Shape{site_.batch}}})});
-    const ValueId source = gathered(b, captured(direction.source), step);
+    const ValueId source = gathered(b, captures_.of(direction.source), step);
     std::vector<ValueId> inside;
     for (size_t k = 0; k < buffers.size(); ++k) inside.push_back(ir_.newValue());
     std::vector<ValueId> arguments;
     for (size_t k = 0; k < carried(); ++k) arguments.push_back(gathered(b, inside[k], previous));
-    for (ValueId row : rows) arguments.push_back(gathered(b, captured(row), source));
-    for (ValueId v : site_.captures) arguments.push_back(captured(v));
+    for (ValueId row : rows) arguments.push_back(gathered(b, captures_.of(row), source));
+    for (ValueId v : site_.captures) arguments.push_back(captures_.of(v));
     const std::vector<ValueId> made = cell(arguments);
     const ValueId at = b.make(ops::reshapeOp, {places, b.integers({-1, 1})});
     std::vector<ValueId> after;
@@ -306,10 +298,7 @@ class Emission {
       results.push_back(ir_.newValue());
       loop.results.push_back({results.back(), Type()});
     }
-    for (ValueId v : captureOrder_) {
-      body.parameters.push_back({captures_.at(v), Type()});
-      loop.operands.push_back(v);
-    }
+    captures_.addTo(body, loop);
     loop.attributes = {{"carried", static_cast<int64_t>(buffers.size())}};
     body.ops = std::move(body_.ops());
     body.resultTypes.resize(body.results.size());
@@ -323,8 +312,7 @@ class Emission {
   const KeptPositions& kept_;
   const std::unordered_map<ValueId, Type> types_;
   BatchedTurns outer_, body_;
-  std::unordered_map<ValueId, ValueId> captures_;
-  std::vector<ValueId> captureOrder_;
+  LoopCaptures captures_{ir_};
 };
 
 }  // namespace

@@ -203,20 +203,7 @@ std::string Positions::byLoads(const Op& op, size_t result, const PositionAxes& 
 std::vector<size_t> Positions::shapeOperands(const Op& op) const {
   std::vector<size_t> result;
   if (op.def->traits.view || !op.def->lower) return result;
-  OperandLoads context(op, typesOf(op), inferred_);
-  std::unordered_set<size_t> loaded;
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    const Result<Expr> element =
-        op.def->lower(context, static_cast<int>(i), context.indexOf(op.results[i].type));
-    if (element.ok())
-      forEachLoad(
-          *element,
-          [&](const Expr& load) {
-            loaded.insert(context.operandOf(load.buffer()));
-            return false;
-          },
-          [](const Expr&) {});
-  }
+  const std::unordered_set<size_t> loaded = loadedOperands(op, typesOf(op), inferred_);
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const auto known = inferred_.contents.find(op.operands[i]);
     if (op.operands[i] == kNoValue || loaded.count(i) || known == inferred_.contents.end()) continue;

@@ -19,6 +19,7 @@
 #include "compiler/ir/ragged_parameters.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/changed_main.h"
 #include "compiler/passes/ragged_across.h"
 #include "compiler/passes/ragged_attention.h"
 #include "compiler/passes/ragged_calls.h"
@@ -397,11 +398,7 @@ Result<Module> runRagged(const Module& module, PassContext& context) {
   context.counters["row_ops"] = packer.rowOps();
   context.counters["attentions"] = packer.attentions();
   context.counters["preludes"] = packer.preludes();
-  Module result = inferred.module;
-  for (const Function*& function : result.functions)
-    if (function == inferred.module.main()) function = changed;
-  DYN_TRY(InferredModule typed, inferTypes(result));
-  return typed.module;
+  return withMain(inferred, changed);
 }
 
 }  // namespace

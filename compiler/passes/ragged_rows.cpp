@@ -190,22 +190,7 @@ std::string RaggedRows::byLoads(const Op& op, size_t result) const {
 std::vector<size_t> RaggedRows::shapeOperands(const Op& op) const {
   std::vector<size_t> result;
   if (op.def->traits.view || !op.def->lower) return result;
-  OperandLoads context(op, typesOf(op), inferred_);
-  std::unordered_set<size_t> loaded;
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    const Result<Expr> element =
-        op.def->lower(context, static_cast<int>(i), context.indexOf(op.results[i].type));
-    if (!element.ok()) continue;
-    std::vector<Expr> pending{*element};
-    std::unordered_set<uint32_t> seen;
-    while (!pending.empty()) {
-      const Expr e = pending.back();
-      pending.pop_back();
-      if (!seen.insert(e.id()).second) continue;
-      if (e.kind() == ExprKind::load) loaded.insert(context.operandOf(e.buffer()));
-      for (const Expr& operand : e.operands()) pending.push_back(operand);
-    }
-  }
+  const std::unordered_set<size_t> loaded = loadedOperands(op, typesOf(op), inferred_);
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const Contents* known = op.operands[i] == kNoValue ? nullptr : contentsOf(op.operands[i]);
     if (known && loaded.count(i) == 0 &&

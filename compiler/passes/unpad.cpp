@@ -23,6 +23,7 @@
 
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/changed_main.h"
 #include "compiler/passes/heads_apart.h"
 #include "compiler/passes/position_needs.h"
 #include "compiler/passes/unpadder.h"
@@ -139,11 +140,7 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   int64_t packedOps = 0;
   const Function* changed = unpadded(inferred, positions, needs, one->sites, packedOps);
   context.counters["packed_ops"] = packedOps;
-  Module result = inferred.module;
-  for (const Function*& function : result.functions)
-    if (function == inferred.module.main()) function = changed;
-  DYN_TRY(InferredModule typed, inferTypes(result));
-  return typed.module;
+  return withMain(inferred, changed);
 }
 
 }  // namespace
