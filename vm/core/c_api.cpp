@@ -162,9 +162,9 @@ Status runFunction(dyn_context* context, uint32_t function, std::span<Object* co
   context->interpreter->clear();  // what the last run left is not this one's
   const PoolRun run(context->pool);
   context->interpreter->beginDevices();
-  const uint64_t begin = nowNs();
+  const uint64_t begin = context->interpreter->clockNs();
   Status status = context->interpreter->run(function, arguments);
-  context->runNs = nowNs() - begin;
+  context->runNs = context->interpreter->clockNs() - begin;
   return status;
 }
 

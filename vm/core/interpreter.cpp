@@ -175,7 +175,7 @@ bool Interpreter::enter(uint32_t function) {
   std::fill(V_ + gathered_.size(), V_ + callee.objectCount, nullptr);
   gathered_.clear();
   code_ = at_ = callee.code.data();
-  if (trapBits_.load(std::memory_order_relaxed) & kProfile) frame.enterNs = nowNs();
+  if (trapBits_.load(std::memory_order_relaxed) & kProfile) frame.enterNs = clockNs();
   return true;
 }
 
@@ -185,9 +185,10 @@ void Interpreter::releaseRegisters(const Frame& frame) {
   for (uint32_t i = 0; i < count; ++i) release(std::exchange(registers[i], nullptr));
   if (frame.views) views_.giveBack(frame.viewsBefore);
   if (frame.enterNs != 0 && (trapBits_.load(std::memory_order_relaxed) & kProfile))
-    profile_.record({ProfileKind::function, frame.function, 0, -1,
-                     frame.enterNs - std::min(frame.enterNs, profile_.startNs()), nowNs() - frame.enterNs, 0},
-                    {});
+    profile_.record(
+        {ProfileKind::function, frame.function, 0, -1,
+         frame.enterNs - std::min(frame.enterNs, profile_.startNs()), clockNs() - frame.enterNs, 0},
+        {});
 }
 
 bool Interpreter::popFrame(WordList results) {
@@ -310,6 +311,8 @@ std::span<Object* const> Interpreter::objectRegisters() const {
   return {V_, program_.functions[frames_.back().function].objectCount};
 }
 
+uint64_t Interpreter::clockNs() const { return options_.threads ? options_.threads->clockNs() : nowNs(); }
+
 std::vector<std::vector<TaskSpan>> Interpreter::workerSpans() const {
   return options_.threads ? options_.threads->spans() : std::vector<std::vector<TaskSpan>>();
 }
@@ -317,7 +320,7 @@ std::vector<std::vector<TaskSpan>> Interpreter::workerSpans() const {
 void Interpreter::setProfiling(bool enabled) {
   if (options_.threads) options_.threads->watch(enabled);
   if (enabled) {
-    profile_.begin();
+    profile_.begin(clockNs());
     live_.prepare(program_);
     trapBits_.fetch_or(kProfile);
   } else {

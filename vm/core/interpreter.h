@@ -79,6 +79,8 @@ class Interpreter {
   std::span<const int64_t> scalarRegisters() const;
   std::span<Object* const> objectRegisters() const;
   void setProfiling(bool enabled);
+  // Time as the profile and the run's statistics count it (ThreadPool::clockNs).
+  uint64_t clockNs() const;
   // What the workers of the pool did since profiling began, by worker. While nothing runs.
   std::vector<std::vector<TaskSpan>> workerSpans() const;
   const Profile& profile() const { return profile_; }

@@ -168,7 +168,7 @@ void Interpreter::putScalars(const int32_t* at, std::span<const int64_t> values)
 
 uint64_t Interpreter::beginNote(const int32_t* at) {
   live_.begin(frames_.back().function, positionOf(at));
-  return nowNs();
+  return clockNs();
 }
 
 void Interpreter::note(const int32_t* at, uint64_t beginNs) {
@@ -198,7 +198,7 @@ void Interpreter::note(const int32_t* at, uint64_t beginNs) {
     default:
       return;
   }
-  const uint64_t endNs = nowNs();
+  const uint64_t endNs = clockNs();
   live_.end(frames_.back().function, positionOf(at), endNs - beginNs);
   uint64_t bytes = 0;
   const ProfileOperands operands = operandsOf(at, bytes);

@@ -105,14 +105,14 @@ struct Profile::Row {
   uint64_t count = 0, totalNs = 0, minNs = UINT64_MAX, maxNs = 0, bytes = 0;
 };
 
-void Profile::begin() {
+void Profile::begin(uint64_t nowNs) {
   events_.clear();
   shapes_.clear();
   values_.clear();
   versions_.clear();
   onDevices_.clear();
   dropped_ = 0;
-  startNs_ = nowNs();
+  startNs_ = nowNs;
 }
 
 void Profile::record(ProfileEvent event, const ProfileOperands& operands) {

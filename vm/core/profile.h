@@ -42,7 +42,7 @@ class Profile {
   // Recording stops at this many events; the rest is counted in droppedCount.
   static constexpr size_t kMaximumEvents = 1'000'000;
 
-  void begin();  // empties
+  void begin(uint64_t nowNs);  // empties
   uint64_t startNs() const { return startNs_; }
   void record(ProfileEvent event, const ProfileOperands& operands);
   // Of the event recorded last: which of a builtin's versions ran, and the values that decided it.

@@ -41,6 +41,14 @@ class ThreadPool {
   void watch(bool on);
   std::vector<std::vector<TaskSpan>> spans() const;  // by worker, ascending
 
+  // From the next run on tasks run here, one after the other, and clockNs() says how late it would be had each
+  // had a core of its own: it counts what this thread computes, of a launch's tasks the longest, and what
+  // starting them takes. Caches and memory are this core's: what cores lose by sharing them is not in it. While
+  // nothing runs.
+  void simulate(bool on) { simulated_ = on; }
+  // The clock of runs: that of vm/base/clock.h where threads are real.
+  uint64_t clockNs() const;
+
   // body(begin, end) over a static split of [0, extent) into at most `tasks` nearly equal pieces.
   template <typename Body>
   void split(int64_t extent, uint32_t tasks, Body&& body) {
@@ -87,6 +95,7 @@ class ThreadPool {
     std::thread thread;
   };
   bool start();
+  bool runInTurn(uint32_t taskCount, TaskFunction function, void* argument);
   static bool runsToItsEnd(TaskFunction function, void* argument, uint32_t task);
   void post(Worker& worker, TaskFunction function, void* argument, uint32_t task, bool stop);
   static bool claim(Worker& worker, uint64_t sequence);
@@ -96,7 +105,8 @@ class ThreadPool {
 
   static constexpr size_t kMaximumSpans = 1'000'000;  // of a worker; later ones are not noted
   uint32_t threadCount_;
-  bool watched_ = false;
+  bool watched_ = false, simulated_ = false;
+  int64_t savedNs_ = 0;
   std::unique_ptr<Worker[]> workers_;
   uint32_t started_ = 0;
 };
