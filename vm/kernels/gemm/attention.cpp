@@ -21,6 +21,8 @@ constexpr int64_t kBlockElements = 64 << 10;  // scores of a block: a quarter of
 constexpr int64_t kTilesPerBlock = 12;
 constexpr int64_t kDepthBlock = 768;  // of the second product: the part of V that a panel reads stays in L1
 constexpr int64_t kFewRows = 3;       // then K and V are read in place
+constexpr int64_t kPackedTogether = 1 << 20;  // elements of K and V that lie packed at a time for all tasks
+constexpr int64_t kMostTogether = 64;         // batches of them
 constexpr int64_t kPaddedColumns =
     512;  // from here rows of scores are padded, so that they start on different lines of the L1 cache
 
@@ -189,14 +191,19 @@ class Task {
         q_(call.argument(Call::q)->as<float>()),
         k_(call.argument(Call::k)->as<float>()),
         v_(call.argument(Call::v)->as<float>()),
-        z_(z) {}
+        z_(z) {
+    const int64_t tiles = kBlockElements / std::max<int64_t>(1, p.leadingScores() * family_.maxRows);
+    blockRows_ = std::min(p.rows, family_.maxRows * std::clamp<int64_t>(tiles, 1, kTilesPerBlock));
+  }
+  // So that each batch has at least so many blocks, as far as its rows fill tiles.
+  void cutInto(int64_t blocks) {
+    const int64_t rows = (p_.rows + blocks - 1) / blocks, tile = family_.maxRows;
+    blockRows_ = std::min(blockRows_, (rows + tile - 1) / tile * tile);
+  }
 
   int64_t packedK() const { return wholeLines(packedElementCount(family_, p_.depth, p_.keys)); }
   int64_t packedV() const { return wholeLines(packedElementCount(family_, p_.keys, p_.width)); }
-  int64_t blockRows() const {
-    const int64_t tiles = kBlockElements / std::max<int64_t>(1, p_.leadingScores() * family_.maxRows);
-    return std::min(p_.rows, family_.maxRows * std::clamp<int64_t>(tiles, 1, kTilesPerBlock));
-  }
+  int64_t blockRows() const { return blockRows_; }
   int64_t blocks() const { return (p_.rows + blockRows() - 1) / blockRows(); }
   // Scores of a block, and its rows of Q where they are copied.
   int64_t ownElements() const {
@@ -280,23 +287,80 @@ class Task {
   const RowKernel* kernel_;  // null: only sizes are asked for
   const float *q_, *k_, *v_;
   float* z_;
+  int64_t blockRows_;
 };
 
-// Each task packs for itself where there are enough batches; else all pack one batch together and share its
-// rows.
+// Each task packs for itself where there are enough batches; else all pack a group of them together and share
+// their rows.
 struct Plan {
   int64_t tasks = 1, packs = 0, own = 0;  // scratch memory: of packed K and V, of a task beside them
+  int64_t group = 1;                      // batches that are packed together
   bool inPlace = false, overBatches = false;
 
-  Plan(const FlatCall& call, const Problem& p, const Task& task)
+  Plan(const FlatCall& call, const Problem& p, Task& task)
       : tasks(worthwhileTasks(call, p.steps() * static_cast<double>(p.batches))), inPlace(task.inPlace()) {
     overBatches = inPlace || tasks == 1 || p.batches >= 2 * tasks;
     packs = inPlace ? 0 : task.packedK() + task.packedV();
+    if (!overBatches) {
+      group = std::clamp<int64_t>(kPackedTogether / std::max<int64_t>(1, packs), 1,
+                                  std::min(p.batches, kMostTogether));
+      task.cutInto((2 * tasks + group - 1) / group);
+    }
     own = wholeLines(task.ownElements());
   }
-  int64_t shared() const { return overBatches ? 0 : packs; }
+  int64_t shared() const { return overBatches ? 0 : group * packs; }
   int64_t perTask() const { return own + (overBatches ? packs : 0); }
 };
+
+// Where K and V of a group of batches lie packed: once where neighbours have the same, as heads of a group of
+// queries do.
+struct Packed {
+  std::array<int64_t, kMostTogether> slotOf, batchOf;  // of a batch of the group; of a slot
+  int64_t slots = 0;
+
+  Packed(const Problem& p, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t batch = first + i;
+      if (i == 0 || p.atK[batch] != p.atK[batch - 1] || p.atV[batch] != p.atV[batch - 1])
+        batchOf[static_cast<size_t>(slots++)] = batch;
+      slotOf[static_cast<size_t>(i)] = slots - 1;
+    }
+  }
+};
+
+// A group of batches after the other: all tasks pack it, then all compute its blocks.
+Status runInGroups(FlatCall& call, const Problem& p, const Task& task, const Plan& plan, Scratch& scratch) {
+  EpilogueFault fault;
+  float* const packs = scratch.shared();
+  const int64_t panels = task.panelsK() + task.panelsV();
+  for (int64_t first = 0; first < p.batches && !call.cancelled(); first += plan.group) {
+    const int64_t count = std::min(plan.group, p.batches - first);
+    const Packed packed(p, first, count);
+    std::array<Values, kMostTogether> values;
+    scratch.rewind();
+    call.split(packed.slots * panels, plan.tasks, [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        const int64_t panel = unit % panels, batch = packed.batchOf[static_cast<size_t>(unit / panels)];
+        float* k = packs + unit / panels * plan.packs;
+        if (panel < task.panelsK())
+          task.packK(batch, panel, panel + 1, k);
+        else
+          task.packV(batch, panel - task.panelsK(), panel - task.panelsK() + 1, k + task.packedK());
+      }
+    });
+    call.split(count * task.blocks(), plan.tasks, [&](int64_t begin, int64_t end) {
+      float* own = scratch.next();
+      for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
+        const auto i = static_cast<size_t>(unit / task.blocks());
+        const int64_t slot = packed.slotOf[i];
+        const float* k = packs + slot * plan.packs;
+        fault.note(task.run(first + static_cast<int64_t>(i), unit % task.blocks(), k, k + task.packedK(),
+                            values[static_cast<size_t>(slot)], own));
+      }
+    });
+  }
+  return fault.status();
+}
 
 Status readCall(const FlatCall& call, Detail detail, Problem& p) {
   for (const uint32_t i : {Call::q, Call::k, Call::v})
@@ -310,7 +374,8 @@ Status attentionScratch(const FlatCall& call, int64_t& elements) {
   Problem p;
   if (Status status = readCall(call, Detail::sizes, p); !status.ok()) return status;
   if (call.result(0)->elements == 0) return okStatus();
-  const Plan plan(call, p, Task(call, p, nullptr, nullptr));
+  Task task(call, p, nullptr, nullptr);
+  const Plan plan(call, p, task);
   elements = scratchElements(plan.shared(), plan.tasks, plan.perTask());
   return okStatus();
 }
@@ -322,14 +387,13 @@ Status attention(FlatCall& call) {
   if (Status status = readCall(call, Detail::offsets, p); !status.ok()) return status;
   if (Status status = kernel.bind(call); !status.ok()) return status;
   if (z->elements == 0) return okStatus();
-  const Task task(call, p, &kernel, z->as<float>());
+  Task task(call, p, &kernel, z->as<float>());
   const Plan plan(call, p, task);
-  const int64_t tasks = plan.tasks;
-  EpilogueFault fault;
-  Scratch scratch(call, plan.shared(), tasks, plan.perTask());
+  Scratch scratch(call, plan.shared(), plan.tasks, plan.perTask());
   if (!scratch) return scratch.status();
   if (plan.overBatches) {
-    call.split(p.batches, tasks, [&](int64_t begin, int64_t end) {
+    EpilogueFault fault;
+    call.split(p.batches, plan.tasks, [&](int64_t begin, int64_t end) {
       float* k = scratch.next();
       float *v = k + (plan.inPlace ? 0 : task.packedK()), *own = k + plan.packs;
       int64_t atK = -1, atV = -1;
@@ -351,19 +415,7 @@ Status attention(FlatCall& call) {
     });
     return fault.status();
   }
-  float *k = scratch.shared(), *v = k + task.packedK();
-  for (int64_t batch = 0; batch < p.batches && !call.cancelled(); ++batch) {
-    scratch.rewind();
-    Values values;
-    call.split(task.panelsK(), tasks, [&](int64_t begin, int64_t end) { task.packK(batch, begin, end, k); });
-    call.split(task.panelsV(), tasks, [&](int64_t begin, int64_t end) { task.packV(batch, begin, end, v); });
-    call.split(task.blocks(), tasks, [&](int64_t begin, int64_t end) {
-      float* own = scratch.next();
-      for (int64_t block = begin; block < end && !call.cancelled(); ++block)
-        fault.note(task.run(batch, block, k, v, values, own));
-    });
-  }
-  return fault.status();
+  return runInGroups(call, p, task, plan, scratch);
 }
 
 }  // namespace dyn::vm::kernels
