@@ -41,6 +41,21 @@ inline void forEachWhole(int64_t begin, int64_t end, int64_t parts, const Work& 
   }
 }
 
+// Units of two kinds behind each other: `heavy` ones, each as long as `weight` of the `light` ones behind them.
+// A split of total() shares the time, where one of the units would share their number:
+//
+//   call.split(units.total(), tasks, [&](int64_t begin, int64_t end) {
+//     for (int64_t unit = units.from(begin); unit < units.from(end); ++unit) ...
+struct UnequalUnits {
+  int64_t heavy, weight, light;
+
+  int64_t total() const { return heavy * weight + light; }
+  // The first unit that begins there or behind.
+  int64_t from(int64_t at) const {
+    return at < heavy * weight ? (at + weight - 1) / weight : heavy + (at - heavy * weight);
+  }
+};
+
 // Cuts `rows` rows into tiles of nearly equal height, at most maxRows: tile(first, height).
 template <typename Tile>
 inline void forEachRowTile(int64_t maxRows, int64_t rows, const Tile& tile) {

@@ -181,7 +181,9 @@ class RowTask {
 // As many channels as a vector has lanes.
 class LaneTask {
  public:
-  explicit LaneTask(const Convolution& convolution) : c(convolution), frame_(c, 0.0f) {}
+  LaneTask(const Convolution& convolution, int64_t tasks)
+      : c(convolution),
+        frame_(c, 0.0f, mostRowsFor(c, c.batch * (c.groups / convolutionKernels().narrow), tasks)) {}
 
   int64_t lanes() const { return frame_.lanes(); }
   int64_t rows() const { return frame_.rows(); }
@@ -226,21 +228,23 @@ static int64_t ownElements(const Convolution& c, const RowTask& planes, const La
 }
 
 int64_t convRowsScratch(const FlatCall& call, const Convolution& c) {
-  return scratchElements(0, worthwhileTasks(call, c.steps()), ownElements(c, RowTask(c), LaneTask(c)));
+  const int64_t tasks = worthwhileTasks(call, depthwiseSteps(c));
+  return scratchElements(0, tasks, ownElements(c, RowTask(c), LaneTask(c, tasks)));
 }
 
 Status convRows(FlatCall& call, const ConvolutionCall& work) {
   const Convolution& c = work.c;
   const RowTask planes(c);
-  const LaneTask groups(c);
+  const int64_t tasks = worthwhileTasks(call, depthwiseSteps(c));
+  const LaneTask groups(c, tasks);
   const int64_t lanes = groups.lanes(), turned = groups.groupCount() * lanes, others = c.groups - turned;
-  const int64_t tasks = worthwhileTasks(call, c.steps());
   Scratch scratch(call, 0, tasks, ownElements(c, planes, groups));
   if (!scratch) return scratch.status();
   // Units of an image are (group of channels, chunk of rows), then (channel, slice, chunk).
   const int64_t groupChunks = partsOf(c.output[1], groups.rows()), planeChunks = planes.chunkCount(),
-                groupUnits = turned / lanes * groupChunks,
-                units = groupUnits + others * c.output[0] * planeChunks;
+                groupUnits = turned / lanes * groupChunks;
+  const UnequalUnits units{groupUnits, std::max<int64_t>(1, planesOfGroup(lanes) * planeChunks / groupChunks),
+                           others * c.output[0] * planeChunks};
   EpilogueFault fault;
   const auto finish = [&](int64_t plane, int64_t count, int64_t first, int64_t positions) {
     if (work.epilogue) fault.note(work.epilogue.run(plane, plane + count, first, first + positions));
@@ -263,16 +267,19 @@ Status convRows(FlatCall& call, const ConvolutionCall& work) {
     finish(plane, 1, (slice * c.output[1] + chunk.rowBegin) * c.output[2] + chunk.columnBegin,
            chunk.rows() == 1 ? chunk.columns() : chunk.rows() * c.output[2]);
   };
-  call.split(c.batch * units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  const auto runUnit = [&](int64_t image, int64_t unit, Taps& taps, float* own) {
+    if (unit < groupUnits)
+      runGroup(image, unit, taps, own);
+    else
+      runPlane(image, unit - groupUnits, taps, own);
+  };
+  call.split(c.batch * units.total(), static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     float* own = scratch.next();
     Taps taps(c, lanes, own + ownElements(c, planes, groups) - Taps::elements(c, lanes));
-    for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
-      const int64_t image = unit / units, inside = unit % units;
-      if (inside < groupUnits)
-        runGroup(image, inside, taps, own);
-      else
-        runPlane(image, inside - groupUnits, taps, own);
-    }
+    forEachWhole(begin, end, units.total(), [&](int64_t image, int64_t low, int64_t high) {
+      for (int64_t unit = units.from(low); unit < units.from(high) && !call.cancelled(); ++unit)
+        runUnit(image, unit, taps, own);
+    });
   });
   return fault.status();
 }

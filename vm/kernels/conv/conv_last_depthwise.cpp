@@ -199,12 +199,13 @@ class RowsTask {
 }  // namespace
 
 int64_t convRowsLastScratch(const ConvolutionCall& work) {
-  return scratchElements(0, worthwhileTasks(work.call, work.c.steps()), RowsTask(work).scratchElements());
+  return scratchElements(0, worthwhileTasks(work.call, depthwiseSteps(work.c)),
+                         RowsTask(work).scratchElements());
 }
 
 Status convRowsLast(FlatCall& call, const ConvolutionCall& work) {
   const RowsTask task(work);
-  const int64_t tasks = worthwhileTasks(call, work.c.steps());
+  const int64_t tasks = worthwhileTasks(call, depthwiseSteps(work.c));
   Scratch scratch(call, 0, tasks, task.scratchElements());
   if (!scratch) return scratch.status();
   EpilogueFault fault;

@@ -6,9 +6,16 @@ namespace {
 constexpr int64_t kFrameElements = 1 << 16;  // of a chunk, about: in the L2 cache
 // Longer output rows fill vectors by themselves; of windows of many taps each vector is read so often that it
 // pays to have it aligned.
+constexpr int64_t kLeastRows =
+    4;  // of chunks that are cut for tasks: each is filled with its neighbours' rows, too
 constexpr int64_t kMostColumns = 64, kMostColumnsOfMany = 256, kManyTaps = 16;
 
 }  // namespace
+
+int64_t mostRowsFor(const Convolution& c, int64_t groups, int64_t tasks) {
+  if (tasks <= 1 || groups == 0 || groups >= 4 * tasks) return INT64_MAX;
+  return std::max(kLeastRows, partsOf(c.output[1], partsOf(4 * tasks, groups)));
+}
 
 TapWindow tapWindow(const Convolution& c, size_t axis) {
   const int64_t last = (c.output[axis] - 1) * c.stride[axis];

@@ -89,6 +89,7 @@ struct WinogradTask {
       : work(convolution), c(convolution.c), axis(axisOf(c)), panels(c) {
     const int64_t fit = kInputElements / (places() * std::max<int64_t>(c.channels, 1));
     most = evenPart(blocks(), std::clamp<int64_t>(fit, panels.kernels.maxRows, kMostBlocks));
+    most = sharedPart(worthwhileTasks(work.call, c.steps()));
     const auto count = [&](int64_t weight) {
       return weight + 1 < axis.weights ? 1 : axis.places - axis.weights + 1;
     };
@@ -163,6 +164,18 @@ struct WinogradTask {
   }
 
  private:
+  // Tasks that share a chunk transform its input each for itself, and where it has one panel cannot share it at
+  // all: then there are as many chunks for each task, unless reading the weights once more is worse.
+  int64_t sharedPart(int64_t tasks) const {
+    const int64_t now = c.batch * chunks();
+    if (tasks <= 1 || blocks() == 0 || now % tasks == 0 || now >= 4 * tasks) return most;
+    const int64_t wanted = partsOf((now / tasks + 1) * tasks, c.batch);
+    const bool fewUnits = now * panels.count() < 2 * tasks,
+               weightsAreLess = axis.weights * axis.weights * c.filters <= 4 * blocks() * places();
+    if (!fewUnits && !weightsAreLess) return most;
+    return std::min(most, std::max<int64_t>(panels.kernels.maxRows / 2, partsOf(blocks(), wanted)));
+  }
+
   using PlaceTable = std::array<WinogradPlace, kMostPlaces>;
 
   PlaceTable placesOf(int64_t count, int64_t row) const {

@@ -103,7 +103,10 @@ float neutralOf(Mode mode) { return mode == kMaximum ? -std::numeric_limits<floa
 // As many planes as a vector has lanes.
 class LanePool {
  public:
-  explicit LanePool(const Pool& p) : p_(p), frame_(p.window, neutralOf(p.mode)) {}
+  LanePool(const Pool& p, int64_t tasks)
+      : p_(p),
+        frame_(p.window, neutralOf(p.mode),
+               mostRowsFor(p.window, p.planes / convolutionKernels().narrow, tasks)) {}
 
   int64_t lanes() const { return frame_.lanes(); }
   int64_t rows() const { return frame_.rows(); }
@@ -307,26 +310,31 @@ class PlacesOfRow {
 
 // Channels last: row by row. Else first groups of planes, chunk by chunk, then the other planes, row by row.
 struct Plan {
+  int64_t rowsOfPlane, tasks;
   LanePool groups;
-  int64_t chunks, groupUnits, turned, rowsOfPlane, units, tasks, own;
+  int64_t chunks, groupUnits, turned, units, own;
+  UnequalUnits shares;  // of the planes that are not last
 
   Plan(const FlatCall& call, const Pool& p)
-      : groups(p),
+      : rowsOfPlane(p.window.output[0] * p.window.output[1]),
+        tasks(worthwhileTasks(call, steps(p))),
+        groups(p, tasks),
         chunks(groups.chunkCount()),
         groupUnits(groups.groupCount() * chunks),
         turned(groups.groupCount() * groups.lanes()),
-        rowsOfPlane(p.window.output[0] * p.window.output[1]),
-        units(groupUnits + (p.planes - turned) * rowsOfPlane) {
-    const Convolution& w = p.window;
-    const double steps =
-        static_cast<double>(p.planes * rowsOfPlane) *
-        static_cast<double>(w.kernel[0] * w.kernel[1] * w.input[2] + w.kernel[2] * w.output[2]) / 4;
-    tasks = worthwhileTasks(call, steps);
+        units(groupUnits + (p.planes - turned) * rowsOfPlane),
+        shares{groupUnits, std::max<int64_t>(1, planesOfGroup(groups.lanes()) * rowsOfPlane / chunks),
+               units - groupUnits} {
     own = std::max(turned > 0 ? groups.scratchElements() : 0,
                    turned < p.planes ? Plane::scratchElements(p) : 0);
     if (p.channels == 0) return;
     units = p.planes / p.channels * rowsOfPlane;
     own = PlacesOfRow<float>::scratchElements(p);
+  }
+  static double steps(const Pool& p) {
+    const Convolution& w = p.window;
+    return static_cast<double>(p.planes * w.output[0] * w.output[1]) *
+           static_cast<double>(w.kernel[0] * w.kernel[1] * w.input[2] + w.kernel[2] * w.output[2]);
   }
 };
 
@@ -371,9 +379,10 @@ Status pool(FlatCall& call) {
   const float* from = x->as<float>();
   float* to = y->as<float>();
   if (p.channels > 0) return placeByPlace(from, to);
-  call.split(plan.units, plan.tasks, [&](int64_t begin, int64_t end) {
+  call.split(plan.shares.total(), plan.tasks, [&](int64_t low, int64_t high) {
+    const int64_t end = plan.shares.from(high);
     float* memory = scratch.next();
-    int64_t unit = begin;
+    int64_t unit = plan.shares.from(low);
     for (; unit < std::min(end, groupUnits) && !call.cancelled(); ++unit) {
       const int64_t plane = unit / chunks * plan.groups.lanes();
       plan.groups.run(from + plane * w.inputSize(), unit % chunks, to + plane * w.outputSize(), memory);

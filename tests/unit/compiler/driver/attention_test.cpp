@@ -89,7 +89,7 @@ void expectSameBits(const std::vector<std::vector<HostTensor>>& sets) {
   Result<Module> parsed = test::parseText(context, kMasked);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   for (const char* passes : {"", "-attention"})
-    for (int threads : {1, 2, 5}) {
+    for (int threads : {1, 2, 5, 40}) {
       CompileOptions options;
       options.passes = passes;
       Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed, options, threads);
@@ -108,7 +108,9 @@ void expectSameBits(const std::vector<std::vector<HostTensor>>& sets) {
 TEST(Attention, SameBits) {
   expectSameBits(
       {{randomTensor(Dtype::f32, {1, 150, 3, 16}, 1), randomTensor(Dtype::f32, {1, 900, 3, 16}, 2),
-        randomTensor(Dtype::f32, {1, 900, 3, 16}, 3), randomTensor(Dtype::f32, {1, 1, 150, 900}, 4)}});
+        randomTensor(Dtype::f32, {1, 900, 3, 16}, 3), randomTensor(Dtype::f32, {1, 1, 150, 900}, 4)},
+       {randomTensor(Dtype::f32, {7, 131, 3, 64}, 1), randomTensor(Dtype::f32, {7, 83, 3, 64}, 2),
+        randomTensor(Dtype::f32, {7, 83, 3, 64}, 3), randomTensor(Dtype::f32, {7, 1, 131, 83}, 4)}});
 }
 
 // Keys behind a row, and those that it has left far behind, have no part in its product, unless their values

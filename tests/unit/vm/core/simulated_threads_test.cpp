@@ -5,6 +5,7 @@
 #include "vm/base/clock.h"
 #include "vm/core/thread_pool.h"
 #include "vm/include/dyn_cores.h"
+#include "vm/kernels/work.h"
 
 namespace dyn::vm::test {
 namespace {
@@ -75,6 +76,25 @@ TEST(SimulatedThreads, ATaskThatThrowsEndsAlone) {
   };
   EXPECT_THROW(pool.run(4, task, &ran), std::bad_alloc);
   EXPECT_EQ(ran, 4);
+}
+
+// Each unit is of one task, whatever its weight.
+TEST(UnequalUnits, ASplitOfTheTimeIsAPartition) {
+  for (const kernels::UnequalUnits units :
+       {kernels::UnequalUnits{3, 10, 10}, {0, 1, 5}, {7, 4, 0}, {1, 1, 1}})
+    for (uint32_t tasks : {1u, 2u, 3u, 64u}) {
+      std::vector<int64_t> seen;
+      ThreadPool pool(64);
+      pool.simulate(true);
+      pool.split(units.total(), tasks, [&](int64_t begin, int64_t end) {
+        for (int64_t unit = units.from(begin); unit < units.from(end); ++unit) seen.push_back(unit);
+      });
+      ASSERT_EQ(seen.size(), static_cast<size_t>(units.heavy + units.light));
+      for (size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], static_cast<int64_t>(i));
+    }
+  // Two tasks of one long unit and ten of a tenth: the long one is alone.
+  const kernels::UnequalUnits units{1, 10, 10};
+  EXPECT_EQ(units.from(units.total() / 2), 1);
 }
 
 const std::string kFill = std::string(kKernelRows) +

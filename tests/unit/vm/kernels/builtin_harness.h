@@ -148,7 +148,12 @@ class BuiltinTest : public testing::Test {
   }
 
   MemoryPool* pool_ = MemoryPool::create({});
+  // More threads than a machine has: their tasks run one after the other.
+  struct SimulatedPool : ThreadPool {
+    explicit SimulatedPool(uint32_t threadCount) : ThreadPool(threadCount) { simulate(true); }
+  };
   ThreadPool single_{1}, three_{3};
+  SimulatedPool many_{37};
   ThreadPool* threads_ = &single_;
   const DynGemmFamily* family_ = defaultGemmFamily();
   std::atomic<uint32_t> cancel_{0};

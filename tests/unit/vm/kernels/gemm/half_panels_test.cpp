@@ -53,7 +53,7 @@ class HalfProducts : public BuiltinTest {
 };
 
 TEST_F(HalfProducts, HaveTheBitsOfTheSameMatrixInF32) {
-  for (ThreadPool* threads : {&single_, &three_}) {
+  for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
     threads_ = threads;
     for (const auto& [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 70, 33},
                                   {2, 1, 1},
