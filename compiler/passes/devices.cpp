@@ -25,8 +25,8 @@
 #include "compiler/ops/statements/statement_kernel.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/device_refusal.h"
+#include "compiler/passes/place_rules.h"
 #include "compiler/passes/placement.h"
-#include "compiler/support/suggestion.h"
 
 namespace dyn::passes {
 
@@ -64,7 +64,7 @@ enum class Given : uint8_t { host, device, both };
 class Placement {
  public:
   Placement(const Module& module, PassContext& context, std::vector<PlaceRule> rules)
-      : ir_(*module.context), context_(context), rules_(std::move(rules)), used_(rules_.size()) {}
+      : ir_(*module.context), context_(context), rules_(ir_, std::move(rules)) {}
 
   // `second`: the device's form of parameters that lie in both memories, a parameter of its own.
   Result<PlacedBody> place(const Function& function, const std::vector<Given>& given,
@@ -106,24 +106,7 @@ class Placement {
 
   const std::vector<PlacedOperation>& log() const { return log_; }
 
-  // A rule that meets nothing is a mistake of its writer.
-  Status checkRules() const {
-    for (size_t i = 0; i < rules_.size(); ++i) {
-      if (used_[i]) continue;
-      std::vector<std::string_view> names;
-      for (const PlacedOperation& row : log_) {
-        names.push_back(row.operation);
-        names.insert(names.end(), row.values.begin(), row.values.end());
-      }
-      const std::string near = suggestion(rules_[i].what, names);
-      return makeError(DiagnosticId::usageError, "--place " + rules_[i].text() +
-                                                     ": the program has no operator, node or value " +
-                                                     rules_[i].what)
-          .note(near.empty() ? "inspect --pass devices without it shows what there is to place"
-                             : "did you mean " + near + "?");
-    }
-    return {};
-  }
+  Status checkRules() const { return rules_.allMet(log_); }
 
   void report() {
     context_.counters["device_kernels"] = deviceKernels_;
@@ -148,25 +131,6 @@ class Placement {
     std::map<std::string, int64_t> refused;
     size_t logged;
   };
-
-  // The user's rule about the operation, or one within its kernel.
-  const PlaceRule* ruleOf(const Op& op) {
-    const PlaceRule* last = nullptr;
-    for (size_t i = 0; i < rules_.size(); ++i) {
-      if (!concerns(rules_[i].what, op)) continue;
-      used_[i] = true;
-      last = &rules_[i];
-    }
-    return last;
-  }
-  bool concerns(const std::string& what, const Op& op) const {
-    if (what == op.def->name || isNode(what, op.place.node)) return true;
-    for (const ValueDef& result : op.results)
-      if (ir_.valueName(result.id) == what) return true;
-    if (op.def != &ops::fusedOp) return false;
-    return std::any_of(op.regions[0]->ops.begin(), op.regions[0]->ops.end(),
-                       [&](const Op* inner) { return concerns(what, *inner); });
-  }
 
   void note(const Op& op, Side side, std::string reason, const PlaceRule* rule = nullptr) {
     PlacedOperation row;
@@ -282,7 +246,7 @@ class Placement {
   }
 
   Status operation(const Op& op, Body& body) {
-    const PlaceRule* rule = rules_.empty() ? nullptr : ruleOf(op);
+    const PlaceRule* rule = rules_.ruleOf(op);
     if (op.def->traits.contentsKnown || op.def == &ops::constantOp) {
       if (rule && rule->onDevice) return cannot(*rule, "its contents are known to the compiler");
       note(op, Side::host, "a constant: copied once where the device reads it", rule);
@@ -552,8 +516,7 @@ class Placement {
   PassContext& context_;
   int64_t deviceKernels_ = 0, hostKernels_ = 0, copies_ = 0;
   std::map<std::string, int64_t> refused_;
-  std::vector<PlaceRule> rules_;
-  std::vector<bool> used_;  // by rule
+  PlaceRules rules_;
   std::vector<PlacedOperation> log_;
 };
 
