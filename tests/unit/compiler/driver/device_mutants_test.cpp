@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "compiler/codegen/emit/device_code.h"
@@ -17,6 +18,33 @@
 namespace dyn::test {
 namespace {
 
+// Suppression without a limit: boxes in the order of their scores, all looked at.
+const char* const kChoice =
+    R"(kernel @choice(in order: i64[n], in overlaps: i32[n, 2], out removed: i32[m, 2], out chosen: i64[m, n]) scalars (n; m) units u < m steps (3*m*n) {
+  scratch taken: i64[1]
+  taken[0] = 0
+  for v < 2 vector {
+    removed[u, v] = 0:i32
+  }
+  for p < n {
+    if taken[0] < n {
+      let e: i64 = order[p]
+      let bits: i32 = removed[u, floorDiv(e, 32)]
+      if bitAnd(shiftRight(bits, i32(mod(e, 32))), 1:i32) == 0:i32 {
+        chosen[u, taken[0]] = e
+        taken[0] = taken[0] + 1
+        for v_1 < 2 vector {
+          removed[u, v_1] = bitOr(removed[u, v_1], overlaps[e, v_1])
+        }
+      }
+    }
+  }
+}
+)";
+
+// What buffers hold before the launch.
+enum class Contents : uint8_t { halves, counting };
+
 struct Case {
   const char* name;
   std::string loops;
@@ -26,6 +54,7 @@ struct Case {
   int64_t units;
   uint32_t threads;
   DeviceMath math = DeviceMath::fp32;
+  Contents contents = Contents::halves;
 };
 
 const Case kCases[] = {
@@ -47,6 +76,15 @@ const Case kCases[] = {
      {3, 300},
      3,
      128},
+    {"choice",
+     kChoice,
+     "k_block",
+     {2 * 40, 40 * 2, 3 * 2, 2 * 3 * 40},
+     {40, 3},
+     3,
+     128,
+     DeviceMath::fp32,
+     Contents::counting},
     {"product", kProductText, "k_tile", {20 * 40, 40 * 64, 20 * 64}, {20, 40}, 20, 256},
     {"square",
      R"(kernel @product(in x: f32[n, k], in w: f32[k, 128], out y: f32[n, 128]) scalars (n; k) units u < n steps (128*k*n) {
@@ -117,6 +155,11 @@ int runs(const Case& c, const std::string& ptx) {
   std::vector<std::vector<float>> contents;
   for (uint64_t elements : c.buffers) {
     contents.emplace_back(elements, 0.5f);
+    if (c.contents == Contents::counting) {
+      std::vector<int64_t> numbers(elements / 2);
+      std::iota(numbers.begin(), numbers.end(), 0);
+      memcpy(contents.back().data(), numbers.data(), numbers.size() * sizeof(int64_t));
+    }
     void* memory = nullptr;
     if (call.allocate(device, 0, elements * 4, &memory, &text) != DYN_OK) return 5;
     buffers.push_back(memory);
