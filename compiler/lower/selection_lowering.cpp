@@ -1,5 +1,5 @@
-// Operations on a device whose results are as long as values decide: count there, take the one number that the
-// host needs for the size, then write.
+// Operations on a device whose results are as long as values decide: count there, take the one number that
+// the host needs for the sizes, then write.
 #include "compiler/lower/function_lowering.h"
 #include "compiler/ops/statements/selection_kernel.h"
 
