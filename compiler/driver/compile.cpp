@@ -6,7 +6,7 @@
 #include "compiler/driver/target_choice.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/passes/pass_table.h"
-#include "compiler/passes/placement.h"
+#include "compiler/passes/place_rules.h"
 #include "compiler/support/clock.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/isa/program_file.h"

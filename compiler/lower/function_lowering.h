@@ -19,7 +19,7 @@
 
 namespace dyn {
 
-struct StatementKernel;
+struct SelectionStep;
 
 class FunctionLowering {
  public:
@@ -91,9 +91,9 @@ class FunctionLowering {
   Result<int32_t> objectOn(bool device, ValueId value);
   // --- results as long as values decide (selection_lowering.cpp)
   Status lowerSelection(const Op& op);
-  // `memories`: what the kernel reads besides operands, in order.
-  Status launchStatements(StatementKernel made, const Op& op, const std::vector<int32_t>& memories,
-                          std::span<const int32_t> outputs);
+  // `memories`: the objects of SelectionKernels::memories.
+  Status launchStep(SelectionStep step, const Op& op, std::span<const int32_t> memories,
+                    std::span<const int32_t> results);
   Status lowerKernel(const Op& into, const Function& kernelBody, std::span<const ValueId> inputs,
                      std::span<const ValueId> outputs);
   Status lowerContraction(const Op& into);

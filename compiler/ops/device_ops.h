@@ -8,3 +8,12 @@ namespace dyn::ops {
 extern const OpDef device_copyOp;
 
 }  // namespace dyn::ops
+
+namespace dyn {
+
+// Of operators with results as long as values decide, as groups have it; set by the pass `devices`.
+inline constexpr AttributeSpec kDeviceAttribute = {"device", AttributeKind::string, false,
+                                                   "whose generated kernels do it; default: the host",
+                                                   Allowed::oneOf("cuda")};
+
+}  // namespace dyn

@@ -6,7 +6,7 @@
 //   after   %z = fused(%q, %k, %mask, %v) {kind = "attention"} body (...) { ...all of them... }
 // Scores and probabilities may have no other use, and what follows the softmax may not read the scores: a row
 // of them is worked on in place. On a device, where heads have constant lengths up to 128, the group is
-// loops.
+// loops, also of f16 and bf16.
 // Cost: one sweep per function; IR size falls.
 #include <algorithm>
 #include <optional>
@@ -82,7 +82,7 @@ class Attention {
   // Does operation `at` end an attention?
   std::optional<Steps> stepsOf(size_t at) const {
     const Op& product = *function_.ops[at];
-    if (!isProduct(product) || !isF32(product.results[0].type)) return std::nullopt;
+    if (!isProduct(product) || !isElement(product.results[0].type)) return std::nullopt;
     if (product.def == &ops::matmul_permutedOp && !inOrder(product.attributes.integers("order_a")))
       return std::nullopt;
     if (product.def == &ops::matmulOp && product.attributes.integer("transpose_a", 0) != 0)
@@ -117,15 +117,20 @@ class Attention {
       return length && *length > 0 && *length <= kLargestHead;
     };
     return scores.def == &ops::matmulOp && product.def == &ops::matmulOp &&
-           scores.attributes.integer("transpose_a", 0) == 0 && isF32(types_.at(scores.operands[0])) &&
+           scores.attributes.integer("transpose_a", 0) == 0 && isElement(types_.at(scores.operands[0])) &&
            isHead(types_.at(scores.operands[0]).dims().back()) &&
            isHead(product.results[0].type.dims().back());
   }
 
-  static bool isF32(Type type) { return type.isTensor() && type.dtype() == Dtype::f32; }
+  // A device rounds as each operation says, whatever it keeps elements in.
+  bool isElement(Type type) const {
+    if (!type.isTensor()) return false;
+    const bool isHalf = type.dtype() == Dtype::f16 || type.dtype() == Dtype::bf16;
+    return type.dtype() == Dtype::f32 || (onDevice_ && isHalf);
+  }
   // Asked where operation `at` stands, which is where the group will.
   bool sameShape(Type a, Type b, size_t at) const {
-    return isF32(a) && isF32(b) && facts_.equalShapes(a.dims(), b.dims(), {body_, at});
+    return isElement(a) && isElement(b) && facts_.equalShapes(a.dims(), b.dims(), {body_, at});
   }
   // The second product adds no batches of its own: its rows are the rows of the scores.
   bool sameBatches(Type scores, const Op& product, size_t at) const {
@@ -157,7 +162,7 @@ class Attention {
         return kNoValue;
       }
     }
-    if (!softmax || !isF32(softmax->results[0].type)) return kNoValue;
+    if (!softmax || !isElement(softmax->results[0].type)) return kNoValue;
     // Among the parameters that reach the softmax with its own shape, the one that a product makes.
     for (size_t i = 0; i < body.parameters.size(); ++i) {
       const Op* made = onlyUsedHere(rows.operands[i]);
@@ -168,9 +173,9 @@ class Attention {
     return kNoValue;
   }
 
-  static bool alongLast(const Op& softmax) {
+  bool alongLast(const Op& softmax) const {
     const int64_t axis = softmax.attributes.integer("axis", -1), rank = softmax.results[0].type.rank();
-    return isF32(softmax.results[0].type) && (axis == -1 || axis == rank - 1);
+    return isElement(softmax.results[0].type) && (axis == -1 || axis == rank - 1);
   }
 
   // Does everything made from `value` go through the softmax?

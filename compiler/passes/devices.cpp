@@ -22,11 +22,10 @@
 #include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/statements/selection_kernel.h"
-#include "compiler/ops/statements/statement_kernel.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/device_refusal.h"
+#include "compiler/passes/place_rules.h"
 #include "compiler/passes/placement.h"
-#include "compiler/support/suggestion.h"
 
 namespace dyn::passes {
 
@@ -64,7 +63,7 @@ enum class Given : uint8_t { host, device, both };
 class Placement {
  public:
   Placement(const Module& module, PassContext& context, std::vector<PlaceRule> rules)
-      : ir_(*module.context), context_(context), rules_(std::move(rules)), used_(rules_.size()) {}
+      : ir_(*module.context), context_(context), rules_(ir_, std::move(rules)) {}
 
   // `second`: the device's form of parameters that lie in both memories, a parameter of its own.
   Result<PlacedBody> place(const Function& function, const std::vector<Given>& given,
@@ -106,24 +105,7 @@ class Placement {
 
   const std::vector<PlacedOperation>& log() const { return log_; }
 
-  // A rule that meets nothing is a mistake of its writer.
-  Status checkRules() const {
-    for (size_t i = 0; i < rules_.size(); ++i) {
-      if (used_[i]) continue;
-      std::vector<std::string_view> names;
-      for (const PlacedOperation& row : log_) {
-        names.push_back(row.operation);
-        names.insert(names.end(), row.values.begin(), row.values.end());
-      }
-      const std::string near = suggestion(rules_[i].what, names);
-      return makeError(DiagnosticId::usageError, "--place " + rules_[i].text() +
-                                                     ": the program has no operator, node or value " +
-                                                     rules_[i].what)
-          .note(near.empty() ? "inspect --pass devices without it shows what there is to place"
-                             : "did you mean " + near + "?");
-    }
-    return {};
-  }
+  Status checkRules() const { return rules_.allMet(log_); }
 
   void report() {
     context_.counters["device_kernels"] = deviceKernels_;
@@ -148,25 +130,6 @@ class Placement {
     std::map<std::string, int64_t> refused;
     size_t logged;
   };
-
-  // The user's rule about the operation, or one within its kernel.
-  const PlaceRule* ruleOf(const Op& op) {
-    const PlaceRule* last = nullptr;
-    for (size_t i = 0; i < rules_.size(); ++i) {
-      if (!concerns(rules_[i].what, op)) continue;
-      used_[i] = true;
-      last = &rules_[i];
-    }
-    return last;
-  }
-  bool concerns(const std::string& what, const Op& op) const {
-    if (what == op.def->name || isNode(what, op.place.node)) return true;
-    for (const ValueDef& result : op.results)
-      if (ir_.valueName(result.id) == what) return true;
-    if (op.def != &ops::fusedOp) return false;
-    return std::any_of(op.regions[0]->ops.begin(), op.regions[0]->ops.end(),
-                       [&](const Op* inner) { return concerns(what, *inner); });
-  }
 
   void note(const Op& op, Side side, std::string reason, const PlaceRule* rule = nullptr) {
     PlacedOperation row;
@@ -226,18 +189,6 @@ class Placement {
     }
   }
 
-  static bool isSmallInteger(Type type) {
-    constexpr int64_t kMostElements = 64;
-    if (!type.isTensor() || !(isInteger(type.dtype()) || type.dtype() == Dtype::boolean)) return false;
-    int64_t count = 1;
-    for (Dim d : type.dims()) {
-      const std::optional<int64_t> size = d.constant();
-      if (!size || *size > kMostElements) return false;
-      count *= *size;
-    }
-    return count <= kMostElements;
-  }
-
   // What a kernel's operations read only to know sizes: by its operands.
   static std::vector<bool> onlySizes(const Function& body, size_t operands) {
     std::vector<bool> sizes(operands, true);
@@ -282,7 +233,7 @@ class Placement {
   }
 
   Status operation(const Op& op, Body& body) {
-    const PlaceRule* rule = rules_.empty() ? nullptr : ruleOf(op);
+    const PlaceRule* rule = rules_.ruleOf(op);
     if (op.def->traits.contentsKnown || op.def == &ops::constantOp) {
       if (rule && rule->onDevice) return cannot(*rule, "its contents are known to the compiler");
       note(op, Side::host, "a constant: copied once where the device reads it", rule);
@@ -313,24 +264,27 @@ class Placement {
       return view(op, body, rule);
     std::string why = kNoKernel;
     if (!kind && hasSelectionKernels(*op.def)) {
-      why = selectionRefusal(op, types, rule);
+      why = rule && !rule->onDevice ? "by " + rule->text() : countedRefusal(op, types);
       if (why.empty()) return selection(op, body, rule);
     }
+    const auto isKnown = [&](int operand) {
+      return body.values.at(op.operands[static_cast<size_t>(operand)]).contentsKnown;
+    };
     if (kind) {
-      why = kind == KernelKind::loop ? refusal(op, types) : builtinRefusal(op, types, body);
-      const bool toDevice = rule ? rule->onDevice && (why.empty() || why == kSmall) : why.empty();
+      why = kind == KernelKind::loop ? generatedRefusal(op, types) : builtinRefusal(op, types, isKnown);
+      const bool toDevice = rule ? rule->onDevice && (why.empty() || why == kSmallIntegers) : why.empty();
       if (toDevice) {
         note(op, Side::device, "generated code", rule);
         return kernel(op, body);
       }
       if (rule && !rule->onDevice)
         why = "by " + rule->text();
-      else if (why != kSmall)
+      else if (why != kSmallIntegers)
         ++refused_[nameOf(op) + ": " + why];
       ++hostKernels_;
     }
     if (rule && rule->onDevice) return cannot(*rule, why);
-    if (!kind && op.def->lowering == LoweringKind::builtin && !rule && why != kSmall)
+    if (!kind && op.def->lowering == LoweringKind::builtin && !rule && why != kSmallIntegers)
       ++refused_[nameOf(op) + ": " + why];
     note(op, Side::host, why, rule);
     return onSide(op, Side::host, body);
@@ -340,7 +294,6 @@ class Placement {
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: --place " + rule.text() + ": " + why);
   }
 
-  static constexpr const char* kSmall = "small integers";
   static constexpr const char* kNoKernel = "the runtime of the host does it: there is no generated code";
   static std::string nameOf(const Op& op) {
     if (op.def != &ops::fusedOp) return std::string(op.def->name);
@@ -350,39 +303,6 @@ class Placement {
     return names;
   }
 
-  std::string refusal(const Op& op, const std::vector<Type>& types) const {
-    const auto small = [](const ValueDef& result) { return isSmallInteger(result.type); };
-    if (std::all_of(op.results.begin(), op.results.end(), small)) return kSmall;
-    if (op.def != &ops::fusedOp) return deviceRefusal(op, types);
-    std::unordered_map<ValueId, Type> inside;
-    for (const Parameter& p : op.regions[0]->parameters) inside[p.id] = p.type;
-    for (const Op* inner : op.regions[0]->ops) {
-      std::vector<Type> operands;
-      for (ValueId v : inner->operands) operands.push_back(v == kNoValue ? Type() : inside.at(v));
-      if (std::string why = deviceRefusal(*inner, operands); !why.empty()) return why;
-      for (const ValueDef& r : inner->results) inside[r.id] = r.type;
-    }
-    return {};
-  }
-
-  // Of an operation that has a builtin of the host; empty: a device has statements for it.
-  std::string builtinRefusal(const Op& op, const std::vector<Type>& types, const Body& body) const {
-    if (!hasStatementKernel(*op.def)) return "a hand-written kernel of the host";
-    if (isSmallInteger(op.results[0].type)) return kSmall;
-    std::string why = deviceRefusal(op, types);
-    if (!why.empty()) return why;
-    return statementRefusal(op, types, [&](int operand) {
-      return body.values.at(op.operands[static_cast<size_t>(operand)]).contentsKnown;
-    });
-  }
-
-  // Of an operation whose result is as long as values decide; empty: a device counts and then writes.
-  static std::string selectionRefusal(const Op& op, const std::vector<Type>& types, const PlaceRule* rule) {
-    if (rule && !rule->onDevice) return "by " + rule->text();
-    if (std::any_of(types.begin(), types.end(), isSmallInteger)) return kSmall;
-    if (types[0].rank() == 0) return "a single element";
-    return deviceRefusal(op, types);
-  }
   Status selection(const Op& op, Body& body, const PlaceRule* rule) {
     note(op, Side::device, "generated code; the host waits for how many there are", rule);
     Op placed = op;
@@ -390,7 +310,7 @@ class Placement {
     for (ValueId& v : placed.operands) v = get(v, Side::device, body);
     body.ops.push_back(ir_.own(std::move(placed)));
     define(op, Side::device, body);
-    deviceKernels_ += 2;
+    deviceKernels_ += selectionKernelCount(*op.def);
     return {};
   }
 
@@ -552,8 +472,7 @@ class Placement {
   PassContext& context_;
   int64_t deviceKernels_ = 0, hostKernels_ = 0, copies_ = 0;
   std::map<std::string, int64_t> refused_;
-  std::vector<PlaceRule> rules_;
-  std::vector<bool> used_;  // by rule
+  PlaceRules rules_;
   std::vector<PlacedOperation> log_;
 };
 

@@ -97,8 +97,11 @@ class Placer {
           kind == KernelKind::builtin && op->def->traits.updatesFirst && !others.count(op->operands[0]);
       if (reuse) {
         if (!live) live = computeLiveness(function);
-        // A view of it may be read later.
-        reuse = live->lastUse.at(live->rootOf(op->operands[0])) == at;
+        // A view of it may be read later, and what is written may be read from it.
+        const ValueId root = live->rootOf(op->operands[0]);
+        const auto isOfIt = [&](ValueId v) { return v != kNoValue && live->rootOf(v) == root; };
+        reuse = live->lastUse.at(root) == at &&
+                std::none_of(op->operands.begin() + 1, op->operands.end(), isOfIt);
       }
       for (const ValueDef& result : op->results) {
         Attributes where;

@@ -1,8 +1,4 @@
-// Where the pass `devices` puts what a module computes, and why; and what users want elsewhere.
-//
-//   softmax=cpu            every operation softmax, alone or within a kernel, which then goes as a whole
-//   /layer.0/MatMul=cpu    an ONNX node
-//   scores=cuda            what makes a value; where it can not run there, compilation says why
+// Where the pass `devices` puts what a module computes, and why. What users want elsewhere: place_rules.h.
 #pragma once
 
 #include <string>
@@ -13,19 +9,6 @@
 #include "compiler/target/target.h"
 
 namespace dyn {
-
-struct PlaceRule {
-  std::string what;  // an operator, a node or a value
-  bool onDevice = false;
-  std::string text() const { return what + (onDevice ? "=cuda" : "=cpu"); }
-};
-
-// Lines "OP=cpu" and "OP=cuda", later ones before earlier ones about the same. Errors: usageError.
-Result<std::vector<PlaceRule>> parsePlaces(const std::string& lines);
-std::string joinedPlaces(const std::vector<std::string>& places);
-// Is `what` the name of that node? A node's place is its name with, it may be, more about it:
-// "/layer.0/MatMul (MatMul, opset 17)".
-bool isNode(const std::string& what, const std::string& node);
 
 // An operation as it was placed.
 struct PlacedOperation {

@@ -92,4 +92,6 @@ DYN_CUDA_DRIVER=$DRIVER DYN_SIMCUDA_TRACE=trace "$DYNREPL" run chosen.dynpkg "${
 (( $(grep -c '^launch' trace) >= 6 )) || fail "chosen: not on the device: $(cat trace)"
 "$DYNREPL" run chosen.dynpkg "${inputs[@]}" --output-dir chosen_here >/dev/null 2>err || fail "chosen without a driver: $(cat err)"
 diff -r chosen_there chosen_here || fail "chosen: other results without a driver"
+# Results are called what the text calls them, not what their copies are called.
+for result in c v p s z; do [[ -f chosen_here/$result.npy ]] || fail "chosen: no result $result in: $(ls chosen_here)"; done
 echo "exports_test: ok"

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "app/session/model/loaded_model.h"
+#include "compiler/passes/place_rules.h"
 #include "compiler/passes/placement.h"
 #include "compiler/support/suggestion.h"
 

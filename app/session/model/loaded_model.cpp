@@ -451,6 +451,9 @@ CompileOptions LoadedModel::compileOptions() const {
 #endif
   options.inputNames = inputNames_;
   options.outputNames = outputNames_;
+  // A text's results keep their names where passes hand on another value: a copy, an equal one.
+  if (outputNames_.empty())
+    for (const Port& port : signature_.outputs) options.outputNames.push_back(port.info.name);
   options.fixedDims = fixedDims_;
   options.smallFor = request_.smallFor;
   options.cancelled = cancelled_;

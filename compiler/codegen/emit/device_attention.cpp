@@ -96,13 +96,27 @@ class AttentionFinder {
         !isBinary(whole, BinaryOp::mul))
       return false;
     const Expr shares[] = {weight * (loops_.real(1, Dtype::f32) / total), weight / total};
-    const Expr share = whole.operands()[0], value = whole.operands()[1];
+    Expr share = whole.operands()[0];
+    const Expr value = whole.operands()[1];
+    if (const std::optional<Dtype> kept = keptIn(share)) {
+      made_.roundsTo = *kept;
+      share = share.operands()[0].operands()[0];
+    }
     if (std::none_of(std::begin(shares), std::end(shares), [&](Expr e) { return e.same(share); }))
       return false;
     for (const Expr& own : {top_.keys->variable, total, top_.head->variable, top_.head->variables[0]})
       if (mentions(value, own)) return false;
     digits_.expressions = {product.operands()[0], product.operands()[1], score, value};
     return true;
+  }
+
+  // f32(f16(x)): f16.
+  static std::optional<Dtype> keptIn(Expr e) {
+    if (e.kind() != ExprKind::cast || e.operands()[0].kind() != ExprKind::cast) return std::nullopt;
+    const Dtype kept = e.operands()[0].dtype();
+    const bool isHalf = kept == Dtype::f16 || kept == Dtype::bf16;
+    if (!isHalf || e.operands()[0].operands()[0].dtype() != Dtype::f32) return std::nullopt;
+    return kept;
   }
 
   bool dealDigits() {

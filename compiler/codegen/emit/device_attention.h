@@ -7,7 +7,8 @@
 //     y[i, e] = z
 //   }
 //
-// f may read the row and the key: masks, causal or not, scales.
+// f may read the row and the key: masks, causal or not, scales. What is f16 or bf16 in memory has casts
+// around it; then the share that weighs a value is rounded, too: f32(f16(exp(f(s) - top) * (1.0 / total))).
 #pragma once
 
 #include <optional>
@@ -27,6 +28,7 @@ struct TiledAttention {
   ProductDigit key, depth, column;                  // j, k, e; the latter two of constant extents
   loop::Expr queryPart, keyPart, valuePart, score;  // q, w, v, f
   loop::Expr product;                               // the variable s of f
+  Dtype roundsTo = Dtype::f32;                      // what a share is kept in
   loop::Expr sum;                                   // z
   std::vector<loop::StmtRef> after;                 // what is done with it
 };

@@ -5,11 +5,15 @@
 //   for tile = block; tile < tiles; tile += blocks:
 //     queries of the 32 rows into shared memory; largest = -inf, total = 0, sums = 0
 //     for j0 = 0; j0 < n; j0 += 32:
-//       keys into shared memory, all meet; scores of 2 rows x 2 keys a thread; f of them, -inf beyond the end
-//       largest over the 16 threads of a row by shuffles; weights = exp(score - largest) into shared memory
-//       all meet; values in the keys' place, all meet; sums = sums * scale + weights * values; all meet
+//       keys into shared memory, all meet; scores of 2 rows x 2 keys a thread, all meet; f of them, -inf
+//       beyond the end; largest over the 16 threads of a row by shuffles; weights = exp(score - largest) into
+//       shared memory; values in the keys' place, all meet; sums = sums * scale + weights * values; all meet
 //     total over the 16 threads of a row; sums / total into shared memory, all meet
 //     what follows, for each element that is there; all meet
+//
+// Where shares are kept in f16 or bf16 (roundsTo) there is no scaling: all keys come twice, first for the
+// largest and the total of each row, then for the sums of values weighted by exp(score - largest) / total,
+// rounded as the model has it.
 #include "compiler/codegen/emit/device_attention_tile.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -86,14 +90,63 @@ Status KernelEmitter::attentionOfBlocks() {
       b_.CreateStore(value, inLines(tile, 0, k, kRows, r));
       return {};
     }));
-    // largest, total, then the sums; of each row of the thread.
-    const unsigned across = tile.columns / kSide;
-    std::vector<Value*> carried(kOfThread, llvm::ConstantFP::getInfinity(f32, true));
-    carried.resize(size_t{2} * kOfThread + size_t{kOfThread} * across, llvm::ConstantFP::get(f32, 0));
-    DYN_CHECK(dealtLoop(Expr(), b_.getInt64(0), tile.keys, b_.getInt64(kKeys), carried,
-                        [&](Value* j0) { return someKeys(tile, j0, carried); }));
-    return finishAttention(tile, carried);
+    const size_t sums = size_t{kOfThread} * (tile.columns / kSide);
+    return keysOfRows(
+        tile, sums, [&](Value* j0) { return keyProducts(tile, j0); },
+        [&](Value* j0, std::span<Value* const> weights, std::span<Value* const> scales,
+            std::span<Value*> now) { return weighValues(tile, j0, weights, scales, now); },
+        [&](std::span<Value* const> now, std::span<Value* const> shares) {
+          return finishAttention(tile, now, shares);
+        });
   });
+}
+
+// All keys for the rows of a block, in either form of attention: their products, 2 x 2 a thread; weights, and
+// by how much sums are scaled before (none: they are not); sums of values; what is done with them, with what
+// they are to be multiplied by (none: nothing).
+Status KernelEmitter::keysOfRows(
+    const AttentionTile& tile, size_t sumCount,
+    const std::function<Result<std::vector<Value*>>(Value* j0)>& products,
+    const std::function<Status(Value* j0, std::span<Value* const> weights, std::span<Value* const> scales,
+                               std::span<Value*> sums)>& weigh,
+    const std::function<Status(std::span<Value* const> sums, std::span<Value* const> shares)>& finish) {
+  llvm::Type* f32 = b_.getFloatTy();
+  const auto overKeys = [&](std::vector<Value*>& carried, const std::function<Status(Value*)>& some) {
+    return dealtLoop(Expr(), b_.getInt64(0), tile.keys, b_.getInt64(kKeys), carried, some);
+  };
+  // largest and total of each row of the thread, then the sums.
+  constexpr size_t kFirstSum = size_t{2} * kOfThread;
+  std::vector<Value*> carried(kOfThread, llvm::ConstantFP::getInfinity(f32, true));
+  carried.resize(kFirstSum, llvm::ConstantFP::get(f32, 0));
+  const bool twice = tile.of.roundsTo != Dtype::f32;
+  if (!twice) carried.resize(kFirstSum + sumCount, llvm::ConstantFP::get(f32, 0));
+  DYN_CHECK(overKeys(carried, [&](Value* j0) -> Status {
+    DYN_TRY(std::vector<Value*> some, products(j0));
+    std::vector<Value*> weights, scales;
+    DYN_CHECK(weightsOf(tile, j0, some, carried, weights, scales));
+    return twice ? Status() : weigh(j0, weights, scales, std::span(carried).subspan(kFirstSum));
+  }));
+  const std::vector<Value*> shares = sharesOf(std::span(carried).subspan(kOfThread, kOfThread));
+  if (!twice) return finish(std::span(carried).subspan(kFirstSum), shares);
+  std::vector<Value*> sums(sumCount, llvm::ConstantFP::get(f32, 0));
+  DYN_CHECK(overKeys(sums, [&](Value* j0) -> Status {
+    DYN_TRY(std::vector<Value*> some, products(j0));
+    DYN_TRY(std::vector<Value*> weights,
+            roundedShares(tile, j0, some, std::span(carried).first(kOfThread), shares));
+    return weigh(j0, weights, {}, sums);
+  }));
+  return finish(sums, {});
+}
+
+// 1 / total of each row of the thread, of which each of 16 threads has a part.
+std::vector<Value*> KernelEmitter::sharesOf(std::span<Value* const> totals) {
+  std::vector<Value*> shares;
+  for (Value* total : totals) {
+    for (unsigned bits = kSide / 2; bits > 0; bits /= 2)
+      total = b_.CreateFAdd(total, ofOtherLane(total, bits));
+    shares.push_back(b_.CreateFDiv(llvm::ConstantFP::get(b_.getFloatTy(), 1), total));
+  }
+  return shares;
 }
 
 // An element of `part` at depth k, 0 beyond the edges.
@@ -142,13 +195,8 @@ Result<Value*> KernelEmitter::scoreOf(const AttentionTile& tile, Value* product,
 // Of the thread's products with keys from j0 on: what `carried` begins with, the largest and the total of
 // each of its rows, brought up to date; by how much sums so far are to be scaled; and the weights.
 Status KernelEmitter::weightsOf(const AttentionTile& tile, Value* j0, std::span<Value* const> products,
-                                std::vector<Value*>& carried, std::vector<Value*>& scales,
-                                const std::function<void(unsigned i, unsigned j, Value* weight)>& put) {
-  llvm::Type* f32 = b_.getFloatTy();
-  const auto ofPair = [&](Value* first, unsigned i) {
-    return b_.CreateAdd(b_.CreateMul(first, b_.getInt64(kOfThread)), b_.getInt64(i));
-  };
-  Value* minusInfinity = llvm::ConstantFP::getInfinity(f32, true);
+                                std::vector<Value*>& carried, std::vector<Value*>& weights,
+                                std::vector<Value*>& scales) {
   const auto exponential = [&](Value* x) { return ops_.unary(loop::UnaryOp::exp, x, Dtype::f32); };
   for (unsigned i = 0; i < kOfThread; ++i) {
     Value *&largest = carried[i], *&total = carried[kOfThread + i];
@@ -162,31 +210,50 @@ Status KernelEmitter::weightsOf(const AttentionTile& tile, Value* j0, std::span<
     for (unsigned bits = kSide / 2; bits > 0; bits /= 2)
       most = ops_.combine(loop::ReduceOp::maximum, most, ofOtherLane(most, bits), Dtype::f32);
     most = ops_.combine(loop::ReduceOp::maximum, largest, most, Dtype::f32);
-    // As long as all scores are -inf nothing is subtracted: the weights are 0.
-    Value* base = b_.CreateSelect(b_.CreateFCmpOEQ(most, minusInfinity), llvm::ConstantFP::get(f32, 0), most);
+    Value* base = baseOf(most);
     scales.push_back(exponential(b_.CreateFSub(largest, base)));
     total = b_.CreateFMul(total, scales[i]);
     for (unsigned j = 0; j < kOfThread; ++j) {
-      Value* weight = exponential(b_.CreateFSub(scores[j], base));
-      total = b_.CreateFAdd(total, weight);
-      put(i, j, weight);
+      weights.push_back(exponential(b_.CreateFSub(scores[j], base)));
+      total = b_.CreateFAdd(total, weights.back());
     }
     largest = most;
   }
   return {};
 }
 
-Status KernelEmitter::someKeys(const AttentionTile& tile, Value* j0, std::vector<Value*>& carried) {
-  const unsigned across = tile.columns / kSide;
+// The weights of the same products once the largest of all and 1 / total are known, as the model keeps them.
+Result<std::vector<Value*>> KernelEmitter::roundedShares(const AttentionTile& tile, Value* j0,
+                                                         std::span<Value* const> products,
+                                                         std::span<Value* const> largest,
+                                                         std::span<Value* const> shares) {
+  std::vector<Value*> weights;
+  for (unsigned i = 0; i < kOfThread; ++i)
+    for (unsigned j = 0; j < kOfThread; ++j) {
+      DYN_TRY(Value * score, scoreOf(tile, products[i * kOfThread + j], ofPair(tile.ty, i),
+                                     b_.CreateAdd(j0, ofPair(tile.tx, j))));
+      Value* weight = ops_.unary(loop::UnaryOp::exp, b_.CreateFSub(score, baseOf(largest[i])), Dtype::f32);
+      weight = ops_.cast(b_.CreateFMul(weight, shares[i]), Dtype::f32, tile.of.roundsTo);
+      weights.push_back(ops_.cast(weight, tile.of.roundsTo, Dtype::f32));
+    }
+  return weights;
+}
+
+// As long as all scores are -inf nothing is subtracted: the weights are 0.
+Value* KernelEmitter::baseOf(Value* largest) {
+  Value* isNone = b_.CreateFCmpOEQ(largest, llvm::ConstantFP::getInfinity(b_.getFloatTy(), true));
+  return b_.CreateSelect(isNone, llvm::ConstantFP::get(b_.getFloatTy(), 0), largest);
+}
+
+// Row or key i of a thread.
+Value* KernelEmitter::ofPair(Value* thread, unsigned i) {
+  return b_.CreateAdd(b_.CreateMul(thread, b_.getInt64(kOfThread)), b_.getInt64(i));
+}
+
+Result<std::vector<Value*>> KernelEmitter::keyProducts(const AttentionTile& tile, Value* j0) {
   const auto number = [&](uint64_t n) { return b_.getInt64(n); };
   llvm::Type* f32 = b_.getFloatTy();
-  const auto multiplyAdd = [&](Value* x, Value* y, Value* sum) {
-    return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {f32}, {x, y, sum});
-  };
-  const auto ofPair = [&](Value* first, unsigned i) {
-    return b_.CreateAdd(b_.CreateMul(first, number(kOfThread)), number(i));
-  };
-  const unsigned keysAt = tile.sharedAtKeys(), weightsAt = tile.sharedAtWeights();
+  const unsigned keysAt = tile.sharedAtKeys();
   DYN_CHECK(fillLines(kKeys, tile.head, [&](Value* j, Value* k) -> Status {
     DYN_TRY(Value * value, keyWhen(tile, b_.CreateAdd(j0, j), k));
     b_.CreateStore(value, inLines(tile, keysAt, k, kKeys, j));
@@ -209,56 +276,65 @@ Status KernelEmitter::someKeys(const AttentionTile& tile, Value* j0, std::vector
         }
         return {};
       }));
-  std::vector<Value*> scales;
-  DYN_CHECK(weightsOf(tile, j0, products, carried, scales, [&](unsigned i, unsigned j, Value* weight) {
-    b_.CreateStore(weight, inLines(tile, weightsAt, ofPair(tile.ty, i), kKeys, ofPair(tile.tx, j)));
-  }));
   allThreadsMeet();
+  return products;
+}
+
+Value* KernelEmitter::multiplyAdd(Value* x, Value* y, Value* sum) {
+  return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {b_.getFloatTy()}, {x, y, sum});
+}
+
+Status KernelEmitter::weighValues(const AttentionTile& tile, Value* j0, std::span<Value* const> weights,
+                                  std::span<Value* const> scales, std::span<Value*> carried) {
+  const unsigned across = tile.columns / kSide, keysAt = tile.sharedAtKeys(),
+                 weightsAt = tile.sharedAtWeights();
+  const auto number = [&](uint64_t n) { return b_.getInt64(n); };
+  llvm::Type* f32 = b_.getFloatTy();
+  for (unsigned i = 0; i < kOfThread; ++i)
+    for (unsigned j = 0; j < kOfThread; ++j)
+      b_.CreateStore(weights[i * kOfThread + j],
+                     inLines(tile, weightsAt, ofPair(tile.ty, i), kKeys, ofPair(tile.tx, j)));
   DYN_CHECK(fillLines(kKeys, tile.columns, [&](Value* j, Value* c) -> Status {
     DYN_TRY(Value * value, valueOfKeyWhen(tile, b_.CreateAdd(j0, j), c));
     b_.CreateStore(value, inLines(tile, keysAt, j, tile.columns, c));
     return {};
   }));
   allThreadsMeet();
-  std::vector<Value*> sums(carried.begin() + 2 * kOfThread, carried.end());
-  for (size_t i = 0; i < sums.size(); ++i) sums[i] = b_.CreateFMul(sums[i], scales[i / across]);
+  std::vector<Value*> sums(carried.begin(), carried.end());
+  for (size_t i = 0; i < sums.size() && !scales.empty(); ++i)
+    sums[i] = b_.CreateFMul(sums[i], scales[i / across]);
   DYN_CHECK(dealtLoop(Expr(), number(0), number(kKeys), number(kAtOnce), sums, [&](Value* first) -> Status {
     for (unsigned step = 0; step < kAtOnce; ++step) {
       Value* j = b_.CreateAdd(first, number(step));
-      Value* weights[kOfThread];
+      Value* of[kOfThread];
       for (unsigned i = 0; i < kOfThread; ++i)
-        weights[i] = b_.CreateLoad(f32, inLines(tile, weightsAt, ofPair(tile.ty, i), kKeys, j));
+        of[i] = b_.CreateLoad(f32, inLines(tile, weightsAt, ofPair(tile.ty, i), kKeys, j));
       for (unsigned c = 0; c < across; ++c) {
         Value* column = b_.CreateAdd(tile.tx, number(uint64_t{c} * kSide));
         Value* v = b_.CreateLoad(f32, inLines(tile, keysAt, j, tile.columns, column));
         for (unsigned i = 0; i < kOfThread; ++i)
-          sums[i * across + c] = multiplyAdd(weights[i], v, sums[i * across + c]);
+          sums[i * across + c] = multiplyAdd(of[i], v, sums[i * across + c]);
       }
     }
     return {};
   }));
-  std::copy(sums.begin(), sums.end(), carried.begin() + 2 * kOfThread);
+  std::copy(sums.begin(), sums.end(), carried.begin());
   allThreadsMeet();
   return {};
 }
 
-Status KernelEmitter::finishAttention(const AttentionTile& tile, std::span<Value* const> carried) {
+Status KernelEmitter::finishAttention(const AttentionTile& tile, std::span<Value* const> sums,
+                                      std::span<Value* const> shares) {
   const unsigned across = tile.columns / kSide, sumsAt = tile.sharedAtKeys();
-  llvm::Type* f32 = b_.getFloatTy();
   Value* none = b_.CreateICmpEQ(tile.keys, b_.getInt64(0));
-  for (unsigned i = 0; i < kOfThread; ++i) {
-    Value* total = carried[kOfThread + i];
-    for (unsigned bits = kSide / 2; bits > 0; bits /= 2)
-      total = b_.CreateFAdd(total, ofOtherLane(total, bits));
-    Value* share = b_.CreateFDiv(llvm::ConstantFP::get(f32, 1), total);
-    Value* row = b_.CreateAdd(b_.CreateMul(tile.ty, b_.getInt64(kOfThread)), b_.getInt64(i));
+  for (unsigned i = 0; i < kOfThread; ++i)
     for (unsigned c = 0; c < across; ++c) {
-      Value* sum = b_.CreateFMul(carried[2 * kOfThread + i * across + c], share);
-      sum = b_.CreateSelect(none, llvm::ConstantFP::get(f32, 0), sum);
+      Value* sum = sums[i * across + c];
+      if (!shares.empty()) sum = b_.CreateFMul(sum, shares[i]);
+      sum = b_.CreateSelect(none, llvm::ConstantFP::get(b_.getFloatTy(), 0), sum);
       Value* column = b_.CreateAdd(tile.tx, b_.getInt64(uint64_t{c} * kSide));
-      b_.CreateStore(sum, inLines(tile, sumsAt, row, tile.columns, column));
+      b_.CreateStore(sum, inLines(tile, sumsAt, ofPair(tile.ty, i), tile.columns, column));
     }
-  }
   allThreadsMeet();
   return finishRows(tile, [&](Value* r, Value* c) { return inLines(tile, sumsAt, r, tile.columns, c); });
 }

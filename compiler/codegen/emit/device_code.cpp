@@ -64,13 +64,26 @@ Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol
   return compiler.assembly(module, {.passes = isProduct ? IrPasses::o2 : IrPasses::registers});
 }
 
-DeviceUnit unitOf(const TiledProduct& product, DeviceMath math) {
-  const Dtype rows = narrowestOf(product.rowPart), columns = narrowestOf(product.columnPart);
-  if (rows == columns && rows == Dtype::f16) return DeviceUnit::f16;
-  if (rows == columns && rows == Dtype::bf16) return DeviceUnit::bf16;
+// `kept`: what both factors are in memory, if they are alike.
+DeviceUnit unitOf(Dtype kept, DeviceMath math) {
+  if (kept == Dtype::f16) return DeviceUnit::f16;
+  if (kept == Dtype::bf16) return DeviceUnit::bf16;
   return math == DeviceMath::bf16   ? DeviceUnit::bf16
          : math == DeviceMath::tf32 ? DeviceUnit::tf32
                                     : DeviceUnit::none;
+}
+
+DeviceUnit unitOf(const TiledProduct& product, DeviceMath math) {
+  const Dtype rows = narrowestOf(product.rowPart), columns = narrowestOf(product.columnPart);
+  return unitOf(rows == columns ? rows : Dtype::f32, math);
+}
+
+// Both products by one unit: shares are rounded to what it multiplies, or by --math.
+DeviceUnit unitOf(const TiledAttention& attention, DeviceMath math) {
+  const Dtype kept = attention.roundsTo;
+  for (const loop::Expr& part : {attention.queryPart, attention.keyPart, attention.valuePart})
+    if (narrowestOf(part) != kept) return unitOf(Dtype::f32, math);
+  return unitOf(kept, math);
 }
 
 bool isUnsupported(const Diagnostic& error) { return error.id == DiagnosticId::unsupportedFeature; }
@@ -127,8 +140,7 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
     if (made.attention) DYN_CHECK(add(DeviceMapping::attention, symbol + kAttentionSuffix));
     if (made.attention && !why) {
       made.ptx = std::move(texts[0]);
-      if (math != DeviceMath::fp32) {
-        const DeviceUnit unit = math == DeviceMath::bf16 ? DeviceUnit::bf16 : DeviceUnit::tf32;
+      if (const DeviceUnit unit = unitOf(*attention, math); unit != DeviceUnit::none) {
         DYN_TRY(made.tensorPtx, textOf(kernel, symbol + kAttentionSuffix + kTensorSuffix,
                                        DeviceMapping::tensorAttention, made, unit));
       }

@@ -10,6 +10,11 @@
 
 namespace dyn {
 
+// What a unit multiplies, as it lies in memory; f32 that is rounded to tf32.
+inline Dtype multipliedBy(DeviceUnit unit) {
+  return unit == DeviceUnit::f16 ? Dtype::f16 : unit == DeviceUnit::bf16 ? Dtype::bf16 : Dtype::f32;
+}
+
 // One of the two factors, as it comes into shared memory.
 struct StagedFactor {
   loop::Expr part;

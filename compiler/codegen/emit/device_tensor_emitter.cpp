@@ -25,10 +25,6 @@ constexpr unsigned kStep = 32;          // of them in a step
 constexpr unsigned kPaddingBytes = 16;  // behind a line: the rows of a matrix lie in banks of their own
 constexpr unsigned kOfWarp = 32;        // rows and columns
 
-Dtype dtypeOf(DeviceUnit unit) {
-  return unit == DeviceUnit::f16 ? Dtype::f16 : unit == DeviceUnit::bf16 ? Dtype::bf16 : Dtype::f32;
-}
-
 }  // namespace
 
 // A piece of a factor, from k0 of the sum on.
@@ -132,7 +128,7 @@ void KernelEmitter::multiplyFragments(const ProductTile& tile, std::span<Value* 
 Status KernelEmitter::tensorTilesOfBlocks() {
   const std::optional<TiledProduct> product = tiledProductOf(kernel_);
   if (!product) return unsupported(DiagnosticId::unsupportedFeature, "tiles of what is no product");
-  const Dtype dtype = dtypeOf(device_->unit);
+  const Dtype dtype = multipliedBy(device_->unit);
   ProductTile tile{.product = *product,
                    .rows = kRowsOfSquare,
                    .columns = kColumnsOfTile,

@@ -188,20 +188,45 @@ class KernelEmitter {
   Result<llvm::Value*> queryWhen(const AttentionTile& tile, llvm::Value* r, llvm::Value* k);
   Result<llvm::Value*> keyWhen(const AttentionTile& tile, llvm::Value* key, llvm::Value* k);
   Result<llvm::Value*> valueOfKeyWhen(const AttentionTile& tile, llvm::Value* key, llvm::Value* c);
+  Status keysOfRows(
+      const AttentionTile& tile, size_t sumCount,
+      const std::function<Result<std::vector<llvm::Value*>>(llvm::Value* j0)>& products,
+      const std::function<Status(llvm::Value* j0, std::span<llvm::Value* const> weights,
+                                 std::span<llvm::Value* const> scales, std::span<llvm::Value*> sums)>& weigh,
+      const std::function<Status(std::span<llvm::Value* const> sums, std::span<llvm::Value* const> shares)>&
+          finish);
+  std::vector<llvm::Value*> sharesOf(std::span<llvm::Value* const> totals);
   Status weightsOf(const AttentionTile& tile, llvm::Value* j0, std::span<llvm::Value* const> products,
-                   std::vector<llvm::Value*>& carried, std::vector<llvm::Value*>& scales,
-                   const std::function<void(unsigned i, unsigned j, llvm::Value* weight)>& put);
+                   std::vector<llvm::Value*>& carried, std::vector<llvm::Value*>& weights,
+                   std::vector<llvm::Value*>& scales);
+  Result<std::vector<llvm::Value*>> roundedShares(const AttentionTile& tile, llvm::Value* j0,
+                                                  std::span<llvm::Value* const> products,
+                                                  std::span<llvm::Value* const> largest,
+                                                  std::span<llvm::Value* const> shares);
+  llvm::Value* baseOf(llvm::Value* largest);
+  llvm::Value* ofPair(llvm::Value* thread, unsigned i);
+  llvm::Value* multiplyAdd(llvm::Value* x, llvm::Value* y, llvm::Value* sum);
   Status finishRows(const AttentionTile& tile,
                     const std::function<llvm::Value*(llvm::Value* r, llvm::Value* c)>& sumAt);
   Result<llvm::Value*> scoreOf(const AttentionTile& tile, llvm::Value* product, llvm::Value* r,
                                llvm::Value* j);
-  Status someKeys(const AttentionTile& tile, llvm::Value* j0, std::vector<llvm::Value*>& carried);
-  Status finishAttention(const AttentionTile& tile, std::span<llvm::Value* const> carried);
+  Result<std::vector<llvm::Value*>> keyProducts(const AttentionTile& tile, llvm::Value* j0);
+  Status weighValues(const AttentionTile& tile, llvm::Value* j0, std::span<llvm::Value* const> weights,
+                     std::span<llvm::Value* const> scales, std::span<llvm::Value*> carried);
+  Status finishAttention(const AttentionTile& tile, std::span<llvm::Value* const> sums,
+                         std::span<llvm::Value* const> shares);
   // --- the same by tensor cores (device_tensor_attention_emitter.cpp)
   struct TensorAttention;
   Status tensorAttentionOfBlocks();
-  Status someKeysByTensor(const TensorAttention& by, llvm::Value* j0, std::vector<llvm::Value*>& carried);
-  Status finishTensorAttention(const TensorAttention& by, std::span<llvm::Value* const> carried);
+  void placeAttention(TensorAttention& by);
+  void meetBehindCopies(bool copies);
+  llvm::Value* floatAt(const TensorAttention& by, unsigned base, llvm::Value* index);
+  Result<std::vector<llvm::Value*>> keyProductsByTensor(const TensorAttention& by, llvm::Value* j0);
+  Status weighValuesByTensor(const TensorAttention& by, llvm::Value* j0,
+                             std::span<llvm::Value* const> weights, std::span<llvm::Value* const> scales,
+                             std::span<llvm::Value*> sums);
+  Status finishTensorAttention(const TensorAttention& by, std::span<llvm::Value* const> sums,
+                               std::span<llvm::Value* const> shares);
   // --- squares (tile_emitter.cpp)
   Status tileStatement(const loop::Stmt& stmt);
   struct Tile;

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "compiler/ops/device_ops.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/op_rules.h"
 #include "compiler/ops/rules/strided_walk.h"
@@ -16,6 +17,7 @@ constexpr AttributeSpec kNmsAttributes[] = {
     {"center_point_box", AttributeKind::integer, false,
      "0: boxes are two corners [y, x, y, x]; 1: [x, y, width, height] around the centre; default 0",
      Allowed::flag()},
+    kDeviceAttribute,
 };
 
 Status requireOneNumber(InferContext& c, int i, Dtype dtype, std::string_view what) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "compiler/ops/device_ops.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/op_rules.h"
 #include "compiler/ops/rules/strided_walk.h"
@@ -114,6 +115,7 @@ constexpr AttributeSpec kUniqueAttributes[] = {
      Allowed::axis()},
     {"sorted", AttributeKind::integer, false, "1: ascending; 0: by first appearance; default 1",
      Allowed::flag()},
+    kDeviceAttribute,
 };
 
 Status inferUnique(InferContext& c) {
@@ -204,11 +206,6 @@ Status fillUnique(const BuiltinRequest& request, CallFields<calls::Unique>& call
 }
 
 // --- nonzero
-
-// As groups have it, set by the pass `devices`.
-constexpr AttributeSpec kDeviceAttribute = {"device", AttributeKind::string, false,
-                                            "whose generated kernels do it; default: the host",
-                                            Allowed::oneOf("cuda")};
 
 constexpr AttributeSpec kNonzeroAttributes[] = {
     {"of_positions", AttributeKind::integer, false,

@@ -386,6 +386,28 @@ TEST(Control, updatesInPlaceAreSeenByNobodyElse) {
   expectSame(chain, {{x, where, u}});
 }
 
+// Nor does an update read what it has written: values that come from the very tensor, or from a view of it.
+TEST(Control, updatesInPlaceReadNothingOfTheirOwn) {
+  const HostTensor x = randomTensor(Dtype::f32, {5}, 1);
+  const HostTensor back =
+      HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{4, 3, 2, 1, 0}).reshaped({5, 1});
+  for (const char* written : {"%h", "%v"})
+    expectSame(std::string("fn @main(%x: Tensor[(n), f32], %i: Tensor[(n, 1), i64]) {\n"
+                           "  %h = tanh(%x)\n  %s = shape(%h)\n  %r = constant() {value = i64[2] [-1, 1]}\n"
+                           "  %c = reshape(%h, %r)\n  %v = reshape(%c, %s)\n  %y = scatter_nd(%h, %i, ") +
+                   written + ")\n  return %y\n}",
+               {{x, back}});
+  expectSame(R"(fn @main(%t: Tensor[(), i64], %x: Tensor[(n), f32], %i: Tensor[(n, 1), i64]) {
+    %y = loop(%t, _, %x, %i) {carried = 1} body (%j: Tensor[(), i64], %c: Tensor[(n), f32], %k: Tensor[(n, 1), i64]) {
+      %go = constant() {value = bool[] true}
+      %z = scatter_nd(%c, %k, %c)
+      return %go, %z
+    }
+    return %y
+  })",
+             {{number(3), x, back}, {number(0), x, back}});
+}
+
 // The size of the result is known only when the values are.
 TEST(Control, valueDependentSizes) {
   expectSame(R"(fn @main(%x: Tensor[(n), f32]) {

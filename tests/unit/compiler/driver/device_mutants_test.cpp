@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "compiler/codegen/emit/device_code.h"
 #include "compiler/loop/kernel.h"
+#include "tests/unit/compiler/codegen/emit/device_kernel_texts.h"
 #include "tests/unit/compiler/driver/on_device.h"
 #include "vm/device/cuda/cuda_device.h"
 #include "vm/include/dynvm.h"
@@ -16,93 +18,49 @@
 namespace dyn::test {
 namespace {
 
-const char* const kAttention =
-    R"(kernel @attention(in q: f32[m, 16], in w: f32[n, 16], in v: f32[n, 16], out y: f32[m, 16]) scalars (m; n) units u < m steps (m*n) {
-  accumulate top: f32 = maximum over j < n vector {
-    accumulate s: f32 = sum over k < 16 vector {
-      q[u, k] * w[j, k]
-    }
-    s
+// Suppression without a limit: boxes in the order of their scores, all looked at.
+const char* const kChoice =
+    R"(kernel @choice(in order: i64[n], in overlaps: i32[n, 2], out removed: i32[m, 2], out chosen: i64[m, n]) scalars (n; m) units u < m steps (3*m*n) {
+  scratch taken: i64[1]
+  taken[0] = 0
+  for v < 2 vector {
+    removed[u, v] = 0:i32
   }
-  accumulate total: f32 = sum over j_1 < n vector {
-    accumulate s_1: f32 = sum over k_1 < 16 vector {
-      q[u, k_1] * w[j_1, k_1]
-    }
-    exp(s_1 - top)
-  }
-  for e < 16 vector {
-    accumulate z: f32 = sum over j_2 < n vector {
-      accumulate s_2: f32 = sum over k_2 < 16 vector {
-        q[u, k_2] * w[j_2, k_2]
+  for p < n {
+    if taken[0] < n {
+      let e: i64 = order[p]
+      let bits: i32 = removed[u, floorDiv(e, 32)]
+      if bitAnd(shiftRight(bits, i32(mod(e, 32))), 1:i32) == 0:i32 {
+        chosen[u, taken[0]] = e
+        taken[0] = taken[0] + 1
+        for v_1 < 2 vector {
+          removed[u, v_1] = bitOr(removed[u, v_1], overlaps[e, v_1])
+        }
       }
-      exp(s_2 - top) * (1.0 / total) * v[j_2, e]
     }
-    y[u, e] = z
   }
 }
 )";
 
+// What buffers hold before the launch.
+enum class Contents : uint8_t { halves, counting };
+
 struct Case {
   const char* name;
-  const char* loops;
+  std::string loops;
   const char* function;
   std::vector<uint64_t> buffers;  // words of 4 bytes, the last is written
   std::vector<int64_t> scalars;
   int64_t units;
   uint32_t threads;
   DeviceMath math = DeviceMath::fp32;
+  Contents contents = Contents::halves;
 };
 
 const Case kCases[] = {
-    {"softmax",
-     R"(kernel @softmax(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (m*n) {
-  accumulate top: f32 = maximum over j < m vector {
-    x[u, j]
-  }
-  accumulate total: f32 = sum over k < m vector {
-    exp(x[u, k] - top)
-  }
-  for i < m vector {
-    y[u, i] = exp(x[u, i] - top) / total
-  }
-}
-)",
-     "k_block",
-     {3 * 300, 3 * 300},
-     {3, 300},
-     3,
-     128},
-    {"scratch",
-     R"(kernel @kept(in x: f32[n, 64], out y: f32[n, 64]) scalars (n) units u < n steps (64*n) {
-  scratch t: f32[64]
-  for i < 64 vector {
-    t[i] = x[u, i] * 2.0
-  }
-  for q < 64 vector {
-    y[u, q] = t[63 - q]
-  }
-}
-)",
-     "k_block",
-     {3 * 64, 3 * 64},
-     {3},
-     3,
-     128},
-    {"running",
-     R"(kernel @running(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (2*m*n) {
-  scratch acc: f32[1]
-  acc[0] = 0.0
-  for k < m {
-    acc[0] = acc[0] + x[u, k]
-    y[u, k] = acc[0]
-  }
-}
-)",
-     "k_block",
-     {3 * 300, 3 * 300},
-     {3, 300},
-     3,
-     128},
+    {"softmax", kSoftmaxText, "k_block", {3 * 300, 3 * 300}, {3, 300}, 3, 128},
+    {"scratch", kScratchText, "k_block", {3 * 64, 3 * 64}, {3}, 3, 128},
+    {"running", kRunningText, "k_block", {3 * 300, 3 * 300}, {3, 300}, 3, 128},
     {"running_narrow",
      R"(kernel @running(in x: i64[n, m], out y: i64[n, m]) scalars (n; m) units u < n steps (2*m*n) {
   scratch acc: i64[1]
@@ -118,21 +76,16 @@ const Case kCases[] = {
      {3, 300},
      3,
      128},
-    {"product",
-     R"(kernel @product(in x: f32[n, k], in w: f32[k, 64], out y: f32[n, 64]) scalars (n; k) units u < n steps (64*k*n) {
-  for e < 64 vector {
-    accumulate s: f32 = sum over j < k vector {
-      x[u, j] * w[j, e]
-    }
-    y[u, e] = s
-  }
-}
-)",
-     "k_tile",
-     {20 * 40, 40 * 64, 20 * 64},
-     {20, 40},
-     20,
-     256},
+    {"choice",
+     kChoice,
+     "k_block",
+     {2 * 40, 40 * 2, 3 * 2, 2 * 3 * 40},
+     {40, 3},
+     3,
+     128,
+     DeviceMath::fp32,
+     Contents::counting},
+    {"product", kProductText, "k_tile", {20 * 40, 40 * 64, 20 * 64}, {20, 40}, 20, 256},
     {"square",
      R"(kernel @product(in x: f32[n, k], in w: f32[k, 128], out y: f32[n, 128]) scalars (n; k) units u < n steps (128*k*n) {
   for e < 128 vector {
@@ -163,9 +116,9 @@ const Case kCases[] = {
      {20, 80},
      20,
      128},
-    {"attention", kAttention, "k_attention", {40 * 16, 40 * 16, 40 * 16, 40 * 16}, {40, 40}, 40, 256},
+    {"attention", attentionText(16), "k_attention", {40 * 16, 40 * 16, 40 * 16, 40 * 16}, {40, 40}, 40, 256},
     {"attention_tf32",
-     kAttention,
+     attentionText(16),
      "k_attention_tensor",
      {40 * 16, 40 * 16, 40 * 16, 40 * 16},
      {40, 40},
@@ -173,13 +126,20 @@ const Case kCases[] = {
      256,
      DeviceMath::tf32},
     {"attention_bf16",
-     kAttention,
+     attentionText(16),
      "k_attention_tensor",
      {40 * 16, 40 * 16, 40 * 16, 40 * 16},
      {40, 40},
      40,
      256,
      DeviceMath::bf16},
+    {"attention_of_f16",
+     attentionText(16, "f16"),
+     "k_attention_tensor",
+     {40 * 16 / 2, 40 * 16 / 2, 40 * 16 / 2, 40 * 16 / 2},
+     {40, 40},
+     40,
+     256},
 };
 
 // 0: it ran to its end without a fault.
@@ -195,6 +155,11 @@ int runs(const Case& c, const std::string& ptx) {
   std::vector<std::vector<float>> contents;
   for (uint64_t elements : c.buffers) {
     contents.emplace_back(elements, 0.5f);
+    if (c.contents == Contents::counting) {
+      std::vector<int64_t> numbers(elements / 2);
+      std::iota(numbers.begin(), numbers.end(), 0);
+      memcpy(contents.back().data(), numbers.data(), numbers.size() * sizeof(int64_t));
+    }
     void* memory = nullptr;
     if (call.allocate(device, 0, elements * 4, &memory, &text) != DYN_OK) return 5;
     buffers.push_back(memory);
@@ -226,7 +191,7 @@ TEST_P(Waits, eachIsNeeded) {
   Result<DeviceKernel> made = emitDeviceKernel(*kernel, "k", GetParam().math);
   ASSERT_TRUE(made.ok()) << made.error().toString();
   const bool isTensor = strstr(GetParam().function, "_tensor") != nullptr;
-  const bool copies = strcmp(GetParam().function, "k_tensor") == 0;
+  const bool copies = isTensor && GetParam().math == DeviceMath::fp32;
   const std::string& whole = isTensor ? made->tensorPtx : made->ptx;
   EXPECT_EXIT(_exit(runs(GetParam(), whole)), testing::ExitedWithCode(0), "");
   const std::string entry = std::string(".entry ") + GetParam().function + "(";

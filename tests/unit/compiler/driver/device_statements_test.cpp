@@ -6,8 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/unit/compiler/driver/on_device.h"
-#include "tests/unit/compiler/driver/run_both.h"
+#include "tests/unit/compiler/driver/device_statements.h"
 
 namespace dyn::test {
 namespace {
@@ -16,44 +15,7 @@ using testing::HasSubstr;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-class OnDeviceStatements : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!useSimulatedDriver()) GTEST_SKIP() << "unavailable: the simulated driver is not built";
-  }
-  static HostTensor places(std::vector<int64_t> shape, int64_t low, int64_t high, uint32_t seed = 3,
-                           Dtype dtype = Dtype::i64) {
-    HostTensor made = *HostTensor::create(dtype, std::move(shape));
-    std::mt19937 random(seed);
-    for (int64_t i = 0; i < made.elementCount(); ++i)
-      made.setInt(i, low + static_cast<int64_t>(random() % static_cast<uint32_t>(high - low + 1)));
-    return made;
-  }
-  static HostTensor reals(std::vector<int64_t> shape, uint32_t seed = 1, Dtype dtype = Dtype::f32) {
-    return randomTensor(dtype, std::move(shape), seed);
-  }
-  static HostTensor single(int64_t value) {
-    HostTensor made = *HostTensor::create(Dtype::i64, {1});
-    made.setInt(0, value);
-    return made;
-  }
-  // As the reference says; on the device, nothing on the host.
-  static void same(const std::string& text, const std::vector<std::vector<HostTensor>>& inputs,
-                   double tolerance = 0, int64_t hostKernels = 0) {
-    expectSame(text, inputs, deviceOptions(), tolerance);
-    EXPECT_EQ(counted(text, "host_kernels"), hostKernels) << text;
-  }
-  static int64_t counted(const std::string& text, const char* counter) {
-    IrContext context;
-    Result<Module> parsed = parseText(context, text);
-    Trace trace;
-    Result<Module> placed = runPasses(*parsed, deviceOptions(), trace);
-    EXPECT_TRUE(placed.ok()) << placed.error().toString();
-    for (const TraceStep& step : trace.steps)
-      if (step.name == "devices") return step.counters.at(counter);
-    return -1;
-  }
-};
+using OnDeviceStatements = DeviceStatements;
 
 TEST_F(OnDeviceStatements, runningSums) {
   for (const char* dtype : {"f32", "f64", "i32", "i64", "u8", "f16"})
@@ -213,16 +175,10 @@ TEST_F(OnDeviceStatements, insideOfLoops) {
 }
 
 TEST_F(OnDeviceStatements, whatStaysOnTheHostSaysWhy) {
-  IrContext context;
-  Result<Module> parsed = parseText(
-      context,
-      "fn @main(%x: Tensor[(n, m), f32], %a: Tensor[(1), i64]) {\n  %y = cumsum(%x, %a)\n  return %y\n}");
-  Trace trace;
-  ASSERT_TRUE(runPasses(*parsed, deviceOptions(), trace).ok());
-  for (const TraceStep& step : trace.steps) {
-    if (step.name != "devices") continue;
-    EXPECT_THAT(step.remarks, testing::Contains("on the host: cumsum: operand 1 is known only at run time"));
-  }
+  EXPECT_THAT(
+      remarks(
+          "fn @main(%x: Tensor[(n, m), f32], %a: Tensor[(1), i64]) {\n  %y = cumsum(%x, %a)\n  return %y\n}"),
+      testing::Contains("on the host: cumsum: operand 1 is known only at run time"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "compiler/loop/kernel.h"
+#include "tests/unit/compiler/codegen/emit/device_kernel_texts.h"
 
 namespace dyn {
 namespace {
@@ -19,41 +20,12 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kElements =
-    R"(kernel @gelu(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (m*n) {
-  for i < m vector {
-    y[u, i] = 0.5 * x[u, i] * (1.0 + erf(x[u, i] * 0.70710678))
-  }
-}
-)";
-constexpr const char* kSoftmax =
-    R"(kernel @softmax(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (m*n) {
-  accumulate top: f32 = maximum over j < m vector {
-    x[u, j]
-  }
-  accumulate total: f32 = sum over k < m vector {
-    exp(x[u, k] - top)
-  }
-  for i < m vector {
-    y[u, i] = exp(x[u, i] - top) / total
-  }
-}
-)";
 constexpr const char* kRowSums =
     R"(kernel @sums(in x: f64[n, m, q], out y: f64[n]) scalars (n; m; q) units u < n steps (m*n*q) {
   accumulate total: f64 = sum over j < m, k < q vector {
     x[u, j, k]
   }
   y[u] = total
-}
-)";
-constexpr const char* kGather =
-    R"(kernel @gather(in x: f32[n, m], in i: i64[q], out y: f32[q, m]) scalars (n; m; q) units u < q steps (m*q) {
-  let at: i64 = i[u]
-  check 0 <= at && at < n fault 1
-  for j < m vector {
-    y[u, j] = x[at, j]
-  }
 }
 )";
 constexpr const char* kScratch =
@@ -167,7 +139,7 @@ size_t count(const std::string& text, const std::string& part) {
 }
 
 TEST(DeviceCode, elementsAreThreads) {
-  const DeviceKernel kernel = emitted(kElements);
+  const DeviceKernel kernel = emitted(test::kGeluText);
   EXPECT_TRUE(kernel.thread);
   EXPECT_FALSE(kernel.block) << "nothing to share";
   EXPECT_FALSE(kernel.mayFault);
@@ -179,7 +151,7 @@ TEST(DeviceCode, elementsAreThreads) {
 }
 
 TEST(DeviceCode, reductionsHaveABlockForm) {
-  const DeviceKernel kernel = emitted(kSoftmax);
+  const DeviceKernel kernel = emitted(test::kSoftmaxText);
   EXPECT_TRUE(kernel.thread);
   EXPECT_TRUE(kernel.block);
   EXPECT_THAT(kernel.ptx, HasSubstr(".visible .entry k_block("));
@@ -221,7 +193,7 @@ TEST(DeviceCode, indicesOf32BitsHaveAForm) {
 
 // Each instruction says of which line of the loop IR it is; a module names that file once.
 TEST(DeviceCode, hasTheLinesOfTheLoops) {
-  const DeviceKernel kernel = emitted(kSoftmax);
+  const DeviceKernel kernel = emitted(test::kSoftmaxText);
   EXPECT_THAT(kernel.ptx, HasSubstr("\t.loc\t1 2 0"));
   EXPECT_THAT(kernel.ptx, HasSubstr("\t.loc\t1 9 0"));
   EXPECT_EQ(count(kernel.ptx, ".file"), 1u);
@@ -229,7 +201,7 @@ TEST(DeviceCode, hasTheLinesOfTheLoops) {
 }
 
 TEST(DeviceCode, faultsEndAThreadAndLeaveAWord) {
-  const DeviceKernel kernel = emitted(kGather);
+  const DeviceKernel kernel = emitted(test::kGatherText);
   EXPECT_TRUE(kernel.mayFault);
   EXPECT_FALSE(kernel.block);
   EXPECT_THAT(kernel.ptx, HasSubstr("atom.global.min.u64"));
@@ -311,8 +283,8 @@ TEST_P(Assembled, byPtxasForEveryGeneration) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Assembled,
-                         testing::Values(kElements, kSoftmax, kRowSums, kGather, kScratch, kCircular,
-                                         kProduct, kNarrowProduct, kAttention),
+                         testing::Values(test::kGeluText, test::kSoftmaxText, kRowSums, test::kGatherText,
+                                         kScratch, kCircular, kProduct, kNarrowProduct, kAttention),
                          [](const auto& info) {
                            const std::string text = info.param;
                            return text.substr(8, text.find('(') - 8);

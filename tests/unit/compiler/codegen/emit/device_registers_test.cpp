@@ -15,6 +15,7 @@
 #include "compiler/codegen/emit/device_code.h"
 #include "compiler/loop/kernel.h"
 #include "tests/support/paths.h"
+#include "tests/unit/compiler/codegen/emit/device_kernel_texts.h"
 
 #ifdef DYN_HAVE_LLVM
 namespace dyn {
@@ -25,55 +26,12 @@ struct Used {
 };
 using Table = std::map<std::string, Used>;  // by "sm_80 softmax_block"
 
-const std::pair<const char*, const char*> kKernels[] = {
-    {"gelu", R"(kernel @gelu(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (m*n) {
-  for i < m vector {
-    y[u, i] = 0.5 * x[u, i] * (1.0 + erf(x[u, i] * 0.70710678))
-  }
-}
-)"},
-    {"softmax", R"(kernel @softmax(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (m*n) {
-  accumulate top: f32 = maximum over j < m vector {
-    x[u, j]
-  }
-  accumulate total: f32 = sum over k < m vector {
-    exp(x[u, k] - top)
-  }
-  for i < m vector {
-    y[u, i] = exp(x[u, i] - top) / total
-  }
-}
-)"},
-    {"product",
-     R"(kernel @product(in x: f32[n, k], in w: f32[k, 64], out y: f32[n, 64]) scalars (n; k) units u < n steps (64*k*n) {
-  for e < 64 vector {
-    accumulate s: f32 = sum over j < k vector {
-      x[u, j] * w[j, e]
-    }
-    y[u, e] = s
-  }
-}
-)"},
-    {"scratch", R"(kernel @kept(in x: f32[n, 64], out y: f32[n, 64]) scalars (n) units u < n steps (64*n) {
-  scratch t: f32[64]
-  for i < 64 vector {
-    t[i] = x[u, i] * 2.0
-  }
-  for q < 64 vector {
-    y[u, q] = t[63 - q]
-  }
-}
-)"},
-    {"running",
-     R"(kernel @running(in x: f32[n, m], out y: f32[n, m]) scalars (n; m) units u < n steps (2*m*n) {
-  scratch acc: f32[1]
-  acc[0] = 0.0
-  for k < m {
-    acc[0] = acc[0] + x[u, k]
-    y[u, k] = acc[0]
-  }
-}
-)"},
+const std::pair<const char*, std::string> kKernels[] = {
+    {"gelu", test::kGeluText},
+    {"softmax", test::kSoftmaxText},
+    {"product", test::kProductText},
+    {"scratch", test::kScratchText},
+    {"running", test::kRunningText},
     {"first",
      R"(kernel @first(in x: f32[n, m], out y: f32[n, q], out p: i64[n, q]) scalars (n; m; q; m*n) units u < dim(m*n) steps (m*m*n) {
   let i: i64 = mod(u, m)
@@ -107,40 +65,9 @@ const std::pair<const char*, const char*> kKernels[] = {
   }
 }
 )"},
-    {"heads",
-     R"(kernel @attention(in q: f32[m, 64], in w: f32[n, 64], in v: f32[n, 64], out y: f32[m, 64]) scalars (m; n) units u < m steps (m*n) {
-  accumulate top: f32 = maximum over j < n vector {
-    accumulate s: f32 = sum over k < 64 vector {
-      q[u, k] * w[j, k]
-    }
-    s
-  }
-  accumulate total: f32 = sum over j_1 < n vector {
-    accumulate s_1: f32 = sum over k_1 < 64 vector {
-      q[u, k_1] * w[j_1, k_1]
-    }
-    exp(s_1 - top)
-  }
-  for e < 64 vector {
-    accumulate z: f32 = sum over j_2 < n vector {
-      accumulate s_2: f32 = sum over k_2 < 64 vector {
-        q[u, k_2] * w[j_2, k_2]
-      }
-      exp(s_2 - top) * (1.0 / total) * v[j_2, e]
-    }
-    y[u, e] = z
-  }
-}
-)"},
-    {"gather",
-     R"(kernel @gather(in x: f32[n, m], in i: i64[q], out y: f32[q, m]) scalars (n; m; q) units u < q steps (m*q) {
-  let at: i64 = i[u]
-  check 0 <= at && at < n fault 1
-  for j < m vector {
-    y[u, j] = x[at, j]
-  }
-}
-)"}};
+    {"heads", test::attentionText(64)},
+    {"heads_f16", test::attentionText(64, "f16")},
+    {"gather", test::kGatherText}};
 
 std::string outputOf(const std::string& command) {
   std::string text;
