@@ -101,10 +101,14 @@ class Module:
         self.runtime.check(self.api.dyn_context_get_output(self.context, index, c.byref(value)))
         rank = self.api.dyn_value_rank(value)
         shape = tuple(self.api.dyn_value_shape(value)[axis] for axis in range(rank)) if rank > 0 else ()
-        dtype = np.dtype(self.runtime.numpy_of[self.api.dyn_value_dtype(value)])
+        code = self.api.dyn_value_dtype(value)
+        brief = self.api.dyn_dtype_text(code) == b"bf16"  # NumPy has no such type: as f32
+        dtype = np.dtype(np.uint16 if brief else self.runtime.numpy_of[code])
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         text = c.string_at(self.api.dyn_value_data(value), size) if size else b""
         self.api.dyn_value_release(value)
+        if brief:
+            return (np.frombuffer(text, dtype).astype(np.uint32) << 16).view(np.float32).reshape(shape)
         return np.frombuffer(text, dtype).reshape(shape).copy()
 
     def outputs(self):
