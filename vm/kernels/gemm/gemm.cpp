@@ -1,5 +1,6 @@
 // gemm: packed panels and micro-kernels for all types; f32 by schedules
-// (vm/core/gemm_schedule.h), with panels packed beforehand too, in f32, f16 or rounded to bf16.
+// (vm/core/gemm_schedule.h), with panels packed beforehand too, in f32, f16, bf16 or with both
+// sides rounded to bf16.
 #include "vm/kernels/gemm/gemm.h"
 
 #include <algorithm>
@@ -79,12 +80,15 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
   };
-  if (p.packed && b->dtype() == DataType::bf16) p.rounded = bf16Families().front();
-  if (p.packed && b->dtype() == DataType::f16) {
+  const bool brief = b->dtype() == DataType::bf16;
+  if (n.narrowB && !(p.packed && brief)) return wrong();
+  if (p.packed && brief && !n.narrowB) p.rounded = bf16Families().front();
+  if (p.packed && (b->dtype() == DataType::f16 || n.narrowB)) {
     p.halves = halfFamilyFor(*call.gemmFamily);
     if (!p.halves)
-      return failure(DYN_UNSUPPORTED,
-                     "panels of f16, " + std::to_string(call.gemmFamily->panelWidth) + " wide");
+      return failure(DYN_UNSUPPORTED, "panels of " + std::string(text(b->dtype())) + ", " +
+                                          std::to_string(call.gemmFamily->panelWidth) + " wide");
+    p.widening = brief ? p.halves->ofBf16 : p.halves->ofF16;
   }
   if (describePackedRows(call, a, b, c, n, p)) return okStatus();
   if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded && !p.halves) ||
