@@ -4,6 +4,7 @@
 //           %p = fused(%s, %mask) {kind = "loop"} body (...) { ...elementwise, one softmax along the last axis, elementwise... }
 //           %z = matmul_permuted(%p, %v) {...}
 //   after   %z = fused(%q, %k, %mask, %v) {kind = "attention"} body (...) { ...all of them... }
+// The rows may be computed in f16 or bf16 between casts, as a model of halves has them.
 // Scores and probabilities may have no other use, and what follows the softmax may not read the scores: a row
 // of them is worked on in place. On a device, where heads have constant lengths up to 128, the group is
 // loops.
@@ -123,9 +124,13 @@ class Attention {
   }
 
   static bool isF32(Type type) { return type.isTensor() && type.dtype() == Dtype::f32; }
+  // What is computed in f32.
+  static bool isComputedInF32(Type type) {
+    return isF32(type) || (type.isTensor() && (type.dtype() == Dtype::f16 || type.dtype() == Dtype::bf16));
+  }
   // Asked where operation `at` stands, which is where the group will.
   bool sameShape(Type a, Type b, size_t at) const {
-    return isF32(a) && isF32(b) && facts_.equalShapes(a.dims(), b.dims(), {body_, at});
+    return isF32(a) && isComputedInF32(b) && facts_.equalShapes(a.dims(), b.dims(), {body_, at});
   }
   // The second product adds no batches of its own: its rows are the rows of the scores.
   bool sameBatches(Type scores, const Op& product, size_t at) const {
@@ -157,7 +162,7 @@ class Attention {
         return kNoValue;
       }
     }
-    if (!softmax || !isF32(softmax->results[0].type)) return kNoValue;
+    if (!softmax) return kNoValue;
     // Among the parameters that reach the softmax with its own shape, the one that a product makes.
     for (size_t i = 0; i < body.parameters.size(); ++i) {
       const Op* made = onlyUsedHere(rows.operands[i]);
@@ -168,9 +173,10 @@ class Attention {
     return kNoValue;
   }
 
-  static bool alongLast(const Op& softmax) {
-    const int64_t axis = softmax.attributes.integer("axis", -1), rank = softmax.results[0].type.rank();
-    return isF32(softmax.results[0].type) && (axis == -1 || axis == rank - 1);
+  bool alongLast(const Op& softmax) const {
+    const Type type = softmax.results[0].type;
+    const int64_t axis = softmax.attributes.integer("axis", -1), rank = type.rank();
+    return (onDevice_ ? isF32(type) : isComputedInF32(type)) && (axis == -1 || axis == rank - 1);
   }
 
   // Does everything made from `value` go through the softmax?
