@@ -100,6 +100,34 @@ TEST(Widen, resultsAreThoseOfTheReference) {
   }
 }
 
+// What lies between two products is the epilogue of the first, rounded after each operation.
+TEST(Widen, halvesInEpilogues) {
+  for (const auto& [dtype, type, tolerance] :
+       {std::tuple{"f16", Dtype::f16, 2e-3}, {"bf16", Dtype::bf16, 2e-2}}) {
+    const std::string text = withType(R"(
+      fn @main(%x: Tensor[(n, 3), TYPE]) {
+        %w = constant() {value = TYPE[3, 4] [[0.1, 0.2, 7, 1], [0.3, 0.4, -4, 2], [3, 2, 1, -1]]}
+        %c = constant() {value = TYPE[4] [1, 2, -3, 0.5]}
+        %v = constant() {value = TYPE[4, 2] [[0.1, 0.2], [0.3, 0.4], [-0.5, 3], [1, -2]]}
+        %a = matmul(%x, %w)
+        %s = add(%a, %c)
+        %e = tanh(%s)
+        %y = matmul(%e, %v)
+        return %y
+      })",
+                                      dtype);
+    EXPECT_EQ(test::opsAfter(text, "fuse",
+                             [](const Op& op) {
+                               return op.def->name == "fused" &&
+                                      op.attributes.string("kind") == "contraction";
+                             }),
+              1);
+    std::vector<std::vector<HostTensor>> inputs;
+    for (int64_t n : {0, 1, 2, 13}) inputs.push_back({test::randomTensor(type, {n, 3}, 5)});
+    test::expectSame(text, inputs, {}, tolerance);
+  }
+}
+
 TEST(Widen, transposesAroundAProductAreStillReadInPlace) {
   const std::string text = withType(R"(
     fn @main(%q: Tensor[(b, s, h, d), TYPE], %k: Tensor[(b, t, h, d), TYPE]) {
