@@ -45,7 +45,7 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
                   "second; simcuda: on the simulated GPU of the tests, where it was built");
   app->add_option("--target", r.session.target,
                   "where the program runs: host, a processor such as znver4 or cortex-a72, or a file");
-  app->add_option("--math", texts.math, "fp32 or bf16; on cuda also tf32");
+  app->add_option("--math", texts.math, "fp32, bf16 or f16-relaxed; on cuda fp32, bf16 or tf32");
   app->add_option("--padded-results", r.session.paddedResults,
                   "exact: what an attention mask hides is not computed where nobody sees it; zero: nor where "
                   "results are seen, which are 0 there");

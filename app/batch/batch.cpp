@@ -109,9 +109,9 @@ Status checkName(const std::string& option, const std::string& value,
 
 Status checkSettings(const BatchRequest& request) {
   DYN_CHECK(checkName("--flow", request.session.flow, {"native", "interpret", "auto"}, {}));
-  const bool ofDevice = request.session.device != "cpu" && request.session.math == "tf32";
-  if (!ofDevice)
-    DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16"}, {"fp16", "tf32", "int8"}));
+  const bool onDevice = request.session.device != "cpu";
+  DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16", onDevice ? "tf32" : "f16-relaxed"},
+                      {"fp16", onDevice ? "f16-relaxed" : "tf32", "int8"}));
   DYN_CHECK(checkName("--padded-results", request.session.paddedResults, {"exact", "zero"}, {}));
   DYN_TRY([[maybe_unused]] const DeviceName device, parseDevice(request.session.device));
   return {};

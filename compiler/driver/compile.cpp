@@ -52,9 +52,10 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
       const bool ofDevice = options.target->device != DeviceKind::cpu && item.pass->name == "attention";
       return item.pass->makesBuiltins && !ofDevice;
     });
-  if (options.math == "bf16")
-    for (PipelineItem& item : pipeline)
-      if (item.pass->name == "prepack") item.options["products"] = "bf16";
+  for (PipelineItem& item : pipeline) {
+    if (options.math == "bf16" && item.pass->name == "prepack") item.options["products"] = "bf16";
+    if (options.math == "f16-relaxed" && item.pass->name == "widen") item.options["f16"] = "relaxed";
+  }
   DYN_CHECK(addPlaces(options.places, pipeline));
   if (options.paddedResults == "zero")
     for (PipelineItem& item : pipeline)

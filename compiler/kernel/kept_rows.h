@@ -7,6 +7,12 @@
 // The row of the result holds the common part until the last loop overwrites it. It is done only where the
 // part costs more than a store and a load (a function like exp, or a division) and has the result's dtype,
 // and where the last loop stores the whole row of one result.
+//
+// Likewise numbers that are rounded to f16 or bf16 before a row's reductions, once for all of these, in the
+// row of any result that has their dtype or that they are widened to:
+//
+//   accumulate s = sum over k { f32(f16(x[u, k]) + b[k]) }  ...     →     for k { y[u, k] = f32(f16(x[u, k]) + b[k]) }
+//                                                                         accumulate s = sum over k { y[u, k] }  ...
 #pragma once
 
 #include "compiler/loop/kernel.h"

@@ -680,7 +680,7 @@ class NestBuilder {
                                 loop::block(std::move(scopes[i].statements)));
       }
       unit.statements.push_back(std::move(nested));
-      if (unitCount + 1 == rank && outputs_.size() == 1) keepRows(loops_, unit.statements);
+      if (unitCount + 1 == rank) keepRows(loops_, unit.statements);
     }
     return units;
   }

@@ -4,6 +4,7 @@
 //           %p = fused(%s, %mask) {kind = "loop"} body (...) { ...elementwise, one softmax along the last axis, elementwise... }
 //           %z = matmul_permuted(%p, %v) {...}
 //   after   %z = fused(%q, %k, %mask, %v) {kind = "attention"} body (...) { ...all of them... }
+// The rows may be computed in f16 or bf16 between casts, as a model of halves has them.
 // Scores and probabilities may have no other use, and what follows the softmax may not read the scores: a row
 // of them is worked on in place. On a device, where heads have constant lengths up to 128, the group is
 // loops, also of f16 and bf16.
@@ -82,7 +83,7 @@ class Attention {
   // Does operation `at` end an attention?
   std::optional<Steps> stepsOf(size_t at) const {
     const Op& product = *function_.ops[at];
-    if (!isProduct(product) || !isElement(product.results[0].type)) return std::nullopt;
+    if (!isProduct(product) || !areScores(product.results[0].type)) return std::nullopt;
     if (product.def == &ops::matmul_permutedOp && !inOrder(product.attributes.integers("order_a")))
       return std::nullopt;
     if (product.def == &ops::matmulOp && product.attributes.integer("transpose_a", 0) != 0)
@@ -117,20 +118,21 @@ class Attention {
       return length && *length > 0 && *length <= kLargestHead;
     };
     return scores.def == &ops::matmulOp && product.def == &ops::matmulOp &&
-           scores.attributes.integer("transpose_a", 0) == 0 && isElement(types_.at(scores.operands[0])) &&
+           scores.attributes.integer("transpose_a", 0) == 0 && areScores(types_.at(scores.operands[0])) &&
            isHead(types_.at(scores.operands[0]).dims().back()) &&
            isHead(product.results[0].type.dims().back());
   }
 
-  // A device rounds as each operation says, whatever it keeps elements in.
-  bool isElement(Type type) const {
-    if (!type.isTensor()) return false;
-    const bool isHalf = type.dtype() == Dtype::f16 || type.dtype() == Dtype::bf16;
-    return type.dtype() == Dtype::f32 || (onDevice_ && isHalf);
+  static bool isF32(Type type) { return type.isTensor() && type.dtype() == Dtype::f32; }
+  // What is computed in f32.
+  static bool isComputedInF32(Type type) {
+    return isF32(type) || (type.isTensor() && (type.dtype() == Dtype::f16 || type.dtype() == Dtype::bf16));
   }
+  // A device rounds as each operation says, whatever it keeps elements in; elsewhere scores are f32.
+  bool areScores(Type type) const { return onDevice_ ? isComputedInF32(type) : isF32(type); }
   // Asked where operation `at` stands, which is where the group will.
   bool sameShape(Type a, Type b, size_t at) const {
-    return isElement(a) && isElement(b) && facts_.equalShapes(a.dims(), b.dims(), {body_, at});
+    return areScores(a) && isComputedInF32(b) && facts_.equalShapes(a.dims(), b.dims(), {body_, at});
   }
   // The second product adds no batches of its own: its rows are the rows of the scores.
   bool sameBatches(Type scores, const Op& product, size_t at) const {
@@ -162,7 +164,7 @@ class Attention {
         return kNoValue;
       }
     }
-    if (!softmax || !isElement(softmax->results[0].type)) return kNoValue;
+    if (!softmax) return kNoValue;
     // Among the parameters that reach the softmax with its own shape, the one that a product makes.
     for (size_t i = 0; i < body.parameters.size(); ++i) {
       const Op* made = onlyUsedHere(rows.operands[i]);
@@ -174,8 +176,9 @@ class Attention {
   }
 
   bool alongLast(const Op& softmax) const {
-    const int64_t axis = softmax.attributes.integer("axis", -1), rank = softmax.results[0].type.rank();
-    return isElement(softmax.results[0].type) && (axis == -1 || axis == rank - 1);
+    const Type type = softmax.results[0].type;
+    const int64_t axis = softmax.attributes.integer("axis", -1), rank = type.rank();
+    return isComputedInF32(type) && (axis == -1 || axis == rank - 1);
   }
 
   // Does everything made from `value` go through the softmax?

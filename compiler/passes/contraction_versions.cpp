@@ -39,8 +39,9 @@ std::optional<Contraction> contractionOf(const Op& op, Dtype packed) {
     if (!k || !n) return std::nullopt;
     c.depth = *k;
     c.columns = *n;
-    c.key =
-        "matmul " + std::string(toString(packed)) + " k=" + std::to_string(*k) + " n=" + std::to_string(*n);
+    const bool narrow = op.attributes.integer("narrow", 0) != 0;
+    c.key = "matmul " + std::string(toString(packed)) + (narrow ? "-narrow" : "") +
+            " k=" + std::to_string(*k) + " n=" + std::to_string(*n);
     c.fitsLibrary = packed == Dtype::f32;
     c.chosen = versionAttribute(op, c.kind, "schedule");
     return c;

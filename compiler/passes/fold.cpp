@@ -53,7 +53,7 @@ class Folder {
       if (it == constants_.end()) return false;
       operandBytes += it->second->attributes.tensor("value")->sizeBytes();
     }
-    if (operandBytes > kAlwaysAllowedBytes && isTransposedForProducts(op)) return false;
+    if (operandBytes > kAlwaysAllowedBytes && isTakenByPacking(op)) return false;
     for (const ValueDef& r : op.results) {
       if (!r.type.isTensor()) return false;
       int64_t bytes = storageBytes(r.type.dtype());
@@ -69,15 +69,30 @@ class Folder {
     return true;
   }
 
-  // Packing takes the transpose of a product's right matrix for itself: a transposed copy would be work for
-  // nothing.
-  bool isTransposedForProducts(const Op& op) const {
-    if (op.def != &ops::transposeOp) return false;
-    const std::span<const Use> uses = uses_.of(op.results[0].id);
-    return std::all_of(uses.begin(), uses.end(), [](const Use& use) {
+  // Packing takes the transpose of a product's right matrix, and what widens its f16 or bf16, for itself: a
+  // transposed copy would be work for nothing, a wide one twice the memory.
+  bool isTakenByPacking(const Op& op) const {
+    if (!isTransposeOrWidening(op)) return false;
+    const auto isPacked = [](const Use& use) {
       return use.op && (use.op->def == &ops::matmulOp || use.op->def == &ops::matmul_integerOp) &&
-             use.index == 1;
+             use.index == 1 && use.op->attributes.integer("transpose_a", 0) == 0;
+    };
+    const std::span<const Use> uses = uses_.of(op.results[0].id);
+    return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+      if (isPacked(use)) return true;
+      if (!use.op || use.op->def == op.def || !isTransposeOrWidening(*use.op)) return false;
+      const std::span<const Use> next = uses_.of(use.op->results[0].id);
+      return std::all_of(next.begin(), next.end(), isPacked);
     });
+  }
+
+  bool isTransposeOrWidening(const Op& op) const {
+    if (op.def == &ops::transposeOp) return true;
+    if (op.def != &ops::castOp || !context_.target.prefersBuiltins()) return false;
+    const Type from = uses_.definition(op.operands[0]).type;
+    return from.isTensor() && from.rank() == 2 &&
+           (from.dtype() == Dtype::f16 || from.dtype() == Dtype::bf16) &&
+           op.results[0].type.dtype() == Dtype::f32;
   }
 
   // An evaluation that fails is an error of the run: the operation stays.

@@ -9,7 +9,7 @@
 //   loop         elementwise, views, gathers and concatenations composed by index; reductions whose result is broadcast over the innermost axes
 //                only (softmax, layernorm: the row's reductions stay in the row's loop)
 //   contraction  one matmul or convolution and the elementwise operations of its own shape that follow it (the epilogue); of bytes, up to where
-//                their sums are bytes again. On a device these are loops, of any real elements
+//                their sums are bytes again; of f16 and bf16, where they are f32 again at the end. On a device these are loops, of any real elements
 // Cost: one backward sweep per function; IR size falls.
 #include <algorithm>
 
@@ -249,7 +249,9 @@ class Fuser {
       if (op.def->cls != OpClass::elementwise) return false;
       if (generated) continue;
       const Dtype inner = op.results[0].type.dtype();
-      if (member != group.root && inner != Dtype::f32 && !(type.dtype() == Dtype::i32 && isByte(inner)))
+      const bool rounded = type.dtype() == Dtype::f32 && (inner == Dtype::f16 || inner == Dtype::bf16);
+      if (member != group.root && inner != Dtype::f32 && !rounded &&
+          !(type.dtype() == Dtype::i32 && isByte(inner)))
         return false;
     }
     const Dtype made = rootType(group).dtype();

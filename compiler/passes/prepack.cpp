@@ -5,9 +5,10 @@
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
 //   before  %y = conv_integer(%x, %w) with %w constant [m, c, h, w] i8
 //   after   %y = conv_integer(%x, %w2, %zx, %zw) {channels_last = 1} with %w2 constant [m, h, w, c] u8, all of it and %zw 128 more
-// Constants of f16 and bf16 behind a cast to f32 are packed as they are. Matrices of f16 stay in f16 and are
-// widened a block at a time by the product that reads them; in all else packing widens.
-// A transpose of the constant matrix between them is taken into the packing, so no transposed copy of the
+// Constants of f16 and bf16 behind a cast to f32 are packed as they are. Matrices stay so in memory and are
+// widened a block at a time by the product that reads them; where its left side is bf16 too, and the machine
+// multiplies such pairs, both are read as they are. Filters of convolutions are widened at load.
+// Transposes of the constant matrix between them are taken into the packing, so no transposed copy of the
 // weight is made. Cost in IR size: one operation per product; in memory: the packed weights (the unpacked
 // ones are then not read any more).
 #include <algorithm>
@@ -75,24 +76,43 @@ class Packer {
 
   static bool isHalf(Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16; }
 
-  // A constant of f16 or bf16 whose cast to f32 this is, else the value itself: packing widens.
+  // Is it the cast of f16 or bf16 to f32, which packing does itself?
+  bool isWidening(const Op* op) const {
+    return op && op->def == &ops::castOp && op->results[0].type.dtype() == Dtype::f32 &&
+           isHalf(types_.at(op->operands[0]).dtype());
+  }
+
+  // A constant of f16 or bf16 whose cast to f32 this is, else the value itself.
   ValueId unwidened(ValueId weight) const {
     const Op* cast = definition(weight, ops::castOp);
-    if (!cast || cast->results[0].type.dtype() != Dtype::f32) return weight;
-    const Op* constant = definition(cast->operands[0], ops::constantOp);
-    return constant && isHalf(constant->results[0].type.dtype()) ? cast->operands[0] : weight;
+    return isWidening(cast) && definition(cast->operands[0], ops::constantOp) ? cast->operands[0] : weight;
+  }
+
+  // Are both sides of a product numbers of bf16, so that rounding them to it changes none, and does the
+  // machine multiply those faster than f32?
+  bool losesNothing(ValueId left, Dtype weights) const {
+    if (weights != Dtype::bf16 || !context_.target.machine.avx512Bf16) return false;
+    for (auto made = definitions_.find(left); made != definitions_.end();
+         made = definitions_.find(made->second->operands[0])) {
+      const Op& op = *made->second;
+      if (op.def == &ops::castOp) return types_.at(op.operands[0]).dtype() == Dtype::bf16;
+      if (op.def->cls != OpClass::view) return false;
+    }
+    return false;
   }
 
   void packMatmul(const Op& op, Dtype dtype, const OpDef& packing, const OpDef& product) {
     bool transposed = op.attributes.integer("transpose_b", 0) != 0;
     ValueId weight = op.operands[1];
-    if (const Op* transpose = definition(weight, ops::transposeOp)) {
-      if (transposeOrder(transpose->attributes, types_[weight].rank()) == std::vector<int64_t>{1, 0}) {
-        weight = transpose->operands[0];
-        transposed = !transposed;
-      }
+    for (auto made = definitions_.find(weight); made != definitions_.end();
+         made = definitions_.find(weight)) {
+      const Op& step = *made->second;
+      const bool turns = step.def == &ops::transposeOp &&
+                         transposeOrder(step.attributes, types_[weight].rank()) == std::vector<int64_t>{1, 0};
+      if (!turns && !isWidening(&step)) break;
+      transposed = transposed != turns;
+      weight = step.operands[0];
     }
-    weight = unwidened(weight);
     const Type type = types_[weight];
     const bool fits = type.dtype() == dtype || (dtype == Dtype::f32 && isHalf(type.dtype()));
     if (op.attributes.integer("transpose_a", 0) != 0 || !definition(weight, ops::constantOp) ||
@@ -104,13 +124,17 @@ class Packer {
     pack.def = &packing;
     pack.operands = {weight};
     pack.attributes.set("transpose", int64_t{transposed ? 1 : 0});
-    const bool rounded = dtype == Dtype::f32 && products_ != Dtype::f32;
-    if (rounded) pack.attributes.set("dtype", products_);
+    const bool rounded =
+        dtype == Dtype::f32 && (products_ != Dtype::f32 || losesNothing(op.operands[0], type.dtype()));
+    const bool narrow = !rounded && type.dtype() == Dtype::bf16;
+    if (rounded) pack.attributes.set("dtype", Dtype::bf16);
+    if (narrow) pack.attributes.set("narrow", int64_t{1});
     Op gemm = op;
     gemm.def = &product;
     gemm.attributes = {{"k", Shape{type.dims()[transposed ? 1 : 0]}},
                        {"n", Shape{type.dims()[transposed ? 0 : 1]}}};
-    const Dtype packed = rounded ? products_ : type.dtype() == Dtype::f16 ? Dtype::f16 : dtype;
+    if (narrow) gemm.attributes.set("narrow", int64_t{1});
+    const Dtype packed = rounded ? Dtype::bf16 : type.dtype();
     if (dtype == Dtype::f32) {
       const contraction::Version version = choose(gemm, packed, type.dtype());
       if (!contraction::isAutomatic(version)) gemm.attributes.set("schedule", textOf(version));

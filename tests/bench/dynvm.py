@@ -35,6 +35,7 @@ class Runtime:
             if text and text.decode() in names:
                 self.numpy_of[code] = names[text.decode()]
         self.code_of = {np.dtype(t): code for code, t in self.numpy_of.items()}
+        self.bf16 = next(code for code in range(64) if self.api.dyn_dtype_text(code) == b"bf16")  # NumPy has none: as f32
 
     def check(self, status):
         if status != 0:
@@ -50,6 +51,7 @@ class Module:
         runtime.check(self.api.dyn_module_load_file(path.encode(), None, c.byref(self.module)))
         options = Options(thread_count=threads, **options)
         runtime.check(self.api.dyn_context_create(self.module, c.byref(options), c.byref(self.context)))
+        self.brief = set()  # inputs of bf16
         self.inputs = [self._input(i) for i in range(self.api.dyn_module_input_count(self.module))]
 
     def _input(self, index):
@@ -60,16 +62,21 @@ class Module:
             dim = ContractDim()
             self.runtime.check(self.api.dyn_module_input_dim(self.module, index, axis, c.byref(dim)))
             shape.append(dim.text.decode() if dim.text else dim.value)
-        element = self.runtime.numpy_of.get(dtype.value)  # none: of a list, or of a value of a data type
+        element = np.float32 if dtype.value == self.runtime.bf16 else self.runtime.numpy_of.get(dtype.value)  # none: of a list, or of a value of a data type
+        if dtype.value == self.runtime.bf16:
+            self.brief.add(name.value.decode())
         return name.value.decode(), np.dtype(element) if element else None, shape
 
     def set_inputs(self, feed):
         """The arrays are borrowed: they must live until other ones are set."""
         self.held = {name: np.asarray(feed[name], order="C") for name, _, _ in self.inputs}  # keeps rank 0
+        for name in self.brief:
+            bits = np.ascontiguousarray(self.held[name], np.float32).view(np.uint32)
+            self.held[name] = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
         for index, (name, _, _) in enumerate(self.inputs):
             array, value = self.held[name], c.c_void_p()
             shape = (I64 * array.ndim)(*array.shape)
-            code = self.runtime.code_of[array.dtype]
+            code = self.runtime.bf16 if name in self.brief else self.runtime.code_of[array.dtype]
             self.runtime.check(self.api.dyn_value_borrow(self.context, code, array.ndim, shape, array.ctypes.data_as(c.c_void_p),
                                                          c.c_size_t(array.nbytes), None, None, c.byref(value)))
             status = self.api.dyn_context_set_input(self.context, index, value)
@@ -101,10 +108,14 @@ class Module:
         self.runtime.check(self.api.dyn_context_get_output(self.context, index, c.byref(value)))
         rank = self.api.dyn_value_rank(value)
         shape = tuple(self.api.dyn_value_shape(value)[axis] for axis in range(rank)) if rank > 0 else ()
-        dtype = np.dtype(self.runtime.numpy_of[self.api.dyn_value_dtype(value)])
+        code = self.api.dyn_value_dtype(value)
+        brief = code == self.runtime.bf16
+        dtype = np.dtype(np.uint16 if brief else self.runtime.numpy_of[code])
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         text = c.string_at(self.api.dyn_value_data(value), size) if size else b""
         self.api.dyn_value_release(value)
+        if brief:
+            return (np.frombuffer(text, dtype).astype(np.uint32) << 16).view(np.float32).reshape(shape)
         return np.frombuffer(text, dtype).reshape(shape).copy()
 
     def outputs(self):

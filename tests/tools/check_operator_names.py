@@ -23,7 +23,7 @@ REWRITES = {
     "compiler/passes/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
     "compiler/passes/op_series.cpp": "reshape",
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
-    "compiler/passes/fold.cpp": "matmul matmul_integer size transpose",
+    "compiler/passes/fold.cpp": "cast matmul matmul_integer size transpose",
     "compiler/passes/layout.cpp": "add average_pool batch_norm concat conv conv_integer conv_integer_packed conv_packed conv_transpose "
                                   "matmul max_pool mul pack_bytes pack_conv reduce_max reduce_mean reduce_min reduce_sum transpose",
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "

@@ -96,8 +96,7 @@ const std::vector<SettingSpec>& settingTable() {
       {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
       {"math",
        "fp32, or bf16: both sides of products with constant matrices are rounded to it, on cuda of all; "
-       "tf32: "
-       "likewise, on cuda"},
+       "tf32: likewise, on cuda; f16-relaxed: f16 stays f32 from one operation to the next, not on cuda"},
       {"padded-results",
        "exact: what an attention mask hides is not computed where nobody sees it; zero: nor where results "
        "are seen, which are 0 there"},
@@ -176,10 +175,10 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     (void)checked;
     o.passes = passes;
   } else if (name == "math") {
-    const bool ofDevice = isGpu(o.device) && value == "tf32";
-    if (value != "fp32" && value != "bf16" && !ofDevice)
+    const bool own = value == (isGpu(o.device) ? "tf32" : "f16-relaxed");
+    if (value != "fp32" && value != "bf16" && !own)
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value)
-          .note("fp32 and bf16 are there, on cuda also tf32");
+          .note("fp32 and bf16 are there, f16-relaxed but for cuda, and tf32 on cuda");
     o.math = value;
   } else if (name == "padded-results") {
     if (value != "exact" && value != "zero")

@@ -100,6 +100,8 @@ constexpr AttributeSpec kPackAttributes[] = {
     {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]", Allowed::flag()},
     {"dtype", AttributeKind::dtype, false, "bf16: rounded to it; default f16 of an f16, else f32",
      Allowed::byRule("the default or bf16")},
+    {"narrow", AttributeKind::integer, false, "1: a bf16 stays one, for a product that widens it; default 0",
+     Allowed::byRule("1 of a bf16, without dtype")},
     {"schedule", AttributeKind::string, false, "onednn: for products that are made with it; else left out",
      Allowed::byRule("a schedule of products")},
 };
@@ -110,6 +112,9 @@ constexpr AttributeSpec kPackedAttributes[] = {
      "auto<=59,k384r24-panels; or onednn; default: auto, the cheapest for the shape of the call",
      Allowed::byRule("a schedule of products")},
     {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim", Allowed::byRule("one dim")},
+    {"narrow", AttributeKind::integer, false,
+     "1: a packed bf16 is widened, as an f16 is; default 0: the left side is rounded to bf16, too",
+     Allowed::byRule("1 of what was packed so")},
 };
 
 bool isOneDnn(const Op& op) {
@@ -124,13 +129,17 @@ Result<HostTensor> roundedTo(Dtype dtype, const HostTensor& x) {
   return result;
 }
 
-Dtype keptIn(Dtype matrix) { return matrix == Dtype::f16 ? Dtype::f16 : Dtype::f32; }
+// What a matrix is packed in unless it is rounded.
+Dtype keptIn(Dtype matrix, bool narrow) { return matrix == Dtype::f16 || narrow ? matrix : Dtype::f32; }
 
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand b, tensorOperand(c, 0, 2));
   if (b.dtype != Dtype::f16 && b.dtype != Dtype::bf16)
     DYN_CHECK(requireDtype(c, b, Dtype::f32, "a matrix to be packed"));
-  const Dtype kept = keptIn(b.dtype), dtype = c.attributes().dtype("dtype", kept);
+  const bool narrow = flag(c, "narrow");
+  if (narrow && (b.dtype != Dtype::bf16 || c.attributes().has("dtype")))
+    return c.error(DiagnosticId::badAttribute, "only a matrix of bf16 is packed narrow, and without dtype");
+  const Dtype kept = keptIn(b.dtype, narrow), dtype = c.attributes().dtype("dtype", kept);
   if (dtype != kept && dtype != Dtype::bf16)
     return c.error(DiagnosticId::badAttribute, "a matrix of " + std::string(toString(b.dtype)) +
                                                    " is packed in " + std::string(toString(kept)) +
@@ -142,7 +151,8 @@ Status inferPack(InferContext& c) {
 
 Status evaluatePack(EvalContext& c) {
   DYN_TRY(HostTensor panel, onePanel(c.operand(0), flag(c, "transpose")));
-  DYN_TRY(HostTensor rounded, roundedTo(c.attributes().dtype("dtype", keptIn(panel.dtype())), panel));
+  DYN_TRY(HostTensor rounded,
+          roundedTo(c.attributes().dtype("dtype", keptIn(panel.dtype(), flag(c, "narrow"))), panel));
   c.setResult(0, std::move(rounded));
   return {};
 }
@@ -150,6 +160,7 @@ Status evaluatePack(EvalContext& c) {
 Status fillPack(const BuiltinRequest& request, CallFields<calls::Gemmpack>& call) {
   call.numbers.transposed = request.op.attributes.integer("transpose", 0) != 0;
   call.numbers.rounded = request.op.attributes.dtype("dtype", Dtype::f32) == Dtype::bf16;
+  call.numbers.narrow = request.op.attributes.integer("narrow", 0) != 0;
   return {};
 }
 
@@ -159,6 +170,9 @@ Status inferGemmPacked(InferContext& c) {
   DYN_CHECK(requireDtype(c, a, Dtype::f32, "the left matrix"));
   if (packed.dtype != Dtype::bf16 && packed.dtype != Dtype::f16)
     DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed matrix"));
+  if (flag(c, "narrow") && packed.dtype != Dtype::bf16)
+    return c.error(DiagnosticId::badAttribute, "only a packed bf16 is narrow by choice, not a packed " +
+                                                   std::string(toString(packed.dtype)));
   if (a.rank() < 1) return c.error(DiagnosticId::rankMismatch, "the left matrix is a scalar");
   DYN_TRY(Shape shape, packedProductShape(c, a.dims));
   setTensor(c, shape, a.dtype);
@@ -167,7 +181,8 @@ Status inferGemmPacked(InferContext& c) {
 
 Status evaluateGemmPacked(EvalContext& c) {
   const HostTensor& b = c.operand(1);
-  DYN_TRY(HostTensor a, roundedTo(b.dtype() == Dtype::bf16 ? Dtype::bf16 : Dtype::f32, c.operand(0)));
+  DYN_TRY(HostTensor a,
+          roundedTo(b.dtype() == Dtype::bf16 && !flag(c, "narrow") ? Dtype::bf16 : Dtype::f32, c.operand(0)));
   DYN_TRY(int64_t n, c.dimValue(c.attributes().dims("n").at(0)));
   DYN_TRY(int64_t k, c.dimValue(c.attributes().dims("k").at(0)));
   if (a.shape().back() != k || b.elementCount() != n * k) {
@@ -192,6 +207,7 @@ Status fillGemmPacked(const BuiltinRequest& request, CallFields<calls::Gemm>& ca
   const Op& op = request.op;
   auto& n = call.numbers;
   n.packedB = true;
+  n.narrowB = op.attributes.integer("narrow", 0) != 0;
   if (!op.attributes.has("schedule")) return {};
   const std::string schedule = op.attributes.string("schedule");
   const std::optional<contraction::Version> version = contraction::parseProductVersion(schedule);
@@ -268,8 +284,8 @@ const OpDef gemm_packedOp{
     .builtinFor = [](const Op& op) -> std::string_view { return isOneDnn(op) ? "onednn_gemm" : "gemm"; },
     .operandRules = kAnyElements,
     .doc =
-        "[..., k] f32, packed [?] f32 or f16 -> [..., n]; a packed bf16 has the left side rounded to bf16, "
-        "too, and sums in f32.",
+        "[..., k] f32, packed [?] f32, f16 or (narrow) bf16 -> [..., n]; another packed bf16 has the left "
+        "side rounded to bf16, too, and sums in f32.",
     .example =
         "fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(3, 5), f32]) { %p = pack_b(%b) "
         "%y = gemm_packed(%a, %p) {n = dims(5), k = dims(3)} return %y }",

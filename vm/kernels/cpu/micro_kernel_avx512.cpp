@@ -15,6 +15,9 @@
 // With a mask, as GCC 12 warns of the plain form (its bug 105593).
 #define DYN_WIDEN(from) \
   _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(from)))
+// One instruction: GCC 12 widens a vector of this length in two parts.
+#define DYN_WORDS(from) \
+  _mm512_maskz_cvtepu16_epi32(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(from)))
 #include "vm/kernels/cpu/micro_kernel.inc"
 
 // Those below use what it defines.

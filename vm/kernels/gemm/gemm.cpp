@@ -1,5 +1,6 @@
 // gemm: packed panels and micro-kernels for all types; f32 by schedules
-// (vm/core/gemm_schedule.h), with panels packed beforehand too, in f32, f16 or rounded to bf16.
+// (vm/core/gemm_schedule.h), with panels packed beforehand too, in f32, f16, bf16 or with both
+// sides rounded to bf16.
 #include "vm/kernels/gemm/gemm.h"
 
 #include <algorithm>
@@ -72,6 +73,19 @@ Status readDispatch(const GemmNumbers& n, ProductProblem& p) {
   return okStatus();
 }
 
+// By which kernels a B packed in `dtype` is read, where those of f32 do not.
+Status readPanels(const FlatCall& call, DataType dtype, const GemmNumbers& n, ProductProblem& p) {
+  const bool brief = dtype == DataType::bf16;
+  if (brief && !n.narrowB) p.rounded = bf16Families().front();
+  if (dtype != DataType::f16 && !n.narrowB) return okStatus();
+  p.halves = halfFamilyFor(*call.gemmFamily);
+  if (!p.halves)
+    return failure(DYN_UNSUPPORTED, "panels of " + std::string(text(dtype)) + ", " +
+                                        std::to_string(call.gemmFamily->panelWidth) + " wide");
+  p.widening = brief ? p.halves->ofBf16 : p.halves->ofF16;
+  return okStatus();
+}
+
 Status describeProblem(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
                        const GemmNumbers& n, ProductProblem& p) {
   p.packed = n.packedB;
@@ -79,13 +93,9 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
     return failure(DYN_BAD_INPUT,
                    "shapes do not fit: " + shapesText(a, b, c) + (p.packed ? " (packed)" : ""));
   };
-  if (p.packed && b->dtype() == DataType::bf16) p.rounded = bf16Families().front();
-  if (p.packed && b->dtype() == DataType::f16) {
-    p.halves = halfFamilyFor(*call.gemmFamily);
-    if (!p.halves)
-      return failure(DYN_UNSUPPORTED,
-                     "panels of f16, " + std::to_string(call.gemmFamily->panelWidth) + " wide");
-  }
+  if (n.narrowB && !(p.packed && b->dtype() == DataType::bf16)) return wrong();
+  if (p.packed)
+    if (Status status = readPanels(call, b->dtype(), n, p); !status.ok()) return status;
   if (describePackedRows(call, a, b, c, n, p)) return okStatus();
   if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded && !p.halves) ||
       a->dtype() != c->dtype() || (p.packed ? b->rank != 1 : b->rank < 2))

@@ -1,5 +1,5 @@
-// The blocks of an f32 product: row tiles times packed panels, in f32, f16 or rounded to bf16, with what
-// follows the product.
+// The blocks of an f32 product: row tiles times packed panels, in f32, f16, bf16 or rounded to bf16,
+// with what follows the product.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,10 @@ struct ProductProblem {
   BatchOffsets batchA, batchB, batchC;
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
-  const Bf16Family* rounded = nullptr;  // B is packed in bf16, for this family
-  const HalfFamily* halves = nullptr;   // B is packed in f16, for this family
-  std::span<const int32_t> dispatch;    // the program's: pairs of 1 + schedule (0: by cost) and most rows
+  const Bf16Family* rounded = nullptr;        // B is packed in words of bf16, for this family
+  const HalfFamily* halves = nullptr;         // B is packed in f16 or bf16 that are widened, for this family
+  const HalfMicroKernel* widening = nullptr;  // its kernels for what B is packed in
+  std::span<const int32_t> dispatch;  // the program's: pairs of 1 + schedule (0: by cost) and most rows
 };
 
 // Of finished tiles that an epilogue sees together, about: they are still near, and its rows are long
@@ -142,9 +143,9 @@ struct ProductBlocks {
     const auto* halves = reinterpret_cast<const uint16_t*>(packed) + (panel * problem.depth + k) * width;
     for (int64_t begin = 0; begin < std::max<int64_t>(depth, 1); begin += kWidenedDepth) {
       const int64_t steps = std::min(kWidenedDepth, depth - begin);
-      problem.halves->microKernels[first - 1](steps, left + begin, leading, halves + begin * width,
-                                              rows > first ? wide : nullptr, c, problem.strideCM, columns,
-                                              k + begin > 0 ? 1 : 0);
+      problem.widening[first - 1](steps, left + begin, leading, halves + begin * width,
+                                  rows > first ? wide : nullptr, c, problem.strideCM, columns,
+                                  k + begin > 0 ? 1 : 0);
       if (rows > first) multiplyOthers(first, begin, steps, wide);
     }
   }

@@ -66,7 +66,10 @@ Status gemmpack(BuiltinCall& call) {
   if (!b || (b->dtype != DataType::f32 && !isHalf(b)) || b->rank != 2)
     return badArgument("gemmpack", Gemmpack::b, "f32, f16 or bf16 of rank 2", call.arguments[Gemmpack::b]);
   const auto n = call.numbersOf<Gemmpack>();
-  const bool transposed = n.transposed, rounded = n.rounded, halves = b->dtype == DataType::f16 && !rounded;
+  const bool transposed = n.transposed, rounded = n.rounded,
+             halves = !rounded && (b->dtype == DataType::f16 || n.narrow);
+  if (n.narrow && (rounded || b->dtype != DataType::bf16))
+    return failure(DYN_BAD_PROGRAM, "only bf16 that is not rounded is packed narrow");
   const int64_t depth = b->shape()[transposed ? 1 : 0], columns = b->shape()[transposed ? 0 : 1];
   // For another machine, only how wide panels are is known of its families.
   const PanelLayout* foreign = call.panels;
@@ -79,7 +82,7 @@ Status gemmpack(BuiltinCall& call) {
                                   : packedElementCount(family, depth, columns),
                 panels = empty ? 0 : (columns + width - 1) / width;
   Tensor* packed = nullptr;
-  const DataType dtype = rounded ? DataType::bf16 : halves ? DataType::f16 : DataType::f32;
+  const DataType dtype = rounded ? DataType::bf16 : halves ? b->dtype : DataType::f32;
   if (Status status = call.result(0, dtype, std::span(&count, 1), packed); !status.ok()) return status;
   const int64_t strideK = transposed ? 1 : columns, strideN = transposed ? depth : 1;
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(count)));

@@ -1,4 +1,5 @@
-// Products whose constant right side stays in f16 in memory: panels as those of f32 (gemm.h), but of halves.
+// Products whose constant right side stays in f16 or bf16 in memory: panels as those of f32 (gemm.h), but of
+// halves.
 // The first tile of rows widens a panel as it goes along, for the tiles behind it. Results are those of
 // panels in f32.
 #pragma once

@@ -65,6 +65,26 @@ TEST(Attention, AnyShape) {
   expectSame(kMasked, sets);
 }
 
+// In halves, rounded after each operation, the rows of scores are f32 in memory.
+TEST(Attention, OfHalves) {
+  for (const auto& [name, dtype, tolerance] :
+       {std::tuple{"f16", Dtype::f16, 4e-3}, std::tuple{"bf16", Dtype::bf16, 3e-2}}) {
+    std::string text = kMasked;
+    for (size_t at; (at = text.find("f32")) != std::string::npos;) text.replace(at, 3, name);
+    EXPECT_EQ(attentionsIn(text), 1) << name;
+    std::vector<std::vector<HostTensor>> sets;
+    for (const auto& [b, m, n, d] : std::vector<std::array<int64_t, 4>>{
+             {1, 1, 7, 4}, {2, 3, 1, 5}, {2, 29, 101, 16}, {1, 0, 3, 4}, {2, 4, 0, 4}, {1, 13, 521, 7}}) {
+      HostTensor mask = randomTensor(dtype, {b, 1, m, n}, 4);
+      for (int64_t i = 0; i < mask.elementCount(); ++i)
+        if (i < n || i % 3 == 1) mask.setReal(i, -std::numeric_limits<double>::infinity());
+      sets.push_back({randomTensor(dtype, {b, m, 3, d}, 1), randomTensor(dtype, {b, n, 3, d}, 2),
+                      randomTensor(dtype, {b, n, 3, d}, 3), std::move(mask)});
+    }
+    expectSame(text, sets, {}, tolerance);
+  }
+}
+
 // Products without transposes around them, with flags, and with K and V that several batches share.
 TEST(Attention, PlainAndBroadcastProducts) {
   const std::string text = R"(

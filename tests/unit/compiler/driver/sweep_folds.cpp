@@ -254,6 +254,16 @@ void addProducts(std::vector<SweepRow>& rows) {
                   {},
                   16});
   rows.push_back(
+      {"pack_b",
+       "",
+       "%a f32[n, 3], %b bf16[3, 5]",
+       "%p = pack_b(%b) {narrow = 1} %y = gemm_packed(%a, %p) {n = dims(5), k = dims(3), narrow = 1} "
+       "return %y",
+       {""},
+       {},
+       {},
+       16});
+  rows.push_back(
       {"gemm_packed",
        "",
        "%a f32[c, n, 7], %b f32[21, 7]",

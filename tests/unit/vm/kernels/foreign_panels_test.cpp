@@ -50,6 +50,16 @@ TEST_F(ForeignPanels, Matrices) {
         ASSERT_EQ(plain->elementCount, panels * width * depth);
         for (int64_t i = 0; i < plain->elementCount; ++i)
           ASSERT_EQ(plain->as<float>()[i], at(i / width % depth, i / width / depth * width + i % width)) << i;
+        std::vector<uint16_t> briefs(static_cast<size_t>(b->elementCount));
+        for (size_t i = 0; i < briefs.size(); ++i)
+          briefs[i] = kernels::roundToBf16(b->as<float>()[static_cast<int64_t>(i)]);
+        const std::vector<int64_t> shape(b->shape(), b->shape() + 2);
+        const Tensor* narrow = packed("gemmpack", tensor(DataType::bf16, shape, briefs),
+                                      {.numbers = {transposed ? 5 : 4}}, &layout);
+        ASSERT_EQ(narrow->dtype, DataType::bf16);
+        ASSERT_EQ(narrow->elementCount, plain->elementCount);
+        for (int64_t i = 0; i < plain->elementCount; ++i)
+          ASSERT_EQ(narrow->as<uint16_t>()[i], kernels::roundToBf16(plain->as<float>()[i])) << i;
         const Tensor* halves = packed("gemmpack", b, {.numbers = {transposed ? 3 : 2}}, &layout);
         const int64_t lanes = layout.bf16, words = (depth + 1) / 2, groups = (columns + lanes - 1) / lanes;
         ASSERT_EQ(halves->elementCount, groups * lanes * words * 2);
