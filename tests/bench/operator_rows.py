@@ -47,7 +47,7 @@ WITHOUT = {name: why for names, why in {
     "constant dims_value dim_value tuple tuple_get construct": "no work at run time",
     "list list_of list_append list_insert list_at list_length list_erase optional_some optional_none optional_get optional_has": "hand values on",
     "pack_b pack_conv pack_bytes": "done once for weights, when a program is loaded",
-    "gemm_packed conv_packed matmul_integer_packed conv_integer_packed matmul_permuted packed_attention deform_columns levels node_tables": "passes make it of other operators, whose rows show it",
+    "gemm_packed conv_packed matmul_integer_packed conv_integer_packed matmul_permuted packed_attention recurrence deform_columns levels node_tables": "passes make it of other operators, whose rows show it",
     "fused into alloc arena kill append strided": "made by passes",
     "cumprod bitcast": "newer than the operator sets of onnxruntime",
     "spmm": "no operator of ONNX",

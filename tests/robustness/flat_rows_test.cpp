@@ -91,6 +91,19 @@ void FlatRowsTest::products() {
   for (const int64_t rows : {1, 9})
     run<calls::Nbitsgemm>({floats({rows, 64}), bytes({5, 2, 16}), floats({5, 2})}, bits, {},
                           {output({rows, 5})});
+  for (const int64_t rows : {1, 9}) {
+    Tensor* gates = floats({3, rows, 4 * 33});
+    ASSERT_TRUE(call("gemmpack", {floats({33, 4 * 33})}).ok());
+    Tensor *weights = result(0), *state = floats({rows, 33});
+    calls::Recurrence::Numbers<Owned> both;
+    both.secondBackward = both.stacks = true;
+    run<calls::Recurrence>(
+        {gates, weights, state, state, nullptr, integers(std::vector<int64_t>(static_cast<size_t>(rows), 2)),
+         gates, weights, state, state},
+        both, {},
+        {output({rows, 33}), output({rows, 33}), output({3, rows, 33}), output({rows, 33}),
+         output({rows, 33}), output({3, rows, 33})});
+  }
   run<calls::Det>({floats({2, 5, 5})}, {}, {}, {output({2})});
 }
 

@@ -50,6 +50,8 @@ REWRITES = {
                                     "logical_or mul nonzero packed_attention pad range reduce_sum reshape slice sub transpose "
                                     "unsqueeze where",
     "compiler/passes/padded_recurrence.cpp": "cast gather less slice sub where",
+    "compiler/passes/recurrent.cpp": "recurrence",
+    "compiler/passes/recurrent_cell.cpp": "add gather gemm_packed less mul relu sigmoid split sub tanh where",
     "compiler/passes/variants.cpp": "pad slice",
     "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
     "compiler/passes/ragged.cpp": "check_values identity logical_not packed_attention squeeze unsqueeze",

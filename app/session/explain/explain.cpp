@@ -108,13 +108,20 @@ LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Foo
   LaunchTime time;
   const double others = std::max(0.0, work.bytes - work.weightBytes);
   time.memoryNs = others / limits.bytesPerNs(std::max(footprint.arenaBytes, work.bytes)) +
-                  work.weightBytes / limits.weightsPerNs(std::max(footprint.weightsBytes, work.weightBytes));
+                  work.weightBytes / limits.weightsPerNs(std::max(footprint.weightsBytes, work.weightBytes)) +
+                  // Between the steps nothing else is read.
+                  work.weightBytes * (work.weightReads - 1) / limits.weightsPerNs(work.weightBytes);
   time.computeNs = work.operations / limits.loopOperations + work.calls / limits.loopCalls +
                    work.scattered / limits.scattered + work.visits / limits.visits +
                    work.packed / limits.packed;
   switch (work.kind) {
     case LaunchKind::loop:
       time.overheadNs = limits.launchNs;
+      break;
+    case LaunchKind::recurrence:
+      // The cells wait for the products of their step.
+      time.overheadNs = limits.gemmLaunchNs + time.computeNs;
+      time.computeNs = productsNs(work, limits.gemmOperations, limits);
       break;
     case LaunchKind::gemm:
       time.overheadNs = limits.gemmLaunchNs;

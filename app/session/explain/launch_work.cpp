@@ -9,6 +9,7 @@
 #include "compiler/loop/expr.h"
 #include "compiler/loop/scalar_math.h"
 #include "vm/shared/dyn_builtin_calls.h"
+#include "vm/shared/dyn_recurrence.h"
 
 namespace dyn {
 
@@ -422,6 +423,34 @@ void countAttention(const TimelineEvent& event, const LoweredModule& lowered,
   work.dims = sizesText({batch, rows, columns, depth});
 }
 
+// Of all steps and directions: products as of so many matrices, and what becomes of the gates.
+void countRecurrence(const TimelineEvent& event, const std::vector<Tensor>& tensors, double panelColumns,
+                     LaunchWork& work) {
+  using Call = calls::Recurrence;
+  const auto results = static_cast<size_t>(event.resultsCount);
+  if (tensors.size() < results + 3) return;
+  calls::Owned words;
+  const auto cell = static_cast<recurrence::Cell>(numbersOf<Call>(event, words).kind);
+  const Tensor &gates = tensors[results + Call::gates], &weights = tensors[results + Call::weights],
+               &state = tensors[results + Call::state];
+  if (gates.shape.size() != 3 || state.shape.size() != 2 || state.elements == 0) return;
+  const double steps = gates.shape[0], rows = state.shape[0], units = state.shape[1],
+               columns = gates.shape[2];
+  double directions = 0;
+  for (size_t i = results; i < tensors.size(); ++i) directions += tensors[i].shape.size() == 3;
+  const double made = wholePanels(columns, panelColumns), times = steps * directions;
+  work.rows = rows;
+  work.weightBytes = directions * weights.bytes;
+  work.weightReads = std::max(1.0, steps);
+  work.results = times * rows * made;
+  work.products = 2 * work.results * units;
+  work.calls = times * state.elements * static_cast<double>(callsOf(cell));
+  work.operations = times * rows * columns;
+  // A panel of each tile begins anew, as does the cell of each row.
+  work.visits = times * (made / panelColumns + rows);
+  work.dims = sizesText({steps, rows, units, columns});
+}
+
 void countConvolution(const TimelineEvent& event, const std::vector<Tensor>& tensors, bool packed,
                       LaunchWork& work) {
   const auto results = static_cast<size_t>(event.resultsCount);
@@ -468,6 +497,10 @@ LaunchWork workOf(const TimelineEvent& event, const LoweredModule& lowered, doub
     case LaunchKind::attention:
       work.kind = LaunchKind::attention;
       countAttention(event, lowered, tensors, panelColumns, work);
+      break;
+    case LaunchKind::recurrence:
+      work.kind = LaunchKind::recurrence;
+      countRecurrence(event, tensors, panelColumns, work);
       break;
     case LaunchKind::convolution:
       countConvolution(event, tensors, event.name != "conv", work);

@@ -14,6 +14,7 @@ struct LaunchWork {
   LaunchKind kind = LaunchKind::other;
   double bytes = 0;        // of elements read and written, each once
   double weightBytes = 0;  // of them, read once and in order: matrices of constants, packed at load
+  double weightReads = 1;  // how often they are: once a step of a recurrence
   double products = 0;     // of a contraction; a multiply-add is two
   double results = 0;      // elements that products make, two operations for each step of their depth
   double operations = 0;   // arithmetic on elements in loops

@@ -3,7 +3,7 @@
 // kept beside the object cache with the processor's name; a file that is missing, damaged, or of another
 // processor is measured anew.
 //
-//   dyn-limits 1
+//   dyn-limits 2
 //   cpu = AMD EPYC 9654
 //   threads = 1
 //   launchNs = 48.1

@@ -9,6 +9,7 @@ LaunchKind launchKindOf(const TimelineEvent& event) {
   if (event.name == "attention") return LaunchKind::attention;
   if (event.name == "conv" || event.name == "conv_packed" || event.name == "onednn_conv")
     return LaunchKind::convolution;
+  if (event.name == "recurrence") return LaunchKind::recurrence;
   return LaunchKind::other;
 }
 

@@ -8,13 +8,13 @@
 
 namespace dyn {
 
-enum class LaunchKind : uint8_t { loop, gemm, attention, convolution, other };
+enum class LaunchKind : uint8_t { loop, gemm, attention, convolution, recurrence, other };
 
 // `loop`: of generated kernels.
 LaunchKind launchKindOf(const TimelineEvent& event);
 
-// The rows of a table are kernels; but all products are launches of one, as all convolutions are: they have a
-// row for each place. That place, or "" for other events.
+// The rows of a table are kernels; but all products are launches of one, as all convolutions and all
+// recurrences are: they have a row for each place. That place, or "" for other events.
 std::string siteOf(const TimelineEvent& event);
 
 }  // namespace dyn

@@ -272,6 +272,28 @@ void addProducts(std::vector<SweepRow>& rows) {
        {},
        {},
        16});
+  const std::vector<Fill> lengths = {{"l", "0", "s"}};
+  const auto addRecurrence = [&](const std::string& parameters, const std::string& operands,
+                                 const std::string& results, const std::string& attributes) {
+    rows.push_back({"recurrence",
+                    "",
+                    parameters,
+                    "%p = pack_b(%r) " + results + " = recurrence(" + operands + ") {A} return " + results,
+                    {attributes, attributes + ", backward = 1"},
+                    parameters.find("%l") == std::string::npos ? std::vector<Fill>{} : lengths,
+                    {},
+                    64});
+  };
+  addRecurrence("%g f32[s, b, 12], %r f32[3, 12], %h f32[b, 3], %c f32[b, 3]", "%g, %p, %h, %c", "%y, %d, %z",
+                "cell = \"lstm\", stacks = 1");
+  addRecurrence("%g f32[s, b, 132], %r f32[33, 132], %h f32[b, 33], %c f32[b, 33], %l i64[b]",
+                "%g, %p, %h, %c, _, %l", "%y, %d", "cell = \"lstm\"");
+  addRecurrence("%g f32[s, b, 51], %r f32[17, 51], %h f32[b, 17], %e f32[51], %l i64[b]",
+                "%g, %p, %h, _, %e, %l", "%y, %z", "cell = \"gru\", stacks = 1");
+  addRecurrence("%g f32[s, b, 7], %i f32[s, b, 7], %r f32[7, 7], %h f32[b, 7]",
+                "%g, %p, %h, _, _, _, %i, %p, %h", "%y, %z, %u, %v",
+                "cell = \"tanh\", stacks = 1, second_backward = 1");
+  addRecurrence("%g f32[s, b, 5], %r f32[5, 5], %h f32[b, 5]", "%g, %p, %h", "%y", "cell = \"relu\"");
   for (const char* parameters : {"%a u8[n, k], %b u8[k, m], %z u8[]", "%a u8[n, k], %b i8[k, m], %z u8[]",
                                  "%a i8[c, n, k], %b i8[k, m], %z i8[]"})
     rows.push_back({"matmul_integer", "", parameters, "matmul_integer(%a, %b, %z)"});

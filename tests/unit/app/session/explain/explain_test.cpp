@@ -96,6 +96,40 @@ TEST(Explain, ProductsAreCountedFromTheirShapes) {
   EXPECT_EQ(workOf(event, LoweredModule()).dims, "5 x 3 x 7");
 }
 
+TEST(Explain, ARecurrenceReadsItsWeightsOnceAStep) {
+  TimelineEvent event;
+  event.kind = "builtin";
+  event.name = "recurrence";
+  event.place = "here";
+  // An LSTM of 8 units over 10 steps of 3 rows: state, cell and states; gates, panels, state, cell.
+  event.shapes = "f32[3,8] f32[3,8] f32[10,3,8] f32[10,3,32] f32[256] f32[3,8] f32[3,8]";
+  event.resultsCount = 3;
+  event.numbers = {1 << 5};
+  const LaunchWork one = workOf(event, LoweredModule(), 32);
+  EXPECT_EQ(one.products, 2.0 * 10 * 3 * 32 * 8);
+  EXPECT_EQ(one.calls, 10.0 * 3 * 8 * 5);
+  EXPECT_EQ(one.rows, 3);
+  EXPECT_EQ(one.weightBytes, 1024);
+  EXPECT_EQ(one.weightReads, 10);
+  EXPECT_EQ(one.dims, "10 x 3 x 8 x 32");
+  EXPECT_EQ(siteOf(event), "here");
+  // Read once from far away, then from where they came to lie: at 10 bytes a nanosecond, and at 40.
+  MachineLimits limits = roundMachine();
+  limits.weightsMiddle = 40;
+  LaunchWork read;
+  read.kind = LaunchKind::recurrence;
+  read.weightBytes = 1000;
+  read.weightReads = 5;
+  EXPECT_EQ(timeOf(read, limits, {.weightsBytes = 1e9}).memoryNs, 1000 / 10.0 + 4 * 1000 / 40.0);
+  // Both directions.
+  event.shapes =
+      "f32[3,8] f32[3,8] f32[10,3,8] f32[3,8] f32[3,8] f32[10,3,8] f32[10,3,32] f32[256] f32[3,8] f32[3,8] "
+      "f32[10,3,32] f32[256] f32[3,8] f32[3,8]";
+  event.resultsCount = 6;
+  EXPECT_EQ(workOf(event, LoweredModule(), 32).products, 2 * one.products);
+  EXPECT_EQ(workOf(event, LoweredModule(), 32).weightBytes, 2 * one.weightBytes);
+}
+
 TEST(Explain, FewRowsTakeAsLongAsSomeMore) {
   MachineLimits limits = roundMachine();
   LaunchWork work;
