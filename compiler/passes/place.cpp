@@ -97,8 +97,11 @@ class Placer {
           kind == KernelKind::builtin && op->def->traits.updatesFirst && !others.count(op->operands[0]);
       if (reuse) {
         if (!live) live = computeLiveness(function);
-        // A view of it may be read later.
-        reuse = live->lastUse.at(live->rootOf(op->operands[0])) == at;
+        // A view of it may be read later, and so may another operand that shows its memory.
+        const ValueId memory = live->rootOf(op->operands[0]);
+        reuse = live->lastUse.at(memory) == at &&
+                std::none_of(op->operands.begin() + 1, op->operands.end(),
+                             [&](ValueId v) { return v != kNoValue && live->rootOf(v) == memory; });
       }
       for (const ValueDef& result : op->results) {
         Attributes where;
