@@ -1,0 +1,31 @@
+// Sequences of different lengths for a model that takes them padded: a file for each, zeros behind the end of
+// each, and the input that says how long they are.
+//
+//   --input input_ids=@a.npy,@b.npy        sequences of 5 and 2 ids, input_ids i64 (batch, seq)
+//     input_ids [2, 5]                     zeros behind the second
+//     attention_mask [[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]]
+//
+// That input is a vector of whole numbers, one for each sequence, or a mask of the first two axes by the name
+// of one. Sequences lie along the second axis; along the first where the batch is the second, as recurrences
+// have it. Pass `unpad` leaves out the padding again.
+#pragma once
+
+#include <string>
+
+#include "app/session/model/input_spec.h"
+
+namespace dyn {
+
+struct PaddedSequences {
+  HostTensor value;
+  const Port* lengths = nullptr;  // the input that says how long they are
+  HostTensor lengthsValue;
+};
+
+// `isOpen`: may this input be the one of lengths? Errors: those of the files; inputMissing where no input
+// says how long the sequences are, usageError where several may.
+Result<PaddedSequences> readPaddedSequences(const Signature& signature, const Port& port,
+                                            const std::string& spec,
+                                            const std::function<bool(const Port&)>& isOpen);
+
+}  // namespace dyn
