@@ -374,7 +374,11 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       continue;
     }
     std::string note;
+    const std::optional<Value> told = std::move(given[index]);  // by sequences of another input
     DYN_TRY(given[index], readSpec(port, fills[index], sources, known.values(), &note));
+    if (told && given[index] && !told->identical(*given[index]))
+      return makeError(DiagnosticId::inputMismatch,
+                       "input " + name + " has other lengths than the sequences that are given");
     if (!note.empty()) call.notes.push_back("input " + name + ": " + note);
     if (given[index] && takeAsScalar(port, &*given[index])) call.scalars.push_back(name);
     if (given[index] && given[index]->isTensor() && port.info.kind == "tensor") {

@@ -60,17 +60,19 @@ Result<HostTensor> padded(const Sequences& sequences, size_t batchAxis) {
 Result<PaddedSequences> readPaddedSequences(const Signature& signature, const Port& port,
                                             const std::string& spec,
                                             const std::function<bool(const Port&)>& isOpen) {
-  std::string list;
-  PaddedSequences made;
-  for (const Port& other : signature.inputs) {
-    if (!isOpen(other) || !batchAxisBy(port, other)) continue;
-    list += (list.empty() ? "" : ", ") + other.info.name;
-    if (made.lengths)
-      return makeError(DiagnosticId::usageError,
-                       "input " + port.info.name + ": any of " + list +
-                           " could say how long the sequences are; give all but one");
-    made.lengths = &other;
+  // Those that nobody gives, and those that are given.
+  std::vector<const Port*> open, given;
+  for (const Port& other : signature.inputs)
+    if (batchAxisBy(port, other)) (isOpen(other) ? open : given).push_back(&other);
+  if (open.size() > 1) {
+    std::string list;
+    for (const Port* one : open) list += (list.empty() ? "" : ", ") + one->info.name;
+    return makeError(DiagnosticId::usageError, "input " + port.info.name + ": any of " + list +
+                                                   " could say how long the sequences are; give all but one");
   }
+  PaddedSequences made;
+  if (open.size() == 1) made.lengths = open[0];
+  if (open.empty() && given.size() == 1) made.lengths = given[0];
   if (!made.lengths)
     return makeError(DiagnosticId::inputMissing, "input " + port.info.name +
                                                      " takes no list of sequences: no input of " +

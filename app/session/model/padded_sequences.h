@@ -22,8 +22,8 @@ struct PaddedSequences {
   HostTensor lengthsValue;
 };
 
-// `isOpen`: may this input be the one of lengths? Errors: those of the files; inputMissing where no input
-// says how long the sequences are, usageError where several may.
+// `isOpen`: does nobody give this input? Of such inputs, or else of the others, one may say how long the
+// sequences are. Errors: those of the files; inputMissing where no input does, usageError where several may.
 Result<PaddedSequences> readPaddedSequences(const Signature& signature, const Port& port,
                                             const std::string& spec,
                                             const std::function<bool(const Port&)>& isOpen);
