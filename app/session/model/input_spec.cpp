@@ -369,7 +369,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       DYN_CHECK(takeSequences(signature, index, fills[index], known, given));
       continue;
     }
-    if (port.info.kind == "tensor" && isListOfSequences(fills[index])) {
+    if (port.info.kind == "tensor" && isListOfTensors(fills[index])) {
       DYN_CHECK(takePadded(signature, index, fills, known, given));
       continue;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <string_view>
 
 #include "app/session/model/batch_lengths.h"
 #include "app/session/model/ragged_port.h"
@@ -56,6 +57,16 @@ Result<HostTensor> padded(const Sequences& sequences, size_t batchAxis) {
 }
 
 }  // namespace
+
+bool isListOfTensors(const std::string& spec) {
+  if (!isListOfSequences(spec)) return false;
+  for (size_t at = 0; at < spec.size();) {
+    const size_t comma = std::min(spec.find(',', at), spec.size());
+    if (!std::string_view(spec).substr(at, comma - at).ends_with(".npy")) return false;
+    at = comma + 1;
+  }
+  return true;
+}
 
 Result<PaddedSequences> readPaddedSequences(const Signature& signature, const Port& port,
                                             const std::string& spec,

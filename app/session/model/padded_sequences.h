@@ -16,6 +16,9 @@
 
 namespace dyn {
 
+// `@a.npy,@b.npy`; lists of pictures and sounds are none.
+bool isListOfTensors(const std::string& spec);
+
 struct PaddedSequences {
   HostTensor value;
   const Port* lengths = nullptr;  // the input that says how long they are

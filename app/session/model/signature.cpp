@@ -120,8 +120,12 @@ std::string lengthOfSum(const Signature& signature, const std::string& sum) {
 // Of a package, which tells rows alone: how long the sequences are that have so many.
 void findLengths(Signature& signature) {
   for (std::vector<Port>* ports : {&signature.inputs, &signature.outputs})
-    for (Port& port : *ports)
-      if (!port.info.shape.empty()) port.length = lengthOfSum(signature, port.info.shape[0]);
+    for (Port& port : *ports) {
+      if (port.info.shape.empty()) continue;
+      const std::string length = lengthOfSum(signature, port.info.shape[0]);
+      // Those of an input are an input's.
+      if (ports == &signature.outputs || length.find(' ') == std::string::npos) port.length = length;
+    }
 }
 
 }  // namespace
