@@ -436,10 +436,13 @@ TEST(Ragged, RiMemoryOfTheRowsAlone) {
 // Rows and lengths together, without an object for each sequence.
 TEST(Ragged, ValuesOfTheCInterface) {
   IrContext context;
-  Result<Module> parsed = test::parseText(context,
-                                          "fn @main(%x: Tensor[(b, len[b], 2), f32], %y: Tensor[(b, len[b], "
-                                          "2), f32], %c: Tensor[(b, 1, 2), f32]) "
-                                          "{ return add(%x, %y), concat(%x, %c) {axis = 1} }");
+  Result<Module> parsed =
+      test::parseText(context,
+                      "fn @main(%x: Tensor[(b, len[b], 2), f32], %y: Tensor[(b, len[b], "
+                      "2), f32], %c: Tensor[(b, 1, 2), f32]) "
+                      "{ %p = max_pool(transpose(%x) {perm = [0, 2, 1]}) {kernel_shape = "
+                      "[2], strides = [2]} return add(%x, %y), concat(%x, %c, %x) {axis = "
+                      "1}, transpose(%p) {perm = [0, 2, 1]} }");
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -473,8 +476,17 @@ TEST(Ragged, ValuesOfTheCInterface) {
   const auto* elements = static_cast<const float*>(dyn_value_data(sums.get()));
   EXPECT_EQ(std::vector<float>(elements, elements + 6), (std::vector<float>{11, 22, 33, 44, 55, 66}));
 
+  // Of other lengths: 2*len[b] + 1.
+  ASSERT_EQ(dyn_context_get_ragged_output(run, 1, &raw), DYN_OK) << dyn_last_message();
+  const test::ValueHandle longer(raw);
+  ASSERT_EQ(dyn_value_ragged_parts(longer.get(), &raw, &known, &count), DYN_OK) << dyn_last_message();
+  const test::ValueHandle rowsOfLonger(raw);
+  EXPECT_EQ(std::vector<int64_t>(known, known + count), (std::vector<int64_t>{3, 1, 5}));
+  EXPECT_EQ(dyn_value_shape(rowsOfLonger.get())[0], 9);
+
   // What is wrong is said.
-  EXPECT_EQ(dyn_context_get_ragged_output(run, 1, &raw), DYN_UNSUPPORTED);  // len[b] + 1
+  EXPECT_EQ(dyn_context_get_ragged_output(run, 2, &raw), DYN_UNSUPPORTED);  // floordiv(len[b], 2)
+  EXPECT_EQ(dyn_context_get_ragged_output(run, 3, &raw), DYN_INVALID_ARGUMENT);
   EXPECT_EQ(dyn_context_set_ragged_input(run, "c", left.get()), DYN_INVALID_ARGUMENT);
   EXPECT_EQ(dyn_context_set_ragged_input(run, "x", each.get()), DYN_INVALID_ARGUMENT);
   EXPECT_EQ(dyn_value_ragged_parts(each.get(), &raw, &known, &count), DYN_INVALID_ARGUMENT);
