@@ -117,7 +117,10 @@ class Verifier {
     function_ = &f;
     number_ = number;
     for (const Parameter& p : f.parameters) define(p.id, p.type, nullptr);
-    for (Diagnostic& wrong : raggedFaults(module_, f)) fault(wrong.id, std::move(wrong.message));
+    // What goes into a body follows from its operation.
+    const auto named = functionByName_.find(f.name);
+    if (named != functionByName_.end() && named->second == &f)
+      for (Diagnostic& wrong : raggedFaults(module_, f)) fault(wrong.id, std::move(wrong.message));
     for (const Op* op : f.ops) {
       if (full()) return;
       operation(*op);

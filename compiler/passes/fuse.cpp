@@ -193,12 +193,13 @@ class Fuser {
     });
   }
 
-  // Does the group hold an operation that reads an operand only for some elements (concat, pad)? A gather's
-  // range check has no place under that.
+  // Does the group hold an operation that reads an operand only for some elements (concat, pad), or a window
+  // that may leave it? A gather's range check has no place under that.
   bool choosesOperands(const Group& group) const {
     return std::any_of(group.members.begin(), group.members.end(), [&](size_t member) {
       const Op& op = *function_.ops[member];
-      return op.def->cls == OpClass::injective && !op.def->traits.gathers;
+      return (op.def->cls == OpClass::injective && !op.def->traits.gathers) ||
+             op.attributes.has("kernel_shape");
     });
   }
 

@@ -18,6 +18,8 @@ class OpMaker {
   const SourcePlace& place() const { return place_; }
   ValueId make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {},
                ValueId into = kNoValue);
+  // One as it is.
+  void add(Op op) { ops_.push_back(ir_.own(std::move(op))); }
   // One without results.
   void check(const OpDef& def, std::vector<ValueId> operands, Attributes attributes);
   ValueId number(HostTensor value);

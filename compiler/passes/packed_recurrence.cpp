@@ -14,14 +14,23 @@ namespace {
 
 class Emission {
  public:
-  Emission(const InferredModule& inferred, const PaddedRecurrence& site, const KeptPositions& kept)
+  // `most`: no sequence has more steps.
+  Emission(const InferredModule& inferred, const PaddedRecurrence& site, const KeptPositions& kept, Dim most)
       : ir_(*inferred.module.context),
         site_(site),
         kept_(kept),
+        most_(most),
         outer_(inferred, types_, kNoValue),
         body_(inferred, types_, kNoValue) {
     outer_.setPlace(site.loop->place);
     body_.setPlace(site.loop->place);
+  }
+
+  // The final states, then what is stacked.
+  std::vector<ValueId> alone(const std::vector<ValueId>& steps, std::vector<const Op*>& ops) {
+    std::vector<ValueId> results = packed(steps);
+    ops.insert(ops.end(), outer_.ops().begin(), outer_.ops().end());
+    return results;
   }
 
   std::vector<ValueId> run(const std::vector<ValueId>& steps, std::vector<const Op*>& ops) {
@@ -61,10 +70,11 @@ class Emission {
  private:
   // Of sequences of these lengths.
   struct Order {
-    ValueId order, rank, sortedLengths, starts, stepCount, sequenceOf, stepOf;
+    ValueId order, rank, starts, stepCount;
   };
+  // Of packed positions: where a step reads it, as rows of the steps, and where a buffer has what it made.
   struct Direction {
-    ValueId source, place;  // of step rows among the packed; of packed positions in a buffer
+    ValueId source, place;
   };
 
   // Each: the final states, then rows of the kept positions of what is stacked.
@@ -151,32 +161,22 @@ class Emission {
                        {{"keepdims", int64_t{0}}});
   }
 
-  // Sequences by length, where the rows of each step begin, and whose they are.
+  // Sequences by length, and where the rows of each step begin.
   Order orderOf() {
     Order o;
     const ValueId all = outer_.make(ops::dim_valueOp, {}, {{"value", Shape{site_.batch}}});
-    o.sortedLengths = ir_.newValue();
-    o.order = topk(site_.lengths, all, true, o.sortedLengths);
+    const ValueId sortedLengths = ir_.newValue();
+    o.order = topk(site_.lengths, all, true, sortedLengths);
     o.rank = topk(o.order, all, false, ir_.newValue());
-    const ValueId runs = outer_.make(
-        ops::lessOp,
-        {outer_.make(ops::unsqueezeOp, {countTo(site_.sequence), outer_.integers({1})}), o.sortedLengths});
+    const ValueId runs =
+        outer_.make(ops::lessOp, {outer_.make(ops::unsqueezeOp, {countTo(most_), outer_.integers({1})}),
+                                  outer_.make(ops::unsqueezeOp, {sortedLengths, outer_.integers({0})})});
     const ValueId counts = sum(runs, 1);
     const ValueId ends =
         outer_.make(ops::addOp, {outer_.make(ops::cumsumOp, {counts, outer_.integer(0)}), all});
     const ValueId first = outer_.make(ops::reshapeOp, {all, outer_.integers({1})});
     o.starts = outer_.make(ops::concatOp, {outer_.integers({0}), first, ends}, {{"axis", int64_t{0}}});
     o.stepCount = sum(outer_.make(ops::greaterOp, {counts, outer_.integer(0)}), 0);
-    const ValueId found = ir_.newValue();
-    Op nonzero;
-    nonzero.def = &ops::nonzeroOp;
-    nonzero.place = site_.loop->place;
-    nonzero.operands = {runs};
-    nonzero.attributes = {{"of_positions", int64_t{1}}};
-    nonzero.results = {{found, ir_.tensorType(Shape{ir_.dims().constant(2), kept_.count}, Dtype::i64)}};
-    outer_.ops().push_back(ir_.own(std::move(nonzero)));
-    o.stepOf = gathered(outer_, found, outer_.integer(0));
-    o.sequenceOf = gathered(outer_, found, outer_.integer(1));
     return o;
   }
 
@@ -193,21 +193,25 @@ class Emission {
   }
 
   Direction directionOf(const Order& o) {
-    Direction d;
-    // Packed, a sequence begins behind those before it.
-    const ValueId begins = outer_.make(
-        ops::subOp, {outer_.make(ops::cumsumOp, {site_.lengths, outer_.integer(0)}), site_.lengths});
-    const ValueId begin = gathered(outer_, gathered(outer_, begins, o.order), o.sequenceOf);
-    const auto counted = [&](ValueId step, ValueId length) {  // from the end
-      return outer_.make(ops::subOp, {outer_.make(ops::subOp, {length, outer_.integer(1)}), step});
+    const ValueId rank = gathered(outer_, o.rank, kept_.sequence);
+    const auto rowAt = [&](ValueId step) {
+      const ValueId start = gathered(outer_, o.starts, outer_.make(ops::addOp, {step, outer_.integer(1)}));
+      return outer_.make(ops::addOp, {start, rank});
     };
-    const ValueId at =
-        site_.backward ? counted(o.stepOf, gathered(outer_, o.sortedLengths, o.sequenceOf)) : o.stepOf;
-    d.source = outer_.make(ops::addOp, {begin, at});
-    const ValueId step =
-        site_.backward ? counted(kept_.place, gathered(outer_, site_.lengths, kept_.sequence)) : kept_.place;
-    const ValueId start = gathered(outer_, o.starts, outer_.make(ops::addOp, {step, outer_.integer(1)}));
-    d.place = outer_.make(ops::addOp, {start, gathered(outer_, o.rank, kept_.sequence)});
+    ValueId step = kept_.place;
+    if (site_.backward) {  // counted from the end
+      const ValueId last =
+          outer_.make(ops::subOp, {gathered(outer_, site_.lengths, kept_.sequence), outer_.integer(1)});
+      step = outer_.make(ops::subOp, {last, kept_.place});
+    }
+    Direction d;
+    const ValueId read = rowAt(step);
+    d.place = site_.backward && site_.inStepOrder ? rowAt(kept_.place) : read;
+    const ValueId among =
+        outer_.make(ops::subOp, {read, outer_.make(ops::dim_valueOp, {}, {{"value", Shape{site_.batch}}})});
+    const ValueId numbers = countTo(kept_.count);
+    d.source = outer_.make(ops::scatter_ndOp,
+                           {numbers, outer_.make(ops::unsqueezeOp, {among, outer_.integers({1})}), numbers});
     return d;
   }
 
@@ -310,6 +314,7 @@ class Emission {
   IrContext& ir_;
   const PaddedRecurrence& site_;
   const KeptPositions& kept_;
+  const Dim most_;
   const std::unordered_map<ValueId, Type> types_;
   BatchedTurns outer_, body_;
   LoopCaptures captures_{ir_};
@@ -320,7 +325,13 @@ class Emission {
 std::vector<ValueId> packedRecurrence(const InferredModule& inferred, const PaddedRecurrence& site,
                                       const KeptPositions& kept, const std::vector<ValueId>& steps,
                                       std::vector<const Op*>& ops) {
-  return Emission(inferred, site, kept).run(steps, ops);
+  return Emission(inferred, site, kept, site.sequence).run(steps, ops);
+}
+
+std::vector<ValueId> recurrenceOfSequences(const InferredModule& inferred, const PaddedRecurrence& site,
+                                           const KeptPositions& kept, const std::vector<ValueId>& steps,
+                                           std::vector<const Op*>& ops) {
+  return Emission(inferred, site, kept, kept.count).alone(steps, ops);
 }
 
 }  // namespace dyn::passes

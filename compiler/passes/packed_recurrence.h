@@ -33,4 +33,10 @@ std::vector<ValueId> packedRecurrence(const InferredModule& inferred, const Padd
                                       const KeptPositions& kept, const std::vector<ValueId>& steps,
                                       std::vector<const Op*>& ops);
 
+// The same of sequences that have no padding to begin with: `site` is of findRaggedRecurrence. Returns the
+// final states [b, ...], then what is stacked.
+std::vector<ValueId> recurrenceOfSequences(const InferredModule& inferred, const PaddedRecurrence& site,
+                                           const KeptPositions& kept, const std::vector<ValueId>& steps,
+                                           std::vector<const Op*>& ops);
+
 }  // namespace dyn::passes

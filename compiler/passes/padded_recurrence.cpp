@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "compiler/dims/ragged_dim.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/rows_apart.h"
 
@@ -47,6 +48,11 @@ class Finder {
   std::string run() {
     if (std::string why = counted(); !why.empty()) return why;
     std::vector<ValueId> wanted;
+    if (ofSequences_) {
+      wanted.assign(body_.results.begin() + 1, body_.results.end());
+      if (std::string why = sizes(); !why.empty()) return why;
+      return cell(std::move(wanted));
+    }
     for (size_t k = 0; k < carried(); ++k) {
       const ValueId result = body_.results[1 + k], state = body_.parameters[1 + k].id;
       const Op* where = maker(result, ops::whereOp);
@@ -63,6 +69,14 @@ class Finder {
     if (std::string why = sizes(); !why.empty()) return why;
     if (std::string why = byPosition(); !why.empty()) return why;
     return cell(std::move(wanted));
+  }
+
+  // Each sequence has as many steps as positions, instead of none behind its end.
+  std::string runOfSequences(Dim batch) {
+    ofSequences_ = true;
+    found_.inStepOrder = true;
+    found_.batch = ir_.facts().canonical(batch);
+    return run();
   }
 
   PaddedRecurrence& found() { return found_; }
@@ -109,6 +123,7 @@ class Finder {
         loop_.operands[0] == kNoValue ? std::nullopt : knownSize(loop_.operands[0]);
     if (!steps) return "its steps are no size of an input";
     found_.sequence = ir_.facts().canonical(*steps);
+    if (ofSequences_) return isRagged(found_.sequence) ? "" : "its steps are no length of a sequence";
     // max(0, s) is s.
     const std::vector<SymbolId> symbols = symbolsOf(found_.sequence);
     if (symbols.size() == 1 && equal(found_.sequence, ir_.dims().symbolById(symbols[0])))
@@ -154,8 +169,10 @@ class Finder {
 
   std::string sizes() {
     if (carried() == 0) return "it has no state";
-    found_.batch = ir_.facts().canonical(outerTypes_.at(found_.lengths).dims()[0]);
-    if (!found_.batch.isSymbol() || !found_.sequence.isSymbol() || found_.batch == found_.sequence)
+    if (!ofSequences_) found_.batch = ir_.facts().canonical(outerTypes_.at(found_.lengths).dims()[0]);
+    if (ofSequences_) {
+      // Every sequence of the batch runs as its own.
+    } else if (!found_.batch.isSymbol() || !found_.sequence.isSymbol() || found_.batch == found_.sequence)
       return "batch and sequence are no two sizes of the inputs: " + found_.batch.toString() + ", " +
              found_.sequence.toString();
     for (size_t k = 0; k < carried(); ++k) {
@@ -202,8 +219,10 @@ class Finder {
 
   bool mentions(Dim d) const {
     const std::vector<SymbolId> symbols = symbolsOf(ir_.facts().canonical(d));
+    const std::vector<SymbolId> steps = symbolsOf(found_.sequence);
     return std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) {
-      return s == found_.batch.symbol() || s == found_.sequence.symbol();
+      return s == found_.batch.symbol() || std::find(steps.begin(), steps.end(), s) != steps.end() ||
+             (ofSequences_ && isRagged(ir_.dims().symbolById(s)));
     });
   }
   bool mentions(Type type) const {
@@ -216,11 +235,13 @@ class Finder {
 
   // The row of each sequence at the step.
   bool isRowsOfStep(const Op& op) {
-    if (op.def != &ops::gatherOp || op.attributes.integer("axis", 0) != 0) return false;
+    const int64_t axis = op.attributes.integer("axis", 0);
+    if (op.def != &ops::gatherOp || (axis != 0 && (axis != 1 || !ofSequences_))) return false;
     const ValueId from = outerOf(op.operands[0]);
     if (from == kNoValue || types_.at(op.operands[1]).rank() != 0 || !isStep(op.operands[1])) return false;
     const Shape& dims = types_.at(op.operands[0]).dims();
-    return dims.size() >= 2 && equal(dims[0], found_.sequence) && equal(dims[1], found_.batch) &&
+    const auto steps = static_cast<size_t>(axis);
+    return dims.size() >= 2 && equal(dims[steps], found_.sequence) && equal(dims[1 - steps], found_.batch) &&
            std::none_of(dims.begin() + 2, dims.end(), [&](Dim d) { return mentions(d); });
   }
 
@@ -294,6 +315,7 @@ class Finder {
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, ValueId> captured_;
   std::optional<bool> direction_;
+  bool ofSequences_ = false;
   PaddedRecurrence found_;
 };
 
@@ -309,6 +331,23 @@ std::string sourceOf(ValueId v, const Makers& makers) {
 }
 
 }  // namespace
+
+std::string findRaggedRecurrence(const InferredModule& inferred, const Op& loop, Dim batch,
+                                 PaddedRecurrence* site) {
+  Makers makers;
+  std::unordered_map<ValueId, Type> types;
+  const Function& main = *inferred.module.main();
+  for (const Parameter& p : main.parameters) types[p.id] = p.type;
+  for (const Op* op : main.ops)
+    for (const ValueDef& r : op->results) {
+      makers[r.id] = op;
+      types[r.id] = r.type;
+    }
+  Finder finder(inferred, makers, types, loop);
+  std::string why = finder.runOfSequences(batch);
+  if (why.empty()) *site = std::move(finder.found());
+  return why;
+}
 
 RecurrenceSearch findPaddedRecurrences(const InferredModule& inferred) {
   RecurrenceSearch all;

@@ -35,6 +35,7 @@ struct PaddedRecurrence {
   std::vector<ValueId> stacked;
   std::vector<const Op*> turns;  // these slices
   std::string mask;              // the same text: the same lengths
+  bool inStepOrder = false;      // what is stacked: of a backward one not by position, but by step
 };
 
 struct RecurrenceSearch {
@@ -43,5 +44,15 @@ struct RecurrenceSearch {
 };
 
 RecurrenceSearch findPaddedRecurrences(const InferredModule& inferred);
+
+// A loop of @main over the positions of ragged sequences, as many steps as each has:
+//
+//   %h, %y = loop(%n, _, %h0, %x, ...) body (%i, %h, %x, ...) {       %n is len[b], x [len[b], b, ...] or [b, len[b], ...]
+//     %new = cell(gather(%x, %t), %h)  return true, %new, %new
+//   }
+//
+// `batch`: of the sequences. site.sequence is their length, site.lengths is not set. "" or why it is none.
+std::string findRaggedRecurrence(const InferredModule& inferred, const Op& loop, Dim batch,
+                                 PaddedRecurrence* site);
 
 }  // namespace dyn::passes

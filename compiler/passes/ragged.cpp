@@ -21,8 +21,12 @@
 #include "compiler/pass/pass.h"
 #include "compiler/passes/changed_main.h"
 #include "compiler/passes/ragged_across.h"
+#include "compiler/passes/ragged_apart.h"
 #include "compiler/passes/ragged_attention.h"
 #include "compiler/passes/ragged_calls.h"
+#include "compiler/passes/ragged_recurrence.h"
+#include "compiler/passes/ragged_regions.h"
+#include "compiler/passes/ragged_windows.h"
 
 namespace dyn::passes {
 
@@ -34,33 +38,59 @@ std::map<std::string, ValueId> parametersByName(const Module& module) {
   return byName;
 }
 
+// Operations that were refused where they run over all rows, and why.
+using Refusals = std::unordered_map<const Op*, Error>;
+
+std::unordered_set<const Op*> opsOf(const Refusals& refusals) {
+  std::unordered_set<const Op*> ops;
+  for (const auto& [op, why] : refusals) ops.insert(op);
+  return ops;
+}
+
 class RaggedPacker {
  public:
-  RaggedPacker(const InferredModule& inferred, Dim batch)
+  // `apart`: operations to be run for each sequence by itself.
+  RaggedPacker(const InferredModule& inferred, Dim batch, const std::unordered_set<const Op*>& apart)
       : main_(*inferred.module.main()),
         ir_(*inferred.module.context),
         rows_(inferred, batch),
         attention_(inferred, rows_),
         maker_(ir_, ops_),
-        prelude_(ir_, maker_, parametersByName(inferred.module), inferred.module.main()->place),
-        across_(ir_, rows_, maker_, prelude_, packed_) {}
+        prelude_(ir_, maker_, batch, parametersByName(inferred.module), inferred.module.main()->place),
+        across_(ir_, rows_, maker_, prelude_, packed_),
+        windows_(ir_, rows_, maker_, prelude_, packed_),
+        recurrences_(inferred, rows_, maker_, prelude_, packed_, ops_),
+        apart_(inferred, rows_, maker_, prelude_, packed_),
+        regions_(rows_, neededOps({}), apart, [this](const Op& op) { return isSizes(op); }) {}
+
+  // Of the operation that was refused, where it fails; null: no one's.
+  const Op* refused() const { return refused_; }
+  // Why the group of the refused operation can't run by sequence; "" where it did not try.
+  const std::string& whyNotApart() const { return whyNotApart_; }
 
   Result<const Function*> run() {
     Function result = main_;
     DYN_CHECK(takeParameters(&result));
-    for (const Op* op : main_.ops)
-      if (const auto site = attention_.of(*op)) {
-        sites_.emplace(op, *site);
-        inside_.insert(site->steps.begin(), site->steps.end());
+    findAttention();
+    std::vector<const Op*> pending = neededOps(sites_);
+    for (const Op* op : pending)
+      if (!isSizes(*op))
+        for (const ValueDef& r : op->results) open_.insert(r.id);
+    // In their order, but a group, and who reads of it, where its last operation stands.
+    while (!pending.empty()) {
+      std::vector<const Op*> waiting;
+      for (const Op* op : pending) {
+        if (regions_.of(*op) && !regions_.isLast(*op)) continue;
+        if (isReady(*op)) {
+          DYN_CHECK(emitNow(*op));
+        } else {
+          waiting.push_back(op);
+        }
       }
-    for (const Op* op : inside_)
-      for (const ValueDef& r : op->results) insideValues_.insert(r.id);
-    findNeeded();
-    for (const Op* op : main_.ops) {
-      if (needed_.count(op) == 0) continue;
-      maker_.standAt(op->place);
-      Status done = emit(*op);
-      if (!done.ok()) return done.takeError();
+      if (waiting.size() == pending.size())
+        return makeError(DiagnosticId::invalidIr, "groups of operations that wait for each other",
+                         main_.place);
+      pending = std::move(waiting);
     }
     maker_.standAt(main_.place);
     DYN_CHECK(giveResults(&result));
@@ -68,29 +98,95 @@ class RaggedPacker {
     return ir_.own(std::move(result));
   }
 
+  int64_t rowOps() const { return rowOps_; }
+  int64_t attentions() const { return static_cast<int64_t>(sites_.size()); }
+  int64_t recurrences() const { return recurrenceCount_; }
+  int64_t windows() const { return windowOps_; }
+  int64_t apartOps() const { return apartOps_; }
+  int64_t preludes() const { return prelude_.count(); }
+
+ private:
+  // --- the order of operations
+
+  using Sites = std::unordered_map<const Op*, RaggedAttention>;
+
   // What results of the program and checks are made of; nothing is refused that nobody reads.
-  void findNeeded() {
+  std::vector<const Op*> neededOps(const Sites& sites) const {
     std::unordered_set<ValueId> read(main_.results.begin(), main_.results.end());
+    std::vector<const Op*> needed;
     for (size_t i = main_.ops.size(); i-- > 0;) {
       const Op& op = *main_.ops[i];
       const bool wanted = op.def->hasEffects || op.results.empty() ||
                           std::any_of(op.results.begin(), op.results.end(),
                                       [&](const ValueDef& r) { return read.count(r.id) != 0; });
       if (!wanted) continue;
-      needed_.insert(&op);
-      if (const auto site = sites_.find(&op); site != sites_.end())
+      needed.push_back(&op);
+      if (const auto site = sites.find(&op); site != sites.end())
         read.insert(
             {site->second.q, site->second.k, site->second.v, site->second.bias, site->second.allowed});
       else
         read.insert(op.operands.begin(), op.operands.end());
     }
+    std::reverse(needed.begin(), needed.end());
+    return needed;
   }
 
-  int64_t rowOps() const { return rowOps_; }
-  int64_t attentions() const { return static_cast<int64_t>(sites_.size()); }
-  int64_t preludes() const { return prelude_.count(); }
+  // Attention of which no part runs by sequence anyway.
+  void findAttention() {
+    for (const Op* op : main_.ops) {
+      auto site = attention_.of(*op);
+      if (!site || regions_.of(*op) ||
+          std::any_of(site->steps.begin(), site->steps.end(),
+                      [&](const Op* step) { return regions_.of(*step) != nullptr; }))
+        continue;
+      inside_.insert(site->steps.begin(), site->steps.end());
+      sites_.emplace(op, std::move(*site));
+    }
+    for (const Op* op : inside_)
+      for (const ValueDef& r : op->results) insideValues_.insert(r.id);
+  }
 
- private:
+  // The operation, or the group that it is the last of.
+  std::vector<const Op*> unitOf(const Op& op) const {
+    return regions_.of(op) ? *regions_.of(op) : std::vector<const Op*>{&op};
+  }
+
+  // Is all there that it reads?
+  bool isReady(const Op& op) const {
+    if (isSizes(op)) return true;
+    std::unordered_set<ValueId> own;
+    for (const Op* member : unitOf(op)) {
+      for (ValueId v : member->operands)
+        if (open_.count(v) != 0 && own.count(v) == 0) return false;
+      for (const ValueDef& r : member->results) own.insert(r.id);
+    }
+    return true;
+  }
+
+  Status emitNow(const Op& op) {
+    maker_.standAt(op.place);
+    Status status = regions_.isLast(op) ? emitApart(*regions_.of(op)) : emit(op);
+    if (!status.ok()) refused_ = &op;
+    for (const Op* member : unitOf(op))
+      for (const ValueDef& r : member->results) open_.erase(r.id);
+    return status;
+  }
+
+  Status emitApart(const std::vector<const Op*>& group) {
+    const std::unordered_set<const Op*> own(group.begin(), group.end());
+    std::unordered_set<ValueId> read(main_.results.begin(), main_.results.end());
+    for (const Op* op : main_.ops)
+      if (own.count(op) == 0 && !isSizes(*op)) read.insert(op->operands.begin(), op->operands.end());
+    std::vector<ValueId> results;
+    for (const Op* op : group)
+      for (const ValueDef& r : op->results)
+        if (read.count(r.id) != 0) results.push_back(r.id);
+    whyNotApart_ = apart_.emit(group, results, sizes_);
+    if (!whyNotApart_.empty()) return refusal(*group.back(), whyNotApart_);
+    apartOps_ += static_cast<int64_t>(group.size());
+    return {};
+  }
+
   // --- the borders
 
   Status takeParameters(Function* function) {
@@ -167,6 +263,10 @@ class RaggedPacker {
       return {};
     }
     if (op.def->cls == OpClass::check) return emitCheck(op);
+    if (RaggedRecurrences::isOne(op)) {
+      ++recurrenceCount_;
+      return recurrences_.emit(op);
+    }
     DYN_TRY(const std::optional<AcrossPositions::Made> made, across_.emit(op));
     if (made && made->isRows) {
       packed_[op.results[0].id] = made->value;
@@ -174,6 +274,12 @@ class RaggedPacker {
     }
     if (made) {  // readers find it under its own id
       maker_.make(ops::identityOp, {made->value}, {}, op.results[0].id);
+      return {};
+    }
+    DYN_TRY(const std::optional<ValueId> windows, windows_.emit(op));
+    if (windows) {
+      ++windowOps_;
+      packed_[op.results[0].id] = *windows;
       return {};
     }
     return emitByRow(op);
@@ -287,7 +393,6 @@ class RaggedPacker {
                            (rhs ? rhs.toString() : "?") + " can not be compared for each sequence",
                        op.place);
     const bool most = isRagged(lhs);
-    if (!sumOverBatch(most ? lhs : rhs)) return refusal(op, "its lengths are not linear");
     const ValueId all = prelude_.lengths(most ? lhs : rhs), bound = maker_.size(most ? rhs : lhs);
     maker_.check(ops::check_valuesOp,
                  most ? std::vector<ValueId>{all, kNoValue, bound} : std::vector<ValueId>{all, bound},
@@ -335,13 +440,20 @@ class RaggedPacker {
   OpMaker maker_;
   RaggedPrelude prelude_;
   AcrossPositions across_;
-  std::unordered_map<const Op*, RaggedAttention> sites_;
-  std::unordered_set<const Op*> inside_, needed_;  // inside: steps of attention
+  RaggedWindows windows_;
+  RaggedRecurrences recurrences_;
+  RaggedApart apart_;
+  RaggedRegions regions_;
+  Sites sites_;
+  std::unordered_set<const Op*> inside_;  // steps of attention
   std::unordered_set<ValueId> insideValues_, sizes_;
+  std::unordered_set<ValueId> open_;             // not there yet
   std::unordered_map<ValueId, ValueId> packed_;  // rows, as (1, rows, ...)
   std::unordered_map<ValueId, ValueId> shown_;   // results of the program, as rows
   std::map<std::pair<ValueId, std::string>, ValueId> spread_;
-  int64_t rowOps_ = 0;
+  const Op* refused_ = nullptr;
+  std::string whyNotApart_;
+  int64_t rowOps_ = 0, windowOps_ = 0, recurrenceCount_ = 0, apartOps_ = 0;
 };
 
 // The symbol of the batch of all ragged parameters; null: there are none.
@@ -379,6 +491,14 @@ Status lengthsAreInputs(const Module& module, Dim batch) {
   return {};
 }
 
+constexpr size_t kMostApart = 1000;
+
+Error firstOf(const Module& module, const Refusals& refusals) {
+  for (const Op* op : module.main()->ops)
+    if (const auto why = refusals.find(op); why != refusals.end()) return why->second;
+  return refusals.begin()->second;
+}
+
 Result<Module> runRagged(const Module& module, PassContext& context) {
   if (!module.main()) return module;
   for (const Function* function : module.functions)
@@ -393,12 +513,31 @@ Result<Module> runRagged(const Module& module, PassContext& context) {
                          module.context->facts().canonical(batch).toString(),
                      module.main()->place);
   DYN_CHECK(lengthsAreInputs(inferred.module, batch));
-  RaggedPacker packer(inferred, batch);
-  DYN_TRY(const Function* changed, packer.run());
-  context.counters["row_ops"] = packer.rowOps();
-  context.counters["attentions"] = packer.attentions();
-  context.counters["preludes"] = packer.preludes();
-  return withMain(inferred, changed);
+  Refusals refusals;
+  while (true) {
+    RaggedPacker packer(inferred, batch, opsOf(refusals));
+    Result<const Function*> changed = packer.run();
+    if (!changed.ok()) {
+      // What can't run over all rows may run for each sequence by itself.
+      const Op* op = packer.refused();
+      if (!op || op->def->cls == OpClass::check || refusals.size() >= kMostApart) return changed.takeError();
+      if (const auto before = refusals.find(op); before != refusals.end()) return before->second;
+      if (!packer.whyNotApart().empty()) return firstOf(inferred.module, refusals);
+      refusals.emplace(op, changed.takeError());
+      continue;
+    }
+    context.counters["row_ops"] = packer.rowOps();
+    context.counters["attentions"] = packer.attentions();
+    context.counters["preludes"] = packer.preludes();
+    for (const auto& [name, count] :
+         {std::pair("windows", packer.windows()), std::pair("recurrences", packer.recurrences()),
+          std::pair("by_sequence", packer.apartOps())})
+      if (count > 0) context.counters[name] = count;
+    for (const Op* op : inferred.module.main()->ops)
+      if (const auto why = refusals.find(op); why != refusals.end())
+        context.remarks.push_back("by sequence: " + why->second.diagnostic.message);
+    return withMain(inferred, *changed);
+  }
 }
 
 }  // namespace

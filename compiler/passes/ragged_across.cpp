@@ -175,11 +175,6 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::softmax(const Op& 
 
 // --- rows taken from elsewhere
 
-// Where each sequence begins among the rows, (b).
-ValueId AcrossPositions::begins(Dim length) {
-  return maker_.make(ops::subOp, {prelude_.ends(length), prelude_.lengths(length)});
-}
-
 ValueId AcrossPositions::column(ValueId ofSequences) {
   return maker_.make(ops::unsqueezeOp, {ofSequences, maker_.integers({1})});
 }
@@ -223,10 +218,17 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::concat(const Op& o
 ValueId AcrossPositions::takenFrames(ValueId x, const RowAxes& axes, const std::vector<int64_t>& places) {
   const Type type = rows_.typeOf(x);
   const bool fromEnd = !places.empty() && places[0] < 0;
-  const ValueId border = fromEnd ? prelude_.ends(axes.length) : begins(axes.length);
+  const ValueId border = fromEnd ? prelude_.ends(axes.length) : prelude_.begins(axes.length);
   const ValueId at = maker_.make(ops::addOp, {column(border), maker_.integers(places)});
   return inPlace(maker_.gather(rowsInFront(x), at, 0), rows_.batch(),
                  ir_.dims().constant(static_cast<int64_t>(places.size())), type, axes);
+}
+
+// From the last position to the first: all of them.
+bool AcrossPositions::isTurn(const Op& op, Dim count, Dim length) const {
+  const std::optional<std::vector<int64_t>> start = numbersOf(op, 1), step = numbersOf(op, 4);
+  return start && step && (*start)[0] == -1 && (*step)[0] == -1 &&
+         ir_.facts().equal(count, length) == Answer::yes;
 }
 
 // From the same place of each sequence on; how many positions there are the type rule has proved.
@@ -241,26 +243,35 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::slice(const Op& op
     return std::optional<Made>();
   if (along->size() != 1)
     return refusal(op, "it takes a part of the axis of positions and of others at once");
+  if (isTurn(op, to.dims()[static_cast<size_t>(from.position)], from.length)) {
+    const ValueId last = maker_.gather(prelude_.ends(from.length), prelude_.sequence(from.length), 0);
+    const ValueId behind = maker_.make(ops::addOp, {prelude_.position(from.length), maker_.integer(1)});
+    const ValueId at = maker_.make(ops::subOp, {last, behind});
+    return std::optional<Made>(Made{rowsInPlace(maker_.gather(rowsInFront(x), at, 0), to, from)});
+  }
   if (!start || (op.operands.size() > 4 && op.operands[4] != kNoValue && (!step || (*step)[0] != 1)))
     return refusal(op, "a part of the positions begins at a number, with a step of 1");
   const int64_t first = (*start)[0];
   const Dim least = ir_.dims().constant(first < 0 ? -first : first);
-  if (ir_.facts().lessEqual(least, from.length) != Answer::yes)
-    return refusal(op, "sequences may be shorter than " + least.toString() + ": say `dim " +
-                           from.length.toString() + " in " + least.toString() + "..`");
+  const bool longEnough = ir_.facts().lessEqual(least, from.length) == Answer::yes;
   const Dim count = to.dims()[static_cast<size_t>(from.position)];
   const RowAxes axes = rows_.axesOf(to);
-  if (axes.kind == RowKind::ofBatch && count.isConstant()) {
+  if (axes.kind == RowKind::ofBatch && count.isConstant() && longEnough) {
     std::vector<int64_t> places;
     for (int64_t i = 0; i < *count.constant(); ++i) places.push_back(first + i);
     return std::optional<Made>(Made{takenFrames(x, from, places), false});
   }
   if (axes.kind != RowKind::rows)
-    return refusal(op, "how many positions are left of a sequence, " + count.toString() + ", is not linear");
-  const ValueId border = first < 0 ? prelude_.ends(from.length) : begins(from.length);
+    return refusal(op, "how many positions are left of a sequence is " + count.toString());
+  ValueId border = first < 0 ? prelude_.ends(from.length) : prelude_.begins(from.length);
+  if (!longEnough) {  // no place before the first or behind the last
+    const ValueId length = prelude_.lengths(from.length);
+    const ValueId taken = maker_.make(ops::minOp, {length, maker_.size(least)});
+    border = first < 0 ? maker_.make(ops::subOp, {border, taken}) : maker_.make(ops::addOp, {border, taken});
+  }
   const ValueId begin = maker_.gather(border, prelude_.sequence(axes.length), 0);
-  const ValueId at = maker_.make(
-      ops::addOp, {maker_.make(ops::addOp, {begin, prelude_.position(axes.length)}), maker_.integer(first)});
+  ValueId at = maker_.make(ops::addOp, {begin, prelude_.position(axes.length)});
+  if (longEnough) at = maker_.make(ops::addOp, {at, maker_.integer(first)});
   return std::optional<Made>(Made{rowsInPlace(maker_.gather(rowsInFront(x), at, 0), to, axes)});
 }
 

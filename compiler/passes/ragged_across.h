@@ -5,6 +5,7 @@
 //   %p = softmax(%x) {axis = 1}           exp(x - peak of its sequence) / sum of its sequence   rows
 //   %j = concat(%c, %x) {axis = 1}        rows of both, taken sequence by sequence            rows
 //   %t = slice(%x, from 1, axis 1)        rows taken from a place of each sequence            rows, or (b, ...)
+//   %u = slice(%x, from -1, step -1)      the rows of each sequence from its last to its first   rows
 //   %l = gather(%x, -1) {axis = 1}        the last row of each sequence                       (b, ...)
 #pragma once
 
@@ -42,6 +43,7 @@ class AcrossPositions {
   Result<std::optional<Made>> concat(const Op& op);
   Result<std::optional<Made>> slice(const Op& op);
   Result<std::optional<Made>> gather(const Op& op);
+  bool isTurn(const Op& op, Dim count, Dim length) const;
 
   Error refusal(const Op& op, const std::string& why) const { return raggedRefusal(ir_, op, why); }
   std::optional<std::vector<int64_t>> numbersOf(const Op& op, size_t operand) const;
@@ -60,7 +62,6 @@ class AcrossPositions {
   };
   ValueId bySequence(ValueId front, Type type, const RowAxes& axes, const Segments& how);
   ValueId lengthsAs(Type type, const RowAxes& axes);
-  ValueId begins(Dim length);
   ValueId column(ValueId ofSequences);
   ValueId takenFrames(ValueId x, const RowAxes& axes, const std::vector<int64_t>& places);
 

@@ -6,9 +6,9 @@
 
 namespace dyn::passes {
 
-RaggedPrelude::RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths,
+RaggedPrelude::RaggedPrelude(IrContext& ir, OpMaker& maker, Dim batch, std::map<std::string, ValueId> lengths,
                              SourcePlace place)
-    : ir_(ir), maker_(maker), parameters_(std::move(lengths)), place_(std::move(place)) {}
+    : ir_(ir), maker_(maker), batch_(batch), parameters_(std::move(lengths)), place_(std::move(place)) {}
 
 RaggedPrelude::Standing::Standing(RaggedPrelude& prelude, Dim pattern)
     : maker_(prelude.maker_), before_(prelude.maker_.place()) {
@@ -18,9 +18,9 @@ RaggedPrelude::Standing::Standing(RaggedPrelude& prelude, Dim pattern)
 }
 
 Dim RaggedPrelude::rows(Dim pattern) {
-  const auto [found, fresh] = rows_.try_emplace(pattern.toString(), sumOverBatch(pattern));
-  const Dim sum = found->second;
-  if (!fresh || !sum) return sum;
+  if (const auto known = rows_.find(pattern.toString()); known != rows_.end()) return known->second;
+  const Dim linear = sumOverBatch(pattern), sum = linear ? linear : sumOfOthers(pattern);
+  rows_[pattern.toString()] = sum;
   DimSolver& facts = ir_.facts();
   const Reason reason{"a sum of lengths", place_};
   const Dim zero = ir_.dims().constant(0);
@@ -28,9 +28,45 @@ Dim RaggedPrelude::rows(Dim pattern) {
     if (facts.lessEqual(zero, d) != Answer::yes) (void)facts.addRange(d, 0, std::nullopt, reason);
   };
   if (facts.lessEqual(zero, pattern) == Answer::yes) notNegative(sum);
-  if (const std::optional<int64_t> most = facts.interval(pattern).high)
-    notNegative(raggedDim(raggedSymbols(pattern)[0])->batch * *most - sum);
+  if (const std::optional<int64_t> most = facts.interval(pattern).high) notNegative(batch_ * *most - sum);
   return sum;
+}
+
+// The sum of lengths that are not linear in those of the inputs. None of them is negative.
+Dim RaggedPrelude::sumOfOthers(Dim pattern) {
+  const ValueId all = lengths(pattern);
+  const Standing standing(*this, pattern);
+  const std::string what = "the lengths " + pattern.toString();
+  const Dim zero = ir_.dims().constant(0), sum = sumByTerms(pattern);
+  if (ir_.facts().lessEqual(zero, pattern) != Answer::yes)
+    maker_.check(ops::check_valuesOp, {all, maker_.integer(0)},
+                 {{"elements", std::string("in_range")}, {"what", what}});
+  maker_.check(ops::checkOp, {},
+               {{"lhs", Shape{zero}}, {"relation", std::string("le")}, {"rhs", Shape{sum}}, {"what", what}});
+  return sum;
+}
+
+// Of `3*floordiv(len[b], 2) + 1`: 3*?1 + b, where ?1 is what the run finds.
+Dim RaggedPrelude::sumByTerms(Dim d) {
+  if (const Dim linear = sumOverBatch(d)) return linear;
+  if (!isRagged(d)) return batch_ * d;
+  if (d.kind() == DimKind::add) {
+    Dim sum = ir_.dims().constant(0);
+    for (Dim term : d.operands()) sum = sum + sumByTerms(term);
+    return sum;
+  }
+  if (d.kind() == DimKind::mul && d.operands()[0].isConstant()) {
+    Dim rest = ir_.dims().constant(1);
+    for (Dim factor : d.operands().subspan(1)) rest = rest * factor;
+    return d.operands()[0] * sumByTerms(rest);
+  }
+  Dim& found = found_.try_emplace(d.toString()).first->second;
+  if (found) return found;
+  const ValueId total =
+      maker_.make(ops::reduce_sumOp, {valueOf(d), maker_.integers({0})}, {{"keepdims", int64_t{0}}});
+  found = ir_.dims().any("the sum of " + d.toString());
+  maker_.check(ops::bind_dimsOp, {total}, {{"dims", Shape{found}}, {"elements", std::vector<int64_t>{0}}});
+  return found;
 }
 
 void RaggedPrelude::checkLengths(Dim symbol) {
@@ -61,13 +97,24 @@ void RaggedPrelude::checkLengths(Dim symbol) {
 ValueId RaggedPrelude::valueOf(Dim d) {
   if (!isRagged(d)) return maker_.size(d);
   if (d.isSymbol()) return parameters_.at(raggedDim(d)->lengths);
-  const OpDef& def = d.kind() == DimKind::add ? ops::addOp : ops::mulOp;  // it is linear: rows() knows it
-  ValueId result = kNoValue;
-  for (Dim operand : d.operands()) {
-    const ValueId next = valueOf(operand);
-    result = result == kNoValue ? next : maker_.make(def, {result, next});
-  }
+  std::vector<ValueId> operands;
+  for (Dim operand : d.operands()) operands.push_back(valueOf(operand));
+  if (d.kind() == DimKind::floorDiv) return quotient(operands[0], operands[1]);
+  if (d.kind() == DimKind::ceilDiv)
+    return maker_.make(ops::negOp, {quotient(maker_.make(ops::negOp, {operands[0]}), operands[1])});
+  const OpDef& def = d.kind() == DimKind::add   ? ops::addOp
+                     : d.kind() == DimKind::mul ? ops::mulOp
+                     : d.kind() == DimKind::mod ? ops::modOp
+                     : d.kind() == DimKind::min ? ops::minOp
+                                                : ops::maxOp;
+  ValueId result = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) result = maker_.make(def, {result, operands[i]});
   return result;
+}
+
+// Toward minus infinity: div drops what is behind the point, and mod has the sign of the divisor.
+ValueId RaggedPrelude::quotient(ValueId a, ValueId b) {
+  return maker_.make(ops::divOp, {maker_.make(ops::subOp, {a, maker_.make(ops::modOp, {a, b})}), b});
 }
 
 ValueId RaggedPrelude::lengths(Dim pattern) {
@@ -83,6 +130,14 @@ ValueId RaggedPrelude::ends(Dim pattern) {
   const Standing standing(*this, pattern);
   ValueId& made = patterns_[pattern.toString()].ends;
   if (made == kNoValue) made = maker_.make(ops::cumsumOp, {all, maker_.integer(0)});
+  return made;
+}
+
+ValueId RaggedPrelude::begins(Dim pattern) {
+  const ValueId behind = ends(pattern), all = lengths(pattern);
+  const Standing standing(*this, pattern);
+  ValueId& made = patterns_[pattern.toString()].begins;
+  if (made == kNoValue) made = maker_.make(ops::subOp, {behind, all});
   return made;
 }
 
@@ -102,7 +157,7 @@ ValueId RaggedPrelude::sequence(Dim pattern) {
   ValueId& made = patterns_[pattern.toString()].sequence;
   if (made != kNoValue) return made;
   const Dim one = ir_.dims().constant(1);
-  const Dim batch = raggedDim(raggedSymbols(pattern)[0])->batch;
+  const Dim batch = batch_;
   const ValueId ended =
       maker_.make(ops::less_equalOp, {maker_.reshape(behind, {one, batch}),
                                       maker_.make(ops::unsqueezeOp, {row(pattern), maker_.integers({1})})});

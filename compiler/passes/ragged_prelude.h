@@ -21,17 +21,21 @@ namespace dyn::passes {
 
 class RaggedPrelude {
  public:
-  // `lengths`: the parameters of the function, by name; `place`: of the function. What it is given outlives
-  // it.
-  RaggedPrelude(IrContext& ir, OpMaker& maker, std::map<std::string, ValueId> lengths, SourcePlace place);
+  // `batch`: of all lengths; `lengths`: the parameters of the function, by name; `place`: of the function.
+  // What it is given outlives it.
+  RaggedPrelude(IrContext& ir, OpMaker& maker, Dim batch, std::map<std::string, ValueId> lengths,
+                SourcePlace place);
 
   // Checks the lengths that `symbol` names: they are as the program says, none is negative, and they sum up
   // to the rows.
   void checkLengths(Dim symbol);
-  // The number of rows of a pattern; the first time the solver is told what is known of it.
+  // The number of rows of a pattern; the first time the solver is told what is known of it. Of a pattern
+  // whose sum does not follow from that of the lengths, `floordiv(len[b], 2)`, it is a dim that the run
+  // finds, and none of its elements may be negative.
   Dim rows(Dim pattern);
   ValueId lengths(Dim pattern);
-  ValueId ends(Dim pattern);  // where each sequence ends: offsets[1..]
+  ValueId ends(Dim pattern);    // where each sequence ends: offsets[1..]
+  ValueId begins(Dim pattern);  // where each begins: offsets[..b]
   ValueId offsets(Dim pattern);
   ValueId sequence(Dim pattern);
   ValueId position(Dim pattern);
@@ -52,17 +56,22 @@ class RaggedPrelude {
     SourcePlace before_;
   };
   struct Pattern {
-    ValueId lengths = kNoValue, ends = kNoValue, offsets = kNoValue;
+    ValueId lengths = kNoValue, ends = kNoValue, begins = kNoValue, offsets = kNoValue;
     ValueId row = kNoValue, sequence = kNoValue, position = kNoValue;
   };
   ValueId valueOf(Dim d);
+  ValueId quotient(ValueId a, ValueId b);
+  Dim sumOfOthers(Dim pattern);
+  Dim sumByTerms(Dim d);
   ValueId row(Dim pattern);
 
   IrContext& ir_;
   OpMaker& maker_;
+  const Dim batch_;
   std::map<std::string, ValueId> parameters_;
   SourcePlace place_;
   std::map<std::string, Dim> rows_;          // by the text of the length
+  std::map<std::string, Dim> found_;         // sums that the run finds, by the text of what is summed
   std::map<std::string, Pattern> patterns_;  // by the text of the length
 };
 

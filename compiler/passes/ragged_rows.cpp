@@ -21,6 +21,16 @@ RaggedRows::RaggedRows(const InferredModule& inferred, Dim batch)
     for (const ValueDef& r : op->results) types_[r.id] = r.type;
 }
 
+// The one name of a dim; max(0, len[b]) is len[b].
+Dim RaggedRows::canonical(Dim d) const {
+  const DimSolver& facts = ir_.facts();
+  const Dim known = facts.canonical(d);
+  if (known.kind() != DimKind::max) return known;
+  for (Dim operand : known.operands())
+    if (isRagged(operand) && facts.equal(operand, known) == Answer::yes) return operand;
+  return known;
+}
+
 bool RaggedRows::mentions(Dim d) const {
   const Dim known = canonical(d);
   const std::vector<SymbolId> symbols = symbolsOf(known), ofBatch = symbolsOf(batch_);
@@ -41,7 +51,7 @@ RowAxes RaggedRows::axesOf(Type type) const {
       ++positions;
       axes.position = axis;
       axes.length = d;
-      strange |= !sumOverBatch(d);
+      for (Dim symbol : raggedSymbols(d)) strange |= canonical(raggedDim(symbol)->batch) != batch_;
     } else {
       ++batches;
       axes.batch = axis;

@@ -58,7 +58,7 @@ class RaggedRows {
   std::string byView(const Op& op) const;
   std::string byLoads(const Op& op, size_t result) const;
   std::vector<Type> typesOf(const Op& op) const;
-  Dim canonical(Dim d) const { return ir_.facts().canonical(d); }
+  Dim canonical(Dim d) const;
 
   const InferredModule& inferred_;
   IrContext& ir_;

@@ -34,8 +34,12 @@ std::optional<RowAxis> axisOf(Type type, SymbolId rows, bool* several) {
 
 class RowAnalysis {
  public:
-  RowAnalysis(const InferredModule& inferred, SymbolId rows)
-      : inferred_(inferred), ir_(*inferred.module.context), rows_(rows), row_(ir_.dims().symbolById(rows)) {}
+  RowAnalysis(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies)
+      : inferred_(inferred),
+        ir_(*inferred.module.context),
+        rows_(rows),
+        row_(ir_.dims().symbolById(rows)),
+        bodies_(bodies) {}
 
   RowsApart run() {
     const Function& main = *inferred_.module.main();
@@ -108,6 +112,8 @@ class RowAnalysis {
       if (!none && !knownApartFromRows(op.results[0].id)) sizes_.insert(op.results[0].id);
       return true;
     }
+    if (bodies_ == RowsInBodies::looked && !none && (op.def == &ops::ifOp || op.def == &ops::loopOp))
+      return visitBodies(op);
     if (!op.regions.empty() || op.def->cls == OpClass::structural)
       return none ? true : mix(nameOf(op) + " is control flow or no operation on tensors");
     for (size_t i = 0; i < op.results.size(); ++i)
@@ -135,6 +141,7 @@ class RowAnalysis {
       return true;
     }
     if (op.def->traits.view) return visitView(op, axis);
+    if (const auto along = alongAxis(op)) return visitAlong(op, i, *along);
     if (!op.def->lower) return mix(nameOf(op) + " has no definition in loops");
     return visitLoads(op, i, axis);
   }
@@ -156,6 +163,71 @@ class RowAnalysis {
         substitute(axis->extent, [&](SymbolId s) { return s == rows_ ? ir_.dims().constant(1) : Dim(); });
     if (before != after || perRow * row_ != axis->extent)
       return mix(nameOf(op) + " joins the rows with an axis before them");
+    return true;
+  }
+
+  // The axis of an operation without a definition in loops that computes along one and keeps the others.
+  std::optional<int64_t> alongAxis(const Op& op) const {
+    if (op.def == &ops::topkOp) return op.attributes.integer("axis", -1);
+    if (op.def != &ops::cumsumOp && op.def != &ops::cumprodOp) return std::nullopt;
+    const auto known =
+        op.operands.size() > 1 ? inferred_.contents.find(op.operands[1]) : inferred_.contents.end();
+    if (known == inferred_.contents.end() || known->second.size() != 1 || !known->second[0])
+      return std::nullopt;
+    return known->second[0].constant();
+  }
+
+  bool visitAlong(const Op& op, size_t i, int64_t along) {
+    const auto from = axisOfValue(op.operands[0]), axis = axisOfValue(op.results[i].id);
+    if (along < 0) along += types_.at(op.operands[0]).rank();
+    if (!from || !axis || *from != *axis || from->axis == along)
+      return mix(nameOf(op) + " computes along the rows");
+    for (size_t k = 1; k < op.operands.size(); ++k)
+      if (op.operands[k] != kNoValue && dependsOnRows(op.operands[k]))
+        return mix(nameOf(op) + " depends on how many there are");
+    return true;
+  }
+
+  // Bodies see what the operation captures and carries; rows that go into a body come out along one axis.
+  bool visitBodies(const Op& op) {
+    const bool loop = op.def == &ops::loopOp;
+    const size_t first = loop ? 2 : 1;  // of what the bodies' parameters are
+    const auto carried = loop ? static_cast<size_t>(op.attributes.integer("carried")) : 0;
+    for (size_t i = 0; i < first && i < op.operands.size(); ++i)
+      if (op.operands[i] != kNoValue && dependsOnRows(op.operands[i]))
+        return mix(nameOf(op) + " goes on as its rows say");
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      types_[op.results[i].id] = op.results[i].type;
+      if (!takeAxis(op.results[i].id, op.results[i].type, nameOf(op))) return false;
+    }
+    for (const Function* body : op.regions) {
+      if (body->parameters.size() != op.operands.size() - first + (loop ? 1 : 0))
+        return mix(nameOf(op) + " has other operands than its body");
+      for (size_t i = 0; i < body->parameters.size(); ++i) {
+        const Parameter& p = body->parameters[i];
+        types_[p.id] = p.type;
+        if (!p.type || !takeAxis(p.id, p.type, nameOf(op)))
+          return mix(nameOf(op) + " has a body of no types");
+        if (loop && i == 0) continue;
+        const ValueId outer = op.operands[i + first - (loop ? 1 : 0)];
+        if (outer == kNoValue || axisOfValue(outer) != axisOfValue(p.id) || sizes_.count(outer))
+          return mix(nameOf(op) + " takes rows into its body along another axis");
+      }
+      for (const Op* inner : body->ops)
+        if (!visit(*inner)) return false;
+      for (size_t k = 0; k < body->results.size(); ++k)
+        if (!visitBodyResult(op, body->results[k], k, loop, carried)) return false;
+    }
+    return true;
+  }
+
+  bool visitBodyResult(const Op& op, ValueId v, size_t k, bool loop, size_t carried) {
+    if (sizes_.count(v)) return mix(nameOf(op) + " depends on how many there are");
+    std::optional<RowAxis> axis = axisOfValue(v);
+    if (loop && k == 0) return axis ? mix(nameOf(op) + " goes on as its rows say") : true;
+    if (loop && k > carried && axis) ++axis->axis;  // it is stacked
+    if (axis != axisOfValue(op.results[k - (loop ? 1 : 0)].id))
+      return mix(nameOf(op) + " gives rows from its body along another axis");
     return true;
   }
 
@@ -202,6 +274,7 @@ class RowAnalysis {
   IrContext& ir_;
   const SymbolId rows_;
   const Dim row_;
+  const RowsInBodies bodies_;
   RowsApart apart_;
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, RowAxis> axes_;
@@ -210,8 +283,8 @@ class RowAnalysis {
 
 }  // namespace
 
-RowsApart rowsApart(const InferredModule& inferred, SymbolId rows) {
-  return RowAnalysis(inferred, rows).run();
+RowsApart rowsApart(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies) {
+  return RowAnalysis(inferred, rows, bodies).run();
 }
 
 }  // namespace dyn::passes

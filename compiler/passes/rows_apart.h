@@ -5,10 +5,11 @@
 //   y[b, j] = x[b, j] / sum(c < b, x[c, j])      not: each row reads them all
 //
 // It is read off the operators' definitions in loops: every load of a value with rows must be at the row of
-// the result, and nothing may be computed from the number of rows. What has no such definition (sorting,
-// control flow) counts as mixing rows.
+// the result, and nothing may be computed from the number of rows. Of sorting and running sums the axis says
+// it, of branches and loops perhaps their bodies; what else has no such definition counts as mixing rows.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ namespace dyn::passes {
 struct RowAxis {
   int axis = 0;
   Dim extent;
+  bool operator==(const RowAxis&) const = default;
 };
 
 struct RowsApart {
@@ -28,6 +30,8 @@ struct RowsApart {
   std::string whyNot;                                       // not empty: they mix, and where
 };
 
-RowsApart rowsApart(const InferredModule& inferred, SymbolId rows);
+// What branches and loops do with rows in their bodies counts as mixing them where nobody asks to look there.
+enum class RowsInBodies : uint8_t { mixed, looked };
+RowsApart rowsApart(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies = RowsInBodies::mixed);
 
 }  // namespace dyn::passes

@@ -37,6 +37,7 @@ REWRITES = {
     "compiler/passes/level_places.cpp": "add gather range slice sub",
     "compiler/passes/loop_levels.cpp": "cast gather levels max range reshape scatter_nd shape sub",
     "compiler/passes/recursion_levels.cpp": "add concat constant_of_shape gather list node_tables reshape scatter_nd shape sub",
+    "compiler/passes/rows_apart.cpp": "cumprod cumsum topk",
     "compiler/passes/forest_calls.cpp": "gather list_at list_length",
     "compiler/passes/node_loop.cpp": "gather scatter_nd",
     "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
@@ -44,8 +45,8 @@ REWRITES = {
     "compiler/passes/position_needs.cpp": "cast concat equal expand logical_not matmul mul transpose where",
     "compiler/passes/heads_apart.cpp": "matmul reshape softmax transpose",
     "compiler/passes/unpad.cpp": "softmax",
-    "compiler/passes/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less nonzero range reduce_sum reshape "
-                                             "scatter_nd slice sub topk transpose unsqueeze",
+    "compiler/passes/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less range reduce_sum reshape scatter_nd "
+        "slice sub topk transpose unsqueeze",
     "compiler/passes/unpadder.cpp": "add cast cumsum equal expand gather gather_elements greater less logical_and logical_not "
                                     "logical_or mul nonzero packed_attention pad range reduce_sum reshape slice sub transpose "
                                     "unsqueeze where",
@@ -55,11 +56,16 @@ REWRITES = {
     "compiler/passes/variants.cpp": "pad slice",
     "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
     "compiler/passes/ragged.cpp": "check_values identity logical_not packed_attention squeeze unsqueeze",
-    "compiler/passes/ragged_across.cpp": "add check_values concat constant_of_shape div exp gather less_equal mul range reduce_max reduce_mean "
-                                         "reduce_min reduce_sum scatter_nd slice softmax squeeze sub unsqueeze where",
+    "compiler/passes/ragged_across.cpp": "add check_values concat constant_of_shape div exp gather less_equal min mul range "
+        "reduce_max reduce_mean reduce_min reduce_sum scatter_nd slice softmax squeeze sub unsqueeze where",
+    "compiler/passes/ragged_apart.cpp": "add expand identity range reshape scatter_nd slice squeeze",
     "compiler/passes/ragged_attention.cpp": "add cast div greater greater_equal less less_equal logical_not matmul mul range softmax where",
     "compiler/passes/op_maker.cpp": "cast gather reshape transpose",
-    "compiler/passes/ragged_prelude.cpp": "add check_values concat cumsum less_equal mod mul range reduce_sum sub unsqueeze",
+    "compiler/passes/ragged_prelude.cpp": "add check_values concat cumsum div less_equal max min mod mul neg range reduce_sum sub "
+        "unsqueeze",
+    "compiler/passes/ragged_recurrence.cpp": "identity",
+    "compiler/passes/ragged_windows.cpp": "add average_pool conv div less less_equal logical_and lp_pool max_pool pad slice sub "
+        "where",
     "compiler/tune/trial_module.cpp": "conv matmul relu",  # makes the models it measures
 }
 NAMED = re.compile(r"\bops::(\w+?)Op\b")

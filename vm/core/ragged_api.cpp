@@ -1,4 +1,6 @@
 // The C API of ragged tensors: rows and lengths that go together.
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "vm/core/c_api.h"
@@ -49,6 +51,64 @@ Status checkLengths(const int64_t* lengths, int64_t count, int64_t rows) {
     return failure(DYN_INVALID_ARGUMENT, "the lengths sum up to " + std::to_string(rows - left) +
                                              ", there are " + std::to_string(rows) + " rows");
   return okStatus();
+}
+
+// A sum of multiples of names, `2*len.sum + b`; nothing where the text says anything else.
+struct Term {
+  int64_t factor = 1;
+  std::string_view name;
+};
+std::optional<std::vector<Term>> termsOf(std::string_view text) {
+  std::vector<Term> terms;
+  int64_t sign = 1;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (word == "+" || word == "-") {
+      sign = word == "-" ? -1 : 1;
+      continue;
+    }
+    Term term{sign, word};
+    if (const size_t star = word.find('*'); star != std::string_view::npos) {
+      const auto [end, error] = std::from_chars(word.data(), word.data() + star, term.factor);
+      if (error != std::errc() || end != word.data() + star) return std::nullopt;
+      term.factor *= sign;
+      term.name = word.substr(star + 1);
+    }
+    if (term.name.empty() || term.name.find_first_of("*(),?") != std::string_view::npos) return std::nullopt;
+    terms.push_back(term);
+    sign = 1;
+  }
+  return terms;
+}
+
+// The lengths of sequences that have as many rows as the dim says, by the inputs of the last run: `2*len.sum +
+// b` are those of 2*len[b] + 1. Nothing where they are no such.
+std::optional<std::vector<int64_t>> lengthsOfRows(const dyn_context& context, std::string_view rows) {
+  constexpr std::string_view kSum = ".sum";
+  const std::optional<std::vector<Term>> terms = termsOf(rows);
+  if (!terms) return std::nullopt;
+  std::optional<std::vector<int64_t>> lengths;
+  std::string_view batch;
+  const auto inputOf = [&](std::string_view name) {
+    return name.ends_with(kSum) ? inputNamed(context, name.substr(0, name.size() - kSum.size()))
+                                : std::nullopt;
+  };
+  for (const Term& term : *terms) {
+    const std::optional<size_t> input = inputOf(term.name);
+    const Tensor* given = input ? lengthsIn(context.inputs[*input]) : nullptr;
+    if (!given) continue;
+    if (!lengths) lengths.emplace(static_cast<size_t>(given->elementCount), 0);
+    if (static_cast<int64_t>(lengths->size()) != given->elementCount) return std::nullopt;
+    for (size_t i = 0; i < lengths->size(); ++i) (*lengths)[i] += term.factor * given->as<int64_t>()[i];
+    batch = context.module->program().inputs[*input].type.dims[0].text;
+  }
+  for (const Term& term : *terms) {
+    if (!lengths || inputOf(term.name)) continue;
+    if (term.name != batch) return std::nullopt;
+    for (int64_t& length : *lengths) length += term.factor;
+  }
+  return lengths;
 }
 
 struct Parts {
@@ -161,20 +221,22 @@ dyn_status dyn_context_set_ragged_input(dyn_context* context, const char* name, 
 dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dyn_value** value) {
   if (value) *value = nullptr;
   Parts parts;
+  std::optional<std::vector<int64_t>> lengths;
   const dyn_status checked = guarded([&]() -> Status {
     if (!context || !value) return invalid("context or value is null");
     const auto& outputs = context->module->program().outputs;
     if (index < 0 || static_cast<size_t>(index) >= outputs.size()) return invalid("no such output");
-    const std::optional<size_t> input =
-        inputNamed(*context, lengthsName(outputs[static_cast<size_t>(index)].type));
-    Object* lengths = input ? context->inputs[*input] : nullptr;
-    if (!lengthsIn(lengths))
-      return failure(DYN_UNSUPPORTED, "unsupported: output " + outputs[static_cast<size_t>(index)].name +
-                                          " has rows of no input's lengths");
-    retain(lengths);
-    return wrap(context->module, lengths, &parts.lengths);
+    const auto& output = outputs[static_cast<size_t>(index)];
+    const bool tensor = output.type.kind == ContractKind::tensor && !output.type.dims.empty();
+    if (tensor && output.type.dims[0].value < 0) lengths = lengthsOfRows(*context, output.type.dims[0].text);
+    if (lengths) return okStatus();
+    return failure(DYN_UNSUPPORTED, "unsupported: output " + output.name + " has rows of no input's lengths");
   });
   if (checked != DYN_OK) return checked;
+  const auto count = static_cast<int64_t>(lengths->size());
+  const dyn_status made = dyn_value_tensor(context, DYN_I64, 1, &count, count > 0 ? lengths->data() : nullptr,
+                                           lengths->size() * sizeof(int64_t), &parts.lengths);
+  if (made != DYN_OK) return made;
   if (const dyn_status got = dyn_context_get_output(context, index, &parts.rows); got != DYN_OK) return got;
   dyn_value* items[2] = {parts.rows, parts.lengths};
   return dyn_value_compound(context, DYN_KIND_TUPLE, 0, items, 2, value);

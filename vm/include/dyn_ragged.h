@@ -36,8 +36,8 @@ DYN_API dyn_status dyn_value_ragged_parts(const dyn_value* value, dyn_value** ro
  * run ends with DYN_BAD_INPUT unless all were given the same lengths. DYN_INVALID_ARGUMENT where the input
  * is not ragged. */
 DYN_API dyn_status dyn_context_set_ragged_input(dyn_context* context, const char* name, dyn_value* value);
-/* An output of the last run whose rows are those of an input's lengths, with these. DYN_UNSUPPORTED where it
- * has other ones (`len[b] + 1`): its rows are read with dyn_context_get_output. */
+/* An output of the last run whose lengths are linear in those of inputs (`2*len[b] + 1`), with these.
+ * DYN_UNSUPPORTED where they are not, as behind a stride: its rows are read with dyn_context_get_output. */
 DYN_API dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dyn_value** value);
 
 #ifdef __cplusplus

@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 
+#include "app/session/model/padded_sequences.h"
 #include "app/session/model/ragged_port.h"
 #include "app/session/model/test_value.h"
 #include "compiler/reference/random_tensor.h"
@@ -250,6 +251,28 @@ Status takeSequences(const Signature& signature, size_t index, const std::string
   return {};
 }
 
+// The same for a model that takes them padded.
+Status takePadded(const Signature& signature, size_t index, const std::vector<std::string>& fills,
+                  CallDims& known, std::vector<std::optional<Value>>& given) {
+  const Port& port = signature.inputs[index];
+  const auto indexOf = [&](const Port& other) {
+    return static_cast<size_t>(&other - signature.inputs.data());
+  };
+  DYN_TRY(PaddedSequences read, readPaddedSequences(signature, port, fills[index], [&](const Port& other) {
+            return fills[indexOf(other)].empty();
+          }));
+  std::optional<Value>& told = given[indexOf(*read.lengths)];
+  if (told && !told->identical(Value(read.lengthsValue)))
+    return makeError(DiagnosticId::inputMismatch, "the sequences of input " + port.info.name +
+                                                      " have other lengths than input " +
+                                                      read.lengths->info.name + " says");
+  DYN_CHECK(known.learn(port, read.value.shape()));
+  DYN_CHECK(known.learn(*read.lengths, read.lengthsValue.shape()));
+  given[index] = Value(std::move(read.value));
+  told = Value(std::move(read.lengthsValue));
+  return {};
+}
+
 // So many lengths with this sum.
 Result<HostTensor> randomLengths(int64_t count, int64_t sum, uint64_t seed) {
   DYN_TRY(HostTensor lengths, HostTensor::create(Dtype::i64, {count}));
@@ -346,8 +369,16 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       DYN_CHECK(takeSequences(signature, index, fills[index], known, given));
       continue;
     }
+    if (port.info.kind == "tensor" && isListOfTensors(fills[index])) {
+      DYN_CHECK(takePadded(signature, index, fills, known, given));
+      continue;
+    }
     std::string note;
+    const std::optional<Value> told = std::move(given[index]);  // by sequences of another input
     DYN_TRY(given[index], readSpec(port, fills[index], sources, known.values(), &note));
+    if (told && given[index] && !told->identical(*given[index]))
+      return makeError(DiagnosticId::inputMismatch,
+                       "input " + name + " has other lengths than the sequences that are given");
     if (!note.empty()) call.notes.push_back("input " + name + ": " + note);
     if (given[index] && takeAsScalar(port, &*given[index])) call.scalars.push_back(name);
     if (given[index] && given[index]->isTensor() && port.info.kind == "tensor") {

@@ -77,8 +77,10 @@ Status readLengths(const std::string& path, DimSpec& spec) {
 // Values of ragged type are their rows, in the order of the sequences.
 void showRows(const Module& module, Port& port) {
   if (!port.type || !port.type.isTensor() || !isRagged(port.type.dims()) || port.type.rank() < 2) return;
-  const Dim length = port.type.dims()[1], rows = isRagged(length) ? sumOverBatch(length) : Dim();
-  if (!rows) return;
+  const Dim length = port.type.dims()[1];
+  if (!isRagged(length)) return;
+  Dim rows = sumOverBatch(length);
+  if (!rows) rows = module.context->dims().any("the sum of " + length.toString());
   port.length = length.toString();
   Shape dims{rows};
   dims.insert(dims.end(), port.type.dims().begin() + 2, port.type.dims().end());
@@ -88,16 +90,41 @@ void showRows(const Module& module, Port& port) {
   port.info.type = written;
 }
 
-// Of a package, which tells rows alone: rows by the sum of another input.
-void findLengths(Signature& signature) {
+// The length whose sum over a batch is `2*len.sum + b`: `2*len[b] + 1`; "" where it is no such sum.
+std::string lengthOfSum(const Signature& signature, const std::string& sum) {
   constexpr std::string_view kSum = ".sum";
+  DimContext dims;
+  Result<Dim> parsed = parseDim(dims, sum);
+  if (!parsed.ok()) return "";
+  // The input of lengths that a sum is of; null: it is none.
+  const auto lengthsOf = [&](SymbolId id) -> const Port* {
+    const std::string text = dims.symbolName(id);
+    for (const Port& lengths : signature.inputs)
+      if (text.ends_with(kSum) && lengths.info.name == text.substr(0, text.size() - kSum.size()) &&
+          lengths.info.shape.size() == 1 && lengths.dtype == Dtype::i64)
+        return &lengths;
+    return nullptr;
+  };
+  std::string batch;
+  for (SymbolId id : symbolsOf(*parsed))
+    if (const Port* lengths = lengthsOf(id)) batch = lengths->info.shape[0];
+  if (batch.empty()) return "";
+  const Dim length = substitute(*parsed, [&](SymbolId id) {
+    if (dims.symbolName(id) == batch) return dims.constant(1);
+    const Port* lengths = lengthsOf(id);
+    return lengths ? dims.symbol(lengths->info.name + "[" + batch + "]") : Dim();
+  });
+  return sumOverBatch(length) == *parsed ? length.toString() : "";
+}
+
+// Of a package, which tells rows alone: how long the sequences are that have so many.
+void findLengths(Signature& signature) {
   for (std::vector<Port>* ports : {&signature.inputs, &signature.outputs})
     for (Port& port : *ports) {
-      if (port.info.shape.empty() || !port.info.shape[0].ends_with(kSum)) continue;
-      const std::string name = port.info.shape[0].substr(0, port.info.shape[0].size() - kSum.size());
-      for (const Port& lengths : signature.inputs)
-        if (lengths.info.name == name && lengths.info.shape.size() == 1 && lengths.dtype == Dtype::i64)
-          port.length = name + "[" + lengths.info.shape[0] + "]";
+      if (port.info.shape.empty()) continue;
+      const std::string length = lengthOfSum(signature, port.info.shape[0]);
+      // Those of an input are an input's.
+      if (ports == &signature.outputs || length.find(' ') == std::string::npos) port.length = length;
     }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/dims/ragged_dim.h"
+
 namespace dyn {
 
 using loop::Expr;
@@ -104,13 +106,14 @@ std::vector<WindowAxis> windowAxes(const Window& window, const Shape& x, const S
 }
 
 // Rounded up, the last window may hang over the end by less than a stride; so may the first one.
+// A sequence that is too short for any window, as an empty one is, has no element in the result.
 static int64_t slackOf(const Window& window, int64_t stride) { return window.ceilMode ? stride - 1 : 0; }
 
 Status requireWindowFits(InferContext& c, const Window& window, const std::vector<WindowAxis>& axes) {
   if (window.isSame()) return {};
   for (const WindowAxis& a : axes) {
-    DYN_CHECK(c.requireLessEqual((a.kernel - 1) * a.dilation + 1,
-                                 a.input + a.padBegin + a.padEnd + slackOf(window, a.stride),
+    const int64_t slack = isRagged(a.input) ? a.stride : slackOf(window, a.stride);
+    DYN_CHECK(c.requireLessEqual((a.kernel - 1) * a.dilation + 1, a.input + a.padBegin + a.padEnd + slack,
                                  "the window fits into the padded input"));
   }
   return {};
@@ -119,6 +122,8 @@ Status requireWindowFits(InferContext& c, const Window& window, const std::vecto
 Result<std::vector<ConcreteAxis>> concreteWindow(const EvalContext& c, const Window& window,
                                                  std::span<const int64_t> x,
                                                  std::span<const int64_t> kernel) {
+  const Type made = c.op().results.empty() ? Type() : c.op().results[0].type;
+  const bool ofSequences = made && made.isTensor() && isRagged(made.dims());
   DimContext dims;
   std::vector<ConcreteAxis> axes;
   for (size_t k = 0; k < kernel.size(); ++k) {
@@ -127,8 +132,9 @@ Result<std::vector<ConcreteAxis>> concreteWindow(const EvalContext& c, const Win
     const auto output = a.output.constant(), begin = a.padBegin.constant(), end = a.padEnd.constant();
     if (!output || !begin || !end)
       return c.error(DiagnosticId::dimOverflow, "a window's size does not fit in 64 bits");
-    if (*output < 0 || (!window.isSame() && (kernel[k] - 1) * a.dilation + 1 >
-                                                x[k + 2] + *begin + *end + slackOf(window, a.stride))) {
+    if (*output < 0 ||
+        (!window.isSame() && !ofSequences &&
+         (kernel[k] - 1) * a.dilation + 1 > x[k + 2] + *begin + *end + slackOf(window, a.stride))) {
       return c.error(DiagnosticId::shapeCheckFailed, "the window of " + std::to_string(kernel[k]) +
                                                          " does not fit into an input of " +
                                                          std::to_string(x[k + 2]));

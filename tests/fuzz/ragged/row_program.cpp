@@ -26,7 +26,8 @@ class RowWriter {
     std::string text =
         "fn @main(%x: Tensor[(b, len[b], 4), f32], %y: Tensor[(b, len[b], 4), f32], %z: Tensor[(b, "
         "more[b], 4), f32], %c: Tensor[(b, 1, 4), f32], %w: Tensor[(4, 4), f32], %g: Tensor[(4), "
-        "f32], %len: Tensor[(b), i64], %more: Tensor[(b), i64]) {\n" +
+        "f32], %k: Tensor[(4, 4, 3), f32], %d: Tensor[(4, 1, 3), f32], %len: Tensor[(b), i64], %more: "
+        "Tensor[(b), i64]) {\n" +
         text_ + "  return %" + rows_.back().name;
     for (const size_t i : {rows_.size() - 2, rows_.size() / 2}) text += ", %" + rows_[i].name;
     if (!pooled_.empty()) text += ", %" + pooled_.back();
@@ -60,7 +61,7 @@ class RowWriter {
   void step() {
     const Rows a = any();
     const std::string x = "%" + a.name;
-    switch (random_.number(0, 10)) {
+    switch (random_.number(0, 14)) {
       case 0: {
         static const char* const kUnary[] = {"relu", "tanh", "neg", "sigmoid", "gelu"};
         return add(std::string(kUnary[random_.number(0, 4)]) + "(" + x + ")", a.length);
@@ -103,12 +104,65 @@ class RowWriter {
         const std::string turned = line("transpose(" + x + ") {perm = [2, 0, 1]}");
         return add("transpose(abs(%" + turned + ")) {perm = [1, 2, 0]}", a.length);
       }
+      case 10:
+        return windows(a);
+      case 11:
+        return recurrence(a);
+      case 12:
+        return between(a);
+      case 13: {
+        // Along the positions, in a way that only a sequence by itself has.
+        static const char* const kAlong[] = {"cumsum(%, i64[] 1)", "trilu(%) {upper = 0}",
+                                             "reduce_l2(%, i64[1] [1]) {keepdims = 1}"};
+        std::string along = kAlong[random_.number(0, 2)];
+        along.replace(along.find('%'), 1, x);
+        return add("tanh(add(" + x + ", " + along + "))", a.length);
+      }
       default: {
         const std::string heads = line("reshape(" + x + ", i64[4] [0, 0, 2, 2])");
         const std::string folded = line("reduce_sum(%" + heads + ", i64[1] [3]) {keepdims = 1}");
         return add("reshape(mul(%" + heads + ", %" + folded + "), i64[3] [0, 0, 4])", a.length);
       }
     }
+  }
+
+  // Convolutions and pools: those that keep the length, and those with a stride.
+  void windows(const Rows& a) {
+    const std::string turned = line("transpose(%" + a.name + ") {perm = [0, 2, 1]}");
+    const bool keeps = a.length.size() > 24 || oneOf(2);
+    const std::string steps = keeps ? "" : ", strides = [2]";
+    static const char* const kPools[] = {"max_pool", "average_pool"};
+    const std::string made = oneOf(2)   ? "relu(conv(%" + turned + ", %k) {pads = [1, 1]" + steps + "})"
+                             : oneOf(2) ? "conv(%" + turned + ", %d) {group = 4, pads = [1, 1]" + steps + "}"
+                                        : std::string(kPools[random_.number(0, 1)]) + "(%" + turned +
+                                              ") {kernel_shape = [3], pads = [1, 1]" + steps + "}";
+    add("transpose(%" + line(made) + ") {perm = [0, 2, 1]}", keeps ? a.length : "half(" + a.length + ")");
+  }
+
+  void recurrence(const Rows& a) {
+    const std::string count = line("gather(shape(%" + a.name + "), i64[] 1) {axis = 0}"),
+                      last = line("sub(%" + count + ", i64[] 1)"), state = line("squeeze(%c, i64[1] [1])");
+    const bool backward = oneOf(2);
+    const std::string rows = line("transpose(%" + a.name + ") {perm = [1, 0, 2]}"), end = fresh(),
+                      made = fresh();
+    text_ += "  %" + end + ", %" + made + " = loop(%" + count + ", _, %" + state + ", %" + rows + ", %w, %" +
+             last + ") {carried = 1} body (%i_" + made + ": Tensor[(), i64], %h_" + made +
+             ": Tensor[(b, 4), f32], %g_" + made + ": Tensor[(?, b, 4), f32], %w_" + made +
+             ": Tensor[(4, 4), f32], %l_" + made + ": Tensor[(), i64]) {\n" + "    %t_" + made +
+             (backward ? " = sub(%l_" + made + ", %i_" + made + ")" : " = add(%i_" + made + ", i64[] 0)") +
+             "\n    %n_" + made + " = tanh(add(gather(%g_" + made + ", %t_" + made +
+             ") {axis = 0}, matmul(%h_" + made + ", %w_" + made + ")))\n    return true, %n_" + made +
+             ", %n_" + made + "\n  }\n";
+    pooled_.push_back(end);
+    add("transpose(%" + made + ") {perm = [1, 0, 2]}", a.length);
+  }
+
+  // Attention to sequences that may have other lengths.
+  void between(const Rows& a) {
+    const Rows b = any();
+    const std::string scores =
+        line("mul(matmul(%" + a.name + ", transpose(%" + b.name + ") {perm = [0, 2, 1]}), f32[] 0.5)");
+    add("matmul(softmax(%" + scores + "), %" + b.name + ")", a.length);
   }
 
   void attention(const Rows& a) {
@@ -164,7 +218,9 @@ std::vector<std::vector<HostTensor>> rowInputsFor(uint64_t seed) {
                                                                                {sums[1], kWidth},
                                                                                {batch, 1, kWidth},
                                                                                {kWidth, kWidth},
-                                                                               {kWidth}}) {
+                                                                               {kWidth},
+                                                                               {kWidth, kWidth, 3},
+                                                                               {kWidth, 1, 3}}) {
       HostTensor tensor = *HostTensor::create(Dtype::f32, shape);
       for (int64_t i = 0; i < tensor.elementCount(); ++i)
         tensor.setReal(i, static_cast<double>(random.number(-1000, 1000)) / 700);

@@ -384,6 +384,16 @@ TEST(Control, updatesInPlaceAreSeenByNobodyElse) {
     return %c, %seen
   })";
   expectSame(chain, {{x, where, u}});
+  // What is updated is also what it is updated with, as it was: the update is not in place.
+  const HostTensor turned =
+      HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{3, 0, 2, 1}).reshaped({4, 1});
+  expectSame(R"(fn @main(%i: Tensor[(n, 1), i64]) {
+    %count = gather(shape(%i), i64[] 0) {axis = 0}
+    %numbers = range(i64[] 0, %count, i64[] 1)
+    %more = mul(%numbers, i64[] 3)
+    return scatter_nd(%numbers, %i, %numbers), scatter_nd(%more, %i, reshape(%more, i64[1] [-1]))
+  })",
+             {{turned}});
 }
 
 // Nor does an update read what it has written: values that come from the very tensor, or from a view of it.

@@ -31,6 +31,22 @@ TEST(Pool, WideRows) {
   }
 }
 
+// Rows that are gathered: no window reads an index that is none, before the first or behind the last.
+TEST(Pool, OfGatheredRows) {
+  std::vector<std::vector<HostTensor>> sets;
+  for (int64_t count : {1, 4, 67})
+    sets.push_back(
+        {test::randomTensor(Dtype::f32, {1, 3, 5}, 1), test::randomTensor(Dtype::i64, {count}, 2)});
+  for (const char* pool : {"max_pool", "average_pool", "lp_pool"})
+    for (const char* pads : {"[1, 1]", "[0, 2]"})
+      test::expectSame(
+          "fn @main(%x: Tensor[(1, 3, n), f32], %at: Tensor[(k), i64]) { %g = gather(%x, %at) {axis "
+          "= 2} %y = " +
+              std::string(pool) + "(relu(%g)) {kernel_shape = [3], strides = [1], pads = " + pads +
+              "} return %y }",
+          sets);
+}
+
 // So many planes of small images that they stand side by side in vectors, and some more.
 TEST(Pool, ManySmallPlanes) {
   const std::string windows[] = {
