@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dyn_trees.h"
+#include "vm/include/dyn_trees.h"
 
 enum { kWords = 6, kState = 4, kMostNodes = 20000 };
 

@@ -11,5 +11,5 @@ sed 's/  return scores$/  count = list_length(trees)\n  first = match(list_at(tr
 grep -q 'match(list_at' twice.dyn
 "$BUILD/bin/dynrepl" --cache-dir none compile "$SOURCE/samples/03_tree/sentences.dyn" -o sentences.dynpkg --quiet >/dev/null
 "$BUILD/bin/dynrepl" --cache-dir none compile twice.dyn -o twice.dynpkg --quiet >/dev/null
-cc -std=c99 -Wall -Wextra -Wpedantic -Werror -O1 -I "$SOURCE/vm/include" "$SOURCE/tests/samples/forest.c" -o forest -L "$BUILD/lib" -ldynvm -lm -Wl,-rpath,"$BUILD/lib"
+cc -std=c99 -Wall -Wextra -Wpedantic -Werror -O1 -I "$SOURCE" "$SOURCE/tests/samples/forest.c" -o forest -L "$BUILD/lib" -ldynvm -lm -Wl,-rpath,"$BUILD/lib"
 ./forest sentences.dynpkg twice.dynpkg

@@ -57,8 +57,8 @@ class NodeLevels {
   void leaveCall(size_t depth);  // it returns, or ends by an error
 
   const std::vector<Loop>& loops() const { return loops_; }
-  // A list: [{"function", "place", "leaves_count", "one_by_one", "nodes": [...], "begin_ns", "times_ns": [...],
-  // "bytes": [...]}]
+  // A list: [{"function", "place", "leaves_count", "one_by_one", "nodes": [...], "begin_ns",
+  // "times_ns": [...], "bytes": [...]}]
   std::string json(const Module& module) const;
 
  private:
