@@ -66,7 +66,6 @@ void RowsCanvas::take(std::vector<int64_t> sizes, std::vector<int64_t> timesNs, 
   timeSums_ = timesNs.empty() ? std::vector<int64_t>() : sumsOf(timesNs);
   bytes_ = std::move(bytes);
   most_ = sizes_.empty() ? 1 : std::max<int64_t>(1, *std::max_element(sizes_.begin(), sizes_.end()));
-  mostNs_ = timesNs.empty() ? 1 : std::max<int64_t>(1, *std::max_element(timesNs.begin(), timesNs.end()));
   chosen_ = std::nullopt;
   showAll();
 }
@@ -77,7 +76,9 @@ void RowsCanvas::showAll() {
   update();
 }
 
-// Where rows end; below is the scale of the leaves.
+double RowsCanvas::rowsTop() const { return fontMetrics().height() + 8; }
+
+// Where rows end; below are the leaves.
 double RowsCanvas::rowsBottom() const {
   const double line = fontMetrics().height() + 4;
   return height() - (leaves_ >= 0 ? line : 4);
@@ -86,13 +87,19 @@ double RowsCanvas::rowsBottom() const {
 RowsCanvas::Columns RowsCanvas::columns() const {
   const QFontMetricsF metrics(font());
   const auto wide = [&](const QString& text) { return metrics.horizontalAdvance(text); };
-  const size_t rows = std::max<size_t>(1, static_cast<size_t>(height() / kLeastRow)), count = last_ - first_;
-  const size_t together = std::max<size_t>(1, (count + rows - 1) / rows);
   Columns c;
   c.label = kSide;
-  const QString label = rangeText(std::max(last_, together) - together, std::max<size_t>(last_, 1));
-  c.marks = kSide + std::max({wide(label), wide(headOfLabels()), wide(leaves_ >= 0 ? "leaves" : "")}) + kGap;
-  c.sizeWidth = wide(grouped(std::max(most_ * static_cast<int64_t>(together), leaves_)));
+  const std::vector<size_t> parts = partsInSight();
+  double labels = std::max(wide(headOfLabels()), leaves_ >= 0 ? wide("leaves") : 0.0);
+  int64_t most = leaves_;
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    const Row row{parts[i], parts[i + 1], {}, {}, {}, 0, 0};
+    most = std::max(most, sum(sums_, row.begin, row.end));
+    c.mostNs = std::max(c.mostNs, meanNsOf(row));
+  }
+  if (parts.size() > 1) labels = std::max(labels, wide(rangeText(parts[parts.size() - 2], parts.back())));
+  c.marks = kSide + labels + kGap;
+  c.sizeWidth = wide(grouped(most));
   c.durationWidth = timeSums_.empty() ? 0 : wide("000.0 ms") + kGap;
   const double room = std::max(40.0, width() - c.marks - c.sizeWidth - c.durationWidth - 3 * kGap);
   const double time = timeSums_.empty() ? 0 : std::min(260.0, 0.25 * room);
@@ -106,19 +113,26 @@ RowsCanvas::Columns RowsCanvas::columns() const {
   return c;
 }
 
+// Where the rows of the picture begin, and the end: levels or sequences.
+std::vector<size_t> RowsCanvas::partsInSight() const {
+  const double room = std::max(kLeastRow, rowsBottom() - rowsTop());
+  std::vector<size_t> parts = evenParts(last_ - first_, static_cast<size_t>(room / kLeastRow));
+  for (size_t& part : parts) part += first_;
+  return parts;
+}
+
 std::vector<RowsCanvas::Row> RowsCanvas::rows() const {
   std::vector<Row> rows;
-  const double bottom = rowsBottom(), top = fontMetrics().height() + 8;
-  const double room = std::max(kLeastRow, bottom - top);
-  const size_t count = last_ - first_;
-  if (count == 0) return rows;
+  const std::vector<size_t> parts = partsInSight();
+  if (parts.size() < 2) return rows;
+  const double bottom = rowsBottom(), top = rowsTop();
   const Columns c = columns();
-  const std::vector<size_t> parts = evenParts(count, static_cast<size_t>(room / kLeastRow));
-  const double high = std::min(kMostRow, room / static_cast<double>(parts.size() - 1));
+  const double high =
+      std::min(kMostRow, std::max(kLeastRow, bottom - top) / static_cast<double>(parts.size() - 1));
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     Row row;
-    row.begin = first_ + parts[i];
-    row.end = first_ + parts[i + 1];
+    row.begin = parts[i];
+    row.end = parts[i + 1];
     // Trees grow upwards; sequences are read from the top.
     const double y =
         isTree_ ? bottom - high * static_cast<double>(i + 1) : top + high * static_cast<double>(i);
@@ -127,11 +141,8 @@ std::vector<RowsCanvas::Row> RowsCanvas::rows() const {
     row.marks = QRectF(c.marks, y, std::max(1.0, c.pixelsEach * meanOf(row)), inner);
     if (isTree_ && row.begin + 1 == row.end && c.pixelsEach >= kLeastMark)
       row.marksCount = static_cast<int>(sizes_[row.begin]);
-    if (c.timeWidth > 0) {
-      const double ns =
-          static_cast<double>(sum(timeSums_, row.begin, row.end)) / static_cast<double>(row.end - row.begin);
-      row.time = QRectF(c.time, y, std::max(1.0, c.timeWidth * ns / static_cast<double>(mostNs_)), inner);
-    }
+    row.heat = meanNsOf(row) / c.mostNs;
+    if (c.timeWidth > 0) row.time = QRectF(c.time, y, std::max(1.0, c.timeWidth * row.heat), inner);
     rows.push_back(row);
   }
   return rows;
@@ -141,10 +152,8 @@ double RowsCanvas::meanOf(const Row& row) const {
   return static_cast<double>(sum(sums_, row.begin, row.end)) / static_cast<double>(row.end - row.begin);
 }
 
-double RowsCanvas::heatOf(const Row& row) const {
-  const double ns =
-      static_cast<double>(sum(timeSums_, row.begin, row.end)) / static_cast<double>(row.end - row.begin);
-  return std::clamp(ns / static_cast<double>(mostNs_), 0.0, 1.0);
+double RowsCanvas::meanNsOf(const Row& row) const {
+  return static_cast<double>(sum(timeSums_, row.begin, row.end)) / static_cast<double>(row.end - row.begin);
 }
 
 QString RowsCanvas::labelOf(const Row& row) const { return rangeText(row.begin, row.end); }
@@ -180,7 +189,7 @@ QString RowsCanvas::describe(size_t begin, size_t end) const {
 void RowsCanvas::paintRow(QPainter& painter, const Row& row, const Columns& c) const {
   const QPalette& p = palette();
   const bool timed = !timeSums_.empty();
-  const QColor color = timed ? heatColor(heatOf(row)) : p.color(QPalette::Highlight);
+  const QColor color = timed ? heatColor(row.heat) : p.color(QPalette::Highlight);
   if (!isTree_) {  // what padding adds
     QColor pale = p.color(QPalette::Text);
     pale.setAlpha(sequences_.isComputedPadded ? 60 : 22);
@@ -278,8 +287,7 @@ void RowsCanvas::choose(size_t row) {
 void RowsCanvas::zoom(double factor, double y) {
   const auto count = static_cast<double>(sizes_.size()), span = static_cast<double>(last_ - first_);
   if (count < 1) return;
-  const double top = fontMetrics().height() + 8,
-               part = std::clamp((y - top) / (rowsBottom() - top), 0.0, 1.0);
+  const double top = rowsTop(), part = std::clamp((y - top) / (rowsBottom() - top), 0.0, 1.0);
   const double share = isTree_ ? 1 - part : part;
   // At least by one row, so that small spans go on.
   double wanted = std::clamp(span * factor, std::min(4.0, count), count);

@@ -33,6 +33,7 @@ class RowsCanvas : public QWidget {
     QRectF rect;         // all of it
     QRectF marks, time;  // where nodes (or the sequence) and time are drawn; time may be empty
     int marksCount = 0;  // drawn one by one; 0: a bar
+    double heat = 0;     // time of a level, by the longest row's
   };
   std::vector<Row> rows() const;
   size_t count() const { return sizes_.size(); }
@@ -56,6 +57,7 @@ class RowsCanvas : public QWidget {
     double label = 0, marks = 0, time = 0, text = 0;  // where each begins
     double timeWidth = 0, sizeWidth = 0, durationWidth = 0;
     double pixelsEach = 1;  // of one node or row
+    double mostNs = 1;      // of a level, on average over its row
   };
   void take(std::vector<int64_t> sizes, std::vector<int64_t> timesNs, std::vector<int64_t> bytes);
   Columns columns() const;
@@ -63,7 +65,7 @@ class RowsCanvas : public QWidget {
     return sums.empty() ? 0 : sums[end] - sums[begin];
   }
   double meanOf(const Row& row) const;
-  double heatOf(const Row& row) const;
+  double meanNsOf(const Row& row) const;
   QString labelOf(const Row& row) const;
   QString headOfLabels() const;
   void paintRow(QPainter& painter, const Row& row, const Columns& columns) const;
@@ -72,13 +74,15 @@ class RowsCanvas : public QWidget {
   void choose(size_t row);
   void zoom(double factor, double y);
   void scroll(double rows);
+  std::vector<size_t> partsInSight() const;
+  double rowsTop() const;
   double rowsBottom() const;
 
   bool isTree_ = true;
   int64_t leaves_ = -1;
   SequenceRows sequences_;  // what is known of them besides
   std::vector<int64_t> sizes_, sums_, timeSums_, bytes_;
-  int64_t most_ = 1, mostNs_ = 1;
+  int64_t most_ = 1;
   size_t first_ = 0, last_ = 0;  // in sight
   std::optional<size_t> chosen_;
   QPointF pressed_;

@@ -101,6 +101,23 @@ TEST(RowsCanvas, AMillionNodesAreAsQuickAsTen) {
   }
 }
 
+// Somebody else had the processor: all other levels are seen nevertheless.
+TEST(RowsCanvas, OneSlowLevelHidesNoOther) {
+  RowsCanvas canvas;
+  canvas.resize(900, 240);
+  LevelLoop chain = loopOf(std::vector<int64_t>(30'000, 1));
+  chain.timesNs[777] *= 1000;
+  canvas.setLoop(chain);
+  const std::vector<RowsCanvas::Row> rows = canvas.rows();
+  double longest = 0, least = 1e9;
+  for (const RowsCanvas::Row& row : rows) {
+    longest = std::max(longest, row.time.width());
+    least = std::min(least, row.time.width());
+  }
+  EXPECT_GT(least, longest / 10);
+  EXPECT_GT(longest, 200);
+}
+
 TEST(RowsCanvas, ZoomAndScrollStayWithinTheLevels) {
   RowsCanvas canvas;
   canvas.resize(800, 300);
