@@ -104,7 +104,8 @@ RowsCanvas::Columns RowsCanvas::columns() const {
   const double room = std::max(40.0, width() - c.marks - c.sizeWidth - c.durationWidth - 3 * kGap);
   const double time = timeSums_.empty() ? 0 : std::min(260.0, 0.25 * room);
   const double marks = room - time - (time > 0 ? kGap : 0);
-  c.pixelsEach = std::min(kMostMark, marks / static_cast<double>(most_));
+  c.pixelsEach = marks / static_cast<double>(most_);
+  if (isTree_) c.pixelsEach = std::min(kMostMark, c.pixelsEach);
   // Few nodes leave room: time stands right behind the widest level.
   const double used = std::min(marks, std::max(60.0, c.pixelsEach * static_cast<double>(most_)));
   c.time = c.marks + used + kGap;
