@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/session/device_views.h"
+#include "app/session/level_views.h"
 #include "compiler/reference/value.h"
 #include "compiler/support/diagnostic.h"
 #include "compiler/tune/tune_report.h"
@@ -504,7 +505,8 @@ struct RunResult {
   std::vector<DeviceCounts> launches;          // on the simulated GPU, in order
   std::vector<NodeTime> nodeTimes;
   std::vector<TimelineEvent> timeline;
-  std::map<int, std::string> lanes;  // names of the timeline's threads: "worker 1", "cuda:0"
+  std::map<int, std::string> lanes;          // names of the timeline's threads: "worker 1", "cuda:0"
+  std::shared_ptr<const LevelsView> levels;  // null: there are neither levels of nodes nor sequences
   // Against recorded outputs, where some were given: "" is equal.
   std::vector<std::pair<std::string, std::string>> differences;
   std::string profileFile;
@@ -689,6 +691,6 @@ using View =
                  Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>,
                  Shared<ProblemList>, Shared<TuneView>, Shared<SweepView>, Shared<TensorView>,
                  Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>, Shared<NodeList>,
-                 Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>>;
+                 Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>, Shared<LevelsView>>;
 
 }  // namespace dyn

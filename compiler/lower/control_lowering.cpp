@@ -101,7 +101,17 @@ Status FunctionLowering::lowerIf(const Op& op, Body& body) {
   return enter(thenRegion);
 }
 
-Status FunctionLowering::lowerLoop(const Op& op, Body&) {
+// Does nobody but the loop's first turn read that operand? Then the turn may work in its memory.
+bool FunctionLowering::isHandedOver(const Op& loop, ValueId operand, const Body& body) const {
+  if (borrowed_.count(operand) || std::count(loop.operands.begin(), loop.operands.end(), operand) != 1)
+    return false;
+  const std::vector<const Op*>& ops = body.function->ops;
+  for (size_t i = body.next; i < ops.size() && ops[i]->def == &ops::killOp; ++i)
+    if (ops[i]->operands[0] == operand) return true;
+  return false;
+}
+
+Status FunctionLowering::lowerLoop(const Op& op, Body& body) {
   const Function& region = *op.regions[0];
   const size_t carriedCount = static_cast<size_t>(op.attributes.integer("carried"));
   const size_t scanCount = op.results.size() - carriedCount;
@@ -131,6 +141,11 @@ Status FunctionLowering::lowerLoop(const Op& op, Body&) {
       onDevice_.insert(region.parameters[1 + k].id);
     }
     state->carried.push_back(carried);
+    const auto held = objects_.find(op.operands[2 + k]);
+    if (held == objects_.end() || !isHandedOver(op, op.operands[2 + k], body)) continue;
+    code_.emit(Opcode::kill, initial);
+    freeObjects_.push_back(initial);
+    objects_.erase(held);
   }
   for (size_t k = 0; k < scanCount; ++k) {
     state->scans.push_back(newObject());

@@ -166,6 +166,7 @@ class FunctionLowering {
   void openScope();
   void closeScope();
   bool isTail(const Op& op, const Body& body) const;
+  bool isHandedOver(const Op& loop, ValueId operand, const Body& body) const;
   Status moveResults(const Function& region, std::span<const int32_t> to);
   Status bindCapture(const Parameter& parameter, ValueId captured);
 

@@ -24,6 +24,7 @@
 #include "ui/views/levels_panel.h"
 #include "ui/views/node_details.h"
 #include "ui/views/pipeline_edit.h"
+#include "ui/views/rows_panel.h"
 #include "ui/views/stop_panel.h"
 #include "ui/views/table.h"
 
@@ -400,6 +401,7 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   cockpit_->setModel(model_.get());
   tensor_->clear();
   places_->clear();
+  rows_->clear();
   inputs_->setModel(canRun() ? model_.get() : nullptr);
   while (dimForm_->rowCount() > 0) dimForm_->removeRow(0);
   dimBoxes_.clear();
@@ -575,10 +577,12 @@ void MainWindow::showRun() {
   runSummary_->setHtml(text + "</table>");
   timeline_->setRun(result_);
   places_->setRun(result_);
+  rows_->setLevels(result_->levels);
   if (result_->profile) showKernels(*result_->profile);
   // Panels that show something of a run, or for the chosen sizes, stay.
   QWidget* const panel = bottom_->currentWidget();
-  if (panel != timeline_ && panel != plan_ && panel != cockpit_ && panel != places_ && panel != tensor_)
+  if (panel != timeline_ && panel != plan_ && panel != cockpit_ && panel != places_ && panel != tensor_ &&
+      panel != rows_)
     bottom_->setCurrentWidget(kernelTable_);
 }
 

@@ -54,6 +54,7 @@ namespace dyn::ui {
 class DebugMenu;
 class LevelsPanel;
 class PipelineEdit;
+class RowsPanel;
 class StopPanel;
 
 QString windowTitleOf(const QString& path);
@@ -232,6 +233,7 @@ class MainWindow : public QMainWindow {
   CockpitPanel* cockpit_ = nullptr;
   TensorPanel* tensor_ = nullptr;
   PlacesPanel* places_ = nullptr;
+  RowsPanel* rows_ = nullptr;
   InputsTable* inputs_ = nullptr;
   ProblemTable* problems_ = nullptr;
   TimelineCanvas* timeline_ = nullptr;

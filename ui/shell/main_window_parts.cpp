@@ -19,6 +19,7 @@
 #include <QVBoxLayout>
 
 #include "ui/shell/main_window.h"
+#include "ui/views/rows_panel.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -171,6 +172,8 @@ void MainWindow::makeDocks() {
   bottom_->addTab(cockpit_, "Sizes");
   places_ = new PlacesPanel;
   bottom_->insertTab(bottom_->indexOf(timeline_), places_, "Places");
+  rows_ = new RowsPanel;
+  bottom_->insertTab(bottom_->indexOf(plan_), rows_, "Trees and rows");
   tensor_ = new TensorPanel;
   bottom_->addTab(tensor_, "Tensor");
   problems_ = new ProblemTable;
@@ -232,6 +235,7 @@ void MainWindow::connectViews() {
   connect(places_, &PlacesPanel::boundsWanted, this, &MainWindow::run);
   connect(places_, &PlacesPanel::runsCompared, canvas_, &GraphCanvas::setComparedRuns);
   connect(places_, &PlacesPanel::placeChosen, this, &MainWindow::choosePlace);
+  connect(rows_, &RowsPanel::placeChosen, this, &MainWindow::choosePlace);
   connect(timeline_, &TimelineCanvas::rangeChosen, this, &MainWindow::showRange);
   connect(cockpit_, &CockpitPanel::whyAsked, this, &MainWindow::askWhy);
   connect(cockpit_, &CockpitPanel::dimMoved, this, &MainWindow::setDim);

@@ -1,4 +1,5 @@
 // What is shown, as JSON: for --state, and for tests that look before they compare pictures.
+#include <QComboBox>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -6,6 +7,7 @@
 
 #include "ui/shell/main_window.h"
 #include "ui/views/levels_panel.h"
+#include "ui/views/rows_panel.h"
 #include "ui/views/stop_panel.h"
 
 namespace dyn::ui {
@@ -48,6 +50,21 @@ QJsonArray levelsState(const LevelsPanel& levels) {
   return panes;
 }
 
+// What of levels and sequences is shown, and how: a mark for each node, or bars.
+QJsonObject rowsState(const RowsPanel& rows) {
+  const std::vector<RowsCanvas::Row> shown = rows.canvas()->rows();
+  qint64 marks = 0;
+  for (const RowsCanvas::Row& row : shown) marks += row.marksCount;
+  QJsonArray all;
+  for (int i = 0; i < rows.choice()->count(); ++i) all.append(rows.choice()->itemText(i));
+  return {{"all", all},
+          {"shown", rows.choice()->currentText()},
+          {"summary", rows.summary()},
+          {"count", static_cast<qint64>(rows.canvas()->count())},
+          {"rows", static_cast<qint64>(shown.size())},
+          {"marks", marks}};
+}
+
 }  // namespace
 
 QByteArray MainWindow::stateJson() const {
@@ -74,6 +91,7 @@ QByteArray MainWindow::stateJson() const {
                                 {"function", text(stop->function)},
                                 {"line", static_cast<qint64>(stop->line)},
                                 {"registers", static_cast<qint64>(stop->registers.size())}};
+  if (!rows_->isEmpty()) state["rows"] = rowsState(*rows_);
   state["log"] = console_->text();
   if (result_) state["run"] = runState(*result_);
   return QJsonDocument(state).toJson();

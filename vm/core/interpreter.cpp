@@ -184,11 +184,13 @@ void Interpreter::releaseRegisters(const Frame& frame) {
   const uint32_t count = program_.functions[frame.function].objectCount;
   for (uint32_t i = 0; i < count; ++i) release(std::exchange(registers[i], nullptr));
   if (frame.views) views_.giveBack(frame.viewsBefore);
-  if (frame.enterNs != 0 && (trapBits_.load(std::memory_order_relaxed) & kProfile))
+  if (frame.enterNs != 0 && (trapBits_.load(std::memory_order_relaxed) & kProfile)) {
+    profile_.levels().leaveCall(frames_.size());
     profile_.record(
         {ProfileKind::function, frame.function, 0, -1,
          frame.enterNs - std::min(frame.enterNs, profile_.startNs()), clockNs() - frame.enterNs, 0},
         {});
+  }
 }
 
 bool Interpreter::popFrame(WordList results) {
@@ -320,7 +322,7 @@ std::vector<std::vector<TaskSpan>> Interpreter::workerSpans() const {
 void Interpreter::setProfiling(bool enabled) {
   if (options_.threads) options_.threads->watch(enabled);
   if (enabled) {
-    profile_.begin(clockNs());
+    profile_.begin(program_, clockNs());
     live_.prepare(program_);
     trapBits_.fetch_or(kProfile);
   } else {

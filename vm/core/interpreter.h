@@ -122,6 +122,7 @@ class Interpreter {
   Outcome trace();                        // before an instruction, in the traced loop
   uint64_t beginNote(const int32_t* at);  // when
   void note(const int32_t* at, uint64_t beginNs);
+  void noteTables(const int32_t* at);
 
   // Calls. Arguments are gathered in `gathered_` (shared counts), which these take over.
   bool pushFrame(uint32_t function, const int32_t* resume, const int32_t* results);

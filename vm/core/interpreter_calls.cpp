@@ -204,10 +204,25 @@ void Interpreter::note(const int32_t* at, uint64_t beginNs) {
   const ProfileOperands operands = operandsOf(at, bytes);
   if (kind == ProfileKind::allocation && static_cast<Opcode>(*at) == Opcode::allocStorage)
     bytes = static_cast<Storage*>(V_[at[1]])->sizeBytes;
-  profile_.record({kind, frames_.back().function, positionOf(at), index, beginNs - profile_.startNs(),
-                   endNs - beginNs, bytes},
-                  operands);
+  const uint32_t function = frames_.back().function, position = positionOf(at);
+  beginNs -= profile_.startNs();
+  const uint64_t timeNs = endNs - profile_.startNs() - beginNs;
+  profile_.record({kind, function, position, index, beginNs, timeNs, bytes}, operands);
   if (kind == ProfileKind::builtin && !version_.empty()) profile_.nameVersion(version_);
+  NodeLevels& levels = profile_.levels();
+  levels.addEvent(frames_.size(), function, position,
+                  {beginNs, beginNs + timeNs, kind == ProfileKind::allocation ? bytes : 0});
+  if (kind == ProfileKind::builtin && levels.makesTables(index)) noteTables(at);
+}
+
+// The words of a call: the builtin, then its lists: results, arguments, scalars, numbers.
+void Interpreter::noteTables(const int32_t* at) {
+  const int32_t *results = at + 2, *numbers = results;
+  for (int skipped = 0; skipped < 3; ++skipped) numbers += 1 + *numbers;
+  std::vector<Object*> made;
+  for (int32_t i = 0; i < *results; ++i) made.push_back(V_[results[1 + i]]);
+  profile_.levels().addTables({frames_.size(), frames_.back().function, positionOf(at), at[1]}, made,
+                              {numbers + 1, static_cast<size_t>(*numbers)}, version_);
 }
 
 }  // namespace dyn::vm

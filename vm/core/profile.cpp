@@ -6,6 +6,7 @@
 #include <new>
 
 #include "vm/base/clock.h"
+#include "vm/core/json_text.h"
 #include "vm/core/module.h"
 #include "vm/core/profile_spans.h"
 
@@ -50,23 +51,6 @@ std::string nameOf(const ProfileEvent& event, const Module& module) {
   return "event";
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char buffer[8];
-      snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      result += buffer;
-    } else {
-      result += c;
-    }
-  }
-  return result + "\"";
-}
-
 std::string microseconds(uint64_t ns) {
   char buffer[40];
   snprintf(buffer, sizeof buffer, "%llu.%03llu", static_cast<unsigned long long>(ns / 1000),
@@ -105,12 +89,13 @@ struct Profile::Row {
   uint64_t count = 0, totalNs = 0, minNs = UINT64_MAX, maxNs = 0, bytes = 0;
 };
 
-void Profile::begin(uint64_t nowNs) {
+void Profile::begin(const Program& program, uint64_t nowNs) {
   events_.clear();
   shapes_.clear();
   values_.clear();
   versions_.clear();
   onDevices_.clear();
+  levels_.begin(program);
   dropped_ = 0;
   startNs_ = nowNs;
 }
@@ -222,6 +207,7 @@ std::string Profile::traceJson(const Module& module,
   }
   text += "\n],\"displayTimeUnit\":\"ms\"";
   if (dropped_ > 0) text += ",\"droppedEvents\":" + std::to_string(dropped_);
+  if (!levels_.loops().empty()) text += ",\"levels\":" + levels_.json(module);
   return text + "}\n";
 }
 

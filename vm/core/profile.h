@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "vm/core/device_times.h"
+#include "vm/core/node_levels.h"
 #include "vm/core/thread_pool.h"
 
 namespace dyn::vm {
@@ -42,7 +43,7 @@ class Profile {
   // Recording stops at this many events; the rest is counted in droppedCount.
   static constexpr size_t kMaximumEvents = 1'000'000;
 
-  void begin(uint64_t nowNs);  // empties
+  void begin(const Program& program, uint64_t nowNs);  // empties
   uint64_t startNs() const { return startNs_; }
   void record(ProfileEvent event, const ProfileOperands& operands);
   // Of the event recorded last: which of a builtin's versions ran, and the values that decided it.
@@ -53,12 +54,13 @@ class Profile {
     return shapes_.substr(event.shapesBegin, event.shapesSize);
   }
   uint64_t droppedCount() const { return dropped_; }
+  NodeLevels& levels() { return levels_; }
   // When launches ran on a device: a thread of its own in the trace.
   void recordOnDevice(const std::string& device, const std::vector<DeviceSpan>& spans);
 
   // {"traceEvents":[{"ph":"X",...}],"displayTimeUnit":"ms"}: microseconds, nested on each thread. The first
   // thread has all events and the iterations of loops ("iteration"), each worker what it did of a launch
-  // ("worker"), each device what ran there ("device").
+  // ("worker"), each device what ran there ("device"). Behind the events, as "levels", what NodeLevels has.
   std::string traceJson(const Module& module, const std::vector<std::vector<TaskSpan>>& workers) const;
   // Rows by total time: kind, name, count, total/mean/min/max ns, bytes, first place.
   std::string tableJson(const Module& module) const;
@@ -73,6 +75,7 @@ class Profile {
   std::vector<int64_t> values_;
   std::map<size_t, std::string> versions_;  // by event
   std::map<std::string, std::vector<DeviceSpan>> onDevices_;
+  NodeLevels levels_;
   uint64_t startNs_ = 0, dropped_ = 0;
 };
 

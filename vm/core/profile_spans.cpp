@@ -3,47 +3,21 @@
 #include <algorithm>
 #include <map>
 
-#include "vm/isa/instruction_reader.h"
+#include "vm/core/code_loops.h"
 #include "vm/isa/program.h"
 
 namespace dyn::vm {
 namespace {
 
-// The instructions of a loop lie between where it jumps to and where it jumps from.
-struct Loop {
-  uint32_t begin = 0, end = 0;
-};
-
-std::vector<Loop> loopsOf(const std::vector<int32_t>& code) {
-  std::map<uint32_t, uint32_t> ends;  // by begin
-  InstructionReader reader(code);
-  while (!reader.atEnd()) {
-    const uint32_t position = reader.position();
-    if (!reader.next()) break;
-    const InstructionRow& instruction = row(reader.opcode());
-    for (uint32_t i = 0; i < instruction.operandCount; ++i) {
-      if (instruction.operands[i].kind != OperandKind::label) continue;
-      const DecodedOperand& operand = reader.operand(i);
-      for (uint32_t k = 0; k < operand.count; ++k) {
-        const auto target = static_cast<uint32_t>(operand.words[k]);
-        if (target <= position) ends[target] = std::max(ends[target], position);
-      }
-    }
-  }
-  std::vector<Loop> loops;
-  for (const auto& [begin, end] : ends) loops.push_back({begin, end});
-  return loops;  // outer ones first where one begins inside of the other
-}
-
 // The events of one call of a function, in order.
 class Call {
  public:
-  Call(uint32_t function, const std::vector<Loop>& loops, std::vector<IterationSpan>& spans)
+  Call(uint32_t function, const std::vector<LoopRange>& loops, std::vector<IterationSpan>& spans)
       : function_(function), loops_(loops), open_(loops.size(), -1), spans_(spans) {}
 
   void add(const ProfileEvent& event) {
     for (size_t i = 0; i < loops_.size(); ++i) {
-      if (event.position < loops_[i].begin || event.position > loops_[i].end) {
+      if (!loops_[i].holds(event.position)) {
         open_[i] = -1;
         continue;
       }
@@ -70,7 +44,7 @@ class Call {
   }
 
   uint32_t function_;
-  const std::vector<Loop>& loops_;
+  const std::vector<LoopRange>& loops_;
   std::vector<int64_t> open_;  // by loop: its iteration among spans_
   std::vector<IterationSpan>& spans_;
   uint32_t last_ = 0;
@@ -83,7 +57,7 @@ bool isLaunch(const ProfileEvent& event) {
 }  // namespace
 
 std::vector<IterationSpan> iterationsOf(const std::vector<ProfileEvent>& events, const Program& program) {
-  std::vector<std::vector<Loop>> loops(program.functions.size());
+  std::vector<std::vector<LoopRange>> loops(program.functions.size());
   for (size_t f = 0; f < loops.size(); ++f) loops[f] = loopsOf(program.functions[f].code);
   std::vector<size_t> order(events.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -15,6 +15,7 @@
 #include "app/session/model/kept_positions.h"
 #include "app/session/model/media_input.h"
 #include "app/session/model/output_files.h"
+#include "app/session/model/run_levels.h"
 #include "app/session/model/run_memory.h"
 #include "app/session/model/test_value.h"
 #include "app/session/model/trace_file.h"
@@ -87,6 +88,13 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
   result.keptPositions = assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
+  std::vector<BatchLengths> given;
+  for (const std::string& text : command.all("lengths")) {
+    DYN_TRY(BatchLengths lengths, parseBatchLengths(text));
+    given.push_back(std::move(lengths));
+  }
+  result.levels =
+      withSequences(result.levels.get(), sequencesOf(prepared.model->signature(), given, result), result);
   predictMemory(*prepared.runner, prepared.inputs,
                 repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
   if (trace) *trace = signTrace(withCounts(prepared.runner->traceText(), result), result);

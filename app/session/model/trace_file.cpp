@@ -6,6 +6,7 @@
 
 #include "app/session/model/json_fields.h"
 #include "app/session/model/launch_kind.h"
+#include "app/session/model/run_levels.h"
 
 namespace dyn {
 
@@ -58,6 +59,24 @@ void nameLane(const nlohmann::json& event, std::map<int, std::string>& lanes) {
   lanes[std::max(1, numberOf<int>(event, "tid"))] = textOf(*arguments, "name");
 }
 
+// Lists of other lengths than the nodes' are of no use.
+LevelLoop levelLoop(const nlohmann::json& row) {
+  LevelLoop loop;
+  loop.function = textOf(row, "function");
+  loop.place = textOf(row, "place");
+  loop.oneByOne = textOf(row, "one_by_one");
+  if (row.contains("leaves_count")) loop.leaves = numberOf<int64_t>(row, "leaves_count");
+  loop.nodes = listOf(row, "nodes");
+  loop.beginNs = numberOf<int64_t>(row, "begin_ns");
+  loop.timesNs = listOf(row, "times_ns");
+  loop.takenBytes = listOf(row, "bytes");
+  if (loop.timesNs.size() != loop.nodes.size() || loop.takenBytes.size() != loop.nodes.size()) {
+    loop.timesNs.clear();
+    loop.takenBytes.clear();
+  }
+  return loop;
+}
+
 }  // namespace
 
 std::string signTrace(const std::string& text, const RunResult& run) {
@@ -84,6 +103,10 @@ Result<TraceEvents> readTrace(std::string_view text) {
       trace.events.push_back(timelineEvent(event));
     if (textOf(event, "ph") == "M" && textOf(event, "name") == "thread_name") nameLane(event, trace.lanes);
   }
+  if (const auto levels = json.is_object() ? json.find("levels") : json.end();
+      levels != json.end() && levels->is_array())
+    for (const nlohmann::json& row : *levels)
+      if (row.is_object()) trace.levels.push_back(levelLoop(row));
   if (const auto data = json.is_object() ? json.find("otherData") : json.end();
       data != json.end() && data->is_object()) {
     trace.peakBytes = numberOf<int64_t>(*data, "peak_bytes");
@@ -198,6 +221,9 @@ RunResult runOfTrace(const TraceEvents& trace) {
   splitBySite(trace.events, *profile);
   result.profile = std::move(profile);
   if (!trace.events.empty()) result.runsNs.push_back(endNs - beginNs);
+  LevelsView levels;
+  levels.loops = trace.levels;
+  result.levels = withSequences(&levels, {}, result);
   return result;
 }
 

@@ -18,6 +18,7 @@ struct TraceEvents {
   std::map<int, std::string> lanes;   // names of threads
   DimValues dims;                     // of the run, where signTrace() wrote them
   int64_t peakBytes = 0;
+  std::vector<LevelLoop> levels;  // apart from the events, which may be cut
 };
 
 // The trace with the run's dims and peak in it ("otherData").

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/session/explain/explain.h"
+#include "app/session/views/level_views_text.h"
 
 namespace dyn {
 
@@ -451,6 +452,7 @@ struct Writer {
     if (!v->whyNoPrediction.empty()) json["why_no_prediction"] = v->whyNoPrediction;
     if (v->keptPositions) json["kept_positions_count"] = *v->keptPositions;
     if (v->profile) json["kernels"] = (*this)(v->profile)["kernels"];
+    if (v->levels) json["levels"] = levelsJson(*v->levels);
     if (!v->launches.empty()) json["device_counters"] = countsJson(sumByKernel(v->launches));
     if (!v->profileFile.empty()) json["profile_file"] = v->profileFile;
     if (!v->differences.empty()) {
@@ -541,6 +543,8 @@ struct Writer {
                       {"operations_count", row.operations}});
     return {{"run_ns", v->runNs}, {"places", rows}};
   }
+
+  Json operator()(const Shared<LevelsView>& v) const { return levelsJson(*v); }
 
   Json operator()(const Shared<RunsView>& v) const {
     Json rows = Json::array();

@@ -8,6 +8,7 @@
 #include "app/session/explain/explain.h"
 #include "app/session/views/device_text.h"
 #include "app/session/views/ir_colors.h"
+#include "app/session/views/level_views_text.h"
 #include "app/session/views/text_table.h"
 
 namespace dyn {
@@ -364,6 +365,8 @@ struct Writer {
     }
     return textTable({"place", "", ">launches", ">time", ">share", ">GB/s", ">GFLOP/s"}, rows, options);
   }
+
+  std::string operator()(const Shared<LevelsView>& v) const { return levelsText(*v, options); }
 
   std::string operator()(const Shared<RunsView>& v) const {
     const auto time = [](std::optional<int64_t> ns) { return ns ? durationText(*ns) : std::string("-"); };

@@ -18,6 +18,7 @@
 #include "tests/support/paths.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/support/theme.h"
+#include "ui/views/rows_canvas.h"
 #include "ui/views/stop_panel.h"
 
 namespace dyn::ui {
@@ -181,6 +182,46 @@ TEST_F(Pictures, Stop) {
       panel.take(outcome);
       compare("stop_" + nameOf(theme) + "_" + QString::number(size.width()) + ".png", panel.grab().toImage());
     }
+}
+
+// Times and widths that are the same everywhere.
+LevelLoop treeOf(std::vector<int64_t> nodes, std::optional<int64_t> leaves) {
+  LevelLoop loop;
+  loop.leaves = leaves;
+  loop.nodes = std::move(nodes);
+  for (size_t i = 0; i < loop.nodes.size(); ++i) {
+    loop.timesNs.push_back(20'000 + 900 * loop.nodes[i] + static_cast<int64_t>(i * i * 7919 % 4000));
+    loop.takenBytes.push_back(9216 * loop.nodes[i]);
+  }
+  return loop;
+}
+
+TEST_F(Pictures, Rows) {
+  std::vector<int64_t> wide;
+  for (int64_t left = 1'000'051; left > 0; left -= wide.back())
+    wide.push_back(std::max<int64_t>(1, left * 2 / 5));
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < 48; ++i) lengths.push_back(3 + i * i * 13 % 61);
+  const LevelLoop batch = treeOf({319, 204, 147, 118, 100, 83, 73, 56, 49, 42, 27, 22, 20, 12, 4, 2}, 1342),
+                  tree = treeOf({9, 5, 3, 2, 1, 1}, 22), chain = treeOf(std::vector<int64_t>(300'000, 1), {}),
+                  forest = treeOf(wide, 1'000'052);
+  const auto show = [&](const QString& name, const std::function<void(RowsCanvas&)>& fill) {
+    for (const Theme theme : {Theme::light, Theme::dark})
+      for (const QSize size : {QSize(1200, 300), QSize(600, 210)}) {
+        applyTheme(theme);
+        RowsCanvas canvas;
+        canvas.setPalette(QApplication::palette());
+        canvas.resize(size);
+        fill(canvas);
+        compare("rows_" + name + "_" + nameOf(theme) + "_" + QString::number(size.width()) + ".png",
+                canvas.grab().toImage());
+      }
+  };
+  show("batch", [&](RowsCanvas& canvas) { canvas.setLoop(batch); });
+  show("tree", [&](RowsCanvas& canvas) { canvas.setLoop(tree); });
+  show("chain", [&](RowsCanvas& canvas) { canvas.setLoop(chain); });
+  show("forest", [&](RowsCanvas& canvas) { canvas.setLoop(forest); });
+  show("sequences", [&](RowsCanvas& canvas) { canvas.setSequences({"x", "len", false, false, lengths}); });
 }
 
 TEST_F(Pictures, Unsupported) {
