@@ -70,6 +70,7 @@ class Planner {
     if (available == availableAtEntry_.end()) return &function;  // a kernel body
     IrContext& ir = *module_.context;
     body_ = facts_.bodyOf(function);
+    const size_t begin = bindAtEntry(function, available->second);
     const Liveness live = computeLiveness(function);
     // A view keeps its root alive: the root's last use is the latest of all.
     std::unordered_map<ValueId, size_t> lastUse;
@@ -93,7 +94,7 @@ class Planner {
       arenas.push_back(placed(ofDevice));
       arenas.back().onDevice = true;
     }
-    return arenas.empty() ? &function : rebuild(function, arenas, ir);
+    return arenas.empty() ? &function : rebuild(function, begin, arenas, ir);
   }
 
   void report() {
@@ -127,6 +128,22 @@ class Planner {
             for (SymbolId s : symbolsOf(r.type)) item.outer.insert(s);
       }
     }
+  }
+
+  // A body may begin with reading symbols off sizes and numbers: its arena is made behind that. How many
+  // operations this is.
+  static size_t bindAtEntry(const Function& function, std::set<SymbolId>& available) {
+    size_t begin = 0, end = 0;
+    for (; begin < function.ops.size(); ++begin) {
+      const Op& op = *function.ops[begin];
+      if (op.def == &ops::bind_dimsOp) {
+        for (Dim d : op.attributes.dims("dims")) available.insert(d.symbol());
+        end = begin + 1;
+      } else if (!op.def->traits.contentsKnown && op.def != &ops::killOp) {
+        break;
+      }
+    }
+    return end;
   }
 
   static bool dimsAvailable(Type type, const std::set<SymbolId>& available) {
@@ -259,9 +276,11 @@ class Planner {
     return arena;
   }
 
-  const Function* rebuild(const Function& function, const std::vector<Placed>& arenas, IrContext& ir) {
+  // `begin`: the operations before the arenas.
+  const Function* rebuild(const Function& function, size_t begin, const std::vector<Placed>& arenas,
+                          IrContext& ir) {
     Function planned = function;
-    planned.ops.clear();
+    planned.ops.resize(begin);
     std::vector<ValueId> values;
     std::unordered_map<size_t, std::pair<ValueId, Dim>> homes;  // by operation: arena and offset
     for (const Placed& placed : arenas) {
@@ -272,7 +291,7 @@ class Planner {
       planned.ops.push_back(ir.own(std::move(arena)));
       slots_ += static_cast<int64_t>(placed.slots.size());
     }
-    for (size_t i = 0; i < function.ops.size(); ++i) {
+    for (size_t i = begin; i < function.ops.size(); ++i) {
       const auto home = homes.find(i);
       if (home == homes.end()) {
         planned.ops.push_back(function.ops[i]);
