@@ -6,19 +6,11 @@
 
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/liveness.h"
-#include "compiler/passes/operand_loads.h"
+#include "compiler/passes/row_loads.h"
 
 namespace dyn::passes {
 
 namespace {
-
-using loop::Expr;
-using loop::ExprKind;
-
-bool mentions(Dim d, SymbolId symbol) {
-  const std::vector<SymbolId> symbols = symbolsOf(d);
-  return std::binary_search(symbols.begin(), symbols.end(), symbol);
-}
 
 // The one axis whose size depends on the rows; nullopt when there is none, or more than one (`several`).
 std::optional<RowAxis> axisOf(Type type, SymbolId rows, bool* several) {
@@ -240,34 +232,10 @@ class RowAnalysis {
   bool visitLoads(const Op& op, size_t i, const std::optional<RowAxis>& axis) {
     std::vector<Type> types;
     for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : types_.at(v));
-    OperandLoads context(op, types, inferred_);
-    const std::vector<Expr> index = context.indexOf(op.results[i].type);
-    const Result<Expr> element = op.def->lower(context, static_cast<int>(i), index);
-    if (!element.ok()) return mix(nameOf(op) + ": " + element.error().message);
-    std::vector<Expr> pending{*element};
-    std::unordered_set<uint32_t> seen;
-    while (!pending.empty()) {
-      const Expr e = pending.back();
-      pending.pop_back();
-      if (!seen.insert(e.id()).second) continue;
-      if (e.kind() == ExprKind::dim && mentions(e.dimValue(), rows_))
-        return mix(nameOf(op) + " depends on how many there are");
-      if (e.kind() == ExprKind::load) {
-        const ValueId from = op.operands[context.operandOf(e.buffer())];
-        if (sizes_.count(from)) return mix(nameOf(op) + " depends on how many there are");
-        if (const auto rowsOf = axisOfValue(from)) {
-          const auto at = static_cast<size_t>(rowsOf->axis);
-          if (!axis || axis->extent != rowsOf->extent ||
-              !isElementOf(e.operands()[at], index[static_cast<size_t>(axis->axis)], rowsOf->extent))
-            return mix(nameOf(op) + " reads other rows than its own");
-          for (size_t k = 0; k < e.operands().size(); ++k)
-            if (k != at) pending.push_back(e.operands()[k]);
-          continue;
-        }
-      }
-      for (const Expr& operand : e.operands()) pending.push_back(operand);
-    }
-    return true;
+    const RowQuestion question{inferred_, rows_, [this](ValueId v) { return axisOfValue(v); },
+                               [this](ValueId v) { return sizes_.count(v) != 0; }};
+    const std::string why = whyRowsMix(op, i, axis, types, question);
+    return why.empty() || mix(nameOf(op) + why);
   }
 
   const InferredModule& inferred_;

@@ -1,0 +1,52 @@
+#include "compiler/passes/row_loads.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "compiler/passes/operand_loads.h"
+
+namespace dyn::passes {
+
+using loop::Expr;
+using loop::ExprKind;
+
+bool mentions(Dim d, SymbolId symbol) {
+  const std::vector<SymbolId> symbols = symbolsOf(d);
+  return std::binary_search(symbols.begin(), symbols.end(), symbol);
+}
+
+std::string whyRowsMix(const Op& op, size_t i, const std::optional<RowAxis>& axis,
+                       const std::vector<Type>& types, const RowQuestion& question) {
+  OperandLoads context(op, types, question.inferred);
+  const std::vector<Expr> index = context.indexOf(op.results[i].type);
+  const Result<Expr> element = op.def->lower(context, static_cast<int>(i), index);
+  if (!element.ok()) return ": " + element.error().message;
+  std::vector<Expr> pending{*element};
+  std::unordered_set<uint32_t> seen;
+  while (!pending.empty()) {
+    const Expr e = pending.back();
+    pending.pop_back();
+    if (!seen.insert(e.id()).second) continue;
+    if (e.kind() == ExprKind::dim && question.rows && mentions(e.dimValue(), *question.rows))
+      return " depends on how many there are";
+    if (question.whereverTheyLie && axis && e.same(index[static_cast<size_t>(axis->axis)]))
+      return " depends on which row it is";
+    if (e.kind() == ExprKind::load) {
+      const ValueId from = op.operands[context.operandOf(e.buffer())];
+      if (question.isSize(from)) return " depends on how many there are";
+      if (const auto rowsOf = question.axisOf(from)) {
+        const auto at = static_cast<size_t>(rowsOf->axis);
+        if (!axis || axis->extent != rowsOf->extent ||
+            !isElementOf(e.operands()[at], index[static_cast<size_t>(axis->axis)], rowsOf->extent))
+          return " reads other rows than its own";
+        for (size_t k = 0; k < e.operands().size(); ++k)
+          if (k != at) pending.push_back(e.operands()[k]);
+        continue;
+      }
+    }
+    for (const Expr& operand : e.operands()) pending.push_back(operand);
+  }
+  return "";
+}
+
+}  // namespace dyn::passes
