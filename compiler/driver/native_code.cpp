@@ -25,8 +25,8 @@ struct NativeCode {
   std::optional<KernelSet> kernels;
   std::unordered_map<std::string, DynKernelFunction> functions;
   const DynGemmFamily* gemm = nullptr;  // in `kernels`
-  // Of the kernels, in the order of the first that each is of, then of the matrix kernels. Those that a cache has, too, are here until
-  // they are loaded.
+  // Of the kernels, in the order of the first that each is of, then of the matrix kernels. Those that a
+  // cache has, too, are here until they are loaded.
   std::vector<ObjectCode> objects;
   SharedCode shared;
   int64_t compiledWhenReady = 0;  // by the engine, with matrix kernels and the host program
