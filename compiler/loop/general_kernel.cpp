@@ -10,7 +10,9 @@ namespace dyn::loop {
 namespace {
 
 // Smaller numbers are windows, and rows that code is written out for.
-constexpr int64_t kLeastOpen = 16;
+constexpr int64_t kLeastLoop = 16;
+// Of what is only multiplied with indices.
+constexpr int64_t kLeastStride = 4;
 // Rows up to here are copied as a whole.
 constexpr int64_t kLongestCopied = 64;
 constexpr int64_t kVector = 16;
@@ -48,10 +50,10 @@ class Opener {
   void findSizes() {
     for (const Buffer* b : from_.scratch)
       for (Expr extent : b->shape) keep(extent);
-    keepIn(*from_.body);
+    lookAt(*from_.body);
     for (const Buffer* b : from_.buffers)
       for (Expr extent : b->shape) open(extent);
-    openIn(*from_.body);
+    for (Expr extent : loopExtents_) open(extent);
   }
   void keep(Expr extent) {
     if (extent.kind() == ExprKind::intConstant) kept_.insert(extent.intValue());
@@ -59,8 +61,11 @@ class Opener {
   void open(Expr extent) {
     if (extent.kind() != ExprKind::intConstant) return;
     const int64_t value = extent.intValue();
-    if (value < kLeastOpen || kept_.count(value) || open_.count(value)) return;
-    const int64_t multiple = std::gcd(value, kVector);
+    const bool isLoop = std::any_of(loopExtents_.begin(), loopExtents_.end(), [&](Expr e) {
+      return e.kind() == ExprKind::intConstant && e.intValue() == value;
+    });
+    if (value < (isLoop ? kLeastLoop : kLeastStride) || kept_.count(value) || open_.count(value)) return;
+    const int64_t multiple = isLoop ? std::gcd(value, kVector) : 1;
     const Dim size = dims_->symbol("size." + std::to_string(sizes_.size()));
     sizeSymbols_.push_back(size);
     sizes_.push_back(value / multiple);
@@ -76,24 +81,20 @@ class Opener {
     return op == BinaryOp::div || op == BinaryOp::floorDiv || op == BinaryOp::mod || op == BinaryOp::rem;
   }
   // Statements nest as deep as a kernel has axes.
-  void keepIn(const Stmt& stmt) {
+  void lookAt(const Stmt& stmt) {
     if (stmt.kind == StmtKind::loop && stmt.extent.kind() == ExprKind::intConstant) {
       const bool shortCopy = stmt.extent.intValue() <= kLongestCopied && copies(stmt);
       if (shortCopy || stmt.loopKind == LoopKind::unroll || stmt.loopKind == LoopKind::tile)
         keep(stmt.extent);
     }
+    if (stmt.kind == StmtKind::loop) loopExtents_.push_back(stmt.extent);
+    loopExtents_.insert(loopExtents_.end(), stmt.extents.begin(), stmt.extents.end());
     const std::vector<Expr> own = expressionsOf(stmt);
     for (Expr e : postorder(own))
       if (e.kind() == ExprKind::binary && e.dtype() == Dtype::i64 && divides(e.binaryOp()))
         keep(e.operands()[1]);
     for (const StmtRef& child : stmt.children)
-      if (child) keepIn(*child);
-  }
-  void openIn(const Stmt& stmt) {
-    if (stmt.kind == StmtKind::loop) open(stmt.extent);
-    for (Expr extent : stmt.extents) open(extent);
-    for (const StmtRef& child : stmt.children)
-      if (child) openIn(*child);
+      if (child) lookAt(*child);
   }
 
   // Symbols keep their places; what is no sum or product of others becomes a symbol by itself.
@@ -232,6 +233,7 @@ class Opener {
   const Kernel& from_;
   std::shared_ptr<DimContext> dims_;
   std::shared_ptr<LoopContext> context_;
+  std::vector<Expr> loopExtents_;
   std::unordered_set<int64_t> kept_;
   std::unordered_map<int64_t, Dim> open_;
   std::vector<Dim> sizeSymbols_, scalars_;

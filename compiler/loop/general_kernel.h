@@ -4,9 +4,9 @@
 //   kernel @relu(in x: f32[floordiv(h, 2), 96], out y: ...)     and one of floordiv(h, 4) and 144 are both
 //   kernel @relu(in x: f32[scalar.1, 16*size.0], out y: ...)    with size.0 = 6, and 9
 //
-// Open are the sizes of buffers and loops from 16 on, and what a scalar of the launch is made of, where that
-// is no sum or product; divisors in indices are not. A multiple of 16 (8, 4, 2) stays one, as code for whole
-// vectors asks for it.
+// Open are the extents of loops from 16 on, other sizes of buffers from 4 on, and what a scalar of the launch
+// is made of, where that is no sum or product; divisors in indices are not. A loop over a multiple of 16 (8,
+// 4, 2) stays one, as code for whole vectors asks for it.
 // What it computes is the same to the bit: the original is the general kernel at its sizes.
 #pragma once
 

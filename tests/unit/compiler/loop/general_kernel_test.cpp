@@ -47,6 +47,21 @@ TEST(GeneralKernel, LayersOfAllSizesAreOne) {
   EXPECT_EQ(generalKey(layer("floordiv(h + 1, 2)", 40)), generalKey(layer("floordiv(h + 1, 2)", 24)));
 }
 
+// What no loop runs over is a distance in memory, whatever its factors: epilogues of all widths are one.
+TEST(GeneralKernel, DistancesAreOpenFromFourOn) {
+  const auto epilogue = [](int width) {
+    const std::string c = std::to_string(width);
+    return "kernel @k(in b: f32[" + c + "], out y: f32[n, " + c +
+           "]) scalars (n; first; last) units u < n {\n  for e < dim(last - first) vector {\n    y[u, first "
+           "+ e] "
+           "= y[u, first + e] + b[first + e]\n  }\n}\n";
+  };
+  ASSERT_TRUE(generalKey(epilogue(96)).has_value());
+  for (int width : {4, 10, 24, 40, 1280})
+    EXPECT_EQ(generalKey(epilogue(96)), generalKey(epilogue(width))) << width;
+  EXPECT_FALSE(generalKey(epilogue(3)).has_value());
+}
+
 TEST(GeneralKernel, OneThatIsItselfIsNoOther) {
   EXPECT_FALSE(generalOf(Parsed("kernel @k(in x: f32[n, 8], out y: f32[n, 8]) scalars (n) units u < n {\n"
                                 "  for e < 8 vector {\n    y[u, e] = x[u, e] + 1.0\n  }\n}\n")
