@@ -13,6 +13,7 @@
 #include "compiler/codegen/flow/flow_code.h"
 #include "compiler/codegen/llvm/machine_catalog.h"
 #include "compiler/codegen/object/engine.h"
+#include "compiler/driver/shared_code.h"
 #include "compiler/loop/kernel_key.h"
 #include "compiler/support/clock.h"
 #include "vm/shared/dyn_device_code.h"
@@ -24,9 +25,10 @@ struct NativeCode {
   std::optional<KernelSet> kernels;
   std::unordered_map<std::string, DynKernelFunction> functions;
   const DynGemmFamily* gemm = nullptr;  // in `kernels`
-  // Of the kernels, in their order, then of the matrix kernels. Those that a cache has, too, are here until
-  // they are loaded.
+  // Of the kernels, in the order of the first that each is of, then of the matrix kernels. Those that a
+  // cache has, too, are here until they are loaded.
   std::vector<ObjectCode> objects;
+  SharedCode shared;
   int64_t compiledWhenReady = 0;  // by the engine, with matrix kernels and the host program
 };
 
@@ -51,12 +53,33 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
   return job;
 }
 
+// Of kernels that share their code.
+KernelJob jobFor(const CompiledModel& compiled, const SharedCode& shared, const std::vector<size_t>& group,
+                 const MachineDescription& machine) {
+  const loop::GeneralKernel& general = *shared.generalOf(group[0]);
+  std::vector<KernelOfSizes> kernels;
+  KernelJob job;
+  job.name = general.kernel.name;
+  job.key = "general\n";
+  for (size_t i : group) {
+    kernels.push_back({compiled.lowered.program.kernels[i].symbol, shared.generalOf(i)->sizes});
+    job.key += kernels.back().symbol;
+    for (int64_t size : kernels.back().sizes) job.key += " " + std::to_string(size);
+    job.key += "\n";
+  }
+  job.key += shared.keyOf(group[0]);
+  job.build = [&general, &machine, kernels] { return emitGeneralKernel(general.kernel, kernels, machine); };
+  return job;
+}
+
 // All of these compile for the engine's machine, which is one of the target's.
-Result<std::vector<ObjectCode>> compileKernels(const CompiledModel& compiled, KernelEngine& engine) {
+Result<std::vector<ObjectCode>> compileKernels(const CompiledModel& compiled, const SharedCode& shared,
+                                               KernelEngine& engine) {
   std::mutex emitting;
   std::vector<KernelJob> jobs;
-  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
-    jobs.push_back(jobFor(compiled, i, engine.machine(), emitting));
+  for (const std::vector<size_t>& group : shared.groups())
+    jobs.push_back(shared.generalOf(group[0]) ? jobFor(compiled, shared, group, engine.machine())
+                                              : jobFor(compiled, group[0], engine.machine(), emitting));
   return engine.compileAll(jobs);
 }
 
@@ -114,7 +137,8 @@ Status emitObjects(CompiledModel& compiled, const CompileOptions& options) {
   DYN_TRY(code->engine, KernelEngine::create(compiled.target.machine, settings));
 
   const int64_t start = steadyNs();
-  DYN_TRY(code->objects, compileKernels(compiled, *code->engine));
+  code->shared = SharedCode(compiled.lowered.kernels);
+  DYN_TRY(code->objects, compileKernels(compiled, code->shared, *code->engine));
   compiled.statistics.kernelsCompiledCount = code->engine->statistics().compiled;
   DYN_CHECK(addMatrixKernels(compiled, *code->engine, code->objects));
   code->compiledWhenReady = code->engine->statistics().compiled;
@@ -164,7 +188,7 @@ std::vector<std::string> bytesOf(std::vector<ObjectCode> objects) {
 }
 
 Result<std::vector<ObjectCode>> kernelObjects(const CompiledModel& compiled, KernelEngine& engine) {
-  DYN_TRY(std::vector<ObjectCode> objects, compileKernels(compiled, engine));
+  DYN_TRY(std::vector<ObjectCode> objects, compileKernels(compiled, compiled.code->shared, engine));
   DYN_CHECK(addMatrixKernels(compiled, engine, objects));
   return objects;
 }
@@ -239,14 +263,17 @@ Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, Ker
     return device.ptx + device.tensorPtx;
   }
   const MachineDescription& machine = compiled.target.machine;
+  std::mutex emitting;
+  // Of a code that kernels share, what this one runs.
+  const SharedCode& shared = compiled.code->shared;
+  const KernelJob job = shared.generalOf(kernel) ? jobFor(compiled, shared, {kernel}, machine)
+                                                 : jobFor(compiled, kernel, machine, emitting);
   if (form == KernelText::llvm) {
-    DYN_TRY(KernelModule module, emitLoopKernel(compiled.lowered.kernels[kernel],
-                                                compiled.lowered.program.kernels[kernel].symbol, machine));
+    DYN_TRY(KernelModule module, job.build());
     return module.irText();
   }
   DYN_TRY(KernelEngine engine, KernelEngine::create(machine));
-  std::mutex emitting;
-  return engine.assembly(jobFor(compiled, kernel, machine, emitting));
+  return engine.assembly(job);
 }
 
 Result<KernelListing> kernelListing(const CompiledModel& compiled, size_t kernel, KernelText form) {
@@ -254,19 +281,24 @@ Result<KernelListing> kernelListing(const CompiledModel& compiled, size_t kernel
   DYN_TRY(listing.text, kernelText(compiled, kernel, form));
   if (form == KernelText::assembly && compiled.lowered.kernelOnDevice[kernel]) return listing;
   const MachineDescription& machine = compiled.target.machine;
-  const loop::Kernel& source = compiled.lowered.kernels[kernel];
+  // A general kernel has the statements of those that it is, so their lines are its.
+  const loop::GeneralKernel* general = compiled.code->shared.generalOf(kernel);
+  const loop::Kernel& source = general ? general->kernel : compiled.lowered.kernels[kernel];
   const std::string& symbol = compiled.lowered.program.kernels[kernel].symbol;
   loop::StmtLines lines;
   loop::print(source, lines);
+  KernelJob job;
+  job.name = source.name;
+  job.build = [&] {
+    return general ? emitGeneralKernel(source, {{symbol, general->sizes}}, machine, &lines)
+                   : emitLoopKernel(source, symbol, machine, lines);
+  };
   if (form == KernelText::llvm) {
-    DYN_TRY(KernelModule module, emitLoopKernel(source, symbol, machine, lines));
+    DYN_TRY(KernelModule module, job.build());
     listing.loopLines = linesOfLlvm(listing.text, module.irText());
     return listing;
   }
   DYN_TRY(KernelEngine engine, KernelEngine::create(machine));
-  KernelJob job;
-  job.name = source.name;
-  job.build = [&] { return emitLoopKernel(source, symbol, machine, lines); };
   DYN_TRY(const std::string noted, engine.assembly(job));
   listing.loopLines = linesOfAssembly(listing.text, noted);
   return listing;

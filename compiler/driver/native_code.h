@@ -20,8 +20,8 @@ Status loadCode(CompiledModel& compiled);
 
 // Null when there is no such kernel.
 DynKernelFunction findKernel(const NativeCode& code, const char* symbol);
-// The object files of all kernels, in order, those that were made or from the cache; then those of the matrix
-// kernels where the program wants them.
+// The object files of all kernels, those that were made or from the cache, in the order of the first kernel
+// that each is of; then those of the matrix kernels where the program wants them.
 Result<std::vector<std::string>> packageObjects(const CompiledModel& compiled);
 // What runs on one of the target's machines: these, and, where `flow` is given, the host program of what will
 // be loaded as native code.

@@ -50,6 +50,7 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
   struct Owner {
     vm::PackageBytes package;
     vm::Program program;
+    std::vector<HostTensor> constants;
     std::vector<MappedFile> linked;
   };
   auto owner = std::make_shared<Owner>();
@@ -70,9 +71,10 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
   PackagePieces made;
   made.pieces = owner->package.pieces;
   for (std::string_view piece : made.pieces) made.size.fileBytes += static_cast<int64_t>(piece.size());
-  made.size.weightsBytes = static_cast<int64_t>(owner->package.constants.size());
+  made.size.weightsBytes = static_cast<int64_t>(owner->package.constantsBytes);
   if (!linked) made.codes = std::move(codes);
   owner->program = std::move(packed.program);
+  owner->constants = std::move(packed.constants);
   made.program = &owner->program;
   made.owner = std::move(owner);
   return made;

@@ -73,8 +73,8 @@ struct IrContext::Impl {
   std::deque<Function> functions;
   std::unordered_set<std::string> functionNames;
   std::unordered_map<std::string, uint32_t> lastFunctionNumber;  // per base
-  std::vector<std::string> valueNames;                           // "" = none
   std::unordered_map<std::string, ValueId> valueOfName;
+  std::vector<const std::string*> valueNames;  // in the map above; null: none
   std::unordered_map<const std::byte*, std::pair<int64_t, uint32_t>> checksums;  // address → size, CRC-32
   std::unordered_map<std::string, uint32_t> lastSuffix;  // per name given more than once
 
@@ -96,7 +96,7 @@ struct IrContext::Impl {
     const auto found = valueOfName.find(name);
     if (found != valueOfName.end()) return found->second != by;
     const auto number = asNumber(name);
-    return number && *number != by && *number < valueNames.size() && valueNames[*number].empty();
+    return number && *number != by && *number < valueNames.size() && !valueNames[*number];
   }
 
   std::string freeName(std::string_view wanted, ValueId by) {
@@ -177,7 +177,7 @@ Type IrContext::dataType(std::string_view name) {
 
 ValueId IrContext::newValue(std::string_view name) {
   const auto id = static_cast<ValueId>(impl_->valueNames.size());
-  impl_->valueNames.emplace_back();
+  impl_->valueNames.push_back(nullptr);
   if (!name.empty()) setValueName(id, name);
   return id;
 }
@@ -185,7 +185,7 @@ ValueId IrContext::newValue(std::string_view name) {
 std::string IrContext::valueName(ValueId id) const {
   if (id == kNoValue) return "_";
   if (id >= impl_->valueNames.size()) return std::to_string(id);
-  if (!impl_->valueNames[id].empty()) return impl_->valueNames[id];
+  if (impl_->valueNames[id]) return *impl_->valueNames[id];
   std::string name = std::to_string(id);
   // A name out of a text may be this number already.
   while (impl_->valueOfName.count(name)) name += "_";
@@ -194,17 +194,17 @@ std::string IrContext::valueName(ValueId id) const {
 
 void IrContext::setValueName(ValueId id, std::string_view name) {
   if (id >= impl_->valueNames.size()) return;
-  std::string& stored = impl_->valueNames[id];
-  if (stored == name) return;
-  if (!stored.empty()) impl_->valueOfName.erase(stored);
-  stored.clear();
-  if (name.empty()) return;
-  stored = impl_->freeName(name, id);
-  impl_->valueOfName.emplace(stored, id);
+  const std::string*& stored = impl_->valueNames[id];
+  if (stored ? *stored == name : name.empty()) return;
+  const std::string wanted(name);  // it may be the one that goes
+  if (stored) impl_->valueOfName.erase(impl_->valueOfName.find(*stored));
+  stored = nullptr;
+  if (wanted.empty()) return;
+  stored = &impl_->valueOfName.emplace(impl_->freeName(wanted, id), id).first->first;
 }
 
 bool IrContext::hasName(ValueId id) const {
-  return id < impl_->valueNames.size() && !impl_->valueNames[id].empty();
+  return id < impl_->valueNames.size() && impl_->valueNames[id] != nullptr;
 }
 
 ValueId IrContext::findValue(std::string_view name) const {

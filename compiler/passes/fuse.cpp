@@ -12,6 +12,7 @@
 //                their sums are bytes again; of f16 and bf16, where they are f32 again at the end. On a device these are loops, of any real elements
 // Cost: one backward sweep per function; IR size falls.
 #include <algorithm>
+#include <span>
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/contraction/contraction.h"
@@ -43,6 +44,50 @@ bool fitsLoops(const Op& op) {
   return true;
 }
 
+// Where the values of a function come from and go to: lists that are searched, which take a tenth of what
+// tables of nodes do.
+class ValueUses {
+ public:
+  struct Known {
+    ValueId id;
+    Type type;
+    const Op* madeBy;  // null: a parameter
+  };
+  struct Use {
+    ValueId id;
+    uint32_t user;  // which operation of the function
+  };
+
+  explicit ValueUses(const Function& function) {
+    for (const Parameter& p : function.parameters) known_.push_back({p.id, p.type, nullptr});
+    for (size_t i = 0; i < function.ops.size(); ++i) {
+      for (const ValueDef& r : function.ops[i]->results) known_.push_back({r.id, r.type, function.ops[i]});
+      for (ValueId v : function.ops[i]->operands)
+        if (v != kNoValue) uses_.push_back({v, static_cast<uint32_t>(i)});
+    }
+    const auto byId = [](const auto& a, const auto& b) { return a.id < b.id; };
+    std::stable_sort(known_.begin(), known_.end(), byId);
+    std::stable_sort(uses_.begin(), uses_.end(), byId);
+  }
+
+  const Known& of(ValueId id) const {
+    return *std::lower_bound(known_.begin(), known_.end(), id,
+                             [](const Known& known, ValueId wanted) { return known.id < wanted; });
+  }
+  // In the order of the operations; one that reads it twice is there twice.
+  std::span<const Use> usesOf(ValueId id) const {
+    const auto first = std::lower_bound(uses_.begin(), uses_.end(), id,
+                                        [](const Use& use, ValueId wanted) { return use.id < wanted; });
+    auto last = first;
+    while (last != uses_.end() && last->id == id) ++last;
+    return {first, last};
+  }
+
+ private:
+  std::vector<Known> known_;
+  std::vector<Use> uses_;
+};
+
 class Fuser {
  public:
   Fuser(const Function& function, IrContext& ir, PathFacts& facts, PassContext& context, int64_t maxOps)
@@ -51,10 +96,11 @@ class Fuser {
         facts_(facts),
         body_(facts.bodyOf(function)),
         context_(context),
-        maxOps_(static_cast<size_t>(maxOps)) {}
+        maxOps_(static_cast<size_t>(maxOps)),
+        values_(function),
+        returned_(function.results.begin(), function.results.end()) {}
 
   Result<const Function*> run() {
-    indexUses();
     groupOf_.assign(function_.ops.size(), kNoGroup);
     for (size_t i = function_.ops.size(); i-- > 0;) {
       const Op& op = *function_.ops[i];
@@ -79,7 +125,7 @@ class Fuser {
  private:
   std::vector<Type> operandTypes(const Op& op) const {
     std::vector<Type> types;
-    for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : types_.at(v));
+    for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : values_.of(v).type);
     return types;
   }
   bool isContraction(const Op& op) const {
@@ -91,19 +137,6 @@ class Fuser {
   bool isGenerated(const Op& op) const {
     return context_.target.device != DeviceKind::cpu && op.def->traits.epilogue && op.def->lower &&
            isReal(op.results[0].type.dtype());
-  }
-
-  void indexUses() {
-    for (const Parameter& p : function_.parameters) types_[p.id] = p.type;
-    for (size_t i = 0; i < function_.ops.size(); ++i) {
-      for (const ValueDef& r : function_.ops[i]->results) {
-        types_[r.id] = r.type;
-        madeBy_[r.id] = function_.ops[i];
-      }
-      for (ValueId v : function_.ops[i]->operands)
-        if (v != kNoValue) uses_[v].push_back(i);
-    }
-    for (ValueId v : function_.results) returned_.insert(v);
   }
 
   Type rootType(const Group& group) const { return function_.ops[group.root]->results[0].type; }
@@ -121,16 +154,16 @@ class Fuser {
     const ValueDef& result = op.results[0];
     size_t group = kNoGroup;
     bool outside = returned_.count(result.id) != 0;
-    auto uses = uses_.find(result.id);
-    if (uses == uses_.end()) return kNoGroup;
-    for (size_t user : uses->second)
+    const std::span<const ValueUses::Use> uses = values_.usesOf(result.id);
+    if (uses.empty()) return kNoGroup;
+    for (const auto& [id, user] : uses)
       if (groupOf_[user] != kNoGroup &&
           (group == kNoGroup || groups_[groupOf_[user]].root < groups_[group].root))
         group = groupOf_[user];
     if (group == kNoGroup || groups_[group].members.size() >= maxOps_) return kNoGroup;
     const Group& target = groups_[group];
     if (endsByteProduct(op) && !isElementwise(target)) return kNoGroup;
-    for (size_t user : uses->second) {
+    for (const auto& [id, user] : uses) {
       if (groupOf_[user] == group) continue;
       if (user <= target.root)
         return kNoGroup;  // a use before the group's place: it would see the value too late
@@ -141,7 +174,7 @@ class Fuser {
         (isContraction(op) || target.contraction || !sameShape(result.type, rootType(target), target)))
       return kNoGroup;
     if (outside && function_.ops[target.root]->def->cls == OpClass::reduction) return kNoGroup;
-    for (size_t user : uses->second)
+    for (const auto& [id, user] : uses)
       if (groupOf_[user] == group && !legalEdge(op, *function_.ops[user], target)) return kNoGroup;
     if (target.operandCount + op.operands.size() > kMaxOperands) return kNoGroup;
     if (op.def->traits.gathers && choosesOperands(target)) return kNoGroup;
@@ -165,9 +198,9 @@ class Fuser {
     constexpr int kMostSteps = 8;
     const Op* at = &op;
     for (int step = 0; step < kMostSteps && at->def->cls == OpClass::elementwise; ++step) {
-      const auto made = at->operands.empty() ? madeBy_.end() : madeBy_.find(at->operands[0]);
-      if (made == madeBy_.end()) return false;
-      at = made->second;
+      if (at->operands.empty() || at->operands[0] == kNoValue) return false;
+      at = values_.of(at->operands[0]).madeBy;
+      if (!at) return false;
     }
     return at->def->traits.epilogue == Dtype::i32 && isContraction(*at);
   }
@@ -180,7 +213,7 @@ class Fuser {
     std::unordered_set<SymbolId> known;
     for (ValueId v : consumer.operands)
       if (v != kNoValue)
-        for (SymbolId s : symbolsOf(types_.at(v))) known.insert(s);
+        for (SymbolId s : symbolsOf(values_.of(v).type)) known.insert(s);
     for (const ValueDef& r : consumer.results)
       for (SymbolId s : symbolsOf(r.type))
         if (!known.count(s)) return true;
@@ -270,9 +303,7 @@ class Fuser {
     while (!work.empty()) {
       const ValueId v = work.back();
       work.pop_back();
-      auto uses = uses_.find(v);
-      if (uses == uses_.end()) continue;
-      for (size_t user : uses->second) {
+      for (const auto& [id, user] : values_.usesOf(v)) {
         if (groupOf_[user] == kNoGroup || &groups_[groupOf_[user]] != &group) continue;
         if (!sameShape(function_.ops[user]->results[0].type, type, group)) return false;
         work.push_back(function_.ops[user]->results[0].id);
@@ -344,7 +375,7 @@ class Fuser {
         auto [it, fresh] = renamed.try_emplace(v, kNoValue);
         if (fresh) {
           it->second = ir_.newValue();
-          body.parameters.push_back({it->second, types_.at(v)});
+          body.parameters.push_back({it->second, values_.of(v).type});
           op.operands.push_back(v);
         }
         v = it->second;
@@ -367,10 +398,9 @@ class Fuser {
 
   bool wantedOutside(ValueId v, const std::unordered_set<size_t>& members) const {
     if (returned_.count(v)) return true;
-    auto uses = uses_.find(v);
-    if (uses == uses_.end()) return true;
-    return std::any_of(uses->second.begin(), uses->second.end(),
-                       [&](size_t user) { return !members.count(user); });
+    const std::span<const ValueUses::Use> uses = values_.usesOf(v);
+    return uses.empty() || std::any_of(uses.begin(), uses.end(),
+                                       [&](const ValueUses::Use& use) { return !members.count(use.user); });
   }
 
   // "matmul_add_gelu": the first four operators, in order.
@@ -392,10 +422,8 @@ class Fuser {
   size_t body_;
   PassContext& context_;
   size_t maxOps_;
-  std::unordered_map<ValueId, Type> types_;
-  std::unordered_map<ValueId, const Op*> madeBy_;
-  std::unordered_map<ValueId, std::vector<size_t>> uses_;
-  std::unordered_set<ValueId> returned_;
+  const ValueUses values_;
+  const std::unordered_set<ValueId> returned_;
   std::vector<Group> groups_;
   std::vector<size_t> groupOf_;
   int64_t fusedOps_ = 0;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "vm/isa/checksum.h"
 #include "vm/isa/program_file.h"
 
 namespace dyn::vm {
@@ -14,6 +16,7 @@ constexpr uint64_t kTrailerBytes = 16;
 constexpr uint32_t kPackageVersion = 1;
 constexpr uint64_t kHeaderBytes = 64, kRowBytes = 128, kNameBytes = 64, kPageBytes = 4096, kLineBytes = 64;
 constexpr uint32_t kMaximumSections = 1024;
+constexpr char kZeros[kPageBytes] = {};
 
 void put32(uint8_t* at, uint32_t value) {
   for (int i = 0; i < 4; ++i) at[i] = static_cast<uint8_t>(value >> (8 * i));
@@ -42,6 +45,36 @@ std::string tableBytes(const std::vector<PackageSection>& sections) {
   return table;
 }
 
+// What a section holds, one after the other.
+struct Contents {
+  std::vector<std::string_view> pieces;
+  uint64_t sizeBytes = 0;
+
+  void add(std::string_view bytes) {
+    pieces.push_back(bytes);
+    sizeBytes += bytes.size();
+  }
+  uint64_t checksum() const {
+    Checksum sum(sizeBytes);
+    for (std::string_view piece : pieces) sum.add(piece.data(), piece.size());
+    return sum.value();
+  }
+};
+
+// Weights where they lie, with zeros between them. Null: they overlap, or leave more room than a page.
+std::optional<Contents> constantContents(const Program& program, std::span<const void* const> data) {
+  Contents contents;
+  for (size_t i = 0; i < data.size(); ++i) {
+    const ConstantRow& constant = program.constants[i];
+    if (constant.sizeBytes == 0) continue;
+    if (constant.offset < contents.sizeBytes || constant.offset - contents.sizeBytes > kPageBytes)
+      return std::nullopt;
+    contents.add({kZeros, constant.offset - contents.sizeBytes});
+    contents.add({static_cast<const char*>(data[i]), constant.sizeBytes});
+  }
+  return contents;
+}
+
 }  // namespace
 
 uint64_t layOutConstants(Program& program) {
@@ -60,25 +93,20 @@ Status makePackage(const Program& program, std::span<const void* const> constant
     return failure(DYN_INVALID_ARGUMENT, "one data pointer per constant is needed");
   const std::vector<uint8_t> code = serializeProgram(program);
   package.program.assign(code.begin(), code.end());
-  // The constant section is gathered once: it is checksummed as a whole.
-  uint64_t constantBytes = 0;
-  for (const ConstantRow& constant : program.constants)
-    constantBytes = std::max(constantBytes, constant.offset + constant.sizeBytes);
-  package.constants.assign(constantBytes, '\0');
-  for (size_t i = 0; i < constantData.size(); ++i)
-    if (program.constants[i].sizeBytes > 0)
-      memcpy(package.constants.data() + program.constants[i].offset, constantData[i],
-             program.constants[i].sizeBytes);
+  std::optional<Contents> constants = constantContents(program, constantData);
+  if (!constants) return failure(DYN_INVALID_ARGUMENT, "constants that are not laid out");
+  package.constantsBytes = constants->sizeBytes;
 
   std::vector<PackageSection> sections;
-  std::vector<std::string_view> contents;
-  auto add = [&](SectionKind kind, const std::string& name, std::string_view bytes) {
-    sections.push_back({kind, name, 0, bytes.size(), checksumBytes(bytes.data(), bytes.size())});
-    contents.push_back(bytes);
+  std::vector<Contents> contents;
+  auto add = [&](SectionKind kind, const std::string& name, Contents held) {
+    sections.push_back({kind, name, 0, held.sizeBytes, held.checksum()});
+    contents.push_back(std::move(held));
   };
-  add(SectionKind::program, "program", package.program);
-  add(SectionKind::constants, "constants", package.constants);
-  for (const ObjectSection& object : objects) add(SectionKind::object, object.name, object.bytes);
+  add(SectionKind::program, "program", {{package.program}, package.program.size()});
+  add(SectionKind::constants, "constants", *std::move(constants));
+  for (const ObjectSection& object : objects)
+    add(SectionKind::object, object.name, {{object.bytes}, object.bytes.size()});
   uint64_t offset = kHeaderBytes + sections.size() * kRowBytes;
   for (PackageSection& section : sections) {
     if (section.name.size() >= kNameBytes)
@@ -96,12 +124,11 @@ Status makePackage(const Program& program, std::span<const void* const> constant
   package.head.assign(reinterpret_cast<const char*>(header), sizeof header);
   package.head += table;
 
-  static constexpr char kZeros[kPageBytes] = {};
   package.pieces = {package.head};
   uint64_t written = package.head.size();
   for (size_t i = 0; i < sections.size(); ++i) {
     package.pieces.emplace_back(kZeros, sections[i].offset - written);
-    package.pieces.push_back(contents[i]);
+    package.pieces.insert(package.pieces.end(), contents[i].pieces.begin(), contents[i].pieces.end());
     written = sections[i].offset + sections[i].sizeBytes;
   }
   return okStatus();

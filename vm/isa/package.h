@@ -35,14 +35,16 @@ struct ObjectSection {
 // page on; returns the size of the constant section.
 uint64_t layOutConstants(Program& program);
 
-// A package in memory: the pieces of its file, one after the other. Objects' bytes are their owner's.
+// A package in memory: the pieces of its file, one after the other. The bytes of constants and objects are
+// their owners'.
 struct PackageBytes {
   std::vector<std::string_view> pieces;
-  std::string head, program, constants;
+  std::string head, program;
+  uint64_t constantsBytes = 0;  // of their section
 };
 
-// constantData[i] is the data of constant i; the program's offsets must come from layOutConstants. Equal
-// input gives equal bytes.
+// constantData[i] is the data of constant i, which is not copied; the program's offsets must come from
+// layOutConstants. Equal input gives equal bytes.
 Status makePackage(const Program& program, std::span<const void* const> constantData,
                    std::span<const ObjectSection> objects, PackageBytes& package);
 

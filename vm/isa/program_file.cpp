@@ -228,22 +228,6 @@ void readConstants(Reader& reader, std::vector<ConstantRow>& constants) {
 
 }  // namespace
 
-uint64_t checksumBytes(const void* bytes, size_t sizeBytes) {
-  constexpr uint64_t kPrime = 0x9E3779B185EBCA87ull;
-  const auto* at = static_cast<const uint8_t*>(bytes);
-  uint64_t state = 0xcbf29ce484222325ull ^ sizeBytes;
-  for (; sizeBytes >= 8; at += 8, sizeBytes -= 8) {
-    uint64_t word;
-    memcpy(&word, at, 8);
-    state = (state ^ word) * kPrime;
-    state = state << 29 | state >> 35;
-  }
-  for (; sizeBytes > 0; ++at, --sizeBytes) state = (state ^ *at) * kPrime;
-  state ^= state >> 32;
-  state *= 0xD6E8FEB86659FD93ull;
-  return state ^ state >> 32;
-}
-
 std::vector<uint8_t> serializeProgram(const Program& program) {
   Writer payload;
   payload.u32(static_cast<uint32_t>(program.functions.size()));

@@ -98,7 +98,7 @@ void KernelEmitter::returnFault(Value* failed, const std::function<Value*()>& fa
 }
 
 Status KernelEmitter::emit() {
-  function_ = addKernelFunction(module_, symbol_);
+  function_ = openSizes_ ? addGeneralFunction(module_, symbol_) : addKernelFunction(module_, symbol_);
   Value* buffers = function_->getArg(0);
   Value* scalars = function_->getArg(1);
   b_.SetInsertPoint(newBlock("entry"));
@@ -108,8 +108,10 @@ Status KernelEmitter::emit() {
     Value* slot = b_.CreateConstGEP1_64(b_.getPtrTy(), buffers, i);
     buffers_[kernel_.buffers[i]] = b_.CreateLoad(b_.getPtrTy(), slot, kernel_.buffers[i]->name);
   }
+  const size_t given = kernel_.scalars.size() - openSizes_.value_or(0);
   for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
-    Value* slot = b_.CreateConstGEP1_64(b_.getInt64Ty(), scalars, i);
+    Value* slot = i < given ? b_.CreateConstGEP1_64(b_.getInt64Ty(), scalars, i)
+                            : b_.CreateConstGEP1_64(b_.getInt64Ty(), function_->getArg(5), i - given);
     dimScalars_[kernel_.scalars[i].id()] = b_.CreateLoad(b_.getInt64Ty(), slot);
   }
   for (const loop::Buffer* scratch : kernel_.scratch) {

@@ -40,6 +40,8 @@ class KernelEmitter {
  public:
   KernelEmitter(KernelModule& module, const loop::Kernel& kernel, const std::string& symbol);
   void noteLines(const loop::StmtLines& lines) { lines_ = &lines; }  // outlives emit()
+  // The last scalars of the kernel are sizes left open: the function takes them by one more argument.
+  void leaveOpen(size_t sizesCount) { openSizes_ = sizesCount; }
   Status emit();
   // For a GPU, whose machine has one lane (device_emitter.cpp).
   Status emitOnDevice(DeviceMapping mapping, DeviceUnit unit = DeviceUnit::none);
@@ -312,6 +314,7 @@ class KernelEmitter {
   llvm::Value* mask_ = nullptr;             // lanes that may touch memory; null: all
   llvm::Value* tailMask_ = nullptr;         // of the masked turn being emitted: at least one lane
   const loop::StmtLines* lines_ = nullptr;  // null: no debug lines
+  std::optional<size_t> openSizes_;
   llvm::DISubprogram* subprogram_ = nullptr;
   std::vector<Scope> scopes_;
   std::unordered_map<uint32_t, LaneValue> values_;      // by expression id

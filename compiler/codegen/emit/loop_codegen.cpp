@@ -1,6 +1,8 @@
 #include "compiler/codegen/emit/loop_codegen.h"
 
 #include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/codegen/llvm/llvm_module.h"
+#include "llvm/IR/IRBuilder.h"
 
 namespace dyn {
 
@@ -18,6 +20,41 @@ Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::strin
   KernelEmitter emitter(module, kernel, symbol);
   emitter.noteLines(lines);
   DYN_CHECK(emitter.emit());
+  return module;
+}
+
+namespace {
+
+void addCaller(KernelModule& module, llvm::Function* general, const KernelOfSizes& kernel) {
+  llvm::LLVMContext& context = module.contents().context();
+  llvm::Constant* sizes = llvm::ConstantDataArray::get(
+      context,
+      llvm::ArrayRef<uint64_t>(reinterpret_cast<const uint64_t*>(kernel.sizes.data()), kernel.sizes.size()));
+  auto* table = new llvm::GlobalVariable(*module.contents().module, sizes->getType(), /*isConstant=*/true,
+                                         llvm::GlobalValue::PrivateLinkage, sizes, kernel.symbol + "_sizes");
+  table->setAlignment(llvm::Align(8));
+  llvm::Function* function = addKernelFunction(module, kernel.symbol);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", function));
+  std::vector<llvm::Value*> arguments;
+  for (llvm::Argument& argument : function->args()) arguments.push_back(&argument);
+  arguments.push_back(table);
+  llvm::CallInst* call = b.CreateCall(general, arguments);
+  call->setTailCall();
+  b.CreateRet(call);
+}
+
+}  // namespace
+
+Result<KernelModule> emitGeneralKernel(const loop::Kernel& general, const std::vector<KernelOfSizes>& kernels,
+                                       const MachineDescription& machine, const loop::StmtLines* lines) {
+  const std::string name = "dyn_general";
+  DYN_TRY(KernelModule module, makeKernelModule(kernels.at(0).symbol, machine));
+  KernelEmitter emitter(module, general, name);
+  emitter.leaveOpen(kernels[0].sizes.size());
+  if (lines) emitter.noteLines(*lines);
+  DYN_CHECK(emitter.emit());
+  llvm::Function* function = module.contents().module->getFunction(name);
+  for (const KernelOfSizes& kernel : kernels) addCaller(module, function, kernel);
   return module;
 }
 

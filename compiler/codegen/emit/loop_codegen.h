@@ -11,6 +11,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "compiler/codegen/llvm/kernel_module.h"
 #include "compiler/loop/kernel_lines.h"
@@ -22,5 +23,16 @@ Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::strin
 // The same, with debug lines: those of the kernel's text.
 Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol,
                                     const MachineDescription& machine, const loop::StmtLines& lines);
+
+// One code for kernels that are a general one at some sizes (compiler/loop/general_kernel.h): each is a
+// function of its own that calls it with them.
+struct KernelOfSizes {
+  std::string symbol;
+  std::vector<int64_t> sizes;
+};
+// `lines`: those of the general kernel's text; null: none.
+Result<KernelModule> emitGeneralKernel(const loop::Kernel& general, const std::vector<KernelOfSizes>& kernels,
+                                       const MachineDescription& machine,
+                                       const loop::StmtLines* lines = nullptr);
 
 }  // namespace dyn

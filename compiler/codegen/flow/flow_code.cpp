@@ -1,8 +1,10 @@
 #include "compiler/codegen/flow/flow_code.h"
 
 #include <memory>
+#include <string>
 
 #include "compiler/codegen/flow/flow_emitter.h"
+#include "compiler/codegen/object/cache_folder.h"
 #include "llvm/IR/Constants.h"
 #include "vm/include/dyn_flow.h"
 #include "vm/isa/flow_digest.h"
@@ -13,18 +15,44 @@ namespace {
 // A job has pieces of at least so many words.
 constexpr uint32_t kWordsPerJob = 5000;
 
+std::string digestOfCode(const vm::Function& function) {
+  std::string bytes;
+  for (uint32_t count :
+       {function.scalarCount, function.objectCount, function.parameterCount, function.resultCount})
+    bytes += std::to_string(count) + " ";
+  bytes.append(reinterpret_cast<const char*>(function.code.data()), function.code.size() * sizeof(int32_t));
+  return digestOf(bytes);
+}
+
 // What is known of a function before its code is made.
 struct Known {
   Known(const vm::Program& program, uint32_t function, uint32_t instructionsPerPiece)
-      : graph(program, function, instructionsPerPiece), objects(program, function, graph) {}
+      : graph(program, function, instructionsPerPiece),
+        objects(program, function, graph),
+        digest(digestOfCode(program.functions[function])) {}
   FlowFunction graph;
   FlowObjects objects;
+  std::string digest;  // of the bytecode
 };
 
 struct Part {
   std::vector<std::shared_ptr<const Known>> functions;
   std::vector<std::pair<size_t, size_t>> pieces;  // function here, piece in it
 };
+
+// What the code of a part is made of.
+std::string keyOf(const Part& part, const FlowSettings& settings) {
+  std::string key = "flow " + std::to_string(DYN_FLOW_VERSION) + " " +
+                    std::to_string(static_cast<int>(settings.calls)) + " " +
+                    std::to_string(settings.instructionsPerPiece) + "\n";
+  for (const auto& function : part.functions) key += function->digest;
+  for (const auto& [function, number] : part.pieces) {
+    const FlowPiece& piece = part.functions[function]->graph.pieces()[number];
+    key += "\n" + std::to_string(function);
+    for (uint32_t word : {piece.function, piece.begin, piece.end}) key += " " + std::to_string(word);
+  }
+  return key;
+}
 
 Result<KernelModule> emitPart(const Part& part, const vm::Program& program, const MachineDescription& machine,
                               FlowCalls calls) {
@@ -90,6 +118,7 @@ std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescrip
   for (Part& part : parts) {
     KernelJob job;
     job.name = "host program";
+    job.key = keyOf(part, settings);
     job.passes = IrPasses::registers;
     job.build = [part = std::move(part), &program, &machine, calls = settings.calls] {
       return emitPart(part, program, machine, calls);

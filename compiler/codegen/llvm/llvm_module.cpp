@@ -72,16 +72,30 @@ llvm::Function* addPrivateFunction(KernelModule& module, const std::string& name
   return addWithLinkage(module, name, type, llvm::GlobalValue::InternalLinkage);
 }
 
-llvm::Function* addKernelFunction(KernelModule& module, const std::string& name) {
+namespace {
+
+llvm::Function* addWithArguments(KernelModule& module, const std::string& name, bool withSizes) {
   llvm::LLVMContext& context = module.contents().context();
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   llvm::Type* i64 = llvm::Type::getInt64Ty(context);
-  auto* type =
-      llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {pointer, pointer, i64, i64, pointer}, false);
-  llvm::Function* function = addFunction(module, name, type);
-  const char* names[] = {"buffers", "scalars", "begin", "end", "scratch"};
-  for (unsigned i = 0; i < 5; ++i) function->getArg(i)->setName(names[i]);
+  std::vector<llvm::Type*> arguments = {pointer, pointer, i64, i64, pointer};
+  if (withSizes) arguments.push_back(pointer);
+  auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), arguments, false);
+  llvm::Function* function =
+      withSizes ? addPrivateFunction(module, name, type) : addFunction(module, name, type);
+  const char* names[] = {"buffers", "scalars", "begin", "end", "scratch", "sizes"};
+  for (unsigned i = 0; i < arguments.size(); ++i) function->getArg(i)->setName(names[i]);
   return function;
+}
+
+}  // namespace
+
+llvm::Function* addKernelFunction(KernelModule& module, const std::string& name) {
+  return addWithArguments(module, name, /*withSizes=*/false);
+}
+
+llvm::Function* addGeneralFunction(KernelModule& module, const std::string& name) {
+  return addWithArguments(module, name, /*withSizes=*/true);
 }
 
 void forbidUnrolling(llvm::BranchInst* backEdge) {

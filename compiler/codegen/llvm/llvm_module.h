@@ -42,6 +42,8 @@ llvm::Function* addPrivateFunction(KernelModule& module, const std::string& name
 // An exported function with the signature of DynKernelFunction; arguments named buffers, scalars, begin, end,
 // scratch.
 llvm::Function* addKernelFunction(KernelModule& module, const std::string& name);
+// Private to the module, with one more argument: the sizes that it leaves open.
+llvm::Function* addGeneralFunction(KernelModule& module, const std::string& name);
 
 // Floats in one vector register of the machine.
 inline unsigned floatLanes(const MachineDescription& machine) {

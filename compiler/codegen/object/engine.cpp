@@ -85,7 +85,7 @@ Result<ObjectCode> KernelEngine::State::build(const KernelJob& job) {
   Stopwatch watch(compileNs);
   DYN_TRY(KernelModule module, job.build());
   std::optional<ObjectKey> irKey;
-  if (job.key.empty()) {
+  if (job.key.empty() && cache.isOn()) {
     irKey = keyOf(job, module.irText());
     if (std::optional<ObjectCode> found = cache.find(*irKey)) return std::move(*found);
   }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 
 #include "tests/unit/vm/vm_harness.h"
 #include "vm/core/builtin.h"
+#include "vm/isa/checksum.h"
 #include "vm/isa/code_writer.h"
 #include "vm/isa/instruction_reader.h"
 #include "vm/isa/package.h"
@@ -392,6 +394,21 @@ TEST(ProgramFile, mutatedAndResealedProgramsNeverHarm) {
 
 // --- packages
 
+// The checksum of pieces is that of their bytes side by side, however they are cut.
+TEST(Package, PiecesHaveOneChecksum) {
+  std::string bytes;
+  for (int i = 0; i < 61; ++i) bytes += static_cast<char>(i * 37);
+  for (size_t cut = 0; cut <= bytes.size(); ++cut)
+    for (size_t length : {size_t{0}, size_t{1}, size_t{5}, size_t{8}, size_t{11}}) {
+      const size_t end = std::min(cut + length, bytes.size());
+      Checksum sum(bytes.size());
+      sum.add(bytes.data(), cut);
+      sum.add(bytes.data() + cut, end - cut);
+      sum.add(bytes.data() + end, bytes.size() - end);
+      ASSERT_EQ(sum.value(), checksumBytes(bytes.data(), bytes.size())) << cut << " " << length;
+    }
+}
+
 // What loading maps without reading is compared when somebody asks.
 TEST(Package, LargeWeightsAreComparedOnDemand) {
   const std::string path = testing::TempDir() + "dyn_large_package_" + std::to_string(getpid()) + ".dynpkg";
@@ -434,6 +451,10 @@ TEST(Package, roundTripDamageAndErrors) {
   const ObjectSection other{"some_other_cpu", "not an object"};
   PackageBytes package;
   ASSERT_TRUE(makePackage(program, data, std::span(&other, 1), package).ok());
+  // Weights are written from where they lie.
+  EXPECT_TRUE(std::any_of(package.pieces.begin(), package.pieces.end(), [&](std::string_view piece) {
+    return piece.data() == reinterpret_cast<const char*>(b) && piece.size() == sizeof b;
+  }));
   std::string good;
   for (std::string_view piece : package.pieces) good += piece;
   std::ofstream(path, std::ios::binary) << good;

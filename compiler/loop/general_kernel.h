@@ -1,0 +1,31 @@
+// GeneralKernel: a kernel with its sizes left open, so that the layers of a model that differ in the number
+// of channels alone have one code.
+//
+//   kernel @relu(in x: f32[floordiv(h, 2), 96], out y: ...)     and one of floordiv(h, 4) and 144 are both
+//   kernel @relu(in x: f32[scalar.1, 16*size.0], out y: ...)    with size.0 = 6, and 9
+//
+// Open are the extents of loops from 16 on, other sizes of buffers from 4 on, and what a scalar of the launch
+// is made of, where that is no sum or product; divisors in indices are not. A loop over a multiple of 16 (8,
+// 4, 2) stays one, as code for whole vectors asks for it.
+// What it computes is the same to the bit: the original is the general kernel at its sizes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "compiler/loop/kernel.h"
+
+namespace dyn::loop {
+
+struct GeneralKernel {
+  std::shared_ptr<DimContext> dims;  // of `kernel`
+  Kernel kernel;
+  std::vector<int64_t>
+      sizes;  // of its last scalars, which launches do not give; the others are the original's
+};
+
+// Null where nothing is left open, or where the kernel calls functions. Linear in the kernel's nodes.
+std::optional<GeneralKernel> generalOf(const Kernel& kernel);
+
+}  // namespace dyn::loop

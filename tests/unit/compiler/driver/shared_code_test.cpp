@@ -1,0 +1,98 @@
+// Kernels that differ in sizes alone have one machine code.
+#include "compiler/driver/shared_code.h"
+
+#include <cstring>
+
+#include "compiler/driver/package.h"
+#include "tests/unit/compiler/driver/run_both.h"
+
+namespace dyn {
+namespace {
+
+// Layers of several widths over a height that is halved from one to the next: kernels of one kind.
+std::string layers(const std::vector<int>& widths) {
+  std::string text = "fn @main(%x0: Tensor[(n, h), f32]";
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const std::string at = std::to_string(i), c = std::to_string(widths[i]);
+    text += ", %a" + at + ": Tensor[(h, " + c + "), f32], %b" + at + ": Tensor[(" + c + "), f32]";
+  }
+  text += ") {\n";
+  std::string results;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    const std::string at = std::to_string(i);
+    text += "  %s" + at + " = add(%a" + at + ", %b" + at + ")\n  %y" + at + " = tanh(%s" + at + ")\n";
+    results += (i ? ", %y" : "%y") + at;
+  }
+  return text + "  return " + results + "\n}\n";
+}
+
+std::vector<HostTensor> inputsOf(const std::vector<int>& widths, int64_t n, int64_t h) {
+  std::vector<HostTensor> inputs = {test::randomTensor(Dtype::f32, {n, h}, 1)};
+  for (size_t i = 0; i < widths.size(); ++i) {
+    inputs.push_back(test::randomTensor(Dtype::f32, {h, widths[i]}, static_cast<uint32_t>(2 * i + 2)));
+    inputs.push_back(test::randomTensor(Dtype::f32, {widths[i]}, static_cast<uint32_t>(2 * i + 3)));
+  }
+  return inputs;
+}
+
+TEST(SharedCode, LayersOfAllWidthsAreCompiledOnce) {
+  const std::vector<int> widths = {80, 96, 144, 1152, 40, 24};
+  IrContext ir;
+  Result<Module> module = test::parseText(ir, layers(widths));
+  ASSERT_TRUE(module.ok()) << module.error().toString();
+  CompileOptions options;
+  options.cacheDirectory = "none";
+  Result<CompiledModel> compiled = compileModel(*module, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  EXPECT_EQ(compiled->statistics.kernelsCount, 6);
+  // Multiples of 16, and of 8.
+  EXPECT_EQ(compiled->statistics.kernelsCompiledCount, 2);
+  const SharedCode shared(compiled->lowered.kernels);
+  EXPECT_EQ(shared.groups(), (std::vector<std::vector<size_t>>{{0, 1, 2, 3}, {4, 5}}));
+}
+
+TEST(SharedCode, ComputesTheSame) {
+  const std::vector<int> widths = {80, 96, 144, 1152, 40, 24, 8};
+  CompileOptions options;
+  options.cacheDirectory = "none";
+  test::expectSame(layers(widths), {inputsOf(widths, 1, 1), inputsOf(widths, 2, 7), inputsOf(widths, 0, 0)},
+                   options);
+}
+
+// What is shown of a kernel is what it runs: the general code, and its own call of it.
+TEST(SharedCode, IsShownWithTheSizesOfTheKernel) {
+  IrContext ir;
+  Result<Module> module = test::parseText(ir, layers({96, 144}));
+  ASSERT_TRUE(module.ok()) << module.error().toString();
+  CompileOptions options;
+  options.cacheDirectory = "none";
+  Result<CompiledModel> compiled = compileModel(*module, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  Result<KernelListing> second = kernelListing(*compiled, 1, KernelText::llvm);
+  ASSERT_TRUE(second.ok()) << second.error().toString();
+  EXPECT_NE(second->text.find("[1 x i64] [i64 9]"), std::string::npos) << second->text;
+  EXPECT_NE(second->text.find("@dyn_kernel_1("), std::string::npos);
+  EXPECT_EQ(second->text.find("@dyn_kernel_0("), std::string::npos);
+  EXPECT_TRUE(std::any_of(second->loopLines.begin(), second->loopLines.end(),
+                          [](uint32_t line) { return line > 1; }));
+}
+
+TEST(SharedCode, PackagesAreEqualBytes) {
+  std::string bytes[2];
+  for (std::string& all : bytes) {
+    IrContext ir;
+    Result<Module> module = test::parseText(ir, layers({96, 144, 40, 24}));
+    ASSERT_TRUE(module.ok()) << module.error().toString();
+    CompileOptions options;
+    options.cacheDirectory = "none";
+    Result<CompiledModel> compiled = compileModel(*module, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+    Result<PackagePieces> package = makePackage(*compiled, {});
+    if (!package.ok()) GTEST_SKIP() << package.error().message;
+    for (std::string_view piece : package->pieces) all += piece;
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
+}
+
+}  // namespace
+}  // namespace dyn
