@@ -137,6 +137,7 @@ class Matcher {
     const Type type = types_.at(less->operands[1]);
     const ValueId lengths = outerOf(less->operands[1]);
     if (lengths == kNoValue || type.rank() != 1 || type.dtype() != Dtype::i64) return false;
+    lengthsSize_ = type.dims()[0];
     if (found_.lengths == kNoValue) found_.lengths = lengths;
     return found_.lengths == lengths;
   }
@@ -181,6 +182,7 @@ class Matcher {
     if (packed != Dtype::f32 && packed != Dtype::bf16) return false;
     found_.weights = carriedOut(gemm->operands[1]);
     productUnits_ = gemm->attributes.dims("k").at(0);
+    productColumns_ = gemm->attributes.dims("n").at(0);
     return found_.weights != kNoValue;
   }
 
@@ -210,6 +212,7 @@ class Matcher {
     return pair(v, ops::addOp, [&](ValueId a, ValueId b) {
       if (!isProduct(a) || types_.at(b).rank() != 1) return false;
       found_.bias = carriedOut(b);
+      biasSize_ = types_.at(b).dims()[0];
       return found_.bias != kNoValue;
     });
   }
@@ -285,16 +288,18 @@ class Matcher {
     return false;
   }
 
+  // Nothing is broadcast.
   bool sizesFit() {
     const std::optional<Dim> steps = knownSize(loop_.operands[0]);
     const Type state = types_.at(stateOf(0));
     if (!steps || !state.isTensor() || state.rank() != 2 || state.dtype() != Dtype::f32 ||
         gatesType_.dtype() != Dtype::f32)
       return false;
-    const Dim units = state.dims()[1];
-    return equal(gatesType_.dims()[0], *steps) && equal(gatesType_.dims()[1], state.dims()[0]) &&
-           equal(units, productUnits_) &&
-           equal(gatesType_.dims()[2], units * recurrence::gatesOf(found_.cell)) &&
+    const Dim rows = state.dims()[0], units = state.dims()[1],
+              columns = units * recurrence::gatesOf(found_.cell);
+    return facts_.equalShapes(gatesType_.dims(), {*steps, rows, columns}, place_) &&
+           equal(units, productUnits_) && equal(columns, productColumns_) &&
+           (!biasSize_ || equal(columns, *biasSize_)) && (!lengthsSize_ || equal(rows, *lengthsSize_)) &&
            (carried() < 2 || facts_.equalShapes(state.dims(), types_.at(stateOf(1)).dims(), place_));
   }
 
@@ -309,9 +314,10 @@ class Matcher {
   std::unordered_map<ValueId, ValueId> captured_;
   Makers makers_;
   std::optional<bool> direction_;
+  std::optional<Dim> biasSize_, lengthsSize_;
   ValueId next_[2] = {kNoValue, kNoValue};
   Type gatesType_;
-  Dim productUnits_;
+  Dim productUnits_, productColumns_;
   RecurrentCell found_;
 };
 

@@ -1,7 +1,5 @@
 // Loops over the steps of LSTM, GRU and RNN as one kernel (pass `recurrent`): the same results as the loops,
 // for any sizes and lengths; and loops that are none of these.
-#include <array>
-
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn {
@@ -106,25 +104,24 @@ std::vector<HostTensor> inputsFor(const std::string& cell, int64_t s, int64_t b,
 
 TEST(Recurrent, AsTheLoop) {
   for (const char* cell : {"lstm", "gru", "tanh", "relu"})
-    for (bool backward : {false, true})
-      for (bool lengths : {false, true}) {
-        const std::string text = program({cell, backward, lengths});
-        IrContext context;
-        const auto one = compiledOf(context, text, "-unpad"),
-                   loop = compiledOf(context, text, "-unpad,-recurrent");
-        ASSERT_TRUE(one && loop);
-        ASSERT_EQ(recurrencesIn(*one), 1) << text;
-        for (const auto& [s, b] : std::vector<std::pair<int64_t, int64_t>>{
-                 {1, 1}, {7, 1}, {5, 3}, {1, 5}, {13, 17}, {0, 3}, {3, 0}, {0, 0}}) {
-          const std::vector<HostTensor> inputs = inputsFor(cell, s, b, static_cast<uint32_t>(s + 20 * b));
-          Result<std::vector<HostTensor>> found = one->run(inputs), wanted = loop->run(inputs);
-          const std::string what =
-              std::string(cell) + ", s = " + std::to_string(s) + ", b = " + std::to_string(b);
-          ASSERT_TRUE(found.ok()) << what << found.error().toString();
-          ASSERT_TRUE(wanted.ok()) << what << wanted.error().toString();
-          for (size_t i = 0; i < wanted->size(); ++i) expectClose((*found)[i], (*wanted)[i], what, 2e-6);
-        }
+    for (bool both : {false, true}) {
+      const std::string text = program({cell, both, both});
+      IrContext context;
+      const auto one = compiledOf(context, text, "-unpad"),
+                 loop = compiledOf(context, text, "-unpad,-recurrent");
+      ASSERT_TRUE(one && loop);
+      ASSERT_EQ(recurrencesIn(*one), 1) << text;
+      for (const auto& [s, b] : std::vector<std::pair<int64_t, int64_t>>{
+               {1, 1}, {7, 1}, {5, 3}, {1, 5}, {13, 17}, {0, 3}, {3, 0}, {0, 0}}) {
+        const std::vector<HostTensor> inputs = inputsFor(cell, s, b, static_cast<uint32_t>(s + 20 * b));
+        Result<std::vector<HostTensor>> found = one->run(inputs), wanted = loop->run(inputs);
+        const std::string what =
+            std::string(cell) + ", s = " + std::to_string(s) + ", b = " + std::to_string(b);
+        ASSERT_TRUE(found.ok()) << what << found.error().toString();
+        ASSERT_TRUE(wanted.ok()) << what << wanted.error().toString();
+        for (size_t i = 0; i < wanted->size(); ++i) expectClose((*found)[i], (*wanted)[i], what, 2e-6);
       }
+    }
 }
 
 TEST(Recurrent, WhereAllPositionsAreKept) {
@@ -136,12 +133,13 @@ TEST(Recurrent, WhereAllPositionsAreKept) {
 
 TEST(Recurrent, OthersStayLoops) {
   IrContext context;
-  for (const char* product :
-       {"matmul(%h, mul(%w, 2.0))", "matmul(tanh(%h), %w)", "sub(matmul(%h, %w), %p)"}) {
+  const std::string folded = "matmul(%h, mul(%w, 2.0))",
+                    broadcast = "matmul(%h, " + numbersText(kUnits, 1, 6) + ")";
+  for (const std::string& product :
+       {folded, std::string("matmul(tanh(%h), %w)"), std::string("sub(matmul(%h, %w), %p)"), broadcast}) {
     const auto compiled = compiledOf(context, program({"tanh", false, false, product}), "");
     ASSERT_TRUE(compiled);
-    EXPECT_EQ(recurrencesIn(*compiled), product == std::string("matmul(%h, mul(%w, 2.0))") ? 1 : 0)
-        << product;
+    EXPECT_EQ(recurrencesIn(*compiled), product == folded ? 1 : 0) << product;
   }
 }
 
