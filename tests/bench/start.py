@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """From the start of a process to its first result, beside onnxruntime, and the memory that is the process's alone.
 
-    ./dev bench start [MODEL] [--shape batch=1,seq=16] [--rounds 5] [--threads 1] [--seconds 2] [--json]
+    ./dev bench start [MODEL] [--shape batch=1,seq=16] [--rounds 5] [--threads 1] [--seconds 2] [--cpu] [--json]
 
 Without a model: BERT-base with random weights, written by tests/models/large_models.py (needs onnx). Every run is a process of its own, ours and theirs in turn:
 
-    model      dynrepl run of the model itself, everything it wants in the object cache
+    cold       dynrepl run of the model itself, without a cache: all is compiled
+    model      the same, everything it wants in the object cache
     package    dynrepl run of its package
     theirs     onnxruntime, the session and its first run alone: Python and the import are not counted; of ours the whole process is
 
-Memory: what /proc says is private of a process that repeats the run, without the mapped weights. onnxruntime keeps its weights in private memory.
+--cpu: the time of the processor instead of the clock's, for machines busy with other work. Memory: what /proc says is private of a process that repeats the run, without the mapped weights. onnxruntime keeps its weights in private memory.
 """
 import argparse
 import json
@@ -27,14 +28,15 @@ THEIRS = """
 import json, sys, time
 import numpy as np, onnxruntime
 path, threads, sizes = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+clock = time.process_time if sys.argv[4] == "cpu" else time.perf_counter
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = threads
-start = time.perf_counter()
+start = clock()
 session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 types = {"tensor(int64)": np.int64, "tensor(int32)": np.int32, "tensor(float)": np.float32, "tensor(bool)": np.bool_}
 feeds = {i.name: np.ones([sizes.get(d, 1) if isinstance(d, str) else d for d in i.shape], types[i.type]) for i in session.get_inputs()}
 session.run(None, feeds)
-took = time.perf_counter() - start
+took = clock() - start
 private = sum(int(line.split()[1]) for line in open("/proc/self/smaps_rollup") if line.startswith("Private"))
 print(took, private * 1024)
 """
@@ -46,10 +48,14 @@ def default_model(folder):
     return large_models.write(folder, ["bert_base"])[0]
 
 
-def seconds_of(command):
+def seconds_of(command, cpu):
     start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.perf_counter() - start
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return used.ru_utime + used.ru_stime if cpu else time.perf_counter() - start
 
 
 def private_bytes(pid, weights):
@@ -84,18 +90,20 @@ def most_private(command, weights, seconds):
 def measure(arguments, model, folder):
     shape = measuring.parse_shape(arguments.shape)
     dynrepl, cache = os.path.join(arguments.build, "bin", "dynrepl"), os.path.join(folder, "cache")
-    options = ["--cache-dir", cache, "--threads", str(arguments.threads), "--quiet"]
+    plain = ["--threads", str(arguments.threads), "--quiet"]
+    options = ["--cache-dir", cache] + plain
     sizes = [word for name, size in shape.items() for word in ("--dim", f"{name}={size}")]
     package = os.path.join(folder, "model.dynpkg")
-    ours = {"model": [dynrepl, "run", model] + sizes + options, "package": [dynrepl, "run", package] + sizes + options}
-    theirs = [sys.executable, "-c", THEIRS, model, str(arguments.threads), json.dumps(shape)]
+    ours = {"cold": [dynrepl, "run", model] + sizes + ["--cache-dir", "none"] + plain, "model": [dynrepl, "run", model] + sizes + options,
+            "package": [dynrepl, "run", package] + sizes + options}
+    theirs = [sys.executable, "-c", THEIRS, model, str(arguments.threads), json.dumps(shape), "cpu" if arguments.cpu else "clock"]
     time.sleep(3)  # a file that has just been written has no name in the cache yet
-    first = seconds_of(ours["model"])
+    first = seconds_of(ours["model"], arguments.cpu)
     subprocess.run([dynrepl, "compile", model, "-o", package] + options, check=True, stdout=subprocess.DEVNULL)
-    times, their_memory = {name: [] for name in ["model", "package", "theirs"]}, []
+    times, their_memory = {name: [] for name in [*ours, "theirs"]}, []
     for _ in range(arguments.rounds):
         for name, command in ours.items():
-            times[name].append(seconds_of(command))
+            times[name].append(seconds_of(command, arguments.cpu))
         took, memory = subprocess.run(theirs, check=True, capture_output=True, text=True).stdout.split()
         times["theirs"].append(float(took))
         their_memory.append(int(memory))
@@ -116,6 +124,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--build", default=os.path.join(ROOT, "build", "release"))
     arguments = parser.parse_args()
