@@ -374,7 +374,8 @@ Status FunctionLowering::lowerAlloc(const Op& op, Body& body) {
   }
   if (op.attributes.integer("reuse") != 0) {
     DYN_TRY(int32_t old, object(op.operands[0]));
-    code_.emit(Opcode::reuseTensor, define(result.id), old, dtype, vm::kHostDevice, OperandList(shape));
+    code_.emit(Opcode::reuseTensor, define(result.id), old, dtype, device ? vm::kCudaDevice : vm::kHostDevice,
+               OperandList(shape));
     return {};
   }
   DYN_TRY(int32_t arena, object(op.operands[0]));

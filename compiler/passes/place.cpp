@@ -3,8 +3,8 @@
 //   before  %y = relu(%x) : T                    after  %y = alloc() : T
 //           return %y                                   into(%x, %y) {kind = "loop", outputs = 1} body (%p: T) -> (T) {...}
 //                                                       kill(%x)      (not for parameters of main and of regions)
-// A builtin that can update its first operand takes that one's memory, where this is its last use: %y =
-// alloc(%x) {reuse = 1}. A value keeps its id: only where its memory comes from is new. Operations whose
+// What can update its first operand takes that one's memory, where this is its last use: %y = alloc(%x)
+// {reuse = 1}. A value keeps its id: only where its memory comes from is new. Operations whose
 // result size depends on values, and structural ones, stay as they are: they make their own results.
 // Cost in IR size: about three operations per kernel.
 #include <algorithm>
@@ -52,6 +52,15 @@ const Op* makeOp(IrContext& ir, const OpDef& def, std::vector<ValueId> operands,
   return ir.own(std::move(op));
 }
 
+// Its result may be left in its first operand's memory: by a builtin, or by the kernel of a device that such
+// an operation is alone in, which skips the copy then.
+bool updatesFirst(const Op& op, KernelKind kind) {
+  if (kind == KernelKind::builtin) return op.def->traits.updatesFirst;
+  if (op.def != &ops::fusedOp || !op.attributes.has("device") || op.regions[0]->ops.size() != 1) return false;
+  const Function& body = *op.regions[0];
+  return body.ops[0]->def->traits.updatesFirst && body.ops[0]->operands[0] == body.parameters[0].id;
+}
+
 class Placer {
  public:
   Placer(const Module& module, PassContext& context)
@@ -62,6 +71,9 @@ class Placer {
     std::unordered_map<ValueId, Type> types;
     std::optional<Liveness> live;        // where an update in place asks for it
     std::unordered_set<ValueId> others;  // whose memory is not this body's to write
+    // On a device only what a loop carries has memory that can be taken: the plan places all other values
+    // into one arena.
+    std::unordered_set<ValueId> carried = own;
     for (const Parameter& p : function.parameters)
       if (!own.count(p.id)) others.insert(p.id);
     for (const Parameter& p : function.parameters) types[p.id] = p.type;
@@ -93,8 +105,8 @@ class Placer {
       ++kernels_;
       const std::string device = group ? op->attributes.string("device") : std::string();
       const Function* body = group ? op->regions[0] : bodyOf(*op, operandTypes, ir_);
-      bool reuse =
-          kind == KernelKind::builtin && op->def->traits.updatesFirst && !others.count(op->operands[0]);
+      bool reuse = updatesFirst(*op, *kind) && !others.count(op->operands[0]) &&
+                   (device.empty() || carried.count(op->operands[0]));
       if (reuse) {
         if (!live) live = computeLiveness(function);
         // A view of it may be read later, and what is written may be read from it.
@@ -106,6 +118,7 @@ class Placer {
       for (const ValueDef& result : op->results) {
         Attributes where;
         if (reuse) where.set("reuse", int64_t{1});
+        if (reuse) carried.insert(result.id);
         if (!device.empty()) where.set("device", device);
         placed.ops.push_back(makeOp(ir_, ops::allocOp,
                                     reuse ? std::vector<ValueId>{op->operands[0]} : std::vector<ValueId>(),

@@ -38,6 +38,25 @@ assert any(e["dur"] > 0 for e in device)
 PY
 "$DYNREPL" --cache-dir none --device simcuda run "$MODEL" --dim batch=1 --dim seq=5 --quiet | grep -q 'sectors: of 32 bytes' || fail "the table of counters"
 
+# An update in place of what a loop carries copies once, not in each turn.
+cat >updates.dyn <<'DYN'
+fn @main(%t: Tensor[(), i64], %x: Tensor[(n, m), f32], %i: Tensor[(k, 1), i64], %u: Tensor[(k, m), f32]) {
+  %y = loop(%t, _, %x, %i, %u) {carried = 1} body (%j, %c, %k, %v) {
+    %go = constant() {value = bool[] true}
+    return %go, scatter_nd(%c, %k, %v) {reduction = "add"}
+  }
+  return %y
+}
+DYN
+for turns in 1 2; do
+  "$DYNREPL" --cache-dir none --device simcuda run updates.dyn --dim n=200 --dim m=8 --input t=$turns --input "i=[[3],[150],[-1]]" --json --quiet >turns.$turns || fail "$(cat turns.$turns)"
+done
+python3 - <<'PY' || fail "updates in place"
+import json
+one, two = (sum(r["warp_instructions_count"] for r in json.load(open(f"turns.{n}"))["device_counters"]) for n in (1, 2))
+assert 0 < two - one < one / 2, (one, two)
+PY
+
 # The code of kernels: --device need not be said, as no other device has PTX.
 "$DYNREPL" --cache-dir none inspect "$MODEL" --ir ptx >ptx.txt || fail "--ir ptx"
 grep -q '^.visible .entry dyn_kernel_' ptx.txt && grep -q '^// kernel 0: ' ptx.txt || fail "--ir ptx has no PTX"

@@ -297,8 +297,12 @@ bool Interpreter::reuseTensor(int32_t target, int32_t source, DataType dtype, in
   auto* tensor = static_cast<Tensor*>(V_[source]);
   int64_t count;
   if (!elementCount(shape, count)) return false;
+  // Of a device all memory that is given back comes from the pool of its session.
+  const auto isPooled = [](const Storage& storage) {
+    return storage.dataPool || (storage.device != kHostDevice && storage.release);
+  };
   const bool own = tensor && tensor->kind == ObjectKind::tensor && !tensor->shared() && !tensor->readOnly &&
-                   tensor->storage && !tensor->storage->shared() && tensor->storage->dataPool &&
+                   tensor->storage && !tensor->storage->shared() && isPooled(*tensor->storage) &&
                    tensor->storage->room == 0 && tensor->data == tensor->storage->data;
   if (!own || tensor->dtype != dtype || tensor->storage->device != device || tensor->rank != shape.size() ||
       !std::equal(shape.begin(), shape.end(), tensor->shape()))

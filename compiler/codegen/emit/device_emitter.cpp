@@ -342,6 +342,23 @@ bool KernelEmitter::isShared(const Stmt& loop) const {
   return loop.kind == StmtKind::loop && loop.loopKind == LoopKind::vector;
 }
 
+// Of a loop that copies an input to the same places of an output: whether they are two memories. An update in
+// place has nothing to copy. Null: another loop.
+Value* KernelEmitter::isOtherMemory(const Stmt& loop) {
+  if (!device_ || loop.loopKind != LoopKind::vector || loop.children.size() != 1) return nullptr;
+  const Stmt& store = *loop.children[0];
+  if (store.kind != StmtKind::store || store.value.kind() != loop::ExprKind::load) return nullptr;
+  const loop::Buffer &from = *store.value.buffer(), &to = *store.buffer;
+  const auto areSame = [](std::span<const Expr> a, std::span<const Expr> b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const Expr& one, const Expr& other) { return one.same(other); });
+  };
+  if (from.role != loop::BufferRole::input || to.role != loop::BufferRole::output || from.dtype != to.dtype ||
+      !areSame(store.value.operands(), store.index) || !areSame(from.shape, to.shape))
+    return nullptr;
+  return b_.CreateICmpNE(buffers_.at(&from), buffers_.at(&to));
+}
+
 Status KernelEmitter::sharedLoop(const Stmt& stmt) {
   DYN_TRY(Value * extent, scalar(stmt.extent));
   std::vector<Value*> nothing;

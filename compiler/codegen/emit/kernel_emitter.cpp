@@ -307,6 +307,11 @@ bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
 }
 
 Status KernelEmitter::loopStatement(const Stmt& stmt) {
+  if (Value* isNeeded = isOtherMemory(stmt)) return when(isNeeded, [&] { return loopHere(stmt); });
+  return loopHere(stmt);
+}
+
+Status KernelEmitter::loopHere(const Stmt& stmt) {
   if (sharesLoops()) {
     if (isShared(stmt)) return sharedLoop(stmt);
     if (const std::optional<RunningLoop> running = runningLoopOf(stmt)) return runningLoop(*running, stmt);

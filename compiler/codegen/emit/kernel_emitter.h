@@ -64,6 +64,7 @@ class KernelEmitter {
   Status statementAtLine(const loop::Stmt& stmt);
   Status children(const loop::Stmt& stmt);
   Status loopStatement(const loop::Stmt& stmt);
+  Status loopHere(const loop::Stmt& stmt);
   Status wholeLoop(const loop::Stmt& stmt);
   Status storeStatement(const loop::Stmt& stmt);
   Status statements(std::span<const loop::StmtRef> list);
@@ -102,6 +103,7 @@ class KernelEmitter {
   // All threads of a block are here together, and deal out the vector loops that begin here.
   bool sharesLoops() const;
   bool isShared(const loop::Stmt& loop) const;
+  llvm::Value* isOtherMemory(const loop::Stmt& loop);
   bool isSharedReduction(const loop::Stmt& stmt) const;
   bool hasSharedReduction(const loop::Stmt& stmt) const;
   Status sharedLoop(const loop::Stmt& stmt);

@@ -174,6 +174,40 @@ TEST_F(OnDeviceStatements, insideOfLoops) {
       1e-6);
 }
 
+// Also where what is written comes from what it is written into.
+TEST_F(OnDeviceStatements, updatesInPlace) {
+  for (const char* written : {"%u", "%h"})
+    for (const char* how : {"none", "add", "max"}) {
+      const std::string text =
+          std::string(
+              "fn @main(%x: Tensor[(n, m), f32], %i: Tensor[(n, 1), i64], %u: Tensor[(n, m), f32]) {\n"
+              "  %h = tanh(%x)\n  %y = scatter_nd(%h, %i, ") +
+          written + ") {reduction = \"" + how + "\"}\n  return %y, %u\n}";
+      SCOPED_TRACE(text);
+      same(text,
+           {{reals({70, 3}), places({70, 1}, -70, 69), reals({70, 3}, 2)},
+            {reals({1, 200}), places({1, 1}, 0, 0), reals({1, 200}, 2)}},
+           1e-5);
+    }
+  // Carried from turn to turn (that nothing is copied then: tests/device/simcuda_test.sh); the first value is
+  // read afterwards, too.
+  const auto turns = [](int64_t count) { return HostTensor::scalarInt(Dtype::i64, count); };
+  for (const char* axis : {"0", "1"}) {
+    const std::string text =
+        std::string(
+            "fn @main(x: Tensor[(n, 4), f32], i: Tensor[(k, l), i64], u: Tensor[(k, l), f32], t: "
+            "Tensor[(), i64]) {\n  y = loop(t, _, x, i, u) {carried = 1} body (j, c, i, u) {\n"
+            "    d = scatter_elements(c, i, u) {axis = ") +
+        axis + ", reduction = \"add\"}\n    return true, scatter_elements(d, i, u) {axis = " + axis +
+        ", reduction = \"max\"}\n  }\n  return y, neg(x)\n}";
+    std::vector<std::vector<HostTensor>> inputs;
+    for (const int64_t count : {0, 1, 4})
+      inputs.push_back({reals({150, 4}), places({3, 2}, 0, 3), reals({3, 2}, 2), turns(count)});
+    SCOPED_TRACE(text);
+    same(text, inputs, 1e-5);
+  }
+}
+
 TEST_F(OnDeviceStatements, whatStaysOnTheHostSaysWhy) {
   EXPECT_THAT(
       remarks(
