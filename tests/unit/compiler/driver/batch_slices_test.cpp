@@ -1,0 +1,160 @@
+// Regions of convolutions over slices of the batch: the reference's results, the bits of the whole batch,
+// less memory.
+#include <array>
+
+#include "compiler/ops/op_table.h"
+#include "tests/unit/compiler/driver/image_module.h"
+
+namespace dyn {
+namespace {
+
+CompileOptions sliced(const std::string& bytes, const std::string& more = "") {
+  CompileOptions options;
+  options.passes = "+layout{regions=all},+batch_slices{bytes=" + bytes + "}" + more;
+  return options;
+}
+
+CompileOptions whole() {
+  CompileOptions options;
+  options.passes = "+layout{regions=all},-batch_slices";
+  return options;
+}
+
+int64_t loopsOf(const std::string& text, const CompileOptions& options) {
+  return test::opsAfter(
+      text, "batch_slices", [](const Op& op) { return op.def == &ops::loopOp; }, options);
+}
+
+std::vector<std::vector<HostTensor>> images(int64_t channels) {
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : std::vector<std::array<int64_t, 3>>{
+           {1, 8, 8}, {2, 7, 13}, {0, 9, 9}, {1, 1, 1}, {3, 2, 31}, {4, 16, 16}, {7, 12, 9}, {5, 33, 1}})
+    sets.push_back({test::randomTensor(Dtype::f32, {n, channels, h, w}, 1)});
+  return sets;
+}
+
+void expectSameBits(const std::string& text, const CompileOptions& one, const CompileOptions& other,
+                    const std::vector<std::vector<HostTensor>>& sets, int threads = 1) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<std::unique_ptr<test::Compiled>> a = test::Compiled::make(*parsed, one, threads);
+  ASSERT_TRUE(a.ok()) << a.error().toString();
+  IrContext second;
+  Result<Module> again = test::parseText(second, text);
+  ASSERT_TRUE(again.ok()) << again.error().toString();
+  Result<std::unique_ptr<test::Compiled>> b = test::Compiled::make(*again, other, 1);
+  ASSERT_TRUE(b.ok()) << b.error().toString();
+  for (const std::vector<HostTensor>& inputs : sets) {
+    Result<std::vector<HostTensor>> actual = (*a)->run(inputs), expected = (*b)->run(inputs);
+    ASSERT_TRUE(actual.ok() && expected.ok()) << (actual.ok() ? expected : actual).error().toString();
+    ASSERT_EQ(actual->size(), expected->size());
+    for (size_t i = 0; i < expected->size(); ++i)
+      EXPECT_TRUE((*actual)[i].identical((*expected)[i])) << toString(inputs[0], 4) << ", output " << i;
+  }
+}
+
+TEST(BatchSlices, resultsAreThoseOfTheReference) {
+  EXPECT_GE(loopsOf(test::residual(), sliced("4096")), 1);
+  test::expectSame(test::residual(), images(3), sliced("4096"), 1e-3);
+}
+
+TEST(BatchSlices, theReferenceReadsThem) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, test::residual());
+  ASSERT_TRUE(parsed.ok());
+  Result<CompiledModel> compiled = compileModel(*parsed, sliced("4096"));
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  for (const std::vector<HostTensor>& inputs : images(3)) {
+    const std::vector<Value> values(inputs.begin(), inputs.end());
+    Result<std::vector<Value>> before = interpret(compiled->trace.find("batch_slices")->before, values);
+    for (const char* pass : {"batch_slices", "place", "plan"}) {
+      Result<std::vector<Value>> after = interpret(compiled->trace.find(pass)->after, values);
+      ASSERT_TRUE(before.ok() && after.ok()) << (before.ok() ? after : before).error().toString();
+      for (size_t i = 0; i < before->size(); ++i)
+        test::expectClose((*after)[i].tensor(), (*before)[i].tensor(), pass);
+    }
+  }
+}
+
+// Convolutions; between the first two and the last two the statement.
+std::string around(const std::string& statement) {
+  return "fn @main(%x: Tensor[(n, 3, h, w), f32]) {\n" + test::constant("w0", {8, 3, 3, 3}, 1) +
+         test::constant("w1", {8, 8, 3, 3}, 2) +
+         "%zero = constant() {value = i64[1] [0]} %at = constant() {value = i64[1] [-1]}\n"
+         "%a = conv(%x, %w0) {pads = [1, 1, 1, 1]} %b = conv(%a, %w1) {pads = [1, 1, 1, 1]}\n" +
+         statement +
+         "%d = conv(%c, %w1) {pads = [1, 1, 1, 1]} %e = conv(%d, %w1) {pads = [1, 1, 1, 1]}\nreturn %e }";
+}
+
+// Products of one row for each image, as squeeze and excite has them, are summed in another order for other
+// numbers of rows, and so are images of a few pixels; all else is the same to the bit.
+TEST(BatchSlices, bitsAreThoseOfTheWholeBatch) {
+  const std::string text = around(R"(
+    %axes = constant() {value = i64[2] [2, 3]}
+    %f = relu(%b)
+    %g = reduce_mean(%f, %axes)
+    %k = sub(%f, %g)
+    %m = max_pool(%k) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}
+    %c = add(%a, %m)
+  )");
+  std::vector<std::vector<HostTensor>> sets = images(3);
+  EXPECT_GE(loopsOf(text, sliced("4096")), 1);
+  for (const char* bytes : {"1", "4096", "20000", "1000000000"})
+    expectSameBits(text, sliced(bytes), whole(), sets);
+  expectSameBits(text, sliced("4096"), whole(), sets, 2);
+}
+
+// What reads other images, or which image it is, is not run by slices; what is before and behind it is.
+TEST(BatchSlices, whatReadsOtherImagesSeesThemAll) {
+  const std::string onePiece = around("%c = relu(%b)\n");
+  EXPECT_EQ(loopsOf(onePiece, sliced("4096")), 1);
+  for (const char* statement :
+       {"%m = reduce_mean(%b, %zero) %c = sub(%b, %m)\n", "%s = softmax(%b) {axis = 0} %c = mul(%b, %s)\n",
+        "%r = cumsum(%b, %zero) %c = relu(%r)\n",
+        "%p = transpose(%b) {perm = [1, 0, 2, 3]} %q = reduce_sum(%p, %at) {keepdims = 1} %r = transpose(%q) "
+        "{perm "
+        "= [1, 0, 2, 3]} %c = add(%b, %r)\n"}) {
+    const std::string text = around(statement);
+    test::expectSame(text, images(3), sliced("4096"), 1e-3);
+    expectSameBits(text, sliced("4096"), whole(), images(3));
+  }
+}
+
+TEST(BatchSlices, aProgramOfProductsStaysWhole) {
+  const std::string text = "fn @main(%x: Tensor[(n, s, 8), f32]) {\n" + test::constant("w", {8, 8}, 1) +
+                           "%a = matmul(%x, %w) %b = relu(%a) %c = matmul(%b, %w) return %c }";
+  EXPECT_EQ(loopsOf(text, sliced("1")), 0);
+}
+
+// Of a run of 16 images, and what a rehearsal says of it.
+std::array<uint64_t, 2> peaksOf(const CompileOptions& options) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, test::residual());
+  EXPECT_TRUE(parsed.ok());
+  Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed, options);
+  EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
+  std::array<uint64_t, 2> peaks{};
+  for (int32_t rehearsal : {0, 1}) {
+    dyn_options vm{};
+    vm.thread_count = 1;
+    vm.rehearsal = rehearsal;
+    dyn_context* raw = nullptr;
+    EXPECT_EQ(dyn_context_create((*compiled)->module.get(), &vm, &raw), DYN_OK);
+    (*compiled)->context.reset(raw);
+    EXPECT_TRUE((*compiled)->run({test::randomTensor(Dtype::f32, {16, 3, 32, 32}, 1)}).ok());
+    dyn_statistics statistics{};
+    EXPECT_EQ(dyn_context_statistics(raw, &statistics), DYN_OK);
+    peaks[static_cast<size_t>(rehearsal)] = statistics.peak_bytes;
+  }
+  return peaks;
+}
+
+TEST(BatchSlices, memoryIsThatOfASlice) {
+  const auto [slices, foretold] = peaksOf(sliced("4096"));
+  EXPECT_EQ(slices, foretold);
+  EXPECT_LT(2 * slices, peaksOf(whole())[0]);
+}
+
+}  // namespace
+}  // namespace dyn
