@@ -11,10 +11,10 @@
 //           %y = concat_from_sequence(%m) {axis = 0}                                             [n, ...]
 // batch_rows.h says what may run so, slice_regions.h where it is worth it. How many images a slice has is
 // decided when the program runs, by what one takes: as many as fit into the second caches (or an eighth of
-// the last), one at least, all slices alike. Where that is the whole batch there is one turn, and what it made
-// is the list's only item, which is handed on: nothing is copied. Memory is that of a slice, and what crosses.
-// Sums have the same order for a slice as for a batch of that size. Cost in IR size: some ten operations a
-// region, and one for each value that goes in or out.
+// the last), one at least, all slices alike. Where that is the whole batch there is one turn, and what it
+// made is the list's only item, which is handed on: nothing is copied. Memory is that of a slice, and what
+// crosses. Sums have the same order for a slice as for a batch of that size. Cost in IR size: some ten
+// operations a region, and one for each value that goes in or out.
 #include <algorithm>
 #include <charconv>
 

@@ -9,8 +9,9 @@
 // slots, so its size is an expression in the dims, evaluated once per call. Where memory is asked to be small
 // for some dims, placing the largest buffers first is tried too, and the arena that is smaller for these dims
 // is taken. Only tensors whose dims are known when the function starts are planned; the others come from the
-// pool when they are made. Tensors of the device have an arena there. Cost in IR size: two operations per
-// function, and arena.
+// pool when they are made. Tensors of the device have an arena there. A loop whose body reads sizes when it
+// begins, each at most a size that is known outside, has its arena in the one around it: a buffer that lives
+// while the loop runs. Cost in IR size: two operations per function, and arena.
 #include <algorithm>
 #include <map>
 
@@ -18,6 +19,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/inner_arenas.h"
 #include "compiler/passes/live_bytes.h"
 #include "compiler/passes/path_facts.h"
 
@@ -70,7 +72,7 @@ class Planner {
     if (available == availableAtEntry_.end()) return &function;  // a kernel body
     IrContext& ir = *module_.context;
     body_ = facts_.bodyOf(function);
-    const size_t begin = bindAtEntry(function, available->second);
+    const size_t begin = inner_.bindAtEntry(function, available->second);
     const Liveness live = computeLiveness(function);
     // A view keeps its root alive: the root's last use is the latest of all.
     std::unordered_map<ValueId, size_t> lastUse;
@@ -81,6 +83,8 @@ class Planner {
     std::vector<Buffer> ofHost, ofDevice;
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = *function.ops[i];
+      inner_.note(op);
+      if (const Dim bytes = inner_.bytesOf(op, available->second)) ofHost.push_back({i, bytes, i});
       if (op.def != &ops::allocOp || !op.operands.empty()) continue;
       const ValueDef& result = op.results[0];
       if (result.type.dtype() == Dtype::string || lastUse[result.id] >= function.ops.size()) continue;
@@ -126,24 +130,11 @@ class Planner {
         for (const ValueDef& r : op->results)
           if (r.type)
             for (SymbolId s : symbolsOf(r.type)) item.outer.insert(s);
+        if (op->def == &ops::bind_dimsOp)
+          for (Dim d : op->attributes.dims("dims"))
+            for (SymbolId s : symbolsOf(d)) item.outer.insert(s);
       }
     }
-  }
-
-  // A body may begin with reading symbols off sizes and numbers: its arena is made behind that. How many
-  // operations this is.
-  static size_t bindAtEntry(const Function& function, std::set<SymbolId>& available) {
-    size_t begin = 0, end = 0;
-    for (; begin < function.ops.size(); ++begin) {
-      const Op& op = *function.ops[begin];
-      if (op.def == &ops::bind_dimsOp) {
-        for (Dim d : op.attributes.dims("dims")) available.insert(d.symbol());
-        end = begin + 1;
-      } else if (!op.def->traits.contentsKnown && op.def != &ops::killOp) {
-        break;
-      }
-    }
-    return end;
   }
 
   static bool dimsAvailable(Type type, const std::set<SymbolId>& available) {
@@ -282,19 +273,26 @@ class Planner {
     Function planned = function;
     planned.ops.resize(begin);
     std::vector<ValueId> values;
+    std::unordered_map<ValueId, const Op*> arenaOps;
     std::unordered_map<size_t, std::pair<ValueId, Dim>> homes;  // by operation: arena and offset
     for (const Placed& placed : arenas) {
       std::vector<Dim> offsets;
       Op arena = arenaOf(function, placed, offsets, ir);
       values.push_back(arena.results[0].id);
       for (const auto& [op, slot] : placed.slotOf) homes[op] = {values.back(), offsets[slot]};
-      planned.ops.push_back(ir.own(std::move(arena)));
+      if (begin > 0 && !placed.onDevice) inner_.noteArena(function, arena);
+      planned.ops.push_back(arenaOps[values.back()] = ir.own(std::move(arena)));
       slots_ += static_cast<int64_t>(placed.slots.size());
     }
     for (size_t i = begin; i < function.ops.size(); ++i) {
       const auto home = homes.find(i);
       if (home == homes.end()) {
         planned.ops.push_back(function.ops[i]);
+        continue;
+      }
+      if (function.ops[i]->def == &ops::loopOp) {
+        planned.ops.push_back(
+            inner_.within(*function.ops[i], *arenaOps.at(home->second.first), home->second.second));
         continue;
       }
       Op alloc = *function.ops[i];
@@ -318,6 +316,7 @@ class Planner {
   const Module& module_;
   PassContext& context_;
   PathFacts facts_;
+  InnerArenas inner_{*module_.context};
   size_t body_ = 0;  // of the function at work
   std::unordered_map<std::string, std::set<SymbolId>> availableAtEntry_;
   std::optional<std::map<std::string, int64_t>> smallFor_;

@@ -145,7 +145,8 @@ Status Interpreter::push(const Function* function, std::vector<Value> arguments,
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Parameter& parameter = function->parameters[i];
-    if (parameter.type) {
+    const bool isMemory = op_ && arguments[i].kind() == ValueKind::none;  // an arena: no contents
+    if (parameter.type && !isMemory) {
       std::optional<DimMismatch> mismatch = matchValue(parameter.type, arguments[i], &scope_, &frame.bound);
       if (mismatch) {
         const bool isInput = op_ == nullptr;

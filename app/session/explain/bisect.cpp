@@ -1,6 +1,7 @@
 #include "app/session/explain/bisect.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "app/session/model/device_name.h"
 #include "compiler/ir/walk.h"
@@ -206,13 +207,31 @@ const char* toString(BisectStep::Verdict verdict) {
   return "?";
 }
 
+// A loop without the arenas that its body places tensors in.
+const Op* withoutArenas(const Op& loop, const std::unordered_set<ValueId>& arenas, IrContext& ir) {
+  Op changed = loop;
+  Function body = *loop.regions[0];
+  for (size_t k = loop.operands.size(); k-- > 2;) {
+    if (arenas.count(loop.operands[k]) == 0) continue;
+    const auto at = static_cast<std::ptrdiff_t>(k);
+    changed.operands.erase(changed.operands.begin() + at);
+    body.parameters.erase(body.parameters.begin() + at - 1);
+  }
+  if (changed.operands.size() == loop.operands.size()) return &loop;
+  changed.regions = {ir.own(std::move(body))};
+  return ir.own(std::move(changed));
+}
+
 Module withoutSharing(const Module& placed) {
   IrContext& ir = *placed.context;
   Result<Module> plain = rewriteFunctions(placed, [&](const Function& function) -> Result<const Function*> {
     Function changed = function;
     changed.ops.clear();
+    std::unordered_set<ValueId> arenas;
     for (const Op* op : function.ops) {
+      if (op->def == &ops::arenaOp) arenas.insert(op->results[0].id);
       if (op->def == &ops::killOp || op->def == &ops::arenaOp) continue;
+      if (op->def == &ops::loopOp) op = withoutArenas(*op, arenas, ir);
       if (op->def == &ops::allocOp && !op->operands.empty()) {
         Op own = *op;
         own.operands.clear();

@@ -2,6 +2,7 @@
 // less memory.
 #include <array>
 
+#include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "tests/unit/compiler/driver/image_module.h"
 
@@ -118,6 +119,44 @@ TEST(BatchSlices, whatReadsOtherImagesSeesThemAll) {
     const std::string text = around(statement);
     test::expectSame(text, images(3), sliced("4096"), 1e-3);
     expectSameBits(text, sliced("4096"), whole(), images(3));
+  }
+}
+
+// Large images, then small ones: two regions.
+std::string twoStages() {
+  return around(R"(
+    %s = max_pool(%b) {kernel_shape = [4, 4], strides = [4, 4], pads = [1, 1, 2, 2]}
+    %c = relu(%s)
+  )");
+}
+
+TEST(BatchSlices, smallerImagesAreARegionOfTheirOwn) {
+  EXPECT_EQ(loopsOf(twoStages(), sliced("4096")), 2);
+  test::expectSame(twoStages(), images(3), sliced("4096"), 1e-3);
+  expectSameBits(twoStages(), sliced("4096"), whole(), images(3));
+}
+
+// Bodies place their tensors in the memory of @main; the reference, which has no memory, reads it all the same.
+TEST(BatchSlices, bodiesUseTheArenaOfMain) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, twoStages());
+  ASSERT_TRUE(parsed.ok());
+  Result<CompiledModel> compiled = compileModel(*parsed, sliced("4096"));
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  const Module& planned = compiled->trace.find("plan")->after;
+  int64_t arenas = 0, placed = 0;
+  forEachOp(planned, [&](const Function& function, const Op& op) {
+    arenas += op.def == &ops::arenaOp;
+    placed += op.def == &ops::allocOp && !op.operands.empty() && function.name != "main";
+  });
+  EXPECT_EQ(arenas, 1);
+  EXPECT_GE(placed, 2);
+  for (const std::vector<HostTensor>& inputs : images(3)) {
+    const std::vector<Value> values(inputs.begin(), inputs.end());
+    Result<std::vector<Value>> expected = interpret(compiled->trace.find("infer")->after, values);
+    Result<std::vector<Value>> actual = interpret(planned, values);
+    ASSERT_TRUE(actual.ok() && expected.ok()) << (actual.ok() ? expected : actual).error().toString();
+    test::expectClose((*actual)[0].tensor(), (*expected)[0].tensor(), "plan", 1e-3);
   }
 }
 
