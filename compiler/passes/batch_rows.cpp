@@ -22,13 +22,11 @@ bool isPackedContraction(const Op& op) {
 
 }  // namespace
 
-BatchRows::BatchRows(const Module& module, SymbolId batch)
-    : batch_(batch), extent_(module.context->dims().symbolById(batch)) {
-  inferred_.module = module;
-}
-
 void BatchRows::note(const Function& function) {
-  for (const Parameter& p : function.parameters) types_[p.id] = p.type;
+  for (const Parameter& p : function.parameters) {
+    types_[p.id] = p.type;
+    if (p.type.isTensor() && p.type.rank() >= 3 && p.type.dims()[0] == batch_) own_.insert(p.id);
+  }
 }
 
 void BatchRows::note(const Op& op) {
@@ -39,16 +37,22 @@ void BatchRows::note(const Op& op) {
   if (!tensor) contents = op.attributes.dims("value");
   if (tensor && (tensor->elementCount() > kMostContents || !isInteger(tensor->dtype()))) return;
   for (int64_t i = 0; tensor && i < tensor->elementCount(); ++i)
-    contents.push_back(extent_.context().constant(tensor->intAt(i)));
+    contents.push_back(batch_.context().constant(tensor->intAt(i)));
   inferred_.contents[op.results[0].id] = std::move(contents);
 }
 
-BatchRows::Kind BatchRows::kindOf(Type type) const {
+bool BatchRows::isBatch(Dim d) const {
+  return d && (batch_.isSymbol() ? mentions(d, batch_.symbol()) : d == batch_);
+}
+
+BatchRows::Kind BatchRows::kindOf(ValueId value) const {
+  if (!batch_.isSymbol()) return own_.count(value) ? Kind::own : Kind::none;
+  const Type type = types_.at(value);
   const std::vector<SymbolId> symbols = symbolsOf(type);
-  if (!std::binary_search(symbols.begin(), symbols.end(), batch_)) return Kind::none;
-  if (!type.isTensor() || type.dims()[0] != extent_) return Kind::other;
+  if (!std::binary_search(symbols.begin(), symbols.end(), batch_.symbol())) return Kind::none;
+  if (!type.isTensor() || type.dims()[0] != batch_) return Kind::other;
   for (size_t axis = 1; axis < type.dims().size(); ++axis)
-    if (mentions(type.dims()[axis], batch_)) return Kind::other;
+    if (isBatch(type.dims()[axis])) return Kind::other;
   return Kind::own;
 }
 
@@ -57,41 +61,47 @@ bool BatchRows::readsRows(const Op& op) const {
                      [&](ValueId v) { return v != kNoValue && known(v) && kindOf(v) != Kind::none; });
 }
 
+// A number that is the batch's by chance says nothing of the batch.
 bool BatchRows::aboutBatch(const Op& op) const {
+  if (!batch_.isSymbol()) return false;
   for (const auto& [name, value] : op.attributes.all())
     if (const Shape* dims = std::get_if<Shape>(&value))
-      if (std::any_of(dims->begin(), dims->end(), [&](Dim d) { return d && mentions(d, batch_); }))
-        return true;
+      if (std::any_of(dims->begin(), dims->end(), [&](Dim d) { return isBatch(d); })) return true;
   return false;
 }
 
 std::string BatchRows::whyNot(const Op& op) {
   if (op.def == &ops::fusedOp) return whyNotGroup(op);
-  return whyNotAlone(op);
+  return whyNotAlone(op, Stands::alone);
 }
 
 std::string BatchRows::whyNotGroup(const Op& group) {
   if (group.attributes.has("device")) return "a kernel of another device";
   const Function& body = *group.regions[0];
   for (size_t i = 0; i < body.parameters.size(); ++i) {
-    types_[body.parameters[i].id] = body.parameters[i].type;
+    const ValueId parameter = body.parameters[i].id;
+    types_[parameter] = body.parameters[i].type;
+    if (own_.count(group.operands[i])) own_.insert(parameter);
     if (const auto known = inferred_.contents.find(group.operands[i]); known != inferred_.contents.end())
-      inferred_.contents[body.parameters[i].id] = known->second;
+      inferred_.contents[parameter] = known->second;
   }
   for (const Op* op : body.ops) {
     note(*op);
-    if (std::string why = whyNotAlone(*op); !why.empty()) return why;
+    if (std::string why = whyNotAlone(*op, Stands::inGroup); !why.empty()) return why;
+  }
+  for (size_t i = 0; i < body.results.size(); ++i) {
+    if (kindOf(body.results[i]) != Kind::own) return "a group makes something without them";
+    if (!batch_.isSymbol()) own_.insert(group.results[i].id);
   }
   return "";
 }
 
-std::string BatchRows::whyNotAlone(const Op& op) {
+std::string BatchRows::whyNotAlone(const Op& op, Stands stands) {
   if (op.def->hasEffects || !op.regions.empty() || op.results.empty())
     return nameOf(op) + " is control flow or has effects";
-  const bool rowsIn = readsRows(op);
-  if (!rowsIn) {
+  if (!readsRows(op)) {
     for (const ValueDef& r : op.results)
-      if (kindOf(r.type) != Kind::none) return nameOf(op) + " makes as many as there are";
+      if (kindOf(r.id) != Kind::none) return nameOf(op) + " makes as many as there are";
     return aboutBatch(op) ? nameOf(op) + " depends on how many there are" : "";
   }
   std::vector<Type> types;
@@ -99,9 +109,26 @@ std::string BatchRows::whyNotAlone(const Op& op) {
     if (!known(v)) return nameOf(op) + " reads what is not known here";
     types.push_back(v == kNoValue ? Type() : types_.at(v));
     if (v != kNoValue && kindOf(v) == Kind::other) return nameOf(op) + " reads them along another axis";
+    // The shape of a view alone is known to be one.
+    const auto contents = inferred_.contents.find(v);
+    if (!batch_.isSymbol() && contents != inferred_.contents.end() &&
+        !(op.def->traits.view && stands == Stands::alone) &&
+        std::any_of(contents->second.begin(), contents->second.end(), [&](Dim d) { return isBatch(d); }))
+      return nameOf(op) + " takes sizes that may be how many there are";
   }
-  for (const ValueDef& r : op.results)
-    if (kindOf(r.type) != Kind::own) return nameOf(op) + " does not keep them along the first axis";
+  for (const ValueDef& r : op.results) {
+    const Kind kind = batch_.isSymbol()                                                      ? kindOf(r.id)
+                      : r.type.isTensor() && r.type.rank() > 0 && r.type.dims()[0] == batch_ ? Kind::own
+                                                                                             : Kind::other;
+    if (kind != Kind::own) return nameOf(op) + " does not keep them along the first axis";
+  }
+  std::string why = whyNotLoads(op, types);
+  if (why.empty() && !batch_.isSymbol())
+    for (const ValueDef& r : op.results) own_.insert(r.id);
+  return why;
+}
+
+std::string BatchRows::whyNotLoads(const Op& op, const std::vector<Type>& types) const {
   if (op.def == &ops::stridedOp) return whyNotStrided(op);
   if (aboutBatch(op) || op.def->traits.readsShape) return nameOf(op) + " depends on how many there are";
   if (isPackedContraction(op)) {
@@ -112,17 +139,17 @@ std::string BatchRows::whyNotAlone(const Op& op) {
     return first ? "" : nameOf(op) + " reads them as its matrix";
   }
   // The same elements in the same order.
-  if (op.def->traits.view) return "";
+  if (op.def->traits.view) return kindOf(op.operands[0]) == Kind::own ? "" : nameOf(op) + " shows another";
   if (!op.def->lower) return nameOf(op) + " has no definition in loops";
-  const RowAxis axis{0, extent_};
+  const RowAxis axis{0, batch_};
   const RowQuestion question{
-      inferred_, batch_,
+      inferred_, batch_.isSymbol() ? std::optional(batch_.symbol()) : std::nullopt,
       [&](ValueId v) { return kindOf(v) == Kind::own ? std::optional(axis) : std::nullopt; },
       [&](ValueId v) {
         const auto contents = inferred_.contents.find(v);
-        return contents != inferred_.contents.end() &&
+        return batch_.isSymbol() && contents != inferred_.contents.end() &&
                std::any_of(contents->second.begin(), contents->second.end(),
-                           [&](Dim d) { return d && mentions(d, batch_); });
+                           [&](Dim d) { return isBatch(d); });
       },
       true};
   for (size_t i = 0; i < op.results.size(); ++i)
@@ -136,7 +163,7 @@ std::string BatchRows::whyNotStrided(const Op& op) const {
   const Shape base = types_.at(op.operands[0]).dims(), shape = op.results[0].type.dims();
   const Shape strides = op.attributes.dims("strides");
   const Dim first = op.attributes.dims("offset").at(0);
-  DimContext& dims = extent_.context();
+  DimContext& dims = batch_.context();
   Dim one = dims.constant(1);
   for (size_t axis = 1; axis < base.size(); ++axis) one = one * base[axis];
   const DimSolver& facts = inferred_.module.context->facts();
@@ -144,11 +171,11 @@ std::string BatchRows::whyNotStrided(const Op& op) const {
   bool inside = strides[0] == one && atMost(dims.constant(0), first);
   Dim last = first;
   for (size_t axis = 1; axis < shape.size() && inside; ++axis) {
-    inside = !mentions(strides[axis], batch_) && atMost(dims.constant(0), strides[axis]);
+    inside = !(batch_.isSymbol() && isBatch(strides[axis])) && atMost(dims.constant(0), strides[axis]);
     last = last + (shape[axis] - 1) * strides[axis];
   }
-  return inside && !mentions(first, batch_) && atMost(last + 1, one) ? ""
-                                                                     : "a view reaches from one to another";
+  const bool moves = batch_.isSymbol() && isBatch(first);
+  return inside && !moves && atMost(last + 1, one) ? "" : "a view reaches from one to another";
 }
 
 }  // namespace dyn::passes

@@ -38,8 +38,8 @@ int64_t cacheBytesOf(const MachineDescription& machine) {
 
 class SliceLoop {
  public:
-  SliceLoop(IrContext& ir, const Function& function, SymbolId batch, const BatchRows& rows)
-      : ir_(ir), function_(function), batch_(ir.dims().symbolById(batch)), rows_(rows) {
+  SliceLoop(IrContext& ir, const Function& function, Dim batch, const BatchRows& rows)
+      : ir_(ir), function_(function), batch_(batch), rows_(rows) {
     for (size_t i = 0; i < function.ops.size(); ++i)
       for (ValueId v : function.ops[i]->operands)
         if (v != kNoValue) lastUse_[v] = i;
@@ -126,7 +126,15 @@ class SliceLoop {
     return ir_.tensorType(std::move(dims), type.dtype());
   }
 
-  Dim ofSlice(SymbolId s) const { return s == batch_.symbol() ? images_ : Dim(); }
+  Dim ofSlice(SymbolId s) const { return batch_.isSymbol() && s == batch_.symbol() ? images_ : Dim(); }
+  Type ofSlice(ValueId value, Type type) const {
+    return rows_.kindOf(value) == BatchRows::Kind::own ? withFirst(type, images_) : type;
+  }
+  const Op* ofSlice(const Op& op) const {
+    Op copy = *substituteDims(ir_, op, [this](SymbolId s) { return ofSlice(s); });
+    for (ValueDef& r : copy.results) r.type = ofSlice(r.id, r.type);
+    return ir_.own(std::move(copy));
+  }
 
   void bind(std::vector<const Op*>& to, Dim symbol, ValueId from) {
     emit(to, ops::bind_dimsOp, {from}, {{"dims", Shape{symbol}}, {"elements", std::vector<int64_t>{0}}},
@@ -157,9 +165,12 @@ class SliceLoop {
 
   // An operation of the region, over a slice.
   void take(const Op& op) {
-    Op copy = *substituteDims(ir_, op, [this](SymbolId s) { return ofSlice(s); });
-    for (ValueId& v : copy.operands)
-      if (v != kNoValue) v = inside(v);
+    Op copy = *ofSlice(op);
+    const bool shaped = op.def == &ops::reshapeOp && rows_.kindOf(op.operands[0]) == BatchRows::Kind::own;
+    for (size_t i = 0; i < copy.operands.size(); ++i)
+      if (ValueId& v = copy.operands[i]; v != kNoValue)
+        v = shaped && i == 1 ? shapeOf(copy.results[0].type) : inside(v);
+    if (shaped) copy.attributes.set("allowzero", int64_t{1});
     for (ValueDef& r : copy.results) {
       const ValueId own = lastUse_.count(r.id) && lastUse_.at(r.id) > region_->members.back()
                               ? ir_.newValue(ir_.valueName(r.id))
@@ -174,10 +185,18 @@ class SliceLoop {
   const Function* ofSlice(const Function& kernel) {
     const DimReplacement replacement = [this](SymbolId s) { return ofSlice(s); };
     Function changed = kernel;
-    for (Parameter& p : changed.parameters) p.type = substituteDims(ir_, p.type, replacement);
-    for (Type& type : changed.resultTypes) type = substituteDims(ir_, type, replacement);
-    for (const Op*& op : changed.ops) op = substituteDims(ir_, *op, replacement);
+    for (Parameter& p : changed.parameters) p.type = ofSlice(p.id, substituteDims(ir_, p.type, replacement));
+    for (size_t i = 0; i < changed.results.size(); ++i)
+      changed.resultTypes[i] =
+          ofSlice(changed.results[i], substituteDims(ir_, changed.resultTypes[i], replacement));
+    for (const Op*& op : changed.ops) op = ofSlice(*op);
     return ir_.own(std::move(changed));
+  }
+
+  ValueId shapeOf(Type type) {
+    const Dim rank = ir_.dims().constant(type.rank());
+    return emit(body_.ops, ops::dims_valueOp, {}, {{"value", type.dims()}},
+                ir_.tensorType(Shape{rank}, Dtype::i64));
   }
 
   // What stands for a value in the body: made there, the rows of the slice, or captured as it is.
@@ -195,7 +214,7 @@ class SliceLoop {
     const Parameter parameter{ir_.newValue(), type};
     parameters_.push_back(parameter);
     outer_.push_back(v);
-    if (rows_.kindOf(type) == BatchRows::Kind::none) return replaced_[v] = parameter.id;
+    if (rows_.kindOf(v) == BatchRows::Kind::none) return replaced_[v] = parameter.id;
     Shape strides(type.dims().size(), ir_.dims().constant(1));
     for (size_t axis = strides.size() - 1; axis-- > 0;)
       strides[axis] = strides[axis + 1] * type.dims()[axis + 1];
@@ -219,13 +238,14 @@ class SliceLoop {
   ValueMap replaced_;
 };
 
-// Symbols that are the first axis of a parameter that looks like images, in order.
-std::vector<SymbolId> batchesOf(const Function& function) {
-  std::vector<SymbolId> found;
+// First axes of parameters that look like images, in order: symbols, and numbers of several.
+std::vector<Dim> batchesOf(const Function& function) {
+  std::vector<Dim> found;
   for (const Parameter& p : function.parameters) {
-    if (!p.type.isTensor() || p.type.rank() < 3 || !p.type.dims()[0].isSymbol()) continue;
-    const SymbolId s = p.type.dims()[0].symbol();
-    if (std::find(found.begin(), found.end(), s) == found.end()) found.push_back(s);
+    if (!p.type.isTensor() || p.type.rank() < 3) continue;
+    const Dim batch = p.type.dims()[0];
+    if (!batch.isSymbol() && batch.constant().value_or(0) < 2) continue;
+    if (std::find(found.begin(), found.end(), batch) == found.end()) found.push_back(batch);
   }
   return found;
 }
@@ -234,9 +254,10 @@ std::string describe(const Function& function, const SliceRegion& region, IrCont
   const auto nameOf = [&](size_t member) {
     return "%" + ir.valueName(function.ops[region.members[member]]->results[0].id);
   };
-  return "sliced along " + batch.toString() + ": " + std::to_string(region.members.size()) +
-         " operations from " + nameOf(0) + " to " + nameOf(region.members.size() - 1) +
-         "; at a time one of it takes " + shortText(region.imageBytes, 200) + " bytes";
+  return "sliced along " + (batch.isSymbol() ? batch.toString() : "the batch of " + batch.toString()) + ": " +
+         std::to_string(region.members.size()) + " operations from " + nameOf(0) + " to " +
+         nameOf(region.members.size() - 1) + "; at a time one of it takes " +
+         shortText(region.imageBytes, 200) + " bytes";
 }
 
 Result<Module> runBatchSlices(const Module& module, PassContext& context) {
@@ -252,7 +273,7 @@ Result<Module> runBatchSlices(const Module& module, PassContext& context) {
   int64_t regions = 0, operations = 0;
   const auto change = [&](const Function& function) -> Result<const Function*> {
     if (module.find(function.name) == nullptr) return &function;
-    for (SymbolId batch : batchesOf(function)) {
+    for (const Dim batch : batchesOf(function)) {
       BatchRows rows(module, batch);
       const std::vector<SliceRun> runs = findSliceRuns(module, function, batch, rows, cacheBytes);
       if (runs.empty()) continue;
@@ -268,7 +289,7 @@ Result<Module> runBatchSlices(const Module& module, PassContext& context) {
           for (size_t i : region.members) regionOf[i] = &region;
           ++regions;
           operations += static_cast<int64_t>(region.members.size());
-          context.remarks.push_back(describe(function, region, ir, ir.dims().symbolById(batch)));
+          context.remarks.push_back(describe(function, region, ir, batch));
         }
         for (; next < run.end; ++next) {
           if (std::binary_search(run.before.begin(), run.before.end(), next)) continue;

@@ -27,7 +27,7 @@ std::string whyRowsMix(const Op& op, size_t i, const std::optional<RowAxis>& axi
     const Expr e = pending.back();
     pending.pop_back();
     if (!seen.insert(e.id()).second) continue;
-    if (e.kind() == ExprKind::dim && mentions(e.dimValue(), question.rows))
+    if (e.kind() == ExprKind::dim && question.rows && mentions(e.dimValue(), *question.rows))
       return " depends on how many there are";
     if (question.whereverTheyLie && axis && e.same(index[static_cast<size_t>(axis->axis)]))
       return " depends on which row it is";

@@ -17,7 +17,7 @@ namespace dyn::passes {
 
 struct RowQuestion {
   const InferredModule& inferred;
-  SymbolId rows;
+  std::optional<SymbolId> rows;                           // nullopt: their number is a constant
   std::function<std::optional<RowAxis>(ValueId)> axisOf;  // nullopt: a value without rows
   std::function<bool(ValueId)> isSize;                    // is it computed from the number of rows?
   // Rows that are moved to another number must come out the same, too.

@@ -13,11 +13,11 @@ namespace {
 constexpr int64_t kUsualSide = 224;      // of images
 constexpr int64_t kLeastOfLargest = 32;  // what is that much smaller than the largest is left alone
 constexpr size_t kMostRegions = 4;       // of one run
+constexpr int64_t kLeastWindows = 2;     // convolutions of a region
 
 class RegionFinder {
  public:
-  RegionFinder(const Module& module, const Function& function, SymbolId batch, BatchRows& rows,
-               int64_t cacheBytes)
+  RegionFinder(const Module& module, const Function& function, Dim batch, BatchRows& rows, int64_t cacheBytes)
       : module_(module),
         function_(function),
         batch_(batch),
@@ -26,18 +26,23 @@ class RegionFinder {
         numbers_([this](SymbolId s) { return usual(s); }) {}
 
   std::vector<SliceRun> find() {
+    const auto windows = std::count_if(function_.ops.begin(), function_.ops.end(),
+                                       [](const Op* op) { return isWindowed(*op); });
+    if (windows < kLeastWindows) return {};
     rows_.note(function_);
     for (size_t i = 0; i < function_.ops.size(); ++i) {
       const Op& op = *function_.ops[i];
       rows_.note(op);
       for (const ValueDef& r : op.results) makers_[r.id] = &op;
       for (ValueId v : op.operands) lastUse_[v] = i;
+      if (op.def->traits.packsWeights)
+        for (SymbolId s : symbolsOf(op.results[0].type)) packed_.insert(s);
     }
     for (ValueId v : function_.results) lastUse_[v] = SIZE_MAX;
     LiveBytes live(module_);
     live.describe(function_);
     for (Dim sum : live.sums(function_.ops)) {
-      imageBytes_.push_back(ofBatch(sum, 1) - ofBatch(sum, 0));
+      imageBytes_.push_back(ofOneImage(sum));
       usualBytes_.push_back(numbers_.value(imageBytes_.back()).value_or(0));
     }
     for (size_t i = 0; i < function_.ops.size(); ++i) take(i);
@@ -50,12 +55,19 @@ class RegionFinder {
     const Interval range = module_.context->facts().interval(module_.context->dims().symbolById(s));
     return std::clamp(kUsualSide, range.low.value_or(0), range.high.value_or(INT64_MAX));
   }
-  Dim ofBatch(Dim d, int64_t images) const {
-    return substitute(d, [&](SymbolId s) { return s == batch_ ? d.context().constant(images) : Dim(); });
+  // Of a sum over the batch, that of one image; what is there once for all images is left out.
+  Dim ofOneImage(Dim d) const {
+    const auto of = [&](int64_t images) {
+      return substitute(d, [&](SymbolId s) {
+        if (packed_.count(s)) return d.context().constant(0);
+        return batch_.isSymbol() && s == batch_.symbol() ? d.context().constant(images) : Dim();
+      });
+    };
+    return batch_.isSymbol() ? of(1) - of(0) : floorDiv(of(1), batch_);
   }
   int64_t usualBytesOf(Type type) {
     const Dim count = elementCount(module_.context->dims(), type.dims());
-    return numbers_.value(ofBatch(count, 1)).value_or(0) * storageBytes(type.dtype());
+    return numbers_.value(ofOneImage(count)).value_or(0) * storageBytes(type.dtype());
   }
 
   void take(size_t i) {
@@ -146,7 +158,11 @@ class RegionFinder {
     int64_t weightBytes = 0;
     for (ValueId v : weights) weightBytes += constantBytes(v);
     const int64_t images = std::max<int64_t>(1, cacheBytes_ / std::max<int64_t>(1, peak));
-    return windows >= 2 && inside >= 2 * crossing(start, end) && inside * images >= 2 * weightBytes;
+    // All of it fits.
+    const Dim most = imageBytes_[members_[start]];
+    if (batch_.isConstant() && most.isConstant() && peak <= cacheBytes_ / *batch_.constant()) return false;
+    return windows >= kLeastWindows && inside >= 2 * crossing(start, end) &&
+           inside * images >= 2 * weightBytes;
   }
 
   static bool isWindowed(const Op& op) {
@@ -181,7 +197,8 @@ class RegionFinder {
 
   const Module& module_;
   const Function& function_;
-  const SymbolId batch_;
+  const Dim batch_;
+  std::unordered_set<SymbolId> packed_;  // sizes of packed weights
   BatchRows& rows_;
   const int64_t cacheBytes_;
   DimNumbers numbers_;
@@ -197,7 +214,7 @@ class RegionFinder {
 
 }  // namespace
 
-std::vector<SliceRun> findSliceRuns(const Module& module, const Function& function, SymbolId batch,
+std::vector<SliceRun> findSliceRuns(const Module& module, const Function& function, Dim batch,
                                     BatchRows& rows, int64_t cacheBytes) {
   return RegionFinder(module, function, batch, rows, cacheBytes).find();
 }

@@ -28,8 +28,8 @@ struct SliceRun {
   std::vector<SliceRegion> regions;
 };
 
-// Runs that have regions. `rows` is to have been told the function's parameters alone.
-std::vector<SliceRun> findSliceRuns(const Module& module, const Function& function, SymbolId batch,
+// Runs that have regions. `batch`: a symbol or a number; `rows`: of the function, told of nothing yet.
+std::vector<SliceRun> findSliceRuns(const Module& module, const Function& function, Dim batch,
                                     BatchRows& rows, int64_t cacheBytes);
 
 }  // namespace dyn::passes

@@ -136,7 +136,7 @@ TEST(BatchSlices, smallerImagesAreARegionOfTheirOwn) {
   expectSameBits(twoStages(), sliced("4096"), whole(), images(3));
 }
 
-// Bodies place their tensors in the memory of @main; the reference, which has no memory, reads it all the same.
+// Bodies place their tensors in the memory of @main; the reference has no memory, and reads it all the same.
 TEST(BatchSlices, bodiesUseTheArenaOfMain) {
   IrContext context;
   Result<Module> parsed = test::parseText(context, twoStages());
@@ -157,6 +157,39 @@ TEST(BatchSlices, bodiesUseTheArenaOfMain) {
     Result<std::vector<Value>> actual = interpret(planned, values);
     ASSERT_TRUE(actual.ok() && expected.ok()) << (actual.ok() ? expected : actual).error().toString();
     test::expectClose((*actual)[0].tensor(), (*expected)[0].tensor(), "plan", 1e-3);
+  }
+}
+
+// The program with numbers for its dims; 8 is also the number of channels.
+std::string withSizes(std::string text, const std::string& batch, const std::string& height,
+                      const std::string& width) {
+  const std::string open = "(n, 3, h, w)";
+  return text.replace(text.find(open), open.size(), "(" + batch + ", 3, " + height + ", " + width + ")");
+}
+
+TEST(BatchSlices, theBatchMayBeANumber) {
+  const std::string reshaped = around(R"(
+    %wide = constant() {value = i64[4] [8, 8, 8, -1]}
+    %square = constant() {value = i64[4] [8, 8, 16, 16]}
+    %r = reshape(%b, %wide)
+    %t = max_pool(%r) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}
+    %c = reshape(%t, %square)
+  )");
+  for (const std::string& program : {around("%c = relu(%b)\n"), reshaped}) {
+    const std::string text = withSizes(program, "8", "16", "16");
+    EXPECT_GE(loopsOf(text, sliced("4096")), 1);
+    EXPECT_EQ(loopsOf(text, sliced("100000000")), 0);  // all of it fits
+    test::expectSame(text, {{test::randomTensor(Dtype::f32, {8, 3, 16, 16}, 1)}}, sliced("4096"), 1e-3);
+    test::expectSame(withSizes(program, "8", "h", "w"), {{test::randomTensor(Dtype::f32, {8, 3, 16, 16}, 1)}},
+                     sliced("4096"), 1e-3);
+  }
+  test::expectSame(withSizes(test::residual(), "8", "h", "w"),
+                   {{test::randomTensor(Dtype::f32, {8, 3, 16, 16}, 1)}}, sliced("4096"), 1e-3);
+  for (const char* statement :
+       {"%m = reduce_mean(%b, %zero) %c = sub(%b, %m)\n", "%s = softmax(%b) {axis = 0} %c = mul(%b, %s)\n",
+        "%r = cumsum(%b, %zero) %c = relu(%r)\n"}) {
+    const std::string text = withSizes(around(statement), "8", "9", "8");
+    test::expectSame(text, {{test::randomTensor(Dtype::f32, {8, 3, 9, 8}, 1)}}, sliced("4096"), 1e-3);
   }
 }
 
