@@ -2,15 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "app/session/views/text_table.h"
 
 namespace dyn {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostRows = 24, kBarColumns = 24;
 
@@ -97,22 +93,6 @@ std::string sequencesText(const SequenceRows& value, size_t most, const TextOpti
   return text + textTable({">sequence", ">rows", ">offset", ""}, rows, options);
 }
 
-Json loopJson(const LevelLoop& loop) {
-  Json json = {{"function", loop.function},
-               {"place", loop.place},
-               {"nodes_count", loop.nodesCount()},
-               {"levels_count", loop.nodes.size()},
-               {"leaves_count", loop.leaves ? Json(*loop.leaves) : Json(nullptr)},
-               {"widest_count", loop.widest()},
-               {"time_ns", loop.timesNs.empty() ? Json(nullptr) : Json(loop.timeNs())},
-               {"most_bytes", loop.takenBytes.empty() ? Json(nullptr) : Json(loop.mostBytes())}};
-  if (!loop.oneByOne.empty()) json["one_by_one"] = loop.oneByOne;
-  json["nodes"] = loop.nodes;
-  json["times_ns"] = loop.timesNs;
-  json["bytes"] = loop.takenBytes;
-  return json;
-}
-
 }  // namespace
 
 std::string levelsText(const LevelsView& view, const TextOptions& options) {
@@ -124,21 +104,6 @@ std::string levelsText(const LevelsView& view, const TextOptions& options) {
   if (!view.loops.empty() && view.peakBytes > 0)
     text += "\nthe run took " + durationText(view.runNs) + ", peak " + bytesText(view.peakBytes) + "\n";
   return text;
-}
-
-nlohmann::ordered_json levelsJson(const LevelsView& view) {
-  Json loops = Json::array(), sequences = Json::array();
-  for (const LevelLoop& loop : view.loops) loops.push_back(loopJson(loop));
-  for (const SequenceRows& rows : view.sequences)
-    sequences.push_back({{"value", rows.value},
-                         {"lengths_of", rows.lengthsName},
-                         {"sequences_count", rows.lengths.size()},
-                         {"rows_count", rows.sum()},
-                         {"longest_count", rows.longest()},
-                         {"padding_share", rows.paddingShare()},
-                         {"computed_padded", rows.isComputedPadded},
-                         {"lengths", rows.lengths}});
-  return {{"loops", loops}, {"sequences", sequences}};
 }
 
 }  // namespace dyn

@@ -199,10 +199,11 @@ TEST(BatchSlices, aProgramOfProductsStaysWhole) {
   EXPECT_EQ(loopsOf(text, sliced("1")), 0);
 }
 
-// Of a run of 16 images, and what a rehearsal says of it.
-std::array<uint64_t, 2> peaksOf(const CompileOptions& options) {
+// Of a run, and what a rehearsal says of it.
+std::array<uint64_t, 2> peaksOf(const std::string& text, const HostTensor& input,
+                                const CompileOptions& options) {
   IrContext context;
-  Result<Module> parsed = test::parseText(context, test::residual());
+  Result<Module> parsed = test::parseText(context, text);
   EXPECT_TRUE(parsed.ok());
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed, options);
   EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -214,7 +215,7 @@ std::array<uint64_t, 2> peaksOf(const CompileOptions& options) {
     dyn_context* raw = nullptr;
     EXPECT_EQ(dyn_context_create((*compiled)->module.get(), &vm, &raw), DYN_OK);
     (*compiled)->context.reset(raw);
-    EXPECT_TRUE((*compiled)->run({test::randomTensor(Dtype::f32, {16, 3, 32, 32}, 1)}).ok());
+    EXPECT_TRUE((*compiled)->run({input}).ok());
     dyn_statistics statistics{};
     EXPECT_EQ(dyn_context_statistics(raw, &statistics), DYN_OK);
     peaks[static_cast<size_t>(rehearsal)] = statistics.peak_bytes;
@@ -223,9 +224,23 @@ std::array<uint64_t, 2> peaksOf(const CompileOptions& options) {
 }
 
 TEST(BatchSlices, memoryIsThatOfASlice) {
-  const auto [slices, foretold] = peaksOf(sliced("4096"));
+  const HostTensor images = test::randomTensor(Dtype::f32, {16, 3, 32, 32}, 1);
+  const auto [slices, foretold] = peaksOf(test::residual(), images, sliced("4096"));
   EXPECT_EQ(slices, foretold);
-  EXPECT_LT(2 * slices, peaksOf(whole())[0]);
+  EXPECT_LT(2 * slices, peaksOf(test::residual(), images, whole())[0]);
+}
+
+// What a single turn has made is handed on: the input's 400,000 bytes and as many for the result.
+TEST(BatchSlices, aListOfOneTensorIsJoinedWithoutACopy) {
+  const std::string text =
+      "fn @main(%x: Tensor[(n), f32]) { %y = relu(%x) %l = list(%y) %z = concat_from_sequence(%l) {axis = 0} "
+      "return %z }";
+  const auto [peak, foretold] = peaksOf(text, test::randomTensor(Dtype::f32, {100000}, 1), {});
+  EXPECT_EQ(peak, foretold);
+  EXPECT_LT(peak, 1'000'000u);
+  EXPECT_GT(peak, 400'000u);
+  test::expectSame(text,
+                   {{test::randomTensor(Dtype::f32, {7}, 1)}, {test::randomTensor(Dtype::f32, {0}, 1)}});
 }
 
 }  // namespace
