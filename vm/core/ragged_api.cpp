@@ -242,4 +242,20 @@ dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dy
   return dyn_value_compound(context, DYN_KIND_TUPLE, 0, items, 2, value);
 }
 
+dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
+                                         size_t size_bytes) {
+  return guarded([&]() -> Status {
+    if (!context || (!data && size_bytes > 0)) return invalid("context or data is null");
+    if (!context->pool->rehearsal()) return invalid("the context is no rehearsal");
+    const bool is = input >= 0 && static_cast<size_t>(input) < context->inputs.size();
+    const Object* given = is ? context->inputs[static_cast<size_t>(input)] : nullptr;
+    if (!given || given->kind != ObjectKind::tensor) return invalid("no such input has been set");
+    const auto* tensor = static_cast<const Tensor*>(given);
+    if (tensor->dtype == DataType::string || tensor->sizeBytes() != size_bytes)
+      return invalid("these are not the input's elements");
+    context->interpreter->tellElements(tensor, data);
+    return okStatus();
+  });
+}
+
 }  // extern "C"
