@@ -20,9 +20,9 @@
 #include "vm/core/builtin_host.h"
 #include "vm/core/device_session.h"
 #include "vm/core/flow.h"
+#include "vm/core/known_elements.h"
 #include "vm/core/live_counts.h"
 #include "vm/core/module.h"
-#include "vm/core/known_elements.h"
 #include "vm/core/profile.h"
 #include "vm/isa/isa.h"
 
@@ -246,7 +246,7 @@ class Interpreter {
   const Program& program_;
   InterpreterOptions options_;
   KnownElements known_, told_;  // of a rehearsal; told_: of the arguments of the next run
-  std::string version_;  // of the last builtin that was called while a profile is recorded
+  std::string version_;         // of the last builtin that was called while a profile is recorded
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
 

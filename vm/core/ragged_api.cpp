@@ -82,8 +82,8 @@ std::optional<std::vector<Term>> termsOf(std::string_view text) {
   return terms;
 }
 
-// The lengths of sequences that have as many rows as the dim says, by the inputs of the last run: `2*len.sum +
-// b` are those of 2*len[b] + 1. Nothing where they are no such.
+// The lengths of sequences that have as many rows as the dim says, by the inputs of the last run:
+// `2*len.sum + b` are those of 2*len[b] + 1. Nothing where they are no such.
 std::optional<std::vector<int64_t>> lengthsOfRows(const dyn_context& context, std::string_view rows) {
   constexpr std::string_view kSum = ".sum";
   const std::optional<std::vector<Term>> terms = termsOf(rows);
