@@ -20,6 +20,7 @@
 #include "vm/core/builtin_host.h"
 #include "vm/core/device_session.h"
 #include "vm/core/flow.h"
+#include "vm/core/known_elements.h"
 #include "vm/core/live_counts.h"
 #include "vm/core/module.h"
 #include "vm/core/profile.h"
@@ -61,6 +62,8 @@ class Interpreter {
 
   // Of a rehearsal, for the runs that follow: see InterpreterOptions.
   void assumeKept(int64_t positions) { options_.keptPositions = positions; }
+  // Of a rehearsal, for the next run: the elements of an argument, which lives until then.
+  void tellElements(const Tensor* tensor, const void* data);
   // Runs to the end of `function`; arguments are shared. On success results() holds the results until the
   // next run or clear(). `globals` is given for the init function only. On failure the status has the place,
   // and nothing is left behind.
@@ -212,6 +215,10 @@ class Interpreter {
   bool memoryFault(dyn_status why, uint64_t sizeBytes) noexcept;
   bool memoryFaultText(dyn_status why, uint64_t sizeBytes);
   bool rehearsalEnds(const std::string& what);
+  void rehearseKernel(uint32_t index, int64_t units, int64_t steps, const int32_t* buffers,
+                      const int64_t* scalars);
+  void rehearseBuiltin(const BuiltinRow& row, const BuiltinCall& call);
+  bool runBeside(const BuiltinRow& row, const BuiltinCall& call, std::vector<KnownElements::Bytes>& made);
   bool scalarFault(std::string_view instruction, std::span<const int64_t> values);
   Outcome scalarFault(const int32_t* at);
 
@@ -241,7 +248,8 @@ class Interpreter {
   const Module& module_;
   const Program& program_;
   InterpreterOptions options_;
-  std::string version_;  // of the last builtin that was called while a profile is recorded
+  KnownElements known_, told_;  // of a rehearsal; told_: of the arguments of the next run
+  std::string version_;         // of the last builtin that was called while a profile is recorded
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
 

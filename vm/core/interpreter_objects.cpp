@@ -117,38 +117,43 @@ bool Interpreter::item(int32_t source, int64_t index, int64_t& value) {
     return fault(DYN_OUT_OF_RANGE, "element " + std::to_string(index) + " of " + describe(tensor));
   if (!arrived(tensor)) return false;
   if (!isOnHost(tensor)) return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
-  if (tensor->storage && tensor->storage->unknown) return rehearsalEnds("an element of a tensor");
+  const std::byte* elements = static_cast<const std::byte*>(tensor->data);
+  if (tensor->storage && tensor->storage->unknown) {
+    elements = known_.of(tensor);
+    if (!elements) return rehearsalEnds("an element of a tensor");
+  }
+  const auto at = [&]<typename T>(T) { return reinterpret_cast<const T*>(elements)[index]; };
   switch (tensor->dtype) {
     case DataType::boolean:
-      value = tensor->as<uint8_t>()[index] != 0;
+      value = at(uint8_t{}) != 0;
       break;
     case DataType::i4:
     case DataType::i2:
     case DataType::i8:
-      value = tensor->as<int8_t>()[index];
+      value = at(int8_t{});
       break;
     case DataType::i16:
-      value = tensor->as<int16_t>()[index];
+      value = at(int16_t{});
       break;
     case DataType::i32:
-      value = tensor->as<int32_t>()[index];
+      value = at(int32_t{});
       break;
     case DataType::i64:
-      value = tensor->as<int64_t>()[index];
+      value = at(int64_t{});
       break;
     case DataType::u4:
     case DataType::u2:
     case DataType::u8:
-      value = tensor->as<uint8_t>()[index];
+      value = at(uint8_t{});
       break;
     case DataType::u16:
-      value = tensor->as<uint16_t>()[index];
+      value = at(uint16_t{});
       break;
     case DataType::u32:
-      value = tensor->as<uint32_t>()[index];
+      value = at(uint32_t{});
       break;
     case DataType::u64: {
-      const uint64_t wide = tensor->as<uint64_t>()[index];
+      const uint64_t wide = at(uint64_t{});
       if (wide > INT64_MAX)
         return fault(DYN_ARITHMETIC, "element " + std::to_string(wide) + " does not fit 64 signed bits");
       value = static_cast<int64_t>(wide);

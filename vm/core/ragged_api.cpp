@@ -82,8 +82,8 @@ std::optional<std::vector<Term>> termsOf(std::string_view text) {
   return terms;
 }
 
-// The lengths of sequences that have as many rows as the dim says, by the inputs of the last run: `2*len.sum +
-// b` are those of 2*len[b] + 1. Nothing where they are no such.
+// The lengths of sequences that have as many rows as the dim says, by the inputs of the last run:
+// `2*len.sum + b` are those of 2*len[b] + 1. Nothing where they are no such.
 std::optional<std::vector<int64_t>> lengthsOfRows(const dyn_context& context, std::string_view rows) {
   constexpr std::string_view kSum = ".sum";
   const std::optional<std::vector<Term>> terms = termsOf(rows);
@@ -240,6 +240,22 @@ dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dy
   if (const dyn_status got = dyn_context_get_output(context, index, &parts.rows); got != DYN_OK) return got;
   dyn_value* items[2] = {parts.rows, parts.lengths};
   return dyn_value_compound(context, DYN_KIND_TUPLE, 0, items, 2, value);
+}
+
+dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
+                                         size_t size_bytes) {
+  return guarded([&]() -> Status {
+    if (!context || (!data && size_bytes > 0)) return invalid("context or data is null");
+    if (!context->pool->rehearsal()) return invalid("the context is no rehearsal");
+    const bool is = input >= 0 && static_cast<size_t>(input) < context->inputs.size();
+    const Object* given = is ? context->inputs[static_cast<size_t>(input)] : nullptr;
+    if (!given || given->kind != ObjectKind::tensor) return invalid("no such input has been set");
+    const auto* tensor = static_cast<const Tensor*>(given);
+    if (tensor->dtype == DataType::string || tensor->sizeBytes() != size_bytes)
+      return invalid("these are not the input's elements");
+    context->interpreter->tellElements(tensor, data);
+    return okStatus();
+  });
 }
 
 }  // extern "C"

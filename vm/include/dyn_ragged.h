@@ -40,6 +40,12 @@ DYN_API dyn_status dyn_context_set_ragged_input(dyn_context* context, const char
  * DYN_UNSUPPORTED where they are not, as behind a stride: its rows are read with dyn_context_get_output. */
 DYN_API dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dyn_value** value);
 
+/* Of a rehearsal, for its next run: the elements of an input that has been set, such as lengths. Sizes that
+ * follow from them, and small tensors in between, are then those of a run; others stay unknown. Strings are
+ * no such input. */
+DYN_API dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
+                                                 size_t size_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -43,15 +43,18 @@ Result<Question> questionOf(const LoadedModel& model, const Command& command) {
 
 // Without lengths, and where they leave a size open, all positions count: the most that a run can take.
 Status assumeLengths(LoadedModel& model, const Question& question, Runner& runner) {
+  runner.assumeElements({});
   if (question.given.empty() || question.dims.size() < model.info().symbols.size()) return {};
   InputSources sources;
   sources.given = question.given;
-  std::vector<std::string> zeros;
+  std::vector<std::string> zeros, unknown;
   for (const Port& port : model.signature().inputs)
-    if (port.info.kind == "tensor" && question.given.count(port.info.name) == 0)
+    if (port.info.kind == "tensor" && question.given.count(port.info.name) == 0) {
+      unknown.push_back(port.info.name);
       zeros.push_back(port.info.name + "=zeros");
+    }
   DYN_TRY(const CallInputs inputs, makeInputs(model.signature(), question.specs, zeros, 0, sources));
-  (void)assumeKept(model, inputs, runner);
+  (void)assumeKept(model, inputs, runner, unknown);
   return {};
 }
 

@@ -36,6 +36,24 @@ Function makersOf(const Function& main, ValueId value) {
   return part;
 }
 
+constexpr int64_t kMostBytes = 1 << 14;  // of an input whose elements are told
+
+std::vector<std::optional<HostTensor>> elementsOf(const Signature& signature, const CallInputs& inputs,
+                                                  const std::vector<std::string>& unknown) {
+  std::vector<std::optional<HostTensor>> elements(inputs.values.size());
+  for (size_t i = 0; i < elements.size() && i < signature.inputs.size(); ++i) {
+    const Value& value = inputs.values[i];
+    if (!value.isTensor()) continue;
+    const DtypeClass kind = dtypeClass(value.tensor().dtype());
+    const bool whole =
+        kind == DtypeClass::integer || kind == DtypeClass::natural || kind == DtypeClass::boolean;
+    if (whole && value.tensor().sizeBytes() <= kMostBytes &&
+        std::find(unknown.begin(), unknown.end(), signature.inputs[i].info.name) == unknown.end())
+      elements[i] = value.tensor();
+  }
+  return elements;
+}
+
 }  // namespace
 
 Result<std::optional<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs) {
@@ -52,7 +70,9 @@ Result<std::optional<int64_t>> keptPositions(LoadedModel& model, const CallInput
   return std::optional<int64_t>(count);
 }
 
-std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, Runner& runner) {
+std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, Runner& runner,
+                                  const std::vector<std::string>& unknown) {
+  runner.assumeElements(elementsOf(model.signature(), inputs, unknown));
   const Result<std::optional<int64_t>> kept = keptPositions(model, inputs);
   const std::optional<int64_t> told = kept.ok() ? *kept : std::nullopt;
   runner.assumeKept(told);

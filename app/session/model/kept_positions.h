@@ -13,7 +13,10 @@ namespace dyn {
 // of a package, which holds no graph. Errors: those of evaluating the mask.
 Result<std::optional<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs);
 
-// Rehearsals of the runner take that many, or all where nobody can tell. Returns what was told.
-std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, Runner& runner);
+// Rehearsals of the runner take that many, or all where nobody can tell; and of small inputs of whole
+// numbers, such as lengths, what they hold, but of those named `unknown`. Returns how many positions were
+// told.
+std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, Runner& runner,
+                                  const std::vector<std::string>& unknown = {});
 
 }  // namespace dyn

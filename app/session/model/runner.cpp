@@ -16,6 +16,7 @@
 #include "app/session/model/simulated_gpu.h"
 #include "app/session/model/trace_file.h"
 #include "vm/include/dyn_gpu.h"
+#include "vm/include/dyn_ragged.h"
 
 namespace dyn {
 
@@ -112,11 +113,25 @@ Status Runner::setRehearsal(const std::vector<std::vector<int64_t>>& shapes) {
     const dyn_status set = dyn_context_set_input(rehearsal_.get(), static_cast<int32_t>(i), value.get());
     if (set != DYN_OK) return vmError(set);
   }
+  rehearsedShapes_ = shapes;
+  return {};
+}
+
+// Those of inputs whose shapes they have.
+Status Runner::tellElements() {
+  for (size_t i = 0; i < elements_.size() && i < rehearsedShapes_.size(); ++i) {
+    const std::optional<HostTensor>& known = elements_[i];
+    if (!known || known->shape() != rehearsedShapes_[i]) continue;
+    const dyn_status told = dyn_context_rehearse_elements(
+        rehearsal_.get(), static_cast<int32_t>(i), known->data(), static_cast<size_t>(known->sizeBytes()));
+    if (told != DYN_OK) return vmError(told);
+  }
   return {};
 }
 
 Status Runner::rehearse(Interruption& interruption) {
   if (interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+  DYN_CHECK(tellElements());
   interruption.setRunning(rehearsal_.get());
   const dyn_status status = dyn_context_run(rehearsal_.get());
   interruption.setRunning(nullptr);

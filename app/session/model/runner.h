@@ -59,6 +59,9 @@ class Runner {
   // Of a program that leaves out what masks hide: how many positions of the batch they keep. Nothing: all,
   // the most memory that a run can take.
   void assumeKept(std::optional<int64_t> positions) { keptPositions_ = positions; }
+  // What small inputs of whole numbers hold, by input: sizes that follow from them are known then, where a
+  // rehearsal has inputs of these shapes. Null: nobody can tell.
+  void assumeElements(std::vector<std::optional<HostTensor>> elements) { elements_ = std::move(elements); }
   Result<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
                               Interruption& interruption);
   Result<int64_t> predictPeak(const DimValues& dims, Warmth warmth, Interruption& interruption);
@@ -77,6 +80,7 @@ class Runner {
 
  private:
   Status setRehearsal(const std::vector<std::vector<int64_t>>& shapes);
+  Status tellElements();
   Status rehearse(Interruption& interruption);
   Status runOnce(Interruption& interruption, int64_t& timeNs);
   void readProfile(RunResult& result);
@@ -87,6 +91,8 @@ class Runner {
   SessionOptions options_;
   VmContext context_, rehearsal_;  // rehearsal_ is made when it is first asked for
   std::optional<int64_t> keptPositions_;
+  std::vector<std::optional<HostTensor>> elements_;    // of inputs
+  std::vector<std::vector<int64_t>> rehearsedShapes_;  // of the inputs that are set
   int64_t deviceBytes_ = 0;
   bool warm_ = false;
   std::string trace_;
