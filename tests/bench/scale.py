@@ -54,10 +54,10 @@ def measure(module, cores, rounds, bytes_per_ns):
         began = time.thread_time_ns()
         module.run()
         times.append(module.statistics()["run_ns"] if cores > 1 else time.thread_time_ns() - began)
-        for key, ns in spans(module, bytes_per_ns).items():
+        for key, ns in spans(module, bytes_per_ns if cores > 1 else 0).items():
             least[key] = min(ns, least.get(key, ns))
     total = min(times)
-    if bytes_per_ns:  # what the floors add is not in the run's own time
+    if bytes_per_ns and cores > 1:  # what the floors add is not in the run's own time; one core's has its memory in it
         total = max(total, sum(least.values()))
     return total, least
 

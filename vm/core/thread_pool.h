@@ -41,10 +41,10 @@ class ThreadPool {
   void watch(bool on);
   std::vector<std::vector<TaskSpan>> spans() const;  // by worker, ascending
 
-  // From the next run on tasks run here, one after the other, and clockNs() says how late it would be had each
-  // had a core of its own: it counts what this thread computes, of a launch's tasks the longest, and what
-  // starting them takes. Caches and memory are this core's: what cores lose by sharing them is not in it. While
-  // nothing runs.
+  // From the next run on tasks run here, one after the other, and clockNs() says how late it would be had
+  // each had a core of its own: it counts what this thread computes, of a launch's tasks the longest, and
+  // what starting them takes. Caches and memory are this core's: what cores lose by sharing them is not in
+  // it. While nothing runs.
   void simulate(bool on) { simulated_ = on; }
   // The clock of runs: that of vm/base/clock.h where threads are real.
   uint64_t clockNs() const;

@@ -292,9 +292,11 @@ void Runner::readProfile(RunResult& result) {
     result.lanes = events->lanes;
     setTimeline(events->events, result);
     splitBySite(events->events, *profile);
-    auto levels = std::make_shared<LevelsView>();
-    levels->loops = events->levels;
-    result.levels = std::move(levels);
+    if (!events->levels.empty()) {
+      auto levels = std::make_shared<LevelsView>();
+      levels->loops = events->levels;
+      result.levels = std::move(levels);
+    }
   }
   for (KernelRow& row : profile->rows)
     for (const TimelineEvent& event : result.timeline)

@@ -20,12 +20,14 @@ struct TapWindow {
 };
 TapWindow tapWindow(const Convolution& c, size_t axis);
 
-// At most so many output rows in a chunk, that the chunks of so many groups of planes are enough for all tasks.
+// At most so many output rows in a chunk, that the chunks of so many groups of planes are enough for all
+// tasks.
 int64_t mostRowsFor(const Convolution& c, int64_t groups, int64_t tasks);
 // As long as how many planes, computed one by one, a group of so many lanes is.
 inline int64_t planesOfGroup(int64_t lanes) { return (5 * lanes + 7) / 8; }
 
-// Steps of windows of one channel each, as worthwhileTasks counts them: they take longer than those of products.
+// Steps of windows of one channel each, as worthwhileTasks counts them: they take longer than those of
+// products.
 inline double depthwiseSteps(const Convolution& c) { return 2 * c.steps(); }
 
 struct LaneRows {

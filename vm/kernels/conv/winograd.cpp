@@ -164,8 +164,8 @@ struct WinogradTask {
   }
 
  private:
-  // Tasks that share a chunk transform its input each for itself, and where it has one panel cannot share it at
-  // all: then there are as many chunks for each task, unless reading the weights once more is worse.
+  // Tasks that share a chunk transform its input each for itself, and where it has one panel cannot share it
+  // at all: then there are as many chunks for each task, unless reading the weights once more is worse.
   int64_t sharedPart(int64_t tasks) const {
     const int64_t now = c.batch * chunks();
     if (tasks <= 1 || blocks() == 0 || now % tasks == 0 || now >= 4 * tasks) return most;
