@@ -203,6 +203,7 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
       {"max_pool", "pads", Integers{1}},
       {"average_pool", "pads", Integers{1}},
       {"lp_pool", "pads", Integers{1}},
+      {"recurrence", "cell", std::string("nothing")},
       {"reverse_sequence", "batch_axis", int64_t{9}},
       {"reverse_sequence", "batch_axis", int64_t{0}},
       {"reverse_sequence", "time_axis", int64_t{-1}},
