@@ -65,12 +65,13 @@ limits 1MB 0 'on the device'
 limits 1MB 8MB fits
 limits 500KB 8MB 'of the host'
 limits 0 1MB 'on the device'
-# A tensor whose size values decide is asked for by its node.
+# A tensor whose size values decide is asked for by its node. (Of whole numbers that it is given, the plan knows what follows.)
 cat >values.dyn <<'DYN'
-fn @main(%x: Tensor[(n), f32], %k: Tensor[(), i64]) {
+fn @main(%x: Tensor[(n), f32], %k: Tensor[(), f32]) {
   %zero = constant() {value = i64[] 0}
   %one = constant() {value = i64[] 1}
-  %r = range(%zero, %k, %one)
+  %many = cast(%k) {to = i64}
+  %r = range(%zero, %many, %one)
   %f = cast(%r) {to = f32}
   %y = tanh(%f)
   return %y, %x
