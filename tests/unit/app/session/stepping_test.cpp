@@ -9,6 +9,7 @@
 #include "app/session/views/line_groups.h"
 #include "app/session/views/view_text.h"
 #include "tests/support/paths.h"
+#include "tests/support/temporary_folder.h"
 
 namespace dyn {
 namespace {
@@ -18,7 +19,7 @@ using testing::HasSubstr;
 class SteppingTest : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string file = testing::TempDir() + "stepping.dyn";
+    const std::string file = folder_ / "stepping.dyn";
     std::ofstream(file) << R"(fn @main(%x: Tensor[(n, m), f32], %w: Tensor[(m, 3), f32]) {
   %h = relu(%x)
   %s = matmul(%h, %w)
@@ -53,6 +54,7 @@ class SteppingTest : public testing::Test {
       if (lines[i].find(what) != std::string::npos) return static_cast<uint32_t>(i) + 1;
     return 0;
   }
+  test::TemporaryFolder folder_;  // of this process: tests run beside each other
   Session session_;
 };
 
@@ -245,7 +247,7 @@ TEST_F(SteppingTest, registersAreLookedAtAsTensors) {
 TEST_F(SteppingTest, breakpointsMoveWithTheProgram) {
   ASSERT_TRUE(say(":break tanh_is_gone")->ok() == false);
   ASSERT_TRUE(say(":break z")->ok());
-  const std::string file = testing::TempDir() + "other.dyn";
+  const std::string file = folder_ / "other.dyn";
   std::ofstream(file)
       << "fn @main(%x: Tensor[(n, m), f32]) {\n  %a = exp(%x)\n  %b = softmax(%a, axis = -1)\n"
          "  %z = tanh(%b)\n  return %z\n}\n";
@@ -268,7 +270,7 @@ TEST_F(SteppingTest, faultsAndOtherModelsEndARun) {
 }
 
 TEST_F(SteppingTest, textsAreWrittenToFiles) {
-  const std::string file = testing::TempDir() + "level.txt";
+  const std::string file = folder_ / "level.txt";
   ASSERT_TRUE(say(":bytecode -o " + file)->ok());
   std::ifstream in(file);
   const std::string written((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
