@@ -38,8 +38,8 @@ namespace {
 constexpr SummationOrder kFamilyOrder = SummationOrder::fastest;
 
 // Kernels share the module's dims, which are one thread's at a time: emitting is serial, compiling is not.
-KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescription& machine,
-                 std::mutex& emitting) {
+KernelJob jobOfOne(const CompiledModel& compiled, size_t index, const MachineDescription& machine,
+                   std::mutex& emitting) {
   const loop::Kernel& kernel = compiled.lowered.kernels[index];
   const std::string& symbol = compiled.lowered.program.kernels[index].symbol;
   KernelJob job;
@@ -53,9 +53,8 @@ KernelJob jobFor(const CompiledModel& compiled, size_t index, const MachineDescr
   return job;
 }
 
-// Of kernels that share their code.
-KernelJob jobFor(const CompiledModel& compiled, const SharedCode& shared, const std::vector<size_t>& group,
-                 const MachineDescription& machine) {
+KernelJob jobOfGeneral(const CompiledModel& compiled, const SharedCode& shared,
+                       const std::vector<size_t>& group, const MachineDescription& machine) {
   const loop::GeneralKernel& general = *shared.generalOf(group[0]);
   std::vector<KernelOfSizes> kernels;
   KernelJob job;
@@ -72,14 +71,20 @@ KernelJob jobFor(const CompiledModel& compiled, const SharedCode& shared, const 
   return job;
 }
 
+// Of kernels that share their code, or of one that shares it with no other.
+KernelJob jobFor(const CompiledModel& compiled, const SharedCode& shared, const std::vector<size_t>& group,
+                 const MachineDescription& machine, std::mutex& emitting) {
+  return shared.generalOf(group[0]) ? jobOfGeneral(compiled, shared, group, machine)
+                                    : jobOfOne(compiled, group[0], machine, emitting);
+}
+
 // All of these compile for the engine's machine, which is one of the target's.
 Result<std::vector<ObjectCode>> compileKernels(const CompiledModel& compiled, const SharedCode& shared,
                                                KernelEngine& engine) {
   std::mutex emitting;
   std::vector<KernelJob> jobs;
   for (const std::vector<size_t>& group : shared.groups())
-    jobs.push_back(shared.generalOf(group[0]) ? jobFor(compiled, shared, group, engine.machine())
-                                              : jobFor(compiled, group[0], engine.machine(), emitting));
+    jobs.push_back(jobFor(compiled, shared, group, engine.machine(), emitting));
   return engine.compileAll(jobs);
 }
 
@@ -265,9 +270,7 @@ Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, Ker
   const MachineDescription& machine = compiled.target.machine;
   std::mutex emitting;
   // Of a code that kernels share, what this one runs.
-  const SharedCode& shared = compiled.code->shared;
-  const KernelJob job = shared.generalOf(kernel) ? jobFor(compiled, shared, {kernel}, machine)
-                                                 : jobFor(compiled, kernel, machine, emitting);
+  const KernelJob job = jobFor(compiled, compiled.code->shared, {kernel}, machine, emitting);
   if (form == KernelText::llvm) {
     DYN_TRY(KernelModule module, job.build());
     return module.irText();

@@ -27,6 +27,7 @@ inline bool isReal(Dtype d) { return dtypeClass(d) == DtypeClass::real; }
 inline bool isInteger(Dtype d) {
   return dtypeClass(d) == DtypeClass::integer || dtypeClass(d) == DtypeClass::natural;
 }
+inline bool isHalf(Dtype d) { return d == Dtype::f16 || d == Dtype::bf16; }
 inline bool isSigned(Dtype d) { return dtypeClass(d) == DtypeClass::integer; }
 int dtypeCount();
 

@@ -37,8 +37,6 @@ bool holds(Expr root, Expr part) {
   return false;
 }
 
-bool isHalf(Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16; }
-
 // Is a number rounded to f16 or bf16 here?
 bool isRounding(Expr e) {
   return isHalf(e.dtype()) &&

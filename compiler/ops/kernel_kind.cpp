@@ -27,8 +27,8 @@ bool isInFixedMemory(std::string_view row) {
 bool hasPlainElements(Type type) {
   if (!type || !type.isTensor()) return true;
   const Dtype dtype = type.dtype();
-  return isInteger(dtype) || dtype == Dtype::boolean || dtype == Dtype::f16 || dtype == Dtype::bf16 ||
-         dtype == Dtype::f32 || dtype == Dtype::f64;
+  return isInteger(dtype) || dtype == Dtype::boolean || isHalf(dtype) || dtype == Dtype::f32 ||
+         dtype == Dtype::f64;
 }
 
 }  // namespace

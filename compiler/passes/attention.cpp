@@ -125,9 +125,7 @@ class Attention {
 
   static bool isF32(Type type) { return type.isTensor() && type.dtype() == Dtype::f32; }
   // What is computed in f32.
-  static bool isComputedInF32(Type type) {
-    return isF32(type) || (type.isTensor() && (type.dtype() == Dtype::f16 || type.dtype() == Dtype::bf16));
-  }
+  static bool isComputedInF32(Type type) { return isF32(type) || (type.isTensor() && isHalf(type.dtype())); }
   // A device rounds as each operation says, whatever it keeps elements in; elsewhere scores are f32.
   bool areScores(Type type) const { return onDevice_ ? isComputedInF32(type) : isF32(type); }
   // Asked where operation `at` stands, which is where the group will.

@@ -45,6 +45,15 @@ bool BatchRows::isBatch(Dim d) const {
   return d && (batch_.isSymbol() ? mentions(d, batch_.symbol()) : d == batch_);
 }
 
+bool BatchRows::anyIsBatch(const Shape& sizes) const {
+  return std::any_of(sizes.begin(), sizes.end(), [&](Dim d) { return isBatch(d); });
+}
+
+bool BatchRows::holdsBatch(ValueId v) const {
+  const auto contents = inferred_.contents.find(v);
+  return contents != inferred_.contents.end() && anyIsBatch(contents->second);
+}
+
 BatchRows::Kind BatchRows::kindOf(ValueId value) const {
   if (!batch_.isSymbol()) return own_.count(value) ? Kind::own : Kind::none;
   const Type type = types_.at(value);
@@ -65,8 +74,7 @@ bool BatchRows::readsRows(const Op& op) const {
 bool BatchRows::aboutBatch(const Op& op) const {
   if (!batch_.isSymbol()) return false;
   for (const auto& [name, value] : op.attributes.all())
-    if (const Shape* dims = std::get_if<Shape>(&value))
-      if (std::any_of(dims->begin(), dims->end(), [&](Dim d) { return isBatch(d); })) return true;
+    if (const Shape* dims = std::get_if<Shape>(&value); dims && anyIsBatch(*dims)) return true;
   return false;
 }
 
@@ -110,10 +118,7 @@ std::string BatchRows::whyNotAlone(const Op& op, Stands stands) {
     types.push_back(v == kNoValue ? Type() : types_.at(v));
     if (v != kNoValue && kindOf(v) == Kind::other) return nameOf(op) + " reads them along another axis";
     // The shape of a view alone is known to be one.
-    const auto contents = inferred_.contents.find(v);
-    if (!batch_.isSymbol() && contents != inferred_.contents.end() &&
-        !(op.def->traits.view && stands == Stands::alone) &&
-        std::any_of(contents->second.begin(), contents->second.end(), [&](Dim d) { return isBatch(d); }))
+    if (!batch_.isSymbol() && !(op.def->traits.view && stands == Stands::alone) && holdsBatch(v))
       return nameOf(op) + " takes sizes that may be how many there are";
   }
   for (const ValueDef& r : op.results) {
@@ -145,13 +150,7 @@ std::string BatchRows::whyNotLoads(const Op& op, const std::vector<Type>& types)
   const RowQuestion question{
       inferred_, batch_.isSymbol() ? std::optional(batch_.symbol()) : std::nullopt,
       [&](ValueId v) { return kindOf(v) == Kind::own ? std::optional(axis) : std::nullopt; },
-      [&](ValueId v) {
-        const auto contents = inferred_.contents.find(v);
-        return batch_.isSymbol() && contents != inferred_.contents.end() &&
-               std::any_of(contents->second.begin(), contents->second.end(),
-                           [&](Dim d) { return isBatch(d); });
-      },
-      true};
+      [&](ValueId v) { return batch_.isSymbol() && holdsBatch(v); }, true};
   for (size_t i = 0; i < op.results.size(); ++i)
     if (const std::string why = whyRowsMix(op, i, axis, types, question); !why.empty())
       return nameOf(op) + why;

@@ -45,6 +45,8 @@ class BatchRows {
   std::string whyNotStrided(const Op& op) const;
   bool aboutBatch(const Op& op) const;
   bool isBatch(Dim d) const;  // is it, or made of it?
+  bool anyIsBatch(const Shape& sizes) const;
+  bool holdsBatch(ValueId v) const;  // among its known elements
   bool known(ValueId value) const { return value == kNoValue || types_.count(value) != 0; }
 
   InferredModule inferred_;  // with contents alone

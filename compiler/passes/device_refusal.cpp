@@ -15,8 +15,8 @@ bool hasArithmetic(Type type) {
   if (!type) return true;
   if (!type.isTensor()) return false;
   const Dtype dtype = type.dtype();
-  return isInteger(dtype) || dtype == Dtype::boolean || dtype == Dtype::f16 || dtype == Dtype::bf16 ||
-         dtype == Dtype::f32 || dtype == Dtype::f64;
+  return isInteger(dtype) || dtype == Dtype::boolean || isHalf(dtype) || dtype == Dtype::f32 ||
+         dtype == Dtype::f64;
 }
 
 std::string elementsRefusal(const Op& op, std::span<const Type> operandTypes) {

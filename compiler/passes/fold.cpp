@@ -90,8 +90,7 @@ class Folder {
     if (op.def == &ops::transposeOp) return true;
     if (op.def != &ops::castOp || !context_.target.prefersBuiltins()) return false;
     const Type from = uses_.definition(op.operands[0]).type;
-    return from.isTensor() && from.rank() == 2 &&
-           (from.dtype() == Dtype::f16 || from.dtype() == Dtype::bf16) &&
+    return from.isTensor() && from.rank() == 2 && isHalf(from.dtype()) &&
            op.results[0].type.dtype() == Dtype::f32;
   }
 

@@ -283,7 +283,7 @@ class Fuser {
       if (op.def->cls != OpClass::elementwise) return false;
       if (generated) continue;
       const Dtype inner = op.results[0].type.dtype();
-      const bool rounded = type.dtype() == Dtype::f32 && (inner == Dtype::f16 || inner == Dtype::bf16);
+      const bool rounded = type.dtype() == Dtype::f32 && isHalf(inner);
       if (member != group.root && inner != Dtype::f32 && !rounded &&
           !(type.dtype() == Dtype::i32 && isByte(inner)))
         return false;

@@ -6,6 +6,12 @@
 
 namespace dyn::passes {
 
+std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
+  std::vector<int64_t> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return back;
+}
+
 ValueId OpMaker::make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes, ValueId into) {
   Op op;
   op.def = &def;

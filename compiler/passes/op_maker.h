@@ -10,6 +10,9 @@
 
 namespace dyn::passes {
 
+// The permutation that undoes another.
+std::vector<int64_t> inverse(const std::vector<int64_t>& order);
+
 class OpMaker {
  public:
   OpMaker(IrContext& ir, std::vector<const Op*>& ops) : ir_(ir), ops_(ops) {}

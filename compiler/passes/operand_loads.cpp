@@ -57,15 +57,8 @@ std::unordered_set<size_t> loadedOperands(const Op& op, const std::vector<Type>&
     const Result<Expr> element =
         op.def->lower(context, static_cast<int>(i), context.indexOf(op.results[i].type));
     if (!element.ok()) continue;
-    std::vector<Expr> pending{*element};
-    std::unordered_set<uint32_t> seen;
-    while (!pending.empty()) {
-      const Expr e = pending.back();
-      pending.pop_back();
-      if (!seen.insert(e.id()).second) continue;
+    for (const Expr& e : loop::postorder(std::span(&*element, 1)))
       if (e.kind() == ExprKind::load) loaded.insert(context.operandOf(e.buffer()));
-      for (const Expr& operand : e.operands()) pending.push_back(operand);
-    }
   }
   return loaded;
 }

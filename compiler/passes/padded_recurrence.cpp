@@ -6,40 +6,42 @@
 
 #include "compiler/dims/ragged_dim.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/loop_body.h"
 #include "compiler/passes/rows_apart.h"
 
 namespace dyn::passes {
 
 namespace {
 
-using Makers = std::unordered_map<ValueId, const Op*>;
+// The values of a function.
+struct Around {
+  explicit Around(const Function& function) {
+    for (const Parameter& p : function.parameters) types[p.id] = p.type;
+    for (const Op* op : function.ops)
+      for (const ValueDef& r : op->results) {
+        makers[r.id] = op;
+        types[r.id] = r.type;
+      }
+  }
+  Makers makers;
+  std::unordered_map<ValueId, Type> types;
+};
 
 class Finder {
  public:
-  Finder(const InferredModule& inferred, const Makers& outer,
-         const std::unordered_map<ValueId, Type>& outerTypes, const Op& loop)
+  Finder(const InferredModule& inferred, const Around& around, const Op& loop)
       : inferred_(inferred),
         ir_(*inferred.module.context),
-        outer_(outer),
-        outerTypes_(outerTypes),
+        outerTypes_(around.types),
         loop_(loop),
-        body_(*loop.regions[0]) {
-    for (size_t i = 0; i < body_.parameters.size(); ++i) {
-      types_[body_.parameters[i].id] = body_.parameters[i].type;
-      if (i > carried()) captured_[body_.parameters[i].id] = loop.operands[i + 1];
-    }
-    for (const Op* op : body_.ops)
-      for (const ValueDef& r : op->results) {
-        types_[r.id] = r.type;
-        makers_[r.id] = op;
-      }
+        body_(inferred, around.makers, loop) {
     found_.loop = &loop;
   }
 
   // Does it ask of each sequence whether it has ended?
   bool looksLikeOne() {
     for (size_t k = 0; k < carried(); ++k)
-      if (const Op* where = maker(body_.results[1 + k], ops::whereOp); where && isRuns(where->operands[0]))
+      if (const Op* where = body_.maker(results()[1 + k], ops::whereOp); where && isRuns(where->operands[0]))
         return true;
     return false;
   }
@@ -49,19 +51,19 @@ class Finder {
     if (std::string why = counted(); !why.empty()) return why;
     std::vector<ValueId> wanted;
     if (ofSequences_) {
-      wanted.assign(body_.results.begin() + 1, body_.results.end());
+      wanted.assign(results().begin() + 1, results().end());
       if (std::string why = sizes(); !why.empty()) return why;
       return cell(std::move(wanted));
     }
     for (size_t k = 0; k < carried(); ++k) {
-      const ValueId result = body_.results[1 + k], state = body_.parameters[1 + k].id;
-      const Op* where = maker(result, ops::whereOp);
+      const ValueId result = results()[1 + k], state = body_.stateOf(k);
+      const Op* where = body_.maker(result, ops::whereOp);
       if (!where || where->operands[2] != state || !isRuns(where->operands[0]))
         return "its state %" + ir_.valueName(state) + " goes on behind the end of a sequence";
       wanted.push_back(where->operands[1]);
     }
-    for (size_t k = 1 + carried(); k < body_.results.size(); ++k) {
-      const Op* where = maker(body_.results[k], ops::whereOp);
+    for (size_t k = 1 + carried(); k < results().size(); ++k) {
+      const Op* where = body_.maker(results()[k], ops::whereOp);
       if (!where || !isRuns(where->operands[0]) || !isZero(where->operands[2]))
         return "what it stacks is not 0 behind the end of a sequence";
       wanted.push_back(where->operands[1]);
@@ -82,45 +84,21 @@ class Finder {
   PaddedRecurrence& found() { return found_; }
 
  private:
-  size_t carried() const { return static_cast<size_t>(loop_.attributes.integer("carried")); }
-  const Op* maker(ValueId v, const OpDef& def) const {
-    const auto made = makers_.find(v);
-    return made != makers_.end() && made->second->def == &def ? made->second : nullptr;
-  }
-  ValueId outerOf(ValueId v) const {
-    const auto found = captured_.find(v);
-    return found == captured_.end() ? kNoValue : found->second;
-  }
-  // The constant that makes it, in the body or around it.
-  const HostTensor* constantOf(ValueId v) const {
-    const Op* made = maker(v, ops::constantOp);
-    if (!made)
-      if (const auto around = outer_.find(outerOf(v));
-          around != outer_.end() && around->second->def == &ops::constantOp)
-        made = around->second;
-    return made ? made->attributes.tensor("value") : nullptr;
-  }
+  size_t carried() const { return body_.carried(); }
+  const std::vector<ValueId>& results() const { return body_.function().results; }
   bool isZero(ValueId v) const {
-    const HostTensor* value = constantOf(v);
+    const HostTensor* value = body_.constantOf(v);
     if (!value) return false;
     for (int64_t i = 0; i < value->elementCount(); ++i)
       if (!isReal(value->dtype()) || value->realAt(i) != 0) return false;
     return true;
   }
-  std::optional<Dim> knownSize(ValueId outer) const {
-    const auto known = inferred_.contents.find(outer);
-    if (known == inferred_.contents.end() || known->second.size() != 1 || !known->second[0])
-      return std::nullopt;
-    return known->second[0];
-  }
   bool equal(Dim a, Dim b) const { return ir_.facts().equal(a, b) == Answer::yes; }
 
   std::string counted() {
-    const HostTensor* goesOn = constantOf(body_.results[0]);
-    if (loop_.operands[1] != kNoValue || !goesOn || goesOn->elementCount() != 1 || goesOn->intAt(0) == 0)
-      return "a step may end it";
+    if (!body_.goesOn()) return "a step may end it";
     const std::optional<Dim> steps =
-        loop_.operands[0] == kNoValue ? std::nullopt : knownSize(loop_.operands[0]);
+        loop_.operands[0] == kNoValue ? std::nullopt : body_.knownSize(loop_.operands[0]);
     if (!steps) return "its steps are no size of an input";
     found_.sequence = ir_.facts().canonical(*steps);
     if (ofSequences_) return isRagged(found_.sequence) ? "" : "its steps are no length of a sequence";
@@ -134,12 +112,12 @@ class Finder {
   // The number of the step, counted from either end; the first that is asked for decides which.
   bool isStep(ValueId v) {
     bool backward = false;
-    if (const Op* difference = maker(v, ops::subOp)) {
-      const std::optional<Dim> last = knownSize(outerOf(difference->operands[0]));
+    if (const Op* difference = body_.maker(v, ops::subOp)) {
+      const std::optional<Dim> last = body_.knownSize(body_.outerOf(difference->operands[0]));
       backward = true;
-      if (!last || difference->operands[1] != body_.parameters[0].id) return false;
+      if (!last || difference->operands[1] != body_.stepNumber()) return false;
       if (!found_.sequence || !equal(*last, found_.sequence - ir_.dims().constant(1))) return false;
-    } else if (v != body_.parameters[0].id) {
+    } else if (v != body_.stepNumber()) {
       return false;
     }
     if (!direction_) direction_ = backward;
@@ -150,18 +128,18 @@ class Finder {
   // less(step, lengths) [b], with axes of size 1 behind.
   bool isRuns(ValueId v) {
     if (!found_.sequence && !counted().empty()) return false;
-    const Op* view = makers_.count(v) ? makers_.at(v) : nullptr;
+    const Op* view = body_.maker(v);
     while (view && view->def->traits.view) {
-      const Shape &from = types_.at(view->operands[0]).dims(), to = view->results[0].type.dims();
+      const Shape &from = body_.typeOf(view->operands[0]).dims(), to = view->results[0].type.dims();
       if (from.empty() || to.empty() || !equal(from[0], to[0])) return false;
       v = view->operands[0];
-      view = makers_.count(v) ? makers_.at(v) : nullptr;
+      view = body_.maker(v);
     }
-    const Op* less = maker(v, ops::lessOp);
+    const Op* less = body_.maker(v, ops::lessOp);
     if (!less || less->results[0].type.rank() != 1 || !isStep(less->operands[0])) return false;
-    const ValueId lengths = outerOf(less->operands[1]);
-    if (lengths == kNoValue || types_.at(less->operands[1]).rank() != 1 ||
-        types_.at(less->operands[1]).dtype() != Dtype::i64)
+    const ValueId lengths = body_.outerOf(less->operands[1]);
+    if (lengths == kNoValue || body_.typeOf(less->operands[1]).rank() != 1 ||
+        body_.typeOf(less->operands[1]).dtype() != Dtype::i64)
       return false;
     if (found_.lengths == kNoValue) found_.lengths = lengths;
     return found_.lengths == lengths;
@@ -169,12 +147,12 @@ class Finder {
 
   std::string sizes() {
     if (carried() == 0) return "it has no state";
-    if (!ofSequences_) found_.batch = ir_.facts().canonical(outerTypes_.at(found_.lengths).dims()[0]);
-    if (ofSequences_) {
-      // Every sequence of the batch runs as its own.
-    } else if (!found_.batch.isSymbol() || !found_.sequence.isSymbol() || found_.batch == found_.sequence)
-      return "batch and sequence are no two sizes of the inputs: " + found_.batch.toString() + ", " +
-             found_.sequence.toString();
+    if (!ofSequences_) {
+      found_.batch = ir_.facts().canonical(outerTypes_.at(found_.lengths).dims()[0]);
+      if (!found_.batch.isSymbol() || !found_.sequence.isSymbol() || found_.batch == found_.sequence)
+        return "batch and sequence are no two sizes of the inputs: " + found_.batch.toString() + ", " +
+               found_.sequence.toString();
+    }
     for (size_t k = 0; k < carried(); ++k) {
       const Type state = outerTypes_.at(loop_.operands[2 + k]);
       if (!state.isTensor() || state.rank() < 1 || !equal(state.dims()[0], found_.batch))
@@ -237,9 +215,9 @@ class Finder {
   bool isRowsOfStep(const Op& op) {
     const int64_t axis = op.attributes.integer("axis", 0);
     if (op.def != &ops::gatherOp || (axis != 0 && (axis != 1 || !ofSequences_))) return false;
-    const ValueId from = outerOf(op.operands[0]);
-    if (from == kNoValue || types_.at(op.operands[1]).rank() != 0 || !isStep(op.operands[1])) return false;
-    const Shape& dims = types_.at(op.operands[0]).dims();
+    const ValueId from = body_.outerOf(op.operands[0]);
+    if (from == kNoValue || body_.typeOf(op.operands[1]).rank() != 0 || !isStep(op.operands[1])) return false;
+    const Shape& dims = body_.typeOf(op.operands[0]).dims();
     const auto steps = static_cast<size_t>(axis);
     return dims.size() >= 2 && equal(dims[steps], found_.sequence) && equal(dims[1 - steps], found_.batch) &&
            std::none_of(dims.begin() + 2, dims.end(), [&](Dim d) { return mentions(d); });
@@ -249,21 +227,21 @@ class Finder {
   std::string cell(std::vector<ValueId> wanted) {
     Function cell;
     cell.name = "main";
-    cell.place = body_.place;
+    cell.place = body_.function().place;
     cell.results = wanted;
-    for (size_t k = 0; k < carried(); ++k) cell.parameters.push_back(body_.parameters[1 + k]);
+    for (size_t k = 0; k < carried(); ++k) cell.parameters.push_back(body_.function().parameters[1 + k]);
     std::vector<Parameter> captures;
     std::unordered_set<ValueId> reached(wanted.begin(), wanted.end());
     std::vector<const Op*> backwards;
-    for (size_t i = body_.ops.size(); i-- > 0;) {
-      const Op& op = *body_.ops[i];
+    for (size_t i = body_.function().ops.size(); i-- > 0;) {
+      const Op& op = *body_.function().ops[i];
       if (op.def->hasEffects) return nameOf(op) + " is a check in each step";
       if (std::none_of(op.results.begin(), op.results.end(),
                        [&](const ValueDef& r) { return reached.count(r.id) != 0; }))
         continue;
       if (isRowsOfStep(op)) {
         cell.parameters.push_back({op.results[0].id, op.results[0].type});
-        found_.steps.push_back(outerOf(op.operands[0]));
+        found_.steps.push_back(body_.outerOf(op.operands[0]));
         continue;
       }
       if (!op.regions.empty()) return nameOf(op) + " has a body";
@@ -275,9 +253,9 @@ class Finder {
       for (ValueId v : op.operands)
         if (v != kNoValue) reached.insert(v);
     }
-    if (reached.count(body_.parameters[0].id)) return "it depends on the number of the step";
-    for (size_t i = 1 + carried(); i < body_.parameters.size(); ++i) {
-      const Parameter& p = body_.parameters[i];
+    if (reached.count(body_.stepNumber())) return "it depends on the number of the step";
+    for (size_t i = 1 + carried(); i < body_.function().parameters.size(); ++i) {
+      const Parameter& p = body_.function().parameters[i];
       if (!reached.count(p.id)) continue;
       if (mentions(p.type)) return "each step reads all of %" + ir_.valueName(loop_.operands[i + 1]);
       captures.push_back(p);
@@ -285,7 +263,7 @@ class Finder {
     }
     cell.parameters.insert(cell.parameters.end(), captures.begin(), captures.end());
     cell.ops.assign(backwards.rbegin(), backwards.rend());
-    for (ValueId v : cell.results) cell.resultTypes.push_back(types_.at(v));
+    for (ValueId v : cell.results) cell.resultTypes.push_back(body_.typeOf(v));
     found_.cell = ir_.own(std::move(cell));
     return rowByRow();
   }
@@ -307,13 +285,9 @@ class Finder {
 
   const InferredModule& inferred_;
   IrContext& ir_;
-  const Makers& outer_;
   const std::unordered_map<ValueId, Type>& outerTypes_;
   const Op& loop_;
-  const Function& body_;
-  Makers makers_;
-  std::unordered_map<ValueId, Type> types_;
-  std::unordered_map<ValueId, ValueId> captured_;
+  const LoopBody body_;
   std::optional<bool> direction_;
   bool ofSequences_ = false;
   PaddedRecurrence found_;
@@ -334,16 +308,8 @@ std::string sourceOf(ValueId v, const Makers& makers) {
 
 std::string findRaggedRecurrence(const InferredModule& inferred, const Op& loop, Dim batch,
                                  PaddedRecurrence* site) {
-  Makers makers;
-  std::unordered_map<ValueId, Type> types;
-  const Function& main = *inferred.module.main();
-  for (const Parameter& p : main.parameters) types[p.id] = p.type;
-  for (const Op* op : main.ops)
-    for (const ValueDef& r : op->results) {
-      makers[r.id] = op;
-      types[r.id] = r.type;
-    }
-  Finder finder(inferred, makers, types, loop);
+  const Around around(*inferred.module.main());
+  Finder finder(inferred, around, loop);
   std::string why = finder.runOfSequences(batch);
   if (why.empty()) *site = std::move(finder.found());
   return why;
@@ -352,16 +318,10 @@ std::string findRaggedRecurrence(const InferredModule& inferred, const Op& loop,
 RecurrenceSearch findPaddedRecurrences(const InferredModule& inferred) {
   RecurrenceSearch all;
   const Function& main = *inferred.module.main();
-  Makers makers;
-  std::unordered_map<ValueId, Type> types;
-  for (const Parameter& p : main.parameters) types[p.id] = p.type;
+  const Around around(main);
   for (const Op* op : main.ops) {
-    for (const ValueDef& r : op->results) {
-      makers[r.id] = op;
-      types[r.id] = r.type;
-    }
     if (op->def != &ops::loopOp) continue;
-    Finder finder(inferred, makers, types, *op);
+    Finder finder(inferred, around, *op);
     if (!finder.looksLikeOne()) continue;
     if (std::string why = finder.run(); why.empty())
       all.found.push_back(std::move(finder.found()));
@@ -371,7 +331,7 @@ RecurrenceSearch findPaddedRecurrences(const InferredModule& inferred) {
   // Each node of a file may have cast the same lengths for itself.
   std::unordered_map<std::string, ValueId> first;
   for (PaddedRecurrence& one : all.found) {
-    one.mask = "lengths " + sourceOf(one.lengths, makers);
+    one.mask = "lengths " + sourceOf(one.lengths, around.makers);
     one.lengths = first.try_emplace(one.mask, one.lengths).first->second;
   }
   return all;

@@ -74,8 +74,6 @@ class Packer {
     return types;
   }
 
-  static bool isHalf(Dtype dtype) { return dtype == Dtype::f16 || dtype == Dtype::bf16; }
-
   // Is it the cast of f16 or bf16 to f32, which packing does itself?
   bool isWidening(const Op* op) const {
     return op && op->def == &ops::castOp && op->results[0].type.dtype() == Dtype::f32 &&

@@ -20,6 +20,12 @@ Error raggedRefusal(const IrContext& ir, const Op& op, const std::string& why) {
                    "unsupported: " + name + " over sequences of different lengths: " + why, op.place);
 }
 
+ValueId rowsAlongFirst(OpMaker& maker, ValueId v, Type type, const RowAxes& axes, Dim rows) {
+  Shape flat = behindRows(type, axes);
+  flat.insert(flat.begin(), rows);
+  return maker.reshape(maker.transposed(v, rowsFirst(type, axes)), std::move(flat));
+}
+
 Result<std::optional<AcrossPositions::Made>> AcrossPositions::emit(const Op& op) {
   static const std::unordered_map<const OpDef*, Rule> rules{
       {&ops::rangeOp, &AcrossPositions::range},           {&ops::reduce_sumOp, &AcrossPositions::reduction},
@@ -52,49 +58,23 @@ bool AcrossPositions::isAlong(int64_t axis, Type type, const RowAxes& axes) cons
   return (axis < 0 ? axis + type.rank() : axis) == axes.position;
 }
 
-std::vector<int64_t> AcrossPositions::toFront(Type type, const RowAxes& axes) const {
-  std::vector<int64_t> order{axes.batch, axes.position};
-  for (int axis = 0; axis < type.rank(); ++axis)
-    if (axis != axes.batch && axis != axes.position) order.push_back(axis);
-  return order;
-}
-
-std::vector<int64_t> AcrossPositions::fromFront(Type type, const RowAxes& axes) const {
-  const std::vector<int64_t> order = toFront(type, axes);
-  std::vector<int64_t> back(order.size());
-  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  return back;
-}
-
-Shape AcrossPositions::others(Type type, const RowAxes& axes) const {
-  Shape dims;
-  for (int axis = 0; axis < type.rank(); ++axis)
-    if (axis != axes.batch && axis != axes.position) dims.push_back(type.dims()[static_cast<size_t>(axis)]);
-  return dims;
-}
-
-// Rows along axis 0, the axes behind them in their order.
 ValueId AcrossPositions::rowsInFront(ValueId v) {
   const RowAxes axes = rows_.axesOf(v);
-  const Type type = rows_.typeOf(v);
-  Shape flat = others(type, axes);
-  flat.insert(flat.begin(), prelude_.rows(axes.length));
-  return maker_.reshape(maker_.transposed(packed_.at(v), toFront(type, axes)), std::move(flat));
+  return rowsAlongFirst(maker_, packed_.at(v), rows_.typeOf(v), axes, prelude_.rows(axes.length));
 }
 
 // (b, c, ...) with as many positions for all sequences, as rows (b*c, ...).
 ValueId AcrossPositions::framesInFront(ValueId v, const RowAxes& axes) {
   const Type type = rows_.typeOf(v);
-  Shape flat = others(type, axes);
-  flat.insert(flat.begin(), rows_.batch() * type.dims()[static_cast<size_t>(axes.position)]);
-  return maker_.reshape(maker_.transposed(v, toFront(type, axes)), std::move(flat));
+  return rowsAlongFirst(maker_, v, type, axes,
+                        rows_.batch() * type.dims()[static_cast<size_t>(axes.position)]);
 }
 
 // What lies with batch and positions in front, as the axes of `type` lie.
 ValueId AcrossPositions::inPlace(ValueId front, Dim batch, Dim positions, Type type, const RowAxes& axes) {
-  Shape dims = others(type, axes);
+  Shape dims = behindRows(type, axes);
   dims.insert(dims.begin(), {batch, positions});
-  return maker_.transposed(maker_.reshape(front, std::move(dims)), fromFront(type, axes));
+  return maker_.transposed(maker_.reshape(front, std::move(dims)), inverse(rowsFirst(type, axes)));
 }
 
 ValueId AcrossPositions::rowsInPlace(ValueId front, Type type, const RowAxes& axes) {
@@ -119,7 +99,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::range(const Op& op
 
 // (rows, ...) to (b, ...): of each sequence the sum or an extreme.
 ValueId AcrossPositions::bySequence(ValueId front, Type type, const RowAxes& axes, const Segments& how) {
-  Shape dims = others(type, axes);
+  Shape dims = behindRows(type, axes);
   dims.insert(dims.begin(), rows_.batch());
   HostTensor start = *HostTensor::create(type.dtype(), {1});
   start.setReal(0, how.start);

@@ -21,6 +21,9 @@ namespace dyn::passes {
 // An operation that is not supported, and why.
 Error raggedRefusal(const IrContext& ir, const Op& op, const std::string& why);
 
+// `v`, whose axes are those of `type`, as [rows, ...]: the axes behind batch and positions in their order.
+ValueId rowsAlongFirst(OpMaker& maker, ValueId v, Type type, const RowAxes& axes, Dim rows);
+
 class AcrossPositions {
  public:
   // `packed`: rows of values, as (1, rows, ...). What it is given outlives it.
@@ -48,10 +51,6 @@ class AcrossPositions {
   Error refusal(const Op& op, const std::string& why) const { return raggedRefusal(ir_, op, why); }
   std::optional<std::vector<int64_t>> numbersOf(const Op& op, size_t operand) const;
   bool isAlong(int64_t axis, Type type, const RowAxes& axes) const;
-  // Batch, positions, and the other axes in their order; and how to get back.
-  std::vector<int64_t> toFront(Type type, const RowAxes& axes) const;
-  std::vector<int64_t> fromFront(Type type, const RowAxes& axes) const;
-  Shape others(Type type, const RowAxes& axes) const;
   ValueId rowsInFront(ValueId v);
   ValueId framesInFront(ValueId v, const RowAxes& axes);
   ValueId inPlace(ValueId front, Dim batch, Dim positions, Type type, const RowAxes& axes);

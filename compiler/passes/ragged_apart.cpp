@@ -16,22 +16,6 @@ HostTensor zeroOf(Dtype dtype) {
   return isReal(dtype) ? HostTensor::scalar(dtype, 0) : HostTensor::scalarInt(dtype, 0);
 }
 
-// Batch and positions first, where there are both; the other axes in their order.
-std::vector<int64_t> orderOf(Type type, const RowAxes& axes) {
-  std::vector<int64_t> order;
-  if (axes.batch >= 0) order.push_back(axes.batch);
-  order.push_back(axes.position);
-  for (int axis = 0; axis < type.rank(); ++axis)
-    if (axis != axes.batch && axis != axes.position) order.push_back(axis);
-  return order;
-}
-
-std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
-  std::vector<int64_t> back(order.size());
-  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  return back;
-}
-
 }  // namespace
 
 // The loop over the sequences, whose body is the function with one sequence.
@@ -141,13 +125,6 @@ class RaggedApart::Body {
 
   // --- what comes out
 
-  Shape othersOf(Type type, const RowAxes& axes) const {
-    Shape dims;
-    for (int64_t axis : orderOf(type, axes))
-      if (axis != axes.batch && axis != axes.position) dims.push_back(type.dims()[static_cast<size_t>(axis)]);
-    return dims;
-  }
-
   void giveBack(ValueId v, ValueId made) {
     const Type type = a_.rows_.typeOf(v);
     const RowAxes axes = a_.rows_.axesOf(type);
@@ -158,7 +135,7 @@ class RaggedApart::Body {
     // Into the rows of all sequences, which the loop carries.
     const Dim rows = a_.prelude_.rows(axes.length), count = ofSequence(axes.length);
     const Dim begin = beginOf(axes.length);
-    Shape all = othersOf(type, axes), here = all;
+    Shape all = behindRows(type, axes), here = all;
     all.insert(all.begin(), rows);
     here.insert(here.begin(), count);
     const ValueId zeros =
@@ -166,7 +143,7 @@ class RaggedApart::Body {
     const ValueId inside = ir_.newValue();
     const ValueId range = body_.make(ops::rangeOp, {body_.integer(0), body_.size(count), body_.integer(1)});
     const ValueId places = body_.reshape(body_.make(ops::addOp, {range, body_.size(begin)}), {count, one()});
-    const ValueId front = body_.reshape(body_.transposed(made, orderOf(type, axes)), here);
+    const ValueId front = body_.reshape(body_.transposed(made, rowsFirst(type, axes)), here);
     carried_.push_back({v, zeros, inside, body_.make(ops::scatter_ndOp, {inside, places, front})});
   }
 
@@ -206,10 +183,10 @@ class RaggedApart::Body {
   void showRows(ValueId v, ValueId rows) {
     const Type type = a_.rows_.typeOf(v);
     const RowAxes axes = a_.rows_.axesOf(type);
-    Shape dims = othersOf(type, axes);
+    Shape dims = behindRows(type, axes);
     dims.insert(dims.begin(), a_.prelude_.rows(axes.length));
     if (axes.batch >= 0) dims.insert(dims.begin(), one());
-    a_.packed_[v] = a_.maker_.transposed(a_.maker_.reshape(rows, dims), inverse(orderOf(type, axes)));
+    a_.packed_[v] = a_.maker_.transposed(a_.maker_.reshape(rows, dims), inverse(rowsFirst(type, axes)));
   }
 
   // [b, ..., 1, ...] with the batch where the axis of size 1 is.

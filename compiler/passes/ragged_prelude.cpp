@@ -157,9 +157,8 @@ ValueId RaggedPrelude::sequence(Dim pattern) {
   ValueId& made = patterns_[pattern.toString()].sequence;
   if (made != kNoValue) return made;
   const Dim one = ir_.dims().constant(1);
-  const Dim batch = batch_;
   const ValueId ended =
-      maker_.make(ops::less_equalOp, {maker_.reshape(behind, {one, batch}),
+      maker_.make(ops::less_equalOp, {maker_.reshape(behind, {one, batch_}),
                                       maker_.make(ops::unsqueezeOp, {row(pattern), maker_.integers({1})})});
   made = maker_.make(ops::reduce_sumOp, {maker_.cast(ended, Dtype::i64), maker_.integers({1})},
                      {{"keepdims", int64_t{0}}});

@@ -8,20 +8,6 @@ namespace dyn::passes {
 
 bool RaggedRecurrences::isOne(const Op& op) { return op.def == &ops::loopOp; }
 
-// [rows, ...]: the axes behind batch and positions in their order.
-ValueId RaggedRecurrences::rowsInFront(ValueId v) {
-  const RowAxes axes = rows_.axesOf(v);
-  const Type type = rows_.typeOf(v);
-  Shape dims{prelude_.rows(axes.length)};
-  std::vector<int64_t> order{axes.batch, axes.position};
-  for (int axis = 0; axis < type.rank(); ++axis)
-    if (axis != axes.batch && axis != axes.position) {
-      order.push_back(axis);
-      dims.push_back(type.dims()[static_cast<size_t>(axis)]);
-    }
-  return maker_.reshape(maker_.transposed(packed_.at(v), order), std::move(dims));
-}
-
 Status RaggedRecurrences::emit(const Op& loop) {
   PaddedRecurrence site;
   const IrContext& ir = *inferred_.module.context;
@@ -31,7 +17,10 @@ Status RaggedRecurrences::emit(const Op& loop) {
   site.lengths = prelude_.lengths(length);
   const KeptPositions kept{prelude_.rows(length), prelude_.sequence(length), prelude_.position(length)};
   std::vector<ValueId> steps;
-  for (ValueId v : site.steps) steps.push_back(rowsInFront(v));
+  for (ValueId v : site.steps) {
+    const RowAxes axes = rows_.axesOf(v);
+    steps.push_back(rowsAlongFirst(maker_, packed_.at(v), rows_.typeOf(v), axes, prelude_.rows(axes.length)));
+  }
   const std::vector<ValueId> made = recurrenceOfSequences(inferred_, site, kept, steps, ops_);
   const auto carried = static_cast<size_t>(loop.attributes.integer("carried"));
   for (size_t k = 0; k < made.size(); ++k) {

@@ -25,8 +25,6 @@ class RaggedRecurrences {
   Status emit(const Op& loop);
 
  private:
-  ValueId rowsInFront(ValueId v);
-
   const InferredModule& inferred_;
   const RaggedRows& rows_;
   OpMaker& maker_;

@@ -24,7 +24,6 @@ class RaggedRegions {
   RaggedRegions(const RaggedRows& rows, std::vector<const Op*> ops,
                 const std::unordered_set<const Op*>& apart, const std::function<bool(const Op&)>& isSizes);
 
-  bool empty() const { return regions_.empty(); }
   // The group of an operation; null: none.
   const std::vector<const Op*>* of(const Op& op) const;
   bool isLast(const Op& op) const { return of(op) && of(op)->back() == &op; }

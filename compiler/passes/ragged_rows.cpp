@@ -11,6 +11,22 @@ namespace dyn::passes {
 using loop::Expr;
 using loop::ExprKind;
 
+std::vector<int64_t> rowsFirst(Type type, const RowAxes& axes) {
+  std::vector<int64_t> order;
+  if (axes.batch >= 0) order.push_back(axes.batch);
+  order.push_back(axes.position);
+  for (int axis = 0; axis < type.rank(); ++axis)
+    if (axis != axes.batch && axis != axes.position) order.push_back(axis);
+  return order;
+}
+
+Shape behindRows(Type type, const RowAxes& axes) {
+  Shape dims;
+  for (int axis = 0; axis < type.rank(); ++axis)
+    if (axis != axes.batch && axis != axes.position) dims.push_back(type.dims()[static_cast<size_t>(axis)]);
+  return dims;
+}
+
 RaggedRows::RaggedRows(const InferredModule& inferred, Dim batch)
     : inferred_(inferred),
       ir_(*inferred.module.context),

@@ -32,6 +32,11 @@ struct RowAxes {
   bool isRagged() const { return kind != RowKind::plain && kind != RowKind::ofBatch; }
 };
 
+// Batch and positions first, where there are both; the other axes in their order.
+std::vector<int64_t> rowsFirst(Type type, const RowAxes& axes);
+// The sizes of these other axes.
+Shape behindRows(Type type, const RowAxes& axes);
+
 class RaggedRows {
  public:
   // `batch`: the symbol of the batch, as types have it. What it is given outlives it.

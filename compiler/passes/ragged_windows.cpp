@@ -36,6 +36,18 @@ Result<std::optional<ValueId>> RaggedWindows::emit(const Op& op) {
   return std::optional<ValueId>(maker_.gather(made, tablesOf(*site).windows, site->axis));
 }
 
+// The sizes of a window.
+Result<Shape> RaggedWindows::kernelOf(const Op& op, int spatial) const {
+  if (!isPool(op)) {
+    const Shape& w = rows_.typeOf(op.operands[1]).dims();
+    return Shape(w.begin() + 2, w.end());
+  }
+  DYN_TRY(const std::vector<int64_t> sizes, kernelShape(op, spatial));
+  Shape kernel;
+  for (int64_t size : sizes) kernel.push_back(ir_.dims().constant(size));
+  return kernel;
+}
+
 Result<std::optional<RaggedWindows::Site>> RaggedWindows::siteOf(const Op& op) const {
   const std::optional<Site> none;
   if (op.def != &ops::convOp && !isPool(op)) return none;
@@ -45,17 +57,10 @@ Result<std::optional<RaggedWindows::Site>> RaggedWindows::siteOf(const Op& op) c
   if (op.results.size() != 1) return raggedRefusal(ir_, op, "where its elements come from is no row");
   const Shape& x = rows_.typeOf(op.operands[0]).dims();
   const int spatial = static_cast<int>(x.size()) - 2;
-  Shape kernel;
-  if (isPool(op)) {
-    DYN_TRY(const std::vector<int64_t> sizes, kernelShape(op, spatial));
-    for (int64_t size : sizes) kernel.push_back(ir_.dims().constant(size));
-  } else {
-    for (size_t i = 1; i < op.operands.size(); ++i)
-      if (rows_.axesOf(op.operands[i]).kind != RowKind::plain)
-        return raggedRefusal(ir_, op, "its weights differ from sequence to sequence");
-    const Shape& w = rows_.typeOf(op.operands[1]).dims();
-    kernel.assign(w.begin() + 2, w.end());
-  }
+  for (size_t i = 1; i < op.operands.size(); ++i)
+    if (rows_.axesOf(op.operands[i]).kind != RowKind::plain)
+      return raggedRefusal(ir_, op, "its weights differ from sequence to sequence");
+  DYN_TRY(const Shape kernel, kernelOf(op, spatial));
   DYN_TRY(const Window window, windowOf(op, spatial));
   const WindowAxis along =
       windowAxis(window, axes.position - 2, axes.length, kernel[static_cast<size_t>(axes.position) - 2]);
@@ -81,14 +86,7 @@ Result<Attributes> RaggedWindows::attributesOf(const Site& site) const {
   const Shape& x = rows_.typeOf(op.operands[0]).dims();
   const size_t spatial = x.size() - 2, own = static_cast<size_t>(site.axis) - 2;
   DYN_TRY(const Window window, windowOf(op, static_cast<int>(spatial)));
-  Shape kernel;
-  if (isPool(op)) {
-    DYN_TRY(const std::vector<int64_t> sizes, kernelShape(op, static_cast<int>(spatial)));
-    for (int64_t size : sizes) kernel.push_back(ir_.dims().constant(size));
-  } else {
-    const Shape& w = rows_.typeOf(op.operands[1]).dims();
-    kernel.assign(w.begin() + 2, w.end());
-  }
+  DYN_TRY(const Shape kernel, kernelOf(op, static_cast<int>(spatial)));
   std::vector<int64_t> pads(2 * spatial, 0);
   for (size_t k = 0; k < spatial; ++k) {
     if (k == own) continue;

@@ -45,6 +45,7 @@ class RaggedWindows {
     bool isRowByRow() const { return reach == 1 && stride == 1 && before == 0 && count == length; }
   };
   Result<std::optional<Site>> siteOf(const Op& op) const;
+  Result<Shape> kernelOf(const Op& op, int spatial) const;
   Result<Attributes> attributesOf(const Site& site) const;
   ValueId rowByRow(const Site& site, Attributes attributes);
   struct Tables {

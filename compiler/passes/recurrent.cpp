@@ -20,6 +20,8 @@ namespace dyn::passes {
 
 namespace {
 
+constexpr size_t kLengths = recurrence::kLengths, kSecond = recurrence::kSecond;
+
 class Recurrences {
  public:
   Recurrences(const InferredModule& inferred, PathFacts& facts)
@@ -78,7 +80,6 @@ class Recurrences {
 
   // Both are one direction, of the same cell and sizes.
   bool fit(const Op& a, const Op& b) const {
-    constexpr size_t kLengths = 5, kSecond = 6;
     if (a.def != &ops::recurrenceOp || b.def != &ops::recurrenceOp || a.operands.size() > kSecond ||
         b.operands.size() > kSecond || a.attributes.string("cell") != b.attributes.string("cell") ||
         a.attributes.integer("stacks", 0) != b.attributes.integer("stacks", 0) ||
@@ -112,8 +113,8 @@ class Recurrences {
 
   const Op* both(const Op& a, const Op& b) {
     Op op = a;
-    op.operands.resize(6, kNoValue);
-    for (size_t i = 0; i < 5; ++i) op.operands.push_back(operandOf(b, i));
+    op.operands.resize(kSecond, kNoValue);
+    for (size_t i = 0; i < recurrence::kOfDirection; ++i) op.operands.push_back(operandOf(b, i));
     while (op.operands.back() == kNoValue) op.operands.pop_back();
     op.results.insert(op.results.end(), b.results.begin(), b.results.end());
     if (b.attributes.integer("backward", 0) != 0) op.attributes.set("second_backward", int64_t{1});

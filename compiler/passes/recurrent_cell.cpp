@@ -16,31 +16,15 @@ class Matcher {
  public:
   Matcher(const InferredModule& inferred, const Makers& outer, const Op& loop, PathFacts& facts,
           PathFacts::Place place)
-      : inferred_(inferred),
-        outer_(outer),
-        loop_(loop),
-        body_(*loop.regions[0]),
-        facts_(facts),
-        place_(place) {
-    for (size_t i = 0; i < body_.parameters.size(); ++i) {
-      types_[body_.parameters[i].id] = body_.parameters[i].type;
-      if (i > carried()) captured_[body_.parameters[i].id] = loop.operands[i + 1];
-    }
-    for (const Op* op : body_.ops)
-      for (size_t i = 0; i < op->results.size(); ++i) {
-        makers_[op->results[i].id] = op;
-        places_[op->results[i].id] = i;
-        types_[op->results[i].id] = op->results[i].type;
-      }
-  }
+      : inferred_(inferred), loop_(loop), body_(inferred, outer, loop), facts_(facts), place_(place) {}
 
   std::string run() {
-    if (!isCounted()) return "a step may end it";
-    if (carried() < 1 || carried() > 2 || body_.results.size() > 2 + carried()) return "it has other states";
-    if (std::any_of(body_.ops.begin(), body_.ops.end(),
+    if (loop_.operands[0] == kNoValue || !body_.goesOn()) return "a step may end it";
+    if (carried() < 1 || carried() > 2 || results().size() > 2 + carried()) return "it has other states";
+    if (std::any_of(body_.function().ops.begin(), body_.function().ops.end(),
                     [](const Op* op) { return op->def->hasEffects || !op->regions.empty(); }))
       return "a step does more";
-    found_.stacks = body_.results.size() == 2 + carried();
+    found_.stacks = results().size() == 2 + carried();
     found_.state = loop_.operands[2];
     if (!unwrapStates()) return "its states are no cell's";
     const bool fits = carried() == 2 ? isLstm() : isGru() || isPlain();
@@ -52,42 +36,13 @@ class Matcher {
   RecurrentCell& found() { return found_; }
 
  private:
-  size_t carried() const { return static_cast<size_t>(loop_.attributes.integer("carried")); }
-  ValueId stateOf(size_t k) const { return body_.parameters[1 + k].id; }
-
-  const Op* made(ValueId v, const OpDef& def) const {
-    const auto maker = makers_.find(v);
-    return maker != makers_.end() && maker->second->def == &def ? maker->second : nullptr;
-  }
-  ValueId outerOf(ValueId v) const {
-    const auto captured = captured_.find(v);
-    return captured == captured_.end() ? kNoValue : captured->second;
-  }
-  const HostTensor* constantOf(ValueId v) const {
-    const Op* maker = made(v, ops::constantOp);
-    if (!maker)
-      if (const auto around = outer_.find(outerOf(v));
-          around != outer_.end() && around->second->def == &ops::constantOp)
-        maker = around->second;
-    return maker ? maker->attributes.tensor("value") : nullptr;
-  }
+  size_t carried() const { return body_.carried(); }
+  const std::vector<ValueId>& results() const { return body_.function().results; }
   bool isNumber(ValueId v, double number) const {
-    const HostTensor* value = constantOf(v);
+    const HostTensor* value = body_.constantOf(v);
     return value && value->elementCount() == 1 && isReal(value->dtype()) && value->realAt(0) == number;
   }
-  std::optional<Dim> knownSize(ValueId v) const {
-    const auto known = inferred_.contents.find(v);
-    if (v == kNoValue || known == inferred_.contents.end() || known->second.size() != 1 || !known->second[0])
-      return std::nullopt;
-    return known->second[0];
-  }
   bool equal(Dim a, Dim b) { return facts_.equal(a, b, place_); }
-
-  bool isCounted() const {
-    const HostTensor* goesOn = constantOf(body_.results[0]);
-    return loop_.operands[0] != kNoValue && loop_.operands[1] == kNoValue && goesOn &&
-           goesOn->elementCount() == 1 && goesOn->intAt(0) != 0;
-  }
 
   // The operands of an operation of two, in the order that `fits`.
   template <typename Fits>
@@ -98,12 +53,12 @@ class Matcher {
   // Sum or product of two that fit.
   template <typename Fits>
   bool pair(ValueId v, const OpDef& def, const Fits& fits) const {
-    const Op* op = made(v, def);
+    const Op* op = body_.maker(v, def);
     return op && either(*op, fits);
   }
   // What `def` is applied to; kNoValue: it is not.
   ValueId inside(ValueId v, const OpDef& def) const {
-    const Op* op = made(v, def);
+    const Op* op = body_.maker(v, def);
     return op ? op->operands[0] : kNoValue;
   }
 
@@ -111,14 +66,14 @@ class Matcher {
 
   bool isStep(ValueId v) {
     bool backward = false;
-    if (const Op* difference = made(v, ops::subOp)) {
-      const std::optional<Dim> last = knownSize(outerOf(difference->operands[0])),
-                               steps = knownSize(loop_.operands[0]);
-      if (!last || !steps || difference->operands[1] != body_.parameters[0].id ||
+    if (const Op* difference = body_.maker(v, ops::subOp)) {
+      const std::optional<Dim> last = body_.knownSize(body_.outerOf(difference->operands[0])),
+                               steps = body_.knownSize(loop_.operands[0]);
+      if (!last || !steps || difference->operands[1] != body_.stepNumber() ||
           !equal(*last + inferred_.module.context->dims().constant(1), *steps))
         return false;
       backward = true;
-    } else if (v != body_.parameters[0].id) {
+    } else if (v != body_.stepNumber()) {
       return false;
     }
     if (!direction_) direction_ = found_.backward = backward;
@@ -127,15 +82,15 @@ class Matcher {
 
   // less(step, lengths), seen as [b, 1].
   bool isRuns(ValueId v) {
-    if (const auto view = makers_.find(v); view != makers_.end() && view->second->def->traits.view) {
-      const Shape to = view->second->results[0].type.dims();
+    if (const Op* view = body_.maker(v); view && view->def->traits.view) {
+      const Shape to = view->results[0].type.dims();
       if (to.size() != 2 || !to[1].isConstant(1)) return false;
-      v = view->second->operands[0];
+      v = view->operands[0];
     }
-    const Op* less = made(v, ops::lessOp);
+    const Op* less = body_.maker(v, ops::lessOp);
     if (!less || !isStep(less->operands[0])) return false;
-    const Type type = types_.at(less->operands[1]);
-    const ValueId lengths = outerOf(less->operands[1]);
+    const Type type = body_.typeOf(less->operands[1]);
+    const ValueId lengths = body_.outerOf(less->operands[1]);
     if (lengths == kNoValue || type.rank() != 1 || type.dtype() != Dtype::i64) return false;
     lengthsSize_ = type.dims()[0];
     if (found_.lengths == kNoValue) found_.lengths = lengths;
@@ -145,16 +100,16 @@ class Matcher {
   // The next states, without what keeps them behind the end; what is stacked is the first of them, or 0.
   bool unwrapStates() {
     for (size_t k = 0; k < carried(); ++k) {
-      const ValueId result = body_.results[1 + k];
-      const Op* where = made(result, ops::whereOp);
-      if (where && (where->operands[2] != stateOf(k) || !isRuns(where->operands[0]))) return false;
+      const ValueId result = results()[1 + k];
+      const Op* where = body_.maker(result, ops::whereOp);
+      if (where && (where->operands[2] != body_.stateOf(k) || !isRuns(where->operands[0]))) return false;
       next_[k] = where ? where->operands[1] : result;
       if (k > 0 && (where != nullptr) != (found_.lengths != kNoValue)) return false;
     }
     if (!found_.stacks) return true;
-    const ValueId stacked = body_.results.back();
+    const ValueId stacked = results().back();
     if (found_.lengths == kNoValue) return stacked == next_[0];
-    const Op* where = made(stacked, ops::whereOp);
+    const Op* where = body_.maker(stacked, ops::whereOp);
     return where && isRuns(where->operands[0]) && where->operands[1] == next_[0] &&
            isNumber(where->operands[2], 0);
   }
@@ -163,22 +118,22 @@ class Matcher {
 
   // The rows of the step, of something around.
   bool isInput(ValueId v) {
-    const Op* gather = made(v, ops::gatherOp);
+    const Op* gather = body_.maker(v, ops::gatherOp);
     if (!gather || gather->attributes.integer("axis", 0) != 0 || !isStep(gather->operands[1])) return false;
-    const ValueId gates = outerOf(gather->operands[0]);
-    if (gates == kNoValue || types_.at(gather->operands[0]).rank() != 3) return false;
+    const ValueId gates = body_.outerOf(gather->operands[0]);
+    if (gates == kNoValue || body_.typeOf(gather->operands[0]).rank() != 3) return false;
     found_.gates = gates;
-    gatesType_ = types_.at(gather->operands[0]);
+    gatesType_ = body_.typeOf(gather->operands[0]);
     return true;
   }
 
   bool isProduct(ValueId v) {
-    const Op* gemm = made(v, ops::gemm_packedOp);
-    if (!gemm || gemm->operands[0] != stateOf(0)) return false;
+    const Op* gemm = body_.maker(v, ops::gemm_packedOp);
+    if (!gemm || gemm->operands[0] != body_.stateOf(0)) return false;
     const std::optional<contraction::Version> version =
         contraction::parseProductVersion(gemm->attributes.string("schedule", "auto"));
     if (!version || contraction::isLibrary(*version)) return false;
-    const Dtype packed = types_.at(gemm->operands[1]).dtype();
+    const Dtype packed = body_.typeOf(gemm->operands[1]).dtype();
     if (packed != Dtype::f32 && packed != Dtype::bf16) return false;
     found_.weights = carriedOut(gemm->operands[1]);
     productUnits_ = gemm->attributes.dims("k").at(0);
@@ -188,14 +143,16 @@ class Matcher {
 
   // A value of the body that is the same in each step: as it is around, or with the operations that make it.
   ValueId carriedOut(ValueId v) {
-    if (const ValueId outer = outerOf(v); outer != kNoValue) return outer;
-    const auto maker = makers_.find(v);
-    if (maker == makers_.end()) return kNoValue;
-    const Op& op = *maker->second;
-    if (op.def != &ops::constantOp && !op.def->traits.packsWeights) return kNoValue;
-    if (op.def->traits.packsWeights && !made(op.operands[0], ops::constantOp)) return kNoValue;
-    if (op.def->traits.packsWeights) add(*makers_.at(op.operands[0]));
-    add(op);
+    if (const ValueId outer = body_.outerOf(v); outer != kNoValue) return outer;
+    const Op* op = body_.maker(v);
+    if (op && op->def->traits.packsWeights) {
+      const Op* constant = body_.maker(op->operands[0], ops::constantOp);
+      if (!constant) return kNoValue;
+      add(*constant);
+    } else if (!op || op->def != &ops::constantOp) {
+      return kNoValue;
+    }
+    add(*op);
     return v;
   }
   void add(const Op& op) {
@@ -210,18 +167,18 @@ class Matcher {
   bool isBiased(ValueId v) {
     if (isProduct(v)) return true;
     return pair(v, ops::addOp, [&](ValueId a, ValueId b) {
-      if (!isProduct(a) || types_.at(b).rank() != 1) return false;
+      if (!isProduct(a) || body_.typeOf(b).rank() != 1) return false;
       found_.bias = carriedOut(b);
-      biasSize_ = types_.at(b).dims()[0];
+      biasSize_ = body_.typeOf(b).dims()[0];
       return found_.bias != kNoValue;
     });
   }
 
   // Part `k` of `count` equal ones along the last axis; the first that is asked for decides of what.
   bool isPart(ValueId v, size_t k, int64_t count, ValueId& whole) const {
-    const Op* split = made(v, ops::splitOp);
-    if (!split || places_.at(v) != k || split->operands.size() != 1 ||
-        split->results.size() != static_cast<size_t>(count) || split->results[0].type.rank() != 2)
+    const Op* split = body_.maker(v, ops::splitOp);
+    if (!split || split->operands.size() != 1 || split->results.size() != static_cast<size_t>(count) ||
+        split->results[k].id != v || split->results[0].type.rank() != 2)
       return false;
     const int64_t axis = split->attributes.integer("axis", 0);
     if (axis != 1 && axis != -1) return false;
@@ -240,8 +197,9 @@ class Matcher {
       return gate(a, ops::sigmoidOp, 1) && inside(b, ops::tanhOp) == next_[1];
     });
     const bool inner = pair(next_[1], ops::addOp, [&](ValueId kept, ValueId fresh) {
-      return pair(kept, ops::mulOp,
-                  [&](ValueId a, ValueId b) { return gate(a, ops::sigmoidOp, 2) && b == stateOf(1); }) &&
+      return pair(
+                 kept, ops::mulOp,
+                 [&](ValueId a, ValueId b) { return gate(a, ops::sigmoidOp, 2) && b == body_.stateOf(1); }) &&
              pair(fresh, ops::mulOp, [&](ValueId a, ValueId b) {
                return gate(a, ops::sigmoidOp, 0) && gate(b, ops::tanhOp, 3);
              });
@@ -261,11 +219,11 @@ class Matcher {
     const bool hidden = pair(next_[0], ops::addOp, [&](ValueId fresh, ValueId kept) {
       if (!pair(kept, ops::mulOp, [&](ValueId z, ValueId h) {
             update = z;
-            return h == stateOf(0) && z != h;
+            return h == body_.stateOf(0) && z != h;
           }))
         return false;
       return pair(fresh, ops::mulOp, [&](ValueId rest, ValueId candidate) {
-        const Op* difference = made(rest, ops::subOp);
+        const Op* difference = body_.maker(rest, ops::subOp);
         return difference && isNumber(difference->operands[0], 1) && difference->operands[1] == update &&
                pair(inside(candidate, ops::tanhOp), ops::addOp, [&](ValueId input, ValueId product) {
                  return isPart(input, 2, 3, inputs) &&
@@ -290,8 +248,8 @@ class Matcher {
 
   // Nothing is broadcast.
   bool sizesFit() {
-    const std::optional<Dim> steps = knownSize(loop_.operands[0]);
-    const Type state = types_.at(stateOf(0));
+    const std::optional<Dim> steps = body_.knownSize(loop_.operands[0]);
+    const Type state = body_.typeOf(body_.stateOf(0));
     if (!steps || !state.isTensor() || state.rank() != 2 || state.dtype() != Dtype::f32 ||
         gatesType_.dtype() != Dtype::f32)
       return false;
@@ -300,19 +258,14 @@ class Matcher {
     return facts_.equalShapes(gatesType_.dims(), {*steps, rows, columns}, place_) &&
            equal(units, productUnits_) && equal(columns, productColumns_) &&
            (!biasSize_ || equal(columns, *biasSize_)) && (!lengthsSize_ || equal(rows, *lengthsSize_)) &&
-           (carried() < 2 || facts_.equalShapes(state.dims(), types_.at(stateOf(1)).dims(), place_));
+           (carried() < 2 || facts_.equalShapes(state.dims(), body_.typeOf(body_.stateOf(1)).dims(), place_));
   }
 
   const InferredModule& inferred_;
-  const Makers& outer_;
   const Op& loop_;
-  const Function& body_;
+  const LoopBody body_;
   PathFacts& facts_;
   const PathFacts::Place place_;
-  std::unordered_map<ValueId, Type> types_;
-  std::unordered_map<ValueId, size_t> places_;
-  std::unordered_map<ValueId, ValueId> captured_;
-  Makers makers_;
   std::optional<bool> direction_;
   std::optional<Dim> biasSize_, lengthsSize_;
   ValueId next_[2] = {kNoValue, kNoValue};

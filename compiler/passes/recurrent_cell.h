@@ -9,16 +9,14 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "compiler/infer/infer.h"
+#include "compiler/passes/loop_body.h"
 #include "compiler/passes/path_facts.h"
 #include "vm/shared/dyn_recurrence.h"
 
 namespace dyn::passes {
-
-using Makers = std::unordered_map<ValueId, const Op*>;
 
 // Values are of the function around, but for those that `inside` makes: constants, and what packs them.
 struct RecurrentCell {

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/op_maker.h"
 #include "compiler/passes/packed_recurrence.h"
 
 namespace dyn::passes {
@@ -276,11 +277,6 @@ class Unpadder {
   ValueId transposed(ValueId v, const std::vector<int64_t>& order) {
     if (std::is_sorted(order.begin(), order.end())) return v;
     return make(ops::transposeOp, {v}, {{"perm", order}});
-  }
-  static std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
-    std::vector<int64_t> result(order.size());
-    for (size_t i = 0; i < order.size(); ++i) result[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-    return result;
   }
 
   // A value with its positions packed: of batch 1 and as many positions as are kept.

@@ -55,12 +55,10 @@ class Widener {
   int64_t widened() const { return widened_; }
 
  private:
-  static bool isHalf(Type type) {
-    return type.isTensor() && (type.dtype() == Dtype::f16 || type.dtype() == Dtype::bf16);
-  }
+  static bool isOfHalves(Type type) { return type.isTensor() && isHalf(type.dtype()); }
   static bool isNarrowProduct(const Op& op) {
     return (op.def == &ops::matmulOp || op.def == &ops::convOp || op.def == &ops::conv_transposeOp) &&
-           isHalf(op.results[0].type);
+           isOfHalves(op.results[0].type);
   }
 
   // An operation that computes the same of f32 where its operands of f16 are f32, and rounds the result.
@@ -110,7 +108,7 @@ class Widener {
   void widen(const Op& op) {
     Op product = op;
     for (ValueId& operand : product.operands)
-      if (operand != kNoValue && isHalf(types_.at(operand))) operand = wide(operand, op.place);
+      if (operand != kNoValue && isOfHalves(types_.at(operand))) operand = wide(operand, op.place);
     Op rounded;
     rounded.def = &ops::castOp;
     rounded.attributes.set("to", op.results[0].type.dtype());

@@ -462,6 +462,12 @@ QString timeText(int64_t timeNs) {
   return QString::number(ns / 1e9, 'f', 2) + " s";
 }
 
+QString groupedText(int64_t number) {
+  QString text = QString::number(number);
+  for (qsizetype at = text.size() - 3; at > 0; at -= 3) text.insert(at, QChar(0x2009));
+  return text;
+}
+
 QString bytesText(int64_t bytes) {
   const double b = static_cast<double>(bytes);
   if (b < 1024) return QString::number(bytes) + " B";

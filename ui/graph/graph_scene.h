@@ -80,5 +80,7 @@ QString shortType(const std::string& type);
 // "1.23 ms"
 QString timeText(int64_t timeNs);
 QString bytesText(int64_t bytes);
+// "12 345", digits in groups of three; of numbers from 0 on
+QString groupedText(int64_t number);
 
 }  // namespace dyn::ui

@@ -24,15 +24,9 @@ std::vector<int64_t> sumsOf(const std::vector<int64_t>& all) {
   return sums;
 }
 
-QString grouped(int64_t number) {
-  QString text = QString::number(number);
-  for (qsizetype at = text.size() - 3; at > 0; at -= 3) text.insert(at, QChar(0x2009));
-  return text;
-}
-
 QString rangeText(size_t begin, size_t end) {
-  const QString first = grouped(static_cast<int64_t>(begin) + 1);
-  return begin + 1 == end ? first : first + QString::fromUtf8("–") + grouped(static_cast<int64_t>(end));
+  const QString first = groupedText(static_cast<int64_t>(begin) + 1);
+  return begin + 1 == end ? first : first + QString::fromUtf8("–") + groupedText(static_cast<int64_t>(end));
 }
 
 }  // namespace
@@ -99,7 +93,7 @@ RowsCanvas::Columns RowsCanvas::columns() const {
   }
   if (parts.size() > 1) labels = std::max(labels, wide(rangeText(parts[parts.size() - 2], parts.back())));
   c.marks = kSide + labels + kGap;
-  c.sizeWidth = wide(grouped(most));
+  c.sizeWidth = wide(groupedText(most));
   c.durationWidth = timeSums_.empty() ? 0 : wide("000.0 ms") + kGap;
   const double room = std::max(40.0, width() - c.marks - c.sizeWidth - c.durationWidth - 3 * kGap);
   const double time = timeSums_.empty() ? 0 : std::min(260.0, 0.25 * room);
@@ -165,15 +159,15 @@ QString RowsCanvas::describe(size_t begin, size_t end) const {
   const int64_t size = sum(sums_, begin, end);
   const bool one = begin + 1 == end;
   if (!isTree_) {
-    QString text = (one ? "sequence " : "sequences ") + rangeText(begin, end) + ": " + grouped(size) +
-                   (size == 1 ? " row" : " rows") + " from " + grouped(sums_[begin]) + " on";
+    QString text = (one ? "sequence " : "sequences ") + rangeText(begin, end) + ": " + groupedText(size) +
+                   (size == 1 ? " row" : " rows") + " from " + groupedText(sums_[begin]) + " on";
     const int64_t padding = most_ * static_cast<int64_t>(end - begin) - size;
     if (padding > 0)
-      text += "\n" + grouped(padding) +
+      text += "\n" + groupedText(padding) +
               (sequences_.isComputedPadded ? " more are padding" : " rows of padding are left out");
     return text;
   }
-  QString text = (one ? "level " : "levels ") + rangeText(begin, end) + ": " + grouped(size) +
+  QString text = (one ? "level " : "levels ") + rangeText(begin, end) + ": " + groupedText(size) +
                  (size == 1 ? " node" : " nodes");
   if (!timeSums_.empty()) {
     const int64_t ns = sum(timeSums_, begin, end);
@@ -225,7 +219,7 @@ void RowsCanvas::paintLeaves(QPainter& painter, const Columns& c) const {
   const double wide = std::min(room, c.pixelsEach * static_cast<double>(leaves_));
   painter.fillRect(QRectF(c.marks, line.y() + 3, wide, high - 6), pale);
   painter.drawText(QRectF(c.text, line.y(), c.sizeWidth, high), Qt::AlignRight | Qt::AlignVCenter,
-                   grouped(leaves_));
+                   groupedText(leaves_));
 }
 
 void RowsCanvas::paintEvent(QPaintEvent*) {
@@ -259,7 +253,7 @@ void RowsCanvas::paintEvent(QPaintEvent*) {
     painter.drawText(QRectF(c.label, line.y(), c.marks - c.label - kGap / 2, line.height()),
                      Qt::AlignRight | Qt::AlignVCenter, labelOf(row));
     painter.drawText(QRectF(c.text, line.y(), c.sizeWidth, line.height()), Qt::AlignRight | Qt::AlignVCenter,
-                     grouped(sum(sums_, row.begin, row.end)));
+                     groupedText(sum(sums_, row.begin, row.end)));
     if (!timeSums_.empty())
       painter.drawText(QRectF(c.text + c.sizeWidth, line.y(), c.durationWidth, line.height()),
                        Qt::AlignRight | Qt::AlignVCenter, timeText(sum(timeSums_, row.begin, row.end)));

@@ -12,7 +12,7 @@ namespace dyn::ui {
 namespace {
 
 QString counted(int64_t count, const char* one, const char* many) {
-  return QString("%L1 %2").arg(count).arg(count == 1 ? one : many);
+  return groupedText(count) + " " + (count == 1 ? one : many);
 }
 
 // Of a place of the model the node alone, where it has one.
@@ -26,7 +26,7 @@ QString summaryOf(const LevelLoop& loop) {
   const auto levels = static_cast<int64_t>(loop.nodes.size());
   QString text = counted(loop.nodesCount(), "node", "nodes") + " in " + counted(levels, "level", "levels");
   if (!loop.timesNs.empty()) text += ", " + timeText(loop.timeNs());
-  text += ", the widest " + QString("%L1").arg(loop.widest());
+  text += ", the widest " + groupedText(loop.widest());
   if (!loop.takenBytes.empty()) text += "; a level takes up to " + bytesText(loop.mostBytes());
   if (!loop.oneByOne.empty()) text += "; one by one: " + QString::fromStdString(loop.oneByOne);
   return text;
@@ -35,7 +35,7 @@ QString summaryOf(const LevelLoop& loop) {
 QString summaryOf(const SequenceRows& rows) {
   const auto sequences = static_cast<int64_t>(rows.lengths.size());
   return counted(sequences, "sequence", "sequences") + ", " + counted(rows.sum(), "row", "rows") +
-         ", the longest " + QString("%L1").arg(rows.longest()) +
+         ", the longest " + groupedText(rows.longest()) +
          QString(rows.isComputedPadded ? "; padding is %1 % of what is computed"
                                        : "; %1 % of a padded batch is left out")
              .arg(100 * rows.paddingShare(), 0, 'f', 1);

@@ -100,7 +100,7 @@ FlowShortcuts::Outcome FlowShortcuts::launch(Interpreter& vm, int32_t index, int
                                              const int32_t* buffers, const int64_t* scalars, int32_t& fault) {
   const KernelRow& row = vm.program_.kernels[static_cast<size_t>(index)];
   const int64_t most = vm.flow_.directSteps;
-  if (vm.options_.rehearsal && !vm.known_.empty()) return Outcome::none;
+  if (!vm.known_.empty()) return Outcome::none;
   if (units <= 0 || units >= most || steps >= most || row.scratchBytes > 0 || watched(vm))
     return Outcome::none;
   const uint32_t inputs = row.bufferCount - row.outputCount;
@@ -149,7 +149,7 @@ FlowShortcuts::Outcome FlowShortcuts::builtinInto(Interpreter& vm, int32_t index
                                                   const int32_t* numberList) {
   const BuiltinRow& row = *vm.module_.builtins()[static_cast<size_t>(index)];
   const bool rehearsal = vm.options_.rehearsal;
-  if (!row.isFlat() || (rehearsal && (row.is(calls::SETTINGS) || !vm.known_.empty())) || watched(vm))
+  if (!row.isFlat() || !vm.known_.empty() || (rehearsal && row.is(calls::SETTINGS)) || watched(vm))
     return Outcome::none;
   const auto results = Interpreter::wordsAt(resultList), arguments = Interpreter::wordsAt(argumentList),
              numbers = Interpreter::wordsAt(numberList);

@@ -49,7 +49,7 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
     bufferBytes_[i] = tensor->sizeBytes();
   }
   if (!wanted) return true;
-  if (options_.rehearsal && !known_.empty()) rehearseKernel(kernelIndex, extent, steps, buffers, scalars);
+  if (!known_.empty()) rehearseKernel(kernelIndex, extent, steps, buffers, scalars);
   ++launches_;
   if (!runKernel(kernelIndex, extent, steps, device, scalars)) return false;
   if (trapBits_.load(std::memory_order_relaxed) & kCancel)
@@ -112,7 +112,7 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
   if (options_.rehearsal && !builtin.isFlat() && !builtin.is(calls::REHEARSED))
     return rehearsalEnds(std::string(builtin.name));
   Status status = runBuiltin(builtin, call);
-  if (options_.rehearsal && status.ok() && !known_.empty()) rehearseBuiltin(builtin, call);
+  if (status.ok() && !known_.empty()) rehearseBuiltin(builtin, call);
   if (status.ok() && (trapBits_.load(std::memory_order_relaxed) & kCancel))
     status = failure(DYN_CANCELLED, "the run was cancelled");
   if (!into) {

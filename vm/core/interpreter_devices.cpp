@@ -115,19 +115,26 @@ bool Interpreter::runOn(int32_t device, size_t index, DynLaunch& launch) {
   return status.ok() || fault(status.code, status.message);
 }
 
-// The kernel's buffers are in buffers_. False after a fault. On other devices it may run later.
-bool Interpreter::runKernel(size_t index, int64_t units, int64_t steps, int32_t device,
-                            const int64_t* scalars) {
+DynLaunch Interpreter::launchOf(size_t index, void* const* buffers, const int64_t* scalars, int64_t units,
+                                int64_t steps) {
   const KernelRow& kernel = program_.kernels[index];
   DynLaunch launch{};
   launch.kernel = reinterpret_cast<uintptr_t>(&module_.kernelEntries()[index]);
-  launch.buffers = buffers_.data();
+  launch.buffers = buffers;
   launch.scalars = scalars;
   launch.bufferCount = kernel.bufferCount;
   launch.scalarCount = kernel.scalarCount;
   launch.units = units;
   launch.steps = steps;
   launch.context = host_.context();
+  return launch;
+}
+
+// The kernel's buffers are in buffers_. False after a fault. On other devices it may run later.
+bool Interpreter::runKernel(size_t index, int64_t units, int64_t steps, int32_t device,
+                            const int64_t* scalars) {
+  const KernelRow& kernel = program_.kernels[index];
+  DynLaunch launch = launchOf(index, buffers_.data(), scalars, units, steps);
   launch.gridX = static_cast<uint32_t>(hostTasks(units, steps, launch.context->threads));
   launch.scratchBytes = (kernel.scratchBytes + 63) / 64 * 64;
   if (device > kHostDevice) return runOn(device, index, launch);

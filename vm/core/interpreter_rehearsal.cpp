@@ -49,15 +49,7 @@ void Interpreter::rehearseKernel(uint32_t index, int64_t units, int64_t steps, c
     at[i] = made.back().data();
   }
   if (known) {
-    DynLaunch launch{};
-    launch.kernel = reinterpret_cast<uintptr_t>(&module_.kernelEntries()[index]);
-    launch.buffers = at.data();
-    launch.scalars = scalars;
-    launch.bufferCount = kernel.bufferCount;
-    launch.scalarCount = kernel.scalarCount;
-    launch.units = units;
-    launch.steps = steps;
-    launch.context = host_.context();
+    DynLaunch launch = launchOf(index, at.data(), scalars, units, steps);
     launch.gridX = 1;
     DynDeviceText text;
     const DynDevice& cpu = cpuDevice();

@@ -37,7 +37,6 @@ void KnownElements::set(const Tensor* tensor, Bytes bytes) {
   if (tensor->elementCount == 0 || !tensor->storage) return;
   const uint64_t begin = beginOf(tensor);
   regions_[tensor->storage].insert_or_assign(begin, Region{begin + tensor->sizeBytes(), std::move(bytes)});
-  any_ = true;
 }
 
 void KnownElements::forget(const Tensor* tensor) {
@@ -48,11 +47,6 @@ void KnownElements::forget(const Tensor* tensor) {
   for (auto region = found->second.begin(); region != found->second.end();)
     region =
         region->first < last && region->second.end > begin ? found->second.erase(region) : std::next(region);
-}
-
-void KnownElements::clear() {
-  regions_.clear();
-  any_ = false;
 }
 
 }  // namespace dyn::vm

@@ -28,12 +28,11 @@ class KnownElements {
     std::unique_ptr<std::byte, Free> data_;
   };
 
-  bool empty() const { return !any_; }
+  bool empty() const { return regions_.empty(); }  // nothing was ever set
   // The elements of a tensor of the host, side by side; null: not known.
   const std::byte* of(const Tensor* tensor) const;
   void set(const Tensor* tensor, Bytes bytes);
   void forget(const Tensor* tensor);  // they were written
-  void clear();
 
  private:
   struct Region {
@@ -44,7 +43,6 @@ class KnownElements {
   static uint64_t beginOf(const Tensor* tensor);
 
   std::map<const Storage*, Regions> regions_;
-  bool any_ = false;
 };
 
 }  // namespace dyn::vm

@@ -11,9 +11,10 @@ using namespace dyn::vm::api;
 
 namespace {
 
+constexpr std::string_view kSum = ".sum";
+
 // "len" of a first dim `len.sum`; "" of another.
 std::string lengthsName(const ContractType& type) {
-  constexpr std::string_view kSum = ".sum";
   if (type.kind != ContractKind::tensor || type.dims.empty() || type.dims[0].value >= 0) return "";
   const std::string& text = type.dims[0].text;
   return text.size() > kSum.size() && text.ends_with(kSum) ? text.substr(0, text.size() - kSum.size()) : "";
@@ -85,7 +86,6 @@ std::optional<std::vector<Term>> termsOf(std::string_view text) {
 // The lengths of sequences that have as many rows as the dim says, by the inputs of the last run:
 // `2*len.sum + b` are those of 2*len[b] + 1. Nothing where they are no such.
 std::optional<std::vector<int64_t>> lengthsOfRows(const dyn_context& context, std::string_view rows) {
-  constexpr std::string_view kSum = ".sum";
   const std::optional<std::vector<Term>> terms = termsOf(rows);
   if (!terms) return std::nullopt;
   std::optional<std::vector<int64_t>> lengths;

@@ -41,8 +41,7 @@ inline void forEachWhole(int64_t begin, int64_t end, int64_t parts, const Work& 
   }
 }
 
-// Units of two kinds behind each other: `heavy` ones, each as long as `weight` of the `light` ones behind
-// them.
+// Units of two kinds: `heavy` ones, each as long as `weight` of the `light` ones, which are behind them.
 // A split of total() shares the time, where one of the units would share their number:
 //
 //   call.split(units.total(), tasks, [&](int64_t begin, int64_t end) {

@@ -26,6 +26,11 @@ constexpr int64_t callsOf(Cell cell) {
   return cell == Cell::lstm ? 5 : cell == Cell::gru ? 3 : cell == Cell::tanh ? 1 : 0;
 }
 
+// Operands: gates, weights, state, cell and bias of a direction; lengths; the same of a second direction.
+inline constexpr int kOfDirection = 5, kLengths = 5, kSecond = 6;
+// Results of a direction: the state, the cell, and what is stacked.
+constexpr int resultsOf(Cell cell, bool stacks) { return 1 + (hasCell(cell) ? 1 : 0) + (stacks ? 1 : 0); }
+
 constexpr std::optional<Cell> parseCell(std::string_view name) {
   for (size_t i = 0; i < kCellNames.size(); ++i)
     if (kCellNames[i] == name) return static_cast<Cell>(i);

@@ -4,6 +4,7 @@
 #include "app/session/views/graph_after.h"
 #include "app/session/views/graph_query.h"
 #include "app/session/views/trace_views.h"
+#include "app/session/views/view_text.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {
@@ -40,10 +41,6 @@ NodeList listOf(const GraphView& view, const std::vector<int>& nodes, std::strin
   return list;
 }
 
-std::string counted(size_t count, const char* one) {
-  return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
-}
-
 Result<int> nodeNamed(const GraphView& view, const GraphWalk& walk, const std::string& name) {
   if (const int node = walk.indexOf(name); node >= 0) return node;
   std::vector<std::string_view> names;
@@ -65,7 +62,8 @@ Result<View> handle_find(SessionState& state, const Command& command, Outcome&) 
   DYN_TRY(GraphView view, graphOf(state, command));
   const std::vector<int> found = findNodes(view, query, true);
   return makeView(listOf(view, found,
-                         counted(found.size(), "operation") + " of " + std::to_string(view.nodes.size()) +
+                         countText(static_cast<int64_t>(found.size()), "operation") + " of " +
+                             std::to_string(view.nodes.size()) +
                              (found.size() == 1 ? " matches " : " match ") + command.text("rest")));
 }
 
@@ -80,10 +78,12 @@ Result<View> handle_trace(SessionState& state, const Command& command, Outcome&)
   if (both || command.has("inputs")) nodes = walk.upstream(node, static_cast<int>(hops));
   if (both || command.has("outputs")) after = walk.downstream(node, static_cast<int>(hops));
   std::string title = "%" + view.nodes[static_cast<size_t>(node)].name + ":";
-  if (both || command.has("inputs")) title += " made of " + counted(nodes.size(), "value");
+  if (both || command.has("inputs"))
+    title += " made of " + countText(static_cast<int64_t>(nodes.size()), "value");
   if (both) title += ",";
-  if (both || command.has("outputs")) title += " goes into " + counted(after.size(), "operation");
-  if (hops > 0) title += " within " + counted(static_cast<size_t>(hops), "step");
+  if (both || command.has("outputs"))
+    title += " goes into " + countText(static_cast<int64_t>(after.size()), "operation");
+  if (hops > 0) title += " within " + countText(hops, "step");
   nodes.push_back(node);
   nodes.insert(nodes.end(), after.begin(), after.end());
   NodeList list = listOf(view, nodes, title);
@@ -102,9 +102,10 @@ Result<View> handle_path(SessionState& state, const Command& command, Outcome&) 
   const std::vector<int> path = walk.path(from, to);
   const std::string ends =
       "%" + view.nodes[static_cast<size_t>(from)].name + " to %" + view.nodes[static_cast<size_t>(to)].name;
-  return makeView(listOf(view, path,
-                         path.empty() ? "no data goes from " + ends + ", nor back"
-                                      : "from " + ends + " in " + counted(path.size() - 1, "step")));
+  return makeView(listOf(
+      view, path,
+      path.empty() ? "no data goes from " + ends + ", nor back"
+                   : "from " + ends + " in " + countText(static_cast<int64_t>(path.size()) - 1, "step")));
 }
 
 }  // namespace dyn

@@ -26,11 +26,10 @@ Error noLevels(const SessionState& state) {
 
 // What belongs to a value or a function alone.
 Status choose(const std::string& name, LevelsView& view) {
-  std::vector<std::string_view> names;
   std::vector<std::string> kept;
   for (const LevelLoop& loop : view.loops) kept.push_back(loop.function);
   for (const SequenceRows& rows : view.sequences) kept.push_back(rows.value);
-  names.assign(kept.begin(), kept.end());
+  const std::vector<std::string_view> names(kept.begin(), kept.end());
   const std::string near = suggestion(name, names);
   std::erase_if(view.loops, [&](const LevelLoop& loop) { return loop.function != name; });
   std::erase_if(view.sequences, [&](const SequenceRows& rows) { return rows.value != name; });

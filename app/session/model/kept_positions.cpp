@@ -44,9 +44,8 @@ std::vector<std::optional<HostTensor>> elementsOf(const Signature& signature, co
   for (size_t i = 0; i < elements.size() && i < signature.inputs.size(); ++i) {
     const Value& value = inputs.values[i];
     if (!value.isTensor()) continue;
-    const DtypeClass kind = dtypeClass(value.tensor().dtype());
-    const bool whole =
-        kind == DtypeClass::integer || kind == DtypeClass::natural || kind == DtypeClass::boolean;
+    const Dtype dtype = value.tensor().dtype();
+    const bool whole = isInteger(dtype) || dtype == Dtype::boolean;
     if (whole && value.tensor().sizeBytes() <= kMostBytes &&
         std::find(unknown.begin(), unknown.end(), signature.inputs[i].info.name) == unknown.end())
       elements[i] = value.tensor();

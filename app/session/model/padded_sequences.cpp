@@ -12,11 +12,6 @@ namespace dyn {
 
 namespace {
 
-bool isWhole(Dtype dtype) {
-  const DtypeClass kind = dtypeClass(dtype);
-  return kind == DtypeClass::integer || kind == DtypeClass::natural;
-}
-
 bool isCalledMask(const std::string& name) {
   std::string lower;
   for (char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -29,7 +24,7 @@ std::optional<size_t> batchAxisBy(const Port& port, const Port& other) {
   if (&other == &port || other.info.kind != "tensor" || shape.size() < 2) return std::nullopt;
   if (of.size() == 2 && of[0] == shape[0] && of[1] == shape[1] && isCalledMask(other.info.name))
     return size_t{0};
-  if (of.size() != 1 || !isWhole(other.dtype)) return std::nullopt;
+  if (of.size() != 1 || !isInteger(other.dtype)) return std::nullopt;
   for (size_t axis : {size_t{0}, size_t{1}})
     if (of[0] == shape[axis]) return axis;
   return std::nullopt;

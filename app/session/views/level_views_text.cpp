@@ -10,10 +10,6 @@ namespace {
 
 constexpr size_t kMostRows = 24, kBarColumns = 24;
 
-std::string counted(int64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 // From 1: "3", "3-17".
 std::string rangeText(size_t begin, size_t end) {
   return begin + 1 == end ? std::to_string(end) : fmt::format("{}-{}", begin + 1, end);
@@ -34,8 +30,8 @@ int64_t mostOf(const std::vector<int64_t>& all, size_t begin, size_t end) {
 }
 
 std::string headOf(const LevelLoop& loop) {
-  std::string text = fmt::format("@{}: {} in {}", loop.function, counted(loop.nodesCount(), "node"),
-                                 counted(static_cast<int64_t>(loop.nodes.size()), "level"));
+  std::string text = fmt::format("@{}: {} in {}", loop.function, countText(loop.nodesCount(), "node"),
+                                 countText(static_cast<int64_t>(loop.nodes.size()), "level"));
   if (loop.leaves) text += fmt::format(" above {} {}", *loop.leaves, *loop.leaves == 1 ? "leaf" : "leaves");
   if (!loop.timesNs.empty()) text += ", " + durationText(loop.timeNs());
   text += fmt::format("; the widest has {}", loop.widest());
@@ -77,8 +73,8 @@ std::string savingOf(const SequenceRows& rows) {
 
 std::string sequencesText(const SequenceRows& value, size_t most, const TextOptions& options) {
   std::string text = fmt::format("{}: {}, {} in all, the longest {}; {}\n", value.value,
-                                 counted(static_cast<int64_t>(value.lengths.size()), "sequence"),
-                                 counted(value.sum(), "row"), value.longest(), savingOf(value));
+                                 countText(static_cast<int64_t>(value.lengths.size()), "sequence"),
+                                 countText(value.sum(), "row"), value.longest(), savingOf(value));
   const std::vector<size_t> parts = evenParts(value.lengths.size(), most);
   TextRows rows;
   int64_t offset = 0;

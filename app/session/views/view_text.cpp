@@ -687,6 +687,10 @@ std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {
   return text;
 }
 
+std::string countText(int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 std::string durationText(int64_t timeNs) {
   const double t = static_cast<double>(timeNs);
   if (timeNs < 1000) return fmt::format("{} ns", timeNs);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "app/session/session.h"
 
@@ -22,8 +23,9 @@ std::string toText(const View& view, const TextOptions& options);
 std::string toText(const Value& value, const std::string& type, const TextOptions& options);
 // "error[E0203]: ..." with place, source line, caret and notes.
 std::string toText(const Diagnostic& diagnostic, const TextOptions& options);
-std::string durationText(int64_t timeNs);  // "1.24 ms"
-std::string bytesText(int64_t bytes);      // "3.2 MiB"
+std::string durationText(int64_t timeNs);                     // "1.24 ms"
+std::string bytesText(int64_t bytes);                         // "3.2 MiB"
+std::string countText(int64_t count, std::string_view what);  // "1 node", "3 nodes"
 // Takes over what :set changed.
 void applySettings(const SettingTable& table, TextOptions& options);
 

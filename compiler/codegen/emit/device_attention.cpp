@@ -114,8 +114,7 @@ class AttentionFinder {
   static std::optional<Dtype> keptIn(Expr e) {
     if (e.kind() != ExprKind::cast || e.operands()[0].kind() != ExprKind::cast) return std::nullopt;
     const Dtype kept = e.operands()[0].dtype();
-    const bool isHalf = kept == Dtype::f16 || kept == Dtype::bf16;
-    if (!isHalf || e.operands()[0].operands()[0].dtype() != Dtype::f32) return std::nullopt;
+    if (!isHalf(kept) || e.operands()[0].operands()[0].dtype() != Dtype::f32) return std::nullopt;
     return kept;
   }
 

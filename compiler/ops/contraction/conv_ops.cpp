@@ -118,8 +118,7 @@ bool isOneDnn(const Op& op) {
 
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand w, tensorOperand(c, 0));
-  if (w.dtype != Dtype::f16 && w.dtype != Dtype::bf16)
-    DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
+  if (!isHalf(w.dtype)) DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
   if (w.rank() < 3 || w.rank() > 5)
     return c.error(DiagnosticId::rankMismatch,
                    "weights to be packed have 1 to 3 spatial axes, not " + w.type.toString());

@@ -19,11 +19,6 @@ constexpr AttributeSpec kMatmulAttributes[] = {
      Allowed::flag()},
 };
 
-template <typename Context>
-bool flag(const Context& c, std::string_view name) {
-  return c.attributes().integer(name, 0) != 0;
-}
-
 Status inferMatmul(InferContext& c) {
   DYN_TRY(TensorOperand a, tensorOperand(c, 0));
   DYN_TRY(TensorOperand b, tensorOperand(c, 1));
@@ -134,8 +129,7 @@ Dtype keptIn(Dtype matrix, bool narrow) { return matrix == Dtype::f16 || narrow 
 
 Status inferPack(InferContext& c) {
   DYN_TRY(TensorOperand b, tensorOperand(c, 0, 2));
-  if (b.dtype != Dtype::f16 && b.dtype != Dtype::bf16)
-    DYN_CHECK(requireDtype(c, b, Dtype::f32, "a matrix to be packed"));
+  if (!isHalf(b.dtype)) DYN_CHECK(requireDtype(c, b, Dtype::f32, "a matrix to be packed"));
   const bool narrow = flag(c, "narrow");
   if (narrow && (b.dtype != Dtype::bf16 || c.attributes().has("dtype")))
     return c.error(DiagnosticId::badAttribute, "only a matrix of bf16 is packed narrow, and without dtype");
@@ -168,8 +162,7 @@ Status inferGemmPacked(InferContext& c) {
   DYN_TRY(TensorOperand a, tensorOperand(c, 0));
   DYN_TRY(TensorOperand packed, tensorOperand(c, 1, 1));
   DYN_CHECK(requireDtype(c, a, Dtype::f32, "the left matrix"));
-  if (packed.dtype != Dtype::bf16 && packed.dtype != Dtype::f16)
-    DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed matrix"));
+  if (!isHalf(packed.dtype)) DYN_CHECK(requireDtype(c, packed, Dtype::f32, "the packed matrix"));
   if (flag(c, "narrow") && packed.dtype != Dtype::bf16)
     return c.error(DiagnosticId::badAttribute, "only a packed bf16 is narrow by choice, not a packed " +
                                                    std::string(toString(packed.dtype)));

@@ -2,12 +2,19 @@
 // and transposed operands.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "compiler/ops/rules/reduce_rules.h"
 #include "compiler/ops/rules/strided_walk.h"
 
 namespace dyn {
+
+// An attribute that is 1, or 0 where it is left out; of whatever context.
+template <typename Context>
+bool flag(const Context& c, std::string_view name) {
+  return c.attributes().integer(name, 0) != 0;
+}
 
 // Axes of one operand of matmul, seen as [batch..., rows, columns] after its transposition; -1: a vector has
 // no such axis.

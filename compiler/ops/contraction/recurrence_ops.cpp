@@ -12,7 +12,7 @@
 namespace dyn {
 namespace {
 
-using recurrence::Cell;
+using recurrence::Cell, recurrence::kLengths, recurrence::kOfDirection, recurrence::kSecond;
 
 constexpr AttributeSpec kAttributes[] = {
     {"cell", AttributeKind::string, true, "lstm, gru, tanh or relu", Allowed::byRule("a cell")},
@@ -24,16 +24,8 @@ constexpr AttributeSpec kAttributes[] = {
      Allowed::flag()},
 };
 
-constexpr int kOfDirection = 5;  // gates, weights, state, cell, bias
-constexpr int kLengths = 5, kSecond = 6;
-
 // Operand `which` of a direction.
 constexpr int placeOf(int direction, int which) { return direction == 0 ? which : kSecond + which; }
-
-template <typename Context>
-bool flag(const Context& c, std::string_view name) {
-  return c.attributes().integer(name, 0) != 0;
-}
 
 Result<Cell> cellOf(const Op& op) {
   const std::optional<Cell> cell = recurrence::parseCell(op.attributes.string("cell"));
@@ -80,7 +72,7 @@ Status inferDirection(InferContext& c, Cell cell, int direction, const TensorOpe
 Status inferRecurrence(InferContext& c) {
   DYN_TRY(Cell cell, cellOf(c.op()));
   DYN_TRY(TensorOperand gates, tensorOperand(c, 0, 3));
-  const int directions = c.hasOperand(kSecond) ? 2 : 1, perDirection = 1 + hasCell(cell) + flag(c, "stacks");
+  const int directions = c.hasOperand(kSecond) ? 2 : 1, perDirection = resultsOf(cell, flag(c, "stacks"));
   if (static_cast<int>(c.op().results.size()) != directions * perDirection)
     return c.error(DiagnosticId::badOperands,
                    std::to_string(directions * perDirection) + " results are made");

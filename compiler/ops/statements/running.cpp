@@ -29,8 +29,7 @@ Result<StatementKernel> makeRunning(const StatementRequest& request) {
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: an axis that is no constant",
                      request.op.place);
   const size_t axis = static_cast<size_t>(*given < 0 ? *given + x.rank() : *given);
-  const bool isHalf = x.dtype() == Dtype::f16 || x.dtype() == Dtype::bf16;
-  const Dtype sum = isHalf ? Dtype::f32 : x.dtype();
+  const Dtype sum = isHalf(x.dtype()) ? Dtype::f32 : x.dtype();
 
   Shape rows = x.dims();
   const Dim length = rows[axis];

@@ -31,6 +31,7 @@ class StatementWriter {
   // The variable of a loop of that many turns.
   loop::Expr counter(const char* hint, loop::Expr extent);
   void add(loop::StmtRef statement) { body_.push_back(std::move(statement)); }
+  std::vector<loop::StmtRef>& body() { return body_; }  // what add() adds to
   // A let, and the variable that stands for it from there on.
   loop::Expr named(std::vector<loop::StmtRef>& to, const char* hint, loop::Expr value);
   loop::StmtRef check(loop::Expr condition, const loop::Check& check);

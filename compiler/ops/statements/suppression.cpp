@@ -79,10 +79,9 @@ class Suppression {
                  *order = step.written(order_);
     const auto isNan = [&](Expr e) { return w.loops().unary(loop::UnaryOp::isNan, e); };
     const auto ahead = [&](Expr a, Expr b) { return !isNan(a) && (isNan(b) || a > b); };
-    std::vector<StmtRef> lets, inside, each;
-    const Expr own = w.named(lets, "own", w.loops().load(scores, at)),
-               limit = number(w, lets, "limit", least, Expr()), e = at[2];
-    for (StmtRef& let : lets) w.add(std::move(let));
+    std::vector<StmtRef> inside, each;
+    const Expr own = w.named(w.body(), "own", w.loops().load(scores, at)),
+               limit = number(w, w.body(), "limit", least, Expr()), e = at[2];
     // Scores that are not above the limit come before none that is.
     const Expr extent = w.dim(boxes_), j = w.counter("j", extent), place = w.loops().variable("place");
     const Expr other = w.named(each, "other", w.loops().load(scores, {at[0], at[1], j}));
@@ -135,11 +134,10 @@ class Suppression {
     const std::vector<Expr> at = w.units({batches_, words_, boxes_});
     const Buffer *boxes = w.input(kBoxes, {batches_, boxes_, request_.dims.constant(4)}),
                  *most = numberOperand(w, kOverlap), *out = step.written(overlaps_);
-    std::vector<StmtRef> lets, each;
-    const Expr threshold = number(w, lets, "threshold", most, w.loops().real(0, Dtype::f32)),
-               first = w.named(lets, "first", at[1] * kBits);
-    const BoxEdges own = edges(w, lets, boxes, at[0], at[2]);
-    for (StmtRef& let : lets) w.add(std::move(let));
+    std::vector<StmtRef> each;
+    const Expr threshold = number(w, w.body(), "threshold", most, w.loops().real(0, Dtype::f32)),
+               first = w.named(w.body(), "first", at[1] * kBits);
+    const BoxEdges own = edges(w, w.body(), boxes, at[0], at[2]);
     const Expr extent = min(w.integer(kBits), w.dim(boxes_) - first), t = w.counter("t", extent),
                word = w.loops().variable("word", Dtype::i32);
     const BoxEdges other = edges(w, each, boxes, at[0], first + t);
@@ -164,10 +162,8 @@ class Suppression {
     const Buffer* cell = w.cell("taken", Dtype::i64);
     const std::vector<Expr> one = {w.integer(0)};
     const Expr words = w.dim(words_), taken = w.loops().load(cell, one);
-    std::vector<StmtRef> lets;
-    const Expr most = number(w, lets, "most", mostFrom, w.integer(0)),
-               limit = number(w, lets, "limit", least, Expr());
-    for (StmtRef& let : lets) w.add(std::move(let));
+    const Expr most = number(w, w.body(), "most", mostFrom, w.integer(0)),
+               limit = number(w, w.body(), "limit", least, Expr());
     w.add(loop::store(cell, one, w.integer(0)));
     const auto wordAt = [&](Expr word) { return std::vector<Expr>{at[0], at[1], word}; };
     const Expr v = w.counter("v", words);
@@ -211,10 +207,9 @@ class Suppression {
     const std::vector<Expr> at = w.units({batches_, classes_, boxes_});
     const Buffer *kept = step.read(kept_), *counts = step.read(sums), *chosen = step.read(chosen_),
                  *out = w.output(0, {all_.count, request_.dims.constant(3)});
-    std::vector<StmtRef> lets, found;
-    const Expr pair = w.named(lets, "pair", at[0] * w.dim(classes_) + at[1]),
-               own = w.named(lets, "own", w.loops().load(kept, {pair}));
-    for (StmtRef& let : lets) w.add(std::move(let));
+    std::vector<StmtRef> found;
+    const Expr pair = w.named(w.body(), "pair", at[0] * w.dim(classes_) + at[1]),
+               own = w.named(w.body(), "own", w.loops().load(kept, {pair}));
     const Expr to = w.named(found, "to", w.loops().load(counts, {pair}) - own + at[2]);
     const Expr row[] = {at[0], at[1], w.loops().load(chosen, at)};
     std::vector<StmtRef> stores;

@@ -24,8 +24,7 @@ Result<StatementKernel> makeTopk(const StatementRequest& request) {
   const Shape& results = request.op.results[0].type.dims();
   std::vector<Expr> at = w.units(x.dims());
   const Buffer *from = w.input(0, x.dims()), *values = w.output(0, results), *places = w.output(1, results);
-  const bool isHalf = x.dtype() == Dtype::f16 || x.dtype() == Dtype::bf16;
-  const Dtype compared = isHalf ? Dtype::f32 : x.dtype();
+  const Dtype compared = isHalf(x.dtype()) ? Dtype::f32 : x.dtype();
   const auto read = [&](const std::vector<Expr>& index) {
     return w.loops().cast(w.loops().load(from, index), compared);
   };
@@ -34,10 +33,8 @@ Result<StatementKernel> makeTopk(const StatementRequest& request) {
     const auto isNan = [&](Expr e) { return w.loops().unary(loop::UnaryOp::isNan, e); };
     return !isNan(b) && (isNan(a) || a > b);
   };
-  std::vector<loop::StmtRef> own, each;
-  const Expr element = w.named(own, "own", read(at)), e = at[axis];
-  for (loop::StmtRef& statement : own) w.add(std::move(statement));
-
+  std::vector<loop::StmtRef> each;
+  const Expr element = w.named(w.body(), "own", read(at)), e = at[axis];
   const Expr length = w.dim(x.dims()[axis]), j = w.counter("j", length);
   std::vector<Expr> there = at;
   there[axis] = j;

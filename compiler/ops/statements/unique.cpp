@@ -22,8 +22,7 @@ class Unique {
   explicit Unique(const StatementRequest& request) : request_(request), x_(request.operandTypes[0]) {
     length_ = elementCount(request.dims, x_.dims());
     all_.count = request.op.results[0].type.dims()[0];
-    const bool isHalf = x_.dtype() == Dtype::f16 || x_.dtype() == Dtype::bf16;
-    compared_ = isHalf ? Dtype::f32 : x_.dtype() == Dtype::boolean ? Dtype::u8 : x_.dtype();
+    compared_ = isHalf(x_.dtype()) ? Dtype::f32 : x_.dtype() == Dtype::boolean ? Dtype::u8 : x_.dtype();
   }
 
   Result<SelectionKernels> run() {
@@ -62,19 +61,15 @@ class Unique {
     for (size_t r = 0; r < results; ++r)
       out.push_back(w.output(static_cast<int>(r), {r == 2 ? length_ : all_.count}));
     const Expr own = ownOf(w, from, e);
-    std::vector<StmtRef> lets;
-    const Expr first = w.named(lets, "first", w.loops().load(firsts, {e}));
-    for (StmtRef& let : lets) w.add(std::move(let));
+    const Expr first = w.named(w.body(), "first", w.loops().load(firsts, {e}));
     Expr place = w.loops().load(counts, {first}) - 1;
     if (request_.op.attributes.integer("sorted", 1) != 0)
       place = overAll(w, "place", ReduceOp::sum, from, [&](Expr j, Expr other) {
         return w.loops().cast(w.loops().load(firsts, {j}) == j && below(w, other, own), Dtype::i64);
       });
-    std::vector<StmtRef> kept;
-    place = w.named(kept, "to", place);
-    w.add(std::move(kept.front()));
-    kept.clear();
+    place = w.named(w.body(), "to", place);
     if (results > 2) w.add(loop::store(out[2], {e}, place));
+    std::vector<StmtRef> kept;
     Expr equals;
     if (results > 3) {
       const Expr j = w.counter("j", w.dim(length_));
@@ -94,10 +89,7 @@ class Unique {
     return w.loops().cast(w.loops().load(from, {at}), compared_);
   }
   Expr ownOf(StatementWriter& w, const Buffer* from, Expr e) const {
-    std::vector<StmtRef> lets;
-    const Expr own = w.named(lets, "own", read(w, from, e));
-    w.add(std::move(lets.front()));
-    return own;
+    return w.named(w.body(), "own", read(w, from, e));
   }
   Expr overAll(StatementWriter& w, const char* name, ReduceOp op, const Buffer* from,
                const std::function<Expr(Expr j, Expr other)>& value) const {

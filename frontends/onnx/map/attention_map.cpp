@@ -7,7 +7,7 @@ namespace dyn::onnx {
 
 void AttentionMap::scaleOperands() {
   const Dtype dtype = c.dtypeOr(q, Dtype::f32);
-  const bool narrow = dtype == Dtype::f16 || dtype == Dtype::bf16;
+  const bool narrow = isHalf(dtype);
   // Narrow types would overflow with the whole factor on one side: its root goes to both.
   ValueId factor = kNoValue;
   if (c.hasAttribute("scale")) {

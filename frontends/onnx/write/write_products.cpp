@@ -22,7 +22,7 @@ std::string unpackedWeights(NodeWriter& w, size_t operand, const Op** pack) {
   *pack = bound->op;
   const std::string weights = w.tensorOf(bound->fields.at(0));
   const Type type = w.parts().typeOf(bound->op->operands[0]);
-  const bool widens = type && (type.dtype() == Dtype::f16 || type.dtype() == Dtype::bf16);
+  const bool widens = type && isHalf(type.dtype());
   return widens && bound->op->def != &ops::pack_bytesOp ? w.cast(weights, Dtype::f32) : weights;
 }
 

@@ -4,10 +4,10 @@ namespace dyn::vm::kernels {
 namespace {
 
 constexpr int64_t kFrameElements = 1 << 16;  // of a chunk, about: in the L2 cache
+// Of chunks that are cut for tasks: each is filled with its neighbours' rows, too.
+constexpr int64_t kLeastRows = 4;
 // Longer output rows fill vectors by themselves; of windows of many taps each vector is read so often that it
 // pays to have it aligned.
-constexpr int64_t kLeastRows =
-    4;  // of chunks that are cut for tasks: each is filled with its neighbours' rows, too
 constexpr int64_t kMostColumns = 64, kMostColumnsOfMany = 256, kManyTaps = 16;
 
 }  // namespace

@@ -84,12 +84,13 @@ struct WinogradTask {
   size_t classCount = 0;
   Table<int64_t> offsets;  // of the channels of V
   int64_t most = 0;        // blocks of a chunk
+  const int64_t tasks = worthwhileTasks(work.call, c.steps());
 
   explicit WinogradTask(const ConvolutionCall& convolution)
       : work(convolution), c(convolution.c), axis(axisOf(c)), panels(c) {
     const int64_t fit = kInputElements / (places() * std::max<int64_t>(c.channels, 1));
     most = evenPart(blocks(), std::clamp<int64_t>(fit, panels.kernels.maxRows, kMostBlocks));
-    most = sharedPart(worthwhileTasks(work.call, c.steps()));
+    most = sharedPart();
     const auto count = [&](int64_t weight) {
       return weight + 1 < axis.weights ? 1 : axis.places - axis.weights + 1;
     };
@@ -166,7 +167,7 @@ struct WinogradTask {
  private:
   // Tasks that share a chunk transform its input each for itself, and where it has one panel cannot share it
   // at all: then there are as many chunks for each task, unless reading the weights once more is worse.
-  int64_t sharedPart(int64_t tasks) const {
+  int64_t sharedPart() const {
     const int64_t now = c.batch * chunks();
     if (tasks <= 1 || blocks() == 0 || now % tasks == 0 || now >= 4 * tasks) return most;
     const int64_t wanted = partsOf((now / tasks + 1) * tasks, c.batch);
@@ -370,20 +371,18 @@ void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int
 
 int64_t convWinogradScratch(const ConvolutionCall& work) {
   const WinogradTask task(work);
-  return scratchElements(task.tableElements(), worthwhileTasks(work.call, work.c.steps()),
-                         task.scratchElements());
+  return scratchElements(task.tableElements(), task.tasks, task.scratchElements());
 }
 
 Status convWinograd(FlatCall& call, const ConvolutionCall& work) {
   const Convolution& c = work.c;
   WinogradTask task(work);
   const int64_t chunks = task.chunks(), panels = task.panels.count();
-  const int64_t tasks = worthwhileTasks(call, c.steps());
-  Scratch scratch(call, task.tableElements(), tasks, task.scratchElements());
+  Scratch scratch(call, task.tableElements(), task.tasks, task.scratchElements());
   if (!scratch) return scratch.status();
   task.makeTable(scratch.shared());
   EpilogueFault fault;
-  call.split(c.batch * chunks * panels, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
+  call.split(c.batch * chunks * panels, static_cast<uint32_t>(task.tasks), [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();
     forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
       const int64_t first = whole % chunks * task.most;

@@ -22,6 +22,7 @@ namespace dyn::vm::kernels {
 namespace {
 
 using Call = calls::Recurrence;
+static_assert(int{Call::lengths} == recurrence::kLengths && int{Call::secondGates} == recurrence::kSecond);
 using recurrence::Cell;
 
 constexpr int64_t kStepsOfCall = 8;  // a function of an element takes as long as so many multiply-adds
@@ -104,7 +105,7 @@ Status readDirection(const FlatCall& call, Problem& p, size_t which) {
                                  : packedElementCount(*call.gemmFamily, p.units, p.columns());
   if (!is(d.weights, rounded ? DataType::bf16 : DataType::f32, {packed}))
     return badArgument("recurrence", at + 1, "packed weights of the units and the gates", d.weights);
-  size_t result = d.firstResult = which * (1 + (hasCell(p.cell) ? 1 : 0) + (p.stacks ? 1 : 0));
+  size_t result = d.firstResult = which * static_cast<size_t>(resultsOf(p.cell, p.stacks));
   for (int i = 0; i < (hasCell(p.cell) ? 2 : 1); ++i)
     if (Status status = call.checkResult(result++, DataType::f32, std::array{p.rows, p.units}); !status.ok())
       return status;
@@ -128,8 +129,7 @@ Status readProblem(const FlatCall& call, Problem& p) {
   p.directionCount = call.argument(Call::secondGates) ? 2 : 1;
   p.directions[0].backward = n.backward != 0;
   p.directions[1].backward = n.secondBackward != 0;
-  const size_t results =
-      static_cast<size_t>(p.directionCount) * (1 + (hasCell(p.cell) ? 1 : 0) + (p.stacks ? 1 : 0));
+  const auto results = static_cast<size_t>(p.directionCount * resultsOf(p.cell, p.stacks));
   if (call.resultCount != results)
     return failure(DYN_BAD_PROGRAM, "recurrence: " + std::to_string(call.resultCount) + " results where " +
                                         std::to_string(results) + " are made");

@@ -4,17 +4,14 @@
 namespace dyn {
 namespace {
 
+using test::withType;
+
 struct Halves {
   const char* name;
   Dtype dtype;
   double tolerance;
 };
 constexpr Halves kHalves[] = {{"f16", Dtype::f16, 5e-3}, {"bf16", Dtype::bf16, 4e-2}};
-
-std::string withType(std::string text, const char* dtype) {
-  for (size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, dtype);
-  return text;
-}
 
 void expectSame(const Halves& halves, const char* body) {
   std::vector<std::vector<HostTensor>> inputs;

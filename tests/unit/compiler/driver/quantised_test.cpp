@@ -9,6 +9,7 @@ namespace dyn {
 namespace {
 
 using test::expectSame;
+using test::withType;
 
 // Any bytes, the least and the greatest among them.
 HostTensor bytes(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
@@ -59,12 +60,6 @@ constexpr const char* kLayer = R"(fn @main(%x: Tensor[(n, 3), TYPE], %b: Tensor[
   %y = quantize_linear(%r, %s, %z)
   return %r, %y
 })";
-
-std::string withType(std::string text, const std::string& type) {
-  for (size_t at = text.find("TYPE"); at != std::string::npos; at = text.find("TYPE"))
-    text.replace(at, 4, type);
-  return text;
-}
 
 TEST(Quantised, layersOfBytes) {
   for (auto [name, dtype] : {std::pair{"u8", Dtype::u8}, std::pair{"i8", Dtype::i8}}) {

@@ -6,17 +6,9 @@
 
 #include "tests/unit/compiler/driver/ragged_batches.h"
 
-namespace dyn {
+namespace dyn::test {
 namespace {
 
-using test::Compiled;
-using test::counterOf;
-using test::expectSame;
-using test::kBatches;
-using test::lengthsOf;
-using test::randomTensor;
-using test::refusalOf;
-using test::rows;
 using testing::HasSubstr;
 
 // Two inputs of other lengths, an element for each sequence, a table.
@@ -147,7 +139,7 @@ TEST(RaggedApart, WhatMixesSequencesIsRefused) {
 // R-d: nothing of one sequence reaches another.
 TEST(RaggedApart, RdNothingCrossesTheBordersOfSequences) {
   IrContext context;
-  Result<Module> parsed = test::parseText(context, program(R"(
+  Result<Module> parsed = parseText(context, program(R"(
   %z = matmul(softmax(matmul(%x, transpose(%y) {perm = [0, 2, 1]})), %y)
   return cumsum(%z, i64[] 1))"));
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
@@ -167,4 +159,4 @@ TEST(RaggedApart, RdNothingCrossesTheBordersOfSequences) {
 }
 
 }  // namespace
-}  // namespace dyn
+}  // namespace dyn::test

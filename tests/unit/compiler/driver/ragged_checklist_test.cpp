@@ -7,20 +7,13 @@
 
 #include "tests/unit/compiler/driver/ragged_batches.h"
 
-namespace dyn {
+namespace dyn::test {
 namespace {
 
-using test::Compiled;
-using test::expectSame;
-using test::lengthsOf;
-using test::randomTensor;
-using test::refusalOf;
-using test::rows;
-using test::rowsOf;
 using testing::HasSubstr;
 
 std::unique_ptr<Compiled> compiledOf(const std::string& text, IrContext& context) {
-  Result<Module> parsed = test::parseText(context, text);
+  Result<Module> parsed = parseText(context, text);
   EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -169,4 +162,4 @@ TEST(RaggedChecklist, RgAnyOrderOfSequences) {
 }
 
 }  // namespace
-}  // namespace dyn
+}  // namespace dyn::test

@@ -6,16 +6,9 @@
 
 #include "tests/unit/compiler/driver/ragged_batches.h"
 
-namespace dyn {
+namespace dyn::test {
 namespace {
 
-using test::Compiled;
-using test::counterOf;
-using test::expectSame;
-using test::kBatches;
-using test::lengthsOf;
-using test::randomTensor;
-using test::rows;
 using testing::HasSubstr;
 
 struct Cell {
@@ -136,7 +129,7 @@ TEST(RaggedRecurrence, RdNothingCrossesTheBordersOfSequences) {
   const std::string text =
       program(kLong, recurrence(kLong, false, "y") + recurrence(kLong, true, "z"), "add(%y, %z), %final0_y");
   IrContext context;
-  Result<Module> parsed = test::parseText(context, text);
+  Result<Module> parsed = parseText(context, text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -169,4 +162,4 @@ TEST(RaggedRecurrence, EachPassMayBeLeftOut) {
 }
 
 }  // namespace
-}  // namespace dyn
+}  // namespace dyn::test

@@ -9,17 +9,9 @@
 #include "tests/unit/compiler/driver/ragged_batches.h"
 #include "vm/include/dyn_ragged.h"
 
-namespace dyn {
+namespace dyn::test {
 namespace {
 
-using test::Compiled;
-using test::counterOf;
-using test::expectSame;
-using test::kBatches;
-using test::lengthsOf;
-using test::randomTensor;
-using test::refusalOf;
-using test::rows;
 using testing::HasSubstr;
 
 TEST(Ragged, ElementsProductsAndNorms) {
@@ -161,9 +153,9 @@ TEST(Ragged, PartsOfSequencesOfAnyLength) {
 // What the program says of its lengths is checked.
 TEST(Ragged, FactsOfLengths) {
   IrContext context;
-  Result<Module> parsed = test::parseText(context,
-                                          "dim len[b] in 1..8 multiple 2\n"
-                                          "fn @main(%x: Tensor[(b, len[b], 2), f32]) { return relu(%x) }");
+  Result<Module> parsed = parseText(context,
+                                    "dim len[b] in 1..8 multiple 2\n"
+                                    "fn @main(%x: Tensor[(b, len[b], 2), f32]) { return relu(%x) }");
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -308,7 +300,7 @@ TEST(Ragged, ReOnePreludeForSixLayers) {
   EXPECT_EQ(counterOf(encoder(6, true), "attentions"), 6);
   // It is told apart by its place, and there is one of each of its tables.
   const auto places = [](const char* name) {
-    return test::opsAfter(encoder(6, true), "ragged", [&](const Op& op) {
+    return opsAfter(encoder(6, true), "ragged", [&](const Op& op) {
       return op.def->name == name && op.place.node == "prelude of len[b]";
     });
   };
@@ -320,14 +312,14 @@ TEST(Ragged, ReOnePreludeForSixLayers) {
 // R-h: attention with and without a causal mask is one mechanism.
 TEST(Ragged, RhOneOperatorForMaskedAttention) {
   const auto attention = [](const Op& op) { return op.def->name == "packed_attention"; };
-  EXPECT_EQ(test::opsAfter(encoder(2, true), "ragged", attention), 2);
-  EXPECT_EQ(test::opsAfter(encoder(2, false), "ragged", attention), 2);
+  EXPECT_EQ(opsAfter(encoder(2, true), "ragged", attention), 2);
+  EXPECT_EQ(opsAfter(encoder(2, false), "ragged", attention), 2);
 }
 
 // R-d: what stands in one sequence reaches no other, and nothing is read that is no row.
 TEST(Ragged, RdNothingCrossesTheBordersOfSequences) {
   IrContext context;
-  Result<Module> parsed = test::parseText(context, encoder(2, false));
+  Result<Module> parsed = parseText(context, encoder(2, false));
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -358,7 +350,7 @@ TEST(Ragged, RbPlacesAsAWalkFindsThem) {
   return add(%zero, %position), add(%zero, %number)
 })";
   IrContext context;
-  Result<Module> parsed = test::parseText(context, text);
+  Result<Module> parsed = parseText(context, text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -384,8 +376,7 @@ TEST(Ragged, RbPlacesAsAWalkFindsThem) {
 
 TEST(Ragged, LengthsThatDoNotFitAreFaults) {
   IrContext context;
-  Result<Module> parsed =
-      test::parseText(context, "fn @main(%x: Tensor[(b, len[b], 2), f32]) { return relu(%x) }");
+  Result<Module> parsed = parseText(context, "fn @main(%x: Tensor[(b, len[b], 2), f32]) { return relu(%x) }");
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -412,7 +403,7 @@ TEST(Ragged, RiMemoryOfTheRowsAlone) {
   const auto peakOf = [&](const std::string& type, const std::vector<HostTensor>& inputs) {
     IrContext context;
     Result<Module> parsed =
-        test::parseText(context, "fn @main(%x: Tensor[" + type + ", f32]" + weights + ")" + body);
+        parseText(context, "fn @main(%x: Tensor[" + type + ", f32]" + weights + ")" + body);
     EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
     Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
     EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -436,13 +427,12 @@ TEST(Ragged, RiMemoryOfTheRowsAlone) {
 // Rows and lengths together, without an object for each sequence.
 TEST(Ragged, ValuesOfTheCInterface) {
   IrContext context;
-  Result<Module> parsed =
-      test::parseText(context,
-                      "fn @main(%x: Tensor[(b, len[b], 2), f32], %y: Tensor[(b, len[b], "
-                      "2), f32], %c: Tensor[(b, 1, 2), f32]) "
-                      "{ %p = max_pool(transpose(%x) {perm = [0, 2, 1]}) {kernel_shape = "
-                      "[2], strides = [2]} return add(%x, %y), concat(%x, %c, %x) {axis = "
-                      "1}, transpose(%p) {perm = [0, 2, 1]} }");
+  Result<Module> parsed = parseText(context,
+                                    "fn @main(%x: Tensor[(b, len[b], 2), f32], %y: Tensor[(b, len[b], "
+                                    "2), f32], %c: Tensor[(b, 1, 2), f32]) "
+                                    "{ %p = max_pool(transpose(%x) {perm = [0, 2, 1]}) {kernel_shape = "
+                                    "[2], strides = [2]} return add(%x, %y), concat(%x, %c, %x) {axis = "
+                                    "1}, transpose(%p) {perm = [0, 2, 1]} }");
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -453,12 +443,12 @@ TEST(Ragged, ValuesOfTheCInterface) {
     dyn_value* value = nullptr;
     EXPECT_EQ(dyn_value_ragged(run, DYN_F32, 2, shape, data, sizeof x, of, 3, &value), DYN_OK)
         << dyn_last_message();
-    return test::ValueHandle(value);
+    return ValueHandle(value);
   };
-  const test::ValueHandle left = ragged(x, lengths), right = ragged(y, lengths), wrong = ragged(y, others);
+  const ValueHandle left = ragged(x, lengths), right = ragged(y, lengths), wrong = ragged(y, others);
   dyn_value* raw = nullptr;
   EXPECT_EQ(dyn_value_tensor(run, DYN_F32, 3, batch, nullptr, 24, &raw), DYN_OK);
-  const test::ValueHandle each(raw);
+  const ValueHandle each(raw);
   EXPECT_EQ(dyn_context_set_input_name(run, "c", each.get()), DYN_OK);
   EXPECT_EQ(dyn_context_set_ragged_input(run, "x", left.get()), DYN_OK) << dyn_last_message();
   EXPECT_EQ(dyn_context_set_ragged_input(run, "y", wrong.get()), DYN_OK) << dyn_last_message();
@@ -467,20 +457,20 @@ TEST(Ragged, ValuesOfTheCInterface) {
   EXPECT_EQ(dyn_context_set_ragged_input(run, "y", right.get()), DYN_OK) << dyn_last_message();
   ASSERT_EQ(dyn_context_run(run), DYN_OK) << dyn_last_message();
   ASSERT_EQ(dyn_context_get_ragged_output(run, 0, &raw), DYN_OK) << dyn_last_message();
-  const test::ValueHandle sum(raw);
+  const ValueHandle sum(raw);
   const int64_t* known = nullptr;
   int64_t count = 0;
   ASSERT_EQ(dyn_value_ragged_parts(sum.get(), &raw, &known, &count), DYN_OK) << dyn_last_message();
-  const test::ValueHandle sums(raw);
+  const ValueHandle sums(raw);
   EXPECT_EQ(std::vector<int64_t>(known, known + count), (std::vector<int64_t>{1, 0, 2}));
   const auto* elements = static_cast<const float*>(dyn_value_data(sums.get()));
   EXPECT_EQ(std::vector<float>(elements, elements + 6), (std::vector<float>{11, 22, 33, 44, 55, 66}));
 
   // Of other lengths: 2*len[b] + 1.
   ASSERT_EQ(dyn_context_get_ragged_output(run, 1, &raw), DYN_OK) << dyn_last_message();
-  const test::ValueHandle longer(raw);
+  const ValueHandle longer(raw);
   ASSERT_EQ(dyn_value_ragged_parts(longer.get(), &raw, &known, &count), DYN_OK) << dyn_last_message();
-  const test::ValueHandle rowsOfLonger(raw);
+  const ValueHandle rowsOfLonger(raw);
   EXPECT_EQ(std::vector<int64_t>(known, known + count), (std::vector<int64_t>{3, 1, 5}));
   EXPECT_EQ(dyn_value_shape(rowsOfLonger.get())[0], 9);
 
@@ -518,7 +508,7 @@ TEST(Ragged, WhatIsRefused) {
 // Print, parse, print gives the same text; the lengths that the program leaves out are written out.
 TEST(Ragged, TextReadsBack) {
   IrContext context;
-  Result<Module> parsed = test::parseText(
+  Result<Module> parsed = parseText(
       context,
       "dim len[b] in 2..64\nfn @main(%x: Tensor[(b, len[b], 4), f32], %y: Tensor[(b, more[b], 4), f32]) { "
       "%z = concat(%x, %y) {axis = 1} : Tensor[(b, len[b] + more[b], 4), f32] return relu(%z) }");
@@ -532,7 +522,7 @@ TEST(Ragged, TextReadsBack) {
   EXPECT_THAT(text, HasSubstr("%len: Tensor[(b), i64], %more: Tensor[(b), i64]"));
   EXPECT_THAT(text, HasSubstr("-> (Tensor[(b, len[b] + more[b], 4), f32])"));
   IrContext again;
-  Result<Module> back = test::parseText(again, text);
+  Result<Module> back = parseText(again, text);
   ASSERT_TRUE(back.ok()) << back.error().toString() << text;
   EXPECT_EQ(print(*back), text);
 }
@@ -556,4 +546,4 @@ TEST(Ragged, WhatTheVerifierRefuses) {
 }
 
 }  // namespace
-}  // namespace dyn
+}  // namespace dyn::test

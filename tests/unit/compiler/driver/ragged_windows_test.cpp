@@ -6,17 +6,9 @@
 
 #include "tests/unit/compiler/driver/ragged_batches.h"
 
-namespace dyn {
+namespace dyn::test {
 namespace {
 
-using test::Compiled;
-using test::counterOf;
-using test::expectSame;
-using test::kBatches;
-using test::lengthsOf;
-using test::randomTensor;
-using test::refusalOf;
-using test::rows;
 using testing::HasSubstr;
 
 std::vector<std::vector<HostTensor>> inputsFor(const std::vector<std::vector<int64_t>>& batches,
@@ -150,7 +142,7 @@ TEST(RaggedWindows, LengthsOfResults) {
 // R-d: nothing of one sequence reaches another.
 TEST(RaggedWindows, RdNothingCrossesTheBordersOfSequences) {
   IrContext context;
-  Result<Module> parsed = test::parseText(context, convolution("(6, 4, 5)", "strides = [2], pads = [2, 2]"));
+  Result<Module> parsed = parseText(context, convolution("(6, 4, 5)", "strides = [2], pads = [2, 2]"));
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -181,4 +173,4 @@ TEST(RaggedWindows, PaddingThatFollowsFromTheLength) {
 }
 
 }  // namespace
-}  // namespace dyn
+}  // namespace dyn::test

@@ -4,10 +4,7 @@
 namespace dyn {
 namespace {
 
-std::string withType(std::string text, const char* dtype) {
-  for (size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, dtype);
-  return text;
-}
+using test::withType;
 
 // With --math f16-relaxed results are those of f32, rounded once where they are returned.
 TEST(RelaxedF16, isRoundedAtTheEnd) {

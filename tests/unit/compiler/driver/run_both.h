@@ -27,6 +27,12 @@ inline HostTensor randomTensor(Dtype dtype, std::vector<int64_t> shape, uint32_t
   return tensor;
 }
 
+// A program written for any type of elements, as of this one.
+inline std::string withType(std::string text, const std::string& dtype) {
+  for (size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, dtype);
+  return text;
+}
+
 inline void expectClose(const HostTensor& actual, const HostTensor& expected, const std::string& what,
                         double tolerance = 1e-4) {
   ASSERT_EQ(actual.dtype(), expected.dtype()) << what;

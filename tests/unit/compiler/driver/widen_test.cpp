@@ -5,10 +5,7 @@
 namespace dyn {
 namespace {
 
-std::string withType(std::string text, const char* dtype) {
-  for (size_t at; (at = text.find("TYPE")) != std::string::npos;) text.replace(at, 4, dtype);
-  return text;
-}
+using test::withType;
 
 const char* kProducts = R"(
   fn @main(%x: Tensor[(n, 3), TYPE], %y: Tensor[(3, m), TYPE]) {

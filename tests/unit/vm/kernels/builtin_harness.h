@@ -19,6 +19,7 @@ struct Options {
 };
 class BuiltinTest : public testing::Test {
  protected:
+  BuiltinTest() { many_.simulate(true); }
   ~BuiltinTest() override {
     release(nullptr);
     owned_.clear();
@@ -148,12 +149,9 @@ class BuiltinTest : public testing::Test {
   }
 
   MemoryPool* pool_ = MemoryPool::create({});
-  // More threads than a machine has: their tasks run one after the other.
-  struct SimulatedPool : ThreadPool {
-    explicit SimulatedPool(uint32_t threadCount) : ThreadPool(threadCount) { simulate(true); }
-  };
-  ThreadPool single_{1}, three_{3};
-  SimulatedPool many_{37};
+  // many_: more threads than a machine has, whose tasks run one after the other.
+  ThreadPool single_{1}, three_{3}, many_{37};
+  ThreadPool* const pools_[3] = {&single_, &three_, &many_};
   ThreadPool* threads_ = &single_;
   const DynGemmFamily* family_ = defaultGemmFamily();
   std::atomic<uint32_t> cancel_{0};

@@ -89,7 +89,7 @@ TEST_F(BuiltinTest, gemmIsTheSameForEverySchedule) {
            *b = floats({1600, 70}), *expected = output({131, 70});
     const int32_t flags = transposed ? 1 : 0;
     ASSERT_TRUE(call("gemm", {a, b}, {.numbers = {flags}}, {expected}).ok());
-    for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+    for (ThreadPool* threads : pools_) {
       threads_ = threads;
       for (int32_t schedule = 0; schedule < 24; ++schedule) {
         Tensor* c = output({131, 70});
@@ -124,7 +124,7 @@ TEST(ScheduleCacheTest, remembersWhatTheCostsSay) {
 }
 
 TEST_F(BuiltinTest, gemmBroadcastsBatches) {
-  for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+  for (ThreadPool* threads : pools_) {
     threads_ = threads;
     Tensor *a = floats({4, 1, 5, 6}), *b = floats({3, 6, 7}), *c = output({4, 3, 5, 7});
     const Status status = call("gemm", {a, b}, {.numbers = {0}}, {c});
@@ -215,7 +215,7 @@ int32_t biasRelu(void* const* buffers, const int64_t* scalars, int64_t begin, in
 
 TEST_F(BuiltinTest, gemmCallsTheEpilogueOncePerElement) {
   const KernelRow row{"bias_relu", "bias_relu", 3, 2, 3, 0, ""};
-  for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+  for (ThreadPool* threads : pools_) {
     threads_ = threads;
     for (const auto& [m, n, k] :
          {std::tuple<int64_t, int64_t, int64_t>{100, 70, 1700}, {2, 70, 30}, {300, 5, 900}, {4, 4, 0}}) {

@@ -120,7 +120,7 @@ class ByteConvLastTest : public BuiltinTest {
                  *k = bytes(DataType::i8, {w.filters, w.perGroup(), w.rows, w.columns}),
                  *zero = zeroPoint ? bytes(dtype, {}) : nullptr, *weights = packed(*family, w, k);
           const std::vector<int32_t> sums = expected(w, x, k, zero ? at(zero, 0) : 0);
-          for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+          for (ThreadPool* threads : pools_) {
             threads_ = threads;
             Tensor* y = output({w.batch, w.outputHeight(), w.outputWidth(), w.filters}, DataType::i32);
             const Status status = convolve(*family, w, x, weights, zero, y);
@@ -184,7 +184,7 @@ TEST_F(ByteConvLastTest, whatIsRefused) {
 TEST_F(ByteConvLastTest, largestOfWindows) {
   for (DataType dtype : {DataType::u8, DataType::i8})
     for (int64_t channels : {1, 15, 16, 17, 70})
-      for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+      for (ThreadPool* threads : pools_) {
         threads_ = threads;
         const int64_t height = 9, width = 8, rows = 5, columns = 4;
         Tensor *x = bytes(dtype, {2, height, width, channels}),

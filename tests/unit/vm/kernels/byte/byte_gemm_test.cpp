@@ -100,7 +100,7 @@ TEST_F(ByteGemmTest, productsAreExact) {
       for (DataType left : kBytes)
         for (DataType right : kBytes)
           for (int zeros = 0; zeros < 3; ++zeros)
-            for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+            for (ThreadPool* threads : pools_) {
               threads_ = threads;
               Tensor *a = bytes(left, {rows, depth}), *b = bytes(right, {depth, columns}),
                      *c = output({rows, columns}, DataType::i32);
@@ -148,7 +148,7 @@ TEST_F(ByteGemmTest, extremesDoNotSaturate) {
 
 TEST_F(ByteGemmTest, batchesAndTransposedPanels) {
   for (const ByteGemmFamily* family : kernels::byteGemmFamilies())
-    for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+    for (ThreadPool* threads : pools_) {
       threads_ = threads;
       Tensor *a = bytes(DataType::u8, {5, 3, 19}), *zeroA = bytes(DataType::u8, {3});
       Tensor *own = bytes(DataType::i8, {5, 19, 37}), *one = bytes(DataType::u8, {19, 37});
@@ -205,7 +205,7 @@ TEST_F(ByteGemmTest, productsThatEndAsBytes) {
   for (const ByteGemmFamily* family : kernels::byteGemmFamilies())
     for (const auto& [rows, columns, depth] : sizes)
       for (int64_t batches : {1, 4})
-        for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+        for (ThreadPool* threads : pools_) {
           threads_ = threads;
           Tensor *a = bytes(DataType::u8, {batches, rows, depth}),
                  *b = bytes(DataType::i8, {batches, depth, columns}),

@@ -101,7 +101,7 @@ class ConvolutionTest : public BuiltinTest {
           kUnit * static_cast<int32_t>(fromPlanes ? ImageLayout::toChannelsLast : ImageLayout::channelsLast);
       for (int64_t size : shape(w)) all.push_back(static_cast<int32_t>(size));
       all.push_back(1);
-      for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+      for (ThreadPool* threads : pools_) {
         threads_ = threads;
         Tensor *y = output(sizes), *marks = output(sizes);
         std::fill_n(marks->as<float>(), marks->elementCount, 0.0f);
@@ -140,7 +140,7 @@ TEST_F(ConvolutionTest, everyWayComputesTheSameConvolution) {
       {{1, 20, 13, 17}, {37, 20, 3, 3}, {1, 37, 5, 9}, {1, 1, 1, 5, 5}, {false, true, true, false}},
       {{1, 32, 9, 9}, {10, 16, 2, 3}, {1, 10, 7, 3}, {2, 1, 1, 4, 4}, {false, true, true, false}},
   };
-  for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+  for (ThreadPool* threads : pools_) {
     threads_ = threads;
     for (const Window& window : windows) {
       Tensor *x = floats(window.x), *w = floats(window.w), *expected = output(window.y);
@@ -202,7 +202,7 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
     const bool still = kind == pointwise;
     const int64_t stepped = pick(1, 2);  // the stride of Winograd's way, and of windows that have a kernel
     const int64_t odd = 2 * pick(1, 3) + 1;  // and the size of these
-    threads_ = round % 3 == 0 ? &three_ : round % 3 == 1 ? static_cast<ThreadPool*>(&many_) : &single_;
+    threads_ = pools_[round % 3];
     std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
         ys{batch, groups * filters}, pads;
     std::vector<int32_t> numbers{static_cast<int32_t>(rank), static_cast<int32_t>(groups)};
@@ -283,7 +283,7 @@ TEST_F(ConvolutionTest, convTransposeEqualsTheNaiveSum) {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
   };
   for (int round = 0; round < 160; ++round) {
-    threads_ = round % 3 == 0 ? &three_ : round % 3 == 1 ? static_cast<ThreadPool*>(&many_) : &single_;
+    threads_ = pools_[round % 3];
     const int64_t rank = pick(1, 3), groups = pick(1, 3), channels = pick(1, round % 4 == 0 ? 40 : 5),
                   filters = pick(1, round % 4 == 1 ? 40 : 5), batch = pick(0, 2);
     std::vector<int64_t> stride(3, 1), dilation(3, 1), pad(3, 0), in(3, 1), kernel(3, 1), out(3, 1);

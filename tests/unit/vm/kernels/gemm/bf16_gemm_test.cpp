@@ -69,7 +69,7 @@ TEST_F(BuiltinTest, bf16ProductsOfEveryFamily) {
 }
 
 TEST_F(BuiltinTest, gemmWithBf16Weights) {
-  for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+  for (ThreadPool* threads : pools_) {
     threads_ = threads;
     for (const auto& [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 70, 33},
                                   {2, 1, 1},

@@ -59,7 +59,7 @@ class HalfProducts : public BuiltinTest {
 constexpr int32_t kNarrow = 4, kPackedB = 4, kNarrowB = 32;  // bits of gemmpack and of gemm
 
 TEST_F(HalfProducts, HaveTheBitsOfTheSameMatrixInF32) {
-  for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+  for (ThreadPool* threads : pools_) {
     threads_ = threads;
     for (const auto& [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 70, 33},
                                   {2, 1, 1},

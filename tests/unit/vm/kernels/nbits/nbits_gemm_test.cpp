@@ -105,7 +105,7 @@ TEST_F(NbitsGemmTest, productsAreThoseOfTheWeightsSpeltOut) {
   for (const NbitsKernels* kernels : kernels::nbitsKernels())
     for (Size s : sizes)
       for (bool withZeros : {false, true})
-        for (ThreadPool* threads : std::initializer_list<ThreadPool*>{&single_, &three_, &many_}) {
+        for (ThreadPool* threads : pools_) {
           threads_ = threads;
           for (s.roundsRows = false;; s.roundsRows = true) {
             expectProduct(*kernels, s, withZeros);
