@@ -287,6 +287,7 @@ row("QLinearSoftmax", "x:u8[n,m] s=f32:0.1 z=u8:3 ys=f32:0.01 yz=u8:0", "", [{"o
 row("Trilu", "x:T[b,n,m] k:i64[]", "f32 f64 i64", [{}, {"upper": 0}], fills={"k": "-4 4"}, domain="com.microsoft")
 
 row("Attention", "q:T[b,2,s,4] k:T[b,2,t,4] v:T[b,2,t,6]", "f32 f16", [{}, {"is_causal": 1}, {"scale": 0.3}], opset=23, dims={"s": [1, 2, 5], "t": [1, 3, 5]})
+row("Attention", "q:f32[b,2,s,4] k:f32[b,2,t,4] v:f32[b,2,t,6] m:T[s,t]", "f32 bool i32 i64 u8", opset=23, dims={"s": [1, 2, 5], "t": [1, 3, 5]})
 row("RotaryEmbedding", "x:T[b,2,s,4] c:T[b,s,2] n:T[b,s,2]", "f32 f16", [{}, {"interleaved": 1}], opset=23)
 row("NegativeLogLikelihoodLoss", "x:f32[n,5,d] t:i64[n,d]", "", [{"reduction": r} for r in ("mean", "sum", "none")], fills={"t": "0 4"}, dims=some("nd"))
 row("SoftmaxCrossEntropyLoss", "x:f32[n,5,d] t:i64[n,d]", "", [{"reduction": r} for r in ("mean", "sum", "none")], fills={"t": "0 4"}, dims=some("nd"))

@@ -270,8 +270,12 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   if (isControlOperator(domain, node.opType)) return openControl(frame, node);
   const MapRow* row = findMapRow(domain, node.opType);
   if (row != nullptr) return mapNode(frame, node, *row, *version);
-  std::string advice =
-      domain.empty() ? "" : "operators of this domain are not part of the standard: export without it";
+  std::string advice;
+  if (domain == "ai.onnx.ml") {
+    advice = "of this domain ArrayFeatureExtractor, Binarizer and LabelEncoder are there";
+  } else if (!domain.empty()) {
+    advice = "operators of this domain are not part of the standard: export without it";
+  }
   if (const std::string near = domain.empty() ? nearestOperator(node.opType) : ""; !near.empty())
     advice = "did you mean " + near + "?";
   if (advice.empty()) advice = "express the operator by others, or as a function of the model";

@@ -23,7 +23,12 @@ void AttentionMap::scaleOperands() {
 }
 
 void AttentionMap::addMask(ValueId mask) {
-  if (c.dtypeOr(mask, Dtype::f32) == Dtype::boolean) mask = asBias(mask);
+  const Dtype scores = c.dtypeOr(q, Dtype::f32), dtype = c.dtypeOr(mask, scores);
+  if (dtype == Dtype::boolean) {
+    mask = asBias(mask);
+  } else if (dtype != scores) {
+    mask = castTo(c, mask, scores);  // numbers of any type are added
+  }
   // A mask may be shorter than the keys: the rest does not take part.
   const ValueId missing = c.emit("sub", {dimAt(c, k, 2), dimAt(c, mask, -1)});
   const ValueId pads = joinedShape(c, {c.integersValue({0}), missing});

@@ -35,13 +35,21 @@ void mapConstantOfShape(MapContext& c) {
 
 void mapRange(MapContext& c) {
   for (int i = 0; i < 3; ++i) (void)c.input(i);
-  const std::vector<ValueId> inputs = {scalarInput(c, 0), scalarInput(c, 1), scalarInput(c, 2)};
-  c.ignoreAttribute("stash_type");
+  std::vector<ValueId> inputs = {scalarInput(c, 0), scalarInput(c, 1), scalarInput(c, 2)};
   std::optional<Dtype> dtype;
   for (ValueId value : inputs)
     if (!dtype) dtype = c.inferredDtype(value);
   if (!dtype) c.unsupported("the element type of the range is not known before inference");
-  c.setOutput(0, c.emit(dtype && isReal(*dtype) ? "range_real" : "range", inputs));
+  if (!dtype || !isHalf(*dtype)) {
+    c.ignoreAttribute("stash_type");
+    return c.setOutput(0, c.emit(dtype && isReal(*dtype) ? "range_real" : "range", inputs));
+  }
+  // Halves are counted in a wider type: x + 1 is x in them, for large x.
+  const Dtype wide = c.dtype("stash_type").value_or(Dtype::f32);
+  if (wide != Dtype::f32 && wide != Dtype::f64)
+    return c.unsupported("stash_type " + std::string(toString(wide)) + " of a range");
+  for (ValueId& value : inputs) value = castTo(c, value, wide);
+  c.setOutput(0, castTo(c, c.emit("range_real", inputs), *dtype));
 }
 
 void mapOneHot(MapContext& c) {
