@@ -30,6 +30,7 @@ struct Gain {
 };
 constexpr double kSmall = 300, kMiddle = 4000;  // places
 constexpr Gain kPointwise{1.1, 1.0, 0.95}, kWindow{1.1, 1.05, 1.0}, kDepthwise{1.35, 1.2, 0.95};
+constexpr Gain kTransposed{1.6, 1.1, 0.95};
 constexpr Gain kPointwiseBytes{1.3, 1.1, 1.05}, kWindowBytes{1.6, 1.25, 1.15}, kDepthwiseBytes{2.0, 1.3, 1.0};
 
 double at(const Gain& gain, double places) {
@@ -60,6 +61,19 @@ void LayoutCost::convolution(const contraction::ConvolutionWindow& window, const
                                           : (ofBytes ? kWindowBytes : kWindow);
   planes_ += work;
   last_ += work / (at(gain, placesOf(image)) * filled(filters, lanes_));
+}
+
+void LayoutCost::transposed(const contraction::ConvolutionWindow& window, const Shape& operand,
+                            const Shape& image) {
+  const double work =
+      elementsOf(image) * static_cast<double>(window.taps()) * static_cast<double>(window.channels);
+  double computed = work;  // with what the pads cut off
+  for (size_t axis = 1; axis < 3; ++axis) {
+    const auto places = static_cast<double>(nominal(operand[1 + axis]));
+    computed *= (places + static_cast<double>(window.kernel[axis] - 1)) / places;
+  }
+  planes_ += work;
+  last_ += computed / (at(kTransposed, placesOf(image)) * filled(window.filters, lanes_));
 }
 
 void LayoutCost::border(const Shape& image, int64_t elementBytes) {

@@ -23,6 +23,9 @@ class LayoutCost {
 
   // `image` is the result's shape (n, c, h, w). ofBytes: what is multiplied.
   void convolution(const contraction::ConvolutionWindow& window, const Shape& image, bool ofBytes = false);
+  // A transposed convolution whose windows overlap (spread_window.h): `window` is that of its phases, so its
+  // filters are theirs; `operand` and `image` are the shapes of what it reads and makes.
+  void transposed(const contraction::ConvolutionWindow& window, const Shape& operand, const Shape& image);
   // An image that is turned once.
   void border(const Shape& image, int64_t elementBytes = 4);
   // `parts` images side by side along their channels.

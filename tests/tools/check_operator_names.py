@@ -24,8 +24,9 @@ REWRITES = {
     "compiler/passes/op_series.cpp": "reshape",
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
     "compiler/passes/fold.cpp": "cast matmul matmul_integer size transpose",
-    "compiler/passes/layout.cpp": "add average_pool batch_norm concat conv conv_integer conv_integer_packed conv_packed conv_transpose "
-                                  "matmul max_pool mul pack_bytes pack_conv reduce_max reduce_mean reduce_min reduce_sum transpose",
+    "compiler/passes/layout.cpp": "add conv_integer_packed conv_packed matmul mul pack_bytes pack_conv slice transpose",
+    "compiler/passes/layout_regions.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose max_pool reduce_max "
+                                          "reduce_mean reduce_min reduce_sum",
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
     "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "

@@ -59,6 +59,62 @@ TEST(Layout, whatLeavesTheRegionIsTurnedBack) {
       withLayout());
 }
 
+// A decoder: a place becomes an image, whose transposed convolutions overlap.
+std::string decoder(const std::string& sizes,
+                    const std::vector<std::pair<std::vector<int64_t>, std::string>>& steps) {
+  std::string text = "fn @main(%y0: Tensor[(n, 5, " + sizes + "), f32]) {\n";
+  int64_t channels = 5;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto& [window, attributes] = steps[i];
+    const std::string number = std::to_string(i), to = std::to_string(i + 1);
+    const int64_t filters = 3 + 2 * static_cast<int64_t>(i);
+    text += constant("w" + number, {channels, filters, window[0], window[1]}, static_cast<uint32_t>(i)) +
+            constant("b" + number, {filters}, static_cast<uint32_t>(7 + i)) + "%t" + number +
+            " = conv_transpose(%y" + number + ", %w" + number + ", %b" + number + ") {" + attributes +
+            "}\n%y" + to + " = relu(%t" + number + ")\n";
+    channels = filters;
+  }
+  return text + "return %y" + std::to_string(steps.size()) + " }";
+}
+
+TEST(Layout, transposedConvolutionsAreConvolutionsOfTheirPhases) {
+  const std::string text =
+      decoder("1, 1", {{{4, 3}, "strides = [1, 1]"},
+                       {{4, 4}, "strides = [2, 2], pads = [1, 1, 1, 1]"},
+                       {{6, 2}, "strides = [2, 1], pads = [2, 0, 2, 1]"},
+                       {{4, 6}, "strides = [4, 3], pads = [0, 2, 1, 1], output_padding = [1, 0]"},
+                       {{2, 2}, "strides = [2, 2]"}});
+  EXPECT_EQ(countAfterLayout(text, ops::conv_transposeOp), 0);
+  EXPECT_EQ(countAfterLayout(text, ops::matmulOp), 2);  // of one place, and of windows side by side
+  EXPECT_EQ(countAfterLayout(text, ops::conv_packedOp), 3);
+  std::vector<std::vector<HostTensor>> sets;
+  for (int64_t n : {1, 0, 3}) sets.push_back({test::randomTensor(Dtype::f32, {n, 5, 1, 1}, 1)});
+  test::expectSame(text, sets, withLayout(), 1e-3);
+}
+
+TEST(Layout, transposedConvolutionsOfOpenSizes) {
+  const std::string text = decoder("h, w", {{{4, 4}, "strides = [2, 2], pads = [1, 1, 1, 1]"},
+                                            {{6, 6}, "strides = [2, 2], pads = [2, 2, 2, 2]"},
+                                            {{4, 2}, "strides = [2, 2], pads = [0, 0, 1, 0]"},
+                                            {{1, 1}, ""}});
+  EXPECT_EQ(countAfterLayout(text, ops::conv_transposeOp), 0);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] :
+       std::vector<std::array<int64_t, 3>>{{1, 4, 4}, {2, 1, 1}, {1, 7, 2}, {0, 3, 3}, {1, 13, 5}})
+    sets.push_back({test::randomTensor(Dtype::f32, {n, 5, h, w}, 1)});
+  test::expectSame(text, sets, withLayout(), 1e-3);
+}
+
+// Windows that are no multiple of their step or are dilated, and where more is added than cut off.
+TEST(Layout, otherTransposedConvolutionsStay) {
+  for (const char* attributes :
+       {"strides = [2, 2], pads = [1, 1, 1, 1], output_padding = [1, 1]",
+        "strides = [1, 1], dilations = [2, 2]", "strides = [3, 3], output_padding = [1, 0]"}) {
+    const std::vector<std::pair<std::vector<int64_t>, std::string>> steps(4, {{3, 3}, attributes});
+    EXPECT_EQ(countAfterLayout(decoder("h, w", steps), ops::conv_transposeOp), 4) << attributes;
+  }
+}
+
 // Channels that fill vectors are turned, few channels stay in planes.
 TEST(Layout, aRegionIsTurnedWhereThatCostsLess) {
   const auto turned = [](int64_t channels) {
