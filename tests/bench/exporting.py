@@ -11,14 +11,18 @@ def reason_of(fault, longest=160):
     return f"{type(fault).__name__}: {(str(fault).strip().splitlines() or [''])[0][:longest]}"
 
 
-def main(doc, names, export):
-    """`export(name, path)` writes the file, or returns why it can't, or raises."""
+def main(doc, names, export, options=()):
+    """`export(name, path)` writes the file, or returns why it can't, or raises. `options`: (flag, what add_argument takes, what is called with its value)."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--time-limit", type=int, default=180, help="seconds for each model")
+    for flag, form, _ in options:
+        parser.add_argument(flag, **form)
     arguments = parser.parse_args()
+    for flag, _, use in options:
+        use(getattr(arguments, flag.strip("-")))
     if arguments.list or not arguments.folder:
         print("\n".join(names))
         return

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Exports public architectures with random weights as ONNX files with open sizes: what `./dev bench exported FOLDER` measures and compares.
 
-    python3 tests/bench/public_models.py FOLDER [NAME...]        --list prints the names
+    python3 tests/bench/public_models.py FOLDER [NAME...] [--wider TIMES]        --list prints the names
 
-Image networks have their real widths; texts and sounds two narrow layers, as there the kinds of operations are what differs. A model that the exporter refuses is reported and
+Image networks have their real widths; texts and sounds two narrow layers, as there the kinds of operations are what differs (`--wider 8`: 256 wide instead of 32). A model that the exporter refuses is reported and
 passed over. Needs torch, torchvision, timm, transformers, onnx, onnxscript from PyPI (5 GB), half an hour and 6 GB for all.
 """
 import exporting
@@ -63,6 +63,17 @@ TRANSFORMERS = {
     "convnextv2": ("ConvNextV2", dict(hidden_sizes=[8, 16, 16, 32], depths=[1, 1, 1, 1]), "image"),
     "swin2sr": ("Swin2SRForImageSuperResolution", dict(image_size=16, embed_dim=16, depths=[2], num_heads=[2], window_size=4), "image"),
 }
+WIDTHS = set("""hidden_size intermediate_size n_embd d_model encoder_ffn_dim decoder_ffn_dim embedding_size d_inner d_head head_dim conv_dim hidden_sizes embed_dim
+                input_embedding_size output_embedding_size intra_bottleneck_size decoder_hidden_size max_position_embeddings n_positions""".split())
+
+
+def widen(times):
+    for name, (kind, configuration, inputs) in TRANSFORMERS.items():
+        wider = {key: value if key not in WIDTHS else value * times if isinstance(value, int) else type(value)(size * times for size in value)
+                 for key, value in configuration.items()}
+        TRANSFORMERS[name] = (kind, wider, inputs)
+
+
 TORCHVISION = ("mnasnet0_5 shufflenet_v2_x1_0 googlenet inception_v3 efficientnet_v2_s convnext_tiny swin_v2_t lraspp_mobilenet_v3_large fcn_resnet50 "
                "mobilenet_v2 mobilenet_v3_small resnet18 resnet50 resnext50_32x4d densenet121 squeezenet1_1 regnet_y_400mf regnet_x_400mf deeplabv3_mobilenet_v3_large").split()
 VIDEOS = "r3d_18 mc3_18 r2plus1d_18".split()
@@ -181,4 +192,4 @@ def export(name, path):
 
 
 if __name__ == "__main__":
-    exporting.main(__doc__, NAMES, export)
+    exporting.main(__doc__, NAMES, export, [("--wider", dict(type=int, default=1, help="as many times as wide, where networks are narrow"), widen)])
