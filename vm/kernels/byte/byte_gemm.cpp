@@ -5,12 +5,14 @@
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/gemm/matrix_view.h"
+#include "vm/kernels/tile/held_tiles.h"
 
 namespace dyn::vm::kernels {
 
 int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const {
   const int64_t width = family->panelWidth;
   const bool apart = epilogue && epilogue->isApart();
+  const HeldTiles held(family->releaseTiles);
   // Rows whose words stay in the L2 cache while the panels go by; in a tile, rows of some panels at least.
   constexpr int64_t kBlockBytes = 1 << 18, kTilePanels = 4;
   const int64_t inCache = kBlockBytes / (leading * 4), inTile = kTileElements / (kTilePanels * width),
