@@ -81,5 +81,14 @@ inline const TileSupport& tileSupport() {
   return support;
 }
 
+// What a line about the machine says of them at its end.
+inline const char* tileText(const TileSupport& support) {
+  return support.refused                 ? "; the system refuses the tiles (AMX)"
+         : support.bf16 && support.bytes ? "; tiles (AMX) of bf16 and bytes"
+         : support.bf16                  ? "; tiles (AMX) of bf16"
+         : support.bytes                 ? "; tiles (AMX) of bytes"
+                                         : "";
+}
+
 }  // namespace dyn
 #endif
