@@ -1,6 +1,6 @@
 // 32x32 tiles by Intel AMX. Compiled for AMX and AVX-512; nothing else may be in this file
 // (vm/CMakeLists.txt).
-#if defined(__AMX_TILE__) && defined(__AMX_INT8__)
+#if defined(__AVX512F__)  // compilers do not agree on the names for AMX
 #include "vm/kernels/tile/tile_instructions.h"
 
 namespace {
