@@ -75,9 +75,9 @@ inline TileSupport ask() { return {}; }
 
 }  // namespace tiles
 
-// Asks at the first call.
+// Asks at the first call; nothing where the environment wants none of the processor's.
 inline const TileSupport& tileSupport() {
-  static const TileSupport support = tiles::ask();
+  static const TileSupport support = tileChoice() == TileChoice::processor ? tiles::ask() : TileSupport();
   return support;
 }
 

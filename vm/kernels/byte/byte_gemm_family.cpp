@@ -28,7 +28,7 @@ std::span<const ByteGemmFamily* const> byteGemmFamilies() {
       if (tileChoice() == TileChoice::model) {
         static const ByteTiles model(byteGemmTileModel, byteGemmVnni);
         usable.push_back(&model.family());
-      } else if (tileChoice() == TileChoice::processor && tileSupport().bytes) {
+      } else if (tileSupport().bytes) {
         static const ByteTiles amx(byteGemmAmx, byteGemmVnni);
         usable.push_back(&amx.family());
       }

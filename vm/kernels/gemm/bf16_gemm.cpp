@@ -24,7 +24,7 @@ std::span<const Bf16Family* const> bf16Families() {
       if (tileChoice() == TileChoice::model) {
         static const Bf16Tiles model(bf16FamilyTileModel, bf16FamilyAvx512);
         usable.push_back(&model.family());
-      } else if (tileChoice() == TileChoice::processor && tileSupport().bf16) {
+      } else if (tileSupport().bf16) {
         static const Bf16Tiles amx(bf16FamilyAmx, bf16FamilyAvx512);
         usable.push_back(&amx.family());
       }
