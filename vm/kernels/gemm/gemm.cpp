@@ -154,7 +154,7 @@ size_t scheduleOf(const FlatCall& call, const ProductProblem& p, int64_t tasks) 
                 width = ProductBlocks::width(p, *call.gemmFamily);
   const bool copiesA = ProductBlocks::copiesA(p);
   if (p.rounded && p.rounded->releaseTiles)
-    return cheapestTileSchedule({p.rows, p.columns, p.depth, tasks, copiesA}, maxRows, width);
+    return cheapestTileSchedule({p.rows, p.columns, p.depth, tasks, copiesA}, tileMachine(maxRows, width));
   if (!call.context->schedule)
     return contraction::cheapestSchedule({p.rows, p.columns, p.depth, tasks, copiesA},
                                          productMachine(maxRows, width));

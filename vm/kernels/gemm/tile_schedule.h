@@ -1,5 +1,6 @@
-// The schedule of a product of bf16 by tiles (kernels/tile): by the cost of f32 products, in words of two
-// bf16, at the rate of tiles. So much faster than f32, more of their time goes to reading: larger blocks pay.
+// The schedule of a product of bf16 by tiles (kernels/tile), by cost. Tiles are so much faster than f32 that
+// what they read decides: a block of a panel that stays in the first cache while the row tiles go by, blocks
+// of rows that stay in the second, and few of them, since each reads all panels again.
 #pragma once
 
 #include "vm/core/gemm_schedule.h"
@@ -7,30 +8,18 @@
 
 namespace dyn::vm::kernels {
 
-// Words of A times words of B that one thread multiplies in a cycle: 16 x 16 sums of 16 words in 16 cycles.
-inline constexpr double kTileWordsPerCycle = 256;
+struct TileMachine {
+  contraction::ProductMachine product;  // maxRows and panelWidth of the kernels, caches and their rates
+  int64_t l1Bytes = 48 << 10;
+};
+// What Sapphire Rapids does: 16 x 16 sums of 16 words in 16 cycles, 48 bytes a cycle from the second cache.
+inline constexpr double kTileWordsPerCycle = 256, kTileBytesPerCycle = 48;
 
+// Of the processor this runs on.
+TileMachine tileMachine(int64_t maxRows, int64_t panelWidth);
+// Cycles that the busiest thread is expected to take.
+double tileCycles(const ProductShape& shape, const TileMachine& machine, const ProductSchedule& schedule);
 // Row of contraction::kProductSchedules.
-inline size_t cheapestTileSchedule(const ProductShape& shape, int64_t maxRows, int64_t panelWidth) {
-  contraction::ProductMachine machine = productMachine(maxRows, panelWidth);
-  machine.stepsPerCycle = kTileWordsPerCycle;
-  ProductShape words = shape;
-  words.depth = bf16Words(shape.depth);
-  const auto cycles = [&](size_t i) {
-    ProductSchedule schedule = contraction::kProductSchedules[i];
-    schedule.depthBlock = bf16Words(schedule.depthBlock);
-    return contraction::productCycles(words, machine, schedule);
-  };
-  size_t best = contraction::usualSchedule(shape, machine);
-  double least = cycles(best);
-  for (size_t i = 0; i < contraction::kProductSchedules.size(); ++i) {
-    if (shape.tasks == 1 && contraction::kProductSchedules[i].side == contraction::SplitSide::rows) continue;
-    const double cost = cycles(i);
-    if (cost >= least) continue;
-    best = i;
-    least = cost;
-  }
-  return best;
-}
+size_t cheapestTileSchedule(const ProductShape& shape, const TileMachine& machine);
 
 }  // namespace dyn::vm::kernels
