@@ -14,7 +14,7 @@ trap 'rm -rf "$FOLDER"' EXIT
 cd "$FOLDER"
 
 ar x "$LIBRARY" bf16_kernel_amx.cpp.o byte_kernel_amx.cpp.o
-g++ -std=c++20 -O2 -ffreestanding -fno-exceptions -fno-rtti -fno-pic -mno-red-zone -fno-stack-protector -fno-tree-loop-distribute-patterns \
+g++ -std=c++20 -O2 -fno-builtin -fno-exceptions -fno-rtti -fno-pic -mno-red-zone -fno-stack-protector -fno-tree-loop-distribute-patterns \
   -I"$SOURCES" -c "$HERE/machine.cpp" -o machine.o
 g++ -c "$HERE/start.S" -o start.o
 ld -static -nostdlib --no-warn-rwx-segments -T "$HERE/link.ld" start.o machine.o bf16_kernel_amx.cpp.o byte_kernel_amx.cpp.o -o machine.elf

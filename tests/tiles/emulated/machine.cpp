@@ -1,6 +1,7 @@
 // The cases by the machine code for Intel AMX, on a machine without a system (start.S): what it makes goes to
 // port 0xe9, which Bochs prints.
 #include "tests/tiles/emulated/cases.h"
+#include "vm/shared/dyn_tiles.h"
 
 namespace dyn::vm::kernels {
 extern const Bf16Family bf16FamilyAmx;
@@ -49,6 +50,8 @@ extern "C" void* memcpy(void* to, const void* from, unsigned long count) {
 
 extern "C" void run() {
   put("begin\n");
+  put(dyn::tiles::systemSaves() ? "saved " : "not saved ");
+  put(dyn::tiles::hasPalette() ? "palette 1\n" : "no palette 1\n");
   cases.runBf16(dyn::vm::kernels::bf16FamilyAmx, putCase);
   cases.runBytes(dyn::vm::kernels::byteGemmAmx, putCase);
   put("end\n");

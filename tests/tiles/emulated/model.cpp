@@ -14,7 +14,7 @@ int main() {
     std::printf("%s %d %d %d %d %u\n", kind, depth, rows, columns, accumulate, hash);
   };
   const auto cases = std::make_unique<dyn::vm::test::Cases>();
-  std::puts("begin");
+  std::puts("begin\nsaved palette 1");  // what dyn_tiles.h finds out without a system
   cases->runBf16(dyn::vm::kernels::bf16FamilyTileModel, putCase);
   cases->runBytes(dyn::vm::kernels::byteGemmTileModel, putCase);
   std::puts("end");
