@@ -6,6 +6,8 @@
 #include <map>
 #include <tuple>
 
+#include "vm/shared/dyn_tiles.h"
+
 namespace dyn {
 
 namespace {
@@ -70,11 +72,13 @@ void fill(const RowTimes& times, KernelRow& row) {
 
 std::string limitsLine(const MachineLimits& limits) {
   return fmt::format(
-      "{}, {} thread{}: {:.0f} GFLOP/s in products, {:.0f}/{:.0f}/{:.0f}/{:.0f} GB/s over 16 KiB, 512 KiB, 8 "
-      "MiB, 64 MiB, {:.0f} ns a launch",
-      limits.cpu.empty() ? "this machine" : limits.cpu, limits.threads, limits.threads == 1 ? "" : "s",
-      limits.gemmOperations, limits.bytesSmall, limits.bytesMiddle, limits.bytesLarge, limits.bytesHuge,
-      limits.launchNs);
+             "{}, {} thread{}: {:.0f} GFLOP/s in products, {:.0f}/{:.0f}/{:.0f}/{:.0f} GB/s over 16 KiB, 512 "
+             "KiB, 8 "
+             "MiB, 64 MiB, {:.0f} ns a launch",
+             limits.cpu.empty() ? "this machine" : limits.cpu, limits.threads, limits.threads == 1 ? "" : "s",
+             limits.gemmOperations, limits.bytesSmall, limits.bytesMiddle, limits.bytesLarge,
+             limits.bytesHuge, limits.launchNs) +
+         tileText(tileSupport());
 }
 
 }  // namespace

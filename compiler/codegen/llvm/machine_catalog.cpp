@@ -14,6 +14,7 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 #include "vm/shared/dyn_caches.h"
+#include "vm/shared/dyn_tiles.h"
 
 namespace dyn {
 namespace {
@@ -126,6 +127,10 @@ Result<MachineDescription> detectHost() {
   }
   if (llvm::Triple(machine.triple).isRISCV64()) machine.abi = "lp64d";
   DYN_CHECK(deriveInstructionSets(machine));
+  // The processor has them; whether the system lets this process use them is another matter.
+  machine.amxBf16 = machine.amxBf16 && tileSupport().bf16;
+  machine.amxInt8 = machine.amxInt8 && tileSupport().bytes;
+  machine.amxTile = machine.amxBf16 || machine.amxInt8;
   machine.coreCount = usableCores();
 #ifdef _SC_LEVEL1_DCACHE_SIZE
   if (int64_t line = systemValue(_SC_LEVEL1_DCACHE_LINESIZE)) machine.lineBytes = line;

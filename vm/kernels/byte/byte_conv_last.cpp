@@ -9,6 +9,7 @@
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/byte/byte_conv.h"
+#include "vm/kernels/tile/held_tiles.h"
 #include "vm/kernels/work.h"
 #include "vm/shared/dyn_byte_window.h"
 
@@ -200,6 +201,7 @@ class ProductTask {
     const Chunk chunk = image_.chunk(index);
     const uint8_t* input = image_.input(p_.x->as<uint8_t>(), chunk, static_cast<uint8_t>(p_.zero), scratch);
     auto* tile = reinterpret_cast<int32_t*>(scratch + image_.scratchElements());
+    const HeldTiles held(p_.family.releaseTiles);
     for (int64_t part = partBegin; part < partEnd; ++part) {
       const int64_t width = p_.family.panelWidth, panelBegin = panels_ * part / parts_,
                     panelEnd = panels_ * (part + 1) / parts_, begin = panelBegin * width,

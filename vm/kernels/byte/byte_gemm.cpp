@@ -5,12 +5,15 @@
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/gemm/matrix_view.h"
+#include "vm/kernels/tile/held_tiles.h"
+#include "vm/shared/dyn_tiles.h"
 
 namespace dyn::vm::kernels {
 
 int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const {
   const int64_t width = family->panelWidth;
   const bool apart = epilogue && epilogue->isApart();
+  const HeldTiles held(family->releaseTiles);
   // Rows whose words stay in the L2 cache while the panels go by; in a tile, rows of some panels at least.
   constexpr int64_t kBlockBytes = 1 << 18, kTilePanels = 4;
   const int64_t inCache = kBlockBytes / (leading * 4), inTile = kTileElements / (kTilePanels * width),
@@ -106,6 +109,14 @@ struct Plan {
   int64_t shared() const { return wordElements + termElements + zeroElements + packElements; }
 };
 
+// For the trace: what ran, and the values that decided it.
+std::string versionText(const ByteGemmFamily& family, const Plan& plan, const Problem& p) {
+  return std::string("bytes by ") + family.name + " for rows=" + std::to_string(plan.allRows) +
+         " columns=" + std::to_string(p.columns) + " depth=" + std::to_string(p.depth) +
+         " threads=" + std::to_string(plan.tasks) +
+         (tileSupport().refused ? "; the system refuses tiles" : "");
+}
+
 using Call = calls::Bytegemm;
 
 Status readCall(const ByteGemmFamily& family, const FlatCall& call, Problem& p) {
@@ -133,6 +144,7 @@ Status byteGemmScratchBy(const ByteGemmFamily& family, const FlatCall& call, int
   if (Status status = readCall(family, call, p); !status.ok()) return status;
   if (call.result(0)->elements == 0) return okStatus();
   const Plan plan(family, call, p);
+  if (call.wantsVersion()) call.nameVersion(versionText(family, plan, p));
   elements = scratchElements(plan.shared(), plan.tasks, plan.own);
   return okStatus();
 }

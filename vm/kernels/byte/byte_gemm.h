@@ -13,6 +13,20 @@ namespace dyn::vm::kernels {
 // The families that this CPU can run, the fastest first. All give the same numbers.
 std::span<const ByteGemmFamily* const> byteGemmFamilies();
 
+// Tiles for products of several rows, and a family of the same panels, `others`, for those of one, which
+// tiles multiply no faster, and for windows and lanes.
+class ByteTiles {
+ public:
+  ByteTiles(const ByteGemmFamily& tiles, const ByteGemmFamily& others);
+  ByteTiles(const ByteTiles&) = delete;
+  const ByteGemmFamily& family() const { return family_; }
+
+ private:
+  std::vector<ByteMicroKernel> kernels_;
+  std::vector<ByteRunKernel> runKernels_;
+  ByteGemmFamily family_;
+};
+
 // --- A
 
 // What a byte is exclusive-ored with to become unsigned (A) or signed (B); its value, and its zero point, are

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "vm/kernels/tile/tile_config.h"
+
 namespace dyn::vm::kernels {
 
 // c[r, j] = sum over k of (a[r, k] - zeroA[r]) * (b[k, j] - zeroB[j]), in i32 that wraps, for j < columns
@@ -71,7 +73,8 @@ struct ByteGemmFamily {
   ByteWindowKernel windowKernel;
   const ByteRunKernel* runKernels;  // as microKernels
   ByteLaneKernel laneKernel;
-  int32_t lanes;  // of laneKernel
+  int32_t lanes;                       // of laneKernel
+  TileRelease releaseTiles = nullptr;  // where the kernels use tiles: held_tiles.h
 };
 
 }  // namespace dyn::vm::kernels

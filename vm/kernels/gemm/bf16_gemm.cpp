@@ -1,20 +1,35 @@
 #include "vm/kernels/gemm/bf16_gemm.h"
 
-#include <vector>
-
 #include "vm/kernels/four.h"
+#include "vm/shared/dyn_tiles.h"
 
 namespace dyn::vm::kernels {
 
-extern const Bf16Family bf16FamilyPortable, bf16FamilyAvx2, bf16FamilyAvx512;
+extern const Bf16Family bf16FamilyPortable, bf16FamilyAvx2, bf16FamilyAvx512, bf16FamilyAmx,
+    bf16FamilyTileModel;
+
+Bf16Tiles::Bf16Tiles(const Bf16Family& tiles, const Bf16Family& others)
+    : kernels_(tiles.microKernels, tiles.microKernels + tiles.maxRows), family_(tiles) {
+  kernels_[0] = others.microKernels[0];
+  family_.microKernels = kernels_.data();
+  family_.round = others.round;
+}
 
 std::span<const Bf16Family* const> bf16Families() {
   static const std::vector<const Bf16Family*> families = [] {
     std::vector<const Bf16Family*> usable;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16")) {
+      if (tileChoice() == TileChoice::model) {
+        static const Bf16Tiles model(bf16FamilyTileModel, bf16FamilyAvx512);
+        usable.push_back(&model.family());
+      } else if (tileSupport().bf16) {
+        static const Bf16Tiles amx(bf16FamilyAmx, bf16FamilyAvx512);
+        usable.push_back(&amx.family());
+      }
       usable.push_back(&bf16FamilyAvx512);
+    }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) usable.push_back(&bf16FamilyAvx2);
 #endif
     usable.push_back(&bf16FamilyPortable);

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <span>
+#include <vector>
 
 #include "vm/kernels/gemm/bf16_kernel.h"
 #include "vm/kernels/work.h"
@@ -11,6 +12,19 @@ namespace dyn::vm::kernels {
 
 // Those this CPU can run, the best first.
 std::span<const Bf16Family* const> bf16Families();
+
+// Tiles for products of several rows, and a family of the same panels, `others`, for those of one, which
+// tiles multiply no faster, and for rounding.
+class Bf16Tiles {
+ public:
+  Bf16Tiles(const Bf16Family& tiles, const Bf16Family& others);
+  Bf16Tiles(const Bf16Tiles&) = delete;
+  const Bf16Family& family() const { return family_; }
+
+ private:
+  std::vector<Bf16MicroKernel> kernels_;
+  Bf16Family family_;
+};
 
 inline int64_t bf16Words(int64_t depth) { return (depth + 1) / 2; }
 // bf16 elements of the packed matrix.

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "vm/kernels/tile/tile_config.h"
+
 namespace dyn::vm::kernels {
 
 // The bits of the nearest number that has only the upper half of an f32's, ties to even; NaN stays NaN.
@@ -29,6 +31,7 @@ struct Bf16Family {
   int32_t panelWidth;
   const Bf16MicroKernel* microKernels;  // maxRows entries: one for each number of rows
   Bf16Rounding round;
+  TileRelease releaseTiles = nullptr;  // where the kernels use tiles: held_tiles.h
 };
 
 }  // namespace dyn::vm::kernels

@@ -12,6 +12,8 @@
 #include "vm/kernels/gemm/few_rows.h"
 #include "vm/kernels/gemm/gemm_blocks.h"
 #include "vm/kernels/gemm/number_gemm.h"
+#include "vm/kernels/gemm/tile_schedule.h"
+#include "vm/shared/dyn_tiles.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -151,6 +153,8 @@ size_t scheduleOf(const FlatCall& call, const ProductProblem& p, int64_t tasks) 
   const int64_t maxRows = ProductBlocks::maxRows(p, *call.gemmFamily),
                 width = ProductBlocks::width(p, *call.gemmFamily);
   const bool copiesA = ProductBlocks::copiesA(p);
+  if (p.rounded && p.rounded->releaseTiles)
+    return cheapestTileSchedule({p.rows, p.columns, p.depth, tasks, copiesA}, tileMachine(maxRows, width));
   if (!call.context->schedule)
     return contraction::cheapestSchedule({p.rows, p.columns, p.depth, tasks, copiesA},
                                          productMachine(maxRows, width));
@@ -179,6 +183,8 @@ std::string stepsText(const ProductProblem& p, const DynGemmFamily& family, cons
     text += ", pad columns " + std::to_string(p.columns) + " to " + std::to_string(padded);
   if (block.depthBlock() < p.depth)
     text += ", block depth " + std::to_string(p.depth) + " by " + std::to_string(block.depthBlock());
+  if (p.rounded) text += std::string(", bf16 by ") + p.rounded->name;
+  if (p.rounded && tileSupport().refused) text += "; the system refuses tiles";
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "vm/kernels/gemm/bf16_gemm.h"
 #include "vm/kernels/gemm/half_panels.h"
 #include "vm/kernels/gemm/matrix_view.h"
+#include "vm/kernels/tile/held_tiles.h"
 
 namespace dyn::vm::kernels {
 
@@ -75,6 +76,7 @@ struct ProductBlocks {
               const float* packed, float* c, int64_t firstRow, float* own) const {
     const ProductProblem& p = problem;
     float *copy = copiesA(p) ? own : nullptr, *wide = own + wholeLines(copyElements());
+    const HeldTiles held(p.rounded ? p.rounded->releaseTiles : nullptr);
     const contraction::RowTiles all = tiles();
     const int64_t width = ProductBlocks::width(p, family), block = depthBlock(),
                   ownTiles = tileEnd - tileBegin,

@@ -14,6 +14,7 @@
 #include "vm/kernels/gemm/bf16_gemm.h"
 #include "vm/kernels/gemm/gemm.h"
 #include "vm/kernels/gemm/recurrence_kernel.h"
+#include "vm/kernels/tile/held_tiles.h"
 #include "vm/shared/dyn_recurrence.h"
 
 extern const dyn::vm::kernels::CellKernels dynCellsPortable, dynCellsAvx2, dynCellsAvx512;
@@ -196,6 +197,7 @@ class Run {
   void productsAndCells() {
     const int64_t vectors = (p_.units + kCellLanes - 1) / kCellLanes;
     call_.split(p_.panels(), tasks_, [&](int64_t begin, int64_t end) {
+      const HeldTiles held(p_.rounded ? p_.rounded->releaseTiles : nullptr);
       for (int64_t panel = begin; panel < end; ++panel) multiply(panel);
     });
     const double calls = static_cast<double>(p_.rows * p_.units * callsOf(p_.cell) * kStepsOfCall);

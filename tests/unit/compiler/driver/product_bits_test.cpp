@@ -9,8 +9,8 @@ namespace dyn {
 namespace {
 
 // A product with constant weights, on these schedules ("auto": by cost).
-std::unique_ptr<test::Compiled> productOf(const HostTensor& weights, const std::string& version,
-                                          int threads) {
+std::unique_ptr<test::Compiled> productOf(const HostTensor& weights, const std::string& version, int threads,
+                                          const char* math) {
   const int64_t depth = weights.shape()[0], columns = weights.shape()[1];
   std::string text = "fn @main(%x: Tensor[(n, " + std::to_string(depth) +
                      "), f32]) { %w = constant() {value = f32[" + std::to_string(depth) + ", " +
@@ -26,22 +26,23 @@ std::unique_ptr<test::Compiled> productOf(const HostTensor& weights, const std::
   EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
   CompileOptions options;
   options.versions["matmul"] = version;
+  options.math = math;
   Result<std::unique_ptr<test::Compiled>> made = test::Compiled::make(*parsed, options, threads);
   EXPECT_TRUE(made.ok()) << made.error().toString();
   return made.ok() ? std::move(*made) : nullptr;
 }
 
-TEST(ProductBits, doNotDependOnThreadsOrSchedules) {
+void expectSameBits(const char* math) {
   for (const auto& [depth, columns] : {std::pair<int64_t, int64_t>{1000, 32}, {1601, 70}}) {
     const HostTensor weights = test::randomTensor(Dtype::f32, {depth, columns}, 7);
     std::vector<std::pair<std::string, std::unique_ptr<test::Compiled>>> all;
     for (int threads : {1, 2, 3, 4})
-      all.emplace_back("auto, threads " + std::to_string(threads), productOf(weights, "auto", threads));
+      all.emplace_back("auto, threads " + std::to_string(threads), productOf(weights, "auto", threads, math));
     for (const char* version :
          {"k384r6-panels", "k384r24-rows", "k768r6-rows", "k1536r24-panels", "kallr12-rows"})
       for (int threads : {1, 3})
         all.emplace_back(version + (", threads " + std::to_string(threads)),
-                         productOf(weights, version, threads));
+                         productOf(weights, version, threads, math));
     for (int64_t rows : {1, 3, 7, 13, 15, 29, 85, 86, 169, 170, 171, 338, 347}) {
       const HostTensor x = test::randomTensor(Dtype::f32, {rows, depth}, static_cast<uint32_t>(rows));
       std::optional<HostTensor> first;
@@ -55,6 +56,11 @@ TEST(ProductBits, doNotDependOnThreadsOrSchedules) {
     }
   }
 }
+
+TEST(ProductBits, doNotDependOnThreadsOrSchedules) { expectSameBits("fp32"); }
+
+// Also by tiles, which add up 32 depths at a time: blocks of depth are whole steps of them.
+TEST(ProductBits, inBf16DoNotDependOnThreadsOrSchedules) { expectSameBits("bf16"); }
 
 // f64 and integers: panels of their own, rows in place, batches with threads over them and within them.
 TEST(ProductBits, ofOtherTypesDoNotDependOnThreads) {

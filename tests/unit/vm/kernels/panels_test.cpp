@@ -9,6 +9,12 @@
 #include "vm/kernels/gemm/bf16_gemm.h"
 
 namespace dyn::vm {
+
+namespace kernels {
+extern const Bf16Family bf16FamilyTileModel;
+extern const ByteGemmFamily byteGemmTileModel;
+}  // namespace kernels
+
 namespace {
 
 TEST(Panels, areThoseOfTheKernels) {
@@ -21,6 +27,15 @@ TEST(Panels, areThoseOfTheKernels) {
                             .bytes = bytes.panelWidth,
                             .bytesInWord = bytes.group};
   EXPECT_EQ(toString(machinePanels()), toString(read));
+}
+
+// Tiles read the panels of AVX-512's pairs and quads: a processor that has both packs once.
+TEST(Panels, ofTilesAreThoseOfPairsAndQuads) {
+  const PanelLayout layout =
+      panelLayoutOf({.avx2 = true, .avx512 = true, .avx512Bf16 = true, .avx512Vnni = true});
+  EXPECT_EQ(kernels::bf16FamilyTileModel.panelWidth, layout.bf16);
+  EXPECT_EQ(kernels::byteGemmTileModel.panelWidth, layout.bytes);
+  EXPECT_EQ(kernels::byteGemmTileModel.group, layout.bytesInWord);
 }
 
 }  // namespace
