@@ -68,6 +68,7 @@ class DeviceSession {
   Status begin(const Settings& settings, std::span<const DynKernelEntry> kernels);
   Status launchOfHost(DynLaunch& launch);
   Status launchCode(size_t kernel, DynLaunch& launch, const DeviceSpan* timed);
+  Status giveWorkspace(DynDeviceProduct& product);
   Status flush();
 
   const DynDevice& device_;
@@ -83,6 +84,8 @@ class DeviceSession {
   std::unique_ptr<DeviceGraphs> graphs_;  // null: launches are put into the stream one by one
   std::unique_ptr<DeviceTimes> times_;    // null: nobody asked yet
   std::vector<DeviceRange> ranges_;       // of the launch
+  void* workspace_ = nullptr;             // of products by a library; kept from launch to launch
+  uint64_t workspaceBytes_ = 0;
   uint64_t waits_ = 0;
   DynDeviceText fault_{};
 };
