@@ -22,6 +22,11 @@ Status checkPolicies(const Policies& policies) {
 }
 
 Status fitsDevice(const Policies& policies, bool onDevice) {
+  const auto windows = policies.find("conv");
+  if (onDevice && windows != policies.end() && windows->second != "auto")
+    return makeError(
+        DiagnosticId::usageError,
+        "conv=" + windows->second + " is a version of the host: on a GPU convolutions have none");
   const auto products = policies.find("matmul");
   if (products == policies.end() || (products->second == kCublasLt) == onDevice || products->second == "auto")
     return {};

@@ -32,6 +32,10 @@ done
 DYN_SIMCUDA_TRACE=trace "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" --quiet --output-dir own >/dev/null || fail "run"
 [[ $(products trace) == 0 ]] || fail "a product is the library's though nobody asked for that"
 
+# A profile names the version that each launch took.
+"$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" "${policy[@]}" --quiet --profile profile.json >/dev/null || fail "profile"
+grep -q '"version":"cublaslt"' profile.json && grep -q '"version":"thread_narrow"' profile.json || fail "the profile names no versions"
+
 # Any order of lanes, blocks and commands gives the same bits, and so do launches that come again as graphs.
 for seed in 1 2 3; do
   DYN_SIMCUDA_SEED=$seed "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" "${policy[@]}" --quiet --output-dir "library.$seed" >/dev/null || fail "seed $seed"
@@ -77,6 +81,7 @@ DYN_SIMCUBLASLT_FAIL=cublasLtCreate:1 ends 4 'unavailable: version cublaslt: cuB
   "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" "${policy[@]}"
 ends 2 'goes with --device cuda' "$DYNREPL" run "$bert" "${sizes[@]}" "${policy[@]}"
 ends 2 'is a version of the host' "$DYNREPL" --device cuda inspect "$bert" --kernels --policy matmul=onednn
+ends 2 'is a version of the host' "$DYNREPL" --device cuda inspect "$bert" --kernels --policy conv=direct
 
 # What it can not do the kernels do; what fails names kernel and node.
 DYN_SIMCUBLASLT_FAIL=cublasLtMatmulAlgoGetHeuristic:15 DYN_SIMCUDA_TRACE=trace "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" "${policy[@]}" --quiet --output-dir refused >/dev/null || fail "not supported"

@@ -23,6 +23,11 @@ constexpr const char* kSuffixes[] = {
     "", kBlockSuffix, kTileSuffix,        kSquareSuffix, kTensorSuffix, kAttentionSuffix,
     "", "",           "_attention_tensor"};
 
+// What the forms are called where a person reads them.
+constexpr const char* kFormNames[] = {"thread",        "block",        "tile",
+                                      "square",        "tensor",       "attention",
+                                      "thread_narrow", "block_narrow", "attention_tensor"};
+
 const std::string* find(const Program& program, std::string_view key) {
   for (const auto& [name, value] : program.metadata)
     if (name == key) return &value;
@@ -127,6 +132,7 @@ Status DeviceCode::prepareProduct(const DynDevice& device, const Program& progra
   if (status == DYN_UNAVAILABLE || status == DYN_UNSUPPORTED) return okStatus();
   if (status != DYN_OK) return deviceStatus(device, status, said);
   launchesProduct_ = true;
+  version_ = kCublasLt;
   launch.product = &product_;
   launch.gridX = launch.gridY = launch.gridZ = launch.blockX = launch.blockY = launch.blockZ = 1;
   return okStatus();
@@ -146,7 +152,9 @@ Status DeviceCode::prepare(const DynDevice& device, const Program& program, size
   const Product product = productOf(forms.sizes, launch);
   const Form form = formOf(forms, product, launch);
   const bool narrow = forms.narrow && (form == thread || form == block) && fitsNarrow(launch);
-  uint64_t& function = forms.functions[!narrow ? form : form == thread ? narrowThread : narrowBlock];
+  const Form taken = !narrow ? form : form == thread ? narrowThread : narrowBlock;
+  version_ = kFormNames[taken];
+  uint64_t& function = forms.functions[taken];
   if (function == 0) {
     DynDeviceText said{};
     const bool byTensor = form == tensor || form == tensorAttention;

@@ -41,6 +41,7 @@ class DeviceCode {
   // is to do, which stays until the next call. The library may ask for a workspace: who launches gives it.
   Status prepare(const DynDevice& device, const Program& program, size_t kernel, DynLaunch& launch);
   DynDeviceProduct* product() { return launchesProduct_ ? &product_ : nullptr; }  // of the last launch
+  const char* version() const { return version_; }  // its form, or kCublasLt: "square", "block_narrow"
 
   static constexpr uint64_t kMostWorkspaceBytes = uint64_t{32} << 20;
 
@@ -66,6 +67,7 @@ class DeviceCode {
   std::map<size_t, Forms> forms_;
   bool hasLibrary_ = true;  // until the device says that it has none
   bool launchesProduct_ = false;
+  const char* version_ = "";
   DynDeviceProduct product_{};
 };
 

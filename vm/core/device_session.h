@@ -51,8 +51,9 @@ class DeviceSession {
   // stream.
   // `timed`: when it ran is told by takeTimes().
   Status launch(size_t kernel, DynLaunch& launch, const DeviceSpan* timed = nullptr);
-  void takeTimes(std::vector<DeviceSpan>& spans);  // after `synchronise`
-  Status synchronise();                            // waits for all
+  void takeTimes(std::vector<DeviceSpan>& spans);                // after `synchronise`
+  const char* version() const { return deviceCode_.version(); }  // of the last launch: the form it took
+  Status synchronise();                                          // waits for all
   // Launches since the device was waited for as a whole: `fault` counts them.
   uint64_t waitsCount() const { return waits_; }
   uint64_t graphLaunches() const { return graphs_ ? graphs_->launchedCount() : 0; }

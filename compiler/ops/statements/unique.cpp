@@ -57,7 +57,7 @@ class Unique {
     StepWriter step(request_, all_, "firsts");
     StatementWriter& w = step.writer();
     const Expr e = w.units({length_})[0];
-    const Buffer *from = w.input(0, parts_), *firsts = step.written(firsts_);
+    const Buffer *from = w.input(0, seen(length_)), *firsts = step.written(firsts_);
     const Pair pair = pairOf(w, from, e);
     const Expr extent = w.dim(length_);
     const Expr first = overAll(w, "first", ReduceOp::minimum, [&](std::vector<StmtRef>& each, Expr j) {
@@ -72,8 +72,9 @@ class Unique {
     StatementWriter& w = step.writer();
     const size_t results = request_.op.results.size();
     const Expr e = w.units({length_})[0];
-    const Buffer *from = w.input(0, parts_), *firsts = step.read(firsts_), *counts = step.read(counts_);
-    std::vector<const Buffer*> out = {w.output(0, {parts_[0], all_.count, parts_[2]})};
+    const Buffer *from = w.input(0, seen(length_)), *firsts = step.read(firsts_),
+                 *counts = step.read(counts_);
+    std::vector<const Buffer*> out = {w.output(0, seen(all_.count))};
     for (size_t r = 1; r < results; ++r)
       out.push_back(w.output(static_cast<int>(r), {r == 2 ? length_ : all_.count}));
     const Pair pair = pairOf(w, from, e);
@@ -102,14 +103,16 @@ class Unique {
     return step.finish(steps_);
   }
 
+  // Elements are along one axis, slices between two.
+  Shape seen(Dim along) const { return bySlices_ ? Shape{parts_[0], along, parts_[2]} : Shape{along}; }
+
   // The one that a unit stands for, beside which others are looked at.
   struct Pair {
     const Buffer* from;
     Expr unit, own;  // own: of elements
   };
   Pair pairOf(StatementWriter& w, const Buffer* from, Expr e) const {
-    return {from, e,
-            bySlices_ ? Expr() : w.named(w.body(), "own", read(w, from, {w.integer(0), e, w.integer(0)}))};
+    return {from, e, bySlices_ ? Expr() : w.named(w.body(), "own", read(w, from, {e}))};
   }
   Expr same(StatementWriter& w, std::vector<StmtRef>& each, const Pair& pair, Expr j) const {
     if (!bySlices_) return same(w, otherOf(w, each, pair, j), pair.own);
@@ -123,7 +126,7 @@ class Unique {
     return less < more;
   }
   Expr otherOf(StatementWriter& w, std::vector<StmtRef>& each, const Pair& pair, Expr j) const {
-    return w.named(each, "other", read(w, pair.from, {w.integer(0), j, w.integer(0)}));
+    return w.named(each, "other", read(w, pair.from, {j}));
   }
   // Of slice j beside the unit's: the first place where that is so; as many as there are, or more: nowhere.
   Expr firstPlace(StatementWriter& w, std::vector<StmtRef>& each, const char* name, const Pair& pair, Expr j,
@@ -137,9 +140,7 @@ class Unique {
     return made;
   }
   StmtRef copied(StatementWriter& w, const Buffer* to, Expr place, const Buffer* from, Expr e) const {
-    if (!bySlices_)
-      return loop::store(to, {w.integer(0), place, w.integer(0)},
-                         w.loops().load(from, {w.integer(0), e, w.integer(0)}));
+    if (!bySlices_) return loop::store(to, {place}, w.loops().load(from, {e}));
     const Expr outer = w.dim(parts_[0]), inner = w.dim(parts_[2]);
     const Expr o = w.counter("o", outer), i = w.counter("i", inner);
     const StmtRef one = loop::store(to, {o, place, i}, w.loops().load(from, {o, e, i}));
