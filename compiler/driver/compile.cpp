@@ -1,5 +1,8 @@
 #include "compiler/driver/compile.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "compiler/driver/kernel_library.h"
 #include "compiler/driver/native_code.h"
 #include "compiler/driver/packed_weights.h"
@@ -10,6 +13,7 @@
 #include "compiler/support/clock.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/isa/program_file.h"
+#include "vm/shared/dyn_device_code.h"
 
 namespace dyn {
 
@@ -62,7 +66,9 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
       if (item.pass->name == "unpad") item.options["results"] = "zero";
   for (PipelineItem& item : pipeline)
     if (item.pass->name == "prepack" || item.pass->name == "layout")
-      item.options.insert(options.versions.begin(), options.versions.end());
+      std::copy_if(options.versions.begin(), options.versions.end(),
+                   std::inserter(item.options, item.options.end()),
+                   [](const auto& version) { return version.second != kCublasLt; });
   for (const PipelineItem& item : pipeline)
     for (const auto& [name, value] : item.options) DYN_CHECK(libraryReady(value));
   for (PipelineItem& item : pipeline) {

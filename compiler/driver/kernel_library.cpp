@@ -1,6 +1,8 @@
 #include "compiler/driver/kernel_library.h"
 
+#include "vm/include/dyn_gpu.h"
 #include "vm/shared/dyn_contraction.h"
+#include "vm/shared/dyn_device_code.h"
 #ifdef DYN_HAVE_ONEDNN
 #include "vm/include/dyn_library.h"
 #endif
@@ -8,6 +10,12 @@
 namespace dyn {
 
 Status libraryReady(std::string_view version) {
+  if (version == kCublasLt) {
+    const char* missing = dyn_cublaslt_fault();
+    if (!missing) return {};
+    return makeError(DiagnosticId::unsupportedFeature,
+                     std::string("unavailable: version cublaslt: ") + missing);
+  }
   if (version != contraction::kOneDnn) return {};
 #ifdef DYN_HAVE_ONEDNN
   const char* fault = dyn_onednn_fault();

@@ -113,6 +113,8 @@ Status emitDeviceCode(CompiledModel& compiled, const CompileOptions& options) {
   std::vector<std::string> modules, tensorModules;
   std::string rows;
   const DeviceMath math = deviceMathOf(options.math);
+  const auto version = options.versions.find("matmul");
+  const bool byLibrary = version != options.versions.end() && version->second == kCublasLt;
   for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
     if (!compiled.lowered.kernelOnDevice[i]) continue;
     DYN_TRY(DeviceKernel kernel,
@@ -120,7 +122,10 @@ Status emitDeviceCode(CompiledModel& compiled, const CompileOptions& options) {
     rows += std::to_string(i) + (kernel.thread ? " thread" : "") + (kernel.block ? " block" : "") +
             (kernel.narrow ? " narrow" : "") + (kernel.perUnit ? " units" : "") +
             (kernel.sizes.empty() ? "" : (kernel.attention ? " attention=" : " tile=") + kernel.sizes) +
-            (kernel.tensorPtx.empty() ? "" : " tensor") + (kernel.mayFault ? " fault\n" : "\n");
+            (kernel.tensorPtx.empty() ? "" : " tensor") +
+            (kernel.library.empty() ? "" : std::string(" ") + kLibraryWord + "=" + kernel.library) +
+            (byLibrary && !kernel.library.empty() ? std::string(" ") + kCublasLt : "") +
+            (kernel.mayFault ? " fault\n" : "\n");
     modules.push_back(std::move(kernel.ptx));
     if (!kernel.tensorPtx.empty()) tensorModules.push_back(std::move(kernel.tensorPtx));
   }

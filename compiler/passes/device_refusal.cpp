@@ -68,7 +68,7 @@ std::string countedRefusal(const Op& op, std::span<const Type> operandTypes) {
   const std::span<const Type> elements = operandTypes.first(selectedOperands(*op.def));
   if (std::any_of(elements.begin(), elements.end(), isSmallInteger)) return kSmallIntegers;
   std::string why = elementsRefusal(op, operandTypes);
-  return why.empty() ? selectionRefusal(op, operandTypes) : why;
+  return why.empty() ? selectionRefusal(operandTypes) : why;
 }
 
 }  // namespace dyn

@@ -3,6 +3,7 @@
 #include "compiler/driver/kernel_library.h"
 #include "compiler/kernel/versions.h"
 #include "compiler/passes/contraction_versions.h"
+#include "vm/shared/dyn_device_code.h"
 
 namespace dyn {
 
@@ -10,12 +11,29 @@ Status checkPolicies(const Policies& policies) {
   for (const auto& [kind, version] : policies) {
     if (kind == "loop") {
       DYN_TRY([[maybe_unused]] VersionPolicy policy, parseVersionPolicy(version));
+    } else if (kind == "matmul" && version == kCublasLt) {
+      // Of products on a GPU: who chooses the device says whether there is one.
     } else {
       DYN_CHECK(passes::checkPolicy(kind, version));
       DYN_CHECK(libraryReady(version));
     }
   }
   return {};
+}
+
+Status fitsDevice(const Policies& policies, bool onDevice) {
+  const auto windows = policies.find("conv");
+  if (onDevice && windows != policies.end() && windows->second != "auto")
+    return makeError(
+        DiagnosticId::usageError,
+        "conv=" + windows->second + " is a version of the host: on a GPU convolutions have none");
+  const auto products = policies.find("matmul");
+  if (products == policies.end() || (products->second == kCublasLt) == onDevice || products->second == "auto")
+    return {};
+  return makeError(DiagnosticId::usageError,
+                   "matmul=" + products->second +
+                       (onDevice ? " is a version of the host: on a GPU there are auto and cublaslt"
+                                 : " is a version of a GPU: it goes with --device cuda"));
 }
 
 Result<Policies> parsePolicies(const std::string& text) {

@@ -112,6 +112,30 @@ void dyn_simcuda_memory(uint64_t* bytes, uint64_t* allocations);
    read anew. */
 void dyn_simcuda_reset(void);
 
+/* --- libraries of others ---
+   What a library beside the driver puts into a stream (cublaslt/) is a command of the device like a launch:
+   it runs when something waits for it, is ordered with all others, found in races, captured in graphs.
+   `touched`: all bytes that it reads or writes (DYN_SIMCUDA_INPUT, _OUTPUT, _INPUT_OUTPUT); they must lie in
+   allocations, and in the buffers that dyn_simcuda_next_buffers declared before, where it did. Returns a code
+   of the driver. `run` returns null, or what is wrong, in words that live on; `state` is released when nobody
+   will run it again. */
+typedef struct {
+  const char* call; /* for DYN_SIMCUDA_FAIL and _SKIP: "cublasLtMatmul" */
+  const char* name; /* for reports and the trace */
+  const dyn_simcuda_buffer* touched;
+  size_t count;
+  const char* (*run)(void* state);
+  void (*release)(void* state);
+  void* state;
+} dyn_simcuda_command_t;
+int dyn_simcuda_command(void* stream, const dyn_simcuda_command_t* command);
+/* Inside of `run` alone: the bytes behind an address of the device, which must lie in one buffer of that use.
+   What is read must have been written; what is got for writing counts as written. Null: it may not,
+   dyn_simcuda_fault says why, and the command fails. */
+void* dyn_simcuda_bytes(uint64_t address, uint64_t bytes, int writes);
+/* How many of such commands have run since the library was loaded. */
+uint64_t dyn_simcuda_commands_run(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "vm/device/cuda/cublaslt.h"
 #include "vm/device/cuda/cuda_device.h"
 #include "vm/device/device.h"
 #include "vm/include/dyn_gpu.h"
@@ -15,6 +16,14 @@ namespace {
 bool hasDeviceCode(const Program& program) {
   return std::any_of(program.metadata.begin(), program.metadata.end(),
                      [](const auto& row) { return row.first == kDevicePtxKey; });
+}
+
+// Of some product cuBLASLt was chosen.
+bool wantsLibrary(const Program& program) {
+  return std::any_of(program.metadata.begin(), program.metadata.end(), [](const auto& row) {
+    return row.first == kDeviceKernelsKey &&
+           row.second.find(std::string(" ") + kCublasLt) != std::string::npos;
+  });
 }
 
 // -1: `text` is no name of a GPU.
@@ -44,6 +53,9 @@ Status chooseDevice(const Program& program, const char* wanted, Fallback fallbac
   const Status status = deviceStatus(*row, row->functions->open(row, &text), text);
   if (status.ok()) {
     choice.cuda = row;
+    if (wantsLibrary(program) && row->extras->planProduct(row, nullptr, 0, nullptr, &text) != DYN_OK)
+      choice.notice =
+          std::string(text.text) + "; kernels of the program do the products that cuBLASLt was chosen for";
     return status;
   }
   if (status.code != DYN_UNAVAILABLE || wanted || fallback == Fallback::none) return status;
@@ -54,3 +66,11 @@ Status chooseDevice(const Program& program, const char* wanted, Fallback fallbac
 }
 
 }  // namespace dyn::vm
+
+extern "C" const char* dyn_cublaslt_fault(void) {
+  static const std::string* const kFault = [] {
+    std::string why;
+    return dyn::vm::cublasLt(why) ? nullptr : new std::string(std::move(why));
+  }();
+  return kFault ? kFault->c_str() : nullptr;
+}

@@ -14,7 +14,8 @@ struct DeviceChoice {
   const DynDevice* cuda = nullptr;  // the row that stands for kCudaDevice; null: none is needed
   bool onHost = false;              // what the program has for a GPU is done by the host
   std::string name;                 // "cuda:0", "cpu"; "": the program has nothing for a GPU
-  std::string notice;               // why it is the host although nobody asked for that
+  // Why it is the host although nobody asked for that, or a product is not the library's that it was to be.
+  std::string notice;
 };
 
 // What to do when `wanted` is null and there is no device: a program made for a device ends, one that is

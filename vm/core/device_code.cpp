@@ -1,10 +1,12 @@
 #include "vm/core/device_code.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
 
+#include "vm/core/launch_sizes.h"
+#include "vm/core/library_product.h"
 #include "vm/device/device.h"
+#include "vm/include/dyn_gpu.h"
 
 namespace dyn::vm {
 namespace {
@@ -20,6 +22,11 @@ constexpr int64_t kSidesForSquare = 33;
 constexpr const char* kSuffixes[] = {
     "", kBlockSuffix, kTileSuffix,        kSquareSuffix, kTensorSuffix, kAttentionSuffix,
     "", "",           "_attention_tensor"};
+
+// What the forms are called where a person reads them.
+constexpr const char* kFormNames[] = {"thread",        "block",        "tile",
+                                      "square",        "tensor",       "attention",
+                                      "thread_narrow", "block_narrow", "attention_tensor"};
 
 const std::string* find(const Program& program, std::string_view key) {
   for (const auto& [name, value] : program.metadata)
@@ -47,8 +54,14 @@ Status DeviceCode::load(const DynDevice& device, const Program& program, DeviceC
       forms.tensor |= word == "tensor";
       forms.narrow |= word == "narrow";
       forms.perUnit |= word == "units";
+      forms.byLibrary |= word == kCublasLt;
       const size_t sizes = word.find('=');
       if (sizes == std::string::npos) continue;
+      if (word.substr(0, sizes) == kLibraryWord) {
+        forms.library = word.substr(sizes + 1);
+        if (isLibraryProduct(forms.library)) continue;
+        return failure(DYN_BAD_PROGRAM, "its list of kernels on a device is damaged");
+      }
       forms.attention = word.substr(0, sizes) == "attention";
       forms.sizes = word.substr(sizes + 1);
     }
@@ -70,26 +83,8 @@ Status DeviceCode::load(const DynDevice& device, const Program& program, DeviceC
 DeviceCode::Product DeviceCode::productOf(const std::string& sizes, const DynLaunch& launch) {
   int64_t values[4] = {1, 1, 1, 1};
   size_t which = 0;
-  char then = '*';
-  for (const char* at = sizes.c_str(); *at && which < 4;) {
-    int64_t number = 0;
-    if (*at == 'u') {
-      number = launch.units;
-      ++at;
-    } else {
-      const bool isScalar = *at == '#';
-      char* end = nullptr;
-      number = strtoll(at + (isScalar ? 1 : 0), &end, 10);
-      if (isScalar) number = number >= 0 && number < launch.scalarCount ? launch.scalars[number] : 0;
-      at = end;
-    }
-    int64_t& value = values[which];
-    if (then == '*') value *= number;
-    if (then == '/') value = number == 0 ? 0 : value / number;
-    if (*at == ',') ++which;
-    then = *at == '/' ? '/' : '*';
-    if (*at) ++at;
-  }
+  for (std::string_view part : partsOf(sizes, ','))
+    if (!part.empty() && which < 4) values[which++] = takeSize(part, launch);
   return {values[0], values[1], values[2], values[3]};
 }
 
@@ -121,17 +116,45 @@ void DeviceCode::unload(const DynDevice& device) {
   forms_.clear();
 }
 
+// Where the library is not there, or can not do these sizes, the kernel's own forms do.
+Status DeviceCode::prepareProduct(const DynDevice& device, const Program& program, size_t kernel,
+                                  DynLaunch& launch) {
+  hasLibrary_ = device.extras && device.extras->planProduct;
+  if (!hasLibrary_) return okStatus();
+  const std::optional<DynDeviceProduct> product =
+      libraryProductAt(forms_.at(kernel).library, launch, program.kernels[kernel].symbol.c_str());
+  if (!product) return okStatus();
+  product_ = *product;
+  DynDeviceText said{};
+  const int32_t status =
+      device.extras->planProduct(&device, launch.buffers, kMostWorkspaceBytes, &product_, &said);
+  hasLibrary_ = status != DYN_UNAVAILABLE;
+  if (status == DYN_UNAVAILABLE || status == DYN_UNSUPPORTED) return okStatus();
+  if (status != DYN_OK) return deviceStatus(device, status, said);
+  launchesProduct_ = true;
+  version_ = kCublasLt;
+  launch.product = &product_;
+  launch.gridX = launch.gridY = launch.gridZ = launch.blockX = launch.blockY = launch.blockZ = 1;
+  return okStatus();
+}
+
 Status DeviceCode::prepare(const DynDevice& device, const Program& program, size_t kernel,
                            DynLaunch& launch) {
   const auto found = forms_.find(kernel);
   if (found == forms_.end() || !(found->second.thread || found->second.block || found->second.attention))
     return failure(DYN_UNSUPPORTED,
                    "kernel " + program.kernels[kernel].name + " has no code for " + device.name);
+  launchesProduct_ = false;
   Forms& forms = found->second;
+  if (forms.byLibrary && hasLibrary_ && !forms.library.empty())
+    if (Status status = prepareProduct(device, program, kernel, launch); !status.ok() || launchesProduct_)
+      return status;
   const Product product = productOf(forms.sizes, launch);
   const Form form = formOf(forms, product, launch);
   const bool narrow = forms.narrow && (form == thread || form == block) && fitsNarrow(launch);
-  uint64_t& function = forms.functions[!narrow ? form : form == thread ? narrowThread : narrowBlock];
+  const Form taken = !narrow ? form : form == thread ? narrowThread : narrowBlock;
+  version_ = kFormNames[taken];
+  uint64_t& function = forms.functions[taken];
   if (function == 0) {
     DynDeviceText said{};
     const bool byTensor = form == tensor || form == tensorAttention;

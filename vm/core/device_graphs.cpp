@@ -1,6 +1,7 @@
 #include "vm/core/device_graphs.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace dyn::vm {
@@ -9,6 +10,7 @@ DeviceGraphs::Kept::Kept(const DynLaunch& from)
     : launch(from),
       buffers(from.buffers, from.buffers + from.bufferCount),
       scalars(from.scalars, from.scalars + from.scalarCount) {
+  if (from.product) product = *from.product;
   if (from.bufferBytes) bytes.assign(from.bufferBytes, from.bufferBytes + from.bufferCount);
 }
 
@@ -16,6 +18,7 @@ DynLaunch DeviceGraphs::Kept::view() const {
   DynLaunch made = launch;
   made.buffers = buffers.data();
   made.scalars = scalars.data();
+  if (launch.product) made.product = &product;
   made.bufferBytes = bytes.empty() ? nullptr : bytes.data();
   return made;
 }
@@ -25,7 +28,9 @@ bool DeviceGraphs::Kept::operator==(const Kept& other) const {
   return a.kernel == b.kernel && a.gridX == b.gridX && a.gridY == b.gridY && a.gridZ == b.gridZ &&
          a.blockX == b.blockX && a.blockY == b.blockY && a.blockZ == b.blockZ &&
          a.sharedBytes == b.sharedBytes && a.units == b.units && a.mayFault == b.mayFault &&
-         buffers == other.buffers && scalars == other.scalars && bytes == other.bytes;
+         (a.product == nullptr) == (b.product == nullptr) &&
+         memcmp(&product, &other.product, sizeof product) == 0 && buffers == other.buffers &&
+         scalars == other.scalars && bytes == other.bytes;
 }
 
 DeviceGraphs::~DeviceGraphs() {

@@ -40,6 +40,7 @@ class DeviceGraphs {
     std::vector<void*> buffers;
     std::vector<int64_t> scalars;
     std::vector<uint64_t> bytes;
+    DynDeviceProduct product{};  // of launches that are one
     explicit Kept(const DynLaunch& from);
     bool operator==(const Kept& other) const;
     DynLaunch view() const;  // valid as long as this

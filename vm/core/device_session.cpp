@@ -112,6 +112,7 @@ DeviceSession::~DeviceSession() {
   }
   graphs_.reset();
   copies_.reset();
+  if (workspace_) memory_->deallocate(workspace_);
   {
     std::lock_guard lock(memory_->mutex);
     memory_->stream = 0;  // for what outlives this stream, whose work is all done
@@ -232,6 +233,8 @@ Status DeviceSession::launchCode(size_t kernel, DynLaunch& launch, const DeviceS
   if (!deviceCode_.isLoaded())
     if (Status loaded = DeviceCode::load(device_, program_, deviceCode_); !loaded.ok()) return loaded;
   if (Status ready = deviceCode_.prepare(device_, program_, kernel, launch); !ready.ok()) return ready;
+  if (DynDeviceProduct* product = deviceCode_.product())
+    if (Status given = giveWorkspace(*product); !given.ok()) return given;
   if (copies_) {
     ranges_.clear();
     for (uint32_t i = 0; i < launch.bufferCount; ++i)
@@ -250,6 +253,21 @@ Status DeviceSession::launchCode(size_t kernel, DynLaunch& launch, const DeviceS
   if (graphs_) graphs_->launchedApart();
   Status launched = deviceStatus(device_, device_.functions->launch(&device_, stream_, &launch, &said), said);
   return launched.ok() && timed && times_ ? times_->end(*timed) : launched;
+}
+
+// One for all products, as large as the largest has asked for: they follow each other in the stream.
+Status DeviceSession::giveWorkspace(DynDeviceProduct& product) {
+  if (product.workspaceBytes > workspaceBytes_) {
+    if (workspace_) memory_->deallocate(workspace_);
+    workspaceBytes_ = 0;
+    dyn_status why = DYN_OK;
+    workspace_ = memory_->allocate(product.workspaceBytes, why);
+    if (!workspace_)
+      return failure(why, std::to_string(product.workspaceBytes) + " bytes for the workspace of cuBLASLt");
+    workspaceBytes_ = product.workspaceBytes;
+  }
+  product.workspace = product.workspaceBytes > 0 ? workspace_ : nullptr;
+  return okStatus();
 }
 
 Status DeviceSession::launchOfHost(DynLaunch& launch) {

@@ -51,8 +51,9 @@ class DeviceSession {
   // stream.
   // `timed`: when it ran is told by takeTimes().
   Status launch(size_t kernel, DynLaunch& launch, const DeviceSpan* timed = nullptr);
-  void takeTimes(std::vector<DeviceSpan>& spans);  // after `synchronise`
-  Status synchronise();                            // waits for all
+  void takeTimes(std::vector<DeviceSpan>& spans);                // after `synchronise`
+  const char* version() const { return deviceCode_.version(); }  // of the last launch: the form it took
+  Status synchronise();                                          // waits for all
   // Launches since the device was waited for as a whole: `fault` counts them.
   uint64_t waitsCount() const { return waits_; }
   uint64_t graphLaunches() const { return graphs_ ? graphs_->launchedCount() : 0; }
@@ -68,6 +69,7 @@ class DeviceSession {
   Status begin(const Settings& settings, std::span<const DynKernelEntry> kernels);
   Status launchOfHost(DynLaunch& launch);
   Status launchCode(size_t kernel, DynLaunch& launch, const DeviceSpan* timed);
+  Status giveWorkspace(DynDeviceProduct& product);
   Status flush();
 
   const DynDevice& device_;
@@ -83,6 +85,8 @@ class DeviceSession {
   std::unique_ptr<DeviceGraphs> graphs_;  // null: launches are put into the stream one by one
   std::unique_ptr<DeviceTimes> times_;    // null: nobody asked yet
   std::vector<DeviceRange> ranges_;       // of the launch
+  void* workspace_ = nullptr;             // of products by a library; kept from launch to launch
+  uint64_t workspaceBytes_ = 0;
   uint64_t waits_ = 0;
   DynDeviceText fault_{};
 };

@@ -22,6 +22,7 @@ void forgetElements(const Tensor* tensor) {
 bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, const int32_t* buffers,
                          const int64_t* scalars) {
   const KernelRow& kernel = program_.kernels[kernelIndex];
+  version_.clear();
   if (extent < 0)
     return fault(DYN_ARITHMETIC, "kernel " + kernel.name + ": extent " + std::to_string(extent));
   if (extent == 0) return true;
@@ -210,7 +211,8 @@ void Interpreter::note(const int32_t* at, uint64_t beginNs) {
   beginNs -= profile_.startNs();
   const uint64_t timeNs = endNs - profile_.startNs() - beginNs;
   profile_.record({kind, function, position, index, beginNs, timeNs, bytes}, operands);
-  if (kind == ProfileKind::builtin && !version_.empty()) profile_.nameVersion(version_);
+  const bool hasVersions = kind == ProfileKind::builtin || kind == ProfileKind::kernel;
+  if (hasVersions && !version_.empty()) profile_.nameVersion(version_);
   NodeLevels& levels = profile_.levels();
   levels.addEvent(frames_.size(), function, position,
                   {beginNs, beginNs + timeNs, kind == ProfileKind::allocation ? bytes : 0});

@@ -112,6 +112,7 @@ bool Interpreter::runOn(int32_t device, size_t index, DynLaunch& launch) {
   const DeviceSpan span{frames_.back().function, positionOf(at_), static_cast<int32_t>(index), 0, 0};
   const bool timed = (trapBits_.load(std::memory_order_relaxed) & kProfile) != 0;
   const Status status = session->launch(index, launch, timed ? &span : nullptr);
+  if (timed) version_ = session->version();
   return status.ok() || fault(status.code, status.message);
 }
 

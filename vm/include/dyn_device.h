@@ -22,6 +22,7 @@
 #define DYN_DEVICE_H
 
 #include "dyn_builtin.h"
+#include "dyn_device_product.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -74,6 +75,9 @@ typedef struct DynLaunch {
   uint64_t scratchBytes;
   const DynBuiltinContext*
       context; /* whose threads may serve, and who may cancel; null: this thread, nobody */
+  /* Not null: a library is to do what the kernel does (planProduct of DynDeviceExtras), and `kernel` and the
+   * geometry say nothing. It is copied. */
+  const DynDeviceProduct* product;
 } DynLaunch;
 
 typedef struct DynDevice DynDevice;
@@ -163,6 +167,12 @@ typedef struct DynDeviceExtras {
   int32_t (*endGraph)(const DynDevice* device, uint32_t stream, uint64_t* graph, DynDeviceText* text);
   int32_t (*launchGraph)(const DynDevice* device, uint32_t stream, uint64_t graph, DynDeviceText* text);
   int32_t (*destroyGraph)(const DynDevice* device, uint64_t graph, DynDeviceText* text);
+  /* How the library would do a product at these buffers: sets workspaceBytes, at most `mostBytes`.
+   * DYN_UNAVAILABLE: there is no such library here, and why; asked alone where `product` is null.
+   * DYN_UNSUPPORTED: it can not do this one.
+   * cublasLtMatmulAlgoGetHeuristic; `launch` with it is cublasLtMatmul */
+  int32_t (*planProduct)(const DynDevice* device, void* const* buffers, uint64_t mostBytes,
+                         DynDeviceProduct* product, DynDeviceText* text);
 } DynDeviceExtras;
 
 /* A row. It and what it points at live as long as the process. */

@@ -48,6 +48,10 @@ typedef struct dyn_device_statistics {
 DYN_API dyn_status dyn_context_device_statistics(const dyn_context* context,
                                                  dyn_device_statistics* statistics);
 
+/* Why cuBLASLt can not be used here, which products may be done by (policy matmul=cublaslt); null: it can.
+ * Looks for it at the first call. */
+DYN_API const char* dyn_cublaslt_fault(void);
+
 #ifdef __cplusplus
 }
 #endif

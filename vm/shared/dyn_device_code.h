@@ -14,6 +14,10 @@ inline constexpr const char* kDeviceTensorPtxKey = "cuda.ptx.80";  // for chips 
 // Of a loaded program: "cuda:0" or "cpu", and why it is the latter although nobody asked for that.
 inline constexpr const char* kDeviceKey = "device";
 inline constexpr const char* kDeviceNoticeKey = "device_notice";
+// In the list of kernels: the kernel is a product that a library can do as well
+// (vm/core/library_product.h), and shall do where it is there.
+inline constexpr const char* kLibraryWord = "library";
+inline constexpr const char* kCublasLt = "cublaslt";
 // Behind the symbol of the form that does a unit with a block.
 inline constexpr const char* kBlockSuffix = "_block";
 // Behind those of the forms that do a product in tiles, in large ones, and in those by tensor cores.

@@ -18,6 +18,7 @@
 #include "app/session/views/trace_views.h"
 #include "app/session/views/view_json.h"
 #include "app/session/views/why_ragged.h"
+#include "compiler/driver/device_versions.h"
 #include "compiler/driver/export.h"
 #include "compiler/driver/library_export.h"
 #include "compiler/driver/package.h"
@@ -612,6 +613,8 @@ Result<View> handle_kernels(SessionState& state, const Command& command, Outcome
     row.name = kernel.name;
     row.symbol = kernel.symbol;
     row.description = kernel.description;
+    if (const std::string versions = deviceVersions(*model->compiled(), table.rows.size()); !versions.empty())
+      row.description += "; versions: " + versions;
     row.buffersCount = kernel.bufferCount;
     row.scalarsCount = kernel.scalarCount;
     table.rows.push_back(std::move(row));

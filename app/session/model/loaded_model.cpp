@@ -91,6 +91,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   if (device.isSimulated) {
     DYN_TRY([[maybe_unused]] const SimulatedGpu* gpu, SimulatedGpu::use());
   }
+  DYN_CHECK(fitsDevice(options.policies, device.isGpu));
   if (device.isGpu) {
     DYN_TRY(const Target host, hostTarget());
     if (!model->target_) model->target_ = host;

@@ -17,6 +17,7 @@
 #include "app/session/model/trace_file.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/include/dyn_ragged.h"
+#include "vm/shared/dyn_device_code.h"
 
 namespace dyn {
 
@@ -74,11 +75,22 @@ Result<VmContext> makeContext(dyn_module* module, const SessionOptions& options,
   return VmContext(context);
 }
 
+// What the user has chosen is not given up silently.
+Status hasChosenLibrary(dyn_module* module, const SessionOptions& options) {
+  const auto products = options.policies.find("matmul");
+  const char* notice = dyn_module_metadata(module, "device_notice");
+  if (!notice || products == options.policies.end() || products->second != kCublasLt) return {};
+  const std::string why = notice;
+  return makeError(DiagnosticId::unsupportedFeature,
+                   "unavailable: version cublaslt: " + why.substr(0, why.find("; ")));
+}
+
 }  // namespace
 
 Result<Runner> Runner::create(dyn_module* module, const Module* types, const Signature& signature,
                               const SessionOptions& options) {
   if (isGpu(options.device) && !isSimulatedGpu(options.device)) DYN_CHECK(SimulatedGpu::useAnother());
+  DYN_CHECK(hasChosenLibrary(module, options));
   Runner runner;
   runner.module_ = module;
   runner.types_ = types;

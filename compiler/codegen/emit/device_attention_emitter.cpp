@@ -15,8 +15,8 @@
 // largest and the total of each row, then for the sums of values weighted by exp(score - largest) / total,
 // rounded as the model has it.
 #include "compiler/codegen/emit/device_attention_tile.h"
+#include "compiler/codegen/llvm/device_primitives.h"
 #include "llvm/IR/Intrinsics.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 
 namespace dyn {
 
@@ -59,8 +59,8 @@ Status KernelEmitter::attentionRows(AttentionTile& tile, const std::function<Sta
   Value* down = b_.CreateUDiv(b_.CreateAdd(tile.rows, b_.getInt64(kRows - 1)), b_.getInt64(kRows));
   tile.tx = b_.CreateURem(device_->thread, b_.getInt64(kSide));
   tile.ty = b_.CreateUDiv(device_->thread, b_.getInt64(kSide));
-  Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  Value* blocks = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  Value* block = placeOf(b_, DevicePlace::blockInGrid);
+  Value* blocks = placeOf(b_, DevicePlace::blocksOfGrid);
   std::vector<Value*> nothing;
   return dealtLoop(Expr(), block, b_.CreateMul(products, down), blocks, nothing,
                    [&](Value* counter) -> Status {

@@ -1,6 +1,7 @@
 #include "compiler/codegen/emit/device_code.h"
 
 #include "compiler/codegen/emit/device_attention.h"
+#include "compiler/codegen/emit/device_library.h"
 #include "compiler/codegen/emit/device_narrow.h"
 #include "compiler/codegen/emit/device_products.h"
 #include "compiler/codegen/emit/kernel_emitter.h"
@@ -159,6 +160,9 @@ Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::str
   const std::optional<TiledProduct> product = made.mayFault ? std::nullopt : tiledProductOf(kernel);
   if (product) made.sizes = sizesAtLaunch(kernel, *product);
   if (!made.sizes.empty()) {
+    LibraryProduct library = libraryProductOf(kernel, *product, math);
+    made.library = std::move(library.form);
+    made.noLibrary = std::move(library.why);
     DYN_CHECK(add(DeviceMapping::tile, symbol + kTileSuffix));
     DYN_CHECK(add(DeviceMapping::square, symbol + kSquareSuffix));
     if (const DeviceUnit unit = unitOf(*product, math); unit != DeviceUnit::none) {

@@ -28,6 +28,8 @@ struct DeviceKernel {
   // dyn_kernel_3_tile and dyn_kernel_3_square. Of attention there is dyn_kernel_3_attention alone. Else "".
   std::string sizes;
   bool attention = false;
+  // Of products: how a library does it (device_library.h), or, where it can not, why.
+  std::string library, noLibrary;
 };
 
 // What products of f32 may be rounded to before they are multiplied. Those of f16 and bf16 lose nothing and

@@ -20,7 +20,8 @@ StmtRef rewritten(const Stmt& s, const std::function<Expr(Expr)>& by) {
   return loop::store(s.buffer, std::move(index), by(s.value));
 }
 
-// "#2": the kernel's scalar number 2; "96": a constant; "": another expression.
+}  // namespace
+
 std::string knownAtLaunch(const loop::Kernel& kernel, Expr e) {
   if (e.kind() == ExprKind::intConstant) return std::to_string(e.intValue());
   if (e.kind() != ExprKind::dim) return "";
@@ -28,8 +29,6 @@ std::string knownAtLaunch(const loop::Kernel& kernel, Expr e) {
     if (kernel.scalars[i] == e.dimValue()) return "#" + std::to_string(i);
   return "";
 }
-
-}  // namespace
 
 bool mentions(Expr root, Expr part) {
   for (const Expr& e : loop::postorder(std::span(&root, 1)))

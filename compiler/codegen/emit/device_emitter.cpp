@@ -14,8 +14,8 @@
 
 #include "compiler/codegen/emit/device_products.h"
 #include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/codegen/llvm/device_primitives.h"
 #include "llvm/IR/Intrinsics.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 
 namespace dyn {
 
@@ -81,11 +81,6 @@ bool KernelEmitter::sharesLoops() const {
   return device_ && device_->mapping == DeviceMapping::block && !device_->shared;
 }
 
-Value* KernelEmitter::special(unsigned intrinsic) {
-  Value* number = b_.CreateIntrinsic(static_cast<llvm::Intrinsic::ID>(intrinsic), {}, {});
-  return b_.CreateZExt(number, b_.getInt64Ty());
-}
-
 Status KernelEmitter::emitOnDevice(DeviceMapping mapping, DeviceUnit unit) {
   device_.emplace();
   device_->mapping = mapping;
@@ -96,20 +91,9 @@ Status KernelEmitter::emitOnDevice(DeviceMapping mapping, DeviceUnit unit) {
   types.push_back(pointer);
   types.push_back(i64);
   function_ = addFunction(module_, symbol_, llvm::FunctionType::get(b_.getVoidTy(), types, false));
-  function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
-  llvm::Metadata* limit[] = {llvm::ValueAsMetadata::get(function_), llvm::MDString::get(context_, "maxntidx"),
-                             llvm::ValueAsMetadata::get(b_.getInt32(threadsOf(mapping)))};
-  module_.contents()
-      .module->getOrInsertNamedMetadata("nvvm.annotations")
-      ->addOperand(llvm::MDNode::get(context_, limit));
-  if (mapping == DeviceMapping::attention ||
-      mapping == DeviceMapping::tensorAttention) {  // else some chips' assembler spills to have five
-    llvm::Metadata* two[] = {llvm::ValueAsMetadata::get(function_), llvm::MDString::get(context_, "minctasm"),
-                             llvm::ValueAsMetadata::get(b_.getInt32(2))};
-    module_.contents()
-        .module->getOrInsertNamedMetadata("nvvm.annotations")
-        ->addOperand(llvm::MDNode::get(context_, two));
-  }
+  // Of attention two blocks: else some chips' assembler spills to have five.
+  const bool attends = mapping == DeviceMapping::attention || mapping == DeviceMapping::tensorAttention;
+  markKernel(*function_, threadsOf(mapping), attends ? 2 : 0);
   b_.SetInsertPoint(newBlock("entry"));
   beginLines();
   pushScope(nullptr);
@@ -119,7 +103,7 @@ Status KernelEmitter::emitOnDevice(DeviceMapping mapping, DeviceUnit unit) {
   device_->units = function_->getArg(next++);
   device_->faultWord = function_->getArg(next++);
   device_->launch = function_->getArg(next);
-  device_->thread = special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x);
+  device_->thread = placeOf(b_, DevicePlace::threadInBlock);
   DYN_CHECK(scratchOnDevice());
   DYN_CHECK(mapping == DeviceMapping::thread            ? elementsOfThreads()
             : mapping == DeviceMapping::block           ? unitsOfBlocks()
@@ -225,8 +209,8 @@ Status KernelEmitter::elementsOfThreads() {
     extents.push_back(extent);
     all = b_.CreateMul(all, extent);
   }
-  Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  Value* blocks = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  Value* block = placeOf(b_, DevicePlace::blockInGrid);
+  Value* blocks = placeOf(b_, DevicePlace::blocksOfGrid);
   Value* threads = b_.getInt64(kThreadsOfElements);
   Value* first = b_.CreateAdd(b_.CreateMul(block, threads), device_->thread);
   std::vector<Value*> nothing;
@@ -288,8 +272,8 @@ Status KernelEmitter::letsBefore(const Stmt& body, const Stmt& last) {
 // --- a block for each unit
 
 Status KernelEmitter::unitsOfBlocks() {
-  Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  Value* blocks = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  Value* block = placeOf(b_, DevicePlace::blockInGrid);
+  Value* blocks = placeOf(b_, DevicePlace::blocksOfGrid);
   std::vector<Value*> nothing;
   return dealtLoop(kernel_.unit, block, device_->units, blocks, nothing, [&](Value*) -> Status {
     DYN_CHECK(statement(*kernel_.body));
@@ -303,7 +287,7 @@ Status KernelEmitter::unitsOfBlocks() {
 }
 
 void KernelEmitter::allThreadsMeet() {
-  b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+  meetInBlock(b_);
   device_->read.clear();
   device_->written.clear();
 }
@@ -454,12 +438,7 @@ Value* KernelEmitter::shuffled(Value* value, const std::function<Value*(Value* w
 
 // The value of the thread whose number differs in these bits.
 Value* KernelEmitter::ofOtherLane(Value* value, unsigned bits) {
-  return shuffled(value, [&](Value* word) -> Value* {
-    const bool real = word->getType()->isFloatTy();
-    return b_.CreateIntrinsic(
-        real ? llvm::Intrinsic::nvvm_shfl_sync_bfly_f32 : llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
-        {b_.getInt32(~0u), word, b_.getInt32(bits), b_.getInt32(kWarp - 1)});
-  });
+  return shuffled(value, [&](Value* word) { return wordAcross(b_, word, bits); });
 }
 
 Value* KernelEmitter::reducedOverBlock(loop::ReduceOp op, Value* part, Dtype dtype) {

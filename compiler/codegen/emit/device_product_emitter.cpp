@@ -13,6 +13,7 @@
 // square: 64 x 64 results, D = 16, 256 threads with 4 x 4 sums each
 // tensor: 64 x 64 results by tensor cores, 128 threads (device_tensor_emitter.cpp)
 #include "compiler/codegen/emit/device_product_tile.h"
+#include "compiler/codegen/llvm/device_primitives.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -223,8 +224,8 @@ Status KernelEmitter::productTiles(ProductTile& tile, const std::function<Status
   Value* down = pieces(tile.row.count, tile.rows);
   Value* right = pieces(tile.column.count, tile.columns);
   Value* tiles = b_.CreateMul(products, b_.CreateMul(down, right));
-  Value* block = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
-  Value* blocks = special(llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x);
+  Value* block = placeOf(b_, DevicePlace::blockInGrid);
+  Value* blocks = placeOf(b_, DevicePlace::blocksOfGrid);
   const unsigned sumBytes = tile.rows * tile.sumStride() * 4;
   tile.shared = sharedArray(symbol_ + "_shared", b_.getInt8Ty(), std::max(2 * tile.stageBytes, sumBytes));
   std::vector<Value*> nothing;

@@ -8,8 +8,8 @@
 // piece. The sum of a row is the same whatever the number of threads would be, but not that of a loop in
 // order.
 #include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/codegen/llvm/device_primitives.h"
 #include "llvm/IR/Intrinsics.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 
 namespace dyn {
 
@@ -64,12 +64,7 @@ bool KernelEmitter::hasRunningLoop(const Stmt& stmt) const {
 
 // Of the lane so many before; of the first lanes their own.
 Value* KernelEmitter::ofLaneBefore(Value* value, unsigned lanes) {
-  return shuffled(value, [&](Value* word) -> Value* {
-    const bool real = word->getType()->isFloatTy();
-    return b_.CreateIntrinsic(
-        real ? llvm::Intrinsic::nvvm_shfl_sync_up_f32 : llvm::Intrinsic::nvvm_shfl_sync_up_i32, {},
-        {b_.getInt32(~0u), word, b_.getInt32(lanes), b_.getInt32(0)});
-  });
+  return shuffled(value, [&](Value* word) { return wordBefore(b_, word, lanes); });
 }
 
 Status KernelEmitter::runningLoop(const RunningLoop& running, const Stmt& loop) {
@@ -107,7 +102,7 @@ Status KernelEmitter::runningLoop(const RunningLoop& running, const Stmt& loop) 
       b_.CreateStore(own, b_.CreateGEP(type, place, warp));
       return {};
     }));
-    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+    meetInBlock(b_);
     Value *all = carried[0], *mine = carried[0];
     for (unsigned w = 0; w < kWarps; ++w) {
       mine = b_.CreateSelect(b_.CreateICmpEQ(warp, b_.getInt64(w)), all, mine);

@@ -116,7 +116,6 @@ class KernelEmitter {
   llvm::Value* shuffled(llvm::Value* value, const std::function<llvm::Value*(llvm::Value* word)>& shuffle);
   llvm::Value* reducedOverBlock(loop::ReduceOp op, llvm::Value* part, Dtype dtype);
   llvm::Value* sharedArray(const std::string& name, llvm::Type* element, uint64_t count);
-  llvm::Value* special(unsigned intrinsic);
   void byFirstThread(const std::function<void()>& store);
   void tellFault(llvm::Value* fault);
   // --- running sums of a GPU's block (device_scan_emitter.cpp)

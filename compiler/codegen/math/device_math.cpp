@@ -7,9 +7,9 @@
 // fmod: long division of the mantissas, eleven bits of quotient at a time; exact.
 #include <array>
 
+#include "compiler/codegen/llvm/device_primitives.h"
 #include "compiler/codegen/math/vector_math.h"
 #include "compiler/codegen/math/vector_math_parts.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -83,7 +83,7 @@ Reduced reducedExactly(MathParts& m, Value* x, int mostExponent) {
   Value* carry = b.getInt64(0);
   for (size_t i = kWindow; i-- > 0;) {
     Value* low = b.CreateMul(parts.mantissa, window[i]);
-    Value* high = b.CreateIntrinsic(llvm::Intrinsic::nvvm_mulhi_ull, {}, {parts.mantissa, window[i]});
+    Value* high = upperProduct(b, parts.mantissa, window[i]);
     product[i] = b.CreateAdd(low, carry);
     carry = b.CreateAdd(high, b.CreateZExt(b.CreateICmpULT(product[i], low), i64));
   }
@@ -177,7 +177,8 @@ Value* longRemainder(MathParts& m, Value* x, Value* y) {
 }  // namespace
 
 bool hasNoLibrary(llvm::IRBuilderBase& builder) {
-  return llvm::Triple(builder.GetInsertBlock()->getModule()->getTargetTriple()).isNVPTX();
+  const llvm::Module& module = *builder.GetInsertBlock()->getModule();
+  return isAmdGpu(module) || llvm::Triple(module.getTargetTriple()).isNVPTX();
 }
 
 Value* emitRareOnDevice(MathParts& m, MathFunction function, const std::vector<Value*>& arguments) {

@@ -13,14 +13,10 @@ using loop::Expr;
 
 namespace {
 
-std::string uniqueRefusal(const Op& op) {
-  return op.attributes.has("axis") ? "slices along an axis are compared as wholes, which is the host's" : "";
-}
-
 const SelectionRow kRows[] = {
     {&ops::nonzeroOp, makeNonzero, 2},
     {&ops::compressOp, makeCompress, 2, 2},
-    {&ops::uniqueOp, makeUnique, 3, 1, uniqueRefusal},
+    {&ops::uniqueOp, makeUnique, 3},
     {&ops::non_max_suppressionOp, makeNonMaxSuppression, 5, 2},
 };
 
@@ -46,10 +42,8 @@ int64_t selectionKernelCount(const OpDef& def) { return rowOf(def)->kernels; }
 
 size_t selectedOperands(const OpDef& def) { return rowOf(def)->selected; }
 
-std::string selectionRefusal(const Op& op, std::span<const Type> operandTypes) {
-  if (operandTypes[0].rank() == 0) return "a single element";
-  const SelectionRow& row = *rowOf(*op.def);
-  return row.refusal ? row.refusal(op) : "";
+std::string selectionRefusal(std::span<const Type> operandTypes) {
+  return operandTypes[0].rank() == 0 ? "a single element" : "";
 }
 
 Result<SelectionKernels> makeSelectionKernels(const StatementRequest& request) {

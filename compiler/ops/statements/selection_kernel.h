@@ -33,7 +33,7 @@ size_t selectedOperands(const OpDef& def);
 // How many kernels it is.
 int64_t selectionKernelCount(const OpDef& def);
 // Why this one can not be made, where hasSelectionKernels(); empty: it can.
-std::string selectionRefusal(const Op& op, std::span<const Type> operandTypes);
+std::string selectionRefusal(std::span<const Type> operandTypes);
 Result<SelectionKernels> makeSelectionKernels(const StatementRequest& request);
 
 }  // namespace dyn

@@ -12,8 +12,7 @@ struct SelectionRow {
   const OpDef* def;
   Result<SelectionKernels> (*make)(const StatementRequest& request);
   int64_t kernels;
-  size_t selected = 1;                             // selectedOperands()
-  std::string (*refusal)(const Op& op) = nullptr;  // null: there is none
+  size_t selected = 1;  // selectedOperands()
 };
 
 Result<SelectionKernels> makeNonzero(const StatementRequest& request);

@@ -5,6 +5,9 @@
 //   firsts  first[e] = minimum over j < n { select(x[j] == x[e], j, n) }
 //   counts  how many are their own first, up to each
 //   write   sorted: the place of x[e] is how many below it are their own first; else counts[first[e]] - 1
+//
+// Along an axis the same of slices: two are equal where no place differs, and one is below the other where
+// the first place at which it is below comes before the first at which it is above.
 #include "compiler/ops/statements/selection_rows.h"
 
 namespace dyn {
@@ -20,8 +23,19 @@ namespace {
 class Unique {
  public:
   explicit Unique(const StatementRequest& request) : request_(request), x_(request.operandTypes[0]) {
-    length_ = elementCount(request.dims, x_.dims());
+    const Dim one = request.dims.constant(1);
+    parts_ = {one, elementCount(request.dims, x_.dims()), one};
     all_.count = request.op.results[0].type.dims()[0];
+    bySlices_ = request.op.attributes.has("axis");
+    if (bySlices_) {
+      const int64_t given = request.op.attributes.integer("axis");
+      const auto axis = x_.dims().begin() + (given < 0 ? given + x_.rank() : given);
+      parts_ = {elementCount(request.dims, Shape(x_.dims().begin(), axis)), *axis,
+                elementCount(request.dims, Shape(axis + 1, x_.dims().end()))};
+      all_.count = request.op.results[0].type.dims()[static_cast<size_t>(axis - x_.dims().begin())];
+    }
+    length_ = parts_[1];
+    steps_ = length_ * elementCount(request.dims, x_.dims());
     compared_ = isHalf(x_.dtype()) ? Dtype::f32 : x_.dtype() == Dtype::boolean ? Dtype::u8 : x_.dtype();
   }
 
@@ -43,12 +57,14 @@ class Unique {
     StepWriter step(request_, all_, "firsts");
     StatementWriter& w = step.writer();
     const Expr e = w.units({length_})[0];
-    const Buffer *from = w.input(0, {length_}), *firsts = step.written(firsts_);
-    const Expr own = ownOf(w, from, e), extent = w.dim(length_);
-    const Expr first = overAll(w, "first", ReduceOp::minimum, from,
-                               [&](Expr j, Expr other) { return select(same(w, other, own), j, extent); });
+    const Buffer *from = w.input(0, seen(length_)), *firsts = step.written(firsts_);
+    const Pair pair = pairOf(w, from, e);
+    const Expr extent = w.dim(length_);
+    const Expr first = overAll(w, "first", ReduceOp::minimum, [&](std::vector<StmtRef>& each, Expr j) {
+      return select(same(w, each, pair, j), j, extent);
+    });
     w.add(loop::store(firsts, {e}, first));
-    return step.finish(length_ * length_);
+    return step.finish(steps_);
   }
 
   Status write() {
@@ -56,16 +72,18 @@ class Unique {
     StatementWriter& w = step.writer();
     const size_t results = request_.op.results.size();
     const Expr e = w.units({length_})[0];
-    const Buffer *from = w.input(0, {length_}), *firsts = step.read(firsts_), *counts = step.read(counts_);
-    std::vector<const Buffer*> out;
-    for (size_t r = 0; r < results; ++r)
+    const Buffer *from = w.input(0, seen(length_)), *firsts = step.read(firsts_),
+                 *counts = step.read(counts_);
+    std::vector<const Buffer*> out = {w.output(0, seen(all_.count))};
+    for (size_t r = 1; r < results; ++r)
       out.push_back(w.output(static_cast<int>(r), {r == 2 ? length_ : all_.count}));
-    const Expr own = ownOf(w, from, e);
+    const Pair pair = pairOf(w, from, e);
     const Expr first = w.named(w.body(), "first", w.loops().load(firsts, {e}));
     Expr place = w.loops().load(counts, {first}) - 1;
     if (request_.op.attributes.integer("sorted", 1) != 0)
-      place = overAll(w, "place", ReduceOp::sum, from, [&](Expr j, Expr other) {
-        return w.loops().cast(w.loops().load(firsts, {j}) == j && below(w, other, own), Dtype::i64);
+      place = overAll(w, "place", ReduceOp::sum, [&](std::vector<StmtRef>& each, Expr j) {
+        const Expr isBelow = below(w, each, pair, j);
+        return w.loops().cast(w.loops().load(firsts, {j}) == j && isBelow, Dtype::i64);
       });
     place = w.named(w.body(), "to", place);
     if (results > 2) w.add(loop::store(out[2], {e}, place));
@@ -78,26 +96,66 @@ class Unique {
                                       loop::block({}),
                                       w.loops().cast(w.loops().load(firsts, {j}) == e, Dtype::i64)));
     }
-    kept.push_back(loop::store(out[0], {place}, w.loops().load(from, {e})));
+    kept.push_back(copied(w, out[0], place, from, e));
     if (results > 1) kept.push_back(loop::store(out[1], {place}, e));
     if (results > 3) kept.push_back(loop::store(out[3], {place}, equals));
     w.add(loop::branch(first == e, loop::block({whereThere(w, place, all_.count, std::move(kept))})));
-    return step.finish(length_ * length_);
+    return step.finish(steps_);
   }
 
-  Expr read(StatementWriter& w, const Buffer* from, Expr at) const {
-    return w.loops().cast(w.loops().load(from, {at}), compared_);
+  // Elements are along one axis, slices between two.
+  Shape seen(Dim along) const { return bySlices_ ? Shape{parts_[0], along, parts_[2]} : Shape{along}; }
+
+  // The one that a unit stands for, beside which others are looked at.
+  struct Pair {
+    const Buffer* from;
+    Expr unit, own;  // own: of elements
+  };
+  Pair pairOf(StatementWriter& w, const Buffer* from, Expr e) const {
+    return {from, e, bySlices_ ? Expr() : w.named(w.body(), "own", read(w, from, {e}))};
   }
-  Expr ownOf(StatementWriter& w, const Buffer* from, Expr e) const {
-    return w.named(w.body(), "own", read(w, from, e));
+  Expr same(StatementWriter& w, std::vector<StmtRef>& each, const Pair& pair, Expr j) const {
+    if (!bySlices_) return same(w, otherOf(w, each, pair, j), pair.own);
+    return firstPlace(w, each, "differs", pair, j, [&](Expr a, Expr b) { return !same(w, a, b); }) >=
+           w.dim(parts_[0] * parts_[2]);
   }
-  Expr overAll(StatementWriter& w, const char* name, ReduceOp op, const Buffer* from,
-               const std::function<Expr(Expr j, Expr other)>& value) const {
+  Expr below(StatementWriter& w, std::vector<StmtRef>& each, const Pair& pair, Expr j) const {
+    if (!bySlices_) return below(w, otherOf(w, each, pair, j), pair.own);
+    const Expr less = firstPlace(w, each, "less", pair, j, [&](Expr a, Expr b) { return below(w, a, b); });
+    const Expr more = firstPlace(w, each, "more", pair, j, [&](Expr a, Expr b) { return below(w, b, a); });
+    return less < more;
+  }
+  Expr otherOf(StatementWriter& w, std::vector<StmtRef>& each, const Pair& pair, Expr j) const {
+    return w.named(each, "other", read(w, pair.from, {j}));
+  }
+  // Of slice j beside the unit's: the first place where that is so; as many as there are, or more: nowhere.
+  Expr firstPlace(StatementWriter& w, std::vector<StmtRef>& each, const char* name, const Pair& pair, Expr j,
+                  const std::function<Expr(Expr other, Expr own)>& isSo) const {
+    const Expr outer = w.dim(parts_[0]), inner = w.dim(parts_[2]);
+    const Expr o = w.counter("o", outer), i = w.counter("i", inner), made = w.loops().variable(name);
+    const Expr found = isSo(read(w, pair.from, {o, j, i}), read(w, pair.from, {o, pair.unit, i}));
+    each.push_back(loop::accumulate(made, ReduceOp::minimum, {o, i}, {outer, inner}, LoopKind::serial,
+                                    loop::block({}),
+                                    select(found, o * inner + i, w.dim(parts_[0] * parts_[2]))));
+    return made;
+  }
+  StmtRef copied(StatementWriter& w, const Buffer* to, Expr place, const Buffer* from, Expr e) const {
+    if (!bySlices_) return loop::store(to, {place}, w.loops().load(from, {e}));
+    const Expr outer = w.dim(parts_[0]), inner = w.dim(parts_[2]);
+    const Expr o = w.counter("o", outer), i = w.counter("i", inner);
+    const StmtRef one = loop::store(to, {o, place, i}, w.loops().load(from, {o, e, i}));
+    return loop::loopOver(o, outer, LoopKind::serial, loop::loopOver(i, inner, LoopKind::serial, one));
+  }
+
+  Expr read(StatementWriter& w, const Buffer* from, std::vector<Expr> at) const {
+    return w.loops().cast(w.loops().load(from, std::move(at)), compared_);
+  }
+  Expr overAll(StatementWriter& w, const char* name, ReduceOp op,
+               const std::function<Expr(std::vector<StmtRef>& each, Expr j)>& value) const {
     const Expr extent = w.dim(length_), j = w.counter("j", extent), made = w.loops().variable(name);
     std::vector<StmtRef> each;
-    const Expr other = w.named(each, "other", read(w, from, j));
-    w.add(loop::accumulate(made, op, {j}, {extent}, LoopKind::vector, loop::block(std::move(each)),
-                           value(j, other)));
+    const Expr reduced = value(each, j);
+    w.add(loop::accumulate(made, op, {j}, {extent}, LoopKind::vector, loop::block(std::move(each)), reduced));
     return made;
   }
   bool hasNan() const { return isReal(compared_); }
@@ -111,7 +169,9 @@ class Unique {
 
   const StatementRequest& request_;
   const Type x_;
-  Dim length_;
+  Shape parts_;            // what is before the axis, along it, and behind; of elements all are along it
+  bool bySlices_ = false;  // of more than single elements
+  Dim length_, steps_;
   Dtype compared_;
   SelectionKernels all_;
   size_t firsts_ = 0, counts_ = 0;

@@ -75,6 +75,10 @@ CudaGpu::Fault CudaGpu::findKernel(uint64_t module, const char* name, uint64_t& 
 
 void CudaGpu::declareBuffers(const DynLaunch& launch, CudaAddress faultWord) const {
   std::vector<CudaDeclaredBuffer> declared = {{faultWord, faultWord + sizeof(uint64_t), 2}};
+  if (launch.product && launch.product->workspaceBytes > 0) {
+    const CudaAddress begin = addressOf(launch.product->workspace);
+    declared.push_back({begin, begin + launch.product->workspaceBytes, 2});
+  }
   for (uint32_t i = 0; i < launch.bufferCount; ++i) {
     const CudaAddress begin = addressOf(launch.buffers[i]);
     if (begin == 0 || launch.bufferBytes[i] == 0) continue;
@@ -95,17 +99,17 @@ void CudaGpu::declareBuffers(const DynLaunch& launch, CudaAddress faultWord) con
 CudaGpu::Fault CudaGpu::launch(uint32_t stream, const DynLaunch& launch) {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return noStream();
+  for (uint32_t i = 0; i < launch.bufferCount; ++i)
+    if (launch.buffers[i] && !memory_->holds(launch.buffers[i], 1))
+      return {DYN_INVALID_ARGUMENT, "an address of the host where one of the device is due"};
+  if (launch.product) return launchProduct(found->second, launch);
   const auto kernel = kernels_.find(launch.kernel);
   if (kernel == kernels_.end()) return {DYN_INVALID_ARGUMENT, "a kernel that is not loaded"};
   if (launch.units <= 0 || launch.gridX == 0 || launch.blockX == 0)
     return {DYN_INVALID_ARGUMENT, "a launch without units or blocks"};
   Stream& queue = found->second;
   std::vector<uint64_t> parameters;
-  for (uint32_t i = 0; i < launch.bufferCount; ++i) {
-    if (launch.buffers[i] && !memory_->holds(launch.buffers[i], 1))
-      return {DYN_INVALID_ARGUMENT, "an address of the host where one of the device is due"};
-    parameters.push_back(addressOf(launch.buffers[i]));
-  }
+  for (uint32_t i = 0; i < launch.bufferCount; ++i) parameters.push_back(addressOf(launch.buffers[i]));
   for (uint32_t i = 0; i < launch.scalarCount; ++i)
     parameters.push_back(static_cast<uint64_t>(launch.scalars[i]));
   parameters.push_back(static_cast<uint64_t>(launch.units));
@@ -114,7 +118,7 @@ CudaGpu::Fault CudaGpu::launch(uint32_t stream, const DynLaunch& launch) {
   size_t bytes = parameters.size() * sizeof parameters[0];
   void* extra[] = {kCudaLaunchBufferPointer, parameters.data(), kCudaLaunchBufferSize, &bytes,
                    kCudaLaunchEnd};
-  (queue.captures ? queue.captured : queue.launched).push_back(kernel->second.get());
+  (queue.captures ? queue.captured : queue.launched).push_back(&kernel->second->name);
   queue.mayFault |= launch.mayFault != 0;
   if (driver_->declareBuffers && launch.bufferBytes) declareBuffers(launch, queue.faultWord);
   const int error =

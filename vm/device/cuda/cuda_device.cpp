@@ -174,6 +174,13 @@ constexpr DynDeviceExtras kExtras = {
         [](const DynDevice* d, uint64_t graph, DynDeviceText* t) {
           return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.destroyGraph(graph); });
         },
+    .planProduct =
+        [](const DynDevice* d, void* const* buffers, uint64_t mostBytes, DynDeviceProduct* product,
+           DynDeviceText* t) {
+          return guarded(d, t, [&](CudaGpu& cuda, Lock&) {
+            return product ? cuda.planProduct(*product, buffers, mostBytes) : cuda.openLibrary();
+          });
+        },
 };
 
 }  // namespace

@@ -7,10 +7,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "vm/device/cuda/cuda_memory.h"
+#include "vm/device/cuda/cuda_products.h"
 #include "vm/device/cuda/ptx_parts.h"
 #include "vm/include/dyn_device.h"
 #include "vm/include/dyn_gpu.h"
@@ -54,6 +56,10 @@ class CudaGpu {
   Fault findKernel(uint64_t module, const char* name, uint64_t& kernel);
   Fault launch(uint32_t stream, const DynLaunch& launch);
 
+  // --- products by a library (cuda_library.cpp)
+  Fault openLibrary();
+  Fault planProduct(DynDeviceProduct& product, void* const* buffers, uint64_t mostWorkspaceBytes);
+
   // --- streams
   Fault createStream(uint32_t& stream);
   Fault createStreamBeside(uint32_t other, uint32_t& stream);
@@ -90,17 +96,17 @@ class CudaGpu {
   };
   struct Stream {
     CudaStream handle = nullptr;
-    CudaAddress faultWord = 0;                 // 0: that of the stream `faults`
-    uint64_t* seen = nullptr;                  // page-locked; what the fault word was
-    std::vector<const Kernel*> launched = {};  // since it was last synchronised
+    CudaAddress faultWord = 0;                      // 0: that of the stream `faults`
+    uint64_t* seen = nullptr;                       // page-locked; what the fault word was
+    std::vector<const std::string*> launched = {};  // names of kernels, since it was last synchronised
     bool mayFault = false;
     uint32_t faults = 0;  // of a stream beside another: that one
     bool captures = false;
-    std::vector<const Kernel*> captured = {};
+    std::vector<const std::string*> captured = {};
   };
   struct Graph {
     CudaGraphExec executable = nullptr;
-    std::vector<const Kernel*> kernels;
+    std::vector<const std::string*> kernels;  // their names
     bool mayFault = false;
   };
 
@@ -112,6 +118,8 @@ class CudaGpu {
   Fault told(const std::string& what, int error);
   Fault loadText(const std::string& text, CudaModule& module);
   void declareBuffers(const DynLaunch& launch, CudaAddress faultWord) const;
+  Fault launchProduct(Stream& queue, const DynLaunch& launch);
+  Fault told(const DynDeviceProduct& product, int status) const;  // a status of the library
   bool isRight(const void* address, uint64_t bytes, bool ours) const;
   Fault newStream(uint32_t number);
   Fault putEvent(bool records, uint32_t stream, uint32_t event);
@@ -128,6 +136,8 @@ class CudaGpu {
   std::map<uint64_t, Module> modules_;
   std::map<uint64_t, std::unique_ptr<Kernel>> kernels_;
   std::map<uint64_t, Graph> graphs_;
+  std::optional<CudaProducts> products_;  // from the first plan on
+  std::set<std::string> productNames_;    // of what was launched
   uint64_t lastModule_ = 0, lastKernel_ = 0, lastGraph_ = 0;
   uint32_t lastStream_ = 0, lastEvent_ = 0;
 };

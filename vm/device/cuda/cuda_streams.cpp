@@ -92,10 +92,11 @@ CudaGpu::Fault CudaGpu::synchronise(uint32_t number, std::unique_lock<std::mutex
   if (error == kCudaSuccess) error = driver_->streamSynchronize(stream.handle);
   lock.lock();
   // Of a stream beside, the other's work may go on.
-  const std::vector<const Kernel*> launched = isBeside ? faulty.launched : std::exchange(stream.launched, {});
+  const std::vector<const std::string*> launched =
+      isBeside ? faulty.launched : std::exchange(stream.launched, {});
   const bool mayFault = std::exchange(stream.mayFault, false);  // beside: faults are noted
   if (error != kCudaSuccess) {
-    Fault fault = told(launched.empty() ? "its work" : "kernel " + launched.back()->name, error);
+    Fault fault = told(launched.empty() ? "its work" : "kernel " + *launched.back(), error);
     if (launched.size() > 1)
       fault.text += ", in it or one of the " + std::to_string(launched.size() - 1) +
                     " before it (CUDA_LAUNCH_BLOCKING=1 tells which)";
@@ -108,8 +109,7 @@ CudaGpu::Fault CudaGpu::synchronise(uint32_t number, std::unique_lock<std::mutex
   Fault fault{DYN_KERNEL_FAULT, "", static_cast<int32_t>(word & 0xffffffff),
               static_cast<uint32_t>(word >> 32)};
   const bool known = fault.launch > 0 && fault.launch <= launched.size();
-  fault.text =
-      "kernel " + (known ? launched[fault.launch - 1]->name : "") + ": " + kernelFaultText(fault.fault);
+  fault.text = "kernel " + (known ? *launched[fault.launch - 1] : "") + ": " + kernelFaultText(fault.fault);
   if (!isBeside) (void)driver_->fillBytes(stream.faultWord, 0xff, sizeof word, stream.handle);
   return fault;
 }

@@ -118,10 +118,52 @@ TEST_F(OnDeviceSelections, whatFollows) {
   same(text, {{coarse({50}, 2, 0.5, 9)}, {coarse({1}, 2, 0.5, 9)}, {coarse({0}, 2, 0.5, 9)}}, 1e-6);
 }
 
+// Few values, so that slices come again; NaN and zeros of both signs in them; no slices, and slices of
+// nothing.
+TEST_F(OnDeviceSelections, distinctSlices) {
+  for (const char* dtype : {"f32", "f16", "i64", "bool"})
+    for (const char* attributes :
+         {"{axis = 0}", "{axis = 1, sorted = 0}", "{axis = -1}", "{axis = -3, sorted = 0}"})
+      for (const char* results : {"%v", "%v, %f, %i, %c"}) {
+        // Types differ in how elements are read alone.
+        const bool isFirst = attributes == std::string("{axis = 0}");
+        if (!isFirst && dtype != std::string("f32")) continue;
+        const std::string text = std::string("fn @main(%x: Tensor[(a, b, c), ") + dtype + "]) {\n  " +
+                                 results + " = unique(%x) " + attributes + "\n  return " + results + "\n}";
+        const Dtype element = *parseDtype(dtype);
+        std::vector<std::vector<HostTensor>> inputs;
+        using Shape = std::vector<int64_t>;
+        for (const Shape& shape : {Shape{1, 1, 1},
+                                   {7, 2, 1},
+                                   {2, 13, 1},
+                                   {5, 5, 3},
+                                   {0, 3, 2},
+                                   {3, 0, 2},
+                                   {3, 2, 0},
+                                   {37, 1, 2},
+                                   {1, 2, 131}}) {
+          HostTensor few = *HostTensor::create(element, shape);
+          std::mt19937 random(11);
+          for (int64_t i = 0; i < few.elementCount(); ++i) few.setReal(i, static_cast<int>(random() % 2));
+          inputs.push_back({few});
+        }
+        if (isReal(element)) {
+          HostTensor special = *HostTensor::create(element, {8, 8, 2});
+          const double values[] = {0.0, -0.0, kNan, 1, 0.0, kNan, INFINITY, 1};
+          for (int64_t i = 0; i < special.elementCount(); ++i)
+            special.setReal(i, values[(i * i + i / 5) % 8]);
+          inputs.push_back({special});
+        }
+        SCOPED_TRACE(text);
+        same(text, inputs);
+        EXPECT_EQ(counted(text, "device_kernels"), 3);
+      }
+}
+
 TEST_F(OnDeviceSelections, whatStaysOnTheHostSaysWhy) {
-  EXPECT_THAT(remarks("fn @main(%x: Tensor[(n, m), f32]) {\n  %y = unique(%x) {axis = 0}\n  return %y\n}"),
-              testing::Contains(
-                  "on the host: unique: slices along an axis are compared as wholes, which is the host's"));
+  EXPECT_THAT(remarks("fn @main(%x: Tensor[(), f32], %y: Tensor[(n), f32]) {\n  %v = unique(%x)\n"
+                      "  %z = tanh(%y)\n  return %v, %z\n}"),
+              testing::Contains("on the host: unique: a single element"));
 }
 
 }  // namespace

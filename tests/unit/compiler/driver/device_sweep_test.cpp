@@ -18,7 +18,9 @@
 namespace dyn::test {
 namespace {
 
-constexpr size_t kShares = 8;
+// Tests that the rows, and all types and attributes, are dealt out to: each of them stays short, also where
+// all are run (./dev test --all).
+constexpr size_t kShares = 8, kSharesOfAll = 48;
 
 class DeviceSweep : public testing::TestWithParam<size_t> {
  protected:
@@ -145,13 +147,15 @@ bool isTyped(const std::string& text) {
   return parsed.ok() && inferTypes(*parsed).ok();
 }
 
-TEST_P(DeviceSweep, aShareOfAllTypesAndAttributes) {
+class DeviceSweepOfAll : public DeviceSweep {};
+
+TEST_P(DeviceSweepOfAll, typesAndAttributes) {
   const Share share(12);
   SCOPED_TRACE(share.text());
   const std::vector<Combination> all = allCombinations();
   size_t compared = 0;
-  for (size_t i = GetParam(); i < all.size(); i += kShares) {
-    if (!share.has(i / kShares)) continue;
+  for (size_t i = GetParam(); i < all.size(); i += kSharesOfAll) {
+    if (!share.has(i / kSharesOfAll)) continue;
     const std::string text = programOf(*all[i].row, all[i].dtype, all[i].attributes);
     if (!isTyped(text)) continue;
     compare(*all[i].row, text, kManySizes);
@@ -162,6 +166,7 @@ TEST_P(DeviceSweep, aShareOfAllTypesAndAttributes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shares, DeviceSweep, testing::Range(size_t{0}, kShares));
+INSTANTIATE_TEST_SUITE_P(Shares, DeviceSweepOfAll, testing::Range(size_t{0}, kSharesOfAll));
 
 }  // namespace
 }  // namespace dyn::test
