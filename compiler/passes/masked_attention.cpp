@@ -24,6 +24,21 @@ bool isZero(const Expr& e) {
          (e.kind() == ExprKind::realConstant && e.realValue() == 0);
 }
 
+// The condition c is `m` cast to bool, or m != 0: where it does not hold m is 0.
+Expr zeroWhereNot(Expr c) {
+  while (c.kind() == ExprKind::checked) c = c.operands()[1];
+  if (c.kind() == ExprKind::cast && isInteger(c.operands()[0].dtype())) return c.operands()[0];
+  const bool unequal = c.kind() == ExprKind::binary && c.binaryOp() == loop::BinaryOp::notEqual;
+  if (unequal && isInteger(c.operands()[0].dtype()) && isZero(c.operands()[1])) return c.operands()[0];
+  return {};
+}
+
+bool mentions(const Expr& e, const Expr& variable) {
+  for (const Expr& part : loop::postorder(std::span(&e, 1)))
+    if (part.same(variable)) return true;
+  return false;
+}
+
 class Search {
  public:
   explicit Search(const InferredModule& inferred)
@@ -198,12 +213,15 @@ class Search {
         !is(v[2], a.sequence))
       return "queries and keys are not of the same positions";
     if (!is(k[1], q[1]) || !is(v[1], q[1])) return "queries and keys differ in the number of heads";
+    noMask_ = "no mask of its keys";
     for (const Step& one : steps_) {
       const std::string why = one.added != kNoValue ? added(one.added, a) : chosen(one, a);
       if (!why.empty()) return why;
     }
-    if (a.bias == kNoValue && a.allowed == kNoValue) return "no mask of its keys";
-    if (a.window && (a.table != kNoValue || a.causal)) return "beside its mask there is another bias";
+    if (a.bias == kNoValue && a.allowed == kNoValue) return noMask_;
+    if (a.window && (a.table != kNoValue || !a.own.empty() || a.causal))
+      return "beside its mask there is another bias";
+    if (a.pairs && (a.causal || a.bias != kNoValue)) return "beside its mask of queries there is another";
     a.mask = keyMask_.empty() || (a.bias != kNoValue && a.allowed != kNoValue)
                  ? std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed))
                  : keyMask_;
@@ -220,11 +238,19 @@ class Search {
 
   // --- what is added or chosen: a mask of keys, a causal one, both in one, or a table
 
-  enum class MaskKind : uint8_t { keys, causal, causalKeys, windowKeys, table, other };
+  enum class MaskKind : uint8_t { keys, causal, causalKeys, windowKeys, pairs, table, other };
 
   static void take(MaskKind kind, MaskedAttention& a) {
     a.causal |= kind == MaskKind::causal || kind == MaskKind::causalKeys;
     a.window |= kind == MaskKind::windowKeys;
+    a.pairs |= kind == MaskKind::pairs;
+  }
+
+  // [b, h or 1, s or 1, s or 1] of f32.
+  bool isOwn(ValueId v, const MaskedAttention& a) const {
+    const Type of = type(v);
+    return of.rank() == 4 && of.dtype() == Dtype::f32 && isTable(of, a) &&
+           ir_.facts().equal(of.dims()[0], a.batch) == Answer::yes;
   }
 
   std::string added(ValueId all, MaskedAttention& a) {
@@ -232,6 +258,7 @@ class Search {
     for (int parts = 0; !pending.empty(); ++parts) {
       const ValueId v = pending.back();
       pending.pop_back();
+      if (type(v).rank() == 0 && constantOf(v) == 0.0) continue;
       std::string why;
       const MaskKind kind = kindOf(v, a, std::nullopt, why);
       const Op* sum = maker(v, ops::addOp);
@@ -239,7 +266,13 @@ class Search {
         pending.insert(pending.end(), sum->operands.begin(), sum->operands.end());
         continue;
       }
-      if (kind == MaskKind::other) return why;
+      if (kind == MaskKind::other) {
+        if (!isOwn(v, a)) return why;
+        if (a.own.empty()) noMask_ = why;
+        a.own.push_back(v);
+        continue;
+      }
+      if (kind == MaskKind::pairs) return "its mask %" + ir_.valueName(v) + " of queries and keys is added";
       if (kind == MaskKind::table) {
         if (a.table != kNoValue) return "two tables are added to its scores";
         a.table = v;
@@ -302,11 +335,6 @@ class Search {
       why = name + ": " + element.error().message;
       return MaskKind::other;
     }
-    const auto mentions = [](const Expr& e, const Expr& variable) {
-      for (const Expr& part : loop::postorder(std::span(&e, 1)))
-        if (part.same(variable)) return true;
-      return false;
-    };
     const auto hides = [&](const Expr& e) {
       if (!isNot) return e.kind() == ExprKind::realConstant && e.realValue() <= kMaskedBias;
       return e.kind() == ExprKind::intConstant && (e.intValue() != 0) == *isNot;
@@ -356,11 +384,36 @@ class Search {
     if (!holds.isNull() && is(2, a.sequence) && shows(with(places, query, key)) &&
         (isNot || isChoice(places)))
       return MaskKind::windowKeys;
+    if (isNot && batched && is(2, a.sequence) && !byHead) {
+      for (const Expr& condition : loop::postorder(std::span(&anywhere, 1)))
+        if (condition.dtype() == Dtype::boolean && isOfBoth(loops, condition, query, key) &&
+            hides(with(anywhere, condition, loops.boolean(false))) &&
+            shows(with(anywhere, condition, loops.boolean(true)))) {
+          keyMask_ = "both " + textOf(anywhere, {row, query, key});
+          return MaskKind::pairs;
+        }
+    }
     if (!batched && addsTable) return MaskKind::table;
     why = name + (byHead    ? " differs from head to head"
                   : byQuery ? " differs from query to query"
                             : " " + of.toString() + " is not of the batch and the keys");
     return MaskKind::other;
+  }
+
+  // Is it m[query] * m[key] != 0, or the same of conditions with `and`? Products of masks are taken not to
+  // overflow.
+  static bool isOfBoth(loop::LoopContext& loops, Expr c, const Expr& query, const Expr& key) {
+    while (c.kind() == ExprKind::checked) c = c.operands()[1];
+    if (const Expr number = zeroWhereNot(c); !number.isNull()) c = number;
+    if (c.kind() != ExprKind::binary ||
+        (c.binaryOp() != loop::BinaryOp::mul && c.binaryOp() != loop::BinaryOp::logicalAnd))
+      return false;
+    const auto isSameAt = [&](const Expr& ofKey, const Expr& ofQuery) {
+      const auto change = [&](Expr now) -> Expr { return now.same(key) ? query : Expr(); };
+      return mentions(ofKey, key) && !mentions(ofKey, query) && loops.substitute(ofKey, change).same(ofQuery);
+    };
+    const Expr a = c.operands()[0], b = c.operands()[1];
+    return isSameAt(a, b) || isSameAt(b, a);
   }
 
   // The same text: the same expression of the same values. `variables`: by their order.
@@ -404,6 +457,7 @@ class Search {
   const std::unordered_map<ValueId, Type> types_;
   const std::unordered_map<ValueId, const Op*> madeBy_;
   std::vector<Step> steps_;  // of the attention that is read
+  std::string noMask_;       // why it has none, where it has none
   std::string keyMask_;      // of its last mask of keys, whatever hides keys by their places; "": not known
 };
 
@@ -417,15 +471,6 @@ namespace {
 bool showsKey(const Expr& e, const MaskedAttention& site) {
   if (site.bias != kNoValue) return e.kind() == ExprKind::realConstant && e.realValue() > kMaskedBias;
   return e.kind() == ExprKind::intConstant && (e.intValue() != 0) != site.allowedIsNot;
-}
-
-// The condition c is `m` cast to bool, or m != 0: where it does not hold m is 0.
-Expr zeroWhereNot(Expr c) {
-  while (c.kind() == ExprKind::checked) c = c.operands()[1];
-  if (c.kind() == ExprKind::cast && isInteger(c.operands()[0].dtype())) return c.operands()[0];
-  const bool unequal = c.kind() == ExprKind::binary && c.binaryOp() == loop::BinaryOp::notEqual;
-  if (unequal && isInteger(c.operands()[0].dtype()) && isZero(c.operands()[1])) return c.operands()[0];
-  return {};
 }
 
 }  // namespace
@@ -466,16 +511,19 @@ bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& si
     return loops.substitute(e, [&](Expr now) -> Expr { return now.same(part) ? instead : Expr(); });
   };
   const Expr any = decided(*holds, facts), made = decided(*element, facts);
-  const Expr shown = !byQuery      ? any
-                     : site.window ? decided(with(any, query, position), facts)
-                     : site.causal ? decided(with(any, query, position + apart), facts)
-                                   : any;
+  const Expr shown = !byQuery                    ? any
+                     : site.window || site.pairs ? decided(with(any, query, position), facts)
+                     : site.causal               ? decided(with(any, query, position + apart), facts)
+                                                 : any;
   for (const Expr& condition : loop::postorder(std::span(&shown, 1))) {
     if (condition.dtype() != Dtype::boolean || condition.kind() == ExprKind::intConstant ||
         !showsKey(with(shown, condition, loops.boolean(true)), site))
       continue;
     if (isZero(with(made, condition, loops.boolean(false)))) return true;
-    const Expr zero = zeroWhereNot(condition);
+    Expr zero = zeroWhereNot(condition);
+    const bool square = !zero.isNull() && zero.kind() == ExprKind::binary &&
+                        zero.binaryOp() == loop::BinaryOp::mul && zero.operands()[0].same(zero.operands()[1]);
+    if (square) zero = zero.operands()[0];
     if (!zero.isNull() && isZero(with(made, zero, loops.integer(0, zero.dtype())))) return true;
   }
   return false;

@@ -59,10 +59,15 @@ Status inferPackedAttention(InferContext& c) {
   if (c.hasOperand(6) != c.hasOperand(7))
     return c.error(DiagnosticId::badOperands, "a table and the positions in it stand together");
   if (c.hasOperand(6)) {
-    DYN_TRY(TensorOperand table, tensorOperand(c, 6, 3));
+    DYN_TRY(TensorOperand table, tensorOperand(c, 6));
+    const bool ofRuns = table.rank() == 4;
+    if (!ofRuns && table.rank() != 3)
+      return c.error(DiagnosticId::badOperands,
+                     "a table of biases has three axes, or four: one more of runs");
     DYN_CHECK(requireDtype(c, table, Dtype::f32, "the table of biases"));
-    if (!table.dims[0].isConstant(1))
-      DYN_CHECK(c.requireEqual(table.dims[0], heads, "heads of the table of biases"));
+    if (ofRuns) DYN_CHECK(c.requireEqual(table.dims[0], lengths.dims[0], "runs of the table of biases"));
+    if (!table.dims[ofRuns].isConstant(1))
+      DYN_CHECK(c.requireEqual(table.dims[ofRuns], heads, "heads of the table of biases"));
     DYN_TRY(TensorOperand places, tensorOperand(c, 7, 1));
     DYN_CHECK(requireDtype(c, places, Dtype::i64, "the places in the table"));
     DYN_CHECK(c.requireEqual(places.dims[0], positions, "the places in the table, of each position"));
@@ -90,18 +95,19 @@ class Query {
   // Of a table: is each place of the positions in it?
   bool placesFit() const {
     for (int64_t i = 0; c_.hasOperand(6) && i < positions_; ++i)
-      for (const size_t axis : {size_t{1}, size_t{2}}) {
-        const int64_t place = c_.operand(7).intAt(i), size = c_.operand(6).shape()[axis];
+      for (const size_t behind : {size_t{2}, size_t{1}}) {
+        const std::vector<int64_t>& shape = c_.operand(6).shape();
+        const int64_t place = c_.operand(7).intAt(i), size = shape[shape.size() - behind];
         if (place < 0 || (size != 1 && place >= size)) return false;
       }
     return true;
   }
 
-  void probabilities(int64_t head, int64_t position, int64_t begin, int64_t length) {
+  void probabilities(int64_t run, int64_t head, int64_t position, int64_t begin, int64_t length) {
     row_.resize(static_cast<size_t>(length));
     double peak = kNoScore, sum = 0;
     for (int64_t j = 0; j < length; ++j) {
-      const double score = scoreOf(head, position, begin + j);
+      const double score = scoreOf(run, head, position, begin + j);
       row_[static_cast<size_t>(j)] = score;
       peak = std::isnan(score) ? score : score > peak ? score : peak;
     }
@@ -121,7 +127,7 @@ class Query {
   }
 
  private:
-  double scoreOf(int64_t head, int64_t position, int64_t key) const {
+  double scoreOf(int64_t run, int64_t head, int64_t position, int64_t key) const {
     if (causal_ && key > position) return kNoScore;
     if (c_.hasOperand(5) && c_.operand(5).intAt(key) == 0) return fill_;
     double sum = 0;
@@ -130,16 +136,19 @@ class Query {
              static_cast<double>(k_[(head * depth_ + d) * positions_ + key]);
     // Rounded as the steps one by one: a large bias leaves few digits of a score.
     auto scaled = static_cast<float>(scale_ * sum);
-    if (c_.hasOperand(6)) scaled += tableAt(head, position, key);
+    if (c_.hasOperand(6)) scaled += tableAt(run, head, position, key);
     return static_cast<double>(c_.hasOperand(4) ? scaled + static_cast<float>(c_.operand(4).realAt(key))
                                                 : scaled);
   }
 
-  float tableAt(int64_t head, int64_t position, int64_t key) const {
+  float tableAt(int64_t run, int64_t head, int64_t position, int64_t key) const {
     const HostTensor& table = c_.operand(6);
-    const auto along = [&](size_t axis, int64_t index) { return table.shape()[axis] == 1 ? 0 : index; };
-    const int64_t row = along(0, head) * table.shape()[1] + along(1, c_.operand(7).intAt(position));
-    return static_cast<float>(table.realAt(row * table.shape()[2] + along(2, c_.operand(7).intAt(key))));
+    const size_t first = table.shape().size() - 3;  // 1 where each run has its own
+    const auto size = [&](size_t axis) { return table.shape()[first + axis]; };
+    const auto along = [&](size_t axis, int64_t index) { return size(axis) == 1 ? 0 : index; };
+    const int64_t matrix = (first == 1 ? run * size(0) : 0) + along(0, head);
+    const int64_t row = matrix * size(1) + along(1, c_.operand(7).intAt(position));
+    return static_cast<float>(table.realAt(row * size(2) + along(2, c_.operand(7).intAt(key))));
   }
 
   const EvalContext& c_;
@@ -166,7 +175,7 @@ Status evaluatePackedAttention(EvalContext& c) {
                                                      std::to_string(positions) + " positions");
     for (int64_t i = begin; i < begin + length; ++i)
       for (int64_t head = 0; head < heads; ++head) {
-        query.probabilities(head, i, begin, length);
+        query.probabilities(run, head, i, begin, length);
         for (int64_t e = 0; e < width; ++e)
           result.setReal((i * heads + head) * width + e, query.weighted(head, begin, e));
       }
@@ -209,9 +218,8 @@ const OpDef packed_attentionOp{
         "-> [1, n, h, e]. A query sees the keys of its own run: softmax(scale q k + bias) v. bias f32 [n] "
         "and "
         "allowed bool [n] are of the keys and may be left out; where allowed does not hold the score is "
-        "`fill`. A table f32 [h or 1, s or 1, s or 1] is added to the scores at the places i64 [n] of query "
-        "and "
-        "key.",
+        "`fill`. A table f32 [h or 1, s or 1, s or 1], or [m, h or 1, s or 1, s or 1] with one for each run, "
+        "is added to the scores at the places i64 [n] of query and key.",
     .example =
         "fn @main(%q: Tensor[(1, 2, n, 4), f32], %k: Tensor[(1, 2, 4, n), f32], %v: Tensor[(1, 2, n, 4), "
         "f32], %l: Tensor[(m), i64]) { %y = packed_attention(%q, %k, %v, %l) {scale = 0.5} return %y }",

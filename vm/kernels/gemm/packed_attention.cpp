@@ -37,9 +37,12 @@ struct Sizes {
 Status checkTable(const FlatCall& call, const Sizes& s) {
   const TensorView *table = call.argument(Call::table), *places = call.argument(Call::places);
   if (!table && !places) return okStatus();
-  if (!table || table->rank != 3 || table->dtype() != DataType::f32 ||
-      (table->shape()[0] != 1 && table->shape()[0] != s.heads))
-    return badArgument("packed_attention", Call::table, "a table f32 of three axes, by heads", table);
+  const bool ofRuns = table && table->rank == 4;
+  if (!table || (!ofRuns && table->rank != 3) || table->dtype() != DataType::f32 ||
+      (ofRuns && table->shape()[0] != s.runs) ||
+      (table->shape()[ofRuns] != 1 && table->shape()[ofRuns] != s.heads))
+    return badArgument("packed_attention", Call::table,
+                       "a table f32 of three axes, by heads, or of four, by runs and heads", table);
   if (!places || places->rank != 1 || places->dtype() != DataType::i64 || places->shape()[0] != s.positions)
     return badArgument("packed_attention", Call::places, "a place for each position", places);
   return okStatus();
@@ -118,7 +121,7 @@ int64_t tasksFor(const FlatCall& call, const Sizes& s) {
 }
 
 struct Run {
-  int64_t begin, length;
+  int64_t begin, length, number;
 };
 
 // The runs with any position, longest first.
@@ -130,7 +133,7 @@ Status readRuns(const FlatCall& call, const Sizes& s, Table<Run>& runs) {
       return failure(DYN_OUT_OF_RANGE, "packed_attention: run " + std::to_string(i) + " has " +
                                            std::to_string(lengths[i]) + " of " + std::to_string(s.positions) +
                                            " positions");
-    if (lengths[i] > 0) runs.add({begin, lengths[i]});
+    if (lengths[i] > 0) runs.add({begin, lengths[i], i});
     begin += lengths[i];
   }
   if (begin != s.positions)
@@ -143,7 +146,7 @@ Status readRuns(const FlatCall& call, const Sizes& s, Table<Run>& runs) {
 Status checkPlaces(const FlatCall& call, const Sizes& s) {
   const TensorView *table = call.argument(Call::table), *places = call.argument(Call::places);
   for (int64_t i = 0; table && i < s.positions; ++i)
-    for (const int axis : {1, 2})
+    for (const int axis : {table->rank - 2, table->rank - 1})
       if (const int64_t place = places->as<int64_t>()[i];
           place < 0 || (table->shape()[axis] != 1 && place >= table->shape()[axis]))
         return failure(DYN_OUT_OF_RANGE, "packed_attention: position " + std::to_string(i) +
@@ -199,9 +202,10 @@ class Task {
   // Adds what the table has for query `first` + i and each key, to scaled scores.
   void addTable(const Run& of, int64_t head, int64_t first, int64_t rows, int64_t keys, float* scores,
                 int64_t leading) const {
-    const int64_t *shape = table_->shape(), *places = places_ + of.begin;
+    const int64_t *shape = table_->shape() + (table_->rank - 3), *places = places_ + of.begin;
     const int64_t rowStride = shape[1] == 1 ? 0 : shape[2], keyStride = shape[2] == 1 ? 0 : 1;
-    const float* matrix = table_->as<float>() + (shape[0] == 1 ? 0 : head * shape[1] * shape[2]);
+    const int64_t number = (table_->rank == 4 ? of.number * shape[0] : 0) + (shape[0] == 1 ? 0 : head);
+    const float* matrix = table_->as<float>() + number * shape[1] * shape[2];
     bool inOrder = keyStride == 1;  // as they are where nothing between them is left out
     for (int64_t j = 1; inOrder && j < keys; ++j) inOrder = places[j] == places[0] + j;
     for (int64_t i = 0; i < rows; ++i) {

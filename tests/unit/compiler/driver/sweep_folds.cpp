@@ -189,8 +189,8 @@ void addProducts(std::vector<SweepRow>& rows) {
          {},
          {},
          16});
-  // And with a table of biases by the places of query and key.
-  for (const char* table : {"%t f32[h, m, m]", "%t f32[1, 1, m]"})
+  // And with a table of biases by the places of query and key, of all runs or of each.
+  for (const char* table : {"%t f32[h, m, m]", "%t f32[1, 1, m]", "%t f32[r, h, m, m]", "%t f32[r, 1, 1, m]"})
     rows.push_back(
         {"packed_attention",
          "",

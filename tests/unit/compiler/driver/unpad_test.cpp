@@ -259,6 +259,73 @@ TEST(Unpad, TablesOfBiases) {
   expectKeptAsPadded(byKey, "add(add(%N_s, %table), %both)");
 }
 
+// Biases of each sequence's own: of its mask (positions counted by it, as Bloom has them), and of what stands
+// at query and key, and their distance (DeBERTa).
+const std::string kDistances = kPlaces + R"(
+  %bias = where(%keys, f32[] 0, f32[] -3.0e38)
+  %far = add(clip(sub(%column, %row), i64[] -3, i64[] 3), i64[] 3)
+  %far_s = expand(%far, concat(unsqueeze(gather(shape(%x), i64[] 0), i64[1] [0]), i64[1] [2], unsqueeze(%size, i64[1] [0]), unsqueeze(%size, i64[1] [0])) {axis = 0})
+  %wr = constant() {value = f32[4, 7] [0.5, -0.25, 0.125, 1, -1, 0.75, 0.5, 0.25, 0.125, -0.5, 1, 0.25, -0.75, 0.5, 1, -1, 0.5, 0.25, 0.75, -0.125, 1, 0.125, 0.25, 0.5, -0.5, 1, -1, 0.25]}
+)";
+
+TEST(Unpad, BiasesOfEachSequence) {
+  expectKeptAsPadded(kPlaces + R"(
+  %slopes = constant() {value = f32[1, 2, 1, 1] [0.5, 0.25]}
+  %counted = mul(sub(cumsum(%attention, i64[] 1), i64[] 1), %attention)
+  %alibi = mul(unsqueeze(cast(%counted) {to = f32}, i64[2] [1, 2]), %slopes)
+  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)
+)",
+                     "add(add(%N_s, %alibi), %both)");
+  const std::string ofQueries = "gather_elements(matmul(%N_q, %wr), %far_s) {axis = -1}";
+  const std::string ofKeys =
+      "transpose(gather_elements(matmul(transpose(%N_k) {perm = [0, 1, 3, 2]}, %wr), %far_s) {axis = -1}) "
+      "{perm = "
+      "[0, 1, 3, 2]}";
+  expectKeptAsPadded(kDistances, "add(add(%N_s, " + ofQueries + "), %bias)");
+  expectKeptAsPadded(kDistances, "add(add(%N_s, add(" + ofQueries + ", " + ofKeys + ")), %bias)");
+  // And a table beside it.
+  expectKeptAsPadded(kDistances + "  %near = mul(cast(%far) {to = f32}, f32[] 0.25)\n",
+                     "add(add(add(%N_s, " + ofKeys + "), %near), %bias)");
+}
+
+// A mask of queries and keys; a query that it hides sees all keys alike, also where its result is read.
+TEST(Unpad, MasksOfQueriesAndKeys) {
+  const std::string pairs = kPlaces + R"(
+  %m = unsqueeze(%attention, i64[2] [1, 2])
+  %pairs = cast(mul(%m, transpose(%m) {perm = [0, 1, 3, 2]})) {to = bool}
+)";
+  expectKeptAsPadded(pairs, "where(%pairs, %N_s, f32[] -3.4e38)");
+  expectKeptAsPadded(pairs, "where(logical_not(%pairs), f32[] -1.0e9, %N_s)");
+  const std::string conditions = kPlaces + R"(
+  %m = unsqueeze(cast(%attention) {to = bool}, i64[2] [1, 2])
+  %pairs = logical_and(transpose(%m) {perm = [0, 1, 3, 2]}, %m)
+)";
+  expectKeptAsPadded(conditions, "where(%pairs, %N_s, f32[] -3.4e38)");
+  expectAsPadded(encoder(kInputs, pairs, "where(%pairs, %N_s, f32[] -3.4e38)", kFirstPosition), {}, 2);
+  // What its scores are added to would be seen.
+  expectAsPadded(encoder(kInputs, pairs, "where(%pairs, %N_s, f32[] -1.0e9)", kFirstPosition), {}, 0);
+}
+
+// A bias that reads other positions than its own two, and one that somebody else reads: all is computed.
+TEST(Unpad, BiasesThatLookAcross) {
+  const std::string mean =
+      "unsqueeze(reduce_mean(%N_q, i64[1] [3]) {keepdims = 0}, i64[1] [2])";  // [b, h, 1, s]: at the keys
+  expectKeptAsPadded(kDistances, "add(add(%N_s, " + mean + "), %bias)");
+  const std::string text =
+      encoder(kInputs, kDistances,
+              "add(add(%N_s, slice(gather_elements(matmul(%N_q, %wr), %far_s) {axis = -1}, "
+              "i64[1] [-1], i64[1] [-9223372036854775807], i64[1] [2], i64[1] [-1])), %bias)",
+              kFirstPosition);
+  const auto program = compiledOf(text, {});
+  ASSERT_TRUE(program);
+  EXPECT_THAT(remarksOf(*program), HasSubstr("of what is added to its scores slice"));
+  expectAsPadded(text, {}, 0);
+  const std::string seen = encoder(
+      kInputs, kDistances, "add(add(%N_s, gather_elements(matmul(%N_q, %wr), %far_s) {axis = -1}), %bias)",
+      "  %c = slice(%y, i64[1] [0], i64[1] [1], i64[1] [1])\n  return tanh(%c), %y_p");
+  expectAsPadded(seen, {}, 1);
+}
+
 // Keys near by alone, in one bias or one choice with the mask, and causal ones beside them in the next layer.
 TEST(Unpad, WindowsOfKeys) {
   const std::string near = kPlaces + R"(
