@@ -151,14 +151,24 @@ class Unpadder {
   ValueId tableOf(ValueId table) {
     if (const auto found = tables_.find(table); found != tables_.end()) return found->second;
     const Shape dims = positions_.typeOf(table).dims();
+    const auto isWhole = [&](size_t axis) {
+      return axis + 2 < dims.size() || dims[axis].isConstant(1) || positions_.isSequence(dims[axis]);
+    };
+    Shape whole = dims;
+    for (size_t axis = 0; axis < dims.size(); ++axis)
+      if (!isWhole(axis)) whole[axis] = sequence();
+    if (whole != dims) return tables_[table] = tableOf(make(ops::expandOp, {table, sizes(whole)}), whole);
+    return tables_[table] = tableOf(table, dims);
+  }
+  ValueId tableOf(ValueId table, const Shape& dims) {
     if (dims.size() == 4 && !dims[0].isConstant(1)) {
       const ValueId first = make(ops::sliceOp, {table, integers({0}), integers({1}), integers({0})});
-      return tables_[table] = make(ops::reduce_sumOp, {first, integers({0})}, {{"keepdims", int64_t{0}}});
+      return make(ops::reduce_sumOp, {first, integers({0})}, {{"keepdims", int64_t{0}}});
     }
     Shape three(3, one_);
     for (size_t axis = dims.size() > 3 ? 1 : 0; axis < dims.size(); ++axis)
       three[3 - dims.size() + axis] = dims[axis];
-    return tables_[table] = dims.size() == 3 ? table : reshape(table, three);
+    return dims.size() == 3 ? table : reshape(table, three);
   }
 
   // Which keys a query sees by their places alone, as a bias [1, s, s]: what any sequence sees that has the
@@ -416,12 +426,10 @@ class Unpadder {
     attributes.set("scale", site.scale);
     if (site.allowed != kNoValue) attributes.set("fill", site.fill);
     if (site.nanAsZero) attributes.set("nan_as_zero", int64_t{1});
-    ValueId k = packed(site.k);
-    if (site.keysAsQueries) k = transposed(k, {0, 1, 3, 2});
-    std::vector<ValueId> operands{packed(site.q), k, packed(site.v), lengths_};
+    const auto [q, k] = queriesAndKeys(site);
+    std::vector<ValueId> operands{q, k, withHeads(packed(site.v), site.v, site), lengths_};
     if (site.causal) attributes.set("causal", int64_t{1});
     operands.insert(operands.end(), {bias_, seesHidden(site) ? kNoValue : allowed_});
-    if (site.window) operands.insert(operands.end(), {windowOf(site), inSequence_});
     if (const ValueId table = tablesOf(site); table != kNoValue)
       operands.insert(operands.end(), {table, inSequence_});
     while (operands.back() == kNoValue) operands.pop_back();
@@ -429,6 +437,25 @@ class Unpadder {
     const ValueId result = site.product->results[0].id;
     sideBySide_[result] = z;
     packed_[result] = make(ops::transposeOp, {z}, {{"perm", kHeadsApart}});
+  }
+
+  // Without any, scores are 0 but for what is added to them.
+  std::pair<ValueId, ValueId> queriesAndKeys(const MaskedAttention& site) {
+    if (site.q == kNoValue) {
+      const ValueId zero = number(HostTensor::scalar(Dtype::f32, 0));
+      return {make(ops::expandOp, {zero, sizes({one_, site.heads, kept_, one_})}),
+              make(ops::expandOp, {zero, sizes({one_, site.heads, one_, kept_})})};
+    }
+    ValueId k = packed(site.k);
+    if (site.keysAsQueries) k = transposed(k, {0, 1, 3, 2});
+    return {packed(site.q), withHeads(k, site.k, site)};
+  }
+
+  // Keys or values that all heads share, for each of them.
+  ValueId withHeads(ValueId v, ValueId from, const MaskedAttention& site) {
+    const Dim heads = positions_.typeOf(from).dims()[1];
+    if (!heads.isConstant(1) || site.heads.isConstant(1)) return v;
+    return make(ops::expandOp, {v, sizes({one_, site.heads, one_, one_})});
   }
 
   // Is a query computed that its mask hides? Its scores are all lost in what is added to them.
@@ -445,6 +472,7 @@ class Unpadder {
       own.push_back(make(ops::whereOp,
                          {site.allowed, site.allowedIsNot ? fill : zero, site.allowedIsNot ? zero : fill}));
     }
+    if (site.window) own.push_back(windowOf(site));
     for (ValueId v : own) sum = sum == kNoValue ? v : make(ops::addOp, {sum, v});
     return sum;
   }
