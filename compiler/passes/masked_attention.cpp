@@ -141,8 +141,8 @@ class Search {
     return of.rank() == 4 && of.dtype() == Dtype::f32 && !hidesItself(v);
   }
 
-  // May an element with query and key at one place be hidden by a number in it? What is chosen by places shows
-  // them; numbers behind a product are not looked for.
+  // May an element with query and key at one place be hidden by a number in it? What is chosen by places
+  // shows them; numbers behind a product are not looked for.
   bool hidesItself(ValueId root) {
     std::vector<ValueId> pending{root};
     for (size_t k = 0; k < pending.size(); ++k) {

@@ -306,7 +306,8 @@ TEST(Unpad, MasksOfQueriesAndKeys) {
   expectAsPadded(encoder(kInputs, pairs, "where(%pairs, %N_s, f32[] -1.0e9)", kFirstPosition), {}, 0);
 }
 
-// Scores that are no plain product: capped, scaled behind a bias, chosen by places, with the bias in the mask.
+// Scores that are no plain product: capped, scaled behind a bias, chosen by places, with the bias in the
+// mask.
 TEST(Unpad, ScoresAsTheyAre) {
   const std::string slopes = kPlaces + R"(
   %bias = where(%keys, f32[] 0, f32[] -3.0e38)
