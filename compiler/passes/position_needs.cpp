@@ -261,7 +261,8 @@ void PositionNeeds::visitPacked(const Op& op) {
 void PositionNeeds::visitOperand(const Op& op, size_t i) {
   const ValueId v = op.operands[i];
   if (v == kNoValue) return;
-  if (positions_.axesOf(positions_.typeOf(v)) && isChosenByMask(op, i)) return keptIsEnough(v);
+  const bool ofMask = !op.results.empty() && ofMask_.count(op.results[0].id) != 0;  // itself read everywhere
+  if (!ofMask && positions_.axesOf(positions_.typeOf(v)) && isChosenByMask(op, i)) return keptIsEnough(v);
   if (positions_.axesOf(positions_.typeOf(v)) && positions_.whyNotByPosition(op) != "" && !isZeroed(v)) {
     if (const auto read = positions_.positionsRead(op, i)) {
       seen_.insert(read->begin(), read->end());

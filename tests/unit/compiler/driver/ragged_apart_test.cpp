@@ -49,8 +49,7 @@ TEST(RaggedApart, AttentionBetweenSequencesOfDifferentLengths) {
   EXPECT_EQ(counterOf(whole, "attentions"), 1);
 }
 
-// Keys hidden by a mask or biased, keys with their features last, sequences without keys or queries, batches of
-// other sizes.
+// Keys hidden by a mask or biased, keys with their features last, sequences without keys or queries.
 TEST(RaggedApart, MasksOfKeysOfOtherSequences) {
   std::vector<std::vector<HostTensor>> sets = inputs();
   for (auto& set : sets) {

@@ -430,6 +430,34 @@ TEST(Unpad, FactorsThatAreLookedAtInTheRun) {
 }
 
 // The largest over the mask: what it hides is filled before.
+// A mask that chooses between a number and zeros of every position, as torch.export writes it for
+// nn.TransformerEncoder; the factor is the same mask.
+TEST(Unpad, MaskOfExpandedZeros) {
+  const std::string text =
+      encoder(kInputs, R"(
+  %e = tanh(%x)
+  %held = cast(%attention) {to = bool}
+  %zeros = expand(f32[] 0, shape(%held))
+  %fill = where(logical_not(%held), f32[] -inf, %zeros)
+  %bias = unsqueeze(%fill, i64[2] [1, 2])
+)",
+              "add(%N_s, %bias)",
+              "  %f = cast(expand(unsqueeze(%held, i64[1] [2]), shape(%y))) {to = f32}\n"
+              "  return reduce_sum(where(unsqueeze(%held, i64[1] [2]), %y, f32[] 0), i64[1] "
+              "[1]), reduce_sum(mul(%y, %f), i64[1] [1])");
+  const auto program = compiledOf(text, {}), padded = compiledOf(text, without("unpad"));
+  ASSERT_TRUE(program && padded);
+  EXPECT_EQ(packedIn(*program), 2) << remarksOf(*program);
+  for (const auto& [b, s] : kSizes) {  // each sequence has a key: of none a sum over padding is no number
+    HostTensor mask = *HostTensor::create(Dtype::i64, {b, s});
+    for (int64_t i = 0; i < b * s; ++i) mask.setInt(i, i % s <= i / s ? 1 : 0);
+    const std::vector<HostTensor> inputs = inputsFor(randomTensor(Dtype::f32, {b, s, 8}, 3), mask);
+    Result<std::vector<HostTensor>> actual = program->run(inputs), expected = padded->run(inputs);
+    ASSERT_TRUE(actual.ok() && expected.ok());
+    for (size_t i = 0; i < 2; ++i) expectClose((*actual)[i], (*expected)[i], "expanded zeros", 1e-5);
+  }
+}
+
 TEST(Unpad, FilledWhereTheMaskDoesNotHold) {
   const std::string filled =
       "  %hidden = expand(unsqueeze(equal(%attention, i64[] 0), i64[1] [2]), shape(%y))\n"
