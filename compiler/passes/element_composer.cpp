@@ -1,5 +1,8 @@
 #include "compiler/passes/element_composer.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/op_table.h"
 
@@ -11,21 +14,43 @@ namespace {
 
 constexpr int kMostSteps = 200;  // operations that one element is composed of
 
-// 1 on and below the diagonal of its last two axes, 0 above: how exporters keep a causal mask.
-bool isTriangle(const HostTensor& tensor) {
+// 1 where row - column is within low..high, 0 elsewhere, of the last two axes: how exporters keep a causal
+// mask, also one of keys near by. Where it reaches a corner of the matrix it goes on.
+struct Band {
+  int64_t low = 0, high = 0;
+  bool fromCorner = false, toCorner = false;
+};
+
+std::optional<Band> bandOf(const HostTensor& tensor) {
   const int rank = tensor.rank();
   if (rank < 2 || tensor.elementCount() == 0 ||
       !(tensor.dtype() == Dtype::boolean || isReal(tensor.dtype()) || isInteger(tensor.dtype())))
-    return false;
+    return std::nullopt;
   const int64_t rows = tensor.shape()[static_cast<size_t>(rank - 2)],
                 columns = tensor.shape()[static_cast<size_t>(rank - 1)];
-  if (rows != columns || rows < 2) return false;
+  if (rows != columns || rows < 2) return std::nullopt;
+  const auto at = [&](int64_t i) {
+    return isReal(tensor.dtype()) ? tensor.realAt(i) : static_cast<double>(tensor.intAt(i));
+  };
+  Band band{rows, -rows};
+  for (int64_t i = 0; i < rows * columns; ++i)
+    if (at(i) == 1) {
+      band.low = std::min(band.low, i / columns - i % columns);
+      band.high = std::max(band.high, i / columns - i % columns);
+    }
   for (int64_t i = 0; i < tensor.elementCount(); ++i) {
-    const int64_t row = i / columns % rows, column = i % columns;
-    const double element = isReal(tensor.dtype()) ? tensor.realAt(i) : static_cast<double>(tensor.intAt(i));
-    if (element != (column <= row ? 1 : 0)) return false;
+    const int64_t apart = i / columns % rows - i % columns;
+    if (at(i) != (apart >= band.low && apart <= band.high ? 1 : 0)) return std::nullopt;
   }
-  return true;
+  band.fromCorner = band.low == 1 - rows;
+  band.toCorner = band.high == rows - 1;
+  return band.low <= band.high && band.fromCorner + band.toCorner < 2 ? std::optional(band) : std::nullopt;
+}
+
+Expr elementOf(const Band& band, Expr row, Expr column) {
+  if (band.fromCorner) return row <= column + band.high;
+  const Expr low = band.low == 0 ? column <= row : column + band.low <= row;
+  return band.toCorner ? low : low && row <= column + band.high;
 }
 
 }  // namespace
@@ -82,8 +107,9 @@ Result<Expr> ElementComposer::element(ValueId v, std::span<const Expr> index) {
   const Op& op = *made->second;
   if (const HostTensor* tensor = op.attributes.tensor("value"); op.def == &ops::constantOp && tensor) {
     if (tensor->elementCount() != 1) {
-      if (!isTriangle(*tensor)) return load(v, index);
-      return loops_.cast(index[index.size() - 1] <= index[index.size() - 2], tensor->dtype());
+      const std::optional<Band> band = bandOf(*tensor);
+      if (!band) return load(v, index);
+      return loops_.cast(elementOf(*band, index[index.size() - 2], index[index.size() - 1]), tensor->dtype());
     }
     return isReal(tensor->dtype()) ? loops_.real(tensor->realAt(0), tensor->dtype())
                                    : loops_.cast(loops_.integer(tensor->intAt(0)), tensor->dtype());

@@ -123,6 +123,8 @@ class HeadsApart {
     const int64_t axis = op.attributes.integer("axis", -1);
     if (op.def == &ops::matmulOp) {
       result = product(other);
+    } else if (op.def->cls == OpClass::elementwise) {
+      result = elementwise(other);
     } else if (const Apart* x = apart(op.operands[0])) {
       result = *x;
       other.operands[0] = x->value;
@@ -130,13 +132,9 @@ class HeadsApart {
         if (!turn(*result, other)) return std::nullopt;
       } else if (op.def == &ops::softmaxOp && (axis == -1 || axis == last)) {
         other.attributes.set("axis", int64_t{-1});
-      } else if (op.def->cls != OpClass::elementwise || !fitsLast(op, 1)) {
+      } else {
         return std::nullopt;
       }
-    } else if (op.def->cls == OpClass::elementwise && op.operands.size() == 2 && apart(op.operands[1]) &&
-               fitsLast(op, 0)) {
-      result = *apart(op.operands[1]);
-      other.operands[1] = result->value;
     }
     if (!result) return std::nullopt;
     result->value = ir_.newValue();
@@ -146,15 +144,44 @@ class HeadsApart {
     return result;
   }
 
-  // Other operands, from `first` on, are numbers or go along the last axis, which is none of the joined.
-  bool fitsLast(const Op& op, size_t first) const {
-    const size_t end = first == 0 ? 1 : op.operands.size();
-    for (size_t i = first; i < end; ++i) {
-      const auto type = types_.find(op.operands[i]);
-      if (type == types_.end() || !type->second || !type->second.isTensor() || type->second.rank() > 1)
-        return false;
+  // Of values that join the same axes, and of others that are taken apart for it or do not reach these axes.
+  std::optional<Apart> elementwise(Op& op) {
+    const auto guide =
+        std::find_if(op.operands.begin(), op.operands.end(), [&](ValueId v) { return apart(v) != nullptr; });
+    if (guide == op.operands.end()) return std::nullopt;
+    Apart result = *apart(*guide);
+    const size_t axis = result.axis;
+    const Dim outer = result.dims[axis], inner = result.dims[axis + 1];
+    const Shape joined = dimsOf(op.results[0].id);
+    if (joined.size() + 1 != result.dims.size() || !equal(joined[axis], outer * inner)) return std::nullopt;
+    const auto split = [&](const Shape& dims, size_t at) {
+      const bool one = dims[at].isConstant(1);
+      Shape to = dims;
+      to[at] = one ? dims[at] : outer;
+      to.insert(to.begin() + static_cast<std::ptrdiff_t>(at) + 1, one ? dims[at] : inner);
+      return to;
+    };
+    std::vector<Shape> shapes;  // of operands that are taken apart; empty: as it is
+    for (ValueId v : op.operands) {
+      const Apart* x = apart(v);
+      const auto type = types_.find(v);
+      if (!x && (type == types_.end() || !type->second || !type->second.isTensor())) return std::nullopt;
+      const Shape dims = dimsOf(v);
+      shapes.emplace_back();
+      if (x && x->axis == axis && x->dims.size() == result.dims.size() && equal(x->dims[axis], outer))
+        continue;
+      if (dims.size() + axis < joined.size()) continue;  // along the axes behind
+      const size_t at = dims.size() + axis - joined.size();
+      if (!dims[at].isConstant(1) && !equal(dims[at], joined[axis])) return std::nullopt;
+      shapes.back() = split(dims, at);
     }
-    return true;
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      if (ValueId& v = op.operands[i]; !shapes[i].empty())
+        v = reshape(op, v, shapes[i]);
+      else if (const Apart* x = apart(v))
+        v = x->value;
+    result.dims = split(joined, axis);
+    return result;
   }
 
   // Of two that join the same first axes, or of one with a matrix.

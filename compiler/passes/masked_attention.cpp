@@ -24,6 +24,21 @@ bool isZero(const Expr& e) {
          (e.kind() == ExprKind::realConstant && e.realValue() == 0);
 }
 
+// The condition c is `m` cast to bool, or m != 0: where it does not hold m is 0.
+Expr zeroWhereNot(Expr c) {
+  while (c.kind() == ExprKind::checked) c = c.operands()[1];
+  if (c.kind() == ExprKind::cast && isInteger(c.operands()[0].dtype())) return c.operands()[0];
+  const bool unequal = c.kind() == ExprKind::binary && c.binaryOp() == loop::BinaryOp::notEqual;
+  if (unequal && isInteger(c.operands()[0].dtype()) && isZero(c.operands()[1])) return c.operands()[0];
+  return {};
+}
+
+bool mentions(const Expr& e, const Expr& variable) {
+  for (const Expr& part : loop::postorder(std::span(&e, 1)))
+    if (part.same(variable)) return true;
+  return false;
+}
+
 class Search {
  public:
   explicit Search(const InferredModule& inferred)
@@ -100,7 +115,74 @@ class Search {
 
   std::string read(MaskedAttention& a) {
     steps_.clear();
-    keyMask_.clear();
+    a.v = a.product->operands[1];
+    std::string why = readScores(a);
+    if (why.empty()) why = sizes(a);
+    if (why.empty()) return "";
+    // What stands below a mask, whatever it is, if it is not hidden in it.
+    for (std::vector<Step> steps = steps_; !steps.empty(); steps.pop_back()) {
+      steps_ = steps;
+      MaskedAttention other;
+      other.product = a.product;
+      other.softmax = a.softmax;
+      other.v = a.v;
+      other.nanAsZero = a.nanAsZero;
+      other.own = {steps.back().below};
+      if (!isOwnScores(other.own[0]) || !sizes(other).empty()) continue;
+      a = std::move(other);
+      return "";
+    }
+    return why;
+  }
+
+  // Scores by pairs of positions, none of which is hidden at its own place.
+  bool isOwnScores(ValueId v) {
+    const Type of = type(v);
+    return of.rank() == 4 && of.dtype() == Dtype::f32 && !hidesItself(v);
+  }
+
+  // May an element with query and key at one place be hidden by a number in it? What is chosen by places
+  // shows them; numbers behind a product are not looked for.
+  bool hidesItself(ValueId root) {
+    std::vector<ValueId> pending{root};
+    for (size_t k = 0; k < pending.size(); ++k) {
+      const auto made = madeBy_.find(pending[k]);
+      if (made == madeBy_.end() || isProduct(*made->second) || made->second->def->traits.readsShape) continue;
+      if (k >= kMostBetween) return true;
+      const Op& op = *made->second;
+      for (size_t i = 0; i < op.operands.size(); ++i) {
+        const ValueId v = op.operands[i];
+        if (v == kNoValue || !isReal(type(v).dtype())) continue;
+        const std::optional<double> number = constantOf(v);
+        if (number && *number <= kMaskedBias && !isShownAtItself(op, i)) return true;
+        if (!number) pending.push_back(v);
+      }
+    }
+    return false;
+  }
+
+  // where(c, x, fill): does c hold at one place of query and key? `i`: of the operand that is the fill.
+  bool isShownAtItself(const Op& where, size_t i) {
+    const Type of = where.def == &ops::whereOp ? type(where.operands[0]) : Type();
+    if (!of || i == 0 || of.rank() < 2) return false;
+    ElementComposer composer(inferred_, madeBy_, types_);
+    loop::LoopContext& loops = composer.loops();
+    const Expr same = loops.variable("i"), other = loops.variable("b");
+    loops.bound(same, loops.dim(of.dims().back()));
+    std::vector<Expr> index(static_cast<size_t>(of.rank()), other);
+    for (size_t axis = 0; axis < index.size(); ++axis)
+      if (of.dims()[axis].isConstant(1))
+        index[axis] = loops.integer(0);
+      else if (axis + 2 >= index.size())
+        index[axis] = same;
+    const Result<Expr> element = composer.element(where.operands[0], index);
+    if (!element.ok()) return false;
+    const DimSolver& facts = ir_.facts();
+    const Expr holds = decided(decided(*element, facts), facts);
+    return holds.kind() == ExprKind::intConstant && (holds.intValue() != 0) == (i == 2);
+  }
+
+  std::string readScores(MaskedAttention& a) {
     ValueId x = a.softmax->operands[0];
     for (const Op* scores = nullptr; !scores;) {
       const auto made = madeBy_.find(x);
@@ -115,9 +197,7 @@ class Search {
         return why;
       }
     }
-    a.v = a.product->operands[1];
-    if (steps_.empty()) return "no mask of its keys";
-    return sizes(a);
+    return steps_.empty() ? "no mask of its keys" : "";
   }
 
   // What is added to the scores, or chooses between them and a constant; the last first.
@@ -125,6 +205,7 @@ class Search {
     ValueId added = kNoValue, condition = kNoValue;
     bool isNot = false;
     double fill = 0;
+    ValueId below = kNoValue;  // the scores that it is added to, or chooses
   };
 
   // One operation between the product and the softmax: `x` goes on to its operand.
@@ -148,8 +229,8 @@ class Search {
     if (op.def == &ops::addOp) {
       if (a.scale != 1) return "its scores are scaled after the mask is added";
       const size_t at = isScores(op.operands[0]) ? 1 : 0;
-      steps_.push_back({op.operands[at]});
       x = op.operands[1 - at];
+      steps_.push_back({.added = op.operands[at], .below = x});
       return "";
     }
     if (op.def == &ops::whereOp) {
@@ -159,8 +240,8 @@ class Search {
         if (!fill) continue;
         if (!(*fill <= kMaskedBias))
           return "where the mask does not hold its scores are no large negative number";
-        steps_.push_back({kNoValue, op.operands[0], at == 1, *fill});
         x = op.operands[3 - at];
+        steps_.push_back({kNoValue, op.operands[0], at == 1, *fill, x});
         return "";
       }
       return "the mask chooses between scores";
@@ -176,7 +257,7 @@ class Search {
       if (made == madeBy_.end()) continue;
       const Op& op = *made->second;
       if (isProduct(op)) return true;
-      if (op.def == &ops::mulOp || op.def == &ops::divOp || op.def == &ops::addOp || op.def == &ops::whereOp)
+      if (op.def->cls == OpClass::elementwise)
         pending.insert(pending.end(), op.operands.begin(), op.operands.end());
     }
     return false;
@@ -184,26 +265,32 @@ class Search {
 
   std::string sizes(MaskedAttention& a) {
     const DimSolver& facts = ir_.facts();
+    const auto is = [&](Dim d, Dim other) { return facts.equal(d, other) == Answer::yes; };
+    keyMask_.clear();
     for (ValueId v : {a.q, a.k, a.v, a.product->results[0].id})
-      if (type(v).rank() != 4 || type(v).dtype() != Dtype::f32)
+      if (v != kNoValue && (type(v).rank() != 4 || type(v).dtype() != Dtype::f32))
         return "its matrices are not of four axes of f32";
-    const Shape q = type(a.q).dims(), k = type(a.k).dims(), v = type(a.v).dims();
+    const Shape q = type(a.q != kNoValue ? a.q : a.own[0]).dims(), v = type(a.v).dims();
     a.batch = facts.canonical(q[0]);
     a.sequence = facts.canonical(q[2]);
+    a.heads = q[1];
     if (!areApart(a.batch, a.sequence))
       return "batch and sequence are no two sizes of the inputs: " + a.batch.toString() + ", " +
              a.sequence.toString();
-    const auto is = [&](Dim d, Dim other) { return facts.equal(d, other) == Answer::yes; };
+    const Shape k = a.k != kNoValue ? type(a.k).dims() : Shape{q[0], q[1], q[3], q[3]};
     if (!is(k[0], a.batch) || !is(v[0], a.batch) || !is(k[a.keysAsQueries ? 2 : 3], a.sequence) ||
         !is(v[2], a.sequence))
       return "queries and keys are not of the same positions";
-    if (!is(k[1], q[1]) || !is(v[1], q[1])) return "queries and keys differ in the number of heads";
+    for (Dim heads : {k[1], v[1]})
+      if (!is(heads, q[1]) && !heads.isConstant(1)) return "queries and keys differ in the number of heads";
+    noMask_ = "no mask of its keys";
     for (const Step& one : steps_) {
       const std::string why = one.added != kNoValue ? added(one.added, a) : chosen(one, a);
       if (!why.empty()) return why;
     }
-    if (a.bias == kNoValue && a.allowed == kNoValue) return "no mask of its keys";
-    if (a.window && (a.table != kNoValue || a.causal)) return "beside its mask there is another bias";
+    if (a.bias == kNoValue && a.allowed == kNoValue) return noMask_;
+    if (a.window && a.causal) return "beside its mask of keys near by there is a causal one";
+    if (a.pairs && (a.causal || a.bias != kNoValue)) return "beside its mask of queries there is another";
     a.mask = keyMask_.empty() || (a.bias != kNoValue && a.allowed != kNoValue)
                  ? std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed))
                  : keyMask_;
@@ -220,11 +307,19 @@ class Search {
 
   // --- what is added or chosen: a mask of keys, a causal one, both in one, or a table
 
-  enum class MaskKind : uint8_t { keys, causal, causalKeys, windowKeys, table, other };
+  enum class MaskKind : uint8_t { keys, causal, causalKeys, windowKeys, pairs, table, other };
 
   static void take(MaskKind kind, MaskedAttention& a) {
     a.causal |= kind == MaskKind::causal || kind == MaskKind::causalKeys;
     a.window |= kind == MaskKind::windowKeys;
+    a.pairs |= kind == MaskKind::pairs;
+  }
+
+  // [b, h or 1, s or 1, s or 1] of f32.
+  bool isOwn(ValueId v, const MaskedAttention& a) const {
+    const Type of = type(v);
+    return of.rank() == 4 && of.dtype() == Dtype::f32 && isTable(of, a) &&
+           ir_.facts().equal(of.dims()[0], a.batch) == Answer::yes;
   }
 
   std::string added(ValueId all, MaskedAttention& a) {
@@ -232,6 +327,7 @@ class Search {
     for (int parts = 0; !pending.empty(); ++parts) {
       const ValueId v = pending.back();
       pending.pop_back();
+      if (type(v).rank() == 0 && constantOf(v) == 0.0) continue;
       std::string why;
       const MaskKind kind = kindOf(v, a, std::nullopt, why);
       const Op* sum = maker(v, ops::addOp);
@@ -239,7 +335,24 @@ class Search {
         pending.insert(pending.end(), sum->operands.begin(), sum->operands.end());
         continue;
       }
-      if (kind == MaskKind::other) return why;
+      if (const Op* choice = maker(v, ops::whereOp); choice && kind == MaskKind::other && parts < 8) {
+        // A mask with a bias where it holds.
+        const size_t fill = constantOf(choice->operands[1]).value_or(0) <= kMaskedBias ? 1 : 2;
+        const Step one{.condition = choice->operands[0],
+                       .isNot = fill == 1,
+                       .fill = constantOf(choice->operands[fill]).value_or(0)};
+        if (one.fill <= kMaskedBias && chosen(one, a).empty()) {
+          pending.push_back(choice->operands[3 - fill]);
+          continue;
+        }
+      }
+      if (kind == MaskKind::other) {
+        if (!isOwn(v, a) || hidesItself(v)) return why;
+        if (a.own.empty()) noMask_ = why;
+        a.own.push_back(v);
+        continue;
+      }
+      if (kind == MaskKind::pairs) return "its mask %" + ir_.valueName(v) + " of queries and keys is added";
       if (kind == MaskKind::table) {
         if (a.table != kNoValue) return "two tables are added to its scores";
         a.table = v;
@@ -288,7 +401,7 @@ class Search {
       loops.bound(variable, loops.dim(extent));
       return variable;
     };
-    const Expr row = upTo("b", a.batch), head = upTo("h", type(a.q).dims()[1]), query = upTo("i", a.sequence),
+    const Expr row = upTo("b", a.batch), head = upTo("h", a.heads), query = upTo("i", a.sequence),
                key = upTo("j", a.sequence), apart = upTo("t", a.sequence);
     const std::array<Expr, 4> place{row, head, query, key};
     std::vector<Expr> index;
@@ -302,11 +415,6 @@ class Search {
       why = name + ": " + element.error().message;
       return MaskKind::other;
     }
-    const auto mentions = [](const Expr& e, const Expr& variable) {
-      for (const Expr& part : loop::postorder(std::span(&e, 1)))
-        if (part.same(variable)) return true;
-      return false;
-    };
     const auto hides = [&](const Expr& e) {
       if (!isNot) return e.kind() == ExprKind::realConstant && e.realValue() <= kMaskedBias;
       return e.kind() == ExprKind::intConstant && (e.intValue() != 0) == *isNot;
@@ -356,11 +464,36 @@ class Search {
     if (!holds.isNull() && is(2, a.sequence) && shows(with(places, query, key)) &&
         (isNot || isChoice(places)))
       return MaskKind::windowKeys;
+    if (isNot && batched && is(2, a.sequence) && !byHead) {
+      for (const Expr& condition : loop::postorder(std::span(&anywhere, 1)))
+        if (condition.dtype() == Dtype::boolean && isOfBoth(loops, condition, query, key) &&
+            hides(with(anywhere, condition, loops.boolean(false))) &&
+            shows(with(anywhere, condition, loops.boolean(true)))) {
+          keyMask_ = "both " + textOf(anywhere, {row, query, key});
+          return MaskKind::pairs;
+        }
+    }
     if (!batched && addsTable) return MaskKind::table;
     why = name + (byHead    ? " differs from head to head"
                   : byQuery ? " differs from query to query"
                             : " " + of.toString() + " is not of the batch and the keys");
     return MaskKind::other;
+  }
+
+  // Is it m[query] * m[key] != 0, or the same of conditions with `and`? Products of masks are taken not to
+  // overflow.
+  static bool isOfBoth(loop::LoopContext& loops, Expr c, const Expr& query, const Expr& key) {
+    while (c.kind() == ExprKind::checked) c = c.operands()[1];
+    if (const Expr number = zeroWhereNot(c); !number.isNull()) c = number;
+    if (c.kind() != ExprKind::binary ||
+        (c.binaryOp() != loop::BinaryOp::mul && c.binaryOp() != loop::BinaryOp::logicalAnd))
+      return false;
+    const auto isSameAt = [&](const Expr& ofKey, const Expr& ofQuery) {
+      const auto change = [&](Expr now) -> Expr { return now.same(key) ? query : Expr(); };
+      return mentions(ofKey, key) && !mentions(ofKey, query) && loops.substitute(ofKey, change).same(ofQuery);
+    };
+    const Expr a = c.operands()[0], b = c.operands()[1];
+    return isSameAt(a, b) || isSameAt(b, a);
   }
 
   // The same text: the same expression of the same values. `variables`: by their order.
@@ -385,14 +518,15 @@ class Search {
     return text;
   }
 
-  // [b or 1, h or 1, s or 1, s or 1], or its last axes.
+  // [b or 1, h or 1, s or 1, s or 1], or its last axes. An exporter's min(512, s) is s wherever it is not 1.
   bool isTable(Type of, const MaskedAttention& a) const {
     const DimSolver& facts = ir_.facts();
-    const std::array<Dim, 4> whole{a.batch, type(a.q).dims()[1], a.sequence, a.sequence};
+    const std::array<Dim, 4> whole{a.batch, a.heads, a.sequence, a.sequence};
     for (int axis = 0; axis < of.rank(); ++axis) {
       const Dim size = of.dims()[static_cast<size_t>(axis)];
-      if (!size.isConstant(1) &&
-          facts.equal(size, whole[static_cast<size_t>(4 - of.rank() + axis)]) != Answer::yes)
+      const auto place = static_cast<size_t>(4 - of.rank() + axis);
+      const bool upToSequence = place >= 2 && facts.lessEqual(size, a.sequence) == Answer::yes;
+      if (!size.isConstant(1) && !upToSequence && facts.equal(size, whole[place]) != Answer::yes)
         return false;
     }
     return true;
@@ -404,6 +538,7 @@ class Search {
   const std::unordered_map<ValueId, Type> types_;
   const std::unordered_map<ValueId, const Op*> madeBy_;
   std::vector<Step> steps_;  // of the attention that is read
+  std::string noMask_;       // why it has none, where it has none
   std::string keyMask_;      // of its last mask of keys, whatever hides keys by their places; "": not known
 };
 
@@ -417,15 +552,6 @@ namespace {
 bool showsKey(const Expr& e, const MaskedAttention& site) {
   if (site.bias != kNoValue) return e.kind() == ExprKind::realConstant && e.realValue() > kMaskedBias;
   return e.kind() == ExprKind::intConstant && (e.intValue() != 0) != site.allowedIsNot;
-}
-
-// The condition c is `m` cast to bool, or m != 0: where it does not hold m is 0.
-Expr zeroWhereNot(Expr c) {
-  while (c.kind() == ExprKind::checked) c = c.operands()[1];
-  if (c.kind() == ExprKind::cast && isInteger(c.operands()[0].dtype())) return c.operands()[0];
-  const bool unequal = c.kind() == ExprKind::binary && c.binaryOp() == loop::BinaryOp::notEqual;
-  if (unequal && isInteger(c.operands()[0].dtype()) && isZero(c.operands()[1])) return c.operands()[0];
-  return {};
 }
 
 }  // namespace
@@ -466,16 +592,19 @@ bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& si
     return loops.substitute(e, [&](Expr now) -> Expr { return now.same(part) ? instead : Expr(); });
   };
   const Expr any = decided(*holds, facts), made = decided(*element, facts);
-  const Expr shown = !byQuery      ? any
-                     : site.window ? decided(with(any, query, position), facts)
-                     : site.causal ? decided(with(any, query, position + apart), facts)
-                                   : any;
+  const Expr shown = !byQuery                    ? any
+                     : site.window || site.pairs ? decided(with(any, query, position), facts)
+                     : site.causal               ? decided(with(any, query, position + apart), facts)
+                                                 : any;
   for (const Expr& condition : loop::postorder(std::span(&shown, 1))) {
     if (condition.dtype() != Dtype::boolean || condition.kind() == ExprKind::intConstant ||
         !showsKey(with(shown, condition, loops.boolean(true)), site))
       continue;
     if (isZero(with(made, condition, loops.boolean(false)))) return true;
-    const Expr zero = zeroWhereNot(condition);
+    Expr zero = zeroWhereNot(condition);
+    const bool square = !zero.isNull() && zero.kind() == ExprKind::binary &&
+                        zero.binaryOp() == loop::BinaryOp::mul && zero.operands()[0].same(zero.operands()[1]);
+    if (square) zero = zero.operands()[0];
     if (!zero.isNull() && isZero(with(made, zero, loops.integer(0, zero.dtype())))) return true;
   }
   return false;

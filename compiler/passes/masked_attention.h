@@ -13,6 +13,15 @@
 //
 // So may there be any other choice by places of query and key in one with the mask, as that of keys near by.
 //
+// A mask may hide queries as well as keys, the same positions of both: where(mask[i] * mask[j], scores,
+// fill).
+//
+// Any other bias of the scores, [b, h or 1, s or 1, s or 1], may be added too: what is read of it at the
+// places of query and key is its element there.
+//
+// Where scores are no such product (capped by a tanh, scaled behind a bias), they are taken as they are, as
+// such a bias, without queries and keys.
+//
 // That bias and mask do not depend on the head or the query is proved where their shape does not show it:
 // their element is written in elements of the inputs (definitions in loops, composed), and neither index is
 // left in it. A mask is causal where an element [i, j] with j = i + 1 + t is hidden whatever t, and one with
@@ -30,8 +39,8 @@ namespace dyn::passes {
 struct MaskedAttention {
   const Op* product = nullptr;  // makes the result
   const Op* softmax = nullptr;
-  ValueId q = kNoValue, k = kNoValue, v = kNoValue;
-  bool keysAsQueries = false;  // k is [b, h, s, d]
+  ValueId q = kNoValue, k = kNoValue, v = kNoValue;  // no q and k: the scores are among `own`
+  bool keysAsQueries = false;                        // k is [b, h, s, d]
   double scale = 1;
   ValueId bias = kNoValue;     // added to the scores: [b, *, *, s]
   ValueId allowed = kNoValue;  // bool [b, *, *, s]: where a score counts; elsewhere it is `fill`
@@ -45,6 +54,12 @@ struct MaskedAttention {
   // Added to the scores: [.., h or 1, s or 1, s or 1], the same for all of a batch, also where it has its
   // axis.
   ValueId table = kNoValue;
+  // Hides queries as well as keys: `allowed` is [b, *, s, s], and that of a position stands on the diagonal.
+  // A query that is hidden sees no key, which makes them all the same.
+  bool pairs = false;
+  // Added to the scores, each of its own for each sequence: [b, h or 1, s or 1, s or 1].
+  std::vector<ValueId> own;
+  Dim heads;            // of the queries; keys and values may have one for all
   Dim batch, sequence;  // a symbol, and one or what is computed from others
   std::string mask;     // the same text: the same mask
 };

@@ -94,7 +94,7 @@ bool PositionNeeds::isTaken(ValueId v) {
   if (!isOfMask(v)) return false;
   if (isZeroWhereMasked(inferred_, sites_.attentions.begin()->second, v)) return true;
   for (const auto& [op, site] : sites_.attentions)
-    if (site.causal || site.window) return false;
+    if (site.causal || site.window || site.pairs) return false;
   factors_.insert(v);
   all(v, "it is the mask");
   return true;
@@ -184,7 +184,20 @@ void PositionNeeds::keptIsEnough(ValueId v) {
     needs_[v] = PositionNeed::kept;
 }
 
+// Of a bias by pairs of positions, and what it is made of: it is computed whole, from zeros where positions
+// are left out.
+void PositionNeeds::pairsAreEnough(ValueId v) {
+  if (v == kNoValue) return;
+  const Type type = positions_.typeOf(v);
+  const auto at = type ? positions_.axesOf(type) : std::nullopt;
+  if (at && !at->joined())
+    keptIsEnough(v);
+  else
+    needs_[v] = PositionNeed::all;
+}
+
 void PositionNeeds::all(ValueId v, const std::string& why) {
+  if (v != kNoValue) whole_.insert(v);
   if (v == kNoValue || of(v) == PositionNeed::all) return;
   if (isZeroed(v)) {
     keptIsEnough(v);
@@ -208,7 +221,14 @@ void PositionNeeds::visit(const Op& op) {
   if (positions_.sizesOf(op)) return;
   for (const ValueDef& r : op.results)
     if (of(r.id) == PositionNeed::kept) all(r.id, "another result of its operation is needed whole");
-  for (size_t i = 0; i < op.operands.size(); ++i) visitOperand(op, i);
+  const bool ofPairs =
+      sites_.pairs.count(&op) && std::none_of(op.results.begin(), op.results.end(),
+                                              [&](const ValueDef& r) { return whole_.count(r.id); });
+  for (size_t i = 0; i < op.operands.size(); ++i)
+    if (ofPairs)
+      pairsAreEnough(op.operands[i]);
+    else
+      visitOperand(op, i);
 }
 
 void PositionNeeds::visitPacked(const Op& op) {
@@ -225,6 +245,7 @@ void PositionNeeds::visitPacked(const Op& op) {
   if (const auto site = sites_.attentions.find(&op); site != sites_.attentions.end()) {
     for (ValueId v : {site->second.q, site->second.k, site->second.v}) keptIsEnough(v);
     for (ValueId v : {site->second.bias, site->second.allowed, site->second.table}) all(v, "it is the mask");
+    for (ValueId v : site->second.own) pairsAreEnough(v);
     return;
   }
   if (sites_.turns.count(&op)) return keptIsEnough(op.operands[0]);
@@ -240,7 +261,8 @@ void PositionNeeds::visitPacked(const Op& op) {
 void PositionNeeds::visitOperand(const Op& op, size_t i) {
   const ValueId v = op.operands[i];
   if (v == kNoValue) return;
-  if (positions_.axesOf(positions_.typeOf(v)) && isChosenByMask(op, i)) return keptIsEnough(v);
+  const bool ofMask = !op.results.empty() && ofMask_.count(op.results[0].id) != 0;  // itself read everywhere
+  if (!ofMask && positions_.axesOf(positions_.typeOf(v)) && isChosenByMask(op, i)) return keptIsEnough(v);
   if (positions_.axesOf(positions_.typeOf(v)) && positions_.whyNotByPosition(op) != "" && !isZeroed(v)) {
     if (const auto read = positions_.positionsRead(op, i)) {
       seen_.insert(read->begin(), read->end());

@@ -8,6 +8,7 @@
 //   return mul(%y, %mask)                     those kept, and where %mask is not 0: the others are 0
 //   return transpose(%y of an LSTM)           those kept, likewise
 //   max(where(%mask, %y, -1e9), axis s)       those where %mask holds
+//   packed attention + a bias [b, h, s, s]    those kept of what the bias is made of (pair_values.h)
 #pragma once
 
 #include <map>
@@ -32,6 +33,7 @@ struct MaskedSites {
   std::unordered_map<const Op*, MaskedAttention> attentions;
   std::unordered_map<const Op*, PaddedRecurrence> recurrences;
   std::unordered_set<const Op*> turns;  // of what recurrences stack
+  std::unordered_set<const Op*> pairs;  // what biases of attention by pairs of positions are made by
 
   bool isRecurrence(const Op& op) const { return recurrences.count(&op) != 0 || turns.count(&op) != 0; }
   bool has(const Op& op) const { return attentions.count(&op) != 0 || isRecurrence(op); }
@@ -70,6 +72,7 @@ class PositionNeeds {
   std::set<ValueId> inputsOf(std::vector<ValueId> values) const;
   void keptIsEnough(ValueId v);
   void all(ValueId v, const std::string& why);
+  void pairsAreEnough(ValueId v);
   void visit(const Op& op);
   void visitPacked(const Op& op);
   void visitOperand(const Op& op, size_t i);
@@ -83,6 +86,7 @@ class PositionNeeds {
   std::unordered_map<ValueId, bool> zeroed_;
   std::unordered_map<ValueId, const Op*> madeBy_;
   std::unordered_map<ValueId, PositionNeed> needs_;
+  std::unordered_set<ValueId> whole_;  // needed at all positions, not at pairs of those kept alone
   std::set<int64_t> seen_;
   std::set<ValueId> factors_;
   std::map<ValueId, std::string> reasons_;

@@ -400,6 +400,15 @@ class RaggedPacker {
     return {};
   }
 
+  // Those of queries, and where they are others, those of keys.
+  ValueId lengthsOf(const RaggedAttention& site) {
+    if (site.queries == site.length) return prelude_.lengths(site.length);
+    const ValueId queries =
+        maker_.make(ops::unsqueezeOp, {prelude_.lengths(site.queries), maker_.integers({0})});
+    const ValueId keys = maker_.make(ops::unsqueezeOp, {prelude_.lengths(site.length), maker_.integers({0})});
+    return maker_.make(ops::concatOp, {queries, keys}, {{"axis", int64_t{0}}});
+  }
+
   Status emitAttention(const Op& op, const RaggedAttention& site) {
     const int rank = op.results[0].type.rank();
     const auto withHeads = [&](ValueId v) {
@@ -411,7 +420,7 @@ class RaggedPacker {
     Attributes attributes;
     attributes.set("scale", site.scale);
     if (site.causal) attributes.set("causal", int64_t{1});
-    std::vector<ValueId> operands{q, k, v, prelude_.lengths(site.length)};
+    std::vector<ValueId> operands{q, k, v, lengthsOf(site)};
     const auto ofKeys = [&](ValueId mask) {
       return maker_.reshape(packed_.at(mask), {prelude_.rows(site.length)});
     };

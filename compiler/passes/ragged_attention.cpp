@@ -160,13 +160,17 @@ std::optional<RaggedAttention> RaggedAttentionSearch::of(const Op& product) cons
     if (!stepBack(*op, &site, &scores)) return std::nullopt;
   }
   if (site.q == kNoValue) return std::nullopt;
-  const auto fits = [&](ValueId v, int positionFromEnd) {
+  site.queries = rows_.axesOf(site.q).length;
+  if (site.causal && site.queries != site.length) return std::nullopt;
+  const auto fits = [&](ValueId v, Dim length, int positionFromEnd) {
     const RowAxes axes = rows_.axesOf(v);
-    return axes.kind == RowKind::rows && axes.length == site.length && axes.batch == 0 &&
+    return axes.kind == RowKind::rows && axes.length == length && axes.batch == 0 &&
            axes.position == type.rank() - positionFromEnd && rows_.typeOf(v).rank() == type.rank() &&
            rows_.typeOf(v).dtype() == Dtype::f32;
   };
-  if (!fits(site.q, 2) || !fits(site.k, site.transposedK ? 2 : 1) || !fits(site.v, 2)) return std::nullopt;
+  if (!fits(site.q, site.queries, 2) || !fits(site.k, site.length, site.transposedK ? 2 : 1) ||
+      !fits(site.v, site.length, 2))
+    return std::nullopt;
   return site;
 }
 

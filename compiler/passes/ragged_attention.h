@@ -1,6 +1,7 @@
 // Attention within each sequence of a ragged tensor, as programs write it.
 //
-//   %s = matmul(%q, %k)          q (b, h, len[b], d), k (b, h, d, len[b]); or without heads
+//   %s = matmul(%q, %k)          q (b, h, len[b], d), k (b, h, d, len[b]); or without heads; queries may be of
+//                                another length, (b, h, more[b], d)
 //   %t = mul(%s, c)              any products with, and divisions by, numbers
 //   %u = where(%seen, %t, fill)  perhaps: seen holds where the key is not behind the query; fill: -10^4 or less
 //   or   where(%some, %t, fill)  a mask of the keys, bool (b, 1, 1, len[b]), or add(%t, %bias), f32 (b, 1, 1, len[b])
@@ -29,8 +30,8 @@ struct RaggedAttention {
   bool causal = false;
   ValueId bias = kNoValue, allowed = kNoValue;  // of the keys: (b, 1.., len[b])
   bool allowedIsNot = false;                    // where `allowed` does not hold
-  Dim length;
-  std::vector<const Op*> steps;  // what it is made of, but the last product; and the mask
+  Dim length, queries;                          // of keys, and of queries
+  std::vector<const Op*> steps;                 // what it is made of, but the last product; and the mask
 };
 
 class RaggedAttentionSearch {

@@ -25,6 +25,7 @@
 #include "compiler/pass/pass.h"
 #include "compiler/passes/changed_main.h"
 #include "compiler/passes/heads_apart.h"
+#include "compiler/passes/pair_values.h"
 #include "compiler/passes/position_needs.h"
 #include "compiler/passes/unpadder.h"
 
@@ -88,14 +89,41 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
   return one.batch ? std::optional(std::move(one)) : std::nullopt;
 }
 
+// What is added to the scores of each sequence: what it is made by, and attentions left out where that reads
+// other positions than those of query and key.
+void addPairs(OneMask& one, const InferredModule& inferred, const Positions& positions,
+              PassContext& context) {
+  PairValues pairs(inferred, positions);
+  for (const Op* op : inferred.module.main()->ops) {
+    const auto site = one.sites.attentions.find(op);
+    if (site == one.sites.attentions.end()) continue;
+    std::string why;
+    for (ValueId v : site->second.own) {
+      const PairRegion region = pairs.regionOf(v);
+      if (why.empty()) why = region.whyNot;
+      one.sites.pairs.insert(region.ops.begin(), region.ops.end());
+    }
+    if (why.empty()) continue;
+    context.remarks.push_back("not unpadded: softmax %" +
+                              inferred.module.context->valueName(site->second.softmax->results[0].id) +
+                              ": of what is added to its scores " + why);
+    one.sites.attentions.erase(site);
+  }
+}
+
 // "" or why a position that is read whatever the mask says forbids it.
 std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
   if (needs.seen().empty()) return "";
   if (!sites.recurrences.empty()) return "a position is read whether its sequence has it or not";
-  for (const auto& [op, site] : sites.attentions)
+  constexpr double kLosesScores = -1e30;  // whatever is added to a score leaves nothing of it
+  for (const auto& [op, site] : sites.attentions) {
+    if (site.pairs && site.fill > kLosesScores && needs.isPacked(*op))
+      return "a position is read whatever the mask says, which hides it by no more than " +
+             std::to_string(site.fill);
     if ((site.causal || site.window) && needs.isPacked(*op))
       return "a position is read whatever the mask says, which under a " +
              std::string(site.causal ? "causal mask" : "window of keys") + " may have no key";
+  }
   return "";
 }
 
@@ -112,10 +140,12 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
     return module;
   DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(module)));
   std::vector<std::string> refusals;
-  const std::optional<OneMask> one = sitesOfOneMask(inferred, context, refusals);
+  std::optional<OneMask> one = sitesOfOneMask(inferred, context, refusals);
   for (const std::string& refusal : refusals) context.remarks.push_back("not unpadded: " + refusal);
   if (!one) return module;
   Positions positions(inferred, one->batch, one->sequence);
+  addPairs(*one, inferred, positions, context);
+  if (one->sites.attentions.empty() && one->sites.recurrences.empty()) return module;
   PositionNeeds needs(inferred, positions, one->sites, policy);
   std::vector<ValueId> mask = one->mask;
   mask.insert(mask.end(), needs.factors().begin(), needs.factors().end());

@@ -129,11 +129,11 @@ class Unpadder {
   Dim batch() const { return positions_.batch(); }
   Dim sequence() const { return positions_.sequence(); }
 
-  // [b, *, *, s] -> [b, s]: the same for all heads, and of the last query, which sees all keys; under a
-  // window that of the query in the key's own place.
-  ValueId ofKeys(ValueId mask, bool window) {
+  // [b, *, *, s] -> [b, s]: the same for all heads, and of the last query, which sees all keys; where not all
+  // queries see the same that of the query in the key's own place.
+  ValueId ofKeys(ValueId mask, bool byQuery) {
     const Type type = positions_.typeOf(mask);
-    if (window) {
+    if (byQuery) {
       mask = make(ops::sliceOp, {mask, integers({0}), integers({1}), integers({1})});
       const ValueId own = make(ops::expandOp, {countToSequence(), sizes({batch(), one_, one_, sequence()})});
       mask = make(ops::gather_elementsOp, {mask, own}, {{"axis", int64_t{2}}});
@@ -151,14 +151,24 @@ class Unpadder {
   ValueId tableOf(ValueId table) {
     if (const auto found = tables_.find(table); found != tables_.end()) return found->second;
     const Shape dims = positions_.typeOf(table).dims();
+    const auto isWhole = [&](size_t axis) {
+      return axis + 2 < dims.size() || dims[axis].isConstant(1) || positions_.isSequence(dims[axis]);
+    };
+    Shape whole = dims;
+    for (size_t axis = 0; axis < dims.size(); ++axis)
+      if (!isWhole(axis)) whole[axis] = sequence();
+    if (whole != dims) return tables_[table] = tableOf(make(ops::expandOp, {table, sizes(whole)}), whole);
+    return tables_[table] = tableOf(table, dims);
+  }
+  ValueId tableOf(ValueId table, const Shape& dims) {
     if (dims.size() == 4 && !dims[0].isConstant(1)) {
       const ValueId first = make(ops::sliceOp, {table, integers({0}), integers({1}), integers({0})});
-      return tables_[table] = make(ops::reduce_sumOp, {first, integers({0})}, {{"keepdims", int64_t{0}}});
+      return make(ops::reduce_sumOp, {first, integers({0})}, {{"keepdims", int64_t{0}}});
     }
     Shape three(3, one_);
     for (size_t axis = dims.size() > 3 ? 1 : 0; axis < dims.size(); ++axis)
       three[3 - dims.size() + axis] = dims[axis];
-    return tables_[table] = dims.size() == 3 ? table : reshape(table, three);
+    return dims.size() == 3 ? table : reshape(table, three);
   }
 
   // Which keys a query sees by their places alone, as a bias [1, s, s]: what any sequence sees that has the
@@ -189,7 +199,7 @@ class Unpadder {
       kept = make(ops::greaterOp, {bias_, number(HostTensor::scalar(Dtype::f32, kMaskedBias))});
     }
     if (site.allowed != kNoValue) {
-      allowed_ = ofKeys(site.allowed, site.window);
+      allowed_ = ofKeys(site.allowed, site.window || site.pairs);
       if (site.allowedIsNot) allowed_ = make(ops::logical_notOp, {allowed_});
       kept = kept == kNoValue ? allowed_ : make(ops::logical_andOp, {kept, allowed_});
     }
@@ -227,14 +237,29 @@ class Unpadder {
     return reshape(places, {batch(), sequence()});
   }
 
-  // And positions that are read whatever the mask says, and all of a sequence whose mask holds nowhere.
+  // And positions that are read whatever the mask says, and all of a sequence whose mask holds nowhere, or of
+  // one where such a position sees all keys alike.
   ValueId withSeen(ValueId kept) {
+    const MaskedAttention* site = firstAttention();
+    if (site && site->pairs) return withSequencesOfSeen(kept);
     const ValueId count =
         make(ops::reduce_sumOp, {cast(kept, Dtype::i64), integers({1})}, {{"keepdims", int64_t{1}}});
     ValueId result = make(ops::logical_orOp, {kept, make(ops::equalOp, {count, integer(0)})});
     const ValueId range = countToSequence();
     for (int64_t position : needs_.seen())
       result = make(ops::logical_orOp, {result, make(ops::equalOp, {range, integer(position)})});
+    return result;
+  }
+
+  ValueId withSequencesOfSeen(ValueId kept) {
+    const ValueId range = countToSequence(), hidden = make(ops::logical_notOp, {kept});
+    ValueId result = kept;
+    for (int64_t position : needs_.seen()) {
+      const ValueId read = make(ops::logical_andOp, {make(ops::equalOp, {range, integer(position)}), hidden});
+      const ValueId count =
+          make(ops::reduce_sumOp, {cast(read, Dtype::i64), integers({1})}, {{"keepdims", int64_t{1}}});
+      result = make(ops::logical_orOp, {result, make(ops::greaterOp, {count, integer(0)})});
+    }
     return result;
   }
 
@@ -401,18 +426,55 @@ class Unpadder {
     attributes.set("scale", site.scale);
     if (site.allowed != kNoValue) attributes.set("fill", site.fill);
     if (site.nanAsZero) attributes.set("nan_as_zero", int64_t{1});
-    ValueId k = packed(site.k);
-    if (site.keysAsQueries) k = transposed(k, {0, 1, 3, 2});
-    std::vector<ValueId> operands{packed(site.q), k, packed(site.v), lengths_};
+    const auto [q, k] = queriesAndKeys(site);
+    std::vector<ValueId> operands{q, k, withHeads(packed(site.v), site.v, site), lengths_};
     if (site.causal) attributes.set("causal", int64_t{1});
-    operands.insert(operands.end(), {bias_, allowed_});
-    if (site.window) operands.insert(operands.end(), {windowOf(site), inSequence_});
-    if (site.table != kNoValue) operands.insert(operands.end(), {tableOf(site.table), inSequence_});
+    operands.insert(operands.end(), {bias_, seesHidden(site) ? kNoValue : allowed_});
+    if (const ValueId table = tablesOf(site); table != kNoValue)
+      operands.insert(operands.end(), {table, inSequence_});
     while (operands.back() == kNoValue) operands.pop_back();
     const ValueId z = make(ops::packed_attentionOp, std::move(operands), std::move(attributes));
     const ValueId result = site.product->results[0].id;
     sideBySide_[result] = z;
     packed_[result] = make(ops::transposeOp, {z}, {{"perm", kHeadsApart}});
+  }
+
+  // Without any, scores are 0 but for what is added to them.
+  std::pair<ValueId, ValueId> queriesAndKeys(const MaskedAttention& site) {
+    if (site.q == kNoValue) {
+      const ValueId zero = number(HostTensor::scalar(Dtype::f32, 0));
+      return {make(ops::expandOp, {zero, sizes({one_, site.heads, kept_, one_})}),
+              make(ops::expandOp, {zero, sizes({one_, site.heads, one_, kept_})})};
+    }
+    ValueId k = packed(site.k);
+    if (site.keysAsQueries) k = transposed(k, {0, 1, 3, 2});
+    return {packed(site.q), withHeads(k, site.k, site)};
+  }
+
+  // Keys or values that all heads share, for each of them.
+  ValueId withHeads(ValueId v, ValueId from, const MaskedAttention& site) {
+    const Dim heads = positions_.typeOf(from).dims()[1];
+    if (!heads.isConstant(1) || site.heads.isConstant(1)) return v;
+    return make(ops::expandOp, {v, sizes({one_, site.heads, one_, one_})});
+  }
+
+  // Is a query computed that its mask hides? Its scores are all lost in what is added to them.
+  bool seesHidden(const MaskedAttention& site) const { return site.pairs && !needs_.seen().empty(); }
+
+  // All that is added to the scores at the places of query and key.
+  ValueId tablesOf(const MaskedAttention& site) {
+    ValueId sum = site.table == kNoValue ? kNoValue : tableOf(site.table);
+    std::vector<ValueId> own;
+    for (ValueId v : site.own) own.push_back(needs_.isPacked(v) ? unpacked(v, places_) : v);
+    if (seesHidden(site)) {
+      const ValueId zero = number(HostTensor::scalar(Dtype::f32, 0)),
+                    fill = number(HostTensor::scalar(Dtype::f32, site.fill));
+      own.push_back(make(ops::whereOp,
+                         {site.allowed, site.allowedIsNot ? fill : zero, site.allowedIsNot ? zero : fill}));
+    }
+    if (site.window) own.push_back(windowOf(site));
+    for (ValueId v : own) sum = sum == kNoValue ? v : make(ops::addOp, {sum, v});
+    return sum;
   }
 
   void emitRecurrence(const PaddedRecurrence& site) {

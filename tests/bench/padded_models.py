@@ -55,7 +55,54 @@ ARCHITECTURES = {
     "mistral": ("Mistral", GROUPED | dict(sliding_window=4), "eager"),
     "opt": ("OPT", dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=64, max_position_embeddings=128, word_embed_proj_dim=32), "eager"),
     "bloom": ("Bloom", dict(vocab_size=WORDS, hidden_size=32, n_layer=2, n_head=4), "eager"),
+    "xlnet": ("XLNet", dict(vocab_size=WORDS, d_model=32, n_layer=2, n_head=4, d_inner=64), "eager"),
+    "longformer": ("Longformer", NARROW | dict(attention_window=4, pad_token_id=1, bos_token_id=0, eos_token_id=2), "eager"),
+    "bigbird": ("BigBird", NARROW | dict(attention_type="original_full"), "eager"),
+    "convbert": ("ConvBert", NARROW | dict(embedding_size=32, conv_kernel_size=3), "eager"),
+    "squeezebert": ("SqueezeBert", NARROW | dict(embedding_size=32), "eager"),
+    "ibert": ("IBert", NARROW | dict(pad_token_id=1), "eager"),
+    "megatron_bert": ("MegatronBert", NARROW, "eager"),
+    "data2vec_text": ("Data2VecText", NARROW | dict(pad_token_id=1), "sdpa"),
+    "ernie": ("Ernie", NARROW, "sdpa"),
+    "luke": ("Luke", NARROW | dict(entity_vocab_size=8, entity_emb_size=16, pad_token_id=1), "eager"),
+    "splinter": ("Splinter", NARROW, "eager"),
+    "layoutlm": ("LayoutLM", NARROW, "eager"),
+    "xlm": ("XLM", dict(vocab_size=WORDS, emb_dim=32, n_layers=2, n_heads=4, max_position_embeddings=128, pad_index=1), "eager"),
+    "flaubert": ("Flaubert", dict(vocab_size=WORDS, emb_dim=32, n_layers=2, n_heads=4, max_position_embeddings=128, pad_index=1), "eager"),
+    "xmod": ("Xmod", NARROW | dict(pad_token_id=1, languages=("en_XX",), default_language="en_XX"), "sdpa"),
+    "funnel": ("FunnelBase", dict(vocab_size=WORDS, d_model=32, n_head=4, d_head=8, d_inner=64, block_sizes=[2, 2], num_decoder_layers=1), "eager"),
+    "nystromformer": ("Nystromformer", NARROW | dict(segment_means_seq_len=16, num_landmarks=4), "eager"),
+    "nomic_bert": ("NomicBert", NARROW | dict(pad_token_id=0), "sdpa"),
+    "eurobert": ("EuroBert", GROUPED | dict(pad_token_id=1), "sdpa"),
+    "canine": ("Canine", NARROW | dict(num_hash_buckets=64, downsampling_rate=2, upsampling_kernel_size=2, local_transformer_stride=8), "eager"),
+    "roc_bert": ("RoCBert", NARROW | dict(enable_shape=False, enable_pronunciation=False), "eager"),
+    "umt5": ("UMT5Encoder", T5, "eager"),
+    "mbart": ("MBartEncoder", SEQ2SEQ, "sdpa"),
+    "pegasus": ("PegasusEncoder", SEQ2SEQ, "sdpa"),
+    "m2m100": ("M2M100Encoder", SEQ2SEQ, "sdpa"),
+    "marian": ("MarianEncoder", SEQ2SEQ | dict(pad_token_id=0), "sdpa"),
+    "clip_text": ("CLIPText", NARROW, "sdpa"),
+    "siglip_text": ("SiglipText", NARROW, "sdpa"),
+    "clap_text": ("ClapText", NARROW | dict(pad_token_id=1), "eager"),
+    "falcon": ("Falcon", dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, alibi=False), "sdpa"),
+    "falcon_alibi": ("Falcon", dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, alibi=True), "eager"),
+    "mpt": ("Mpt", dict(vocab_size=WORDS, d_model=32, n_layers=2, n_heads=4, max_seq_len=128, expansion_ratio=2), "eager"),
+    "gpt_neo": ("GPTNeo", dict(vocab_size=WORDS, hidden_size=32, num_layers=2, num_heads=4, attention_types=[[["global", "local"], 1]], window_size=4, max_position_embeddings=128), "eager"),
+    "gpt_neox": ("GPTNeoX", NARROW, "sdpa"),
+    "gptj": ("GPTJ", GPT | dict(rotary_dim=4), "eager"),
+    "codegen": ("CodeGen", GPT | dict(rotary_dim=4), "eager"),
+    "phi": ("Phi", NARROW, "sdpa"),
+    "gemma": ("Gemma", GROUPED | dict(head_dim=8), "sdpa"),
+    "gemma2": ("Gemma2", GROUPED | dict(head_dim=8, sliding_window=4), "eager"),
+    "stablelm": ("StableLm", GROUPED, "sdpa"),
+    "starcoder2": ("Starcoder2", GROUPED, "sdpa"),
+    "biogpt": ("BioGpt", NARROW, "sdpa"),
+    "mamba": ("Mamba", dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, state_size=4, expand=2), "eager"),
+    "rwkv": ("Rwkv", dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, attention_hidden_size=32, intermediate_size=64, context_length=64), "eager"),
     "wav2vec2": ("Wav2Vec2", SPEECH, "eager"),
+    "wavlm": ("WavLM", SPEECH, "eager"),
+    "sew": ("SEW", SPEECH | dict(squeeze_factor=2), "eager"),
+    "unispeech": ("UniSpeech", SPEECH, "sdpa"),
     "hubert": ("Hubert", SPEECH, "sdpa"),
 }
 HEADS = {"classes": "ForSequenceClassification", "tokens": "ForTokenClassification", "words": "ForMaskedLM", "next": "ForCausalLM", "spoken": "ForCTC"}
@@ -65,6 +112,10 @@ for architecture in ("bert", "bert_sdpa"):
 NAMES += [f"{name}.{what}.{exporter}" for name in ("distilbert", "distilbert_sdpa", "roberta", "roberta_sdpa", "albert", "electra") for what in ("hidden", "mean", "classes") for exporter in ("traced", "captured")]
 NAMES += [f"{name}.{what}.{exporter}" for name in ("xlmr", "camembert", "albert_sdpa", "mpnet", "mobilebert", "deberta", "deberta_v2", "modernbert", "modernbert_sdpa", "nomic_like_roformer", "esm",
                                                    "t5", "mt5", "bart", "bart_sdpa") for what in ("hidden", "mean") for exporter in ("traced", "captured")]
+NAMES += [f"{name}.mean.{exporter}" for name in ("xlnet", "longformer", "bigbird", "convbert", "squeezebert", "ibert", "megatron_bert", "data2vec_text", "ernie", "luke", "splinter", "layoutlm", "xlm",
+                                                 "flaubert", "xmod", "funnel", "nystromformer", "nomic_bert", "eurobert", "canine", "roc_bert", "umt5", "mbart", "pegasus", "m2m100", "marian", "clip_text",
+                                                 "siglip_text", "clap_text", "falcon", "falcon_alibi", "mpt", "gpt_neo", "gpt_neox", "gptj", "codegen", "phi", "gemma", "gemma2", "stablelm", "starcoder2",
+                                                 "biogpt", "mamba", "rwkv", "wavlm", "sew", "unispeech") for exporter in ("traced", "captured")]
 NAMES += [f"{name}.{what}.{exporter}" for name in ("gpt2", "gpt2_sdpa", "llama", "llama_sdpa", "qwen2", "qwen3", "mistral", "opt", "bloom") for what in ("hidden", "mean", "next") for exporter in ("traced", "captured")]
 NAMES += [f"{name}.{what}.{exporter}" for name in ("wav2vec2", "hubert") for what in ("hidden", "mean", "spoken") for exporter in ("traced", "captured")]
 NAMES += [f"{name}.{what}.optimised" for name in ("bert", "distilbert", "roberta", "bert_sdpa") for what in ("hidden", "mean", "classes")]
@@ -85,17 +136,17 @@ def transformer(architecture, what):
     import torch
     import transformers
     kind, configuration, attention = ARCHITECTURES[architecture]
-    base = kind.removesuffix("Encoder")
+    base = kind.removesuffix("Encoder").removesuffix("Base")
     config = getattr(transformers, base + "Config")(**configuration)
     config._attn_implementation = attention
     config.use_cache = False
     if what in HEADS:
         model = getattr(transformers, "GPT2LMHeadModel" if base == "GPT2" else base + HEADS[what])(config)
-    elif kind == "BartEncoder":
-        model = transformers.BartModel(config).encoder
+    elif kind.endswith("Encoder") and not hasattr(transformers, kind + "Model"):
+        model = getattr(transformers, base + "Model")(config).encoder
     else:
         model = getattr(transformers, kind + "Model")(config)
-    speech = configuration is SPEECH
+    speech = "conv_stride" in configuration
 
     class Module(torch.nn.Module):
         def __init__(self):

@@ -92,14 +92,17 @@ def check(build, path):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
-    peer = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    try:
+        peer = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception:  # an operator that it lacks
+        peer = None
     programs = [dynvm.load(build, path, 1, policy) for policy in ((), ("--padded-results", "zero"), ("--passes=-unpad",))]
     worst, where = {"default": 0.0, "zero": 0.0, "default, onnxruntime": 0.0, "zero, onnxruntime": 0.0}, {}
     for what, inputs, mask in feeds(path, os.path.basename(path).startswith(("wav2vec2", "hubert"))):
         results = []
         for program in programs:
-            program.set_inputs(inputs)
-            try:
+            try:  # an exporter may have taken the length for a number
+                program.set_inputs(inputs)
                 program.run()
                 results.append(program.outputs())
             except dynvm.Error as fault:
@@ -110,7 +113,7 @@ def check(build, path):
                 worst["default"] = float("inf")
             continue
         try:
-            theirs = peer.run(None, inputs)
+            theirs = peer and peer.run(None, inputs)
         except Exception:
             theirs = None
         for name, actual, expected, kept in (("default", results[0], results[2], None), ("zero", results[1], results[2], mask), ("default, onnxruntime", results[0], theirs, mask),

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Padded batches without their padding: our build beside our own padded one (-unpad) and onnxruntime, in one process, in turn, on the same inputs.
 
-    ./dev bench ragged --lengths FOLDER [--model encoder|bert|lstm|gru] [--set NAME]... [--batch N]... [--layers N] [--threads N] [--seconds S] [--cpu-time] [--json]
+    ./dev bench ragged --lengths FOLDER [--model encoder|bert|lstm|gru] [--set NAME]... [--batch N]... [--layers N] [--threads N] [--micro N]... [--seconds S] [--cpu-time] [--json]
 
 FOLDER holds a file of lengths for each set, NAME.txt, one a line. The models are made here, with random weights: `encoder` (512 wide, 8 heads, 2048 within, lengths as an input,
 --padded-results zero) and `bert` (768 wide, 12 heads, 3072 within, embeddings and an attention mask, the result of a sequence is that of its first position: exact).
 `lstm` and `gru` are two layers of both directions, 256 wide and 256 within, over `sequence_lens` (exact).
 Batches are taken one after the other from the file. Printed: medians of a batch's time, the ratios to our padded build and to onnxruntime, the ceiling (arithmetic padded / exact)
 and what is reached of it. Needs numpy and onnx; onnxruntime is left out where it is missing.
+With --micro N the sequences of a batch are also run sorted by length and in N batches, each padded to its own longest, by our padded build and by onnxruntime: what a user may do without
+any compiler. Their time is the sum of the N runs.
 With --text the encoder is a text module over ragged tensors (docs/ragged.md) with the same weights, which takes the sequences as rows and lengths.
 """
 import argparse
@@ -199,8 +201,25 @@ def processor_clock(call):
     return time.process_time_ns() - start
 
 
-def measure(model, ours, padded, peer, batches, size, seconds, clock, text):
-    times = {"ours_ns": [], "padded_ns": [], "onnxruntime_ns": []}
+def in_parts(inputs, lengths, count):
+    """The inputs of `count` batches of neighbours in length, each as long as its longest."""
+    order = np.argsort(lengths, kind="stable")
+    for part in np.array_split(order, min(count, len(order))):
+        longest = max(lengths[i] for i in part)
+        yield {name: value[part] if value.ndim == 1 else value[part][:, :longest] for name, value in inputs.items()}
+
+
+def run_parts(parts, run, clock):
+    """The time of all of them; making their inputs is not counted."""
+    return sum(clock(lambda: run(inputs)) for inputs in parts)
+
+
+def measure(model, ours, padded, peer, batches, size, seconds, clock, text, micro):
+    times = {"ours_ns": [], "padded_ns": [], "onnxruntime_ns": []} | {f"{who}_in_{n}_ns": [] for n in micro for who in ("padded", "onnxruntime")}
+
+    def run_padded(inputs):
+        padded.set_inputs(inputs)
+        padded.run()
     random, error, end = np.random.default_rng(1), 0.0, time.monotonic() + seconds
     exact = full = 0
     for at, lengths in enumerate(batches):
@@ -217,6 +236,11 @@ def measure(model, ours, padded, peer, batches, size, seconds, clock, text):
         error = max(error, measuring.difference(*results))
         if peer:
             times["onnxruntime_ns"].append(clock(lambda: peer(inputs)))
+        for n in micro:
+            parts = list(in_parts(inputs, lengths, n))
+            times[f"padded_in_{n}_ns"].append(run_parts(parts, run_padded, clock))
+            if peer:
+                times[f"onnxruntime_in_{n}_ns"].append(run_parts(parts, peer, clock))
         exact += arithmetic(model, lengths, size)
         full += arithmetic(model, [max(lengths)] * len(lengths), size)
     sums = {name: float(sum(all)) for name, all in times.items() if all}
@@ -225,6 +249,7 @@ def measure(model, ours, padded, peer, batches, size, seconds, clock, text):
     row["reached"] = row["ratio"] / row["ceiling"]
     if peer:
         row["peer_ratio"] = sums["onnxruntime_ns"] / sums["ours_ns"]
+    row |= {f"{name[:-3]}_ratio": sums[name] / sums["ours_ns"] for name in sums if "_in_" in name}
     return row
 
 
@@ -237,6 +262,7 @@ def main():
     parser.add_argument("--text", action="store_true", help="ours is a text module over ragged tensors")
     parser.add_argument("--layers", type=int)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--micro", type=int, action="append", default=[], help="also sorted by length and run in so many batches")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each row, after its second batch")
     parser.add_argument("--cpu-time", action="store_true", help="the time on the processor, not that of the clock: for one thread on a busy machine")
     parser.add_argument("--build", default="build/release", help="folder of the build")
@@ -244,6 +270,8 @@ def main():
     arguments = parser.parse_args()
     if arguments.text and arguments.model != "encoder":
         parser.error("--text is the encoder")
+    if any(n < 1 for n in arguments.micro):
+        parser.error("--micro is 1 or more")
     size = dict(SIZES[arguments.model])
     size["layers"] = arguments.layers or size["layers"]
     sets = arguments.set or sorted(name[:-4] for name in os.listdir(arguments.lengths) if name.endswith(".txt"))
@@ -264,20 +292,23 @@ def main():
         peer = load_peer(path, arguments.threads)
         if not arguments.json:
             print(f"{arguments.model}, {size['layers']} layers, {arguments.threads} thread(s), {measuring.cpu_name()}")
-            print(f"{'set':10}{'batch':>6}{'ours ms':>10}{'padded ms':>11}{'onnxrt ms':>11}{'ratio':>8}{'ceiling':>9}{'reached':>9}{'to onnxrt':>11}{'batches':>9}")
+            print(f"{'set':10}{'batch':>6}{'ours ms':>10}{'padded ms':>11}{'onnxrt ms':>11}{'ratio':>8}{'ceiling':>9}{'reached':>9}{'to onnxrt':>11}"
+                  + "".join(f"{f'in {n}':>8}{f'onnxrt':>8}" for n in arguments.micro) + f"{'batches':>9}")
         for name in sets:
             with open(os.path.join(arguments.lengths, name + ".txt")) as text:
                 lengths = [max(1, int(line)) for line in text.read().split()]
             for batch in arguments.batch or (8, 32):
                 batches = [lengths[i:i + batch] for i in range(0, len(lengths) - batch + 1, batch)]
                 row = {"set": name, "batch": batch} | measure(arguments.model, ours, padded, peer, batches, size, arguments.seconds,
-                                                                 processor_clock if arguments.cpu_time else measuring.clock, arguments.text)
+                                                                 processor_clock if arguments.cpu_time else measuring.clock, arguments.text, arguments.micro)
                 rows.append(row)
                 if not arguments.json:
                     theirs = f"{row['onnxruntime_ns'] / 1e6:>11.1f}" if peer else f"{'-':>11}"
                     ratio = f"{row['peer_ratio']:>11.2f}" if peer else f"{'-':>11}"
                     print(f"{name:10}{batch:>6}{row['ours_ns'] / 1e6:>10.1f}{row['padded_ns'] / 1e6:>11.1f}{theirs}{row['ratio']:>8.2f}{row['ceiling']:>9.2f}"
-                          f"{row['reached']:>9.2f}{ratio}{row['batches_count']:>9}{'' if row['error'] <= 1 else '  DIFFERS'}", flush=True)
+                          f"{row['reached']:>9.2f}{ratio}"
+                          + "".join(f"{row[f'{who}_in_{n}_ratio']:>8.2f}" if f"{who}_in_{n}_ratio" in row else f"{'-':>8}" for n in arguments.micro for who in ("padded", "onnxruntime"))
+                          + f"{row['batches_count']:>9}{'' if row['error'] <= 1 else '  DIFFERS'}", flush=True)
     if arguments.json:
         print(json.dumps({"schema": 1, "command": "bench ragged", "model": arguments.model, "layers": size["layers"], "threads": arguments.threads,
                           "cpu": measuring.cpu_name(), "rows": rows}))

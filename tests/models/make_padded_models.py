@@ -295,7 +295,7 @@ def window_mean(g):
 
 @padded
 def deberta_mean(g):
-    """Queries take part in the mask, and the scores get products of queries and distances: padded."""
+    """Queries take part in the mask, and the scores get products of queries and distances."""
     x = g.embedded()
     q = g.heads(x)
     places = g.counting(g.size("ids", 1))
@@ -306,6 +306,43 @@ def deberta_mean(g):
     both = g("Cast", g("Mul", keys, g("Transpose", keys, perm=[0, 1, 3, 2])), to=BOOL)
     p = g("Softmax", g("Where", both, scores, np.float32(LEAST)), axis=-1)
     return g.mean(g.closed(x, g("MatMul", p, g.heads(x))))
+
+
+@padded
+def deberta_first(g):
+    """Batch and heads in one axis; the scores get products of queries and of keys with distances. What is read may be hidden, and sees all keys alike."""
+    x = g.embedded()
+    b, s = g.size("ids", 0), g.size("ids", 1)
+    many = g("Mul", b, np.int64(HEADS))
+    q, k, v = (g("Reshape", g.heads(x), g.sizes(many, -1, DEEP)) for _ in range(3))
+    places = g.counting(s)
+    apart = g("Add", g("Clip", g("Sub", g.unsqueezed(places, 0), g.unsqueezed(places, 1)), np.int64(-3), np.int64(3)), np.int64(3))
+    far = g("Expand", g.unsqueezed(apart, 0), g.sizes(many, s, s))
+    scores = g("MatMul", q, g("Transpose", k, perm=[0, 2, 1]))
+    scores = g("Add", scores, g("GatherElements", g("MatMul", q, g.weight(DEEP, 7)), far, axis=-1))
+    scores = g("Add", scores, g("Transpose", g("GatherElements", g("MatMul", k, g.weight(DEEP, 7)), far, axis=-1), perm=[0, 2, 1]))
+    keys = g.unsqueezed("mask", 1, 2)
+    both = g("Cast", g("Mul", keys, g("Transpose", keys, perm=[0, 1, 3, 2])), to=BOOL)
+    p = g("Softmax", g("Where", both, g("Reshape", scores, g.sizes(-1, HEADS, s, s)), np.float32(LEAST)), axis=-1)
+    z = g("MatMul", g("Reshape", p, g.sizes(-1, s, s)), v)
+    return g.first(g.closed(x, g("Reshape", z, g.sizes(b, HEADS, s, DEEP))))
+
+
+@padded
+def bloom_mean(g):
+    """ALiBi of positions that the mask counts, added with batch and heads in one axis whose size the exporter leaves to the run."""
+    x = g.embedded()
+    b, s = g.size("ids", 0), g.size("ids", 1)
+    many = g("Mul", b, np.int64(HEADS))
+    counted = g("Mul", g("Sub", g("CumSum", "mask", np.int64(1)), np.int64(1)), "mask")
+    alibi = g("Reshape", g("Mul", np.array([[[0.25], [0.0625]]], np.float32), g("Cast", g.unsqueezed(counted, 1), to=FLOAT)), g.sizes(many, 1, s))
+    q, k, v = (g("Reshape", g.heads(x), g.sizes(many, -1, DEEP)) for _ in range(3))
+    scores = g("Add", g("Mul", g("MatMul", q, g("Transpose", k, perm=[0, 2, 1])), np.float32(DEEP ** -0.5)), alibi)
+    _, row, column = g.grid()
+    held = g("And", g("LessOrEqual", column, row), g("Cast", g.unsqueezed("mask", 1, 2), to=BOOL))
+    scores = g("Add", g("Reshape", scores, g.sizes(b, HEADS, s, -1)), g("Where", held, np.float32(0), np.float32(LEAST)))
+    z = g("MatMul", g("Reshape", g("Softmax", scores, axis=-1), g.sizes(many, s, -1)), v)
+    return g.mean(g.closed(x, g("Reshape", z, g.sizes(b, HEADS, s, DEEP))))
 
 
 @padded

@@ -150,6 +150,7 @@ Status setInput(dyn_context* context, size_t index, dyn_value* value) {
     release(context->raggedLengths[index]);
     context->raggedLengths[index] = nullptr;
   }
+  if (index < context->padded.size()) context->padded[index].reset();
   return okStatus();
 }
 
@@ -383,6 +384,7 @@ dyn_status dyn_context_run(dyn_context* context) {
         !status.ok())
       return status;
     if (Status status = checkRaggedInputs(*context); !status.ok()) return status;
+    if (Status status = checkPaddedInputs(*context); !status.ok()) return status;
     if (Status status = runFunction(context, static_cast<uint32_t>(program.mainFunction), context->inputs);
         !status.ok())
       return status;

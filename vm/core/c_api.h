@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,6 +25,17 @@ struct dyn_value {
   std::shared_ptr<dyn::vm::Module> module;  // constants that the value shares live there
 };
 
+namespace dyn::vm::api {
+
+// An input that was given as sequences for the program to see padded.
+struct PaddedSequences {
+  size_t lengthsInput = 0;  // the input that says how long they are
+  bool batchSecond = false;
+  std::vector<int64_t> lengths;
+};
+
+}  // namespace dyn::vm::api
+
 struct dyn_context {
   std::shared_ptr<dyn::vm::Module> module;
   dyn::vm::MemoryPool* pool = nullptr;
@@ -31,6 +43,7 @@ struct dyn_context {
   std::unique_ptr<dyn::vm::Interpreter> interpreter;
   std::vector<dyn::vm::Object*> inputs;
   std::vector<dyn::vm::Object*> raggedLengths;  // by input: what it was given with; null: it was given alone
+  std::vector<std::optional<dyn::vm::api::PaddedSequences>> padded;  // by input
   uint64_t runNs = 0;
   std::string text;
   ~dyn_context() {
@@ -69,6 +82,26 @@ Status wrap(const std::shared_ptr<Module>& module, Object* object, dyn_value** v
 
 // Ragged inputs that share an input of lengths were given with the lengths that it holds.
 Status checkRaggedInputs(const dyn_context& context);
+
+// So were inputs that are padded.
+Status checkPaddedInputs(const dyn_context& context);
+
+// The input of that name; nothing: there is none.
+std::optional<size_t> inputNamed(const dyn_context& context, std::string_view name);
+
+// Rows and lengths of a ragged value, which are the caller's.
+struct RaggedParts {
+  dyn_value* rows = nullptr;
+  dyn_value* lengths = nullptr;
+  RaggedParts() = default;
+  RaggedParts(const RaggedParts&) = delete;
+  RaggedParts& operator=(const RaggedParts&) = delete;
+  ~RaggedParts() {
+    dyn_value_release(rows);
+    dyn_value_release(lengths);
+  }
+};
+Status readParts(const dyn_value* value, RaggedParts* parts);
 
 // The objects of the items, borrowed; null items stay null.
 Status copyObjects(dyn_value* const* items, int64_t count, std::vector<Object*>& objects);

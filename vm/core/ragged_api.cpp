@@ -20,14 +20,6 @@ std::string lengthsName(const ContractType& type) {
   return text.size() > kSum.size() && text.ends_with(kSum) ? text.substr(0, text.size() - kSum.size()) : "";
 }
 
-// The input of that name; nothing: there is none.
-std::optional<size_t> inputNamed(const dyn_context& context, std::string_view name) {
-  const auto& inputs = context.module->program().inputs;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].name == name) return i;
-  return std::nullopt;
-}
-
 const Tensor* lengthsIn(const Object* object) {
   if (!object || object->kind != ObjectKind::tensor) return nullptr;
   const Tensor* tensor = static_cast<const Tensor*>(object);
@@ -111,16 +103,18 @@ std::optional<std::vector<int64_t>> lengthsOfRows(const dyn_context& context, st
   return lengths;
 }
 
-struct Parts {
-  dyn_value* rows = nullptr;
-  dyn_value* lengths = nullptr;
-  ~Parts() {
-    dyn_value_release(rows);
-    dyn_value_release(lengths);
-  }
-};
+}  // namespace
 
-Status readParts(const dyn_value* value, Parts* parts) {
+namespace dyn::vm::api {
+
+std::optional<size_t> inputNamed(const dyn_context& context, std::string_view name) {
+  const auto& inputs = context.module->program().inputs;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].name == name) return i;
+  return std::nullopt;
+}
+
+Status readParts(const dyn_value* value, RaggedParts* parts) {
   if (!value || dyn_value_kind(value) != DYN_KIND_TUPLE || dyn_value_item_count(value) != 2 ||
       dyn_value_item(value, 0, &parts->rows) != DYN_OK ||
       dyn_value_item(value, 1, &parts->lengths) != DYN_OK || !parts->rows ||
@@ -128,10 +122,6 @@ Status readParts(const dyn_value* value, Parts* parts) {
     return invalid("the value is no ragged tensor: see dyn_value_ragged");
   return okStatus();
 }
-
-}  // namespace
-
-namespace dyn::vm::api {
 
 Status checkRaggedInputs(const dyn_context& context) {
   for (size_t i = 0; i < context.raggedLengths.size(); ++i) {
@@ -163,7 +153,7 @@ dyn_status dyn_value_ragged(dyn_context* context, int32_t dtype, int32_t rank, c
     return checkLengths(lengths, sequence_count, shape[0]);
   });
   if (checked != DYN_OK) return checked;
-  Parts parts;
+  RaggedParts parts;
   dyn_status made = dyn_value_tensor(context, dtype, rank, shape, data, size_bytes, &parts.rows);
   if (made == DYN_OK)
     made = dyn_value_tensor(context, DYN_I64, 1, &sequence_count, sequence_count > 0 ? lengths : nullptr,
@@ -180,7 +170,7 @@ dyn_status dyn_value_ragged_parts(const dyn_value* value, dyn_value** rows, cons
     *rows = nullptr;
     *lengths = nullptr;
     *sequence_count = 0;
-    Parts parts;
+    RaggedParts parts;
     if (Status status = readParts(value, &parts); !status.ok()) return status;
     const Tensor* tensor = lengthsIn(parts.lengths->object);
     *lengths = reinterpret_cast<const int64_t*>(tensor->data);  // the value holds the tensor
@@ -191,7 +181,7 @@ dyn_status dyn_value_ragged_parts(const dyn_value* value, dyn_value** rows, cons
 }
 
 dyn_status dyn_context_set_ragged_input(dyn_context* context, const char* name, dyn_value* value) {
-  Parts parts;
+  RaggedParts parts;
   std::string lengths;
   size_t index = 0;
   const dyn_status checked = guarded([&]() -> Status {
@@ -220,7 +210,7 @@ dyn_status dyn_context_set_ragged_input(dyn_context* context, const char* name, 
 
 dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dyn_value** value) {
   if (value) *value = nullptr;
-  Parts parts;
+  RaggedParts parts;
   std::optional<std::vector<int64_t>> lengths;
   const dyn_status checked = guarded([&]() -> Status {
     if (!context || !value) return invalid("context or value is null");

@@ -40,6 +40,29 @@ DYN_API dyn_status dyn_context_set_ragged_input(dyn_context* context, const char
  * DYN_UNSUPPORTED where they are not, as behind a stride: its rows are read with dyn_context_get_output. */
 DYN_API dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dyn_value** value);
 
+/* Sequences for an input that takes them padded, [batch, longest, ...] as ONNX models do: of a ragged value
+ * this makes that tensor, with zeros behind the end of each sequence, and the input that says how long they
+ * are:
+ *
+ *   int64_t shape[1] = {7}, lengths[2] = {5, 2};   // seven ids
+ *   dyn_value* ids;  dyn_value_ragged(context, DYN_I64, 1, shape, data, sizeof data, lengths, 2, &ids);
+ *   dyn_context_set_padded_input(context, "input_ids", ids, NULL);        // [2, 5], and attention_mask
+ *   dyn_context_run(context);
+ *   dyn_value* hidden;  dyn_context_get_padded_output(context, 0, &hidden);   // ragged: rows [7, width]
+ *
+ * `lengths` names that input; NULL: there is one that could be it. It is a vector of whole numbers, one for
+ * each sequence, or a mask of the first two axes, with "mask" in its name where it is not named here: 1 where
+ * a sequence has a position. Where the second axis is the batch, as recurrences have it, sequences lie along
+ * the first. A length that the program fixes, or wants to be a multiple, is filled up with zeros. Inputs with
+ * the same such input must be given the same lengths, else a run ends with DYN_BAD_INPUT; who sets that input
+ * afterwards has the last word on it. DYN_INVALID_ARGUMENT, with nothing set: the value is no ragged one, no
+ * input or several could say how long the sequences are, one is longer than there is room. */
+DYN_API dyn_status dyn_context_set_padded_input(dyn_context* context, const char* name, dyn_value* value,
+                                                const char* lengths);
+/* An output of the last run, [batch, longest, ...] as an input that was set so has it, without what stands
+ * behind the end of each sequence: a ragged value. DYN_UNSUPPORTED where its first axes are no such. */
+DYN_API dyn_status dyn_context_get_padded_output(dyn_context* context, int32_t index, dyn_value** value);
+
 /* Of a rehearsal, for its next run: the elements of an input that has been set, such as lengths. Sizes that
  * follow from them, and small tensors in between, are then those of a run; others stay unknown. Strings are
  * no such input. */

@@ -62,37 +62,46 @@ struct Quotient {
   Shape numerator, denominator;
 };
 
+// Takes out of both what is in both.
+void cancel(const InferContext& c, Shape& above, Shape& below) {
+  Shape left;
+  for (Dim d : below) {
+    const auto same = std::find_if(above.begin(), above.end(),
+                                   [&](Dim other) { return c.solver().equal(other, d) == Answer::yes; });
+    if (same != above.end())
+      above.erase(same);
+    else
+      left.push_back(d);
+  }
+  below = std::move(left);
+}
+
+// 4*n as 4 and n; the numbers as one in front, nullopt: it does not fit, or is 0.
+std::optional<int64_t> splitFactors(Shape& dims) {
+  int64_t number = 1;
+  Shape factors;
+  for (Dim d : dims) {
+    const Shape parts = d.kind() == DimKind::mul ? Shape(d.operands().begin(), d.operands().end()) : Shape{d};
+    for (Dim part : parts) {
+      if (part.isConstant())
+        number = checkedMul(number, *part.constant()).value_or(0);
+      else
+        factors.push_back(part);
+    }
+  }
+  dims = std::move(factors);
+  return number == 0 ? std::nullopt : std::optional(number);
+}
+
 Quotient cancelled(const InferContext& c, const Shape& total, const Shape& rest) {
-  Quotient q;
-  std::vector<char> used(total.size(), 0);
-  int64_t below = 1;
-  for (Dim d : rest) {
-    if (d.isConstant()) {
-      below = checkedMul(below, *d.constant()).value_or(0);
-      if (below == 0) return {total, rest};
-      continue;
-    }
-    size_t match = 0;
-    while (match < total.size() && (used[match] || c.solver().equal(total[match], d) != Answer::yes)) ++match;
-    if (match < total.size()) {
-      used[match] = 1;
-    } else {
-      q.denominator.push_back(d);
-    }
-  }
-  int64_t above = 1;
-  for (size_t i = 0; i < total.size(); ++i) {
-    if (used[i]) continue;
-    if (total[i].isConstant()) {
-      above = checkedMul(above, *total[i].constant()).value_or(0);
-      if (above == 0) return {total, rest};
-    } else {
-      q.numerator.push_back(total[i]);
-    }
-  }
-  const int64_t common = std::gcd(above, below);
-  if (above != common) q.numerator.push_back(constantDim(c, above / common));
-  if (below != common) q.denominator.push_back(constantDim(c, below / common));
+  Quotient q{total, rest};
+  cancel(c, q.numerator, q.denominator);
+  const std::optional<int64_t> above = splitFactors(q.numerator), below = splitFactors(q.denominator);
+  if (!above || !below) return {total, rest};
+  cancel(c, q.numerator, q.denominator);
+  const int64_t common = std::gcd(*above, *below);
+  if (*above != common) q.numerator.push_back(constantDim(c, *above / common));
+  if (*below != common) q.denominator.push_back(constantDim(c, *below / common));
   return q;
 }
 

@@ -112,12 +112,18 @@ class Writer {
     else
       held_ = oneOf(2) ? say("cast(%mask) {to = bool}") : say("greater(%mask, i64[] 0)");
     const std::string keys = say("unsqueeze(%" + held_ + ", i64[2] [1, 2])");
-    form_ = random_.number(0, 8);
+    form_ = random_.number(0, 9);
     const std::string fill = oneOf(2) ? "f32[] -3.0e38" : "f32[] -1.0e9";
     fill_ = fill;
     const std::string rows = say("unsqueeze(%" + range + ", i64[3] [0, 1, 3])"),
                       columns = say("unsqueeze(%" + range + ", i64[3] [0, 1, 2])"),
                       before = say("less_equal(%" + columns + ", %" + rows + ")");
+    // What is added to the scores of each sequence: by distances, and by positions that the mask counts.
+    far_ = say("expand(add(clip(sub(%" + columns + ", %" + rows +
+               "), i64[] -2, i64[] 2), i64[] 2), concat(gather(shape(%x), i64[1] [0]), i64[1] [2], "
+               "gather(shape(%x), i64[1] [1]), gather(shape(%x), i64[1] [1])) {axis = 0})");
+    counted_ =
+        say("unsqueeze(cast(cumsum(cast(%" + held_ + ") {to = i64}, i64[] 1)) {to = f32}, i64[2] [1, 2])");
     switch (form_) {
       case 0:  // as BERT's
         bias_ = say("mul(sub(f32[] 1, cast(%" + keys + ") {to = f32}), f32[] -3.0e38)");
@@ -145,6 +151,11 @@ class Writer {
       case 7:
         bias_ = say("where(logical_and(less_equal(abs(sub(%" + rows + ", %" + columns + ")), i64[] 1), %" +
                     keys + "), f32[] 0, " + fill + ")");
+        break;
+      case 8:  // queries as well as keys
+        keep_ = say(oneOf(2) ? "logical_and(%" + keys + ", transpose(%" + keys + ") {perm = [0, 1, 3, 2]})"
+                             : "cast(mul(cast(%" + keys + ") {to = i64}, transpose(cast(%" + keys +
+                                   ") {to = i64}) {perm = [0, 1, 3, 2]})) {to = bool}");
         break;
       default:  // one choice of both
         keep_ = say("logical_and(%" + keys + ", %" + before + ")");
@@ -192,6 +203,12 @@ class Writer {
     if (oneOf(4))
       scores = say("add(%" + scores + ", " +
                    (oneOf(2) ? "%table" : "expand(%table, shape(%" + scores + "))") + ")");
+    if (oneOf(5))
+      scores = say("add(%" + scores + ", gather_elements(matmul(%" + q +
+                   ", slice(transpose(%w2) {perm = [1, 0]}, i64[2] [0, 0], i64[2] [4, 5])), %" + far_ +
+                   ") {axis = 3})");
+    if (oneOf(5)) scores = say("add(%" + scores + ", mul(%" + counted_ + ", f32[] 0.125))");
+    if (oneOf(6)) scores = say("mul(tanh(%" + scores + "), f32[] 4)");
     if (!before_.empty()) scores = say("where(%" + before_ + ", %" + scores + ", " + fill_ + ")");
     if (!bias_.empty()) scores = say("add(%" + scores + ", %" + bias_ + ")");
     if (!keep_.empty())
@@ -238,7 +255,7 @@ class Writer {
   }
 
   RandomSource random_;
-  std::string body_, held_, bias_, keep_, before_, fill_;
+  std::string body_, held_, far_, counted_, bias_, keep_, before_, fill_;
   std::string steps_, last_, state_;  // of recurrences
   int64_t form_ = 0;
   int count_ = 0;

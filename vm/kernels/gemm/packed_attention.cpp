@@ -30,16 +30,23 @@ struct Strided {
 };
 
 struct Sizes {
-  int64_t heads = 0, positions = 0, depth = 0, width = 0, runs = 0;
+  int64_t heads = 0, positions = 0, keys = 0, depth = 0, width = 0, runs = 0;  // positions: of queries
+  bool apart = false;  // keys are of other runs than queries, of other lengths
+  int64_t most() const { return std::max(positions, keys); }
 };
 
 // The table of biases, and that each position has a place in it.
 Status checkTable(const FlatCall& call, const Sizes& s) {
   const TensorView *table = call.argument(Call::table), *places = call.argument(Call::places);
   if (!table && !places) return okStatus();
-  if (!table || table->rank != 3 || table->dtype() != DataType::f32 ||
-      (table->shape()[0] != 1 && table->shape()[0] != s.heads))
-    return badArgument("packed_attention", Call::table, "a table f32 of three axes, by heads", table);
+  if (s.apart)
+    return badArgument("packed_attention", Call::table, "no table where keys have runs of their own", table);
+  const bool ofRuns = table && table->rank == 4;
+  if (!table || (!ofRuns && table->rank != 3) || table->dtype() != DataType::f32 ||
+      (ofRuns && table->shape()[0] != s.runs) ||
+      (table->shape()[ofRuns] != 1 && table->shape()[ofRuns] != s.heads))
+    return badArgument("packed_attention", Call::table,
+                       "a table f32 of three axes, by heads, or of four, by runs and heads", table);
   if (!places || places->rank != 1 || places->dtype() != DataType::i64 || places->shape()[0] != s.positions)
     return badArgument("packed_attention", Call::places, "a place for each position", places);
   return okStatus();
@@ -53,10 +60,16 @@ Status readSizes(const FlatCall& call, Sizes& s) {
     if (!tensor || tensor->rank != 4 || tensor->dtype() != DataType::f32 || tensor->shape()[0] != 1)
       return badArgument("packed_attention", i, "f32 of four axes, the first of size 1", tensor);
   }
-  if (!lengths || lengths->rank != 1 || lengths->dtype() != DataType::i64)
-    return badArgument("packed_attention", Call::lengths, "a vector of i64", lengths);
-  s = {q->shape()[1], q->shape()[2], q->shape()[3], v->shape()[3], lengths->shape()[0]};
-  const std::array<int64_t, 4> ofK{1, s.heads, s.depth, s.positions}, ofV{1, s.heads, s.positions, s.width},
+  const bool apart = lengths && lengths->rank == 2 && lengths->shape()[0] == 2;
+  if (!lengths || (lengths->rank != 1 && !apart) || lengths->dtype() != DataType::i64)
+    return badArgument("packed_attention", Call::lengths, "a vector of i64, or two of queries and keys",
+                       lengths);
+  s = {q->shape()[1], q->shape()[2], v->shape()[2],
+       q->shape()[3], v->shape()[3], lengths->shape()[apart ? 1 : 0],
+       apart};
+  if (!apart && s.keys != s.positions)
+    return badArgument("packed_attention", Call::v, "as many positions as the queries", v);
+  const std::array<int64_t, 4> ofK{1, s.heads, s.depth, s.keys}, ofV{1, s.heads, s.keys, s.width},
       ofZ{1, s.positions, s.heads, s.width};
   const auto is = [](const TensorView* tensor, const std::array<int64_t, 4>& shape) {
     return std::equal(shape.begin(), shape.end(), tensor->shape());
@@ -67,23 +80,26 @@ Status readSizes(const FlatCall& call, Sizes& s) {
   for (const uint32_t i : {Call::bias, Call::allowed}) {
     const TensorView* tensor = call.argument(i);
     const DataType dtype = i == Call::bias ? DataType::f32 : DataType::boolean;
-    if (tensor && (tensor->rank != 1 || tensor->dtype() != dtype || tensor->shape()[0] != s.positions))
-      return badArgument("packed_attention", i, "an element for each position", tensor);
+    if (tensor && (tensor->rank != 1 || tensor->dtype() != dtype || tensor->shape()[0] != s.keys))
+      return badArgument("packed_attention", i, "an element for each position of the keys", tensor);
   }
   if (Status status = checkTable(call, s); !status.ok()) return status;
+  if (s.apart && call.numbersOf<Call>().causal)
+    return failure(DYN_BAD_INPUT, "packed_attention: causal is within a run, keys have runs of their own");
   return call.checkResult(0, DataType::f32, ofZ);
 }
 
-// What a run of `keys` positions takes, and the rows of its blocks.
+// What a run of `keys` positions takes, and the rows of its blocks of `queries`.
 struct RunShape {
   int64_t keys, columns, leading, rows;
 
-  RunShape(const DynGemmFamily& family, int64_t count)
+  RunShape(const DynGemmFamily& family, int64_t count, int64_t queries)
       : keys(count),
         columns((count + kScoreLanes - 1) / kScoreLanes * kScoreLanes),
         leading(oddLineStride(count)),
-        rows(std::min(count, family.maxRows * std::clamp<int64_t>(kBlockElements / (leading * family.maxRows),
-                                                                  1, kTilesPerBlock))) {}
+        rows(std::min(queries,
+                      family.maxRows * std::clamp<int64_t>(kBlockElements / (leading * family.maxRows), 1,
+                                                           kTilesPerBlock))) {}
 };
 
 // Parts of a task's own scratch memory, in elements, for runs of up to `most` positions.
@@ -112,30 +128,47 @@ struct OwnMemory {
 };
 
 int64_t tasksFor(const FlatCall& call, const Sizes& s) {
-  const auto most = static_cast<double>(s.positions);
+  const auto most = static_cast<double>(s.positions) * static_cast<double>(s.keys);
   return std::min(s.runs * s.heads,
-                  worthwhileTasks(call, most * most * static_cast<double>(s.heads * (s.depth + s.width))));
+                  worthwhileTasks(call, most * static_cast<double>(s.heads * (s.depth + s.width))));
 }
 
 struct Run {
-  int64_t begin, length;
+  int64_t begin, length;  // of queries
+  int64_t firstKey, keys;
+  int64_t number;
+  int64_t scores() const { return length * keys; }
 };
 
-// The runs with any position, longest first.
-Status readRuns(const FlatCall& call, const Sizes& s, Table<Run>& runs) {
-  const int64_t* lengths = call.argument(Call::lengths)->as<int64_t>();
+// Of one side: that the lengths sum up to its positions.
+Status checkLengths(const int64_t* lengths, int64_t runs, int64_t positions, const char* of) {
   int64_t begin = 0;
-  for (int64_t i = 0; i < s.runs; ++i) {
-    if (lengths[i] < 0 || lengths[i] > s.positions - begin)
-      return failure(DYN_OUT_OF_RANGE, "packed_attention: run " + std::to_string(i) + " has " +
-                                           std::to_string(lengths[i]) + " of " + std::to_string(s.positions) +
+  for (int64_t i = 0; i < runs; ++i) {
+    if (lengths[i] < 0 || lengths[i] > positions - begin)
+      return failure(DYN_OUT_OF_RANGE, "packed_attention: run " + std::to_string(i) + of + " has " +
+                                           std::to_string(lengths[i]) + " of " + std::to_string(positions) +
                                            " positions");
-    if (lengths[i] > 0) runs.add({begin, lengths[i]});
     begin += lengths[i];
   }
-  if (begin != s.positions)
-    return failure(DYN_OUT_OF_RANGE, "packed_attention: the runs have " + std::to_string(begin) + " of " +
-                                         std::to_string(s.positions) + " positions");
+  if (begin == positions) return okStatus();
+  return failure(DYN_OUT_OF_RANGE, "packed_attention: the runs" + std::string(of) + " have " +
+                                       std::to_string(begin) + " of " + std::to_string(positions) +
+                                       " positions");
+}
+
+// The runs with any query, those with the most scores first.
+Status readRuns(const FlatCall& call, const Sizes& s, Table<Run>& runs) {
+  const int64_t* queries = call.argument(Call::lengths)->as<int64_t>();
+  const int64_t* keys = s.apart ? queries + s.runs : queries;
+  if (Status status = checkLengths(queries, s.runs, s.positions, ""); !status.ok()) return status;
+  if (s.apart)
+    if (Status status = checkLengths(keys, s.runs, s.keys, " of keys"); !status.ok()) return status;
+  int64_t begin = 0, firstKey = 0;
+  for (int64_t i = 0; i < s.runs; ++i) {
+    if (queries[i] > 0) runs.add({begin, queries[i], firstKey, keys[i], i});
+    begin += queries[i];
+    firstKey += keys[i];
+  }
   return okStatus();
 }
 
@@ -143,7 +176,7 @@ Status readRuns(const FlatCall& call, const Sizes& s, Table<Run>& runs) {
 Status checkPlaces(const FlatCall& call, const Sizes& s) {
   const TensorView *table = call.argument(Call::table), *places = call.argument(Call::places);
   for (int64_t i = 0; table && i < s.positions; ++i)
-    for (const int axis : {1, 2})
+    for (const int axis : {table->rank - 2, table->rank - 1})
       if (const int64_t place = places->as<int64_t>()[i];
           place < 0 || (table->shape()[axis] != 1 && place >= table->shape()[axis]))
         return failure(DYN_OUT_OF_RANGE, "packed_attention: position " + std::to_string(i) +
@@ -170,13 +203,14 @@ class Task {
 
   // Head `head` of the run, in the task's own memory.
   void run(const Run& of, int64_t head, const OwnMemory& memory, float* own) const {
-    const RunShape shape(family_, of.length);
+    if (of.keys == 0) return fillWithoutKeys(of, head);
+    const RunShape shape(family_, of.keys, of.length);
     float *k = own, *v = k + memory.packedK, *addend = v + memory.packedV;
     auto* keep = reinterpret_cast<int32_t*>(addend + memory.addend);
     float* scores = addend + memory.addend + memory.keep;
-    packPanels(family_, k_.data + head * k_.strides[1] + of.begin * k_.strides[3], s_.depth, of.length,
-               k_.strides[2], k_.strides[3], 0, panelCount(family_, of.length), k);
-    packPanels(family_, v_.data + head * v_.strides[1] + of.begin * v_.strides[2], of.length, s_.width,
+    packPanels(family_, k_.data + head * k_.strides[1] + of.firstKey * k_.strides[3], s_.depth, of.keys,
+               k_.strides[2], k_.strides[3], 0, panelCount(family_, of.keys), k);
+    packPanels(family_, v_.data + head * v_.strides[1] + of.firstKey * v_.strides[2], of.keys, s_.width,
                v_.strides[2], v_.strides[3], 0, panelCount(family_, s_.width), v);
     describeKeys(of, shape.columns, keep, addend);
     for (int64_t first = 0; first < of.length && !call_.cancelled(); first += shape.rows)
@@ -184,24 +218,31 @@ class Task {
   }
 
  private:
+  // A sum over no keys.
+  void fillWithoutKeys(const Run& of, int64_t head) const {
+    for (int64_t i = of.begin; i < of.begin + of.length; ++i)
+      std::fill_n(z_ + (i * s_.heads + head) * s_.width, s_.width, 0.0f);
+  }
+
   void describeKeys(const Run& of, int64_t columns, int32_t* keep, float* addend) const {
-    for (int64_t j = 0; j < of.length; ++j) describeKey(of, j, keep, addend);
-    std::fill(keep + of.length, keep + columns, 0);
-    std::fill(addend + of.length, addend + columns, -std::numeric_limits<float>::infinity());
+    for (int64_t j = 0; j < of.keys; ++j) describeKey(of, j, keep, addend);
+    std::fill(keep + of.keys, keep + columns, 0);
+    std::fill(addend + of.keys, addend + columns, -std::numeric_limits<float>::infinity());
   }
 
   void describeKey(const Run& of, int64_t j, int32_t* keep, float* addend) const {
-    const bool allowed = !allowed_ || allowed_->as<uint8_t>()[of.begin + j] != 0;
+    const bool allowed = !allowed_ || allowed_->as<uint8_t>()[of.firstKey + j] != 0;
     keep[j] = allowed ? -1 : 0;
-    addend[j] = !allowed ? n_.fill : bias_ ? bias_->as<float>()[of.begin + j] : 0.0f;
+    addend[j] = !allowed ? n_.fill : bias_ ? bias_->as<float>()[of.firstKey + j] : 0.0f;
   }
 
   // Adds what the table has for query `first` + i and each key, to scaled scores.
   void addTable(const Run& of, int64_t head, int64_t first, int64_t rows, int64_t keys, float* scores,
                 int64_t leading) const {
-    const int64_t *shape = table_->shape(), *places = places_ + of.begin;
+    const int64_t *shape = table_->shape() + (table_->rank - 3), *places = places_ + of.begin;
     const int64_t rowStride = shape[1] == 1 ? 0 : shape[2], keyStride = shape[2] == 1 ? 0 : 1;
-    const float* matrix = table_->as<float>() + (shape[0] == 1 ? 0 : head * shape[1] * shape[2]);
+    const int64_t number = (table_->rank == 4 ? of.number * shape[0] : 0) + (shape[0] == 1 ? 0 : head);
+    const float* matrix = table_->as<float>() + number * shape[1] * shape[2];
     bool inOrder = keyStride == 1;  // as they are where nothing between them is left out
     for (int64_t j = 1; inOrder && j < keys; ++j) inOrder = places[j] == places[0] + j;
     for (int64_t i = 0; i < rows; ++i) {
@@ -223,7 +264,7 @@ class Task {
       keep[j] = 0;
       addend[j] = -std::numeric_limits<float>::infinity();
     };
-    const int64_t end = std::min(columns, of.length);
+    const int64_t end = std::min(columns, of.keys);
     for (int64_t j = first + rows; j < end; ++j) hide(j);
     for (int64_t i = rows - 1; i >= 0; --i) {
       if (first + i + 1 < end) hide(first + i + 1);
@@ -289,7 +330,7 @@ Status packedAttentionScratch(const FlatCall& call, int64_t& elements) {
   if (Status status = readSizes(call, s); !status.ok()) return status;
   if (call.result(0)->elements == 0) return okStatus();
   elements = scratchElements(tableElements<Run>(s.runs), tasksFor(call, s),
-                             OwnMemory(*call.gemmFamily, s, s.positions).elements());
+                             OwnMemory(*call.gemmFamily, s, s.most()).elements());
   return okStatus();
 }
 
@@ -297,7 +338,7 @@ Status packedAttention(FlatCall& call) {
   Sizes s;
   if (Status status = readSizes(call, s); !status.ok()) return status;
   if (call.result(0)->elements == 0) return okStatus();
-  const int64_t tasks = tasksFor(call, s), most = s.positions;
+  const int64_t tasks = tasksFor(call, s), most = s.most();
   const OwnMemory memory(*call.gemmFamily, s, most);
   Scratch scratch(call, tableElements<Run>(s.runs), tasks, memory.elements());
   if (!scratch) return scratch.status();
@@ -306,7 +347,7 @@ Status packedAttention(FlatCall& call) {
   if (Status status = checkPlaces(call, s); !status.ok()) return status;
   Run* runs = reinterpret_cast<Run*>(scratch.shared());
   std::sort(runs, runs + table.size(), [](const Run& a, const Run& b) {
-    return a.length != b.length ? a.length > b.length : a.begin < b.begin;
+    return a.scores() != b.scores() ? a.scores() > b.scores() : a.begin < b.begin;
   });
   const Task task(call, s, call.result(0)->as<float>());
   std::atomic<int64_t> next{0};

@@ -44,7 +44,37 @@ TEST(RaggedApart, AttentionBetweenSequencesOfDifferentLengths) {
   std::vector<std::vector<HostTensor>> sets = inputs();
   for (auto& set : sets) set.insert(set.begin() + 4, randomTensor(Dtype::f32, {4}, 9));
   expectSame(whole, sets);
-  EXPECT_EQ(counterOf(whole, "by_sequence"), 4);
+  // One kernel for all sequences.
+  EXPECT_EQ(counterOf(whole, "by_sequence"), 0);
+  EXPECT_EQ(counterOf(whole, "attentions"), 1);
+}
+
+// Keys hidden by a mask or biased, keys with their features last, sequences without keys or queries.
+TEST(RaggedApart, MasksOfKeysOfOtherSequences) {
+  std::vector<std::vector<HostTensor>> sets = inputs();
+  for (auto& set : sets) {
+    const int64_t batch = set[4].elementCount();
+    std::vector<int64_t> keys;
+    for (int64_t i = 0; i < batch; ++i) keys.push_back((5 * i + 3) % 4 == 0 ? 0 : set[5].intAt(i));
+    set[1] = rows(keys, {4}, 2);
+    set[5] = lengthsOf(keys);
+  }
+  const std::string text = program(R"(
+  %k = transpose(reshape(%y, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 3, 1]}
+  %v = transpose(reshape(%y, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 1, 3]}
+  %q = transpose(reshape(%x, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 1, 3]}
+  %f = unsqueeze(reduce_sum(%y, i64[1] [2]) {keepdims = 0}, i64[2] [1, 2])
+  %m = greater(%f, f32[] 0)
+  %s = mul(matmul(%q, %k), f32[] 0.5)
+  %one = matmul(softmax(where(%m, %s, f32[] -1.0e9)), %v)
+  %two = matmul(softmax(add(%s, %f)), %v)
+  %t = matmul(%x, %y) {transpose_b = 1}
+  %three = matmul(softmax(%t), %y)
+  %join = transpose(add(%one, %two)) {perm = [0, 2, 1, 3]}
+  return add(reshape(%join, i64[3] [0, 0, 4]), %three))");
+  expectSame(text, sets);
+  EXPECT_EQ(counterOf(text, "attentions"), 3);
+  EXPECT_EQ(counterOf(text, "by_sequence"), 0);
 }
 
 TEST(RaggedApart, ScoresWithHeads) {

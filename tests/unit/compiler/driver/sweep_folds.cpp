@@ -189,8 +189,8 @@ void addProducts(std::vector<SweepRow>& rows) {
          {},
          {},
          16});
-  // And with a table of biases by the places of query and key.
-  for (const char* table : {"%t f32[h, m, m]", "%t f32[1, 1, m]"})
+  // And with a table of biases by the places of query and key, of all runs or of each.
+  for (const char* table : {"%t f32[h, m, m]", "%t f32[1, 1, m]", "%t f32[r, h, m, m]", "%t f32[r, 1, 1, m]"})
     rows.push_back(
         {"packed_attention",
          "",
@@ -202,6 +202,26 @@ void addProducts(std::vector<SweepRow>& rows) {
          "%l = reduce_sum(%o, i64[1] [1]) {keepdims = 0} "
          "%y = packed_attention(%q, %k, %v, %l, _, _, %t, %i) {A} return %y",
          {"scale = 0.5", "causal = 1"},
+         {},
+         {},
+         16});
+  // Keys of other runs than the queries: each sequence has as many of either as its row has elements above 0.
+  for (const char* masks : {"", ", %f", ", _, %g", ", %f, %g"})
+    rows.push_back(
+        {"packed_attention",
+         "",
+         "%a f32[r, m], %c f32[r, k], %w f32[1, h, 1, d], %u f32[1, h, 1, e]",
+         "%p = max(%a, sub(%a, %a)) %i = nonzero(%p) %b = gather_nd(%p, transpose(%i) {perm = [1, 0]}) "
+         "%s = max(%c, sub(%c, %c)) %j = nonzero(%s) %f = gather_nd(%s, transpose(%j) {perm = [1, 0]}) "
+         "%g = greater(%f, f32[] 0.5) "
+         "%x = reshape(%b, i64[4] [1, 1, -1, 1]) %y = reshape(%f, i64[4] [1, 1, -1, 1]) %q = mul(%x, %w) "
+         "%t = transpose(mul(%y, %w)) {perm = [0, 1, 3, 2]} %v = mul(%y, %u) "
+         "%n = reduce_sum(cast(cast(%p) {to = bool}) {to = i64}, i64[1] [1]) {keepdims = 0} "
+         "%o = reduce_sum(cast(cast(%s) {to = bool}) {to = i64}, i64[1] [1]) {keepdims = 0} "
+         "%l = concat(unsqueeze(%n, i64[1] [0]), unsqueeze(%o, i64[1] [0])) {axis = 0} "
+         "%z = packed_attention(%q, %t, %v, %l" +
+             std::string(masks) + ") {A} return %z",
+         {"", "scale = 0.25, fill = -10000.0", "nan_as_zero = 1"},
          {},
          {},
          16});

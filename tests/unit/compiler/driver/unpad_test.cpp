@@ -259,6 +259,131 @@ TEST(Unpad, TablesOfBiases) {
   expectKeptAsPadded(byKey, "add(add(%N_s, %table), %both)");
 }
 
+// Biases of each sequence's own: of its mask (positions counted by it, as Bloom has them), and of what stands
+// at query and key, and their distance (DeBERTa).
+const std::string kDistances = kPlaces + R"(
+  %bias = where(%keys, f32[] 0, f32[] -3.0e38)
+  %far = add(clip(sub(%column, %row), i64[] -3, i64[] 3), i64[] 3)
+  %far_s = expand(%far, concat(unsqueeze(gather(shape(%x), i64[] 0), i64[1] [0]), i64[1] [2], unsqueeze(%size, i64[1] [0]), unsqueeze(%size, i64[1] [0])) {axis = 0})
+  %wr = constant() {value = f32[4, 7] [0.5, -0.25, 0.125, 1, -1, 0.75, 0.5, 0.25, 0.125, -0.5, 1, 0.25, -0.75, 0.5, 1, -1, 0.5, 0.25, 0.75, -0.125, 1, 0.125, 0.25, 0.5, -0.5, 1, -1, 0.25]}
+)";
+
+TEST(Unpad, BiasesOfEachSequence) {
+  expectKeptAsPadded(kPlaces + R"(
+  %slopes = constant() {value = f32[1, 2, 1, 1] [0.5, 0.25]}
+  %counted = mul(sub(cumsum(%attention, i64[] 1), i64[] 1), %attention)
+  %alibi = mul(unsqueeze(cast(%counted) {to = f32}, i64[2] [1, 2]), %slopes)
+  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)
+)",
+                     "add(add(%N_s, %alibi), %both)");
+  const std::string ofQueries = "gather_elements(matmul(%N_q, %wr), %far_s) {axis = -1}";
+  const std::string ofKeys =
+      "transpose(gather_elements(matmul(transpose(%N_k) {perm = [0, 1, 3, 2]}, %wr), %far_s) {axis = -1}) "
+      "{perm = "
+      "[0, 1, 3, 2]}";
+  expectKeptAsPadded(kDistances, "add(add(%N_s, " + ofQueries + "), %bias)");
+  expectKeptAsPadded(kDistances, "add(add(%N_s, add(" + ofQueries + ", " + ofKeys + ")), %bias)");
+  // And a table beside it.
+  expectKeptAsPadded(kDistances + "  %near = mul(cast(%far) {to = f32}, f32[] 0.25)\n",
+                     "add(add(add(%N_s, " + ofKeys + "), %near), %bias)");
+}
+
+// A mask of queries and keys; a query that it hides sees all keys alike, also where its result is read.
+TEST(Unpad, MasksOfQueriesAndKeys) {
+  const std::string pairs = kPlaces + R"(
+  %m = unsqueeze(%attention, i64[2] [1, 2])
+  %pairs = cast(mul(%m, transpose(%m) {perm = [0, 1, 3, 2]})) {to = bool}
+)";
+  expectKeptAsPadded(pairs, "where(%pairs, %N_s, f32[] -3.4e38)");
+  expectKeptAsPadded(pairs, "where(logical_not(%pairs), f32[] -1.0e9, %N_s)");
+  const std::string conditions = kPlaces + R"(
+  %m = unsqueeze(cast(%attention) {to = bool}, i64[2] [1, 2])
+  %pairs = logical_and(transpose(%m) {perm = [0, 1, 3, 2]}, %m)
+)";
+  expectKeptAsPadded(conditions, "where(%pairs, %N_s, f32[] -3.4e38)");
+  expectAsPadded(encoder(kInputs, pairs, "where(%pairs, %N_s, f32[] -3.4e38)", kFirstPosition), {}, 2);
+  // What its scores are added to would be seen.
+  expectAsPadded(encoder(kInputs, pairs, "where(%pairs, %N_s, f32[] -1.0e9)", kFirstPosition), {}, 0);
+}
+
+// Scores that are no plain product: capped, scaled behind a bias, chosen by places, with the bias in the
+// mask.
+TEST(Unpad, ScoresAsTheyAre) {
+  const std::string slopes = kPlaces + R"(
+  %bias = where(%keys, f32[] 0, f32[] -3.0e38)
+  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)
+  %slopes = constant() {value = f32[1, 2, 1, 1] [0.5, 0.25]}
+  %counted = mul(sub(cumsum(%attention, i64[] 1), i64[] 1), %attention)
+  %alibi = mul(unsqueeze(cast(%counted) {to = f32}, i64[2] [1, 2]), %slopes)
+)";
+  expectKeptAsPadded(slopes, "add(mul(tanh(%N_s), f32[] 3), %bias)");
+  expectKeptAsPadded(slopes, "add(mul(tanh(%N_s), f32[] 3), %both)");
+  expectKeptAsPadded(slopes, "add(mul(add(%N_s, %alibi), f32[] 0.5), %both)");
+  expectKeptAsPadded(slopes, "add(%N_s, where(%keys, %alibi, f32[] -3.4e38))");
+  expectKeptAsPadded(slopes, "where(%keys, mul(tanh(%N_s), f32[] 3), f32[] -1.0e9)");
+  // Keys near by, kept as a constant matrix and cut; a query sees its own.
+  std::string band;
+  for (int i = 0; i < 40; ++i)
+    for (int j = 0; j < 40; ++j)
+      band += (band.empty() ? "" : ", ") + std::string(j <= i && i - j < 3 ? "1" : "0");
+  const std::string near = slopes + "  %all = constant() {value = i32[1, 1, 40, 40] [" + band +
+                           "]}\n"
+                           "  %end = unsqueeze(%size, i64[1] [0])\n"
+                           "  %rows = slice(%all, i64[1] [0], %end, i64[1] [2])\n"
+                           "  %cut = cast(slice(%rows, i64[1] [0], %end, i64[1] [3])) {to = bool}\n";
+  expectKeptAsPadded(near, "add(where(%cut, %N_s, f32[] -3.4e38), %both)");
+  // One that hides a query's own key might leave it hidden keys alone.
+  const auto other =
+      compiledOf(encoder(kInputs, slopes + "  %other = less(%column, %row)\n",
+                         "add(where(%other, tanh(%N_s), f32[] -3.4e38), %bias)", "  return %y"),
+                 zeros());
+  ASSERT_TRUE(other);
+  EXPECT_EQ(packedIn(*other), 0) << remarksOf(*other);
+}
+
+// Keys and values that all heads share.
+TEST(Unpad, OneHeadOfKeys) {
+  std::string text = encoder(kInputs, kBias, "add(%N_s, %bias)", "  return %y");
+  const std::string whole = "%y_v = transpose(reshape(matmul(%first, %wv), %split)) {perm = [0, 2, 1, 3]}";
+  const size_t at = text.find(whole);
+  ASSERT_NE(at, std::string::npos);
+  text.replace(
+      at, whole.size(),
+      "%one = constant() {value = i64[4] [0, 0, 1, 4]}\n"
+      "  %y_v = transpose(reshape(slice(matmul(%first, %wv), i64[1] [0], i64[1] [4], i64[1] [2]), %one)) "
+      "{perm = [0, 2, 1, 3]}");
+  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("unpad"));
+  ASSERT_TRUE(zero && padded);
+  EXPECT_EQ(packedIn(*zero), 2) << remarksOf(*zero);
+  const HostTensor mask = masksOf(3, 5).back();
+  const std::vector<HostTensor> inputs = inputsFor(randomTensor(Dtype::f32, {3, 5, 8}, 3), mask);
+  Result<std::vector<HostTensor>> actual = zero->run(inputs), expected = padded->run(inputs);
+  ASSERT_TRUE(actual.ok() && expected.ok());
+  for (int64_t i = 0; i < 15; ++i)
+    for (int64_t d = 0; d < 8 && mask.intAt(i) == 0; ++d) (*expected)[0].setReal(i * 8 + d, 0);
+  expectClose((*actual)[0], (*expected)[0], "one head", 1e-5);
+}
+
+// A bias that reads other positions than its own two, and one that somebody else reads: all is computed.
+TEST(Unpad, BiasesThatLookAcross) {
+  const std::string mean =
+      "unsqueeze(reduce_mean(%N_q, i64[1] [3]) {keepdims = 0}, i64[1] [2])";  // [b, h, 1, s]: at the keys
+  expectKeptAsPadded(kDistances, "add(add(%N_s, " + mean + "), %bias)");
+  const std::string text =
+      encoder(kInputs, kDistances,
+              "add(add(%N_s, slice(gather_elements(matmul(%N_q, %wr), %far_s) {axis = -1}, "
+              "i64[1] [-1], i64[1] [-9223372036854775807], i64[1] [2], i64[1] [-1])), %bias)",
+              kFirstPosition);
+  const auto program = compiledOf(text, {});
+  ASSERT_TRUE(program);
+  EXPECT_THAT(remarksOf(*program), HasSubstr("of what is added to its scores slice"));
+  expectAsPadded(text, {}, 0);
+  const std::string seen = encoder(
+      kInputs, kDistances, "add(add(%N_s, gather_elements(matmul(%N_q, %wr), %far_s) {axis = -1}), %bias)",
+      "  %c = slice(%y, i64[1] [0], i64[1] [1], i64[1] [1])\n  return tanh(%c), %y_p");
+  expectAsPadded(seen, {}, 1);
+}
+
 // Keys near by alone, in one bias or one choice with the mask, and causal ones beside them in the next layer.
 TEST(Unpad, WindowsOfKeys) {
   const std::string near = kPlaces + R"(
@@ -269,16 +394,12 @@ TEST(Unpad, WindowsOfKeys) {
   expectKeptAsPadded(near, "where(%both, %N_s, f32[] -1.0e9)");
   expectKeptAsPadded(near + "  %hidden = logical_not(%both)\n", "where(%hidden, f32[] -1.0e9, %N_s)");
   expectKeptAsPadded(near + "  %last = logical_and(%before, %both)\n", "where(%last, %N_s, f32[] -1.0e9)");
-  // Whatever is between seen and hidden is no window.
-  const std::string soft = near + R"(
+  // Whatever is between seen and hidden is no window, but a bias.
+  expectKeptAsPadded(near + R"(
   %slope = cast(sub(%column, %row)) {to = f32}
   %bias = where(%keys, %slope, f32[] -3.4e38)
-)";
-  const auto program =
-      compiledOf(encoder(kInputs, soft, "add(%N_s, %bias)", "  return mul(%y, %factor)"), unseen());
-  ASSERT_TRUE(program);
-  EXPECT_EQ(packedIn(*program), 0);
-  EXPECT_THAT(remarksOf(*program), HasSubstr("its mask %bias differs from query to query"));
+)",
+                     "add(%N_s, %bias)");
 }
 
 // The mean over a mask whose numbers nothing is known about: positions that it counts are computed, hidden or
@@ -309,6 +430,34 @@ TEST(Unpad, FactorsThatAreLookedAtInTheRun) {
 }
 
 // The largest over the mask: what it hides is filled before.
+// A mask that chooses between a number and zeros of every position, as torch.export writes it for
+// nn.TransformerEncoder; the factor is the same mask.
+TEST(Unpad, MaskOfExpandedZeros) {
+  const std::string text =
+      encoder(kInputs, R"(
+  %e = tanh(%x)
+  %held = cast(%attention) {to = bool}
+  %zeros = expand(f32[] 0, shape(%held))
+  %fill = where(logical_not(%held), f32[] -inf, %zeros)
+  %bias = unsqueeze(%fill, i64[2] [1, 2])
+)",
+              "add(%N_s, %bias)",
+              "  %f = cast(expand(unsqueeze(%held, i64[1] [2]), shape(%y))) {to = f32}\n"
+              "  return reduce_sum(where(unsqueeze(%held, i64[1] [2]), %y, f32[] 0), i64[1] "
+              "[1]), reduce_sum(mul(%y, %f), i64[1] [1])");
+  const auto program = compiledOf(text, {}), padded = compiledOf(text, without("unpad"));
+  ASSERT_TRUE(program && padded);
+  EXPECT_EQ(packedIn(*program), 2) << remarksOf(*program);
+  for (const auto& [b, s] : kSizes) {  // each sequence has a key: of none a sum over padding is no number
+    HostTensor mask = *HostTensor::create(Dtype::i64, {b, s});
+    for (int64_t i = 0; i < b * s; ++i) mask.setInt(i, i % s <= i / s ? 1 : 0);
+    const std::vector<HostTensor> inputs = inputsFor(randomTensor(Dtype::f32, {b, s, 8}, 3), mask);
+    Result<std::vector<HostTensor>> actual = program->run(inputs), expected = padded->run(inputs);
+    ASSERT_TRUE(actual.ok() && expected.ok());
+    for (size_t i = 0; i < 2; ++i) expectClose((*actual)[i], (*expected)[i], "expanded zeros", 1e-5);
+  }
+}
+
 TEST(Unpad, FilledWhereTheMaskDoesNotHold) {
   const std::string filled =
       "  %hidden = expand(unsqueeze(equal(%attention, i64[] 0), i64[1] [2]), shape(%y))\n"

@@ -85,6 +85,27 @@ TEST(ShapeOps, ReshapeMinusOneOfAsManyElementsIsOne) {
     for (int64_t s : {0, 1, 3}) EXPECT_EQ(shapeOf(run(p, {real({b, 4, s})}), 0), (Shapes{b, 4, 1, s}));
 }
 
+// Batch and heads in one axis, as older exporters write attention: the size that is left is that of the
+// sequence, whatever the batch.
+TEST(ShapeOps, ReshapeMinusOneBesideAJoinedAxis) {
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(b, 4, s, 6), f32]) {
+      %b = gather(shape(%x), i64[1] [0]) {axis = 0}
+      %many = mul(%b, i64[1] [4])
+      %y = reshape(%x, concat(%many, i64[1] [-1], i64[1] [6]) {axis = 0}) {allowzero = 1}
+      %z = reshape(%x, concat(%many, i64[1] [-1], i64[1] [4]) {axis = 0}) {allowzero = 1}
+      return %y, %z
+    })");
+  EXPECT_THAT(p.text(), HasSubstr("{allowzero = 1} : Tensor[(4*b, s, 6), f32]"));
+  EXPECT_THAT(p.text(), HasSubstr("{allowzero = 1} : Tensor[(4*b, s + floordiv(s, 2), 4), f32]"));
+  for (int64_t b : {0, 1, 5})
+    for (int64_t s : {0, 2, 6}) {
+      const std::vector<Value> results = run(p, {real({b, 4, s, 6})});
+      EXPECT_EQ(shapeOf(results, 0), (Shapes{4 * b, s, 6}));
+      EXPECT_EQ(shapeOf(results, 1), (Shapes{4 * b, s * 3 / 2, 4}));
+    }
+}
+
 TEST(ShapeOps, SqueezeUnsqueeze) {
   EXPECT_EQ(shapeOf(checkOp(withConstants({"squeeze", {real({1, 3, 1, 5}), vec({0, -2})}}, {1}))),
             (Shapes{3, 5}));
