@@ -41,8 +41,21 @@ const std::vector<int64_t> kToLast{0, 2, 3, 1}, kToPlanes{0, 3, 1, 2};
 // Where axis i of planes stands with channels last.
 constexpr int64_t kPlaceOfAxis[kRank] = {0, 3, 1, 2};
 
-// spread: a transposed convolution whose windows do not overlap; bytes: a convolution of them.
-enum class Role : uint8_t { none, pointwise, window, spread, bytes, pool, elementwise, norm, concat, sum };
+// spread: a transposed convolution whose windows do not overlap; bytes: a convolution of them; lookup: an
+// element of a constant vector for each of an image.
+enum class Role : uint8_t {
+  none,
+  pointwise,
+  window,
+  spread,
+  bytes,
+  pool,
+  elementwise,
+  lookup,
+  norm,
+  concat,
+  sum
+};
 
 bool isConvolution(Role role) {
   return role == Role::pointwise || role == Role::window || role == Role::spread || role == Role::bytes;
@@ -132,6 +145,10 @@ class Turner {
     if (op.def == &ops::conv_integerOp) return takesBytes(op) ? Role::bytes : Role::none;
     if (op.def->cls == OpClass::elementwise && op.def != &ops::batch_normOp)
       return type.rank() == kRank && !op.def->hasEffects && !knowsAxes(op) ? Role::elementwise : Role::none;
+    if (op.def == &ops::gatherOp) {
+      const HostTensor* table = constantOf(op.operands[0]);
+      return table && table->rank() == 1 && isImage(op.operands[1]) ? Role::lookup : Role::none;
+    }
     if (!isImage(op.operands[0])) return Role::none;
     const Dtype dtype = types_.at(op.operands[0]).dtype();
     if (dtype != Dtype::f32 && !isByte(dtype)) return Role::none;
@@ -438,6 +455,9 @@ class Turner {
         for (ValueId& v : operands) v = last(series, v);
         return same(std::move(operands), std::move(attributes));
       }
+      case Role::lookup:
+        operands[1] = last(series, operands[1]);
+        return same(std::move(operands), std::move(attributes));
       case Role::sum: {
         const int64_t places[] = {1, 2};
         operands = {last(series, operands[0]), constant(series, HostTensor::vectorInt(Dtype::i64, places))};

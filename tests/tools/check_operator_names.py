@@ -15,6 +15,10 @@ WORDS = set("""constant dims_value dim_value fused into strided device_copy allo
                if loop match call invoke closure variant""".split())
 REWRITES = {
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
+    "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed mul relu round",
+    "compiler/passes/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",
+    "compiler/passes/fuse.cpp": "cast gather",
+    "compiler/passes/own_reals.cpp": "dequantize_linear",
     "compiler/passes/absorb.cpp": "matmul matmul_permuted transpose",
     "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
@@ -25,7 +29,7 @@ REWRITES = {
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
     "compiler/passes/fold.cpp": "cast matmul matmul_integer size transpose",
     "compiler/passes/layout.cpp": "add average_pool batch_norm concat conv conv_integer conv_integer_packed conv_packed conv_transpose "
-                                  "matmul max_pool mul pack_bytes pack_conv reduce_max reduce_mean reduce_min reduce_sum transpose",
+                                  "gather matmul max_pool mul pack_bytes pack_conv reduce_max reduce_mean reduce_min reduce_sum transpose",
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
     "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "

@@ -180,6 +180,121 @@ TEST(Quantised, bytesWithinAnEpilogue) {
   expectAgreement(text, sets);
 }
 
+// How many looks into tables of bytes there are after the pass.
+int64_t lookupsOf(const std::string& text) {
+  return test::opsAfter(text, "quantise", [](const Op& op) { return op.def == &ops::gatherOp; });
+}
+
+// Functions of one byte are tables, also by way of other bytes, alone and behind a product. All numbers are
+// such that f32 has them exactly.
+TEST(Quantised, functionsOfOneByteAreTables) {
+  const std::string text = R"(fn @main(%x: Tensor[(n, h), TYPE], %q: Tensor[(h, 5), i8]) {
+    %s = constant() {value = f32[] 0.25}
+    %z = constant() {value = TYPE[] 9}
+    %o = constant() {value = f32[] 16}
+    %a = dequantize_linear(%x, %s, %z)
+    %r = relu(%a)
+    %m = quantize_linear(%r, %s, %z)
+    %b = dequantize_linear(%m, %s, %z)
+    %c = mul(%a, %b)
+    %y = quantize_linear(%c, %o, %z)
+    %w = dequantize_linear(%q, %s)
+    %d = matmul(%a, %w)
+    %e = quantize_linear(%d, %o, %z)
+    %f = dequantize_linear(%e, %o, %z)
+    %g = abs(%f)
+    %i = add(%f, %g)
+    %k = quantize_linear(%i, %o, %z)
+    return %y, %k
+  })";
+  for (auto [name, dtype] : {std::pair{"u8", Dtype::u8}, std::pair{"i8", Dtype::i8}}) {
+    const std::string typed = withType(text, name);
+    EXPECT_GE(lookupsOf(typed), 2);
+    EXPECT_EQ(kernelsOf(typed), 2);  // the look, and the product's epilogue with its own
+    std::vector<std::vector<HostTensor>> sets;
+    for (auto [n, h] : {std::array<int64_t, 2>{1, 1}, {0, 3}, {17, 131}, {64, 64}})
+      sets.push_back({bytes(dtype, {n, h}, 1), bytes(Dtype::i8, {h, 5}, 2)});
+    expectAgreement(typed, sets);
+  }
+}
+
+// No tables of what follows from two bytes, from no reals, or from a vector of scales.
+TEST(Quantised, whatIsNoTable) {
+  EXPECT_EQ(lookupsOf(R"(fn @main(%x: Tensor[(n), u8], %v: Tensor[(n), u8], %t: Tensor[(n), f32]) {
+    %s = constant() {value = f32[] 0.25}
+    %a = dequantize_linear(%x, %s)
+    %b = dequantize_linear(%v, %s)
+    %c = sigmoid(%a)
+    %d = mul(%c, %b)
+    %y = quantize_linear(%d, %s)
+    %e = max(%x, %v)
+    %g = mul(%c, %t)
+    %k = quantize_linear(%g, %s)
+    return %y, %e, %k
+  })"),
+            0);
+}
+
+// A bias of i32 in units of both scales is added to the sums: exact where f32 has no room for it.
+TEST(Quantised, biasesAreAddedToSums) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(n, 2, h, w), u8], %q: Tensor[(3, 2, 3, 3), i8], %p: Tensor[(2, 4), i8]) {
+    %s = constant() {value = f32[] 0.5}
+    %sw = constant() {value = f32[3] [0.5, 0.25, 1]}
+    %unit = constant() {value = f32[3] [0.25, 0.125, 0.5]}
+    %i = constant() {value = i32[3] [16777217, -16777219, 5]}
+    %o = constant() {value = f32[] 4194304}
+    %a = dequantize_linear(%x, %s)
+    %f = dequantize_linear(%q, %sw) {axis = 0}
+    %b = dequantize_linear(%i, %unit) {axis = 0}
+    %c = conv(%a, %f, %b) {pads = [1, 1, 1, 1]}
+    %r = relu(%c)
+    %y = quantize_linear(%r, %o)
+    %v = dequantize_linear(%p, %s)
+    %t = transpose(%a) {perm = [0, 2, 3, 1]}
+    %m = matmul(%t, %v)
+    %j = constant() {value = i32[4] [1, -2, 300, 4]}
+    %g = dequantize_linear(%j, %quarter)
+    %k = add(%m, %g)
+    return %y, %k
+  })";
+  std::string typed = text;
+  typed.insert(typed.find("    %g ="), "    %quarter = constant() {value = f32[] 0.25}\n");
+  EXPECT_EQ(test::opsAfter(typed, "quantise",
+                           [](const Op& op) {
+                             return op.def == &ops::addOp && op.results[0].type.dtype() == Dtype::i32;
+                           }),
+            2);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 31}, {0, 4, 4}})
+    sets.push_back(
+        {bytes(Dtype::u8, {n, 2, h, w}, 1), bytes(Dtype::i8, {3, 2, 3, 3}, 2), bytes(Dtype::i8, {2, 4}, 3)});
+  expectAgreement(typed, sets);
+}
+
+// Two readers of dequantised bytes read the bytes.
+TEST(Quantised, readersOfRealsReadTheBytes) {
+  const std::string text = R"(fn @main(%x: Tensor[(n, 4, h, w), u8], %q: Tensor[(6, 4, 1, 1), i8]) {
+    %s = constant() {value = f32[] 0.0625}
+    %z = constant() {value = u8[] 9}
+    %o = constant() {value = f32[] 8}
+    %a = dequantize_linear(%x, %s, %z)
+    %f = dequantize_linear(%q, %s)
+    %c = conv(%a, %f)
+    %v = quantize_linear(%c, %o, %z)
+    %e = dequantize_linear(%v, %o, %z)
+    %axes = constant() {value = i64[2] [2, 3]}
+    %m = reduce_max(%e, %axes) {keepdims = 1}
+    %t = mul(%e, %m)
+    return %t
+  })";
+  EXPECT_EQ(kernelsOf(text), 2);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 31}})
+    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 1, 1}, 2)});
+  expectAgreement(text, sets);
+}
+
 // Two products side by side: each makes its bytes, which are then put together.
 TEST(Quantised, bytesOfTwoProductsAreConcatenated) {
   const std::string text =
