@@ -35,6 +35,8 @@ struct Group {
   bool contraction = false;
   size_t operandCount = 0;
   bool severalResults = false;  // an inner value is wanted outside too
+  const Op* byteProduct =
+      nullptr;  // whose bytes an inner value is; of another one they are made by themselves
 };
 
 // What a loop nest may hold together with others.
@@ -114,7 +116,7 @@ class Fuser {
         if (isContraction(op)) groups_[group].contraction = true;
         groupOf_[i] = group;
       } else if (loop) {
-        groups_.push_back({i, {i}, false, 0, false});
+        groups_.push_back({i, {i}, false, 0, false, nullptr});
         groupOf_[i] = groups_.size() - 1;
       }
     }
@@ -163,7 +165,9 @@ class Fuser {
         group = groupOf_[user];
     if (group == kNoGroup || groups_[group].members.size() >= maxOps_) return kNoGroup;
     const Group& target = groups_[group];
-    if (endsByteProduct(op) && (!isElementwise(target) || !sameShape(result.type, rootType(target), target)))
+    const Op* ended = byteProductEndedBy(op);
+    if (ended && ((target.byteProduct && target.byteProduct != ended) || !isElementwise(target) ||
+                  !sameShape(result.type, rootType(target), target)))
       return kNoGroup;
     for (const auto& [id, user] : uses) {
       if (groupOf_[user] == group) continue;
@@ -183,6 +187,7 @@ class Fuser {
     if (op.def->cls == OpClass::reduction && reductionsIn(target) >= kMaxReductions) return kNoGroup;
     groups_[group].operandCount += op.operands.size();
     groups_[group].severalResults = target.severalResults || outside;
+    if (ended) groups_[group].byteProduct = ended;
     return group;
   }
 
@@ -204,18 +209,18 @@ class Fuser {
   }
 
   // Bytes that a product of bytes can end as: in its epilogue, and not in what moves or sums them, which
-  // would read the sums, four times as large.
-  bool endsByteProduct(const Op& op) const {
-    if (!isByte(op.results[0].type.dtype())) return false;
+  // would read the sums, four times as large. Null: it is no such end.
+  const Op* byteProductEndedBy(const Op& op) const {
+    if (!isByte(op.results[0].type.dtype())) return nullptr;
     constexpr int kMostSteps = 8;
     const Op* at = &op;
     for (int step = 0; step < kMostSteps && isElementwise(*at); ++step) {
       const size_t from = at->def->traits.gathers ? 1 : 0;
-      if (at->operands.size() <= from || at->operands[from] == kNoValue) return false;
+      if (at->operands.size() <= from || at->operands[from] == kNoValue) return nullptr;
       at = values_.of(at->operands[from]).madeBy;
-      if (!at) return false;
+      if (!at) return nullptr;
     }
-    return at->def->traits.epilogue == Dtype::i32 && isContraction(*at);
+    return at->def->traits.epilogue == Dtype::i32 && isContraction(*at) ? at : nullptr;
   }
 
   // Sizes of the consumer's result that are elements of the producer's result are read before the kernel

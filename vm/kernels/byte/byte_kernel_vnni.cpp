@@ -33,6 +33,27 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
       fours, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
 }
 
+// Minima and maxima give their second operand for NaN.
+struct Rescaler {
+  __m512 low, high;
+  __m512i zero;
+
+  explicit Rescaler(const dyn::vm::kernels::ByteRescale& rescale)
+      : low(_mm512_set1_ps(rescale.low)),
+        high(_mm512_set1_ps(rescale.high)),
+        zero(_mm512_set1_epi32(rescale.zero)) {}
+  void store(Sums sums, const float* scales, uint8_t* to, int64_t columns) const {
+    const __m512 reals =
+        _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums)), _mm512_loadu_ps(scales));
+    const __m512 inside = _mm512_min_ps(_mm512_max_ps(reals, low), high);
+    const __m512i whole = _mm512_add_epi32(_mm512_cvtps_epi32(inside), zero);
+    if (columns >= 16)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(whole));
+    else if (columns > 0)
+      _mm512_mask_cvtepi32_storeu_epi8(to, static_cast<__mmask16>((1u << columns) - 1), whole);
+  }
+};
+
 inline Words nextPlace(Words weights) {
   return reinterpret_cast<Words>(reinterpret_cast<Sums>(weights) << 8);
 }

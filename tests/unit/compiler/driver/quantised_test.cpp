@@ -115,11 +115,11 @@ TEST(Quantised, convolutions) {
 }
 
 // How many kernels there are at the end.
-int64_t kernelsOf(const std::string& text) {
+int64_t kernelsOf(const std::string& text, const CompileOptions& options = {}) {
   IrContext context;
   Result<Module> parsed = test::parseText(context, text);
   EXPECT_TRUE(parsed.ok());
-  Result<CompiledModel> compiled = compileModel(*parsed, CompileOptions{});
+  Result<CompiledModel> compiled = compileModel(*parsed, options);
   EXPECT_TRUE(compiled.ok());
   return static_cast<int64_t>(compiled->lowered.kernels.size());
 }
@@ -443,6 +443,8 @@ TEST(Quantised, regionsStandWithTheirChannelsLast) {
                   }),
             1);
   EXPECT_EQ(count("layout", [](const Op& op) { return op.def == &ops::conv_integer_packedOp; }), 5);
+  // The convolutions make bytes of their sums themselves: kernels quantise the input, add and join.
+  EXPECT_EQ(kernelsOf(text, all), 3);
   std::vector<std::vector<HostTensor>> sets;
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 7}, {2, 1, 1}, {1, 27, 40}, {0, 4, 4}, {3, 16, 9}})
     sets.push_back({test::randomTensor(Dtype::f32, {n, 3, h, w}, 1)});
