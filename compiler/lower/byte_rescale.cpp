@@ -19,6 +19,9 @@ class RescaleMatcher {
     const auto product = std::find_if(body_.ops.begin(), body_.ops.end(),
                                       [](const Op* op) { return op->def == &ops::conv_integer_packedOp; });
     if (product == body_.ops.end()) return std::nullopt;
+    // What follows the bytes works in their place.
+    const Dtype result = body_.resultTypes.size() == 1 ? body_.resultTypes[0].dtype() : Dtype::f32;
+    if (result != Dtype::u8 && result != Dtype::i8) return std::nullopt;
     const int64_t filters = (*product)->attributes.dims("weights")[0].constant().value_or(0);
     at_ = (*product)->results[0].id;
     ByteRescale found;
@@ -32,7 +35,7 @@ class RescaleMatcher {
     const ValueId zero = stepWith(ops::addOp, Dtype::f32, 1);
     if (zero != kNoValue && !isZeroPoint(zero)) return std::nullopt;
     found.form.zero = zero != kNoValue;
-    if (!step(ops::castOp, Dtype::u8) && !step(ops::castOp, Dtype::i8)) return std::nullopt;
+    if (!step(ops::castOp, result)) return std::nullopt;
     found.bytes = at_;
     for (ValueId v : {bias, scale, zero})
       if (v != kNoValue) found.operands.push_back(v);

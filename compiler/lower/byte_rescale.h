@@ -2,7 +2,7 @@
 //
 //   %s = conv_integer_packed(...)  %t = add(%s, %bias)  %r = cast(%t) {to = f32}  %u = mul(%r, %scale)
 //   %v = relu(%u)  %w = round(%v)  %x = add(%w, %zero)  %y = cast(%x) {to = u8}
-// Without bias, relu or zero point as well. What follows %y is an epilogue of bytes.
+// Without bias, relu or zero point as well. What follows %y is an epilogue, which ends in the same type.
 #pragma once
 
 #include <functional>

@@ -212,7 +212,7 @@ class Fuser {
   // would read the sums, four times as large. Null: it is no such end.
   const Op* byteProductEndedBy(const Op& op) const {
     if (!isByte(op.results[0].type.dtype())) return nullptr;
-    constexpr int kMostSteps = 8;
+    constexpr int kMostSteps = 16;
     const Op* at = &op;
     for (int step = 0; step < kMostSteps && isElementwise(*at); ++step) {
       const size_t from = at->def->traits.gathers ? 1 : 0;

@@ -456,6 +456,52 @@ TEST(Quantised, regionsStandWithTheirChannelsLast) {
   }
 }
 
+// What follows the bytes of a convolution may be other bytes, or reals: in their place it is computed only
+// where it has their type.
+TEST(Quantised, bytesOfConvolutionsBecomeOthers) {
+  for (const char* end : {"%y = cast(%q2) {to = u8}", "%y = dequantize_linear(%q2, %o, %z)",
+                          "%k = relu(%q2)  %y = cast(%k) {to = i8}", "%y = identity(%q2)"}) {
+    SCOPED_TRACE(end);
+    int64_t next = 0;
+    std::string text = R"(fn @main(%x: Tensor[(n, 3, h, w), i8]) {
+      %s = constant() {value = f32[] 0.125}
+      %o = constant() {value = f32[] 4}
+      %z = constant() {value = i8[] -3}
+      %k0 = constant() {value = i8[6, 3, 3, 3] K0}
+      %k1 = constant() {value = i8[6, 6, 1, 1] K1}
+      %k2 = constant() {value = i8[6, 6, 1, 1] K2}
+      %d = dequantize_linear(%x, %s, %z)
+      %f0 = dequantize_linear(%k0, %s)
+      %c0 = conv(%d, %f0) {pads = [1, 1, 1, 1]}
+      %q0 = quantize_linear(%c0, %o, %z)
+      %d0 = dequantize_linear(%q0, %o, %z)
+      %f1 = dequantize_linear(%k1, %s)
+      %c1 = conv(%d0, %f1)
+      %q1 = quantize_linear(%c1, %o, %z)
+      %d1 = dequantize_linear(%q1, %o, %z)
+      %f2 = dequantize_linear(%k2, %s)
+      %c2 = conv(%d1, %f2)
+      %q2 = quantize_linear(%c2, %o, %z)
+      END
+      return %y
+    })";
+    const std::map<std::string, std::vector<int64_t>> weights = {
+        {"K0}", {6, 3, 3, 3}}, {"K1}", {6, 6, 1, 1}}, {"K2}", {6, 6, 1, 1}}};
+    for (const auto& [name, shape] : weights)
+      text.replace(text.find(" " + name) + 1, 2, literal(shape, next));
+    text.replace(text.find("END"), 3, end);
+    std::vector<std::vector<HostTensor>> sets;
+    for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 7}, {2, 1, 1}, {1, 27, 40}, {0, 4, 4}})
+      sets.push_back({bytes(Dtype::i8, {n, 3, h, w}, 1)});
+    for (const char* passes : {"", "+layout{regions=all}", "-layout", "-quantise", "-fuse"}) {
+      SCOPED_TRACE(passes);
+      CompileOptions options;
+      options.passes = passes;
+      expectSame(text, sets, options);
+    }
+  }
+}
+
 TEST(Quantised, byTheRangeOfTheData) {
   const std::string text =
       R"(fn @main(%x: Tensor[(n, 3), f32], %q: Tensor[(3, 2), i8], %b: Tensor[(2), f32]) {
