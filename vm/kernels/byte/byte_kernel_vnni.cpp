@@ -33,7 +33,8 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
       fours, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
 }
 
-// Minima and maxima give their second operand for NaN, and what is no number of 32 bits becomes the least one.
+// Minima and maxima give their second operand for NaN, and what is no number of 32 bits becomes the least
+// one.
 struct Rescaler {
   __m512 low, high;
   __m512i zero;
