@@ -6,6 +6,7 @@
 
 #include "compiler/loop/expr_node.h"
 #include "compiler/loop/scalar_math.h"
+#include "compiler/loop/widened_byte.h"
 
 namespace dyn::loop {
 
@@ -137,6 +138,8 @@ struct ExprSimplifier {
           default:
             return false;
         }
+      case ExprKind::cast:
+        return !widenedByte(e).isNull();
       default:
         return false;
     }
@@ -152,6 +155,7 @@ struct ExprSimplifier {
       Dim extent = asDim(found->second);
       return extent ? extent - 1 : Dim();
     }
+    if (!widenedByte(e).isNull()) return c.dims().constant(255);
     if (e.kind() != ExprKind::binary) return {};
     const Expr a = e.operands()[0], b = e.operands()[1];
     switch (e.binaryOp()) {
@@ -277,6 +281,22 @@ struct ExprSimplifier {
         return {};
     }
     return result.isInvalid() ? Expr() : c.dim(result);
+  }
+
+  // A comparison of a byte, widened, with a number that it never or always is below. Null: neither.
+  Expr bytes(BinaryOp op, Expr a, Expr b) const {
+    constexpr int64_t kMost = 255;
+    const bool below = op == BinaryOp::less;
+    if (!below && op != BinaryOp::lessEqual) return {};
+    if (isInt(b) && !widenedByte(a).isNull()) {
+      if (b.intValue() > kMost || (b.intValue() == kMost && !below)) return c.boolean(true);
+      if (b.intValue() < 0 || (b.intValue() == 0 && below)) return c.boolean(false);
+    }
+    if (isInt(a) && !widenedByte(b).isNull()) {
+      if (a.intValue() < 0 || (a.intValue() == 0 && !below)) return c.boolean(true);
+      if (a.intValue() > kMost || (a.intValue() == kMost && below)) return c.boolean(false);
+    }
+    return {};
   }
 
   // Identities of integers of any width. Null: none applies.
@@ -439,6 +459,7 @@ Expr LoopContext::binary(BinaryOp op, Expr a, Expr b) {
       if (op == BinaryOp::floorDiv || op == BinaryOp::mod)
         if (Expr e = simplifier.divide(op, a, b)) return e;
     }
+    if (Expr e = simplifier.bytes(op, a, b)) return e;
     if (Expr e = simplifier.integers(op, a, b)) return e;
   }
   return intern({.kind = ExprKind::binary,

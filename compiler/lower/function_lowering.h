@@ -21,6 +21,8 @@ namespace dyn {
 
 struct SelectionStep;
 
+struct ByteRescale;
+
 class FunctionLowering {
  public:
   FunctionLowering(const Module& module, ProgramBuilder& program)
@@ -137,6 +139,9 @@ class FunctionLowering {
                                 std::optional<std::pair<Dim, Dim>> columns, KernelUse use);
   Status lowerBuiltin(const Op& op, std::span<const ValueId> operands, std::span<const int32_t> destinations,
                       bool into, const KernelCall* epilogue = nullptr);
+  Status lowerRescaled(const Op& contraction, const ByteRescale& rescale, const Function& body,
+                       const std::unordered_map<ValueId, ValueId>& outer, std::span<const ValueId> operands,
+                       std::span<const int32_t> destinations);
   Status viewVectorsAsMatrices(const Op& op, std::span<const Type> types, std::vector<int32_t>& arguments,
                                std::vector<int32_t>& results, std::vector<int32_t>& views);
   Status lowerCheck(const Op& op, Body& body);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "compiler/kernel/group_kernel.h"
+#include "compiler/lower/byte_rescale.h"
 #include "compiler/lower/function_lowering.h"
 #include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"
@@ -259,6 +260,9 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   // The epilogue's buffers come behind all arguments that have names, also those left out.
   operands.resize(contraction.def->builtin.counts.namedArguments, kNoValue);
   if (body.ops.size() == 1) return lowerBuiltin(contraction, operands, destinations, true);
+  const auto constantOf = [&](ValueId v) { return constant(outer.at(v)); };
+  if (const std::optional<ByteRescale> rescale = byteRescaleOf(body, constantOf))
+    return lowerRescaled(contraction, *rescale, body, outer, operands, destinations);
   const ValueId given[] = {contraction.results[0].id};
   const std::string description = "epilogue, " + operations(body.ops.size() - 1);
   const Function* epilogueBody = &body;
@@ -288,6 +292,29 @@ Status FunctionLowering::lowerContraction(const Op& into) {
           makeKernel(*epilogueBody, outer, given, destinations, description, {0},
                      program_.epilogueColumns(module_.context->dims()), KernelUse::byBuiltin));
   return lowerBuiltin(contraction, operands, destinations, true, &epilogue);
+}
+
+// The builtin makes bytes of its sums; what follows them, if anything, is an epilogue that reads these.
+Status FunctionLowering::lowerRescaled(const Op& contraction, const ByteRescale& rescale,
+                                       const Function& body,
+                                       const std::unordered_map<ValueId, ValueId>& outer,
+                                       std::span<const ValueId> operands,
+                                       std::span<const int32_t> destinations) {
+  Op convolution = contraction;
+  convolution.attributes.set("rescale", int64_t{rescale.form.number()});
+  KernelCall call{.kernel = -1, .buffers = {destinations[0]}};  // of no kernel
+  if (rescale.bytes != body.results[0]) {
+    const ValueId given[] = {rescale.bytes};
+    DYN_TRY(call, makeKernel(body, outer, given, destinations, "epilogue of bytes", {0},
+                             program_.epilogueColumns(module_.context->dims()), KernelUse::byBuiltin));
+  }
+  std::vector<int32_t> first;
+  for (ValueId v : rescale.operands) {
+    DYN_TRY(int32_t o, object(outer.at(v)));
+    first.push_back(o);
+  }
+  call.buffers.insert(call.buffers.begin(), first.begin(), first.end());
+  return lowerBuiltin(convolution, operands, destinations, true, &call);
 }
 
 // The builtin computes rows of scores into memory of its own; the kernel between the products works on them

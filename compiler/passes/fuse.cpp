@@ -20,6 +20,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/liveness.h"
+#include "compiler/passes/own_reals.h"
 #include "compiler/passes/path_facts.h"
 
 namespace dyn::passes {
@@ -34,6 +35,8 @@ struct Group {
   bool contraction = false;
   size_t operandCount = 0;
   bool severalResults = false;  // an inner value is wanted outside too
+  const Op* byteProduct =
+      nullptr;  // whose bytes an inner value is; of another one they are made by themselves
 };
 
 // What a loop nest may hold together with others.
@@ -113,7 +116,7 @@ class Fuser {
         if (isContraction(op)) groups_[group].contraction = true;
         groupOf_[i] = group;
       } else if (loop) {
-        groups_.push_back({i, {i}, false, 0, false});
+        groups_.push_back({i, {i}, false, 0, false, nullptr});
         groupOf_[i] = groups_.size() - 1;
       }
     }
@@ -162,7 +165,10 @@ class Fuser {
         group = groupOf_[user];
     if (group == kNoGroup || groups_[group].members.size() >= maxOps_) return kNoGroup;
     const Group& target = groups_[group];
-    if (endsByteProduct(op) && !isElementwise(target)) return kNoGroup;
+    const Op* ended = byteProductEndedBy(op);
+    if (ended && ((target.byteProduct && target.byteProduct != ended) || !isElementwise(target) ||
+                  !sameShape(result.type, rootType(target), target)))
+      return kNoGroup;
     for (const auto& [id, user] : uses) {
       if (groupOf_[user] == group) continue;
       if (user <= target.root)
@@ -181,28 +187,40 @@ class Fuser {
     if (op.def->cls == OpClass::reduction && reductionsIn(target) >= kMaxReductions) return kNoGroup;
     groups_[group].operandCount += op.operands.size();
     groups_[group].severalResults = target.severalResults || outside;
+    if (ended) groups_[group].byteProduct = ended;
     return group;
   }
 
   bool isElementwise(const Group& group) const {
     return std::all_of(group.members.begin(), group.members.end(), [&](size_t member) {
-      const OpDef& def = *function_.ops[member]->def;
-      return def.cls == OpClass::elementwise || def.cls == OpClass::contraction;
+      const Op& op = *function_.ops[member];
+      return isElementwise(op) || op.def->cls == OpClass::contraction;
     });
+  }
+  bool isElementwise(const Op& op) const { return op.def->cls == OpClass::elementwise || isByteLookup(op); }
+
+  // A byte of a table of 256 for each byte, widened: no element is out of its range.
+  bool isByteLookup(const Op& op) const {
+    if (op.def != &ops::gatherOp || op.attributes.integer("axis", 0) != 0) return false;
+    const Type table = values_.of(op.operands[0]).type;
+    const Op* at = values_.of(op.operands[1]).madeBy;
+    return table.rank() == 1 && table.dims()[0].isConstant(256) && isByte(table.dtype()) && at &&
+           at->def == &ops::castOp && values_.of(at->operands[0]).type.dtype() == Dtype::u8;
   }
 
   // Bytes that a product of bytes can end as: in its epilogue, and not in what moves or sums them, which
-  // would read the sums, four times as large.
-  bool endsByteProduct(const Op& op) const {
-    if (!isByte(op.results[0].type.dtype())) return false;
-    constexpr int kMostSteps = 8;
+  // would read the sums, four times as large. Null: it is no such end.
+  const Op* byteProductEndedBy(const Op& op) const {
+    if (!isByte(op.results[0].type.dtype())) return nullptr;
+    constexpr int kMostSteps = 16;
     const Op* at = &op;
-    for (int step = 0; step < kMostSteps && at->def->cls == OpClass::elementwise; ++step) {
-      if (at->operands.empty() || at->operands[0] == kNoValue) return false;
-      at = values_.of(at->operands[0]).madeBy;
-      if (!at) return false;
+    for (int step = 0; step < kMostSteps && isElementwise(*at); ++step) {
+      const size_t from = at->def->traits.gathers ? 1 : 0;
+      if (at->operands.size() <= from || at->operands[from] == kNoValue) return nullptr;
+      at = values_.of(at->operands[from]).madeBy;
+      if (!at) return nullptr;
     }
-    return at->def->traits.epilogue == Dtype::i32 && isContraction(*at);
+    return at->def->traits.epilogue == Dtype::i32 && isContraction(*at) ? at : nullptr;
   }
 
   // Sizes of the consumer's result that are elements of the producer's result are read before the kernel
@@ -277,16 +295,15 @@ class Fuser {
     if (group.contraction || group.severalResults || type.rank() < 2 ||
         (!generated && type.dtype() != matmul.def->traits.epilogue))
       return false;
-    if (consumer.def->cls != OpClass::elementwise || !sameShape(type, rootType(group), group)) return false;
+    if (!isElementwise(consumer) || !sameShape(type, rootType(group), group)) return false;
     for (size_t member : group.members) {
       const Op& op = *function_.ops[member];
-      if (op.def->cls != OpClass::elementwise) return false;
+      if (!isElementwise(op)) return false;
       if (generated) continue;
       const Dtype inner = op.results[0].type.dtype();
       const bool rounded = type.dtype() == Dtype::f32 && isHalf(inner);
-      if (member != group.root && inner != Dtype::f32 && !rounded &&
-          !(type.dtype() == Dtype::i32 && isByte(inner)))
-        return false;
+      const bool ofBytes = type.dtype() == Dtype::i32 && (isByte(inner) || inner == Dtype::i32);
+      if (member != group.root && inner != Dtype::f32 && !rounded && !ofBytes) return false;
     }
     const Dtype made = rootType(group).dtype();
     if (!generated && made != Dtype::f32 && !(type.dtype() == Dtype::i32 && isByte(made))) return false;
@@ -433,14 +450,18 @@ Result<Module> runFuse(const Module& module, PassContext& context) {
   int64_t maxOps = 64, fused = 0;
   if (auto it = context.options.find("max"); it != context.options.end())
     maxOps = std::max(1, std::atoi(it->second.c_str()));
-  PathFacts facts(module);
+  DYN_TRY(const Module apart,
+          rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
+            return withOwnReals(function, *module.context);
+          }));
+  PathFacts facts(apart);
   auto sweep = [&](const Function& function) -> Result<const Function*> {
     Fuser fuser(function, *module.context, facts, context, maxOps);
     DYN_TRY(const Function* result, fuser.run());
     fused += fuser.fusedOps();
     return result;
   };
-  DYN_TRY(Module result, rewriteFunctions(module, sweep));
+  DYN_TRY(Module result, rewriteFunctions(apart, sweep));
   context.counters["fused_ops"] = fused;
   return result;
 }

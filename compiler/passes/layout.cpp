@@ -158,6 +158,9 @@ class Turner {
         for (ValueId& v : operands) v = last(series, v);
         return same(std::move(operands), std::move(attributes));
       }
+      case Role::lookup:
+        operands[1] = last(series, operands[1]);
+        return same(std::move(operands), std::move(attributes));
       case Role::sum: {
         const int64_t places[] = {1, 2};
         operands = {last(series, operands[0]), constant(series, HostTensor::vectorInt(Dtype::i64, places))};

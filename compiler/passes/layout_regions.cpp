@@ -88,6 +88,10 @@ Role ImageRegions::kindOf(const Op& op) const {
   if (op.def == &ops::conv_integerOp) return takesBytes(op) ? Role::bytes : Role::none;
   if (op.def->cls == OpClass::elementwise && op.def != &ops::batch_normOp)
     return type.rank() == kRank && !op.def->hasEffects && !knowsAxes(op) ? Role::elementwise : Role::none;
+  if (op.def == &ops::gatherOp) {
+    const HostTensor* table = constantOf(op.operands[0]);
+    return table && table->rank() == 1 && isImage(op.operands[1]) ? Role::lookup : Role::none;
+  }
   if (!isImage(op.operands[0])) return Role::none;
   const Dtype dtype = types_.at(op.operands[0]).dtype();
   if (dtype != Dtype::f32 && !isByte(dtype)) return Role::none;

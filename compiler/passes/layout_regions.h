@@ -18,8 +18,21 @@
 
 namespace dyn::passes {
 
-// spread: a transposed convolution (spread_window.h); bytes: a convolution of them.
-enum class Role : uint8_t { none, pointwise, window, spread, bytes, pool, elementwise, norm, concat, sum };
+// spread: a transposed convolution (spread_window.h); bytes: a convolution of them; lookup: an element of a
+// constant vector for each of an image.
+enum class Role : uint8_t {
+  none,
+  pointwise,
+  window,
+  spread,
+  bytes,
+  pool,
+  elementwise,
+  lookup,
+  norm,
+  concat,
+  sum
+};
 
 contraction::ConvolutionWindow windowOf(const Op& conv, const Shape& weights, const Window& window);
 

@@ -9,12 +9,14 @@
 // transposes between are taken over to the bytes. Where such a product, its bias and a relu behind it are
 // quantised again and read by nothing else, the new scale is divided out of the old ones and of the bias,
 // once: a number half way between two steps may then go the other way, as with runtimes that multiply by the
-// quotient of the scales. It runs before `fold`, which would make f32 of quantised
-// weights. The dequantised values that nothing else reads are dead afterwards: dce removes them.
+// quotient of the scales. A bias of i32 in units of both scales is added to the sums. It runs before `fold`,
+// which would make f32 of quantised weights. The dequantised values that nothing else reads are dead
+// afterwards: dce removes them. What follows from one byte alone is a table first (byte_tables.h).
 // A dynamic_quantize_linear becomes its steps, the range and what follows from it: whatever computes its
 // operand then runs once, in the epilogue of the product before it, and not once for the range and again for
 // the result. Cost in IR size: three to eight operations per product, of which all but the product are fused;
 // 14 per dynamic_quantize_linear, in two kernels. A maximum pool between bytes of one scale is one of bytes.
+#include <cmath>
 #include <numeric>
 #include <optional>
 
@@ -22,6 +24,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/shape_rules.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/byte_tables.h"
 
 namespace dyn::passes {
 
@@ -61,7 +64,7 @@ class Quantiser {
                                                      : false;
       if (op->def == &ops::quantize_linearOp && (quantiseProduct(*op) || quantisePool(*op))) continue;
       products_ += changed;
-      if (op->def == &ops::addOp) noteBias(*op);
+      if (op->def == &ops::addOp && addBias(*op)) continue;
       if (op->def == &ops::dynamic_quantize_linearOp) {
         quantiseByRange(*op);
         ++ranges_;
@@ -184,7 +187,7 @@ class Quantiser {
     const ValueId scale = bothScales(*a, *b, op.place);
     const ValueId real = emit(ops::castOp, {sums}, {{"to", Dtype::f32}}, type, op.place);
     add(ops::mulOp, {real, scale}, {}, op.results[0], op.place);
-    made_[op.results[0].id] = {real, scale, kNoValue};
+    made_[op.results[0].id] = {real, scale, kNoValue, {sums, a->scale(), b->scale()}};
     return true;
   }
 
@@ -195,38 +198,106 @@ class Quantiser {
     if (!x || !w) return false;
     const ValueId bias = op.operands.size() > 2 ? op.operands[2] : kNoValue;
     const ValueId left = ordered(*x, op.place), right = ordered(*w, op.place);
-    const ValueId sums = emit(ops::conv_integerOp, {left, right, x->zero(), w->zero()}, op.attributes,
-                              ir_.tensorType(type.dims(), Dtype::i32), op.place);
+    const Type integers = ir_.tensorType(type.dims(), Dtype::i32);
+    ValueId sums =
+        emit(ops::conv_integerOp, {left, right, x->zero(), w->zero()}, op.attributes, integers, op.place);
     const ValueId scale = overChannels(bothScales(*x, *w, op.place), type.rank(), op.place);
+    const ValueId whole = bias == kNoValue ? kNoValue : integerBias(bias, x->scale(), w->scale());
+    if (whole != kNoValue)
+      sums = emit(ops::addOp, {sums, overChannels(whole, type.rank(), op.place)}, {}, integers, op.place);
     const ValueId real = emit(ops::castOp, {sums}, {{"to", Dtype::f32}}, type, op.place);
-    if (bias == kNoValue) {
+    if (bias == kNoValue || whole != kNoValue) {
       add(ops::mulOp, {real, scale}, {}, op.results[0], op.place);
-      made_[op.results[0].id] = {real, scale, kNoValue};
+      made_[op.results[0].id] = {real, scale, kNoValue, {}};
       return true;
     }
     const ValueId scaled = emit(ops::mulOp, {real, scale}, {}, type, op.place);
     const ValueId added = overChannels(bias, type.rank(), op.place);
     add(ops::addOp, {scaled, added}, {}, op.results[0], op.place);
-    made_[op.results[0].id] = {real, scale, added};
+    made_[op.results[0].id] = {real, scale, added, {}};
     return true;
   }
 
+  // Integer sums of a product without a bias, and the scales of its sides.
+  struct Sums {
+    ValueId value = kNoValue, left = kNoValue, right = kNoValue;
+  };
   // What a value consists of that this pass made: real * scale + bias, the bias perhaps none.
   struct Made {
     ValueId real = kNoValue, scale = kNoValue, bias = kNoValue;
+    Sums sums;
   };
 
-  // The sum of such a product with a vector is one, too.
-  void noteBias(const Op& op) {
+  // The i32 of a bias that is such numbers times both scales: they are added to the sums, without rounding,
+  // as QLinearConv has it. kNoValue: it is something else.
+  ValueId integerBias(ValueId bias, ValueId left, ValueId right) const {
+    const Op* op = definition(bias);
+    if (!op) return kNoValue;
+    ValueId numbers = kNoValue, unit = kNoValue;
+    if (op->def == &ops::dequantize_linearOp &&
+        isZero(op->operands.size() > 2 ? op->operands[2] : kNoValue)) {
+      numbers = op->operands[0];
+      unit = op->operands[1];
+    } else if (op->def == &ops::mulOp) {
+      const Op* cast = definition(op->operands[0]);
+      if (!cast || cast->def != &ops::castOp) return kNoValue;
+      numbers = cast->operands[0];
+      unit = op->operands[1];
+    }
+    if (numbers == kNoValue || types_.at(numbers).dtype() != Dtype::i32 || types_.at(numbers).rank() > 1 ||
+        types_.at(unit).dtype() != Dtype::f32)
+      return kNoValue;
+    return isProduct(unit, left, right) ? numbers : kNoValue;
+  }
+
+  bool isZero(ValueId v) const {
+    if (v == kNoValue) return true;
+    const HostTensor* value = constantOf(v);
+    if (!value) return false;
+    for (int64_t i = 0; i < value->elementCount(); ++i)
+      if (value->intAt(i) != 0) return false;
+    return true;
+  }
+
+  // Is it the product of both, but for its last bits?
+  bool isProduct(ValueId unit, ValueId left, ValueId right) const {
+    if (const Op* op = definition(unit); op && op->def == &ops::mulOp)
+      return (op->operands[0] == left && op->operands[1] == right) ||
+             (op->operands[0] == right && op->operands[1] == left);
+    const HostTensor *product = constantOf(unit), *a = constantOf(left), *b = constantOf(right);
+    if (!product || !a || !b) return false;
+    const int64_t count = std::max(a->elementCount(), b->elementCount());
+    const auto fits = [&](const HostTensor& t) { return t.elementCount() == 1 || t.elementCount() == count; };
+    if (product->elementCount() != count || !fits(*a) || !fits(*b)) return false;
+    const auto at = [](const HostTensor& t, int64_t i) { return t.realAt(t.elementCount() == 1 ? 0 : i); };
+    constexpr double kLastBits = 1.0 / (1 << 21);
+    for (int64_t i = 0; i < count; ++i)
+      if (!(std::abs(at(*a, i) * at(*b, i) - product->realAt(i)) <= kLastBits * product->realAt(i)))
+        return false;
+    return true;
+  }
+
+  // The sum of such a product with a vector is one, too. False: the addition stays as it is.
+  bool addBias(const Op& op) {
     for (size_t side = 0; side < 2; ++side) {
       const ValueId product = op.operands[side], bias = op.operands[1 - side];
-      const auto made = made_.find(product);
-      if (made == made_.end() || made->second.bias != kNoValue || uses_[product] != 1) continue;
+      const auto found = made_.find(product);
+      if (found == made_.end() || found->second.bias != kNoValue || uses_[product] != 1) continue;
       if (types_.at(bias).rank() > 1 || op.results[0].type.dims() != types_.at(product).dims()) continue;
-      const Made sum{made->second.real, made->second.scale, bias};
-      made_[op.results[0].id] = sum;
-      return;
+      const Made made = found->second;
+      const Sums& sums = made.sums;
+      const ValueId whole = sums.value == kNoValue ? kNoValue : integerBias(bias, sums.left, sums.right);
+      if (whole == kNoValue) {
+        made_[op.results[0].id] = {made.real, made.scale, bias, {}};
+        return false;
+      }
+      const ValueId more = emit(ops::addOp, {sums.value, whole}, {}, types_.at(sums.value), op.place);
+      const ValueId real = emit(ops::castOp, {more}, {{"to", Dtype::f32}}, op.results[0].type, op.place);
+      add(ops::mulOp, {real, made.scale}, {}, op.results[0], op.place);
+      made_[op.results[0].id] = {real, made.scale, kNoValue, {}};
+      return true;
     }
+    return false;
   }
 
   // quantize_linear of such a product or of its relu: one multiplication by all scales.
@@ -329,9 +400,9 @@ class Quantiser {
 };
 
 Result<Module> runQuantise(const Module& module, PassContext& context) {
-  int64_t products = 0, ranges = 0;
+  int64_t products = 0, ranges = 0, tables = 0;
   auto sweep = [&](const Function& function) -> Result<const Function*> {
-    Quantiser quantiser(function, *module.context);
+    Quantiser quantiser(*withByteTables(function, *module.context, tables), *module.context);
     const Function* result = quantiser.run();
     products += quantiser.products();
     ranges += quantiser.ranges();
@@ -340,6 +411,7 @@ Result<Module> runQuantise(const Module& module, PassContext& context) {
   DYN_TRY(Module result, rewriteFunctions(module, sweep));
   context.counters["integer_products"] = products;
   context.counters["dynamic_ranges"] = ranges;
+  context.counters["byte_tables"] = tables;
   return result;
 }
 

@@ -15,6 +15,10 @@ WORDS = set("""constant dims_value dim_value fused into strided device_copy allo
                if loop match call invoke closure variant""".split())
 REWRITES = {
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
+    "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed mul relu round",
+    "compiler/passes/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",
+    "compiler/passes/fuse.cpp": "cast gather",
+    "compiler/passes/own_reals.cpp": "dequantize_linear",
     "compiler/passes/absorb.cpp": "matmul matmul_permuted transpose",
     "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
@@ -25,8 +29,8 @@ REWRITES = {
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
     "compiler/passes/fold.cpp": "cast matmul matmul_integer size transpose",
     "compiler/passes/layout.cpp": "add conv_integer_packed conv_packed matmul mul pack_bytes pack_conv slice transpose",
-    "compiler/passes/layout_regions.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose max_pool reduce_max "
-                                          "reduce_mean reduce_min reduce_sum",
+    "compiler/passes/layout_regions.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose gather max_pool "
+                                          "reduce_max reduce_mean reduce_min reduce_sum",
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
     "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "

@@ -34,7 +34,7 @@ Status BoundKernel::bindKernel(const FlatCall& call, const char* user, int64_t k
 }
 
 Status Epilogue::bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstExtra,
-                      std::span<const int64_t> scalars) {
+                      std::span<const int64_t> scalars, bool inPlace) {
   if (kernelPlusOne == 0) {
     if (call.argumentCount > firstExtra || call.resultCount > 1)
       return failure(DYN_BAD_INPUT, "epilogue buffers without an epilogue");
@@ -44,7 +44,7 @@ Status Epilogue::bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstE
   const size_t count = std::min(call.resultCount, kMostBuffers);
   for (size_t i = 0; i < count; ++i) results[i] = call.result(i)->bytes();
   constexpr size_t kColumns = 2;  // first and last
-  apart_ = kernels::isApart(call.result(0));
+  apart_ = !inPlace && kernels::isApart(call.result(0));
   if (apart_ && (count != 1 || call.argumentCount <= firstExtra))
     return failure(DYN_BAD_PROGRAM,
                    "an epilogue whose result is apart reads the product and makes one result");

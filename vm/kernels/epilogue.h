@@ -43,8 +43,9 @@ class Epilogue : public BoundKernel {
  public:
   // kernelPlusOne 0: none. `firstExtra` is the first argument that belongs to the epilogue, `scalars` are its
   // own.
+  // `inPlace`: the result holds what the kernel reads, whatever its elements are.
   Status bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstExtra,
-              std::span<const int64_t> scalars);
+              std::span<const int64_t> scalars, bool inPlace = false);
   // That of a call whose row has one: its fields are `numbers`.
   template <typename Call, typename Numbers>
   Status bindOf(const FlatCall& call, const Numbers& numbers) {

@@ -323,6 +323,8 @@ Result<LaneValue> KernelEmitter::loadValue(Expr e) {
                        "kernels over " + std::string(toString(buffer->dtype)));
   DYN_TRY(std::optional<LaneValue> known, loadKnownPlaces(e));
   if (known) return *known;
+  DYN_TRY(std::optional<LaneValue> found, lookUpBytes(e));
+  if (found) return *found;
   DYN_TRY(LaneValue at, address(buffer, e.operands()));
   Value* base = buffers_.at(buffer);
   const llvm::Align align(static_cast<uint64_t>(storageBytes(buffer->dtype)));

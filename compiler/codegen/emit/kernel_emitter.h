@@ -248,6 +248,7 @@ class KernelEmitter {
   unsigned reductionsAtOnce(const loop::Stmt& stmt) const;
   unsigned elementsAtOnce(const loop::Stmt& stmt) const;
   Result<std::optional<LaneValue>> loadKnownPlaces(loop::Expr e);
+  Result<std::optional<LaneValue>> lookUpBytes(loop::Expr load);  // byte_lookup.cpp
   llvm::Value* loadRow(llvm::Type* element, unsigned count, llvm::Value* pointer);
   // How many of `extent` iterations are left after the last full vector, when that is the same for all values
   // of the dims.
@@ -312,6 +313,7 @@ class KernelEmitter {
   ScalarEmitter ops_;
   unsigned lanes_ = 1;                      // of the loop being emitted
   unsigned fullLanes_ = 1;                  // of the machine
+  std::optional<bool> picksBytes_;          // among registers; asked of the machine once
   llvm::Value* mask_ = nullptr;             // lanes that may touch memory; null: all
   llvm::Value* tailMask_ = nullptr;         // of the masked turn being emitted: at least one lane
   const loop::StmtLines* lines_ = nullptr;  // null: no debug lines

@@ -34,6 +34,14 @@ Result<const llvm::Target*> lookupTarget(const MachineDescription& machine) {
   return target;
 }
 
+bool hasFeatures(const MachineDescription& machine, const std::string& features) {
+  const Result<const llvm::Target*> target = lookupTarget(machine);
+  if (!target.ok()) return false;
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(
+      (*target)->createMCSubtargetInfo(machine.triple, machine.cpu, machine.features));
+  return info && info->checkFeatures(features);
+}
+
 Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const MachineDescription& machine) {
   DYN_TRY(const llvm::Target* target, lookupTarget(machine));
   std::unique_ptr<llvm::MCSubtargetInfo> plain(target->createMCSubtargetInfo(machine.triple, "", ""));

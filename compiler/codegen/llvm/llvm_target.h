@@ -20,4 +20,7 @@ Result<const llvm::Target*> lookupTarget(const MachineDescription& machine);
 // first: LLVM would only print a warning about them.
 Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const MachineDescription& machine);
 
+// Does the machine have all of these, in LLVM's form "+avx2,+fma"?
+bool hasFeatures(const MachineDescription& machine, const std::string& features);
+
 }  // namespace dyn

@@ -207,7 +207,9 @@ Status fillConvIntegerPacked(const BuiltinRequest& request, CallFields<calls::Co
   const Op& op = request.op;
   const Shape x = withPlanes<Dim>(request.operandTypes[0].dims()), w = op.attributes.dims("weights");
   DYN_CHECK(fillWindow(op, 2, call.numbers));
-  call.numbers.way = LaidNumber{0, ImageLayout::channelsLast}.joined();
+  // "rescale": what lowering lets it do to its sums besides (dyn_byte_rescale.h).
+  const auto rescale = static_cast<int32_t>(op.attributes.integer("rescale", 0));
+  call.numbers.way = LaidNumber{rescale, ImageLayout::channelsLast}.joined();
   for (Dim d : w) {
     if (*d.constant() > INT32_MAX)
       return makeError(DiagnosticId::badAttribute, "the weights are too large to be packed", op.place);

@@ -7,6 +7,7 @@
 // Sequences shorter than the longest keep their state when they have ended; their outputs past the end are 0.
 // The reverse direction runs the same loop from the last step.
 #include <cmath>
+#include <unordered_map>
 
 #include "frontends/onnx/map/map_functions.h"
 
@@ -59,6 +60,10 @@ struct Recurrent {
   bool firstIsReverse = false;
   bool batchFirst = false;
   bool quantises = false;  // DynamicQuantizeLSTM
+  struct QuantisedWeights {
+    ValueId columns, scale, zero;  // [rows of a's columns, n], of both one number or n
+  };
+  std::unordered_map<ValueId, QuantisedWeights> quantised;  // by the same, dequantised and transposed
   double clip = 0;
   ValueId x = kNoValue, w = kNoValue, r = kNoValue, b = kNoValue, lengths = kNoValue;
   ValueId steps = kNoValue;  // [] i64
@@ -77,13 +82,22 @@ struct Recurrent {
   ValueId clipped(ValueId value) {
     return clip > 0 ? c.emit("clip", {value, c.number(-clip, value), c.number(clip, value)}) : value;
   }
-  // a b2'; where the weights are quantised, a is rounded by its own range first.
+  // a b2'; where the weights are quantised, a is rounded by its own range first, and the sums are integers.
   ValueId timesTransposed(ValueId a, ValueId b2) {
-    if (quantises) {
-      const std::vector<ValueId> q = c.emitMany("dynamic_quantize_linear", {a}, {}, 3);
-      a = dequantized(c, q[0], q[1], q[2], 0);
-    }
-    return c.emit("matmul", {a, b2}, {{"transpose_b", int64_t{1}}});
+    const auto found = quantised.find(b2);
+    if (found == quantised.end()) return c.emit("matmul", {a, b2}, {{"transpose_b", int64_t{1}}});
+    const QuantisedWeights& b = found->second;
+    const std::vector<ValueId> q = c.emitMany("dynamic_quantize_linear", {a}, {}, 3);
+    const ValueId sums = c.emit("matmul_integer", {q[0], b.columns, q[2], b.zero});
+    return c.emit("mul", {castTo(c, sums, Dtype::f32), c.emit("mul", {q[1], b.scale})});
+  }
+  // Of one direction, which timesTransposed then takes.
+  ValueId weightsOf(ValueId weights, int input, int scaleInput, int64_t direction) {
+    const ValueId real = ofDirection(weights, direction);
+    if (quantises)
+      quantised[real] = {ofDirection(c.input(input), direction), ofDirection(c.input(scaleInput), direction),
+                         ofDirection(c.input(scaleInput + 1), direction)};
+    return real;
   }
 
   void readActivations(const std::vector<std::string>& defaults);
@@ -222,7 +236,7 @@ void Recurrent::setOutputs(const std::vector<std::vector<ValueId>>& byDirection)
 
 // x w' + bias for all steps.
 ValueId inputGates(Recurrent& n, int64_t direction, ValueId bias) {
-  const ValueId product = n.timesTransposed(n.x, n.ofDirection(n.w, direction));
+  const ValueId product = n.timesTransposed(n.x, n.weightsOf(n.w, 1, 8, direction));
   return bias == kNoValue ? product : n.c.emit("add", {product, bias});
 }
 
@@ -246,7 +260,7 @@ void mapLstm(MapContext& c) {
     }
     std::vector<ValueId> peepholes;  // input, output, forget
     if (c.hasInput(7)) peepholes = n.parts(n.ofDirection(c.input(7), d), 3);
-    const ValueId r = n.ofDirection(n.r, d);
+    const ValueId r = n.weightsOf(n.r, 2, 10, d);
     const auto peeped = [&](ValueId gate, ValueId cell, size_t k) {
       return peepholes.empty() ? gate : c.emit("add", {gate, c.emit("mul", {peepholes[k], cell})});
     };

@@ -3,7 +3,7 @@
 
     quantised_models.py --dynrepl BIN [--keep FOLDER] [--passes=-quantise] [--verbose]
 
-A perceptron, an attention block and a convolutional net; quantised dynamically (MatMulInteger and what goes with it) and statically (DequantizeLinear and
+A perceptron, an attention block, a convolutional net and one of SiLU and squeeze and excite; quantised dynamically (MatMulInteger and what goes with it) and statically (DequantizeLinear and
 QuantizeLinear around the operators, or QLinear operators), with u8 and i8 activations, with scales for a whole weight and for each of its channels.
 Integer products are exact in both runtimes (where a processor has no dot products of bytes, onnxruntime's sums of u8 by i8 stop at 16 bits: weights are
 then given seven bits, as its documentation advises); between them f32 is rounded, and a number half way between two steps may go either way. So results agree
@@ -65,6 +65,19 @@ def convolutional():
     constants = {"w1": reals(1, 8, 3, 3, 3, scale=0.3), "b1": reals(2, 8), "w2": reals(3, 8, 1, 3, 3, scale=0.4), "b2": reals(4, 8), "w3": reals(5, 20, 8, 1, 1, scale=0.4), "b3": reals(6, 20),
                  "w4": reals(7, 12, 20, 3, 3, scale=0.1), "w5": reals(8, 10, 12), "b5": reals(9, 10)}
     return built("convolutional", nodes, ["n", 3, "h", "w"], ["n", 10], constants), [(n, 3, h, w) for n, h, w in ((1, 16, 16), (2, 7, 13), (3, 1, 1), (1, 33, 31))]
+
+
+def excited():
+    """SiLU behind its convolutions, squeeze and excite, a shortcut."""
+    conv = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    nodes = [("Conv", "x w1 b1", "a", conv | {"strides": [2, 2]}), ("Sigmoid", "a", "sa", {}), ("Mul", "a sa", "b", {}), ("Conv", "b w2 b2", "c", conv | {"group": 8}),
+             ("Sigmoid", "c", "sc", {}), ("Mul", "c sc", "d", {}), ("GlobalAveragePool", "d", "m", {}), ("Conv", "m w3 b3", "e", {}), ("Relu", "e", "re", {}),
+             ("Conv", "re w4 b4", "g", {}), ("Sigmoid", "g", "sg", {}), ("Mul", "d sg", "h", {}), ("Conv", "h w5 b5", "i", {}), ("Add", "i b", "j", {}), ("Conv", "j w6 b6", "k", conv),
+             ("GlobalAveragePool", "k", "l", {}), ("Flatten", "l", "f", {}), ("Gemm", "f w7 b7", "y", {"transB": 1})]
+    constants = {"w1": reals(1, 8, 3, 3, 3, scale=0.3), "b1": reals(2, 8), "w2": reals(3, 8, 1, 3, 3, scale=0.4), "b2": reals(4, 8), "w3": reals(5, 4, 8, 1, 1, scale=0.4), "b3": reals(6, 4),
+                 "w4": reals(7, 8, 4, 1, 1, scale=0.4), "b4": reals(8, 8), "w5": reals(9, 8, 8, 1, 1, scale=0.4), "b5": reals(10, 8), "w6": reals(11, 12, 8, 3, 3, scale=0.2), "b6": reals(12, 12),
+                 "w7": reals(13, 10, 12), "b7": reals(14, 10)}
+    return built("excited", nodes, ["n", 3, "h", "w"], ["n", 10], constants), [(n, 3, h, w) for n, h, w in ((1, 16, 16), (2, 7, 13), (3, 1, 1), (1, 33, 31))]
 
 
 class Calibration(CalibrationDataReader):
@@ -144,7 +157,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dyn_quantised_") as temporary:
         folder = options.keep or temporary
         os.makedirs(folder, exist_ok=True)
-        for make in (perceptron, attention, convolutional):
+        for make in (perceptron, attention, convolutional, excited):
             model, shapes = make()
             inputs = [reals(i, *shape) for i, shape in enumerate(shapes)]
             # The calibration stacks what it has seen: one shape, and values that the inputs stay among.

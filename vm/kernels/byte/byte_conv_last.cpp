@@ -9,6 +9,7 @@
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/byte/byte_conv.h"
+#include "vm/kernels/byte/rescaled_sums.h"
 #include "vm/kernels/tile/held_tiles.h"
 #include "vm/kernels/work.h"
 #include "vm/shared/dyn_byte_window.h"
@@ -18,8 +19,8 @@ namespace {
 
 using Call = calls::ConvPacked;
 
-constexpr int64_t kTileElements = 1 << 15;  // of the output in a chunk, about: they stay in the L2 cache
-constexpr int64_t kCopiedBytes = 1 << 16;   // of input copied for a chunk, about
+constexpr int64_t kTileBytes = 1 << 17;    // of the output in a chunk, about: they stay in the L2 cache
+constexpr int64_t kCopiedBytes = 1 << 16;  // of input copied for a chunk, about
 
 int64_t partsOf(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
 
@@ -33,10 +34,14 @@ struct LastConvolution {
   const TensorView* x;
   const int8_t* weights;
   int32_t zero;  // of x, without a sign
-  int32_t* y;
   const Epilogue& epilogue;
+  const RescaledSums& rescaled;
 
-  bool isApart() const { return kernels::isApart(call.result(0)); }
+  // Sums that lie in the result.
+  int32_t* y() const { return reinterpret_cast<int32_t*>(call.result(0)->bytes()); }
+  uint8_t* bytes() const { return reinterpret_cast<uint8_t*>(call.result(0)->bytes()); }
+  int64_t resultSize() const { return rescaled ? 1 : int64_t{sizeof(int32_t)}; }
+  bool isApart() const { return !rescaled && kernels::isApart(call.result(0)); }
 };
 
 // One chunk of output positions: some whole rows, or a piece of one.
@@ -50,14 +55,15 @@ struct Chunk {
 // place and `line` from row to row.
 class ChunkedImage {
  public:
-  // `copies`: even where no window reaches beyond the input.
+  // `copies`: even where no window reaches beyond the input; `resultSize`: of an element.
   ChunkedImage(const Convolution& convolution, const ByteGemmFamily& family, uint8_t flip, int64_t size,
-               bool copies, int64_t leastPositions, int64_t tasks)
+               int64_t resultSize, bool copies, int64_t leastPositions, int64_t tasks)
       : c(convolution), family_(family), flip_(flip), size_(size), channels_(c.groups * c.channels) {
     inPlace_ = !copies && size == 1 && flip == 0;
     for (size_t i = 1; i < 3; ++i)
       inPlace_ &= c.pad[i] <= 0 && (c.output[i] - 1) * c.stride[i] - c.pad[i] + c.reach(i) < c.input[i];
-    const int64_t most = std::max(leastPositions, kTileElements / std::max<int64_t>(c.groups * c.filters, 1));
+    const int64_t most =
+        std::max(leastPositions, kTileBytes / resultSize / std::max<int64_t>(c.groups * c.filters, 1));
     columns_ = evenPart(c.output[2], most);
     rows_ = columns_ < c.output[2] ? 1 : evenPart(c.output[1], std::max<int64_t>(1, most / columns_));
     while (rows_ > 1 && (chunks() < tasks || (!inPlace_ && copiedBytes() > kCopiedBytes)))
@@ -160,8 +166,8 @@ class ProductTask {
       : p_(convolution),
         c(convolution.c),
         runs_(runsOf(c)),
-        image_(c, p_.family, leftFlip(p_.x->dtype()), elementSize(p_.family), runs_.length != runs_.padded,
-               p_.family.maxRows, tasks),
+        image_(c, p_.family, leftFlip(p_.x->dtype()), elementSize(p_.family), p_.resultSize(),
+               runs_.length != runs_.padded, p_.family.maxRows, tasks),
         panels_(kernels::panelCount(p_.family, c.filters)),
         parts_(partsFor(tasks, image_.chunks(), panels_)) {}
 
@@ -174,7 +180,8 @@ class ProductTask {
   int64_t parts() const { return parts_; }
   int64_t sharedElements() const {
     return tableElements<int64_t>(runs_.count()) + wholeLines(2 * p_.family.maxRows) +
-           wholeLines(p_.family.panelWidth);
+           wholeLines(p_.family.panelWidth) +
+           (p_.rescaled ? 2 * wholeLines(panels_ * p_.family.panelWidth) : 0);
   }
   int64_t ownElements() const {
     return image_.scratchElements() + (p_.isApart() ? wholeLines(image_.positions() * mostColumns()) : 0);
@@ -194,6 +201,7 @@ class ProductTask {
     std::fill_n(zeros, p_.family.panelWidth, 0);
     terms_ = terms;
     zeros_ = zeros;
+    if (p_.rescaled) makeColumns(zeros + wholeLines(p_.family.panelWidth));
   }
 
   // Parts [partBegin, partEnd) of the panels of a chunk.
@@ -207,10 +215,15 @@ class ProductTask {
                     panelEnd = panels_ * (part + 1) / parts_, begin = panelBegin * width,
                     end = std::min(panelEnd * width, c.filters);
       if (begin >= end || p_.call.cancelled()) continue;
-      const int64_t pitch = p_.isApart() ? end - begin : c.filters;
-      int32_t* sums = p_.isApart() ? tile : p_.y + chunk.first * c.filters + begin;
-      for (int64_t panel = panelBegin; panel < panelEnd; ++panel)
-        multiply(input, chunk, panel, sums + (panel * width - begin), pitch);
+      const int64_t pitch = p_.isApart() ? end - begin : c.filters, first = chunk.first * c.filters + begin;
+      int32_t* sums = p_.isApart() ? tile : p_.rescaled ? nullptr : p_.y() + first;
+      for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
+        const int64_t column = panel * width - begin;
+        if (p_.rescaled)
+          multiply(input, chunk, panel, p_.bytes() + first + column, pitch);
+        else
+          multiply(input, chunk, panel, sums + column, pitch);
+      }
       if (const int32_t fault = finish(p_, sums, pitch, c.filters, chunk, begin, end)) return fault;
     }
     return DYN_KERNEL_OK;
@@ -219,7 +232,38 @@ class ProductTask {
  private:
   int64_t mostColumns() const { return std::min(c.filters, partsOf(panels_, parts_) * p_.family.panelWidth); }
 
-  void multiply(const uint8_t* input, const Chunk& chunk, int64_t panel, int32_t* sums, int64_t pitch) const {
+  // What the sums of all columns begin with, and their scales.
+  void makeColumns(int32_t* first) {
+    const int64_t width = p_.family.panelWidth, bytesPerPanel = panelBytes(p_.family, runs_.depth());
+    auto* scales = reinterpret_cast<float*>(first + wholeLines(panels_ * width));
+    for (int64_t column = 0; column < panels_ * width; ++column) {
+      const int8_t* panel = p_.weights + column / width * bytesPerPanel;
+      const auto* totals = reinterpret_cast<const int32_t*>(panel + bytesPerPanel) - width;
+      const bool isThere = column < c.filters;
+      first[column] = static_cast<int32_t>(static_cast<uint32_t>(isThere ? p_.rescaled.bias(column) : 0) -
+                                           static_cast<uint32_t>(totals[column % width]) *
+                                               static_cast<uint32_t>(p_.zero));
+      scales[column] = isThere ? p_.rescaled.scale(column) : 0;
+    }
+    first_ = first;
+    scales_ = scales;
+  }
+
+  void tile(int64_t height, int64_t words, const uint8_t* a, int64_t pitch, const int8_t* panel, int64_t,
+            int32_t* sums, int64_t leading, int64_t columns) const {
+    p_.family.runKernels[height - 1](runs_.count(), offsets_.data(), words, a, pitch, panel, terms_, zeros_,
+                                     sums, leading, columns);
+  }
+  void tile(int64_t height, int64_t words, const uint8_t* a, int64_t pitch, const int8_t* panel,
+            int64_t first, uint8_t* bytes, int64_t leading, int64_t columns) const {
+    p_.family.rescaledKernels[height - 1](runs_.count(), offsets_.data(), words, a, pitch, panel,
+                                          p_.rescaled.of(first_ + first, scales_ + first), bytes, leading,
+                                          columns);
+  }
+
+  // To sums, or to bytes.
+  template <typename Result>
+  void multiply(const uint8_t* input, const Chunk& chunk, int64_t panel, Result* to, int64_t pitch) const {
     const ByteGemmFamily& family = p_.family;
     const int64_t depth = runs_.depth(), words = runs_.padded / family.group,
                   columns = std::min<int64_t>(family.panelWidth, c.filters - panel * family.panelWidth);
@@ -232,9 +276,8 @@ class ProductTask {
                   toAlong = (down ? chunk.columns : 1) * pitch, toAcross = (down ? 1 : chunk.columns) * pitch;
     for (int64_t line = 0; line < across; ++line)
       forEachRowTile(family.maxRows, along, [&](int64_t first, int64_t height) {
-        family.runKernels[height - 1](runs_.count(), offsets_.data(), words,
-                                      input + line * stepAcross + first * stepAlong, stepAlong, from, terms_,
-                                      zeros_, sums + line * toAcross + first * toAlong, toAlong, columns);
+        tile(height, words, input + line * stepAcross + first * stepAlong, stepAlong, from,
+             panel * family.panelWidth, to + line * toAcross + first * toAlong, toAlong, columns);
       });
   }
 
@@ -244,7 +287,8 @@ class ProductTask {
   const ChunkedImage image_;
   const int64_t panels_, parts_;
   Table<int64_t> offsets_;
-  const int32_t *terms_ = nullptr, *zeros_ = nullptr;
+  const int32_t *terms_ = nullptr, *zeros_ = nullptr, *first_ = nullptr;
+  const float* scales_ = nullptr;
 };
 
 // --- depthwise
@@ -254,7 +298,7 @@ class LanesTask {
   LanesTask(const LastConvolution& convolution, int64_t tasks)
       : p_(convolution),
         c(convolution.c),
-        image_(c, p_.family, leftFlip(p_.x->dtype()), 1, true, 1, tasks),
+        image_(c, p_.family, leftFlip(p_.x->dtype()), 1, p_.resultSize(), true, 1, tasks),
         lanes_(p_.family.lanes),
         blocks_(partsOf(c.groups, lanes_)),
         byRows_(p_.family.group == 4 && c.kernel[2] == 3),
@@ -263,7 +307,7 @@ class LanesTask {
   int64_t units() const { return image_.chunks(); }
   int64_t parts() const { return 1; }
   int64_t sharedElements() const {
-    return tableElements<int64_t>(tapGroups_ * p_.family.group) + wholeLines(blocks_ * lanes_) +
+    return tableElements<int64_t>(tapGroups_ * p_.family.group) + 2 * wholeLines(blocks_ * lanes_) +
            wholeLines(blocks_ * blockBytes() / 4 + 1);
   }
   int64_t ownElements() const {
@@ -280,8 +324,10 @@ class LanesTask {
                          : 0);
     }
     auto* first = reinterpret_cast<int32_t*>(shared + tableElements<int64_t>(tapGroups_ * group));
-    auto* weights = reinterpret_cast<int8_t*>(first + wholeLines(blocks_ * lanes_));
+    auto* scales = reinterpret_cast<float*>(first + wholeLines(blocks_ * lanes_));
+    auto* weights = reinterpret_cast<int8_t*>(scales + wholeLines(blocks_ * lanes_));
     first_ = first;
+    scales_ = scales;
     weights_ = weights;
     std::fill_n(weights, blocks_ * blockBytes(), int8_t{0});
     std::fill_n(first, blocks_ * lanes_, 0);
@@ -294,15 +340,19 @@ class LanesTask {
     }
     for (int64_t channel = 0; channel < c.groups; ++channel)
       first[channel] =
-          static_cast<int32_t>(0u - static_cast<uint32_t>(first[channel]) * static_cast<uint32_t>(p_.zero));
+          static_cast<int32_t>(static_cast<uint32_t>(p_.rescaled.bias(channel)) -
+                               static_cast<uint32_t>(first[channel]) * static_cast<uint32_t>(p_.zero));
+    for (int64_t channel = 0; channel < blocks_ * lanes_; ++channel)
+      scales[channel] = p_.rescaled && channel < c.groups ? p_.rescaled.scale(channel) : 0;
   }
 
   int32_t run(int64_t index, int64_t, int64_t, float* scratch) const {
     if (p_.call.cancelled()) return DYN_KERNEL_OK;
     const Chunk chunk = image_.chunk(index);
     const uint8_t* input = image_.input(p_.x->as<uint8_t>(), chunk, static_cast<uint8_t>(p_.zero), scratch);
-    int32_t* sums = p_.isApart() ? reinterpret_cast<int32_t*>(scratch + image_.scratchElements())
-                                 : p_.y + chunk.first * c.groups;
+    int32_t* sums = p_.isApart()  ? reinterpret_cast<int32_t*>(scratch + image_.scratchElements())
+                    : p_.rescaled ? nullptr
+                                  : p_.y() + chunk.first * c.groups;
     ByteLaneWindow window;
     window.step = c.stride[2] * image_.place();
     window.offsets = offsets_.data();
@@ -314,8 +364,14 @@ class LanesTask {
         window.at = input + row * c.stride[1] * image_.line() + channel;
         window.weights = weights_ + block * blockBytes();
         window.first = first_ + channel;
-        p_.family.laneKernel(window, sums + row * chunk.columns * c.groups + channel, c.groups, chunk.columns,
-                             std::min(lanes_, c.groups - channel));
+        const int64_t to = row * chunk.columns * c.groups + channel,
+                      some = std::min(lanes_, c.groups - channel);
+        if (p_.rescaled)
+          p_.family.rescaledLaneKernel(window, p_.rescaled.of(window.first, scales_ + channel),
+                                       p_.bytes() + chunk.first * c.groups + to, c.groups, chunk.columns,
+                                       some);
+        else
+          p_.family.laneKernel(window, sums + to, c.groups, chunk.columns, some);
       }
     return finish(p_, sums, c.groups, c.groups, chunk, 0, c.groups);
   }
@@ -338,12 +394,13 @@ class LanesTask {
   const int64_t tapGroups_;
   Table<int64_t> offsets_;
   const int32_t* first_ = nullptr;
+  const float* scales_ = nullptr;
   const int8_t* weights_ = nullptr;
 };
 
 // --- calls
 
-Status readCall(const ByteGemmFamily& family, const FlatCall& call, Convolution& c) {
+Status readCall(const ByteGemmFamily& family, const FlatCall& call, Convolution& c, RescaledSums& rescaled) {
   const char* name = "conv_packed";
   const TensorView *x = call.argument(Call::x), *packed = call.argument(Call::weights),
                    *zeroX = call.argument(Call::bias), *y = call.result(0);
@@ -356,7 +413,7 @@ Status readCall(const ByteGemmFamily& family, const FlatCall& call, Convolution&
   constexpr size_t kRank = 4;
   std::array<int64_t, kRank> sizes{};
   const LaidNumber laid = LaidNumber::parted(n.way);
-  if (laid.number != 0 || laid.layout != ImageLayout::channelsLast)
+  if (!ByteRescaleForm::isKnown(laid.number) || laid.layout != ImageLayout::channelsLast)
     return failure(DYN_BAD_PROGRAM, "bytes are convolved with their channels last, in no way of their own");
   if (n.axes != 2) return failure(DYN_UNSUPPORTED, std::to_string(n.axes) + " spatial dims");
   if (n.sizes.size() != kRank ||
@@ -374,7 +431,10 @@ Status readCall(const ByteGemmFamily& family, const FlatCall& call, Convolution&
       isDepthwiseLast(c) ? c.taps() * c.groups : panelCount(family, c.filters) * panelBytes(family, depth);
   if (packed->elements != elements)
     return failure(DYN_BAD_INPUT, "the weights are not packed for this convolution: " + describe(packed));
-  return checkProductResult(y, n.epilogue != 0);
+  if (Status status = RescaledSums::read(call, laid.number, Call::epilogue, c.groups * c.filters, rescaled);
+      !status.ok())
+    return status;
+  return rescaled ? okStatus() : checkProductResult(y, n.epilogue != 0);
 }
 
 // A pointwise convolution sees all places of all images as one row.
@@ -414,11 +474,12 @@ int64_t tasksOf(const ByteGemmFamily& family, const FlatCall& call, const Convol
 
 Status byteConvPackedScratchBy(const ByteGemmFamily& family, const FlatCall& call, int64_t& elements) {
   Convolution c;
-  if (Status status = readCall(family, call, c); !status.ok()) return status;
+  RescaledSums rescaled;
+  if (Status status = readCall(family, call, c, rescaled); !status.ok()) return status;
   if (call.result(0)->elements == 0) return okStatus();
   flatten(c);
   const Epilogue none{};
-  const LastConvolution p{call, family, c, call.argument(Call::x), nullptr, 0, nullptr, none};
+  const LastConvolution p{call, family, c, call.argument(Call::x), nullptr, 0, none, rescaled};
   const int64_t tasks = tasksOf(family, call, c);
   elements = isDepthwiseLast(c) ? scratchOf<LanesTask>(p, tasks) : scratchOf<ProductTask>(p, tasks);
   return okStatus();
@@ -426,10 +487,15 @@ Status byteConvPackedScratchBy(const ByteGemmFamily& family, const FlatCall& cal
 
 Status byteConvPackedBy(const ByteGemmFamily& family, FlatCall& call) {
   Convolution c;
-  if (Status status = readCall(family, call, c); !status.ok()) return status;
+  RescaledSums rescaled;
+  if (Status status = readCall(family, call, c, rescaled); !status.ok()) return status;
   TensorView* y = call.result(0);
   Epilogue epilogue;
-  if (Status status = epilogue.bindOf<Call>(call, call.numbersOf<Call>()); !status.ok()) return status;
+  const auto numbers = call.numbersOf<Call>();
+  if (Status status = epilogue.bind(call, numbers.epilogue, Call::epilogue + rescaled.argumentCount(),
+                                    call.scalarsOf<Call>(numbers).epilogue, static_cast<bool>(rescaled));
+      !status.ok())
+    return status;
   if (y->elements == 0) return okStatus();
   flatten(c);
   const TensorView* x = call.argument(Call::x);
@@ -439,8 +505,8 @@ Status byteConvPackedBy(const ByteGemmFamily& family, FlatCall& call) {
                           x,
                           call.argument(Call::weights)->as<int8_t>(),
                           leftZero(x->dtype(), zeroAt(call.argument(Call::bias), 0)),
-                          y->as<int32_t>(),
-                          epilogue};
+                          epilogue,
+                          rescaled};
   const int64_t tasks = tasksOf(family, call, c);
   return isDepthwiseLast(c) ? runTask<LanesTask>(call, p, tasks) : runTask<ProductTask>(call, p, tasks);
 }

@@ -24,6 +24,7 @@ class ByteTiles {
  private:
   std::vector<ByteMicroKernel> kernels_;
   std::vector<ByteRunKernel> runKernels_;
+  std::vector<ByteRescaledKernel> rescaledKernels_;
   ByteGemmFamily family_;
 };
 

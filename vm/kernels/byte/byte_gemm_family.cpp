@@ -9,13 +9,17 @@ extern const ByteGemmFamily byteGemmPortable, byteGemmAvx2, byteGemmVnni, byteGe
 ByteTiles::ByteTiles(const ByteGemmFamily& tiles, const ByteGemmFamily& others)
     : kernels_(tiles.microKernels, tiles.microKernels + tiles.maxRows),
       runKernels_(tiles.runKernels, tiles.runKernels + tiles.maxRows),
+      rescaledKernels_(tiles.rescaledKernels, tiles.rescaledKernels + tiles.maxRows),
       family_(tiles) {
   kernels_[0] = others.microKernels[0];
   runKernels_[0] = others.runKernels[0];
   family_.microKernels = kernels_.data();
+  rescaledKernels_[0] = others.rescaledKernels[0];
   family_.runKernels = runKernels_.data();
+  family_.rescaledKernels = rescaledKernels_.data();
   family_.windowKernel = others.windowKernel;
   family_.laneKernel = others.laneKernel;
+  family_.rescaledLaneKernel = others.rescaledLaneKernel;
   family_.lanes = others.lanes;
 }
 

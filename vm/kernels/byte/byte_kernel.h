@@ -30,6 +30,22 @@ using ByteRunKernel = void (*)(int64_t runs, const int64_t* offsets, int64_t wor
                                int64_t pitch, const int8_t* panel, const int32_t* rowTerms,
                                const int32_t* zeros, int32_t* c, int64_t leadingC, int64_t columns);
 
+// What becomes of sums that end as bytes, u8 or i8: of column j the lowest eight bits of
+//   round(f32(sum) * scales[j], at least low and at most high) + zero
+// halves to even.
+struct ByteRescale {
+  const int32_t* first = nullptr;  // what the sums of the columns begin with
+  const float* scales = nullptr;
+  float low = 0, high = 0;  // whole numbers; NaN becomes the first
+  int32_t zero = 0;
+};
+
+// As ByteRunKernel, for B without zero points and an A with one for all rows, which is in what sums begin
+// with. Of `rescale` what belongs to the first column comes first.
+using ByteRescaledKernel = void (*)(int64_t runs, const int64_t* offsets, int64_t words, const uint8_t* a,
+                                    int64_t pitch, const int8_t* panel, const ByteRescale& rescale,
+                                    uint8_t* c, int64_t leadingC, int64_t columns);
+
 // Windows of as many channels as a vector has lanes, which lie side by side; for i < count, j < columns
 //   sums[i * leading + j] = first[j] + sum over t of weights of tap t and lane j * at[i * step + offsets[t] + j]
 // in i32 that wraps. Taps go in groups, as depths in words: `groups` of them, weights [groups][lanes][group];
@@ -47,6 +63,9 @@ struct ByteLaneWindow {
 };
 using ByteLaneKernel = void (*)(const ByteLaneWindow& window, int32_t* sums, int64_t leading, int64_t count,
                                 int64_t columns);
+// Its `first` is the window's.
+using ByteRescaledLaneKernel = void (*)(const ByteLaneWindow& window, const ByteRescale& rescale,
+                                        uint8_t* bytes, int64_t leading, int64_t count, int64_t columns);
 
 // A window of one channel over rows of unsigned bytes; for o < outputs and i < count
 //   sums[o * count + i] = first + sum over r < rowCount, t < width of
@@ -73,7 +92,9 @@ struct ByteGemmFamily {
   ByteWindowKernel windowKernel;
   const ByteRunKernel* runKernels;  // as microKernels
   ByteLaneKernel laneKernel;
-  int32_t lanes;                       // of laneKernel
+  const ByteRescaledKernel* rescaledKernels;  // as microKernels
+  ByteRescaledLaneKernel rescaledLaneKernel;
+  int32_t lanes;                       // of both lane kernels
   TileRelease releaseTiles = nullptr;  // where the kernels use tiles: held_tiles.h
 };
 

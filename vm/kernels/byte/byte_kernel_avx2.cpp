@@ -24,6 +24,33 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
   return _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(low, high));
 }
 
+// Minima and maxima give their second operand for NaN.
+struct Rescaler {
+  __m256 low, high;
+  __m256i zero;
+
+  explicit Rescaler(const dyn::vm::kernels::ByteRescale& rescale)
+      : low(_mm256_set1_ps(rescale.low)),
+        high(_mm256_set1_ps(rescale.high)),
+        zero(_mm256_set1_epi32(rescale.zero)) {}
+  void store(Sums sums, const float* scales, uint8_t* to, int64_t columns) const {
+    const __m256 reals =
+        _mm256_mul_ps(_mm256_cvtepi32_ps(reinterpret_cast<__m256i>(sums)), _mm256_loadu_ps(scales));
+    const __m256 inside = _mm256_min_ps(_mm256_max_ps(reals, low), high);
+    const __m256i whole = _mm256_add_epi32(_mm256_cvtps_epi32(inside), zero);
+    // The lowest byte of each number, four in each half.
+    const __m256i fours = _mm256_shuffle_epi8(
+        whole, _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1,
+                                -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1));
+    const __m128i bytes =
+        _mm_unpacklo_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
+    if (columns >= 8) return _mm_storel_epi64(reinterpret_cast<__m128i*>(to), bytes);
+    uint8_t edge[16];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(edge), bytes);
+    for (int64_t j = 0; j < columns; ++j) to[j] = edge[j];
+  }
+};
+
 }  // namespace
 
 #define DYN_LANES 8

@@ -30,6 +30,21 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
   return a;
 }
 
+struct Rescaler {
+  float low, high;
+  int32_t zero;
+
+  explicit Rescaler(const dyn::vm::kernels::ByteRescale& rescale)
+      : low(rescale.low), high(rescale.high), zero(rescale.zero) {}
+  void store(Sums sums, const float* scales, uint8_t* to, int64_t columns) const {
+    for (int64_t j = 0; j < 4 && j < columns; ++j) {
+      const float real = static_cast<float>(static_cast<int32_t>(sums[j])) * scales[j];
+      const float more = real > low ? real : low, inside = more < high ? more : high;
+      to[j] = static_cast<uint8_t>(static_cast<int32_t>(__builtin_nearbyintf(inside)) + zero);
+    }
+  }
+};
+
 }  // namespace
 
 #define DYN_LANES 4

@@ -33,6 +33,53 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
       fours, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
 }
 
+// Minima and maxima give their second operand for NaN, and what is no number of 32 bits becomes the least
+// one.
+struct Rescaler {
+  __m512 low, high;
+  __m512i zero;
+  int32_t least;
+  bool isSigned;
+
+  explicit Rescaler(const dyn::vm::kernels::ByteRescale& rescale)
+      : low(_mm512_set1_ps(rescale.low)),
+        high(_mm512_set1_ps(rescale.high)),
+        zero(_mm512_set1_epi32(rescale.zero)),
+        least(static_cast<int32_t>(rescale.low) + rescale.zero),
+        isSigned(static_cast<int32_t>(rescale.high) + rescale.zero < 128) {}
+
+  __m512i whole(Sums sums, const float* scales) const {
+    const __m512 reals =
+        _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums)), _mm512_loadu_ps(scales));
+    return _mm512_cvtps_epi32(_mm512_min_ps(high, reals));
+  }
+  // Words of 16 bits saturate on the way; then four bytes of each vector follow one another.
+  void storePair(const Sums* one, const Sums* two, const float* scales, uint8_t* to, int64_t leading) const {
+    const __m512i place = _mm512_packs_epi32(zero, zero),
+                  floor = _mm512_set1_epi16(static_cast<int16_t>(least));
+    const auto words = [&](const Sums* row) {
+      const __m512i both = _mm512_packs_epi32(whole(row[0], scales), whole(row[1], scales + 16));
+      return _mm512_max_epi16(_mm512_adds_epi16(both, place), floor);
+    };
+    const __m512i first = words(one), second = words(two);
+    const __m512i bytes = isSigned ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
+    const __m512i rows = _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(rows));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + leading), _mm512_extracti64x4_epi64(rows, 1));
+  }
+  void store(Sums sums, const float* scales, uint8_t* to, int64_t columns) const {
+    const __m512 reals =
+        _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums)), _mm512_loadu_ps(scales));
+    const __m512 inside = _mm512_min_ps(_mm512_max_ps(reals, low), high);
+    const __m512i whole = _mm512_add_epi32(_mm512_cvtps_epi32(inside), zero);
+    if (columns >= 16)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(whole));
+    else if (columns > 0)
+      _mm512_mask_cvtepi32_storeu_epi8(to, static_cast<__mmask16>((1u << columns) - 1), whole);
+  }
+};
+
 inline Words nextPlace(Words weights) {
   return reinterpret_cast<Words>(reinterpret_cast<Sums>(weights) << 8);
 }
@@ -95,6 +142,8 @@ bool wordWindow(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t co
 }  // namespace
 
 #define DYN_LANE_PAIRS
+#define DYN_RESCALED_PAIRS
+#define DYN_HOLD(sums) __asm__("" : "+v"(sums))
 #define DYN_WORD_WINDOWS
 #define DYN_LANES 16
 #define DYN_VECTORS 2

@@ -115,11 +115,11 @@ TEST(Quantised, convolutions) {
 }
 
 // How many kernels there are at the end.
-int64_t kernelsOf(const std::string& text) {
+int64_t kernelsOf(const std::string& text, const CompileOptions& options = {}) {
   IrContext context;
   Result<Module> parsed = test::parseText(context, text);
   EXPECT_TRUE(parsed.ok());
-  Result<CompiledModel> compiled = compileModel(*parsed, CompileOptions{});
+  Result<CompiledModel> compiled = compileModel(*parsed, options);
   EXPECT_TRUE(compiled.ok());
   return static_cast<int64_t>(compiled->lowered.kernels.size());
 }
@@ -177,6 +177,121 @@ TEST(Quantised, bytesWithinAnEpilogue) {
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
     sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2),
                     bytes(Dtype::u8, {n, 6, h, w}, 4)});
+  expectAgreement(text, sets);
+}
+
+// How many looks into tables of bytes there are after the pass.
+int64_t lookupsOf(const std::string& text) {
+  return test::opsAfter(text, "quantise", [](const Op& op) { return op.def == &ops::gatherOp; });
+}
+
+// Functions of one byte are tables, also by way of other bytes, alone and behind a product. All numbers are
+// such that f32 has them exactly.
+TEST(Quantised, functionsOfOneByteAreTables) {
+  const std::string text = R"(fn @main(%x: Tensor[(n, h), TYPE], %q: Tensor[(h, 5), i8]) {
+    %s = constant() {value = f32[] 0.25}
+    %z = constant() {value = TYPE[] 9}
+    %o = constant() {value = f32[] 16}
+    %a = dequantize_linear(%x, %s, %z)
+    %r = relu(%a)
+    %m = quantize_linear(%r, %s, %z)
+    %b = dequantize_linear(%m, %s, %z)
+    %c = mul(%a, %b)
+    %y = quantize_linear(%c, %o, %z)
+    %w = dequantize_linear(%q, %s)
+    %d = matmul(%a, %w)
+    %e = quantize_linear(%d, %o, %z)
+    %f = dequantize_linear(%e, %o, %z)
+    %g = abs(%f)
+    %i = add(%f, %g)
+    %k = quantize_linear(%i, %o, %z)
+    return %y, %k
+  })";
+  for (auto [name, dtype] : {std::pair{"u8", Dtype::u8}, std::pair{"i8", Dtype::i8}}) {
+    const std::string typed = withType(text, name);
+    EXPECT_GE(lookupsOf(typed), 2);
+    EXPECT_EQ(kernelsOf(typed), 2);  // the look, and the product's epilogue with its own
+    std::vector<std::vector<HostTensor>> sets;
+    for (auto [n, h] : {std::array<int64_t, 2>{1, 1}, {0, 3}, {17, 131}, {64, 64}})
+      sets.push_back({bytes(dtype, {n, h}, 1), bytes(Dtype::i8, {h, 5}, 2)});
+    expectAgreement(typed, sets);
+  }
+}
+
+// No tables of what follows from two bytes, from no reals, or from a vector of scales.
+TEST(Quantised, whatIsNoTable) {
+  EXPECT_EQ(lookupsOf(R"(fn @main(%x: Tensor[(n), u8], %v: Tensor[(n), u8], %t: Tensor[(n), f32]) {
+    %s = constant() {value = f32[] 0.25}
+    %a = dequantize_linear(%x, %s)
+    %b = dequantize_linear(%v, %s)
+    %c = sigmoid(%a)
+    %d = mul(%c, %b)
+    %y = quantize_linear(%d, %s)
+    %e = max(%x, %v)
+    %g = mul(%c, %t)
+    %k = quantize_linear(%g, %s)
+    return %y, %e, %k
+  })"),
+            0);
+}
+
+// A bias of i32 in units of both scales is added to the sums: exact where f32 has no room for it.
+TEST(Quantised, biasesAreAddedToSums) {
+  const std::string text =
+      R"(fn @main(%x: Tensor[(n, 2, h, w), u8], %q: Tensor[(3, 2, 3, 3), i8], %p: Tensor[(2, 4), i8]) {
+    %s = constant() {value = f32[] 0.5}
+    %sw = constant() {value = f32[3] [0.5, 0.25, 1]}
+    %unit = constant() {value = f32[3] [0.25, 0.125, 0.5]}
+    %i = constant() {value = i32[3] [16777217, -16777219, 5]}
+    %o = constant() {value = f32[] 4194304}
+    %a = dequantize_linear(%x, %s)
+    %f = dequantize_linear(%q, %sw) {axis = 0}
+    %b = dequantize_linear(%i, %unit) {axis = 0}
+    %c = conv(%a, %f, %b) {pads = [1, 1, 1, 1]}
+    %r = relu(%c)
+    %y = quantize_linear(%r, %o)
+    %v = dequantize_linear(%p, %s)
+    %t = transpose(%a) {perm = [0, 2, 3, 1]}
+    %m = matmul(%t, %v)
+    %j = constant() {value = i32[4] [1, -2, 300, 4]}
+    %g = dequantize_linear(%j, %quarter)
+    %k = add(%m, %g)
+    return %y, %k
+  })";
+  std::string typed = text;
+  typed.insert(typed.find("    %g ="), "    %quarter = constant() {value = f32[] 0.25}\n");
+  EXPECT_EQ(test::opsAfter(typed, "quantise",
+                           [](const Op& op) {
+                             return op.def == &ops::addOp && op.results[0].type.dtype() == Dtype::i32;
+                           }),
+            2);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 31}, {0, 4, 4}})
+    sets.push_back(
+        {bytes(Dtype::u8, {n, 2, h, w}, 1), bytes(Dtype::i8, {3, 2, 3, 3}, 2), bytes(Dtype::i8, {2, 4}, 3)});
+  expectAgreement(typed, sets);
+}
+
+// Two readers of dequantised bytes read the bytes.
+TEST(Quantised, readersOfRealsReadTheBytes) {
+  const std::string text = R"(fn @main(%x: Tensor[(n, 4, h, w), u8], %q: Tensor[(6, 4, 1, 1), i8]) {
+    %s = constant() {value = f32[] 0.0625}
+    %z = constant() {value = u8[] 9}
+    %o = constant() {value = f32[] 8}
+    %a = dequantize_linear(%x, %s, %z)
+    %f = dequantize_linear(%q, %s)
+    %c = conv(%a, %f)
+    %v = quantize_linear(%c, %o, %z)
+    %e = dequantize_linear(%v, %o, %z)
+    %axes = constant() {value = i64[2] [2, 3]}
+    %m = reduce_max(%e, %axes) {keepdims = 1}
+    %t = mul(%e, %m)
+    return %t
+  })";
+  EXPECT_EQ(kernelsOf(text), 2);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 31}})
+    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 1, 1}, 2)});
   expectAgreement(text, sets);
 }
 
@@ -328,6 +443,8 @@ TEST(Quantised, regionsStandWithTheirChannelsLast) {
                   }),
             1);
   EXPECT_EQ(count("layout", [](const Op& op) { return op.def == &ops::conv_integer_packedOp; }), 5);
+  // The convolutions make bytes of their sums themselves: kernels quantise the input, add and join.
+  EXPECT_EQ(kernelsOf(text, all), 3);
   std::vector<std::vector<HostTensor>> sets;
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 7}, {2, 1, 1}, {1, 27, 40}, {0, 4, 4}, {3, 16, 9}})
     sets.push_back({test::randomTensor(Dtype::f32, {n, 3, h, w}, 1)});
@@ -336,6 +453,52 @@ TEST(Quantised, regionsStandWithTheirChannelsLast) {
     CompileOptions options;
     options.passes = passes;
     expectSame(text, sets, options);
+  }
+}
+
+// What follows the bytes of a convolution may be other bytes, or reals: in their place it is computed only
+// where it has their type.
+TEST(Quantised, bytesOfConvolutionsBecomeOthers) {
+  for (const char* end : {"%y = cast(%q2) {to = u8}", "%y = dequantize_linear(%q2, %o, %z)",
+                          "%k = relu(%q2)  %y = cast(%k) {to = i8}", "%y = identity(%q2)"}) {
+    SCOPED_TRACE(end);
+    int64_t next = 0;
+    std::string text = R"(fn @main(%x: Tensor[(n, 3, h, w), i8]) {
+      %s = constant() {value = f32[] 0.125}
+      %o = constant() {value = f32[] 4}
+      %z = constant() {value = i8[] -3}
+      %k0 = constant() {value = i8[6, 3, 3, 3] K0}
+      %k1 = constant() {value = i8[6, 6, 1, 1] K1}
+      %k2 = constant() {value = i8[6, 6, 1, 1] K2}
+      %d = dequantize_linear(%x, %s, %z)
+      %f0 = dequantize_linear(%k0, %s)
+      %c0 = conv(%d, %f0) {pads = [1, 1, 1, 1]}
+      %q0 = quantize_linear(%c0, %o, %z)
+      %d0 = dequantize_linear(%q0, %o, %z)
+      %f1 = dequantize_linear(%k1, %s)
+      %c1 = conv(%d0, %f1)
+      %q1 = quantize_linear(%c1, %o, %z)
+      %d1 = dequantize_linear(%q1, %o, %z)
+      %f2 = dequantize_linear(%k2, %s)
+      %c2 = conv(%d1, %f2)
+      %q2 = quantize_linear(%c2, %o, %z)
+      END
+      return %y
+    })";
+    const std::map<std::string, std::vector<int64_t>> weights = {
+        {"K0}", {6, 3, 3, 3}}, {"K1}", {6, 6, 1, 1}}, {"K2}", {6, 6, 1, 1}}};
+    for (const auto& [name, shape] : weights)
+      text.replace(text.find(" " + name) + 1, 2, literal(shape, next));
+    text.replace(text.find("END"), 3, end);
+    std::vector<std::vector<HostTensor>> sets;
+    for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 7}, {2, 1, 1}, {1, 27, 40}, {0, 4, 4}})
+      sets.push_back({bytes(Dtype::i8, {n, 3, h, w}, 1)});
+    for (const char* passes : {"", "+layout{regions=all}", "-layout", "-quantise", "-fuse"}) {
+      SCOPED_TRACE(passes);
+      CompileOptions options;
+      options.passes = passes;
+      expectSame(text, sets, options);
+    }
   }
 }
 

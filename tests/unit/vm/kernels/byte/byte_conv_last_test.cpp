@@ -1,8 +1,11 @@
 // Convolutions of bytes with their channels last, and their pools, against sums in 64 bits, by every family
 // of micro-kernels that this CPU can run.
+#include <cmath>
+
 #include "tests/unit/vm/kernels/builtin_harness.h"
 #include "vm/include/dyn_builtin_numbers.h"
 #include "vm/kernels/byte/byte_gemm.h"
+#include "vm/shared/dyn_byte_rescale.h"
 #include "vm/shared/dyn_byte_window.h"
 #include "vm/shared/dyn_layout.h"
 
@@ -92,10 +95,13 @@ class ByteConvLastTest : public BuiltinTest {
     return result();
   }
 
+  // `form` and `more`: how sums become bytes.
   Status convolve(const ByteGemmFamily& family, const Window& w, Tensor* x, Tensor* weights, Tensor* zero,
-                  Tensor* y) {
+                  Tensor* y, int32_t form = 0, const std::vector<Tensor*>& more = {}) {
     calls::ConvPacked::Numbers<calls::Owned> n;
-    n.axes = 2, n.group = w.group, n.way = LaidNumber{0, ImageLayout::channelsLast}.joined();
+    n.axes = 2, n.group = w.group, n.way = LaidNumber{form, ImageLayout::channelsLast}.joined();
+    std::vector<Object*> arguments{x, weights, zero};
+    arguments.insert(arguments.end(), more.begin(), more.end());
     n.strides = {w.strideDown, w.strideRight}, n.dilations = {w.dilationDown, w.dilationRight};
     for (int64_t size : {w.filters, w.perGroup(), w.rows, w.columns})
       n.sizes.push_back(static_cast<int32_t>(size));
@@ -108,8 +114,42 @@ class ByteConvLastTest : public BuiltinTest {
         [&](const DynBuiltinCall* call) {
           return runOf(*call, [&](FlatCall& flat) { return kernels::byteConvPackedBy(family, flat); });
         },
-        {x, weights, zero},
-        {.scalars = {w.padUp, w.padLeft}, .numbers = calls::writeNumbers<calls::ConvPacked>(n)}, {y});
+        arguments, {.scalars = {w.padUp, w.padLeft}, .numbers = calls::writeNumbers<calls::ConvPacked>(n)},
+        {y});
+  }
+
+  // Bytes made of the sums, by each form: scales that are powers of two give many halves, which go to even.
+  void checkRescaled(const ByteGemmFamily& family, const Window& w, Tensor* x, Tensor* weights, Tensor* zero,
+                     const std::vector<int32_t>& sums) {
+    for (int32_t i = 0; i < 8; ++i) {
+      const ByteRescaleForm form{(i & 1) != 0, (i & 2) != 0, (i & 4) != 0};
+      const DataType dtype = number(0, 1) ? DataType::u8 : DataType::i8;
+      const int64_t scaleCount = number(0, 1) ? w.filters : 1;
+      std::vector<int32_t> biases;
+      std::vector<float> scales;
+      for (int64_t m = 0; m < w.filters; ++m) biases.push_back(static_cast<int32_t>(number(-9999, 9999)));
+      for (int64_t m = 0; m < scaleCount; ++m)
+        scales.push_back(std::ldexp(number(0, 2) ? 1.0F : 1.1F, -static_cast<int>(number(1, 12))));
+      const auto place = static_cast<float>(dtype == DataType::u8 ? number(0, 255) : number(-128, 127));
+      std::vector<Tensor*> more;
+      if (form.bias) more.push_back(tensor(DataType::i32, {w.filters}, biases));
+      more.push_back(tensor(DataType::f32, {scaleCount}, scales));
+      if (form.zero) more.push_back(tensor(DataType::f32, {}, std::vector<float>{place}));
+      Tensor* y = output({w.batch, w.outputHeight(), w.outputWidth(), w.filters}, dtype);
+      const Status status = convolve(family, w, x, weights, zero, y, form.number(), more);
+      ASSERT_TRUE(status.ok()) << status.message;
+      for (int64_t k = 0; k < y->elementCount; ++k) {
+        const int64_t m = k % w.filters;
+        const int32_t sum = sums[static_cast<size_t>(k)] + (form.bias ? biases[static_cast<size_t>(m)] : 0);
+        float real = static_cast<float>(sum) * scales[static_cast<size_t>(scaleCount > 1 ? m : 0)];
+        if (form.relu) real = std::max(real, 0.0F);
+        const float whole = std::nearbyint(real) + (form.zero ? place : 0);
+        const int64_t byte = static_cast<int64_t>(dtype == DataType::u8 ? std::clamp(whole, 0.0F, 255.0F)
+                                                                        : std::clamp(whole, -128.0F, 127.0F));
+        ASSERT_EQ(at(y, k), byte) << family.name << ", form " << form.number() << ", element " << k << " of "
+                                  << w.filters << " filters, sum " << sum;
+      }
+    }
   }
 
   void check(const Window& w) {
@@ -129,6 +169,7 @@ class ByteConvLastTest : public BuiltinTest {
                 << family->name << " " << w.channels << " channels, " << w.filters << " filters, " << w.rows
                 << " x " << w.columns << " on " << w.height << " x " << w.width << ", group " << w.group;
           }
+          checkRescaled(*family, w, x, weights, zero, sums);
         }
   }
 };
@@ -175,6 +216,19 @@ TEST_F(ByteConvLastTest, whatIsRefused) {
   EXPECT_EQ(convolve(family, w, floats({1, 5, 5, 4}), weights, nullptr, y).code, DYN_BAD_INPUT);
   EXPECT_EQ(convolve(family, w, x, weights, bytes(DataType::i8, {}), y).code, DYN_BAD_INPUT);
   EXPECT_EQ(convolve(family, w, x, weights, nullptr, output({1, 3, 3, 9}, DataType::i32)).code,
+            DYN_BAD_INPUT);
+  // Sums that become bytes want scales, and as many of them as there are filters.
+  Tensor *small = output({1, 3, 3, 8}, DataType::u8), *scales = floats({8});
+  const int32_t plain = ByteRescaleForm{}.number(), full = ByteRescaleForm{true, true, false}.number();
+  EXPECT_TRUE(convolve(family, w, x, weights, nullptr, small, plain, {scales}).ok());
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, plain).code, DYN_BAD_INPUT);
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, plain, {floats({7})}).code, DYN_BAD_INPUT);
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, y, plain, {scales}).code, DYN_BAD_PROGRAM);
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, 2, {scales}).code, DYN_BAD_PROGRAM);
+  Tensor *bias = tensor(DataType::i32, {1}, std::vector<int32_t>{3}),
+         *half = tensor(DataType::f32, {}, std::vector<float>{0.5F});
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, full, {bias, scales, half}).code, DYN_BAD_INPUT);
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, full, {scales, scales, half}).code,
             DYN_BAD_INPUT);
   Window groups = w;
   groups.group = 2;

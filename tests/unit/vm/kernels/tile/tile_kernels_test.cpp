@@ -4,9 +4,11 @@
 // model to the bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>
+#include <string>
 
 #include "tests/unit/vm/kernels/tile/tile_trap.h"
 #include "vm/kernels/byte/byte_gemm.h"
@@ -138,7 +140,8 @@ TEST_F(TileKernels, bf16BlocksOfDepthGiveTheSameBits) {
 }
 
 // Rows of `runs` pieces anywhere; one run: a plain row.
-struct ByteCase {
+class ByteCase {
+ public:
   int64_t rows, columns, runs, words;
   std::vector<uint8_t> a;
   std::vector<int64_t> offsets;
@@ -157,17 +160,49 @@ struct ByteCase {
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
         const auto* sums = reinterpret_cast<const int32_t*>(panel.data() + runs * words * 128);
-        auto sum = static_cast<uint32_t>(
-            -(int64_t{zeros[static_cast<size_t>(j)]} * terms[static_cast<size_t>(2 * i)] +
-              int64_t{sums[j]} * terms[static_cast<size_t>(2 * i + 1)]));
-        for (int64_t k = 0; k < runs * words * 4; ++k)
-          sum += static_cast<uint32_t>(
-              int32_t{a[static_cast<size_t>(offsets[static_cast<size_t>(k / 4 / words)] + i * pitch +
-                                            k % (4 * words))]} *
-              panel[static_cast<size_t>((k / 4 * 32 + j) * 4 + k % 4)]);
-        c[static_cast<size_t>(i * kLeadingC + j)] = static_cast<int32_t>(sum);
+        c[static_cast<size_t>(i * kLeadingC + j)] =
+            product(i, j,
+                    static_cast<uint32_t>(
+                        -(int64_t{zeros[static_cast<size_t>(j)]} * terms[static_cast<size_t>(2 * i)] +
+                          int64_t{sums[j]} * terms[static_cast<size_t>(2 * i + 1)])));
       }
     return c;
+  }
+
+  // Sums that begin with zeros_, as bytes about 100.
+  std::vector<float> scales() const {
+    std::vector<float> made;
+    for (int32_t zero : zeros) made.push_back(1.0F / static_cast<float>(1000 + 20 * std::abs(zero)));
+    return made;
+  }
+  std::vector<uint8_t> bytes(const ByteGemmFamily& family) const {
+    std::vector<uint8_t> c(static_cast<size_t>(rows * kLeadingC), 7);
+    const std::vector<float> factors = scales();
+    family.rescaledKernels[rows - 1](runs, offsets.data(), words, a.data(), pitch, panel.data(),
+                                     {zeros.data(), factors.data(), -100, 155, 100}, c.data(), kLeadingC,
+                                     columns);
+    return c;
+  }
+  std::vector<uint8_t> expectedBytes() const {
+    std::vector<uint8_t> c(static_cast<size_t>(rows * kLeadingC), 7);
+    const std::vector<float> factors = scales();
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        const int32_t sum = product(i, j, static_cast<uint32_t>(zeros[static_cast<size_t>(j)]));
+        const float real = static_cast<float>(sum) * factors[static_cast<size_t>(j)];
+        c[static_cast<size_t>(i * kLeadingC + j)] =
+            static_cast<uint8_t>(std::nearbyint(std::clamp(real, -100.0F, 155.0F)) + 100);
+      }
+    return c;
+  }
+
+ private:
+  int32_t product(int64_t i, int64_t j, uint32_t sum) const {
+    for (int64_t k = 0; k < runs * words * 4; ++k)
+      sum += static_cast<uint32_t>(int32_t{a[static_cast<size_t>(offsets[static_cast<size_t>(k / 4 / words)] +
+                                                                 i * pitch + k % (4 * words))]} *
+                                   panel[static_cast<size_t>((k / 4 * 32 + j) * 4 + k % 4)]);
+    return static_cast<int32_t>(sum);
   }
 };
 
@@ -198,13 +233,16 @@ TEST_F(TileKernels, bytesAtAllTails) {
         for (int64_t i = 0; i < 2 * rows; ++i) p.terms.push_back(static_cast<int32_t>(number(-99999, 99999)));
         for (int64_t j = 0; j < 32; ++j) p.zeros.push_back(static_cast<int32_t>(number(-255, 255)));
         const std::vector<int32_t> expected = p.expected();
-        ASSERT_EQ(p.run(byteGemmTileModel), expected)
-            << rows << " x " << runs << " * " << words << " x " << columns;
+        const std::vector<uint8_t> bytes = p.expectedBytes();
+        const std::string what = std::to_string(rows) + " x " + std::to_string(runs) + " * " +
+                                 std::to_string(words) + " x " + std::to_string(columns);
+        ASSERT_EQ(p.run(byteGemmTileModel), expected) << what;
+        ASSERT_EQ(p.bytes(byteGemmTileModel), bytes) << what;
 #if defined(__x86_64__)
         if (!runsMachineCode()) continue;
         const test::TileTrap trap;
-        ASSERT_EQ(p.run(byteGemmAmx), expected)
-            << rows << " x " << runs << " * " << words << " x " << columns;
+        ASSERT_EQ(p.run(byteGemmAmx), expected) << what;
+        ASSERT_EQ(p.bytes(byteGemmAmx), bytes) << what;
 #endif
       }
 }

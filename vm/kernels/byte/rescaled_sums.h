@@ -1,0 +1,33 @@
+// How a call of conv_packed makes bytes of its sums (vm/shared/dyn_byte_rescale.h).
+#pragma once
+
+#include "vm/kernels/byte/byte_kernel.h"
+#include "vm/kernels/conv/convolution.h"
+#include "vm/shared/dyn_byte_rescale.h"
+
+namespace dyn::vm::kernels {
+
+class RescaledSums {
+ public:
+  // `form`: the number of the call's way, 0 where it does not; its arguments stand from `first` on.
+  static Status read(const FlatCall& call, int32_t form, size_t first, int64_t filters, RescaledSums& made);
+
+  explicit operator bool() const { return scales_ != nullptr; }
+  size_t argumentCount() const { return argumentCount_; }
+  int32_t bias(int64_t filter) const { return bias_ ? bias_->as<int32_t>()[at(bias_, filter)] : 0; }
+  float scale(int64_t filter) const { return scales_->as<float>()[at(scales_, filter)]; }
+  // For columns whose sums and scales begin there.
+  ByteRescale of(const int32_t* first, const float* scales) const {
+    return {first, scales, low_, high_, zero_};
+  }
+
+ private:
+  static int64_t at(const TensorView* of, int64_t filter) { return of->elements > 1 ? filter : 0; }
+
+  const TensorView *bias_ = nullptr, *scales_ = nullptr;
+  size_t argumentCount_ = 0;
+  float low_ = 0, high_ = 0;
+  int32_t zero_ = 0;
+};
+
+}  // namespace dyn::vm::kernels
