@@ -391,7 +391,11 @@ Status FunctionLowering::lowerBuiltin(const Op& op, std::span<const ValueId> ope
   const BuiltinUse& use = op.def->builtin;
   std::vector<Type> operandTypes;
   for (ValueId v : operands) operandTypes.push_back(v == kNoValue ? Type() : types_.at(v));
-  DYN_TRY(BuiltinCall call, use.describe({op, operandTypes, epilogue ? 1 + epilogue->kernel : 0}));
+  EpilogueNumber inner;
+  if (epilogue) inner = {1 + epilogue->kernel, epilogue->form};
+  if (inner.kernelPlusOne > EpilogueNumber::kMostKernels)
+    return makeError(DiagnosticId::unsupportedFeature, "a program of so many kernels");
+  DYN_TRY(BuiltinCall call, use.describe({op, operandTypes, inner.number()}));
   operands = operands.first(use.handed(operands.size()));
   std::vector<int32_t> arguments, scalars;
   for (ValueId v : operands) {

@@ -16,6 +16,7 @@
 #include "compiler/kernel/group_kernel.h"
 #include "compiler/lower/dim_emitter.h"
 #include "compiler/lower/program_builder.h"
+#include "vm/shared/dyn_epilogue_form.h"
 
 namespace dyn {
 
@@ -112,6 +113,7 @@ class FunctionLowering {
   struct KernelCall {
     int32_t kernel = 0;
     std::vector<int32_t> buffers, scalars;
+    EpilogueForm form;                    // of an epilogue
     int32_t checks = -1;                  // PlaceRow::checks
     int32_t units = 0, steps = 0;         // for a launch
     std::vector<KernelVersion> versions;  // of a kernel that is launched, with the same buffers

@@ -5,6 +5,7 @@
 
 #include "compiler/kernel/group_kernel.h"
 #include "compiler/lower/byte_rescale.h"
+#include "compiler/lower/closed_epilogue.h"
 #include "compiler/lower/function_lowering.h"
 #include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"
@@ -200,6 +201,9 @@ Result<FunctionLowering::KernelCall> FunctionLowering::makeKernel(
     return buffers;
   };
   DYN_TRY(call.buffers, buffersOf(group.inputs, -1));
+  if (use == KernelUse::byBuiltin && given.size() == 1)
+    for (size_t i = 0; i < group.inputs.size(); ++i)
+      if (group.inputs[i] == given[0]) call.form = closedFormOf(group.kernel, group.kernel.buffers[i]);
   if (use == KernelUse::launched && group.split && program_.versions().splitReductions) {
     KernelCall::Split split{std::move(*group.split), newObject(), {}, {}};
     DYN_TRY(split.partsBuffers, buffersOf(split.kernels.partsInputs, split.parts));

@@ -1,6 +1,7 @@
 #include "vm/kernels/epilogue.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "vm/base/kernel_fault.h"
 
@@ -33,9 +34,10 @@ Status BoundKernel::bindKernel(const FlatCall& call, const char* user, int64_t k
   return okStatus();
 }
 
-Status Epilogue::bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstExtra,
+Status Epilogue::bind(const FlatCall& call, int32_t number, size_t firstExtra,
                       std::span<const int64_t> scalars, bool inPlace) {
-  if (kernelPlusOne == 0) {
+  const EpilogueNumber named = EpilogueNumber::parted(number);
+  if (named.kernelPlusOne == 0) {
     if (call.argumentCount > firstExtra || call.resultCount > 1)
       return failure(DYN_BAD_INPUT, "epilogue buffers without an epilogue");
     return okStatus();
@@ -48,8 +50,24 @@ Status Epilogue::bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstE
   if (apart_ && (count != 1 || call.argumentCount <= firstExtra))
     return failure(DYN_BAD_PROGRAM,
                    "an epilogue whose result is apart reads the product and makes one result");
-  return bindKernel(call, "epilogue", kernelPlusOne - 1, firstExtra, false, std::span(results).first(count),
-                    scalars, kColumns);
+  if (Status status = bindKernel(call, "epilogue", named.kernelPlusOne - 1, firstExtra, false,
+                                 std::span(results).first(count), scalars, kColumns);
+      !status.ok())
+    return status;
+  close(named.form);
+  return okStatus();
+}
+
+// The form's buffers come first; behind them are the product and the result.
+void Epilogue::close(EpilogueForm form) {
+  const size_t own = (form.bias ? 1 : 0) + (form.low ? 1 : 0) + (form.high ? 1 : 0);
+  if (apart_ || !form.isClosed() || bufferCount_ != own + 2) return;
+  size_t at = 0;
+  if (form.bias) end_.bias = static_cast<const float*>(buffers_[at++]);
+  if (form.low) end_.low = *static_cast<const float*>(buffers_[at++]);
+  if (form.high) end_.high = *static_cast<const float*>(buffers_[at++]);
+  if (form.zero) end_.low = 0;
+  closed_ = !std::isnan(end_.low) && !std::isnan(end_.high);
 }
 
 int32_t Epilogue::run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const {

@@ -16,6 +16,8 @@
 #include <span>
 
 #include "vm/base/flat_call.h"
+#include "vm/kernels/tile_end.h"
+#include "vm/shared/dyn_epilogue_form.h"
 
 namespace dyn::vm::kernels {
 
@@ -41,11 +43,10 @@ class BoundKernel {
 
 class Epilogue : public BoundKernel {
  public:
-  // kernelPlusOne 0: none. `firstExtra` is the first argument that belongs to the epilogue, `scalars` are its
-  // own.
-  // `inPlace`: the result holds what the kernel reads, whatever its elements are.
-  Status bind(const FlatCall& call, int64_t kernelPlusOne, size_t firstExtra,
-              std::span<const int64_t> scalars, bool inPlace = false);
+  // `number`: an EpilogueNumber. `firstExtra` is the first argument that belongs to the epilogue, `scalars`
+  // are its own. `inPlace`: the result holds what the kernel reads, whatever its elements are.
+  Status bind(const FlatCall& call, int32_t number, size_t firstExtra, std::span<const int64_t> scalars,
+              bool inPlace = false);
   // That of a call whose row has one: its fields are `numbers`.
   template <typename Call, typename Numbers>
   Status bindOf(const FlatCall& call, const Numbers& numbers) {
@@ -53,6 +54,9 @@ class Epilogue : public BoundKernel {
   }
   // Returns the kernel's fault, 0 when there is none. Thread-safe.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const;
+
+  // Null, or what it does: finishKernel() does the same, tile by tile.
+  const TileEnd* closed() const { return closed_ ? &end_ : nullptr; }
 
   // Does the product lie in memory of its own?
   bool isApart() const { return apart_; }
@@ -62,7 +66,10 @@ class Epilogue : public BoundKernel {
                    int64_t columnBegin, int64_t columnEnd) const;
 
  private:
-  bool apart_ = false;
+  void close(EpilogueForm form);
+
+  bool apart_ = false, closed_ = false;
+  TileEnd end_;
 };
 
 // May a product of elements of four bytes have this result, with or without an epilogue?

@@ -9,6 +9,7 @@
 #include "compiler/loop/expr.h"
 #include "compiler/loop/scalar_math.h"
 #include "vm/shared/dyn_builtin_calls.h"
+#include "vm/shared/dyn_epilogue_form.h"
 #include "vm/shared/dyn_recurrence.h"
 
 namespace dyn {
@@ -393,7 +394,7 @@ void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const s
   }
   work.results = work.rows * made;
   work.products = 2 * work.results * depth;
-  countInner(event, lowered, n.epilogue - 1, work.rows, columns, work);
+  countInner(event, lowered, EpilogueNumber::parted(n.epilogue).kernelPlusOne - 1, work.rows, columns, work);
   work.dims = sizesText({work.rows, depth, columns});
 }
 

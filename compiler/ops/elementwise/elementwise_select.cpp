@@ -126,15 +126,16 @@ Status evaluateClip(EvalContext& c) {
   return {};
 }
 
+// The bound comes first: x stays where they are equal, and whether a bound is NaN is asked once.
 Result<Expr> lowerClip(LowerContext& c, int, std::span<const Expr> index) {
   DYN_TRY(Expr x, c.read(0, index));
   if (c.hasOperand(1)) {
     DYN_TRY(Expr low, c.read(1, {}));
-    x = max(x, low);
+    x = max(low, x);
   }
   if (c.hasOperand(2)) {
     DYN_TRY(Expr high, c.read(2, {}));
-    x = min(x, high);
+    x = min(high, x);
   }
   return x;
 }

@@ -138,7 +138,7 @@ struct DirectTask {
           kernels[height - 1](now, from + line * stepAcross + first * stepAlong, stepAlong,
                               offsets.data() + k, weights + k * width,
                               tile + line * tileAcross + first * tileAlong, tileAlong, width, nullptr,
-                              k > 0 ? 1 : 0);
+                              k > 0 ? 1 : 0, nullptr);
         });
     }
   }

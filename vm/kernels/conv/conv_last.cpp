@@ -93,6 +93,7 @@ class DirectTask {
     const int64_t low = group * c.filters + panels_.first(panelBegin),
                   high = group * c.filters + panels_.end(panelEnd - 1);
     int32_t code = DYN_KERNEL_OK;
+    if (work_.epilogue.closed()) return code;
     if (columns == c.output[2]) {
       if (work_.epilogue) code = work_.epilogue.run(first, first + rows * columns, low, high);
     } else {
@@ -171,14 +172,18 @@ class DirectTask {
     const int64_t stepAlong = down ? stepDown : stepRight, stepAcross = down ? stepRight : stepDown;
     const int64_t toAlong = (down ? c.output[2] : 1) * wide, toAcross = (down ? 1 : c.output[2]) * wide;
     const int64_t block = evenPart(depth, kDepthBlock);
-    const float* start = work_.bias ? work_.bias + group * c.filters + panels_.first(panel) : nullptr;
+    const int64_t channel = group * c.filters + panels_.first(panel);
+    const float* start = work_.bias ? work_.bias + channel : nullptr;
+    const bool closed = work_.epilogue.closed() != nullptr;
+    const TileEnd end = closed ? work_.epilogue.closed()->from(channel) : TileEnd();
     for (int64_t k = 0; k < std::max<int64_t>(depth, 1); k += block) {
       const int64_t now = std::min(block, depth - k);
       for (int64_t line = 0; line < across; ++line)
         forEachRowTile(panels_.kernels.maxRows, along, [&](int64_t first, int64_t height) {
           kernels[height - 1](now, from + line * stepAcross + first * stepAlong, stepAlong,
                               offsets_.data() + k, weights + k * width,
-                              to + line * toAcross + first * toAlong, toAlong, filters, start, k > 0 ? 1 : 0);
+                              to + line * toAcross + first * toAlong, toAlong, filters, start, k > 0 ? 1 : 0,
+                              closed && k + now >= depth ? &end : nullptr);
         });
     }
   }

@@ -4,13 +4,17 @@
 // Nothing is turned. Images are read where they lie, where columns at the border see fewer taps than those
 // between, or from a copy in a frame of padding. Windows of a few columns have kernels that read each place
 // once for all windows that see it; others are summed tap by tap. Sums begin with the bias.
+#include <optional>
+
 #include "vm/kernels/conv/convolution.h"
 #include "vm/kernels/conv/lane_frame.h"
+#include "vm/kernels/fetch_ahead.h"
 #include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 namespace {
 
+constexpr int64_t kHalfPage = 512;             // elements; places further apart are on a page each, or nearly
 constexpr int64_t kWrittenElements = 1 << 15;  // of the output in a chunk, about: they stay in the L2 cache
 
 // A chunk of output rows of some channels: as many together as fill lines, then vectors.
@@ -47,7 +51,7 @@ class RowsTask {
         sum(line ? lines_ : vectors_, kernel, image, channel, count, begin, end, scratch);
       channel += count;
     }
-    if (!work_.epilogue) return DYN_KERNEL_OK;
+    if (!work_.epilogue || work_.epilogue.closed()) return DYN_KERNEL_OK;
     const int64_t row = (image * c.output[1] + begin) * c.output[2];
     return work_.epilogue.run(row, row + (end - begin) * c.output[2], first, last);
   }
@@ -93,14 +97,27 @@ class RowsTask {
            positions >= convolutionKernels().fewestPositions;
   }
   // `lanes` channels of one output row from the row `from` of the input on, `row` elements from row to row,
-  // `place` from place to place; of the taps the rows [low, high).
+  // `place` from place to place; of the taps the rows [low, high). `end` follows the sums, if it is not
+  // null.
   void sumWindows(int64_t lanes, const Places& down, const float* from, int64_t row, int64_t place,
-                  const float* weights, const float* start, float* to, int64_t strideTo,
-                  int64_t positions) const {
-    for (int64_t lane = 0; lane < lanes; lane += narrow_)
+                  const float* weights, const float* start, float* to, int64_t strideTo, int64_t positions,
+                  const TileEnd* end) const {
+    for (int64_t lane = 0; lane < lanes; lane += narrow_) {
+      const TileEnd own = end ? end->from(lane) : TileEnd();
       window_(down.high - down.low, from + lane, row, place,
               weights + lane * c.taps() + down.low * c.kernel[2] * narrow_, start ? start + lane : nullptr,
-              to + lane, strideTo, positions);
+              to + lane, strideTo, positions, end ? &own : nullptr);
+    }
+  }
+
+  // What follows the sums of the channels from `channel` on, if that is closed.
+  std::optional<TileEnd> endOf(int64_t channel) const {
+    const TileEnd* end = work_.epilogue.closed();
+    return end ? std::optional(end->from(channel)) : std::nullopt;
+  }
+  // Where the kernel of the sums has left that out: of `count` channels at some positions.
+  void finish(const std::optional<TileEnd>& end, int64_t count, float* to, int64_t positions) const {
+    if (end) convolutionKernels().finish(positions, count, to, c.groups, *end);
   }
 
   int64_t weightElements() const { return tableElements<float>(c.taps() * kLineLanes); }
@@ -144,17 +161,21 @@ class RowsTask {
         ofWindows ? TapTables()
                   : tapTables(weights, down, right, row, c.dilation[2] * held.step, lanes, scratch);
     const bool whole = count == lanes;
+    const std::optional<TileEnd> last = endOf(channel);
+    const TileEnd* inside = ofWindows && whole && last ? &*last : nullptr;
     float* to = work_.y + (image * c.output[1] + begin) * c.output[2] * c.groups + channel;
     for (int64_t i = 0; i < end - begin; ++i, to += c.output[2] * c.groups) {
       const float* from = held.at + i * c.stride[1] * line;
+      if (c.groups > kHalfPage) fetchPlaces(to + lanes, c.groups, c.output[2]);
       if (ofWindows)
         sumWindows(lanes, down, from, row, held.step, weights, start, whole ? to : written,
-                   whole ? c.groups : lanes, c.output[2]);
+                   whole ? c.groups : lanes, c.output[2], inside);
       else
         kernel(taps.offsets.size(), from, c.stride[2] * held.step, taps.offsets.data(), taps.factors.data(),
                start, whole ? to : written, whole ? c.groups : lanes, c.output[2]);
       for (int64_t column = 0; !whole && column < c.output[2]; ++column)
         std::copy_n(written + column * lanes, count, to + column * c.groups);
+      if (!inside) finish(last, count, to, c.output[2]);
     }
   }
 
@@ -165,6 +186,12 @@ class RowsTask {
     const float* weights = work_.weights + channel * c.taps();  // [taps, vector] for each vector of channels
     const float* bias = work_.bias ? work_.bias + channel : nullptr;
     const int64_t line = c.dilation[1] * c.input[2] * c.groups;
+    const std::optional<TileEnd> last = endOf(channel);
+    const bool far = c.outputSize() * c.groups > kFarElements;
+    // Rows that see all rows of taps.
+    const Places whole = Places{placesInside(-c.pad[1], c.stride[1], c.input[1]).low,
+                                placesInside(c.reach(1) - c.pad[1], c.stride[1], c.input[1]).high}
+                             .within(begin, end);
     for (size_t i = 0; i < runs_.count; ++i) {
       const ColumnRun& run = runs_.of[i];
       const int64_t across = run.taps.high - run.taps.low;
@@ -173,17 +200,31 @@ class RowsTask {
                                          : tapTables(weights, {0, c.kernel[1]}, run.taps, line,
                                                      c.dilation[2] * c.groups, lanes, scratch);
       const int64_t column = run.first * c.stride[2] - c.pad[2] + run.taps.low * c.dilation[2];
+      const auto toOf = [&](int64_t row) {
+        return work_.y + ((image * c.output[1] + row) * c.output[2] + run.first) * c.groups + channel;
+      };
       for (int64_t row = begin; row < end; ++row) {
         const Places taps = tapsInside(c, 1, row);
         const int64_t first = row * c.stride[1] - c.pad[1] + taps.low * c.dilation[1];
         const int64_t depth = (taps.high - taps.low) * across;
         const float* from = depth > 0 ? x + (first * c.input[2] + column) * c.groups : x;
-        float* to = work_.y + ((image * c.output[1] + row) * c.output[2] + run.first) * c.groups + channel;
+        float* to = toOf(row);
+        if (far && ofWindows && row + 1 < c.output[1]) fetchPlaces(toOf(row + 1), c.groups, run.count);
+        if (run.count == 1 && whole.low <= row && row < whole.high) {
+          // All rows between the borders at once.
+          kernel(depth, from, c.stride[1] * c.input[2] * c.groups, tables.offsets.data(),
+                 tables.factors.data(), bias, to, c.output[2] * c.groups, whole.high - row);
+          if (last) convolutionKernels().finish(whole.high - row, lanes, to, c.output[2] * c.groups, *last);
+          row = whole.high - 1;
+          continue;
+        }
         if (ofWindows)
-          sumWindows(lanes, taps, from, line, c.groups, weights, bias, to, c.groups, run.count);
+          sumWindows(lanes, taps, from, line, c.groups, weights, bias, to, c.groups, run.count,
+                     last ? &*last : nullptr);
         else
           kernel(depth, from, c.stride[2] * c.groups, tables.offsets.data(),
                  tables.factors.data() + taps.low * across * lanes, bias, to, c.groups, run.count);
+        if (!ofWindows) finish(last, lanes, to, run.count);
       }
     }
   }

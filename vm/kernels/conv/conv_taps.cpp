@@ -90,7 +90,7 @@ class TapsTask {
       float* to = tile + (row * chunk.columns + places.low - chunk.column) * width;
       forEachRowTile(panels_.kernels.maxRows, places.high - places.low, [&](int64_t first, int64_t height) {
         panels_.tiles(panel)[height - 1](c.channels, from + first * step, step, offsets_.data(), weights,
-                                         to + first * width, width, width, nullptr, 1);
+                                         to + first * width, width, width, nullptr, 1, nullptr);
       });
     }
   }

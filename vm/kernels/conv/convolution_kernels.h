@@ -7,15 +7,18 @@
 
 #include <cstdint>
 
+#include "vm/kernels/tile_end.h"
+
 namespace dyn::vm::kernels {
 
 // Positions in the rows of a tile, filters in its lanes:
 //   c[row * leadingC + lane] = first + sum over k of a[offsets[k] + row * strideA] * b[k * width + lane],  lane < columns
 // for the lanes of `width` floats that the kernel is made for; `columns` fill all vectors but the last, and
-// some of that. first: what c holds where accumulate is 1, else start[lane]; start may be null: 0.
+// some of that. first: what c holds where accumulate is 1, else start[lane]; start may be null: 0. Then what
+// `end` says, if it is not null.
 using PositionKernel = void (*)(int64_t depth, const float* a, int64_t strideA, const int64_t* offsets,
                                 const float* b, float* c, int64_t leadingC, int64_t columns,
-                                const float* start, int32_t accumulate);
+                                const float* start, int32_t accumulate, const TileEnd* end);
 
 // Filters in the rows of a tile, positions in its lanes:
 //   c[row * leadingC + lane] (+)= sum over k of a[row * leadingA + k] * b[offsets[k] + lane],  lane < columns <= wide
@@ -38,9 +41,10 @@ using LaneKernel = void (*)(int64_t depth, const float* a, int64_t strideA, cons
 //   c[i * strideC + lane] = start[lane] + sum over h < rows, w < columns of
 //     a[h * row + (i * stride + w) * place + lane] * b[(h * columns + w) * lanes + lane],  i < positions
 // start may be null: 0. positions >= fewestPositions. Each place is read once for all windows of a tile that
-// see it.
+// see it. Then what `end` says, if it is not null.
 using WindowKernel = void (*)(int64_t rows, const float* a, int64_t row, int64_t place, const float* b,
-                              const float* start, float* c, int64_t strideC, int64_t positions);
+                              const float* start, float* c, int64_t strideC, int64_t positions,
+                              const TileEnd* end);
 
 // to[i * lanes + lane] = from[i * stride + lane] for the lanes of one vector, i < positions.
 using GatherKernel = void (*)(const float* from, int64_t stride, int64_t positions, float* to);
@@ -74,6 +78,7 @@ struct ConvolutionKernels {
   GatherKernel gatherLine;
   int32_t fewestPositions;
   WindowKernel windows[3][2];  // of 3, 5, 7 columns, 1 or 2 places apart
+  FinishKernel finish;
 
   // Null: there is none.
   WindowKernel window(int64_t columns, int64_t stride) const {

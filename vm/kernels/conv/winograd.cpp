@@ -153,7 +153,7 @@ struct WinogradTask {
         forEachRowTile(panels.kernels.maxRows, k.places() * count, [&](int64_t row, int64_t height) {
           panels.tiles(panel)[height - 1](c.channels, from + row * inputRow(), inputRow(), offsets.data(),
                                           u + k.weights * c.channels * width, to + row * width, width, width,
-                                          nullptr, 0);
+                                          nullptr, 0, nullptr);
         });
       }
       const int32_t code = writeOutput(m, productPlaces, image, first, last, panel, rest);

@@ -42,6 +42,7 @@ const kernels::ConvolutionKernels& kernels::convolutionKernels() {
       pick(dynConvolutionPortable, dynConvolutionAvx2, dynConvolutionAvx512);
   return kernels;
 }
+kernels::FinishKernel kernels::finishKernel() { return convolutionKernels().finish; }
 const kernels::PoolKernels& kernels::poolKernels() {
   static const PoolKernels& kernels = pick(dynPoolPortable, dynPoolAvx2, dynPoolAvx512);
   return kernels;
@@ -75,6 +76,7 @@ const kernels::NumberFamilies& kernels::numberFamilies() {
 const kernels::NumberFamilies& kernels::numberFamilies() { return numberFamiliesPortable; }
 const DynGemmFamily* dyn_machine_gemm_family() { return &dynGemmFamilyPortable; }
 const kernels::ConvolutionKernels& kernels::convolutionKernels() { return dynConvolutionPortable; }
+kernels::FinishKernel kernels::finishKernel() { return convolutionKernels().finish; }
 const kernels::PoolKernels& kernels::poolKernels() { return dynPoolPortable; }
 const kernels::ResizeKernels& kernels::resizeKernels() { return dynResizePortable; }
 const kernels::WinogradKernels& kernels::winogradKernels() { return dynWinogradPortable; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "vm/core/gemm_schedule.h"
+#include "vm/kernels/fetch_ahead.h"
 #include "vm/kernels/gemm/bf16_gemm.h"
 #include "vm/kernels/gemm/half_panels.h"
 #include "vm/kernels/gemm/matrix_view.h"
@@ -78,9 +79,10 @@ struct ProductBlocks {
     float *copy = copiesA(p) ? own : nullptr, *wide = own + wholeLines(copyElements());
     const HeldTiles held(p.rounded ? p.rounded->releaseTiles : nullptr);
     const contraction::RowTiles all = tiles();
+    const bool far = isShallow();
     const int64_t width = ProductBlocks::width(p, family), block = depthBlock(),
-                  ownTiles = tileEnd - tileBegin,
-                  blocks = (ownTiles + schedule.rowTiles - 1) / schedule.rowTiles;
+                  ownTiles = tileEnd - tileBegin, together = far ? 1 : schedule.rowTiles,
+                  blocks = (ownTiles + together - 1) / together;
     for (int64_t rowBlock = 0; rowBlock < blocks; ++rowBlock) {
       const int64_t firstTile = tileBegin + ownTiles * rowBlock / blocks,
                     lastTile = tileBegin + ownTiles * (rowBlock + 1) / blocks, row = all.begin(firstTile),
@@ -100,22 +102,31 @@ struct ProductBlocks {
           left = copy;
         }
         const bool last = k + block >= p.depth;
-        const int64_t together = std::max<int64_t>(1, kEpilogueElements / (rows * width));
+        const TileEnd* closed = last && epilogue ? epilogue->closed() : nullptr;
+        const int64_t panels = std::max<int64_t>(1, kEpilogueElements / (rows * width));
         for (int64_t panel = panelBegin, finished = panelBegin; panel < panelEnd; ++panel) {
           const int64_t column = panel * width, columns = std::min(width, p.columns - column);
           auto multiplyFrom = [&](int64_t first, int64_t begin, int64_t steps, const float* right) {
             for (int64_t tile = firstTile, at = 0; tile < lastTile; at += all.height(tile++))
               if (const int64_t skipped = std::clamp<int64_t>(first - at, 0, all.height(tile));
-                  skipped < all.height(tile))
+                  skipped < all.height(tile)) {
+                float* to = c + (row + at + skipped) * p.strideCM + column;
+                if (far) fetchTile(to, all.height(tile) - skipped, columns);
                 multiply(all.height(tile) - skipped, steps, left + (at + skipped) * leading + begin, leading,
-                         right, k + begin > 0, c + (row + at + skipped) * p.strideCM + column, columns);
+                         right, k + begin > 0, to, columns);
+                if (closed && !p.halves) finish(*closed, column, all.height(tile), columns, to);
+              }
           };
           if (p.halves)
             multiplyHalves(all.height(firstTile), rows, panel, k, depth, left, leading, packed, wide,
                            c + row * p.strideCM + column, columns, multiplyFrom);
           else
             multiplyFrom(0, 0, depth, panelAt(packed, panel, k));
-          const bool full = panel + 1 - finished == together || panel + 1 == panelEnd;
+          if (closed) {
+            if (p.halves) finish(*closed, column, rows, columns, c + row * p.strideCM + column);
+            continue;
+          }
+          const bool full = panel + 1 - finished == panels || panel + 1 == panelEnd;
           if (!last || !*epilogue || !full) continue;
           const int32_t fault =
               epilogue->run(firstRow + row, firstRow + row + rows, finished * width, column + columns);
@@ -128,6 +139,21 @@ struct ProductBlocks {
   }
 
  private:
+  // Is writing the result what takes long, and the right matrix as good as nothing? Then rows are finished
+  // one tile after the other, in the order in which they lie.
+  bool isShallow() const {
+    constexpr int64_t kFewElements = 1 << 11;  // that leave most of the first cache to rows
+    const ProductProblem& p = problem;
+    return p.depth * p.columns <= kFewElements && p.rows * p.columns > kFarElements;
+  }
+  void fetchTile(const float* to, int64_t rows, int64_t columns) const {
+    constexpr int64_t kLine = 16;
+    for (int64_t column = 0; column < columns; column += kLine)
+      fetchPlaces(to + column, problem.strideCM, rows);
+  }
+  void finish(const TileEnd& end, int64_t column, int64_t rows, int64_t columns, float* to) const {
+    finishKernel()(rows, columns, to, problem.strideCM, end.from(column));
+  }
   // Of depth k of a panel on. Of words where both sides are rounded.
   const float* panelAt(const float* packed, int64_t panel, int64_t k) const {
     const ProductProblem& p = problem;

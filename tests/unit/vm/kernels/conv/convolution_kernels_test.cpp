@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -44,16 +45,20 @@ TEST_P(ConvolutionKernelsTest, tilesOfPositionsWriteTheirColumnsAndNoOthers) {
        {std::tuple{k.narrowPositions, k.narrow, 0}, {k.widePositions, k.wide, k.wide - k.narrow}})
     for (int64_t rows = 1; rows <= k.maxRows; ++rows)
       for (int64_t columns = narrower + 1; columns <= width; ++columns)
-        for (int begin = 0; begin < 3; ++begin) {  // with nothing, with a start, with what is there
+        for (int form = 0; form < 9; ++form) {
+          // With nothing, with a start, with what is there; then nothing, bounds, or a bias and bounds.
+          const int begin = form % 3, last = form / 3;
           const int64_t leading = width + 3, strideA = 2;
           std::vector<int64_t> offsets{0, 40, 3, 17, 81};
           const std::vector<float> a = floats(81 + strideA * rows), b = floats(kDepth * width),
-                                   start = floats(columns), before = floats(rows * leading);
+                                   start = floats(columns), before = floats(rows * leading),
+                                   bias = floats(columns);
+          const TileEnd end{last == 2 ? bias.data() : nullptr, -0.5f, 0.75f};
           std::vector<float> c = before;
           for (int64_t row = 0; row < rows; ++row)
             std::fill_n(c.begin() + row * leading + columns, leading - columns, kUntouched);
           table[rows - 1](kDepth, a.data(), strideA, offsets.data(), b.data(), c.data(), leading, columns,
-                          begin == 1 ? start.data() : nullptr, begin == 2 ? 1 : 0);
+                          begin == 1 ? start.data() : nullptr, begin == 2 ? 1 : 0, last > 0 ? &end : nullptr);
           for (int64_t row = 0; row < rows; ++row)
             for (int64_t lane = 0; lane < leading; ++lane) {
               const auto at = static_cast<size_t>(row * leading + lane);
@@ -65,6 +70,8 @@ TEST_P(ConvolutionKernelsTest, tilesOfPositionsWriteTheirColumnsAndNoOthers) {
               for (int64_t i = 0; i < kDepth; ++i)
                 sum += a[static_cast<size_t>(offsets[static_cast<size_t>(i)] + row * strideA)] *
                        b[static_cast<size_t>(i * width + lane)];
+              if (last == 2) sum += bias[static_cast<size_t>(lane)];
+              if (last > 0) sum = std::clamp(sum, end.low, end.high);
               ASSERT_NEAR(c[at], sum, 1e-5) << rows << " rows, " << columns << " columns";
             }
         }
@@ -86,9 +93,11 @@ TEST_P(ConvolutionKernelsTest, windowsSumWhatTheySee) {
                                    b = floats(std::max<int64_t>(rows, 1) * columns * lanes),
                                    start = floats(lanes);
           std::vector<float> c(static_cast<size_t>(positions * strideC), kUntouched);
-          const bool starts = positions % 2 == 0;
+          const bool starts = positions % 2 == 0, ends = positions % 3 != 0, biased = positions % 3 == 1;
+          const std::vector<float> bias = floats(lanes);
+          const TileEnd end{biased ? bias.data() : nullptr, -0.5f, 0.75f};
           k.window(columns, stride)(rows, a.data(), row, place, b.data(), starts ? start.data() : nullptr,
-                                    c.data(), strideC, positions);
+                                    c.data(), strideC, positions, ends ? &end : nullptr);
           for (int64_t i = 0; i < positions; ++i)
             for (int64_t lane = 0; lane < strideC; ++lane) {
               const float got = c[static_cast<size_t>(i * strideC + lane)];
@@ -101,10 +110,43 @@ TEST_P(ConvolutionKernelsTest, windowsSumWhatTheySee) {
                 for (int64_t w = 0; w < columns; ++w)
                   sum += a[static_cast<size_t>(h * row + (i * stride + w) * place + lane)] *
                          b[static_cast<size_t>((h * columns + w) * lanes + lane)];
+              if (biased) sum += bias[static_cast<size_t>(lane)];
+              if (ends) sum = std::clamp(sum, end.low, end.high);
               ASSERT_NEAR(got, sum, 1e-5)
                   << columns << " columns " << stride << " apart, position " << i << " of " << positions;
             }
         }
+}
+
+// A NaN stays; a bound that is met leaves the zero that was there.
+TEST_P(ConvolutionKernelsTest, whatFollowsATileDoesItsColumnsAndNoOthers) {
+  const ConvolutionKernels& k = kernels();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (int64_t rows : {0, 1, 5, 13})
+    for (int64_t columns = 1; columns <= 2 * k.wide + 3; ++columns)
+      for (const bool biased : {false, true}) {
+        const int64_t leading = columns + 2;
+        std::vector<float> c = floats(rows * leading);
+        for (size_t i = 0; i < c.size(); ++i) c[i] = i % 7 == 3 ? kNan : i % 7 == 5 ? -0.0f : 2 * c[i];
+        const std::vector<float> before = c, bias = floats(columns);
+        const TileEnd end{biased ? bias.data() : nullptr, 0.0f, 0.75f};
+        k.finish(rows, columns, c.data(), leading, end);
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t column = 0; column < leading; ++column) {
+            const auto at = static_cast<size_t>(row * leading + column);
+            float expected = before[at];
+            if (column < columns) {
+              if (biased) expected += bias[static_cast<size_t>(column)];
+              expected = end.low > expected ? end.low : expected;
+              expected = end.high < expected ? end.high : expected;
+            }
+            ASSERT_EQ(std::isnan(c[at]), std::isnan(expected))
+                << columns << " columns, at " << row << ", " << column;
+            if (std::isnan(expected)) continue;
+            ASSERT_EQ(c[at], expected) << columns << " columns, at " << row << ", " << column;
+            ASSERT_EQ(std::signbit(c[at]), std::signbit(expected));
+          }
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(EachInstructionSet, ConvolutionKernelsTest,
