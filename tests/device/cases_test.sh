@@ -21,7 +21,7 @@ for case in "${chosen[@]}"; do [[ -f "$case/model.onnx" ]] && found+=("$case"); 
 grep -q ' 0 wrong, 0 crashed, 0 timeout, 0 unsupported, 0 failed' "$WORK/out" || fail "$(cat "$WORK/out")"
 
 # They are kernels of the device.
-for name in cumsum_1d cumprod_1d scatter_elements_with_reduction_max top_k nonzero_example compress_0; do
+for name in cumsum_1d cumprod_1d scatter_elements_with_reduction_max top_k nonzero_example compress_0 unique_sorted_with_axis_3d; do
   "$DYNREPL" --device cuda inspect "$FOLDER/node/test_$name/model.onnx" --ir placed >"$WORK/out" 2>&1 || fail "$name: $(cat "$WORK/out")"
   grep -q 'device = "cuda"' "$WORK/out" || fail "$name: nothing of it is on the device: $(cat "$WORK/out")"
 done
