@@ -374,8 +374,13 @@ class Placement {
     const size_t carried = loops ? static_cast<size_t>(op.attributes.integer("carried")) : 0;
     std::vector<std::optional<Side>> results(op.results.size());
     std::vector<Demand> demands(captures);
+    // What is carried stays on the device as long as some turn leaves it there. Lists and texts are the
+    // host's.
     std::vector<Side> carriedSides(carried, Side::device);
-    // What is carried stays on the device as long as some turn leaves it there.
+    for (size_t k = 0; k < carried; ++k) {
+      const Type type = op.results[k].type;
+      if (!type.isTensor() || type.dtype() == Dtype::string) carriedSides[k] = Side::host;
+    }
     for (bool settled = false; !settled;) {
       settled = true;
       const Counts before = counts();

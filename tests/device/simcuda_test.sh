@@ -64,6 +64,21 @@ one, two, copied = (sum(r["warp_instructions_count"] for r in json.load(open(f"t
 assert two == 2 * one and one < copied / 2, (one, two, copied)
 PY
 
+# A list that a loop carries and hands on as it is stays on the host.
+cat >list.dyn <<'DYN'
+fn @main(%x: Tensor[(b), f32], %t: Tensor[(), i64]) {
+  %l = list(%x, %x)
+  %m = loop(%t, _, %l, %x) {carried = 1} body (%i, %c, %k) {
+    %go = constant() {value = bool[] true}
+    return %go, %c
+  }
+  %y = list_length(%m)
+  %z = tanh(%x)
+  return %y, %z
+}
+DYN
+"$DYNREPL" --cache-dir none --device simcuda run list.dyn --dim b=3 --input t=2 --quiet >list.out 2>&1 || fail "a list that a loop carries: $(cat list.out)"
+
 # The code of kernels: --device need not be said, as no other device has PTX.
 "$DYNREPL" --cache-dir none inspect "$MODEL" --ir ptx >ptx.txt || fail "--ir ptx"
 grep -q '^.visible .entry dyn_kernel_' ptx.txt && grep -q '^// kernel 0: ' ptx.txt || fail "--ir ptx has no PTX"
