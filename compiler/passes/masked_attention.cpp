@@ -290,7 +290,15 @@ class Search {
     }
     if (a.bias == kNoValue && a.allowed == kNoValue) return noMask_;
     if (a.window && a.causal) return "beside its mask of keys near by there is a causal one";
-    if (a.pairs && (a.causal || a.bias != kNoValue)) return "beside its mask of queries there is another";
+    // Beside a mask that is not the same for all queries a bias of the keys is one of each sequence's own.
+    if ((a.pairs || a.window) && a.bias != kNoValue && a.allowed != kNoValue && biasKind_ == MaskKind::keys &&
+        isOwn(a.bias, a)) {
+      a.own.push_back(a.bias);
+      a.bias = kNoValue;
+    }
+    if ((a.pairs || a.window) && a.bias != kNoValue && a.allowed != kNoValue)
+      return "beside its mask of queries and keys there is another";
+    if (a.pairs && a.causal) return "beside its mask of queries there is a causal one";
     a.mask = keyMask_.empty() || (a.bias != kNoValue && a.allowed != kNoValue)
                  ? std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed))
                  : keyMask_;
@@ -362,6 +370,7 @@ class Search {
       if (kind == MaskKind::causal) continue;
       if (a.bias != kNoValue) return "two masks of keys are added to its scores";
       a.bias = v;
+      biasKind_ = kind;
     }
     return "";
   }
@@ -538,8 +547,9 @@ class Search {
   const std::unordered_map<ValueId, Type> types_;
   const std::unordered_map<ValueId, const Op*> madeBy_;
   std::vector<Step> steps_;  // of the attention that is read
-  std::string noMask_;       // why it has none, where it has none
-  std::string keyMask_;      // of its last mask of keys, whatever hides keys by their places; "": not known
+  MaskKind biasKind_ = MaskKind::other;
+  std::string noMask_;   // why it has none, where it has none
+  std::string keyMask_;  // of its last mask of keys, whatever hides keys by their places; "": not known
 };
 
 }  // namespace

@@ -153,7 +153,7 @@ bool PositionNeeds::isOfMask(ValueId v) const {
 
 // The inputs that values are computed from; none where that takes much.
 std::set<ValueId> PositionNeeds::inputsOf(std::vector<ValueId> values) const {
-  constexpr size_t kMostValues = 200;
+  constexpr size_t kMostValues = 1000;
   std::set<ValueId> inputs, reached;
   while (!values.empty()) {
     const ValueId v = values.back();

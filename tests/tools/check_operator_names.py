@@ -63,7 +63,7 @@ REWRITES = {
     "compiler/passes/recurrent_cell.cpp": "add gather gemm_packed less mul relu sigmoid split sub tanh where",
     "compiler/passes/variants.cpp": "pad slice",
     "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
-    "compiler/passes/ragged.cpp": "check_values identity logical_not packed_attention squeeze unsqueeze",
+    "compiler/passes/ragged.cpp": "concat check_values identity logical_not packed_attention squeeze unsqueeze",
     "compiler/passes/ragged_across.cpp": "add check_values concat constant_of_shape div exp gather less_equal min mul range "
         "reduce_max reduce_mean reduce_min reduce_sum scatter_nd slice softmax squeeze sub unsqueeze where",
     "compiler/passes/ragged_apart.cpp": "add expand identity range reshape scatter_nd slice squeeze",

@@ -394,6 +394,11 @@ TEST(Unpad, WindowsOfKeys) {
   expectKeptAsPadded(near, "where(%both, %N_s, f32[] -1.0e9)");
   expectKeptAsPadded(near + "  %hidden = logical_not(%both)\n", "where(%hidden, f32[] -1.0e9, %N_s)");
   expectKeptAsPadded(near + "  %last = logical_and(%before, %both)\n", "where(%last, %N_s, f32[] -1.0e9)");
+  // And a bias of the keys.
+  const std::string counted =
+      "  %c = mul(unsqueeze(cast(cumsum(%attention, i64[] 1)) {to = f32}, i64[2] [1, 2]), "
+      "f32[] 0.125)\n";
+  expectKeptAsPadded(near + counted, "where(%both, add(%N_s, %c), f32[] -1.0e9)");
   // Whatever is between seen and hidden is no window, but a bias.
   expectKeptAsPadded(near + R"(
   %slope = cast(sub(%column, %row)) {to = f32}
