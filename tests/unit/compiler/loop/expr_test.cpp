@@ -145,6 +145,24 @@ TEST_F(ExprTest, selectAndCastFold) {
   EXPECT_EQ(c.cast(c.real(NAN, Dtype::f64), Dtype::i64).intValue(), 0);
 }
 
+TEST_F(ExprTest, widenedBytesAreWithinTheirRange) {
+  const auto isKnown = [](Expr e, bool value) {
+    return e.kind() == ExprKind::intConstant && (e.intValue() != 0) == value;
+  };
+  for (Dtype dtype : {Dtype::u8, Dtype::i8}) {
+    const bool fits = dtype == Dtype::u8;
+    const Buffer* x = c.buffer("x", dtype, {c.dim(n)}, BufferRole::input);
+    const Expr at = c.cast(c.cast(c.load(x, {c.variable("i")}), Dtype::i32), Dtype::i64);
+    EXPECT_EQ(isKnown(at < c.integer(0), false), fits);
+    EXPECT_EQ(isKnown(c.integer(0) <= at, true), fits);
+    EXPECT_EQ(isKnown(at < c.integer(256), true), fits);
+    EXPECT_EQ(isKnown(at <= c.integer(255), true), fits);
+    EXPECT_EQ(select(at < c.integer(0), at + 256, at).same(at), fits);
+    for (Expr open : {at < c.integer(255), at <= c.integer(0), c.integer(0) < at, c.integer(255) <= at})
+      EXPECT_NE(open.kind(), ExprKind::intConstant);
+  }
+}
+
 TEST_F(ExprTest, inverseFunctionsCancel) {
   const UninterpretedFunction* g =
       c.function({.name = "place", .arity = 1, .backing = FunctionBacking::array});
