@@ -60,7 +60,7 @@ class HeadsApart {
       other = true;
     }
     if (op.def == &ops::reshapeOp && reshaped(copy)) return;
-    if (std::optional<Apart> result = apartOf(copy)) {
+    if (std::optional<Apart> result = countsFromLeft(copy) ? std::nullopt : apartOf(copy)) {
       rejoin(op, *result);
       return;
     }
@@ -104,6 +104,13 @@ class HeadsApart {
         !equal(elementCount(ir_.dims(), from), elementCount(ir_.dims(), between)))
       return;
     apart_[op.results[0].id] = {reshape(op, op.operands[0], between), between, axis};
+  }
+
+  // Operators that do not broadcast have one number for each of an axis from the left: channels.
+  bool countsFromLeft(const Op& op) const {
+    if (op.def->cls != OpClass::elementwise || !op.def->traits.keepsRank) return false;
+    return std::any_of(op.operands.begin() + 1, op.operands.end(),
+                       [&](ValueId v) { return v != kNoValue && !dimsOf(v).empty(); });
   }
 
   // All axes but these two stay what they are; axes of one element are not worth it.

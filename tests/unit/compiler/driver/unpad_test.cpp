@@ -476,6 +476,26 @@ TEST(Unpad, FilledWhereTheMaskDoesNotHold) {
   expectAsPadded(encoder(kInputs, kPlaces + causal, "add(%N_s, %both)", taken), unseen(), 0);
 }
 
+// Batch and positions in one axis, with an operation of each channel between: its axis counts from the left.
+TEST(Unpad, channelsStayBehindJoinedPositions) {
+  const std::string text = R"(
+fn @main(%x: Tensor[(b, 5, 4), f32], %s: Tensor[(4), f32], %o: Tensor[(4), f32], %m: Tensor[(4), f32], %v: Tensor[(4), f32]) {
+  %joined = constant() {value = i64[2] [-1, 4]}
+  %apart = constant() {value = i64[3] [-1, 5, 4]}
+  %y = batch_norm(reshape(%x, %joined), %s, %o, %m, %v)
+  %p = softmax(reshape(%y, %apart)) {axis = -1}
+  return %p
+})";
+  std::vector<std::vector<HostTensor>> sets;
+  for (const int64_t b : {1, 3, 0}) {
+    sets.push_back({randomTensor(Dtype::f32, {b, 5, 4}, 1)});
+    for (uint32_t i = 2; i < 5; ++i) sets.back().push_back(randomTensor(Dtype::f32, {4}, i));
+    sets.back().push_back(*HostTensor::create(Dtype::f32, {4}));
+    for (int64_t i = 0; i < 4; ++i) sets.back().back().setReal(i, 0.5 + static_cast<double>(i));
+  }
+  test::expectSame(text, sets);
+}
+
 // Batch and heads in one axis, as older exporters have it.
 TEST(Unpad, HeadsJoinedWithTheBatch) {
   const std::string text = "fn @main(" + kInputs + R"(, %w: Tensor[(8, 8), f32]) {
