@@ -27,7 +27,7 @@ namespace dyn {
 struct BuiltinRequest {
   const Op& op;
   std::span<const Type> operandTypes;  // an invalid type: left out
-  int32_t epilogue = 0;                // 1 + its kernel
+  int32_t epilogue = 0;                // an EpilogueNumber (dyn_epilogue_form.h)
 };
 
 template <typename Call>
