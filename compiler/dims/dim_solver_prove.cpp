@@ -20,6 +20,22 @@ Dim replaced(Dim d, const DimTerm& t, Dim value) {
   return d - DimBuilder::dim(t.monomial) * t.coefficient + value * t.coefficient;
 }
 
+// A bound of k*p, less what rounding leaves, where t is the quotient of quotients x/k: x itself in its place,
+// whose parts may fall away with the other terms before these are bounded. 7*((a/4 + 6)/7) - a/4 becomes 0.
+// Null: t is none.
+Dim boundByOuterQuotient(DimContext& context, const DimPoly& p, const DimTerm& t) {
+  if (t.monomial->kind != DimKind::floorDiv) return {};
+  const Dim x = t.monomial->operands[0];
+  const auto k = t.monomial->operands[1].constant();
+  const std::vector<DimTerm>& inner = DimBuilder::poly(x).terms;
+  const bool nested = std::any_of(inner.begin(), inner.end(), [](const DimTerm& part) {
+    return part.monomial->kind == DimKind::floorDiv;
+  });
+  if (!k || *k <= 1 || !nested) return {};
+  const Dim others = DimBuilder(context).build(p) - DimBuilder::dim(t.monomial) * t.coefficient;
+  return others * *k + (t.coefficient > 0 ? x - (*k - 1) : x) * t.coefficient + (*k - 1);
+}
+
 }  // namespace
 
 // Cheap tests first: the interval, what was found before, an assignment that refutes it. Only then the
@@ -154,6 +170,9 @@ bool DimProver::nonNegativeBySums(const DimPoly& p, Dim d, int depth) {
 
 // K*d >= e with an e free of quotients proves d >= 0 already when e > -K, for d is an integer.
 bool DimProver::nonNegativeByQuotients(const DimPoly& p, int depth) {
+  for (const DimTerm& t : p.terms)
+    if (const Dim bound = boundByOuterQuotient(*impl_.context, p, t); bound && nonNegative(bound, depth + 1))
+      return true;
   int64_t scale = 1;
   bool any = false;
   for (const DimTerm& t : p.terms) {

@@ -61,14 +61,38 @@ bool identical(const AttributeValue& a, const AttributeValue& b) {
   }
 }
 
+Attributes::Attributes(std::initializer_list<std::pair<const std::string, AttributeValue>> values) {
+  if (values.size() != 0) values_ = std::make_shared<Values>(values);
+}
+
+Attributes::Values& Attributes::own() {
+  if (!values_)
+    values_ = std::make_shared<Values>();
+  else if (values_.use_count() > 1)
+    values_ = std::make_shared<Values>(*values_);
+  return *values_;
+}
+
+void Attributes::set(std::string name, AttributeValue value) {
+  own().insert_or_assign(std::move(name), std::move(value));
+}
+
 void Attributes::erase(std::string_view name) {
-  auto it = values_.find(name);
-  if (it != values_.end()) values_.erase(it);
+  if (!has(name)) return;
+  Values& values = own();
+  values.erase(values.find(name));
+  if (values.empty()) values_.reset();
+}
+
+const Attributes::Values& Attributes::all() const {
+  static const Values kNone;
+  return values_ ? *values_ : kNone;
 }
 
 const AttributeValue* Attributes::find(std::string_view name) const {
-  auto it = values_.find(name);
-  return it == values_.end() ? nullptr : &it->second;
+  if (!values_) return nullptr;
+  auto it = values_->find(name);
+  return it == values_->end() ? nullptr : &it->second;
 }
 
 int64_t Attributes::integer(std::string_view name, int64_t fallback) const {
@@ -106,9 +130,10 @@ const HostTensor* Attributes::tensor(std::string_view name) const { return as<Ho
 Type Attributes::type(std::string_view name) const { return valueOr<Type>(find(name), {}); }
 
 bool Attributes::operator==(const Attributes& other) const {
-  if (values_.size() != other.values_.size()) return false;
-  auto a = values_.begin();
-  for (auto b = other.values_.begin(); b != other.values_.end(); ++a, ++b) {
+  if (values_ == other.values_) return true;
+  if (all().size() != other.all().size()) return false;
+  auto a = all().begin();
+  for (auto b = other.all().begin(); b != other.all().end(); ++a, ++b) {
     if (a->first != b->first || !identical(a->second, b->second)) return false;
   }
   return true;

@@ -1,7 +1,11 @@
 // Attributes of operations: named constant values, kept sorted by name.
+//
+// A copy shares the values until one of the two changes, so that the same operation after each pass has one
+// list of them. Pointers to values last until set() or erase().
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -40,12 +44,10 @@ bool identical(const AttributeValue& a, const AttributeValue& b);
 class Attributes {
  public:
   Attributes() = default;
-  Attributes(std::initializer_list<std::pair<const std::string, AttributeValue>> values) : values_(values) {}
+  Attributes(std::initializer_list<std::pair<const std::string, AttributeValue>> values);
 
-  bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
-  void set(std::string name, AttributeValue value) {
-    values_.insert_or_assign(std::move(name), std::move(value));
-  }
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  void set(std::string name, AttributeValue value);
   void erase(std::string_view name);
   const AttributeValue* find(std::string_view name) const;
   // The value, or the fallback when absent or of another kind (the verifier has checked kinds against the
@@ -61,11 +63,16 @@ class Attributes {
   const HostTensor* tensor(std::string_view name) const;
   Type type(std::string_view name) const;
 
-  const std::map<std::string, AttributeValue, std::less<>>& all() const { return values_; }
+  using Values = std::map<std::string, AttributeValue, std::less<>>;
+  const Values& all() const;
+  bool sharesWith(const Attributes& other) const { return values_ == other.values_; }
   bool operator==(const Attributes& other) const;  // tensors compare by identical()
 
  private:
-  std::map<std::string, AttributeValue, std::less<>> values_;
+  // To be changed: of this object alone.
+  Values& own();
+
+  std::shared_ptr<Values> values_;  // null: none
 };
 
 }  // namespace dyn

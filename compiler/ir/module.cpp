@@ -8,6 +8,7 @@
 
 #include "compiler/ir/checksum.h"
 #include "compiler/ir/type_node.h"
+#include "compiler/ir/value_names.h"
 
 namespace dyn {
 namespace {
@@ -73,8 +74,7 @@ struct IrContext::Impl {
   std::deque<Function> functions;
   std::unordered_set<std::string> functionNames;
   std::unordered_map<std::string, uint32_t> lastFunctionNumber;  // per base
-  std::unordered_map<std::string, ValueId> valueOfName;
-  std::vector<const std::string*> valueNames;  // in the map above; null: none
+  ValueNames names;
   std::unordered_map<const std::byte*, std::pair<int64_t, uint32_t>> checksums;  // address → size, CRC-32
   std::unordered_map<std::string, uint32_t> lastSuffix;  // per name given more than once
 
@@ -93,10 +93,10 @@ struct IrContext::Impl {
   }
 
   bool nameTaken(const std::string& name, ValueId by) const {
-    const auto found = valueOfName.find(name);
-    if (found != valueOfName.end()) return found->second != by;
+    const ValueId owner = names.find(name);
+    if (owner != kNoValue) return owner != by;
     const auto number = asNumber(name);
-    return number && *number != by && *number < valueNames.size() && !valueNames[*number];
+    return number && *number != by && *number < names.count() && !names.has(*number);
   }
 
   std::string freeName(std::string_view wanted, ValueId by) {
@@ -176,45 +176,36 @@ Type IrContext::dataType(std::string_view name) {
 }
 
 ValueId IrContext::newValue(std::string_view name) {
-  const auto id = static_cast<ValueId>(impl_->valueNames.size());
-  impl_->valueNames.push_back(nullptr);
+  const ValueId id = impl_->names.add();
   if (!name.empty()) setValueName(id, name);
   return id;
 }
 
 std::string IrContext::valueName(ValueId id) const {
   if (id == kNoValue) return "_";
-  if (id >= impl_->valueNames.size()) return std::to_string(id);
-  if (impl_->valueNames[id]) return *impl_->valueNames[id];
+  if (id >= impl_->names.count()) return std::to_string(id);
+  if (impl_->names.has(id)) return std::string(impl_->names.of(id));
   std::string name = std::to_string(id);
   // A name out of a text may be this number already.
-  while (impl_->valueOfName.count(name)) name += "_";
+  while (impl_->names.find(name) != kNoValue) name += "_";
   return name;
 }
 
 void IrContext::setValueName(ValueId id, std::string_view name) {
-  if (id >= impl_->valueNames.size()) return;
-  const std::string*& stored = impl_->valueNames[id];
-  if (stored ? *stored == name : name.empty()) return;
-  const std::string wanted(name);  // it may be the one that goes
-  if (stored) impl_->valueOfName.erase(impl_->valueOfName.find(*stored));
-  stored = nullptr;
-  if (wanted.empty()) return;
-  stored = &impl_->valueOfName.emplace(impl_->freeName(wanted, id), id).first->first;
+  if (id >= impl_->names.count() || impl_->names.of(id) == name) return;
+  impl_->names.take(id);
+  if (!name.empty()) impl_->names.give(id, impl_->freeName(name, id));
 }
 
-bool IrContext::hasName(ValueId id) const {
-  return id < impl_->valueNames.size() && impl_->valueNames[id] != nullptr;
-}
+bool IrContext::hasName(ValueId id) const { return impl_->names.has(id); }
 
 ValueId IrContext::findValue(std::string_view name) const {
-  const auto found = impl_->valueOfName.find(std::string(name));
-  if (found != impl_->valueOfName.end()) return found->second;
+  if (const ValueId owner = impl_->names.find(name); owner != kNoValue) return owner;
   const auto number = asNumber(name.substr(0, name.find_last_not_of('_') + 1));
-  return number && *number < impl_->valueNames.size() && valueName(*number) == name ? *number : kNoValue;
+  return number && *number < impl_->names.count() && valueName(*number) == name ? *number : kNoValue;
 }
 
-uint32_t IrContext::valueCount() const { return static_cast<uint32_t>(impl_->valueNames.size()); }
+uint32_t IrContext::valueCount() const { return impl_->names.count(); }
 
 const Op* IrContext::own(Op op) {
   impl_->ops.push_back(std::move(op));

@@ -31,6 +31,7 @@
 #include "compiler/dims/dim_solver.h"
 #include "compiler/ir/attribute.h"
 #include "compiler/ir/type.h"
+#include "compiler/support/short_list.h"
 #include "compiler/support/source_place.h"
 
 namespace dyn {
@@ -47,7 +48,8 @@ struct ValueDef {
   Type type;
 };
 
-// One operation. `operands` may hold kNoValue where the operator allows a left-out operand.
+// One operation, as small as it can be: a program of a million has several million of them in its trace.
+// `operands` may hold kNoValue where the operator allows a left-out operand.
 // Control flow (rows of control_ops.cpp), bodies being `regions`:
 //   if      operands (condition, captures...)            regions then, else: params = captures, results = the op's results
 //   loop    operands (tripCount|none, condition|none, carried..., captures...)   attrs carried = number of carried values
@@ -59,10 +61,10 @@ struct ValueDef {
 //   invoke  operands (closure, arguments...)
 struct Op {
   const OpDef* def = nullptr;
-  std::vector<ValueId> operands;
-  std::vector<ValueDef> results;
+  ShortList<ValueId, 2> operands;
+  ShortList<ValueDef, 1> results;
   Attributes attributes;
-  std::vector<const Function*> regions;
+  ShortList<const Function*, 1> regions;
   SourcePlace place;
 };
 

@@ -61,9 +61,9 @@ ValueId follow(const ValueMap& map, ValueId id) {
   return id;
 }
 
-bool replaceAll(std::vector<ValueId>* ids, const ValueMap& map) {
+bool replaceAll(std::span<ValueId> ids, const ValueMap& map) {
   bool changed = false;
-  for (ValueId& id : *ids) {
+  for (ValueId& id : ids) {
     const ValueId next = follow(map, id);
     changed |= next != id;
     id = next;
@@ -149,13 +149,13 @@ Result<Module> rewriteFunctions(const Module& module, const FunctionChange& chan
 
 const Function* replaceValues(IrContext& context, const Function& function, const ValueMap& replacement) {
   Function copy = function;
-  bool changed = replaceAll(&copy.results, replacement);
+  bool changed = replaceAll(copy.results, replacement);
   for (const Op*& op : copy.ops) {
     const bool hit = std::any_of(op->operands.begin(), op->operands.end(),
                                  [&](ValueId id) { return replacement.count(id) != 0; });
     if (!hit) continue;
     Op next = *op;
-    if (!replaceAll(&next.operands, replacement)) continue;
+    if (!replaceAll(next.operands, replacement)) continue;
     op = context.own(std::move(next));
     changed = true;
   }

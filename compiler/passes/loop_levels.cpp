@@ -118,9 +118,10 @@ class Lineariser {
     levels.def = &ops::levelsOp;
     levels.place = loop_.loop->place;
     levels.operands = std::move(given);
-    levels.results = {{ir_.newValue("order"), Type()}, {ir_.newValue("starts"), Type()}};
-    order_ = levels.results[0].id;
-    starts_ = levels.results[1].id;
+    order_ = ir_.newValue("order");
+    starts_ = ir_.newValue("starts");
+    levels.results.push_back({order_, Type()});
+    levels.results.push_back({starts_, Type()});
     const ValueId writes = levels.operands[1];
     b.ops().push_back(ir_.own(std::move(levels)));
     counts_ = countsOfLevels(b, starts_);

@@ -52,8 +52,8 @@ class Emission {
     choice.operands = {some};
     choice.operands.insert(choice.operands.end(), captures.begin(), captures.end());
     const std::string name = site_.loop->regions[0]->name;
-    choice.regions = {closedFunction(ir_, name + ".packed", packedOps, packedResults, captures),
-                      closedFunction(ir_, name + ".whole", wholeOps, wholeResults, captures)};
+    choice.regions.push_back(closedFunction(ir_, name + ".packed", packedOps, packedResults, captures));
+    choice.regions.push_back(closedFunction(ir_, name + ".whole", wholeOps, wholeResults, captures));
     std::vector<ValueId> stacked;
     for (size_t k = 0; k < wholeResults.size(); ++k) {
       if (k < carried()) {
@@ -186,8 +186,9 @@ class Emission {
     op.place = site_.loop->place;
     op.operands = {of, count};
     op.attributes = {{"axis", int64_t{0}}, {"largest", int64_t{largest}}};
-    op.results = {{values, Type()}, {ir_.newValue(), Type()}};
-    const ValueId places = op.results[1].id;
+    const ValueId places = ir_.newValue();
+    op.results.push_back({values, Type()});
+    op.results.push_back({places, Type()});
     outer_.ops().push_back(ir_.own(std::move(op)));
     return places;
   }

@@ -40,7 +40,7 @@ class Source {
  private:
   uint32_t lineOf(uint32_t offset) const;  // from 0
 
-  std::string file_;
+  SharedText file_;
   std::string_view text_;
   std::vector<uint32_t> lineStarts_;
   // Where column() counted last: places are asked for in order, also on a line of megabytes.

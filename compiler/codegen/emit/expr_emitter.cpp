@@ -271,14 +271,17 @@ Result<Value*> KernelEmitter::dimValue(Dim root) {
 
 Result<LaneValue> KernelEmitter::address(const loop::Buffer* buffer, std::span<const Expr> index) {
   // Row-major: ((i0 * n1 + i1) * n2 + i2)...; shapes are kernel expressions, so the products are shared and
-  // hoisted like any other.
+  // hoisted like any other. The innermost axis is added last: what the others sum to seldom changes in the
+  // innermost loop, and is made before it.
   loop::LoopContext& loops = *kernel_.context;
-  Expr linear = loops.integer(0);
+  std::vector<Expr> places(index.size(), loops.integer(0));
   Expr stride = loops.integer(1);
   for (size_t axis = index.size(); axis-- > 0;) {
-    linear = linear + index[axis] * stride;
+    places[axis] = index[axis] * stride;
     if (axis > 0) stride = stride * buffer->shape[axis];
   }
+  Expr linear = loops.integer(0);
+  for (const Expr& place : places) linear = linear + place;
   return value(linear);
 }
 

@@ -1,5 +1,7 @@
 #include "compiler/codegen/object/object_compiler.h"
 
+#include <mutex>
+
 #include "compiler/codegen/llvm/llvm_failure.h"
 #include "compiler/codegen/llvm/llvm_module.h"
 #include "compiler/codegen/llvm/llvm_target.h"
@@ -7,9 +9,28 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
 
 namespace dyn {
+
+namespace {
+
+// The passes from IR to machine code. For x86 the reduction of strength in loops is left out: it takes a
+// quarter of LLVM's time, and addresses of base and scaled index say what it would write out, so that the
+// code is not slower without it. LLVM has a process-wide option for this alone, which it reads here.
+bool addCodePasses(llvm::TargetMachine& target, llvm::legacy::PassManager& passes,
+                   llvm::raw_pwrite_stream& stream, llvm::CodeGenFileType type) {
+  static std::mutex optionLock;
+  const std::lock_guard<std::mutex> hold(optionLock);
+  llvm::StringMap<llvm::cl::Option*>& options = llvm::cl::getRegisteredOptions();
+  if (const auto found = options.find("disable-lsr"); found != options.end())
+    static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(target.getTargetTriple().isX86());
+  return !target.addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true);
+}
+
+}  // namespace
 
 struct ObjectCompiler::State {
   MachineDescription machine;
@@ -55,7 +76,7 @@ Status ObjectCompiler::State::emit(KernelModule& module, const CompileSettings& 
   {
     llvm::legacy::PassManager passes;
     passes.add(new llvm::TargetLibraryInfoWrapperPass(llvm::Triple(machine.triple)));
-    if (target->addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true))
+    if (!addCodePasses(*target, passes, stream, type))
       return makeError(DiagnosticId::unsupportedFeature,
                        "LLVM can not write object files for " + machine.triple);
     status = guardLlvm(doing, [&]() -> Status {

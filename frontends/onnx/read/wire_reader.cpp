@@ -31,7 +31,7 @@ uint64_t WireSource::offsetOf(const char* byte) const {
 
 SourcePlace WireSource::place(const char* byte) const {
   SourcePlace place;
-  place.file = file ? file->name() : "<memory>";
+  place.file = name_;
   place.byteOffset = offsetOf(byte);
   return place;
 }

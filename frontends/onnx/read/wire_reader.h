@@ -41,11 +41,15 @@ struct WireField {
 struct WireSource {
   std::shared_ptr<const MappedFile> file;
 
-  explicit WireSource(std::shared_ptr<const MappedFile> mapped) : file(std::move(mapped)) {}
+  explicit WireSource(std::shared_ptr<const MappedFile> mapped)
+      : file(std::move(mapped)), name_(file ? SharedText(file->name()) : SharedText("<memory>")) {}
   // Offset of a byte of the file; 0 for pointers from elsewhere.
   uint64_t offsetOf(const char* byte) const;
   SourcePlace place(const char* byte) const;
   Error error(const char* byte, DiagnosticId id, std::string message) const;
+
+ private:
+  SharedText name_;  // of all places
 };
 
 // A user's text for a diagnostic: in quotes, control characters and broken bytes escaped, at most about 80

@@ -191,6 +191,17 @@ TEST_F(DimSolverTest, quotientBounds) {
   EXPECT_EQ(s.lessEqual(max(n, m), n), Answer::unknown);
 }
 
+// What a quotient of quotients shares with the other terms falls away before these are bounded: windows over
+// every second row of an image, padded to whole windows (Swin).
+TEST_F(DimSolverTest, quotientsOfQuotients) {
+  const Dim half = floorDiv(n, C(4)) - floorDiv(n, C(8));
+  EXPECT_EQ(s.lessEqual(half, 7 * floorDiv(half + 6, C(7))), Answer::yes);
+  EXPECT_EQ(s.lessEqual(7 * floorDiv(half, C(7)), half), Answer::yes);
+  EXPECT_EQ(s.lessEqual(7 * floorDiv(half + 6, C(7)), half + 6), Answer::yes);
+  EXPECT_EQ(s.lessEqual(half, 7 * floorDiv(half + 5, C(7))), Answer::unknown);
+  EXPECT_EQ(s.lessEqual(7 * floorDiv(half + 6, C(7)), half), Answer::unknown);
+}
+
 TEST_F(DimSolverTest, contradictionsNameBothReasonsAndChangeNothing) {
   range(n, 1, 4, "user: --dim n=1..4");
   Status status = s.addEqual(n, C(5), why("Concat needs it"));

@@ -581,7 +581,8 @@ TEST(Infer, TenThousandNestedBranches) {
       op.operands = {condition, condition, x};
       const ValueId result = ir.newValue();
       op.results = {{result, {}}};
-      op.regions = {nested, ir.own(std::move(other))};
+      op.regions.push_back(nested);
+      op.regions.push_back(ir.own(std::move(other)));
       function.ops = {ir.own(std::move(op))};
       function.results = {result};
       return ir.own(std::move(function));

@@ -267,8 +267,8 @@ class RandomModule {
     }
     for (int64_t i = number(1, 2); i > 0; --i) results.push_back(tensor());
     const std::string base = context_.uniqueFunctionName(body->function.name + ".if");
-    op.regions = {function(base + ".then", captures, results, ops, depth - 1),
-                  function(base + ".else", captures, results, ops, depth - 1)};
+    for (const char* branch : {".then", ".else"})
+      op.regions.push_back(function(base + branch, captures, results, ops, depth - 1));
     addOp(body, std::move(op), results);
   }
 
