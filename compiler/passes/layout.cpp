@@ -368,9 +368,9 @@ Result<Module> runLayout(const Module& module, PassContext& context) {
     return module;
   }
   const auto regions = context.options.find("regions");
-  const std::string_view which = regions == context.options.end() ? "cost" : regions->second;
+  const std::string which = regions == context.options.end() ? "cost" : regions->second;
   if (which != "cost" && which != "all")
-    return makeError(DiagnosticId::usageError, "layout: regions are cost or all, not " + std::string(which));
+    return makeError(DiagnosticId::usageError, "layout: regions are cost or all, not " + which);
   const int64_t lanes = std::max(1, context.target.machine.vectorBits / 32);
   int64_t turned = 0;
   DYN_TRY(Module result, rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {

@@ -74,9 +74,4 @@ inline constexpr double kMaskedBias = -9999;
 
 AttentionSearch findMaskedAttention(const InferredModule& inferred);
 
-// Is the value, with one axis of the batch and one of the sequence, 0 wherever the mask of `site` does not
-// hold?
-//   %bias = where(%mask, 0, -1e9)   %u = cast(unsqueeze(%mask)) {to = f32}     yes
-bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& site, ValueId value);
-
 }  // namespace dyn::passes

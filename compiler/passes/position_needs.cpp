@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/mask_zeros.h"
 
 namespace dyn::passes {
 

@@ -111,7 +111,7 @@ constexpr int kDepth = kMeasures ? 10'000 : 1'000;
 
 TEST(LargePrograms, aMillionNodes) {
   check({"a chain", "m.onnx", chain(kNodes), ":run --dim n=3 --input v0=ones", chainOf(1, kNodes), "", 120,
-         1800});
+         1100});
 }
 TEST(LargePrograms, bodiesTenThousandDeep) {
   check(
