@@ -4,6 +4,7 @@
 #include <cassert>
 #include <unordered_set>
 
+#include "compiler/loop/expr_forms.h"
 #include "compiler/loop/expr_node.h"
 #include "compiler/loop/scalar_math.h"
 #include "compiler/loop/widened_byte.h"
@@ -18,7 +19,6 @@ constexpr int kMaxTerms = 32;  // of a sum taken apart
 bool isInt(Expr e) { return e.kind() == ExprKind::intConstant; }
 bool isInt(Expr e, int64_t value) { return isInt(e) && e.intValue() == value; }
 bool isDim(Expr e) { return e.kind() == ExprKind::dim; }
-bool isBinary(Expr e, BinaryOp op) { return e.kind() == ExprKind::binary && e.binaryOp() == op; }
 
 Dim asDim(Expr e) {
   if (isDim(e)) return e.dimValue();

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "compiler/loop/expr_forms.h"
+
 namespace dyn {
 
 namespace {
@@ -64,7 +66,6 @@ class FormReader {
   }
 
  private:
-  bool isBinary(Expr e, BinaryOp op) const { return e.kind() == ExprKind::binary && e.binaryOp() == op; }
   bool isProduct(Expr e) const {
     return e.kind() == ExprKind::load && e.buffer() == product_ && isAtStore(e.operands());
   }
@@ -73,10 +74,6 @@ class FormReader {
     bool same = index.size() == written.size();
     for (size_t i = 0; same && i < index.size(); ++i) same = index[i].same(written[i]);
     return same;
-  }
-  static bool isZero(Expr e) {
-    return (e.kind() == ExprKind::intConstant && e.intValue() == 0) ||
-           (e.kind() == ExprKind::realConstant && e.realValue() == 0);
   }
 
   // min(bound, e) or max(bound, e) with a bound that is the first element of a buffer: `value` becomes e.

@@ -198,7 +198,7 @@ class Turner {
 
   // The phases of all places, then their rows one below the other; what the pads cut off is left out.
   ValueId spread(OpSeries& series, const Op& op, const Shape& shape) {
-    const SpreadWindow spread = *regions_.spreadOf(op);
+    const SpreadWindow& spread = regions_.spreadOf(op);
     const HostTensor weights = phaseWeights(*regions_.constantOf(op.operands[1]), spread);
     const Shape x = lastOf(regions_.typeOf(op.operands[0]).dims());
     const auto size = [&](int64_t n) { return ir_.dims().constant(n); };

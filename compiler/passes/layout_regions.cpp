@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <unordered_set>
 
 #include "compiler/ops/op_table.h"
 
@@ -54,9 +55,7 @@ ImageRegions::ImageRegions(const Function& function, const IrContext& ir, int64_
 
 Role ImageRegions::roleOf(const Op& op) const {
   const auto found = roles_.find(&op);
-  if (found == roles_.end()) return Role::none;
-  const std::vector<ValueId> images = imagesOf(op);
-  return !images.empty() && turnedRegions_.count(root(images.front())) ? found->second : Role::none;
+  return found == roles_.end() ? Role::none : found->second;
 }
 
 bool ImageRegions::isImage(ValueId v) const {
@@ -77,14 +76,14 @@ bool ImageRegions::isOnePlace(ValueId v) const {
   return dims[2].isConstant(1) && dims[3].isConstant(1);
 }
 
-Role ImageRegions::kindOf(const Op& op) const {
+Role ImageRegions::kindOf(const Op& op) {
   if (op.results.size() != 1 || !op.regions.empty() || op.operands.empty()) return Role::none;
   const Type type = op.results[0].type;
   if (!type.isTensor() || !std::all_of(op.operands.begin(), op.operands.end(),
                                        [&](ValueId v) { return v == kNoValue || types_.at(v).isTensor(); }))
     return Role::none;
   if (op.def == &ops::convOp) return kindOfConvolution(op);
-  if (op.def == &ops::conv_transposeOp) return spreadOf(op) ? Role::spread : Role::none;
+  if (op.def == &ops::conv_transposeOp) return spreads(op) ? Role::spread : Role::none;
   if (op.def == &ops::conv_integerOp) return takesBytes(op) ? Role::bytes : Role::none;
   if (op.def->cls == OpClass::elementwise && op.def != &ops::batch_normOp)
     return type.rank() == kRank && !op.def->hasEffects && !knowsAxes(op) ? Role::elementwise : Role::none;
@@ -188,13 +187,15 @@ std::optional<HostTensor> ImageRegions::signedWeights(const Op& op) const {
   return *std::move(result);
 }
 
-std::optional<SpreadWindow> ImageRegions::spreadOf(const Op& op) const {
+bool ImageRegions::spreads(const Op& op) {
   const HostTensor* weights = constantWeights(op);
-  if (!weights) return std::nullopt;
-  return spreadWindowOf(op, *weights, types_.at(op.operands[0]).dims());
+  if (!weights) return false;
+  const std::optional<SpreadWindow> spread = spreadWindowOf(op, *weights, types_.at(op.operands[0]).dims());
+  if (spread) spreads_.emplace(&op, *spread);
+  return spread.has_value();
 }
 
-ValueId ImageRegions::root(ValueId v) const {
+ValueId ImageRegions::root(ValueId v) {
   while (region_.at(v) != v) v = region_[v] = region_.at(region_.at(v));
   return v;
 }
@@ -238,6 +239,7 @@ void ImageRegions::findRegions() {
     const Type type = types_.at(v);
     for (int64_t i = 0; i < borders; ++i) region.cost.border(type.dims(), storageBytes(type.dtype()));
   }
+  std::unordered_set<ValueId> turned;  // roots
   for (const auto& [v, region] : regions) {
     if (region.convolutions < kFewConvolutions || region.convolutions < 2 * region.borders) continue;
     const bool isTurned = always_ || region.cost.last() < kWorth * region.cost.planes();
@@ -248,9 +250,13 @@ void ImageRegions::findRegions() {
                   static_cast<long long>(region.convolutions), region.cost.last() / region.cost.planes());
     remarks_.emplace_back(text);
     if (!isTurned) continue;
-    turnedRegions_[v] = true;
+    turned.insert(v);
     turned_ += region.convolutions;
   }
+  std::erase_if(roles_, [&](const auto& row) {
+    const std::vector<ValueId> images = imagesOf(*row.first);
+    return images.empty() || turned.count(root(images.front())) == 0;
+  });
 }
 
 void ImageRegions::addConvolution(Region& region, const Op& op, Role role) const {
@@ -260,7 +266,7 @@ void ImageRegions::addConvolution(Region& region, const Op& op, Role role) const
   contraction::ConvolutionWindow window = windowOf(op, weights, *dyn::windowOf(op, 2));
   const Shape& image = op.results[0].type.dims();
   if (role == Role::spread) {  // [c, m, k...]: a place of the result is some taps of the operand
-    const SpreadWindow spread = *spreadOf(op);
+    const SpreadWindow& spread = spreadOf(op);
     window.channels = weights[0].constant().value_or(0);
     window.filters = weights[1].constant().value_or(0);
     std::copy(spread.taps.begin(), spread.taps.end(), window.kernel.begin() + 1);

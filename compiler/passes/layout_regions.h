@@ -56,7 +56,8 @@ class ImageRegions {
   bool isOnePlace(ValueId v) const;
   // Less their zero points; nothing where these are not known or the differences are not of 8 bits.
   std::optional<HostTensor> signedWeights(const Op& op) const;
-  std::optional<SpreadWindow> spreadOf(const Op& op) const;
+  // Of an operation whose role is spread.
+  const SpreadWindow& spreadOf(const Op& op) const { return spreads_.at(&op); }
 
  private:
   struct Region {
@@ -67,7 +68,8 @@ class ImageRegions {
   };
 
   bool isImage(ValueId v) const;
-  Role kindOf(const Op& op) const;
+  Role kindOf(const Op& op);
+  bool spreads(const Op& op);
   // Along an axis go vectors: single numbers do not.
   bool knowsAxes(const Op& op) const;
   // Over both spatial axes, and no other.
@@ -80,7 +82,7 @@ class ImageRegions {
   std::vector<ValueId> imagesOf(const Op& op) const;
 
   void findRegions();
-  ValueId root(ValueId v) const;
+  ValueId root(ValueId v);
   void addConvolution(Region& region, const Op& op, Role role) const;
 
   const Function& function_;
@@ -90,9 +92,9 @@ class ImageRegions {
   std::vector<std::string> remarks_;
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, const Op*> definitions_;
-  std::unordered_map<const Op*, Role> roles_;
-  mutable std::unordered_map<ValueId, ValueId> region_;  // union-find over images
-  std::unordered_map<ValueId, bool> turnedRegions_;      // by root
+  std::unordered_map<const Op*, Role> roles_;  // once regions are found: of those that are turned
+  std::unordered_map<const Op*, SpreadWindow> spreads_;
+  std::unordered_map<ValueId, ValueId> region_;  // union-find over images
   int64_t turned_ = 0;
 };
 

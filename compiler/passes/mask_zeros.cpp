@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "compiler/loop/expr_forms.h"
 #include "compiler/passes/element_bounds.h"
 #include "compiler/passes/element_composer.h"
 
@@ -10,16 +11,11 @@ namespace dyn::passes {
 using loop::Expr;
 using loop::ExprKind;
 
-bool isZero(const Expr& e) {
-  return (e.kind() == ExprKind::intConstant && e.intValue() == 0) ||
-         (e.kind() == ExprKind::realConstant && e.realValue() == 0);
-}
-
 Expr zeroWhereNot(Expr c) {
   while (c.kind() == ExprKind::checked) c = c.operands()[1];
   if (c.kind() == ExprKind::cast && isInteger(c.operands()[0].dtype())) return c.operands()[0];
-  const bool unequal = c.kind() == ExprKind::binary && c.binaryOp() == loop::BinaryOp::notEqual;
-  if (unequal && isInteger(c.operands()[0].dtype()) && isZero(c.operands()[1])) return c.operands()[0];
+  if (isBinary(c, loop::BinaryOp::notEqual) && isInteger(c.operands()[0].dtype()) && isZero(c.operands()[1]))
+    return c.operands()[0];
   return {};
 }
 
@@ -79,8 +75,8 @@ bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& si
       continue;
     if (isZero(with(made, condition, loops.boolean(false)))) return true;
     Expr zero = zeroWhereNot(condition);
-    const bool square = !zero.isNull() && zero.kind() == ExprKind::binary &&
-                        zero.binaryOp() == loop::BinaryOp::mul && zero.operands()[0].same(zero.operands()[1]);
+    const bool square =
+        !zero.isNull() && isBinary(zero, loop::BinaryOp::mul) && zero.operands()[0].same(zero.operands()[1]);
     if (square) zero = zero.operands()[0];
     if (!zero.isNull() && isZero(with(made, zero, loops.integer(0, zero.dtype())))) return true;
   }

@@ -11,7 +11,6 @@ namespace dyn::passes {
 //   %bias = where(%mask, 0, -1e9)   %u = cast(unsqueeze(%mask)) {to = f32}     yes
 bool isZeroWhereMasked(const InferredModule& inferred, const MaskedAttention& site, ValueId value);
 
-bool isZero(const loop::Expr& e);  // the number 0
 // The condition c is `m` cast to bool, or m != 0: where it does not hold m is 0. Null: it is neither.
 loop::Expr zeroWhereNot(loop::Expr c);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "compiler/loop/expr_forms.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/element_bounds.h"
 #include "compiler/passes/element_composer.h"
@@ -19,12 +20,6 @@ using loop::Expr;
 using loop::ExprKind;
 
 constexpr size_t kMostBetween = 32;  // values between scores and their softmax
-
-bool mentions(const Expr& e, const Expr& variable) {
-  for (const Expr& part : loop::postorder(std::span(&e, 1)))
-    if (part.same(variable)) return true;
-  return false;
-}
 
 class Search {
  public:

@@ -51,9 +51,7 @@ def measure(module, session, inputs, seconds, threads, clock, apart):
             if threads == 1:
                 times.append(clock(run))
                 continue
-            # The workers of the other one still wait for work on a core that this one wants: let them go to sleep first.
-            time.sleep(0.03)
-            run()
+            measuring.wake(run)
             times.extend(clock(run) for _ in range(4))
     ratios = np.sort(np.array(theirs) / np.array(ours))
     quantiles = lambda times: [float(np.percentile(times, q)) for q in (0, 50, 90)]

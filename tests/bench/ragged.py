@@ -202,11 +202,8 @@ def processor_clock(call):
 
 
 def after_rest(clock):
-    """Workers of the one before still wait for work on a core that this one wants: they are let go to sleep, and one's own are woken by runs that do not count."""
     def rested(call):
-        time.sleep(0.03)
-        for _ in range(3):
-            call()
+        measuring.wake(call, 3)
         return clock(call)
     return rested
 

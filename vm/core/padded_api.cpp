@@ -1,12 +1,12 @@
 // The C API of padded inputs: sequences of different lengths for a program that takes them padded.
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 
 #include "vm/base/checked.h"
 #include "vm/core/c_api.h"
 #include "vm/core/contract.h"
 #include "vm/include/dyn_ragged.h"
+#include "vm/shared/dyn_padded_batch.h"
 
 using namespace dyn::vm;
 using namespace dyn::vm::api;
@@ -28,12 +28,6 @@ bool isDimOf(const ContractDim& output, const ContractDim& input) {
   return sameDim(output, input) || (input.value < 0 && output.text == "max(0, " + input.text + ")");
 }
 
-bool isCalledMask(const std::string& name) {
-  std::string lower;
-  for (char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower.find("mask") != std::string::npos;
-}
-
 enum class Order { batchFirst, batchSecond };
 
 // How the sequences of `input` lie if `other` says how long they are; nothing: it does not.
@@ -43,7 +37,7 @@ std::optional<Order> orderBy(const ContractValue& input, const ContractValue& ot
   const DataClass kind = kDataTypes[other.type.dtype].dataClass;
   if (of.size() == 2)
     return kind != DataClass::text && kind != DataClass::complex && sameDim(of[0], dims[0]) &&
-                   sameDim(of[1], dims[1]) && (named || isCalledMask(other.name))
+                   sameDim(of[1], dims[1]) && (named || dyn::isCalledMask(other.name))
                ? std::optional(Order::batchFirst)
                : std::nullopt;
   if (of.size() != 1 || (kind != DataClass::integer && kind != DataClass::natural)) return std::nullopt;
@@ -136,12 +130,11 @@ Status longestOf(const ContractValue& input, const ContractDim& dim, const std::
   return okStatus();
 }
 
-// Where position `i` of sequence `s` lies.
-int64_t placeOf(bool batchSecond, int64_t s, int64_t i, int64_t batch, int64_t longest) {
-  return batchSecond ? i * batch + s : s * longest + i;
-}
-
 const Tensor& tensorOf(const dyn_value* value) { return *static_cast<const Tensor*>(value->object); }
+
+auto lengthsOf(const PaddedSequences& sequences) {
+  return [&](int64_t s) { return sequences.lengths[static_cast<size_t>(s)]; };
+}
 
 struct Elements {
   std::vector<int64_t> shape;
@@ -162,12 +155,11 @@ Status padRows(const Tensor& rows, const PaddedSequences& sequences, int64_t lon
   const int64_t count = rows.shape()[0];
   const auto rowBytes = static_cast<size_t>(count == 0 ? 0 : rows.sizeBytes() / static_cast<uint64_t>(count));
   const std::byte* from = rows.data;
-  for (int64_t s = 0; s < batch; ++s)
-    for (int64_t i = 0; i < sequences.lengths[static_cast<size_t>(s)] && rowBytes > 0;
-         ++i, from += rowBytes) {
-      const int64_t to = placeOf(sequences.batchSecond, s, i, batch, longest);
-      std::memcpy(padded->bytes.data() + static_cast<size_t>(to) * rowBytes, from, rowBytes);
-    }
+  if (rowBytes == 0) return okStatus();
+  dyn::forEachPaddedRow(batch, longest, sequences.batchSecond, lengthsOf(sequences), [&](int64_t row) {
+    std::memcpy(padded->bytes.data() + static_cast<size_t>(row) * rowBytes, from, rowBytes);
+    from += rowBytes;
+  });
   return okStatus();
 }
 
@@ -182,13 +174,12 @@ void unpadRows(const dyn_value* padded, const PaddedSequences& sequences, Elemen
   size_t rowBytes = sizeBytes(tensorOf(padded).dtype);
   for (int32_t axis = 2; axis < rank; ++axis) rowBytes *= static_cast<size_t>(shape[axis]);
   const auto* data = static_cast<const std::byte*>(dyn_value_data(padded));
-  for (int64_t s = 0; s < batch; ++s)
-    for (int64_t i = 0; i < sequences.lengths[static_cast<size_t>(s)]; ++i, ++rows->shape[0]) {
-      const int64_t at = placeOf(sequences.batchSecond, s, i, batch, longest);
-      if (rowBytes == 0) continue;
-      const std::byte* row = data + static_cast<size_t>(at) * rowBytes;
-      rows->bytes.insert(rows->bytes.end(), row, row + rowBytes);
-    }
+  dyn::forEachPaddedRow(batch, longest, sequences.batchSecond, lengthsOf(sequences), [&](int64_t at) {
+    ++rows->shape[0];
+    if (rowBytes == 0) return;
+    const std::byte* row = data + static_cast<size_t>(at) * rowBytes;
+    rows->bytes.insert(rows->bytes.end(), row, row + rowBytes);
+  });
 }
 
 }  // namespace

@@ -195,19 +195,24 @@ inline size_t usualSchedule(const ProductShape& p, const ProductMachine& m) {
 }
 
 // The row of the table with the least cost; the usual one unless another is expected to be clearly cheaper.
-inline size_t cheapestSchedule(const ProductShape& p, const ProductMachine& m) {
+// `cost(schedule)`: cycles of that one.
+template <typename Cost>
+size_t cheapestSchedule(const ProductShape& p, const ProductMachine& m, const Cost& cost) {
   constexpr double kWorthIt = 0.95;  // less is not worth leaving what is known to be good
   const size_t usual = usualSchedule(p, m);
   size_t best = usual;
-  double least = kWorthIt * productCycles(p, m, kProductSchedules[usual]);
+  double least = kWorthIt * cost(kProductSchedules[usual]);
   for (size_t i = 0; i < kProductSchedules.size(); ++i) {
     if (p.tasks == 1 && kProductSchedules[i].side == SplitSide::rows) continue;
-    const double cost = productCycles(p, m, kProductSchedules[i]);
-    if (cost >= least) continue;
+    const double cycles = cost(kProductSchedules[i]);
+    if (cycles >= least) continue;
     best = i;
-    least = cost;
+    least = cycles;
   }
   return best;
+}
+inline size_t cheapestSchedule(const ProductShape& p, const ProductMachine& m) {
+  return cheapestSchedule(p, m, [&](const ProductSchedule& s) { return productCycles(p, m, s); });
 }
 
 // --- dispatch by the number of rows, as a program names it

@@ -1,22 +1,16 @@
 #include "app/session/model/padded_sequences.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <string_view>
 
 #include "app/session/model/batch_lengths.h"
 #include "app/session/model/ragged_port.h"
+#include "vm/shared/dyn_padded_batch.h"
 
 namespace dyn {
 
 namespace {
-
-bool isCalledMask(const std::string& name) {
-  std::string lower;
-  for (char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower.find("mask") != std::string::npos;
-}
 
 // The axis of the batch in `port`, if `other` says how long its sequences are; nothing: it does not.
 std::optional<size_t> batchAxisBy(const Port& port, const Port& other) {
@@ -42,12 +36,13 @@ Result<HostTensor> padded(const Sequences& sequences, size_t batchAxis) {
   const int64_t rows = sequences.rows.shape()[0];
   const auto bytes = static_cast<size_t>(rows == 0 ? 0 : sequences.rows.sizeBytes() / rows);
   const std::byte* from = sequences.rows.data();
-  for (int64_t s = 0; s < batch; ++s)
-    for (int64_t i = 0; i < sequences.lengths.intAt(s); ++i, from += bytes)
-      if (bytes > 0)
-        std::memcpy(value.mutableData() +
-                        static_cast<size_t>(batchAxis == 0 ? s * longest + i : i * batch + s) * bytes,
-                    from, bytes);
+  if (bytes == 0) return value;
+  forEachPaddedRow(
+      batch, longest, batchAxis == 1, [&](int64_t s) { return sequences.lengths.intAt(s); },
+      [&](int64_t row) {
+        std::memcpy(value.mutableData() + static_cast<size_t>(row) * bytes, from, bytes);
+        from += bytes;
+      });
   return value;
 }
 

@@ -109,6 +109,10 @@ DeviceMath deviceMathOf(std::string_view name) {
   return name == "bf16" ? DeviceMath::bf16 : name == "tf32" ? DeviceMath::tf32 : DeviceMath::fp32;
 }
 
+std::string_view toString(DeviceMath math) {
+  return math == DeviceMath::bf16 ? "bf16" : math == DeviceMath::tf32 ? "tf32" : "fp32";
+}
+
 Result<DeviceKernel> emitDeviceKernel(const loop::Kernel& kernel, const std::string& symbol,
                                       DeviceMath math) {
   DeviceKernel made;

@@ -36,6 +36,7 @@ struct DeviceKernel {
 // use tensor cores whatever it says.
 enum class DeviceMath : uint8_t { fp32, tf32, bf16 };
 DeviceMath deviceMathOf(std::string_view name);  // "tf32"
+std::string_view toString(DeviceMath math);
 
 // The least GPU that code is generated for; every later one takes it, too.
 const MachineDescription& deviceMachine();

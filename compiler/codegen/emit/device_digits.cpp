@@ -30,14 +30,6 @@ std::string knownAtLaunch(const loop::Kernel& kernel, Expr e) {
   return "";
 }
 
-bool mentions(Expr root, Expr part) {
-  for (const Expr& e : loop::postorder(std::span(&root, 1)))
-    if (e.same(part)) return true;
-  return false;
-}
-
-bool isBinary(Expr e, BinaryOp op) { return e.kind() == ExprKind::binary && e.binaryOp() == op; }
-
 void flatten(const Stmt& stmt, std::vector<const Stmt*>& found) {
   for (const StmtRef& child : stmt.children)
     if (child->kind == StmtKind::block)

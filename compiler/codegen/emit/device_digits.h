@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "compiler/codegen/emit/device_products.h"
+#include "compiler/loop/expr_forms.h"
 #include "compiler/loop/kernel.h"
 
 namespace dyn {
@@ -44,8 +45,6 @@ class UnitDigits {
   std::unordered_map<uint32_t, loop::Expr> lets_;
 };
 
-bool mentions(loop::Expr root, loop::Expr part);
-bool isBinary(loop::Expr e, loop::BinaryOp op);
 // Statements of a body in order, blocks taken apart.
 void flatten(const loop::Stmt& stmt, std::vector<const loop::Stmt*>& found);
 bool holdsStatements(const loop::Stmt& stmt);  // other than blocks of nothing

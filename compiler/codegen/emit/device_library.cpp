@@ -31,8 +31,8 @@ class Describer {
     std::string result, bias;
     if (why_.empty()) takeResult(result, bias);
     if (!why_.empty()) return {"", why_};
-    const char* rounding = math == DeviceMath::tf32 ? "tf32" : math == DeviceMath::bf16 ? "bf16" : "fp32";
-    return {digits + ";" + left + ";" + right + ";" + result + ";" + bias + ";" + rounding, ""};
+    return {digits + ";" + left + ";" + right + ";" + result + ";" + bias + ";" + std::string(toString(math)),
+            ""};
   }
 
  private:
@@ -62,14 +62,13 @@ class Describer {
 
   // "3": a digit goes along this axis, which may have one element for all; "-": nothing does. Else nullopt.
   std::optional<std::string> alongAxis(Expr index, Expr size) const {
-    if (index.kind() == ExprKind::intConstant && index.intValue() == 0) return "-";
+    if (isZero(index)) return "-";
     if (index.kind() == ExprKind::select) {
       const std::span<const Expr> parts = index.operands();
       const bool ofThisAxis = isBinary(parts[0], BinaryOp::equal) && parts[0].operands()[0].same(size) &&
                               parts[0].operands()[1].kind() == ExprKind::intConstant &&
                               parts[0].operands()[1].intValue() == 1;
-      const bool first = parts[1].kind() == ExprKind::intConstant && parts[1].intValue() == 0;
-      return ofThisAxis && first ? alongAxis(parts[2], size) : std::nullopt;
+      return ofThisAxis && isZero(parts[1]) ? alongAxis(parts[2], size) : std::nullopt;
     }
     for (size_t i = 0; i < digits_.size(); ++i)
       if (digits_[i].digit.variable.same(index)) return std::to_string(i);

@@ -51,18 +51,8 @@ double tileCycles(const ProductShape& p, const TileMachine& machine, const Produ
 }
 
 size_t cheapestTileSchedule(const ProductShape& shape, const TileMachine& machine) {
-  constexpr double kWorthIt = 0.95;  // less is not worth leaving the usual one
-  const size_t usual = contraction::usualSchedule(shape, machine.product);
-  size_t best = usual;
-  double least = kWorthIt * tileCycles(shape, machine, contraction::kProductSchedules[usual]);
-  for (size_t i = 0; i < contraction::kProductSchedules.size(); ++i) {
-    if (shape.tasks == 1 && contraction::kProductSchedules[i].side == contraction::SplitSide::rows) continue;
-    const double cost = tileCycles(shape, machine, contraction::kProductSchedules[i]);
-    if (cost >= least) continue;
-    best = i;
-    least = cost;
-  }
-  return best;
+  return contraction::cheapestSchedule(
+      shape, machine.product, [&](const ProductSchedule& s) { return tileCycles(shape, machine, s); });
 }
 
 }  // namespace dyn::vm::kernels
