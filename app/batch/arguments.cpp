@@ -101,6 +101,7 @@ std::string commandHelp(const CLI::App& command) {
       {"export", "export bert.onnx --kind exe -o bert"},
       {"save", "save bert.onnx -o simplified.onnx"},
       {"bench", "bench bert.onnx --dim batch=1 --dim seq=@lengths.txt"},
+      {"serve-bench", "serve-bench bert.onnx --rate 50 --seconds 10 --dim seq=@lengths.txt --batching on"},
       {"bisect", "bisect bert.onnx --dim batch=1 --dim seq=7 -o fault.dyn"},
       {"tune", "tune bert.onnx --dim batch=1 --dim seq=@lengths.txt --seconds 30"},
       {"script", "script samples/04_bert/lesson.dyns"},
@@ -175,33 +176,35 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       "export", "write a model as an executable or a library that needs nothing else, or as a package");
   CLI::App* save = app.add_subcommand("save", "write the graph after a pass as an ONNX model");
   CLI::App* bench = app.add_subcommand("bench", "measure a model");
+  CLI::App* serve = app.add_subcommand(
+      "serve-bench", "let requests come at random times, and measure how long each waits for its answer");
   CLI::App* bisect =
       app.add_subcommand("bisect", "find the first pass that changes a result; exit 3 when one does");
   CLI::App* tune =
       app.add_subcommand("tune", "measure versions of convolutions and products for likely shapes");
   CLI::App* script = app.add_subcommand("script", "run shell commands of a file");
   // The options of its own come first.
-  for (CLI::App* sub : {run, verify, inspect, compile, exported, save, bench, bisect, tune, script}) {
+  for (CLI::App* sub : {run, verify, inspect, compile, exported, save, bench, serve, bisect, tune, script}) {
     sub->option_defaults()->group("Options of every command");
     addCommon(sub, r, texts);
     sub->option_defaults()->group("Options");
   }
-  for (CLI::App* sub : {run, verify, bench, bisect, script}) addDevice(sub, texts);
-  for (CLI::App* sub : {run, inspect, compile, exported, save, bench, bisect, tune})
+  for (CLI::App* sub : {run, verify, bench, serve, bisect, script}) addDevice(sub, texts);
+  for (CLI::App* sub : {run, inspect, compile, exported, save, bench, serve, bisect, tune})
     sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
-  for (CLI::App* sub : {run, inspect, compile, exported, save, bench, bisect, tune})
+  for (CLI::App* sub : {run, inspect, compile, exported, save, bench, serve, bisect, tune})
     sub->add_option("--dim", r.dims,
                     "NAME=N; for compile, inspect, save and tune also NAME=1..512:8, NAME=@lengths.txt")
         ->take_all()
         ->expected(1);
-  for (CLI::App* sub : {run, bench, bisect, exported})
+  for (CLI::App* sub : {run, bench, serve, bisect, exported})
     sub->add_option(
            "--input", r.inputs,
            "NAME=@file.npy, @file.pb, @picture.png, @sound.wav, text:vocab.txt:WORDS, random[:SEED], "
            "zeros, ones, range or [1,2,3]")
         ->take_all()
         ->expected(1);
-  for (CLI::App* sub : {run, inspect, compile, bench})
+  for (CLI::App* sub : {run, inspect, compile, bench, serve})
     sub->add_option("--lengths", r.lengths,
                     "NAME=@file: lengths of a padded batch, one a line; NAME is the input of the lengths, or "
                     "the mask that they make")
@@ -256,9 +259,21 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       "the graph after this pass (name or number); default: simplified, without what is done for the "
       "machine");
   save->add_flag("--external", r.external, "weights in OUT.onnx.data, as they are above 1 GB");
-  for (CLI::App* sub : {run, inspect, compile, exported, bench})
+  for (CLI::App* sub : {run, inspect, compile, exported, bench, serve})
     sub->add_flag("--static", r.requireStatic,
                   "refuse a program with any size that is not known before it runs");
+  serve->add_option("--rate", r.perSecond, "requests a second, at random times")
+      ->required()
+      ->check(positive());
+  serve->add_option("--seconds", r.seconds, "for how long they come (default 1)")->check(positive());
+  serve
+      ->add_option("--batching", r.batching,
+                   "on: requests that wait together run together, where rows stay apart")
+      ->check(CLI::IsMember({"off", "on"}));
+  serve->add_option("--most", r.mostTogether, "most requests in one run (default 16)")
+      ->check(CLI::Range(1, 1 << 20));
+  serve->add_option("--line", r.mostWaiting, "who finds so many waiting is rejected (default 1000)")
+      ->check(CLI::Range(1, 1 << 30));
   bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(positive());
   bench->add_option("--repeat", r.repeat, "least number of runs at each shape (default 5)")
       ->check(positive());
@@ -289,6 +304,7 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
            {exported, BatchCommand::exportModel},
            {save, BatchCommand::save},
            {bench, BatchCommand::bench},
+           {serve, BatchCommand::serve},
            {bisect, BatchCommand::bisect},
            {tune, BatchCommand::tune},
            {script, BatchCommand::script}},
@@ -334,6 +350,8 @@ const char* toString(BatchCommand command) {
       return "save";
     case BatchCommand::bench:
       return "bench";
+    case BatchCommand::serve:
+      return "serve-bench";
     case BatchCommand::bisect:
       return "bisect";
     case BatchCommand::tune:

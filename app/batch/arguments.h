@@ -17,6 +17,7 @@ enum class BatchCommand : uint8_t {
   exportModel,
   save,
   bench,
+  serve,
   bisect,
   tune,
   script,
@@ -37,7 +38,9 @@ struct BatchRequest {
   std::string model, output, outputDirectory, profile, casesFile, scriptFile;
   std::vector<std::string> dims, inputs, lengths, directories, lines, policies, variants, buckets;
   int64_t repeat = 1, warmup = 0;
-  int jobs = 0, versions = 2, trials = 0;
+  int jobs = 0, versions = 2, trials = 0, mostTogether = 16, mostWaiting = 1000;
+  double perSecond = 0;
+  std::string batching = "off";
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, tuneSeconds = 30,
          caseTimeLimitSeconds = 60;
   std::string level, pass, why, limit, kind, board;

@@ -77,6 +77,8 @@ int dispatch(const BatchContext& context) {
       return runSave(context);
     case BatchCommand::bench:
       return runBench(context);
+    case BatchCommand::serve:
+      return runServe(context);
     case BatchCommand::bisect:
       return runBisect(context);
     case BatchCommand::tune:

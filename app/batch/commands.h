@@ -28,6 +28,7 @@ int runCompile(const BatchContext& context);
 int runExport(const BatchContext& context);
 int runSave(const BatchContext& context);
 int runBench(const BatchContext& context);
+int runServe(const BatchContext& context);
 int runBisect(const BatchContext& context);
 int runTune(const BatchContext& context);
 int runScript(const BatchContext& context);

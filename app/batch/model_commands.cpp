@@ -1,4 +1,4 @@
-// run, run --cases, inspect, compile, export, save, bench, bisect, tune.
+// run, run --cases, inspect, compile, export, save, bench, serve-bench, bisect, tune.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -319,6 +319,27 @@ int runBench(const BatchContext& context) {
   if (!request.casesFile.empty()) bench.add("cases", request.casesFile);
   if (request.repeat > 1) bench.add("repeat", std::to_string(request.repeat));
   std::shared_ptr<const Outcome> outcome = context.execute(bench);
+  if (!outcome->ok()) return context.fail(*outcome);
+  Json fields = {{"model", request.model}};
+  merge(fields, toJson(outcome->view));
+  return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+int runServe(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(request));
+  if (!loaded->ok()) return context.fail(*loaded);
+  if (!request.quiet) context.output.warnings(loaded->warnings);
+  Command serve = Command::of(CommandId::serve)
+                      .add("rate", fmt::format("{}", request.perSecond))
+                      .add("seconds", fmt::format("{}", request.seconds))
+                      .add("batching", request.batching)
+                      .add("most", std::to_string(request.mostTogether))
+                      .add("line", std::to_string(request.mostWaiting));
+  for (const std::string& dim : request.dims) serve.add("dim", dim);
+  for (const std::string& lengths : request.lengths) serve.add("lengths", lengths);
+  for (const std::string& input : request.inputs) serve.add("input", input);
+  std::shared_ptr<const Outcome> outcome = context.execute(serve);
   if (!outcome->ok()) return context.fail(*outcome);
   Json fields = {{"model", request.model}};
   merge(fields, toJson(outcome->view));

@@ -66,8 +66,11 @@ struct SessionState {
   std::vector<std::pair<std::string, Type>> ports() const;
 };
 
-// The inputs of a call of the model by the arguments --dim and --input of a command; says which are random.
+// The inputs of a call of the model by the arguments --dim, --input and --lengths of a command; says which
+// are random.
 Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command);
+// The same, and nothing is said.
+Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, const Command& command);
 
 // Runs one command: checks it, keeps a snapshot for undo, times it, turns a failure into an error of the
 // outcome.

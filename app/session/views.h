@@ -598,6 +598,19 @@ struct BenchResult {
   int64_t loadNs = 0, compileNs = 0, kernelsCompiledCount = 0;
 };
 
+// Requests that came at times of their own, and how long each waited for its answer.
+struct ServeResult {
+  double perSecond = 0, seconds = 0;  // as asked for
+  bool batching = false;
+  std::string batch, sequence, lengths;  // joined along; of different lengths, as this input says; or ""
+  std::string comparedText;              // "8 requests at once, as each alone", where they were compared
+  int64_t requestsCount = 0, completedCount = 0, rejectedCount = 0, runsCount = 0, longestLineCount = 0;
+  int64_t p50Ns = 0, p90Ns = 0, p99Ns = 0, meanNs = 0;  // from its arrival to its answer
+  int64_t runP50Ns = 0;                                 // of a run, with putting together and taking apart
+  double throughputPerSecond = 0, busyShare = 0;
+  int64_t loadNs = 0, compileNs = 0, kernelsCompiledCount = 0;
+};
+
 struct CompileResult {
   std::string file;  // "" when none was written
   int64_t fileBytes = 0;
@@ -687,10 +700,10 @@ using View =
                  Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>,
                  Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>,
                  Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>,
-                 Shared<CompileResult>, Shared<ExportResult>, Shared<SaveResult>, Shared<VerifyResult>,
-                 Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>,
-                 Shared<ProblemList>, Shared<TuneView>, Shared<SweepView>, Shared<TensorView>,
-                 Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>, Shared<NodeList>,
+                 Shared<ServeResult>, Shared<CompileResult>, Shared<ExportResult>, Shared<SaveResult>,
+                 Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>,
+                 Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>, Shared<SweepView>,
+                 Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>, Shared<NodeList>,
                  Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>, Shared<LevelsView>>;
 
 }  // namespace dyn

@@ -121,6 +121,12 @@ Result<Expr> ElementComposer::element(ValueId v, std::span<const Expr> index) {
   return op.def->lower(step, static_cast<int>(result), index);
 }
 
+ValueId ElementComposer::valueOf(const loop::Buffer* buffer) const {
+  for (const auto& [value, known] : buffers_)
+    if (known == buffer) return value;
+  return kNoValue;
+}
+
 Result<Expr> ElementComposer::load(ValueId v, std::span<const Expr> index) {
   const Type type = types_.at(v);
   const loop::Buffer*& buffer = buffers_[v];

@@ -24,6 +24,8 @@ class ElementComposer {
   const DimSolver& facts() const { return inferred_.module.context->facts(); }
 
   Result<loop::Expr> element(ValueId v, std::span<const loop::Expr> index);
+  // Whose elements a load of such an expression reads.
+  ValueId valueOf(const loop::Buffer* buffer) const;
 
  private:
   class Step;

@@ -5,7 +5,10 @@
 #include <unordered_set>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/element_bounds.h"
+#include "compiler/passes/element_composer.h"
 #include "compiler/passes/liveness.h"
+#include "compiler/passes/operand_loads.h"
 #include "compiler/passes/row_loads.h"
 
 namespace dyn::passes {
@@ -26,12 +29,13 @@ std::optional<RowAxis> axisOf(Type type, SymbolId rows, bool* several) {
 
 class RowAnalysis {
  public:
-  RowAnalysis(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies)
+  RowAnalysis(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies, RowNumbers numbers)
       : inferred_(inferred),
         ir_(*inferred.module.context),
         rows_(rows),
         row_(ir_.dims().symbolById(rows)),
-        bodies_(bodies) {}
+        bodies_(bodies),
+        numbers_(numbers) {}
 
   RowsApart run() {
     const Function& main = *inferred_.module.main();
@@ -47,6 +51,7 @@ class RowAnalysis {
       if (!visit(*op)) return std::move(apart_);
     for (ValueId v : main.results) {
       if (sizes_.count(v)) return mixed("the result " + ir_.valueName(v) + " depends on how many there are");
+      if (numbered_.count(v)) return mixed("the result " + ir_.valueName(v) + " depends on which row it is");
       apart_.results.push_back(axisOfValue(v));
     }
     return std::move(apart_);
@@ -88,7 +93,10 @@ class RowAnalysis {
   }
 
   bool visit(const Op& op) {
-    for (const ValueDef& r : op.results) types_[r.id] = r.type;
+    for (const ValueDef& r : op.results) {
+      types_[r.id] = r.type;
+      madeBy_[r.id] = &op;
+    }
     for (const auto& [name, value] : op.attributes.all()) {
       const Shape* dims = std::get_if<Shape>(&value);
       const bool aboutRows =
@@ -104,6 +112,7 @@ class RowAnalysis {
       if (!none && !knownApartFromRows(op.results[0].id)) sizes_.insert(op.results[0].id);
       return true;
     }
+    if (!op.regions.empty() && readsNumbered(op)) return mix(nameOf(op) + " depends on which row it is");
     if (bodies_ == RowsInBodies::looked && !none && (op.def == &ops::ifOp || op.def == &ops::loopOp))
       return visitBodies(op);
     if (!op.regions.empty() || op.def->cls == OpClass::structural)
@@ -132,6 +141,7 @@ class RowAnalysis {
       if (sized && !knownApartFromRows(result.id)) sizes_.insert(result.id);
       return true;
     }
+    if (readsNumbered(op)) numbered_.insert(result.id);
     if (op.def->traits.view) return visitView(op, axis);
     if (const auto along = alongAxis(op)) return visitAlong(op, i, *along);
     if (!op.def->lower) return mix(nameOf(op) + " has no definition in loops");
@@ -215,6 +225,7 @@ class RowAnalysis {
 
   bool visitBodyResult(const Op& op, ValueId v, size_t k, bool loop, size_t carried) {
     if (sizes_.count(v)) return mix(nameOf(op) + " depends on how many there are");
+    if (numbered_.count(v)) return mix(nameOf(op) + " depends on which row it is");
     std::optional<RowAxis> axis = axisOfValue(v);
     if (loop && k == 0) return axis ? mix(nameOf(op) + " goes on as its rows say") : true;
     if (loop && k > carried && axis) ++axis->axis;  // it is stacked
@@ -235,7 +246,59 @@ class RowAnalysis {
     const RowQuestion question{inferred_, rows_, [this](ValueId v) { return axisOfValue(v); },
                                [this](ValueId v) { return sizes_.count(v) != 0; }};
     const std::string why = whyRowsMix(op, i, axis, types, question);
-    return why.empty() || mix(nameOf(op) + why);
+    if (!why.empty() && !(axis && isOwnRowOfMakers(op.results[i], *axis))) return mix(nameOf(op) + why);
+    if (numbers_ == RowNumbers::kept || !axis) return true;
+    RowQuestion moved = question;
+    moved.whereverTheyLie = true;
+    const ValueId result = op.results[i].id;
+    if (numbered_.count(result) || !whyRowsMix(op, i, axis, types, moved).empty()) numbered_.insert(result);
+    if (numbered_.count(result) && isOwnRowOfMakers(op.results[i], *axis)) numbered_.erase(result);
+    return true;
+  }
+  bool readsNumbered(const Op& op) const {
+    return std::any_of(op.operands.begin(), op.operands.end(),
+                       [&](ValueId v) { return v != kNoValue && numbered_.count(v) != 0; });
+  }
+
+  // The same asked of an element written in those of the inputs: what is looked up by running numbers, as
+  // exporters write masks, is the row's own again.
+  //   flat[b * seq + s] is mask[b, s]
+  bool isOwnRowOfMakers(const ValueDef& result, const RowAxis& axis) {
+    ElementComposer composer(inferred_, madeBy_, types_);
+    loop::LoopContext& loops = composer.loops();
+    std::vector<loop::Expr> index;
+    for (const Dim d : result.type.dims()) {
+      index.push_back(d.isConstant(1) ? loops.integer(0) : loops.variable("i"));
+      if (!d.isConstant(1)) loops.bound(index.back(), loops.dim(d));
+    }
+    const Result<loop::Expr> composed = composer.element(result.id, index);
+    if (!composed.ok()) return false;
+    const loop::Expr element = decided(*composed, composer.facts());
+    const loop::Expr row = index[static_cast<size_t>(axis.axis)];
+    std::vector<loop::Expr> pending{element};
+    std::unordered_set<uint32_t> seen;
+    while (!pending.empty()) {
+      const loop::Expr e = pending.back();
+      pending.pop_back();
+      if (!seen.insert(e.id()).second) continue;
+      if (e.kind() == loop::ExprKind::dim && mentions(e.dimValue(), rows_)) return false;
+      if (numbers_ == RowNumbers::changed && e.same(row)) return false;
+      std::optional<size_t> rowsAt;
+      if (e.kind() == loop::ExprKind::load) {
+        const ValueId from = composer.valueOf(e.buffer());
+        if (sizes_.count(from) || numbered_.count(from)) return false;
+        if (const auto rows = axisOfValue(from)) {
+          rowsAt = static_cast<size_t>(rows->axis);
+          if (rows->extent != axis.extent || !isElementOf(e.operands()[*rowsAt], row, axis.extent))
+            return false;
+        }
+      }
+      // What a check demands changes no value.
+      const size_t first = e.kind() == loop::ExprKind::checked ? 1 : 0;
+      for (size_t k = first; k < e.operands().size(); ++k)
+        if (k != rowsAt) pending.push_back(e.operands()[k]);
+    }
+    return true;
   }
 
   const InferredModule& inferred_;
@@ -243,16 +306,19 @@ class RowAnalysis {
   const SymbolId rows_;
   const Dim row_;
   const RowsInBodies bodies_;
+  const RowNumbers numbers_;
   RowsApart apart_;
   std::unordered_map<ValueId, Type> types_;
+  std::unordered_map<ValueId, const Op*> madeBy_;
   std::unordered_map<ValueId, RowAxis> axes_;
-  std::unordered_set<ValueId> sizes_;  // computed from the number of rows
+  std::unordered_set<ValueId> sizes_;     // computed from the number of rows
+  std::unordered_set<ValueId> numbered_;  // each row from its number
 };
 
 }  // namespace
 
-RowsApart rowsApart(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies) {
-  return RowAnalysis(inferred, rows, bodies).run();
+RowsApart rowsApart(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies, RowNumbers numbers) {
+  return RowAnalysis(inferred, rows, bodies, numbers).run();
 }
 
 }  // namespace dyn::passes

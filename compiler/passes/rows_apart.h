@@ -32,6 +32,10 @@ struct RowsApart {
 
 // What branches and loops do with rows in their bodies counts as mixing them where nobody asks to look there.
 enum class RowsInBodies : uint8_t { mixed, looked };
-RowsApart rowsApart(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies = RowsInBodies::mixed);
+// Rows that keep their numbers may be computed from these: x[b] + b. Where others are put before them, too,
+// they may not.
+enum class RowNumbers : uint8_t { kept, changed };
+RowsApart rowsApart(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies = RowsInBodies::mixed,
+                    RowNumbers numbers = RowNumbers::kept);
 
 }  // namespace dyn::passes

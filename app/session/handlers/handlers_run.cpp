@@ -148,7 +148,7 @@ Result<std::map<std::string, Value>> takeTrees(const Signature& signature, std::
 
 }  // namespace
 
-Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
+Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, const Command& command) {
   DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
   std::vector<std::string> specs = command.all("input"), notes;
   DYN_TRY(const auto trees, takeTrees(model.signature(), specs, dims, notes));
@@ -169,12 +169,17 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
   for (const std::string& text : command.all("lengths")) {
     DYN_TRY(const BatchLengths lengths, parseBatchLengths(text));
     DYN_TRY(LengthsOfCall call, lengthsOfCall(model.signature(), lengths, dims));
-    if (!call.note.empty()) state.log(call.note);
+    if (!call.note.empty()) notes.push_back(call.note);
     dims.insert(dims.end(), call.dims.begin(), call.dims.end());
     sources.given[call.name] = Value(std::move(call.value));
   }
   DYN_TRY(CallInputs inputs, makeInputs(model.signature(), dims, specs, state.now.options.seed, sources));
   inputs.notes.insert(inputs.notes.begin(), notes.begin(), notes.end());
+  return inputs;
+}
+
+Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
+  DYN_TRY(CallInputs inputs, quietCallInputs(state, model, command));
   for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(note);
   return inputs;
 }

@@ -572,6 +572,33 @@ struct Writer {
             {"kernels_compiled_count", v->kernelsCompiledCount}};
   }
 
+  Json operator()(const Shared<ServeResult>& v) const {
+    Json batching = nullptr;
+    if (v->batching)
+      batching = {{"dim", v->batch},
+                  {"sequence", v->sequence.empty() ? Json(nullptr) : Json(v->sequence)},
+                  {"lengths", v->lengths.empty() ? Json(nullptr) : Json(v->lengths)},
+                  {"compared", v->comparedText}};
+    return {{"rate_per_s", v->perSecond},
+            {"seconds", v->seconds},
+            {"batching", batching},
+            {"requests_count", v->requestsCount},
+            {"completed_count", v->completedCount},
+            {"rejected_count", v->rejectedCount},
+            {"runs_count", v->runsCount},
+            {"longest_line_count", v->longestLineCount},
+            {"p50_ns", v->p50Ns},
+            {"p90_ns", v->p90Ns},
+            {"p99_ns", v->p99Ns},
+            {"mean_ns", v->meanNs},
+            {"run_p50_ns", v->runP50Ns},
+            {"throughput_per_s", v->throughputPerSecond},
+            {"busy_share", v->busyShare},
+            {"load_ns", v->loadNs},
+            {"compile_ns", v->compileNs},
+            {"kernels_compiled_count", v->kernelsCompiledCount}};
+  }
+
   Json operator()(const Shared<CompileResult>& v) const {
     return {{"file", v->file.empty() ? Json(nullptr) : Json(v->file)},
             {"file_bytes", v->fileBytes},

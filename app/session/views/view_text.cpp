@@ -564,6 +564,23 @@ struct Writer {
     return textTable({"shape", ">runs", ">min", ">p50", ">p90", ">p99", ">GFLOP/s", ">GB/s"}, rows, options);
   }
 
+  std::string operator()(const Shared<ServeResult>& v) const {
+    std::string text = fmt::format("{} requests in {} s, {:.1f} answered a second", v->requestsCount,
+                                   v->seconds, v->throughputPerSecond);
+    if (v->rejectedCount > 0) text += fmt::format("; {} were rejected: the line was full", v->rejectedCount);
+    text += fmt::format("\nwaiting and running: p50 {}, p90 {}, p99 {}\n", durationText(v->p50Ns),
+                        durationText(v->p90Ns), durationText(v->p99Ns));
+    text += fmt::format("{} runs, p50 {}, busy {:.0f} % of the time; at most {} waited\n", v->runsCount,
+                        durationText(v->runP50Ns), 100 * v->busyShare, v->longestLineCount);
+    if (!v->batching) return text;
+    const double each =
+        v->runsCount == 0 ? 0 : static_cast<double>(v->completedCount) / static_cast<double>(v->runsCount);
+    return text + fmt::format("joined along {}{}: {:.1f} requests in a run{}\n", v->batch,
+                              v->sequence.empty() ? ", of equal sizes"
+                                                  : ", of different " + v->sequence + " by " + v->lengths,
+                              each, v->comparedText.empty() ? "" : "; " + v->comparedText);
+  }
+
   std::string operator()(const Shared<CompileResult>& v) const {
     std::string text = fmt::format("{} kernels, {} compiled now; passes {}, lowering {}, code {}\n",
                                    v->kernelsCount, v->kernelsCompiledCount, durationText(v->passesNs),

@@ -37,13 +37,19 @@ std::vector<std::string> functionsOf(const Compiled& model) {
   return names;
 }
 
-std::string whyMixed(const std::string& body, const std::string& parameters = "%x: Tensor[(b, n), f32]") {
+std::string whyMixed(const std::string& body, const std::string& parameters = "%x: Tensor[(b, n), f32]",
+                     passes::RowNumbers numbers = passes::RowNumbers::kept) {
   IrContext context;
   Result<Module> parsed = test::parseText(context, "fn @main(" + parameters + ") {\n" + body + "}\n");
   EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<InferredModule> inferred = inferTypes(*parsed);
   EXPECT_TRUE(inferred.ok()) << inferred.error().toString();
-  return passes::rowsApart(*inferred, context.dims().symbol("b").symbol()).whyNot;
+  return passes::rowsApart(*inferred, context.dims().symbol("b").symbol(), passes::RowsInBodies::mixed,
+                           numbers)
+      .whyNot;
+}
+std::string whyMovedMix(const std::string& body, const std::string& parameters = "%x: Tensor[(b, n), f32]") {
+  return whyMixed(body, parameters, passes::RowNumbers::changed);
 }
 
 // Every run is compared with the program for all sizes, and the kernels launched tell which program ran.
@@ -169,6 +175,39 @@ TEST(Variants, RowsThatStayApart) {
   const std::string joined =
       "%s = constant() {value = i64[2] [-1, 4]} %y = reshape(%x, %s) %z = relu(%y) return %z";
   EXPECT_EQ(whyMixed(joined, "%x: Tensor[(b, 3, 4), f32]"), "");
+}
+
+// As exporters write masks: %x flattened, and looked up at row * n + column. `row` is made of %r = 0, 1, ...
+std::string lookedUp(const std::string& row) {
+  return "%s = shape(%x) %b = gather(%s, i64[] 0) %n = gather(%s, i64[] 1)\n"
+         "%m = constant() {value = i64[1] [-1]} %flat = reshape(%x, %m)\n"
+         "%r = range(i64[] 0, %b, i64[] 1) %row = " +
+         row +
+         "\n%c = range(i64[] 0, %n, i64[] 1) %from = unsqueeze(mul(%row, %n), i64[1] [1])\n"
+         "%y = gather(%flat, add(%from, unsqueeze(%c, i64[1] [0]))) {axis = 0} return %y";
+}
+
+TEST(Variants, RowsThatAreLookedUpByRunningNumbers) {
+  EXPECT_EQ(whyMixed(lookedUp("add(%r, i64[] 0)")), "");
+  EXPECT_THAT(whyMixed(lookedUp("mul(%r, i64[] 0)")), HasSubstr("gather %y"));
+  EXPECT_THAT(whyMixed(lookedUp("sub(sub(%b, i64[] 1), %r)")), HasSubstr("depends on how many there are"));
+}
+
+// Rows that others are put before: x[b] + b is another sum then.
+TEST(Variants, RowsThatMayMove) {
+  const std::string numbers =
+      "%s = shape(%x) %b = gather(%s, i64[] 0) %r = unsqueeze(range(i64[] 0, %b, i64[] 1), i64[1] [1])\n"
+      "%f = cast(%r) {to = f32} ";
+  EXPECT_EQ(whyMixed(numbers + "%y = add(%x, %f) %z = relu(%y) return %z"), "");
+  EXPECT_EQ(whyMovedMix(numbers + "%y = add(%x, %f) %z = relu(%y) return %z"),
+            "the result z depends on which row it is");
+  EXPECT_EQ(whyMovedMix(numbers + "%y = add(%x, sub(%f, %f)) %z = relu(%x) return %z"), "");
+  EXPECT_EQ(whyMovedMix(numbers + "%y = reshape(add(%x, %f), i64[3] [0, -1, 1]) return %y"),
+            "the result y depends on which row it is");
+  EXPECT_EQ(whyMovedMix(lookedUp("add(%r, i64[] 0)")), "");
+  EXPECT_EQ(whyMovedMix("%z = matmul(softmax(%x) {axis = 1}, %w) return %z",
+                        "%x: Tensor[(b, n), f32], %w: Tensor[(n, 4), f32]"),
+            "");
 }
 
 TEST(Variants, RowsThatMix) {

@@ -1,0 +1,212 @@
+// Requests that come at random times: who waits in the line, which calls are joined, and what is told of
+// them.
+#include <gmock/gmock.h>
+
+#include "app/session/explain/compare.h"
+#include "app/session/model/joined_calls.h"
+#include "app/session/model/waiting_line.h"
+#include "app/session/views.h"
+#include "compiler/reference/reference_interpreter.h"
+#include "tests/support/session_fixture.h"
+
+namespace dyn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(PoissonArrivals, ComeAtTheRateWithGapsThatDiffer) {
+  PoissonArrivals arrivals(1000, 20, 7);
+  int64_t count = 0, last = 0, longGaps = 0;
+  for (; arrivals.next(); arrivals.advance(), ++count) {
+    ASSERT_GE(*arrivals.next(), last);
+    longGaps += *arrivals.next() - last > 2'000'000 ? 1 : 0;  // twice the mean: exp(-2) of all
+    last = *arrivals.next();
+  }
+  EXPECT_NEAR(static_cast<double>(count), 20000, 700);  // five times the root
+  EXPECT_NEAR(static_cast<double>(longGaps) / static_cast<double>(count), 0.135, 0.02);
+  EXPECT_LT(last, 20'000'000'000);
+}
+
+std::vector<int64_t> numbers(const std::vector<Request>& requests) {
+  std::vector<int64_t> all;
+  for (const Request& request : requests) all.push_back(request.number);
+  return all;
+}
+
+TEST(WaitingLine, TakesTheFirstAndThoseWhoMayJoin) {
+  WaitingLine line(PoissonArrivals(1000, 1, 3), 5);
+  line.admitUntil(1'000'000'000);
+  const int64_t arrived = line.arrivedCount();
+  ASSERT_GT(arrived, 100);
+  EXPECT_EQ(line.rejectedCount(), arrived - 5);
+  EXPECT_EQ(line.longestCount(), 5);
+  const auto even = [](const std::vector<Request>&, const Request& next) { return next.number % 2 == 0; };
+  EXPECT_THAT(numbers(line.take(2, even)), ElementsAre(0, 2));
+  EXPECT_THAT(numbers(line.take(9, even)), ElementsAre(1, 4));
+  EXPECT_THAT(numbers(line.take(9, even)), ElementsAre(3));
+  EXPECT_TRUE(line.empty());
+  EXPECT_FALSE(line.nextArrivalNs());
+}
+
+// A layer of attention under a mask, whose result is at each position; and one mean over positions.
+const std::string kMasked =
+    R"(fn @main(%x: Tensor[(b, s, 8), f32], %mask: Tensor[(b, s), bool], %w: Tensor[(8, 8), f32]) {
+  %keep = unsqueeze(%mask, i64[1] [1])
+  %p = softmax(where(%keep, matmul(%x, transpose(matmul(%x, %w)) {perm = [0, 2, 1]}), f32[] -1.0e9)) {axis = -1}
+  %y = matmul(%p, %x)
+  return %y
+}
+)";
+const std::string kMean = R"(fn @main(%x: Tensor[(b, s, 8), f32], %mask: Tensor[(b, s), bool]) {
+  %m = reduce_mean(%x, i64[1] [1]) {keepdims = 0}
+  %k = unsqueeze(reduce_max(cast(%mask) {to = f32}, i64[1] [1]) {keepdims = 0}, i64[1] [1])
+  %y = mul(%m, %k)
+  return %y
+}
+)";
+const std::string kAcross = R"(fn @main(%x: Tensor[(b, 8), f32]) {
+  %y = softmax(%x) {axis = 0}
+  return %y
+}
+)";
+
+class Serve : public test::SessionFixture {
+ protected:
+  const ServeResult& serve(const std::string& arguments) {
+    outcome_ = line(":serve " + arguments);
+    EXPECT_TRUE(outcome_->ok()) << outcome_->error->message;
+    return *outcome_->as<ServeResult>();
+  }
+  std::string refusal(const std::string& arguments) {
+    outcome_ = line(":serve " + arguments);
+    return outcome_->ok() ? "" : outcome_->error->message;
+  }
+  std::shared_ptr<const Outcome> outcome_;
+};
+
+TEST_F(Serve, EachRequestIsAnsweredOrRejected) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(loadText(kMasked)->ok());
+  const std::string list = folder_.write("lengths.txt", "3\n17\n5\n5\n40\n");
+  const ServeResult& alone = serve("--rate 2000 --seconds 0.3 --dim s=@" + list);
+  EXPECT_NEAR(static_cast<double>(alone.requestsCount), 600, 150);
+  EXPECT_EQ(alone.completedCount + alone.rejectedCount, alone.requestsCount);
+  EXPECT_EQ(alone.runsCount, alone.completedCount);
+  EXPECT_GT(alone.p50Ns, 0);
+  EXPECT_LE(alone.p50Ns, alone.p90Ns);
+  EXPECT_LE(alone.p90Ns, alone.p99Ns);
+  // More than can be answered, and nobody may wait.
+  const ServeResult& full = serve("--rate 1000000 --seconds 0.1 --line 1 --dim s=@" + list);
+  EXPECT_GT(full.rejectedCount, full.completedCount);
+  EXPECT_EQ(full.longestLineCount, 1);
+}
+
+TEST_F(Serve, RequestsOfDifferentLengthsRunTogetherUnderAMask) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(loadText(kMasked)->ok());
+  const std::string list = folder_.write("lengths.txt", "3\n17\n5\n1\n40\n");
+  for (const std::string by : {"--dim s=@", "--lengths mask=@"}) {
+    const ServeResult& result = serve("--rate 200000 --seconds 0.05 --batching on --most 8 " + by + list);
+    EXPECT_EQ(result.batch, "b");
+    EXPECT_EQ(result.sequence, "s");
+    EXPECT_EQ(result.lengths, "mask");
+    EXPECT_EQ(result.comparedText, "4 of them gave the same as each alone");
+    EXPECT_LT(result.runsCount * 4, result.completedCount) << by;
+    EXPECT_EQ(result.completedCount + result.rejectedCount, result.requestsCount);
+  }
+}
+
+TEST_F(Serve, OnlyEqualSizesWherePaddingReachesAResult) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(loadText(kMean)->ok());
+  const std::string list = folder_.write("lengths.txt", "3\n17\n");
+  const ServeResult& result = serve("--rate 100000 --seconds 0.05 --batching on --dim s=@" + list);
+  EXPECT_EQ(result.sequence, "");
+  EXPECT_THAT(result.comparedText, HasSubstr("those of different s differ from each alone"));
+  EXPECT_LT(result.runsCount, result.completedCount);
+}
+
+TEST_F(Serve, SaysWhyRowsDoNotStayApart) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(loadText(kAcross)->ok());
+  EXPECT_THAT(refusal("--rate 10 --batching on"), HasSubstr("can not be joined: along b: "));
+  EXPECT_THAT(refusal("--rate 10 --batching on"), HasSubstr("%y"));
+  EXPECT_EQ(refusal("--rate 1000 --seconds 0.01 --dim b=2"), "");
+}
+
+TEST_F(Serve, WrongArgumentsAreNamed) {
+  ASSERT_TRUE(loadText(kAcross)->ok());
+  EXPECT_THAT(refusal("--rate 0"), HasSubstr("--rate"));
+  EXPECT_THAT(refusal("--rate 1 --seconds -1"), HasSubstr("--seconds"));
+  EXPECT_THAT(refusal("--rate 1 --batching maybe"), HasSubstr("--batching maybe"));
+  EXPECT_THAT(refusal("--rate 1 --most 0"), HasSubstr("--most"));
+  EXPECT_THAT(refusal("--rate 1 --dim b=1..4"), HasSubstr("--dim b=1..4"));
+}
+
+// Joined and taken apart again, each call has the bits it has alone.
+class JoinedCalls : public testing::Test {
+ protected:
+  static std::vector<HostTensor> resultsOf(const Module& module, const CallInputs& call) {
+    Result<std::vector<Value>> values = interpret(module, *module.main(), call.values);
+    std::vector<HostTensor> tensors;
+    EXPECT_TRUE(values.ok()) << values.error().message;
+    for (const Value& value : *values) tensors.push_back(value.tensor());
+    return tensors;
+  }
+};
+
+TEST_F(JoinedCalls, AreWhatEachIsAlone) {
+  Result<std::unique_ptr<LoadedModel>> model =
+      LoadedModel::fromText(kMasked, "m.dyn", SessionOptions{.threadCount = 1}, nullptr);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const Signature& signature = (*model)->signature();
+  Result<CallJoint> joint = callJoint(**model, "mask", "s");
+  ASSERT_TRUE(joint.ok()) << joint.error().message;
+  std::vector<CallInputs> calls;
+  for (const auto& [rows, length] :
+       std::vector<std::pair<int, int>>{{1, 5}, {2, 3}, {1, 0}, {0, 4}, {3, 7}}) {
+    Result<std::vector<DimSpec>> dims =
+        parseDimSpecs({"b=" + std::to_string(rows), "s=" + std::to_string(length)});
+    ASSERT_TRUE(dims.ok());
+    Result<CallInputs> call =
+        makeInputs(signature, *dims, {"mask=ones", "x=random:" + std::to_string(length)}, 5, {});
+    ASSERT_TRUE(call.ok()) << call.error().message;
+    calls.push_back(*std::move(call));
+  }
+  std::vector<const CallInputs*> all;
+  for (const CallInputs& call : calls) {
+    EXPECT_TRUE(mayJoin(*joint, calls[0], call));
+    all.push_back(&call);
+  }
+  Result<CallInputs> together = joined(*joint, all);
+  ASSERT_TRUE(together.ok()) << together.error().message;
+  EXPECT_THAT(together->values[0].tensor().shape(), ElementsAre(7, 7, 8));
+  EXPECT_THAT(together->values[1].tensor().shape(), ElementsAre(7, 7));
+  const std::vector<HostTensor> results = resultsOf((*model)->typed(), *together);
+  Result<std::vector<std::vector<HostTensor>>> parts = apart(*joint, all, {&results[0]});
+  ASSERT_TRUE(parts.ok()) << parts.error().message;
+  for (size_t c = 0; c < calls.size(); ++c)
+    EXPECT_EQ(compareValues(Value((*parts)[c][0]), Value(resultsOf((*model)->typed(), calls[c])[0]),
+                            Tolerance{1e-6, 1e-7, true}),
+              "")
+        << c;
+}
+
+TEST_F(JoinedCalls, OtherWeightsKeepCallsApart) {
+  Result<std::unique_ptr<LoadedModel>> model =
+      LoadedModel::fromText(kMasked, "m.dyn", SessionOptions{.threadCount = 1}, nullptr);
+  ASSERT_TRUE(model.ok());
+  Result<CallJoint> joint = callJoint(**model, "", "");
+  ASSERT_TRUE(joint.ok()) << joint.error().message;
+  auto call = [&](const std::string& length, const std::string& weights) {
+    return *makeInputs((*model)->signature(), *parseDimSpecs({"b=1", "s=" + length}), {"w=random:" + weights},
+                       5, {});
+  };
+  EXPECT_TRUE(mayJoin(*joint, call("4", "1"), call("4", "1")));
+  EXPECT_FALSE(mayJoin(*joint, call("4", "1"), call("4", "2")));
+  EXPECT_FALSE(mayJoin(*joint, call("4", "1"), call("5", "1")));
+}
+
+}  // namespace
+}  // namespace dyn
