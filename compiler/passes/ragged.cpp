@@ -11,10 +11,11 @@
 // batch; attention sees each sequence by itself (ragged_attention.h); an element for each sequence is taken
 // for each of its rows; some operations that look across positions are made anew (ragged_across.h). What
 // follows from the lengths is made once (ragged_prelude.h). Anything else is refused: `unsupported`, with the
-// operation and what it reads. Of several batches, each with lengths of its own, one is laid out after the other:
-// to it the lengths of others are sizes as any. Inputs and outputs are rows and lengths; a result with several axes of lengths,
-// (b, len[b], more[b]), is its elements sequence by sequence. Cost in IR size: two operations for
-// each ragged input and result, a prelude for each pattern of lengths, four operations for each reduction.
+// operation and what it reads. Of several batches, each with lengths of its own, one is laid out after the
+// other: to it the lengths of others are sizes as any. Inputs and outputs are rows and lengths; a result with
+// several axes of lengths, (b, len[b], more[b]), is its elements sequence by sequence. Cost in IR size: two
+// operations for each ragged input and result, a prelude for each pattern of lengths, four operations for
+// each reduction.
 #include <algorithm>
 #include <unordered_set>
 

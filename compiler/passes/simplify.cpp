@@ -5,8 +5,8 @@
 // What a value's contents are is what type inference found; nothing is evaluated here. Also: identity and
 // no-op casts, transposes, expands and reshapes are replaced by their operand, reshapes of reshapes by one.
 // Where an elementwise operation has another operand of the result's shape, an expanded operand is read
-// unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k; of integers b + (a - b) is a. Cost in IR size: a constant for
-// each of these.
+// unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k; of integers b + (a - b) is a.
+// Cost in IR size: a constant for each of these.
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>

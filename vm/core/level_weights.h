@@ -5,7 +5,7 @@
 //   turn 2: gemm reads panels of 4096 bytes, add a bias of 160     each turn: 4256 bytes
 //   turn 1: gemm reads a matrix made in the loop                   written in the loop: no weights
 //
-// What a loop gathers rows of (states of nodes, their inputs) is no weights: a level reads a part of it alone.
+// What a loop gathers rows of (states of nodes, their inputs) is no weights: a level reads a part of it.
 #pragma once
 
 #include <cstddef>

@@ -35,8 +35,8 @@ Status padRows(const SequenceRowsView& rows, const std::vector<int64_t>& lengths
 // positions as `longest`.
 PaddedElements lengthsElements(const ContractValue& input, const std::vector<int64_t>& lengths,
                                int64_t longest);
-// The rows that the sequences have of a padded tensor, whose rows take `rowBytes` each, behind each other into
-// `to`, which has room for as many as the sum of the lengths.
+// The rows that the sequences have of a padded tensor, whose rows take `rowBytes` each, behind each other
+// into `to`, which has room for as many as the sum of the lengths.
 void unpadRows(const std::byte* padded, uint64_t rowBytes, const std::vector<int64_t>& lengths,
                int64_t longest, bool batchSecond, std::byte* to);
 

@@ -42,8 +42,9 @@ int32_t dyn_model_largest(dyn_model* model, int32_t size, uint64_t bytes, const 
                           int64_t* largest);
 int32_t dyn_model_run(dyn_model* model, const int64_t* sizes, const void* const* inputs,
                       const dyn_model_output* outputs, int64_t* shapes);
-/* `lists`: in the order of paddedLists() (vm/isa/padded_ports.h). Inputs of a list that is given are rows, the one
- * that says how long they are is made; outputs with its sequences are rows. Sizes of theirs are not read. */
+/* `lists`: in the order of paddedLists() (vm/isa/padded_ports.h). Inputs of a list that is given are rows,
+ * the one that says how long they are is made; outputs with its sequences are rows. Their sizes are not
+ * read. */
 int32_t dyn_model_run_lists(dyn_model* model, const dyn_model_list* lists, const int64_t* sizes,
                             const void* const* inputs, const dyn_model_output* outputs, int64_t* shapes);
 void dyn_model_cancel(dyn_model* model);

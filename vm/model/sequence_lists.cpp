@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-#include "vm/base/checked.h"
 #include "vm/core/strided.h"
 
 namespace dyn::vm {
@@ -19,7 +18,7 @@ Status SequenceLists::take(const Program& program, const PaddedList& ports, cons
   List list{ports, {given.lengths, given.lengths + given.count}, false};
   int64_t sum = 0;
   for (int64_t length : list.lengths)
-    if (length < 0 || !checkedAdd(sum, length, sum))
+    if (length < 0 || __builtin_add_overflow(sum, length, &sum))
       return bad("list " + name + ": a length is " + std::to_string(length));
   lists_.push_back(std::move(list));
   return okStatus();

@@ -74,8 +74,8 @@ Status readLengths(const std::string& path, DimSpec& spec) {
   return {};
 }
 
-// Values of ragged type are their rows, in the order of the sequences; those with several axes of lengths their
-// elements.
+// Values of ragged type are their rows, in the order of the sequences; those with several axes of lengths
+// their elements.
 void showRows(const Module& module, Port& port) {
   if (!port.type || !port.type.isTensor() || !isRagged(port.type.dims()) || port.type.rank() < 2) return;
   const auto ragged =
@@ -95,8 +95,8 @@ void showRows(const Module& module, Port& port) {
   port.info.type = written;
 }
 
-// The length whose sum over a batch is `2*len.sum + b`: `2*len[b] + 1`; of `8*len.more.sum`, the elements of a
-// sequence, 8*len[b]*more[b]; "" where it is no such sum.
+// The length whose sum over a batch is `2*len.sum + b`: `2*len[b] + 1`; of `8*len.more.sum`, the elements of
+// a sequence, 8*len[b]*more[b]; "" where it is no such sum.
 std::string lengthOfSum(const Signature& signature, const std::string& sum) {
   constexpr std::string_view kSum = ".sum";
   DimContext dims;

@@ -1,5 +1,5 @@
-// Where the weights of a loop over levels stay from one level to the next, and why not nearer: in the smallest
-// cache that holds them beside what a level computes with.
+// Where the weights of a loop over levels stay from one level to the next, and why not nearer: in the
+// smallest cache that holds them beside what a level computes with.
 //
 //   weights: 1.4 MiB in 2 tensors, read at each level
 //     stay in L2 (2.0 MiB) over 9 levels; not in L1 (32.0 KiB): they are larger

@@ -36,7 +36,8 @@ std::vector<int64_t> skewedLengths(std::mt19937& random, size_t count) {
   return lengths;
 }
 
-// When the last of `threads` ends, in scores, if each takes the next unit (a head of a run) when it is done with one.
+// When the last of `threads` ends, in scores, if each takes the next unit (a head of a run) when it is done
+// with one.
 int64_t endOf(const Runs& runs, int64_t heads, size_t threads) {
   std::vector<int64_t> busyUntil(threads, 0);
   for (const AttentionRun& run : runs)
