@@ -11,6 +11,12 @@
 
 namespace dyn {
 
+// The caches of the machine that ran a loop; 0: unknown or none.
+struct Caches {
+  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;  // a core's, a core's, of all
+  int64_t registerBytes = 0;                      // of vectors
+};
+
 // A loop over levels of nodes in a profiled run (pass `linearise`), level by level from the leaves up.
 struct LevelLoop {
   std::string function, place;      // of the program, and of the model
@@ -20,6 +26,8 @@ struct LevelLoop {
   int64_t beginNs = 0;              // of the first level, since the start of the run
   std::vector<int64_t> timesNs;     // of each level; empty: not known
   std::vector<int64_t> takenBytes;  // memory that a level asks for while it runs; empty: not known
+  std::optional<int64_t> weightsBytes;  // weights and constants that each level reads; nothing: not known
+  int64_t weightsCount = 0;             // so many tensors of them
 
   int64_t nodesCount() const { return std::accumulate(nodes.begin(), nodes.end(), int64_t{0}); }
   int64_t timeNs() const { return std::accumulate(timesNs.begin(), timesNs.end(), int64_t{0}); }
@@ -50,6 +58,7 @@ struct LevelsView {
   std::vector<LevelLoop> loops;
   std::vector<SequenceRows> sequences;
   int64_t runNs = 0, peakBytes = 0;  // of the run
+  Caches caches;                     // of the machine that ran it
   bool all = false;                  // to be shown level by level, however many there are
 };
 

@@ -57,6 +57,31 @@ Dim sumOverBatch(Dim d) {
   return linear == d && !sum.isInvalid() ? sum : Dim();
 }
 
+Dim sumOfElements(Dim d) {
+  if (const Dim linear = sumOverBatch(d)) return linear;
+  if (!isRagged(d) || d.kind() != DimKind::mul) return {};
+  DimContext& context = d.context();
+  Dim factor = context.constant(1), batch;
+  std::vector<std::string> names;
+  for (Dim operand : d.operands()) {
+    if (!isRagged(operand)) {
+      factor = factor * operand;
+      continue;
+    }
+    const std::optional<RaggedDim> length = raggedDim(operand);
+    if (!length || (batch && length->batch != batch)) return {};
+    batch = length->batch;
+    names.push_back(length->lengths);
+  }
+  std::sort(names.begin(), names.end());
+  std::string name;
+  for (const std::string& one : names) name += one + ".";
+  const Dim sum = context.symbol(name + "sum");
+  context.setSymbolReason(sum.symbol(), "the sum of a product of lengths");
+  const Dim all = factor * sum;
+  return all.isInvalid() ? Dim() : all;
+}
+
 bool mayBeEqual(Dim a, Dim b) {
   const Dim difference = a - b;
   if (difference.isInvalid() || difference.isConstant() || !isRagged(difference)) return true;

@@ -30,6 +30,9 @@ Dim sumOfLengths(Dim symbol);
 // The sum of an expression over the batch: of `2*len[b] + 1` it is `2*len.sum + b`. Null where it is not
 // linear in lengths, or has lengths over two batches.
 Dim sumOverBatch(Dim d);
+// That, and where it is a product of lengths of one batch, `8*len[b]*more[b]`, 8 times the plain symbol
+// `len.more.sum`, of which no input says what it is. Null: neither.
+Dim sumOfElements(Dim d);
 // May `a == b` be learnt of them? Not where it would give a length that differs one value for all.
 bool mayBeEqual(Dim a, Dim b);
 

@@ -284,8 +284,8 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
   TemporaryFolder folder;
   DYN_CHECK(folder.make());
   const LibraryFacts facts{name, request.source, request.ramBoundBytes};
-  const std::vector<std::string>& verbs =
-      request.withoutHeap ? fixedLibraryEntryPoints() : libraryEntryPoints();
+  const std::vector<std::string> verbs =
+      request.withoutHeap ? fixedLibraryEntryPoints() : libraryEntryPoints(compiled.lowered.program);
   std::string header, object;
   ExportedLibrary made;
   if (request.withoutHeap) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "vm/isa/call_sizes.h"
+#include "vm/isa/padded_ports.h"
 
 namespace dyn {
 
@@ -134,6 +135,26 @@ std::string portsText(const std::string& name, const vm::Program& program) {
 }
 
 // NAME and UPPER stand for the model's.
+constexpr const char* kLists =
+    R"(/* How long each of `count` sequences is, which lie behind each other without padding. Null: they are padded. */
+typedef struct NAME_list {
+  const int64_t* lengths;
+  int64_t count;
+} NAME_list;
+
+)";
+
+constexpr const char* kRunLists =
+    R"(/* As NAME_run, with sequences of different lengths: where a list is given, the inputs that it is of hold its rows, those of
+ * each sequence behind those of the one before; the input that says how long they are is made, and may be null;
+ * outputs with the same sequences get rows, too, so many as the lengths sum up to. Members of `dims` for how many sequences
+ * there are and how long the longest is are not read, `dims` may be null where there are no others. `shapes` receives the
+ * sizes with padding. */
+NAME_status NAME_run_lists(NAME_model* model, const NAME_lists* lists, const NAME_dims* dims,
+  const NAME_inputs* inputs, const NAME_outputs* outputs, NAME_shapes* shapes);
+
+)";
+
 constexpr const char* kStatus = R"(typedef enum NAME_status {
   UPPER_OK = 0,
   UPPER_INVALID_ARGUMENT = 1, /* the call itself is wrong: a null where none may be */
@@ -224,10 +245,11 @@ std::string cIdentifier(const std::string& name) {
   return isReserved(made) ? made + "_" : made;
 }
 
-const std::vector<std::string>& libraryEntryPoints() {
-  static const std::vector<std::string> kNames = {"create",     "release", "run",    "output_shapes",
-                                                  "peak_bytes", "largest", "cancel", "last_error"};
-  return kNames;
+std::vector<std::string> libraryEntryPoints(const vm::Program& program) {
+  std::vector<std::string> names = {"create",     "release", "run",    "output_shapes",
+                                    "peak_bytes", "largest", "cancel", "last_error"};
+  if (!vm::paddedLists(program).empty()) names.insert(names.begin() + 3, "run_lists");
+  return names;
 }
 
 const std::vector<std::string>& fixedLibraryEntryPoints() {
@@ -237,6 +259,28 @@ const std::vector<std::string>& fixedLibraryEntryPoints() {
 }
 
 namespace {
+
+// "x, y", by what their members are called.
+std::string namesOf(const std::vector<size_t>& ports, const std::vector<vm::ContractValue>& all) {
+  std::string text;
+  for (size_t i : ports) text += (text.empty() ? "" : ", ") + commentText(all[i].name);
+  return text;
+}
+
+// Sequences instead of padded inputs; "" where none are.
+std::string listsText(const std::string& name, const vm::Program& program) {
+  std::string members;
+  Members names;
+  for (const vm::PaddedList& list : vm::paddedLists(program)) {
+    const std::string outputs = namesOf(list.outputs, program.outputs);
+    members += "  " + name + "_list " + names.add(program.inputs[list.lengths].name) + ";  /* of " +
+               namesOf(list.inputs, program.inputs) + (outputs.empty() ? "" : "; results: " + outputs) +
+               " */\n";
+  }
+  if (members.empty()) return "";
+  return named(kLists, name) + "/* Lists, by the input that says how long their sequences are. */\n" +
+         structure(name + "_lists", members) + named(kRunLists, name);
+}
 
 std::string guardOf(const LibraryFacts& facts) { return upper(facts.name) + "_DYN_MODEL_H"; }
 
@@ -276,7 +320,7 @@ Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& 
                                   facts.name);
   return beginning(facts, about) + named(kStatus, facts.name) + named(kOptions, facts.name) +
          dimsText(facts.name, vm::callSizes(program.inputs)) + portsText(facts.name, program) +
-         named(kFunctions, facts.name);
+         listsText(facts.name, program) + named(kFunctions, facts.name);
 }
 
 Result<std::string> fixedLibraryHeader(const LibraryFacts& facts, const vm::Program& program) {

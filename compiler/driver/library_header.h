@@ -14,8 +14,9 @@ namespace dyn {
 // "bert.base-v2" → "bert_base_v2"; words of C and C++ and what begins with a digit get a "_".
 std::string cIdentifier(const std::string& name);
 
-// Entry points as they are in the runtime; the model's are `name` instead of "dyn_model".
-const std::vector<std::string>& libraryEntryPoints();
+// Entry points as they are in the runtime; the model's are `name` instead of "dyn_model". `run_lists` where
+// the program takes padded sequences (vm/isa/padded_ports.h).
+std::vector<std::string> libraryEntryPoints(const vm::Program& program);
 
 struct LibraryFacts {
   std::string name;    // an identifier of C

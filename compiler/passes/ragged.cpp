@@ -11,8 +11,11 @@
 // batch; attention sees each sequence by itself (ragged_attention.h); an element for each sequence is taken
 // for each of its rows; some operations that look across positions are made anew (ragged_across.h). What
 // follows from the lengths is made once (ragged_prelude.h). Anything else is refused: `unsupported`, with the
-// operation and what it reads. Inputs and outputs are rows and lengths. Cost in IR size: two operations for
-// each ragged input and result, a prelude for each pattern of lengths, four operations for each reduction.
+// operation and what it reads. Of several batches, each with lengths of its own, one is laid out after the
+// other: to it the lengths of others are sizes as any. Inputs and outputs are rows and lengths; a result with
+// several axes of lengths, (b, len[b], more[b]), is its elements sequence by sequence. Cost in IR size: two
+// operations for each ragged input and result, a prelude for each pattern of lengths, four operations for
+// each reduction.
 #include <algorithm>
 #include <unordered_set>
 
@@ -131,14 +134,16 @@ class RaggedPacker {
     return needed;
   }
 
-  // Attention of which no part runs by sequence anyway.
+  // Attention of which no part runs by sequence anyway, or is a result.
   void findAttention() {
+    const std::unordered_set<ValueId> results(main_.results.begin(), main_.results.end());
     for (const Op* op : main_.ops) {
       auto site = attention_.of(*op);
-      if (!site || regions_.of(*op) ||
-          std::any_of(site->steps.begin(), site->steps.end(),
-                      [&](const Op* step) { return regions_.of(*step) != nullptr; }))
-        continue;
+      const auto isApart = [&](const Op* step) {
+        return regions_.of(*step) || std::any_of(step->results.begin(), step->results.end(),
+                                                 [&](const ValueDef& r) { return results.count(r.id) != 0; });
+      };
+      if (!site || regions_.of(*op) || std::any_of(site->steps.begin(), site->steps.end(), isApart)) continue;
       inside_.insert(site->steps.begin(), site->steps.end());
       sites_.emplace(op, std::move(*site));
     }
@@ -213,13 +218,14 @@ class RaggedPacker {
       const Type type = rows_.typeOf(v);
       const RowAxes axes = rows_.axesOf(type);
       if (axes.isRagged()) {
-        if (axes.kind != RowKind::rows || axes.batch != 0 || axes.position != 1)
+        const bool rows = axes.kind == RowKind::rows && axes.position == 1, made = packed_.count(v) != 0;
+        if (axes.batch != 0 || (!rows && !(axes.isFlat && made)))
           return makeError(DiagnosticId::unsupportedFeature,
                            "unsupported: result %" + ir_.valueName(v) + " of type " + type.toString() +
-                               ": a ragged one is (b, len[b], ...)",
+                               ": a ragged one is (b, len[b], ...), or has several axes of lengths",
                            main_.place);
-        const Shape whole = rowShape(type, axes);
-        Shape flat(whole.begin() + 1, whole.end());
+        Shape flat = rows ? rowShape(type, axes) : Shape{prelude_.rows(rows_.elementsOfSequence(type))};
+        if (rows) flat.erase(flat.begin());
         function->resultTypes[i] = ir_.tensorType(flat, type.dtype());
         v = shown(v, std::move(flat));
         continue;
@@ -308,7 +314,7 @@ class RaggedPacker {
     if (sizes_.count(v) == 0) return v;
     const Contents& known = *rows_.contentsOf(v);
     for (Dim d : known)
-      if (isRagged(d))
+      if (rows_.hasLengths(d))
         return makeError(DiagnosticId::unsupportedFeature,
                          "unsupported: %" + ir_.valueName(v) + " is the length " + d.toString() +
                              " of a sequence, which is read as a number: " + who,
@@ -387,12 +393,12 @@ class RaggedPacker {
     const std::string relation = op.attributes.string("relation"), what = op.attributes.string("what");
     const Dim lhs = op.def == &ops::checkOp ? op.attributes.dims("lhs").at(0) : Dim(),
               rhs = op.def == &ops::checkOp ? op.attributes.dims("rhs").at(0) : Dim();
-    if (relation != "le" || isRagged(lhs) == isRagged(rhs))
+    if (relation != "le" || rows_.hasLengths(lhs) == rows_.hasLengths(rhs))
       return makeError(DiagnosticId::unsupportedFeature,
                        "unsupported: " + what + ": " + (lhs ? lhs.toString() : "?") + " and " +
                            (rhs ? rhs.toString() : "?") + " can not be compared for each sequence",
                        op.place);
-    const bool most = isRagged(lhs);
+    const bool most = rows_.hasLengths(lhs);
     const ValueId all = prelude_.lengths(most ? lhs : rhs), bound = maker_.size(most ? rhs : lhs);
     maker_.check(ops::check_valuesOp,
                  most ? std::vector<ValueId>{all, kNoValue, bound} : std::vector<ValueId>{all, bound},
@@ -465,33 +471,32 @@ class RaggedPacker {
   int64_t rowOps_ = 0, windowOps_ = 0, recurrenceCount_ = 0, apartOps_ = 0;
 };
 
-// The symbol of the batch of all ragged parameters; null: there are none.
-Result<Dim> batchOf(const Function& main) {
-  Dim batch;
+// The symbol of the batch of the first ragged parameter; null: there is none.
+Dim batchOf(const Function& main) {
   for (const Parameter& p : main.parameters) {
     if (!p.type || !p.type.isTensor()) continue;
     for (Dim d : p.type.dims())
-      for (Dim symbol : raggedSymbols(d)) {
-        const Dim of = raggedDim(symbol)->batch;
-        if (batch && of != batch)
-          return makeError(
-              DiagnosticId::unsupportedFeature,
-              "unsupported: sequences of two batches, " + batch.toString() + " and " + of.toString(),
-              main.place);
-        batch = of;
-      }
+      for (Dim symbol : raggedSymbols(d)) return raggedDim(symbol)->batch;
   }
-  return batch;
+  return {};
 }
 
 // Lengths that a value is said to have are those of an input.
-Status lengthsAreInputs(const Module& module, Dim batch) {
+Status lengthsAreInputs(const Module& module) {
   const std::map<std::string, ValueId> inputs = parametersByName(module);
+  std::unordered_map<ValueId, Type> types;
+  for (const Parameter& p : module.main()->parameters) types[p.id] = p.type;
+  const auto areInput = [&](const RaggedDim& dim) {
+    const auto input = inputs.find(dim.lengths);
+    if (input == inputs.end()) return false;
+    const Type type = types.at(input->second);
+    return type && type.isTensor() && type.rank() == 1 && type.dims()[0] == dim.batch;
+  };
   for (const Op* op : module.main()->ops)
     for (const ValueDef& r : op->results)
       for (SymbolId id : r.type ? symbolsOf(r.type) : std::vector<SymbolId>()) {
         const std::optional<RaggedDim> dim = raggedDim(module.context->dims().symbolById(id));
-        if (dim && (inputs.count(dim->lengths) == 0 || dim->batch != batch))
+        if (dim && !areInput(*dim))
           return makeError(DiagnosticId::textName,
                            "%" + module.context->valueName(r.id) + " is " + r.type.toString() +
                                ", but there is no input %" + dim->lengths + " of lengths",
@@ -508,20 +513,15 @@ Error firstOf(const Module& module, const Refusals& refusals) {
   return refusals.begin()->second;
 }
 
-Result<Module> runRagged(const Module& module, PassContext& context) {
-  if (!module.main()) return module;
-  for (const Function* function : module.functions)
-    if (const std::vector<Diagnostic> faults = raggedFaults(module, *function); !faults.empty())
-      return makeError(faults[0].id, faults[0].message, faults[0].place);
-  DYN_TRY(const Dim batch, batchOf(*module.main()));
-  if (!batch) return module;
+// The rows of the sequences of one batch.
+Result<Module> packBatch(const Module& module, Dim batch, PassContext& context) {
   DYN_TRY(InferredModule inferred, withRaggedCallsInlined(module));
   if (!module.context->facts().canonical(batch).isSymbol())
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a ragged tensor whose batch " + batch.toString() + " is " +
                          module.context->facts().canonical(batch).toString(),
                      module.main()->place);
-  DYN_CHECK(lengthsAreInputs(inferred.module, batch));
+  DYN_CHECK(lengthsAreInputs(inferred.module));
   Refusals refusals;
   while (true) {
     RaggedPacker packer(inferred, batch, opsOf(refusals));
@@ -535,18 +535,31 @@ Result<Module> runRagged(const Module& module, PassContext& context) {
       refusals.emplace(op, changed.takeError());
       continue;
     }
-    context.counters["row_ops"] = packer.rowOps();
-    context.counters["attentions"] = packer.attentions();
-    context.counters["preludes"] = packer.preludes();
+    context.counters["row_ops"] += packer.rowOps();
+    context.counters["attentions"] += packer.attentions();
+    context.counters["preludes"] += packer.preludes();
     for (const auto& [name, count] :
          {std::pair("windows", packer.windows()), std::pair("recurrences", packer.recurrences()),
           std::pair("by_sequence", packer.apartOps())})
-      if (count > 0) context.counters[name] = count;
+      if (count > 0) context.counters[name] += count;
     for (const Op* op : inferred.module.main()->ops)
       if (const auto why = refusals.find(op); why != refusals.end())
         context.remarks.push_back("by sequence: " + why->second.diagnostic.message);
     return withMain(inferred, *changed);
   }
+}
+
+Result<Module> runRagged(const Module& module, PassContext& context) {
+  if (!module.main()) return module;
+  for (const Function* function : module.functions)
+    if (const std::vector<Diagnostic> faults = raggedFaults(module, *function); !faults.empty())
+      return makeError(faults[0].id, faults[0].message, faults[0].place);
+  // One batch after the other: lengths of one are sizes as any for the others.
+  Module packed = module;
+  while (const Dim batch = batchOf(*packed.main())) {
+    DYN_TRY(packed, packBatch(packed, batch, context));
+  }
+  return packed;
 }
 
 }  // namespace

@@ -125,6 +125,10 @@ class RaggedApart::Body {
 
   // --- what comes out
 
+  Dim patternOf(Type type, const RowAxes& axes) const {
+    return axes.isFlat ? a_.rows_.elementsOfSequence(type) : axes.length;
+  }
+
   void giveBack(ValueId v, ValueId made) {
     const Type type = a_.rows_.typeOf(v);
     const RowAxes axes = a_.rows_.axesOf(type);
@@ -132,10 +136,10 @@ class RaggedApart::Body {
       stacked_.push_back({v, made});
       return;
     }
-    // Into the rows of all sequences, which the loop carries.
-    const Dim rows = a_.prelude_.rows(axes.length), count = ofSequence(axes.length);
-    const Dim begin = beginOf(axes.length);
-    Shape all = behindRows(type, axes), here = all;
+    // Into the rows of all sequences, or their elements, which the loop carries.
+    const Dim pattern = patternOf(type, axes), rows = a_.prelude_.rows(pattern), count = ofSequence(pattern);
+    const Dim begin = beginOf(pattern);
+    Shape all = axes.isFlat ? Shape() : behindRows(type, axes), here = all;
     all.insert(all.begin(), rows);
     here.insert(here.begin(), count);
     const ValueId zeros =
@@ -143,7 +147,8 @@ class RaggedApart::Body {
     const ValueId inside = ir_.newValue();
     const ValueId range = body_.make(ops::rangeOp, {body_.integer(0), body_.size(count), body_.integer(1)});
     const ValueId places = body_.reshape(body_.make(ops::addOp, {range, body_.size(begin)}), {count, one()});
-    const ValueId front = body_.reshape(body_.transposed(made, rowsFirst(type, axes)), here);
+    const ValueId inOrder = axes.isFlat ? made : body_.transposed(made, rowsFirst(type, axes));
+    const ValueId front = body_.reshape(inOrder, here);
     carried_.push_back({v, zeros, inside, body_.make(ops::scatter_ndOp, {inside, places, front})});
   }
 
@@ -183,6 +188,10 @@ class RaggedApart::Body {
   void showRows(ValueId v, ValueId rows) {
     const Type type = a_.rows_.typeOf(v);
     const RowAxes axes = a_.rows_.axesOf(type);
+    if (axes.isFlat) {
+      a_.packed_[v] = rows;
+      return;
+    }
     Shape dims = behindRows(type, axes);
     dims.insert(dims.begin(), a_.prelude_.rows(axes.length));
     if (axes.batch >= 0) dims.insert(dims.begin(), one());
@@ -269,7 +278,7 @@ std::string RaggedApart::whyMixed(const Function& function) const {
   if (!apart.whyNot.empty()) return apart.whyNot;
   for (size_t i = 0; i < function.results.size(); ++i) {
     const RowAxes axes = rows_.axesOf(function.results[i]);
-    if (axes.kind == RowKind::plain || axes.kind == RowKind::other)
+    if (axes.kind == RowKind::plain || (axes.kind == RowKind::other && !axes.isFlat))
       return "its result " + rows_.typeOf(function.results[i]).toString() + " has no rows";
     if (apart.results[i].has_value() != (axes.kind != RowKind::alone)) return "its results mix sequences";
   }

@@ -23,7 +23,8 @@ namespace dyn::passes {
 
 class RaggedApart {
  public:
-  // `packed`: rows of values, as (1, rows, ...); gets those of results. What it is given outlives it.
+  // `packed`: rows of values, as (1, rows, ...); gets those of results, of one with several axes of positions
+  // its elements, sequence by sequence, (elements). What it is given outlives it.
   RaggedApart(const InferredModule& inferred, const RaggedRows& rows, OpMaker& maker, RaggedPrelude& prelude,
               std::unordered_map<ValueId, ValueId>& packed)
       : inferred_(inferred),

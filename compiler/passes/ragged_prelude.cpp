@@ -46,7 +46,8 @@ Dim RaggedPrelude::sumOfOthers(Dim pattern) {
   return sum;
 }
 
-// Of `3*floordiv(len[b], 2) + 1`: 3*?1 + b, where ?1 is what the run finds.
+// Of `3*floordiv(len[b], 2) + 1`: 3*?1 + b, where ?1 is what the run finds; of `8*len[b]*more[b]`: 8 times
+// len.more.sum, which it finds, too.
 Dim RaggedPrelude::sumByTerms(Dim d) {
   if (const Dim linear = sumOverBatch(d)) return linear;
   if (!isRagged(d)) return batch_ * d;
@@ -55,16 +56,18 @@ Dim RaggedPrelude::sumByTerms(Dim d) {
     for (Dim term : d.operands()) sum = sum + sumByTerms(term);
     return sum;
   }
-  if (d.kind() == DimKind::mul && d.operands()[0].isConstant()) {
-    Dim rest = ir_.dims().constant(1);
-    for (Dim factor : d.operands().subspan(1)) rest = rest * factor;
-    return d.operands()[0] * sumByTerms(rest);
+  if (d.kind() == DimKind::mul) {
+    Dim plain = ir_.dims().constant(1), rest = plain;
+    for (Dim factor : d.operands())
+      (isRagged(factor) ? rest : plain) = (isRagged(factor) ? rest : plain) * factor;
+    if (rest != d) return plain * sumByTerms(rest);
   }
   Dim& found = found_.try_emplace(d.toString()).first->second;
   if (found) return found;
   const ValueId total =
       maker_.make(ops::reduce_sumOp, {valueOf(d), maker_.integers({0})}, {{"keepdims", int64_t{0}}});
-  found = ir_.dims().any("the sum of " + d.toString());
+  const Dim named = sumOfElements(d);
+  found = named ? named : ir_.dims().any("the sum of " + d.toString());
   maker_.check(ops::bind_dimsOp, {total}, {{"dims", Shape{found}}, {"elements", std::vector<int64_t>{0}}});
   return found;
 }

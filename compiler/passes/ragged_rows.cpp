@@ -47,10 +47,17 @@ Dim RaggedRows::canonical(Dim d) const {
   return known;
 }
 
+bool RaggedRows::hasLengths(Dim d) const {
+  if (!d) return false;
+  const std::vector<Dim> symbols = raggedSymbols(canonical(d));
+  return std::any_of(symbols.begin(), symbols.end(),
+                     [&](Dim symbol) { return ir_.facts().canonical(raggedDim(symbol)->batch) == batch_; });
+}
+
 bool RaggedRows::mentions(Dim d) const {
   const Dim known = canonical(d);
   const std::vector<SymbolId> symbols = symbolsOf(known), ofBatch = symbolsOf(batch_);
-  return isRagged(known) || std::any_of(ofBatch.begin(), ofBatch.end(), [&](SymbolId s) {
+  return hasLengths(known) || std::any_of(ofBatch.begin(), ofBatch.end(), [&](SymbolId s) {
            return std::binary_search(symbols.begin(), symbols.end(), s);
          });
 }
@@ -63,7 +70,7 @@ RowAxes RaggedRows::axesOf(Type type) const {
   for (int axis = 0; axis < type.rank(); ++axis) {
     const Dim d = canonical(type.dims()[static_cast<size_t>(axis)]);
     if (!mentions(d)) continue;
-    if (isRagged(d)) {
+    if (hasLengths(d)) {
       ++positions;
       axes.position = axis;
       axes.length = d;
@@ -80,7 +87,16 @@ RowAxes RaggedRows::axesOf(Type type) const {
     axes.kind = RowKind::other;
   else
     axes.kind = batches == 1 ? RowKind::rows : RowKind::alone;
+  axes.isFlat = axes.kind == RowKind::other && !strange && batches == 1;
   return axes;
+}
+
+Dim RaggedRows::elementsOfSequence(Type type) const {
+  const int batch = axesOf(type).batch;
+  Dim count = ir_.dims().constant(1);
+  for (int axis = 0; axis < type.rank(); ++axis)
+    if (axis != batch) count = count * canonical(type.dims()[static_cast<size_t>(axis)]);
+  return count;
 }
 
 bool RaggedRows::isRaggedOp(const Op& op) const {
@@ -88,7 +104,7 @@ bool RaggedRows::isRaggedOp(const Op& op) const {
     if (!type) return false;
     const std::vector<SymbolId> symbols = symbolsOf(type);
     return std::any_of(symbols.begin(), symbols.end(),
-                       [&](SymbolId s) { return isRagged(canonical(ir_.dims().symbolById(s))); });
+                       [&](SymbolId s) { return hasLengths(ir_.dims().symbolById(s)); });
   };
   for (const ValueDef& r : op.results)
     if (ragged(r.type)) return true;
@@ -96,7 +112,7 @@ bool RaggedRows::isRaggedOp(const Op& op) const {
     if (v != kNoValue && ragged(types_.at(v))) return true;
   for (const auto& [name, value] : op.attributes.all())
     if (const Shape* dims = std::get_if<Shape>(&value);
-        dims && std::any_of(dims->begin(), dims->end(), [&](Dim d) { return isRagged(canonical(d)); }))
+        dims && std::any_of(dims->begin(), dims->end(), [&](Dim d) { return hasLengths(d); }))
       return true;
   return false;
 }

@@ -28,7 +28,9 @@ enum class RowKind : uint8_t { plain, ofBatch, rows, alone, other };
 struct RowAxes {
   RowKind kind = RowKind::plain;
   int batch = -1, position = -1;  // axes; -1: there is none
-  Dim length;                     // of the axis of positions
+  bool isFlat =
+      false;   // of kind `other`: it has a batch and lengths of it, so that a sequence is so many elements
+  Dim length;  // of the axis of positions
   bool isRagged() const { return kind != RowKind::plain && kind != RowKind::ofBatch; }
 };
 
@@ -46,6 +48,8 @@ class RaggedRows {
   Type typeOf(ValueId v) const { return v == kNoValue ? Type() : types_.at(v); }
   RowAxes axesOf(Type type) const;
   RowAxes axesOf(ValueId v) const { return axesOf(typeOf(v)); }
+  // How many elements a sequence has: `2*len[b]*more[b]` of (b, 2, len[b], more[b]).
+  Dim elementsOfSequence(Type type) const;
   // Is any operand, result or attribute ragged?
   bool isRaggedOp(const Op& op) const;
   // "" where each row of the results is computed from that row of the operands; else what it reads.
@@ -58,6 +62,8 @@ class RaggedRows {
   // Known elements of small integer values; null: there are none, or not all are known.
   const Contents* contentsOf(ValueId v) const;
   bool mentions(Dim d) const;  // batch or lengths
+  // Has it lengths of this batch? Those of others are sizes as any.
+  bool hasLengths(Dim d) const;
 
  private:
   std::string byView(const Op& op) const;

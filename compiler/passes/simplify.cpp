@@ -5,8 +5,8 @@
 // What a value's contents are is what type inference found; nothing is evaluated here. Also: identity and
 // no-op casts, transposes, expands and reshapes are replaced by their operand, reshapes of reshapes by one.
 // Where an elementwise operation has another operand of the result's shape, an expanded operand is read
-// unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k. Cost in IR size: a constant for
-// each of these.
+// unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k; of integers b + (a - b) is a.
+// Cost in IR size: a constant for each of these.
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
@@ -41,7 +41,9 @@ class Simplifier {
       ++position_;
       const Op* op = renamed(original, replaced);
       for (const ValueDef& r : op->results) types[r.id] = r.type;
-      if (const ValueId same = noOp(*op, types); same != kNoValue) {
+      ValueId same = noOp(*op, types);
+      if (same == kNoValue) same = minuendOf(*op, types, definitions);
+      if (same != kNoValue) {
         replaced[op->results[0].id] = same;
         ++removed_;
         changed = true;
@@ -191,6 +193,26 @@ class Simplifier {
     Op merged = *op;
     merged.operands[0] = inner->second->operands[0];
     return ir_.own(std::move(merged));
+  }
+
+  // b + (a - b) is a, in integers, which wrap round: the row of a sequence's position, of which that position
+  // was made, is that row.
+  ValueId minuendOf(const Op& op, const std::unordered_map<ValueId, Type>& types,
+                    const std::unordered_map<ValueId, const Op*>& definitions) {
+    if (op.def != &ops::addOp || !op.results[0].type.isTensor() || !isInteger(op.results[0].type.dtype()))
+      return kNoValue;
+    for (size_t side : {size_t{0}, size_t{1}}) {
+      const auto made = definitions.find(op.operands[side]);
+      if (made == definitions.end() || made->second->def != &ops::subOp ||
+          made->second->operands[1] != op.operands[1 - side])
+        continue;
+      const ValueId minuend = made->second->operands[0];
+      const auto type = types.find(minuend);
+      if (type != types.end() && type->second.isTensor() &&
+          facts_.equalShapes(type->second.dims(), op.results[0].type.dims(), {body_, position_ - 1}))
+        return minuend;
+    }
+    return kNoValue;
   }
 
   // `op` with operands that only repeat something replaced by what they repeat; constants for that are

@@ -16,9 +16,10 @@
 // whole of a sequence whose mask holds nowhere, as its softmax is over all of it; what the program itself
 // multiplies by the mask is 0 elsewhere. Under `zero` results of the program are 0 at positions that the
 // mask leaves out, and nothing is computed there. What is not packed, and who reads it, is told in
-// remarks. Cost in IR size: some twenty operations, and about eight for each value that is packed or put
-// back.
+// remarks. Batches of other sizes, each with a mask of its own, have their turn one after the other. Cost in
+// IR size: some twenty operations, and about eight for each value that is packed or put back.
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "compiler/ops/op_table.h"
@@ -50,15 +51,19 @@ ValueId packedInMask(const Function& main, const PositionNeeds& needs, const std
   return kNoValue;
 }
 
+std::string batchName(Dim batch, Dim sequence) { return batch.toString() + ", " + sequence.toString(); }
+
 // The sites under the mask of the first, and what it is made of.
 struct OneMask {
   MaskedSites sites;
   Dim batch, sequence;
   std::vector<ValueId> mask;
+  bool areOthers = false;  // there are sites of another batch, or of other sequences
 };
 
+// Of batches whose turn is over, `seen`, nothing is taken; the one that is taken joins them.
 std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContext& context,
-                                      std::vector<std::string>& refusals) {
+                                      std::set<std::string>& seen, std::vector<std::string>& refusals) {
   const IrContext& ir = *inferred.module.context;
   AttentionSearch attentions = findMaskedAttention(inferred);
   RecurrenceSearch recurrences = findPaddedRecurrences(inferred);
@@ -68,13 +73,18 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
   std::string mask;
   const auto take = [&](const auto& site, std::vector<ValueId> values, const Op& op, const Op& named,
                         auto& sites) {
+    if (seen.count(batchName(site.batch, site.sequence))) return;
+    if (one.batch && (site.batch != one.batch || site.sequence != one.sequence)) {
+      one.areOthers = true;
+      return;
+    }
     if (!one.batch) {
       one.batch = site.batch;
       one.sequence = site.sequence;
       one.mask = std::move(values);
       mask = site.mask;
     }
-    if (site.mask == mask && site.batch == one.batch && site.sequence == one.sequence)
+    if (site.mask == mask)
       sites.emplace(&op, site);
     else
       context.remarks.push_back("not unpadded: " + std::string(named.def->name) + " %" +
@@ -86,7 +96,9 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
     take(site, {site.lengths}, *site.loop, *site.loop, one.sites.recurrences);
   for (const auto& [loop, site] : one.sites.recurrences)
     one.sites.turns.insert(site.turns.begin(), site.turns.end());
-  return one.batch ? std::optional(std::move(one)) : std::nullopt;
+  if (!one.batch) return std::nullopt;
+  seen.insert(batchName(one.batch, one.sequence));
+  return one;
 }
 
 // What is added to the scores of each sequence: what it is made by, and attentions left out where that reads
@@ -127,6 +139,39 @@ std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
   return "";
 }
 
+// @main without the positions that the mask leaves out; null: nothing is packed, remarks say why.
+const Function* unpadMask(const InferredModule& inferred, OneMask one, PaddedResults policy,
+                          PassContext& context) {
+  Positions positions(inferred, one.batch, one.sequence);
+  addPairs(one, inferred, positions, context);
+  if (one.sites.attentions.empty() && one.sites.recurrences.empty()) return nullptr;
+  PositionNeeds needs(inferred, positions, one.sites, policy);
+  std::vector<ValueId> mask = one.mask;
+  mask.insert(mask.end(), needs.factors().begin(), needs.factors().end());
+  tell(context, inferred.module, needs, mask);
+  if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, mask); hidden != kNoValue) {
+    context.remarks.push_back("not unpadded: the mask is made of %" +
+                              inferred.module.context->valueName(hidden) + ", which it hides");
+    return nullptr;
+  }
+  if (const std::string why = whyNotSeen(one.sites, needs); !why.empty()) {
+    context.remarks.push_back("not unpadded: " + why);
+    return nullptr;
+  }
+  const auto packedOf = [&](const auto& sites) {
+    return std::count_if(sites.begin(), sites.end(),
+                         [&](const auto& site) { return needs.isPacked(*site.first); });
+  };
+  const int64_t attentions = packedOf(one.sites.attentions), recurrences = packedOf(one.sites.recurrences);
+  context.counters["attentions"] += attentions;
+  context.counters["recurrences"] += recurrences;
+  if (attentions + recurrences == 0) return nullptr;
+  int64_t packedOps = 0;
+  const Function* changed = unpadded(inferred, positions, needs, one.sites, packedOps);
+  context.counters["packed_ops"] += packedOps;
+  return changed;
+}
+
 Result<Module> runUnpad(const Module& module, PassContext& context) {
   const auto option = context.options.find("results");
   const std::string policyName = option == context.options.end() ? "unseen" : option->second;
@@ -140,37 +185,23 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
     return module;
   DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(module)));
   std::vector<std::string> refusals;
-  std::optional<OneMask> one = sitesOfOneMask(inferred, context, refusals);
+  std::set<std::string> seen;
+  std::optional<OneMask> one = sitesOfOneMask(inferred, context, seen, refusals);
   for (const std::string& refusal : refusals) context.remarks.push_back("not unpadded: " + refusal);
-  if (!one) return module;
-  Positions positions(inferred, one->batch, one->sequence);
-  addPairs(*one, inferred, positions, context);
-  if (one->sites.attentions.empty() && one->sites.recurrences.empty()) return module;
-  PositionNeeds needs(inferred, positions, one->sites, policy);
-  std::vector<ValueId> mask = one->mask;
-  mask.insert(mask.end(), needs.factors().begin(), needs.factors().end());
-  tell(context, inferred.module, needs, mask);
-  if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, mask); hidden != kNoValue) {
-    context.remarks.push_back("not unpadded: the mask is made of %" + module.context->valueName(hidden) +
-                              ", which it hides");
-    return module;
+  // Batches with masks of their own, as of queries and documents, one after the other.
+  bool changed = false;
+  while (one) {
+    const bool last = !one->areOthers;
+    if (const Function* main = unpadMask(inferred, std::move(*one), policy, context)) {
+      DYN_TRY(Module next, withMain(inferred, main));
+      if (last) return next;
+      DYN_TRY(inferred, inferTypes(next));
+      changed = true;
+    }
+    if (last) break;
+    one = sitesOfOneMask(inferred, context, seen, refusals);
   }
-  if (const std::string why = whyNotSeen(one->sites, needs); !why.empty()) {
-    context.remarks.push_back("not unpadded: " + why);
-    return module;
-  }
-  const auto packedOf = [&](const auto& sites) {
-    return std::count_if(sites.begin(), sites.end(),
-                         [&](const auto& site) { return needs.isPacked(*site.first); });
-  };
-  const int64_t attentions = packedOf(one->sites.attentions), recurrences = packedOf(one->sites.recurrences);
-  context.counters["attentions"] = attentions;
-  context.counters["recurrences"] = recurrences;
-  if (attentions + recurrences == 0) return module;
-  int64_t packedOps = 0;
-  const Function* changed = unpadded(inferred, positions, needs, one->sites, packedOps);
-  context.counters["packed_ops"] = packedOps;
-  return withMain(inferred, changed);
+  return changed ? inferred.module : module;
 }
 
 }  // namespace

@@ -124,6 +124,11 @@ class SequenceInterpreter {
       if (!isRaggedType(p.type)) continue;
       const Dim length = p.type.dims()[1];
       const RaggedDim dim = *raggedDim(length);
+      if (batch_ && canonical(batch_) != canonical(dim.batch))
+        return makeError(DiagnosticId::unsupportedFeature,
+                         "unsupported: the reference evaluation of sequences of two batches, " +
+                             batch_.toString() + " and " + dim.batch.toString(),
+                         function_.place);
       batch_ = dim.batch;
       const HostTensor& lengths = inputs[byName.at(dim.lengths)].tensor();
       DYN_CHECK(takeRagged(p, inputs[i], lengths));
@@ -311,6 +316,9 @@ class SequenceInterpreter {
                        "unsupported: %" + ir_.valueName(v) + " of type " + value.type.toString() +
                            " is another one for each sequence",
                        function_.place);
+    if (std::count_if(value.type.dims().begin(), value.type.dims().end(),
+                      [&](Dim d) { return isRagged(canonical(d)); }) > 1)
+      return elementsOf(value);
     int64_t rows = 0;
     for (const Value& part : value.parts) rows += part.tensor().shape()[1];
     DYN_TRY(std::vector<int64_t> shape, shapeOf(value, 1, rows));
@@ -318,6 +326,19 @@ class SequenceInterpreter {
     DYN_TRY(HostTensor whole, joined(value.parts, 1, value.type.dtype(), shape));
     shape.erase(shape.begin());
     return Value(whole.reshaped(std::move(shape)));
+  }
+
+  // With several axes of lengths: all elements, sequence by sequence.
+  Result<Value> elementsOf(const BatchValue& value) const {
+    std::vector<Value> flat;
+    int64_t count = 0;
+    for (const Value& part : value.parts) {
+      const int64_t size = part.tensor().elementCount();
+      flat.emplace_back(part.tensor().reshaped({size}));
+      count += size;
+    }
+    DYN_TRY(HostTensor whole, joined(flat, 0, value.type.dtype(), {count}));
+    return Value(std::move(whole));
   }
 
   const Module& module_;

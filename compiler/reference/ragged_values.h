@@ -3,7 +3,8 @@
 // oracle for what pass `ragged` makes.
 //
 // Values at the borders are those of compiled programs: a ragged one (b, len[b], c...) is its rows [n, c...],
-// each sequence's behind those of the one before; the parameter `%len` holds the lengths [b].
+// each sequence's behind those of the one before; the parameter `%len` holds the lengths [b]. A result with
+// several axes of lengths, (b, h, len[b], more[b]), is its elements in that order.
 #pragma once
 
 #include "compiler/reference/reference_interpreter.h"

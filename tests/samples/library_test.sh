@@ -72,6 +72,8 @@ command -v pkg-config >/dev/null && {
   make -s -C make_sample PREFIX="$WORK/static"
   ./make_sample/bert 2 5 >numbers
   [[ $(wc -l <numbers) == 321 && "$(head -1 numbers)" == *"within 1 MiB: seq up to"* ]] || fail "samples/10_library: $(head -3 numbers)"
+  ./make_sample/lists >rows
+  [[ $(wc -l <rows) == 7 && "$(tail -1 rows)" == "text 2, word 1: "* ]] || fail "samples/10_library/lists: $(head -3 rows)"
 }
 for kind in static shared; do
   cp -r "$SOURCE/samples/11_library_cmake" "cmake_$kind"

@@ -126,6 +126,7 @@ class Interpreter {
   uint64_t beginNote(const int32_t* at);  // when
   void note(const int32_t* at, uint64_t beginNs);
   void noteTables(const int32_t* at);
+  void noteOperands(const int32_t* at, bool isBuiltin);
 
   // Calls. Arguments are gathered in `gathered_` (shared counts), which these take over.
   bool pushFrame(uint32_t function, const int32_t* resume, const int32_t* results);

@@ -216,7 +216,34 @@ void Interpreter::note(const int32_t* at, uint64_t beginNs) {
   NodeLevels& levels = profile_.levels();
   levels.addEvent(frames_.size(), function, position,
                   {beginNs, beginNs + timeNs, kind == ProfileKind::allocation ? bytes : 0});
+  if (hasVersions && levels.isWalking()) noteOperands(at, kind == ProfileKind::builtin);
   if (kind == ProfileKind::builtin && levels.makesTables(index)) noteTables(at);
+}
+
+// Of a call or launch in a loop over levels: the tensors that it wrote and read.
+void Interpreter::noteOperands(const int32_t* at, bool isBuiltin) {
+  const InstructionRow& instruction = row(static_cast<Opcode>(*at));
+  std::vector<Object*> written, read;
+  const int32_t* w = at + 1;
+  for (uint32_t i = 0; i < instruction.operandCount; ++i) {
+    const Operand operand = instruction.operands[i];
+    const uint32_t count = operand.list                             ? static_cast<uint32_t>(*w++)
+                           : operand.kind == OperandKind::immediate ? 2
+                                                                    : 1;
+    for (uint32_t item = 0; item < count; ++item, ++w) {
+      // What a builtin writes into is the first list.
+      const bool result = operand.kind == OperandKind::objectWrite || (isBuiltin && i == 1);
+      if (result || operand.kind == OperandKind::objectRead) (result ? written : read).push_back(V_[*w]);
+    }
+  }
+  const Program& program = module_.program();
+  const auto index = static_cast<size_t>(at[1]);
+  // A kernel writes the last of its buffers.
+  const size_t outputs = isBuiltin ? 0 : std::min<size_t>(program.kernels[index].outputCount, read.size());
+  written.insert(written.end(), read.end() - static_cast<ptrdiff_t>(outputs), read.end());
+  read.resize(read.size() - outputs);
+  const bool multiplies = isBuiltin && multipliesByWeights(program.builtins[index]);
+  profile_.levels().addOperands(written, read, multiplies ? 1 : read.size());
 }
 
 // The words of a call: the builtin, then its lists: results, arguments, scalars, numbers.

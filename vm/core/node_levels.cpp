@@ -99,7 +99,7 @@ void NodeLevels::startWalk(Call& call, uint32_t function, uint32_t position) {
   const uint32_t tables = loops_[call.waiting.front()].position;
   for (auto range = ranges.begin(); range != ranges.end(); ++range) {
     if (range->begin <= tables || !range->holds(position)) continue;
-    call.walk = Walk{*range, {range + 1, ranges.end()}, {}, 0};
+    call.walk = Walk{*range, {range + 1, ranges.end()}, {}, {}, 0};
     return;
   }
 }
@@ -112,6 +112,7 @@ void NodeLevels::endWalk(Call& call) {
   });
   if (found == call.waiting.end()) return;
   loops_[*found].turns = walk.turns;
+  loops_[*found].weights = walk.weights.sum(walk.turns.size());
   call.waiting.erase(found);
 }
 
@@ -138,6 +139,16 @@ void NodeLevels::addEvent(size_t depth, uint32_t function, uint32_t position, co
   }
 }
 
+void NodeLevels::addOperands(std::span<Object* const> written, std::span<Object* const> read,
+                             size_t weightsBegin) {
+  Call& call = calls_.back();
+  try {
+    call.walk->weights.add(call.walk->turns.size() - 1, written, read, weightsBegin);
+  } catch (const std::bad_alloc&) {
+    call.walk.reset();
+  }
+}
+
 void NodeLevels::leaveCall(size_t depth) {
   for (; !calls_.empty() && calls_.back().depth >= depth; calls_.pop_back()) endWalk(calls_.back());
 }
@@ -154,7 +165,9 @@ std::string NodeLevels::json(const Module& module) const {
     if (!loop.turns.empty())
       text += ",\"begin_ns\":" + std::to_string(loop.turns.front().beginNs) +
               ",\"times_ns\":" + listText(loop.turns, [](const Turn& t) { return t.endNs - t.beginNs; }) +
-              ",\"bytes\":" + listText(loop.turns, [](const Turn& t) { return t.bytes; });
+              ",\"bytes\":" + listText(loop.turns, [](const Turn& t) { return t.bytes; }) +
+              ",\"weights_bytes\":" + std::to_string(loop.weights.bytes) +
+              ",\"weights_count\":" + std::to_string(loop.weights.count);
     text += "}";
   }
   return text + "]";

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "vm/core/code_loops.h"
+#include "vm/core/level_weights.h"
 
 namespace dyn::vm {
 
@@ -38,6 +39,7 @@ class NodeLevels {
     int64_t leavesCount = -1;             // that stand below the first level; -1: not known
     std::vector<int64_t> nodes;           // of each level, from the leaves up
     std::vector<Turn> turns;              // as many as levels, or none
+    LevelWeights::Sum weights;            // that each turn reads; known where turns are
     std::string oneByOne;                 // why each turn of the model's loop is a level; "": they are not
   };
 
@@ -54,11 +56,14 @@ class NodeLevels {
                  const std::string& version);
   // Any instruction that is an event: from when to when, and the memory that it asked for.
   void addEvent(size_t depth, uint32_t function, uint32_t position, const Turn& event);
+  // Behind it, where isWalking(): what a call or launch wrote and read (LevelWeights::add).
+  void addOperands(std::span<Object* const> written, std::span<Object* const> read, size_t weightsBegin);
+  bool isWalking() const { return !calls_.empty() && calls_.back().walk.has_value(); }
   void leaveCall(size_t depth);  // it returns, or ends by an error
 
   const std::vector<Loop>& loops() const { return loops_; }
   // A list: [{"function", "place", "leaves_count", "one_by_one", "nodes": [...], "begin_ns",
-  // "times_ns": [...], "bytes": [...]}]
+  // "times_ns": [...], "bytes": [...], "weights_bytes", "weights_count"}]
   std::string json(const Module& module) const;
 
  private:
@@ -67,6 +72,7 @@ class NodeLevels {
     LoopRange range;
     std::vector<LoopRange> inner;
     std::vector<Turn> turns;
+    LevelWeights weights;
     uint32_t last = 0;
   };
   // A call with tables that wait for their loop: indices of `loops_`.

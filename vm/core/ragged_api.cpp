@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "vm/base/checked.h"
 #include "vm/core/c_api.h"
 #include "vm/include/dyn_ragged.h"
 
@@ -46,11 +47,27 @@ Status checkLengths(const int64_t* lengths, int64_t count, int64_t rows) {
   return okStatus();
 }
 
-// A sum of multiples of names, `2*len.sum + b`; nothing where the text says anything else.
+// A sum of products of numbers and names, `2*len.sum + b`; nothing where the text says anything else.
 struct Term {
   int64_t factor = 1;
-  std::string_view name;
+  std::vector<std::string_view> names;
 };
+std::optional<Term> termOf(std::string_view word, int64_t sign) {
+  Term term{sign, {}};
+  while (true) {
+    const std::string_view part = word.substr(0, word.find('*'));
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (part.empty() || part.find_first_of("(),?") != std::string_view::npos) return std::nullopt;
+    if (error == std::errc() && end == part.data() + part.size()) {
+      if (!checkedMul(term.factor, number, term.factor)) return std::nullopt;
+    } else {
+      term.names.push_back(part);
+    }
+    if (part.size() == word.size()) return term;
+    word.remove_prefix(part.size() + 1);
+  }
+}
 std::optional<std::vector<Term>> termsOf(std::string_view text) {
   std::vector<Term> terms;
   int64_t sign = 1;
@@ -61,44 +78,86 @@ std::optional<std::vector<Term>> termsOf(std::string_view text) {
       sign = word == "-" ? -1 : 1;
       continue;
     }
-    Term term{sign, word};
-    if (const size_t star = word.find('*'); star != std::string_view::npos) {
-      const auto [end, error] = std::from_chars(word.data(), word.data() + star, term.factor);
-      if (error != std::errc() || end != word.data() + star) return std::nullopt;
-      term.factor *= sign;
-      term.name = word.substr(star + 1);
-    }
-    if (term.name.empty() || term.name.find_first_of("*(),?") != std::string_view::npos) return std::nullopt;
-    terms.push_back(term);
+    std::optional<Term> term = termOf(word, sign);
+    if (!term) return std::nullopt;
+    terms.push_back(std::move(*term));
     sign = 1;
   }
   return terms;
 }
 
-// The lengths of sequences that have as many rows as the dim says, by the inputs of the last run:
+// The inputs of lengths of whose product, over the batch, a name is the sum: `len.more.sum`. Empty: of none.
+std::vector<size_t> lengthsInName(const dyn_context& context, std::string_view name) {
+  std::vector<size_t> found;
+  if (!name.ends_with(kSum)) return found;
+  name.remove_suffix(kSum.size());
+  const auto& inputs = context.module->program().inputs;
+  while (!name.empty()) {
+    // The longest first: a name may have dots.
+    std::optional<size_t> best;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string& one = inputs[i].name;
+      const bool begins = name.starts_with(one) && (name.size() == one.size() || name[one.size()] == '.');
+      if (begins && lengthsIn(context.inputs[i]) && (!best || one.size() > inputs[*best].name.size()))
+        best = i;
+    }
+    if (!best) return {};
+    found.push_back(*best);
+    name.remove_prefix(std::min(name.size(), inputs[*best].name.size() + 1));
+  }
+  return found;
+}
+
+// What a dim of that name is, by the shapes of the last run's inputs.
+std::optional<int64_t> sizeNamed(const dyn_context& context, std::string_view name) {
+  const auto& inputs = context.module->program().inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Object* given = context.inputs[i];
+    if (!given || given->kind != ObjectKind::tensor) continue;
+    for (size_t axis = 0; axis < inputs[i].type.dims.size(); ++axis)
+      if (inputs[i].type.dims[axis].value < 0 && inputs[i].type.dims[axis].text == name)
+        return static_cast<const Tensor*>(given)->shape()[axis];
+  }
+  return std::nullopt;
+}
+
+// How many rows, or elements, each sequence has of as many as the dim says, by the inputs of the last run:
 // `2*len.sum + b` are those of 2*len[b] + 1. Nothing where they are no such.
 std::optional<std::vector<int64_t>> lengthsOfRows(const dyn_context& context, std::string_view rows) {
   const std::optional<std::vector<Term>> terms = termsOf(rows);
   if (!terms) return std::nullopt;
-  std::optional<std::vector<int64_t>> lengths;
   std::string_view batch;
-  const auto inputOf = [&](std::string_view name) {
-    return name.ends_with(kSum) ? inputNamed(context, name.substr(0, name.size() - kSum.size()))
-                                : std::nullopt;
-  };
+  std::optional<size_t> count;
+  for (const Term& term : *terms)
+    for (std::string_view name : term.names)
+      for (size_t input : lengthsInName(context, name)) {
+        batch = context.module->program().inputs[input].type.dims[0].text;
+        const auto size = static_cast<size_t>(lengthsIn(context.inputs[input])->elementCount);
+        if (count && *count != size) return std::nullopt;
+        count = size;
+      }
+  if (!count) return std::nullopt;
+  std::vector<int64_t> lengths(*count, 0);
   for (const Term& term : *terms) {
-    const std::optional<size_t> input = inputOf(term.name);
-    const Tensor* given = input ? lengthsIn(context.inputs[*input]) : nullptr;
-    if (!given) continue;
-    if (!lengths) lengths.emplace(static_cast<size_t>(given->elementCount), 0);
-    if (static_cast<int64_t>(lengths->size()) != given->elementCount) return std::nullopt;
-    for (size_t i = 0; i < lengths->size(); ++i) (*lengths)[i] += term.factor * given->as<int64_t>()[i];
-    batch = context.module->program().inputs[*input].type.dims[0].text;
-  }
-  for (const Term& term : *terms) {
-    if (!lengths || inputOf(term.name)) continue;
-    if (term.name != batch) return std::nullopt;
-    for (int64_t& length : *lengths) length += term.factor;
+    std::vector<int64_t> product(*count, term.factor);
+    bool ofBatch = false;
+    for (std::string_view name : term.names) {
+      const std::vector<size_t> inputs = lengthsInName(context, name);
+      const std::optional<int64_t> size = inputs.empty() ? sizeNamed(context, name) : std::nullopt;
+      // Once for each sequence.
+      const bool once = !ofBatch && (!inputs.empty() || name == batch);
+      ofBatch |= once;
+      if (!once && (!size || !inputs.empty())) return std::nullopt;
+      for (size_t i = 0; i < product.size(); ++i) {
+        for (size_t input : inputs)
+          if (!checkedMul(product[i], lengthsIn(context.inputs[input])->as<int64_t>()[i], product[i]))
+            return std::nullopt;
+        if (!once && !checkedMul(product[i], *size, product[i])) return std::nullopt;
+      }
+    }
+    if (!ofBatch) return std::nullopt;
+    for (size_t i = 0; i < lengths.size(); ++i)
+      if (!checkedAdd(lengths[i], product[i], lengths[i])) return std::nullopt;
   }
   return lengths;
 }

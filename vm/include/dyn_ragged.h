@@ -36,8 +36,10 @@ DYN_API dyn_status dyn_value_ragged_parts(const dyn_value* value, dyn_value** ro
  * run ends with DYN_BAD_INPUT unless all were given the same lengths. DYN_INVALID_ARGUMENT where the input
  * is not ragged. */
 DYN_API dyn_status dyn_context_set_ragged_input(dyn_context* context, const char* name, dyn_value* value);
-/* An output of the last run whose lengths are linear in those of inputs (`2*len[b] + 1`), with these.
- * DYN_UNSUPPORTED where they are not, as behind a stride: its rows are read with dyn_context_get_output. */
+/* An output of the last run whose lengths are linear in those of inputs (`2*len[b] + 1`), with these. One
+ * with several axes of lengths, (b, h, len[b], more[b]), is its elements, sequence by sequence, with how many
+ * each has as lengths: h * len * more, an array [h, len, more]. DYN_UNSUPPORTED where its sizes do not
+ * follow from lengths so, as behind a stride: its rows are read with dyn_context_get_output. */
 DYN_API dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dyn_value** value);
 
 /* Sequences for an input that takes them padded, [batch, longest, ...] as ONNX models do: of a ragged value

@@ -12,6 +12,7 @@
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
 #include "vm/model/model_data.h"
+#include "vm/model/sequence_lists.h"
 
 using namespace dyn::vm;
 using namespace dyn::vm::api;
@@ -201,11 +202,18 @@ Status peakBytes(dyn_model* model, const int64_t* sizes, uint64_t& bytes) {
   return okStatus();
 }
 
-Status copyOutputs(const dyn_model* model, const dyn_model_output* outputs) {
+// `lists`: null, or whose rows some outputs are. `all`: also those that were bound.
+Status copyOutputs(const dyn_model* model, const SequenceLists* lists, bool all,
+                   const dyn_model_output* outputs) {
   const std::vector<Object*>& results = model->context->interpreter->results();
   for (size_t i = 0; i < results.size(); ++i) {
     if (!outputs[i].data) continue;
     const auto* tensor = static_cast<const Tensor*>(results[i]);
+    if (lists && lists->hasRows(i)) {
+      if (Status status = lists->copyRows(tensor, i, outputs[i]); !status.ok()) return status;
+      continue;
+    }
+    if (!all) continue;
     if (tensor->sizeBytes() > outputs[i].bytes)
       return failure(DYN_BAD_INPUT, "output " + std::to_string(i) + " needs " +
                                         std::to_string(tensor->sizeBytes()) + " bytes, there is room for " +
@@ -253,20 +261,36 @@ Status largest(dyn_model* model, size_t size, uint64_t bytes, const int64_t* siz
   return okStatus();
 }
 
-Status run(dyn_model* model, const int64_t* sizes, const void* const* inputs, const dyn_model_output* outputs,
-           int64_t* shapes) {
-  if (!model) return invalid("the model is null");
-  if (!inputs && !programOf(model).inputs.empty()) return invalid("the inputs are null");
+Status run(dyn_model* model, const SequenceLists* lists, const int64_t* sizes, const void* const* inputs,
+           const dyn_model_output* outputs, int64_t* shapes) {
   if (Status status = checkSizes(model, sizes); !status.ok()) return status;
   if (Status status = readyContext(model); !status.ok()) return status;
   const bool copies = model->options.memory != nullptr;
-  for (size_t i = 0; !copies && i < programOf(model).outputs.size(); ++i)
-    dyn_context_bind_output(model->context, static_cast<int32_t>(i), outputs ? outputs[i].data : nullptr,
-                            outputs ? outputs[i].bytes : 0);
+  for (size_t i = 0; !copies && i < programOf(model).outputs.size(); ++i) {
+    const bool bound = outputs && !(lists && lists->hasRows(i));
+    dyn_context_bind_output(model->context, static_cast<int32_t>(i), bound ? outputs[i].data : nullptr,
+                            bound ? outputs[i].bytes : 0);
+  }
   Status status = runOnce(model, model->context, sizes, inputs);
-  if (status.ok() && copies && outputs) status = copyOutputs(model, outputs);
+  if (status.ok() && outputs && (copies || lists)) status = copyOutputs(model, lists, copies, outputs);
   if (status.ok()) readShapes(model->context, shapes);
   return status;
+}
+
+Status runPadded(dyn_model* model, const int64_t* sizes, const void* const* inputs,
+                 const dyn_model_output* outputs, int64_t* shapes) {
+  if (!model) return invalid("the model is null");
+  if (!inputs && !programOf(model).inputs.empty()) return invalid("the inputs are null");
+  return run(model, nullptr, sizes, inputs, outputs, shapes);
+}
+
+Status runLists(dyn_model* model, const dyn_model_list* lists, const int64_t* sizes,
+                const void* const* inputs, const dyn_model_output* outputs, int64_t* shapes) {
+  if (!model || !inputs) return invalid("the model or the inputs are null");
+  SequenceLists sequences;
+  if (Status status = sequences.pad(programOf(model), model->call, lists, sizes, inputs); !status.ok())
+    return status;
+  return run(model, &sequences, sequences.sizes(), sequences.inputs(), outputs, shapes);
 }
 
 }  // namespace
@@ -321,7 +345,12 @@ int32_t dyn_model_largest(dyn_model* model, int32_t size, uint64_t bytes, const 
 
 int32_t dyn_model_run(dyn_model* model, const int64_t* sizes, const void* const* inputs,
                       const dyn_model_output* outputs, int64_t* shapes) {
-  return guarded([&] { return run(model, sizes, inputs, outputs, shapes); });
+  return guarded([&] { return runPadded(model, sizes, inputs, outputs, shapes); });
+}
+
+int32_t dyn_model_run_lists(dyn_model* model, const dyn_model_list* lists, const int64_t* sizes,
+                            const void* const* inputs, const dyn_model_output* outputs, int64_t* shapes) {
+  return guarded([&] { return runLists(model, lists, sizes, inputs, outputs, shapes); });
 }
 
 void dyn_model_cancel(dyn_model* model) {

@@ -28,6 +28,12 @@ typedef struct dyn_model_output {
   size_t bytes;
 } dyn_model_output;
 
+/* Sequences that lie behind each other, without padding: how long each is. */
+typedef struct dyn_model_list {
+  const int64_t* lengths; /* null: no list, the inputs are padded */
+  int64_t count;
+} dyn_model_list;
+
 int32_t dyn_model_create(const dyn_model_options* options, dyn_model** model);
 void dyn_model_release(dyn_model* model);
 int32_t dyn_model_output_shapes(dyn_model* model, const int64_t* sizes, int64_t* shapes);
@@ -36,6 +42,11 @@ int32_t dyn_model_largest(dyn_model* model, int32_t size, uint64_t bytes, const 
                           int64_t* largest);
 int32_t dyn_model_run(dyn_model* model, const int64_t* sizes, const void* const* inputs,
                       const dyn_model_output* outputs, int64_t* shapes);
+/* `lists`: in the order of paddedLists() (vm/isa/padded_ports.h). Inputs of a list that is given are rows,
+ * the one that says how long they are is made; outputs with its sequences are rows. Their sizes are not
+ * read. */
+int32_t dyn_model_run_lists(dyn_model* model, const dyn_model_list* lists, const int64_t* sizes,
+                            const void* const* inputs, const dyn_model_output* outputs, int64_t* shapes);
 void dyn_model_cancel(dyn_model* model);
 const char* dyn_model_last_error(void);
 

@@ -95,6 +95,8 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
   }
   result.levels =
       withSequences(result.levels.get(), sequencesOf(prepared.model->signature(), given, result), result);
+  if (const CompiledModel* compiled = prepared.model->compiled(); compiled && result.levels)
+    result.levels = withCaches(*result.levels, compiled->target.machine);
   predictMemory(*prepared.runner, prepared.inputs,
                 repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
   if (trace) *trace = signTrace(withCounts(prepared.runner->traceText(), result), result);

@@ -1,6 +1,7 @@
 #include "app/session/model/kept_positions.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "compiler/reference/reference_interpreter.h"
@@ -9,12 +10,13 @@ namespace dyn {
 
 namespace {
 
-// The operation that finds the positions which are kept; null: there is none.
-const Op* finderIn(const Module& module) {
-  if (!module.main()) return nullptr;
+// The operations that find the positions which are kept, one for each batch with a mask.
+std::vector<const Op*> findersIn(const Module& module) {
+  std::vector<const Op*> finders;
+  if (!module.main()) return finders;
   for (const Op* op : module.main()->ops)
-    if (op->attributes.integer("of_positions", 0) != 0) return op;
-  return nullptr;
+    if (op->attributes.integer("of_positions", 0) != 0) finders.push_back(op);
+  return finders;
 }
 
 // The part of @main that `value` is made by.
@@ -55,27 +57,31 @@ std::vector<std::optional<HostTensor>> elementsOf(const Signature& signature, co
 
 }  // namespace
 
-Result<std::optional<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs) {
-  const std::optional<int64_t> all;
+Result<std::vector<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs) {
+  std::vector<int64_t> all;
   if (!model.hasModule()) return all;
   const TraceStep* step = model.trace().find("unpad");
-  const Op* finder = step && step->after.context ? finderIn(step->after) : nullptr;
-  if (!finder) return all;
-  const Function part = makersOf(*step->after.main(), finder->operands[0]);
-  DYN_TRY(std::vector<Value> mask, interpret(step->after, part, inputs.values));
-  const HostTensor& kept = mask[0].tensor();
-  int64_t count = 0;
-  for (int64_t i = 0; i < kept.elementCount(); ++i) count += kept.intAt(i) != 0 ? 1 : 0;
-  return std::optional<int64_t>(count);
+  if (!step || !step->after.context) return all;
+  for (const Op* finder : findersIn(step->after)) {
+    const Function part = makersOf(*step->after.main(), finder->operands[0]);
+    DYN_TRY(std::vector<Value> mask, interpret(step->after, part, inputs.values));
+    const HostTensor& kept = mask[0].tensor();
+    int64_t count = 0;
+    for (int64_t i = 0; i < kept.elementCount(); ++i) count += kept.intAt(i) != 0 ? 1 : 0;
+    all.push_back(count);
+  }
+  return all;
 }
 
 std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, Runner& runner,
                                   const std::vector<std::string>& unknown) {
   runner.assumeElements(elementsOf(model.signature(), inputs, unknown));
-  const Result<std::optional<int64_t>> kept = keptPositions(model, inputs);
-  const std::optional<int64_t> told = kept.ok() ? *kept : std::nullopt;
-  runner.assumeKept(told);
-  return told;
+  const Result<std::vector<int64_t>> kept = keptPositions(model, inputs);
+  std::optional<int64_t> sum;
+  if (kept.ok() && !kept->empty()) sum = std::accumulate(kept->begin(), kept->end(), int64_t{0});
+  // A rehearsal takes one number: of several batches it counts all positions, which is no less.
+  runner.assumeKept(kept.ok() && kept->size() == 1 ? sum : std::nullopt);
+  return sum;
 }
 
 }  // namespace dyn

@@ -66,4 +66,11 @@ std::shared_ptr<const LevelsView> withSequences(const LevelsView* profiled,
   return view;
 }
 
+std::shared_ptr<const LevelsView> withCaches(const LevelsView& view, const MachineDescription& machine) {
+  auto with = std::make_shared<LevelsView>(view);
+  with->caches = {machine.l1Bytes, machine.l2Bytes, machine.l3Bytes,
+                  int64_t{machine.vectorRegisters} * machine.vectorBits / 8};
+  return with;
+}
+
 }  // namespace dyn

@@ -6,6 +6,7 @@
 
 #include "app/session/model/batch_lengths.h"
 #include "app/session/model/signature.h"
+#include "compiler/target/machine.h"
 
 namespace dyn {
 
@@ -16,5 +17,8 @@ std::vector<SequenceRows> sequencesOf(const Signature& signature, const std::vec
 // Levels that the run has from its profile, and these. Null: neither.
 std::shared_ptr<const LevelsView> withSequences(const LevelsView* profiled,
                                                 std::vector<SequenceRows> sequences, const RunResult& run);
+
+// The same with the caches of the machine that ran it.
+std::shared_ptr<const LevelsView> withCaches(const LevelsView& view, const MachineDescription& machine);
 
 }  // namespace dyn

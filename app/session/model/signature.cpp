@@ -74,47 +74,70 @@ Status readLengths(const std::string& path, DimSpec& spec) {
   return {};
 }
 
-// Values of ragged type are their rows, in the order of the sequences.
+// Values of ragged type are their rows, in the order of the sequences; those with several axes of lengths
+// their elements.
 void showRows(const Module& module, Port& port) {
   if (!port.type || !port.type.isTensor() || !isRagged(port.type.dims()) || port.type.rank() < 2) return;
-  const Dim length = port.type.dims()[1];
+  const auto ragged =
+      std::count_if(port.type.dims().begin(), port.type.dims().end(), [](Dim d) { return isRagged(d); });
+  const bool flat = ragged > 1;
+  Dim length = port.type.dims()[1];
+  for (size_t i = 2; flat && i < port.type.dims().size(); ++i) length = length * port.type.dims()[i];
   if (!isRagged(length)) return;
-  Dim rows = sumOverBatch(length);
+  Dim rows = sumOfElements(length);
   if (!rows) rows = module.context->dims().any("the sum of " + length.toString());
   port.length = length.toString();
   Shape dims{rows};
-  dims.insert(dims.end(), port.type.dims().begin() + 2, port.type.dims().end());
+  if (!flat) dims.insert(dims.end(), port.type.dims().begin() + 2, port.type.dims().end());
   const std::string written = port.info.type;
   port.type = module.context->tensorType(std::move(dims), port.type.dtype());
   port.info = valueInfo(port.info.name, port.type);
   port.info.type = written;
 }
 
-// The length whose sum over a batch is `2*len.sum + b`: `2*len[b] + 1`; "" where it is no such sum.
+// The length whose sum over a batch is `2*len.sum + b`: `2*len[b] + 1`; of `8*len.more.sum`, the elements of
+// a sequence, 8*len[b]*more[b]; "" where it is no such sum.
 std::string lengthOfSum(const Signature& signature, const std::string& sum) {
   constexpr std::string_view kSum = ".sum";
   DimContext dims;
   Result<Dim> parsed = parseDim(dims, sum);
   if (!parsed.ok()) return "";
-  // The input of lengths that a sum is of; null: it is none.
-  const auto lengthsOf = [&](SymbolId id) -> const Port* {
-    const std::string text = dims.symbolName(id);
-    for (const Port& lengths : signature.inputs)
-      if (text.ends_with(kSum) && lengths.info.name == text.substr(0, text.size() - kSum.size()) &&
-          lengths.info.shape.size() == 1 && lengths.dtype == Dtype::i64)
-        return &lengths;
-    return nullptr;
+  // The inputs of lengths of whose product it is a sum; empty: it is none.
+  const auto lengthsOf = [&](SymbolId id) {
+    std::vector<const Port*> found;
+    std::string text = dims.symbolName(id);
+    if (!text.ends_with(kSum)) return found;
+    text.resize(text.size() - kSum.size());
+    while (!text.empty()) {
+      // The longest name first: a name may have dots.
+      const Port* best = nullptr;
+      for (const Port& input : signature.inputs) {
+        const std::string& name = input.info.name;
+        const bool begins = text == name || text.starts_with(name + ".");
+        if (begins && input.info.shape.size() == 1 && input.dtype == Dtype::i64 &&
+            (!best || name.size() > best->info.name.size()))
+          best = &input;
+      }
+      if (!best) return std::vector<const Port*>();
+      found.push_back(best);
+      text.erase(0, best->info.name.size() + 1);
+    }
+    return found;
   };
   std::string batch;
   for (SymbolId id : symbolsOf(*parsed))
-    if (const Port* lengths = lengthsOf(id)) batch = lengths->info.shape[0];
+    for (const Port* lengths : lengthsOf(id)) batch = lengths->info.shape[0];
   if (batch.empty()) return "";
   const Dim length = substitute(*parsed, [&](SymbolId id) {
     if (dims.symbolName(id) == batch) return dims.constant(1);
-    const Port* lengths = lengthsOf(id);
-    return lengths ? dims.symbol(lengths->info.name + "[" + batch + "]") : Dim();
+    Dim product;
+    for (const Port* lengths : lengthsOf(id)) {
+      const Dim one = dims.symbol(lengths->info.name + "[" + batch + "]");
+      product = product ? product * one : one;
+    }
+    return product;
   });
-  return sumOverBatch(length) == *parsed ? length.toString() : "";
+  return sumOfElements(length) == *parsed ? length.toString() : "";
 }
 
 // Of a package, which tells rows alone: how long the sequences are that have so many.

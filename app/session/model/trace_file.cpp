@@ -74,6 +74,8 @@ LevelLoop levelLoop(const nlohmann::json& row) {
     loop.timesNs.clear();
     loop.takenBytes.clear();
   }
+  if (row.contains("weights_bytes")) loop.weightsBytes = numberOf<int64_t>(row, "weights_bytes");
+  loop.weightsCount = numberOf<int64_t>(row, "weights_count");
   return loop;
 }
 
@@ -85,6 +87,13 @@ std::string signTrace(const std::string& text, const RunResult& run) {
   data["dims"] = nlohmann::json::object();
   for (const auto& [name, value] : run.dims) data["dims"][name] = value;
   data["peak_bytes"] = run.peakBytes;
+  if (run.levels) {
+    const Caches& caches = run.levels->caches;
+    data["l1_bytes"] = caches.l1Bytes;
+    data["l2_bytes"] = caches.l2Bytes;
+    data["l3_bytes"] = caches.l3Bytes;
+    data["register_bytes"] = caches.registerBytes;
+  }
   return "{\"otherData\":" + data.dump() + "," + text.substr(1);
 }
 
@@ -110,6 +119,8 @@ Result<TraceEvents> readTrace(std::string_view text) {
   if (const auto data = json.is_object() ? json.find("otherData") : json.end();
       data != json.end() && data->is_object()) {
     trace.peakBytes = numberOf<int64_t>(*data, "peak_bytes");
+    trace.caches = {numberOf<int64_t>(*data, "l1_bytes"), numberOf<int64_t>(*data, "l2_bytes"),
+                    numberOf<int64_t>(*data, "l3_bytes"), numberOf<int64_t>(*data, "register_bytes")};
     if (const auto dims = data->find("dims"); dims != data->end() && dims->is_object())
       for (const auto& [name, value] : dims->items())
         if (value.is_number_integer()) trace.dims[name] = value.get<int64_t>();
@@ -223,6 +234,7 @@ RunResult runOfTrace(const TraceEvents& trace) {
   if (!trace.events.empty()) result.runsNs.push_back(endNs - beginNs);
   LevelsView levels;
   levels.loops = trace.levels;
+  levels.caches = trace.caches;
   result.levels = withSequences(&levels, {}, result);
   return result;
 }

@@ -19,6 +19,7 @@ struct TraceEvents {
   DimValues dims;                     // of the run, where signTrace() wrote them
   int64_t peakBytes = 0;
   std::vector<LevelLoop> levels;  // apart from the events, which may be cut
+  Caches caches;                  // where there are levels
 };
 
 // The trace with the run's dims and peak in it ("otherData").

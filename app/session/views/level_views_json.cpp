@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "app/session/views/level_homes.h"
 #include "app/session/views/level_views_text.h"
 
 namespace dyn {
@@ -8,7 +9,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json loopJson(const LevelLoop& loop) {
+Json weightsJson(const LevelLoop& loop, const Caches& caches) {
+  Json homes = Json::array();
+  for (const LevelHome& home : homesOf(loop, caches))
+    homes.push_back({{"place", home.place},
+                     {"size_bytes", home.sizeBytes},
+                     {"levels_count", home.levelsCount},
+                     {"not_in", home.nearerPlace},
+                     {"not_in_bytes", home.nearerBytes},
+                     {"because", home.whyNearer}});
+  return {{"bytes", *loop.weightsBytes}, {"tensors_count", loop.weightsCount}, {"stay_in", homes}};
+}
+
+Json loopJson(const LevelLoop& loop, const Caches& caches) {
   Json json = {{"function", loop.function},
                {"place", loop.place},
                {"nodes_count", loop.nodesCount()},
@@ -18,6 +31,7 @@ Json loopJson(const LevelLoop& loop) {
                {"time_ns", loop.timesNs.empty() ? Json(nullptr) : Json(loop.timeNs())},
                {"most_bytes", loop.takenBytes.empty() ? Json(nullptr) : Json(loop.mostBytes())}};
   if (!loop.oneByOne.empty()) json["one_by_one"] = loop.oneByOne;
+  if (loop.weightsBytes) json["weights"] = weightsJson(loop, caches);
   json["nodes"] = loop.nodes;
   json["times_ns"] = loop.timesNs;
   json["bytes"] = loop.takenBytes;
@@ -28,7 +42,7 @@ Json loopJson(const LevelLoop& loop) {
 
 nlohmann::ordered_json levelsJson(const LevelsView& view) {
   Json loops = Json::array(), sequences = Json::array();
-  for (const LevelLoop& loop : view.loops) loops.push_back(loopJson(loop));
+  for (const LevelLoop& loop : view.loops) loops.push_back(loopJson(loop, view.caches));
   for (const SequenceRows& rows : view.sequences)
     sequences.push_back({{"value", rows.value},
                          {"lengths_of", rows.lengthsName},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/session/views/level_homes.h"
 #include "app/session/views/text_table.h"
 
 namespace dyn {
@@ -29,7 +30,7 @@ int64_t mostOf(const std::vector<int64_t>& all, size_t begin, size_t end) {
                            all.begin() + static_cast<ptrdiff_t>(end));
 }
 
-std::string headOf(const LevelLoop& loop) {
+std::string headOf(const LevelLoop& loop, const Caches& caches) {
   std::string text = fmt::format("@{}: {} in {}", loop.function, countText(loop.nodesCount(), "node"),
                                  countText(static_cast<int64_t>(loop.nodes.size()), "level"));
   if (loop.leaves) text += fmt::format(" above {} {}", *loop.leaves, *loop.leaves == 1 ? "leaf" : "leaves");
@@ -37,10 +38,10 @@ std::string headOf(const LevelLoop& loop) {
   text += fmt::format("; the widest has {}", loop.widest());
   if (!loop.takenBytes.empty()) text += ", a level takes up to " + bytesText(loop.mostBytes());
   return text + "\n  at " + loop.place + "\n" +
-         (loop.oneByOne.empty() ? "" : "  one by one: " + loop.oneByOne + "\n");
+         (loop.oneByOne.empty() ? "" : "  one by one: " + loop.oneByOne + "\n") + homesText(loop, caches);
 }
 
-std::string loopText(const LevelLoop& loop, size_t most, const TextOptions& options) {
+std::string loopText(const LevelLoop& loop, const Caches& caches, size_t most, const TextOptions& options) {
   const std::vector<size_t> parts = evenParts(loop.nodes.size(), most);
   const bool timed = !loop.timesNs.empty();
   int64_t longest = 1;
@@ -62,7 +63,7 @@ std::string loopText(const LevelLoop& loop, size_t most, const TextOptions& opti
   }
   std::vector<std::string> head{">level", ">nodes"};
   if (timed) head.insert(head.end(), {">time", ">a node", ">share", ">memory", ""});
-  return headOf(loop) + textTable(std::move(head), rows, options);
+  return headOf(loop, caches) + textTable(std::move(head), rows, options);
 }
 
 std::string savingOf(const SequenceRows& rows) {
@@ -94,7 +95,8 @@ std::string sequencesText(const SequenceRows& value, size_t most, const TextOpti
 std::string levelsText(const LevelsView& view, const TextOptions& options) {
   const size_t most = view.all || options.full ? SIZE_MAX : kMostRows;
   std::string text;
-  for (const LevelLoop& loop : view.loops) text += (text.empty() ? "" : "\n") + loopText(loop, most, options);
+  for (const LevelLoop& loop : view.loops)
+    text += (text.empty() ? "" : "\n") + loopText(loop, view.caches, most, options);
   for (const SequenceRows& rows : view.sequences)
     text += (text.empty() ? "" : "\n") + sequencesText(rows, most, options);
   if (!view.loops.empty() && view.peakBytes > 0)

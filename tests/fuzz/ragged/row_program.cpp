@@ -31,6 +31,7 @@ class RowWriter {
         text_ + "  return %" + rows_.back().name;
     for (const size_t i : {rows_.size() - 2, rows_.size() / 2}) text += ", %" + rows_[i].name;
     if (!pooled_.empty()) text += ", %" + pooled_.back();
+    if (!scores_.empty()) text += ", %" + scores_.back();
     return text + "\n}\n";
   }
 
@@ -162,7 +163,9 @@ class RowWriter {
     const Rows b = any();
     const std::string scores =
         line("mul(matmul(%" + a.name + ", transpose(%" + b.name + ") {perm = [0, 2, 1]}), f32[] 0.5)");
-    add("matmul(softmax(%" + scores + "), %" + b.name + ")", a.length);
+    const std::string shares = line("softmax(%" + scores + ")");
+    if (oneOf(3)) scores_.push_back(oneOf(2) ? scores : shares);
+    add("matmul(%" + shares + ", %" + b.name + ")", a.length);
   }
 
   void attention(const Rows& a) {
@@ -185,12 +188,14 @@ class RowWriter {
       scores = line(oneOf(2) ? "where(less_equal(" + key + ", " + query + "), %" + scores + ", f32[] -1.0e9)"
                              : "where(less(" + query + ", " + key + "), f32[] -1.0e9, %" + scores + ")");
     }
+    if (oneOf(4)) scores_.push_back(scores);
     add("matmul(softmax(%" + scores + ") {axis = -1}, %" + like(a).name + ")", a.length);
   }
 
   RandomSource random_;
   std::vector<Rows> rows_;
   std::vector<std::string> frames_, pooled_;  // (b, 1, 4) and (b, 4)
+  std::vector<std::string> scores_;           // (b, a length, a length), to be results
   std::string text_;
   int count_ = 0;
 };

@@ -1,7 +1,7 @@
 // Random programs over ragged tensors, as text: elementwise operations, products, norms, sums over positions,
-// concatenation, attention, also to sequences of other lengths, convolutions, pools, recurrences and what
-// runs for each sequence by itself, over one or two patterns of lengths. The same seed gives the same
-// program.
+// concatenation, attention, also to sequences of other lengths, its scores as results, convolutions, pools,
+// recurrences and what runs for each sequence by itself, over one or two patterns of lengths. The same seed
+// gives the same program.
 #pragma once
 
 #include <cstdint>

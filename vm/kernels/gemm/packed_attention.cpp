@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "vm/kernels/builtins.h"
+#include "vm/kernels/gemm/attention_runs.h"
 #include "vm/kernels/gemm/gemm.h"
 #include "vm/kernels/gemm/number_gemm.h"
 
@@ -133,12 +134,7 @@ int64_t tasksFor(const FlatCall& call, const Sizes& s) {
                   worthwhileTasks(call, most * static_cast<double>(s.heads * (s.depth + s.width))));
 }
 
-struct Run {
-  int64_t begin, length;  // of queries
-  int64_t firstKey, keys;
-  int64_t number;
-  int64_t scores() const { return length * keys; }
-};
+using Run = AttentionRun;
 
 // Of one side: that the lengths sum up to its positions.
 Status checkLengths(const int64_t* lengths, int64_t runs, int64_t positions, const char* of) {
@@ -346,9 +342,7 @@ Status packedAttention(FlatCall& call) {
   if (Status status = readRuns(call, s, table); !status.ok()) return status;
   if (Status status = checkPlaces(call, s); !status.ok()) return status;
   Run* runs = reinterpret_cast<Run*>(scratch.shared());
-  std::sort(runs, runs + table.size(), [](const Run& a, const Run& b) {
-    return a.scores() != b.scores() ? a.scores() > b.scores() : a.begin < b.begin;
-  });
+  heaviestFirst(runs, table.size());
   const Task task(call, s, call.result(0)->as<float>());
   std::atomic<int64_t> next{0};
   call.split(tasks, tasks, [&](int64_t, int64_t) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <random>
 
 #include "tests/support/share.h"
 #include "tests/unit/compiler/driver/ragged_batches.h"
@@ -93,6 +94,81 @@ TEST(RaggedChecklist, RcAxiomsOfFusedPositions) {
         ASSERT_EQ(position.intAt(begins[o] + i), i);
       }
   });
+}
+
+// R-c: that row(sequence f, position f) = f is a rule of rewriting, which asks no solver: the place where a
+// sequence begins, plus the position that was counted from there, is the row. Not of reals, which round.
+TEST(RaggedChecklist, RcRowOfSequenceAndPositionIsRewritten) {
+  const auto opsOf = [](const std::string& dtype, const char* sum) {
+    IrContext context;
+    Result<Module> parsed =
+        parseText(context, withType("fn @main(%row: Tensor[(n), TYPE], %begins: Tensor[(b), TYPE], %of: "
+                                    "Tensor[(n), i64]) {\n  %begin = gather(%begins, %of)\n  %position = "
+                                    "sub(%row, %begin)\n  return ",
+                                    dtype) +
+                               sum + "\n}");
+    EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
+    CompileOptions options;
+    options.passes = "infer,simplify,cse,dce";
+    Trace trace;
+    Result<Module> made = runPasses(*parsed, options, trace);
+    EXPECT_TRUE(made.ok()) << made.error().toString();
+    return made.ok() ? made->main()->ops.size() : 0;
+  };
+  for (const char* sum : {"add(%begin, %position)", "add(%position, %begin)"}) {
+    EXPECT_EQ(opsOf("i64", sum), 0u);
+    EXPECT_EQ(opsOf("i32", sum), 0u);
+    EXPECT_EQ(opsOf("f32", sum), 3u);
+  }
+  EXPECT_EQ(opsOf("i64", "add(%row, %position)"), 3u);
+}
+
+// R-c: ranges go over soundly: the rows of a box of sequences and positions lie between those of its corners,
+// and rows between two belong to sequences between theirs, at positions between theirs where that is one.
+TEST(RaggedChecklist, RcRangesOfFusedPositions) {
+  IrContext context;
+  const auto compiled =
+      compiledOf(R"(fn @main(%zero: Tensor[(b, len[b]), i64], %number: Tensor[(b, 1), i64]) {
+  %size = gather(shape(%zero), i64[] 1) {axis = 0}
+  return add(%zero, range(i64[] 0, %size, i64[] 1)), add(%zero, %number)
+})",
+                 context);
+  ASSERT_TRUE(compiled);
+  std::mt19937 random(11);
+  const auto within = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  for (int round = 0; round < 60; ++round) {
+    std::vector<int64_t> lengths(static_cast<size_t>(within(1, 7)));
+    for (int64_t& length : lengths) length = within(0, 9);
+    const int64_t count = rowsOf(lengths), batch = static_cast<int64_t>(lengths.size());
+    if (count == 0) continue;
+    HostTensor zero = *HostTensor::create(Dtype::i64, {count}),
+               number = *HostTensor::create(Dtype::i64, {batch, 1});
+    for (int64_t i = 0; i < batch; ++i) number.setInt(i, i);
+    Result<std::vector<HostTensor>> made = compiled->run({zero, number, lengthsOf(lengths)});
+    ASSERT_TRUE(made.ok()) << made.error().toString();
+    const HostTensor &position = (*made)[0], &sequence = (*made)[1];
+    std::vector<int64_t> begins{0};
+    for (int64_t length : lengths) begins.push_back(begins.back() + length);
+    const int64_t firstOf = within(0, batch - 1), lastOf = within(firstOf, batch - 1), low = within(0, 9),
+                  high = within(low, 9);
+    for (int64_t f = 0; f < count; ++f) {
+      const int64_t o = sequence.intAt(f), i = position.intAt(f);
+      if (o < firstOf || o > lastOf || i < low || i > high) continue;
+      EXPECT_GE(f, begins[static_cast<size_t>(firstOf)] + (o == firstOf ? low : 0));
+      EXPECT_LE(f, begins[static_cast<size_t>(lastOf)] + high);
+    }
+    const int64_t first = within(0, count - 1), last = within(first, count - 1);
+    const bool one = sequence.intAt(first) == sequence.intAt(last);
+    for (int64_t f = first; f <= last; ++f) {
+      const int64_t o = sequence.intAt(f), i = position.intAt(f);
+      EXPECT_GE(o, sequence.intAt(first));
+      EXPECT_LE(o, sequence.intAt(last));
+      EXPECT_GE(i, one ? position.intAt(first) : 0);
+      EXPECT_LE(i, one ? position.intAt(last) : lengths[static_cast<size_t>(o)] - 1);
+    }
+  }
 }
 
 // Attention, a convolution and elementwise steps over %x.

@@ -217,6 +217,33 @@ TEST(RecursiveChecklist, XdMemoryOfTheWidestLevel) {
   EXPECT_GE(wide - narrow, (2048 - 64) * 16 * 4);
 }
 
+// Of a profiled run, what its trace says behind `"name":`; -1: nothing.
+int64_t traceNumber(Compiled& made, const Children& children, const std::string& name) {
+  EXPECT_EQ(dyn_context_profile(made.context.get(), 1), DYN_OK);
+  statisticsOf(made, children);
+  const std::string trace = dyn_context_profile_text(made.context.get(), "trace"), key = "\"" + name + "\":";
+  const size_t at = trace.find(key);
+  return at == std::string::npos ? -1 : std::stoll(trace.substr(at + key.size()));
+}
+
+// X-e: what is said to be read again at each level are the weights of its products, and no more: neither
+// tables of nodes nor matrices that a level makes. Where they stay: app/session/views/levels_test.cpp.
+TEST(RecursiveChecklist, XeWeightsThatEachLevelReads) {
+  const auto made = compiledOf(kNodes);
+  ASSERT_TRUE(made);
+  for (const auto& [depth, count] : {std::pair(2, 5), std::pair(7, 3), std::pair(40, 1)}) {
+    EXPECT_EQ(traceNumber(*made, chains(depth, count), "weights_bytes"), 16 * 8 * 4);
+    EXPECT_EQ(traceNumber(*made, chains(depth, count), "weights_count"), 1);
+  }
+  // The matrix of a product is one that the level made.
+  std::string ofNodes = kNodes;
+  ofNodes.replace(ofNodes.find("both @ u"), 8, "both @ (u + reduce_sum(both))");
+  const auto other = compiledOf(ofNodes);
+  ASSERT_TRUE(other);
+  const int64_t bytes = traceNumber(*other, chains(7, 3), "weights_bytes");
+  EXPECT_TRUE(bytes == 0 || bytes == -1) << bytes;
+}
+
 // X-f: a chain of 100,000, which no stack of calls holds.
 TEST(RecursiveChecklist, XfDeepChains) {
   const auto made = compiledOf(kNodes);

@@ -6,6 +6,7 @@
 #include <random>
 #include <sstream>
 
+#include "app/session/views/level_homes.h"
 #include "app/session/views/view_json.h"
 #include "app/session/views/view_text.h"
 #include "tests/support/paths.h"
@@ -14,6 +15,7 @@
 namespace dyn {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -161,6 +163,50 @@ TEST_F(LevelsTest, NodesOneByOneAndAChainOfManyLevels) {
   const auto none = line(":levels mian");
   ASSERT_FALSE(none->ok());
   EXPECT_THAT(none->error->toString(), HasSubstr("did you mean main?"));
+}
+
+// X-e: the weights of a level stay in the smallest cache that holds them beside what the level computes with;
+// it is said why not nearer.
+TEST(LevelHomes, XeWeightsStayOrItIsSaidWhyNot) {
+  const Caches caches{32 << 10, 1 << 20, 0, 2048};
+  LevelLoop loop;
+  loop.nodes = {64, 8, 1};
+  loop.takenBytes = {40 << 10, 5 << 10, 1 << 10};
+  EXPECT_EQ(homesText(loop, caches), "");
+  loop.weightsBytes = 0;
+  EXPECT_THAT(homesText(loop, caches), HasSubstr("no level reads any"));
+  loop.weightsBytes = 2 << 10;
+  loop.weightsCount = 1;
+  EXPECT_THAT(
+      homesText(loop, caches),
+      AllOf(HasSubstr("weights: 2.0 KiB in 1 tensor, read at each level"),
+            HasSubstr("stay in L1 (32.0 KiB) over 2 levels; not in registers (2.0 KiB): each product"),
+            HasSubstr("stay in L2 (1.0 MiB) over 1 level; not in L1 (32.0 KiB): a level computes with "
+                      "up to 40.0 KiB beside them")));
+  loop.weightsBytes = 3 << 20;  // larger than all caches there are
+  EXPECT_THAT(homesText(loop, caches),
+              HasSubstr("come from memory again over 3 levels; not in L2 (1.0 MiB): they are larger"));
+  EXPECT_THAT(homesText(loop, Caches()), HasSubstr("the machine's caches are not"));
+  const std::vector<LevelHome> homes = homesOf(loop, caches);
+  ASSERT_EQ(homes.size(), 1u);
+  EXPECT_EQ(homes[0].place, "memory");
+}
+
+TEST_F(LevelsTest, XeALoopOverNodesSaysWhereItsWeightsStay) {
+  if (!canRun() || !hasOnnx()) GTEST_SKIP() << "this build generates no code, or reads no ONNX files";
+  const std::string saved = folder_.path() + "/run.json";
+  loadSample("models/treelstm_binary/model.onnx");
+  ASSERT_TRUE(line(":profile " + saved + " --input left=[0,3] --input right=[1,2] --dim leaves=3")->ok());
+  const LevelsView view = levels();
+  ASSERT_EQ(view.loops.size(), 1u);
+  // Panels of [16, 40], whose columns are filled up as the machine wants it, and a bias of 40.
+  EXPECT_GE(view.loops[0].weightsBytes.value_or(0), 4 * (16 * 40 + 40));
+  EXPECT_LE(view.loops[0].weightsBytes.value_or(0), 4 * (16 * 64 + 40));
+  EXPECT_EQ(view.loops[0].weightsCount, 2);
+  EXPECT_GT(view.caches.l1Bytes + view.caches.l2Bytes + view.caches.l3Bytes, 0);
+  ASSERT_TRUE(line(":recall " + saved)->ok());
+  EXPECT_EQ(homesText(levels().loops[0], levels().caches), homesText(view.loops[0], view.caches));
+  EXPECT_EQ(toJson(line(":levels")->view)["loops"][0]["weights"]["tensors_count"], 2);
 }
 
 TEST_F(LevelsTest, NoLevelsWithoutThePassOrWithoutTrees) {
