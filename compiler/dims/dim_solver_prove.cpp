@@ -424,7 +424,8 @@ Dim DimProver::simplifyAtom(Dim atom) {
 Dim DimProver::sumAsChoice(Dim sum) {
   for (const DimTerm& t : DimBuilder::poly(sum).terms) {
     const DimKind kind = t.monomial->kind;
-    if ((kind != DimKind::min && kind != DimKind::max) || (t.coefficient != 1 && t.coefficient != -1)) continue;
+    if ((kind != DimKind::min && kind != DimKind::max) || (t.coefficient != 1 && t.coefficient != -1))
+      continue;
     const Dim a = replaced(sum, t, t.monomial->operands[0]), b = replaced(sum, t, t.monomial->operands[1]);
     if (a.isInvalid() || b.isInvalid() || a.kind() == DimKind::add || b.kind() == DimKind::add || !spend(2))
       continue;

@@ -271,6 +271,8 @@ class Search {
       if (!why.empty()) return why;
     }
     if (a.bias == kNoValue && a.allowed == kNoValue) return noMask_;
+    if (a.seesItself && (a.window || a.causal || a.pairs || a.allowed != kNoValue))
+      return "beside its mask of other keys there is another";
     if (a.window && a.causal) return "beside its mask of keys near by there is a causal one";
     // Beside a mask that is not the same for all queries a bias of the keys is one of each sequence's own.
     if ((a.pairs || a.window) && a.bias != kNoValue && a.allowed != kNoValue && biasKind_ == MaskKind::keys &&
@@ -297,7 +299,7 @@ class Search {
 
   // --- what is added or chosen: a mask of keys, a causal one, both in one, or a table
 
-  enum class MaskKind : uint8_t { keys, causal, causalKeys, windowKeys, pairs, table, other };
+  enum class MaskKind : uint8_t { keys, otherKeys, causal, causalKeys, windowKeys, pairs, table, other };
 
   static void take(MaskKind kind, MaskedAttention& a) {
     a.causal |= kind == MaskKind::causal || kind == MaskKind::causalKeys;
@@ -353,6 +355,9 @@ class Search {
       if (a.bias != kNoValue) return "two masks of keys are added to its scores";
       a.bias = v;
       biasKind_ = kind;
+      if (kind != MaskKind::otherKeys) continue;
+      a.seesItself = true;
+      a.own.push_back(v);
     }
     return "";
   }
@@ -436,6 +441,13 @@ class Search {
     if (!holds.isNull())
       keyMask_ = textOf(holds, {row, key}) + textOf(with(anywhere, holds, loops.boolean(false)), {});
     if (batched && !byQuery && !byHead) return MaskKind::keys;
+    if (batched && !isNot && !byHead && is(2, a.sequence) && of.dtype() == Dtype::f32)
+      for (const Expr& own : loop::postorder(std::span(&anywhere, 1)))
+        if (own.dtype() == Dtype::boolean && !mentions(own, row) && isTrue(with(own, query, key)) &&
+            isFalse(with(own, key, query + 1 + apart)) && isFalse(with(own, query, key + 1 + apart)) &&
+            !mentions(with(anywhere, own, loops.boolean(false)), query) &&
+            everywhere(with(anywhere, own, loops.boolean(true)), shows))
+          return MaskKind::otherKeys;
     const Expr before = with(anywhere, query, key + apart), behind = with(anywhere, key, query + 1 + apart);
     const bool causal = hides(behind) && !mentions(before, apart) && !mentions(before, head);
     if (causal && shows(before)) return MaskKind::causal;
@@ -469,6 +481,25 @@ class Search {
                   : byQuery ? " differs from query to query"
                             : " " + of.toString() + " is not of the batch and the keys");
     return MaskKind::other;
+  }
+
+  static bool isTrue(const Expr& e) { return e.kind() == ExprKind::intConstant && e.intValue() != 0; }
+  static bool isFalse(const Expr& e) { return e.kind() == ExprKind::intConstant && e.intValue() == 0; }
+
+  // Does it hold whatever the conditions in the expression do?
+  template <typename Holds>
+  bool everywhere(const Expr& e, const Holds& holds, int depth = 0) {
+    if (holds(e)) return true;
+    for (const Expr& condition : loop::postorder(std::span(&e, 1))) {
+      if (condition.dtype() != Dtype::boolean || condition.kind() == ExprKind::intConstant) continue;
+      const auto given = [&](bool value) {
+        return e.context().substitute(
+            e, [&](Expr now) -> Expr { return now.same(condition) ? e.context().boolean(value) : Expr(); });
+      };
+      return depth < 3 && everywhere(given(true), holds, depth + 1) &&
+             everywhere(given(false), holds, depth + 1);
+    }
+    return false;
   }
 
   // Is it m[query] * m[key] != 0, or the same of conditions with `and`? Products of masks are taken not to

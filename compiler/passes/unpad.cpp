@@ -26,6 +26,7 @@
 #include "compiler/passes/changed_main.h"
 #include "compiler/passes/heads_apart.h"
 #include "compiler/passes/pair_values.h"
+#include "compiler/passes/plain_forms.h"
 #include "compiler/passes/position_needs.h"
 #include "compiler/passes/unpadder.h"
 
@@ -138,7 +139,7 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   if (std::none_of(all.begin(), all.end(),
                    [](const Op* op) { return op->def == &ops::softmaxOp || op->def == &ops::loopOp; }))
     return module;
-  DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(module)));
+  DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(withPlainForms(module))));
   std::vector<std::string> refusals;
   std::optional<OneMask> one = sitesOfOneMask(inferred, context, refusals);
   for (const std::string& refusal : refusals) context.remarks.push_back("not unpadded: " + refusal);
