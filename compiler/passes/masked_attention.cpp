@@ -19,7 +19,8 @@ namespace {
 using loop::Expr;
 using loop::ExprKind;
 
-constexpr size_t kMostBetween = 32;  // values between scores and their softmax
+constexpr double kLowestBias = -1e38;  // below any score that is not hidden
+constexpr size_t kMostBetween = 32;    // values between scores and their softmax
 
 class Search {
  public:
@@ -97,6 +98,7 @@ class Search {
 
   std::string read(MaskedAttention& a) {
     steps_.clear();
+    bounded_ = false;
     a.v = a.product->operands[1];
     std::string why = readScores(a);
     if (why.empty()) why = sizes(a);
@@ -215,6 +217,14 @@ class Search {
       steps_.push_back({.added = op.operands[at], .below = x});
       return "";
     }
+    if (op.def == &ops::maxOp && op.operands.size() == 2) {  // what is added to a score may leave no number
+      for (size_t at : {size_t{1}, size_t{0}})
+        if (constantOf(op.operands[at]).value_or(0) <= kLowestBias) {
+          x = op.operands[1 - at];
+          bounded_ = true;
+          return "";
+        }
+    }
     if (op.def == &ops::whereOp) {
       if (a.scale != 1) return "its scores are scaled after the mask";
       for (size_t at : {size_t{2}, size_t{1}}) {
@@ -271,6 +281,8 @@ class Search {
       if (!why.empty()) return why;
     }
     if (a.bias == kNoValue && a.allowed == kNoValue) return noMask_;
+    // A query without keys sees others than without that bound: under a causal mask none such is computed.
+    if (bounded_ && !a.causal) return "its scores are bounded behind the mask";
     if (a.seesItself && (a.window || a.causal || a.pairs || a.allowed != kNoValue))
       return "beside its mask of other keys there is another";
     if (a.window && a.causal) return "beside its mask of keys near by there is a causal one";
@@ -561,8 +573,9 @@ class Search {
   const std::unordered_map<ValueId, const Op*> madeBy_;
   std::vector<Step> steps_;  // of the attention that is read
   MaskKind biasKind_ = MaskKind::other;
-  std::string noMask_;   // why it has none, where it has none
-  std::string keyMask_;  // of its last mask of keys, whatever hides keys by their places; "": not known
+  bool bounded_ = false;  // its scores from below, by a number that none reaches unless it is hidden
+  std::string noMask_;    // why it has none, where it has none
+  std::string keyMask_;   // of its last mask of keys, whatever hides keys by their places; "": not known
 };
 
 }  // namespace

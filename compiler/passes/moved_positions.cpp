@@ -62,13 +62,29 @@ std::optional<MovedView> along(const InferredModule& inferred, const Op& op, con
   return next;
 }
 
+// What the operand's shape is where it has elements: [.., n, m] that becomes [.., 2*n, n] has m = 2*n, whatever
+// is known of m.
+Shape sizesWithElements(const InferredModule& inferred, const Op& op, const Shape& from) {
+  if (op.def != &ops::reshapeOp || !op.results[0].type || !op.results[0].type.isTensor()) return from;
+  const Shape& to = op.results[0].type.dims();
+  const size_t rank = from.size();
+  if (rank < 2 || to.size() != rank) return from;
+  const DimSolver& facts = inferred.module.context->facts();
+  Shape result = from;
+  for (size_t axis = 0; axis + 2 < rank; ++axis)
+    if (facts.equal(from[axis], to[axis]) != Answer::yes) return from;
+  if (facts.equal(from[rank - 2], to[rank - 1]) == Answer::yes) result.back() = to[rank - 2];
+  return result;
+}
+
 }  // namespace
 
 std::optional<MovedView> viewOf(const InferredModule& inferred, const Op& op, Type operand) {
-  if (!operand || !operand.isTensor()) return std::nullopt;
-  const MovedView whole{operand.dims(), operand.dims(),
-                        densePlace(inferred.module.context->dims(), operand.dims())};
-  return along(inferred, op, whole, {operand});
+  if (!operand || !operand.isTensor() || op.results.size() != 1) return std::nullopt;
+  IrContext& ir = *inferred.module.context;
+  const Shape sizes = sizesWithElements(inferred, op, operand.dims());
+  return along(inferred, op, {sizes, sizes, densePlace(ir.dims(), sizes)},
+               {ir.tensorType(sizes, operand.dtype())});
 }
 
 std::optional<MovedView> viewOf(const InferredModule& inferred, const Op& op, const MovedView& view) {

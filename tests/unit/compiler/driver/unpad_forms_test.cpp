@@ -81,6 +81,23 @@ TEST(UnpadForms, EachQuerySeesItself) {
   EXPECT_EQ(packedIn(*program), 0);
 }
 
+// Scores bounded by the least number behind the mask (XGLM): where a query is without keys, that makes them all
+// the same.
+TEST(UnpadForms, ScoresBoundedBehindTheMask) {
+  const std::string causal =
+      kPlaces + "  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)\n";
+  expectKeptAsPadded(causal, "max(add(%N_s, %both), f32[] -3.4028235e38)");
+  const auto remarks = [](const std::string& text) {
+    const auto program = compiledOf(text, unseen());
+    EXPECT_EQ(packedIn(*program), 0) << text;
+    return remarksOf(*program);
+  };
+  EXPECT_THAT(remarks(encoder(kInputs, kBias, "max(add(%N_s, %bias), f32[] -3.4028235e38)", kFirstPosition)),
+              HasSubstr("its scores are bounded behind the mask"));
+  EXPECT_THAT(remarks(encoder(kInputs, causal, "max(add(%N_s, %both), f32[] -1)", kMeanOfMask)),
+              HasSubstr("max stands between its product and it"));
+}
+
 // Scores [b, h, s, 2 * s] shifted along the diagonal by reshaping, as relative positions have it.
 std::string shifted(const std::string& from, const std::string& until) {
   std::string text = kPlaces + R"(
