@@ -403,6 +403,10 @@ Dim DimProver::simplifyAtom(Dim atom) {
       if (nonNegative(a - b, 2)) return isMin ? b : a;
       return atom;
     }
+    case DimKind::mul:
+      return withoutPresence(atom);
+    case DimKind::add:
+      return sumAsChoice(atom);
     case DimKind::floorDiv:
     case DimKind::ceilDiv:
     case DimKind::mod:
@@ -413,6 +417,46 @@ Dim DimProver::simplifyAtom(Dim atom) {
   Interval i = interval(atom);
   if (i.low && i.high && *i.low == *i.high) return impl_.context->constant(*i.low);
   return simplifyQuotient(atom);
+}
+
+// 128 - max(0, 128 - n) is min(128, n): what a slice from a clamped start leaves. Where both sides are one term
+// at most.
+Dim DimProver::sumAsChoice(Dim sum) {
+  for (const DimTerm& t : DimBuilder::poly(sum).terms) {
+    const DimKind kind = t.monomial->kind;
+    if ((kind != DimKind::min && kind != DimKind::max) || (t.coefficient != 1 && t.coefficient != -1))
+      continue;
+    const Dim a = replaced(sum, t, t.monomial->operands[0]), b = replaced(sum, t, t.monomial->operands[1]);
+    if (a.isInvalid() || b.isInvalid() || a.kind() == DimKind::add || b.kind() == DimKind::add || !spend(2))
+      continue;
+    return (kind == DimKind::min) == (t.coefficient > 0) ? min(a, b) : max(a, b);
+  }
+  return sum;
+}
+
+// x * min(1, n) is x where n >= 0 and x is 0 whenever n is: min(128, n) * min(1, n) = min(128, n). So exporters'
+// shapes say "as many, if there are any".
+Dim DimProver::withoutPresence(Dim product) {
+  std::vector<Dim> factors(product.operands().begin(), product.operands().end());
+  const Dim one = impl_.context->constant(1);
+  for (size_t i = 0; i < factors.size(); ++i) {
+    const Dim presence = factors[i];
+    if (presence.kind() != DimKind::min || presence.operands().size() != 2) continue;
+    const std::span<const Dim> sides = presence.operands();
+    const Dim n = sides[0] == one ? sides[1] : sides[1] == one ? sides[0] : Dim();
+    if (!n || !n.isSymbol() || !nonNegative(n, 2)) continue;
+    const auto isZeroWithoutAny = [&](Dim factor) {
+      return factor != presence && spend(4) && substitute(factor, [&](SymbolId s) {
+                                                 return s == n.symbol() ? impl_.context->constant(0) : Dim();
+                                               }).isConstant(0);
+    };
+    if (std::none_of(factors.begin(), factors.end(), isZeroWithoutAny)) continue;
+    factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(i--));
+  }
+  if (factors.size() == product.operands().size()) return product;
+  Dim result = one;
+  for (Dim factor : factors) result = result * factor;
+  return result;
 }
 
 // x = b*q + r: x/b = q + r/b and x mod b = r mod b, for b known not to be 0. With 0 <= r < b the rest is

@@ -235,6 +235,8 @@ struct DimProver {
   Interval operandInterval(const DimNode* n);
   Dim simplifyAtom(Dim atom);
   Dim simplifyQuotient(Dim atom);
+  Dim withoutPresence(Dim product);
+  Dim sumAsChoice(Dim sum);
   bool allTermsPositive(Dim d);
   bool nonNegativeByChoice(const DimPoly& p, Dim d, int depth, bool& decided);
   bool nonNegativeByQuotients(const DimPoly& p, int depth);

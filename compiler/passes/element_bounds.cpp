@@ -167,9 +167,18 @@ Expr decided(Expr e, const DimSolver& facts) {
   return loops.substitute(e, [&](Expr now) -> Expr {
     if (now.kind() != ExprKind::binary) return {};
     const BinaryOp op = now.binaryOp();
-    if ((op != BinaryOp::less && op != BinaryOp::lessEqual) || !isInteger(now.operands()[0].dtype()))
+    const bool equals = op == BinaryOp::equal || op == BinaryOp::notEqual;
+    if ((!equals && op != BinaryOp::less && op != BinaryOp::lessEqual) ||
+        !isInteger(now.operands()[0].dtype()))
       return {};
     const Interval apart = Difference(now.operands()[0], now.operands()[1]).bounds(facts);
+    if (equals) {
+      if ((apart.low && *apart.low > 0) || (apart.high && *apart.high < 0))
+        return loops.boolean(op == BinaryOp::notEqual);
+      if (apart.low && apart.high && *apart.low == 0 && *apart.high == 0)
+        return loops.boolean(op == BinaryOp::equal);
+      return {};
+    }
     const int64_t least = op == BinaryOp::less ? 1 : 0;
     if (apart.low && *apart.low >= least) return loops.boolean(true);
     if (apart.high && *apart.high < least) return loops.boolean(false);

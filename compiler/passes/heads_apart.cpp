@@ -76,11 +76,22 @@ class HeadsApart {
           apart_[op.results[0].id] = {op.operands[0], from, axis};
           return false;
         }
-    if (const Apart* whole = apart(op.operands[0]); !whole || to.size() != whole->dims.size()) {
-      split(op, from, to);
+    const Apart* whole = apart(op.operands[0]);
+    if (whole && from.size() == 3 && to.size() == 2) {  // what is joined already, and other axes
+      const Apart all = *whole;
+      if (!split(op, all.value, all.dims, to)) return false;
+      reshape(op, apart(op.results[0].id)->value, to, op.results[0]);
+      return changed_ = true;
+    }
+    if (whole && to.size() > whole->dims.size()) {  // in the same order: of what is joined as well
+      const ValueId v = whole->value;
+      reshape(op, v, to, op.results[0]);
+      return changed_ = true;
+    }
+    if (!whole || to.size() != whole->dims.size()) {
+      split(op, op.operands[0], from, to);
       return false;
     }
-    const Apart* whole = apart(op.operands[0]);
     for (size_t axis = 0; axis < to.size(); ++axis)
       if (!equal(whole->dims[axis], to[axis])) return false;
     instead_[op.results[0].id] = whole->value;
@@ -88,9 +99,10 @@ class HeadsApart {
     return true;
   }
 
-  // What joins an axis with a part of the one behind, or two axes, and all behind them: both steps apart.
+  // What joins an axis with a part of the one behind, or two axes, and all behind them: both steps apart. Is it
+  // that?
   //   [s, b, h * d] -> [s, b, h, d] -> [s, b * h, d]        [s, b, h, d] -> [s, b, h * d] -> [s * b, h * d]
-  void split(const Op& op, const Shape& from, const Shape& to) {
+  bool split(const Op& op, ValueId v, const Shape& from, const Shape& to) {
     Shape between;
     size_t axis = 0;
     if (from.size() == 3 && to.size() == 3 && from[2].isConstant() && to[2].isConstant() &&
@@ -102,8 +114,9 @@ class HeadsApart {
     }
     if (between.empty() || !joins(between, to, axis) ||
         !equal(elementCount(ir_.dims(), from), elementCount(ir_.dims(), between)))
-      return;
-    apart_[op.results[0].id] = {reshape(op, op.operands[0], between), between, axis};
+      return false;
+    apart_[op.results[0].id] = {reshape(op, v, between), between, axis};
+    return true;
   }
 
   // Operators that do not broadcast have one number for each of an axis from the left: channels.

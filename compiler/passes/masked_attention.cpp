@@ -19,7 +19,8 @@ namespace {
 using loop::Expr;
 using loop::ExprKind;
 
-constexpr size_t kMostBetween = 32;  // values between scores and their softmax
+constexpr double kLowestBias = -1e38;  // below any score that is not hidden
+constexpr size_t kMostBetween = 32;    // values between scores and their softmax
 
 class Search {
  public:
@@ -97,6 +98,7 @@ class Search {
 
   std::string read(MaskedAttention& a) {
     steps_.clear();
+    bounded_ = false;
     a.v = a.product->operands[1];
     std::string why = readScores(a);
     if (why.empty()) why = sizes(a);
@@ -215,6 +217,14 @@ class Search {
       steps_.push_back({.added = op.operands[at], .below = x});
       return "";
     }
+    if (op.def == &ops::maxOp && op.operands.size() == 2) {  // what is added to a score may leave no number
+      for (size_t at : {size_t{1}, size_t{0}})
+        if (constantOf(op.operands[at]).value_or(0) <= kLowestBias) {
+          x = op.operands[1 - at];
+          bounded_ = true;
+          return "";
+        }
+    }
     if (op.def == &ops::whereOp) {
       if (a.scale != 1) return "its scores are scaled after the mask";
       for (size_t at : {size_t{2}, size_t{1}}) {
@@ -271,6 +281,10 @@ class Search {
       if (!why.empty()) return why;
     }
     if (a.bias == kNoValue && a.allowed == kNoValue) return noMask_;
+    // A query without keys sees others than without that bound: under a causal mask none such is computed.
+    if (bounded_ && !a.causal) return "its scores are bounded behind the mask";
+    if (a.seesItself && (a.window || a.causal || a.pairs || a.allowed != kNoValue))
+      return "beside its mask of other keys there is another";
     if (a.window && a.causal) return "beside its mask of keys near by there is a causal one";
     // Beside a mask that is not the same for all queries a bias of the keys is one of each sequence's own.
     if ((a.pairs || a.window) && a.bias != kNoValue && a.allowed != kNoValue && biasKind_ == MaskKind::keys &&
@@ -297,7 +311,7 @@ class Search {
 
   // --- what is added or chosen: a mask of keys, a causal one, both in one, or a table
 
-  enum class MaskKind : uint8_t { keys, causal, causalKeys, windowKeys, pairs, table, other };
+  enum class MaskKind : uint8_t { keys, otherKeys, causal, causalKeys, windowKeys, pairs, table, other };
 
   static void take(MaskKind kind, MaskedAttention& a) {
     a.causal |= kind == MaskKind::causal || kind == MaskKind::causalKeys;
@@ -353,6 +367,9 @@ class Search {
       if (a.bias != kNoValue) return "two masks of keys are added to its scores";
       a.bias = v;
       biasKind_ = kind;
+      if (kind != MaskKind::otherKeys) continue;
+      a.seesItself = true;
+      a.own.push_back(v);
     }
     return "";
   }
@@ -436,6 +453,13 @@ class Search {
     if (!holds.isNull())
       keyMask_ = textOf(holds, {row, key}) + textOf(with(anywhere, holds, loops.boolean(false)), {});
     if (batched && !byQuery && !byHead) return MaskKind::keys;
+    if (batched && !isNot && !byHead && is(2, a.sequence) && of.dtype() == Dtype::f32)
+      for (const Expr& own : loop::postorder(std::span(&anywhere, 1)))
+        if (own.dtype() == Dtype::boolean && !mentions(own, row) && isTrue(with(own, query, key)) &&
+            isFalse(with(own, key, query + 1 + apart)) && isFalse(with(own, query, key + 1 + apart)) &&
+            !mentions(with(anywhere, own, loops.boolean(false)), query) &&
+            everywhere(with(anywhere, own, loops.boolean(true)), shows))
+          return MaskKind::otherKeys;
     const Expr before = with(anywhere, query, key + apart), behind = with(anywhere, key, query + 1 + apart);
     const bool causal = hides(behind) && !mentions(before, apart) && !mentions(before, head);
     if (causal && shows(before)) return MaskKind::causal;
@@ -469,6 +493,25 @@ class Search {
                   : byQuery ? " differs from query to query"
                             : " " + of.toString() + " is not of the batch and the keys");
     return MaskKind::other;
+  }
+
+  static bool isTrue(const Expr& e) { return e.kind() == ExprKind::intConstant && e.intValue() != 0; }
+  static bool isFalse(const Expr& e) { return e.kind() == ExprKind::intConstant && e.intValue() == 0; }
+
+  // Does it hold whatever the conditions in the expression do?
+  template <typename Holds>
+  bool everywhere(const Expr& e, const Holds& holds, int depth = 0) {
+    if (holds(e)) return true;
+    for (const Expr& condition : loop::postorder(std::span(&e, 1))) {
+      if (condition.dtype() != Dtype::boolean || condition.kind() == ExprKind::intConstant) continue;
+      const auto given = [&](bool value) {
+        return e.context().substitute(
+            e, [&](Expr now) -> Expr { return now.same(condition) ? e.context().boolean(value) : Expr(); });
+      };
+      return depth < 3 && everywhere(given(true), holds, depth + 1) &&
+             everywhere(given(false), holds, depth + 1);
+    }
+    return false;
   }
 
   // Is it m[query] * m[key] != 0, or the same of conditions with `and`? Products of masks are taken not to
@@ -530,8 +573,9 @@ class Search {
   const std::unordered_map<ValueId, const Op*> madeBy_;
   std::vector<Step> steps_;  // of the attention that is read
   MaskKind biasKind_ = MaskKind::other;
-  std::string noMask_;   // why it has none, where it has none
-  std::string keyMask_;  // of its last mask of keys, whatever hides keys by their places; "": not known
+  bool bounded_ = false;  // its scores from below, by a number that none reaches unless it is hidden
+  std::string noMask_;    // why it has none, where it has none
+  std::string keyMask_;   // of its last mask of keys, whatever hides keys by their places; "": not known
 };
 
 }  // namespace

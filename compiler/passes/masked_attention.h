@@ -16,6 +16,9 @@
 // A mask may hide queries as well as keys, the same positions of both: where(mask[i] * mask[j], scores,
 // fill).
 //
+// Each query may see its own key whatever the mask says of it (XLNet): then the mask is added as it is, too, by
+// places of query and key.
+//
 // Any other bias of the scores, [b, h or 1, s or 1, s or 1], may be added too: what is read of it at the
 // places of query and key is its element there.
 //
@@ -57,6 +60,8 @@ struct MaskedAttention {
   // Hides queries as well as keys: `allowed` is [b, *, s, s], and that of a position stands on the diagonal.
   // A query that is hidden sees no key, which makes them all the same.
   bool pairs = false;
+  // A query sees its own key, whatever `bias` says of that to others; the bias is among `own`, too.
+  bool seesItself = false;
   // Added to the scores, each of its own for each sequence: [b, h or 1, s or 1, s or 1].
   std::vector<ValueId> own;
   Dim heads;            // of the queries; keys and values may have one for all

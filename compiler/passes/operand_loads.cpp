@@ -1,6 +1,7 @@
 #include "compiler/passes/operand_loads.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace dyn::passes {
 
@@ -61,6 +62,27 @@ std::unordered_set<size_t> loadedOperands(const Op& op, const std::vector<Type>&
       if (e.kind() == ExprKind::load) loaded.insert(context.operandOf(e.buffer()));
   }
   return loaded;
+}
+
+Expr withoutSingleTurns(Expr root) {
+  loop::LoopContext& loops = root.context();
+  const auto isOne = [](const Expr& e) { return e.kind() == ExprKind::intConstant && e.intValue() == 1; };
+  return loops.substitute(root, [&](Expr now) -> Expr {
+    if (now.kind() != ExprKind::reduce) return {};
+    const std::span<const Expr> all = now.operands();
+    std::vector<Expr> variables, extents;
+    std::unordered_map<uint32_t, Expr> single;
+    for (size_t k = 0; k + 1 < all.size(); ++k)
+      if (isOne(all[k])) {
+        single.emplace(now.reduceVariables()[k].id(), loops.integer(0));
+      } else {
+        variables.push_back(now.reduceVariables()[k]);
+        extents.push_back(all[k]);
+      }
+    if (single.empty()) return {};
+    const Expr body = withoutSingleTurns(loops.rename(all.back(), single));
+    return variables.empty() ? body : loops.reduce(now.reduceOp(), variables, extents, body);
+  });
 }
 
 bool isElementOf(Expr e, Expr index, Dim extent) {

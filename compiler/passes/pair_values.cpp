@@ -55,16 +55,45 @@ PairRegion PairValues::regionOf(ValueId value) {
     const auto [found, fresh] = followed_.try_emplace(op);
     for (size_t i = 0; fresh && i < op->results.size() && found->second.empty(); ++i) {
       Axes axes;
-      if (!op->regions.empty() || op->def->hasEffects || op->def->cls == OpClass::structural)
-        found->second = positions_.nameOf(*op) + " is no operation on elements";
-      else
-        found->second = op->def->traits.view ? byView(*op, axes) : byLoads(*op, i, axes);
+      found->second = explain(*op, i, axes);
       axes_[op->results[i].id] = axes;
     }
     region.whyNot = found->second;
     region.ops.insert(op);
   }
+  const Axes* last = axesOf(value);
+  if (region.whyNot.empty() && last && last->moved) region.whyNot = last->whyMoved;
   return region;
+}
+
+std::string PairValues::explain(const Op& op, size_t result, Axes& axes) const {
+  if (!op.regions.empty() || op.def->hasEffects || op.def->cls == OpClass::structural)
+    return positions_.nameOf(op) + " is no operation on elements";
+  for (ValueId v : op.operands)
+    if (const Axes* of = axesOf(v); of && of->moved)
+      return v == op.operands[0] ? byMovedView(op, axes) : of->whyMoved;
+  if (!op.def->traits.view) return byLoads(op, result, axes);
+  std::string why = byView(op, axes);
+  if (why.empty()) return why;
+  // It may be brought back.
+  axes = *axesOf(op.operands[0]);
+  axes.moved = viewOf(inferred_, op, positions_.typeOf(op.operands[0]));
+  axes.whyMoved = why;
+  return axes.moved ? "" : why;
+}
+
+// A view of what is moved: it may be back where it was.
+std::string PairValues::byMovedView(const Op& op, Axes& axes) const {
+  const Axes& before = *axesOf(op.operands[0]);
+  const std::optional<MovedView> moved = viewOf(inferred_, op, *before.moved);
+  if (!moved) return before.whyMoved;
+  axes = before;
+  axes.moved = moved;
+  int last = before.batch;
+  for (const int axis : before.positions) last = std::max(last, axis);
+  if (keepsFirstIndices(inferred_.module.context->facts(), *moved, static_cast<size_t>(last) + 1))
+    axes.moved.reset();
+  return "";
 }
 
 // The same elements in the same order. Sequences are the outermost axis, alone or with heads; positions stay

@@ -7,14 +7,17 @@
 //
 // Where both positions of an element are kept, it is what it is with padding, whatever stands at the others.
 // It is read off the operators' definitions in loops, as in positions.h: the index along each axis that leads
-// to a position must be one of the result's own.
+// to a position must be one of the result's own. Views may move positions elsewhere if others bring them back
+// (moved_positions.h).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "compiler/passes/moved_positions.h"
 #include "compiler/passes/positions.h"
 
 namespace dyn::passes {
@@ -37,9 +40,14 @@ class PairValues {
     bool carries = false;
     int batch = 0;
     std::unordered_set<int> positions;
+    // Those of what is viewed: they lie elsewhere in the value itself.
+    std::optional<MovedView> moved;
+    std::string whyMoved;
   };
 
   std::string follow(ValueId value, PairRegion& region);
+  std::string explain(const Op& op, size_t result, Axes& axes) const;
+  std::string byMovedView(const Op& op, Axes& axes) const;
   std::string byView(const Op& op, Axes& axes) const;
   std::string byLoads(const Op& op, size_t result, Axes& axes) const;
   const Axes* axesOf(ValueId v) const;

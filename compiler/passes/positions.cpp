@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ops/op_table.h"
 #include "compiler/passes/element_bounds.h"
 #include "compiler/passes/operand_loads.h"
 
@@ -124,6 +125,9 @@ std::string Positions::explain(const Op& op) const {
       return nameOf(op) + " depends on how many positions there are";
   if (op.def->traits.view) return byView(op);
   if (!op.def->lower) return nameOf(op) + " has no definition in loops";
+  // What is packed may have no position at all, which no window fits into: it is written as a product.
+  if (op.def == &ops::convOp && op.results[0].type.rank() != 3)
+    return nameOf(op) + " is a convolution along several axes";
   for (size_t i = 0; i < op.results.size(); ++i)
     if (std::string why = byLoads(op, i, *axesOf(op.results[i].type)); !why.empty()) return why;
   for (size_t i : shapeOperands(op)) {
@@ -169,7 +173,7 @@ std::string Positions::byLoads(const Op& op, size_t result, const PositionAxes& 
     return isElementOf(load.operands()[static_cast<size_t>(axis)], index[static_cast<size_t>(of)],
                        type.dims()[static_cast<size_t>(axis)]);
   };
-  std::vector<Expr> others{*element};  // places along the other axes
+  std::vector<Expr> others{withoutSingleTurns(*element)};  // places along the other axes
   for (size_t k = 0; k < others.size() && why.empty(); ++k)
     forEachLoad(
         others[k],

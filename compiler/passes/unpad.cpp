@@ -27,6 +27,7 @@
 #include "compiler/passes/changed_main.h"
 #include "compiler/passes/heads_apart.h"
 #include "compiler/passes/pair_values.h"
+#include "compiler/passes/plain_forms.h"
 #include "compiler/passes/position_needs.h"
 #include "compiler/passes/unpadder.h"
 
@@ -183,7 +184,7 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   if (std::none_of(all.begin(), all.end(),
                    [](const Op* op) { return op->def == &ops::softmaxOp || op->def == &ops::loopOp; }))
     return module;
-  DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(module)));
+  DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(withPlainForms(module))));
   std::vector<std::string> refusals;
   std::set<std::string> seen;
   std::optional<OneMask> one = sitesOfOneMask(inferred, context, seen, refusals);

@@ -8,6 +8,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/op_maker.h"
 #include "compiler/passes/packed_recurrence.h"
+#include "compiler/passes/pointwise_product.h"
 
 namespace dyn::passes {
 
@@ -190,12 +191,22 @@ class Unpadder {
                                  number(HostTensor::scalar(Dtype::f32, -std::numeric_limits<float>::max()))});
   }
 
+  // [b, *, s, s] -> [b, s]: of the query behind the key's own place, of the first where there is none.
+  ValueId ofOtherKeys(ValueId mask) {
+    mask = make(ops::sliceOp, {mask, integers({0}), integers({1}), integers({1})});
+    const ValueId next = make(ops::addOp, {countToSequence(), integer(1)});
+    const ValueId other =
+        make(ops::whereOp, {make(ops::equalOp, {next, size(sequence())}), integer(0), next});
+    const ValueId at = make(ops::expandOp, {other, sizes({batch(), one_, one_, sequence()})});
+    return reshape(make(ops::gather_elementsOp, {mask, at}, {{"axis", int64_t{2}}}), {batch(), sequence()});
+  }
+
   // Which positions the mask keeps: [b, s].
   ValueId keptBy(const MaskedAttention& site) {
     place_ = site.softmax->place;
     ValueId kept = kNoValue;
     if (site.bias != kNoValue) {
-      bias_ = ofKeys(site.bias, site.window);
+      bias_ = site.seesItself ? ofOtherKeys(site.bias) : ofKeys(site.bias, site.window);
       kept = make(ops::greaterOp, {bias_, number(HostTensor::scalar(Dtype::f32, kMaskedBias))});
     }
     if (site.allowed != kNoValue) {
@@ -374,6 +385,7 @@ class Unpadder {
         packed_[op.results[0].id] = reshape(packed(op.operands[0]), packedShape(op.results[0].type.dims()));
         return;
       }
+      if (op.def == &ops::convOp) return emitPointwise(op);
       if (const ValueId z = asMade(op); z != kNoValue) {
         packed_[op.results[0].id] = z;
         return;
@@ -421,6 +433,15 @@ class Unpadder {
     ops_.push_back(ir_.own(std::move(copy)));
   }
 
+  void emitPointwise(const Op& conv) {
+    std::vector<ValueId> operands;
+    for (ValueId v : conv.operands) operands.push_back(v == kNoValue ? v : packed(v));
+    OpMaker maker(ir_, ops_);
+    maker.standAt(place_);
+    packed_[conv.results[0].id] = pointwiseProduct(maker, conv, positions_.typeOf(conv.operands[0]).dims(),
+                                                   positions_.typeOf(conv.operands[1]).dims(), operands);
+  }
+
   void emitAttention(const MaskedAttention& site) {
     Attributes attributes;
     attributes.set("scale", site.scale);
@@ -429,7 +450,8 @@ class Unpadder {
     const auto [q, k] = queriesAndKeys(site);
     std::vector<ValueId> operands{q, k, withHeads(packed(site.v), site.v, site), lengths_};
     if (site.causal) attributes.set("causal", int64_t{1});
-    operands.insert(operands.end(), {bias_, seesHidden(site) ? kNoValue : allowed_});
+    operands.insert(operands.end(),
+                    {site.seesItself ? kNoValue : bias_, seesHidden(site) ? kNoValue : allowed_});
     if (const ValueId table = tablesOf(site); table != kNoValue)
       operands.insert(operands.end(), {table, inSequence_});
     while (operands.back() == kNoValue) operands.pop_back();

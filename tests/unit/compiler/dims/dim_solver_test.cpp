@@ -202,6 +202,21 @@ TEST_F(DimSolverTest, quotientsOfQuotients) {
   EXPECT_EQ(s.lessEqual(7 * floorDiv(half + 6, C(7)), half), Answer::unknown);
 }
 
+// What exporters' slices and broadcasts leave of a size: as many, if there are any.
+TEST_F(DimSolverTest, sizesOfWhatIsThere) {
+  const Dim none = C(0), one = C(1), most = C(128);
+  EXPECT_EQ(s.equal(n * min(one, n), n), Answer::yes);
+  EXPECT_EQ(s.equal(min(most, n) * min(one, n), min(most, n)), Answer::yes);
+  EXPECT_EQ(s.equal(n * min(one, m), n), Answer::unknown);
+  EXPECT_EQ(s.equal((n + 1) * min(one, n), n + 1), Answer::unknown);
+  EXPECT_EQ(s.equal(max(none, n * min(one, max(none, n)) - n), none), Answer::yes);
+  EXPECT_EQ(s.equal(most - max(none, most - n), min(most, n)), Answer::yes);
+  EXPECT_EQ(s.equal(one + max(none, n - 1), max(one, n)), Answer::yes);
+  EXPECT_EQ(s.equal(most - max(none, most - n), n), Answer::unknown);
+  const Dim cut = min(most, n) - min(min(most, n), max(none, min(most, n) * min(one, n) - n));
+  EXPECT_EQ(s.equal(min(one, n) * min(one, cut) * max(n, cut), n), Answer::yes);
+}
+
 TEST_F(DimSolverTest, contradictionsNameBothReasonsAndChangeNothing) {
   range(n, 1, 4, "user: --dim n=1..4");
   Status status = s.addEqual(n, C(5), why("Concat needs it"));
