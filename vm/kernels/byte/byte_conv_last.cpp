@@ -257,8 +257,8 @@ class ProductTask {
   void tile(int64_t height, int64_t words, const uint8_t* a, int64_t pitch, const int8_t* panel,
             int64_t first, uint8_t* bytes, int64_t leading, int64_t columns) const {
     p_.family.rescaledKernels[height - 1](runs_.count(), offsets_.data(), words, a, pitch, panel,
-                                          p_.rescaled.of(first_ + first, scales_ + first), bytes, leading,
-                                          columns);
+                                          p_.rescaled.of(first_ + first, scales_ + first, bytes - p_.bytes()),
+                                          bytes, leading, columns);
   }
 
   // To sums, or to bytes.
@@ -367,7 +367,7 @@ class LanesTask {
         const int64_t to = row * chunk.columns * c.groups + channel,
                       some = std::min(lanes_, c.groups - channel);
         if (p_.rescaled)
-          p_.family.rescaledLaneKernel(window, p_.rescaled.of(window.first, scales_ + channel),
+          p_.family.rescaledLaneKernel(window, p_.rescaled.of(window.first, scales_ + channel, 0),
                                        p_.bytes() + chunk.first * c.groups + to, c.groups, chunk.columns,
                                        some);
         else
@@ -434,6 +434,8 @@ Status readCall(const ByteGemmFamily& family, const FlatCall& call, Convolution&
   if (Status status = RescaledSums::read(call, laid.number, Call::epilogue, c.groups * c.filters, rescaled);
       !status.ok())
     return status;
+  if (rescaled.hasShortcut() && isDepthwiseLast(c))
+    return failure(DYN_UNSUPPORTED, "a shortcut behind a convolution of single channels");
   return rescaled ? okStatus() : checkProductResult(y, n.epilogue != 0);
 }
 
