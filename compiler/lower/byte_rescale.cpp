@@ -84,8 +84,8 @@ class RescaleMatcher {
     return other;
   }
 
-  // dequantize_linear(%bytes) + dequantize_linear(%other), quantised to `result`: the bytes are those of the sum
-  // then.
+  // dequantize_linear(%bytes) + dequantize_linear(%other), quantised to `result`: the bytes then are those of
+  // the sum.
   void addShortcut(ByteRescale& found, Dtype result, ValueId zero) {
     const auto boundsOf = [](Dtype dtype) { return dtype == Dtype::i8 ? -128 : 0; };
     ByteSum sum;

@@ -3,8 +3,8 @@
  * whole number as f32 []; each of them may be one number for all, the first and the last may be left out:
  *   byte = round(max(f32(sum + bias) * scale, relu ? 0 : any)) + zero, cut to what the result's bytes hold
  * rounded to even. Then, with a shortcut, the arguments have behind them bytes of the result's shape and five
- * numbers as f32 [5], factor, other, constant, low and zero. Of a byte less its zero, w, and the byte b of the
- * shortcut (i8: more 128) it becomes
+ * numbers as f32 [5], factor, other, constant, low and zero. Of w, a byte less its zero, and the shortcut's
+ * byte b (i8: more 128) it becomes
  *   byte = round(max(w * factor + (b * other + constant), low)) + zero, cut to what the result's bytes hold
  * where low and zero are whole numbers. The first three are such that no rounding of a product changes it.
  * An epilogue reads these bytes, in place. This form stands where floats have the number of

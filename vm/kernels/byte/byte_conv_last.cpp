@@ -236,15 +236,19 @@ class ProductTask {
   void makeColumns(int32_t* first) {
     const int64_t width = p_.family.panelWidth, bytesPerPanel = panelBytes(p_.family, runs_.depth());
     auto* scales = reinterpret_cast<float*>(first + wholeLines(panels_ * width));
-    for (int64_t column = 0; column < panels_ * width; ++column) {
-      const int8_t* panel = p_.weights + column / width * bytesPerPanel;
-      const auto* totals = reinterpret_cast<const int32_t*>(panel + bytesPerPanel) - width;
-      const bool isThere = column < c.filters;
-      first[column] = static_cast<int32_t>(static_cast<uint32_t>(isThere ? p_.rescaled.bias(column) : 0) -
-                                           static_cast<uint32_t>(totals[column % width]) *
-                                               static_cast<uint32_t>(p_.zero));
-      scales[column] = isThere ? p_.rescaled.scale(column) : 0;
+    const auto zero = static_cast<uint32_t>(p_.zero);
+    for (int64_t panel = 0; panel < panels_; ++panel) {
+      const int64_t begin = panel * width, there = std::min(width, c.filters - begin);
+      const auto* totals = reinterpret_cast<const int32_t*>(p_.weights + (panel + 1) * bytesPerPanel) - width;
+      int32_t* to = first + begin;
+      p_.rescaled.copyBiases(begin, there, to);
+      p_.rescaled.copyScales(begin, there, scales + begin);
+      std::fill(to + there, to + width, 0);
+      std::fill(scales + begin + there, scales + begin + width, 0.0F);
+      for (int64_t i = 0; i < width; ++i)
+        to[i] = static_cast<int32_t>(static_cast<uint32_t>(to[i]) - static_cast<uint32_t>(totals[i]) * zero);
     }
+    saturates_ = p_.rescaled.saturatesBy(scales, panels_ * width);
     first_ = first;
     scales_ = scales;
   }
@@ -256,9 +260,10 @@ class ProductTask {
   }
   void tile(int64_t height, int64_t words, const uint8_t* a, int64_t pitch, const int8_t* panel,
             int64_t first, uint8_t* bytes, int64_t leading, int64_t columns) const {
-    p_.family.rescaledKernels[height - 1](runs_.count(), offsets_.data(), words, a, pitch, panel,
-                                          p_.rescaled.of(first_ + first, scales_ + first, bytes - p_.bytes()),
-                                          bytes, leading, columns);
+    p_.family.rescaledKernels[height - 1](
+        runs_.count(), offsets_.data(), words, a, pitch, panel,
+        p_.rescaled.of(first_ + first, scales_ + first, bytes - p_.bytes(), saturates_), bytes, leading,
+        columns);
   }
 
   // To sums, or to bytes.
@@ -289,6 +294,7 @@ class ProductTask {
   Table<int64_t> offsets_;
   const int32_t *terms_ = nullptr, *zeros_ = nullptr, *first_ = nullptr;
   const float* scales_ = nullptr;
+  bool saturates_ = false;
 };
 
 // --- depthwise

@@ -52,6 +52,9 @@ struct ByteRescale {
   const float* scales = nullptr;
   float low = 0, high = 0;  // whole numbers; NaN becomes the first
   int32_t zero = 0;
+  // Is every product a number of 32 bits, and low the least that bytes of their kind hold? Then saturation is
+  // all that it takes.
+  bool saturates = false;
   ByteShortcut shortcut;
 };
 

@@ -37,6 +37,7 @@ inline void storeBytes(__m256i whole, uint8_t* to, int64_t columns) {
 }
 
 // Minima and maxima give their second operand for NaN.
+template <bool kSaturates>
 struct Rescaler {
   __m256 low, high;
   __m256i zero;
@@ -57,7 +58,7 @@ struct Rescaler {
 
 struct Joiner {
   const uint8_t* shortcut;
-  Rescaler own;
+  Rescaler<false> own;
   __m256 factor, other, constant, low, high;
   __m256i zero;
   uint64_t flip;

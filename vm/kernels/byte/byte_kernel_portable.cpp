@@ -31,6 +31,7 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
   return a;
 }
 
+template <bool kSaturates>
 struct Rescaler {
   const dyn::vm::kernels::ByteRescale& rescale;
 

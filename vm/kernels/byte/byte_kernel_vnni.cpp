@@ -33,8 +33,8 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
       fours, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
 }
 
-// Words of two rows, of four vectors in all, as bytes: words saturate on the way from 32 bits to 16, then four
-// bytes of each vector follow one another.
+// Four vectors, two rows, as bytes: words saturate on the way from 32 bits to 16, then four bytes of each
+// vector follow one another.
 struct PairedBytes {
   __m512i place, floor;
   bool isSigned;
@@ -44,8 +44,10 @@ struct PairedBytes {
         floor(_mm512_set1_epi16(static_cast<int16_t>(static_cast<int32_t>(low) + zero))),
         isSigned(static_cast<int32_t>(high) + zero < 128) {}
 
+  template <bool kSaturates = false>
   __m512i words(__m512i left, __m512i right) const {
-    return _mm512_max_epi16(_mm512_adds_epi16(_mm512_packs_epi32(left, right), place), floor);
+    const __m512i both = _mm512_adds_epi16(_mm512_packs_epi32(left, right), place);
+    return kSaturates ? both : _mm512_max_epi16(both, floor);
   }
   void store(__m512i first, __m512i second, uint8_t* to, int64_t leading) const {
     const __m512i bytes = isSigned ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
@@ -63,8 +65,13 @@ inline void storeBytes(__m512i whole, uint8_t* to, int64_t columns) {
     _mm512_mask_cvtepi32_storeu_epi8(to, static_cast<__mmask16>((1u << columns) - 1), whole);
 }
 
+inline __m512 realOf(Sums sums, const float* scales) {
+  return _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums)), _mm512_loadu_ps(scales));
+}
+
 // Minima and maxima give their second operand for NaN, and what is no number of 32 bits becomes the least
 // one.
+template <bool kSaturates>
 struct Rescaler {
   __m512 low, high;
   __m512i zero;
@@ -76,21 +83,19 @@ struct Rescaler {
         zero(_mm512_set1_epi32(rescale.zero)),
         paired(rescale.zero, rescale.low, rescale.high) {}
 
-  static __m512 real(Sums sums, const float* scales) {
-    return _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums)), _mm512_loadu_ps(scales));
-  }
   void storePair(const Sums* one, const Sums* two, const float* scales, uint8_t* to, int64_t at,
                  int64_t leading) const {
     const auto words = [&](const Sums* row) {
       const auto whole = [&](int v) {
-        return _mm512_cvtps_epi32(_mm512_min_ps(high, real(row[v], scales + 16 * v)));
+        const __m512 reals = realOf(row[v], scales + 16 * v);
+        return _mm512_cvtps_epi32(kSaturates ? reals : _mm512_min_ps(high, reals));
       };
-      return paired.words(whole(0), whole(1));
+      return paired.words<kSaturates>(whole(0), whole(1));
     };
     paired.store(words(one), words(two), to + at, leading);
   }
   void store(Sums sums, const float* scales, uint8_t* to, int64_t at, int64_t columns) const {
-    const __m512 inside = _mm512_min_ps(_mm512_max_ps(real(sums, scales), low), high);
+    const __m512 inside = _mm512_min_ps(_mm512_max_ps(realOf(sums, scales), low), high);
     storeBytes(_mm512_add_epi32(_mm512_cvtps_epi32(inside), zero), to + at, columns);
   }
 };
@@ -117,7 +122,7 @@ struct Joiner {
         paired(rescale.shortcut.zero, rescale.shortcut.low, rescale.shortcut.high) {}
 
   __m512 joined(Sums sums, const float* scales, __m128i bytes) const {
-    const __m512 inside = _mm512_min_ps(_mm512_max_ps(Rescaler::real(sums, scales), low), high),
+    const __m512 inside = _mm512_min_ps(_mm512_max_ps(realOf(sums, scales), low), high),
                  own = _mm512_roundscale_ps(inside, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
                  theirs = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_xor_si128(bytes, flip)));
     return _mm512_fmadd_ps(own, factor, _mm512_fmadd_ps(theirs, other, constant));

@@ -51,9 +51,28 @@ Status RescaledSums::read(const FlatCall& call, int32_t form, size_t first, int6
     return failure(DYN_BAD_INPUT, "the zero point of a result in bytes is a whole number of eight bits");
   const ByteBounds bounds(y->dtype(), place);
   made.zero_ = static_cast<int32_t>(place);
+  made.least_ = bounds.least;
   made.low_ = wanted.relu ? std::min(std::max(bounds.least, 0.0F), bounds.most) : bounds.least;
   made.high_ = bounds.most;
   return wanted.shortcut ? made.readShortcut(call, next) : okStatus();
+}
+
+void RescaledSums::copyBiases(int64_t filter, int64_t count, int32_t* to) const {
+  if (bias_ && bias_->elements > 1)
+    std::copy_n(bias_->as<int32_t>() + filter, count, to);
+  else
+    std::fill_n(to, count, bias(filter));
+}
+void RescaledSums::copyScales(int64_t filter, int64_t count, float* to) const {
+  if (scales_->elements > 1)
+    std::copy_n(scales_->as<float>() + filter, count, to);
+  else
+    std::fill_n(to, count, scale(filter));
+}
+bool RescaledSums::saturatesBy(const float* scales, int64_t count) const {
+  int64_t others = 0;
+  for (int64_t i = 0; i < count; ++i) others += std::abs(scales[i]) < 1 ? 0 : 1;  // NaN as well
+  return others == 0 && low_ == least_;
 }
 
 Status RescaledSums::readShortcut(const FlatCall& call, size_t first) {
