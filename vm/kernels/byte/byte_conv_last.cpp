@@ -178,7 +178,8 @@ class ProductTask {
     return ByteRuns::of(c.kernel[1], c.kernel[2], c.dilation[2], c.channels);
   }
   static int64_t elementSize(const ByteGemmFamily& family) { return 4 / family.group; }
-  // Into how many parts a chunk is cut: as many as there are tasks where whole chunks leave some of them idle.
+  // Into how many parts a chunk is cut: as many as there are tasks where whole chunks leave some of them
+  // idle.
   static int64_t evenParts(int64_t tasks, int64_t chunks, int64_t panels) {
     constexpr int64_t kMany = 8;  // chunks of a task; one more or less is nothing then
     const int64_t parts = partsFor(tasks, chunks, panels);
