@@ -2,7 +2,8 @@
 //
 //   %s = conv_integer_packed(...)  %t = add(%s, %bias)  %r = cast(%t) {to = f32}  %u = mul(%r, %scale)
 //   %v = relu(%u)  %w = round(%v)  %x = add(%w, %zero)  %y = cast(%x) {to = u8}
-// Without bias, relu or zero point as well. What follows %y is an epilogue, which ends in the same type.
+// Without bias, relu or zero point as well. Then a sum with other bytes, a shortcut (byte_shortcut.h), where
+// all of its numbers are constants. What follows %y is an epilogue, which ends in the same type.
 #pragma once
 
 #include <functional>
@@ -16,8 +17,9 @@ namespace dyn {
 
 struct ByteRescale {
   ByteRescaleForm form;
-  std::vector<ValueId> operands;  // parameters of the body, in the order of the call's arguments
-  ValueId bytes = kNoValue;       // what they become
+  std::vector<ValueId> operands;       // parameters of the body, in the order of the call's arguments
+  std::optional<HostTensor> shortcut;  // its numbers, an argument behind these
+  ValueId bytes = kNoValue;            // what they become
 };
 
 // Of a group's body; `constantOf` gives the value of a parameter that is a constant, else null.

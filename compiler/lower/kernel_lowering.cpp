@@ -264,7 +264,10 @@ Status FunctionLowering::lowerContraction(const Op& into) {
   // The epilogue's buffers come behind all arguments that have names, also those left out.
   operands.resize(contraction.def->builtin.counts.namedArguments, kNoValue);
   if (body.ops.size() == 1) return lowerBuiltin(contraction, operands, destinations, true);
-  const auto constantOf = [&](ValueId v) { return constant(outer.at(v)); };
+  const auto constantOf = [&](ValueId v) -> const HostTensor* {
+    const auto parameter = outer.find(v);
+    return parameter == outer.end() ? nullptr : constant(parameter->second);
+  };
   if (const std::optional<ByteRescale> rescale = byteRescaleOf(body, constantOf))
     return lowerRescaled(contraction, *rescale, body, outer, operands, destinations);
   const ValueId given[] = {contraction.results[0].id};
@@ -317,8 +320,18 @@ Status FunctionLowering::lowerRescaled(const Op& contraction, const ByteRescale&
     DYN_TRY(int32_t o, object(outer.at(v)));
     first.push_back(o);
   }
+  const int32_t numbers = rescale.shortcut ? newObject() : -1;
+  if (rescale.shortcut) {
+    first.push_back(numbers);
+    code_.emit(Opcode::loadConstant, numbers, program_.constant(*rescale.shortcut, "shortcut"));
+  }
   call.buffers.insert(call.buffers.begin(), first.begin(), first.end());
-  return lowerBuiltin(convolution, operands, destinations, true, &call);
+  DYN_CHECK(lowerBuiltin(convolution, operands, destinations, true, &call));
+  if (rescale.shortcut) {
+    code_.emit(Opcode::kill, numbers);
+    freeObjects_.push_back(numbers);
+  }
+  return {};
 }
 
 // The builtin computes rows of scores into memory of its own; the kernel between the products works on them

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 
 #include "vm/base/flat_call.h"
 #include "vm/shared/dyn_contraction.h"
@@ -90,6 +91,7 @@ class Table {
   void clear() { count_ = 0; }
   int64_t size() const { return count_; }
   const T* data() const { return data_; }
+  std::span<T> values() { return {data_, static_cast<size_t>(count_)}; }
 
  private:
   T* data_ = nullptr;

@@ -55,21 +55,24 @@ struct Chunk {
 // place and `line` from row to row.
 class ChunkedImage {
  public:
-  // `copies`: even where no window reaches beyond the input; `resultSize`: of an element.
+  // `copies`: even where no window reaches beyond the input; `resultSize`: of an element; `parts`: into how
+  // many a chunk may be cut, which it is sooner than that chunks are smaller.
   ChunkedImage(const Convolution& convolution, const ByteGemmFamily& family, uint8_t flip, int64_t size,
-               int64_t resultSize, bool copies, int64_t leastPositions, int64_t tasks)
+               int64_t resultSize, bool copies, int64_t leastPositions, int64_t tasks, int64_t parts)
       : c(convolution), family_(family), flip_(flip), size_(size), channels_(c.groups * c.channels) {
     inPlace_ = !copies && size == 1 && flip == 0;
     for (size_t i = 1; i < 3; ++i)
       inPlace_ &= c.pad[i] <= 0 && (c.output[i] - 1) * c.stride[i] - c.pad[i] + c.reach(i) < c.input[i];
     const int64_t most =
         std::max(leastPositions, kTileBytes / resultSize / std::max<int64_t>(c.groups * c.filters, 1));
-    columns_ = evenPart(c.output[2], most);
-    rows_ = columns_ < c.output[2] ? 1 : evenPart(c.output[1], std::max<int64_t>(1, most / columns_));
-    while (rows_ > 1 && (chunks() < tasks || (!inPlace_ && copiedBytes() > kCopiedBytes)))
-      rows_ = evenPart(c.output[1], rows_ / 2);
-    while (columns_ > leastPositions && (chunks() < tasks || (!inPlace_ && copiedBytes() > kCopiedBytes)))
-      columns_ = evenPart(c.output[2], columns_ / 2);
+    constexpr int64_t kMany = 4;  // parts of a task; one more or less is little then
+    const int64_t least = parts % tasks == 0 || parts >= kMany * tasks ? 1 : tasks;
+    const auto isTooLarge = [&] { return chunks() < least || (!inPlace_ && copiedBytes() > kCopiedBytes); };
+    columns_ = sharedPart(c.output[2], most, tasks);
+    rows_ =
+        columns_ < c.output[2] ? 1 : sharedPart(c.output[1], std::max<int64_t>(1, most / columns_), tasks);
+    while (rows_ > 1 && isTooLarge()) rows_ = sharedPart(c.output[1], rows_ / 2, tasks);
+    while (columns_ > leastPositions && isTooLarge()) columns_ = evenPart(c.output[2], columns_ / 2);
     place_ = channels_ * size_;
     line_ = place_ * (inPlace_ ? c.input[2] : copiedColumns());
   }
@@ -166,15 +169,22 @@ class ProductTask {
       : p_(convolution),
         c(convolution.c),
         runs_(runsOf(c)),
-        image_(c, p_.family, leftFlip(p_.x->dtype()), elementSize(p_.family), p_.resultSize(),
-               runs_.length != runs_.padded, p_.family.maxRows, tasks),
         panels_(kernels::panelCount(p_.family, c.filters)),
-        parts_(partsFor(tasks, image_.chunks(), panels_)) {}
+        image_(c, p_.family, leftFlip(p_.x->dtype()), elementSize(p_.family), p_.resultSize(),
+               runs_.length != runs_.padded, p_.family.maxRows, tasks, panels_),
+        parts_(evenParts(tasks, image_.chunks(), panels_)) {}
 
   static ByteRuns runsOf(const Convolution& c) {
     return ByteRuns::of(c.kernel[1], c.kernel[2], c.dilation[2], c.channels);
   }
   static int64_t elementSize(const ByteGemmFamily& family) { return 4 / family.group; }
+  // Into how many parts a chunk is cut: as many as there are tasks where whole chunks leave some of them
+  // idle.
+  static int64_t evenParts(int64_t tasks, int64_t chunks, int64_t panels) {
+    constexpr int64_t kMany = 8;  // chunks of a task; one more or less is nothing then
+    const int64_t parts = partsFor(tasks, chunks, panels);
+    return chunks * parts % tasks == 0 || chunks >= kMany * tasks ? parts : std::min(panels, parts * tasks);
+  }
 
   int64_t units() const { return image_.chunks() * parts_; }
   int64_t parts() const { return parts_; }
@@ -236,15 +246,19 @@ class ProductTask {
   void makeColumns(int32_t* first) {
     const int64_t width = p_.family.panelWidth, bytesPerPanel = panelBytes(p_.family, runs_.depth());
     auto* scales = reinterpret_cast<float*>(first + wholeLines(panels_ * width));
-    for (int64_t column = 0; column < panels_ * width; ++column) {
-      const int8_t* panel = p_.weights + column / width * bytesPerPanel;
-      const auto* totals = reinterpret_cast<const int32_t*>(panel + bytesPerPanel) - width;
-      const bool isThere = column < c.filters;
-      first[column] = static_cast<int32_t>(static_cast<uint32_t>(isThere ? p_.rescaled.bias(column) : 0) -
-                                           static_cast<uint32_t>(totals[column % width]) *
-                                               static_cast<uint32_t>(p_.zero));
-      scales[column] = isThere ? p_.rescaled.scale(column) : 0;
+    const auto zero = static_cast<uint32_t>(p_.zero);
+    for (int64_t panel = 0; panel < panels_; ++panel) {
+      const int64_t begin = panel * width, there = std::min(width, c.filters - begin);
+      const auto* totals = reinterpret_cast<const int32_t*>(p_.weights + (panel + 1) * bytesPerPanel) - width;
+      int32_t* to = first + begin;
+      p_.rescaled.copyBiases(begin, there, to);
+      p_.rescaled.copyScales(begin, there, scales + begin);
+      std::fill(to + there, to + width, 0);
+      std::fill(scales + begin + there, scales + begin + width, 0.0F);
+      for (int64_t i = 0; i < width; ++i)
+        to[i] = static_cast<int32_t>(static_cast<uint32_t>(to[i]) - static_cast<uint32_t>(totals[i]) * zero);
     }
+    saturates_ = p_.rescaled.saturatesBy(scales, panels_ * width);
     first_ = first;
     scales_ = scales;
   }
@@ -256,9 +270,10 @@ class ProductTask {
   }
   void tile(int64_t height, int64_t words, const uint8_t* a, int64_t pitch, const int8_t* panel,
             int64_t first, uint8_t* bytes, int64_t leading, int64_t columns) const {
-    p_.family.rescaledKernels[height - 1](runs_.count(), offsets_.data(), words, a, pitch, panel,
-                                          p_.rescaled.of(first_ + first, scales_ + first), bytes, leading,
-                                          columns);
+    p_.family.rescaledKernels[height - 1](
+        runs_.count(), offsets_.data(), words, a, pitch, panel,
+        p_.rescaled.of(first_ + first, scales_ + first, bytes - p_.bytes(), saturates_), bytes, leading,
+        columns);
   }
 
   // To sums, or to bytes.
@@ -284,11 +299,13 @@ class ProductTask {
   const LastConvolution& p_;
   const Convolution& c;
   const ByteRuns runs_;
+  const int64_t panels_;
   const ChunkedImage image_;
-  const int64_t panels_, parts_;
+  const int64_t parts_;
   Table<int64_t> offsets_;
   const int32_t *terms_ = nullptr, *zeros_ = nullptr, *first_ = nullptr;
   const float* scales_ = nullptr;
+  bool saturates_ = false;
 };
 
 // --- depthwise
@@ -298,7 +315,7 @@ class LanesTask {
   LanesTask(const LastConvolution& convolution, int64_t tasks)
       : p_(convolution),
         c(convolution.c),
-        image_(c, p_.family, leftFlip(p_.x->dtype()), 1, p_.resultSize(), true, 1, tasks),
+        image_(c, p_.family, leftFlip(p_.x->dtype()), 1, p_.resultSize(), true, 1, tasks, 1),
         lanes_(p_.family.lanes),
         blocks_(partsOf(c.groups, lanes_)),
         byRows_(p_.family.group == 4 && c.kernel[2] == 3),
@@ -329,21 +346,21 @@ class LanesTask {
     first_ = first;
     scales_ = scales;
     weights_ = weights;
-    std::fill_n(weights, blocks_ * blockBytes(), int8_t{0});
-    std::fill_n(first, blocks_ * lanes_, 0);
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      const int64_t slot = byRows_ ? tap / c.kernel[2] * group + tap % c.kernel[2] : tap;
-      int8_t* own = weights + slot / group * lanes_ * group + slot % group;
-      for (int64_t channel = 0; channel < c.groups; channel += lanes_, own += blockBytes())
-        spread(p_.weights + tap * c.groups + channel, std::min(lanes_, c.groups - channel), group, own,
-               first + channel);
+    for (int64_t block = 0; block < blocks_; ++block) {
+      const int64_t channel = block * lanes_, there = std::min(lanes_, c.groups - channel);
+      int32_t* sums = first + channel;
+      float* own = scales + channel;
+      std::fill_n(sums, lanes_, 0);
+      std::fill_n(own, lanes_, 0.0F);
+      for (int64_t i = 0; i < tapGroups_; ++i) spreadGroup(channel, there, i, weights, sums);
+      weights += blockBytes();
+      std::array<int32_t, kMostLanes> biases;
+      p_.rescaled.copyBiases(channel, there, biases.data());
+      if (p_.rescaled) p_.rescaled.copyScales(channel, there, own);
+      for (int64_t lane = 0; lane < there; ++lane)
+        sums[lane] = static_cast<int32_t>(static_cast<uint32_t>(biases[static_cast<size_t>(lane)]) -
+                                          static_cast<uint32_t>(sums[lane]) * static_cast<uint32_t>(p_.zero));
     }
-    for (int64_t channel = 0; channel < c.groups; ++channel)
-      first[channel] =
-          static_cast<int32_t>(static_cast<uint32_t>(p_.rescaled.bias(channel)) -
-                               static_cast<uint32_t>(first[channel]) * static_cast<uint32_t>(p_.zero));
-    for (int64_t channel = 0; channel < blocks_ * lanes_; ++channel)
-      scales[channel] = p_.rescaled && channel < c.groups ? p_.rescaled.scale(channel) : 0;
   }
 
   int32_t run(int64_t index, int64_t, int64_t, float* scratch) const {
@@ -367,7 +384,7 @@ class LanesTask {
         const int64_t to = row * chunk.columns * c.groups + channel,
                       some = std::min(lanes_, c.groups - channel);
         if (p_.rescaled)
-          p_.family.rescaledLaneKernel(window, p_.rescaled.of(window.first, scales_ + channel),
+          p_.family.rescaledLaneKernel(window, p_.rescaled.of(window.first, scales_ + channel, 0),
                                        p_.bytes() + chunk.first * c.groups + to, c.groups, chunk.columns,
                                        some);
         else
@@ -377,12 +394,31 @@ class LanesTask {
   }
 
  private:
-  // One tap's weights `step` bytes apart, and added to their sums.
-  static void spread(const int8_t* from, int64_t count, int64_t step, int8_t* to, int32_t* sums) {
-    for (int64_t i = 0; i < count; ++i) {
-      to[i * step] = from[i];
-      sums[i] += from[i];
+  static constexpr int64_t kMostLanes = 16;
+
+  // The weights of a group of taps, those of a channel side by side, and added to their sums.
+  void spreadGroup(int64_t channel, int64_t count, int64_t index, int8_t* block, int32_t* sums) const {
+    const int64_t group = p_.family.group,
+                  inside = byRows_ ? c.kernel[2] : std::min(group, c.taps() - index * group);
+    const int8_t* from = p_.weights + index * (byRows_ ? c.kernel[2] : group) * c.groups + channel;
+    int8_t* to = block + index * lanes_ * group;
+    if (group == 4 && count == kMostLanes) {
+      static constexpr int8_t kNone[kMostLanes] = {};
+      const std::array<const int8_t*, 4> taps{from, inside > 1 ? from + c.groups : kNone,
+                                              inside > 2 ? from + 2 * c.groups : kNone,
+                                              inside > 3 ? from + 3 * c.groups : kNone};
+      for (int64_t lane = 0; lane < kMostLanes; ++lane) {
+        for (size_t tap = 0; tap < 4; ++tap) to[lane * 4 + static_cast<int64_t>(tap)] = taps[tap][lane];
+        sums[lane] += taps[0][lane] + taps[1][lane] + taps[2][lane] + taps[3][lane];
+      }
+      return;
     }
+    std::fill_n(to, lanes_ * group, int8_t{0});
+    for (int64_t tap = 0; tap < inside; ++tap)
+      for (int64_t lane = 0; lane < count; ++lane) {
+        to[lane * group + tap] = from[tap * c.groups + lane];
+        sums[lane] += from[tap * c.groups + lane];
+      }
   }
   int64_t blockBytes() const { return tapGroups_ * lanes_ * p_.family.group; }
 
@@ -434,6 +470,8 @@ Status readCall(const ByteGemmFamily& family, const FlatCall& call, Convolution&
   if (Status status = RescaledSums::read(call, laid.number, Call::epilogue, c.groups * c.filters, rescaled);
       !status.ok())
     return status;
+  if (rescaled.hasShortcut() && isDepthwiseLast(c))
+    return failure(DYN_UNSUPPORTED, "a shortcut behind a convolution of single channels");
   return rescaled ? okStatus() : checkProductResult(y, n.epilogue != 0);
 }
 
@@ -467,7 +505,9 @@ int64_t scratchOf(const LastConvolution& p, int64_t tasks) {
 }
 
 int64_t tasksOf(const ByteGemmFamily& family, const FlatCall& call, const Convolution& c) {
-  return worthwhileTasks(call, c.steps() / family.group);
+  // A product of one channel takes a lane of a vector, and its places are copied.
+  constexpr double kOneChannel = 4;
+  return worthwhileTasks(call, isDepthwiseLast(c) ? kOneChannel * c.steps() : c.steps() / family.group);
 }
 
 }  // namespace

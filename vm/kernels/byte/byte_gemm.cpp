@@ -170,7 +170,10 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
   int32_t* zeros = terms + termElements;
   auto* pack = reinterpret_cast<int8_t*>(zeros + zeroElements);
 
-  for (int64_t i = 0; i < p.columns; ++i) zeros[i] = rightZero(b->dtype(), zeroAt(zeroB, i));
+  if (zeroB && zeroB->elements > 1)
+    for (int64_t i = 0; i < p.columns; ++i) zeros[i] = rightZero(b->dtype(), zeroAt(zeroB, i));
+  else
+    std::fill_n(zeros, p.columns, rightZero(b->dtype(), zeroAt(zeroB, 0)));
   std::fill(zeros + p.columns, zeros + zeroElements, 0);
   auto* left = a->as<uint8_t>();
   const uint8_t flip = leftFlip(a->dtype());

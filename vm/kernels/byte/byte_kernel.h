@@ -30,14 +30,32 @@ using ByteRunKernel = void (*)(int64_t runs, const int64_t* offsets, int64_t wor
                                int64_t pitch, const int8_t* panel, const int32_t* rowTerms,
                                const int32_t* zeros, int32_t* c, int64_t leadingC, int64_t columns);
 
+// Bytes that are added to those of a tile, element by element (vm/shared/dyn_byte_rescale.h): of w, what the
+// sum became less its zero, and the byte b ^ flip the lowest eight bits of
+//   round(w * factor + (b * other + constant), at least low and at most high) + zero
+// The factors are such that it is the same whether products are rounded by themselves or not; none of the
+// three is greater than kMost or less than -kMost.
+struct ByteShortcut {
+  static constexpr float kMost = 1 << 16;
+  const uint8_t* bytes = nullptr;  // of the tile, its rows as far apart as those of the result; null: none
+  uint8_t flip = 0;
+  float factor = 0, other = 0, constant = 0;
+  float low = 0, high = 0;  // whole numbers
+  int32_t zero = 0;
+};
+
 // What becomes of sums that end as bytes, u8 or i8: of column j the lowest eight bits of
 //   round(f32(sum) * scales[j], at least low and at most high) + zero
-// halves to even.
+// halves to even; with a shortcut those of what it says.
 struct ByteRescale {
   const int32_t* first = nullptr;  // what the sums of the columns begin with
   const float* scales = nullptr;
   float low = 0, high = 0;  // whole numbers; NaN becomes the first
   int32_t zero = 0;
+  // Is every product a number of 32 bits, and low the least that bytes of their kind hold? Then saturation is
+  // all that it takes.
+  bool saturates = false;
+  ByteShortcut shortcut;
 };
 
 // As ByteRunKernel, for B without zero points and an A with one for all rows, which is in what sums begin
@@ -63,7 +81,7 @@ struct ByteLaneWindow {
 };
 using ByteLaneKernel = void (*)(const ByteLaneWindow& window, int32_t* sums, int64_t leading, int64_t count,
                                 int64_t columns);
-// Its `first` is the window's.
+// Its `first` is the window's; there is no shortcut.
 using ByteRescaledLaneKernel = void (*)(const ByteLaneWindow& window, const ByteRescale& rescale,
                                         uint8_t* bytes, int64_t leading, int64_t count, int64_t columns);
 

@@ -1,5 +1,6 @@
 // 2x16 tiles: any CPU.
 #include "vm/kernels/byte/byte_kernel.h"
+#include "vm/kernels/byte/rescaled_byte.inc"
 
 namespace {
 
@@ -30,18 +31,25 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
   return a;
 }
 
+template <bool kSaturates>
 struct Rescaler {
-  float low, high;
-  int32_t zero;
+  const dyn::vm::kernels::ByteRescale& rescale;
 
-  explicit Rescaler(const dyn::vm::kernels::ByteRescale& rescale)
-      : low(rescale.low), high(rescale.high), zero(rescale.zero) {}
-  void store(Sums sums, const float* scales, uint8_t* to, int64_t columns) const {
-    for (int64_t j = 0; j < 4 && j < columns; ++j) {
-      const float real = static_cast<float>(static_cast<int32_t>(sums[j])) * scales[j];
-      const float more = real > low ? real : low, inside = more < high ? more : high;
-      to[j] = static_cast<uint8_t>(static_cast<int32_t>(__builtin_nearbyintf(inside)) + zero);
-    }
+  explicit Rescaler(const dyn::vm::kernels::ByteRescale& of) : rescale(of) {}
+  void store(Sums sums, const float* scales, uint8_t* to, int64_t at, int64_t columns) const {
+    for (int64_t j = 0; j < 4 && j < columns; ++j)
+      to[at + j] = rescaledByte(rescale, static_cast<int32_t>(sums[j]), scales[j]);
+  }
+};
+
+struct Joiner {
+  const dyn::vm::kernels::ByteRescale& rescale;
+
+  explicit Joiner(const dyn::vm::kernels::ByteRescale& of) : rescale(of) {}
+  void store(Sums sums, const float* scales, uint8_t* to, int64_t at, int64_t columns) const {
+    for (int64_t j = 0; j < 4 && j < columns; ++j)
+      to[at + j] =
+          joinedByte(rescale, static_cast<int32_t>(sums[j]), scales[j], rescale.shortcut.bytes[at + j]);
   }
 };
 

@@ -33,50 +33,118 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
       fours, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
 }
 
-// Minima and maxima give their second operand for NaN, and what is no number of 32 bits becomes the least
-// one.
-struct Rescaler {
-  __m512 low, high;
-  __m512i zero;
-  int32_t least;
+// Four vectors, two rows, as bytes: words saturate on the way from 32 bits to 16, then four bytes of each
+// vector follow one another.
+struct PairedBytes {
+  __m512i place, floor;
   bool isSigned;
 
-  explicit Rescaler(const dyn::vm::kernels::ByteRescale& rescale)
-      : low(_mm512_set1_ps(rescale.low)),
-        high(_mm512_set1_ps(rescale.high)),
-        zero(_mm512_set1_epi32(rescale.zero)),
-        least(static_cast<int32_t>(rescale.low) + rescale.zero),
-        isSigned(static_cast<int32_t>(rescale.high) + rescale.zero < 128) {}
+  PairedBytes(int32_t zero, float low, float high)
+      : place(_mm512_set1_epi16(static_cast<int16_t>(zero))),
+        floor(_mm512_set1_epi16(static_cast<int16_t>(static_cast<int32_t>(low) + zero))),
+        isSigned(static_cast<int32_t>(high) + zero < 128) {}
 
-  __m512i whole(Sums sums, const float* scales) const {
-    const __m512 reals =
-        _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums)), _mm512_loadu_ps(scales));
-    return _mm512_cvtps_epi32(_mm512_min_ps(high, reals));
+  template <bool kSaturates = false>
+  __m512i words(__m512i left, __m512i right) const {
+    const __m512i both = _mm512_adds_epi16(_mm512_packs_epi32(left, right), place);
+    return kSaturates ? both : _mm512_max_epi16(both, floor);
   }
-  // Words of 16 bits saturate on the way; then four bytes of each vector follow one another.
-  void storePair(const Sums* one, const Sums* two, const float* scales, uint8_t* to, int64_t leading) const {
-    const __m512i place = _mm512_packs_epi32(zero, zero),
-                  floor = _mm512_set1_epi16(static_cast<int16_t>(least));
-    const auto words = [&](const Sums* row) {
-      const __m512i both = _mm512_packs_epi32(whole(row[0], scales), whole(row[1], scales + 16));
-      return _mm512_max_epi16(_mm512_adds_epi16(both, place), floor);
-    };
-    const __m512i first = words(one), second = words(two);
+  void store(__m512i first, __m512i second, uint8_t* to, int64_t leading) const {
     const __m512i bytes = isSigned ? _mm512_packs_epi16(first, second) : _mm512_packus_epi16(first, second);
     const __m512i rows = _mm512_permutexvar_epi32(
         _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), bytes);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(rows));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + leading), _mm512_extracti64x4_epi64(rows, 1));
   }
-  void store(Sums sums, const float* scales, uint8_t* to, int64_t columns) const {
-    const __m512 reals =
-        _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums)), _mm512_loadu_ps(scales));
-    const __m512 inside = _mm512_min_ps(_mm512_max_ps(reals, low), high);
-    const __m512i whole = _mm512_add_epi32(_mm512_cvtps_epi32(inside), zero);
-    if (columns >= 16)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(whole));
-    else if (columns > 0)
-      _mm512_mask_cvtepi32_storeu_epi8(to, static_cast<__mmask16>((1u << columns) - 1), whole);
+};
+
+inline void storeBytes(__m512i whole, uint8_t* to, int64_t columns) {
+  if (columns >= 16)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(whole));
+  else if (columns > 0)
+    _mm512_mask_cvtepi32_storeu_epi8(to, static_cast<__mmask16>((1u << columns) - 1), whole);
+}
+
+inline __m512 realOf(Sums sums, const float* scales) {
+  return _mm512_mul_ps(_mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums)), _mm512_loadu_ps(scales));
+}
+
+// Minima and maxima give their second operand for NaN, and what is no number of 32 bits becomes the least
+// one.
+template <bool kSaturates>
+struct Rescaler {
+  __m512 low, high;
+  __m512i zero;
+  PairedBytes paired;
+
+  explicit Rescaler(const dyn::vm::kernels::ByteRescale& rescale)
+      : low(_mm512_set1_ps(rescale.low)),
+        high(_mm512_set1_ps(rescale.high)),
+        zero(_mm512_set1_epi32(rescale.zero)),
+        paired(rescale.zero, rescale.low, rescale.high) {}
+
+  void storePair(const Sums* one, const Sums* two, const float* scales, uint8_t* to, int64_t at,
+                 int64_t leading) const {
+    const auto words = [&](const Sums* row) {
+      const auto whole = [&](int v) {
+        const __m512 reals = realOf(row[v], scales + 16 * v);
+        return _mm512_cvtps_epi32(kSaturates ? reals : _mm512_min_ps(high, reals));
+      };
+      return paired.words<kSaturates>(whole(0), whole(1));
+    };
+    paired.store(words(one), words(two), to + at, leading);
+  }
+  void store(Sums sums, const float* scales, uint8_t* to, int64_t at, int64_t columns) const {
+    const __m512 inside = _mm512_min_ps(_mm512_max_ps(realOf(sums, scales), low), high);
+    storeBytes(_mm512_add_epi32(_mm512_cvtps_epi32(inside), zero), to + at, columns);
+  }
+};
+
+// Lines are numbers of 32 bits: words saturate.
+struct Joiner {
+  const uint8_t* shortcut;
+  __m512 low, high, factor, other, constant, least, most;
+  __m512i zero;
+  __m128i flip;
+  PairedBytes paired;
+
+  explicit Joiner(const dyn::vm::kernels::ByteRescale& rescale)
+      : shortcut(rescale.shortcut.bytes),
+        low(_mm512_set1_ps(rescale.low)),
+        high(_mm512_set1_ps(rescale.high)),
+        factor(_mm512_set1_ps(rescale.shortcut.factor)),
+        other(_mm512_set1_ps(rescale.shortcut.other)),
+        constant(_mm512_set1_ps(rescale.shortcut.constant)),
+        least(_mm512_set1_ps(rescale.shortcut.low)),
+        most(_mm512_set1_ps(rescale.shortcut.high)),
+        zero(_mm512_set1_epi32(rescale.shortcut.zero)),
+        flip(_mm_set1_epi8(static_cast<char>(rescale.shortcut.flip))),
+        paired(rescale.shortcut.zero, rescale.shortcut.low, rescale.shortcut.high) {}
+
+  __m512 joined(Sums sums, const float* scales, __m128i bytes) const {
+    const __m512 inside = _mm512_min_ps(_mm512_max_ps(realOf(sums, scales), low), high),
+                 own = _mm512_roundscale_ps(inside, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
+                 theirs = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_xor_si128(bytes, flip)));
+    return _mm512_fmadd_ps(own, factor, _mm512_fmadd_ps(theirs, other, constant));
+  }
+  void storePair(const Sums* one, const Sums* two, const float* scales, uint8_t* to, int64_t at,
+                 int64_t leading) const {
+    const auto words = [&](const Sums* row, const uint8_t* from) {
+      const auto whole = [&](int v) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 16 * v));
+        return _mm512_cvtps_epi32(joined(row[v], scales + 16 * v, bytes));
+      };
+      return paired.words(whole(0), whole(1));
+    };
+    const __m512i first = words(one, shortcut + at), second = words(two, shortcut + at + leading);
+    paired.store(first, second, to + at, leading);
+  }
+  void store(Sums sums, const float* scales, uint8_t* to, int64_t at, int64_t columns) const {
+    __m128i bytes = _mm_setzero_si128();
+    if (columns <= 0) return;
+    __builtin_memcpy(&bytes, shortcut + at, static_cast<size_t>(columns < 16 ? columns : 16));
+    const __m512 inside = _mm512_min_ps(_mm512_max_ps(joined(sums, scales, bytes), least), most);
+    storeBytes(_mm512_add_epi32(_mm512_cvtps_epi32(inside), zero), to + at, columns);
   }
 };
 

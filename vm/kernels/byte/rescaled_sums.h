@@ -16,18 +16,29 @@ class RescaledSums {
   size_t argumentCount() const { return argumentCount_; }
   int32_t bias(int64_t filter) const { return bias_ ? bias_->as<int32_t>()[at(bias_, filter)] : 0; }
   float scale(int64_t filter) const { return scales_->as<float>()[at(scales_, filter)]; }
-  // For columns whose sums and scales begin there.
-  ByteRescale of(const int32_t* first, const float* scales) const {
-    return {first, scales, low_, high_, zero_};
+  // Those of `count` filters from `filter` on.
+  void copyBiases(int64_t filter, int64_t count, int32_t* to) const;
+  void copyScales(int64_t filter, int64_t count, float* to) const;
+  // ByteRescale::saturates with these scales.
+  bool saturatesBy(const float* scales, int64_t count) const;
+  bool hasShortcut() const { return shortcut_.bytes != nullptr; }
+  // For columns whose sums and scales begin there, and a tile whose first element is the result's element
+  // `at`.
+  ByteRescale of(const int32_t* first, const float* scales, int64_t at, bool saturates = false) const {
+    ByteRescale rescale{first, scales, low_, high_, zero_, saturates, shortcut_};
+    if (hasShortcut()) rescale.shortcut.bytes += at;
+    return rescale;
   }
 
  private:
+  Status readShortcut(const FlatCall& call, size_t first);
   static int64_t at(const TensorView* of, int64_t filter) { return of->elements > 1 ? filter : 0; }
 
   const TensorView *bias_ = nullptr, *scales_ = nullptr;
   size_t argumentCount_ = 0;
-  float low_ = 0, high_ = 0;
+  float least_ = 0, low_ = 0, high_ = 0;
   int32_t zero_ = 0;
+  ByteShortcut shortcut_;
 };
 
 }  // namespace dyn::vm::kernels

@@ -40,10 +40,14 @@ class DirectTask {
     const int64_t larger = c.filters * c.depth() > kManyWeights ? kFewerChunks : 1;
     const int64_t most = std::max<int64_t>(panels_.kernels.maxRows,
                                            larger * kWrittenElements / std::max<int64_t>(c.filters, 1));
-    columns_ = evenPart(c.output[2], most);
-    rows_ = columns_ < c.output[2] ? 1 : evenPart(c.output[1], std::max<int64_t>(1, most / columns_));
+    // Panels are shared besides.
+    const int64_t tasks = worthwhileTasks(work_.call, c.steps());
+    const int64_t sharing = panels_.count() * c.groups % tasks == 0 ? 1 : tasks;
+    columns_ = sharedPart(c.output[2], most, sharing);
+    rows_ =
+        columns_ < c.output[2] ? 1 : sharedPart(c.output[1], std::max<int64_t>(1, most / columns_), sharing);
     while (!inPlace_ && rows_ > 1 && copiedElements() > larger * kCopiedElements)
-      rows_ = evenPart(c.output[1], rows_ / 2);
+      rows_ = sharedPart(c.output[1], rows_ / 2, sharing);
     while (!inPlace_ && columns_ > panels_.kernels.maxRows && copiedElements() > larger * kCopiedElements)
       columns_ = evenPart(c.output[2], columns_ / 2);
     if (!c.readsChannelsLast()) {

@@ -26,8 +26,7 @@ class RowsTask {
         narrow_(convolutionKernels().narrow),
         window_(c.dilation[2] == 1 ? convolutionKernels().window(c.kernel[2], c.stride[2]) : nullptr),
         runs_(columnRuns(c)),
-        lines_(c, 0.0f, std::max<int64_t>(1, kWrittenElements / (c.output[2] * kChannelsTogether)),
-               kLineLanes),
+        lines_(c, 0.0f, mostRows(), kLineLanes),
         vectors_(c, 0.0f, lines_.rows(), narrow_) {}
 
   int64_t rowChunks() const { return partsOf(c.output[1], lines_.rows()); }
@@ -60,6 +59,12 @@ class RowsTask {
   static constexpr int64_t kChannelsTogether = 4 * kLineLanes;  // whose results the epilogue sees together
   static constexpr size_t kMostRuns = 16;
   static constexpr int64_t kLongRow = 28;
+
+  // Of a chunk. Those of few channels take less: tasks have the same rows, with all their channels.
+  int64_t mostRows() const {
+    return sharedPart(c.output[1], std::max<int64_t>(1, kWrittenElements / (c.output[2] * kChannelsTogether)),
+                      worthwhileTasks(work_.call, depthwiseSteps(c)));
+  }
 
   // Columns of the output, side by side, that see the same taps.
   struct ColumnRun {

@@ -101,6 +101,15 @@ inline int64_t evenPart(int64_t whole, int64_t most) {
   return std::max<int64_t>(1, partsOf(whole, parts));
 }
 
+// The same in a number of parts that `tasks` tasks share evenly, where there are several, but few: seven
+// parts keep the second of two tasks waiting for an eighth of the time.
+inline int64_t sharedPart(int64_t whole, int64_t most, int64_t tasks) {
+  constexpr int64_t kMany = 8;  // of a task; one more or less is nothing then
+  const int64_t parts = std::max<int64_t>(1, partsOf(whole, most)),
+                even = (parts + tasks - 1) / tasks * tasks;
+  return evenPart(whole, parts == 1 || parts >= kMany * tasks || even > whole ? most : partsOf(whole, even));
+}
+
 // How many filters lie side by side in packed weights.
 struct FilterWidths {
   int32_t wide, narrow;

@@ -266,7 +266,15 @@ class PlacesOfRow {
                   image = row / w.output[1] / w.output[0];
     const Places slices = p_.taps(0, od), rows = p_.taps(1, oh);
     T* to = y + row * w.output[2] * p_.channels;
+    bool moves = false;  // does the next whole window have the same taps, a step further?
     for (int64_t ow = 0; ow < w.output[2]; ++ow, to += p_.channels) {
+      const bool whole = at(2, ow, 0) >= 0 && at(2, ow, w.kernel[2] - 1) < w.input[2];
+      if (whole && moves) {
+        for (const T*& tap : taps_.values()) tap += w.stride[2] * p_.channels;
+        finish(to, od, oh, ow);
+        continue;
+      }
+      moves = whole;
       const Places columns = p_.taps(2, ow);
       taps_.clear();
       for (int64_t d = slices.low; d < slices.high; ++d)
@@ -275,16 +283,19 @@ class PlacesOfRow {
             taps_.add(x + (((image * w.input[0] + at(0, od, d)) * w.input[1] + at(1, oh, h)) * w.input[2] +
                            at(2, ow, k)) *
                               p_.channels);
-      combine(to);
-      if constexpr (std::is_same_v<T, float>) {
-        if (p_.mode == kMaximum) continue;
-        const auto count = static_cast<float>(p_.counted(0, od) * p_.counted(1, oh) * p_.counted(2, ow));
-        for (int64_t i = 0; i < p_.channels; ++i) to[i] /= count;
-      }
+      finish(to, od, oh, ow);
     }
   }
 
  private:
+  void finish(T* to, int64_t od, int64_t oh, int64_t ow) const {
+    combine(to);
+    if constexpr (std::is_same_v<T, float>) {
+      if (p_.mode == kMaximum) return;
+      const auto count = static_cast<float>(p_.counted(0, od) * p_.counted(1, oh) * p_.counted(2, ow));
+      for (int64_t i = 0; i < p_.channels; ++i) to[i] /= count;
+    }
+  }
   void combine(T* to) const {
     if constexpr (std::is_same_v<T, float>) {
       const PoolKernels& kernels = poolKernels();

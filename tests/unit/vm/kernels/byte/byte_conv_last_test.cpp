@@ -121,8 +121,8 @@ class ByteConvLastTest : public BuiltinTest {
   // Bytes made of the sums, by each form: scales that are powers of two give many halves, which go to even.
   void checkRescaled(const ByteGemmFamily& family, const Window& w, Tensor* x, Tensor* weights, Tensor* zero,
                      const std::vector<int32_t>& sums) {
-    for (int32_t i = 0; i < 8; ++i) {
-      const ByteRescaleForm form{(i & 1) != 0, (i & 2) != 0, (i & 4) != 0};
+    for (int32_t i = 0; i < (w.group == 1 ? 16 : 8); ++i) {
+      const ByteRescaleForm form{(i & 1) != 0, (i & 2) != 0, (i & 4) != 0, (i & 8) != 0};
       const DataType dtype = number(0, 1) ? DataType::u8 : DataType::i8;
       const int64_t scaleCount = number(0, 1) ? w.filters : 1;
       std::vector<int32_t> biases;
@@ -135,7 +135,16 @@ class ByteConvLastTest : public BuiltinTest {
       if (form.bias) more.push_back(tensor(DataType::i32, {w.filters}, biases));
       more.push_back(tensor(DataType::f32, {scaleCount}, scales));
       if (form.zero) more.push_back(tensor(DataType::f32, {}, std::vector<float>{place}));
-      Tensor* y = output({w.batch, w.outputHeight(), w.outputWidth(), w.filters}, dtype);
+      const std::vector<int64_t> shape{w.batch, w.outputHeight(), w.outputWidth(), w.filters};
+      // Numbers that no product rounds.
+      const float factor = 0.75F, other = 0.375F, constant = -3.5F, low = form.relu ? 0 : -50, resultZero = 9;
+      Tensor* shortcut = bytes(number(0, 1) ? DataType::u8 : DataType::i8, shape);
+      if (form.shortcut) {
+        more.push_back(shortcut);
+        more.push_back(
+            tensor(DataType::f32, {5}, std::vector<float>{factor, other, constant, low, resultZero}));
+      }
+      Tensor* y = output(shape, dtype);
       const Status status = convolve(family, w, x, weights, zero, y, form.number(), more);
       ASSERT_TRUE(status.ok()) << status.message;
       for (int64_t k = 0; k < y->elementCount; ++k) {
@@ -143,9 +152,17 @@ class ByteConvLastTest : public BuiltinTest {
         const int32_t sum = sums[static_cast<size_t>(k)] + (form.bias ? biases[static_cast<size_t>(m)] : 0);
         float real = static_cast<float>(sum) * scales[static_cast<size_t>(scaleCount > 1 ? m : 0)];
         if (form.relu) real = std::max(real, 0.0F);
-        const float whole = std::nearbyint(real) + (form.zero ? place : 0);
-        const int64_t byte = static_cast<int64_t>(dtype == DataType::u8 ? std::clamp(whole, 0.0F, 255.0F)
-                                                                        : std::clamp(whole, -128.0F, 127.0F));
+        const auto cut = [&](float whole) {
+          return dtype == DataType::u8 ? std::clamp(whole, 0.0F, 255.0F) : std::clamp(whole, -128.0F, 127.0F);
+        };
+        const float own = form.zero ? place : 0;
+        float whole = cut(std::nearbyint(real) + own);
+        if (form.shortcut) {
+          const auto b = static_cast<float>(at(shortcut, k) + (shortcut->dtype == DataType::i8 ? 128 : 0));
+          const float line = (whole - own) * factor + (b * other + constant);
+          whole = cut(std::max(std::nearbyint(line), low) + resultZero);
+        }
+        const auto byte = static_cast<int64_t>(whole);
         ASSERT_EQ(at(y, k), byte) << family.name << ", form " << form.number() << ", element " << k << " of "
                                   << w.filters << " filters, sum " << sum;
       }
@@ -229,6 +246,24 @@ TEST_F(ByteConvLastTest, whatIsRefused) {
          *half = tensor(DataType::f32, {}, std::vector<float>{0.5F});
   EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, full, {bias, scales, half}).code, DYN_BAD_INPUT);
   EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, full, {scales, scales, half}).code,
+            DYN_BAD_INPUT);
+  // A shortcut has as many bytes as the result, and five small numbers.
+  const int32_t joined = ByteRescaleForm{.shortcut = true}.number();
+  Tensor *others = bytes(DataType::i8, {1, 3, 3, 8}),
+         *five = tensor(DataType::f32, {5}, std::vector<float>(5)),
+         *large = tensor(DataType::f32, {5}, std::vector<float>{1, 1e9F, 0, 0, 0}),
+         *noZero = tensor(DataType::f32, {5}, std::vector<float>{1, 1, 0, 0, 0.5F});
+  EXPECT_TRUE(convolve(family, w, x, weights, nullptr, small, joined, {scales, others, five}).ok());
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, joined, {scales, others}).code, DYN_BAD_INPUT);
+  EXPECT_EQ(
+      convolve(family, w, x, weights, nullptr, small, joined, {scales, floats({1, 3, 3, 8}), five}).code,
+      DYN_BAD_INPUT);
+  EXPECT_EQ(
+      convolve(family, w, x, weights, nullptr, small, joined, {scales, bytes(DataType::i8, {7}), five}).code,
+      DYN_BAD_INPUT);
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, joined, {scales, others, large}).code,
+            DYN_BAD_INPUT);
+  EXPECT_EQ(convolve(family, w, x, weights, nullptr, small, joined, {scales, others, noZero}).code,
             DYN_BAD_INPUT);
   Window groups = w;
   groups.group = 2;

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "vm/kernels/conv/convolution.h"
 #include "vm/kernels/conv/convolution_kernels.h"
 
 extern const dyn::vm::kernels::ConvolutionKernels dynConvolutionPortable, dynConvolutionAvx2,
@@ -37,6 +38,24 @@ class ConvolutionKernelsTest : public testing::TestWithParam<size_t> {
 
   std::mt19937 random_{7};
 };
+
+TEST(SharedPart, fewPartsAreSharedEvenly) {
+  for (int64_t whole = 1; whole <= 130; ++whole)
+    for (int64_t most = 1; most <= whole + 1; ++most)
+      for (int64_t tasks : {1, 2, 3, 8}) {
+        const int64_t part = sharedPart(whole, most, tasks);
+        ASSERT_GE(part, 1);
+        ASSERT_LE(part, most);
+        if (tasks == 1 || partsOf(whole, most) == 1) {
+          ASSERT_EQ(part, evenPart(whole, most));
+        }
+      }
+  EXPECT_EQ(sharedPart(112, 9, 1), 9);
+  EXPECT_EQ(sharedPart(112, 9, 2), 8);    // 14 instead of 13
+  EXPECT_EQ(sharedPart(112, 18, 2), 14);  // 8 instead of 7
+  EXPECT_EQ(sharedPart(3136, 512, 2), 392);
+  EXPECT_EQ(sharedPart(7, 9, 2), 7);
+}
 
 TEST_P(ConvolutionKernelsTest, tilesOfPositionsWriteTheirColumnsAndNoOthers) {
   const ConvolutionKernels& k = kernels();

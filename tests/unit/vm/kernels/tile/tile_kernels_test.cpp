@@ -179,8 +179,8 @@ class ByteCase {
     std::vector<uint8_t> c(static_cast<size_t>(rows * kLeadingC), 7);
     const std::vector<float> factors = scales();
     family.rescaledKernels[rows - 1](runs, offsets.data(), words, a.data(), pitch, panel.data(),
-                                     {zeros.data(), factors.data(), -100, 155, 100}, c.data(), kLeadingC,
-                                     columns);
+                                     {zeros.data(), factors.data(), -100, 155, 100, false, {}}, c.data(),
+                                     kLeadingC, columns);
     return c;
   }
   std::vector<uint8_t> expectedBytes() const {
