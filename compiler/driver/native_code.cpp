@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "compiler/codegen/built/built_objects.h"
 #include "compiler/codegen/emit/device_code.h"
 #include "compiler/codegen/emit/loop_codegen.h"
 #include "compiler/codegen/emit/micro_kernel.h"
@@ -143,6 +144,7 @@ Status emitObjects(CompiledModel& compiled, const CompileOptions& options) {
   auto code = std::make_shared<NativeCode>();
   EngineSettings settings;
   settings.cache.directory = options.cacheDirectory;
+  settings.built = builtObjects();
   settings.threadCount = options.threadCount;
   DYN_TRY(code->engine, KernelEngine::create(compiled.target.machine, settings));
 
@@ -242,6 +244,7 @@ Result<std::vector<MachineCode>> codeForMachines(const CompiledModel& compiled, 
   DYN_CHECK(add(*compiled.code->engine, std::move(own)));
   EngineSettings settings;
   settings.cache.directory = compiled.cacheDirectory;
+  settings.built = builtObjects();
   settings.threadCount = compiled.threadCount;
   for (const std::string& level : compiled.target.levels) {
     DYN_TRY(const MachineDescription machine, machinePreset(level));
