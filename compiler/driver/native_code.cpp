@@ -62,8 +62,11 @@ KernelJob jobOfGeneral(const CompiledModel& compiled, const SharedCode& shared,
   job.name = general.kernel.name;
   job.key = "general\n";
   for (size_t i : group) {
-    kernels.push_back({compiled.lowered.program.kernels[i].symbol, shared.generalOf(i)->sizes});
-    job.key += kernels.back().symbol;
+    const loop::GeneralKernel& one = *shared.generalOf(i);
+    kernels.push_back({compiled.lowered.program.kernels[i].symbol, one.given, one.sizes});
+    job.key += kernels.back().symbol + " of";
+    for (size_t place : kernels.back().given) job.key += " " + std::to_string(place);
+    job.key += " with";
     for (int64_t size : kernels.back().sizes) job.key += " " + std::to_string(size);
     job.key += "\n";
   }
@@ -301,7 +304,7 @@ Result<KernelListing> kernelListing(const CompiledModel& compiled, size_t kernel
   KernelJob job;
   job.name = source.name;
   job.build = [&] {
-    return general ? emitGeneralKernel(source, {{symbol, general->sizes}}, machine, &lines)
+    return general ? emitGeneralKernel(source, {{symbol, general->given, general->sizes}}, machine, &lines)
                    : emitLoopKernel(source, symbol, machine, lines);
   };
   if (form == KernelText::llvm) {
