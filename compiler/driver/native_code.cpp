@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "compiler/codegen/built/built_objects.h"
 #include "compiler/codegen/emit/device_code.h"
 #include "compiler/codegen/emit/loop_codegen.h"
 #include "compiler/codegen/emit/micro_kernel.h"
@@ -61,8 +62,11 @@ KernelJob jobOfGeneral(const CompiledModel& compiled, const SharedCode& shared,
   job.name = general.kernel.name;
   job.key = "general\n";
   for (size_t i : group) {
-    kernels.push_back({compiled.lowered.program.kernels[i].symbol, shared.generalOf(i)->sizes});
-    job.key += kernels.back().symbol;
+    const loop::GeneralKernel& one = *shared.generalOf(i);
+    kernels.push_back({compiled.lowered.program.kernels[i].symbol, one.given, one.sizes});
+    job.key += kernels.back().symbol + " of";
+    for (size_t place : kernels.back().given) job.key += " " + std::to_string(place);
+    job.key += " with";
     for (int64_t size : kernels.back().sizes) job.key += " " + std::to_string(size);
     job.key += "\n";
   }
@@ -143,6 +147,7 @@ Status emitObjects(CompiledModel& compiled, const CompileOptions& options) {
   auto code = std::make_shared<NativeCode>();
   EngineSettings settings;
   settings.cache.directory = options.cacheDirectory;
+  settings.built = builtObjects();
   settings.threadCount = options.threadCount;
   DYN_TRY(code->engine, KernelEngine::create(compiled.target.machine, settings));
 
@@ -242,6 +247,7 @@ Result<std::vector<MachineCode>> codeForMachines(const CompiledModel& compiled, 
   DYN_CHECK(add(*compiled.code->engine, std::move(own)));
   EngineSettings settings;
   settings.cache.directory = compiled.cacheDirectory;
+  settings.built = builtObjects();
   settings.threadCount = compiled.threadCount;
   for (const std::string& level : compiled.target.levels) {
     DYN_TRY(const MachineDescription machine, machinePreset(level));
@@ -298,7 +304,7 @@ Result<KernelListing> kernelListing(const CompiledModel& compiled, size_t kernel
   KernelJob job;
   job.name = source.name;
   job.build = [&] {
-    return general ? emitGeneralKernel(source, {{symbol, general->sizes}}, machine, &lines)
+    return general ? emitGeneralKernel(source, {{symbol, general->given, general->sizes}}, machine, &lines)
                    : emitLoopKernel(source, symbol, machine, lines);
   };
   if (form == KernelText::llvm) {

@@ -1,7 +1,9 @@
 #include "compiler/loop/general_kernel.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -27,20 +29,22 @@ class Opener {
   std::optional<GeneralKernel> run() {
     if (!from_.functions.empty()) return std::nullopt;
     findSizes();
-    nameScalars();
+    findScalars();
     if (sizes_.empty() && !scalarsOpen_) return std::nullopt;
-    GeneralKernel made{dims_, {}, sizes_};
+    GeneralKernel made{dims_, {}, {}, sizes_};
     Kernel& to = made.kernel;
     to.name = from_.name;
     to.description = from_.description;
     to.context = context_;
-    to.scalars = scalars_;
     for (const Buffer* b : from_.buffers) to.buffers.push_back(buffer(b));
     for (const Buffer* b : from_.scratch) to.scratch.push_back(buffer(b));
     to.unit = expression(from_.unit);
     to.unitCount = expression(from_.unitCount);
     to.body = statement(*from_.body);
     if (failed_) return std::nullopt;
+    for (size_t i : given_) to.scalars.push_back(madeDims_.at(from_.scalars[i].id()));
+    to.scalars.insert(to.scalars.end(), sizeSymbols_.begin(), sizeSymbols_.end());
+    made.given = given_;
     return made;
   }
 
@@ -54,6 +58,8 @@ class Opener {
     for (const Buffer* b : from_.buffers)
       for (Expr extent : b->shape) open(extent);
     for (Expr extent : loopExtents_) open(extent);
+    if (!loopExtents_.empty())
+      for (Expr divisor : unitDivisors_) open(divisor);
   }
   void keep(Expr extent) {
     if (extent.kind() == ExprKind::intConstant) kept_.insert(extent.intValue());
@@ -91,23 +97,31 @@ class Opener {
     loopExtents_.insert(loopExtents_.end(), stmt.extents.begin(), stmt.extents.end());
     const std::vector<Expr> own = expressionsOf(stmt);
     for (Expr e : postorder(own))
-      if (e.kind() == ExprKind::binary && e.dtype() == Dtype::i64 && divides(e.binaryOp()))
-        keep(e.operands()[1]);
+      if (e.kind() == ExprKind::binary && e.dtype() == Dtype::i64 && divides(e.binaryOp())) {
+        if (e.operands()[0] == from_.unit)
+          unitDivisors_.push_back(e.operands()[1]);
+        else
+          keep(e.operands()[1]);
+      }
     for (const StmtRef& child : stmt.children)
       if (child) lookAt(*child);
   }
 
-  // Symbols keep their places; what is no sum or product of others becomes a symbol by itself.
-  void nameScalars() {
-    const auto isForm = [](Dim d) { return d.kind() == DimKind::add || d.kind() == DimKind::mul; };
-    for (size_t i = 0; i < from_.scalars.size(); ++i) {
-      const Dim scalar = from_.scalars[i];
-      if (isForm(scalar) || scalar.isConstant()) continue;
-      madeDims_[scalar.id()] = dims_->symbol("scalar." + std::to_string(i));
-      scalarsOpen_ = scalarsOpen_ || !scalar.isSymbol();
-    }
-    for (Dim scalar : from_.scalars) scalars_.push_back(dim(scalar));
-    scalars_.insert(scalars_.end(), sizeSymbols_.begin(), sizeSymbols_.end());
+  void findScalars() {
+    for (size_t i = 0; i < from_.scalars.size(); ++i)
+      if (!from_.scalars[i].isConstant()) scalarPlaces_.try_emplace(from_.scalars[i].id(), i);
+    for (const auto& [id, i] : scalarPlaces_)
+      scalarsOpen_ = scalarsOpen_ || (!from_.scalars[i].isSymbol() && isSymbol(from_.scalars[i]));
+  }
+
+  // Does a scalar become a symbol by itself? A sum or product of others, or with a number, does not: what it
+  // is a multiple of can be seen.
+  bool isSymbol(Dim scalar) const {
+    if (scalar.kind() != DimKind::add && scalar.kind() != DimKind::mul) return true;
+    const std::span<const Dim> parts = scalar.operands();
+    return std::none_of(parts.begin(), parts.end(), [](Dim part) { return part.isConstant(); }) &&
+           std::any_of(parts.begin(), parts.end(),
+                       [&](Dim part) { return scalarPlaces_.count(part.id()) == 0; });
   }
 
   // --- the same in the new contexts
@@ -122,15 +136,23 @@ class Opener {
     while (!work.empty()) {
       const Dim d = work.back();
       bool ready = true;
-      if (!madeDims_.count(d.id()))
+      const auto place = scalarPlaces_.find(d.id());
+      const bool isFresh = !madeDims_.count(d.id());
+      if (isFresh && place != scalarPlaces_.end() && isSymbol(d)) {
+        madeDims_.emplace(d.id(), dims_->symbol("scalar." + std::to_string(given_.size())));
+        given_.push_back(place->second);
+      } else if (isFresh) {
         for (Dim operand : d.operands())
           if (!madeDims_.count(operand.id())) {
             ready = false;
             work.push_back(operand);
           }
+      }
       if (!ready) continue;
       work.pop_back();
-      if (!madeDims_.count(d.id())) madeDims_.emplace(d.id(), combined(d));
+      if (madeDims_.count(d.id())) continue;
+      madeDims_.emplace(d.id(), combined(d));
+      if (place != scalarPlaces_.end()) given_.push_back(place->second);
     }
     return madeDims_.at(root.id());
   }
@@ -233,11 +255,13 @@ class Opener {
   const Kernel& from_;
   std::shared_ptr<DimContext> dims_;
   std::shared_ptr<LoopContext> context_;
-  std::vector<Expr> loopExtents_;
+  std::vector<Expr> loopExtents_, unitDivisors_;
   std::unordered_set<int64_t> kept_;
   std::unordered_map<int64_t, Dim> open_;
-  std::vector<Dim> sizeSymbols_, scalars_;
+  std::vector<Dim> sizeSymbols_;
   std::vector<int64_t> sizes_;
+  std::map<uint32_t, size_t> scalarPlaces_;
+  std::vector<size_t> given_;
   bool scalarsOpen_ = false, failed_ = false;
   std::unordered_map<uint32_t, Dim> madeDims_;
   std::unordered_map<uint32_t, Expr> made_;

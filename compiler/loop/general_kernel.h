@@ -4,9 +4,11 @@
 //   kernel @relu(in x: f32[floordiv(h, 2), 96], out y: ...)     and one of floordiv(h, 4) and 144 are both
 //   kernel @relu(in x: f32[scalar.1, 16*size.0], out y: ...)    with size.0 = 6, and 9
 //
-// Open are the extents of loops from 16 on, other sizes of buffers from 4 on, and what a scalar of the launch
-// is made of, where that is no sum or product; divisors in indices are not. A loop over a multiple of 16 (8,
-// 4, 2) stays one, as code for whole vectors asks for it.
+// Open are the extents of loops from 16 on, other sizes of buffers from 4 on, what the number of a unit with
+// loops in it is divided by, and what a scalar of the launch is made of, where that is no sum or product of
+// others; divisors in other indices are not. A loop over a multiple of 16 (8, 4, 2) stays one, as code for
+// whole vectors asks for it. Scalars stand in the order of their use, those without use are left out, so that
+// it does not matter what the sizes of a program are called.
 // What it computes is the same to the bit: the original is the general kernel at its sizes.
 #pragma once
 
@@ -21,8 +23,8 @@ namespace dyn::loop {
 struct GeneralKernel {
   std::shared_ptr<DimContext> dims;  // of `kernel`
   Kernel kernel;
-  std::vector<int64_t>
-      sizes;  // of its last scalars, which launches do not give; the others are the original's
+  std::vector<size_t> given;   // of its first scalars: which of the original's each is
+  std::vector<int64_t> sizes;  // of its last scalars, which launches do not give
 };
 
 // Null where nothing is left open, or where the kernel calls functions. Linear in the kernel's nodes.

@@ -384,9 +384,12 @@ class Fuser {
     op.place = root.place;
     const bool byBuiltin = group.contraction && context_.target.device == DeviceKind::cpu;
     setKernelKind(op, byBuiltin ? KernelKind::contraction : KernelKind::loop);
+    // Values that only the group reads keep their ids, operations of none but such are shared.
     std::unordered_map<ValueId, ValueId> renamed;
     for (size_t index : group.members) {
-      Op inner = *function_.ops[index];
+      const Op& member = *function_.ops[index];
+      Op inner = member;
+      bool same = true;
       for (ValueId& v : inner.operands) {
         if (v == kNoValue) continue;
         auto [it, fresh] = renamed.try_emplace(v, kNoValue);
@@ -395,18 +398,21 @@ class Fuser {
           body.parameters.push_back({it->second, values_.of(v).type});
           op.operands.push_back(v);
         }
+        same = same && it->second == v;
         v = it->second;
       }
       for (ValueDef& result : inner.results) {
         const ValueDef outer = result;
-        result.id = ir_.newValue();
+        const bool wanted = wantedOutside(outer.id, members);
+        if (wanted) result.id = ir_.newValue();
         renamed[outer.id] = result.id;
-        if (!wantedOutside(outer.id, members)) continue;
+        if (!wanted) continue;
+        same = false;
         op.results.push_back(outer);
         body.results.push_back(result.id);
         body.resultTypes.push_back(result.type);
       }
-      body.ops.push_back(ir_.own(std::move(inner)));
+      body.ops.push_back(same ? &member : ir_.own(std::move(inner)));
     }
     fusedOps_ += static_cast<int64_t>(group.members.size());
     op.regions = {ir_.own(std::move(body))};

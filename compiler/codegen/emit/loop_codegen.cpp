@@ -25,6 +25,15 @@ Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::strin
 
 namespace {
 
+// `scalars[given[0]]`, `scalars[given[1]]`... one after the other.
+llvm::Value* copyOfScalars(llvm::IRBuilder<>& b, llvm::Value* scalars, const std::vector<size_t>& given) {
+  llvm::Value* copy = b.CreateAlloca(llvm::ArrayType::get(b.getInt64Ty(), given.size()));
+  for (size_t i = 0; i < given.size(); ++i)
+    b.CreateStore(b.CreateLoad(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), scalars, given[i])),
+                  b.CreateConstGEP1_64(b.getInt64Ty(), copy, i));
+  return copy;
+}
+
 void addCaller(KernelModule& module, llvm::Function* general, const KernelOfSizes& kernel) {
   llvm::LLVMContext& context = module.contents().context();
   llvm::Constant* sizes = llvm::ConstantDataArray::get(
@@ -38,8 +47,11 @@ void addCaller(KernelModule& module, llvm::Function* general, const KernelOfSize
   std::vector<llvm::Value*> arguments;
   for (llvm::Argument& argument : function->args()) arguments.push_back(&argument);
   arguments.push_back(table);
+  bool isPrefix = true;
+  for (size_t i = 0; i < kernel.given.size(); ++i) isPrefix = isPrefix && kernel.given[i] == i;
+  if (!isPrefix) arguments[1] = copyOfScalars(b, arguments[1], kernel.given);
   llvm::CallInst* call = b.CreateCall(general, arguments);
-  call->setTailCall();
+  if (isPrefix) call->setTailCall();
   b.CreateRet(call);
 }
 

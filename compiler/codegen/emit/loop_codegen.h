@@ -28,6 +28,7 @@ Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::strin
 // function of its own that calls it with them.
 struct KernelOfSizes {
   std::string symbol;
+  std::vector<size_t> given;  // which of its scalars the general one's first are
   std::vector<int64_t> sizes;
 };
 // `lines`: those of the general kernel's text; null: none.

@@ -417,12 +417,14 @@ void MicroKernelEmitter::emitTile(const std::vector<Value*>& rowPointers, unsign
 
 std::string kernelKey(const GemmTile& tile, SummationOrder order, int32_t firstRows, int32_t lastRows,
                       const MachineDescription& machine) {
-  std::string key = "gemm f32 micro-kernels, sums begin with C, narrow ends";
+  std::string key = "gemm f32 micro-kernels, sums begin with C, narrow ends, chains";
+  for (int32_t rows = firstRows; rows <= lastRows; ++rows)
+    key += " " + std::to_string(chainSplit(machine, static_cast<unsigned>(rows), order));
+  key += " for";
   const int32_t order32 = static_cast<int32_t>(order);
-  for (int64_t value :
-       {int64_t{tile.maxRows}, int64_t{tile.panelWidth}, int64_t{order32}, int64_t{firstRows},
-        int64_t{lastRows}, int64_t{machine.fmaPerCycle}, int64_t{machine.fmaLatency}, machine.lineBytes,
-        int64_t{machine.vectorRegisters}, int64_t{machine.fma}, int64_t{machine.maskedMemory}})
+  for (int64_t value : {int64_t{tile.maxRows}, int64_t{tile.panelWidth}, int64_t{order32}, int64_t{firstRows},
+                        int64_t{lastRows}, machine.lineBytes, int64_t{machine.vectorRegisters},
+                        int64_t{machine.fma}, int64_t{machine.maskedMemory}})
     key += " " + std::to_string(value);
   return key;
 }

@@ -181,6 +181,43 @@ bool runsOnThisHost(const MachineDescription& machine) {
   return true;
 }
 
+namespace {
+
+struct FeatureRow {
+  const char *shortName, *name;
+  int32_t level;
+};
+constexpr FeatureRow kFeatureRows[] = {
+#define DYN_PROCESSOR_FEATURE(short, name, level) {short, name, level},
+#include "vm/shared/dyn_processor_features.def"
+};
+
+bool hasFeature(const llvm::MCSubtargetInfo& info, const FeatureRow& row) {
+  return info.checkFeatures("+" + std::string(row.name));
+}
+
+int32_t levelOf(const llvm::MCSubtargetInfo& info) {
+  constexpr int32_t kHighestLevel = 4;
+  int32_t level = 1;
+  while (level < kHighestLevel &&
+         std::all_of(std::begin(kFeatureRows), std::end(kFeatureRows),
+                     [&](const FeatureRow& row) { return row.level > level + 1 || hasFeature(info, row); }))
+    ++level;
+  return level;
+}
+
+}  // namespace
+
+int32_t processorLevel(const MachineDescription& machine) {
+  const llvm::Triple triple(machine.triple);
+  const Result<const llvm::Target*> target = lookupTarget(machine);
+  if (triple.getArch() != llvm::Triple::x86_64 || !triple.isOSLinux() || !machine.abi.empty() || !target.ok())
+    return 0;
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(
+      (*target)->createMCSubtargetInfo(machine.triple, machine.cpu, machine.features));
+  return info ? levelOf(*info) : 0;
+}
+
 std::string codeNeeds(const MachineDescription& machine) {
   std::string text = machine.triple.substr(0, machine.triple.find('-'));
   Result<const llvm::Target*> target = lookupTarget(machine);
@@ -188,29 +225,15 @@ std::string codeNeeds(const MachineDescription& machine) {
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       (*target)->createMCSubtargetInfo(machine.triple, machine.cpu, machine.features));
   if (!info) return text;
-  struct Row {
-    const char *shortName, *name;
-    int32_t level;
-  };
-  constexpr Row kRows[] = {
-#define DYN_PROCESSOR_FEATURE(short, name, level) {short, name, level},
-#include "vm/shared/dyn_processor_features.def"
-  };
-  constexpr int32_t kHighestLevel = 4;
-  const auto has = [&](const Row& row) { return info->checkFeatures("+" + std::string(row.name)); };
-  int32_t level = 1;
-  while (level < kHighestLevel && std::all_of(std::begin(kRows), std::end(kRows), [&](const Row& row) {
-           return row.level > level + 1 || has(row);
-         }))
-    ++level;
+  const int32_t level = levelOf(*info);
   char separator = ':';
   const auto add = [&](const std::string& need) {
     text += separator + need;
     separator = '+';
   };
   if (level > 1) add("v" + std::to_string(level));
-  for (const Row& row : kRows)
-    if (row.level > level && has(row)) add(row.shortName);
+  for (const FeatureRow& row : kFeatureRows)
+    if (row.level > level && hasFeature(*info, row)) add(row.shortName);
   return text;
 }
 

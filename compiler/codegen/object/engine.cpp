@@ -34,6 +34,7 @@ struct KernelEngine::State {
   Result<ObjectCompiler> takeCompiler();
   void giveBack(ObjectCompiler compiler);
   ObjectKey keyOf(const KernelJob& job, const std::string& text) const;
+  std::optional<ObjectCode> findBuilt(const KernelJob& job) const;
   Result<ObjectCode> compile(const KernelJob& job);
   Result<ObjectCode> build(const KernelJob& job);
 };
@@ -98,8 +99,17 @@ Result<ObjectCode> KernelEngine::State::build(const KernelJob& job) {
   return object;
 }
 
+std::optional<ObjectCode> KernelEngine::State::findBuilt(const KernelJob& job) const {
+  for (const BuiltObject& built : settings.built) {
+    if (built.key != job.key || processorLevel(machine) < built.level) continue;
+    return ObjectCode{std::string(built.bytes.begin(), built.bytes.end())};
+  }
+  return std::nullopt;
+}
+
 Result<ObjectCode> KernelEngine::State::compile(const KernelJob& job) {
   if (job.key.empty()) return build(job);
+  if (std::optional<ObjectCode> built = findBuilt(job)) return *std::move(built);
   ObjectKey key = keyOf(job, job.key);
   if (std::optional<ObjectCode> found = cache.find(key)) return std::move(*found);
   DYN_TRY(ObjectCode object, build(job));

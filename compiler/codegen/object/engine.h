@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/codegen/object/kernel_loader.h"
@@ -20,9 +22,17 @@
 
 namespace dyn {
 
+// Code of a job with this key that was compiled before, for processors of this level of x86-64 and Linux.
+struct BuiltObject {
+  std::string_view key;
+  int32_t level = 1;
+  std::span<const unsigned char> bytes;
+};
+
 struct EngineSettings {
   ObjectCacheSettings cache;
-  int32_t threadCount = 0;  // for compileAll; 0 = one per core of this process
+  std::span<const BuiltObject> built;  // taken instead of compiling where they fit (built/built_objects.h)
+  int32_t threadCount = 0;             // for compileAll; 0 = one per core of this process
   VerifyModules verify = VerifyModules::yes;
 };
 

@@ -1,6 +1,7 @@
 #include "frontends/onnx/import/file_rules.h"
 
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -235,7 +236,9 @@ void findInitializersWithoutInput(const FileGraphs& file, FaultList& faults) {
 // --- nodes
 
 void findUnsortedIn(std::span<const NodeProto> nodes, const FileGraphs& file, FaultList& faults) {
-  std::unordered_map<Text, size_t> makers;
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_map<Text, size_t> makers(&memory);
+  makers.reserve(nodes.size());
   for (size_t i = 0; i < nodes.size(); ++i)
     for (Text name : nodes[i].outputs)
       if (!name.empty()) makers.try_emplace(name, i);
@@ -255,7 +258,8 @@ void findUnsorted(const FileGraphs& file, FaultList& faults) {
 // Each once.
 std::vector<Text> namesMadeIn(const GraphProto& graph) {
   std::vector<Text> names;
-  std::unordered_set<Text> known{Text()};
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_set<Text> known({Text()}, graph.nodes.size(), &memory);
   const auto add = [&](Text name) {
     if (known.insert(name).second) names.push_back(name);
   };
@@ -322,10 +326,13 @@ class LateReads {
   std::unordered_map<Text, std::vector<Maker>> makers_;
   std::vector<size_t> path_;  // of each graph around: the node whose body is looked at
 };
-void findLateReads(const FileGraphs& file, FaultList& faults) { LateReads(file, faults).find(); }
+void findLateReads(const FileGraphs& file, FaultList& faults) {
+  if (file.graphs.size() > 1) LateReads(file, faults).find();
+}
 
 // A walk from the outside in that knows the names of all graphs around.
 void findShadowed(const FileGraphs& file, FaultList& faults) {
+  if (file.graphs.size() == 1) return;  // no bodies
   struct Step {
     const GraphProto* graph;
     bool leaves;

@@ -118,7 +118,8 @@ void GraphImporter::openMain() {
     if (const auto fixed = options_.fixedInputs.find(std::string(input.name));
         fixed != options_.fixedInputs.end()) {
       binding.kind = Binding::Kind::weight;
-      binding.tensor = fixed->second;
+      binding.weight = std::make_shared<WeightBinding>();
+      binding.weight->tensor = fixed->second;
       define(frame, input.name, binding, at);
       continue;
     }
@@ -163,7 +164,7 @@ void GraphImporter::openMain() {
 void GraphImporter::addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place) {
   const std::string name(input.name);
   if (const auto given = options_.fixedInputs.find(name); given != options_.fixedInputs.end())
-    binding.tensor = given->second;
+    binding.weight->tensor = given->second;
   if (input.type == nullptr) return;
   Result<Type> type = types_.import(*input.type, "input " + quotedText(input.name), std::nullopt);
   if (type.ok())
@@ -173,21 +174,24 @@ void GraphImporter::addDefault(Binding& binding, const ValueInfoProto& input, co
 }
 
 void GraphImporter::addInitializers(Frame& frame, const GraphProto& graph) {
+  for (const TensorProto& tensor : graph.initializers)
+    addWeight(frame, tensor.name, {&tensor, nullptr, {}, {}}, tensor.bytes);
+  for (const SparseTensorProto& tensor : graph.sparseInitializers)
+    if (tensor.values != nullptr)
+      addWeight(frame, tensor.values->name, {nullptr, &tensor, {}, {}}, tensor.bytes);
+}
+
+void GraphImporter::addWeight(Frame& frame, Text name, WeightBinding weight, Text bytes) {
   Binding binding;
   binding.kind = Binding::Kind::weight;
-  for (const TensorProto& tensor : graph.initializers) {
-    binding.dense = &tensor;
-    define(frame, tensor.name, binding, model_.place(tensor.bytes));
-  }
-  binding.dense = nullptr;
-  for (const SparseTensorProto& tensor : graph.sparseInitializers) {
-    if (tensor.values == nullptr) continue;
-    binding.sparse = &tensor;
-    define(frame, tensor.values->name, binding, model_.place(tensor.bytes));
-  }
+  binding.weight = std::make_shared<WeightBinding>(std::move(weight));
+  define(frame, name, std::move(binding), model_.place(bytes));
 }
 
 void GraphImporter::orderFrame(Frame& frame) {
+  size_t outputCount = 0;
+  for (const NodeProto& node : frame.nodes) outputCount += node.outputs.size();
+  frame.scope.names.reserve(frame.scope.names.size() + outputCount);
   NodeOrder order = orderNodes(frame.nodes, freeNames_);
   frame.order = std::move(order.order);
   if (order.cyclic.empty()) return;
@@ -312,7 +316,7 @@ void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& r
     Binding binding;
     binding.kind = Binding::Kind::absent;
     binding.node = &node;
-    binding.output = i;
+    binding.output = static_cast<uint32_t>(i);
     define(frame, node.outputs[i], std::move(binding), place);
   }
 }

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -19,25 +20,30 @@
 
 namespace dyn::onnx {
 
-// What a name of the file stands for.
+// A weight: where it is, the tensor once loaded, and its constant in each function that uses it.
+struct WeightBinding {
+  const TensorProto* dense = nullptr;
+  const SparseTensorProto* sparse = nullptr;
+  std::optional<HostTensor> tensor;
+  std::vector<std::pair<uint32_t, ValueId>> constants;
+};
+
+// What a name of the file stands for: small, since a graph of a million nodes has as many.
 struct Binding {
   // absent: an output that its operator does not give, which is a fault once it is read.
   enum class Kind : uint8_t { value, weight, leftOut, absent, failed };
   Kind kind = Kind::value;
   ValueId value = kNoValue;
-  // Of a weight: where it is, the tensor once loaded, and its constant in each function that uses it.
-  const TensorProto* dense = nullptr;
-  const SparseTensorProto* sparse = nullptr;
-  std::optional<HostTensor> tensor;
-  std::vector<std::pair<uint32_t, ValueId>> constants;
-  // Of an absent output: whose it is.
-  const NodeProto* node = nullptr;
-  size_t output = 0;
+  std::shared_ptr<WeightBinding> weight;  // of a weight
+  const NodeProto* node = nullptr;        // of an absent output: whose it is
+  uint32_t output = 0;
 };
 
 struct NameScope {
   NameScope* outer = nullptr;  // null for the model's graph and the bodies of functions
-  std::unordered_map<Text, Binding> names;
+  // Of the names, given back as a whole: between operations, which stay, they would leave holes.
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_map<Text, Binding> names{&memory};
   std::unordered_map<Text, Binding*>
       around;  // names of outer scopes that were looked up from here or further in
 };
@@ -102,6 +108,7 @@ class GraphImporter : private TypeProbe {
   // graph_importer.cpp
   void openMain();
   void addInitializers(Frame& frame, const GraphProto& graph);
+  void addWeight(Frame& frame, Text name, WeightBinding weight, Text bytes);
   void addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place);
   void orderFrame(Frame& frame);
   void step(Frame& frame, const NodeProto& node);

@@ -41,7 +41,7 @@ void GraphImporter::warn(std::string message, const SourcePlace& place) {
 }
 
 bool GraphImporter::define(Frame& frame, Text name, Binding binding, const SourcePlace& place) {
-  const auto [found, fresh] = frame.scope.names.emplace(name, binding);
+  const auto [found, fresh] = frame.scope.names.emplace(name, std::move(binding));
   if (fresh) return true;
   report(DiagnosticId::onnxInvalid, "value " + quotedText(name) + " is defined twice in its graph", place, {},
          "every value has one producer: rename one of them");
@@ -67,11 +67,12 @@ void GraphImporter::bindFailed(Frame& frame, const NodeProto& node) {
 
 std::optional<ValueId> GraphImporter::weight(Frame& frame, Binding& binding, Text name,
                                              const SourcePlace& place) {
-  for (size_t i = binding.constants.size(); i-- > 0;)
-    if (binding.constants[i].first == frame.builder->serial()) return binding.constants[i].second;
-  if (!binding.tensor) {
+  WeightBinding& weight = *binding.weight;
+  for (size_t i = weight.constants.size(); i-- > 0;)
+    if (weight.constants[i].first == frame.builder->serial()) return weight.constants[i].second;
+  if (!weight.tensor) {
     Result<HostTensor> loaded =
-        binding.dense != nullptr ? tensors_.load(*binding.dense) : tensors_.loadSparse(*binding.sparse);
+        weight.dense != nullptr ? tensors_.load(*weight.dense) : tensors_.loadSparse(*weight.sparse);
     if (!loaded.ok()) {
       SourcePlace where = loaded.error().place;
       if (!where.known()) where = place;
@@ -79,14 +80,14 @@ std::optional<ValueId> GraphImporter::weight(Frame& frame, Binding& binding, Tex
       binding.kind = Binding::Kind::failed;
       return std::nullopt;
     }
-    binding.tensor = *loaded;
+    weight.tensor = *loaded;
   }
   SourcePlace where = place;
   where.node.clear();
-  if (binding.dense != nullptr) where.byteOffset = model_.place(binding.dense->bytes).byteOffset;
-  if (binding.sparse != nullptr) where.byteOffset = model_.place(binding.sparse->bytes).byteOffset;
-  const ValueId id = frame.builder->constant(*binding.tensor, where, name);
-  binding.constants.push_back({frame.builder->serial(), id});
+  if (weight.dense != nullptr) where.byteOffset = model_.place(weight.dense->bytes).byteOffset;
+  if (weight.sparse != nullptr) where.byteOffset = model_.place(weight.sparse->bytes).byteOffset;
+  const ValueId id = frame.builder->constant(*weight.tensor, where, name);
+  weight.constants.push_back({frame.builder->serial(), id});
   return id;
 }
 

@@ -1,5 +1,6 @@
 #include "frontends/onnx/import/graph_order.h"
 
+#include <memory_resource>
 #include <queue>
 #include <unordered_set>
 
@@ -45,33 +46,41 @@ std::span<const Text> FreeNames::of(const GraphProto& graph) const {
 
 NodeOrder orderNodes(std::span<const NodeProto> nodes, const FreeNames& freeNames) {
   const auto count = static_cast<uint32_t>(nodes.size());
-  std::unordered_map<Text, uint32_t> producers;
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::unordered_map<Text, uint32_t> producers(&memory);
+  producers.reserve(count);
   for (uint32_t i = 0; i != count; ++i)
     for (Text name : nodes[i].outputs)
       if (!name.empty()) producers.emplace(name, i);
 
-  std::vector<std::vector<uint32_t>> users(count);
-  std::vector<uint32_t> waiting(count, 0);
-  bool sorted = true;
-  for (uint32_t i = 0; i != count; ++i) {
+  // `visit(producer)` for each value that node i needs.
+  const auto forEachNeed = [&](uint32_t i, auto visit) {
     const auto need = [&](Text name) {
       const auto found = producers.find(name);
-      if (name.empty() || found == producers.end()) return;
-      users[found->second].push_back(i);
-      ++waiting[i];
-      sorted = sorted && found->second < i;
+      if (!name.empty() && found != producers.end()) visit(found->second);
     };
     for (Text name : nodes[i].inputs) need(name);
     for (const AttributeProto& attribute : nodes[i].attributes)
       for (const GraphProto& body : attribute.graphs())
         for (Text name : freeNames.of(body)) need(name);
-  }
+  };
   NodeOrder result;
   result.order.reserve(count);
-  if (sorted) {
-    for (uint32_t i = 0; i != count; ++i) result.order.push_back(i);
-    return result;
+  bool sorted = true;
+  for (uint32_t i = 0; i != count; ++i) {
+    forEachNeed(i, [&](uint32_t producer) { sorted = sorted && producer < i; });
+    result.order.push_back(i);
   }
+  if (sorted) return result;
+
+  std::vector<std::vector<uint32_t>> users(count);
+  std::vector<uint32_t> waiting(count, 0);
+  for (uint32_t i = 0; i != count; ++i)
+    forEachNeed(i, [&](uint32_t producer) {
+      users[producer].push_back(i);
+      ++waiting[i];
+    });
+  result.order.clear();
   std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
   for (uint32_t i = 0; i != count; ++i)
     if (waiting[i] == 0) ready.push(i);

@@ -59,6 +59,32 @@ TEST(SharedCode, ComputesTheSame) {
                    options);
 }
 
+// Of one form, but their sizes stand in another order among what a launch gives.
+TEST(SharedCode, SizesOfAnyOrderAreOneCode) {
+  const std::string text =
+      "fn @main(%x: Tensor[(p, q, 96), f32], %z: Tensor[(q, p, 144), f32], %a: Tensor[(p, 1, 96), f32],"
+      " %b: Tensor[(q, 1, 144), f32]) {\n  %s = add(%x, %a)\n  %t = tanh(%s)\n"
+      "  %u = add(%z, %b)\n  %v = tanh(%u)\n  return %t, %v\n}\n";
+  IrContext ir;
+  Result<Module> module = test::parseText(ir, text);
+  ASSERT_TRUE(module.ok()) << module.error().toString();
+  CompileOptions options;
+  options.cacheDirectory = "none";
+  Result<CompiledModel> compiled = compileModel(*module, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  EXPECT_EQ(compiled->statistics.kernelsCount, 2);
+  EXPECT_EQ(compiled->statistics.kernelsCompiledCount, 1);
+  const SharedCode shared(compiled->lowered.kernels);
+  ASSERT_TRUE(shared.generalOf(0) && shared.generalOf(1));
+  EXPECT_NE(shared.generalOf(0)->given, shared.generalOf(1)->given);
+  const auto inputs = [](int64_t p, int64_t q) {
+    return std::vector<HostTensor>{
+        test::randomTensor(Dtype::f32, {p, q, 96}, 1), test::randomTensor(Dtype::f32, {q, p, 144}, 2),
+        test::randomTensor(Dtype::f32, {p, 1, 96}, 3), test::randomTensor(Dtype::f32, {q, 1, 144}, 4)};
+  };
+  test::expectSame(text, {inputs(3, 5), inputs(1, 7), inputs(4, 0), inputs(2, 2)}, options);
+}
+
 // What is shown of a kernel is what it runs: the general code, and its own call of it.
 TEST(SharedCode, IsShownWithTheSizesOfTheKernel) {
   IrContext ir;

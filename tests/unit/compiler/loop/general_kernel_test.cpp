@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "compiler/loop/kernel_interpreter.h"
@@ -62,6 +63,65 @@ TEST(GeneralKernel, DistancesAreOpenFromFourOn) {
   EXPECT_FALSE(generalKey(epilogue(3)).has_value());
 }
 
+// Sixty-four channels a unit; `scalars` in any order, with more than are used.
+std::string blocks(const std::string& batch, const std::string& area, const std::string& scalars, int width) {
+  const std::string c = std::to_string(width), count = std::to_string((width + 63) / 64);
+  const std::string channel = "mod(u, " + count + ") * 64 + e";
+  return "kernel @blocks(in x: f32[" + batch + ", dim(" + area + "), " + c + "], out y: f32[" + batch + ", " +
+         c + "]) scalars (" + scalars + "; " + count + "*" + batch + ") units u < dim(" + count + "*" +
+         batch + ") {\n  let i: i64 = floorDiv(u, " + count + ")\n  for e < min(64, " + c + " - mod(u, " +
+         count + ") * 64) vector {\n    accumulate r: f32 = sum over k < dim(" + area +
+         ") vector {\n      x[i, k, " + channel + "]\n    }\n    y[i, " + channel + "] = r\n  }\n}\n";
+}
+
+// The number of a unit may be divided by what is open: once for all that its loops do.
+TEST(GeneralKernel, BlocksOfChannelsAreOne) {
+  const std::string area = "floordiv(h + 1, 2)*floordiv(w + 1, 2)", scalars = "n; h; w; " + area;
+  const std::optional<std::string> key = generalKey(blocks("n", area, scalars, 480));
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(key, generalKey(blocks("n", area, scalars, 672)));
+  EXPECT_EQ(key, generalKey(blocks("n", area, scalars, 1160)));
+}
+
+// Nor does it matter what sizes are called, how the product of some that are not given is made, in which
+// order scalars stand, and which are not used.
+TEST(GeneralKernel, ScalarsAreOfAnyOrder) {
+  const std::string area = "floordiv(h + 1, 2)*floordiv(w + 1, 2)",
+                    other = "floordiv(h + 31, 32)*floordiv(w, 3)";
+  const std::optional<std::string> key = generalKey(blocks("n", area, "n; h; w; " + area, 480));
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(key, generalKey(blocks("n", other, "n; h; w; " + other, 480)));
+  EXPECT_EQ(key, generalKey(blocks("slice", area, "h; w; " + area + "; slice", 672)));
+  EXPECT_EQ(key, generalKey(blocks("z", area, area + "; w; a; h; z", 672)));
+}
+
+TEST(GeneralKernel, ScalarsOfAnyOrderComputeTheSame) {
+  const std::string area = "floordiv(h + 1, 2)*floordiv(w + 1, 2)";
+  const Parsed parsed(blocks("z", area, area + "; w; a; h; z", 200));
+  const std::optional<GeneralKernel> general = generalOf(parsed.kernel);
+  ASSERT_TRUE(general.has_value());
+  EXPECT_TRUE(verify(general->kernel).ok()) << print(general->kernel);
+  const int64_t batch = 2, h = 5, w = 3, inside = 6, units = 4 * batch;
+  const std::vector<int64_t> scalars = {inside, w, 77, h, batch, units};
+  std::vector<int64_t> given;
+  for (size_t i : general->given) given.push_back(scalars.at(i));
+  EXPECT_EQ(std::count(given.begin(), given.end(), 77), 0) << "one that is not used";
+  given.insert(given.end(), general->sizes.begin(), general->sizes.end());
+  std::vector<float> x(static_cast<size_t>(batch * inside * 200)), y(static_cast<size_t>(batch * 200), 1),
+      z(y.size(), 2);
+  std::mt19937 random(9);
+  for (float& v : x) v = std::normal_distribution<float>()(random);
+  for (const auto& [kernel, values, out] :
+       {std::tuple{&parsed.kernel, &scalars, &y}, {&general->kernel, &given, &z}}) {
+    const auto program = KernelInterpreter::compile(*kernel);
+    ASSERT_TRUE(program.ok()) << program.error().toString();
+    void* buffers[] = {x.data(), out->data()};
+    const Result<int32_t> fault = program->run(buffers, *values, 0, units);
+    ASSERT_TRUE(fault.ok() && *fault == 0) << print(*kernel);
+  }
+  EXPECT_EQ(y, z) << print(general->kernel);
+}
+
 TEST(GeneralKernel, OneThatIsItselfIsNoOther) {
   EXPECT_FALSE(generalOf(Parsed("kernel @k(in x: f32[n, 8], out y: f32[n, 8]) scalars (n) units u < n {\n"
                                 "  for e < 8 vector {\n    y[u, e] = x[u, e] + 1.0\n  }\n}\n")
@@ -110,6 +170,9 @@ TEST(GeneralKernel, ComputesWhatItWasMadeOf) {
       ASSERT_TRUE(fault.ok() && *fault == 0) << print(kernel);
     };
     run(parsed.kernel, y);
+    std::vector<int64_t> given;
+    for (size_t i : general->given) given.push_back(scalars.at(i));
+    scalars = std::move(given);
     scalars.insert(scalars.end(), general->sizes.begin(), general->sizes.end());
     run(general->kernel, z);
     EXPECT_EQ(y, z) << print(general->kernel);
