@@ -56,6 +56,7 @@ WITHOUT = {
     "ConcatFromSequence": "its operand is no tensor; the suite of ONNX has it",
     "SplitToSequence": "its result is no tensor; the suite of ONNX has it",
     "Scatter": "ScatterElements under its older name",
+    "TreeEnsemble": "newer than the operator sets of the sweep; the suite of ONNX has it",
     "Upsample": "Resize under its older name",
     "com.microsoft::BiasAdd": "onnxruntime has it for GPUs only",
     "com.microsoft::BiasSplitGelu": "onnxruntime has it for GPUs only",
@@ -301,6 +302,63 @@ row("TfIdfVectorizer", "x:T[n]", "i32 i64", [
 row("LabelEncoder", "x:i64[n,m]", "", [{"keys_int64s": [1, 2, 4], "values_floats": [0.5, 1.5, -1.0], "default_float": 9.0}], domain="ai.onnx.ml")
 row("Binarizer", "x:f32[n,m]", "", [{"threshold": 0.2}], domain="ai.onnx.ml")
 row("ArrayFeatureExtractor", "x:T[n,m] i:i64[k]", "f32 i64", fills={"i": "0 0"}, domain="ai.onnx.ml")
+row("ArrayFeatureExtractor", 'c=string:["a","b","c"] i:i64[k]', "", fills={"i": "0 2"}, domain="ai.onnx.ml")
+row("ArrayFeatureExtractor", 'c=string:[["a","b","c"]] i:i64[k]', "", fills={"i": "0 2"}, domain="ai.onnx.ml")
+row("Gather", 'c=string:["a","b","c"] i:T[n,m]', "i64 i32", fills={"i": "-3 2"})
+row("CategoryMapper", "x:i64[n,m]", "", [{"cats_int64s": [1, 2, 4], "cats_strings": ["a", "b", "c"]}], domain="ai.onnx.ml")
+row("CategoryMapper", "x:string[n,m]", "", [{"cats_int64s": [1, 2, 4], "cats_strings": ["a", "b", "a,b"], "default_int64": 9}], domain="ai.onnx.ml")
+row("FeatureVectorizer", "x:T[n,3] y:T[n,2]", "f32 f64 i32 i64", [{"inputdimensions": [3, 2]}], domain="ai.onnx.ml", dims=some("n"))
+row("Imputer", "x:f32[n,3]", "", [{"imputed_value_floats": [7.0, 8.0, 9.0], "replaced_value_float": 1.0}, {"imputed_value_floats": [7.0], "replaced_value_float": float("nan")}],
+    domain="ai.onnx.ml", fills={"x": "0 2"})
+row("Imputer", "x:i64[n,3]", "", [{"imputed_value_int64s": [7, 8, 9], "replaced_value_int64": 1}, {"imputed_value_int64s": [7], "replaced_value_int64": 1}],
+    domain="ai.onnx.ml", fills={"x": "0 3"})
+TRANSFORMS = [{"post_transform": name} for name in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")]
+TWO = {"coefficients": [0.5, -1.0, 2.0], "intercepts": [0.3]}
+THREE = {"coefficients": [0.5, -1.0, 2.0, 1.0, 0.1, -0.7, -0.2, 0.3, 0.4], "intercepts": [0.3, -0.1, 0.2]}
+row("LinearClassifier", "x:T[n,3]", "f32 f64 i32 i64", [{**TWO, **how, "classlabels_ints": [5, 7]} for how in TRANSFORMS], outputs=2, domain="ai.onnx.ml", dims=some("n"))
+row("LinearClassifier", "x:f32[n,3]", "", [{**THREE, **how, "classlabels_ints": [5, 7, 1]} for how in TRANSFORMS], outputs=2, domain="ai.onnx.ml", dims=some("n"))
+row("LinearClassifier", "x:f32[n,3]", "", [{**THREE, "classlabels_strings": ["a", "b", "c"]}], outputs=2, domain="ai.onnx.ml", dims=some("n"))
+row("LinearRegressor", "x:f32[n,3]", "", [TWO, {**TWO, "post_transform": "LOGISTIC"}, *({**THREE, **how, "targets": 3} for how in TRANSFORMS)], domain="ai.onnx.ml", dims=some("n"))
+row("Normalizer", "x:T[n,m]", "f32 f64 i32 i64", [{"norm": norm} for norm in ("MAX", "L1", "L2")], domain="ai.onnx.ml", dims=some("nm"))
+row("Normalizer", "x:f32[m]", "", [{"norm": norm} for norm in ("MAX", "L1", "L2")], domain="ai.onnx.ml", dims=some("m"))
+row("OneHotEncoder", "x:T[n,m]", "i64 i32 f32 f64", [{"cats_int64s": [1, 0, 2]}, {"cats_int64s": [3, 2, 1, 0], "zeros": 0}], domain="ai.onnx.ml", fills={"x": "0 3"})
+row("OneHotEncoder", "x:string[n]", "", [{"cats_strings": ["b", "a"]}], domain="ai.onnx.ml")
+VECTORS = {"n_supports": 2, "coefficients": [0.5, -1.5], "support_vectors": [1.0, 0.2, -0.3, -0.5, 0.7, 0.1], "rho": [0.25]}
+row("SVMRegressor", "x:f32[n,3]", "", [{**VECTORS, "kernel_type": kind, "kernel_params": [0.6, 0.4, 3.0], **more}
+                                       for kind in ("LINEAR", "POLY", "RBF", "SIGMOID") for more in ({}, {"one_class": 1})], domain="ai.onnx.ml", dims=some("n"), rtol=1e-3)
+row("SVMRegressor", "x:f32[n,3]", "", [{"coefficients": [0.5, -1.0, 2.0], "rho": [0.3]}], domain="ai.onnx.ml", dims=some("n"))
+row("Scaler", "x:T[n,3]", "f32 f64 i32 i64", [{"offset": [1.0, 2.0, 0.5], "scale": [0.5, 2.0, -1.0]}, {"offset": [1.0], "scale": [0.5]}], domain="ai.onnx.ml", dims=some("n"))
+
+
+def trees(prefix, weights, modes=("BRANCH_LEQ", "BRANCH_LEQ"), missing=0):
+    """Two trees of two splits: weights has (tree, leaf 0 to 2, target, weight)."""
+    nodes = {"nodes_treeids": [0] * 5 + [1] * 5, "nodes_nodeids": [0, 1, 2, 3, 4] * 2, "nodes_featureids": [0, 2, 0, 0, 0, 1, 0, 0, 0, 0],
+             "nodes_values": [0.25, 1.0, 0.0, 0.0, 0.0, -0.5, 0.75, 0.0, 0.0, 0.0], "nodes_modes": [*modes, "LEAF", "LEAF", "LEAF"] * 2,
+             "nodes_truenodeids": [1, 3, 0, 0, 0] * 2, "nodes_falsenodeids": [2, 4, 0, 0, 0] * 2, "nodes_missing_value_tracks_true": [missing] * 10}
+    return nodes | {f"{prefix}_treeids": [w[0] for w in weights], f"{prefix}_nodeids": [w[1] + 2 for w in weights], f"{prefix}_ids": [w[2] for w in weights],
+                    f"{prefix}_weights": [float(w[3]) for w in weights]}
+
+
+LEAVES = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+ONE = [(*leaf, 0, 0.3 * i + 0.05) for i, leaf in enumerate(LEAVES)]
+EACH = [(*leaf, target, 0.3 * i - 0.5 * target) for i, leaf in enumerate(LEAVES) for target in range(3)]
+APART = [(tree, leaf, tree, 0.3 * leaf - 0.2) for tree, leaf in LEAVES]
+SOME = [(*leaf, i % 3, 0.4 - 0.3 * i) for i, leaf in enumerate(LEAVES)]
+row("TreeEnsembleRegressor", "x:T[n,3]", "f32 f64 i32 i64", [
+    {**trees("target", weights), "n_targets": targets, "aggregate_function": how, **more} for weights, targets in ((ONE, 1), (EACH, 3), (APART, 2), (SOME, 3))
+    for how, more in (("SUM", {}), ("AVERAGE", {"base_values": [0.5] * targets} if weights is not SOME else {}), ("MIN", {}), ("MAX", {}))], domain="ai.onnx.ml", dims=some("n"), opset=21)
+row("TreeEnsembleRegressor", "x:f32[n,3]", "", [
+    {**trees("target", EACH, modes, missing), "n_targets": 3} for modes in (("BRANCH_LT", "BRANCH_GTE"), ("BRANCH_GT", "BRANCH_GT"), ("BRANCH_EQ", "BRANCH_NEQ")) for missing in (0, 1)],
+    domain="ai.onnx.ml", dims=some("n"))
+row("TreeEnsembleRegressor", "x:f32[n,3]", "", [{**trees("target", EACH), "n_targets": 3, **how} for how in TRANSFORMS], domain="ai.onnx.ml", dims=some("n"))
+row("TreeEnsembleClassifier", "x:T[n,3]", "f32 f64 i32 i64", [
+    {**trees("class", weights), "classlabels_int64s": [4, 6, 8][:classes], **how} for weights, classes in ((ONE, 2), (EACH, 3), (APART, 3), (SOME, 3)) for how in TRANSFORMS],
+    outputs=2, domain="ai.onnx.ml", dims=some("n"))
+row("TreeEnsembleClassifier", "x:f32[n,3]", "", [
+    {**trees("class", [(*w[:2], to, w[3] - less) for w in ONE]), "classlabels_strings": ["a", "b"], **how, **more}
+    for to, more in ((0, {}), (1, {}), (0, {"base_values": [0.3]})) for less in (0, 0.6) for how in TRANSFORMS], outputs=2, domain="ai.onnx.ml", dims=some("n"))
+row("TreeEnsembleClassifier", "x:f32[n,3]", "", [{**trees("class", EACH), "classlabels_strings": ["a", "b", "c"], "base_values": [0.1, 0.9, 0.2]}], outputs=2,
+    domain="ai.onnx.ml", dims=some("n"))
 
 # Operators in the form they had. onnxruntime knows versions from 7 on.
 old("Clip", "x:f32[n,m]", "", [{}, {"min": -0.5}, {"max": 0.5}, {"min": -0.5, "max": 0.7}], (6, 10))

@@ -276,7 +276,7 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   if (row != nullptr) return mapNode(frame, node, *row, *version);
   std::string advice;
   if (domain == "ai.onnx.ml") {
-    advice = "of this domain ArrayFeatureExtractor, Binarizer and LabelEncoder are there";
+    advice = "results that are maps (ZipMap, DictVectorizer, CastMap) are not: export with zipmap=False";
   } else if (!domain.empty()) {
     advice = "operators of this domain are not part of the standard: export without it";
   }

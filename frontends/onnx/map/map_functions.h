@@ -31,6 +31,7 @@ DYN_ONNX_MAPPING(HammingWindow);
 DYN_ONNX_MAPPING(BlackmanWindow);
 // map_shape.cpp
 DYN_ONNX_MAPPING(Flatten);
+DYN_ONNX_MAPPING(Gather);
 DYN_ONNX_MAPPING(Squeeze);
 DYN_ONNX_MAPPING(Unsqueeze);
 DYN_ONNX_MAPPING(Slice);
@@ -117,8 +118,23 @@ DYN_ONNX_MAPPING(MelWeightMatrix);
 DYN_ONNX_MAPPING(StringNormalizer);
 DYN_ONNX_MAPPING(TfIdfVectorizer);
 DYN_ONNX_MAPPING(LabelEncoder);
-DYN_ONNX_MAPPING(Binarizer);
+// map_features.cpp
 DYN_ONNX_MAPPING(ArrayFeatureExtractor);
+DYN_ONNX_MAPPING(Binarizer);
+DYN_ONNX_MAPPING(CategoryMapper);
+DYN_ONNX_MAPPING(FeatureVectorizer);
+DYN_ONNX_MAPPING(Imputer);
+DYN_ONNX_MAPPING(Normalizer);
+DYN_ONNX_MAPPING(OneHotEncoder);
+DYN_ONNX_MAPPING(Scaler);
+// map_linear_models.cpp
+DYN_ONNX_MAPPING(LinearClassifier);
+DYN_ONNX_MAPPING(LinearRegressor);
+DYN_ONNX_MAPPING(SvmRegressor);
+// map_trees.cpp
+DYN_ONNX_MAPPING(TreeEnsemble);
+DYN_ONNX_MAPPING(TreeEnsembleClassifier);
+DYN_ONNX_MAPPING(TreeEnsembleRegressor);
 // map_training.cpp
 DYN_ONNX_MAPPING(Momentum);
 DYN_ONNX_MAPPING(Adagrad);
@@ -160,6 +176,8 @@ ValueId reshaped(MapContext& c, ValueId x, ValueId shape);
 ValueId transposed(MapContext& c, ValueId x, std::vector<int64_t> perm);
 // x with axes of size 1 at these places of the result.
 ValueId unsqueezed(MapContext& c, ValueId x, std::vector<int64_t> axes);
+// Elements of x along that axis, as Gather takes them; strings of a constant vector are looked up.
+ValueId elementsAt(MapContext& c, ValueId x, ValueId places, int64_t axis);
 // 0, 1, ... size-1, of a vector or scalar that holds the size.
 ValueId counting(MapContext& c, ValueId size);
 // [b, s, heads * d] → [b, s, heads, d]

@@ -53,6 +53,8 @@ void mapFlatten(MapContext& c) {
   c.setOutput(0, flattened(c, c.input(0), axis));
 }
 
+void mapGather(MapContext& c) { c.setOutput(0, elementsAt(c, c.input(0), c.input(1), c.integer("axis", 0))); }
+
 void mapSqueeze(MapContext& c) {
   c.setOutput(0, c.emit("squeeze", {c.input(0), integersOperand(c, "axes", 1, 13)}));
 }

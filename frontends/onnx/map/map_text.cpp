@@ -1,5 +1,6 @@
-// Strings, tables and features.
+// Strings and tables.
 #include <algorithm>
+#include <numeric>
 
 #include "frontends/onnx/map/map_functions.h"
 
@@ -29,6 +30,24 @@ std::optional<HostTensor> listOf(MapContext& c, const std::string& prefix) {
   return found;
 }
 
+// LabelEncoder as it was: names are numbered in the order of a list.
+void mapLabelsByPlace(MapContext& c) {
+  const std::vector<std::string> texts = c.texts("classes_strings");
+  std::vector<int64_t> places(texts.size());
+  std::iota(places.begin(), places.end(), 0);
+  const HostTensor names = textVector(texts), numbers = HostTensor::vectorInt(Dtype::i64, places);
+  const std::string text = c.text("default_string", "_Unused");
+  const int64_t integer = c.integer("default_int64", -1);
+  const std::optional<Dtype> dtype = c.inferredDtype(c.input(0));
+  if (!dtype) return c.unsupported("the element type of the operand is not known before inference");
+  Attributes attributes = {
+      {"keys", numbers}, {"values", names}, {"default", HostTensor::strings({}, {text})}};
+  if (*dtype == Dtype::string)
+    attributes = {
+        {"keys", names}, {"values", numbers}, {"default", HostTensor::scalarInt(Dtype::i64, integer)}};
+  c.setOutput(0, c.emit("lookup", {c.input(0)}, std::move(attributes)));
+}
+
 }  // namespace
 
 void mapStringNormalizer(MapContext& c) {
@@ -53,7 +72,7 @@ void mapTfIdfVectorizer(MapContext& c) {
 }
 
 void mapLabelEncoder(MapContext& c) {
-  if (c.version() < 2) c.unsupported("LabelEncoder of version 1 (classes_strings)");
+  if (c.version() < 2) return mapLabelsByPlace(c);
   const std::optional<HostTensor> keys = listOf(c, "keys_"), values = listOf(c, "values_");
   std::optional<HostTensor> otherwise = c.tensor("default_tensor");
   const std::string text = c.text("default_string", "_Unused");
@@ -65,24 +84,6 @@ void mapLabelEncoder(MapContext& c) {
   if (!otherwise) otherwise = HostTensor::scalarInt(values->dtype(), integer);
   c.setOutput(
       0, c.emit("lookup", {c.input(0)}, {{"keys", *keys}, {"values", *values}, {"default", *otherwise}}));
-}
-
-// 1 above the threshold, else 0, in the operand's type.
-void mapBinarizer(MapContext& c) {
-  const ValueId x = c.input(0);
-  const std::optional<Dtype> dtype = c.inferredDtype(x);
-  if (!dtype) c.unsupported("the element type of the operand is not known before inference");
-  const ValueId compared = asReal(c, x);
-  const ValueId above = c.emit("greater", {compared, c.number(c.real("threshold", 0), compared)});
-  c.setOutput(0, castTo(c, above, dtype.value_or(Dtype::f32)));
-}
-
-// Columns of x [..., n] picked by indices; a vector is a matrix of one row.
-void mapArrayFeatureExtractor(MapContext& c) {
-  ValueId x = c.input(0);
-  if (c.inferredRank(x) == 1) x = unsqueezed(c, x, {0});
-  const ValueId columns = reshaped(c, c.input(1), c.integersValue({-1}));
-  c.setOutput(0, c.emit("gather", {x, columns}, {{"axis", int64_t{-1}}}));
 }
 
 }  // namespace dyn::onnx

@@ -43,6 +43,25 @@ ValueId unsqueezed(MapContext& c, ValueId x, std::vector<int64_t> axes) {
   return c.emit("unsqueeze", {x, c.integersValue(std::move(axes))});
 }
 
+ValueId elementsAt(MapContext& c, ValueId x, ValueId places, int64_t axis) {
+  const HostTensor* texts = c.dtypeOf(x) == Dtype::string ? c.constantOf(x) : nullptr;
+  if (texts == nullptr || texts->shape().size() != 1) return c.emit("gather", {x, places}, {{"axis", axis}});
+  // A list of strings that is known: each place, also one counted from the end, is the key of its string.
+  const int64_t count = texts->elementCount();
+  std::vector<int64_t> keys;
+  std::vector<std::string> values;
+  for (int64_t i = -count; i != count; ++i) {
+    keys.push_back(i);
+    values.push_back(texts->stringValues()[static_cast<size_t>(i < 0 ? i + count : i)]);
+  }
+  places = castTo(c, places, Dtype::i64);
+  c.requireInRange(places, c.integerValue(-count), c.integerValue(count - 1), "indices");
+  return c.emit("lookup", {places},
+                {{"keys", HostTensor::vectorInt(Dtype::i64, keys)},
+                 {"values", HostTensor::strings({2 * count}, std::move(values))},
+                 {"default", HostTensor::strings({}, {""})}});
+}
+
 ValueId counting(MapContext& c, ValueId size) {
   return c.emit("range", {c.integerValue(0), scalarOf(c, size), c.integerValue(1)});
 }
