@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "compiler/driver/linker.h"
+
 namespace dyn {
 
 namespace {
@@ -86,6 +88,7 @@ void Watchdog::end(Diagnostic diagnostic) {
   }
   if (stop_ || !command_.claim()) return;  // the command's own thread prints
   removeHalfFiles();
+  TemporaryFolder::removeAll();
   const int code = command_.print(diagnostic);
   ::_exit(code);
 }

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
+#include <set>
 
 #include "compiler/support/atomic_write.h"
 
@@ -15,14 +17,55 @@ extern char** environ;
 
 namespace dyn {
 
+namespace {
+
+// The folders that there are. The process may end on another thread than that which uses them.
+struct Folders {
+  std::mutex mutex;
+  std::set<std::string> paths;
+  bool closed = false;
+};
+Folders& folders() {
+  static Folders* const all = new Folders;  // it outlives all that is static
+  return *all;
+}
+
+// Somebody may still write into it.
+void removeFolder(const std::string& path) {
+  constexpr int kAttempts = 20;
+  std::error_code fault;
+  for (int i = 0; i < kAttempts; ++i) {
+    std::filesystem::remove_all(path, fault);
+    if (!fault) return;
+  }
+}
+
+}  // namespace
+
+TemporaryFolder::~TemporaryFolder() {
+  if (path_.empty()) return;
+  removeFolder(path_);
+  const std::lock_guard<std::mutex> lock(folders().mutex);
+  folders().paths.erase(path_);
+}
+
+void TemporaryFolder::removeAll() {
+  const std::lock_guard<std::mutex> lock(folders().mutex);
+  folders().closed = true;
+  for (const std::string& path : folders().paths) removeFolder(path);
+}
+
 Status TemporaryFolder::make() {
+  const std::lock_guard<std::mutex> lock(folders().mutex);
+  if (folders().closed) return makeError(DiagnosticId::cancelled, "interrupted");
   std::error_code noFolder;
   std::string pattern = (std::filesystem::temp_directory_path(noFolder) / "dyn-link-XXXXXX").string();
   if (noFolder || !::mkdtemp(pattern.data()))
     return makeError(DiagnosticId::fileError,
                      pattern + ": no temporary folder can be made: " +
                          (noFolder ? noFolder.message() : std::string(std::strerror(errno))));
-  path = pattern;
+  path_ = pattern;
+  folders().paths.insert(path_);
   return {};
 }
 

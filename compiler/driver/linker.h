@@ -1,8 +1,6 @@
 // Linkers and the like: other programs, run on files of a temporary folder.
 #pragma once
 
-#include <unistd.h>
-
 #include <span>
 #include <string>
 #include <vector>
@@ -17,19 +15,21 @@ inline constexpr const char* kLinkers[] = {"ld.lld-19", "ld.lld", "ld"};
 inline constexpr const char* kObjectLinkers[] = {"ld.bfd"};
 inline constexpr const char* kObjectCopiers[] = {"llvm-objcopy-19", "llvm-objcopy", "objcopy"};
 
-// Removes what it was given, whatever happens.
-struct TemporaryFolder {
-  std::string path;
-  std::vector<std::string> files;
-  ~TemporaryFolder() {
-    for (const std::string& file : files) ::unlink(file.c_str());
-    if (!path.empty()) ::rmdir(path.c_str());
-  }
-  std::string file(const std::string& name) {
-    files.push_back(path + "/" + name);
-    return files.back();
-  }
+// Removed with all that is in it, whatever happens.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() = default;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder();
   Status make();  // error fileError
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  // Those of this process, for who ends it without unwinding. They are not made anew.
+  static void removeAll();
+
+ private:
+  std::string path_;
 };
 
 // What is made by a tool, for its errors.
