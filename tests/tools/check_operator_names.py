@@ -48,7 +48,7 @@ REWRITES = {
     "compiler/passes/rows_apart.cpp": "cumprod cumsum topk",
     "compiler/passes/forest_calls.cpp": "gather list_at list_length",
     "compiler/passes/node_loop.cpp": "gather scatter_nd",
-    "compiler/passes/simplify.cpp": "cast constant_of_shape div expand identity mul reshape squeeze transpose unsqueeze",
+    "compiler/passes/simplify.cpp": "add cast constant_of_shape div expand identity mul reshape squeeze sub transpose unsqueeze",
     "compiler/passes/masked_attention.cpp": "add cast div is_nan matmul mul softmax where",
     "compiler/passes/position_needs.cpp": "cast concat equal expand logical_not matmul mul transpose where",
     "compiler/passes/heads_apart.cpp": "matmul reshape softmax transpose",

@@ -244,6 +244,14 @@ Status scatterNd(BuiltinCall& call) {
   for (int64_t i = depth; i < rank; ++i) slice *= s.data->shape()[i];
   for (int64_t i = 0; i < s.indexes->rank - 1; ++i) count *= s.indexes->shape()[i];
   const size_t size = sizeBytes(s.data->dtype);
+  // Slices that go to places behind each other are one.
+  int64_t begin = 0, first = 0;
+  const auto applyUpTo = [&](int64_t end) {
+    if (end > begin)
+      s.apply(s.out->data + static_cast<size_t>(first * slice) * size,
+              s.updates->data + static_cast<size_t>(begin * slice) * size, (end - begin) * slice);
+    begin = end;
+  };
   for (int64_t i = 0; i < count; ++i) {
     int64_t target = 0;
     for (int64_t d = 0; d < depth; ++d) {
@@ -253,9 +261,11 @@ Status scatterNd(BuiltinCall& call) {
       if (index < 0) index += axisSize;
       target = target * axisSize + index;
     }
-    s.apply(s.out->data + static_cast<size_t>(target * slice) * size,
-            s.updates->data + static_cast<size_t>(i * slice) * size, slice);
+    if (target == first + (i - begin)) continue;
+    applyUpTo(i);
+    first = target;
   }
+  applyUpTo(count);
   return okStatus();
 }
 

@@ -31,6 +31,49 @@ TEST(RaggedResults, ScoresOfTwoLengths) {
   expectSame(program("%s = matmul(%x, transpose(%y) {perm = [0, 2, 1]}) return %s, relu(%s)"), inputs());
 }
 
+HostTensor padded(const HostTensor& rows, const std::vector<int64_t>& lengths, int64_t longest) {
+  HostTensor made = *HostTensor::create(rows.dtype(), {static_cast<int64_t>(lengths.size()), longest, 4});
+  for (int64_t i = 0; i < made.elementCount(); ++i) made.setReal(i, 0);
+  for (int64_t s = 0, at = 0; s < static_cast<int64_t>(lengths.size()); ++s)
+    for (int64_t i = 0; i < 4 * lengths[static_cast<size_t>(s)]; ++i)
+      made.setReal(s * longest * 4 + i, rows.realAt(at++));
+  return made;
+}
+
+// Beside the padded run of the same program over plain tensors: its elements at positions that are there.
+TEST(RaggedResults, AsThePaddedRun) {
+  const std::string body = "%s = matmul(%x, transpose(%y) {perm = [0, 2, 1]}) return tanh(%s)";
+  IrContext context, plain;
+  Result<Module> parsed = parseText(context, program(body)),
+                 whole =
+                     parseText(plain, "fn @main(%x: Tensor[(b, m, 4), f32], %y: Tensor[(b, n, 4), f32]) {\n" +
+                                          body + "\n}");
+  ASSERT_TRUE(parsed.ok() && whole.ok());
+  Result<std::unique_ptr<Compiled>> ragged = Compiled::make(*parsed), rectangular = Compiled::make(*whole);
+  ASSERT_TRUE(ragged.ok() && rectangular.ok());
+  for (const std::vector<HostTensor>& set : inputs()) {
+    std::vector<int64_t> lengths, others;
+    for (int64_t i = 0; i < set[2].elementCount(); ++i) {
+      lengths.push_back(set[2].intAt(i));
+      others.push_back(set[3].intAt(i));
+    }
+    const int64_t m = 40, n = 7;
+    Result<std::vector<HostTensor>> actual = (*ragged)->run(set),
+                                    expected =
+                                        (*rectangular)
+                                            ->run({padded(set[0], lengths, m), padded(set[1], others, n)});
+    ASSERT_TRUE(actual.ok() && expected.ok());
+    int64_t at = 0;
+    for (size_t s = 0; s < lengths.size(); ++s)
+      for (int64_t i = 0; i < lengths[s]; ++i)
+        for (int64_t j = 0; j < others[s]; ++j) {
+          const int64_t there = (static_cast<int64_t>(s) * m + i) * n + j;
+          ASSERT_NEAR((*actual)[0].realAt(at++), (*expected)[0].realAt(there), 1e-5);
+        }
+    EXPECT_EQ(at, (*actual)[0].elementCount());
+  }
+}
+
 // Attention whose probabilities are a result, too.
 const char* const kProbabilities = R"(
   %q = transpose(reshape(%x, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 1, 3]}
