@@ -66,7 +66,7 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
   refusals = std::move(attentions.refusals);
   refusals.insert(refusals.end(), recurrences.refusals.begin(), recurrences.refusals.end());
   OneMask one;
-  std::string mask;
+  std::string mask, keys;
   const auto take = [&](const auto& site, std::vector<ValueId> values, const Op& op, const Op& named,
                         auto& sites) {
     if (!one.batch) {
@@ -81,8 +81,16 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
       context.remarks.push_back("not unpadded: " + std::string(named.def->name) + " %" +
                                 ir.valueName(named.results[0].id) + ": its mask is not the first one");
   };
-  for (const MaskedAttention& site : attentions.found)
+  for (const MaskedAttention& site : attentions.found) {
     take(site, {site.bias, site.allowed}, *site.product, *site.softmax, one.sites.attentions);
+    if (site.mask == mask) keys = site.keys;
+  }
+  const bool ofPairs = std::any_of(attentions.found.begin(), attentions.found.end(),
+                                   [](const MaskedAttention& site) { return site.pairs; });
+  for (const MaskedAttention& site : attentions.others)
+    if ((site.mask == mask || (!keys.empty() && site.keys == keys)) && site.batch == one.batch &&
+        site.sequence == one.sequence && !ofPairs)
+      one.sites.keyReaders.insert({site.scores, site.product});
   for (const PaddedRecurrence& site : recurrences.found)
     take(site, {site.lengths}, *site.loop, *site.loop, one.sites.recurrences);
   for (const auto& [loop, site] : one.sites.recurrences)
@@ -114,7 +122,7 @@ void addPairs(OneMask& one, const InferredModule& inferred, const Positions& pos
 
 // "" or why a position that is read whatever the mask says forbids it.
 std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
-  if (needs.seen().empty()) return "";
+  if (!needs.readsUnmasked()) return "";
   if (!sites.recurrences.empty()) return "a position is read whether its sequence has it or not";
   constexpr double kLosesScores = -1e30;  // whatever is added to a score leaves nothing of it
   for (const auto& [op, site] : sites.attentions) {
@@ -128,6 +136,13 @@ std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
   return "";
 }
 
+// In the forms that attention is looked for in; as it is, where a size that only an operation makes known has
+// another name then.
+Result<InferredModule> withTypes(const Module& module) {
+  Result<InferredModule> plain = inferTypes(withHeadsApart(withPlainForms(module)));
+  return plain.ok() ? std::move(plain) : inferTypes(module);
+}
+
 Result<Module> runUnpad(const Module& module, PassContext& context) {
   const auto option = context.options.find("results");
   const std::string policyName = option == context.options.end() ? "unseen" : option->second;
@@ -139,7 +154,7 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   if (std::none_of(all.begin(), all.end(),
                    [](const Op* op) { return op->def == &ops::softmaxOp || op->def == &ops::loopOp; }))
     return module;
-  DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(withPlainForms(module))));
+  DYN_TRY(InferredModule inferred, withTypes(module));
   std::vector<std::string> refusals;
   std::optional<OneMask> one = sitesOfOneMask(inferred, context, refusals);
   for (const std::string& refusal : refusals) context.remarks.push_back("not unpadded: " + refusal);
@@ -170,8 +185,14 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   if (attentions + recurrences == 0) return module;
   int64_t packedOps = 0;
   const Function* changed = unpadded(inferred, positions, needs, one->sites, packedOps);
+  Result<Module> result = withMain(inferred, changed);
+  if (!result.ok()) {
+    context.remarks.push_back("not unpadded: without padding " + result.error().message);
+    context.counters["attentions"] = context.counters["recurrences"] = 0;
+    return module;
+  }
   context.counters["packed_ops"] = packedOps;
-  return withMain(inferred, changed);
+  return result;
 }
 
 }  // namespace
