@@ -113,8 +113,8 @@ class HeadsApart {
     });
   }
 
-  // What joins an axis with a part of the one behind, or two axes, and all behind them: both steps apart. Is it
-  // that?
+  // What joins an axis with a part of the one behind, or two axes, and all behind them: both steps apart. Is
+  // it that?
   //   [s, b, h * d] -> [s, b, h, d] -> [s, b * h, d]        [s, b, h, d] -> [s, b, h * d] -> [s * b, h * d]
   bool split(const Op& op, ValueId v, const Shape& from, const Shape& to) {
     Shape between;

@@ -16,14 +16,14 @@
 // A mask may hide queries as well as keys, the same positions of both: where(mask[i] * mask[j], scores,
 // fill).
 //
-// Each query may see its own key whatever the mask says of it (XLNet): then the mask is added as it is, too, by
-// places of query and key.
+// Each query may see its own key whatever the mask says of it (XLNet): then the mask is added as it is, too,
+// by places of query and key.
 //
 // Any other bias of the scores, [b, h or 1, s or 1, s or 1], may be added too: what is read of it at the
 // places of query and key is its element there.
 //
-// Queries may be of other positions than keys and values (of a decoder): then what counts is that hidden keys and
-// values are not seen.
+// Queries may be of other positions than keys and values (of a decoder): then what counts is that hidden
+// keys and values are not seen.
 //
 // Where scores are no such product (capped by a tanh, scaled behind a bias), they are taken as they are, as
 // such a bias, without queries and keys.

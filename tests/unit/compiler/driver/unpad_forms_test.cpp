@@ -81,8 +81,8 @@ TEST(UnpadForms, EachQuerySeesItself) {
   EXPECT_EQ(packedIn(*program), 0);
 }
 
-// Scores bounded by the least number behind the mask (XGLM): where a query is without keys, that makes them all
-// the same.
+// Scores bounded by the least number behind the mask (XGLM): where a query is without keys, that makes them
+// all the same.
 TEST(UnpadForms, ScoresBoundedBehindTheMask) {
   const std::string causal =
       kPlaces + "  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)\n";
@@ -98,7 +98,8 @@ TEST(UnpadForms, ScoresBoundedBehindTheMask) {
               HasSubstr("max stands between its product and it"));
 }
 
-// Other queries than the keys, as a decoder's: hidden keys are not seen, all of them are where there is no other.
+// Other queries than the keys, as a decoder's: hidden keys are not seen, all of them are where there is no
+// other.
 TEST(UnpadForms, QueriesOfADecoder) {
   const auto decoded = [](const std::string& scores) {
     return encoder(kInputs, kBias, "add(%N_s, %bias)", R"(
