@@ -419,8 +419,8 @@ Dim DimProver::simplifyAtom(Dim atom) {
   return simplifyQuotient(atom);
 }
 
-// 128 - max(0, 128 - n) is min(128, n): what a slice from a clamped start leaves. Where both sides are one term
-// at most.
+// 128 - max(0, 128 - n) is min(128, n): what a slice from a clamped start leaves. Where both sides are one
+// term at most.
 Dim DimProver::sumAsChoice(Dim sum) {
   for (const DimTerm& t : DimBuilder::poly(sum).terms) {
     const DimKind kind = t.monomial->kind;
@@ -434,8 +434,8 @@ Dim DimProver::sumAsChoice(Dim sum) {
   return sum;
 }
 
-// x * min(1, n) is x where n >= 0 and x is 0 whenever n is: min(128, n) * min(1, n) = min(128, n). So exporters'
-// shapes say "as many, if there are any".
+// x * min(1, n) is x where n >= 0 and x is 0 whenever n is: min(128, n) * min(1, n) = min(128, n). So
+// exporters' shapes say "as many, if there are any".
 Dim DimProver::withoutPresence(Dim product) {
   std::vector<Dim> factors(product.operands().begin(), product.operands().end());
   const Dim one = impl_.context->constant(1);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/ops/op_table.h"
 
@@ -12,7 +13,10 @@ namespace {
 class HeadsApart {
  public:
   explicit HeadsApart(const Module& module) : module_(module), ir_(*module.context) {
-    for (const Parameter& p : module.main()->parameters) types_[p.id] = p.type;
+    for (const Parameter& p : module.main()->parameters) {
+      types_[p.id] = p.type;
+      for (SymbolId s : symbolsOf(p.type)) given_.insert(s);
+    }
   }
 
   // Null: nothing is joined.
@@ -77,13 +81,15 @@ class HeadsApart {
           return false;
         }
     const Apart* whole = apart(op.operands[0]);
-    if (whole && from.size() == 3 && to.size() == 2) {  // what is joined already, and other axes
+    if (whole && from.size() == 3 && to.size() == 2 &&
+        isGiven(to)) {  // what is joined already, and other axes
       const Apart all = *whole;
       if (!split(op, all.value, all.dims, to)) return false;
       reshape(op, apart(op.results[0].id)->value, to, op.results[0]);
       return changed_ = true;
     }
-    if (whole && to.size() > whole->dims.size()) {  // in the same order: of what is joined as well
+    if (whole && to.size() > whole->dims.size() &&
+        isGiven(to)) {  // in the same order: of what is joined as well
       const ValueId v = whole->value;
       reshape(op, v, to, op.results[0]);
       return changed_ = true;
@@ -99,8 +105,16 @@ class HeadsApart {
     return true;
   }
 
-  // What joins an axis with a part of the one behind, or two axes, and all behind them: both steps apart. Is it
-  // that?
+  // Does it follow from the sizes of the inputs? Other sizes are made known by the operation itself.
+  bool isGiven(const Shape& dims) const {
+    return std::all_of(dims.begin(), dims.end(), [&](Dim d) {
+      const std::vector<SymbolId> symbols = symbolsOf(d);
+      return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return given_.count(s) != 0; });
+    });
+  }
+
+  // What joins an axis with a part of the one behind, or two axes, and all behind them: both steps apart. Is
+  // it that?
   //   [s, b, h * d] -> [s, b, h, d] -> [s, b * h, d]        [s, b, h, d] -> [s, b, h * d] -> [s * b, h * d]
   bool split(const Op& op, ValueId v, const Shape& from, const Shape& to) {
     Shape between;
@@ -272,6 +286,7 @@ class HeadsApart {
   IrContext& ir_;
   std::vector<const Op*> ops_;
   std::unordered_map<ValueId, Type> types_;
+  std::unordered_set<SymbolId> given_;            // sizes of the inputs
   std::unordered_map<ValueId, Apart> apart_;      // by the joined value
   std::unordered_map<ValueId, ValueId> instead_;  // values that are read in place of others
   bool changed_ = false;

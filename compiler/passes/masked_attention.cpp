@@ -43,6 +43,8 @@ class Search {
       std::string why = read(attention);
       if (why.empty())
         all.found.push_back(std::move(attention));
+      else if (readOthers(attention))
+        all.others.push_back(std::move(attention));
       else
         all.refusals.push_back("softmax %" + ir_.valueName(softmax->results[0].id) + ": " + why);
     }
@@ -119,6 +121,26 @@ class Search {
     return why;
   }
 
+  // Of queries that are no positions of the keys: a mask of keys, and tables besides.
+  bool readOthers(MaskedAttention& a) {
+    MaskedAttention other;
+    other.product = a.product;
+    other.softmax = a.softmax;
+    other.v = a.v;
+    other.nanAsZero = a.nanAsZero;
+    steps_.clear();
+    bounded_ = false;
+    if (!readScores(other).empty() || other.q == kNoValue || bounded_) return false;
+    const Type v = type(other.v);
+    if (v.rank() != 4 || type(other.q).rank() != 4) return false;
+    other.sequence = ir_.facts().canonical(v.dims()[2]);
+    if (!sizes(other).empty() || !other.own.empty() || other.causal || other.window || other.pairs ||
+        other.seesItself)
+      return false;
+    a = std::move(other);
+    return true;
+  }
+
   // Scores by pairs of positions, none of which is hidden at its own place.
   bool isOwnScores(ValueId v) {
     const Type of = type(v);
@@ -173,7 +195,7 @@ class Search {
       if (made == madeBy_.end()) return "its scores are no product";
       const Op& op = *made->second;
       if (isProduct(op)) {
-        scores = &op;
+        scores = a.scores = &op;
         a.q = op.operands[0];
         a.k = op.operands[1];
         a.keysAsQueries = isTransposed(op);
@@ -259,12 +281,14 @@ class Search {
     const DimSolver& facts = ir_.facts();
     const auto is = [&](Dim d, Dim other) { return facts.equal(d, other) == Answer::yes; };
     keyMask_.clear();
+    hiddenBy_.clear();
     for (ValueId v : {a.q, a.k, a.v, a.product->results[0].id})
       if (v != kNoValue && (type(v).rank() != 4 || type(v).dtype() != Dtype::f32))
         return "its matrices are not of four axes of f32";
     const Shape q = type(a.q != kNoValue ? a.q : a.own[0]).dims(), v = type(a.v).dims();
     a.batch = facts.canonical(q[0]);
-    a.sequence = facts.canonical(q[2]);
+    a.queries = facts.canonical(q[2]);
+    if (!a.sequence) a.sequence = a.queries;
     a.heads = q[1];
     if (!areApart(a.batch, a.sequence))
       return "batch and sequence are no two sizes of the inputs: " + a.batch.toString() + ", " +
@@ -298,6 +322,7 @@ class Search {
     a.mask = keyMask_.empty() || (a.bias != kNoValue && a.allowed != kNoValue)
                  ? std::to_string(numbers_(a.bias)) + " " + std::to_string(numbers_(a.allowed))
                  : keyMask_;
+    if (a.bias == kNoValue || a.allowed == kNoValue) a.keys = hiddenBy_;
     a.mask += (a.allowed == kNoValue ? "" : a.allowedIsNot ? " not " : " is ") + std::to_string(a.fill);
     return "";
   }
@@ -409,7 +434,7 @@ class Search {
       loops.bound(variable, loops.dim(extent));
       return variable;
     };
-    const Expr row = upTo("b", a.batch), head = upTo("h", a.heads), query = upTo("i", a.sequence),
+    const Expr row = upTo("b", a.batch), head = upTo("h", a.heads), query = upTo("i", a.queries),
                key = upTo("j", a.sequence), apart = upTo("t", a.sequence);
     const std::array<Expr, 4> place{row, head, query, key};
     std::vector<Expr> index;
@@ -450,9 +475,14 @@ class Search {
       if (mentions(places, row) || mentions(places, head)) continue;
       holds = condition;
     }
-    if (!holds.isNull())
-      keyMask_ = textOf(holds, {row, key}) + textOf(with(anywhere, holds, loops.boolean(false)), {});
-    if (batched && !byQuery && !byHead) return MaskKind::keys;
+    if (!holds.isNull()) {
+      hiddenBy_ = textOf(holds, {row, key});
+      keyMask_ = hiddenBy_ + textOf(with(anywhere, holds, loops.boolean(false)), {});
+    }
+    if (batched && !byQuery && !byHead) {
+      if (keyMask_.empty()) keyMask_ = hiddenBy_ = "as it is " + textOf(anywhere, {row, key});
+      return MaskKind::keys;
+    }
     if (batched && !isNot && !byHead && is(2, a.sequence) && of.dtype() == Dtype::f32)
       for (const Expr& own : loop::postorder(std::span(&anywhere, 1)))
         if (own.dtype() == Dtype::boolean && !mentions(own, row) && isTrue(with(own, query, key)) &&
@@ -555,11 +585,11 @@ class Search {
   // [b or 1, h or 1, s or 1, s or 1], or its last axes. An exporter's min(512, s) is s wherever it is not 1.
   bool isTable(Type of, const MaskedAttention& a) const {
     const DimSolver& facts = ir_.facts();
-    const std::array<Dim, 4> whole{a.batch, a.heads, a.sequence, a.sequence};
+    const std::array<Dim, 4> whole{a.batch, a.heads, a.queries, a.sequence};
     for (int axis = 0; axis < of.rank(); ++axis) {
       const Dim size = of.dims()[static_cast<size_t>(axis)];
       const auto place = static_cast<size_t>(4 - of.rank() + axis);
-      const bool upToSequence = place >= 2 && facts.lessEqual(size, a.sequence) == Answer::yes;
+      const bool upToSequence = place >= 2 && facts.lessEqual(size, whole[place]) == Answer::yes;
       if (!size.isConstant(1) && !upToSequence && facts.equal(size, whole[place]) != Answer::yes)
         return false;
     }
@@ -575,6 +605,7 @@ class Search {
   MaskKind biasKind_ = MaskKind::other;
   bool bounded_ = false;  // its scores from below, by a number that none reaches unless it is hidden
   std::string noMask_;    // why it has none, where it has none
+  std::string hiddenBy_;  // what a key counts by, in its last mask of keys; "": not known
   std::string keyMask_;   // of its last mask of keys, whatever hides keys by their places; "": not known
 };
 

@@ -16,11 +16,14 @@
 // A mask may hide queries as well as keys, the same positions of both: where(mask[i] * mask[j], scores,
 // fill).
 //
-// Each query may see its own key whatever the mask says of it (XLNet): then the mask is added as it is, too, by
-// places of query and key.
+// Each query may see its own key whatever the mask says of it (XLNet): then the mask is added as it is, too,
+// by places of query and key.
 //
 // Any other bias of the scores, [b, h or 1, s or 1, s or 1], may be added too: what is read of it at the
 // places of query and key is its element there.
+//
+// Queries may be of other positions than keys and values (of a decoder): then what counts is that hidden
+// keys and values are not seen.
 //
 // Where scores are no such product (capped by a tanh, scaled behind a bias), they are taken as they are, as
 // such a bias, without queries and keys.
@@ -41,6 +44,7 @@ namespace dyn::passes {
 
 struct MaskedAttention {
   const Op* product = nullptr;  // makes the result
+  const Op* scores = nullptr;   // the product of queries and keys
   const Op* softmax = nullptr;
   ValueId q = kNoValue, k = kNoValue, v = kNoValue;  // no q and k: the scores are among `own`
   bool keysAsQueries = false;                        // k is [b, h, s, d]
@@ -66,11 +70,14 @@ struct MaskedAttention {
   std::vector<ValueId> own;
   Dim heads;            // of the queries; keys and values may have one for all
   Dim batch, sequence;  // a symbol, and one or what is computed from others
+  Dim queries;          // how many there are, as many as keys but in `others`
   std::string mask;     // the same text: the same mask
+  std::string keys;     // the same text: the same keys are hidden; "": not known
 };
 
 struct AttentionSearch {
   std::vector<MaskedAttention> found;
+  std::vector<MaskedAttention> others;  // of other queries, under a mask of keys alone
   std::vector<std::string> refusals;  // "softmax %p: no mask of its keys": attentions that are none of these
 };
 

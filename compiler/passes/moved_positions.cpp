@@ -62,8 +62,8 @@ std::optional<MovedView> along(const InferredModule& inferred, const Op& op, con
   return next;
 }
 
-// What the operand's shape is where it has elements: [.., n, m] that becomes [.., 2*n, n] has m = 2*n, whatever
-// is known of m.
+// What the operand's shape is where it has elements: [.., n, m] that becomes [.., 2*n, n] has m = 2*n,
+// whatever is known of m.
 Shape sizesWithElements(const InferredModule& inferred, const Op& op, const Shape& from) {
   if (op.def != &ops::reshapeOp || !op.results[0].type || !op.results[0].type.isTensor()) return from;
   const Shape& to = op.results[0].type.dims();

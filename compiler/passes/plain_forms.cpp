@@ -16,7 +16,10 @@ constexpr size_t kMostBetween = 16;  // values between a softmax and the scores 
 class PlainForms {
  public:
   explicit PlainForms(const Module& module) : module_(module), ir_(*module.context) {
-    for (const Parameter& p : module.main()->parameters) types_[p.id] = p.type;
+    for (const Parameter& p : module.main()->parameters) {
+      types_[p.id] = p.type;
+      for (SymbolId s : symbolsOf(p.type)) given_.insert(s);
+    }
     for (const Op* op : module.main()->ops)
       for (const ValueDef& r : op->results) {
         types_[r.id] = r.type;
@@ -135,8 +138,14 @@ class PlainForms {
   }
   bool hasSameShape(ValueId v, Type to) const {
     const Type from = types_.at(v);
-    return from && from.isTensor() && to && to.isTensor() && from.rank() == to.rank() &&
+    return from && from.isTensor() && to && to.isTensor() && from.rank() == to.rank() && isGiven(to) &&
            ir_.facts().equalShapes(from.dims(), to.dims()) == Answer::yes;
+  }
+
+  // Does every size of it follow from those of the inputs? Another is made known by the operation itself.
+  bool isGiven(Type type) const {
+    const std::vector<SymbolId> symbols = symbolsOf(type);
+    return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return given_.count(s) != 0; });
   }
 
   // Is the result the first operand?
@@ -175,6 +184,7 @@ class PlainForms {
   const Module& module_;
   IrContext& ir_;
   std::vector<const Op*> ops_;
+  std::unordered_set<SymbolId> given_;  // sizes of the inputs
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, const Op*> madeBy_;  // in the module
   std::unordered_map<ValueId, const Op*> made_;    // in what is written

@@ -262,6 +262,10 @@ void PositionNeeds::visitPacked(const Op& op) {
 void PositionNeeds::visitOperand(const Op& op, size_t i) {
   const ValueId v = op.operands[i];
   if (v == kNoValue) return;
+  if (i == 1 && sites_.keyReaders.count(&op) && positions_.axesOf(positions_.typeOf(v))) {
+    readsEmpty_ = true;
+    return keptIsEnough(v);
+  }
   const bool ofMask = !op.results.empty() && ofMask_.count(op.results[0].id) != 0;  // itself read everywhere
   if (!ofMask && positions_.axesOf(positions_.typeOf(v)) && isChosenByMask(op, i)) return keptIsEnough(v);
   if (positions_.axesOf(positions_.typeOf(v)) && positions_.whyNotByPosition(op) != "" && !isZeroed(v)) {

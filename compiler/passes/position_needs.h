@@ -8,6 +8,7 @@
 //   return mul(%y, %mask)                     those kept, and where %mask is not 0: the others are 0
 //   return transpose(%y of an LSTM)           those kept, likewise
 //   max(where(%mask, %y, -1e9), axis s)       those where %mask holds
+//   attention of other queries to %y          those kept, and all of a sequence that has none
 //   packed attention + a bias [b, h, s, s]    those kept of what the bias is made of (pair_values.h)
 #pragma once
 
@@ -34,6 +35,9 @@ struct MaskedSites {
   std::unordered_map<const Op*, PaddedRecurrence> recurrences;
   std::unordered_set<const Op*> turns;  // of what recurrences stack
   std::unordered_set<const Op*> pairs;  // what biases of attention by pairs of positions are made by
+  // Products of other queries with keys, and of what they see with values: their second operands, where no
+  // position is seen that the mask hides, but of a sequence whose mask holds nowhere.
+  std::unordered_set<const Op*> keyReaders;
 
   bool isRecurrence(const Op& op) const { return recurrences.count(&op) != 0 || turns.count(&op) != 0; }
   bool has(const Op& op) const { return attentions.count(&op) != 0 || isRecurrence(op); }
@@ -58,6 +62,8 @@ class PositionNeeds {
   const std::set<ValueId>& factors() const { return factors_; }
   // Positions that are read whatever the mask says.
   const std::set<int64_t>& seen() const { return seen_; }
+  // Is a sequence read whose mask holds nowhere, or a position whatever the mask says?
+  bool readsUnmasked() const { return readsEmpty_ || !seen_.empty(); }
   // Of values by position that are needed whole: who needs them.
   const std::map<ValueId, std::string>& reasons() const { return reasons_; }
 
@@ -88,6 +94,7 @@ class PositionNeeds {
   std::unordered_map<ValueId, PositionNeed> needs_;
   std::unordered_set<ValueId> whole_;  // needed at all positions, not at pairs of those kept alone
   std::set<int64_t> seen_;
+  bool readsEmpty_ = false;
   std::set<ValueId> factors_;
   std::map<ValueId, std::string> reasons_;
 };

@@ -113,11 +113,30 @@ const std::string& Positions::whyNotByPosition(const Op& op) {
   return found->second;
 }
 
+// Sizes that neither the inputs nor the operands have stand for what the operation says when it runs.
+bool Positions::makesSizes(const Op& op) const {
+  std::vector<SymbolId> known;
+  const auto add = [&](Type type) {
+    if (!type) return;
+    const std::vector<SymbolId> symbols = symbolsOf(type);
+    known.insert(known.end(), symbols.begin(), symbols.end());
+  };
+  for (const Parameter& p : inferred_.module.main()->parameters) add(p.type);
+  for (ValueId v : op.operands)
+    if (v != kNoValue) add(types_.at(v));
+  return std::any_of(op.results.begin(), op.results.end(), [&](const ValueDef& r) {
+    const std::vector<SymbolId> symbols = symbolsOf(r.type);
+    return std::any_of(symbols.begin(), symbols.end(),
+                       [&](SymbolId s) { return std::find(known.begin(), known.end(), s) == known.end(); });
+  });
+}
+
 std::string Positions::explain(const Op& op) const {
   if (op.results.empty() || !op.regions.empty() || op.def->cls == OpClass::structural || op.def->hasEffects)
     return nameOf(op) + " is no operation on elements";
   for (const ValueDef& r : op.results)
     if (!axesOf(r.type)) return nameOf(op) + " has no result by position";
+  if (makesSizes(op)) return nameOf(op) + " makes sizes known that others mention";
   const auto other = [&](Dim d) { return d && mentions(d) && !isBatch(d) && !isSequence(d) && !isBoth(d); };
   for (const auto& [name, value] : op.attributes.all())
     if (const Shape* dims = std::get_if<Shape>(&value);

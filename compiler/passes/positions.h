@@ -62,6 +62,7 @@ class Positions {
   std::string byView(const Op& op) const;
   std::string byLoads(const Op& op, size_t result, const PositionAxes& axes) const;
   std::string explain(const Op& op) const;
+  bool makesSizes(const Op& op) const;
   std::vector<Type> typesOf(const Op& op) const;
 
   const InferredModule& inferred_;

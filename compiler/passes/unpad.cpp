@@ -71,7 +71,7 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
   refusals = std::move(attentions.refusals);
   refusals.insert(refusals.end(), recurrences.refusals.begin(), recurrences.refusals.end());
   OneMask one;
-  std::string mask;
+  std::string mask, keys;
   const auto take = [&](const auto& site, std::vector<ValueId> values, const Op& op, const Op& named,
                         auto& sites) {
     if (seen.count(batchName(site.batch, site.sequence))) return;
@@ -91,8 +91,16 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
       context.remarks.push_back("not unpadded: " + std::string(named.def->name) + " %" +
                                 ir.valueName(named.results[0].id) + ": its mask is not the first one");
   };
-  for (const MaskedAttention& site : attentions.found)
+  for (const MaskedAttention& site : attentions.found) {
     take(site, {site.bias, site.allowed}, *site.product, *site.softmax, one.sites.attentions);
+    if (site.mask == mask) keys = site.keys;
+  }
+  const bool ofPairs = std::any_of(attentions.found.begin(), attentions.found.end(),
+                                   [](const MaskedAttention& site) { return site.pairs; });
+  for (const MaskedAttention& site : attentions.others)
+    if ((site.mask == mask || (!keys.empty() && site.keys == keys)) && site.batch == one.batch &&
+        site.sequence == one.sequence && !ofPairs)
+      one.sites.keyReaders.insert({site.scores, site.product});
   for (const PaddedRecurrence& site : recurrences.found)
     take(site, {site.lengths}, *site.loop, *site.loop, one.sites.recurrences);
   for (const auto& [loop, site] : one.sites.recurrences)
@@ -126,7 +134,7 @@ void addPairs(OneMask& one, const InferredModule& inferred, const Positions& pos
 
 // "" or why a position that is read whatever the mask says forbids it.
 std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
-  if (needs.seen().empty()) return "";
+  if (!needs.readsUnmasked()) return "";
   if (!sites.recurrences.empty()) return "a position is read whether its sequence has it or not";
   constexpr double kLosesScores = -1e30;  // whatever is added to a score leaves nothing of it
   for (const auto& [op, site] : sites.attentions) {
@@ -141,11 +149,15 @@ std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
 }
 
 // @main without the positions that the mask leaves out; null: nothing is packed, remarks say why.
-const Function* unpadMask(const InferredModule& inferred, OneMask one, PaddedResults policy,
-                          PassContext& context) {
+struct UnpaddedMain {
+  const Function* main = nullptr;
+  int64_t attentions = 0, recurrences = 0, packedOps = 0;
+};
+UnpaddedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResults policy,
+                       PassContext& context) {
   Positions positions(inferred, one.batch, one.sequence);
   addPairs(one, inferred, positions, context);
-  if (one.sites.attentions.empty() && one.sites.recurrences.empty()) return nullptr;
+  if (one.sites.attentions.empty() && one.sites.recurrences.empty()) return {};
   PositionNeeds needs(inferred, positions, one.sites, policy);
   std::vector<ValueId> mask = one.mask;
   mask.insert(mask.end(), needs.factors().begin(), needs.factors().end());
@@ -153,24 +165,31 @@ const Function* unpadMask(const InferredModule& inferred, OneMask one, PaddedRes
   if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, mask); hidden != kNoValue) {
     context.remarks.push_back("not unpadded: the mask is made of %" +
                               inferred.module.context->valueName(hidden) + ", which it hides");
-    return nullptr;
+    return {};
   }
   if (const std::string why = whyNotSeen(one.sites, needs); !why.empty()) {
     context.remarks.push_back("not unpadded: " + why);
-    return nullptr;
+    return {};
   }
   const auto packedOf = [&](const auto& sites) {
     return std::count_if(sites.begin(), sites.end(),
                          [&](const auto& site) { return needs.isPacked(*site.first); });
   };
-  const int64_t attentions = packedOf(one.sites.attentions), recurrences = packedOf(one.sites.recurrences);
-  context.counters["attentions"] += attentions;
-  context.counters["recurrences"] += recurrences;
-  if (attentions + recurrences == 0) return nullptr;
-  int64_t packedOps = 0;
-  const Function* changed = unpadded(inferred, positions, needs, one.sites, packedOps);
-  context.counters["packed_ops"] += packedOps;
-  return changed;
+  UnpaddedMain made;
+  made.attentions = packedOf(one.sites.attentions);
+  made.recurrences = packedOf(one.sites.recurrences);
+  context.counters["attentions"] += made.attentions;
+  context.counters["recurrences"] += made.recurrences;
+  if (made.attentions + made.recurrences > 0)
+    made.main = unpadded(inferred, positions, needs, one.sites, made.packedOps);
+  return made;
+}
+
+// In the forms that attention is looked for in; as it is, where a size that only an operation makes known has
+// another name then.
+Result<InferredModule> withTypes(const Module& module) {
+  Result<InferredModule> plain = inferTypes(withHeadsApart(withPlainForms(module)));
+  return plain.ok() ? std::move(plain) : inferTypes(module);
 }
 
 Result<Module> runUnpad(const Module& module, PassContext& context) {
@@ -184,7 +203,7 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   if (std::none_of(all.begin(), all.end(),
                    [](const Op* op) { return op->def == &ops::softmaxOp || op->def == &ops::loopOp; }))
     return module;
-  DYN_TRY(InferredModule inferred, inferTypes(withHeadsApart(withPlainForms(module))));
+  DYN_TRY(InferredModule inferred, withTypes(module));
   std::vector<std::string> refusals;
   std::set<std::string> seen;
   std::optional<OneMask> one = sitesOfOneMask(inferred, context, seen, refusals);
@@ -193,11 +212,19 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   bool changed = false;
   while (one) {
     const bool last = !one->areOthers;
-    if (const Function* main = unpadMask(inferred, std::move(*one), policy, context)) {
-      DYN_TRY(Module next, withMain(inferred, main));
-      if (last) return next;
-      DYN_TRY(inferred, inferTypes(next));
-      changed = true;
+    const UnpaddedMain made = unpadMask(inferred, std::move(*one), policy, context);
+    if (made.main) {
+      Result<Module> next = withMain(inferred, made.main);
+      if (next.ok()) {
+        context.counters["packed_ops"] += made.packedOps;
+        if (last) return next;
+        DYN_TRY(inferred, inferTypes(*next));
+        changed = true;
+      } else {
+        context.counters["attentions"] -= made.attentions;
+        context.counters["recurrences"] -= made.recurrences;
+        context.remarks.push_back("not unpadded: without padding " + next.error().message);
+      }
     }
     if (last) break;
     one = sitesOfOneMask(inferred, context, seen, refusals);

@@ -226,7 +226,7 @@ class Unpadder {
   void prelude() {
     const MaskedAttention* attention = firstAttention();
     const ValueId kept = attention ? keptBy(*attention) : keptBy(firstRecurrence());
-    const ValueId packed = withFactors(needs_.seen().empty() ? kept : withSeen(kept), kept);
+    const ValueId packed = withFactors(needs_.readsUnmasked() ? withSeen(kept) : kept, kept);
     const ValueId counted = cast(packed, Dtype::i64);
     lengths_ = make(ops::reduce_sumOp, {counted, integers({1})}, {{"keepdims", int64_t{0}}});
     const ValueId found = make(ops::nonzeroOp, {packed}, {{"of_positions", int64_t{1}}},

@@ -4,7 +4,7 @@
     python3 tests/bench/padded_models.py FOLDER [NAME...]        --list prints the names
 
 A name is ARCHITECTURE.WHAT.EXPORTER: what is returned (`hidden`, `first`: position 0, `mean` over the mask as sentence-transformers writes it, `classes`, `tokens`, `words`: a masked or
-causal language model), and which exporter of PyTorch writes it (`traced`: TorchScript, `captured`: torch.export; `optimised`: traced, then onnxruntime's optimiser of transformers).
+causal language model, `decoder`: of a decoder of two words that reads the encoder), and which exporter of PyTorch writes it (`traced`: TorchScript, `captured`: torch.export; `optimised`: traced, then onnxruntime's optimiser of transformers).
 Needs torch, transformers, onnx, onnxscript, onnxruntime from PyPI.
 """
 import exporting
@@ -104,11 +104,9 @@ ARCHITECTURES = {
     "longt5": ("LongT5Encoder", T5 | dict(local_radius=3, encoder_attention_type="local"), "eager"),
     "switch": ("SwitchTransformersEncoder", T5 | dict(num_experts=2, num_sparse_encoder_layers=1), "eager"),
     "xlmr_xl": ("XLMRobertaXL", NARROW | dict(pad_token_id=1), "eager"),
-    "lilt": ("Lilt", NARROW | dict(pad_token_id=1, channel_shrink_ratio=2), "eager"),
     "markuplm": ("MarkupLM", NARROW | dict(pad_token_id=1), "eager"),
     "tapas": ("Tapas", NARROW, "eager"),
     "visual_bert": ("VisualBert", NARROW, "eager"),
-    "bert_generation": ("BertGenerationEncoder", NARROW, "eager"),
     "mra": ("Mra", NARROW | dict(block_per_row=1), "eager"),
     "fnet": ("FNet", NARROW, "eager"),
     "blenderbot": ("BlenderbotEncoder", SEQ2SEQ, "eager"),
@@ -144,7 +142,7 @@ ARCHITECTURES = {
     "gpt_neox_japanese": ("GPTNeoXJapanese", dict(vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_multiple_size=2, max_position_embeddings=128), "eager"),
     "helium": ("Helium", GROUPED | dict(head_dim=8), "sdpa"),
     "nemotron": ("Nemotron", GROUPED, "eager"),
-    "exaone4": ("Exaone4", GROUPED | dict(sliding_window=4, sliding_window_pattern="LG"), "sdpa"),
+    "exaone4": ("Exaone4", GROUPED | dict(sliding_window=4, sliding_window_pattern=2), "sdpa"),
     "glm4": ("Glm4", GROUPED | dict(head_dim=8, pad_token_id=0), "eager"),
     "diffllama": ("DiffLlama", GROUPED, "eager"),
     "ernie45": ("Ernie4_5", GROUPED | dict(head_dim=8), "sdpa"),
@@ -171,8 +169,8 @@ NAMES += [f"{name}.{what}.{exporter}" for name in ("xlmr", "camembert", "albert_
 NAMES += [f"{name}.mean.{exporter}" for name in ("xlnet", "longformer", "bigbird", "convbert", "squeezebert", "ibert", "megatron_bert", "data2vec_text", "ernie", "luke", "splinter", "layoutlm", "xlm",
                                                  "flaubert", "xmod", "funnel", "nystromformer", "nomic_bert", "eurobert", "canine", "roc_bert", "umt5", "mbart", "pegasus", "m2m100", "marian", "clip_text",
                                                  "siglip_text", "clap_text", "falcon", "falcon_alibi", "mpt", "gpt_neo", "gpt_neox", "gptj", "codegen", "phi", "gemma", "gemma2", "stablelm", "starcoder2",
-                                                 "biogpt", "mamba", "rwkv", "wavlm", "sew", "unispeech", "rembert", "longt5", "switch", "xlmr_xl", "lilt", "markuplm", "tapas", "visual_bert",
-                                                 "bert_generation", "mra", "fnet", "blenderbot", "plbart", "nllb_moe", "prophetnet", "led", "align_text", "chinese_clip_text", "groupvit_text",
+                                                 "biogpt", "mamba", "rwkv", "wavlm", "sew", "unispeech", "rembert", "longt5", "switch", "xlmr_xl", "markuplm", "tapas", "visual_bert",
+                                                 "mra", "fnet", "blenderbot", "plbart", "nllb_moe", "prophetnet", "led", "align_text", "chinese_clip_text", "groupvit_text",
                                                  "owlvit_text", "x_clip_text", "flava_text", "blip_text", "siglip2_text", "jina_v3", "gpt_bigcode", "cohere", "olmo", "olmo2", "granite", "glm",
                                                  "phi3", "persimmon", "mixtral", "qwen3_moe", "gemma3", "smollm3", "ctrl", "openai_gpt", "xglm", "gpt_neox_japanese", "helium", "nemotron",
                                                  "exaone4", "glm4", "diffllama", "ernie45", "modernbert_decoder", "falcon_mamba", "recurrent_gemma", "lfm2", "data2vec_audio", "unispeech_sat",
@@ -180,6 +178,7 @@ NAMES += [f"{name}.mean.{exporter}" for name in ("xlnet", "longformer", "bigbird
 NAMES += [f"{name}.{what}.{exporter}" for name in ("gpt2", "gpt2_sdpa", "llama", "llama_sdpa", "qwen2", "qwen3", "mistral", "opt", "bloom") for what in ("hidden", "mean", "next") for exporter in ("traced", "captured")]
 NAMES += [f"{name}.{what}.{exporter}" for name in ("wav2vec2", "hubert") for what in ("hidden", "mean", "spoken") for exporter in ("traced", "captured")]
 NAMES += [f"{name}.{what}.optimised" for name in ("bert", "distilbert", "roberta", "bert_sdpa") for what in ("hidden", "mean", "classes")]
+NAMES += [f"{name}.decoder.{exporter}" for name in ("bart", "t5", "mbart", "marian", "m2m100", "pegasus", "plbart", "blenderbot") for exporter in ("traced", "captured")]
 NAMES += [f"{kind}.{what}.traced" for kind in ("lstm", "gru", "rnn", "bilstm", "bilstm2") for what in ("hidden", "last", "mean")]
 NAMES += [f"encoder_lengths.{what}.{exporter}" for what in ("hidden", "mean") for exporter in ("traced", "captured")]
 
@@ -203,6 +202,8 @@ def transformer(architecture, what):
     config.use_cache = False
     if what in HEADS:
         model = getattr(transformers, "GPT2LMHeadModel" if base == "GPT2" else base + HEADS[what])(config)
+    elif what == "decoder":
+        model = getattr(transformers, base + "Model")(config)
     elif kind.endswith("Encoder") and not hasattr(transformers, kind + "Model"):
         model = getattr(transformers, base + "Model")(config).encoder
     else:
@@ -215,6 +216,8 @@ def transformer(architecture, what):
             self.model = model.eval()
 
         def forward(self, words, mask):
+            if what == "decoder":
+                return self.model(words, attention_mask=mask, decoder_input_ids=words[:, :2], return_dict=True).last_hidden_state
             result = self.model(words, attention_mask=mask, return_dict=True)
             if what in HEADS:
                 return result.logits

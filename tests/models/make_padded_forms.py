@@ -107,6 +107,17 @@ def cut_mean(g):
     return g.mean(z, mask)
 
 
+@padded
+def decoder_hidden(g):
+    """Three queries of their own read an encoder: its mask, written anew, hides positions from them, too."""
+    x = g.embedded()
+    y = g.attended(x, g("Add", g.scored(x), g.bias()))
+    asked = g("Expand", g.weight(1, 3, WIDTH), g.sizes(g.size("ids", 0), 1, 1))
+    scores = g("Mul", g("MatMul", g.heads(asked), g.heads(y, (0, 2, 3, 1))), np.float32(DEEP ** -0.5))
+    z = g("MatMul", g("Softmax", g("Add", scores, g.bias()), axis=-1), g.heads(y))
+    return g.closed(asked, z)
+
+
 if __name__ == "__main__":
     make_models.MODELS = make_padded_models.MODELS
     for name in sys.argv[1:] or [n for n in make_padded_models.MODELS if n not in OTHERS]:

@@ -19,6 +19,10 @@ REWRITES = {
     "compiler/passes/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",
     "compiler/passes/fuse.cpp": "cast gather",
     "compiler/passes/own_reals.cpp": "dequantize_linear",
+    "compiler/passes/moved_positions.cpp": "gather range reshape",
+    "compiler/passes/plain_forms.cpp": "add div mul neg reshape slice softmax sub",
+    "compiler/passes/pointwise_product.cpp": "add matmul reshape unsqueeze",
+    "compiler/passes/positions.cpp": "conv",
     "compiler/passes/absorb.cpp": "matmul matmul_permuted transpose",
     "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
@@ -49,15 +53,15 @@ REWRITES = {
     "compiler/passes/forest_calls.cpp": "gather list_at list_length",
     "compiler/passes/node_loop.cpp": "gather scatter_nd",
     "compiler/passes/simplify.cpp": "add cast constant_of_shape div expand identity mul reshape squeeze sub transpose unsqueeze",
-    "compiler/passes/masked_attention.cpp": "add cast div is_nan matmul mul softmax where",
+    "compiler/passes/masked_attention.cpp": "add cast div is_nan matmul max mul softmax where",
     "compiler/passes/position_needs.cpp": "cast concat equal expand logical_not matmul mul transpose where",
     "compiler/passes/heads_apart.cpp": "matmul reshape softmax transpose",
     "compiler/passes/unpad.cpp": "softmax",
     "compiler/passes/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less range reduce_sum reshape scatter_nd "
         "slice sub topk transpose unsqueeze",
-    "compiler/passes/unpadder.cpp": "add cast cumsum equal expand gather gather_elements greater less logical_and logical_not "
-                                    "logical_or mul nonzero packed_attention pad range reduce_sum reshape slice sub transpose "
-                                    "unsqueeze where",
+    "compiler/passes/unpadder.cpp": "add cast conv cumsum equal expand gather gather_elements greater less logical_and "
+                                    "logical_not logical_or mul nonzero packed_attention pad range reduce_sum reshape slice "
+                                    "sub transpose unsqueeze where",
     "compiler/passes/padded_recurrence.cpp": "cast gather less slice sub where",
     "compiler/passes/recurrent.cpp": "recurrence",
     "compiler/passes/recurrent_cell.cpp": "add gather gemm_packed less mul relu sigmoid split sub tanh where",

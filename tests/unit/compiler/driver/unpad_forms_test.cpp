@@ -81,8 +81,8 @@ TEST(UnpadForms, EachQuerySeesItself) {
   EXPECT_EQ(packedIn(*program), 0);
 }
 
-// Scores bounded by the least number behind the mask (XGLM): where a query is without keys, that makes them all
-// the same.
+// Scores bounded by the least number behind the mask (XGLM): where a query is without keys, that makes them
+// all the same.
 TEST(UnpadForms, ScoresBoundedBehindTheMask) {
   const std::string causal =
       kPlaces + "  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)\n";
@@ -96,6 +96,32 @@ TEST(UnpadForms, ScoresBoundedBehindTheMask) {
               HasSubstr("its scores are bounded behind the mask"));
   EXPECT_THAT(remarks(encoder(kInputs, causal, "max(add(%N_s, %both), f32[] -1)", kMeanOfMask)),
               HasSubstr("max stands between its product and it"));
+}
+
+// Other queries than the keys, as a decoder's: hidden keys are not seen, all of them are where there is no
+// other.
+TEST(UnpadForms, QueriesOfADecoder) {
+  const auto decoded = [](const std::string& scores) {
+    return encoder(kInputs, kBias, "add(%N_s, %bias)", R"(
+  %batch = unsqueeze(gather(shape(%x), i64[] 0), i64[1] [0])
+  %asked = constant_of_shape(i64[4] [1, 1, 3, 8]) {value = f32[1] [0.3]}
+  %dq = expand(%asked, concat(%batch, i64[3] [1, 3, 8]) {axis = 0})
+  %dk = unsqueeze(transpose(tanh(%y)) {perm = [0, 2, 1]}, i64[1] [1])
+  %ds = matmul(%dq, %dk)
+  %dp = softmax()" + scores + R"() {axis = -1}
+  return matmul(%dp, unsqueeze(%y, i64[1] [1])))");
+  };
+  expectAsPadded(decoded("add(%ds, %bias)"), unseen(), 2);
+  expectAsPadded(decoded("add(%ds, mul(%bias, f32[] 0.5))"), unseen(), 0);
+  expectAsPadded(decoded("%ds"), unseen(), 0);
+  const std::string chosen = R"(
+  %e = tanh(%x)
+  %keep = unsqueeze(cast(%attention) {to = bool}, i64[2] [1, 2])
+  %bias = where(%keep, f32[] 0, f32[] -3.0e38)
+)";
+  std::string other = decoded("where(%keep, %ds, f32[] -1.0e9)");
+  other.replace(other.find(kBias), kBias.size(), chosen);
+  expectAsPadded(other, unseen(), 2);
 }
 
 // Scores [b, h, s, 2 * s] shifted along the diagonal by reshaping, as relative positions have it.
