@@ -15,7 +15,7 @@ WORDS = set("""constant dims_value dim_value fused into strided device_copy allo
                if loop match call invoke closure variant""".split())
 REWRITES = {
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
-    "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed mul relu round",
+    "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed dequantize_linear mul quantize_linear relu round",
     "compiler/passes/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",
     "compiler/passes/fuse.cpp": "cast gather",
     "compiler/passes/own_reals.cpp": "dequantize_linear",
