@@ -103,7 +103,7 @@ namespace {
 // Few rows take as long as some more, and all elements some time besides that of the depth.
 double productsNs(const LaunchWork& work, double perNs, const MachineLimits& limits) {
   const double rows = work.rows > 0 ? std::max(1.0, limits.fewRows / work.rows) : 1;
-  return (work.products + 2 * work.results * limits.moreDepth) * rows / perNs;
+  return (work.products + 2 * work.results * limits.moreDepthOf(work.productsOf)) * rows / perNs;
 }
 
 }  // namespace
@@ -125,11 +125,11 @@ LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Foo
     case LaunchKind::recurrence:
       // The cells wait for the products of their step.
       time.overheadNs = limits.gemmLaunchNs + time.computeNs;
-      time.computeNs = productsNs(work, limits.gemmOperations, limits);
+      time.computeNs = productsNs(work, limits.productsPerNs(work.productsOf), limits);
       break;
     case LaunchKind::gemm:
       time.overheadNs = limits.gemmLaunchNs;
-      time.computeNs += productsNs(work, limits.gemmOperations, limits);
+      time.computeNs += productsNs(work, limits.productsPerNs(work.productsOf), limits);
       break;
     case LaunchKind::attention:
       time.overheadNs = limits.attentionLaunchNs;
@@ -137,7 +137,9 @@ LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Foo
       break;
     case LaunchKind::convolution:
       time.overheadNs = limits.convolutionLaunchNs;
-      time.computeNs += work.products / limits.convolutionPerNs(work.filters);
+      time.computeNs += work.products / limits.convolutionPerNs(work.filters, work.productsOf);
+      if (work.productsOf == ProductsOf::bytes)
+        time.computeNs += 2 * work.results * limits.byteMoreDepth / limits.byteOperations;
       break;
     case LaunchKind::other:
       time.overheadNs = limits.otherLaunchNs;

@@ -19,6 +19,8 @@ namespace {
 struct Tensor {
   std::vector<double> shape;
   double elements = 1, bytes = 0;
+  std::optional<Dtype> dtype;
+  bool ofBytes() const { return dtype == Dtype::u8 || dtype == Dtype::i8; }
 };
 
 // "f32[2,3] f32[3]" as the profile writes them; what is no tensor has no bytes.
@@ -36,8 +38,8 @@ std::vector<Tensor> tensorsOf(const std::string& shapes) {
       tensor.elements *= tensor.shape.back();
       digit = end + 1;
     }
-    const std::optional<Dtype> type = parseDtype(dtype);
-    tensor.bytes = tensor.elements * (type ? static_cast<double>(storageBytes(*type)) : 0.0);
+    tensor.dtype = parseDtype(dtype);
+    tensor.bytes = tensor.elements * (tensor.dtype ? static_cast<double>(storageBytes(*tensor.dtype)) : 0.0);
     tensors.push_back(std::move(tensor));
     at = close + 1;
   }
@@ -368,6 +370,19 @@ void countInner(const TimelineEvent& event, const LoweredModule& lowered, int64_
   work.visits += inner.visits;
 }
 
+// Of `work.rows` rows, with what fills up the last panel.
+void countProducts(bool packed, double depth, double columns, const Tensor& b, LaunchWork& work) {
+  double made = columns;
+  if (packed) {
+    work.weightBytes = b.bytes;
+    if (depth > 0) made = std::max(made, b.elements / depth);
+  } else {
+    work.packed = b.elements;
+  }
+  work.results = work.rows * made;
+  work.products = 2 * work.results * depth;
+}
+
 void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const std::vector<Tensor>& tensors,
                LaunchWork& work) {
   const auto results = static_cast<size_t>(event.resultsCount);
@@ -385,15 +400,26 @@ void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const s
     depth = a.shape[rank - 2];
   const double columns = c.shape.back();
   work.rows = columns > 0 ? c.elements / columns : 0;
-  double made = columns;  // with what fills up the last panel
-  if (n.packedB) {
-    work.weightBytes = b.bytes;
-    if (depth > 0) made = std::max(made, b.elements / depth);
-  } else {
-    work.packed = b.elements;
-  }
-  work.results = work.rows * made;
-  work.products = 2 * work.results * depth;
+  // Those that are only kept narrow are widened.
+  if (n.packedB && !n.narrowB && b.dtype == Dtype::bf16) work.productsOf = ProductsOf::pairs;
+  countProducts(n.packedB, depth, columns, b, work);
+  countInner(event, lowered, EpilogueNumber::parted(n.epilogue).kernelPlusOne - 1, work.rows, columns, work);
+  work.dims = sizesText({work.rows, depth, columns});
+}
+
+void countByteGemm(const TimelineEvent& event, const LoweredModule& lowered,
+                   const std::vector<Tensor>& tensors, LaunchWork& work) {
+  const auto results = static_cast<size_t>(event.resultsCount);
+  if (tensors.size() < results + 2) return;
+  using Call = calls::Bytegemm;
+  const Tensor &c = tensors[0], &a = tensors[results + Call::a], &b = tensors[results + Call::b];
+  if (a.shape.empty() || c.shape.empty()) return;
+  calls::Owned words;
+  const auto n = numbersOf<Call>(event, words);
+  const double depth = a.shape.back(), columns = c.shape.back();
+  work.rows = columns > 0 ? c.elements / columns : 0;
+  work.productsOf = ProductsOf::bytes;
+  countProducts(n.packedB, depth, columns, b, work);
   countInner(event, lowered, EpilogueNumber::parted(n.epilogue).kernelPlusOne - 1, work.rows, columns, work);
   work.dims = sizesText({work.rows, depth, columns});
 }
@@ -443,6 +469,7 @@ void countRecurrence(const TimelineEvent& event, const std::vector<Tensor>& tens
   work.rows = rows;
   work.weightBytes = directions * weights.bytes;
   work.weightReads = std::max(1.0, steps);
+  if (weights.dtype == Dtype::bf16) work.productsOf = ProductsOf::pairs;
   work.results = times * rows * made;
   work.products = 2 * work.results * units;
   work.calls = times * state.elements * static_cast<double>(callsOf(cell));
@@ -458,8 +485,7 @@ void countConvolution(const TimelineEvent& event, const std::vector<Tensor>& ten
   if (tensors.size() < results + 2 || event.numbers.size() < 2) return;
   static_assert(int{calls::Conv::weights} == int{calls::ConvPacked::weights});
   const Tensor& weights = tensors[results + calls::Conv::weights];
-  // Of bytes: the limits of a machine are those of f32.
-  if (const Tensor& x = tensors[results + calls::Conv::x]; x.bytes == x.elements) return;
+  if (tensors[results + calls::Conv::x].ofBytes()) work.productsOf = ProductsOf::bytes;
   work.kind = LaunchKind::convolution;
   std::vector<double> window(weights.shape.begin(), weights.shape.end());
   if (packed) {
@@ -472,7 +498,12 @@ void countConvolution(const TimelineEvent& event, const std::vector<Tensor>& ten
   for (size_t i = 1; i < window.size(); ++i) steps *= window[i];
   work.products = 2 * tensors[0].elements * steps;
   work.filters = window.empty() ? 0 : window[0];
+  work.results = tensors[0].elements;
   work.dims = sizesText(tensors[0].shape) + " by " + sizesText(window);
+  if (event.name != "byteconv") return;
+  // Windows are written one after the other and multiplied as a matrix.
+  work.kind = LaunchKind::gemm;
+  work.rows = work.filters > 0 ? work.results / work.filters : 0;
 }
 
 }  // namespace
@@ -493,7 +524,7 @@ LaunchWork workOf(const TimelineEvent& event, const LoweredModule& lowered, doub
   switch (launchKindOf(event)) {
     case LaunchKind::gemm:
       work.kind = LaunchKind::gemm;
-      countGemm(event, lowered, tensors, work);
+      (event.name == "bytegemm" ? countByteGemm : countGemm)(event, lowered, tensors, work);
       break;
     case LaunchKind::attention:
       work.kind = LaunchKind::attention;
@@ -504,7 +535,7 @@ LaunchWork workOf(const TimelineEvent& event, const LoweredModule& lowered, doub
       countRecurrence(event, tensors, panelColumns, work);
       break;
     case LaunchKind::convolution:
-      countConvolution(event, tensors, event.name != "conv", work);
+      countConvolution(event, tensors, event.name != "conv" && event.name != "byteconv", work);
       break;
     case LaunchKind::loop:
     case LaunchKind::other:

@@ -10,8 +10,12 @@
 
 namespace dyn {
 
+// What products are of: bf16 that a kernel multiplies in pairs, bytes, or f32, to which all else is widened.
+enum class ProductsOf : uint8_t { f32, pairs, bytes };
+
 struct LaunchWork {
   LaunchKind kind = LaunchKind::other;
+  ProductsOf productsOf = ProductsOf::f32;
   double bytes = 0;        // of elements read and written, each once
   double weightBytes = 0;  // of them, read once and in order: matrices of constants, packed at load
   double weightReads = 1;  // how often they are: once a step of a recurrence

@@ -19,7 +19,7 @@ namespace dyn {
 
 namespace {
 
-constexpr std::string_view kHead = "dyn-limits 2";
+constexpr std::string_view kHead = "dyn-limits 3";
 
 struct Field {
   std::string_view key;
@@ -35,6 +35,8 @@ constexpr Field kFields[] = {{"launchNs", &MachineLimits::launchNs},
                              {"attentionOperations", &MachineLimits::attentionOperations},
                              {"convolutionOperations", &MachineLimits::convolutionOperations},
                              {"convolutionFewOperations", &MachineLimits::convolutionFewOperations},
+                             {"pairOperations", &MachineLimits::pairOperations},
+                             {"byteOperations", &MachineLimits::byteOperations},
                              {"loopOperations", &MachineLimits::loopOperations},
                              {"loopCalls", &MachineLimits::loopCalls},
                              {"scattered", &MachineLimits::scattered},
@@ -42,6 +44,7 @@ constexpr Field kFields[] = {{"launchNs", &MachineLimits::launchNs},
                              {"packed", &MachineLimits::packed},
                              {"fewRows", &MachineLimits::fewRows},
                              {"moreDepth", &MachineLimits::moreDepth},
+                             {"byteMoreDepth", &MachineLimits::byteMoreDepth},
                              {"panelColumns", &MachineLimits::panelColumns},
                              {"bytesSmall", &MachineLimits::bytesSmall},
                              {"bytesMiddle", &MachineLimits::bytesMiddle},
@@ -98,18 +101,32 @@ class Probe {
   std::unique_ptr<Runner> runner_;
 };
 
+// Nested lists of ones.
+std::string onesText(std::span<const int> shape) {
+  if (shape.empty()) return "1";
+  const std::string part = onesText(shape.subspan(1));
+  std::string text = "[";
+  for (int i = 0; i < shape[0]; ++i) text += (i ? ", " : "") + part;
+  return text + "]";
+}
+
+// `%w`, a constant of ones.
+std::string onesConstant(const char* dtype, std::initializer_list<int> shape) {
+  return fmt::format("%w = constant() {{value = {}[{}] {}}}", dtype, fmt::join(shape, ", "),
+                     onesText(std::span(shape.begin(), shape.size())));
+}
+
 // Products with a constant matrix of ones, one behind the other.
 std::string constantProducts(int depth, int columns, int count) {
-  std::string text = fmt::format(
-      "fn @main(%a: Tensor[(n, {}), f32]) {{ %w = constant() {{value = f32[{}, {}] [", depth, depth, columns);
-  for (int row = 0; row < depth; ++row) {
-    text += row ? ", [" : "[";
-    for (int column = 0; column < columns; ++column) text += column ? ", 1" : "1";
-    text += "]";
-  }
-  text += "]} return a";
+  std::string text = fmt::format("fn @main(%a: Tensor[(n, {}), f32]) {{ ", depth) +
+                     onesConstant("f32", {depth, columns}) + " return a";
   for (int i = 0; i < count; ++i) text += " @ w";
   return text + " }";
+}
+
+std::string byteProduct(int depth, int columns) {
+  return fmt::format("fn @main(%a: Tensor[(n, {}), u8]) {{ ", depth) + onesConstant("i8", {depth, columns}) +
+         " %y = matmul_integer(%a, %w) return %y }";
 }
 
 const char kProduct[] = "fn @main(%a: Tensor[(n, k), f32], %b: Tensor[(k, k), f32]) { a @ b }";
@@ -148,14 +165,16 @@ class Measuring {
     for (double MachineLimits::*member :
          {&MachineLimits::gemmOperations, &MachineLimits::attentionOperations,
           &MachineLimits::convolutionOperations, &MachineLimits::convolutionFewOperations,
-          &MachineLimits::loopOperations, &MachineLimits::loopCalls, &MachineLimits::scattered,
-          &MachineLimits::visits, &MachineLimits::packed, &MachineLimits::bytesSmall,
-          &MachineLimits::bytesMiddle, &MachineLimits::bytesLarge, &MachineLimits::bytesHuge,
-          &MachineLimits::weightsMiddle, &MachineLimits::weightsLarge, &MachineLimits::weightsHuge})
+          &MachineLimits::pairOperations, &MachineLimits::byteOperations, &MachineLimits::loopOperations,
+          &MachineLimits::loopCalls, &MachineLimits::scattered, &MachineLimits::visits,
+          &MachineLimits::packed, &MachineLimits::bytesSmall, &MachineLimits::bytesMiddle,
+          &MachineLimits::bytesLarge, &MachineLimits::bytesHuge, &MachineLimits::weightsMiddle,
+          &MachineLimits::weightsLarge, &MachineLimits::weightsHuge})
       limits_.*member = kNothing;
     DYN_CHECK(loops());
     DYN_CHECK(products());
     DYN_CHECK(others());
+    DYN_CHECK(narrowProducts());
     return limits_;
   }
 
@@ -255,6 +274,28 @@ class Measuring {
     return {};
   }
 
+  // After those of f32, with what their elements take besides the depth.
+  Status narrowProducts() {
+    constexpr int kDeep = 256, kFlat = 16;
+    constexpr int64_t kManyRows = 240;
+    const auto rateWithDepth = [&](const Times& times) {
+      const double made = times.work.products + 2 * times.work.results * limits_.moreDepth;
+      return rate(made, times.launchNs, limits_.gemmLaunchNs);
+    };
+    SessionOptions rounded = options_;
+    rounded.math = "bf16";
+    DYN_TRY(Probe pairs, Probe::make(constantProducts(kDeep, kDeep, 1), rounded));
+    DYN_TRY(Times ofPairs, timesOf(pairs, {{"n", kManyRows}}));
+    limits_.pairOperations = rateWithDepth(ofPairs);
+    DYN_TRY(Times ofBytes, timesOf(byteProduct(kDeep, kDeep), {{"n", kManyRows}}));
+    DYN_TRY(Times flat, timesOf(byteProduct(kFlat, 64), {{"n", kManyRows}}));
+    const double deepNs = (ofBytes.launchNs - limits_.gemmLaunchNs) / ofBytes.work.results;
+    const double flatNs = (flat.launchNs - limits_.gemmLaunchNs) / flat.work.results;
+    limits_.byteOperations = 2 * (kDeep - kFlat) / std::max(deepNs - flatNs, 1e-3);
+    limits_.byteMoreDepth = std::max(0.0, flatNs * limits_.byteOperations / 2 - kFlat);
+    return {};
+  }
+
   const SessionOptions& options_;
   Interruption& interruption_;
   MachineLimits limits_;
@@ -291,10 +332,19 @@ double MachineLimits::weightsPerNs(double footprintBytes) const {
   return between(known, footprintBytes);
 }
 
-double MachineLimits::convolutionPerNs(double filters) const {
+double MachineLimits::convolutionPerNs(double filters, ProductsOf of) const {
   const std::pair<double, double> known[] = {{kFewFilters, convolutionFewOperations},
                                              {kManyFilters, convolutionOperations}};
-  return between(known, filters);
+  // By the same instructions as products: as many times as fast.
+  return between(known, filters) * productsPerNs(of) / gemmOperations;
+}
+
+double MachineLimits::moreDepthOf(ProductsOf of) const {
+  return of == ProductsOf::bytes ? byteMoreDepth : moreDepth;
+}
+
+double MachineLimits::productsPerNs(ProductsOf of) const {
+  return of == ProductsOf::pairs ? pairOperations : of == ProductsOf::bytes ? byteOperations : gemmOperations;
 }
 
 std::string printLimits(const MachineLimits& limits) {
@@ -340,7 +390,7 @@ Result<MachineLimits> parseLimits(std::string_view text) {
             digits.data() + digits.size() ||
         digits.empty() || !(target >= 0 && target < 1e12))
       return fault("'" + std::string(digits) + "' is no number that can be measured");
-    const bool mayBeNothing = field.key.ends_with("Ns") || field.member == &MachineLimits::moreDepth;
+    const bool mayBeNothing = field.key.ends_with("Ns") || field.key.ends_with("oreDepth");
     if (!mayBeNothing && target == 0) return fault("a rate of 0");
   }
   return limits;

@@ -3,7 +3,7 @@
 // kept beside the object cache with the processor's name; a file that is missing, damaged, or of another
 // processor is measured anew.
 //
-//   dyn-limits 2
+//   dyn-limits 3
 //   cpu = AMD EPYC 9654
 //   threads = 1
 //   launchNs = 48.1
@@ -13,6 +13,7 @@
 #include <functional>
 #include <string>
 
+#include "app/session/explain/launch_work.h"
 #include "app/session/model/runner.h"
 
 namespace dyn {
@@ -26,9 +27,11 @@ struct MachineLimits {
   // Per nanosecond, of launches with much to do whose data is near. See LaunchWork.
   double gemmOperations = 0, attentionOperations = 0, convolutionOperations = 0, convolutionFewOperations = 0,
          loopOperations = 0, loopCalls = 0, scattered = 0, visits = 0, packed = 0;
-  double fewRows = 0;       // a product of one row takes as long as of so many among many
-  double moreDepth = 0;     // the products of an element take as long as if there were so many more of them
-  double panelColumns = 1;  // that a product makes at a time
+  double pairOperations = 0, byteOperations = 0;  // products of bf16 in pairs, and of bytes
+  double fewRows = 0;        // a product of one row takes as long as of so many among many
+  double moreDepth = 0;      // the products of an element take as long as if there were so many more of them
+  double byteMoreDepth = 0;  // the same of bytes
+  double panelColumns = 1;   // that a product makes at a time
   // Bytes read and written per nanosecond, by how much data is gone over again and again.
   double bytesSmall = 0, bytesMiddle = 0, bytesLarge = 0, bytesHuge = 0;
   // Bytes of weights, which are only read.
@@ -40,7 +43,9 @@ struct MachineLimits {
   // The rates for that much data, between the measured ones.
   double bytesPerNs(double footprintBytes) const;
   double weightsPerNs(double footprintBytes) const;
-  double convolutionPerNs(double filters) const;
+  double convolutionPerNs(double filters, ProductsOf of) const;
+  double productsPerNs(ProductsOf of) const;
+  double moreDepthOf(ProductsOf of) const;
   bool operator==(const MachineLimits&) const = default;
 };
 

@@ -5,9 +5,11 @@ namespace dyn {
 LaunchKind launchKindOf(const TimelineEvent& event) {
   if (event.kind == "kernel") return LaunchKind::loop;
   if (event.kind != "builtin") return LaunchKind::other;
-  if (event.name == "gemm" || event.name == "onednn_gemm") return LaunchKind::gemm;
+  if (event.name == "gemm" || event.name == "onednn_gemm" || event.name == "bytegemm")
+    return LaunchKind::gemm;
   if (event.name == "attention") return LaunchKind::attention;
-  if (event.name == "conv" || event.name == "conv_packed" || event.name == "onednn_conv")
+  if (event.name == "conv" || event.name == "conv_packed" || event.name == "onednn_conv" ||
+      event.name == "byteconv")
     return LaunchKind::convolution;
   if (event.name == "recurrence") return LaunchKind::recurrence;
   return LaunchKind::other;

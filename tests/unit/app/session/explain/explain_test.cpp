@@ -23,6 +23,9 @@ MachineLimits roundMachine() {
   limits.convolutionLaunchNs = limits.otherLaunchNs = 100;
   limits.gemmOperations = limits.attentionOperations = limits.convolutionOperations = 100;
   limits.convolutionFewOperations = 50;
+  limits.pairOperations = 200;
+  limits.byteOperations = 400;
+  limits.byteMoreDepth = 30;
   limits.loopOperations = 10;
   limits.loopCalls = limits.scattered = limits.visits = limits.packed = 1;
   limits.bytesSmall = 80;
@@ -49,7 +52,7 @@ TEST(Limits, DamagedTextIsRefusedWithItsLine) {
   zero.replace(zero.find("loopCalls = 1"), 13, "loopCalls = 0");
   Result<MachineLimits> refused = parseLimits(zero);
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().toString(), HasSubstr("machine limits:14"));
+  EXPECT_THAT(refused.error().toString(), HasSubstr("machine limits:16"));
 }
 
 TEST(Limits, TheRateFallsWithTheFootprint) {
@@ -94,6 +97,63 @@ TEST(Explain, ProductsAreCountedFromTheirShapes) {
   event.shapes = "f32[5,7] f32[3,5] f32[3,7]";  // A turned around by an order behind a schedule
   event.numbers = {8 + 16, 1, 3, 100, 0, 1, 0, 0, 1, 0, 1};
   EXPECT_EQ(workOf(event, LoweredModule()).dims, "5 x 3 x 7");
+}
+
+// Pairs of bf16 and bytes have rates of their own; what is only kept in bf16 is widened.
+TEST(Explain, ProductsOfPairsAndBytesHaveTheirOwnRates) {
+  const MachineLimits limits = roundMachine();
+  TimelineEvent event;
+  event.kind = "builtin";
+  event.name = "gemm";
+  event.shapes = "f32[10,8] f32[10,100] bf16[800]";
+  event.resultsCount = 1;
+  event.numbers = {4};
+  const LaunchWork pairs = workOf(event, LoweredModule());
+  EXPECT_EQ(pairs.productsOf, ProductsOf::pairs);
+  EXPECT_EQ(timeOf(pairs, limits, {}).computeNs, 2.0 * 10 * 8 * 100 / 200);
+  event.numbers = {4 + 32};
+  EXPECT_EQ(workOf(event, LoweredModule()).productsOf, ProductsOf::f32);
+  event.shapes = "f32[10,8] f32[10,100] f32[800]";
+  event.numbers = {4};
+  EXPECT_EQ(workOf(event, LoweredModule()).productsOf, ProductsOf::f32);
+
+  event.name = "bytegemm";
+  event.place = "here";
+  event.shapes = "i32[10,8] u8[10,100] i8[800]";
+  event.numbers = {1};
+  const LaunchWork bytes = workOf(event, LoweredModule());
+  EXPECT_EQ(bytes.kind, LaunchKind::gemm);
+  EXPECT_EQ(bytes.productsOf, ProductsOf::bytes);
+  EXPECT_EQ(bytes.products, 2.0 * 10 * 8 * 100);
+  EXPECT_EQ(bytes.weightBytes, 800);
+  EXPECT_EQ(bytes.dims, "10 x 100 x 8");
+  EXPECT_EQ(timeOf(bytes, limits, {}).computeNs, 2.0 * 10 * 8 * (100 + 30) / 400);
+  EXPECT_EQ(siteOf(event), "here");
+}
+
+// A convolution of bytes is as many times as fast as a product of bytes is, and makes its results besides.
+TEST(Explain, ConvolutionsOfBytes) {
+  const MachineLimits limits = roundMachine();
+  TimelineEvent event;
+  event.kind = "builtin";
+  event.name = "conv_packed";
+  event.shapes = "u8[1,32,32,64] u8[1,64,64,3] i8[11008] u8[] i32[1,1,1,64] f32[] f32[]";
+  event.resultsCount = 1;
+  event.numbers = {570, 1, 2, 2, 1, 1, 64, 3, 7, 7};
+  event.scalars = {3, 3};
+  const LaunchWork work = workOf(event, LoweredModule());
+  EXPECT_EQ(work.productsOf, ProductsOf::bytes);
+  const double results = 32.0 * 32 * 64, products = 2 * results * 3 * 7 * 7;
+  EXPECT_EQ(work.products, products);
+  EXPECT_EQ(timeOf(work, limits, {}).computeNs, products / 400 + 2 * results * 30 / 400);
+  event.name = "byteconv";
+  event.shapes = "i32[1,64,56,56] u8[1,64,56,56] u8[64,3,3,64] u8[]";
+  event.numbers = {10, 1, 1, 1, 1, 1};
+  event.scalars = {1, 1};
+  const LaunchWork matrix = workOf(event, LoweredModule());
+  EXPECT_EQ(matrix.kind, LaunchKind::gemm);
+  EXPECT_EQ(matrix.rows, 56.0 * 56);
+  EXPECT_EQ(matrix.products, 2.0 * 64 * 56 * 56 * 64 * 9);
 }
 
 TEST(Explain, ARecurrenceReadsItsWeightsOnceAStep) {
