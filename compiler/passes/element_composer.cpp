@@ -118,7 +118,13 @@ Result<Expr> ElementComposer::element(ValueId v, std::span<const Expr> index) {
   size_t result = 0;
   while (op.results[result].id != v) ++result;
   Step step(*this, op);
-  return op.def->lower(step, static_cast<int>(result), index);
+  if (op.def->cls != OpClass::contraction) return op.def->lower(step, static_cast<int>(result), index);
+  // Sums within sums grow with each turn: what a second product is made of is not asked.
+  if (insideProduct_) return load(v, index);
+  insideProduct_ = true;
+  Result<Expr> sum = op.def->lower(step, static_cast<int>(result), index);
+  insideProduct_ = false;
+  return sum;
 }
 
 ValueId ElementComposer::valueOf(const loop::Buffer* buffer) const {

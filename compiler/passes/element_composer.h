@@ -1,4 +1,5 @@
-// An element of a value, written in elements of the inputs as far as definitions in loops go.
+// An element of a value, written in elements of the inputs as far as definitions in loops go, through one
+// product at most.
 //
 //   %bias = mul(sub(1, cast(%mask)), -1e9)     at [b, j]:  (1 - f32(mask[b, j])) * -1e9
 #pragma once
@@ -38,6 +39,7 @@ class ElementComposer {
   loop::LoopContext loops_;
   std::unordered_map<ValueId, const loop::Buffer*> buffers_;
   int steps_ = 0;
+  bool insideProduct_ = false;
 };
 
 }  // namespace dyn::passes

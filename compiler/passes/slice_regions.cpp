@@ -45,7 +45,11 @@ class RegionFinder {
       imageBytes_.push_back(ofOneImage(sum));
       usualBytes_.push_back(numbers_.value(imageBytes_.back()).value_or(0));
     }
-    for (size_t i = 0; i < function_.ops.size(); ++i) take(i);
+    for (const Parameter& p : function_.parameters) noteSizes(p.type);
+    for (size_t i = 0; i < function_.ops.size(); ++i) {
+      take(i);
+      noteSizes(*function_.ops[i]);
+    }
     endRun();
     return std::move(runs_);
   }
@@ -72,7 +76,7 @@ class RegionFinder {
 
   void take(size_t i) {
     const Op& op = *function_.ops[i];
-    if (rows_.readsRows(op) && rows_.whyNot(op).empty()) {
+    if (rows_.readsRows(op) && rows_.whyNot(op).empty() && !makesSizes(op)) {
       if (members_.empty()) run_.begin = i;
       members_.push_back(i);
       for (const ValueDef& r : op.results) made_.insert(r.id);
@@ -81,6 +85,24 @@ class RegionFinder {
     } else {
       endRun();
     }
+  }
+
+  void noteSizes(Type type) {
+    for (SymbolId s : symbolsOf(type)) sizes_.insert(s);
+  }
+  void noteSizes(const Op& op) {
+    for (const ValueDef& r : op.results) noteSizes(r.type);
+    if (op.def != &ops::bind_dimsOp) return;
+    for (Dim d : op.attributes.dims("dims"))
+      for (SymbolId s : symbolsOf(d)) sizes_.insert(s);
+  }
+  // A result has a size that is known by that result alone, such as that of a reshape to numbers computed:
+  // neither its slices nor what is moved before the run could ask for it.
+  bool makesSizes(const Op& op) const {
+    for (const ValueDef& r : op.results)
+      for (SymbolId s : symbolsOf(r.type))
+        if (sizes_.count(s) == 0) return true;
+    return false;
   }
 
   // It reads nothing that the run makes, and moving it is not seen.
@@ -199,6 +221,7 @@ class RegionFinder {
   const Function& function_;
   const Dim batch_;
   std::unordered_set<SymbolId> packed_;  // sizes of packed weights
+  std::unordered_set<SymbolId> sizes_;   // known before the operation in question
   BatchRows& rows_;
   const int64_t cacheBytes_;
   DimNumbers numbers_;

@@ -1,4 +1,5 @@
-// Ensembles of trees: all trees of all rows walk down a step at a time, by tables of the nodes; leaves stay where they are.
+// Ensembles of trees: all trees of all rows walk down a step at a time, by tables of the nodes; leaves stay
+// where they are.
 #include <algorithm>
 #include <limits>
 #include <set>

@@ -7,11 +7,11 @@
 
 namespace dyn::onnx {
 
-// scores [n, k] after `transform`: NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO (scores of 0 take no part) or PROBIT, for whose
-// inverse error function the standard's approximation is taken.
+// scores [n, k] after `transform`: NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO (scores of 0 take no part) or
+// PROBIT, for whose inverse error function the standard's approximation is taken.
 ValueId transformedScores(MapContext& c, ValueId scores, const std::string& transform);
-// [n, 2] of the score s [n, 1] of the second of two classes: (1 - s, s), or (-s, s) where scores are `signedScores`;
-// LOGISTIC of (-s, s).
+// [n, 2] of the score s [n, 1] of the second of two classes: (1 - s, s), or (-s, s) where scores are
+// `signedScores`; LOGISTIC of (-s, s).
 ValueId bothScores(MapContext& c, ValueId score, bool signedScores, const std::string& transform);
 
 // The labels of a classifier's classes: attributes `integers` or `strings`. A vector.

@@ -1,4 +1,5 @@
-// The trees of ai.onnx.ml's ensembles as tables: what the attributes of both forms of the operators say, read and checked.
+// The trees of ai.onnx.ml's ensembles as tables: what the attributes of both forms of the operators say, read
+// and checked.
 //
 //   TreeEnsembleRegressor, TreeEnsembleClassifier: nodes named by (tree, node), weights apart
 //   TreeEnsemble: nodes by their place, leaves in a table of their own
