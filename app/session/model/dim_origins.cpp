@@ -267,6 +267,7 @@ bool DimOrigins::ofSameDim(const Op& op, DimStep& step) {
 
 bool DimOrigins::ofRule(const Op& op, uint32_t result, DimStep& step) {
   const bool constant = step.dim && step.dim.isConstant();
+  std::optional<DimStep> general;
   for (int attempt = constant ? everything : symbolic; attempt < attemptCount; ++attempt) {
     const Rule& rule = ruleOf(op, attempt);
     if (result >= rule.results.size()) continue;
@@ -293,14 +294,19 @@ bool DimOrigins::ofRule(const Op& op, uint32_t result, DimStep& step) {
     }
     // A symbol that the rule made is a size that depends on values, and the type has another of its kind:
     // nothing to compare.
-    if (onlyPlaces && !step.sources.empty() && fits(step)) return true;
+    if (onlyPlaces && !step.sources.empty() && fits(step)) {
+      if (said.isSymbol()) return true;
+      if (!general) general = step;  // another way may say it in fewer words
+    }
     const bool ends = onlyPlaces && step.sources.empty() && constant && said == step.dim;
     step.sources.clear();
     step.rule = Dim();
     step.by.clear();
-    if (ends) return false;
+    if (ends) break;
   }
-  return false;
+  if (!general) return false;
+  step = *std::move(general);
+  return true;
 }
 
 // The operation alone, between parameters with placeholders for dims and values with placeholders for
