@@ -60,7 +60,7 @@ void InnerArenas::noteArena(const Function& body, const Op& arena) {
 
 // Symbols that are not available are replaced by what they are at most, until none is left.
 Dim InnerArenas::mostOf(Dim d, const std::set<SymbolId>& available) const {
-  constexpr int kMostRounds = 4;
+  constexpr int kMostRounds = 8;
   for (int round = 0; round < kMostRounds && !allIn(d, available); ++round)
     d = substitute(d, [&](SymbolId s) {
       const auto known = largest_.find(s);

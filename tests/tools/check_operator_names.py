@@ -42,6 +42,8 @@ REWRITES = {
                                     "round sub transpose unsqueeze where",
     "compiler/passes/batch_rows.cpp": "conv_integer_packed conv_packed gemm_packed",
     "compiler/passes/batch_slices.cpp": "concat_from_sequence list list_append reshape",
+    "compiler/passes/row_loop.cpp": "concat_from_sequence list list_append reshape",
+    "compiler/passes/row_members.cpp": "average_pool conv_packed gemm_packed max_pool",
     "compiler/passes/slice_regions.cpp": "conv_integer_packed",
     "compiler/passes/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "

@@ -38,6 +38,7 @@ constexpr AttributeSpec kPackedAttributes[] = {
      "planes; channels_last: operand and result are [n, spatial..., channels]; to_channels_last: the result "
      "alone; default planes",
      Allowed::oneOf("planes channels_last to_channels_last")},
+    DYN_SLICE_ATTRIBUTE,
 };
 
 // x and w checked, which have one type of numbers.

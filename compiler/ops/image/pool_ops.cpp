@@ -326,12 +326,14 @@ Status fillAveragePool(const BuiltinRequest& request, CallFields<calls::Pool>& c
 constexpr AttributeSpec kMaxAttributes[] = {
     DYN_WINDOW_ATTRIBUTES,
     DYN_LAYOUT_ATTRIBUTE,
+    DYN_SLICE_ATTRIBUTE,
     {"storage_order", AttributeKind::integer, false,
      "1: indices count spatial axes in column-major order; default 0", Allowed::flag()},
 };
 constexpr AttributeSpec kAverageAttributes[] = {
     DYN_WINDOW_ATTRIBUTES,
     DYN_LAYOUT_ATTRIBUTE,
+    DYN_SLICE_ATTRIBUTE,
     {"count_include_pad", AttributeKind::integer, false, "1: padding counts in the mean; default 0",
      Allowed::flag()},
 };

@@ -62,6 +62,11 @@ Result<Window> windowOf(const Op& op, int spatialRank) {
   w.padsBegin.assign(pads.begin(), pads.begin() + spatialRank);
   w.padsEnd.assign(pads.begin() + spatialRank, pads.end());
   w.ceilMode = op.attributes.integer("ceil_mode", 0) != 0;
+  if (op.attributes.has("slice")) {
+    const Shape slice = op.attributes.dims("slice");
+    if (slice.size() != 2) return badWindow(op, "slice is two dims: a pad, and how many rows are made");
+    w.slice = {slice[0], slice[1]};
+  }
   return w;
 }
 
@@ -79,6 +84,12 @@ WindowAxis windowAxis(const Window& window, int axis, Dim input, Dim kernel) {
   a.stride = window.strides[k];
   a.dilation = window.dilations[k];
   const Dim stride = dims.constant(a.stride), reach = (kernel - 1) * a.dilation + 1;
+  if (axis == 0 && window.slice) {
+    a.padBegin = window.slice->top;
+    a.output = window.slice->count;
+    a.padEnd = dims.constant(window.padsEnd[k]);
+    return a;
+  }
   if (window.isSame()) {
     a.output = ceilDiv(input, stride);
     const Dim total = max((a.output - 1) * a.stride + reach - input, dims.constant(0));
@@ -112,6 +123,7 @@ static int64_t slackOf(const Window& window, int64_t stride) { return window.cei
 Status requireWindowFits(InferContext& c, const Window& window, const std::vector<WindowAxis>& axes) {
   if (window.isSame()) return {};
   for (const WindowAxis& a : axes) {
+    if (window.slice && &a == axes.data()) continue;
     const int64_t slack = isRagged(a.input) ? a.stride : slackOf(window, a.stride);
     DYN_CHECK(c.requireLessEqual((a.kernel - 1) * a.dilation + 1, a.input + a.padBegin + a.padEnd + slack,
                                  "the window fits into the padded input"));
@@ -125,15 +137,22 @@ Result<std::vector<ConcreteAxis>> concreteWindow(const EvalContext& c, const Win
   const Type made = c.op().results.empty() ? Type() : c.op().results[0].type;
   const bool ofSequences = made && made.isTensor() && isRagged(made.dims());
   DimContext dims;
+  Window concrete = window;
+  if (window.slice) {
+    DYN_TRY(const int64_t top, c.dimValue(window.slice->top));
+    DYN_TRY(const int64_t count, c.dimValue(window.slice->count));
+    concrete.slice = {dims.constant(top), dims.constant(count)};
+  }
   std::vector<ConcreteAxis> axes;
   for (size_t k = 0; k < kernel.size(); ++k) {
+    const bool sliced = window.slice && k == 0;
     const WindowAxis a =
-        windowAxis(window, static_cast<int>(k), dims.constant(x[k + 2]), dims.constant(kernel[k]));
+        windowAxis(concrete, static_cast<int>(k), dims.constant(x[k + 2]), dims.constant(kernel[k]));
     const auto output = a.output.constant(), begin = a.padBegin.constant(), end = a.padEnd.constant();
     if (!output || !begin || !end)
       return c.error(DiagnosticId::dimOverflow, "a window's size does not fit in 64 bits");
     if (*output < 0 ||
-        (!window.isSame() && !ofSequences &&
+        (!window.isSame() && !ofSequences && !sliced &&
          (kernel[k] - 1) * a.dilation + 1 > x[k + 2] + *begin + *end + slackOf(window, a.stride))) {
       return c.error(DiagnosticId::shapeCheckFailed, "the window of " + std::to_string(kernel[k]) +
                                                          " does not fit into an input of " +

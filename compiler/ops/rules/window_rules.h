@@ -4,6 +4,7 @@
 // The arithmetic stands here once, over dims; reference evaluation asks it with constant dims.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,14 +12,29 @@
 
 namespace dyn {
 
+#define DYN_SLICE_ATTRIBUTE                                                                                 \
+  {                                                                                                         \
+    "slice", AttributeKind::dims, false,                                                                    \
+        "of some rows of an image: the pad above those of the operand, and how many are made; made by the " \
+        "pass `row_slices`",                                                                                \
+        Allowed::byRule("two dims")                                                                         \
+  }
+
 enum class AutoPad : uint8_t { none, valid, sameUpper, sameLower };
 
-// The attributes strides, dilations, pads ([begin..., end...]), auto_pad and ceil_mode, with defaults filled
-// in.
+// Of the first spatial axis, where an operation makes some of the rows of an image: its operand are the rows
+// that their windows reach, `top` what they reach beyond its first, and `count` how many are made.
+struct RowSlice {
+  Dim top, count;
+};
+
+// The attributes strides, dilations, pads ([begin..., end...]), auto_pad, ceil_mode and slice, with defaults
+// filled in.
 struct Window {
   std::vector<int64_t> strides, dilations, padsBegin, padsEnd;
   AutoPad autoPad = AutoPad::none;
   bool ceilMode = false;
+  std::optional<RowSlice> slice;
   bool isSame() const { return autoPad == AutoPad::sameUpper || autoPad == AutoPad::sameLower; }
 };
 // Error badAttribute, with the operation's place.

@@ -26,38 +26,9 @@ int64_t loopsOf(const std::string& text, const CompileOptions& options) {
       text, "batch_slices", [](const Op& op) { return op.def == &ops::loopOp; }, options);
 }
 
-std::vector<std::vector<HostTensor>> images(int64_t channels) {
-  std::vector<std::vector<HostTensor>> sets;
-  for (auto [n, h, w] : std::vector<std::array<int64_t, 3>>{
-           {1, 8, 8}, {2, 7, 13}, {0, 9, 9}, {1, 1, 1}, {3, 2, 31}, {4, 16, 16}, {7, 12, 9}, {5, 33, 1}})
-    sets.push_back({test::randomTensor(Dtype::f32, {n, channels, h, w}, 1)});
-  return sets;
-}
-
-void expectSameBits(const std::string& text, const CompileOptions& one, const CompileOptions& other,
-                    const std::vector<std::vector<HostTensor>>& sets, int threads = 1) {
-  IrContext context;
-  Result<Module> parsed = test::parseText(context, text);
-  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
-  Result<std::unique_ptr<test::Compiled>> a = test::Compiled::make(*parsed, one, threads);
-  ASSERT_TRUE(a.ok()) << a.error().toString();
-  IrContext second;
-  Result<Module> again = test::parseText(second, text);
-  ASSERT_TRUE(again.ok()) << again.error().toString();
-  Result<std::unique_ptr<test::Compiled>> b = test::Compiled::make(*again, other, 1);
-  ASSERT_TRUE(b.ok()) << b.error().toString();
-  for (const std::vector<HostTensor>& inputs : sets) {
-    Result<std::vector<HostTensor>> actual = (*a)->run(inputs), expected = (*b)->run(inputs);
-    ASSERT_TRUE(actual.ok() && expected.ok()) << (actual.ok() ? expected : actual).error().toString();
-    ASSERT_EQ(actual->size(), expected->size());
-    for (size_t i = 0; i < expected->size(); ++i)
-      EXPECT_TRUE((*actual)[i].identical((*expected)[i])) << toString(inputs[0], 4) << ", output " << i;
-  }
-}
-
 TEST(BatchSlices, resultsAreThoseOfTheReference) {
   EXPECT_GE(loopsOf(test::residual(), sliced("4096")), 1);
-  test::expectSame(test::residual(), images(3), sliced("4096"), 1e-3);
+  test::expectSame(test::residual(), test::images(3), sliced("4096"), 1e-3);
 }
 
 TEST(BatchSlices, theReferenceReadsThem) {
@@ -66,7 +37,7 @@ TEST(BatchSlices, theReferenceReadsThem) {
   ASSERT_TRUE(parsed.ok());
   Result<CompiledModel> compiled = compileModel(*parsed, sliced("4096"));
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
-  for (const std::vector<HostTensor>& inputs : images(3)) {
+  for (const std::vector<HostTensor>& inputs : test::images(3)) {
     const std::vector<Value> values(inputs.begin(), inputs.end());
     Result<std::vector<Value>> before = interpret(compiled->trace.find("batch_slices")->before, values);
     for (const char* pass : {"batch_slices", "place", "plan"}) {
@@ -99,11 +70,11 @@ TEST(BatchSlices, bitsAreThoseOfTheWholeBatch) {
     %m = max_pool(%k) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}
     %c = add(%a, %m)
   )");
-  std::vector<std::vector<HostTensor>> sets = images(3);
+  std::vector<std::vector<HostTensor>> sets = test::images(3);
   EXPECT_GE(loopsOf(text, sliced("4096")), 1);
   for (const char* bytes : {"1", "4096", "20000", "1000000000"})
-    expectSameBits(text, sliced(bytes), whole(), sets);
-  expectSameBits(text, sliced("4096"), whole(), sets, 2);
+    test::expectSameBits(text, sliced(bytes), whole(), sets);
+  test::expectSameBits(text, sliced("4096"), whole(), sets, 2);
 }
 
 // What reads other images, or which image it is, is not run by slices; what is before and behind it is.
@@ -117,8 +88,8 @@ TEST(BatchSlices, whatReadsOtherImagesSeesThemAll) {
         "{perm "
         "= [1, 0, 2, 3]} %c = add(%b, %r)\n"}) {
     const std::string text = around(statement);
-    test::expectSame(text, images(3), sliced("4096"), 1e-3);
-    expectSameBits(text, sliced("4096"), whole(), images(3));
+    test::expectSame(text, test::images(3), sliced("4096"), 1e-3);
+    test::expectSameBits(text, sliced("4096"), whole(), test::images(3));
   }
 }
 
@@ -132,8 +103,8 @@ std::string twoStages() {
 
 TEST(BatchSlices, smallerImagesAreARegionOfTheirOwn) {
   EXPECT_EQ(loopsOf(twoStages(), sliced("4096")), 2);
-  test::expectSame(twoStages(), images(3), sliced("4096"), 1e-3);
-  expectSameBits(twoStages(), sliced("4096"), whole(), images(3));
+  test::expectSame(twoStages(), test::images(3), sliced("4096"), 1e-3);
+  test::expectSameBits(twoStages(), sliced("4096"), whole(), test::images(3));
 }
 
 // Bodies place their tensors in the memory of @main; the reference has no memory, and reads it all the same.
@@ -151,7 +122,7 @@ TEST(BatchSlices, bodiesUseTheArenaOfMain) {
   });
   EXPECT_EQ(arenas, 1);
   EXPECT_GE(placed, 2);
-  for (const std::vector<HostTensor>& inputs : images(3)) {
+  for (const std::vector<HostTensor>& inputs : test::images(3)) {
     const std::vector<Value> values(inputs.begin(), inputs.end());
     Result<std::vector<Value>> expected = interpret(compiled->trace.find("infer")->after, values);
     Result<std::vector<Value>> actual = interpret(planned, values);

@@ -1,6 +1,8 @@
 // Text modules of convolutions with weights in them.
 #pragma once
 
+#include <array>
+
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn::test {
@@ -68,6 +70,37 @@ inline std::string residual() {
     %ac = reduce_max(%ab, %axes) {keepdims = 0}
     return %ab, %ac
   })";
+}
+
+// Inputs [n, channels, h, w] of many sizes.
+inline std::vector<std::vector<HostTensor>> images(int64_t channels) {
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] : std::vector<std::array<int64_t, 3>>{
+           {1, 8, 8}, {2, 7, 13}, {0, 9, 9}, {1, 1, 1}, {3, 2, 31}, {4, 16, 16}, {7, 12, 9}, {5, 33, 1}})
+    sets.push_back({randomTensor(Dtype::f32, {n, channels, h, w}, 1)});
+  return sets;
+}
+
+// Results of `one` on so many threads are those of `other` to the bit.
+inline void expectSameBits(const std::string& text, const CompileOptions& one, const CompileOptions& other,
+                           const std::vector<std::vector<HostTensor>>& sets, int threads = 1) {
+  IrContext context;
+  Result<Module> parsed = parseText(context, text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  Result<std::unique_ptr<Compiled>> a = Compiled::make(*parsed, one, threads);
+  ASSERT_TRUE(a.ok()) << a.error().toString();
+  IrContext second;
+  Result<Module> again = parseText(second, text);
+  ASSERT_TRUE(again.ok()) << again.error().toString();
+  Result<std::unique_ptr<Compiled>> b = Compiled::make(*again, other, 1);
+  ASSERT_TRUE(b.ok()) << b.error().toString();
+  for (const std::vector<HostTensor>& inputs : sets) {
+    Result<std::vector<HostTensor>> actual = (*a)->run(inputs), expected = (*b)->run(inputs);
+    ASSERT_TRUE(actual.ok() && expected.ok()) << (actual.ok() ? expected : actual).error().toString();
+    ASSERT_EQ(actual->size(), expected->size());
+    for (size_t i = 0; i < expected->size(); ++i)
+      EXPECT_TRUE((*actual)[i].identical((*expected)[i])) << toString(inputs[0], 4) << ", output " << i;
+  }
 }
 
 }  // namespace dyn::test
