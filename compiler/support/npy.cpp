@@ -128,13 +128,41 @@ constexpr ElementRow kElements[] = {
     {'f', NpyKind::real, 2},    {'f', NpyKind::real, 4},    {'f', NpyKind::real, 8},
     {'c', NpyKind::complex, 8}, {'c', NpyKind::complex, 16}};
 
-// "<f4" -> the row; nullptr when Dyn has no such element. bigEndian is set for ">f4".
-const ElementRow* findElement(const std::string& descr, bool& bigEndian) {
-  if (descr.size() < 3 || std::string_view("<>|=").find(descr[0]) == std::string_view::npos) return nullptr;
+constexpr unsigned kLetterBytes = 4;  // of NpyKind::text
+
+// "<f4" -> its row; nothing where Dyn has no such element. bigEndian is set for ">f4".
+std::optional<ElementRow> findElement(const std::string& descr, bool& bigEndian) {
+  if (descr.size() < 3 || std::string_view("<>|=").find(descr[0]) == std::string_view::npos)
+    return std::nullopt;
   bigEndian = descr[0] == '>';
   for (const ElementRow& row : kElements)
-    if (descr[1] == row.letter && descr.substr(2) == std::to_string(row.bytes)) return &row;
-  return nullptr;
+    if (descr[1] == row.letter && descr.substr(2) == std::to_string(row.bytes)) return row;
+  if (descr[1] != 'U' && descr[1] != 'S') return std::nullopt;
+  constexpr unsigned kMostLetters = 1U << 28;
+  unsigned width = 0;
+  const char* last = descr.data() + descr.size();
+  const auto [end, code] = std::from_chars(descr.data() + 2, last, width);
+  if (code != std::errc() || end != last || width > kMostLetters) return std::nullopt;
+  return descr[1] == 'U' ? ElementRow{'U', NpyKind::text, kLetterBytes * width}
+                         : ElementRow{'S', NpyKind::bytes, width};
+}
+
+// "<f4", "|b1", "<U5"; "" where NumPy has no such element.
+std::string describe(NpyKind kind, unsigned bytes) {
+  if (kind == NpyKind::text)
+    return bytes % kLetterBytes == 0 ? "<U" + std::to_string(bytes / kLetterBytes) : "";
+  if (kind == NpyKind::bytes) return "|S" + std::to_string(bytes);
+  for (const ElementRow& row : kElements)
+    if (row.kind == kind && row.bytes == bytes)
+      return std::string(1, bytes == 1 ? '|' : '<') + row.letter + std::to_string(bytes);
+  return "";
+}
+
+// Bytes of the numbers that an element is made of.
+size_t wordBytes(const ElementRow& element) {
+  if (element.kind == NpyKind::text) return kLetterBytes;
+  if (element.kind == NpyKind::bytes) return 1;
+  return element.kind == NpyKind::complex ? element.bytes / 2 : element.bytes;
 }
 
 std::optional<uint64_t> sizeOf(unsigned elementBytes, const std::vector<int64_t>& shape) {
@@ -151,6 +179,7 @@ std::optional<uint64_t> sizeOf(unsigned elementBytes, const std::vector<int64_t>
 // Column-major source to row-major target: walks the target in order with a counter per axis.
 void transposeInto(std::vector<std::byte>& target, const char* source, const std::vector<int64_t>& shape,
                    size_t width) {
+  if (width == 0) return;  // texts without letters
   std::vector<size_t> stride(shape.size()), index(shape.size(), 0);
   size_t step = width;
   for (size_t axis = 0; axis != shape.size(); ++axis) {
@@ -196,8 +225,8 @@ Result<NpyArray> parseNpy(const MappedFile& file) {
   rest.remove_prefix(headerBytes);
 
   bool bigEndian = false;
-  const ElementRow* element = findElement(header.descr, bigEndian);
-  if (element == nullptr)
+  const std::optional<ElementRow> element = findElement(header.descr, bigEndian);
+  if (!element)
     return makeError(DiagnosticId::unsupportedDtype, "elements of NumPy type '" + header.descr + "'",
                      SourcePlace{.file = file.name(), .byteOffset = 8});
   std::optional<uint64_t> size = sizeOf(element->bytes, header.shape);
@@ -218,7 +247,7 @@ Result<NpyArray> parseNpy(const MappedFile& file) {
   } else if (!rest.empty()) {
     std::memcpy(array.data.data(), rest.data(), rest.size());
   }
-  const size_t word = element->kind == NpyKind::complex ? element->bytes / 2 : element->bytes;
+  const size_t word = wordBytes(*element);
   if (bigEndian && word > 1)
     for (size_t i = 0; i != array.data.size(); i += word)
       std::reverse(array.data.begin() + static_cast<ptrdiff_t>(i),
@@ -229,14 +258,11 @@ Result<NpyArray> parseNpy(const MappedFile& file) {
 }
 
 Result<std::string> npyHeader(NpyKind kind, unsigned elementBytes, const std::vector<int64_t>& shape) {
-  const ElementRow* element = nullptr;
-  for (const ElementRow& row : kElements)
-    if (row.kind == kind && row.bytes == elementBytes) element = &row;
-  if (element == nullptr)
+  const std::string descr = describe(kind, elementBytes);
+  if (descr.empty())
     return makeError(DiagnosticId::unsupportedDtype,
                      ".npy elements of " + std::to_string(elementBytes) + " bytes");
-  std::string text = std::string("{'descr': '") + (elementBytes == 1 ? '|' : '<') + element->letter +
-                     std::to_string(elementBytes) + "', 'fortran_order': False, 'shape': (";
+  std::string text = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i != shape.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   text += shape.size() == 1 ? ",), }" : "), }";
   // Magic, version, length and text end in a newline at a multiple of 64; NumPy moves to version 2 for long

@@ -4,7 +4,7 @@
 //   DYN_CHECK(writeNpy("y.npy", array));              // whole or not at all
 //
 // Contract: bool, signed and unsigned integers of 1 to 8 bytes, floats of 2, 4, 8 bytes, complex of 8 and 16
-// bytes;
+// bytes, texts of any width as UTF-32 (<U5) or as bytes (|S5), behind whose end there are zeros;
 // data in memory are row-major and little-endian (a file in Fortran or big-endian order is converted). Other
 // element types are unsupportedDtype; a damaged file is fileFormat. Memory is never more than the file's size
 // justifies. Reference: numpy.org/doc/stable/reference/generated/numpy.lib.format.html.
@@ -21,7 +21,7 @@
 
 namespace dyn {
 
-enum class NpyKind { boolean, integer, natural, real, complex };
+enum class NpyKind { boolean, integer, natural, real, complex, text, bytes };
 
 struct NpyArray {
   NpyKind kind = NpyKind::real;

@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 
+#include "app/session/model/npy_text.h"
 #include "app/session/model/padded_sequences.h"
 #include "app/session/model/ragged_port.h"
 #include "app/session/model/test_value.h"
@@ -34,6 +35,9 @@ std::optional<Dtype> dtypeOf(NpyKind kind, unsigned bytes) {
       return parseDtype("f" + std::to_string(bytes * 8));
     case NpyKind::complex:
       return parseDtype("c" + std::to_string(bytes * 8));
+    case NpyKind::text:
+    case NpyKind::bytes:
+      break;
   }
   return std::nullopt;
 }
@@ -128,6 +132,7 @@ Result<Value> fill(const Port& port, const std::string& spec, std::vector<int64_
 
 Result<HostTensor> readNpyTensor(const std::string& path) {
   DYN_TRY(NpyArray array, readNpy(path));
+  if (array.kind == NpyKind::text || array.kind == NpyKind::bytes) return stringsOf(array, path);
   std::optional<Dtype> dtype = dtypeOf(array.kind, array.elementBytes);
   if (!dtype) return makeError(DiagnosticId::unsupportedDtype, path + ": the element type is not supported");
   DYN_TRY(HostTensor tensor, HostTensor::create(*dtype, array.shape));
@@ -162,8 +167,10 @@ Status writeNpyTensor(const std::string& path, const HostTensor& tensor) {
     case DtypeClass::complex:
       array.kind = NpyKind::complex;
       break;
-    case DtypeClass::text:
-      return makeError(DiagnosticId::unsupportedDtype, "unsupported: strings can not be written as .npy");
+    case DtypeClass::text: {
+      DYN_TRY(const NpyArray texts, arrayOfStrings(tensor, path));
+      return writeNpy(path, texts);
+    }
     case DtypeClass::real: {
       array.kind = NpyKind::real;
       // NumPy has no bfloat16 and no 8-bit floats: they are written as f32, which holds them exactly.

@@ -716,14 +716,6 @@ std::string durationText(int64_t timeNs) {
   return fmt::format("{:.2f} s", t / 1e9);
 }
 
-std::string bytesText(int64_t bytes) {
-  const double b = static_cast<double>(bytes);
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", b / 1024);
-  if (bytes < int64_t{1024} * 1024 * 1024) return fmt::format("{:.1f} MiB", b / (1024 * 1024));
-  return fmt::format("{:.2f} GiB", b / (1024.0 * 1024 * 1024));
-}
-
 void applySettings(const SettingTable& table, TextOptions& options) {
   for (const SettingTable::Row& row : table.rows) {
     if (row.name == "precision") options.precision = std::atoi(row.value.c_str());

@@ -59,7 +59,10 @@ TEST_F(Npy, everyElementTypeAndRankComesBack) {
                   {NpyKind::real, 4},
                   {NpyKind::real, 8},
                   {NpyKind::complex, 8},
-                  {NpyKind::complex, 16}})
+                  {NpyKind::complex, 16},
+                  {NpyKind::text, 12},
+                  {NpyKind::text, 0},
+                  {NpyKind::bytes, 5}})
     for (const std::vector<int64_t>& shape :
          std::vector<std::vector<int64_t>>{{}, {3}, {2, 3}, {0, 5}, {1, 2, 3}}) {
       NpyArray array{row.kind, row.bytes, shape, {}};
@@ -87,6 +90,8 @@ TEST_F(Npy, headerIsAlignedAndAsNumPyWritesIt) {
   EXPECT_THAT(*npyHeader(NpyKind::boolean, 1, {7}),
               HasSubstr("{'descr': '|b1', 'fortran_order': False, 'shape': (7,), }"));
   EXPECT_THAT(*npyHeader(NpyKind::integer, 8, {}), HasSubstr("'shape': (), }"));
+  EXPECT_THAT(*npyHeader(NpyKind::text, 20, {1}), HasSubstr("{'descr': '<U5', "));
+  EXPECT_FALSE(npyHeader(NpyKind::text, 7, {}).ok());
   Result<std::string> large = npyHeader(NpyKind::natural, 1, std::vector<int64_t>(40000, 1));
   ASSERT_TRUE(large.ok());
   EXPECT_EQ((*large)[6], 2);
@@ -109,6 +114,10 @@ TEST_F(Npy, versionsFortranOrderAndByteOrder) {
   ASSERT_TRUE(big.ok());
   EXPECT_EQ(big->data[1], std::byte{1});
   EXPECT_EQ(big->data[0], std::byte{0});
+  Result<NpyArray> text = parse(
+      npy("{'shape': (1,), 'fortran_order': False, 'descr': '>U2'}", std::string_view("\0\0\0A\0\0\0B", 8)));
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(std::memcmp(text->data.data(), "A\0\0\0B\0\0\0", 8), 0);
 }
 
 TEST_F(Npy, damagedFilesAreRefused) {
@@ -128,7 +137,9 @@ TEST_F(Npy, damagedFilesAreRefused) {
     }
   EXPECT_EQ(parse(good + "x").error().id, DiagnosticId::fileFormat);
   auto id = [](std::string_view dictionary) { return parse(npy(dictionary, "abcd")).error().id; };
-  EXPECT_EQ(id("{'descr': '<U4', 'fortran_order': False, 'shape': (1,)}"), DiagnosticId::unsupportedDtype);
+  EXPECT_EQ(id("{'descr': '<U9999999999', 'fortran_order': False, 'shape': (1,)}"),
+            DiagnosticId::unsupportedDtype);
+  EXPECT_EQ(id("{'descr': '<U4x', 'fortran_order': False, 'shape': (1,)}"), DiagnosticId::unsupportedDtype);
   EXPECT_EQ(id("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"), DiagnosticId::unsupportedDtype);
   EXPECT_EQ(id("{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (1,)}"),
             DiagnosticId::unsupportedDtype);
