@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/changed_main.h"
 
 namespace dyn::passes {
 
@@ -294,13 +295,6 @@ class HeadsApart {
 
 }  // namespace
 
-Module withHeadsApart(const Module& module) {
-  const Function* changed = HeadsApart(module).run();
-  if (!changed) return module;
-  Module result = module;
-  for (const Function*& function : result.functions)
-    if (function == module.main()) function = changed;
-  return result;
-}
+Module withHeadsApart(const Module& module) { return replacedMain(module, HeadsApart(module).run()); }
 
 }  // namespace dyn::passes

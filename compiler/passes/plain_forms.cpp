@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/changed_main.h"
 
 namespace dyn::passes {
 
@@ -194,13 +195,6 @@ class PlainForms {
 
 }  // namespace
 
-Module withPlainForms(const Module& module) {
-  const Function* changed = PlainForms(module).run();
-  if (!changed) return module;
-  Module result = module;
-  for (const Function*& function : result.functions)
-    if (function == module.main()) function = changed;
-  return result;
-}
+Module withPlainForms(const Module& module) { return replacedMain(module, PlainForms(module).run()); }
 
 }  // namespace dyn::passes
