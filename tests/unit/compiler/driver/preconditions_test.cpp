@@ -200,6 +200,8 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
       {"matmul_nbits", "bits", int64_t{5}},
       {"matmul_nbits", "block", int64_t{0}},
       {"matmul_nbits", "block", int64_t{17}},
+      {"max_pool", "slice", Shape{}},
+      {"average_pool", "slice", Shape{}},
       {"max_pool", "pads", Integers{1}},
       {"average_pool", "pads", Integers{1}},
       {"lp_pool", "pads", Integers{1}},
