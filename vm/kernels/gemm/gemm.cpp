@@ -41,20 +41,28 @@ Status readOrders(calls::Borrowed given, int64_t rank, std::array<AxisOrder, 3>&
   return okStatus();
 }
 
-// The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C.
-// False: it is another, or wrong.
-bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
-                        const GemmNumbers& n, ProductProblem& p) {
-  const bool plain = n.packedB && !n.transposedA && !n.transposedB && !n.ordered;
-  if (!plain || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != 1 ||
+// The plain case, without allocating anything: rows of A, as they lie, times one B, packed or as it lies, for
+// rows of C. False: it is another, or wrong.
+bool describePlainRows(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
+                       const GemmNumbers& n, ProductProblem& p) {
+  const bool plain = !n.transposedA && !(n.packedB && n.transposedB) && !n.ordered;
+  if (!plain || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != (n.packedB ? 1 : 2) ||
       a->dtype() != DataType::f32 || c->dtype() != DataType::f32 || c->elements == 0 || a->elements == 0)
     return false;
   const uint32_t last = a->rank - 1;
   if (!std::equal(a->shape(), a->shape() + last, c->shape())) return false;
   const int64_t depth = a->shape()[last], columns = c->shape()[last];
-  if (b->elements != (p.rounded ? bf16ElementCount(*p.rounded, depth, columns)
-                                : packedElementCount(*call.gemmFamily, depth, columns)))
-    return false;
+  if (n.packedB) {
+    if (b->elements != (p.rounded ? bf16ElementCount(*p.rounded, depth, columns)
+                                  : packedElementCount(*call.gemmFamily, depth, columns)))
+      return false;
+  } else {
+    if (b->strides || b->dtype() != DataType::f32 || b->shape()[n.transposedB ? 1 : 0] != depth ||
+        b->shape()[n.transposedB ? 0 : 1] != columns)
+      return false;
+    p.strideBK = n.transposedB ? 1 : columns;
+    p.strideBN = n.transposedB ? depth : 1;
+  }
   p.rows = c->elements / columns;
   p.columns = columns;
   p.depth = depth;
@@ -98,7 +106,7 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
   if (n.narrowB && !(p.packed && b->dtype() == DataType::bf16)) return wrong();
   if (p.packed)
     if (Status status = readPanels(call, b->dtype(), n, p); !status.ok()) return status;
-  if (describePackedRows(call, a, b, c, n, p)) return okStatus();
+  if (describePlainRows(call, a, b, c, n, p)) return okStatus();
   if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded && !p.halves) ||
       a->dtype() != c->dtype() || (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();

@@ -47,17 +47,20 @@ void runInPlace(FlatCall& call, InPlace way, int64_t count, double steps, const 
                 tasks = worthwhileTasks(call, steps), parts = partsFor(tasks, count, groups);
   const RowsInPlace<T> byRows = rowsKernel<T>();
   const DotsInPlace<T> byDots = dotsKernel<T>();
+  const auto columnsOf = [&](const NumberProduct<T>& p, int64_t first, int64_t own) {
+    const T* b = p.b + first * p.strideBN;
+    T* c = p.c + first;
+    if (way == InPlace::rows)
+      byRows(p.rows, p.depth, p.a, p.strideAM, p.strideAK, b, p.strideBK, c, p.strideCM, own);
+    else
+      byDots(p.rows, p.depth, p.a, p.strideAM, b, p.strideBN, c, p.strideCM, own);
+  };
   call.split(count * parts, tasks, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; parts == 1 && i < end; ++i) columnsOf(product(i), 0, columns);
+    if (parts == 1) return;
     forEachWhole(begin, end, parts, [&](int64_t i, int64_t firstPart, int64_t lastPart) {
-      const NumberProduct<T> p = product(i);
-      const int64_t first = groups * firstPart / parts * kTogether,
-                    own = std::min(groups * lastPart / parts * kTogether, columns) - first;
-      const T* b = p.b + first * p.strideBN;
-      T* c = p.c + first;
-      if (way == InPlace::rows)
-        byRows(p.rows, p.depth, p.a, p.strideAM, p.strideAK, b, p.strideBK, c, p.strideCM, own);
-      else
-        byDots(p.rows, p.depth, p.a, p.strideAM, b, p.strideBN, c, p.strideCM, own);
+      const int64_t first = groups * firstPart / parts * kTogether;
+      columnsOf(product(i), first, std::min(groups * lastPart / parts * kTogether, columns) - first);
     });
   });
 }
