@@ -2,6 +2,7 @@
 //   needs: types.  establishes: products of f32 or of bytes with a constant right matrix, and f32 convolutions with constant weights, read what is
 //   packed once at load.
 //   before  %y = matmul(%x, %w) with %w constant [k, n]        after  %p = pack_b(%w)     %y = gemm_packed(%x, %p) {k = dims(k), n = dims(n)}
+//   A matrix of one column stays as it is, as its product reads it in place.
 //   before  %y = conv(%x, %w) with %w constant [m, c, h, w]    after  %p = pack_conv(%w)  %y = conv_packed(%x, %p) {weights = dims(m, c, h, w)}
 //   before  %y = conv_integer(%x, %w) with %w constant [m, c, h, w] i8
 //   after   %y = conv_integer(%x, %w2, %zx, %zw) {channels_last = 1} with %w2 constant [m, h, w, c] u8, all of it and %zw 128 more
@@ -135,11 +136,31 @@ class Packer {
     const Dtype packed = rounded ? Dtype::bf16 : type.dtype();
     if (dtype == Dtype::f32) {
       const contraction::Version version = choose(gemm, packed, type.dtype());
+      if (packed == Dtype::f32 && contraction::isAutomatic(version) && isColumn(op, gemm)) {
+        readAsItIs(op, weight, transposed);
+        return;
+      }
       if (!contraction::isAutomatic(version)) gemm.attributes.set("schedule", textOf(version));
       if (contraction::isLibrary(version)) pack.attributes.set("schedule", textOf(version));
     }
     gemm.operands[1] = add(std::move(pack), op, packed);
     ops_.push_back(ir_.own(std::move(gemm)));
+  }
+
+  // A column leaves a panel to zeros: the product is faster as dot products with it, where it lies. Images
+  // keep theirs, as slices of them know packed weights alone, and so do recurrences of one unit.
+  bool isColumn(const Op& op, const Op& packed) const {
+    constexpr int64_t kLeastDepth = 16;
+    constexpr int kImageRank = 4;
+    return packed.attributes.dims("n")[0].constant() == 1 &&
+           packed.attributes.dims("k")[0].constant().value_or(0) >= kLeastDepth &&
+           types_.at(op.operands[0]).rank() < kImageRank;
+  }
+  void readAsItIs(const Op& op, ValueId weight, bool transposed) {
+    Op product = op;
+    product.operands[1] = weight;
+    product.attributes.set("transpose_b", int64_t{transposed ? 1 : 0});
+    ops_.push_back(ir_.own(std::move(product)));
   }
 
   void packConvolution(const Op& op) {

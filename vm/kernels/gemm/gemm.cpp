@@ -9,8 +9,8 @@
 #include "vm/core/gemm_schedule.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
-#include "vm/kernels/gemm/few_rows.h"
 #include "vm/kernels/gemm/gemm_blocks.h"
+#include "vm/kernels/gemm/in_place.h"
 #include "vm/kernels/gemm/number_gemm.h"
 #include "vm/kernels/gemm/tile_schedule.h"
 #include "vm/shared/dyn_tiles.h"
@@ -41,20 +41,28 @@ Status readOrders(calls::Borrowed given, int64_t rank, std::array<AxisOrder, 3>&
   return okStatus();
 }
 
-// The plain case, without allocating anything: rows of A, as they lie, times a packed B, for rows of C.
-// False: it is another, or wrong.
-bool describePackedRows(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
-                        const GemmNumbers& n, ProductProblem& p) {
-  const bool plain = n.packedB && !n.transposedA && !n.transposedB && !n.ordered;
-  if (!plain || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != 1 ||
+// The plain case, without allocating anything: rows of A, as they lie, times one B, packed or as it lies, for
+// rows of C. False: it is another, or wrong.
+bool describePlainRows(const FlatCall& call, const TensorView* a, const TensorView* b, const TensorView* c,
+                       const GemmNumbers& n, ProductProblem& p) {
+  const bool plain = !n.transposedA && !(n.packedB && n.transposedB) && !n.ordered;
+  if (!plain || a->strides || a->rank < 2 || a->rank != c->rank || b->rank != (n.packedB ? 1 : 2) ||
       a->dtype() != DataType::f32 || c->dtype() != DataType::f32 || c->elements == 0 || a->elements == 0)
     return false;
   const uint32_t last = a->rank - 1;
   if (!std::equal(a->shape(), a->shape() + last, c->shape())) return false;
   const int64_t depth = a->shape()[last], columns = c->shape()[last];
-  if (b->elements != (p.rounded ? bf16ElementCount(*p.rounded, depth, columns)
-                                : packedElementCount(*call.gemmFamily, depth, columns)))
-    return false;
+  if (n.packedB) {
+    if (b->elements != (p.rounded ? bf16ElementCount(*p.rounded, depth, columns)
+                                  : packedElementCount(*call.gemmFamily, depth, columns)))
+      return false;
+  } else {
+    if (b->strides || b->dtype() != DataType::f32 || b->shape()[n.transposedB ? 1 : 0] != depth ||
+        b->shape()[n.transposedB ? 0 : 1] != columns)
+      return false;
+    p.strideBK = n.transposedB ? 1 : columns;
+    p.strideBN = n.transposedB ? depth : 1;
+  }
   p.rows = c->elements / columns;
   p.columns = columns;
   p.depth = depth;
@@ -98,7 +106,7 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
   if (n.narrowB && !(p.packed && b->dtype() == DataType::bf16)) return wrong();
   if (p.packed)
     if (Status status = readPanels(call, b->dtype(), n, p); !status.ok()) return status;
-  if (describePackedRows(call, a, b, c, n, p)) return okStatus();
+  if (describePlainRows(call, a, b, c, n, p)) return okStatus();
   if (a->rank < 2 || c->rank < 2 || (a->dtype() != b->dtype() && !p.rounded && !p.halves) ||
       a->dtype() != c->dtype() || (p.packed ? b->rank != 1 : b->rank < 2))
     return wrong();
@@ -269,96 +277,85 @@ Status gemmF32(FlatCall& call, const ProductProblem& p, const TensorView* a, con
   return fault.status();
 }
 
-// A few rows times a B that is not packed: packing would cost more than the product, so B is read once, in
-// place.
-FewRows fewRowsOf(const ProductProblem& p, int64_t batch, const TensorView* a, const TensorView* b,
-                  TensorView* c) {
-  return {.rows = p.rows,
-          .depth = p.depth,
-          .a = a->as<float>() + p.batchA[batch],
-          .strideAM = p.strideAM,
-          .strideAK = p.strideAK,
-          .b = b->as<float>() + p.batchB[batch],
-          .strideBK = p.strideBK,
-          .strideBN = p.strideBN,
-          .c = c->as<float>() + p.batchC[batch],
-          .strideCM = p.strideCM};
-}
-
-void fewRowsOfDots(FlatCall& call, const ProductProblem& p, const TensorView* a, const TensorView* b,
-                   TensorView* c) {
-  const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, steps(p) * static_cast<double>(p.batches)));
-  constexpr int64_t kTogether = 64;  // columns of a unit
-  const int64_t groups = (p.columns + kTogether - 1) / kTogether;
-  call.split(p.batches * groups, tasks, [&](int64_t begin, int64_t end) {
-    for (int64_t unit = begin; unit < end; ++unit) {
-      const int64_t column = unit % groups * kTogether;
-      fewRowsOf(p, unit / groups, a, b, c).byDots(column, std::min(column + kTogether, p.columns));
-    }
-  });
-}
-
-// A few rows times rows of B that are runs of memory: read in place.
-template <typename T>
-void rowsInPlace(FlatCall& call, RowsInPlace<T> kernel, const NumberProduct<T>& p) {
-  const double steps =
-      static_cast<double>(p.rows) * static_cast<double>(p.columns) * static_cast<double>(p.depth);
-  call.split(p.columns, static_cast<uint32_t>(worthwhileTasks(call, steps)), [&](int64_t begin, int64_t end) {
-    kernel(p.rows, p.depth, p.a, p.strideAM, p.strideAK, p.b + begin, p.strideBK, p.c + begin, p.strideCM,
-           end - begin);
-  });
-}
-
-// A few rows of another type than f32 whose B's rows are runs.
-bool readsInPlace(const ProductProblem& p) { return p.rows <= 3 && p.strideBN == 1; }
 double allSteps(const ProductProblem& p) { return steps(p) * static_cast<double>(p.batches); }
 
 // `a`, `b` and `c` null: the sizes only.
 template <typename T>
 NumberProduct<T> productOf(const ProductProblem& p, int64_t batch, const TensorView* a, const TensorView* b,
                            TensorView* c) {
-  return {.rows = p.rows,
-          .columns = p.columns,
-          .depth = p.depth,
-          .a = a ? a->as<T>() + p.batchA[batch] : nullptr,
-          .strideAM = p.strideAM,
-          .strideAK = p.strideAK,
-          .b = b ? b->as<T>() + p.batchB[batch] : nullptr,
-          .strideBK = p.strideBK,
-          .strideBN = p.strideBN,
-          .c = c ? c->as<T>() + p.batchC[batch] : nullptr,
-          .strideCM = p.strideCM};
+  NumberProduct<T> all{.rows = p.rows,
+                       .columns = p.columns,
+                       .depth = p.depth,
+                       .a = a ? a->as<T>() + p.batchA[batch] : nullptr,
+                       .strideAM = p.strideAM,
+                       .strideAK = p.strideAK,
+                       .b = b ? b->as<T>() + p.batchB[batch] : nullptr,
+                       .strideBK = p.strideBK,
+                       .strideBN = p.strideBN,
+                       .c = c ? c->as<T>() + p.batchC[batch] : nullptr,
+                       .strideCM = p.strideCM};
+  if (!p.turned) return all;
+  return {.rows = 1,
+          .columns = all.rows,
+          .depth = all.depth,
+          .a = all.b,
+          .strideAM = all.strideBN,
+          .strideAK = all.strideBK,
+          .b = all.a,
+          .strideBK = all.strideAK,
+          .strideBN = all.strideAM,
+          .c = all.c,
+          .strideCM = all.rows};
+}
+
+// How it is read in place; turns a product of one column where the kernels take it then.
+InPlace placeProduct(ProductProblem& p) {
+  if (p.packed) return InPlace::no;
+  constexpr int64_t kLeastDots = 3;  // less is no faster than panels
+  if (p.columns == 1 && (p.rows == 1 || p.strideCM == 1)) {
+    p.turned = true;
+    const InPlace way = wayInPlace(productOf<float>(p, 0, nullptr, nullptr, nullptr));
+    if (way == InPlace::rows || (way == InPlace::dots && p.depth >= kLeastDots)) return way;
+    p.turned = false;
+  }
+  return wayInPlace(productOf<float>(p, 0, nullptr, nullptr, nullptr));
 }
 
 template <typename T>
-Status gemmNumbers(FlatCall& call, const ProductProblem& p, const TensorView* a, const TensorView* b,
-                   TensorView* c) {
-  auto product = [&](int64_t batch) { return productOf<T>(p, batch, a, b, c); };
-  if (!readsInPlace(p)) return runNumberProducts<T>(call, p.batches, allSteps(p), product);
-  for (int64_t batch = 0; batch < p.batches; ++batch)
-    rowsInPlace<T>(call, numberFamily<T>().rowsInPlace, product(batch));
+void readInPlace(FlatCall& call, InPlace way, const ProductProblem& p, const TensorView* a,
+                 const TensorView* b, TensorView* c) {
+  runInPlace<T>(call, way, p.batches, allSteps(p),
+                [&](int64_t batch) { return productOf<T>(p, batch, a, b, c); });
+}
+
+template <typename T>
+Status gemmNumbers(FlatCall& call, InPlace way, const ProductProblem& p, const TensorView* a,
+                   const TensorView* b, TensorView* c) {
+  if (way == InPlace::no)
+    return runNumberProducts<T>(call, p.batches, allSteps(p),
+                                [&](int64_t batch) { return productOf<T>(p, batch, a, b, c); });
+  readInPlace<T>(call, way, p, a, b, c);
   return okStatus();
 }
 
 template <typename T>
 int64_t numberScratch(const FlatCall& call, const ProductProblem& p) {
-  if (readsInPlace(p)) return 0;
   const NumberPlan<T> plan(call, p.batches, allSteps(p), productOf<T>(p, 0, nullptr, nullptr, nullptr));
   return scratchElements(plan.shared(), plan.tasks, plan.own());
 }
 
 // By dtype, other than f32.
-Status gemmOthers(FlatCall& call, const ProductProblem& p, const TensorView* a, const TensorView* b,
-                  TensorView* c) {
+Status gemmOthers(FlatCall& call, InPlace way, const ProductProblem& p, const TensorView* a,
+                  const TensorView* b, TensorView* c) {
   switch (a->dtype()) {
     case DataType::f64:
-      return gemmNumbers<double>(call, p, a, b, c);
+      return gemmNumbers<double>(call, way, p, a, b, c);
     case DataType::i32:
     case DataType::u32:
-      return gemmNumbers<uint32_t>(call, p, a, b, c);
+      return gemmNumbers<uint32_t>(call, way, p, a, b, c);
     case DataType::i64:
     case DataType::u64:
-      return gemmNumbers<uint64_t>(call, p, a, b, c);
+      return gemmNumbers<uint64_t>(call, way, p, a, b, c);
     default:
       return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(a->dtype())));
   }
@@ -377,12 +374,12 @@ int64_t scratchOfOthers(const FlatCall& call, const ProductProblem& p, DataType 
 
 // The operands of a call, what it asks for, and the way it is done.
 struct GemmCall {
-  enum class Way : uint8_t { blocks, fewRows, fewRowsOfDots, numbers };
   const TensorView *a = nullptr, *b = nullptr, *c = nullptr;
   GemmNumbers n;
   ProductProblem p;
-  Way way = Way::blocks;
+  InPlace way = InPlace::no;
 
+  bool isF32() const { return a->dtype() == DataType::f32; }
   Status read(const FlatCall& call) {
     a = call.argument(Gemm::a);
     b = call.argument(Gemm::b);
@@ -392,26 +389,30 @@ struct GemmCall {
     if (!b) return badArgument("gemm", Gemm::b, "a tensor", b);
     if (Status status = readDispatch(n, p); !status.ok()) return status;
     if (Status status = describeProblem(call, a, b, c, n, p); !status.ok()) return status;
-    const bool few = p.rows <= 3 && !p.packed;
-    if (a->dtype() != DataType::f32)
-      way = Way::numbers;
-    else if (few && p.strideBN == 1)
-      way = Way::fewRows;
-    else if (few && p.strideBK == 1 && p.strideAK == 1)
-      way = Way::fewRowsOfDots;
+    way = placeProduct(p);
     return okStatus();
   }
-  // The few ways that plan nothing.
+  // Those that plan nothing.
   void nameWay(const FlatCall& call) const {
-    if (!call.wantsVersion()) return;
-    if (way == Way::numbers)
-      call.nameVersion(
-          versionText(readsInPlace(p) ? "few-rows" : "panels", p, worthwhileTasks(call, allSteps(p))));
-    else if (way != Way::blocks)
-      call.nameVersion(versionText(way == Way::fewRows ? "few-rows" : "few-rows-dots", p,
-                                   worthwhileTasks(call, steps(p))));
+    if (!call.wantsVersion() || (isF32() && way == InPlace::no)) return;
+    const std::string what = p.turned ? "one-column" : "few-rows";
+    call.nameVersion(versionText(way == InPlace::no     ? "panels"
+                                 : way == InPlace::rows ? what
+                                                        : what + "-dots",
+                                 p, worthwhileTasks(call, allSteps(p))));
   }
 };
+
+// What is done to the elements of a product that was read in place.
+Status finishInPlace(const FlatCall& call, const ProductProblem& p, const Epilogue& epilogue) {
+  EpilogueFault fault;
+  if (!epilogue) return okStatus();
+  const int64_t rows = p.rows * p.batches;
+  const double elements = static_cast<double>(rows) * static_cast<double>(p.columns);
+  call.split(rows, worthwhileTasks(call, elements),
+             [&](int64_t begin, int64_t end) { fault.note(epilogue.run(begin, end, 0, p.columns)); });
+  return fault.status();
+}
 
 // The plain case, told by little: with B packed, and rows of A read where they lie, no schedule takes any
 // memory, whatever the shapes are.
@@ -431,8 +432,11 @@ Status gemmScratch(const FlatCall& call, int64_t& elements) {
   if (Status status = g.read(call); !status.ok()) return status;
   if (g.c->elements == 0) return okStatus();
   g.nameWay(call);
-  if (g.way == GemmCall::Way::numbers) elements = scratchOfOthers(call, g.p, g.a->dtype());
-  if (g.way != GemmCall::Way::blocks) return okStatus();
+  if (g.way != InPlace::no) return okStatus();
+  if (!g.isF32()) {
+    elements = scratchOfOthers(call, g.p, g.a->dtype());
+    return okStatus();
+  }
   const F32Plan plan(call, g.p);
   elements = scratchElements(plan.shared, plan.tasks, plan.perTask);
   return okStatus();
@@ -446,23 +450,12 @@ Status gemm(FlatCall& call) {
   Epilogue epilogue;
   if (Status status = epilogue.bindOf<Gemm>(call, g.n); !status.ok()) return status;
   if (c->elements == 0) return okStatus();
-  switch (g.way) {
-    case GemmCall::Way::blocks:
-      return gemmF32(call, p, g.a, g.b, c, epilogue);
-    case GemmCall::Way::numbers:
-      if (Status status = gemmOthers(call, p, g.a, g.b, c); !status.ok()) return status;
-      break;
-    case GemmCall::Way::fewRows:
-      for (int64_t batch = 0; batch < p.batches; ++batch)
-        rowsInPlace<float>(call, numberFamilies().rowsOfF32, productOf<float>(p, batch, g.a, g.b, c));
-      break;
-    case GemmCall::Way::fewRowsOfDots:
-      fewRowsOfDots(call, p, g.a, g.b, c);
-      break;
-  }
-  EpilogueFault fault;
-  if (epilogue) fault.note(epilogue.run(0, p.rows * p.batches, 0, p.columns));
-  return fault.status();
+  if (g.isF32() && g.way == InPlace::no) return gemmF32(call, p, g.a, g.b, c, epilogue);
+  if (g.isF32())
+    readInPlace<float>(call, g.way, p, g.a, g.b, c);
+  else if (Status status = gemmOthers(call, g.way, p, g.a, g.b, c); !status.ok())
+    return status;
+  return finishInPlace(call, p, epilogue);
 }
 
 }  // namespace dyn::vm::kernels

@@ -20,6 +20,7 @@ struct ProductProblem {
   BatchOffsets batchA, batchB, batchC;
   int64_t strideAM = 0, strideAK = 0, strideBK = 0, strideBN = 0, strideCM = 0;
   bool packed = false;
+  bool turned = false;  // one column: done as a row, B's, times the transpose of A (in_place.h)
   const Bf16Family* rounded = nullptr;        // B is packed in words of bf16, for this family
   const HalfFamily* halves = nullptr;         // B is packed in f16 or bf16 that are widened, for this family
   const HalfMicroKernel* widening = nullptr;  // its kernels for what B is packed in

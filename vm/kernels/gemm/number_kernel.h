@@ -33,6 +33,7 @@ struct NumberFamily {
   int64_t maxRows, panelWidth;
   const NumberKernel<T>* microKernels;  // [rows - 1]
   RowsInPlace<T> rowsInPlace;
+  DotsInPlace<T> dotsInPlace;
 };
 
 // Signed integers are computed as unsigned ones.

@@ -217,8 +217,11 @@ TEST_F(BuiltinTest, gemmCallsTheEpilogueOncePerElement) {
   const KernelRow row{"bias_relu", "bias_relu", 3, 2, 3, 0, ""};
   for (ThreadPool* threads : pools_) {
     threads_ = threads;
-    for (const auto& [m, n, k] :
-         {std::tuple<int64_t, int64_t, int64_t>{100, 70, 1700}, {2, 70, 30}, {300, 5, 900}, {4, 4, 0}}) {
+    for (const auto& [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{100, 70, 1700},
+                                  {2, 70, 30},
+                                  {300, 5, 900},
+                                  {4, 4, 0},
+                                  {5000, 1, 67}}) {
       Tensor *a = floats({m, k}), *b = floats({k, n}), *bias = floats({n}), *c = output({m, n}),
              *marks = output({m, n});
       std::fill_n(marks->as<float>(), m * n, 0.0f);
