@@ -70,7 +70,7 @@ std::optional<Contraction> contractionOf(const Op& op, Dtype packed) {
   }
   c.key = "conv f32 w=" + joined(shape) + " s=" + joined(strides) + " d=" + joined(dilations) +
           " g=" + std::to_string(c.window.groups);
-  c.fitsLibrary = true;
+  c.fitsLibrary = !op.attributes.has("padding");  // what is computed may be less than 0
   c.chosen = versionAttribute(op, c.kind, "way");
   return c;
 }

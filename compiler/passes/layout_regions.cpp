@@ -136,8 +136,9 @@ Role ImageRegions::kindOfConvolution(const Op& op) const {
   if (!window.ok()) return Role::none;
   const contraction::ConvolutionWindow w = windowOf(op, types_.at(op.operands[1]).dims(), *window);
   const std::vector<int64_t> ones{1, 1}, zeros{0, 0};
-  const bool pads =
-      window->isSame() ? window->strides != ones : window->padsBegin != zeros || window->padsEnd != zeros;
+  const bool pads = window->isSame()
+                        ? window->strides != ones
+                        : window->padsBegin != zeros || window->padsEnd != zeros || !window->padding.empty();
   if (w.groups == 1 && w.taps() == 1 && window->strides == ones && !pads) return Role::pointwise;
   if (contraction::canGo(contraction::Way::rows, w) && w.groups > 1) return Role::window;
   // Of groups each fills lanes by itself.

@@ -66,7 +66,8 @@ bool RowMembers::findWindow(const std::vector<const Op*>& ops, Asked& asked) con
   if (!asked.window) return true;
   const Op& op = *asked.window;
   const Result<Window> window = windowOf(op, 2);
-  if (!window.ok() || (op.def == &ops::average_poolOp && window->isSame())) return false;
+  if (!window.ok() || !window->padding.empty() || (op.def == &ops::average_poolOp && window->isSame()))
+    return false;
   const Shape x = asPlanes<Dim>(op, types_.at(op.operands[0]).dims());
   Shape kernel;
   if (isPool(op)) {

@@ -35,6 +35,7 @@ REWRITES = {
     "compiler/passes/layout.cpp": "add conv_integer_packed conv_packed matmul mul pack_bytes pack_conv slice transpose",
     "compiler/passes/layout_regions.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose gather max_pool "
                                           "reduce_max reduce_mean reduce_min reduce_sum",
+    "compiler/passes/own_pads.cpp": "conv pad",
     "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
     "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "

@@ -13,6 +13,10 @@ using loop::ReduceOp;
 
 namespace {
 
+constexpr AttributeSpec kPlainAttributes[] = {kConvAttributes[0],   kConvAttributes[1], kConvAttributes[2],
+                                              kConvAttributes[3],   kConvAttributes[4], kConvAttributes[5],
+                                              DYN_PADDING_ATTRIBUTE};
+static_assert(std::size(kConvAttributes) == 6);
 constexpr AttributeSpec kPackAttributes[] = {
     {"strides", AttributeKind::integers, false, "of the convolution; default 1", Allowed::atLeast(1)},
     {"dilations", AttributeKind::integers, false, "of the convolution; default 1", Allowed::atLeast(1)},
@@ -28,6 +32,7 @@ constexpr AttributeSpec kPackedAttributes[] = {
     {"auto_pad", AttributeKind::string, false,
      "NOTSET (pads), VALID, SAME_UPPER or SAME_LOWER; default NOTSET",
      Allowed::oneOf("NOTSET VALID SAME_UPPER SAME_LOWER")},
+    DYN_PADDING_ATTRIBUTE,
     {"group", AttributeKind::integer, false, "groups of channels; default 1", Allowed::atLeast(1)},
     {"weights", AttributeKind::dims, true, "the shape of the weights before they were packed",
      Allowed::any()},
@@ -405,7 +410,7 @@ const OpDef convOp{
     .traits = {.keepsRank = true, .flatPositions = true, .epilogue = Dtype::f32},
     .minOperands = 2,
     .maxOperands = 3,
-    .attributes = kConvAttributes,
+    .attributes = kPlainAttributes,
     .infer = inferConv,
     .evaluate = evaluateConv,
     .lowering = LoweringKind::builtin,

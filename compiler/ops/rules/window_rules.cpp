@@ -67,6 +67,13 @@ Result<Window> windowOf(const Op& op, int spatialRank) {
     if (slice.size() != 2) return badWindow(op, "slice is two dims: a pad, and how many rows are made");
     w.slice = {slice[0], slice[1]};
   }
+  if (op.attributes.has("padding")) {
+    w.padding = op.attributes.dims("padding");
+    if (static_cast<int>(w.padding.size()) != 2 * spatialRank)
+      return badWindow(op, "padding is two dims for each spatial axis");
+    if (w.autoPad != AutoPad::none)
+      return badWindow(op, "auto_pad is " + mode + ", and padding is given too");
+  }
   return w;
 }
 
@@ -100,12 +107,15 @@ WindowAxis windowAxis(const Window& window, int axis, Dim input, Dim kernel) {
   }
   a.padBegin = dims.constant(window.padsBegin[k]);
   a.padEnd = dims.constant(window.padsEnd[k]);
-  const Dim free = input + window.padsBegin[k] + window.padsEnd[k] - reach;
+  if (!window.padding.empty()) {
+    a.padBegin = a.padBegin + window.padding[k];
+    a.padEnd = a.padEnd + window.padding[window.padding.size() / 2 + k];
+  }
+  const Dim free = input + a.padBegin + a.padEnd - reach;
   a.output = floorDiv(free, stride) + 1;
   // Rounded up, but no window may begin in the padding at the end.
-  if (window.ceilMode)
-    a.output = min(ceilDiv(free, stride) + 1, ceilDiv(input + window.padsBegin[k], stride));
-  a.mayLeaveInput = window.padsBegin[k] != 0 || window.padsEnd[k] != 0 || window.ceilMode;
+  if (window.ceilMode) a.output = min(ceilDiv(free, stride) + 1, ceilDiv(input + a.padBegin, stride));
+  a.mayLeaveInput = !a.padBegin.isConstant(0) || !a.padEnd.isConstant(0) || window.ceilMode;
   return a;
 }
 
@@ -142,6 +152,10 @@ Result<std::vector<ConcreteAxis>> concreteWindow(const EvalContext& c, const Win
     DYN_TRY(const int64_t top, c.dimValue(window.slice->top));
     DYN_TRY(const int64_t count, c.dimValue(window.slice->count));
     concrete.slice = {dims.constant(top), dims.constant(count)};
+  }
+  for (Dim& pad : concrete.padding) {
+    DYN_TRY(const int64_t count, c.dimValue(pad));
+    pad = dims.constant(count);
   }
   std::vector<ConcreteAxis> axes;
   for (size_t k = 0; k < kernel.size(); ++k) {

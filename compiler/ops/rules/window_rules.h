@@ -20,6 +20,14 @@ namespace dyn {
         Allowed::byRule("two dims")                                                                         \
   }
 
+#define DYN_PADDING_ATTRIBUTE                                                                            \
+  {                                                                                                      \
+    "padding", AttributeKind::dims, false,                                                               \
+        "beside pads, begin of each spatial axis, then end of each, less than 0: cut; made by the pass " \
+        "`own_pads`; default 0",                                                                         \
+        Allowed::byRule("two dims for each spatial axis")                                                \
+  }
+
 enum class AutoPad : uint8_t { none, valid, sameUpper, sameLower };
 
 // Of the first spatial axis, where an operation makes some of the rows of an image: its operand are the rows
@@ -28,13 +36,14 @@ struct RowSlice {
   Dim top, count;
 };
 
-// The attributes strides, dilations, pads ([begin..., end...]), auto_pad, ceil_mode and slice, with defaults
-// filled in.
+// The attributes strides, dilations, pads ([begin..., end...]), padding, auto_pad, ceil_mode and slice, with
+// defaults filled in.
 struct Window {
   std::vector<int64_t> strides, dilations, padsBegin, padsEnd;
   AutoPad autoPad = AutoPad::none;
   bool ceilMode = false;
   std::optional<RowSlice> slice;
+  Shape padding;  // [begin..., end...], added to the pads; empty: nothing is
   bool isSame() const { return autoPad == AutoPad::sameUpper || autoPad == AutoPad::sameLower; }
 };
 // Error badAttribute, with the operation's place.

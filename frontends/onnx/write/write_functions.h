@@ -15,6 +15,7 @@ DYN_ONNX_WRITING(writeMatmulNbits);
 DYN_ONNX_WRITING(writeConvInteger);
 DYN_ONNX_WRITING(writeConvIntegerPacked);
 // write_images.cpp
+DYN_ONNX_WRITING(writeConv);
 DYN_ONNX_WRITING(writeConvPacked);
 DYN_ONNX_WRITING(writePool);
 // write_attention.cpp

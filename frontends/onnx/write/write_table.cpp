@@ -57,7 +57,7 @@ constexpr WriteRow kRows[] = {
     {.op = "constant", .saying = Saying::walker},
     {.op = "constant_of_shape", .onnx = "ConstantOfShape", .integers = "0"},
     {.op = "construct", .saying = Saying::never, .reason = kData},
-    {.op = "conv", .onnx = "Conv"},
+    {.op = "conv", .saying = Saying::steps, .write = writeConv},
     {.op = "conv_integer", .saying = Saying::steps, .write = writeConvInteger},
     {.op = "conv_integer_packed", .saying = Saying::steps, .write = writeConvIntegerPacked},
     {.op = "conv_packed", .saying = Saying::steps, .write = writeConvPacked},
