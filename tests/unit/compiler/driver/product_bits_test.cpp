@@ -82,7 +82,9 @@ TEST(ProductBits, ofOtherTypesDoNotDependOnThreads) {
        " {transpose_b = 1}",
        {7, 31, 129},
        {7, 47, 129}},
-      {"%a: Tensor[(b, n, k), T], %b: Tensor[(k, m), T]", "", {5, 3, 257}, {257, 19}}};
+      {"%a: Tensor[(b, n, k), T], %b: Tensor[(k, m), T]", "", {5, 3, 257}, {257, 19}},
+      {"%a: Tensor[(b, n, k), T], %b: Tensor[(b, k, m), T]", "", {7, 131, 67}, {7, 67, 1}},
+      {"%a: Tensor[(b, k, n), T], %b: Tensor[(b, k, m), T]", " {transpose_a = 1}", {7, 67, 131}, {7, 67, 1}}};
   for (const char* dtype : {"f64", "i32", "u64"}) {
     for (const Case& c : cases) {
       std::string text =
@@ -108,6 +110,36 @@ TEST(ProductBits, ofOtherTypesDoNotDependOnThreads) {
       }
     }
   }
+}
+
+// One column, with what follows it: known when compiled or only at run time, constant (then it is not packed)
+// or not, with batches that repeat.
+TEST(ProductBits, ofOneColumnIsThatOfTheReference) {
+  std::string column = "%w = constant() {value = f32[67, 1] [";
+  for (int k = 0; k < 67; ++k) column += (k ? ", [" : "[") + std::to_string(k % 13 - 6) + "]";
+  const std::string constant = "fn @main(%a: Tensor[(b, n, 67), f32], %c: Tensor[(), f32]) { " + column +
+                               "]} %p = matmul(%a, %w) %s = add(%p, %c) %y = sigmoid(%s) return %y }";
+  const char* given =
+      "fn @main(%a: Tensor[(b, n, k), f32], %b: Tensor[(d, k, 1), f32], %c: Tensor[(n, 1), f32]) "
+      "{ %p = matmul(%a, %b) %s = add(%p, %c) %y = relu(%s) return %y }";
+  const char* later =
+      "fn @main(%a: Tensor[(b, n, k), f32], %b: Tensor[(d, k, m), f32], %c: Tensor[(n, m), f32]) "
+      "{ %p = matmul(%a, %b) %s = add(%p, %c) %y = relu(%s) return %y }";
+  const auto tensor = [](std::vector<int64_t> shape, uint32_t seed) {
+    return test::randomTensor(Dtype::f32, std::move(shape), seed);
+  };
+  std::vector<std::vector<HostTensor>> ofConstant, ofGiven;
+  for (int64_t batches : {0, 1, 5})
+    for (int64_t rows : {0, 1, 3, 131}) {
+      ofConstant.push_back({tensor({batches, rows, 67}, 1), tensor({}, 2)});
+      for (int64_t depth : {0, 1, 2, 17, 67})
+        for (int64_t own : {int64_t{1}, batches})
+          ofGiven.push_back(
+              {tensor({batches, rows, depth}, 3), tensor({own, depth, 1}, 4), tensor({rows, 1}, 5)});
+    }
+  test::expectSame(constant, ofConstant);
+  test::expectSame(given, ofGiven);
+  test::expectSame(later, ofGiven);
 }
 
 }  // namespace
