@@ -185,6 +185,7 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
       {"call", "callee", std::string("nothing")},
       {"closure", "callee", std::string("nothing")},
       {"conv", "pads", Integers{1}},
+      {"conv", "padding", Shape{}},
       {"conv", "kernel_shape", Integers{9, 9}},
       {"conv_integer", "pads", Integers{1}},
       {"conv_integer", "kernel_shape", Integers{9, 9}},
