@@ -243,17 +243,25 @@ class RowAnalysis {
   bool visitLoads(const Op& op, size_t i, const std::optional<RowAxis>& axis) {
     std::vector<Type> types;
     for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : types_.at(v));
-    const RowQuestion question{inferred_, rows_, [this](ValueId v) { return axisOfValue(v); },
-                               [this](ValueId v) { return sizes_.count(v) != 0; }};
-    const std::string why = whyRowsMix(op, i, axis, types, question);
-    if (!why.empty() && !(axis && isOwnRowOfMakers(op.results[i], *axis))) return mix(nameOf(op) + why);
-    if (numbers_ == RowNumbers::kept || !axis) return true;
-    RowQuestion moved = question;
-    moved.whereverTheyLie = true;
     const ValueId result = op.results[i].id;
-    if (numbered_.count(result) || !whyRowsMix(op, i, axis, types, moved).empty()) numbered_.insert(result);
-    if (numbered_.count(result) && isOwnRowOfMakers(op.results[i], *axis)) numbered_.erase(result);
+    // What is right wherever rows lie is right where they are.
+    const std::string whyMoved = whyRowsMix(op, i, axis, types, questionOf(numbers_));
+    const bool isNumbered = !whyMoved.empty() && axis && numbers_ == RowNumbers::changed;
+    const std::string why =
+        isNumbered ? whyRowsMix(op, i, axis, types, questionOf(RowNumbers::kept)) : whyMoved;
+    if (isNumbered) numbered_.insert(result);
+    if (why.empty() && numbered_.count(result) == 0) return true;
+    if (axis && isOwnRowOfMakers(op.results[i], *axis))
+      numbered_.erase(result);
+    else if (!why.empty())
+      return mix(nameOf(op) + why);
     return true;
+  }
+  RowQuestion questionOf(RowNumbers numbers) const {
+    RowQuestion question{inferred_, rows_, [this](ValueId v) { return axisOfValue(v); },
+                         [this](ValueId v) { return sizes_.count(v) != 0; }};
+    question.whereverTheyLie = numbers == RowNumbers::changed;
+    return question;
   }
   bool readsNumbered(const Op& op) const {
     return std::any_of(op.operands.begin(), op.operands.end(),
@@ -274,31 +282,13 @@ class RowAnalysis {
     const Result<loop::Expr> composed = composer.element(result.id, index);
     if (!composed.ok()) return false;
     const loop::Expr element = decided(*composed, composer.facts());
-    const loop::Expr row = index[static_cast<size_t>(axis.axis)];
-    std::vector<loop::Expr> pending{element};
-    std::unordered_set<uint32_t> seen;
-    while (!pending.empty()) {
-      const loop::Expr e = pending.back();
-      pending.pop_back();
-      if (!seen.insert(e.id()).second) continue;
-      if (e.kind() == loop::ExprKind::dim && mentions(e.dimValue(), rows_)) return false;
-      if (numbers_ == RowNumbers::changed && e.same(row)) return false;
-      std::optional<size_t> rowsAt;
-      if (e.kind() == loop::ExprKind::load) {
-        const ValueId from = composer.valueOf(e.buffer());
-        if (sizes_.count(from) || numbered_.count(from)) return false;
-        if (const auto rows = axisOfValue(from)) {
-          rowsAt = static_cast<size_t>(rows->axis);
-          if (rows->extent != axis.extent || !isElementOf(e.operands()[*rowsAt], row, axis.extent))
-            return false;
-        }
-      }
-      // What a check demands changes no value.
-      const size_t first = e.kind() == loop::ExprKind::checked ? 1 : 0;
-      for (size_t k = first; k < e.operands().size(); ++k)
-        if (k != rowsAt) pending.push_back(e.operands()[k]);
-    }
-    return true;
+    RowQuestion question = questionOf(numbers_);
+    question.isSize = [this](ValueId v) { return sizes_.count(v) != 0 || numbered_.count(v) != 0; };
+    question.looksAtChecks = false;
+    return whyElementMixes(
+               element, index[static_cast<size_t>(axis.axis)], axis,
+               [&](const loop::Buffer* buffer) { return composer.valueOf(buffer); }, question)
+        .empty();
   }
 
   const InferredModule& inferred_;
