@@ -23,6 +23,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/slice_regions.h"
+#include "compiler/passes/slices.h"
 
 namespace dyn::passes {
 
@@ -79,17 +80,8 @@ class SliceLoop {
     const ValueId turns =
         emit(to, ops::dim_valueOp, {}, {{"value", Shape{max(one, ceilDiv(batch_, each_))}}}, number);
     fillBody(outputs, carried);
-    Op loop;
-    loop.def = &ops::loopOp;
-    loop.place = place_;
-    loop.operands = {turns, kNoValue};
-    loop.operands.insert(loop.operands.end(), initial.begin(), initial.end());
-    loop.operands.insert(loop.operands.end(), outer_.begin(), outer_.end());
-    loop.attributes = {{"carried", static_cast<int64_t>(outputs.size())}};
-    for (const Parameter& p : carried) loop.results.push_back({ir_.newValue(), p.type});
-    const std::vector<ValueDef> lists = loop.results;
-    loop.regions = {ir_.own(std::move(body_))};
-    to.push_back(ir_.own(std::move(loop)));
+    to.push_back(listLoop(ir_, place_, turns, initial, outer_, carried, std::move(body_)));
+    const std::vector<ValueDef>& lists = to.back()->results;
     for (size_t k = 0; k < outputs.size(); ++k)
       emit(to, ops::concat_from_sequenceOp, {lists[k].id}, {{"axis", int64_t{0}}}, rows_.typeOf(outputs[k]),
            outputs[k]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/slices.h"
 
 namespace dyn::passes {
 
@@ -107,17 +108,8 @@ void RowLoop::make(const RowRegion& region, std::vector<const Op*>& to, std::vec
   bindTurn(turn);
   followRows();
   fillBody(carried);
-  Op loop;
-  loop.def = &ops::loopOp;
-  loop.place = place_;
-  loop.operands = {count, kNoValue};
-  loop.operands.insert(loop.operands.end(), initial.begin(), initial.end());
-  loop.operands.insert(loop.operands.end(), outer_.begin(), outer_.end());
-  loop.attributes = {{"carried", static_cast<int64_t>(outputs_.size())}};
-  for (const Parameter& p : carried) loop.results.push_back({ir_.newValue(), p.type});
-  const std::vector<ValueDef> lists = loop.results;
-  loop.regions = {ir_.own(std::move(body_))};
-  to.push_back(ir_.own(std::move(loop)));
+  to.push_back(listLoop(ir_, place_, count, initial, outer_, carried, std::move(body_)));
+  const std::vector<ValueDef>& lists = to.back()->results;
   for (size_t k = 0; k < outputs_.size(); ++k) {
     const Type type = rows_.typeOf(outputs_[k]);
     const ValueId joined = emit(to, ops::concat_from_sequenceOp, {lists[k].id}, {{"axis", int64_t{0}}},

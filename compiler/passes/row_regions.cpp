@@ -6,6 +6,7 @@
 
 #include "compiler/dims/dim_numbers.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/slices.h"
 
 namespace dyn::passes {
 
@@ -33,7 +34,7 @@ class RowRegionFinder {
  public:
   RowRegionFinder(const Module& module, const Function& function, RowMembers& rows, RowLimits limits)
       : module_(module), function_(function), rows_(rows), limits_(limits), numbers_([this](SymbolId s) {
-          return usual(s);
+          return usualSize(module_, s, kUsualSide);
         }) {}
 
   std::vector<RowRun> find() {
@@ -47,11 +48,6 @@ class RowRegionFinder {
   }
 
  private:
-  int64_t usual(SymbolId s) const {
-    const Interval range = module_.context->facts().interval(module_.context->dims().symbolById(s));
-    return std::clamp(kUsualSide, range.low.value_or(0), range.high.value_or(INT64_MAX));
-  }
-
   Dim imageBytes(ValueId v) const {
     const Type type = rows_.typeOf(v);
     const Shape& dims = type.dims();
@@ -67,20 +63,11 @@ class RowRegionFinder {
       if (members_.empty()) run_.begin = i;
       members_.push_back(*std::move(member));
       for (const ValueDef& r : op.results) made_.insert(r.id);
-    } else if (!members_.empty() && mayStandBefore(op)) {
+    } else if (!members_.empty() && mayStandBefore(op, made_)) {
       run_.before.push_back(i);
     } else {
       endRun();
     }
-  }
-
-  // It reads nothing that the run makes, and moving it is not seen.
-  bool mayStandBefore(const Op& op) const {
-    if (std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return made_.count(v) != 0; }))
-      return false;
-    if (op.def->traits.contentsKnown || op.def->traits.packsWeights || op.def == &ops::checkOp) return true;
-    return !op.def->hasEffects && (op.def == &ops::fusedOp || op.regions.empty()) &&
-           op.def->lowering != LoweringKind::structural;
   }
 
   void endRun() {

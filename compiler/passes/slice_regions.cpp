@@ -5,6 +5,7 @@
 
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/live_bytes.h"
+#include "compiler/passes/slices.h"
 
 namespace dyn::passes {
 
@@ -23,7 +24,7 @@ class RegionFinder {
         batch_(batch),
         rows_(rows),
         cacheBytes_(cacheBytes),
-        numbers_([this](SymbolId s) { return usual(s); }) {}
+        numbers_([this](SymbolId s) { return usualSize(module_, s, kUsualSide); }) {}
 
   std::vector<SliceRun> find() {
     const auto windows = std::count_if(function_.ops.begin(), function_.ops.end(),
@@ -55,10 +56,6 @@ class RegionFinder {
   }
 
  private:
-  int64_t usual(SymbolId s) const {
-    const Interval range = module_.context->facts().interval(module_.context->dims().symbolById(s));
-    return std::clamp(kUsualSide, range.low.value_or(0), range.high.value_or(INT64_MAX));
-  }
   // Of a sum over the batch, that of one image; what is there once for all images is left out.
   Dim ofOneImage(Dim d) const {
     const auto of = [&](int64_t images) {
@@ -80,7 +77,7 @@ class RegionFinder {
       if (members_.empty()) run_.begin = i;
       members_.push_back(i);
       for (const ValueDef& r : op.results) made_.insert(r.id);
-    } else if (!members_.empty() && mayStandBefore(op)) {
+    } else if (!members_.empty() && !rows_.readsRows(op) && mayStandBefore(op, made_)) {
       run_.before.push_back(i);
     } else {
       endRun();
@@ -103,16 +100,6 @@ class RegionFinder {
       for (SymbolId s : symbolsOf(r.type))
         if (sizes_.count(s) == 0) return true;
     return false;
-  }
-
-  // It reads nothing that the run makes, and moving it is not seen.
-  bool mayStandBefore(const Op& op) const {
-    const bool reads =
-        std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return made_.count(v) != 0; });
-    if (reads || rows_.readsRows(op)) return false;
-    if (op.def->traits.contentsKnown || op.def->traits.packsWeights || op.def == &ops::checkOp) return true;
-    return !op.def->hasEffects && (op.def == &ops::fusedOp || op.regions.empty()) &&
-           op.def->lowering != LoweringKind::structural;
   }
 
   void endRun() {
