@@ -3,7 +3,7 @@
 
 unpack    puts the recorded cases into a folder of the build, once for each archive.
 open      writes the cases of single operators again with every dim of every input a symbol of its own.
-optimise  writes them again as onnxruntime's optimiser saves them; exits with 77 where onnxruntime is missing.
+optimise  writes them again as onnxruntime's optimiser saves them; needs onnxruntime.
 run       lets `dynrepl verify` run them, each case in a process of its own, and compares with the expected list.
           With --update (or DYN_UPDATE=1) it writes the list instead; read the difference before you commit it.
 """
@@ -65,11 +65,7 @@ def open_cases(cases: pathlib.Path, folder: pathlib.Path) -> int:
 
 
 def optimise_cases(cases: pathlib.Path, folder: pathlib.Path) -> int:
-    try:
-        import onnxruntime
-    except ImportError as error:
-        print(f"skipped: {error}; needs Python with onnxruntime (DYN_PYTHON names the interpreter)")
-        return 77
+    import onnxruntime
     shutil.rmtree(folder, ignore_errors=True)
     saved = folder / "saved.onnx"
     refused, written = [], 0

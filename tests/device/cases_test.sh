@@ -8,7 +8,7 @@ unset DYN_CUDA_DRIVER
 WORK="$(mktemp -d)"
 trap 'rm -rf "$WORK"' EXIT
 
-"$SOURCE/tests/conformance/onnx_cases.py" open --cases "$CASES" --folder "$FOLDER" >/dev/null
+"$("$SOURCE/tests/tools/python.sh")" "$SOURCE/tests/conformance/onnx_cases.py" open --cases "$CASES" --folder "$FOLDER" >/dev/null
 shopt -s nullglob
 chosen=()
 for name in cumsum cumprod scatter scatternd top_k nonzero compress gather gathernd tensorscatter unique nonmaxsuppression; do

@@ -4,6 +4,7 @@
 set -euo pipefail
 BUILD="${1:?usage: faults_test.sh BUILD SOURCE}" SOURCE="${2:?}"
 DYNREPL="$BUILD/bin/dynrepl"
+PYTHON="$("$SOURCE/tests/tools/python.sh")"
 WORK="$(mktemp -d)"
 trap 'rm -rf "$WORK"' EXIT
 cd "$WORK"
@@ -22,7 +23,7 @@ while read -r code name; do
   grep -q "\"error\":.*CUDA_ERROR_$name ($code)" json || fail "$code: $(cat json)"
   ended=0
   CUDA_LAUNCH_BLOCKING=1 DYN_SIMCUDA_FAULT=3:$code run --no-graphs --json >json 2>/dev/null || ended=$?
-  python3 - "$code" "$name" <<'PY' || fail "$code at its launch: $(cat json)"
+  "$PYTHON" - "$code" "$name" <<'PY' || fail "$code at its launch: $(cat json)"
 import json, re, sys
 error = json.load(open("json"))["error"]
 assert re.search(r"kernel dyn_kernel_\w+: CUDA_ERROR_%s \(%s\)" % (sys.argv[2], sys.argv[1]), error["message"]), error
@@ -36,7 +37,7 @@ done <<'TABLE'
 TABLE
 # Which launch it is decides the node.
 for n in 1 2 3 4 5; do
-  CUDA_LAUNCH_BLOCKING=1 DYN_SIMCUDA_FAULT=$n:700 run --no-graphs --json 2>/dev/null | python3 -c 'import json, sys; e = json.load(sys.stdin)["error"]; print(e["message"], e["place"])' >>places || true
+  CUDA_LAUNCH_BLOCKING=1 DYN_SIMCUDA_FAULT=$n:700 run --no-graphs --json 2>/dev/null | "$PYTHON" -c 'import json, sys; e = json.load(sys.stdin)["error"]; print(e["message"], e["place"])' >>places || true
 done
 [[ $(sort -u places | wc -l) -ge 2 ]] || fail "all launches are of one node: $(cat places)"
 

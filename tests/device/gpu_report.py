@@ -82,7 +82,7 @@ class Run:
             return self.row(what, f"unavailable: {os.path.basename(command[0])} is not built")
         code, text = self.call(command, seconds=seconds)
         if code == 77:
-            return self.row(what, next((l for l in text.splitlines() if "unavailable" in l), "unavailable"))
+            return self.row(what, next((l for l in text.splitlines() if "unavailable" in l or "skipped" in l), "unavailable"))
         last = (text.strip().splitlines() or [""])[-1]
         self.row(what, "all well" if code == 0 else f"FAILED ({code}): {last[:200]}", code != 0)
         if code != 0:
@@ -166,7 +166,8 @@ class Run:
         self.samples("the same with products by cuBLASLt", "--policy", "matmul=cublaslt", "--tuning", "none")
         binary = lambda name: os.path.join(self.bin, name)  # noqa: E731
         if not self.options.quick:
-            self.counted("twelve shapes of each beside onnxruntime", [os.path.join(ROOT, "tests", "device", "shapes_test.sh"), binary("dynrepl"), ROOT, "cuda"])
+            self.counted("twelve shapes of each beside onnxruntime", [os.path.join(ROOT, "tests", "tools", "with_python.sh"), "--needs", "numpy,onnx,onnxruntime",
+                os.path.join(ROOT, "tests", "device", "shapes_test.sh"), binary("dynrepl"), ROOT, "cuda"])
         few = ["--gtest_filter=Shares/DeviceSweep.asInterpreted/0"] if self.options.quick else ["--gtest_filter=*DeviceSweep*:OnDevice*"]
         self.counted("programs of the operator sweep", [binary("test_driver"), *few])
         self.counted("random programs", [binary("differential"), "--passes", "cuda", "--count", "10" if self.options.quick else "300", "--output", os.path.join(self.options.build, "differential-failures")])

@@ -3,6 +3,7 @@
 # kernels and the placed graph; that it says so where it was not built.
 set -euo pipefail
 DYNREPL="${1:?usage: simcuda_test.sh DYNREPL SOURCE}" SOURCE="${2:?}"
+PYTHON="$("$SOURCE/tests/tools/python.sh")"
 WORK="$(mktemp -d)"
 trap 'rm -rf "$WORK"' EXIT
 cd "$WORK"
@@ -11,7 +12,7 @@ MODEL="$SOURCE/samples/models/bert/model.onnx"
 unset DYN_CUDA_DRIVER
 
 "$DYNREPL" --cache-dir none --device simcuda run "$MODEL" --dim batch=1 --dim seq=5 --profile trace.json --json --quiet >run.json || fail "run: $(cat run.json)"
-python3 - <<'PY' || fail "counters"
+"$PYTHON" - <<'PY' || fail "counters"
 import json
 run, trace = json.load(open("run.json")), json.load(open("trace.json"))
 rows = run["device_counters"]
@@ -58,7 +59,7 @@ fn @main(%x: Tensor[(n, m), f32], %i: Tensor[(k, 1), i64], %u: Tensor[(k, m), f3
 }
 DYN
 "$DYNREPL" --cache-dir none --device simcuda run copied.dyn --dim n=200 --dim m=8 --input "i=[[3],[150],[-1]]" --json --quiet >turns.copied || fail "$(cat turns.copied)"
-python3 - <<'PY' || fail "updates in place"
+"$PYTHON" - <<'PY' || fail "updates in place"
 import json
 one, two, copied = (sum(r["warp_instructions_count"] for r in json.load(open(f"turns.{n}"))["device_counters"]) for n in (1, 2, "copied"))
 assert two == 2 * one and one < copied / 2, (one, two, copied)

@@ -33,7 +33,7 @@ names off1 "bf16 by avx512-bf16"
 same model1 model3 "BERT in bf16: bits differ with the number of threads"
 
 PYTHON="$("$SOURCES/tests/tools/python.sh")"
-if ! "$PYTHON" -c 'import numpy, onnx, onnxruntime.quantization' 2> /dev/null; then exit 0; fi
+"$SOURCES/tests/tools/with_python.sh" --needs numpy,onnx,onnxruntime.quantization true || exit $?
 "$PYTHON" - "$FOLDER" "$BERT/model.onnx" << 'PY'
 import sys
 import numpy

@@ -2,6 +2,7 @@
 # Plants wide lines in a tree of its own and sees that check_width.py names those that are wrong, and only those.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
+PYTHON="$("$here/python.sh")"
 tree="$(mktemp -d)"
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/tests/tools" "$tree/vm"
@@ -18,7 +19,7 @@ long="$(printf 'word %.0s' {1..30})"
   echo "// $long"
 } >"$tree/vm/a.h"
 echo "// $long" >"$tree/vm/b.inc"
-out="$(python3 "$here/check_width.py" "$tree" || true)"
+out="$("$PYTHON" "$here/check_width.py" "$tree" || true)"
 expected="$(printf 'vm/a.h:%s\n' 2 4 8)
 vm/b.inc:1"
 if [[ "$(head -4 <<<"$out")" != "$expected" || "$(wc -l <<<"$out")" -ne 5 ]]; then
@@ -26,8 +27,8 @@ if [[ "$(head -4 <<<"$out")" != "$expected" || "$(wc -l <<<"$out")" -ne 5 ]]; th
   exit 1
 fi
 printf 'vm/a.h\nvm/b.inc\n' >"$tree/tests/tools/wide_files.txt"
-python3 "$here/check_width.py" "$tree" || { echo "files of the list were refused"; exit 1; }
+"$PYTHON" "$here/check_width.py" "$tree" || { echo "files of the list were refused"; exit 1; }
 rm "$tree/tests/tools/wide_files.txt"
 printf '// short\n' >"$tree/vm/a.h"
 rm "$tree/vm/b.inc"
-python3 "$here/check_width.py" "$tree" || { echo "a tree without wide lines was refused"; exit 1; }
+"$PYTHON" "$here/check_width.py" "$tree" || { echo "a tree without wide lines was refused"; exit 1; }
