@@ -8,11 +8,18 @@
 
 namespace dyn::vm::kernels {
 
-// to[i] = from[i]: exact.
+// From memory that was not made for halves: bytes of a file at any address.
+inline uint16_t halfAnywhere(const uint16_t* at) {
+  uint16_t value;
+  memcpy(&value, at, sizeof value);
+  return value;
+}
+
+// to[i] = from[i]: exact. `from` may lie at any address.
 inline void widenHalves(DataType dtype, const uint16_t* from, int64_t count, float* to) {
   if (dtype == DataType::bf16) {
     for (int64_t i = 0; i < count; ++i) {
-      const uint32_t bits = static_cast<uint32_t>(from[i]) << 16;
+      const uint32_t bits = static_cast<uint32_t>(halfAnywhere(from + i)) << 16;
       memcpy(to + i, &bits, sizeof bits);
     }
     return;
@@ -20,7 +27,8 @@ inline void widenHalves(DataType dtype, const uint16_t* from, int64_t count, flo
   // Exponent and digits of an f16 moved to their places are a float 2^112 times too small, denormals
   // included; infinities and NaN lack an exponent of all ones.
   for (int64_t i = 0; i < count; ++i) {
-    const uint32_t half = from[i], magnitude = (half & 0x7fff) << 13, sign = (half & 0x8000) << 16;
+    const uint32_t half = halfAnywhere(from + i), magnitude = (half & 0x7fff) << 13,
+                   sign = (half & 0x8000) << 16;
     float value;
     memcpy(&value, &magnitude, sizeof value);
     value *= 0x1p112f;

@@ -1,7 +1,10 @@
 #include "vm/kernels/gemm/half_panels.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
+
+#include "vm/kernels/halves.h"
 
 extern const dyn::vm::kernels::HalfFamily dynHalvesPortable, dynHalvesAvx2, dynHalvesAvx512;
 
@@ -42,10 +45,12 @@ void packHalfPanels(const DynGemmFamily& family, const uint16_t* b, int64_t dept
     for (int64_t begin = 0; begin < depth; begin += kBlock) {
       const int64_t end = std::min(begin + kBlock, depth);
       if (strideN == 1) {
-        for (int64_t k = begin; k < end; ++k) std::copy_n(from + k * strideK, count, out + k * width);
+        for (int64_t k = begin; k < end; ++k)
+          memcpy(out + k * width, from + k * strideK, static_cast<size_t>(count) * sizeof *out);
       } else {
         for (int64_t i = 0; i < count; ++i)
-          for (int64_t k = begin; k < end; ++k) out[k * width + i] = from[i * strideN + k * strideK];
+          for (int64_t k = begin; k < end; ++k)
+            out[k * width + i] = halfAnywhere(from + i * strideN + k * strideK);
       }
       for (int64_t k = begin; k < end; ++k)
         std::fill(out + k * width + count, out + (k + 1) * width, uint16_t{0});
