@@ -1,5 +1,5 @@
-// Weights of a file may lie at any address: what packs them reads them there (vm/kernels/halves.h, four.h). Under the sanitizers a
-// read as if they were aligned is reported.
+// Weights of a file may lie at any address: what packs them reads them there (vm/kernels/halves.h, four.h).
+// Under the sanitizers a read as if they were aligned is reported.
 #include <cstring>
 
 #include "tests/unit/vm/kernels/builtin_harness.h"
