@@ -9,6 +9,7 @@
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/select/ranks.h"
+#include "vm/kernels/select/short_rows.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -25,26 +26,54 @@ void copyElement(const Tensor* from, int64_t source, Tensor* to, int64_t target)
 
 // The first `count` of each row along the axis, in order; values and (if wanted) i64 indexes. Unsorted
 // results come in order, too: it is one of the allowed orders, and the same every time.
-template <typename T, typename Item>
-void selectRows(BuiltinCall& call, const Tensor* x, Tensor* values, Tensor* indexes, const AxisView& view,
-                int64_t count, bool largest) {
-  const int64_t rows = view.outer * view.inner;
-  const uint32_t tasks = x->elementCount > 32768 ? call.threadCount() : 1;
-  call.split(rows, tasks, [&](int64_t begin, int64_t end) {
-    RowOrder<T, Item> order(largest);
-    for (int64_t row = begin; row < end && !call.cancelled(); ++row) {
-      const int64_t inner = row % view.inner, outer = row / view.inner;
-      const T* from = x->as<T>() + outer * view.size * view.inner + inner;
-      int64_t target = outer * count * view.inner + inner;
-      for (const Item& item : order.first(from, view.size, view.inner, count)) {
-        const int64_t index = ItemOf<Item>::index(item);
-        if (values) values->as<T>()[target] = from[index * view.inner];
-        if (indexes) indexes->as<int64_t>()[target] = index;
-        target += view.inner;
+struct RowSelection {
+  BuiltinCall& call;
+  const Tensor* x;
+  Tensor *values, *indexes;
+  AxisView view;
+  int64_t count;
+  bool largest;
+
+  template <typename T>
+  void run() const {
+    if (count > 0 && ShortRows<T>::takes(view.size, count))
+      return forEachRow<T>([&] { return ShortRows<T>(count, largest); },
+                           [&](auto& rows, const T* from, const auto& put) {
+                             const int64_t* places = rows.first(from, view.size, view.inner);
+                             for (int64_t k = 0; k < count; ++k) put(places[k]);
+                           });
+    visitItems<T>(view.size, [&]<typename Item>() {
+      forEachRow<T>([&] { return RowOrder<T, Item>(largest); },
+                    [&](auto& rows, const T* from, const auto& put) {
+                      for (const Item& item : rows.first(from, view.size, view.inner, count))
+                        put(ItemOf<Item>::index(item));
+                    });
+    });
+  }
+
+ private:
+  // Each task has a finder of its own.
+  template <typename T, typename Make, typename Find>
+  void forEachRow(const Make& make, const Find& find) const {
+    const int64_t rows = view.outer * view.inner;
+    const uint32_t tasks = x->elementCount > 32768 ? call.threadCount() : 1;
+    call.split(rows, tasks, [&](int64_t begin, int64_t end) {
+      auto finder = make();
+      int64_t outer = begin / view.inner, inner = begin % view.inner;
+      for (int64_t row = begin; row < end; ++row) {
+        if ((row % 64 == 0 || view.size > kShortRow) && call.cancelled()) return;
+        const T* from = x->as<T>() + outer * view.size * view.inner + inner;
+        int64_t target = outer * count * view.inner + inner;
+        find(finder, from, [&](int64_t index) {
+          if (values) values->as<T>()[target] = from[index * view.inner];
+          if (indexes) indexes->as<int64_t>()[target] = index;
+          target += view.inner;
+        });
+        if (++inner == view.inner) inner = 0, ++outer;
       }
-    }
-  });
-}
+    });
+  }
+};
 
 // sort and topk.
 Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, bool largest) {
@@ -74,11 +103,8 @@ Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, bool lar
   if (call.results.size() > 1)
     if (Status status = call.result(1, DataType::i64, shape, indexes); !status.ok()) return status;
   if (call.rehearsal) return okStatus();
-  visitNumbersAndHalves(x->dtype, [&]<typename T>() {
-    visitItems<T>(view.size, [&]<typename Item>() {
-      selectRows<T, Item>(call, x, values, indexes, view, count, largest);
-    });
-  });
+  const RowSelection selection{call, x, values, indexes, view, count, largest};
+  visitNumbersAndHalves(x->dtype, [&]<typename T>() { selection.run<T>(); });
   return okStatus();
 }
 

@@ -108,16 +108,26 @@ class RowOrder {
     items_.clear();
     if (count == 0) return items_;
     if (count > size / 8) {
-      for (int64_t i = 0; i < size; ++i) items_.push_back(ItemOf<Item>::make(rankAt(from[i * stride]), i));
-      keepFirst(count);
+      items_.resize(static_cast<size_t>(size));
+      for (int64_t i = 0; i < size; ++i)
+        items_[static_cast<size_t>(i)] = ItemOf<Item>::make(rankAt(from[i * stride]), i);
+      // Of a few hundred elements all are in order as soon as a part of them is.
+      const bool sortsAll =
+          count == size || (size >= kLeastDigits && size <= kFewDigits && count >= size / 2);
+      if (!sortsAll) keepFirst(count);
+      sort(sortsAll);
+      items_.resize(static_cast<size_t>(count));
     } else {
       collect(from, size, stride, count);
+      sort(false);
     }
-    sort(count == size);
     return items_;
   }
 
  private:
+  // So many elements are sorted digit by digit; up to so many all of a row, though some are wanted alone.
+  static constexpr int64_t kLeastDigits = 128, kFewDigits = 1024;
+
   Rank rankAt(T value) const { return static_cast<Rank>(RankOf<T>::of(value) ^ flip_); }
 
   void keepFirst(int64_t count) {
@@ -189,8 +199,8 @@ class RowOrder {
   // Few by comparison; many that stand in the order of their places digit by digit, the last first, leaving
   // out digits that are the same everywhere.
   void sort(bool isInOrderOfPlaces) {
-    constexpr size_t kFew = 512, kDigits = 256;
-    if (!isInOrderOfPlaces || items_.size() < kFew) return std::sort(items_.begin(), items_.end());
+    constexpr size_t kDigits = 256;
+    if (!isInOrderOfPlaces || items_.size() < kLeastDigits) return std::sort(items_.begin(), items_.end());
     const auto digitOf = [](const Item& item, size_t digit) {
       return static_cast<size_t>(ItemOf<Item>::rank(item) >> 8 * digit & (kDigits - 1));
     };
