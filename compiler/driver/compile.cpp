@@ -108,10 +108,13 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   if (auto loop = options.versions.find("loop"); loop != options.versions.end()) {
     DYN_TRY(lower.versions, parseVersionPolicy(loop->second));
   }
+  DYN_TRY(compiled.target, targetOf(options));
+  // Rows come into lanes by squares that are masked at their edges, and take some kilobytes of stack.
+  if (!compiled.target.machine.maskedMemory && compiled.target.levels.empty())
+    lower.versions.rowsInLanes = false;
   DYN_TRY(compiled.lowered, lowerModule(placed, lower));
   compiled.statistics.lowerNs = steadyNs() - start;
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());
-  DYN_TRY(compiled.target, targetOf(options));
   DYN_CHECK(emitObjects(compiled, options));
   DYN_CHECK(emitDeviceCode(compiled, options));
   if (runsHere(compiled.target)) DYN_CHECK(loadCode(compiled));

@@ -62,7 +62,12 @@ std::vector<StmtRef> storesOfRow(const Stmt& loopOfRow) {
   return stores;
 }
 
-// Does it run along such a row, over one variable, with nothing else inside?
+Expr replaced(loop::LoopContext& loops, Expr root, Expr part, Expr by) {
+  return loops.substitute(root, [&](Expr e) { return e.same(part) ? by : Expr(); });
+}
+
+}  // namespace
+
 bool accumulatesRow(const Stmt& sum, Expr extent) {
   if (sum.kind != StmtKind::accumulate || sum.variables.size() != 1 || sum.loopKind != LoopKind::vector ||
       !sum.extents[0].same(extent))
@@ -72,15 +77,11 @@ bool accumulatesRow(const Stmt& sum, Expr extent) {
   return true;
 }
 
-Expr replaced(loop::LoopContext& loops, Expr root, Expr part, Expr by) {
-  return loops.substitute(root, [&](Expr e) { return e.same(part) ? by : Expr(); });
-}
-
-// The largest part of `reduced` that depends on `variable`, is worth keeping, and stands in `stored` too once
-// `variable` is called `other`. Parts come operands first, so the last that fits is a largest one.
-Expr commonPart(loop::LoopContext& loops, Expr reduced, Expr variable, Expr stored, Expr other, Dtype dtype) {
+Expr costlyCommonPart(loop::LoopContext& loops, Expr reduced, Expr variable, Expr stored, Expr other,
+                      Dtype dtype) {
   std::unordered_set<uint32_t> inStored;
   for (const Expr& e : loop::postorder(std::span<const Expr>(&stored, 1))) inStored.insert(e.id());
+  // Parts come operands first, so the last that fits is a largest one.
   Expr best;
   for (const Expr& e : loop::postorder(std::span<const Expr>(&reduced, 1))) {
     if (e.dtype() != dtype || !holds(e, variable)) continue;
@@ -91,6 +92,8 @@ Expr commonPart(loop::LoopContext& loops, Expr reduced, Expr variable, Expr stor
   }
   return best;
 }
+
+namespace {
 
 // A part that rounds to f16 or bf16, and where in the last loop's stores it is kept.
 struct Rounded {
@@ -200,7 +203,7 @@ void keepCostly(loop::LoopContext& loops, std::vector<StmtRef>& statements) {
   const Stmt sum = *statements[statements.size() - 2];
   if (!accumulatesRow(sum, row.extent)) return;
   const Expr k = sum.variables[0];
-  const Expr part = commonPart(loops, sum.value, k, store->value, row.variable, store->buffer->dtype);
+  const Expr part = costlyCommonPart(loops, sum.value, k, store->value, row.variable, store->buffer->dtype);
   if (part.isNull()) return;
   const Expr inRow = replaced(loops, part, k, row.variable);
   if (readsBeside(loops, sum.value, part, store->buffer) ||

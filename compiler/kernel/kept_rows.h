@@ -22,4 +22,12 @@ namespace dyn {
 // `statements` are those of one unit, in order; the last is the loop over the row.
 void keepRows(loop::LoopContext& loops, std::vector<loop::StmtRef>& statements);
 
+// Does it go over a row of so many elements by one variable, with nothing else inside?
+bool accumulatesRow(const loop::Stmt& sum, loop::Expr extent);
+
+// The largest part of `reduced` that depends on `variable`, is worth keeping, and stands in `stored` too once
+// `variable` is called `other`; null: there is none of this type.
+loop::Expr costlyCommonPart(loop::LoopContext& loops, loop::Expr reduced, loop::Expr variable,
+                            loop::Expr stored, loop::Expr other, Dtype dtype);
+
 }  // namespace dyn

@@ -9,6 +9,7 @@
 #include "compiler/kernel/kept_rows.h"
 #include "compiler/kernel/nest_axes.h"
 #include "compiler/kernel/nest_segments.h"
+#include "compiler/kernel/staged_rows.h"
 #include "compiler/loop/access_pattern.h"
 #include "compiler/loop/kernel_uses.h"
 
@@ -381,10 +382,17 @@ class NestBuilder {
       scopes.back().depth = around->depth + 1;
       depthOf_[index_[axis].id()] = around->depth + 1;
     }
-    std::vector<Expr> position;
+    std::vector<Expr> position, roots;
     for (const Expr& v : index_) position.push_back(renamed(v, values));
+    for (const Expr& root : roots_) roots.push_back(renamed(root, values));
+    std::optional<StagedRows> staged;
+    if (nest_.schedule == NestSchedule::rowsInLanes && within.size() <= 1) {
+      const Expr along = within.empty() ? Expr() : index_[within[0]];
+      staged.emplace(loops_, facts_, RowBlock{inside, extent, along, rowLength_, kBlockReductions});
+      if (!staged->stage(roots)) staged.reset();
+    }
     for (size_t i = 0; i < roots_.size(); ++i) {
-      const Expr value = lower(renamed(roots_[i], values), &scopes.back());
+      const Expr value = lower(roots[i], &scopes.back());
       scopes.back().statements.push_back(loop::store(outputs_[i], position, value));
     }
     for (size_t i = within.size(); i-- > 0;) {
@@ -392,8 +400,19 @@ class NestBuilder {
                                       loop::block(std::move(scopes[i + 1].statements)));
       scopes[i].statements.push_back(std::move(nested));
     }
+    const auto add = [&](const std::vector<StmtRef>& more) {
+      unit.statements.insert(unit.statements.end(), more.begin(), more.end());
+    };
+    if (staged) {
+      staged->keep(scopes[0].statements);
+      add(staged->before());
+    }
     unit.statements.push_back(
         loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(scopes[0].statements))));
+    if (staged) {
+      add(staged->after());
+      kernel.scratch = staged->scratch();
+    }
     return units;
   }
 
@@ -439,6 +458,7 @@ class NestBuilder {
     if (rank > 1 && !nest_.columns && vectorAxis == rank && axisReadAcross() &&
         space_.back() == nest_.space.back() && !space_.back().isConstant())
       result.innermostAcross = space_.back();
+    rowLength_ = result.rowLength;
     if (across || (nest_.schedule == NestSchedule::rowsInLanes && result.rowLength)) {
       units = acrossMemory(kernel, unit, vectorAxis);
     } else {
@@ -738,6 +758,7 @@ class NestBuilder {
   std::unordered_map<uint32_t, size_t> depthOf_;  // variable → depth of the scope that binds it
   std::vector<std::pair<size_t, std::vector<Expr>>> steps_;
   Dim innerTurns_;  // how often what stands in the loop in a unit is done
+  Dim rowLength_;   // NestKernel::rowLength
 };
 
 }  // namespace

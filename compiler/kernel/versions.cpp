@@ -4,6 +4,8 @@
 #include <functional>
 #include <unordered_set>
 
+#include "compiler/kernel/staged_rows.h"
+
 namespace dyn {
 
 using loop::Expr;
@@ -167,10 +169,12 @@ std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
   std::vector<KernelVersion> moving, all;
   if (rows && policy.rowsInLanes) {
     const std::optional<int64_t> length = rows->rowLength.constant();
-    if (!length || *length <= kShortRow) {
+    const bool isStaged = !rows->kernel.scratch.empty();
+    const int64_t longest = isStaged ? kStagedRow : kShortRow;
+    if (!length || *length <= longest) {
       KernelVersion version{rows->kernel, {}};
       version.kernel.name += ".rows_in_lanes";
-      if (!length) version.guards.push_back({rows->rowLength, VersionGuard::Relation::atMost, kShortRow});
+      if (!length) version.guards.push_back({rows->rowLength, VersionGuard::Relation::atMost, longest});
       all.push_back(std::move(version));
     }
   }
