@@ -61,39 +61,115 @@ struct Axis {
   }
 };
 
-// Places of the grid that are looked up together, as columns of a table.
-struct Block {
+// The same of many coordinates, one every `step` floats: the lower element of each pair and how far behind it
+// the coordinate lies. Where the border reflects, pairs may not be neighbours, and are found one by one.
+struct Pairs {
   static constexpr int64_t kPlaces = 512;
-  int64_t at[4][kPlaces];
-  double weight[4][kPlaces];
-  bool inside[4][kPlaces];
-  int64_t partial[kPlaces];  // those with a neighbour outside, which counts as 0 whatever its weight
-  int64_t partialCount;
+  int32_t low[kPlaces];  // from -2, where nothing is inside, to the size
+  float part[kPlaces];
 
-  void find(const Axis& rows, const Axis& columns, const float* grid, int64_t count) {
-    partialCount = 0;
+  void find(const Axis& axis, const float* coordinates, int64_t count) {
+    const auto length = static_cast<float>(axis.size);
+    const float last = length - 1, scale = axis.alignCorners ? last : length,
+                shift = axis.alignCorners ? 0.0f : 1.0f, low0 = axis.alignCorners ? 0.0f : -0.5f,
+                high0 = last - low0, edge = axis.border == kEdge ? 1.0f : 0.0f;
     for (int64_t p = 0; p < count; ++p) {
-      const Around v = rows.around(grid[2 * p + 1]), h = columns.around(grid[2 * p]);
-      bool whole = true;
-      for (size_t k = 0; k < 4; ++k) {
-        at[k][p] = v.at[k / 2] * columns.size + h.at[k % 2];
-        weight[k][p] = v.weight[k / 2] * h.weight[k % 2];
-        inside[k][p] = v.inside[k / 2] && h.inside[k % 2];
-        whole = whole && inside[k][p];
-      }
-      if (!whole) partial[partialCount++] = p;
+      float x = ((coordinates[2 * p] + 1) * scale - shift) / 2;
+      const float beyond = x < low0 ? 0.0f : x > high0 ? last : x;
+      x = edge != 0 ? beyond : x;
+      const float held = x > -2 ? (x < length ? x : length) : -2.0f;
+      const auto whole = static_cast<int32_t>(held);  // towards zero
+      const int32_t base = whole - (static_cast<float>(whole) > held ? 1 : 0);
+      low[p] = base;
+      part[p] = x - static_cast<float>(base);
     }
   }
-  void look(const float* x, int64_t count, float* y) const {
-    for (int64_t p = 0; p < count; ++p)
-      y[p] = static_cast<float>(weight[0][p] * x[at[0][p]] + weight[1][p] * x[at[1][p]] +
-                                weight[2][p] * x[at[2][p]] + weight[3][p] * x[at[3][p]]);
-    for (int64_t i = 0; i < partialCount; ++i) {
-      const int64_t p = partial[i];
-      double sum = 0;
+};
+
+// Places of the grid that are looked up together. Those between four elements of the image have the first of
+// them and weights, as columns of a table; the others, at the edge and beyond, stand in a list.
+struct Block {
+  static constexpr int64_t kPlaces = Pairs::kPlaces;
+  struct Other {
+    int64_t place;
+    int64_t at[4];
+    float weight[4];
+    bool inside[4];  // what is outside counts as 0 whatever its weight
+  };
+  Pairs down, across;
+  int64_t first[kPlaces];
+  float weight[4][kPlaces];
+  Other others[kPlaces];
+  int64_t otherCount, count;
+  int64_t width;
+
+  void find(const Axis& rows, const Axis& columns, const float* grid, int64_t places) {
+    count = places;
+    otherCount = 0;
+    width = columns.size;
+    if (rows.border == kReflection || std::max(rows.size, columns.size) > kLargestFloat) {
+      for (int64_t p = 0; p < count; ++p)
+        findOther(p, rows.around(grid[2 * p + 1]), columns.around(grid[2 * p]));
+      return;
+    }
+    down.find(rows, grid + 1, count);
+    across.find(columns, grid, count);
+    for (int64_t p = 0; p < count; ++p) {
+      const float v = down.part[p], h = across.part[p];
+      weight[0][p] = (1 - v) * (1 - h);
+      weight[1][p] = (1 - v) * h;
+      weight[2][p] = v * (1 - h);
+      weight[3][p] = v * h;
+    }
+    for (int64_t p = 0; p < count; ++p) {
+      const int64_t row = down.low[p], column = across.low[p];
+      const bool between = row >= 0 && row + 1 < rows.size && column >= 0 && column + 1 < columns.size;
+      first[p] = between ? row * width + column : 0;
+      others[otherCount].place = p;
+      otherCount += between ? 0 : 1;
+    }
+    for (int64_t i = 0; i < otherCount; ++i) fill(others[i], rows, columns);
+  }
+
+  void look(const float* x, float* y) const {
+    if (otherCount < count) {
+      const float *below = x + width, *w0 = weight[0], *w1 = weight[1], *w2 = weight[2], *w3 = weight[3];
+      for (int64_t p = 0; p < count; ++p) {
+        const int64_t at = first[p];
+        y[p] = (w0[p] * x[at] + w1[p] * x[at + 1]) + (w2[p] * below[at] + w3[p] * below[at + 1]);
+      }
+    }
+    for (int64_t i = 0; i < otherCount; ++i) {
+      const Other& other = others[i];
+      float sum = 0;
       for (size_t k = 0; k < 4; ++k)
-        if (inside[k][p]) sum += weight[k][p] * x[at[k][p]];
-      y[p] = static_cast<float>(sum);
+        if (other.inside[k]) sum += other.weight[k] * x[other.at[k]];
+      y[other.place] = sum;
+    }
+  }
+
+ private:
+  // Beyond it not every place has a float.
+  static constexpr int64_t kLargestFloat = int64_t{1} << 24;
+
+  void findOther(int64_t p, const Around& v, const Around& h) {
+    Other& other = others[otherCount++];
+    other.place = p;
+    for (size_t k = 0; k < 4; ++k) {
+      other.at[k] = v.at[k / 2] * width + h.at[k % 2];
+      other.weight[k] = static_cast<float>(v.weight[k / 2] * h.weight[k % 2]);
+      other.inside[k] = v.inside[k / 2] && h.inside[k % 2];
+    }
+  }
+  void fill(Other& other, const Axis& rows, const Axis& columns) const {
+    for (size_t k = 0; k < 4; ++k) {
+      const int64_t row = down.low[other.place] + static_cast<int64_t>(k / 2),
+                    column = across.low[other.place] + static_cast<int64_t>(k % 2);
+      const bool isInside = row >= 0 && row < rows.size && column >= 0 && column < columns.size;
+      other.inside[k] = isInside || rows.border != kZeros;
+      other.at[k] = std::clamp<int64_t>(row, 0, rows.size - 1) * width +
+                    std::clamp<int64_t>(column, 0, columns.size - 1);
+      other.weight[k] = weight[k][other.place];
     }
   }
 };
@@ -141,7 +217,7 @@ Status gridSample(FlatCall& call) {
         const int64_t here = std::min(Block::kPlaces, count - place);
         block->find(rows, columns, grid->as<float>() + (batch * count + place) * 2, here);
         for (int64_t unit = batch * channels + first; unit < batch * channels + last; ++unit)
-          block->look(x->as<float>() + unit * plane, here, y->as<float>() + unit * count + place);
+          block->look(x->as<float>() + unit * plane, y->as<float>() + unit * count + place);
       }
     });
   });
