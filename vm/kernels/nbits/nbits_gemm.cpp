@@ -35,9 +35,12 @@ std::span<const NbitsKernels* const> nbitsKernels() {
 
 namespace {
 
-constexpr int64_t kFewRows = 4;       // up to these each weight is decoded anew for every row
-constexpr int64_t kDepthBlock = 512;  // depths whose panels of f32 stay in the L2 cache beside their rows
-constexpr int64_t kPanels = 4;        // expanded together: a tile of rows is read once for all of them
+// Up to so many rows each weight is decoded anew for every kNbitsRows of them; so many where panels are
+// expanded at once.
+constexpr int64_t kFewRows = 16, kFewRowsBesidePanels = 8;
+constexpr int64_t kColumnsOfRows = 32;  // that a part of a few rows meets while it is in the L1 cache
+constexpr int64_t kDepthBlock = 512;    // depths whose panels of f32 stay in the L2 cache beside their rows
+constexpr int64_t kPanels = 4;          // expanded together: a tile of rows is read once for all of them
 
 using Call = calls::Nbitsgemm;
 
@@ -77,34 +80,35 @@ Status describeProblem(const FlatCall& call, const TensorView* a, const TensorVi
   return okStatus();
 }
 
-// A row as the dots read it.
-void prepareRow(const NbitsMatrix& m, const float* row, float* to) {
-  if (m.bits == 8) {
-    std::copy_n(row, m.depth, to);
-    std::fill(to + m.depth, to + m.paddedDepth(), 0.0f);
-    return;
-  }
-  for (int64_t run = 0; run < m.paddedDepth(); run += kNbitsRun) {
+// A row as the dots read it, one of so many together.
+void prepareRow(const NbitsMatrix& m, const float* row, int64_t together, float* to) {
+  for (int64_t run = 0; run < m.paddedDepth(); run += kNbitsRun, to += together * kNbitsRun)
     for (int64_t i = 0; i < kNbitsRun; ++i)
-      to[run + i % 2 * (kNbitsRun / 2) + i / 2] = run + i < m.depth ? row[run + i] : 0.0f;
-  }
+      to[m.bits == 8 ? i : i % 2 * (kNbitsRun / 2) + i / 2] = run + i < m.depth ? row[run + i] : 0.0f;
 }
 
 Status fewRows(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m, int64_t rows,
                const float* a, float* c) {
-  const int64_t leading = wholeLines(m.paddedDepth());
-  Scratch scratch(call, rows * leading, 0, 0);
+  Scratch scratch(call, rows * m.paddedDepth(), 0, 0);
   if (!scratch) return scratch.status();
   float* prepared = scratch.shared();
-  for (int64_t row = 0; row < rows; ++row) prepareRow(m, a + row * m.depth, prepared + row * leading);
-  const int64_t groups = (m.columns + kNbitsTogether - 1) / kNbitsTogether;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t first = row / kNbitsRows * kNbitsRows, together = std::min(kNbitsRows, rows - first);
+    prepareRow(m, a + row * m.depth, together,
+               prepared + first * m.paddedDepth() + (row - first) * kNbitsRun);
+  }
+  const int64_t groups = (m.columns + kColumnsOfRows - 1) / kColumnsOfRows,
+                blocksAtOnce = std::max<int64_t>(1, kDepthBlock / m.block);
   const double steps =
       static_cast<double>(rows) * static_cast<double>(m.columns) * static_cast<double>(m.paddedDepth());
   call.split(groups, static_cast<uint32_t>(worthwhileTasks(call, steps)), [&](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end && !call.cancelled(); ++group) {
-      const int64_t column = group * kNbitsTogether, count = std::min(kNbitsTogether, m.columns - column);
-      for (int64_t row = 0; row < rows; ++row)
-        kernels.dots(m, column, count, prepared + row * leading, c + row * m.columns + column);
+      const int64_t column = group * kColumnsOfRows, count = std::min(kColumnsOfRows, m.columns - column);
+      NbitsRows part{.count = rows, .rows = prepared, .leadingOut = m.columns};
+      for (; part.firstBlock < m.blocks; part.firstBlock += blocksAtOnce) {
+        part.blocks = std::min(blocksAtOnce, m.blocks - part.firstBlock);
+        kernels.dots(m, column, count, part, c + column);
+      }
     }
   });
   return okStatus();
@@ -208,7 +212,9 @@ int64_t copyElements(const NbitsMatrix& m, int64_t rows) {
   return m.roundedRows ? wholeLines(rows * m.depth) : 0;
 }
 
-bool areFew(const NbitsMatrix& m, int64_t rows) { return rows <= kFewRows && m.block % kNbitsRun == 0; }
+bool areFew(const NbitsKernels& kernels, const NbitsMatrix& m, int64_t rows) {
+  return rows <= (kernels.expandPanel ? kFewRowsBesidePanels : kFewRows) && m.block % kNbitsRun == 0;
+}
 
 }  // namespace
 
@@ -222,8 +228,8 @@ Status nbitsGemmScratchBy(const NbitsKernels& kernels, const FlatCall& call, int
     elements = roundedScratch(call, m, rows);
     return okStatus();
   }
-  if (areFew(m, rows)) {
-    elements = scratchElements(rows * wholeLines(m.paddedDepth()), 0, 0);
+  if (areFew(kernels, m, rows)) {
+    elements = scratchElements(rows * m.paddedDepth(), 0, 0);
   } else {
     const PanelPlan plan(kernels, call, m, rows);
     elements = scratchElements(plan.copied, plan.tasks, plan.own);
@@ -251,7 +257,8 @@ Status nbitsGemmBy(const NbitsKernels& kernels, FlatCall& call) {
     for (int64_t row = 0; row < rows; ++row) asRounded(m, a + row * m.depth, copy.shared() + row * m.depth);
     a = copy.shared();
   }
-  return areFew(m, rows) ? fewRows(kernels, call, m, rows, a, to) : manyRows(kernels, call, m, rows, a, to);
+  return areFew(kernels, m, rows) ? fewRows(kernels, call, m, rows, a, to)
+                                  : manyRows(kernels, call, m, rows, a, to);
 }
 
 Status nbitsgemmScratch(const FlatCall& call, int64_t& elements) {

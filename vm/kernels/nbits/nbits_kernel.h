@@ -33,10 +33,21 @@ static inline float nbitsZero(const NbitsMatrix& m, int64_t column, int64_t bloc
 // What a run of a row of 4-bit weights meets: sixteen of even depth, sixteen of odd depth.
 constexpr int64_t kNbitsRun = 32;
 
-// out[i] = the row times column + i, for i < count (1..kNbitsTogether). The row has paddedDepth elements,
-// zero past the depth; for 4 bits each run is in the order of kNbitsRun. Blocks are whole runs.
-constexpr int64_t kNbitsTogether = 4;
-using NbitsDots = void (*)(const NbitsMatrix&, int64_t column, int64_t count, const float* row, float* out);
+// Rows, and the blocks of them that are multiplied. A row has paddedDepth elements, zero past the depth; for
+// 4 bits each run is in the order of kNbitsRun. Blocks are whole runs. kNbitsRows of the rows, and what is
+// left of them, lie together: the first run of each, then the second of each, ...
+struct NbitsRows {
+  int64_t count = 0;
+  const float* rows = nullptr;
+  int64_t firstBlock = 0, blocks = 0;
+  int64_t leadingOut = 0;
+};
+
+// out[row * leadingOut + i] = a row times column + i, for i < count, or that more where the first block is
+// not the first of all; kNbitsRows of the rows at a time.
+constexpr int64_t kNbitsRows = 8;
+using NbitsDots = void (*)(const NbitsMatrix&, int64_t column, int64_t count, const NbitsRows& rows,
+                           float* out);
 
 // to[j] = the weight at depth first + j of a column, for j < count; both are whole blocks.
 using NbitsExpansion = void (*)(const NbitsMatrix&, int64_t column, int64_t first, int64_t count, float* to);

@@ -1,6 +1,8 @@
 // Weights of few bits, eight at a time. Compiled for AVX2 and FMA; nothing else may be in this file
 // (vm/CMakeLists.txt).
 #if defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+
 #include "vm/kernels/nbits/nbits_kernel.h"
 
 #define DYN_LANES 8
