@@ -28,6 +28,8 @@ REWRITES = {
     "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
     "compiler/passes/contract.cpp": "einsum matmul transpose",
     "compiler/passes/views.cpp": "reshape slice split",
+    "compiler/passes/few_bits.cpp": "cast dequantize_linear div gather matmul matmul_nbits mul range sub transpose",
+    "compiler/passes/scaled_rows.cpp": "add batch_norm mul",
     "compiler/passes/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
     "compiler/passes/op_series.cpp": "reshape",
     "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
