@@ -6,6 +6,7 @@
 // no-op casts, transposes, expands and reshapes are replaced by their operand, reshapes of reshapes by one.
 // Where an elementwise operation has another operand of the result's shape, an expanded operand is read
 // unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k; of integers b + (a - b) is a.
+// Rows normalised by constants are scaled and moved (scaled_rows.h).
 // Cost in IR size: a constant for each of these.
 #include <algorithm>
 #include <cmath>
@@ -16,6 +17,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/path_facts.h"
+#include "compiler/passes/scaled_rows.h"
 
 namespace dyn::passes {
 
@@ -54,6 +56,8 @@ class Simplifier {
         ++known_;
       } else if (op->def == &ops::reshapeOp) {
         op = reshapeOfView(op, definitions);
+      } else if (const Op* sum = scaledRows(*op, ir_, definitions, result.ops)) {
+        op = sum;
       } else if (op->def->cls == OpClass::elementwise && op->operands.size() > 1) {
         op = unexpanded(op, types, definitions, result.ops);
         if (op->def == &ops::divOp) op = exactProduct(op, types, definitions, result.ops);
