@@ -32,6 +32,9 @@ constexpr int64_t kBlockShortRows =
     1024;  // rows of up to kShortStride elements: they stay in the cache while each element is gone over
 constexpr int64_t kBlockTile = 64;  // both sides of a unit of what is read across: a few lines of memory
 constexpr int64_t kShortestReduction = 8;  // that is worth a vector
+constexpr size_t kWorthSharing = 24;       // operations that elements share, worth walking across memory
+constexpr int64_t kBlockSharing = 256;     // elements of a unit that does, along the innermost axis
+constexpr int64_t kSharedAtOnce = 32;      // elements of the other axis that share
 constexpr int64_t kShortStride =
     4;  // elements between neighbours, up to which reading what lies between is better than a tile
 
@@ -492,6 +495,36 @@ class NestBuilder {
     return axis;
   }
 
+  // An axis, other than the innermost, whose elements share much of what is computed of values read: where an
+  // image is sampled, the places are the same for all of its channels. That is then done once for all of
+  // them.
+  std::optional<size_t> axisOfSharing() const {
+    const std::vector<Expr> nodes = loop::postorder(roots_);
+    std::optional<size_t> best;
+    size_t most = kWorthSharing - 1;
+    for (size_t axis = 0; axis + 1 < index_.size(); ++axis) {
+      if (space_[axis].isConstant(1)) continue;
+      std::unordered_map<uint32_t, bool> ofValues;  // not of this axis, and by something that is read
+      std::unordered_map<uint32_t, bool> ofAxis;
+      size_t count = 0;
+      for (const Expr& e : nodes) {
+        bool values = e.kind() == ExprKind::load, depends = e.same(index_[axis]);
+        for (const Expr& part : e.operands()) {
+          values |= ofValues[part.id()];
+          depends |= ofAxis[part.id()];
+        }
+        ofAxis[e.id()] = depends;
+        ofValues[e.id()] = values;
+        if (values && !depends) ++count;
+      }
+      if (count > most) {
+        most = count;
+        best = axis;
+      }
+    }
+    return best;
+  }
+
   bool hasChecks() const {
     const std::vector<Expr> nodes = loop::postorder(roots_);
     return std::any_of(nodes.begin(), nodes.end(), [](Expr e) { return e.kind() == ExprKind::checked; });
@@ -532,6 +565,49 @@ class NestBuilder {
     StmtRef nested =
         loop::loopOver(column, columns, LoopKind::vector, loop::block(std::move(inner.statements)));
     unit.statements.push_back(loop::loopOver(row, rows, LoopKind::tile, std::move(nested)));
+    return units;
+  }
+
+  // The innermost axis in blocks, and in each of its vectors a loop over elements of another axis, which
+  // share what does not depend on it.
+  Dim sharingWork(loop::Kernel& kernel, Scope& unit, size_t shared) {
+    const size_t last = index_.size() - 1;
+    std::vector<UnitAxis> axes;
+    for (size_t axis = 0; axis < last; ++axis)
+      if (axis != shared) axes.push_back({index_[axis], space_[axis]});
+    std::unordered_map<uint32_t, Expr> values;
+    const auto partOf = [&](size_t axis, int64_t size, Expr& inside) {
+      const Expr block = loops_.variable("b");
+      inside = loops_.variable("e");
+      axes.push_back({block, ceilDiv(space_[axis], dims_.constant(size))});
+      loops_.bound(block, loops_.dim(axes.back().extent));
+      const Expr start = block * size;
+      values[index_[axis].id()] = start + inside;
+      return min(loops_.integer(size), loops_.dim(space_[axis]) - start);
+    };
+    Expr element, lane;
+    const Expr elements = partOf(shared, kSharedAtOnce, element), lanes = partOf(last, kBlockSharing, lane);
+    Dim units = dims_.constant(1);
+    for (const UnitAxis& axis : axes) units = units * axis.extent;
+    loops_.bound(kernel.unit, loops_.dim(units));
+    indexFromUnit(kernel.unit, axes, unit);
+    Scope outer, inner;
+    outer.parent = &unit;
+    outer.depth = unit.depth + 1;
+    depthOf_[lane.id()] = outer.depth;
+    inner.parent = &outer;
+    inner.depth = outer.depth + 1;
+    depthOf_[element.id()] = inner.depth;
+    std::vector<Expr> position;
+    for (const Expr& v : index_) position.push_back(renamed(v, values));
+    for (size_t i = 0; i < roots_.size(); ++i) {
+      const Expr value = lower(renamed(roots_[i], values), &inner);
+      inner.statements.push_back(loop::store(outputs_[i], position, value));
+    }
+    outer.statements.push_back(
+        loop::loopOver(element, elements, LoopKind::serial, loop::block(std::move(inner.statements))));
+    unit.statements.push_back(
+        loop::loopOver(lane, lanes, LoopKind::vector, loop::block(std::move(outer.statements))));
     return units;
   }
 
@@ -613,6 +689,8 @@ class NestBuilder {
       if (length > 1 && length <= kShortStride && !hasChecks())
         return inShortRows(kernel, unit, across.value_or(rank - 2));
       if (across) return inTiles(kernel, unit, *across);
+      if (const std::optional<size_t> sharing = axisOfSharing(); sharing && !hasChecks())
+        return sharingWork(kernel, unit, *sharing);
     }
     size_t unitCount = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);
     std::vector<size_t> outer(unitCount), between;
