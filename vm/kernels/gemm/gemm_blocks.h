@@ -82,7 +82,9 @@ struct ProductBlocks {
     const contraction::RowTiles all = tiles();
     const bool far = isShallow();
     const int64_t width = ProductBlocks::width(p, family), block = depthBlock(),
-                  ownTiles = tileEnd - tileBegin, together = far ? 1 : schedule.rowTiles,
+                  ownTiles = tileEnd - tileBegin,
+                  // Tiles of one panel come in the order of their rows anyway.
+        together = far && panelEnd - panelBegin > 1 ? 1 : schedule.rowTiles,
                   blocks = (ownTiles + together - 1) / together;
     for (int64_t rowBlock = 0; rowBlock < blocks; ++rowBlock) {
       const int64_t firstTile = tileBegin + ownTiles * rowBlock / blocks,
@@ -112,7 +114,7 @@ struct ProductBlocks {
               if (const int64_t skipped = std::clamp<int64_t>(first - at, 0, all.height(tile));
                   skipped < all.height(tile)) {
                 float* to = c + (row + at + skipped) * p.strideCM + column;
-                if (far) fetchTile(to, all.height(tile) - skipped, columns);
+                if (far && columns > kNarrow) fetchTile(to, all.height(tile) - skipped, columns);
                 multiply(all.height(tile) - skipped, steps, left + (at + skipped) * leading + begin, leading,
                          right, k + begin > 0, to, columns);
                 if (closed && !p.halves) finish(*closed, column, all.height(tile), columns, to);
@@ -147,6 +149,8 @@ struct ProductBlocks {
     const ProductProblem& p = problem;
     return p.depth * p.columns <= kFewElements && p.rows * p.columns > kFarElements;
   }
+  // Columns of rows several of which lie in one line: the processor sees by itself where they go on.
+  static constexpr int64_t kNarrow = 8;
   void fetchTile(const float* to, int64_t rows, int64_t columns) const {
     constexpr int64_t kLine = 16;
     for (int64_t column = 0; column < columns; column += kLine)
