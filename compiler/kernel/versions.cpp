@@ -126,6 +126,14 @@ void addResidues(const loop::Kernel& kernel, const std::vector<VersionGuard>& gu
   }
 }
 
+// Elements of a row that stands in a lane. Squares of four bytes are turned over fastest.
+int64_t longestRow(const loop::Kernel& rows) {
+  if (rows.scratch.empty()) return kShortRow;
+  const bool allOfFour = std::all_of(rows.scratch.begin(), rows.scratch.end(),
+                                     [](const loop::Buffer* b) { return storageBytes(b->dtype) == 4; });
+  return allOfFour ? kStagedRow : kStagedRow / 2;
+}
+
 }  // namespace
 
 Result<VersionPolicy> parseVersionPolicy(std::string_view text) {
@@ -169,8 +177,7 @@ std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
   std::vector<KernelVersion> moving, all;
   if (rows && policy.rowsInLanes) {
     const std::optional<int64_t> length = rows->rowLength.constant();
-    const bool isStaged = !rows->kernel.scratch.empty();
-    const int64_t longest = isStaged ? kStagedRow : kShortRow;
+    const int64_t longest = longestRow(rows->kernel);
     if (!length || *length <= longest) {
       KernelVersion version{rows->kernel, {}};
       version.kernel.name += ".rows_in_lanes";
