@@ -26,7 +26,7 @@ REWRITES = {
     "compiler/passes/absorb.cpp": "matmul matmul_permuted transpose",
     "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
-    "compiler/passes/contract.cpp": "einsum matmul transpose",
+    "compiler/passes/contract.cpp": "einsum expand matmul transpose",
     "compiler/passes/views.cpp": "reshape slice split",
     "compiler/passes/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
     "compiler/passes/op_series.cpp": "reshape",
