@@ -237,7 +237,10 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   inspect->add_option("--limit", r.limit, "the largest value of each dim within so many bytes, as 512MB");
   inspect->add_flag("--predict", r.predict, "the time and the memory a run with these dims would take");
   inspect->add_flag("--kernels", r.showKernels, "the kernels");
-  inspect->add_flag("--check", r.check, "all problems at once");
+  inspect->add_flag(
+      "--check", r.check,
+      "all problems at once; of a file that nobody knows: it ends after 120 seconds, or at half of "
+      "the machine's memory, where --time-limit and --mem-limit say nothing else");
   compile->add_option("-o,--output", r.output, "the package to write");
   exported->add_option("--kind", r.kind, "exe, static, shared, image or package")->required();
   exported

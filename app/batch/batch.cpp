@@ -119,6 +119,24 @@ Status checkSettings(const BatchRequest& request) {
   return {};
 }
 
+// A file that is only checked may be anybody's: what it would take without end is not waited for.
+WatchdogLimits limitsOf(const BatchRequest& request) {
+  constexpr double kCheckSeconds = 120;
+  WatchdogLimits limits{request.timeLimitSeconds, request.memoryLimitBytes, {}};
+  if (request.command != BatchCommand::inspect || !request.check) return limits;
+  if (limits.timeSeconds == 0) {
+    limits.timeSeconds = kCheckSeconds;
+    limits.note = "a check ends then; --time-limit gives it longer";
+  }
+  const long pages = ::sysconf(_SC_PHYS_PAGES), pageBytes = ::sysconf(_SC_PAGESIZE);
+  if (limits.memoryBytes == 0 && pages > 0 && pageBytes > 0) {
+    limits.memoryBytes = static_cast<uint64_t>(pages) * static_cast<uint64_t>(pageBytes) / 2;
+    limits.note += std::string(limits.note.empty() ? "" : "; ") +
+                   "a check takes at most half of the machine's memory; --mem-limit gives it more";
+  }
+  return limits;
+}
+
 }  // namespace
 
 std::shared_ptr<const Outcome> BatchContext::execute(Command command) const {
@@ -172,9 +190,9 @@ int runBatch(int argc, char** argv) {
     session.setListener([&printer](const Event& event) { printer(event); });
   int code = 0;
   {
-    Watchdog watchdog({request.timeLimitSeconds,
-                       request.memoryLimitBytes,
-                       {request.output, request.profile, request.outputDirectory + "/"}},
+    WatchdogLimits limits = limitsOf(request);
+    limits.outputs = {request.output, request.profile, request.outputDirectory + "/"};
+    Watchdog watchdog(std::move(limits),
                       {[&session] { session.interrupt(); }, [&output] { return output.claim(); },
                        [&output](const Diagnostic& fault) { return output.failure(fault); }});
     code = dispatch({request, session, output, watchdog});

@@ -53,6 +53,10 @@ Watchdog::~Watchdog() {
 
 std::shared_ptr<const Diagnostic> Watchdog::reason() const { return std::atomic_load(&reason_); }
 
+Error Watchdog::withNote(Error error) const {
+  return limits_.note.empty() ? std::move(error) : std::move(error).note(limits_.note);
+}
+
 void Watchdog::watch() {
   const sigset_t set = watchedSignals();
   const auto start = Clock::now();
@@ -69,12 +73,12 @@ void Watchdog::watch() {
     if (limits_.timeSeconds > 0 && Clock::now() - start >= limit) {
       char text[80];
       std::snprintf(text, sizeof text, "the time limit of %g seconds was reached", limits_.timeSeconds);
-      return end(makeError(DiagnosticId::timeLimit, text).diagnostic);
+      return end(withNote(makeError(DiagnosticId::timeLimit, text)).diagnostic);
     }
     if (limits_.memoryBytes > 0 && residentBytes() > before + limits_.memoryBytes)
-      return end(makeError(DiagnosticId::memoryLimit, "the command takes more than the " +
-                                                          std::to_string(limits_.memoryBytes) +
-                                                          " bytes of --mem-limit")
+      return end(withNote(makeError(DiagnosticId::memoryLimit, "the command takes more than the " +
+                                                                   std::to_string(limits_.memoryBytes) +
+                                                                   " bytes of --mem-limit"))
                      .diagnostic);
   }
 }

@@ -25,6 +25,7 @@ struct WatchdogLimits {
   double timeSeconds = 0;  // 0: none
   uint64_t memoryBytes = 0;
   std::vector<std::string> outputs;  // files the command writes, and folders, with / at their ends
+  std::string note = {};             // said where a limit ends the command; empty: nothing
 };
 
 // What is watched. All are called by the watchdog's thread.
@@ -43,6 +44,7 @@ class Watchdog {
 
  private:
   void watch();
+  Error withNote(Error error) const;
   void end(Diagnostic diagnostic);
   void removeHalfFiles() const;
 

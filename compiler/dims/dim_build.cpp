@@ -284,6 +284,11 @@ DimPoly DimBuilder::multiply(const DimPoly& a, const DimPoly& b) {
   return out;
 }
 
+// A divisor that is kept as it is written: the canonical forms add up to its size to what is divided, which
+// would overflow where the written form does not. By one that is not huge, what is within its size of the
+// largest number is more than any memory has elements.
+static bool isHuge(int64_t divisor) { return divisor > INT32_MAX || divisor < INT32_MIN; }
+
 Dim DimBuilder::floorDiv(Dim a, Dim b) {
   if (a.isInvalid() || b.isInvalid()) return dim(invalid());
   auto divisor = b.constant();
@@ -292,7 +297,7 @@ Dim DimBuilder::floorDiv(Dim a, Dim b) {
     auto q = checkedFloorDiv(*numerator, *divisor);
     return dim(q ? constant(*q) : invalid());
   }
-  if (*divisor == 0 || *divisor == INT64_MIN)
+  if (*divisor == 0 || isHuge(*divisor))
     return dim(*divisor == 0 ? invalid() : intern(DimKind::floorDiv, {a, b}));
   if (*divisor < 0) return floorDivByConstant(scale(poly(a), -1), -*divisor);
   return floorDivByConstant(poly(a), *divisor);
@@ -372,7 +377,7 @@ Dim DimBuilder::floorDivByConstant(DimPoly numerator, int64_t divisor) {
     if (alone && first.coefficient == 1 && first.monomial->kind == DimKind::floorDiv) {
       auto inner = first.monomial->operands[1].constant();
       auto product = inner && *inner > 0 ? checkedMul(*inner, divisor) : std::nullopt;
-      auto shift = product ? checkedMul(*inner, offset) : std::nullopt;
+      auto shift = product && !isHuge(*product) ? checkedMul(*inner, offset) : std::nullopt;
       if (shift) {
         DimPoly constantPart;
         if (*shift) constantPart.terms.push_back({*shift, impl_.one});
@@ -392,12 +397,13 @@ Dim DimBuilder::floorDivByConstant(DimPoly numerator, int64_t divisor) {
 Dim DimBuilder::ceilDiv(Dim a, Dim b) {
   if (a.isInvalid() || b.isInvalid()) return dim(invalid());
   auto divisor = b.constant();
-  if (!divisor || *divisor == INT64_MIN) return dim(intern(DimKind::ceilDiv, {a, b}));
+  if (!divisor) return dim(intern(DimKind::ceilDiv, {a, b}));
   if (auto numerator = a.constant()) {
     auto q = checkedCeilDiv(*numerator, *divisor);
     return dim(q ? constant(*q) : invalid());
   }
-  if (*divisor == 0) return dim(invalid());
+  if (*divisor == 0 || isHuge(*divisor))
+    return dim(*divisor == 0 ? invalid() : intern(DimKind::ceilDiv, {a, b}));
   DimPoly numerator = *divisor < 0 ? scale(poly(a), -1) : poly(a);
   int64_t k = *divisor < 0 ? -*divisor : *divisor;
   return floorDivByConstant(add(numerator, poly(dim(constant(k - 1))), 1), k);
@@ -412,7 +418,7 @@ Dim DimBuilder::mod(Dim a, Dim b) {
     return dim(r ? constant(*r) : invalid());
   }
   if (*divisor == 0) return dim(invalid());
-  if (*divisor == INT64_MIN) return dim(intern(DimKind::mod, {a, b}));
+  if (isHuge(*divisor)) return dim(intern(DimKind::mod, {a, b}));
   if (*divisor > 0) return modByConstant(poly(a), *divisor);
   return build(scale(poly(modByConstant(scale(poly(a), -1), -*divisor)), -1));  // a mod -k = -(-a mod k)
 }

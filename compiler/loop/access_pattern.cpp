@@ -30,4 +30,36 @@ bool readsAcross(std::span<const Expr> index, Expr row, Expr column) {
   return steps == 1;
 }
 
+namespace {
+
+bool anyVariable(Expr root, const std::function<bool(Expr)>& is) {
+  for (const Expr& e : postorder(std::span<const Expr>(&root, 1)))
+    if (e.kind() == ExprKind::variable && is(e)) return true;
+  return false;
+}
+
+bool isOfSizes(Expr root) {
+  for (const Expr& e : postorder(std::span<const Expr>(&root, 1)))
+    if (e.kind() != ExprKind::dim && e.kind() != ExprKind::intConstant && e.kind() != ExprKind::binary)
+      return false;
+  return true;
+}
+
+}  // namespace
+
+Expr chosenLoads(Expr load, const std::function<bool(Expr)>& varies) {
+  for (const Expr& place : load.operands())
+    for (const Expr& part : postorder(std::span<const Expr>(&place, 1))) {
+      if (part.kind() != ExprKind::select || !isOfSizes(part.operands()[0])) continue;
+      const Expr first = part.operands()[1], second = part.operands()[2];
+      if (anyVariable(first, varies) == anyVariable(second, varies)) continue;
+      LoopContext& loops = load.context();
+      const auto with = [&](Expr arm) {
+        return loops.substitute(load, [&](Expr e) { return e.same(part) ? arm : Expr(); });
+      };
+      return loops.select(part.operands()[0], with(first), with(second));
+    }
+  return {};
+}
+
 }  // namespace dyn::loop

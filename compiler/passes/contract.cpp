@@ -7,14 +7,17 @@
 // before, and a letter twice in a term taken as its diagonal: an einsum of one operand, which stays. Letters
 // that stand side by side everywhere go together, so that most equations need no axis moved. Several operands
 // are multiplied pair by pair, the cheapest first (sizes that are not known count as 64). An einsum without
-// rows or without columns is a sum of products along memory and stays; so does one where a size could be 1
-// beside another, as it would repeat then. The passes behind it make transposes the order in which a product
-// reads (absorb), and pack weights (prepack). Cost in IR size: up to eight operations for each pair.
+// rows or without columns is a sum of products along memory and stays. Where the sizes of a letter are not
+// known to be equal, one of them may be 1 and repeat: products do so by themselves if the letter numbers
+// them; else its operand is expanded, which they read where it lies, by a stride that is 0 then (views). The
+// passes behind it make transposes the order in which a product reads (absorb), and pack weights (prepack).
+// Cost in IR size: up to eight operations for each pair.
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/contraction/einsum_rules.h"
@@ -40,6 +43,7 @@ bool has(const Labels& labels, int label) {
 struct Term {
   ValueId value = kNoValue;
   Labels labels;
+  std::map<int, Dim> own = {};  // sizes of labels that may be 1 here while they are not elsewhere
 };
 
 // What the letters of two operands are for.
@@ -81,13 +85,14 @@ class Contraction {
     for (ValueId v : einsum_.operands) ranks.push_back(outer_.at(v).rank());
     std::string why;
     const auto equation = einsumEquation(einsum_.attributes.string("equation"), ranks, &why);
-    if (!equation || !sizesAgree(*equation)) return false;
+    if (!equation || !findSizes(*equation)) return false;
     if (ranks.size() == 1) return move(equation->operands[0], equation->result);
     // Each product of several is rounded to the element type, which is too much for a narrow one.
     if (ranks.size() > 2 && isReal(dtype_) && storageBytes(dtype_) < 4) return false;
     std::vector<Term> terms;
     for (size_t i = 0; i < ranks.size(); ++i) terms.push_back({einsum_.operands[i], equation->operands[i]});
     if (terms.size() == 2 && !isProduct(terms[0].labels, terms[1].labels, equation->result)) return false;
+    for (Term& term : terms) expand(term, terms, equation->result);
     for (const Term& term : terms)
       for (int label : once(term.labels)) ++termsWith_[label];
     // Of many only the next few are looked at together.
@@ -108,15 +113,48 @@ class Contraction {
     return true;
   }
 
-  // Has every label one size, wherever it stands? Known of each then in sizes_.
-  bool sizesAgree(const EinsumEquation& equation) {
-    for (size_t i = 0; i < equation.operands.size(); ++i)
-      for (size_t k = 0; k < equation.operands[i].size(); ++k) {
+  // What each label counts: in sizes_, and in spread_ those of which some operand may have one element. False
+  // where one operand has a label twice, with sizes that may differ.
+  bool findSizes(const EinsumEquation& equation) {
+    const Shape& result = einsum_.results[0].type.dims();
+    for (size_t i = 0; i < equation.operands.size(); ++i) {
+      const Labels& labels = equation.operands[i];
+      for (size_t k = 0; k < labels.size(); ++k) {
         const Dim here = outer_.at(einsum_.operands[i]).dims()[k];
-        auto [known, fresh] = sizes_.try_emplace(equation.operands[i][k], here);
-        if (!fresh && !facts_.equal(known->second, here, place_)) return false;
+        auto [known, fresh] = sizes_.try_emplace(labels[k], here);
+        if (fresh || facts_.equal(known->second, here, place_)) continue;
+        if (std::count(labels.begin(), labels.end(), labels[k]) > 1) return false;
+        known->second = bothOf(known->second, here);
+        spread_.insert(labels[k]);
       }
+    }
+    for (size_t k = 0; k < equation.result.size(); ++k)
+      if (spread_.count(equation.result[k])) sizes_[equation.result[k]] = result[k];
     return true;
+  }
+
+  // Of two sizes that are equal, or one of them 1.
+  Dim bothOf(Dim a, Dim b) const {
+    const Dim one = ir_.dims().constant(1);
+    if (a == one || (b.isConstant() && !b.isConstant(1))) return b;
+    if (b == one || a.isConstant()) return a;
+    return max(a, b) * min(min(a, b), one);  // 0 beside 1 is 0
+  }
+
+  // Of two operands those labels that number the products stay: a product repeats where it has one matrix.
+  void expand(Term& term, const std::vector<Term>& terms, const Labels& result) {
+    const Shape own = outer_.at(term.value).dims();
+    Shape whole;
+    bool differs = false;
+    for (size_t k = 0; k < own.size(); ++k) {
+      const int label = term.labels[k];
+      const bool numbers = terms.size() == 2 && has(terms[0].labels, label) && has(terms[1].labels, label) &&
+                           has(result, label);
+      if (numbers && spread_.count(label)) term.own[label] = own[k];
+      whole.push_back(term.own.count(label) ? own[k] : sizes_.at(label));
+      differs = differs || !facts_.equal(whole.back(), own[k], place_);
+    }
+    if (differs) term.value = emit(&ops::expandOp, {term.value, series_.sizes(whole)}, {}, whole, kNoValue);
   }
 
   static Labels once(const Labels& labels) {
@@ -208,14 +246,20 @@ class Contraction {
         if (sizes.count(label)) names.push_back(label);
       return names;
     };
-    Term left{a.value, shortened(a.labels)}, right{b.value, shortened(b.labels)};
+    Term left{a.value, shortened(a.labels), a.own}, right{b.value, shortened(b.labels), b.own};
     const Labels wanted = shortened(result);
-    left.value = reshaped(left.value, a.labels.size(), left.labels, sizes);
-    right.value = reshaped(right.value, b.labels.size(), right.labels, sizes);
+    const auto sizesOf = [&](const Term& term) {
+      std::map<int, Dim> own = sizes;
+      for (const auto& [label, size] : term.own) own[label] = size;
+      return own;
+    };
+    const std::map<int, Dim> sizesA = sizesOf(a), sizesB = sizesOf(b);
+    left.value = reshaped(left.value, a.labels.size(), left.labels, sizesA);
+    right.value = reshaped(right.value, b.labels.size(), right.labels, sizesB);
     const Roles roles = rolesOf(left.labels, right.labels, wanted);
     // Letters of one role, which stand apart, are brought together in the order of the result.
-    const bool transposeA = matrixOf(left, roles.batch, roles.rows, roles.summed, sizes);
-    const bool transposeB = matrixOf(right, roles.batch, roles.summed, roles.columns, sizes);
+    const bool transposeA = matrixOf(left, roles.batch, roles.rows, roles.summed, sizesA);
+    const bool transposeB = matrixOf(right, roles.batch, roles.summed, roles.columns, sizesB);
     Attributes flags;
     if (transposeA) flags.set("transpose_a", int64_t{1});
     if (transposeB) flags.set("transpose_b", int64_t{1});
@@ -245,7 +289,7 @@ class Contraction {
     if (kept == term.labels) return term;
     const ValueId value = ir_.newValue();
     stays({term}, kept, value);
-    return {value, kept};
+    return {value, kept, term.own};
   }
 
   void stays(const std::vector<Term>& terms, const Labels& result, ValueId into) {
@@ -258,11 +302,15 @@ class Contraction {
     equation.result = result;
     Attributes attributes;
     attributes.set("equation", einsumText(equation));
-    emit(&ops::einsumOp, std::move(operands), std::move(attributes), shapeOf(result, sizes_), into);
+    std::map<int, Dim> sizes = sizes_;
+    if (terms.size() == 1)
+      for (const auto& [label, size] : terms[0].own) sizes[label] = size;
+    emit(&ops::einsumOp, std::move(operands), std::move(attributes), shapeOf(result, sizes), into);
   }
 
-  // Letters in runs that stand side by side, in this order, in every list that has one of them.
-  static std::vector<Labels> runsOf(const Labels& a, const Labels& b, const Labels& result) {
+  // Letters in runs that stand side by side, in this order, in every list that has one of them. What is
+  // expanded is no memory that another shape could be seen in.
+  std::vector<Labels> runsOf(const Labels& a, const Labels& b, const Labels& result) const {
     const auto follows = [](const Labels& labels, int first, int second) {
       const auto at = std::find(labels.begin(), labels.end(), first);
       if (at == labels.end()) return !has(labels, second);
@@ -272,8 +320,8 @@ class Contraction {
     Labels all = a;
     all.insert(all.end(), b.begin(), b.end());
     for (int label : once(all)) {
-      const bool starts = runs.empty() || !follows(a, runs.back().back(), label) ||
-                          !follows(b, runs.back().back(), label) ||
+      const bool starts = runs.empty() || spread_.count(label) || spread_.count(runs.back().back()) ||
+                          !follows(a, runs.back().back(), label) || !follows(b, runs.back().back(), label) ||
                           !follows(result, runs.back().back(), label);
       if (starts) runs.emplace_back();
       runs.back().push_back(label);
@@ -350,6 +398,7 @@ class Contraction {
   OpSeries series_;
   Dtype dtype_;
   std::map<int, Dim> sizes_;
+  std::set<int> spread_;
   std::map<int, size_t> termsWith_;  // how many of those not yet multiplied have the label
 };
 

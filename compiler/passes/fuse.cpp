@@ -10,6 +10,9 @@
 //                only (softmax, layernorm: the row's reductions stay in the row's loop)
 //   contraction  one matmul or convolution and the elementwise operations of its own shape that follow it (the epilogue); of bytes, up to where
 //                their sums are bytes again; of f16 and bf16, where they are f32 again at the end. On a device these are loops, of any real elements
+// A producer whose elements the group needs at several indices (concat of a value with itself, pads that
+// mirror) is computed at each of them, so that chains of such would double with every operation: what the
+// group repeats, and how long its indices become, is bounded (element_reads.h). Beyond it a value is made.
 // Cost: one backward sweep per function; IR size falls.
 #include <algorithm>
 #include <span>
@@ -19,6 +22,7 @@
 #include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/element_reads.h"
 #include "compiler/passes/liveness.h"
 #include "compiler/passes/own_reals.h"
 #include "compiler/passes/path_facts.h"
@@ -36,7 +40,9 @@ struct Group {
   size_t operandCount = 0;
   bool severalResults = false;  // an inner value is wanted outside too
   const Op* byteProduct =
-      nullptr;  // whose bytes an inner value is; of another one they are made by themselves
+      nullptr;              // whose bytes an inner value is; of another one they are made by themselves
+  GroupPlaces places = {};  // at which its values are needed: how large the kernel is
+  bool measured = false;    // else they are not known yet
 };
 
 // What a loop nest may hold together with others.
@@ -101,6 +107,7 @@ class Fuser {
         context_(context),
         maxOps_(static_cast<size_t>(maxOps)),
         values_(function),
+        elements_(ir),
         returned_(function.results.begin(), function.results.end()) {}
 
   Result<const Function*> run() {
@@ -130,6 +137,11 @@ class Fuser {
     std::vector<Type> types;
     for (ValueId v : op.operands) types.push_back(v == kNoValue ? Type() : values_.of(v).type);
     return types;
+  }
+  std::vector<OperandRead> readsOf(const Op& op) {
+    std::vector<const Op*> makers;
+    for (ValueId v : op.operands) makers.push_back(v == kNoValue ? nullptr : values_.of(v).madeBy);
+    return elements_.readsOf(op, operandTypes(op), makers);
   }
   bool isContraction(const Op& op) const {
     if (isGenerated(op)) return true;
@@ -185,6 +197,12 @@ class Fuser {
     if (target.operandCount + op.operands.size() > kMaxOperands) return kNoGroup;
     if (op.def->traits.gathers && choosesOperands(target)) return kNoGroup;
     if (op.def->cls == OpClass::reduction && reductionsIn(target) >= kMaxReductions) return kNoGroup;
+    const Op& root = *function_.ops[target.root];
+    if (!target.measured) groups_[group].places.add(root, readsOf(root), elements_, true);
+    groups_[group].measured = true;
+    const std::vector<OperandRead> reads = readsOf(op);
+    if (!target.places.takes(result.id, reads, elements_)) return kNoGroup;
+    groups_[group].places.add(op, reads, elements_, outside);
     groups_[group].operandCount += op.operands.size();
     groups_[group].severalResults = target.severalResults || outside;
     if (ended) groups_[group].byteProduct = ended;
@@ -446,6 +464,7 @@ class Fuser {
   PassContext& context_;
   size_t maxOps_;
   const ValueUses values_;
+  ElementReads elements_;
   const std::unordered_set<ValueId> returned_;
   std::vector<Group> groups_;
   std::vector<size_t> groupOf_;

@@ -74,12 +74,14 @@ std::unordered_map<ValueId, View> ViewPlaces::viewsIn(const Function& kernel,
   return views;
 }
 
-bool sizesAreThere(Type type, const StridedPlace& place, Type base) {
+bool sizesAreThere(Type type, const StridedPlace& place, Type base,
+                   const std::unordered_set<SymbolId>& fromTheStart) {
   const std::vector<SymbolId> symbols = symbolsOf(base);
   const std::unordered_set<SymbolId> there(symbols.begin(), symbols.end());
   const auto known = [&](Dim d) {
     const std::vector<SymbolId> used = symbolsOf(d);
-    return std::all_of(used.begin(), used.end(), [&](SymbolId s) { return there.count(s) != 0; });
+    return std::all_of(used.begin(), used.end(),
+                       [&](SymbolId s) { return there.count(s) != 0 || fromTheStart.count(s) != 0; });
   };
   return std::all_of(type.dims().begin(), type.dims().end(), known) && known(place.offset) &&
          std::all_of(place.strides.begin(), place.strides.end(), known);

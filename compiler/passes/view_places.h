@@ -6,6 +6,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/passes/path_facts.h"
@@ -18,9 +19,10 @@ struct View {
   StridedPlace place;
 };
 
-// Symbols that stand in the base's shape have values wherever the base has memory: do they say all of the
-// view's shape and place?
-bool sizesAreThere(Type type, const StridedPlace& place, Type base);
+// Symbols that stand in the base's shape have values wherever the base has memory, and those of a function's
+// parameters everywhere in it: do they say all of the view's shape and place?
+bool sizesAreThere(Type type, const StridedPlace& place, Type base,
+                   const std::unordered_set<SymbolId>& fromTheStart = {});
 
 class ViewPlaces {
  public:

@@ -63,7 +63,10 @@ class Viewer {
 
   // Which operands are read where they lie, and which values need elements side by side.
   Status findUses() {
-    for (const Parameter& p : function_.parameters) types_[p.id] = p.type;
+    for (const Parameter& p : function_.parameters) {
+      types_[p.id] = p.type;
+      for (SymbolId s : symbolsOf(p.type)) given_.insert(s);
+    }
     for (const Op* op : function_.ops)
       for (const ValueDef& r : op->results) types_[r.id] = r.type;
     dense_.insert(function_.results.begin(), function_.results.end());
@@ -104,7 +107,7 @@ class Viewer {
       for (size_t r = 0; r < op.results.size(); ++r)
         if (std::optional<StridedPlace> place =
                 places_.placeOf(op, types, static_cast<int>(r), of.place, {body_, i});
-            place && sizesAreThere(op.results[r].type, *place, types_.at(of.base)))
+            place && sizesAreThere(op.results[r].type, *place, types_.at(of.base), given_))
           views_[op.results[r].id] = {of.base, std::move(*place)};
     }
   }
@@ -247,8 +250,9 @@ class Viewer {
   size_t body_;
   PassContext& context_;
   std::unordered_map<ValueId, Type> types_;
-  std::unordered_set<ValueId> dense_;  // that need elements side by side
-  std::vector<size_t> takes_;          // how many first operands of each operation may be strided
+  std::unordered_set<SymbolId> given_;  // by the shapes of the parameters
+  std::unordered_set<ValueId> dense_;   // that need elements side by side
+  std::vector<size_t> takes_;           // how many first operands of each operation may be strided
   std::unordered_map<ValueId, View> views_;
   std::unordered_map<ValueId, ValueId> made_;
   std::unordered_set<const Op*> moved_;  // reshapes that stand before their slice now

@@ -26,7 +26,7 @@ REWRITES = {
     "compiler/passes/absorb.cpp": "matmul matmul_permuted transpose",
     "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
-    "compiler/passes/contract.cpp": "einsum matmul transpose",
+    "compiler/passes/contract.cpp": "einsum expand matmul transpose",
     "compiler/passes/views.cpp": "reshape slice split",
     "compiler/passes/few_bits.cpp": "cast dequantize_linear div gather matmul matmul_nbits mul range sub transpose",
     "compiler/passes/scaled_rows.cpp": "add batch_norm mul",

@@ -1,5 +1,7 @@
 // Expressions of loop kernels.
 #include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/codegen/emit/lane_variables.h"
+#include "compiler/loop/access_pattern.h"
 #include "llvm/IR/Intrinsics.h"
 #include "vm/include/dyn_kernel.h"
 
@@ -328,6 +330,7 @@ Result<LaneValue> KernelEmitter::loadValue(Expr e) {
   if (known) return *known;
   DYN_TRY(std::optional<LaneValue> found, lookUpBytes(e));
   if (found) return *found;
+  if (const Expr chosen = lanes_ > 1 ? loop::chosenLoads(e, variesIn(values_)) : Expr()) return value(chosen);
   DYN_TRY(LaneValue at, address(buffer, e.operands()));
   Value* base = buffers_.at(buffer);
   const llvm::Align align(static_cast<uint64_t>(storageBytes(buffer->dtype)));
@@ -429,6 +432,12 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   const BinaryOp op = e.binaryOp();
   const Dtype dtype = left.dtype();
   DYN_TRY(LaneValue a, value(left));
+  // One exponent for all is looked at: so it is where the sizes of a run say that it is one.
+  if (op == BinaryOp::pow && lanes_ > 1 && isReal(dtype))
+    if (const Expr chosen = loop::chosenLoads(right, variesIn(values_))) {
+      const auto power = [&](int arm) { return kernel_.context->binary(op, left, chosen.operands()[arm]); };
+      return value(select(chosen.operands()[0], power(1), power(2)));
+    }
   DYN_TRY(LaneValue b, value(right));
   const bool division = isInteger(dtype) && (op == BinaryOp::div || op == BinaryOp::floorDiv ||
                                              op == BinaryOp::mod || op == BinaryOp::rem);

@@ -418,8 +418,10 @@ std::optional<StridedPlace> viewOfExpand(const ViewContext& c, int) {
   const size_t added = to.size() - from.size();
   for (size_t axis = 0; axis < from.size(); ++axis) {
     if (from[axis].isConstant(1)) continue;
-    if (!c.equal(from[axis], to[added + axis])) return std::nullopt;
-    place.strides[added + axis] = c.operand.strides[axis];
+    Dim& stride = place.strides[added + axis];
+    stride = c.operand.strides[axis];
+    // Equal, or 1: that is asked where the expansion stands, and the stride is 0 then.
+    if (!c.equal(from[axis], to[added + axis])) stride = stride * min(from[axis] - 1, c.constant(1));
   }
   return place;
 }

@@ -24,7 +24,8 @@ Dim fromEnd(const InferContext& c, Dim s, Dim n) {
   const Dim zero = constantDim(c, 0), one = constantDim(c, 1);
   if (provenLessEqual(c, zero, s)) return s;
   if (provenLessEqual(c, s, constantDim(c, -1))) return s + n;
-  return s + n * min(max(zero - s, zero), one);
+  // A value may be the smallest number there is, which has no opposite.
+  return s.isSymbol() ? s - n * max(min(s, zero), zero - one) : s + n * min(max(zero - s, zero), one);
 }
 
 Dim clamped(const InferContext& c, Dim value, Dim low, Dim high) {
@@ -37,7 +38,7 @@ constexpr int64_t kBeyond = int64_t{1} << 62;
 Dim boundOf(const InferContext& c, Dim given, Dim n, Dim low, Dim high) {
   if (given.isConstant()) {
     if (*given.constant() >= kBeyond) return high;
-    if (*given.constant() <= -kBeyond) return low;
+    if (*given.constant() <= -kBeyond) return leastOf(c, low, high);  // of an axis without elements
   }
   return clamped(c, fromEnd(c, given, n), low, high);
 }
@@ -141,7 +142,7 @@ Status inferSlice(InferContext& c) {
     }
     int64_t& stride = strides[static_cast<size_t>(axes[i])];
     first += *range.start.constant() * stride;
-    stride *= step;
+    if (*range.count.constant() > 1) stride *= step;  // else it may be any number
   }
   setTensor(c, dims, x.dtype);
   const std::optional<std::vector<int64_t>> sizes = contents ? constantSizes(dims) : std::nullopt;
@@ -228,6 +229,8 @@ Result<Expr> lowerSlice(LowerContext& c, int, std::span<const Expr> index) {
   return c.read(0, source);
 }
 
+constexpr int64_t kLongestStep = INT32_MAX;  // of a view: times a stride, it fits in 64 bits
+
 // The first element taken along an axis of n; nullopt: it depends on what only the run knows.
 std::optional<Dim> firstTaken(const ViewContext& c, Dim start, Dim n, int64_t step) {
   const Dim zero = c.constant(0), high = step > 0 ? n : n - 1;
@@ -260,7 +263,7 @@ std::optional<StridedPlace> viewOfSlice(const ViewContext& c, int) {
     const int64_t at = *(*axes)[i].constant(), step = *(*steps)[i].constant();
     const auto axis = static_cast<size_t>(at < 0 ? at + static_cast<int64_t>(dims.size()) : at);
     const std::optional<Dim> first = firstTaken(c, (*starts)[i], dims[axis], step);
-    if (!first || step == 0 || step <= -kBeyond || step >= kBeyond) return std::nullopt;
+    if (!first || step == 0 || step < -kLongestStep || step > kLongestStep) return std::nullopt;
     place.offset = place.offset + *first * c.operand.strides[axis];
     place.strides[axis] = c.operand.strides[axis] * step;
   }

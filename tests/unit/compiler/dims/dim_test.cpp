@@ -118,6 +118,22 @@ TEST_F(DimTest, overflowAndZeroDivisorsBecomeInvalidAndSpread) {
   EXPECT_EQ(parse("<invalid>"), bad);
 }
 
+// The canonical forms add numbers as large as the divisor, which must not overflow where the written form
+// does not.
+TEST_F(DimTest, quotientsByTheLargestNumbersDoNotOverflow) {
+  for (int64_t k : {(int64_t{1} << 61) - 1, int64_t{1} << 61, (int64_t{1} << 61) + 1, int64_t{1} << 62,
+                    INT64_MAX - 1, INT64_MAX, INT64_MIN + 1, INT64_MIN})
+    for (int64_t x : {int64_t{-5}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{2}, int64_t{1} << 40}) {
+      EXPECT_EQ(at(ceilDiv(n, C(k)), x), *checkedCeilDiv(x, k)) << x << " by " << k;
+      EXPECT_EQ(at(floorDiv(n, C(k)), x), *checkedFloorDiv(x, k)) << x << " by " << k;
+      EXPECT_EQ(at(floorDiv(n * -1, C(k)), x), *checkedFloorDiv(-x, k)) << x << " by " << k;
+      EXPECT_EQ(at(mod(n, C(k)), x), *checkedMod(x, k)) << x << " by " << k;
+      EXPECT_EQ(parse(ceilDiv(n, C(k)).toString()), ceilDiv(n, C(k)));
+    }
+  const Dim twice = floorDiv(floorDiv(n, C(int64_t{1} << 31)) + INT32_MAX, C(int64_t{1} << 31));
+  EXPECT_EQ(at(twice, int64_t{1} << 62), 1);
+}
+
 TEST_F(DimTest, evaluationReportsItsErrors) {
   DimBinding b;
   EXPECT_EQ(evaluate(n, b).error().id, DiagnosticId::textName);
