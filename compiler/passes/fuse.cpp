@@ -7,7 +7,8 @@
 // kernel). Whether dims agree is asked of the dim solver, never guessed: what cannot be proved is not fused,
 // and a remark says which dims were in the way.
 //   loop         elementwise, views, gathers and concatenations composed by index; reductions whose result is broadcast over the innermost axes
-//                only (softmax, layernorm: the row's reductions stay in the row's loop)
+//                only (softmax, layernorm: the row's reductions stay in the row's loop). A transpose whose rows lie across memory stays out of a
+//                kernel that reads them more than once, unless it is small: each read would be of another line, so it is made first, by tiles
 //   contraction  one matmul or convolution and the elementwise operations of its own shape that follow it (the epilogue); of bytes, up to where
 //                their sums are bytes again; of f16 and bf16, where they are f32 again at the end. On a device these are loops, of any real elements
 // A producer whose elements the group needs at several indices (concat of a value with itself, pads that
@@ -21,6 +22,8 @@
 #include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/op_rules.h"
+#include "compiler/ops/rules/shape_rules.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/element_reads.h"
 #include "compiler/passes/liveness.h"
@@ -194,6 +197,7 @@ class Fuser {
     if (outside && function_.ops[target.root]->def->cls == OpClass::reduction) return kNoGroup;
     for (const auto& [id, user] : uses)
       if (groupOf_[user] == group && !legalEdge(op, *function_.ops[user], target)) return kNoGroup;
+    if (readsAcross(op) && readsRowsOften(result.id, group)) return kNoGroup;
     if (target.operandCount + op.operands.size() > kMaxOperands) return kNoGroup;
     if (op.def->traits.gathers && choosesOperands(target)) return kNoGroup;
     if (op.def->cls == OpClass::reduction && reductionsIn(target) >= kMaxReductions) return kNoGroup;
@@ -345,6 +349,52 @@ class Fuser {
       }
     }
     return true;
+  }
+
+  // A transpose by which elements that lie side by side no longer do, and what is known to be small no more
+  // than a kernel of its own would cost.
+  bool readsAcross(const Op& op) const {
+    // A device's threads hide it; machines of little memory have no use for another buffer, and no lines.
+    const bool hasLines = context_.target.device == DeviceKind::cpu && context_.target.hasHeap;
+    if (op.def != &ops::transposeOp || !hasLines) return false;
+    constexpr int64_t kSmall = 512;  // elements
+    const Shape &from = values_.of(op.operands[0]).type.dims(), &to = op.results[0].type.dims();
+    if (const std::optional<int64_t> count = constantElementCount(to); count && *count <= kSmall)
+      return false;
+    const auto last = [](const Shape& dims) {
+      size_t axis = dims.size();
+      while (axis > 0 && dims[axis - 1].isConstant(1)) --axis;
+      return axis;  // one past the innermost axis of more than one element
+    };
+    const size_t axis = last(to);
+    return axis > 0 && transposeOrder(op.attributes, static_cast<int>(to.size()))[axis - 1] + 1 !=
+                           static_cast<int64_t>(last(from));
+  }
+
+  // Does a kernel read the rows of a value more than once: for reductions and beside them?
+  bool readsRowsOften(ValueId value, size_t group) const {
+    std::unordered_set<size_t> seen, readers;  // readers: reductions, and the root where it is reached beside
+    std::vector<ValueId> work{value};
+    while (!work.empty()) {
+      const std::span<const ValueUses::Use> uses = values_.usesOf(work.back());
+      work.pop_back();
+      for (const auto& [id, user] : uses) {
+        if (groupOf_[user] != group || !seen.insert(user).second) continue;
+        const Op& reader = *function_.ops[user];
+        const bool reduces = reader.def->cls == OpClass::reduction;
+        // One that keeps the shape reads each element of a row again, to say what becomes of it.
+        if (reduces && reader.results[0].type.dims() == values_.of(reader.operands[0]).type.dims())
+          return true;
+        if (reduces || user == groups_[group].root)
+          readers.insert(user);
+        else
+          work.push_back(reader.results[0].id);
+      }
+    }
+    const auto reductions = std::count_if(readers.begin(), readers.end(), [&](size_t reader) {
+      return function_.ops[reader]->def->cls == OpClass::reduction;
+    });
+    return reductions > 0 && readers.size() > 1;
   }
 
   static bool cheap(const Op& op) { return op.def->traits.cost == ElementCost::arithmetic; }

@@ -304,9 +304,18 @@ Value* KernelEmitter::loadStrided(llvm::FixedVectorType* type, Value* pointer, l
 }
 
 // Every stride-th element: what lies between is left as it is by the mask of a store `stride` times as wide.
+// Where such a store takes longer than one for each element: these.
 void KernelEmitter::storeStrided(Value* stored, Value* pointer, llvm::Align align, int64_t stride,
                                  Value* mask) {
   const int lanes = static_cast<int>(lanes_);
+  if (!mask && !module_.machine().avx512) {
+    llvm::Type* element = stored->getType()->getScalarType();
+    for (unsigned lane = 0; lane < lanes_; ++lane)
+      b_.CreateAlignedStore(b_.CreateExtractElement(stored, b_.getInt64(lane)),
+                            b_.CreateConstGEP1_64(element, pointer, lane * static_cast<uint64_t>(stride)),
+                            align);
+    return;
+  }
   if (!mask) mask = b_.CreateVectorSplat(lanes_, b_.getTrue());
   // Nothing behind the last lane is named, so that the store ends where its last element does.
   std::vector<int> spread, wanted;

@@ -2,6 +2,7 @@
 #include "compiler/codegen/emit/kernel_emitter.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "llvm/IR/Intrinsics.h"
@@ -254,6 +255,7 @@ Status KernelEmitter::maskedTurn(Expr variable, Value* start, Value* limit, std:
   for (unsigned lane = 0; lane < fullLanes_; ++lane) numbers.push_back(b_.getInt32(lane));
   Value* count = b_.CreateVectorSplat(fullLanes_, b_.CreateTrunc(rest, b_.getInt32Ty()));
   mask_ = tailMask_ = b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), count);
+  tailCount_ = rest;
   lanes_ = fullLanes_;
   const std::vector<Value*> initial = carried;
   pushScope(entry);
@@ -261,7 +263,7 @@ Status KernelEmitter::maskedTurn(Expr variable, Value* start, Value* limit, std:
   Status done = body();
   popScope();
   lanes_ = 1;
-  mask_ = tailMask_ = nullptr;
+  mask_ = tailMask_ = tailCount_ = nullptr;
   DYN_CHECK(std::move(done));
   llvm::BasicBlock* end = b_.GetInsertBlock();
   b_.CreateBr(after);
@@ -370,7 +372,13 @@ Status KernelEmitter::storeStatement(const Stmt& stmt) {
   Value* stored = ops_.toMemory(vector(v), stmt.buffer->dtype);
   if (at.hasStride(1)) {
     Value* to = b_.CreateGEP(element, base, at.value);
-    if (mask_)
+    const auto* count = llvm::dyn_cast_or_null<llvm::ConstantInt>(tailCount_);
+    const bool isHalf = mask_ && mask_ == tailMask_ && count && count->getZExtValue() * 2 == lanes_;
+    if (isHalf && !module_.machine().avx512) {
+      std::vector<int> half(lanes_ / 2);
+      std::iota(half.begin(), half.end(), 0);
+      b_.CreateAlignedStore(b_.CreateShuffleVector(stored, half), to, align);
+    } else if (mask_)
       b_.CreateMaskedStore(stored, to, align, mask_);
     else
       b_.CreateAlignedStore(stored, to, align);

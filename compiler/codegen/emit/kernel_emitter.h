@@ -234,9 +234,16 @@ class KernelEmitter {
   Status tileStatement(const loop::Stmt& stmt);
   struct Tile;
   std::optional<Tile> tileOf(const loop::Stmt& stmt);
-  Status tileRows(const Tile& tile, llvm::Value* rowsLeft);
+  struct TileRows {
+    llvm::Value *first = nullptr, *end = nullptr;
+    llvm::Value* left = nullptr;  // of the one square, where it is not full; null: squares are
+  };
+  Status tileRows(const Tile& tile, const TileRows& rows);
+  Status tileColumnsLeft(const Tile& tile, const TileRows& rows, llvm::Value* first,
+                         const std::function<Status()>& squares);
+  int64_t rowsOfLine(const Tile& tile) const;  // of the result, that are read from a line at a time
   Status tileSquare(const Tile& tile, llvm::Value* rowsLeft);
-  Result<std::vector<llvm::Value*>> loadSquare(const Tile& tile, loop::Expr load, llvm::Value* rowsLeft);
+  Result<std::vector<llvm::Value*>> loadSquare(loop::Expr load, llvm::Value* rowsLeft);
   // --- other widths of vector loops (whole_rows.cpp)
   // False: a vector is so many numbers, each with instructions of its own.
   bool hasVectors() const;
@@ -316,6 +323,7 @@ class KernelEmitter {
   std::optional<bool> picksBytes_;          // among registers; asked of the machine once
   llvm::Value* mask_ = nullptr;             // lanes that may touch memory; null: all
   llvm::Value* tailMask_ = nullptr;         // of the masked turn being emitted: at least one lane
+  llvm::Value* tailCount_ = nullptr;        // how many lanes that is, i64
   const loop::StmtLines* lines_ = nullptr;  // null: no debug lines
   std::optional<size_t> openSizes_;
   llvm::DISubprogram* subprogram_ = nullptr;

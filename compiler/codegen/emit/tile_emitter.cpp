@@ -4,8 +4,9 @@
 //
 //   for i < n tile { for j < m vector { y[i, j] = x[j, i] } }     reads x[j .. j+15, i .. i+15], writes y[i .. i+15, j .. j+15]
 //
-// At the edges the same is done under masks. Machines that can not mask memory take the loops as they stand,
-// with gathers.
+// Squares that lie in one line of memory follow each other, so that a line is read once however far apart
+// the lines are. At the edges the same is done under masks; columns that are not there are not read. Machines
+// that can not mask memory take the edges element by element.
 #include <algorithm>
 
 #include "compiler/codegen/emit/kernel_emitter.h"
@@ -26,6 +27,8 @@ namespace {
 
 // Nodes of a body that is written out for each row of a square; larger ones stand in a loop once.
 constexpr size_t kSmallBody = 24;
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kSquaresOfLine = 2;  // that follow each other
 
 // Loads that are evaluated whatever the values are.
 std::vector<Expr> certainLoads(Expr root) {
@@ -60,18 +63,21 @@ struct KernelEmitter::Tile {
   std::vector<Expr> squares;  // variables that stand for them in `body`
   Expr inner;                 // stands for `row` in `body`
   StmtRef body;
+  const Stmt* plain = nullptr;  // the loop over columns, as it stands
   bool small = false;
+  bool copies = false;  // it stores nothing but what it turns: no load of it is masked along the columns
 };
 
 std::optional<KernelEmitter::Tile> KernelEmitter::tileOf(const Stmt& stmt) {
-  if (fullLanes_ == 1 || !masksTails()) return std::nullopt;
+  if (fullLanes_ == 1 || !hasVectors()) return std::nullopt;
   const Stmt* inside = stmt.children.size() == 1 ? stmt.children[0].get() : nullptr;
   while (inside && inside->kind == StmtKind::block)
     inside = inside->children.size() == 1 ? inside->children[0].get() : nullptr;
   if (!inside || inside->kind != StmtKind::loop || inside->loopKind != LoopKind::vector ||
       !vectorizable(*inside, inside->variable))
     return std::nullopt;
-  Tile tile{stmt.variable, stmt.extent, inside->variable, inside->extent, {}, {}, {}, {}, false};
+  Tile tile{stmt.variable, stmt.extent, inside->variable, inside->extent, {}, {}, {}, {}, inside,
+            false,         true};
   size_t nodes = 0;
   std::vector<const Stmt*> work;
   for (const StmtRef& child : inside->children) work.push_back(child.get());
@@ -82,6 +88,9 @@ std::optional<KernelEmitter::Tile> KernelEmitter::tileOf(const Stmt& stmt) {
     if (s->kind == StmtKind::accumulate || s->kind == StmtKind::branch || s->kind == StmtKind::loop)
       return std::nullopt;
     if (s->value.isNull()) continue;
+    tile.copies &= s->kind == StmtKind::store && s->value.kind() == ExprKind::load && !s->index.empty() &&
+                   loop::readsAcross(s->value.operands(), tile.row, tile.column) &&
+                   loop::isShifted(s->index.back(), tile.column);
     nodes += loop::postorder(std::span(&s->value, 1)).size();
     for (Expr load : certainLoads(s->value))
       if (loop::readsAcross(load.operands(), tile.row, tile.column) &&
@@ -114,48 +123,107 @@ Status KernelEmitter::tileStatement(const Stmt& stmt) {
                                       [&](Value*) { return children(stmt); });
     return done.ok() ? Status() : Status(done.takeError());
   }
-  Result<Value*> reached = countedLoop(tile->row, b_.getInt64(0), extent, fullLanes_, nothing,
-                                       [&](Value*) { return tileRows(*tile, nullptr); });
-  if (!reached.ok()) return reached.takeError();
+  // Whole squares: lines of memory one after the other, of which the last may hold fewer.
+  const int64_t lanes = fullLanes_, line = rowsOfLine(*tile);
+  Value* full = b_.CreateAnd(extent, b_.getInt64(static_cast<uint64_t>(-lanes)));
+  const Expr first = kernel_.context->variable("line");
+  Result<Value*> done =
+      countedLoop(first, b_.getInt64(0), b_.CreateAdd(full, b_.getInt64(static_cast<uint64_t>(line - lanes))),
+                  line, nothing, [&](Value* from) {
+                    Value* end = b_.CreateAdd(from, b_.getInt64(static_cast<uint64_t>(line)));
+                    if (line > lanes) end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, full);
+                    return tileRows(*tile, {from, end, nullptr});
+                  });
+  if (!done.ok()) return done.takeError();
   if (leftAfterVectors(stmt.extent) == 0) return {};
+  if (!masksTails()) {
+    scopeMemo_.clear();
+    Result<Value*> rest =
+        countedLoop(tile->row, full, extent, 1, nothing, [&](Value*) { return loopStatement(*tile->plain); });
+    return rest.ok() ? Status() : Status(rest.takeError());
+  }
   // What is left of the rows: fewer than a square has.
-  llvm::BasicBlock* inside = newBlock("rows.left");
-  llvm::BasicBlock* after = newBlock("rows.done");
-  Value* left = b_.CreateSub(extent, *reached);
-  llvm::Instruction* entry = b_.CreateCondBr(b_.CreateICmpSGT(left, b_.getInt64(0)), inside, after);
-  b_.SetInsertPoint(inside);
-  pushScope(entry);
-  bindVariable(tile->row, LaneValue::uniform(*reached));
-  Status done = tileRows(*tile, left);
-  popScope();
-  DYN_CHECK(std::move(done));
-  b_.CreateBr(after);
-  b_.SetInsertPoint(after);
-  return {};
+  Value* left = b_.CreateSub(extent, full);
+  return when(b_.CreateICmpSGT(left, b_.getInt64(0)), [&] { return tileRows(*tile, {full, extent, left}); });
 }
 
-// The squares beside each other, from the row that is bound; `rowsLeft` null: full ones.
-Status KernelEmitter::tileRows(const Tile& tile, Value* rowsLeft) {
+// The squares beside each other of some rows.
+Status KernelEmitter::tileRows(const Tile& tile, const TileRows& rows) {
   DYN_TRY(Value * extent, scalar(tile.columnExtent));
+  const bool isOne = rows.left || rowsOfLine(tile) == fullLanes_;
+  scopeMemo_.clear();  // the row is bound in other scopes than those before
   std::vector<Value*> nothing;
+  const auto squares = [&]() -> Status {
+    // In the scope of the columns: what follows from it is another value where the columns are left.
+    if (isOne) {
+      bindVariable(tile.row, LaneValue::uniform(rows.first));
+      return tileSquare(tile, rows.left);
+    }
+    std::vector<Value*> carried;
+    Result<Value*> done =
+        countedLoop(tile.row, rows.first, rows.end, fullLanes_, carried, [&](Value* row) -> Status {
+          bindVariable(tile.row, LaneValue::uniform(row));
+          return tileSquare(tile, nullptr);
+        });
+    return done.ok() ? Status() : Status(done.takeError());
+  };
   lanes_ = fullLanes_;
   Result<Value*> reached = countedLoop(tile.column, b_.getInt64(0), extent, fullLanes_, nothing,
-                                       [&](Value*) { return tileSquare(tile, rowsLeft); });
+                                       [&](Value*) { return squares(); });
   lanes_ = 1;
   if (!reached.ok()) return reached.takeError();
-  const std::optional<int64_t> left = leftAfterVectors(tile.columnExtent);
-  return maskedTurn(tile.column, *reached, extent, left, nothing, [&] { return tileSquare(tile, rowsLeft); });
+  return tileColumnsLeft(tile, rows, *reached, squares);
+}
+
+// The columns from `first` on, fewer than a square has. Where storing under a mask takes as long as many plain
+// stores: half a square, then element by element, rows inside.
+Status KernelEmitter::tileColumnsLeft(const Tile& tile, const TileRows& rows, Value* first,
+                                      const std::function<Status()>& squares) {
+  std::optional<int64_t> left = leftAfterVectors(tile.columnExtent);
+  if (left == 0) return {};
+  DYN_TRY(Value * extent, scalar(tile.columnExtent));
+  std::vector<Value*> nothing;
+  if (module_.machine().avx512) return maskedTurn(tile.column, first, extent, left, nothing, squares);
+  if (masksTails() || tile.copies) {
+    const int64_t half = fullLanes_ / 2;
+    Value* next = b_.CreateAdd(first, b_.getInt64(static_cast<uint64_t>(half)));
+    const auto halfSquares = [&] { return maskedTurn(tile.column, first, next, half, nothing, squares); };
+    if (!left) {
+      Value* isThere = b_.CreateICmpSLE(next, extent);
+      DYN_CHECK(when(isThere, halfSquares));
+      first = b_.CreateSelect(isThere, next, first);
+    } else if (*left >= half) {
+      DYN_CHECK(halfSquares());
+      first = next;
+      if (*left == half) return {};
+    }
+  }
+  scopeMemo_.clear();
+  Result<Value*> rest = countedLoop(tile.column, first, extent, 1, nothing, [&](Value*) -> Status {
+    std::vector<Value*> carried;
+    Result<Value*> done = countedLoop(tile.row, rows.first, rows.end, 1, carried,
+                                      [&](Value*) { return children(*tile.plain); });
+    return done.ok() ? Status() : Status(done.takeError());
+  });
+  return rest.ok() ? Status() : Status(rest.takeError());
+}
+
+int64_t KernelEmitter::rowsOfLine(const Tile& tile) const {
+  // More squares of a line at a time would be as many more lines that are written.
+  const int64_t inLine = kLineBytes / storageBytes(tile.loads[0].dtype()), lanes = fullLanes_;
+  return std::clamp(inLine, lanes, kSquaresOfLine * lanes);
 }
 
 // Vectors along the columns' variable, one for each row of the square.
-Result<std::vector<Value*>> KernelEmitter::loadSquare(const Tile& tile, Expr load, Value* rowsLeft) {
+// A masked load of a page that is not there costs the processor a fault, though nothing is read: of a column
+// that is behind the last one, the last one is read, and nothing where their number is known.
+Result<std::vector<Value*>> KernelEmitter::loadSquare(Expr load, Value* rowsLeft) {
   const loop::Buffer* buffer = load.buffer();
   llvm::Type* element = memoryType(context_, buffer->dtype);
   if (!element)
     return unsupported(DiagnosticId::unsupportedDtype,
                        "kernels over " + std::string(toString(buffer->dtype)));
   DYN_TRY(LaneValue at, address(buffer, load.operands()));
-  (void)tile;
   if (!at.isLinear())
     return makeError(DiagnosticId::internalError, "a square of kernel " + kernel_.name + " is not linear");
   auto* type = llvm::FixedVectorType::get(element, lanes_);
@@ -167,17 +235,21 @@ Result<std::vector<Value*>> KernelEmitter::loadSquare(const Tile& tile, Expr loa
     wanted = b_.CreateICmpSLT(llvm::ConstantVector::get(numbers),
                               b_.CreateVectorSplat(lanes_, b_.CreateTrunc(rowsLeft, b_.getInt32Ty())));
   }
+  const auto* columns = llvm::dyn_cast_or_null<llvm::ConstantInt>(tailCount_);
+  Value* last = tailCount_ && !columns ? b_.CreateSub(tailCount_, b_.getInt64(1)) : nullptr;
+  llvm::Constant* nothing = llvm::Constant::getNullValue(type);
   std::vector<Value*> rows;
   for (unsigned k = 0; k < lanes_; ++k) {
-    Value* offset = b_.CreateAdd(at.value, b_.CreateMul(at.stride, b_.getInt64(k)));
-    Value* pointer = b_.CreateGEP(element, buffers_.at(buffer), offset);
-    Value* mask = wanted;
-    if (tailMask_) {
-      Value* there = b_.CreateVectorSplat(lanes_, b_.CreateExtractElement(tailMask_, b_.getInt64(k)));
-      mask = mask ? b_.CreateAnd(mask, there) : there;
+    if (columns && k >= columns->getZExtValue()) {
+      rows.push_back(nothing);
+      continue;
     }
-    rows.push_back(mask ? b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type))
-                        : static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align)));
+    Value* column = b_.getInt64(k);
+    if (last) column = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, column, last);
+    Value* offset = b_.CreateAdd(at.value, b_.CreateMul(at.stride, column));
+    Value* pointer = b_.CreateGEP(element, buffers_.at(buffer), offset);
+    rows.push_back(wanted ? b_.CreateMaskedLoad(type, pointer, align, wanted, nothing)
+                          : static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align)));
   }
   // Halves, quarters, ... change places between pairs of vectors.
   for (unsigned half = lanes_ / 2; half > 0; half /= 2) {
@@ -199,7 +271,7 @@ Result<std::vector<Value*>> KernelEmitter::loadSquare(const Tile& tile, Expr loa
 Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
   std::vector<std::vector<Value*>> squares;
   for (Expr load : tile.loads) {
-    DYN_TRY(std::vector<Value*> rows, loadSquare(tile, load, rowsLeft));
+    DYN_TRY(std::vector<Value*> rows, loadSquare(load, rowsLeft));
     squares.push_back(std::move(rows));
   }
   DYN_TRY(Value * first, scalar(tile.row));

@@ -9,6 +9,7 @@
 #include "vm/kernels/gemm/bf16_gemm.h"
 #include "vm/kernels/gemm/half_panels.h"
 #include "vm/kernels/gemm/matrix_view.h"
+#include "vm/kernels/gemm/turned_copy.h"
 #include "vm/kernels/tile/held_tiles.h"
 
 namespace dyn::vm::kernels {
@@ -97,11 +98,7 @@ struct ProductBlocks {
         int64_t leading = p.strideAM;
         if (copy) {
           leading = leadingCopy();
-          for (int64_t i = 0; i < rows && p.rounded; ++i)
-            roundToWords(*p.rounded, left + i * p.strideAM, depth, p.strideAK,
-                         reinterpret_cast<uint32_t*>(copy + i * leading));
-          for (int64_t i = 0; i < rows && !p.rounded; ++i)
-            for (int64_t j = 0; j < depth; ++j) copy[i * leading + j] = left[i * p.strideAM + j * p.strideAK];
+          copyRows(left, rows, depth, copy, leading);
           left = copy;
         }
         const bool last = k + block >= p.depth;
@@ -142,6 +139,20 @@ struct ProductBlocks {
   }
 
  private:
+  void copyRows(const float* from, int64_t rows, int64_t depth, float* copy, int64_t leading) const {
+    const ProductProblem& p = problem;
+    // Few lines of memory at a time, where each holds elements of many rows.
+    constexpr int64_t kWordsOfLines = 4;
+    const int64_t step = p.strideAK == 1 ? depth : 2 * kWordsOfLines;
+    for (int64_t j = 0; j < depth && p.rounded; j += step)
+      for (int64_t i = 0; i < rows; ++i)
+        roundToWords(*p.rounded, from + i * p.strideAM + j * p.strideAK, std::min(step, depth - j),
+                     p.strideAK, reinterpret_cast<uint32_t*>(copy + i * leading) + j / 2);
+    if (p.rounded) return;
+    if (p.strideAM == 1) return copyTurned(from, rows, depth, p.strideAK, copy, leading);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < depth; ++j) copy[i * leading + j] = from[i * p.strideAM + j * p.strideAK];
+  }
   // Is writing the result what takes long, and the right matrix as good as nothing? Then rows are finished
   // one tile after the other, in the order in which they lie.
   bool isShallow() const {

@@ -3,25 +3,13 @@
 #include <cstring>
 
 #include "vm/kernels/builtins.h"
-#include "vm/kernels/four.h"
 #include "vm/kernels/gemm/bf16_gemm.h"
 #include "vm/kernels/gemm/gemm.h"
 #include "vm/kernels/gemm/half_panels.h"
+#include "vm/kernels/gemm/turned_copy.h"
 #include "vm/kernels/halves.h"
 
 namespace dyn::vm::kernels {
-namespace {
-
-// to[k][i] = from[i][k] for a block of 4 x 4.
-void transposeFours(const float* from, int64_t fromStride, float* to, int64_t toStride) {
-  Four rows[4];
-  for (int64_t i = 0; i < 4; ++i) rows[i] = fourAnywhere(from + i * fromStride);
-  transpose(rows);
-  for (int64_t k = 0; k < 4; ++k) four(to + k * toStride) = rows[k];
-}
-
-}  // namespace
-
 void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int64_t columns, int64_t strideK,
                 int64_t strideN, int64_t firstPanel, int64_t lastPanel, float* packed) {
   const int64_t width = family.panelWidth;
@@ -39,11 +27,16 @@ void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int6
     }
     int64_t done = 0;
     if (strideK == 1) {
-      for (; done + 4 <= depth; done += 4) {
+      // A line of memory of each column, then the next lines: columns may be so far apart that few lines of
+      // theirs stay in the cache.
+      const int64_t fours = depth / 4 * 4;
+      for (int64_t end = 0; done < fours; done = end) {
+        end = std::min(done + kBlock, fours);
         int64_t i = 0;
         for (; i + 4 <= count; i += 4)
-          transposeFours(from + i * strideN + done, strideN, out + done * width + i, width);
-        for (int64_t k = done; k < done + 4; ++k) {
+          for (int64_t k = done; k < end; k += 4)
+            transposeFours(from + i * strideN + k, strideN, out + k * width + i, width);
+        for (int64_t k = done; k < end; ++k) {
           for (int64_t rest = i; rest < count; ++rest)
             out[k * width + rest] = floatAnywhere(from + rest * strideN + k);
           std::fill(out + k * width + count, out + (k + 1) * width, 0.0f);

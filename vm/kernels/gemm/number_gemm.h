@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "vm/kernels/gemm/number_kernel.h"
+#include "vm/kernels/gemm/turned_copy.h"
 #include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
@@ -85,7 +86,8 @@ class NumberDriver {
         const T* left = p_.a + row * p_.strideAM + k * p_.strideAK;
         int64_t leading = p_.strideAM;
         if (p_.strideAK != 1) {
-          for (int64_t i = 0; i < rows; ++i)
+          if (p_.strideAM == 1) copyTurned(left, rows, depth, p_.strideAK, copy, depth);
+          for (int64_t i = 0; i < rows && p_.strideAM != 1; ++i)
             for (int64_t j = 0; j < depth; ++j) copy[i * depth + j] = left[i * p_.strideAM + j * p_.strideAK];
           left = copy;
           leading = depth;

@@ -1,0 +1,73 @@
+// Squares that are turned over in registers: what is read at their edges. Numbers are compared by the
+// operators' sweep; this is about memory that is not there, where a masked load costs a fault.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/codegen/emit/loop_codegen.h"
+#include "compiler/codegen/llvm/kernel_module.h"
+#include "compiler/codegen/llvm/machine_catalog.h"
+#include "compiler/loop/kernel.h"
+
+namespace dyn {
+namespace {
+
+// The LLVM IR of x [columns, n] turned over, 64 rows of the result at a time.
+std::string turned(const std::string& machine, const std::string& columns, const std::string& type,
+                   const std::string& rows = "64") {
+  const std::string scalars = columns == "m" ? "n; m" : "n";
+  DimContext dims;
+  auto kernel = loop::parseKernel(
+      dims, "kernel @turned(in x: " + type + "[" + columns + ", n], out y: " + type + "[n, " + columns +
+                "]) scalars (" + scalars + ") units u < dim(floordiv(n, 64)) {\n  for i < " + rows +
+                " tile {\n    for j < " + columns +
+                " vector {\n      y[u * 64 + i, j] = x[j, u * 64 + i]\n    }\n  }\n}\n");
+  EXPECT_TRUE(kernel.ok()) << kernel.error().toString();
+  auto description = machinePreset(machine);
+  EXPECT_TRUE(description.ok());
+  auto module = emitLoopKernel(*kernel, "turned", *description);
+  EXPECT_TRUE(module.ok()) << module.error().toString();
+  return module->irText();
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+constexpr const char* kMaskedLoad = "call <16 x float> @llvm.masked.load";
+constexpr const char* kLoad = "load <16 x float>";
+
+TEST(TileEmitter, ColumnsThatAreNotThereAreNotRead) {
+  // 84 = 5 * 16 + 4: a full square reads sixteen columns, the last one four.
+  const std::string known = turned("x86-64-v4", "84", "f32");
+  EXPECT_EQ(count(known, kMaskedLoad), 0u) << known;
+  EXPECT_EQ(count(known, kLoad), 16u + 4u) << known;
+}
+
+TEST(TileEmitter, ColumnsBehindTheLastAreTheLast) {
+  const std::string open = turned("x86-64-v4", "m", "f32");
+  EXPECT_EQ(count(open, kMaskedLoad), 0u) << open;
+  EXPECT_EQ(count(open, "call i64 @llvm.smin.i64"), 16u) << open;
+}
+
+TEST(TileEmitter, RowsThatAreLeftAreMasked) {
+  const std::string left = turned("x86-64-v4", "84", "f32", "min(64, n - u * 64)");
+  EXPECT_EQ(count(left, kMaskedLoad), 16u + 4u) << left;
+}
+
+// A store under a mask takes as long as many plain ones on AVX2, and bytes have none: half a square is stored
+// as such.
+TEST(TileEmitter, HalfSquaresNeedNoMask) {
+  for (const char* type : {"u8", "f16", "f32", "f64"}) {
+    const std::string half = turned("x86-64-v3", "84", type);
+    EXPECT_EQ(count(half, "masked"), 0u) << half;
+    EXPECT_EQ(count(half, "store <8 x "), 8u) << half;
+    EXPECT_EQ(count(half, "store <4 x "), 8u) << half;
+  }
+  // Of 87 columns three more are left, element by element.
+  EXPECT_EQ(count(turned("x86-64-v3", "87", "u8"), "store i8"), 1u);
+}
+
+}  // namespace
+}  // namespace dyn
