@@ -8,6 +8,7 @@
 
 #include "app/session/explain/compare.h"
 #include "app/session/explain/explain.h"
+#include "app/session/explain/machine_bound.h"
 #include "app/session/handlers/memory_limit.h"
 #include "app/session/model/batch_lengths.h"
 #include "app/session/model/device_counts.h"
@@ -101,6 +102,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
                 repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
   if (trace) *trace = signTrace(withCounts(prepared.runner->traceText(), result), result);
   if (command.has("explain")) DYN_CHECK(explain(state, *prepared.model, result));
+  if (result.profile) (void)checkRates(state.now.options, result);
   return result;
 }
 
