@@ -282,6 +282,32 @@ struct Writer {
   }
 
   std::string operator()(const Shared<PlanView>& v) const {
+  // The arenas and buffers of @main; nothing where the size of one is not known.
+  static std::optional<int64_t> plannedBytes(const PlanView& v) {
+    std::optional<int64_t> sum = 0;
+    const auto add = [&](std::optional<int64_t> bytes) {
+      sum = sum && bytes ? std::optional(*sum + *bytes) : std::nullopt;
+    };
+    for (const PlanArena& arena : v.arenas)
+      if (arena.function == "main") add(arena.sizeBytes);
+    for (const PlanBuffer& buffer : v.buffers)
+      if (buffer.function == "main" && buffer.pooled) add(buffer.sizeBytes);
+    return sum;
+  }
+
+  // What the peak is made of: what is planned, and what no line of the plan has.
+  static std::string peakText(const PlanView& v) {
+    const int64_t peak = *v.predictedPeakBytes;
+    const std::optional<int64_t> known = plannedBytes(v);
+    const int64_t planned = known.value_or(0);
+    const std::string text = fmt::format("peak {} ({} bytes)", bytesText(peak), peak);
+    if (!known || planned > peak) return text;
+    return text + fmt::format(
+                      ": {} planned, {} for registers of the host program, headers of tensors and "
+                      "scratch memory of kernels",
+                      bytesText(planned), bytesText(peak - planned));
+  }
+
     std::string text;
     for (const PlanArena& arena : v->arenas)
       text +=
@@ -297,8 +323,7 @@ struct Writer {
       text += fmt::format("{} {} of {} bytes because readers take no strides, see :kernels\n", v->copiesCount,
                           v->copiesCount == 1 ? "copy" : "copies", v->copied);
     if (!v->dims.empty()) text += "with " + joined(v->dims) + ": ";
-    if (v->predictedPeakBytes)
-      text += fmt::format("peak {} ({} bytes)", bytesText(*v->predictedPeakBytes), *v->predictedPeakBytes);
+    if (v->predictedPeakBytes) text += peakText(*v);
     if (!v->dims.empty() && !v->predictedPeakBytes)
       text +=
           "the peak is not known from these dims alone" + (v->whyNoPeak.empty() ? "" : ": " + v->whyNoPeak);
