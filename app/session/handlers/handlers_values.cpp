@@ -33,6 +33,10 @@ Error orTheCommand(Error error, const std::string& text) {
 }  // namespace
 
 Result<View> handle_eval(SessionState& state, const Command& command, Outcome&) {
+  if (const std::optional<FunctionText> function = functionText(command.text("rest"))) {
+    DYN_CHECK(defineFunction(state, *function));
+    return textView("@" + function->name + " is a function: " + function->name + "(...) calls it\n");
+  }
   DYN_TRY(PreparedExpression expression, prepareExpression(command.text("rest"), state.now.options.seed));
   Result<EvaluatedExpression> attempt = evaluateExpression(state, expression, EvaluationGoal::values);
   if (!attempt.ok()) return orTheCommand(Error{attempt.error()}, command.text("rest"));
@@ -73,7 +77,7 @@ Result<View> handle_type(SessionState& state, const Command& command, Outcome&) 
 Result<View> handle_vars(SessionState& state, const Command&, Outcome&) {
   VariableTable table;
   for (const auto& [name, bound] : state.values) {
-    const bool tensor = bound.value.isTensor();
+    const bool tensor = bound.value.isTensor() && !isFunctionName(name);
     table.rows.push_back(
         {name, tensor ? typeText(bound.value) : bound.type, tensor ? bound.value.tensor().sizeBytes() : 0});
   }

@@ -10,6 +10,7 @@
 #include "app/session/views/ir_colors.h"
 #include "app/session/views/level_views_text.h"
 #include "app/session/views/text_table.h"
+#include "compiler/support/excerpt.h"
 
 namespace dyn {
 
@@ -281,7 +282,6 @@ struct Writer {
     return text;
   }
 
-  std::string operator()(const Shared<PlanView>& v) const {
   // The arenas and buffers of @main; nothing where the size of one is not known.
   static std::optional<int64_t> plannedBytes(const PlanView& v) {
     std::optional<int64_t> sum = 0;
@@ -308,6 +308,7 @@ struct Writer {
                       bytesText(planned), bytesText(peak - planned));
   }
 
+  std::string operator()(const Shared<PlanView>& v) const {
     std::string text;
     for (const PlanArena& arena : v->arenas)
       text +=
@@ -719,9 +720,7 @@ std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {
                 diagnostic.severity == Severity::error ? "1;31" : "1;35", options);
   text += ": " + diagnostic.message + "\n";
   for (const std::string& note : diagnostic.notes) {
-    // The parser's source line and caret stand for themselves.
-    const bool excerpt = note.find('\n') != std::string::npos || (!note.empty() && note[0] == ' ');
-    std::string body = excerpt ? note : "note: " + note;
+    const std::string body = isExcerpt(note) ? note : "note: " + note;
     text += "  ";
     for (char c : body) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
     text += "\n";
