@@ -183,7 +183,15 @@ Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, cons
 }
 
 Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
-  DYN_TRY(CallInputs inputs, quietCallInputs(state, model, command));
+  Result<CallInputs> made = quietCallInputs(state, model, command);
+  if (!made.ok() && made.error().id == DiagnosticId::inputMissing && model.hasModule()) {
+    // Sizes of a model that can not be compiled need not be looked for; of one that can the code is kept.
+    const Status compiled = model.ensureCompiled();
+    if (!compiled.ok() && exitCode(compiled.error().id) == exitCode(DiagnosticId::unsupportedFeature))
+      return Error{compiled.error()};
+  }
+  if (!made.ok()) return made.takeError();
+  CallInputs inputs = *std::move(made);
   for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(note);
   return inputs;
 }
