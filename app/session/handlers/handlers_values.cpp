@@ -163,12 +163,17 @@ Result<uint64_t> limitOf(const std::string& value) {
   return static_cast<uint64_t>(bytes);
 }
 
+constexpr int64_t kMostThreads = 4096;
+
 Status changeSetting(SessionState& state, const std::string& name, const std::string& value) {
   SessionOptions& o = state.now.options;
   bool compilation = true;  // the model must be compiled anew
   if (name == "threads") {
     DYN_TRY(int64_t count, natural(name, value));
-    o.threadCount = static_cast<int>(std::min<int64_t>(count, 4096));
+    if (count > kMostThreads)
+      return makeError(DiagnosticId::usageError,
+                       "threads: at most " + std::to_string(kMostThreads) + ", not " + value);
+    o.threadCount = static_cast<int>(count);
   } else if (name == "seed") {
     DYN_TRY(int64_t seed, natural(name, value));
     o.seed = static_cast<uint64_t>(seed);
