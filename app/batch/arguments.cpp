@@ -73,7 +73,7 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
       ->expected(1);
   app->add_option("--tuning", r.session.tuningFile,
                   "file of tuning records, or none (default: beside the object cache)");
-  app->add_option("--seed", r.session.seed, "of random inputs");
+  app->add_option("--seed", r.session.seed, "of random inputs")->check(notNegative());
   app->add_option("--color", texts.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app->add_flag("--quiet,-q", r.quiet, "no progress and no notes");

@@ -43,7 +43,7 @@ void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
                  "the most a run may take on the GPU: bytes, or 512MB (default: as --mem-limit)");
   app.add_flag("--no-graphs", texts.noGraphs,
                "launches that come again on the GPU are put there one by one, not as a graph");
-  app.add_option("--seed", r.session.seed, "of random inputs");
+  app.add_option("--seed", r.session.seed, "of random inputs")->check(CLI::NonNegativeNumber);
   app.add_flag("--quiet,-q", r.quiet, "no notes");
   app.add_flag("--json", r.json, "one JSON document on standard output");
   app.set_version_flag("--version", kVersion);

@@ -16,6 +16,7 @@
 #include "app/session/watchdog.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/clock.h"
+#include "compiler/support/excerpt.h"
 #include "compiler/support/standard_streams.h"
 #include "vm/include/dyn_gpu.h"
 
@@ -35,7 +36,7 @@ std::string ownFile() {
 
 std::string faultText(const Diagnostic& fault) {
   std::string text = "error: " + fault.message + "\n";
-  for (const std::string& note : fault.notes) text += "  note: " + note + "\n";
+  for (const std::string& note : fault.notes) text += (isExcerpt(note) ? "  " : "  note: ") + note + "\n";
   return text;
 }
 

@@ -208,7 +208,14 @@ Status InferDriver::step() {
   const int count = operandCount();
   if (count < source->def->minOperands ||
       (source->def->maxOperands >= 0 && count > source->def->maxOperands)) {
-    return error(DiagnosticId::badOperands, "it can not have " + std::to_string(count) + " operands");
+    const int least = source->def->minOperands, most = source->def->maxOperands;
+    const bool single = (most == least ? least : most < 0 ? least : most) == 1;
+    return error(DiagnosticId::badOperands,
+                 "it takes " +
+                     (most < 0       ? "at least " + std::to_string(least)
+                      : most > least ? std::to_string(least) + " to " + std::to_string(most)
+                                     : std::to_string(least)) +
+                     (single ? " operand" : " operands") + ", not " + std::to_string(count));
   }
   for (int i = 0; i < count; ++i) {
     if (hasOperand(i) && (operandId(i) >= types_.size() || !types_[operandId(i)])) {

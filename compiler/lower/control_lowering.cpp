@@ -3,6 +3,7 @@
 
 #include "compiler/dims/dim_numbers.h"
 #include "compiler/infer/infer.h"
+#include "compiler/ir/check_text.h"
 #include "compiler/lower/function_lowering.h"
 #include "compiler/ops/op_table.h"
 
@@ -401,11 +402,9 @@ Status FunctionLowering::lowerCheck(const Op& op, Body&) {
   const std::string relation = op.attributes.string("relation");
   DYN_TRY(int32_t a, dims_.emit(lhs));
   DYN_TRY(int32_t b, dims_.emit(rhs));
-  const std::string sign = relation == "eq"   ? " must equal "
-                           : relation == "le" ? " must be at most "
-                                              : " must equal, or be 1 beside, ";
-  const int32_t message = program_.string(op.attributes.string("what") + ": " + shortText(lhs, kMostOfDim) +
-                                          sign + shortText(rhs, kMostOfDim));
+  const auto shown = [](Dim dim) { return shortText(dim, kMostOfDim); };
+  const int32_t message =
+      program_.string(op.attributes.string("what") + ": " + checkText(relation, lhs, rhs, shown));
   if (relation == "eq") {
     code_.emit(Opcode::checkEqual, a, b, message);
   } else if (relation == "le") {

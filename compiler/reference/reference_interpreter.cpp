@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/ir/check_text.h"
 #include "compiler/ops/control_infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/strided_walk.h"
@@ -478,11 +479,9 @@ Status Interpreter::evaluateCheck() {
   auto side = [](Dim d, int64_t value) {
     return d.isConstant() ? std::to_string(value) : d.toString() + " = " + std::to_string(value);
   };
-  const char* wanted = relation == "eq"   ? " must equal "
-                       : relation == "le" ? " must be at most "
-                                          : " must broadcast with ";
+  const auto shown = [&](Dim d) { return d == lhs ? side(lhs, a) : d == rhs ? side(rhs, b) : d.toString(); };
   return error(DiagnosticId::shapeCheckFailed,
-               op_->attributes.string("what") + ": " + side(lhs, a) + wanted + side(rhs, b));
+               op_->attributes.string("what") + ": " + checkText(relation, lhs, rhs, shown));
 }
 
 Status Interpreter::takeVariant() {

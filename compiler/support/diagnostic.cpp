@@ -1,5 +1,7 @@
 #include "compiler/support/diagnostic.h"
 
+#include "compiler/support/excerpt.h"
+
 namespace dyn {
 
 const std::vector<DiagnosticRow>& diagnosticTable() {
@@ -47,7 +49,7 @@ std::string Diagnostic::toString() const {
   std::string text = std::string(kSeverity[static_cast<int>(severity)]) + "[" +
                      std::string(diagnosticRow(id).code) + "]: " + message;
   if (place.known()) text += "\n  at " + place.toString();
-  for (const std::string& note : notes) text += "\n  note: " + note;
+  for (const std::string& note : notes) text += (isExcerpt(note) ? "\n  " : "\n  note: ") + note;
   return text;
 }
 

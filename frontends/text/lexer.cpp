@@ -23,7 +23,9 @@ class Lexer {
       skipBlanks();
       const uint32_t start = at_;
       if (at_ == text_.size()) {
-        push(start, TokenKind::end);
+        // Behind the last token: what is missing is missing there.
+        if (!tokens_.empty()) at_ = tokens_.back().offset + tokens_.back().length;
+        push(at_, TokenKind::end);
         return std::move(tokens_);
       }
       const char c = text_[at_];
@@ -34,6 +36,9 @@ class Lexer {
         push(start, TokenKind::name);
       } else if (digit(c)) {
         number();
+        if (peek() == '_')
+          return source_.error(DiagnosticId::textSyntax, "digits of a number stand together: 1000, not 1_000",
+                               at_);
         push(start, TokenKind::number);
       } else if (c == '%') {
         ++at_;
@@ -48,7 +53,7 @@ class Lexer {
       } else if (c == '"') {
         DYN_CHECK(string());
         push(start, TokenKind::string);
-      } else if (pair("->") || pair("..") || pair("==")) {
+      } else if (pair("->") || pair("..") || pair("==") || pair("!=") || pair("<=") || pair(">=")) {
         at_ += 2;
         push(start, TokenKind::symbol);
       } else if (std::string_view("()[]{}<>,:=+-*/@?;").find(c) != std::string_view::npos) {
@@ -169,12 +174,12 @@ Error Source::error(DiagnosticId id, std::string message, uint32_t offset) const
   uint32_t begin = lineStarts_[lineOf(offset)];
   uint32_t end = begin;
   while (end < text_.size() && text_[end] != '\n' && text_[end] != '\r') ++end;
-  std::string line, caret;
+  std::string line = "    ", caret = line;  // by the blanks they are known as an excerpt
   if (offset - begin > kBefore) {
     begin = offset - kBefore;
     while (begin < offset && continuation(text_[begin])) ++begin;
-    line = "...";
-    caret = "   ";
+    line += "...";
+    caret += "   ";
   }
   const bool cut = end > offset && end - offset > kAfter;
   if (cut) {

@@ -15,7 +15,7 @@ enum class TokenKind : uint8_t {
   value,   // %x, %12, %"any name" (text() is the name without % and quotes still escaped)
   number,  // 3, 0.5, 1e-3, 0x7fc1
   string,  // "..."
-  symbol,  // ( ) [ ] { } < > , : = + - * / @ ? ; -> .. ==
+  symbol,  // ( ) [ ] { } < > , : = + - * / @ ? ; -> .. == != <= >=
   end
 };
 
@@ -34,7 +34,7 @@ class Source {
   std::string_view text() const { return text_; }
   std::string_view text(const Token& token) const { return text_.substr(token.offset, token.length); }
   SourcePlace place(uint32_t offset) const;
-  // With two notes: the line (shortened around the place when long) and `^` below the place.
+  // With two notes, behind four blanks: the line (shortened around the place when long) and `^` below the place.
   Error error(DiagnosticId id, std::string message, uint32_t offset) const;
 
  private:

@@ -160,8 +160,7 @@ Status Parser::statementCall(std::vector<NamedResult> names, bool named) {
     return {};
   }
   const bool more = !peek().startsLine || !isSymbol("@");
-  bool infixFollows = false;
-  for (std::string_view symbol : {"+", "-", "*", "/", "@"}) infixFollows |= more && isSymbol(symbol);
+  const bool infixFollows = more && atInfix();
   const bool single = op.def->results == 1 || op.def->results < 0;
   if (infixFollows && single) {
     DYN_TRY(Operand first, emit(std::move(op), offset, 1));
@@ -216,6 +215,7 @@ Status Parser::finishStatement(Op op, std::vector<NamedResult> names, bool named
   if (results.size() == 1) {
     Operand only;
     only.id = results[0];
+    only.op = static_cast<int64_t>(frame().ops.size()) - 1;
     return returnValues(std::move(only));
   }
   if (isSymbol(",")) return syntax("a call with several results can not be one value of several");
@@ -225,6 +225,9 @@ Status Parser::finishStatement(Op op, std::vector<NamedResult> names, bool named
 
 Status Parser::statementExpression(std::vector<NamedResult> names, bool named, std::optional<Operand> first) {
   const uint32_t offset = first ? first->offset : peek().offset;
+  if (first) {
+    DYN_TRY(first, indexed(std::move(*first), 0));
+  }
   DYN_TRY(Operand value, binary(0, std::move(first), 0));
   if (!named) {
     if (atBodyEnd() || isSymbol(",")) return returnValues(std::move(value));
@@ -282,6 +285,7 @@ Status Parser::beginBody() {
 // The values behind `return`, or a bare expression that ends the body; `first` is read already.
 Status Parser::returnValues(std::optional<Operand> first) {
   auto add = [&](const Operand& value) -> Status {
+    frame().resultNames.push_back(nameWritten(value));
     DYN_TRY(ValueId id, valueOf(value));
     frame().function.results.push_back(id);
     return {};
@@ -296,6 +300,35 @@ Status Parser::returnValues(std::optional<Operand> first) {
   return endBody();
 }
 
+// The name that an operand is, "" where it is more than a name.
+std::string Parser::nameWritten(const Operand& value) const {
+  if (value.literal || value.op >= 0) return "";
+  const auto token = std::lower_bound(tokens_.begin(), tokens_.end(), value.offset,
+                                      [](const Token& t, uint32_t offset) { return t.offset < offset; });
+  if (token == tokens_.end() || token->offset != value.offset) return "";
+  if (token->kind == TokenKind::name) return std::string(text(*token));
+  if (token->kind != TokenKind::value) return "";
+  Result<std::string> name = unquoted(source_, *token);
+  return name.ok() ? *std::move(name) : "";
+}
+
+// What @main returns is called as `return` has it, also where a body inside has used the name before, or it
+// is another name of the value. Inputs keep theirs.
+void Parser::nameResults(const Frame& main) {
+  const std::vector<ValueId>& results = main.function.results;
+  std::unordered_set<ValueId> fixed;
+  for (const Parameter& parameter : main.function.parameters) fixed.insert(parameter.id);
+  for (size_t i = 0; i < results.size() && i < main.resultNames.size(); ++i) {
+    const std::string& name = main.resultNames[i];
+    if (name.empty() || !fixed.insert(results[i]).second || context_.valueName(results[i]) == name) continue;
+    const ValueId holder = context_.findValue(name);
+    if (holder != kNoValue && fixed.count(holder)) continue;
+    if (holder != kNoValue) context_.setValueName(holder, "");
+    context_.setValueName(results[i], name);
+    if (holder != kNoValue) context_.setValueName(holder, name);
+  }
+}
+
 Status Parser::endBody() {
   const bool prompt = environment_ && stack_.size() == 1;
   if (prompt) {
@@ -306,6 +339,7 @@ Status Parser::endBody() {
   }
   Frame done = std::move(frame());
   stack_.pop_back();
+  if (stack_.empty() && !prompt && done.function.name == "main") nameResults(done);
   if (!done.typesWritten) {
     for (ValueId id : done.function.results) done.function.resultTypes.push_back(typeOf(id));
   } else if (done.function.resultTypes.size() != done.function.results.size()) {

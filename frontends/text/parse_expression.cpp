@@ -11,8 +11,18 @@ struct Infix {
   std::string_view op;
   int precedence;
 };
-constexpr Infix kInfix[] = {
-    {"+", "add", 1}, {"-", "sub", 1}, {"*", "mul", 2}, {"/", "div", 2}, {"@", "matmul", 2}};
+constexpr int kCompares = 0;
+constexpr Infix kInfix[] = {{"<", "less", kCompares},
+                            {"<=", "less_equal", kCompares},
+                            {">", "greater", kCompares},
+                            {">=", "greater_equal", kCompares},
+                            {"==", "equal", kCompares},
+                            {"!=", "equal", kCompares},  // and turned around
+                            {"+", "add", 1},
+                            {"-", "sub", 1},
+                            {"*", "mul", 2},
+                            {"/", "div", 2},
+                            {"@", "matmul", 2}};
 
 }  // namespace
 
@@ -34,13 +44,50 @@ Result<Operand> Parser::binary(int least, std::optional<Operand> first, int dept
     if (found == nullptr || found->precedence < least || ownLine) return std::move(*first);
     const uint32_t offset = peek().offset;
     ++at_;
+    // Twice the same: what other languages have.
+    if (isSymbol("*") && found->symbol == "*") return syntax("powers are written pow(a, b)");
+    if (isSymbol("/") && found->symbol == "/") return syntax("whole quotients are written floor(a / b)");
     DYN_TRY(Operand right, binary(found->precedence + 1, std::nullopt, depth + 1));
-    std::vector<Operand> operands;
-    operands.push_back(std::move(*first));
-    operands.push_back(std::move(right));
-    DYN_TRY(Operand made, infix(found->op, std::move(operands), offset));
+    DYN_TRY(Operand made, infix(found->op, {std::move(*first), std::move(right)}, offset));
+    if (found->precedence == kCompares) dtypes_[made.id] = Dtype::boolean;
+    if (found->symbol == "!=") {
+      DYN_TRY(made, infix("logical_not", {std::move(made)}, offset));
+      dtypes_[made.id] = Dtype::boolean;
+    }
     first = std::move(made);
   }
+}
+
+bool Parser::atInfix() const {
+  for (const Infix& infix : kInfix)
+    if (isSymbol(infix.symbol)) return true;
+  return atIndex();
+}
+
+// `[` right behind a value.
+bool Parser::atIndex() const {
+  if (!isSymbol("[") || at_ == 0) return false;
+  const Token& before = tokens_[at_ - 1];
+  return before.offset + before.length == peek().offset;
+}
+
+// a[0], a[i, -1]: an element, or what lies along the axes behind those that are given.
+Result<Operand> Parser::indexed(Operand value, int depth) {
+  if (depth > kMaxDepth)
+    return syntax("expressions can not be nested deeper than " + std::to_string(kMaxDepth));
+  while (atIndex()) {
+    do {
+      const uint32_t offset = peek().offset;
+      ++at_;  // the bracket, or the comma
+      if (!isSymbol(":")) {
+        DYN_TRY(Operand index, expression(depth + 1));
+        DYN_TRY(value, infix("gather", {std::move(value), std::move(index)}, offset));
+      }
+      if (isSymbol(":")) return syntax("parts are written slice(a, starts, ends, axes)");
+    } while (isSymbol(","));
+    DYN_CHECK(expectSymbol("]", "behind the index"));
+  }
+  return value;
 }
 
 Result<Operand> Parser::unary(int depth) {
@@ -56,6 +103,11 @@ Result<Operand> Parser::unary(int depth) {
 }
 
 Result<Operand> Parser::primary(int depth) {
+  DYN_TRY(Operand value, withoutIndex(depth));
+  return indexed(std::move(value), depth);
+}
+
+Result<Operand> Parser::withoutIndex(int depth) {
   Operand result;
   result.offset = peek().offset;
   if (atTensor()) {
@@ -80,7 +132,7 @@ Result<Operand> Parser::primary(int depth) {
     function.place = source_.place(result.offset);
     DYN_TRY(std::string callee, expectName("the name of a function"));
     DYN_TRY(function.def, findOp("closure", result.offset));
-    function.attributes.set("callee", std::move(callee));
+    function.attributes.set("callee", calleeNamed(std::move(callee)));
     return emit(std::move(function), result.offset, 1);
   }
   if (isSymbol("@") || (peek().kind == TokenKind::name && isSymbol("(", 1))) return callExpression(depth);
@@ -96,6 +148,11 @@ Result<Operand> Parser::primary(int depth) {
     return result;
   }
   return expected("a value");
+}
+
+// An expression is a @main itself.
+std::string Parser::calleeNamed(std::string name) const {
+  return environment_ && environment_->library && name == "main" ? std::string(kLibraryMain) : name;
 }
 
 Result<const OpDef*> Parser::findOp(std::string_view name, uint32_t offset) {
@@ -134,7 +191,7 @@ Result<Op> Parser::callHead(int depth) {
   if (takeSymbol("@")) {
     DYN_TRY(std::string callee, expectName("the name of a function"));
     DYN_TRY(op.def, findOp("call", offset));
-    op.attributes.set("callee", std::move(callee));
+    op.attributes.set("callee", calleeNamed(std::move(callee)));
   } else {
     const std::string_view name = text(peek());
     ++at_;
@@ -150,7 +207,14 @@ Result<Op> Parser::callHead(int depth) {
       op.operands.insert(op.operands.begin(), function);
       return op;
     }
-    DYN_CHECK(operatorNamed(&op, name, offset));
+    const bool isFunction = !isOp && environment_ && environment_->library &&
+                            environment_->library->find(name) && !typeOfConstructor_.count(std::string(name));
+    if (isFunction) {
+      DYN_TRY(op.def, findOp("call", offset));
+      op.attributes.set("callee", calleeNamed(std::string(name)));
+    } else {
+      DYN_CHECK(operatorNamed(&op, name, offset));
+    }
   }
   DYN_CHECK(arguments(&op, depth));
   if (isSymbol("{")) {

@@ -477,7 +477,12 @@ Result<double> Parser::realOf(uint32_t token, bool negative, Dtype dtype,
       // Too large or too small for the type; the exponent's sign tells which.
       const bool tiny =
           written.find("e-") != std::string_view::npos || written.find("E-") != std::string_view::npos;
-      value = tiny ? 0 : std::numeric_limits<double>::infinity();
+      if (!tiny)
+        return error(DiagnosticId::typeMismatch,
+                     std::string(written) + " does not fit in " + std::string(toString(dtype)) +
+                         ": infinity is written inf",
+                     t.offset);
+      value = 0;
     } else if (parsed.ec != std::errc() || parsed.ptr != end) {
       return error(DiagnosticId::textSyntax, "a number is expected, not " + std::string(written), t.offset);
     }

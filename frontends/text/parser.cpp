@@ -1,5 +1,6 @@
 #include "frontends/text/parser.h"
 
+#include "compiler/ir/walk.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/text/parser_state.h"
 
@@ -304,15 +305,29 @@ Result<ParsedExpression> Parser::expressionModule(const Environment& environment
   result.module.context = &context_;
   result.module.functions.push_back(main);
   result.module.functions.insert(result.module.functions.end(), closures_.begin(), closures_.end());
-  if (environment.library) {
-    for (const Function* f : environment.library->functions) {
-      if (f->name != "main") result.module.functions.push_back(f);
-    }
-    result.module.dataTypes = environment.library->dataTypes;
-  }
+  if (environment.library) addLibrary(result.module);
   DYN_CHECK(checkTypeNames(result.module));
   result.parameters = std::move(usedNames_);
   return result;
+}
+
+// Its @main, under another name, where no function of it calls it.
+void Parser::addLibrary(Module& module) {
+  const Module& library = *environment_->library;
+  bool called = false;
+  forEachOp(library, [&](const Function&, const Op& op) {
+    called = called || (op.attributes.has("callee") && op.attributes.string("callee") == "main");
+  });
+  for (const Function* f : library.functions) {
+    if (f->name != "main") {
+      module.functions.push_back(f);
+    } else if (!called) {
+      Function renamed = *f;
+      renamed.name = kLibraryMain;
+      module.functions.push_back(context_.own(std::move(renamed)));
+    }
+  }
+  module.dataTypes = library.dataTypes;
 }
 
 Result<Type> Parser::wholeType(const Module* library) {

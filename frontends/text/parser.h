@@ -9,7 +9,9 @@
 //     h = relu(x @ w + b) * 2.0                 # + - * / @ and nesting; literals become constants of the neighbours' dtype
 //     softmax(h, axis = 1)                      # attributes among the arguments; the last expression is what is returned
 //   }
-//   y = @helper(x)                              # call {callee = "helper"}
+//   m = h > 1.0                                 # < <= > >= == and != compare, element by element
+//   e = h[0, -1]                                # gather along the first axes
+//   y = @helper(x)                              # call {callee = "helper"}; f(x) for functions of the prompt
 //   t = Node(Leaf(x), t)                        # construct {constructor = "Node", type = "Tree"}, for types declared above
 //   f = fn (y: Tensor[(n), f32]) { y * x }      # closure: a function value; what it uses of the function around it must have a type
 //   z = f(x)                                    # invoke;  @helper alone is the function as a value

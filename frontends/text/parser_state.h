@@ -17,6 +17,7 @@
 
 namespace dyn::text {
 
+inline constexpr std::string_view kLibraryMain = "loaded_main";  // @main of a library, beside an expression
 inline constexpr int kMaxDepth = 200;  // of expressions, types and lists: these recurse
 
 // One element of a list as written; complex ones have two parts.
@@ -55,8 +56,9 @@ struct Frame {
   Function function;
   std::vector<Op> ops;
   std::unordered_map<std::string, std::pair<ValueId, uint32_t>>
-      scope;                  // name → value, offset of its definition
-  bool typesWritten = false;  // `-> (...)` was there
+      scope;                             // name → value, offset of its definition
+  bool typesWritten = false;             // `-> (...)` was there
+  std::vector<std::string> resultNames;  // as `return` writes them; "" where it is no name
   // The body of a function value: what it uses of the frames around it becomes its first parameters.
   bool captures = false;
   std::vector<Parameter> captured;
@@ -131,12 +133,17 @@ class Parser {
   Result<Operand> binary(int least, std::optional<Operand> first, int depth);
   Result<Operand> unary(int depth);
   Result<Operand> primary(int depth);
+  Result<Operand> withoutIndex(int depth);
+  Result<Operand> indexed(Operand value, int depth);
+  bool atInfix() const;  // what stands here goes on with the value before it
+  bool atIndex() const;
   // After the operator's name: `(arguments) {attributes}`, not yet in the body.
   Result<Op> callHead(int depth);
   Status arguments(Op* op, int depth);
   Result<Operand> callExpression(int depth);
   Result<Operand> infix(std::string_view symbol, std::vector<Operand> operands, uint32_t offset);
   Status operatorNamed(Op* op, std::string_view name, uint32_t offset);
+  std::string calleeNamed(std::string name) const;
   Result<const OpDef*> findOp(std::string_view name, uint32_t offset);
   Result<ValueId> valueNamed(const std::string& name, uint32_t offset);
   std::optional<ValueId> valueOfPrompt(const std::string& name, uint32_t offset);
@@ -172,6 +179,8 @@ class Parser {
   bool atBodyEnd() const { return isSymbol("}") || peek().kind == TokenKind::end; }
   Status returnValues(std::optional<Operand> first);
   Status endBody();
+  std::string nameWritten(const Operand& value) const;
+  void nameResults(const Frame& main);
   void setType(ValueId id, Type type);
   Type typeOf(ValueId id) const { return id < types_.size() ? types_[id] : Type(); }
   Frame& frame() { return stack_.back(); }
@@ -181,6 +190,7 @@ class Parser {
   Result<DataType> dataType();
   Status weightsLine();
   Result<const Function*> function();
+  void addLibrary(Module& module);
   void knowConstructors(const DataType& type);
   Status checkTypeNames(const Module& module);
   Status atEnd();

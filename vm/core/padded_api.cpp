@@ -7,6 +7,8 @@
 #include "vm/include/dyn_ragged.h"
 #include "vm/isa/padded_ports.h"
 
+using dyn::LengthsKnown;
+using dyn::SequenceOrder;
 using namespace dyn::vm;
 using namespace dyn::vm::api;
 
@@ -21,7 +23,7 @@ Status findLengths(const dyn_context& context, size_t input, const char* name, s
   if (name) {
     const std::optional<size_t> other = inputNamed(context, name);
     if (!other) return failure(DYN_INVALID_ARGUMENT, "there is no input \"" + std::string(name) + "\"");
-    if (!sequencesBy(inputs[input], inputs[*other], true))
+    if (!sequencesBy(inputs[input], inputs[*other], LengthsKnown::named))
       return failure(DYN_INVALID_ARGUMENT, "input " + quoted(inputs[*other]) + " " +
                                                contractTypeText(inputs[*other].type) +
                                                " does not say how long the sequences of " + who + " " +
@@ -32,7 +34,7 @@ Status findLengths(const dyn_context& context, size_t input, const char* name, s
   std::string list;
   size_t count = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!sequencesBy(inputs[input], inputs[i], false)) continue;
+    if (!sequencesBy(inputs[input], inputs[i], LengthsKnown::given)) continue;
     list += (count++ > 0 ? ", " : "") + quoted(inputs[i]);
     *found = i;
   }
@@ -81,7 +83,7 @@ dyn_status dyn_context_set_padded_input(dyn_context* context, const char* name, 
     if (Status status = findLengths(*context, index, lengths, &sequences.lengthsInput); !status.ok())
       return status;
     const ContractValue& by = context->module->program().inputs[sequences.lengthsInput];
-    sequences.batchSecond = sequencesBy(padded, by, true) == SequenceOrder::batchSecond;
+    sequences.batchSecond = sequencesBy(padded, by, LengthsKnown::named) == SequenceOrder::batchSecond;
     const Tensor& given = tensorOf(parts.lengths);
     sequences.lengths.assign(given.as<int64_t>(), given.as<int64_t>() + given.elementCount);
     return longestOf(padded, padded.type.dims[sequences.batchSecond ? 0 : 1], sequences.lengths, &longest);

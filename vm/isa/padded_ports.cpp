@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "vm/base/dtype.h"
-#include "vm/shared/dyn_padded_batch.h"
 
 namespace dyn::vm {
 
@@ -22,20 +21,23 @@ bool isDimOf(const ContractDim& output, const ContractDim& input) {
   return sameDim(output, input) || (input.value < 0 && output.text == "max(0, " + input.text + ")");
 }
 
+PortShape portShape(const ContractValue& value) {
+  PortShape shape;
+  shape.name = value.name;
+  const DataClass kind = kDataTypes[value.type.dtype].dataClass;
+  if (kind == DataClass::integer || kind == DataClass::natural) shape.elements = PortElements::whole;
+  if (kind == DataClass::text || kind == DataClass::complex) shape.elements = PortElements::other;
+  for (const ContractDim& dim : value.type.dims)
+    shape.dims.push_back(dim.value >= 0 ? std::to_string(dim.value) : dim.text);
+  return shape;
+}
+
 }  // namespace
 
-std::optional<SequenceOrder> sequencesBy(const ContractValue& input, const ContractValue& other, bool named) {
+std::optional<SequenceOrder> sequencesBy(const ContractValue& input, const ContractValue& other,
+                                         LengthsKnown known) {
   if (&other == &input || !isTensor(input, 2) || !isTensor(other, 1)) return std::nullopt;
-  const std::vector<ContractDim>&dims = input.type.dims, &of = other.type.dims;
-  const DataClass kind = kDataTypes[other.type.dtype].dataClass;
-  if (of.size() == 2)
-    return kind != DataClass::text && kind != DataClass::complex && sameDim(of[0], dims[0]) &&
-                   sameDim(of[1], dims[1]) && (named || isCalledMask(other.name))
-               ? std::optional(SequenceOrder::batchFirst)
-               : std::nullopt;
-  if (of.size() != 1 || (kind != DataClass::integer && kind != DataClass::natural)) return std::nullopt;
-  if (sameDim(of[0], dims[0])) return SequenceOrder::batchFirst;
-  return sameDim(of[0], dims[1]) ? std::optional(SequenceOrder::batchSecond) : std::nullopt;
+  return dyn::sequencesBy(portShape(input), portShape(other), known);
 }
 
 bool hasSequencesOf(const ContractValue& output, const ContractValue& input) {
@@ -49,7 +51,7 @@ std::vector<PaddedList> paddedLists(const Program& program) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     size_t found = inputs.size(), count = 0;
     for (size_t k = 0; k < inputs.size(); ++k)
-      if (sequencesBy(inputs[i], inputs[k], false)) {
+      if (sequencesBy(inputs[i], inputs[k], LengthsKnown::given)) {
         found = k;
         ++count;
       }

@@ -10,14 +10,13 @@
 #include <vector>
 
 #include "vm/isa/program.h"
+#include "vm/shared/dyn_sequence_ports.h"
 
 namespace dyn::vm {
 
-enum class SequenceOrder { batchFirst, batchSecond };  // [batch, longest, ...], [longest, batch, ...]
-
-// How the sequences of `input` lie if `other` says how long they are; nothing: it does not. A mask has "mask"
-// in its name, unless the caller `named` it.
-std::optional<SequenceOrder> sequencesBy(const ContractValue& input, const ContractValue& other, bool named);
+// The rule of vm/shared/dyn_sequence_ports.h.
+std::optional<SequenceOrder> sequencesBy(const ContractValue& input, const ContractValue& other,
+                                         LengthsKnown known);
 
 // Has the output the sequences of that input?
 bool hasSequencesOf(const ContractValue& output, const ContractValue& input);

@@ -43,7 +43,7 @@ Status SequenceLists::setSizes(const Program& program, const CallSizes& call, co
   for (List& list : lists_)
     for (size_t input : list.ports.inputs) {
       const ContractValue &padded = program.inputs[input], &by = program.inputs[list.ports.lengths];
-      list.batchSecond = sequencesBy(padded, by, false) == SequenceOrder::batchSecond;
+      list.batchSecond = sequencesBy(padded, by, LengthsKnown::given) == SequenceOrder::batchSecond;
       const size_t positions = list.batchSecond ? 0 : 1;
       int64_t longest = 0;
       if (Status status = longestOf(padded, padded.type.dims[positions], list.lengths, &longest);

@@ -74,10 +74,12 @@ std::string limitsLine(const MachineLimits& limits) {
   return fmt::format(
              "{}, {} thread{}: {:.0f} GFLOP/s in products, {:.0f}/{:.0f}/{:.0f}/{:.0f} GB/s over 16 KiB, 512 "
              "KiB, 8 "
-             "MiB, 64 MiB, {:.0f} ns a launch",
+             "MiB, 64 MiB",
              limits.cpu.empty() ? "this machine" : limits.cpu, limits.threads, limits.threads == 1 ? "" : "s",
              limits.gemmOperations, limits.bytesSmall, limits.bytesMiddle, limits.bytesLarge,
-             limits.bytesHuge, limits.launchNs) +
+             limits.bytesHuge) +
+         (limits.eachLaunchNs >= 1 ? fmt::format(", {:.0f} ns a launch", limits.eachLaunchNs)
+                                   : ", a launch takes less than can be measured") +
          tileText(tileSupport());
 }
 
@@ -181,7 +183,7 @@ void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& low
   table.explained = true;
   table.limits = limitsLine(limits);
   table.mostGflops = limits.gemmOperations;
-  table.mostGigabytesPerSecond = limits.bytesSmall;
+  table.mostGigabytesPerSecond = limits.bytesPerNs(footprint.arenaBytes);  // where the data of the run lies
   for (TimelineEvent& event : events) {
     if (!isLaunch(event)) continue;
     const LaunchWork work = workOf(event, lowered, limits.panelColumns);

@@ -10,6 +10,7 @@
 
 #include "app/session/explain/explain.h"
 #include "app/session/explain/launch_work.h"
+#include "app/session/explain/machine_bound.h"
 #include "app/session/model/loaded_model.h"
 #include "app/session/model/specialisation.h"
 #include "compiler/support/atomic_write.h"
@@ -19,14 +20,15 @@ namespace dyn {
 
 namespace {
 
-constexpr std::string_view kHead = "dyn-limits 3";
+constexpr std::string_view kHead = "dyn-limits 4";
 
 struct Field {
   std::string_view key;
   double MachineLimits::*member;
 };
 
-constexpr Field kFields[] = {{"launchNs", &MachineLimits::launchNs},
+constexpr Field kFields[] = {{"eachLaunchNs", &MachineLimits::eachLaunchNs},
+                             {"launchNs", &MachineLimits::launchNs},
                              {"gemmLaunchNs", &MachineLimits::gemmLaunchNs},
                              {"attentionLaunchNs", &MachineLimits::attentionLaunchNs},
                              {"convolutionLaunchNs", &MachineLimits::convolutionLaunchNs},
@@ -66,7 +68,8 @@ class Probe {
   }
 
   struct Times {
-    double launchNs = 0;  // of a run without its host program, for each launch
+    double runNs = 0, hostNs = 0;  // of a run, and of its host program alone
+    double launchNs = 0;           // of a run without its host program, for each launch
     double launches = 1;
     LaunchWork work;  // of the first launch
   };
@@ -80,23 +83,34 @@ class Probe {
     RunRequest request;
     request.warmup = 3;
     request.repeat = kRuns;
-    RunResult result;
-    DYN_CHECK(runner_->run(inputs, request, interruption, result));
+    DYN_TRY(int64_t runNs, medianNs(inputs, request, interruption));
+    request.repeat = kShortRuns;
+    if (runNs < kShortNs) {
+      DYN_TRY(runNs, medianNs(inputs, request, interruption));
+    }
     DYN_TRY(Runner::Rehearsal rehearsal, runner_->rehearseEvents(dims, interruption));
     Times times;
     int64_t launchesCount = 0;
     for (const TimelineEvent& event : rehearsal.events)
       if ((event.kind == "kernel" || event.kind == "builtin") && launchesCount++ == 0)
         times.work = workOf(event, model_->compiled()->lowered, panelColumns);
-    std::sort(result.runsNs.begin(), result.runsNs.end());
-    const int64_t runNs = result.runsNs[result.runsNs.size() / 2];
+    times.runNs = static_cast<double>(runNs);
+    times.hostNs = static_cast<double>(rehearsal.hostNs);
     times.launches = static_cast<double>(std::max<int64_t>(1, launchesCount));
     times.launchNs = static_cast<double>(std::max<int64_t>(0, runNs - rehearsal.hostNs)) / times.launches;
     return times;
   }
 
  private:
-  static constexpr int64_t kRuns = 25;
+  static constexpr int64_t kRuns = 25, kShortRuns = 401, kShortNs = 20'000;
+
+  Result<int64_t> medianNs(const CallInputs& inputs, const RunRequest& request, Interruption& interruption) {
+    RunResult result;
+    DYN_CHECK(runner_->run(inputs, request, interruption, result));
+    std::sort(result.runsNs.begin(), result.runsNs.end());
+    return result.runsNs[result.runsNs.size() / 2];
+  }
+
   std::unique_ptr<LoadedModel> model_;
   std::unique_ptr<Runner> runner_;
 };
@@ -150,14 +164,27 @@ const char kArithmetic[] =
 // Loops that wait for each other, over rows of no even length, as most are.
 const char kRows[] = "fn @main(%x: Tensor[(n, 27), f32]) { softmax(x, axis = -1) }";
 
-// Work per nanosecond of what is left of the time.
-double rate(double work, double timeNs, double otherNs) { return work / std::max(timeNs - otherNs, 1.0); }
+// Work per nanosecond of what is left of the time; where that is too short to tell, the most there can be.
+double rate(double work, double timeNs, double otherNs, double mostPerNs) {
+  const double leftNs = timeNs - otherNs;
+  return leftNs * mostPerNs > work ? work / leftNs : mostPerNs;
+}
+
+// A chain that is not fused: each root is a launch of its own.
+std::string roots(int count) {
+  std::string text = "fn @main(%x0: Tensor[(n), f32]) { ";
+  for (int i = 0; i < count; ++i) text += fmt::format("%x{} = sqrt(%x{}) ", i + 1, i);
+  return text + fmt::format("return %x{} }}", count);
+}
 
 // Measures one thing after the other; each uses those before it, so the order matters.
 class Measuring {
  public:
   Measuring(const SessionOptions& options, Interruption& interruption)
-      : options_(options), interruption_(interruption) {}
+      : options_(options),
+        interruption_(interruption),
+        bound_(machineBound(options.threadCount, ProductsOf::f32)),
+        narrowBound_(machineBound(options.threadCount, ProductsOf::bytes)) {}
 
   Result<MachineLimits> run() {
     // What is not measured yet takes no time.
@@ -171,6 +198,7 @@ class Measuring {
           &MachineLimits::bytesLarge, &MachineLimits::bytesHuge, &MachineLimits::weightsMiddle,
           &MachineLimits::weightsLarge, &MachineLimits::weightsHuge})
       limits_.*member = kNothing;
+    DYN_CHECK(launches());
     DYN_CHECK(loops());
     DYN_CHECK(products());
     DYN_CHECK(others());
@@ -194,13 +222,31 @@ class Measuring {
     others.*part = 0;
     others.bytes = others.weightBytes = 0;  // the data is near
     const LaunchTime known = timeOf(others, limits_, {});
-    return rate(times.work.*part, times.launchNs, known.computeNs + known.overheadNs);
+    return rate(times.work.*part, times.launchNs, known.computeNs + known.overheadNs, bound_.gflops);
+  }
+
+  // By what many launches take more than one.
+  Status launches() {
+    constexpr int kMany = 33;
+    SessionOptions apart = options_;
+    apart.passes = "-fuse";
+    DYN_TRY(Probe first, Probe::make(roots(1), apart));
+    DYN_TRY(Probe chain, Probe::make(roots(kMany), apart));
+    DYN_TRY(const Times one, timesOf(first, {{"n", 1}}));
+    DYN_TRY(const Times many, timesOf(chain, {{"n", 1}}));
+    const double more = many.launches - one.launches;
+    if (more < 1) {
+      limits_.launchNs = one.launchNs;
+      return {};
+    }
+    limits_.eachLaunchNs = std::max(0.0, (many.runNs - one.runNs) / more);
+    const double oneNs = one.runNs - one.hostNs, manyNs = many.runNs - many.hostNs;
+    limits_.launchNs = std::max(0.0, (manyNs - oneNs) / more);
+    return {};
   }
 
   Status loops() {
     DYN_TRY(Probe add, Probe::make(kAdd, options_));
-    DYN_TRY(Times tiny, timesOf(add, {{"n", 1}}));
-    limits_.launchNs = tiny.launchNs;
     constexpr int64_t kNear = 2048;  // elements that stay in the nearest cache
     DYN_TRY(Times arithmetic, timesOf(kArithmetic, {{"n", kNear}}));
     limits_.loopOperations = rateOf(arithmetic, &LaunchWork::operations);
@@ -224,10 +270,13 @@ class Measuring {
 
   Status bytes(Probe& probe, double elementBytes,
                std::initializer_list<std::pair<double, double MachineLimits::*>> footprints) {
+    // What a run takes more than one over next to nothing, by the same host program.
+    DYN_TRY(const Times least, timesOf(probe, {{"n", 1}}));
     for (const auto& [bytes, member] : footprints) {
       DYN_TRY(Times times, timesOf(probe, {{"n", static_cast<int64_t>(bytes / elementBytes)}}));
       // A long sum is made by two kernels, of which the first reads all.
-      limits_.*member = rate(bytes, times.launchNs * times.launches, limits_.launchNs * times.launches);
+      const double moreLaunchesNs = limits_.eachLaunchNs * (times.launches - least.launches);
+      limits_.*member = rate(bytes, times.runNs, least.runNs + moreLaunchesNs, bound_.gigabytesPerSecond);
     }
     return {};
   }
@@ -244,7 +293,7 @@ class Measuring {
     // Of an element of the result: (its depth + moreDepth) / rate.
     const double deepNs = (many.launchNs - limits_.gemmLaunchNs) / many.work.results;
     const double flatNs = (flat.launchNs - limits_.gemmLaunchNs) / flat.work.results;
-    limits_.gemmOperations = 2 * (kDeep - kFlat) / std::max(deepNs - flatNs, 1e-3);
+    limits_.gemmOperations = rate(2 * (kDeep - kFlat), deepNs, flatNs, bound_.gflops);
     limits_.moreDepth = std::max(0.0, flatNs * limits_.gemmOperations / 2 - kFlat);
     DYN_TRY(Times one, timesOf(square, {{"n", 1}}));
     limits_.fewRows = std::max(1.0, (one.launchNs - limits_.gemmLaunchNs) / (deepNs * one.work.results));
@@ -280,7 +329,7 @@ class Measuring {
     constexpr int64_t kManyRows = 240;
     const auto rateWithDepth = [&](const Times& times) {
       const double made = times.work.products + 2 * times.work.results * limits_.moreDepth;
-      return rate(made, times.launchNs, limits_.gemmLaunchNs);
+      return rate(made, times.launchNs, limits_.gemmLaunchNs, narrowBound_.gflops);
     };
     SessionOptions rounded = options_;
     rounded.math = "bf16";
@@ -291,13 +340,14 @@ class Measuring {
     DYN_TRY(Times flat, timesOf(byteProduct(kFlat, 64), {{"n", kManyRows}}));
     const double deepNs = (ofBytes.launchNs - limits_.gemmLaunchNs) / ofBytes.work.results;
     const double flatNs = (flat.launchNs - limits_.gemmLaunchNs) / flat.work.results;
-    limits_.byteOperations = 2 * (kDeep - kFlat) / std::max(deepNs - flatNs, 1e-3);
+    limits_.byteOperations = rate(2 * (kDeep - kFlat), deepNs, flatNs, narrowBound_.gflops);
     limits_.byteMoreDepth = std::max(0.0, flatNs * limits_.byteOperations / 2 - kFlat);
     return {};
   }
 
   const SessionOptions& options_;
   Interruption& interruption_;
+  const MachineBound bound_, narrowBound_;
   MachineLimits limits_;
 };
 

@@ -3,10 +3,10 @@
 // kept beside the object cache with the processor's name; a file that is missing, damaged, or of another
 // processor is measured anew.
 //
-//   dyn-limits 3
+//   dyn-limits 4
 //   cpu = AMD EPYC 9654
 //   threads = 1
-//   launchNs = 48.1
+//   eachLaunchNs = 48.1
 //   ...
 #pragma once
 
@@ -21,6 +21,8 @@ namespace dyn {
 struct MachineLimits {
   std::string cpu;
   int threads = 1;
+  double eachLaunchNs =
+      0;  // that one launch more adds to a run, with the host program's part; 0: not measured
   // A launch of each kind with next to nothing to do; besides what it takes in a rehearsal, which is the host
   // program's.
   double launchNs = 0, gemmLaunchNs = 0, attentionLaunchNs = 0, convolutionLaunchNs = 0, otherLaunchNs = 0;

@@ -160,6 +160,81 @@ std::string typeText(const Value& value) {
   return text + "), " + std::string(toString(value.tensor().dtype())) + "]";
 }
 
+bool isFunctionName(const std::string& name) { return !name.empty() && name[0] == '@'; }
+
+std::optional<FunctionText> functionText(const std::string& line) {
+  const auto blanks = [&](size_t at) { return std::min(line.find_first_not_of(" \t\r\n", at), line.size()); };
+  const auto word = [&](size_t at) {
+    while (at < line.size() && isWordChar(line[at])) ++at;
+    return at;
+  };
+  const auto isFn = [&](size_t at) { return word(at) == at + 2 && line.compare(at, 2, "fn") == 0; };
+  std::vector<std::string> targets;
+  const size_t behind = parseTargets(line, targets);
+  FunctionText function;
+  size_t open = std::string::npos;
+  if (behind != std::string::npos) {
+    const size_t fn = blanks(behind);
+    if (targets.size() != 1 || !isFn(fn)) return std::nullopt;
+    function.name = targets[0];
+    open = blanks(fn + 2);
+  } else {
+    const size_t fn = blanks(0);
+    if (!isFn(fn)) return std::nullopt;
+    size_t name = blanks(fn + 2);
+    if (name < line.size() && line[name] == '@') ++name;
+    function.name = line.substr(name, word(name) - name);
+    open = blanks(word(name));
+  }
+  if (open >= line.size() || line[open] != '(' || function.name.empty()) return std::nullopt;
+  function.text = "fn @" + function.name;
+  function.text.resize(std::max(function.text.size(), open), ' ');
+  function.text += line.substr(open);
+  return function;
+}
+
+namespace {
+
+text::ParseOptions promptOptions(std::vector<std::string_view>& names) {
+  text::ParseOptions options;
+  options.findOp = findOp;
+  for (const OpDef* op : opTable()) names.push_back(op->name);
+  options.opNames = names;
+  options.file = "<prompt>";
+  return options;
+}
+
+// The functions of the prompt, in the place of those of the library that have their names.
+Status addFunctions(const SessionState& state, IrContext& ir, Module& library) {
+  std::vector<std::string_view> names;
+  text::ParseOptions options = promptOptions(names);
+  for (const auto& [name, bound] : state.values) {
+    if (!isFunctionName(name)) continue;
+    options.file = name;
+    DYN_TRY(const Module made, text::parseModule(ir, bound.value.tensor().stringValues()[0], options));
+    for (const Function* function : made.functions) {
+      std::erase_if(library.functions, [&](const Function* other) { return other->name == function->name; });
+      library.functions.push_back(function);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Status defineFunction(SessionState& state, const FunctionText& function) {
+  if (function.name == "main")
+    return makeError(DiagnosticId::textName, "@main is the function of a model: take another name");
+  IrContext ir;
+  std::vector<std::string_view> names;
+  DYN_TRY([[maybe_unused]] const Module read, text::parseModule(ir, function.text, promptOptions(names)));
+  HostTensor kept = HostTensor::strings({}, {function.text});
+  const size_t open = function.text.find('(');
+  std::string head = function.text.substr(open, function.text.find('{') - open);
+  state.values.bind("@" + function.name, {Value(std::move(kept)), "fn " + trimmed(head)});
+  return {};
+}
+
 Result<PreparedExpression> prepareExpression(const std::string& line, uint64_t seed) {
   PreparedExpression expression;
   std::string text = trimmed(line);
@@ -244,6 +319,14 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
   } else {
     ir = std::make_shared<IrContext>();
   }
+  Module functions;
+  if (std::any_of(state.values.begin(), state.values.end(),
+                  [](const auto& entry) { return isFunctionName(entry.first); })) {
+    if (library) functions = *library;
+    functions.context = ir.get();
+    DYN_CHECK(addFunctions(state, *ir, functions));
+    library = &functions;
+  }
   text::Environment environment;
   environment.library = library;
   environment.typeOf = [&](const std::string& name) {
@@ -258,12 +341,8 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
     for (const auto& [name, bound] : expression.constants) names.push_back(name);
     return names;
   };
-  text::ParseOptions options;
-  options.findOp = findOp;
   std::vector<std::string_view> ops;
-  for (const OpDef* op : opTable()) ops.push_back(op->name);
-  options.opNames = ops;
-  options.file = "<prompt>";
+  const text::ParseOptions options = promptOptions(ops);
   Result<text::ParsedExpression> parsed = text::parseExpression(*ir, expression.text, environment, options);
   if (!parsed.ok()) return restored(parsed.takeError(), expression);
   if (goal == EvaluationGoal::types) {

@@ -3,7 +3,9 @@
 
 #include "app/session/case_file.h"
 #include "app/session/explain/explain.h"
+#include "app/session/explain/machine_bound.h"
 #include "app/session/model/batch_lengths.h"
+#include "app/session/model/kept_positions.h"
 #include "app/session/model/run_times.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/walk.h"
@@ -129,7 +131,27 @@ Result<std::vector<RunCase>> benchCases(const LoadedModel& model, const Command&
 // Work of one case: what its rates are taken from.
 struct Work {
   std::optional<double> flops, bytes;
+  MachineBound bound;
 };
+
+void fillRates(const Work& work, double ns, BenchRow& row) {
+  row.gflops = Rate::of(work.flops.value_or(0), ns, work.bound.gflops).perNs();
+  row.gigabytesPerSecond = Rate::of(work.bytes.value_or(0), ns, work.bound.gigabytesPerSecond).perNs();
+}
+
+// What the launches of a run had to do: less than the model states where padding is left out. Nothing where
+// the timeline does not have all of them.
+std::optional<double> launchedOperations(const RunResult& run) {
+  int64_t launches = 0;
+  double operations = 0;
+  for (const TimelineEvent& event : run.timeline)
+    if (event.kind == "kernel" || event.kind == "builtin") {
+      operations += event.operations;
+      ++launches;
+    }
+  if (launches < run.launchesCount) return std::nullopt;
+  return operations;
+}
 
 struct BenchPlan {
   double seconds = 1;  // for one case
@@ -168,14 +190,14 @@ Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchP
   once.profiling = Profiling::on;
   DYN_CHECK(runner.run(inputs, once, state.interruption, profiled));
   if (const CompiledModel* compiled = model.compiled()) countTouchedBytes(compiled->lowered, profiled);
+  work.bound = checkRates(state.now.options, profiled);
   work.bytes = 0;
   for (const KernelRow& kernel : profiled.profile->rows) *work.bytes += static_cast<double>(kernel.bytes);
   if (model.hasModule()) work.flops = flopsOf(model.typed(), result.dims);
-  if (row.p50Ns > 0) {
-    const double ns = static_cast<double>(row.p50Ns);
-    if (work.flops) row.gflops = *work.flops / ns;
-    row.gigabytesPerSecond = *work.bytes / ns;
-  }
+  const std::optional<double> done = launchedOperations(profiled);
+  if (work.flops && done && assumeKept(model, inputs, runner))
+    work.flops = std::min(*work.flops, *done);  // what padding would take is not done
+  fillRates(work, static_cast<double>(row.p50Ns), row);
   return row;
 }
 
@@ -191,9 +213,7 @@ void fillOverall(const RunTimes& all, const std::vector<Work>& works, BenchResul
     bytes += *works[i].bytes;
     ns += static_cast<double>(bench.rows[i].p50Ns);
   }
-  if (ns <= 0) return;
-  if (flopsKnown) bench.overall.gflops = flops / ns;
-  bench.overall.gigabytesPerSecond = bytes / ns;
+  fillRates({flopsKnown ? std::optional(flops) : std::nullopt, bytes, works.back().bound}, ns, bench.overall);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "app/session/explain/compare.h"
 #include "app/session/explain/explain.h"
+#include "app/session/explain/machine_bound.h"
 #include "app/session/handlers/memory_limit.h"
 #include "app/session/model/batch_lengths.h"
 #include "app/session/model/device_counts.h"
@@ -101,6 +102,7 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
                 repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
   if (trace) *trace = signTrace(withCounts(prepared.runner->traceText(), result), result);
   if (command.has("explain")) DYN_CHECK(explain(state, *prepared.model, result));
+  if (result.profile) (void)checkRates(state.now.options, result);
   return result;
 }
 
@@ -181,7 +183,15 @@ Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, cons
 }
 
 Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
-  DYN_TRY(CallInputs inputs, quietCallInputs(state, model, command));
+  Result<CallInputs> made = quietCallInputs(state, model, command);
+  if (!made.ok() && made.error().id == DiagnosticId::inputMissing && model.hasModule()) {
+    // Sizes of a model that can not be compiled need not be looked for; of one that can the code is kept.
+    const Status compiled = model.ensureCompiled();
+    if (!compiled.ok() && exitCode(compiled.error().id) == exitCode(DiagnosticId::unsupportedFeature))
+      return Error{compiled.error()};
+  }
+  if (!made.ok()) return made.takeError();
+  CallInputs inputs = *std::move(made);
   for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(note);
   return inputs;
 }

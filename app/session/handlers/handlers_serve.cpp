@@ -8,11 +8,11 @@
 #include "app/session/explain/compare.h"
 #include "app/session/model/batch_lengths.h"
 #include "app/session/model/joined_calls.h"
+#include "app/session/model/padded_sequences.h"
 #include "app/session/model/run_times.h"
 #include "app/session/model/waiting_line.h"
 #include "app/session/session_state.h"
 #include "compiler/support/clock.h"
-#include "vm/shared/dyn_padded_batch.h"
 
 namespace dyn {
 
@@ -39,10 +39,10 @@ const Port* lengthsPort(const Signature& signature, const std::vector<std::strin
     const bool isGiven = std::any_of(given.begin(), given.end(), [&](const std::string& spec) {
       return spec.compare(0, prefix.size(), prefix) == 0;
     });
-    const size_t rank = port.info.shape.size();
-    const bool mask = rank == 2 && isCalledMask(port.info.name);
-    const bool vector = rank == 1 && isInteger(port.dtype) && port.info.name.find("len") != std::string::npos;
-    if (isGiven || port.info.kind != "tensor" || !(mask || vector)) continue;
+    const bool says = std::any_of(signature.inputs.begin(), signature.inputs.end(), [&](const Port& input) {
+      return sequencesBy(input, port, LengthsKnown::nothing).has_value();
+    });
+    if (isGiven || !says) continue;
     if (found) return nullptr;
     found = &port;
   }

@@ -115,11 +115,12 @@ Status atPosition(const Listing& listing, const std::string& function, uint32_t 
     const auto& positions = listing.positions[i];
     if (std::binary_search(positions.begin(), positions.end(), position)) {
       point.positions.insert({static_cast<int32_t>(i), position});
-      point.where = function + ":" + std::to_string(position);
+      point.where = function + ":" + std::to_string(position) + ", a word of the bytecode";
       return {};
     }
     return makeError(DiagnosticId::usageError,
-                     "no instruction begins at " + std::to_string(position) + " of " + function);
+                     "no instruction begins at word " + std::to_string(position) + " of " + function)
+        .note(":bytecode shows the words; a line of the source is FILE:LINE");
   }
   return makeError(DiagnosticId::textName, "there is no function '" + function + "'");
 }
@@ -183,6 +184,52 @@ Status atOperation(SessionState& state, const Listing& listing, const std::strin
           "have no instructions");
 }
 
+// The line of a place "mlp.dyn:3:7" of that file, whose folder need not be named; nothing: of no other place.
+std::optional<uint32_t> lineInFile(const std::string& place, const std::string& file) {
+  const size_t begin = place.rfind('/', place.find(':')) + 1;  // npos + 1 is 0
+  for (const size_t from : {size_t{0}, begin}) {
+    if (place.compare(from, file.size() + 1, file + ":") != 0) continue;
+    const std::string_view rest = std::string_view(place).substr(from + file.size() + 1);
+    return wholeNumber(rest.substr(0, rest.find(':')));
+  }
+  return std::nullopt;
+}
+
+// The first line of the source from there on that has instructions, as in other debuggers.
+Status atSource(SessionState& state, const Listing& listing, const std::string& file, uint32_t line,
+                Breakpoint& point) {
+  std::map<std::string, std::vector<std::string>> members = kernelMembers(state.now.model->placed());
+  std::map<uint32_t, Breakpoint> byLine;
+  bool isKnown = false;
+  std::pair<int, std::string> before{-1, ""};
+  for (const ListedLine& listed : listing.lines) {
+    if (listed.instruction < 0) continue;
+    const std::pair<int, std::string> now{listed.function, listed.place};
+    if (std::exchange(before, now) == now) continue;
+    std::vector<std::string> places = members[listed.place];
+    places.push_back(listed.place);
+    const auto function = static_cast<size_t>(listed.function);
+    for (const std::string& place : places) {
+      const std::optional<uint32_t> found = lineInFile(place, file);
+      isKnown = isKnown || found;
+      if (!found || *found < line) continue;
+      Breakpoint& at = byLine[*found];
+      at.positions.insert(
+          {listed.function, listing.positions[function][static_cast<size_t>(listed.instruction)]});
+      if (at.where.empty()) at.where = place;
+    }
+  }
+  if (!isKnown)
+    return makeError(DiagnosticId::textName, "there is no function '" + file + "', and no file of the model")
+        .note("write FILE:LINE, FUNCTION:WORD of the bytecode, or the name of a value");
+  if (byLine.empty())
+    return makeError(DiagnosticId::usageError,
+                     file + " has no instructions from line " + std::to_string(line) + " on");
+  point.positions = byLine.begin()->second.positions;
+  point.where = byLine.begin()->second.where;
+  return {};
+}
+
 // Where a breakpoint is, by what it says.
 Status findPositions(SessionState& state, const Listing& listing, Breakpoint& point) {
   const std::string& what = point.what;
@@ -194,8 +241,13 @@ Status findPositions(SessionState& state, const Listing& listing, Breakpoint& po
   } else if (what.rfind("line ", 0) == 0 && wholeNumber(std::string_view(what).substr(5))) {
     DYN_CHECK(atLine(listing, *wholeNumber(std::string_view(what).substr(5)), point));
   } else if (colon != std::string::npos && wholeNumber(std::string_view(what).substr(colon + 1))) {
-    DYN_CHECK(atPosition(listing, what.substr(0, colon),
-                         *wholeNumber(std::string_view(what).substr(colon + 1)), point));
+    const std::string name = what.substr(0, colon);
+    const uint32_t number = *wholeNumber(std::string_view(what).substr(colon + 1));
+    const auto& functions = listing.program->functions;
+    const bool isFunction =
+        std::any_of(functions.begin(), functions.end(), [&](const auto& f) { return f.name == name; });
+    DYN_CHECK(isFunction ? atPosition(listing, name, number, point)
+                         : atSource(state, listing, name, number, point));
   } else {
     DYN_CHECK(atOperation(state, listing, what, point));
   }

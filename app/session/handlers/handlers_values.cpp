@@ -33,6 +33,10 @@ Error orTheCommand(Error error, const std::string& text) {
 }  // namespace
 
 Result<View> handle_eval(SessionState& state, const Command& command, Outcome&) {
+  if (const std::optional<FunctionText> function = functionText(command.text("rest"))) {
+    DYN_CHECK(defineFunction(state, *function));
+    return textView("@" + function->name + " is a function: " + function->name + "(...) calls it\n");
+  }
   DYN_TRY(PreparedExpression expression, prepareExpression(command.text("rest"), state.now.options.seed));
   Result<EvaluatedExpression> attempt = evaluateExpression(state, expression, EvaluationGoal::values);
   if (!attempt.ok()) return orTheCommand(Error{attempt.error()}, command.text("rest"));
@@ -73,7 +77,7 @@ Result<View> handle_type(SessionState& state, const Command& command, Outcome&) 
 Result<View> handle_vars(SessionState& state, const Command&, Outcome&) {
   VariableTable table;
   for (const auto& [name, bound] : state.values) {
-    const bool tensor = bound.value.isTensor();
+    const bool tensor = bound.value.isTensor() && !isFunctionName(name);
     table.rows.push_back(
         {name, tensor ? typeText(bound.value) : bound.type, tensor ? bound.value.tensor().sizeBytes() : 0});
   }
@@ -159,12 +163,17 @@ Result<uint64_t> limitOf(const std::string& value) {
   return static_cast<uint64_t>(bytes);
 }
 
+constexpr int64_t kMostThreads = 4096;
+
 Status changeSetting(SessionState& state, const std::string& name, const std::string& value) {
   SessionOptions& o = state.now.options;
   bool compilation = true;  // the model must be compiled anew
   if (name == "threads") {
     DYN_TRY(int64_t count, natural(name, value));
-    o.threadCount = static_cast<int>(std::min<int64_t>(count, 4096));
+    if (count > kMostThreads)
+      return makeError(DiagnosticId::usageError,
+                       "threads: at most " + std::to_string(kMostThreads) + ", not " + value);
+    o.threadCount = static_cast<int>(count);
   } else if (name == "seed") {
     DYN_TRY(int64_t seed, natural(name, value));
     o.seed = static_cast<uint64_t>(seed);

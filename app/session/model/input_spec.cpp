@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 
+#include "app/session/model/assumed_inputs.h"
 #include "app/session/model/npy_text.h"
 #include "app/session/model/padded_sequences.h"
 #include "app/session/model/ragged_port.h"
@@ -410,6 +411,12 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
         if (port.info.kind != "tensor")
           return makeError(DiagnosticId::inputMissing,
                            "input " + port.info.name + " is a " + port.info.kind + " and must be given");
+        DYN_TRY(std::optional<AssumedInput> assumed, assumedInput(signature, port, known));
+        if (assumed) {
+          call.values.emplace_back(std::move(assumed->value));
+          call.notes.push_back(std::move(assumed->note));
+          continue;
+        }
         fills[i] = "random";
         call.random.push_back(port.info.name);
       }

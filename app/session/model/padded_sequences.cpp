@@ -12,25 +12,14 @@ namespace dyn {
 
 namespace {
 
-// The axis of the batch in `port`, if `other` says how long its sequences are; nothing: it does not.
-std::optional<size_t> batchAxisBy(const Port& port, const Port& other) {
-  const std::vector<std::string>&shape = port.info.shape, &of = other.info.shape;
-  if (&other == &port || other.info.kind != "tensor" || shape.size() < 2) return std::nullopt;
-  if (of.size() == 2 && of[0] == shape[0] && of[1] == shape[1] && isCalledMask(other.info.name))
-    return size_t{0};
-  if (of.size() != 1 || !isInteger(other.dtype)) return std::nullopt;
-  for (size_t axis : {size_t{0}, size_t{1}})
-    if (of[0] == shape[axis]) return axis;
-  return std::nullopt;
-}
-
 // [longest, b, ...] or [b, longest, ...] of rows behind each other.
-Result<HostTensor> padded(const Sequences& sequences, size_t batchAxis) {
+Result<HostTensor> padded(const Sequences& sequences, SequenceOrder order) {
+  const bool batchSecond = order == SequenceOrder::batchSecond;
   const int64_t batch = sequences.lengths.elementCount();
   int64_t longest = 0;
   for (int64_t i = 0; i < batch; ++i) longest = std::max(longest, sequences.lengths.intAt(i));
   std::vector<int64_t> shape{batch, longest};
-  if (batchAxis == 1) std::swap(shape[0], shape[1]);
+  if (batchSecond) std::swap(shape[0], shape[1]);
   shape.insert(shape.end(), sequences.rows.shape().begin() + 1, sequences.rows.shape().end());
   DYN_TRY(HostTensor value, HostTensor::create(sequences.rows.dtype(), shape));
   const int64_t rows = sequences.rows.shape()[0];
@@ -38,7 +27,7 @@ Result<HostTensor> padded(const Sequences& sequences, size_t batchAxis) {
   const std::byte* from = sequences.rows.data();
   if (bytes == 0) return value;
   forEachPaddedRow(
-      batch, longest, batchAxis == 1, [&](int64_t s) { return sequences.lengths.intAt(s); },
+      batch, longest, batchSecond, [&](int64_t s) { return sequences.lengths.intAt(s); },
       [&](int64_t row) {
         std::memcpy(value.mutableData() + static_cast<size_t>(row) * bytes, from, bytes);
         from += bytes;
@@ -47,6 +36,21 @@ Result<HostTensor> padded(const Sequences& sequences, size_t batchAxis) {
 }
 
 }  // namespace
+
+std::optional<PortShape> portShape(const Port& port) {
+  if (port.info.kind != "tensor" || port.rankIsOpen) return std::nullopt;
+  PortShape shape{port.info.name, PortElements::plain, port.info.shape};
+  const DtypeClass kind = dtypeClass(port.dtype);
+  if (isInteger(port.dtype)) shape.elements = PortElements::whole;
+  if (kind == DtypeClass::text || kind == DtypeClass::complex) shape.elements = PortElements::other;
+  return shape;
+}
+
+std::optional<SequenceOrder> sequencesBy(const Port& input, const Port& other, LengthsKnown known) {
+  const std::optional<PortShape> sequences = portShape(input), says = portShape(other);
+  if (&input == &other || !sequences || !says) return std::nullopt;
+  return sequencesBy(*sequences, *says, known);
+}
 
 bool isListOfTensors(const std::string& spec) {
   if (!isListOfSequences(spec)) return false;
@@ -64,7 +68,7 @@ Result<PaddedSequences> readPaddedSequences(const Signature& signature, const Po
   // Those that nobody gives, and those that are given.
   std::vector<const Port*> open, given;
   for (const Port& other : signature.inputs)
-    if (batchAxisBy(port, other)) (isOpen(other) ? open : given).push_back(&other);
+    if (sequencesBy(port, other, LengthsKnown::given)) (isOpen(other) ? open : given).push_back(&other);
   if (open.size() > 1) {
     std::string list;
     for (const Port* one : open) list += (list.empty() ? "" : ", ") + one->info.name;
@@ -80,7 +84,7 @@ Result<PaddedSequences> readPaddedSequences(const Signature& signature, const Po
                                                      port.info.type + "'s batch says how long each is")
         .note("that is a vector of whole numbers, or a mask of its first two axes with `mask` in its name");
   DYN_TRY(const Sequences sequences, readSequences(port, spec));
-  DYN_TRY(made.value, padded(sequences, *batchAxisBy(port, *made.lengths)));
+  DYN_TRY(made.value, padded(sequences, *sequencesBy(port, *made.lengths, LengthsKnown::given)));
   BatchLengths lengths{made.lengths->info.name, {}};
   for (int64_t i = 0; i < sequences.lengths.elementCount(); ++i)
     lengths.lengths.push_back(sequences.lengths.intAt(i));

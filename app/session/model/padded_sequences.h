@@ -13,8 +13,13 @@
 #include <string>
 
 #include "app/session/model/input_spec.h"
+#include "vm/shared/dyn_sequence_ports.h"
 
 namespace dyn {
+
+// What the rule of vm/shared/dyn_sequence_ports.h looks at; nothing: it is no tensor of a known rank.
+std::optional<PortShape> portShape(const Port& port);
+std::optional<SequenceOrder> sequencesBy(const Port& input, const Port& other, LengthsKnown known);
 
 // `@a.npy,@b.npy`; lists of pictures and sounds are none.
 bool isListOfTensors(const std::string& spec);

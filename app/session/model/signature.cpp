@@ -184,6 +184,19 @@ ValueInfo valueInfo(std::string name, Type type) {
   return info;
 }
 
+namespace {
+
+// Of a text: what `return` calls it, or out0, out1, ... for what has no name.
+std::string outputName(const Module& module, size_t result) {
+  const ValueId id = module.main()->results[result];
+  if (module.context->hasName(id)) return module.context->valueName(id);
+  std::string name = "out" + std::to_string(result);
+  while (module.context->findValue(name) != kNoValue) name += "_";
+  return name;
+}
+
+}  // namespace
+
 Signature signatureOf(const Module& module, const std::vector<std::string>& inputNames,
                       const std::vector<std::string>& outputNames) {
   Signature signature;
@@ -201,8 +214,7 @@ Signature signatureOf(const Module& module, const std::vector<std::string>& inpu
   for (size_t i = 0; i < main->results.size(); ++i) {
     Port port;
     port.type = i < main->resultTypes.size() ? main->resultTypes[i] : Type();
-    port.info = valueInfo(
-        i < outputNames.size() ? outputNames[i] : module.context->valueName(main->results[i]), port.type);
+    port.info = valueInfo(i < outputNames.size() ? outputNames[i] : outputName(module, i), port.type);
     if (port.type && port.type.isTensor()) port.dtype = port.type.dtype();
     showRows(module, port);
     signature.outputs.push_back(std::move(port));

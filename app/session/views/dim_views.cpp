@@ -11,6 +11,7 @@
 #include "app/session/views/why_tree.h"
 #include "compiler/dims/ragged_dim.h"
 #include "compiler/infer/infer.h"
+#include "compiler/ir/check_text.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
@@ -180,11 +181,9 @@ struct Check {
   Dim lhs, rhs;
 
   std::string toString() const {
-    const std::string relation = op->attributes.string("relation");
-    const char* sign = relation == "eq"   ? " must equal "
-                       : relation == "le" ? " must be at most "
-                                          : " must equal, or be 1 beside, ";
-    std::string text = name + ": " + lhs.toString() + sign + rhs.toString();
+    std::string text = name + ": " + checkText(op->attributes.string("relation"), lhs, rhs, [](Dim dim) {
+                         return dim.toString();
+                       });
     const std::string what = op->attributes.string("what");
     if (!what.empty()) text += ": " + what;
     if (op->place.known()) text += " at " + shortPlace(op->place);

@@ -37,6 +37,9 @@ class Search {
       if (scale == 1 || found > known || (found == known && !refused_)) best = std::move(row);
       if (best.largest && !refused_) break;  // memory ends it, nothing else
     }
+    if (!best.largest && leastRun_)
+      best.end = "even " + symbol_.name + " = " + std::to_string(*leastRun_) + " takes " +
+                 std::to_string(leastBytes_) + " bytes";
     return best;
   }
 
@@ -97,6 +100,10 @@ class Search {
     refused_ = !bytes.ok();
     if (bytes.ok()) {
       peak_ = *bytes;
+      if (!leastRun_ || index * multiple_ < *leastRun_) {
+        leastRun_ = index * multiple_;
+        leastBytes_ = peak_;
+      }
       if (peak_ > limitBytes_)
         why_ = symbol_.name + " = " + std::to_string(index * multiple_) + " would take " +
                std::to_string(peak_) + " bytes";
@@ -124,6 +131,8 @@ class Search {
   const int64_t limitBytes_;
   const PeakOfDims& peakOf_;
   int64_t multiple_ = 1, least_ = 0, most_ = 0, peak_ = 0;
+  std::optional<int64_t> leastRun_;  // the least size of those looked at that can be run
+  int64_t leastBytes_ = 0;
   bool refused_ = false;  // the size looked at last can not be run
   std::string why_;
 };

@@ -84,6 +84,26 @@ int64_t gapsNs(std::vector<std::pair<int64_t, int64_t>> spans, int64_t beginNs, 
   return gaps;
 }
 
+// Each row right behind its parent, or the rows before it below that parent; as they came otherwise.
+void putChildrenBehind(std::vector<PlaceRow>& rows) {
+  std::vector<std::vector<size_t>> children(rows.size());
+  std::vector<size_t> stack;
+  for (size_t i = rows.size(); i-- > 0;)
+    (rows[i].parent < 0 ? stack : children[static_cast<size_t>(rows[i].parent)]).push_back(i);
+  std::vector<PlaceRow> ordered;
+  std::vector<int> places(rows.size());
+  while (!stack.empty()) {
+    const size_t row = stack.back();
+    stack.pop_back();
+    places[row] = static_cast<int>(ordered.size());
+    ordered.push_back(std::move(rows[row]));
+    PlaceRow& placed = ordered.back();
+    if (placed.parent >= 0) placed.parent = places[static_cast<size_t>(placed.parent)];
+    stack.insert(stack.end(), children[row].begin(), children[row].end());
+  }
+  rows = std::move(ordered);
+}
+
 std::string dimsText(const RunResult& run) {
   std::string text;
   for (const auto& [name, value] : run.dims)
@@ -137,6 +157,7 @@ PlaceTree placeTree(const RunResult& run, TimeRange range) {
     gaps.totalNs = gapsNs(std::move(spans), beginNs, endNs, &gaps.launchesCount);
     builder.tree.rows.push_back(std::move(gaps));
   }
+  putChildrenBehind(builder.tree.rows);
   return std::move(builder.tree);
 }
 

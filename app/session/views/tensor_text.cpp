@@ -175,7 +175,8 @@ std::string tensorText(const HostTensor& tensor, const TextOptions& options) {
   for (size_t i = 0; i < tensor.shape().size(); ++i)
     text += (i ? ", " : "") + std::to_string(tensor.shape()[i]);
   text += "]";
-  if (dtypeClass(tensor.dtype()) == DtypeClass::real && tensor.elementCount() <= kCountedUpTo) {
+  const bool counted = tensor.rank() > 0 && tensor.elementCount() <= kCountedUpTo;
+  if (counted && dtypeClass(tensor.dtype()) == DtypeClass::real) {
     int64_t nans = 0, infinities = 0;
     for (int64_t i = 0; i < tensor.elementCount(); ++i) {
       const double value = tensor.realAt(i);

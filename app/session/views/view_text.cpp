@@ -10,6 +10,7 @@
 #include "app/session/views/ir_colors.h"
 #include "app/session/views/level_views_text.h"
 #include "app/session/views/text_table.h"
+#include "compiler/support/excerpt.h"
 
 namespace dyn {
 
@@ -281,6 +282,32 @@ struct Writer {
     return text;
   }
 
+  // The arenas and buffers of @main; nothing where the size of one is not known.
+  static std::optional<int64_t> plannedBytes(const PlanView& v) {
+    std::optional<int64_t> sum = 0;
+    const auto add = [&](std::optional<int64_t> bytes) {
+      sum = sum && bytes ? std::optional(*sum + *bytes) : std::nullopt;
+    };
+    for (const PlanArena& arena : v.arenas)
+      if (arena.function == "main") add(arena.sizeBytes);
+    for (const PlanBuffer& buffer : v.buffers)
+      if (buffer.function == "main" && buffer.pooled) add(buffer.sizeBytes);
+    return sum;
+  }
+
+  // What the peak is made of: what is planned, and what no line of the plan has.
+  static std::string peakText(const PlanView& v) {
+    const int64_t peak = *v.predictedPeakBytes;
+    const std::optional<int64_t> known = plannedBytes(v);
+    const int64_t planned = known.value_or(0);
+    const std::string text = fmt::format("peak {} ({} bytes)", bytesText(peak), peak);
+    if (!known || planned > peak) return text;
+    return text + fmt::format(
+                      ": {} planned, {} for registers of the host program, headers of tensors and "
+                      "scratch memory of kernels",
+                      bytesText(planned), bytesText(peak - planned));
+  }
+
   std::string operator()(const Shared<PlanView>& v) const {
     std::string text;
     for (const PlanArena& arena : v->arenas)
@@ -297,8 +324,7 @@ struct Writer {
       text += fmt::format("{} {} of {} bytes because readers take no strides, see :kernels\n", v->copiesCount,
                           v->copiesCount == 1 ? "copy" : "copies", v->copied);
     if (!v->dims.empty()) text += "with " + joined(v->dims) + ": ";
-    if (v->predictedPeakBytes)
-      text += fmt::format("peak {} ({} bytes)", bytesText(*v->predictedPeakBytes), *v->predictedPeakBytes);
+    if (v->predictedPeakBytes) text += peakText(*v);
     if (!v->dims.empty() && !v->predictedPeakBytes)
       text +=
           "the peak is not known from these dims alone" + (v->whyNoPeak.empty() ? "" : ": " + v->whyNoPeak);
@@ -694,9 +720,7 @@ std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {
                 diagnostic.severity == Severity::error ? "1;31" : "1;35", options);
   text += ": " + diagnostic.message + "\n";
   for (const std::string& note : diagnostic.notes) {
-    // The parser's source line and caret stand for themselves.
-    const bool excerpt = note.find('\n') != std::string::npos || (!note.empty() && note[0] == ' ');
-    std::string body = excerpt ? note : "note: " + note;
+    const std::string body = isExcerpt(note) ? note : "note: " + note;
     text += "  ";
     for (char c : body) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
     text += "\n";

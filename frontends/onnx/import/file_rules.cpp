@@ -1,5 +1,7 @@
 #include "frontends/onnx/import/file_rules.h"
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory_resource>
 #include <optional>
@@ -357,6 +359,68 @@ void findShadowed(const FileGraphs& file, FaultList& faults) {
   }
 }
 
+// Operators that take what they do along each of a list of axes: the standard leaves open what an axis means
+// that is there twice.
+struct AxesOperand {
+  std::string_view op;
+  size_t input;  // that holds them; kByAttribute: the attribute "axes" alone
+};
+constexpr size_t kByAttribute = SIZE_MAX;
+constexpr AxesOperand kAxesOperands[] = {
+    {"Slice", 3}, {"Pad", 3}, {"Resize", kByAttribute}, {"CenterCropPad", kByAttribute}};
+
+std::vector<int64_t> axesIn(const TensorProto& tensor, const Model& model) {
+  constexpr int64_t kMostAxes = 64;
+  const bool whole = tensor.dataType == kInt32 || tensor.dataType == kInt64;
+  if (!whole || tensor.dims.size() != 1 || tensor.dims[0] > kMostAxes) return {};
+  const Result<DecodedTensor> decoded = decodeTensor(tensor, model.source);
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; decoded.ok() && i < decoded->elementCount; ++i) {
+    int32_t narrow = 0;
+    int64_t wide = 0;
+    if (tensor.dataType == kInt32)
+      std::memcpy(&narrow, decoded->data + 4 * i, sizeof narrow);
+    else
+      std::memcpy(&wide, decoded->data + 8 * i, sizeof wide);
+    axes.push_back(tensor.dataType == kInt32 ? narrow : wide);
+  }
+  return axes;
+}
+
+void findRepeatedAxesIn(std::span<const NodeProto> nodes, std::span<const TensorProto> initializers,
+                        const Model& model, FaultList& faults) {
+  std::unordered_map<Text, const TensorProto*> constants;
+  for (const TensorProto& tensor : initializers) constants[tensor.name] = &tensor;
+  for (const NodeProto& node : nodes)
+    if (const AttributeProto* value = node.opType == "Constant" ? node.attribute("value") : nullptr;
+        value && !value->tensors().empty() && !node.outputs.empty())
+      constants[node.outputs[0]] = &value->tensors()[0];
+  for (const NodeProto& node : nodes) {
+    if (!standardDomain(node.domain).empty()) continue;
+    for (const AxesOperand& row : kAxesOperands) {
+      if (node.opType != row.op) continue;
+      std::vector<int64_t> axes;
+      if (const AttributeProto* attribute = node.attribute("axes"))
+        axes.assign(attribute->ints().begin(), attribute->ints().end());
+      const bool byInput = row.input != kByAttribute && row.input < node.inputs.size();
+      if (const auto found = byInput ? constants.find(node.inputs[row.input]) : constants.end();
+          found != constants.end())
+        axes = axesIn(*found->second, model);
+      std::sort(axes.begin(), axes.end());
+      const auto twice = std::adjacent_find(axes.begin(), axes.end());
+      if (twice != axes.end())
+        faults.add("node " + node.describe() + " has axis " + std::to_string(*twice) + " twice", node.bytes);
+    }
+  }
+}
+
+void findRepeatedAxes(const FileGraphs& file, FaultList& faults) {
+  for (const GraphProto* graph : file.graphs)
+    findRepeatedAxesIn(graph->nodes, graph->initializers, file.model, faults);
+  for (const FunctionProto& function : file.model.functions)
+    findRepeatedAxesIn(function.nodes, {}, file.model, faults);
+}
+
 // --- functions and metadata
 
 std::string functionName(const FunctionProto& function) {
@@ -374,6 +438,27 @@ void findFunctionsTwice(const FileGraphs& file, FaultList& faults) {
   for (const FunctionProto& function : file.model.functions)
     if (!known.insert(functionName(function)).second)
       faults.add("function " + functionName(function) + " is there twice", function.bytes);
+}
+
+// Functions that a node calls are looked at while importing.
+void findDomainsOfUncalled(const FileGraphs& file, FaultList& faults) {
+  std::unordered_set<std::string> called;
+  const auto call = [&](std::span<const NodeProto> nodes) {
+    for (const NodeProto& node : nodes)
+      called.insert(std::string(node.domain) + "::" + std::string(node.opType));
+  };
+  for (const GraphProto* graph : file.graphs) call(graph->nodes);
+  for (const FunctionProto& function : file.model.functions) call(function.nodes);
+  for (const FunctionProto& function : file.model.functions) {
+    if (called.count(std::string(function.domain) + "::" + std::string(function.name))) continue;
+    std::unordered_set<Text> known;
+    for (const OperatorSetId& set : function.opsetImports) known.insert(standardDomain(set.domain));
+    for (const NodeProto& node : function.nodes)
+      if (known.insert(standardDomain(node.domain)).second)
+        faults.add("function " + functionName(function) + " uses " + domainText(node.domain) +
+                       " and does not import it",
+                   node.bytes);
+  }
 }
 
 void findRepeatedNames(const FileGraphs& file, FaultList& faults) {
@@ -429,6 +514,8 @@ constexpr FileRule kRules[] = {
     {"nodes-unsorted", "a node before those whose results it uses", kWarning, findUnsorted},
     {"body-early", "a body before the nodes around it whose results it uses", kWarning, findLateReads},
     {"nodes-cyclic", "nodes that wait for each other", kError},
+    {"axis-twice", "an axis that a Slice, Pad, Resize or CenterCropPad lists twice", kError,
+     findRepeatedAxes},
     {"operator-newer", "an operator that is newer than the imported operator set", kError},
     {"operator-early", "an operator that is newer than the operator set, but not for onnxruntime", kWarning},
     {"operator-old", "an operator that is out of use in the imported operator set", kWarning},
@@ -436,6 +523,8 @@ constexpr FileRule kRules[] = {
     {"function-twice", "two functions of one domain, name and overload", kError, findFunctionsTwice},
     {"function-names", "an input, output or attribute that a function lists twice", kError,
      findRepeatedNames},
+    {"function-domain", "an operator of a domain that its function does not import, where nothing calls that",
+     kWarning, findDomainsOfUncalled},
     {"function-recursive", "a function that calls itself", kError},
     {"metadata-twice", "a metadata key that is there twice", kWarning, findRepeatedMetadata},
     {"output-dtype", "an output declared with another element type than it has", kError},

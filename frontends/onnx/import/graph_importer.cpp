@@ -277,8 +277,14 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   std::string advice;
   if (domain == "ai.onnx.ml") {
     advice = "results that are maps (ZipMap, DictVectorizer, CastMap) are not: export with zipmap=False";
+  } else if (domain == kContribDomain) {
+    advice =
+        "this operator of onnxruntime's is not taken, though most are: export the model without it, or "
+        "before onnxruntime's optimiser has written it";
   } else if (!domain.empty()) {
-    advice = "operators of this domain are not part of the standard: export without it";
+    advice =
+        "no operator of this domain is known: give it as a function of the model, or write it in the "
+        "standard's operators";
   }
   if (const std::string near = domain.empty() ? nearestOperator(node.opType) : ""; !near.empty())
     advice = "did you mean " + near + "?";

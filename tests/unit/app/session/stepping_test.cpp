@@ -195,6 +195,21 @@ TEST_F(SteppingTest, stepsStopsAndEnds) {
   EXPECT_NE(say(":step")->as<DiffView>(), nullptr) << "and the compilation where none is";
 }
 
+TEST_F(SteppingTest, breakpointsStandAtLinesOfTheSource) {
+  ASSERT_TRUE(say(":start --dim n=2 --dim m=5")->ok());
+  ASSERT_TRUE(say(":break stepping.dyn:4")->ok());
+  EXPECT_THAT(say(":break")->as<BreakpointTable>()->rows.at(0).where, HasSubstr("stepping.dyn:4"));
+  const auto outcome = say(":continue");
+  ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  EXPECT_EQ(outcome->as<StopView>()->why, "breakpoint 1");
+  EXPECT_THAT(outcome->as<StopView>()->place, HasSubstr("stepping.dyn:4"));
+  // What has no instructions stands for the next line that has some.
+  EXPECT_TRUE(say(":break stepping.dyn:1")->ok());
+  EXPECT_THAT(say(":break stepping.dyn:99")->error->message, HasSubstr("no instructions from line 99 on"));
+  EXPECT_THAT(say(":break other.dyn:3")->error->message, HasSubstr("no function 'other.dyn', and no file"));
+  EXPECT_THAT(say(":break main:100000")->error->message, HasSubstr("no instruction begins at word 100000"));
+}
+
 // What is computed step by step is what a run computes.
 TEST_F(SteppingTest, theResultIsThatOfARun) {
   const auto run = say(":run --dim n=3 --dim m=4")->share<RunResult>();

@@ -58,7 +58,7 @@ Failure failure(std::string_view text) {
   Failure f;
   f.what = std::to_string(d.place.line) + ":" + std::to_string(d.place.column) + " " +
            std::string(diagnosticRow(d.id).name) + " " + d.message;
-  if (d.notes.size() > 1) f.caret = d.notes[1];
+  if (d.notes.size() > 1) f.caret = d.notes[1].substr(4);  // both begin with four blanks
   return f;
 }
 
@@ -452,7 +452,8 @@ TEST(ParseTensor, literals) {
   EXPECT_EQ(toString(*parseTensor("0.5")), "f32[] = 0.5");
   EXPECT_EQ(toString(*parseTensor("-3")), "i64[] = -3");
   EXPECT_EQ(toString(*parseTensor("f8e4m3fn[3] [448, 1000, nan]")), "f8e4m3fn[3] = [448, 448, nan]");
-  EXPECT_EQ(toString(*parseTensor("[1e-50, 1e50, 0.1]")), "f32[3] = [0, inf, 0.1]");
+  EXPECT_EQ(toString(*parseTensor("[1e-50, inf, 0.1]")), "f32[3] = [0, inf, 0.1]");
+  EXPECT_THAT(parseTensor("[1e-50, 1e50, 0.1]").error().message, HasSubstr("infinity is written inf"));
   EXPECT_EQ(toString(*parseTensor("(1, 2)")), "c64[] = (1, 2)");
   EXPECT_EQ(toString(*parseTensor("[]")), "i64[0] = []");
   EXPECT_FALSE(parseTensor("[1, \"a\"]").ok());

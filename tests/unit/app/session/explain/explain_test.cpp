@@ -52,7 +52,7 @@ TEST(Limits, DamagedTextIsRefusedWithItsLine) {
   zero.replace(zero.find("loopCalls = 1"), 13, "loopCalls = 0");
   Result<MachineLimits> refused = parseLimits(zero);
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().toString(), HasSubstr("machine limits:16"));
+  EXPECT_THAT(refused.error().toString(), HasSubstr("machine limits:17"));
 }
 
 TEST(Limits, TheRateFallsWithTheFootprint) {

@@ -171,6 +171,8 @@ TEST(LimitView, KeepsToRangesAndMultiples) {
   EXPECT_EQ(ended->rows[0].largest, 40);
   EXPECT_THAT(ended->rows[0].end, HasSubstr("at most 40"));
   EXPECT_EQ(limitView({n}, {}, 79, linear).error().id, DiagnosticId::memoryLimit);
+  EXPECT_THAT(limitView({n}, {}, 79, linear).error().message,
+              testing::HasSubstr("bytes: even n = 8 takes 80 bytes"));
 }
 
 TEST(LimitView, TheOtherDimsHaveTheirLikeliestValue) {

@@ -162,6 +162,25 @@ const Violation kViolations[] = {
      [](FileParts& f) {
        f.nodes = Msg().sub(1, node("Neg", {"a"}, {"y"})).sub(1, node("Relu", {"y"}, {"a"}));
      }},
+    {"axis-twice", "has axis 1 twice",
+     [](FileParts& f) {
+       const auto list = [](const char* name, int64_t a, int64_t b) {
+         return Msg().packed(1, {2}).num(2, 7).packed(7, {a, b}).sub(8, name);
+       };
+       f.moreOfGraph.sub(5, list("starts", 0, 0)).sub(5, list("ends", 1, 1)).sub(5, list("axes", 1, 1));
+       f.nodes.sub(1, node("Slice", {"x", "starts", "ends", "axes"}, {"z"}));
+     }},
+    {"axis-twice", "has axis -1 twice",
+     [](FileParts& f) {
+       f.opsets = Msg().sub(8, Msg().num(2, 9));
+       const auto list = [](const char* name, int64_t a, int64_t b) {
+         return Msg().sub(1, name).num(20, 7).packed(8, {a, b});
+       };
+       f.nodes.sub(1, node("Slice", {"x"}, {"z"})
+                          .sub(5, list("axes", -1, -1))
+                          .sub(5, list("starts", 0, 0))
+                          .sub(5, list("ends", 1, 1)));
+     }},
     {"operator-newer", "newer than the operator set 17",
      [](FileParts& f) { f.nodes = Msg().sub(1, node("Gelu", {"x"}, {"y"})); }},
     {"operator-early", "taken as that of 10",
@@ -193,6 +212,11 @@ const Violation kViolations[] = {
                                          .sub(5, "w")
                                          .sub(7, node("Relu", {"v"}, {"w"}))
                                          .sub(9, Msg().num(2, 17)));
+     }},
+    {"function-domain", "local::f uses domain 'other'",
+     [](FileParts& f) {
+       f.opsets = kImportLocal;
+       f.moreOfModel = function("f", node("Relu", {"v"}, {"w"}).sub(7, "other"));
      }},
     {"function-recursive", "calls itself",
      [](FileParts& f) {
