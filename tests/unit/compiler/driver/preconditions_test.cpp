@@ -216,6 +216,7 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
       {"lookup", "keys", vector({1})},
       {"lookup", "values", vector({1})},
       {"lookup", "default", vector({1, 2})},
+      {"string_cast", "to", Dtype::i64},
       {"tfidf", "max_gram_length", int64_t{0}},
       {"tfidf", "ngram_counts", Integers{3, 1}},
       {"tfidf", "ngram_counts", Integers{0, 99}},
@@ -241,7 +242,7 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
 // Attributes that say what a value is by their kind: nothing of their kind is forbidden.
 const std::set<std::string> kKindSaysAll = {"optional_none.type"};
 // Attributes that the kernel reads in a language of its own; a test below breaks each.
-const std::set<std::string> kReadWhereItRuns = {"regex_full_match.pattern"};
+const std::set<std::string> kReadWhereItRuns = {"regex_full_match.pattern", "tokenize.expressions"};
 
 // Every program of the sweep for `op`, parsed.
 template <typename Use>
