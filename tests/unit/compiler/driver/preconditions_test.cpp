@@ -332,15 +332,18 @@ INSTANTIATE_TEST_SUITE_P(Table, Preconditions, testing::ValuesIn(opTable().begin
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST(KernelAttributes, APatternThatIsNoneIsRefusedWhereItRuns) {
-  IrContext ir;
-  Result<Module> parsed = parseText(
-      ir, "fn @main(%x: Tensor[(n), string]) { %y = regex_full_match(%x) {pattern = \"(\"} return %y }");
-  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
-  const Refusal refusal = refusalOf(*parsed, {*HostTensor::create(Dtype::string, {1})});
-  ASSERT_TRUE(refusal.interpreted.has_value());
-  ASSERT_TRUE(refusal.compiled.has_value());
-  EXPECT_EQ(exitCode(*refusal.interpreted), 1) << refusal.texts;
-  EXPECT_EQ(exitCode(*refusal.compiled), 1) << refusal.texts;
+  for (const char* call :
+       {"regex_full_match(%x) {pattern = \"(\"}", "tokenize(%x) {expressions = [\"a\", \"(\"]}"}) {
+    IrContext ir;
+    Result<Module> parsed =
+        parseText(ir, "fn @main(%x: Tensor[(n), string]) { %y = " + std::string(call) + " return %y }");
+    ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+    const Refusal refusal = refusalOf(*parsed, {*HostTensor::create(Dtype::string, {1})});
+    ASSERT_TRUE(refusal.interpreted.has_value()) << call;
+    ASSERT_TRUE(refusal.compiled.has_value()) << call;
+    EXPECT_EQ(exitCode(*refusal.interpreted), 1) << refusal.texts;
+    EXPECT_EQ(exitCode(*refusal.compiled), 1) << refusal.texts;
+  }
 }
 
 // auto_pad and pads say the same thing in two ways.
