@@ -62,6 +62,10 @@ WITHOUT = {
     "com.microsoft::BiasSplitGelu": "onnxruntime has it for GPUs only",
     "com.microsoft::FusedMatMulActivation": "onnxruntime has it for GPUs only",
     "com.microsoft::LayerNormalization": "LayerNormalization of the standard, as older exporters wrote it",
+    "ZipMap": "its result is no tensor: tests/conformance/map_models.py",
+    "DictVectorizer": "its operand is no tensor: tests/conformance/map_models.py",
+    "CastMap": "its operand is no tensor: tests/conformance/map_models.py",
+    "com.microsoft::SparseToDenseMatMul": "its operand is a sparse weight: tests/unit/frontends/onnx/map has it",
     "Adagrad": "onnxruntime trains in another package",
     "Adam": "onnxruntime trains in another package",
     "Momentum": "onnxruntime trains in another package",
@@ -305,6 +309,31 @@ row("ArrayFeatureExtractor", "x:T[n,m] i:i64[k]", "f32 i64", fills={"i": "0 0"},
 row("ArrayFeatureExtractor", 'c=string:["a","b","c"] i:i64[k]', "", fills={"i": "0 2"}, domain="ai.onnx.ml")
 row("ArrayFeatureExtractor", 'c=string:[["a","b","c"]] i:i64[k]', "", fills={"i": "0 2"}, domain="ai.onnx.ml")
 row("Gather", 'c=string:["a","b","c"] i:T[n,m]', "i64 i32", fills={"i": "-3 2"})
+# Strings are moved by their numbers.
+# onnxruntime copies the first string of a slice only: slices of one here.
+row("Gather", "x:string[n,m] i:i64[k]", "", [{"axis": 1}], fills={"i": "0 m-1"}, dims=some("nm"))
+row("GatherElements", "x:string[n,m] i:i64[n,m]", "", [{}, {"axis": 1}], fills={"i": "0 0"}, dims=some("nm"))
+row("GatherND", "x:string[n,m] i:i64[k,1]", "", fills={"i": "0 0"}, dims=some("nm"))
+row("ScatterElements", "x:string[n,m] i:i64[1,m] u:string[1,m]", "", [{}, {"axis": 0}], fills={"i": "0 n-1"}, dims=some("nm"), opset=11)
+row("ScatterND", "x:string[n,m] i:i64[1,1] u:string[1,m]", "", fills={"i": "0 n-1"}, dims=some("nm"), opset=11)
+row("Where", "c:bool[n,m] a:string[n,m] b:string[m]", opset=16)
+row("Concat", "a:string[n,m] b:string[k,m]", "", [{"axis": 0}])
+row("Concat", "a:string[n,m] b:string[n,k] c:string[n,2]", "", [{"axis": -1}])
+row("Slice", "x:string[n,m] s:i64[1] e:i64[1] a=[1] t=[-2]", fills={"s": "-3 9", "e": "-9 3"})
+row("Split", "x:string[n,6]", "", [{"axis": 1, "num_outputs": 3}], outputs=3)
+row("Transpose", "x:string[a,b,c]", "", [{}, {"perm": [0, 2, 1]}])
+row("Expand", "x:string[n,1] s=[1,3]")
+row("Tile", "x:string[n,m] r=[2,3]", opset=13)
+row("Reshape", "x:string[n,4] s=[2,-1]")
+row("Squeeze", "x:string[n,1,m] a=[1]")
+row("Unsqueeze", "x:string[n,m] a=[0,-1]")
+row("Compress", "x:string[n,m] c:bool[n]", "", [{"axis": 0}])
+row("ReverseSequence", "x:string[4,m] l=[4,1,2,3]", "", [{"batch_axis": 0, "time_axis": 1}], dims={"m": [4, 5, 7]})
+row("Unique", "x:string[n]", "", [{}, {"sorted": 0}], outputs=4)
+row("OneHot", "i:i64[n,m] d=5 v:string[2]", "", [{}, {"axis": 0}], fills={"i": "-5 4"})
+row("Cast", "x:string[n]", "", [{"to": 8}])
+row("Cast", "x:T[n]", "i64 i32 u8", [{"to": 8}])
+row("Identity", "x:string[n,m]")
 row("CategoryMapper", "x:i64[n,m]", "", [{"cats_int64s": [1, 2, 4], "cats_strings": ["a", "b", "c"]}], domain="ai.onnx.ml")
 row("CategoryMapper", "x:string[n,m]", "", [{"cats_int64s": [1, 2, 4], "cats_strings": ["a", "b", "a,b"], "default_int64": 9}], domain="ai.onnx.ml")
 row("FeatureVectorizer", "x:T[n,3] y:T[n,2]", "f32 f64 i32 i64", [{"inputdimensions": [3, 2]}], domain="ai.onnx.ml", dims=some("n"))
@@ -327,6 +356,19 @@ VECTORS = {"n_supports": 2, "coefficients": [0.5, -1.5], "support_vectors": [1.0
 row("SVMRegressor", "x:f32[n,3]", "", [{**VECTORS, "kernel_type": kind, "kernel_params": [0.6, 0.4, 3.0], **more}
                                        for kind in ("LINEAR", "POLY", "RBF", "SIGMOID") for more in ({}, {"one_class": 1})], domain="ai.onnx.ml", dims=some("n"), rtol=1e-3)
 row("SVMRegressor", "x:f32[n,3]", "", [{"coefficients": [0.5, -1.0, 2.0], "rho": [0.3]}], domain="ai.onnx.ml", dims=some("n"))
+MACHINE = {"coefficients": [0.5, -1.5, 0.25, 1.0, -0.5], "support_vectors": [1.0, 0.2, -0.3, -0.5, 0.7, 0.1, 0.3, -0.9, 0.6, 0.2, 0.2, -1.1, -0.4, 0.8, 0.9],
+           "kernel_params": [0.6, 0.4, 3.0]}
+TWO = {**MACHINE, "vectors_per_class": [2, 3], "rho": [0.1], "classlabels_ints": [4, 9]}
+THREE = {**MACHINE, "coefficients": [0.5, -1.5, 0.25, 1.0, -0.5, -0.75, 0.3, 1.25, -0.2, 0.6], "vectors_per_class": [2, 1, 2], "rho": [0.1, -0.2, 0.05], "classlabels_strings": ["b", "a", "c"]}
+PROBABLE = {"prob_a": [-1.5, -0.8, -1.1], "prob_b": [0.1, -0.2, 0.05]}
+for machine, chances in ((TWO, {k: v[:1] for k, v in PROBABLE.items()}), (THREE, PROBABLE)):
+    row("SVMClassifier", "x:T[n,3]", "f32 f64 i64", [{**machine, "kernel_type": kind, **more} for kind in ("RBF", "LINEAR", "POLY", "SIGMOID") for more in ({}, chances)]
+        + [{**machine, "kernel_type": "RBF", "post_transform": transform, **more} for transform in ("LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO") for more in ({}, chances)],
+        domain="ai.onnx.ml", outputs=2, dims=some("n"), rtol=1e-3)
+for weights in ([0.5, -1.0, 2.0, -0.3, 0.8, 0.1], [0.5, 1.0, 2.0, 0.3, 0.8, 0.1]):
+    row("SVMClassifier", "x:f32[n,3]", "", [{"coefficients": weights, "rho": [0.2], "classlabels_ints": [4, 9], "kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 0.0], **more}
+                                           for more in ({}, {"prob_a": [1.0], "prob_b": [0.0]}, {"post_transform": "SOFTMAX"})], domain="ai.onnx.ml", outputs=2, dims=some("n"))
+row("SVMClassifier", "x:f32[n,2]", "", [{"coefficients": [0.5, -1.0, 2.0, -0.3, 0.8, 0.1], "rho": [0.2], "classlabels_strings": ["x", "y", "z"], "kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 0.0]}], domain="ai.onnx.ml", outputs=2, dims=some("n"))
 row("Scaler", "x:T[n,3]", "f32 f64 i32 i64", [{"offset": [1.0, 2.0, 0.5], "scale": [0.5, 2.0, -1.0]}, {"offset": [1.0], "scale": [0.5]}], domain="ai.onnx.ml", dims=some("n"))
 
 
@@ -420,3 +462,67 @@ row("QuantizeLinear", "x:f32[n,m] s:f32[k] z:T[k]", "u8 i8", fills={"s": "1 3", 
 row("DequantizeLinear", "x:T[n,m] s:f32[k] z:T[k]", "u8 i8", fills={"s": "1 3", "z": "0 3"}, dims=EITHER)
 row("QuantizeLinear", "x:f32[n,m] s:f32[]", "", [{"output_dtype": 0}, {"output_dtype": 3}], fills={"s": "1 3"})
 row("MatMulInteger", "a:u8[n,k] b:i8[k,m] z:u8[] w:i8[l]", dims={"k": [1, 2, 5], "m": [3], "l": [1, 3]})
+
+# Words and tokens.
+TOKENS = {"mark": 0, "pad_value": "#", "mincharnum": 1}
+for inputs in ("x:string[n]", "x:string[n,m]"):
+    row("Tokenizer", inputs, "", [{**TOKENS, **more} for more in (
+        {"separators": [","]}, {"separators": [""]}, {"tokenexp": "."}, {"separators": [" ", ","], "mark": 1}, {"separators": ["[ ,]+"], "mincharnum": 2},
+        {"tokenexp": "[a-z]+"}, {"tokenexp": "[a-zA-Z]+,|a", "mark": 1}, {"tokenexp": "a|aa|b c"}, {"tokenexp": "[^a]+", "mincharnum": 3}, {"tokenexp": "\\w+\\b"})],
+        domain="com.microsoft", dims=some("nm"))
+
+# onnxruntime's own forms of what others say.
+MS = {"domain": "com.microsoft"}
+row("ExpandDims", "x:f32[n,m] c=i32:1", **MS)
+row("ExpandDims", "x:f32[n,m] c=i32:-1", **MS)
+row("Range", "a:T[] b:T[] c:T[]", "f32 f64 i32 i64 i16", fills={"a": "0 3", "b": "4 9", "c": "1 2"}, **MS)
+row("Range", "a:i64[] b:i64[]", fills={"a": "0 3", "b": "4 9"}, **MS)
+row("Unique", "x:f32[n]", fills={"x": "0 3"}, outputs=3, **MS)
+row("GatherND", "x:f32[n,m] i:i64[k,1]", fills={"i": "0 n-1"}, dims=some("nm"), **MS)
+row("Pad", "x:f32[n,m] p=[1,0,2,1] v=f32:[0.5]", "", [{}, {"mode": "reflect"}, {"mode": "edge"}], dims={"n": [3, 5], "m": [3, 5]}, **MS)
+row("Pad", "x:f32[n,m] p=[[1,0,2,1]]", dims=some("nm"), **MS)
+row("GridSample", "x:f32[n,2,5,4] g:f32[n,h,w,2]", "", [{}, {"mode": "nearest"}, {"mode": "bicubic", "align_corners": 1}, {"padding_mode": "border"}], fills={"g": "-1 1"}, dims=some("nhw"), **MS)
+row("CDist", "a:T[n,k] b:T[m,k]", "f32 f64", [{"metric": "euclidean"}, {"metric": "sqeuclidean"}], dims=some("nmk"), rtol=1e-3, **MS)
+row("Inverse", "x:T[n,k,k]", "f32 f64", fills={"x": "1 9"}, dims={"n": [1, 3], "k": [1, 2, 3, 5]}, rtol=1e-2, **MS)
+row("MatMulInteger16", "a:i16[n,k] b:i16[k,m]", **MS)
+row("NhwcMaxPool", "x:T[n,h,w,3]", "i8 u8", [{"kernel_shape": [2, 3]}, {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}], dims={"n": [1, 2], "h": [5, 7], "w": [5, 7]}, **MS)
+row("ConvTransposeWithDynamicPads", "x:f32[n,2,h,w] k:f32[2,3,3,3] p=[1,0,0,1] b:f32[3]", "", [{}, {"strides": [2, 2]}], dims={"n": [1, 2], "h": [3, 5], "w": [3, 5]}, **MS)
+row("ScaledSiLU", "x:f32[n,m]", "", [{}, {"alpha": 1.7}], **MS)
+row("GatedAdd", "x:f32[n,m] y:f32[n,m] g:f32[n,1]", **MS)
+row("GatedRMSNorm", "x:f32[n,m,12] s:f32[4] g:f32[n,m,12]", "", [{}, {"activation": "sigmoid", "epsilon": 0.01}], **MS)
+row("BranchwiseRMSNorm", "x:f32[n,3,4] s:f32[4]", **MS)
+row("BranchwiseRMSNorm", "x:f32[n,12] s:f32[12]", "", [{"num_branches": 3}], **MS)
+row("UnfoldTensor", "x:f32[n,m]", "", [{"size": 2}, {"size": 2, "step": 2, "dim": 0}], dims={"n": [3, 5, 7], "m": [3, 5, 7]}, **MS)
+row("LinearAttentionGate", "a:f32[n,m,4] b:f32[4] c:f32[4] d:f32[n,m,4]", outputs=2, **MS)
+row("HyperConnectionPreMix", "x:f32[n,3,m] g:f32[n,3]", "", [{}, {"reduction_scale": 0.5}], dims=some("nm"), **MS)
+row("HyperConnectionPreMix", "x:f32[n,12] g:f32[n,12]", "", [{"num_branches": 3}], dims=some("n"), **MS)
+row("HyperConnectionPostMix", "x:f32[n,3,m] y:f32[n,m] p:f32[n,3] s:f32[n,3,3]", dims=some("nm"), **MS)
+row("HyperConnectionPostMix", "x:f32[n,12] y:f32[n,4] p:f32[n,3]", "", [{"num_branches": 3}], dims=some("n"), **MS)
+row("NGramRepeatBlock", "i:i64[n,s] x:f32[n,m]", "", [{"ngram_size": k} for k in (1, 2, 3)], fills={"i": "0 3"}, dims={"n": [1, 2, 5], "s": [3, 5, 7], "m": [4, 5, 7]}, **MS)
+row("MatMulBnb4", "a:f32[n,32] b:u8[128] s:f32[16]", "", [{"K": 32, "N": 8, "block_size": 16, "quant_type": kind} for kind in (0, 1)], fills={"b": "0 255"}, dims=some("n"), rtol=1e-3, **MS)
+row("GatherBlockQuantized", "c:u8[5,16] i:i64[n,m] s:f32[5,2] z:u8[5,1]", "", [{"block_size": 16, "bits": 4}], fills={"c": "0 255", "z": "0 255", "i": "-5 4"}, **MS)
+row("GatherBlockQuantized", "c:u8[5,32] i:i64[n,m] s:f32[5,2]", "", [{"block_size": 16, "bits": 8}], fills={"c": "0 255", "i": "-5 4"}, **MS)
+row("CausalConvWithState", "x:f32[n,3,m] w:f32[3,1,4] b:f32[3] p:f32[n,3,3]", "", [{}, {"activation": "silu"}], outputs=2, dims=some("nm"), **MS)
+row("LinearAttention", "q:f32[n,t,8] k:f32[n,t,8] v:f32[n,t,8] s:f32[n,2,4,4] d:f32[n,t,2] b:f32[n,t,2]", "", [{"q_num_heads": 2, "kv_num_heads": 2}], fills={"d": "-1 0", "b": "0 1"}, outputs=2, dims=some("nt"), **MS)
+row("MoE", "x:f32[n,8] r:f32[n,4] a:f32[4,12,8] b:f32[4,12] c:f32[4,8,6] d:f32[4,8]", "",
+    [{"k": 2, "activation_type": "swiglu", "swiglu_fusion": 1, "normalize_routing_weights": 1, "activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 7.0}], dims=some("n"), rtol=1e-3, **MS)
+row("MoE", "x:f32[n,m,8] r:f32[k,4] a:f32[4,6,8] b:f32[4,6] c:f32[4,8,6] d:f32[4,8]", "", [{"k": 2, "activation_type": act, "normalize_routing_weights": 1} for act in ("relu", "gelu", "silu", "identity")],
+    dims={"n": [3], "m": [1], "k": [3]}, rtol=1e-3, **MS)
+row("MoE", "x:f32[n,8] r:f32[n,4] a:f32[4,6,8] - c:f32[4,8,6]", "", [{"k": k, "activation_type": "relu", "normalize_routing_weights": on} for k in (1, 2, 4) for on in (0, 1)], fills={"r": "0 1"}, dims=some("n"), rtol=1e-3, **MS)
+for bits in (4, 8):
+    row("QMoE", f"x:f32[n,32] r:f32[n,4] a:u8[4,32,{4 * bits}] s:f32[4,32] b:f32[4,32] c:u8[4,32,{2 * bits}] t:f32[4,32] d:f32[4,32]", "",
+        [{"k": 2, "activation_type": "swiglu", "swiglu_fusion": 1, "normalize_routing_weights": on, "expert_weight_bits": bits} for on in (1, 0)], fills={"a": "0 255", "c": "0 255", "s": "0 1", "t": "0 1"}, dims=some("n"), rtol=1e-2, **MS)
+row("Affine", "x:f32[n,m]", "", [{"alpha": 1.5, "beta": 0.5}], opset=8, everyVersion=False)
+row("Scale", "x:f32[n,m]", "", [{"scale": 1.5}], opset=8, everyVersion=False)
+row("ScaledTanh", "x:f32[n,m]", "", [{"alpha": 1.5, "beta": 0.5}], opset=8, everyVersion=False)
+row("ParametricSoftplus", "x:f32[n,m]", "", [{"alpha": 1.5, "beta": 0.5}], opset=8, everyVersion=False)
+row("ImageScaler", "x:f32[n,3,h,w]", "", [{"scale": 1.5, "bias": [0.5, 1.0, -1.0]}], opset=8, everyVersion=False)
+row("Crop", "x:f32[n,3,h,w]", "", [{"border": [1, 0, 1, 2]}, {"border": [1, 0, 1, 2], "scale": [2, 3]}], dims={"h": [5, 7], "w": [5, 7]}, opset=8, everyVersion=False)
+row("DynamicSlice", "x:f32[n,m] s=[0,1] e=[2,9]", dims=some("nm"), opset=8, everyVersion=False)
+row("CropAndResize", "x:f32[n,2,h,w] r:f32[k,4] i:i32[k] c=i32:[3,2]", "", [{}, {"mode": "nearest"}, {"extrapolation_value": 7.0}], fills={"r": "0 1", "i": "0 n-1"}, dims={"n": [1, 2], "h": [5, 7], "w": [5, 7]}, **MS)
+for layout in (0, 1):
+    row("MRotaryEmbedding", "x:f32[b,s,24] p:i64[3,b,s] c:f32[9,6] d:f32[9,6]", "", [{"mrope_section": [2, 2, 2], "mrope_layout": layout, "num_heads": 2}, {"mrope_section": [2, 2, 2], "mrope_layout": layout, "num_heads": 2, "interleaved": 1}],
+        fills={"p": "0 8"}, dims=some("bs"), **MS)
+row("MRotaryEmbedding", "x:f32[b,2,s,16] p:i64[3,b,s] c:f32[9,6] d:f32[9,6]", "", [{"mrope_section": [3, 2, 1], "num_heads": 2, "rotary_embedding_dim": 12}], fills={"p": "0 8"}, dims=some("bs"), **MS)
+row("DecoderMaskedMultiHeadAttention", "q:f32[b,1,8] k:f32[b,2,s,4] v:f32[b,2,s,4]", "", [{"num_heads": 2}], dims=some("bs"), **MS)
+row("DecoderMaskedMultiHeadAttention", "q:f32[b,1,8] k:f32[b,1,8] v:f32[b,1,8] - - p:f32[b,2,7,4] o:f32[b,2,7,4] n=i32:[3] - - i:f32[24]", "", [{"num_heads": 2, "past_present_share_buffer": 1}], outputs=3, dims=some("b"), **MS)

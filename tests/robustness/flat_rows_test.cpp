@@ -105,6 +105,8 @@ void FlatRowsTest::products() {
          output({rows, 33}), output({3, rows, 33})});
   }
   run<calls::Det>({floats({2, 5, 5})}, {}, {}, {output({2})});
+  run<calls::Inverse>({floats({2, 5, 5})}, {}, {}, {output({2, 5, 5})});
+  run<calls::PairwiseCoupling>({floats({2, 5, 5})}, {}, {}, {output({2, 5})});
 }
 
 void FlatRowsTest::convolutions() {

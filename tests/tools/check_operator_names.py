@@ -71,6 +71,9 @@ REWRITES = {
     "compiler/passes/recurrent.cpp": "recurrence",
     "compiler/passes/recurrent_cell.cpp": "add gather gemm_packed less mul relu sigmoid split sub tanh where",
     "compiler/passes/variants.cpp": "pad slice",
+    # The rows of its table are operators whose results hold elements of their operands.
+    "compiler/passes/strings.cpp": "cast center_crop_pad compress concat depth_to_space expand gather gather_elements gather_nd identity lookup one_hot pad range "
+                                   "reshape resize reverse_sequence scatter_elements scatter_nd slice space_to_depth split string_cast string_pick string_ranks tensor_scatter tile transpose trilu unique where",
     "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
     "compiler/passes/ragged.cpp": "concat check_values identity logical_not packed_attention squeeze unsqueeze",
     "compiler/passes/ragged_across.cpp": "add check_values concat constant_of_shape div exp gather less_equal min mul range "

@@ -1,5 +1,6 @@
 #include "app/session/views/view_json.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -60,6 +61,39 @@ Json valueJson(const NamedValue& value) {
   }
   item["file"] = value.file.empty() ? Json(nullptr) : Json(value.file);
   return item;
+}
+
+// Where an output NAME has another one NAME.keys [k] beside its [k] or [n, k] values, it is a map or a list
+// of maps (frontends/onnx/import/importer.h): {key: value} for each row. Null: it is no map.
+constexpr int64_t kMostMapRows = 1000;
+
+Json mapsJson(const NamedValue& values, const std::vector<NamedValue>& all) {
+  if (!values.value.isTensor()) return nullptr;
+  const HostTensor& tensor = values.value.tensor();
+  const auto keysOf = [&](const NamedValue& other) {
+    return other.name == values.name + ".keys" && other.value.isTensor() && other.value.tensor().rank() == 1;
+  };
+  const auto found = std::find_if(all.begin(), all.end(), keysOf);
+  if (found == all.end() || tensor.rank() < 1 || tensor.rank() > 2) return nullptr;
+  const HostTensor& keys = found->value.tensor();
+  const int64_t width = keys.elementCount(), rows = tensor.rank() == 1 ? 1 : tensor.shape()[0];
+  if (tensor.shape().back() != width) return nullptr;
+  const auto keyText = [&](int64_t k) {
+    return keys.dtype() == Dtype::string ? keys.stringValues()[static_cast<size_t>(k)]
+                                         : std::to_string(keys.intAt(k));
+  };
+  const auto element = [&](int64_t i) -> Json {
+    if (tensor.dtype() == Dtype::string) return tensor.stringValues()[static_cast<size_t>(i)];
+    if (isReal(tensor.dtype())) return tensor.realAt(i);
+    return tensor.intAt(i);
+  };
+  Json list = Json::array();
+  for (int64_t row = 0; row < std::min(rows, kMostMapRows); ++row) {
+    Json map = Json::object();
+    for (int64_t k = 0; k < width; ++k) map[keyText(k)] = element(row * width + k);
+    list.push_back(std::move(map));
+  }
+  return list;
 }
 
 Json diagnosticsJson(const std::vector<Diagnostic>& diagnostics) {
@@ -434,7 +468,10 @@ struct Writer {
 
   Json operator()(const Shared<RunResult>& v) const {
     Json outputs = Json::array(), runs = Json::array();
-    for (const NamedValue& output : v->outputs) outputs.push_back(valueJson(output));
+    for (const NamedValue& output : v->outputs) {
+      outputs.push_back(valueJson(output));
+      if (Json maps = mapsJson(output, v->outputs); !maps.is_null()) outputs.back()["maps"] = std::move(maps);
+    }
     for (int64_t ns : v->runsNs) runs.push_back({{"ns", ns}});
     Json json = {{"dims", mapJson(v->dims)},
                  {"outputs", outputs},

@@ -46,7 +46,7 @@ ValueId FunctionBuilder::capture(ValueId outer) {
   if (known != captureParameters_.end()) return known->second;
   const ValueId inner = ir_.newValue(ir_.hasName(outer) ? ir_.valueName(outer) : "");
   const ValueTable::Entry seen = values_.at(outer);
-  values_.at(inner) = {serial_, seen.dtype, nullptr, seen.rank, seen.isList, seen.vectorLength};
+  values_.at(inner) = {serial_, seen.dtype, nullptr, seen.rank, seen.isList, seen.vectorLength, seen.mapKeys};
   captureParameters_.emplace(place, inner);
   local_.emplace(outer, inner);
   return inner;

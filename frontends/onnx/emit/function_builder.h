@@ -29,6 +29,10 @@ class ValueTable {
     int rank = -1;                 // of a tensor, when it is known without inference
     bool isList = false;
     int vectorLength = -1;  // of a vector whose length is known without inference
+    // Of a tuple of keys [k] and values [..., k], a map or a list of maps with the same keys: the keys' type;
+    // `dtype` is that of the values.
+    std::optional<Dtype> mapKeys = std::nullopt;
+    bool isMap() const { return mapKeys.has_value(); }
   };
   Entry& at(ValueId id) {
     if (id >= entries_.size()) entries_.resize(static_cast<size_t>(id) + 1);

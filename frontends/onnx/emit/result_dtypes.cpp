@@ -27,6 +27,9 @@ constexpr FixedRow kFixed[] = {
     {"regex_full_match", 0, Dtype::boolean},
     {"string_split", 1, Dtype::i64},
     {"tfidf", 0, Dtype::f32},
+    {"string_pick", 0, Dtype::string},
+    {"string_ranks", 0, Dtype::i64},
+    {"string_ranks", 1, Dtype::string},
     {"shape", 0, Dtype::i64},
     {"size", 0, Dtype::i64},
     {"argmax", 0, Dtype::i64},
@@ -77,6 +80,8 @@ std::optional<Dtype> resultDtype(const Op& op, size_t index, ValueTable& values)
     if (kindOf(value) == AttributeKind::dtype && (name == "to" || name == "dtype" || name == "output_dtype"))
       return std::get<Dtype>(value);
   }
+  // A tuple's fields differ.
+  if (op.def->name == "tuple" || op.def->name == "tuple_get") return std::nullopt;
   size_t operand = 0;
   if ((op.def->name == "list_append" || op.def->name == "list_insert") && op.operands.size() > 1) operand = 1;
   for (const OperandRow& row : kOfOperand)

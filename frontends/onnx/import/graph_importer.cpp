@@ -1,5 +1,6 @@
 #include "frontends/onnx/import/graph_importer.h"
 
+#include "compiler/ops/op_table.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/onnx/import/file_rules.h"
 #include "frontends/onnx/import/operator_schemas.h"
@@ -31,6 +32,11 @@ bool isOpen(const ValueInfoProto& input) {
   for (const TypeWrapper& wrapper : input.type->wrappers)
     if (wrapper.kind == TypeWrapper::Kind::map) return false;
   return dtypeFromOnnx(input.type->elementType).has_value();
+}
+
+bool isMap(const ValueInfoProto& value) {
+  return value.type != nullptr && !value.type->wrappers.empty() &&
+         value.type->wrappers[0].kind == TypeWrapper::Kind::map;
 }
 
 TypeKind kindOf(const TypeProto& type) {
@@ -127,6 +133,10 @@ void GraphImporter::openMain() {
     if (const auto given = options_.inputRanks.find(std::string(input.name));
         given != options_.inputRanks.end())
       rank = given->second;
+    if (isMap(input)) {
+      openMap(frame, input, at);
+      continue;
+    }
     if (isOpen(input) && !rank) {
       const std::optional<Dtype> dtype = dtypeFromOnnx(input.type->elementType);
       binding.value = main_.addParameter(input.name, dtype);
@@ -158,6 +168,30 @@ void GraphImporter::openMain() {
   if (!result_.problems.empty()) return;
   result_.module.context = &ir_;
   result_.module.functions.push_back(main_.finish("main", {}, place));
+}
+
+void GraphImporter::openMap(Frame& frame, const ValueInfoProto& input, const SourcePlace& place) {
+  const std::string name(input.name);
+  const std::optional<Dtype> keys = dtypeFromOnnx(input.type->wrappers[0].keyType),
+                             values = dtypeFromOnnx(input.type->elementType);
+  Binding binding;
+  if (!keys || !values || input.type->wrappers.size() != 1 || input.type->kind != TypeProto::Kind::tensor) {
+    report(DiagnosticId::unsupportedFeature,
+           "input " + quotedText(name) + " is a map of other than numbers and strings", place);
+    binding.kind = Binding::Kind::failed;
+    define(frame, input.name, binding, place);
+    return;
+  }
+  const Dim count = ir_.dims().symbol(name + ".size");
+  std::vector<ValueId> parts;
+  for (const auto& [part, dtype] : {std::pair(".keys", *keys), std::pair(".values", *values)}) {
+    parts.push_back(main_.addParameter(name + part, dtype, 1, ir_.tensorType(Shape{count}, dtype)));
+    result_.inputNames.push_back(name + part);
+  }
+  binding.value = main_.emit(ops::tupleOp, parts, {}, 1, place)[0];
+  values_.at(binding.value).mapKeys = keys;
+  values_.at(binding.value).dtype = values;
+  define(frame, input.name, binding, place);
 }
 
 // An input whose initializer is its default: a constant, of another value where the options have one.
@@ -276,7 +310,7 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   if (row != nullptr) return mapNode(frame, node, *row, *version);
   std::string advice;
   if (domain == "ai.onnx.ml") {
-    advice = "results that are maps (ZipMap, DictVectorizer, CastMap) are not: export with zipmap=False";
+    advice = "it is none of the standard's operators for features and models";
   } else if (domain == kContribDomain) {
     advice =
         "this operator of onnxruntime's is not taken, though most are: export the model without it, or "
@@ -409,6 +443,7 @@ void GraphImporter::closeFunction() {
 void GraphImporter::closeMain() {
   Frame& frame = frames_.back();
   std::vector<ValueId> results;
+  std::vector<std::pair<std::string, ValueId>> keysOfMaps;
   std::unordered_set<Text> seen;
   for (const ValueInfoProto& output : model_.graph->outputs) {
     const SourcePlace place = model_.place(output.bytes);
@@ -418,11 +453,27 @@ void GraphImporter::closeMain() {
       continue;
     }
     const std::optional<ValueId> value = resolve(frame, output.name, place, {});
-    if (value) results.push_back(main_.localize(*value));
+    if (value && values_.at(*value).isMap()) {
+      const auto part = [&](int64_t index) {
+        return main_.emit(ops::tuple_getOp, {*value}, {{"index", index}}, 1, place)[0];
+      };
+      results.push_back(part(1));
+      keysOfMaps.emplace_back(std::string(output.name) + ".keys", part(0));
+    } else if (value) {
+      results.push_back(main_.localize(*value));
+    }
     result_.outputNames.emplace_back(output.name);
     result_.declaredOutputs.push_back(declaredOutput(output, place));
   }
   SourcePlace place = model_.place(model_.graph->bytes);
+  for (const auto& [name, keys] : keysOfMaps) {
+    if (seen.count(name) != 0)
+      report(DiagnosticId::unsupportedFeature,
+             "output " + quotedText(name) + " has the name that the keys of a map take", place);
+    results.push_back(keys);
+    result_.outputNames.push_back(name);
+    result_.declaredOutputs.push_back({.name = name, .place = place});
+  }
   if (model_.graph->outputs.empty()) report(DiagnosticId::onnxInvalid, "the model has no outputs", place);
   frames_.pop_back();
   if (!result_.problems.empty()) return;

@@ -110,6 +110,8 @@ class GraphImporter : private TypeProbe {
   void addInitializers(Frame& frame, const GraphProto& graph);
   void addWeight(Frame& frame, Text name, WeightBinding weight, Text bytes);
   void addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place);
+  // An input that is a map: two parameters, its keys and its values.
+  void openMap(Frame& frame, const ValueInfoProto& input, const SourcePlace& place);
   void orderFrame(Frame& frame);
   void step(Frame& frame, const NodeProto& node);
   // False, and reported: the node has a fault.

@@ -14,6 +14,9 @@
 //  - Every operation has a place: file, and node as "name (OpType, opset N)".
 //  - All problems of a model are found in one go (unknown operators, wrong attributes, undefined names,
 //    cycles ...), each with its node and what to do. A node that needs a failed one is not reported again.
+//  - A map is two values: of an input NAME the parameters NAME.keys [k] and NAME.values [k]; of an output
+//    NAME, a map or a list of maps with the same keys, the result NAME [..., k] and, behind all others,
+//    NAME.keys [k].
 //  - Nodes may stand in any order; model-local functions are expanded in place; If, Loop, Scan become `if`
 //    and `loop` with explicit captures. Nothing recurses over the nesting of graphs.
 //  - Opsets kOldestOpset..kNewestOpset of the standard's own domain; one row of map_table.cpp serves all

@@ -304,6 +304,26 @@ std::vector<ValueId> MapContext::emitLoop(ValueId tripCount, std::vector<ValueId
   return values;
 }
 
+ValueId MapContext::makeMap(ValueId keys, ValueId values) {
+  const ValueId map = emit("tuple", {keys, values});
+  if (failed()) return map;
+  values_.at(map).mapKeys = dtypeOr(keys, Dtype::string);
+  values_.at(map).dtype = dtypeOf(values);
+  return map;
+}
+
+MapContext::MapParts MapContext::mapInput(int i) {
+  const ValueId map = input(i);
+  if (!failed() && !values_.at(map).isMap())
+    fail(DiagnosticId::badOperands, "input " + std::to_string(i) + " is no map");
+  const auto part = [&](int64_t index) { return emit("tuple_get", {map}, {{"index", index}}); };
+  const MapParts parts{part(0), part(1)};
+  if (failed()) return parts;
+  values_.at(parts.keys).dtype = values_.at(map).mapKeys;
+  values_.at(parts.values).dtype = values_.at(map).dtype;
+  return parts;
+}
+
 void MapContext::setOutput(int i, ValueId value) {
   if (failed() || i >= outputCount()) return;
   outputs_[static_cast<size_t>(i)] = value;

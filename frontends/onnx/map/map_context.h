@@ -93,6 +93,13 @@ class MapContext {
   // -rank <= axis < rank of x; with AxisEnd::included also `rank` itself.
   enum class AxisEnd : uint8_t { excluded, included };
   void requireAxis(ValueId x, int64_t axis, AxisEnd end = AxisEnd::excluded);
+  // A map of the standard: a value of its own kind, of which only outputs of the model and the operators for
+  // maps know. Values [..., k] for keys [k].
+  ValueId makeMap(ValueId keys, ValueId values);
+  struct MapParts {
+    ValueId keys = kNoValue, values = kNoValue;
+  };
+  MapParts mapInput(int i);  // a failure when it is no map
   ValueId constant(HostTensor tensor);
   ValueId integersValue(std::vector<int64_t> values);  // [k] i64
   ValueId integerValue(int64_t value);                 // [] i64

@@ -115,11 +115,12 @@ struct Rotation {
   bool interleaved = false;
 };
 
-// x [b, heads, s, d] turned by the angles of its positions [b, s]; dims past the table's stay.
-ValueId rotated(MapContext& c, ValueId x, ValueId positions, const Rotation& rotation) {
-  const Attributes rows = {{"axis", int64_t{0}}}, last = {{"axis", int64_t{-1}}};
-  const ValueId cosines = unsqueezed(c, c.emit("gather", {rotation.cosines, positions}, rows), {1});
-  const ValueId sines = unsqueezed(c, c.emit("gather", {rotation.sines, positions}, rows), {1});
+// x [b, heads, s, d] turned by its angles, of which each position has its own [b, s, half]; dims past them
+// stay.
+ValueId turnedBy(MapContext& c, ValueId x, ValueId cosinesOfRows, ValueId sinesOfRows,
+                 const Rotation& rotation) {
+  const Attributes last = {{"axis", int64_t{-1}}};
+  const ValueId cosines = unsqueezed(c, cosinesOfRows, {1}), sines = unsqueezed(c, sinesOfRows, {1});
   const ValueId half = dimAt(c, rotation.cosines, 1), whole = c.emit("add", {half, half});
   const auto sliced = [&](ValueId value, ValueId start, ValueId end, int64_t step) {
     return c.emit("slice", {value, start, end, c.integersValue({-1}), c.integersValue({step})});
@@ -138,6 +139,24 @@ ValueId rotated(MapContext& c, ValueId x, ValueId positions, const Rotation& rot
     turned = c.emit("concat", {real, imaginary}, last);
   }
   return c.emit("concat", {turned, sliced(x, whole, all, 1)}, last);
+}
+
+// The angles of the positions [b, s].
+ValueId rotated(MapContext& c, ValueId x, ValueId positions, const Rotation& rotation) {
+  const auto rows = [&](ValueId table) {
+    return c.emit("gather", {table, positions}, {{"axis", int64_t{0}}});
+  };
+  return turnedBy(c, x, rows(rotation.cosines), rows(rotation.sines), rotation);
+}
+
+// [b, s, heads * d] → [b, heads, s, d]; without a number of heads each is as wide as the tables say.
+ValueId headsToTurn(MapContext& c, ValueId x, int64_t heads, const Rotation& rotation) {
+  const ValueId half = dimAt(c, rotation.cosines, 1), width = c.emit("add", {half, half});
+  const ValueId count = heads > 0 ? c.integersValue({heads}) : c.emit("div", {dimAt(c, x, 2), width});
+  const ValueId each = c.emit("div", {dimAt(c, x, 2), count});
+  const ValueId y =
+      reshaped(c, x, joinedShape(c, {c.emit("shape", {x}, {{"end", int64_t{2}}}), count, each}));
+  return transposed(c, y, {0, 2, 1, 3});
 }
 
 }  // namespace
@@ -328,15 +347,7 @@ void mapContribRotaryEmbedding(MapContext& c) {
   const int64_t heads = c.integer("num_heads", 0), turned = c.integer("rotary_embedding_dim", 0);
   if (turned > 0 && heads == 0 && rank == 3) c.fail(DiagnosticId::badAttribute, "num_heads is missing");
   if (c.failed()) return;
-  ValueId y = x;
-  if (rank == 3) {
-    // Without num_heads the width of a head is that of the tables.
-    const ValueId half = dimAt(c, rotation.cosines, 1), width = c.emit("add", {half, half});
-    const ValueId count = heads > 0 ? c.integersValue({heads}) : c.emit("div", {dimAt(c, x, 2), width});
-    const ValueId each = c.emit("div", {dimAt(c, x, 2), count});
-    y = reshaped(c, x, joinedShape(c, {c.emit("shape", {x}, {{"end", int64_t{2}}}), count, each}));
-    y = transposed(c, y, {0, 2, 1, 3});
-  }
+  ValueId y = rank == 3 ? headsToTurn(c, x, heads, rotation) : x;
   ValueId places = positions;
   if (positionRank == 1) {
     const ValueId first = reshaped(c, positions, c.integersValue({1, 1}));
@@ -345,6 +356,103 @@ void mapContribRotaryEmbedding(MapContext& c) {
   }
   y = rotated(c, y, places, rotation);
   c.setOutput(0, rank == 3 ? joinHeads(c, y) : y);
+}
+
+// positions [3, b, s]: time, height and width, each of which gives some of the angles.
+void mapMRotaryEmbedding(MapContext& c) {
+  if (c.integer("is_packed_batching", 0) != 0) c.unsupported("batches packed into one row");
+  if (c.real("scale", 1) != 1) c.unsupported("a scale of the rotation");
+  const ValueId x = c.input(0), positions = castTo(c, c.input(1), Dtype::i64);
+  const int rank = c.inferredRank(x);
+  if (rank != 3 && rank != 4) c.unsupported("an operand that has not three or four axes, or of unknown rank");
+  const Rotation rotation{c.input(2), c.input(3), c.integer("interleaved", 0) != 0};
+  const std::vector<int64_t> section = c.integers("mrope_section");
+  const int64_t layout = c.integer("mrope_layout", 0), heads = c.integer("num_heads", 0);
+  c.ignoreAttribute("rotary_embedding_dim");  // twice the width of the tables
+  if (section.size() != 3 || layout < 0 || layout > 1)
+    c.fail(DiagnosticId::badAttribute, "mrope_section has three sizes, mrope_layout is 0 or 1");
+  if (c.failed()) return;
+  // Which stream of positions each column of the tables goes by.
+  std::vector<int64_t> streams;
+  const int64_t half = section[0] + section[1] + section[2];
+  if (section[0] < 0 || section[1] < 0 || section[2] < 0 || half > 1 << 20)
+    return c.fail(DiagnosticId::badAttribute, "mrope_section has sizes below 0 or above a million");
+  for (int64_t column = 0; column < half; ++column) {
+    const int64_t turn = column % 3;
+    const bool takesTurn = turn > 0 && column < 3 * section[static_cast<size_t>(turn)];
+    streams.push_back(layout == 1
+                          ? (takesTurn ? turn : 0)
+                          : int64_t{column >= section[0]} + int64_t{column >= section[0] + section[1]});
+  }
+  c.requireInRange(scalarOf(c, dimAt(c, rotation.cosines, 1)), c.integerValue(half), c.integerValue(half),
+                   "the width of the rotary tables");
+  const ValueId stream = c.constant(HostTensor::vectorInt(Dtype::i64, streams));
+  const auto anglesOf = [&](ValueId table) {
+    const ValueId all = c.emit("gather", {table, positions}, {{"axis", int64_t{0}}});  // [3, b, s, half]
+    const auto of = [&](int64_t i) {
+      return c.emit("gather", {all, c.integerValue(i)}, {{"axis", int64_t{0}}});
+    };
+    const auto is = [&](int64_t i) { return c.emit("equal", {stream, c.integerValue(i)}); };
+    return c.emit("where", {is(0), of(0), c.emit("where", {is(1), of(1), of(2)})});
+  };
+  const ValueId y = turnedBy(c, rank == 3 ? headsToTurn(c, x, heads, rotation) : x,
+                             anglesOf(rotation.cosines), anglesOf(rotation.sines), rotation);
+  c.setOutput(0, rank == 3 ? joinHeads(c, y) : y);
+}
+
+// One new position: query [b, 1, heads * d]; key and value of it, or all of them [b, heads, l, d]; mask [b,
+// total]; what is added to the scores; past keys and values, whose buffer may be longer than what is in it.
+void mapDecoderMaskedAttention(MapContext& c) {
+  if (c.hasInput(8) || c.hasInput(9)) c.unsupported("a search by beams inside of the operator");
+  if (c.integer("output_qk", 0) != 0 || c.wantsOutput(3)) c.unsupported("the scores as an output");
+  AttentionMap a{c};
+  const int64_t heads = a.queryHeads = a.keyHeads = c.requiredInteger("num_heads");
+  if (heads < 1) c.fail(DiagnosticId::badAttribute, "num_heads must be positive");
+  const bool shares = c.integer("past_present_share_buffer", 0) != 0;
+  if (!c.hasInput(1) || !c.hasInput(2)) c.unsupported("packed queries, keys and values");
+  const int keyRank = c.inferredRank(c.optionalInput(1));
+  if (keyRank != 3 && keyRank != 4)
+    c.unsupported("keys that have not three or four axes, or of unknown rank");
+  if (c.failed()) return;
+  const ValueId query = c.input(0);
+  std::vector<ValueId> biases(3, kNoValue);
+  if (c.hasInput(10)) {
+    const ValueId wide = dimAt(c, query, 2);
+    const ValueId rest = c.emit("sub", {dimAt(c, c.input(10), 0), c.emit("add", {wide, wide})});
+    biases =
+        c.emitMany("split", {c.input(10), joinedShape(c, {wide, wide, rest})}, {{"axis", int64_t{0}}}, 3);
+  }
+  const auto split = [&](ValueId x, ValueId bias) {
+    return splitHeads(c, bias == kNoValue ? x : c.emit("add", {x, bias}), heads);
+  };
+  a.q = split(query, biases[0]);
+  if (keyRank == 4) {
+    a.k = c.input(1);
+    a.v = c.input(2);
+  } else {
+    const ValueId place = shares ? scalarOf(c, castTo(c, c.input(7), Dtype::i64)) : kNoValue;
+    const auto joined = [&](ValueId fresh, int past, int output) {
+      if (!c.hasInput(past)) {
+        c.setOutput(output, fresh);
+        return fresh;
+      }
+      ValueId before = c.input(past);
+      if (shares) {
+        const ValueId isNew = c.emit("equal", {counting(c, dimAt(c, before, 2)), place});
+        c.setOutput(output, c.emit("where", {unsqueezed(c, isNew, {1}), fresh, before}));
+        before = c.emit("slice", {before, c.integersValue({0}), reshaped(c, place, c.integersValue({1})),
+                                  c.integersValue({2})});
+      }
+      const ValueId all = c.emit("concat", {before, fresh}, {{"axis", int64_t{2}}});
+      if (!shares) c.setOutput(output, all);
+      return all;
+    };
+    a.k = joined(split(c.input(1), biases[1]), 5, 1);
+    a.v = joined(split(c.input(2), biases[2]), 6, 2);
+  }
+  if (c.hasInput(3)) addPaddingMask(a, c.input(3));
+  if (c.hasInput(4)) a.addBias(c.input(4));
+  setAttention(a);
 }
 
 }  // namespace dyn::onnx

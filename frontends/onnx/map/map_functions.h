@@ -103,6 +103,42 @@ DYN_ONNX_MAPPING(MultiHeadAttention);
 DYN_ONNX_MAPPING(GroupQueryAttention);
 DYN_ONNX_MAPPING(ContribRotaryEmbedding);
 DYN_ONNX_MAPPING(QAttention);
+DYN_ONNX_MAPPING(MRotaryEmbedding);
+DYN_ONNX_MAPPING(DecoderMaskedAttention);
+// map_contrib_plain.cpp
+DYN_ONNX_MAPPING(ExpandDims);
+DYN_ONNX_MAPPING(ContribRange);
+DYN_ONNX_MAPPING(ContribUnique);
+DYN_ONNX_MAPPING(ContribPad);
+DYN_ONNX_MAPPING(CDist);
+DYN_ONNX_MAPPING(MatMulInteger16);
+DYN_ONNX_MAPPING(SparseToDenseMatMul);
+DYN_ONNX_MAPPING(NhwcMaxPool);
+DYN_ONNX_MAPPING(ConvTransposeWithDynamicPads);
+DYN_ONNX_MAPPING(ScaledSilu);
+DYN_ONNX_MAPPING(GatedAdd);
+DYN_ONNX_MAPPING(GatedRmsNorm);
+DYN_ONNX_MAPPING(BranchwiseRmsNorm);
+DYN_ONNX_MAPPING(UnfoldTensor);
+DYN_ONNX_MAPPING(LinearAttentionGate);
+DYN_ONNX_MAPPING(HyperConnectionPreMix);
+DYN_ONNX_MAPPING(HyperConnectionPostMix);
+DYN_ONNX_MAPPING(Affine);
+DYN_ONNX_MAPPING(Scale);
+DYN_ONNX_MAPPING(ImageScaler);
+DYN_ONNX_MAPPING(ScaledTanh);
+DYN_ONNX_MAPPING(ParametricSoftplus);
+DYN_ONNX_MAPPING(Crop);
+DYN_ONNX_MAPPING(CropAndResize);
+// map_contrib_experts.cpp
+DYN_ONNX_MAPPING(MoE);
+DYN_ONNX_MAPPING(QMoE);
+// map_contrib_words.cpp
+DYN_ONNX_MAPPING(GatherBlockQuantized);
+DYN_ONNX_MAPPING(MatMulBnb4);
+DYN_ONNX_MAPPING(NGramRepeatBlock);
+DYN_ONNX_MAPPING(ContribLinearAttention);
+DYN_ONNX_MAPPING(ContribCausalConv);
 // map_attention.cpp
 DYN_ONNX_MAPPING(Attention);
 DYN_ONNX_MAPPING(RotaryEmbedding);
@@ -118,6 +154,7 @@ DYN_ONNX_MAPPING(MelWeightMatrix);
 DYN_ONNX_MAPPING(StringNormalizer);
 DYN_ONNX_MAPPING(TfIdfVectorizer);
 DYN_ONNX_MAPPING(LabelEncoder);
+DYN_ONNX_MAPPING(Tokenizer);
 // map_features.cpp
 DYN_ONNX_MAPPING(ArrayFeatureExtractor);
 DYN_ONNX_MAPPING(Binarizer);
@@ -130,7 +167,13 @@ DYN_ONNX_MAPPING(Scaler);
 // map_linear_models.cpp
 DYN_ONNX_MAPPING(LinearClassifier);
 DYN_ONNX_MAPPING(LinearRegressor);
+// map_support_vectors.cpp
+DYN_ONNX_MAPPING(SvmClassifier);
 DYN_ONNX_MAPPING(SvmRegressor);
+// map_maps.cpp
+DYN_ONNX_MAPPING(ZipMap);
+DYN_ONNX_MAPPING(DictVectorizer);
+DYN_ONNX_MAPPING(CastMap);
 // map_trees.cpp
 DYN_ONNX_MAPPING(TreeEnsemble);
 DYN_ONNX_MAPPING(TreeEnsembleClassifier);

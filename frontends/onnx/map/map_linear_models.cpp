@@ -1,27 +1,9 @@
-// Linear models and support vectors of ai.onnx.ml.
+// Linear models of ai.onnx.ml.
 #include "frontends/onnx/map/map_functions.h"
 #include "frontends/onnx/map/model_scores.h"
 
 namespace dyn::onnx {
 namespace {
-
-ValueId vectorOf(MapContext& c, const std::vector<double>& values) {
-  return c.constant(HostTensor::vectorReal(Dtype::f32, values));
-}
-
-// x [n, f] times `rows` [k, f] → [n, k]
-ValueId timesRows(MapContext& c, ValueId x, const std::vector<double>& values, int64_t rows,
-                  std::string_view what) {
-  const auto count = static_cast<int64_t>(values.size());
-  if (rows < 1 || count == 0 || count % rows != 0) {
-    c.fail(DiagnosticId::badAttribute, std::string(what) + " has " + std::to_string(count) +
-                                           " elements for " + std::to_string(rows) + " rows");
-    return kNoValue;
-  }
-  const ValueId matrix =
-      c.constant(HostTensor::vectorReal(Dtype::f32, values).reshaped({rows, count / rows}));
-  return c.emit("matmul", {x, matrix}, {{"transpose_b", int64_t{1}}});
-}
 
 ValueId withIntercepts(MapContext& c, ValueId scores, const std::vector<double>& intercepts, int64_t count) {
   if (intercepts.empty()) return scores;
@@ -29,32 +11,6 @@ ValueId withIntercepts(MapContext& c, ValueId scores, const std::vector<double>&
     c.fail(DiagnosticId::badAttribute, "it has " + std::to_string(intercepts.size()) + " intercepts for " +
                                            std::to_string(count) + " scores");
   return c.emit("add", {scores, vectorOf(c, intercepts)});
-}
-
-// The kernel function of each row of x and each support vector: [n, k].
-ValueId kernelValues(MapContext& c, ValueId x, const std::vector<double>& vectors, int64_t count) {
-  const std::string kernel = c.text("kernel_type", "LINEAR");
-  std::vector<double> parameters = c.reals("kernel_params");  // gamma, coef0, degree
-  parameters.resize(3, 0);
-  const ValueId dots = timesRows(c, x, vectors, count, "support_vectors");
-  if (c.failed() || kernel == "LINEAR") return dots;
-  const auto number = [&](double value) { return c.number(value, dots); };
-  const auto affine = [&] {
-    return c.emit("add", {c.emit("mul", {dots, number(parameters[0])}), number(parameters[1])});
-  };
-  if (kernel == "POLY") return c.emit("pow", {affine(), number(parameters[2])});
-  if (kernel == "SIGMOID") return c.emit("tanh", {affine()});
-  if (kernel != "RBF") {
-    c.fail(DiagnosticId::badAttribute, "kernel_type " + quotedText(kernel) + " is not known");
-    return dots;
-  }
-  // exp(-gamma |x - v|²), the distance by its differences: nothing cancels between large squares.
-  const auto width = static_cast<int64_t>(vectors.size()) / count;
-  const ValueId matrix = c.constant(HostTensor::vectorReal(Dtype::f32, vectors).reshaped({count, width}));
-  const ValueId difference = c.emit("sub", {unsqueezed(c, x, {1}), matrix});
-  const ValueId distance =
-      c.emit("reduce_sum_square", {difference, c.integersValue({2})}, {{"keepdims", int64_t{0}}});
-  return c.emit("exp", {c.emit("mul", {distance, number(-parameters[0])})});
 }
 
 }  // namespace
@@ -95,27 +51,6 @@ void mapLinearClassifier(MapContext& c) {
   c.setOutput(
       0, labelsAt(c, labels, c.emit("argmax", {scores}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}})));
   c.setOutput(1, transformedScores(c, scores, transform));
-}
-
-void mapSvmRegressor(MapContext& c) {
-  const ValueId x = rowsOf(c, c.input(0), DoubleRows::narrow);
-  const int64_t supports = c.integer("n_supports", 0);
-  const std::vector<double> coefficients = c.reals("coefficients"), vectors = c.reals("support_vectors"),
-                            rho = c.reals("rho");
-  const std::string transform = c.text("post_transform", "NONE");
-  if (rho.size() != 1) return c.fail(DiagnosticId::badAttribute, "attribute 'rho' has to have one element");
-  if (supports > 0 && coefficients.size() != static_cast<size_t>(supports))
-    return c.fail(DiagnosticId::badAttribute, "it has " + std::to_string(coefficients.size()) +
-                                                  " coefficients for " + std::to_string(supports) +
-                                                  " support vectors");
-  if (supports <= 0 && c.text("kernel_type", "LINEAR") != "LINEAR")
-    c.unsupported("a kernel without support vectors");
-  const ValueId values = supports > 0 ? kernelValues(c, x, vectors, supports) : x;
-  if (supports <= 0) (void)c.reals("kernel_params");
-  ValueId y = c.emit("add", {timesRows(c, values, coefficients, 1, "coefficients"), vectorOf(c, rho)});
-  if (c.integer("one_class", 0) != 0)
-    y = c.emit("where", {c.emit("greater", {y, c.number(0, y)}), c.number(1, y), c.number(-1, y)});
-  c.setOutput(0, transform == "PROBIT" ? transformedScores(c, y, transform) : y);
 }
 
 }  // namespace dyn::onnx

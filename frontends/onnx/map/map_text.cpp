@@ -86,4 +86,27 @@ void mapLabelEncoder(MapContext& c) {
       0, c.emit("lookup", {c.input(0)}, {{"keys", *keys}, {"values", *values}, {"default", *otherwise}}));
 }
 
+// onnxruntime's: by separators, or by what a token is; one empty separator, or tokens of any one letter, mean
+// letters.
+void mapTokenizer(MapContext& c) {
+  std::vector<std::string> expressions = c.texts("separators");
+  const std::string token = c.text("tokenexp", "");
+  const bool byTokens = !c.hasAttribute("separators");
+  if (byTokens) expressions = {token};
+  const bool letters = expressions == std::vector<std::string>{byTokens ? "." : ""};
+  const int64_t least = c.requiredInteger("mincharnum");
+  if (c.failed()) return;
+  if (expressions.empty() || (byTokens && token.empty()))
+    return c.fail(DiagnosticId::badAttribute, "it has no separators and no tokenexp");
+  if (least < 1 || least > INT32_MAX || (letters && least > 1))
+    return c.fail(DiagnosticId::badAttribute, "mincharnum is " + std::to_string(least));
+  if (letters) expressions.clear();
+  c.setOutput(0, c.emit("tokenize", {c.input(0)},
+                        {{"expressions", expressions},
+                         {"by_tokens", int64_t{byTokens && !letters}},
+                         {"least_letters", least},
+                         {"marked", int64_t{c.requiredInteger("mark") != 0}},
+                         {"padding", c.text("pad_value", "")}}));
+}
+
 }  // namespace dyn::onnx

@@ -78,4 +78,21 @@ ValueId rowsOf(MapContext& c, ValueId x, DoubleRows doubles) {
   return dtype == Dtype::f64 && doubles == DoubleRows::keep ? x : castTo(c, x, Dtype::f32);
 }
 
+ValueId vectorOf(MapContext& c, const std::vector<double>& values) {
+  return c.constant(HostTensor::vectorReal(Dtype::f32, values));
+}
+
+ValueId timesRows(MapContext& c, ValueId x, const std::vector<double>& values, int64_t rows,
+                  std::string_view what) {
+  const auto count = static_cast<int64_t>(values.size());
+  if (rows < 1 || count == 0 || count % rows != 0) {
+    c.fail(DiagnosticId::badAttribute, std::string(what) + " has " + std::to_string(count) +
+                                           " elements for " + std::to_string(rows) + " rows");
+    return kNoValue;
+  }
+  const ValueId matrix =
+      c.constant(HostTensor::vectorReal(Dtype::f32, values).reshaped({rows, count / rows}));
+  return c.emit("matmul", {x, matrix}, {{"transpose_b", int64_t{1}}});
+}
+
 }  // namespace dyn::onnx

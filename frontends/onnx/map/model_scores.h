@@ -22,4 +22,10 @@ ValueId labelsAt(MapContext& c, const HostTensor& labels, ValueId place);
 enum class DoubleRows : uint8_t { keep, narrow };
 ValueId rowsOf(MapContext& c, ValueId x, DoubleRows doubles);
 
+// A constant vector of f32.
+ValueId vectorOf(MapContext& c, const std::vector<double>& values);
+// x [n, f] times `rows` [k, f] → [n, k]; `what` names the attribute that has the rows.
+ValueId timesRows(MapContext& c, ValueId x, const std::vector<double>& values, int64_t rows,
+                  std::string_view what);
+
 }  // namespace dyn::onnx

@@ -9,6 +9,8 @@ namespace dyn::onnx {
 namespace {
 
 constexpr std::string_view kData = "ONNX has no algebraic data types";
+constexpr std::string_view kNumberedStrings =
+    "strings are moved by their numbers from the pass `strings` on; save an earlier step";
 constexpr std::string_view kFunctions = "ONNX has no functions as values";
 
 constexpr WriteRow kRows[] = {
@@ -105,6 +107,7 @@ constexpr WriteRow kRows[] = {
     {.op = "if", .saying = Saying::walker},
     {.op = "instance_norm", .onnx = "InstanceNormalization"},
     {.op = "into", .saying = Saying::walker},
+    {.op = "inverse", .saying = Saying::never, .reason = "ONNX has no inverse of a matrix"},
     {.op = "invoke", .saying = Saying::never, .reason = kFunctions},
     {.op = "is_inf", .onnx = "IsInf"},
     {.op = "is_nan", .onnx = "IsNaN"},
@@ -159,6 +162,9 @@ constexpr WriteRow kRows[] = {
     {.op = "pack_conv", .saying = Saying::walker},
     {.op = "packed_attention", .saying = Saying::steps, .write = writePackedAttention},
     {.op = "pad", .onnx = "Pad", .integers = "13"},
+    {.op = "pairwise_coupling",
+     .saying = Saying::never,
+     .reason = "ONNX has it inside of SVMClassifier only"},
     {.op = "pow", .onnx = "Pow"},
     {.op = "prelu", .onnx = "PRelu"},
     {.op = "quantize_linear", .onnx = "QuantizeLinear"},
@@ -207,8 +213,11 @@ constexpr WriteRow kRows[] = {
     {.op = "squeeze", .onnx = "Squeeze", .integers = "1"},
     {.op = "stack_from_sequence", .saying = Saying::steps, .write = writeStackFromSequence},
     {.op = "strided", .saying = Saying::steps, .write = writeStrided},
+    {.op = "string_cast", .onnx = "Cast"},
     {.op = "string_concat", .onnx = "StringConcat"},
     {.op = "string_normalize", .saying = Saying::steps, .write = writeStringNormalize},
+    {.op = "string_pick", .saying = Saying::never, .reason = kNumberedStrings},
+    {.op = "string_ranks", .saying = Saying::never, .reason = kNumberedStrings},
     {.op = "string_split", .onnx = "StringSplit"},
     {.op = "sub", .onnx = "Sub"},
     {.op = "tan", .onnx = "Tan"},
@@ -217,6 +226,7 @@ constexpr WriteRow kRows[] = {
     {.op = "tfidf", .saying = Saying::steps, .write = writeTfidf},
     {.op = "thresholded_relu", .onnx = "ThresholdedRelu"},
     {.op = "tile", .onnx = "Tile", .integers = "1"},
+    {.op = "tokenize", .saying = Saying::never, .reason = "ONNX has no tokens by regular expressions"},
     {.op = "topk", .saying = Saying::steps, .write = writeTopK},
     {.op = "transpose", .onnx = "Transpose"},
     {.op = "trilu", .onnx = "Trilu"},

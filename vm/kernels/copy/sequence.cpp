@@ -8,6 +8,7 @@
 #include "vm/isa/isa.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
+#include "vm/kernels/text/string_elements.h"
 #include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
@@ -23,6 +24,26 @@ void placeStrided(const Tensor* item, size_t axis, bool stack, Tensor* joined, s
                joined->data + place, {to, item->rank});
 }
 
+// So many strings of `from`, copied to a place of `to`; false when memory is short.
+bool copyStrings(const Tensor* from, int64_t begin, int64_t count, Tensor* to, int64_t place) {
+  bool enough = true;
+  for (int64_t i = 0; i < count && enough; ++i) enough = setString(to, place + i, stringAt(from, begin + i));
+  return enough;
+}
+
+Status joinStrings(std::span<Object* const> items, int64_t outerCount, Tensor* result) {
+  int64_t place = 0;
+  for (int64_t outer = 0; outer < outerCount; ++outer) {
+    for (const Object* item : items) {
+      const auto* tensor = static_cast<const Tensor*>(item);
+      const int64_t count = tensor->elementCount / outerCount;
+      if (!copyStrings(tensor, outer * count, count, result, place)) return outOfStrings();
+      place += count;
+    }
+  }
+  return okStatus();
+}
+
 // Joins tensors of one dtype along an axis; with `stack` each becomes a slice of a new axis.
 Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, bool stack) {
   for (size_t i = 0; i < items.size(); ++i)
@@ -32,7 +53,6 @@ Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, boo
   if (items.empty()) return failure(DYN_BAD_INPUT, "nothing to join: the list is empty");
   const auto tensorOf = [](const Object* item) { return static_cast<const Tensor*>(item); };
   const Tensor* first = tensorOf(items[0]);
-  if (first->dtype == DataType::string) return failure(DYN_UNSUPPORTED, "dtype string");
   const uint32_t rank = first->rank + (stack ? 1u : 0u);
   if (!normalizeAxis(axis, rank))
     return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(first));
@@ -59,6 +79,7 @@ Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, boo
   if (Status status = call.result(0, first->dtype, {shape, rank}, result); !status.ok()) return status;
   if (result->elementCount == 0 || call.rehearsal) return okStatus();
   const AxisView view = axisView(shape, rank, axis);
+  if (result->dtype == DataType::string) return joinStrings(items, view.outer, result);
   const size_t block = result->sizeBytes() / static_cast<size_t>(view.outer);
   const auto tasks = static_cast<uint32_t>(worthwhileTasks(call, static_cast<double>(result->elementCount)));
   call.split(view.outer, tasks, [&](int64_t begin, int64_t end) {
@@ -186,8 +207,7 @@ Status append(BuiltinCall& call) {
 Status splitToList(BuiltinCall& call) {
   using Call = calls::SplitToList;
   const Tensor *x = call.argument(Call::x), *sizes = call.argument(Call::sizes);
-  if (!x || x->dtype == DataType::string)
-    return badArgument("split_to_list", Call::x, "a tensor of numbers", call.arguments[Call::x]);
+  if (!x) return badArgument("split_to_list", Call::x, "a tensor", call.arguments[Call::x]);
   int64_t axis = axisOf<Call>(call);
   if (!normalizeAxis(axis, x->rank)) return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
   const bool keepAxis = call.numbersOf<Call>().keepAxis != 0;
@@ -229,10 +249,16 @@ Status splitToList(BuiltinCall& call) {
     Tensor* part = newTensor(call.pool, x->dtype, static_cast<uint32_t>(shape.size()), shape.data(), why);
     if (!part) return failure(why, "no room for a piece");
     const size_t bytes = static_cast<size_t>(piece * view.inner) * element;
-    for (int64_t outer = 0; outer < view.outer && bytes > 0; ++outer)
-      memcpy(part->data + static_cast<size_t>(outer) * bytes,
-             x->data + static_cast<size_t>((outer * view.size + offset) * view.inner) * element, bytes);
     list->items[list->count++] = part;
+    const bool ofStrings = x->dtype == DataType::string;
+    for (int64_t outer = 0; outer < view.outer && bytes > 0; ++outer) {
+      const int64_t from = (outer * view.size + offset) * view.inner, count = piece * view.inner;
+      if (!ofStrings)
+        memcpy(part->data + static_cast<size_t>(outer) * bytes, x->data + static_cast<size_t>(from) * element,
+               bytes);
+      else if (!copyStrings(x, from, count, part, outer * count))
+        return outOfStrings();
+    }
     offset += piece;
   }
   call.results[0] = list.take();
@@ -249,12 +275,7 @@ Status copy(BuiltinCall& call) {
   if (call.rehearsal) return okStatus();
   if (x->dtype == DataType::string) {
     if (!x->isDense()) return failure(DYN_UNSUPPORTED, "strings that do not lie side by side");
-    for (int64_t i = 0; i < x->elementCount; ++i) {
-      const StringElement* element = x->as<const StringElement*>()[i];
-      if (!setString(y, i,
-                     element ? std::string_view(element->text, element->sizeBytes) : std::string_view()))
-        return failure(DYN_OUT_OF_MEMORY, "no room for a string");
-    }
+    if (!copyStrings(x, 0, x->elementCount, y, 0)) return outOfStrings();
   } else if (x->data != y->data) {
     copyDense(x, y->data);
   }

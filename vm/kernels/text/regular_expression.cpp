@@ -412,64 +412,126 @@ Status RegularExpression::parse(std::string_view pattern, RegularExpression& exp
   return okStatus();
 }
 
-bool RegularExpression::matches(std::string_view text) const {
-  // The instructions reached before the next character, each once.
-  std::vector<uint32_t> current, next, pending;
-  std::vector<size_t> seenAt(program_.size(), SIZE_MAX);
-  size_t position = 0;
-  const auto reach = [&](uint32_t start, bool begin, bool end, bool edge, std::vector<uint32_t>& list) {
-    pending.push_back(start);
-    while (!pending.empty()) {
-      const uint32_t at = pending.back();
-      pending.pop_back();
-      if (seenAt[at] == position) continue;
-      seenAt[at] = position;
+// Follows all ways through a program side by side. A way is the instruction that it has reached and the place
+// where it began; of ways that meet, the one that was reached first goes on.
+class RegularExpression::Walk {
+ public:
+  struct Way {
+    uint32_t at;
+    size_t begin;
+  };
+  explicit Walk(const RegularExpression& expression)
+      : program_(expression.program_), sets_(expression.sets_), seenAt_(program_.size(), 0) {}
+
+  std::vector<Way> ways;
+
+  // At `place` of the text, before its character there: what stands on either side.
+  void standAt(std::string_view text, size_t place) {
+    ++step_;
+    begin_ = place == 0;
+    end_ = place == text.size();
+    const auto isWordAt = [&](size_t i) { return isWord(static_cast<uint8_t>(text[i])); };
+    edge_ = (place > 0 && isWordAt(place - 1)) != (place < text.size() && isWordAt(place));
+  }
+
+  void reach(uint32_t start, size_t begin, std::vector<Way>& reached) {
+    pending_.push_back(start);
+    while (!pending_.empty()) {
+      const uint32_t at = pending_.back();
+      pending_.pop_back();
+      if (seenAt_[at] == step_) continue;
+      seenAt_[at] = step_;
       const Instruction& instruction = program_[at];
       switch (instruction.step) {
         case Step::set:
         case Step::accept:
-          list.push_back(at);
+          reached.push_back({at, begin});
           break;
         case Step::split:
-          pending.push_back(instruction.second);
-          pending.push_back(instruction.first);
+          pending_.push_back(instruction.second);
+          pending_.push_back(instruction.first);
           break;
         case Step::jump:
-          pending.push_back(instruction.first);
+          pending_.push_back(instruction.first);
           break;
         case Step::textBegin:
-          if (begin) pending.push_back(at + 1);
+          if (begin_) pending_.push_back(at + 1);
           break;
         case Step::textEnd:
-          if (end) pending.push_back(at + 1);
+          if (end_) pending_.push_back(at + 1);
           break;
         case Step::wordEdge:
-          if (edge) pending.push_back(at + 1);
+          if (edge_) pending_.push_back(at + 1);
           break;
         case Step::noWordEdge:
-          if (!edge) pending.push_back(at + 1);
+          if (!edge_) pending_.push_back(at + 1);
           break;
       }
     }
-  };
-  const auto startsWithWord = [](std::string_view rest) {
-    return !rest.empty() && isWord(static_cast<uint8_t>(rest[0]));
-  };
-  reach(0, true, text.empty(), startsWithWord(text), current);
-  while (!text.empty() && !current.empty()) {
-    const uint32_t character = takeCharacter(text);
-    ++position;
-    const bool edge = isWord(character) != startsWithWord(text);
-    next.clear();
-    for (uint32_t at : current) {
-      const Instruction& instruction = program_[at];
-      if (instruction.step == Step::set && sets_[instruction.first].contains(character))
-        reach(at + 1, false, text.empty(), edge, next);
-    }
-    std::swap(current, next);
   }
-  return text.empty() && std::any_of(current.begin(), current.end(),
-                                     [&](uint32_t at) { return program_[at].step == Step::accept; });
+
+  // Behind that character, at the place where it was told to stand.
+  void take(uint32_t character) {
+    next_.clear();
+    for (const Way& way : ways) {
+      const Instruction& instruction = program_[way.at];
+      if (instruction.step == Step::set && sets_[instruction.first].contains(character))
+        reach(way.at + 1, way.begin, next_);
+    }
+    std::swap(ways, next_);
+  }
+
+  bool accepts(const Way& way) const { return program_[way.at].step == Step::accept; }
+
+ private:
+  const std::vector<Instruction>& program_;
+  const std::vector<CharacterSet>& sets_;
+  std::vector<size_t> seenAt_;
+  std::vector<uint32_t> pending_;
+  std::vector<Way> next_;
+  size_t step_ = 0;
+  bool begin_ = false, end_ = false, edge_ = false;
+};
+
+bool RegularExpression::matches(std::string_view text) const {
+  Walk walk(*this);
+  walk.standAt(text, 0);
+  walk.reach(0, 0, walk.ways);
+  std::string_view rest = text;
+  while (!rest.empty() && !walk.ways.empty()) {
+    const uint32_t character = takeCharacter(rest);
+    walk.standAt(text, text.size() - rest.size());
+    walk.take(character);
+  }
+  return rest.empty() && std::any_of(walk.ways.begin(), walk.ways.end(),
+                                     [&](const Walk::Way& way) { return walk.accepts(way); });
+}
+
+// Ways stand in the order of their beginnings: those of an earlier place were reached before.
+bool RegularExpression::find(std::string_view text, size_t from, size_t& begin, size_t& end) const {
+  if (from > text.size()) return false;
+  Walk walk(*this);
+  bool found = false;
+  std::string_view rest = text.substr(from);
+  walk.standAt(text, from);
+  for (;;) {
+    const size_t place = text.size() - rest.size();
+    if (!found) walk.reach(0, place, walk.ways);
+    for (const Walk::Way& way : walk.ways) {
+      if (!walk.accepts(way) || (found && way.begin > begin)) continue;
+      found = true;
+      begin = way.begin;
+      end = place;
+    }
+    if (found)
+      walk.ways.erase(std::remove_if(walk.ways.begin(), walk.ways.end(),
+                                     [&](const Walk::Way& way) { return way.begin > begin; }),
+                      walk.ways.end());
+    if (rest.empty() || (found && walk.ways.empty())) return found;
+    const uint32_t character = takeCharacter(rest);
+    walk.standAt(text, text.size() - rest.size());
+    walk.take(character);
+  }
 }
 
 }  // namespace dyn::vm::kernels

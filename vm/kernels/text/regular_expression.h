@@ -1,5 +1,6 @@
-// RegularExpression: does a whole text match a pattern in the syntax of RE2? Time is at most pattern times
-// text: all ways through the pattern are followed side by side, none is tried again.
+// RegularExpression: does a whole text match a pattern in the syntax of RE2, and where in a text is a match?
+// Time is at most pattern times text: all ways through the pattern are followed side by side, none is tried
+// again.
 //
 //   RegularExpression expression;
 //   Status status = RegularExpression::parse("[a-z]+@(yahoo|gmail)\\.com", expression);
@@ -33,6 +34,9 @@ class RegularExpression {
   // large.
   static Status parse(std::string_view pattern, RegularExpression& expression);
   bool matches(std::string_view text) const;
+  // The bytes [begin, end) of the match that begins first from byte `from` on; of those that begin there the
+  // longest. What stands before `from` is seen by ^ and \b. False: there is none.
+  bool find(std::string_view text, size_t from, size_t& begin, size_t& end) const;
 
   enum class Step : uint8_t { set, split, jump, textBegin, textEnd, wordEdge, noWordEdge, accept };
   // set: index of the set, then the next step; split: both ways; jump: where to; the others: the next step.
@@ -42,6 +46,7 @@ class RegularExpression {
   };
 
  private:
+  class Walk;
   std::vector<Instruction> program_;
   std::vector<CharacterSet> sets_;
 };

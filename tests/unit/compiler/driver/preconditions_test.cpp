@@ -216,6 +216,7 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
       {"lookup", "keys", vector({1})},
       {"lookup", "values", vector({1})},
       {"lookup", "default", vector({1, 2})},
+      {"string_cast", "to", Dtype::i64},
       {"tfidf", "max_gram_length", int64_t{0}},
       {"tfidf", "ngram_counts", Integers{3, 1}},
       {"tfidf", "ngram_counts", Integers{0, 99}},
@@ -241,7 +242,7 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
 // Attributes that say what a value is by their kind: nothing of their kind is forbidden.
 const std::set<std::string> kKindSaysAll = {"optional_none.type"};
 // Attributes that the kernel reads in a language of its own; a test below breaks each.
-const std::set<std::string> kReadWhereItRuns = {"regex_full_match.pattern"};
+const std::set<std::string> kReadWhereItRuns = {"regex_full_match.pattern", "tokenize.expressions"};
 
 // Every program of the sweep for `op`, parsed.
 template <typename Use>
@@ -331,15 +332,18 @@ INSTANTIATE_TEST_SUITE_P(Table, Preconditions, testing::ValuesIn(opTable().begin
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST(KernelAttributes, APatternThatIsNoneIsRefusedWhereItRuns) {
-  IrContext ir;
-  Result<Module> parsed = parseText(
-      ir, "fn @main(%x: Tensor[(n), string]) { %y = regex_full_match(%x) {pattern = \"(\"} return %y }");
-  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
-  const Refusal refusal = refusalOf(*parsed, {*HostTensor::create(Dtype::string, {1})});
-  ASSERT_TRUE(refusal.interpreted.has_value());
-  ASSERT_TRUE(refusal.compiled.has_value());
-  EXPECT_EQ(exitCode(*refusal.interpreted), 1) << refusal.texts;
-  EXPECT_EQ(exitCode(*refusal.compiled), 1) << refusal.texts;
+  for (const char* call :
+       {"regex_full_match(%x) {pattern = \"(\"}", "tokenize(%x) {expressions = [\"a\", \"(\"]}"}) {
+    IrContext ir;
+    Result<Module> parsed =
+        parseText(ir, "fn @main(%x: Tensor[(n), string]) { %y = " + std::string(call) + " return %y }");
+    ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+    const Refusal refusal = refusalOf(*parsed, {*HostTensor::create(Dtype::string, {1})});
+    ASSERT_TRUE(refusal.interpreted.has_value()) << call;
+    ASSERT_TRUE(refusal.compiled.has_value()) << call;
+    EXPECT_EQ(exitCode(*refusal.interpreted), 1) << refusal.texts;
+    EXPECT_EQ(exitCode(*refusal.compiled), 1) << refusal.texts;
+  }
 }
 
 // auto_pad and pads say the same thing in two ways.

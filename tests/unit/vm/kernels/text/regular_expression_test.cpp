@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "vm/include/dynvm.h"
 
@@ -68,6 +69,38 @@ TEST(RegularExpression, WhatIsNoPattern) {
   for (const char* pattern : {"(?i)a", "(?P<name>a)", "\\pL", "((a{900}){900}){900}"})
     EXPECT_EQ(refusal(pattern), DYN_UNSUPPORTED) << pattern;
   EXPECT_EQ(refusal(std::string(100000, '(')), DYN_UNSUPPORTED);
+}
+
+TEST(RegularExpression, TheFirstAndLongestMatchIsFound) {
+  struct Row {
+    const char *pattern, *text;
+    size_t from, begin, end;
+  };
+  for (const Row& row : {Row{"b+", "abbbab", 0, 1, 4},
+                         {"b+", "abbbab", 4, 5, 6},
+                         {"a|ab|abc", "xabcd", 0, 1, 4},
+                         {"b|abc|c", "xabc", 0, 1, 4},
+                         {"a*", "baa", 0, 0, 0},
+                         {"a*", "baa", 1, 1, 3},
+                         {"^a", "aa", 0, 0, 1},
+                         {"a$", "aa", 0, 1, 2},
+                         {"\\ba", "ba a", 0, 3, 4},
+                         {"\xc3\xa9", "x\xc3\xa9y", 0, 1, 3},
+                         {"", "", 0, 0, 0}}) {
+    RegularExpression expression;
+    ASSERT_TRUE(RegularExpression::parse(row.pattern, expression).ok()) << row.pattern;
+    size_t begin = 99, end = 99;
+    ASSERT_TRUE(expression.find(row.text, row.from, begin, end)) << row.pattern << " in " << row.text;
+    EXPECT_EQ(begin, row.begin) << row.pattern << " in " << row.text;
+    EXPECT_EQ(end, row.end) << row.pattern << " in " << row.text;
+  }
+  for (const auto& [pattern, text, from] : {std::tuple("b", "aaa", 0), std::tuple("^a", "aa", 1),
+                                            std::tuple("a", "aa", 2), std::tuple("a", "aa", 3)}) {
+    RegularExpression expression;
+    ASSERT_TRUE(RegularExpression::parse(pattern, expression).ok());
+    size_t begin = 0, end = 0;
+    EXPECT_FALSE(expression.find(text, static_cast<size_t>(from), begin, end)) << pattern << " in " << text;
+  }
 }
 
 }  // namespace
