@@ -126,13 +126,12 @@ WatchdogLimits limitsOf(const BatchRequest& request) {
   if (request.command != BatchCommand::inspect || !request.check) return limits;
   if (limits.timeSeconds == 0) {
     limits.timeSeconds = kCheckSeconds;
-    limits.note = "a check ends then; --time-limit gives it longer";
+    limits.timeNote = "a check ends then; --time-limit gives it longer";
   }
   const long pages = ::sysconf(_SC_PHYS_PAGES), pageBytes = ::sysconf(_SC_PAGESIZE);
   if (limits.memoryBytes == 0 && pages > 0 && pageBytes > 0) {
     limits.memoryBytes = static_cast<uint64_t>(pages) * static_cast<uint64_t>(pageBytes) / 2;
-    limits.note += std::string(limits.note.empty() ? "" : "; ") +
-                   "a check takes at most half of the machine's memory; --mem-limit gives it more";
+    limits.memoryNote = "a check takes at most half of the machine's memory; --mem-limit gives it more";
   }
   return limits;
 }

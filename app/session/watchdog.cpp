@@ -26,6 +26,10 @@ uint64_t residentBytes() {
   return read == 2 ? resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
+Error withNote(Error error, const std::string& note) {
+  return note.empty() ? std::move(error) : std::move(error).note(note);
+}
+
 sigset_t watchedSignals() {
   sigset_t set;
   sigemptyset(&set);
@@ -53,10 +57,6 @@ Watchdog::~Watchdog() {
 
 std::shared_ptr<const Diagnostic> Watchdog::reason() const { return std::atomic_load(&reason_); }
 
-Error Watchdog::withNote(Error error) const {
-  return limits_.note.empty() ? std::move(error) : std::move(error).note(limits_.note);
-}
-
 void Watchdog::watch() {
   const sigset_t set = watchedSignals();
   const auto start = Clock::now();
@@ -73,12 +73,13 @@ void Watchdog::watch() {
     if (limits_.timeSeconds > 0 && Clock::now() - start >= limit) {
       char text[80];
       std::snprintf(text, sizeof text, "the time limit of %g seconds was reached", limits_.timeSeconds);
-      return end(withNote(makeError(DiagnosticId::timeLimit, text)).diagnostic);
+      return end(withNote(makeError(DiagnosticId::timeLimit, text), limits_.timeNote).diagnostic);
     }
     if (limits_.memoryBytes > 0 && residentBytes() > before + limits_.memoryBytes)
       return end(withNote(makeError(DiagnosticId::memoryLimit, "the command takes more than the " +
                                                                    std::to_string(limits_.memoryBytes) +
-                                                                   " bytes of --mem-limit"))
+                                                                   " bytes of --mem-limit"),
+                          limits_.memoryNote)
                      .diagnostic);
   }
 }

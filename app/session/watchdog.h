@@ -24,8 +24,8 @@ void blockSignals();
 struct WatchdogLimits {
   double timeSeconds = 0;  // 0: none
   uint64_t memoryBytes = 0;
-  std::vector<std::string> outputs;  // files the command writes, and folders, with / at their ends
-  std::string note = {};             // said where a limit ends the command; empty: nothing
+  std::vector<std::string> outputs;            // files the command writes, and folders, with / at their ends
+  std::string timeNote = {}, memoryNote = {};  // said where that limit ends the command; empty: nothing
 };
 
 // What is watched. All are called by the watchdog's thread.
@@ -44,7 +44,6 @@ class Watchdog {
 
  private:
   void watch();
-  Error withNote(Error error) const;
   void end(Diagnostic diagnostic);
   void removeHalfFiles() const;
 

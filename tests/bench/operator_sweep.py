@@ -57,6 +57,11 @@ def elements(maker, row, name, kind, shape, sizes, random):
     return np.resize(values.astype(dtype), count).reshape(shape)
 
 
+def with_own_names(inputs):
+    """The inputs with another name for each dim of each: "n" of b's first axis is "n.b0". Weights stay as they are."""
+    return [(name, kind, [f"{d}.{name}{axis}" if isinstance(d, str) else d for axis, d in enumerate(dims)] if kind else dims) for name, kind, dims in inputs]
+
+
 def difference(ours, theirs, dtype, unordered):
     """As measuring.difference, but for what a type can hold; bytes may be one apart (rounding). `unordered`: values of the first result in any order."""
     worst = 0.0
@@ -135,6 +140,8 @@ class Sweep:
             plans = {}
             for index, (title, row, dtype, attributes) in enumerate(chosen):
                 inputs = list(self.maker.parse(row, dtype))
+                if self.arguments.own_names:
+                    inputs = with_own_names(inputs)
                 path = f"{folder}/{index}.onnx"
                 pathlib.Path(path).write_bytes(self.maker.model(row, inputs, attributes).SerializeToString())
                 try:
@@ -152,6 +159,11 @@ class Sweep:
                 os.unlink(f"{folder}/{index}.dynpkg")
                 plans[index] = None  # its memory
 
+    def shape(self, sizes, dims, is_last):
+        if self.arguments.own_names == "ones" and is_last:
+            return [1 if isinstance(d, str) else d for d in dims]
+        return [sizes.get(d.split(".")[0], d) if isinstance(d, str) else d for d in dims]
+
     def measure(self, title, row, dtype, attributes, inputs, session, package):
         module = dynvm.Module(self.runtime, package, self.arguments.threads)
         given = [(name, kind, dims) for name, kind, dims in inputs if kind]
@@ -160,7 +172,7 @@ class Sweep:
             if self.arguments.sizes and size not in self.arguments.sizes:
                 continue
             random = np.random.default_rng(zlib.crc32(title.encode()) + number)
-            feed = {name: elements(self.maker, row, name, kind, [sizes.get(d, d) for d in dims], sizes, random) for name, kind, dims in given}
+            feed = {name: elements(self.maker, row, name, kind, self.shape(sizes, dims, name == given[-1][0]), sizes, random) for name, kind, dims in given}
             name = f"{title} {size}"
             try:
                 wanted = session.run(None, feed)

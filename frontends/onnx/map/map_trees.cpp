@@ -125,14 +125,18 @@ std::vector<bool> alwaysScored(const TreeNodes& nodes, int64_t targets) {
   std::vector<int64_t> leaves(static_cast<size_t>(trees), 0);
   for (size_t i = 0; i != nodes.count(); ++i)
     if (nodes.isLeaf(i) && nodes.treeOf[i] >= 0) ++leaves[static_cast<size_t>(nodes.treeOf[i])];
-  std::set<std::pair<int64_t, int64_t>> known;  // target and leaf
+  std::vector<std::pair<int64_t, int64_t>> named;  // leaf and target, each once; mostly they stand in order
+  named.reserve(nodes.weights.size());
+  for (const TreeNodes::Weight& weight : nodes.weights) named.emplace_back(weight.leaf, weight.target);
+  if (!std::is_sorted(named.begin(), named.end())) std::sort(named.begin(), named.end());
+  named.erase(std::unique(named.begin(), named.end()), named.end());
   std::vector<int64_t> scored(static_cast<size_t>(trees * targets), 0);
   std::vector<bool> always(static_cast<size_t>(targets), false);
-  for (const TreeNodes::Weight& weight : nodes.weights) {
-    const int64_t tree = nodes.treeOf[static_cast<size_t>(weight.leaf)];
-    if (tree < 0 || !known.emplace(weight.target, weight.leaf).second) continue;
-    if (++scored[static_cast<size_t>(tree * targets + weight.target)] == leaves[static_cast<size_t>(tree)])
-      always[static_cast<size_t>(weight.target)] = true;
+  for (const auto& [leaf, target] : named) {
+    const int64_t tree = nodes.treeOf[static_cast<size_t>(leaf)];
+    if (tree < 0) continue;
+    if (++scored[static_cast<size_t>(tree * targets + target)] == leaves[static_cast<size_t>(tree)])
+      always[static_cast<size_t>(target)] = true;
   }
   return always;
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <numeric>
 #include <string>
 
 namespace dyn::onnx {
@@ -22,6 +22,21 @@ std::vector<int64_t> integersOf(const std::optional<HostTensor>& tensor) {
   return values;
 }
 
+// A list as it lies in the model: millions of nodes are not copied to look at them. Empty after a failure.
+std::span<const int64_t> integersIn(MapContext& c, const std::string& name) {
+  const AttributeProto* found = c.attribute(name);
+  if (found && found->type == AttributeType::integers) return found->ints();
+  (void)c.integers(name);  // says what is wrong
+  return {};
+}
+
+std::span<const Text> textsIn(MapContext& c, const std::string& name) {
+  const AttributeProto* found = c.attribute(name);
+  if (found && found->type == AttributeType::texts) return found->strings();
+  (void)c.texts(name);
+  return {};
+}
+
 void invalid(MapContext& c, std::string message) { c.fail(DiagnosticId::badAttribute, std::move(message)); }
 
 bool sameLength(MapContext& c, std::string_view name, size_t size, size_t expected) {
@@ -39,22 +54,92 @@ std::optional<TreeMode> modeNamed(std::string_view name) {
   return std::nullopt;
 }
 
+// Where the node of a tree stands among all. Files name them in order, mostly without gaps: that is looked at
+// first, anything else is sorted once.
+class NodePlaces {
+ public:
+  NodePlaces(std::span<const int64_t> trees, std::span<const int64_t> names) : trees_(trees), names_(names) {
+    const auto before = [&](int64_t a, int64_t b) { return keyOf(a) < keyOf(b); };
+    bool ordered = true;
+    for (size_t i = 1; i < trees.size() && ordered; ++i)
+      ordered = std::pair(trees[i - 1], names[i - 1]) < std::pair(trees[i], names[i]);
+    if (!ordered) {
+      sorted_.resize(trees.size());
+      std::iota(sorted_.begin(), sorted_.end(), int64_t{0});
+      std::sort(sorted_.begin(), sorted_.end(), before);
+    }
+    for (size_t i = 0; i != trees.size(); ++i) {
+      const int64_t tree = trees[static_cast<size_t>(at(i))];
+      if (starts_.empty() || starts_.back().first != tree) starts_.emplace_back(tree, i);
+    }
+  }
+
+  // A node of which there is another one with its name.
+  std::optional<size_t> twice() const {
+    for (size_t i = 1; i < sorted_.size(); ++i)
+      if (keyOf(sorted_[i - 1]) == keyOf(sorted_[i]))
+        return static_cast<size_t>(std::max(sorted_[i - 1], sorted_[i]));
+    return std::nullopt;
+  }
+
+  // -1: there is none.
+  int64_t find(int64_t tree, int64_t name) const {
+    const size_t known = lastTree_;
+    if (known >= starts_.size() || starts_[known].first != tree) {
+      const auto start = std::lower_bound(starts_.begin(), starts_.end(), std::pair(tree, size_t{0}));
+      if (start == starts_.end() || start->first != tree) return -1;
+      lastTree_ = static_cast<size_t>(start - starts_.begin());
+    }
+    size_t low = starts_[lastTree_].second,
+           high = lastTree_ + 1 < starts_.size() ? starts_[lastTree_ + 1].second : trees_.size();
+    // Without gaps it is as far from the first as its name.
+    const int64_t first = names_[static_cast<size_t>(at(low))];
+    const uint64_t distance = static_cast<uint64_t>(name) - static_cast<uint64_t>(first);
+    if (distance < high - low && names_[static_cast<size_t>(at(low + distance))] == name)
+      return at(low + distance);
+    while (low < high) {
+      const size_t middle = low + (high - low) / 2;
+      const int64_t there = names_[static_cast<size_t>(at(middle))];
+      if (there == name) return at(middle);
+      if (there < name)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return -1;
+  }
+
+ private:
+  std::pair<int64_t, int64_t> keyOf(int64_t i) const {
+    return {trees_[static_cast<size_t>(i)], names_[static_cast<size_t>(i)]};
+  }
+  int64_t at(size_t i) const { return sorted_.empty() ? static_cast<int64_t>(i) : sorted_[i]; }
+
+  std::span<const int64_t> trees_, names_;
+  std::vector<int64_t> sorted_;                     // places by (tree, name); empty: they stand so
+  std::vector<std::pair<int64_t, size_t>> starts_;  // of each tree among them, by tree
+  mutable size_t lastTree_ = 0;                     // that was asked for
+};
+
 // The nodes that roots lead to, each in one tree; a node may end several branches of it.
 std::vector<int64_t> reachable(MapContext& c, TreeNodes& nodes) {
   nodes.treeOf.assign(nodes.count(), -1);
   std::vector<int64_t> reached;
+  reached.reserve(nodes.count());
   const auto reach = [&](int64_t node, int64_t tree) {
     int64_t& known = nodes.treeOf[static_cast<size_t>(node)];
     if (known >= 0 && known != tree) invalid(c, "two trees have node " + std::to_string(node));
     if (known < 0) reached.push_back(node);
     known = tree;
   };
-  for (size_t tree = 0; tree != nodes.roots.size(); ++tree)
+  size_t i = 0;  // one tree after the other: its nodes lie side by side
+  for (size_t tree = 0; tree != nodes.roots.size(); ++tree) {
     reach(nodes.roots[tree], static_cast<int64_t>(tree));
-  for (size_t i = 0; i != reached.size(); ++i) {
-    const auto node = static_cast<size_t>(reached[i]);
-    reach(nodes.onTrue[node], nodes.treeOf[node]);
-    reach(nodes.onFalse[node], nodes.treeOf[node]);
+    for (; i != reached.size(); ++i) {
+      const auto node = static_cast<size_t>(reached[i]);
+      reach(nodes.onTrue[node], nodes.treeOf[node]);
+      reach(nodes.onFalse[node], nodes.treeOf[node]);
+    }
   }
   return reached;
 }
@@ -62,22 +147,26 @@ std::vector<int64_t> reachable(MapContext& c, TreeNodes& nodes) {
 // The longest way from a root to a leaf; a failure where a branch leads back.
 void measureDepth(MapContext& c, TreeNodes& nodes) {
   const std::vector<int64_t> reached = reachable(c, nodes);
-  std::vector<int64_t> open(nodes.count(), 0), level(nodes.count(), 0), ready;
+  std::vector<int32_t> open(nodes.count(), 0), level(nodes.count(), 0);
+  std::vector<int64_t> ready;
+  ready.reserve(reached.size());
   for (int64_t node : reached) {
     if (nodes.isLeaf(static_cast<size_t>(node))) continue;
     ++open[static_cast<size_t>(nodes.onTrue[static_cast<size_t>(node)])];
     ++open[static_cast<size_t>(nodes.onFalse[static_cast<size_t>(node)])];
   }
-  for (int64_t root : nodes.roots)
+  size_t i = 0;
+  for (int64_t root : nodes.roots) {
     if (open[static_cast<size_t>(root)] == 0) ready.push_back(root);
-  for (size_t i = 0; i != ready.size(); ++i) {
-    const auto node = static_cast<size_t>(ready[i]);
-    nodes.depth = std::max(nodes.depth, level[node]);
-    if (nodes.isLeaf(node)) continue;
-    for (int64_t child : {nodes.onTrue[node], nodes.onFalse[node]}) {
-      const auto below = static_cast<size_t>(child);
-      level[below] = std::max(level[below], level[node] + 1);
-      if (--open[below] == 0) ready.push_back(child);
+    for (; i != ready.size(); ++i) {
+      const auto node = static_cast<size_t>(ready[i]);
+      nodes.depth = std::max<int64_t>(nodes.depth, level[node]);
+      if (nodes.isLeaf(node)) continue;
+      for (int64_t child : {nodes.onTrue[node], nodes.onFalse[node]}) {
+        const auto below = static_cast<size_t>(child);
+        level[below] = std::max(level[below], level[node] + 1);
+        if (--open[below] == 0) ready.push_back(child);
+      }
     }
   }
   if (ready.size() != reached.size()) invalid(c, "a branch of a tree leads back to where it came from");
@@ -145,8 +234,9 @@ TreeNodes readNamedTrees(MapContext& c, std::string_view prefix) {
   nodes.onFalse = c.integers("nodes_falsenodeids");
   nodes.missingIsTrue = c.integers("nodes_missing_value_tracks_true");
   for (const char* unused : {"nodes_hitrates", "nodes_hitrates_as_tensor"}) c.ignoreAttribute(unused);
-  const std::vector<int64_t> trees = c.integers("nodes_treeids"), names = c.integers("nodes_nodeids");
-  const std::vector<std::string> modes = c.texts("nodes_modes");
+  const std::span<const int64_t> trees = integersIn(c, "nodes_treeids"),
+                                 names = integersIn(c, "nodes_nodeids");
+  const std::span<const Text> modes = textsIn(c, "nodes_modes");
   const size_t count = modes.size();
   if (nodes.missingIsTrue.empty()) nodes.missingIsTrue.assign(count, 0);
   const bool equal = sameLength(c, "nodes_featureids", nodes.feature.size(), count) &&
@@ -157,20 +247,20 @@ TreeNodes readNamedTrees(MapContext& c, std::string_view prefix) {
                      sameLength(c, "nodes_treeids", trees.size(), count) &&
                      sameLength(c, "nodes_nodeids", names.size(), count);
   if (!equal) return {};
-  std::map<std::pair<int64_t, int64_t>, int64_t> placeOf;
+  const NodePlaces places(trees, names);
+  if (const std::optional<size_t> twice = places.twice())
+    invalid(c, "tree " + std::to_string(trees[*twice]) + " has two nodes " + std::to_string(names[*twice]));
+  nodes.mode.reserve(count);
   for (size_t i = 0; i != count; ++i) {
-    if (!placeOf.emplace(std::pair(trees[i], names[i]), static_cast<int64_t>(i)).second)
-      invalid(c, "tree " + std::to_string(trees[i]) + " has two nodes " + std::to_string(names[i]));
     const std::optional<TreeMode> mode = modeNamed(modes[i]);
     if (!mode || *mode == TreeMode::member)
       invalid(c, "mode " + quotedText(modes[i]) + " of a node is not known");
     nodes.mode.push_back(mode.value_or(TreeMode::leaf));
   }
   const auto find = [&](int64_t tree, int64_t name) {
-    const auto found = placeOf.find({tree, name});
-    if (found == placeOf.end())
-      invalid(c, "tree " + std::to_string(tree) + " has no node " + std::to_string(name));
-    return found == placeOf.end() ? 0 : found->second;
+    const int64_t found = places.find(tree, name);
+    if (found < 0) invalid(c, "tree " + std::to_string(tree) + " has no node " + std::to_string(name));
+    return std::max<int64_t>(found, 0);
   };
   std::vector<bool> isChild(count, false);
   for (size_t i = 0; i != count && !c.failed(); ++i) {
@@ -183,14 +273,15 @@ TreeNodes readNamedTrees(MapContext& c, std::string_view prefix) {
   for (size_t i = 0; i != count; ++i)
     if (!isChild[i]) nodes.roots.push_back(static_cast<int64_t>(i));
   const std::string start(prefix);
-  const std::vector<int64_t> weightTrees = c.integers(start + "_treeids"),
-                             weightNodes = c.integers(start + "_nodeids"),
-                             targets = c.integers(start + "_ids");
+  const std::span<const int64_t> weightTrees = integersIn(c, start + "_treeids"),
+                                 weightNodes = integersIn(c, start + "_nodeids"),
+                                 targets = integersIn(c, start + "_ids");
   const std::vector<double> weights = realsOrTensor(c, start + "_weights");
   if (!sameLength(c, start + "_treeids", weightTrees.size(), weights.size()) ||
       !sameLength(c, start + "_nodeids", weightNodes.size(), weights.size()) ||
       !sameLength(c, start + "_ids", targets.size(), weights.size()))
     return {};
+  nodes.weights.reserve(weights.size());
   for (size_t i = 0; i != weights.size() && !c.failed(); ++i)
     nodes.weights.push_back({find(weightTrees[i], weightNodes[i]), targets[i], weights[i]});
   return finished(c, std::move(nodes));

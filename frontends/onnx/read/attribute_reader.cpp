@@ -1,9 +1,69 @@
 // The part of ModelReader that reads attributes.
 #include <bit>
+#include <cstring>
 
 #include "frontends/onnx/read/model_reader.h"
 
 namespace dyn::onnx {
+
+namespace {
+
+// Lists that are not packed, which is how ONNX writes them, have a tag before each element: runs of the same
+// tag are gone through at once. A run ends where anything is out of the ordinary (a number of ten bytes, a
+// long text, what is cut off), and the general reader goes on there.
+struct Runs {
+  const char* end;
+
+  // Each calls `visit` for the elements from `at` on and returns the first byte that is not of the run.
+  template <typename Visit>
+  const char* varints(const char* at, Visit&& visit) const {
+    const char tag = *at;
+    while (end - at > 10 && *at == tag) {
+      uint64_t value = static_cast<unsigned char>(at[1]) & 0x7f;
+      const char* byte = at + 1;
+      for (unsigned shift = 7; static_cast<signed char>(*byte) < 0 && shift < 63; shift += 7)
+        value |= (static_cast<uint64_t>(static_cast<unsigned char>(*++byte)) & 0x7f) << shift;
+      if (static_cast<signed char>(*byte) < 0) break;
+      visit(value);
+      at = byte + 1;
+    }
+    return at;
+  }
+  template <typename Visit>
+  const char* words(const char* at, Visit&& visit) const {
+    const char tag = *at;
+    for (; end - at >= 5 && *at == tag; at += 5) {
+      uint32_t word;
+      std::memcpy(&word, at + 1, sizeof word);
+      visit(word);
+    }
+    return at;
+  }
+  template <typename Visit>
+  const char* texts(const char* at, Visit&& visit) const {
+    const char tag = *at;
+    while (end - at >= 2 && *at == tag && static_cast<signed char>(at[1]) >= 0 && end - at - 2 >= at[1]) {
+      visit(Text(at + 2, static_cast<size_t>(at[1])));
+      at += 2 + at[1];
+    }
+    return at;
+  }
+
+  // Is it one of a run, with a tag of one byte?
+  static bool begins(const WireField& field, WireType type) {
+    return field.type == type && static_cast<signed char>(*field.start) >= 0;
+  }
+  // Past those that begin with `field`, of which `count` grows; its start where there are none.
+  const char* counted(const WireField& field, uint64_t& count) const {
+    const auto one = [&](const auto&) { ++count; };
+    if (field.number == 7 && begins(field, WireType::fixed32)) return words(field.start, one);
+    if (field.number == 8 && begins(field, WireType::varint)) return varints(field.start, one);
+    if (field.number == 9 && begins(field, WireType::bytes)) return texts(field.start, one);
+    return field.start;
+  }
+};
+
+}  // namespace
 
 Status ModelReader::readAttribute(Text bytes, AttributeProto& attribute, uint32_t depth) {
   attribute.bytes = bytes;
@@ -36,12 +96,18 @@ Status ModelReader::readAttribute(Text bytes, AttributeProto& attribute, uint32_
   uint32_t valueField = 0;
   uint64_t count = 0;
   WireReader first(bytes, source_);
+  const Runs runs{bytes.data() + bytes.size()};
   for (WireField field; first.next(field);) {
     if (field.number < 24 && kTypeOfField[field.number] != AttributeType::undefined) {
       if (valueField != 0 && valueField != field.number)
         return source_.error(field.start, DiagnosticId::onnxInvalid,
                              "attribute " + quotedText(attribute.name) + " holds values of two types");
       valueField = field.number;
+      const char* behind = runs.counted(field, count);
+      if (behind != field.start) {
+        first = WireReader(Text(behind, static_cast<size_t>(runs.end - behind)), source_);
+        continue;
+      }
     }
     switch (field.number) {
       case 1:
@@ -124,6 +190,10 @@ Status ModelReader::readAttributeList(AttributeProto& attribute, uint32_t fieldN
     return Status();
   };
   WireReader reader(attribute.bytes, source_);
+  const Runs runs{attribute.bytes.data() + attribute.bytes.size()};
+  const auto goOnAt = [&](const char* behind) {
+    reader = WireReader(Text(behind, static_cast<size_t>(runs.end - behind)), source_);
+  };
   // `read(bytes, item)` for each occurrence of the field.
   auto each = [&](auto list, auto&& read) -> Status {
     if (!list.ok()) return list.takeError();
@@ -136,11 +206,18 @@ Status ModelReader::readAttributeList(AttributeProto& attribute, uint32_t fieldN
     case 7: {
       DYN_TRY(std::span<float> values, arena_.allocate<float>(count));
       size_t filled = 0;
-      for (WireField field; reader.next(field);)
-        if (field.number == 7)
-          reader.forEachFixed(field, WireType::fixed32, "AttributeProto.floats", [&](uint64_t bits) {
-            values[filled++] = std::bit_cast<float>(static_cast<uint32_t>(bits));
-          });
+      const auto put = [&](uint64_t bits) {
+        values[filled++] = std::bit_cast<float>(static_cast<uint32_t>(bits));
+      };
+      for (WireField field; reader.next(field);) {
+        if (field.number != 7) continue;
+        const char* behind =
+            Runs::begins(field, WireType::fixed32) ? runs.words(field.start, put) : field.start;
+        if (behind == field.start)
+          reader.forEachFixed(field, WireType::fixed32, "AttributeProto.floats", put);
+        else
+          goOnAt(behind);
+      }
       return keep(values);
     }
     case 8: {
@@ -148,11 +225,21 @@ Status ModelReader::readAttributeList(AttributeProto& attribute, uint32_t fieldN
               readVarintList(attribute.bytes, 8, count, "AttributeProto.ints"));
       return keep(values);
     }
-    case 9:
-      return each(arena_.allocate<Text>(count), [](Text bytes, Text& text) {
-        text = bytes;
-        return Status();
-      });
+    case 9: {
+      DYN_TRY(std::span<Text> values, arena_.allocate<Text>(count));
+      size_t filled = 0;
+      const auto put = [&](Text text) { values[filled++] = text; };
+      for (WireField field; reader.next(field);) {
+        if (field.number != 9) continue;
+        const char* behind =
+            Runs::begins(field, WireType::bytes) ? runs.texts(field.start, put) : field.start;
+        if (behind == field.start)
+          values[filled++] = field.bytes;
+        else
+          goOnAt(behind);
+      }
+      return keep(values);
+    }
     case 5:
     case 10:
       return each(arena_.allocate<TensorProto>(count),
@@ -177,10 +264,16 @@ Result<std::span<const int64_t>> ModelReader::readVarintList(Text bytes, uint32_
   if (count == 0) return std::span<const int64_t>();
   size_t filled = 0;
   WireReader reader(bytes, source_);
-  for (WireField field; reader.next(field);)
-    if (field.number == fieldNumber)
-      reader.forEachVarint(field, name,
-                           [&](uint64_t value) { values[filled++] = static_cast<int64_t>(value); });
+  const Runs runs{bytes.data() + bytes.size()};
+  const auto put = [&](uint64_t value) { values[filled++] = static_cast<int64_t>(value); };
+  for (WireField field; reader.next(field);) {
+    if (field.number != fieldNumber) continue;
+    const char* behind = Runs::begins(field, WireType::varint) ? runs.varints(field.start, put) : field.start;
+    if (behind == field.start)
+      reader.forEachVarint(field, name, put);
+    else
+      reader = WireReader(Text(behind, static_cast<size_t>(runs.end - behind)), source_);
+  }
   if (reader.failed()) return reader.error();
   return std::span<const int64_t>(values);
 }

@@ -68,6 +68,23 @@ std::string faultOf(const Trees& trees) {
 
 TEST(TreeFaults, TreesWithoutFaultAreRead) { EXPECT_EQ(faultOf(Trees()), ""); }
 
+// Names in any order, with gaps: what stands in order without gaps is looked up faster.
+TEST(TreeFaults, NodesMayBeNamedInAnyOrder) {
+  for (const std::vector<int64_t>& names :
+       {std::vector<int64_t>{0, 1, 2}, {5, 7, 20}, {2, 1, 0}, {7, -3, 5}, {INT64_MAX, INT64_MIN, 0}}) {
+    Trees trees;
+    trees.node = names;
+    trees.onTrue[0] = names[1];
+    trees.onFalse[0] = names[2];
+    trees.weightNode = {names[1], names[2]};
+    EXPECT_EQ(faultOf(trees), "");
+    trees.onFalse[0] = names[2] + 100;
+    EXPECT_THAT(faultOf(trees), HasSubstr("tree 0 has no node " + std::to_string(names[2] + 100)));
+    trees.node[2] = trees.node[1];
+    EXPECT_THAT(faultOf(trees), HasSubstr("tree 0 has two nodes " + std::to_string(names[1])));
+  }
+}
+
 TEST(TreeFaults, BranchesThatLeadBack) {
   Trees trees;
   trees.tree = {0, 0, 0, 0};

@@ -122,6 +122,33 @@ TEST(OnnxModel, attributesThatContradictThemselvesAreRefused) {
   EXPECT_THAT(untyped->graph->nodes[0].attributes[0].ints(), ElementsAre(4));
 }
 
+// Runs of elements are read at once; what is out of the ordinary ends them: numbers of ten bytes, long texts,
+// packed parts between, other fields, tags that are longer than they need be.
+TEST(OnnxModel, listsAreReadHoweverTheyAreWritten) {
+  const std::string overlong("\xc0\x00\x05", 3);  // the tag of field 8 in two bytes, then 5
+  Msg ints =
+      Msg().num(8, 1).num(8, -1).num(8, 300).sub(1, "a").num(8, INT64_MIN).packed(8, {7, -8}).num(8, 2);
+  ints.bytes += overlong;
+  Result<Model> read = readNode(test::node("N", {}, {"y"}).sub(5, ints.num(8, INT64_MAX).num(20, 7)));
+  ASSERT_TRUE(read.ok()) << read.error().toString();
+  EXPECT_THAT(read->graph->nodes[0].attributes[0].ints(),
+              ElementsAre(1, -1, 300, INT64_MIN, 7, -8, 2, 5, INT64_MAX));
+
+  Msg floats =
+      Msg().f32(7, 1).f32(7, 2).packedFixed<float>(7, {3, 4}).sub(1, "a").f32(7, 5).num(20, 6).f32(7, 6);
+  read = readNode(test::node("N", {}, {"y"}).sub(5, floats));
+  ASSERT_TRUE(read.ok()) << read.error().toString();
+  EXPECT_THAT(read->graph->nodes[0].attributes[0].floats(), ElementsAre(1, 2, 3, 4, 5, 6));
+
+  const std::string longText(300, 'x'), middle(127, 'y'), above(128, 'z');
+  Msg texts =
+      Msg().sub(9, "p").sub(9, "").sub(9, longText).sub(9, middle).sub(1, "a").sub(9, above).sub(9, "q");
+  read = readNode(test::node("N", {}, {"y"}).sub(5, texts.num(20, 8)));
+  ASSERT_TRUE(read.ok()) << read.error().toString();
+  EXPECT_THAT(read->graph->nodes[0].attributes[0].strings(),
+              ElementsAre("p", "", longText, middle, above, "q"));
+}
+
 TEST(OnnxModel, wireFaultsAreRefused) {
   auto attempt = [](std::string bytes) {
     Result<Model> m = readModel(MappedFile::fromBytes(std::move(bytes), "m.onnx"));
