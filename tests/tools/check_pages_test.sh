@@ -2,6 +2,7 @@
 # Plants faults in pages of its own and sees that check_pages.py and doc_blocks.py name those, and only those.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
+PYTHON="$("$here/python.sh")"
 tree="$(mktemp -d)"
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/docs" "$tree/bin" "$tree/samples" "$tree/vm"
@@ -21,7 +22,7 @@ long="$(printf 'word %.0s' {1..30})"
 printf '# There\n\n[one](one.md)\n' >"$tree/docs/index.md"
 printf '%s\n| %s |\n`%s`\n```\n%s\n```\n' "$long" "$long" "$long" "$long" >"$tree/docs/one.md"
 printf 'text\n' >"$tree/docs/two.md"
-out="$(python3 "$here/check_pages.py" "$tree" || true)"
+out="$("$PYTHON" "$here/check_pages.py" "$tree" || true)"
 expected='README.md:2: there is no file docs/none.md
 README.md:2: docs/index.md has no heading #here
 README.md:9: there is no file gone.md
@@ -35,12 +36,12 @@ docs/one.md:5: wider than 110 columns'
 printf '%0.s\n' {1..131} >"$tree/README.md"
 printf '[one](one.md) [two](two.md)\n' >"$tree/docs/index.md"
 printf 'short\n' >"$tree/docs/one.md"
-[[ "$(python3 "$here/check_pages.py" "$tree" || true)" == "README.md: it has 131 lines, more than 130" ]]
+[[ "$("$PYTHON" "$here/check_pages.py" "$tree" || true)" == "README.md: it has 131 lines, more than 130" ]]
 echo short >"$tree/README.md"
-python3 "$here/check_pages.py" "$tree" >/dev/null
+"$PYTHON" "$here/check_pages.py" "$tree" >/dev/null
 
 # Blocks: a right one, and one of each fault.
-page() { printf '%s\n' "$@" >"$tree/docs/one.md"; python3 "$here/doc_blocks.py" "$tree/bin" "$tree" docs/one.md; }
+page() { printf '%s\n' "$@" >"$tree/docs/one.md"; "$PYTHON" "$here/doc_blocks.py" "$tree/bin" "$tree" docs/one.md; }
 page '```text' '$ echo a; echo b; echo 12 ms' '...' '7 us' '$ false # exit 1' '$ echo one 120 word 7.5' 'one ~100 ...' '```' >/dev/null
 for wrong in '$ echo a|b' '$ echo "error[E0001]: no"|...' '$ echo a|b' '$ false|...' '$ true # exit 1|...' '$ echo 120 b|~50 b' '$ echo 120 b|~100 c'; do
   if page '```text' "${wrong%|*}" "${wrong#*|}" '```' >/dev/null; then echo "doc_blocks.py took: $wrong"; exit 1; fi

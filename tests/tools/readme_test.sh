@@ -7,7 +7,7 @@ BIN="$(cd "${1:?usage: readme_test.sh BIN_FOLDER}" && pwd)"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 WORK="$(mktemp -d)"
 trap 'rm -rf "$WORK"' EXIT
-python3 tests/tools/doc_blocks.py "$BIN" . README.md
+"$(tests/tools/python.sh)" tests/tools/doc_blocks.py "$BIN" . README.md
 
 lines_of() { awk -v from="$2" '$0 ~ from { found = 1 } found && /^```/ { if (inside) exit; inside = 1; next } inside' "$1"; }
 code="$(lines_of README.md '^```c$')"
