@@ -110,10 +110,9 @@ void FlatRowsTest::products() {
   // One node, which all rows pass.
   calls::WalkTrees::Numbers<Owned> walk;
   walk.steps = 3;
-  run<calls::WalkTrees>(
-      {floats({5, 2}), floats({1}), tensor<int32_t>(DataType::i32, {1, 4}, {0, -1, -2, 0}),
-       tensor<int32_t>(DataType::i32, {3}, {0, 0, 0})},
-      walk, {}, {output({5, 3}, DataType::i32)});
+  run<calls::WalkTrees>({floats({5, 2}), floats({1}), tensor<int32_t>(DataType::i32, {1, 4}, {0, -1, -2, 0}),
+                         tensor<int32_t>(DataType::i32, {3}, {0, 0, 0})},
+                        walk, {}, {output({5, 3}, DataType::i32)});
 }
 
 void FlatRowsTest::convolutions() {
