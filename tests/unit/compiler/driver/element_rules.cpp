@@ -24,7 +24,7 @@ void addPlaces(std::vector<ElementRow>& rows) {
       {"gather", 1, "%x f32[n, m], %a i64[2]", "gather(%x, %a)", {0, -3}, {{0, 3}, {-4, 0}}},
       {"walk_trees",
        2,
-       "%x f32[n, 2], %s f32[1], %a i32[1, 4], %p i32[t]",
+       "%x f32[n, 2], %s f32[1], %a i32[1, 4], %p i32[1]",
        "walk_trees(%x, %s, %a, %p) {steps = 2}",
        {1, -1, -2, 0},
        {{2, -1, -1, 0}, {-1, -1, -1, 0}, {0, 1, 1, 0}},
