@@ -7,7 +7,7 @@
 // kernel). Whether dims agree is asked of the dim solver, never guessed: what cannot be proved is not fused,
 // and a remark says which dims were in the way.
 //   loop         elementwise, views, gathers and concatenations composed by index; reductions whose result is broadcast over the innermost axes
-//                only (softmax, layernorm: the row's reductions stay in the row's loop). A transpose whose rows lie across memory stays out of a
+//                only (softmax, layernorm: the row's reductions stay in the row's loop). A view whose rows lie across memory (transpose) stays out of a
 //                kernel that reads them more than once, unless it is small: each read would be of another line, so it is made first, by tiles
 //   contraction  one matmul or convolution and the elementwise operations of its own shape that follow it (the epilogue); of bytes, up to where
 //                their sums are bytes again; of f16 and bf16, where they are f32 again at the end. On a device these are loops, of any real elements
@@ -23,12 +23,12 @@
 #include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/op_rules.h"
-#include "compiler/ops/rules/shape_rules.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/element_reads.h"
 #include "compiler/passes/liveness.h"
 #include "compiler/passes/own_reals.h"
 #include "compiler/passes/path_facts.h"
+#include "compiler/passes/view_places.h"
 
 namespace dyn::passes {
 
@@ -197,7 +197,7 @@ class Fuser {
     if (outside && function_.ops[target.root]->def->cls == OpClass::reduction) return kNoGroup;
     for (const auto& [id, user] : uses)
       if (groupOf_[user] == group && !legalEdge(op, *function_.ops[user], target)) return kNoGroup;
-    if (readsAcross(op) && readsRowsOften(result.id, group)) return kNoGroup;
+    if (op.def->viewRule && readsRowsOften(result.id, group) && readsAcross(i)) return kNoGroup;
     if (target.operandCount + op.operands.size() > kMaxOperands) return kNoGroup;
     if (op.def->traits.gathers && choosesOperands(target)) return kNoGroup;
     if (op.def->cls == OpClass::reduction && reductionsIn(target) >= kMaxReductions) return kNoGroup;
@@ -351,24 +351,27 @@ class Fuser {
     return true;
   }
 
-  // A transpose by which elements that lie side by side no longer do, and what is known to be small no more
-  // than a kernel of its own would cost.
-  bool readsAcross(const Op& op) const {
+  // A view whose rows lie across the memory it is of, unless it is known to be so small that a kernel of its
+  // own would cost more.
+  bool readsAcross(size_t i) {
+    const Op& op = *function_.ops[i];
     // A device's threads hide it; machines of little memory have no use for another buffer, and no lines.
     const bool hasLines = context_.target.device == DeviceKind::cpu && context_.target.hasHeap;
-    if (op.def != &ops::transposeOp || !hasLines) return false;
+    const Shape& dims = op.results[0].type.dims();
+    if (!hasLines) return false;
     constexpr int64_t kSmall = 512;  // elements
-    const Shape &from = values_.of(op.operands[0]).type.dims(), &to = op.results[0].type.dims();
-    if (const std::optional<int64_t> count = constantElementCount(to); count && *count <= kSmall)
+    constexpr int64_t kNear = 4;     // from one element to the next
+    if (const std::optional<int64_t> count = constantElementCount(dims); count && *count <= kSmall)
       return false;
-    const auto last = [](const Shape& dims) {
-      size_t axis = dims.size();
-      while (axis > 0 && dims[axis - 1].isConstant(1)) --axis;
-      return axis;  // one past the innermost axis of more than one element
-    };
-    const size_t axis = last(to);
-    return axis > 0 && transposeOrder(op.attributes, static_cast<int>(to.size()))[axis - 1] + 1 !=
-                           static_cast<int64_t>(last(from));
+    size_t axis = dims.size();
+    while (axis > 0 && dims[axis - 1].isConstant(1)) --axis;
+    if (axis == 0) return false;
+    const std::vector<Type> types = operandTypes(op);
+    const std::optional<StridedPlace> place =
+        ViewPlaces(ir_, facts_).placeOf(op, types, 0, densePlace(ir_.dims(), types[0].dims()), {body_, i});
+    if (!place) return false;
+    const std::optional<int64_t> stride = place->strides[axis - 1].constant();
+    return !stride || *stride > kNear || *stride < -kNear;
   }
 
   // Does a kernel read the rows of a value more than once: for reductions and beside them?

@@ -54,6 +54,7 @@ WITHOUT = {name: why for names, why in {
     "identity squeeze unsqueeze": "views; a model of one of them alone copies as Flatten does",
     "inverse": "vm/kernels/gemm/linear_algebra.cpp; models have it for 3 x 3, never in a hot place",
     "pairwise_coupling": "the end of SVMClassifier, a few dozen numbers a row",
+    "walk_trees": "what TreeEnsembleRegressor and TreeEnsembleClassifier become; these are ensembles of models, no rows of attributes",
     "det": "vm/kernels/gemm/linear_algebra.cpp; models have it for 3 x 3, never in a hot place",
     "split_to_sequence concat_from_sequence stack_from_sequence": "results or operands are no tensors; they copy as split and concat do",
     "string_concat string_split string_normalize string_pick string_ranks string_cast tokenize regex_full_match tfidf": "strings: tests/bench compares numbers",

@@ -107,6 +107,12 @@ void FlatRowsTest::products() {
   run<calls::Det>({floats({2, 5, 5})}, {}, {}, {output({2})});
   run<calls::Inverse>({floats({2, 5, 5})}, {}, {}, {output({2, 5, 5})});
   run<calls::PairwiseCoupling>({floats({2, 5, 5})}, {}, {}, {output({2, 5})});
+  // One node, which all rows pass.
+  calls::WalkTrees::Numbers<Owned> walk;
+  walk.steps = 3;
+  run<calls::WalkTrees>({floats({5, 2}), floats({1}), tensor<int32_t>(DataType::i32, {1, 4}, {0, -1, -2, 0}),
+                         tensor<int32_t>(DataType::i32, {3}, {0, 0, 0})},
+                        walk, {}, {output({5, 3}, DataType::i32)});
 }
 
 void FlatRowsTest::convolutions() {

@@ -175,8 +175,8 @@ Status KernelEmitter::tileRows(const Tile& tile, const TileRows& rows) {
   return tileColumnsLeft(tile, rows, *reached, squares);
 }
 
-// The columns from `first` on, fewer than a square has. Where storing under a mask takes as long as many plain
-// stores: half a square, then element by element, rows inside.
+// The columns from `first` on, fewer than a square has. Where storing under a mask takes as long as many
+// plain stores: half a square, then element by element, rows inside.
 Status KernelEmitter::tileColumnsLeft(const Tile& tile, const TileRows& rows, Value* first,
                                       const std::function<Status()>& squares) {
   std::optional<int64_t> left = leftAfterVectors(tile.columnExtent);

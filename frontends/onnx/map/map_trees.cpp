@@ -1,5 +1,4 @@
-// Ensembles of trees: all trees of all rows walk down a step at a time, by tables of the nodes; leaves stay
-// where they are.
+// Ensembles of trees: the leaf that each row reaches in each tree (walk_trees), then what the leaves say.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -7,6 +6,7 @@
 #include "frontends/onnx/map/map_functions.h"
 #include "frontends/onnx/map/model_scores.h"
 #include "frontends/onnx/map/tree_nodes.h"
+#include "frontends/onnx/map/tree_tables.h"
 
 namespace dyn::onnx {
 namespace {
@@ -25,84 +25,33 @@ ValueId entriesAt(MapContext& c, ValueId table, ValueId places) {
   return c.emit("gather", {table, places}, {{"axis", int64_t{0}}});
 }
 
-ValueId compared(MapContext& c, TreeMode mode, ValueId x, ValueId split) {
-  switch (mode) {
-    case TreeMode::lessEqual:
-      return c.emit("less_equal", {x, split});
-    case TreeMode::less:
-      return c.emit("less", {x, split});
-    case TreeMode::greaterEqual:
-      return c.emit("greater_equal", {x, split});
-    case TreeMode::greater:
-      return c.emit("greater", {x, split});
-    case TreeMode::equal:
-      return c.emit("equal", {x, split});
-    case TreeMode::notEqual:
-    case TreeMode::member:
-    case TreeMode::leaf:
-      break;
-  }
-  return c.emit("logical_not", {c.emit("equal", {x, split})});
-}
-
-// One step of all walkers: the places [n, t] they stand at → those they go to.
-class Step {
- public:
-  Step(MapContext& c, const TreeNodes& nodes, Dtype dtype) : c_(c) {
-    std::vector<int64_t> modes(nodes.count(), 0);
-    for (size_t i = 0; i != nodes.count(); ++i)
-      if (!nodes.isLeaf(i)) modes_.insert(nodes.mode[i]);
-    for (size_t i = 0; i != nodes.count(); ++i)
-      modes[i] = static_cast<int64_t>(nodes.isLeaf(i) ? *modes_.begin() : nodes.mode[i]);
-    feature_ = placeTable(c, nodes.feature);
-    split_ = realTable(c, nodes.split, dtype);
-    onTrue_ = placeTable(c, nodes.onTrue);
-    onFalse_ = placeTable(c, nodes.onFalse);
-    if (modes_.size() > 1) mode_ = placeTable(c, modes);
-    if (std::any_of(nodes.missingIsTrue.begin(), nodes.missingIsTrue.end(),
-                    [](int64_t is) { return is != 0; }))
-      missing_ = c.constant(HostTensor::vectorInt(Dtype::boolean, nodes.missingIsTrue));
-  }
-
-  ValueId operator()(ValueId x, ValueId places) const {
-    const ValueId split = entriesAt(c_, split_, places);
-    const ValueId value =
-        c_.emit("gather_elements", {x, entriesAt(c_, feature_, places)}, {{"axis", int64_t{1}}});
-    ValueId holds = compared(c_, *modes_.begin(), value, split);
-    const ValueId mode = modes_.size() > 1 ? entriesAt(c_, mode_, places) : kNoValue;
-    for (TreeMode other : modes_) {
-      if (other == *modes_.begin()) continue;
-      const ValueId asked = c_.emit("equal", {mode, c_.numberOf(static_cast<double>(other), kPlace)});
-      const ValueId here = c_.emit("logical_and", {asked, compared(c_, other, value, split)});
-      const ValueId elsewhere = c_.emit("logical_and", {c_.emit("logical_not", {asked}), holds});
-      holds = c_.emit("logical_or", {here, elsewhere});
-    }
-    if (missing_ != kNoValue)
-      holds = c_.emit(
-          "logical_or",
-          {holds, c_.emit("logical_and", {c_.emit("is_nan", {value}), entriesAt(c_, missing_, places)})});
-    return c_.emit("where", {holds, entriesAt(c_, onTrue_, places), entriesAt(c_, onFalse_, places)});
-  }
-
- private:
-  MapContext& c_;
-  std::set<TreeMode> modes_;
-  ValueId feature_ = kNoValue, split_ = kNoValue, onTrue_ = kNoValue, onFalse_ = kNoValue, mode_ = kNoValue,
-          missing_ = kNoValue;
-};
-
-// The leaves [n, roots] that the rows of x [n, f] reach from these roots.
-ValueId leavesReached(MapContext& c, ValueId x, const TreeNodes& nodes, const std::vector<int64_t>& roots,
+// The leaves [n, starts] that the rows of x [n, f] reach from these places.
+ValueId leavesReached(MapContext& c, ValueId x, const TreeTables& trees, const std::vector<int64_t>& starts,
                       Dtype dtype) {
-  const auto count = static_cast<int64_t>(roots.size());
-  const ValueId start = c.constant(HostTensor::vectorInt(kPlace, roots));
-  const ValueId shape = joinedShape(c, {dimAt(c, x, 0), c.integersValue({count})});
-  const ValueId places = c.emit("expand", {start, shape});
-  if (nodes.depth == 0) return places;
-  const Step step(c, nodes, dtype);
-  return c.emitLoop(c.integerValue(nodes.depth), {places}, 0, [&](const MapContext::LoopBody& body) {
-    return std::vector<ValueId>{step(x, body.carried[0])};
-  })[0];
+  // So many steps are one operation. More of them are turns of a loop: not every target has a kernel that
+  // walks down any number.
+  constexpr int64_t kSteps = 64;
+  ValueId places = placeTable(c, starts);
+  if (trees.depth == 0) {
+    const auto count = static_cast<int64_t>(starts.size());
+    places = c.emit("expand", {places, joinedShape(c, {dimAt(c, x, 0), c.integersValue({count})})});
+    return c.emit("sub", {c.numberOf(-1, kPlace), places});
+  }
+  const ValueId splits = realTable(c, trees.splits, dtype);
+  const ValueId links = c.constant(
+      HostTensor::vectorInt(kPlace, trees.links).reshaped({static_cast<int64_t>(trees.splits.size()), 4}));
+  const auto walked = [&](ValueId from, int64_t steps) {
+    return c.emit("walk_trees", {x, splits, links, from}, {{"steps", steps}});
+  };
+  if (trees.depth <= kSteps) {
+    places = walked(places, trees.depth);
+  } else {
+    const ValueId turns = c.integerValue((trees.depth - 1) / kSteps);
+    places = c.emitLoop(turns, {walked(places, kSteps)}, 0, [&](const MapContext::LoopBody& body) {
+      return std::vector<ValueId>{walked(body.carried[0], kSteps)};
+    })[0];
+  }
+  return c.emit("sub", {c.numberOf(-1, kPlace), places});
 }
 
 enum class Aggregate : uint8_t { sum, average, least, most };
@@ -142,7 +91,7 @@ std::vector<bool> alwaysScored(const TreeNodes& nodes, int64_t targets) {
 }
 
 // The trees of each target, where each tree has one only and they are about equally many; else empty.
-std::vector<std::vector<int64_t>> treesByTarget(const TreeNodes& nodes, int64_t targets) {
+std::vector<std::vector<size_t>> treesByTarget(const TreeNodes& nodes, int64_t targets) {
   std::vector<int64_t> targetOf(nodes.roots.size(), -1);
   for (const TreeNodes::Weight& weight : nodes.weights) {
     const int64_t tree = nodes.treeOf[static_cast<size_t>(weight.leaf)];
@@ -151,16 +100,16 @@ std::vector<std::vector<int64_t>> treesByTarget(const TreeNodes& nodes, int64_t 
     if (target >= 0 && target != weight.target) return {};
     target = weight.target;
   }
-  std::vector<std::vector<int64_t>> groups(static_cast<size_t>(targets));
+  std::vector<std::vector<size_t>> groups(static_cast<size_t>(targets));
   for (size_t tree = 0; tree != targetOf.size(); ++tree)
-    groups[static_cast<size_t>(std::max<int64_t>(targetOf[tree], 0))].push_back(nodes.roots[tree]);
+    groups[static_cast<size_t>(std::max<int64_t>(targetOf[tree], 0))].push_back(tree);
   size_t most = 0;
   for (const auto& group : groups) most = std::max(most, group.size());
-  return most * groups.size() <= 2 * nodes.roots.size() ? groups : std::vector<std::vector<int64_t>>();
+  return most * groups.size() <= 2 * nodes.roots.size() ? groups : std::vector<std::vector<size_t>>();
 }
 
 // Scores [n, targets] before base values.
-ValueId treeScores(MapContext& c, ValueId x, TreeNodes nodes, int64_t targets, Aggregate aggregate,
+ValueId treeScores(MapContext& c, ValueId x, const TreeNodes& nodes, int64_t targets, Aggregate aggregate,
                    Dtype dtype) {
   const double nothing = nothingOf(aggregate);
   const auto put = [&](double& cell, double value) {
@@ -168,38 +117,36 @@ ValueId treeScores(MapContext& c, ValueId x, TreeNodes nodes, int64_t targets, A
            : aggregate == Aggregate::most ? std::max(cell, value)
                                           : cell + value;
   };
-  std::vector<std::vector<int64_t>> groups = treesByTarget(nodes, targets);
+  const TreeTables trees = tablesOf(nodes, dtype);
+  const auto leafOf = [&](const TreeNodes::Weight& weight) {
+    return trees.leafOf[static_cast<size_t>(weight.leaf)];
+  };
+  const std::vector<std::vector<size_t>> groups = treesByTarget(nodes, targets);
   ValueId scores = kNoValue;
   if (!groups.empty()) {
-    // One more leaf without weight fills up the groups.
-    const auto filler = static_cast<int64_t>(nodes.count());
-    for (std::vector<int64_t>* column : {&nodes.onTrue, &nodes.onFalse}) column->push_back(filler);
-    for (std::vector<int64_t>* column : {&nodes.feature, &nodes.missingIsTrue}) column->push_back(0);
-    nodes.split.push_back(0);
-    nodes.mode.push_back(TreeMode::leaf);
-    nodes.treeOf.push_back(-1);
     size_t most = 0;
     for (const auto& group : groups) most = std::max(most, group.size());
-    std::vector<int64_t> roots;
-    for (auto& group : groups) {
-      group.resize(most, filler);
-      roots.insert(roots.end(), group.begin(), group.end());
-    }
-    std::vector<double> table(nodes.count(), nothing);
+    // One more leaf without weight fills up the groups.
+    std::vector<int64_t> starts;
+    for (const std::vector<size_t>& group : groups)
+      for (size_t i = 0; i != most; ++i)
+        starts.push_back(i < group.size() ? trees.starts[group[i]] : -1 - trees.leaves);
+    std::vector<double> table(static_cast<size_t>(trees.leaves) + 1, nothing);
     for (const TreeNodes::Weight& weight : nodes.weights)
-      put(table[static_cast<size_t>(weight.leaf)], weight.value);
-    const ValueId leaves = leavesReached(c, x, nodes, roots, dtype);
+      if (leafOf(weight) >= 0) put(table[static_cast<size_t>(leafOf(weight))], weight.value);
+    const ValueId leaves = leavesReached(c, x, trees, starts, dtype);
     const ValueId grouped = reshaped(
         c, leaves, joinedShape(c, {dimAt(c, x, 0), c.integersValue({targets, static_cast<int64_t>(most)})}));
     scores = aggregated(c, entriesAt(c, realTable(c, table, dtype), grouped), aggregate, 2);
   } else {
-    std::vector<double> table(nodes.count() * static_cast<size_t>(targets), nothing);
+    std::vector<double> table(static_cast<size_t>(trees.leaves * targets), nothing);
     for (const TreeNodes::Weight& weight : nodes.weights)
-      put(table[static_cast<size_t>(weight.leaf * targets + weight.target)], weight.value);
-    const ValueId weights = c.constant(
-        HostTensor::vectorReal(dtype, table).reshaped({static_cast<int64_t>(nodes.count()), targets}));
+      if (leafOf(weight) >= 0)
+        put(table[static_cast<size_t>(leafOf(weight) * targets + weight.target)], weight.value);
+    const ValueId weights =
+        c.constant(HostTensor::vectorReal(dtype, table).reshaped({trees.leaves, targets}));
     scores =
-        aggregated(c, entriesAt(c, weights, leavesReached(c, x, nodes, nodes.roots, dtype)), aggregate, 1);
+        aggregated(c, entriesAt(c, weights, leavesReached(c, x, trees, trees.starts, dtype)), aggregate, 1);
   }
   if (aggregate == Aggregate::average)
     scores = c.emit("div", {scores, c.number(static_cast<double>(nodes.roots.size()), scores)});
@@ -259,7 +206,7 @@ void mapTreeEnsembleRegressor(MapContext& c) {
   if (!base.empty() && base.size() != static_cast<size_t>(targets))
     return c.fail(DiagnosticId::badAttribute, "it has " + std::to_string(base.size()) + " base values for " +
                                                   std::to_string(targets) + " targets");
-  ValueId scores = withBase(c, treeScores(c, x, std::move(nodes), targets, aggregate, dtype), base, dtype);
+  ValueId scores = withBase(c, treeScores(c, x, nodes, targets, aggregate, dtype), base, dtype);
   // Of one target only PROBIT means something else than the number itself.
   if (targets > 1 || transform == "PROBIT") scores = transformedScores(c, scores, transform);
   c.setOutput(0, castTo(c, scores, Dtype::f32));
@@ -286,8 +233,7 @@ void mapTreeEnsembleClassifier(MapContext& c) {
       return c.unsupported(
           "base values where the leaves name one of two classes: the standard does not say what they mean");
     for (TreeNodes::Weight& weight : nodes.weights) weight.target = 0;
-    const ValueId score =
-        withBase(c, treeScores(c, x, std::move(nodes), 1, Aggregate::sum, dtype), base, dtype);
+    const ValueId score = withBase(c, treeScores(c, x, nodes, 1, Aggregate::sum, dtype), base, dtype);
     return classifyByOne(c, score, isSecond, signedScores, labels, transform);
   }
   if (!base.empty() && base.size() != static_cast<size_t>(classes))
@@ -300,10 +246,9 @@ void mapTreeEnsembleClassifier(MapContext& c) {
     // A class that no leaf named has no chance, even where the others are below 0.
     TreeNodes counted = nodes;
     for (TreeNodes::Weight& weight : counted.weights) weight.value = 1;
-    judged = treeScores(c, x, std::move(counted), classes, Aggregate::sum, dtype);
+    judged = treeScores(c, x, counted, classes, Aggregate::sum, dtype);
   }
-  const ValueId scores =
-      withBase(c, treeScores(c, x, std::move(nodes), classes, Aggregate::sum, dtype), base, dtype);
+  const ValueId scores = withBase(c, treeScores(c, x, nodes, classes, Aggregate::sum, dtype), base, dtype);
   if (mayLack) {
     const ValueId lacks = c.emit("equal", {judged, c.number(0, judged)});
     judged = c.emit("where", {lacks, c.number(-std::numeric_limits<double>::infinity(), scores), scores});
@@ -328,8 +273,7 @@ void mapTreeEnsemble(MapContext& c) {
       transform >= static_cast<int64_t>(std::size(kTransforms)))
     return c.fail(DiagnosticId::badAttribute, "aggregate_function or post_transform is outside its numbers");
   if (c.failed() || !targetsAreThere(c, nodes, targets)) return;
-  ValueId scores =
-      treeScores(c, x, std::move(nodes), targets, aggregateNamed(c, kAggregates[aggregate]), dtype);
+  ValueId scores = treeScores(c, x, nodes, targets, aggregateNamed(c, kAggregates[aggregate]), dtype);
   if (targets > 1 || transform == 4) scores = transformedScores(c, scores, kTransforms[transform]);
   c.setOutput(0, castTo(c, scores, given.value_or(dtype)));
 }
