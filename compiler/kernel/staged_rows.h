@@ -19,8 +19,8 @@
 
 namespace dyn {
 
-// Elements of a row, up to which it is staged. Rows of more fill vectors of their own.
-inline constexpr int64_t kStagedRow = 32;
+// Elements of a row, up to which it is staged. Rows of more fill vectors of their own, and 32 fill them all.
+inline constexpr int64_t kStagedRow = 31;
 
 // The rows of one unit.
 struct RowBlock {

@@ -5,7 +5,7 @@
 //   kernel @add.no_broadcast      if m != 1 and b != 1:       y[u, i] = x0[u, i] + x1[u, i]
 //   kernel @exp.mod16_3           if m mod 16 == 3:           for i < 16*floordiv(m, 16) + 3 vector
 //
-//   kernel @softmax.rows_in_lanes if m <= 4:                  each lane has a row of its own
+//   kernel @softmax.rows_in_lanes if m <= 31:                 each lane has a row of its own
 //
 //   kernel @transpose.unit        if n == 1:                  y[w, c] = x[0, c, w], where the kernel itself is y[w, c, n] = x[n, c, w]
 //
@@ -37,8 +37,8 @@ struct VersionPolicy {
   bool operator==(const VersionPolicy&) const = default;
 };
 inline constexpr int64_t kVersionTile = 16;  // a multiple of the lanes of every machine
-// Elements, up to which rows stand in lanes. Each lane reads from its own row: slower than neighbours by far,
-// so only where few lanes would be used.
+// Elements, up to which rows stand in lanes that are not staged (staged_rows.h): each lane reads from its own
+// row, slower than neighbours by far.
 inline constexpr int64_t kShortRow = 4;
 
 // "auto" (no_broadcast, rows_in_lanes), "generic" (none), "residues1" to "residues16" (besides no_broadcast).

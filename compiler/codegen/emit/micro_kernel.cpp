@@ -101,6 +101,7 @@ class MicroKernelEmitter {
   void storeTile(const Accumulators& sums);
   Accumulators loadMasked();
   void storeMasked(const Accumulators& sums);
+  void storeOverlapping(const Accumulators& sums);
   Accumulators loadThroughBuffer();
   void storeThroughBuffer(const Accumulators& sums);
   // The columns of vector `v` that C has.
@@ -261,7 +262,36 @@ MicroKernelEmitter::Accumulators MicroKernelEmitter::loadMasked() {
   return loaded;
 }
 
+// Rows that lie side by side, narrower than a vector: what a whole one writes behind a row, the next rows
+// write over. Masked stores of AVX2 take many times as long as whole ones on some processors.
+void MicroKernelEmitter::storeOverlapping(const Accumulators& sums) {
+  Value* mask = columnMask(0);
+  for (unsigned row = 0; row < rows_; ++row) {
+    BasicBlock* fits = BasicBlock::Create(context_, "row.fits", function_);
+    BasicBlock* ends = BasicBlock::Create(context_, "row.ends", function_);
+    BasicBlock* next = BasicBlock::Create(context_, "row.next", function_);
+    Value* left = builder_.CreateMul(columns_, builder_.getInt64(rows_ - row));  // elements of the tile
+    builder_.CreateCondBr(builder_.CreateICmpSGE(left, builder_.getInt64(lanes_)), fits, ends);
+    builder_.SetInsertPoint(fits);
+    builder_.CreateAlignedStore(sums[row], cPointer(row, 0), kFloatAlign);
+    builder_.CreateBr(next);
+    builder_.SetInsertPoint(ends);
+    builder_.CreateMaskedStore(sums[row], cPointer(row, 0), kFloatAlign, mask);
+    builder_.CreateBr(next);
+    builder_.SetInsertPoint(next);
+  }
+}
+
 void MicroKernelEmitter::storeMasked(const Accumulators& sums) {
+  if (vectors_ == 1 && rows_ > 1 && !module_.machine().avx512) {
+    BasicBlock* sideBySide = BasicBlock::Create(context_, "tail.rows", function_);
+    BasicBlock* apart = BasicBlock::Create(context_, "tail.apart", function_);
+    builder_.CreateCondBr(builder_.CreateICmpEQ(leadingC_, columns_), sideBySide, apart);
+    builder_.SetInsertPoint(sideBySide);
+    storeOverlapping(sums);
+    builder_.CreateRetVoid();
+    builder_.SetInsertPoint(apart);
+  }
   for (unsigned v = 0; v < vectors_; ++v) {
     Value* mask = columnMask(v);
     for (unsigned row = 0; row < rows_; ++row)

@@ -40,6 +40,14 @@ inline void foldRows(const T* from, T* to, int64_t next, Sum* __restrict sums, i
     fold(std::false_type());
 }
 
+// A row from the one before it.
+template <typename Sum, typename T, typename Folded>
+inline void foldRow(const T* __restrict before, const T* __restrict from, T* __restrict to, int64_t count,
+                    const Folded& folded) {
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = static_cast<T>(folded(static_cast<Sum>(before[i]), static_cast<Sum>(from[i])));
+}
+
 template <typename T, bool isProduct>
 void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& view, bool exclusive,
                  bool reverse) {
@@ -87,6 +95,13 @@ void foldRunning(BuiltinCall& call, const Tensor* x, Tensor* y, const AxisView& 
       const T* from = in + first * view.inner;
       T* to = out + first * view.inner;
       int64_t row = 0;
+      // Long rows come from farther away than the row before them: one at a time is one stream.
+      constexpr int64_t kLong = 256;
+      if (!std::is_class_v<T> && !exclusive && view.inner >= kLong && view.size > 0) {
+        std::copy_n(from, view.inner, to);
+        for (row = 1; row < view.size; ++row)
+          foldRow<Sum>(to + (row - 1) * next, from + row * next, to + row * next, view.inner, folded);
+      }
       for (; row + kRowsAtOnce <= view.size; row += kRowsAtOnce)
         foldRows<kRowsAtOnce>(from + row * next, to + row * next, next, sums.data(), view.inner, exclusive,
                               folded);

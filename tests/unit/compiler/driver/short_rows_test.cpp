@@ -8,7 +8,7 @@ namespace {
 using test::withType;
 
 void expectSame(const std::string& dtype, Dtype elements, const char* body, double tolerance = 1e-4) {
-  for (const char* length : {"m", "1", "3", "10", "16", "32", "33"}) {
+  for (const char* length : {"m", "1", "3", "10", "16", "31", "32"}) {
     SCOPED_TRACE(dtype + ", rows of " + length + ": " + body);
     const std::string text =
         withType("fn @main(%x: Tensor[(n, M), TYPE], %b: Tensor[(M), TYPE], %r: Tensor[(n, M), TYPE]) {",
@@ -19,7 +19,7 @@ void expectSame(const std::string& dtype, Dtype elements, const char* body, doub
     std::vector<std::vector<HostTensor>> inputs;
     std::vector<int64_t> lengths;
     if (length[0] == 'm')
-      lengths = {1, 2, 4, 7, 9, 16, 21, 31, 32, 33};
+      lengths = {1, 2, 4, 7, 9, 16, 15, 21, 31, 32};
     else
       lengths = {std::stoll(length)};
     for (int64_t m : lengths)

@@ -405,6 +405,33 @@ TEST_F(BuiltinTest, cumsum) {
   EXPECT_EQ(call("cumsum", {x}, {.scalars = {2}}).code, DYN_BAD_INPUT);
 }
 
+// Rows one at a time, several at a time and what is left of them, short and long.
+TEST_F(BuiltinTest, cumsumOfRows) {
+  for (const int64_t outer : {1, 2})
+    for (const int64_t size : {0, 1, 3, 4, 5, 9})
+      for (const int64_t inner : {2, 7, 255, 256, 301}) {
+        std::vector<int32_t> numbers(static_cast<size_t>(outer * size * inner));
+        for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int32_t>(i * 7 % 11) - 5;
+        Tensor* x = tensor<int32_t>(DataType::i32, {outer, size, inner}, numbers);
+        for (const int32_t flags : {0, 1, 2, 3}) {
+          ASSERT_TRUE(call("cumsum", {x}, {.scalars = {1}, .numbers = {flags}}).ok());
+          const std::vector<int32_t> sums = data<int32_t>(result());
+          for (int64_t o = 0; o < outer; ++o)
+            for (int64_t i = 0; i < inner; ++i) {
+              int32_t sum = 0;
+              for (int64_t step = 0; step < size; ++step) {
+                const int64_t row = (flags & 2) != 0 ? size - 1 - step : step;
+                const auto at = static_cast<size_t>((o * size + row) * inner + i);
+                const int32_t before = sum;
+                sum += numbers[at];
+                ASSERT_EQ(sums[at], (flags & 1) != 0 ? before : sum)
+                    << size << " rows of " << inner << ", flags " << flags << ", row " << row;
+              }
+            }
+        }
+      }
+}
+
 TEST_F(BuiltinTest, nms) {
   Tensor* boxes = tensor<float>(
       DataType::f32, {1, 6, 4},
