@@ -396,14 +396,15 @@ void addProducts(std::vector<SweepRow>& rows) {
                   64});
   // Far from singular: the diagonal is larger than all that stands beside it.
   rows.push_back({"inverse",
-                  "f32 f64",
+                  kReals,
                   "%x T[n, 3, 3]",
                   "%d = constant() {value = <T>[3, 3] [[9.0, 1.0, 0.0], [0.0, 9.0, 1.0], [1.0, 0.0, 9.0]]} "
                   "%s = add(%x, %d) %y = inverse(%s) return %y",
                   {""},
                   {{"x", "-1", "1"}},
                   {},
-                  64});
+                  64,
+                  "f16 bf16"});
   rows.push_back(
       {"pairwise_coupling", "", "%x f32[n, 3, 3]", "pairwise_coupling(%x)", {""}, {{"x", "1", "2"}}, {}, 64});
   rows.push_back({"det", kReals, "%x T[n, k, k]", "det(%x)", {""}, {}, {}, 64, "f16 bf16"});
