@@ -275,6 +275,8 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       ->check(CLI::IsMember({"off", "on"}));
   serve->add_option("--most", r.mostTogether, "most requests in one run (default 16)")
       ->check(CLI::Range(1, 1 << 20));
+  serve->add_option("--most-time", r.mostTime, "seconds that a run of joined requests may take (default 0.1)")
+      ->check(positive());
   serve->add_option("--line", r.mostWaiting, "who finds so many waiting is rejected (default 1000)")
       ->check(CLI::Range(1, 1 << 30));
   bench->add_option("--seconds", r.seconds, "time for all shapes (default 1)")->check(positive());

@@ -39,7 +39,7 @@ struct BatchRequest {
   std::vector<std::string> dims, inputs, lengths, directories, lines, policies, variants, buckets;
   int64_t repeat = 1, warmup = 0;
   int jobs = 0, versions = 2, trials = 0, mostTogether = 16, mostWaiting = 1000;
-  double perSecond = 0;
+  double perSecond = 0, mostTime = 0.1;
   std::string batching = "off";
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, tuneSeconds = 30,
          caseTimeLimitSeconds = 60;

@@ -335,6 +335,7 @@ int runServe(const BatchContext& context) {
                       .add("seconds", fmt::format("{}", request.seconds))
                       .add("batching", request.batching)
                       .add("most", std::to_string(request.mostTogether))
+                      .add("most-time", fmt::format("{}", request.mostTime))
                       .add("line", std::to_string(request.mostWaiting));
   for (const std::string& dim : request.dims) serve.add("dim", dim);
   for (const std::string& lengths : request.lengths) serve.add("lengths", lengths);

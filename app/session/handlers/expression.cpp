@@ -160,6 +160,18 @@ std::string typeText(const Value& value) {
   return text + "), " + std::string(toString(value.tensor().dtype())) + "]";
 }
 
+namespace {
+
+// Does it call @main?
+bool namesMain(const std::string& text) {
+  constexpr std::string_view kMain = "@main";
+  for (size_t at = text.find(kMain); at != std::string::npos; at = text.find(kMain, at + 1))
+    if (at + kMain.size() == text.size() || !isWordChar(text[at + kMain.size()])) return true;
+  return false;
+}
+
+}  // namespace
+
 bool isFunctionName(const std::string& name) { return !name.empty() && name[0] == '@'; }
 
 std::optional<FunctionText> functionText(const std::string& line) {
@@ -311,9 +323,15 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
   // Functions and data types of the model need a copy of it; all else gets a fresh context.
   const Module* library = nullptr;
   std::shared_ptr<IrContext> ir;
-  if (state.now.model && state.now.model->hasModule() && state.now.model->problems().empty() &&
-      expression.text.find('@') != std::string::npos) {
-    const ScratchCopy& copy = state.now.model->library().copy();
+  std::optional<ScratchProgram> whole;  // with @main, which may be large
+  const bool hasFunctions =
+      state.now.model && state.now.model->hasModule() && state.now.model->problems().empty();
+  const bool callsMain = namesMain(expression.text);
+  if (callsMain && !hasFunctions)
+    return makeError(DiagnosticId::textName, "@main is the function of a model, and none is loaded");
+  if (hasFunctions && expression.text.find('@') != std::string::npos) {
+    if (callsMain) whole.emplace(state.now.model->imported());
+    const ScratchCopy& copy = (whole ? *whole : state.now.model->library()).copy();
     library = &copy.module;
     ir = copy.ir;
   } else {

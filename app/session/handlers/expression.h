@@ -20,7 +20,8 @@ struct FunctionText {
 };
 std::optional<FunctionText> functionText(const std::string& line);
 bool isFunctionName(const std::string& name);  // of a bound value: "@f"
-// Reads it and keeps it as the bound value @NAME, its text: expressions may call it. Errors: those of the text.
+// Reads it and keeps it as the bound value @NAME, its text: expressions may call it. Errors: those of the
+// text.
 Status defineFunction(SessionState& state, const FunctionText& function);
 
 // Splits the assignment off and evaluates zeros(f32, [2, 3]), ones(...), random(f32, [2, 3], SEED), range(5),

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "app/session/explain/compare.h"
+#include "app/session/handlers/joining_server.h"
 #include "app/session/model/batch_lengths.h"
 #include "app/session/model/joined_calls.h"
 #include "app/session/model/padded_sequences.h"
@@ -20,7 +20,6 @@ namespace {
 
 constexpr size_t kMostCalls = 1024;            // drawn; requests take them in turn
 constexpr int64_t kMostCallBytes = 256 << 20;  // of their inputs
-constexpr size_t kCompared = 4;                // calls that are run joined and alone before the first request
 
 // What is the same in all requests, and what is drawn for each.
 struct Shapes {
@@ -156,82 +155,6 @@ Result<Calls> drawCalls(SessionState& state, LoadedModel& model, const Command& 
   return calls;
 }
 
-// Runs calls alone or joined.
-class Server {
- public:
-  Server(SessionState& state, std::optional<CallJoint> joint) : state_(state), joint_(std::move(joint)) {}
-
-  // The results of each call.
-  Result<std::vector<std::vector<HostTensor>>> run(const std::vector<const CallInputs*>& calls) {
-    if (calls.size() == 1) {
-      DYN_TRY(const std::vector<const HostTensor*> results, runOne(*calls[0]));
-      std::vector<std::vector<HostTensor>> all(1);
-      for (const HostTensor* result : results) all[0].push_back(*result);
-      return all;
-    }
-    DYN_TRY(const CallInputs together, joined(*joint_, calls));
-    DYN_TRY(const std::vector<const HostTensor*> results, runOne(together));
-    return apart(*joint_, calls, results);
-  }
-
-  // Compiles, and fills caches.
-  Status warmUp(const CallInputs& call) {
-    DYN_TRY(const auto answers, run({&call}));
-    return answers.empty() ? Status(makeError(DiagnosticId::internalError, "there is no answer")) : Status();
-  }
-
-  bool mayFollow(const CallInputs& first, const CallInputs& next) const {
-    return joint_ && mayJoin(*joint_, first, next);
-  }
-  const std::optional<CallJoint>& joint() const { return joint_; }
-  void onlyEqualSizes() {
-    joint_->sequence.clear();
-    for (std::vector<CallJoint::Axes>* all : {&joint_->inputs, &joint_->outputs})
-      for (CallJoint::Axes& axes : *all) axes.sequence.reset();
-  }
-
- private:
-  Result<std::vector<const HostTensor*>> runOne(const CallInputs& inputs) {
-    DYN_TRY(const PreparedRun prepared, state_.prepare(inputs));
-    result_ = RunResult();
-    DYN_CHECK(prepared.runner->run(prepared.inputs, RunRequest(), state_.interruption, result_));
-    std::vector<const HostTensor*> results;
-    for (const NamedValue& output : result_.outputs)
-      if (output.value.isTensor()) results.push_back(&output.value.tensor());
-    return results;
-  }
-
-  SessionState& state_;
-  std::optional<CallJoint> joint_;
-  RunResult result_;  // what `runOne` has shown of
-};
-
-// Are some calls the same when they are joined? What is to be said.
-Result<std::string> compareOnce(Server& server, const Calls& calls) {
-  std::vector<const CallInputs*> some;
-  for (const CallInputs& call : calls.made)
-    if (some.size() < kCompared && (some.empty() || server.mayFollow(*some[0], call))) some.push_back(&call);
-  if (some.size() < 2) some.push_back(some[0]);
-  DYN_TRY(const auto together, server.run(some));
-  for (size_t c = 0; c < some.size(); ++c) {
-    DYN_TRY(const auto alone, server.run({some[c]}));
-    for (size_t i = 0; i < alone[0].size(); ++i) {
-      const std::string difference =
-          compareValues(Value(together[c][i]), Value(alone[0][i]), Tolerance{1e-3, 1e-5, true});
-      if (difference.empty()) continue;
-      if (server.joint()->sequence.empty())
-        return makeError(DiagnosticId::unsupportedFeature,
-                         "unsupported: calls of this model can not be joined: result " + std::to_string(i) +
-                             " of a call differs from that of the call alone: " + difference);
-      const std::string sequence = server.joint()->sequence;
-      server.onlyEqualSizes();
-      return "those of different " + sequence + " differ from each alone (result " + std::to_string(i) +
-             ": " + difference + ")";
-    }
-  }
-  return std::to_string(some.size()) + " of them gave the same as each alone";
-}
-
 void waitUntil(int64_t ns, const Interruption& interruption) {
   constexpr int64_t kLongestNs = 20'000'000, kSpinNs = 100'000;
   for (int64_t now; (now = steadyNs()) < ns && !interruption.requested();) {
@@ -243,9 +166,10 @@ void waitUntil(int64_t ns, const Interruption& interruption) {
 }
 
 // Lets the requests come and answers them. Fills in all that is measured.
-Status serveAll(SessionState& state, Server& server, const Calls& calls, size_t most, WaitingLine line,
+Status serveAll(SessionState& state, JoiningServer& server, const Calls& calls, size_t most, WaitingLine line,
                 ServeResult& result) {
   RunTimes latencies, runs;
+  const CallJoint none;
   const int64_t begin = steadyNs();
   int64_t busyNs = 0, toldNs = 0, lastNs = 0;
   for (;;) {
@@ -258,9 +182,11 @@ Status serveAll(SessionState& state, Server& server, const Calls& calls, size_t 
       waitUntil(begin + *next, state.interruption);
       continue;
     }
+    JoinedGroup together(server.joint() ? *server.joint() : none);
     const std::vector<Request> group =
         line.take(most, [&](const std::vector<Request>& taken, const Request& r) {
-          return server.mayFollow(calls.of(taken[0]), calls.of(r));
+          for (size_t i = together.calls().size(); i < taken.size(); ++i) together.add(calls.of(taken[i]));
+          return server.joint() && server.mayFollow(together, calls.of(r));
         });
     std::vector<const CallInputs*> inputs;
     for (const Request& request : group) inputs.push_back(&calls.of(request));
@@ -315,6 +241,7 @@ bool namesBatch(const Command& command, const Shapes& shapes, const std::string&
 
 struct ServePlan {
   size_t most = 16, line = 1000;
+  double mostSeconds = 0.1;  // of a joined run
 };
 
 Result<ServePlan> planOf(const Command& command, ServeResult& result) {
@@ -334,7 +261,9 @@ Result<ServePlan> planOf(const Command& command, ServeResult& result) {
   if (most < 1 || line < 1)
     return makeError(DiagnosticId::usageError,
                      std::string(most < 1 ? "--most" : "--line") + " is less than one");
-  return ServePlan{result.batching ? static_cast<size_t>(most) : 1, static_cast<size_t>(line)};
+  DYN_TRY(const double mostSeconds, command.number("most-time", ServePlan().mostSeconds));
+  if (!(mostSeconds > 0)) return makeError(DiagnosticId::usageError, "--most-time is not a positive time");
+  return ServePlan{result.batching ? static_cast<size_t>(most) : 1, static_cast<size_t>(line), mostSeconds};
 }
 
 }  // namespace
@@ -349,7 +278,7 @@ Result<View> handle_serve(SessionState& state, const Command& command, Outcome&)
   if (!result.batching) joint.reset();
   if (joint) result.batch = joint->batch;
   DYN_TRY(const Calls calls, drawCalls(state, *model, command, shapes));
-  Server server(state, std::move(joint));
+  JoiningServer server(state, std::move(joint));
   DYN_CHECK(server.warmUp(calls.made[0]));
   result.loadNs = model->readyNs();
   if (const CompiledModel* compiled = model->compiled()) {
@@ -357,7 +286,12 @@ Result<View> handle_serve(SessionState& state, const Command& command, Outcome&)
     result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
   }
   if (result.batching) {
-    DYN_TRY(result.comparedText, compareOnce(server, calls));
+    DYN_TRY(result.comparedText, server.compareOnce(calls.made));
+    std::vector<const CallInputs*> asTheyCome;
+    for (size_t turn : calls.turns) asTheyCome.push_back(&calls.made[turn]);
+    DYN_TRY(const JoiningTimes times,
+            server.timeJoining(asTheyCome, plan.most, static_cast<int64_t>(plan.mostSeconds * 1e9)));
+    result.comparedText += "; " + joiningText(times, state.now.options);
     result.sequence = server.joint()->sequence;
     if (!result.sequence.empty()) result.lengths = shapes.lengths->info.name;
   }

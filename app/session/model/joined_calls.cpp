@@ -187,6 +187,20 @@ Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, cons
   return JointMaker(simple, model.signature()).make(lengths, sequence);
 }
 
+void JoinedGroup::add(const CallInputs& call) {
+  const JoinedPositions after = positionsWith(call);
+  own_ = after.own;
+  rows_ += dimOf(call, joint_.batch);
+  longest_ = std::max(longest_, joint_.sequence.empty() ? 1 : dimOf(call, joint_.sequence));
+  calls_.push_back(&call);
+}
+
+JoinedPositions JoinedGroup::positionsWith(const CallInputs& next) const {
+  const int64_t batch = dimOf(next, joint_.batch),
+                length = joint_.sequence.empty() ? 1 : dimOf(next, joint_.sequence);
+  return {own_ + batch * length, (rows_ + batch) * std::max(longest_, length)};
+}
+
 bool mayJoin(const CallJoint& joint, const CallInputs& first, const CallInputs& second) {
   if (!first.overrides.empty() || !second.overrides.empty()) return false;
   for (size_t i = 0; i < joint.inputs.size(); ++i) {

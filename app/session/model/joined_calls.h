@@ -35,6 +35,26 @@ struct CallJoint {
 // there is none. Error unsupportedFeature: why calls can not be joined.
 Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, const std::string& sequence);
 
+// The positions of calls that are joined: of rows times lengths their own, and with the shorter filled up.
+// Calls without a sequence have one position a row.
+struct JoinedPositions {
+  int64_t own = 0, padded = 0;
+};
+// Calls that are to be joined, one after the other; each may join the first.
+class JoinedGroup {
+ public:
+  explicit JoinedGroup(const CallJoint& joint) : joint_(joint) {}
+  void add(const CallInputs& call);
+  JoinedPositions positions() const { return {own_, rows_ * longest_}; }
+  JoinedPositions positionsWith(const CallInputs& next) const;
+  const std::vector<const CallInputs*>& calls() const { return calls_; }
+
+ private:
+  const CallJoint& joint_;
+  std::vector<const CallInputs*> calls_;
+  int64_t own_ = 0, rows_ = 0, longest_ = 0;
+};
+
 bool mayJoin(const CallJoint& joint, const CallInputs& first, const CallInputs& second);
 // Precondition: each of them may join the first.
 Result<CallInputs> joined(const CallJoint& joint, const std::vector<const CallInputs*>& calls);

@@ -18,7 +18,7 @@ TEST(CheckText, SaysWhatIsDemanded) {
   EXPECT_EQ(text("broadcast", min(most, n), n), "n must be at most 512");
   EXPECT_EQ(text("eq", n, min(n, most)), "n must be at most 512");
   EXPECT_EQ(text("eq", min(n, m), m), "m must be at most n");
-  EXPECT_EQ(text("broadcast", min(n, m), m), "min(n, m) and m must be equal, or one of them 1");
+  EXPECT_EQ(text("broadcast", min(n, m), m), "min(m, n) and m must be equal, or one of them 1");
   EXPECT_EQ(text("le", min(most, n), n), "min(512, n) must be at most n");
 }
 

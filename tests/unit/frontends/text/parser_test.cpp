@@ -181,7 +181,7 @@ TEST(Parser, literalsTakeTheDtypeOfTheirNeighboursButIndicesStayIntegers) {
   EXPECT_THAT(text, HasSubstr("bf16[2] [1, 2]"));
   EXPECT_THAT(text, HasSubstr("f64[] 1"));
   EXPECT_THAT(text, HasSubstr("%k = constant() {value = i64[2, 2] [[1, 2], [3, 4]]}"));
-  EXPECT_THAT(text, HasSubstr("return %g, %y, %z, %k, "));
+  EXPECT_THAT(text, HasSubstr("return %g, %same, %z, %k, "));
 }
 
 TEST(Parser, callsOfFunctionsByAt) {

@@ -65,7 +65,8 @@ TEST_F(AssumedInputs, MasksKeepAll) {
   // One over positions that no other input has, and one that marks the padding.
   run("%ids: Tensor[(b, s), i64], %mask: Tensor[(b, s + 2), f32]", "ids + 0, mask + 0.0");
   EXPECT_THAT(outcome_->as<RunResult>()->inputs[1].value.tensor().realAt(17), 1);
-  run("%x: Tensor[(b, s), f32], %key_padding_mask: Tensor[(b, s), bool]", "relu(x), not(key_padding_mask)");
+  run("%x: Tensor[(b, s), f32], %key_padding_mask: Tensor[(b, s), bool]",
+      "relu(x), logical_not(key_padding_mask)");
   EXPECT_THAT(elementsOf(1), Each(0));
 }
 
