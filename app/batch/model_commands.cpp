@@ -112,6 +112,7 @@ std::optional<Diagnostic> runCase(const BatchContext& context, const BatchReques
     read->addDefaults(context.request.dims, context.request.inputs);
     Command command = runCommandOf(shared);
     read->addTo(command);
+    command.place = read->place;
     if (!read->outputDirectory.empty()) command.add("output-dir", read->outputDirectory);
     outcome = context.execute(std::move(command));
     error = outcome->error;
@@ -265,6 +266,8 @@ int runCompile(const BatchContext& context) {
   std::shared_ptr<const Outcome> outcome = context.execute(compile);
   if (!outcome->ok()) return context.fail(*outcome);
   Json fields = {{"model", request.model}};
+  if (request.output.empty() && !request.quiet)
+    writeStderr("nothing is written: -o FILE writes the package\n");
   merge(fields, toJson(outcome->view));
   return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
 }

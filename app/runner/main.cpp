@@ -16,6 +16,7 @@
 #include "app/session/watchdog.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/clock.h"
+#include "compiler/support/read_files.h"
 #include "compiler/support/standard_streams.h"
 #include "vm/include/dyn_gpu.h"
 
@@ -55,6 +56,7 @@ Result<Description> run(const RunnerRequest& request, dyn_module* module, const 
   DYN_TRY(CallInputs inputs, makeInputs(signature, dims, request.inputs, request.session.seed, {}));
   if (!request.quiet)
     for (const std::string& note : notesOf(inputs, request.session.seed)) (void)writeStandard(2, note + "\n");
+  DYN_CHECK(mayWrite(request.profile));
   DYN_TRY(Runner runner, Runner::create(module, nullptr, signature, request.session));
   if (std::optional<LimitExcess> excess =
           beyondLimit(runner, inputs, MemoryLimits::of(request.session), interruption);
@@ -84,6 +86,9 @@ Result<Description> answer(const RunnerRequest& request, Interruption& interrupt
   DYN_TRY(const DeviceName device, parseDevice(request.session.device));
   const std::string name = device.ofRuntime();
   const dyn_status status = dyn_module_load_file_on(
+  ReadFiles files;
+  const ReadFilesScope scope(files);
+  noteRead(ownFile());
       ownFile().c_str(), nullptr, request.session.deviceIsChosen ? name.c_str() : nullptr, &module);
   if (status != DYN_OK) return vmError(status);
   const VmModule owned(module);

@@ -53,6 +53,10 @@ struct SessionOptions {
 std::string defaultCacheDirectory();
 
 using Ticket = uint64_t;
+// Error usageError where `written` is the same file as one of those that are read, also by a link. Commands
+// of a session are checked by it.
+Status checkOutput(const std::vector<std::string>& read, const std::string& written);
+
 
 // How the outcome of a command is taken: by wait(), or from the event `finished` alone.
 enum class Delivery : uint8_t { fetched, byEvent };

@@ -38,7 +38,7 @@ struct SessionState {
   std::optional<Diagnostic> lastError;
   Journal journal;
   RunHistory runs;
-  int sourceDepth = 0;
+  std::vector<std::string> openScripts;  // those of :source that are under way, the outermost first
   std::vector<Breakpoint> breakpoints;
   std::weak_ptr<LoadedModel> breakpointsOf;  // of whose program their positions are
   int lastBreakpoint = 0;                    // numbers are not used again

@@ -484,7 +484,8 @@ struct NamedValue {
   std::string name;
   std::string type;  // of this run: "Tensor[(2, 59), f32]"
   Value value;
-  std::string file;  // where it was written, or ""
+  std::string file;                         // where it was written, or ""
+  std::vector<std::string> partFiles = {};  // of a list: where its parts were
 };
 
 struct RunResult {

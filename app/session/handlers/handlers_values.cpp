@@ -317,15 +317,15 @@ static Result<std::string> scriptText(const std::string& path) {
 }
 
 Result<View> handle_source(SessionState& state, const Command& command, Outcome&) {
-  constexpr int kMaxSourceDepth = 16;
+  constexpr size_t kMaxSourceDepth = 16;
   const std::string path = command.text("file");
-  if (state.sourceDepth >= kMaxSourceDepth)
+  if (state.openScripts.size() >= kMaxSourceDepth)
     return makeError(DiagnosticId::usageError,
                      "scripts call each other more than " + std::to_string(kMaxSourceDepth) + " deep");
   DYN_TRY(const std::string text, scriptText(path));
   ScriptReader reader(text, path);
   DYN_CHECK(reader.check());
-  ++state.sourceDepth;
+  state.openScripts.push_back(path);
   Status failed;
   while (const std::optional<ScriptLine> next = reader.next()) {
     const ScriptLine& line = *next;
@@ -366,7 +366,7 @@ Result<View> handle_source(SessionState& state, const Command& command, Outcome&
     if (state.emitOutcome) state.emitOutcome(shown);
     if (failed.ok()) failed = std::move(error);
   }
-  --state.sourceDepth;
+  state.openScripts.pop_back();
   if (!failed.ok()) return failed.takeError();
   return View();
 }

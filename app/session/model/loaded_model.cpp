@@ -39,6 +39,15 @@ bool endsWith(const std::string& text, std::string_view suffix) {
 
 constexpr uint64_t kMaxStreamBytes = uint64_t{4} << 30;
 
+// What the file is read as: by the ending of its name; a package also by what it begins with.
+std::string_view endingOf(const std::string& path) {
+  for (std::string_view ending : {".dyn", ".onnx", ".dynpkg"})
+    if (endsWith(path, ending)) return ending;
+  constexpr std::string_view kPackageMagic = "DYNPACK1";
+  const Result<MappedFile> file = MappedFile::open(path);
+  return file.ok() && file->bytes().substr(0, kPackageMagic.size()) == kPackageMagic ? ".dynpkg" : "";
+}
+
 std::vector<std::string_view> opNames() {
   std::vector<std::string_view> names;
   for (const OpDef* op : opTable()) names.push_back(op->name);
@@ -86,6 +95,8 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
   if (!options.target.empty()) {
     DYN_TRY(model->target_, chooseTarget(options.target));
+  const ReadFilesScope scope(model->files_);
+  noteRead(request.path);
   }
   DYN_TRY(const DeviceName device, parseDevice(options.device));
   if (device.isSimulated) {
@@ -103,18 +114,20 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   }
   model->request_ = request;
   model->info_.path = request.path;
-  if (request.path == "-" || endsWith(request.path, ".dyn")) {
+  const std::string_view ending = request.path == "-" ? ".dyn" : endingOf(request.path);
+  if (ending == ".dyn") {
     Result<MappedFile> file = request.path == "-" ? MappedFile::fromStream(0, "<stdin>", kMaxStreamBytes)
                                                   : MappedFile::open(request.path);
     if (!file.ok()) return file.takeError();
     DYN_CHECK(model->readText(std::string(file->bytes())));
-  } else if (endsWith(request.path, ".onnx")) {
+  } else if (ending == ".onnx") {
     DYN_CHECK(model->readOnnx());
-  } else if (endsWith(request.path, ".dynpkg")) {
+  } else if (ending == ".dynpkg") {
     DYN_CHECK(model->readPackage());
   } else {
-    return makeError(DiagnosticId::usageError,
-                     request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg");
+    return makeError(
+        DiagnosticId::usageError,
+        request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg, and it is no package");
   }
   if (model->hasModule() && model->problems_.empty()) {
     model->fixShapes();

@@ -60,6 +60,7 @@ Json valueJson(const NamedValue& value) {
   }
   item["file"] = value.file.empty() ? Json(nullptr) : Json(value.file);
   return item;
+  if (!value.partFiles.empty()) item["part_files"] = value.partFiles;
 }
 
 Json diagnosticsJson(const std::vector<Diagnostic>& diagnostics) {
