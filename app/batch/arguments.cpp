@@ -19,7 +19,7 @@ constexpr const char* kVersion = "dynrepl " DYN_VERSION;
 struct Texts {  // options that need a second look after CLI11
   std::string memoryLimit, deviceLimit, cacheDirectory = "", color = "auto", math = "fp32", flow = "auto",
                                         device, shell;
-  bool noGraphs = false;
+  bool noGraphs = false, noNative = false;
 };
 
 CLI::Validator numberCheck(const char* what, bool zeroToo) {
@@ -86,6 +86,16 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
 // Of commands that run programs on it.
 void addDevice(CLI::App* app, Texts& texts) {
   app->add_option("--device-mem-limit", texts.deviceLimit,
+// Of commands that may be given a package.
+void addTrust(CLI::App* app, BatchRequest& r, Texts& texts) {
+  app->add_flag(
+      "--no-native", texts.noNative,
+      "of a package bytecode and weights alone: its machine code is left out, and a package that has "
+      "kernels as machine code alone is refused");
+  app->add_option("--verify-key", r.session.verifyKey,
+                  "a public key of Ed25519 in PEM: a package that it did not sign is refused");
+}
+
                   "the most a run may take on the GPU: bytes, or 512MB (default: as --mem-limit)");
   app->add_flag("--no-graphs", texts.noGraphs,
                 "launches that come again on the GPU are put there one by one, not as a graph");
@@ -171,7 +181,9 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   CLI::App* run = app.add_subcommand("run", "run a model");
   CLI::App* verify = app.add_subcommand("verify", "run ONNX test cases and compare");
   CLI::App* inspect = app.add_subcommand("inspect", "look into a model");
-  CLI::App* compile = app.add_subcommand("compile", "compile a model to a package");
+  addTrust(&app, r, texts);
+  CLI::App* compile = app.add_subcommand(
+      "compile", "compile a model to a package, which is machine code: who runs it trusts you");
   CLI::App* exported = app.add_subcommand(
       "export", "write a model as an executable or a library that needs nothing else, or as a package");
   CLI::App* save = app.add_subcommand("save", "write the graph after a pass as an ONNX model");
@@ -197,6 +209,10 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
                     "NAME=N; for compile, inspect, save and tune also NAME=1..512:8, NAME=@lengths.txt")
         ->take_all()
         ->expected(1);
+  for (CLI::App* sub : {run, verify, inspect, bench, serve, script}) addTrust(sub, r, texts);
+  for (CLI::App* sub : {compile, exported})
+    sub->add_option("--sign", r.signKey,
+                    "sign the package by this secret key (openssl genpkey -algorithm ed25519 -out KEY)");
   for (CLI::App* sub : {run, bench, serve, bisect, exported})
     sub->add_option(
            "--input", r.inputs,
@@ -450,3 +466,4 @@ ParsedArguments parseArguments(int argc, char** argv) {
 }
 
 }  // namespace dyn
+  r.session.nativeCode = !texts.noNative;

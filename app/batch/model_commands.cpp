@@ -263,6 +263,7 @@ int runCompile(const BatchContext& context) {
   for (const std::string& lengths : request.lengths) compile.add("lengths", lengths);
   if (request.requireStatic) compile.add("static");
   if (!request.output.empty()) compile.add("o", request.output);
+  if (!request.signKey.empty()) compile.add("sign", request.signKey);
   std::shared_ptr<const Outcome> outcome = context.execute(compile);
   if (!outcome->ok()) return context.fail(*outcome);
   Json fields = {{"model", request.model}};
@@ -281,6 +282,7 @@ int runExport(const BatchContext& context) {
   for (const std::string& dim : request.dims) write.add("dim", dim);
   for (const std::string& input : request.inputs) write.add("input", input);
   if (!request.board.empty()) write.add("board", request.board);
+  if (!request.signKey.empty()) write.add("sign", request.signKey);
   const std::pair<bool, const char*> switches[] = {{request.requireStatic, "static"},
                                                    {request.interpret, "interpret"},
                                                    {request.staticLink, "static-link"},

@@ -1,10 +1,12 @@
 #include "app/session/model/loaded_model.h"
 
 #include "app/session/model/device_name.h"
+#include "app/session/model/signing_key.h"
 #include "app/session/model/simulated_gpu.h"
 #include "app/session/model/tuning_file.h"
 #include "compiler/tune/policies.h"
 #include "vm/include/dyn_gpu.h"
+#include "vm/include/dyn_load.h"
 
 #include <sched.h>
 
@@ -263,8 +265,15 @@ Status LoadedModel::readPackage() {
   host.resolve_builtin = libraryBuiltins();
   DYN_TRY(const DeviceName device, parseDevice(options_.device));
   const std::string name = device.ofRuntime();
-  const dyn_status status = dyn_module_load_file_on(
-      info_.path.c_str(), &host, options_.deviceIsChosen ? name.c_str() : nullptr, &module);
+  dyn_load_options how{};
+  how.device = options_.deviceIsChosen ? name.c_str() : nullptr;
+  how.no_native_code = !options_.nativeCode;
+  VerifyKey key;
+  if (!options_.verifyKey.empty()) {
+    DYN_TRY(key, readVerifyKey(options_.verifyKey));
+    how.verify_key = key.data();
+  }
+  const dyn_status status = dyn_module_load_file_with(info_.path.c_str(), &host, &how, &module);
   if (status != DYN_OK) return vmError(status).at({.file = info_.path});
   vm_.reset(module);
   if (options_.deviceIsChosen) DYN_CHECK(hasCodeFor(device, module));
