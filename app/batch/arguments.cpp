@@ -50,6 +50,9 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
                   "exact: what an attention mask hides is not computed where nobody sees it; zero: nor where "
                   "results are seen, which are 0 there");
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
+  app->add_option(
+      "--data-root", r.session.dataRoot,
+      "folder: an ONNX model's external data may be reached by symbolic links that do not leave it");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
   app->add_option(
          "--place", r.session.places,
@@ -83,9 +86,6 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--mem-limit", texts.memoryLimit, "bytes, or 512MB");
 }
 
-// Of commands that run programs on it.
-void addDevice(CLI::App* app, Texts& texts) {
-  app->add_option("--device-mem-limit", texts.deviceLimit,
 // Of commands that may be given a package.
 void addTrust(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_flag(
@@ -96,6 +96,9 @@ void addTrust(CLI::App* app, BatchRequest& r, Texts& texts) {
                   "a public key of Ed25519 in PEM: a package that it did not sign is refused");
 }
 
+// Of commands that run programs on it.
+void addDevice(CLI::App* app, Texts& texts) {
+  app->add_option("--device-mem-limit", texts.deviceLimit,
                   "the most a run may take on the GPU: bytes, or 512MB (default: as --mem-limit)");
   app->add_flag("--no-graphs", texts.noGraphs,
                 "launches that come again on the GPU are put there one by one, not as a graph");
@@ -114,6 +117,7 @@ std::string commandHelp(const CLI::App& command) {
       {"serve-bench", "serve-bench bert.onnx --rate 50 --seconds 10 --dim seq=@lengths.txt --batching on"},
       {"bisect", "bisect bert.onnx --dim batch=1 --dim seq=7 -o fault.dyn"},
       {"tune", "tune bert.onnx --dim batch=1 --dim seq=@lengths.txt --seconds 30"},
+      {"cache", "cache list"},
       {"script", "script samples/04_bert/lesson.dyns"},
       {"completion", "completion bash > ~/.local/share/bash-completion/completions/dynrepl"},
       {"manual", "manual | man -l -"},
@@ -177,11 +181,11 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   app.add_flag("--keep-going", r.keepGoing, "scripts go on after an error");
   addCommon(&app, r, texts);
   addDevice(&app, texts);
+  addTrust(&app, r, texts);
 
   CLI::App* run = app.add_subcommand("run", "run a model");
   CLI::App* verify = app.add_subcommand("verify", "run ONNX test cases and compare");
   CLI::App* inspect = app.add_subcommand("inspect", "look into a model");
-  addTrust(&app, r, texts);
   CLI::App* compile = app.add_subcommand(
       "compile", "compile a model to a package, which is machine code: who runs it trusts you");
   CLI::App* exported = app.add_subcommand(
@@ -194,14 +198,21 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       app.add_subcommand("bisect", "find the first pass that changes a result; exit 3 when one does");
   CLI::App* tune =
       app.add_subcommand("tune", "measure versions of convolutions and products for likely shapes");
+  CLI::App* cache =
+      app.add_subcommand("cache", "list, verify or clear the cache of compiled objects and packed weights");
   CLI::App* script = app.add_subcommand("script", "run shell commands of a file");
   // The options of its own come first.
-  for (CLI::App* sub : {run, verify, inspect, compile, exported, save, bench, serve, bisect, tune, script}) {
+  for (CLI::App* sub :
+       {run, verify, inspect, compile, exported, save, bench, serve, bisect, tune, cache, script}) {
     sub->option_defaults()->group("Options of every command");
     addCommon(sub, r, texts);
     sub->option_defaults()->group("Options");
   }
   for (CLI::App* sub : {run, verify, bench, serve, bisect, script}) addDevice(sub, texts);
+  for (CLI::App* sub : {run, verify, inspect, bench, serve, script}) addTrust(sub, r, texts);
+  for (CLI::App* sub : {compile, exported})
+    sub->add_option("--sign", r.signKey,
+                    "sign the package by this secret key (openssl genpkey -algorithm ed25519 -out KEY)");
   for (CLI::App* sub : {run, inspect, compile, exported, save, bench, serve, bisect, tune})
     sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
   for (CLI::App* sub : {run, inspect, compile, exported, save, bench, serve, bisect, tune})
@@ -209,10 +220,6 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
                     "NAME=N; for compile, inspect, save and tune also NAME=1..512:8, NAME=@lengths.txt")
         ->take_all()
         ->expected(1);
-  for (CLI::App* sub : {run, verify, inspect, bench, serve, script}) addTrust(sub, r, texts);
-  for (CLI::App* sub : {compile, exported})
-    sub->add_option("--sign", r.signKey,
-                    "sign the package by this secret key (openssl genpkey -algorithm ed25519 -out KEY)");
   for (CLI::App* sub : {run, bench, serve, bisect, exported})
     sub->add_option(
            "--input", r.inputs,
@@ -304,6 +311,13 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       ->check(CLI::Range(1, 100000));
   tune->add_option("-o,--output", r.output,
                    "the records; those in it are kept (default: beside the object cache)");
+  cache
+      ->add_option(
+          "ACTION", r.cacheAction,
+          "list: what lies in it; verify: read all, and remove what is damaged; clear: remove all but "
+          "tuning records")
+      ->required()
+      ->check(CLI::IsMember({"list", "verify", "clear"}));
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();
   script->add_flag("--keep-going", r.keepGoing, "go on after an error");
 
@@ -323,6 +337,7 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
            {serve, BatchCommand::serve},
            {bisect, BatchCommand::bisect},
            {tune, BatchCommand::tune},
+           {cache, BatchCommand::cache},
            {script, BatchCommand::script}},
           completion,
           manual};
@@ -372,6 +387,8 @@ const char* toString(BatchCommand command) {
       return "bisect";
     case BatchCommand::tune:
       return "tune";
+    case BatchCommand::cache:
+      return "cache";
     case BatchCommand::script:
       return "script";
     case BatchCommand::lines:
@@ -449,6 +466,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   r.session.device = texts.device.empty() ? "cpu" : texts.device;
   r.session.deviceIsChosen = !texts.device.empty();
   r.session.deviceGraphs = !texts.noGraphs;
+  r.session.nativeCode = !texts.noNative;
   if (const std::string fault = faultOfPlaces(r); !fault.empty()) return usageFault(fault);
   // PTX is the code of no other device.
   if (r.command == BatchCommand::inspect && r.level == "ptx" && r.session.device == "cpu")
@@ -466,4 +484,3 @@ ParsedArguments parseArguments(int argc, char** argv) {
 }
 
 }  // namespace dyn
-  r.session.nativeCode = !texts.noNative;

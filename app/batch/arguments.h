@@ -20,6 +20,7 @@ enum class BatchCommand : uint8_t {
   serve,
   bisect,
   tune,
+  cache,
   script,
   lines
 };

@@ -266,9 +266,9 @@ int runCompile(const BatchContext& context) {
   if (!request.signKey.empty()) compile.add("sign", request.signKey);
   std::shared_ptr<const Outcome> outcome = context.execute(compile);
   if (!outcome->ok()) return context.fail(*outcome);
-  Json fields = {{"model", request.model}};
   if (request.output.empty() && !request.quiet)
     writeStderr("nothing is written: -o FILE writes the package\n");
+  Json fields = {{"model", request.model}};
   merge(fields, toJson(outcome->view));
   return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
 }
@@ -366,6 +366,16 @@ int runTune(const BatchContext& context) {
   Json fields = {{"model", request.model}};
   merge(fields, toJson(outcome->view));
   return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+int runCache(const BatchContext& context) {
+  std::shared_ptr<const Outcome> outcome =
+      context.execute(Command::of(CommandId::cache).add("what", context.request.cacheAction));
+  if (!outcome->as<CacheView>()) return context.fail(*outcome);
+  const std::string text = toText(outcome->view, context.output.textOptions());
+  if (outcome->ok()) return finish(context, toJson(outcome->view), text);
+  if (!context.output.claim()) ::pause();
+  return context.output.failure(*outcome->error, toJson(outcome->view), text);
 }
 
 int runBisect(const BatchContext& context) {

@@ -53,14 +53,14 @@ struct SessionOptions {
   bool deviceGraphs = true;       // launches that come again are one graph
 };
 
-// $XDG_CACHE_HOME/dyn, or ~/.cache/dyn; made when absent. "none" when neither can be had.
-std::string defaultCacheDirectory();
-
-using Ticket = uint64_t;
 // Error usageError where `written` is the same file as one of those that are read, also by a link. Commands
 // of a session are checked by it.
 Status checkOutput(const std::vector<std::string>& read, const std::string& written);
 
+// $XDG_CACHE_HOME/dyn, or ~/.cache/dyn; made when absent. "none" when neither can be had.
+std::string defaultCacheDirectory();
+
+using Ticket = uint64_t;
 
 // How the outcome of a command is taken: by wait(), or from the event `finished` alone.
 enum class Delivery : uint8_t { fetched, byEvent };

@@ -39,8 +39,6 @@ bool endsWith(const std::string& text, std::string_view suffix) {
   return text.size() >= suffix.size() && std::string_view(text).substr(text.size() - suffix.size()) == suffix;
 }
 
-constexpr uint64_t kMaxStreamBytes = uint64_t{4} << 30;
-
 // What the file is read as: by the ending of its name; a package also by what it begins with.
 std::string_view endingOf(const std::string& path) {
   for (std::string_view ending : {".dyn", ".onnx", ".dynpkg"})
@@ -49,6 +47,8 @@ std::string_view endingOf(const std::string& path) {
   const Result<MappedFile> file = MappedFile::open(path);
   return file.ok() && file->bytes().substr(0, kPackageMagic.size()) == kPackageMagic ? ".dynpkg" : "";
 }
+
+constexpr uint64_t kMaxStreamBytes = uint64_t{4} << 30;
 
 std::vector<std::string_view> opNames() {
   std::vector<std::string_view> names;
@@ -95,10 +95,10 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   DYN_TRY([[maybe_unused]] auto buckets, passes::parseBuckets(options.buckets));
   const int64_t start = steadyNs();
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
-  if (!options.target.empty()) {
-    DYN_TRY(model->target_, chooseTarget(options.target));
   const ReadFilesScope scope(model->files_);
   noteRead(request.path);
+  if (!options.target.empty()) {
+    DYN_TRY(model->target_, chooseTarget(options.target));
   }
   DYN_TRY(const DeviceName device, parseDevice(options.device));
   if (device.isSimulated) {
@@ -195,6 +195,7 @@ Status LoadedModel::readOnnx() {
   ir_ = std::make_shared<IrContext>();
   onnx::ImportOptions options;
   options.collectProblems = request_.collectProblems;
+  options.dataRoot = options_.dataRoot;
   for (const FixedInput& fixed : request_.fixedInputs) {
     if (fixed.kind == FixedInput::Kind::contents) {
       options.fixedInputs[fixed.name] = fixed.contents;
