@@ -170,6 +170,12 @@ int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Rest
   if (!picture.isEmpty() && !kinds.contains(QFileInfo(picture).suffix()))
     return fail("--export writes .svg, .pdf, .png, .dot or .ps, not " + picture, kUsage);
 
+  std::vector<std::string> read = {parser.value("script").toStdString()};
+  for (const QString& file : files) read.push_back(file.toStdString());
+  for (const char* written : {"export", "state", "screenshot"})
+    if (const dyn::Status status = dyn::checkOutput(read, parser.value(written).toStdString()); !status.ok())
+      return fail("--" + QString(written) + ": " + QString::fromStdString(status.error().message), kUsage);
+
   dyn::SessionOptions options;
   options.cacheDirectory = dyn::defaultCacheDirectory();
   MainWindow window(options, batch ? QString() : dyn::ui::standardSettingsFile());

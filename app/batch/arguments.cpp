@@ -19,7 +19,7 @@ constexpr const char* kVersion = "dynrepl " DYN_VERSION;
 struct Texts {  // options that need a second look after CLI11
   std::string memoryLimit, deviceLimit, cacheDirectory = "", color = "auto", math = "fp32", flow = "auto",
                                         device, shell;
-  bool noGraphs = false;
+  bool noGraphs = false, noNative = false;
 };
 
 CLI::Validator numberCheck(const char* what, bool zeroToo) {
@@ -50,6 +50,9 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
                   "exact: what an attention mask hides is not computed where nobody sees it; zero: nor where "
                   "results are seen, which are 0 there");
   app->add_option("--cache-dir", texts.cacheDirectory, "folder of compiled objects, or none");
+  app->add_option(
+      "--data-root", r.session.dataRoot,
+      "folder: an ONNX model's external data may be reached by symbolic links that do not leave it");
   app->add_option("--passes", r.session.passes, "pipeline; -fuse leaves a pass out");
   app->add_option(
          "--place", r.session.places,
@@ -83,6 +86,16 @@ void addCommon(CLI::App* app, BatchRequest& r, Texts& texts) {
   app->add_option("--mem-limit", texts.memoryLimit, "bytes, or 512MB");
 }
 
+// Of commands that may be given a package.
+void addTrust(CLI::App* app, BatchRequest& r, Texts& texts) {
+  app->add_flag(
+      "--no-native", texts.noNative,
+      "of a package bytecode and weights alone: its machine code is left out, and a package that has "
+      "kernels as machine code alone is refused");
+  app->add_option("--verify-key", r.session.verifyKey,
+                  "a public key of Ed25519 in PEM: a package that it did not sign is refused");
+}
+
 // Of commands that run programs on it.
 void addDevice(CLI::App* app, Texts& texts) {
   app->add_option("--device-mem-limit", texts.deviceLimit,
@@ -104,6 +117,7 @@ std::string commandHelp(const CLI::App& command) {
       {"serve-bench", "serve-bench bert.onnx --rate 50 --seconds 10 --dim seq=@lengths.txt --batching on"},
       {"bisect", "bisect bert.onnx --dim batch=1 --dim seq=7 -o fault.dyn"},
       {"tune", "tune bert.onnx --dim batch=1 --dim seq=@lengths.txt --seconds 30"},
+      {"cache", "cache list"},
       {"script", "script samples/04_bert/lesson.dyns"},
       {"completion", "completion bash > ~/.local/share/bash-completion/completions/dynrepl"},
       {"manual", "manual | man -l -"},
@@ -167,11 +181,13 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
   app.add_flag("--keep-going", r.keepGoing, "scripts go on after an error");
   addCommon(&app, r, texts);
   addDevice(&app, texts);
+  addTrust(&app, r, texts);
 
   CLI::App* run = app.add_subcommand("run", "run a model");
   CLI::App* verify = app.add_subcommand("verify", "run ONNX test cases and compare");
   CLI::App* inspect = app.add_subcommand("inspect", "look into a model");
-  CLI::App* compile = app.add_subcommand("compile", "compile a model to a package");
+  CLI::App* compile = app.add_subcommand(
+      "compile", "compile a model to a package, which is machine code: who runs it trusts you");
   CLI::App* exported = app.add_subcommand(
       "export", "write a model as an executable or a library that needs nothing else, or as a package");
   CLI::App* save = app.add_subcommand("save", "write the graph after a pass as an ONNX model");
@@ -182,14 +198,21 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       app.add_subcommand("bisect", "find the first pass that changes a result; exit 3 when one does");
   CLI::App* tune =
       app.add_subcommand("tune", "measure versions of convolutions and products for likely shapes");
+  CLI::App* cache =
+      app.add_subcommand("cache", "list, verify or clear the cache of compiled objects and packed weights");
   CLI::App* script = app.add_subcommand("script", "run shell commands of a file");
   // The options of its own come first.
-  for (CLI::App* sub : {run, verify, inspect, compile, exported, save, bench, serve, bisect, tune, script}) {
+  for (CLI::App* sub :
+       {run, verify, inspect, compile, exported, save, bench, serve, bisect, tune, cache, script}) {
     sub->option_defaults()->group("Options of every command");
     addCommon(sub, r, texts);
     sub->option_defaults()->group("Options");
   }
   for (CLI::App* sub : {run, verify, bench, serve, bisect, script}) addDevice(sub, texts);
+  for (CLI::App* sub : {run, verify, inspect, bench, serve, script}) addTrust(sub, r, texts);
+  for (CLI::App* sub : {compile, exported})
+    sub->add_option("--sign", r.signKey,
+                    "sign the package by this secret key (openssl genpkey -algorithm ed25519 -out KEY)");
   for (CLI::App* sub : {run, inspect, compile, exported, save, bench, serve, bisect, tune})
     sub->add_option("MODEL", r.model, ".onnx, .dyn or .dynpkg; - reads a text module")->required();
   for (CLI::App* sub : {run, inspect, compile, exported, save, bench, serve, bisect, tune})
@@ -293,6 +316,13 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
       ->check(CLI::Range(1, 100000));
   tune->add_option("-o,--output", r.output,
                    "the records; those in it are kept (default: beside the object cache)");
+  cache
+      ->add_option(
+          "ACTION", r.cacheAction,
+          "list: what lies in it; verify: read all, and remove what is damaged; clear: remove all but "
+          "tuning records")
+      ->required()
+      ->check(CLI::IsMember({"list", "verify", "clear"}));
   script->add_option("FILE", r.scriptFile, "the script; - reads standard input")->required();
   script->add_flag("--keep-going", r.keepGoing, "go on after an error");
 
@@ -312,6 +342,7 @@ Subcommands defineCommands(CLI::App& app, BatchRequest& r, Texts& texts) {
            {serve, BatchCommand::serve},
            {bisect, BatchCommand::bisect},
            {tune, BatchCommand::tune},
+           {cache, BatchCommand::cache},
            {script, BatchCommand::script}},
           completion,
           manual};
@@ -361,6 +392,8 @@ const char* toString(BatchCommand command) {
       return "bisect";
     case BatchCommand::tune:
       return "tune";
+    case BatchCommand::cache:
+      return "cache";
     case BatchCommand::script:
       return "script";
     case BatchCommand::lines:
@@ -438,6 +471,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   r.session.device = texts.device.empty() ? "cpu" : texts.device;
   r.session.deviceIsChosen = !texts.device.empty();
   r.session.deviceGraphs = !texts.noGraphs;
+  r.session.nativeCode = !texts.noNative;
   if (const std::string fault = faultOfPlaces(r); !fault.empty()) return usageFault(fault);
   // PTX is the code of no other device.
   if (r.command == BatchCommand::inspect && r.level == "ptx" && r.session.device == "cpu")

@@ -20,6 +20,7 @@ enum class BatchCommand : uint8_t {
   serve,
   bisect,
   tune,
+  cache,
   script,
   lines
 };
@@ -43,7 +44,7 @@ struct BatchRequest {
   std::string batching = "off";
   double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, tuneSeconds = 30,
          caseTimeLimitSeconds = 60;
-  std::string level, pass, why, limit, kind, board;
+  std::string level, pass, why, limit, kind, board, signKey, cacheAction;
   bool showDims = false, showPlan = false, showKernels = false, check = false, requireStatic = false;
   bool explain = false, predict = false;
   bool interpret = false, staticLink = false, noHeap = false, external = false;

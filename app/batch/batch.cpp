@@ -11,6 +11,7 @@
 #include "app/session/model/device_name.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
+#include "compiler/support/trusted_folder.h"
 
 namespace dyn {
 
@@ -83,6 +84,8 @@ int dispatch(const BatchContext& context) {
       return runBisect(context);
     case BatchCommand::tune:
       return runTune(context);
+    case BatchCommand::cache:
+      return runCache(context);
     case BatchCommand::script:
     case BatchCommand::lines:
       return runScript(context);
@@ -90,6 +93,16 @@ int dispatch(const BatchContext& context) {
       break;
   }
   return context.fail(makeError(DiagnosticId::internalError, "no such command").diagnostic);
+}
+
+// With -v: a cache that is not used is no fault, but work is done again each time. "": it is used, or off on
+// request.
+std::string whyNothingIsCached(const BatchRequest& request) {
+  const std::string& folder = request.session.cacheDirectory;
+  if (folder.empty() || folder == "none") return "";
+  std::string why = whyNotTrusted(folder);
+  if (why.empty() && ::access(folder.c_str(), W_OK) != 0) why = "it can not be written";
+  return why.empty() ? "" : "nothing is cached in " + folder + ": " + why;
 }
 
 // Names that mean something but are not there yet are unsupported; others are a fault of the command line.
@@ -195,6 +208,8 @@ int runBatch(int argc, char** argv) {
                       {[&session] { session.interrupt(); }, [&output] { return output.claim(); },
                        [&output](const Diagnostic& fault) { return output.failure(fault); }});
     code = dispatch({request, session, output, watchdog});
+    if (const std::string why = whyNothingIsCached(request); request.verbose && !why.empty())
+      writeStderr(why + "\n");
   }
   return code;
 }

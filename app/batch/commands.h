@@ -31,6 +31,7 @@ int runBench(const BatchContext& context);
 int runServe(const BatchContext& context);
 int runBisect(const BatchContext& context);
 int runTune(const BatchContext& context);
+int runCache(const BatchContext& context);
 int runScript(const BatchContext& context);
 // Starts its own processes: no thread may run in this one.
 int runVerify(const BatchRequest& request, BatchOutput& output);

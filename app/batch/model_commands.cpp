@@ -112,6 +112,7 @@ std::optional<Diagnostic> runCase(const BatchContext& context, const BatchReques
     read->addDefaults(context.request.dims, context.request.inputs);
     Command command = runCommandOf(shared);
     read->addTo(command);
+    command.place = read->place;
     if (!read->outputDirectory.empty()) command.add("output-dir", read->outputDirectory);
     outcome = context.execute(std::move(command));
     error = outcome->error;
@@ -262,8 +263,11 @@ int runCompile(const BatchContext& context) {
   for (const std::string& lengths : request.lengths) compile.add("lengths", lengths);
   if (request.requireStatic) compile.add("static");
   if (!request.output.empty()) compile.add("o", request.output);
+  if (!request.signKey.empty()) compile.add("sign", request.signKey);
   std::shared_ptr<const Outcome> outcome = context.execute(compile);
   if (!outcome->ok()) return context.fail(*outcome);
+  if (request.output.empty() && !request.quiet)
+    writeStderr("nothing is written: -o FILE writes the package\n");
   Json fields = {{"model", request.model}};
   merge(fields, toJson(outcome->view));
   return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
@@ -278,6 +282,7 @@ int runExport(const BatchContext& context) {
   for (const std::string& dim : request.dims) write.add("dim", dim);
   for (const std::string& input : request.inputs) write.add("input", input);
   if (!request.board.empty()) write.add("board", request.board);
+  if (!request.signKey.empty()) write.add("sign", request.signKey);
   const std::pair<bool, const char*> switches[] = {{request.requireStatic, "static"},
                                                    {request.interpret, "interpret"},
                                                    {request.staticLink, "static-link"},
@@ -362,6 +367,16 @@ int runTune(const BatchContext& context) {
   Json fields = {{"model", request.model}};
   merge(fields, toJson(outcome->view));
   return finish(context, std::move(fields), toText(outcome->view, context.output.textOptions()));
+}
+
+int runCache(const BatchContext& context) {
+  std::shared_ptr<const Outcome> outcome =
+      context.execute(Command::of(CommandId::cache).add("what", context.request.cacheAction));
+  if (!outcome->as<CacheView>()) return context.fail(*outcome);
+  const std::string text = toText(outcome->view, context.output.textOptions());
+  if (outcome->ok()) return finish(context, toJson(outcome->view), text);
+  if (!context.output.claim()) ::pause();
+  return context.output.failure(*outcome->error, toJson(outcome->view), text);
 }
 
 int runBisect(const BatchContext& context) {

@@ -13,6 +13,7 @@
 
 #include "app/repl/signal_watch.h"
 #include "app/session/history_file.h"
+#include "compiler/support/visible_text.h"
 
 namespace dyn {
 
@@ -119,7 +120,7 @@ struct LineEditor::Impl {
     const size_t perLine = std::max<size_t>(1, columns / width);
     std::string text = "\n";
     for (size_t i = 0; i < candidates.size() && i < kMostCandidatesShown; ++i) {
-      text += candidates[i];
+      text += visibleLine(candidates[i]);
       const bool lineEnd = (i + 1) % perLine == 0 || i + 1 == candidates.size();
       text += lineEnd ? "\n" : std::string(width - candidates[i].size(), ' ');
     }

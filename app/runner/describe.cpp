@@ -1,5 +1,7 @@
 #include "app/runner/describe.h"
 
+#include "compiler/support/visible_text.h"
+
 namespace dyn {
 
 namespace {
@@ -85,9 +87,9 @@ Result<Description> describe(dyn_module* module, const Signature& signature,
                  {"ram_bound_bytes", bound.empty() ? Json() : Json(std::stoll(bound))},
                  {"code", code}};
   for (const Port& port : signature.inputs)
-    made.text += "input   " + port.info.name + "  " + port.info.type + "\n";
+    made.text += "input   " + visibleLine(port.info.name) + "  " + port.info.type + "\n";
   for (const Port& port : signature.outputs)
-    made.text += "output  " + port.info.name + "  " + port.info.type + "\n";
+    made.text += "output  " + visibleLine(port.info.name) + "  " + port.info.type + "\n";
   made.text +=
       dimsText(facts) + "RAM     " +
       (bound.empty() ? "no bound that is known" : "at most " + bound + " bytes of tensors with one thread") +

@@ -17,7 +17,9 @@
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/excerpt.h"
+#include "compiler/support/read_files.h"
 #include "compiler/support/standard_streams.h"
+#include "compiler/support/visible_text.h"
 #include "vm/include/dyn_gpu.h"
 
 namespace dyn {
@@ -35,15 +37,19 @@ std::string ownFile() {
 }
 
 std::string faultText(const Diagnostic& fault) {
-  std::string text = "error: " + fault.message + "\n";
-  for (const std::string& note : fault.notes) text += (isExcerpt(note) ? "  " : "  note: ") + note + "\n";
+  std::string text = "error: " + visibleLine(fault.message) + "\n";
+  for (const std::string& note : fault.notes)
+    text +=
+        (isExcerpt(note) ? "  " + visibleText(note, ColorCodes::escaped) : "  note: " + visibleLine(note)) +
+        "\n";
   return text;
 }
 
 std::string textOf(const RunResult& result) {
   std::string text;
   for (const NamedValue& output : result.outputs)
-    text += output.name + ": " + output.type + (output.file.empty() ? "" : "  " + output.file) + "\n";
+    text += visibleLine(output.name) + ": " + output.type + (output.file.empty() ? "" : "  " + output.file) +
+            "\n";
   int64_t least = INT64_MAX;
   for (int64_t ns : result.runsNs) least = std::min(least, ns);
   return text + std::to_string(result.runsNs.size()) + " runs, the shortest " + std::to_string(least / 1000) +
@@ -54,8 +60,10 @@ Result<Description> run(const RunnerRequest& request, dyn_module* module, const 
                         int64_t loadNs, Interruption& interruption) {
   DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(request.dims));
   DYN_TRY(CallInputs inputs, makeInputs(signature, dims, request.inputs, request.session.seed, {}));
+  DYN_CHECK(mayWrite(request.profile));
   if (!request.quiet)
-    for (const std::string& note : notesOf(inputs, request.session.seed)) (void)writeStandard(2, note + "\n");
+    for (const std::string& note : notesOf(inputs, request.session.seed))
+      (void)writeStandard(2, visibleLine(note) + "\n");
   DYN_TRY(Runner runner, Runner::create(module, nullptr, signature, request.session));
   if (std::optional<LimitExcess> excess =
           beyondLimit(runner, inputs, MemoryLimits::of(request.session), interruption);
@@ -71,13 +79,20 @@ Result<Description> run(const RunnerRequest& request, dyn_module* module, const 
     DYN_CHECK(writeFileAtomically(request.profile, {runner.traceText()}));
     result->profileFile = request.profile;
   }
-  if (!request.outputDirectory.empty()) DYN_CHECK(writeOutputs(*result, request.outputDirectory));
+  if (!request.outputDirectory.empty()) {
+    DYN_TRY(const std::vector<std::string> notes, writeOutputs(*result, request.outputDirectory));
+    if (!request.quiet)
+      for (const std::string& note : notes) (void)writeStandard(2, visibleLine(note) + "\n");
+  }
   const View view = std::shared_ptr<const RunResult>(result);
   return Description{toJson(view), textOf(*result)};
 }
 
 Result<Description> answer(const RunnerRequest& request, Interruption& interruption) {
   const int64_t start = steadyNs();
+  ReadFiles files;
+  const ReadFilesScope scope(files);
+  noteRead(ownFile());
   // Who asks what this is wants to know whether it is whole.
   if (request.describe)
     if (const dyn_status whole = dyn_package_check(ownFile().c_str()); whole != DYN_OK) return vmError(whole);
@@ -90,7 +105,7 @@ Result<Description> answer(const RunnerRequest& request, Interruption& interrupt
   const VmModule owned(module);
   if (request.session.deviceIsChosen) DYN_CHECK(hasCodeFor(device, module));
   const char* notice = dyn_module_metadata(module, "device_notice");
-  if (notice && !request.quiet) (void)writeStandard(2, std::string("note: ") + notice + "\n");
+  if (notice && !request.quiet) (void)writeStandard(2, "note: " + visibleLine(notice) + "\n");
   const Signature signature = signatureOf(module);
   if (request.describe) return describe(module, signature, request.dims, request.session, interruption);
   return run(request, module, signature, steadyNs() - start, interruption);
@@ -106,7 +121,7 @@ int print(const RunnerRequest& request, Result<Description> result) {
     (void)writeStandard(2, faultText(result.error()));
   }
   const Status written = writeStandard(1, request.json  ? jsonText(document) + "\n"
-                                          : result.ok() ? result->text
+                                          : result.ok() ? visibleText(result->text, ColorCodes::escaped)
                                                         : "");
   if (!result.ok()) return exitCode(result.error().id);
   if (written.ok()) return 0;

@@ -22,6 +22,9 @@ constexpr KindName kKinds[] = {
     {"number", ArgumentKind::number},
     {"bytes", ArgumentKind::bytes},
     {"file", ArgumentKind::file},
+    {"output", ArgumentKind::output},
+    {"folder", ArgumentKind::folder},
+    {"records", ArgumentKind::records},
     {"pass", ArgumentKind::pass},
     {"level", ArgumentKind::level},
     {"value", ArgumentKind::value},
@@ -95,7 +98,11 @@ const char* placeholder(ArgumentKind kind) {
     case ArgumentKind::bytes:
       return "BYTES";
     case ArgumentKind::file:
+    case ArgumentKind::output:
+    case ArgumentKind::records:
       return "FILE";
+    case ArgumentKind::folder:
+      return "DIR";
     case ArgumentKind::pass:
       return "PASS|N";
     case ArgumentKind::level:

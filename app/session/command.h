@@ -27,8 +27,11 @@ enum class ArgumentKind : uint8_t {
   text,
   integer,
   number,
-  bytes,  // "512MB"
-  file,
+  bytes,     // "512MB"
+  file,      // is read
+  output,    // is written
+  folder,    // files are written into it
+  records,   // is read, and written anew with more in it
   pass,      // name or number of a step
   level,     // graph, placed, loop, llvm, asm, ptx, bytecode, target
   value,     // a bound value

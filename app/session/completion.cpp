@@ -36,6 +36,9 @@ std::vector<std::string> filesFor(const std::string& word) {
 std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kind, const std::string& word) {
   switch (kind) {
     case ArgumentKind::file:
+    case ArgumentKind::output:
+    case ArgumentKind::folder:
+    case ArgumentKind::records:
       return filesFor(word);
     case ArgumentKind::pass:
       return words.passes;

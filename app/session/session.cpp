@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/session/session_files.h"
 #include "app/session/session_state.h"
 #include "app/session/views/live_text.h"
 #include "compiler/support/clock.h"
@@ -347,7 +348,12 @@ std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& co
   outcome->ticket = ticket;
   outcome->command = command;
   const int64_t start = steadyNs();
+  ReadFiles files;
   Status checked = checkCommand(command);
+  if (checked.ok()) {
+    noteFiles(state, command, files);
+    checked = checkOutputs(state, command, files);
+  }
   if (!checked.ok()) {
     outcome->error = checked.error();
   } else {
@@ -355,6 +361,7 @@ std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& co
     const bool undoable = spec.undoable == Undoable::yes;
     UndoStep step;
     if (undoable) step = {state.now, state.values.mark()};
+    const ReadFilesScope scope(files, ReadFilesScope::Nesting::alone);
     Result<View> view = callHandler(state, command, *outcome);
     if (view.ok()) {
       outcome->view = *std::move(view);

@@ -37,7 +37,11 @@ struct SessionOptions {
   std::string variants, buckets;
   // How the host program runs: "native", "interpret", or "auto": native where a package has it.
   std::string flow = "auto";
-  std::string tuningFile;           // of records; "" is beside the object cache, "none" off
+  // Of packages: is their machine code taken, and the file of the key that they are to be signed by; "": none.
+  bool nativeCode = true;
+  std::string verifyKey;
+  std::string dataRoot;    // folder that symbolic links to external data may not leave; "": none is followed
+  std::string tuningFile;  // of records; "" is beside the object cache, "none" off
   std::string device = "cpu";       // "cuda", "cuda:1", "simcuda": model/device_name.h
   bool deviceIsChosen = false;      // somebody said so: a package, too, runs there and nowhere else
   std::vector<std::string> places;  // "softmax=cpu" (compiler/passes/placement.h)
@@ -48,6 +52,10 @@ struct SessionOptions {
   uint64_t deviceLimitBytes = 0;  // of each device; 0: as memoryLimitBytes
   bool deviceGraphs = true;       // launches that come again are one graph
 };
+
+// Error usageError where `written` is the same file as one of those that are read, also by a link. Commands
+// of a session are checked by it.
+Status checkOutput(const std::vector<std::string>& read, const std::string& written);
 
 // $XDG_CACHE_HOME/dyn, or ~/.cache/dyn; made when absent. "none" when neither can be had.
 std::string defaultCacheDirectory();

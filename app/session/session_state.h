@@ -19,6 +19,7 @@
 #include "app/session/model/stepped_run.h"
 #include "app/session/session.h"
 #include "app/session/undo_stack.h"
+#include "compiler/support/visible_text.h"
 
 namespace dyn {
 
@@ -38,7 +39,7 @@ struct SessionState {
   std::optional<Diagnostic> lastError;
   Journal journal;
   RunHistory runs;
-  int sourceDepth = 0;
+  std::vector<std::string> openScripts;  // those of :source that are under way, the outermost first
   std::vector<Breakpoint> breakpoints;
   std::weak_ptr<LoadedModel> breakpointsOf;  // of whose program their positions are
   int lastBreakpoint = 0;                    // numbers are not used again
@@ -50,10 +51,10 @@ struct SessionState {
   std::function<void(std::shared_ptr<const Outcome>)> emitOutcome;  // of commands inside :source
 
   void log(const std::string& text) const {
-    if (emit) emit(EventKind::log, text, -1);
+    if (emit) emit(EventKind::log, visibleText(text, ColorCodes::escaped), -1);
   }
   void progress(const std::string& text, double fraction = -1) const {
-    if (emit) emit(EventKind::progress, text, fraction);
+    if (emit) emit(EventKind::progress, visibleLine(text), fraction);
   }
   // The loaded model, or an error that says how to load one. The second one may have problems that keep it
   // from being compiled (:load --anyway); of the first, the first of them is the error.

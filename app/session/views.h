@@ -484,7 +484,8 @@ struct NamedValue {
   std::string name;
   std::string type;  // of this run: "Tensor[(2, 59), f32]"
   Value value;
-  std::string file;  // where it was written, or ""
+  std::string file;                         // where it was written, or ""
+  std::vector<std::string> partFiles = {};  // of a list: where its parts were
 };
 
 struct RunResult {
@@ -611,6 +612,19 @@ struct ServeResult {
   int64_t loadNs = 0, compileNs = 0, kernelsCompiledCount = 0;
 };
 
+// The cache of compiled objects and packed weights.
+struct CacheView {
+  std::string directory;  // "none": there is none
+  std::string refusal;    // why nothing of it is used; "" where it is
+  struct Row {
+    std::string kind;  // "objects", "weights", "unfinished"
+    int64_t filesCount = 0, bytes = 0;
+  };
+  std::vector<Row> rows;
+  std::vector<std::string> damaged;  // found by verify, and removed
+  enum class Done : uint8_t { listed, verified, cleared } done = Done::listed;
+};
+
 struct CompileResult {
   std::string file;  // "" when none was written
   int64_t fileBytes = 0;
@@ -695,15 +709,14 @@ struct TextView {
 template <typename T>
 using Shared = std::shared_ptr<const T>;
 
-using View =
-    std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
-                 Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>,
-                 Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>,
-                 Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>,
-                 Shared<ServeResult>, Shared<CompileResult>, Shared<ExportResult>, Shared<SaveResult>,
-                 Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>,
-                 Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>, Shared<SweepView>,
-                 Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>, Shared<NodeList>,
-                 Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>, Shared<LevelsView>>;
+using View = std::variant<
+    std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
+    Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>, Shared<BisectView>,
+    Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>, Shared<KernelTable>,
+    Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>, Shared<ServeResult>, Shared<CacheView>,
+    Shared<CompileResult>, Shared<ExportResult>, Shared<SaveResult>, Shared<VerifyResult>, Shared<EvalResult>,
+    Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
+    Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
+    Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>, Shared<LevelsView>>;
 
 }  // namespace dyn

@@ -14,6 +14,9 @@
 #include "vm/include/dyn_gpu.h"
 #include "vm/isa/program_file.h"
 #include "vm/shared/dyn_device_code.h"
+#ifdef DYN_HAVE_LLVM
+#include "compiler/codegen/object/weight_check.h"
+#endif
 
 namespace dyn {
 
@@ -100,6 +103,9 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   compiled.threadCount = options.threadCount;
   compiled.hostFlow = options.hostFlow;
   compiled.flowPiece = options.flowPiece;
+#ifdef DYN_HAVE_LLVM
+  compiled.weightCheck = std::make_shared<WeightCheck>();
+#endif
   const int64_t start = steadyNs();
   LowerOptions lower;
   lower.inputNames = options.inputNames;

@@ -62,6 +62,7 @@ struct CompileStatistics {
 };
 
 struct NativeCode;  // the loaded kernels and micro-kernels
+class WeightCheck;
 
 struct CompiledModel {
   Trace trace;
@@ -73,6 +74,8 @@ struct CompiledModel {
   HostFlow hostFlow = HostFlow::interpreted;
   uint32_t flowPiece = 1000;
   CompileStatistics statistics;
+  // Of the cached weights that instances read; null without code generation.
+  std::shared_ptr<WeightCheck> weightCheck;
 };
 
 // The passes that runPasses runs.

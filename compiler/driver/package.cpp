@@ -66,7 +66,13 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
   }
   for (size_t i = 0; i < owner->linked.size(); ++i)
     sections.push_back({codes[i].needs, owner->linked[i].bytes()});
-  const vm::Status status = vm::makePackage(packed.program, constants, sections, owner->package);
+  vm::PackageSigner signer;
+  if (request.signedBy)
+    signer = [&](const std::vector<std::string_view>& pieces, std::string& signature) {
+      return vm::signPieces(pieces, *request.signedBy, signature);
+    };
+  const vm::Status status = vm::makePackage(packed.program, constants, sections, owner->package, signer);
+  if (status.code == DYN_UNSUPPORTED) return makeError(DiagnosticId::unsupportedFeature, status.message);
   if (!status.ok()) return makeError(DiagnosticId::internalError, status.message);
   PackagePieces made;
   made.pieces = owner->package.pieces;

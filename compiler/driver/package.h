@@ -16,9 +16,14 @@
 
 #include "compiler/driver/compile.h"
 #include "compiler/driver/native_code.h"
+#include "vm/isa/package_signature.h"
 #include "vm/isa/program.h"
 
 namespace dyn {
+
+// Secret and public keys of signed packages.
+using SigningSeed = vm::SigningSeed;
+using VerifyKey = vm::VerifyKey;
 
 struct ExportedFile {
   int64_t fileBytes = 0;
@@ -35,6 +40,7 @@ struct PackageRequest {
   // ("facts": a JSON object).
   std::optional<int64_t> ramBoundBytes;
   std::string facts;
+  std::optional<SigningSeed> signedBy;  // error unsupportedFeature where the library for it is missing
 };
 Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path,
                                       const PackageRequest& request = {});

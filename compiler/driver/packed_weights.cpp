@@ -184,6 +184,8 @@ class CachedWeights {
       DYN_TRY(HostTensor fresh, pack(compiled_, packing));
       file = cache_.store(key, rawOf(fresh));
       if (!file) return std::optional<HostTensor>(std::move(fresh));
+    } else {
+      WeightCache::checkLater(*file, *compiled_.weightCheck);
     }
     const auto count = static_cast<int64_t>(WeightCache::bytesOf(*file).size()) / storageBytes(dtype);
     return std::optional<HostTensor>(mapped(*std::move(file), dtype, {count}));
@@ -197,6 +199,8 @@ class CachedWeights {
     if (!file) {
       file = cache_.store(key, rawOf(weights));
       weights.forget();
+    } else {
+      WeightCache::checkLater(*file, *compiled_.weightCheck);
     }
     if (file) weights = mapped(*std::move(file), weights.dtype(), weights.shape());
   }
@@ -214,9 +218,13 @@ Result<LoadableProgram> packedFromCache(const CompiledModel& compiled) {
   return weights.on() ? weights.program() : asLowered(compiled.lowered);
 }
 
+Status checkCachedWeights(const CompiledModel& compiled) { return compiled.weightCheck->wait(); }
+
 #else
 
 Result<LoadableProgram> packedFromCache(const CompiledModel& compiled) { return asLowered(compiled.lowered); }
+
+Status checkCachedWeights(const CompiledModel&) { return {}; }
 
 #endif
 

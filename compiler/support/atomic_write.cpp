@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include "compiler/support/file_handle.h"
+#include "compiler/support/folders.h"
+#include "compiler/support/read_files.h"
 
 namespace dyn {
 namespace {
@@ -54,6 +56,15 @@ Status writeSpecial(const std::string& path, const std::vector<std::string_view>
 
 Status writeFileAtomically(const std::string& path, const std::vector<std::string_view>& pieces,
                            FileMode mode) {
+  DYN_CHECK(mayWrite(path));
+  struct stat info {};
+  if (!path.empty() && ::stat(folderOf(path).c_str(), &info) != 0 && errno == ENOENT)
+    DYN_CHECK(makeFolders(folderOf(path)));
+  return updateFileAtomically(path, pieces, mode);
+}
+
+Status updateFileAtomically(const std::string& path, const std::vector<std::string_view>& pieces,
+                            FileMode mode) {
   if (path.empty() || path.find('\0') != std::string::npos)
     return makeError(DiagnosticId::fileError, "the path is empty or holds a zero byte");
   if (isSpecial(path)) return writeSpecial(path, pieces);

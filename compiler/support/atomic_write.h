@@ -14,8 +14,12 @@ namespace dyn {
 
 enum class FileMode { data, executable };
 
-// The pieces are written one after the other.
+// The pieces are written one after the other; folders that are missing are made. Error usageError for a file
+// that the same command has read (read_files.h).
 Status writeFileAtomically(const std::string& path, const std::vector<std::string_view>& pieces,
                            FileMode mode = FileMode::data);
+// For a file that is read to be written anew with more in it: tuning records.
+Status updateFileAtomically(const std::string& path, const std::vector<std::string_view>& pieces,
+                            FileMode mode = FileMode::data);
 
 }  // namespace dyn

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "compiler/support/read_files.h"
+
 namespace dyn {
 namespace {
 
@@ -44,6 +46,7 @@ Result<MappedFile> MappedFile::fromHandle(FileHandle handle, std::string name) {
   struct stat info;
   if (::fstat(handle.get(), &info) != 0) return fileFault(name, std::strerror(errno));
   if (!S_ISREG(info.st_mode)) return fileFault(name, std::string("is ") + kindOf(info.st_mode));
+  noteRead(info.st_dev, info.st_ino, name);
   MappedFile file;
   file.name_ = std::move(name);
   file.size_ = static_cast<size_t>(info.st_size);

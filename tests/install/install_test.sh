@@ -8,17 +8,41 @@ trap 'rm -rf "$WORK"' EXIT
 fail() { echo "install_test: $*" >&2; exit 1; }
 
 cmake --install "$BUILD" --prefix "$WORK/first" >"$WORK/log" 2>&1 || { cat "$WORK/log" >&2; fail "cmake --install"; }
-mv "$WORK/first" "$WORK/prefix"
-PREFIX="$WORK/prefix"
 cd "$WORK"
-export PATH="$PREFIX/bin:/usr/bin:/bin" HOME="$WORK" DYN_CACHE_DIR=none
+export HOME="$WORK" DYN_CACHE_DIR=none
 unset LD_LIBRARY_PATH
+printf 'fn @main(%%x: Tensor[(n), f32]) { %%y = mul(%%x, %%x) return %%y }\n' >square.dyn
+
+# What exports link lies in the build's folder lib; all of it is installed.
+for object in "$BUILD"/lib/*.o; do
+  [[ ! -e $object || -e $WORK/first/lib/$(basename "$object") ]] || fail "$(basename "$object") is not installed"
+done
+every_kind() {  # PREFIX: each kind of export, made by what is installed there, and run where it runs here
+  local prefix="$1" repl="$1/bin/dynrepl" row board
+  rm -rf exported && mkdir exported
+  made() { "$repl" export square.dyn --dim n="$1" --quiet "${@:2}" >exported/log 2>&1 || fail "export ${*:2}: $(cat exported/log)"; }
+  made 1..8 --kind package -o exported/package && [[ "$("$repl" run exported/package --input x=[3] --quiet)" == *'9.'* ]] || fail "the package"
+  made 1..8 --kind exe -o exported/exe && [[ "$(exported/exe --input x=[3] --output-dir exported/out --quiet)" == *y* ]] || fail "the executable"
+  if [[ -e $prefix/bin/dynrun-static ]]; then made 1..8 --kind exe --static-link -o exported/static && exported/static --quiet >/dev/null || fail "--static-link"; fi
+  [[ -e $BUILD/lib/dynmodel.o ]] && for row in static shared; do made 1..8 --kind $row -o exported/whole; done
+  [[ -e $BUILD/lib/dynfixed-x86_64.o ]] && for row in static shared; do made 1..8 --kind $row --no-heap -o exported/fixed; done
+  for row in x86_64:host aarch64:aarch64 riscv64:riscv64 thumbv6m:cortex-m0:microbit thumbv7em:cortex-m4:mps2-an386 thumbv8.1m.main:cortex-m55:mps3-an547; do
+    [[ -e $BUILD/lib/dynimage-${row%%:*}.o ]] || continue
+    IFS=: read -r _ row board <<<"$row"
+    made 3 --kind image --target "$row" ${board:+--board "$board"} -o "exported/image-$row"
+  done
+  [[ ! -e exported/image-host ]] || exported/image-host | grep -q '"y"' || fail "the image"
+}
+every_kind "$WORK/first"
+mv "$WORK/first" "$WORK/prefix"
+every_kind "$WORK/prefix"
+PREFIX="$WORK/prefix"
+export PATH="$PREFIX/bin:/usr/bin:/bin"
 
 # Nothing installed knows where it was built.
 if grep -rlaF "$SOURCE/" "$PREFIX"; then fail "these files name the source folder"; fi
 
 # The shell, and a package for the programs below.
-printf 'fn @main(%%x: Tensor[(n), f32]) { %%y = mul(%%x, %%x) return %%y }\n' >square.dyn
 for program in dynrepl dynrun vmrun; do [[ "$($program --version)" =~ ^$program\ [0-9]+\.[0-9]+ ]] || fail "$program --version"; done
 dynrepl compile square.dyn -o square.dynpkg --quiet >/dev/null
 vmrun verify square.dynpkg >/dev/null || fail "vmrun verify"

@@ -15,6 +15,7 @@
 #include "vm/core/object_loader.h"
 #include "vm/core/processor.h"
 #include "vm/include/dyn_gpu.h"
+#include "vm/include/dyn_load.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
 
@@ -100,6 +101,13 @@ Status noCodeForThisMachine(const std::vector<PackageSection>& sections) {
                                       ")");
 }
 
+Status kernelsAreCode(size_t count) {
+  return failure(DYN_UNSUPPORTED, "unsupported: without native code: the package's " + std::to_string(count) +
+                                      (count == 1 ? " kernel is" : " kernels are") +
+                                      " there as machine code alone. Compile the model itself here, or take "
+                                      "a package that is signed by a key you trust");
+}
+
 // What code generation calls is known to the loader; what it may call one day is asked for here.
 void* functionOfTheProcess(const char* name) { return dlsym ? dlsym(RTLD_DEFAULT, name) : nullptr; }
 
@@ -157,7 +165,7 @@ Status checkPackage(const std::string& path) {
 
 }  // namespace
 
-Status loadPackage(const std::string& path, const dyn_host& host, const char* device,
+Status loadPackage(const std::string& path, const dyn_host& host, const PackageOptions& how,
                    std::shared_ptr<Module>& module) {
   HostOwner owner(host);
   auto resource = std::make_unique<PackageResource>();
@@ -168,6 +176,9 @@ Status loadPackage(const std::string& path, const dyn_host& host, const char* de
   if (Status status = readPackageTable(resource->packageBytes(), resource->package.sizeBytes, sections);
       !status.ok())
     return status;
+  if (how.key)
+    if (Status status = verifySignature(resource->packageBytes(), sections, *how.key); !status.ok())
+      return status;
 
   Program program;
   Module::Options options;
@@ -199,6 +210,10 @@ Status loadPackage(const std::string& path, const dyn_host& host, const char* de
     }
   }
   if (!hasProgram) return failure(DYN_BAD_PROGRAM, "the package has no program");
+  if (how.code == NativeCode::leftOut) {
+    if (!program.kernels.empty() && !host.resolve_kernel) return kernelsAreCode(program.kernels.size());
+    best = nullptr;
+  }
   const bool hasObjects = std::any_of(sections.begin(), sections.end(), [](const PackageSection& section) {
     return section.kind == SectionKind::object;
   });
@@ -223,7 +238,7 @@ Status loadPackage(const std::string& path, const dyn_host& host, const char* de
     options.host.forget_constant = forgetConstant;
   }
   options.resource = std::move(resource);
-  options.device = device;
+  options.device = how.code == NativeCode::taken ? how.device : "cpu";  // code of a GPU is code, too
   options.fallback = Fallback::host;
   return Module::load(std::move(program), std::move(options), module);
 }
@@ -240,15 +255,28 @@ extern "C" dyn_status dyn_module_load_file(const char* path, const dyn_host* hos
 
 extern "C" dyn_status dyn_module_load_file_on(const char* path, const dyn_host* host, const char* device,
                                               dyn_module** module) {
+  dyn_load_options options = {};
+  options.device = device;
+  return dyn_module_load_file_with(path, host, &options, module);
+}
+
+extern "C" dyn_status dyn_module_load_file_with(const char* path, const dyn_host* host,
+                                                const dyn_load_options* options, dyn_module** module) {
   return guarded([&]() -> Status {
     if (!path || !module) return invalid("path or module is null");
     *module = nullptr;
+    PackageOptions how;
+    if (options) {
+      how.device = options->device;
+      how.code = options->no_native_code ? NativeCode::leftOut : NativeCode::taken;
+      if (options->verify_key) memcpy(how.key.emplace().data(), options->verify_key, sizeof(VerifyKey));
+    }
     const dyn_host given = host ? *host : dyn_host{};
     HostOwner owner(given);
     auto made = std::make_unique<dyn_module>();
     const std::string name = path;
     owner.taken();
-    if (Status status = loadPackage(name, given, device, made->module); !status.ok()) return status;
+    if (Status status = loadPackage(name, given, how, made->module); !status.ok()) return status;
     *module = made.release();
     return okStatus();
   });

@@ -1,4 +1,4 @@
-/* dynvm.h: load a compiled model and run it. The public C API of the Dyn runtime.
+/* dynvm.h: load a compiled model and run it. The public C API of Dyn. A package is code: see dyn_load.h.
  *
  * Example (error handling left out):
  *   dyn_module* module;  dyn_module_load_file("model.dynpkg", NULL, &module);

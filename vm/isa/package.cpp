@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "vm/isa/checksum.h"
+#include "vm/isa/package_signature.h"
 #include "vm/isa/program_file.h"
 
 namespace dyn::vm {
@@ -88,7 +89,8 @@ uint64_t layOutConstants(Program& program) {
 }
 
 Status makePackage(const Program& program, std::span<const void* const> constantData,
-                   std::span<const ObjectSection> objects, PackageBytes& package) {
+                   std::span<const ObjectSection> objects, PackageBytes& package,
+                   const PackageSigner& signer) {
   if (constantData.size() != program.constants.size())
     return failure(DYN_INVALID_ARGUMENT, "one data pointer per constant is needed");
   const std::vector<uint8_t> code = serializeProgram(program);
@@ -107,6 +109,16 @@ Status makePackage(const Program& program, std::span<const void* const> constant
   add(SectionKind::constants, "constants", *std::move(constants));
   for (const ObjectSection& object : objects)
     add(SectionKind::object, object.name, {{object.bytes}, object.bytes.size()});
+  if (signer) {
+    std::vector<std::string> rows(sections.size());
+    std::vector<std::string_view> pieces;
+    for (size_t i = 0; i < sections.size(); ++i) {
+      pieces.push_back(rows[i] = signedRow(sections[i]));
+      pieces.insert(pieces.end(), contents[i].pieces.begin(), contents[i].pieces.end());
+    }
+    if (Status status = signer(pieces, package.signature); !status.ok()) return status;
+    add(SectionKind::other, std::string(kSignatureSection), {{package.signature}, package.signature.size()});
+  }
   uint64_t offset = kHeaderBytes + sections.size() * kRowBytes;
   for (PackageSection& section : sections) {
     if (section.name.size() >= kNameBytes)

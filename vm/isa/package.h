@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,14 +40,19 @@ uint64_t layOutConstants(Program& program);
 // their owners'.
 struct PackageBytes {
   std::vector<std::string_view> pieces;
-  std::string head, program;
+  std::string head, program, signature;
   uint64_t constantsBytes = 0;  // of their section
 };
 
+// Makes the contents of the section "signature.ed25519" from all that is signed (package_signature.h).
+using PackageSigner =
+    std::function<Status(const std::vector<std::string_view>& pieces, std::string& signature)>;
+
 // constantData[i] is the data of constant i, which is not copied; the program's offsets must come from
-// layOutConstants. Equal input gives equal bytes.
+// layOutConstants. Equal input gives equal bytes. `signer` may be empty.
 Status makePackage(const Program& program, std::span<const void* const> constantData,
-                   std::span<const ObjectSection> objects, PackageBytes& package);
+                   std::span<const ObjectSection> objects, PackageBytes& package,
+                   const PackageSigner& signer = {});
 
 // Where the package of a file lies: in all of it, or behind a program, at a page, with a trailer at the end.
 struct PackagePlace {

@@ -5,6 +5,8 @@
 //   vmrun verify FILE                      parse, verify, and (packages) compare every checksum
 //   vmrun run FILE [FUNCTION] [N...]       run main or FUNCTION; each N becomes a rank-0 i64 tensor; prints the results
 //   vmrun isa | builtins                   the tables
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,6 +37,11 @@ bool readFile(const char* path, std::string& bytes) {
   if (!file) return false;
   bytes.assign(std::istreambuf_iterator<char>(file), {});
   return true;
+}
+
+bool isSameFile(const char* one, const char* other) {
+  struct stat a = {}, b = {};
+  return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 bool startsWith(const std::string& bytes, const char* magic) {
@@ -170,6 +177,9 @@ int main(int count, char** arguments) {
     return 0;
   }
   if (count < 4) return usage();
+  if (isSameFile(arguments[2], arguments[3]))
+    return complain(
+        failure(DYN_IO_ERROR, std::string(arguments[3]) + " is read here: it is not written over"));
   const std::vector<uint8_t> bytes = serializeProgram(program);
   std::ofstream file(arguments[3], std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));

@@ -480,7 +480,7 @@ Result<MachineLimits> machineLimits(const SessionOptions& options, Interruption&
   limits.threads = threads;
   if (kept) {
     const std::string text = printLimits(limits);
-    (void)writeFileAtomically(file, {text});  // without it the next one measures, too
+    (void)updateFileAtomically(file, {text});  // without it the next one measures, too
   }
   return limits;
 }

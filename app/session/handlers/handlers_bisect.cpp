@@ -4,6 +4,8 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/support/atomic_write.h"
+#include "compiler/support/file_names.h"
+#include "compiler/support/read_files.h"
 
 namespace dyn {
 
@@ -13,17 +15,24 @@ namespace {
 Status writeReduced(const Sample& sample, const std::string& file, BisectView& view) {
   PrintOptions whole;
   whole.maxInlineElements = -1;
-  DYN_CHECK(writeFileAtomically(file, {print(sample.module, whole)}));
   view.reducedFile = file;
   view.again = "dynrepl bisect " + file;
   const Function& main = *sample.module.main();
   const std::string stem = file.substr(0, file.rfind(".dyn"));
+  FileNames names;
+  std::vector<const HostTensor*> tensors;
   for (size_t i = 0; i < sample.inputs.size(); ++i) {
     if (!sample.inputs[i].isTensor()) continue;
     const std::string name = sample.module.context->valueName(main.parameters[i].id);
-    const std::string path = stem + "." + fileNameOf(name) + ".npy";
-    DYN_CHECK(writeNpyTensor(path, sample.inputs[i].tensor()));
+    const std::string path = stem + "." + names.file(name, ".npy");
+    DYN_CHECK(mayWrite(path));
+    tensors.push_back(&sample.inputs[i].tensor());
     view.reducedInputs.emplace_back(name, path);
+  }
+  DYN_CHECK(writeFileAtomically(file, {print(sample.module, whole)}));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const auto& [name, path] = view.reducedInputs[i];
+    DYN_CHECK(writeNpyTensor(path, *tensors[i]));
     view.again += " --input '" + name + "=@" + path + "'";
   }
   return {};

@@ -8,6 +8,7 @@
 #include "app/session/model/batch_lengths.h"
 #include "app/session/model/input_spec.h"
 #include "app/session/model/ram_bound.h"
+#include "app/session/model/signing_key.h"
 #include "app/session/model/specialisation.h"
 #include "app/session/session_state.h"
 #include "app/session/views/contraction_rows.h"
@@ -310,8 +311,20 @@ Status reopened(SessionState& state, const ToWrite& written) {
   return open(state, std::move(request));
 }
 
+// None: the package is not signed.
+Result<std::optional<SigningSeed>> signingKeyOf(const Command& command) {
+  if (!command.has("sign")) return std::optional<SigningSeed>();
+  if (command.has("kind") && command.text("kind") != "package")
+    return makeError(DiagnosticId::usageError,
+                     "--sign is of packages: what is exported otherwise is checked by "
+                     "who installs it");
+  DYN_TRY(const SigningSeed seed, readSigningKey(command.text("sign")));
+  return std::optional<SigningSeed>(seed);
+}
+
 // Kinds of exports that are there; what is not says why.
 Status checkExport(const Command& command) {
+  DYN_TRY([[maybe_unused]] const auto key, signingKeyOf(command));
   const std::string kind = command.text("kind");
   if (kind == "package") return {};
   const auto unsupported = [](const std::string& what) {
@@ -367,6 +380,7 @@ Status writeProgram(const LoadedModel& model, const Command& command, HostFlow f
   const std::string path = command.text("o");
   PackageRequest request;
   request.flow = flow;
+  DYN_TRY(request.signedBy, signingKeyOf(command));
   request.ramBoundBytes = result.ramBoundBytes;
   ExportedFile file;
   if (result.kind == "package") {
@@ -387,6 +401,9 @@ Status writeProgram(const LoadedModel& model, const Command& command, HostFlow f
 }  // namespace
 
 Result<View> handle_compile(SessionState& state, const Command& command, Outcome& outcome) {
+  if (command.has("sign") && !command.has("o"))
+    return makeError(DiagnosticId::usageError, "--sign signs the package that -o FILE writes");
+  DYN_TRY(const std::optional<SigningSeed> signedBy, signingKeyOf(command));
   DYN_TRY(ToWrite made, compiledToWrite(state, command, outcome));
   const CompiledModel& compiled = *made.model->compiled();
   CompileResult result;
@@ -394,6 +411,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
     result.file = command.text("o");
     PackageRequest request;
     request.flow = hostFlowOf(state, command);
+    request.signedBy = signedBy;
     DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
     result.fileBytes = file.fileBytes;
   }

@@ -268,7 +268,10 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
     result.profileFile = command.text("profile");
     DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
   }
-  if (command.has("output-dir")) DYN_CHECK(writeOutputs(result, command.text("output-dir")));
+  if (command.has("output-dir")) {
+    DYN_TRY(const std::vector<std::string> notes, writeOutputs(result, command.text("output-dir")));
+    for (const std::string& note : notes) state.log(note);
+  }
   if (command.has("bind"))
     for (const NamedValue& output : result.outputs)
       state.values.bind(output.name, {output.value, output.type});

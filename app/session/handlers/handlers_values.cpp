@@ -4,6 +4,7 @@
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/expression.h"
 #include "app/session/model/device_name.h"
+#include "app/session/model/signing_key.h"
 #include "app/session/script_reader.h"
 #include "app/session/session_state.h"
 #include "compiler/driver/target_choice.h"
@@ -110,6 +111,10 @@ const std::vector<SettingSpec>& settingTable() {
       {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
       {"flow",
        "the host program as machine code or as bytecode: native, interpret; auto: as a package has it"},
+      {"data-root",
+       "folder that symbolic links to an ONNX model's external data may not leave; none: no link is taken"},
+      {"native-code", "of packages; off: bytecode and weights alone are taken from them"},
+      {"verify-key", "file of the public key that packages are to be signed by; none: any package is loaded"},
       {"device",
        "cpu; cuda: kernels run on a GPU by the CUDA driver where they can, cuda:1: on the second; simcuda: "
        "on the simulated GPU of the tests"},
@@ -137,6 +142,9 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
   if (name == "variants") return o.variants.empty() ? "none" : o.variants;
   if (name == "buckets") return o.buckets.empty() ? "none" : o.buckets;
   if (name == "flow") return o.flow;
+  if (name == "data-root") return o.dataRoot.empty() ? "none" : o.dataRoot;
+  if (name == "native-code") return o.nativeCode ? "on" : "off";
+  if (name == "verify-key") return o.verifyKey.empty() ? "none" : o.verifyKey;
   if (name == "device") return o.device;
   if (name == "graphs") return o.deviceGraphs ? "on" : "off";
   if (name == "target") return o.target.empty() ? "host" : o.target;
@@ -210,6 +218,17 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     if (value != "native" && value != "interpret" && value != "auto")
       return makeError(DiagnosticId::usageError, "flow is native, interpret or auto");
     o.flow = value;
+  } else if (name == "data-root") {
+    o.dataRoot = value == "none" ? "" : value;
+  } else if (name == "native-code") {
+    if (value != "on" && value != "off")
+      return makeError(DiagnosticId::usageError, "native-code is on or off");
+    o.nativeCode = value == "on";
+  } else if (name == "verify-key") {
+    if (value != "none") {
+      DYN_TRY([[maybe_unused]] const VerifyKey checked, readVerifyKey(value));
+    }
+    o.verifyKey = value == "none" ? "" : value;
   } else if (name == "device") {
     DYN_TRY([[maybe_unused]] const DeviceName checked, parseDevice(value));
     o.device = value;
@@ -326,15 +345,15 @@ static Result<std::string> scriptText(const std::string& path) {
 }
 
 Result<View> handle_source(SessionState& state, const Command& command, Outcome&) {
-  constexpr int kMaxSourceDepth = 16;
+  constexpr size_t kMaxSourceDepth = 16;
   const std::string path = command.text("file");
-  if (state.sourceDepth >= kMaxSourceDepth)
+  if (state.openScripts.size() >= kMaxSourceDepth)
     return makeError(DiagnosticId::usageError,
                      "scripts call each other more than " + std::to_string(kMaxSourceDepth) + " deep");
   DYN_TRY(const std::string text, scriptText(path));
   ScriptReader reader(text, path);
   DYN_CHECK(reader.check());
-  ++state.sourceDepth;
+  state.openScripts.push_back(path);
   Status failed;
   while (const std::optional<ScriptLine> next = reader.next()) {
     const ScriptLine& line = *next;
@@ -375,7 +394,7 @@ Result<View> handle_source(SessionState& state, const Command& command, Outcome&
     if (state.emitOutcome) state.emitOutcome(shown);
     if (failed.ok()) failed = std::move(error);
   }
-  --state.sourceDepth;
+  state.openScripts.pop_back();
   if (!failed.ok()) return failed.takeError();
   return View();
 }

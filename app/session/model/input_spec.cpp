@@ -141,16 +141,6 @@ Result<HostTensor> readNpyTensor(const std::string& path) {
   return tensor;
 }
 
-std::string fileNameOf(const std::string& name) {
-  std::string file;
-  for (char c : name) {
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == '.' || c == '-';
-    file += plain ? c : '_';
-  }
-  return file;
-}
-
 Status writeNpyTensor(const std::string& path, const HostTensor& tensor) {
   NpyArray array;
   array.shape = tensor.shape();

@@ -46,7 +46,5 @@ std::vector<std::string> notesOf(const CallInputs& inputs, uint64_t seed);
 bool takeAsScalar(const Port& port, Value* value);
 Result<HostTensor> readNpyTensor(const std::string& path);
 Status writeNpyTensor(const std::string& path, const HostTensor& tensor);
-// A value's name as part of a file's: what is not in [A-Za-z0-9_.-] becomes `_`.
-std::string fileNameOf(const std::string& name);
 
 }  // namespace dyn

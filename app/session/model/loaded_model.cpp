@@ -1,10 +1,12 @@
 #include "app/session/model/loaded_model.h"
 
 #include "app/session/model/device_name.h"
+#include "app/session/model/signing_key.h"
 #include "app/session/model/simulated_gpu.h"
 #include "app/session/model/tuning_file.h"
 #include "compiler/tune/policies.h"
 #include "vm/include/dyn_gpu.h"
+#include "vm/include/dyn_load.h"
 
 #include <sched.h>
 
@@ -35,6 +37,15 @@ namespace {
 
 bool endsWith(const std::string& text, std::string_view suffix) {
   return text.size() >= suffix.size() && std::string_view(text).substr(text.size() - suffix.size()) == suffix;
+}
+
+// What the file is read as: by the ending of its name; a package also by what it begins with.
+std::string_view endingOf(const std::string& path) {
+  for (std::string_view ending : {".dyn", ".onnx", ".dynpkg"})
+    if (endsWith(path, ending)) return ending;
+  constexpr std::string_view kPackageMagic = "DYNPACK1";
+  const Result<MappedFile> file = MappedFile::open(path);
+  return file.ok() && file->bytes().substr(0, kPackageMagic.size()) == kPackageMagic ? ".dynpkg" : "";
 }
 
 constexpr uint64_t kMaxStreamBytes = uint64_t{4} << 30;
@@ -84,6 +95,8 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   DYN_TRY([[maybe_unused]] auto buckets, passes::parseBuckets(options.buckets));
   const int64_t start = steadyNs();
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
+  const ReadFilesScope scope(model->files_);
+  noteRead(request.path);
   if (!options.target.empty()) {
     DYN_TRY(model->target_, chooseTarget(options.target));
   }
@@ -103,18 +116,20 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   }
   model->request_ = request;
   model->info_.path = request.path;
-  if (request.path == "-" || endsWith(request.path, ".dyn")) {
+  const std::string_view ending = request.path == "-" ? ".dyn" : endingOf(request.path);
+  if (ending == ".dyn") {
     Result<MappedFile> file = request.path == "-" ? MappedFile::fromStream(0, "<stdin>", kMaxStreamBytes)
                                                   : MappedFile::open(request.path);
     if (!file.ok()) return file.takeError();
     DYN_CHECK(model->readText(std::string(file->bytes())));
-  } else if (endsWith(request.path, ".onnx")) {
+  } else if (ending == ".onnx") {
     DYN_CHECK(model->readOnnx());
-  } else if (endsWith(request.path, ".dynpkg")) {
+  } else if (ending == ".dynpkg") {
     DYN_CHECK(model->readPackage());
   } else {
-    return makeError(DiagnosticId::usageError,
-                     request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg");
+    return makeError(
+        DiagnosticId::usageError,
+        request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg, and it is no package");
   }
   if (model->hasModule() && model->problems_.empty()) {
     model->fixShapes();
@@ -180,6 +195,7 @@ Status LoadedModel::readOnnx() {
   ir_ = std::make_shared<IrContext>();
   onnx::ImportOptions options;
   options.collectProblems = request_.collectProblems;
+  options.dataRoot = options_.dataRoot;
   for (const FixedInput& fixed : request_.fixedInputs) {
     if (fixed.kind == FixedInput::Kind::contents) {
       options.fixedInputs[fixed.name] = fixed.contents;
@@ -250,8 +266,15 @@ Status LoadedModel::readPackage() {
   host.resolve_builtin = libraryBuiltins();
   DYN_TRY(const DeviceName device, parseDevice(options_.device));
   const std::string name = device.ofRuntime();
-  const dyn_status status = dyn_module_load_file_on(
-      info_.path.c_str(), &host, options_.deviceIsChosen ? name.c_str() : nullptr, &module);
+  dyn_load_options how{};
+  how.device = options_.deviceIsChosen ? name.c_str() : nullptr;
+  how.no_native_code = !options_.nativeCode;
+  VerifyKey key;
+  if (!options_.verifyKey.empty()) {
+    DYN_TRY(key, readVerifyKey(options_.verifyKey));
+    how.verify_key = key.data();
+  }
+  const dyn_status status = dyn_module_load_file_with(info_.path.c_str(), &host, &how, &module);
   if (status != DYN_OK) return vmError(status).at({.file = info_.path});
   vm_.reset(module);
   if (options_.deviceIsChosen) DYN_CHECK(hasCodeFor(device, module));

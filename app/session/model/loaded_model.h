@@ -17,6 +17,7 @@
 #include "app/session/model/vm_value.h"
 #include "app/session/session.h"
 #include "compiler/driver/compile.h"
+#include "compiler/support/read_files.h"
 
 namespace dyn {
 
@@ -69,6 +70,8 @@ class LoadedModel {
                                                  const std::atomic<bool>* cancelled);
 
   const LoadRequest& request() const { return request_; }
+  // All that were read to load it: the model's own, and those beside it.
+  const ReadFiles& files() const { return files_; }
   // Does a tuning record, and no policy, choose this version for an operation?
   bool recordsChoose(const std::string& version) const;
   ModelKind kind() const { return info_.kind; }
@@ -134,6 +137,7 @@ class LoadedModel {
   const std::atomic<bool>* cancelled_;
   std::optional<Target> target_;  // none: this host
   LoadRequest request_;
+  ReadFiles files_;
   std::shared_ptr<IrContext> ir_;  // first: all below points into it
   Module imported_;
   std::vector<std::string> inputNames_, outputNames_;

@@ -1,50 +1,57 @@
 #include "app/session/model/output_files.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
-
 #include "app/session/model/input_spec.h"
+#include "compiler/support/file_names.h"
+#include "compiler/support/folders.h"
+#include "compiler/support/read_files.h"
 
 namespace dyn {
 
 namespace {
 
-Status makeDirectory(const std::string& path) {
-  // Each level that is missing.
-  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string part = path.substr(0, slash);
-    if (::mkdir(part.c_str(), 0777) != 0 && errno != EEXIST)
-      return makeError(DiagnosticId::fileError, "the folder " + part + " can not be made", {.file = part});
-    if (slash == std::string::npos) break;
+struct OutputFile {
+  std::string path;
+  const HostTensor* tensor = nullptr;
+};
+
+// Of all outputs, in their order.
+Result<std::vector<OutputFile>> nameFiles(RunResult& result, const std::string& directory,
+                                          std::vector<std::string>& notes) {
+  std::vector<OutputFile> files;
+  FileNames names;
+  const auto name = [&](const NamedValue& output, const std::string& ending, const HostTensor& tensor) {
+    const std::string file = names.file(output.name, ending);
+    files.push_back({directory + "/" + file, &tensor});
+    if (file != output.name + ending)
+      notes.push_back("output '" + output.name + "' is in the file " + files.back().path);
+    return files.back().path;
+  };
+  for (NamedValue& output : result.outputs) {
+    if (output.value.isTensor()) {
+      output.file = name(output, ".npy", output.value.tensor());
+      continue;
+    }
+    for (size_t i = 0; i < output.value.parts().size(); ++i) {
+      const Value& part = output.value.parts()[i];
+      if (!part.isTensor())
+        return makeError(
+            DiagnosticId::unsupportedFeature,
+            "unsupported: output " + output.name + " is a nested value and can not be written as .npy");
+      output.partFiles.push_back(name(output, "." + std::to_string(i) + ".npy", part.tensor()));
+    }
   }
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
-    return makeError(DiagnosticId::fileError, path + " is no folder", {.file = path});
-  return {};
+  return files;
 }
 
 }  // namespace
 
-Status writeOutputs(RunResult& result, const std::string& directory) {
-  DYN_CHECK(makeDirectory(directory));
-  for (NamedValue& output : result.outputs) {
-    if (!output.value.isTensor()) {
-      for (size_t i = 0; i < output.value.parts().size(); ++i) {
-        const Value& part = output.value.parts()[i];
-        if (!part.isTensor())
-          return makeError(
-              DiagnosticId::unsupportedFeature,
-              "unsupported: output " + output.name + " is a nested value and can not be written as .npy");
-        DYN_CHECK(writeNpyTensor(directory + "/" + fileNameOf(output.name) + "." + std::to_string(i) + ".npy",
-                                 part.tensor()));
-      }
-      continue;
-    }
-    output.file = directory + "/" + fileNameOf(output.name) + ".npy";
-    DYN_CHECK(writeNpyTensor(output.file, output.value.tensor()));
-  }
-  return {};
+Result<std::vector<std::string>> writeOutputs(RunResult& result, const std::string& directory) {
+  std::vector<std::string> notes;
+  DYN_TRY(const std::vector<OutputFile> files, nameFiles(result, directory, notes));
+  for (const OutputFile& file : files) DYN_CHECK(mayWrite(file.path));
+  DYN_CHECK(makeFolders(directory));
+  for (const OutputFile& file : files) DYN_CHECK(writeNpyTensor(file.path, *file.tensor));
+  return notes;
 }
 
 }  // namespace dyn

@@ -251,6 +251,8 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
   result.launchesCount = static_cast<int64_t>(statistics.launches_count);
   if (simulated) result.launches = simulated->launchesAfter(launchesBefore);
   if (request.profiling == Profiling::on) readProfile(result);
+  if (check_) DYN_CHECK(check_());
+  check_ = nullptr;
 
   const int32_t count = dyn_context_result_count(context_.get());
   for (int32_t i = 0; i < count; ++i) {

@@ -48,6 +48,8 @@ class Runner {
   // The module and its data types must outlive the runner; `types` may be null.
   static Result<Runner> create(dyn_module* module, const Module* types, const Signature& signature,
                                const SessionOptions& options);
+  // Asked once, before the results of the first run are given out: an error takes their place.
+  void checkAfterFirstRun(std::function<Status()> check) { check_ = std::move(check); }
   // Fills outputs, runsNs, memory and profile. The warm context is kept from call to call.
   Status run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption,
              RunResult& result);
@@ -95,6 +97,7 @@ class Runner {
   std::vector<std::vector<int64_t>> rehearsedShapes_;  // of the inputs that are set
   int64_t deviceBytes_ = 0;
   bool warm_ = false;
+  std::function<Status()> check_;
   std::string trace_;
 };
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "app/session/model/loaded_model.h"
+#include "compiler/driver/packed_weights.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -135,7 +136,11 @@ bool fits(const std::vector<FixedInput>& fixed, const Signature& signature, cons
 
 Result<Runner> makeRunner(LoadedModel& model, const SessionOptions& options) {
   DYN_TRY(dyn_module * program, model.program());
-  return Runner::create(program, model.hasModule() ? &model.imported() : nullptr, model.signature(), options);
+  DYN_TRY(Runner made, Runner::create(program, model.hasModule() ? &model.imported() : nullptr,
+                                      model.signature(), options));
+  if (model.compiled())
+    made.checkAfterFirstRun([compiled = model.sharedCompiled()] { return checkCachedWeights(*compiled); });
+  return made;
 }
 
 bool canSpecialise(const LoadedModel& model, const Diagnostic& fault) {

@@ -8,6 +8,8 @@
 #include <queue>
 #include <sstream>
 
+#include "compiler/support/read_files.h"
+
 namespace dyn {
 
 namespace {
@@ -313,6 +315,7 @@ Result<TreeFile> parseTrees(std::string_view text, const std::string& path) {
 }
 
 Result<TreeFile> readTrees(const std::string& path) {
+  noteRead(path);
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return makeError(DiagnosticId::fileError, "can not read " + path, {.file = path});
   std::ostringstream text;

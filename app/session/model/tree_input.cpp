@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "app/session/model/tree_file.h"
+#include "compiler/support/read_files.h"
 
 namespace dyn {
 
@@ -29,6 +30,7 @@ std::optional<int64_t> numberOf(std::string_view text) {
 }
 
 Result<Words> readWords(const std::string& path) {
+  noteRead(path);
   std::ifstream stream(path);
   if (!stream) return makeError(DiagnosticId::fileError, "can not read " + path, {.file = path});
   Words words;

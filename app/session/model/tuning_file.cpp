@@ -146,7 +146,7 @@ Status addTuning(const std::string& path, const TunedOperation& record) {
   for (const TunedOperation& operation : records.operations) operations.push_back(toJson(operation));
   const std::string text =
       Json{{"schema", kSchema}, {"cpu", tuningCpu()}, {"operations", operations}}.dump(1) + "\n";
-  return writeFileAtomically(path, {text});
+  return updateFileAtomically(path, {text});
 }
 
 }  // namespace dyn

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/support/visible_text.h"
+
 namespace dyn {
 
 namespace {
@@ -187,6 +189,8 @@ std::string wrapped(const std::string& text, size_t width, size_t indent, bool c
 std::string textTable(std::vector<std::string> head, const TextRows& given, const TextOptions& options) {
   std::vector<Column> columns;
   TextRows rows = given;
+  for (auto& row : rows)
+    for (std::string& cell : row) cell = visibleLine(cell);
   for (std::string& title : head) {
     const bool right = !title.empty() && title[0] == '>';
     if (right) title.erase(0, 1);

@@ -6,6 +6,7 @@
 
 #include "app/session/explain/explain.h"
 #include "app/session/views/level_views_text.h"
+#include "compiler/support/visible_text.h"
 
 namespace dyn {
 
@@ -60,6 +61,7 @@ Json valueJson(const NamedValue& value) {
     item["items_count"] = value.value.parts().size();
   }
   item["file"] = value.file.empty() ? Json(nullptr) : Json(value.file);
+  if (!value.partFiles.empty()) item["part_files"] = value.partFiles;
   return item;
 }
 
@@ -636,6 +638,17 @@ struct Writer {
             {"kernels_compiled_count", v->kernelsCompiledCount}};
   }
 
+  Json operator()(const Shared<CacheView>& v) const {
+    Json kinds = Json::array();
+    for (const CacheView::Row& row : v->rows)
+      kinds.push_back({{"kind", row.kind}, {"files_count", row.filesCount}, {"bytes", row.bytes}});
+    Json json = {{"directory", v->directory == "none" ? Json(nullptr) : Json(v->directory)},
+                 {"refusal", v->refusal.empty() ? Json(nullptr) : Json(v->refusal)},
+                 {v->done == CacheView::Done::cleared ? "removed" : "files", kinds}};
+    if (v->done == CacheView::Done::verified) json["damaged"] = v->damaged;
+    return json;
+  }
+
   Json operator()(const Shared<CompileResult>& v) const {
     return {{"file", v->file.empty() ? Json(nullptr) : Json(v->file)},
             {"file_bytes", v->fileBytes},
@@ -826,7 +839,7 @@ Json toJson(const Diagnostic& diagnostic) {
 }
 
 std::string jsonText(const Json& document) {
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return visibleJson(document.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace dyn

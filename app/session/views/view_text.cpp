@@ -11,6 +11,7 @@
 #include "app/session/views/level_views_text.h"
 #include "app/session/views/text_table.h"
 #include "compiler/support/excerpt.h"
+#include "compiler/support/visible_text.h"
 
 namespace dyn {
 
@@ -67,8 +68,8 @@ std::string predictionText(const PredictView& v) {
 std::string tensorText(const TensorView& v) {
   std::string shape;
   for (const int64_t size : v.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
-  std::string text =
-      fmt::format("{}: {} [{}], {}, {}\n", v.name, v.dtype, shape, bytesText(v.sizeBytes), v.from);
+  std::string text = fmt::format("{}: {} [{}], {}, {}\n", visibleLine(v.name), v.dtype, shape,
+                                 bytesText(v.sizeBytes), v.from);
   if (v.least)
     text += fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, deviation {:.6g}\n", *v.least, *v.largest,
                         *v.mean, *v.deviation);
@@ -102,9 +103,11 @@ struct Writer {
     if (v->kind == ModelKind::package) text += "  package";
     if (!v->producer.empty()) text += ", by " + v->producer;
     text += "\n";
-    for (const ValueInfo& input : v->inputs) text += "  input   " + input.name + ": " + input.type + "\n";
+    for (const ValueInfo& input : v->inputs)
+      text += "  input   " + visibleLine(input.name) + ": " + input.type + "\n";
     for (const ValueInfo& output : v->outputs)
-      text += "  output  " + output.name + (output.type.empty() ? "" : ": " + output.type) + "\n";
+      text +=
+          "  output  " + visibleLine(output.name) + (output.type.empty() ? "" : ": " + output.type) + "\n";
     if (!v->symbols.empty()) text += "  dims    " + joined(v->symbols) + "\n";
     if (v->problemsCount > 0)
       text += fmt::format("  {} {}: it can be looked at (:graph), and not run; :check lists {}\n",
@@ -548,7 +551,8 @@ struct Writer {
     std::string text;
     if (!v->bench)
       for (const NamedValue& output : v->outputs) {
-        text += paint(output.name, "1", options) + " = " + toText(output.value, output.type, options) + "\n";
+        text += paint(visibleLine(output.name), "1", options) + " = " +
+                toText(output.value, output.type, options) + "\n";
         if (!output.file.empty()) text += "  written to " + output.file + "\n";
       }
     std::vector<int64_t> times = v->runsNs;
@@ -607,6 +611,21 @@ struct Writer {
                               each, v->comparedText.empty() ? "" : "; " + v->comparedText);
   }
 
+  std::string operator()(const Shared<CacheView>& v) const {
+    if (v->directory == "none") return "there is no cache: --cache-dir DIR names one\n";
+    std::string text = v->directory + "\n";
+    if (!v->refusal.empty()) text += "  not used: " + v->refusal + "\n";
+    int64_t bytes = 0;
+    for (const CacheView::Row& row : v->rows) {
+      bytes += row.bytes;
+      text += fmt::format("  {:<10} {:>6}  {}\n", row.kind, row.filesCount, bytesText(row.bytes));
+    }
+    if (v->done == CacheView::Done::cleared) return text + fmt::format("removed {}\n", bytesText(bytes));
+    for (const std::string& file : v->damaged) text += "  damaged, removed: " + file + "\n";
+    if (v->done == CacheView::Done::verified && v->damaged.empty()) text += "  all files are whole\n";
+    return text;
+  }
+
   std::string operator()(const Shared<CompileResult>& v) const {
     std::string text = fmt::format("{} kernels, {} compiled now; passes {}, lowering {}, code {}\n",
                                    v->kernelsCount, v->kernelsCompiledCount, durationText(v->passesNs),
@@ -649,7 +668,7 @@ struct Writer {
     if (v->quiet) return "";
     std::string text;
     for (const NamedValue& value : v->values)
-      text += (value.name.empty() ? "" : paint(value.name, "1", options) + " = ") +
+      text += (value.name.empty() ? "" : paint(visibleLine(value.name), "1", options) + " = ") +
               toText(value.value, value.type, options) + "\n";
     return text;
   }
@@ -705,7 +724,10 @@ struct Writer {
 
 }  // namespace
 
-std::string toText(const View& view, const TextOptions& options) { return std::visit(Writer{options}, view); }
+std::string toText(const View& view, const TextOptions& options) {
+  return visibleText(std::visit(Writer{options}, view),
+                     options.color ? ColorCodes::kept : ColorCodes::escaped);
+}
 
 std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {
   const char* kind = diagnostic.severity == Severity::error     ? "error"
@@ -715,12 +737,13 @@ std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {
   const std::string place = diagnostic.place.toString();
   // Messages about a file begin with its name already.
   const bool named = diagnostic.message.compare(0, place.size() + 2, place + ": ") == 0;
-  if (!place.empty() && !named) text += paint(place + ": ", "1", options);
+  if (!place.empty() && !named) text += paint(visibleLine(place) + ": ", "1", options);
   text += paint(fmt::format("{}[{}]", kind, diagnosticRow(diagnostic.id).code),
                 diagnostic.severity == Severity::error ? "1;31" : "1;35", options);
-  text += ": " + diagnostic.message + "\n";
+  text += ": " + visibleLine(diagnostic.message) + "\n";
   for (const std::string& note : diagnostic.notes) {
-    const std::string body = isExcerpt(note) ? note : "note: " + note;
+    const std::string body =
+        isExcerpt(note) ? visibleText(note, ColorCodes::escaped) : "note: " + visibleLine(note);
     text += "  ";
     for (char c : body) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
     text += "\n";

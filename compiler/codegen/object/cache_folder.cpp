@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "compiler/support/trusted_folder.h"
 #include "llvm/Support/BLAKE3.h"
 
 namespace dyn {
@@ -51,11 +52,7 @@ void CacheFolder::open() {
   if (directory_.empty() || directory_ == "none") return;
   auto refuse = [&](const std::string& why) { refusal_ = "object cache " + directory_ + ": " + why; };
   if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST) return refuse(std::strerror(errno));
-  struct stat info;
-  if (::stat(directory_.c_str(), &info) != 0) return refuse(std::strerror(errno));
-  if (!S_ISDIR(info.st_mode)) return refuse("not a directory");
-  if (info.st_uid != ::geteuid() && info.st_uid != 0) return refuse("belongs to another user");
-  if (info.st_mode & S_IWOTH) return refuse("everybody may write to it");
+  if (const std::string why = whyNotTrusted(directory_); !why.empty()) return refuse(why);
   on_ = true;
 }
 

@@ -49,6 +49,14 @@ bool readFile(const std::string& path, std::string& bytes, bool& found) {
   return true;
 }
 
+// False: it is not what was stored under this key.
+bool takeObject(const ObjectKey& key, const std::string& bytes, ObjectCode& object) {
+  const size_t headerBytes = kMagic.size() + key.hex.size() + 8 + kDigestBytes;
+  if (bytes.size() < headerBytes) return false;
+  object.bytes = bytes.substr(headerBytes);
+  return std::string_view(bytes).substr(0, headerBytes) == fileHeader(key, object.bytes);
+}
+
 }  // namespace
 
 struct ObjectCache::State {
@@ -77,19 +85,13 @@ std::optional<ObjectCode> ObjectCache::find(const ObjectKey& key) {
   if (!state_->folder.on()) return std::nullopt;
   std::string bytes;
   bool found = false;
-  bool good = readFile(state_->folder.path(key.hex), bytes, found);
+  const bool good = readFile(state_->folder.path(key.hex), bytes, found);
   if (!found) {
     state_->misses++;
     return std::nullopt;
   }
-  const size_t headerBytes = kMagic.size() + key.hex.size() + 8 + kDigestBytes;
-  good = good && bytes.size() >= headerBytes;
   ObjectCode object;
-  if (good) {
-    object.bytes = bytes.substr(headerBytes);
-    good = std::string_view(bytes).substr(0, headerBytes) == fileHeader(key, object.bytes);
-  }
-  if (!good) {
+  if (!good || !takeObject(key, bytes, object)) {
     state_->misses++;
     state_->damaged++;
     state_->folder.remove(key.hex);
@@ -104,6 +106,14 @@ void ObjectCache::store(const ObjectKey& key, const ObjectCode& object) {
   if (!state_->folder.on()) return;
   const bool stored = state_->folder.write(key.hex, {fileHeader(key, object.bytes), object.bytes});
   ++(stored ? state_->stored : state_->storeFailures);
+}
+
+bool ObjectCache::isWhole(const std::string& path) {
+  std::string bytes, name = path.substr(path.rfind('/') + 1);
+  bool found = false;
+  ObjectCode object;
+  return name.size() > kSuffix.size() && readFile(path, bytes, found) &&
+         takeObject({name.substr(0, name.size() - kSuffix.size())}, bytes, object);
 }
 
 ObjectCacheStatistics ObjectCache::statistics() const {

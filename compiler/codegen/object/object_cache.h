@@ -50,6 +50,8 @@ class ObjectCache {
   std::optional<ObjectCode> find(const ObjectKey& key);
   void store(const ObjectKey& key, const ObjectCode& object);
 
+  // Is a file of a cache's folder whole?
+  static bool isWhole(const std::string& path);
   ObjectCacheStatistics statistics() const;
   bool isOn() const;
   // Why the cache is off although a directory was given; empty when it is on, or off on request.

@@ -2,6 +2,8 @@
 
 #include <sys/statvfs.h>
 
+#include <charconv>
+
 #include "compiler/codegen/object/object_cache.h"
 
 // Set by the build: a digest of the sources of the runtime's kernels, so that weights packed by others are
@@ -13,15 +15,41 @@
 namespace dyn {
 namespace {
 
-constexpr std::string_view kMagic = "dynweights 1\n";
+constexpr std::string_view kMagic = "dynweights 2\n";
 constexpr size_t kPageBytes = 4096;
 
-// magic, key, length of the weights; filled up to a page
-std::string firstPage(const std::string& key, size_t size) {
+// magic, key, length and sum of the weights; filled up to a page
+std::string firstPage(const std::string& key, size_t size, uint64_t sum) {
   std::string page(kMagic);
-  page += key + "\n" + std::to_string(size) + "\n";
+  page += key + "\n" + std::to_string(size) + "\n" + std::to_string(sum) + "\n";
   page.resize(kPageBytes);
   return page;
+}
+
+// The sum that the first page of a file says; nothing where it is no such page, or not that of this file.
+std::optional<uint64_t> sumSaid(std::string_view bytes, const std::string& key) {
+  if (bytes.size() < kPageBytes) return std::nullopt;
+  const std::string begin = firstPage(key, bytes.size() - kPageBytes, 0);
+  const size_t at = begin.find('\0') - 2;  // where "0\n" stands
+  uint64_t sum = 0;
+  const auto [end, fault] = std::from_chars(bytes.data() + at, bytes.data() + at + 20, sum);
+  if (fault != std::errc()) return std::nullopt;
+  if (bytes.substr(0, kPageBytes) != firstPage(key, bytes.size() - kPageBytes, sum)) return std::nullopt;
+  return sum;
+}
+
+uint64_t sumOf(std::string_view bytes) {
+  WeightSum sum;
+  sum.add(bytes);
+  return sum.value();
+}
+
+constexpr std::string_view kSuffix = ".dynweights";
+
+// Of a path in a cache's folder.
+std::string keyIn(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.size() > kSuffix.size() ? name.substr(0, name.size() - kSuffix.size()) : "";
 }
 
 // Weights are copies of what is there anyway: they leave three quarters of the free room to others.
@@ -34,7 +62,7 @@ bool hasRoom(const std::string& directory, size_t bytes) {
 }  // namespace
 
 WeightCache::WeightCache(const WeightCacheSettings& settings)
-    : folder_(settings.directory, ".dynweights", settings.maxBytes) {}
+    : folder_(settings.directory, kSuffix, settings.maxBytes) {}
 
 std::string WeightCache::keyOf(const std::vector<std::string>& parts, const std::string& source) {
   std::vector<std::string_view> all = {"weights", DYN_KERNELS_FINGERPRINT, source};
@@ -46,8 +74,7 @@ std::optional<MappedFile> WeightCache::find(const std::string& key) {
   if (!folder_.on()) return std::nullopt;
   Result<MappedFile> file = MappedFile::open(folder_.path(key), SymlinkPolicy::refuse);
   if (!file.ok()) return std::nullopt;
-  if (file->size() < kPageBytes ||
-      file->bytes().substr(0, kPageBytes) != firstPage(key, file->size() - kPageBytes)) {
+  if (!sumSaid(file->bytes(), key)) {
     folder_.remove(key);
     return std::nullopt;
   }
@@ -57,8 +84,20 @@ std::optional<MappedFile> WeightCache::find(const std::string& key) {
 
 std::optional<MappedFile> WeightCache::store(const std::string& key, std::string_view bytes) {
   if (!folder_.on() || !hasRoom(folder_.directory(), bytes.size())) return std::nullopt;
-  if (!folder_.write(key, {firstPage(key, bytes.size()), bytes})) return std::nullopt;
+  if (!folder_.write(key, {firstPage(key, bytes.size(), sumOf(bytes)), bytes})) return std::nullopt;
   return find(key);
+}
+
+void WeightCache::checkLater(const MappedFile& file, WeightCheck& check) {
+  if (const std::optional<uint64_t> sum = sumSaid(file.bytes(), keyIn(file.name())))
+    check.add(file.name(), kPageBytes, *sum);
+}
+
+bool WeightCache::isWhole(const std::string& path) {
+  const Result<MappedFile> file = MappedFile::open(path, SymlinkPolicy::refuse);
+  if (!file.ok()) return false;
+  const std::optional<uint64_t> said = sumSaid(file->bytes(), keyIn(path));
+  return said && *said == sumOf(bytesOf(*file));
 }
 
 std::string_view WeightCache::bytesOf(const MappedFile& file) { return file.bytes().substr(kPageBytes); }

@@ -8,8 +8,8 @@
 //   if (!file) file = cache.store(key, pack(weights));
 //   WeightCache::bytesOf(*file);
 //
-// What a file holds is believed, as the weights of a model are: only its length and its first page are looked
-// at, so that nothing is read before it is needed.
+// To map a file only its length and its first page are looked at, so that nothing is read before it is needed.
+// The first page holds a sum of the rest: checkLater() has it compared beside the first run (weight_check.h).
 #pragma once
 
 #include <memory>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "compiler/codegen/object/cache_folder.h"
+#include "compiler/codegen/object/weight_check.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {
@@ -40,6 +41,10 @@ class WeightCache {
   std::optional<MappedFile> find(const std::string& key);
   // None where it can not be kept.
   std::optional<MappedFile> store(const std::string& key, std::string_view bytes);
+  // A file that find() gave.
+  static void checkLater(const MappedFile& file, WeightCheck& check);
+  // Is a file of a cache's folder whole? Reads all of it.
+  static bool isWhole(const std::string& path);
   // What was stored, at a multiple of the page size.
   static std::string_view bytesOf(const MappedFile& file);
 

@@ -27,6 +27,7 @@ Result<HostTensor> TensorLoader::load(const TensorProto& tensor) {
   if (tensor.location == TensorProto::Location::external && !model_.folder.empty()) {
     if (!external_) {
       DYN_TRY(ExternalData folder, ExternalData::atFolder(model_.folder));
+      if (!dataRoot_.empty()) DYN_CHECK(folder.allowLinks(dataRoot_));
       external_.emplace(std::move(folder));
     }
     external = &*external_;

@@ -12,7 +12,9 @@ namespace dyn::onnx {
 class TensorLoader {
  public:
   // External data are looked for in model.folder; an empty folder has none.
-  explicit TensorLoader(const Model& model) : model_(model) {}
+  // External data may be reached by symbolic links that stay below `dataRoot`; "": by none.
+  explicit TensorLoader(const Model& model, std::string dataRoot = "")
+      : model_(model), dataRoot_(std::move(dataRoot)) {}
 
   Result<HostTensor> load(const TensorProto& tensor);
   // Sparse tensors become dense.
@@ -20,6 +22,7 @@ class TensorLoader {
 
  private:
   const Model& model_;
+  const std::string dataRoot_;
   std::optional<ExternalData> external_;  // opened at the first external tensor
 };
 

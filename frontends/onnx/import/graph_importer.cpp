@@ -50,7 +50,7 @@ GraphImporter::GraphImporter(IrContext& ir, const Model& model, const ImportOpti
     : ir_(ir),
       model_(model),
       options_(options),
-      tensors_(model),
+      tensors_(model, options.dataRoot),
       types_(ir),
       freeNames_(model),
       main_(ir, values_, nullptr, nullptr),

@@ -50,6 +50,8 @@ struct ImportOptions {
   std::map<std::string, HostTensor> fixedInputs;
   // Of inputs whose shape is not in the file; of lists and optionals that of their tensors.
   std::map<std::string, int> inputRanks;
+  // External data may be reached by symbolic links that stay below this folder; "": by none.
+  std::string dataRoot;
 };
 
 struct ImportResult {

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 
 namespace dyn::onnx {
@@ -65,17 +66,40 @@ std::string openFault(int code) {
 
 }  // namespace
 
-Result<ExternalData> ExternalData::atFolder(const std::string& folder, Resolver resolver) {
-  if (folder.empty())
-    return makeError(DiagnosticId::onnxExternalData, "external data need a model that comes from a file");
+namespace {
+
+Result<FileHandle> openFolder(const std::string& folder) {
   FileHandle handle(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!handle.valid())
     return makeError(DiagnosticId::fileError, folder + ": " + std::strerror(errno),
                      SourcePlace{.file = folder});
-  return ExternalData(std::move(handle), resolver);
+  return handle;
 }
 
-int ExternalData::openBeneath(const std::vector<std::string>& components, int flags) {
+// Without links and dots; "" where there is no such file.
+std::string realPath(const std::string& path) {
+  char* const found = ::realpath(path.c_str(), nullptr);
+  const std::string real = found ? found : "";
+  std::free(found);
+  return real;
+}
+
+}  // namespace
+
+Result<ExternalData> ExternalData::atFolder(const std::string& folder, Resolver resolver) {
+  if (folder.empty())
+    return makeError(DiagnosticId::onnxExternalData, "external data need a model that comes from a file");
+  DYN_TRY(FileHandle handle, openFolder(folder));
+  return ExternalData({std::move(handle), folder}, resolver);
+}
+
+Status ExternalData::allowLinks(const std::string& root) {
+  DYN_TRY(FileHandle handle, openFolder(root));
+  root_ = Below{std::move(handle), realPath(root)};
+  return {};
+}
+
+int ExternalData::openBeneath(const Below& folder, const std::vector<std::string>& components, int flags) {
   flags |= O_CLOEXEC | O_NOFOLLOW;
   if (resolver_ == Resolver::kernel) {
     struct open_how how = {};
@@ -83,7 +107,7 @@ int ExternalData::openBeneath(const std::vector<std::string>& components, int fl
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
     const std::string path = joined(components);
     for (int attempt = 0; attempt != 8; ++attempt) {
-      long descriptor = ::syscall(SYS_openat2, folder_.get(), path.c_str(), &how, sizeof how);
+      long descriptor = ::syscall(SYS_openat2, folder.handle.get(), path.c_str(), &how, sizeof how);
       if (descriptor >= 0) {
         // O_PATH with O_NOFOLLOW opens a final link itself; RESOLVE_NO_SYMLINKS refuses it before.
         return static_cast<int>(descriptor);
@@ -95,7 +119,7 @@ int ExternalData::openBeneath(const std::vector<std::string>& components, int fl
     resolver_ = Resolver::componentwise;
   }
   FileHandle parent;
-  int at = folder_.get();
+  int at = folder.handle.get();
   for (size_t i = 0; i + 1 < components.size(); ++i) {
     FileHandle next(::openat(at, components[i].c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!next.valid()) return -1;
@@ -111,6 +135,44 @@ int ExternalData::openBeneath(const std::vector<std::string>& components, int fl
   return ::openat(at, components.back().c_str(), flags);
 }
 
+std::vector<std::string> ExternalData::linkedBelowRoot(const std::vector<std::string>& components) const {
+  const std::string real = realPath(folder_.path + "/" + joined(components));
+  const std::string begin = root_->path == "/" ? "/" : root_->path + "/";
+  if (real.compare(0, begin.size(), begin) != 0) return {};
+  std::string fault;
+  return splitLocation(std::string_view(real).substr(begin.size()), fault);
+}
+
+Result<MappedFile> ExternalData::mapBelow(const Below& folder, const std::vector<std::string>& components,
+                                          const std::string& shown, const SourcePlace& place) {
+  // First only a name for the file, which has no effect on pipes and devices; then, if it is a regular one,
+  // its content.
+  FileHandle name(openBeneath(folder, components, O_PATH));
+  if (!name.valid()) return refused(place, shown + openFault(errno));
+  struct stat named;
+  if (::fstat(name.get(), &named) != 0) return refused(place, shown + openFault(errno));
+  if (S_ISLNK(named.st_mode)) return refused(place, shown + "passes a symbolic link");
+  if (!S_ISREG(named.st_mode)) return refused(place, shown + "is no regular file");
+  if (named.st_nlink > 1)
+    return refused(place, shown + "has a second hard link, so it may be a file of another folder")
+        .note("copy the file: cp FILE FILE.copy && mv FILE.copy FILE");
+  FileHandle content(openBeneath(folder, components, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  if (!content.valid()) return refused(place, shown + openFault(errno));
+  struct stat opened;
+  if (::fstat(content.get(), &opened) != 0) return refused(place, shown + openFault(errno));
+  if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino || !S_ISREG(opened.st_mode) ||
+      opened.st_nlink > 1)
+    return refused(place, shown + "was replaced while it was opened");
+  return MappedFile::fromHandle(std::move(content), joined(components));
+}
+
+bool ExternalData::passesLink(const std::vector<std::string>& components) {
+  const FileHandle plain(openBeneath(folder_, components, O_PATH));
+  if (!plain.valid()) return errno == ELOOP;
+  struct stat info;
+  return ::fstat(plain.get(), &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 Result<std::shared_ptr<const MappedFile>> ExternalData::mapFile(std::string_view location,
                                                                 const SourcePlace& place) {
   const std::string shown = "external data file " + quotedText(location) + " ";
@@ -120,25 +182,16 @@ Result<std::shared_ptr<const MappedFile>> ExternalData::mapFile(std::string_view
   const std::string path = joined(components);
   if (auto known = files_.find(path); known != files_.end()) return known->second;
 
-  // First only a name for the file, which has no effect on pipes and devices; then, if it is a regular one,
-  // its content.
-  FileHandle name(openBeneath(components, O_PATH));
-  if (!name.valid()) return refused(place, shown + openFault(errno));
-  struct stat named;
-  if (::fstat(name.get(), &named) != 0) return refused(place, shown + openFault(errno));
-  if (S_ISLNK(named.st_mode)) return refused(place, shown + "passes a symbolic link");
-  if (!S_ISREG(named.st_mode)) return refused(place, shown + "is no regular file");
-  if (named.st_nlink > 1)
-    return refused(place, shown + "has a second hard link, so it may be a file of another folder")
-        .note("copy the file: cp FILE FILE.copy && mv FILE.copy FILE");
-  FileHandle content(openBeneath(components, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  if (!content.valid()) return refused(place, shown + openFault(errno));
-  struct stat opened;
-  if (::fstat(content.get(), &opened) != 0) return refused(place, shown + openFault(errno));
-  if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino || !S_ISREG(opened.st_mode) ||
-      opened.st_nlink > 1)
-    return refused(place, shown + "was replaced while it was opened");
-  DYN_TRY(MappedFile file, MappedFile::fromHandle(std::move(content), path));
+  const bool linked = passesLink(components);
+  if (linked && !root_)
+    return refused(place, shown + "passes a symbolic link")
+        .note(
+            "--data-root DIR takes links that do not leave DIR; of a model in the cache of Hugging Face: the "
+            "folder models--NAME");
+  const std::vector<std::string> target = linked ? linkedBelowRoot(components) : components;
+  if (target.empty())
+    return refused(place, shown + "passes a symbolic link that leaves the data root " + root_->path);
+  DYN_TRY(MappedFile file, mapBelow(linked ? *root_ : folder_, target, shown, place));
   auto shared = std::make_shared<const MappedFile>(std::move(file));
   files_.emplace(path, shared);
   return std::shared_ptr<const MappedFile>(shared);

@@ -2,6 +2,7 @@
 #include <deque>
 
 #include "compiler/support/atomic_write.h"
+#include "compiler/support/read_files.h"
 #include "frontends/onnx/read/onnx_tensor.h"
 #include "frontends/onnx/read/wire_writer.h"
 #include "frontends/onnx/write/model_writer.h"
@@ -104,6 +105,7 @@ Result<SavedFiles> writeOnnxFiles(const SavedModel& model, const std::string& pa
   file.own(headOf(7, graph.bytes()));
   file.add(graph);
   SavedFiles saved;
+  DYN_CHECK(mayWrite(path));  // before its weights are written
   if (data.bytes() != 0) {
     DYN_CHECK(writeFileAtomically(dataPath, data.all()));
     saved.files.emplace_back(dataPath, static_cast<int64_t>(data.bytes()));

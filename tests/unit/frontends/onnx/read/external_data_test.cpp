@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "frontends/onnx/read/onnx_tensor.h"
 #include "tests/support/temporary_folder.h"
@@ -40,6 +41,35 @@ class ExternalDataTest : public ::testing::TestWithParam<ExternalData::Resolver>
   dyn::test::TemporaryFolder folder_;
   std::unique_ptr<ExternalData> external_;
 };
+
+// As Hugging Face's cache lays a model: snapshots/X/model.onnx_data -> ../../blobs/HASH.
+TEST_P(ExternalDataTest, linksAreTakenThatStayBelowTheFolderThatIsNamed) {
+  folder_.write("hub/blobs/hash", "0123456789");
+  fs::create_directories(folder_ / "hub/snapshots/x");
+  fs::create_symlink("../../blobs/hash", folder_ / "hub/snapshots/x/model.onnx_data");
+  fs::create_symlink("../../../secret.bin", folder_ / "hub/snapshots/x/out");
+  fs::create_symlink("gone", folder_ / "hub/snapshots/x/dangling");
+  fs::create_directory_symlink("../../blobs", folder_ / "hub/snapshots/x/folder");
+  Result<ExternalData> made = ExternalData::atFolder(folder_ / "hub/snapshots/x", GetParam());
+  ASSERT_TRUE(made.ok());
+  external_ = std::make_unique<ExternalData>(std::move(made).value());
+  refused({{"location", "model.onnx_data"}}, "passes a symbolic link");
+  EXPECT_THAT(resolve({{"location", "model.onnx_data"}}).error().notes,
+              ::testing::Contains(HasSubstr("--data-root")));
+  EXPECT_FALSE(external_->allowLinks(folder_ / "none").ok());
+  ASSERT_TRUE(external_->allowLinks(folder_ / "hub").ok());
+  for (const char* location : {"model.onnx_data", "folder/hash"}) {
+    Result<ExternalSlice> slice = resolve({{"location", location}, {"offset", "2"}, {"length", "4"}});
+    ASSERT_TRUE(slice.ok()) << slice.error().toString();
+    EXPECT_EQ(slice->bytes, "2345");
+  }
+  refused({{"location", "out"}}, "leaves the data root");
+  refused({{"location", "dangling"}}, "leaves the data root");
+  refused({{"location", "../../blobs/hash"}}, "'..'");
+  ASSERT_EQ(::link((folder_ / "secret.bin").c_str(), (folder_ / "hub/blobs/hard").c_str()), 0);
+  fs::create_symlink("../../blobs/hard", folder_ / "hub/snapshots/x/hard");
+  refused({{"location", "hard"}}, "hard link");
+}
 
 TEST_P(ExternalDataTest, slicesShareOneMapping) {
   Result<ExternalSlice> a = resolve({{"location", "w.bin"}, {"offset", "3"}, {"length", "4"}});

@@ -1,0 +1,109 @@
+#include "compiler/codegen/object/weight_check.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace dyn {
+
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr uint64_t kPrime = 0x9E3779B185EBCA87ull;
+
+uint64_t mixed(uint64_t state, uint64_t word) {
+  state = (state ^ word) * kPrime;
+  return state ^ state >> 29;
+}
+
+}  // namespace
+
+void WeightSum::add(std::string_view piece) {
+  bytes_ += piece.size();
+  uint64_t lanes[8], words[8];  // of their own: they stay in registers
+  std::memcpy(lanes, lanes_, sizeof lanes);
+  while (piece.size() >= kBlockBytes) {
+    std::memcpy(words, piece.data(), kBlockBytes);
+    for (size_t i = 0; i < 8; ++i) lanes[i] = mixed(lanes[i], words[i]);
+    piece.remove_prefix(kBlockBytes);
+  }
+  if (!piece.empty()) {
+    std::memset(words, 0, sizeof words);
+    std::memcpy(words, piece.data(), piece.size());
+    for (size_t i = 0; i < 8; ++i) lanes[i] = mixed(lanes[i], words[i]);
+  }
+  std::memcpy(lanes_, lanes, sizeof lanes);
+}
+
+uint64_t WeightSum::value() const {
+  uint64_t sum = bytes_;
+  for (uint64_t lane : lanes_) sum = mixed(sum, lane);
+  return sum;
+}
+
+std::optional<uint64_t> sumOfFile(const FileHandle& file, uint64_t offset, const std::atomic<bool>* stop) {
+  WeightSum sum;
+  std::vector<char> buffer(kReadBytes);
+  for (;;) {
+    size_t filled = 0;
+    while (filled < buffer.size()) {
+      const ssize_t n = ::pread(file.get(), buffer.data() + filled, buffer.size() - filled,
+                                static_cast<off_t>(offset + filled));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return std::nullopt;
+      if (n == 0) break;
+      filled += static_cast<size_t>(n);
+    }
+    sum.add({buffer.data(), filled});
+    if (filled < buffer.size()) return sum.value();
+    offset += filled;
+    if (stop && *stop) return std::nullopt;
+  }
+}
+
+WeightCheck::~WeightCheck() {
+  stop_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void WeightCheck::add(const std::string& path, uint64_t offset, uint64_t sum) {
+  FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid()) return;  // another process has removed it: there is nothing that a later run could read
+  const std::lock_guard<std::mutex> hold(mutex_);
+  waiting_.push_back({path, std::move(file), offset, sum});
+  if (working_) return;
+  if (thread_.joinable()) thread_.join();
+  working_ = true;
+  thread_ = std::thread([this] { compareAll(); });
+}
+
+void WeightCheck::compareAll() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!waiting_.empty() && !stop_) {
+    const Work work = std::move(waiting_.front());
+    waiting_.pop_front();
+    lock.unlock();
+    const std::optional<uint64_t> sum = sumOfFile(work.file, work.offset, &stop_);
+    lock.lock();
+    if (sum == work.sum || stop_) continue;
+    ::unlink(work.path.c_str());
+    if (damaged_.empty()) damaged_ = work.path;
+  }
+  working_ = false;
+  done_.notify_all();
+}
+
+Status WeightCheck::wait() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  done_.wait(lock, [&] { return !working_; });
+  if (damaged_.empty()) return {};
+  return makeError(DiagnosticId::fileFormat,
+                   "the cached weights " + damaged_ + " are damaged: what was computed with them is wrong",
+                   {.file = damaged_})
+      .note("the file is removed from the cache: run again, and it is made anew from the model");
+}
+
+}  // namespace dyn

@@ -1,0 +1,39 @@
+#include "compiler/support/folders.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace dyn {
+
+namespace {
+
+bool isFolder(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+}  // namespace
+
+Status makeFolders(const std::string& path) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (::mkdir(part.c_str(), 0777) != 0) {
+      const int code = errno;  // of a folder that is there, too, on a file system that is only read
+      if (!isFolder(part))
+        return makeError(DiagnosticId::fileError,
+                         "the folder " + part + " can not be made: " +
+                             (code == EEXIST ? "a file has this name" : std::strerror(code)),
+                         {.file = part});
+    }
+    if (slash == std::string::npos) return {};
+  }
+}
+
+std::string folderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace dyn
