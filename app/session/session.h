@@ -37,7 +37,8 @@ struct SessionOptions {
   std::string variants, buckets;
   // How the host program runs: "native", "interpret", or "auto": native where a package has it.
   std::string flow = "auto";
-  // Of packages: is their machine code taken, and the file of the key that they are to be signed by; "": none.
+  // Of packages: whether their machine code is taken, and the file of the key that must have signed them; "":
+  // none.
   bool nativeCode = true;
   std::string verifyKey;
   std::string dataRoot;    // folder that symbolic links to external data may not leave; "": none is followed

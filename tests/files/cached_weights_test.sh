@@ -8,7 +8,7 @@ WORK="$(mktemp -d)"
 trap 'rm -rf "$WORK"' EXIT
 fail() { echo "cached_weights_test: $*" >&2; exit 1; }
 cd "$WORK"
-python3 - >product.dyn <<'PY'
+"$("$SOURCE/tests/tools/python.sh")" - >product.dyn <<'PY'
 rows = ", ".join("[" + ", ".join(str((i * 7 + j * 3) % 11) for j in range(256)) + "]" for i in range(256))
 print("fn @main(%x: Tensor[(n, 256), f32]) { %w = f32[256, 256] [" + rows + "] %y = matmul(%x, %w) return %y }")
 PY

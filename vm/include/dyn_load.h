@@ -1,7 +1,7 @@
-/* dyn_load.h: loading packages from whom one does not know.
+/* dyn_load.h: loading packages of unknown origin.
  *
- * A package is machine code. Who loads one runs what it holds, with the rights of this process; the sums in it
- * find damage, not intent. Take packages from whom you would take a program, or have them signed:
+ * A package is machine code. Loading one runs it with the rights of this process; its checksums find damage,
+ * not intent. Load packages only from a source whose programs you would run, or have them signed:
  *
  *   dyn_load_options options = {.verify_key = key};     // 32 bytes, of: dynrepl compile --sign
  *   dyn_module_load_file_with("model.dynpkg", NULL, &options, &module);
