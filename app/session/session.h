@@ -37,7 +37,7 @@ struct SessionOptions {
   std::string variants, buckets;
   // How the host program runs: "native", "interpret", or "auto": native where a package has it.
   std::string flow = "auto";
-  // Of packages: is their machine code taken, and the file of the key that they are to be signed by; "": none.
+  // Of packages: is their machine code taken; the file of the key that is to have signed them, "": any.
   bool nativeCode = true;
   std::string verifyKey;
   std::string dataRoot;    // folder that symbolic links to external data may not leave; "": none is followed

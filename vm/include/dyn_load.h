@@ -1,7 +1,7 @@
 /* dyn_load.h: loading packages from whom one does not know.
  *
- * A package is machine code. Who loads one runs what it holds, with the rights of this process; the sums in it
- * find damage, not intent. Take packages from whom you would take a program, or have them signed:
+ * A package is machine code. Who loads one runs what it holds, with the rights of this process; the sums in
+ * it find damage, not intent. Take packages from whom you would take a program, or have them signed:
  *
  *   dyn_load_options options = {.verify_key = key};     // 32 bytes, of: dynrepl compile --sign
  *   dyn_module_load_file_with("model.dynpkg", NULL, &options, &module);

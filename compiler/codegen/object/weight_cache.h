@@ -8,8 +8,8 @@
 //   if (!file) file = cache.store(key, pack(weights));
 //   WeightCache::bytesOf(*file);
 //
-// To map a file only its length and its first page are looked at, so that nothing is read before it is needed.
-// The first page holds a sum of the rest: checkLater() has it compared beside the first run (weight_check.h).
+// To map a file only its length and its first page are looked at, so that nothing is read before it is
+// needed. The first page holds a sum of the rest: checkLater() has it compared beside the first run.
 #pragma once
 
 #include <memory>

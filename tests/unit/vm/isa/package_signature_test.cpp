@@ -113,10 +113,12 @@ TEST_F(PackageSignature, TheCInterfaceChecksBeforeItLoads) {
   dyn_load_options options{};
   options.verify_key = key_.data();
   dyn_module* module = nullptr;
-  EXPECT_EQ(dyn_module_load_file_with(good.c_str(), nullptr, &options, &module), DYN_OK) << dyn_last_message();
+  EXPECT_EQ(dyn_module_load_file_with(good.c_str(), nullptr, &options, &module), DYN_OK)
+      << dyn_last_message();
   dyn_module_release(module);
-  EXPECT_EQ(dyn_module_load_file_with(folder.write("plain", package(false)).c_str(), nullptr, &options, &module),
-            DYN_BAD_PROGRAM);
+  EXPECT_EQ(
+      dyn_module_load_file_with(folder.write("plain", package(false)).c_str(), nullptr, &options, &module),
+      DYN_BAD_PROGRAM);
   EXPECT_EQ(module, nullptr);
   EXPECT_THAT(dyn_last_message(), HasSubstr("not signed"));
 }
