@@ -269,7 +269,7 @@ Status LoadedModel::readPackage() {
   dyn_load_options how{};
   how.device = options_.deviceIsChosen ? name.c_str() : nullptr;
   how.no_native_code = !options_.nativeCode;
-  VerifyKey key;
+  VerifyKey key{};
   if (!options_.verifyKey.empty()) {
     DYN_TRY(key, readVerifyKey(options_.verifyKey));
     how.verify_key = key.data();

@@ -49,7 +49,7 @@ Result<Key> readKey(const std::string& path, const std::string& kind, std::strin
                     const std::string& how) {
   DYN_TRY(const MappedFile file, MappedFile::open(path));
   const std::string bytes = file.size() > kMostFileBytes ? "" : keyIn(file.bytes(), kind, head);
-  Key key;
+  Key key{};
   if (bytes.size() != key.size())
     return makeError(
                DiagnosticId::fileFormat,
