@@ -140,9 +140,11 @@ struct IrLine {
 struct LineOrigin {
   uint32_t line = 0, lastLine = 0;  // 1-based
   std::vector<std::string> places;  // of operations
-  std::vector<int> kernels;         // of the compiled program
-  bool inKernel = false;            // a line of the kernel itself, not of what launches it
-  uint32_t loopLine = 0;            // in the text of its kernel's loop IR; 0: of no statement
+  // Of the compiled program; behind them its hand-written kernels in the order of its table, and at the end
+  // the matrix kernels that some of these run on.
+  std::vector<int> kernels;
+  bool inKernel = false;  // a line of the kernel itself, not of what launches it
+  uint32_t loopLine = 0;  // in the text of its kernel's loop IR; 0: of no statement
 };
 
 struct IrText {

@@ -603,21 +603,26 @@ void MainWindow::showKernels(const KernelTable& table) {
   kernelTable_->setRowCount(0);
   kernelTable_->setRowCount(static_cast<int>(rows.size()));
   for (int r = 0; r < kernelTable_->rowCount(); ++r) {
-    const KernelRow& row = *rows[static_cast<size_t>(r)];
-    setCell(kernelTable_, r, 0, QString::fromStdString(row.name));
-    kernelTable_->item(r, 0)->setData(Qt::UserRole, QString::fromStdString(row.place));
-    setCell(kernelTable_, r, 1, QString::fromStdString(row.description.empty() ? row.kind : row.description));
-    setCell(kernelTable_, r, 2, QString::number(row.launchesCount), CellAlignment::right);
-    setCell(kernelTable_, r, 3, timeText(row.totalNs), CellAlignment::right);
-    setCell(kernelTable_, r, 4, QString::number(100 * row.share, 'f', 1) + "%", CellAlignment::right);
-    setCell(kernelTable_, r, 5,
-            (row.kind == "kernel" || row.kind == "builtin" || row.kind == "copy") && row.bytes > 0 &&
-                    row.totalNs > 0
-                ? QString::number(static_cast<double>(row.bytes) / static_cast<double>(row.totalNs), 'f', 1)
-                : "",
-            CellAlignment::right);
-    setCell(kernelTable_, r, 6, placeText(row.place));
-    setCell(kernelTable_, r, 7, countsOfKernel(row));
+    const KernelRow& row = table.rows[static_cast<size_t>(r)];
+    const auto ns = static_cast<double>(row.totalNs);
+    const auto rate = [&](int column, double amount) {
+      const bool moves = row.kind == "kernel" || row.kind == "builtin" || row.kind == "copy";
+      const double perNs = moves && amount > 0 && ns > 0 ? amount / ns : 0;
+      setNumber(kernelTable_, r, column, perNs > 0 ? QString::number(perNs, 'f', 1) : "", perNs);
+    };
+    setCell(kernelTable_, r, kName, QString::fromStdString(row.name));
+    kernelTable_->item(r, kName)->setData(Qt::UserRole, QString::fromStdString(row.place));
+    kernelTable_->item(r, kName)->setData(Qt::UserRole + 1, QString::fromStdString(row.kind));
+    setCell(kernelTable_, r, kWhat,
+            QString::fromStdString(row.description.empty() ? row.kind : row.description));
+    setNumber(kernelTable_, r, kLaunches, QString::number(row.launchesCount),
+              static_cast<double>(row.launchesCount));
+    setNumber(kernelTable_, r, kTotal, timeText(row.totalNs), ns);
+    setNumber(kernelTable_, r, kShare, QString::number(100 * row.share, 'f', 1) + "%", row.share);
+    rate(kRate, static_cast<double>(row.bytes));
+    rate(kGflops, operationsOfKernel(row));
+    setCell(kernelTable_, r, kPlace, placeText(row.place));
+    setCell(kernelTable_, r, kOnGpu, countsOfKernel(row));
   }
   kernelTable_->resizeColumnsToContents();
   kernelTable_->setColumnWidth(0, std::min(kernelTable_->columnWidth(0), 260));
