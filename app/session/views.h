@@ -73,11 +73,13 @@ struct GraphNode {
   std::string opClass;     // "elementwise", "contraction", ... (op_def.h)
   std::string place;       // "model.onnx: node /layer.0/MatMul"
   std::string sourceNode;  // ONNX node name, when there is one
+  std::string sourceOp;    // "NonMaxSuppression": its operator as the file names it; "" of text modules
   std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<GraphPort> inputs, outputs;
-  int group = -1;      // index into GraphView::groups; -1: top level
-  std::string text;    // the line of the text IR
-  std::string device;  // where it runs, or of a copy where it goes: "cuda"; "": the host
+  int group = -1;              // index into GraphView::groups; -1: top level
+  std::string text;            // the line of the text IR
+  std::string device;          // where it runs, or of a copy where it goes: "cuda"; "": the host
+  bool managesMemory = false;  // it makes or ends memory, and computes nothing
 };
 
 struct GraphEdge {

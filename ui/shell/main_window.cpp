@@ -445,7 +445,6 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   canvas_->setCompared(nullptr);
   comparing_ = 0;
   navigation_->forget();
-  graph_ = nullptr;
   outline_->show(nullptr);
   found_->show(nullptr);
   details_->setHtml(modelDetails(*model_));
@@ -640,7 +639,6 @@ void MainWindow::showNode(int node) {
     return;
   }
   const GraphNode& n = canvas_->graph()->nodes[static_cast<size_t>(node)];
-  const int box = canvas_->scene().boxOfNode[static_cast<size_t>(node)];
   QStringList together;
   for (int other : canvas_->computedWith(node)) {
     const GraphNode& o = canvas_->graph()->nodes[static_cast<size_t>(other)];
@@ -650,13 +648,13 @@ void MainWindow::showNode(int node) {
   if (result_)
     for (const TimelineEvent& event : result_->timeline)
       if (event.counts && event.place == n.place && !n.place.empty()) counts.add(*event.counts);
-  details_->setHtml(nodeDetails(n, box >= 0 ? canvas_->timeOfBox(box) : 0, together,
-                                counts.launchesCount > 0 ? &counts : nullptr));
+  details_->setHtml(
+      nodeDetails(n, canvas_->timeOfNode(node), together, counts.launchesCount > 0 ? &counts : nullptr));
   irText_->showNode(n.id);
   levels_->showPlace(QString::fromStdString(n.place));
   tensor_->setName(QString::fromStdString(n.name));
   tensor_->setStep(canvas_->graph()->step);
-  outline_->choose(node);
+  outline_->choose(n.id);
   plan_->canvas()->setChosen(n.id);
   timeline_->setChosenPlace(QString::fromStdString(n.place));
 }

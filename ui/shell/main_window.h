@@ -201,7 +201,8 @@ class MainWindow : public QMainWindow {
   Ticket running_ = 0, stepping_ = 0;
   int step_ = -1, irStep_ = -1, diffStep_ = -1;  // irStep_, diffStep_: those of the texts
   bool newModel_ = false, otherModel_ = false;
-  Shared<GraphView> graph_;  // that the canvas shows, or will
+  bool sameFile_ = false;  // of the new model, and of the one before
+  QString pipelineEdits_;  // of the model that is shown
   static constexpr int kNotCompared = -2, kStepBefore = -1;
   int comparedStep_ = kNotCompared;
   Ticket comparing_ = 0;  // of the graph that the shown one is compared with
