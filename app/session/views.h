@@ -411,8 +411,9 @@ struct CopyRow {
 struct KernelTable {
   bool profiled = false;
   bool explained = false;
-  std::string limits;                                 // the machine's, in one line, when explained
-  double mostGflops = 0, mostGigabytesPerSecond = 0;  // the roof, when explained
+  std::string limits;  // the machine's, in one line, when explained
+  // The roof, when explained: products, and two slopes: of data that lies in memory, and in the last cache.
+  double mostGflops = 0, memoryGigabytesPerSecond = 0, cacheGigabytesPerSecond = 0;
   std::vector<KernelRow> rows;
   std::vector<ContractionRow> contractions;
   std::vector<CopyRow> copies;
@@ -433,6 +434,7 @@ struct NodeTime {
 // A profiled run while it goes on.
 struct LiveRun {
   int64_t runsDone = 0, runsCount = 1;
+  bool isWarmup = false;  // what it takes is not measured
   // Launches of the program that began at least once, of how many.
   int64_t operationsDone = 0, operationsCount = 0;
   std::string place;            // of what runs, or ran last; "": nothing

@@ -122,6 +122,7 @@ Ticket MainWindow::submit(Command command) {
 }
 
 void MainWindow::submitShown(Command command) {
+  statusBar()->clearMessage();  // of what was done before
   console_->echo(QString::fromStdString(toLine(command)));
   submit(std::move(command));
 }
@@ -134,6 +135,7 @@ void MainWindow::open(const QString& file) {
 }
 
 bool MainWindow::submitLine(const std::string& line) {
+  statusBar()->clearMessage();
   error_.clear();
   errorCode_ = 0;
   Result<Command> command = parseCommand(line);
@@ -341,12 +343,13 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     step_ = graph->step;
     markStep();
     showTexts(step_);
-    canvas_->setGraph(graph, !newModel_);
+    canvas_->setGraph(graph, !newModel_ || sameFile_);
     showOutline(graph);
     if (newModel_) askPlan();  // after what is waiting to be shown
     if (std::exchange(newModel_, false)) {
       revealWanted();
-      history_->begin(viewState());
+      // The same file by another pipeline can be taken back.
+      sameFile_ ? history_->note(viewState(), "pipeline") : history_->begin(viewState());
     }
   } else if (const auto* text = outcome.as<IrText>()) {
     if (!text->file.empty())
@@ -370,7 +373,14 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
       bottom_->setCurrentWidget(places_);
       return;
     }
+    if (outcome.command.id == CommandId::bounds) {  // of the run that is shown
+      result_ = result;
+      places_->setBounds(result);
+      if (result->profile) showKernels(*result->profile);
+      return;
+    }
     result_ = result;
+    showGiven(outcome.command, *result);
     showRun();
   } else if (!typed && shownHere(outcome)) {
     if (const auto* saved = outcome.as<SaveResult>())
@@ -380,7 +390,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
 }
 
 void MainWindow::showModel(Shared<ModelInfo> model) {
-  const bool sameFile = model_ && model_->path == model->path;
+  const bool sameFile = sameFile_ = model_ && model_->path == model->path;
   model_ = std::move(model);
   result_ = nullptr;
   passes_ = nullptr;
@@ -400,7 +410,8 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   const std::map<std::string, int> kept = settings_.dimsOf(path);
   cockpit_->setModel(model_.get());
   tensor_->clear();
-  places_->clear();
+  places_->clear(sameFile ? PlacesPanel::Of::sameFile : PlacesPanel::Of::otherFile);
+  if (!sameFile) search_->clear();
   rows_->clear();
   inputs_->setModel(canRun() ? model_.get() : nullptr);
   while (dimForm_->rowCount() > 0) dimForm_->removeRow(0);
@@ -501,16 +512,17 @@ void MainWindow::showProblems(const ProblemList& list) {
 void MainWindow::showPasses(Shared<PassList> list) {
   passes_ = std::move(list);
   pipeline_->showPasses(*passes_);
+  pipelineEdits_ = QString::fromStdString(passes_->edits);
   plan_->setPipeline(QString::fromStdString(passes_->edits));
-  int first = 0;
+  int first = 0, usual = 0;
   {
     const QSignalBlocker block(passTable_);
     passTable_->setRowCount(0);
     passTable_->setRowCount(static_cast<int>(passes_->rows.size()));
     for (int r = 0; r < passTable_->rowCount(); ++r) {
       const PassRow& row = passes_->rows[static_cast<size_t>(r)];
-      if (row.name == (wanted_.step.isEmpty() ? "infer" : wanted_.step.toStdString()) && !row.failed)
-        first = r;
+      if (row.name == wanted_.step.toStdString() && !row.failed) first = r;
+      if (row.name == "infer" && !row.failed) usual = r;
       const int64_t delta = row.opsAfter - row.opsBefore;
       setCell(passTable_, r, 0, QString::fromUtf8(row.failed ? "✕" : row.changed ? "●" : ""));
       setCell(passTable_, r, 1, QString::fromStdString(row.name));
@@ -529,7 +541,9 @@ void MainWindow::showPasses(Shared<PassList> list) {
     passTable_->horizontalHeader()->setSectionResizeMode(1, QHeaderView::Stretch);
   }
   hideUnchanged();
-  if (passTable_->rowCount() > 0 && step_ < 0) showStep(first);
+  // A pipeline without the step that was looked at shows the usual one.
+  const bool isThere = first > 0 || wanted_.step == "import";
+  if (passTable_->rowCount() > 0 && step_ < 0) showStep(isThere ? first : usual);
 }
 
 // The row of the step that is shown.
@@ -575,8 +589,11 @@ void MainWindow::showRun() {
     text += htmlRow(html(v.name), shortType(v.type).toHtmlEscaped());
   runSummary_->setHtml(text + "</table>");
   timeline_->setRun(result_);
+  showNode(canvas_->selectedNode());  // with its time
   places_->setRun(result_);
   rows_->setLevels(result_->levels);
+  if (!result_->levels)
+    rows_->say("This run had no loop over levels of nodes, and no sequences of different lengths.");
   if (result_->profile) showKernels(*result_->profile);
   // Panels that show something of a run, or for the chosen sizes, stay.
   QWidget* const panel = bottom_->currentWidget();
@@ -594,13 +611,21 @@ QString MainWindow::countsOfKernel(const KernelRow& row) const {
   return counts.launchesCount > 0 ? countsText(counts) : QString();
 }
 
+// Arithmetic of a row's launches; 0: not known.
+double MainWindow::operationsOfKernel(const KernelRow& row) const {
+  if (row.operations > 0 || !result_) return row.operations;
+  double operations = 0;
+  for (const TimelineEvent& event : result_->timeline)
+    if (event.kind == row.kind && event.name == row.name && (row.site.empty() || event.place == row.site))
+      operations += event.operations;
+  return operations;
+}
+
 void MainWindow::showKernels(const KernelTable& table) {
-  std::vector<const KernelRow*> rows;
-  for (const KernelRow& row : table.rows) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const KernelRow* a, const KernelRow* b) { return a->totalNs > b->totalNs; });
+  enum Column { kName, kWhat, kLaunches, kTotal, kShare, kRate, kGflops, kPlace, kOnGpu };
+  kernelTable_->setSortingEnabled(false);
   kernelTable_->setRowCount(0);
-  kernelTable_->setRowCount(static_cast<int>(rows.size()));
+  kernelTable_->setRowCount(static_cast<int>(table.rows.size()));
   for (int r = 0; r < kernelTable_->rowCount(); ++r) {
     const KernelRow& row = table.rows[static_cast<size_t>(r)];
     const auto ns = static_cast<double>(row.totalNs);
@@ -623,11 +648,13 @@ void MainWindow::showKernels(const KernelTable& table) {
     setCell(kernelTable_, r, kPlace, placeText(row.place));
     setCell(kernelTable_, r, kOnGpu, countsOfKernel(row));
   }
+  kernelTable_->setSortingEnabled(true);
+  kernelTable_->sortByColumn(kTotal, Qt::DescendingOrder);
   kernelTable_->resizeColumnsToContents();
-  kernelTable_->setColumnWidth(0, std::min(kernelTable_->columnWidth(0), 260));
-  kernelTable_->setColumnWidth(1, std::min(kernelTable_->columnWidth(1), 220));
-  kernelTable_->setColumnWidth(6, 330);
-  kernelTable_->setColumnHidden(7, !result_ || result_->launches.empty());
+  kernelTable_->setColumnWidth(kName, std::min(kernelTable_->columnWidth(kName), 260));
+  kernelTable_->setColumnWidth(kWhat, std::min(kernelTable_->columnWidth(kWhat), 220));
+  kernelTable_->horizontalHeader()->setSectionResizeMode(kPlace, QHeaderView::Stretch);
+  kernelTable_->setColumnHidden(kOnGpu, !result_ || result_->launches.empty());
 }
 
 void MainWindow::showNode(int node) {
