@@ -73,11 +73,13 @@ struct GraphNode {
   std::string opClass;     // "elementwise", "contraction", ... (op_def.h)
   std::string place;       // "model.onnx: node /layer.0/MatMul"
   std::string sourceNode;  // ONNX node name, when there is one
+  std::string sourceOp;    // "NonMaxSuppression": its operator as the file names it; "" of text modules
   std::vector<std::pair<std::string, std::string>> attributes;
   std::vector<GraphPort> inputs, outputs;
-  int group = -1;      // index into GraphView::groups; -1: top level
-  std::string text;    // the line of the text IR
-  std::string device;  // where it runs, or of a copy where it goes: "cuda"; "": the host
+  int group = -1;              // index into GraphView::groups; -1: top level
+  std::string text;            // the line of the text IR
+  std::string device;          // where it runs, or of a copy where it goes: "cuda"; "": the host
+  bool managesMemory = false;  // it makes or ends memory, and computes nothing
 };
 
 struct GraphEdge {
@@ -140,9 +142,11 @@ struct IrLine {
 struct LineOrigin {
   uint32_t line = 0, lastLine = 0;  // 1-based
   std::vector<std::string> places;  // of operations
-  std::vector<int> kernels;         // of the compiled program
-  bool inKernel = false;            // a line of the kernel itself, not of what launches it
-  uint32_t loopLine = 0;            // in the text of its kernel's loop IR; 0: of no statement
+  // Of the compiled program; behind them its hand-written kernels in the order of its table, and at the end
+  // the matrix kernels that some of these run on.
+  std::vector<int> kernels;
+  bool inKernel = false;  // a line of the kernel itself, not of what launches it
+  uint32_t loopLine = 0;  // in the text of its kernel's loop IR; 0: of no statement
 };
 
 struct IrText {
@@ -407,8 +411,9 @@ struct CopyRow {
 struct KernelTable {
   bool profiled = false;
   bool explained = false;
-  std::string limits;                                 // the machine's, in one line, when explained
-  double mostGflops = 0, mostGigabytesPerSecond = 0;  // the roof, when explained
+  std::string limits;  // the machine's, in one line, when explained
+  // The roof, when explained: products, and two slopes: of data that lies in memory, and in the last cache.
+  double mostGflops = 0, memoryGigabytesPerSecond = 0, cacheGigabytesPerSecond = 0;
   std::vector<KernelRow> rows;
   std::vector<ContractionRow> contractions;
   std::vector<CopyRow> copies;
@@ -429,6 +434,7 @@ struct NodeTime {
 // A profiled run while it goes on.
 struct LiveRun {
   int64_t runsDone = 0, runsCount = 1;
+  bool isWarmup = false;  // what it takes is not measured
   // Launches of the program that began at least once, of how many.
   int64_t operationsDone = 0, operationsCount = 0;
   std::string place;            // of what runs, or ran last; "": nothing

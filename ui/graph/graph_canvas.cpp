@@ -43,11 +43,14 @@ GraphCanvas::~GraphCanvas() { ++generation_; }  // ends a layout by Graphviz
 void GraphCanvas::setGraph(Shared<GraphView> view, bool sameModel) {
   if (!view) {
     ++generation_;
-    wanted_ = view_ = nullptr;
-    scene_ = {};
-    marks_ = {.logarithmicHeat = logarithmicHeat_};
-    selected_ = -1;
+    wanted_ = nullptr;
+    shown_ = {};
+    traced_.clear();
+    compared_ = nullptr;
+    settled_ = true;
     update();
+    Q_EMIT searched(0);
+    Q_EMIT sceneReady();
     return;
   }
   if (!sameModel) options_.open = firstOpenGroups(*view);
@@ -64,7 +67,7 @@ void GraphCanvas::arrange(Arrangement wish) {
   const uint64_t generation = ++generation_;
   wish.view = wanted_;
   SceneOptions options = options_;
-  if (!wish.newModel && !wish.anew) options.before = scene_.order;
+  if (!wish.newModel && !wish.anew) options.before = shown_.scene.order;
   if (layouter_ == Layouter::graphviz)
     options.layout = [this, generation](const LayoutInput& input) {
       return dotLayout(input, [&] { return generation != generation_; });
@@ -86,130 +89,138 @@ void GraphCanvas::arrange(Arrangement wish) {
 }
 
 void GraphCanvas::adopt(const Arrangement& wish, GraphScene scene) {
-  const bool otherView = wish.view != view_;
+  const bool otherView = wish.view != shown_.view;
   std::optional<QPointF> before;
   // On the screen: the chosen operation stays there from step to step too.
-  const int keep = !otherView ? wish.keepNode : wish.newModel || !view_ ? -1 : selected_;
+  const int keep = !otherView ? wish.keepNode : wish.newModel || !shown_.view ? -1 : shown_.selected;
   if (const SceneBox* box = keep >= 0 ? boxOf(keep) : nullptr) before = box->rect.center() * scale_ + offset_;
   NodeId kept = kNoNode;
-  if (otherView && view_ && !wish.newModel && selected_ >= 0)
-    kept = view_->nodes[static_cast<size_t>(selected_)].id;
-  view_ = wish.view;
-  scene_ = std::move(scene);
+  if (otherView && shown_.view && !wish.newModel && shown_.selected >= 0)
+    kept = shown_.view->nodes[static_cast<size_t>(shown_.selected)].id;
+  if (otherView) {
+    shown_ = {};
+    shown_.view = wish.view;
+  }
+  shown_.scene = std::move(scene);
   settled_ = true;
   if (otherView) {
-    selected_ = -1;
-    for (size_t n = 0; n < view_->nodes.size() && kept != kNoNode; ++n)
-      if (view_->nodes[n].id == kept) selected_ = static_cast<int>(n);
+    for (size_t n = 0; n < shown_.view->nodes.size() && kept != kNoNode; ++n)
+      if (shown_.view->nodes[n].id == kept) shown_.selected = static_cast<int>(n);
     spreadTimes();
     findMatches();
   }
-  const int keeper = otherView ? selected_ : wish.keepNode;
+  const int keeper = otherView ? shown_.selected : wish.keepNode;
   const SceneBox* stays = before ? boxOf(keeper) : nullptr;
   if (stays) offset_ = *before - stays->rect.center() * scale_;
-  marks_.selected = selected_ >= 0 ? scene_.boxOfNode[static_cast<size_t>(selected_)] : -1;
+  shown_.marks.selected =
+      shown_.selected >= 0 ? shown_.scene.boxOfNode[static_cast<size_t>(shown_.selected)] : -1;
   recount();
-  minimap_.setScene(scene_, palette());
+  minimap_.setScene(shown_.scene, palette());
   if (wish.fit && !(otherView && stays)) fit();
   if (wish.centerNode >= 0) center(wish.centerNode);
   update();
   if (otherView) Q_EMIT searched(matchesCount());
   Q_EMIT sceneReady();
-  if (!scene_.remarks.isEmpty()) Q_EMIT remarked(scene_.remarks.join("; "));
+  if (!shown_.scene.remarks.isEmpty()) Q_EMIT remarked(shown_.scene.remarks.join("; "));
 }
 
 const SceneBox* GraphCanvas::boxOf(int node) const {
-  if (node < 0 || static_cast<size_t>(node) >= scene_.boxOfNode.size()) return nullptr;
-  const int box = scene_.boxOfNode[static_cast<size_t>(node)];
-  return box < 0 ? nullptr : &scene_.boxes[static_cast<size_t>(box)];
+  if (node < 0 || static_cast<size_t>(node) >= shown_.scene.boxOfNode.size()) return nullptr;
+  const int box = shown_.scene.boxOfNode[static_cast<size_t>(node)];
+  return box < 0 ? nullptr : &shown_.scene.boxes[static_cast<size_t>(box)];
 }
 
 // Of the picture that is shown; nothing while another model is about to take its place.
 void GraphCanvas::rebuild(int keepNode) {
-  if (!view_ || wanted_ != view_) return;
+  if (!shown_.view || wanted_ != shown_.view) return;
   Arrangement wish;
   wish.keepNode = keepNode;
   arrange(wish);
 }
 
 void GraphCanvas::setTimes(std::vector<NodeTime> times) {
-  const int legend = legendHeight(marks_, font());
+  const int legend = legendHeight(shown_.marks, font());
   times_ = std::move(times);
   spreadTimes();
   recount();
-  if (fitted_ && legendHeight(marks_, font()) != legend) fit();
+  if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
   update();
 }
 
 void GraphCanvas::setComparedRuns(Shared<RunsView> runs) {
-  const int legend = legendHeight(marks_, font());
+  const int legend = legendHeight(shown_.marks, font());
   comparedRuns_ = std::move(runs);
   recount();
-  if (fitted_ && legendHeight(marks_, font()) != legend) fit();
+  if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
   update();
 }
 
 void GraphCanvas::setLogarithmicHeat(bool on) {
-  marks_.logarithmicHeat = logarithmicHeat_ = on;
+  shown_.marks.logarithmicHeat = logarithmicHeat_ = on;
   update();
 }
 
 void GraphCanvas::spreadTimes() {
-  nodesOfTime_.assign(times_.size(), {});
-  if (!view_) return;
-  std::unordered_map<std::string, std::vector<int>> byPlace;
-  for (size_t n = 0; n < view_->nodes.size(); ++n)
-    if (view_->nodes[n].kind == NodeKind::operation)
-      byPlace[view_->nodes[n].place].push_back(static_cast<int>(n));
-  for (size_t i = 0; i < times_.size(); ++i) {
-    std::set<int> nodes;
-    const auto add = [&](const std::string& place) {
-      if (auto found = byPlace.find(place); found != byPlace.end())
-        nodes.insert(found->second.begin(), found->second.end());
-    };
-    add(times_[i].place);
-    for (const std::string& place : times_[i].members) add(place);
-    nodesOfTime_[i].assign(nodes.begin(), nodes.end());
-  }
+  shown_.kernels.assign(times_.size(), {});
+  if (!shown_.view || times_.empty()) return;
+  const KernelsOfGraph kernels(*shown_.view);
+  for (size_t i = 0; i < times_.size(); ++i)
+    shown_.kernels[i] = kernels.of(times_[i].place, times_[i].members);
 }
 
 std::vector<int> GraphCanvas::computedWith(int node) const {
   std::set<int> others;
-  for (const std::vector<int>& nodes : nodesOfTime_)
-    if (std::binary_search(nodes.begin(), nodes.end(), node)) others.insert(nodes.begin(), nodes.end());
+  for (const KernelNodes& kernel : shown_.kernels)
+    if (std::binary_search(kernel.all.begin(), kernel.all.end(), node))
+      others.insert(kernel.all.begin(), kernel.all.end());
   others.erase(node);
   return {others.begin(), others.end()};
 }
 
+int64_t GraphCanvas::timeOfNode(int node) const {
+  int64_t sum = 0;
+  for (size_t i = 0; i < shown_.kernels.size(); ++i)
+    if (std::binary_search(shown_.kernels[i].all.begin(), shown_.kernels[i].all.end(), node))
+      sum += times_[i].totalNs;
+  return sum;
+}
+
 void GraphCanvas::recount() {
-  marks_.times.assign(scene_.boxes.size(), 0);
-  marks_.matches.assign(scene_.boxes.size(), 0);
-  marks_.problems.assign(scene_.boxes.size(), 0);
-  marks_.mostNs = marks_.sumNs = 0;
-  for (size_t i = 0; i < nodesOfTime_.size(); ++i) {
-    std::set<int> boxes;
-    for (int node : nodesOfTime_[i])
-      if (const int box = scene_.boxOfNode[static_cast<size_t>(node)]; box >= 0) boxes.insert(box);
-    for (int box : boxes) marks_.times[static_cast<size_t>(box)] += times_[i].totalNs;
-    if (!boxes.empty()) marks_.sumNs += times_[i].totalNs;
+  shown_.marks.times.assign(shown_.scene.boxes.size(), 0);
+  shown_.marks.matches.assign(shown_.scene.boxes.size(), 0);
+  shown_.marks.problems.assign(shown_.scene.boxes.size(), 0);
+  shown_.marks.mostNs = shown_.marks.sumNs = 0;
+  shown_.marks.logarithmicHeat = logarithmicHeat_;
+  shown_.marks.together.assign(shown_.scene.boxes.size(), 0);
+  for (size_t i = 0; i < shown_.kernels.size(); ++i) {
+    const KernelNodes& kernel = shown_.kernels[i];
+    const int box = kernel.head < 0 ? -1 : shown_.scene.boxOfNode[static_cast<size_t>(kernel.head)];
+    if (box < 0) continue;
+    shown_.marks.times[static_cast<size_t>(box)] += times_[i].totalNs;
+    shown_.marks.sumNs += times_[i].totalNs;
+    for (const int node : kernel.all)
+      if (const int other = shown_.scene.boxOfNode[static_cast<size_t>(node)]; other >= 0)
+        shown_.marks.together[static_cast<size_t>(other)] = 1;
   }
-  for (int64_t t : marks_.times) marks_.mostNs = std::max(marks_.mostNs, t);
-  marks_.ratios.clear();
-  if (comparedRuns_ && view_) marks_.ratios = ratiosOf(*view_, scene_, comparedRuns_->rows);
-  for (int node : matches_) {
-    const int box = scene_.boxOfNode[static_cast<size_t>(node)];
-    if (box >= 0) ++marks_.matches[static_cast<size_t>(box)];
+  for (int64_t t : shown_.marks.times) shown_.marks.mostNs = std::max(shown_.marks.mostNs, t);
+  shown_.marks.ratios.clear();
+  if (comparedRuns_ && shown_.view)
+    shown_.marks.ratios = ratiosOf(*shown_.view, shown_.scene, comparedRuns_->rows);
+  for (int node : shown_.matches) {
+    const int box = shown_.scene.boxOfNode[static_cast<size_t>(node)];
+    if (box >= 0) ++shown_.marks.matches[static_cast<size_t>(box)];
   }
   std::unordered_set<NodeId> traced(traced_.begin(), traced_.end());
-  marks_.traced.assign(traced.empty() ? 0 : scene_.boxes.size(), 0);
-  for (size_t n = 0; n < scene_.boxOfNode.size() && !traced.empty(); ++n)
-    if (scene_.boxOfNode[n] >= 0 && traced.count(view_->nodes[n].id))
-      marks_.traced[static_cast<size_t>(scene_.boxOfNode[n])] = 1;
+  shown_.marks.traced.assign(traced.empty() ? 0 : shown_.scene.boxes.size(), 0);
+  for (size_t n = 0; n < shown_.scene.boxOfNode.size() && !traced.empty(); ++n)
+    if (shown_.scene.boxOfNode[n] >= 0 && traced.count(shown_.view->nodes[n].id))
+      shown_.marks.traced[static_cast<size_t>(shown_.scene.boxOfNode[n])] = 1;
   compare();
-  marks_.sides = view_ ? sidesOf(*view_, scene_) : std::vector<BoxSide>();
+  shown_.marks.sides = shown_.view ? sidesOf(*shown_.view, shown_.scene) : std::vector<BoxSide>();
   for (const std::string& place : problems_) {
-    const int node = nodeOfPlace(place), box = node < 0 ? -1 : scene_.boxOfNode[static_cast<size_t>(node)];
-    if (box >= 0) ++marks_.problems[static_cast<size_t>(box)];
+    const int node = nodeOfPlace(place),
+              box = node < 0 ? -1 : shown_.scene.boxOfNode[static_cast<size_t>(node)];
+    if (box >= 0) ++shown_.marks.problems[static_cast<size_t>(box)];
   }
 }
 
@@ -219,12 +230,12 @@ void GraphCanvas::setProblems(std::vector<std::string> places) {
   update();
 }
 
-int64_t GraphCanvas::timeOfBox(int box) const { return marks_.times[static_cast<size_t>(box)]; }
+int64_t GraphCanvas::timeOfBox(int box) const { return shown_.marks.times[static_cast<size_t>(box)]; }
 
 void GraphCanvas::setShowConstants(bool show) {
   if (show == options_.showConstants) return;
   options_.showConstants = show;
-  if (view_) rebuild(selected_);
+  if (shown_.view) rebuild(shown_.selected);
   Q_EMIT lookChanged(show ? "show constants" : "hide constants");
 }
 
@@ -234,53 +245,53 @@ void GraphCanvas::setLayouter(Layouter layouter) {
   if (!wanted_) return;
   Arrangement wish;
   wish.fit = wish.anew = true;
-  wish.newModel = wanted_ != view_;
+  wish.newModel = wanted_ != shown_.view;
   arrange(wish);
 }
 
 void GraphCanvas::setLook(const GraphLook& look) {
   options_.open = look.open;
   options_.showConstants = look.constants;
-  if (view_) rebuild(selected_);
+  if (shown_.view) rebuild(shown_.selected);
 }
 
 void GraphCanvas::toggle(int box) {
-  const SceneBox target = scene_.boxes[static_cast<size_t>(box)];
+  const SceneBox target = shown_.scene.boxes[static_cast<size_t>(box)];
   int keep = target.node;
   const auto flip = [&](const std::string& path) {
     if (!options_.open.erase(path)) options_.open.insert(path);
   };
   if (target.group >= 0) {
-    flip(view_->groups[static_cast<size_t>(target.group)].path);
+    flip(shown_.view->groups[static_cast<size_t>(target.group)].path);
   } else {
-    for (const GraphGroup& g : view_->groups)
-      if (g.kind == GroupKind::region && g.owner == view_->nodes[static_cast<size_t>(target.node)].id)
+    for (const GraphGroup& g : shown_.view->groups)
+      if (g.kind == GroupKind::region && g.owner == shown_.view->nodes[static_cast<size_t>(target.node)].id)
         flip(g.path);
   }
   if (keep < 0)
-    for (size_t n = 0; n < scene_.boxOfNode.size() && keep < 0; ++n)
-      if (scene_.boxOfNode[n] == box) keep = static_cast<int>(n);
+    for (size_t n = 0; n < shown_.scene.boxOfNode.size() && keep < 0; ++n)
+      if (shown_.scene.boxOfNode[n] == box) keep = static_cast<int>(n);
   rebuild(keep);
   Q_EMIT lookChanged(target.frame ? "close " + target.title : "open " + target.title);
 }
 
 void GraphCanvas::setAllOpen(bool open) {
-  if (!view_) return;
+  if (!shown_.view) return;
   options_.open.clear();
   if (open) {
-    for (const GraphGroup& g : view_->groups)
+    for (const GraphGroup& g : shown_.view->groups)
       if (g.kind != GroupKind::region) options_.open.insert(g.path);
   }
   Q_EMIT lookChanged(open ? "open groups" : "close groups");
-  if (wanted_ != view_) return;
+  if (wanted_ != shown_.view) return;
   Arrangement wish;
   wish.fit = true;
   arrange(wish);
 }
 
 void GraphCanvas::select(int node) {
-  selected_ = node;
-  marks_.selected = node >= 0 ? scene_.boxOfNode[static_cast<size_t>(node)] : -1;
+  shown_.selected = node;
+  shown_.marks.selected = node >= 0 ? shown_.scene.boxOfNode[static_cast<size_t>(node)] : -1;
   update();
   Q_EMIT nodeSelected(node);
 }
@@ -297,13 +308,13 @@ QString GraphCanvas::search(const QString& text) {
 }
 
 void GraphCanvas::findMatches() {
-  matches_ = view_ ? findNodes(*view_, query_, options_.showConstants) : std::vector<int>();
-  match_ = 0;
+  shown_.matches = shown_.view ? findNodes(*shown_.view, query_, options_.showConstants) : std::vector<int>();
+  shown_.match = 0;
 }
 
 void GraphCanvas::setTraced(const std::vector<int>& nodes) {
   traced_.clear();
-  for (int node : nodes) traced_.push_back(view_->nodes[static_cast<size_t>(node)].id);
+  for (int node : nodes) traced_.push_back(shown_.view->nodes[static_cast<size_t>(node)].id);
   recount();
   update();
 }
@@ -316,21 +327,21 @@ void GraphCanvas::setCompared(Shared<GraphView> other) {
 
 // Operations keep their ids from step to step.
 void GraphCanvas::compare() {
-  marks_.changes.assign(compared_ ? scene_.boxes.size() : 0, BoxChange::none);
-  if (!compared_ || !view_) return;
+  shown_.marks.changes.assign(compared_ ? shown_.scene.boxes.size() : 0, BoxChange::none);
+  if (!compared_ || !shown_.view) return;
   std::unordered_map<NodeId, const GraphNode*> others;
   for (const GraphNode& node : compared_->nodes) others[node.id] = &node;
-  const BoxChange absent = compared_->step < view_->step ? BoxChange::added : BoxChange::removed;
-  for (size_t n = 0; n < view_->nodes.size(); ++n) {
-    const int box = scene_.boxOfNode[n];
+  const BoxChange absent = compared_->step < shown_.view->step ? BoxChange::added : BoxChange::removed;
+  for (size_t n = 0; n < shown_.view->nodes.size(); ++n) {
+    const int box = shown_.scene.boxOfNode[n];
     if (box < 0) continue;
-    const auto other = others.find(view_->nodes[n].id);
-    const BoxChange change = other == others.end()                         ? absent
-                             : other->second->text != view_->nodes[n].text ? BoxChange::changed
-                                                                           : BoxChange::none;
-    BoxChange& mark = marks_.changes[static_cast<size_t>(box)];
+    const auto other = others.find(shown_.view->nodes[n].id);
+    const BoxChange change = other == others.end()                               ? absent
+                             : other->second->text != shown_.view->nodes[n].text ? BoxChange::changed
+                                                                                 : BoxChange::none;
+    BoxChange& mark = shown_.marks.changes[static_cast<size_t>(box)];
     // A group of which some are new is changed.
-    if (scene_.boxes[static_cast<size_t>(box)].node >= 0)
+    if (shown_.scene.boxes[static_cast<size_t>(box)].node >= 0)
       mark = change;
     else if (change != BoxChange::none)
       mark = BoxChange::changed;
@@ -347,11 +358,11 @@ void GraphCanvas::center(int node) {
 
 // Opens the groups around a node and brings it to the middle.
 void GraphCanvas::reveal(int node) {
-  if (wanted_ != view_) return;
+  if (wanted_ != shown_.view) return;
   bool opened = false;
-  for (int g = view_->nodes[static_cast<size_t>(node)].group; g >= 0;
-       g = view_->groups[static_cast<size_t>(g)].parent)
-    opened |= options_.open.insert(view_->groups[static_cast<size_t>(g)].path).second;
+  for (int g = shown_.view->nodes[static_cast<size_t>(node)].group; g >= 0;
+       g = shown_.view->groups[static_cast<size_t>(g)].parent)
+    opened |= options_.open.insert(shown_.view->groups[static_cast<size_t>(g)].path).second;
   if (!opened) return center(node);
   Arrangement wish;
   wish.keepNode = wish.centerNode = node;
@@ -359,8 +370,8 @@ void GraphCanvas::reveal(int node) {
 }
 
 bool GraphCanvas::revealId(NodeId id) {
-  for (size_t n = 0; view_ && n < view_->nodes.size(); ++n) {
-    if (view_->nodes[n].id != id) continue;
+  for (size_t n = 0; shown_.view && n < shown_.view->nodes.size(); ++n) {
+    if (shown_.view->nodes[n].id != id) continue;
     reveal(static_cast<int>(n));
     select(static_cast<int>(n));
     return true;
@@ -369,23 +380,23 @@ bool GraphCanvas::revealId(NodeId id) {
 }
 
 int GraphCanvas::nodeOfPlace(const std::string& place) const {
-  for (size_t n = 0; view_ && n < view_->nodes.size(); ++n)
-    if (view_->nodes[n].kind == NodeKind::operation && view_->nodes[n].place == place)
+  for (size_t n = 0; shown_.view && n < shown_.view->nodes.size(); ++n)
+    if (shown_.view->nodes[n].kind == NodeKind::operation && shown_.view->nodes[n].place == place)
       return static_cast<int>(n);
   return -1;
 }
 
 bool GraphCanvas::revealPlace(const QString& place) {
   if (const int node = nodeOfPlace(place.toStdString()); node >= 0)
-    return revealId(view_->nodes[static_cast<size_t>(node)].id);
+    return revealId(shown_.view->nodes[static_cast<size_t>(node)].id);
   return false;
 }
 
 void GraphCanvas::nextMatch(int by) {
-  if (matches_.empty()) return;
+  if (shown_.matches.empty()) return;
   const int count = matchesCount();
-  match_ = match_ == 0 ? (by > 0 ? 1 : count) : (match_ - 1 + by + count) % count + 1;
-  const int node = matches_[static_cast<size_t>(match_ - 1)];
+  shown_.match = shown_.match == 0 ? (by > 0 ? 1 : count) : (shown_.match - 1 + by + count) % count + 1;
+  const int node = shown_.matches[static_cast<size_t>(shown_.match - 1)];
   reveal(node);
   select(node);
   Q_EMIT searched(count);
@@ -393,55 +404,55 @@ void GraphCanvas::nextMatch(int by) {
 
 void GraphCanvas::contextMenuEvent(QContextMenuEvent* event) {
   const int box = boxAt(toScene(event->pos()));
-  if (box < 0 || scene_.boxes[static_cast<size_t>(box)].node < 0) return;
-  select(scene_.boxes[static_cast<size_t>(box)].node);
+  if (box < 0 || shown_.scene.boxes[static_cast<size_t>(box)].node < 0) return;
+  select(shown_.scene.boxes[static_cast<size_t>(box)].node);
   Q_EMIT menuWanted(event->globalPos());
 }
 
 // Down along the data, up against it, left and right in the row.
 bool GraphCanvas::step(int key) {
-  const int from = selected_ >= 0 ? scene_.boxOfNode[static_cast<size_t>(selected_)] : -1;
+  const int from = shown_.selected >= 0 ? shown_.scene.boxOfNode[static_cast<size_t>(shown_.selected)] : -1;
   if (from < 0) return false;
-  const QRectF here = scene_.boxes[static_cast<size_t>(from)].rect;
+  const QRectF here = shown_.scene.boxes[static_cast<size_t>(from)].rect;
   int best = -1;
   double least = 0;
   const auto offer = [&](int box, double distance) {
-    if (scene_.boxes[static_cast<size_t>(box)].node < 0) return;
+    if (shown_.scene.boxes[static_cast<size_t>(box)].node < 0) return;
     if (best >= 0 && distance >= least) return;
     best = box;
     least = distance;
   };
   if (key == Qt::Key_Up || key == Qt::Key_Down) {
-    for (const SceneEdge& edge : scene_.edges) {
+    for (const SceneEdge& edge : shown_.scene.edges) {
       if (edge.ownership) continue;
       const int near = key == Qt::Key_Down ? edge.from : edge.to,
                 far = key == Qt::Key_Down ? edge.to : edge.from;
       if (near != from) continue;
-      const QPointF way = scene_.boxes[static_cast<size_t>(far)].rect.center() - here.center();
+      const QPointF way = shown_.scene.boxes[static_cast<size_t>(far)].rect.center() - here.center();
       offer(far, std::hypot(way.x(), way.y()));
     }
   } else {
-    for (size_t box = 0; box < scene_.boxes.size(); ++box) {
-      const QRectF& other = scene_.boxes[box].rect;
+    for (size_t box = 0; box < shown_.scene.boxes.size(); ++box) {
+      const QRectF& other = shown_.scene.boxes[box].rect;
       const double way = (other.center().x() - here.center().x()) * (key == Qt::Key_Right ? 1 : -1);
-      if (scene_.boxes[box].frame || way <= 0 ||
+      if (shown_.scene.boxes[box].frame || way <= 0 ||
           std::abs(other.center().y() - here.center().y()) > here.height())
         continue;
       offer(static_cast<int>(box), way);
     }
   }
   if (best < 0) return false;
-  const int node = scene_.boxes[static_cast<size_t>(best)].node;
-  if (!inSight().contains(scene_.boxes[static_cast<size_t>(best)].rect)) center(node);
+  const int node = shown_.scene.boxes[static_cast<size_t>(best)].node;
+  if (!inSight().contains(shown_.scene.boxes[static_cast<size_t>(best)].rect)) center(node);
   select(node);
   return true;
 }
 
 void GraphCanvas::fit() {
   fitted_ = true;
-  const QRectF b = scene_.bounds;
+  const QRectF b = shown_.scene.bounds;
   if (b.isEmpty()) return;
-  const double tall = height() - legendHeight(marks_, font());  // nothing lies behind the legend
+  const double tall = height() - legendHeight(shown_.marks, font());  // nothing lies behind the legend
   scale_ = std::clamp(std::min((width() - 40) / b.width(), (tall - 40) / b.height()), kLeastScale, 1.3);
   offset_ = QPointF(width(), tall) / 2 - b.center() * scale_;
   update();
@@ -456,11 +467,11 @@ void GraphCanvas::zoom(double factor, QPointF at) {
 }
 
 int GraphCanvas::boxAt(QPointF p) const {
-  for (size_t i = scene_.boxes.size(); i-- > 0;)
-    if (!scene_.boxes[i].frame && scene_.boxes[i].rect.contains(p)) return static_cast<int>(i);
+  for (size_t i = shown_.scene.boxes.size(); i-- > 0;)
+    if (!shown_.scene.boxes[i].frame && shown_.scene.boxes[i].rect.contains(p)) return static_cast<int>(i);
   // Of frames the innermost: they come after those around them.
-  for (size_t i = scene_.boxes.size(); i-- > 0;)
-    if (scene_.boxes[i].frame && scene_.boxes[i].rect.contains(p)) return static_cast<int>(i);
+  for (size_t i = shown_.scene.boxes.size(); i-- > 0;)
+    if (shown_.scene.boxes[i].frame && shown_.scene.boxes[i].rect.contains(p)) return static_cast<int>(i);
   return -1;
 }
 
@@ -484,7 +495,7 @@ void GraphCanvas::lookAt(QPointF scenePoint) {
 
 QRectF GraphCanvas::inSight() const { return QRectF(toScene({0, 0}), toScene(QPointF(width(), height()))); }
 
-bool GraphCanvas::minimapShown() const { return view_ && !inSight().contains(scene_.bounds); }
+bool GraphCanvas::minimapShown() const { return shown_.view && !inSight().contains(shown_.scene.bounds); }
 
 void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
   if (!(event->buttons() & (Qt::LeftButton | Qt::MiddleButton))) return;
@@ -501,22 +512,22 @@ void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
 
 void GraphCanvas::mouseReleaseEvent(QMouseEvent* event) {
   unsetCursor();
-  if (dragging_ || inMinimap_ || !view_) return;
+  if (dragging_ || inMinimap_ || !shown_.view) return;
   const int box = boxAt(toScene(event->position()));
-  select(box >= 0 ? scene_.boxes[static_cast<size_t>(box)].node : -1);
+  select(box >= 0 ? shown_.scene.boxes[static_cast<size_t>(box)].node : -1);
 }
 
 void GraphCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
   const int box = boxAt(toScene(event->position()));
   dragging_ = true;  // the release that follows selects nothing
-  if (box >= 0 && scene_.boxes[static_cast<size_t>(box)].expandable) toggle(box);
+  if (box >= 0 && shown_.scene.boxes[static_cast<size_t>(box)].expandable) toggle(box);
 }
 
 void GraphCanvas::keyPressEvent(QKeyEvent* event) {
   const QPointF middle(width() / 2.0, height() / 2.0);
   // With Shift, and where no operation is chosen, arrows move the picture.
   const bool arrow = event->key() >= Qt::Key_Left && event->key() <= Qt::Key_Down;
-  if (arrow && !(event->modifiers() & Qt::ShiftModifier) && selected_ >= 0) {
+  if (arrow && !(event->modifiers() & Qt::ShiftModifier) && shown_.selected >= 0) {
     step(event->key());
     return;
   }
@@ -557,7 +568,7 @@ void GraphCanvas::resizeEvent(QResizeEvent*) {
 void GraphCanvas::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), palette().color(QPalette::Base));
-  if (!view_) {
+  if (!shown_.view) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(rect(), Qt::AlignCenter, settled_ ? emptyText_ : QString("Laying the graph out ..."));
     return;
@@ -565,11 +576,11 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
   painter.setRenderHint(QPainter::Antialiasing);
   painter.translate(offset_);
   painter.scale(scale_, scale_);
-  GraphPainter(*view_, scene_, marks_, palette()).paint(painter, inSight(), scale_);
+  GraphPainter(*shown_.view, shown_.scene, shown_.marks, palette()).paint(painter, inSight(), scale_);
   painter.resetTransform();
   if (minimapShown()) minimap_.paint(painter, size(), inSight());
   painter.setFont(font());
-  paintLegend(painter, size(), marks_, palette());
+  paintLegend(painter, size(), shown_.marks, palette());
   if (!settled_) {
     painter.setPen(palette().color(QPalette::Text));
     painter.drawText(rect().adjusted(12, 8, -12, -8), Qt::AlignLeft | Qt::AlignTop,
@@ -578,19 +589,20 @@ void GraphCanvas::paintEvent(QPaintEvent*) {
 }
 
 void GraphCanvas::exportLater(const QString& file) {
-  if (!view_ || !file.endsWith(".ps", Qt::CaseInsensitive)) {
+  if (!shown_.view || !file.endsWith(".ps", Qt::CaseInsensitive)) {
     Q_EMIT exported(file, exportTo(file));
     return;
   }
   if (!exports_) exports_ = std::make_unique<Worker>();
-  exports_->post([this, file, dot = graphDot(scene_, *view_), boxes = scene_.boxes.size()] {
+  exports_->post([this, file, dot = graphDot(shown_.scene, *shown_.view), boxes = shown_.scene.boxes.size()] {
     const QString fault = exportPostScript(dot, boxes, file);
     inbox_.post([this, file, fault] { Q_EMIT exported(file, fault); });
   });
 }
 
 QString GraphCanvas::exportTo(const QString& file) const {
-  return view_ ? exportGraph({*view_, scene_, marks_, palette()}, file) : "there is no graph";
+  return shown_.view ? exportGraph({*shown_.view, shown_.scene, shown_.marks, palette()}, file)
+                     : "there is no graph";
 }
 
 }  // namespace dyn::ui

@@ -13,6 +13,7 @@
 
 #include "app/session/views/graph_query.h"
 #include "ui/graph/graph_painter.h"
+#include "ui/graph/kernel_nodes.h"
 #include "ui/graph/minimap.h"
 #include "ui/support/inbox.h"
 
@@ -59,17 +60,22 @@ class GraphCanvas : public QWidget {
   // The same for who goes on meanwhile: exported() tells how it ended. Graphviz works on a thread of its own.
   void exportLater(const QString& file);
 
-  const GraphView* graph() const { return view_.get(); }
-  const GraphScene& scene() const { return scene_; }
-  int selectedNode() const { return selected_; }  // index; -1: none
-  // Of the kernels that compute something in it, each as a whole.
+  const Shared<GraphView>& graph() const { return shown_.view; }  // null: none
+  const GraphScene& scene() const { return shown_.scene; }
+  int selectedNode() const { return shown_.selected; }  // index; -1: none
+  NodeId selectedId() const {
+    return shown_.selected < 0 ? kNoNode : shown_.view->nodes[static_cast<size_t>(shown_.selected)].id;
+  }
+  // Of the kernels that have their place in it.
   int64_t timeOfBox(int box) const;
+  // Of the kernels that compute the node, each as a whole, with what else they compute.
+  int64_t timeOfNode(int node) const;
   // The other nodes that its kernels compute.
   std::vector<int> computedWith(int node) const;
-  const std::vector<int>& matches() const { return matches_; }
-  int matchesCount() const { return static_cast<int>(matches_.size()); }
-  int matchShown() const { return match_; }  // from 1; 0: none yet
-  void toggle(int box);                      // opens or closes what the box stands for
+  const std::vector<int>& matches() const { return shown_.matches; }
+  int matchesCount() const { return static_cast<int>(shown_.matches.size()); }
+  int matchShown() const { return shown_.match; }  // from 1; 0: none yet
+  void toggle(int box);                            // opens or closes what the box stands for
   void setAllOpen(bool open);
   void select(int node);
   // Words, facts and patterns (app/session/views/graph_query.h). "": well; else what is wrong with it.
@@ -82,7 +88,7 @@ class GraphCanvas : public QWidget {
   bool minimapShown() const;
   QPointF onScreen(QPointF scenePoint) const { return scenePoint * scale_ + offset_; }
   int changesCount(BoxChange change) const {
-    return static_cast<int>(std::count(marks_.changes.begin(), marks_.changes.end(), change));
+    return static_cast<int>(std::count(shown_.marks.changes.begin(), shown_.marks.changes.end(), change));
   }
 
  Q_SIGNALS:
@@ -132,8 +138,19 @@ class GraphCanvas : public QWidget {
   void center(int node);
   void zoom(double factor, QPointF at);
 
-  Shared<GraphView> view_, wanted_;  // view_ is shown; wanted_ will be
-  GraphScene scene_;
+  // A graph, and all that counts by its nodes and boxes: they come and go together, so that no index of one
+  // graph is ever used in another.
+  struct Shown {
+    Shared<GraphView> view;
+    GraphScene scene;
+    std::vector<KernelNodes> kernels;  // one for each of times_
+    std::vector<int> matches;
+    int match = 0;  // shown, from 1
+    int selected = -1;
+    BoxMarks marks;
+  };
+  Shown shown_;
+  Shared<GraphView> wanted_;  // will be shown
   SceneOptions options_;
   std::atomic<uint64_t> generation_{0};  // the last layout that was wished for
   Layouter layouter_ = Layouter::layered;
@@ -141,16 +158,11 @@ class GraphCanvas : public QWidget {
   std::vector<NodeTime> times_;
   Shared<RunsView> comparedRuns_;
   std::vector<std::string> problems_;
-  std::vector<std::vector<int>> nodesOfTime_;  // one for each of times_
-  BoxMarks marks_;
-  std::vector<int> matches_;
   Minimap minimap_;
   GraphQuery query_;
   QString emptyText_ = "Open a model: Ctrl+O, or drop a .onnx, .dyn or .dynpkg file here";
-  int match_ = 0;  // shown, from 1
   std::vector<NodeId> traced_;
   Shared<GraphView> compared_;
-  int selected_ = -1;
   double scale_ = 1;
   QPointF offset_, pressed_;
   bool dragging_ = false, inMinimap_ = false, fitted_ = true;

@@ -62,7 +62,7 @@ QString exportGraph(const GraphPicture& graph, const QString& file) {
     return commit();
   }
   // At most 16384 pixels a side.
-  const double scale = std::min(1.5, 16384 / std::max(bounds.width(), bounds.height()));
+  const double scale = std::min(2.0, 16384 / std::max(bounds.width(), bounds.height()));
   QImage image((bounds.size() * scale).toSize(), QImage::Format_RGB32);
   paint(&image, scale);
   return image.save(&target, "PNG") ? commit() : file + ": the picture could not be written";

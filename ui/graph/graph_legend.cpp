@@ -74,7 +74,7 @@ void paintRatios(QPainter& painter, QSize size, const QPalette& palette) {
 }
 
 struct LegendRow {
-  QColor color;
+  QColor color, border;
   const char* what;
 };
 
@@ -89,7 +89,8 @@ void paintRows(QPainter& painter, QSize size, int above, const std::vector<Legen
   frame(painter, rect, palette);
   int x = rect.left() + kMargin;
   for (const LegendRow& row : rows) {
-    painter.fillRect(x, rect.center().y() - kHigh / 2, kHigh, kHigh, row.color);
+    painter.fillRect(x, rect.center().y() - kHigh / 2, kHigh, kHigh, row.border);
+    painter.fillRect(x + 2, rect.center().y() - kHigh / 2 + 2, kHigh - 4, kHigh - 4, row.color);
     x += kHigh + 5;
     painter.drawText(x, rect.center().y() + metrics.ascent() / 2 - 1, row.what);
     x += metrics.horizontalAdvance(row.what) + kMargin;
@@ -97,20 +98,21 @@ void paintRows(QPainter& painter, QSize size, int above, const std::vector<Legen
 }
 
 void paintChanges(QPainter& painter, QSize size, const QPalette& palette) {
-  const bool dark = isDark(palette);
-  paintRows(painter, size, 0,
-            {{changeColor(BoxChange::added, dark), "new"},
-             {changeColor(BoxChange::changed, dark), "changed"},
-             {changeColor(BoxChange::removed, dark), "gone later"}},
-            palette);
+  const auto row = [dark = isDark(palette)](BoxChange change, const char* what) {
+    return LegendRow{changeFill(change, dark), changeColor(change, dark), what};
+  };
+  paintRows(
+      painter, size, 0,
+      {row(BoxChange::added, "new"), row(BoxChange::changed, "changed"), row(BoxChange::removed, "removed")},
+      palette);
 }
 
 void paintSides(QPainter& painter, QSize size, int above, const QPalette& palette) {
+  const auto row = [](const QColor& color, const char* what) { return LegendRow{color, color, what}; };
   const bool dark = isDark(palette);
   paintRows(painter, size, above,
-            {{sideColor(BoxSide::host, dark), "on the host"},
-             {sideColor(BoxSide::gpu, dark), "on the GPU"},
-             {copyColor(dark), "copy between them"}},
+            {row(sideColor(BoxSide::host, dark), "on the host"),
+             row(sideColor(BoxSide::gpu, dark), "on the GPU"), row(copyColor(dark), "copy between them")},
             palette);
 }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "ui/support/theme.h"
+
 namespace dyn::ui {
 
 QFont titleFont() {
@@ -37,17 +39,27 @@ constexpr ClassHue kHues[] = {{"elementwise", 172, 60}, {"view", 210, 18},      
                               {"output", 135, 55},      {"neutral", 220, 12},     {"constant", 50, 30},
                               {"group", 230, 30}};
 
-BoxColors colorsOf(const QString& opClass, bool dark) {
+// Text follows from the fill.
+BoxColors filled(const QColor& fill, const QColor& border) {
+  return {fill, border, legibleOn(fill), quietOn(fill)};
+}
+
+}  // namespace
+
+BoxColors classColors(const QString& opClass, bool dark) {
   int hue = 210, saturation = 10;
   for (const ClassHue& h : kHues)
     if (opClass == QLatin1String(h.name)) hue = h.hue, saturation = h.saturation;
   const auto hsl = [&](int s, int l) { return QColor::fromHsl(hue, s * 255 / 100, l * 255 / 100); };
-  if (dark)
-    return {hsl(saturation * 6 / 10, 24), hsl(saturation, 55), QColor(236, 238, 242), QColor(178, 184, 194)};
-  return {hsl(saturation, 94), hsl(saturation * 8 / 10, 52), QColor(28, 32, 40), QColor(92, 100, 114)};
+  return dark ? filled(hsl(saturation * 6 / 10, 24), hsl(saturation, 55))
+              : filled(hsl(saturation, 94), hsl(saturation * 8 / 10, 52));
 }
 
-}  // namespace
+QStringList boxClasses() {
+  QStringList names;
+  for (const ClassHue& h : kHues) names << h.name;
+  return names;
+}
 
 QColor heatColor(double share) {
   const double t = std::clamp(share, 0.0, 1.0);
@@ -87,6 +99,15 @@ QColor changeColor(BoxChange change, bool dark) {
       break;
   }
   return QColor();
+}
+
+QColor changeFill(BoxChange change, bool dark) {
+  const QColor border = changeColor(change, dark);
+  const QColor paper = dark ? QColor(27, 30, 36) : QColor(255, 255, 255);
+  const double part = dark ? 0.38 : 0.24;
+  const auto mix = [part](int a, int b) { return static_cast<int>(a + part * (b - a)); };
+  return QColor(mix(paper.red(), border.red()), mix(paper.green(), border.green()),
+                mix(paper.blue(), border.blue()));
 }
 
 std::vector<BoxSide> sidesOf(const GraphView& view, const GraphScene& scene) {
@@ -224,13 +245,17 @@ void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double sc
   painter.setBrush(Qt::NoBrush);
   if (edge.tunnelled) {
     const QRectF to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
-    const QPointF end(to.left() + 12, to.top());
+    const double step = std::min(9.0, (to.width() - 24) / std::max(1, edge.ports - 1));
+    const QPointF end(to.left() + 12 + step * edge.port, to.top());
     painter.drawLine(end - QPointF(0, 9), end);
     painter.setBrush(color);
     painter.drawEllipse(end - QPointF(0, 11), 2.6, 2.6);
-    if (scale < kTextScale) return;
+    // One text for all of them: they would lie over each other.
+    if (scale < kTextScale || edge.port + 1 < edge.ports) return;
     painter.setFont(subtitleFont());
-    painter.drawText(end + QPointF(6, -5), edge.name.left(24));
+    const QString text = edge.ports == 1 ? edge.name : QString("%1 values").arg(edge.ports);
+    painter.drawText(end + QPointF(6, -5),
+                     QFontMetricsF(subtitleFont()).elidedText(text, Qt::ElideMiddle, 130));
     return;
   }
   painter.drawPath(edgePath(edge));
@@ -243,36 +268,31 @@ void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double sc
   painter.drawPolygon(head, 3);
 }
 
+// Problems, then a difference of two steps, then that of two runs, then heat, then the class: one of them
+// fills a box, so that no colour means two things in one picture.
 BoxColors GraphPainter::colorsOfBox(size_t index) const {
   const bool isDark = dark_;
-  const int64_t time = marks_.times[index];
-  const BoxChange change = marks_.changes.empty() ? BoxChange::none : marks_.changes[index];
-  // Under heat, and where steps are compared, only those colours speak.
+  if (marks_.problems[index] > 0)
+    return filled(isDark ? QColor(150, 30, 36) : QColor(206, 44, 48), QColor(120, 12, 20));
   const bool neutral = marks_.mostNs > 0 || !marks_.changes.empty() || !marks_.ratios.empty();
   const QString opClass = neutral ? QStringLiteral("neutral") : scene_.boxes[index].opClass;
   auto known = colors_.constFind(opClass);
-  if (known == colors_.constEnd()) known = colors_.insert(opClass, colorsOf(opClass, isDark));
-  BoxColors colors = *known;
+  if (known == colors_.constEnd()) known = colors_.insert(opClass, classColors(opClass, isDark));
+  if (!marks_.changes.empty()) {
+    const BoxChange change = marks_.changes[index];
+    return change == BoxChange::none ? *known
+                                     : filled(changeFill(change, isDark), changeColor(change, isDark));
+  }
   if (!marks_.ratios.empty()) {
-    if (const double ratio = marks_.ratios[index]; ratio > 0) {
-      colors.fill = ratioColor(ratio, isDark);
-      const bool strong = isDark || std::abs(std::log2(ratio)) > 0.6;
-      colors.text = strong ? QColor(255, 255, 255) : QColor(28, 32, 40);
-      colors.quiet = strong ? QColor(240, 242, 248) : QColor(72, 80, 94);
-    }
-  } else if (time > 0 && marks_.mostNs > 0) {
-    const double share = marks_.heatOf(time);
-    colors.fill = heatColor(share);
-    colors.text = share > 0.6 ? QColor(255, 255, 255) : QColor(40, 24, 16);
-    colors.quiet = share > 0.6 ? QColor(255, 232, 220) : QColor(104, 76, 56);
+    const double ratio = marks_.ratios[index];
+    return ratio > 0 ? filled(ratioColor(ratio, isDark), known->border) : *known;
   }
-  if (change != BoxChange::none) {
-    colors.border = changeColor(change, isDark);
-    colors.fill = isDark ? colors.border.darker(280) : colors.border.lighter(190);
-  }
-  if (marks_.problems[index] > 0)
-    colors = {isDark ? QColor(150, 30, 36) : QColor(206, 44, 48), QColor(120, 12, 20), Qt::white,
-              QColor(255, 220, 216)};
+  BoxColors colors = *known;
+  if (const int64_t time = marks_.times[index]; time > 0 && marks_.mostNs > 0)
+    colors = filled(heatColor(marks_.heatOf(time)), known->border);
+  // Its kernel's time stands at another box.
+  else if (marks_.mostNs > 0 && marks_.together[index])
+    colors.border = heatColor(0.5);
   return colors;
 }
 
@@ -311,16 +331,18 @@ void GraphPainter::paintCopy(QPainter& painter, size_t index, double scale) cons
   painter.setBrush(Qt::white);
   const QPointF head[3] = {tip, tip + QPointF(-4.5, -7), tip + QPointF(4.5, -7)};
   painter.drawPolygon(head, 3);
-  painter.setPen(Qt::white);
   painter.setFont(subtitleFont());
   const QFontMetricsF metrics(subtitleFont());
-  const auto write = [&](const QRectF& half, const QString& text) {
+  const auto write = [&](const QRectF& half, BoxSide side, const QString& text) {
+    painter.setPen(legibleOn(sideColor(side, dark_)));
     const QRectF room = half.adjusted(24, 0, -6, 0);
     painter.drawText(room, Qt::AlignCenter, metrics.elidedText(text, Qt::ElideRight, room.width()));
   };
   const int64_t time = marks_.times[index];
-  write(above, time > 0 ? "copy, " + timeText(time) : QStringLiteral("copy"));
-  write(below, up ? QStringLiteral("to the GPU") : QStringLiteral("to the host"));
+  write(above, up ? BoxSide::host : BoxSide::gpu,
+        time > 0 ? "copy, " + timeText(time) : QStringLiteral("copy"));
+  write(below, up ? BoxSide::gpu : BoxSide::host,
+        up ? QStringLiteral("to the GPU") : QStringLiteral("to the host"));
 }
 
 void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const {
@@ -370,7 +392,9 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   painter.setFont(subtitleFont());
   painter.setPen(colors.quiet);
   QString below = box.subtitle;
-  if (!marks_.ratios.empty()) {
+  if (!marks_.changes.empty()) {
+    // A difference of two steps has no times.
+  } else if (!marks_.ratios.empty()) {
     if (const double ratio = marks_.ratios[index]; ratio > 0)
       below = QString::fromUtf8("× %1").arg(ratio, 0, 'f', 2);
   } else if (time > 0) {

@@ -18,11 +18,19 @@ namespace dyn::ui {
 QFont titleFont();
 QFont subtitleFont();
 
+struct BoxColors {
+  QColor fill, border, text, quiet;
+};
+
 // Of an edge that is no port.
 QPainterPath edgePath(const SceneEdge& edge);
 
 enum class BoxChange : uint8_t { none, added, removed, changed };
-QColor changeColor(BoxChange change, bool dark);
+QColor changeColor(BoxChange change, bool dark);  // of the border
+QColor changeFill(BoxChange change, bool dark);
+// All that a box of a class of operators can be filled with, and the text on it.
+BoxColors classColors(const QString& opClass, bool dark);
+QStringList boxClasses();
 // 0 to 1: pale yellow over orange to dark red: light falls with heat, so it reads without colours too.
 QColor heatColor(double share);
 // Of two runs: red where the second takes longer, blue where it takes less; twice as long, or half, is full.
@@ -36,13 +44,10 @@ QColor sideColor(BoxSide side, bool dark);
 // Of a copy and of the edges at it.
 QColor copyColor(bool dark);
 
-struct BoxColors {
-  QColor fill, border, text, quiet;
-};
-
 // What is to be seen on the boxes besides their names.
 struct BoxMarks {
-  std::vector<int64_t> times;      // by box
+  std::vector<int64_t> times;      // by box; of a kernel at one of the boxes that it computes
+  std::vector<char> together;      // by box: a kernel computes something in it
   std::vector<double> ratios;      // by box, 0: none; empty: no runs are compared (run_ratios.h)
   std::vector<char> traced;        // by box; empty: none is traced
   std::vector<BoxChange> changes;  // by box; empty: nothing is compared

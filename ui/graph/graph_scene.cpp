@@ -138,6 +138,11 @@ class SceneBuilder {
                                : !node.inputs.empty() ? node.inputs[0].type
                                                       : "";
       box.subtitle = shortType(type);
+      // A check makes nothing: what it demands is what it has to say.
+      if (box.subtitle.isEmpty() && node.kind == NodeKind::operation)
+        for (const auto& [name, value] : node.attributes)
+          if (value.size() > 2 && value.front() == '"' && value.find(' ') != std::string::npos)
+            box.subtitle = QString::fromStdString(value.substr(1, value.size() - 2));
       box.opClass = QString::fromStdString(node.opClass);
       box.expandable = owners_.count(node.id) > 0;
       size(box, box.subtitle.isEmpty());
@@ -286,6 +291,7 @@ class SceneBuilder {
     if (own) in.layout = layeredLayout(input);
     for (size_t i = 0; i < in.items.size(); ++i)
       remember(in.items[i], in.layout.nodes[i].x + input.nodes[i].width / 2);
+    if (own) tightenFoot(in, input);
     if (own) wrapColumns(input, in.layout);
     if (container < 0) return;
     SceneBox& frame = scene_.boxes[static_cast<size_t>(frameOf_[static_cast<size_t>(container)])];
@@ -295,6 +301,21 @@ class SceneBuilder {
     shift_[container] = std::max(0.0, title + 30 - in.layout.width - 2 * kPadding) / 2;
     frame.rect = QRectF(0, 0, std::max(in.layout.width + 2 * kPadding, title + 30),
                         in.layout.height + kHeader + kPadding);
+  }
+
+  // Lines that leave a frame need no row of their own below its boxes.
+  void tightenFoot(Inner& in, const LayoutInput& input) const {
+    double foot = 0;
+    for (size_t i = 0; i < in.items.size(); ++i)
+      foot = std::max(foot, in.layout.nodes[i].y + input.nodes[i].height);
+    const double below = in.layout.height - foot;
+    constexpr double kBelow = 14;
+    if (below <= kBelow) return;
+    const auto tight = [&](double y) { return y <= foot ? y : foot + (y - foot) * kBelow / below; };
+    for (PlacedNode& node : in.layout.nodes) node.y = tight(node.y);
+    for (RoutedEdge& edge : in.layout.edges)
+      for (LayoutPoint& p : edge.points) p.y = tight(p.y);
+    in.layout.height = foot + kBelow;
   }
 
   std::vector<double> placesBefore(const std::vector<int>& items, size_t count) const {
@@ -395,6 +416,14 @@ class SceneBuilder {
       edge.around = around.adjusted(-4, -24, 4, 24);
       scene_.bounds |= around;
     }
+    std::map<int, std::vector<size_t>> portsOf;  // by box
+    for (size_t e = 0; e < scene_.edges.size(); ++e)
+      if (scene_.edges[e].tunnelled) portsOf[scene_.edges[e].to].push_back(e);
+    for (const auto& [box, edges] : portsOf)
+      for (size_t i = 0; i < edges.size(); ++i) {
+        scene_.edges[edges[i]].port = static_cast<int>(i);
+        scene_.edges[edges[i]].ports = static_cast<int>(edges.size());
+      }
   }
 
   const GraphView& view_;

@@ -36,11 +36,12 @@ struct SceneBox {
 struct SceneEdge {
   int from = 0, to = 0;  // boxes
   std::vector<QPointF> points;
-  QRectF around;           // all points, and the marks at the ends
-  bool tunnelled = false;  // a port above the consumer instead of a line
-  bool isWhole = false;    // straight between its points; else bent between rows
-  bool ownership = false;  // from an operation to its opened body
-  int count = 1;           // values it stands for
+  QRectF around;            // all points, and the marks at the ends
+  bool tunnelled = false;   // a port above the consumer instead of a line
+  bool isWhole = false;     // straight between its points; else bent between rows
+  bool ownership = false;   // from an operation to its opened body
+  int count = 1;            // values it stands for
+  int port = 0, ports = 1;  // of those that are ports of one box
   QString name;
 };
 

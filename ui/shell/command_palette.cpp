@@ -30,16 +30,16 @@ CommandPalette::CommandPalette(QWidget* parent)
 }
 
 void CommandPalette::open(const QList<QAction*>& actions) {
-  actions_ = actions;
+  actions_.assign(actions.begin(), actions.end());
   const auto& commands = commandTable();
   rows_->setRowCount(0);
-  rows_->setRowCount(static_cast<int>(actions_.size() + static_cast<qsizetype>(commands.size())));
+  rows_->setRowCount(static_cast<int>(actions_.size() + commands.size()));
   int row = 0;
-  for (const QAction* action : actions_) {
+  for (const QPointer<QAction>& action : actions_) {
     QString text = action->text();
     setCell(rows_, row, 0, text.remove('&'));
     setCell(rows_, row, 1, action->shortcut().toString(QKeySequence::NativeText));
-    setCell(rows_, row++, 2, action->isCheckable() ? (action->isChecked() ? "shown" : "hidden") : "");
+    setCell(rows_, row++, 2, action->isCheckable() ? (action->isChecked() ? "on" : "off") : "");
   }
   for (const CommandSpec& command : commands) {
     setCell(rows_, row, 0,
@@ -57,10 +57,27 @@ void CommandPalette::open(const QList<QAction*>& actions) {
   search_->setFocus();
 }
 
-// Rows that have all words of the text.
+namespace {
+
+// Are its letters all there, in their order, each run of them at the begin of a word: "expgr" in "Export
+// graph"?
+bool isAbbreviation(const QString& letters, const QString& text) {
+  qsizetype at = 0;
+  for (qsizetype i = 0; i < text.size() && at < letters.size(); ++i) {
+    const bool begins = i == 0 || !text[i - 1].isLetterOrNumber();
+    const bool goesOn = i > 0 && at > 0 && text[i - 1].toLower() == letters[at - 1];
+    if ((begins || goesOn) && text[i].toLower() == letters[at]) ++at;
+  }
+  return at == letters.size();
+}
+
+}  // namespace
+
+// Rows that have all words of the text; behind them, for the choice, those that it abbreviates.
 void CommandPalette::narrow(const QString& text) {
   const QStringList words = text.split(' ', Qt::SkipEmptyParts);
-  int first = -1;
+  const QString letters = text.toLower().remove(' ');
+  int first = -1, abbreviated = -1;
   for (int row = 0; row < rows_->rowCount(); ++row) {
     QString all;
     for (int column = 0; column < rows_->columnCount(); ++column)
@@ -68,16 +85,22 @@ void CommandPalette::narrow(const QString& text) {
     const bool shown = std::all_of(words.begin(), words.end(), [&](const QString& word) {
       return all.contains(word, Qt::CaseInsensitive);
     });
-    rows_->setRowHidden(row, !shown);
+    const bool isShort = !shown && isAbbreviation(letters, rows_->item(row, 0)->text());
+    rows_->setRowHidden(row, !shown && !isShort);
     if (shown && first < 0) first = row;
+    if (isShort && abbreviated < 0) abbreviated = row;
   }
-  rows_->setCurrentCell(first, 0);
+  rows_->setCurrentCell(first >= 0 ? first : abbreviated, 0);
 }
 
 void CommandPalette::take(int row) {
   if (row < 0) return;
   close();
-  if (row < actions_.size()) return actions_[row]->trigger();
+  // An action may have gone meanwhile: a recent file, when another model was opened.
+  if (static_cast<size_t>(row) < actions_.size()) {
+    if (QAction* action = actions_[static_cast<size_t>(row)]) action->trigger();
+    return;
+  }
   Q_EMIT commandChosen(rows_->item(row, 0)->text() + " ");
 }
 

@@ -4,6 +4,8 @@
 
 #include <QAction>
 #include <QDialog>
+#include <QPointer>
+#include <vector>
 
 class QLineEdit;
 class QTableWidget;
@@ -28,7 +30,7 @@ class CommandPalette : public QDialog {
   void take(int row);
   void moveBy(int rows);
 
-  QList<QAction*> actions_;  // of the first rows; the others are commands
+  std::vector<QPointer<QAction>> actions_;  // of the first rows; the others are commands
   QLineEdit* search_;
   QTableWidget* rows_;
 };

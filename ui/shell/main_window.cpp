@@ -122,6 +122,7 @@ Ticket MainWindow::submit(Command command) {
 }
 
 void MainWindow::submitShown(Command command) {
+  statusBar()->clearMessage();  // of what was done before
   console_->echo(QString::fromStdString(toLine(command)));
   submit(std::move(command));
 }
@@ -134,6 +135,7 @@ void MainWindow::open(const QString& file) {
 }
 
 bool MainWindow::submitLine(const std::string& line) {
+  statusBar()->clearMessage();
   error_.clear();
   errorCode_ = 0;
   Result<Command> command = parseCommand(line);
@@ -341,12 +343,13 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     step_ = graph->step;
     markStep();
     showTexts(step_);
-    canvas_->setGraph(graph, !newModel_);
+    canvas_->setGraph(graph, !newModel_ || sameFile_);
     showOutline(graph);
     if (newModel_) askPlan();  // after what is waiting to be shown
     if (std::exchange(newModel_, false)) {
       revealWanted();
-      history_->begin(viewState());
+      // The same file by another pipeline can be taken back.
+      sameFile_ ? history_->note(viewState(), "pipeline") : history_->begin(viewState());
     }
   } else if (const auto* text = outcome.as<IrText>()) {
     if (!text->file.empty())
@@ -370,7 +373,14 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
       bottom_->setCurrentWidget(places_);
       return;
     }
+    if (outcome.command.id == CommandId::bounds) {  // of the run that is shown
+      result_ = result;
+      places_->setBounds(result);
+      if (result->profile) showKernels(*result->profile);
+      return;
+    }
     result_ = result;
+    showGiven(outcome.command, *result);
     showRun();
   } else if (!typed && shownHere(outcome)) {
     if (const auto* saved = outcome.as<SaveResult>())
@@ -380,7 +390,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
 }
 
 void MainWindow::showModel(Shared<ModelInfo> model) {
-  const bool sameFile = model_ && model_->path == model->path;
+  const bool sameFile = sameFile_ = model_ && model_->path == model->path;
   model_ = std::move(model);
   result_ = nullptr;
   passes_ = nullptr;
@@ -400,7 +410,8 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   const std::map<std::string, int> kept = settings_.dimsOf(path);
   cockpit_->setModel(model_.get());
   tensor_->clear();
-  places_->clear();
+  places_->clear(sameFile ? PlacesPanel::Of::sameFile : PlacesPanel::Of::otherFile);
+  if (!sameFile) search_->clear();
   rows_->clear();
   inputs_->setModel(canRun() ? model_.get() : nullptr);
   while (dimForm_->rowCount() > 0) dimForm_->removeRow(0);
@@ -445,7 +456,6 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   canvas_->setCompared(nullptr);
   comparing_ = 0;
   navigation_->forget();
-  graph_ = nullptr;
   outline_->show(nullptr);
   found_->show(nullptr);
   details_->setHtml(modelDetails(*model_));
@@ -502,16 +512,17 @@ void MainWindow::showProblems(const ProblemList& list) {
 void MainWindow::showPasses(Shared<PassList> list) {
   passes_ = std::move(list);
   pipeline_->showPasses(*passes_);
+  pipelineEdits_ = QString::fromStdString(passes_->edits);
   plan_->setPipeline(QString::fromStdString(passes_->edits));
-  int first = 0;
+  int first = 0, usual = 0;
   {
     const QSignalBlocker block(passTable_);
     passTable_->setRowCount(0);
     passTable_->setRowCount(static_cast<int>(passes_->rows.size()));
     for (int r = 0; r < passTable_->rowCount(); ++r) {
       const PassRow& row = passes_->rows[static_cast<size_t>(r)];
-      if (row.name == (wanted_.step.isEmpty() ? "infer" : wanted_.step.toStdString()) && !row.failed)
-        first = r;
+      if (row.name == wanted_.step.toStdString() && !row.failed) first = r;
+      if (row.name == "infer" && !row.failed) usual = r;
       const int64_t delta = row.opsAfter - row.opsBefore;
       setCell(passTable_, r, 0, QString::fromUtf8(row.failed ? "✕" : row.changed ? "●" : ""));
       setCell(passTable_, r, 1, QString::fromStdString(row.name));
@@ -530,7 +541,9 @@ void MainWindow::showPasses(Shared<PassList> list) {
     passTable_->horizontalHeader()->setSectionResizeMode(1, QHeaderView::Stretch);
   }
   hideUnchanged();
-  if (passTable_->rowCount() > 0 && step_ < 0) showStep(first);
+  // A pipeline without the step that was looked at shows the usual one.
+  const bool isThere = first > 0 || wanted_.step == "import";
+  if (passTable_->rowCount() > 0 && step_ < 0) showStep(isThere ? first : usual);
 }
 
 // The row of the step that is shown.
@@ -576,8 +589,11 @@ void MainWindow::showRun() {
     text += htmlRow(html(v.name), shortType(v.type).toHtmlEscaped());
   runSummary_->setHtml(text + "</table>");
   timeline_->setRun(result_);
+  showNode(canvas_->selectedNode());  // with its time
   places_->setRun(result_);
   rows_->setLevels(result_->levels);
+  if (!result_->levels)
+    rows_->say("This run had no loop over levels of nodes, and no sequences of different lengths.");
   if (result_->profile) showKernels(*result_->profile);
   // Panels that show something of a run, or for the chosen sizes, stay.
   QWidget* const panel = bottom_->currentWidget();
@@ -595,35 +611,50 @@ QString MainWindow::countsOfKernel(const KernelRow& row) const {
   return counts.launchesCount > 0 ? countsText(counts) : QString();
 }
 
+// Arithmetic of a row's launches; 0: not known.
+double MainWindow::operationsOfKernel(const KernelRow& row) const {
+  if (row.operations > 0 || !result_) return row.operations;
+  double operations = 0;
+  for (const TimelineEvent& event : result_->timeline)
+    if (event.kind == row.kind && event.name == row.name && (row.site.empty() || event.place == row.site))
+      operations += event.operations;
+  return operations;
+}
+
 void MainWindow::showKernels(const KernelTable& table) {
-  std::vector<const KernelRow*> rows;
-  for (const KernelRow& row : table.rows) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const KernelRow* a, const KernelRow* b) { return a->totalNs > b->totalNs; });
+  enum Column { kName, kWhat, kLaunches, kTotal, kShare, kRate, kGflops, kPlace, kOnGpu };
+  kernelTable_->setSortingEnabled(false);
   kernelTable_->setRowCount(0);
-  kernelTable_->setRowCount(static_cast<int>(rows.size()));
+  kernelTable_->setRowCount(static_cast<int>(table.rows.size()));
   for (int r = 0; r < kernelTable_->rowCount(); ++r) {
-    const KernelRow& row = *rows[static_cast<size_t>(r)];
-    setCell(kernelTable_, r, 0, QString::fromStdString(row.name));
-    kernelTable_->item(r, 0)->setData(Qt::UserRole, QString::fromStdString(row.place));
-    setCell(kernelTable_, r, 1, QString::fromStdString(row.description.empty() ? row.kind : row.description));
-    setCell(kernelTable_, r, 2, QString::number(row.launchesCount), CellAlignment::right);
-    setCell(kernelTable_, r, 3, timeText(row.totalNs), CellAlignment::right);
-    setCell(kernelTable_, r, 4, QString::number(100 * row.share, 'f', 1) + "%", CellAlignment::right);
-    setCell(kernelTable_, r, 5,
-            (row.kind == "kernel" || row.kind == "builtin" || row.kind == "copy") && row.bytes > 0 &&
-                    row.totalNs > 0
-                ? QString::number(static_cast<double>(row.bytes) / static_cast<double>(row.totalNs), 'f', 1)
-                : "",
-            CellAlignment::right);
-    setCell(kernelTable_, r, 6, placeText(row.place));
-    setCell(kernelTable_, r, 7, countsOfKernel(row));
+    const KernelRow& row = table.rows[static_cast<size_t>(r)];
+    const auto ns = static_cast<double>(row.totalNs);
+    const auto rate = [&](int column, double amount) {
+      const bool moves = row.kind == "kernel" || row.kind == "builtin" || row.kind == "copy";
+      const double perNs = moves && amount > 0 && ns > 0 ? amount / ns : 0;
+      setNumber(kernelTable_, r, column, perNs > 0 ? QString::number(perNs, 'f', 1) : "", perNs);
+    };
+    setCell(kernelTable_, r, kName, QString::fromStdString(row.name));
+    kernelTable_->item(r, kName)->setData(Qt::UserRole, QString::fromStdString(row.place));
+    kernelTable_->item(r, kName)->setData(Qt::UserRole + 1, QString::fromStdString(row.kind));
+    setCell(kernelTable_, r, kWhat,
+            QString::fromStdString(row.description.empty() ? row.kind : row.description));
+    setNumber(kernelTable_, r, kLaunches, QString::number(row.launchesCount),
+              static_cast<double>(row.launchesCount));
+    setNumber(kernelTable_, r, kTotal, timeText(row.totalNs), ns);
+    setNumber(kernelTable_, r, kShare, QString::number(100 * row.share, 'f', 1) + "%", row.share);
+    rate(kRate, static_cast<double>(row.bytes));
+    rate(kGflops, operationsOfKernel(row));
+    setCell(kernelTable_, r, kPlace, placeText(row.place));
+    setCell(kernelTable_, r, kOnGpu, countsOfKernel(row));
   }
+  kernelTable_->setSortingEnabled(true);
+  kernelTable_->sortByColumn(kTotal, Qt::DescendingOrder);
   kernelTable_->resizeColumnsToContents();
-  kernelTable_->setColumnWidth(0, std::min(kernelTable_->columnWidth(0), 260));
-  kernelTable_->setColumnWidth(1, std::min(kernelTable_->columnWidth(1), 220));
-  kernelTable_->setColumnWidth(6, 330);
-  kernelTable_->setColumnHidden(7, !result_ || result_->launches.empty());
+  kernelTable_->setColumnWidth(kName, std::min(kernelTable_->columnWidth(kName), 260));
+  kernelTable_->setColumnWidth(kWhat, std::min(kernelTable_->columnWidth(kWhat), 220));
+  kernelTable_->horizontalHeader()->setSectionResizeMode(kPlace, QHeaderView::Stretch);
+  kernelTable_->setColumnHidden(kOnGpu, !result_ || result_->launches.empty());
 }
 
 void MainWindow::showNode(int node) {
@@ -635,7 +666,6 @@ void MainWindow::showNode(int node) {
     return;
   }
   const GraphNode& n = canvas_->graph()->nodes[static_cast<size_t>(node)];
-  const int box = canvas_->scene().boxOfNode[static_cast<size_t>(node)];
   QStringList together;
   for (int other : canvas_->computedWith(node)) {
     const GraphNode& o = canvas_->graph()->nodes[static_cast<size_t>(other)];
@@ -645,13 +675,13 @@ void MainWindow::showNode(int node) {
   if (result_)
     for (const TimelineEvent& event : result_->timeline)
       if (event.counts && event.place == n.place && !n.place.empty()) counts.add(*event.counts);
-  details_->setHtml(nodeDetails(n, box >= 0 ? canvas_->timeOfBox(box) : 0, together,
-                                counts.launchesCount > 0 ? &counts : nullptr));
+  details_->setHtml(
+      nodeDetails(n, canvas_->timeOfNode(node), together, counts.launchesCount > 0 ? &counts : nullptr));
   irText_->showNode(n.id);
   levels_->showPlace(QString::fromStdString(n.place));
   tensor_->setName(QString::fromStdString(n.name));
   tensor_->setStep(canvas_->graph()->step);
-  outline_->choose(node);
+  outline_->choose(n.id);
   plan_->canvas()->setChosen(n.id);
   timeline_->setChosenPlace(QString::fromStdString(n.place));
 }

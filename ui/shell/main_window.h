@@ -130,11 +130,13 @@ class MainWindow : public QMainWindow {
   void makeLookMenu(QMenu* view);
   void makeHabits(QMenu* file);
   void makeUndo(QMenu* view);
-  ViewState viewState() const { return {canvas_->look(), dimValues()}; }
+  ViewState viewState() const { return {canvas_->look(), dimValues(), pipelineEdits_}; }
   void restoreLook();
   void keepLookedAt();
   void revealWanted();
   void chooseFile();
+  // What a picture of the graph is to be called: in the model's folder, "model-fuse.svg".
+  QString besideModel(const QString& ending) const;
   void fileChanged();
   void connectViews();
   void showRecent();
@@ -160,7 +162,10 @@ class MainWindow : public QMainWindow {
   void showTexts(int step);
   void backToShownStep();
   void showRun();
+  // What a run was given stands in the Run panel, wherever it was asked for.
+  void showGiven(const Command& command, const RunResult& run);
   void showKernels(const KernelTable& table);
+  double operationsOfKernel(const KernelRow& row) const;
   QString countsOfKernel(const KernelRow& row) const;
   void showRange(qint64 beginNs, qint64 endNs);
   // A recorded case, or a value for an input, was dropped. False when the file is neither.
@@ -201,7 +206,8 @@ class MainWindow : public QMainWindow {
   Ticket running_ = 0, stepping_ = 0;
   int step_ = -1, irStep_ = -1, diffStep_ = -1;  // irStep_, diffStep_: those of the texts
   bool newModel_ = false, otherModel_ = false;
-  Shared<GraphView> graph_;  // that the canvas shows, or will
+  bool sameFile_ = false;  // of the new model, and of the one before
+  QString pipelineEdits_;  // of the model that is shown
   static constexpr int kNotCompared = -2, kStepBefore = -1;
   int comparedStep_ = kNotCompared;
   Ticket comparing_ = 0;  // of the graph that the shown one is compared with

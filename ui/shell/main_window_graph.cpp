@@ -13,6 +13,7 @@
 
 #include "ui/graph/dot_layout.h"
 #include "ui/shell/main_window.h"
+#include "ui/shell/menu_keys.h"
 
 namespace dyn::ui {
 
@@ -32,8 +33,7 @@ void MainWindow::makeGraphDocks() {
     dock->setObjectName(name);
     dock->setWidget(list);
     addDockWidget(Qt::RightDockWidgetArea, dock);
-    connect(list, &Outline::nodeChosen, this,
-            [this](int node) { canvas_->revealId(canvas_->graph()->nodes[static_cast<size_t>(node)].id); });
+    connect(list, &Outline::nodeChosen, this, &MainWindow::chooseNode);
   }
 }
 
@@ -42,16 +42,13 @@ void MainWindow::makeGoMenu() {
   const auto action = [&](const QString& text, const QString& key, const std::function<void()>& what) {
     QAction* a = go->addAction(text);
     a->setShortcut(QKeySequence(key));
+    if (key.size() == 1) actOnGraphAlone(a, canvas_);
     connect(a, &QAction::triggered, this, what);
   };
   action("Next pass", "J", [this] { goToPass(1); });
   action("Pass before", "K", [this] { goToPass(-1); });
   action("Next match", "F3", [this] { canvas_->nextMatch(); });
   action("Match before", "Shift+F3", [this] { canvas_->nextMatch(-1); });
-  QAction* logarithmic = go->addAction("Heat by decades");
-  logarithmic->setCheckable(true);
-  logarithmic->setShortcut(QKeySequence("L"));
-  connect(logarithmic, &QAction::toggled, canvas_, &GraphCanvas::setLogarithmicHeat);
   go->addSeparator();
   navigation_ = new Navigation(canvas_, go->addMenu("Operation"));
   connect(navigation_, &Navigation::said, this,
@@ -63,6 +60,11 @@ void MainWindow::makeGoMenu() {
 }
 
 void MainWindow::addLayouterTo(QMenu* view) {
+  QAction* logarithmic = view->addAction("Heat on a logarithmic scale");
+  logarithmic->setCheckable(true);
+  logarithmic->setShortcut(QKeySequence("L"));
+  actOnGraphAlone(logarithmic, canvas_);
+  connect(logarithmic, &QAction::toggled, canvas_, &GraphCanvas::setLogarithmicHeat);
   QAction* graphviz = view->addAction("Lay out with Graphviz");
   graphviz->setCheckable(true);
   if (dotProgram().isEmpty()) {
@@ -132,8 +134,9 @@ void MainWindow::showFound(int count) {
     text = canvas_->matchShown() > 0 ? QString::number(canvas_->matchShown()) + " of " + all : all;
   }
   matches_->setText(text);
-  if (found_->isVisible() || canvas_->matchShown() == 0) found_->show(graph_, &canvas_->matches());
-  if (canvas_->matchShown() > 0) found_->choose(canvas_->selectedNode());
+  // The matches are of the graph that is on the canvas; a large one that comes next is laid out first.
+  if (found_->isVisible() || canvas_->matchShown() == 0) found_->show(canvas_->graph(), &canvas_->matches());
+  if (canvas_->matchShown() > 0) found_->choose(canvas_->selectedId());
 }
 
 void MainWindow::search(const QString& text) {
@@ -143,8 +146,7 @@ void MainWindow::search(const QString& text) {
 
 // Another graph is shown.
 void MainWindow::showOutline(Shared<GraphView> graph) {
-  graph_ = std::move(graph);
-  outline_->show(graph_);
+  outline_->show(std::move(graph));
   if (comparedStep_ != kNotCompared) compareWith(comparedStep_);
 }
 

@@ -8,6 +8,7 @@
 #include <QStatusBar>
 
 #include "ui/shell/main_window.h"
+#include "ui/views/pipeline_edit.h"
 
 namespace dyn::ui {
 
@@ -92,6 +93,7 @@ void MainWindow::makeUndo(QMenu* view) {
     const QSignalBlocker block(canvas_);
     constants_->setChecked(state.look.constants);
     for (const auto& [name, value] : state.dims) setDim(QString::fromStdString(name), value);
+    if (state.pipeline != pipelineEdits_) pipeline_->ask(state.pipeline);
   });
 }
 
@@ -118,6 +120,13 @@ void MainWindow::chooseFile() {
   const QString name = QFileDialog::getOpenFileName(this, "Open a model", folder,
                                                     "Models (*.onnx *.dyn *.dynpkg);;All files (*)");
   if (!name.isEmpty()) open(name);
+}
+
+QString MainWindow::besideModel(const QString& ending) const {
+  if (!model_) return "graph." + ending;
+  const QFileInfo file(QString::fromStdString(model_->path));
+  const QString step = canvas_->graph() ? "-" + QString::fromStdString(canvas_->graph()->stepName) : "";
+  return file.absolutePath() + "/" + file.completeBaseName() + step + "." + ending;
 }
 
 void MainWindow::fileChanged() {

@@ -19,6 +19,7 @@
 #include <QVBoxLayout>
 
 #include "ui/shell/main_window.h"
+#include "ui/shell/menu_keys.h"
 #include "ui/views/rows_panel.h"
 #include "ui/views/table.h"
 
@@ -47,14 +48,14 @@ void MainWindow::makeActions() {
     if (!name.isEmpty()) submit(Command::of(CommandId::recall).add("file", name.toStdString()));
   });
   action(file, "Export graph…", {}, [this] {
-    const QString name = QFileDialog::getSaveFileName(this, "Export the graph", "graph.svg",
+    const QString name = QFileDialog::getSaveFileName(this, "Export the graph", besideModel("svg"),
                                                       "Graphs (*.svg *.pdf *.png *.dot *.ps)");
     if (!name.isEmpty()) canvas_->exportLater(name);
   });
   action(file, "Save as ONNX…", {}, [this] {
     if (!canRun()) return statusBar()->showMessage("there is no graph to be saved", 5000);
-    const QString name = QFileDialog::getSaveFileName(this, "Save the graph that is shown", "graph.onnx",
-                                                      "ONNX models (*.onnx)");
+    const QString name = QFileDialog::getSaveFileName(this, "Save the graph that is shown",
+                                                      besideModel("onnx"), "ONNX models (*.onnx)");
     if (!name.isEmpty()) saveOnnx(name);
   });
   makeHabits(file);
@@ -87,7 +88,7 @@ void MainWindow::makeActions() {
   bar->addWidget(matches_);
   search_ = new QLineEdit;
   search_->setObjectName("search");
-  search_->setPlaceholderText("Search: op, name, type (Ctrl+F)");
+  search_->setPlaceholderText("Search: operator, name, type (Ctrl+F)");
   search_->setClearButtonEnabled(true);
   search_->setFixedWidth(270);
   bar->addWidget(search_);
@@ -96,9 +97,13 @@ void MainWindow::makeActions() {
       "-word");
   connect(search_, &QLineEdit::textChanged, this, &MainWindow::search);
   connect(search_, &QLineEdit::returnPressed, canvas_, [this] { canvas_->nextMatch(); });
-  action(view, "Commands and shortcuts…", QKeySequence("Ctrl+Shift+P"), [this] {
-    palette_->open(menuActions());
-  })->setShortcuts({QKeySequence("Ctrl+Shift+P"), QKeySequence("?")});
+  keepWindowKeys(search_, this, canvas_);
+  const auto openPalette = [this] { palette_->open(menuActions()); };
+  action(view, "Commands and shortcuts…", QKeySequence("Ctrl+Shift+P"), openPalette);
+  auto* ask = new QAction(this);  // the same by a letter of the graph
+  ask->setShortcut(QKeySequence("?"));
+  actOnGraphAlone(ask, canvas_);
+  connect(ask, &QAction::triggered, this, openPalette);
   action(view, "Console", QKeySequence("Ctrl+`"), [this] {
     bottom_->setCurrentWidget(console_);
     console_->setEntry({});
@@ -107,6 +112,7 @@ void MainWindow::makeActions() {
     search_->setFocus();
     search_->selectAll();
   });
+  giveMnemonics(menuBar());
   busy_ = new QLabel;
   cancel_ = new QToolButton;
   cancel_->setText("Cancel");
@@ -156,8 +162,8 @@ void MainWindow::makeDocks() {
   diffText_ = new IrTextView;
   irText_->setObjectName("irText");
   diffText_->setObjectName("diffText");
-  kernelTable_ =
-      makeTable("kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "Place", "On the GPU"});
+  kernelTable_ = makeTable(
+      "kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "GFLOP/s", "Place", "On the GPU"});
   console_ = new ConsolePanel(
       [this](const std::string& line, size_t cursor) { return session_->complete(line, cursor); },
       settings_.isKept() ? historyPath() : "");
@@ -230,9 +236,15 @@ void MainWindow::connectViews() {
   connect(bottom_, &QTabWidget::currentChanged, this, &MainWindow::askPlan);
   connect(dimsPanel_, &DimsPanel::nodeChosen, this, &MainWindow::chooseNode);
   connect(cockpit_, &CockpitPanel::asked, this, [this](const Command& command) { submit(command); });
-  connect(tensor_, &TensorPanel::asked, this, [this](const Command& command) { submitShown(command); });
+  connect(tensor_, &TensorPanel::asked, this, [this](Command command) {
+    // Before any run: of the sizes and inputs that the next one would have.
+    if (!result_ && model_ && command.text("value").rfind('$', 0) != 0) {
+      if (!inputs_->givesAll()) addDims(command);
+      if (!inputs_->hasCase()) inputs_->addTo(command);
+    }
+    submitShown(std::move(command));
+  });
   connect(places_, &PlacesPanel::asked, this, [this](const Command& command) { submitShown(command); });
-  connect(places_, &PlacesPanel::boundsWanted, this, &MainWindow::run);
   connect(places_, &PlacesPanel::runsCompared, canvas_, &GraphCanvas::setComparedRuns);
   connect(places_, &PlacesPanel::placeChosen, this, &MainWindow::choosePlace);
   connect(rows_, &RowsPanel::placeChosen, this, &MainWindow::choosePlace);
@@ -244,6 +256,10 @@ void MainWindow::connectViews() {
   });
   connect(timeline_, &TimelineCanvas::placeChosen, this, &MainWindow::choosePlace);
   connect(console_, &ConsolePanel::entered, this, &MainWindow::enter);
+  // By hand; an error that brings the console to the front leaves the keys where they are.
+  connect(bottom_, &QTabWidget::tabBarClicked, this, [this](int index) {
+    if (bottom_->widget(index) == console_) QTimer::singleShot(0, console_, &ConsolePanel::takeKeys);
+  });
   connect(palette_, &CommandPalette::commandChosen, this, [this](const QString& begun) {
     bottom_->setCurrentWidget(console_);
     console_->setEntry(begun);

@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QStatusBar>
 #include <QTableWidget>
+#include <climits>
 #include <set>
 
 #include "app/session/model/media_input.h"
@@ -46,6 +47,14 @@ bool MainWindow::takeDropped(const QString& file) {
   if (info.isDir()) return inputs_->setCase(file);
   if (info.suffix() == "pb") return inputs_->setCase(info.path()) || inputs_->setFile(file);
   return (info.suffix() == "npy" || isMediaName(file.toStdString())) && inputs_->setFile(file);
+}
+
+void MainWindow::showGiven(const Command& command, const RunResult& run) {
+  if (!run.recalledFrom.empty() || command.has("case")) return;
+  for (const auto& [name, value] : run.dims)
+    if (value <= INT_MAX && dimBoxes_.count(name))
+      setDim(QString::fromStdString(name), static_cast<int>(value));
+  inputs_->setGiven(command.all("input"));
 }
 
 // The heat grows while the run goes on.

@@ -3,6 +3,8 @@
 #include <QAction>
 #include <QMenu>
 
+#include "ui/shell/menu_keys.h"
+
 namespace dyn::ui {
 
 namespace {
@@ -39,14 +41,14 @@ Navigation::Navigation(GraphCanvas* canvas, QMenu* menu) : QObject(canvas), canv
 QAction* Navigation::add(const QString& text, const QString& key, const std::function<void()>& what) {
   QAction* action = menu_->addAction(text);
   action->setShortcut(QKeySequence(key));
+  if (key.size() == 1 || key == "Escape") actOnGraphAlone(action, canvas_);
   connect(action, &QAction::triggered, this, what);
   return action;
 }
 
 const GraphWalk* Navigation::walk() {
-  const GraphView* view = canvas_->graph();
-  if (view != walked_) walk_ = view ? std::make_unique<GraphWalk>(*view) : nullptr;
-  walked_ = view;
+  const Shared<GraphView>& view = canvas_->graph();
+  if (!view || !walk_ || walk_->view() != view) walk_ = view ? std::make_unique<GraphWalk>(view) : nullptr;
   return walk_.get();
 }
 
@@ -54,7 +56,6 @@ void Navigation::forget() {
   visited_.clear();
   at_ = 0;
   walk_ = nullptr;
-  walked_ = nullptr;
   enable();
 }
 

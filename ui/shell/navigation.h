@@ -49,7 +49,6 @@ class Navigation : public QObject {
   size_t at_ = 0;  // in visited_: the one that is chosen
   bool going_ = false;
   std::unique_ptr<GraphWalk> walk_;
-  const GraphView* walked_ = nullptr;
 };
 
 }  // namespace dyn::ui

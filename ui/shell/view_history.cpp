@@ -13,7 +13,7 @@ class ViewHistory::Change : public QUndoCommand {
     if (done_) show(after_);
     done_ = true;
   }
-  int id() const override { return before_.look == after_.look ? 1 : -1; }
+  int id() const override { return before_.dims != after_.dims ? 1 : -1; }
   bool mergeWith(const QUndoCommand* other) override {
     if (other->text() != text()) return false;
     after_ = static_cast<const Change*>(other)->after_;

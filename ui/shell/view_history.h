@@ -1,5 +1,5 @@
 // ViewHistory: undo and redo of what a person changed of the view: groups opened and closed, constants shown,
-// sizes of dims. Values, settings and models of the session have :undo.
+// sizes of dims, the pipeline. Values, settings and models of the session have :undo.
 #pragma once
 
 #include <QUndoStack>
@@ -13,6 +13,7 @@ namespace dyn::ui {
 struct ViewState {
   GraphLook look;
   std::map<std::string, int> dims;
+  QString pipeline;  // its edits, as text
   bool operator==(const ViewState&) const = default;
 };
 

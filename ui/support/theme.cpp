@@ -5,6 +5,7 @@
 #include <QStyleHints>
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace dyn::ui {
 
@@ -49,6 +50,18 @@ bool systemIsDark() {
 #endif
 }
 
+// Of one channel, as light.
+double linear(double part) { return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4); }
+
+double luminance(const QColor& color) {
+  return 0.2126 * linear(color.redF()) + 0.7152 * linear(color.greenF()) + 0.0722 * linear(color.blueF());
+}
+
+QColor mixed(const QColor& from, const QColor& to, double part) {
+  const auto mix = [part](int a, int b) { return static_cast<int>(std::lround(a + part * (b - a))); };
+  return QColor(mix(from.red(), to.red()), mix(from.green(), to.green()), mix(from.blue(), to.blue()));
+}
+
 void showSystem() { QApplication::setPalette(systemIsDark() ? darkPalette() : lightPalette()); }
 
 }  // namespace
@@ -61,13 +74,33 @@ std::optional<Theme> themeOf(const QString& name) {
   return std::nullopt;
 }
 
+double contrastOf(const QColor& a, const QColor& b) {
+  const auto [darker, lighter] = std::minmax(luminance(a), luminance(b));
+  return (lighter + 0.05) / (darker + 0.05);
+}
+
+QColor legibleOn(const QColor& fill) {
+  const QColor ink(28, 32, 40), paper(255, 255, 255), black(0, 0, 0);
+  if (contrastOf(ink, fill) >= std::max(kLegible, contrastOf(paper, fill))) return ink;
+  // Of black and white one always does.
+  return contrastOf(paper, fill) >= kLegible ? paper : black;
+}
+
+QColor quietOn(const QColor& fill) {
+  const QColor text = legibleOn(fill);
+  for (int part = 40; part > 0; part -= 5)
+    if (const QColor paler = mixed(text, fill, part / 100.0); contrastOf(paler, fill) >= kLegible)
+      return paler;
+  return text;
+}
+
 QPalette lightPalette() {
   return paletteOf({.window = QColor(243, 244, 246),
                     .base = QColor(255, 255, 255),
                     .alternate = QColor(247, 248, 250),
                     .button = QColor(236, 238, 241),
                     .text = QColor(28, 32, 40),
-                    .quiet = QColor(122, 129, 144),
+                    .quiet = QColor(98, 105, 120),
                     .bright = QColor(200, 30, 40),
                     .link = QColor(11, 99, 176),
                     .chosen = QColor(48, 112, 208),
@@ -80,7 +113,7 @@ QPalette darkPalette() {
                     .alternate = QColor(33, 36, 43),
                     .button = QColor(49, 53, 62),
                     .text = QColor(222, 226, 234),
-                    .quiet = QColor(135, 143, 160),
+                    .quiet = QColor(150, 158, 174),
                     .bright = QColor(255, 120, 120),
                     .link = QColor(126, 176, 255),
                     .chosen = QColor(58, 104, 178),

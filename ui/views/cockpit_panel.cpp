@@ -3,6 +3,7 @@
 #include <QComboBox>
 #include <QGridLayout>
 #include <QLabel>
+#include <QRegularExpression>
 #include <QScrollArea>
 #include <QSignalBlocker>
 #include <QSlider>
@@ -34,6 +35,33 @@ QString checkText(const CheckRow& check) {
 QString rightEnd(const std::string& name, qsizetype most) {
   const QString text = QString::fromStdString(name);
   return (text.size() <= most ? text : QString::fromUtf8("…") + text.right(most - 1)).toHtmlEscaped();
+}
+
+// "model.onnx: node /encoder/layer.0/output/dense/MatMul (MatMul, opset 17)" → "dense/MatMul"
+QString lastNames(const std::string& place) {
+  const QString text = QString::fromStdString(place);
+  const qsizetype node = text.lastIndexOf("node ");
+  return (node < 0 ? text : text.mid(node + 5).section(" (", 0, 0).section('/', -2)).toHtmlEscaped();
+}
+
+// "would take 45574144 bytes" → "would take 43.5 MiB"
+QString inUnits(QString text) {
+  static const QRegularExpression bytes("(\\d+) bytes");
+  const QRegularExpressionMatch match = bytes.match(text);
+  return match.hasMatch() ? text.replace(match.captured(0), bytesText(match.captured(1).toLongLong())) : text;
+}
+
+// A run of these sizes, and how far it is from what was expected.
+QString measuredBeside(const SweepView* sweep, const PredictView& view) {
+  QString text;
+  for (size_t i = 0; sweep && i < sweep->measured.size(); ++i) {
+    const MeasuredRun& run = sweep->measured[i];
+    if (run.dims != view.dims || view.timeNs <= 0) continue;
+    const double ratio = static_cast<double>(run.timeNs) / static_cast<double>(view.timeNs);
+    text = htmlRow("measured", timeText(run.timeNs) +
+                                   QString::fromUtf8(", × %1 of what is expected").arg(ratio, 0, 'f', 1));
+  }
+  return text;  // of the last one
 }
 
 }  // namespace
@@ -255,7 +283,7 @@ void CockpitPanel::showLimit(const LimitView& view) {
     plot_->setAnswer(row.largest ? QString("largest %1 within %2: %3 (%4)")
                                        .arg(name, bytesText(view.limitBytes))
                                        .arg(*row.largest)
-                                       .arg(QString::fromStdString(row.end))
+                                       .arg(inUnits(QString::fromStdString(row.end)))
                                  : QString("no %1 stays within %2").arg(name, bytesText(view.limitBytes)));
   }
 }
@@ -264,12 +292,13 @@ void CockpitPanel::showPrediction(const PredictView& view) {
   QString text;
   if (view.refused.empty()) {
     text += "<table>" + htmlRow("expected time", timeText(view.timeNs)) +
-            htmlRow("peak", bytesText(view.peakBytes));
+            measuredBeside(plot_->sweep().get(), view) + htmlRow("peak", bytesText(view.peakBytes));
     for (size_t i = 0; i < std::min<size_t>(4, view.kernels.rows.size()); ++i) {
       const KernelRow& row = view.kernels.rows[i];
+      const QString at = row.site.empty() ? "" : " at " + lastNames(row.site);
       text += htmlRow(
           QString::number(100 * row.share, 'f', 0) + " %",
-          html(row.description.empty() ? row.name : row.description).left(60) + ", " + html(row.bound));
+          html(row.description.empty() ? row.name : row.description).left(60) + at + ", " + html(row.bound));
     }
     text += "</table>";
   } else {

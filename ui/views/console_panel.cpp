@@ -70,6 +70,8 @@ void ConsolePanel::echo(const QString& entry) {
 
 QString ConsolePanel::text() const { return output_->toPlainText(); }
 
+void ConsolePanel::takeKeys() { line_->setFocus(); }
+
 void ConsolePanel::setEntry(const QString& text) {
   line_->setText(text);
   line_->setFocus();

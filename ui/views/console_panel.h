@@ -26,6 +26,7 @@ class ConsolePanel : public QWidget {
   // An entry, shown as if it had been typed.
   void echo(const QString& entry);
   QString text() const;
+  void takeKeys();                     // what is typed from now on is for the prompt
   void setEntry(const QString& text);  // to be gone on with; takes the focus
   // Columns that fit its width.
   int columns() const;

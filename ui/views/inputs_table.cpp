@@ -69,6 +69,17 @@ bool InputsTable::setFile(const QString& file) {
   return true;
 }
 
+void InputsTable::setGiven(const std::vector<std::string>& specs) {
+  for (int r = 0; r < rowCount(); ++r) {
+    const QString begin = item(r, kName)->text() + "=";
+    QString value = "random";
+    for (const std::string& spec : specs)
+      if (const QString text = QString::fromStdString(spec); text.startsWith(begin))
+        value = text.mid(begin.size());
+    if (item(r, kValue)->text() != value) item(r, kValue)->setText(value);
+  }
+}
+
 bool InputsTable::givesAll() const {
   for (int r = 0; r < rowCount(); ++r)
     if (const QString value = item(r, kValue)->text().trimmed();
@@ -89,11 +100,14 @@ void InputsTable::addTo(Command& command) const {
   }
 }
 
-void InputsTable::chooseFile(int row) {
-  const QString file = QFileDialog::getOpenFileName(this, "Value of " + item(row, kName)->text(), {},
+// While the file is looked for another model may come: its inputs are found by their names.
+void InputsTable::chooseFile(int at) {
+  const QString name = item(at, kName)->text();
+  const QString file = QFileDialog::getOpenFileName(this, "Value of " + name, {},
                                                     "Tensors, pictures, sounds (*.npy *.pb *.png *.jpg "
                                                     "*.jpeg *.bmp *.ppm *.pgm *.wav);;All files (*)");
-  if (!file.isEmpty()) item(row, kValue)->setText("@" + file);
+  for (int row = 0; row < rowCount() && !file.isEmpty(); ++row)
+    if (item(row, kName)->text() == name) item(row, kValue)->setText("@" + file);
 }
 
 void InputsTable::mouseDoubleClickEvent(QMouseEvent* event) {

@@ -22,6 +22,8 @@ class InputsTable : public QTableWidget {
   // A .npy or .pb file for the first input whose name the file's begins with, else for the row that is
   // chosen.
   bool setFile(const QString& file);
+  // What a command gave each, "x=zeros"; the others are random.
+  void setGiven(const std::vector<std::string>& specs);
   bool hasCase() const { return !case_.isEmpty(); }
   // Does every input have a value of its own? Then the dims follow from these.
   bool givesAll() const;

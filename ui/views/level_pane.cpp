@@ -108,12 +108,16 @@ void LevelPane::setLevel(IrLevel level) {
 void LevelPane::setText(Shared<IrText> text, std::shared_ptr<const CodeText> code) {
   text_ = std::move(text);
   view_->setTakesMarks(text_->level == IrLevel::bytecode);
-  view_->setCode(std::move(code));
+  code_ = std::move(code);
+  covered_ = false;
+  view_->setCode(code_);
   sayFound();
 }
 
 void LevelPane::setFault(const QString& instead) {
   text_ = nullptr;
+  code_ = nullptr;
+  covered_ = false;
   view_->setTakesMarks(false);
   view_->setPlainText(instead);
   found_->clear();
@@ -122,6 +126,13 @@ void LevelPane::setFault(const QString& instead) {
 void LevelPane::setNote(const QString& note) {
   note_->setText(note);
   note_->setVisible(!note.isEmpty());
+}
+
+bool LevelPane::cover(const QString& message) {
+  if (!code_ || (message.isEmpty() && !covered_)) return false;
+  covered_ = !message.isEmpty();
+  covered_ ? view_->setPlainText(message) : view_->setCode(code_);
+  return true;
 }
 
 void LevelPane::addButton(QToolButton* button) { row_->addWidget(button); }

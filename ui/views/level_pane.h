@@ -31,6 +31,9 @@ class LevelPane : public QWidget {
   void setText(Shared<IrText> text, std::shared_ptr<const CodeText> code);
   void setFault(const QString& instead);
   void setNote(const QString& note);  // beside the search; "": none
+  // In front of the text, which stays: what is chosen elsewhere has nothing here. "": the text again.
+  bool cover(const QString& message);  // true: another text is shown now
+  bool isCovered() const { return covered_; }
   const Shared<IrText>& text() const { return text_; }
   CodeView* view() const { return view_; }
   void addButton(QToolButton* button);  // at the right of its row
@@ -44,6 +47,8 @@ class LevelPane : public QWidget {
   void sayFound();
 
   Shared<IrText> text_;
+  std::shared_ptr<const CodeText> code_;  // of text_
+  bool covered_ = false;
   QComboBox* levels_ = nullptr;
   QLineEdit* find_ = nullptr;
   QLabel* found_ = nullptr;

@@ -33,6 +33,12 @@ std::shared_ptr<const CodeText> codeOf(const IrText& text) {
   return code;
 }
 
+// "model.onnx: byte 7: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"
+QString shortPlace(const QString& place) {
+  const qsizetype node = place.lastIndexOf("node ");
+  return node < 0 ? place : place.mid(node + 5).section(" (", 0, 0);
+}
+
 bool anySeen(const CodeView& view, const std::vector<uint32_t>& lines) {
   return std::any_of(lines.begin(), lines.end(),
                      [&](uint32_t line) { return !view.lineRect(static_cast<int>(line) - 1).isEmpty(); });
@@ -59,6 +65,8 @@ LevelsPanel::LevelsPanel(QWidget* parent) : QWidget(parent) {
     splitter_->addWidget(pane);
     connect(pane, &LevelPane::levelChosen, this, &LevelsPanel::refresh);
     connect(pane, &LevelPane::saveWanted, this, [this, pane](const QString& file) {
+      // Kernels as they are shown, with what is said of the hand-written ones.
+      if (isOfKernels(pane->level()) && pane->view()->saveTo(file)) return;
       Command command = Command::of(CommandId::ir);
       if (pane->level() == IrLevel::graph && step_ >= 0) command.add("pass", std::to_string(step_));
       if (pane->level() != IrLevel::graph) command.add("level", levelName(pane->level()));
@@ -196,6 +204,8 @@ void LevelsPanel::colour() {
   const bool both = isTwo() && panes_[0]->text() && panes_[1]->text();
   LineGroups groups;
   if (both) groups = lineGroups(*panes_[0]->text(), *panes_[1]->text());
+  for (LevelPane* pane : panes_)
+    if (pane->isCovered()) (pane == panes_[0] ? groups.first : groups.second).clear();
   panes_[0]->view()->setGroups(std::move(groups.first));
   panes_[1]->view()->setGroups(std::move(groups.second));
 }
@@ -203,7 +213,7 @@ void LevelsPanel::colour() {
 LevelsPanel::Lines LevelsPanel::linesOf(int pane, int line) const {
   Lines lines;
   const Shared<IrText>& from = panes_[static_cast<size_t>(pane)]->text();
-  if (!from) return lines;
+  if (!from || panes_[static_cast<size_t>(pane)]->isCovered()) return lines;
   const auto at = static_cast<uint32_t>(line) + 1;
   const LineOrigin* origin = originOf(*from, at);
   if (!origin) return lines;
@@ -227,7 +237,8 @@ void LevelsPanel::choose(int pane, int line) {
   const auto other = static_cast<size_t>(1 - pane);
   if (!chosen_[other].empty() && !anySeen(*panes_[other]->view(), chosen_[other]))
     panes_[other]->view()->showLine(static_cast<int>(chosen_[other].front()) - 1);
-  if (const Shared<IrText> text = panes_[static_cast<size_t>(pane)]->text()) tellNode(*text, line);
+  const LevelPane& from = *panes_[static_cast<size_t>(pane)];
+  if (const Shared<IrText> text = from.text(); text && !from.isCovered()) tellNode(*text, line);
 }
 
 // Which operation a line is of; of a kernel that several launch, the one that is chosen already.
@@ -251,19 +262,27 @@ void LevelsPanel::tellNode(const IrText& text, int line) {
 void LevelsPanel::showPlace(const QString& place) {
   // What this panel told comes back to it.
   if (std::exchange(place_, place) == place || telling_) return;
+  bool otherText = false;
   for (size_t i = 0; i < panes_.size(); ++i) {
     chosen_[i].clear();
     panes_[i]->setNote({});
     const Shared<IrText>& text = panes_[i]->text();
+    if (text && !place.isEmpty()) chosen_[i] = linesOfPlace(*text, place.toStdString());
+    // Nothing is left of it to compute, or it only looks at memory of others. Other kernels' code would look
+    // like its own.
+    const bool isMissing = text && !place.isEmpty() && chosen_[i].empty() && isOfKernels(text->level);
+    otherText |= panes_[i]->cover(
+        isMissing ? "// " + shortPlace(place) +
+                        " runs no code: it was computed when the model was compiled, or it only\n"
+                        "// looks at memory that others have written"
+                  : QString());
     if (!text || place.isEmpty()) continue;
-    chosen_[i] = linesOfPlace(*text, place.toStdString());
-    // A part of the runtime computes it, or nothing is left of it to compute.
-    if (chosen_[i].empty() && isOfKernels(text->level)) panes_[i]->setNote("no kernel of its own");
     CodeView& view = *panes_[i]->view();
     const bool stands = text->level == IrLevel::bytecode && standing_ >= 0;
     if (!chosen_[i].empty() && !stands && !anySeen(view, {chosen_[i].front()}))
       view.showLine(static_cast<int>(chosen_[i].front()) - 1);
   }
+  if (otherText) colour();
   highlight();
 }
 

@@ -21,7 +21,7 @@ void OutlineModel::show(Shared<GraphView> view, const std::vector<int>* only) {
   beginResetModel();
   view_ = std::move(view);
   items_.assign(1, {});
-  itemOfNode_.assign(view_ ? view_->nodes.size() : 0, -1);
+  itemOfNode_.clear();
   std::vector<int> itemOfGroup(view_ ? view_->groups.size() : 0, -1);
   const auto groupItem = [&](int group, auto&& self) -> int {
     if (group < 0) return 0;
@@ -33,9 +33,9 @@ void OutlineModel::show(Shared<GraphView> view, const std::vector<int>* only) {
     return item;
   };
   const auto addNode = [&](int node, int parent) {
-    itemOfNode_[static_cast<size_t>(node)] = add({.node = node, .parent = parent});
+    itemOfNode_[view_->nodes[static_cast<size_t>(node)].id] = add({.node = node, .parent = parent});
   };
-  if (only) {
+  if (only && view_) {
     for (int node : *only) addNode(node, 0);
   } else if (view_) {
     for (size_t n = 0; n < view_->nodes.size(); ++n)
@@ -45,13 +45,16 @@ void OutlineModel::show(Shared<GraphView> view, const std::vector<int>* only) {
   endResetModel();
 }
 
-int OutlineModel::nodeOf(const QModelIndex& index) const { return index.isValid() ? itemOf(index).node : -1; }
+NodeId OutlineModel::idOf(const QModelIndex& index) const {
+  const int node = index.isValid() ? itemOf(index).node : -1;
+  return node < 0 ? kNoNode : view_->nodes[static_cast<size_t>(node)].id;
+}
 
-QModelIndex OutlineModel::indexOf(int node) const {
-  if (node < 0 || static_cast<size_t>(node) >= itemOfNode_.size()) return {};
-  const int item = itemOfNode_[static_cast<size_t>(node)];
-  return item < 0 ? QModelIndex()
-                  : createIndex(items_[static_cast<size_t>(item)].row, 0, static_cast<quintptr>(item));
+QModelIndex OutlineModel::indexOf(NodeId node) const {
+  const auto item = itemOfNode_.find(node);
+  return item == itemOfNode_.end() ? QModelIndex()
+                                   : createIndex(items_[static_cast<size_t>(item->second)].row, 0,
+                                                 static_cast<quintptr>(item->second));
 }
 
 QModelIndex OutlineModel::index(int row, int column, const QModelIndex& parent) const {
@@ -101,8 +104,8 @@ Outline::Outline(const QString& name, const QString& accessibleName) : model_(ne
   header()->setStretchLastSection(true);
   header()->resizeSection(0, 150);
   connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
-    const int node = model_->nodeOf(index);
-    if (node >= 0 && !choosing_) Q_EMIT nodeChosen(node);
+    const NodeId node = model_->idOf(index);
+    if (node != kNoNode && !choosing_) Q_EMIT nodeChosen(node);
   });
 }
 
@@ -112,7 +115,7 @@ void Outline::show(Shared<GraphView> view, const std::vector<int>* only) {
   setRootIsDecorated(!only);
 }
 
-void Outline::choose(int node) {
+void Outline::choose(NodeId node) {
   const QScopedValueRollback<bool> quiet(choosing_, true);
   const QModelIndex index = model_->indexOf(node);
   if (index.isValid() && index == currentIndex()) return;

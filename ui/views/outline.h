@@ -4,6 +4,7 @@
 
 #include <QAbstractItemModel>
 #include <QTreeView>
+#include <unordered_map>
 #include <vector>
 
 #include "app/session/views.h"
@@ -17,8 +18,8 @@ class OutlineModel : public QAbstractItemModel {
   // The view is kept. `only`: a flat list of these; null: the tree of all but constants.
   void show(Shared<GraphView> view, const std::vector<int>* only = nullptr);
 
-  int nodeOf(const QModelIndex& index) const;  // -1: a group
-  QModelIndex indexOf(int node) const;         // invalid: not there
+  NodeId idOf(const QModelIndex& index) const;  // kNoNode: a group
+  QModelIndex indexOf(NodeId node) const;       // invalid: not there
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
   QModelIndex parent(const QModelIndex& index) const override;
@@ -39,7 +40,7 @@ class OutlineModel : public QAbstractItemModel {
 
   Shared<GraphView> view_;
   std::vector<Item> items_ = std::vector<Item>(1);  // the first is the root
-  std::vector<int> itemOfNode_;
+  std::unordered_map<NodeId, int> itemOfNode_;
 };
 
 class Outline : public QTreeView {
@@ -47,10 +48,11 @@ class Outline : public QTreeView {
  public:
   Outline(const QString& name, const QString& accessibleName);
   void show(Shared<GraphView> view, const std::vector<int>* only = nullptr);
-  void choose(int node);  // without telling
+  void choose(NodeId node);  // without telling
 
  Q_SIGNALS:
-  void nodeChosen(int node);
+  // By id: the graph of this list may be another than the one that is on the canvas by now.
+  void nodeChosen(quint64 node);
 
  private:
   OutlineModel* model_;

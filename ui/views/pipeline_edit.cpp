@@ -24,18 +24,20 @@ PipelineEdit::PipelineEdit(QWidget* parent) : QWidget(parent) {
   fault_->hide();
   column->addWidget(text_);
   column->addWidget(fault_);
-  connect(text_, &QLineEdit::returnPressed, this, &PipelineEdit::ask);
+  connect(text_, &QLineEdit::returnPressed, this, [this] { ask(text_->text()); });
 }
 
-void PipelineEdit::ask() {
+void PipelineEdit::ask(const QString& edits) {
   fault_->hide();
-  const QString text = text_->text().simplified();
+  const QString text = edits.simplified();
+  if (text == edits_) return;
   Q_EMIT asked(Command::of(CommandId::set)
                    .add("name", "passes")
                    .add("value", text.isEmpty() ? "standard" : text.toStdString()));
 }
 
 void PipelineEdit::showPasses(const PassList& list) {
+  edits_ = QString::fromStdString(list.edits);
   if (!text_->hasFocus() || fault_->isHidden()) text_->setText(QString::fromStdString(list.edits));
   text_->setToolTip(
       "<p>The pipeline, as text: <code>-fuse</code> leaves a pass out, "
@@ -58,7 +60,7 @@ void PipelineEdit::addActions(QMenu& menu, const PassRow& pass) {
   const QString name = QString::fromStdString(pass.name);
   QAction* leave = menu.addAction("Leave " + name + " out", this, [this, name] {
     append("-" + name, 0);
-    ask();
+    ask(text_->text());
   });
   leave->setEnabled(!pass.required);
   for (const auto& [option, doc] : pass.options) {
@@ -69,7 +71,7 @@ void PipelineEdit::addActions(QMenu& menu, const PassRow& pass) {
   if (!text_->text().isEmpty())
     menu.addAction("Standard pipeline", this, [this] {
       text_->clear();
-      ask();
+      ask({});
     });
 }
 

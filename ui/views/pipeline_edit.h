@@ -23,16 +23,18 @@ class PipelineEdit : public QWidget {
   // What can be done with a pass: leave it out, set an option.
   void addActions(QMenu& menu, const PassRow& pass);
   QString fault() const;
+  // Compiles anew with these edits; with those that the model has, nothing.
+  void ask(const QString& edits);
 
  Q_SIGNALS:
   void asked(const Command& command);
 
  private:
-  void ask();
   void append(const QString& edit, int cursorFromEnd);
 
   QLineEdit* text_ = nullptr;
   QLabel* fault_ = nullptr;
+  QString edits_;  // that the model was compiled with
 };
 
 }  // namespace dyn::ui

@@ -47,6 +47,19 @@ QString rate(double amount, double ns) {
   return amount > 0 && ns > 0 ? QString::number(amount / ns, 'f', 1) : "";
 }
 
+constexpr const char* kBeyond =
+    "It took less than its bound: its data lay nearer to the core than the bound supposes, or the machine "
+    "was "
+    "measured while it had other work to do.";
+
+// The least time by the machine's limits, over the time it took. Nothing does better than its bound: where
+// one seems to, the bound is wrong, and that is said.
+QString boundText(const PlaceRow& row) {
+  if (row.boundNs <= 0 || row.totalNs <= 0) return {};
+  const double share = 100 * static_cast<double>(row.boundNs) / static_cast<double>(row.totalNs);
+  return share > 100.5 ? QString("> 100 %") : QString::number(share, 'f', 0) + " %";
+}
+
 void fill(PlaceItem& item, const PlaceRow& row, int64_t runNs) {
   const double ns = static_cast<double>(row.totalNs);
   item.setText(kPlace, QString::fromStdString(row.label));
@@ -58,8 +71,8 @@ void fill(PlaceItem& item, const PlaceRow& row, int64_t runNs) {
            ns);
   item.put(kRate, rate(row.bytes, ns), ns > 0 ? row.bytes / ns : 0);
   item.put(kGflops, rate(row.operations, ns), ns > 0 ? row.operations / ns : 0);
-  const double bound = ns > 0 ? 100 * static_cast<double>(row.boundNs) / ns : 0;
-  item.put(kBound, row.boundNs > 0 ? QString::number(std::min(bound, 100.0), 'f', 0) + " %" : "", bound);
+  item.put(kBound, boundText(row), ns > 0 ? static_cast<double>(row.boundNs) / ns : 0);
+  if (row.boundNs > row.totalNs && row.totalNs > 0) item.setToolTip(kBound, kBeyond);
   if (row.kind == "gap") {
     QFont font = item.font(kPlace);
     font.setItalic(true);
@@ -76,13 +89,13 @@ RooflinePlot::RooflinePlot(QWidget* parent) : QWidget(parent) {
   setMinimumSize(200, 100);
 }
 
-void RooflinePlot::setPlaces(Shared<PlaceTree> places, double mostGflops, double mostGigabytesPerSecond) {
+void RooflinePlot::setPlaces(Shared<PlaceTree> places, const Roof& roof) {
   places_ = std::move(places);
-  mostGflops_ = mostGflops;
-  mostRate_ = mostGigabytesPerSecond;
+  roof_ = roof;
   points_.clear();
-  if (places_ && mostGflops_ > 0 && mostRate_ > 0) {
-    double leastY = mostGflops_, leastX = mostGflops_ / mostRate_ / 4, mostX = mostGflops_ / mostRate_ * 8;
+  if (places_ && roof_.isKnown()) {
+    double leastY = roof_.gflops, leastX = roof_.gflops / std::max(roof_.memoryRate, roof_.cacheRate) / 4,
+           mostX = roof_.gflops / roof_.memoryRate * 8;
     for (size_t i = 0; i < places_->rows.size(); ++i) {
       const PlaceRow& row = places_->rows[i];
       if (row.kind != "operation" || row.operations <= 0 || row.bytes <= 0 || row.totalNs <= 0) continue;
@@ -94,8 +107,8 @@ void RooflinePlot::setPlaces(Shared<PlaceTree> places, double mostGflops, double
     }
     lowX_ = leastX / 1.5;
     highX_ = mostX * 1.5;
-    lowY_ = std::max(leastY / 2, mostGflops_ / 1e5);
-    highY_ = mostGflops_ * 2;
+    lowY_ = std::max(leastY / 2, roof_.gflops / 1e5);
+    highY_ = roof_.gflops * 2;
   }
   update();
 }
@@ -138,21 +151,22 @@ void RooflinePlot::paintEvent(QPaintEvent*) {
   if (points_.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(rect(), Qt::AlignCenter,
-                     places_ ? "The roofline wants the bounds of the machine." : "Roofline of a run");
+                     places_ ? "Tick \"Bounds of the machine\" for the roofline." : "Roofline of a run");
     return;
   }
   const QRectF f = frame();
   painter.setPen(palette().color(QPalette::Mid));
   painter.drawLine(f.bottomLeft(), f.bottomRight());
   painter.drawLine(f.bottomLeft(), f.topLeft());
-  const double ridge = mostGflops_ / mostRate_;
+  const QStringList texts = roofTexts();
+  const double nearest = roof_.hasCache() ? roof_.cacheRate : roof_.memoryRate;
+  paintSlope(painter, roof_.memoryRate, texts[1], roof_.hasCache() ? Qt::DashLine : Qt::SolidLine);
+  if (roof_.hasCache()) paintSlope(painter, roof_.cacheRate, texts[2], Qt::SolidLine);
   painter.setPen(QPen(palette().color(QPalette::Text), 1.5));
-  painter.drawLine(at(std::max(lowX_, lowY_ / mostRate_), std::max(lowX_ * mostRate_, lowY_)),
-                   at(ridge, mostGflops_));
-  painter.drawLine(at(ridge, mostGflops_), at(highX_, mostGflops_));
+  painter.drawLine(at(roof_.gflops / nearest, roof_.gflops), at(highX_, roof_.gflops));
   const double height = painter.fontMetrics().height();
-  painter.drawText(QRectF(0, 0, width(), height), Qt::AlignHCenter,
-                   QString("%1 GFLOP/s, %2 GB/s").arg(mostGflops_, 0, 'f', 0).arg(mostRate_, 0, 'f', 0));
+  painter.drawText(QRectF(f.left(), at(highX_, roof_.gflops).y() - height - 2, f.width(), height),
+                   Qt::AlignRight | Qt::AlignVCenter, texts[0]);
   for (double y = std::pow(10, std::ceil(std::log10(lowY_))); y <= highY_; y *= 10)
     painter.drawText(QRectF(0, at(lowX_, y).y() - height / 2, f.left() - 4, height),
                      Qt::AlignRight | Qt::AlignVCenter, QString::number(y));
@@ -172,6 +186,29 @@ void RooflinePlot::paintEvent(QPaintEvent*) {
     const double radius = 3 + 7 * std::sqrt(share);
     painter.drawEllipse(positionOf(p), radius, radius);
   }
+}
+
+QStringList RooflinePlot::roofTexts() const {
+  if (!roof_.isKnown()) return {};
+  const auto number = [](double x) { return QString::number(x, 'f', x < 100 ? 1 : 0); };
+  QStringList texts = {number(roof_.gflops) + " GFLOP/s", "memory " + number(roof_.memoryRate) + " GB/s"};
+  if (roof_.hasCache()) texts << "cache " + number(roof_.cacheRate) + " GB/s";
+  return texts;
+}
+
+// From the lower left up to the level of arithmetic, with its name along it.
+void RooflinePlot::paintSlope(QPainter& painter, double rate, const QString& text, Qt::PenStyle style) const {
+  const QPointF from = at(std::max(lowX_, lowY_ / rate), std::max(lowX_ * rate, lowY_)),
+                to = at(roof_.gflops / rate, roof_.gflops);
+  painter.setPen(QPen(palette().color(QPalette::Text), 1.5, style));
+  painter.drawLine(from, to);
+  painter.save();
+  painter.translate(from);
+  painter.rotate(std::atan2(to.y() - from.y(), to.x() - from.x()) * 180 / M_PI);
+  const double length = std::hypot(to.x() - from.x(), to.y() - from.y());
+  painter.drawText(QRectF(0, -painter.fontMetrics().height() - 2, length, painter.fontMetrics().height()),
+                   Qt::AlignRight | Qt::AlignVCenter, text + "  ");
+  painter.restore();
 }
 
 void RooflinePlot::mouseMoveEvent(QMouseEvent* event) {
@@ -206,7 +243,9 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   row->addWidget(title_, 1);
   bounds_ = new QCheckBox("Bounds of the machine");
   bounds_->setObjectName("bounds");
-  bounds_->setToolTip("Runs also say what bounds each launch; the machine is measured once");
+  bounds_->setToolTip(
+      "What bounds each launch of the run, and of those to come. The model is not run again; the machine is "
+      "measured once, which takes some seconds.");
   row->addWidget(bounds_);
   row->addWidget(compare_);
   column->addLayout(row);
@@ -238,7 +277,8 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
     Q_EMIT placeChosen(differences_->item(r, 0)->data(Qt::UserRole).toString());
   });
   connect(bounds_, &QCheckBox::toggled, this, [this](bool on) {
-    if (on && run_ && !run_->profile->explained) Q_EMIT boundsWanted();
+    if (on && run_ && run_->profile && !run_->profile->explained)
+      Q_EMIT asked(Command::of(CommandId::bounds));
   });
   connect(compare_, &QPushButton::toggled, this, [this](bool on) {
     pages_->setCurrentIndex(on ? 1 : 0);
@@ -251,14 +291,14 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
 
 bool PlacesPanel::wantsBounds() const { return bounds_->isChecked(); }
 
-void PlacesPanel::clear() {
+void PlacesPanel::clear(Of next) {
   run_ = nullptr;
-  runsCount_ = 0;
+  if (next == Of::otherFile) runsCount_ = 0;
   compare_->setChecked(false);
   compare_->setEnabled(false);
   tree_->clear();
   differences_->setRowCount(0);
-  roofline_->setPlaces(nullptr, 0, 0);
+  roofline_->setPlaces(nullptr, {});
   title_->setText("Run the model: where its time goes appears here.");
 }
 
@@ -268,6 +308,11 @@ void PlacesPanel::setRun(Shared<RunResult> run) {
   compare_->setEnabled(++runsCount_ >= 2);
   setRange(INT64_MIN, INT64_MAX);
   if (compare_->isChecked()) Q_EMIT asked(Command::of(CommandId::compare));
+}
+
+void PlacesPanel::setBounds(Shared<RunResult> run) {
+  run_ = std::move(run);
+  setRange(INT64_MIN, INT64_MAX);
 }
 
 void PlacesPanel::addRecalled(Shared<RunResult> run) {
@@ -308,7 +353,9 @@ void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
   tree_->header()->resizeSections(QHeaderView::ResizeToContents);
   tree_->setColumnWidth(kPlace, std::min(420, tree_->columnWidth(kPlace)));
   tree_->scrollToTop();
-  roofline_->setPlaces(places, run_->profile->mostGflops, run_->profile->mostGigabytesPerSecond);
+  const KernelTable& profile = *run_->profile;
+  roofline_->setPlaces(
+      places, {profile.mostGflops, profile.memoryGigabytesPerSecond, profile.cacheGigabytesPerSecond});
 }
 
 bool PlacesPanel::take(const Outcome& outcome) {
@@ -346,6 +393,11 @@ void PlacesPanel::showDifferences(const RunsView& runs) {
     heat.setAlphaF(static_cast<float>(std::min(1.0, std::abs(std::log2(std::max(1e-6, *row.ratio)))) *
                                       (dark ? 0.7 : 0.5)));
     differences_->item(r, 3)->setBackground(heat);
+    const QColor paper = palette().color(QPalette::Base);
+    const auto behind = [&](int a, int b) { return static_cast<int>(a + heat.alphaF() * (b - a)); };
+    differences_->item(r, 3)->setForeground(
+        legibleOn(QColor(behind(paper.red(), heat.red()), behind(paper.green(), heat.green()),
+                         behind(paper.blue(), heat.blue()))));
   }
   differences_->resizeColumnsToContents();
   differences_->setColumnWidth(0, std::min(520, differences_->columnWidth(0)));

@@ -10,6 +10,7 @@
 #include "app/session/session.h"
 
 class QCheckBox;
+class QPainter;
 class QLabel;
 class QPushButton;
 class QStackedWidget;
@@ -22,7 +23,15 @@ class RooflinePlot : public QWidget {
   Q_OBJECT
  public:
   explicit RooflinePlot(QWidget* parent = nullptr);
-  void setPlaces(Shared<PlaceTree> places, double mostGflops, double mostGigabytesPerSecond);
+  // What the machine can do: a level for arithmetic, and a slope for data of each home.
+  struct Roof {
+    double gflops = 0, memoryRate = 0, cacheRate = 0;  // rates in GB/s
+    bool isKnown() const { return gflops > 0 && memoryRate > 0; }
+    bool hasCache() const { return cacheRate > memoryRate; }
+  };
+  void setPlaces(Shared<PlaceTree> places, const Roof& roof);
+  // "memory 9.9 GB/s" and such, as they stand at the lines.
+  QStringList roofTexts() const;
   // Operations as they are drawn.
   struct Point {
     size_t row = 0;
@@ -44,8 +53,10 @@ class RooflinePlot : public QWidget {
   QPointF at(double intensity, double gflops) const;
   int pointAt(QPointF p) const;
 
+  void paintSlope(QPainter& painter, double rate, const QString& text, Qt::PenStyle style) const;
+
   Shared<PlaceTree> places_;
-  double mostGflops_ = 0, mostRate_ = 0;
+  Roof roof_;
   double lowX_ = 0.01, highX_ = 100, lowY_ = 0.01, highY_ = 100;
   std::vector<Point> points_;
 };
@@ -55,21 +66,23 @@ class PlacesPanel : public QWidget {
  public:
   explicit PlacesPanel(QWidget* parent = nullptr);
 
-  void clear();
+  enum class Of : uint8_t { sameFile, otherFile };
+  void clear(Of next = Of::otherFile);  // runs of the same file, compiled anew, can be compared with
   // A run was profiled: its places are asked for.
   void setRun(Shared<RunResult> run);
+  // The same run, of which the bounds are known by now.
+  void setBounds(Shared<RunResult> run);
   // One that was saved: it is compared with the run that is shown; shown itself where there is none.
   void addRecalled(Shared<RunResult> run);
   // Only what was launched between these times; the whole run without.
   void setRange(qint64 beginNs, qint64 endNs);
   bool take(const Outcome& outcome);
-  bool wantsBounds() const;  // the next run shall say what bounds each launch
+  bool wantsBounds() const;  // runs shall say what bounds each launch
   QTreeWidget* tree() const { return tree_; }
   RooflinePlot* roofline() const { return roofline_; }
   QTableWidget* differences() const { return differences_; }
 
  Q_SIGNALS:
-  void boundsWanted();  // of the run that is shown
   void asked(const Command& command);
   void placeChosen(const QString& place);
   void runsCompared(Shared<RunsView> runs);  // null: no longer

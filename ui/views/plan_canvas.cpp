@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/theme.h"
 
 namespace dyn::ui {
 
@@ -14,10 +15,14 @@ namespace {
 constexpr double kLeft = 64, kRight = 10, kTop = 8, kBottom = 22;
 
 // Hues far apart for neighbours in the list; the same buffer has the same colour whatever the dims.
-QColor colorOf(size_t index, bool pooled, bool dark) {
+}  // namespace
+
+QColor bufferColor(size_t index, bool pooled, bool dark) {
   const int hue = static_cast<int>(index * 47 % 360);
   return QColor::fromHsl(hue, pooled ? 70 : 140, dark ? (pooled ? 70 : 95) : (pooled ? 205 : 180));
 }
+
+namespace {
 
 // What a picture of sizes needs: every buffer of the function with a number.
 QString missingSizes(const PlanView& plan, const QString& function) {
@@ -169,11 +174,12 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
     const QRectF r = rectOf(blocks_[i]);
     const bool chosen = b.node == chosen_ && chosen_ != kNoNode, hovered = static_cast<int>(i) == hovered_;
     painter.setPen(chosen || hovered ? QPen(palette().color(QPalette::Highlight), 2) : QPen(line, 0.7));
-    QColor fill = colorOf(blocks_[i].buffer, b.pooled, dark);
+    const QColor fill = bufferColor(blocks_[i].buffer, b.pooled, dark);
     painter.setBrush(b.pooled ? QBrush(fill, Qt::BDiagPattern) : QBrush(fill));
     painter.drawRect(r);
     if (r.width() < 40 || r.height() < 13) continue;
-    painter.setPen(palette().color(QPalette::Text));
+    // A pattern lets the paper through.
+    painter.setPen(b.pooled ? palette().color(QPalette::Text) : legibleOn(fill));
     painter.drawText(r.adjusted(3, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(QString::fromStdString(b.name), Qt::ElideLeft,
                                                       static_cast<int>(r.width()) - 6));

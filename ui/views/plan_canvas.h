@@ -18,6 +18,9 @@ class QPainter;
 
 namespace dyn::ui {
 
+// Of a buffer of the plan: neighbours in the list are far apart.
+QColor bufferColor(size_t index, bool pooled, bool dark);
+
 class PlanCanvas : public QWidget {
   Q_OBJECT
  public:

@@ -39,7 +39,10 @@ RowsCanvas::RowsCanvas(QWidget* parent) : QWidget(parent) {
   setMinimumSize(200, 40);
 }
 
-void RowsCanvas::clear() { take({}, {}, {}); }
+void RowsCanvas::clear(const QString& message) {
+  message_ = message;
+  take({}, {}, {});
+}
 
 void RowsCanvas::setLoop(const LevelLoop& loop) {
   isTree_ = true;
@@ -227,9 +230,7 @@ void RowsCanvas::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   if (sizes_.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap,
-                     "Run a model over trees, or over sequences of different lengths: its levels and rows "
-                     "appear here.");
+    painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap, message_);
     return;
   }
   const Columns c = columns();

@@ -22,7 +22,7 @@ class RowsCanvas : public QWidget {
  public:
   explicit RowsCanvas(QWidget* parent = nullptr);
 
-  void clear();
+  void clear(const QString& message = kNothingYet);
   void setLoop(const LevelLoop& loop);
   void setSequences(const SequenceRows& sequences);
   void showAll();
@@ -78,6 +78,9 @@ class RowsCanvas : public QWidget {
   double rowsTop() const;
   double rowsBottom() const;
 
+  static constexpr const char* kNothingYet =
+      "Run a model over trees, or over sequences of different lengths: its levels and rows appear here.";
+  QString message_ = kNothingYet;  // where there is nothing to draw
   bool isTree_ = true;
   int64_t leaves_ = -1;
   SequenceRows sequences_;  // what is known of them besides

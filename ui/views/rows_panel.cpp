@@ -72,6 +72,8 @@ QString RowsPanel::summary() const { return summary_->text(); }
 
 void RowsPanel::clear() { setLevels(nullptr); }
 
+void RowsPanel::say(const QString& why) { canvas_->clear(why); }
+
 void RowsPanel::setLevels(Shared<LevelsView> levels) {
   const QString before = choice_->currentText();
   levels_ = std::move(levels);

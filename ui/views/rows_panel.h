@@ -17,6 +17,7 @@ class RowsPanel : public QWidget {
   explicit RowsPanel(QWidget* parent = nullptr);
 
   void clear();
+  void say(const QString& why);               // there is nothing to show
   void setLevels(Shared<LevelsView> levels);  // null: the run has none
   bool isEmpty() const { return !levels_; }
   RowsCanvas* canvas() const { return canvas_; }

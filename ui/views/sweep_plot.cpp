@@ -38,7 +38,7 @@ SweepPlot::SweepPlot(QWidget* parent) : QWidget(parent) {
 
 void SweepPlot::setSweep(Shared<SweepView> sweep) {
   const bool other = !sweep || !sweep_ || sweep->symbol != sweep_->symbol;
-  sweep_ = std::move(sweep);
+  sweep_ = sweep && !sweep->points.empty() ? std::move(sweep) : nullptr;
   mostBytes_ = mostNs_ = 1;
   if (sweep_) {
     for (const SweepPoint& p : sweep_->points) {
@@ -51,6 +51,7 @@ void SweepPlot::setSweep(Shared<SweepView> sweep) {
     mostNs_ *= 1.12;
   }
   if (other) answer_.clear();
+  dragging_ = dragging_ && !other && sweep_;  // what is dragged is of the plot that was there
   if (!sweep_) limitBytes_ = std::nullopt;
   if (sweep_ && (!limitBytes_ || static_cast<double>(*limitBytes_) > mostBytes_))
     limitBytes_ = static_cast<qint64>(mostBytes_ * 0.75);
@@ -70,7 +71,8 @@ void SweepPlot::setAnswer(const QString& text) {
 QRectF SweepPlot::frame() const {
   const QFontMetricsF metrics(font());
   const double side = metrics.horizontalAdvance("999.9 MiB") + 8;
-  return QRectF(rect()).adjusted(side, metrics.height() + 6, -side, -metrics.height() - 6);
+  const double lines = answer_.isEmpty() ? 1 : 2;  // an answer is a sentence
+  return QRectF(rect()).adjusted(side, lines * metrics.height() + 6, -side, -metrics.height() - 6);
 }
 
 double SweepPlot::xOf(double size) const {
@@ -102,7 +104,7 @@ void SweepPlot::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.fillRect(rect(), palette().color(QPalette::Base));
-  if (!sweep_ || sweep_->points.empty()) {
+  if (!sweep_) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(rect(), Qt::AlignCenter, "Time and peak over one dim appear here.");
     return;
@@ -135,9 +137,16 @@ void SweepPlot::paintBands(QPainter& painter) const {
   }
   painter.setBrush(QBrush(palette().color(QPalette::PlaceholderText), Qt::BDiagPattern));
   painter.setPen(Qt::NoPen);
-  for (const SweepPoint& p : sweep_->points)
-    if (!p.refused.empty())
-      painter.drawRect(QRectF(xOf(static_cast<double>(p.value)) - 3, f.top(), 6, f.height()));
+  // From the first size that can not be run to the last beside it.
+  for (size_t i = 0; i < sweep_->points.size(); ++i) {
+    if (sweep_->points[i].refused.empty()) continue;
+    size_t last = i;
+    while (last + 1 < sweep_->points.size() && !sweep_->points[last + 1].refused.empty()) ++last;
+    const double left = xOf(static_cast<double>(sweep_->points[i].value)),
+                 right = xOf(static_cast<double>(sweep_->points[last].value));
+    painter.drawRect(QRectF(left, f.top(), std::max(3.0, right - left), f.height()));
+    i = last;
+  }
 }
 
 void SweepPlot::paintAxes(QPainter& painter) const {
@@ -164,9 +173,12 @@ void SweepPlot::paintAxes(QPainter& painter) const {
   for (const auto& [name, value] : sweep_->others)
     title += QString(", %1 = %2").arg(QString::fromStdString(name)).arg(value);
   const QRectF top(f.left(), 0, f.width(), f.top() - 2);
-  painter.drawText(top, Qt::AlignHCenter | Qt::AlignVCenter,
-                   painter.fontMetrics().elidedText(answer_.isEmpty() ? "over " + title : answer_,
-                                                    Qt::ElideRight, static_cast<int>(top.width())));
+  if (answer_.isEmpty())
+    painter.drawText(
+        top, Qt::AlignHCenter | Qt::AlignVCenter,
+        painter.fontMetrics().elidedText("over " + title, Qt::ElideMiddle, static_cast<int>(top.width())));
+  else
+    painter.drawText(top, Qt::AlignHCenter | Qt::AlignVCenter | Qt::TextWordWrap, answer_);
   painter.setPen(peakColor(dark));
   painter.drawText(QRectF(0, 0, f.left(), f.top() - 2), Qt::AlignRight | Qt::AlignVCenter, "peak ");
   painter.setPen(timeColor(dark));

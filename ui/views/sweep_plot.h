@@ -22,6 +22,7 @@ class SweepPlot : public QWidget {
   // What the session answered for the limit.
   void setAnswer(const QString& text);
   QString answer() const { return answer_; }
+  const Shared<SweepView>& sweep() const { return sweep_; }
   std::optional<qint64> limitBytes() const { return limitBytes_; }
   QPointF limitHandle() const;  // a point of the line
   qint64 sizeAt(double x) const;

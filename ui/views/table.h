@@ -14,6 +14,8 @@ QTableWidget* makeTable(const QString& name, const QStringList& headers);
 void prepareTable(QTableWidget* table, const QString& name, const QStringList& headers);
 void setCell(QTableWidget* table, int row, int column, const QString& text,
              CellAlignment alignment = CellAlignment::left);
+// At the right, and sorted by its value.
+void setNumber(QTableWidget* table, int row, int column, const QString& text, double value);
 // "<tr>..." with the key in bold; `value` is HTML.
 QString htmlRow(const QString& key, const QString& value);
 QString html(const std::string& text);  // escaped

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/theme.h"
 #include "ui/views/device_counts_text.h"
 
 namespace dyn::ui {
@@ -19,7 +20,9 @@ namespace {
 
 constexpr double kRuler = 20, kRowHeight = 20, kSide = 8, kTitles = 84;
 
-QColor colorOf(const std::string& kind, bool dark) {
+}  // namespace
+
+QColor timelineColor(const std::string& kind, bool dark) {
   const int hue = kind == "kernel"       ? 172
                   : kind == "worker"     ? 150
                   : kind == "device"     ? 262
@@ -31,6 +34,8 @@ QColor colorOf(const std::string& kind, bool dark) {
   if (hue < 0) return dark ? QColor(70, 76, 90) : QColor(226, 230, 238);
   return QColor::fromHsl(hue, 140, dark ? 95 : 185);
 }
+
+namespace {
 
 QString laneTitle(const RunResult& run, int thread) {
   if (thread == 1) return "main thread";
@@ -173,14 +178,14 @@ void TimelineCanvas::paintEvent(QPaintEvent*) {
     int& last = lastPixel[static_cast<size_t>(bars_[i].row)];
     if (r.width() < 1 && static_cast<int>(r.left()) == last && !chosen && !hovered) continue;
     last = static_cast<int>(r.left());
-    painter.fillRect(r, colorOf(e.kind, dark));
+    painter.fillRect(r, timelineColor(e.kind, dark));
     if (chosen || hovered) {
       painter.setPen(QPen(palette().color(QPalette::Highlight), 2));
       painter.setBrush(Qt::NoBrush);
       painter.drawRect(r);
     }
     if (r.width() < 30) continue;
-    painter.setPen(palette().color(QPalette::Text));
+    painter.setPen(legibleOn(timelineColor(e.kind, dark)));
     const QRectF text = r.intersected(QRectF(rect()).adjusted(side(), 0, 0, 0)).adjusted(3, 0, -3, 0);
     if (text.width() < 20) continue;
     QString name = QString::fromStdString(e.kernel.empty() ? e.name : e.name + "  " + e.kernel);

@@ -16,6 +16,9 @@ class QPainter;
 
 namespace dyn::ui {
 
+// What a bar of that kind of event is filled with.
+QColor timelineColor(const std::string& kind, bool dark);
+
 class TimelineCanvas : public QWidget {
   Q_OBJECT
  public:

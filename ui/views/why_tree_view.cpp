@@ -12,6 +12,7 @@ WhyTreeView::WhyTreeView(QWidget* parent) : QTreeWidget(parent) {
   setHeaderHidden(true);
   setColumnCount(1);
   setWordWrap(true);
+  setTextElideMode(Qt::ElideMiddle);
   connect(this, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
     if (item && item->data(0, kNode).isValid()) Q_EMIT nodeChosen(item->data(0, kNode).toULongLong());
   });

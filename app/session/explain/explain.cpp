@@ -183,7 +183,8 @@ void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& low
   table.explained = true;
   table.limits = limitsLine(limits);
   table.mostGflops = limits.gemmOperations;
-  table.mostGigabytesPerSecond = limits.bytesPerNs(footprint.arenaBytes);  // where the data of the run lies
+  table.memoryGigabytesPerSecond = limits.bytesHuge;
+  table.cacheGigabytesPerSecond = limits.bytesLarge;
   for (TimelineEvent& event : events) {
     if (!isLaunch(event)) continue;
     const LaunchWork work = workOf(event, lowered, limits.panelColumns);

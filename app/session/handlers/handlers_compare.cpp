@@ -54,9 +54,9 @@ Result<View> handle_compare(SessionState& state, const Command& command, Outcome
   const int64_t other = runs.back().number != last ? runs.back().number : runs[runs.size() - 2].number;
   DYN_TRY(const int64_t first, command.integer("first", other));
   DYN_TRY(const int64_t second, command.integer("second", last));
-  const auto find = [&](int64_t number) -> const RunResult* {
+  const auto find = [&](int64_t number) -> const RunHistory::Entry* {
     for (const RunHistory::Entry& entry : runs)
-      if (entry.number == number) return entry.run.get();
+      if (entry.number == number) return &entry;
     return nullptr;
   };
   std::string known;
@@ -66,11 +66,15 @@ Result<View> handle_compare(SessionState& state, const Command& command, Outcome
     if (!find(number))
       return makeError(DiagnosticId::usageError, "run " + std::to_string(number) + " is not kept")
           .note("profiled runs: " + known);
-  RunsView view = compareRuns(*find(first), *find(second));
+  RunsView view = compareRuns(*find(first)->run, *find(second)->run);
+  const bool bothPipelines = find(first)->pipeline != find(second)->pipeline;
   const auto title = [&](int64_t number, const std::string& dims) {
-    const std::string& file = find(number)->recalledFrom;
+    const RunHistory::Entry& entry = *find(number);
+    const std::string& file = entry.run->recalledFrom;
     const std::string name = file.substr(file.rfind('/') + 1);
-    return "run " + std::to_string(number) + (file.empty() ? "" : " of " + name) + ": " + dims;
+    const std::string pipeline =
+        bothPipelines ? " [" + (entry.pipeline.empty() ? "standard" : entry.pipeline) + "]" : "";
+    return "run " + std::to_string(number) + (file.empty() ? "" : " of " + name) + pipeline + ": " + dims;
   };
   view.first = title(first, view.first);
   view.second = title(second, view.second);

@@ -41,6 +41,11 @@ NodeList listOf(const GraphView& view, const std::vector<int>& nodes, std::strin
   return list;
 }
 
+Result<GraphWalk> walkOf(SessionState& state, const Command& command) {
+  DYN_TRY(GraphView view, graphOf(state, command));
+  return GraphWalk(std::make_shared<const GraphView>(std::move(view)));
+}
+
 Result<int> nodeNamed(const GraphView& view, const GraphWalk& walk, const std::string& name) {
   if (const int node = walk.indexOf(name); node >= 0) return node;
   std::vector<std::string_view> names;
@@ -68,8 +73,8 @@ Result<View> handle_find(SessionState& state, const Command& command, Outcome&) 
 }
 
 Result<View> handle_trace(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(GraphView view, graphOf(state, command));
-  const GraphWalk walk(view);
+  DYN_TRY(const GraphWalk walk, walkOf(state, command));
+  const GraphView& view = *walk.view();
   DYN_TRY(const int node, nodeNamed(view, walk, command.text("value")));
   DYN_TRY(const int64_t hops, command.integer("hops", 0));
   if (hops < 0 || hops > 1'000'000) return makeError(DiagnosticId::usageError, "--hops is at least 1");
@@ -95,8 +100,8 @@ Result<View> handle_trace(SessionState& state, const Command& command, Outcome&)
 }
 
 Result<View> handle_path(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(GraphView view, graphOf(state, command));
-  const GraphWalk walk(view);
+  DYN_TRY(const GraphWalk walk, walkOf(state, command));
+  const GraphView& view = *walk.view();
   DYN_TRY(const int from, nodeNamed(view, walk, command.text("from")));
   DYN_TRY(const int to, nodeNamed(view, walk, command.text("to")));
   const std::vector<int> path = walk.path(from, to);

@@ -19,6 +19,7 @@
 #include "app/session/views/trace_views.h"
 #include "app/session/views/view_json.h"
 #include "app/session/views/why_ragged.h"
+#include "compiler/driver/builtin_code.h"
 #include "compiler/driver/device_versions.h"
 #include "compiler/driver/export.h"
 #include "compiler/driver/library_export.h"
@@ -59,6 +60,7 @@ Result<size_t> kernelIndex(const CompiledModel& compiled, const std::string& tex
                      "there is no kernel " + text + ", there are " + std::to_string(rows.size()));
   }
   std::vector<std::string_view> names;
+  for (const std::string& builtin : compiled.lowered.program.builtins) names.push_back(builtin);
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].name == text || rows[i].symbol == text) return i;
     names.push_back(rows[i].name);
@@ -111,6 +113,17 @@ Result<IrText> kernelTexts(SessionState& state, const Command& command, KernelTe
   IrText text;
   text.level = form == KernelText::llvm ? IrLevel::llvm : IrLevel::assembly;
   std::vector<size_t> wanted;
+  const std::vector<std::string>& builtins = compiled.lowered.program.builtins;
+  if (const std::string name = command.text("kernel");
+      std::find(builtins.begin(), builtins.end(), name) != builtins.end()) {
+    DYN_TRY(const std::vector<std::string> texts, builtinTexts(compiled, {name}, text.level));
+    text.title = name;
+    text.text = texts[0];
+    if (form != KernelText::assembly || !runsOnMatrixKernels(name)) return text;
+    DYN_TRY(const std::string matrix, matrixKernelsText(compiled));
+    text.text += matrix;
+    return text;
+  }
   if (command.has("kernel")) {
     DYN_TRY(size_t index, kernelIndex(compiled, command.text("kernel")));
     wanted.push_back(index);

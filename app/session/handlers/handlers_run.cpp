@@ -39,23 +39,29 @@ void fillCounters(LoadedModel& model, RunResult& result) {
   }
 }
 
-// What bounds each kernel of the profiled run.
-Status explain(SessionState& state, LoadedModel& model, RunResult& result) {
-  if (!model.hasModule())
+// What bounds each kernel of the profiled run of that program; null: a package's.
+Status explain(SessionState& state, const CompiledModel* program, RunResult& result) {
+  if (!program)
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a package does not hold what its kernels compute");
   DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
                                               [&](const std::string& text) { state.log(text); }));
   KernelTable table = *result.profile;
-  const LoweredModule& lowered = model.compiled()->lowered;
+  const LoweredModule& lowered = program->lowered;
   explainKernels(result.timeline, lowered, limits, footprintOf(lowered, result.peakBytes), table);
   result.profile = std::make_shared<const KernelTable>(std::move(table));
   return {};
 }
 
+// A run, and the program that ran.
+struct ProgramRun {
+  RunResult result;
+  std::weak_ptr<const CompiledModel> program;
+};
+
 // `trace`, when given, receives the Chrome trace of a profiled run.
-Result<RunResult> runModel(SessionState& state, const Command& command, RunRequest request,
-                           std::string* trace = nullptr) {
+Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequest request,
+                            std::string* trace = nullptr) {
   if (request.repeat < 1)
     return makeError(DiagnosticId::usageError,
                      "at least one run is needed, not " + std::to_string(request.repeat));
@@ -101,15 +107,15 @@ Result<RunResult> runModel(SessionState& state, const Command& command, RunReque
   predictMemory(*prepared.runner, prepared.inputs,
                 repeated ? Runner::Warmth::repeated : Runner::Warmth::first, state.interruption, result);
   if (trace) *trace = signTrace(withCounts(prepared.runner->traceText(), result), result);
-  if (command.has("explain")) DYN_CHECK(explain(state, *prepared.model, result));
+  if (command.has("explain")) DYN_CHECK(explain(state, prepared.model->compiled(), result));
   if (result.profile) (void)checkRates(state.now.options, result);
-  return result;
+  return ProgramRun{std::move(result), prepared.model->sharedCompiled()};
 }
 
 // A run that ended well is kept, to be looked at and compared.
-View remembered(SessionState& state, RunResult result) {
-  auto run = std::make_shared<const RunResult>(std::move(result));
-  state.runs.add(state.now.model, run);
+View remembered(SessionState& state, ProgramRun made) {
+  auto run = std::make_shared<const RunResult>(std::move(made.result));
+  state.runs.add(state.now.model, run, std::move(made.program));
   return Shared<RunResult>(std::move(run));
 }
 
@@ -259,7 +265,8 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
   DYN_TRY(LoadedModel * model, state.model());
   const size_t known = model->info().warnings.size();
   DYN_TRY(const Command withCase, withInputsOfCase(*model, command));
-  DYN_TRY(RunResult result, runModel(state, withCase, request, &trace));
+  DYN_TRY(ProgramRun made, runModel(state, withCase, request, &trace));
+  RunResult& result = made.result;
   if (command.has("case")) DYN_CHECK(compareWithCase(*model, command.text("case"), result));
   // Those that compiling has found; the others were told on loading.
   const std::vector<Diagnostic>& warnings = model->info().warnings;
@@ -275,16 +282,16 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
   if (command.has("bind"))
     for (const NamedValue& output : result.outputs)
       state.values.bind(output.name, {output.value, output.type});
-  return remembered(state, std::move(result));
+  return remembered(state, std::move(made));
 }
 
 Result<View> handle_time(SessionState& state, const Command& command, Outcome&) {
   RunRequest request;
   DYN_TRY(request.repeat, command.integer("count", 20));
   DYN_TRY(request.warmup, command.integer("warmup", 2));
-  DYN_TRY(RunResult result, runModel(state, command, request));
-  result.bench = true;
-  return remembered(state, std::move(result));
+  DYN_TRY(ProgramRun made, runModel(state, command, request));
+  made.result.bench = true;
+  return remembered(state, std::move(made));
 }
 
 Result<View> handle_profile(SessionState& state, const Command& command, Outcome&) {
@@ -293,13 +300,34 @@ Result<View> handle_profile(SessionState& state, const Command& command, Outcome
   request.warmup = 1;
   request.profiling = Profiling::on;
   std::string trace;
-  DYN_TRY(RunResult result, runModel(state, command, request, &trace));
+  DYN_TRY(ProgramRun made, runModel(state, command, request, &trace));
+  RunResult& result = made.result;
   result.bench = true;
   if (command.has("file")) {
     result.profileFile = command.text("file");
     DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
   }
-  return remembered(state, std::move(result));
+  return remembered(state, std::move(made));
+}
+
+// The events of a run say all that its bounds follow from.
+Result<View> handle_bounds(SessionState& state, const Command&, Outcome&) {
+  DYN_TRY(LoadedModel * model, state.model());
+  const std::vector<RunHistory::Entry> runs = state.runs.profiled(state.now.model);
+  const auto last = std::find_if(runs.rbegin(), runs.rend(),
+                                 [](const auto& entry) { return entry.run->recalledFrom.empty(); });
+  if (last == runs.rend())
+    return makeError(DiagnosticId::usageError, "no run of this model was profiled")
+        .note("run it by :profile");
+  const std::shared_ptr<const CompiledModel> program = last->program.lock();
+  if (!program && model->hasModule())
+    return makeError(DiagnosticId::usageError, "the program of the last run is no longer there")
+        .note(":profile --explain runs it again");
+  RunResult result = *last->run;
+  DYN_CHECK(explain(state, program.get(), result));
+  auto run = std::make_shared<const RunResult>(std::move(result));
+  state.runs.replace(last->number, run);
+  return View(Shared<RunResult>(std::move(run)));
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include "app/session/views/trace_views.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "compiler/support/suggestion.h"
 
@@ -68,6 +69,12 @@ Result<Value> valueByReference(SessionState& state, const Module& module, const 
       .note("it is in a branch, or in a body, not taken");
 }
 
+const HostTensor* constantNamed(const Module& module, const std::string& name) {
+  const ValueId wanted = module.context->findValue(name);
+  const Op* op = wanted == kNoValue ? nullptr : Uses(module).definition(wanted).op;
+  return op && op->def == &ops::constantOp ? op->attributes.tensor("value") : nullptr;
+}
+
 // "$v3": what the register holds where the run stands.
 Result<Found> ofRegister(const SessionState& state, const std::string& name) {
   int32_t index = -1;
@@ -106,6 +113,9 @@ Result<Found> findTensor(SessionState& state, const Command& command, const std:
     module = &found->after;
     step = stepTitle(*found);
   }
+  // A weight is there before any run.
+  if (const HostTensor* constant = constantNamed(*module, name))
+    return Found{Value(*constant), "a constant of the model, " + step};
   CallInputs inputs;
   const Shared<RunResult> run = state.runs.last(state.now.model);
   if (!command.has("dim") && !command.has("input") && run && !run->inputs.empty()) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "app/session/model/loaded_model.h"
+
 namespace dyn {
 
 int64_t medianNs(const RunResult& run) {
@@ -11,15 +13,23 @@ int64_t medianNs(const RunResult& run) {
   return times[times.size() / 2];
 }
 
-bool RunHistory::isOf(const std::shared_ptr<LoadedModel>& model) const {
-  return model && !model_.owner_before(model) && !model.owner_before(model_);
+namespace {
+
+bool isSame(const std::weak_ptr<LoadedModel>& kept, const std::shared_ptr<LoadedModel>& model) {
+  return model && !kept.owner_before(model) && !model.owner_before(kept);
 }
 
-void RunHistory::add(const std::shared_ptr<LoadedModel>& model, Shared<RunResult> run) {
-  if (!isOf(model)) {
+}  // namespace
+
+void RunHistory::add(const std::shared_ptr<LoadedModel>& model, Shared<RunResult> run,
+                     std::weak_ptr<const CompiledModel> program) {
+  if (model->info().path != path_) {
     whole_.clear();
-    measured_.clear();
     count_ = 0;
+    path_ = model->info().path;
+  }
+  if (!isSame(model_, model)) {
+    measured_.clear();
     model_ = model;
   }
   if (run->recalledFrom.empty()) {
@@ -27,11 +37,16 @@ void RunHistory::add(const std::shared_ptr<LoadedModel>& model, Shared<RunResult
     measured_.push_back({run->dims, medianNs(*run), run->peakBytes});
     if (measured_.size() > kMeasured) measured_.pop_front();
   }
-  whole_.push_back({++count_, std::move(run)});
+  whole_.push_back({++count_, std::move(run), std::move(program), model, model->compileOptions().passes});
   if (whole_.size() <= kWhole) return;
   // The last run stays, however many are recalled.
   const bool firstIsLast = whole_.front().run == last(model);
   whole_.erase(whole_.begin() + (firstIsLast ? 1 : 0));
+}
+
+void RunHistory::replace(int64_t number, Shared<RunResult> run) {
+  for (Entry& entry : whole_)
+    if (entry.number == number) entry.run = std::move(run);
 }
 
 void RunHistory::forgetValues() {
@@ -45,22 +60,21 @@ void RunHistory::forgetValues() {
 }
 
 Shared<RunResult> RunHistory::last(const std::shared_ptr<LoadedModel>& model) const {
-  if (!isOf(model)) return nullptr;
   for (auto entry = whole_.rbegin(); entry != whole_.rend(); ++entry)
-    if (entry->run->recalledFrom.empty()) return entry->run;
+    if (isSame(entry->model, model) && entry->run->recalledFrom.empty()) return entry->run;
   return nullptr;
 }
 
 std::vector<RunHistory::Entry> RunHistory::profiled(const std::shared_ptr<LoadedModel>& model) const {
   std::vector<Entry> entries;
-  if (!isOf(model)) return entries;
+  if (!model || model->info().path != path_) return entries;
   for (const Entry& entry : whole_)
     if (entry.run->profile) entries.push_back(entry);
   return entries;
 }
 
 std::vector<MeasuredRun> RunHistory::of(const std::shared_ptr<LoadedModel>& model) const {
-  if (!isOf(model)) return {};
+  if (!isSame(model_, model)) return {};
   return {measured_.begin(), measured_.end()};
 }
 

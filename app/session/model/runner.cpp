@@ -219,7 +219,7 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
     result.inputs.push_back({info.name, concreteType(value, info), value, ""});
   }
   int64_t timeNs = 0;
-  for (int64_t i = 0; i < request.warmup; ++i) DYN_CHECK(runOnce(interruption, timeNs));
+  DYN_CHECK(warmUp(request, interruption));
   if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 1);
   std::optional<LiveWatch> watch;
   if (request.profiling == Profiling::on && request.live)
@@ -273,6 +273,27 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
     result.outputs.push_back({port.info.name + ".lengths", type, Value(std::move(lengths)), ""});
   }
   return {};
+}
+
+// What is shown of a run while it goes on is shown of these, too.
+Status Runner::warmUp(const RunRequest& request, Interruption& interruption) {
+  const bool isLive = request.profiling == Profiling::on && request.live && request.warmup > 0;
+  if (isLive) dyn_context_profile(context_.get(), 1);
+  std::optional<LiveWatch> watch;
+  if (isLive)
+    watch.emplace(context_.get(), request.warmup, [&](LiveRun run) {
+      run.isWarmup = true;
+      request.live(run);
+    });
+  Status status;
+  int64_t timeNs = 0;
+  for (int64_t i = 0; i < request.warmup && status.ok(); ++i) {
+    status = runOnce(interruption, timeNs);
+    if (watch) watch->runDone();
+  }
+  watch.reset();
+  if (isLive) dyn_context_profile(context_.get(), 0);
+  return status;
 }
 
 void Runner::readProfile(RunResult& result) {

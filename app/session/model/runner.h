@@ -84,6 +84,7 @@ class Runner {
   Status setRehearsal(const std::vector<std::vector<int64_t>>& shapes);
   Status tellElements();
   Status rehearse(Interruption& interruption);
+  Status warmUp(const RunRequest& request, Interruption& interruption);
   Status runOnce(Interruption& interruption, int64_t& timeNs);
   void readProfile(RunResult& result);
 

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace dyn {
 
@@ -89,10 +90,35 @@ std::string namesOf(const GraphNode& node) {
   return text;
 }
 
-std::string allOf(const GraphNode& node) {
-  std::string text = node.op + "\n" + namesOf(node) + "\n" + attributesOf(node);
-  for (const GraphPort& port : node.outputs) text += port.type + "\n";
+std::string operatorsOf(const GraphNode& node) { return node.op + "\n" + node.sourceOp; }
+
+// "Tensor[(?0, 4), f32]" → "f32 [?0, 4]", as boxes have it, and the same without the blanks of the shape.
+std::string shownType(const std::string& type) {
+  const size_t open = type.rfind("Tensor[(", 0) == 0 ? 8 : std::string::npos, close = type.rfind("), ");
+  if (open == std::string::npos || close == std::string::npos) return type;
+  const std::string dims = type.substr(open, close - open);
+  std::string tight = dims;
+  tight.erase(std::remove(tight.begin(), tight.end(), ' '), tight.end());
+  const std::string dtype = dtypeOf(type);
+  return dtype + " [" + dims + "]\n" + dtype + " [" + tight + "]";
+}
+
+// What the groups around it are called.
+std::string captionsOf(const GraphView& view, const GraphNode& node) {
+  std::string text;
+  for (int g = node.group; g >= 0; g = view.groups[static_cast<size_t>(g)].parent)
+    if (const GraphGroup& group = view.groups[static_cast<size_t>(g)]; group.kind != GroupKind::region)
+      text += group.label + "\n";
   return text;
+}
+
+std::string allOf(const GraphView& view, const GraphNode& node) {
+  std::string text = operatorsOf(node) + "\n" + namesOf(node) + "\n" + attributesOf(node);
+  for (const GraphPort& port : node.outputs) text += port.type + "\n" + shownType(port.type) + "\n";
+  // What only takes values, as the model's outputs do, shows their type.
+  if (node.outputs.empty())
+    for (const GraphPort& port : node.inputs) text += shownType(port.type) + "\n";
+  return text + captionsOf(view, node);
 }
 
 }  // namespace
@@ -143,15 +169,16 @@ Result<GraphQuery> GraphQuery::parse(const std::string& text) {
   return query;
 }
 
-bool GraphQuery::holds(const Term& term, const GraphNode& node) {
+bool GraphQuery::holds(const Term& term, const GraphView& view, const GraphNode& node) {
   const auto in = [&](const std::string& text) {
     return term.pattern ? std::regex_search(text, *term.pattern) : contains(text, term.text);
   };
-  if (term.fact == "op") return in(node.op);
+  if (term.fact == "op") return in(operatorsOf(node));
   if (term.fact == "name") return in(namesOf(node));
   if (term.fact == "attr") return in(attributesOf(node));
   if (term.fact == "place") return in(node.place);
-  if (term.fact == "type") return anyPort(node, [&](const GraphPort& port) { return in(port.type); });
+  if (term.fact == "type")
+    return anyPort(node, [&](const GraphPort& port) { return in(port.type) || in(shownType(port.type)); });
   if (term.fact == "dtype")
     return anyPort(node, [&](const GraphPort& port) { return lower(dtypeOf(port.type)) == term.text; });
   if (term.fact == "dim")
@@ -167,24 +194,43 @@ bool GraphQuery::holds(const Term& term, const GraphNode& node) {
       return port.type.find("[(") != std::string::npos && hasShape(dimsOf(port.type), wanted);
     });
   }
-  return in(allOf(node));
+  return in(allOf(view, node));
 }
 
-bool GraphQuery::matches(const GraphNode& node) const {
+bool GraphQuery::matches(const GraphView& view, const GraphNode& node) const {
   return std::all_of(terms_.begin(), terms_.end(),
-                     [&](const Term& term) { return holds(term, node) != term.absent; });
+                     [&](const Term& term) { return holds(term, view, node) != term.absent; });
+}
+
+bool GraphQuery::names(const GraphNode& constant) const {
+  const std::string text = namesOf(constant);
+  return std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+    if (term.absent || (!term.fact.empty() && term.fact != "name")) return false;
+    return term.pattern ? std::regex_search(text, *term.pattern) : contains(text, term.text);
+  });
 }
 
 std::vector<int> findNodes(const GraphView& view, const GraphQuery& query, bool constants) {
+  if (query.isEmpty()) return {};
   std::vector<int> found;
-  for (size_t n = 0; n < view.nodes.size() && !query.isEmpty(); ++n)
-    if ((constants || view.nodes[n].kind != NodeKind::constant) && query.matches(view.nodes[n]))
-      found.push_back(static_cast<int>(n));
+  std::unordered_set<NodeId> hidden;  // constants that are found, but not shown
+  for (const GraphNode& node : view.nodes)
+    if (!constants && node.kind == NodeKind::constant && query.names(node) && query.matches(view, node))
+      hidden.insert(node.id);
+  for (size_t n = 0; n < view.nodes.size(); ++n) {
+    const GraphNode& node = view.nodes[n];
+    if (!constants && node.kind == NodeKind::constant) continue;
+    const bool takesFound =
+        !hidden.empty() && std::any_of(node.inputs.begin(), node.inputs.end(),
+                                       [&](const GraphPort& port) { return hidden.count(port.node) > 0; });
+    if (takesFound || query.matches(view, node)) found.push_back(static_cast<int>(n));
+  }
   return found;
 }
 
-GraphWalk::GraphWalk(const GraphView& view)
-    : view_(view), producers_(view.nodes.size()), consumers_(view.nodes.size()) {
+GraphWalk::GraphWalk(Shared<GraphView> kept)
+    : view_(std::move(kept)), producers_(view_->nodes.size()), consumers_(view_->nodes.size()) {
+  const GraphView& view = *view_;
   std::unordered_map<NodeId, int> indices;
   for (size_t n = 0; n < view.nodes.size(); ++n) indices[view.nodes[n].id] = static_cast<int>(n);
   const auto add = [](std::vector<int>& list, int node) {
@@ -200,7 +246,7 @@ GraphWalk::GraphWalk(const GraphView& view)
 }
 
 std::vector<int> GraphWalk::reach(int node, int hops, const Lists& next) const {
-  std::vector<int> distance(view_.nodes.size(), -1);
+  std::vector<int> distance(view_->nodes.size(), -1);
   std::deque<int> waiting = {node};
   distance[static_cast<size_t>(node)] = 0;
   std::vector<int> found;
@@ -221,7 +267,7 @@ std::vector<int> GraphWalk::reach(int node, int hops, const Lists& next) const {
 }
 
 std::vector<int> GraphWalk::shortest(int from, int to) const {
-  std::vector<int> before(view_.nodes.size(), -1);
+  std::vector<int> before(view_->nodes.size(), -1);
   std::deque<int> waiting = {from};
   before[static_cast<size_t>(from)] = from;
   while (!waiting.empty() && before[static_cast<size_t>(to)] < 0) {
@@ -246,16 +292,16 @@ std::vector<int> GraphWalk::path(int from, int to) const {
 }
 
 int GraphWalk::indexOf(NodeId id) const {
-  for (size_t n = 0; n < view_.nodes.size(); ++n)
-    if (view_.nodes[n].id == id) return static_cast<int>(n);
+  for (size_t n = 0; n < view_->nodes.size(); ++n)
+    if (view_->nodes[n].id == id) return static_cast<int>(n);
   return -1;
 }
 
 int GraphWalk::indexOf(const std::string& name) const {
   const std::string bare = !name.empty() && name[0] == '%' ? name.substr(1) : name;
   int bySource = -1;
-  for (size_t n = 0; n < view_.nodes.size(); ++n) {
-    const GraphNode& node = view_.nodes[n];
+  for (size_t n = 0; n < view_->nodes.size(); ++n) {
+    const GraphNode& node = view_->nodes[n];
     if (node.name == bare && node.kind != NodeKind::output) return static_cast<int>(n);
     for (const GraphPort& port : node.outputs)
       if (port.name == bare) return static_cast<int>(n);

@@ -13,8 +13,9 @@ namespace dyn {
 
 // Words that must all be found, each anywhere in an operation or in one of its facts:
 //
-//   softmax            operator, names, types or attributes; letters of either case
-//   op:MatMul          the operator; also name:, type:, dtype:, attr:, place:
+//   softmax            operator, names, types or attributes, the groups around it; letters of either case
+//   op:MatMul          the operator, ours or that of the ONNX file; also name:, type:, dtype:, attr:, place:
+//   f32 [?0, 4]        a type as boxes show it
 //   shape:[batch,seq]  a result or operand of that shape; `?` and `_` stand for any dim, `...` for any number
 //   dim:seq            a dim made of that symbol: seq, past + seq
 //   /mat.*add/         a regular expression, over all facts
@@ -24,7 +25,9 @@ class GraphQuery {
  public:
   // Errors: usageError for a regular expression that is none.
   static Result<GraphQuery> parse(const std::string& text);
-  bool matches(const GraphNode& node) const;
+  bool matches(const GraphView& view, const GraphNode& node) const;
+  // Does a word, and not only what is known of its type, find this weight or constant?
+  bool names(const GraphNode& constant) const;
   bool isEmpty() const { return terms_.empty(); }
 
  private:
@@ -33,18 +36,20 @@ class GraphQuery {
     std::optional<std::regex> pattern;
     bool absent = false;
   };
-  static bool holds(const Term& term, const GraphNode& node);
+  static bool holds(const Term& term, const GraphView& view, const GraphNode& node);
   std::vector<Term> terms_;
 };
 
-// In execution order. Constants only where `constants`.
+// In execution order. Constants only where `constants`; else who takes a constant that is found stands for
+// it.
 std::vector<int> findNodes(const GraphView& view, const GraphQuery& query, bool constants);
 
-// Along the values of one view, which must outlive it. Nodes are indices of GraphView::nodes.
+// Along the values of one view, which it keeps. Nodes are indices of GraphView::nodes.
 class GraphWalk {
  public:
-  explicit GraphWalk(const GraphView& view);
+  explicit GraphWalk(Shared<GraphView> view);
 
+  const Shared<GraphView>& view() const { return view_; }
   const std::vector<int>& producers(int node) const { return producers_[static_cast<size_t>(node)]; }
   const std::vector<int>& consumers(int node) const { return consumers_[static_cast<size_t>(node)]; }
   // What it is made of, and what is made of it, over so many values; 0: over any number. Without the node.
@@ -61,7 +66,7 @@ class GraphWalk {
   std::vector<int> reach(int node, int hops, const Lists& next) const;
   std::vector<int> shortest(int from, int to) const;
 
-  const GraphView& view_;
+  Shared<GraphView> view_;
   Lists producers_, consumers_;
 };
 

@@ -21,6 +21,14 @@ std::string sourceName(const SourcePlace& place) {
   return place.node.substr(0, end);
 }
 
+// "/encoder/layer.0/MatMul (MatMul, opset 17)" → "MatMul"
+std::string sourceOp(const SourcePlace& place) {
+  const std::string node = place.node.str();
+  const size_t begin = node.rfind(" ("), end = node.find_first_of(",)", begin);
+  return begin == std::string::npos || end == std::string::npos ? ""
+                                                                : node.substr(begin + 2, end - begin - 2);
+}
+
 class GraphBuilder {
  public:
   explicit GraphBuilder(const TraceStep& step)
@@ -101,6 +109,7 @@ class GraphBuilder {
     node.kind = op.def == &ops::constantOp ? NodeKind::constant : NodeKind::operation;
     node.place = op.place.toString();
     node.sourceNode = sourceName(op.place);
+    node.sourceOp = sourceOp(op.place);
     node.group = groups_.scopeOf(node.sourceNode, functionGroup);
     groupOfOp_[&op] = node.group;
     node.text = print(ir_, op);
@@ -118,6 +127,7 @@ class GraphBuilder {
     node.name = node.outputs.empty() ? "" : node.outputs[0].name;
     node.device = op.attributes.string(op.def == &ops::device_copyOp ? "to" : "device");
     node.label = labelOf(op);
+    node.managesMemory = op.def == &ops::allocOp || op.def == &ops::arenaOp || op.def == &ops::killOp;
     // What is written into memory made before: from here on the value comes from this operation.
     if (op.def == &ops::intoOp) {
       const size_t outputs = static_cast<size_t>(op.attributes.integer("outputs", 1));

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "app/session/views/kernel_members.h"
+#include "compiler/driver/builtin_code.h"
 #include "compiler/ir/printer.h"
 
 namespace dyn {
@@ -45,11 +46,23 @@ class Launches {
     DYN_TRY(dyn_module * program, model.program());
     const char* listing = dyn_module_disassembly(program);
     launches.members_ = kernelMembers(model.placed());
+    const vm::Program& compiled = model.compiled()->lowered.program;
+    launches.kernelsCount_ = static_cast<int>(compiled.kernels.size());
+    launches.builtins_ = compiled.builtins;
     for (const ListedLine& line : listedLines(listing ? listing : ""))
-      if (line.kernel >= 0)
+      for (const int kernel : launches.kernelsOf(line))
         for (const std::string& place : launches.placesOf(line.place))
-          if (launches.kernels_[place].insert(line.kernel).second) launches.addPlace(line.kernel, place);
+          if (launches.kernels_[place].insert(kernel).second) launches.addPlace(kernel, place);
     return launches;
+  }
+  // As LineOrigin numbers them.
+  std::vector<int> kernelsOf(const ListedLine& line) const {
+    if (line.kernel >= 0) return {line.kernel};
+    if (line.builtin < 0 || static_cast<size_t>(line.builtin) >= builtins_.size()) return {};
+    std::vector<int> kernels = {kernelsCount_ + line.builtin};
+    if (runsOnMatrixKernels(builtins_[static_cast<size_t>(line.builtin)]))
+      kernels.push_back(kernelsCount_ + static_cast<int>(builtins_.size()));
+    return kernels;
   }
   std::vector<std::string> placesOf(const std::string& place) const {
     std::vector<std::string> places = {place};
@@ -72,6 +85,8 @@ class Launches {
     if (placesByKernel_.size() <= index) placesByKernel_.resize(index + 1);
     placesByKernel_[index].push_back(place);
   }
+  int kernelsCount_ = 0;
+  std::vector<std::string> builtins_;
   std::map<std::string, std::vector<std::string>> members_;
   std::map<std::string, std::set<int>> kernels_;
   std::vector<std::vector<std::string>> placesByKernel_;
@@ -97,11 +112,11 @@ void addGraphOrigins(const TraceStep& step, const Launches& launches, IrText& te
 void addBytecodeOrigins(const Launches& launches, IrText& text) {
   const std::vector<ListedLine> lines = listedLines(text.text);
   for (uint32_t i = 0; i < lines.size(); ++i) {
-    if (lines[i].place.empty() && lines[i].kernel < 0) continue;
+    if (lines[i].place.empty() && lines[i].kernel < 0 && lines[i].builtin < 0) continue;
     LineOrigin origin;
     origin.line = origin.lastLine = i + 1;
     origin.places = launches.placesOf(lines[i].place);
-    if (lines[i].kernel >= 0) origin.kernels.push_back(lines[i].kernel);
+    origin.kernels = launches.kernelsOf(lines[i]);
     text.origins.push_back(std::move(origin));
   }
 }
@@ -124,6 +139,24 @@ void addKernel(IrText& text, int kernel, std::string_view title, const KernelLis
   if (!text.text.empty() && text.text.back() != '\n') text.text += '\n';
 }
 
+std::string commentOf(IrLevel level) {
+  return level == IrLevel::assembly ? "#" : level == IrLevel::llvm ? ";" : "//";
+}
+
+Status addBuiltins(const CompiledModel& compiled, IrText& text) {
+  const std::vector<std::string>& builtins = compiled.lowered.program.builtins;
+  auto number = static_cast<int>(compiled.lowered.program.kernels.size());
+  DYN_TRY(const std::vector<std::string> texts, builtinTexts(compiled, builtins, text.level));
+  for (const std::string& one : texts) addKernel(text, number++, "", {one, {}});
+  if (text.level != IrLevel::assembly || std::none_of(builtins.begin(), builtins.end(), [](const auto& name) {
+        return runsOnMatrixKernels(name);
+      }))
+    return {};
+  DYN_TRY(const std::string matrix, matrixKernelsText(compiled));
+  addKernel(text, number, "", {matrix, {}});
+  return {};
+}
+
 Status addKernelOrigins(const CompiledModel& compiled, IrText& text) {
   text.text.clear();
   for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
@@ -143,7 +176,7 @@ Status addKernelOrigins(const CompiledModel& compiled, IrText& text) {
                   compiled.lowered.program.kernels[i].name,
               listing);
   }
-  return {};
+  return addBuiltins(compiled, text);
 }
 
 template <typename T>
@@ -164,12 +197,36 @@ bool isOfKernels(IrLevel level) {
   return level == IrLevel::loop || level == IrLevel::llvm || level == IrLevel::assembly;
 }
 
+Result<std::vector<std::string>> builtinTexts(const CompiledModel& compiled,
+                                              const std::vector<std::string>& names, IrLevel level) {
+  std::vector<std::string> texts, ours;
+  for (const std::string& name : names) {
+    Result<std::string> card = builtinCard(name, commentOf(level));
+    if (card.ok()) ours.push_back(name);
+    // Of a library that the runtime has opened, such as oneDNN.
+    texts.push_back(card.ok() ? *std::move(card) : commentOf(level) + " " + name + ": of another library\n");
+  }
+  if (level != IrLevel::assembly) return texts;
+  const Result<std::vector<std::string>> codes = builtinAssembly(compiled, ours);
+  for (size_t i = 0, at = 0; i < texts.size(); ++i) {
+    if (at == ours.size() || names[i] != ours[at]) continue;
+    texts[i] += codes.ok() ? (*codes)[at] : "# " + codes.error().message + "\n";
+    ++at;
+  }
+  return texts;
+}
+
+Result<std::string> matrixKernelsText(const CompiledModel& compiled) {
+  DYN_TRY(const std::string code, matrixKernelsAssembly(compiled));
+  return "# matrix kernels of this machine: dyn_gemm_f32_rN makes N rows of a product at a time\n" + code;
+}
+
 std::vector<ListedLine> listedLines(std::string_view listing) {
   std::vector<ListedLine> lines;
   ListedLine now;
   int instruction = 0;
   eachLine(listing, [&](std::string_view line, uint32_t) {
-    now.instruction = now.kernel = -1;
+    now.instruction = now.kernel = now.builtin = -1;
     if (line.rfind("function ", 0) == 0) {
       ++now.function;
       now.place.clear();
@@ -179,6 +236,8 @@ std::vector<ListedLine> listedLines(std::string_view listing) {
     } else if (now.function >= 0 && line.rfind("  ", 0) == 0) {
       now.instruction = instruction++;
       if (line.rfind("  launch k", 0) == 0) now.kernel = numberAt(line.substr(10));
+      for (const std::string_view call : {"  builtin b", "  builtininto b"})
+        if (line.rfind(call, 0) == 0) now.builtin = numberAt(line.substr(call.size()));
     }
     lines.push_back(now);
   });

@@ -14,6 +14,11 @@
 namespace dyn {
 
 bool isOfKernels(IrLevel level);  // loop, llvm, assembly: a text for each kernel
+// What stands for a hand-written kernel at one of these levels: a card that says what it is; of assembly its
+// machine code behind it, and that of the matrix kernels where it runs on these.
+Result<std::vector<std::string>> builtinTexts(const CompiledModel& compiled,
+                                              const std::vector<std::string>& names, IrLevel level);
+Result<std::string> matrixKernelsText(const CompiledModel& compiled);
 // Sets text.origins and text.kernelPlaces; the model is compiled. Of graph levels `step` is the one that is
 // printed, as in text.
 Status addOrigins(LoadedModel& model, const TraceStep* step, IrText& text);
@@ -28,6 +33,7 @@ struct ListedLine {
   int instruction = -1;  // of the function's, from 0; -1: no instruction
   std::string place;     // as the VM says it
   int kernel = -1;
+  int builtin = -1;  // of the program's hand-written kernels
 };
 std::vector<ListedLine> listedLines(std::string_view listing);
 

@@ -13,10 +13,10 @@ constexpr size_t kMostOfPlace = 40;
 }  // namespace
 
 std::string textOf(const LiveRun& run) {
-  std::string text;
+  std::string text = run.isWarmup ? "warming up, " : "";
   if (run.runsCount > 1)
-    text = "run " + std::to_string(std::min(run.runsDone + 1, run.runsCount)) + " of " +
-           std::to_string(run.runsCount) + ", ";
+    text += "run " + std::to_string(std::min(run.runsDone + 1, run.runsCount)) + " of " +
+            std::to_string(run.runsCount) + ", ";
   text += "operation " + std::to_string(run.operationsDone) + " of " + std::to_string(run.operationsCount);
   if (!run.place.empty()) text += ", now " + shortened(run.place, kMostOfPlace);
   if (run.timesHere > run.runsDone + 1) text += ", iteration " + std::to_string(run.timesHere);

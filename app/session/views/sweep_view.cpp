@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace dyn {
@@ -36,29 +37,47 @@ Result<SweepView> sweepView(const LimitSymbol& symbol, const std::vector<LimitSy
   if (sizes.empty())
     return makeError(DiagnosticId::usageError, "there is no size of " + symbol.name + " between " +
                                                    std::to_string(first) + " and " + std::to_string(last));
-  for (const int64_t size : sizes) {
-    progress(static_cast<double>(view.points.size()) / static_cast<double>(sizes.size()));
+  std::map<int64_t, Result<Forecast>> known;
+  const auto at = [&](int64_t size) -> const Result<Forecast>& {
+    const auto found = known.find(size);
+    if (found != known.end()) return found->second;
     DimValues dims = view.others;
     dims[symbol.name] = size;
+    return known.emplace(size, forecast(dims)).first->second;
+  };
+  const auto isOver = [](const Result<Forecast>& one) {
+    return !one.ok() &&
+           (one.error().id == DiagnosticId::cancelled || one.error().id == DiagnosticId::unsupportedFeature);
+  };
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    progress(static_cast<double>(i) / static_cast<double>(sizes.size()));
+    if (const Result<Forecast>& one = at(sizes[i]); isOver(one)) return Error{one.error()};
+    // Between a size that can be run and one that can not: where it ends.
+    int64_t low = i > 0 ? sizes[i - 1] : sizes[i], high = sizes[i];
+    const int64_t step = std::max<int64_t>(symbol.multiple, 1);
+    while (high - low > step && at(low).ok() != at(high).ok()) {
+      const int64_t middle = (low / step + (high - low) / step / 2) * step;
+      if (isOver(at(middle))) return Error{at(middle).error()};
+      (at(middle).ok() == at(low).ok() ? low : high) = middle;
+    }
+  }
+  for (auto& [size, one] : known) {
     SweepPoint point;
     point.value = size;
-    Result<Forecast> at = forecast(dims);
-    if (!at.ok()) {
-      const DiagnosticId id = at.error().id;
-      if (id == DiagnosticId::cancelled || id == DiagnosticId::unsupportedFeature) return at.takeError();
-      point.refused = at.error().message;
+    if (!one.ok()) {
+      point.refused = one.error().message;
       view.points.push_back(std::move(point));
       continue;
     }
-    point.timeNs = at->timeNs;
-    point.peakBytes = at->peakBytes;
+    point.timeNs = one->timeNs;
+    point.peakBytes = one->peakBytes;
     const int band = view.points.empty() ? -1 : view.points.back().band;
-    if (band >= 0 && view.bands[static_cast<size_t>(band)].versions == at->versions) {
+    if (band >= 0 && view.bands[static_cast<size_t>(band)].versions == one->versions) {
       view.bands[static_cast<size_t>(band)].to = size;
       point.band = band;
     } else {
       point.band = static_cast<int>(view.bands.size());
-      view.bands.push_back({size, size, at->versions});
+      view.bands.push_back({size, size, one->versions});
     }
     view.points.push_back(std::move(point));
   }

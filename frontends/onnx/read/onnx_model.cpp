@@ -69,7 +69,7 @@ std::string placeName(const NodeProto& node, int64_t opset) {
   const std::string name = node.name.empty()
                                ? "-> " + std::string(node.outputs.empty() ? Text("nothing") : node.outputs[0])
                                : std::string(node.name);
-  return name + " (" + std::string(node.opType) + ", opset " + std::to_string(opset) + ")";
+  return name + " (" + std::string(node.opType) + (opset > 0 ? ", opset " + std::to_string(opset) : "") + ")";
 }
 
 std::string NodeProto::describe() const {

@@ -300,9 +300,10 @@ TEST(GraphCanvas, groupsOpenAndClose) {
     if (canvas.scene().boxes[i].group == 0) group = static_cast<int>(i);
   ASSERT_GE(group, 0);
   EXPECT_EQ(canvas.scene().boxes[static_cast<size_t>(group)].membersCount, 20);
-  // A kernel of lines 12 and 31, in the group and outside, belongs to both; one inside counts once.
+  // The time of a kernel of lines 12 and 31, in the group and outside, stands at its place; one inside counts
+  // once.
   canvas.setTimes({{"line 31", {"line 12", "line 31"}, 500}, {"line 13", {"line 13", "line 14"}, 700}});
-  EXPECT_EQ(canvas.timeOfBox(group), 1200);
+  EXPECT_EQ(canvas.timeOfBox(group), 700);
   EXPECT_EQ(canvas.timeOfBox(canvas.scene().boxOfNode[31]), 500);
   EXPECT_EQ(canvas.computedWith(31), std::vector<int>{12});
   EXPECT_EQ(canvas.computedWith(12), std::vector<int>{31});

@@ -1,17 +1,21 @@
 // What is shown of a run: its places and roofline, a part of the timeline, two runs side by side, tensors.
 #include <gtest/gtest.h>
 
+#include <QAction>
 #include <QApplication>
 #include <QCheckBox>
+#include <QClipboard>
 #include <QDropEvent>
 #include <QEventLoop>
 #include <QFile>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QMouseEvent>
 #include <QPushButton>
 #include <QTableWidget>
 #include <QTemporaryDir>
+#include <QTest>
 #include <QTimer>
 #include <QTreeWidget>
 #include <QTreeWidgetItemIterator>
@@ -63,12 +67,65 @@ class RunViewsTest : public testing::Test {
   PlacesPanel* places_ = nullptr;
 };
 
-TEST_F(RunViewsTest, APartOfTheTimelineFiltersPlacesAndKernels) {
+// A run with recorded times, which are the same on every machine: a profile that was saved.
+class RecordedRunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    window_.resize(1280, 900);
+    window_.show();
+    open("mlp.dyn");
+    places_ = window_.findChild<PlacesPanel*>();
+  }
+  void open(const char* name) {
+    QFile file(directory_.filePath(name));
+    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+    file.write(kMlp);
+    file.close();
+    window_.open(file.fileName());
+    waitIdle(window_);
+    ASSERT_EQ(window_.lastError().toStdString(), "");
+  }
+  std::string placeOf(const char* op) const {
+    for (const GraphNode& node : window_.canvas()->graph()->nodes)
+      if (node.op == op) return node.place;
+    ADD_FAILURE() << "no " << op;
+    return {};
+  }
+  // One after the other, with gaps; times in microseconds.
+  struct Launch {
+    const char* op;
+    int begin, duration;
+  };
+  void recall(const std::vector<Launch>& launches) {
+    QString events;
+    for (const Launch& launch : launches)
+      events += QString(R"(%1{"ph":"X","pid":1,"tid":1,"cat":"kernel","name":"k_%2","ts":%3,"dur":%4,)"
+                        R"("args":{"place":"%5","bytes":4096}})")
+                    .arg(events.isEmpty() ? "" : ",", launch.op)
+                    .arg(launch.begin)
+                    .arg(launch.duration)
+                    .arg(QString::fromStdString(placeOf(launch.op)));
+    QFile file(directory_.filePath("recorded.json"));
+    ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+    file.write(("{\"traceEvents\":[" + events + "]}").toUtf8());
+    file.close();
+    ASSERT_TRUE(window_.submitLine(":recall " + file.fileName().toStdString()));
+    waitIdle(window_);
+    ASSERT_EQ(window_.lastError().toStdString(), "");
+    ASSERT_NE(window_.lastRun(), nullptr);
+  }
+  QTemporaryDir directory_;
+  MainWindow window_;
+  PlacesPanel* places_ = nullptr;
+};
+
+TEST_F(RecordedRunTest, APartOfTheTimelineFiltersPlacesAndKernels) {
+  recall({{"relu", 0, 100}, {"matmul", 100, 400}, {"softmax", 600, 400}});
   ASSERT_TRUE(window_.showPanel("Timeline"));
   QApplication::processEvents();
   auto* timeline = window_.findChild<TimelineCanvas*>();
   const int whole = places_->tree()->topLevelItemCount();
-  ASSERT_GT(whole, 1);
+  EXPECT_EQ(whole, 4) << "three operations and the gap";
   const double middle = timeline->width() / 2.0;
   mouse(timeline, QEvent::MouseButtonPress, {timeline->width() - 2.0, 60}, Qt::ShiftModifier);
   mouse(timeline, QEvent::MouseMove, {timeline->width() - 20.0, 60}, Qt::ShiftModifier);
@@ -76,16 +133,43 @@ TEST_F(RunViewsTest, APartOfTheTimelineFiltersPlacesAndKernels) {
   mouse(timeline, QEvent::MouseButtonRelease, {middle, 60}, Qt::ShiftModifier);
   EXPECT_LT(places_->tree()->topLevelItemCount(), whole);
   auto* kernels = window_.findChild<QTableWidget*>("kernels");
-  const auto hidden = [&] {
-    int count = 0;
-    for (int r = 0; r < kernels->rowCount(); ++r) count += kernels->isRowHidden(r);
-    return count;
-  };
-  EXPECT_GT(hidden(), 0);
-  mouse(timeline, QEvent::MouseButtonPress, {timeline->width() / 2.0, timeline->height() - 4.0});
-  mouse(timeline, QEvent::MouseButtonRelease, {timeline->width() / 2.0, timeline->height() - 4.0});
+  QStringList shown;
+  for (int r = 0; r < kernels->rowCount(); ++r)
+    if (!kernels->isRowHidden(r)) shown << kernels->item(r, 0)->text();
+  EXPECT_EQ(shown, QStringList{"k_softmax"});
+  mouse(timeline, QEvent::MouseButtonPress, {middle, timeline->height() - 4.0});
+  mouse(timeline, QEvent::MouseButtonRelease, {middle, timeline->height() - 4.0});
   EXPECT_EQ(places_->tree()->topLevelItemCount(), whole);
-  EXPECT_EQ(hidden(), 0);
+  for (int r = 0; r < kernels->rowCount(); ++r) EXPECT_FALSE(kernels->isRowHidden(r));
+}
+
+// Times on the graph are those of the run, each once.
+TEST_F(RecordedRunTest, TimesOnTheGraphAddUp) {
+  recall({{"relu", 0, 100}, {"matmul", 100, 400}, {"softmax", 600, 500}});
+  const GraphCanvas& canvas = *window_.canvas();
+  for (size_t step = 0; step < window_.passes()->rows.size(); ++step) {
+    window_.showStep(static_cast<int>(step));
+    waitIdle(window_);
+    int64_t sum = 0;
+    for (size_t box = 0; box < canvas.scene().boxes.size(); ++box)
+      sum += canvas.timeOfBox(static_cast<int>(box));
+    EXPECT_EQ(sum, 1'000'000) << window_.passes()->rows[step].name;
+  }
+}
+
+// The kernels of a run in the order that is clicked, and whole rows to be copied.
+TEST_F(RecordedRunTest, KernelsAreSortedAndCopied) {
+  recall({{"relu", 0, 100}, {"matmul", 100, 400}, {"softmax", 600, 500}});
+  auto* kernels = window_.findChild<QTableWidget*>("kernels");
+  ASSERT_EQ(kernels->rowCount(), 3);
+  EXPECT_EQ(kernels->item(0, 0)->text(), "k_softmax") << "the longest first";
+  kernels->sortByColumn(3, Qt::AscendingOrder);
+  EXPECT_EQ(kernels->item(0, 0)->text(), "k_relu") << "by the time, not by how it is written";
+  kernels->setCurrentCell(0, 0);
+  QTest::keyClick(kernels, Qt::Key_C, Qt::ControlModifier);
+  const QString copied = QGuiApplication::clipboard()->text();
+  EXPECT_TRUE(copied.startsWith("k_relu\t")) << copied.toStdString();
+  EXPECT_TRUE(copied.contains("100 µs")) << copied.toStdString();
 }
 
 TEST_F(RunViewsTest, TwoRunsAreComparedAndAPlaceLeadsToItsOperation) {
@@ -106,6 +190,91 @@ TEST_F(RunViewsTest, TwoRunsAreComparedAndAPlaceLeadsToItsOperation) {
   QTreeWidgetItemIterator at(places_->tree());
   while (*at && !(*at)->toolTip(0).contains("mlp.dyn:4")) ++at;
   if (*at) places_->tree()->setCurrentItem(*at);
+}
+
+// Without a pass and with it: pipeline, run, compare.
+TEST_F(RunViewsTest, RunsOfTwoPipelinesAreCompared) {
+  auto* pipeline = window_.findChild<QLineEdit*>("pipeline");
+  auto* compare = window_.findChild<QPushButton*>("compareRuns");
+  pipeline->setText("-fuse");
+  Q_EMIT pipeline->returnPressed();
+  waitIdle(window_);
+  ASSERT_EQ(window_.lastError().toStdString(), "");
+  window_.run();
+  waitIdle(window_);
+  ASSERT_TRUE(compare->isEnabled()) << "the run before was of the same file";
+  compare->click();
+  waitIdle(window_);
+  EXPECT_GT(places_->differences()->rowCount(), 0);
+  const QString title = window_.findChild<QLabel*>("placesTitle")->text();
+  EXPECT_TRUE(title.contains("[standard]") && title.contains("[-fuse]")) << title.toStdString();
+  // What one kernel did, and several do now, is one row.
+  for (int r = 0; r < places_->differences()->rowCount(); ++r) {
+    if (!places_->differences()->item(r, 0)->toolTip().contains("mlp.dyn:")) continue;
+    EXPECT_FALSE(places_->differences()->item(r, 3)->text().isEmpty())
+        << places_->differences()->item(r, 0)->text().toStdString();
+  }
+}
+
+TEST_F(RunViewsTest, AChangeOfThePipelineIsTakenBack) {
+  auto* pipeline = window_.findChild<QLineEdit*>("pipeline");
+  const auto edits = [&] { return window_.passes()->edits; };
+  const GraphLook look = window_.canvas()->look();
+  pipeline->setText("-fuse");
+  Q_EMIT pipeline->returnPressed();
+  waitIdle(window_);
+  ASSERT_EQ(edits(), "-fuse");
+  QAction* undo = nullptr;
+  for (QAction* action : window_.findChildren<QAction*>())
+    if (action->shortcut() == QKeySequence(QKeySequence::Undo)) undo = action;
+  ASSERT_TRUE(undo && undo->isEnabled());
+  undo->trigger();
+  waitIdle(window_);
+  EXPECT_EQ(edits(), "");
+  EXPECT_EQ(window_.canvas()->look(), look);
+  // Enter without a change compiles nothing: the run is still there.
+  window_.run();
+  waitIdle(window_);
+  const RunResult* run = window_.lastRun();
+  Q_EMIT pipeline->returnPressed();
+  waitIdle(window_);
+  EXPECT_EQ(window_.lastRun(), run);
+}
+
+TEST_F(RunViewsTest, BoundsAreSaidOfTheRunThatIsShown) {
+  const int64_t timeNs = window_.lastRun()->runsNs.at(0);
+  window_.findChild<QCheckBox*>("bounds")->click();
+  waitIdle(window_);
+  ASSERT_EQ(window_.lastError().toStdString(), "");
+  ASSERT_TRUE(window_.lastRun()->profile->explained);
+  EXPECT_EQ(window_.lastRun()->runsNs.at(0), timeNs) << "the model was not run again";
+  EXPECT_FALSE(window_.findChild<QPushButton*>("compareRuns")->isEnabled()) << "there is still one run";
+  const QStringList roof = places_->roofline()->roofTexts();
+  ASSERT_GE(roof.size(), 2);
+  EXPECT_TRUE(roof[0].endsWith(" GFLOP/s")) << roof[0].toStdString();
+  for (int i = 1; i < roof.size(); ++i) {
+    EXPECT_TRUE(roof[i].startsWith(i == 1 ? "memory " : "cache ")) << roof[i].toStdString();
+    const double rate = roof[i].section(' ', 1, 1).toDouble();
+    EXPECT_GT(rate, 0.1) << roof[i].toStdString();
+    EXPECT_LT(rate, 10'000) << "no machine has that rate: " << roof[i].toStdString();
+  }
+  EXPECT_FALSE(places_->roofline()->points().empty());
+  for (QTreeWidgetItemIterator at(places_->tree()); *at; ++at) {
+    const QString share = (*at)->text(6);
+    EXPECT_TRUE(share.isEmpty() || share == "> 100 %" || share.section(' ', 0, 0).toDouble() <= 100)
+        << share.toStdString();
+  }
+}
+
+// What the console runs is what the Run panel says.
+TEST_F(RunViewsTest, TheRunPanelFollowsTheConsole) {
+  ASSERT_TRUE(window_.submitLine(":profile --dim n=24 --input w=zeros"));
+  waitIdle(window_);
+  ASSERT_EQ(window_.lastError().toStdString(), "");
+  EXPECT_EQ(window_.dimValues().at("n"), 24);
+  auto* inputs = window_.findChild<InputsTable*>();
+  EXPECT_EQ(inputs->item(0, 1)->text(), "random");
+  EXPECT_EQ(inputs->item(1, 1)->text(), "zeros");
 }
 
 TEST_F(RunViewsTest, ASavedRunIsComparedWithAndIsNotTheLastOne) {
@@ -272,6 +441,34 @@ TEST_F(RunViewsTest, ThePlanSaysWhatItsPeakIsMadeOfAndAnotherStaysBeside) {
   EXPECT_EQ(window_.lastError().toStdString(), "");
   EXPECT_TRUE(kept->isVisible());
   EXPECT_TRUE(plan->summary().contains("[-fuse]")) << plan->summary().toStdString();
+}
+
+// A weight is there before any run.
+TEST(Weight, NeedsNoRun) {
+  MainWindow window;
+  window.show();
+  window.open(QString::fromStdString(test::sourceFolder()) + "/samples/models/bert/model.onnx");
+  waitIdle(window);
+  if (!window.model() || !window.lastError().isEmpty()) GTEST_SKIP() << "this build reads no ONNX files";
+  std::string weight;
+  for (const GraphNode& node : window.canvas()->graph()->nodes)
+    if (node.kind == NodeKind::constant && node.outputs.at(0).type.find("[(32, ") != std::string::npos)
+      weight = node.name;
+  ASSERT_NE(weight, "");
+  window.findChild<QLineEdit*>("tensorName")->setText(QString::fromStdString(weight));
+  window.findChild<QPushButton*>("tensorLook")->click();
+  waitIdle(window);
+  const QString text = window.findChild<TensorPanel*>()->statistics();
+  EXPECT_TRUE(text.contains("a constant of the model")) << text.toStdString();
+  // Any other value is computed for the sizes of the Run panel.
+  std::string value;
+  for (const GraphNode& node : window.canvas()->graph()->nodes)
+    if (node.op == "softmax") value = node.name;
+  window.findChild<QLineEdit*>("tensorName")->setText(QString::fromStdString(value));
+  window.findChild<QPushButton*>("tensorLook")->click();
+  waitIdle(window);
+  EXPECT_TRUE(window.findChild<TensorPanel*>()->statistics().contains("by the reference"))
+      << window.findChild<TensorPanel*>()->statistics().toStdString();
 }
 
 class DropWindow : public MainWindow {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "app/session/session.h"
+#include "tests/support/paths.h"
 #include "tests/support/temporary_folder.h"
 
 namespace dyn {
@@ -77,8 +78,62 @@ TEST_F(GraphQueryTest, findsDimsAndShapes) {
   EXPECT_EQ(found("/layer.0/MatMul"), "") << "a name, not a pattern";
 }
 
+// As boxes show them, with and without the blank.
+TEST_F(GraphQueryTest, findsTypesAsTheyAreShown) {
+  EXPECT_EQ(found("op:exp f32 [batch, seq, 4]"), "e ");
+  EXPECT_EQ(found("op:exp f32 [batch,seq,4]"), "e ");
+  EXPECT_EQ(found("op:exp type:\"f32 [batch, seq, 4]\""), "e ");
+  EXPECT_EQ(found("op:exp f32 [batch, seq, 5]"), "");
+}
+
+// What a file calls things: its operators, its values, its weights, and what the groups are called.
+TEST(GraphQueryOfFile, findsByTheWordsOfTheFile) {
+  Session session;
+  const std::string model = test::sourceFolder() + "/samples/models/";
+  const auto graphOf = [&](const char* name) -> Shared<GraphView> {
+    const auto opened =
+        session.execute(Command::of(CommandId::load).add("model", model + name + "/model.onnx"));
+    return opened->ok() ? session.execute(Command::of(CommandId::graph))->share<GraphView>() : nullptr;
+  };
+  const auto count = [&](const GraphView& view, const std::string& text, bool constants = false) {
+    return findNodes(view, *GraphQuery::parse(text), constants).size();
+  };
+  const Shared<GraphView> ssd = graphOf("ssd");
+  if (!ssd) GTEST_SKIP() << "this build reads no ONNX files";
+  EXPECT_GT(count(*ssd, "NonMaxSuppression"), 0u);
+  EXPECT_GT(count(*ssd, "op:NonMaxSuppression"), 0u);
+  EXPECT_GT(count(*ssd, "nonmax"), 0u);
+  size_t weights = 0, captions = 0;
+  for (const char* name : {"ssd", "bert"}) {
+    const Shared<GraphView> view = graphOf(name);
+    ASSERT_NE(view, nullptr);
+    for (const GraphNode& node : view->nodes) {
+      if (!node.sourceOp.empty()) {
+        EXPECT_GT(count(*view, "op:" + node.sourceOp, true), 0u) << node.sourceOp;
+      }
+      if (node.kind != NodeKind::output && !node.name.empty()) {
+        EXPECT_GT(count(*view, "\"" + node.name + "\"", true), 0u) << node.name;
+      }
+      // A weight that is not shown is found at the operation that takes it.
+      const bool isTaken = std::any_of(view->edges.begin(), view->edges.end(),
+                                       [&](const GraphEdge& edge) { return edge.from == node.id; });
+      if (node.kind == NodeKind::constant && isTaken) {
+        EXPECT_GT(count(*view, "\"" + node.name + "\""), 0u) << node.name;
+        ++weights;
+      }
+    }
+    for (const GraphGroup& group : view->groups)
+      if (group.kind != GroupKind::region) {
+        EXPECT_GT(count(*view, "\"" + group.label + "\"", true), 0u) << group.label;
+        ++captions;
+      }
+  }
+  EXPECT_GT(weights, 10u);
+  EXPECT_GT(captions, 5u);
+}
+
 TEST_F(GraphQueryTest, walksAlongTheData) {
-  const GraphWalk walk(*view_);
+  const GraphWalk walk(view_);
   const auto index = [&](const char* name) { return walk.indexOf(std::string(name)); };
   EXPECT_EQ(namesOf(walk.upstream(index("h"))), "x past w all ");
   EXPECT_EQ(namesOf(walk.upstream(index("h"), 1)), "w all ");
