@@ -199,9 +199,11 @@ class GoneModel : public testing::TestWithParam<std::tuple<const char*, const ch
     navigation->showPath();
   }
 
-  void useAllPanels() {
+  // Levels, which compile and print all kernels, where they were open.
+  void useAllPanels(bool levels) {
     auto* tabs = window_.findChild<QTabWidget*>("bottomTabs");
     for (int i = 0; i < tabs->count(); ++i) {
+      if (tabs->tabText(i) == "Levels" && !levels) continue;
       tabs->setCurrentIndex(i);
       QWidget* page = tabs->widget(i);
       QList<QWidget*> parts = page->findChildren<QWidget*>();
@@ -230,7 +232,7 @@ TEST_P(GoneModel, NoViewHoldsOnToIt) {
   EXPECT_EQ(window_.lastError().toStdString(), "");
   ASSERT_NE(canvas()->graph(), nullptr);
   useAll();
-  useAllPanels();
+  useAllPanels(std::string(busy) == "levels");
   for (QWidget* palette : QApplication::topLevelWidgets()) {
     if (palette->objectName() != "palette" || !palette->isVisible()) continue;
     auto* rows = palette->findChild<QTableWidget*>("paletteRows");
