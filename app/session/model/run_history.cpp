@@ -1,17 +1,9 @@
 #include "app/session/model/run_history.h"
 
-#include <algorithm>
-
 #include "app/session/model/loaded_model.h"
+#include "app/session/model/run_median.h"
 
 namespace dyn {
-
-int64_t medianNs(const RunResult& run) {
-  std::vector<int64_t> times = run.runsNs;
-  if (times.empty()) return 0;
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
 
 namespace {
 

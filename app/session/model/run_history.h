@@ -48,7 +48,4 @@ class RunHistory {
   std::deque<MeasuredRun> measured_;
 };
 
-// The median of the runs.
-int64_t medianNs(const RunResult& run);
-
 }  // namespace dyn

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "app/session/model/ragged_port.h"
-#include "app/session/model/run_history.h"
+#include "app/session/model/run_median.h"
 
 namespace dyn {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "app/session/model/run_history.h"
+#include "app/session/model/run_median.h"
 #include "app/session/model/trace_file.h"
 
 namespace dyn {
