@@ -370,8 +370,10 @@ class Fuser {
     const std::optional<StridedPlace> place =
         ViewPlaces(ir_, facts_).placeOf(op, types, 0, densePlace(ir_.dims(), types[0].dims()), {body_, i});
     if (!place) return false;
-    const std::optional<int64_t> stride = place->strides[axis - 1].constant();
-    return !stride || *stride > kNear || *stride < -kNear;
+    const Dim stride = place->strides[axis - 1];
+    if (const std::optional<int64_t> known = stride.constant()) return *known > kNear || *known < -kNear;
+    // An expansion's stride is 0 or 1, which only a run knows.
+    return !facts_.lessEqual(stride, ir_.dims().constant(kNear), {body_, i});
   }
 
   // Does a kernel read the rows of a value more than once: for reductions and beside them?

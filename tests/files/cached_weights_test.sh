@@ -11,7 +11,7 @@ cd "$WORK"
 awk 'BEGIN {
   printf "fn @main(%%x: Tensor[(n, 256), f32]) { %%w = f32[256, 256] ["
   for (i = 0; i < 256; ++i) { printf "%s[", i ? ", " : ""; for (j = 0; j < 256; ++j) printf "%s%d", j ? ", " : "", (i * 7 + j * 3) % 11; printf "]" }
-  print "] %y = matmul(%x, %w) return %y }"
+  print "] %e = exp(%x) %y = matmul(%e, %w) return %y }"
 }' >product.dyn
 exit_of() { local code=0; "$@" >out 2>err || code=$?; echo "$code"; }
 run() { "$DYNREPL" run product.dyn --dim n=2 --input x=range --cache-dir cache --output-dir "$1" "${@:2}"; }

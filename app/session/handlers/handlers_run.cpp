@@ -198,7 +198,7 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
   }
   if (!made.ok()) return made.takeError();
   CallInputs inputs = *std::move(made);
-  for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(note);
+  for (const std::string& note : notesOf(inputs, state.now.options.seed)) state.log(visibleLine(note));
   return inputs;
 }
 
@@ -277,7 +277,7 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
   }
   if (command.has("output-dir")) {
     DYN_TRY(const std::vector<std::string> notes, writeOutputs(result, command.text("output-dir")));
-    for (const std::string& note : notes) state.log(note);
+    for (const std::string& note : notes) state.log(visibleLine(note));
   }
   if (command.has("bind"))
     for (const NamedValue& output : result.outputs)

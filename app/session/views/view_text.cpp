@@ -101,14 +101,14 @@ struct Writer {
       text += fmt::format("  ONNX, IR version {}, opset {}", v->irVersion, v->opset);
     if (v->kind == ModelKind::text) text += "  text module";
     if (v->kind == ModelKind::package) text += "  package";
-    if (!v->producer.empty()) text += ", by " + v->producer;
+    if (!v->producer.empty()) text += ", by " + visibleLine(v->producer);
     text += "\n";
     for (const ValueInfo& input : v->inputs)
       text += "  input   " + visibleLine(input.name) + ": " + input.type + "\n";
     for (const ValueInfo& output : v->outputs)
       text +=
           "  output  " + visibleLine(output.name) + (output.type.empty() ? "" : ": " + output.type) + "\n";
-    if (!v->symbols.empty()) text += "  dims    " + joined(v->symbols) + "\n";
+    if (!v->symbols.empty()) text += "  dims    " + visibleLine(joined(v->symbols)) + "\n";
     if (v->problemsCount > 0)
       text += fmt::format("  {} {}: it can be looked at (:graph), and not run; :check lists {}\n",
                           v->problemsCount, v->problemsCount == 1 ? "problem" : "problems",
@@ -698,7 +698,8 @@ struct Writer {
     text += "\n";
     for (const Diagnostic& warning : v->warnings) text += toText(warning, options);
     for (const auto& [op, count] : v->unsupportedOps)
-      text += fmt::format("  not supported yet: {} ({} {})\n", op, count, count == 1 ? "node" : "nodes");
+      text += fmt::format("  not supported yet: {} ({} {})\n", visibleLine(op), count,
+                          count == 1 ? "node" : "nodes");
     return text;
   }
 
