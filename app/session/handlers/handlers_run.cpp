@@ -18,6 +18,7 @@
 #include "app/session/model/output_files.h"
 #include "app/session/model/run_levels.h"
 #include "app/session/model/run_memory.h"
+#include "app/session/model/specialisation.h"
 #include "app/session/model/test_value.h"
 #include "app/session/model/trace_file.h"
 #include "app/session/model/tree_input.h"
@@ -193,7 +194,8 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
   if (!made.ok() && made.error().id == DiagnosticId::inputMissing && model.hasModule()) {
     // Sizes of a model that can not be compiled need not be looked for; of one that can the code is kept.
     const Status compiled = model.ensureCompiled();
-    if (!compiled.ok() && exitCode(compiled.error().id) == exitCode(DiagnosticId::unsupportedFeature))
+    if (!compiled.ok() && exitCode(compiled.error().id) == exitCode(DiagnosticId::unsupportedFeature) &&
+        !canSpecialise(model, compiled.error()))
       return Error{compiled.error()};
   }
   if (!made.ok()) return made.takeError();

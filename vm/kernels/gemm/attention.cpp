@@ -13,6 +13,7 @@
 #include "vm/kernels/gemm/few_rows.h"
 #include "vm/kernels/gemm/gemm.h"
 #include "vm/kernels/gemm/matrix_view.h"
+#include "vm/shared/dyn_contraction.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -191,20 +192,20 @@ class Task {
         q_(call.argument(Call::q)->as<float>()),
         k_(call.argument(Call::k)->as<float>()),
         v_(call.argument(Call::v)->as<float>()),
-        z_(z) {
+        z_(z),
+        tiles_(p.rows, family_.maxRows) {
     const int64_t tiles = kBlockElements / std::max<int64_t>(1, p.leadingScores() * family_.maxRows);
-    blockRows_ = std::min(p.rows, family_.maxRows * std::clamp<int64_t>(tiles, 1, kTilesPerBlock));
+    blockTiles_ = std::clamp<int64_t>(tiles, 1, kTilesPerBlock);
   }
-  // So that each batch has at least so many blocks, as far as its rows fill tiles.
+  // So that each batch has at least so many blocks, as far as it has tiles.
   void cutInto(int64_t blocks) {
-    const int64_t rows = (p_.rows + blocks - 1) / blocks, tile = family_.maxRows;
-    blockRows_ = std::min(blockRows_, (rows + tile - 1) / tile * tile);
+    blockTiles_ = std::clamp<int64_t>((tiles_.count + blocks - 1) / blocks, 1, blockTiles_);
   }
 
   int64_t packedK() const { return wholeLines(packedElementCount(family_, p_.depth, p_.keys)); }
   int64_t packedV() const { return wholeLines(packedElementCount(family_, p_.keys, p_.width)); }
-  int64_t blockRows() const { return blockRows_; }
-  int64_t blocks() const { return (p_.rows + blockRows() - 1) / blockRows(); }
+  int64_t blockRows() const { return std::min(p_.rows, blockTiles_ * tiles_.height(0)); }  // at most
+  int64_t blocks() const { return (tiles_.count + blockTiles_ - 1) / blockTiles_; }
   // Scores of a block, and its rows of Q where they are copied.
   int64_t ownElements() const {
     return wholeLines(blockRows() * p_.leadingScores()) +
@@ -227,7 +228,8 @@ class Task {
   // Block `block` of rows of one batch.
   int32_t run(int64_t batch, int64_t block, const float* k, const float* v, Values& values,
               float* own) const {
-    const int64_t first = block * blockRows(), rows = std::min(blockRows(), p_.rows - first);
+    const int64_t first = tiles_.begin(block * blockTiles_),
+                  rows = tiles_.begin(std::min((block + 1) * blockTiles_, tiles_.count)) - first;
     const int64_t leading = p_.leadingScores(), panel = family_.panelWidth;
     const float* q = q_ + p_.atQ[batch] + first * p_.strideQM;
     int64_t leadingQ = p_.strideQM;
@@ -287,7 +289,10 @@ class Task {
   const RowKernel* kernel_;  // null: only sizes are asked for
   const float *q_, *k_, *v_;
   float* z_;
-  int64_t blockRows_;
+  // Tiles as the rows of a whole batch make them, and how many a block has. Tiles of few rows sum in another
+  // order, so their heights must not depend on how rows are shared among threads.
+  contraction::RowTiles tiles_;
+  int64_t blockTiles_ = 1;
 };
 
 // Each task packs for itself where there are enough batches; else all pack a group of them together and share

@@ -93,7 +93,8 @@ TEST_F(SteppingTest, theCodeOfAKernelMeetsItsLoops) {
   EXPECT_THAT(llvm->text, testing::Not(HasSubstr("DILocation"))) << "the text is that of the code that runs";
   EXPECT_EQ(llvm->text, say(":llvm")->share<IrText>()->text);
   EXPECT_EQ(assembly->text, say(":asm")->share<IrText>()->text);
-  EXPECT_EQ(loops->text, say(":ir --level loop")->share<IrText>()->text);
+  // Behind the loops stand cards of hand-written kernels.
+  EXPECT_THAT(loops->text, testing::StartsWith(say(":ir --level loop")->share<IrText>()->text));
 }
 
 // What belongs together has one number, in both texts and nowhere else.

@@ -346,7 +346,7 @@ TEST(Pipeline, longChain) {
   test::expectClose((*y)[0], x, "50,000 negations");
 }
 
-TEST(Pipeline, stringConstantsAreRefusedAsUnsupported) {
+TEST(Pipeline, stringConstantsAreOperands) {
   IrContext context;
   Result<Module> parsed = test::parseText(context,
                                           "fn @main(%x: Tensor[(n), string]) { %d = constant() {value = "
@@ -354,8 +354,10 @@ TEST(Pipeline, stringConstantsAreRefusedAsUnsupported) {
                                           "%y }");
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed);
-  ASSERT_FALSE(compiled.ok());
-  EXPECT_EQ(exitCode(compiled.error().id), 4) << compiled.error().toString();
+  ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
+  Result<std::vector<HostTensor>> y = (*compiled)->run({HostTensor::strings({2}, {"a", ""})});
+  ASSERT_TRUE(y.ok()) << y.error().toString();
+  EXPECT_EQ((*y)[0].stringValues(), (std::vector<std::string>{"ab", "b"}));
 }
 
 }  // namespace

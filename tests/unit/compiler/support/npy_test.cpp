@@ -164,7 +164,7 @@ TEST_F(AtomicWrite, replacesWholeFilesAndKeepsOldOnesOnFailure) {
   Result<MappedFile> file = MappedFile::open(at("f"));
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(file->bytes(), "second");
-  EXPECT_EQ(writeFileAtomically(at("no/such/folder"), {"x"}).error().id, DiagnosticId::fileError);
+  EXPECT_EQ(writeFileAtomically(at("f/below"), {"x"}).error().id, DiagnosticId::fileError);
   fs::create_directory(at("folder"));
   EXPECT_EQ(writeFileAtomically(at("folder"), {"x"}).error().id, DiagnosticId::fileError);
   EXPECT_EQ(fileCount(), 2u);

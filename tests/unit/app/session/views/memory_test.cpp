@@ -132,7 +132,7 @@ TEST_F(MemoryLimit, M22_TheModelIsCompiledAnewWhereMakingValuesAgainSuffices) {
       "fn @main(%x: Tensor[(1, m), f32], %w: Tensor[(8, n), f32], %p: Tensor[(n, 8), f32], %u: Tensor[(m, "
       "n), "
       "f32]) {\n %rows = shape(%w) {start = 1} %one = constant() {value = i64[1] [1]}\n"
-      " %to = concat(%rows, %one) {axis = 0} %e = expand(%x, %to)\n"
+      " %to = concat(%rows, %one) {axis = 0} %b = expand(%x, %to) %e = tanh(%b)\n"
       " %early = matmul(%w, %e) %middle = matmul(%p, %early) %less = matmul(%w, %middle)\n"
       " %mixed = matmul(%less, %u) %late = matmul(%mixed, %e) return %late\n}";
   ASSERT_TRUE(loadText(text)->ok());
