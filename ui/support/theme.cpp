@@ -75,7 +75,7 @@ std::optional<Theme> themeOf(const QString& name) {
 }
 
 double contrastOf(const QColor& a, const QColor& b) {
-  const auto [darker, lighter] = std::minmax(luminance(a), luminance(b));
+  const auto [darker, lighter] = std::minmax({luminance(a), luminance(b)});  // by value: both are temporaries
   return (lighter + 0.05) / (darker + 0.05);
 }
 

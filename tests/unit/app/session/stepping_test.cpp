@@ -91,10 +91,13 @@ TEST_F(SteppingTest, theCodeOfAKernelMeetsItsLoops) {
   })) << "the line of a store has its store";
   EXPECT_EQ(linesOf(*llvm, inLlvm.front(), *loops), std::vector<uint32_t>{store});
   EXPECT_THAT(llvm->text, testing::Not(HasSubstr("DILocation"))) << "the text is that of the code that runs";
-  EXPECT_EQ(llvm->text, say(":llvm")->share<IrText>()->text);
-  EXPECT_EQ(assembly->text, say(":asm")->share<IrText>()->text);
-  // Behind the loops stand cards of hand-written kernels.
-  EXPECT_THAT(loops->text, testing::StartsWith(say(":ir --level loop")->share<IrText>()->text));
+  // Behind the code of the kernels stand cards of hand-written ones.
+  const auto begins = [](const std::string& text, const std::string& with) {
+    return text.rfind(with, 0) == 0;
+  };
+  EXPECT_TRUE(begins(llvm->text, say(":llvm")->share<IrText>()->text));
+  EXPECT_TRUE(begins(assembly->text, say(":asm")->share<IrText>()->text));
+  EXPECT_TRUE(begins(loops->text, say(":ir --level loop")->share<IrText>()->text));
 }
 
 // What belongs together has one number, in both texts and nowhere else.
