@@ -69,6 +69,19 @@ std::vector<OperandRead> ElementReads::readsOf(const Op& op, const std::vector<T
                                                const std::vector<const Op*>& makers) {
   ownPlace(op.results[0].type.rank());
   const std::vector<Expr> index(index_.begin(), index_.begin() + op.results[0].type.rank());
+  // Operands of the result's own shape are read at its own index. Asking for the definition of each would
+  // keep a buffer for each: half a kilobyte an operation.
+  const Shape& own = op.results[0].type.dims();
+  if (op.def->cls == OpClass::elementwise && op.results.size() == 1 &&
+      std::all_of(operandTypes.begin(), operandTypes.end(),
+                  [&](const Type& type) { return type.isTensor() && type.dims() == own; })) {
+    std::vector<OperandRead> reads;
+    for (ValueId v : op.operands)
+      if (std::none_of(reads.begin(), reads.end(),
+                       [&](const OperandRead& known) { return known.value == v; }))
+        reads.push_back({v, tupleOf(index)});
+    return reads;
+  }
   Definition definition(*this, op, operandTypes, makers);
   if (op.def->lower && op.def->lower(definition, 0, index).ok()) return definition.distinct();
   std::vector<OperandRead> reads;
