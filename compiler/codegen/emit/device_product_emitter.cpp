@@ -40,12 +40,10 @@ void KernelEmitter::beginWhen(Value* condition, GuardedCode& guarded) {
   b_.CreateCondBr(condition, inside, guarded.after);
   b_.SetInsertPoint(inside);
   pushScope(nullptr);
-  scopeMemo_.clear();  // variables are bound anew inside
 }
 
 void KernelEmitter::endWhen(GuardedCode& guarded) {
   popScope();
-  scopeMemo_.clear();
   guarded.end = b_.GetInsertBlock();
   b_.CreateBr(guarded.after);
   b_.SetInsertPoint(guarded.after);
@@ -188,7 +186,6 @@ Status KernelEmitter::byLineOrSingly(const ProductTile& tile, const StagedFactor
   b_.CreateCondBr(isWhole, whole, parts);
   b_.SetInsertPoint(whole);
   pushScope(nullptr);
-  scopeMemo_.clear();
   DYN_CHECK(bindDigits(tile.product.unitExtents, *factor.across, place));
   DYN_CHECK(bindDigits(tile.product.unitExtents, tile.product.depth, k));
   const Expr load = factor.plain->load;
@@ -196,7 +193,6 @@ Status KernelEmitter::byLineOrSingly(const ProductTile& tile, const StagedFactor
   Value* pointer =
       b_.CreateGEP(memoryType(context_, load.buffer()->dtype), buffers_.at(load.buffer()), at.value);
   popScope();
-  scopeMemo_.clear();
   Value* low = b_.CreateAnd(b_.CreatePtrToInt(pointer, b_.getInt64Ty()), b_.getInt64(15));
   b_.CreateCondBr(b_.CreateICmpEQ(low, b_.getInt64(0)), one, parts);
   b_.SetInsertPoint(one);

@@ -77,9 +77,18 @@ void KernelEmitter::popScope() {
 }
 
 void KernelEmitter::bindVariable(Expr variable, LaneValue v) {
-  variableScope_[variable.id()] = scopes_.size() - 1;
+  const size_t scope = scopes_.size() - 1;
+  variableScope_[variable.id()] = scope;
+  // What was found of expressions with this variable is of the depth at which it was bound before.
+  if (auto known = scopeMemo_.find(variable.id()); known != scopeMemo_.end() && known->second != scope)
+    scopeMemo_.clear();
   values_[variable.id()] = v;
   scopes_.back().values.push_back(variable.id());
+}
+
+Expr KernelEmitter::ownVariable(const char* hint, Dtype dtype) {
+  return kernel_.context->namedVariable(
+      std::string(hint) + '.' + std::string(toString(dtype)) + '.' + std::to_string(ownVariables_++), dtype);
 }
 
 void KernelEmitter::returnFault(Value* failed, const std::function<Value*()>& fault) {

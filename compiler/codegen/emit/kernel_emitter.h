@@ -302,6 +302,8 @@ class KernelEmitter {
   llvm::Value* anyLane(llvm::Value* condition);
 
   void bindVariable(loop::Expr variable, LaneValue v);
+  // A variable of the code alone. A kernel that is emitted again has the same ones, so its code is the same.
+  loop::Expr ownVariable(const char* hint, Dtype dtype);
   void pushScope(llvm::Instruction* hoistPoint);
   void popScope();
   llvm::BasicBlock* newBlock(const char* name);
@@ -331,6 +333,7 @@ class KernelEmitter {
   std::unordered_map<uint32_t, LaneValue> values_;      // by expression id
   std::unordered_map<uint32_t, size_t> variableScope_;  // by expression id of the variable
   std::unordered_map<uint32_t, size_t> scopeMemo_;
+  int ownVariables_ = 0;  // so many are made
   std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_, backMemo_;
   std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;

@@ -100,8 +100,8 @@ std::optional<KernelEmitter::Tile> KernelEmitter::tileOf(const Stmt& stmt) {
   if (tile.loads.empty() || tile.loads.size() > 2) return std::nullopt;
   tile.small = nodes <= kSmallBody;
   loop::LoopContext& loops = *kernel_.context;
-  tile.inner = loops.variable("row");
-  for (Expr load : tile.loads) tile.squares.push_back(loops.variable("square", load.dtype()));
+  tile.inner = ownVariable("row", Dtype::i64);
+  for (Expr load : tile.loads) tile.squares.push_back(ownVariable("square", load.dtype()));
   const auto replace = [&](Expr root) {
     return loops.substitute(root, [&](Expr e) {
       for (size_t i = 0; i < tile.loads.size(); ++i)
@@ -126,7 +126,7 @@ Status KernelEmitter::tileStatement(const Stmt& stmt) {
   // Whole squares: lines of memory one after the other, of which the last may hold fewer.
   const int64_t lanes = fullLanes_, line = rowsOfLine(*tile);
   Value* full = b_.CreateAnd(extent, b_.getInt64(static_cast<uint64_t>(-lanes)));
-  const Expr first = kernel_.context->variable("line");
+  const Expr first = ownVariable("line", Dtype::i64);
   Result<Value*> done =
       countedLoop(first, b_.getInt64(0), b_.CreateAdd(full, b_.getInt64(static_cast<uint64_t>(line - lanes))),
                   line, nothing, [&](Value* from) {
@@ -137,7 +137,6 @@ Status KernelEmitter::tileStatement(const Stmt& stmt) {
   if (!done.ok()) return done.takeError();
   if (leftAfterVectors(stmt.extent) == 0) return {};
   if (!masksTails()) {
-    scopeMemo_.clear();
     Result<Value*> rest =
         countedLoop(tile->row, full, extent, 1, nothing, [&](Value*) { return loopStatement(*tile->plain); });
     return rest.ok() ? Status() : Status(rest.takeError());
@@ -151,7 +150,6 @@ Status KernelEmitter::tileStatement(const Stmt& stmt) {
 Status KernelEmitter::tileRows(const Tile& tile, const TileRows& rows) {
   DYN_TRY(Value * extent, scalar(tile.columnExtent));
   const bool isOne = rows.left || rowsOfLine(tile) == fullLanes_;
-  scopeMemo_.clear();  // the row is bound in other scopes than those before
   std::vector<Value*> nothing;
   const auto squares = [&]() -> Status {
     // In the scope of the columns: what follows from it is another value where the columns are left.
@@ -198,7 +196,6 @@ Status KernelEmitter::tileColumnsLeft(const Tile& tile, const TileRows& rows, Va
       if (*left == half) return {};
     }
   }
-  scopeMemo_.clear();
   Result<Value*> rest = countedLoop(tile.column, first, extent, 1, nothing, [&](Value*) -> Status {
     std::vector<Value*> carried;
     Result<Value*> done = countedLoop(tile.row, rows.first, rows.end, 1, carried,
@@ -301,7 +298,7 @@ Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
     for (unsigned k = 0; k < lanes_; ++k)
       b_.CreateStore(squares[i][k], b_.CreateConstGEP1_64(squares[i][k]->getType(), waiting[i], k));
   Value* count = rowsLeft ? rowsLeft : b_.getInt64(lanes_);
-  const Expr turn = kernel_.context->variable("turn");
+  const Expr turn = ownVariable("turn", Dtype::i64);
   std::vector<Value*> nothing;
   Result<Value*> done = countedLoop(turn, b_.getInt64(0), count, 1, nothing, [&](Value* k) -> Status {
     bindVariable(tile.inner, LaneValue::uniform(b_.CreateAdd(first, k)));
