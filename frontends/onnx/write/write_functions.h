@@ -27,6 +27,8 @@ DYN_ONNX_WRITING(writeStrided);
 DYN_ONNX_WRITING(writeTopK);
 DYN_ONNX_WRITING(writeResize);
 DYN_ONNX_WRITING(writeDepthToSpace);
+// write_trees.cpp
+DYN_ONNX_WRITING(writeWalkTrees);
 // write_values.cpp
 DYN_ONNX_WRITING(writeList);
 DYN_ONNX_WRITING(writeStackFromSequence);

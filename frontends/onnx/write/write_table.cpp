@@ -237,9 +237,7 @@ constexpr WriteRow kRows[] = {
     {.op = "variant",
      .saying = Saying::leftOut,
      .reason = "the function that it stands in gives the same results for all shapes"},
-    {.op = "walk_trees",
-     .saying = Saying::never,
-     .reason = "ONNX says what the leaves of trees add up to, not which they are"},
+    {.op = "walk_trees", .saying = Saying::steps, .write = writeWalkTrees},
     {.op = "where", .onnx = "Where"},
 };
 
