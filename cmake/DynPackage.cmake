@@ -1,0 +1,41 @@
+# `./dev package`: a .deb and a tarball of what DynInstall.cmake installs, by CPack.
+#
+# The .deb names its libraries as packages (dpkg-shlibdeps). The tarball may be unpacked anywhere: the libraries of
+# other projects that the shell needs lie in lib/dyn, and programs look there first. What belongs to the C library,
+# to the compiler's runtime and to the desktop (Qt) stays outside.
+set(CPACK_PACKAGE_NAME dyn)
+set(CPACK_PACKAGE_VENDOR "Dyn")
+set(CPACK_PACKAGE_CONTACT "Dyn maintainers <maintainers@dyn.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "compiler and runtime for neural networks whose sizes vary")
+set(CPACK_PACKAGE_DESCRIPTION "Dyn compiles an ONNX model once for every batch, sequence length and image size.
+ It has a shell (dynrepl), a window (dynstudio), a runner of packages (dynrun) and a C library.")
+set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
+string(TOLOWER "${CMAKE_SYSTEM_NAME}" DYN_PACKAGE_SYSTEM)
+set(CPACK_PACKAGE_FILE_NAME dyn-${PROJECT_VERSION}-${DYN_PACKAGE_SYSTEM}-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};dyn;ALL;/")
+set(CPACK_DYN_BUILD ${CMAKE_BINARY_DIR})
+set(CPACK_GENERATOR "DEB;TGZ")
+set(CPACK_THREADS 0)
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "lld-19, binutils")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "graphviz, libsodium23, gcc")
+
+# The tarball alone has the component `bundle` (DynPackageGenerators.cmake).
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_SOURCE_DIR}/cmake/DynPackageGenerators.cmake)
+install(CODE "
+  set(prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
+  foreach(program dynrepl dynrun vmrun)
+    list(APPEND programs \"\${prefix}/bin/\${program}\")
+  endforeach()
+  file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \${programs} RESOLVED_DEPENDENCIES_VAR found
+       POST_EXCLUDE_REGEXES \"/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|gcc_s|stdc[+][+]))[.]so\")
+  foreach(library \${found})
+    file(INSTALL \"\${library}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/dyn\" FOLLOW_SYMLINK_CHAIN)
+  endforeach()" COMPONENT bundle EXCLUDE_FROM_ALL)
+include(CPack)
