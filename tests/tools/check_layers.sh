@@ -38,7 +38,8 @@ compiler/kernel    : compiler..passes    vm/include vm/shared vm/isa
 compiler/lower     : compiler..kernel    vm/include vm/shared vm/isa
 compiler/codegen   : compiler..loop      vm/include vm/shared vm/isa
 compiler/driver    : compiler..codegen   vm/include vm/shared vm/isa
-compiler/tune      : compiler..driver    vm/include vm/shared vm/isa
+compiler/export    : compiler..driver    vm/include vm/shared vm/isa
+compiler/tune      : compiler..export    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include
 frontends/onnx     : compiler..infer     vm/include
 app/session        : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
@@ -57,7 +58,7 @@ TABLE
 }
 
 # Compiler levels, lowest first.
-levels="support target dims ir loop ops reference infer pass passes kernel lower codegen driver tune"
+levels="support target dims ir loop ops reference infer pass passes kernel lower codegen driver export tune"
 
 # first part of <...> as a pattern : folders that may include it (tests may include anything) : what it is
 libraries() {
