@@ -1,10 +1,10 @@
-#include "tests/simcuda/memory/access.h"
+#include "tests/simcuda/ptx/access.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "tests/simcuda/memory/traffic.h"
 #include "tests/simcuda/ptx/launch.h"
+#include "tests/simcuda/ptx/traffic.h"
 
 namespace simcuda {
 namespace {

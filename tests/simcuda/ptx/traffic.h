@@ -1,7 +1,7 @@
 // traffic.h — what a request of a warp costs the memory: sectors of global memory, passes over the banks of
 // shared memory.
 #pragma once
-#include "tests/simcuda/memory/access.h"
+#include "tests/simcuda/ptx/access.h"
 #include "tests/simcuda/simcuda.h"
 
 namespace simcuda {

@@ -1,4 +1,4 @@
-#include "tests/simcuda/memory/traffic.h"
+#include "tests/simcuda/ptx/traffic.h"
 
 #include <algorithm>
 #include <bit>
