@@ -6,6 +6,19 @@
 
 namespace dyn::passes {
 
+ValueId appendOp(IrContext& ir, std::vector<const Op*>& ops, const SourcePlace& place, const OpDef& def,
+                 std::vector<ValueId> operands, Attributes attributes, Type type, ValueId into) {
+  Op op;
+  op.def = &def;
+  op.place = place;
+  op.operands = std::move(operands);
+  op.attributes = std::move(attributes);
+  const ValueId result = into == kNoValue ? ir.newValue() : into;
+  if (type) op.results = {{result, type}};
+  ops.push_back(ir.own(std::move(op)));
+  return result;
+}
+
 std::vector<int64_t> inverse(const std::vector<int64_t>& order) {
   std::vector<int64_t> back(order.size());
   for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);

@@ -10,6 +10,11 @@
 
 namespace dyn::passes {
 
+// An operation at the end of `ops`. Its result has this type and is `into`, or a new value; without a type
+// there is no result.
+ValueId appendOp(IrContext& ir, std::vector<const Op*>& ops, const SourcePlace& place, const OpDef& def,
+                 std::vector<ValueId> operands, Attributes attributes, Type type, ValueId into = kNoValue);
+
 // The permutation that undoes another.
 std::vector<int64_t> inverse(const std::vector<int64_t>& order);
 

@@ -3,19 +3,14 @@
 #include <algorithm>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/rewrite/op_maker.h"
 
 namespace dyn::passes {
 
 ValueId OpSeries::emit(const OpDef* def, std::vector<ValueId> operands, Attributes attributes,
                        const Shape& shape, Dtype dtype, ValueId into) {
-  Op op;
-  op.def = def;
-  op.place = place_;
-  op.operands = std::move(operands);
-  op.attributes = std::move(attributes);
-  op.results = {{into == kNoValue ? ir_.newValue() : into, ir_.tensorType(shape, dtype)}};
-  ops_.push_back(ir_.own(std::move(op)));
-  return ops_.back()->results[0].id;
+  return appendOp(ir_, ops_, place_, *def, std::move(operands), std::move(attributes),
+                  ir_.tensorType(shape, dtype), into);
 }
 
 ValueId OpSeries::sizes(const Shape& shape) {

@@ -22,6 +22,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
+#include "compiler/passes/rewrite/op_maker.h"
 #include "compiler/passes/tiling/slice_regions.h"
 #include "compiler/passes/tiling/slices.h"
 
@@ -101,15 +102,7 @@ class SliceLoop {
 
   ValueId emit(std::vector<const Op*>& to, const OpDef& def, std::vector<ValueId> operands,
                Attributes attributes, Type type, ValueId into = kNoValue) {
-    Op op;
-    op.def = &def;
-    op.place = place_;
-    op.operands = std::move(operands);
-    op.attributes = std::move(attributes);
-    const ValueId result = into == kNoValue ? ir_.newValue() : into;
-    if (type) op.results = {{result, type}};
-    to.push_back(ir_.own(std::move(op)));
-    return result;
+    return appendOp(ir_, to, place_, def, std::move(operands), std::move(attributes), type, into);
   }
 
   Type withFirst(Type type, Dim first) const {

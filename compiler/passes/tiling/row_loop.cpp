@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/rewrite/op_maker.h"
 #include "compiler/passes/tiling/slices.h"
 
 namespace dyn::passes {
@@ -37,15 +38,7 @@ bool RowLoop::leaves(ValueId v) const {
 
 ValueId RowLoop::emit(std::vector<const Op*>& to, const OpDef& def, std::vector<ValueId> operands,
                       Attributes attributes, Type type, ValueId into) {
-  Op op;
-  op.def = &def;
-  op.place = place_;
-  op.operands = std::move(operands);
-  op.attributes = std::move(attributes);
-  const ValueId result = into == kNoValue ? ir_.newValue() : into;
-  if (type) op.results = {{result, type}};
-  to.push_back(ir_.own(std::move(op)));
-  return result;
+  return appendOp(ir_, to, place_, def, std::move(operands), std::move(attributes), type, into);
 }
 
 // A symbol that has this value from here on.
