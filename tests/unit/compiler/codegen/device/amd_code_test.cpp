@@ -1,6 +1,6 @@
 // Code objects for AMD's GPUs: they are assembled here and looked at; nothing runs them, and no hardware has.
 #ifdef DYN_HAVE_LLVM
-#include "compiler/codegen/device/amd_code.h"
+#include "tests/unit/compiler/codegen/device/amd_code.h"
 
 #include <gmock/gmock.h>
 

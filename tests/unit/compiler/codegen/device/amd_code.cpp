@@ -1,4 +1,5 @@
-#include "compiler/codegen/device/amd_code.h"
+#ifdef DYN_HAVE_LLVM
+#include "tests/unit/compiler/codegen/device/amd_code.h"
 
 #include "compiler/codegen/emit/kernel_emitter.h"
 #include "compiler/codegen/llvm/llvm_module.h"
@@ -50,3 +51,4 @@ Result<AmdKernel> emitAmdKernel(const loop::Kernel& kernel, const std::string& s
 }
 
 }  // namespace dyn
+#endif

@@ -1,6 +1,6 @@
-// Loop kernels as code objects for AMD's GPUs, by the emitter that writes PTX: a thread for each element,
-// or a block for each unit. Untested on hardware: no runtime here loads them, tests assemble them. Products
-// in tiles and attention have no such form.
+// For tests: loop kernels as code objects for AMD's GPUs, by the emitter that writes PTX: a thread for each
+// element, or a block for each unit. Untested on hardware: no runtime here loads them, tests assemble them.
+// Products in tiles and attention have no such form.
 //
 //   DYN_TRY(AmdKernel kernel, emitAmdKernel(loopKernel, "dyn_kernel_3", DeviceMapping::block));
 //   kernel.object;     // an ELF of the machine amdgpu, with the kernel dyn_kernel_3
