@@ -33,7 +33,8 @@ struct SessionOptions {
   std::string math = "fp32";
   std::string paddedResults = "exact";
   std::map<std::string, std::string> policies;  // "conv", "matmul" or "loop": the version to be taken
-  // Variants beside the program for all sizes, and buckets (compiler/passes/variant_spec.h); "" is none.
+  // Variants beside the program for all sizes, and buckets (compiler/passes/variants/variant_spec.h); "":
+  // none.
   std::string variants, buckets;
   // How the host program runs: "native", "interpret", or "auto": native where a package has it.
   std::string flow = "auto";
@@ -45,7 +46,7 @@ struct SessionOptions {
   std::string tuningFile;  // of records; "" is beside the object cache, "none" off
   std::string device = "cpu";       // "cuda", "cuda:1", "simcuda": model/device_name.h
   bool deviceIsChosen = false;      // somebody said so: a package, too, runs there and nowhere else
-  std::vector<std::string> places;  // "softmax=cpu" (compiler/passes/placement.h)
+  std::vector<std::string> places;  // "softmax=cpu" (compiler/passes/device/placement.h)
   std::string
       target;  // where programs run: a name or a file (compiler/driver/target_choice.h); "" is this host
   uint64_t seed = 0;              // of random inputs

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "compiler/driver/linker.h"
+#include "compiler/export/linker.h"
 
 namespace dyn {
 

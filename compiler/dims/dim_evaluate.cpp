@@ -53,22 +53,13 @@ constexpr uint32_t kRemembered = 2;
 // visit returns false to stop.
 template <typename Visit>
 bool visitOperandsFirst(const DimNode* root, Visit visit) {
-  std::vector<std::pair<const DimNode*, size_t>> stack{{root, 0}};
   std::unordered_set<const DimNode*> done;
-  while (!stack.empty()) {
-    auto& [node, next] = stack.back();
-    if (next < node->operands.size()) {
-      const DimNode* operand = DimBuilder::node(node->operands[next++]);
-      if (operand->depth >= kRemembered && done.count(operand)) continue;
-      stack.push_back({operand, 0});
-      continue;
-    }
-    const DimNode* finished = node;
-    stack.pop_back();
-    if (!visit(finished)) return false;
-    if (finished->depth >= kRemembered) done.insert(finished);
-  }
-  return true;
+  const auto known = [&](const DimNode* node) { return node->depth >= kRemembered && done.count(node) > 0; };
+  return visitOperandsFirst(root, known, [&](const DimNode* node) {
+    if (!visit(node)) return false;
+    if (node->depth >= kRemembered) done.insert(node);
+    return true;
+  });
 }
 
 std::optional<int64_t> applyKind(const DimNode* n, const std::vector<int64_t>& v) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "compiler/dims/dim.h"
@@ -135,6 +136,27 @@ struct DimBuilder {
   DimContext& context_;
   DimContext::Impl& impl_;
 };
+
+// Calls visit(node) for `root` and all nodes below it that are not known(node), operands first. Nothing below
+// a known one is visited. A node that is not known after its visit may be visited again. visit returns false
+// to stop. Returns whether it went to the end.
+template <typename Known, typename Visit>
+bool visitOperandsFirst(const DimNode* root, Known known, Visit visit) {
+  std::vector<std::pair<const DimNode*, size_t>> stack;  // and the operand that is next
+  if (!known(root)) stack.push_back({root, 0});
+  while (!stack.empty()) {
+    auto& [node, next] = stack.back();
+    if (next < node->operands.size()) {
+      const DimNode* operand = DimBuilder::node(node->operands[next++]);
+      if (!known(operand)) stack.push_back({operand, 0});
+      continue;
+    }
+    const DimNode* finished = node;
+    stack.pop_back();
+    if (!visit(finished)) return false;
+  }
+  return true;
+}
 
 // The structural order of nodes: <0, 0, >0. Constant time unless depths and kinds agree.
 int compareDims(const DimNode* a, const DimNode* b);

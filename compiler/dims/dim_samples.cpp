@@ -115,7 +115,6 @@ const SampledValues& DimSolver::Impl::sampledSymbol(SymbolId s) {
 }
 
 SampledValues DimSolver::Impl::sampled(Dim d) {
-  std::vector<std::pair<const DimNode*, size_t>> stack{{DimBuilder::node(d), 0}};
   for (SymbolId s : symbolsOf(d)) sampledSymbol(s);  // first: the epoch may change
   auto slot = [&](const DimNode* n) -> Remembered<SampledValues>& {
     if (n->id >= sampledAt.size()) sampledAt.resize(n->id + n->id / 2 + 16);
@@ -127,19 +126,7 @@ SampledValues DimSolver::Impl::sampled(Dim d) {
   };
   auto ready = [&](const DimNode* n) { return slot(n).generation == sampleEpoch; };
   std::vector<SampledValues> operands;
-  while (!stack.empty()) {
-    auto& [n, next] = stack.back();
-    if (ready(n)) {
-      stack.pop_back();
-      continue;
-    }
-    if (next < n->operands.size()) {
-      const DimNode* operand = DimBuilder::node(n->operands[next++]);
-      if (!ready(operand)) stack.push_back({operand, 0});
-      continue;
-    }
-    const DimNode* done = n;
-    stack.pop_back();
+  visitOperandsFirst(DimBuilder::node(d), ready, [&](const DimNode* done) {
     count(1 + done->operands.size());
     SampledValues value;
     if (done->kind == DimKind::constant) {
@@ -154,7 +141,8 @@ SampledValues DimSolver::Impl::sampled(Dim d) {
       value = combined(done, operands);
     }
     slot(done) = {sampleEpoch, value};
-  }
+    return true;
+  });
   return slot(DimBuilder::node(d)).value;
 }
 

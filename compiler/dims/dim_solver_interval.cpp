@@ -174,34 +174,23 @@ Interval DimProver::nodeInterval(const DimNode* n) {
 }
 
 Interval DimProver::interval(Dim d) {
-  std::vector<std::pair<const DimNode*, size_t>> stack{{DimBuilder::node(d), 0}};
   auto ready = [&](const DimNode* n) {
     if (n->kind == DimKind::constant) return true;
     if (trace_) return traced_.count(n) > 0;
     return n->id < impl_.intervals.size() && impl_.intervals[n->id].generation == impl_.generation;
   };
-  while (!stack.empty()) {
-    auto& [n, next] = stack.back();
-    if (ready(n)) {
-      stack.pop_back();
-      continue;
-    }
-    if (next < n->operands.size()) {
-      const DimNode* operand = DimBuilder::node(n->operands[next++]);
-      if (!ready(operand)) stack.push_back({operand, 0});
-      continue;
-    }
-    const DimNode* done = n;
-    stack.pop_back();
-    if (!spend(1 + done->operands.size())) return {};  // unbounded: nothing is known
+  const bool finished = visitOperandsFirst(DimBuilder::node(d), ready, [&](const DimNode* done) {
+    if (!spend(1 + done->operands.size())) return false;
     Interval value = nodeInterval(done);
     if (trace_) {
       traced_[done] = value;
-      continue;
+      return true;
     }
     if (done->id >= impl_.intervals.size()) impl_.intervals.resize(done->id + done->id / 2 + 16);
     impl_.intervals[done->id] = {impl_.generation, value};
-  }
+    return true;
+  });
+  if (!finished) return {};  // unbounded: nothing is known
   return operandInterval(DimBuilder::node(d));
 }
 

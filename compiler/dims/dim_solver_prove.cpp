@@ -362,34 +362,23 @@ Dim DimProver::simplify(Dim d) {
     const Dim* kept = impl_.remembered(impl_.simplified, n->id);
     return kept ? std::optional<Dim>(*kept) : std::nullopt;
   };
-  std::vector<std::pair<const DimNode*, size_t>> stack{{DimBuilder::node(d), 0}};
-  while (!stack.empty()) {
-    auto& [n, next] = stack.back();
-    if (next == 0 && known(n)) {
-      stack.pop_back();
-      continue;
-    }
-    if (next < n->operands.size()) {
-      const DimNode* operand = DimBuilder::node(n->operands[next++]);
-      if (!known(operand)) stack.push_back({operand, 0});
-      continue;
-    }
-    const DimNode* done = n;
-    stack.pop_back();
+  const bool finished = visitOperandsFirst(DimBuilder::node(d), known, [&](const DimNode* done) {
     std::vector<Dim> operands;
     bool changed = false;
     for (Dim o : done->operands) {
       operands.push_back(*known(DimBuilder::node(o)));
       changed = changed || operands.back() != o;
     }
-    if (!spend(1 + operands.size())) return d;
+    if (!spend(1 + operands.size())) return false;
     Dim result = simplifyAtom(changed ? builder.rebuild(done, operands) : plain(done));
-    if (exhausted()) return d;
+    if (exhausted()) return false;
     if (trace_)
       traced[done] = result;
     else
       impl_.remember(impl_.simplified, done->id, result);
-  }
+    return true;
+  });
+  if (!finished) return d;
   return *known(DimBuilder::node(d));
 }
 

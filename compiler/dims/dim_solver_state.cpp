@@ -93,17 +93,7 @@ Dim DimSolver::Impl::canonical(Dim d, std::vector<ProofId>* proof) {
       return std::nullopt;
     return canonicals[n->id].value;
   };
-  std::vector<std::pair<const DimNode*, size_t>> stack;
-  if (!known(DimBuilder::node(d))) stack.push_back({DimBuilder::node(d), 0});
-  while (!stack.empty()) {
-    auto& [n, next] = stack.back();
-    if (next < n->operands.size()) {
-      const DimNode* operand = DimBuilder::node(n->operands[next++]);
-      if (!known(operand)) stack.push_back({operand, 0});
-      continue;
-    }
-    const DimNode* done = n;
-    stack.pop_back();
+  visitOperandsFirst(DimBuilder::node(d), known, [&](const DimNode* done) {
     count(1 + done->operands.size());
     std::vector<Dim> operands;
     bool changed = false;
@@ -114,7 +104,8 @@ Dim DimSolver::Impl::canonical(Dim d, std::vector<ProofId>* proof) {
     if (done->id >= canonicals.size()) canonicals.resize(done->id + done->id / 2 + 16);
     canonicals[done->id] = {definitionGeneration,
                             changed ? builder.rebuild(done, operands) : DimBuilder::dim(done)};
-  }
+    return true;
+  });
   return *known(DimBuilder::node(d));
 }
 

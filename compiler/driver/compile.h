@@ -33,11 +33,11 @@ struct CompileOptions {
   bool memoryOfSizes = false;       // the memory of a run is to follow from its sizes, whatever a mask hides
   std::optional<Target> target;     // where the program will run; none: this host
   std::vector<std::string> places;  // "softmax=cpu": of the pass `devices`, beside what `passes` says
-  // Versions of contractions (compiler/passes/contraction_versions.h): "conv" or "matmul" for all, or by the
-  // key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not named is
-  // chosen by rule and cost.
+  // Versions of contractions (compiler/passes/layout/contraction_versions.h): "conv" or "matmul" for all, or
+  // by the key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not
+  // named is chosen by rule and cost.
   std::map<std::string, std::string> versions;
-  // Variants for some sizes and buckets (compiler/passes/variant_spec.h): "seq=128;seq=256,batch=1",
+  // Variants for some sizes and buckets (compiler/passes/variants/variant_spec.h): "seq=128;seq=256,batch=1",
   // "batch=4,8,16".
   std::string variants, buckets;
   std::string cacheDirectory;                 // of compiled objects; empty: no cache

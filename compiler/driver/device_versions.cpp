@@ -3,8 +3,8 @@
 #include "compiler/driver/kernel_library.h"
 #include "vm/shared/dyn_device_code.h"
 #ifdef DYN_HAVE_LLVM
-#include "compiler/codegen/emit/device_attention.h"
-#include "compiler/codegen/emit/device_library.h"
+#include "compiler/codegen/device/device_attention.h"
+#include "compiler/codegen/device/device_library.h"
 #endif
 
 namespace dyn {

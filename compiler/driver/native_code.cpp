@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "compiler/codegen/built/built_objects.h"
-#include "compiler/codegen/emit/device_code.h"
+#include "compiler/codegen/device/device_code.h"
 #include "compiler/codegen/emit/loop_codegen.h"
 #include "compiler/codegen/emit/micro_kernel.h"
 #include "compiler/codegen/emit/noted_lines.h"

@@ -1,12 +1,12 @@
 // Which kernels of a program have one machine code: those that are one general kernel at different sizes
-// (compiler/loop/general_kernel.h), as the layers of an image network that differ in channels and in how
-// often the image was halved.
+// (compiler/loop/builder/general_kernel.h), as the layers of an image network that differ in channels and in
+// how often the image was halved.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "compiler/loop/general_kernel.h"
+#include "compiler/loop/builder/general_kernel.h"
 
 namespace dyn {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/driver/fixed_program.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 
@@ -75,6 +74,12 @@ std::vector<std::string> targetNames() { return {}; }
 bool sameSystem(const Target& target) { return runsHere(target); }
 bool runsHere(const Target& target) { return target.machine.triple.empty(); }
 #endif
+
+Target fixedTarget(Target target) {
+  target.hasHeap = target.hasThreads = target.hasFiles = target.hasBuiltins = false;
+  target.machine.coreCount = 1;
+  return target;
+}
 
 Result<Target> chooseTarget(const std::string& nameOrFile) {
   if (nameOrFile.empty() || nameOrFile == "host") return hostTarget();

@@ -16,6 +16,8 @@ std::vector<std::string> targetNames();
 // "host" or "", one of targetNames(), or the path of a file (anything with a '/' or a '.', printTarget()'s or
 // printMachine()'s text). Errors: usageError for an unknown name, fileError, fileFormat.
 Result<Target> chooseTarget(const std::string& nameOrFile);
+// A target like this one, but without heap, threads, files and hand-written kernels.
+Target fixedTarget(Target target);
 // May the target's code run in this process?
 bool runsHere(const Target& target);
 // Programs of this system run there, if the processor has what their code needs.

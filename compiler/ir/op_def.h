@@ -25,7 +25,7 @@
 namespace dyn {
 
 namespace loop {
-class LowerContext;  // compiler/loop/lower_context.h
+class LowerContext;  // compiler/loop/builder/lower_context.h
 class Expr;
 }  // namespace loop
 

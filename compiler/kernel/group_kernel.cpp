@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "compiler/kernel/split_reduction.h"
-#include "compiler/loop/lower_context.h"
+#include "compiler/loop/builder/lower_context.h"
 #include "compiler/ops/statements/statement_kernel.h"
 #include "vm/include/dyn_kernel.h"
 

@@ -10,7 +10,7 @@
 #include "compiler/kernel/nest_axes.h"
 #include "compiler/kernel/nest_segments.h"
 #include "compiler/kernel/staged_rows.h"
-#include "compiler/loop/access_pattern.h"
+#include "compiler/loop/access/access_pattern.h"
 #include "compiler/loop/kernel_uses.h"
 
 namespace dyn {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "compiler/loop/axis_fusion.h"
+#include "compiler/loop/builder/axis_fusion.h"
 
 namespace dyn {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "compiler/loop/access_pattern.h"
+#include "compiler/loop/access/access_pattern.h"
 
 namespace dyn {
 

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "compiler/kernel/kept_rows.h"
-#include "compiler/loop/access_pattern.h"
+#include "compiler/loop/access/access_pattern.h"
 
 namespace dyn {
 

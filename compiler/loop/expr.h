@@ -55,10 +55,15 @@ enum class ExprKind : uint8_t {
 
 // X-macro lists give enum, text and arity in one place.
 // clang-format off
+// Unary operations are plain (an instruction or a few, the same bits in every back end) or functions
+// (approximations).
 #define DYN_LOOP_UNARY(X)                                                                                  \
-  X(neg) X(abs) X(logicalNot) X(bitNot) X(sign) X(floor) X(ceil) X(round) /* half to even */ X(trunc)      \
-  X(sqrt) X(exp) X(log) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh)      \
-  X(acosh) X(atanh) X(erf) X(expm1) X(log1p) X(isNan) X(isInf)
+  X(neg, plain) X(abs, plain) X(logicalNot, plain) X(bitNot, plain) X(sign, plain) X(floor, plain)         \
+  X(ceil, plain) X(round, plain) /* half to even */ X(trunc, plain) X(sqrt, plain)                         \
+  X(exp, function) X(log, function) X(sin, function) X(cos, function) X(tan, function) X(asin, function)   \
+  X(acos, function) X(atan, function) X(sinh, function) X(cosh, function) X(tanh, function)                \
+  X(asinh, function) X(acosh, function) X(atanh, function) X(erf, function) X(expm1, function)             \
+  X(log1p, function) X(isNan, plain) X(isInf, plain)
 #define DYN_LOOP_BINARY(X)                                                                                 \
   X(add) X(sub) X(mul) X(div) X(floorDiv) X(mod) X(rem) X(min) X(max) X(pow) X(equal) X(notEqual) X(less)  \
   X(lessEqual) X(logicalAnd) X(logicalOr) X(logicalXor) X(bitAnd) X(bitOr) X(bitXor) X(shiftLeft)          \
@@ -67,7 +72,7 @@ enum class ExprKind : uint8_t {
 // clang-format on
 
 enum class UnaryOp : uint8_t {
-#define X(name) name,
+#define X(name, kind) name,
   DYN_LOOP_UNARY(X)
 #undef X
 };
@@ -81,6 +86,8 @@ enum class ReduceOp : uint8_t {
   DYN_LOOP_REDUCE(X)
 #undef X
 };
+// Is it of the kind `function` in the list?
+bool isFunction(UnaryOp op);
 const char* toString(UnaryOp op);
 const char* toString(BinaryOp op);
 const char* toString(ReduceOp op);

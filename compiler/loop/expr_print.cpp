@@ -12,8 +12,10 @@ namespace {
 
 constexpr size_t kMaxText = size_t{1} << 20;  // a tree print of a shared graph may explode
 
-#define X(name) #name,
+#define X(name, kind) #name,
 constexpr const char* kUnaryNames[] = {DYN_LOOP_UNARY(X)};
+#undef X
+#define X(name) #name,
 constexpr const char* kBinaryNames[] = {DYN_LOOP_BINARY(X)};
 constexpr const char* kReduceNames[] = {DYN_LOOP_REDUCE(X)};
 #undef X
@@ -93,6 +95,13 @@ std::string leafText(Expr e, const std::set<std::string, std::less<>>& taken) {
 
 }  // namespace
 
+bool isFunction(UnaryOp op) {
+  enum class Kind { plain, function };
+#define X(name, kind) Kind::kind,
+  static constexpr Kind kKinds[] = {DYN_LOOP_UNARY(X)};
+#undef X
+  return kKinds[static_cast<int>(op)] == Kind::function;
+}
 const char* toString(UnaryOp op) { return kUnaryNames[static_cast<int>(op)]; }
 const char* toString(BinaryOp op) { return kBinaryNames[static_cast<int>(op)]; }
 const char* toString(ReduceOp op) { return kReduceNames[static_cast<int>(op)]; }

@@ -375,23 +375,7 @@ struct ExprSimplifier {
 namespace {
 
 // Operations whose result every back end computes to the same bits: only these fold over real constants.
-bool foldsExactly(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::neg:
-    case UnaryOp::abs:
-    case UnaryOp::sign:
-    case UnaryOp::floor:
-    case UnaryOp::ceil:
-    case UnaryOp::round:
-    case UnaryOp::trunc:
-    case UnaryOp::sqrt:
-    case UnaryOp::isNan:
-    case UnaryOp::isInf:
-      return true;
-    default:
-      return false;
-  }
-}
+bool foldsExactly(UnaryOp op) { return !isFunction(op); }
 
 bool foldsExactly(BinaryOp op) {
   return op == BinaryOp::add || op == BinaryOp::sub || op == BinaryOp::mul || op == BinaryOp::div ||

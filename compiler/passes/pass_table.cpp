@@ -3,14 +3,14 @@
 namespace dyn {
 
 namespace passes {
-#define DYN_PASS(name) PassDef name##Pass();
+#define DYN_PASS(name, folder) PassDef name##Pass();
 #include "compiler/passes/passes.def"
 #undef DYN_PASS
 }  // namespace passes
 
 std::span<const PassDef> passTable() {
   static const std::vector<PassDef> table = {
-#define DYN_PASS(name) passes::name##Pass(),
+#define DYN_PASS(name, folder) passes::name##Pass(),
 #include "compiler/passes/passes.def"
 #undef DYN_PASS
   };

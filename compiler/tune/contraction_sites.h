@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/pass/trace.h"
-#include "compiler/passes/contraction_versions.h"
+#include "compiler/passes/layout/contraction_versions.h"
 
 namespace dyn {
 

@@ -2,7 +2,7 @@
 
 #include "compiler/driver/kernel_library.h"
 #include "compiler/kernel/versions.h"
-#include "compiler/passes/contraction_versions.h"
+#include "compiler/passes/layout/contraction_versions.h"
 #include "vm/shared/dyn_device_code.h"
 
 namespace dyn {

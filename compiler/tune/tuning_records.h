@@ -26,7 +26,7 @@ struct TunedCandidate {
   bool operator==(const TunedCandidate&) const = default;
 };
 struct TunedOperation {
-  std::string key;  // compiler/passes/contraction_versions.h
+  std::string key;  // compiler/passes/layout/contraction_versions.h
   int threads = 1;
   contraction::Version chosen;
   std::vector<TunedShape> shapes;

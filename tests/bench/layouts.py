@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Chains of equal convolutions in planes beside channels last: what the factors of compiler/passes/layout_cost.cpp are rounded from.
+"""Chains of equal convolutions in planes beside channels last: what the factors of compiler/passes/layout/layout_cost.cpp are rounded from.
 
     ./dev bench layouts [KIND...] [--seconds S] [--build BUILD]
 

@@ -9,8 +9,8 @@
 #include <functional>
 
 #include "compiler/lower/lowered_module.h"
+#include "compiler/passes/layout/refused_copies.h"
 #include "compiler/passes/pass_table.h"
-#include "compiler/passes/refused_copies.h"
 #include "tests/robustness/allocation_hook.h"
 #include "tests/robustness/compiled_program.h"
 #include "tests/robustness/onnx_builder.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/driver/fixed_program.h"
+#include "compiler/export/fixed_program.h"
 #include "compiler/ir/tensor.h"
 #include "vm/include/dynvm.h"
 

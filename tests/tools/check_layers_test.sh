@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
 # Plants one violation of each rule of check_layers.sh in a tree of its own and sees that it, and only it, is found.
 set -euo pipefail
-checker="$(cd "$(dirname "$0")" && pwd)/check_layers.sh"
-tree="$(mktemp -d)"
-trap 'rm -rf "$tree"' EXIT
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+tree="$work/tree"
+mkdir "$tree"
+# Without what is known of the real tree: it would be missed in this one.
+checker="$work/check_layers.sh"
+sed -E '/^(arrow|large) [a-z]/d' "$(cd "$(dirname "$0")" && pwd)/check_layers.sh" >"$checker"
+chmod +x "$checker"
 
 # plant FILE LINE...: a file of these lines in the tree.
 plant() {
@@ -76,18 +81,49 @@ out="$("$checker" "$tree" 2>/dev/null || true)"
 clean_tree
 plant vm/kernels/conv/a.h '#include "vm/kernels/gemm/b.h"'
 plant vm/kernels/gemm/b.h '#include "vm/kernels/work.h"'
-plant vm/kernels/work.h '#include "vm/kernels/conv/a.h"'
+plant vm/kernels/work.h '// shared'
 "$checker" "$tree" >/dev/null 2>&1 || fail 'inner folders that lean on each other one way were refused'
 plant vm/kernels/gemm/b.h '#include "vm/kernels/byte/c.h"'
 plant vm/kernels/byte/c.h '#include "vm/kernels/conv/a.h"'
 out="$("$checker" "$tree" 2>/dev/null || true)"
 [[ $out == *'vm/kernels/byte includes vm/kernels/conv in a circle of folders'* && "$(wc -l <<<"$out")" -eq 3 ]] ||
   fail "a circle of three inner folders gave '$out'"
+# A folder and one inside of it; the same where one of the two arrows is known; and known where it is gone.
+clean_tree
+plant vm/kernels/conv/a.h '#include "vm/kernels/work.h"'
+plant vm/kernels/work.h '#include "vm/kernels/conv/b.h"'
+out="$("$checker" "$tree" 2>/dev/null || true)"
+[[ $out == *'vm/kernels includes vm/kernels/conv in a circle of folders'* && "$(wc -l <<<"$out")" -eq 2 ]] ||
+  fail "a folder and one inside of it in a circle gave '$out'"
+sed "s#^  cat <<'KNOWN'#&\\narrow vm/kernels vm/kernels/conv#" "$checker" >"$work/knows.sh"
+bash "$work/knows.sh" "$tree" >/dev/null 2>&1 || fail 'a known arrow was refused'
+plant vm/kernels/work.h '// shared'
+out="$(bash "$work/knows.sh" "$tree" 2>/dev/null || true)"
+[[ $out == *'vm/kernels:1: does not include vm/kernels/conv any more'* ]] || fail "an arrow that is gone stays known: '$out'"
+# 40 sources in a folder, data beside them; one more; known; and known where it is not needed.
+clean_tree
+for ((i = 1; i <= 40; i++)); do plant "tests/bench/b$i.py" '# a benchmark'; done
+plant tests/bench/result.txt 'data'
+"$checker" "$tree" >/dev/null 2>&1 || fail '40 sources in one folder were refused'
+sed "s#^  cat <<'KNOWN'#&\\nlarge tests/bench#" "$checker" >"$work/knows.sh"
+out="$(bash "$work/knows.sh" "$tree" 2>/dev/null || true)"
+[[ $out == *'tests/bench:1: holds at most 40 sources'* ]] || fail "a folder of 40 stays known as a large one: '$out'"
+plant tests/bench/one.sh '# one more'
+bash "$work/knows.sh" "$tree" >/dev/null 2>&1 || fail 'a known large folder was refused'
+out="$("$checker" "$tree" 2>/dev/null || true)"
+[[ $out == *'tests/bench:1: 41 sources'* && "$(wc -l <<<"$out")" -eq 1 ]] || fail "41 sources in one folder gave '$out'"
+# A pass stands in the folder that its row names.
+clean_tree
+plant compiler/passes/fusion/fuse.cpp '// a pass'
+plant compiler/passes/passes.def 'DYN_PASS(fuse, fusion)'
+"$checker" "$tree" >/dev/null 2>&1 || fail 'a pass in the folder of its row was refused'
+plant compiler/passes/passes.def 'DYN_PASS(fuse, simplify)'
+out="$("$checker" "$tree" 2>/dev/null || true)"
+[[ $out == *'there is no compiler/passes/simplify/fuse.cpp'* ]] || fail "a pass in another folder than its row names gave '$out'"
 # A table by which two folders may include each other is itself refused.
 clean_tree
-mkdir -p "$tree/tool"
-sed 's#^ui/graph           : app/session ui/support$#& ui/views#' "$checker" >"$tree/tool/check_layers.sh"
-out="$(bash "$tree/tool/check_layers.sh" "$tree" 2>/dev/null || true)"
+sed 's#^ui/graph           : app/session ui/support$#& ui/views#' "$checker" >"$work/circle.sh"
+out="$(bash "$work/circle.sh" "$tree" 2>/dev/null || true)"
 [[ $out == *'ui/graph and ui/views may include each other'* ]] || fail 'a table with a circle was accepted'
 # A long file that says why.
 clean_tree

@@ -16,75 +16,75 @@ WORDS = set("""constant dims_value dim_value fused into strided device_copy allo
 REWRITES = {
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
     "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed dequantize_linear mul quantize_linear relu round",
-    "compiler/passes/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",
-    "compiler/passes/fuse.cpp": "cast gather",
-    "compiler/passes/own_reals.cpp": "dequantize_linear",
-    "compiler/passes/moved_positions.cpp": "gather range reshape",
-    "compiler/passes/plain_forms.cpp": "add div mul neg reshape slice softmax sub",
-    "compiler/passes/pointwise_product.cpp": "add matmul reshape unsqueeze",
-    "compiler/passes/positions.cpp": "conv",
-    "compiler/passes/absorb.cpp": "matmul matmul_permuted transpose",
-    "compiler/passes/append.cpp": "append concat matmul matmul_permuted",
-    "compiler/passes/attention.cpp": "matmul matmul_permuted softmax",
-    "compiler/passes/contract.cpp": "einsum expand matmul transpose",
-    "compiler/passes/views.cpp": "reshape slice split",
-    "compiler/passes/few_bits.cpp": "cast dequantize_linear div gather matmul matmul_nbits mul range sub transpose",
-    "compiler/passes/scaled_rows.cpp": "add batch_norm mul",
-    "compiler/passes/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
-    "compiler/passes/op_series.cpp": "reshape",
-    "compiler/passes/contraction_versions.cpp": "conv_packed gemm_packed",
-    "compiler/passes/fold.cpp": "cast matmul matmul_integer size transpose",
-    "compiler/passes/layout.cpp": "add conv_integer_packed conv_packed matmul mul pack_bytes pack_conv slice transpose",
-    "compiler/passes/layout_regions.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose gather max_pool "
+    "compiler/passes/quantisation/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",
+    "compiler/passes/fusion/fuse.cpp": "cast gather",
+    "compiler/passes/quantisation/own_reals.cpp": "dequantize_linear",
+    "compiler/passes/padding/moved_positions.cpp": "gather range reshape",
+    "compiler/passes/padding/plain_forms.cpp": "add div mul neg reshape slice softmax sub",
+    "compiler/passes/rewrite/pointwise_product.cpp": "add matmul reshape unsqueeze",
+    "compiler/passes/padding/positions.cpp": "conv",
+    "compiler/passes/layout/absorb.cpp": "matmul matmul_permuted transpose",
+    "compiler/passes/memory/append.cpp": "append concat matmul matmul_permuted",
+    "compiler/passes/fusion/attention.cpp": "matmul matmul_permuted softmax",
+    "compiler/passes/simplify/contract.cpp": "einsum expand matmul transpose",
+    "compiler/passes/layout/views.cpp": "reshape slice split",
+    "compiler/passes/quantisation/few_bits.cpp": "cast dequantize_linear div gather matmul matmul_nbits mul range sub transpose",
+    "compiler/passes/simplify/scaled_rows.cpp": "add batch_norm mul",
+    "compiler/passes/simplify/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
+    "compiler/passes/rewrite/op_series.cpp": "reshape",
+    "compiler/passes/layout/contraction_versions.cpp": "conv_packed gemm_packed",
+    "compiler/passes/simplify/fold.cpp": "cast matmul matmul_integer size transpose",
+    "compiler/passes/layout/layout.cpp": "add conv_integer_packed conv_packed matmul mul pack_bytes pack_conv slice transpose",
+    "compiler/passes/layout/layout_regions.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose gather max_pool "
                                           "reduce_max reduce_mean reduce_min reduce_sum",
-    "compiler/passes/own_pads.cpp": "conv pad",
-    "compiler/passes/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
+    "compiler/passes/layout/own_pads.cpp": "conv pad",
+    "compiler/passes/layout/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
-    "compiler/passes/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
+    "compiler/passes/quantisation/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
                                     "matmul matmul_integer max max_pool min mul quantize_linear reduce_max reduce_min relu "
                                     "round sub transpose unsqueeze where",
-    "compiler/passes/batch_rows.cpp": "conv_integer_packed conv_packed gemm_packed",
-    "compiler/passes/batch_slices.cpp": "concat_from_sequence list list_append reshape",
-    "compiler/passes/row_loop.cpp": "concat_from_sequence list list_append reshape",
-    "compiler/passes/row_members.cpp": "average_pool conv_packed gemm_packed max_pool",
-    "compiler/passes/slice_regions.cpp": "conv_integer_packed",
-    "compiler/passes/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
+    "compiler/passes/analysis/batch_rows.cpp": "conv_integer_packed conv_packed gemm_packed",
+    "compiler/passes/tiling/batch_slices.cpp": "concat_from_sequence list list_append reshape",
+    "compiler/passes/tiling/row_loop.cpp": "concat_from_sequence list list_append reshape",
+    "compiler/passes/tiling/row_members.cpp": "average_pool conv_packed gemm_packed max_pool",
+    "compiler/passes/tiling/slice_regions.cpp": "conv_integer_packed",
+    "compiler/passes/recursion/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
                                          "squeeze transpose unsqueeze",
-    "compiler/passes/level_places.cpp": "add gather range slice sub",
-    "compiler/passes/loop_levels.cpp": "cast gather levels max range reshape scatter_nd shape sub",
-    "compiler/passes/recursion_levels.cpp": "add concat constant_of_shape gather list node_tables reshape scatter_nd shape sub",
-    "compiler/passes/rows_apart.cpp": "cumprod cumsum topk",
-    "compiler/passes/forest_calls.cpp": "gather list_at list_length",
-    "compiler/passes/node_loop.cpp": "gather scatter_nd",
-    "compiler/passes/simplify.cpp": "add cast constant_of_shape div expand identity mul reshape squeeze sub transpose unsqueeze",
-    "compiler/passes/masked_attention.cpp": "add cast div is_nan matmul max mul softmax where",
-    "compiler/passes/position_needs.cpp": "cast concat equal expand logical_not matmul mul transpose where",
-    "compiler/passes/heads_apart.cpp": "matmul reshape softmax transpose",
-    "compiler/passes/unpad.cpp": "softmax",
-    "compiler/passes/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less range reduce_sum reshape scatter_nd "
+    "compiler/passes/recursion/level_places.cpp": "add gather range slice sub",
+    "compiler/passes/recursion/loop_levels.cpp": "cast gather levels max range reshape scatter_nd shape sub",
+    "compiler/passes/recursion/recursion_levels.cpp": "add concat constant_of_shape gather list node_tables reshape scatter_nd shape sub",
+    "compiler/passes/analysis/rows_apart.cpp": "cumprod cumsum topk",
+    "compiler/passes/recursion/forest_calls.cpp": "gather list_at list_length",
+    "compiler/passes/recursion/node_loop.cpp": "gather scatter_nd",
+    "compiler/passes/simplify/simplify.cpp": "add cast constant_of_shape div expand identity mul reshape squeeze sub transpose unsqueeze",
+    "compiler/passes/padding/masked_attention.cpp": "add cast div is_nan matmul max mul softmax where",
+    "compiler/passes/padding/position_needs.cpp": "cast concat equal expand logical_not matmul mul transpose where",
+    "compiler/passes/padding/heads_apart.cpp": "matmul reshape softmax transpose",
+    "compiler/passes/padding/unpad.cpp": "softmax",
+    "compiler/passes/padding/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less range reduce_sum reshape scatter_nd "
         "slice sub topk transpose unsqueeze",
-    "compiler/passes/unpadder.cpp": "add cast conv cumsum equal expand gather gather_elements greater less logical_and "
+    "compiler/passes/padding/unpadder.cpp": "add cast conv cumsum equal expand gather gather_elements greater less logical_and "
                                     "logical_not logical_or mul nonzero packed_attention pad range reduce_sum reshape slice "
                                     "sub transpose unsqueeze where",
-    "compiler/passes/padded_recurrence.cpp": "cast gather less slice sub where",
-    "compiler/passes/recurrent.cpp": "recurrence",
-    "compiler/passes/recurrent_cell.cpp": "add gather gemm_packed less mul relu sigmoid split sub tanh where",
-    "compiler/passes/variants.cpp": "pad slice",
+    "compiler/passes/padding/padded_recurrence.cpp": "cast gather less slice sub where",
+    "compiler/passes/fusion/recurrent.cpp": "recurrence",
+    "compiler/passes/fusion/recurrent_cell.cpp": "add gather gemm_packed less mul relu sigmoid split sub tanh where",
+    "compiler/passes/variants/variants.cpp": "pad slice",
     # The rows of its table are operators whose results hold elements of their operands.
-    "compiler/passes/strings.cpp": "cast center_crop_pad compress concat depth_to_space expand gather gather_elements gather_nd identity lookup one_hot pad range "
+    "compiler/passes/simplify/strings.cpp": "cast center_crop_pad compress concat depth_to_space expand gather gather_elements gather_nd identity lookup one_hot pad range "
                                    "reshape resize reverse_sequence scatter_elements scatter_nd slice space_to_depth split string_cast string_pick string_ranks tensor_scatter tile transpose trilu unique where",
-    "compiler/passes/widen.cpp": "cast conv conv_transpose matmul transpose",
-    "compiler/passes/ragged.cpp": "concat check_values identity logical_not packed_attention squeeze unsqueeze",
-    "compiler/passes/ragged_across.cpp": "add check_values concat constant_of_shape div exp gather less_equal min mul range "
+    "compiler/passes/simplify/widen.cpp": "cast conv conv_transpose matmul transpose",
+    "compiler/passes/ragged/ragged.cpp": "concat check_values identity logical_not packed_attention squeeze unsqueeze",
+    "compiler/passes/ragged/ragged_across.cpp": "add check_values concat constant_of_shape div exp gather less_equal min mul range "
         "reduce_max reduce_mean reduce_min reduce_sum scatter_nd slice softmax squeeze sub unsqueeze where",
-    "compiler/passes/ragged_apart.cpp": "add expand identity range reshape scatter_nd slice squeeze",
-    "compiler/passes/ragged_attention.cpp": "add cast div greater greater_equal less less_equal logical_not matmul mul range softmax where",
-    "compiler/passes/op_maker.cpp": "cast gather reshape transpose",
-    "compiler/passes/ragged_prelude.cpp": "add check_values concat cumsum div less_equal max min mod mul neg range reduce_sum sub "
+    "compiler/passes/ragged/ragged_apart.cpp": "add expand identity range reshape scatter_nd slice squeeze",
+    "compiler/passes/ragged/ragged_attention.cpp": "add cast div greater greater_equal less less_equal logical_not matmul mul range softmax where",
+    "compiler/passes/rewrite/op_maker.cpp": "cast gather reshape transpose",
+    "compiler/passes/ragged/ragged_prelude.cpp": "add check_values concat cumsum div less_equal max min mod mul neg range reduce_sum sub "
         "unsqueeze",
-    "compiler/passes/ragged_recurrence.cpp": "identity",
-    "compiler/passes/ragged_windows.cpp": "add average_pool conv div less less_equal logical_and lp_pool max_pool pad slice sub "
+    "compiler/passes/ragged/ragged_recurrence.cpp": "identity",
+    "compiler/passes/ragged/ragged_windows.cpp": "add average_pool conv div less less_equal logical_and lp_pool max_pool pad slice sub "
         "where",
     "compiler/tune/trial_module.cpp": "conv matmul relu",  # makes the models it measures
 }

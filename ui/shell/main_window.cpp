@@ -20,12 +20,12 @@
 
 #include "app/session/views/view_text.h"
 #include "ui/shell/debug_menu.h"
+#include "ui/views/code/levels_panel.h"
 #include "ui/views/device_counts_text.h"
-#include "ui/views/levels_panel.h"
 #include "ui/views/node_details.h"
 #include "ui/views/pipeline_edit.h"
-#include "ui/views/rows_panel.h"
-#include "ui/views/stop_panel.h"
+#include "ui/views/run/rows_panel.h"
+#include "ui/views/run/stop_panel.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {

@@ -7,9 +7,9 @@
 
 #include "ui/shell/debug_menu.h"
 #include "ui/shell/main_window.h"
-#include "ui/views/levels_panel.h"
+#include "ui/views/code/levels_panel.h"
 #include "ui/views/pipeline_edit.h"
-#include "ui/views/stop_panel.h"
+#include "ui/views/run/stop_panel.h"
 
 namespace dyn::ui {
 

@@ -20,7 +20,7 @@
 
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"
-#include "ui/views/rows_panel.h"
+#include "ui/views/run/rows_panel.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {

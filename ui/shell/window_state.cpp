@@ -6,9 +6,9 @@
 #include <QPlainTextEdit>
 
 #include "ui/shell/main_window.h"
-#include "ui/views/levels_panel.h"
-#include "ui/views/rows_panel.h"
-#include "ui/views/stop_panel.h"
+#include "ui/views/code/levels_panel.h"
+#include "ui/views/run/rows_panel.h"
+#include "ui/views/run/stop_panel.h"
 
 namespace dyn::ui {
 

@@ -1,6 +1,6 @@
 /* The entry points of an exported library, before they get the model's name: dyn_model_run becomes bert_run,
  * and the structures here become those of the model's header, whose members are named
- * (compiler/driver/library_header.h). Everything else of the runtime is hidden in the library, so that
+ * (compiler/export/library_header.h). Everything else of the runtime is hidden in the library, so that
  * several lie in one program.
  *
  * Sizes are in the order of callSizes() (vm/isa/call_sizes.h). Shapes of outputs stand one behind the other,

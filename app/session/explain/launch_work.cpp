@@ -213,7 +213,7 @@ class KernelCounter {
           touch(e.buffer(), e.operands(), times, inArm[e.id()] && !e.operands().empty());
           break;
         case loop::ExprKind::unary:
-          (isCall(e.unaryOp()) ? work_.calls : work_.operations) += times;
+          (loop::isFunction(e.unaryOp()) ? work_.calls : work_.operations) += times;
           break;
         case loop::ExprKind::binary:  // arithmetic of indexes goes along with the loops
           if (e.binaryOp() == loop::BinaryOp::pow)
@@ -236,27 +236,6 @@ class KernelCounter {
   static bool isDivision(loop::BinaryOp op) {
     using loop::BinaryOp;
     return op == BinaryOp::div || op == BinaryOp::floorDiv || op == BinaryOp::mod || op == BinaryOp::rem;
-  }
-
-  static bool isCall(loop::UnaryOp op) {
-    using loop::UnaryOp;
-    switch (op) {
-      case UnaryOp::neg:
-      case UnaryOp::abs:
-      case UnaryOp::logicalNot:
-      case UnaryOp::bitNot:
-      case UnaryOp::sign:
-      case UnaryOp::floor:
-      case UnaryOp::ceil:
-      case UnaryOp::round:
-      case UnaryOp::trunc:
-      case UnaryOp::sqrt:
-      case UnaryOp::isNan:
-      case UnaryOp::isInf:
-        return false;
-      default:
-        return true;
-    }
   }
 
   // What only the elements say counts as 1.

@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "app/session/model/loaded_model.h"
-#include "compiler/passes/place_rules.h"
-#include "compiler/passes/placement.h"
+#include "compiler/passes/device/place_rules.h"
+#include "compiler/passes/device/placement.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {

@@ -8,7 +8,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/passes/liveness.h"
+#include "compiler/passes/analysis/liveness.h"
 #include "compiler/reference/dim_matching.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "compiler/support/clock.h"

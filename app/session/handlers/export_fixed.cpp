@@ -1,9 +1,9 @@
 #include "app/session/handlers/export_fixed.h"
 
 #include "app/session/model/input_spec.h"
-#include "compiler/driver/fixed_bound.h"
-#include "compiler/driver/image_export.h"
 #include "compiler/driver/target_choice.h"
+#include "compiler/export/fixed_bound.h"
+#include "compiler/export/image_export.h"
 
 namespace dyn {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "app/session/session_state.h"
-#include "compiler/driver/library_export.h"
+#include "compiler/export/library_export.h"
 
 namespace dyn {
 

@@ -12,7 +12,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/pass_table.h"
-#include "compiler/passes/variant_spec.h"
+#include "compiler/passes/variants/variant_spec.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 #include "compiler/tune/policies.h"

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "compiler/pass/pipeline.h"
+#include "compiler/passes/analysis/rows_apart.h"
 #include "compiler/passes/pass_table.h"
-#include "compiler/passes/rows_apart.h"
 
 namespace dyn {
 

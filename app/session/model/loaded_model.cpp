@@ -15,13 +15,13 @@
 #include <set>
 
 #include "app/session/model/static_check.h"
-#include "compiler/driver/fixed_program.h"
 #include "compiler/driver/kernel_library.h"
 #include "compiler/driver/target_choice.h"
+#include "compiler/export/fixed_program.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/passes/variant_spec.h"
+#include "compiler/passes/variants/variant_spec.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"

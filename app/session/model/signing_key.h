@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "compiler/driver/package.h"
+#include "compiler/export/package.h"
 #include "compiler/support/result.h"
 
 namespace dyn {

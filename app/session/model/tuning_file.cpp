@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/session/model/loaded_model.h"
-#include "compiler/passes/contraction_versions.h"
+#include "compiler/passes/layout/contraction_versions.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 

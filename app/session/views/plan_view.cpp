@@ -8,8 +8,8 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/contraction/contraction.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/passes/liveness.h"
-#include "compiler/passes/refused_copies.h"
+#include "compiler/passes/analysis/liveness.h"
+#include "compiler/passes/layout/refused_copies.h"
 
 namespace dyn {
 

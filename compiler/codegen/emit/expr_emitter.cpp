@@ -1,7 +1,7 @@
 // Expressions of loop kernels.
 #include "compiler/codegen/emit/kernel_emitter.h"
 #include "compiler/codegen/emit/lane_variables.h"
-#include "compiler/loop/access_pattern.h"
+#include "compiler/loop/access/access_pattern.h"
 #include "llvm/IR/Intrinsics.h"
 #include "vm/include/dyn_kernel.h"
 

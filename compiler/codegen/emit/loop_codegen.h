@@ -24,8 +24,8 @@ Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::strin
 Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::string& symbol,
                                     const MachineDescription& machine, const loop::StmtLines& lines);
 
-// One code for kernels that are a general one at some sizes (compiler/loop/general_kernel.h): each is a
-// function of its own that calls it with them.
+// One code for kernels that are a general one at some sizes (compiler/loop/builder/general_kernel.h): each is
+// a function of its own that calls it with them.
 struct KernelOfSizes {
   std::string symbol;
   std::vector<size_t> given;  // which of its scalars the general one's first are

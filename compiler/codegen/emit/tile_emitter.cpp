@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/emit/kernel_emitter.h"
-#include "compiler/loop/access_pattern.h"
+#include "compiler/loop/access/access_pattern.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace dyn {

@@ -2,7 +2,7 @@
 // interpreter's, constants aside.
 #include <algorithm>
 
-#include "compiler/loop/lower_context.h"
+#include "compiler/loop/builder/lower_context.h"
 #include "compiler/ops/control_infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/op_rules.h"

@@ -4,8 +4,8 @@
 
 #include <functional>
 
+#include "compiler/loop/builder/lower_context.h"
 #include "compiler/loop/expr.h"
-#include "compiler/loop/lower_context.h"
 #include "compiler/ops/rules/op_rules.h"
 #include "compiler/ops/rules/strided_walk.h"
 

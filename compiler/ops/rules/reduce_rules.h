@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "compiler/loop/lower_context.h"
+#include "compiler/loop/builder/lower_context.h"
 #include "compiler/ops/rules/op_rules.h"
 #include "compiler/ops/rules/strided_walk.h"
 

@@ -21,8 +21,8 @@
 
 #include "compiler/dims/dim_solver.h"
 #include "compiler/ir/op_def.h"
+#include "compiler/loop/builder/lower_context.h"
 #include "compiler/loop/kernel.h"
-#include "compiler/loop/lower_context.h"
 
 namespace dyn {
 

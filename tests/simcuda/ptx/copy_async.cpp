@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "tests/simcuda/memory/access.h"
+#include "tests/simcuda/ptx/access.h"
 #include "tests/simcuda/ptx/decode.h"
 #include "tests/simcuda/ptx/launch.h"
 

@@ -5,7 +5,7 @@
 // compared with a tolerance.
 #include <algorithm>
 
-#include "tests/simcuda/memory/access.h"
+#include "tests/simcuda/ptx/access.h"
 #include "tests/simcuda/ptx/decode.h"
 #include "tests/simcuda/ptx/launch.h"
 

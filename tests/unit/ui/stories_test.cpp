@@ -22,8 +22,8 @@
 
 #include "tests/support/idle_window.h"
 #include "tests/support/paths.h"
-#include "ui/views/levels_panel.h"
-#include "ui/views/stop_panel.h"
+#include "ui/views/code/levels_panel.h"
+#include "ui/views/run/stop_panel.h"
 
 namespace dyn::ui {
 namespace {

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <vector>
 
-#include "compiler/codegen/emit/device_code.h"
+#include "compiler/codegen/device/device_code.h"
 #include "compiler/loop/kernel.h"
-#include "tests/unit/compiler/codegen/emit/device_kernel_texts.h"
+#include "tests/unit/compiler/codegen/device/device_kernel_texts.h"
 #include "tests/unit/compiler/driver/on_device.h"
 #include "vm/device/cuda/cuda_device.h"
 #include "vm/include/dynvm.h"

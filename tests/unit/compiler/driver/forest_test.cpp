@@ -2,7 +2,7 @@
 // broken array is refused with its node; programs that do more with their trees are refused.
 #include <gmock/gmock.h>
 
-#include "compiler/driver/package.h"
+#include "compiler/export/package.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/unit/compiler/driver/run_both.h"
 #include "vm/include/dyn_trees.h"

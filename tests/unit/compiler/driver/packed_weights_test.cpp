@@ -8,8 +8,8 @@
 
 #include <fstream>
 
-#include "compiler/driver/package.h"
 #include "compiler/driver/target_choice.h"
+#include "compiler/export/package.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/target/panels.h"

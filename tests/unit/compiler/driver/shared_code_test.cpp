@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "compiler/driver/package.h"
+#include "compiler/export/package.h"
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn {

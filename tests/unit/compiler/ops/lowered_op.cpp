@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "compiler/ir/printer.h"
-#include "compiler/loop/kernel_interpreter.h"
-#include "compiler/loop/lower_context.h"
+#include "compiler/loop/builder/lower_context.h"
+#include "compiler/loop/interpreter/kernel_interpreter.h"
 
 namespace dyn::test {
 

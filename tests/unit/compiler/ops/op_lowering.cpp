@@ -1,9 +1,9 @@
 // Runs one operation through its definition in loop IR.
 #include <cmath>
 
-#include "compiler/loop/kernel_builder.h"
-#include "compiler/loop/kernel_interpreter.h"
-#include "compiler/loop/lower_context.h"
+#include "compiler/loop/builder/kernel_builder.h"
+#include "compiler/loop/builder/lower_context.h"
+#include "compiler/loop/interpreter/kernel_interpreter.h"
 #include "compiler/reference/dim_matching.h"
 #include "tests/unit/compiler/ops/op_test.h"
 

@@ -7,8 +7,8 @@
 
 #include "ui/graph/graph_canvas.h"
 #include "ui/support/theme.h"
-#include "ui/views/plan_canvas.h"
-#include "ui/views/timeline_canvas.h"
+#include "ui/views/memory/plan_canvas.h"
+#include "ui/views/run/timeline_canvas.h"
 
 namespace dyn::ui {
 namespace {

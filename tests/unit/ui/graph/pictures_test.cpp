@@ -18,8 +18,8 @@
 #include "tests/support/paths.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/support/theme.h"
-#include "ui/views/rows_canvas.h"
-#include "ui/views/stop_panel.h"
+#include "ui/views/run/rows_canvas.h"
+#include "ui/views/run/stop_panel.h"
 
 namespace dyn::ui {
 namespace {

@@ -12,7 +12,7 @@
 #include "tests/support/idle_window.h"
 #include "tests/support/layered_model.h"
 #include "tests/support/watched_application.h"
-#include "ui/views/levels_panel.h"
+#include "ui/views/code/levels_panel.h"
 
 namespace dyn::ui {
 namespace {

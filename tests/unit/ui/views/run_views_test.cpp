@@ -22,8 +22,8 @@
 
 #include "tests/support/idle_window.h"
 #include "tests/support/paths.h"
-#include "ui/views/picture_view.h"
-#include "ui/views/plan_canvas.h"
+#include "ui/views/memory/plan_canvas.h"
+#include "ui/views/values/picture_view.h"
 
 namespace dyn::ui {
 namespace {

@@ -1,0 +1,17 @@
+// Executables of their own: a runner and, at the next page of the same file, the package that it runs, mapped
+// from there.
+#pragma once
+
+#include <string>
+
+#include "compiler/export/package.h"
+
+namespace dyn {
+
+// `runner`: dynrun, built for the target: its object (dynrun.o), which is linked with the hand-written
+// kernels that the program calls, or, where a build has none, the program with all of them. OUT is there as a
+// whole, executable, or not at all.
+Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
+                                     const std::string& path, const PackageRequest& request = {});
+
+}  // namespace dyn

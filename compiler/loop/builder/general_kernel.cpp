@@ -1,0 +1,276 @@
+#include "compiler/loop/builder/general_kernel.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace dyn::loop {
+
+namespace {
+
+// Smaller numbers are windows, and rows that code is written out for.
+constexpr int64_t kLeastLoop = 16;
+// Of what is only multiplied with indices.
+constexpr int64_t kLeastStride = 4;
+// Rows up to here are copied as a whole.
+constexpr int64_t kLongestCopied = 64;
+constexpr int64_t kVector = 16;
+
+class Opener {
+ public:
+  explicit Opener(const Kernel& kernel)
+      : from_(kernel),
+        dims_(std::make_shared<DimContext>()),
+        context_(std::make_shared<LoopContext>(*dims_)) {}
+
+  std::optional<GeneralKernel> run() {
+    if (!from_.functions.empty()) return std::nullopt;
+    findSizes();
+    findScalars();
+    if (sizes_.empty() && !scalarsOpen_) return std::nullopt;
+    GeneralKernel made{dims_, {}, {}, sizes_};
+    Kernel& to = made.kernel;
+    to.name = from_.name;
+    to.description = from_.description;
+    to.context = context_;
+    for (const Buffer* b : from_.buffers) to.buffers.push_back(buffer(b));
+    for (const Buffer* b : from_.scratch) to.scratch.push_back(buffer(b));
+    to.unit = expression(from_.unit);
+    to.unitCount = expression(from_.unitCount);
+    to.body = statement(*from_.body);
+    if (failed_) return std::nullopt;
+    for (size_t i : given_) to.scalars.push_back(madeDims_.at(from_.scalars[i].id()));
+    to.scalars.insert(to.scalars.end(), sizeSymbols_.begin(), sizeSymbols_.end());
+    made.given = given_;
+    return made;
+  }
+
+ private:
+  // --- what is open
+
+  void findSizes() {
+    for (const Buffer* b : from_.scratch)
+      for (Expr extent : b->shape) keep(extent);
+    lookAt(*from_.body);
+    for (const Buffer* b : from_.buffers)
+      for (Expr extent : b->shape) open(extent);
+    for (Expr extent : loopExtents_) open(extent);
+    if (!loopExtents_.empty())
+      for (Expr divisor : unitDivisors_) open(divisor);
+  }
+  void keep(Expr extent) {
+    if (extent.kind() == ExprKind::intConstant) kept_.insert(extent.intValue());
+  }
+  void open(Expr extent) {
+    if (extent.kind() != ExprKind::intConstant) return;
+    const int64_t value = extent.intValue();
+    const bool isLoop = std::any_of(loopExtents_.begin(), loopExtents_.end(), [&](Expr e) {
+      return e.kind() == ExprKind::intConstant && e.intValue() == value;
+    });
+    if (value < (isLoop ? kLeastLoop : kLeastStride) || kept_.count(value) || open_.count(value)) return;
+    const int64_t multiple = isLoop ? std::gcd(value, kVector) : 1;
+    const Dim size = dims_->symbol("size." + std::to_string(sizes_.size()));
+    sizeSymbols_.push_back(size);
+    sizes_.push_back(value / multiple);
+    open_.emplace(value, multiple * size);
+  }
+  static bool copies(const Stmt& stmt) {
+    return (stmt.kind == StmtKind::store && stmt.value.kind() == ExprKind::load) ||
+           std::any_of(stmt.children.begin(), stmt.children.end(),
+                       [](const StmtRef& child) { return child && copies(*child); });
+  }
+  // By a constant is a multiplication, by what is open it is not.
+  static bool divides(BinaryOp op) {
+    return op == BinaryOp::div || op == BinaryOp::floorDiv || op == BinaryOp::mod || op == BinaryOp::rem;
+  }
+  // Statements nest as deep as a kernel has axes.
+  void lookAt(const Stmt& stmt) {
+    if (stmt.kind == StmtKind::loop && stmt.extent.kind() == ExprKind::intConstant) {
+      const bool shortCopy = stmt.extent.intValue() <= kLongestCopied && copies(stmt);
+      if (shortCopy || stmt.loopKind == LoopKind::unroll || stmt.loopKind == LoopKind::tile)
+        keep(stmt.extent);
+    }
+    if (stmt.kind == StmtKind::loop) loopExtents_.push_back(stmt.extent);
+    loopExtents_.insert(loopExtents_.end(), stmt.extents.begin(), stmt.extents.end());
+    const std::vector<Expr> own = expressionsOf(stmt);
+    for (Expr e : postorder(own))
+      if (e.kind() == ExprKind::binary && e.dtype() == Dtype::i64 && divides(e.binaryOp())) {
+        if (e.operands()[0] == from_.unit)
+          unitDivisors_.push_back(e.operands()[1]);
+        else
+          keep(e.operands()[1]);
+      }
+    for (const StmtRef& child : stmt.children)
+      if (child) lookAt(*child);
+  }
+
+  void findScalars() {
+    for (size_t i = 0; i < from_.scalars.size(); ++i)
+      if (!from_.scalars[i].isConstant()) scalarPlaces_.try_emplace(from_.scalars[i].id(), i);
+    for (const auto& [id, i] : scalarPlaces_)
+      scalarsOpen_ = scalarsOpen_ || (!from_.scalars[i].isSymbol() && isSymbol(from_.scalars[i]));
+  }
+
+  // Does a scalar become a symbol by itself? A sum or product of others, or with a number, does not: what it
+  // is a multiple of can be seen.
+  bool isSymbol(Dim scalar) const {
+    if (scalar.kind() != DimKind::add && scalar.kind() != DimKind::mul) return true;
+    const std::span<const Dim> parts = scalar.operands();
+    return std::none_of(parts.begin(), parts.end(), [](Dim part) { return part.isConstant(); }) &&
+           std::any_of(parts.begin(), parts.end(),
+                       [&](Dim part) { return scalarPlaces_.count(part.id()) == 0; });
+  }
+
+  // --- the same in the new contexts
+
+  Dim number(int64_t value) {
+    const auto found = open_.find(value);
+    return found == open_.end() ? dims_->constant(value) : found->second;
+  }
+
+  Dim dim(Dim root) {
+    std::vector<Dim> work{root};
+    while (!work.empty()) {
+      const Dim d = work.back();
+      bool ready = true;
+      const auto place = scalarPlaces_.find(d.id());
+      const bool isFresh = !madeDims_.count(d.id());
+      if (isFresh && place != scalarPlaces_.end() && isSymbol(d)) {
+        madeDims_.emplace(d.id(), dims_->symbol("scalar." + std::to_string(given_.size())));
+        given_.push_back(place->second);
+      } else if (isFresh) {
+        for (Dim operand : d.operands())
+          if (!madeDims_.count(operand.id())) {
+            ready = false;
+            work.push_back(operand);
+          }
+      }
+      if (!ready) continue;
+      work.pop_back();
+      if (madeDims_.count(d.id())) continue;
+      madeDims_.emplace(d.id(), combined(d));
+      if (place != scalarPlaces_.end()) given_.push_back(place->second);
+    }
+    return madeDims_.at(root.id());
+  }
+  Dim combined(Dim d) {
+    if (const std::optional<int64_t> value = d.constant()) return number(*value);
+    if (d.isSymbol() || d.isInvalid()) {  // not given: whoever computes the kernel could not know it
+      failed_ = true;
+      return dims_->invalid();
+    }
+    Dim result = madeDims_.at(d.operands()[0].id());
+    for (Dim operand : d.operands().subspan(1))
+      result = combined(d.kind(), result, madeDims_.at(operand.id()));
+    return result;
+  }
+  static Dim combined(DimKind kind, Dim a, Dim b) {
+    switch (kind) {
+      case DimKind::add:
+        return a + b;
+      case DimKind::mul:
+        return a * b;
+      case DimKind::floorDiv:
+        return floorDiv(a, b);
+      case DimKind::ceilDiv:
+        return ceilDiv(a, b);
+      case DimKind::mod:
+        return mod(a, b);
+      case DimKind::min:
+        return min(a, b);
+      default:
+        return max(a, b);
+    }
+  }
+
+  const Buffer* buffer(const Buffer* b) {
+    if (!b) return nullptr;
+    if (const auto found = buffers_.find(b); found != buffers_.end()) return found->second;
+    std::vector<Expr> shape;
+    for (Expr extent : b->shape) shape.push_back(expression(extent));
+    // Views of one buffer have its name.
+    const auto [first, fresh] = byName_.try_emplace(b->name, nullptr);
+    if (fresh) first->second = context_->buffer(b->name, b->dtype, std::move(shape), b->role);
+    const Buffer* made = fresh ? first->second : context_->view(first->second, std::move(shape));
+    return buffers_.emplace(b, made).first->second;
+  }
+
+  Expr expression(Expr root) {
+    if (root.isNull()) return {};
+    for (Expr e : postorder(std::span(&root, 1)))
+      if (!made_.count(e.id())) {
+        const Expr made = node(e);
+        made_.emplace(e.id(), made);
+      }
+    return made_.at(root.id());
+  }
+  Expr node(Expr e) {
+    std::vector<Expr> operands;
+    for (Expr operand : e.operands()) operands.push_back(made_.at(operand.id()));
+    switch (e.kind()) {
+      case ExprKind::intConstant:
+        return e.dtype() == Dtype::i64 ? context_->dim(number(e.intValue()))
+                                       : context_->integer(e.intValue(), e.dtype());
+      case ExprKind::realConstant:
+        return context_->real(e.realValue(), e.dtype());
+      case ExprKind::variable: {
+        const Expr variable = context_->namedVariable(e.name(), e.dtype());
+        if (const Expr extent = e.context().extentOf(e); !extent.isNull())
+          context_->bound(variable, expression(extent));
+        return variable;
+      }
+      case ExprKind::dim:
+        return context_->dim(dim(e.dimValue()));
+      case ExprKind::load:
+        return context_->load(buffer(e.buffer()), std::move(operands));
+      case ExprKind::unary:
+      case ExprKind::binary:
+      case ExprKind::select:
+      case ExprKind::cast:
+        return context_->withOperands(e, operands);
+      case ExprKind::call:
+      case ExprKind::reduce:
+      case ExprKind::checked:
+        break;
+    }
+    failed_ = true;
+    return context_->integer(0, isReal(e.dtype()) ? Dtype::i64 : e.dtype());
+  }
+
+  StmtRef statement(const Stmt& stmt) {
+    auto made = std::make_shared<Stmt>(stmt);
+    for (Expr* e : {&made->variable, &made->extent, &made->value, &made->condition, &made->subject})
+      *e = expression(*e);
+    for (std::vector<Expr>* list : {&made->index, &made->variables, &made->extents})
+      for (Expr& e : *list) e = expression(e);
+    made->buffer = buffer(stmt.buffer);
+    for (StmtRef& child : made->children)
+      if (child) child = statement(*child);
+    return made;
+  }
+
+  const Kernel& from_;
+  std::shared_ptr<DimContext> dims_;
+  std::shared_ptr<LoopContext> context_;
+  std::vector<Expr> loopExtents_, unitDivisors_;
+  std::unordered_set<int64_t> kept_;
+  std::unordered_map<int64_t, Dim> open_;
+  std::vector<Dim> sizeSymbols_;
+  std::vector<int64_t> sizes_;
+  std::map<uint32_t, size_t> scalarPlaces_;
+  std::vector<size_t> given_;
+  bool scalarsOpen_ = false, failed_ = false;
+  std::unordered_map<uint32_t, Dim> madeDims_;
+  std::unordered_map<uint32_t, Expr> made_;
+  std::unordered_map<const Buffer*, const Buffer*> buffers_;
+  std::unordered_map<std::string, const Buffer*> byName_;
+};
+
+}  // namespace
+
+std::optional<GeneralKernel> generalOf(const Kernel& kernel) { return Opener(kernel).run(); }
+
+}  // namespace dyn::loop

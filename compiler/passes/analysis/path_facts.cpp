@@ -1,0 +1,97 @@
+#include "compiler/passes/analysis/path_facts.h"
+
+#include <algorithm>
+
+#include "compiler/infer/infer.h"
+#include "compiler/infer/infer_functions.h"
+#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
+
+namespace dyn {
+
+namespace {
+
+bool isOfCheck(const Fact& fact) { return fact.reason.text.rfind(kCheckReason, 0) == 0; }
+
+}  // namespace
+
+PathFacts::PathFacts(const Module& module) : all_(module.context->facts()), start_(module.context->dims()) {
+  anyChecks_ = std::any_of(all_.facts().begin(), all_.facts().end(), isOfCheck);
+  if (!anyChecks_) return;
+  for (const Fact& fact : all_.facts())
+    if (!isOfCheck(fact)) (void)addFact(&start_, fact);
+  here_.emplace(start_);
+  std::unordered_map<const Op*, size_t> placeOf;  // of operations with bodies
+  for (const FunctionVisit& visit : functionsOf(module)) {
+    Body body;
+    if (visit.outer) {
+      body.outer = bodyByName_.at(visit.outer->name);
+      body.owner = placeOf.at(visit.owner);
+    }
+    for (size_t i = 0; i < visit.function->ops.size(); ++i) {
+      const Op* op = visit.function->ops[i];
+      if (op->def == &ops::checkOp) body.checks.emplace_back(i, op);
+      if (!op->regions.empty()) placeOf[op] = i;
+    }
+    bodyByName_.emplace(visit.function->name, bodies_.size());
+    bodies_.push_back(std::move(body));
+  }
+}
+
+size_t PathFacts::bodyOf(const Function& function) const {
+  const auto found = bodyByName_.find(function.name);
+  return found == bodyByName_.end() ? kNone : found->second;
+}
+
+void PathFacts::learnUpTo(Level& level, size_t index) {
+  const auto& checks = bodies_[level.body].checks;
+  while (!level.marks.empty() && checks[level.marks.size() - 1].first >= index) {
+    here_->rollback(level.marks.back());
+    level.marks.pop_back();
+  }
+  for (size_t next = level.marks.size(); next < checks.size() && checks[next].first < index; ++next) {
+    level.marks.push_back(here_->mark());
+    (void)learnCheck(*checks[next].second, &*here_);  // what contradicts the rest: nothing behind it runs
+  }
+}
+
+void PathFacts::moveTo(Place place) {
+  std::vector<Place> way;  // innermost first
+  for (Place at = place; at.body != kNone; at = {bodies_[at.body].outer, bodies_[at.body].owner})
+    way.push_back(at);
+  std::reverse(way.begin(), way.end());
+  size_t shared = 0;
+  while (shared < std::min(way.size(), levels_.size()) && way[shared].body == levels_[shared].body) ++shared;
+  while (levels_.size() > shared) {
+    learnUpTo(levels_.back(), 0);
+    levels_.pop_back();
+  }
+  if (shared > 0) learnUpTo(levels_.back(), way[shared - 1].index);
+  for (size_t i = shared; i < way.size(); ++i) {
+    levels_.push_back({way[i].body, {}});
+    learnUpTo(levels_.back(), way[i].index);
+  }
+}
+
+template <typename Question>
+bool PathFacts::ask(Place place, Question&& question) {
+  if (question(all_) != Answer::yes) return false;
+  if (!anyChecks_ || question(start_) == Answer::yes) return true;
+  if (place.body == kNone) return false;
+  moveTo(place);
+  return question(*here_) == Answer::yes;
+}
+
+bool PathFacts::equal(Dim a, Dim b, Place place) {
+  return a == b || ask(place, [&](const DimSolver& facts) { return facts.equal(a, b); });
+}
+
+bool PathFacts::equalShapes(const Shape& a, const Shape& b, Place place) {
+  return a == b || ask(place, [&](const DimSolver& facts) { return facts.equalShapes(a, b); });
+}
+
+bool PathFacts::lessEqual(Dim a, Dim b, Place place) {
+  return a == b || ask(place, [&](const DimSolver& facts) { return facts.lessEqual(a, b); });
+}
+
+}  // namespace dyn

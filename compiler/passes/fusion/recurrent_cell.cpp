@@ -1,0 +1,287 @@
+#include "compiler/passes/fusion/recurrent_cell.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "compiler/ops/contraction/contraction_version.h"
+#include "compiler/ops/op_table.h"
+
+namespace dyn::passes {
+
+namespace {
+
+using recurrence::Cell;
+
+class Matcher {
+ public:
+  Matcher(const InferredModule& inferred, const Makers& outer, const Op& loop, PathFacts& facts,
+          PathFacts::Place place)
+      : inferred_(inferred), loop_(loop), body_(inferred, outer, loop), facts_(facts), place_(place) {}
+
+  std::string run() {
+    if (loop_.operands[0] == kNoValue || !body_.goesOn()) return "a step may end it";
+    if (carried() < 1 || carried() > 2 || results().size() > 2 + carried()) return "it has other states";
+    if (std::any_of(body_.function().ops.begin(), body_.function().ops.end(),
+                    [](const Op* op) { return op->def->hasEffects || !op->regions.empty(); }))
+      return "a step does more";
+    found_.stacks = results().size() == 2 + carried();
+    found_.state = loop_.operands[2];
+    if (!unwrapStates()) return "its states are no cell's";
+    const bool fits = carried() == 2 ? isLstm() : isGru() || isPlain();
+    if (!fits) return "a step is no cell that is known";
+    if (!sizesFit()) return "its sizes are others";
+    return "";
+  }
+
+  RecurrentCell& found() { return found_; }
+
+ private:
+  size_t carried() const { return body_.carried(); }
+  const std::vector<ValueId>& results() const { return body_.function().results; }
+  bool isNumber(ValueId v, double number) const {
+    const HostTensor* value = body_.constantOf(v);
+    return value && value->elementCount() == 1 && isReal(value->dtype()) && value->realAt(0) == number;
+  }
+  bool equal(Dim a, Dim b) { return facts_.equal(a, b, place_); }
+
+  // The operands of an operation of two, in the order that `fits`.
+  template <typename Fits>
+  static bool either(const Op& op, const Fits& fits) {
+    return op.operands.size() == 2 &&
+           (fits(op.operands[0], op.operands[1]) || fits(op.operands[1], op.operands[0]));
+  }
+  // Sum or product of two that fit.
+  template <typename Fits>
+  bool pair(ValueId v, const OpDef& def, const Fits& fits) const {
+    const Op* op = body_.maker(v, def);
+    return op && either(*op, fits);
+  }
+  // What `def` is applied to; kNoValue: it is not.
+  ValueId inside(ValueId v, const OpDef& def) const {
+    const Op* op = body_.maker(v, def);
+    return op ? op->operands[0] : kNoValue;
+  }
+
+  // --- the step and its ends
+
+  bool isStep(ValueId v) {
+    bool backward = false;
+    if (const Op* difference = body_.maker(v, ops::subOp)) {
+      const std::optional<Dim> last = body_.knownSize(body_.outerOf(difference->operands[0])),
+                               steps = body_.knownSize(loop_.operands[0]);
+      if (!last || !steps || difference->operands[1] != body_.stepNumber() ||
+          !equal(*last + inferred_.module.context->dims().constant(1), *steps))
+        return false;
+      backward = true;
+    } else if (v != body_.stepNumber()) {
+      return false;
+    }
+    if (!direction_) direction_ = found_.backward = backward;
+    return *direction_ == backward;
+  }
+
+  // less(step, lengths), seen as [b, 1].
+  bool isRuns(ValueId v) {
+    if (const Op* view = body_.maker(v); view && view->def->traits.view) {
+      const Shape to = view->results[0].type.dims();
+      if (to.size() != 2 || !to[1].isConstant(1)) return false;
+      v = view->operands[0];
+    }
+    const Op* less = body_.maker(v, ops::lessOp);
+    if (!less || !isStep(less->operands[0])) return false;
+    const Type type = body_.typeOf(less->operands[1]);
+    const ValueId lengths = body_.outerOf(less->operands[1]);
+    if (lengths == kNoValue || type.rank() != 1 || type.dtype() != Dtype::i64) return false;
+    lengthsSize_ = type.dims()[0];
+    if (found_.lengths == kNoValue) found_.lengths = lengths;
+    return found_.lengths == lengths;
+  }
+
+  // The next states, without what keeps them behind the end; what is stacked is the first of them, or 0.
+  bool unwrapStates() {
+    for (size_t k = 0; k < carried(); ++k) {
+      const ValueId result = results()[1 + k];
+      const Op* where = body_.maker(result, ops::whereOp);
+      if (where && (where->operands[2] != body_.stateOf(k) || !isRuns(where->operands[0]))) return false;
+      next_[k] = where ? where->operands[1] : result;
+      if (k > 0 && (where != nullptr) != (found_.lengths != kNoValue)) return false;
+    }
+    if (!found_.stacks) return true;
+    const ValueId stacked = results().back();
+    if (found_.lengths == kNoValue) return stacked == next_[0];
+    const Op* where = body_.maker(stacked, ops::whereOp);
+    return where && isRuns(where->operands[0]) && where->operands[1] == next_[0] &&
+           isNumber(where->operands[2], 0);
+  }
+
+  // --- gates
+
+  // The rows of the step, of something around.
+  bool isInput(ValueId v) {
+    const Op* gather = body_.maker(v, ops::gatherOp);
+    if (!gather || gather->attributes.integer("axis", 0) != 0 || !isStep(gather->operands[1])) return false;
+    const ValueId gates = body_.outerOf(gather->operands[0]);
+    if (gates == kNoValue || body_.typeOf(gather->operands[0]).rank() != 3) return false;
+    found_.gates = gates;
+    gatesType_ = body_.typeOf(gather->operands[0]);
+    return true;
+  }
+
+  bool isProduct(ValueId v) {
+    const Op* gemm = body_.maker(v, ops::gemm_packedOp);
+    if (!gemm || gemm->operands[0] != body_.stateOf(0)) return false;
+    const std::optional<contraction::Version> version =
+        contraction::parseProductVersion(gemm->attributes.string("schedule", "auto"));
+    if (!version || contraction::isLibrary(*version)) return false;
+    const Dtype packed = body_.typeOf(gemm->operands[1]).dtype();
+    if (packed != Dtype::f32 && packed != Dtype::bf16) return false;
+    found_.weights = carriedOut(gemm->operands[1]);
+    productUnits_ = gemm->attributes.dims("k").at(0);
+    productColumns_ = gemm->attributes.dims("n").at(0);
+    return found_.weights != kNoValue;
+  }
+
+  // A value of the body that is the same in each step: as it is around, or with the operations that make it.
+  ValueId carriedOut(ValueId v) {
+    if (const ValueId outer = body_.outerOf(v); outer != kNoValue) return outer;
+    const Op* op = body_.maker(v);
+    if (op && op->def->traits.packsWeights) {
+      const Op* constant = body_.maker(op->operands[0], ops::constantOp);
+      if (!constant) return kNoValue;
+      add(*constant);
+    } else if (!op || op->def != &ops::constantOp) {
+      return kNoValue;
+    }
+    add(*op);
+    return v;
+  }
+  void add(const Op& op) {
+    if (std::find(found_.inside.begin(), found_.inside.end(), &op) == found_.inside.end())
+      found_.inside.push_back(&op);
+  }
+
+  bool isSum(ValueId v) {
+    return pair(v, ops::addOp, [&](ValueId a, ValueId b) { return isInput(a) && isProduct(b); });
+  }
+  // The product and its bias.
+  bool isBiased(ValueId v) {
+    if (isProduct(v)) return true;
+    return pair(v, ops::addOp, [&](ValueId a, ValueId b) {
+      if (!isProduct(a) || body_.typeOf(b).rank() != 1) return false;
+      found_.bias = carriedOut(b);
+      biasSize_ = body_.typeOf(b).dims()[0];
+      return found_.bias != kNoValue;
+    });
+  }
+
+  // Part `k` of `count` equal ones along the last axis; the first that is asked for decides of what.
+  bool isPart(ValueId v, size_t k, int64_t count, ValueId& whole) const {
+    const Op* split = body_.maker(v, ops::splitOp);
+    if (!split || split->operands.size() != 1 || split->results.size() != static_cast<size_t>(count) ||
+        split->results[k].id != v || split->results[0].type.rank() != 2)
+      return false;
+    const int64_t axis = split->attributes.integer("axis", 0);
+    if (axis != 1 && axis != -1) return false;
+    if (whole == kNoValue) whole = split->operands[0];
+    return whole == split->operands[0];
+  }
+
+  // --- cells
+
+  bool isLstm() {
+    ValueId sums = kNoValue;
+    const auto gate = [&](ValueId v, const OpDef& function, size_t k) {
+      return isPart(inside(v, function), k, 4, sums);
+    };
+    const bool hidden = pair(next_[0], ops::mulOp, [&](ValueId a, ValueId b) {
+      return gate(a, ops::sigmoidOp, 1) && inside(b, ops::tanhOp) == next_[1];
+    });
+    const bool inner = pair(next_[1], ops::addOp, [&](ValueId kept, ValueId fresh) {
+      return pair(
+                 kept, ops::mulOp,
+                 [&](ValueId a, ValueId b) { return gate(a, ops::sigmoidOp, 2) && b == body_.stateOf(1); }) &&
+             pair(fresh, ops::mulOp, [&](ValueId a, ValueId b) {
+               return gate(a, ops::sigmoidOp, 0) && gate(b, ops::tanhOp, 3);
+             });
+    });
+    found_.cell = Cell::lstm;
+    found_.inner = loop_.operands[3];
+    return hidden && inner && isSum(sums);
+  }
+
+  bool isGru() {
+    ValueId inputs = kNoValue, products = kNoValue;
+    const auto gate = [&](ValueId v, size_t k) {
+      return pair(inside(v, ops::sigmoidOp), ops::addOp,
+                  [&](ValueId a, ValueId b) { return isPart(a, k, 3, inputs) && isPart(b, k, 3, products); });
+    };
+    ValueId update = kNoValue;
+    const bool hidden = pair(next_[0], ops::addOp, [&](ValueId fresh, ValueId kept) {
+      if (!pair(kept, ops::mulOp, [&](ValueId z, ValueId h) {
+            update = z;
+            return h == body_.stateOf(0) && z != h;
+          }))
+        return false;
+      return pair(fresh, ops::mulOp, [&](ValueId rest, ValueId candidate) {
+        const Op* difference = body_.maker(rest, ops::subOp);
+        return difference && isNumber(difference->operands[0], 1) && difference->operands[1] == update &&
+               pair(inside(candidate, ops::tanhOp), ops::addOp, [&](ValueId input, ValueId product) {
+                 return isPart(input, 2, 3, inputs) &&
+                        pair(product, ops::mulOp, [&](ValueId reset, ValueId own) {
+                          return isPart(own, 2, 3, products) && gate(reset, 1);
+                        });
+               });
+      });
+    });
+    found_.cell = Cell::gru;
+    return hidden && inputs != products && gate(update, 0) && isInput(inputs) && isBiased(products);
+  }
+
+  bool isPlain() {
+    for (const Cell cell : {Cell::tanh, Cell::relu}) {
+      const ValueId sum = inside(next_[0], cell == Cell::tanh ? ops::tanhOp : ops::reluOp);
+      found_.cell = cell;
+      if (sum != kNoValue && isSum(sum)) return true;
+    }
+    return false;
+  }
+
+  // Nothing is broadcast.
+  bool sizesFit() {
+    const std::optional<Dim> steps = body_.knownSize(loop_.operands[0]);
+    const Type state = body_.typeOf(body_.stateOf(0));
+    if (!steps || !state.isTensor() || state.rank() != 2 || state.dtype() != Dtype::f32 ||
+        gatesType_.dtype() != Dtype::f32)
+      return false;
+    const Dim rows = state.dims()[0], units = state.dims()[1],
+              columns = units * recurrence::gatesOf(found_.cell);
+    return facts_.equalShapes(gatesType_.dims(), {*steps, rows, columns}, place_) &&
+           equal(units, productUnits_) && equal(columns, productColumns_) &&
+           (!biasSize_ || equal(columns, *biasSize_)) && (!lengthsSize_ || equal(rows, *lengthsSize_)) &&
+           (carried() < 2 || facts_.equalShapes(state.dims(), body_.typeOf(body_.stateOf(1)).dims(), place_));
+  }
+
+  const InferredModule& inferred_;
+  const Op& loop_;
+  const LoopBody body_;
+  PathFacts& facts_;
+  const PathFacts::Place place_;
+  std::optional<bool> direction_;
+  std::optional<Dim> biasSize_, lengthsSize_;
+  ValueId next_[2] = {kNoValue, kNoValue};
+  Type gatesType_;
+  Dim productUnits_, productColumns_;
+  RecurrentCell found_;
+};
+
+}  // namespace
+
+std::string findRecurrentCell(const InferredModule& inferred, const Makers& outer, const Op& loop,
+                              PathFacts& facts, PathFacts::Place place, RecurrentCell& found) {
+  Matcher matcher(inferred, outer, loop, facts, place);
+  std::string why = matcher.run();
+  if (why.empty()) found = std::move(matcher.found());
+  return why;
+}
+
+}  // namespace dyn::passes

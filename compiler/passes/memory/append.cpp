@@ -1,0 +1,222 @@
+// Caches that grow: what joins an input with rows behind it becomes an append, which writes only the rows
+// where the caller hands a growing tensor on.
+//   needs: groups.  establishes: nothing that others rely on.
+//   before  %present = fused(%x, %past) {kind = "loop"} body { ... %new = add(...)  %y = concat(%past, %new) {axis = 2} }
+//           %z = fused(%q, %present, ...) {kind = "attention"} ...      return %z, %present
+//   after   %new = fused(%x) {kind = "loop"} body { ... %new = add(...) }
+//           %present = append(%past, %new) {axis = 2}
+//           %z = fused(%q, %present, ...) {kind = "attention"} ...      return %z, %present
+// Rows that are only moved (transposed, cut) are read where they lie: the append moves them once.
+// Only where the input has no other use, and its successor none but being a result and a factor of attention:
+// these know tensors with room. Cost: one sweep over @main.
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compiler/ir/walk.h"
+#include "compiler/ops/kernel_kind.h"
+#include "compiler/ops/op_table.h"
+#include "compiler/pass/pass.h"
+#include "compiler/passes/analysis/view_places.h"
+
+namespace dyn::passes {
+
+namespace {
+
+bool isJoin(const Op& op) { return op.def == &ops::concatOp && op.operands.size() == 2; }
+
+bool isGroup(const Op& op, KernelKind kind) { return op.def == &ops::fusedOp && kernelKindOf(op) == kind; }
+
+class Append {
+ public:
+  Append(const Function& function, IrContext& ir, PathFacts& facts)
+      : function_(function), ir_(ir), places_(ir, facts), body_(facts.bodyOf(function)) {
+    for (const Parameter& p : function.parameters) inputs_.insert(p.id);
+    for (const Op* op : function.ops)
+      for (ValueId v : op->operands)
+        if (v != kNoValue && op->def != &ops::variantOp) users_[v].push_back(op);
+    results_.insert(function.results.begin(), function.results.end());
+  }
+
+  const Function* run() {
+    std::vector<const Op*> ops;
+    for (size_t i = 0; i < function_.ops.size(); ++i) {
+      const Op* op = function_.ops[i];
+      places_.note(*op);
+      const Op* join = joinIn(*op);
+      if (!join || !isHandedOn(*op, *join)) {
+        ops.push_back(op);
+        continue;
+      }
+      ++count_;
+      split(i, *join, ops);
+    }
+    if (count_ == 0) return &function_;
+    Function result = function_;
+    result.ops = std::move(ops);
+    return ir_.own(std::move(result));
+  }
+
+  int64_t count() const { return count_; }
+
+ private:
+  // The join that makes the result of `op`: the operation itself, or the last of a group.
+  static const Op* joinIn(const Op& op) {
+    if (isJoin(op)) return &op;
+    if (!isGroup(op, KernelKind::loop) || op.results.size() != 1) return nullptr;
+    const Function& body = *op.regions[0];
+    for (const Op* inner : body.ops)
+      if (isJoin(*inner) && inner->results[0].id == body.results[0]) return inner;
+    return nullptr;
+  }
+
+  // The operand of `op` that its join reads as `inner`; kNoValue when it is made inside.
+  static ValueId operandOf(const Op& op, const Op& join, ValueId inner) {
+    if (&op == &join) return inner;
+    const Function& body = *op.regions[0];
+    for (size_t i = 0; i < body.parameters.size(); ++i)
+      if (body.parameters[i].id == inner) return op.operands[i];
+    return kNoValue;
+  }
+
+  bool isHandedOn(const Op& op, const Op& join) const {
+    const Type type = join.results[0].type;
+    const ValueId past = operandOf(op, join, join.operands[0]), present = op.results[0].id;
+    if (!type.isTensor() || type.dtype() != Dtype::f32 || join.operands[0] == join.operands[1]) return false;
+    if (past == kNoValue || inputs_.count(past) == 0 || results_.count(past) != 0) return false;
+    if (users_.at(past).size() != 1 || results_.count(present) == 0) return false;
+    // Inside its group nothing else reads it.
+    if (&op != &join)
+      for (const Op* inner : op.regions[0]->ops)
+        if (inner != &join && (reads(*inner, join.operands[0]) || reads(*inner, join.results[0].id)))
+          return false;
+    auto users = users_.find(present);
+    return users != users_.end() &&
+           std::all_of(users->second.begin(), users->second.end(),
+                       [&](const Op* user) { return isFactorOfAttention(*user, present); });
+  }
+
+  static bool reads(const Op& op, ValueId value) {
+    return std::find(op.operands.begin(), op.operands.end(), value) != op.operands.end();
+  }
+
+  // Is `value` the right matrix of both products, or of one, and nothing else?
+  static bool isFactorOfAttention(const Op& op, ValueId value) {
+    if (!isGroup(op, KernelKind::attention)) return false;
+    const Function& body = *op.regions[0];
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (op.operands[i] != value) continue;
+      for (const Op* inner : body.ops)
+        for (size_t k = 0; k < inner->operands.size(); ++k)
+          if (inner->operands[k] == body.parameters[i].id &&
+              (k != 1 || (inner->def != &ops::matmulOp && inner->def != &ops::matmul_permutedOp)))
+            return false;
+    }
+    return true;
+  }
+
+  void split(size_t index, const Op& join, std::vector<const Op*>& ops) {
+    const Op& op = *function_.ops[index];
+    ValueId rows = operandOf(op, join, join.operands[1]);
+    if (rows == kNoValue) {
+      rows = ir_.newValue();
+      const Op* view = rowsWhereTheyLie(index, join, rows);
+      ops.push_back(view ? view : withoutJoin(op, join, rows));
+    }
+    Op append;
+    append.def = &ops::appendOp;
+    append.place = join.place;
+    append.operands = {operandOf(op, join, join.operands[0]), rows};
+    append.results = op.results;
+    append.attributes = join.attributes;
+    ops.push_back(ir_.own(std::move(append)));
+  }
+
+  // Rows that the group only moves are read in the memory of its operand; null: it computes them.
+  const Op* rowsWhereTheyLie(size_t index, const Op& join, ValueId result) {
+    const Op& group = *function_.ops[index];
+    const auto views = places_.viewsIn(*group.regions[0], group.operands, {body_, index});
+    const auto view = views.find(join.operands[1]);
+    if (view == views.end()) return nullptr;
+    Type type, base;
+    for (const Op* inner : group.regions[0]->ops)
+      for (const ValueDef& r : inner->results)
+        if (r.id == join.operands[1]) type = r.type;
+    for (size_t k = 0; k < group.operands.size(); ++k)
+      if (group.operands[k] == view->second.base) base = group.regions[0]->parameters[k].type;
+    if (!sizesAreThere(type, view->second.place, base)) return nullptr;
+    Op strided;
+    strided.def = &ops::stridedOp;
+    strided.place = join.place;
+    strided.operands = {view->second.base};
+    strided.results = {{result, type}};
+    strided.attributes = {{"offset", Shape{view->second.place.offset}},
+                          {"strides", view->second.place.strides}};
+    return ir_.own(std::move(strided));
+  }
+
+  // The group without its last operation; its result is what that one put behind the input.
+  const Op* withoutJoin(const Op& op, const Op& join, ValueId result) {
+    const Function& old = *op.regions[0];
+    Function body = old;
+    body.name = ir_.uniqueFunctionName("rows");
+    body.ops.clear();
+    for (const Op* inner : old.ops)
+      if (inner != &join) body.ops.push_back(inner);
+    Op group = op;
+    group.operands.clear();
+    body.parameters.clear();
+    Type type;
+    for (const Op* inner : body.ops)
+      for (const ValueDef& r : inner->results)
+        if (r.id == join.operands[1]) type = r.type;
+    for (size_t i = 0; i < old.parameters.size(); ++i) {
+      if (old.parameters[i].id == join.operands[0]) continue;
+      body.parameters.push_back(old.parameters[i]);
+      group.operands.push_back(op.operands[i]);
+    }
+    body.results = {join.operands[1]};
+    body.resultTypes = {type};
+    group.results = {{result, type}};
+    group.regions = {ir_.own(std::move(body))};
+    return ir_.own(std::move(group));
+  }
+
+  const Function& function_;
+  IrContext& ir_;
+  ViewPlaces places_;
+  size_t body_;
+  std::unordered_map<ValueId, std::vector<const Op*>> users_;
+  std::unordered_set<ValueId> inputs_, results_;
+  int64_t count_ = 0;
+};
+
+Result<Module> runAppend(const Module& module, PassContext& context) {
+  PathFacts facts(module);
+  int64_t count = 0;
+  auto sweep = [&](const Function& function) -> Result<const Function*> {
+    if (function.name != "main") return &function;
+    Append append(function, *module.context, facts);
+    const Function* result = append.run();
+    count += append.count();
+    return result;
+  };
+  DYN_TRY(Module result, rewriteFunctions(module, sweep));
+  context.counters["appends"] = count;
+  return result;
+}
+
+}  // namespace
+
+PassDef appendPass() {
+  return {.name = "append",
+          .summary = "appends to inputs that are handed on from run to run, in place where they have room",
+          .needs = Property::groups,
+          .before = Property::destinations,
+          .options = {},
+          .run = runAppend,
+          .makesBuiltins = true};
+}
+
+}  // namespace dyn::passes

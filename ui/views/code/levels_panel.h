@@ -1,0 +1,81 @@
+// LevelsPanel: two levels of the model side by side: graph, loops, LLVM IR, machine code, bytecode. Lines
+// that belong together have the same background, and a line that is chosen in one is marked in both.
+//
+// The panel asks by signal (command ir --linked) when it is seen, and is given the answers. Bytecode shows
+// where a run stands, and takes breakpoints.
+#pragma once
+
+#include <QStringList>
+#include <QWidget>
+#include <map>
+#include <set>
+
+#include "app/session/session.h"
+#include "ui/views/code/level_pane.h"
+
+class QSplitter;
+
+namespace dyn::ui {
+
+class LevelsPanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit LevelsPanel(QWidget* parent = nullptr);
+
+  void setModel(bool canCompile);  // another model, or none: texts and choices go
+  void setStep(int step);          // that the level of the graph shows
+  void setLevels(IrLevel left, IrLevel right);
+  void setTwo(bool two);
+  bool isTwo() const;
+  // The operation that is chosen elsewhere.
+  void showPlace(const QString& place);
+  // An answer to :ir --linked is this panel's alone: true. Stops and breakpoints are others', too.
+  bool take(const Outcome& outcome);
+  void clearStop();    // no run stands
+  void forgetAsked();  // what was asked for may not come
+  LevelPane* pane(int index) const { return panes_[static_cast<size_t>(index)]; }
+
+ Q_SIGNALS:
+  void asked(const Command& command);
+  void saveAsked(const Command& command);
+  void nodeChosen(quint64 node);
+  void placesChosen(const QStringList& places);  // of one operation or of several; the best first
+  void breakpointClicked(int line);              // of the bytecode, from 1
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  using Lines = std::array<std::vector<uint32_t>, 2>;  // of each pane, from 1, ascending
+  struct Level {
+    Shared<IrText> text;
+    std::shared_ptr<const CodeText> code;
+    bool asked = false;
+  };
+
+  bool isShown(const LevelPane& pane) const;
+  void refresh();
+  void fill(LevelPane& pane);
+  void setBreakpoints(const BreakpointTable& table);
+  void takeText(const Outcome& outcome);
+  void colour();
+  Lines linesOf(int pane, int line) const;
+  void choose(int pane, int line);
+  void tellNode(const IrText& text, int line);
+  void highlight();
+  void showMarks();
+  LevelPane* bytecodePane() const;
+
+  std::array<LevelPane*, 2> panes_{};
+  QSplitter* splitter_ = nullptr;
+  QToolButton* two_ = nullptr;
+  std::map<IrLevel, Level> levels_;
+  bool canCompile_ = false, telling_ = false;
+  int step_ = -1;
+  QString place_;  // chosen
+  Lines chosen_, hovered_;
+  std::set<int> breakpoints_;  // lines of the bytecode, from 0
+  int standing_ = -1;
+};
+
+}  // namespace dyn::ui

@@ -1,0 +1,333 @@
+#include "ui/views/run/cockpit_panel.h"
+
+#include <QComboBox>
+#include <QGridLayout>
+#include <QLabel>
+#include <QRegularExpression>
+#include <QScrollArea>
+#include <QSignalBlocker>
+#include <QSlider>
+#include <QSpinBox>
+#include <QSplitter>
+#include <QTextBrowser>
+#include <QUrl>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "ui/graph/graph_scene.h"
+#include "ui/views/table.h"
+
+namespace dyn::ui {
+
+namespace {
+
+constexpr int kMostDim = 1 << 24, kUsualEnd = 256;
+
+QString checkText(const CheckRow& check) {
+  return QString("<li><b>%1 fails</b>, %2 against %3: %4 <a href='why:%1'>why?</a></li>")
+      .arg(html(check.name))
+      .arg(check.left.value_or(0))
+      .arg(check.right.value_or(0))
+      .arg(html(check.text));
+}
+
+// What tells names of one model apart stands at their end.
+QString rightEnd(const std::string& name, qsizetype most) {
+  const QString text = QString::fromStdString(name);
+  return (text.size() <= most ? text : QString::fromUtf8("…") + text.right(most - 1)).toHtmlEscaped();
+}
+
+// "model.onnx: node /encoder/layer.0/output/dense/MatMul (MatMul, opset 17)" → "dense/MatMul"
+QString lastNames(const std::string& place) {
+  const QString text = QString::fromStdString(place);
+  const qsizetype node = text.lastIndexOf("node ");
+  return (node < 0 ? text : text.mid(node + 5).section(" (", 0, 0).section('/', -2)).toHtmlEscaped();
+}
+
+// "would take 45574144 bytes" → "would take 43.5 MiB"
+QString inUnits(QString text) {
+  static const QRegularExpression bytes("(\\d+) bytes");
+  const QRegularExpressionMatch match = bytes.match(text);
+  return match.hasMatch() ? text.replace(match.captured(0), bytesText(match.captured(1).toLongLong())) : text;
+}
+
+// A run of these sizes, and how far it is from what was expected.
+QString measuredBeside(const SweepView* sweep, const PredictView& view) {
+  QString text;
+  for (size_t i = 0; sweep && i < sweep->measured.size(); ++i) {
+    const MeasuredRun& run = sweep->measured[i];
+    if (run.dims != view.dims || view.timeNs <= 0) continue;
+    const double ratio = static_cast<double>(run.timeNs) / static_cast<double>(view.timeNs);
+    text = htmlRow("measured", timeText(run.timeNs) +
+                                   QString::fromUtf8(", × %1 of what is expected").arg(ratio, 0, 'f', 1));
+  }
+  return text;  // of the last one
+}
+
+}  // namespace
+
+CockpitPanel::CockpitPanel(QWidget* parent) : QWidget(parent) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(4, 4, 4, 4);
+  auto* parts = new QSplitter(Qt::Horizontal);
+  sliderArea_ = new QWidget;
+  sliders_ = new QGridLayout(sliderArea_);
+  sliders_->setColumnStretch(1, 1);
+  auto* scroll = new QScrollArea;
+  scroll->setWidget(sliderArea_);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  parts->addWidget(scroll);
+  summary_ = new QTextBrowser;
+  summary_->setObjectName("forecast");
+  summary_->setAccessibleName("What a run of these sizes would take");
+  summary_->setOpenLinks(false);
+  parts->addWidget(summary_);
+  auto* right = new QWidget;
+  auto* rows = new QVBoxLayout(right);
+  rows->setContentsMargins(0, 0, 0, 0);
+  auto* choice = new QHBoxLayout;
+  over_ = new QComboBox;
+  over_->setObjectName("sweepDim");
+  last_ = new QSpinBox;
+  last_->setObjectName("sweepEnd");
+  last_->setRange(2, kMostDim);
+  last_->setValue(kUsualEnd);
+  last_->setKeyboardTracking(false);
+  choice->addWidget(new QLabel("Plot over"));
+  choice->addWidget(over_);
+  choice->addWidget(new QLabel("up to"));
+  choice->addWidget(last_);
+  choice->addStretch(1);
+  rows->addLayout(choice);
+  plot_ = new SweepPlot;
+  rows->addWidget(plot_, 1);
+  parts->addWidget(right);
+  parts->setSizes({250, 300, 520});
+  column->addWidget(parts);
+  connect(summary_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
+    if (link.scheme() == "why") Q_EMIT whyAsked(link.path());
+  });
+  connect(over_, &QComboBox::currentTextChanged, this, [this] {
+    plot_->setSweep(nullptr);
+    refresh();
+  });
+  connect(last_, &QSpinBox::valueChanged, this, [this] {
+    swept_.clear();
+    refresh();
+  });
+  connect(plot_, &SweepPlot::limitChosen, this, &CockpitPanel::askLimit);
+  connect(plot_, &SweepPlot::sizeChosen, this, [this](qint64 size) {
+    const auto row = rows_.find(symbol());
+    if (row != rows_.end()) row->second.box->setValue(static_cast<int>(size));
+  });
+}
+
+void CockpitPanel::setModel(const ModelInfo* model) {
+  for (const auto& [name, row] : rows_) {
+    delete row.slider;
+    delete row.box;
+  }
+  qDeleteAll(sliderArea_->findChildren<QLabel*>());
+  rows_.clear();
+  values_.clear();
+  swept_.clear();
+  predicting_ = sweeping_ = stale_ = false;
+  canAsk_ = model && model->problemsCount == 0 && model->kind != ModelKind::package;
+  summary_->clear();
+  plot_->setSweep(nullptr);
+  const QSignalBlocker block(over_);
+  over_->clear();
+  if (!model) return;
+  int index = 0;
+  for (const std::string& symbol : model->symbols) makeRow(symbol, index++);
+  sliders_->setRowStretch(index, 1);
+  // A length says more than a number of examples.
+  for (int i = 0; i < over_->count(); ++i)
+    if (!over_->itemText(i).contains("batch")) {
+      over_->setCurrentIndex(i);
+      break;
+    }
+  if (model->symbols.empty()) summary_->setPlainText("All shapes of this model are fixed.");
+}
+
+void CockpitPanel::makeRow(const std::string& symbol, int index) {
+  Row row;
+  const QString name = QString::fromStdString(symbol);
+  row.slider = new QSlider(Qt::Horizontal);
+  row.slider->setObjectName("slider_" + name);
+  row.slider->setAccessibleName(name);
+  row.slider->setRange(1, kUsualEnd);
+  row.box = new QSpinBox;
+  row.box->setObjectName("size_" + name);
+  row.box->setRange(0, kMostDim);
+  auto* label = new QLabel(name);
+  label->setBuddy(row.box);
+  sliders_->addWidget(label, index, 0);
+  sliders_->addWidget(row.slider, index, 1);
+  sliders_->addWidget(row.box, index, 2);
+  connect(row.slider, &QSlider::valueChanged, row.box, [box = row.box, slider = row.slider](int value) {
+    const int step = std::max(1, box->singleStep());
+    box->setValue(slider->maximum() == value ? value : value / step * step);
+  });
+  connect(row.box, &QSpinBox::valueChanged, this, [this, symbol, name](int value) {
+    setDim(symbol, value);
+    Q_EMIT dimMoved(name, value);
+  });
+  rows_[symbol] = row;
+  over_->addItem(name);
+}
+
+void CockpitPanel::setDims(const DimsTable& dims) {
+  for (const DimRow& row : dims.rows) {
+    const auto found = rows_.find(row.symbol);
+    if (found == rows_.end()) continue;
+    const QSignalBlocker block(found->second.slider);
+    const int low = static_cast<int>(std::clamp<int64_t>(row.low.value_or(1), 0, kMostDim));
+    const int high =
+        static_cast<int>(std::clamp<int64_t>(row.high.value_or(std::max(kUsualEnd, 4 * low)), low, kMostDim));
+    found->second.slider->setRange(low, high);
+    found->second.slider->setToolTip(QString::fromStdString(row.origin));
+    found->second.box->setToolTip(QString::fromStdString(row.origin));
+    if (row.multiple > 1) {
+      found->second.slider->setSingleStep(static_cast<int>(row.multiple));
+      found->second.box->setSingleStep(static_cast<int>(row.multiple));
+    }
+    if (row.symbol == symbol() && row.high) {
+      const QSignalBlocker quiet(last_);
+      last_->setValue(high);
+    }
+  }
+}
+
+void CockpitPanel::setDim(const std::string& symbol, int value) {
+  const auto row = rows_.find(symbol);
+  if (row == rows_.end()) return;
+  values_[symbol] = value;
+  const QSignalBlocker box(row->second.box), slider(row->second.slider);
+  row->second.box->setValue(value);
+  if (value > row->second.slider->maximum()) row->second.slider->setMaximum(value);
+  row->second.slider->setValue(value);
+  if (symbol == this->symbol()) plot_->setSize(value);
+}
+
+std::string CockpitPanel::symbol() const { return over_->currentText().toStdString(); }
+
+Command CockpitPanel::withDims(CommandId id, const std::string& without) const {
+  Command command = Command::of(id);
+  for (const auto& [name, value] : values_)
+    if (name != without) command.add("dim", name + "=" + std::to_string(value));
+  return command;
+}
+
+void CockpitPanel::refresh() {
+  if (!canAsk_ || !isVisible()) return;
+  if (predicting_) {
+    stale_ = true;
+    return;
+  }
+  predicting_ = true;
+  stale_ = false;
+  Q_EMIT asked(withDims(CommandId::predict, ""));
+  askSweep();
+}
+
+void CockpitPanel::askSweep() {
+  if (sweeping_ || symbol().empty()) return;
+  DimValues others(values_.begin(), values_.end());
+  others.erase(symbol());
+  if (swept_ == symbol() && others == sweptOthers_) return;
+  swept_ = symbol();
+  sweptOthers_ = others;
+  sweeping_ = true;
+  const auto row = rows_.find(swept_);
+  const int first = std::min(std::max(1, row->second.box->minimum()), last_->value());
+  Q_EMIT asked(withDims(CommandId::sweep, swept_)
+                   .add("symbol", swept_)
+                   .add("range", std::to_string(first) + ".." + std::to_string(last_->value())));
+}
+
+void CockpitPanel::askLimit(qint64 bytes) {
+  if (!canAsk_) return;
+  plot_->setAnswer("...");
+  Q_EMIT asked(withDims(CommandId::limit, symbol()).add("bytes", std::to_string(bytes)));
+}
+
+bool CockpitPanel::take(const Outcome& outcome) {
+  const CommandId id = outcome.command.id;
+  if (id != CommandId::predict && id != CommandId::sweep && id != CommandId::limit) return false;
+  if (id == CommandId::predict) predicting_ = false;
+  if (id == CommandId::sweep) sweeping_ = false;
+  if (outcome.error) {
+    const QString message = QString::fromStdString(outcome.error->message);
+    if (id == CommandId::predict) summary_->setPlainText(message);
+    if (id == CommandId::sweep) swept_.clear();
+    if (id == CommandId::limit) plot_->setAnswer(message);
+    if (outcome.error->id == DiagnosticId::cancelled) return true;
+  }
+  if (const auto* view = outcome.as<PredictView>()) showPrediction(*view);
+  if (auto view = outcome.share<SweepView>(); view && view->symbol == symbol()) {
+    plot_->setSweep(view);
+    const auto value = values_.find(view->symbol);
+    if (value != values_.end()) plot_->setSize(value->second);
+  }
+  if (const auto* view = outcome.as<LimitView>()) showLimit(*view);
+  if (stale_) refresh();
+  return true;
+}
+
+void CockpitPanel::showLimit(const LimitView& view) {
+  for (const LimitRow& row : view.rows) {
+    if (row.symbol != symbol()) continue;
+    const QString name = QString::fromStdString(row.symbol);
+    plot_->setAnswer(row.largest ? QString("largest %1 within %2: %3 (%4)")
+                                       .arg(name, bytesText(view.limitBytes))
+                                       .arg(*row.largest)
+                                       .arg(inUnits(QString::fromStdString(row.end)))
+                                 : QString("no %1 stays within %2").arg(name, bytesText(view.limitBytes)));
+  }
+}
+
+void CockpitPanel::showPrediction(const PredictView& view) {
+  QString text;
+  if (view.refused.empty()) {
+    text += "<table>" + htmlRow("expected time", timeText(view.timeNs)) +
+            measuredBeside(plot_->sweep().get(), view) + htmlRow("peak", bytesText(view.peakBytes));
+    for (size_t i = 0; i < std::min<size_t>(4, view.kernels.rows.size()); ++i) {
+      const KernelRow& row = view.kernels.rows[i];
+      const QString at = row.site.empty() ? "" : " at " + lastNames(row.site);
+      text += htmlRow(
+          QString::number(100 * row.share, 'f', 0) + " %",
+          html(row.description.empty() ? row.name : row.description).left(60) + at + ", " + html(row.bound));
+    }
+    text += "</table>";
+  } else {
+    text += "<p><b>No run with these sizes.</b> " + html(view.refused) + "</p>";
+  }
+  QString faults;
+  for (const RangeFault& fault : view.outside)
+    faults += QString("<li>%1 <a href='why:%2'>why?</a></li>").arg(html(fault.text), html(fault.symbol));
+  int held = 0;
+  for (const CheckRow& check : view.checks) {
+    held += !check.fails;
+    if (check.fails) faults += checkText(check);
+  }
+  if (!faults.isEmpty()) text += "<ul style='margin:0'>" + faults + "</ul>";
+  if (held > 0)
+    text += QString("<p>%1 run-time %2 would hold.</p>").arg(held).arg(held == 1 ? "check" : "checks");
+  if (!view.kernels.contractions.empty()) {
+    text += "<p><b>Versions</b></p><table>";
+    for (const ContractionRow& row : view.kernels.contractions) {
+      QString values = row.values.empty() ? "" : rightEnd(row.values.front(), 30);
+      if (row.values.size() > 1) values += QString(" and %1 more").arg(row.values.size() - 1);
+      text += "<tr><td>" + values + "&nbsp;&nbsp;</td><td>" + html(contraction::textOf(row.chosen)) +
+              "</td><td>&nbsp;by " + html(row.by) + "</td></tr>";
+    }
+    text += "</table>";
+  }
+  summary_->setHtml(text);
+}
+
+QString CockpitPanel::summary() const { return summary_->toPlainText(); }
+
+}  // namespace dyn::ui

@@ -1,0 +1,406 @@
+#include "ui/views/run/places_panel.h"
+
+#include <QCheckBox>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPushButton>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTableWidget>
+#include <QToolTip>
+#include <QTreeWidget>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+
+#include "app/session/views/place_tree.h"
+#include "ui/graph/graph_scene.h"
+#include "ui/support/theme.h"
+#include "ui/views/table.h"
+
+namespace dyn::ui {
+
+namespace {
+
+enum Column { kPlace, kLaunches, kTime, kShare, kRate, kGflops, kBound };
+
+// Sorts by what a cell stands for, not by how it is written.
+class PlaceItem : public QTreeWidgetItem {
+ public:
+  using QTreeWidgetItem::QTreeWidgetItem;
+  void put(int column, const QString& text, double value) {
+    setText(column, text);
+    setData(column, Qt::UserRole, value);
+    setTextAlignment(column, Qt::AlignRight | Qt::AlignVCenter);
+  }
+  bool operator<(const QTreeWidgetItem& other) const override {
+    const int column = treeWidget() ? treeWidget()->sortColumn() : 0;
+    if (column == kPlace) return text(0) < other.text(0);
+    return data(column, Qt::UserRole).toDouble() < other.data(column, Qt::UserRole).toDouble();
+  }
+};
+
+QString rate(double amount, double ns) {
+  return amount > 0 && ns > 0 ? QString::number(amount / ns, 'f', 1) : "";
+}
+
+constexpr const char* kBeyond =
+    "It took less than its bound: its data lay nearer to the core than the bound supposes, or the machine "
+    "was "
+    "measured while it had other work to do.";
+
+// The least time by the machine's limits, over the time it took. Nothing does better than its bound: where
+// one seems to, the bound is wrong, and that is said.
+QString boundText(const PlaceRow& row) {
+  if (row.boundNs <= 0 || row.totalNs <= 0) return {};
+  const double share = 100 * static_cast<double>(row.boundNs) / static_cast<double>(row.totalNs);
+  return share > 100.5 ? QString("> 100 %") : QString::number(share, 'f', 0) + " %";
+}
+
+void fill(PlaceItem& item, const PlaceRow& row, int64_t runNs) {
+  const double ns = static_cast<double>(row.totalNs);
+  item.setText(kPlace, QString::fromStdString(row.label));
+  item.setToolTip(kPlace, QString::fromStdString(row.place.empty() ? row.label : row.place));
+  item.setData(kPlace, Qt::UserRole, QString::fromStdString(row.place));
+  item.put(kLaunches, QString::number(row.launchesCount), static_cast<double>(row.launchesCount));
+  item.put(kTime, timeText(row.totalNs), ns);
+  item.put(kShare, runNs > 0 ? QString::number(100 * ns / static_cast<double>(runNs), 'f', 1) + " %" : "",
+           ns);
+  item.put(kRate, rate(row.bytes, ns), ns > 0 ? row.bytes / ns : 0);
+  item.put(kGflops, rate(row.operations, ns), ns > 0 ? row.operations / ns : 0);
+  item.put(kBound, boundText(row), ns > 0 ? static_cast<double>(row.boundNs) / ns : 0);
+  if (row.boundNs > row.totalNs && row.totalNs > 0) item.setToolTip(kBound, kBeyond);
+  if (row.kind == "gap") {
+    QFont font = item.font(kPlace);
+    font.setItalic(true);
+    item.setFont(kPlace, font);
+  }
+}
+
+}  // namespace
+
+RooflinePlot::RooflinePlot(QWidget* parent) : QWidget(parent) {
+  setObjectName("roofline");
+  setAccessibleName("Roofline: operations by their work for each byte");
+  setMouseTracking(true);
+  setMinimumSize(200, 100);
+}
+
+void RooflinePlot::setPlaces(Shared<PlaceTree> places, const Roof& roof) {
+  places_ = std::move(places);
+  roof_ = roof;
+  points_.clear();
+  if (places_ && roof_.isKnown()) {
+    double leastY = roof_.gflops, leastX = roof_.gflops / std::max(roof_.memoryRate, roof_.cacheRate) / 4,
+           mostX = roof_.gflops / roof_.memoryRate * 8;
+    for (size_t i = 0; i < places_->rows.size(); ++i) {
+      const PlaceRow& row = places_->rows[i];
+      if (row.kind != "operation" || row.operations <= 0 || row.bytes <= 0 || row.totalNs <= 0) continue;
+      const Point point{i, row.operations / row.bytes, row.operations / static_cast<double>(row.totalNs)};
+      leastY = std::min(leastY, point.gflops);
+      leastX = std::min(leastX, point.intensity);
+      mostX = std::max(mostX, point.intensity);
+      points_.push_back(point);
+    }
+    lowX_ = leastX / 1.5;
+    highX_ = mostX * 1.5;
+    lowY_ = std::max(leastY / 2, roof_.gflops / 1e5);
+    highY_ = roof_.gflops * 2;
+  }
+  update();
+}
+
+QRectF RooflinePlot::frame() const {
+  const QFontMetricsF metrics(font());
+  return QRectF(rect()).adjusted(metrics.horizontalAdvance("9999") + 8, metrics.height() + 4, -8,
+                                 -2 * metrics.height());
+}
+
+// Both axes are logarithmic.
+QPointF RooflinePlot::at(double intensity, double gflops) const {
+  const QRectF f = frame();
+  const auto part = [](double x, double low, double high) {
+    return std::log(std::clamp(x, low, high) / low) / std::log(high / low);
+  };
+  return {f.left() + part(intensity, lowX_, highX_) * f.width(),
+          f.bottom() - part(gflops, lowY_, highY_) * f.height()};
+}
+
+QPointF RooflinePlot::positionOf(const Point& point) const { return at(point.intensity, point.gflops); }
+
+int RooflinePlot::pointAt(QPointF p) const {
+  int nearest = -1;
+  double least = 64;  // of squares: 8 pixels
+  for (size_t i = 0; i < points_.size(); ++i) {
+    const QPointF d = positionOf(points_[i]) - p;
+    const double far = QPointF::dotProduct(d, d);
+    if (far > least) continue;
+    least = far;
+    nearest = static_cast<int>(i);
+  }
+  return nearest;
+}
+
+void RooflinePlot::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.fillRect(rect(), palette().color(QPalette::Base));
+  if (points_.empty()) {
+    painter.setPen(palette().color(QPalette::PlaceholderText));
+    painter.drawText(rect(), Qt::AlignCenter,
+                     places_ ? "Tick \"Bounds of the machine\" for the roofline." : "Roofline of a run");
+    return;
+  }
+  const QRectF f = frame();
+  painter.setPen(palette().color(QPalette::Mid));
+  painter.drawLine(f.bottomLeft(), f.bottomRight());
+  painter.drawLine(f.bottomLeft(), f.topLeft());
+  const QStringList texts = roofTexts();
+  const double nearest = roof_.hasCache() ? roof_.cacheRate : roof_.memoryRate;
+  paintSlope(painter, roof_.memoryRate, texts[1], roof_.hasCache() ? Qt::DashLine : Qt::SolidLine);
+  if (roof_.hasCache()) paintSlope(painter, roof_.cacheRate, texts[2], Qt::SolidLine);
+  painter.setPen(QPen(palette().color(QPalette::Text), 1.5));
+  painter.drawLine(at(roof_.gflops / nearest, roof_.gflops), at(highX_, roof_.gflops));
+  const double height = painter.fontMetrics().height();
+  painter.drawText(QRectF(f.left(), at(highX_, roof_.gflops).y() - height - 2, f.width(), height),
+                   Qt::AlignRight | Qt::AlignVCenter, texts[0]);
+  for (double y = std::pow(10, std::ceil(std::log10(lowY_))); y <= highY_; y *= 10)
+    painter.drawText(QRectF(0, at(lowX_, y).y() - height / 2, f.left() - 4, height),
+                     Qt::AlignRight | Qt::AlignVCenter, QString::number(y));
+  for (double x = std::pow(10, std::ceil(std::log10(lowX_))); x <= highX_; x *= 10)
+    painter.drawText(QRectF(at(x, lowY_).x() - 30, f.bottom() + 2, 60, height), Qt::AlignHCenter,
+                     QString::number(x));
+  painter.drawText(QRectF(f.left(), f.bottom() + height, f.width(), height), Qt::AlignRight,
+                   "operations a byte");
+  int64_t longest = 1;
+  for (const Point& p : points_) longest = std::max(longest, places_->rows[p.row].totalNs);
+  QColor color = palette().color(QPalette::Highlight);
+  color.setAlpha(150);
+  painter.setBrush(color);
+  painter.setPen(QPen(palette().color(QPalette::Base), 1));
+  for (const Point& p : points_) {
+    const double share = static_cast<double>(places_->rows[p.row].totalNs) / static_cast<double>(longest);
+    const double radius = 3 + 7 * std::sqrt(share);
+    painter.drawEllipse(positionOf(p), radius, radius);
+  }
+}
+
+QStringList RooflinePlot::roofTexts() const {
+  if (!roof_.isKnown()) return {};
+  const auto number = [](double x) { return QString::number(x, 'f', x < 100 ? 1 : 0); };
+  QStringList texts = {number(roof_.gflops) + " GFLOP/s", "memory " + number(roof_.memoryRate) + " GB/s"};
+  if (roof_.hasCache()) texts << "cache " + number(roof_.cacheRate) + " GB/s";
+  return texts;
+}
+
+// From the lower left up to the level of arithmetic, with its name along it.
+void RooflinePlot::paintSlope(QPainter& painter, double rate, const QString& text, Qt::PenStyle style) const {
+  const QPointF from = at(std::max(lowX_, lowY_ / rate), std::max(lowX_ * rate, lowY_)),
+                to = at(roof_.gflops / rate, roof_.gflops);
+  painter.setPen(QPen(palette().color(QPalette::Text), 1.5, style));
+  painter.drawLine(from, to);
+  painter.save();
+  painter.translate(from);
+  painter.rotate(std::atan2(to.y() - from.y(), to.x() - from.x()) * 180 / M_PI);
+  const double length = std::hypot(to.x() - from.x(), to.y() - from.y());
+  painter.drawText(QRectF(0, -painter.fontMetrics().height() - 2, length, painter.fontMetrics().height()),
+                   Qt::AlignRight | Qt::AlignVCenter, text + "  ");
+  painter.restore();
+}
+
+void RooflinePlot::mouseMoveEvent(QMouseEvent* event) {
+  const int i = pointAt(event->position());
+  if (i < 0) return QToolTip::hideText();
+  const Point& p = points_[static_cast<size_t>(i)];
+  const PlaceRow& row = places_->rows[p.row];
+  QToolTip::showText(event->globalPosition().toPoint(),
+                     QString("%1\n%2, %3 GFLOP/s, %4 operations a byte")
+                         .arg(QString::fromStdString(row.place), timeText(row.totalNs))
+                         .arg(p.gflops, 0, 'f', 1)
+                         .arg(p.intensity, 0, 'f', 2),
+                     this);
+}
+
+void RooflinePlot::mousePressEvent(QMouseEvent* event) {
+  const int i = pointAt(event->position());
+  if (i >= 0)
+    Q_EMIT placeChosen(QString::fromStdString(places_->rows[points_[static_cast<size_t>(i)].row].place));
+}
+
+PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(4, 4, 4, 4);
+  auto* row = new QHBoxLayout;
+  title_ = new QLabel("Run the model: where its time goes appears here.");
+  title_->setObjectName("placesTitle");
+  compare_ = new QPushButton("Compare with the run before");
+  compare_->setObjectName("compareRuns");
+  compare_->setCheckable(true);
+  compare_->setEnabled(false);
+  row->addWidget(title_, 1);
+  bounds_ = new QCheckBox("Bounds of the machine");
+  bounds_->setObjectName("bounds");
+  bounds_->setToolTip(
+      "What bounds each launch of the run, and of those to come. The model is not run again; the machine is "
+      "measured once, which takes some seconds.");
+  row->addWidget(bounds_);
+  row->addWidget(compare_);
+  column->addLayout(row);
+  pages_ = new QStackedWidget;
+  auto* parts = new QSplitter(Qt::Horizontal);
+  tree_ = new QTreeWidget;
+  tree_->setObjectName("places");
+  tree_->setAccessibleName("Time by module, operation and launch");
+  tree_->setHeaderLabels({"Place", "Launches", "Time", "Share", "GB/s", "GFLOP/s", "Of bound"});
+  tree_->setAlternatingRowColors(true);
+  tree_->setUniformRowHeights(true);
+  tree_->header()->setStretchLastSection(false);
+  tree_->setSortingEnabled(true);
+  tree_->sortByColumn(kTime, Qt::DescendingOrder);
+  roofline_ = new RooflinePlot;
+  parts->addWidget(tree_);
+  parts->addWidget(roofline_);
+  parts->setSizes({700, 300});
+  pages_->addWidget(parts);
+  differences_ = makeTable("differences", {"Place", "First", "Second", "Ratio"});
+  pages_->addWidget(differences_);
+  column->addWidget(pages_, 1);
+  connect(tree_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
+    const QString place = item ? item->data(kPlace, Qt::UserRole).toString() : QString();
+    if (!place.isEmpty()) Q_EMIT placeChosen(place);
+  });
+  connect(roofline_, &RooflinePlot::placeChosen, this, &PlacesPanel::placeChosen);
+  connect(differences_, &QTableWidget::cellClicked, this, [this](int r, int) {
+    Q_EMIT placeChosen(differences_->item(r, 0)->data(Qt::UserRole).toString());
+  });
+  connect(bounds_, &QCheckBox::toggled, this, [this](bool on) {
+    if (on && run_ && run_->profile && !run_->profile->explained)
+      Q_EMIT asked(Command::of(CommandId::bounds));
+  });
+  connect(compare_, &QPushButton::toggled, this, [this](bool on) {
+    pages_->setCurrentIndex(on ? 1 : 0);
+    if (on)
+      Q_EMIT asked(Command::of(CommandId::compare));
+    else
+      Q_EMIT runsCompared(nullptr);
+  });
+}
+
+bool PlacesPanel::wantsBounds() const { return bounds_->isChecked(); }
+
+void PlacesPanel::clear(Of next) {
+  run_ = nullptr;
+  if (next == Of::otherFile) runsCount_ = 0;
+  compare_->setChecked(false);
+  compare_->setEnabled(false);
+  tree_->clear();
+  differences_->setRowCount(0);
+  roofline_->setPlaces(nullptr, {});
+  title_->setText("Run the model: where its time goes appears here.");
+}
+
+void PlacesPanel::setRun(Shared<RunResult> run) {
+  run_ = std::move(run);
+  if (!run_ || !run_->profile) return;
+  compare_->setEnabled(++runsCount_ >= 2);
+  setRange(INT64_MIN, INT64_MAX);
+  if (compare_->isChecked()) Q_EMIT asked(Command::of(CommandId::compare));
+}
+
+void PlacesPanel::setBounds(Shared<RunResult> run) {
+  run_ = std::move(run);
+  setRange(INT64_MIN, INT64_MAX);
+}
+
+void PlacesPanel::addRecalled(Shared<RunResult> run) {
+  if (!run_) return setRun(std::move(run));
+  compare_->setEnabled(++runsCount_ >= 2);
+  if (compare_->isChecked())
+    Q_EMIT asked(Command::of(CommandId::compare));
+  else
+    compare_->setChecked(true);
+}
+
+void PlacesPanel::setRange(qint64 beginNs, qint64 endNs) {
+  if (!run_) return;
+  auto places = std::make_shared<const PlaceTree>(placeTree(*run_, {beginNs, endNs}));
+  title_->setText((beginNs == INT64_MIN ? "The whole run: " : "The chosen part: ") + timeText(places->runNs));
+  showPlaces(std::move(places));
+}
+
+void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
+  const QSignalBlocker quiet(tree_);
+  tree_->setSortingEnabled(false);
+  tree_->clear();
+  std::vector<PlaceItem*> items;
+  for (const PlaceRow& row : places->rows) {
+    auto* item = new PlaceItem;
+    fill(*item, row, places->runNs);
+    if (row.parent < 0)
+      tree_->addTopLevelItem(item);
+    else
+      items[static_cast<size_t>(row.parent)]->addChild(item);
+    items.push_back(item);
+  }
+  tree_->setSortingEnabled(true);
+  // Down to where it forks.
+  for (QTreeWidgetItem* item = tree_->topLevelItem(0); item;
+       item = item->childCount() > 0 ? item->child(0) : nullptr)
+    item->setExpanded(true);
+  tree_->header()->resizeSections(QHeaderView::ResizeToContents);
+  tree_->setColumnWidth(kPlace, std::min(420, tree_->columnWidth(kPlace)));
+  tree_->scrollToTop();
+  const KernelTable& profile = *run_->profile;
+  roofline_->setPlaces(
+      places, {profile.mostGflops, profile.memoryGigabytesPerSecond, profile.cacheGigabytesPerSecond});
+}
+
+bool PlacesPanel::take(const Outcome& outcome) {
+  if (outcome.command.id != CommandId::compare) return false;
+  if (outcome.error) title_->setText(QString::fromStdString(outcome.error->message));
+  if (auto runs = outcome.share<RunsView>()) {
+    showDifferences(*runs);
+    if (compare_->isChecked()) Q_EMIT runsCompared(runs);
+  }
+  return true;
+}
+
+void PlacesPanel::showDifferences(const RunsView& runs) {
+  const auto side = [](const std::string& name, int64_t ns, int64_t bytes) {
+    return QString::fromStdString(name) + " " + timeText(ns) + ", peak " + bytesText(bytes);
+  };
+  title_->setText(side(runs.first, runs.firstNs, runs.firstPeakBytes) + "   |   " +
+                  side(runs.second, runs.secondNs, runs.secondPeakBytes));
+  differences_->setRowCount(0);
+  differences_->setRowCount(static_cast<int>(runs.rows.size()));
+  const auto time = [](std::optional<int64_t> ns) { return ns ? timeText(*ns) : QString::fromUtf8("–"); };
+  const bool dark = isDark(palette());
+  for (int r = 0; r < differences_->rowCount(); ++r) {
+    const RunDifference& row = runs.rows[static_cast<size_t>(r)];
+    const QString place = QString::fromStdString(row.place);
+    const qsizetype node = place.lastIndexOf("node ");
+    setCell(differences_, r, 0, node < 0 ? place : place.mid(node + 5));
+    differences_->item(r, 0)->setData(Qt::UserRole, place);
+    setCell(differences_, r, 1, time(row.firstNs), CellAlignment::right);
+    setCell(differences_, r, 2, time(row.secondNs), CellAlignment::right);
+    setCell(differences_, r, 3, row.ratio ? QString::number(*row.ratio, 'f', 2) : "", CellAlignment::right);
+    if (!row.ratio) continue;
+    // Slower is red, faster blue; twice is full.
+    QColor heat = *row.ratio > 1 ? QColor(205, 62, 38) : QColor(33, 102, 201);
+    heat.setAlphaF(static_cast<float>(std::min(1.0, std::abs(std::log2(std::max(1e-6, *row.ratio)))) *
+                                      (dark ? 0.7 : 0.5)));
+    differences_->item(r, 3)->setBackground(heat);
+    const QColor paper = palette().color(QPalette::Base);
+    const auto behind = [&](int a, int b) { return static_cast<int>(a + heat.alphaF() * (b - a)); };
+    differences_->item(r, 3)->setForeground(
+        legibleOn(QColor(behind(paper.red(), heat.red()), behind(paper.green(), heat.green()),
+                         behind(paper.blue(), heat.blue()))));
+  }
+  differences_->resizeColumnsToContents();
+  differences_->setColumnWidth(0, std::min(520, differences_->columnWidth(0)));
+}
+
+}  // namespace dyn::ui

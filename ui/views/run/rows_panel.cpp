@@ -1,0 +1,110 @@
+#include "ui/views/run/rows_panel.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QVBoxLayout>
+
+#include "ui/graph/graph_scene.h"
+
+namespace dyn::ui {
+
+namespace {
+
+QString counted(int64_t count, const char* one, const char* many) {
+  return groupedText(count) + " " + (count == 1 ? one : many);
+}
+
+// Of a place of the model the node alone, where it has one.
+QString shortPlace(const std::string& place) {
+  const QString text = QString::fromStdString(place);
+  const qsizetype node = text.lastIndexOf("node ");
+  return node < 0 ? text.section('/', -1) : text.mid(node + 5).section(" (", 0, 0);
+}
+
+QString summaryOf(const LevelLoop& loop) {
+  const auto levels = static_cast<int64_t>(loop.nodes.size());
+  QString text = counted(loop.nodesCount(), "node", "nodes") + " in " + counted(levels, "level", "levels");
+  if (!loop.timesNs.empty()) text += ", " + timeText(loop.timeNs());
+  text += ", the widest " + groupedText(loop.widest());
+  if (!loop.takenBytes.empty()) text += "; a level takes up to " + bytesText(loop.mostBytes());
+  if (!loop.oneByOne.empty()) text += "; one by one: " + QString::fromStdString(loop.oneByOne);
+  return text;
+}
+
+QString summaryOf(const SequenceRows& rows) {
+  const auto sequences = static_cast<int64_t>(rows.lengths.size());
+  return counted(sequences, "sequence", "sequences") + ", " + counted(rows.sum(), "row", "rows") +
+         ", the longest " + groupedText(rows.longest()) +
+         QString(rows.isComputedPadded ? "; padding is %1 % of what is computed"
+                                       : "; %1 % of a padded batch is left out")
+             .arg(100 * rows.paddingShare(), 0, 'f', 1);
+}
+
+}  // namespace
+
+RowsPanel::RowsPanel(QWidget* parent) : QWidget(parent) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(4, 4, 4, 4);
+  auto* row = new QHBoxLayout;
+  choice_ = new QComboBox;
+  choice_->setObjectName("rowsChoice");
+  choice_->setAccessibleName("What is shown: a loop over levels, or a value with sequences");
+  choice_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  summary_ = new QLabel;
+  summary_->setObjectName("rowsSummary");
+  summary_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  row->addWidget(choice_);
+  row->addWidget(summary_, 1);
+  column->addLayout(row);
+  canvas_ = new RowsCanvas;
+  column->addWidget(canvas_, 1);
+  connect(choice_, &QComboBox::currentIndexChanged, this, &RowsPanel::show);
+  connect(canvas_, &RowsCanvas::rowChosen, this, [this] {
+    const auto at = static_cast<size_t>(choice_->currentIndex());
+    if (levels_ && at < levels_->loops.size())
+      Q_EMIT placeChosen(QString::fromStdString(levels_->loops[at].place));
+  });
+  clear();
+}
+
+QString RowsPanel::summary() const { return summary_->text(); }
+
+void RowsPanel::clear() { setLevels(nullptr); }
+
+void RowsPanel::say(const QString& why) { canvas_->clear(why); }
+
+void RowsPanel::setLevels(Shared<LevelsView> levels) {
+  const QString before = choice_->currentText();
+  levels_ = std::move(levels);
+  {
+    const QSignalBlocker quiet(choice_);
+    choice_->clear();
+    if (levels_) {
+      for (const LevelLoop& loop : levels_->loops)
+        choice_->addItem("@" + QString::fromStdString(loop.function) + ", " + shortPlace(loop.place));
+      for (const SequenceRows& rows : levels_->sequences)
+        choice_->addItem(QString::fromStdString(rows.value));
+    }
+    choice_->setVisible(choice_->count() > 0);
+    if (const int same = choice_->findText(before); same >= 0) choice_->setCurrentIndex(same);
+  }
+  show(choice_->currentIndex());
+}
+
+void RowsPanel::show(int index) {
+  if (!levels_ || index < 0) {
+    summary_->clear();
+    return canvas_->clear();
+  }
+  const auto at = static_cast<size_t>(index);
+  if (at < levels_->loops.size()) {
+    summary_->setText(summaryOf(levels_->loops[at]));
+    return canvas_->setLoop(levels_->loops[at]);
+  }
+  const SequenceRows& rows = levels_->sequences[at - levels_->loops.size()];
+  summary_->setText(summaryOf(rows));
+  canvas_->setSequences(rows);
+}
+
+}  // namespace dyn::ui

@@ -1,0 +1,39 @@
+// RowsPanel: the levels of trees and the sequences of a run (rows_canvas.h); which of them, a list chooses.
+#pragma once
+
+#include <QWidget>
+
+#include "app/session/session.h"
+#include "ui/views/run/rows_canvas.h"
+
+class QComboBox;
+class QLabel;
+
+namespace dyn::ui {
+
+class RowsPanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit RowsPanel(QWidget* parent = nullptr);
+
+  void clear();
+  void say(const QString& why);               // there is nothing to show
+  void setLevels(Shared<LevelsView> levels);  // null: the run has none
+  bool isEmpty() const { return !levels_; }
+  RowsCanvas* canvas() const { return canvas_; }
+  QComboBox* choice() const { return choice_; }
+  QString summary() const;
+
+ Q_SIGNALS:
+  void placeChosen(const QString& place);
+
+ private:
+  void show(int index);
+
+  Shared<LevelsView> levels_;
+  QComboBox* choice_ = nullptr;
+  QLabel* summary_ = nullptr;
+  RowsCanvas* canvas_ = nullptr;
+};
+
+}  // namespace dyn::ui
