@@ -9,7 +9,7 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr int kMostSteps = 16;
+constexpr int kMostAttentionSteps = 16;
 
 bool flag(const Op& op, const char* name) { return op.attributes.integer(name, 0) != 0; }
 
@@ -43,7 +43,7 @@ std::optional<int> RaggedAttentionSearch::axisOfRange(ValueId v, Dim length) con
   for (int axis = 0; axis < type.rank(); ++axis)
     if (axis != axes.position && !type.dims()[static_cast<size_t>(axis)].isConstant(1)) return std::nullopt;
   const Op* op = maker(v);
-  for (int i = 0; op && i < kMostSteps && (op->def->traits.view || op->def == &ops::castOp); ++i)
+  for (int i = 0; op && i < kMostAttentionSteps && (op->def->traits.view || op->def == &ops::castOp); ++i)
     op = maker(op->operands[0]);
   if (!op || op->def != &ops::rangeOp) return std::nullopt;
   const Contents *start = rows_.contentsOf(op->operands[0]), *step = rows_.contentsOf(op->operands[2]);
@@ -55,7 +55,8 @@ std::optional<int> RaggedAttentionSearch::axisOfRange(ValueId v, Dim length) con
 bool RaggedAttentionSearch::isCausal(ValueId seen, RaggedAttention* site, bool* keysSeen) const {
   *keysSeen = true;
   const Op* op = maker(seen);
-  for (int i = 0; op && i < kMostSteps && (op->def->traits.view || op->def == &ops::logical_notOp); ++i) {
+  for (int i = 0; op && i < kMostAttentionSteps && (op->def->traits.view || op->def == &ops::logical_notOp);
+       ++i) {
     if (op->def == &ops::logical_notOp) *keysSeen = !*keysSeen;
     const Type from = rows_.typeOf(op->operands[0]), to = op->results[0].type;
     // Axes of size 1 before the last two may come and go.
@@ -146,7 +147,7 @@ std::optional<RaggedAttention> RaggedAttentionSearch::of(const Op& product) cons
   site.length = values.length;
   ValueId scores = softmax->operands[0];
   site.steps.push_back(softmax);
-  for (int i = 0; i < kMostSteps; ++i) {
+  for (int i = 0; i < kMostAttentionSteps; ++i) {
     const Op* op = maker(scores);
     if (!op) return std::nullopt;
     site.steps.push_back(op);

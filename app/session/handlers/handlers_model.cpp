@@ -152,7 +152,7 @@ Result<IrText> targetText(SessionState& state) {
   return text;
 }
 
-Result<IrText> loopText(SessionState& state) {
+Result<IrText> stageLoopText(SessionState& state) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(model->ensureCompiled());
   IrText text;
@@ -481,7 +481,7 @@ Result<IrText> textOf(SessionState& state, IrLevel level, const std::string& pas
   } else if (level == IrLevel::bytecode) {
     DYN_TRY(text, bytecodeText(state));
   } else if (origins == Origins::leaveOut && level == IrLevel::loop) {
-    return loopText(state);
+    return stageLoopText(state);
   } else if (origins == Origins::leaveOut) {
     return kernelTexts(state, Command::of(CommandId::ir),
                        level == IrLevel::llvm ? KernelText::llvm : KernelText::assembly);

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr int kSchema = 1;
-constexpr int kMostNesting = 8;
+constexpr int kMostTuningNesting = 8;
 
 Error badFile(const std::string& path, const std::string& why) {
   return makeError(DiagnosticId::fileFormat, "tuning records: " + why, {.file = path});
@@ -109,7 +109,7 @@ Result<TuningRecords> readTuning(const std::string& path) {
   DYN_TRY(MappedFile file, MappedFile::open(path));
   bool tooDeep = false;
   const auto keepShallow = [&](int depth, Json::parse_event_t, const Json&) {
-    tooDeep = tooDeep || depth > kMostNesting;
+    tooDeep = tooDeep || depth > kMostTuningNesting;
     return !tooDeep;
   };
   const std::string_view text = file.bytes();

@@ -65,7 +65,7 @@ std::string predictionText(const PredictView& v) {
   return text;
 }
 
-std::string tensorText(const TensorView& v) {
+std::string tensorViewText(const TensorView& v) {
   std::string shape;
   for (const int64_t size : v.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
   std::string text = fmt::format("{}: {} [{}], {}, {}\n", visibleLine(v.name), v.dtype, shape,
@@ -85,7 +85,7 @@ std::string tensorText(const TensorView& v) {
   return text;
 }
 
-struct Writer {
+struct TextWriter {
   const TextOptions& options;
 
   std::string operator()(std::monostate) const { return ""; }
@@ -378,7 +378,7 @@ struct Writer {
            textTable({v->symbol, ">time", ">peak", "versions"}, rows, options);
   }
 
-  std::string operator()(const Shared<TensorView>& v) const { return tensorText(*v); }
+  std::string operator()(const Shared<TensorView>& v) const { return tensorViewText(*v); }
 
   std::string operator()(const Shared<PlaceTree>& v) const {
     TextRows rows;
@@ -726,7 +726,7 @@ struct Writer {
 }  // namespace
 
 std::string toText(const View& view, const TextOptions& options) {
-  return visibleText(std::visit(Writer{options}, view),
+  return visibleText(std::visit(TextWriter{options}, view),
                      options.color ? ColorCodes::kept : ColorCodes::escaped);
 }
 

@@ -26,10 +26,12 @@ using loop::Expr;
 
 namespace {
 
-constexpr unsigned kRows = kRowsOfAttention, kKeys = kKeysOfAttention, kSide = kSideOfAttention;
+constexpr unsigned kTensorAttentionRows = kRowsOfAttention, kKeys = kKeysOfAttention,
+                   kSide = kSideOfAttention;
 constexpr unsigned kOfThread = kOfAttentionThread;
-constexpr unsigned kStep = 32;          // bytes of a sum in a step
-constexpr unsigned kPaddingBytes = 16;  // behind a line: the rows of a matrix lie in banks of their own
+constexpr unsigned kTensorAttentionStep = 32;  // bytes of a sum in a step
+constexpr unsigned kAttentionPaddingBytes =
+    16;  // behind a line: the rows of a matrix lie in banks of their own
 constexpr unsigned kWarpsAcross = 4, kColumnsOfWarp = 16, kAtOnce = kWarpsAcross * kColumnsOfWarp;
 constexpr unsigned kScoresStride = kKeys + 4;  // floats
 
@@ -51,7 +53,7 @@ Status KernelEmitter::tensorAttentionOfBlocks() {
   const Dtype dtype = multipliedBy(device_->unit);
   const unsigned bytes = static_cast<unsigned>(storageBytes(dtype));
   AttentionTile tile{.of = *found,
-                     .head = roundedUp(found->depth.extent.intValue(), kStep / bytes),
+                     .head = roundedUp(found->depth.extent.intValue(), kTensorAttentionStep / bytes),
                      .columns = roundedUp(found->column.extent.intValue(), kAtOnce)};
   // Keys are the columns of the one product, and what the other sums over.
   TiledProduct byScores, bySums;
@@ -61,14 +63,14 @@ Status KernelEmitter::tensorAttentionOfBlocks() {
   byScores.depth = {found->depth};
   bySums.columns = {found->column};
   ProductTile scores{.product = byScores,
-                     .rows = kRows,
+                     .rows = kTensorAttentionRows,
                      .columns = kKeys,
                      .depth = tile.head,
                      .threads = kThreadsOfElements,
                      .dtype = dtype,
                      .roundsToUnit = dtype != found->roundsTo || dtype == Dtype::f32};
   ProductTile sums{.product = bySums,
-                   .rows = kRows,
+                   .rows = kTensorAttentionRows,
                    .columns = tile.columns,
                    .depth = kKeys,
                    .threads = kThreadsOfElements,
@@ -99,7 +101,7 @@ Status KernelEmitter::tensorAttentionOfBlocks() {
 // Where everything lies in shared memory, and how factors come there; which squares a warp has.
 void KernelEmitter::placeAttention(TensorAttention& by) {
   ProductTile &scores = by.scores, &sums = by.sums;
-  const unsigned bytes = scores.elementBytes(), padding = kPaddingBytes / bytes;
+  const unsigned bytes = scores.elementBytes(), padding = kAttentionPaddingBytes / bytes;
   unsigned next = 0;
   const auto place = [&](StagedFactor& factor, unsigned lines, unsigned width, bool linesOfDepth) {
     factor.offset = next;
@@ -117,19 +119,19 @@ void KernelEmitter::placeAttention(TensorAttention& by) {
     factor.byChunks = of.dtype != Dtype::f32 && factor.plain && factor.plain->load.dtype() == of.dtype &&
                       (factor.linesOfDepth ? factor.plain->depthIsDense : factor.plain->acrossIsDense);
   };
-  next += place(scores.row, kRows, by.rows.head, true);
+  next += place(scores.row, kTensorAttentionRows, by.rows.head, true);
   by.sumsAt = next;
   const unsigned keyBytes = place(scores.column, kKeys, by.rows.head, true);
   const unsigned valueBytes = place(sums.column, kKeys, by.rows.columns, false);
-  next += std::max({keyBytes, valueBytes, kRows * by.sumsStride() * 4});
-  next += place(sums.row, kRows, kKeys, true);
+  next += std::max({keyBytes, valueBytes, kTensorAttentionRows * by.sumsStride() * 4});
+  next += place(sums.row, kTensorAttentionRows, kKeys, true);
   by.scoresAt = next;
-  by.scalesAt = by.scoresAt + kRows * kScoresStride * 4;
+  by.scalesAt = by.scoresAt + kTensorAttentionRows * kScoresStride * 4;
   read(scores.row, by.rows.of.queryPart, scores, scores.product.rows);
   read(scores.column, by.rows.of.keyPart, scores, scores.product.columns);
   read(sums.column, by.rows.of.valuePart, sums, sums.product.columns);
   scores.shared = sums.shared =
-      sharedArray(symbol_ + "_shared", b_.getInt8Ty(), by.scalesAt + uint64_t{kRows} * 4);
+      sharedArray(symbol_ + "_shared", b_.getInt8Ty(), by.scalesAt + uint64_t{kTensorAttentionRows} * 4);
   by.lane = b_.CreateURem(device_->thread, b_.getInt64(32));
   Value* warp = b_.CreateUDiv(device_->thread, b_.getInt64(32));
   by.warpRow = b_.CreateMul(b_.CreateUDiv(warp, b_.getInt64(kWarpsAcross)), b_.getInt64(16));
@@ -161,7 +163,7 @@ Result<std::vector<Value*>> KernelEmitter::keyProductsByTensor(const TensorAtten
   std::vector<Value*> square(4, llvm::ConstantFP::get(f32, 0));
   Value* second = b_.CreateICmpEQ(b_.CreateURem(by.warpColumn, number(2)), number(1));
   Value* sixteen = b_.CreateMul(b_.CreateUDiv(by.warpColumn, number(2)), number(16));
-  const unsigned ofStep = kStep / by.scores.elementBytes();
+  const unsigned ofStep = kTensorAttentionStep / by.scores.elementBytes();
   for (unsigned step = 0; step < tile.head / ofStep; ++step) {
     const std::vector<Value*> q = fragments(by.scores, by.scores.row, none, by.warpRow, step);
     const std::vector<Value*> k = fragments(by.scores, by.scores.column, none, sixteen, step);
@@ -213,7 +215,7 @@ Status KernelEmitter::weighValuesByTensor(const TensorAttention& by, Value* j0,
                                     floatAt(by, by.scalesAt, b_.CreateAdd(g, number(uint64_t{8} * half))));
     for (size_t i = 0; i < sums.size(); ++i) sums[i] = b_.CreateFMul(sums[i], scaleOf[i % 4 / 2]);
   }
-  const unsigned ofStep = kStep / by.sums.elementBytes();
+  const unsigned ofStep = kTensorAttentionStep / by.sums.elementBytes();
   for (unsigned step = 0; step < kKeys / ofStep; ++step) {
     const std::vector<Value*> weights = fragments(by.sums, by.sums.row, none, by.warpRow, step);
     for (unsigned p = 0; p < by.across(); ++p) {

@@ -10,7 +10,7 @@ namespace {
 
 // --- types
 
-Status inferSplit(InferContext& c) {
+Status inferSequenceSplit(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", 0), x.rank()));
   const size_t at = static_cast<size_t>(axis);
@@ -41,7 +41,7 @@ Result<Type> elementOf(InferContext& c) {
   });
 }
 
-Status inferConcat(InferContext& c) {
+Status inferSequenceConcat(InferContext& c) {
   DYN_TRY(Type element, elementOf(c));
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), element.rank()));
   Shape shape = element.dims();
@@ -77,13 +77,13 @@ Status fillJoin(const BuiltinRequest& request, CallFields<Call>& call) {
   return {};
 }
 
-constexpr AttributeSpec kSplitAttributes[] = {
+constexpr AttributeSpec kSequenceSplitAttributes[] = {
     {"axis", AttributeKind::integer, false, "default 0",
      Allowed::byRule("an axis of the elements, or of the result")},
     {"keepdims", AttributeKind::integer, false, "0: without sizes, pieces lose the axis; default 1",
      Allowed::flag()},
 };
-constexpr AttributeSpec kConcatAttributes[] = {
+constexpr AttributeSpec kSequenceConcatAttributes[] = {
     {"axis", AttributeKind::integer, true, "the axis the tensors are joined along",
      Allowed::byRule("an axis of the elements, or of the result")},
 };
@@ -104,8 +104,8 @@ const OpDef split_to_sequenceOp{
     .cls = OpClass::opaque,
     .minOperands = 1,
     .maxOperands = 2,
-    .attributes = kSplitAttributes,
-    .infer = inferSplit,
+    .attributes = kSequenceSplitAttributes,
+    .infer = inferSequenceSplit,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::SplitToList, fillSplit>,
     .operandRules = kSplitToSequenceRules,
@@ -121,8 +121,8 @@ const OpDef concat_from_sequenceOp{
     .cls = OpClass::opaque,
     .minOperands = 1,
     .maxOperands = 1,
-    .attributes = kConcatAttributes,
-    .infer = inferConcat,
+    .attributes = kSequenceConcatAttributes,
+    .infer = inferSequenceConcat,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::ListConcat, fillJoin<calls::ListConcat>>,
     .operandRules = kAnyElements,

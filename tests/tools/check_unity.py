@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""The files of a library can be compiled as one: no name that is local to a file stands in another one.  check_unity.py FOLDER
+
+FOLDER holds one list of files per library, written by dyn_unity (cmake/DynSettings.cmake). The compiler refuses two types or values of one
+name only where they meet in a group, and never two functions that take different things: a call may then reach the other file's function.
+So each name is asked for in the whole library. Read are the lines that begin in the first column, as clang-format leaves them: names in
+unnamed namespaces, static ones, and macros that are not taken back by #undef."""
+import pathlib
+import re
+import sys
+
+MACRO = re.compile(r"#\s*define (\w+)")
+UNDEF = re.compile(r"#\s*undef (\w+)")
+TYPE = re.compile(r"(?:struct|class|union|enum(?: class)?)\s+(\w+)\s*(?:final )?(?:[:{]|$)")
+ALIAS = re.compile(r"using (\w+) =")
+FUNCTION = re.compile(r"(?:[^=(]*?[\s&*>])?(~?\w+)\(")
+VALUE = re.compile(r".*?[\s&*>](\w+)(?:\[[^\]]*\])*\s*(?:=|\{|;)")
+# What begins a line without declaring a name that is local to the file.
+OTHERS = ("using ", "namespace", "friend ", "extern ", "static_assert", "DYN_", "public:", "private:", "protected:")
+
+
+def local_names(text):
+    """name -> number of the line that declares it first."""
+    names, unnamed = {}, False
+    for number, line in enumerate(text.splitlines(), 1):
+        if macro := MACRO.match(line):
+            names.setdefault(macro[1], number)
+        elif undef := UNDEF.match(line):
+            names.pop(undef[1], None)
+        elif line.startswith("namespace {"):
+            unnamed = True
+        elif re.match(r"\}\s*// namespace$", line):
+            unnamed = False
+        elif (unnamed or line.startswith("static ")) and line[:1].isalpha() or line.startswith("[[") and unnamed:
+            name = name_of(line)
+            if name:
+                names.setdefault(name, number)
+    return names
+
+
+def name_of(line):
+    line = re.sub(r"\[\[.*?\]\] ?|__attribute__\(\(.*?\)\)+ ?|alignas\(.*?\) ?", "", line)
+    line = re.sub(r"^template <.*?>\s*(?=\w)", "", line)
+    if line.startswith(OTHERS) or not line:
+        return None
+    found = ALIAS.match(line) or TYPE.match(line)
+    if found:
+        return found[1]
+    if re.match(r"(struct|class|union|enum|template)\b[^=({]*;?$", line):
+        return None  # declares what another line defines
+    found = FUNCTION.match(line)
+    if found and not re.search(r"\w::~?" + re.escape(found[1]) + r"\(", line):
+        return found[1]
+    found = VALUE.match(line)
+    return found[1] if found else None
+
+
+def main():
+    bad = 0
+    lists = sorted(pathlib.Path(sys.argv[1]).glob("*.txt"))
+    if not lists:
+        print("%s holds no lists of files" % sys.argv[1])
+        return 1
+    for library in lists:
+        places = {}
+        for file in library.read_text().split():
+            for name, line in local_names(pathlib.Path(file).read_text()).items():
+                places.setdefault(name, []).append("%s:%d" % (file, line))
+        for name, where in sorted(places.items()):
+            if len(where) > 1:
+                bad += 1
+                print("%s: %s is declared in %s" % (library.stem, name, ", ".join(where)))
+    if bad:
+        print("files of a library are compiled several at a time: give what is local to a file a name of its own")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
