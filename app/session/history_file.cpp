@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostFileBytes = size_t{64} << 20;  // a file that is no history is left alone
 
-std::string makeFolders(const std::string& path) {
+std::string makeHistoryFolder(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
     ::mkdir(path.substr(0, slash).c_str(), 0700);
   ::mkdir(path.c_str(), 0700);
@@ -76,7 +76,7 @@ std::string historyPath() {
   const char* home = std::getenv("HOME");
   std::string base = xdg && *xdg == '/' ? xdg : home && *home ? std::string(home) + "/.local/state" : "";
   if (base.empty()) return "";
-  return makeFolders(base + "/dyn") + "/history";
+  return makeHistoryFolder(base + "/dyn") + "/history";
 }
 
 // The file with an exclusive lock; -1 without one. Who waited for the lock may hold a file that was replaced

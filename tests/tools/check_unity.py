@@ -13,16 +13,17 @@ MACRO = re.compile(r"#\s*define (\w+)")
 UNDEF = re.compile(r"#\s*undef (\w+)")
 TYPE = re.compile(r"(?:struct|class|union|enum(?: class)?)\s+(\w+)\s*(?:final )?(?:[:{]|$)")
 ALIAS = re.compile(r"using (\w+) =")
-FUNCTION = re.compile(r"(?:[^=(]*?[\s&*>])?(~?\w+)\(")
+FUNCTION = re.compile(r"(?:[^=(]*?[\s&*>])?(\w+)\(")
 VALUE = re.compile(r".*?[\s&*>](\w+)(?:\[[^\]]*\])*\s*(?:=|\{|;)")
 # What begins a line without declaring a name that is local to the file.
-OTHERS = ("using ", "namespace", "friend ", "extern ", "static_assert", "DYN_", "public:", "private:", "protected:")
+OTHERS = ("using ", "namespace", "friend ", "extern ", "static_assert", "DYN_", "TEST", "INSTANTIATE_", "MATCHER", "Q_")
 
 
 def local_names(text):
     """name -> number of the line that declares it first."""
     names, unnamed = {}, False
-    for number, line in enumerate(text.splitlines(), 1):
+    lines = text.splitlines()
+    for number, line in enumerate(lines, 1):
         if macro := MACRO.match(line):
             names.setdefault(macro[1], number)
         elif undef := UNDEF.match(line):
@@ -32,9 +33,25 @@ def local_names(text):
         elif re.match(r"\}\s*// namespace$", line):
             unnamed = False
         elif (unnamed or line.startswith("static ")) and line[:1].isalpha() or line.startswith("[[") and unnamed:
-            name = name_of(line)
-            if name:
+            for name in names_of(lines, number - 1):
                 names.setdefault(name, number)
+    return names
+
+
+def names_of(lines, at):
+    """What the declaration that begins there declares: one name, or all of `const int a = 1, b = 2;` and `enum { a, b };`."""
+    name = name_of(lines[at])
+    names = [name] if name else []
+    several = re.match(r"(?:static |inline )?const(?:expr|init)? ", lines[at]) and VALUE.match(lines[at]) and not FUNCTION.match(lines[at])
+    if several or re.match(r"enum (?!class)", lines[at]):
+        last = next((k for k in range(at, len(lines)) if re.search(r";\s*(//.*)?$", lines[k])), at)
+        whole = re.sub(r"//.*|\"(?:\\.|[^\"])*\"", "", "\n".join(lines[at:last + 1]))
+        if several:
+            while whole != (flat := re.sub(r"\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]|<[^<>;]*>", "", whole)):
+                whole = flat
+            names += re.findall(r",\s*\**(\w+)\s*(?==|,|;)", whole)
+        else:
+            names += re.findall(r"[{,]\s*(\w+)", whole)
     return names
 
 
@@ -48,10 +65,9 @@ def name_of(line):
         return found[1]
     if re.match(r"(struct|class|union|enum|template)\b[^=({]*;?$", line):
         return None  # declares what another line defines
-    found = FUNCTION.match(line)
-    if found and not re.search(r"\w::~?" + re.escape(found[1]) + r"\(", line):
-        return found[1]
-    found = VALUE.match(line)
+    if re.match(r"[^(=]*\w::~?\w+\(", line):
+        return None  # a member's definition
+    found = FUNCTION.match(line) or VALUE.match(line)
     return found[1] if found else None
 
 

@@ -13,7 +13,8 @@ cat >"$tree/a.cpp" <<'CPP'
 namespace dyn {
 namespace {
 
-constexpr int kMost = 4;
+constexpr int kMost = 4, kSteps[] = {3, 4}, kLeast = (1, 2);
+enum Column { kFirst, kSecond = 4 };
 struct Seen {
   int kInner = 0;
 };
@@ -36,6 +37,9 @@ namespace dyn {
 namespace {
 
 const int kMost[] = {1, 2};
+const int kOther = kMost[0], kLeast = 1;
+enum class Scoped { kSteps };
+constexpr int kSecond = 1;
 class Seen final {};
 struct Later;
 constexpr int kInner = 1;
@@ -54,7 +58,7 @@ CPP
 printf '%s\n' "$tree/a.cpp" "$tree/b.cpp" >"$tree/lists/dyn_both.txt"
 out="$("$PYTHON" "$here/check_unity.py" "$tree/lists")" && { echo "clashes were not refused"; exit 1; }
 names="$(sed -n 's/^dyn_both: \([^ ]*\) is declared in .*/\1/p' <<<"$out" | tr '\n' ' ')"
-if [[ $names != "STEP Seen counted kMost sizesOf " ]]; then
+if [[ $names != "STEP Seen counted kLeast kMost kSecond sizesOf " ]]; then
   echo "check_unity.py named '$names': $out"
   exit 1
 fi

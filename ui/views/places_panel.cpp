@@ -25,7 +25,7 @@ namespace dyn::ui {
 
 namespace {
 
-enum Column { kPlace, kLaunches, kTime, kShare, kRate, kGflops, kBound };
+enum PlacesColumn { kPlace, kLaunches, kTime, kShare, kRate, kGflops, kBound };
 
 // Sorts by what a cell stands for, not by how it is written.
 class PlaceItem : public QTreeWidgetItem {

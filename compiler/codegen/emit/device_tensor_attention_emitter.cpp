@@ -26,14 +26,15 @@ using loop::Expr;
 
 namespace {
 
-constexpr unsigned kTensorAttentionRows = kRowsOfAttention, kKeys = kKeysOfAttention,
-                   kSide = kSideOfAttention;
-constexpr unsigned kOfThread = kOfAttentionThread;
+constexpr unsigned kTensorAttentionRows = kRowsOfAttention, kTensorAttentionKeys = kKeysOfAttention,
+                   kTensorAttentionSide = kSideOfAttention;
+constexpr unsigned kTensorAttentionOfThread = kOfAttentionThread;
 constexpr unsigned kTensorAttentionStep = 32;  // bytes of a sum in a step
 constexpr unsigned kAttentionPaddingBytes =
     16;  // behind a line: the rows of a matrix lie in banks of their own
-constexpr unsigned kWarpsAcross = 4, kColumnsOfWarp = 16, kAtOnce = kWarpsAcross * kColumnsOfWarp;
-constexpr unsigned kScoresStride = kKeys + 4;  // floats
+constexpr unsigned kWarpsAcross = 4, kColumnsOfWarp = 16,
+                   kTensorAttentionAtOnce = kWarpsAcross * kColumnsOfWarp;
+constexpr unsigned kScoresStride = kTensorAttentionKeys + 4;  // floats
 
 }  // namespace
 
@@ -43,7 +44,7 @@ struct KernelEmitter::TensorAttention {
   ProductTile &scores, &sums;
   unsigned scoresAt = 0, scalesAt = 0, sumsAt = 0;  // bytes from the beginning of shared memory
   unsigned sumsStride() const { return rows.columns + 4; }
-  unsigned across() const { return rows.columns / kAtOnce; }         // pairs of squares of a warp
+  unsigned across() const { return rows.columns / kTensorAttentionAtOnce; }  // pairs of squares of a warp
   Value *lane = nullptr, *warpRow = nullptr, *warpColumn = nullptr;  // the warp's: 0 or 16, and 0 to 3
 };
 
@@ -54,7 +55,7 @@ Status KernelEmitter::tensorAttentionOfBlocks() {
   const unsigned bytes = static_cast<unsigned>(storageBytes(dtype));
   AttentionTile tile{.of = *found,
                      .head = roundedUp(found->depth.extent.intValue(), kTensorAttentionStep / bytes),
-                     .columns = roundedUp(found->column.extent.intValue(), kAtOnce)};
+                     .columns = roundedUp(found->column.extent.intValue(), kTensorAttentionAtOnce)};
   // Keys are the columns of the one product, and what the other sums over.
   TiledProduct byScores, bySums;
   byScores.unitExtents = bySums.unitExtents = found->unitExtents;
@@ -64,7 +65,7 @@ Status KernelEmitter::tensorAttentionOfBlocks() {
   bySums.columns = {found->column};
   ProductTile scores{.product = byScores,
                      .rows = kTensorAttentionRows,
-                     .columns = kKeys,
+                     .columns = kTensorAttentionKeys,
                      .depth = tile.head,
                      .threads = kThreadsOfElements,
                      .dtype = dtype,
@@ -72,7 +73,7 @@ Status KernelEmitter::tensorAttentionOfBlocks() {
   ProductTile sums{.product = bySums,
                    .rows = kTensorAttentionRows,
                    .columns = tile.columns,
-                   .depth = kKeys,
+                   .depth = kTensorAttentionKeys,
                    .threads = kThreadsOfElements,
                    .dtype = dtype,
                    .roundsToUnit = scores.roundsToUnit};
@@ -121,10 +122,10 @@ void KernelEmitter::placeAttention(TensorAttention& by) {
   };
   next += place(scores.row, kTensorAttentionRows, by.rows.head, true);
   by.sumsAt = next;
-  const unsigned keyBytes = place(scores.column, kKeys, by.rows.head, true);
-  const unsigned valueBytes = place(sums.column, kKeys, by.rows.columns, false);
+  const unsigned keyBytes = place(scores.column, kTensorAttentionKeys, by.rows.head, true);
+  const unsigned valueBytes = place(sums.column, kTensorAttentionKeys, by.rows.columns, false);
   next += std::max({keyBytes, valueBytes, kTensorAttentionRows * by.sumsStride() * 4});
-  next += place(sums.row, kTensorAttentionRows, kKeys, true);
+  next += place(sums.row, kTensorAttentionRows, kTensorAttentionKeys, true);
   by.scoresAt = next;
   by.scalesAt = by.scoresAt + kTensorAttentionRows * kScoresStride * 4;
   read(scores.row, by.rows.of.queryPart, scores, scores.product.rows);
@@ -181,8 +182,8 @@ Result<std::vector<Value*>> KernelEmitter::keyProductsByTensor(const TensorAtten
   }
   allThreadsMeet();
   std::vector<Value*> products;
-  for (unsigned i = 0; i < kOfThread; ++i)
-    for (unsigned j = 0; j < kOfThread; ++j) {
+  for (unsigned i = 0; i < kTensorAttentionOfThread; ++i)
+    for (unsigned j = 0; j < kTensorAttentionOfThread; ++j) {
       Value* at = b_.CreateAdd(b_.CreateMul(ofPair(tile.ty, i), number(kScoresStride)), ofPair(tile.tx, j));
       products.push_back(b_.CreateLoad(f32, floatAt(by, by.scoresAt, at)));
     }
@@ -195,13 +196,13 @@ Status KernelEmitter::weighValuesByTensor(const TensorAttention& by, Value* j0,
   const AttentionTile& tile = by.rows;
   const auto number = [&](uint64_t n) { return b_.getInt64(n); };
   Value* none = number(0);
-  for (unsigned i = 0; i < kOfThread; ++i)
-    for (unsigned j = 0; j < kOfThread; ++j)
-      b_.CreateStore(rounded(by.sums, weights[i * kOfThread + j]),
+  for (unsigned i = 0; i < kTensorAttentionOfThread; ++i)
+    for (unsigned j = 0; j < kTensorAttentionOfThread; ++j)
+      b_.CreateStore(rounded(by.sums, weights[i * kTensorAttentionOfThread + j]),
                      stagedAt(by.sums, by.sums.row, none, ofPair(tile.ty, i), ofPair(tile.tx, j)));
   if (!scales.empty())
     DYN_CHECK(when(b_.CreateICmpEQ(tile.tx, none), [&]() -> Status {
-      for (unsigned i = 0; i < kOfThread; ++i)
+      for (unsigned i = 0; i < kTensorAttentionOfThread; ++i)
         b_.CreateStore(scales[i], floatAt(by, by.scalesAt, ofPair(tile.ty, i)));
       return {};
     }));
@@ -216,11 +217,11 @@ Status KernelEmitter::weighValuesByTensor(const TensorAttention& by, Value* j0,
     for (size_t i = 0; i < sums.size(); ++i) sums[i] = b_.CreateFMul(sums[i], scaleOf[i % 4 / 2]);
   }
   const unsigned ofStep = kTensorAttentionStep / by.sums.elementBytes();
-  for (unsigned step = 0; step < kKeys / ofStep; ++step) {
+  for (unsigned step = 0; step < kTensorAttentionKeys / ofStep; ++step) {
     const std::vector<Value*> weights = fragments(by.sums, by.sums.row, none, by.warpRow, step);
     for (unsigned p = 0; p < by.across(); ++p) {
-      Value* first =
-          b_.CreateAdd(b_.CreateMul(by.warpColumn, number(kColumnsOfWarp)), number(uint64_t{p} * kAtOnce));
+      Value* first = b_.CreateAdd(b_.CreateMul(by.warpColumn, number(kColumnsOfWarp)),
+                                  number(uint64_t{p} * kTensorAttentionAtOnce));
       const std::vector<Value*> values = fragments(by.sums, by.sums.column, none, first, step);
       for (unsigned half = 0; half < 2; ++half)
         multiplyFragments(by.sums, weights, std::span(values).subspan(size_t{2} * half, 2),
@@ -242,7 +243,7 @@ Status KernelEmitter::finishTensorAttention(const TensorAttention& by, std::span
   };
   if (!shares.empty()) {
     DYN_CHECK(when(b_.CreateICmpEQ(tile.tx, number(0)), [&]() -> Status {
-      for (unsigned i = 0; i < kOfThread; ++i)
+      for (unsigned i = 0; i < kTensorAttentionOfThread; ++i)
         b_.CreateStore(shares[i], floatAt(by, by.scalesAt, ofPair(tile.ty, i)));
       return {};
     }));
@@ -255,7 +256,7 @@ Status KernelEmitter::finishTensorAttention(const TensorAttention& by, std::span
     Value* row = b_.CreateAdd(g, number(i % 4 == 2 ? 8 : 0));
     Value* share = shares.empty() ? nullptr : b_.CreateLoad(f32, floatAt(by, by.scalesAt, row));
     Value* column = b_.CreateAdd(b_.CreateMul(by.warpColumn, number(kColumnsOfWarp)),
-                                 number(i / 8 * kAtOnce + i % 8 / 4 * 8));
+                                 number(i / 8 * kTensorAttentionAtOnce + i % 8 / 4 * 8));
     Value* both[2];
     for (unsigned c = 0; c < 2; ++c) {
       Value* sum = share ? b_.CreateFMul(sums[i + c], share) : sums[i + c];

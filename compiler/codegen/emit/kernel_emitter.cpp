@@ -25,9 +25,9 @@ constexpr unsigned kPartialAccumulators = 4;
 // Accumulations in one loop: their accumulators stay in registers.
 constexpr size_t kMostTogether = 3;
 
-bool holdsStatements(const Stmt& stmt) {
+bool holdsInnerStatements(const Stmt& stmt) {
   for (const loop::StmtRef& child : stmt.children)
-    if (child->kind != StmtKind::block || holdsStatements(*child)) return true;
+    if (child->kind != StmtKind::block || holdsInnerStatements(*child)) return true;
   return false;
 }
 
@@ -490,8 +490,9 @@ std::vector<const Stmt*> KernelEmitter::accumulatedTogether(std::span<const loop
   std::unordered_set<uint32_t> results{first.variable.id()};
   for (size_t i = 1; i < statements.size() && together.size() < kMostTogether; ++i) {
     const Stmt& next = *statements[i];
-    if (next.kind != StmtKind::accumulate || next.loopKind != first.loopKind || holdsStatements(first) ||
-        holdsStatements(next) || next.extents.size() != first.extents.size() || mentions(next.value, results))
+    if (next.kind != StmtKind::accumulate || next.loopKind != first.loopKind || holdsInnerStatements(first) ||
+        holdsInnerStatements(next) || next.extents.size() != first.extents.size() ||
+        mentions(next.value, results))
       break;
     bool same = true;
     for (size_t k = 0; k < next.extents.size(); ++k) same &= next.extents[k].same(first.extents[k]);

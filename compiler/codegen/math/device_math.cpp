@@ -26,7 +26,7 @@ constexpr std::array<uint64_t, 19> kTwoOverPi = {
     0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
     0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
 };
-constexpr double kDeviceHalfPi = 0x1.921fb54442d18p+0, kHalfPiRest = 0x1.1a62633145c07p-54;
+constexpr double kDeviceHalfPi = 0x1.921fb54442d18p+0, kDeviceHalfPiRest = 0x1.1a62633145c07p-54;
 constexpr int kWindow = 4;  // words
 
 // A double's parts: |x| = mantissa 2^(exponent - 1075).
@@ -112,8 +112,8 @@ DeviceReduced reducedExactly(MathParts& m, Value* x, int mostExponent) {
   Value* r = b.CreateFMul(whole, real(kDeviceHalfPi));
   Value* error =
       b.CreateIntrinsic(llvm::Intrinsic::fma, {f64}, {whole, real(kDeviceHalfPi), b.CreateFNeg(r)});
-  Value* rest = b.CreateFAdd(
-      error, b.CreateFAdd(b.CreateFMul(whole, real(kHalfPiRest)), b.CreateFMul(lost, real(kDeviceHalfPi))));
+  Value* rest = b.CreateFAdd(error, b.CreateFAdd(b.CreateFMul(whole, real(kDeviceHalfPiRest)),
+                                                 b.CreateFMul(lost, real(kDeviceHalfPi))));
   Value* negative = b.CreateFCmpOLT(x, real(0));
   return {b.CreateSelect(negative, b.CreateFNeg(r), r), b.CreateSelect(negative, b.CreateFNeg(rest), rest),
           b.CreateSelect(negative, b.CreateNeg(quadrant), quadrant)};

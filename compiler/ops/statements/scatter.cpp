@@ -6,6 +6,7 @@
 //     check 0 <= at && at < n fault 1
 //     if first <= at && at < first + 64 { y[at, s] = y[at, s] + updates[k, s] }
 //   }
+#include "compiler/ops/rules/index_rules.h"
 #include "compiler/ops/statements/statement_rows.h"
 #include "compiler/ops/statements/statement_writer.h"
 #include "vm/include/dyn_kernel.h"
@@ -67,10 +68,6 @@ class Scatter {
   const std::string how_;
   Expr first_;
 };
-
-std::string axisText(Type x, size_t axis) {
-  return "axis " + std::to_string(axis) + " has " + x.dims()[axis].toString() + " elements";
-}
 
 }  // namespace
 

@@ -11,7 +11,7 @@
 namespace dyn::test {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kDeviceSelectionsNan = std::numeric_limits<double>::quiet_NaN();
 
 using OnDeviceSelections = DeviceStatements;
 
@@ -61,7 +61,8 @@ TEST_F(OnDeviceSelections, boxesWithEveryNumber) {
       }
     // Scores and boxes that are no numbers: such scores pass no limit, such boxes overlap nothing.
     HostTensor scores = coarse({1, 2, 40}, 5, 0.125, 9), boxes = coarse({1, 40, 4}, 6, 0.25, 12);
-    for (int64_t i = 0; i < 40; i += 7) scores.setReal(i, kNan), boxes.setReal(i * 4 + i % 4, kNan);
+    for (int64_t i = 0; i < 40; i += 7)
+      scores.setReal(i, kDeviceSelectionsNan), boxes.setReal(i * 4 + i % 4, kDeviceSelectionsNan);
     boxes.setReal(9 * 4, INFINITY);
     inputs.push_back({boxes, scores, one(Dtype::i64, 100), one(Dtype::f32, 0.2), one(Dtype::f32, 0.125)});
     SCOPED_TRACE(text);
@@ -100,7 +101,7 @@ TEST_F(OnDeviceSelections, distinctElements) {
           inputs.push_back({randomTensor(element, {n, m}, 7)});
         if (isReal(element)) {
           HostTensor special = *HostTensor::create(element, {8, 8});
-          const double values[] = {0.0, -0.0, kNan, 1, -1, kNan, INFINITY, 1};
+          const double values[] = {0.0, -0.0, kDeviceSelectionsNan, 1, -1, kDeviceSelectionsNan, INFINITY, 1};
           for (int64_t i = 0; i < 64; ++i) special.setReal(i, values[(i * 5 + 1) % 8]);
           inputs.push_back({special});
         }
@@ -149,7 +150,8 @@ TEST_F(OnDeviceSelections, distinctSlices) {
         }
         if (isReal(element)) {
           HostTensor special = *HostTensor::create(element, {8, 8, 2});
-          const double values[] = {0.0, -0.0, kNan, 1, 0.0, kNan, INFINITY, 1};
+          const double values[] = {0.0,      -0.0, kDeviceSelectionsNan, 1, 0.0, kDeviceSelectionsNan,
+                                   INFINITY, 1};
           for (int64_t i = 0; i < special.elementCount(); ++i)
             special.setReal(i, values[(i * i + i / 5) % 8]);
           inputs.push_back({special});

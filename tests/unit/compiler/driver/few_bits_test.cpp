@@ -13,7 +13,7 @@ struct Form {
   bool turned = false, hasZeros = true;
 };
 
-HostTensor numbers(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
+HostTensor fewBitsNumbers(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
   HostTensor tensor = *HostTensor::create(dtype, std::move(shape));
   std::mt19937 random(seed);
   for (int64_t i = 0; i < tensor.elementCount(); ++i) {
@@ -42,9 +42,9 @@ std::string programOf(const Form& f) {
   const std::vector<int64_t> each = f.block == 0 ? std::vector<int64_t>{f.n} : oriented(blocks, f.n);
   const std::string axis = std::to_string(f.block == 0 ? (f.turned ? 0 : 1) : (f.turned ? 1 : 0));
   std::string text = "fn @main(%x: Tensor[(m, " + std::to_string(f.k) + "), f32]) {\n";
-  text += constant("q", numbers(f.dtype, oriented(f.k, f.n), 1));
+  text += constant("q", fewBitsNumbers(f.dtype, oriented(f.k, f.n), 1));
   text += constant("s", test::randomTensor(Dtype::f32, each, 2));
-  if (f.hasZeros) text += constant("z", numbers(f.dtype, each, 3));
+  if (f.hasZeros) text += constant("z", fewBitsNumbers(f.dtype, each, 3));
   if (f.block == 0) {
     text += std::string("  %w = dequantize_linear(%q, %s") + (f.hasZeros ? ", %z" : "") +
             ") {axis = " + axis + "}\n";
@@ -63,7 +63,7 @@ std::string programOf(const Form& f) {
   return text + "  %y = matmul(%x, %w) {transpose_b = " + (f.turned ? "1" : "0") + "}\n  return %y\n}\n";
 }
 
-const Form kForms[] = {
+const Form kFewBitsForms[] = {
     {Dtype::i8, 70, 5, 0},
     {Dtype::u8, 33, 7, 0, true},
     {Dtype::i4, 31, 6, 0, false, false},
@@ -88,7 +88,7 @@ int64_t productsOfBits(const std::string& text, const char* passes) {
 }
 
 TEST(FewBits, ProductsAreThoseOfTheReference) {
-  for (const Form& form : kForms) {
+  for (const Form& form : kFewBitsForms) {
     const std::string text = programOf(form);
     SCOPED_TRACE(text.substr(0, 200));
     EXPECT_EQ(productsOfBits(text, "+few_bits{above=0}"), 1);

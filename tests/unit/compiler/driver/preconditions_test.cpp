@@ -35,7 +35,7 @@ void PrintTo(const ElementRow& row, std::ostream* out) { *out << row.op << " " <
 namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN(),
-                 kInfinity = std::numeric_limits<double>::infinity();
+                 kPreconditionsInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max(),
                   kSmallest = std::numeric_limits<int64_t>::min();
 
@@ -468,7 +468,7 @@ TEST(ElementRulesTable, EveryRuleOfEveryOperatorIsBroken) {
 // or both refuse it as a fault of the user.
 TEST(ElementRulesTable, AnyElementEndsAlikeInBoth) {
   std::mt19937 random(11);
-  constexpr double kReals[] = {0, -1, kNotANumber, kInfinity, 0.5, 2, -0.0, 1e30};
+  constexpr double kReals[] = {0, -1, kNotANumber, kPreconditionsInfinity, 0.5, 2, -0.0, 1e30};
   constexpr int64_t kIntegers[] = {-100, -9, -2, -1, 0, 1, 2, 3, 4, 7, 100};
   int refused = 0, taken = 0;
   for (const SweepRow& row : sweepTable()) {

@@ -28,7 +28,7 @@ std::string encoder(std::string name, std::string input, std::string mask) {
   return text;
 }
 
-std::string program() {
+std::string unpadTwoProgram() {
   return R"(fn @main(%x: Tensor[(b, s, 8), f32], %xm: Tensor[(b, s), i64], %y: Tensor[(c, t, 8), f32], %ym: Tensor[(c, t), i64], %w: Tensor[(8, 8), f32], %u: Tensor[(8, 8), f32], %g: Tensor[(8), f32]) {
   %split = constant() {value = i64[4] [0, 0, 2, 4]}
   %join = constant() {value = i64[3] [0, 0, 8]}
@@ -48,7 +48,7 @@ TEST(UnpadTwo, EachBatchUnderItsOwnMask) {
   CompileOptions unpadded;
   unpadded.paddedResults = "exact";
   IrContext context;
-  Result<Module> parsed = parseText(context, program());
+  Result<Module> parsed = parseText(context, unpadTwoProgram());
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<CompiledModel> compiled = compileModel(*parsed, unpadded);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -65,7 +65,7 @@ TEST(UnpadTwo, EachBatchUnderItsOwnMask) {
                     maskOf(second, t), randomTensor(Dtype::f32, {8, 8}, 3),
                     randomTensor(Dtype::f32, {8, 8}, 4), randomTensor(Dtype::f32, {8}, 5)});
   }
-  expectSame(program(), sets, unpadded);
+  expectSame(unpadTwoProgram(), sets, unpadded);
 }
 
 }  // namespace
