@@ -193,7 +193,7 @@ std::string quotedWord(const std::string& text) {
   return out + "\"";
 }
 
-bool isInteger(std::string_view text) {
+bool isIntegerText(std::string_view text) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size();
@@ -257,7 +257,7 @@ const std::vector<std::string>& Command::all(std::string_view name) const {
 Result<int64_t> Command::integer(std::string_view name, int64_t fallback) const {
   if (!has(name)) return fallback;
   const std::string value = text(name);
-  if (!isInteger(value))
+  if (!isIntegerText(value))
     return makeError(DiagnosticId::usageError, std::string(name) + ": '" + value + "' is not a whole number");
   return std::strtoll(value.c_str(), nullptr, 10);
 }
@@ -373,7 +373,7 @@ Status checkCommand(const Command& command) {
     if (values.size() > 1 && !argument->repeated && argument->kind != ArgumentKind::flag)
       return usage(spec, dashed(*argument) + " is given " + std::to_string(values.size()) + " times");
     for (const std::string& value : values) {
-      if (argument->kind == ArgumentKind::integer && !isInteger(value))
+      if (argument->kind == ArgumentKind::integer && !isIntegerText(value))
         return usage(spec, name + ": '" + value + "' is not a whole number");
       if (argument->kind == ArgumentKind::number && !isNumberText(value))
         return usage(spec, name + ": '" + value + "' is not a number");

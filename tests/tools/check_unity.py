@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The files of a library can be compiled as one: no name that is local to a file stands in another one.  check_unity.py FOLDER
+"""The files of a library can be compiled as one: no name that is local to a file stands in another one.  check_unity.py FOLDER ROOT
 
 FOLDER holds one list of files per library, written by dyn_unity (cmake/DynSettings.cmake). The compiler refuses two types or values of one
 name only where they meet in a group, and never two functions that take different things: a call may then reach the other file's function.
-So each name is asked for in the whole library. Read are the lines that begin in the first column, as clang-format leaves them: names in
+So each name is asked for in the whole library, and beside the functions of the headers that its other files include. Read are the lines that begin in the first column, as clang-format leaves them: names in
 unnamed namespaces, static ones, and macros that are not taken back by #undef."""
 import pathlib
 import re
@@ -21,7 +21,7 @@ OTHERS = ("using ", "namespace", "friend ", "extern ", "static_assert", "DYN_", 
 
 def local_names(text):
     """name -> number of the line that declares it first."""
-    names, unnamed = {}, False
+    names, unnamed, opened = {}, False, 0
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if macro := MACRO.match(line):
@@ -29,8 +29,8 @@ def local_names(text):
         elif undef := UNDEF.match(line):
             names.pop(undef[1], None)
         elif line.startswith("namespace {"):
-            unnamed = True
-        elif re.match(r"\}\s*// namespace$", line):
+            opened, unnamed = number, True
+        elif re.match(r"\}\s*// namespace$", line) or unnamed and line == "}" and number == opened + 2:
             unnamed = False
         elif (unnamed or line.startswith("static ")) and line[:1].isalpha() or line.startswith("[[") and unnamed:
             for name in names_of(lines, number - 1):
@@ -71,21 +71,66 @@ def name_of(line):
     return found[1] if found else None
 
 
+def hidden_functions(local, code, root):
+    """A local function hides that of a header from the other files of its group, whose calls may then reach it: (name, place, other file)."""
+    for name, (file, line) in sorted(local.items()):
+        call = re.compile(r"(?<![.\w:])(?<!->)%s\b(?=\(|<)" % name)
+        headers = Headers.declaring(root).get(name, set())
+        for other in code:
+            if headers and other != file and call.search(code[other]) and headers & Headers.included(root, other):
+                yield name, "%s:%d" % (file, line), other
+                break
+
+
+class Headers:
+    """Our headers: which functions they declare, and which of them a file includes, by way of others too."""
+    DECLARED = re.compile(r"^(?!using|struct|class|enum|namespace|[ /#}])[^\n;{}=(]*?[\s&*>](\w+)\(", re.M)
+    declared, known = None, {}
+
+    @classmethod
+    def declaring(cls, root):
+        if cls.declared is None:
+            cls.declared = {}
+            for header in root.glob("[a-z]*/**/*.h"):
+                if header.relative_to(root).parts[0] in ("app", "compiler", "frontends", "tests", "ui", "vm"):
+                    for name in cls.DECLARED.findall(header.read_text()):
+                        cls.declared.setdefault(name, set()).add(header)
+        return cls.declared
+
+    @classmethod
+    def included(cls, root, file):
+        file = pathlib.Path(file)
+        if file not in cls.known:
+            cls.known[file] = set()
+            below = {file}
+            for path in re.findall(r'#include "([^"]+)"', file.read_text()):
+                if (root / path).exists():
+                    below |= cls.included(root, root / path)
+            cls.known[file] = below
+        return cls.known[file]
+
+
 def main():
     bad = 0
+    root = pathlib.Path(sys.argv[2]).resolve()
     lists = sorted(pathlib.Path(sys.argv[1]).glob("*.txt"))
     if not lists:
         print("%s holds no lists of files" % sys.argv[1])
         return 1
     for library in lists:
-        places = {}
+        places, code = {}, {}
         for file in library.read_text().split():
-            for name, line in local_names(pathlib.Path(file).read_text()).items():
-                places.setdefault(name, []).append("%s:%d" % (file, line))
+            text = pathlib.Path(file).read_text()
+            code[file] = re.sub(r'//.*|"(?:\\.|[^"\\])*"', "", text)
+            for name, line in local_names(text).items():
+                places.setdefault(name, []).append((file, line))
         for name, where in sorted(places.items()):
             if len(where) > 1:
                 bad += 1
-                print("%s: %s is declared in %s" % (library.stem, name, ", ".join(where)))
+                print("%s: %s is declared in %s" % (library.stem, name, ", ".join("%s:%d" % place for place in where)))
+        for name, place, other in hidden_functions({name: where[0] for name, where in places.items()}, code, root):
+            bad += 1
+            print("%s: %s of %s has the name of a header's function that is called in %s" % (library.stem, name, place, other))
     if bad:
         print("files of a library are compiled several at a time: give what is local to a file a name of its own")
     return 1 if bad else 0

@@ -56,14 +56,22 @@ int shared(int) { return 0; }
 }  // namespace dyn
 CPP
 printf '%s\n' "$tree/a.cpp" "$tree/b.cpp" >"$tree/lists/dyn_both.txt"
-out="$("$PYTHON" "$here/check_unity.py" "$tree/lists")" && { echo "clashes were not refused"; exit 1; }
+out="$("$PYTHON" "$here/check_unity.py" "$tree/lists" "$tree")" && { echo "clashes were not refused"; exit 1; }
 names="$(sed -n 's/^dyn_both: \([^ ]*\) is declared in .*/\1/p' <<<"$out" | tr '\n' ' ')"
 if [[ $names != "STEP Seen counted kLeast kMost kSecond sizesOf " ]]; then
   echo "check_unity.py named '$names': $out"
   exit 1
 fi
+# A header's function, called in one file, and a local one of that name in another.
+mkdir "$tree/vm"
+echo 'int widthOf(long x);' >"$tree/vm/width.h"
+printf '%s\n' '#include "vm/width.h"' 'int use() { return widthOf(1); }' >"$tree/c.cpp"
+printf '%s\n' 'namespace {' 'int widthOf(int x) { return x; }' '}' 'int other() { return widthOf(2); }' >"$tree/d.cpp"
+printf '%s\n' "$tree/c.cpp" "$tree/d.cpp" >"$tree/lists/dyn_both.txt"
+out="$("$PYTHON" "$here/check_unity.py" "$tree/lists" "$tree")" && { echo "a hidden function was not refused"; exit 1; }
+grep -q "widthOf of $tree/d.cpp:2 .* called in $tree/c.cpp" <<<"$out" || { echo "check_unity.py said: $out"; exit 1; }
 printf '%s\n' "$tree/a.cpp" >"$tree/lists/dyn_both.txt"
 printf '%s\n' "$tree/b.cpp" >"$tree/lists/dyn_other.txt"
-"$PYTHON" "$here/check_unity.py" "$tree/lists" || { echo "two libraries may use one name"; exit 1; }
+"$PYTHON" "$here/check_unity.py" "$tree/lists" "$tree" || { echo "two libraries may use one name"; exit 1; }
 rm "$tree"/lists/*
-if "$PYTHON" "$here/check_unity.py" "$tree/lists" >/dev/null; then echo "no lists at all were taken for good ones"; exit 1; fi
+if "$PYTHON" "$here/check_unity.py" "$tree/lists" "$tree" >/dev/null; then echo "no lists at all were taken for good ones"; exit 1; fi

@@ -48,7 +48,7 @@ const Port* servedLengthsPort(const Signature& signature, const std::vector<std:
   return found;
 }
 
-Result<Shapes> shapesOf(const Signature& signature, const Command& command) {
+Result<Shapes> servedShapesOf(const Signature& signature, const Command& command) {
   Shapes shapes;
   DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
   std::vector<DimSpec> fixed;
@@ -272,7 +272,7 @@ Result<View> handle_serve(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(LoadedModel * model, state.model());
   ServeResult result;
   DYN_TRY(const ServePlan plan, planOf(command, result));
-  DYN_TRY(Shapes shapes, shapesOf(model->signature(), command));
+  DYN_TRY(Shapes shapes, servedShapesOf(model->signature(), command));
   DYN_TRY(std::optional<CallJoint> joint, jointOf(*model, shapes, result.batching));
   if (joint && !namesBatch(command, shapes, joint->batch)) shapes.dims.push_back(joint->batch + "=1");
   if (!result.batching) joint.reset();

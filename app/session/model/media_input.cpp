@@ -18,7 +18,7 @@ Error wrongOption(const std::string& option, const char* options) {
 }
 
 template <typename Number>
-std::optional<Number> numberOf(std::string_view text) {
+std::optional<Number> mediaNumberOf(std::string_view text) {
   Number number{};
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -30,7 +30,7 @@ std::vector<double> mediaListOf(std::string_view text) {
   std::vector<double> list;
   for (;;) {
     const size_t end = std::min(text.find('/'), text.size());
-    const std::optional<double> number = numberOf<double>(text.substr(0, end));
+    const std::optional<double> number = mediaNumberOf<double>(text.substr(0, end));
     if (!number) return {};
     list.push_back(*number);
     if (end == text.size()) return list;
@@ -60,7 +60,7 @@ MediaWords mediaWordsOf(const std::string& spec) {
 // The size of an axis, where the model or a --dim says it.
 std::optional<int64_t> mediaSizeOf(const Port& port, size_t axis, const DimValues& known) {
   const std::string& text = port.info.shape[axis];
-  if (const std::optional<int64_t> number = numberOf<int64_t>(text)) return number;
+  if (const std::optional<int64_t> number = mediaNumberOf<int64_t>(text)) return number;
   const auto found = known.find(text);
   if (found != known.end()) return found->second;
   return std::nullopt;
@@ -88,13 +88,13 @@ Result<PictureOptions> pictureOptions(const std::vector<std::string>& words) {
       options.resize = true;
       if (!text.empty()) {
         const size_t cross = std::min(text.find('x'), text.size());
-        const auto height = numberOf<int64_t>(text.substr(0, cross));
-        const auto width = numberOf<int64_t>(cross < text.size() ? text.substr(cross + 1) : "");
+        const auto height = mediaNumberOf<int64_t>(text.substr(0, cross));
+        const auto width = mediaNumberOf<int64_t>(cross < text.size() ? text.substr(cross + 1) : "");
         good = height && width && *height > 0 && *width > 0 && *height <= kMostPixels / *width;
         if (good) options.height = *height, options.width = *width;
       }
     } else if (name == "scale") {
-      options.scale = numberOf<double>(text).value_or(0);
+      options.scale = mediaNumberOf<double>(text).value_or(0);
       good = options.scale != 0;
     } else if (name == "mean" || name == "std") {
       std::vector<double>& list = name == "mean" ? options.mean : options.deviation;
@@ -230,7 +230,7 @@ Result<Value> soundValue(const Port& port, const MediaWords& words, const DimVal
                          std::string* note) {
   DYN_TRY(Wave wave, readWave(words.path));
   for (const std::string& option : words.options) {
-    const auto rate = option.rfind("rate=", 0) == 0 ? numberOf<int64_t>(option.substr(5)) : std::nullopt;
+    const auto rate = option.rfind("rate=", 0) == 0 ? mediaNumberOf<int64_t>(option.substr(5)) : std::nullopt;
     if (!rate) return wrongOption(option, "a sound takes rate=N");
     if (*rate != wave.rate)
       return makeError(DiagnosticId::unsupportedFeature,

@@ -75,7 +75,7 @@ bool readOperation(const Json& json, TunedOperation& record, bool& known) {
   return true;
 }
 
-Json toJson(const TunedOperation& record) {
+Json tuningJson(const TunedOperation& record) {
   Json shapes = Json::array(), candidates = Json::array();
   for (const TunedShape& s : record.shapes) shapes.push_back({{"sizes", s.sizes}, {"weight", s.weight}});
   for (const TunedCandidate& c : record.candidates) {
@@ -143,7 +143,7 @@ Status addTuning(const std::string& path, const TunedOperation& record) {
   else
     *same = record;
   Json operations = Json::array();
-  for (const TunedOperation& operation : records.operations) operations.push_back(toJson(operation));
+  for (const TunedOperation& operation : records.operations) operations.push_back(tuningJson(operation));
   const std::string text =
       Json{{"schema", kSchema}, {"cpu", tuningCpu()}, {"operations", operations}}.dump(1) + "\n";
   return updateFileAtomically(path, {text});

@@ -162,7 +162,7 @@ PlanView planView(const Module& placed, const DimValues& dims) {
   view.peak = peak.empty() ? "0" : peak;
   findPeakStep(view);
   const std::vector<RefusedCopy> copies = refusedCopies(placed);
-  const Dim copied = planBytesOf(placed, copies);
+  const Dim copied = bytesOf(placed, copies);
   view.copiesCount = static_cast<int64_t>(copies.size());
   view.copied = copied.toString();
   view.copiedBytes = planValueOf(placed, copied, binding);

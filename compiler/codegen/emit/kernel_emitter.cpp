@@ -31,7 +31,7 @@ bool holdsInnerStatements(const Stmt& stmt) {
   return false;
 }
 
-bool mentions(Expr root, const std::unordered_set<uint32_t>& variables) {
+bool mentionsAny(Expr root, const std::unordered_set<uint32_t>& variables) {
   for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1)))
     if (variables.count(e.id())) return true;
   return false;
@@ -298,9 +298,9 @@ bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
     const Stmt* s = work.back();
     work.pop_back();
     if (s->kind == StmtKind::branch) return false;
-    if (s->kind == StmtKind::loop && mentions(s->extent, varying)) return false;
+    if (s->kind == StmtKind::loop && mentionsAny(s->extent, varying)) return false;
     for (const Expr& extent : s->extents)
-      if (mentions(extent, varying)) return false;
+      if (mentionsAny(extent, varying)) return false;
     // Lets and accumulations are taken to vary: it only decides what is refused.
     if (s->kind == StmtKind::let || s->kind == StmtKind::accumulate) varying.insert(s->variable.id());
     push(*s);
@@ -492,7 +492,7 @@ std::vector<const Stmt*> KernelEmitter::accumulatedTogether(std::span<const loop
     const Stmt& next = *statements[i];
     if (next.kind != StmtKind::accumulate || next.loopKind != first.loopKind || holdsInnerStatements(first) ||
         holdsInnerStatements(next) || next.extents.size() != first.extents.size() ||
-        mentions(next.value, results))
+        mentionsAny(next.value, results))
       break;
     bool same = true;
     for (size_t k = 0; k < next.extents.size(); ++k) same &= next.extents[k].same(first.extents[k]);

@@ -31,7 +31,7 @@ Status inferSequenceSplit(InferContext& c) {
 }
 
 // The tensor type of the list's elements, sizes that differ between them being fresh.
-Result<Type> elementOf(InferContext& c) {
+Result<Type> sequenceElementOf(InferContext& c) {
   const Type list = c.operandType(0);
   if (list.kind() != TypeKind::list || !list.element().isTensor())
     return c.error(DiagnosticId::typeMismatch, "it needs a list of tensors, not " + list.toString());
@@ -42,7 +42,7 @@ Result<Type> elementOf(InferContext& c) {
 }
 
 Status inferSequenceConcat(InferContext& c) {
-  DYN_TRY(Type element, elementOf(c));
+  DYN_TRY(Type element, sequenceElementOf(c));
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), element.rank()));
   Shape shape = element.dims();
   shape[static_cast<size_t>(axis)] = c.fresh("the tensors of a list are joined");
@@ -51,7 +51,7 @@ Status inferSequenceConcat(InferContext& c) {
 }
 
 Status inferStack(InferContext& c) {
-  DYN_TRY(Type element, elementOf(c));
+  DYN_TRY(Type element, sequenceElementOf(c));
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), element.rank() + 1));
   Shape shape = element.dims();
   shape.insert(shape.begin() + axis, c.fresh("the length of a list"));

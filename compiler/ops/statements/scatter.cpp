@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kPiece = 64;
 
 // As the host's, also for zeros of both signs: of equal elements the update is taken.
-Expr combined(loop::LoopContext& c, const std::string& how, Expr old, Expr update) {
+Expr combinedValue(loop::LoopContext& c, const std::string& how, Expr old, Expr update) {
   if (how == "add") return old + update;
   if (how == "mul") return old * update;
   if (how == "none") return update;
@@ -59,7 +59,7 @@ class Scatter {
     at[axis] = to;
     std::vector<StmtRef> inside;
     const Expr old = how_ == "none" ? Expr() : w.named(inside, "old", w.loops().load(out, at));
-    inside.push_back(loop::store(out, at, combined(w.loops(), how_, old, update)));
+    inside.push_back(loop::store(out, at, combinedValue(w.loops(), how_, old, update)));
     return loop::branch(first_ <= to && to < first_ + kPiece, loop::block(std::move(inside)));
   }
 

@@ -7,7 +7,8 @@ namespace {
 
 using test::withType;
 
-void expectSame(const std::string& dtype, Dtype elements, const char* body, double tolerance = 1e-4) {
+void expectSameShortRows(const std::string& dtype, Dtype elements, const char* body,
+                         double tolerance = 1e-4) {
   for (const char* length : {"m", "1", "3", "10", "16", "31", "32"}) {
     SCOPED_TRACE(dtype + ", rows of " + length + ": " + body);
     const std::string text =
@@ -47,21 +48,21 @@ constexpr const char* kFolds =
 
 TEST(ShortRows, OfReals) {
   for (const char* body : {kSoftmax, kLogSoftmax, kFused, kTwo, kNorm, kPlaces, kFolds}) {
-    expectSame("f32", Dtype::f32, body);
+    expectSameShortRows("f32", Dtype::f32, body);
     if (HasFatalFailure()) return;
   }
   for (const char* body : {kSoftmax, kPlaces, kFolds}) {
-    expectSame("f64", Dtype::f64, body);
-    expectSame("f16", Dtype::f16, body, 1e-2);
+    expectSameShortRows("f64", Dtype::f64, body);
+    expectSameShortRows("f16", Dtype::f16, body, 1e-2);
     if (HasFatalFailure()) return;
   }
 }
 
 TEST(ShortRows, OfIntegers) {
   for (const char* body : {kPlaces, kFolds}) {
-    expectSame("i32", Dtype::i32, body);
-    expectSame("i64", Dtype::i64, body);
-    expectSame("u8", Dtype::u8, body);
+    expectSameShortRows("i32", Dtype::i32, body);
+    expectSameShortRows("i64", Dtype::i64, body);
+    expectSameShortRows("u8", Dtype::u8, body);
     if (HasFatalFailure()) return;
   }
 }

@@ -93,7 +93,7 @@ std::vector<HostTensor> unpadRecurrenceInputsFor(int64_t s, int64_t b, uint32_t 
           randomTensor(Dtype::f32, {6, 6}, 4),       randomTensor(Dtype::f32, {6}, 5)};
 }
 
-void expectAsPadded(const std::string& text, int64_t recurrences) {
+void expectRecurrenceAsPadded(const std::string& text, int64_t recurrences) {
   CompileOptions without;
   without.passes = "-unpad";
   const auto kept = unpadRecurrenceCompiledOf(text, {}), padded = unpadRecurrenceCompiledOf(text, without);
@@ -112,16 +112,16 @@ void expectAsPadded(const std::string& text, int64_t recurrences) {
 }
 
 TEST(UnpadRecurrence, ForwardAndBackward) {
-  expectAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%y, %last_y"), 1);
-  expectAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kBackward), "%y, %last_y"), 1);
-  expectAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%last_y"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%y, %last_y"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kBackward), "%y, %last_y"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%last_y"), 1);
 }
 
 // Both directions of one order, and a layer above them that sees nothing of the padding either.
 TEST(UnpadRecurrence, Layers) {
   const std::string loops = loopOver("x", "y", kForward) + loopOver("x", "z", kBackward) +
                             "  %both = add(mul(%y, %z), %y)\n" + loopOver("y", "top", kForward);
-  expectAsPadded(unpadRecurrenceProgram(loops, "%top, %last_top, %last_z, %both"), 3);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loops, "%top, %last_top, %last_z, %both"), 3);
 }
 
 // A result that is 0 behind the end where the loop makes it so: the mean over it, its first step, the whole.
@@ -130,13 +130,13 @@ TEST(UnpadRecurrence, WhatIsZeroIsSeenByAnybody) {
                             "  %turned = transpose(%y) {perm = [1, 0, 2]}\n"
                             "  %sum = reduce_sum(%turned, i64[1] [1])\n"
                             "  %most = reduce_max(concat(%y, %y) {axis = 2}, i64[1] [2])\n";
-  expectAsPadded(unpadRecurrenceProgram(loops, "%sum, %most, %turned"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loops, "%sum, %most, %turned"), 1);
 }
 
 TEST(UnpadRecurrence, StatesThatAreNotStacked) {
   Body two = kForward;
   two.stacked = "where(%runs, mul(%n, f32[] 2), f32[] 0)";
-  expectAsPadded(unpadRecurrenceProgram(loopOver("x", "y", two), "%y, %last_y"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", two), "%y, %last_y"), 1);
 }
 
 // Infinities and NaN behind the end of a sequence reach nothing, and its products are not computed.

@@ -8,7 +8,7 @@ namespace dyn::test {
 namespace {
 
 // A layer of attention over %I [n, s, 8] under %MASK [n, s], and the mean of what is kept: %N [n, 8].
-std::string encoder(std::string name, std::string input, std::string mask) {
+std::string unpadTwoEncoder(std::string name, std::string input, std::string mask) {
   std::string text = R"(
   %N_bias = mul(sub(f32[] 1, unsqueeze(cast(%MASK) {to = f32}, i64[2] [1, 2])), f32[] -10000)
   %N_q = transpose(reshape(matmul(%I, %w), %split)) {perm = [0, 2, 1, 3]}
@@ -33,7 +33,8 @@ std::string unpadTwoProgram() {
   %split = constant() {value = i64[4] [0, 0, 2, 4]}
   %join = constant() {value = i64[3] [0, 0, 8]}
 )" + encoder("query", "x", "xm") +
-         encoder("document", "y", "ym") + "  return matmul(%query, transpose(%document) {perm = [1, 0]})\n}";
+         unpadTwoEncoder("document", "y", "ym") +
+         "  return matmul(%query, transpose(%document) {perm = [1, 0]})\n}";
 }
 
 HostTensor maskOf(const std::vector<int64_t>& lengths, int64_t longest) {
