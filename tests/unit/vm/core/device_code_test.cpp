@@ -24,7 +24,7 @@ int32_t findAny(const DynDevice*, uint64_t, const char* name, uint64_t* kernel, 
   return DYN_OK;
 }
 
-struct SizesAtLaunch {
+struct Sizes {
   int64_t units, steps, scalar;
   std::vector<uint64_t> bytes;
 };
@@ -32,7 +32,7 @@ struct SizesAtLaunch {
 class ChosenForm : public testing::Test {
  protected:
   // The function that a launch of these sizes gets, and how many blocks.
-  std::string chosen(const std::string& forms, const SizesAtLaunch& sizes) {
+  std::string chosen(const std::string& forms, const Sizes& sizes) {
     DynDeviceFunctions functions{};
     functions.loadCode = loadAny;
     functions.unloadCode = unloadAny;
@@ -63,11 +63,11 @@ class ChosenForm : public testing::Test {
 
 TEST_F(ChosenForm, indicesOf32BitsWhereAllIsSmall) {
   const int64_t limit = kNarrowLimit;
-  const SizesAtLaunch small{10, 100, 7, {400, 400}};
+  const Sizes small{10, 100, 7, {400, 400}};
   EXPECT_EQ(chosen("thread block narrow", small), "k_narrow");
   EXPECT_EQ(chosen("thread block", small), "k") << "a program from before there were such forms";
   EXPECT_EQ(chosen("thread block narrow", {10, 10000, 7, {400, 400}}), "k_block_narrow");
-  const auto wide = [&](SizesAtLaunch sizes) { return chosen("thread narrow", sizes); };
+  const auto wide = [&](Sizes sizes) { return chosen("thread narrow", sizes); };
   EXPECT_EQ(wide({limit - 1, limit - 1, limit - 1, {static_cast<uint64_t>(limit) - 1}}), "k_narrow");
   EXPECT_EQ(wide({limit, limit, 7, {400}}), "k");
   EXPECT_EQ(wide({10, limit, 7, {400}}), "k") << "so many steps";
@@ -78,7 +78,7 @@ TEST_F(ChosenForm, indicesOf32BitsWhereAllIsSmall) {
 }
 
 TEST_F(ChosenForm, threadsOfWholeUnits) {
-  const SizesAtLaunch sizes{1000, 100000, 7, {400}};
+  const Sizes sizes{1000, 100000, 7, {400}};
   EXPECT_EQ(chosen("thread units", sizes), "k");
   EXPECT_EQ(blocks_, 4u);
   EXPECT_EQ(chosen("thread", sizes), "k");

@@ -18,7 +18,7 @@ struct ShownRow {
   const char* fault = nullptr;
 };
 
-constexpr ShownRow kInstructionRows[] = {
+constexpr ShownRow kRows[] = {
     {"const", "const r0 -9223372036854775808\nconst r1 9223372036854775807", INT64_MIN, INT64_MAX},
     {"move", "const r0 3\nconst r1 4\nmove r0 r1", 4, 4},
     {"add", "const r0 -3\nconst r1 5\nadd r0 r0 r1", 2, 5},
@@ -110,7 +110,7 @@ constexpr ShownRow kInstructionRows[] = {
 TEST(Checklist, C33_EveryInstructionDoesWhatItsRowSays) {
   const int64_t constant[] = {41, 42};
   std::set<std::string> shown;
-  for (const ShownRow& row : kInstructionRows) {
+  for (const ShownRow& row : kRows) {
     SCOPED_TRACE(row.body);
     shown.insert(row.name);
     Machine m(std::string(kKernelRows) +

@@ -10,12 +10,12 @@
 namespace dyn::vm::test {
 namespace {
 
-struct SimulatedWork {
+struct Work {
   std::vector<uint32_t> ran;
   std::vector<std::thread::id> by;
   uint64_t lastsNs = 0;
   static void task(void* argument, uint32_t task) {
-    auto& self = *static_cast<SimulatedWork*>(argument);
+    auto& self = *static_cast<Work*>(argument);
     const uint64_t end = nowNs() + self.lastsNs;
     while (nowNs() < end) {
     }
@@ -27,8 +27,8 @@ struct SimulatedWork {
 TEST(SimulatedThreads, TasksRunInTurnOnTheCallersThread) {
   ThreadPool pool(64);
   pool.simulate(true);
-  SimulatedWork work;
-  pool.run(64, SimulatedWork::task, &work);
+  Work work;
+  pool.run(64, Work::task, &work);
   ASSERT_EQ(work.ran.size(), 64u);
   for (uint32_t i = 0; i < 64; ++i) {
     EXPECT_EQ(work.ran[i], i);
@@ -40,28 +40,28 @@ TEST(SimulatedThreads, TasksRunInTurnOnTheCallersThread) {
 TEST(SimulatedThreads, AllButTheLongestTaskIsSaved) {
   ThreadPool pool(8);
   pool.simulate(true);
-  SimulatedWork work{.lastsNs = 1'000'000};
+  Work work{.lastsNs = 1'000'000};
   const uint64_t begin = pool.clockNs(), realBegin = nowNs();
-  pool.run(8, SimulatedWork::task, &work);
+  pool.run(8, Work::task, &work);
   EXPECT_LT(pool.clockNs() - begin, (nowNs() - realBegin) / 2);
 }
 
 TEST(SimulatedThreads, StartingTasksThatDoNothingIsALoss) {
   ThreadPool pool(64);
   pool.simulate(true);
-  SimulatedWork work;
+  Work work;
   work.ran.reserve(64), work.by.reserve(64);
   const uint64_t begin = pool.clockNs();
-  pool.run(64, SimulatedWork::task, &work);
+  pool.run(64, Work::task, &work);
   EXPECT_GE(pool.clockNs() - begin, 63 * 50);  // the caller posts them one by one
 }
 
 TEST(SimulatedThreads, OneTaskIsNotTouched) {
   ThreadPool pool(4);
   pool.simulate(true);
-  SimulatedWork work{.lastsNs = 1000};
+  Work work{.lastsNs = 1000};
   const uint64_t begin = pool.clockNs();
-  pool.run(1, SimulatedWork::task, &work);
+  pool.run(1, Work::task, &work);
   EXPECT_GT(pool.clockNs(), begin);
   EXPECT_EQ(work.ran.size(), 1u);
 }

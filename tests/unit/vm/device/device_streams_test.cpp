@@ -21,7 +21,7 @@ namespace dyn::vm {
 namespace {
 
 constexpr int64_t kElements = 3000;
-constexpr uint64_t kStreamBytes = kElements;
+constexpr uint64_t kBytes = kElements;
 
 // Streams in the order in which DeviceCopies makes them, behind that of the work.
 enum Stream : uint32_t { work = 1, in = 2, out = 3 };
@@ -53,10 +53,10 @@ struct Work {
   std::unique_ptr<DeviceCopies> copies;
 
   bool addOne(const void* x, void* y) const {
-    const DeviceRange ranges[] = {{x, kStreamBytes, false}, {y, kStreamBytes, true}};
+    const DeviceRange ranges[] = {{x, kBytes, false}, {y, kBytes, true}};
     if (!copies->beforeWork(ranges).ok()) return false;
     const void* buffers[] = {x, y};
-    const uint64_t bytes[] = {kStreamBytes, kStreamBytes};
+    const uint64_t bytes[] = {kBytes, kBytes};
     const int64_t scalars[] = {1, 0};
     DynLaunch launch{};
     launch.kernel = kernel;
@@ -92,18 +92,18 @@ int runs(const std::string& ptx, Missing without) {
       !DeviceCopies::create(device, work, w.copies).ok())
     return 2;
   void *x = nullptr, *y = nullptr;
-  if (mutant.allocate(&device, work, kStreamBytes, &x, &text) != DYN_OK ||
-      mutant.allocate(&device, work, kStreamBytes, &y, &text) != DYN_OK)
+  if (mutant.allocate(&device, work, kBytes, &x, &text) != DYN_OK ||
+      mutant.allocate(&device, work, kBytes, &y, &text) != DYN_OK)
     return 3;
   const std::vector<uint8_t> ones(kElements, 1), threes(kElements, 3), fives(kElements, 5);
   std::vector<uint8_t> first(kElements), second(kElements), third(kElements);
   const auto pull = [&](std::vector<uint8_t>& into) {
-    return w.copies->pull(into.data(), y, kStreamBytes, [](bool) {}).ok();
+    return w.copies->pull(into.data(), y, kBytes, [](bool) {}).ok();
   };
   // Each line meets what the one before has left in the other streams.
-  if (!w.copies->push(x, ones.data(), kStreamBytes).ok() || !w.addOne(x, y) || !pull(first)) return 1;
-  if (!w.copies->push(x, threes.data(), kStreamBytes).ok() || !w.addOne(x, y) || !pull(second)) return 1;
-  if (!w.copies->push(y, fives.data(), kStreamBytes).ok() || !pull(third)) return 1;
+  if (!w.copies->push(x, ones.data(), kBytes).ok() || !w.addOne(x, y) || !pull(first)) return 1;
+  if (!w.copies->push(x, threes.data(), kBytes).ok() || !w.addOne(x, y) || !pull(second)) return 1;
+  if (!w.copies->push(y, fives.data(), kBytes).ok() || !pull(third)) return 1;
   if (!w.copies->settle(text).ok() || mutant.synchronise(&device, work, &text) != DYN_OK ||
       !w.copies->workIsDone(text).ok())
     return 1;
@@ -148,16 +148,15 @@ int graphs(const std::string& ptx) {
     return 2;
   void* memory[4];
   for (void*& buffer : memory)
-    if (call.allocate(&device, stream, kStreamBytes, &buffer, &text) != DYN_OK) return 3;
+    if (call.allocate(&device, stream, kBytes, &buffer, &text) != DYN_OK) return 3;
   DeviceGraphs graphs(device, stream);
   const auto round = [&](std::vector<int> chain, uint8_t begin, uint8_t end) {
     const std::vector<uint8_t> ones(kElements, begin);
     std::vector<uint8_t> result(kElements);
-    if (call.copyTo(&device, stream, memory[chain[0]], ones.data(), kStreamBytes, &text) != DYN_OK)
-      return false;
+    if (call.copyTo(&device, stream, memory[chain[0]], ones.data(), kBytes, &text) != DYN_OK) return false;
     for (size_t i = 0; i + 1 < chain.size(); ++i) {
       void* buffers[] = {memory[chain[i]], memory[chain[i + 1]]};
-      const uint64_t bytes[] = {kStreamBytes, kStreamBytes};
+      const uint64_t bytes[] = {kBytes, kBytes};
       const int64_t scalars[] = {1, 0};
       DynLaunch launch{};
       launch.kernel = kernel;
@@ -174,7 +173,7 @@ int graphs(const std::string& ptx) {
       if (!graphs.launch(launch, text).ok()) return false;
     }
     if (!graphs.flush(text).ok() ||
-        call.copyFrom(&device, stream, result.data(), memory[chain.back()], kStreamBytes, &text) != DYN_OK ||
+        call.copyFrom(&device, stream, result.data(), memory[chain.back()], kBytes, &text) != DYN_OK ||
         call.synchronise(&device, stream, &text) != DYN_OK)
       return false;
     graphs.waited();
@@ -202,8 +201,8 @@ int32_t statusOf(const char* fail, bool& goesOn) {
   DynDeviceText text{};
   void *first = nullptr, *second = nullptr;
   if (call.open(&device, &text) != DYN_OK) return -1;
-  const int32_t status = call.allocate(&device, 0, kStreamBytes, &first, &text);
-  goesOn = call.allocate(&device, 0, kStreamBytes, &second, &text) == DYN_OK;
+  const int32_t status = call.allocate(&device, 0, kBytes, &first, &text);
+  goesOn = call.allocate(&device, 0, kBytes, &second, &text) == DYN_OK;
   return status;
 }
 

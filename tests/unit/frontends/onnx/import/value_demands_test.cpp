@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Msg withInitializer(Msg m, const Msg& more) {
+Msg withFields(Msg m, const Msg& more) {
   m.bytes += more.bytes;
   return m;
 }
@@ -84,8 +84,7 @@ const std::vector<Demand>& demands() {
     const Input x{"x", 1, {4, 2, 3}, {}}, w{"w", 1, {1, 20, 3}, {}}, r{"r", 1, {1, 20, 5}, {}};
     const Input signal{"x", 1, {1, 16, 1}, {}};
     std::vector<Demand> all;
-    const Msg lstm =
-        withInitializer(node("LSTM", {"x", "w", "r", "", "l"}, {"y"}), integer("hidden_size", 5));
+    const Msg lstm = withFields(node("LSTM", {"x", "w", "r", "", "l"}, {"y"}), integer("hidden_size", 5));
     for (double wrong : {5.0, -1.0})
       all.push_back({"sequence_lens", lstm, 17, {{"l", 6, {2}, {4, 2}}, x, w, r}, {4, wrong}});
     for (const char* op : {"HannWindow", "HammingWindow", "BlackmanWindow"})
@@ -140,7 +139,7 @@ TEST(ValueDemands, AxesOutsideTheRank) {
         Row{"Hardmax", 11, -4, false}}) {
     SCOPED_TRACE(std::string(row.op) + " " + std::to_string(row.axis));
     const Demand demand{"axis",
-                        withInitializer(node(row.op, {"x"}, {"y"}), integer("axis", row.axis)),
+                        withFields(node(row.op, {"x"}, {"y"}), integer("axis", row.axis)),
                         row.opset,
                         {{"x", 1, {2, 3, 4}, {}}},
                         {}};
@@ -152,9 +151,8 @@ TEST(ValueDemands, ScanInputsAreOfOneLength) {
   Msg body = Msg().sub(1, node("Add", {"a", "b"}, {"s"})).sub(2, "body");
   for (const char* name : {"a", "b"}) body.sub(11, valueInfo(name, tensorType(1, {"2"})));
   body.sub(12, valueInfo("s", tensorType(1, {"2"})));
-  const Msg scan =
-      withInitializer(withInitializer(node("Scan", {"x", "z"}, {"y"}), integer("num_scan_inputs", 2)),
-                      Msg().sub(5, Msg().sub(1, "body").num(20, 5).sub(6, body)));
+  const Msg scan = withFields(withFields(node("Scan", {"x", "z"}, {"y"}), integer("num_scan_inputs", 2)),
+                              Msg().sub(5, Msg().sub(1, "body").num(20, 5).sub(6, body)));
   for (int64_t other : {3, 4, 2}) {
     const Demand demand{"scan input 1", scan, 17, {{"x", 1, {3, 2}, {}}, {"z", 1, {other, 2}, {}}}, {}};
     EXPECT_EQ(demandFaultOf(demand, {}, false) == "", other == 3)

@@ -15,7 +15,7 @@ namespace {
 using Call = calls::PackedAttention;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct AttentionSizes {
+struct Sizes {
   int64_t heads, depth, width;
   std::vector<int64_t> lengths;
   int64_t positions() const { return std::accumulate(lengths.begin(), lengths.end(), int64_t{0}); }
@@ -29,7 +29,7 @@ class PackedAttentionTest : public BuiltinTest {
     std::vector<Object*> list() const { return {q, k, v, lengths, bias, allowed, table, places}; }
   };
 
-  Operands operandsOf(const AttentionSizes& s) {
+  Operands operandsOf(const Sizes& s) {
     const int64_t n = s.positions();
     return {floats({1, s.heads, n, s.depth}), floats({1, s.heads, s.depth, n}),
             floats({1, s.heads, n, s.width}),
@@ -46,7 +46,7 @@ class PackedAttentionTest : public BuiltinTest {
   }
 
   // Biases [heads or 1, sizes or 1, ...] at places that are in order, but for one run whose have gaps.
-  void addTable(Operands& o, const AttentionSizes& s, bool forAll) {
+  void addTable(Operands& o, const Sizes& s, bool forAll) {
     std::vector<int64_t> places;
     int64_t most = 0;
     for (size_t run = 0; run < s.lengths.size(); ++run)
@@ -67,8 +67,8 @@ class PackedAttentionTest : public BuiltinTest {
     return {.numbers = calls::writeNumbers<Call>(numbers)};
   }
 
-  static double scoreOf(const Operands& o, const AttentionSizes& s, int64_t head, int64_t i, int64_t j,
-                        double scale, double fill) {
+  static double scoreOf(const Operands& o, const Sizes& s, int64_t head, int64_t i, int64_t j, double scale,
+                        double fill) {
     if (o.causal && j > i) return -kInfinity;
     if (o.allowed && o.allowed->as<uint8_t>()[j] == 0) return fill;
     const int64_t n = s.positions();
@@ -85,8 +85,7 @@ class PackedAttentionTest : public BuiltinTest {
     return scale * sum + more + (o.bias ? static_cast<double>(o.bias->as<float>()[j]) : 0);
   }
 
-  static void expectSums(const Operands& o, const AttentionSizes& s, const Tensor* z, double scale,
-                         double fill) {
+  static void expectSums(const Operands& o, const Sizes& s, const Tensor* z, double scale, double fill) {
     int64_t begin = 0;
     for (int64_t length : s.lengths) {
       for (int64_t head = 0; head < s.heads; ++head)
@@ -113,15 +112,15 @@ class PackedAttentionTest : public BuiltinTest {
 };
 
 TEST_F(PackedAttentionTest, AnySizes) {
-  for (const AttentionSizes& s : std::vector<AttentionSizes>{{1, 4, 4, {1}},
-                                                             {3, 5, 7, {0, 2, 0, 31, 0}},
-                                                             {2, 64, 33, {129, 1, 64}},
-                                                             {1, 0, 3, {4, 5}},
-                                                             {2, 4, 0, {3}},
-                                                             {0, 4, 4, {3}},
-                                                             {2, 4, 4, {0, 0}},
-                                                             {1, 8, 8, {1030, 15, 16, 17}},
-                                                             {2, 3, 5, {}}})
+  for (const Sizes& s : std::vector<Sizes>{{1, 4, 4, {1}},
+                                           {3, 5, 7, {0, 2, 0, 31, 0}},
+                                           {2, 64, 33, {129, 1, 64}},
+                                           {1, 0, 3, {4, 5}},
+                                           {2, 4, 0, {3}},
+                                           {0, 4, 4, {3}},
+                                           {2, 4, 4, {0, 0}},
+                                           {1, 8, 8, {1030, 15, 16, 17}},
+                                           {2, 3, 5, {}}})
     for (bool masked : {false, true}) {
       Operands o = operandsOf(s);
       if (masked) addMasks(o, s.positions());
@@ -133,11 +132,11 @@ TEST_F(PackedAttentionTest, AnySizes) {
 }
 
 TEST_F(PackedAttentionTest, CausalAndWithATable) {
-  for (const AttentionSizes& s : std::vector<AttentionSizes>{{1, 4, 4, {1}},
-                                                             {3, 5, 7, {0, 2, 0, 31, 0}},
-                                                             {2, 64, 33, {129, 1, 64}},
-                                                             {1, 8, 8, {1030, 15, 16, 17}},
-                                                             {2, 3, 5, {}}})
+  for (const Sizes& s : std::vector<Sizes>{{1, 4, 4, {1}},
+                                           {3, 5, 7, {0, 2, 0, 31, 0}},
+                                           {2, 64, 33, {129, 1, 64}},
+                                           {1, 8, 8, {1030, 15, 16, 17}},
+                                           {2, 3, 5, {}}})
     for (int kind = 1; kind < 6; ++kind) {
       Operands o = operandsOf(s);
       o.causal = kind % 2 != 0;
@@ -188,7 +187,7 @@ TEST(SoftmaxRows, AreSoftmaxOfWhatIsKept) {
 }
 
 TEST_F(PackedAttentionTest, SameBitsForAnyNumberOfThreads) {
-  const AttentionSizes s{6, 16, 24, {3, 300, 0, 17, 1, 250, 129}};
+  const Sizes s{6, 16, 24, {3, 300, 0, 17, 1, 250, 129}};
   const Operands o = operandsOf(s);
   Tensor *one = output({1, s.positions(), s.heads, s.width}),
          *three = output({1, s.positions(), s.heads, s.width});
@@ -200,7 +199,7 @@ TEST_F(PackedAttentionTest, SameBitsForAnyNumberOfThreads) {
 
 // Rows that see no key are no numbers, or 0 where that is asked for; scores far apart do not overflow.
 TEST_F(PackedAttentionTest, RowsWithoutKeysAndLargeScores) {
-  const AttentionSizes s{1, 1, 2, {2, 3}};
+  const Sizes s{1, 1, 2, {2, 3}};
   Operands o = operandsOf(s);
   o.bias = tensor<float>(DataType::f32, {5}, {-INFINITY, -INFINITY, 3e38f, -3e38f, 0});
   for (bool asZero : {false, true}) {
@@ -217,7 +216,7 @@ TEST_F(PackedAttentionTest, RowsWithoutKeysAndLargeScores) {
 }
 
 TEST_F(PackedAttentionTest, WhatDoesNotFitIsRefused) {
-  const AttentionSizes s{1, 4, 4, {2, 3}};
+  const Sizes s{1, 4, 4, {2, 3}};
   for (const std::vector<int64_t>& lengths :
        std::vector<std::vector<int64_t>>{{2, 2}, {2, 4}, {-1, 6}, {6, -1}}) {
     Operands o = operandsOf(s);

@@ -21,7 +21,7 @@ using recurrence::Cell;
 
 constexpr std::array kCells{Cell::lstm, Cell::gru, Cell::tanh, Cell::relu};
 
-struct RecurrenceSizes {
+struct Sizes {
   int64_t steps, rows, units;
 };
 
@@ -35,7 +35,7 @@ class RecurrenceTest : public BuiltinTest {
   };
   struct Problem {
     Cell cell = Cell::lstm;
-    RecurrenceSizes sizes{};
+    Sizes sizes{};
     bool stacks = true, rounded = false;
     Tensor* lengths = nullptr;
     std::vector<Side> sides;
@@ -51,7 +51,7 @@ class RecurrenceTest : public BuiltinTest {
     return result();
   }
 
-  Problem problemOf(Cell cell, const RecurrenceSizes& s, size_t directions, bool rounded = false) {
+  Problem problemOf(Cell cell, const Sizes& s, size_t directions, bool rounded = false) {
     Problem p{.cell = cell, .sizes = s, .rounded = rounded};
     const int64_t columns = gatesOf(cell) * s.units;
     for (size_t i = 0; i < directions; ++i) {
@@ -180,17 +180,17 @@ class RecurrenceTest : public BuiltinTest {
 
 TEST_F(RecurrenceTest, AnySizes) {
   for (const Cell cell : kCells)
-    for (const RecurrenceSizes& s : std::vector<RecurrenceSizes>{{1, 1, 1},
-                                                                 {3, 2, 5},
-                                                                 {4, 1, 32},
-                                                                 {2, 7, 31},
-                                                                 {5, 3, 64},
-                                                                 {2, 17, 33},
-                                                                 {0, 2, 3},
-                                                                 {3, 0, 4},
-                                                                 {3, 2, 0},
-                                                                 {2, 1, 127},
-                                                                 {3, 29, 16}})
+    for (const Sizes& s : std::vector<Sizes>{{1, 1, 1},
+                                             {3, 2, 5},
+                                             {4, 1, 32},
+                                             {2, 7, 31},
+                                             {5, 3, 64},
+                                             {2, 17, 33},
+                                             {0, 2, 3},
+                                             {3, 0, 4},
+                                             {3, 2, 0},
+                                             {2, 1, 127},
+                                             {3, 29, 16}})
       for (size_t directions : {size_t{1}, size_t{2}}) {
         Problem p = problemOf(cell, s, directions);
         p.stacks = s.units != 64;
@@ -213,8 +213,7 @@ TEST_F(RecurrenceTest, LengthsKeepTheState) {
 
 TEST_F(RecurrenceTest, RoundedWeights) {
   for (const Cell cell : kCells)
-    for (const RecurrenceSizes& s :
-         std::vector<RecurrenceSizes>{{1, 1, 1}, {4, 3, 33}, {3, 16, 64}, {2, 1, 7}}) {
+    for (const Sizes& s : std::vector<Sizes>{{1, 1, 1}, {4, 3, 33}, {3, 16, 64}, {2, 1, 7}}) {
       Problem p = problemOf(cell, s, 1, true);
       const std::vector<Tensor*> found = outputs(p);
       ASSERT_TRUE(run(p, found).ok());
@@ -224,7 +223,7 @@ TEST_F(RecurrenceTest, RoundedWeights) {
 }
 
 TEST_F(RecurrenceTest, SameBitsForAnyNumberOfThreads) {
-  for (const RecurrenceSizes& s : std::vector<RecurrenceSizes>{{3, 1, 320}, {3, 9, 200}})
+  for (const Sizes& s : std::vector<Sizes>{{3, 1, 320}, {3, 9, 200}})
     for (size_t directions : {size_t{1}, size_t{2}})
       for (bool rounded : {false, true}) {
         const Problem p = problemOf(Cell::lstm, s, directions, rounded);
