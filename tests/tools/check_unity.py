@@ -3,7 +3,7 @@
 
 FOLDER holds one list of files per library, written by dyn_unity (cmake/DynSettings.cmake). The compiler refuses two types or values of one
 name only where they meet in a group, and never two functions that take different things: a call may then reach the other file's function.
-So each name is asked for in the whole library, and beside the functions of the headers that its other files include. Read are the lines that begin in the first column, as clang-format leaves them: names in
+So each name is asked for in the whole library, and beside what the headers of its other files declare. Read are the lines that begin in the first column, as clang-format leaves them: names in
 unnamed namespaces, static ones, and macros that are not taken back by #undef."""
 import pathlib
 import re
@@ -71,10 +71,10 @@ def name_of(line):
     return found[1] if found else None
 
 
-def hidden_functions(local, code, root):
-    """A local function hides that of a header from the other files of its group, whose calls may then reach it: (name, place, other file)."""
+def hidden_names(local, code, root):
+    """A local function or constant hides that of a header from the other files of its group, which may then get it: (name, place, other file)."""
     for name, (file, line) in sorted(local.items()):
-        call = re.compile(r"(?<![.\w:])(?<!->)%s\b(?=\(|<)" % name)
+        call = re.compile(r"(?<![.\w:])(?<!->)%s\b" % name + ("" if re.match("k[A-Z]", name) else r"(?=\(|<)"))
         headers = Headers.declaring(root).get(name, set())
         for other in code:
             if headers and other != file and call.search(code[other]) and headers & Headers.included(root, other):
@@ -83,8 +83,8 @@ def hidden_functions(local, code, root):
 
 
 class Headers:
-    """Our headers: which functions they declare, and which of them a file includes, by way of others too."""
-    DECLARED = re.compile(r"^(?!using|struct|class|enum|namespace|[ /#}])[^\n;{}=(]*?[\s&*>](\w+)\(", re.M)
+    """Our headers: which functions and constants they declare, and which of them a file includes, by way of others too."""
+    DECLARED = re.compile(r"^(?!using|struct|class|enum|namespace|[ /#}])[^\n;{}=(]*?[\s&*>](\w+)(?:\(|(?:\[\w*\])? =|\{|;)", re.M)
     declared, known = None, {}
 
     @classmethod
@@ -128,9 +128,9 @@ def main():
             if len(where) > 1:
                 bad += 1
                 print("%s: %s is declared in %s" % (library.stem, name, ", ".join("%s:%d" % place for place in where)))
-        for name, place, other in hidden_functions({name: where[0] for name, where in places.items()}, code, root):
+        for name, place, other in hidden_names({name: where[0] for name, where in places.items()}, code, root):
             bad += 1
-            print("%s: %s of %s has the name of a header's function that is called in %s" % (library.stem, name, place, other))
+            print("%s: %s of %s has the name of what a header declares for %s" % (library.stem, name, place, other))
     if bad:
         print("files of a library are compiled several at a time: give what is local to a file a name of its own")
     return 1 if bad else 0

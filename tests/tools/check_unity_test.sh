@@ -69,7 +69,7 @@ printf '%s\n' '#include "vm/width.h"' 'int use() { return widthOf(1); }' >"$tree
 printf '%s\n' 'namespace {' 'int widthOf(int x) { return x; }' '}' 'int other() { return widthOf(2); }' >"$tree/d.cpp"
 printf '%s\n' "$tree/c.cpp" "$tree/d.cpp" >"$tree/lists/dyn_both.txt"
 out="$("$PYTHON" "$here/check_unity.py" "$tree/lists" "$tree")" && { echo "a hidden function was not refused"; exit 1; }
-grep -q "widthOf of $tree/d.cpp:2 .* called in $tree/c.cpp" <<<"$out" || { echo "check_unity.py said: $out"; exit 1; }
+grep -q "widthOf of $tree/d.cpp:2 .* declares for $tree/c.cpp" <<<"$out" || { echo "check_unity.py said: $out"; exit 1; }
 printf '%s\n' "$tree/a.cpp" >"$tree/lists/dyn_both.txt"
 printf '%s\n' "$tree/b.cpp" >"$tree/lists/dyn_other.txt"
 "$PYTHON" "$here/check_unity.py" "$tree/lists" "$tree" || { echo "two libraries may use one name"; exit 1; }

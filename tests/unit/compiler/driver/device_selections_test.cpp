@@ -35,8 +35,8 @@ HostTensor coarse(std::vector<int64_t> shape, uint32_t seed, double step, uint32
 struct Boxes {
   int64_t batches, boxes, classes;
 };
-constexpr Boxes kSizes[] = {{1, 1, 1},  {1, 0, 2},  {0, 3, 1},  {2, 3, 0},  {1, 7, 3},  {2, 31, 1},
-                            {1, 32, 2}, {1, 33, 1}, {2, 64, 2}, {1, 65, 1}, {1, 131, 3}};
+constexpr Boxes kSelectionSizes[] = {{1, 1, 1},  {1, 0, 2},  {0, 3, 1},  {2, 3, 0},  {1, 7, 3},  {2, 31, 1},
+                                     {1, 32, 2}, {1, 33, 1}, {2, 64, 2}, {1, 65, 1}, {1, 131, 3}};
 
 TEST_F(OnDeviceSelections, boxesWithEveryNumber) {
   for (const char* attributes : {"", " {center_point_box = 1}"}) {
@@ -47,7 +47,7 @@ TEST_F(OnDeviceSelections, boxesWithEveryNumber) {
         attributes + "\n  return %y\n}";
     std::vector<std::vector<HostTensor>> inputs;
     uint32_t seed = 1;
-    for (const Boxes& s : kSizes)
+    for (const Boxes& s : kSelectionSizes)
       for (const auto& [most, overlap, least] : {std::tuple{int64_t{1000}, 0.5, 0.25},
                                                  {3, 0.1, -1.0},
                                                  {7, 0.0, 0.5},
@@ -79,7 +79,7 @@ TEST_F(OnDeviceSelections, boxesWithFewNumbers) {
             "%i: Tensor[(), f32]) {\n  %y = non_max_suppression(") +
         operands + ")\n  return %y, %m, %i\n}";
     std::vector<std::vector<HostTensor>> inputs;
-    for (const Boxes& s : kSizes)
+    for (const Boxes& s : kSelectionSizes)
       inputs.push_back({coarse({s.batches, s.boxes, 4}, 3, 0.25, 12),
                         coarse({s.batches, s.classes, s.boxes}, 4, 0.125, 9),
                         one(Dtype::i64, 20).reshaped({}), one(Dtype::f32, 0.3).reshaped({})});

@@ -32,7 +32,7 @@ std::string unpadTwoProgram() {
   return R"(fn @main(%x: Tensor[(b, s, 8), f32], %xm: Tensor[(b, s), i64], %y: Tensor[(c, t, 8), f32], %ym: Tensor[(c, t), i64], %w: Tensor[(8, 8), f32], %u: Tensor[(8, 8), f32], %g: Tensor[(8), f32]) {
   %split = constant() {value = i64[4] [0, 0, 2, 4]}
   %join = constant() {value = i64[3] [0, 0, 8]}
-)" + encoder("query", "x", "xm") +
+)" + unpadTwoEncoder("query", "x", "xm") +
          unpadTwoEncoder("document", "y", "ym") +
          "  return matmul(%query, transpose(%document) {perm = [1, 0]})\n}";
 }
