@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::steady_clock;
 constexpr auto kPatience = std::chrono::milliseconds(30);
 
 Json headOf(const std::string& command) { return {{"schema", 1}, {"command", command}}; }
@@ -67,7 +67,7 @@ void BatchOutput::print(Json fields, const Diagnostic* error, const std::string&
   {
     // Who holds the lock for long writes to someone who does not read: there is no use in writing more.
     std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
-    for (const auto begin = Clock::now(); !lock.owns_lock() && Clock::now() - begin < kPatience;) {
+    for (const auto begin = WallClock::now(); !lock.owns_lock() && WallClock::now() - begin < kPatience;) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       (void)lock.try_lock();
     }

@@ -84,7 +84,7 @@ std::string nameOf(std::string directory) {
 }
 
 // In the child: never returns.
-[[noreturn]] void runCase(const BatchRequest& request, const std::string& directory, int pipe) {
+[[noreturn]] void verifyCase(const BatchRequest& request, const std::string& directory, int pipe) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_UNBLOCK, &all, nullptr);
@@ -185,7 +185,7 @@ class VerifyRun {
     if (worker.process == 0) {
       ::close(ends[0]);
       for (const Worker& other : workers_) ::close(other.pipe);
-      runCase(request_, cases_[index].directory, ends[1]);
+      verifyCase(request_, cases_[index].directory, ends[1]);
     }
     ::close(ends[1]);
     if (worker.process < 0) {

@@ -22,7 +22,7 @@ int64_t sizeBytes(const Value& value) {
 
 namespace {
 
-int64_t bytesOf(const std::optional<BoundValue>& bound) { return bound ? sizeBytes(bound->value) : 0; }
+int64_t boundBytesOf(const std::optional<BoundValue>& bound) { return bound ? sizeBytes(bound->value) : 0; }
 
 }  // namespace
 
@@ -34,7 +34,7 @@ const BoundValue* BoundValues::find(const std::string& name) const {
 void BoundValues::remember(const std::string& name) {
   const BoundValue* now = find(name);
   changes_.push_back({name, now ? std::optional<BoundValue>(*now) : std::nullopt});
-  rememberedBytes_ += bytesOf(changes_.back().before);
+  rememberedBytes_ += boundBytesOf(changes_.back().before);
 }
 
 void BoundValues::set(const std::string& name, std::optional<BoundValue> value) {
@@ -64,14 +64,14 @@ void BoundValues::rollback(uint64_t mark) {
   while (!changes_.empty() && forgotten_ + changes_.size() > mark) {
     Change change = std::move(changes_.back());
     changes_.pop_back();
-    rememberedBytes_ -= bytesOf(change.before);
+    rememberedBytes_ -= boundBytesOf(change.before);
     set(change.name, std::move(change.before));
   }
 }
 
 void BoundValues::forgetBefore(uint64_t mark) {
   while (!changes_.empty() && forgotten_ < mark) {
-    rememberedBytes_ -= bytesOf(changes_.front().before);
+    rememberedBytes_ -= boundBytesOf(changes_.front().before);
     changes_.pop_front();
     ++forgotten_;
   }

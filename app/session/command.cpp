@@ -193,13 +193,13 @@ std::string quotedWord(const std::string& text) {
   return out + "\"";
 }
 
-bool isInteger(std::string_view text) {
+bool isIntegerText(std::string_view text) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size();
 }
 
-bool isNumber(const std::string& text) {
+bool isNumberText(const std::string& text) {
   if (text.empty()) return false;
   char* end = nullptr;
   std::strtod(text.c_str(), &end);
@@ -257,7 +257,7 @@ const std::vector<std::string>& Command::all(std::string_view name) const {
 Result<int64_t> Command::integer(std::string_view name, int64_t fallback) const {
   if (!has(name)) return fallback;
   const std::string value = text(name);
-  if (!isInteger(value))
+  if (!isIntegerText(value))
     return makeError(DiagnosticId::usageError, std::string(name) + ": '" + value + "' is not a whole number");
   return std::strtoll(value.c_str(), nullptr, 10);
 }
@@ -265,7 +265,7 @@ Result<int64_t> Command::integer(std::string_view name, int64_t fallback) const 
 Result<double> Command::number(std::string_view name, double fallback) const {
   if (!has(name)) return fallback;
   const std::string value = text(name);
-  if (!isNumber(value))
+  if (!isNumberText(value))
     return makeError(DiagnosticId::usageError, std::string(name) + ": '" + value + "' is not a number");
   return std::strtod(value.c_str(), nullptr);
 }
@@ -327,7 +327,7 @@ Result<Command> parseCommand(std::string_view line) {
   size_t next = 0;
   for (size_t i = 0; i < tokens.size(); ++i) {
     const std::string& word = tokens[i].text;
-    const bool number = isNumber(word);
+    const bool number = isNumberText(word);
     if (word.size() > 1 && word[0] == '-' && !number && !tokens[i].quoted) {
       const std::string_view body = std::string_view(word).substr(word[1] == '-' ? 2 : 1);
       const size_t equals = body.find('=');
@@ -373,9 +373,9 @@ Status checkCommand(const Command& command) {
     if (values.size() > 1 && !argument->repeated && argument->kind != ArgumentKind::flag)
       return usage(spec, dashed(*argument) + " is given " + std::to_string(values.size()) + " times");
     for (const std::string& value : values) {
-      if (argument->kind == ArgumentKind::integer && !isInteger(value))
+      if (argument->kind == ArgumentKind::integer && !isIntegerText(value))
         return usage(spec, name + ": '" + value + "' is not a whole number");
-      if (argument->kind == ArgumentKind::number && !isNumber(value))
+      if (argument->kind == ArgumentKind::number && !isNumberText(value))
         return usage(spec, name + ": '" + value + "' is not a number");
       if ((argument->kind == ArgumentKind::dim || argument->kind == ArgumentKind::input) &&
           (value.find('=') == std::string::npos || value[0] == '='))

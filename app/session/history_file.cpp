@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostFileBytes = size_t{64} << 20;  // a file that is no history is left alone
 
-std::string makeFolders(const std::string& path) {
+std::string makeHistoryFolder(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
     ::mkdir(path.substr(0, slash).c_str(), 0700);
   ::mkdir(path.c_str(), 0700);
@@ -65,7 +65,7 @@ bool writeAll(int file, const std::string& text) {
   return true;
 }
 
-size_t linesOf(const std::string& text) {
+size_t historyLinesOf(const std::string& text) {
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
@@ -76,7 +76,7 @@ std::string historyPath() {
   const char* home = std::getenv("HOME");
   std::string base = xdg && *xdg == '/' ? xdg : home && *home ? std::string(home) + "/.local/state" : "";
   if (base.empty()) return "";
-  return makeFolders(base + "/dyn") + "/history";
+  return makeHistoryFolder(base + "/dyn") + "/history";
 }
 
 // The file with an exclusive lock; -1 without one. Who waited for the lock may hold a file that was replaced
@@ -96,7 +96,7 @@ int HistoryFile::openLocked() const {
 }
 
 void HistoryFile::trim(const std::string& text) const {
-  size_t surplus = linesOf(text) - limit_, begin = 0;
+  size_t surplus = historyLinesOf(text) - limit_, begin = 0;
   for (; surplus > 0; --surplus) begin = text.find('\n', begin) + 1;
   const std::string temporary = path_ + ".tmp-" + std::to_string(::getpid());
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -113,7 +113,7 @@ std::vector<std::string> HistoryFile::load() {
   std::string text;
   const bool whole = readAll(file, text);
   if (whole && !text.empty() && text.back() != '\n') text += '\n';
-  linesCount_ = linesOf(text);
+  linesCount_ = historyLinesOf(text);
   if (whole && linesCount_ > limit_) {
     trim(text);
     linesCount_ = limit_;
@@ -134,8 +134,8 @@ void HistoryFile::append(const std::string& entry) {
   if (writeAll(file, escaped(entry) + "\n")) ++linesCount_;
   std::string text;
   if (linesCount_ > limit_ + limit_ / 5 && ::lseek(file, 0, SEEK_SET) == 0 && readAll(file, text)) {
-    if (linesOf(text) > limit_) trim(text);
-    linesCount_ = std::min(linesOf(text), limit_);
+    if (historyLinesOf(text) > limit_) trim(text);
+    linesCount_ = std::min(historyLinesOf(text), limit_);
   }
   ::close(file);
 }

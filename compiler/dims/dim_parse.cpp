@@ -13,7 +13,7 @@
 namespace dyn {
 namespace {
 
-constexpr size_t kMaxText = 64 * 1024 + 8;
+constexpr size_t kMaxParsedText = 64 * 1024 + 8;
 constexpr int kMaxNesting = 200;
 constexpr int64_t kMaxExponent = 16;
 
@@ -52,7 +52,7 @@ class Parser {
   Parser(DimContext& context, std::string_view text) : context_(context), builder_(context), text_(text) {}
 
   Result<Dim> parse() {
-    if (text_.size() > kMaxText) return fail("the text is longer than 64 KiB");
+    if (text_.size() > kMaxParsedText) return fail("the text is longer than 64 KiB");
     skipSpace();
     if (atEnd()) return fail("a dim is expected");
     DYN_TRY(Value value, sum(0));

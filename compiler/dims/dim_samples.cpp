@@ -14,7 +14,7 @@
 namespace dyn {
 namespace {
 
-using Impl = DimSolver::Impl;
+using SamplesImpl = DimSolver::Impl;
 constexpr size_t kSamples = SampledValues::kCount;
 constexpr size_t kMaxSums = 32;
 

@@ -8,7 +8,7 @@
 namespace dyn {
 namespace {
 
-using Impl = DimSolver::Impl;
+using SolverImpl = DimSolver::Impl;
 
 std::optional<int64_t> negate(int64_t v) {
   if (v == INT64_MIN) return std::nullopt;
@@ -92,7 +92,7 @@ bool DimLearner::learnZero(Dim d, std::vector<ProofId> proof) {
     d = builder.build(p);
   }
 
-  NormalSum normal = Impl::normalSum(*impl_.context, d);
+  NormalSum normal = SolverImpl::normalSum(*impl_.context, d);
   if (!normal.sum || normal.offset == INT64_MIN) return true;
   if (normal.offset % normal.factor != 0) return fail(std::move(proof));
   auto value = checkedFloorDiv(normal.offset, normal.factor);
@@ -127,7 +127,7 @@ bool DimLearner::learnZero(Dim d, std::vector<ProofId> proof) {
   uint32_t index = sumEntry(normal.sum);
   KnownRange old = impl_.sums[index].range;
   impl_.sums[index].range = {{target, target}, why, why};
-  impl_.undo.push_back([index, old](Impl& impl) { impl.sums[index].range = old; });
+  impl_.undo.push_back([index, old](SolverImpl& impl) { impl.sums[index].range = old; });
   ++impl_.generation;
   spreadToSymbols(normal.sum, {target, target}, why);
   return true;
@@ -142,7 +142,7 @@ bool DimLearner::define(SymbolId s, Dim value, ProofId proof) {
   k.proof = k.shortcutProof = proof;
   ++impl_.definitionCount;
   ++impl_.definitionGeneration;
-  impl_.undo.push_back([s](Impl& impl) {
+  impl_.undo.push_back([s](SolverImpl& impl) {
     SymbolKnowledge& known = impl.known(s);
     known.definition = known.shortcut = Dim();
     known.proof = known.shortcutProof = 0;
@@ -166,7 +166,7 @@ bool DimLearner::define(SymbolId s, Dim value, ProofId proof) {
     SumKnowledge& sum = impl_.sums[index];
     if (!sum.live) continue;
     sum.live = false;
-    impl_.undo.push_back([index](Impl& impl) { impl.sums[index].live = true; });
+    impl_.undo.push_back([index](SolverImpl& impl) { impl.sums[index].live = true; });
     if (sum.range.range.low && sum.range.range.high && *sum.range.range.low == *sum.range.range.high) {
       push({sum.sum, sum.range.range, 1, impl_.prove(kNoFact, {sum.range.lowProof, sum.range.highProof})});
     } else {
@@ -186,7 +186,7 @@ uint32_t DimLearner::sumEntry(Dim sum) {
     if (!impl_.sums[index].live) {
       SumKnowledge old = impl_.sums[index];
       impl_.sums[index] = SumKnowledge{sum, {}, 1, 0, 0, true};
-      impl_.undo.push_back([index, old](Impl& impl) { impl.sums[index] = old; });
+      impl_.undo.push_back([index, old](SolverImpl& impl) { impl.sums[index] = old; });
     }
     return index;
   }
@@ -196,7 +196,7 @@ uint32_t DimLearner::sumEntry(Dim sum) {
     impl_.sumsWithSymbol.resize(impl_.context->symbolCount());
   for (SymbolId s : symbols) impl_.sumsWithSymbol[s].push_back(index);
   for (const DimTerm& t : DimBuilder::poly(sum).terms) impl_.sumsWithTerm[t.monomial].push_back(index);
-  impl_.undo.push_back([node, symbols](Impl& impl) {
+  impl_.undo.push_back([node, symbols](SolverImpl& impl) {
     for (SymbolId s : symbols) impl.sumsWithSymbol[s].pop_back();
     for (const DimTerm& t : DimBuilder::poly(DimBuilder::dim(node)).terms)
       impl.sumsWithTerm[t.monomial].pop_back();
@@ -221,7 +221,7 @@ bool DimLearner::learnRange(Dim d, Interval range, bool lowersDefault, std::vect
       return fail(std::move(proof));
     }
   }
-  NormalSum normal = Impl::normalSum(*impl_.context, d);
+  NormalSum normal = SolverImpl::normalSum(*impl_.context, d);
   if (!normal.sum) return true;
   Interval solved = solveInterval(range, normal.factor, normal.offset);
   if (solved.low && solved.high && *solved.low > *solved.high)
@@ -234,7 +234,7 @@ bool DimLearner::learnRange(Dim d, Interval range, bool lowersDefault, std::vect
   if (solved.low && (!r.range.low || *solved.low > *r.range.low)) r.range.low = solved.low, r.lowProof = why;
   if (solved.high && (!r.range.high || *solved.high < *r.range.high))
     r.range.high = solved.high, r.highProof = why;
-  impl_.undo.push_back([index, old](Impl& impl) { impl.sums[index].range = old; });
+  impl_.undo.push_back([index, old](SolverImpl& impl) { impl.sums[index].range = old; });
   ++impl_.generation;
   if (r.range.low && r.range.high && *r.range.low > *r.range.high) return fail({r.lowProof, r.highProof});
   if (r.range.low && r.range.high && *r.range.low == *r.range.high)
@@ -279,7 +279,7 @@ bool DimLearner::tightenSymbol(SymbolId s, Interval range, bool lowersDefault, P
     k.range.range.high = range.high;
     k.range.highProof = proof;
   }
-  impl_.undo.push_back([s, old, oldGiven](Impl& impl) {
+  impl_.undo.push_back([s, old, oldGiven](SolverImpl& impl) {
     impl.known(s).range = old;
     impl.known(s).lowGiven = oldGiven;
   });
@@ -301,7 +301,7 @@ bool DimLearner::learnMultiple(Dim d, int64_t multiple, std::vector<ProofId> pro
     return fail(std::move(proof));
   }
   if (now == Answer::yes || d.isConstant()) return true;
-  NormalSum normal = Impl::normalSum(*impl_.context, d);
+  NormalSum normal = SolverImpl::normalSum(*impl_.context, d);
   if (!normal.sum || normal.factor == INT64_MIN) return true;
   // factor*sum + offset ≡ 0 (mod multiple): solvable for sum by a modular inverse after dividing by the gcd.
   int64_t common = std::gcd(normal.factor, multiple);
@@ -331,7 +331,7 @@ bool DimLearner::learnMultiple(Dim d, int64_t multiple, std::vector<ProofId> pro
     ProofId oldProof = k.multipleProof;
     k.multiple = *both;
     k.multipleProof = impl_.prove(kNoFact, {oldProof, why});
-    impl_.undo.push_back([s, old, oldProof](Impl& impl) {
+    impl_.undo.push_back([s, old, oldProof](SolverImpl& impl) {
       impl.known(s).multiple = old;
       impl.known(s).multipleProof = oldProof;
     });
@@ -345,7 +345,7 @@ bool DimLearner::learnMultiple(Dim d, int64_t multiple, std::vector<ProofId> pro
   if (modulus % sum.modulus != 0) return true;  // two unrelated residues: the first is kept
   if (*checkedMod(residue, sum.modulus) != sum.residue) return fail({sum.residueProof, why});
   impl_.undo.push_back([index, modulusBefore = sum.modulus, residueBefore = sum.residue,
-                        proofBefore = sum.residueProof](Impl& impl) {
+                        proofBefore = sum.residueProof](SolverImpl& impl) {
     impl.sums[index].modulus = modulusBefore;
     impl.sums[index].residue = residueBefore;
     impl.sums[index].residueProof = proofBefore;

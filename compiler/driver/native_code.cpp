@@ -196,7 +196,7 @@ const DynGemmFamily* gemmFamilyOf(const NativeCode& code) { return code.gemm; }
 
 namespace {
 
-std::vector<std::string> bytesOf(std::vector<ObjectCode> objects) {
+std::vector<std::string> codeBytesOf(std::vector<ObjectCode> objects) {
   std::vector<std::string> bytes;
   for (ObjectCode& object : objects) bytes.push_back(std::move(object.bytes));
   return bytes;
@@ -211,9 +211,9 @@ Result<std::vector<ObjectCode>> kernelObjects(const CompiledModel& compiled, Ker
 }  // namespace
 
 Result<std::vector<std::string>> packageObjects(const CompiledModel& compiled) {
-  if (!compiled.code->objects.empty()) return bytesOf(compiled.code->objects);
+  if (!compiled.code->objects.empty()) return codeBytesOf(compiled.code->objects);
   DYN_TRY(std::vector<ObjectCode> objects, kernelObjects(compiled, *compiled.code->engine));
-  return bytesOf(std::move(objects));
+  return codeBytesOf(std::move(objects));
 }
 
 struct FlowLoaded {
@@ -240,7 +240,8 @@ Result<std::vector<MachineCode>> codeForMachines(const CompiledModel& compiled, 
     codes.push_back({codeNeeds(engine.machine()), std::move(objects)});
     if (!flow) return {};
     DYN_TRY(std::vector<ObjectCode> functions, compileFlow(compiled, *flow, engine));
-    for (std::string& bytes : bytesOf(std::move(functions))) codes.back().objects.push_back(std::move(bytes));
+    for (std::string& bytes : codeBytesOf(std::move(functions)))
+      codes.back().objects.push_back(std::move(bytes));
     return {};
   };
   DYN_TRY(std::vector<std::string> own, packageObjects(compiled));
@@ -253,7 +254,7 @@ Result<std::vector<MachineCode>> codeForMachines(const CompiledModel& compiled, 
     DYN_TRY(const MachineDescription machine, machinePreset(level));
     DYN_TRY(KernelEngine engine, KernelEngine::create(machine, settings));
     DYN_TRY(std::vector<ObjectCode> objects, kernelObjects(compiled, engine));
-    DYN_CHECK(add(engine, bytesOf(std::move(objects))));
+    DYN_CHECK(add(engine, codeBytesOf(std::move(objects))));
   }
   return codes;
 }

@@ -9,7 +9,7 @@ namespace dyn {
 
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kElfPageBytes = 4096;
 
 uint32_t addressRelocation(uint16_t machine) {
   switch (machine) {
@@ -125,7 +125,7 @@ std::vector<std::string_view> writeElfTable(const ElfTable& from, std::vector<st
 
   NameTable titles;
   std::vector<Elf64_Shdr> headers(Section::count);
-  uint64_t offset = kPageBytes;  // the first page: header, and nothing
+  uint64_t offset = kElfPageBytes;  // the first page: header, and nothing
   const auto place = [&](Section section, const char* name, uint32_t type, uint64_t flags, uint64_t size,
                          uint64_t alignment) -> Elf64_Shdr& {
     offset = (offset + alignment - 1) / alignment * alignment;
@@ -139,7 +139,7 @@ std::vector<std::string_view> writeElfTable(const ElfTable& from, std::vector<st
     offset += size;
     return row;
   };
-  place(Section::bytes, ".rodata.dyn_model", SHT_PROGBITS, SHF_ALLOC, dataBytes, kPageBytes);
+  place(Section::bytes, ".rodata.dyn_model", SHT_PROGBITS, SHF_ALLOC, dataBytes, kElfPageBytes);
   place(Section::strings, ".rodata.dyn_names", SHT_PROGBITS, SHF_ALLOC, from.strings.size(), 1);
   place(Section::table, ".data.rel.ro.dyn_model", SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, words.size(), 8);
   Elf64_Shdr& rela = place(Section::relocations, ".rela.data.rel.ro.dyn_model", SHT_RELA, SHF_INFO_LINK,
@@ -176,8 +176,8 @@ std::vector<std::string_view> writeElfTable(const ElfTable& from, std::vector<st
 
   std::string front, back;
   append(front, header);
-  front.resize(kPageBytes, '\0');
-  const uint64_t backOffset = kPageBytes + dataBytes;
+  front.resize(kElfPageBytes, '\0');
+  const uint64_t backOffset = kElfPageBytes + dataBytes;
   const auto put = [&](Section section, const std::string& content) {
     back.resize(headers[section].sh_offset - backOffset, '\0');
     back += content;

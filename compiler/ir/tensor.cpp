@@ -115,7 +115,7 @@ void appendNumber(std::string* text, Number value) {
   text->append(buffer, end);
 }
 
-void appendReal(std::string* text, Dtype dtype, double value) {
+void appendRealElement(std::string* text, Dtype dtype, double value) {
   if (std::isnan(value)) {
     *text += "nan";
   } else if (std::isinf(value)) {
@@ -434,17 +434,18 @@ void appendElement(std::string* text, const HostTensor& tensor, int64_t flat) {
       if (std::isnan(value) && bits != encodeReal(tensor.dtype(), std::numeric_limits<double>::quiet_NaN())) {
         appendHex(text, bits);
       } else {
-        appendReal(text, tensor.dtype(), value);
+        appendRealElement(text, tensor.dtype(), value);
       }
       return;
     }
     case DtypeClass::complex: {
       const bool wide = tensor.dtype() == Dtype::c128;
       *text += '(';
-      appendReal(text, tensor.dtype(), wide ? tensor.as<double>()[2 * flat] : tensor.as<float>()[2 * flat]);
+      appendRealElement(text, tensor.dtype(),
+                        wide ? tensor.as<double>()[2 * flat] : tensor.as<float>()[2 * flat]);
       *text += ", ";
-      appendReal(text, tensor.dtype(),
-                 wide ? tensor.as<double>()[2 * flat + 1] : tensor.as<float>()[2 * flat + 1]);
+      appendRealElement(text, tensor.dtype(),
+                        wide ? tensor.as<double>()[2 * flat + 1] : tensor.as<float>()[2 * flat + 1]);
       *text += ')';
       return;
     }

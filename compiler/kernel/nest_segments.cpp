@@ -20,12 +20,12 @@ constexpr size_t kMostPoints = 3;  // each is another loop of code
 constexpr size_t kMostNodes = 96;  // of the roots: likewise
 
 // A sum of dims and constants as a dim; null for anything else.
-Dim dimOf(Expr e, DimContext& dims) {
+Dim segmentDimOf(Expr e, DimContext& dims) {
   if (e.kind() == ExprKind::dim) return e.dimValue();
   if (e.kind() == ExprKind::intConstant && e.dtype() == Dtype::i64) return dims.constant(e.intValue());
   if (e.kind() != ExprKind::binary) return {};
-  const Dim a = dimOf(e.operands()[0], dims);
-  const Dim b = a ? dimOf(e.operands()[1], dims) : Dim();
+  const Dim a = segmentDimOf(e.operands()[0], dims);
+  const Dim b = a ? segmentDimOf(e.operands()[1], dims) : Dim();
   if (!b) return {};
   switch (e.binaryOp()) {
     case BinaryOp::add:
@@ -45,7 +45,8 @@ Dim shiftOf(Expr e, Expr variable, DimContext& dims) {
   if (!loop::isShifted(e, variable)) return {};
   const Expr left = e.operands()[0], right = e.operands()[1];
   const bool first = mentions(left, variable);
-  const Dim inner = shiftOf(first ? left : right, variable, dims), outer = dimOf(first ? right : left, dims);
+  const Dim inner = shiftOf(first ? left : right, variable, dims),
+            outer = segmentDimOf(first ? right : left, dims);
   if (!inner || !outer) return {};
   return e.binaryOp() == BinaryOp::sub ? inner - outer : inner + outer;
 }
@@ -62,7 +63,8 @@ std::optional<Comparison> comparisonOf(Expr e, Expr index, DimContext& dims) {
   const Expr left = e.operands()[0], right = e.operands()[1];
   const bool below = mentions(left, index);
   if (below == mentions(right, index)) return std::nullopt;
-  const Dim shift = shiftOf(below ? left : right, index, dims), bound = dimOf(below ? right : left, dims);
+  const Dim shift = shiftOf(below ? left : right, index, dims),
+            bound = segmentDimOf(below ? right : left, dims);
   if (!shift || !bound) return std::nullopt;
   // i + s < b: below b - s.  i + s <= b: below b - s + 1.  b < i + s: from b - s + 1 on.  b <= i + s: from b
   // - s on.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/dims/dim_solver.h"
+#include "compiler/loop/expr_forms.h"
 
 namespace dyn {
 
@@ -21,12 +22,6 @@ Expr onlyReduction(Expr root) {
     found = e;
   }
   return found;
-}
-
-bool mentions(Expr root, Expr variable) {
-  for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1)))
-    if (e.same(variable)) return true;
-  return false;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace dyn::loop {
 
 namespace {
 
-constexpr int kMaxNesting = 200;
+constexpr int kMaxVerifiedNesting = 200;
 
 class KernelVerifier {
  public:
@@ -160,7 +160,7 @@ class KernelVerifier {
         }
       }
       if (!event.stmt) continue;
-      if (event.depth > kMaxNesting) return fail("statements are nested too deeply");
+      if (event.depth > kMaxVerifiedNesting) return fail("statements are nested too deeply");
       DYN_CHECK(statement(*event.stmt, event));
     }
     return {};

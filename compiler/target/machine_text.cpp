@@ -12,7 +12,7 @@
 namespace dyn {
 namespace {
 
-constexpr std::string_view kFirstLine = "dyn-machine 1";
+constexpr std::string_view kMachineHeader = "dyn-machine 1";
 
 using M = MachineDescription;
 using Member = std::variant<std::string M::*, int32_t M::*, int64_t M::*, bool M::*, double M::*>;
@@ -78,7 +78,7 @@ bool parseValue(std::string_view text, bool& v) {
   return v || text == "no";
 }
 
-std::string_view trim(std::string_view text) {
+std::string_view trimmedLine(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
     text.remove_suffix(1);
@@ -88,7 +88,7 @@ std::string_view trim(std::string_view text) {
 }  // namespace
 
 std::string printMachine(const MachineDescription& machine) {
-  std::string text(kFirstLine);
+  std::string text(kMachineHeader);
   text += '\n';
   for (const Field& field : kFields) {
     text += field.key;
@@ -109,26 +109,26 @@ Result<MachineDescription> parseMachine(std::string_view text, std::string_view 
   bool sawFirst = false;
   while (!text.empty()) {
     size_t newline = text.find('\n');
-    std::string_view line = trim(text.substr(0, newline));
+    std::string_view line = trimmedLine(text.substr(0, newline));
     text = newline == std::string_view::npos ? std::string_view() : text.substr(newline + 1);
     ++place.line;
     if (!sawFirst) {
-      if (line != kFirstLine)
-        return fail("a machine description starts with '" + std::string(kFirstLine) + "'");
+      if (line != kMachineHeader)
+        return fail("a machine description starts with '" + std::string(kMachineHeader) + "'");
       sawFirst = true;
       continue;
     }
     if (line.empty() || line.front() == '#') continue;
     size_t equals = line.find('=');
     if (equals == std::string_view::npos) return fail("expected 'key = value'");
-    std::string_view key = trim(line.substr(0, equals)), value = trim(line.substr(equals + 1));
+    std::string_view key = trimmedLine(line.substr(0, equals)), value = trimmedLine(line.substr(equals + 1));
     auto field =
         std::find_if(std::begin(kFields), std::end(kFields), [&](const Field& f) { return f.key == key; });
     if (field == std::end(kFields)) return fail("unknown key '" + std::string(key) + "'");
     bool good = std::visit([&](auto member) { return parseValue(value, machine.*member); }, field->member);
     if (!good) return fail("bad value '" + std::string(value) + "' of '" + std::string(key) + "'");
   }
-  if (!sawFirst) return fail("a machine description starts with '" + std::string(kFirstLine) + "'");
+  if (!sawFirst) return fail("a machine description starts with '" + std::string(kMachineHeader) + "'");
   if (machine.triple.empty() || machine.cpu.empty()) return fail("'triple' and 'cpu' are required");
   if (machine.vectorBits != 128 && machine.vectorBits != 256 && machine.vectorBits != 512)
     return fail("vectorBits is 128, 256 or 512, not " + std::to_string(machine.vectorBits));

@@ -18,7 +18,7 @@ struct Row {
   double top = std::numeric_limits<double>::max(), bottom = 0;
 };
 
-struct Column {
+struct WrappedColumn {
   double top = 0, left = 0, right = 0, bottom = 0;  // where it was
   double x = 0;                                     // where its left edge comes to stand
 };
@@ -92,12 +92,12 @@ class Wrapper {
 
   void measureColumns() {
     columns_.assign(cuts_.size() + 1, {});
-    for (Column& column : columns_) {
+    for (WrappedColumn& column : columns_) {
       column.top = column.left = std::numeric_limits<double>::max();
       column.right = column.bottom = std::numeric_limits<double>::lowest();
     }
     const auto hold = [this](double x, double y, double width, double height) {
-      Column& column = columns_[columnAt(y)];
+      WrappedColumn& column = columns_[columnAt(y)];
       column.left = std::min(column.left, x);
       column.right = std::max(column.right, x + width);
       column.top = std::min(column.top, y);
@@ -127,7 +127,7 @@ class Wrapper {
   }
 
   LayoutPoint moved(LayoutPoint p) const {
-    const Column& column = columns_[columnAt(p.y)];
+    const WrappedColumn& column = columns_[columnAt(p.y)];
     return {p.x - column.left + column.x, p.y - column.top + head_};
   }
 
@@ -176,7 +176,7 @@ class Wrapper {
   LayoutResult& layout_;
   std::vector<Row> rows_;
   std::vector<double> cuts_;  // between rows
-  std::vector<Column> columns_;
+  std::vector<WrappedColumn> columns_;
   double foot_ = 0;  // height of the longest column
   double head_ = 0;  // room above columns
 };

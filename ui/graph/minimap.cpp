@@ -5,13 +5,13 @@
 namespace dyn::ui {
 
 namespace {
-constexpr double kMostWidth = 170, kMostHeight = 130, kMargin = 10;
+constexpr double kMostMapWidth = 170, kMostHeight = 130, kMapMargin = 10;
 }
 
 void Minimap::setScene(const GraphScene& scene, const QPalette& palette) {
   bounds_ = scene.bounds.adjusted(-20, -20, 20, 20);
   scale_ =
-      std::min(kMostWidth / std::max(1.0, bounds_.width()), kMostHeight / std::max(1.0, bounds_.height()));
+      std::min(kMostMapWidth / std::max(1.0, bounds_.width()), kMostHeight / std::max(1.0, bounds_.height()));
   const QSize size((bounds_.size() * scale_).toSize().expandedTo(QSize(8, 8)));
   picture_ = QPixmap(size);
   picture_.fill(palette.color(QPalette::Window));
@@ -28,9 +28,9 @@ void Minimap::setScene(const GraphScene& scene, const QPalette& palette) {
 }
 
 QRectF Minimap::place(QSize canvas) const {
-  return QRectF(
-      QPointF(canvas.width() - picture_.width() - kMargin, canvas.height() - picture_.height() - kMargin),
-      QSizeF(picture_.size()));
+  return QRectF(QPointF(canvas.width() - picture_.width() - kMapMargin,
+                        canvas.height() - picture_.height() - kMapMargin),
+                QSizeF(picture_.size()));
 }
 
 QPointF Minimap::toScene(QPointF p, QSize canvas) const {

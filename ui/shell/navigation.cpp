@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMostVisited = 200;
 constexpr int kAround = 3;  // steps
 
-QString counted(size_t count, const char* one) {
+QString countedNoun(size_t count, const char* one) {
   return QString::number(count) + " " + one + (count == 1 ? "" : "s");
 }
 }  // namespace
@@ -92,11 +92,11 @@ void Navigation::trace(int hops, bool inputs, bool outputs) {
   QString text;
   if (inputs) {
     nodes = walk()->upstream(node, hops);
-    text = "made of " + counted(nodes.size(), "value");
+    text = "made of " + countedNoun(nodes.size(), "value");
   }
   if (outputs) {
     const std::vector<int> after = walk()->downstream(node, hops);
-    text += (inputs ? ", goes into " : "goes into ") + counted(after.size(), "operation");
+    text += (inputs ? ", goes into " : "goes into ") + countedNoun(after.size(), "operation");
     nodes.insert(nodes.end(), after.begin(), after.end());
   }
   nodes.push_back(node);
@@ -117,7 +117,7 @@ void Navigation::showPath() {
   const std::vector<int> path = walk()->path(from, to);
   if (path.empty()) return said("no data goes from the one to the other");
   canvas_->setTraced(path);
-  Q_EMIT said(counted(path.size() - 1, "step") + " from one to the other");
+  Q_EMIT said(countedNoun(path.size() - 1, "step") + " from one to the other");
   enable();
 }
 

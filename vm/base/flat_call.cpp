@@ -5,7 +5,7 @@
 namespace dyn::vm {
 namespace {
 
-std::string typeText(DataType dtype, std::span<const int64_t> shape) {
+std::string flatTypeText(DataType dtype, std::span<const int64_t> shape) {
   std::string result(text(dtype));
   result += "[";
   for (size_t axis = 0; axis < shape.size(); ++axis)
@@ -33,7 +33,7 @@ Status FlatCall::checkResult(size_t index, DataType dtype, std::span<const int64
       std::equal(shape.begin(), shape.end(), given->sizes().begin(), given->sizes().end()))
     return okStatus();
   return failure(DYN_BAD_INPUT, "result " + std::to_string(index) + " is " + describe(given) + ", computed " +
-                                    typeText(dtype, shape));
+                                    flatTypeText(dtype, shape));
 }
 
 int32_t reportStatus(const DynBuiltinContext* context, const Status& status) noexcept {
@@ -43,7 +43,7 @@ int32_t reportStatus(const DynBuiltinContext* context, const Status& status) noe
 
 std::string describe(const TensorView* tensor) {
   if (!tensor) return "empty";
-  return typeText(tensor->dtype(), tensor->sizes()) + (tensor->strides ? " (strided)" : "");
+  return flatTypeText(tensor->dtype(), tensor->sizes()) + (tensor->strides ? " (strided)" : "");
 }
 
 Status badArgument(const char* builtin, size_t index, const std::string& expected, const TensorView* got) {

@@ -10,7 +10,7 @@ namespace {
 
 std::string quotedName(const ContractValue& value) { return "\"" + value.name + "\""; }
 
-bool isSymbol(const std::string& text) {
+bool isContractSymbol(const std::string& text) {
   if (text.empty() || text == "?") return false;
   return std::all_of(text.begin(), text.end(), [](char c) {
     return isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '?' || c == '.';
@@ -99,7 +99,7 @@ std::vector<SharedDim> sharedDims(std::span<const ContractValue> inputs) {
     const ContractType& type = inputs[i].type;
     for (uint32_t axis = 0; type.kind == ContractKind::tensor && axis < type.dims.size(); ++axis) {
       const ContractDim& dim = type.dims[axis];
-      if (dim.value >= 0 || !isSymbol(dim.text)) continue;
+      if (dim.value >= 0 || !isContractSymbol(dim.text)) continue;
       const auto [first, fresh] = firsts.try_emplace(dim.text, ContractAxis{i, axis});
       if (!fresh) shared.push_back({first->second, {i, axis}});
     }

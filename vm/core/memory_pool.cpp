@@ -32,7 +32,7 @@ constexpr uint64_t kLargestRequest = uint64_t{1} << 46;
 constexpr uint64_t kChunksOfLimit = 64;
 constexpr uint64_t kLargestRehearsedBytes = uint64_t{1}
                                             << 16;  // small data, such as shapes, is there in a rehearsal too
-constexpr uint64_t kMostRehearsedBytes =
+constexpr uint64_t kMostPooledRehearsedBytes =
     uint64_t{1} << 25;  // of memory that is there; a loop that collects without end takes more
 constexpr uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 }  // namespace
@@ -197,7 +197,7 @@ MemoryPool::Block* MemoryPool::addChunk(uint64_t sizeBytes, dyn_status& why) {
   const uint64_t least = sizeBytes + 2 * sizeof(Block);
   const uint64_t small = std::min(kSmallChunkBytes, options_.limitBytes / kChunksOfLimit);
   uint64_t wanted = least <= small / 4 ? small : roundUp(least, 4096);
-  if (options_.rehearsal && heldBytes_ + wanted > kMostRehearsedBytes) {
+  if (options_.rehearsal && heldBytes_ + wanted > kMostPooledRehearsedBytes) {
     why = DYN_UNSUPPORTED;
     return nullptr;
   }

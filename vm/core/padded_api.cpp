@@ -14,17 +14,17 @@ using namespace dyn::vm::api;
 
 namespace {
 
-std::string quoted(const ContractValue& input) { return "\"" + input.name + "\""; }
+std::string quotedPort(const ContractValue& input) { return "\"" + input.name + "\""; }
 
 // The input that says how long the sequences of `input` are.
 Status findLengths(const dyn_context& context, size_t input, const char* name, size_t* found) {
   const auto& inputs = context.module->program().inputs;
-  const std::string who = quoted(inputs[input]);
+  const std::string who = quotedPort(inputs[input]);
   if (name) {
     const std::optional<size_t> other = inputNamed(context, name);
     if (!other) return failure(DYN_INVALID_ARGUMENT, "there is no input \"" + std::string(name) + "\"");
     if (!sequencesBy(inputs[input], inputs[*other], LengthsKnown::named))
-      return failure(DYN_INVALID_ARGUMENT, "input " + quoted(inputs[*other]) + " " +
+      return failure(DYN_INVALID_ARGUMENT, "input " + quotedPort(inputs[*other]) + " " +
                                                contractTypeText(inputs[*other].type) +
                                                " does not say how long the sequences of " + who + " " +
                                                contractTypeText(inputs[input].type) + " are");
@@ -35,7 +35,7 @@ Status findLengths(const dyn_context& context, size_t input, const char* name, s
   size_t count = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!sequencesBy(inputs[input], inputs[i], LengthsKnown::given)) continue;
-    list += (count++ > 0 ? ", " : "") + quoted(inputs[i]);
+    list += (count++ > 0 ? ", " : "") + quotedPort(inputs[i]);
     *found = i;
   }
   if (count == 1) return okStatus();
@@ -45,7 +45,7 @@ Status findLengths(const dyn_context& context, size_t input, const char* name, s
                             : "any of " + list + " could say how long the sequences of " + who + " are");
 }
 
-const Tensor& tensorOf(const dyn_value* value) { return *static_cast<const Tensor*>(value->object); }
+const Tensor& paddedTensorOf(const dyn_value* value) { return *static_cast<const Tensor*>(value->object); }
 
 }  // namespace
 
@@ -57,7 +57,7 @@ Status checkPaddedInputs(const dyn_context& context) {
     for (size_t k = i + 1; k < context.padded.size() && context.padded[i]; ++k)
       if (context.padded[k] && context.padded[k]->lengthsInput == context.padded[i]->lengthsInput &&
           context.padded[k]->lengths != context.padded[i]->lengths)
-        return failure(DYN_BAD_INPUT, "inputs " + quoted(inputs[i]) + " and " + quoted(inputs[k]) +
+        return failure(DYN_BAD_INPUT, "inputs " + quotedPort(inputs[i]) + " and " + quotedPort(inputs[k]) +
                                           " were given sequences of other lengths than each other");
   return okStatus();
 }
@@ -79,18 +79,18 @@ dyn_status dyn_context_set_padded_input(dyn_context* context, const char* name, 
     index = *input;
     if (Status status = readParts(value, &parts); !status.ok()) return status;
     const ContractValue& padded = context->module->program().inputs[index];
-    if (tensorOf(parts.rows).dtype == DataType::string) return invalid("strings are not padded");
+    if (paddedTensorOf(parts.rows).dtype == DataType::string) return invalid("strings are not padded");
     if (Status status = findLengths(*context, index, lengths, &sequences.lengthsInput); !status.ok())
       return status;
     const ContractValue& by = context->module->program().inputs[sequences.lengthsInput];
     sequences.batchSecond = sequencesBy(padded, by, LengthsKnown::named) == SequenceOrder::batchSecond;
-    const Tensor& given = tensorOf(parts.lengths);
+    const Tensor& given = paddedTensorOf(parts.lengths);
     sequences.lengths.assign(given.as<int64_t>(), given.as<int64_t>() + given.elementCount);
     return longestOf(padded, padded.type.dims[sequences.batchSecond ? 0 : 1], sequences.lengths, &longest);
   });
   if (checked != DYN_OK) return checked;
   const ContractValue& by = context->module->program().inputs[sequences.lengthsInput];
-  const Tensor& rows = tensorOf(parts.rows);
+  const Tensor& rows = paddedTensorOf(parts.rows);
   PaddedElements padded, of;
   const dyn_status filled = guarded([&]() -> Status {
     of = lengthsElements(by, sequences.lengths, longest);
@@ -131,7 +131,7 @@ dyn_status dyn_context_get_padded_output(dyn_context* context, int32_t index, dy
     for (size_t i = 0; i < context->padded.size() && !sequences; ++i)
       if (context->padded[i] && hasSequencesOf(output, program.inputs[i])) sequences = &*context->padded[i];
     if (sequences) return okStatus();
-    return failure(DYN_UNSUPPORTED, "unsupported: output " + quoted(output) + " " +
+    return failure(DYN_UNSUPPORTED, "unsupported: output " + quotedPort(output) + " " +
                                         contractTypeText(output.type) +
                                         " has the sequences of no input that was set as padded");
   });
@@ -140,12 +140,12 @@ dyn_status dyn_context_get_padded_output(dyn_context* context, int32_t index, dy
   if (const dyn_status got = dyn_context_get_output(context, index, &whole); got != DYN_OK) return got;
   PaddedElements rows;
   const dyn_status taken = guarded([&]() -> Status {
-    if (tensorOf(whole).dtype == DataType::string) return invalid("strings are not padded");
+    if (paddedTensorOf(whole).dtype == DataType::string) return invalid("strings are not padded");
     const std::vector<int64_t>& lengths = sequences->lengths;
     const int64_t* shape = dyn_value_shape(whole);
     rows.shape.assign(shape + 1, shape + dyn_value_rank(whole));
     rows.shape[0] = std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
-    uint64_t rowBytes = sizeBytes(tensorOf(whole).dtype);
+    uint64_t rowBytes = sizeBytes(paddedTensorOf(whole).dtype);
     for (size_t axis = 1; axis < rows.shape.size(); ++axis)
       rowBytes *= static_cast<uint64_t>(rows.shape[axis]);
     rows.bytes.resize(static_cast<size_t>(rows.shape[0]) * rowBytes);

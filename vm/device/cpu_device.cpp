@@ -42,7 +42,7 @@ struct Work {
   }
 };
 
-int32_t launch(const DynDevice*, uint32_t, const DynLaunch* launch, DynDeviceText* text) {
+int32_t cpuLaunch(const DynDevice*, uint32_t, const DynLaunch* launch, DynDeviceText* text) {
   const auto* kernel = reinterpret_cast<const DynKernelEntry*>(launch->kernel);
   if (!kernel) return deviceFailure(text, DYN_INVALID_ARGUMENT, "launch of no kernel");
   if (launch->units <= 0 || launch->gridX == 0)
@@ -67,7 +67,7 @@ int32_t launch(const DynDevice*, uint32_t, const DynLaunch* launch, DynDeviceTex
   return fault == DYN_KERNEL_OK ? DYN_OK : kernelFailure(text, kernel->name, fault);
 }
 
-int32_t open(const DynDevice*, DynDeviceText*) { return DYN_OK; }
+int32_t cpuOpen(const DynDevice*, DynDeviceText*) { return DYN_OK; }
 
 int32_t allocate(const DynDevice*, uint32_t, uint64_t bytes, void** memory, DynDeviceText* text) {
   *memory = bytes == 0 ? nullptr : allocateAligned({}, bytes, 64);
@@ -84,8 +84,8 @@ int32_t memoryInfo(const DynDevice*, uint64_t* freeBytes, uint64_t* totalBytes, 
   return DYN_OK;
 }
 
-int32_t copy(const DynDevice*, uint32_t, void* target, const void* source, uint64_t bytes,
-             DynDeviceText* text) {
+int32_t cpuCopy(const DynDevice*, uint32_t, void* target, const void* source, uint64_t bytes,
+                DynDeviceText* text) {
   if (bytes == 0) return DYN_OK;
   if (overlap(target, source, bytes))
     return deviceFailure(text, DYN_INVALID_ARGUMENT, "source and target of a copy overlap");
@@ -132,19 +132,19 @@ int32_t queryEvent(const DynDevice*, uint32_t, int32_t* done, DynDeviceText*) {
   return DYN_OK;
 }
 
-constexpr DynDeviceFunctions kFunctions = {
-    .open = open,
+constexpr DynDeviceFunctions kCpuFunctions = {
+    .open = cpuOpen,
     .allocate = allocate,
     .deallocate = deallocate,
     .memoryInfo = memoryInfo,
-    .copyTo = copy,
-    .copyFrom = copy,
-    .copyWithin = copy,
+    .copyTo = cpuCopy,
+    .copyFrom = cpuCopy,
+    .copyWithin = cpuCopy,
     .fill = fill,
     .loadCode = loadCode,
     .unloadCode = unloadCode,
     .findKernel = findKernel,
-    .launch = launch,
+    .launch = cpuLaunch,
     .createStream = create,
     .destroyStream = one,
     .synchronise = one,
@@ -154,7 +154,7 @@ constexpr DynDeviceFunctions kFunctions = {
     .waitEvent = two,
     .queryEvent = queryEvent,
 };
-constexpr DynDevice kCpu = {"cpu", "the host", &kFunctions, nullptr, DYN_CODE_HOST, 1, nullptr};
+constexpr DynDevice kCpu = {"cpu", "the host", &kCpuFunctions, nullptr, DYN_CODE_HOST, 1, nullptr};
 
 }  // namespace
 

@@ -22,10 +22,10 @@ namespace dyn::vm {
 namespace {
 
 constexpr uint64_t kSpaceBytes = uint64_t{1} << 36;  // of addresses; nothing lies behind them
-constexpr uint64_t kUnit = 256;                      // addresses of allocations; as much lies between two
+constexpr uint64_t kSimUnit = 256;                   // addresses of allocations; as much lies between two
 constexpr int kFresh = 0xcb, kAwaited = 0xfe;
 
-struct Fault {
+struct SimFault {
   dyn_status status = DYN_OK;
   std::string text;
 };
@@ -47,7 +47,7 @@ struct Command {
 
 struct Stream {
   std::deque<Command> commands;
-  Fault fault;  // the first since the last synchronise
+  SimFault fault;  // the first since the last synchronise
 };
 
 struct Event {
@@ -75,7 +75,7 @@ class SimDevice {
 
   std::mutex& mutex() { return mutex_; }
 
-  Fault open() {
+  SimFault open() {
     if (space_) return {};
     void* space = mmap(nullptr, kSpaceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (space == MAP_FAILED) return {DYN_UNAVAILABLE, "the system gives no addresses for a second space"};
@@ -84,8 +84,8 @@ class SimDevice {
     return {};
   }
 
-  Fault allocate(uint64_t bytes, void*& memory) {
-    const uint64_t taken = (bytes + 2 * kUnit - 1) / kUnit * kUnit;
+  SimFault allocate(uint64_t bytes, void*& memory) {
+    const uint64_t taken = (bytes + 2 * kSimUnit - 1) / kSimUnit * kSimUnit;
     if (bytes > totalBytes_ - usedBytes_ || taken < bytes || !findRoom(taken))
       return {DYN_OUT_OF_MEMORY,
               std::to_string(bytes) + " bytes, of " + std::to_string(totalBytes_ - usedBytes_)};
@@ -101,17 +101,17 @@ class SimDevice {
   uint64_t freeBytes() const { return totalBytes_ - usedBytes_; }
   uint64_t totalBytes() const { return totalBytes_; }
 
-  Fault loadCode(const void* code, uint64_t bytes, uint64_t& module) {
+  SimFault loadCode(const void* code, uint64_t bytes, uint64_t& module) {
     if (!code || bytes != sizeof(DynHostCode)) return {DYN_BAD_PROGRAM, "code that is no table of functions"};
     module = ++lastModule_;
     modules_[module] = *static_cast<const DynHostCode*>(code);
     return {};
   }
-  Fault unloadCode(uint64_t module) {
+  SimFault unloadCode(uint64_t module) {
     if (modules_.erase(module) == 0) return {DYN_INVALID_ARGUMENT, "code that is not loaded"};
     return {};
   }
-  Fault findKernel(uint64_t module, const char* name, uint64_t& kernel) const {
+  SimFault findKernel(uint64_t module, const char* name, uint64_t& kernel) const {
     auto found = modules_.find(module);
     if (found == modules_.end()) return {DYN_INVALID_ARGUMENT, "code that is not loaded"};
     for (uint32_t i = 0; i < found->second.kernelCount; ++i)
@@ -131,7 +131,7 @@ class SimDevice {
     finish(stream);
     streams_.erase(stream);
   }
-  Fault synchronise(uint32_t stream) {
+  SimFault synchronise(uint32_t stream) {
     if (!streams_.count(stream)) return {DYN_INVALID_ARGUMENT, "a stream that is not there"};
     finish(stream);
     return std::exchange(streams_[stream].fault, {});
@@ -147,10 +147,10 @@ class SimDevice {
       events_.erase(found);
     }
   }
-  Fault record(uint32_t stream, uint32_t event) { return putEvent(Kind::record, stream, event); }
-  Fault wait(uint32_t stream, uint32_t event) { return putEvent(Kind::wait, stream, event); }
+  SimFault record(uint32_t stream, uint32_t event) { return putEvent(Kind::record, stream, event); }
+  SimFault wait(uint32_t stream, uint32_t event) { return putEvent(Kind::wait, stream, event); }
   // Each query lets one command run, so that who asks again and again sees an end.
-  Fault query(uint32_t event, bool& done) {
+  SimFault query(uint32_t event, bool& done) {
     auto found = events_.find(event);
     if (found == events_.end()) return {DYN_INVALID_ARGUMENT, "an event that is not there"};
     done = found->second.done == found->second.recorded;
@@ -159,10 +159,10 @@ class SimDevice {
   }
 
   // Checks what can be told now, and puts the command into the stream.
-  Fault put(uint32_t stream, Command command) {
+  SimFault put(uint32_t stream, Command command) {
     auto found = streams_.find(stream);
     if (found == streams_.end()) return {DYN_INVALID_ARGUMENT, "a stream that is not there"};
-    if (Fault fault = check(command); fault.status != DYN_OK) return fault;
+    if (SimFault fault = check(command); fault.status != DYN_OK) return fault;
     if (command.kind == Kind::copyFrom) memset(command.target, kAwaited, command.bytes);
     found->second.commands.push_back(std::move(command));
     return {};
@@ -190,7 +190,7 @@ class SimDevice {
     uint64_t begin = base();
     for (const auto& [address, block] : blocks_) {
       if (address - begin >= bytes) break;
-      begin = (address + block.bytes + 2 * kUnit - 1) / kUnit * kUnit;
+      begin = (address + block.bytes + 2 * kSimUnit - 1) / kSimUnit * kSimUnit;
     }
     next_ = begin;
     return begin + bytes <= base() + kSpaceBytes;
@@ -217,7 +217,7 @@ class SimDevice {
     if (ours && !find(address, bytes)) return "bytes that no allocation holds";
     return nullptr;
   }
-  Fault check(const Command& command) const {
+  SimFault check(const Command& command) const {
     const char* problem = nullptr;
     const Kind kind = command.kind;
     if (kind == Kind::launch) return checkLaunch(command);
@@ -233,7 +233,7 @@ class SimDevice {
     if (problem) return {DYN_INVALID_ARGUMENT, problem};
     return {};
   }
-  Fault checkLaunch(const Command& command) const {
+  SimFault checkLaunch(const Command& command) const {
     const DynLaunch& launch = command.launch;
     const char* problem = nullptr;
     if (!kernelOf(launch)) problem = "a kernel that is not loaded";
@@ -245,7 +245,7 @@ class SimDevice {
     if (problem) return {DYN_INVALID_ARGUMENT, problem};
     return {};
   }
-  Fault putEvent(Kind kind, uint32_t stream, uint32_t event) {
+  SimFault putEvent(Kind kind, uint32_t stream, uint32_t event) {
     auto found = events_.find(event);
     if (found == events_.end()) return {DYN_INVALID_ARGUMENT, "an event that is not there"};
     if (!streams_.count(stream)) return {DYN_INVALID_ARGUMENT, "a stream that is not there"};
@@ -292,7 +292,7 @@ class SimDevice {
         break;
     }
     if (stream.fault.status != DYN_OK) return;
-    if (Fault fault = check(command); fault.status != DYN_OK) {  // what was there when the command was put
+    if (SimFault fault = check(command); fault.status != DYN_OK) {  // what was there when the command was put
       stream.fault = {fault.status, "when its turn came: " + fault.text};
       return;
     }
@@ -343,11 +343,11 @@ namespace {
 
 // Every function of the row: alone, with nothing thrown, and its fault told.
 template <typename Body>
-int32_t guarded(const DynDevice* device, DynDeviceText* text, Body&& body) {
+int32_t simGuarded(const DynDevice* device, DynDeviceText* text, Body&& body) {
   try {
     auto& sim = *static_cast<SimDevice*>(device->state);
     std::lock_guard lock(sim.mutex());
-    const Fault fault = body(sim);
+    const SimFault fault = body(sim);
     return fault.status == DYN_OK ? DYN_OK : deviceFailure(text, fault.status, fault.text.c_str());
   } catch (const std::bad_alloc&) {
     return deviceFailure(text, DYN_OUT_OF_MEMORY, "the system gives no memory");
@@ -355,16 +355,16 @@ int32_t guarded(const DynDevice* device, DynDeviceText* text, Body&& body) {
 }
 
 template <Kind kKind>
-int32_t copy(const DynDevice* device, uint32_t stream, void* target, const void* source, uint64_t bytes,
-             DynDeviceText* text) {
+int32_t simCopy(const DynDevice* device, uint32_t stream, void* target, const void* source, uint64_t bytes,
+                DynDeviceText* text) {
   if (bytes == 0) return DYN_OK;
-  return guarded(device, text, [&](SimDevice& sim) {
+  return simGuarded(device, text, [&](SimDevice& sim) {
     return sim.put(stream, {kKind, target, source, bytes});
   });
 }
 
-int32_t launch(const DynDevice* device, uint32_t stream, const DynLaunch* launch, DynDeviceText* text) {
-  return guarded(device, text, [&](SimDevice& sim) {
+int32_t simLaunch(const DynDevice* device, uint32_t stream, const DynLaunch* launch, DynDeviceText* text) {
+  return simGuarded(device, text, [&](SimDevice& sim) {
     Command command{Kind::launch};
     command.launch = *launch;
     command.buffers.assign(launch->buffers, launch->buffers + launch->bufferCount);
@@ -373,97 +373,99 @@ int32_t launch(const DynDevice* device, uint32_t stream, const DynLaunch* launch
   });
 }
 
-constexpr DynDeviceFunctions kFunctions = {
+constexpr DynDeviceFunctions kSimFunctions = {
     .open = [](const DynDevice* d,
-               DynDeviceText* t) { return guarded(d, t, [&](SimDevice& sim) { return sim.open(); }); },
+               DynDeviceText* t) { return simGuarded(d, t, [&](SimDevice& sim) { return sim.open(); }); },
     .allocate =
         [](const DynDevice* d, uint32_t, uint64_t bytes, void** memory, DynDeviceText* t) {
           *memory = nullptr;
           if (bytes == 0) return static_cast<int32_t>(DYN_OK);
-          return guarded(d, t, [&](SimDevice& sim) { return sim.allocate(bytes, *memory); });
+          return simGuarded(d, t, [&](SimDevice& sim) { return sim.allocate(bytes, *memory); });
         },
     .deallocate =
         [](const DynDevice* d, uint32_t stream, void* memory, DynDeviceText* t) {
           if (!memory) return static_cast<int32_t>(DYN_OK);
-          return guarded(d, t, [&](SimDevice& sim) { return sim.put(stream, {Kind::deallocate, memory}); });
+          return simGuarded(d, t, [&](SimDevice& sim) {
+            return sim.put(stream, {Kind::deallocate, memory});
+          });
         },
     .memoryInfo =
         [](const DynDevice* d, uint64_t* freeBytes, uint64_t* totalBytes, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) {
+          return simGuarded(d, t, [&](SimDevice& sim) {
             *freeBytes = sim.freeBytes();
             *totalBytes = sim.totalBytes();
-            return Fault{};
+            return SimFault{};
           });
         },
-    .copyTo = copy<Kind::copyTo>,
-    .copyFrom = copy<Kind::copyFrom>,
-    .copyWithin = copy<Kind::copyWithin>,
+    .copyTo = simCopy<Kind::copyTo>,
+    .copyFrom = simCopy<Kind::copyFrom>,
+    .copyWithin = simCopy<Kind::copyWithin>,
     .fill =
         [](const DynDevice* d, uint32_t stream, void* target, uint8_t value, uint64_t bytes,
            DynDeviceText* t) {
           if (bytes == 0) return static_cast<int32_t>(DYN_OK);
-          return guarded(d, t, [&](SimDevice& sim) {
+          return simGuarded(d, t, [&](SimDevice& sim) {
             return sim.put(stream, {Kind::fill, target, nullptr, bytes, value});
           });
         },
     .loadCode =
         [](const DynDevice* d, const void* code, uint64_t bytes, uint64_t* module, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) { return sim.loadCode(code, bytes, *module); });
+          return simGuarded(d, t, [&](SimDevice& sim) { return sim.loadCode(code, bytes, *module); });
         },
     .unloadCode =
         [](const DynDevice* d, uint64_t module, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) { return sim.unloadCode(module); });
+          return simGuarded(d, t, [&](SimDevice& sim) { return sim.unloadCode(module); });
         },
     .findKernel =
         [](const DynDevice* d, uint64_t module, const char* name, uint64_t* kernel, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) { return sim.findKernel(module, name, *kernel); });
+          return simGuarded(d, t, [&](SimDevice& sim) { return sim.findKernel(module, name, *kernel); });
         },
-    .launch = launch,
+    .launch = simLaunch,
     .createStream =
         [](const DynDevice* d, uint32_t* stream, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) {
+          return simGuarded(d, t, [&](SimDevice& sim) {
             *stream = sim.createStream();
-            return Fault{};
+            return SimFault{};
           });
         },
     .destroyStream =
         [](const DynDevice* d, uint32_t stream, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) {
+          return simGuarded(d, t, [&](SimDevice& sim) {
             sim.destroyStream(stream);
-            return Fault{};
+            return SimFault{};
           });
         },
     .synchronise =
         [](const DynDevice* d, uint32_t stream, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) { return sim.synchronise(stream); });
+          return simGuarded(d, t, [&](SimDevice& sim) { return sim.synchronise(stream); });
         },
     .createEvent =
         [](const DynDevice* d, uint32_t* event, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) {
+          return simGuarded(d, t, [&](SimDevice& sim) {
             *event = sim.createEvent();
-            return Fault{};
+            return SimFault{};
           });
         },
     .destroyEvent =
         [](const DynDevice* d, uint32_t event, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) {
+          return simGuarded(d, t, [&](SimDevice& sim) {
             sim.destroyEvent(event);
-            return Fault{};
+            return SimFault{};
           });
         },
     .recordEvent =
         [](const DynDevice* d, uint32_t stream, uint32_t event, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) { return sim.record(stream, event); });
+          return simGuarded(d, t, [&](SimDevice& sim) { return sim.record(stream, event); });
         },
     .waitEvent =
         [](const DynDevice* d, uint32_t stream, uint32_t event, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) { return sim.wait(stream, event); });
+          return simGuarded(d, t, [&](SimDevice& sim) { return sim.wait(stream, event); });
         },
     .queryEvent =
         [](const DynDevice* d, uint32_t event, int32_t* done, DynDeviceText* t) {
-          return guarded(d, t, [&](SimDevice& sim) {
+          return simGuarded(d, t, [&](SimDevice& sim) {
             bool isDone = false;
-            Fault fault = sim.query(event, isDone);
+            SimFault fault = sim.query(event, isDone);
             *done = isDone;
             return fault;
           });
@@ -471,9 +473,9 @@ constexpr DynDeviceFunctions kFunctions = {
 };
 
 DynDevice rowOf(SimDevice* device) {
-  return {"sim",         "a device on the host with an address space of its own, for tests",
-          &kFunctions,   device,
-          DYN_CODE_HOST, 0,
+  return {"sim",          "a device on the host with an address space of its own, for tests",
+          &kSimFunctions, device,
+          DYN_CODE_HOST,  0,
           nullptr};
 }
 

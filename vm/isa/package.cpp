@@ -11,11 +11,12 @@
 namespace dyn::vm {
 namespace {
 
-constexpr char kMagic[8] = {'D', 'Y', 'N', 'P', 'A', 'C', 'K', '1'};
+constexpr char kPackageMagic[8] = {'D', 'Y', 'N', 'P', 'A', 'C', 'K', '1'};
 constexpr char kTrailerMagic[8] = {'D', 'Y', 'N', 'A', 'P', 'P', 'N', 'D'};
 constexpr uint64_t kTrailerBytes = 16;
 constexpr uint32_t kPackageVersion = 1;
-constexpr uint64_t kHeaderBytes = 64, kRowBytes = 128, kNameBytes = 64, kPageBytes = 4096, kLineBytes = 64;
+constexpr uint64_t kPackageHeaderBytes = 64, kRowBytes = 128, kNameBytes = 64, kPageBytes = 4096,
+                   kLineBytes = 64;
 constexpr uint32_t kMaximumSections = 1024;
 constexpr char kZeros[kPageBytes] = {};
 
@@ -119,7 +120,7 @@ Status makePackage(const Program& program, std::span<const void* const> constant
     if (Status status = signer(pieces, package.signature); !status.ok()) return status;
     add(SectionKind::other, std::string(kSignatureSection), {{package.signature}, package.signature.size()});
   }
-  uint64_t offset = kHeaderBytes + sections.size() * kRowBytes;
+  uint64_t offset = kPackageHeaderBytes + sections.size() * kRowBytes;
   for (PackageSection& section : sections) {
     if (section.name.size() >= kNameBytes)
       return failure(DYN_INVALID_ARGUMENT, "section name too long: " + section.name);
@@ -127,8 +128,8 @@ Status makePackage(const Program& program, std::span<const void* const> constant
     offset = section.offset + section.sizeBytes;
   }
   const std::string table = tableBytes(sections);
-  uint8_t header[kHeaderBytes] = {};
-  memcpy(header, kMagic, sizeof kMagic);
+  uint8_t header[kPackageHeaderBytes] = {};
+  memcpy(header, kPackageMagic, sizeof kPackageMagic);
   put32(header + 8, kPackageVersion);
   put32(header + 12, static_cast<uint32_t>(sections.size()));
   put64(header + 16, offset);
@@ -165,7 +166,7 @@ std::string packageTrailer(uint64_t offset) {
 
 Status readPackageTable(const void* bytes, uint64_t sizeBytes, std::vector<PackageSection>& sections) {
   const auto* data = static_cast<const uint8_t*>(bytes);
-  if (sizeBytes < kHeaderBytes || memcmp(data, kMagic, sizeof kMagic) != 0)
+  if (sizeBytes < kPackageHeaderBytes || memcmp(data, kPackageMagic, sizeof kPackageMagic) != 0)
     return failure(DYN_BAD_PROGRAM, "not a Dyn package (magic bytes missing)");
   if (get32(data + 8) != kPackageVersion)
     return failure(DYN_BAD_PROGRAM, "package format " + std::to_string(get32(data + 8)) +
@@ -173,11 +174,11 @@ Status readPackageTable(const void* bytes, uint64_t sizeBytes, std::vector<Packa
   const uint32_t count = get32(data + 12);
   if (get64(data + 16) != sizeBytes)
     return failure(DYN_BAD_PROGRAM, "the package is cut off or has bytes behind it");
-  if (count > kMaximumSections || count * kRowBytes > sizeBytes - kHeaderBytes)
+  if (count > kMaximumSections || count * kRowBytes > sizeBytes - kPackageHeaderBytes)
     return failure(DYN_BAD_PROGRAM, "the section table has a bad length");
-  for (size_t i = 32; i < kHeaderBytes; ++i)
+  for (size_t i = 32; i < kPackageHeaderBytes; ++i)
     if (data[i] != 0) return failure(DYN_BAD_PROGRAM, "the header is damaged");
-  const uint8_t* table = data + kHeaderBytes;
+  const uint8_t* table = data + kPackageHeaderBytes;
   if (checksumBytes(table, count * kRowBytes) != get64(data + 24))
     return failure(DYN_BAD_PROGRAM, "the section table is damaged (checksum)");
   sections.clear();

@@ -8,7 +8,7 @@
 namespace dyn::vm {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string inQuotes(const std::string& text) {
   static const char* kHex = "0123456789abcdef";
   std::string result = "\"";
   for (char c : text) {
@@ -91,7 +91,7 @@ std::string instructionText(const Program& program, const InstructionReader& rea
     } else {
       result += " " + wordText(operand.kind, decoded.words[0]);
       const std::string name = nameComment(program, operand.kind, decoded.words[0]);
-      if (!name.empty()) comment += (comment.empty() ? "" : ", ") + quoted(name);
+      if (!name.empty()) comment += (comment.empty() ? "" : ", ") + inQuotes(name);
     }
   }
   return comment.empty() ? result : result + " ; " + comment;
@@ -110,7 +110,7 @@ std::string typeText(const ContractType& type) {
         result += std::to_string(dim.value);
         continue;
       }
-      result += quoted(dim.text);
+      result += inQuotes(dim.text);
       if (dim.low != 0 || dim.high != INT64_MAX || dim.multiple != 1)
         result += " " + std::to_string(dim.low) + ".." + std::to_string(dim.high) + ":" +
                   std::to_string(dim.multiple);
@@ -123,7 +123,7 @@ std::string typeText(const ContractType& type) {
 }
 
 void printFunction(const Program& program, const Function& function, std::string& out) {
-  out += "function " + quoted(function.name) + " parameters " + std::to_string(function.parameterCount) +
+  out += "function " + inQuotes(function.name) + " parameters " + std::to_string(function.parameterCount) +
          " results " + std::to_string(function.resultCount) + " scalars " +
          std::to_string(function.scalarCount) + " objects " + std::to_string(function.objectCount) + "\n";
   std::vector<bool> targets(function.code.size() + 1, false);
@@ -147,7 +147,7 @@ void printFunction(const Program& program, const Function& function, std::string
     if (row && !(printed && printed->string == row->string && printed->checks == row->checks)) {
       out += "place " + std::to_string(row->string);
       if (row->checks >= 0) out += " checks " + std::to_string(row->checks);
-      if (row->string < program.strings.size()) out += " ; " + quoted(program.strings[row->string]);
+      if (row->string < program.strings.size()) out += " ; " + inQuotes(program.strings[row->string]);
       out += "\n";
       printed = row;
     }
@@ -172,22 +172,23 @@ std::string printInstruction(const Program& program, uint32_t function, uint32_t
 
 std::string printProgram(const Program& program) {
   std::string out = "program\n";
-  for (const auto& [key, value] : program.metadata) out += "meta " + quoted(key) + " " + quoted(value) + "\n";
+  for (const auto& [key, value] : program.metadata)
+    out += "meta " + inQuotes(key) + " " + inQuotes(value) + "\n";
   for (size_t i = 0; i < program.strings.size(); ++i)
-    out += "string " + quoted(program.strings[i]) + " ; m" + std::to_string(i) + "\n";
+    out += "string " + inQuotes(program.strings[i]) + " ; m" + std::to_string(i) + "\n";
   for (size_t i = 0; i < program.kernels.size(); ++i) {
     const KernelRow& kernel = program.kernels[i];
-    out += "kernel " + quoted(kernel.name) + " symbol " + quoted(kernel.symbol) + " buffers " +
+    out += "kernel " + inQuotes(kernel.name) + " symbol " + inQuotes(kernel.symbol) + " buffers " +
            std::to_string(kernel.bufferCount) + " outputs " + std::to_string(kernel.outputCount) +
            " scalars " + std::to_string(kernel.scalarCount) + " scratch " +
-           std::to_string(kernel.scratchBytes) + " " + quoted(kernel.description) + " ; k" +
+           std::to_string(kernel.scratchBytes) + " " + inQuotes(kernel.description) + " ; k" +
            std::to_string(i) + "\n";
   }
   for (size_t i = 0; i < program.builtins.size(); ++i)
-    out += "builtin " + quoted(program.builtins[i]) + " ; b" + std::to_string(i) + "\n";
+    out += "builtin " + inQuotes(program.builtins[i]) + " ; b" + std::to_string(i) + "\n";
   for (size_t i = 0; i < program.constants.size(); ++i) {
     const ConstantRow& constant = program.constants[i];
-    out += "constant " + quoted(constant.name) + " " + dataTypeText(constant.dtype) + " [";
+    out += "constant " + inQuotes(constant.name) + " " + dataTypeText(constant.dtype) + " [";
     for (size_t axis = 0; axis < constant.shape.size(); ++axis)
       out += (axis ? ", " : "") + std::to_string(constant.shape[axis]);
     out += "] offset " + std::to_string(constant.offset) + " ; c" + std::to_string(i) + ", " +
@@ -195,9 +196,9 @@ std::string printProgram(const Program& program) {
   }
   if (program.globalCount > 0) out += "globals " + std::to_string(program.globalCount) + "\n";
   for (const ContractValue& value : program.inputs)
-    out += "input " + quoted(value.name) + " " + typeText(value.type) + "\n";
+    out += "input " + inQuotes(value.name) + " " + typeText(value.type) + "\n";
   for (const ContractValue& value : program.outputs)
-    out += "output " + quoted(value.name) + " " + typeText(value.type) + "\n";
+    out += "output " + inQuotes(value.name) + " " + typeText(value.type) + "\n";
   for (const Function& function : program.functions) printFunction(program, function, out);
   auto entry = [&](const char* word, int32_t index) {
     if (index >= 0 && static_cast<size_t>(index) < program.functions.size())

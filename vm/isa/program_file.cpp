@@ -9,7 +9,7 @@
 namespace dyn::vm {
 namespace {
 
-constexpr char kMagic[8] = {'D', 'Y', 'N', 'B', 'Y', 'T', 'E', 'S'};
+constexpr char kProgramMagic[8] = {'D', 'Y', 'N', 'B', 'Y', 'T', 'E', 'S'};
 constexpr size_t kHeaderBytes = 32;
 
 class Writer {
@@ -247,7 +247,7 @@ std::vector<uint8_t> serializeProgram(const Program& program) {
     payload.text(value);
   }
   Writer file;
-  file.bytes.assign(std::begin(kMagic), std::end(kMagic));
+  file.bytes.assign(std::begin(kProgramMagic), std::end(kProgramMagic));
   file.u32(kProgramFormatVersion);
   file.u32(0);
   file.u64(payload.bytes.size());
@@ -259,9 +259,9 @@ std::vector<uint8_t> serializeProgram(const Program& program) {
 Status parseProgram(const void* bytes, size_t sizeBytes, Program& program) {
   program = Program();
   const auto* data = static_cast<const uint8_t*>(bytes);
-  if (sizeBytes < kHeaderBytes || memcmp(data, kMagic, sizeof kMagic) != 0)
+  if (sizeBytes < kHeaderBytes || memcmp(data, kProgramMagic, sizeof kProgramMagic) != 0)
     return failure(DYN_BAD_PROGRAM, "not a Dyn program (magic bytes missing)");
-  Reader header(data + sizeof kMagic, kHeaderBytes - sizeof kMagic);
+  Reader header(data + sizeof kProgramMagic, kHeaderBytes - sizeof kProgramMagic);
   const uint32_t version = header.u32(), zero = header.u32();
   if (version != kProgramFormatVersion || zero != 0)
     return failure(DYN_BAD_PROGRAM, "program format " + std::to_string(version) + ", this runtime reads " +

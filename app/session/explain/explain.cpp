@@ -61,7 +61,7 @@ std::map<RowKey, RowTimes> timesByRow(const std::vector<TimelineEvent>& events, 
   return rows;
 }
 
-void fill(const RowTimes& times, KernelRow& row) {
+void fillRowTimes(const RowTimes& times, KernelRow& row) {
   row.movedBytes = times.work.bytes;
   row.operations = times.work.operations;
   row.calls = times.work.calls;
@@ -195,7 +195,7 @@ void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& low
   const std::map<RowKey, RowTimes> times = timesByRow(events, lowered, limits, footprint);
   for (KernelRow& row : table.rows) {
     auto found = times.find({row.kind, row.name, row.site});
-    if (found != times.end()) fill(found->second, row);
+    if (found != times.end()) fillRowTimes(found->second, row);
   }
 }
 
@@ -226,7 +226,7 @@ KernelTable predictKernels(const Runner::Rehearsal& rehearsal, const LoweredModu
     row.place = times.place;
     row.description = times.description;
     row.launchesCount = times.count;
-    fill(times, row);
+    fillRowTimes(times, row);
     row.totalNs = static_cast<int64_t>(times.expectedNs);
     total += times.expectedNs;
     table.rows.push_back(std::move(row));

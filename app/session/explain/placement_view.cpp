@@ -26,7 +26,7 @@ Result<std::vector<std::string>> rulesOf(const LoadedModel& model) {
   return rules;
 }
 
-std::vector<std::string> operatorsOf(const std::string& operation) {
+std::vector<std::string> placedOperatorsOf(const std::string& operation) {
   std::vector<std::string> names;
   std::istringstream words(operation);
   for (std::string name; std::getline(words, name, '+');) names.push_back(name);
@@ -34,7 +34,7 @@ std::vector<std::string> operatorsOf(const std::string& operation) {
 }
 
 bool concerns(const std::string& what, const PlacedOperation& row) {
-  const std::vector<std::string> operators = operatorsOf(row.operation);
+  const std::vector<std::string> operators = placedOperatorsOf(row.operation);
   return std::count(row.values.begin(), row.values.end(), what) > 0 || row.operation == what ||
          std::count(operators.begin(), operators.end(), what) > 0 ||
          std::any_of(row.nodes.begin(), row.nodes.end(),
@@ -44,7 +44,7 @@ bool concerns(const std::string& what, const PlacedOperation& row) {
 Error nothingCalled(const std::string& what, const std::vector<PlacedOperation>& log) {
   std::vector<std::string> names;
   for (const PlacedOperation& row : log) {
-    for (std::string& name : operatorsOf(row.operation)) names.push_back(std::move(name));
+    for (std::string& name : placedOperatorsOf(row.operation)) names.push_back(std::move(name));
     names.insert(names.end(), row.values.begin(), row.values.end());
   }
   const std::vector<std::string_view> views(names.begin(), names.end());

@@ -21,8 +21,8 @@ Result<uint64_t> bytesOrUnsupported(const FixedBound& bound) {
   return std::move(error).note("give it one: --dim NAME=1..128");
 }
 
-Status writeLibrary(SessionState& state, const Command& command, LoadedModel& model,
-                    const FixedLoaded& loaded, ExportResult& result) {
+Status writeFixedLibrary(SessionState& state, const Command& command, LoadedModel& model,
+                         const FixedLoaded& loaded, ExportResult& result) {
   const CompiledModel& compiled = *model.compiled();
   if (processorOf(compiled.target) != "x86_64")
     return makeError(DiagnosticId::unsupportedFeature,
@@ -110,7 +110,7 @@ Status exportWithoutHeap(SessionState& state, const Command& command, LoadedMode
                          ExportResult& result) {
   DYN_TRY(const auto loaded, loadFixed(model.sharedCompiled()));
   return result.kind == "image" ? writeImage(state, command, model, *loaded, result)
-                                : writeLibrary(state, command, model, *loaded, result);
+                                : writeFixedLibrary(state, command, model, *loaded, result);
 }
 
 }  // namespace dyn

@@ -17,7 +17,7 @@ constexpr uint64_t kPromptIntegers = 10;
 
 bool isWordChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
-std::string trimmed(const std::string& text) {
+std::string trimmedExpression(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return "";
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
@@ -72,13 +72,13 @@ std::vector<std::string> splitArguments(const std::string& text) {
     if (c == '[' || c == '(') ++depth;
     if (c == ']' || c == ')') --depth;
     if (c == ',' && depth == 0) {
-      parts.push_back(trimmed(part));
+      parts.push_back(trimmedExpression(part));
       part.clear();
     } else {
       part += c;
     }
   }
-  if (!trimmed(part).empty() || !parts.empty()) parts.push_back(trimmed(part));
+  if (!trimmedExpression(part).empty() || !parts.empty()) parts.push_back(trimmedExpression(part));
   return parts;
 }
 
@@ -130,7 +130,7 @@ Result<std::optional<HostTensor>> construct(const std::string& name,
   return std::optional<HostTensor>(std::move(made).value());
 }
 
-Result<Type> typeOf(IrContext& ir, const BoundValue& bound, const Module* library) {
+Result<Type> expressionTypeOf(IrContext& ir, const BoundValue& bound, const Module* library) {
   if (bound.value.isTensor())
     return ir.tensorType(std::span<const int64_t>(bound.value.tensor().shape()),
                          bound.value.tensor().dtype());
@@ -243,16 +243,16 @@ Status defineFunction(SessionState& state, const FunctionText& function) {
   HostTensor kept = HostTensor::strings({}, {function.text});
   const size_t open = function.text.find('(');
   std::string head = function.text.substr(open, function.text.find('{') - open);
-  state.values.bind("@" + function.name, {Value(std::move(kept)), "fn " + trimmed(head)});
+  state.values.bind("@" + function.name, {Value(std::move(kept)), "fn " + trimmedExpression(head)});
   return {};
 }
 
 Result<PreparedExpression> prepareExpression(const std::string& line, uint64_t seed) {
   PreparedExpression expression;
-  std::string text = trimmed(line);
+  std::string text = trimmedExpression(line);
   if (!text.empty() && text.back() == ';') {
     expression.quiet = true;
-    text = trimmed(text.substr(0, text.size() - 1));
+    text = trimmedExpression(text.substr(0, text.size() - 1));
   }
   const size_t behind = parseTargets(text, expression.targets);
   // Columns of diagnostics count from the begin of the line.
@@ -261,8 +261,8 @@ Result<PreparedExpression> prepareExpression(const std::string& line, uint64_t s
   } else {
     text = std::string(behind, ' ') + text.substr(behind);
   }
-  if (trimmed(text).empty()) return makeError(DiagnosticId::textSyntax, "an expression is missing");
-  expression.source = trimmed(text);
+  if (trimmedExpression(text).empty()) return makeError(DiagnosticId::textSyntax, "an expression is missing");
+  expression.source = trimmedExpression(text);
   bool quoted = false;
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] == '"') quoted = !quoted;
@@ -312,7 +312,7 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
     return made == expression.constants.end() ? state.values.find(name) : &made->second;
   };
   // A name on its own needs no program.
-  std::string alone = trimmed(expression.text);
+  std::string alone = trimmedExpression(expression.text);
   if (!alone.empty() && alone[0] == '%') alone = alone.substr(1);
   if (const BoundValue* named = meaning(alone)) {
     const Value& value = named->value;
@@ -350,7 +350,7 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
   environment.typeOf = [&](const std::string& name) {
     const BoundValue* bound = meaning(name);
     if (!bound) return Type();
-    const Result<Type> type = typeOf(*ir, *bound, library);
+    const Result<Type> type = expressionTypeOf(*ir, *bound, library);
     return type.ok() ? *type : Type();
   };
   environment.names = [&] {

@@ -38,7 +38,7 @@ Status writeReduced(const Sample& sample, const std::string& file, BisectView& v
   return {};
 }
 
-BisectRow rowOf(const BisectStep& step) {
+BisectRow bisectRowOf(const BisectStep& step) {
   return {step.step, step.name, toString(step.by), toString(step.verdict), step.difference};
 }
 
@@ -71,10 +71,10 @@ Result<View> handle_bisect(SessionState& state, const Command& command, Outcome&
   request.progress = [&](const std::string& text, double part) { state.progress(text, part); };
   DYN_TRY(BisectAnswer answer, bisect(request));
   BisectView view;
-  for (const BisectStep& step : answer.steps) view.rows.push_back(rowOf(step));
+  for (const BisectStep& step : answer.steps) view.rows.push_back(bisectRowOf(step));
   if (!answer.finding) return makeView(std::move(view));
   const BisectFinding& finding = *answer.finding;
-  view.first = rowOf(finding.at);
+  view.first = bisectRowOf(finding.at);
   view.inCompilation = finding.inCompilation;
   view.opsCount = static_cast<int64_t>(countOps(model->typed()));
   if (finding.reduced) {

@@ -27,7 +27,7 @@ const char* nameOf(CachedKind kind) {
   return "";
 }
 
-void count(CacheView& view, const CachedFile& file) {
+void addToCounts(CacheView& view, const CachedFile& file) {
   const auto row = std::find_if(view.rows.begin(), view.rows.end(),
                                 [&](const CacheView::Row& known) { return known.kind == nameOf(file.kind); });
   if (row == view.rows.end()) return view.rows.push_back({nameOf(file.kind), 1, file.bytes});
@@ -43,7 +43,7 @@ Status verify(SessionState& state, const std::vector<CachedFile>& files, CacheVi
     state.progress("reading the cache", done++ / static_cast<double>(files.size()));
     const bool kept = file.kind == CachedKind::unfinished || isWhole(file);
     if (kept) {
-      count(view, file);
+      addToCounts(view, file);
       continue;
     }
     view.damaged.push_back(file.path);
@@ -58,7 +58,7 @@ Status clear(const std::vector<CachedFile>& files, CacheView& view) {
   for (const CachedFile& file : files) {
     if (::unlink(file.path.c_str()) != 0 && ::access(file.path.c_str(), F_OK) == 0)
       return makeError(DiagnosticId::fileError, file.path + " can not be removed", {.file = file.path});
-    count(view, file);
+    addToCounts(view, file);
   }
   return {};
 }
@@ -76,7 +76,7 @@ Result<View> handle_cache(SessionState& state, const Command& command, Outcome& 
   if (::access(view.directory.c_str(), F_OK) == 0) view.refusal = whyNotTrusted(view.directory);
   const std::vector<CachedFile> files = cachedFiles(view.directory);
   if (what == "list")
-    for (const CachedFile& file : files) count(view, file);
+    for (const CachedFile& file : files) addToCounts(view, file);
   if (what == "verify") {
     view.done = CacheView::Done::verified;
     DYN_CHECK(verify(state, files, view));

@@ -31,7 +31,7 @@ Result<GraphView> graphOf(SessionState& state, const Command& command) {
   return graphView(*step);
 }
 
-NodeList listOf(const GraphView& view, const std::vector<int>& nodes, std::string title) {
+NodeList nodeListOf(const GraphView& view, const std::vector<int>& nodes, std::string title) {
   NodeList list{.step = view.step, .stepName = view.stepName, .title = std::move(title)};
   for (int n : nodes) {
     const GraphNode& node = view.nodes[static_cast<size_t>(n)];
@@ -66,10 +66,10 @@ Result<View> handle_find(SessionState& state, const Command& command, Outcome&) 
   DYN_TRY(GraphQuery query, GraphQuery::parse(command.text("rest")));
   DYN_TRY(GraphView view, graphOf(state, command));
   const std::vector<int> found = findNodes(view, query, true);
-  return makeView(listOf(view, found,
-                         countText(static_cast<int64_t>(found.size()), "operation") + " of " +
-                             std::to_string(view.nodes.size()) +
-                             (found.size() == 1 ? " matches " : " match ") + command.text("rest")));
+  return makeView(nodeListOf(view, found,
+                             countText(static_cast<int64_t>(found.size()), "operation") + " of " +
+                                 std::to_string(view.nodes.size()) +
+                                 (found.size() == 1 ? " matches " : " match ") + command.text("rest")));
 }
 
 Result<View> handle_trace(SessionState& state, const Command& command, Outcome&) {
@@ -91,7 +91,7 @@ Result<View> handle_trace(SessionState& state, const Command& command, Outcome&)
   if (hops > 0) title += " within " + countText(hops, "step");
   nodes.push_back(node);
   nodes.insert(nodes.end(), after.begin(), after.end());
-  NodeList list = listOf(view, nodes, title);
+  NodeList list = nodeListOf(view, nodes, title);
   if (const std::vector<int>& uses = walk.consumers(node); !uses.empty()) {
     list.firstUse = view.nodes[static_cast<size_t>(uses.front())].id;
     list.lastUse = view.nodes[static_cast<size_t>(uses.back())].id;
@@ -107,7 +107,7 @@ Result<View> handle_path(SessionState& state, const Command& command, Outcome&) 
   const std::vector<int> path = walk.path(from, to);
   const std::string ends =
       "%" + view.nodes[static_cast<size_t>(from)].name + " to %" + view.nodes[static_cast<size_t>(to)].name;
-  return makeView(listOf(
+  return makeView(nodeListOf(
       view, path,
       path.empty() ? "no data goes from " + ends + ", nor back"
                    : "from " + ends + " in " + countText(static_cast<int64_t>(path.size()) - 1, "step")));

@@ -152,7 +152,7 @@ Result<IrText> targetText(SessionState& state) {
   return text;
 }
 
-Result<IrText> loopText(SessionState& state) {
+Result<IrText> stageLoopText(SessionState& state) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(model->ensureCompiled());
   IrText text;
@@ -463,8 +463,8 @@ Result<IrLevel> levelOf(const std::string& level) {
 }
 
 enum class Origins : uint8_t { leaveOut, add };
-Result<IrText> textOf(SessionState& state, IrLevel level, const std::string& pass, Places places,
-                      Origins origins) {
+Result<IrText> levelTextOf(SessionState& state, IrLevel level, const std::string& pass, Places places,
+                           Origins origins) {
   const bool isGraph = level == IrLevel::graph || level == IrLevel::placed;
   const TraceStep* step = nullptr;
   IrText text;
@@ -481,7 +481,7 @@ Result<IrText> textOf(SessionState& state, IrLevel level, const std::string& pas
   } else if (level == IrLevel::bytecode) {
     DYN_TRY(text, bytecodeText(state));
   } else if (origins == Origins::leaveOut && level == IrLevel::loop) {
-    return loopText(state);
+    return stageLoopText(state);
   } else if (origins == Origins::leaveOut) {
     return kernelTexts(state, Command::of(CommandId::ir),
                        level == IrLevel::llvm ? KernelText::llvm : KernelText::assembly);
@@ -497,9 +497,9 @@ Result<IrText> textOf(SessionState& state, IrLevel level, const std::string& pas
 
 Result<View> handle_ir(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(const IrLevel level, levelOf(command.text("level", "graph")));
-  DYN_TRY(IrText text,
-          textOf(state, level, command.text("pass"), command.has("places") ? Places::show : Places::leaveOut,
-                 command.has("linked") ? Origins::add : Origins::leaveOut));
+  DYN_TRY(IrText text, levelTextOf(state, level, command.text("pass"),
+                                   command.has("places") ? Places::show : Places::leaveOut,
+                                   command.has("linked") ? Origins::add : Origins::leaveOut));
   return shown(command, std::move(text));
 }
 
@@ -509,7 +509,7 @@ Result<View> handle_lines(SessionState& state, const Command& command, Outcome&)
   if (level == IrLevel::target || level == IrLevel::ptx)
     return makeError(DiagnosticId::usageError,
                      std::string("the level ") + toString(level) + " has no lines that lead elsewhere");
-  DYN_TRY(const IrText from, textOf(state, level, command.text("pass"), Places::leaveOut, Origins::add));
+  DYN_TRY(const IrText from, levelTextOf(state, level, command.text("pass"), Places::leaveOut, Origins::add));
   const auto textAt = [](const IrText& text, uint32_t at) {
     size_t begin = 0;
     for (uint32_t i = 1; i < at && begin != std::string::npos; ++i) begin = text.text.find('\n', begin) + 1;
@@ -526,7 +526,7 @@ Result<View> handle_lines(SessionState& state, const Command& command, Outcome&)
                               IrLevel::llvm, IrLevel::assembly}) {
     if (other == level) continue;
     if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
-    DYN_TRY(const IrText text, textOf(state, other, "", Places::leaveOut, Origins::add));
+    DYN_TRY(const IrText text, levelTextOf(state, other, "", Places::leaveOut, Origins::add));
     LinkedLines::Level found{other, {}};
     for (const uint32_t at : linesOf(from, static_cast<uint32_t>(line), text))
       found.lines.push_back({at, textAt(text, at)});

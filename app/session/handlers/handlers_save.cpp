@@ -17,7 +17,7 @@ namespace dyn {
 
 namespace {
 
-bool endsWith(const std::string& text, std::string_view end) {
+bool hasEnding(const std::string& text, std::string_view end) {
   return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
@@ -131,11 +131,11 @@ Result<View> handle_save(SessionState& state, const Command& command, Outcome&) 
   if (!command.has("file")) {
     file = name;
     name = "model";
-    if (!endsWith(file, ".onnx"))
+    if (!hasEnding(file, ".onnx"))
       return makeError(DiagnosticId::usageError, "a value and a file are needed, or a file NAME.onnx");
   }
   const BoundValue* value = state.values.find(name);
-  if (!value && name == "model" && endsWith(file, ".onnx")) return saveOnnx(state, command, file);
+  if (!value && name == "model" && hasEnding(file, ".onnx")) return saveOnnx(state, command, file);
   if (command.has("pass") || command.has("external"))
     return makeError(DiagnosticId::usageError, "--pass and --external are for the model as an .onnx file");
   if (!value) {

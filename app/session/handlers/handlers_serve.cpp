@@ -31,7 +31,7 @@ struct Shapes {
 };
 
 // The input that says how long sequences are, by its name and shape; null: there is none, or several.
-const Port* lengthsPort(const Signature& signature, const std::vector<std::string>& given) {
+const Port* servedLengthsPort(const Signature& signature, const std::vector<std::string>& given) {
   const Port* found = nullptr;
   for (const Port& port : signature.inputs) {
     const std::string prefix = port.info.name + "=";
@@ -48,7 +48,7 @@ const Port* lengthsPort(const Signature& signature, const std::vector<std::strin
   return found;
 }
 
-Result<Shapes> shapesOf(const Signature& signature, const Command& command) {
+Result<Shapes> servedShapesOf(const Signature& signature, const Command& command) {
   Shapes shapes;
   DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
   std::vector<DimSpec> fixed;
@@ -70,7 +70,7 @@ Result<Shapes> shapesOf(const Signature& signature, const Command& command) {
     DYN_TRY(lengths, parseBatchLengths(command.text("lengths")));
     for (const Port& port : signature.inputs)
       if (port.info.name == lengths->name) shapes.lengths = port;
-  } else if (const Port* port = lengthsPort(signature, command.all("input"))) {
+  } else if (const Port* port = servedLengthsPort(signature, command.all("input"))) {
     shapes.lengths = *port;
   }
   if (!lengths && !shapes.lengths) return shapes;
@@ -124,7 +124,7 @@ struct Calls {
   const CallInputs& of(const Request& request) const { return made[indexOf(request)]; }
 };
 
-int64_t bytesOf(const CallInputs& inputs) {
+int64_t requestBytesOf(const CallInputs& inputs) {
   int64_t bytes = 0;
   for (const Value& value : inputs.values)
     if (value.isTensor()) bytes += value.tensor().sizeBytes();
@@ -147,7 +147,7 @@ Result<Calls> drawCalls(SessionState& state, LoadedModel& model, const Command& 
       const Command run = requestCommand(command, shapes, values);
       DYN_TRY(CallInputs inputs,
               calls.made.empty() ? callInputs(state, model, run) : quietCallInputs(state, model, run));
-      bytes += bytesOf(inputs);
+      bytes += requestBytesOf(inputs);
       calls.made.push_back(std::move(inputs));
     }
     calls.turns.push_back(place->second);
@@ -272,7 +272,7 @@ Result<View> handle_serve(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(LoadedModel * model, state.model());
   ServeResult result;
   DYN_TRY(const ServePlan plan, planOf(command, result));
-  DYN_TRY(Shapes shapes, shapesOf(model->signature(), command));
+  DYN_TRY(Shapes shapes, servedShapesOf(model->signature(), command));
   DYN_TRY(std::optional<CallJoint> joint, jointOf(*model, shapes, result.batching));
   if (joint && !namesBatch(command, shapes, joint->batch)) shapes.dims.push_back(joint->batch + "=1");
   if (!result.batching) joint.reset();

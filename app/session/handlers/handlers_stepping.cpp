@@ -88,7 +88,7 @@ Result<View> stopView(SessionState& state, const SteppedRun::Stop& stop) {
 }
 
 // Elements in one line; a large tensor with its edges alone.
-std::string elementsOf(const Value& value, const std::string& type) {
+std::string steppedElementsOf(const Value& value, const std::string& type) {
   TextOptions options;
   options.edgeItems = 2;
   std::string text = toText(value, type, options);
@@ -102,7 +102,7 @@ std::string elementsOf(const Value& value, const std::string& type) {
   return text;
 }
 
-std::optional<uint32_t> wholeNumber(std::string_view text) {
+std::optional<uint32_t> wholeNumberOf(std::string_view text) {
   uint32_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -190,7 +190,7 @@ std::optional<uint32_t> lineInFile(const std::string& place, const std::string& 
   for (const size_t from : {size_t{0}, begin}) {
     if (place.compare(from, file.size() + 1, file + ":") != 0) continue;
     const std::string_view rest = std::string_view(place).substr(from + file.size() + 1);
-    return wholeNumber(rest.substr(0, rest.find(':')));
+    return wholeNumberOf(rest.substr(0, rest.find(':')));
   }
   return std::nullopt;
 }
@@ -236,13 +236,13 @@ Status findPositions(SessionState& state, const Listing& listing, Breakpoint& po
   const size_t colon = what.rfind(':');
   const std::string current =
       state.debug && state.debug->isStopped() ? state.debug->lastStop().function : "main";
-  if (const auto position = wholeNumber(what)) {
+  if (const auto position = wholeNumberOf(what)) {
     DYN_CHECK(atPosition(listing, current, *position, point));
-  } else if (what.rfind("line ", 0) == 0 && wholeNumber(std::string_view(what).substr(5))) {
-    DYN_CHECK(atLine(listing, *wholeNumber(std::string_view(what).substr(5)), point));
-  } else if (colon != std::string::npos && wholeNumber(std::string_view(what).substr(colon + 1))) {
+  } else if (what.rfind("line ", 0) == 0 && wholeNumberOf(std::string_view(what).substr(5))) {
+    DYN_CHECK(atLine(listing, *wholeNumberOf(std::string_view(what).substr(5)), point));
+  } else if (colon != std::string::npos && wholeNumberOf(std::string_view(what).substr(colon + 1))) {
     const std::string name = what.substr(0, colon);
-    const uint32_t number = *wholeNumber(std::string_view(what).substr(colon + 1));
+    const uint32_t number = *wholeNumberOf(std::string_view(what).substr(colon + 1));
     const auto& functions = listing.program->functions;
     const bool isFunction =
         std::any_of(functions.begin(), functions.end(), [&](const auto& f) { return f.name == name; });
@@ -305,7 +305,8 @@ Result<View> handle_start(SessionState& state, const Command& command, Outcome&)
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: stepping through a program made for the contents of inputs");
   state.debug = nullptr;
-  DYN_TRY(state.debug, SteppedRun::start(state.now.model, std::move(inputs), state.now.options, elementsOf));
+  DYN_TRY(state.debug,
+          SteppedRun::start(state.now.model, std::move(inputs), state.now.options, steppedElementsOf));
   return stopView(state, state.debug->lastStop());
 }
 
@@ -340,7 +341,8 @@ Result<View> handle_delete_(SessionState& state, const Command& command, Outcome
 Result<View> handle_watch(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
   const std::string what = command.text("what");
-  const bool isRegister = what.size() > 1 && what[0] == 'r' && wholeNumber(std::string_view(what).substr(1));
+  const bool isRegister =
+      what.size() > 1 && what[0] == 'r' && wholeNumberOf(std::string_view(what).substr(1));
   const std::vector<std::string>& symbols = model->info().symbols;
   if (!isRegister && std::find(symbols.begin(), symbols.end(), what) == symbols.end())
     return makeError(DiagnosticId::textName,

@@ -10,7 +10,7 @@ namespace dyn {
 
 namespace {
 
-std::string bar(double fraction) {
+std::string shareBar(double fraction) {
   constexpr int kWidth = 24;
   const int done = static_cast<int>(fraction * kWidth);
   return "[" + std::string(static_cast<size_t>(done), '#') +
@@ -59,7 +59,7 @@ class SessionTunerHost : public TunerHost {
         std::make_unique<SessionTrial>(std::move(model), std::move(runner), state_.interruption));
   }
   void progress(const std::string& text, double fraction) override {
-    state_.progress(bar(fraction) + text, fraction);
+    state_.progress(shareBar(fraction) + text, fraction);
   }
   Status keep(const TunedOperation& record) override { return addTuning(file_, record); }
 

@@ -15,7 +15,7 @@ Error badLengths(const std::string& text, const std::string& why) {
       .note("write --lengths NAME=@file, one number a line, or --lengths NAME=3,1,2");
 }
 
-std::optional<int64_t> numberOf(std::string_view text) {
+std::optional<int64_t> lengthNumberOf(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
@@ -48,7 +48,7 @@ Status checkPort(const Port& port) {
 
 // The size of an axis: a number of the model, or one that is given.
 std::optional<int64_t> sizeOf(const std::string& dim, const std::vector<DimSpec>& dims) {
-  if (const std::optional<int64_t> number = numberOf(dim)) return number;
+  if (const std::optional<int64_t> number = lengthNumberOf(dim)) return number;
   for (const DimSpec& spec : dims)
     if (spec.name == dim && spec.value) return spec.value;
   return std::nullopt;
@@ -62,7 +62,7 @@ DimSpec valueOf(const std::string& name, int64_t value) {
   return spec;
 }
 
-bool isIn(const std::vector<std::string>& all, const std::string& one) {
+bool isListed(const std::vector<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
@@ -71,9 +71,9 @@ std::vector<std::string> openBeside(const Signature& signature, const std::strin
                                     const std::vector<DimSpec>& dims) {
   std::vector<std::string> open;
   for (const Port& port : signature.inputs) {
-    if (port.info.kind != "tensor" || !isIn(port.info.shape, batch)) continue;
+    if (port.info.kind != "tensor" || !isListed(port.info.shape, batch)) continue;
     for (const std::string& dim : port.info.shape)
-      if (dim != batch && !sizeOf(dim, dims) && !isIn(open, dim)) open.push_back(dim);
+      if (dim != batch && !sizeOf(dim, dims) && !isListed(open, dim)) open.push_back(dim);
   }
   return open;
 }
@@ -113,7 +113,7 @@ Result<BatchLengths> parseBatchLengths(const std::string& text) {
   }
   for (;;) {
     const size_t comma = std::min(rest.find(','), rest.size());
-    const std::optional<int64_t> length = numberOf(rest.substr(0, comma));
+    const std::optional<int64_t> length = lengthNumberOf(rest.substr(0, comma));
     if (!length || *length < 0)
       return badLengths(text, "'" + std::string(rest.substr(0, comma)) + "' is no length");
     result.lengths.push_back(*length);

@@ -210,7 +210,7 @@ std::vector<Reach> reachesOf(int64_t from, int64_t to) {
   return reaches;
 }
 
-std::string endingOf(const std::string& path) {
+std::string imageEndingOf(const std::string& path) {
   const size_t dot = path.rfind('.');
   std::string ending = dot == std::string::npos ? "" : path.substr(dot);
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -220,7 +220,7 @@ std::string endingOf(const std::string& path) {
 }  // namespace
 
 bool isPictureName(const std::string& path) {
-  const std::string ending = endingOf(path);
+  const std::string ending = imageEndingOf(path);
   for (const char* known : {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm"})
     if (ending == known) return true;
   return false;

@@ -106,7 +106,8 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
   return std::optional<Value>(Value(std::move(converted)));
 }
 
-Result<Value> fill(const Port& port, const std::string& spec, std::vector<int64_t> shape, uint64_t seed) {
+Result<Value> filledValue(const Port& port, const std::string& spec, std::vector<int64_t> shape,
+                          uint64_t seed) {
   Result<HostTensor> made = HostTensor();
   if (spec == "zeros") {
     made = filledTensor(port.dtype, std::move(shape), 0);
@@ -197,7 +198,7 @@ Result<HostTensor> overrideOf(const Port& port, const std::string& spec, const C
   DYN_TRY(std::optional<Value> value, readSpec(port, spec, sources, known.values(), &note));
   if (!value) {
     DYN_TRY(std::vector<int64_t> shape, known.shapeOf(port));
-    DYN_TRY(value, fill(port, spec, std::move(shape), seed));
+    DYN_TRY(value, filledValue(port, spec, std::move(shape), seed));
   }
   (void)takeAsScalar(port, &*value);
   const Type type = port.type;
@@ -411,7 +412,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
         call.random.push_back(port.info.name);
       }
       DYN_TRY(std::vector<int64_t> shape, known.shapeOf(port));
-      DYN_TRY(given[i], fill(port, fills[i], std::move(shape), seed));
+      DYN_TRY(given[i], filledValue(port, fills[i], std::move(shape), seed));
     }
     call.values.push_back(*given[i]);
   }

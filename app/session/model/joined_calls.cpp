@@ -43,12 +43,12 @@ void copyBox(const HostTensor& source, HostTensor& target, const Box& box) {
 }
 
 // Where `dim` alone is the size of an axis of a tensor.
-struct DimPlace {
+struct JoinedDimPlace {
   std::optional<size_t> axis;
   bool elsewhere = false;  // it is part of another size, or of two
 };
-DimPlace placeOf(Dim dim, Type type) {
-  DimPlace place;
+JoinedDimPlace placeOf(Dim dim, Type type) {
+  JoinedDimPlace place;
   if (!dim || !type || type.kind() != TypeKind::tensor) return place;
   for (size_t axis = 0; axis < type.dims().size(); ++axis) {
     const Dim size = type.dims()[axis];
@@ -146,7 +146,7 @@ class JointMaker {
     const Function& main = *module_.main();
     std::vector<CallJoint::Axes> inputs = joint.inputs, outputs = joint.outputs;
     auto fill = [&](Type type, CallJoint::Axes& axes) {
-      const DimPlace place = placeOf(sequence, type);
+      const JoinedDimPlace place = placeOf(sequence, type);
       axes.sequence = place.axis;
       return !place.elsewhere && (!place.axis || (axes.batch && axes.batch != place.axis));
     };

@@ -18,7 +18,7 @@ Error wrongOption(const std::string& option, const char* options) {
 }
 
 template <typename Number>
-std::optional<Number> numberOf(std::string_view text) {
+std::optional<Number> mediaNumberOf(std::string_view text) {
   Number number{};
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -26,11 +26,11 @@ std::optional<Number> numberOf(std::string_view text) {
 }
 
 // "a/b/c"; empty where one is no number.
-std::vector<double> listOf(std::string_view text) {
+std::vector<double> mediaListOf(std::string_view text) {
   std::vector<double> list;
   for (;;) {
     const size_t end = std::min(text.find('/'), text.size());
-    const std::optional<double> number = numberOf<double>(text.substr(0, end));
+    const std::optional<double> number = mediaNumberOf<double>(text.substr(0, end));
     if (!number) return {};
     list.push_back(*number);
     if (end == text.size()) return list;
@@ -39,13 +39,13 @@ std::vector<double> listOf(std::string_view text) {
 }
 
 // The file and the options behind it. Commas in front of the ending are of the name.
-struct Words {
+struct MediaWords {
   std::string path;
   std::vector<std::string> options;
 };
 
-Words wordsOf(const std::string& spec) {
-  Words words;
+MediaWords mediaWordsOf(const std::string& spec) {
+  MediaWords words;
   size_t end = spec.find(',', std::min(spec.find('.'), spec.size()));
   while (end != std::string::npos && !isMediaName(spec.substr(0, end))) end = spec.find(',', end + 1);
   words.path = spec.substr(0, end);
@@ -58,9 +58,9 @@ Words wordsOf(const std::string& spec) {
 }
 
 // The size of an axis, where the model or a --dim says it.
-std::optional<int64_t> sizeOf(const Port& port, size_t axis, const DimValues& known) {
+std::optional<int64_t> mediaSizeOf(const Port& port, size_t axis, const DimValues& known) {
   const std::string& text = port.info.shape[axis];
-  if (const std::optional<int64_t> number = numberOf<int64_t>(text)) return number;
+  if (const std::optional<int64_t> number = mediaNumberOf<int64_t>(text)) return number;
   const auto found = known.find(text);
   if (found != known.end()) return found->second;
   return std::nullopt;
@@ -88,17 +88,17 @@ Result<PictureOptions> pictureOptions(const std::vector<std::string>& words) {
       options.resize = true;
       if (!text.empty()) {
         const size_t cross = std::min(text.find('x'), text.size());
-        const auto height = numberOf<int64_t>(text.substr(0, cross));
-        const auto width = numberOf<int64_t>(cross < text.size() ? text.substr(cross + 1) : "");
+        const auto height = mediaNumberOf<int64_t>(text.substr(0, cross));
+        const auto width = mediaNumberOf<int64_t>(cross < text.size() ? text.substr(cross + 1) : "");
         good = height && width && *height > 0 && *width > 0 && *height <= kMostPixels / *width;
         if (good) options.height = *height, options.width = *width;
       }
     } else if (name == "scale") {
-      options.scale = numberOf<double>(text).value_or(0);
+      options.scale = mediaNumberOf<double>(text).value_or(0);
       good = options.scale != 0;
     } else if (name == "mean" || name == "std") {
       std::vector<double>& list = name == "mean" ? options.mean : options.deviation;
-      list = listOf(text);
+      list = mediaListOf(text);
       good = !list.empty() && (name == "mean" || std::count(list.begin(), list.end(), 0.0) == 0);
     } else if (word == "bgr") {
       options.bgr = true;
@@ -134,7 +134,8 @@ Result<PictureAxes> axesOf(const Port& port, const PictureOptions& options) {
                 : PictureAxes{batch, first, first + 1, first + 2};
 }
 
-Result<Value> pictureValue(const Port& port, const Words& words, const DimValues& known, std::string* note) {
+Result<Value> pictureValue(const Port& port, const MediaWords& words, const DimValues& known,
+                           std::string* note) {
   DYN_TRY(PictureOptions options, pictureOptions(words.options));
   DYN_TRY(const PictureAxes axes, axesOf(port, options));
   const bool real = isReal(port.dtype);
@@ -151,7 +152,7 @@ Result<Value> pictureValue(const Port& port, const Words& words, const DimValues
       words.path + ": " + std::to_string(picture.width) + " x " + std::to_string(picture.height) + " pixels";
   int channels = axes.channels < 0 ? 1 : 3;
   if (axes.channels >= 0 && !port.rankIsOpen) {
-    const auto size = sizeOf(port, static_cast<size_t>(axes.channels), known);
+    const auto size = mediaSizeOf(port, static_cast<size_t>(axes.channels), known);
     if (size && *size != 1 && *size != 3 && *size != 4)
       return makeError(
           DiagnosticId::inputMismatch,
@@ -161,7 +162,7 @@ Result<Value> pictureValue(const Port& port, const Words& words, const DimValues
   if (options.resize) {
     const auto size = [&](int axis, int64_t given, int64_t own) {
       if (given > 0) return given;
-      return port.rankIsOpen ? own : sizeOf(port, static_cast<size_t>(axis), known).value_or(own);
+      return port.rankIsOpen ? own : mediaSizeOf(port, static_cast<size_t>(axis), known).value_or(own);
     };
     const int64_t height = size(axes.rows, options.height, picture.height),
                   width = size(axes.columns, options.width, picture.width);
@@ -171,8 +172,8 @@ Result<Value> pictureValue(const Port& port, const Words& words, const DimValues
     picture = resized(picture, height, width);
     *note += ", resized to " + std::to_string(width) + " x " + std::to_string(height);
   } else if (!port.rankIsOpen) {
-    const auto height = sizeOf(port, static_cast<size_t>(axes.rows), known),
-               width = sizeOf(port, static_cast<size_t>(axes.columns), known);
+    const auto height = mediaSizeOf(port, static_cast<size_t>(axes.rows), known),
+               width = mediaSizeOf(port, static_cast<size_t>(axes.columns), known);
     if ((height && *height != picture.height) || (width && *width != picture.width))
       return makeError(DiagnosticId::inputMismatch, words.path + " has " + std::to_string(picture.width) +
                                                         " x " + std::to_string(picture.height) +
@@ -225,10 +226,11 @@ Result<Value> pictureValue(const Port& port, const Words& words, const DimValues
   return Value(std::move(tensor));
 }
 
-Result<Value> soundValue(const Port& port, const Words& words, const DimValues& known, std::string* note) {
+Result<Value> soundValue(const Port& port, const MediaWords& words, const DimValues& known,
+                         std::string* note) {
   DYN_TRY(Wave wave, readWave(words.path));
   for (const std::string& option : words.options) {
-    const auto rate = option.rfind("rate=", 0) == 0 ? numberOf<int64_t>(option.substr(5)) : std::nullopt;
+    const auto rate = option.rfind("rate=", 0) == 0 ? mediaNumberOf<int64_t>(option.substr(5)) : std::nullopt;
     if (!rate) return wrongOption(option, "a sound takes rate=N");
     if (*rate != wave.rate)
       return makeError(DiagnosticId::unsupportedFeature,
@@ -240,7 +242,8 @@ Result<Value> soundValue(const Port& port, const Words& words, const DimValues& 
     return makeError(DiagnosticId::inputMismatch,
                      "input " + port.info.name + " is " + port.info.type + ": no sound can be that");
   std::vector<int64_t> shape(rank, 1);
-  const std::optional<int64_t> before = rank >= 2 ? sizeOf(port, rank - 2, known) : std::optional<int64_t>();
+  const std::optional<int64_t> before =
+      rank >= 2 ? mediaSizeOf(port, rank - 2, known) : std::optional<int64_t>();
   const bool apart = before && *before == wave.channels;
   shape.back() = wave.length();
   if (apart) shape[rank - 2] = wave.channels;
@@ -297,7 +300,7 @@ bool isMediaName(const std::string& path) { return isPictureName(path) || isSoun
 Result<std::optional<Value>> readMedia(const Port& port, const std::string& spec, const DimValues& known,
                                        std::string* note) {
   const bool text = spec.rfind("text:", 0) == 0;
-  const Words words = spec.rfind('@', 0) == 0 ? wordsOf(spec.substr(1)) : Words{};
+  const MediaWords words = spec.rfind('@', 0) == 0 ? mediaWordsOf(spec.substr(1)) : MediaWords{};
   if (!text && !isMediaName(words.path)) return std::optional<Value>();
   if (port.info.kind != "tensor")
     return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " is a " + port.info.kind +

@@ -19,7 +19,7 @@ int64_t classOf(int64_t ns) {
 }
 
 // The middle of a class.
-int64_t timeOf(int64_t classOfTime) {
+int64_t runTimeOf(int64_t classOfTime) {
   if (classOfTime < kClasses) return classOfTime;
   const int64_t shift = classOfTime / kClasses - 1, first = (classOfTime % kClasses + kClasses) << shift;
   return first + ((int64_t{1} << shift) - 1) / 2;
@@ -72,7 +72,7 @@ int64_t RunTimes::percentileNs(double share) const {
   }
   int64_t seen = 0;
   for (const auto& [classOfTime, count] : classes_)
-    if ((seen += count) >= place) return std::max(least_, timeOf(classOfTime));
+    if ((seen += count) >= place) return std::max(least_, runTimeOf(classOfTime));
   return least_;
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kSecretHead{"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20",
                                        16};
 constexpr std::string_view kPublicHead{"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00", 12};
-constexpr uint64_t kMostFileBytes = 1 << 16;
+constexpr uint64_t kMostKeyFileBytes = 1 << 16;
 
 // Without blanks and padding; "" where a letter is none of base64.
 std::string fromBase64(std::string_view text) {
@@ -48,7 +48,7 @@ template <typename Key>
 Result<Key> readKey(const std::string& path, const std::string& kind, std::string_view head,
                     const std::string& how) {
   DYN_TRY(const MappedFile file, MappedFile::open(path));
-  const std::string bytes = file.size() > kMostFileBytes ? "" : keyIn(file.bytes(), kind, head);
+  const std::string bytes = file.size() > kMostKeyFileBytes ? "" : keyIn(file.bytes(), kind, head);
   Key key{};
   if (bytes.size() != key.size())
     return makeError(

@@ -111,7 +111,7 @@ CallInputs without(CallInputs inputs, const Signature& signature, const std::vec
 }
 
 // A value given in place of a default.
-FixedInput overrideOf(const std::pair<std::string, HostTensor>& given) {
+FixedInput dimOverrideOf(const std::pair<std::string, HostTensor>& given) {
   return FixedInput::of(given.first, FixedInput::Kind::contents, Value(given.second));
 }
 
@@ -119,7 +119,7 @@ FixedInput overrideOf(const std::pair<std::string, HostTensor>& given) {
 bool fits(const std::vector<FixedInput>& fixed, const Signature& signature, const CallInputs& inputs) {
   const auto isFixed = [&](const auto& given) {
     return std::any_of(fixed.begin(), fixed.end(),
-                       [&](const FixedInput& one) { return one == overrideOf(given); });
+                       [&](const FixedInput& one) { return one == dimOverrideOf(given); });
   };
   if (!std::all_of(inputs.overrides.begin(), inputs.overrides.end(), isFixed)) return false;
   return std::all_of(fixed.begin(), fixed.end(), [&](const FixedInput& one) {
@@ -159,7 +159,7 @@ Result<Specialisations::Made> Specialisations::make(const CallInputs& inputs,
     at = made.model.get();
     return {};
   };
-  for (const auto& given : inputs.overrides) made.fixed.push_back(overrideOf(given));
+  for (const auto& given : inputs.overrides) made.fixed.push_back(dimOverrideOf(given));
   if (!made.fixed.empty()) DYN_CHECK(loadFixed());
   // One need may hide another: what is still missing shows when the passes run again.
   for (;;) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostTimelineEvents = 100'000, kMostEvents = 2'000'000;
 
-std::vector<int64_t> listOf(const nlohmann::json& row, const char* key) {
+std::vector<int64_t> traceListOf(const nlohmann::json& row, const char* key) {
   std::vector<int64_t> list;
   auto it = row.find(key);
   if (it == row.end() || !it->is_array()) return list;
@@ -45,8 +45,8 @@ TimelineEvent timelineEvent(const nlohmann::json& event) {
     item.version = textOf(*arguments, "version");
     item.bytes = numberOf<int64_t>(*arguments, "bytes");
     if (arguments->contains("index")) item.index = numberOf<int>(*arguments, "index");
-    item.scalars = listOf(*arguments, "scalars");
-    item.numbers = listOf(*arguments, "numbers");
+    item.scalars = traceListOf(*arguments, "scalars");
+    item.numbers = traceListOf(*arguments, "numbers");
     item.resultsCount = numberOf<int64_t>(*arguments, "results_count");
   }
   return item;
@@ -66,10 +66,10 @@ LevelLoop levelLoop(const nlohmann::json& row) {
   loop.place = textOf(row, "place");
   loop.oneByOne = textOf(row, "one_by_one");
   if (row.contains("leaves_count")) loop.leaves = numberOf<int64_t>(row, "leaves_count");
-  loop.nodes = listOf(row, "nodes");
+  loop.nodes = traceListOf(row, "nodes");
   loop.beginNs = numberOf<int64_t>(row, "begin_ns");
-  loop.timesNs = listOf(row, "times_ns");
-  loop.takenBytes = listOf(row, "bytes");
+  loop.timesNs = traceListOf(row, "times_ns");
+  loop.takenBytes = traceListOf(row, "bytes");
   if (loop.timesNs.size() != loop.nodes.size() || loop.takenBytes.size() != loop.nodes.size()) {
     loop.timesNs.clear();
     loop.takenBytes.clear();
@@ -155,7 +155,7 @@ void setTimeline(const std::vector<TimelineEvent>& all, RunResult& result) {
 
 namespace {
 
-void count(const TimelineEvent& event, KernelRow& row) {
+void addEvent(const TimelineEvent& event, KernelRow& row) {
   if (row.launchesCount == 0) {
     row.kind = event.kind;
     row.name = event.name;
@@ -184,7 +184,7 @@ void splitBySite(const std::vector<TimelineEvent>& events, KernelTable& table) {
     const std::string site = siteOf(event);
     if (site.empty()) continue;
     KernelRow& row = sites[event.name][site];
-    count(event, row);
+    addEvent(event, row);
     row.site = site;
     ++counts[event.name];
   }
@@ -217,7 +217,7 @@ RunResult runOfTrace(const TraceEvents& trace) {
     beginNs = std::min(beginNs, event.beginNs);
     endNs = std::max(endNs, event.beginNs + event.durationNs);
     if (holdsOthers(event)) continue;
-    count(event, rows[{event.kind, event.name}]);
+    addEvent(event, rows[{event.kind, event.name}]);
     total += event.durationNs;
     result.launchesCount += event.kind == "kernel" || event.kind == "builtin";
   }

@@ -12,28 +12,28 @@ namespace dyn {
 
 namespace {
 
-struct Words {
+struct TreeWords {
   std::unordered_map<std::string, int64_t> lines;
   std::string path;
 };
 
-struct Request {
+struct TreeRequest {
   TreeFile file;  // the chosen trees alone are its roots
-  std::optional<Words> words;
+  std::optional<TreeWords> words;
 };
 
-std::optional<int64_t> numberOf(std::string_view text) {
+std::optional<int64_t> treeNumberOf(std::string_view text) {
   int64_t number = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
 
-Result<Words> readWords(const std::string& path) {
+Result<TreeWords> readWords(const std::string& path) {
   noteRead(path);
   std::ifstream stream(path);
   if (!stream) return makeError(DiagnosticId::fileError, "can not read " + path, {.file = path});
-  Words words;
+  TreeWords words;
   words.path = path;
   std::string line;
   for (int64_t number = 0; std::getline(stream, line); ++number) {
@@ -44,8 +44,8 @@ Result<Words> readWords(const std::string& path) {
 }
 
 // "@trees.txt,words=words.txt,from=3,count=10"; null where it does not begin with @.
-Result<std::optional<Request>> requestOf(const std::string& spec) {
-  if (spec.empty() || spec[0] != '@') return std::optional<Request>();
+Result<std::optional<TreeRequest>> requestOf(const std::string& spec) {
+  if (spec.empty() || spec[0] != '@') return std::optional<TreeRequest>();
   std::vector<std::string> options;
   std::string rest = spec.substr(1);
   for (size_t comma; (comma = rest.rfind(',')) != std::string::npos;) {
@@ -54,12 +54,12 @@ Result<std::optional<Request>> requestOf(const std::string& spec) {
     options.push_back(option);
     rest.resize(comma);
   }
-  Request request;
+  TreeRequest request;
   int64_t from = 0, count = INT64_MAX;
   for (const std::string& option : options) {
     const size_t equals = option.find('=');
     const std::string name = option.substr(0, equals), value = option.substr(equals + 1);
-    const std::optional<int64_t> number = numberOf(value);
+    const std::optional<int64_t> number = treeNumberOf(value);
     if (name == "words") {
       DYN_TRY(request.words, readWords(value));
     } else if ((name == "from" || name == "count") && number && *number >= 0) {
@@ -76,7 +76,7 @@ Result<std::optional<Request>> requestOf(const std::string& spec) {
                                                    std::to_string(roots.size()) + " trees");
   roots.erase(roots.begin(), roots.begin() + from);
   if (count < static_cast<int64_t>(roots.size())) roots.resize(static_cast<size_t>(count));
-  return std::optional<Request>(std::move(request));
+  return std::optional<TreeRequest>(std::move(request));
 }
 
 // The nodes of the chosen trees, children first, each of one tree.
@@ -99,7 +99,7 @@ Error atNode(const TreeFile& file, const TreeNode& node, const std::string& what
 }
 
 // What a word stands for; null for a node without.
-Result<std::optional<int64_t>> wordNumber(const Request& request, const TreeNode& node) {
+Result<std::optional<int64_t>> wordNumber(const TreeRequest& request, const TreeNode& node) {
   if (node.word.empty()) return std::optional<int64_t>();
   if (request.words) {
     for (const std::string& word : {node.word, std::string("<unk>")})
@@ -107,7 +107,7 @@ Result<std::optional<int64_t>> wordNumber(const Request& request, const TreeNode
         return std::optional<int64_t>(found->second);
     return atNode(request.file, node, "the word '" + node.word + "' is not in " + request.words->path);
   }
-  if (const std::optional<int64_t> number = numberOf(node.word)) return number;
+  if (const std::optional<int64_t> number = treeNumberOf(node.word)) return number;
   return atNode(request.file, node, "the word '" + node.word + "' is no number")
       .note("say what words stand for: ,words=FILE");
 }
@@ -116,7 +116,7 @@ Result<std::optional<int64_t>> wordNumber(const Request& request, const TreeNode
 
 class Builder {
  public:
-  Builder(const Request& request, const DataType& data) : request_(request), data_(data) {}
+  Builder(const TreeRequest& request, const DataType& data) : request_(request), data_(data) {}
 
   Result<std::vector<Value>> run() {
     const TreeFile& file = request_.file;
@@ -189,7 +189,7 @@ class Builder {
         return atNode(request_.file, node,
                       "a node has no elements of its " + type.toString() + ": {\"value\": [...]} gives them");
       DYN_TRY(std::optional<int64_t> word, wordNumber(request_, node));
-      if (!word) word = numberOf(node.label);
+      if (!word) word = treeNumberOf(node.label);
       values = {static_cast<double>(word.value_or(number))};
     }
     if (static_cast<int64_t>(values.size()) != tensor.elementCount())
@@ -205,11 +205,11 @@ class Builder {
     return tensor;
   }
 
-  const Request& request_;
+  const TreeRequest& request_;
   const DataType& data_;
 };
 
-std::string countsOf(const TreeFile& file) {
+std::string childCountsOf(const TreeFile& file) {
   const std::vector<uint32_t> nodes = chosenNodes(file);
   const auto leaves =
       std::count_if(nodes.begin(), nodes.end(), [&](uint32_t i) { return file.nodes[i].children.empty(); });
@@ -218,7 +218,7 @@ std::string countsOf(const TreeFile& file) {
          std::to_string(nodes.size() - static_cast<size_t>(leaves)) + " other nodes";
 }
 
-const Port* portOf(const Signature& signature, std::string_view name, int rank) {
+const Port* treePortOf(const Signature& signature, std::string_view name, int rank) {
   for (const Port& port : signature.inputs)
     if (port.info.name == name && port.info.kind == "tensor" && isInteger(port.dtype) &&
         static_cast<int>(port.info.shape.size()) == rank)
@@ -237,7 +237,7 @@ Result<HostTensor> integers(const Port& port, std::vector<int64_t> shape,
 
 class Arrays {
  public:
-  explicit Arrays(const Request& request)
+  explicit Arrays(const TreeRequest& request)
       : request_(request),
         file_(request.file),
         nodes_(chosenNodes(request.file)),
@@ -306,7 +306,7 @@ class Arrays {
     return {};
   }
 
-  const Request& request_;
+  const TreeRequest& request_;
   const TreeFile& file_;
   const std::vector<uint32_t> nodes_;
   std::vector<int64_t> number_;
@@ -321,31 +321,31 @@ Result<std::optional<Value>> readTreeInput(const Port& port, const Module& modul
   const Type type = isList ? port.type.element() : port.type;
   if (!type || type.kind() != TypeKind::data) return std::optional<Value>();
   const DataType* data = module.findData(type.dataName());
-  DYN_TRY(std::optional<Request> request, requestOf(spec));
+  DYN_TRY(std::optional<TreeRequest> request, requestOf(spec));
   if (!data || !request) return std::optional<Value>();
   if (!isList && request->file.roots.size() != 1)
     return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " is one tree, the file has " +
                                                       std::to_string(request->file.roots.size()))
         .note("choose one: ,from=N,count=1");
   DYN_TRY(std::vector<Value> roots, Builder(*request, *data).run());
-  *note = countsOf(request->file);
+  *note = childCountsOf(request->file);
   return std::optional<Value>(isList ? Value::list(std::move(roots)) : std::move(roots[0]));
 }
 
 Result<std::optional<TreeArrays>> readTreeArrays(const Signature& signature, const std::string& spec) {
-  const Port *left = portOf(signature, "left", 1), *right = portOf(signature, "right", 1);
-  const Port* children = portOf(signature, "children", 2);
+  const Port *left = treePortOf(signature, "left", 1), *right = treePortOf(signature, "right", 1);
+  const Port* children = treePortOf(signature, "children", 2);
   if (!children && !(left && right)) return std::optional<TreeArrays>();
-  DYN_TRY(std::optional<Request> request, requestOf(spec));
+  DYN_TRY(std::optional<TreeRequest> request, requestOf(spec));
   if (!request) return std::optional<TreeArrays>();
   Arrays arrays(*request);
   if (children)
-    DYN_CHECK(arrays.addTable(*children, numberOf(children->info.shape[1])));
+    DYN_CHECK(arrays.addTable(*children, treeNumberOf(children->info.shape[1])));
   else
     DYN_CHECK(arrays.addPairs(*left, *right));
-  if (const Port* words = portOf(signature, "words", 1)) DYN_CHECK(arrays.addWords(*words, !children));
+  if (const Port* words = treePortOf(signature, "words", 1)) DYN_CHECK(arrays.addWords(*words, !children));
   TreeArrays made = arrays.take();
-  made.note = countsOf(request->file);
+  made.note = childCountsOf(request->file);
   return std::optional<TreeArrays>(std::move(made));
 }
 

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr int kSchema = 1;
-constexpr int kMostNesting = 8;
+constexpr int kMostTuningNesting = 8;
 
 Error badFile(const std::string& path, const std::string& why) {
   return makeError(DiagnosticId::fileFormat, "tuning records: " + why, {.file = path});
@@ -75,7 +75,7 @@ bool readOperation(const Json& json, TunedOperation& record, bool& known) {
   return true;
 }
 
-Json toJson(const TunedOperation& record) {
+Json tuningJson(const TunedOperation& record) {
   Json shapes = Json::array(), candidates = Json::array();
   for (const TunedShape& s : record.shapes) shapes.push_back({{"sizes", s.sizes}, {"weight", s.weight}});
   for (const TunedCandidate& c : record.candidates) {
@@ -109,7 +109,7 @@ Result<TuningRecords> readTuning(const std::string& path) {
   DYN_TRY(MappedFile file, MappedFile::open(path));
   bool tooDeep = false;
   const auto keepShallow = [&](int depth, Json::parse_event_t, const Json&) {
-    tooDeep = tooDeep || depth > kMostNesting;
+    tooDeep = tooDeep || depth > kMostTuningNesting;
     return !tooDeep;
   };
   const std::string_view text = file.bytes();
@@ -143,7 +143,7 @@ Status addTuning(const std::string& path, const TunedOperation& record) {
   else
     *same = record;
   Json operations = Json::array();
-  for (const TunedOperation& operation : records.operations) operations.push_back(toJson(operation));
+  for (const TunedOperation& operation : records.operations) operations.push_back(tuningJson(operation));
   const std::string text =
       Json{{"schema", kSchema}, {"cpu", tuningCpu()}, {"operations", operations}}.dump(1) + "\n";
   return updateFileAtomically(path, {text});

@@ -31,7 +31,7 @@ char32_t next(std::string_view text, size_t* at) {
   return point;
 }
 
-void append(std::string& text, char32_t point) {
+void appendPoint(std::string& text, char32_t point) {
   const auto byte = [&](char32_t bits) { text += static_cast<char>(bits); };
   if (point < 0x80) return byte(point);
   if (point < 0x800) {
@@ -93,15 +93,15 @@ char32_t withoutAccent(char32_t c) {
 
 // Where accents fall, a Korean syllable falls into its letters.
 void appendParts(std::string& text, char32_t c) {
-  if (c < 0xAC00 || c > 0xD7A3) return append(text, c);
+  if (c < 0xAC00 || c > 0xD7A3) return appendPoint(text, c);
   const char32_t syllable = c - 0xAC00;
-  append(text, 0x1100 + syllable / 588);
-  append(text, 0x1161 + syllable % 588 / 28);
-  if (syllable % 28 > 0) append(text, 0x11A7 + syllable % 28);
+  appendPoint(text, 0x1100 + syllable / 588);
+  appendPoint(text, 0x1161 + syllable % 588 / 28);
+  if (syllable % 28 > 0) appendPoint(text, 0x11A7 + syllable % 28);
 }
 
 // The words of BERT's first step.
-std::vector<std::string> wordsOf(std::string_view text, bool small) {
+std::vector<std::string> vocabularyWordsOf(std::string_view text, bool small) {
   std::vector<std::string> words(1);
   const auto end = [&] {
     if (!words.back().empty()) words.emplace_back();
@@ -119,7 +119,7 @@ std::vector<std::string> wordsOf(std::string_view text, bool small) {
     }
     const bool alone = isPunctuation(c) || isIdeograph(c);
     if (alone) end();
-    small ? appendParts(words.back(), c) : append(words.back(), c);
+    small ? appendParts(words.back(), c) : appendPoint(words.back(), c);
     if (alone) end();
   }
   if (words.back().empty()) words.pop_back();
@@ -138,7 +138,7 @@ std::string seen(std::string_view bytes) {
       for (unsigned other = 0; other < byte; ++other)
         point += !((other >= '!' && other <= '~') || (other >= 0xA1 && other <= 0xAC) || other >= 0xAE);
     }
-    append(text, point);
+    appendPoint(text, point);
   }
   return text;
 }
@@ -191,7 +191,7 @@ std::vector<std::string_view> stretchesOf(std::string_view text) {
   return stretches;
 }
 
-std::vector<std::string_view> linesOf(std::string_view text) {
+std::vector<std::string_view> vocabularyLinesOf(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -215,7 +215,7 @@ Result<Vocabulary> Vocabulary::read(const std::string& path) {
 
 Status Vocabulary::readPieces(const std::string& path) {
   DYN_TRY(MappedFile file, MappedFile::open(path));
-  for (const std::string_view line : linesOf(file.bytes())) {
+  for (const std::string_view line : vocabularyLinesOf(file.bytes())) {
     small_ = small_ && (line.empty() || line[0] < 'A' || line[0] > 'Z');
     ids_.emplace(line, static_cast<int64_t>(ids_.size()));
   }
@@ -240,7 +240,7 @@ Status Vocabulary::readPairs(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string beside = (slash == std::string::npos ? "" : path.substr(0, slash + 1)) + "merges.txt";
   DYN_TRY(MappedFile merges, MappedFile::open(beside));
-  for (const std::string_view line : linesOf(merges.bytes()))
+  for (const std::string_view line : vocabularyLinesOf(merges.bytes()))
     if (!line.empty() && line.substr(0, 8) != "#version") merges_.emplace(line, merges_.size());
   return Status();
 }
@@ -314,7 +314,7 @@ Result<std::vector<int64_t>> Vocabulary::idsOf(std::string_view text) const {
     return ids;
   }
   if (const int64_t begin = idOf("[CLS]"); begin >= 0) ids.push_back(begin);
-  for (const std::string& word : wordsOf(text, small_)) addWord(word, ids);
+  for (const std::string& word : vocabularyWordsOf(text, small_)) addWord(word, ids);
   if (const int64_t end = idOf("[SEP]"); end >= 0) ids.push_back(end);
   return ids;
 }

@@ -46,7 +46,7 @@ std::string valueText(const WarpView::Register& held, uint64_t value) {
 }
 
 // The step from lane to lane where it is the same everywhere.
-std::optional<uint64_t> stepOf(const WarpView::Register& held, uint32_t exists) {
+std::optional<uint64_t> deviceStepOf(const WarpView::Register& held, uint32_t exists) {
   if (held.bits < 32 || held.name.rfind("%f", 0) == 0 || exists != ~0u) return std::nullopt;
   const uint64_t step = held.lanes[1] - held.lanes[0];
   for (size_t lane = 1; lane < held.lanes.size(); ++lane)
@@ -61,7 +61,7 @@ std::string registerText(const WarpView::Register& held, uint32_t exists) {
   for (size_t lane = 0; lane < held.lanes.size(); ++lane)
     same = same && (!(exists >> lane & 1) || held.lanes[lane] == first);
   if (same) return name + valueText(held, first) + " in all lanes\n";
-  if (stepOf(held, exists))
+  if (deviceStepOf(held, exists))
     return name + valueText(held, held.lanes[0]) + ", " + valueText(held, held.lanes[1]) + ", ... " +
            valueText(held, held.lanes.back()) + "\n";
   std::string text;

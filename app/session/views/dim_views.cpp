@@ -174,7 +174,7 @@ void describe(const Module& module, const SymbolUses& uses, Dim dim, WhyView& vi
   }
 }
 
-struct Check {
+struct ShownCheck {
   std::string name;  // "check0"
   const Op* op = nullptr;
   const Op* demands = nullptr;  // the operation behind it; null at the end of a body
@@ -192,14 +192,14 @@ struct Check {
 };
 
 // Numbered in the order of the module's text.
-std::vector<Check> checksOf(const Module& module) {
-  std::vector<Check> checks;
+std::vector<ShownCheck> checksOf(const Module& module) {
+  std::vector<ShownCheck> checks;
   for (const FunctionVisit& visit : functionsOf(module))
     for (size_t i = 0; i < visit.function->ops.size(); ++i) {
       const Op* op = visit.function->ops[i];
       if (op->def != &ops::checkOp) continue;
-      Check check{"check" + std::to_string(checks.size()), op, nullptr, op->attributes.dims("lhs").at(0),
-                  op->attributes.dims("rhs").at(0)};
+      ShownCheck check{"check" + std::to_string(checks.size()), op, nullptr, op->attributes.dims("lhs").at(0),
+                       op->attributes.dims("rhs").at(0)};
       for (size_t k = i + 1; k < visit.function->ops.size() && !check.demands; ++k)
         if (visit.function->ops[k]->def != &ops::checkOp) check.demands = visit.function->ops[k];
       checks.push_back(std::move(check));
@@ -208,7 +208,7 @@ std::vector<Check> checksOf(const Module& module) {
 }
 
 void describeChecks(const Module& module, const std::set<SymbolId>& symbols, WhyView& view) {
-  for (const Check& check : checksOf(module))
+  for (const ShownCheck& check : checksOf(module))
     for (Dim dim : {check.lhs, check.rhs})
       for (SymbolId s : symbolsOf(dim))
         if (symbols.count(s)) addOnce(view.checks, check.toString());
@@ -233,7 +233,7 @@ void addCounterexample(const Module& module, const Ports& ports, const DimSolver
 }
 
 // A check by its name.
-WhyView whyCheck(ScratchCopy& program, const Ports& ports, const SymbolUses& uses, const Check& check) {
+WhyView whyCheck(ScratchCopy& program, const Ports& ports, const SymbolUses& uses, const ShownCheck& check) {
   const Module& module = program.module;
   WhyView view;
   view.question = "why " + check.name + "?";
@@ -302,7 +302,7 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     }
     table.rows.push_back(std::move(row));
   }
-  for (const Check& check : checksOf(module)) table.checks.push_back(check.toString());
+  for (const ShownCheck& check : checksOf(module)) table.checks.push_back(check.toString());
   if (!symbol.empty() && table.rows.empty()) {
     std::vector<std::string_view> views(names.begin(), names.end());
     const std::string near = suggestion(symbol, views);
@@ -323,7 +323,7 @@ std::vector<CheckRow> checkRows(const Module& module, const DimValues& dims) {
     return value.ok() ? std::optional<int64_t>(*value) : std::nullopt;
   };
   std::vector<CheckRow> rows;
-  for (const Check& check : checksOf(module)) {
+  for (const ShownCheck& check : checksOf(module)) {
     CheckRow row;
     row.name = check.name;
     row.text = check.toString().substr(check.name.size() + 2);
@@ -367,7 +367,7 @@ Result<WhyView> whyDim(ScratchCopy& program, const Ports& ports, const std::stri
   const DimSolver& facts = ir.facts();
   const SymbolUses uses(module);
   if (b.empty() && !ir.dims().hasSymbol(a))
-    for (const Check& check : checksOf(module))
+    for (const ShownCheck& check : checksOf(module))
       if (check.name == a) return whyCheck(program, ports, uses, check);
   WhyView view;
   std::set<SymbolId> symbols;

@@ -19,14 +19,14 @@ using onnx::GraphProto;
 using onnx::NodeProto;
 using onnx::Text;
 
-std::string joined(std::span<const int64_t> numbers) {
+std::string joinedNames(std::span<const int64_t> numbers) {
   std::string text = "[";
   for (size_t i = 0; i < numbers.size(); ++i) text += (i ? ", " : "") + std::to_string(numbers[i]);
   return text + "]";
 }
 
 // Numbers and texts; of others, what they are.
-std::string textOf(const onnx::AttributeProto& attribute) {
+std::string fileTextOf(const onnx::AttributeProto& attribute) {
   switch (attribute.type) {
     case onnx::AttributeType::real:
       return std::to_string(attribute.f);
@@ -35,7 +35,7 @@ std::string textOf(const onnx::AttributeProto& attribute) {
     case onnx::AttributeType::text:
       return "\"" + std::string(attribute.s) + "\"";
     case onnx::AttributeType::integers:
-      return joined(attribute.ints());
+      return joinedNames(attribute.ints());
     default:
       return std::string(toString(attribute.type));
   }
@@ -94,7 +94,7 @@ class FileGraph {
     for (const auto* list : {&graph.inputs, &graph.outputs, &graph.valueInfos})
       for (const onnx::ValueInfoProto& value : *list) scope.types[value.name] = typeOf(value);
     for (const onnx::TensorProto& weight : graph.initializers) {
-      scope.types[weight.name] = joined(weight.dims);
+      scope.types[weight.name] = joinedNames(weight.dims);
       define(scope, weight.name, add(scope, NodeKind::constant, "constant", weight.name));
     }
     for (const onnx::ValueInfoProto& input : graph.inputs)
@@ -123,7 +123,7 @@ class FileGraph {
     if (!from.domain.empty()) node.attributes.emplace_back("domain", from.domain);
     const NodeId id = node.id;
     for (const onnx::AttributeProto& attribute : from.attributes) {
-      node.attributes.emplace_back(attribute.name, textOf(attribute));
+      node.attributes.emplace_back(attribute.name, fileTextOf(attribute));
       for (const GraphProto& body : attribute.graphs()) {
         const int group = groups_.group("body " + std::to_string(view_.groups.size()),
                                         std::string(attribute.name), GroupKind::region, node.group, id);

@@ -42,7 +42,7 @@ std::vector<std::string> dimsOf(const std::string& type) {
   return dims;
 }
 
-std::string dtypeOf(const std::string& type) {
+std::string queryDtypeOf(const std::string& type) {
   const size_t end = type.rfind(']'), begin = type.rfind(", ");
   return end == std::string::npos || begin == std::string::npos || begin > end
              ? ""
@@ -99,7 +99,7 @@ std::string shownType(const std::string& type) {
   const std::string dims = type.substr(open, close - open);
   std::string tight = dims;
   tight.erase(std::remove(tight.begin(), tight.end(), ' '), tight.end());
-  const std::string dtype = dtypeOf(type);
+  const std::string dtype = queryDtypeOf(type);
   return dtype + " [" + dims + "]\n" + dtype + " [" + tight + "]";
 }
 
@@ -180,7 +180,7 @@ bool GraphQuery::holds(const Term& term, const GraphView& view, const GraphNode&
   if (term.fact == "type")
     return anyPort(node, [&](const GraphPort& port) { return in(port.type) || in(shownType(port.type)); });
   if (term.fact == "dtype")
-    return anyPort(node, [&](const GraphPort& port) { return lower(dtypeOf(port.type)) == term.text; });
+    return anyPort(node, [&](const GraphPort& port) { return lower(queryDtypeOf(port.type)) == term.text; });
   if (term.fact == "dim")
     return anyPort(node, [&](const GraphPort& port) {
       for (const std::string& dim : dimsOf(port.type))

@@ -15,9 +15,9 @@ constexpr std::array<std::string_view, 15> kTypes = {"Tensor", "List", "f16", "f
                                                      "bf16",   "i8",   "i16", "i32", "i64",
                                                      "u8",     "u16",  "u32", "u64", "bool"};
 
-bool isLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool isNameLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
-bool isName(char c) { return isLetter(c) || isDigit(c) || c == '.' || c == '$' || c == '/' || c == ':'; }
+bool isName(char c) { return isNameLetter(c) || isDigit(c) || c == '.' || c == '$' || c == '/' || c == ':'; }
 
 size_t endOfString(std::string_view line, size_t at) {
   for (size_t i = at + 1; i < line.size(); ++i) {
@@ -63,8 +63,8 @@ std::vector<IrSpan> irSpans(std::string_view line) {
       end =
           endWhile(line, at, [](char d) { return std::isalnum(static_cast<unsigned char>(d)) || d == '.'; });
       add(at, end, IrWord::number);
-    } else if (isLetter(c)) {
-      end = endWhile(line, at, [](char d) { return isLetter(d) || isDigit(d); });
+    } else if (isNameLetter(c)) {
+      end = endWhile(line, at, [](char d) { return isNameLetter(d) || isDigit(d); });
       const std::string_view word = line.substr(at, end - at);
       if (std::find(kTypes.begin(), kTypes.end(), word) != kTypes.end())
         add(at, end, IrWord::type);

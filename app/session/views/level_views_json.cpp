@@ -7,10 +7,10 @@ namespace dyn {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using LevelJson = nlohmann::ordered_json;
 
-Json weightsJson(const LevelLoop& loop, const Caches& caches) {
-  Json homes = Json::array();
+LevelJson weightsJson(const LevelLoop& loop, const Caches& caches) {
+  LevelJson homes = LevelJson::array();
   for (const LevelHome& home : homesOf(loop, caches))
     homes.push_back({{"place", home.place},
                      {"size_bytes", home.sizeBytes},
@@ -21,15 +21,16 @@ Json weightsJson(const LevelLoop& loop, const Caches& caches) {
   return {{"bytes", *loop.weightsBytes}, {"tensors_count", loop.weightsCount}, {"stay_in", homes}};
 }
 
-Json loopJson(const LevelLoop& loop, const Caches& caches) {
-  Json json = {{"function", loop.function},
-               {"place", loop.place},
-               {"nodes_count", loop.nodesCount()},
-               {"levels_count", loop.nodes.size()},
-               {"leaves_count", loop.leaves ? Json(*loop.leaves) : Json(nullptr)},
-               {"widest_count", loop.widest()},
-               {"time_ns", loop.timesNs.empty() ? Json(nullptr) : Json(loop.timeNs())},
-               {"most_bytes", loop.takenBytes.empty() ? Json(nullptr) : Json(loop.mostBytes())}};
+LevelJson loopJson(const LevelLoop& loop, const Caches& caches) {
+  LevelJson json = {
+      {"function", loop.function},
+      {"place", loop.place},
+      {"nodes_count", loop.nodesCount()},
+      {"levels_count", loop.nodes.size()},
+      {"leaves_count", loop.leaves ? LevelJson(*loop.leaves) : LevelJson(nullptr)},
+      {"widest_count", loop.widest()},
+      {"time_ns", loop.timesNs.empty() ? LevelJson(nullptr) : LevelJson(loop.timeNs())},
+      {"most_bytes", loop.takenBytes.empty() ? LevelJson(nullptr) : LevelJson(loop.mostBytes())}};
   if (!loop.oneByOne.empty()) json["one_by_one"] = loop.oneByOne;
   if (loop.weightsBytes) json["weights"] = weightsJson(loop, caches);
   json["nodes"] = loop.nodes;
@@ -41,7 +42,7 @@ Json loopJson(const LevelLoop& loop, const Caches& caches) {
 }  // namespace
 
 nlohmann::ordered_json levelsJson(const LevelsView& view) {
-  Json loops = Json::array(), sequences = Json::array();
+  LevelJson loops = LevelJson::array(), sequences = LevelJson::array();
   for (const LevelLoop& loop : view.loops) loops.push_back(loopJson(loop, view.caches));
   for (const SequenceRows& rows : view.sequences)
     sequences.push_back({{"value", rows.value},

@@ -13,7 +13,7 @@ namespace {
 using Key = uint64_t;
 
 // Operations whose lines name them together are one.
-class Places {
+class LinePlaces {
  public:
   void unite(const std::vector<std::string>& places) {
     for (size_t i = 1; i < places.size(); ++i)
@@ -60,7 +60,7 @@ class Keys {
 
  private:
   bool statements_, kernels_;
-  Places places_;
+  LinePlaces places_;
 };
 
 size_t linesCount(const IrText& text) {

@@ -119,7 +119,7 @@ class PlaceUnions {
   std::map<std::string, std::string> parents_;
 };
 
-std::string dimsText(const RunResult& run) {
+std::string placeDimsText(const RunResult& run) {
   std::string text;
   for (const auto& [name, value] : run.dims)
     text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
@@ -178,8 +178,8 @@ PlaceTree placeTree(const RunResult& run, TimeRange range) {
 
 RunsView compareRuns(const RunResult& first, const RunResult& second) {
   RunsView view;
-  view.first = dimsText(first);
-  view.second = dimsText(second);
+  view.first = placeDimsText(first);
+  view.second = placeDimsText(second);
   view.firstNs = medianNs(first);
   view.secondNs = medianNs(second);
   view.firstPeakBytes = first.peakBytes;

@@ -25,12 +25,12 @@ DimBinding bindingOf(const IrContext& ir, const DimValues& dims) {
   return binding;
 }
 
-Dim bytesOf(const Module& module, Type type) {
+Dim planBytesOf(const Module& module, Type type) {
   return elementCount(module.context->dims(), type.dims()) * storageBytes(type.dtype());
 }
 
 // A `?` that is provably an expression of the inputs' dims has its value.
-std::optional<int64_t> valueOf(const Module& module, Dim dim, const DimBinding& binding) {
+std::optional<int64_t> planValueOf(const Module& module, Dim dim, const DimBinding& binding) {
   Result<int64_t> value = evaluate(dim, binding);
   if (!value.ok()) value = evaluate(module.context->facts().canonical(dim), binding);
   if (!value.ok()) return std::nullopt;
@@ -120,10 +120,11 @@ PlanView planView(const Module& placed, const DimValues& dims) {
         continue;
       }
       if (op.def == &ops::arenaOp) {
-        const Dim bytes = bytesOf(placed, op.results[0].type);
+        const Dim bytes = planBytesOf(placed, op.results[0].type);
         arenas[op.results[0].id] = view.arenas.size();
-        view.arenas.push_back({function.name + whereOf(op), bytes.toString(), valueOf(placed, bytes, binding),
-                               0, static_cast<int>(function.ops.size())});
+        view.arenas.push_back({function.name + whereOf(op), bytes.toString(),
+                               planValueOf(placed, bytes, binding), 0,
+                               static_cast<int>(function.ops.size())});
         if (!visit.owner && function.name == "main") peak += (peak.empty() ? "" : " + ") + bytes.toString();
         continue;
       }
@@ -136,14 +137,14 @@ PlanView planView(const Module& placed, const DimValues& dims) {
         buffer.node = NodeIds::ofValue(r.id);  // of what fills it, before and after placement
         buffer.dtype = std::string(toString(r.type.dtype()));
         for (Dim d : r.type.dims()) buffer.shape.push_back(d.toString());
-        const Dim bytes = bytesOf(placed, r.type);
+        const Dim bytes = planBytesOf(placed, r.type);
         buffer.bytes = bytes.toString();
-        buffer.sizeBytes = valueOf(placed, bytes, binding);
+        buffer.sizeBytes = planValueOf(placed, bytes, binding);
         const Shape offset = op.attributes.dims("offset");
         buffer.pooled = op.operands.empty() || offset.empty();
         if (!buffer.pooled) {
           buffer.offset = offset[0].toString();
-          buffer.offsetBytes = valueOf(placed, offset[0], binding);
+          buffer.offsetBytes = planValueOf(placed, offset[0], binding);
           auto [slot, isNew] =
               slots.emplace(std::pair{op.operands[0], buffer.offset}, static_cast<int>(slots.size()));
           buffer.slot = slot->second;
@@ -164,7 +165,7 @@ PlanView planView(const Module& placed, const DimValues& dims) {
   const Dim copied = bytesOf(placed, copies);
   view.copiesCount = static_cast<int64_t>(copies.size());
   view.copied = copied.toString();
-  view.copiedBytes = valueOf(placed, copied, binding);
+  view.copiedBytes = planValueOf(placed, copied, binding);
   return view;
 }
 
@@ -176,7 +177,7 @@ std::vector<CopyRow> copyRows(const Module& placed, const DimValues& dims) {
                 copy.function->name,
                 copy.op->place.toString(),
                 copy.bytes.toString(),
-                valueOf(placed, copy.bytes, binding),
+                planValueOf(placed, copy.bytes, binding),
                 {}};
     for (const CopyRefusal& refusal : copy.refusals)
       row.refusals.push_back({refusal.by, toString(refusal.reason)});

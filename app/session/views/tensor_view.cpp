@@ -91,12 +91,12 @@ void fillGrid(const HostTensor& tensor, int64_t offset, TensorView& view) {
 }
 
 // Which axes are rows, columns and channels; an axis of -1: there is none.
-struct PictureAxes {
+struct ShownAxes {
   std::string name;
   int rows = -1, columns = -1, channels = -1;
 };
 
-PictureAxes pictureAxesOf(const std::vector<int64_t>& shape) {
+ShownAxes pictureAxesOf(const std::vector<int64_t>& shape) {
   const int rank = static_cast<int>(shape.size());
   const auto areChannels = [&](int axis) {
     const int64_t size = shape[static_cast<size_t>(axis)];
@@ -112,7 +112,7 @@ PictureAxes pictureAxesOf(const std::vector<int64_t>& shape) {
 
 // Numbers from 0 to 255 are bytes, those from 0 to 1 parts of white; of others the least is black.
 void fillPicture(const HostTensor& tensor, TensorView& view) {
-  const PictureAxes axes = pictureAxesOf(tensor.shape());
+  const ShownAxes axes = pictureAxesOf(tensor.shape());
   if (axes.name.empty() || !view.least || dtypeClass(tensor.dtype()) == DtypeClass::complex) return;
   const bool bytes = !isReal(tensor.dtype()) && *view.least >= 0 && *view.largest <= 255;
   if (!bytes && (*view.least < 0 || *view.largest > 1)) view.pictureFrom = *view.least;

@@ -18,7 +18,7 @@ const char* const kCut = "…";
 bool isInside(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }  // of a letter of UTF-8
 
 // The bytes of the first `columns` letters.
-size_t bytesOf(const std::string& text, size_t columns) {
+size_t bytesOfColumns(const std::string& text, size_t columns) {
   size_t at = 0;
   while (at < text.size() && columns > 0) {
     do ++at;
@@ -163,7 +163,8 @@ std::string shortened(const std::string& text, size_t most) {
   const size_t columns = columnsOf(text);
   if (columns <= most || most < 2) return text;
   const size_t head = (most - 1) / 3, tail = most - 1 - head;
-  return text.substr(0, bytesOf(text, head)) + kCut + text.substr(bytesOf(text, columns - tail));
+  return text.substr(0, bytesOfColumns(text, head)) + kCut +
+         text.substr(bytesOfColumns(text, columns - tail));
 }
 
 std::string wrapped(const std::string& text, size_t width, size_t indent, bool cut) {

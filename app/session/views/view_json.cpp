@@ -133,7 +133,7 @@ Json checksJson(const std::vector<CheckRow>& checks) {
 
 Json orNull(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
 
-struct Writer {
+struct JsonWriter {
   Json operator()(std::monostate) const { return Json::object(); }
 
   Json operator()(const Shared<ModelInfo>& v) const {
@@ -826,7 +826,7 @@ struct Writer {
 
 }  // namespace
 
-Json toJson(const View& view) { return std::visit(Writer{}, view); }
+Json toJson(const View& view) { return std::visit(JsonWriter{}, view); }
 
 Json toJson(const Diagnostic& diagnostic) {
   Json json = {{"id", std::string(diagnosticRow(diagnostic.id).code)},

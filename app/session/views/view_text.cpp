@@ -23,13 +23,13 @@ std::string paint(const std::string& text, const char* code, const TextOptions& 
   return options.color ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
 }
 
-std::string joined(const std::vector<std::string>& parts, const char* separator = ", ") {
+std::string joinedWords(const std::vector<std::string>& parts, const char* separator = ", ") {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
   return text;
 }
 
-std::string joined(const DimValues& dims) {
+std::string joinedWords(const DimValues& dims) {
   std::string text;
   for (const auto& [name, value] : dims)
     text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
@@ -48,7 +48,7 @@ std::string nodeOf(const std::string& place) {
 std::string bytesOrDash(std::optional<int64_t> bytes) { return bytes ? bytesText(*bytes) : "-"; }
 
 std::string predictionText(const PredictView& v) {
-  std::string text = v.dims.empty() ? "" : "with " + joined(v.dims) + " ";
+  std::string text = v.dims.empty() ? "" : "with " + joinedWords(v.dims) + " ";
   if (v.refused.empty())
     text += fmt::format("expected: {}, peak {} ({} bytes)\n", durationText(v.timeNs), bytesText(v.peakBytes),
                         v.peakBytes);
@@ -61,11 +61,11 @@ std::string predictionText(const PredictView& v) {
                           *check.right, check.text, check.name);
   for (const ContractionRow& row : v.kernels.contractions)
     text += "  " + contraction::textOf(row.chosen) + " by " + row.by + ": " +
-            shortened(joined(row.values), 60) + "\n";
+            shortened(joinedWords(row.values), 60) + "\n";
   return text;
 }
 
-std::string tensorText(const TensorView& v) {
+std::string tensorViewText(const TensorView& v) {
   std::string shape;
   for (const int64_t size : v.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
   std::string text = fmt::format("{}: {} [{}], {}, {}\n", visibleLine(v.name), v.dtype, shape,
@@ -85,7 +85,7 @@ std::string tensorText(const TensorView& v) {
   return text;
 }
 
-struct Writer {
+struct TextWriter {
   const TextOptions& options;
 
   std::string operator()(std::monostate) const { return ""; }
@@ -108,7 +108,7 @@ struct Writer {
     for (const ValueInfo& output : v->outputs)
       text +=
           "  output  " + visibleLine(output.name) + (output.type.empty() ? "" : ": " + output.type) + "\n";
-    if (!v->symbols.empty()) text += "  dims    " + visibleLine(joined(v->symbols)) + "\n";
+    if (!v->symbols.empty()) text += "  dims    " + visibleLine(joinedWords(v->symbols)) + "\n";
     if (v->problemsCount > 0)
       text += fmt::format("  {} {}: it can be looked at (:graph), and not run; :check lists {}\n",
                           v->problemsCount, v->problemsCount == 1 ? "problem" : "problems",
@@ -189,7 +189,7 @@ struct Writer {
                       : row.changed ? "changed"
                                     : "-",
                       durationText(row.timeNs), std::to_string(row.opsBefore), std::to_string(row.opsAfter),
-                      std::to_string(row.solverSteps), joined(counters)});
+                      std::to_string(row.solverSteps), joinedWords(counters)});
     }
     std::string text =
         textTable({"  #", "pass", "", ">time", ">ops", ">after", ">solver", "counters"}, rows, options);
@@ -276,8 +276,8 @@ struct Writer {
     for (const std::string& fact : v->facts) text += "  because " + fact + "\n";
     for (const std::string& fact : v->known) text += "  known: " + fact + "\n";
     if (!v->counterexample.empty())
-      text += "  not for " + joined(v->counterexample) +
-              (v->shapes.empty() ? "" : ": inputs " + joined(v->shapes)) + "\n";
+      text += "  not for " + joinedWords(v->counterexample) +
+              (v->shapes.empty() ? "" : ": inputs " + joinedWords(v->shapes)) + "\n";
     if (!v->guard.empty())
       text += "  the cheapest guard that would make them equal: " + v->guard +
               (v->weakestGuard.empty() ? "" : "; the weakest: " + v->weakestGuard) + "\n";
@@ -326,7 +326,7 @@ struct Writer {
     if (v->copiesCount > 0)
       text += fmt::format("{} {} of {} bytes because readers take no strides, see :kernels\n", v->copiesCount,
                           v->copiesCount == 1 ? "copy" : "copies", v->copied);
-    if (!v->dims.empty()) text += "with " + joined(v->dims) + ": ";
+    if (!v->dims.empty()) text += "with " + joinedWords(v->dims) + ": ";
     if (v->predictedPeakBytes) text += peakText(*v);
     if (!v->dims.empty() && !v->predictedPeakBytes)
       text +=
@@ -339,7 +339,8 @@ struct Writer {
     Rows rows;
     for (const LimitRow& row : v->rows)
       rows.push_back({row.symbol, row.largest ? std::to_string(*row.largest) : "none",
-                      row.peakBytes ? std::to_string(*row.peakBytes) : "-", joined(row.others), row.end});
+                      row.peakBytes ? std::to_string(*row.peakBytes) : "-", joinedWords(row.others),
+                      row.end});
     return fmt::format("within {} ({} bytes)\n", bytesText(v->limitBytes), v->limitBytes) +
            textTable({"dim", ">largest", ">peak bytes", "with", "why not more"}, rows, options);
   }
@@ -374,11 +375,11 @@ struct Writer {
     for (const MeasuredRun& run : v->measured)
       rows.push_back({std::to_string(run.dims.at(v->symbol)), durationText(run.timeNs),
                       bytesText(run.peakBytes), "measured"});
-    return (v->others.empty() ? "" : "with " + joined(v->others) + "\n") +
+    return (v->others.empty() ? "" : "with " + joinedWords(v->others) + "\n") +
            textTable({v->symbol, ">time", ">peak", "versions"}, rows, options);
   }
 
-  std::string operator()(const Shared<TensorView>& v) const { return tensorText(*v); }
+  std::string operator()(const Shared<TensorView>& v) const { return tensorViewText(*v); }
 
   std::string operator()(const Shared<PlaceTree>& v) const {
     TextRows rows;
@@ -589,7 +590,7 @@ struct Writer {
                       row.gflops ? fmt::format("{:.2f}", *row.gflops) : "-",
                       row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : "-"});
     };
-    for (const BenchRow& row : v->rows) add(row, row.dims.empty() ? "(fixed)" : joined(row.dims));
+    for (const BenchRow& row : v->rows) add(row, row.dims.empty() ? "(fixed)" : joinedWords(row.dims));
     if (v->rows.size() > 1) add(v->overall, "all");
     return textTable({"shape", ">runs", ">min", ">p50", ">p90", ">p99", ">GFLOP/s", ">GB/s"}, rows, options);
   }
@@ -726,7 +727,7 @@ struct Writer {
 }  // namespace
 
 std::string toText(const View& view, const TextOptions& options) {
-  return visibleText(std::visit(Writer{options}, view),
+  return visibleText(std::visit(TextWriter{options}, view),
                      options.color ? ColorCodes::kept : ColorCodes::escaped);
 }
 

@@ -21,7 +21,7 @@ using loop::StmtKind;
 
 namespace {
 
-constexpr unsigned kWarp = 32, kWarps = kThreadsOfUnit / kWarp;
+constexpr unsigned kScanWarp = 32, kWarps = kThreadsOfUnit / kScanWarp;
 constexpr const char* kScanParts = "%scan";  // the shared memory of running sums, as a name
 
 }  // namespace
@@ -76,8 +76,8 @@ Status KernelEmitter::runningLoop(const RunningLoop& running, const Stmt& loop) 
   Value*& parts = scanParts_[type];
   if (!parts) parts = sharedArray(symbol_ + "_scan" + std::to_string(scanParts_.size()), type, 2 * kWarps);
   if (device_->read.count(kScanParts)) allThreadsMeet();
-  Value* lane = b_.CreateURem(device_->thread, b_.getInt64(kWarp));
-  Value* warp = b_.CreateUDiv(device_->thread, b_.getInt64(kWarp));
+  Value* lane = b_.CreateURem(device_->thread, b_.getInt64(kScanWarp));
+  Value* warp = b_.CreateUDiv(device_->thread, b_.getInt64(kScanWarp));
   std::vector<Value*> carried{initial};
   const auto piece = [&](Value* first) -> Status {
     Value* at = b_.CreateAdd(first, device_->thread);
@@ -88,7 +88,7 @@ Status KernelEmitter::runningLoop(const RunningLoop& running, const Stmt& loop) 
               return scalar(running.element);
             }));
     // Of the warp, up to each lane.
-    for (unsigned lanes = 1; lanes < kWarp; lanes *= 2) {
+    for (unsigned lanes = 1; lanes < kScanWarp; lanes *= 2) {
       Value* more = ops_.combine(running.op, ofLaneBefore(own, lanes), own, dtype);
       own = b_.CreateSelect(b_.CreateICmpUGE(lane, b_.getInt64(lanes)), more, own);
     }
@@ -98,7 +98,7 @@ Status KernelEmitter::runningLoop(const RunningLoop& running, const Stmt& loop) 
     // The places of even and odd pieces.
     Value* turn = b_.CreateAnd(b_.CreateLShr(first, llvm::Log2_32(kThreadsOfUnit)), b_.getInt64(1));
     Value* place = b_.CreateGEP(type, parts, b_.CreateMul(turn, b_.getInt64(kWarps)));
-    DYN_CHECK(when(b_.CreateICmpEQ(lane, b_.getInt64(kWarp - 1)), [&]() -> Status {
+    DYN_CHECK(when(b_.CreateICmpEQ(lane, b_.getInt64(kScanWarp - 1)), [&]() -> Status {
       b_.CreateStore(own, b_.CreateGEP(type, place, warp));
       return {};
     }));

@@ -26,12 +26,15 @@ using loop::Expr;
 
 namespace {
 
-constexpr unsigned kRows = kRowsOfAttention, kKeys = kKeysOfAttention, kSide = kSideOfAttention;
-constexpr unsigned kOfThread = kOfAttentionThread;
-constexpr unsigned kStep = 32;          // bytes of a sum in a step
-constexpr unsigned kPaddingBytes = 16;  // behind a line: the rows of a matrix lie in banks of their own
-constexpr unsigned kWarpsAcross = 4, kColumnsOfWarp = 16, kAtOnce = kWarpsAcross * kColumnsOfWarp;
-constexpr unsigned kScoresStride = kKeys + 4;  // floats
+constexpr unsigned kTensorAttentionRows = kRowsOfAttention, kTensorAttentionKeys = kKeysOfAttention,
+                   kTensorAttentionSide = kSideOfAttention;
+constexpr unsigned kTensorAttentionOfThread = kOfAttentionThread;
+constexpr unsigned kTensorAttentionStep = 32;  // bytes of a sum in a step
+constexpr unsigned kAttentionPaddingBytes =
+    16;  // behind a line: the rows of a matrix lie in banks of their own
+constexpr unsigned kWarpsAcross = 4, kColumnsOfWarp = 16,
+                   kTensorAttentionAtOnce = kWarpsAcross * kColumnsOfWarp;
+constexpr unsigned kScoresStride = kTensorAttentionKeys + 4;  // floats
 
 }  // namespace
 
@@ -41,7 +44,7 @@ struct KernelEmitter::TensorAttention {
   ProductTile &scores, &sums;
   unsigned scoresAt = 0, scalesAt = 0, sumsAt = 0;  // bytes from the beginning of shared memory
   unsigned sumsStride() const { return rows.columns + 4; }
-  unsigned across() const { return rows.columns / kAtOnce; }         // pairs of squares of a warp
+  unsigned across() const { return rows.columns / kTensorAttentionAtOnce; }  // pairs of squares of a warp
   Value *lane = nullptr, *warpRow = nullptr, *warpColumn = nullptr;  // the warp's: 0 or 16, and 0 to 3
 };
 
@@ -51,8 +54,8 @@ Status KernelEmitter::tensorAttentionOfBlocks() {
   const Dtype dtype = multipliedBy(device_->unit);
   const unsigned bytes = static_cast<unsigned>(storageBytes(dtype));
   AttentionTile tile{.of = *found,
-                     .head = roundedUp(found->depth.extent.intValue(), kStep / bytes),
-                     .columns = roundedUp(found->column.extent.intValue(), kAtOnce)};
+                     .head = roundedUp(found->depth.extent.intValue(), kTensorAttentionStep / bytes),
+                     .columns = roundedUp(found->column.extent.intValue(), kTensorAttentionAtOnce)};
   // Keys are the columns of the one product, and what the other sums over.
   TiledProduct byScores, bySums;
   byScores.unitExtents = bySums.unitExtents = found->unitExtents;
@@ -61,16 +64,16 @@ Status KernelEmitter::tensorAttentionOfBlocks() {
   byScores.depth = {found->depth};
   bySums.columns = {found->column};
   ProductTile scores{.product = byScores,
-                     .rows = kRows,
-                     .columns = kKeys,
+                     .rows = kTensorAttentionRows,
+                     .columns = kTensorAttentionKeys,
                      .depth = tile.head,
                      .threads = kThreadsOfElements,
                      .dtype = dtype,
                      .roundsToUnit = dtype != found->roundsTo || dtype == Dtype::f32};
   ProductTile sums{.product = bySums,
-                   .rows = kRows,
+                   .rows = kTensorAttentionRows,
                    .columns = tile.columns,
-                   .depth = kKeys,
+                   .depth = kTensorAttentionKeys,
                    .threads = kThreadsOfElements,
                    .dtype = dtype,
                    .roundsToUnit = scores.roundsToUnit};
@@ -99,7 +102,7 @@ Status KernelEmitter::tensorAttentionOfBlocks() {
 // Where everything lies in shared memory, and how factors come there; which squares a warp has.
 void KernelEmitter::placeAttention(TensorAttention& by) {
   ProductTile &scores = by.scores, &sums = by.sums;
-  const unsigned bytes = scores.elementBytes(), padding = kPaddingBytes / bytes;
+  const unsigned bytes = scores.elementBytes(), padding = kAttentionPaddingBytes / bytes;
   unsigned next = 0;
   const auto place = [&](StagedFactor& factor, unsigned lines, unsigned width, bool linesOfDepth) {
     factor.offset = next;
@@ -117,19 +120,19 @@ void KernelEmitter::placeAttention(TensorAttention& by) {
     factor.byChunks = of.dtype != Dtype::f32 && factor.plain && factor.plain->load.dtype() == of.dtype &&
                       (factor.linesOfDepth ? factor.plain->depthIsDense : factor.plain->acrossIsDense);
   };
-  next += place(scores.row, kRows, by.rows.head, true);
+  next += place(scores.row, kTensorAttentionRows, by.rows.head, true);
   by.sumsAt = next;
-  const unsigned keyBytes = place(scores.column, kKeys, by.rows.head, true);
-  const unsigned valueBytes = place(sums.column, kKeys, by.rows.columns, false);
-  next += std::max({keyBytes, valueBytes, kRows * by.sumsStride() * 4});
-  next += place(sums.row, kRows, kKeys, true);
+  const unsigned keyBytes = place(scores.column, kTensorAttentionKeys, by.rows.head, true);
+  const unsigned valueBytes = place(sums.column, kTensorAttentionKeys, by.rows.columns, false);
+  next += std::max({keyBytes, valueBytes, kTensorAttentionRows * by.sumsStride() * 4});
+  next += place(sums.row, kTensorAttentionRows, kTensorAttentionKeys, true);
   by.scoresAt = next;
-  by.scalesAt = by.scoresAt + kRows * kScoresStride * 4;
+  by.scalesAt = by.scoresAt + kTensorAttentionRows * kScoresStride * 4;
   read(scores.row, by.rows.of.queryPart, scores, scores.product.rows);
   read(scores.column, by.rows.of.keyPart, scores, scores.product.columns);
   read(sums.column, by.rows.of.valuePart, sums, sums.product.columns);
   scores.shared = sums.shared =
-      sharedArray(symbol_ + "_shared", b_.getInt8Ty(), by.scalesAt + uint64_t{kRows} * 4);
+      sharedArray(symbol_ + "_shared", b_.getInt8Ty(), by.scalesAt + uint64_t{kTensorAttentionRows} * 4);
   by.lane = b_.CreateURem(device_->thread, b_.getInt64(32));
   Value* warp = b_.CreateUDiv(device_->thread, b_.getInt64(32));
   by.warpRow = b_.CreateMul(b_.CreateUDiv(warp, b_.getInt64(kWarpsAcross)), b_.getInt64(16));
@@ -161,7 +164,7 @@ Result<std::vector<Value*>> KernelEmitter::keyProductsByTensor(const TensorAtten
   std::vector<Value*> square(4, llvm::ConstantFP::get(f32, 0));
   Value* second = b_.CreateICmpEQ(b_.CreateURem(by.warpColumn, number(2)), number(1));
   Value* sixteen = b_.CreateMul(b_.CreateUDiv(by.warpColumn, number(2)), number(16));
-  const unsigned ofStep = kStep / by.scores.elementBytes();
+  const unsigned ofStep = kTensorAttentionStep / by.scores.elementBytes();
   for (unsigned step = 0; step < tile.head / ofStep; ++step) {
     const std::vector<Value*> q = fragments(by.scores, by.scores.row, none, by.warpRow, step);
     const std::vector<Value*> k = fragments(by.scores, by.scores.column, none, sixteen, step);
@@ -179,8 +182,8 @@ Result<std::vector<Value*>> KernelEmitter::keyProductsByTensor(const TensorAtten
   }
   allThreadsMeet();
   std::vector<Value*> products;
-  for (unsigned i = 0; i < kOfThread; ++i)
-    for (unsigned j = 0; j < kOfThread; ++j) {
+  for (unsigned i = 0; i < kTensorAttentionOfThread; ++i)
+    for (unsigned j = 0; j < kTensorAttentionOfThread; ++j) {
       Value* at = b_.CreateAdd(b_.CreateMul(ofPair(tile.ty, i), number(kScoresStride)), ofPair(tile.tx, j));
       products.push_back(b_.CreateLoad(f32, floatAt(by, by.scoresAt, at)));
     }
@@ -193,13 +196,13 @@ Status KernelEmitter::weighValuesByTensor(const TensorAttention& by, Value* j0,
   const AttentionTile& tile = by.rows;
   const auto number = [&](uint64_t n) { return b_.getInt64(n); };
   Value* none = number(0);
-  for (unsigned i = 0; i < kOfThread; ++i)
-    for (unsigned j = 0; j < kOfThread; ++j)
-      b_.CreateStore(rounded(by.sums, weights[i * kOfThread + j]),
+  for (unsigned i = 0; i < kTensorAttentionOfThread; ++i)
+    for (unsigned j = 0; j < kTensorAttentionOfThread; ++j)
+      b_.CreateStore(rounded(by.sums, weights[i * kTensorAttentionOfThread + j]),
                      stagedAt(by.sums, by.sums.row, none, ofPair(tile.ty, i), ofPair(tile.tx, j)));
   if (!scales.empty())
     DYN_CHECK(when(b_.CreateICmpEQ(tile.tx, none), [&]() -> Status {
-      for (unsigned i = 0; i < kOfThread; ++i)
+      for (unsigned i = 0; i < kTensorAttentionOfThread; ++i)
         b_.CreateStore(scales[i], floatAt(by, by.scalesAt, ofPair(tile.ty, i)));
       return {};
     }));
@@ -213,12 +216,12 @@ Status KernelEmitter::weighValuesByTensor(const TensorAttention& by, Value* j0,
                                     floatAt(by, by.scalesAt, b_.CreateAdd(g, number(uint64_t{8} * half))));
     for (size_t i = 0; i < sums.size(); ++i) sums[i] = b_.CreateFMul(sums[i], scaleOf[i % 4 / 2]);
   }
-  const unsigned ofStep = kStep / by.sums.elementBytes();
-  for (unsigned step = 0; step < kKeys / ofStep; ++step) {
+  const unsigned ofStep = kTensorAttentionStep / by.sums.elementBytes();
+  for (unsigned step = 0; step < kTensorAttentionKeys / ofStep; ++step) {
     const std::vector<Value*> weights = fragments(by.sums, by.sums.row, none, by.warpRow, step);
     for (unsigned p = 0; p < by.across(); ++p) {
-      Value* first =
-          b_.CreateAdd(b_.CreateMul(by.warpColumn, number(kColumnsOfWarp)), number(uint64_t{p} * kAtOnce));
+      Value* first = b_.CreateAdd(b_.CreateMul(by.warpColumn, number(kColumnsOfWarp)),
+                                  number(uint64_t{p} * kTensorAttentionAtOnce));
       const std::vector<Value*> values = fragments(by.sums, by.sums.column, none, first, step);
       for (unsigned half = 0; half < 2; ++half)
         multiplyFragments(by.sums, weights, std::span(values).subspan(size_t{2} * half, 2),
@@ -240,7 +243,7 @@ Status KernelEmitter::finishTensorAttention(const TensorAttention& by, std::span
   };
   if (!shares.empty()) {
     DYN_CHECK(when(b_.CreateICmpEQ(tile.tx, number(0)), [&]() -> Status {
-      for (unsigned i = 0; i < kOfThread; ++i)
+      for (unsigned i = 0; i < kTensorAttentionOfThread; ++i)
         b_.CreateStore(shares[i], floatAt(by, by.scalesAt, ofPair(tile.ty, i)));
       return {};
     }));
@@ -253,7 +256,7 @@ Status KernelEmitter::finishTensorAttention(const TensorAttention& by, std::span
     Value* row = b_.CreateAdd(g, number(i % 4 == 2 ? 8 : 0));
     Value* share = shares.empty() ? nullptr : b_.CreateLoad(f32, floatAt(by, by.scalesAt, row));
     Value* column = b_.CreateAdd(b_.CreateMul(by.warpColumn, number(kColumnsOfWarp)),
-                                 number(i / 8 * kAtOnce + i % 8 / 4 * 8));
+                                 number(i / 8 * kTensorAttentionAtOnce + i % 8 / 4 * 8));
     Value* both[2];
     for (unsigned c = 0; c < 2; ++c) {
       Value* sum = share ? b_.CreateFMul(sums[i + c], share) : sums[i + c];

@@ -25,13 +25,13 @@ constexpr unsigned kPartialAccumulators = 4;
 // Accumulations in one loop: their accumulators stay in registers.
 constexpr size_t kMostTogether = 3;
 
-bool holdsStatements(const Stmt& stmt) {
+bool holdsInnerStatements(const Stmt& stmt) {
   for (const loop::StmtRef& child : stmt.children)
-    if (child->kind != StmtKind::block || holdsStatements(*child)) return true;
+    if (child->kind != StmtKind::block || holdsInnerStatements(*child)) return true;
   return false;
 }
 
-bool mentions(Expr root, const std::unordered_set<uint32_t>& variables) {
+bool mentionsAny(Expr root, const std::unordered_set<uint32_t>& variables) {
   for (const Expr& e : loop::postorder(std::span<const Expr>(&root, 1)))
     if (variables.count(e.id())) return true;
   return false;
@@ -307,9 +307,9 @@ bool KernelEmitter::vectorizable(const Stmt& stmt, Expr variable) const {
     const Stmt* s = work.back();
     work.pop_back();
     if (s->kind == StmtKind::branch) return false;
-    if (s->kind == StmtKind::loop && mentions(s->extent, varying)) return false;
+    if (s->kind == StmtKind::loop && mentionsAny(s->extent, varying)) return false;
     for (const Expr& extent : s->extents)
-      if (mentions(extent, varying)) return false;
+      if (mentionsAny(extent, varying)) return false;
     // Lets and accumulations are taken to vary: it only decides what is refused.
     if (s->kind == StmtKind::let || s->kind == StmtKind::accumulate) varying.insert(s->variable.id());
     push(*s);
@@ -499,8 +499,9 @@ std::vector<const Stmt*> KernelEmitter::accumulatedTogether(std::span<const loop
   std::unordered_set<uint32_t> results{first.variable.id()};
   for (size_t i = 1; i < statements.size() && together.size() < kMostTogether; ++i) {
     const Stmt& next = *statements[i];
-    if (next.kind != StmtKind::accumulate || next.loopKind != first.loopKind || holdsStatements(first) ||
-        holdsStatements(next) || next.extents.size() != first.extents.size() || mentions(next.value, results))
+    if (next.kind != StmtKind::accumulate || next.loopKind != first.loopKind || holdsInnerStatements(first) ||
+        holdsInnerStatements(next) || next.extents.size() != first.extents.size() ||
+        mentionsAny(next.value, results))
       break;
     bool same = true;
     for (size_t k = 0; k < next.extents.size(); ++k) same &= next.extents[k].same(first.extents[k]);

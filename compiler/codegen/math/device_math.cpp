@@ -26,15 +26,15 @@ constexpr std::array<uint64_t, 19> kTwoOverPi = {
     0x9c845f8bbdf9283b, 0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
     0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
 };
-constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiRest = 0x1.1a62633145c07p-54;
+constexpr double kDeviceHalfPi = 0x1.921fb54442d18p+0, kDeviceHalfPiRest = 0x1.1a62633145c07p-54;
 constexpr int kWindow = 4;  // words
 
 // A double's parts: |x| = mantissa 2^(exponent - 1075).
-struct Parts {
+struct ExponentParts {
   Value *mantissa, *exponent;  // i64
 };
 
-Parts partsOf(llvm::IRBuilderBase& b, Value* x) {
+ExponentParts partsOf(llvm::IRBuilderBase& b, Value* x) {
   Value* bits = b.CreateAnd(b.CreateBitCast(x, b.getInt64Ty()), b.getInt64(~uint64_t{0} >> 1));
   Value* field = b.CreateLShr(bits, 52);
   Value* fraction = b.CreateAnd(bits, b.getInt64((uint64_t{1} << 52) - 1));
@@ -68,14 +68,14 @@ std::array<Value*, kWindow> windowOf(llvm::IRBuilderBase& b, Value* first, int m
 }
 
 // x - n pi/2 = r + rest, and n (its last bits).
-struct Reduced {
+struct DeviceReduced {
   Value *r, *rest, *quadrant;
 };
 
-Reduced reducedExactly(MathParts& m, Value* x, int mostExponent) {
+DeviceReduced reducedExactly(MathParts& m, Value* x, int mostExponent) {
   llvm::IRBuilderBase& b = m.b;
   llvm::Type* i64 = b.getInt64Ty();
-  const Parts parts = partsOf(b, x);
+  const ExponentParts parts = partsOf(b, x);
   // Bits of the window: those that the product does not make multiples of 4.
   Value* from = b.CreateAdd(parts.exponent, b.getInt64(static_cast<uint64_t>(int64_t{62} - 1075)));
   const std::array<Value*, kWindow> window = windowOf(b, b.CreateLShr(from, 6), (mostExponent - 1013) >> 6);
@@ -109,10 +109,11 @@ Reduced reducedExactly(MathParts& m, Value* x, int mostExponent) {
   lost = b.CreateFAdd(lost, b.CreateFSub(last, b.CreateFSub(small, tail)));
   whole = b.CreateFMul(whole, real(0x1p-64));
   lost = b.CreateFMul(lost, real(0x1p-64));
-  Value* r = b.CreateFMul(whole, real(kHalfPi));
-  Value* error = b.CreateIntrinsic(llvm::Intrinsic::fma, {f64}, {whole, real(kHalfPi), b.CreateFNeg(r)});
-  Value* rest = b.CreateFAdd(
-      error, b.CreateFAdd(b.CreateFMul(whole, real(kHalfPiRest)), b.CreateFMul(lost, real(kHalfPi))));
+  Value* r = b.CreateFMul(whole, real(kDeviceHalfPi));
+  Value* error =
+      b.CreateIntrinsic(llvm::Intrinsic::fma, {f64}, {whole, real(kDeviceHalfPi), b.CreateFNeg(r)});
+  Value* rest = b.CreateFAdd(error, b.CreateFAdd(b.CreateFMul(whole, real(kDeviceHalfPiRest)),
+                                                 b.CreateFMul(lost, real(kDeviceHalfPi))));
   Value* negative = b.CreateFCmpOLT(x, real(0));
   return {b.CreateSelect(negative, b.CreateFNeg(r), r), b.CreateSelect(negative, b.CreateFNeg(rest), rest),
           b.CreateSelect(negative, b.CreateNeg(quadrant), quadrant)};
@@ -122,7 +123,7 @@ Value* largeCircular(MathParts& m, Value* x, Circular which) {
   llvm::IRBuilderBase& b = m.b;
   const bool single = m.isSingle(x);
   constexpr int kMostOfFloat = 1023 + 127, kMostOfDouble = 2046;
-  const Reduced reduced =
+  const DeviceReduced reduced =
       reducedExactly(m, single ? m.toDouble(x) : x, single ? kMostOfFloat : kMostOfDouble);
   Value* value = single ? emitCircularOfReduced(m, m.toFloat(b.CreateFAdd(reduced.r, reduced.rest)), nullptr,
                                                 b.CreateTrunc(reduced.quadrant, b.getInt32Ty()), which)
@@ -134,7 +135,7 @@ Value* longRemainder(MathParts& m, Value* x, Value* y) {
   llvm::IRBuilderBase& b = m.b;
   const bool single = m.isSingle(x);
   Value *dividend = single ? m.toDouble(x) : x, *divisor = single ? m.toDouble(y) : y;
-  const Parts a = partsOf(b, dividend), by = partsOf(b, divisor);
+  const ExponentParts a = partsOf(b, dividend), by = partsOf(b, divisor);
   const auto number = [&](uint64_t n) { return b.getInt64(n); };
   Value* isZero = b.CreateICmpEQ(by.mantissa, number(0));
   Value* mantissa = b.CreateSelect(isZero, number(1), by.mantissa);

@@ -85,7 +85,7 @@ Value* ofTurned(MathParts& m, const Turned& t, Circular which) {
   return b.CreateBitCast(b.CreateXor(m.bits(value), negative), x->getType());
 }
 
-Value* reduced(MathParts& m, Value* x, Circular which) {
+Value* reducedAngle(MathParts& m, Value* x, Circular which) {
   llvm::IRBuilderBase& b = m.b;
   Value* value = ofTurned(m, turned(m, x), which);
   // x - 0 * pi/2 loses the sign of -0.
@@ -107,7 +107,7 @@ Value* emitCircularOfReduced(MathParts& m, Value* r, Value* rest, Value* n, Circ
 Value* emitCircular(MathParts& m, Value* x, Circular which) {
   llvm::IRBuilderBase& b = m.b;
   Value* large = b.CreateFCmpUGT(m.absolute(x), m.number(x, kLargest));  // NaN and infinity, too
-  Value* usual = reduced(m, b.CreateSelect(large, m.number(x, 0.0), x), which);
+  Value* usual = reducedAngle(m, b.CreateSelect(large, m.number(x, 0.0), x), which);
   return emitRareLanes(m, functionOf(which), large, usual, {x});
 }
 

@@ -12,8 +12,8 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // ln 2 in two parts, the first with so many zero bits at its end that e times it is exact.
-constexpr double kFloatLn2 = 0x1.62e4p-1, kFloatLn2Rest = 0x1.62e42fefa39efp-1 - 0x1.62e4p-1;
-constexpr double kLn2 = 0x1.62e42feep-1, kLn2Rest = 0x1.a39ef35793c76p-33;
+constexpr double kLogFloatLn2 = 0x1.62e4p-1, kLogFloatLn2Rest = 0x1.62e42fefa39efp-1 - 0x1.62e4p-1;
+constexpr double kLogLn2 = 0x1.62e42feep-1, kLogLn2Rest = 0x1.a39ef35793c76p-33;
 
 // log(1 + f) = f - f^2/2 + f^3 P(f).
 Value* logOfFloat(MathParts& m, const MathParts::Scaled& x) {
@@ -23,9 +23,9 @@ Value* logOfFloat(MathParts& m, const MathParts::Scaled& x) {
                               -0x1.0d8552p-3, 0x1.055b46p-3, -0x1.38b4ccp-4});
   Value* square = b.CreateFMul(f, f);
   Value* tail = b.CreateFMul(b.CreateFMul(p, f), square);
-  tail = m.multiplyAdd(e, m.number(f, kFloatLn2Rest), tail);
+  tail = m.multiplyAdd(e, m.number(f, kLogFloatLn2Rest), tail);
   tail = m.multiplyAdd(square, m.number(f, -0.5), tail);
-  return m.multiplyAdd(e, m.number(f, kFloatLn2), b.CreateFAdd(f, tail));
+  return m.multiplyAdd(e, m.number(f, kLogFloatLn2), b.CreateFAdd(f, tail));
 }
 
 // With s = f / (2 + f): log(1 + f) = 2 atanh(s) = f - (f^2/2 - s (f^2/2 + s^2 P(s^2))), |s| <= 0.172.
@@ -39,8 +39,8 @@ Value* logOfDouble(MathParts& m, const MathParts::Scaled& x) {
                        0x1.7464d831c8a4ap-3, 0x1.39c3915b5baf1p-3, 0x1.2dc3ae82283dp-3});
   Value* half = b.CreateFMul(b.CreateFMul(f, f), m.number(f, 0.5));
   Value* tail = b.CreateFMul(s, m.multiplyAdd(z, p, half));
-  tail = m.multiplyAdd(e, m.number(f, kLn2Rest), tail);
-  return m.multiplyAdd(e, m.number(f, kLn2), b.CreateFAdd(f, b.CreateFSub(tail, half)));
+  tail = m.multiplyAdd(e, m.number(f, kLogLn2Rest), tail);
+  return m.multiplyAdd(e, m.number(f, kLogLn2), b.CreateFAdd(f, b.CreateFSub(tail, half)));
 }
 
 // log(1 + y) of doubles y >= -1/2 as exact as a float result needs.

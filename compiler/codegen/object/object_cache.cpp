@@ -14,10 +14,10 @@
 namespace dyn {
 namespace {
 
-constexpr std::string_view kMagic =
+constexpr std::string_view kObjectMagic =
     "dynobj 1";  // format of the files; a change of it makes old files damaged
-constexpr std::string_view kSuffix = ".dynobj";
-constexpr size_t kDigestBytes = 32;
+constexpr std::string_view kObjectSuffix = ".dynobj";
+constexpr size_t kObjectDigestBytes = 32;
 
 void appendLength(std::string& out, uint64_t length) {
   for (int i = 0; i < 8; ++i) out += static_cast<char>(length >> (8 * i));
@@ -25,7 +25,7 @@ void appendLength(std::string& out, uint64_t length) {
 
 // magic, key, length of the object (8 bytes), checksum of key and object, object
 std::string fileHeader(const ObjectKey& key, const std::string& object) {
-  std::string header(kMagic);
+  std::string header(kObjectMagic);
   header += key.hex;
   appendLength(header, object.size());
   header += digestOf(key.hex + object);
@@ -51,7 +51,7 @@ bool readFile(const std::string& path, std::string& bytes, bool& found) {
 
 // False: it is not what was stored under this key.
 bool takeObject(const ObjectKey& key, const std::string& bytes, ObjectCode& object) {
-  const size_t headerBytes = kMagic.size() + key.hex.size() + 8 + kDigestBytes;
+  const size_t headerBytes = kObjectMagic.size() + key.hex.size() + 8 + kObjectDigestBytes;
   if (bytes.size() < headerBytes) return false;
   object.bytes = bytes.substr(headerBytes);
   return std::string_view(bytes).substr(0, headerBytes) == fileHeader(key, object.bytes);
@@ -61,7 +61,7 @@ bool takeObject(const ObjectKey& key, const std::string& bytes, ObjectCode& obje
 
 struct ObjectCache::State {
   explicit State(const ObjectCacheSettings& settings)
-      : folder(settings.directory, kSuffix, settings.maxBytes) {}
+      : folder(settings.directory, kObjectSuffix, settings.maxBytes) {}
 
   CacheFolder folder;
   std::atomic<int64_t> hits{0}, misses{0}, damaged{0}, stored{0}, storeFailures{0};
@@ -112,8 +112,8 @@ bool ObjectCache::isWhole(const std::string& path) {
   std::string bytes, name = path.substr(path.rfind('/') + 1);
   bool found = false;
   ObjectCode object;
-  return name.size() > kSuffix.size() && readFile(path, bytes, found) &&
-         takeObject({name.substr(0, name.size() - kSuffix.size())}, bytes, object);
+  return name.size() > kObjectSuffix.size() && readFile(path, bytes, found) &&
+         takeObject({name.substr(0, name.size() - kObjectSuffix.size())}, bytes, object);
 }
 
 ObjectCacheStatistics ObjectCache::statistics() const {

@@ -181,21 +181,22 @@ class Disassembly {
   std::unique_ptr<llvm::MCInstPrinter> printer_;
 };
 
-std::string labelOf(uint64_t address, uint64_t begin) {
+std::string runningLabelOf(uint64_t address, uint64_t begin) {
   return ".L" + llvm::utohexstr(address - begin, true);
 }
 
 // "\tjne\t123456" → "\tjne\t.L1c", with a name behind it where it leaves the function.
-std::string textOf(const Disassembly::Line& line, uint64_t begin, uint64_t end, const SymbolNames& names) {
+std::string runningTextOf(const Disassembly::Line& line, uint64_t begin, uint64_t end,
+                          const SymbolNames& names) {
   std::string text = line.text;
   if (line.jump) text = text.substr(0, text.find_last_of("\t ") + 1);
-  if (line.jump && *line.jump >= begin && *line.jump < end) return text + labelOf(*line.jump, begin);
+  if (line.jump && *line.jump >= begin && *line.jump < end) return text + runningLabelOf(*line.jump, begin);
   if (line.jump) return text + names.of(*line.jump);
   return line.other ? text + "  # " + names.of(*line.other) : text;
 }
 
-Result<std::string> textOf(Disassembly& disassembly, const SymbolNames& names, uint64_t entry,
-                           size_t mostInstructions) {
+Result<std::string> runningTextOf(Disassembly& disassembly, const SymbolNames& names, uint64_t entry,
+                                  size_t mostInstructions) {
   const uint64_t file = fileOf(entry), first = functionAt(entry);
   if (first == 0)
     return makeError(DiagnosticId::unsupportedFeature,
@@ -213,8 +214,8 @@ Result<std::string> textOf(Disassembly& disassembly, const SymbolNames& names, u
       if (line.jump && *line.jump >= begin && *line.jump < end) labels.insert(*line.jump);
     text += "# " + names.of(begin) + ", " + std::to_string(end - begin) + " bytes\n";
     for (const Disassembly::Line& line : lines) {
-      if (labels.count(line.address)) text += labelOf(line.address, begin) + ":\n";
-      text += textOf(line, begin, end, names) + "\n";
+      if (labels.count(line.address)) text += runningLabelOf(line.address, begin) + ":\n";
+      text += runningTextOf(line, begin, end, names) + "\n";
       // What leads into the middle of a function, such as its cold part, is none to be shown.
       if (line.other && functionAt(*line.other) == *line.other && fileOf(*line.other) == file &&
           known.insert(*line.other).second)
@@ -237,7 +238,7 @@ Result<std::vector<std::string>> textsOfRunningCode(const MachineDescription& ma
   for (const void* code : codes) {
     const auto entry = reinterpret_cast<uint64_t>(code);
     const auto known = names.try_emplace(fileOf(entry), entry).first;
-    DYN_TRY(std::string text, textOf(disassembly, known->second, entry, mostInstructions));
+    DYN_TRY(std::string text, runningTextOf(disassembly, known->second, entry, mostInstructions));
     texts.push_back(std::move(text));
   }
   return texts;

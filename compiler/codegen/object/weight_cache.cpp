@@ -15,12 +15,12 @@
 namespace dyn {
 namespace {
 
-constexpr std::string_view kMagic = "dynweights 2\n";
+constexpr std::string_view kWeightMagic = "dynweights 2\n";
 constexpr size_t kPageBytes = 4096;
 
 // magic, key, length and sum of the weights; filled up to a page
 std::string firstPage(const std::string& key, size_t size, uint64_t sum) {
-  std::string page(kMagic);
+  std::string page(kWeightMagic);
   page += key + "\n" + std::to_string(size) + "\n" + std::to_string(sum) + "\n";
   page.resize(kPageBytes);
   return page;
@@ -38,18 +38,18 @@ std::optional<uint64_t> sumSaid(std::string_view bytes, const std::string& key) 
   return sum;
 }
 
-uint64_t sumOf(std::string_view bytes) {
+uint64_t checksumOf(std::string_view bytes) {
   WeightSum sum;
   sum.add(bytes);
   return sum.value();
 }
 
-constexpr std::string_view kSuffix = ".dynweights";
+constexpr std::string_view kWeightSuffix = ".dynweights";
 
 // Of a path in a cache's folder.
 std::string keyIn(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
-  return name.size() > kSuffix.size() ? name.substr(0, name.size() - kSuffix.size()) : "";
+  return name.size() > kWeightSuffix.size() ? name.substr(0, name.size() - kWeightSuffix.size()) : "";
 }
 
 // Weights are copies of what is there anyway: they leave three quarters of the free room to others.
@@ -62,7 +62,7 @@ bool hasRoom(const std::string& directory, size_t bytes) {
 }  // namespace
 
 WeightCache::WeightCache(const WeightCacheSettings& settings)
-    : folder_(settings.directory, kSuffix, settings.maxBytes) {}
+    : folder_(settings.directory, kWeightSuffix, settings.maxBytes) {}
 
 std::string WeightCache::keyOf(const std::vector<std::string>& parts, const std::string& source) {
   std::vector<std::string_view> all = {"weights", DYN_KERNELS_FINGERPRINT, source};
@@ -84,7 +84,7 @@ std::optional<MappedFile> WeightCache::find(const std::string& key) {
 
 std::optional<MappedFile> WeightCache::store(const std::string& key, std::string_view bytes) {
   if (!folder_.on() || !hasRoom(folder_.directory(), bytes.size())) return std::nullopt;
-  if (!folder_.write(key, {firstPage(key, bytes.size(), sumOf(bytes)), bytes})) return std::nullopt;
+  if (!folder_.write(key, {firstPage(key, bytes.size(), checksumOf(bytes)), bytes})) return std::nullopt;
   return find(key);
 }
 
@@ -97,7 +97,7 @@ bool WeightCache::isWhole(const std::string& path) {
   const Result<MappedFile> file = MappedFile::open(path, SymlinkPolicy::refuse);
   if (!file.ok()) return false;
   const std::optional<uint64_t> said = sumSaid(file->bytes(), keyIn(path));
-  return said && *said == sumOf(bytesOf(*file));
+  return said && *said == checksumOf(bytesOf(*file));
 }
 
 std::string_view WeightCache::bytesOf(const MappedFile& file) { return file.bytes().substr(kPageBytes); }

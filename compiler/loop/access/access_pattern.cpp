@@ -2,12 +2,6 @@
 
 namespace dyn::loop {
 
-bool mentions(Expr root, Expr variable) {
-  for (const Expr& e : postorder(std::span<const Expr>(&root, 1)))
-    if (e.same(variable)) return true;
-  return false;
-}
-
 bool isShifted(Expr index, Expr variable) {
   if (index.same(variable)) return true;
   if (index.kind() != ExprKind::binary || index.dtype() != Dtype::i64) return false;

@@ -4,11 +4,10 @@
 #include <functional>
 #include <span>
 
-#include "compiler/loop/expr.h"
+#include "compiler/loop/expr_forms.h"
 
 namespace dyn::loop {
 
-bool mentions(Expr root, Expr variable);
 // The variable, or a sum of it and something without it: what lies at the next index then comes next.
 bool isShifted(Expr index, Expr variable);
 // Does an access at `index` lie along `row` in memory, and across `column`: it moves by one element with the

@@ -9,10 +9,10 @@ namespace dyn::loop {
 
 namespace {
 
-constexpr int kBudget = 2000;     // steps of one question
-constexpr int kMaxDepth = 40;     // of eliminations
-constexpr int kMaxConvert = 100;  // nesting of an index expression
-constexpr size_t kMaxTerms = 64;
+constexpr int kBudget = 2000;       // steps of one question
+constexpr int kMaxProofDepth = 40;  // of eliminations
+constexpr int kMaxConvert = 100;    // nesting of an index expression
+constexpr size_t kMaxProofTerms = 64;
 constexpr int kMaxConstraintDepth = 3;
 
 }  // namespace
@@ -36,7 +36,7 @@ bool AccessProver::add(Polynomial& into, const Polynomial& p, int64_t factor) {
     slot = *total;
     if (slot == 0) into.erase(m);
   }
-  return into.size() <= kMaxTerms;
+  return into.size() <= kMaxProofTerms;
 }
 
 // Overflow leaves an opaque polynomial that proves nothing.
@@ -48,7 +48,7 @@ AccessProver::Polynomial AccessProver::sum(const Polynomial& a, const Polynomial
 
 std::optional<AccessProver::Polynomial> AccessProver::multiply(const Polynomial& a, const Polynomial& b) {
   Polynomial r;
-  if (a.size() * b.size() > kMaxTerms * kMaxTerms) return std::nullopt;
+  if (a.size() * b.size() > kMaxProofTerms * kMaxProofTerms) return std::nullopt;
   for (const auto& [ma, ca] : a) {
     for (const auto& [mb, cb] : b) {
       Monomial m = ma;
@@ -436,7 +436,7 @@ bool AccessProver::joinOnePrefixSum(Polynomial& p) {
 }
 
 bool AccessProver::prove(Polynomial p, int depth) {
-  if (depth > kMaxDepth || --budget_ < 0) return false;
+  if (depth > kMaxProofDepth || --budget_ < 0) return false;
   joinPrefixSums(p);
   if (p.empty()) return true;
   if (p.size() == 1 && p.begin()->first.empty()) return p.begin()->second >= 0;
@@ -469,7 +469,8 @@ bool AccessProver::prove(Polynomial p, int depth) {
   if (!order.empty() && atoms_[order[0]].kind == AtomKind::symbol) {
     if (bySolver(p)) return true;
     for (uint32_t id : order)
-      if (depth < kMaxDepth - 2 && byConstraints(p, id, std::max(depth, kMaxDepth - 2 - kMaxConstraintDepth)))
+      if (depth < kMaxProofDepth - 2 &&
+          byConstraints(p, id, std::max(depth, kMaxProofDepth - 2 - kMaxConstraintDepth)))
         return true;
   }
   return false;
@@ -593,7 +594,7 @@ bool AccessProver::eliminateCall(const Polynomial& c, const Polynomial& r, uint3
       return a.kind == AtomKind::call && a.expr.function()->facts.prefixSumOf == f &&
              a.expr.function()->arity == 1;
     });
-    if (up || sumOf == atoms_.end() || depth > kMaxDepth / 2) return false;
+    if (up || sumOf == atoms_.end() || depth > kMaxProofDepth / 2) return false;
     const Expr sumLike = sumOf->expr;
     const auto at = [&](const Polynomial& x) {
       return ofAtom(

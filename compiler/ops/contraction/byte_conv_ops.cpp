@@ -123,7 +123,7 @@ bool builtinConvIntegerTakes(const Op&, std::span<const Type> operandTypes) {
 
 // --- packed, of images with their channels last
 
-constexpr AttributeSpec kPackedAttributes[] = {
+constexpr AttributeSpec kPackedByteConvAttributes[] = {
     kConvAttributes[0],
     kConvAttributes[1],
     kConvAttributes[2],
@@ -252,7 +252,7 @@ const OpDef conv_integer_packedOp{
     .traits = {.epilogue = Dtype::i32},
     .minOperands = 2,
     .maxOperands = 3,
-    .attributes = kPackedAttributes,
+    .attributes = kPackedByteConvAttributes,
     .infer = inferConvIntegerPacked,
     .evaluate = evaluateConvIntegerPacked,
     .lowering = LoweringKind::builtin,

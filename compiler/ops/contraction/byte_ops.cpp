@@ -135,28 +135,28 @@ Status fillInteger(const BuiltinRequest& request, CallFields<calls::Bytegemm>& c
 
 // --- packed
 
-constexpr AttributeSpec kPackAttributes[] = {
+constexpr AttributeSpec kPackBytesAttributes[] = {
     {"transpose", AttributeKind::integer, false, "1: b is [n, k]; default 0, b is [k, n]", Allowed::flag()},
 };
-constexpr AttributeSpec kPackedAttributes[] = {
+constexpr AttributeSpec kPackedBytesAttributes[] = {
     {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim", Allowed::byRule("one dim")},
     {"k", AttributeKind::dims, true, "rows of the packed matrix, one dim", Allowed::byRule("one dim")},
 };
 
-Status inferPack(InferContext& c) {
+Status inferPackBytes(InferContext& c) {
   DYN_TRY(TensorOperand b, tensorOperand(c, 0, 2));
   DYN_CHECK(requireByte(c, b, "a matrix to be packed"));
   setTensor(c, {c.fresh("the panels of a packed matrix are laid out for the machine at load")}, b.dtype);
   return {};
 }
 
-Status evaluatePack(EvalContext& c) {
+Status evaluatePackBytes(EvalContext& c) {
   DYN_TRY(HostTensor panel, onePanel(c.operand(0), c.attributes().integer("transpose", 0) != 0));
   c.setResult(0, std::move(panel));
   return {};
 }
 
-Status fillPack(const BuiltinRequest& request, CallFields<calls::Bytepack>& call) {
+Status fillPackBytes(const BuiltinRequest& request, CallFields<calls::Bytepack>& call) {
   call.numbers.transposed = request.op.attributes.integer("transpose", 0) != 0;
   return {};
 }
@@ -218,11 +218,11 @@ const OpDef pack_bytesOp{
     .traits = {.packsWeights = true},
     .minOperands = 1,
     .maxOperands = 1,
-    .attributes = kPackAttributes,
-    .infer = inferPack,
-    .evaluate = evaluatePack,
+    .attributes = kPackBytesAttributes,
+    .infer = inferPackBytes,
+    .evaluate = evaluatePackBytes,
     .lowering = LoweringKind::builtin,
-    .builtin = calling<calls::Bytepack, fillPack>,
+    .builtin = calling<calls::Bytepack, fillPackBytes>,
     .operandRules = kAnyElements,
     .doc =
         "[k, n] (or [n, k] with transpose) i8 or u8 -> [?] of its element type, only good for "
@@ -237,7 +237,7 @@ const OpDef matmul_integer_packedOp{
     .traits = {.epilogue = Dtype::i32},
     .minOperands = 2,
     .maxOperands = 4,
-    .attributes = kPackedAttributes,
+    .attributes = kPackedBytesAttributes,
     .infer = inferPacked,
     .evaluate = evaluatePacked,
     .lowering = LoweringKind::builtin,

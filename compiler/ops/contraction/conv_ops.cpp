@@ -17,14 +17,14 @@ constexpr AttributeSpec kPlainAttributes[] = {kConvAttributes[0],   kConvAttribu
                                               kConvAttributes[3],   kConvAttributes[4], kConvAttributes[5],
                                               DYN_PADDING_ATTRIBUTE};
 static_assert(std::size(kConvAttributes) == 6);
-constexpr AttributeSpec kPackAttributes[] = {
+constexpr AttributeSpec kPackFilterAttributes[] = {
     {"strides", AttributeKind::integers, false, "of the convolution; default 1", Allowed::atLeast(1)},
     {"dilations", AttributeKind::integers, false, "of the convolution; default 1", Allowed::atLeast(1)},
     {"group", AttributeKind::integer, false, "of the convolution; default 1", Allowed::atLeast(1)},
     {"way", AttributeKind::string, false, "of the convolution; default: what its window suggests",
      Allowed::oneOf("rows staged direct winograd onednn")},
 };
-constexpr AttributeSpec kPackedAttributes[] = {
+constexpr AttributeSpec kPackedConvAttributes[] = {
     {"strides", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
     {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
     {"pads", AttributeKind::integers, false, "[begin..., end...]; default 0",
@@ -117,12 +117,12 @@ Status fillWay(const Op& op, int32_t* number) {
   return {};
 }
 
-bool isOneDnn(const Op& op) {
+bool isOneDnnFilter(const Op& op) {
   return isLibrary(
       contraction::parseConvolutionVersion(op.attributes.string("way")).value_or(contraction::Version()));
 }
 
-Status inferPack(InferContext& c) {
+Status inferPackFilter(InferContext& c) {
   DYN_TRY(TensorOperand w, tensorOperand(c, 0));
   if (!isHalf(w.dtype)) DYN_CHECK(requireDtype(c, w, Dtype::f32, "weights to be packed"));
   if (w.rank() < 3 || w.rank() > 5)
@@ -133,7 +133,7 @@ Status inferPack(InferContext& c) {
 }
 
 // The reference's packing leaves the weights as they are.
-Status evaluatePack(EvalContext& c) {
+Status evaluatePackFilter(EvalContext& c) {
   const HostTensor& w = c.operand(0);
   if (w.dtype() == Dtype::f32) {
     c.setResult(0, w.reshaped({w.elementCount()}));
@@ -145,7 +145,7 @@ Status evaluatePack(EvalContext& c) {
   return {};
 }
 
-Status fillPack(const BuiltinRequest& request, CallFields<calls::ConvPack>& call) {
+Status fillPackFilter(const BuiltinRequest& request, CallFields<calls::ConvPack>& call) {
   DYN_CHECK(fillWindow(request.op, request.operandTypes[0].rank() - 2, call.numbers));
   return fillWay(request.op, &call.numbers.way);
 }
@@ -213,7 +213,7 @@ Status fillConvPacked(const BuiltinRequest& request, CallFields<calls::ConvPacke
 
 // --- conv_transpose
 
-constexpr AttributeSpec kTransposeAttributes[] = {
+constexpr AttributeSpec kConvTransposeAttributes[] = {
     {"strides", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
     {"dilations", AttributeKind::integers, false, "one per spatial axis; default 1", Allowed::atLeast(1)},
     {"pads", AttributeKind::integers, false, "[begin..., end...], cut from the result; default 0",
@@ -433,13 +433,13 @@ const OpDef pack_convOp{
     .traits = {.packsWeights = true},
     .minOperands = 1,
     .maxOperands = 1,
-    .attributes = kPackAttributes,
-    .infer = inferPack,
-    .evaluate = evaluatePack,
+    .attributes = kPackFilterAttributes,
+    .infer = inferPackFilter,
+    .evaluate = evaluatePackFilter,
     .lowering = LoweringKind::builtin,
-    .builtin = calling<calls::ConvPack, fillPack>,
+    .builtin = calling<calls::ConvPack, fillPackFilter>,
     .builtinFor = [](const Op& op) -> std::string_view {
-      return isOneDnn(op) ? "onednn_conv_pack" : "conv_pack";
+      return isOneDnnFilter(op) ? "onednn_conv_pack" : "conv_pack";
     },
     .operandRules = kAnyElements,
     .doc =
@@ -455,13 +455,13 @@ const OpDef conv_packedOp{
     .traits = {.flatPositions = true, .epilogue = Dtype::f32},
     .minOperands = 2,
     .maxOperands = 3,
-    .attributes = kPackedAttributes,
+    .attributes = kPackedConvAttributes,
     .infer = inferConvPacked,
     .evaluate = evaluateConvPacked,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::ConvPacked, fillConvPacked>,
     .builtinFor = [](const Op& op) -> std::string_view {
-      return isOneDnn(op) ? "onednn_conv" : "conv_packed";
+      return isOneDnnFilter(op) ? "onednn_conv" : "conv_packed";
     },
     .operandRules = kAnyElements,
     .doc =
@@ -480,7 +480,7 @@ const OpDef conv_transposeOp{
     .traits = {.keepsRank = true},
     .minOperands = 2,
     .maxOperands = 3,
-    .attributes = kTransposeAttributes,
+    .attributes = kConvTransposeAttributes,
     .infer = inferConvTranspose,
     .evaluate = evaluateConvTranspose,
     .lowering = LoweringKind::builtin,

@@ -100,7 +100,7 @@ constexpr AttributeSpec kPackAttributes[] = {
     {"schedule", AttributeKind::string, false, "onednn: for products that are made with it; else left out",
      Allowed::byRule("a schedule of products")},
 };
-constexpr AttributeSpec kPackedAttributes[] = {
+constexpr AttributeSpec kPackedMatmulAttributes[] = {
     {"n", AttributeKind::dims, true, "columns of the packed matrix, one dim", Allowed::byRule("one dim")},
     {"schedule", AttributeKind::string, false,
      "k768r12-panels (blocks of depth and of row tiles, the side that threads share), or several by rows: "
@@ -269,7 +269,7 @@ const OpDef gemm_packedOp{
     .traits = {.matrixOperands = 1, .epilogue = Dtype::f32},
     .minOperands = 2,
     .maxOperands = 2,
-    .attributes = kPackedAttributes,
+    .attributes = kPackedMatmulAttributes,
     .infer = inferGemmPacked,
     .evaluate = evaluateGemmPacked,
     .lowering = LoweringKind::builtin,

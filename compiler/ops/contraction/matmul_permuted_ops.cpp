@@ -7,7 +7,7 @@
 namespace dyn {
 namespace {
 
-constexpr AttributeSpec kAttributes[] = {
+constexpr AttributeSpec kPermutedAttributes[] = {
     {"order_a", AttributeKind::integers, true, "axis i of the left stack of matrices is axis order_a[i] of a",
      Allowed::permutation(0)},
     {"order_b", AttributeKind::integers, true,
@@ -113,7 +113,7 @@ const OpDef matmul_permutedOp{
     .cls = OpClass::opaque,
     .minOperands = 2,
     .maxOperands = 2,
-    .attributes = kAttributes,
+    .attributes = kPermutedAttributes,
     .infer = inferPermuted,
     .evaluate = evaluatePermuted,
     .lowering = LoweringKind::builtin,

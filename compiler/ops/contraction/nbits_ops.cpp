@@ -12,7 +12,7 @@ namespace dyn {
 
 namespace {
 
-constexpr AttributeSpec kAttributes[] = {
+constexpr AttributeSpec kNBitsAttributes[] = {
     {"bits", AttributeKind::integer, true, "of one weight: 4 or 8", Allowed::byRule("4 or 8")},
     {"block", AttributeKind::integer, true, "weights along k that share a scale: an even number",
      Allowed::byRule("an even number, at least 16")},
@@ -54,7 +54,7 @@ Status inferMatmulNbits(InferContext& c) {
 }
 
 // Number `index` of a row of packed ones.
-int64_t unpacked(const HostTensor& packed, int64_t row, int64_t rowBytes, int64_t bits, int64_t index) {
+int64_t unpackedBits(const HostTensor& packed, int64_t row, int64_t rowBytes, int64_t bits, int64_t index) {
   const int64_t byte = packed.intAt(row * rowBytes + index * bits / 8);
   return bits == 8 ? byte : byte >> (index % 2 * 4) & 15;
 }
@@ -92,9 +92,9 @@ Status evaluateMatmulNbits(EvalContext& c) {
     for (int64_t column = 0; column < n; ++column) {
       double sum = 0;
       for (int64_t i = 0; i < k; ++i) {
-        const int64_t zero = c.hasOperand(3) ? unpacked(c.operand(3), column, zeroBytes, bits, i / block)
+        const int64_t zero = c.hasOperand(3) ? unpackedBits(c.operand(3), column, zeroBytes, bits, i / block)
                                              : int64_t{1} << (bits - 1);
-        const auto level = static_cast<double>(unpacked(b, column, rowBytes, bits, i) - zero);
+        const auto level = static_cast<double>(unpackedBits(b, column, rowBytes, bits, i) - zero);
         sum += left[i] * level * scales.realAt(column * blocks + i / block);
       }
       result.setReal(row * n + column, sum);
@@ -122,7 +122,7 @@ const OpDef matmul_nbitsOp{
     .cls = OpClass::opaque,
     .minOperands = 3,
     .maxOperands = 4,
-    .attributes = kAttributes,
+    .attributes = kNBitsAttributes,
     .infer = inferMatmulNbits,
     .evaluate = evaluateMatmulNbits,
     .lowering = LoweringKind::builtin,

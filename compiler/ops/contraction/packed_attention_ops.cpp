@@ -11,7 +11,7 @@
 namespace dyn {
 namespace {
 
-constexpr AttributeSpec kAttributes[] = {
+constexpr AttributeSpec kPackedAttentionAttributes[] = {
     {"scale", AttributeKind::real, false, "of the products of q and k; default 1", Allowed::any()},
     {"fill", AttributeKind::real, false, "the score of a key that is not allowed; default -inf",
      Allowed::any()},
@@ -232,7 +232,7 @@ const OpDef packed_attentionOp{
     .cls = OpClass::opaque,
     .minOperands = 4,
     .maxOperands = 8,
-    .attributes = kAttributes,
+    .attributes = kPackedAttentionAttributes,
     .infer = inferPackedAttention,
     .evaluate = evaluatePackedAttention,
     .lowering = LoweringKind::builtin,

@@ -14,7 +14,7 @@ namespace {
 
 using recurrence::Cell, recurrence::kLengths, recurrence::kOfDirection, recurrence::kSecond;
 
-constexpr AttributeSpec kAttributes[] = {
+constexpr AttributeSpec kRecurrenceAttributes[] = {
     {"cell", AttributeKind::string, true, "lstm, gru, tanh or relu", Allowed::byRule("a cell")},
     {"backward", AttributeKind::integer, false, "1: from the last step to the first; default 0",
      Allowed::flag()},
@@ -228,7 +228,7 @@ const OpDef recurrenceOp{
     .minOperands = 3,
     .maxOperands = kSecond + kOfDirection,
     .results = -1,
-    .attributes = kAttributes,
+    .attributes = kRecurrenceAttributes,
     .infer = inferRecurrence,
     .evaluate = evaluateRecurrence,
     .lowering = LoweringKind::builtin,

@@ -42,11 +42,11 @@ struct DftPlan {
   Dim outputs;              // elements of the result along the axis
 };
 
-Dim constantOf(Dim like, int64_t value) { return like.context().constant(value); }
+Dim spectralConstantOf(Dim like, int64_t value) { return like.context().constant(value); }
 
 DftPlan planOf(const Shape& x, Dim axis, Dim length, const DftOptions& o) {
   DftPlan plan;
-  const Dim zero = constantOf(axis, 0), one = constantOf(axis, 1);
+  const Dim zero = spectralConstantOf(axis, 0), one = spectralConstantOf(axis, 1);
   const Dim place = axis + min(one, max(zero, zero - axis)) * static_cast<int64_t>(x.size());
   Dim size = zero;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -55,7 +55,7 @@ DftPlan planOf(const Shape& x, Dim axis, Dim length, const DftOptions& o) {
     size = size + plan.isAxis.back() * x[i];
   }
   plan.length = length ? length : o.makesReals() ? (size - 1) * 2 : size;
-  const Dim half = floorDiv(plan.length, constantOf(axis, 2)) + 1;
+  const Dim half = floorDiv(plan.length, spectralConstantOf(axis, 2)) + 1;
   plan.outputs = o.onesided && !o.inverse ? half : plan.length;
   return plan;
 }
@@ -63,7 +63,7 @@ DftPlan planOf(const Shape& x, Dim axis, Dim length, const DftOptions& o) {
 Shape dftShape(const Shape& x, const DftPlan& plan, const DftOptions& o) {
   Shape shape;
   for (size_t i = 0; i + 1 < x.size(); ++i) shape.push_back(x[i] + plan.isAxis[i] * (plan.outputs - x[i]));
-  shape.push_back(constantOf(x[0], o.makesReals() ? 1 : 2));
+  shape.push_back(spectralConstantOf(x[0], o.makesReals() ? 1 : 2));
   return shape;
 }
 

@@ -17,7 +17,7 @@ constexpr AttributeSpec kCheckValuesAttributes[] = {
      Allowed::any()},
 };
 
-ElementsAre elementsOf(const Op& op) { return elementsOfWord(op.attributes.string("elements")); }
+ElementsAre checkedElementsOf(const Op& op) { return elementsOfWord(op.attributes.string("elements")); }
 
 std::string messageOf(const Op& op, const std::string& fault) {
   const std::string what = op.attributes.string("what");
@@ -28,7 +28,7 @@ std::string messageOf(const Op& op, const std::string& fault) {
 // at.
 Result<bool> demandedAsDims(InferContext& c) {
   constexpr size_t kMostDims = 16;
-  if (elementsOf(c.op()) != ElementsAre::inRange) return false;
+  if (checkedElementsOf(c.op()) != ElementsAre::inRange) return false;
   const auto boundOf = [&](int i) -> std::optional<Dim> {
     const std::optional<Contents> contents = c.operandContents(i);
     if (!contents || contents->size() != 1 || !(*contents)[0]) return std::nullopt;
@@ -67,7 +67,8 @@ Status inferCheckValues(InferContext& c) {
     known = known && constants[i] != nullptr;
   }
   if (known) {
-    const std::string fault = elementsFault(*constants[0], elementsOf(c.op()), constants[1], constants[2]);
+    const std::string fault =
+        elementsFault(*constants[0], checkedElementsOf(c.op()), constants[1], constants[2]);
     if (!fault.empty()) return c.error(DiagnosticId::shapeCheckFailed, messageOf(c.op(), fault));
     control(c).leaveOut();
     return {};
@@ -80,13 +81,13 @@ Status inferCheckValues(InferContext& c) {
 Status evaluateCheckValues(EvalContext& c) {
   const HostTensor* low = c.hasOperand(1) ? &c.operand(1) : nullptr;
   const HostTensor* high = c.hasOperand(2) ? &c.operand(2) : nullptr;
-  const std::string fault = elementsFault(c.operand(0), elementsOf(c.op()), low, high);
+  const std::string fault = elementsFault(c.operand(0), checkedElementsOf(c.op()), low, high);
   if (fault.empty()) return {};
   return c.error(DiagnosticId::shapeCheckFailed, messageOf(c.op(), fault));
 }
 
 Status fillCheckValues(const BuiltinRequest& request, CallFields<calls::CheckValues>& call) {
-  call.numbers.demand = static_cast<int32_t>(elementsOf(request.op));
+  call.numbers.demand = static_cast<int32_t>(checkedElementsOf(request.op));
   packText(&call.numbers.what, request.op.attributes.string("what"));
   return {};
 }

@@ -10,7 +10,7 @@ namespace {
 
 // --- types
 
-Status inferSplit(InferContext& c) {
+Status inferSequenceSplit(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", 0), x.rank()));
   const size_t at = static_cast<size_t>(axis);
@@ -31,7 +31,7 @@ Status inferSplit(InferContext& c) {
 }
 
 // The tensor type of the list's elements, sizes that differ between them being fresh.
-Result<Type> elementOf(InferContext& c) {
+Result<Type> sequenceElementOf(InferContext& c) {
   const Type list = c.operandType(0);
   if (list.kind() != TypeKind::list || !list.element().isTensor())
     return c.error(DiagnosticId::typeMismatch, "it needs a list of tensors, not " + list.toString());
@@ -41,8 +41,8 @@ Result<Type> elementOf(InferContext& c) {
   });
 }
 
-Status inferConcat(InferContext& c) {
-  DYN_TRY(Type element, elementOf(c));
+Status inferSequenceConcat(InferContext& c) {
+  DYN_TRY(Type element, sequenceElementOf(c));
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), element.rank()));
   Shape shape = element.dims();
   shape[static_cast<size_t>(axis)] = c.fresh("the tensors of a list are joined");
@@ -51,7 +51,7 @@ Status inferConcat(InferContext& c) {
 }
 
 Status inferStack(InferContext& c) {
-  DYN_TRY(Type element, elementOf(c));
+  DYN_TRY(Type element, sequenceElementOf(c));
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), element.rank() + 1));
   Shape shape = element.dims();
   shape.insert(shape.begin() + axis, c.fresh("the length of a list"));
@@ -77,13 +77,13 @@ Status fillJoin(const BuiltinRequest& request, CallFields<Call>& call) {
   return {};
 }
 
-constexpr AttributeSpec kSplitAttributes[] = {
+constexpr AttributeSpec kSequenceSplitAttributes[] = {
     {"axis", AttributeKind::integer, false, "default 0",
      Allowed::byRule("an axis of the elements, or of the result")},
     {"keepdims", AttributeKind::integer, false, "0: without sizes, pieces lose the axis; default 1",
      Allowed::flag()},
 };
-constexpr AttributeSpec kConcatAttributes[] = {
+constexpr AttributeSpec kSequenceConcatAttributes[] = {
     {"axis", AttributeKind::integer, true, "the axis the tensors are joined along",
      Allowed::byRule("an axis of the elements, or of the result")},
 };
@@ -104,8 +104,8 @@ const OpDef split_to_sequenceOp{
     .cls = OpClass::opaque,
     .minOperands = 1,
     .maxOperands = 2,
-    .attributes = kSplitAttributes,
-    .infer = inferSplit,
+    .attributes = kSequenceSplitAttributes,
+    .infer = inferSequenceSplit,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::SplitToList, fillSplit>,
     .operandRules = kSplitToSequenceRules,
@@ -121,8 +121,8 @@ const OpDef concat_from_sequenceOp{
     .cls = OpClass::opaque,
     .minOperands = 1,
     .maxOperands = 1,
-    .attributes = kConcatAttributes,
-    .infer = inferConcat,
+    .attributes = kSequenceConcatAttributes,
+    .infer = inferSequenceConcat,
     .lowering = LoweringKind::builtin,
     .builtin = calling<calls::ListConcat, fillJoin<calls::ListConcat>>,
     .operandRules = kAnyElements,

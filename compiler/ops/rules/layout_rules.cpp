@@ -31,7 +31,7 @@ Result<HostTensor> transposed(const HostTensor& x, std::span<const int64_t> orde
 
 namespace {
 
-std::vector<int64_t> axesOf(const HostTensor& x) {
+std::vector<int64_t> layoutAxesOf(const HostTensor& x) {
   std::vector<int64_t> axes(static_cast<size_t>(x.rank()));
   std::iota(axes.begin(), axes.end(), 0);
   return axes;
@@ -41,12 +41,12 @@ std::vector<int64_t> axesOf(const HostTensor& x) {
 
 Result<HostTensor> asPlanes(const Op& op, const HostTensor& laid) {
   if (!readsChannelsLast(op)) return laid;
-  return transposed(laid, withPlanes<int64_t>(axesOf(laid)));
+  return transposed(laid, withPlanes<int64_t>(layoutAxesOf(laid)));
 }
 
 Result<HostTensor> asLaid(const Op& op, const HostTensor& planes) {
   if (!makesChannelsLast(op)) return planes;
-  return transposed(planes, withChannelsLast<int64_t>(axesOf(planes)));
+  return transposed(planes, withChannelsLast<int64_t>(layoutAxesOf(planes)));
 }
 
 }  // namespace dyn

@@ -6,6 +6,7 @@
 //     check 0 <= at && at < n fault 1
 //     if first <= at && at < first + 64 { y[at, s] = y[at, s] + updates[k, s] }
 //   }
+#include "compiler/ops/rules/index_rules.h"
 #include "compiler/ops/statements/statement_rows.h"
 #include "compiler/ops/statements/statement_writer.h"
 #include "vm/include/dyn_kernel.h"
@@ -22,7 +23,7 @@ namespace {
 constexpr int64_t kPiece = 64;
 
 // As the host's, also for zeros of both signs: of equal elements the update is taken.
-Expr combined(loop::LoopContext& c, const std::string& how, Expr old, Expr update) {
+Expr combinedValue(loop::LoopContext& c, const std::string& how, Expr old, Expr update) {
   if (how == "add") return old + update;
   if (how == "mul") return old * update;
   if (how == "none") return update;
@@ -58,7 +59,7 @@ class Scatter {
     at[axis] = to;
     std::vector<StmtRef> inside;
     const Expr old = how_ == "none" ? Expr() : w.named(inside, "old", w.loops().load(out, at));
-    inside.push_back(loop::store(out, at, combined(w.loops(), how_, old, update)));
+    inside.push_back(loop::store(out, at, combinedValue(w.loops(), how_, old, update)));
     return loop::branch(first_ <= to && to < first_ + kPiece, loop::block(std::move(inside)));
   }
 
@@ -67,10 +68,6 @@ class Scatter {
   const std::string how_;
   Expr first_;
 };
-
-std::string axisText(Type x, size_t axis) {
-  return "axis " + std::to_string(axis) + " has " + x.dims()[axis].toString() + " elements";
-}
 
 }  // namespace
 

@@ -13,17 +13,17 @@ using loop::Expr;
 
 namespace {
 
-const SelectionRow kRows[] = {
+const SelectionRow kSelectionRows[] = {
     {&ops::nonzeroOp, makeNonzero, 2},
     {&ops::compressOp, makeCompress, 2, 2},
     {&ops::uniqueOp, makeUnique, 3},
     {&ops::non_max_suppressionOp, makeNonMaxSuppression, 5, 2},
 };
 
-const SelectionRow* rowOf(const OpDef& def) {
-  const auto* row = std::find_if(std::begin(kRows), std::end(kRows),
+const SelectionRow* selectionRowOf(const OpDef& def) {
+  const auto* row = std::find_if(std::begin(kSelectionRows), std::end(kSelectionRows),
                                  [&](const SelectionRow& candidate) { return candidate.def == &def; });
-  return row == std::end(kRows) ? nullptr : row;
+  return row == std::end(kSelectionRows) ? nullptr : row;
 }
 
 StatementRequest named(const StatementRequest& request, const std::string& what) {
@@ -36,18 +36,18 @@ StatementRequest named(const StatementRequest& request, const std::string& what)
 
 }  // namespace
 
-bool hasSelectionKernels(const OpDef& def) { return rowOf(def) != nullptr; }
+bool hasSelectionKernels(const OpDef& def) { return selectionRowOf(def) != nullptr; }
 
-int64_t selectionKernelCount(const OpDef& def) { return rowOf(def)->kernels; }
+int64_t selectionKernelCount(const OpDef& def) { return selectionRowOf(def)->kernels; }
 
-size_t selectedOperands(const OpDef& def) { return rowOf(def)->selected; }
+size_t selectedOperands(const OpDef& def) { return selectionRowOf(def)->selected; }
 
 std::string selectionRefusal(std::span<const Type> operandTypes) {
   return operandTypes[0].rank() == 0 ? "a single element" : "";
 }
 
 Result<SelectionKernels> makeSelectionKernels(const StatementRequest& request) {
-  return rowOf(*request.op.def)->make(request);
+  return selectionRowOf(*request.op.def)->make(request);
 }
 
 StepWriter::StepWriter(const StatementRequest& request, SelectionKernels& all, const std::string& what)

@@ -47,7 +47,7 @@ Status evaluateStringConcat(EvalContext& c) {
 
 // --- string_split
 
-constexpr AttributeSpec kSplitAttributes[] = {
+constexpr AttributeSpec kTextSplitAttributes[] = {
     {"delimiter", AttributeKind::string, false, "empty: runs of white space, also at the ends; default empty",
      Allowed::any()},
     {"maxsplit", AttributeKind::integer, false, "at most so many cuts, from the left; -1: all; default -1",
@@ -276,7 +276,7 @@ const OpDef string_splitOp{
     .minOperands = 1,
     .maxOperands = 1,
     .results = 2,
-    .attributes = kSplitAttributes,
+    .attributes = kTextSplitAttributes,
     .infer = inferStringSplit,
     .evaluate = evaluateStringSplit,
     .lowering = LoweringKind::builtin,

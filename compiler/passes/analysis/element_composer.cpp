@@ -12,7 +12,7 @@ using loop::Expr;
 
 namespace {
 
-constexpr int kMostSteps = 200;  // operations that one element is composed of
+constexpr int kMostComposerSteps = 200;  // operations that one element is composed of
 
 // 1 where row - column is within low..high, 0 elsewhere, of the last two axes: how exporters keep a causal
 // mask, also one of keys near by. Where it reaches a corner of the matrix it goes on.
@@ -103,7 +103,7 @@ class ElementComposer::Step : public loop::LowerContext {
 
 Result<Expr> ElementComposer::element(ValueId v, std::span<const Expr> index) {
   const auto made = madeBy_.find(v);
-  if (made == madeBy_.end() || ++steps_ > kMostSteps) return load(v, index);
+  if (made == madeBy_.end() || ++steps_ > kMostComposerSteps) return load(v, index);
   const Op& op = *made->second;
   if (const HostTensor* tensor = op.attributes.tensor("value"); op.def == &ops::constantOp && tensor) {
     if (tensor->elementCount() != 1) {

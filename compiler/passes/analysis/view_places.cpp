@@ -7,7 +7,7 @@ namespace dyn {
 
 namespace {
 
-constexpr int64_t kMostContents = 64;
+constexpr int64_t kMostPlaceContents = 64;
 // A part of a split lies behind the sum of those before it: one of very many parts is not looked for.
 constexpr size_t kMostParts = 64;
 
@@ -26,7 +26,7 @@ std::optional<Contents> ViewPlaces::contentsOf(ValueId value) const {
   if (known == known_.end()) return std::nullopt;
   const HostTensor* tensor = known->second->attributes.tensor("value");
   if (!tensor) return known->second->attributes.dims("value");
-  if (tensor->elementCount() > kMostContents || !isInteger(tensor->dtype())) return std::nullopt;
+  if (tensor->elementCount() > kMostPlaceContents || !isInteger(tensor->dtype())) return std::nullopt;
   Contents contents;
   for (int64_t i = 0; i < tensor->elementCount(); ++i)
     contents.push_back(ir_.dims().constant(tensor->intAt(i)));

@@ -31,7 +31,7 @@ namespace dyn::passes {
 
 namespace {
 
-enum class Side : uint8_t { host, device };
+enum class DeviceSide : uint8_t { host, device };
 
 // Bodies are looked at twice to see where their results come to lie, and theirs again: deeper ones stay on
 // the host.
@@ -43,7 +43,7 @@ struct Homes {
   Type type;
   bool contentsKnown = false;
   size_t from = 0;  // how many operations of the body stand before it is there
-  ValueId& on(Side side) { return side == Side::host ? host : device; }
+  ValueId& on(DeviceSide side) { return side == DeviceSide::host ? host : device; }
 };
 
 // What a body asks for of a parameter.
@@ -53,8 +53,8 @@ struct Demand {
 
 struct PlacedBody {
   const Function* function = nullptr;
-  std::vector<Demand> demands;  // by parameter
-  std::vector<Side> results;    // where they lay before they were copied
+  std::vector<Demand> demands;      // by parameter
+  std::vector<DeviceSide> results;  // where they lay before they were copied
 };
 
 // Where a body finds its parameters: on one side, or (while it is asked what it wants) on both.
@@ -67,7 +67,7 @@ class Placement {
 
   // `second`: the device's form of parameters that lie in both memories, a parameter of its own.
   Result<PlacedBody> place(const Function& function, const std::vector<Given>& given,
-                           const std::vector<std::optional<Side>>& wanted, int depth,
+                           const std::vector<std::optional<DeviceSide>>& wanted, int depth,
                            const std::unordered_map<ValueId, ValueId>& second = {}) {
     Body body;
     body.depth = depth;
@@ -92,9 +92,9 @@ class Placement {
       // Of a value in both memories the host's is handed on, unless it is only looked at. Lists and the like
       // have no place on the device.
       const bool onDevice = homes.host == kNoValue || (both && isParameter && homes.type.isTensor());
-      const Side natural = onDevice ? Side::device : Side::host;
+      const DeviceSide natural = onDevice ? DeviceSide::device : DeviceSide::host;
       placed.results.push_back(natural);
-      const std::optional<Side> want = i < wanted.size() ? wanted[i] : std::optional<Side>();
+      const std::optional<DeviceSide> want = i < wanted.size() ? wanted[i] : std::optional<DeviceSide>();
       out.results[i] = get(value, want.value_or(natural), body);
     }
     out.ops = withCopies(body);
@@ -131,7 +131,7 @@ class Placement {
     size_t logged;
   };
 
-  void note(const Op& op, Side side, std::string reason, const PlaceRule* rule = nullptr) {
+  void note(const Op& op, DeviceSide side, std::string reason, const PlaceRule* rule = nullptr) {
     PlacedOperation row;
     for (const ValueDef& result : op.results) row.values.push_back(ir_.valueName(result.id));
     if (op.def == &ops::fusedOp)
@@ -142,27 +142,27 @@ class Placement {
     row.nodes = {op.place.node};
     if (op.def == &ops::fusedOp)
       for (const Op* inner : op.regions[0]->ops) row.nodes.push_back(inner->place.node);
-    row.onDevice = side == Side::device;
+    row.onDevice = side == DeviceSide::device;
     row.reason = std::move(reason);
     if (rule) row.rule = rule->text();
     log_.push_back(std::move(row));
   }
 
   // The value on that side, copied there when it is not.
-  ValueId get(ValueId value, Side side, Body& body) {
+  ValueId get(ValueId value, DeviceSide side, Body& body) {
     if (value == kNoValue) return kNoValue;
     Homes& homes = body.values.at(value);
     if (auto parameter = body.parameters.find(value); parameter != body.parameters.end()) {
       Demand& demand = body.demands[parameter->second];
-      (side == Side::host ? demand.host : demand.device) = true;
+      (side == DeviceSide::host ? demand.host : demand.device) = true;
     }
     ValueId& there = homes.on(side);
     if (there != kNoValue) return there;
     Op copy;
     copy.def = &ops::device_copyOp;
-    copy.operands = {side == Side::host ? homes.device : homes.host};
-    copy.attributes = {{"to", std::string(side == Side::host ? "cpu" : "cuda")}};
-    there = ir_.newValue(ir_.valueName(value) + (side == Side::host ? ".host" : ".device"));
+    copy.operands = {side == DeviceSide::host ? homes.device : homes.host};
+    copy.attributes = {{"to", std::string(side == DeviceSide::host ? "cpu" : "cuda")}};
+    there = ir_.newValue(ir_.valueName(value) + (side == DeviceSide::host ? ".host" : ".device"));
     copy.results = {{there, homes.type}};
     body.copies.emplace(homes.from, ir_.own(std::move(copy)));
     if (!homes.contentsKnown) ++copies_;
@@ -180,7 +180,7 @@ class Placement {
     return ops;
   }
 
-  void define(const Op& op, Side side, Body& body) {
+  void define(const Op& op, DeviceSide side, Body& body) {
     for (const ValueDef& result : op.results) {
       Homes homes{
           .type = result.type, .contentsKnown = op.def->traits.contentsKnown, .from = body.ops.size()};
@@ -236,19 +236,19 @@ class Placement {
     const PlaceRule* rule = rules_.ruleOf(op);
     if (op.def->traits.contentsKnown || op.def == &ops::constantOp) {
       if (rule && rule->onDevice) return cannot(*rule, "its contents are known to the compiler");
-      note(op, Side::host, "a constant: copied once where the device reads it", rule);
+      note(op, DeviceSide::host, "a constant: copied once where the device reads it", rule);
       body.ops.push_back(&op);
-      define(op, Side::host, body);
+      define(op, DeviceSide::host, body);
       return {};
     }
     if (op.def == &ops::ifOp || op.def == &ops::loopOp) {
       if (rule && rule->onDevice) return cannot(*rule, "the host decides about branches and turns");
-      note(op, Side::host, "the host decides about branches and turns", rule);
+      note(op, DeviceSide::host, "the host decides about branches and turns", rule);
       return regions(op, body);
     }
     if (op.def->traits.readsShape) {
       if (rule && rule->onDevice) return cannot(*rule, "a shape is the host's");
-      note(op, Side::host, "sizes are the host's, wherever the tensor lies", rule);
+      note(op, DeviceSide::host, "sizes are the host's, wherever the tensor lies", rule);
       return onSide(op, sideOf(op.operands[0], body), body);
     }
     std::vector<Type> types;
@@ -274,7 +274,7 @@ class Placement {
       why = kind == KernelKind::loop ? generatedRefusal(op, types) : builtinRefusal(op, types, isKnown);
       const bool toDevice = rule ? rule->onDevice && (why.empty() || why == kSmallIntegers) : why.empty();
       if (toDevice) {
-        note(op, Side::device, "generated code", rule);
+        note(op, DeviceSide::device, "generated code", rule);
         return kernel(op, body);
       }
       if (rule && !rule->onDevice)
@@ -286,8 +286,8 @@ class Placement {
     if (rule && rule->onDevice) return cannot(*rule, why);
     if (!kind && op.def->lowering == LoweringKind::builtin && !rule && why != kSmallIntegers)
       ++refused_[nameOf(op) + ": " + why];
-    note(op, Side::host, why, rule);
-    return onSide(op, Side::host, body);
+    note(op, DeviceSide::host, why, rule);
+    return onSide(op, DeviceSide::host, body);
   }
 
   static Error cannot(const PlaceRule& rule, const std::string& why) {
@@ -304,19 +304,19 @@ class Placement {
   }
 
   Status selection(const Op& op, Body& body, const PlaceRule* rule) {
-    note(op, Side::device, "generated code; the host waits for how many there are", rule);
+    note(op, DeviceSide::device, "generated code; the host waits for how many there are", rule);
     Op placed = op;
     placed.attributes.set("device", std::string("cuda"));
-    for (ValueId& v : placed.operands) v = get(v, Side::device, body);
+    for (ValueId& v : placed.operands) v = get(v, DeviceSide::device, body);
     body.ops.push_back(ir_.own(std::move(placed)));
-    define(op, Side::device, body);
+    define(op, DeviceSide::device, body);
     deviceKernels_ += selectionKernelCount(*op.def);
     return {};
   }
 
-  Side sideOf(ValueId value, const Body& body) const {
-    if (value == kNoValue) return Side::host;
-    return body.values.at(value).host == kNoValue ? Side::device : Side::host;
+  DeviceSide sideOf(ValueId value, const Body& body) const {
+    if (value == kNoValue) return DeviceSide::host;
+    return body.values.at(value).host == kNoValue ? DeviceSide::device : DeviceSide::host;
   }
 
   Status kernel(const Op& op, Body& body) {
@@ -327,59 +327,59 @@ class Placement {
       ValueId& v = placed.operands[i];
       // Small integers may be sizes, too: whoever launches copies those that the kernel reads.
       const bool stays = sizes[i] || isSmallInteger(body.values.at(v).type);
-      v = get(v, stays ? Side::host : Side::device, body);
+      v = get(v, stays ? DeviceSide::host : DeviceSide::device, body);
     }
     body.ops.push_back(ir_.own(std::move(placed)));
-    define(op, Side::device, body);
+    define(op, DeviceSide::device, body);
     ++deviceKernels_;
     return {};
   }
 
   Status view(const Op& op, Body& body, const PlaceRule* rule) {
-    Side side = sideOf(op.operands[0], body);
-    if (rule) side = rule->onDevice ? Side::device : Side::host;
+    DeviceSide side = sideOf(op.operands[0], body);
+    if (rule) side = rule->onDevice ? DeviceSide::device : DeviceSide::host;
     note(op, side, rule ? "by " + rule->text() : "a view lies where its tensor lies", rule);
     Op placed = op;
     for (size_t i = 0; i < placed.operands.size(); ++i)
-      placed.operands[i] = get(placed.operands[i], i == 0 ? side : Side::host, body);
+      placed.operands[i] = get(placed.operands[i], i == 0 ? side : DeviceSide::host, body);
     body.ops.push_back(ir_.own(std::move(placed)));
     define(op, side, body);
     return {};
   }
 
   // All operands on one side; results of the host.
-  Status onSide(const Op& op, Side side, Body& body) {
+  Status onSide(const Op& op, DeviceSide side, Body& body) {
     Op placed = op;
     for (ValueId& v : placed.operands) v = get(v, side, body);
     // Bodies that are no loop's or condition's know the host alone.
     for (const Function*& region : placed.regions) {
       if (op.def == &ops::fusedOp) break;
       const std::vector<Given> given(region->parameters.size(), Given::host);
-      const std::vector<std::optional<Side>> wanted(region->results.size(), Side::host);
+      const std::vector<std::optional<DeviceSide>> wanted(region->results.size(), DeviceSide::host);
       DYN_TRY(PlacedBody inside, place(*region, given, wanted, body.depth + 1));
       region = inside.function;
     }
     body.ops.push_back(ir_.own(std::move(placed)));
-    define(op, Side::host, body);
+    define(op, DeviceSide::host, body);
     return {};
   }
 
   // if: condition, captures.  loop: trip count, condition, carried values, captures; the body has the counter
   // and the carried values before its captures, and gives the condition before the carried values.
   Status regions(const Op& op, Body& body) {
-    if (body.depth >= kMaxDepth) return onSide(op, Side::host, body);
+    if (body.depth >= kMaxDepth) return onSide(op, DeviceSide::host, body);
     const bool loops = op.def == &ops::loopOp;
     const size_t captures = static_cast<size_t>(captureCount(op));
     const size_t first = op.operands.size() - captures;  // of the captures
     const size_t carried = loops ? static_cast<size_t>(op.attributes.integer("carried")) : 0;
-    std::vector<std::optional<Side>> results(op.results.size());
+    std::vector<std::optional<DeviceSide>> results(op.results.size());
     std::vector<Demand> demands(captures);
     // What is carried stays on the device as long as some turn leaves it there. Lists and texts are the
     // host's.
-    std::vector<Side> carriedSides(carried, Side::device);
+    std::vector<DeviceSide> carriedSides(carried, DeviceSide::device);
     for (size_t k = 0; k < carried; ++k) {
       const Type type = op.results[k].type;
-      if (!type.isTensor() || type.dtype() == Dtype::string) carriedSides[k] = Side::host;
+      if (!type.isTensor() || type.dtype() == Dtype::string) carriedSides[k] = DeviceSide::host;
     }
     for (bool settled = false; !settled;) {
       settled = true;
@@ -388,7 +388,7 @@ class Placement {
       for (const Function* region : op.regions) {
         std::vector<Given> given(region->parameters.size() - captures, Given::host);
         for (size_t k = 0; k < carried; ++k)
-          if (carriedSides[k] == Side::device) given[given.size() - carried + k] = Given::device;
+          if (carriedSides[k] == DeviceSide::device) given[given.size() - carried + k] = Given::device;
         given.resize(region->parameters.size(), Given::both);
         DYN_TRY(PlacedBody tried, place(*region, given, {}, body.depth + 1));
         for (size_t i = 0; i < captures; ++i) {
@@ -397,11 +397,12 @@ class Placement {
           demands[i].device |= d.device;
         }
         for (size_t i = 0; i < op.results.size(); ++i) {
-          const Side side = tried.results[i + (loops ? 1 : 0)];
+          const DeviceSide side = tried.results[i + (loops ? 1 : 0)];
           if (!loops) {
-            results[i] = results[i] == Side::host || side == Side::host ? Side::host : Side::device;
-          } else if (i < carried && carriedSides[i] == Side::device && side == Side::host) {
-            carriedSides[i] = Side::host;
+            results[i] = results[i] == DeviceSide::host || side == DeviceSide::host ? DeviceSide::host
+                                                                                    : DeviceSide::device;
+          } else if (i < carried && carriedSides[i] == DeviceSide::device && side == DeviceSide::host) {
+            carriedSides[i] = DeviceSide::host;
             settled = false;
           }
         }
@@ -409,8 +410,8 @@ class Placement {
         for (size_t k = 0; k < carried; ++k) {  // one that the device does not look at has no place there
           const Demand& d = tried.demands[own - carried + k];
           const bool untouched = region->results[k + 1] == region->parameters[own - carried + k].id;
-          if (carriedSides[k] == Side::device && !d.device && untouched) {
-            carriedSides[k] = Side::host;
+          if (carriedSides[k] == DeviceSide::device && !d.device && untouched) {
+            carriedSides[k] = DeviceSide::host;
             settled = false;
           }
         }
@@ -418,12 +419,12 @@ class Placement {
       restore(before);  // what is counted is what is built in the end, not what was tried
     }
     for (size_t i = 0; loops && i < op.results.size(); ++i)
-      results[i] = i < carried ? carriedSides[i] : Side::host;
+      results[i] = i < carried ? carriedSides[i] : DeviceSide::host;
 
     Op placed = op;
     for (size_t i = 0; i < first; ++i) {
       const bool isCarried = loops && i >= 2;
-      placed.operands[i] = get(op.operands[i], isCarried ? carriedSides[i - 2] : Side::host, body);
+      placed.operands[i] = get(op.operands[i], isCarried ? carriedSides[i - 2] : DeviceSide::host, body);
     }
     std::vector<Given> kinds;
     std::vector<size_t> twice;
@@ -432,16 +433,17 @@ class Placement {
       const bool device = demands[i].device && !known;
       kinds.push_back(device && !demands[i].host ? Given::device : Given::host);
       placed.operands[first + i] =
-          get(op.operands[first + i], kinds.back() == Given::device ? Side::device : Side::host, body);
+          get(op.operands[first + i], kinds.back() == Given::device ? DeviceSide::device : DeviceSide::host,
+              body);
       if (device && demands[i].host) twice.push_back(i);
     }
-    for (size_t i : twice) placed.operands.push_back(get(op.operands[first + i], Side::device, body));
+    for (size_t i : twice) placed.operands.push_back(get(op.operands[first + i], DeviceSide::device, body));
     for (const Function*& region : placed.regions) {
       Function wider = *region;
       const size_t own = wider.parameters.size() - captures;
       std::vector<Given> given(own, Given::host);
       for (size_t k = 0; k < carried; ++k)
-        if (carriedSides[k] == Side::device) given[own - carried + k] = Given::device;
+        if (carriedSides[k] == DeviceSide::device) given[own - carried + k] = Given::device;
       given.insert(given.end(), kinds.begin(), kinds.end());
       std::unordered_map<ValueId, ValueId> second;
       for (size_t i : twice) {
@@ -450,7 +452,7 @@ class Placement {
         given.push_back(Given::device);
         second[p.id] = wider.parameters.back().id;
       }
-      std::vector<std::optional<Side>> wanted(wider.results.size(), Side::host);
+      std::vector<std::optional<DeviceSide>> wanted(wider.results.size(), DeviceSide::host);
       for (size_t i = 0; i < op.results.size(); ++i) wanted[i + (loops ? 1 : 0)] = results[i];
       DYN_TRY(PlacedBody inside, place(wider, given, wanted, body.depth + 1, second));
       region = inside.function;
@@ -492,7 +494,7 @@ Result<Module> runDevices(const Module& module, PassContext& context, std::vecto
   Placement placement(module, context, std::move(rules));
   Module placed = module;
   for (const Function*& function : placed.functions) {
-    const std::vector<std::optional<Side>> wanted(function->results.size(), Side::host);
+    const std::vector<std::optional<DeviceSide>> wanted(function->results.size(), DeviceSide::host);
     DYN_TRY(
         PlacedBody body,
         placement.place(*function, std::vector<Given>(function->parameters.size(), Given::host), wanted, 0));
@@ -508,7 +510,7 @@ Result<Module> runDevicesPass(const Module& module, PassContext& context) {
   return runDevices(module, context, nullptr);
 }
 
-constexpr PassOptionSpec kOptions[] = {
+constexpr PassOptionSpec kDeviceOptions[] = {
     {"place", "OP=cpu or OP=cuda: where an operator, a node or a value is computed"}};
 
 }  // namespace
@@ -519,7 +521,7 @@ PassDef devicesPass() {
           .needs = Property::types,
           .establishes = {},
           .before = Property::destinations,
-          .options = {kOptions, kOptions + std::size(kOptions)},
+          .options = {kDeviceOptions, kDeviceOptions + std::size(kDeviceOptions)},
           .run = runDevicesPass,
           .onRequest = true};
 }

@@ -18,10 +18,10 @@ namespace dyn::passes {
 
 namespace {
 
-using Order = std::vector<int64_t>;
+using AxisOrder = std::vector<int64_t>;
 
-Order identity(int rank) {
-  Order order(static_cast<size_t>(rank));
+AxisOrder identity(int rank) {
+  AxisOrder order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
@@ -57,16 +57,16 @@ class Absorber {
 
  private:
   // The order of a transpose, or nullopt.
-  std::optional<Order> permutation(const Op& op) const {
+  std::optional<AxisOrder> permutation(const Op& op) const {
     if (op.def != &ops::transposeOp) return std::nullopt;
     return transposeOrder(op.attributes, types_.at(op.operands[0]).rank());
   }
 
   // The operand with its transpose taken off, and the order in which the product then reads it.
-  std::pair<ValueId, Order> operand(ValueId value, bool swapped, bool& any) const {
-    Order order = identity(types_.at(value).rank());
+  std::pair<ValueId, AxisOrder> operand(ValueId value, bool swapped, bool& any) const {
+    AxisOrder order = identity(types_.at(value).rank());
     if (auto it = definitions_.find(value); it != definitions_.end())
-      if (std::optional<Order> perm = permutation(*it->second)) {
+      if (std::optional<AxisOrder> perm = permutation(*it->second)) {
         order = *perm;
         value = it->second->operands[0];
         any = true;
@@ -84,11 +84,11 @@ class Absorber {
     bool any = false;
     const auto [a, orderA] = operand(matmul.operands[0], matmul.attributes.integer("transpose_a") != 0, any);
     const auto [b, orderB] = operand(matmul.operands[1], matmul.attributes.integer("transpose_b") != 0, any);
-    Order orderC = identity(rank);
+    AxisOrder orderC = identity(rank);
     ValueDef result = matmul.results[0];
     const std::span<const Use> uses = uses_.of(result.id);
     if (uses.size() == 1 && uses[0].op)
-      if (std::optional<Order> perm = permutation(*uses[0].op); perm && perm->back() == rank - 1) {
+      if (std::optional<AxisOrder> perm = permutation(*uses[0].op); perm && perm->back() == rank - 1) {
         after = uses[0].op;
         for (size_t i = 0; i < perm->size(); ++i)
           orderC[static_cast<size_t>((*perm)[i])] = static_cast<int64_t>(i);

@@ -12,7 +12,7 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr int kRank = ImageRegions::kRank;
+constexpr int kRegionRank = ImageRegions::kRank;
 constexpr int64_t kFewConvolutions = 3;
 constexpr double kWorth = 0.985;  // of the cost: what is not clearly less stays in planes
 
@@ -23,7 +23,7 @@ bool isByte(Dtype dtype) { return dtype == Dtype::i8 || dtype == Dtype::u8; }
 
 bool isAlongChannels(const Op& op) {
   const int64_t axis = op.attributes.integer("axis", 0);
-  return axis == 1 || axis == 1 - kRank;
+  return axis == 1 || axis == 1 - kRegionRank;
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ Role ImageRegions::roleOf(const Op& op) const {
 bool ImageRegions::isImage(ValueId v) const {
   if (v == kNoValue) return false;
   const Type type = types_.at(v);
-  return type.isTensor() && type.rank() == kRank;
+  return type.isTensor() && type.rank() == kRegionRank;
 }
 
 const HostTensor* ImageRegions::constantOf(ValueId v) const {
@@ -86,7 +86,8 @@ Role ImageRegions::kindOf(const Op& op) {
   if (op.def == &ops::conv_transposeOp) return spreads(op) ? Role::spread : Role::none;
   if (op.def == &ops::conv_integerOp) return takesBytes(op) ? Role::bytes : Role::none;
   if (op.def->cls == OpClass::elementwise && op.def != &ops::batch_normOp)
-    return type.rank() == kRank && !op.def->hasEffects && !knowsAxes(op) ? Role::elementwise : Role::none;
+    return type.rank() == kRegionRank && !op.def->hasEffects && !knowsAxes(op) ? Role::elementwise
+                                                                               : Role::none;
   if (op.def == &ops::gatherOp) {
     const HostTensor* table = constantOf(op.operands[0]);
     return table && table->rank() == 1 && isImage(op.operands[1]) ? Role::lookup : Role::none;
@@ -125,7 +126,7 @@ bool ImageRegions::foldsPlaces(const Op& op) const {
   const HostTensor* axes = op.operands.size() == 2 ? constantOf(op.operands[1]) : nullptr;
   if (!axes || axes->elementCount() != 2) return false;
   std::vector<int64_t> named{axes->intAt(0), axes->intAt(1)};
-  for (int64_t& axis : named) axis += axis < 0 ? kRank : 0;
+  for (int64_t& axis : named) axis += axis < 0 ? kRegionRank : 0;
   std::sort(named.begin(), named.end());
   return named == std::vector<int64_t>{2, 3};
 }
@@ -148,17 +149,17 @@ Role ImageRegions::kindOfConvolution(const Op& op) const {
 
 const HostTensor* ImageRegions::constantWeights(const Op& op) const {
   const HostTensor* weights = constantOf(op.operands[1]);
-  const bool fits = weights && weights->dtype() == Dtype::f32 && weights->rank() == kRank &&
+  const bool fits = weights && weights->dtype() == Dtype::f32 && weights->rank() == kRegionRank &&
                     weights->elementCount() > 0 && isImage(op.operands[0]) &&
-                    op.results[0].type.rank() == kRank;
+                    op.results[0].type.rank() == kRegionRank;
   return fits ? weights : nullptr;
 }
 
 bool ImageRegions::takesBytes(const Op& op) const {
   const HostTensor* weights = constantOf(op.operands[1]);
-  if (!weights || weights->rank() != kRank || weights->elementCount() == 0 || !isImage(op.operands[0]) ||
-      op.results[0].type.rank() != kRank || op.attributes.integer("channels_last", 0) != 0 ||
-      !dyn::windowOf(op, 2).ok())
+  if (!weights || weights->rank() != kRegionRank || weights->elementCount() == 0 ||
+      !isImage(op.operands[0]) || op.results[0].type.rank() != kRegionRank ||
+      op.attributes.integer("channels_last", 0) != 0 || !dyn::windowOf(op, 2).ok())
     return false;
   const int64_t group = op.attributes.integer("group", 1);
   const bool depthwise = weights->shape()[1] == 1 && weights->shape()[0] == group;

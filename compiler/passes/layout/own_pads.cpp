@@ -37,7 +37,7 @@ struct Margin {
 // Of constants; more than an image can be long is left to `pad`.
 constexpr int64_t kMost = 1 << 30;
 
-bool areFinite(const HostTensor& weights) {
+bool hasFiniteValues(const HostTensor& weights) {
   if (!isReal(weights.dtype())) return isInteger(weights.dtype());
   for (int64_t i = 0; i < weights.elementCount(); ++i)
     if (!std::isfinite(weights.realAt(i))) return false;
@@ -167,7 +167,7 @@ class PadFinder {
     const Definition& weights = uses_.definition(conv.operands[1]);
     const HostTensor* value =
         weights.op && weights.op->def == &ops::constantOp ? weights.op->attributes.tensor("value") : nullptr;
-    return value && areFinite(*value);
+    return value && hasFiniteValues(*value);
   }
 
   const Op* padded(const Op& conv, const Margin& margin) const {

@@ -46,7 +46,7 @@ struct Slot {
 };
 
 // A buffer and the operations from which and to which it lives.
-struct Buffer {
+struct PlannedBuffer {
   size_t op;
   Dim bytes;
   size_t lastUse;
@@ -80,7 +80,7 @@ class Planner {
       size_t& latest = lastUse[live.rootOf(value)];
       latest = std::max(latest, index);
     }
-    std::vector<Buffer> ofHost, ofDevice;
+    std::vector<PlannedBuffer> ofHost, ofDevice;
     for (size_t i = 0; i < function.ops.size(); ++i) {
       const Op& op = *function.ops[i];
       inner_.note(op);
@@ -169,26 +169,27 @@ class Planner {
     return bytes;
   }
 
-  Placed placed(const std::vector<Buffer>& buffers) {
+  Placed placed(const std::vector<PlannedBuffer>& buffers) {
     Placed first = inOrder(buffers);
     if (!smallFor_) return first;
     Placed other = largestFirst(buffers);
     return sampleOf(other) < sampleOf(first) ? other : first;
   }
 
-  Placed inOrder(const std::vector<Buffer>& buffers) {
+  Placed inOrder(const std::vector<PlannedBuffer>& buffers) {
     Placed placed;
-    for (const Buffer& buffer : buffers)
+    for (const PlannedBuffer& buffer : buffers)
       placed.slotOf[buffer.op] = choose(placed.slots, buffer.bytes, buffer.op, buffer.lastUse);
     return placed;
   }
 
   // Each into the first slot that no buffer of those placed before takes while it lives.
-  Placed largestFirst(std::vector<Buffer> buffers) {
-    std::stable_sort(buffers.begin(), buffers.end(),
-                     [&](const Buffer& a, const Buffer& b) { return sampleOf(a.bytes) > sampleOf(b.bytes); });
+  Placed largestFirst(std::vector<PlannedBuffer> buffers) {
+    std::stable_sort(buffers.begin(), buffers.end(), [&](const PlannedBuffer& a, const PlannedBuffer& b) {
+      return sampleOf(a.bytes) > sampleOf(b.bytes);
+    });
     Placed placed;
-    for (const Buffer& buffer : buffers) {
+    for (const PlannedBuffer& buffer : buffers) {
       size_t s = 0;
       const auto isFree = [&](const Slot& slot) {
         return std::none_of(slot.taken.begin(), slot.taken.end(), [&](const auto& other) {
@@ -335,7 +336,7 @@ Result<Module> runPlan(const Module& module, PassContext& context) {
   return planned;
 }
 
-constexpr PassOptionSpec kOptions[] = {
+constexpr PassOptionSpec kPlanOptions[] = {
     {"dims", "NAME:N ..., the sizes for which the arena is to be small; without it 100 for each"}};
 
 }  // namespace
@@ -348,7 +349,7 @@ PassDef planPass() {
           .needs = Property::destinations,
           .establishes = Property::arenas,
           .before = Property::arenas,
-          .options = {kOptions, kOptions + std::size(kOptions)},
+          .options = {kPlanOptions, kPlanOptions + std::size(kPlanOptions)},
           .run = runPlan};
 }
 

@@ -24,9 +24,9 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr size_t kMostOps = 2000;  // of a function: each step looks at all of them
-constexpr size_t kMostSteps = 64;  // values made again in a function
-constexpr size_t kMostTried = 16;  // values looked at in a step, the largest first
+constexpr size_t kMostRematerialisedOps = 2000;  // of a function: each step looks at all of them
+constexpr size_t kMostRematerialisedSteps = 64;  // values made again in a function
+constexpr size_t kMostTried = 16;                // values looked at in a step, the largest first
 
 bool isCheap(const OpDef& def) {
   if (def.hasEffects || def.results != 1 || def.lowering != LoweringKind::loops) return false;
@@ -48,13 +48,13 @@ class Rematerialiser {
       : ir_(*module.context), context_(context), live_(module, std::move(sample)) {}
 
   const Function* run(const Function& function) {
-    if (function.ops.size() > kMostOps) return &function;
+    if (function.ops.size() > kMostRematerialisedOps) return &function;
     const Function* best = &function;
     live_.describe(function);
     std::vector<Dim> sums = live_.sums(function.ops);
     const int64_t before = live_.peakOf(sums);
     int64_t madeCount = 0;
-    for (size_t step = 0; step < kMostSteps && !context_.isCancelled(); ++step) {
+    for (size_t step = 0; step < kMostRematerialisedSteps && !context_.isCancelled(); ++step) {
       const Function* next = improved(*best, sums);
       if (!next) break;
       best = next;
@@ -229,7 +229,7 @@ Result<Module> runRematerialise(const Module& module, PassContext& context) {
   return changed;
 }
 
-constexpr PassOptionSpec kOptions[] = {
+constexpr PassOptionSpec kRematerialiseOptions[] = {
     {"dims", "NAME:N ..., the sizes for which memory is to be small; without it nothing is made again"}};
 
 }  // namespace
@@ -241,7 +241,7 @@ PassDef rematerialisePass() {
               "asked for",
           .needs = Property::types,
           .before = Property::destinations,
-          .options = {kOptions, kOptions + std::size(kOptions)},
+          .options = {kRematerialiseOptions, kRematerialiseOptions + std::size(kRematerialiseOptions)},
           .run = runRematerialise};
 }
 

@@ -21,9 +21,9 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr size_t kLeastOps = 4;         // fewer have nothing to gain
-constexpr size_t kMostOps = 2000;       // of a function: the sums of live bytes grow with it
-constexpr size_t kMostReadyTried = 64;  // keeps the choice linear
+constexpr size_t kLeastOps = 4;             // fewer have nothing to gain
+constexpr size_t kMostScheduledOps = 2000;  // of a function: the sums of live bytes grow with it
+constexpr size_t kMostReadyTried = 64;      // keeps the choice linear
 constexpr int64_t kLeastGainPercent = 5;
 
 class Scheduler {
@@ -31,7 +31,7 @@ class Scheduler {
   Scheduler(const Module& module, PassContext& context) : module_(module), context_(context), live_(module) {}
 
   Result<const Function*> schedule(const Function& function) {
-    if (function.ops.size() < kLeastOps || function.ops.size() > kMostOps || context_.isCancelled())
+    if (function.ops.size() < kLeastOps || function.ops.size() > kMostScheduledOps || context_.isCancelled())
       return &function;
     describe(function);
     const std::vector<Dim> written = live_.sums(function.ops);

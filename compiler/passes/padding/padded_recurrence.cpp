@@ -27,9 +27,9 @@ struct Around {
   std::unordered_map<ValueId, Type> types;
 };
 
-class Finder {
+class PaddedRecurrenceFinder {
  public:
-  Finder(const InferredModule& inferred, const Around& around, const Op& loop)
+  PaddedRecurrenceFinder(const InferredModule& inferred, const Around& around, const Op& loop)
       : inferred_(inferred),
         ir_(*inferred.module.context),
         outerTypes_(around.types),
@@ -309,7 +309,7 @@ std::string sourceOf(ValueId v, const Makers& makers) {
 std::string findRaggedRecurrence(const InferredModule& inferred, const Op& loop, Dim batch,
                                  PaddedRecurrence* site) {
   const Around around(*inferred.module.main());
-  Finder finder(inferred, around, loop);
+  PaddedRecurrenceFinder finder(inferred, around, loop);
   std::string why = finder.runOfSequences(batch);
   if (why.empty()) *site = std::move(finder.found());
   return why;
@@ -321,7 +321,7 @@ RecurrenceSearch findPaddedRecurrences(const InferredModule& inferred) {
   const Around around(main);
   for (const Op* op : main.ops) {
     if (op->def != &ops::loopOp) continue;
-    Finder finder(inferred, around, *op);
+    PaddedRecurrenceFinder finder(inferred, around, *op);
     if (!finder.looksLikeOne()) continue;
     if (std::string why = finder.run(); why.empty())
       all.found.push_back(std::move(finder.found()));

@@ -13,7 +13,7 @@ using loop::ExprKind;
 
 namespace {
 
-constexpr size_t kMostOps = 2000;  // behind one value
+constexpr size_t kMostPairOps = 2000;  // behind one value
 
 }  // namespace
 
@@ -30,7 +30,7 @@ PairRegion PairValues::regionOf(ValueId value) {
   // The operations behind the value, readers first; values by position end the search.
   std::vector<ValueId> pending{value};
   std::unordered_set<const Op*> behind;
-  while (!pending.empty() && behind.size() < kMostOps) {
+  while (!pending.empty() && behind.size() < kMostPairOps) {
     const ValueId v = pending.back();
     pending.pop_back();
     if (v == kNoValue) continue;
@@ -45,7 +45,7 @@ PairRegion PairValues::regionOf(ValueId value) {
       continue;
     pending.insert(pending.end(), made->second->operands.begin(), made->second->operands.end());
   }
-  if (behind.size() >= kMostOps) region.whyNot = "it is made of too much";
+  if (behind.size() >= kMostPairOps) region.whyNot = "it is made of too much";
   for (const Op* op : inferred_.module.main()->ops) {
     if (!region.whyNot.empty()) break;
     if (!behind.count(op)) continue;

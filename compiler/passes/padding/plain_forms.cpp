@@ -12,7 +12,7 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr size_t kMostBetween = 16;  // values between a softmax and the scores it is of
+constexpr size_t kMostFormsBetween = 16;  // values between a softmax and the scores it is of
 
 class PlainForms {
  public:
@@ -168,7 +168,7 @@ class PlainForms {
     for (const Op* softmax : module_.main()->ops) {
       if (softmax->def != &ops::softmaxOp) continue;
       std::vector<ValueId> pending{softmax->operands[0]};
-      for (size_t k = 0; k < pending.size() && k < kMostBetween; ++k) {
+      for (size_t k = 0; k < pending.size() && k < kMostFormsBetween; ++k) {
         const auto made = madeBy_.find(pending[k]);
         if (made == madeBy_.end() || made->second->def->cls != OpClass::elementwise) continue;
         const Op& op = *made->second;

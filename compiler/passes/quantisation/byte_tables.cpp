@@ -11,7 +11,9 @@ namespace {
 
 constexpr int64_t kBytes = 256;
 
-bool isByte(Type type) { return type.isTensor() && (type.dtype() == Dtype::u8 || type.dtype() == Dtype::i8); }
+bool isByteType(Type type) {
+  return type.isTensor() && (type.dtype() == Dtype::u8 || type.dtype() == Dtype::i8);
+}
 // One number, which a vector of 256 leaves a vector.
 bool isSingle(Type type) {
   return type.isTensor() && (type.rank() == 0 || (type.rank() == 1 && type.dims()[0].isConstant(1)));
@@ -31,7 +33,7 @@ class TableMaker {
         definitions_[r.id] = op;
         if (origin) origins_[r.id] = *origin;
       }
-      if (origin && origin->byReals && origin->cost >= kWorth && isByte(op->results[0].type))
+      if (origin && origin->byReals && origin->cost >= kWorth && isByteType(op->results[0].type))
         lookUp(*op, origin->bytes);
       else
         ops_.push_back(op);
@@ -54,7 +56,7 @@ class TableMaker {
 
   void note(ValueId v, Type type) {
     types_[v] = type;
-    if (isByte(type) && !isSingle(type)) origins_[v] = {v, false, 0};
+    if (isByteType(type) && !isSingle(type)) origins_[v] = {v, false, 0};
   }
 
   static int64_t costOf(const Op& op) {

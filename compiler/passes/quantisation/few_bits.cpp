@@ -28,7 +28,7 @@ constexpr int64_t kLargestBlock = 512,
                   kRun = 32;  // weights of a column with one scale; what kernels take at once
 
 // Numbers of a scale or of a zero point: one, one for each column, or one for each block along k.
-struct Parameter {
+struct PackedParameter {
   const HostTensor* values = nullptr;
   enum class Kind : uint8_t { one, columns, blocks } kind = Kind::one;
 
@@ -48,8 +48,8 @@ struct Parameter {
 // A matrix [k, n] of few bits; `turned`: its numbers lie as [n, k].
 struct Weights {
   const HostTensor* numbers = nullptr;
-  Parameter scale;
-  std::optional<Parameter> zero;
+  PackedParameter scale;
+  std::optional<PackedParameter> zero;
   bool turned = false;
   int64_t given = 0;  // the block of scales or zero points that are of blocks, else 0
 
@@ -90,9 +90,9 @@ struct Packed {
   std::optional<HostTensor> zeros;
 };
 
-class Packing {
+class BitsPacking {
  public:
-  explicit Packing(const Weights& w)
+  explicit BitsPacking(const Weights& w)
       : w_(w),
         bits_(bitsOf(w.numbers->dtype())),
         shift_(shiftOf(w.numbers->dtype())),
@@ -127,7 +127,7 @@ class Packing {
   int64_t block() const { return block_; }
 
  private:
-  int64_t place(const Parameter& p, int64_t column, int64_t block) const {
+  int64_t place(const PackedParameter& p, int64_t column, int64_t block) const {
     return p.place(column, block, w_.n(), blocks_, w_.turned);
   }
 
@@ -151,9 +151,9 @@ class Packing {
   const int64_t bits_, shift_, block_, blocks_;
 };
 
-class Finder {
+class FewBitsFinder {
  public:
-  explicit Finder(const Function& function) {
+  explicit FewBitsFinder(const Function& function) {
     for (const Op* op : function.ops)
       for (const ValueDef& r : op->results) definitions_[r.id] = {op, r.type};
   }
@@ -199,11 +199,11 @@ class Finder {
     if (!w.numbers || w.numbers->rank() != 2) return false;
     int64_t axis = op.attributes.integer("axis", 1);
     if (axis < 0) axis += 2;
-    const auto read = [&](ValueId v, Parameter& p) {
+    const auto read = [&](ValueId v, PackedParameter& p) {
       p.values = constantOf(v);
       if (!p.values) return false;
-      p.kind = p.values->elementCount() == 1 ? Parameter::Kind::one : Parameter::Kind::columns;
-      return p.kind == Parameter::Kind::one || axis == (w.turned ? 0 : 1);
+      p.kind = p.values->elementCount() == 1 ? PackedParameter::Kind::one : PackedParameter::Kind::columns;
+      return p.kind == PackedParameter::Kind::one || axis == (w.turned ? 0 : 1);
     };
     if (!read(op.operands[1], w.scale)) return false;
     if (op.operands.size() < 3 || op.operands[2] == kNoValue) return true;
@@ -225,12 +225,12 @@ class Finder {
   }
 
   // gather(values, [0, 0, ..., 1, 1, ...]) along k, perhaps cast.
-  bool gathered(ValueId v, Weights& w, Parameter& p) const {
+  bool gathered(ValueId v, Weights& w, PackedParameter& p) const {
     const Op* op = definition(v);
     if (op && op->def == &ops::castOp) op = definition(op->operands[0]);
     if (!op || op->def != &ops::gatherOp) return false;
     p.values = constantOf(op->operands[0]);
-    p.kind = Parameter::Kind::blocks;
+    p.kind = PackedParameter::Kind::blocks;
     if (!p.values || p.values->rank() != 2) return false;
     int64_t axis = op->attributes.integer("axis", 0);
     if (axis < 0) axis += 2;
@@ -262,14 +262,14 @@ class Finder {
   }
 
   // Does it have a number for each column, or for each block of each column?
-  static bool fits(const Weights& w, const Parameter& p) {
+  static bool fits(const Weights& w, const PackedParameter& p) {
     const int64_t block = blockOf(w), blocks = (w.k() + block - 1) / block;
     switch (p.kind) {
-      case Parameter::Kind::one:
+      case PackedParameter::Kind::one:
         return true;
-      case Parameter::Kind::columns:
+      case PackedParameter::Kind::columns:
         return p.values->elementCount() == w.n();
-      case Parameter::Kind::blocks:
+      case PackedParameter::Kind::blocks:
         return p.values->shape() ==
                (w.turned ? std::vector<int64_t>{w.n(), blocks} : std::vector<int64_t>{blocks, w.n()});
     }
@@ -328,7 +328,7 @@ class Rewriter {
   }
 
   Status rewrite(const Op& op, const Weights& weights) {
-    const Packing packing(weights);
+    const BitsPacking packing(weights);
     auto [known, fresh] = packed_.try_emplace({op.operands[1], weights.turned});
     if (fresh) {
       DYN_TRY(Packed packed, packing.make());
@@ -347,7 +347,7 @@ class Rewriter {
 
   const Function& function_;
   IrContext& ir_;
-  const Finder finder_;
+  const FewBitsFinder finder_;
   const int64_t leastBytes_;
   std::unordered_map<ValueId, Type> types_;
   std::map<std::pair<ValueId, bool>, Operands> packed_;

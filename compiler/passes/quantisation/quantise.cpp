@@ -33,7 +33,7 @@ namespace {
 using Order = std::vector<int64_t>;
 
 // A dequantised operand: axis i of the operand is axis order[i] of the bytes.
-struct Side {
+struct OperandSide {
   const Op* dequantize = nullptr;
   Order order;
   bool oneScale = true;
@@ -94,9 +94,9 @@ class Quantiser {
 
   // The operand's bytes if it has the one scale, or scales along `axis` of the operand; `swapped`: its last
   // two axes are read the other way round.
-  std::optional<Side> sideOf(ValueId v, bool swapped, std::optional<int64_t> axis) const {
+  std::optional<OperandSide> sideOf(ValueId v, bool swapped, std::optional<int64_t> axis) const {
     const int rank = types_.at(v).rank();
-    Side side;
+    OperandSide side;
     side.order.resize(static_cast<size_t>(rank));
     std::iota(side.order.begin(), side.order.end(), 0);
     const Op* op = definition(v);
@@ -141,7 +141,7 @@ class Quantiser {
   }
 
   // The bytes with their axes as the operand has them.
-  ValueId ordered(const Side& side, SourcePlace place) {
+  ValueId ordered(const OperandSide& side, SourcePlace place) {
     bool moved = false;
     Shape dims;
     const Type type = types_.at(side.bytes());
@@ -155,7 +155,7 @@ class Quantiser {
   }
 
   // Both scales in one: of rank 0 or 1.
-  ValueId bothScales(const Side& a, const Side& b, const SourcePlace& place) {
+  ValueId bothScales(const OperandSide& a, const OperandSide& b, const SourcePlace& place) {
     const Type left = types_.at(a.scale()), right = types_.at(b.scale());
     return emit(ops::mulOp, {a.scale(), b.scale()}, {}, right.rank() >= left.rank() ? right : left, place);
   }

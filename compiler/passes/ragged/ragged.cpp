@@ -218,7 +218,7 @@ class RaggedPacker {
       const Type type = rows_.typeOf(v);
       const RowAxes axes = rows_.axesOf(type);
       if (axes.isRagged()) {
-        const bool rows = axes.kind == RowKind::rows && axes.position == 1, made = packed_.count(v) != 0;
+        const bool rows = axes.kind == RaggedKind::rows && axes.position == 1, made = packed_.count(v) != 0;
         if (axes.batch != 0 || (!rows && !(axes.isFlat && made)))
           return makeError(DiagnosticId::unsupportedFeature,
                            "unsupported: result %" + ir_.valueName(v) + " of type " + type.toString() +
@@ -346,7 +346,7 @@ class RaggedPacker {
         v = maker_.sizes(*rows_.shapeOfRows(*rows_.contentsOf(v), axes.length, count));
       } else if (of.isRagged()) {
         v = packed_.at(v);
-      } else if (of.kind == RowKind::ofBatch) {
+      } else if (of.kind == RaggedKind::ofBatch) {
         DYN_TRY(v, spread(op, v, of, axes));
       } else {
         DYN_TRY(v, plain(v, std::string(op.def->name) + " reads it"));

@@ -88,7 +88,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::range(const Op& op
   const std::optional<std::vector<int64_t>> start = numbersOf(op, 0), step = numbersOf(op, 2);
   const Type type = op.results[0].type;
   const RowAxes axes = rows_.axesOf(type);
-  if (axes.kind != RowKind::alone || !start || !step || (*step)[0] != 1)
+  if (axes.kind != RaggedKind::alone || !start || !step || (*step)[0] != 1)
     return refusal(op, "a range of positions counts up by one from a number");
   ValueId made = prelude_.position(axes.length);
   if ((*start)[0] != 0) made = maker_.make(ops::addOp, {made, maker_.integer((*start)[0])});
@@ -122,7 +122,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::reduction(const Op
   const RowAxes axes = rows_.axesOf(x);
   const Type type = rows_.typeOf(x);
   const std::optional<std::vector<int64_t>> folded = numbersOf(op, 1);
-  if (axes.kind != RowKind::rows || !folded ||
+  if (axes.kind != RaggedKind::rows || !folded ||
       std::none_of(folded->begin(), folded->end(), [&](int64_t axis) { return isAlong(axis, type, axes); }))
     return std::optional<Made>();
   if (folded->size() != 1) return refusal(op, "it folds the axis of positions and others at once");
@@ -144,7 +144,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::softmax(const Op& 
   const ValueId x = op.operands[0];
   const RowAxes axes = rows_.axesOf(x);
   const Type type = rows_.typeOf(x);
-  if (axes.kind != RowKind::rows || !isAlong(op.attributes.integer("axis", -1), type, axes))
+  if (axes.kind != RaggedKind::rows || !isAlong(op.attributes.integer("axis", -1), type, axes))
     return std::optional<Made>();
   const ValueId numbers = prelude_.sequence(axes.length), front = rowsInFront(x);
   const ValueId peak = maker_.gather(bySequence(front, type, axes, {"max", -kInfinity}), numbers, 0);
@@ -163,7 +163,7 @@ ValueId AcrossPositions::column(ValueId ofSequences) {
 Result<std::optional<AcrossPositions::Made>> AcrossPositions::concat(const Op& op) {
   const Type type = op.results[0].type;
   const RowAxes axes = rows_.axesOf(type);
-  if (axes.kind != RowKind::rows || !isAlong(op.attributes.integer("axis", 0), type, axes))
+  if (axes.kind != RaggedKind::rows || !isAlong(op.attributes.integer("axis", 0), type, axes))
     return std::optional<Made>();
   const ValueId numbers = prelude_.sequence(axes.length), position = prelude_.position(axes.length);
   std::vector<ValueId> fronts;
@@ -172,8 +172,8 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::concat(const Op& o
   for (ValueId v : op.operands) {
     const RowAxes of = rows_.axesOf(v);
     const Dim length = rows_.typeOf(v).dims()[static_cast<size_t>(axes.position)];
-    const bool ragged = of.kind == RowKind::rows && of.position == axes.position;
-    if ((!ragged && of.kind != RowKind::ofBatch) || of.batch != axes.batch)
+    const bool ragged = of.kind == RaggedKind::rows && of.position == axes.position;
+    if ((!ragged && of.kind != RaggedKind::ofBatch) || of.batch != axes.batch)
       return refusal(op, "its operand " + rows_.typeOf(v).toString() + " has no rows of each sequence");
     fronts.push_back(ragged ? rowsInFront(v) : framesInFront(v, axes));
     // Row (sequence, position) of the result is row (sequence, position - before) of this operand, where that
@@ -218,7 +218,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::slice(const Op& op
   const Type type = rows_.typeOf(x), to = op.results[0].type;
   const std::optional<std::vector<int64_t>> start = numbersOf(op, 1), along = numbersOf(op, 3),
                                             step = numbersOf(op, 4);
-  if (from.kind != RowKind::rows || !along ||
+  if (from.kind != RaggedKind::rows || !along ||
       std::none_of(along->begin(), along->end(), [&](int64_t axis) { return isAlong(axis, type, from); }))
     return std::optional<Made>();
   if (along->size() != 1)
@@ -236,12 +236,12 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::slice(const Op& op
   const bool longEnough = ir_.facts().lessEqual(least, from.length) == Answer::yes;
   const Dim count = to.dims()[static_cast<size_t>(from.position)];
   const RowAxes axes = rows_.axesOf(to);
-  if (axes.kind == RowKind::ofBatch && count.isConstant() && longEnough) {
+  if (axes.kind == RaggedKind::ofBatch && count.isConstant() && longEnough) {
     std::vector<int64_t> places;
     for (int64_t i = 0; i < *count.constant(); ++i) places.push_back(first + i);
     return std::optional<Made>(Made{takenFrames(x, from, places), false});
   }
-  if (axes.kind != RowKind::rows)
+  if (axes.kind != RaggedKind::rows)
     return refusal(op, "how many positions are left of a sequence is " + count.toString());
   ValueId border = first < 0 ? prelude_.ends(from.length) : prelude_.begins(from.length);
   if (!longEnough) {  // no place before the first or behind the last
@@ -260,7 +260,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::gather(const Op& o
   const ValueId x = op.operands[0];
   const RowAxes axes = rows_.axesOf(x);
   const Type type = rows_.typeOf(x);
-  if (axes.kind != RowKind::rows || !isAlong(op.attributes.integer("axis", 0), type, axes))
+  if (axes.kind != RaggedKind::rows || !isAlong(op.attributes.integer("axis", 0), type, axes))
     return std::optional<Made>();
   const std::optional<std::vector<int64_t>> places = numbersOf(op, 1);
   const bool ends = places && !places->empty() && (*places)[0] < 0;

@@ -96,8 +96,8 @@ class RaggedApart::Body {
 
   ValueId partOf(ValueId v) {
     const RowAxes axes = a_.rows_.axesOf(v);
-    if (axes.kind == RowKind::plain) return captures_.of(v);
-    if (axes.kind == RowKind::ofBatch)
+    if (axes.kind == RaggedKind::plain) return captures_.of(v);
+    if (axes.kind == RaggedKind::ofBatch)
       return body_.gather(captures_.of(v), body_.make(ops::reshapeOp, {number_, body_.integers({1})}),
                           axes.batch);
     const Dim begin = beginOf(axes.length);
@@ -132,7 +132,7 @@ class RaggedApart::Body {
   void giveBack(ValueId v, ValueId made) {
     const Type type = a_.rows_.typeOf(v);
     const RowAxes axes = a_.rows_.axesOf(type);
-    if (axes.kind == RowKind::ofBatch) {
+    if (axes.kind == RaggedKind::ofBatch) {
       stacked_.push_back({v, made});
       return;
     }
@@ -269,7 +269,7 @@ const Function* RaggedApart::functionOf(const std::vector<const Op*>& ops,
 // "" where each sequence of the results is made of that sequence alone.
 std::string RaggedApart::whyMixed(const Function& function) const {
   for (const Parameter& p : function.parameters)
-    if (rows_.axesOf(p.id).kind == RowKind::other) return "it reads " + p.type.toString();
+    if (rows_.axesOf(p.id).kind == RaggedKind::other) return "it reads " + p.type.toString();
   InferredModule alone;
   alone.module = inferred_.module;
   alone.module.functions = {&function};
@@ -278,9 +278,9 @@ std::string RaggedApart::whyMixed(const Function& function) const {
   if (!apart.whyNot.empty()) return apart.whyNot;
   for (size_t i = 0; i < function.results.size(); ++i) {
     const RowAxes axes = rows_.axesOf(function.results[i]);
-    if (axes.kind == RowKind::plain || (axes.kind == RowKind::other && !axes.isFlat))
+    if (axes.kind == RaggedKind::plain || (axes.kind == RaggedKind::other && !axes.isFlat))
       return "its result " + rows_.typeOf(function.results[i]).toString() + " has no rows";
-    if (apart.results[i].has_value() != (axes.kind != RowKind::alone)) return "its results mix sequences";
+    if (apart.results[i].has_value() != (axes.kind != RaggedKind::alone)) return "its results mix sequences";
   }
   return "";
 }

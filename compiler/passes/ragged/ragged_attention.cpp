@@ -9,7 +9,7 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr int kMostSteps = 16;
+constexpr int kMostAttentionSteps = 16;
 
 bool flag(const Op& op, const char* name) { return op.attributes.integer(name, 0) != 0; }
 
@@ -38,12 +38,12 @@ std::optional<double> RaggedAttentionSearch::numberOf(ValueId v) const {
 // 1].
 std::optional<int> RaggedAttentionSearch::axisOfRange(ValueId v, Dim length) const {
   const RowAxes axes = rows_.axesOf(v);
-  if (axes.kind != RowKind::alone || axes.length != length) return std::nullopt;
+  if (axes.kind != RaggedKind::alone || axes.length != length) return std::nullopt;
   const Type type = rows_.typeOf(v);
   for (int axis = 0; axis < type.rank(); ++axis)
     if (axis != axes.position && !type.dims()[static_cast<size_t>(axis)].isConstant(1)) return std::nullopt;
   const Op* op = maker(v);
-  for (int i = 0; op && i < kMostSteps && (op->def->traits.view || op->def == &ops::castOp); ++i)
+  for (int i = 0; op && i < kMostAttentionSteps && (op->def->traits.view || op->def == &ops::castOp); ++i)
     op = maker(op->operands[0]);
   if (!op || op->def != &ops::rangeOp) return std::nullopt;
   const Contents *start = rows_.contentsOf(op->operands[0]), *step = rows_.contentsOf(op->operands[2]);
@@ -55,11 +55,12 @@ std::optional<int> RaggedAttentionSearch::axisOfRange(ValueId v, Dim length) con
 bool RaggedAttentionSearch::isCausal(ValueId seen, RaggedAttention* site, bool* keysSeen) const {
   *keysSeen = true;
   const Op* op = maker(seen);
-  for (int i = 0; op && i < kMostSteps && (op->def->traits.view || op->def == &ops::logical_notOp); ++i) {
+  for (int i = 0; op && i < kMostAttentionSteps && (op->def->traits.view || op->def == &ops::logical_notOp);
+       ++i) {
     if (op->def == &ops::logical_notOp) *keysSeen = !*keysSeen;
     const Type from = rows_.typeOf(op->operands[0]), to = op->results[0].type;
     // Axes of size 1 before the last two may come and go.
-    if (from.rank() < 2 || to.rank() < 2 || rows_.axesOf(from).kind != RowKind::other) return false;
+    if (from.rank() < 2 || to.rank() < 2 || rows_.axesOf(from).kind != RaggedKind::other) return false;
     for (size_t behind = 1; behind <= 2; ++behind)
       if (from.dims()[from.dims().size() - behind] != to.dims()[to.dims().size() - behind]) return false;
     site->steps.push_back(op);
@@ -94,8 +95,8 @@ bool RaggedAttentionSearch::stepBack(const Op& op, RaggedAttention* site, ValueI
 bool RaggedAttentionSearch::isOfKeys(ValueId v, int rank, Dim length, Dtype dtype) const {
   const RowAxes axes = rows_.axesOf(v);
   const Type type = rows_.typeOf(v);
-  if (axes.kind != RowKind::rows || axes.length != length || type.rank() != rank || type.dtype() != dtype ||
-      axes.batch != 0 || axes.position != rank - 1)
+  if (axes.kind != RaggedKind::rows || axes.length != length || type.rank() != rank ||
+      type.dtype() != dtype || axes.batch != 0 || axes.position != rank - 1)
     return false;
   return std::all_of(type.dims().begin() + 1, type.dims().end() - 1, [](Dim d) { return d.isConstant(1); });
 }
@@ -138,7 +139,7 @@ std::optional<RaggedAttention> RaggedAttentionSearch::of(const Op& product) cons
   RaggedAttention site;
   const Op* softmax = maker(product.operands[0]);
   const RowAxes values = rows_.axesOf(product.operands[1]);
-  if (!softmax || softmax->def != &ops::softmaxOp || values.kind != RowKind::rows) return std::nullopt;
+  if (!softmax || softmax->def != &ops::softmaxOp || values.kind != RaggedKind::rows) return std::nullopt;
   const Type type = softmax->results[0].type;
   const int64_t axis = softmax->attributes.integer("axis", -1);
   if (type.rank() < 3 || type.rank() > 4 || (axis != -1 && axis != type.rank() - 1)) return std::nullopt;
@@ -146,7 +147,7 @@ std::optional<RaggedAttention> RaggedAttentionSearch::of(const Op& product) cons
   site.length = values.length;
   ValueId scores = softmax->operands[0];
   site.steps.push_back(softmax);
-  for (int i = 0; i < kMostSteps; ++i) {
+  for (int i = 0; i < kMostAttentionSteps; ++i) {
     const Op* op = maker(scores);
     if (!op) return std::nullopt;
     site.steps.push_back(op);
@@ -164,7 +165,7 @@ std::optional<RaggedAttention> RaggedAttentionSearch::of(const Op& product) cons
   if (site.causal && site.queries != site.length) return std::nullopt;
   const auto fits = [&](ValueId v, Dim length, int positionFromEnd) {
     const RowAxes axes = rows_.axesOf(v);
-    return axes.kind == RowKind::rows && axes.length == length && axes.batch == 0 &&
+    return axes.kind == RaggedKind::rows && axes.length == length && axes.batch == 0 &&
            axes.position == type.rank() - positionFromEnd && rows_.typeOf(v).rank() == type.rank() &&
            rows_.typeOf(v).dtype() == Dtype::f32;
   };

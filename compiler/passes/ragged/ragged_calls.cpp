@@ -12,7 +12,7 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr size_t kMostOps = 100'000;  // of @main with all that is taken in
+constexpr size_t kMostCallOps = 100'000;  // of @main with all that is taken in
 
 bool isRaggedType(IrContext& ir, Type type) {
   if (!type) return false;
@@ -56,10 +56,10 @@ class CallInliner {
         takeIn(*op, *callee);
       else
         ops_.push_back(op);
-      if (ops_.size() > kMostOps)
+      if (ops_.size() > kMostCallOps)
         return makeError(DiagnosticId::unsupportedFeature,
                          "unsupported: calls over ragged tensors that make more than " +
-                             std::to_string(kMostOps) + " operations",
+                             std::to_string(kMostCallOps) + " operations",
                          op->place);
     }
     if (values_.empty()) return &main_;

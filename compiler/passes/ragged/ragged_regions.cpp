@@ -67,7 +67,7 @@ bool RaggedRegions::joinScores() {
   bool changed = false;
   for (size_t i = 0; i < ops_.size(); ++i) {
     const bool scores = std::any_of(ops_[i]->results.begin(), ops_[i]->results.end(), [&](const ValueDef& r) {
-      return rows_.axesOf(r.type).kind == RowKind::other;
+      return rows_.axesOf(r.type).kind == RaggedKind::other;
     });
     for (size_t reader : readers_[i]) {
       const bool either = group_[i] != kNone || group_[reader] != kNone;

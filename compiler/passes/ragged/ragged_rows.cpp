@@ -82,12 +82,14 @@ RowAxes RaggedRows::axesOf(Type type) const {
     }
   }
   if (positions == 0)
-    axes.kind = batches == 0 ? RowKind::plain : batches == 1 && !strange ? RowKind::ofBatch : RowKind::plain;
+    axes.kind = batches == 0               ? RaggedKind::plain
+                : batches == 1 && !strange ? RaggedKind::ofBatch
+                                           : RaggedKind::plain;
   else if (strange || positions > 1 || batches > 1)
-    axes.kind = RowKind::other;
+    axes.kind = RaggedKind::other;
   else
-    axes.kind = batches == 1 ? RowKind::rows : RowKind::alone;
-  axes.isFlat = axes.kind == RowKind::other && !strange && batches == 1;
+    axes.kind = batches == 1 ? RaggedKind::rows : RaggedKind::alone;
+  axes.isFlat = axes.kind == RaggedKind::other && !strange && batches == 1;
   return axes;
 }
 
@@ -152,9 +154,9 @@ std::string RaggedRows::whyNotByRow(const Op& op) const {
   if (op.results.empty() || !op.regions.empty() || op.def->cls == OpClass::structural || op.def->hasEffects)
     return "it is no operation on elements";
   const RowAxes axes = axesOf(op.results[0].type);
-  if (axes.kind != RowKind::rows && axes.kind != RowKind::alone)
-    return axes.kind == RowKind::other ? "its result " + op.results[0].type.toString() + " is no rows"
-                                       : "it looks across the positions of a sequence";
+  if (axes.kind != RaggedKind::rows && axes.kind != RaggedKind::alone)
+    return axes.kind == RaggedKind::other ? "its result " + op.results[0].type.toString() + " is no rows"
+                                          : "it looks across the positions of a sequence";
   for (const ValueDef& r : op.results) {
     const RowAxes other = axesOf(r.type);
     if (other.kind != axes.kind || other.length != axes.length) return "its results have other lengths";
@@ -217,7 +219,7 @@ std::string RaggedRows::byLoads(const Op& op, size_t result) const {
                                                          index[static_cast<size_t>(resultAxis)],
                                                          type.dims()[static_cast<size_t>(axis)]));
     };
-    if (of.kind == RowKind::other) return "its operand " + type.toString() + " is no rows";
+    if (of.kind == RaggedKind::other) return "its operand " + type.toString() + " is no rows";
     if (of.isRagged() && of.length != axes.length)
       return "it reads rows of the lengths " + of.length.toString() + ", its own are " +
              axes.length.toString();

@@ -23,15 +23,15 @@
 
 namespace dyn::passes {
 
-enum class RowKind : uint8_t { plain, ofBatch, rows, alone, other };
+enum class RaggedKind : uint8_t { plain, ofBatch, rows, alone, other };
 
 struct RowAxes {
-  RowKind kind = RowKind::plain;
+  RaggedKind kind = RaggedKind::plain;
   int batch = -1, position = -1;  // axes; -1: there is none
   bool isFlat =
       false;   // of kind `other`: it has a batch and lengths of it, so that a sequence is so many elements
   Dim length;  // of the axis of positions
-  bool isRagged() const { return kind != RowKind::plain && kind != RowKind::ofBatch; }
+  bool isRagged() const { return kind != RaggedKind::plain && kind != RaggedKind::ofBatch; }
 };
 
 // Batch and positions first, where there are both; the other axes in their order.

@@ -52,13 +52,13 @@ Result<std::optional<RaggedWindows::Site>> RaggedWindows::siteOf(const Op& op) c
   const std::optional<Site> none;
   if (op.def != &ops::convOp && !isPool(op)) return none;
   const RowAxes axes = rows_.axesOf(op.operands[0]), made = rows_.axesOf(op.results[0].type);
-  if (axes.kind != RowKind::rows || axes.batch != 0 || axes.position < 2 || made.kind != RowKind::rows)
+  if (axes.kind != RaggedKind::rows || axes.batch != 0 || axes.position < 2 || made.kind != RaggedKind::rows)
     return none;
   if (op.results.size() != 1) return raggedRefusal(ir_, op, "where its elements come from is no row");
   const Shape& x = rows_.typeOf(op.operands[0]).dims();
   const int spatial = static_cast<int>(x.size()) - 2;
   for (size_t i = 1; i < op.operands.size(); ++i)
-    if (rows_.axesOf(op.operands[i]).kind != RowKind::plain)
+    if (rows_.axesOf(op.operands[i]).kind != RaggedKind::plain)
       return raggedRefusal(ir_, op, "its weights differ from sequence to sequence");
   DYN_TRY(const Shape kernel, kernelOf(op, spatial));
   DYN_TRY(const Window window, windowOf(op, spatial));

@@ -11,7 +11,7 @@ namespace {
 
 using Makers = std::unordered_map<ValueId, const Op*>;
 
-Makers makersOf(const Function& function) {
+Makers callMakersOf(const Function& function) {
   Makers makers;
   for (const Op* op : function.ops)
     for (const ValueDef& r : op->results) makers[r.id] = op;
@@ -39,7 +39,7 @@ class ListLoop {
   // The operations in its place; nothing where no call can stand before it.
   std::vector<const Op*> run(int64_t& count) {
     if (!isOverList()) return {};
-    const Makers inner = makersOf(body_);
+    const Makers inner = callMakersOf(body_);
     Function body = body_;
     body.ops.clear();
     Op loop = loop_;
@@ -79,7 +79,7 @@ class ListLoop {
   bool isOverList() {
     const Op* length =
         loop_.operands[0] == kNoValue ? nullptr : makerOf(outer_, loop_.operands[0], ops::list_lengthOp);
-    if (!length || !isTrue(makersOf(body_), body_.results[0])) return false;
+    if (!length || !isTrue(callMakersOf(body_), body_.results[0])) return false;
     if (loop_.operands[1] != kNoValue && !isTrue(outer_, loop_.operands[1])) return false;
     list_ = length->operands[0];
     return true;
@@ -125,7 +125,7 @@ class ListLoop {
 
 const Function* withForestCalls(IrContext& ir, const Function& function,
                                 const std::unordered_map<std::string, Forest>& forests, int64_t& count) {
-  const Makers makers = makersOf(function);
+  const Makers makers = callMakersOf(function);
   Function changed = function;
   changed.ops.clear();
   bool any = false;

@@ -31,10 +31,10 @@ namespace dyn::passes {
 
 namespace {
 
-using Types = std::unordered_map<ValueId, Type>;
+using LinearTypes = std::unordered_map<ValueId, Type>;
 
-Types typesOf(const Module& module) {
-  Types types;
+LinearTypes typesOf(const Module& module) {
+  LinearTypes types;
   for (const FunctionVisit& visit : functionsOf(module)) {
     for (const Parameter& p : visit.function->parameters) types[p.id] = p.type;
     for (const Op* op : visit.function->ops)
@@ -57,7 +57,7 @@ Result<Module> lineariseLoops(const Module& module, PassContext& context) {
   forEachOp(module, [&](const Function&, const Op& op) { any = any || op.def == &ops::loopOp; });
   if (!any) return module;
   DYN_TRY(InferredModule inferred, inferTypes(module));
-  const Types types = typesOf(inferred.module);
+  const LinearTypes types = typesOf(inferred.module);
   IrContext& ir = *module.context;
   int64_t loops = 0, hoisted = 0;
   const auto change = [&](const Function& function) -> Result<const Function*> {
@@ -100,7 +100,7 @@ Result<Module> lineariseLoops(const Module& module, PassContext& context) {
 Result<Module> lineariseRecursions(const Module& module, PassContext& context) {
   if (module.dataTypes.empty()) return module;
   DYN_TRY(InferredModule inferred, inferTypes(module));
-  const Types types = typesOf(inferred.module);
+  const LinearTypes types = typesOf(inferred.module);
   Module changed = inferred.module;
   std::unordered_map<std::string, Forest> forests;
   int64_t hoisted = 0;

@@ -12,11 +12,11 @@ namespace dyn::passes {
 
 namespace {
 
-using Types = std::unordered_map<ValueId, Type>;
+using LevelTypes = std::unordered_map<ValueId, Type>;
 
 class Lineariser {
  public:
-  Lineariser(const InferredModule& inferred, const Types& types, const NodeLoop& loop)
+  Lineariser(const InferredModule& inferred, const LevelTypes& types, const NodeLoop& loop)
       : ir_(*inferred.module.context),
         types_(types),
         contents_(inferred.contents),
@@ -259,7 +259,7 @@ class Lineariser {
   }
 
   IrContext& ir_;
-  const Types& types_;
+  const LevelTypes& types_;
   const decltype(InferredModule::contents)& contents_;
   const NodeLoop& loop_;
   const Function& body_;
@@ -275,7 +275,7 @@ class Lineariser {
 
 }  // namespace
 
-LoopLevels levelsOf(const NodeLoop& loop, const InferredModule& inferred, const Types& types) {
+LoopLevels levelsOf(const NodeLoop& loop, const InferredModule& inferred, const LevelTypes& types) {
   Lineariser lineariser(inferred, types, loop);
   LoopLevels levels;
   levels.whyNot = lineariser.run(levels.ops, levels.replaced);

@@ -8,12 +8,13 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr int kMostSteps = 64;  // of an index, compared with another
+constexpr int kMostNodeSteps = 64;  // of an index, compared with another
 
-class Finder {
+class NodeLoopFinder {
  public:
-  Finder(const Op& loop, const InferredModule& inferred, const std::unordered_map<ValueId, Type>& types,
-         const std::unordered_map<ValueId, const Op*>& makers)
+  NodeLoopFinder(const Op& loop, const InferredModule& inferred,
+                 const std::unordered_map<ValueId, Type>& types,
+                 const std::unordered_map<ValueId, const Op*>& makers)
       : inferred_(inferred), ir_(*inferred.module.context), types_(types), outer_(makers) {
     found_.loop = &loop;
     found_.body = loop.regions[0];
@@ -166,7 +167,7 @@ class Finder {
       pending.pop_back();
       if (x == y) continue;
       const auto u = found_.makers.find(x), v = found_.makers.find(y);
-      if (step == kMostSteps || u == found_.makers.end() || v == found_.makers.end()) return false;
+      if (step == kMostNodeSteps || u == found_.makers.end() || v == found_.makers.end()) return false;
       const Op &p = *u->second, &q = *v->second;
       if (p.def != q.def || p.results.size() != 1 || p.operands.size() != q.operands.size() ||
           p.def->hasEffects || !(p.attributes == q.attributes))
@@ -188,7 +189,7 @@ class Finder {
 NodeLoop findNodeLoop(const Op& loop, const InferredModule& inferred,
                       const std::unordered_map<ValueId, Type>& types,
                       const std::unordered_map<ValueId, const Op*>& makers) {
-  return Finder(loop, inferred, types, makers).run();
+  return NodeLoopFinder(loop, inferred, types, makers).run();
 }
 
 }  // namespace dyn::passes

@@ -13,9 +13,9 @@ namespace {
 
 using Types = std::unordered_map<ValueId, Type>;
 
-class Finder {
+class RecursionFinder {
  public:
-  Finder(const Function& function, const Module& module, const Types& types)
+  RecursionFinder(const Function& function, const Module& module, const Types& types)
       : function_(function), module_(module), ir_(*module.context), types_(types) {
     found_.function = &function;
   }
@@ -217,7 +217,7 @@ class Finder {
 }  // namespace
 
 Recursion findRecursion(const Function& function, const Module& module, const Types& types) {
-  return Finder(function, module, types).run();
+  return RecursionFinder(function, module, types).run();
 }
 
 }  // namespace dyn::passes

@@ -26,7 +26,7 @@ namespace dyn::passes {
 
 namespace {
 
-using Types = std::unordered_map<ValueId, Type>;
+using RecursionLevelTypes = std::unordered_map<ValueId, Type>;
 
 // Values of the function that a body reads: its captures.
 class Captures {
@@ -50,7 +50,7 @@ class Captures {
 
 class Emitter {
  public:
-  Emitter(const Recursion& recursion, const InferredModule& inferred, const Types& types)
+  Emitter(const Recursion& recursion, const InferredModule& inferred, const RecursionLevelTypes& types)
       : ir_(*inferred.module.context),
         recursion_(recursion),
         function_(*recursion.function),
@@ -344,7 +344,7 @@ class Emitter {
   const Recursion& recursion_;
   const Function& function_;
   const InferredModule& inferred_;
-  const Types& types_;
+  const RecursionLevelTypes& types_;
   BatchedTurns once_;
   Captures captured_;
   std::vector<Parameter> parameters_;
@@ -358,7 +358,8 @@ class Emitter {
 
 }  // namespace
 
-RecursionLevels levelsOf(const Recursion& recursion, const InferredModule& inferred, const Types& types) {
+RecursionLevels levelsOf(const Recursion& recursion, const InferredModule& inferred,
+                         const RecursionLevelTypes& types) {
   return Emitter(recursion, inferred, types).run();
 }
 

@@ -67,10 +67,10 @@ Roles rolesOf(const Labels& a, const Labels& b, const Labels& result) {
 }
 
 // The operations that take the place of one einsum.
-class Contraction {
+class EinsumContraction {
  public:
-  Contraction(const Op& einsum, IrContext& ir, PathFacts& facts, PathFacts::Place place,
-              const std::unordered_map<ValueId, Type>& types, std::vector<const Op*>& ops)
+  EinsumContraction(const Op& einsum, IrContext& ir, PathFacts& facts, PathFacts::Place place,
+                    const std::unordered_map<ValueId, Type>& types, std::vector<const Op*>& ops)
       : einsum_(einsum),
         ir_(ir),
         facts_(facts),
@@ -419,7 +419,7 @@ Result<Module> runContract(const Module& module, PassContext& context) {
       const Op* op = function.ops[i];
       for (const ValueDef& r : op->results) types[r.id] = r.type;
       if (op->def == &ops::einsumOp &&
-          Contraction(*op, *module.context, facts, {body, i}, types, result.ops).run())
+          EinsumContraction(*op, *module.context, facts, {body, i}, types, result.ops).run())
         ++contracted;
       else if (hasMovedWindows(*op) && productOfColumns(*op, *module.context, types, result.ops))
         ++windows;

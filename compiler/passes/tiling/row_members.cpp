@@ -17,9 +17,9 @@ bool isImages(Type type) {
   return type && type.isTensor() && type.rank() == RowMembers::kRank && !type.dims()[kRowAxis].isConstant(1);
 }
 
-bool isPool(const Op& op) { return op.def == &ops::max_poolOp || op.def == &ops::average_poolOp; }
-bool isConvolution(const Op& op) { return op.def == &ops::conv_packedOp; }
-bool isWindow(const Op& op) { return isConvolution(op) || isPool(op); }
+bool isPoolMember(const Op& op) { return op.def == &ops::max_poolOp || op.def == &ops::average_poolOp; }
+bool isConvolutionMember(const Op& op) { return op.def == &ops::conv_packedOp; }
+bool isWindow(const Op& op) { return isConvolutionMember(op) || isPoolMember(op); }
 
 // As far apart as they lie side by side.
 bool isDense(const Op& view) {
@@ -34,7 +34,7 @@ bool isDense(const Op& view) {
 bool takesAnyRows(const Op& op) {
   if (!readsChannelsLast(op) || op.results.size() != 1 || op.attributes.has("slice")) return false;
   const std::string way = op.attributes.string("way");
-  return isPool(op) || way == "rows" || way == "direct";
+  return isPoolMember(op) || way == "rows" || way == "direct";
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ bool RowMembers::findWindow(const std::vector<const Op*>& ops, Asked& asked) con
     return false;
   const Shape x = asPlanes<Dim>(op, types_.at(op.operands[0]).dims());
   Shape kernel;
-  if (isPool(op)) {
+  if (isPoolMember(op)) {
     const Result<std::vector<int64_t>> sizes = kernelShape(op, 2);
     if (!sizes.ok()) return false;
     for (int64_t size : *sizes) kernel.push_back(x[0].context().constant(size));
@@ -165,7 +165,7 @@ bool RowMembers::readBody(const std::vector<const Op*>& ops, Asked& asked) {
       const Dim depth = types_.at(op->operands[0]).dims()[kRank - 1];
       asked.member.products += static_cast<double>(depth.constant().value_or(1));
     } else if (isWindow(*op)) {
-      const Shape w = isConvolution(*op) ? op->attributes.dims("weights") : Shape();
+      const Shape w = isConvolutionMember(*op) ? op->attributes.dims("weights") : Shape();
       double products = 1;
       for (size_t axis = 1; axis < w.size(); ++axis)
         products *= static_cast<double>(w[axis].constant().value_or(1));

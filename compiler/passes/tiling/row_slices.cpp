@@ -33,7 +33,7 @@ namespace dyn::passes {
 
 namespace {
 
-std::string describe(const Function& function, const RowRegion& region, IrContext& ir) {
+std::string describeRows(const Function& function, const RowRegion& region, IrContext& ir) {
   const auto nameOf = [&](const RowMember& member) {
     return "%" + ir.valueName(function.ops[member.at]->results[0].id);
   };
@@ -163,7 +163,7 @@ Result<Module> runRowSlices(const Module& module, PassContext& context) {
               for (const RowRegion& region : run.regions) {
                 ++regions;
                 operations += static_cast<int64_t>(region.members.size());
-                context.remarks.push_back(describe(function, region, ir));
+                context.remarks.push_back(describeRows(function, region, ir));
               }
             RowLoop loop(ir, function, rows, limits);
             return sliced(function, runs, loop, ir);

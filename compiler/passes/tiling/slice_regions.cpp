@@ -11,10 +11,10 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr int64_t kUsualSide = 224;      // of images
-constexpr int64_t kLeastOfLargest = 32;  // what is that much smaller than the largest is left alone
-constexpr size_t kMostRegions = 4;       // of one run
-constexpr int64_t kLeastWindows = 2;     // convolutions of a region
+constexpr int64_t kUsualSliceSide = 224;  // of images
+constexpr int64_t kLeastOfLargest = 32;   // what is that much smaller than the largest is left alone
+constexpr size_t kMostRegions = 4;        // of one run
+constexpr int64_t kLeastWindows = 2;      // convolutions of a region
 
 class RegionFinder {
  public:
@@ -24,7 +24,7 @@ class RegionFinder {
         batch_(batch),
         rows_(rows),
         cacheBytes_(cacheBytes),
-        numbers_([this](SymbolId s) { return usualSize(module_, s, kUsualSide); }) {}
+        numbers_([this](SymbolId s) { return usualSize(module_, s, kUsualSliceSide); }) {}
 
   std::vector<SliceRun> find() {
     const auto windows = std::count_if(function_.ops.begin(), function_.ops.end(),

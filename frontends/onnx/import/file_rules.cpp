@@ -49,10 +49,10 @@ class FaultList {
 
 namespace {
 
-Text standardDomain(Text domain) { return domain == "ai.onnx" ? Text() : domain; }
+Text plainDomain(Text domain) { return domain == "ai.onnx" ? Text() : domain; }
 
 std::string domainText(Text domain) {
-  return standardDomain(domain).empty() ? "the standard's operator set" : "domain " + quotedText(domain);
+  return plainDomain(domain).empty() ? "the standard's operator set" : "domain " + quotedText(domain);
 }
 
 // `check(imports, place)` for the model and for each function.
@@ -89,7 +89,7 @@ void findOpsetsTooEarly(const FileGraphs& file, FaultList& faults) {
 void findOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
   forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
     for (const OperatorSetId& set : sets)
-      if (standardDomain(set.domain).empty() && set.version < kOldestOpset)
+      if (plainDomain(set.domain).empty() && set.version < kOldestOpset)
         faults.add("operator set " + std::to_string(set.version) + " is imported", bytes);
   });
 }
@@ -97,7 +97,7 @@ void findOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
 void findForeignOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
   forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
     for (const OperatorSetId& set : sets)
-      if (!standardDomain(set.domain).empty() && set.version < 1)
+      if (!plainDomain(set.domain).empty() && set.version < 1)
         faults.add(domainText(set.domain) + " is imported in version " + std::to_string(set.version), bytes);
   });
 }
@@ -105,7 +105,7 @@ void findForeignOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
 void findNewerOpset(const FileGraphs& file, FaultList& faults) {
   forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
     for (const OperatorSetId& set : sets)
-      if (standardDomain(set.domain).empty() && set.version > kNewestOpset)
+      if (plainDomain(set.domain).empty() && set.version > kNewestOpset)
         faults.add("operator set " + std::to_string(set.version) +
                        " is not known: " + std::to_string(kOldestOpset) + " to " +
                        std::to_string(kNewestOpset) + " are; the ONNX version converter makes one of these",
@@ -118,7 +118,7 @@ void findOpsetsTwice(const FileGraphs& file, FaultList& faults, Repetition wante
   forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
     std::map<Text, int64_t> known;
     for (const OperatorSetId& set : sets) {
-      const auto [first, fresh] = known.try_emplace(standardDomain(set.domain), set.version);
+      const auto [first, fresh] = known.try_emplace(plainDomain(set.domain), set.version);
       if (fresh || (first->second == set.version) != (wanted == Repetition::same)) continue;
       faults.add(domainText(set.domain) + " is imported twice, in version " + std::to_string(first->second) +
                      " and in version " + std::to_string(set.version),
@@ -396,7 +396,7 @@ void findRepeatedAxesIn(std::span<const NodeProto> nodes, std::span<const Tensor
         value && !value->tensors().empty() && !node.outputs.empty())
       constants[node.outputs[0]] = &value->tensors()[0];
   for (const NodeProto& node : nodes) {
-    if (!standardDomain(node.domain).empty()) continue;
+    if (!plainDomain(node.domain).empty()) continue;
     for (const AxesOperand& row : kAxesOperands) {
       if (node.opType != row.op) continue;
       std::vector<int64_t> axes;
@@ -452,9 +452,9 @@ void findDomainsOfUncalled(const FileGraphs& file, FaultList& faults) {
   for (const FunctionProto& function : file.model.functions) {
     if (called.count(std::string(function.domain) + "::" + std::string(function.name))) continue;
     std::unordered_set<Text> known;
-    for (const OperatorSetId& set : function.opsetImports) known.insert(standardDomain(set.domain));
+    for (const OperatorSetId& set : function.opsetImports) known.insert(plainDomain(set.domain));
     for (const NodeProto& node : function.nodes)
-      if (known.insert(standardDomain(node.domain)).second)
+      if (known.insert(plainDomain(node.domain)).second)
         faults.add("function " + functionName(function) + " uses " + domainText(node.domain) +
                        " and does not import it",
                    node.bytes);

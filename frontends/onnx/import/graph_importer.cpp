@@ -39,7 +39,7 @@ bool isMap(const ValueInfoProto& value) {
          value.type->wrappers[0].kind == TypeWrapper::Kind::map;
 }
 
-TypeKind kindOf(const TypeProto& type) {
+TypeKind importKindOf(const TypeProto& type) {
   if (type.wrappers.empty()) return TypeKind::tensor;
   return type.wrappers[0].kind == TypeWrapper::Kind::sequence ? TypeKind::list : TypeKind::optional;
 }
@@ -141,7 +141,7 @@ void GraphImporter::openMain() {
       const std::optional<Dtype> dtype = dtypeFromOnnx(input.type->elementType);
       binding.value = main_.addParameter(input.name, dtype);
       if (define(frame, input.name, binding, at)) {
-        result_.openInputs.push_back({result_.inputNames.size(), *dtype, kindOf(*input.type)});
+        result_.openInputs.push_back({result_.inputNames.size(), *dtype, importKindOf(*input.type)});
         result_.inputNames.emplace_back(input.name);
       }
       continue;

@@ -14,7 +14,7 @@
 namespace dyn::onnx {
 namespace {
 
-struct Activation {
+struct CellActivation {
   std::string name;
   double alpha = 0, beta = 0;
 };
@@ -33,7 +33,7 @@ constexpr ActivationRow kActivations[] = {
     {"elu", true, false, 1, 0},
 };
 
-ValueId activate(MapContext& c, const Activation& activation, ValueId x) {
+ValueId activate(MapContext& c, const CellActivation& activation, ValueId x) {
   const std::string& name = activation.name;
   const auto alpha = [&] { return c.number(activation.alpha, x); };
   if (name == "affine") return c.emit("add", {c.emit("mul", {x, alpha()}), c.number(activation.beta, x)});
@@ -55,7 +55,7 @@ struct Recurrent {
   int gates;  // blocks of rows in w and r
   int activationsPerDirection;
   int statesPerDirection;  // h; h and c
-  std::vector<Activation> activations = {};
+  std::vector<CellActivation> activations = {};
   int64_t directionCount = 1;
   bool firstIsReverse = false;
   bool batchFirst = false;
@@ -69,7 +69,7 @@ struct Recurrent {
   ValueId steps = kNoValue;  // [] i64
 
   bool reverse(int64_t direction) const { return direction == 1 || firstIsReverse; }
-  const Activation& activation(int64_t direction, int k) const {
+  const CellActivation& activation(int64_t direction, int k) const {
     return activations[static_cast<size_t>(direction * activationsPerDirection + k)];
   }
   // Element `direction` of a tensor [directions, ...].
@@ -136,7 +136,7 @@ void Recurrent::readActivations(const std::vector<std::string>& defaults) {
     for (const ActivationRow& known : kActivations)
       if (known.name == name) row = &known;
     if (row == nullptr) return c.unsupported("activation " + quotedText(name));
-    Activation a{name, row->alpha, row->beta};
+    CellActivation a{name, row->alpha, row->beta};
     if (row->takesAlpha && nextAlpha < alphas.size()) a.alpha = alphas[nextAlpha++];
     if (row->takesBeta && nextBeta < betas.size()) a.beta = betas[nextBeta++];
     activations.push_back(std::move(a));

@@ -11,7 +11,7 @@ namespace {
 // Operators of ONNX Runtime.
 constexpr std::string_view kContrib = "com.microsoft";
 
-constexpr MapRow kRows[] = {
+constexpr MapRow kMapRows[] = {
     {"Abs", "abs"},
     {"Acos", "acos"},
     {"Acosh", "acosh"},
@@ -351,14 +351,14 @@ std::optional<AttributeValue> attributeAs(MapContext& c, const AttributeSpec& sp
 
 }  // namespace
 
-std::span<const MapRow> mapTable() { return kRows; }
+std::span<const MapRow> mapTable() { return kMapRows; }
 
 const MapRow* findMapRow(std::string_view domain, std::string_view name) {
   const auto key = [](const MapRow& row) { return std::pair(row.domain, row.name); };
   const auto found =
-      std::lower_bound(std::begin(kRows), std::end(kRows), std::pair(domain, name),
+      std::lower_bound(std::begin(kMapRows), std::end(kMapRows), std::pair(domain, name),
                        [&](const MapRow& row, const auto& wanted) { return key(row) < wanted; });
-  return found != std::end(kRows) && key(*found) == std::pair(domain, name) ? found : nullptr;
+  return found != std::end(kMapRows) && key(*found) == std::pair(domain, name) ? found : nullptr;
 }
 
 void mapDirect(MapContext& c, std::string_view target) {

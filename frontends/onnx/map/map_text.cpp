@@ -19,7 +19,7 @@ HostTensor textVector(std::vector<std::string> texts) {
 }
 
 // The first that is given of PREFIXtensor, PREFIXstrings, PREFIXint64s, PREFIXfloats.
-std::optional<HostTensor> listOf(MapContext& c, const std::string& prefix) {
+std::optional<HostTensor> textListOf(MapContext& c, const std::string& prefix) {
   std::optional<HostTensor> found = c.tensor(prefix + "tensor");
   const std::vector<std::string> texts = c.texts(prefix + "strings");
   const std::vector<int64_t> integers = c.integers(prefix + "int64s");
@@ -73,7 +73,7 @@ void mapTfIdfVectorizer(MapContext& c) {
 
 void mapLabelEncoder(MapContext& c) {
   if (c.version() < 2) return mapLabelsByPlace(c);
-  const std::optional<HostTensor> keys = listOf(c, "keys_"), values = listOf(c, "values_");
+  const std::optional<HostTensor> keys = textListOf(c, "keys_"), values = textListOf(c, "values_");
   std::optional<HostTensor> otherwise = c.tensor("default_tensor");
   const std::string text = c.text("default_string", "_Unused");
   const int64_t integer = c.integer("default_int64", -1);

@@ -44,62 +44,62 @@ void AttributeMessages::add(std::string_view name, int64_t kind, std::string con
 
 namespace {
 
-int64_t kindOf(AttributeType type) { return static_cast<int64_t>(type); }
+int64_t attributeKindOf(AttributeType type) { return static_cast<int64_t>(type); }
 
 }  // namespace
 
 void AttributeMessages::integer(std::string_view name, int64_t value) {
   WireWriter out;
   out.varint(3, static_cast<uint64_t>(value));
-  add(name, kindOf(AttributeType::integer), out.take());
+  add(name, attributeKindOf(AttributeType::integer), out.take());
 }
 
 void AttributeMessages::real(std::string_view name, double value) {
   WireWriter out;
   out.real(2, static_cast<float>(value));
-  add(name, kindOf(AttributeType::real), out.take());
+  add(name, attributeKindOf(AttributeType::real), out.take());
 }
 
 void AttributeMessages::text(std::string_view name, std::string_view value) {
   WireWriter out;
   out.bytes(4, value);
-  add(name, kindOf(AttributeType::text), out.take());
+  add(name, attributeKindOf(AttributeType::text), out.take());
 }
 
 void AttributeMessages::integers(std::string_view name, std::span<const int64_t> values) {
   WireWriter out;
   for (int64_t value : values) out.varint(8, static_cast<uint64_t>(value));
-  add(name, kindOf(AttributeType::integers), out.take());
+  add(name, attributeKindOf(AttributeType::integers), out.take());
 }
 
 void AttributeMessages::reals(std::string_view name, std::span<const double> values) {
   WireWriter out;
   for (double value : values) out.real(7, static_cast<float>(value));
-  add(name, kindOf(AttributeType::reals), out.take());
+  add(name, attributeKindOf(AttributeType::reals), out.take());
 }
 
 void AttributeMessages::texts(std::string_view name, std::span<const std::string> values) {
   WireWriter out;
   for (const std::string& value : values) out.bytes(9, value);
-  add(name, kindOf(AttributeType::texts), out.take());
+  add(name, attributeKindOf(AttributeType::texts), out.take());
 }
 
 void AttributeMessages::tensor(std::string_view name, std::string_view message) {
   WireWriter out;
   out.bytes(5, message);
-  add(name, kindOf(AttributeType::tensor), out.take());
+  add(name, attributeKindOf(AttributeType::tensor), out.take());
 }
 
 void AttributeMessages::graph(std::string_view name, std::string_view message) {
   WireWriter out;
   out.bytes(6, message);
-  add(name, kindOf(AttributeType::graph), out.take());
+  add(name, attributeKindOf(AttributeType::graph), out.take());
 }
 
 void AttributeMessages::type(std::string_view name, Type type) {
   WireWriter out;
   out.bytes(14, typeMessage(type));
-  add(name, kindOf(AttributeType::type), out.take());
+  add(name, attributeKindOf(AttributeType::type), out.take());
 }
 
 std::string typeMessage(Type type) {

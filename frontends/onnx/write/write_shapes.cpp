@@ -31,7 +31,7 @@ std::optional<std::vector<int64_t>> asConstant(const Shape& shape, Type operand,
   return sizes;
 }
 
-std::string upperCase(std::string text) {
+std::string upperCaseName(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
@@ -147,7 +147,7 @@ void writeResize(NodeWriter& w) {
 
 void writeDepthToSpace(NodeWriter& w) {
   AttributeMessages attributes = w.ownAttributes("block=blocksize -mode");
-  attributes.text("mode", upperCase(w.attributes().string("mode", "dcr")));
+  attributes.text("mode", upperCaseName(w.attributes().string("mode", "dcr")));
   w.finish("DepthToSpace", {w.operand(0)}, std::move(attributes));
 }
 

@@ -13,7 +13,7 @@ constexpr std::string_view kNumberedStrings =
     "strings are moved by their numbers from the pass `strings` on; save an earlier step";
 constexpr std::string_view kFunctions = "ONNX has no functions as values";
 
-constexpr WriteRow kRows[] = {
+constexpr WriteRow kWriteRows[] = {
     {.op = "abs", .onnx = "Abs"},
     {.op = "acos", .onnx = "Acos"},
     {.op = "acosh", .onnx = "Acosh"},
@@ -243,13 +243,13 @@ constexpr WriteRow kRows[] = {
 
 }  // namespace
 
-std::span<const WriteRow> writeTable() { return kRows; }
+std::span<const WriteRow> writeTable() { return kWriteRows; }
 
 const WriteRow* findWriteRow(std::string_view op) {
   const auto found =
-      std::lower_bound(std::begin(kRows), std::end(kRows), op,
+      std::lower_bound(std::begin(kWriteRows), std::end(kWriteRows), op,
                        [](const WriteRow& row, std::string_view name) { return row.op < name; });
-  return found != std::end(kRows) && found->op == op ? found : nullptr;
+  return found != std::end(kWriteRows) && found->op == op ? found : nullptr;
 }
 
 void runWriteRow(const WriteRow& row, NodeWriter& w) {

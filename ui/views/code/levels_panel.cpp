@@ -34,7 +34,7 @@ std::shared_ptr<const CodeText> codeOf(const IrText& text) {
 }
 
 // "model.onnx: byte 7: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"
-QString shortPlace(const QString& place) {
+QString shortLevelPlace(const QString& place) {
   const qsizetype node = place.lastIndexOf("node ");
   return node < 0 ? place : place.mid(node + 5).section(" (", 0, 0);
 }
@@ -272,7 +272,7 @@ void LevelsPanel::showPlace(const QString& place) {
     // like its own.
     const bool isMissing = text && !place.isEmpty() && chosen_[i].empty() && isOfKernels(text->level);
     otherText |= panes_[i]->cover(
-        isMissing ? "// " + shortPlace(place) +
+        isMissing ? "// " + shortLevelPlace(place) +
                         " runs no code: it was computed when the model was compiled, or it only\n"
                         "// looks at memory that others have written"
                   : QString());

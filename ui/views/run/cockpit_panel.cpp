@@ -21,7 +21,7 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr int kMostDim = 1 << 24, kUsualEnd = 256;
+constexpr int kMostCockpitDim = 1 << 24, kUsualEnd = 256;
 
 QString checkText(const CheckRow& check) {
   return QString("<li><b>%1 fails</b>, %2 against %3: %4 <a href='why:%1'>why?</a></li>")
@@ -91,7 +91,7 @@ CockpitPanel::CockpitPanel(QWidget* parent) : QWidget(parent) {
   over_->setObjectName("sweepDim");
   last_ = new QSpinBox;
   last_->setObjectName("sweepEnd");
-  last_->setRange(2, kMostDim);
+  last_->setRange(2, kMostCockpitDim);
   last_->setValue(kUsualEnd);
   last_->setKeyboardTracking(false);
   choice->addWidget(new QLabel("Plot over"));
@@ -160,7 +160,7 @@ void CockpitPanel::makeRow(const std::string& symbol, int index) {
   row.slider->setRange(1, kUsualEnd);
   row.box = new QSpinBox;
   row.box->setObjectName("size_" + name);
-  row.box->setRange(0, kMostDim);
+  row.box->setRange(0, kMostCockpitDim);
   auto* label = new QLabel(name);
   label->setBuddy(row.box);
   sliders_->addWidget(label, index, 0);
@@ -183,9 +183,9 @@ void CockpitPanel::setDims(const DimsTable& dims) {
     const auto found = rows_.find(row.symbol);
     if (found == rows_.end()) continue;
     const QSignalBlocker block(found->second.slider);
-    const int low = static_cast<int>(std::clamp<int64_t>(row.low.value_or(1), 0, kMostDim));
-    const int high =
-        static_cast<int>(std::clamp<int64_t>(row.high.value_or(std::max(kUsualEnd, 4 * low)), low, kMostDim));
+    const int low = static_cast<int>(std::clamp<int64_t>(row.low.value_or(1), 0, kMostCockpitDim));
+    const int high = static_cast<int>(
+        std::clamp<int64_t>(row.high.value_or(std::max(kUsualEnd, 4 * low)), low, kMostCockpitDim));
     found->second.slider->setRange(low, high);
     found->second.slider->setToolTip(QString::fromStdString(row.origin));
     found->second.box->setToolTip(QString::fromStdString(row.origin));

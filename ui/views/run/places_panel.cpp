@@ -25,7 +25,7 @@ namespace dyn::ui {
 
 namespace {
 
-enum Column { kPlace, kLaunches, kTime, kShare, kRate, kGflops, kBound };
+enum PlacesColumn { kPlace, kLaunches, kTime, kShare, kRate, kGflops, kBound };
 
 // Sorts by what a cell stands for, not by how it is written.
 class PlaceItem : public QTreeWidgetItem {
@@ -60,7 +60,7 @@ QString boundText(const PlaceRow& row) {
   return share > 100.5 ? QString("> 100 %") : QString::number(share, 'f', 0) + " %";
 }
 
-void fill(PlaceItem& item, const PlaceRow& row, int64_t runNs) {
+void fillItem(PlaceItem& item, const PlaceRow& row, int64_t runNs) {
   const double ns = static_cast<double>(row.totalNs);
   item.setText(kPlace, QString::fromStdString(row.label));
   item.setToolTip(kPlace, QString::fromStdString(row.place.empty() ? row.label : row.place));
@@ -338,7 +338,7 @@ void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
   std::vector<PlaceItem*> items;
   for (const PlaceRow& row : places->rows) {
     auto* item = new PlaceItem;
-    fill(*item, row, places->runNs);
+    fillItem(*item, row, places->runNs);
     if (row.parent < 0)
       tree_->addTopLevelItem(item);
     else

@@ -16,7 +16,7 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr double kSide = 8, kGap = 10, kLeastRow = 3, kMostRow = 24, kLeastMark = 2, kMostMark = 14;
+constexpr double kRowsSide = 8, kRowsGap = 10, kLeastRow = 3, kMostRow = 24, kLeastMark = 2, kMostMark = 14;
 
 std::vector<int64_t> sumsOf(const std::vector<int64_t>& all) {
   std::vector<int64_t> sums{0};
@@ -24,7 +24,7 @@ std::vector<int64_t> sumsOf(const std::vector<int64_t>& all) {
   return sums;
 }
 
-QString rangeText(size_t begin, size_t end) {
+QString rowRangeText(size_t begin, size_t end) {
   const QString first = groupedText(static_cast<int64_t>(begin) + 1);
   return begin + 1 == end ? first : first + QString::fromUtf8("–") + groupedText(static_cast<int64_t>(end));
 }
@@ -85,7 +85,7 @@ RowsCanvas::Columns RowsCanvas::columns() const {
   const QFontMetricsF metrics(font());
   const auto wide = [&](const QString& text) { return metrics.horizontalAdvance(text); };
   Columns c;
-  c.label = kSide;
+  c.label = kRowsSide;
   const std::vector<size_t> parts = partsInSight();
   double labels = std::max(wide(headOfLabels()), leaves_ >= 0 ? wide("leaves") : 0.0);
   int64_t most = leaves_;
@@ -94,20 +94,20 @@ RowsCanvas::Columns RowsCanvas::columns() const {
     most = std::max(most, sum(sums_, row.begin, row.end));
     c.mostNs = std::max(c.mostNs, meanNsOf(row));
   }
-  if (parts.size() > 1) labels = std::max(labels, wide(rangeText(parts[parts.size() - 2], parts.back())));
-  c.marks = kSide + labels + kGap;
+  if (parts.size() > 1) labels = std::max(labels, wide(rowRangeText(parts[parts.size() - 2], parts.back())));
+  c.marks = kRowsSide + labels + kRowsGap;
   c.sizeWidth = wide(groupedText(most));
-  c.durationWidth = timeSums_.empty() ? 0 : wide("000.0 ms") + kGap;
-  const double room = std::max(40.0, width() - c.marks - c.sizeWidth - c.durationWidth - 3 * kGap);
+  c.durationWidth = timeSums_.empty() ? 0 : wide("000.0 ms") + kRowsGap;
+  const double room = std::max(40.0, width() - c.marks - c.sizeWidth - c.durationWidth - 3 * kRowsGap);
   const double time = timeSums_.empty() ? 0 : std::min(260.0, 0.25 * room);
-  const double marks = room - time - (time > 0 ? kGap : 0);
+  const double marks = room - time - (time > 0 ? kRowsGap : 0);
   c.pixelsEach = marks / static_cast<double>(most_);
   if (isTree_) c.pixelsEach = std::min(kMostMark, c.pixelsEach);
   // Few nodes leave room: time stands right behind the widest level.
   const double used = std::min(marks, std::max(60.0, c.pixelsEach * static_cast<double>(most_)));
-  c.time = c.marks + used + kGap;
-  if (time > 0) c.timeWidth = std::max(time, room - used - kGap);
-  c.text = c.time + c.timeWidth + (c.timeWidth > 0 ? kGap : 0);
+  c.time = c.marks + used + kRowsGap;
+  if (time > 0) c.timeWidth = std::max(time, room - used - kRowsGap);
+  c.text = c.time + c.timeWidth + (c.timeWidth > 0 ? kRowsGap : 0);
   return c;
 }
 
@@ -154,7 +154,7 @@ double RowsCanvas::meanNsOf(const Row& row) const {
   return static_cast<double>(sum(timeSums_, row.begin, row.end)) / static_cast<double>(row.end - row.begin);
 }
 
-QString RowsCanvas::labelOf(const Row& row) const { return rangeText(row.begin, row.end); }
+QString RowsCanvas::labelOf(const Row& row) const { return rowRangeText(row.begin, row.end); }
 
 QString RowsCanvas::headOfLabels() const { return isTree_ ? "level" : "sequence"; }
 
@@ -162,7 +162,7 @@ QString RowsCanvas::describe(size_t begin, size_t end) const {
   const int64_t size = sum(sums_, begin, end);
   const bool one = begin + 1 == end;
   if (!isTree_) {
-    QString text = (one ? "sequence " : "sequences ") + rangeText(begin, end) + ": " + groupedText(size) +
+    QString text = (one ? "sequence " : "sequences ") + rowRangeText(begin, end) + ": " + groupedText(size) +
                    (size == 1 ? " row" : " rows") + " from " + groupedText(sums_[begin]) + " on";
     const int64_t padding = most_ * static_cast<int64_t>(end - begin) - size;
     if (padding > 0)
@@ -170,7 +170,7 @@ QString RowsCanvas::describe(size_t begin, size_t end) const {
               (sequences_.isComputedPadded ? " more are padding" : " rows of padding are left out");
     return text;
   }
-  QString text = (one ? "level " : "levels ") + rangeText(begin, end) + ": " + groupedText(size) +
+  QString text = (one ? "level " : "levels ") + rowRangeText(begin, end) + ": " + groupedText(size) +
                  (size == 1 ? " node" : " nodes");
   if (!timeSums_.empty()) {
     const int64_t ns = sum(timeSums_, begin, end);
@@ -214,7 +214,7 @@ void RowsCanvas::paintLeaves(QPainter& painter, const Columns& c) const {
   const double high = fontMetrics().height();
   const QRectF line(0, height() - high - 2, width(), high);
   painter.setPen(palette().color(QPalette::PlaceholderText));
-  painter.drawText(QRectF(c.label, line.y(), c.marks - c.label - kGap / 2, high),
+  painter.drawText(QRectF(c.label, line.y(), c.marks - c.label - kRowsGap / 2, high),
                    Qt::AlignRight | Qt::AlignVCenter, "leaves");
   const double room = std::max(20.0, c.time + c.timeWidth - c.marks);
   QColor pale = palette().color(QPalette::Text);
@@ -251,7 +251,7 @@ void RowsCanvas::paintEvent(QPaintEvent*) {
     lastText = middle;
     painter.setPen(palette().color(QPalette::Text));
     const QRectF line(0, middle - metrics.height() / 2, width(), metrics.height());
-    painter.drawText(QRectF(c.label, line.y(), c.marks - c.label - kGap / 2, line.height()),
+    painter.drawText(QRectF(c.label, line.y(), c.marks - c.label - kRowsGap / 2, line.height()),
                      Qt::AlignRight | Qt::AlignVCenter, labelOf(row));
     painter.drawText(QRectF(c.text, line.y(), c.sizeWidth, line.height()), Qt::AlignRight | Qt::AlignVCenter,
                      groupedText(sum(sums_, row.begin, row.end)));

@@ -10,7 +10,7 @@
 namespace dyn::ui {
 
 namespace {
-enum Column { kName, kValue, kType };
+enum InputsColumn { kName, kValue, kType };
 }
 
 InputsTable::InputsTable(QWidget* parent) : QTableWidget(parent) {

@@ -58,7 +58,7 @@ Loaded load() {
   return loaded;
 }
 
-const char* nameOf(int status) {
+const char* statusNameOf(int status) {
   switch (status) {
     case cublaslt::kNotInitialized:
       return "CUBLAS_STATUS_NOT_INITIALIZED";
@@ -82,7 +82,7 @@ const char* nameOf(int status) {
 }  // namespace
 
 std::string cublasLtStatus(int status) {
-  return std::string(nameOf(status)) + " (" + std::to_string(status) + ")";
+  return std::string(statusNameOf(status)) + " (" + std::to_string(status) + ")";
 }
 
 const CublasLt* cublasLt(std::string& why) {

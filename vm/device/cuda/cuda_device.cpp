@@ -22,7 +22,7 @@ int32_t answer(const Fault& fault, DynDeviceText* text) {
 
 // Every function of the row: alone, with the context, with nothing thrown, and its fault told.
 template <typename Body>
-int32_t guarded(const DynDevice* device, DynDeviceText* text, Body&& body) {
+int32_t cudaGuarded(const DynDevice* device, DynDeviceText* text, Body&& body) {
   try {
     auto& cuda = *static_cast<CudaGpu*>(device->state);
     std::unique_lock lock(cuda.mutex());
@@ -50,8 +50,8 @@ template <CudaGpu::Way kWay>
 int32_t copy(const DynDevice* device, uint32_t stream, void* target, const void* source, uint64_t bytes,
              DynDeviceText* text) {
   if (bytes == 0) return DYN_OK;
-  return guarded(device, text,
-                 [&](CudaGpu& cuda, Lock&) { return cuda.copy(kWay, stream, target, source, bytes); });
+  return cudaGuarded(device, text,
+                     [&](CudaGpu& cuda, Lock&) { return cuda.copy(kWay, stream, target, source, bytes); });
 }
 
 constexpr DynDeviceFunctions kFunctions = {
@@ -60,17 +60,18 @@ constexpr DynDeviceFunctions kFunctions = {
         [](const DynDevice* d, uint32_t stream, uint64_t bytes, void** memory, DynDeviceText* t) {
           *memory = nullptr;
           if (bytes == 0) return static_cast<int32_t>(DYN_OK);
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.allocate(stream, bytes, *memory); });
+          return cudaGuarded(d, t,
+                             [&](CudaGpu& cuda, Lock&) { return cuda.allocate(stream, bytes, *memory); });
         },
     .deallocate =
         [](const DynDevice* d, uint32_t stream, void* memory, DynDeviceText* t) {
           if (!memory) return static_cast<int32_t>(DYN_OK);
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.deallocate(stream, memory); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.deallocate(stream, memory); });
         },
     .memoryInfo =
         [](const DynDevice* d, uint64_t* freeBytes, uint64_t* totalBytes, DynDeviceText* t) {
-          return guarded(d, t,
-                         [&](CudaGpu& cuda, Lock&) { return cuda.memoryInfo(*freeBytes, *totalBytes); });
+          return cudaGuarded(d, t,
+                             [&](CudaGpu& cuda, Lock&) { return cuda.memoryInfo(*freeBytes, *totalBytes); });
         },
     .copyTo = copy<CudaGpu::Way::to>,
     .copyFrom = copy<CudaGpu::Way::from>,
@@ -79,55 +80,57 @@ constexpr DynDeviceFunctions kFunctions = {
         [](const DynDevice* d, uint32_t stream, void* target, uint8_t value, uint64_t bytes,
            DynDeviceText* t) {
           if (bytes == 0) return static_cast<int32_t>(DYN_OK);
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.fill(stream, target, value, bytes); });
+          return cudaGuarded(d, t,
+                             [&](CudaGpu& cuda, Lock&) { return cuda.fill(stream, target, value, bytes); });
         },
     .loadCode =
         [](const DynDevice* d, const void* code, uint64_t bytes, uint64_t* module, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.loadCode(code, bytes, *module); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.loadCode(code, bytes, *module); });
         },
     .unloadCode =
         [](const DynDevice* d, uint64_t module, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.unloadCode(module); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.unloadCode(module); });
         },
     .findKernel =
         [](const DynDevice* d, uint64_t module, const char* name, uint64_t* kernel, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.findKernel(module, name, *kernel); });
+          return cudaGuarded(d, t,
+                             [&](CudaGpu& cuda, Lock&) { return cuda.findKernel(module, name, *kernel); });
         },
     .launch =
         [](const DynDevice* d, uint32_t stream, const DynLaunch* launch, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.launch(stream, *launch); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.launch(stream, *launch); });
         },
     .createStream =
         [](const DynDevice* d, uint32_t* stream, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.createStream(*stream); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.createStream(*stream); });
         },
     .destroyStream =
         [](const DynDevice* d, uint32_t stream, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.destroyStream(stream); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.destroyStream(stream); });
         },
     .synchronise =
         [](const DynDevice* d, uint32_t stream, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock& lock) { return cuda.synchronise(stream, lock); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock& lock) { return cuda.synchronise(stream, lock); });
         },
     .createEvent =
         [](const DynDevice* d, uint32_t* event, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.createEvent(*event); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.createEvent(*event); });
         },
     .destroyEvent =
         [](const DynDevice* d, uint32_t event, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.destroyEvent(event); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.destroyEvent(event); });
         },
     .recordEvent =
         [](const DynDevice* d, uint32_t stream, uint32_t event, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.record(stream, event); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.record(stream, event); });
         },
     .waitEvent =
         [](const DynDevice* d, uint32_t stream, uint32_t event, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.wait(stream, event); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.wait(stream, event); });
         },
     .queryEvent =
         [](const DynDevice* d, uint32_t event, int32_t* done, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.query(event, *done); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.query(event, *done); });
         },
 };
 
@@ -135,49 +138,50 @@ constexpr DynDeviceExtras kExtras = {
     .allocatePinned =
         [](const DynDevice* d, uint64_t bytes, void** memory, DynDeviceText* t) {
           *memory = nullptr;
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.allocatePinned(bytes, *memory); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.allocatePinned(bytes, *memory); });
         },
     .freePinned =
         [](const DynDevice* d, void* memory, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.freePinned(memory); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.freePinned(memory); });
         },
     .createStreamBeside =
         [](const DynDevice* d, uint32_t other, uint32_t* stream, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.createStreamBeside(other, *stream); });
+          return cudaGuarded(d, t,
+                             [&](CudaGpu& cuda, Lock&) { return cuda.createStreamBeside(other, *stream); });
         },
     .noteFaults =
         [](const DynDevice* d, uint32_t beside, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.noteFaults(beside); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.noteFaults(beside); });
         },
     .createTimedEvent =
         [](const DynDevice* d, uint32_t* event, DynDeviceText* t) {
-          return guarded(d, t,
-                         [&](CudaGpu& cuda, Lock&) { return cuda.createEvent(*event, CudaGpu::Timing::on); });
+          return cudaGuarded(
+              d, t, [&](CudaGpu& cuda, Lock&) { return cuda.createEvent(*event, CudaGpu::Timing::on); });
         },
     .elapsedNs =
         [](const DynDevice* d, uint32_t from, uint32_t to, int64_t* ns, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.elapsed(from, to, *ns); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.elapsed(from, to, *ns); });
         },
     .beginGraph =
         [](const DynDevice* d, uint32_t stream, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.beginGraph(stream); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.beginGraph(stream); });
         },
     .endGraph =
         [](const DynDevice* d, uint32_t stream, uint64_t* graph, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.endGraph(stream, *graph); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.endGraph(stream, *graph); });
         },
     .launchGraph =
         [](const DynDevice* d, uint32_t stream, uint64_t graph, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.launchGraph(stream, graph); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.launchGraph(stream, graph); });
         },
     .destroyGraph =
         [](const DynDevice* d, uint64_t graph, DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.destroyGraph(graph); });
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) { return cuda.destroyGraph(graph); });
         },
     .planProduct =
         [](const DynDevice* d, void* const* buffers, uint64_t mostBytes, DynDeviceProduct* product,
            DynDeviceText* t) {
-          return guarded(d, t, [&](CudaGpu& cuda, Lock&) {
+          return cudaGuarded(d, t, [&](CudaGpu& cuda, Lock&) {
             return product ? cuda.planProduct(*product, buffers, mostBytes) : cuda.openLibrary();
           });
         },

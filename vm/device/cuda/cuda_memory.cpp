@@ -5,7 +5,7 @@
 namespace dyn::vm {
 namespace {
 
-constexpr uint64_t kUnit = 512;  // of sizes: sizes that differ little share their blocks
+constexpr uint64_t kMemoryUnit = 512;  // of sizes: sizes that differ little share their blocks
 // A kept block serves requests of half its size and more.
 constexpr uint64_t kMostTimes = 2;
 
@@ -13,7 +13,7 @@ constexpr uint64_t kMostTimes = 2;
 
 int CudaMemory::allocate(uint32_t stream, uint64_t bytes, CudaAddress& memory) {
   if (bytes > std::numeric_limits<uint64_t>::max() / 4) return kCudaOutOfMemory;
-  uint64_t size = (bytes + kUnit - 1) / kUnit * kUnit;
+  uint64_t size = (bytes + kMemoryUnit - 1) / kMemoryUnit * kMemoryUnit;
   Kept& kept = kept_[stream];
   if (const auto found = kept.lower_bound({size, 0});
       found != kept.end() && found->first <= size * kMostTimes) {

@@ -12,13 +12,13 @@ namespace {
 #pragma weak dlsym
 #pragma weak dlerror
 
-struct Loaded {
+struct LoadedDriver {
   CudaDriver calls;
   std::string fault;  // empty: all is there
 };
 
-Loaded load() {
-  Loaded loaded;
+LoadedDriver loadDriver() {
+  LoadedDriver loaded;
   const char* given = getenv("DYN_CUDA_DRIVER");
   const std::string path = given && *given ? given : "libcuda.so.1";
   if (!dlopen || !dlsym) {
@@ -76,7 +76,7 @@ bool isDeviceLost(int error) {
 
 const CudaDriver* cudaDriver(std::string& why) {
   // Never closed: drivers keep threads of their own.
-  static const Loaded* const kLoaded = new Loaded(load());
+  static const LoadedDriver* const kLoaded = new LoadedDriver(loadDriver());
   why = kLoaded->fault;
   return kLoaded->fault.empty() ? &kLoaded->calls : nullptr;
 }

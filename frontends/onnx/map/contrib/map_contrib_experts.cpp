@@ -8,12 +8,12 @@ namespace dyn::onnx {
 namespace {
 
 // How the experts' first layer becomes what their second one reads.
-struct Activation {
+struct ExpertActivation {
   std::string name;
   int64_t fusion = 0;  // swiglu: 1 gate and value take turns in a row, 2 one behind the other
   double alpha = 1, beta = 0, limit = std::numeric_limits<double>::infinity();
 
-  explicit Activation(MapContext& c)
+  explicit ExpertActivation(MapContext& c)
       : name(c.text("activation_type", "relu")),
         fusion(c.integer("swiglu_fusion", 0)),
         alpha(c.real("activation_alpha", 1)),
@@ -158,7 +158,7 @@ struct Routes {
 void mixExperts(MapContext& c, const Experts& experts, ValueId router, ValueId mixing,
                 Routes::Softmax softmax) {
   const ValueId x = c.input(0);
-  const Activation activation(c);
+  const ExpertActivation activation(c);
   const Routes routes(c, router, mixing, softmax);
   if (c.failed()) return;
   const Dtype dtype = c.dtypeOr(x, Dtype::f32);

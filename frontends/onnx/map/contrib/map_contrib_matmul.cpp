@@ -5,7 +5,7 @@ namespace dyn::onnx {
 
 namespace {
 
-std::string lowered(std::string text) {
+std::string loweredProduct(std::string text) {
   for (char& ch : text)
     if (ch >= 'A' && ch <= 'Z') ch = static_cast<char>(ch - 'A' + 'a');
   return text;
@@ -36,7 +36,7 @@ ValueId integerProduct(MapContext& c, ValueId a, ValueId aScale, ValueId aZero, 
 }  // namespace
 
 ValueId activated(MapContext& c, ValueId x, std::string name, const std::vector<double>& parameters) {
-  name = lowered(std::move(name));
+  name = loweredProduct(std::move(name));
   const auto parameter = [&](size_t i, double fallback) {
     return i < parameters.size() ? parameters[i] : fallback;
   };

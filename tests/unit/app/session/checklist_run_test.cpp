@@ -126,7 +126,7 @@ TEST(Checklist, C35_ConditionsOfEveryIntegerType) {
   }
 }
 
-constexpr const char* kProduct = R"(fn @main(%x: Tensor[(n, 4), f32]) -> (Tensor[(n, 3), f32]) {
+constexpr const char* kChecklistProduct = R"(fn @main(%x: Tensor[(n, 4), f32]) -> (Tensor[(n, 3), f32]) {
   %w = constant() {value = f32[4, 3] [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9], [1.1, 1.2, 1.3]]}
   %y = matmul(%x, %w)
   %z = relu(%y)
@@ -136,7 +136,7 @@ constexpr const char* kProduct = R"(fn @main(%x: Tensor[(n, 4), f32]) -> (Tensor
 
 TEST_F(ChecklistRun, C38_APackageRunsAsTheModelAndDamageIsRefused) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  load(kProduct);
+  load(kChecklistProduct);
   const Value expected = run("--dim n=5")->outputs[0].value;
   const std::string package = folder_.write("p.dynpkg", "");
   ASSERT_TRUE(line(":compile -o " + package)->ok());
@@ -192,7 +192,7 @@ TEST(Checklist, C40_InputsByIndexAndByName) {
 
 TEST(Checklist, C41_TheProfileHasKernelsWithShapesAndAllocations) {
   IrContext ir;
-  Result<Module> module = test::parseText(ir, kProduct);
+  Result<Module> module = test::parseText(ir, kChecklistProduct);
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module);
   if (!compiled.ok()) GTEST_SKIP() << compiled.error().toString();
   dyn_context* context = (*compiled)->context.get();
@@ -208,10 +208,10 @@ TEST(Checklist, C41_TheProfileHasKernelsWithShapesAndAllocations) {
 
 TEST_F(ChecklistRun, C42_TheDisassemblyIsStable) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  load(kProduct);
+  load(kChecklistProduct);
   const std::string first = text(":bytecode");
   EXPECT_FALSE(first.empty());
-  load(kProduct);
+  load(kChecklistProduct);
   EXPECT_EQ(text(":bytecode"), first);
 }
 
@@ -251,7 +251,7 @@ TEST(Checklist, C45_LongChainsAndLongLoopsNeedNoStack) {
 
 TEST(Checklist, C46_ThreadsShareOneProgram) {
   IrContext ir;
-  Result<Module> module = test::parseText(ir, kProduct);
+  Result<Module> module = test::parseText(ir, kChecklistProduct);
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module);
   if (!compiled.ok()) GTEST_SKIP() << compiled.error().toString();
   std::vector<HostTensor> expected;
@@ -326,7 +326,7 @@ TEST(Checklist, M24_EveryElementTypeRunsOrSaysWhyNot) {
 // Faults that others had.
 TEST_F(ChecklistRun, M25_ALowerBoundAloneIsNoSize) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  load(kProduct, "--dim n=4..");
+  load(kChecklistProduct, "--dim n=4..");
   for (int n : {4, 5, 300})
     EXPECT_EQ(run("--dim n=" + std::to_string(n))->outputs[0].value.tensor().shape()[0], n);
 }

@@ -7,7 +7,7 @@ namespace {
 using test::expectSame;
 using test::randomTensor;
 
-HostTensor number(int64_t value) { return HostTensor::scalarInt(Dtype::i64, value); }
+HostTensor controlNumber(int64_t value) { return HostTensor::scalarInt(Dtype::i64, value); }
 
 TEST(Control, closuresAreInvoked) {
   expectSame(R"(
@@ -44,7 +44,8 @@ TEST(Control, functionValues) {
   for (int64_t n : {0, 1, 3, 7})
     for (int64_t m : {1, 3})
       for (int64_t k : {0, 1})
-        inputs.push_back({randomTensor(Dtype::f32, {n}, 1), randomTensor(Dtype::f32, {m}, 2), number(k)});
+        inputs.push_back(
+            {randomTensor(Dtype::f32, {n}, 1), randomTensor(Dtype::f32, {m}, 2), controlNumber(k)});
   expectSame(text, inputs);
 }
 
@@ -86,7 +87,7 @@ TEST(Control, mapAndFoldOverLists) {
   for (int64_t n : {0, 1, 3, 5})
     for (int64_t count : {0, 1, 4})
       inputs.push_back(
-          {randomTensor(Dtype::f32, {n, 3}, 1), randomTensor(Dtype::f32, {3}, 2), number(count)});
+          {randomTensor(Dtype::f32, {n, 3}, 1), randomTensor(Dtype::f32, {3}, 2), controlNumber(count)});
   expectSame(text, inputs);
 }
 
@@ -129,7 +130,7 @@ TEST(Control, casesInAnyOrder) {
       return size
     })";
   std::vector<std::vector<HostTensor>> inputs;
-  for (int64_t k : {0, 1, 2}) inputs.push_back({randomTensor(Dtype::f32, {}, 3), number(k)});
+  for (int64_t k : {0, 1, 2}) inputs.push_back({randomTensor(Dtype::f32, {}, 3), controlNumber(k)});
   expectSame(text, inputs);
 }
 
@@ -161,7 +162,7 @@ TEST(Control, manyTurnsInFlatMemory) {
     uint64_t peak = 0;
     for (int64_t turns : {10, 100'000}) {
       Result<std::vector<HostTensor>> result =
-          (*compiled)->run({number(turns), randomTensor(Dtype::f32, {5}, 1)});
+          (*compiled)->run({controlNumber(turns), randomTensor(Dtype::f32, {5}, 1)});
       ASSERT_TRUE(result.ok()) << result.error().toString();
       dyn_statistics statistics{};
       ASSERT_EQ(dyn_context_statistics((*compiled)->context.get(), &statistics), DYN_OK);
@@ -169,8 +170,8 @@ TEST(Control, manyTurnsInFlatMemory) {
       EXPECT_EQ(statistics.peak_bytes, peak) << text;
     }
   }
-  expectSame(loop, {{number(1'000), randomTensor(Dtype::f32, {2}, 1)}});
-  expectSame(calls, {{number(1'000), randomTensor(Dtype::f32, {2}, 1)}});
+  expectSame(loop, {{controlNumber(1'000), randomTensor(Dtype::f32, {2}, 1)}});
+  expectSame(calls, {{controlNumber(1'000), randomTensor(Dtype::f32, {2}, 1)}});
 }
 
 // Walking a chain of 100,000 parts: by a last call as a jump, else with a frame for each, or a height
@@ -197,8 +198,8 @@ TEST(Control, longChains) {
       return r
     })";
   const HostTensor x = randomTensor(Dtype::f32, {}, 4);
-  expectSame(byJump, {{number(0), x}, {number(1), x}, {number(110'000), x}});
-  expectSame(byFrames, {{number(0), x}, {number(1), x}, {number(50'000), x}});
+  expectSame(byJump, {{controlNumber(0), x}, {controlNumber(1), x}, {controlNumber(110'000), x}});
+  expectSame(byFrames, {{controlNumber(0), x}, {controlNumber(1), x}, {controlNumber(50'000), x}});
   IrContext context;
   Result<Module> module = test::parseText(context, byFrames);
   ASSERT_TRUE(module.ok()) << module.error().toString();
@@ -206,13 +207,13 @@ TEST(Control, longChains) {
   frames.passes = "-linearise";
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, frames);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
-  Result<std::vector<HostTensor>> result = (*compiled)->run({number(300'000), x});
+  Result<std::vector<HostTensor>> result = (*compiled)->run({controlNumber(300'000), x});
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().message.find("depth limit"), std::string::npos) << result.error().message;
   // A height at a time there are no frames.
   compiled = test::Compiled::make(*module);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
-  EXPECT_TRUE((*compiled)->run({number(300'000), x}).ok());
+  EXPECT_TRUE((*compiled)->run({controlNumber(300'000), x}).ok());
 }
 
 TEST(Control, listsHoldDifferentSizes) {
@@ -224,8 +225,8 @@ TEST(Control, listsHoldDifferentSizes) {
       %k = list_length(%l2)
       return %e, %k
     })",
-             {{randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {5}, 2), number(-1)},
-              {randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {0}, 2), number(0)}});
+             {{randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {5}, 2), controlNumber(-1)},
+              {randomTensor(Dtype::f32, {3}, 1), randomTensor(Dtype::f32, {0}, 2), controlNumber(0)}});
 }
 
 // What follows an `if` whose branches have different ranks is compiled for each of them; here also inside of
@@ -264,8 +265,8 @@ TEST(Control, branchesOfDifferentRank) {
   for (int64_t trip : {0, 1, 3})
     for (int64_t n : {0, 1, 5})
       for (int64_t flag : {0, 1})
-        inputs.push_back(
-            {number(trip), randomTensor(Dtype::f32, {n, 3}, 7), HostTensor::scalarInt(Dtype::boolean, flag)});
+        inputs.push_back({controlNumber(trip), randomTensor(Dtype::f32, {n, 3}, 7),
+                          HostTensor::scalarInt(Dtype::boolean, flag)});
   expectSame(text, inputs);
 }
 
@@ -290,8 +291,8 @@ TEST(Control, tailCallsAreJumps) {
       }
       return %r
     })";
-  expectSame(text, {{number(0), randomTensor(Dtype::f32, {3}, 1)},
-                    {number(100'001), randomTensor(Dtype::f32, {2}, 1)}});
+  expectSame(text, {{controlNumber(0), randomTensor(Dtype::f32, {3}, 1)},
+                    {controlNumber(100'001), randomTensor(Dtype::f32, {2}, 1)}});
 }
 
 // What a call before left behind must not show: zero iterations after seven.
@@ -305,12 +306,13 @@ TEST(Control, aLoopOfNoIterationsAfterALongerOne) {
     return %last, %all
   })";
   const HostTensor x = randomTensor(Dtype::f32, {4}, 1);
-  expectSame(text, {{number(7), x}, {number(0), x}, {number(1), x}});
+  expectSame(text, {{controlNumber(7), x}, {controlNumber(0), x}, {controlNumber(1), x}});
 }
 
 // The condition of a loop may be one of the values it carries or stacks.
 TEST(Control, aConditionThatIsStackedToo) {
-  expectSame(R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32], go: Tensor[(), bool]) {
+  expectSame(
+      R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32], go: Tensor[(), bool]) {
     last, flag, all = loop(n, _, x, go) {carried = 2} body (i, a, f) {
       more = less(i, 2)
       b = a + a
@@ -318,9 +320,9 @@ TEST(Control, aConditionThatIsStackedToo) {
     }
     return last, flag, all
   })",
-             {{number(0), randomTensor(Dtype::f32, {3}, 1), HostTensor::scalarInt(Dtype::boolean, 1)},
-              {number(2), randomTensor(Dtype::f32, {3}, 1), HostTensor::scalarInt(Dtype::boolean, 1)},
-              {number(9), randomTensor(Dtype::f32, {1}, 1), HostTensor::scalarInt(Dtype::boolean, 0)}});
+      {{controlNumber(0), randomTensor(Dtype::f32, {3}, 1), HostTensor::scalarInt(Dtype::boolean, 1)},
+       {controlNumber(2), randomTensor(Dtype::f32, {3}, 1), HostTensor::scalarInt(Dtype::boolean, 1)},
+       {controlNumber(9), randomTensor(Dtype::f32, {1}, 1), HostTensor::scalarInt(Dtype::boolean, 0)}});
 }
 
 TEST(Control, aLoopEndsByItsCondition) {
@@ -356,7 +358,7 @@ TEST(Control, updatesInPlaceAreSeenByNobodyElse) {
     %before = add(%x2, %x)
     return %p, %q, %all, %before
   })";
-  expectSame(loop, {{number(4), x, u}, {number(0), x, u}, {number(1), x, u}});
+  expectSame(loop, {{controlNumber(4), x, u}, {controlNumber(0), x, u}, {controlNumber(1), x, u}});
   // The branch's parameter is the value around it, which is read afterwards.
   const char* branch =
       R"(fn @main(%c: Tensor[(), bool], %x: Tensor[(n, 2), f32], %i: Tensor[(1, 1), i64], %u: Tensor[(1, 2), f32]) {
@@ -415,7 +417,7 @@ TEST(Control, updatesInPlaceReadNothingOfTheirOwn) {
     }
     return %y
   })",
-             {{number(3), x, back}, {number(0), x, back}});
+             {{controlNumber(3), x, back}, {controlNumber(0), x, back}});
 }
 
 // The size of the result is known only when the values are.

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string attention(const std::string& element, int head, int columns, bool masked) {
+std::string attentionOnDevice(const std::string& element, int head, int columns, bool masked) {
   return "fn @main(%q: Tensor[(b, m, " + std::to_string(head) + "), " + element + "], %k: Tensor[(b, n, " +
          std::to_string(head) + "), " + element + "], %v: Tensor[(b, n, " + std::to_string(columns) + "), " +
          element + "]" + (masked ? ", %w: Tensor[(m, n), " + element + "]" : "") +
@@ -35,8 +35,8 @@ HostTensor causal(Dtype dtype, int64_t m, int64_t n) {
   return mask;
 }
 
-std::vector<HostTensor> inputsOf(const std::string& element, int head, int columns, bool masked, int64_t m,
-                                 int64_t n) {
+std::vector<HostTensor> deviceAttentionInputsOf(const std::string& element, int head, int columns,
+                                                bool masked, int64_t m, int64_t n) {
   const Dtype dtype = *parseDtype(element);
   std::vector<HostTensor> inputs = {randomTensor(dtype, {2, m, head}, 1),
                                     randomTensor(dtype, {2, n, head}, 2),
@@ -61,8 +61,9 @@ TEST_P(DeviceAttentionForms, lengthsHeadsAndMasks) {
       std::vector<std::vector<HostTensor>> inputs;
       for (const auto& [m, n] :
            {std::pair{1, 1}, {5, 7}, {31, 32}, {32, 33}, {41, 67}, {67, 41}, {3, 0}, {0, 3}})
-        if (!masked || n > 0) inputs.push_back(inputsOf(GetParam().element, head, columns, masked, m, n));
-      const std::string text = attention(GetParam().element, head, columns, masked);
+        if (!masked || n > 0)
+          inputs.push_back(deviceAttentionInputsOf(GetParam().element, head, columns, masked, m, n));
+      const std::string text = attentionOnDevice(GetParam().element, head, columns, masked);
       SCOPED_TRACE(text);
       expectSame(text, inputs, options, GetParam().tolerance);
     }
@@ -73,12 +74,12 @@ int runs(const char* chip, const AttentionCase& c, const std::string& trace) {
   setenv("DYN_SIMCUDA_ARCH", chip, 1);
   setenv("DYN_SIMCUDA_TRACE", trace.c_str(), 1);
   IrContext context;
-  Result<Module> parsed = parseText(context, attention(c.element, 16, 16, true));
+  Result<Module> parsed = parseText(context, attentionOnDevice(c.element, 16, 16, true));
   CompileOptions options = deviceOptions();
   options.math = c.math;
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, options);
   if (!compiled.ok()) return 2;
-  return (*compiled)->run(inputsOf(c.element, 16, 16, true, 5, 9)).ok() ? 0 : 3;
+  return (*compiled)->run(deviceAttentionInputsOf(c.element, 16, 16, true, 5, 9)).ok() ? 0 : 3;
 }
 
 TEST_P(DeviceAttentionForms, chipsWithoutSuchUnitsHaveTheOtherForm) {

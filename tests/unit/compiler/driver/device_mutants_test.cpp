@@ -45,7 +45,7 @@ const char* const kChoice =
 // What buffers hold before the launch.
 enum class Contents : uint8_t { halves, counting };
 
-struct Case {
+struct DeviceMutantsCase {
   const char* name;
   std::string loops;
   const char* function;
@@ -57,7 +57,7 @@ struct Case {
   Contents contents = Contents::halves;
 };
 
-const Case kCases[] = {
+const DeviceMutantsCase kCases[] = {
     {"softmax", kSoftmaxText, "k_block", {3 * 300, 3 * 300}, {3, 300}, 3, 128},
     {"scratch", kScratchText, "k_block", {3 * 64, 3 * 64}, {3}, 3, 128},
     {"running", kRunningText, "k_block", {3 * 300, 3 * 300}, {3, 300}, 3, 128},
@@ -143,7 +143,7 @@ const Case kCases[] = {
 };
 
 // 0: it ran to its end without a fault.
-int runs(const Case& c, const std::string& ptx) {
+int deviceMutantsRuns(const DeviceMutantsCase& c, const std::string& ptx) {
   const DynDevice* device = vm::cudaDevice(0);
   const DynDeviceFunctions& call = *device->functions;
   DynDeviceText text{};
@@ -181,7 +181,7 @@ int runs(const Case& c, const std::string& ptx) {
   return status == DYN_OK ? 0 : 1;
 }
 
-class Waits : public testing::TestWithParam<Case> {};
+class Waits : public testing::TestWithParam<DeviceMutantsCase> {};
 
 TEST_P(Waits, eachIsNeeded) {
   if (!useSimulatedDriver()) GTEST_SKIP() << "unavailable: the simulated driver is not built";
@@ -193,7 +193,7 @@ TEST_P(Waits, eachIsNeeded) {
   const bool isTensor = strstr(GetParam().function, "_tensor") != nullptr;
   const bool copies = isTensor && GetParam().math == DeviceMath::fp32;
   const std::string& whole = isTensor ? made->tensorPtx : made->ptx;
-  EXPECT_EXIT(_exit(runs(GetParam(), whole)), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(_exit(deviceMutantsRuns(GetParam(), whole)), testing::ExitedWithCode(0), "");
   const std::string entry = std::string(".entry ") + GetParam().function + "(";
   const size_t begin = whole.find(entry), end = std::min(whole.find(".entry", begin + 1), whole.size());
   for (const char* wait : {"bar.sync", "cp.async.commit_group", "cp.async.wait_group"}) {
@@ -201,7 +201,8 @@ TEST_P(Waits, eachIsNeeded) {
     for (size_t at = whole.find(wait, begin); at < end; at = whole.find(wait, at + 1)) {
       std::string without = whole;
       without.erase(at, without.find('\n', at) - at);
-      EXPECT_EXIT(_exit(runs(GetParam(), without)), testing::ExitedWithCode(1), "") << wait << " " << mutants;
+      EXPECT_EXIT(_exit(deviceMutantsRuns(GetParam(), without)), testing::ExitedWithCode(1), "")
+          << wait << " " << mutants;
       ++mutants;
     }
     EXPECT_GE(mutants, wait[0] == 'b' ? 2u : copies ? 1u : 0u) << wait;

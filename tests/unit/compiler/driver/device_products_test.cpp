@@ -18,14 +18,14 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-HostTensor integers(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
+HostTensor integersOnDevice(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
   HostTensor tensor = *HostTensor::create(dtype, std::move(shape));
   std::mt19937 random(seed);
   for (int64_t i = 0; i < tensor.elementCount(); ++i) tensor.setReal(i, static_cast<int>(random() % 5) - 2);
   return tensor;
 }
 
-std::string product(const char* dtype, bool transposed) {
+std::string productOnDevice(const char* dtype, bool transposed) {
   const std::string type(dtype);
   return "fn @main(%a: Tensor[(m, k), " + type + "], %w: Tensor[" + (transposed ? "(n, k)" : "(k, n)") +
          ", " + type + "], %c: Tensor[(n), " + type +
@@ -39,7 +39,8 @@ std::vector<std::vector<HostTensor>> everySize(Dtype dtype, bool transposed, int
   std::vector<std::vector<HostTensor>> inputs;
   const auto add = [&](int64_t m, int64_t n, int64_t k) {
     const std::vector<int64_t> w = transposed ? std::vector<int64_t>{n, k} : std::vector<int64_t>{k, n};
-    inputs.push_back({integers(dtype, {m, k}, 1), integers(dtype, w, 2), integers(dtype, {n}, 3)});
+    inputs.push_back(
+        {integersOnDevice(dtype, {m, k}, 1), integersOnDevice(dtype, w, 2), integersOnDevice(dtype, {n}, 3)});
   };
   for (int64_t size = 0; size <= 129; size += step) {
     add(size, 37, 9);
@@ -74,15 +75,16 @@ class DeviceProducts : public testing::TestWithParam<ProductCase> {
 TEST_P(DeviceProducts, everySize) {
   const bool all = std::string(GetParam().name) == "f32" || std::string(GetParam().name) == "bf16";
   for (const bool transposed : {false, true})
-    expectSame(product(GetParam().dtype, transposed), everySize(dtype(), transposed, all ? 1 : 9), options(),
-               0);
+    expectSame(productOnDevice(GetParam().dtype, transposed), everySize(dtype(), transposed, all ? 1 : 9),
+               options(), 0);
 }
 
 TEST_P(DeviceProducts, severalAtOnce) {
   const std::string type = GetParam().dtype;
   std::vector<std::vector<HostTensor>> inputs;
   for (const auto& [b, m, k, n] : {std::array{1, 9, 16, 1}, {3, 17, 33, 65}, {2, 40, 8, 48}, {2, 1, 9, 70}})
-    inputs.push_back({integers(dtype(), {b, 2, m, k}, 1), integers(dtype(), {b, 2, k, n}, 2)});
+    inputs.push_back(
+        {integersOnDevice(dtype(), {b, 2, m, k}, 1), integersOnDevice(dtype(), {b, 2, k, n}, 2)});
   expectSame("fn @main(%a: Tensor[(b, 2, m, k), " + type + "], %w: Tensor[(b, 2, k, n), " + type +
                  "]) {\n  %y = matmul(%a, %w)\n  return %y\n}",
              inputs, options(), 0);
@@ -92,8 +94,8 @@ TEST_P(DeviceProducts, convolutions) {
   const std::string type = GetParam().dtype;
   std::vector<std::vector<HostTensor>> inputs;
   for (const auto& [b, h, w] : {std::array{1, 1, 1}, {1, 5, 7}, {2, 9, 11}, {1, 3, 65}, {3, 1, 2}})
-    inputs.push_back({integers(dtype(), {b, 5, h, w}, 1), integers(dtype(), {18, 5, 3, 3}, 2),
-                      integers(dtype(), {18}, 3)});
+    inputs.push_back({integersOnDevice(dtype(), {b, 5, h, w}, 1), integersOnDevice(dtype(), {18, 5, 3, 3}, 2),
+                      integersOnDevice(dtype(), {18}, 3)});
   for (const char* how : {"pads = [1, 1, 1, 1]", "pads = [1, 1, 1, 1], strides = [2, 2]"})
     expectSame("fn @main(%x: Tensor[(b, 5, h, w), " + type + "], %w: Tensor[(18, 5, 3, 3), " + type +
                    "], %c: Tensor[(18), " + type + "]) {\n  %y = conv(%x, %w, %c) {" + how +

@@ -3,8 +3,8 @@
 namespace dyn::test {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
-                 kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kElementRulesNan = std::numeric_limits<double>::quiet_NaN(),
+                 kElementRulesInfinity = std::numeric_limits<double>::infinity();
 
 void addFolds(std::vector<ElementRow>& rows) {
   for (const char* op : {"reduce_sum", "reduce_prod", "reduce_mean", "reduce_max", "reduce_min", "reduce_l1",
@@ -224,7 +224,7 @@ void addNumbers(std::vector<ElementRow>& rows) {
        "%s f32[], %e f32[], %a f32[]",
        "range_real(%s, %e, %a)",
        {0.5},
-       {{0}, {kNan}},
+       {{0}, {kElementRulesNan}},
        {{"e", {5}}}},
       {"range_real", 2, "%s f32[], %e f32[], %a f32[]", "range_real(%s, %e, %a)", {0.5}, {{0}}},
       {"div", 1, "%x i64[n], %a i64[n]", "div(%x, %a)", {1, 2, -3}, {{0, 1, 2}}},
@@ -234,26 +234,31 @@ void addNumbers(std::vector<ElementRow>& rows) {
        "%x f32[n, m], %a f32[]",
        "quantize_linear(%x, %a)",
        {0.5},
-       {{0}, {-1}, {kNan}, {kInfinity}}},
+       {{0}, {-1}, {kElementRulesNan}, {kElementRulesInfinity}}},
       {"quantize_linear",
        1,
        "%x f32[n, m], %a f32[m]",
        "quantize_linear(%x, %a)",
        {1, 2, 0.5, 4},
-       {{1, 2, 0, 4}, {1, 1, 1, kNan}}},
+       {{1, 2, 0, 4}, {1, 1, 1, kElementRulesNan}}},
       {"quantize_linear",
        1,
        "%x f16[n, m], %a f16[]",
        "quantize_linear(%x, %a)",
        {0.5},
-       {{0}, {kNan}, {kInfinity}}},
-      {"dequantize_linear", 1, "%x i8[n, m], %a f32[]", "dequantize_linear(%x, %a)", {0}, {{kNan}}},
+       {{0}, {kElementRulesNan}, {kElementRulesInfinity}}},
+      {"dequantize_linear",
+       1,
+       "%x i8[n, m], %a f32[]",
+       "dequantize_linear(%x, %a)",
+       {0},
+       {{kElementRulesNan}}},
       {"resize",
        2,
        "%x f32[n, m], %a f32[2]",
        "resize(%x, _, %a)",
        {1, 2},
-       {{0, 1}, {-1, 1}, {kNan, 1}, {1, kInfinity}},
+       {{0, 1}, {-1, 1}, {kElementRulesNan, 1}, {1, kElementRulesInfinity}},
        {},
        ElementRow::Operand::constantOnly},
       {"non_max_suppression",
@@ -261,7 +266,7 @@ void addNumbers(std::vector<ElementRow>& rows) {
        "%b f32[1, n, 4], %s f32[1, 2, n], %m i64[1], %a f32[1]",
        "non_max_suppression(%b, %s, %m, %a)",
        {0.5},
-       {{1.5}, {-0.25}, {kNan}}},
+       {{1.5}, {-0.25}, {kElementRulesNan}}},
   };
   rows.insert(rows.end(), more.begin(), more.end());
 }

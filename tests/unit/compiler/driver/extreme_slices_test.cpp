@@ -8,8 +8,9 @@ namespace {
 using test::expectSame;
 using test::randomTensor;
 
-constexpr int64_t kBounds[] = {INT64_MIN, INT64_MIN + 1,      -(int64_t{1} << 61), -9,       -2, -1, 0, 1, 2,
-                               9,         (int64_t{1} << 61), INT64_MAX - 1,       INT64_MAX};
+constexpr int64_t kExtremeSlicesBounds[] = {
+    INT64_MIN, INT64_MIN + 1,      -(int64_t{1} << 61), -9,       -2, -1, 0, 1, 2,
+    9,         (int64_t{1} << 61), INT64_MAX - 1,       INT64_MAX};
 
 std::vector<std::vector<HostTensor>> lengths(const std::vector<HostTensor>& more = {}) {
   std::vector<std::vector<HostTensor>> sets;
@@ -20,39 +21,43 @@ std::vector<std::vector<HostTensor>> lengths(const std::vector<HostTensor>& more
   return sets;
 }
 
-std::string number(int64_t value) { return "constant() {value = i64[1] [" + std::to_string(value) + "]}"; }
+std::string extremeSlicesNumber(int64_t value) {
+  return "constant() {value = i64[1] [" + std::to_string(value) + "]}";
+}
 
 TEST(ExtremeSlices, constants) {
   std::string results, body;
   size_t count = 0;
   for (int64_t step : {INT64_MIN, INT64_MIN + 1, -(int64_t{1} << 62), int64_t{-2}, int64_t{2},
                        int64_t{1} << 61, int64_t{1} << 62, INT64_MAX})
-    for (int64_t start : kBounds) {
+    for (int64_t start : kExtremeSlicesBounds) {
       const std::string at = std::to_string(count++);
       const int64_t end = step > 0 ? INT64_MAX : INT64_MIN;
-      body += "%s" + at + " = " + number(start) + " %e" + at + " = " + number(end) + " %t" + at + " = " +
-              number(step) + " %y" + at + " = slice(%x, %s" + at + ", %e" + at + ", %a, %t" + at + ")\n";
+      body += "%s" + at + " = " + extremeSlicesNumber(start) + " %e" + at + " = " + extremeSlicesNumber(end) +
+              " %t" + at + " = " + extremeSlicesNumber(step) + " %y" + at + " = slice(%x, %s" + at + ", %e" +
+              at + ", %a, %t" + at + ")\n";
       results += (results.empty() ? "%y" : ", %y") + at;
     }
-  expectSame(
-      "fn @main(%x: Tensor[(n, 3), f32]) {\n%a = " + number(0) + "\n" + body + "return " + results + "\n}",
-      lengths());
+  expectSame("fn @main(%x: Tensor[(n, 3), f32]) {\n%a = " + extremeSlicesNumber(0) + "\n" + body + "return " +
+                 results + "\n}",
+             lengths());
 }
 
 // Every second axis is one that a product reads by its stride.
 TEST(ExtremeSlices, readByProducts) {
   for (int64_t step : {INT64_MIN, int64_t{1} << 40, INT64_MAX})
-    expectSame("fn @main(%x: Tensor[(n, 3), f32], %w: Tensor[(3, 5), f32]) {\n%a = " + number(0) +
-                   " %s = " + number(step > 0 ? 0 : -1) +
-                   " %e = " + number(step > 0 ? INT64_MAX : INT64_MIN) + " %t = " + number(step) +
+    expectSame("fn @main(%x: Tensor[(n, 3), f32], %w: Tensor[(3, 5), f32]) {\n%a = " +
+                   extremeSlicesNumber(0) + " %s = " + extremeSlicesNumber(step > 0 ? 0 : -1) +
+                   " %e = " + extremeSlicesNumber(step > 0 ? INT64_MAX : INT64_MIN) +
+                   " %t = " + extremeSlicesNumber(step) +
                    "\n%p = slice(%x, %s, %e, %a, %t) %y = matmul(%p, %w) return %y }",
                lengths({randomTensor(Dtype::f32, {3, 5}, 2)}));
 }
 
 TEST(ExtremeSlices, inputs) {
   std::vector<std::vector<HostTensor>> sets;
-  for (int64_t start : kBounds)
-    for (int64_t end : kBounds)
+  for (int64_t start : kExtremeSlicesBounds)
+    for (int64_t end : kExtremeSlicesBounds)
       for (std::vector<HostTensor> set : lengths()) {
         set.push_back(HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{start}));
         set.push_back(HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{end}));
@@ -60,13 +65,14 @@ TEST(ExtremeSlices, inputs) {
       }
   for (int64_t step : {int64_t{1}, int64_t{-1}, int64_t{3}, INT64_MAX, INT64_MIN})
     expectSame("fn @main(%x: Tensor[(n, 3), f32], %s: Tensor[(1), i64], %e: Tensor[(1), i64]) {\n%a = " +
-                   number(0) + " %t = " + number(step) + "\n%y = slice(%x, %s, %e, %a, %t) return %y }",
+                   extremeSlicesNumber(0) + " %t = " + extremeSlicesNumber(step) +
+                   "\n%y = slice(%x, %s, %e, %a, %t) return %y }",
                sets);
 }
 
 TEST(ExtremeSlices, stepsAsInputs) {
   std::vector<std::vector<HostTensor>> sets;
-  for (int64_t step : kBounds)
+  for (int64_t step : kExtremeSlicesBounds)
     for (std::vector<HostTensor> set : lengths()) {
       if (step == 0) continue;
       for (int64_t bound : {step > 0 ? int64_t{0} : INT64_MAX, step > 0 ? INT64_MAX : INT64_MIN, step})
@@ -76,7 +82,7 @@ TEST(ExtremeSlices, stepsAsInputs) {
   expectSame(
       "fn @main(%x: Tensor[(n, 3), f32], %s: Tensor[(1), i64], %e: Tensor[(1), i64], %t: Tensor[(1), i64]) "
       "{\n%a = " +
-          number(0) + "\n%y = slice(%x, %s, %e, %a, %t) return %y }",
+          extremeSlicesNumber(0) + "\n%y = slice(%x, %s, %e, %a, %t) return %y }",
       sets);
 }
 

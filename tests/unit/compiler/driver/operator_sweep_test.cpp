@@ -18,7 +18,7 @@ namespace {
 using namespace test;
 
 // What passes write, for all programs; never read from a file.
-constexpr const char* kMadeByPasses[] = {"fused", "into", "alloc", "arena", "kill", "strided", "device_copy"};
+constexpr const char* kPassMade[] = {"fused", "into", "alloc", "arena", "kill", "strided", "device_copy"};
 
 std::vector<std::vector<HostTensor>> inputSets(const SweepRow& row, IrContext& ir, const Function& main) {
   using Elements = Draw::Elements;
@@ -236,7 +236,7 @@ INSTANTIATE_TEST_SUITE_P(Table, OperatorSweep, testing::ValuesIn(sweptOperators(
                          [](const auto& info) { return info.param; });
 
 TEST(OperatorSweepTable, hasEveryOperator) {
-  std::set<std::string_view> swept(std::begin(kMadeByPasses), std::end(kMadeByPasses));
+  std::set<std::string_view> swept(std::begin(kPassMade), std::end(kPassMade));
   for (const SweepRow& row : sweepTable()) {
     EXPECT_NE(findOp(row.op), nullptr) << row.op << " is no operator";
     swept.insert(row.op);
@@ -265,7 +265,7 @@ TEST(OperatorSweepTable, passesMakeWhatTheyAreSaidToMake) {
     ASSERT_TRUE(passed.ok()) << passed.error().toString();
     text += print(*passed);
   }
-  for (const char* name : kMadeByPasses)
+  for (const char* name : kPassMade)
     EXPECT_NE(text.find(std::string(name) + "("), std::string::npos) << name << "\n" << text;
 }
 

@@ -87,7 +87,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::unique_ptr<test::Compiled> compiledOf(const Case& row, const std::string& cache) {
+std::unique_ptr<test::Compiled> packedWeightsCompiledOf(const Case& row, const std::string& cache) {
   IrContext context;
   Result<Module> parsed = test::parseText(context, row.text);
   EXPECT_TRUE(parsed.ok()) << row.name << ": " << parsed.error().toString();
@@ -124,15 +124,15 @@ TEST(PackedWeights, FromTheCacheGiveTheSameBits) {
   for (const Case& row : cases()) {
     SCOPED_TRACE(row.name);
     test::TemporaryFolder folder;
-    const std::unique_ptr<test::Compiled> plain = compiledOf(row, "none");
+    const std::unique_ptr<test::Compiled> plain = packedWeightsCompiledOf(row, "none");
     ASSERT_TRUE(plain);
     if (!plain->model->code) GTEST_SKIP() << "no code generation, no cache";
     const HostTensor expected = resultOf(*plain, row.input);
-    const std::unique_ptr<test::Compiled> first = compiledOf(row, folder.path());
+    const std::unique_ptr<test::Compiled> first = packedWeightsCompiledOf(row, folder.path());
     ASSERT_TRUE(first);
     EXPECT_EQ(weightFiles(folder.path()), 1u);
     EXPECT_TRUE(resultOf(*first, row.input).identical(expected));
-    const std::unique_ptr<test::Compiled> second = compiledOf(row, folder.path());
+    const std::unique_ptr<test::Compiled> second = packedWeightsCompiledOf(row, folder.path());
     ASSERT_TRUE(second);
     EXPECT_TRUE(resultOf(*second, row.input).identical(expected));
     EXPECT_EQ(weightFiles(folder.path()), 1u);
@@ -145,14 +145,14 @@ TEST(PackedWeights, FromTheCacheGiveTheSameBits) {
 TEST(PackedWeights, OfTwoProcessesAreTheSamePages) {
   test::TemporaryFolder folder;
   const Case row = cases()[0];
-  const std::unique_ptr<test::Compiled> here = compiledOf(row, folder.path());
+  const std::unique_ptr<test::Compiled> here = packedWeightsCompiledOf(row, folder.path());
   ASSERT_TRUE(here);
   if (!here->model->code) GTEST_SKIP() << "no code generation, no cache";
   const std::string mapping = mappedFrom(folder.path());
   ASSERT_EQ(mapping.substr(0, 4), "r--p") << "read only, of a file";
   const pid_t child = fork();
   if (child == 0) {
-    const std::unique_ptr<test::Compiled> there = compiledOf(row, folder.path());
+    const std::unique_ptr<test::Compiled> there = packedWeightsCompiledOf(row, folder.path());
     _exit(there && mappedFrom(folder.path()) == mapping ? 0 : 1);
   }
   int status = 0;
@@ -163,7 +163,7 @@ TEST(PackedWeights, OfTwoProcessesAreTheSamePages) {
 TEST(PackedWeights, DamagedFilesAreMadeAnew) {
   test::TemporaryFolder folder;
   const Case row = cases()[0];
-  std::unique_ptr<test::Compiled> compiled = compiledOf(row, folder.path());
+  std::unique_ptr<test::Compiled> compiled = packedWeightsCompiledOf(row, folder.path());
   ASSERT_TRUE(compiled);
   if (!compiled->model->code) GTEST_SKIP() << "no code generation, no cache";
   const HostTensor expected = resultOf(*compiled, row.input);
@@ -174,14 +174,14 @@ TEST(PackedWeights, DamagedFilesAreMadeAnew) {
   const auto size = fs::file_size(file);
   for (const uintmax_t shorter : {uintmax_t{0}, uintmax_t{100}, uintmax_t{4096}, size - 1, size + 1}) {
     fs::resize_file(file, shorter);
-    compiled = compiledOf(row, folder.path());
+    compiled = packedWeightsCompiledOf(row, folder.path());
     ASSERT_TRUE(compiled);
     EXPECT_TRUE(resultOf(*compiled, row.input).identical(expected)) << shorter;
     compiled.reset();
     EXPECT_EQ(fs::file_size(file), size) << "repaired";
   }
   std::fstream(file, std::ios::in | std::ios::out | std::ios::binary) << "another kind of file";
-  compiled = compiledOf(row, folder.path());
+  compiled = packedWeightsCompiledOf(row, folder.path());
   ASSERT_TRUE(compiled);
   EXPECT_TRUE(resultOf(*compiled, row.input).identical(expected));
 }
@@ -252,7 +252,7 @@ TEST(PackedWeights, LiePackedInPackages) {
       packed += constant.name.ends_with(", packed");
     }
     EXPECT_EQ(packed, 1) << "and what it was packed from is not kept";
-    const std::unique_ptr<test::Compiled> plain = compiledOf(row, "none");
+    const std::unique_ptr<test::Compiled> plain = packedWeightsCompiledOf(row, "none");
     ASSERT_TRUE(plain);
     EXPECT_TRUE(resultOf(path, row.input).identical(resultOf(*plain, row.input)));
   }
@@ -325,7 +325,7 @@ TEST(PackedWeights, ForALevelArePackedWhenLoaded) {
   EXPECT_GE(package.program.initFunction, 0);
   for (const auto& [key, value] : package.program.metadata) EXPECT_NE(key, kPanelsKey);
   const HostTensor result = resultOf(path, row.input);
-  const std::unique_ptr<test::Compiled> plain = compiledOf(row, "none");
+  const std::unique_ptr<test::Compiled> plain = packedWeightsCompiledOf(row, "none");
   ASSERT_TRUE(plain);
   const HostTensor expected = resultOf(*plain, row.input);
   ASSERT_EQ(result.elementCount(), expected.elementCount());

@@ -76,7 +76,7 @@ TEST(Pipeline, loopCarriesAndScans) {
   }
 }
 
-HostTensor numbers(std::vector<int64_t> values) {
+HostTensor pipelineNumbers(std::vector<int64_t> values) {
   HostTensor tensor = *HostTensor::create(Dtype::i64, {static_cast<int64_t>(values.size())});
   for (size_t i = 0; i < values.size(); ++i) tensor.setInt(static_cast<int64_t>(i), values[i]);
   return tensor;
@@ -87,8 +87,8 @@ TEST(Pipeline, reshapeToAShapeThatIsAnInput) {
   std::vector<std::vector<HostTensor>> sets;
   for (auto [a, b] :
        std::vector<std::pair<int64_t, int64_t>>{{6, 4}, {-1, 8}, {3, -1}, {0, 12}, {0, -1}, {-1, 0}, {5, 5}})
-    sets.push_back({x, numbers({a, b})});
-  sets.push_back({randomTensor(Dtype::f32, {0, 3, 4}, 1), numbers({0, 12})});
+    sets.push_back({x, pipelineNumbers({a, b})});
+  sets.push_back({randomTensor(Dtype::f32, {0, 3, 4}, 1), pipelineNumbers({0, 12})});
   expectSame("fn @main(%x: Tensor[(n, m, k), f32], %s: Tensor[(2), i64]) { relu(reshape(x, s)) }", sets);
 }
 

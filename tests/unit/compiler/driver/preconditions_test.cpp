@@ -35,7 +35,7 @@ void PrintTo(const ElementRow& row, std::ostream* out) { *out << row.op << " " <
 namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN(),
-                 kInfinity = std::numeric_limits<double>::infinity();
+                 kPreconditionsInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max(),
                   kSmallest = std::numeric_limits<int64_t>::min();
 
@@ -86,7 +86,7 @@ struct Refusal {
   std::string texts;
 };
 
-Refusal refusalOf(const Module& module, const std::vector<HostTensor>& inputs) {
+Refusal preconditionRefusalOf(const Module& module, const std::vector<HostTensor>& inputs) {
   Refusal refusal;
   const auto say = [&](const char* who, const Diagnostic& fault) {
     refusal.texts += std::string(who) + ": " + fault.toString() + "\n";
@@ -338,7 +338,7 @@ TEST(KernelAttributes, APatternThatIsNoneIsRefusedWhereItRuns) {
     Result<Module> parsed =
         parseText(ir, "fn @main(%x: Tensor[(n), string]) { %y = " + std::string(call) + " return %y }");
     ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
-    const Refusal refusal = refusalOf(*parsed, {*HostTensor::create(Dtype::string, {1})});
+    const Refusal refusal = preconditionRefusalOf(*parsed, {*HostTensor::create(Dtype::string, {1})});
     ASSERT_TRUE(refusal.interpreted.has_value()) << call;
     ASSERT_TRUE(refusal.compiled.has_value()) << call;
     EXPECT_EQ(exitCode(*refusal.interpreted), 1) << refusal.texts;
@@ -419,17 +419,17 @@ TEST_P(ElementRules, ForbiddenElementsAreRefusedAlike) {
     for (size_t i = 0; i < inputs.size(); ++i)
       if (ir.valueName(main.parameters[i].id) == "a") tested = inputs[i];
     const Refusal constant =
-        refusalOf(withConstant(ir, *parsed, "a", tested), inputsOf(row, ir, main, false, {}));
+        preconditionRefusalOf(withConstant(ir, *parsed, "a", tested), inputsOf(row, ir, main, false, {}));
     if (k == 0) {
       EXPECT_EQ(constant.texts, "") << "what the rule allows must run";
       if (asValue) {
-        EXPECT_EQ(refusalOf(*parsed, inputs).texts, "") << "what the rule allows must run";
+        EXPECT_EQ(preconditionRefusalOf(*parsed, inputs).texts, "") << "what the rule allows must run";
       }
       continue;
     }
     expectRefused(constant);
     if (!asValue) continue;
-    const Refusal value = refusalOf(*parsed, inputs);
+    const Refusal value = preconditionRefusalOf(*parsed, inputs);
     EXPECT_TRUE(value.typed) << "elements that are inputs are known at run time only\n" << value.texts;
     expectRefused(value);
   }
@@ -468,7 +468,7 @@ TEST(ElementRulesTable, EveryRuleOfEveryOperatorIsBroken) {
 // or both refuse it as a fault of the user.
 TEST(ElementRulesTable, AnyElementEndsAlikeInBoth) {
   std::mt19937 random(11);
-  constexpr double kReals[] = {0, -1, kNotANumber, kInfinity, 0.5, 2, -0.0, 1e30};
+  constexpr double kReals[] = {0, -1, kNotANumber, kPreconditionsInfinity, 0.5, 2, -0.0, 1e30};
   constexpr int64_t kIntegers[] = {-100, -9, -2, -1, 0, 1, 2, 3, 4, 7, 100};
   int refused = 0, taken = 0;
   for (const SweepRow& row : sweepTable()) {

@@ -32,7 +32,7 @@ std::unique_ptr<test::Compiled> productOf(const HostTensor& weights, const std::
   return made.ok() ? std::move(*made) : nullptr;
 }
 
-void expectSameBits(const char* math) {
+void expectSameProductBits(const char* math) {
   for (const auto& [depth, columns] : {std::pair<int64_t, int64_t>{1000, 32}, {1601, 70}}) {
     const HostTensor weights = test::randomTensor(Dtype::f32, {depth, columns}, 7);
     std::vector<std::pair<std::string, std::unique_ptr<test::Compiled>>> all;
@@ -57,10 +57,10 @@ void expectSameBits(const char* math) {
   }
 }
 
-TEST(ProductBits, doNotDependOnThreadsOrSchedules) { expectSameBits("fp32"); }
+TEST(ProductBits, doNotDependOnThreadsOrSchedules) { expectSameProductBits("fp32"); }
 
 // Also by tiles, which add up 32 depths at a time: blocks of depth are whole steps of them.
-TEST(ProductBits, inBf16DoNotDependOnThreadsOrSchedules) { expectSameBits("bf16"); }
+TEST(ProductBits, inBf16DoNotDependOnThreadsOrSchedules) { expectSameProductBits("bf16"); }
 
 // f64 and integers: panels of their own, rows in place, batches with threads over them and within them.
 TEST(ProductBits, ofOtherTypesDoNotDependOnThreads) {

@@ -26,7 +26,7 @@ std::string layers(const std::vector<int>& widths) {
   return text + "  return " + results + "\n}\n";
 }
 
-std::vector<HostTensor> inputsOf(const std::vector<int>& widths, int64_t n, int64_t h) {
+std::vector<HostTensor> sharedCodeInputsOf(const std::vector<int>& widths, int64_t n, int64_t h) {
   std::vector<HostTensor> inputs = {test::randomTensor(Dtype::f32, {n, h}, 1)};
   for (size_t i = 0; i < widths.size(); ++i) {
     inputs.push_back(test::randomTensor(Dtype::f32, {h, widths[i]}, static_cast<uint32_t>(2 * i + 2)));
@@ -55,8 +55,10 @@ TEST(SharedCode, ComputesTheSame) {
   const std::vector<int> widths = {80, 96, 144, 1152, 40, 24, 8};
   CompileOptions options;
   options.cacheDirectory = "none";
-  test::expectSame(layers(widths), {inputsOf(widths, 1, 1), inputsOf(widths, 2, 7), inputsOf(widths, 0, 0)},
-                   options);
+  test::expectSame(
+      layers(widths),
+      {sharedCodeInputsOf(widths, 1, 1), sharedCodeInputsOf(widths, 2, 7), sharedCodeInputsOf(widths, 0, 0)},
+      options);
 }
 
 // Of one form, but their sizes stand in another order among what a launch gives.

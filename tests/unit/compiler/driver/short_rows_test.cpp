@@ -7,7 +7,8 @@ namespace {
 
 using test::withType;
 
-void expectSame(const std::string& dtype, Dtype elements, const char* body, double tolerance = 1e-4) {
+void expectSameShortRows(const std::string& dtype, Dtype elements, const char* body,
+                         double tolerance = 1e-4) {
   for (const char* length : {"m", "1", "3", "10", "16", "31", "32"}) {
     SCOPED_TRACE(dtype + ", rows of " + length + ": " + body);
     const std::string text =
@@ -37,7 +38,7 @@ constexpr const char* kFused =
     "%s = add(%x, %b) %t = mul(%s, %r) %y = softmax(%t) {axis = -1} %z = add(%y, %x) return %z";
 constexpr const char* kTwo = "%s = add(%x, %r) %y = softmax(%s) {axis = -1} %z = sub(%s, %y) return %y, %z";
 constexpr const char* kNorm = "%y = layer_norm(%x, %b, %b) {axis = -1} return %y";
-constexpr const char* kPlaces =
+constexpr const char* kShortPlaces =
     "%y = argmax(%x) {axis = 1, keepdims = 0} %z = argmin(%x) {axis = 1, keepdims = 0, select_last_index = "
     "1} "
     "return %y, %z";
@@ -46,22 +47,22 @@ constexpr const char* kFolds =
     "{keepdims = 1} %d = sub(%x, %c) return %a, %d";
 
 TEST(ShortRows, OfReals) {
-  for (const char* body : {kSoftmax, kLogSoftmax, kFused, kTwo, kNorm, kPlaces, kFolds}) {
-    expectSame("f32", Dtype::f32, body);
+  for (const char* body : {kSoftmax, kLogSoftmax, kFused, kTwo, kNorm, kShortPlaces, kFolds}) {
+    expectSameShortRows("f32", Dtype::f32, body);
     if (HasFatalFailure()) return;
   }
-  for (const char* body : {kSoftmax, kPlaces, kFolds}) {
-    expectSame("f64", Dtype::f64, body);
-    expectSame("f16", Dtype::f16, body, 1e-2);
+  for (const char* body : {kSoftmax, kShortPlaces, kFolds}) {
+    expectSameShortRows("f64", Dtype::f64, body);
+    expectSameShortRows("f16", Dtype::f16, body, 1e-2);
     if (HasFatalFailure()) return;
   }
 }
 
 TEST(ShortRows, OfIntegers) {
-  for (const char* body : {kPlaces, kFolds}) {
-    expectSame("i32", Dtype::i32, body);
-    expectSame("i64", Dtype::i64, body);
-    expectSame("u8", Dtype::u8, body);
+  for (const char* body : {kShortPlaces, kFolds}) {
+    expectSameShortRows("i32", Dtype::i32, body);
+    expectSameShortRows("i64", Dtype::i64, body);
+    expectSameShortRows("u8", Dtype::u8, body);
     if (HasFatalFailure()) return;
   }
 }

@@ -26,7 +26,8 @@ bool isOfFixedMemory(const std::string& row) {
   return std::find(std::begin(kNames), std::end(kNames), row) != std::end(kNames);
 }
 
-std::vector<std::vector<HostTensor>> inputSets(const SweepRow& row, IrContext& ir, const Function& main) {
+std::vector<std::vector<HostTensor>> fixedSweepInputSets(const SweepRow& row, IrContext& ir,
+                                                         const Function& main) {
   std::vector<std::vector<HostTensor>> sets;
   uint32_t seed = 100;
   constexpr int64_t kPrimes[] = {5, 7, 3, 2, 11};
@@ -53,8 +54,8 @@ testing::AssertionResult sameElements(const HostTensor& actual, const HostTensor
   return testing::AssertionSuccess();
 }
 
-void expectSame(const FixedResult& fixed, const Result<std::vector<HostTensor>>& vm,
-                const std::string& what) {
+void expectSameInFixedSweep(const FixedResult& fixed, const Result<std::vector<HostTensor>>& vm,
+                            const std::string& what) {
   ASSERT_EQ(fixed.status == DYN_OK, vm.ok())
       << what << fixed.message << (vm.ok() ? "" : vm.error().toString());
   EXPECT_TRUE(fixed.intact) << what;
@@ -86,12 +87,12 @@ int compareFixed(const SweepRow& row, const std::string& text) {
   Result<std::unique_ptr<FixedRun>> fixed = FixedRun::make((*compiled)->model);
   if (!fixed.ok()) return -1;
   int succeeded = 0;
-  for (const std::vector<HostTensor>& inputs : inputSets(row, ir, *typed->module.main())) {
+  for (const std::vector<HostTensor>& inputs : fixedSweepInputSets(row, ir, *typed->module.main())) {
     std::string what;
     for (const HostTensor& input : inputs) what += toString(input, 6) + " ";
     const Result<std::vector<HostTensor>> expected = (*compiled)->run(inputs);
     const FixedResult actual = (*fixed)->run(inputs);
-    expectSame(actual, expected, what);
+    expectSameInFixedSweep(actual, expected, what);
     if (testing::Test::HasFatalFailure()) return succeeded;
     succeeded += expected.ok();
     // What a run takes is at most the bound of its sizes: of all ways that values may choose.
@@ -101,7 +102,7 @@ int compareFixed(const SweepRow& row, const std::string& text) {
         fixedBoundAt((*fixed)->loaded(), fixedSizesOf(*(*compiled)->model, shapes));
     if (!bound.ok() || !bound->bytes) continue;
     EXPECT_LE(actual.peakBytes, *bound->bytes) << what;
-    expectSame((*fixed)->run(inputs, *bound->bytes), expected, "in its bound: " + what);
+    expectSameInFixedSweep((*fixed)->run(inputs, *bound->bytes), expected, "in its bound: " + what);
   }
   return succeeded;
 }

@@ -70,7 +70,8 @@ TEST(ByteShortcut, withoutALine) {
 }
 
 // Four convolutions of %x, 1 x 1 and 3 x 3 in turn, as bytes of OTHER and three times TYPE, added up.
-std::string residual(const std::string& dtype, const std::string& scales, const std::string& behind) {
+std::string byteShortcutResidual(const std::string& dtype, const std::string& scales,
+                                 const std::string& behind) {
   std::string one, nine;
   for (int64_t f = 0; f < 37; ++f) {
     std::string channels, windows;
@@ -146,7 +147,7 @@ TEST(ByteShortcut, convolutionsGiveTheBytesOfTheOperations) {
                                            {"i8", "i8", "identity"}}) {
     SCOPED_TRACE(std::string(own) + " " + other);
     const std::string text =
-        residual(own, numbers(other, 100, 17, own == std::string("u8") ? 0 : -128), behind);
+        byteShortcutResidual(own, numbers(other, 100, 17, own == std::string("u8") ? 0 : -128), behind);
     IrContext one, two;
     Result<Module> module = test::parseText(one, text), again = test::parseText(two, text);
     ASSERT_TRUE(module.ok() && again.ok()) << (module.ok() ? again : module).error().toString();
@@ -182,7 +183,7 @@ int64_t epiloguesOf(const std::string& text) {
 }
 
 TEST(ByteShortcut, noKernelIsLeft) {
-  const std::string text = residual("u8", numbers("u8", 100, 17, 0), "relu");
+  const std::string text = byteShortcutResidual("u8", numbers("u8", 100, 17, 0), "relu");
   EXPECT_EQ(epiloguesOf(text), 0);
   // A scale that is no constant.
   std::string open = text;

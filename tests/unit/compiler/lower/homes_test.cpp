@@ -10,7 +10,7 @@ namespace {
 using test::expectSame;
 using test::randomTensor;
 
-HostTensor number(int64_t value) { return HostTensor::scalarInt(Dtype::i64, value); }
+HostTensor homesNumber(int64_t value) { return HostTensor::scalarInt(Dtype::i64, value); }
 HostTensor flag(bool value) { return HostTensor::scalarInt(Dtype::boolean, value); }
 
 // What is said of a placed module that a pass has broken.
@@ -56,8 +56,8 @@ TEST(Homes, sizesThatAreProductsOfValues) {
       %y = reshape(%f, concat(%q, %q) {axis = 0})
       return %y, %x
     })";
-  const std::vector<std::vector<HostTensor>> inputs = {{randomTensor(Dtype::f32, {3}, 1), number(3)},
-                                                       {randomTensor(Dtype::f32, {5}, 1), number(1)}};
+  const std::vector<std::vector<HostTensor>> inputs = {{randomTensor(Dtype::f32, {3}, 1), homesNumber(3)},
+                                                       {randomTensor(Dtype::f32, {5}, 1), homesNumber(1)}};
   expectSame(text, inputs);
   CompileOptions variants;
   variants.variants = "n=3";

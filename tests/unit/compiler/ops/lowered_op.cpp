@@ -73,7 +73,8 @@ struct LoweredRun {
   HostTensor result;
 };
 
-Result<LoweredRun> runLowered(const OpCase& test, DimStyle style, const std::vector<int64_t>& resultShape) {
+Result<LoweredRun> runLoweredCase(const OpCase& test, DimStyle style,
+                                  const std::vector<int64_t>& resultShape) {
   IrContext ir;
   DYN_TRY(InferredModule inferred, inferTypes(moduleOf(ir, test, style)));
   const Op& op = *inferred.module.main()->ops.back();
@@ -157,7 +158,7 @@ std::vector<Value> checkLowered(const OpCase& test) {
   for (DimStyle style : {DimStyle::fixed, DimStyle::symbolic}) {
     if (style == DimStyle::symbolic && !test.dynamic) continue;
     SCOPED_TRACE("kernel of " + test.op + (style == DimStyle::fixed ? ", static dims" : ", symbolic dims"));
-    Result<LoweredRun> run = runLowered(test, style, reference.shape());
+    Result<LoweredRun> run = runLoweredCase(test, style, reference.shape());
     if (!run.ok()) {
       ADD_FAILURE() << run.error().toString()
                     << (run.error().notes.empty() ? "" : "\n" + run.error().notes.back());
@@ -178,7 +179,7 @@ int32_t loweredFault(const OpCase& test) {
     for (Dim d : inferred->module.main()->ops.back()->results[0].type.dims())
       shape.push_back(d.constant().value_or(0));
   }
-  Result<LoweredRun> run = runLowered(test, DimStyle::fixed, shape);
+  Result<LoweredRun> run = runLoweredCase(test, DimStyle::fixed, shape);
   if (run.ok()) return run->fault;
   ADD_FAILURE() << run.error().toString();
   return -1;

@@ -23,7 +23,7 @@ std::vector<const OpDef*> plainOps() {
   return ops;
 }
 
-ParseOptions options(const std::map<std::string, HostTensor>* weights) {
+ParseOptions roundTripOptions(const std::map<std::string, HostTensor>* weights) {
   ParseOptions o;
   o.findOp = findSmallOp;
   o.opNames = dyn::testing::smallOpNames();
@@ -56,7 +56,7 @@ TEST(RoundTrip, randomModulesPrintParseAndPrintTheSame) {
     const std::string once = print(module, print4);
     const auto weights = weightsOf(module, print4);
     IrContext other;
-    Result<Module> again = parseModule(other, once, options(&weights));
+    Result<Module> again = parseModule(other, once, roundTripOptions(&weights));
     ASSERT_TRUE(again.ok()) << "seed " << seed << ": " << again.error().toString() << "\n" << once;
     ASSERT_EQ(firstDifference(once, print(*again, print4)), "") << "seed " << seed;
     EXPECT_TRUE(verify(*again).empty()) << "seed " << seed;
@@ -65,7 +65,7 @@ TEST(RoundTrip, randomModulesPrintParseAndPrintTheSame) {
     PrintOptions full;
     full.maxInlineElements = -1;
     IrContext third;
-    Result<Module> whole = parseModule(third, print(module, full), options(nullptr));
+    Result<Module> whole = parseModule(third, print(module, full), roundTripOptions(nullptr));
     ASSERT_TRUE(whole.ok()) << "seed " << seed << ": " << whole.error().toString();
     ASSERT_EQ(firstDifference(print(module, full), print(*whole, full)), "") << "seed " << seed;
   }
@@ -162,7 +162,7 @@ TEST(RoundTrip, damagedTextNeverCrashes) {
         }
       }
       IrContext other;
-      Result<Module> module = parseModule(other, damaged, options(nullptr));
+      Result<Module> module = parseModule(other, damaged, roundTripOptions(nullptr));
       if (!module.ok()) {
         EXPECT_GT(module.error().place.line, 0u) << module.error().toString();
         EXPECT_GE(module.error().notes.size(), 2u);
@@ -171,7 +171,7 @@ TEST(RoundTrip, damagedTextNeverCrashes) {
       (void)verify(*module);
       IrContext third;
       const auto weights = weightsOf(*module);
-      Result<Module> again = parseModule(third, print(*module), options(&weights));
+      Result<Module> again = parseModule(third, print(*module), roundTripOptions(&weights));
       ASSERT_TRUE(again.ok()) << "seed " << seed << " round " << round << ": " << again.error().toString()
                               << "\n"
                               << print(*module);

@@ -22,7 +22,7 @@
 namespace dyn::ui {
 namespace {
 
-constexpr const char* kModel = R"(fn @main(%x: Tensor[(n, m), f32], %w: Tensor[(m, 3), f32]) {
+constexpr const char* kGoneModel = R"(fn @main(%x: Tensor[(n, m), f32], %w: Tensor[(m, 3), f32]) {
   %h = relu(%x)
   %s = matmul(%h, %w)
   %y = softmax(%s, axis = -1)
@@ -35,7 +35,7 @@ constexpr const char* kSmall = "fn @main(%a: Tensor[(k), f32]) {\n  return exp(%
 class GoneModel : public testing::TestWithParam<std::tuple<const char*, const char*>> {
  protected:
   void SetUp() override {
-    write("model.dyn", kModel);
+    write("model.dyn", kGoneModel);
     write("small.dyn", kSmall);
     window_.resize(1400, 900);
     window_.show();

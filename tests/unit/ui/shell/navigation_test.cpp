@@ -19,7 +19,7 @@ namespace {
 
 using test::waitIdle;
 
-constexpr const char* kModel = R"(
+constexpr const char* kNavigatedModel = R"(
 fn @main(%x: Tensor[(batch, seq, 4), f32], %w: Tensor[(4, 4), f32]) {
   %h = matmul(%x, %w)
   %r = relu(%h)
@@ -37,7 +37,7 @@ class NavigationTest : public testing::Test {
     const QString name = folder_.filePath("m.dyn");
     QFile file(name);
     ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-    file.write(kModel);
+    file.write(kNavigatedModel);
     file.close();
     window_.resize(1400, 900);
     window_.show();

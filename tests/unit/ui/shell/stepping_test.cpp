@@ -24,7 +24,7 @@
 namespace dyn::ui {
 namespace {
 
-constexpr const char* kModel = R"(fn @main(%x: Tensor[(n, m), f32], %w: Tensor[(m, 3), f32]) {
+constexpr const char* kSteppedModel = R"(fn @main(%x: Tensor[(n, m), f32], %w: Tensor[(m, 3), f32]) {
   %h = relu(%x)
   %s = matmul(%h, %w)
   %y = softmax(%s, axis = -1)
@@ -38,7 +38,7 @@ class SteppingWindow : public testing::Test {
   void SetUp() override {
     QFile file(directory_.filePath("model.dyn"));
     ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-    file.write(kModel);
+    file.write(kSteppedModel);
     file.close();
     window_.resize(1400, 900);
     window_.setLayout(WindowLayout::compile);

@@ -20,7 +20,7 @@ namespace {
 
 using test::waitIdle;
 
-constexpr const char* kMlp = R"(fn @main(%x: Tensor[(n, 768), f32], %w: Tensor[(768, m), f32]) {
+constexpr const char* kPanelsMlp = R"(fn @main(%x: Tensor[(n, 768), f32], %w: Tensor[(768, m), f32]) {
   %h = relu(%x)
   %s = matmul(%h, %w)
   %y = softmax(%s, axis = -1)
@@ -43,7 +43,7 @@ void strike(QWidget* widget, Qt::Key key) {
   QApplication::sendEvent(widget, &release);
 }
 
-void pause(int milliseconds) {
+void pauseForPanels(int milliseconds) {
   QEventLoop loop;
   QTimer::singleShot(milliseconds, &loop, &QEventLoop::quit);
   loop.exec();
@@ -61,7 +61,7 @@ class PanelsTest : public testing::Test {
     window.setDim("n", 10);
     window.setDim("m", 5);
     window.show();
-    window.open(write("mlp.dyn", kMlp));
+    window.open(write("mlp.dyn", kPanelsMlp));
     waitIdle(window);
     ASSERT_EQ(window.lastError().toStdString(), "");
   }
@@ -112,7 +112,7 @@ TEST_F(PanelsTest, theMemoryPlanFollowsTheDims) {
   EXPECT_TRUE(plan->summary().contains("m=5, n=10")) << plan->summary().toStdString();
   const QString before = plan->summary();
   window.setDim("n", 1000);
-  pause(300);  // changes that come quickly are asked for once
+  pauseForPanels(300);  // changes that come quickly are asked for once
   waitIdle(window);
   EXPECT_TRUE(plan->summary().contains("n=1000"));
   // No two blocks that live at the same time overlap.
@@ -185,7 +185,7 @@ TEST_F(PanelsTest, filesAndDimsAreRemembered) {
 
 TEST_F(PanelsTest, aScriptOfTheShellDrivesTheWindow) {
   MainWindow window;
-  ASSERT_TRUE(window.submitLine(":load " + write("mlp.dyn", kMlp).toStdString()));
+  ASSERT_TRUE(window.submitLine(":load " + write("mlp.dyn", kPanelsMlp).toStdString()));
   waitIdle(window);
   ASSERT_TRUE(window.submitLine(":graph fuse"));
   waitIdle(window);
@@ -215,7 +215,7 @@ std::shared_ptr<const GraphView> longGraph(const char* step, NodeId count) {
 void settle(GraphCanvas& canvas) {
   QElapsedTimer clock;
   clock.start();
-  while (!canvas.settled() && clock.elapsed() < 60'000) pause(5);
+  while (!canvas.settled() && clock.elapsed() < 60'000) pauseForPanels(5);
   ASSERT_TRUE(canvas.settled());
 }
 
@@ -237,7 +237,7 @@ TEST(GraphCanvasTest, largeGraphsAreLaidOutAside) {
   EXPECT_EQ(canvas.graph()->stepName, "large") << "the old picture stays meanwhile";
   canvas.setGraph(small, true);
   settle(canvas);
-  pause(50);
+  pauseForPanels(50);
   EXPECT_EQ(canvas.graph()->stepName, "small");
   EXPECT_EQ(canvas.scene().boxes.size(), 30u);
   canvas.setGraph(large, true);  // and the canvas may go while one is under way

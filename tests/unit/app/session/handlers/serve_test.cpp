@@ -28,7 +28,7 @@ TEST(PoissonArrivals, ComeAtTheRateWithGapsThatDiffer) {
   EXPECT_LT(last, 20'000'000'000);
 }
 
-std::vector<int64_t> numbers(const std::vector<Request>& requests) {
+std::vector<int64_t> servedNumbers(const std::vector<Request>& requests) {
   std::vector<int64_t> all;
   for (const Request& request : requests) all.push_back(request.number);
   return all;
@@ -42,15 +42,15 @@ TEST(WaitingLine, TakesTheFirstAndThoseWhoMayJoin) {
   EXPECT_EQ(line.rejectedCount(), arrived - 5);
   EXPECT_EQ(line.longestCount(), 5);
   const auto even = [](const std::vector<Request>&, const Request& next) { return next.number % 2 == 0; };
-  EXPECT_THAT(numbers(line.take(2, even)), ElementsAre(0, 2));
-  EXPECT_THAT(numbers(line.take(9, even)), ElementsAre(1, 4));
-  EXPECT_THAT(numbers(line.take(9, even)), ElementsAre(3));
+  EXPECT_THAT(servedNumbers(line.take(2, even)), ElementsAre(0, 2));
+  EXPECT_THAT(servedNumbers(line.take(9, even)), ElementsAre(1, 4));
+  EXPECT_THAT(servedNumbers(line.take(9, even)), ElementsAre(3));
   EXPECT_TRUE(line.empty());
   EXPECT_FALSE(line.nextArrivalNs());
 }
 
 // A layer of attention under a mask, whose result is at each position; and one mean over positions.
-const std::string kMasked =
+const std::string kMaskedServed =
     R"(fn @main(%x: Tensor[(b, s, 8), f32], %mask: Tensor[(b, s), bool], %w: Tensor[(8, 8), f32]) {
   %keep = unsqueeze(%mask, i64[1] [1])
   %p = softmax(where(%keep, matmul(%x, transpose(matmul(%x, %w)) {perm = [0, 2, 1]}), f32[] -1.0e9)) {axis = -1}
@@ -87,7 +87,7 @@ class Serve : public test::SessionFixture {
 
 TEST_F(Serve, EachRequestIsAnsweredOrRejected) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  ASSERT_TRUE(loadText(kMasked)->ok());
+  ASSERT_TRUE(loadText(kMaskedServed)->ok());
   const std::string list = folder_.write("lengths.txt", "3\n17\n5\n5\n40\n");
   const ServeResult& alone = serve("--rate 2000 --seconds 0.3 --dim s=@" + list);
   EXPECT_NEAR(static_cast<double>(alone.requestsCount), 600, 150);
@@ -104,7 +104,7 @@ TEST_F(Serve, EachRequestIsAnsweredOrRejected) {
 
 TEST_F(Serve, RequestsOfDifferentLengthsRunTogetherUnderAMask) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  ASSERT_TRUE(loadText(kMasked)->ok());
+  ASSERT_TRUE(loadText(kMaskedServed)->ok());
   const std::string list = folder_.write("lengths.txt", "3\n17\n5\n1\n40\n");
   for (const std::string by : {"--dim s=@", "--lengths mask=@"}) {
     const ServeResult& result = serve("--rate 200000 --seconds 0.05 --batching on --most 8 " + by + list);
@@ -159,7 +159,7 @@ class JoinedCalls : public testing::Test {
 
 TEST_F(JoinedCalls, AreWhatEachIsAlone) {
   Result<std::unique_ptr<LoadedModel>> model =
-      LoadedModel::fromText(kMasked, "m.dyn", SessionOptions{.threadCount = 1}, nullptr);
+      LoadedModel::fromText(kMaskedServed, "m.dyn", SessionOptions{.threadCount = 1}, nullptr);
   ASSERT_TRUE(model.ok()) << model.error().message;
   const Signature& signature = (*model)->signature();
   Result<CallJoint> joint = callJoint(**model, "mask", "s");
@@ -196,7 +196,7 @@ TEST_F(JoinedCalls, AreWhatEachIsAlone) {
 
 TEST_F(JoinedCalls, OtherWeightsKeepCallsApart) {
   Result<std::unique_ptr<LoadedModel>> model =
-      LoadedModel::fromText(kMasked, "m.dyn", SessionOptions{.threadCount = 1}, nullptr);
+      LoadedModel::fromText(kMaskedServed, "m.dyn", SessionOptions{.threadCount = 1}, nullptr);
   ASSERT_TRUE(model.ok());
   Result<CallJoint> joint = callJoint(**model, "", "");
   ASSERT_TRUE(joint.ok()) << joint.error().message;

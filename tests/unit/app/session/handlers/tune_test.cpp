@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Two convolutions of different windows and one product, at sizes that are quick to measure.
-constexpr const char* kModel =
+constexpr const char* kTunedModel =
     R"(fn @main(%x: Tensor[(n, 3, h, w), f32]) -> Tensor[(n, 8, 1, 5), f32] {
   %u = constant() {value = f32[8, 3, 3, 3] WEIGHTS}
   %v = constant() {value = f32[8, 8, 1, 1] POINTS}
@@ -35,17 +35,17 @@ constexpr const char* kModel =
 }
 )";
 
-std::string numbers(int count) {
+std::string tunedNumbers(int count) {
   std::string text = "[";
   for (int i = 0; i < count; ++i) text += (i ? ", " : "") + std::to_string((i * 37 % 19) - 9) + ".5";
   return text + "]";
 }
 
 std::string modelText() {
-  std::string text = kModel;
+  std::string text = kTunedModel;
   for (const auto& [word, count] :
        {std::pair<std::string, int>{"WEIGHTS", 216}, {"POINTS", 64}, {"MATRIX", 20}})
-    text.replace(text.find(word), word.size(), numbers(count));
+    text.replace(text.find(word), word.size(), tunedNumbers(count));
   return text;
 }
 
@@ -255,7 +255,7 @@ TEST_F(TuneTest, policiesChooseVersionsAndAreRefusedWhereNothingFits) {
 // Another weight of the same lengths, or another number of versions, chooses anew without measuring.
 TEST_F(TuneTest, D_a_D_i_productsAreDispatchedByRowsAndByWeights) {
   std::string text = "fn @main(%x: Tensor[(rows, 800), f32]) -> Tensor[(rows, 24), f32] {\n";
-  text += "  %m = constant() {value = f32[800, 24] " + numbers(800 * 24) + "}\n";
+  text += "  %m = constant() {value = f32[800, 24] " + tunedNumbers(800 * 24) + "}\n";
   text += "  %y = matmul(%x, %m)\n  return %y\n}\n";
   write(model_, text);
   const auto tune = [&](const std::string& lengths, int versions) {

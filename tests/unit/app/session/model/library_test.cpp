@@ -22,7 +22,7 @@ std::string numbers(int count) {
 }
 
 // A product with bias and relu, whose result is also added to a residual; a convolution alike.
-const std::string kProduct =
+const std::string kLibraryProduct =
     "fn @main(%x: Tensor[(n, 24), f32], %r: Tensor[(n, 40), f32]) {\n  %w = constant() {value = f32[24, "
     "40] " +
     numbers(960) + "}\n  %b = constant() {value = f32[40] " + numbers(40) +
@@ -138,7 +138,7 @@ TEST_F(LibraryTest, C31_recordsDecideBetweenTheLibraryAndOwnKernels) {
     std::string text, own, library;
     std::vector<std::string> dims;
   };
-  for (const Case& c : {Case{kProduct, "gemm", "onednn_gemm", {"n=17"}},
+  for (const Case& c : {Case{kLibraryProduct, "gemm", "onednn_gemm", {"n=17"}},
                         Case{kConvolution, "conv_packed", "onednn_conv", {"n=2", "h=13", "w=11"}}}) {
     for (const bool library : {true, false}) {
       ASSERT_NO_FATAL_FAILURE(writeRecords(c.text, c.dims, library ? 9000 : 1000, library ? 1000 : 9000));
@@ -179,7 +179,7 @@ TEST_F(LibraryTest, C31_recordsDecideBetweenTheLibraryAndOwnKernels) {
 
 TEST_F(LibraryTest, C31_productsAreTheSame) {
   NEEDS_ONEDNN;
-  expectSame(kProduct, "matmul", "onednn_gemm",
+  expectSame(kLibraryProduct, "matmul", "onednn_gemm",
              {{"n=0"}, {"n=1"}, {"n=2"}, {"n=13"}, {"n=64"}, {"n=131"}, {"n=1"}, {"n=0"}});
   // Stacks of rows; a vector; a transposed matrix; columns and depth of 1.
   const std::string matrix = "  %w = constant() {value = f32[5, 7] " + numbers(35) + "}\n";
@@ -229,7 +229,7 @@ TEST_F(LibraryTest, productsInBf16AreNotForTheLibrary) {
   SessionOptions o = options();
   o.math = "bf16";
   o.policies["matmul"] = "onednn";
-  std::unique_ptr<Session> session = sessionOf(kProduct, o);
+  std::unique_ptr<Session> session = sessionOf(kLibraryProduct, o);
   std::shared_ptr<const Outcome> compiled = session->execute(Command::of(CommandId::compile));
   ASSERT_FALSE(compiled->ok());
   EXPECT_THAT(compiled->error->message, HasSubstr("fits no operation"));
@@ -253,10 +253,10 @@ TEST_F(LibraryTest, memoryIsKnownBeforehand) {
 // policy says otherwise.
 TEST_F(LibraryTest, packagesAreMadeWithoutTheLibraryUnlessAsked) {
   NEEDS_ONEDNN;
-  ASSERT_NO_FATAL_FAILURE(writeRecords(kProduct, {"n=17"}, 9000, 1000));
+  ASSERT_NO_FATAL_FAILURE(writeRecords(kLibraryProduct, {"n=17"}, 9000, 1000));
   const std::string package = folder_.path() + "/m.dynpkg";
   const auto programOf = [&](SessionOptions o) {
-    std::unique_ptr<Session> session = sessionOf(kProduct, std::move(o));
+    std::unique_ptr<Session> session = sessionOf(kLibraryProduct, std::move(o));
     std::shared_ptr<const Outcome> compiled =
         session->execute(Command::of(CommandId::compile).add("o", package));
     if (!compiled->ok()) return std::string(compiled->error->toString());
@@ -288,11 +288,11 @@ TEST_F(LibraryTest, C31_withoutTheLibraryItIsRefusedAndRecordsOfItAreSkipped) {
   asked.policies["matmul"] = "onednn";
   Session refused(asked);
   std::shared_ptr<const Outcome> loaded =
-      refused.execute(Command::of(CommandId::load).add("model", folder_.write("m.dyn", kProduct)));
+      refused.execute(Command::of(CommandId::load).add("model", folder_.write("m.dyn", kLibraryProduct)));
   ASSERT_FALSE(loaded->ok());
   EXPECT_EQ(loaded->error->id, DiagnosticId::unsupportedFeature);
   EXPECT_THAT(loaded->error->message, StartsWith("unsupported: version onednn: "));
-  std::unique_ptr<Session> session = sessionOf(kProduct, options());
+  std::unique_ptr<Session> session = sessionOf(kLibraryProduct, options());
   EXPECT_FALSE(
       session->execute(Command::of(CommandId::policy).add("operator", "conv").add("version", "onednn"))
           ->ok());
@@ -303,7 +303,7 @@ TEST_F(LibraryTest, C31_withoutTheLibraryItIsRefusedAndRecordsOfItAreSkipped) {
                         {{{17, 24}, 1}},
                         {{contraction::Automatic{}, {9000}}, {contraction::Library{}, {1000}}}};
   ASSERT_TRUE(addTuning(file_, record).ok());
-  session = sessionOf(kProduct, options());
+  session = sessionOf(kLibraryProduct, options());
   ASSERT_EQ(loaded_->warnings.size(), 1u);
   EXPECT_THAT(loaded_->warnings[0].message, HasSubstr("tuning records are left out of account"));
   EXPECT_THAT(loaded_->warnings[0].notes, ElementsAre("matmul f32 k=24 n=40"));

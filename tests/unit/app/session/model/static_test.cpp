@@ -12,7 +12,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr const char* kProduct =
+constexpr const char* kStaticProduct =
     R"(fn @main(%x: Tensor[(batch, seq), f32], %w: Tensor[(seq, 4), f32]) -> (Tensor[(batch, 4), f32]) {
   %p = matmul(%x, %w)
   %y = relu(%p)
@@ -50,7 +50,7 @@ class StaticTest : public test::SessionFixture {
 };
 
 TEST_F(StaticTest, AnUnfixedSymbolIsNamedWithOperationDimAndCause) {
-  auto outcome = loadText(kProduct, "--static --dim seq=16");
+  auto outcome = loadText(kStaticProduct, "--static --dim seq=16");
   ASSERT_FALSE(outcome->ok());
   EXPECT_EQ(outcome->exitCode(), 2);
   EXPECT_THAT(outcome->error->message, AllOf(HasSubstr("matmul"), HasSubstr("dim 0"), HasSubstr("batch"),
@@ -61,7 +61,7 @@ TEST_F(StaticTest, AnUnfixedSymbolIsNamedWithOperationDimAndCause) {
 }
 
 TEST_F(StaticTest, EveryOpenSymbolIsTold) {
-  auto outcome = loadText(kProduct, "--static");
+  auto outcome = loadText(kStaticProduct, "--static");
   ASSERT_FALSE(outcome->ok());
   std::string all = outcome->error->message;
   for (const std::string& note : outcome->error->notes) all += "\n" + note;
@@ -95,9 +95,9 @@ TEST_F(StaticTest, ARefusedModelIsNotLoaded) {
 
 TEST_F(StaticTest, AStaticBuildGivesTheSameResults) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  ASSERT_TRUE(loadText(kProduct, "")->ok());
+  ASSERT_TRUE(loadText(kStaticProduct, "")->ok());
   const std::vector<double> expected = output("--dim batch=3 --dim seq=16");
-  auto loaded = loadText(kProduct, "--static --dim batch=3 --dim seq=16");
+  auto loaded = loadText(kStaticProduct, "--static --dim batch=3 --dim seq=16");
   ASSERT_TRUE(loaded->ok()) << loaded->error->message;
   EXPECT_EQ(loaded->as<ModelInfo>()->inputs[0].shape, (std::vector<std::string>{"3", "16"}));
   const std::vector<double> actual =
@@ -112,7 +112,7 @@ TEST_F(StaticTest, AStaticBuildGivesTheSameResults) {
 }
 
 TEST_F(StaticTest, AnotherValueOfAFixedDimIsRefused) {
-  ASSERT_TRUE(loadText(kProduct, "--dim seq=16")->ok());
+  ASSERT_TRUE(loadText(kStaticProduct, "--dim seq=16")->ok());
   auto outcome = line(":run --dim batch=2 --dim seq=24");
   ASSERT_FALSE(outcome->ok());
   EXPECT_THAT(outcome->error->message, HasSubstr("seq = 16"));
@@ -120,7 +120,7 @@ TEST_F(StaticTest, AnotherValueOfAFixedDimIsRefused) {
 
 TEST_F(StaticTest, FixedRangedAndFreeDimsTogether) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  ASSERT_TRUE(loadText(kProduct, "--dim batch=2 --dim seq=1..512:8")->ok());
+  ASSERT_TRUE(loadText(kStaticProduct, "--dim batch=2 --dim seq=1..512:8")->ok());
   EXPECT_EQ(output("--dim seq=8").size(), 8u);
   EXPECT_EQ(output("--dim seq=512").size(), 8u);
   for (const auto& [arguments, why] : std::vector<std::pair<std::string, std::string>>{
@@ -142,7 +142,7 @@ TEST_F(StaticTest, FixedRangedAndFreeDimsTogether) {
 
 TEST_F(StaticTest, APackageKeepsItsFixedDims) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
-  ASSERT_TRUE(loadText(kProduct, "")->ok());
+  ASSERT_TRUE(loadText(kStaticProduct, "")->ok());
   const std::vector<double> expected = output("--dim batch=3 --dim seq=16");
   const std::string package = folder_.write("m.dynpkg", "");
   auto compiled = line(":compile --static --dim batch=3 --dim seq=16 -o " + package);

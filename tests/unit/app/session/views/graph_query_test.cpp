@@ -10,7 +10,7 @@
 namespace dyn {
 namespace {
 
-constexpr const char* kModel = R"(
+constexpr const char* kQueriedModel = R"(
 fn @main(%x: Tensor[(batch, seq, 4), f32], %past: Tensor[(batch, past, 4), f32], %w: Tensor[(4, 8), f32]) {
   %all = concat(%past, %x, axis = 1)
   %h = matmul(%all, %w)
@@ -25,7 +25,8 @@ class GraphQueryTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(
-        session_.execute(Command::of(CommandId::load).add("model", folder_.write("m.dyn", kModel)))->ok());
+        session_.execute(Command::of(CommandId::load).add("model", folder_.write("m.dyn", kQueriedModel)))
+            ->ok());
     const auto outcome = session_.execute(Command::of(CommandId::graph));
     ASSERT_TRUE(outcome->ok());
     view_ = outcome->share<GraphView>();

@@ -66,7 +66,7 @@ std::vector<int64_t> heightsOf(const std::vector<std::vector<int64_t>>& trees) {
   return counts;
 }
 
-std::string textOf(const std::vector<std::vector<int64_t>>& trees) {
+std::string levelsTextOf(const std::vector<std::vector<int64_t>>& trees) {
   std::ostringstream text;
   for (const std::vector<int64_t>& parents : trees) {
     for (const int64_t parent : parents) text << parent << ' ';
@@ -84,7 +84,7 @@ TEST_F(LevelsTest, ARecursionHasItsHeightsAndItsLeaves) {
   std::mt19937 random(7);
   std::vector<std::vector<int64_t>> trees;
   for (const int64_t leaves : {1, 2, 3, 17, 40, 1}) trees.push_back(randomTree(leaves, random));
-  const std::string file = folder_.write("trees.txt", textOf(trees));
+  const std::string file = folder_.write("trees.txt", levelsTextOf(trees));
   ASSERT_TRUE(line(":profile --input trees=@" + file + " --dim words=64")->ok());
   const LevelsView view = levels();
   ASSERT_EQ(view.loops.size(), 1u);
@@ -112,7 +112,8 @@ TEST_F(LevelsTest, ALoopOverNodesHasItsLevelsAndASavedRunKeepsThem) {
   std::mt19937 random(3);
   std::vector<std::vector<int64_t>> trees;
   for (int i = 0; i < 9; ++i) trees.push_back(randomTree(1 + static_cast<int64_t>(random() % 30), random));
-  const std::string file = folder_.write("trees.txt", textOf(trees)), saved = folder_.path() + "/run.json";
+  const std::string file = folder_.write("trees.txt", levelsTextOf(trees)),
+                    saved = folder_.path() + "/run.json";
   for (const char* model : {"treefc", "treegru", "treelstm_binary"}) {
     loadSample(std::string("models/") + model + "/model.onnx");
     const auto run = line(":profile " + saved + " --input trees=@" + file);
@@ -148,7 +149,7 @@ TEST_F(LevelsTest, NodesOneByOneAndAChainOfManyLevels) {
     parents.push_back(static_cast<int64_t>(parents.size()) + 1);
     parents.push_back(-1);
   }
-  const std::string file = folder_.write("chain.txt", textOf({parents}));
+  const std::string file = folder_.write("chain.txt", levelsTextOf({parents}));
   ASSERT_TRUE(line(":profile --input trees=@" + file)->ok());
   view = levels();
   ASSERT_EQ(view.loops.size(), 1u);

@@ -18,7 +18,7 @@ TextOptions fitted(int width) {
   return options;
 }
 
-std::vector<std::string> linesOf(const std::string& text) {
+std::vector<std::string> tableLinesOf(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -67,7 +67,7 @@ TEST(TextTable, fits) {
         row.push_back(c % 2 ? std::to_string(upTo(99999)) : cell);
       }
     const int width = 60 + static_cast<int>(upTo(60));
-    for (const std::string& line : linesOf(textTable(head, rows, fitted(width))))
+    for (const std::string& line : tableLinesOf(textTable(head, rows, fitted(width))))
       EXPECT_LE(columnsOf(line), static_cast<size_t>(width)) << line;
   }
 }

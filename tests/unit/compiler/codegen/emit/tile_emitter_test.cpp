@@ -29,7 +29,7 @@ std::string turned(const std::string& machine, const std::string& columns, const
   return module->irText();
 }
 
-size_t count(const std::string& text, const std::string& part) {
+size_t occurrences(const std::string& text, const std::string& part) {
   size_t found = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
   return found;
@@ -41,19 +41,19 @@ constexpr const char* kLoad = "load <16 x float>";
 TEST(TileEmitter, ColumnsThatAreNotThereAreNotRead) {
   // 84 = 5 * 16 + 4: a full square reads sixteen columns, the last one four.
   const std::string known = turned("x86-64-v4", "84", "f32");
-  EXPECT_EQ(count(known, kMaskedLoad), 0u) << known;
-  EXPECT_EQ(count(known, kLoad), 16u + 4u) << known;
+  EXPECT_EQ(occurrences(known, kMaskedLoad), 0u) << known;
+  EXPECT_EQ(occurrences(known, kLoad), 16u + 4u) << known;
 }
 
 TEST(TileEmitter, ColumnsBehindTheLastAreTheLast) {
   const std::string open = turned("x86-64-v4", "m", "f32");
-  EXPECT_EQ(count(open, kMaskedLoad), 0u) << open;
-  EXPECT_EQ(count(open, "call i64 @llvm.smin.i64"), 16u) << open;
+  EXPECT_EQ(occurrences(open, kMaskedLoad), 0u) << open;
+  EXPECT_EQ(occurrences(open, "call i64 @llvm.smin.i64"), 16u) << open;
 }
 
 TEST(TileEmitter, RowsThatAreLeftAreMasked) {
   const std::string left = turned("x86-64-v4", "84", "f32", "min(64, n - u * 64)");
-  EXPECT_EQ(count(left, kMaskedLoad), 16u + 4u) << left;
+  EXPECT_EQ(occurrences(left, kMaskedLoad), 16u + 4u) << left;
 }
 
 // A store under a mask takes as long as many plain ones on AVX2, and bytes have none: half a square is stored
@@ -61,12 +61,12 @@ TEST(TileEmitter, RowsThatAreLeftAreMasked) {
 TEST(TileEmitter, HalfSquaresNeedNoMask) {
   for (const char* type : {"u8", "f16", "f32", "f64"}) {
     const std::string half = turned("x86-64-v3", "84", type);
-    EXPECT_EQ(count(half, "masked"), 0u) << half;
-    EXPECT_EQ(count(half, "store <8 x "), 8u) << half;
-    EXPECT_EQ(count(half, "store <4 x "), 8u) << half;
+    EXPECT_EQ(occurrences(half, "masked"), 0u) << half;
+    EXPECT_EQ(occurrences(half, "store <8 x "), 8u) << half;
+    EXPECT_EQ(occurrences(half, "store <4 x "), 8u) << half;
   }
   // Of 87 columns three more are left, element by element.
-  EXPECT_EQ(count(turned("x86-64-v3", "87", "u8"), "store i8"), 1u);
+  EXPECT_EQ(occurrences(turned("x86-64-v3", "87", "u8"), "store i8"), 1u);
 }
 
 }  // namespace

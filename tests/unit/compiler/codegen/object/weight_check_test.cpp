@@ -15,7 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-std::string keyOf(int number) { return WeightCache::keyOf({"test", std::to_string(number)}, "source"); }
+std::string checkedKeyOf(int number) {
+  return WeightCache::keyOf({"test", std::to_string(number)}, "source");
+}
 
 void flipByte(const fs::path& path, int64_t at) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
@@ -31,21 +33,21 @@ TEST(WeightCheck, FindsEachFlippedBitAndRemovesTheFile) {
     test::TemporaryFolder folder;
     WeightCache cache({.directory = folder.path()});
     for (int i = 0; i < 3; ++i)
-      ASSERT_TRUE(cache.store(keyOf(i), std::string(kBytes, static_cast<char>('a' + i))).has_value());
+      ASSERT_TRUE(cache.store(checkedKeyOf(i), std::string(kBytes, static_cast<char>('a' + i))).has_value());
     WeightCheck good;
-    for (int i = 0; i < 3; ++i) WeightCache::checkLater(*cache.find(keyOf(i)), good);
+    for (int i = 0; i < 3; ++i) WeightCache::checkLater(*cache.find(checkedKeyOf(i)), good);
     EXPECT_TRUE(good.wait().ok());
     EXPECT_TRUE(good.wait().ok());
-    const std::string path = folder / (keyOf(1) + ".dynweights");
+    const std::string path = folder / (checkedKeyOf(1) + ".dynweights");
     flipByte(path, 4096 + at);
     EXPECT_FALSE(WeightCache::isWhole(path));
     WeightCheck check;
-    for (int i = 0; i < 3; ++i) WeightCache::checkLater(*cache.find(keyOf(i)), check);
+    for (int i = 0; i < 3; ++i) WeightCache::checkLater(*cache.find(checkedKeyOf(i)), check);
     const Status status = check.wait();
     ASSERT_FALSE(status.ok()) << at;
     EXPECT_THAT(status.error().message, HasSubstr(path));
     EXPECT_FALSE(fs::exists(path));
-    EXPECT_TRUE(cache.find(keyOf(0)).has_value());
+    EXPECT_TRUE(cache.find(checkedKeyOf(0)).has_value());
     EXPECT_FALSE(check.wait().ok()) << "it is told each time";
   }
 }
@@ -53,12 +55,12 @@ TEST(WeightCheck, FindsEachFlippedBitAndRemovesTheFile) {
 TEST(WeightCheck, EndsEarlyWithItsOwner) {
   test::TemporaryFolder folder;
   WeightCache cache({.directory = folder.path()});
-  ASSERT_TRUE(cache.store(keyOf(1), std::string(50'000'000, 'x')).has_value());
+  ASSERT_TRUE(cache.store(checkedKeyOf(1), std::string(50'000'000, 'x')).has_value());
   for (int i = 0; i < 20; ++i) {
     WeightCheck check;
-    WeightCache::checkLater(*cache.find(keyOf(1)), check);
+    WeightCache::checkLater(*cache.find(checkedKeyOf(1)), check);
   }
-  EXPECT_TRUE(cache.find(keyOf(1)).has_value()) << "what was not read to its end is not damaged";
+  EXPECT_TRUE(cache.find(checkedKeyOf(1)).has_value()) << "what was not read to its end is not damaged";
 }
 
 TEST(WeightSum, DependsOnPlaceAndLength) {
@@ -83,7 +85,7 @@ TEST(WeightSum, DependsOnPlaceAndLength) {
 TEST(CacheContents, ListsAndVerifiesBothKinds) {
   test::TemporaryFolder folder;
   WeightCache weights({.directory = folder.path()});
-  ASSERT_TRUE(weights.store(keyOf(1), std::string(10'000, 'x')).has_value());
+  ASSERT_TRUE(weights.store(checkedKeyOf(1), std::string(10'000, 'x')).has_value());
   ObjectCache objects({.directory = folder.path()});
   objects.store(makeObjectKey({"a"}), ObjectCode{.bytes = "code"});
   folder.write("tuning.json", "{}");

@@ -11,7 +11,7 @@
 namespace dyn::test {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kDeviceSelectionsNan = std::numeric_limits<double>::quiet_NaN();
 
 using OnDeviceSelections = DeviceStatements;
 
@@ -35,8 +35,8 @@ HostTensor coarse(std::vector<int64_t> shape, uint32_t seed, double step, uint32
 struct Boxes {
   int64_t batches, boxes, classes;
 };
-constexpr Boxes kSizes[] = {{1, 1, 1},  {1, 0, 2},  {0, 3, 1},  {2, 3, 0},  {1, 7, 3},  {2, 31, 1},
-                            {1, 32, 2}, {1, 33, 1}, {2, 64, 2}, {1, 65, 1}, {1, 131, 3}};
+constexpr Boxes kSelectionSizes[] = {{1, 1, 1},  {1, 0, 2},  {0, 3, 1},  {2, 3, 0},  {1, 7, 3},  {2, 31, 1},
+                                     {1, 32, 2}, {1, 33, 1}, {2, 64, 2}, {1, 65, 1}, {1, 131, 3}};
 
 TEST_F(OnDeviceSelections, boxesWithEveryNumber) {
   for (const char* attributes : {"", " {center_point_box = 1}"}) {
@@ -47,7 +47,7 @@ TEST_F(OnDeviceSelections, boxesWithEveryNumber) {
         attributes + "\n  return %y\n}";
     std::vector<std::vector<HostTensor>> inputs;
     uint32_t seed = 1;
-    for (const Boxes& s : kSizes)
+    for (const Boxes& s : kSelectionSizes)
       for (const auto& [most, overlap, least] : {std::tuple{int64_t{1000}, 0.5, 0.25},
                                                  {3, 0.1, -1.0},
                                                  {7, 0.0, 0.5},
@@ -61,7 +61,8 @@ TEST_F(OnDeviceSelections, boxesWithEveryNumber) {
       }
     // Scores and boxes that are no numbers: such scores pass no limit, such boxes overlap nothing.
     HostTensor scores = coarse({1, 2, 40}, 5, 0.125, 9), boxes = coarse({1, 40, 4}, 6, 0.25, 12);
-    for (int64_t i = 0; i < 40; i += 7) scores.setReal(i, kNan), boxes.setReal(i * 4 + i % 4, kNan);
+    for (int64_t i = 0; i < 40; i += 7)
+      scores.setReal(i, kDeviceSelectionsNan), boxes.setReal(i * 4 + i % 4, kDeviceSelectionsNan);
     boxes.setReal(9 * 4, INFINITY);
     inputs.push_back({boxes, scores, one(Dtype::i64, 100), one(Dtype::f32, 0.2), one(Dtype::f32, 0.125)});
     SCOPED_TRACE(text);
@@ -78,7 +79,7 @@ TEST_F(OnDeviceSelections, boxesWithFewNumbers) {
             "%i: Tensor[(), f32]) {\n  %y = non_max_suppression(") +
         operands + ")\n  return %y, %m, %i\n}";
     std::vector<std::vector<HostTensor>> inputs;
-    for (const Boxes& s : kSizes)
+    for (const Boxes& s : kSelectionSizes)
       inputs.push_back({coarse({s.batches, s.boxes, 4}, 3, 0.25, 12),
                         coarse({s.batches, s.classes, s.boxes}, 4, 0.125, 9),
                         one(Dtype::i64, 20).reshaped({}), one(Dtype::f32, 0.3).reshaped({})});
@@ -100,7 +101,7 @@ TEST_F(OnDeviceSelections, distinctElements) {
           inputs.push_back({randomTensor(element, {n, m}, 7)});
         if (isReal(element)) {
           HostTensor special = *HostTensor::create(element, {8, 8});
-          const double values[] = {0.0, -0.0, kNan, 1, -1, kNan, INFINITY, 1};
+          const double values[] = {0.0, -0.0, kDeviceSelectionsNan, 1, -1, kDeviceSelectionsNan, INFINITY, 1};
           for (int64_t i = 0; i < 64; ++i) special.setReal(i, values[(i * 5 + 1) % 8]);
           inputs.push_back({special});
         }
@@ -149,7 +150,8 @@ TEST_F(OnDeviceSelections, distinctSlices) {
         }
         if (isReal(element)) {
           HostTensor special = *HostTensor::create(element, {8, 8, 2});
-          const double values[] = {0.0, -0.0, kNan, 1, 0.0, kNan, INFINITY, 1};
+          const double values[] = {0.0,      -0.0, kDeviceSelectionsNan, 1, 0.0, kDeviceSelectionsNan,
+                                   INFINITY, 1};
           for (int64_t i = 0; i < special.elementCount(); ++i)
             special.setReal(i, values[(i * i + i / 5) % 8]);
           inputs.push_back({special});

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kDeviceStatementsNan = std::numeric_limits<double>::quiet_NaN();
 
 using OnDeviceStatements = DeviceStatements;
 
@@ -111,7 +111,7 @@ TEST_F(OnDeviceStatements, theFirstOfARow) {
         inputs.push_back({randomTensor(element, {s[0], s[1]}, 7), single(s[2])});
       }
       HostTensor special = *HostTensor::create(element, {8, 8});
-      const double values[] = {0.0, -0.0, kNan, 1, -1, kNan, INFINITY, 1};
+      const double values[] = {0.0, -0.0, kDeviceStatementsNan, 1, -1, kDeviceStatementsNan, INFINITY, 1};
       for (int64_t i = 0; i < 64 && isReal(element); ++i) special.setReal(i, values[(i * 5) % 8]);
       inputs.push_back({special, single(8)});
       SCOPED_TRACE(text);
@@ -128,7 +128,7 @@ TEST_F(OnDeviceStatements, whatIsNotZero) {
     for (const auto& [n, m] : {std::pair{1, 1}, {0, 3}, {3, 5}, {1, 128}, {43, 3}, {31, 41}}) {
       HostTensor x = *HostTensor::create(element, {n, m});
       std::mt19937 random(9);
-      const double values[] = {0.0, -0.0, kNan, 2, 0, -1, 0};
+      const double values[] = {0.0, -0.0, kDeviceStatementsNan, 2, 0, -1, 0};
       for (int64_t i = 0; i < x.elementCount(); ++i) {
         if (isReal(element))
           x.setReal(i, values[random() % 7]);

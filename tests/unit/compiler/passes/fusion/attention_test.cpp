@@ -103,7 +103,7 @@ fn @main(%q: Tensor[(b, 4, m, 6), f32], %k: Tensor[(b, 1, n, 6), f32], %v: Tenso
 }
 
 // The same bits whatever the number of threads, and the same as of the separate steps.
-void expectSameBits(const std::vector<std::vector<HostTensor>>& sets) {
+void expectSameAttentionBits(const std::vector<std::vector<HostTensor>>& sets) {
   std::vector<HostTensor> first;
   IrContext context;
   Result<Module> parsed = test::parseText(context, kMasked);
@@ -126,7 +126,7 @@ void expectSameBits(const std::vector<std::vector<HostTensor>>& sets) {
 }
 
 TEST(Attention, SameBits) {
-  expectSameBits(
+  expectSameAttentionBits(
       {{randomTensor(Dtype::f32, {1, 150, 3, 16}, 1), randomTensor(Dtype::f32, {1, 900, 3, 16}, 2),
         randomTensor(Dtype::f32, {1, 900, 3, 16}, 3), randomTensor(Dtype::f32, {1, 1, 150, 900}, 4)},
        {randomTensor(Dtype::f32, {7, 131, 3, 64}, 1), randomTensor(Dtype::f32, {7, 83, 3, 64}, 2),
@@ -150,7 +150,7 @@ TEST(Attention, KeysThatNoRowSees) {
       sets.push_back({randomTensor(Dtype::f32, {1, rows, 3, 4}, 1),
                       randomTensor(Dtype::f32, {1, keys, 3, 4}, 2), std::move(v), std::move(mask)});
     }
-  expectSameBits(sets);
+  expectSameAttentionBits(sets);
 }
 
 // Scores or probabilities that are wanted elsewhere, a softmax along another axis, scores that are read again

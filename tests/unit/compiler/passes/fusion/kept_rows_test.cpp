@@ -13,7 +13,7 @@ struct Halves {
 };
 constexpr Halves kHalves[] = {{"f16", Dtype::f16, 5e-3}, {"bf16", Dtype::bf16, 4e-2}};
 
-void expectSame(const Halves& halves, const char* body) {
+void expectSameKeptRows(const Halves& halves, const char* body) {
   std::vector<std::vector<HostTensor>> inputs;
   for (int64_t n : {0, 1, 2, 13})
     for (int64_t m : {1, 2, 5, 64, 101})
@@ -28,13 +28,15 @@ void expectSame(const Halves& halves, const char* body) {
 TEST(KeptRows, RoundedBeforeReductions) {
   for (const Halves& halves : kHalves) {
     SCOPED_TRACE(halves.name);
-    expectSame(halves, "%y = layer_norm(%c, %b, %b) {axis = -1} return %y");
-    expectSame(halves, "%y = layer_norm(%c, %b, %b) {axis = -1} %z = cast(%y) {to = f32} return %z, %y");
-    expectSame(halves, "%y = softmax(%c) {axis = -1} return %y");
-    expectSame(halves, "%y = softmax(%c) {axis = -1} %z = cast(%y) {to = f32} return %z");
-    expectSame(halves,
-               "%k = constant() {value = i64[1] [-1]} %s = reduce_max(%c, %k) {keepdims = 1} %y = sub(%c, "
-               "%s) return %y");
+    expectSameKeptRows(halves, "%y = layer_norm(%c, %b, %b) {axis = -1} return %y");
+    expectSameKeptRows(halves,
+                       "%y = layer_norm(%c, %b, %b) {axis = -1} %z = cast(%y) {to = f32} return %z, %y");
+    expectSameKeptRows(halves, "%y = softmax(%c) {axis = -1} return %y");
+    expectSameKeptRows(halves, "%y = softmax(%c) {axis = -1} %z = cast(%y) {to = f32} return %z");
+    expectSameKeptRows(
+        halves,
+        "%k = constant() {value = i64[1] [-1]} %s = reduce_max(%c, %k) {keepdims = 1} %y = sub(%c, "
+        "%s) return %y");
   }
 }
 
@@ -42,11 +44,12 @@ TEST(KeptRows, RoundedBeforeReductions) {
 TEST(KeptRows, WhatIsReadAgainBesideIt) {
   for (const Halves& halves : kHalves) {
     SCOPED_TRACE(halves.name);
-    expectSame(halves, "%y = softmax(%c) {axis = -1} %z = mul(%y, %c) return %z");
-    expectSame(halves, "%y = softmax(%c) {axis = -1} %z = mul(%y, %r) %w = cast(%z) {to = f32} return %w");
-    expectSame(halves,
-               "%y = softmax(%c) {axis = -1} %f = cast(%c) {to = f32} %z = cast(%y) {to = f32} "
-               "%w = mul(%z, %f) %v = add(%w, %g) return %v");
+    expectSameKeptRows(halves, "%y = softmax(%c) {axis = -1} %z = mul(%y, %c) return %z");
+    expectSameKeptRows(halves,
+                       "%y = softmax(%c) {axis = -1} %z = mul(%y, %r) %w = cast(%z) {to = f32} return %w");
+    expectSameKeptRows(halves,
+                       "%y = softmax(%c) {axis = -1} %f = cast(%c) {to = f32} %z = cast(%y) {to = f32} "
+                       "%w = mul(%z, %f) %v = add(%w, %g) return %v");
   }
 }
 

@@ -51,7 +51,7 @@ std::string cellText(const std::string& cell) {
   return "    %n = " + cell + "(add(%p, %u))\n";
 }
 
-std::string program(const Steps& steps) {
+std::string recurrentProgram(const Steps& steps) {
   const bool two = steps.cell == "lstm";
   const std::string units = std::to_string(kUnits), columns = std::to_string(gatesOf(steps.cell) * kUnits),
                     step = steps.backward ? "%t" : "%k";
@@ -74,8 +74,8 @@ std::string program(const Steps& steps) {
          "\n  }\n  return %last, %all" + (two ? ", %cell" : "") + "\n}";
 }
 
-std::unique_ptr<Compiled> compiledOf(IrContext& context, const std::string& text, const std::string& passes,
-                                     int threads = 1) {
+std::unique_ptr<Compiled> recurrentCompiledOf(IrContext& context, const std::string& text,
+                                              const std::string& passes, int threads = 1) {
   Result<Module> parsed = test::parseText(context, text);
   EXPECT_TRUE(parsed.ok()) << parsed.error().toString() << text;
   if (!parsed.ok()) return nullptr;
@@ -86,13 +86,13 @@ std::unique_ptr<Compiled> compiledOf(IrContext& context, const std::string& text
   return compiled.ok() ? std::move(*compiled) : nullptr;
 }
 
-int64_t recurrencesIn(const Compiled& compiled) {
+int64_t recurrentRecurrencesIn(const Compiled& compiled) {
   const auto& counters = compiled.model->trace.find("recurrent")->counters;
   const auto found = counters.find("recurrences");
   return found == counters.end() ? 0 : found->second;
 }
 
-std::vector<HostTensor> inputsFor(const std::string& cell, int64_t s, int64_t b, uint32_t seed) {
+std::vector<HostTensor> recurrentInputsFor(const std::string& cell, int64_t s, int64_t b, uint32_t seed) {
   HostTensor lengths = *HostTensor::create(Dtype::i64, {b});
   std::mt19937 random(seed);
   for (int64_t i = 0; i < b; ++i)
@@ -105,15 +105,16 @@ std::vector<HostTensor> inputsFor(const std::string& cell, int64_t s, int64_t b,
 TEST(Recurrent, AsTheLoop) {
   for (const char* cell : {"lstm", "gru", "tanh", "relu"})
     for (bool both : {false, true}) {
-      const std::string text = program({cell, both, both});
+      const std::string text = recurrentProgram({cell, both, both});
       IrContext context;
-      const auto one = compiledOf(context, text, "-unpad"),
-                 loop = compiledOf(context, text, "-unpad,-recurrent");
+      const auto one = recurrentCompiledOf(context, text, "-unpad"),
+                 loop = recurrentCompiledOf(context, text, "-unpad,-recurrent");
       ASSERT_TRUE(one && loop);
-      ASSERT_EQ(recurrencesIn(*one), 1) << text;
+      ASSERT_EQ(recurrentRecurrencesIn(*one), 1) << text;
       for (const auto& [s, b] : std::vector<std::pair<int64_t, int64_t>>{
                {1, 1}, {7, 1}, {5, 3}, {1, 5}, {13, 17}, {0, 3}, {3, 0}, {0, 0}}) {
-        const std::vector<HostTensor> inputs = inputsFor(cell, s, b, static_cast<uint32_t>(s + 20 * b));
+        const std::vector<HostTensor> inputs =
+            recurrentInputsFor(cell, s, b, static_cast<uint32_t>(s + 20 * b));
         Result<std::vector<HostTensor>> found = one->run(inputs), wanted = loop->run(inputs);
         const std::string what =
             std::string(cell) + ", s = " + std::to_string(s) + ", b = " + std::to_string(b);
@@ -126,9 +127,9 @@ TEST(Recurrent, AsTheLoop) {
 
 TEST(Recurrent, WhereAllPositionsAreKept) {
   IrContext context;
-  const auto compiled = compiledOf(context, program({"lstm", true, true}), "");
+  const auto compiled = recurrentCompiledOf(context, recurrentProgram({"lstm", true, true}), "");
   ASSERT_TRUE(compiled);
-  EXPECT_EQ(recurrencesIn(*compiled), 1);
+  EXPECT_EQ(recurrentRecurrencesIn(*compiled), 1);
 }
 
 TEST(Recurrent, OthersStayLoops) {
@@ -137,9 +138,9 @@ TEST(Recurrent, OthersStayLoops) {
                     broadcast = "matmul(%h, " + numbersText(kUnits, 1, 6) + ")";
   for (const std::string& product :
        {folded, std::string("matmul(tanh(%h), %w)"), std::string("sub(matmul(%h, %w), %p)"), broadcast}) {
-    const auto compiled = compiledOf(context, program({"tanh", false, false, product}), "");
+    const auto compiled = recurrentCompiledOf(context, recurrentProgram({"tanh", false, false, product}), "");
     ASSERT_TRUE(compiled);
-    EXPECT_EQ(recurrencesIn(*compiled), product == folded ? 1 : 0) << product;
+    EXPECT_EQ(recurrentRecurrencesIn(*compiled), product == folded ? 1 : 0) << product;
   }
 }
 

@@ -18,7 +18,7 @@ struct Viewed {
 };
 
 // Parameters %x [b, s, 24], %y [b, t, 8], %k i64 [1] about the middle.
-std::string program(const std::string& body) {
+std::string viewsProgram(const std::string& body) {
   return "fn @main(%x: Tensor[(b, s, 24), f32], %y: Tensor[(b, t, 8), f32], %k: Tensor[(1), i64]) {\n"
          "%i0 = constant() {value = i64[] 0} %i1 = constant() {value = i64[] 1} "
          "%i2 = constant() {value = i64[] -1}\n"
@@ -32,52 +32,53 @@ std::string program(const std::string& body) {
 const std::vector<Viewed>& programs() {
   static const std::vector<Viewed> all = {
       {"parts of a fused projection",
-       program("%q, %k1, %v1_ = split(%x) {axis = 2} %t = transpose(%k1) {perm = [0, 2, 1]}\n"
-               "%p = matmul(%q, %t) %m = softmax(%p) %z = matmul(%m, %v1_) return %z"),
+       viewsProgram("%q, %k1, %v1_ = split(%x) {axis = 2} %t = transpose(%k1) {perm = [0, 2, 1]}\n"
+                    "%p = matmul(%q, %t) %m = softmax(%p) %z = matmul(%m, %v1_) return %z"),
        3},
       {"heads by reshape, transpose and places of an axis",
-       program("%n = dims_value() {value = dims(b, s, 3, 2, 4)} %r = reshape(%x, %n)\n"
-               "%a = transpose(%r) {perm = [2, 0, 3, 1, 4]} %q = gather(%a, %i0) %k1 = gather(%a, %i1) "
-               "%w = gather(%a, %i2)\n"
-               "%t = transpose(%k1) {perm = [0, 1, 3, 2]} %p = matmul(%q, %t) %m = softmax(%p) "
-               "%z = matmul(%m, %w) return %z"),
+       viewsProgram("%n = dims_value() {value = dims(b, s, 3, 2, 4)} %r = reshape(%x, %n)\n"
+                    "%a = transpose(%r) {perm = [2, 0, 3, 1, 4]} %q = gather(%a, %i0) %k1 = gather(%a, %i1) "
+                    "%w = gather(%a, %i2)\n"
+                    "%t = transpose(%k1) {perm = [0, 1, 3, 2]} %p = matmul(%q, %t) %m = softmax(%p) "
+                    "%z = matmul(%m, %w) return %z"),
        3},
       {"parts cut into heads",
-       program("%q, %k1, %w = split(%x) {axis = 2} %n = dims_value() {value = dims(b, s, 2, 4)}\n"
-               "%q4 = reshape(%q, %n) %k4 = reshape(%k1, %n) %w4 = reshape(%w, %n)\n"
-               "%qt = transpose(%q4) {perm = [0, 2, 1, 3]} %kt = transpose(%k4) {perm = [0, 2, 3, 1]} "
-               "%wt = transpose(%w4) {perm = [0, 2, 1, 3]}\n"
-               "%p = matmul(%qt, %kt) %m = softmax(%p) %z = matmul(%m, %wt) return %z"),
+       viewsProgram("%q, %k1, %w = split(%x) {axis = 2} %n = dims_value() {value = dims(b, s, 2, 4)}\n"
+                    "%q4 = reshape(%q, %n) %k4 = reshape(%k1, %n) %w4 = reshape(%w, %n)\n"
+                    "%qt = transpose(%q4) {perm = [0, 2, 1, 3]} %kt = transpose(%k4) {perm = [0, 2, 3, 1]} "
+                    "%wt = transpose(%w4) {perm = [0, 2, 1, 3]}\n"
+                    "%p = matmul(%qt, %kt) %m = softmax(%p) %z = matmul(%m, %wt) return %z"),
        3},
       {"one part is also read by a loop",
-       program("%q, %k1, %w = split(%x) {axis = 2} %t = transpose(%y) {perm = [0, 2, 1]}\n"
-               "%p = matmul(%q, %t) %r = relu(%k1) return %p, %r"),
+       viewsProgram("%q, %k1, %w = split(%x) {axis = 2} %t = transpose(%y) {perm = [0, 2, 1]}\n"
+                    "%p = matmul(%q, %t) %r = relu(%k1) return %p, %r"),
        1},
       {"the other parts are cut into heads and joined by a loop",
-       program("%q, %k1, %w = split(%x) {axis = 2} %n = dims_value() {value = dims(b, s, 2, 4)}\n"
-               "%k4 = reshape(%k1, %n) %w4 = reshape(%w, %n) %t = transpose(%y) {perm = [0, 2, 1]}\n"
-               "%kt = transpose(%k4) {perm = [0, 2, 1, 3]} %wt = transpose(%w4) {perm = [0, 2, 1, 3]}\n"
-               "%j = concat(%kt, %wt) {axis = 2} %p = matmul(%q, %t) return %p, %j"),
+       viewsProgram("%q, %k1, %w = split(%x) {axis = 2} %n = dims_value() {value = dims(b, s, 2, 4)}\n"
+                    "%k4 = reshape(%k1, %n) %w4 = reshape(%w, %n) %t = transpose(%y) {perm = [0, 2, 1]}\n"
+                    "%kt = transpose(%k4) {perm = [0, 2, 1, 3]} %wt = transpose(%w4) {perm = [0, 2, 1, 3]}\n"
+                    "%j = concat(%kt, %wt) {axis = 2} %p = matmul(%q, %t) return %p, %j"),
        1},
       {"one part is also a result: all are copied",
-       program("%q, %k1, %w = split(%x) {axis = 2} %t = transpose(%y) {perm = [0, 2, 1]}\n"
-               "%p = matmul(%q, %t) return %p, %w"),
+       viewsProgram("%q, %k1, %w = split(%x) {axis = 2} %t = transpose(%y) {perm = [0, 2, 1]}\n"
+                    "%p = matmul(%q, %t) return %p, %w"),
        0},
       {"backward, every second, from the end",
-       program("%a = slice(%y, %vm, %back, %v1, %vm) %c = transpose(%x) {perm = [0, 2, 1]}\n"
-               "%d = slice(%c, %v0, %all, %v1, %v2) %e = slice(%d, %v2, %all, %v1)\n"
-               "%f = slice(%a, %vm, %back, %v2, %vm) %g = slice(%f, %v0, %all, %v2)\n"
-               "%h = slice(%y, %v0, %all, %v1, %v2) %ht = transpose(%h) {perm = [0, 2, 1]} "
-               "%z = matmul(%g, %ht) %u = matmul(%e, %x) return %z, %u"),
+       viewsProgram("%a = slice(%y, %vm, %back, %v1, %vm) %c = transpose(%x) {perm = [0, 2, 1]}\n"
+                    "%d = slice(%c, %v0, %all, %v1, %v2) %e = slice(%d, %v2, %all, %v1)\n"
+                    "%f = slice(%a, %vm, %back, %v2, %vm) %g = slice(%f, %v0, %all, %v2)\n"
+                    "%h = slice(%y, %v0, %all, %v1, %v2) %ht = transpose(%h) {perm = [0, 2, 1]} "
+                    "%z = matmul(%g, %ht) %u = matmul(%e, %x) return %z, %u"),
        3},
       {"one matrix for every batch",
-       program("%n = dims_value() {value = dims(b, s, 24)} "
-               "%m = slice(%x, %v0, %v1, %v2) %w = expand(%m, %n) %t = transpose(%w) {perm = [0, 2, 1]}\n"
-               "%z = matmul(%x, %t) return %z"),
+       viewsProgram(
+           "%n = dims_value() {value = dims(b, s, 24)} "
+           "%m = slice(%x, %v0, %v1, %v2) %w = expand(%m, %n) %t = transpose(%w) {perm = [0, 2, 1]}\n"
+           "%z = matmul(%x, %t) return %z"),
        1},
       {"a start that only the run knows is copied",
-       program("%a = slice(%x, %k, %all, %v1) %t = transpose(%y) {perm = [0, 2, 1]} "
-               "%q, %r, %w = split(%a) {axis = 2} %z = matmul(%q, %t) return %z"),
+       viewsProgram("%a = slice(%x, %k, %all, %v1) %t = transpose(%y) {perm = [0, 2, 1]} "
+                    "%q, %r, %w = split(%a) {axis = 2} %z = matmul(%q, %t) return %z"),
        1},
   };
   return all;
@@ -147,25 +148,26 @@ TEST(Views, copiesThatAreMadeBecauseOfARefusalHaveNames) {
   using ::testing::ElementsAre;
   using ::testing::IsEmpty;
   const std::string transposed = "%t = transpose(%y) {perm = [0, 2, 1]} ";
-  EXPECT_THAT(
-      copiesIn(program(transposed + "%q, %k1, %w = split(%x) {axis = 2} %z = matmul(%q, %t) %r = relu(%t) "
+  EXPECT_THAT(copiesIn(viewsProgram(transposed +
+                                    "%q, %k1, %w = split(%x) {axis = 2} %z = matmul(%q, %t) %r = relu(%t) "
                                     "return %z, %r")),
-      IsEmpty());
-  EXPECT_THAT(copiesIn(program(transposed + "return %t")),
+              IsEmpty());
+  EXPECT_THAT(copiesIn(viewsProgram(transposed + "return %t")),
               ElementsAre("32*b*t a result of @main is handed out with elements side by side"));
-  EXPECT_THAT(copiesIn(program(transposed + "%i = nonzero(%t) return %i")),
+  EXPECT_THAT(copiesIn(viewsProgram(transposed + "%i = nonzero(%t) return %i")),
               ElementsAre("32*b*t nonzero reads elements side by side"));
-  EXPECT_THAT(copiesIn(program(transposed + "%l = list(%t) %n = list_length(%l) return %l")),
+  EXPECT_THAT(copiesIn(viewsProgram(transposed + "%l = list(%t) %n = list_length(%l) return %l")),
               ElementsAre("32*b*t list keeps elements side by side"));
-  EXPECT_THAT(copiesIn(program("%q, %k1, %w = split(%x) {axis = 2} " + transposed +
-                               "%p = matmul(%q, %t) return %p, %w")),
+  EXPECT_THAT(copiesIn(viewsProgram("%q, %k1, %w = split(%x) {axis = 2} " + transposed +
+                                    "%p = matmul(%q, %t) return %p, %w")),
               ElementsAre("32*b*s matmul_permuted takes strides, and reads the copy that others need",
                           "32*b*s a result of @main is handed out with elements side by side"));
-  EXPECT_THAT(copiesIn(program(transposed + "%n = dims_value() {value = dims(b, 8*t)} %r = reshape(%t, %n) "
-                                            "%i = nonzero(%r) return %i")),
-              ElementsAre("32*b*t reshape wants an order that no strides can say"));
+  EXPECT_THAT(
+      copiesIn(viewsProgram(transposed + "%n = dims_value() {value = dims(b, 8*t)} %r = reshape(%t, %n) "
+                                         "%i = nonzero(%r) return %i")),
+      ElementsAre("32*b*t reshape wants an order that no strides can say"));
   // An index that only the run knows is work, not a copy.
-  EXPECT_THAT(copiesIn(program("%g = gather(%y, %k) {axis = 0} %i = nonzero(%g) return %i")), IsEmpty());
+  EXPECT_THAT(copiesIn(viewsProgram("%g = gather(%y, %k) {axis = 0} %i = nonzero(%g) return %i")), IsEmpty());
 }
 
 // Each time a body runs, and where a function is called.

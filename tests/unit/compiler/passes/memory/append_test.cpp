@@ -37,7 +37,7 @@ int64_t appendsIn(const std::string& text) {
   return test::opsAfter(text, "append", [](const Op& op) { return op.def->name == "append"; });
 }
 
-std::vector<HostTensor> inputs(int64_t batch, int64_t rows, int64_t past) {
+std::vector<HostTensor> appendInputs(int64_t batch, int64_t rows, int64_t past) {
   return {randomTensor(Dtype::f32, {batch, rows, 2, 4}, 1), randomTensor(Dtype::f32, {batch, rows, 2, 4}, 2),
           randomTensor(Dtype::f32, {batch, 2, past, 4}, 3), randomTensor(Dtype::f32, {batch, 2, past, 4}, 4)};
 }
@@ -66,13 +66,13 @@ TEST(Append, RowsThatAreOnlyMovedAreReadWhereTheyLie) {
       std::regex_replace(std::string(kStep), std::regex("transpose\\(%x\\)"), "transpose(%turned)") +
       "return %z, %k, %v }";
   EXPECT_EQ(stridedIn(reversed), 1);
-  expectSame(reversed, {inputs(1, 1, 7), inputs(2, 3, 5), inputs(3, 1, 0), inputs(2, 0, 4), inputs(0, 2, 3),
-                        inputs(1, 13, 113)});
+  expectSame(reversed, {appendInputs(1, 1, 7), appendInputs(2, 3, 5), appendInputs(3, 1, 0),
+                        appendInputs(2, 0, 4), appendInputs(0, 2, 3), appendInputs(1, 13, 113)});
 }
 
 TEST(Append, DenseAnyShape) {
-  expectSame(kCache, {inputs(1, 1, 7), inputs(2, 3, 5), inputs(3, 1, 0), inputs(2, 0, 4), inputs(0, 2, 3),
-                      inputs(1, 13, 113)});
+  expectSame(kCache, {appendInputs(1, 1, 7), appendInputs(2, 3, 5), appendInputs(3, 1, 0),
+                      appendInputs(2, 0, 4), appendInputs(0, 2, 3), appendInputs(1, 13, 113)});
 }
 
 // The cache of a compiled kCache, and what stays of it from step to step.
@@ -138,7 +138,7 @@ class GrowingCache : public testing::Test {
 };
 
 TEST_F(GrowingCache, StepsAreTheSameBitsInPlaceUntilTheRoomEnds) {
-  std::vector<HostTensor> now = inputs(2, 1, 3);
+  std::vector<HostTensor> now = appendInputs(2, 1, 3);
   ValueHandle k = grow(now[2], 8), v = grow(now[3], 8);
   EXPECT_EQ(dyn_value_data(k.get()), nullptr);
   int moves = 0;
@@ -161,7 +161,7 @@ TEST_F(GrowingCache, StepsAreTheSameBitsInPlaceUntilTheRoomEnds) {
 }
 
 TEST_F(GrowingCache, NobodySeesWhatOthersAppend) {
-  std::vector<HostTensor> now = inputs(1, 1, 3);
+  std::vector<HostTensor> now = appendInputs(1, 1, 3);
   const ValueHandle k = grow(now[2], 8), v = grow(now[3], 8);
   const HostTensor other = randomTensor(Dtype::f32, {1, 1, 2, 4}, 9);
   const std::vector<ValueHandle> first = step(now[0], now[1], k.get(), v.get());
@@ -176,7 +176,7 @@ TEST_F(GrowingCache, NobodySeesWhatOthersAppend) {
 }
 
 TEST_F(GrowingCache, SteadyStepsAllocateNothing) {
-  std::vector<HostTensor> now = inputs(1, 1, 30);
+  std::vector<HostTensor> now = appendInputs(1, 1, 30);
   ValueHandle k = grow(now[2], 64), v = grow(now[3], 64);
   dyn_statistics statistics{};
   for (int i = 0; i < 20; ++i) {
@@ -189,7 +189,7 @@ TEST_F(GrowingCache, SteadyStepsAllocateNothing) {
 }
 
 TEST_F(GrowingCache, BoundOutputsAreDense) {
-  std::vector<HostTensor> now = inputs(2, 1, 3);
+  std::vector<HostTensor> now = appendInputs(2, 1, 3);
   const ValueHandle k = grow(now[2], 8), v = grow(now[3], 8);
   alignas(64) float memory[2 * 2 * 4 * 4] = {};
   ASSERT_EQ(dyn_context_bind_output(growing_->context.get(), 1, memory, sizeof memory), DYN_OK);

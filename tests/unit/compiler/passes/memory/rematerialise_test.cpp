@@ -25,12 +25,12 @@ const char kEarlyAndLate[] =
   return %late
 })";
 
-std::vector<HostTensor> inputsOf(int64_t n, int64_t m) {
+std::vector<HostTensor> rematerialiseInputsOf(int64_t n, int64_t m) {
   return {randomTensor(Dtype::f32, {1, m}, 1), randomTensor(Dtype::f32, {8, n}, 2),
           randomTensor(Dtype::f32, {n, 8}, 3), randomTensor(Dtype::f32, {m, n}, 4)};
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
+std::string replacedText(std::string text, const std::string& what, const std::string& with) {
   const size_t at = text.find(what);
   EXPECT_NE(at, std::string::npos) << what;
   return text.replace(at, what.size(), with);
@@ -80,53 +80,55 @@ TEST_F(Rematerialise, M22_ALimitBetweenBothPeaksIsKeptByMakingAValueAgain) {
   EXPECT_EQ(madeAgain(*again), 1);
   for (const auto& [n, m] : {std::pair(0, 3), {3, 0}, {1, 1}, {7, 7}, {31, 67}, {1000, 500}}) {
     SCOPED_TRACE(std::to_string(n) + ", " + std::to_string(m));
-    expectIdentical(*kept, *again, inputsOf(n, m));
+    expectIdentical(*kept, *again, rematerialiseInputsOf(n, m));
   }
   const int64_t more = peakOf(*kept), less = peakOf(*again);
   EXPECT_LT(less, more * 4 / 5);
   const int64_t between = (more + less) / 2;
   limit(*kept, between);
   limit(*again, between);
-  EXPECT_FALSE(kept->run(inputsOf(1000, 500)).ok());
-  Result<std::vector<HostTensor>> fits = again->run(inputsOf(1000, 500));
+  EXPECT_FALSE(kept->run(rematerialiseInputsOf(1000, 500)).ok());
+  Result<std::vector<HostTensor>> fits = again->run(rematerialiseInputsOf(1000, 500));
   EXPECT_TRUE(fits.ok()) << fits.error().toString();
 }
 
 TEST_F(Rematerialise, ViewsAreShownAgain) {
-  const std::string text = replaced(replaced(kEarlyAndLate, "%early = matmul(%w, %e)",
-                                             "%shape = shape(%e)\n  %f = reshape(%e, %shape)\n"
-                                             "  %two = unsqueeze(%f, %zero)\n  %g = squeeze(%two, %zero)\n"
-                                             "  %early = matmul(%w, %g)"),
-                                    "%late = matmul(%mixed, %e)", "%late = matmul(%mixed, %g)");
-  const std::string whole = replaced(text, "  %one =", "  %zero = constant() {value = i64[1] [0]}\n  %one =");
+  const std::string text =
+      replacedText(replacedText(kEarlyAndLate, "%early = matmul(%w, %e)",
+                                "%shape = shape(%e)\n  %f = reshape(%e, %shape)\n"
+                                "  %two = unsqueeze(%f, %zero)\n  %g = squeeze(%two, %zero)\n"
+                                "  %early = matmul(%w, %g)"),
+                   "%late = matmul(%mixed, %e)", "%late = matmul(%mixed, %g)");
+  const std::string whole =
+      replacedText(text, "  %one =", "  %zero = constant() {value = i64[1] [0]}\n  %one =");
   const auto kept = compiled(whole, std::nullopt), again = compiled(whole, Sizes{{"n", 300}, {"m", 200}});
   EXPECT_EQ(madeAgain(*again), 1);
-  expectIdentical(*kept, *again, inputsOf(300, 200));
+  expectIdentical(*kept, *again, rematerialiseInputsOf(300, 200));
   EXPECT_LT(peakOf(*again), peakOf(*kept));
 }
 
 TEST_F(Rematerialise, KernelsOfElementsAreMadeAgain) {
-  const std::string text = replaced(kEarlyAndLate, "%e = tanh(%b)", "%t = tanh(%b)\n  %e = mul(%t, %b)");
+  const std::string text = replacedText(kEarlyAndLate, "%e = tanh(%b)", "%t = tanh(%b)\n  %e = mul(%t, %b)");
   const auto kept = compiled(text, std::nullopt), again = compiled(text, Sizes{{"n", 300}, {"m", 200}});
   EXPECT_EQ(madeAgain(*again), 1);
-  expectIdentical(*kept, *again, inputsOf(300, 200));
+  expectIdentical(*kept, *again, rematerialiseInputsOf(300, 200));
   EXPECT_LT(peakOf(*again), peakOf(*kept));
 }
 
 TEST_F(Rematerialise, WhatIsDearIsKept) {
-  const std::string text = replaced(kEarlyAndLate, "%e = tanh(%b)", "%e = softmax(%b) {axis = -1}");
+  const std::string text = replacedText(kEarlyAndLate, "%e = tanh(%b)", "%e = softmax(%b) {axis = -1}");
   EXPECT_EQ(madeAgain(*compiled(text, Sizes{{"n", 300}, {"m", 200}})), 0);
 }
 
 // What it is made from would be kept as long, and is as large.
 TEST_F(Rematerialise, NothingIsGainedWhereTheSourceIsAsLarge) {
-  const std::string text = replaced(kEarlyAndLate, "%e = tanh(%b)",
-                                    "%s = softmax(%b) {axis = -1}\n"
-                                    "  %before = matmul(%w, %s)\n  %k = matmul(%p, %before)\n"
-                                    "  %h = softmax(%k) {axis = -1}\n  %e = tanh(%h)");
+  const std::string text = replacedText(kEarlyAndLate, "%e = tanh(%b)",
+                                        "%s = softmax(%b) {axis = -1}\n"
+                                        "  %before = matmul(%w, %s)\n  %k = matmul(%p, %before)\n"
+                                        "  %h = softmax(%k) {axis = -1}\n  %e = tanh(%h)");
   const auto again = compiled(text, Sizes{{"n", 300}, {"m", 200}}), kept = compiled(text, std::nullopt);
   EXPECT_EQ(madeAgain(*again), 0);
-  expectIdentical(*kept, *again, inputsOf(300, 200));
+  expectIdentical(*kept, *again, rematerialiseInputsOf(300, 200));
 }
 
 // %source is small for the dims given; for others keeping it takes more than making %e again saves.
@@ -147,7 +149,7 @@ TEST_F(Rematerialise, WhatIsNotProvedForAllDimsIsLeft) {
   ASSERT_EQ(remarks.size(), 1u);
   EXPECT_NE(remarks[0].find("is not proved to need no more"), std::string::npos) << remarks[0];
   // Two elements are more than none, too.
-  const auto known = compiled(replaced(text, "(k)", "(2)"), Sizes{{"n", 1000}});
+  const auto known = compiled(replacedText(text, "(k)", "(2)"), Sizes{{"n", 1000}});
   EXPECT_EQ(madeAgain(*known), 0);
 }
 

@@ -18,7 +18,7 @@ const char kTwoLarge[] =
   return %r
 })";
 
-std::vector<HostTensor> inputsOf(int64_t n) {
+std::vector<HostTensor> scheduleInputsOf(int64_t n) {
   return {randomTensor(Dtype::f32, {n, 8}, 1), randomTensor(Dtype::f32, {8, n}, 2),
           randomTensor(Dtype::f32, {8, n}, 3)};
 }
@@ -59,20 +59,21 @@ TEST_F(Schedule, M22_WithSeventyPercentOfThePeakTheModelStillRunsAndGivesTheSame
                                   scheduled = compiled(kTwoLarge, "");
   EXPECT_EQ(reorderedIn(*scheduled), 1);
   for (int64_t n : {0, 1, 7, 300}) {
-    Result<std::vector<HostTensor>> before = written->run(inputsOf(n)), after = scheduled->run(inputsOf(n));
+    Result<std::vector<HostTensor>> before = written->run(scheduleInputsOf(n)),
+                                    after = scheduled->run(scheduleInputsOf(n));
     ASSERT_TRUE(before.ok() && after.ok());
     EXPECT_TRUE(Value((*before)[0]).identical(Value((*after)[0]))) << n;
     EXPECT_LE(peakOf(*scheduled), peakOf(*written)) << n;
   }
-  ASSERT_TRUE(written->run(inputsOf(1000)).ok());
+  ASSERT_TRUE(written->run(scheduleInputsOf(1000)).ok());
   const uint64_t bytes = peakOf(*written) * 7 / 10;
   limit(*written, bytes);
-  Result<std::vector<HostTensor>> refused = written->run(inputsOf(1000));
+  Result<std::vector<HostTensor>> refused = written->run(scheduleInputsOf(1000));
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("the limit is " + std::to_string(bytes)), std::string::npos)
       << refused.error().message;
   limit(*scheduled, bytes);
-  Result<std::vector<HostTensor>> fits = scheduled->run(inputsOf(1000));
+  Result<std::vector<HostTensor>> fits = scheduled->run(scheduleInputsOf(1000));
   ASSERT_TRUE(fits.ok()) << fits.error().message;
   EXPECT_LE(peakOf(*scheduled), bytes);
 }

@@ -53,14 +53,14 @@ std::string loopOver(const std::string& in, const std::string& name, const Body&
   return replaced(replaced(text, "%IN", "%" + in), "N", name);
 }
 
-std::string program(const std::string& loops, const std::string& results) {
+std::string unpadRecurrenceProgram(const std::string& loops, const std::string& results) {
   return "fn @main(%x: Tensor[(s, b, 6), f32], %lengths: Tensor[(b), i64], %h0: Tensor[(b, 6), f32], "
          "%w: Tensor[(6, 6), f32], %r: Tensor[(6, 6), f32], %bias: Tensor[(6), f32]) {\n"
          "  %steps = gather(shape(%x), i64[] 0)\n  %end = sub(%steps, i64[] 1)\n" +
          loops + "  return " + results + "\n}";
 }
 
-std::unique_ptr<Compiled> compiledOf(const std::string& text, const CompileOptions& options) {
+std::unique_ptr<Compiled> unpadRecurrenceCompiledOf(const std::string& text, const CompileOptions& options) {
   static std::vector<std::unique_ptr<IrContext>> contexts;
   contexts.push_back(std::make_unique<IrContext>());
   Result<Module> parsed = test::parseText(*contexts.back(), text);
@@ -77,13 +77,13 @@ int64_t recurrencesIn(const Compiled& compiled) {
   return found == counters.end() ? 0 : found->second;
 }
 
-std::string remarksOf(const Compiled& compiled) {
+std::string unpadRecurrenceRemarksOf(const Compiled& compiled) {
   std::string all;
   for (const std::string& remark : compiled.model->trace.find("unpad")->remarks) all += remark + "\n";
   return all;
 }
 
-std::vector<HostTensor> inputsFor(int64_t s, int64_t b, uint32_t seed) {
+std::vector<HostTensor> unpadRecurrenceInputsFor(int64_t s, int64_t b, uint32_t seed) {
   std::mt19937 random(seed);
   HostTensor lengths = *HostTensor::create(Dtype::i64, {b});
   for (int64_t i = 0; i < b; ++i)
@@ -93,16 +93,16 @@ std::vector<HostTensor> inputsFor(int64_t s, int64_t b, uint32_t seed) {
           randomTensor(Dtype::f32, {6, 6}, 4),       randomTensor(Dtype::f32, {6}, 5)};
 }
 
-void expectAsPadded(const std::string& text, int64_t recurrences) {
+void expectRecurrenceAsPadded(const std::string& text, int64_t recurrences) {
   CompileOptions without;
   without.passes = "-unpad";
-  const auto kept = compiledOf(text, {}), padded = compiledOf(text, without);
+  const auto kept = unpadRecurrenceCompiledOf(text, {}), padded = unpadRecurrenceCompiledOf(text, without);
   ASSERT_TRUE(kept && padded);
-  EXPECT_EQ(recurrencesIn(*kept), recurrences) << remarksOf(*kept) << text;
+  EXPECT_EQ(recurrencesIn(*kept), recurrences) << unpadRecurrenceRemarksOf(*kept) << text;
   for (const auto& [s, b] : std::vector<std::pair<int64_t, int64_t>>{
            {1, 1}, {7, 1}, {5, 3}, {1, 5}, {37, 2}, {13, 7}, {3, 0}, {0, 3}, {0, 0}})
     for (uint32_t seed = 0; seed < 6; ++seed) {
-      const std::vector<HostTensor> inputs = inputsFor(s, b, seed);
+      const std::vector<HostTensor> inputs = unpadRecurrenceInputsFor(s, b, seed);
       Result<std::vector<HostTensor>> actual = kept->run(inputs), expected = padded->run(inputs);
       const std::string what = "s = " + std::to_string(s) + ", b = " + std::to_string(b);
       ASSERT_TRUE(actual.ok() && expected.ok()) << what << (actual.ok() ? "" : actual.error().toString())
@@ -112,16 +112,16 @@ void expectAsPadded(const std::string& text, int64_t recurrences) {
 }
 
 TEST(UnpadRecurrence, ForwardAndBackward) {
-  expectAsPadded(program(loopOver("x", "y", kForward), "%y, %last_y"), 1);
-  expectAsPadded(program(loopOver("x", "y", kBackward), "%y, %last_y"), 1);
-  expectAsPadded(program(loopOver("x", "y", kForward), "%last_y"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%y, %last_y"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kBackward), "%y, %last_y"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%last_y"), 1);
 }
 
 // Both directions of one order, and a layer above them that sees nothing of the padding either.
 TEST(UnpadRecurrence, Layers) {
   const std::string loops = loopOver("x", "y", kForward) + loopOver("x", "z", kBackward) +
                             "  %both = add(mul(%y, %z), %y)\n" + loopOver("y", "top", kForward);
-  expectAsPadded(program(loops, "%top, %last_top, %last_z, %both"), 3);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loops, "%top, %last_top, %last_z, %both"), 3);
 }
 
 // A result that is 0 behind the end where the loop makes it so: the mean over it, its first step, the whole.
@@ -130,20 +130,22 @@ TEST(UnpadRecurrence, WhatIsZeroIsSeenByAnybody) {
                             "  %turned = transpose(%y) {perm = [1, 0, 2]}\n"
                             "  %sum = reduce_sum(%turned, i64[1] [1])\n"
                             "  %most = reduce_max(concat(%y, %y) {axis = 2}, i64[1] [2])\n";
-  expectAsPadded(program(loops, "%sum, %most, %turned"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loops, "%sum, %most, %turned"), 1);
 }
 
 TEST(UnpadRecurrence, StatesThatAreNotStacked) {
   Body two = kForward;
   two.stacked = "where(%runs, mul(%n, f32[] 2), f32[] 0)";
-  expectAsPadded(program(loopOver("x", "y", two), "%y, %last_y"), 1);
+  expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", two), "%y, %last_y"), 1);
 }
 
 // Infinities and NaN behind the end of a sequence reach nothing, and its products are not computed.
 TEST(UnpadRecurrence, NaNsOfPaddingReachNoResult) {
-  const auto kept = compiledOf(program(loopOver("x", "y", kForward), "%y, %last_y"), {});
+  const auto kept =
+      unpadRecurrenceCompiledOf(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%y, %last_y"), {});
   ASSERT_TRUE(kept);
-  std::vector<HostTensor> clean = inputsFor(9, 4, 1), poisoned = inputsFor(9, 4, 1);
+  std::vector<HostTensor> clean = unpadRecurrenceInputsFor(9, 4, 1),
+                          poisoned = unpadRecurrenceInputsFor(9, 4, 1);
   for (int64_t t = 0; t < 9; ++t)
     for (int64_t b = 0; b < 4; ++b)
       for (int64_t d = 0; d < 6 && t >= clean[1].intAt(b); ++d)
@@ -157,15 +159,17 @@ TEST(UnpadRecurrence, NaNsOfPaddingReachNoResult) {
 
 TEST(UnpadRecurrence, SaysWhyNot) {
   const auto refused = [](const Body& body, const std::string& results = "%y, %last_y") {
-    const auto compiled = compiledOf(program(loopOver("x", "y", body), results), {});
+    const auto compiled =
+        unpadRecurrenceCompiledOf(unpadRecurrenceProgram(loopOver("x", "y", body), results), {});
     EXPECT_EQ(recurrencesIn(*compiled), 0);
-    return remarksOf(*compiled);
+    return unpadRecurrenceRemarksOf(*compiled);
   };
   Body other = kForward;
   other.stacked = "where(%runs, %n, %h)";
   EXPECT_THAT(refused(other),
               HasSubstr("loop %last_y: what it stacks is not 0 behind the end of a sequence"));
-  EXPECT_THAT(remarksOf(*compiledOf(program(loopOver("x", "y", kBackward), "%turned_y"), {})),
+  EXPECT_THAT(unpadRecurrenceRemarksOf(*unpadRecurrenceCompiledOf(
+                  unpadRecurrenceProgram(loopOver("x", "y", kBackward), "%turned_y"), {})),
               HasSubstr("what it stacks is read in the order of its steps"));
   other = kForward;
   other.cell = "add(%p, mul(%h, cast(%i) {to = f32}))";

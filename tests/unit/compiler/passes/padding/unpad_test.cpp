@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 using testing::HasSubstr;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnpadInfinity = std::numeric_limits<double>::infinity();
 
 // The result of a sequence is that of its first position: nobody sees the others, and the mask may be any.
 TEST(Unpad, FirstPositionOfEachSequenceExactly) {
@@ -527,7 +527,7 @@ TEST(PackedAttention, AnyShape) {
     for (int64_t length : lengths) n += length;
     HostTensor bias = randomTensor(Dtype::f32, {n}, 5);
     for (int64_t i = 0; i < n; ++i)
-      if (i % 5 == 4) bias.setReal(i, -kInfinity);
+      if (i % 5 == 4) bias.setReal(i, -kUnpadInfinity);
     sets.push_back({randomTensor(Dtype::f32, {1, h, n, d}, 1), randomTensor(Dtype::f32, {1, h, d, n}, 2),
                     randomTensor(Dtype::f32, {1, h, n, e}, 3), HostTensor::vectorInt(Dtype::i64, lengths),
                     std::move(bias), randomTensor(Dtype::boolean, {n}, 6)});

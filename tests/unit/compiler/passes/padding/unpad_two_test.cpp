@@ -8,7 +8,7 @@ namespace dyn::test {
 namespace {
 
 // A layer of attention over %I [n, s, 8] under %MASK [n, s], and the mean of what is kept: %N [n, 8].
-std::string encoder(std::string name, std::string input, std::string mask) {
+std::string unpadTwoEncoder(std::string name, std::string input, std::string mask) {
   std::string text = R"(
   %N_bias = mul(sub(f32[] 1, unsqueeze(cast(%MASK) {to = f32}, i64[2] [1, 2])), f32[] -10000)
   %N_q = transpose(reshape(matmul(%I, %w), %split)) {perm = [0, 2, 1, 3]}
@@ -28,12 +28,13 @@ std::string encoder(std::string name, std::string input, std::string mask) {
   return text;
 }
 
-std::string program() {
+std::string unpadTwoProgram() {
   return R"(fn @main(%x: Tensor[(b, s, 8), f32], %xm: Tensor[(b, s), i64], %y: Tensor[(c, t, 8), f32], %ym: Tensor[(c, t), i64], %w: Tensor[(8, 8), f32], %u: Tensor[(8, 8), f32], %g: Tensor[(8), f32]) {
   %split = constant() {value = i64[4] [0, 0, 2, 4]}
   %join = constant() {value = i64[3] [0, 0, 8]}
-)" + encoder("query", "x", "xm") +
-         encoder("document", "y", "ym") + "  return matmul(%query, transpose(%document) {perm = [1, 0]})\n}";
+)" + unpadTwoEncoder("query", "x", "xm") +
+         unpadTwoEncoder("document", "y", "ym") +
+         "  return matmul(%query, transpose(%document) {perm = [1, 0]})\n}";
 }
 
 HostTensor maskOf(const std::vector<int64_t>& lengths, int64_t longest) {
@@ -48,7 +49,7 @@ TEST(UnpadTwo, EachBatchUnderItsOwnMask) {
   CompileOptions unpadded;
   unpadded.paddedResults = "exact";
   IrContext context;
-  Result<Module> parsed = parseText(context, program());
+  Result<Module> parsed = parseText(context, unpadTwoProgram());
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<CompiledModel> compiled = compileModel(*parsed, unpadded);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
@@ -65,7 +66,7 @@ TEST(UnpadTwo, EachBatchUnderItsOwnMask) {
                     maskOf(second, t), randomTensor(Dtype::f32, {8, 8}, 3),
                     randomTensor(Dtype::f32, {8, 8}, 4), randomTensor(Dtype::f32, {8}, 5)});
   }
-  expectSame(program(), sets, unpadded);
+  expectSame(unpadTwoProgram(), sets, unpadded);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ struct Form {
   bool turned = false, hasZeros = true;
 };
 
-HostTensor numbers(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
+HostTensor fewBitsNumbers(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
   HostTensor tensor = *HostTensor::create(dtype, std::move(shape));
   std::mt19937 random(seed);
   for (int64_t i = 0; i < tensor.elementCount(); ++i) {
@@ -27,14 +27,14 @@ HostTensor numbers(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
   return tensor;
 }
 
-std::string constant(const std::string& name, const HostTensor& tensor) {
+std::string fewBitsConstant(const std::string& name, const HostTensor& tensor) {
   std::string text = "  %" + name + " = constant() {value = " + tensorHead(tensor) + " ";
   appendElements(&text, tensor, tensor.elementCount() + 1);
   return text + "}\n";
 }
 
 // As importers write it: in one where scales are of columns, in steps where they are of blocks.
-std::string programOf(const Form& f) {
+std::string fewBitsProgramOf(const Form& f) {
   const int64_t blocks = f.block == 0 ? 1 : (f.k + f.block - 1) / f.block;
   const auto oriented = [&](int64_t down, int64_t across) {
     return f.turned ? std::vector<int64_t>{across, down} : std::vector<int64_t>{down, across};
@@ -42,9 +42,9 @@ std::string programOf(const Form& f) {
   const std::vector<int64_t> each = f.block == 0 ? std::vector<int64_t>{f.n} : oriented(blocks, f.n);
   const std::string axis = std::to_string(f.block == 0 ? (f.turned ? 0 : 1) : (f.turned ? 1 : 0));
   std::string text = "fn @main(%x: Tensor[(m, " + std::to_string(f.k) + "), f32]) {\n";
-  text += constant("q", numbers(f.dtype, oriented(f.k, f.n), 1));
-  text += constant("s", test::randomTensor(Dtype::f32, each, 2));
-  if (f.hasZeros) text += constant("z", numbers(f.dtype, each, 3));
+  text += fewBitsConstant("q", fewBitsNumbers(f.dtype, oriented(f.k, f.n), 1));
+  text += fewBitsConstant("s", test::randomTensor(Dtype::f32, each, 2));
+  if (f.hasZeros) text += fewBitsConstant("z", fewBitsNumbers(f.dtype, each, 3));
   if (f.block == 0) {
     text += std::string("  %w = dequantize_linear(%q, %s") + (f.hasZeros ? ", %z" : "") +
             ") {axis = " + axis + "}\n";
@@ -63,7 +63,7 @@ std::string programOf(const Form& f) {
   return text + "  %y = matmul(%x, %w) {transpose_b = " + (f.turned ? "1" : "0") + "}\n  return %y\n}\n";
 }
 
-const Form kForms[] = {
+const Form kFewBitsForms[] = {
     {Dtype::i8, 70, 5, 0},
     {Dtype::u8, 33, 7, 0, true},
     {Dtype::i4, 31, 6, 0, false, false},
@@ -88,8 +88,8 @@ int64_t productsOfBits(const std::string& text, const char* passes) {
 }
 
 TEST(FewBits, ProductsAreThoseOfTheReference) {
-  for (const Form& form : kForms) {
-    const std::string text = programOf(form);
+  for (const Form& form : kFewBitsForms) {
+    const std::string text = fewBitsProgramOf(form);
     SCOPED_TRACE(text.substr(0, 200));
     EXPECT_EQ(productsOfBits(text, "+few_bits{above=0}"), 1);
     std::vector<std::vector<HostTensor>> inputs;
@@ -106,9 +106,9 @@ TEST(FewBits, ProductsAreThoseOfTheReference) {
 
 // Scales that differ along k within a column's block have no such form; small weights are f32 in any case.
 TEST(FewBits, WhatStays) {
-  EXPECT_EQ(productsOfBits(programOf({Dtype::i8, 70, 5, 0}), ""), 0);
-  EXPECT_EQ(productsOfBits(programOf({Dtype::i8, 60, 5, 20}), "+few_bits{above=0}"), 0);
-  EXPECT_EQ(productsOfBits(programOf({Dtype::i8, 130, 127, 0}), ""), 1);
+  EXPECT_EQ(productsOfBits(fewBitsProgramOf({Dtype::i8, 70, 5, 0}), ""), 0);
+  EXPECT_EQ(productsOfBits(fewBitsProgramOf({Dtype::i8, 60, 5, 20}), "+few_bits{above=0}"), 0);
+  EXPECT_EQ(productsOfBits(fewBitsProgramOf({Dtype::i8, 130, 127, 0}), ""), 1);
 }
 
 }  // namespace

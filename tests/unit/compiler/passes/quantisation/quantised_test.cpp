@@ -12,7 +12,7 @@ using test::expectSame;
 using test::withType;
 
 // Any bytes, the least and the greatest among them.
-HostTensor bytes(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
+HostTensor quantisedBytes(Dtype dtype, std::vector<int64_t> shape, uint32_t seed) {
   HostTensor tensor = *HostTensor::create(dtype, std::move(shape));
   std::mt19937 random(seed);
   for (int64_t i = 0; i < tensor.elementCount(); ++i)
@@ -46,7 +46,7 @@ void expectAgreement(const std::string& text, const std::vector<std::vector<Host
   }
 }
 
-constexpr const char* kLayer = R"(fn @main(%x: Tensor[(n, 3), TYPE], %b: Tensor[(2), f32]) {
+constexpr const char* kQuantisedLayer = R"(fn @main(%x: Tensor[(n, 3), TYPE], %b: Tensor[(2), f32]) {
   %s = constant() {value = f32[] 0.0625}
   %z = constant() {value = TYPE[] 7}
   %a = dequantize_linear(%x, %s, %z)
@@ -63,11 +63,11 @@ constexpr const char* kLayer = R"(fn @main(%x: Tensor[(n, 3), TYPE], %b: Tensor[
 
 TEST(Quantised, layersOfBytes) {
   for (auto [name, dtype] : {std::pair{"u8", Dtype::u8}, std::pair{"i8", Dtype::i8}}) {
-    const std::string text = withType(kLayer, name);
+    const std::string text = withType(kQuantisedLayer, name);
     EXPECT_EQ(integerProducts(text), 1);
     std::vector<std::vector<HostTensor>> sets;
     for (int64_t n : {0, 1, 2, 13, 64})
-      sets.push_back({bytes(dtype, {n, 3}, 1), test::randomTensor(Dtype::f32, {2}, 2)});
+      sets.push_back({quantisedBytes(dtype, {n, 3}, 1), test::randomTensor(Dtype::f32, {2}, 2)});
     expectAgreement(text, sets);
   }
 }
@@ -87,8 +87,8 @@ TEST(Quantised, bothSidesAreInputsAndTransposed) {
   std::vector<std::vector<HostTensor>> sets;
   for (auto [b, n, k, m] :
        {std::array<int64_t, 4>{2, 3, 5, 7}, {1, 1, 1, 1}, {3, 17, 33, 40}, {2, 4, 0, 3}, {0, 2, 2, 2}})
-    sets.push_back(
-        {bytes(Dtype::u8, {b, n, k}, 1), bytes(Dtype::u8, {b, m, k}, 2), HostTensor::scalar(Dtype::u8, 255)});
+    sets.push_back({quantisedBytes(Dtype::u8, {b, n, k}, 1), quantisedBytes(Dtype::u8, {b, m, k}, 2),
+                    HostTensor::scalar(Dtype::u8, 255)});
   expectAgreement(text, sets);
 }
 
@@ -109,7 +109,7 @@ TEST(Quantised, convolutions) {
   EXPECT_EQ(integerProducts(text), 1);
   std::vector<std::vector<HostTensor>> sets;
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
-    sets.push_back({bytes(Dtype::u8, {n, 2, h, w}, 1), bytes(Dtype::i8, {4, 2, 3, 3}, 2),
+    sets.push_back({quantisedBytes(Dtype::u8, {n, 2, h, w}, 1), quantisedBytes(Dtype::i8, {4, 2, 3, 3}, 2),
                     test::randomTensor(Dtype::f32, {4}, 3)});
   expectAgreement(text, sets);
 }
@@ -149,9 +149,9 @@ TEST(Quantised, sumsBecomeBytesWhereTheyAreMade) {
   EXPECT_EQ(kernelsOf(text), 2);
   std::vector<std::vector<HostTensor>> sets;
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}, {1, 130, 130}})
-    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2),
-                    test::randomTensor(Dtype::f32, {6}, 3), bytes(Dtype::u8, {n, 6, h, w}, 4),
-                    bytes(Dtype::i8, {6, 1, 3, 3}, 5)});
+    sets.push_back({quantisedBytes(Dtype::u8, {n, 4, h, w}, 1), quantisedBytes(Dtype::i8, {6, 4, 3, 3}, 2),
+                    test::randomTensor(Dtype::f32, {6}, 3), quantisedBytes(Dtype::u8, {n, 6, h, w}, 4),
+                    quantisedBytes(Dtype::i8, {6, 1, 3, 3}, 5)});
   expectAgreement(text, sets);
 }
 
@@ -175,8 +175,8 @@ TEST(Quantised, bytesWithinAnEpilogue) {
   EXPECT_EQ(kernelsOf(text), 1);
   std::vector<std::vector<HostTensor>> sets;
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
-    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2),
-                    bytes(Dtype::u8, {n, 6, h, w}, 4)});
+    sets.push_back({quantisedBytes(Dtype::u8, {n, 4, h, w}, 1), quantisedBytes(Dtype::i8, {6, 4, 3, 3}, 2),
+                    quantisedBytes(Dtype::u8, {n, 6, h, w}, 4)});
   expectAgreement(text, sets);
 }
 
@@ -213,7 +213,7 @@ TEST(Quantised, functionsOfOneByteAreTables) {
     EXPECT_EQ(kernelsOf(typed), 2);  // the look, and the product's epilogue with its own
     std::vector<std::vector<HostTensor>> sets;
     for (auto [n, h] : {std::array<int64_t, 2>{1, 1}, {0, 3}, {17, 131}, {64, 64}})
-      sets.push_back({bytes(dtype, {n, h}, 1), bytes(Dtype::i8, {h, 5}, 2)});
+      sets.push_back({quantisedBytes(dtype, {n, h}, 1), quantisedBytes(Dtype::i8, {h, 5}, 2)});
     expectAgreement(typed, sets);
   }
 }
@@ -267,8 +267,8 @@ TEST(Quantised, biasesAreAddedToSums) {
             2);
   std::vector<std::vector<HostTensor>> sets;
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 31}, {0, 4, 4}})
-    sets.push_back(
-        {bytes(Dtype::u8, {n, 2, h, w}, 1), bytes(Dtype::i8, {3, 2, 3, 3}, 2), bytes(Dtype::i8, {2, 4}, 3)});
+    sets.push_back({quantisedBytes(Dtype::u8, {n, 2, h, w}, 1), quantisedBytes(Dtype::i8, {3, 2, 3, 3}, 2),
+                    quantisedBytes(Dtype::i8, {2, 4}, 3)});
   expectAgreement(typed, sets);
 }
 
@@ -291,7 +291,7 @@ TEST(Quantised, readersOfRealsReadTheBytes) {
   EXPECT_EQ(kernelsOf(text), 2);
   std::vector<std::vector<HostTensor>> sets;
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 31}})
-    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 1, 1}, 2)});
+    sets.push_back({quantisedBytes(Dtype::u8, {n, 4, h, w}, 1), quantisedBytes(Dtype::i8, {6, 4, 1, 1}, 2)});
   expectAgreement(text, sets);
 }
 
@@ -318,8 +318,8 @@ TEST(Quantised, bytesOfTwoProductsAreConcatenated) {
   EXPECT_EQ(kernelsOf(text), 3);
   std::vector<std::vector<HostTensor>> sets;
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
-    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2),
-                    bytes(Dtype::i8, {2, 4, 1, 1}, 3)});
+    sets.push_back({quantisedBytes(Dtype::u8, {n, 4, h, w}, 1), quantisedBytes(Dtype::i8, {6, 4, 3, 3}, 2),
+                    quantisedBytes(Dtype::i8, {2, 4, 1, 1}, 3)});
   expectAgreement(text, sets);
 }
 
@@ -338,17 +338,18 @@ TEST(Quantised, sumsBecomeBytesBehindTheirProduct) {
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}}) {
     HostTensor scales = *HostTensor::create(Dtype::f32, {w});
     for (int64_t i = 0; i < w; ++i) scales.setReal(i, i % 3 == 0 ? 4 : 0.5);
-    sets.push_back({bytes(Dtype::u8, {n, 4, h, w}, 1), bytes(Dtype::i8, {6, 4, 3, 3}, 2), scales});
+    sets.push_back(
+        {quantisedBytes(Dtype::u8, {n, 4, h, w}, 1), quantisedBytes(Dtype::i8, {6, 4, 3, 3}, 2), scales});
   }
   expectAgreement(text, sets);
 }
 
 // [from, from + 1, ...] of that shape as a literal, each in -7..7.
-std::string literal(std::span<const int64_t> shape, int64_t& next) {
+std::string quantisedLiteral(std::span<const int64_t> shape, int64_t& next) {
   if (shape.empty()) return std::to_string(next++ * 5 % 15 - 7);
   std::string text;
   for (int64_t i = 0; i < shape[0]; ++i)
-    text += (text.empty() ? "[" : ", ") + literal(shape.subspan(1), next);
+    text += (text.empty() ? "[" : ", ") + quantisedLiteral(shape.subspan(1), next);
   return text + "]";
 }
 
@@ -358,14 +359,14 @@ TEST(Quantised, constantWeightsStandWithTheirChannelsLast) {
   const std::string text =
       "fn @main(%x: Tensor[(n, 8, h, w), u8], %z: Tensor[(), u8]) {\n  %k = constant() {value = i8[6, 4, 3, "
       "2] " +
-      literal(shape, next) +
+      quantisedLiteral(shape, next) +
       "}\n  %y = conv_integer(%x, %k, %z) {group = 2, pads = [1, 0, 1, 1], strides = [1, 2]}\n  return %y\n}";
   EXPECT_EQ(test::opsAfter(text, "prepack",
                            [](const Op& op) { return op.attributes.integer("channels_last", 0) == 1; }),
             1);
   std::vector<std::vector<HostTensor>> sets;
   for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 5}, {2, 1, 1}, {1, 13, 71}, {0, 4, 4}})
-    sets.push_back({bytes(Dtype::u8, {n, 8, h, w}, 1), bytes(Dtype::u8, {}, 2)});
+    sets.push_back({quantisedBytes(Dtype::u8, {n, 8, h, w}, 1), quantisedBytes(Dtype::u8, {}, 2)});
   test::expectSame(text, sets);
   // A variant reads the same ones.
   std::vector<size_t> constants;
@@ -433,7 +434,7 @@ TEST(Quantised, regionsStandWithTheirChannelsLast) {
   std::string text = kRegion;
   const std::map<std::string, std::vector<int64_t>> weights = {
       {"K0", {6, 3, 3, 3}}, {"K1", {6, 1, 3, 3}}, {"K2", {5, 6, 1, 1}}, {"K3", {5, 6, 3, 2}}};
-  for (const auto& [name, shape] : weights) text.replace(text.find(name), 2, literal(shape, next));
+  for (const auto& [name, shape] : weights) text.replace(text.find(name), 2, quantisedLiteral(shape, next));
   CompileOptions all;
   all.passes = "+layout{regions=all}";
   const auto count = [&](const char* pass, auto&& which) { return test::opsAfter(text, pass, which, all); };
@@ -488,11 +489,11 @@ TEST(Quantised, bytesOfConvolutionsBecomeOthers) {
     const std::map<std::string, std::vector<int64_t>> weights = {
         {"K0}", {6, 3, 3, 3}}, {"K1}", {6, 6, 1, 1}}, {"K2}", {6, 6, 1, 1}}};
     for (const auto& [name, shape] : weights)
-      text.replace(text.find(" " + name) + 1, 2, literal(shape, next));
+      text.replace(text.find(" " + name) + 1, 2, quantisedLiteral(shape, next));
     text.replace(text.find("END"), 3, end);
     std::vector<std::vector<HostTensor>> sets;
     for (auto [n, h, w] : {std::array<int64_t, 3>{1, 5, 7}, {2, 1, 1}, {1, 27, 40}, {0, 4, 4}})
-      sets.push_back({bytes(Dtype::i8, {n, 3, h, w}, 1)});
+      sets.push_back({quantisedBytes(Dtype::i8, {n, 3, h, w}, 1)});
     for (const char* passes : {"", "+layout{regions=all}", "-layout", "-quantise", "-fuse"}) {
       SCOPED_TRACE(passes);
       CompileOptions options;
@@ -516,9 +517,9 @@ TEST(Quantised, byTheRangeOfTheData) {
   })";
   std::vector<std::vector<HostTensor>> sets;
   for (int64_t n : {0, 1, 2, 13, 64})
-    sets.push_back({test::randomTensor(Dtype::f32, {n, 3}, 1), bytes(Dtype::i8, {3, 2}, 2),
+    sets.push_back({test::randomTensor(Dtype::f32, {n, 3}, 1), quantisedBytes(Dtype::i8, {3, 2}, 2),
                     test::randomTensor(Dtype::f32, {2}, 3)});
-  sets.push_back({HostTensor(*HostTensor::create(Dtype::f32, {4, 3})), bytes(Dtype::i8, {3, 2}, 2),
+  sets.push_back({HostTensor(*HostTensor::create(Dtype::f32, {4, 3})), quantisedBytes(Dtype::i8, {3, 2}, 2),
                   test::randomTensor(Dtype::f32, {2}, 3)});
   expectAgreement(text, sets);
 }

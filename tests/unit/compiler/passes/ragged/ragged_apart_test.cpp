@@ -24,7 +24,7 @@ std::vector<std::vector<HostTensor>> inputs() {
   return sets;
 }
 
-std::string program(const std::string& body) {
+std::string raggedApartProgram(const std::string& body) {
   return "fn @main(%x: Tensor[(b, len[b], 4), f32], %y: Tensor[(b, more[b], 4), f32], %c: Tensor[(b, 4), "
          "f32], "
          "%w: Tensor[(4, 4), f32], %len: Tensor[(b), i64], %more: Tensor[(b), i64]) {\n" +
@@ -32,7 +32,7 @@ std::string program(const std::string& body) {
 }
 
 TEST(RaggedApart, AttentionBetweenSequencesOfDifferentLengths) {
-  const std::string text = program(R"(
+  const std::string text = raggedApartProgram(R"(
   %q = matmul(%x, %w)
   %k = transpose(%y) {perm = [0, 2, 1]}
   %s = mul(matmul(%q, %k), f32[] 0.5)
@@ -59,7 +59,7 @@ TEST(RaggedApart, MasksOfKeysOfOtherSequences) {
     set[1] = rows(keys, {4}, 2);
     set[5] = lengthsOf(keys);
   }
-  const std::string text = program(R"(
+  const std::string text = raggedApartProgram(R"(
   %k = transpose(reshape(%y, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 3, 1]}
   %v = transpose(reshape(%y, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 1, 3]}
   %q = transpose(reshape(%x, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 1, 3]}
@@ -78,7 +78,7 @@ TEST(RaggedApart, MasksOfKeysOfOtherSequences) {
 }
 
 TEST(RaggedApart, ScoresWithHeads) {
-  expectSame(program(R"(
+  expectSame(raggedApartProgram(R"(
   %q = transpose(reshape(%x, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 1, 3]}
   %k = transpose(reshape(%y, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 3, 1]}
   %v = transpose(reshape(%y, i64[4] [0, 0, 2, 2])) {perm = [0, 2, 1, 3]}
@@ -92,7 +92,7 @@ TEST(RaggedApart, ScoresWithHeads) {
 
 // Scores of a sequence with itself, of a form that no rule knows.
 TEST(RaggedApart, ScoresThatAreReadOtherwise) {
-  expectSame(program(R"(
+  expectSame(raggedApartProgram(R"(
   %s = matmul(%x, transpose(%x) {perm = [0, 2, 1]})
   %z = matmul(softmax(mul(%s, %s)), %x)
   return %z, matmul(trilu(%s), %x))"),
@@ -100,7 +100,7 @@ TEST(RaggedApart, ScoresThatAreReadOtherwise) {
 }
 
 TEST(RaggedApart, AlongThePositions) {
-  expectSame(program(R"(
+  expectSame(raggedApartProgram(R"(
   %sums = cumsum(%x, i64[] 1)
   %order, %at = topk(%x, i64[] 2) {axis = 2}
   %size = gather(shape(%x), i64[] 1) {axis = 0}
@@ -111,7 +111,7 @@ TEST(RaggedApart, AlongThePositions) {
 }
 
 TEST(RaggedApart, SeveralAxesAtOnce) {
-  expectSame(program(R"(
+  expectSame(raggedApartProgram(R"(
   %s = reduce_sum(%x, i64[2] [1, 2]) {keepdims = 0}
   %n = reduce_l2(%x, i64[1] [1]) {keepdims = 1}
   %p = reduce_prod(%x, i64[1] [1]) {keepdims = 0}
@@ -157,18 +157,20 @@ TEST(RaggedApart, InLoops) {
 }
 
 TEST(RaggedApart, WhatMixesSequencesIsRefused) {
-  EXPECT_THAT(refusalOf(program("return reduce_sum(%x, i64[1] [0]) {keepdims = 0}")),
+  EXPECT_THAT(refusalOf(raggedApartProgram("return reduce_sum(%x, i64[1] [0]) {keepdims = 0}")),
               HasSubstr("unsupported: reduce_sum"));
-  EXPECT_THAT(refusalOf(program("return reshape(%x, i64[2] [-1, 4])")), HasSubstr("unsupported: reshape"));
-  EXPECT_THAT(refusalOf(program("return cumsum(%x, i64[] 0)")), HasSubstr("unsupported: cumsum"));
-  EXPECT_THAT(refusalOf(program("%s, %at = topk(%x, i64[] 1) {axis = 0} return reduce_sum(%s, i64[1] [0])")),
+  EXPECT_THAT(refusalOf(raggedApartProgram("return reshape(%x, i64[2] [-1, 4])")),
+              HasSubstr("unsupported: reshape"));
+  EXPECT_THAT(refusalOf(raggedApartProgram("return cumsum(%x, i64[] 0)")), HasSubstr("unsupported: cumsum"));
+  EXPECT_THAT(refusalOf(raggedApartProgram(
+                  "%s, %at = topk(%x, i64[] 1) {axis = 0} return reduce_sum(%s, i64[1] [0])")),
               HasSubstr("unsupported: topk"));
 }
 
 // R-d: nothing of one sequence reaches another.
 TEST(RaggedApart, RdNothingCrossesTheBordersOfSequences) {
   IrContext context;
-  Result<Module> parsed = parseText(context, program(R"(
+  Result<Module> parsed = parseText(context, raggedApartProgram(R"(
   %z = matmul(softmax(matmul(%x, transpose(%y) {perm = [0, 2, 1]})), %y)
   return cumsum(%z, i64[] 1))"));
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();

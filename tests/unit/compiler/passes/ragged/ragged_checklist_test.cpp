@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::unique_ptr<Compiled> compiledOf(const std::string& text, IrContext& context) {
+std::unique_ptr<Compiled> raggedChecklistCompiledOf(const std::string& text, IrContext& context) {
   Result<Module> parsed = parseText(context, text);
   EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
@@ -65,13 +65,14 @@ void forAllLengths(Visit&& visit) {
 // loops hold: row(sequence f, position f) = f, sequence(row(o, i)) = o, position(row(o, i)) = i.
 TEST(RaggedChecklist, RcAxiomsOfFusedPositions) {
   IrContext context;
-  const auto compiled = compiledOf(R"(fn @main(%row: Tensor[(b, len[b]), i64], %number: Tensor[(b, 1), i64]) {
+  const auto compiled =
+      raggedChecklistCompiledOf(R"(fn @main(%row: Tensor[(b, len[b]), i64], %number: Tensor[(b, 1), i64]) {
   %size = gather(shape(%row), i64[] 1) {axis = 0}
   %zero = sub(%row, %row)
   %first = slice(%row, i64[1] [0], i64[1] [9223372036854775807], i64[1] [1])
   return add(%zero, range(i64[] 0, %size, i64[] 1)), add(%zero, %number), %first
 })",
-                                   context);
+                                context);
   ASSERT_TRUE(compiled);
   forAllLengths([&](const std::vector<int64_t>& lengths) {
     const int64_t count = rowsOf(lengths);
@@ -128,11 +129,11 @@ TEST(RaggedChecklist, RcRowOfSequenceAndPositionIsRewritten) {
 TEST(RaggedChecklist, RcRangesOfFusedPositions) {
   IrContext context;
   const auto compiled =
-      compiledOf(R"(fn @main(%zero: Tensor[(b, len[b]), i64], %number: Tensor[(b, 1), i64]) {
+      raggedChecklistCompiledOf(R"(fn @main(%zero: Tensor[(b, len[b]), i64], %number: Tensor[(b, 1), i64]) {
   %size = gather(shape(%zero), i64[] 1) {axis = 0}
   return add(%zero, range(i64[] 0, %size, i64[] 1)), add(%zero, %number)
 })",
-                 context);
+                                context);
   ASSERT_TRUE(compiled);
   std::mt19937 random(11);
   const auto within = [&](int64_t low, int64_t high) {
@@ -181,7 +182,7 @@ const char* const kLayer = R"(fn @main(%x: Tensor[(b, len[b], 4), f32], %w: Tens
 // R-f: sequences of all lengths are in one launch: as many as there are sequences, as many launches.
 TEST(RaggedChecklist, RfOneLaunchForSequencesOfAllLengths) {
   IrContext context;
-  const auto compiled = compiledOf(kLayer, context);
+  const auto compiled = raggedChecklistCompiledOf(kLayer, context);
   ASSERT_TRUE(compiled);
   const auto launches = [&](const std::vector<int64_t>& lengths) {
     dyn_statistics statistics{};
@@ -215,7 +216,7 @@ TEST(RaggedChecklist, RgAnyOrderOfSequences) {
   for (int64_t length : lengths) begins.push_back(begins.back() + length);
   for (const std::string& text : {std::string(kLayer), recurrence}) {
     IrContext context;
-    const auto compiled = compiledOf(text, context);
+    const auto compiled = raggedChecklistCompiledOf(text, context);
     ASSERT_TRUE(compiled);
     Result<std::vector<HostTensor>> expected = compiled->run({all, w, lengthsOf(lengths)});
     ASSERT_TRUE(expected.ok()) << expected.error().toString();

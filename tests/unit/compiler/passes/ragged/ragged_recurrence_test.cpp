@@ -58,7 +58,7 @@ std::string recurrence(const Cell& cell, bool backward, const std::string& name)
          ") {perm = [1, 0, 2]}\n";
 }
 
-std::string program(const Cell& cell, const std::string& body, const std::string& results) {
+std::string raggedRecurrenceProgram(const Cell& cell, const std::string& body, const std::string& results) {
   const std::string gates = std::to_string(5 * cell.gates);
   return "fn @main(%x: Tensor[(b, len[b], 4), f32], %w: Tensor[(4, " + gates + "), f32], %r: Tensor[(5, " +
          gates + "), f32], %bias: Tensor[(" + gates +
@@ -67,7 +67,7 @@ std::string program(const Cell& cell, const std::string& body, const std::string
          body + "  return " + results + "\n}";
 }
 
-std::vector<std::vector<HostTensor>> inputsFor(const Cell& cell) {
+std::vector<std::vector<HostTensor>> raggedRecurrenceInputsFor(const Cell& cell) {
   const int64_t gates = 5 * cell.gates;
   std::vector<std::vector<HostTensor>> sets;
   for (const auto& lengths : kBatches) {
@@ -84,9 +84,10 @@ TEST(RaggedRecurrence, EveryCellFromEitherEnd) {
   for (const Cell* cell : {&kPlain, &kGated, &kLong})
     for (bool backward : {false, true}) {
       SCOPED_TRACE(std::string(cell->body) + (backward ? " backward" : ""));
-      const std::string text = program(*cell, recurrence(*cell, backward, "y"),
-                                       cell->count == 2 ? "%y, %final0_y, %final1_y" : "%y, %final0_y");
-      expectSame(text, inputsFor(*cell));
+      const std::string text =
+          raggedRecurrenceProgram(*cell, recurrence(*cell, backward, "y"),
+                                  cell->count == 2 ? "%y, %final0_y, %final1_y" : "%y, %final0_y");
+      expectSame(text, raggedRecurrenceInputsFor(*cell));
       if (cell != &kPlain) continue;
       EXPECT_EQ(counterOf(text, "recurrences"), 1);
       EXPECT_EQ(counterOf(text, "by_sequence"), 0);
@@ -98,43 +99,45 @@ TEST(RaggedRecurrence, BothDirections) {
   const std::string body = recurrence(kLong, false, "y") + recurrence(kLong, true, "z") +
                            "  %both = concat(%y, %z) {axis = 2}\n"
                            "  %pooled = reduce_max(%both, i64[1] [1]) {keepdims = 0}\n";
-  const std::string text = program(kLong, body, "%both, %pooled, concat(%final0_y, %final0_z) {axis = 1}");
+  const std::string text =
+      raggedRecurrenceProgram(kLong, body, "%both, %pooled, concat(%final0_y, %final0_z) {axis = 1}");
   EXPECT_EQ(counterOf(text, "recurrences"), 2);
   EXPECT_EQ(counterOf(text, "preludes"), 1);
-  expectSame(text, inputsFor(kLong));
+  expectSame(text, raggedRecurrenceInputsFor(kLong));
 }
 
 // What is stacked from the last step to the first is read so, too.
 TEST(RaggedRecurrence, InTheOrderOfItsSteps) {
-  expectSame(program(kPlain, recurrence(kPlain, true, "y"), "%y, transpose(%made_y) {perm = [1, 0, 2]}"),
-             inputsFor(kPlain));
+  expectSame(raggedRecurrenceProgram(kPlain, recurrence(kPlain, true, "y"),
+                                     "%y, transpose(%made_y) {perm = [1, 0, 2]}"),
+             raggedRecurrenceInputsFor(kPlain));
 }
 
 // Rows of the positions as they lie: (b, len[b], c) gathered along its second axis.
 TEST(RaggedRecurrence, AlongTheSecondAxis) {
-  const std::string text = program(kPlain, R"(  %g = add(matmul(%x, %w), %bias)
+  const std::string text = raggedRecurrenceProgram(kPlain, R"(  %g = add(matmul(%x, %w), %bias)
   %final, %made = loop(%steps, _, %h0, %g, %r) {carried = 1} body (%i: Tensor[(), i64], %h: Tensor[(b, 5), f32], %g: Tensor[(b, len[b], 5), f32], %r: Tensor[(5, 5), f32]) {
     %row = gather(%g, %i) {axis = 1}
     %n = tanh(add(%row, matmul(%h, %r)))
     return true, %n, mul(%n, %row)
   }
 )",
-                                   "%final, transpose(%made) {perm = [1, 0, 2]}");
+                                                   "%final, transpose(%made) {perm = [1, 0, 2]}");
   EXPECT_EQ(counterOf(text, "recurrences"), 1);
-  expectSame(text, inputsFor(kPlain));
+  expectSame(text, raggedRecurrenceInputsFor(kPlain));
 }
 
 // R-d: nothing of one sequence reaches another, and sequences of nothing keep their initial states.
 TEST(RaggedRecurrence, RdNothingCrossesTheBordersOfSequences) {
-  const std::string text =
-      program(kLong, recurrence(kLong, false, "y") + recurrence(kLong, true, "z"), "add(%y, %z), %final0_y");
+  const std::string text = raggedRecurrenceProgram(
+      kLong, recurrence(kLong, false, "y") + recurrence(kLong, true, "z"), "add(%y, %z), %final0_y");
   IrContext context;
   Result<Module> parsed = parseText(context, text);
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
   size_t set = 0;
-  for (std::vector<HostTensor> inputs : inputsFor(kLong)) {
+  for (std::vector<HostTensor> inputs : raggedRecurrenceInputsFor(kLong)) {
     const std::vector<int64_t>& lengths = kBatches[set++];
     if (lengths.empty()) continue;
     for (int64_t i = 0; i < lengths[0] * 4; ++i)
@@ -152,12 +155,12 @@ TEST(RaggedRecurrence, RdNothingCrossesTheBordersOfSequences) {
 }
 
 TEST(RaggedRecurrence, EachPassMayBeLeftOut) {
-  const std::string text = program(kPlain, recurrence(kPlain, true, "y"), "%y, %final0_y");
+  const std::string text = raggedRecurrenceProgram(kPlain, recurrence(kPlain, true, "y"), "%y, %final0_y");
   for (const char* pass : {"simplify", "views", "fuse", "schedule"}) {
     CompileOptions options;
     options.passes = std::string("-") + pass;
     SCOPED_TRACE(options.passes);
-    expectSame(text, inputsFor(kPlain), options);
+    expectSame(text, raggedRecurrenceInputsFor(kPlain), options);
   }
 }
 

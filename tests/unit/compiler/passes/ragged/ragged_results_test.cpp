@@ -11,13 +11,13 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string program(const std::string& body) {
+std::string raggedResultsProgram(const std::string& body) {
   return "fn @main(%x: Tensor[(b, len[b], 4), f32], %y: Tensor[(b, more[b], 4), f32], %len: Tensor[(b), "
          "i64], %more: Tensor[(b), i64]) {\n" +
          body + "\n}";
 }
 
-std::vector<std::vector<HostTensor>> inputs() {
+std::vector<std::vector<HostTensor>> raggedResultsInputs() {
   std::vector<std::vector<HostTensor>> sets;
   for (const auto& lengths : kBatches) {
     std::vector<int64_t> others;
@@ -28,10 +28,11 @@ std::vector<std::vector<HostTensor>> inputs() {
 }
 
 TEST(RaggedResults, ScoresOfTwoLengths) {
-  expectSame(program("%s = matmul(%x, transpose(%y) {perm = [0, 2, 1]}) return %s, relu(%s)"), inputs());
+  expectSame(raggedResultsProgram("%s = matmul(%x, transpose(%y) {perm = [0, 2, 1]}) return %s, relu(%s)"),
+             raggedResultsInputs());
 }
 
-HostTensor padded(const HostTensor& rows, const std::vector<int64_t>& lengths, int64_t longest) {
+HostTensor raggedResultsPadded(const HostTensor& rows, const std::vector<int64_t>& lengths, int64_t longest) {
   HostTensor made = *HostTensor::create(rows.dtype(), {static_cast<int64_t>(lengths.size()), longest, 4});
   for (int64_t i = 0; i < made.elementCount(); ++i) made.setReal(i, 0);
   for (int64_t s = 0, at = 0; s < static_cast<int64_t>(lengths.size()); ++s)
@@ -44,14 +45,14 @@ HostTensor padded(const HostTensor& rows, const std::vector<int64_t>& lengths, i
 TEST(RaggedResults, AsThePaddedRun) {
   const std::string body = "%s = matmul(%x, transpose(%y) {perm = [0, 2, 1]}) return tanh(%s)";
   IrContext context, plain;
-  Result<Module> parsed = parseText(context, program(body)),
+  Result<Module> parsed = parseText(context, raggedResultsProgram(body)),
                  whole =
                      parseText(plain, "fn @main(%x: Tensor[(b, m, 4), f32], %y: Tensor[(b, n, 4), f32]) {\n" +
                                           body + "\n}");
   ASSERT_TRUE(parsed.ok() && whole.ok());
   Result<std::unique_ptr<Compiled>> ragged = Compiled::make(*parsed), rectangular = Compiled::make(*whole);
   ASSERT_TRUE(ragged.ok() && rectangular.ok());
-  for (const std::vector<HostTensor>& set : inputs()) {
+  for (const std::vector<HostTensor>& set : raggedResultsInputs()) {
     std::vector<int64_t> lengths, others;
     for (int64_t i = 0; i < set[2].elementCount(); ++i) {
       lengths.push_back(set[2].intAt(i));
@@ -59,9 +60,9 @@ TEST(RaggedResults, AsThePaddedRun) {
     }
     const int64_t m = 40, n = 7;
     Result<std::vector<HostTensor>> actual = (*ragged)->run(set),
-                                    expected =
-                                        (*rectangular)
-                                            ->run({padded(set[0], lengths, m), padded(set[1], others, n)});
+                                    expected = (*rectangular)
+                                                   ->run({raggedResultsPadded(set[0], lengths, m),
+                                                          raggedResultsPadded(set[1], others, n)});
     ASSERT_TRUE(actual.ok() && expected.ok());
     int64_t at = 0;
     for (size_t s = 0; s < lengths.size(); ++s)
@@ -82,21 +83,23 @@ const char* const kProbabilities = R"(
   %z = reshape(transpose(matmul(%p, %q)) {perm = [0, 2, 1, 3]}, i64[3] [0, 0, 4])
   return %z, %p, add(%x, %z))";
 
-TEST(RaggedResults, ProbabilitiesWithHeads) { expectSame(program(kProbabilities), inputs()); }
+TEST(RaggedResults, ProbabilitiesWithHeads) {
+  expectSame(raggedResultsProgram(kProbabilities), raggedResultsInputs());
+}
 
 TEST(RaggedResults, OtherTypesAndMoreAxes) {
-  expectSame(program(R"(
+  expectSame(raggedResultsProgram(R"(
   %a = reduce_sum(%x, i64[1] [2]) {keepdims = 1}
   %b = transpose(reduce_sum(%y, i64[1] [2]) {keepdims = 1}) {perm = [0, 2, 1]}
   %three = unsqueeze(greater(%a, %b), i64[1] [3])
   return greater(%a, %b), cast(%three) {to = i64}, add(unsqueeze(%x, i64[1] [2]), unsqueeze(%y, i64[1] [1])))"),
-             inputs());
+             raggedResultsInputs());
 }
 
 // The output is the sum over the batch of what each sequence has, no element more, and says so.
 TEST(RaggedResults, StoredExactly) {
   IrContext context;
-  Result<Module> parsed = parseText(context, program(kProbabilities));
+  Result<Module> parsed = parseText(context, raggedResultsProgram(kProbabilities));
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> made = Compiled::make(*parsed);
   ASSERT_TRUE(made.ok()) << made.error().toString();
@@ -123,9 +126,10 @@ TEST(RaggedResults, StoredExactly) {
 
 TEST(RaggedResults, WhatIsRefused) {
   // The batch first.
-  EXPECT_THAT(refusalOf(program("%s = matmul(%x, transpose(%y) {perm = [0, 2, 1]}) return transpose(%s) "
-                                "{perm = [1, 0, 2]}")),
-              HasSubstr("a ragged one is (b, len[b], ...)"));
+  EXPECT_THAT(
+      refusalOf(raggedResultsProgram("%s = matmul(%x, transpose(%y) {perm = [0, 2, 1]}) return transpose(%s) "
+                                     "{perm = [1, 0, 2]}")),
+      HasSubstr("a ragged one is (b, len[b], ...)"));
 }
 
 // --- two batches

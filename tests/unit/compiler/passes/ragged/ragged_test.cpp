@@ -165,7 +165,7 @@ TEST(Ragged, FactsOfLengths) {
 }
 
 // A layer of an encoder over ids, with positions and, if asked for, a causal mask.
-std::string encoder(int layers, bool causal) {
+std::string raggedEncoder(int layers, bool causal) {
   std::string text =
       "fn @main(%ids: Tensor[(b, len[b]), i64], %table: Tensor[(5, 8), f32], %places: Tensor[(40, 8), f32]";
   for (const char* weight : {"wq", "wk", "wv", "wo"})
@@ -212,9 +212,9 @@ std::vector<std::vector<HostTensor>> encoderInputs() {
   return sets;
 }
 
-TEST(Ragged, AttentionWithinEachSequence) { expectSame(encoder(2, false), encoderInputs()); }
+TEST(Ragged, AttentionWithinEachSequence) { expectSame(raggedEncoder(2, false), encoderInputs()); }
 
-TEST(Ragged, CausalAttentionWithinEachSequence) { expectSame(encoder(2, true), encoderInputs()); }
+TEST(Ragged, CausalAttentionWithinEachSequence) { expectSame(raggedEncoder(2, true), encoderInputs()); }
 
 TEST(Ragged, AttentionWithoutHeads) {
   std::vector<std::vector<HostTensor>> sets;
@@ -290,17 +290,17 @@ TEST(Ragged, EachPassMayBeLeftOut) {
     CompileOptions options;
     options.passes = std::string("-") + pass;
     SCOPED_TRACE(options.passes);
-    expectSame(encoder(1, true), encoderInputs(), options);
+    expectSame(raggedEncoder(1, true), encoderInputs(), options);
   }
 }
 
 // R-e: one prelude for all operations and layers.
 TEST(Ragged, ReOnePreludeForSixLayers) {
-  EXPECT_EQ(counterOf(encoder(6, true), "preludes"), 1);
-  EXPECT_EQ(counterOf(encoder(6, true), "attentions"), 6);
+  EXPECT_EQ(counterOf(raggedEncoder(6, true), "preludes"), 1);
+  EXPECT_EQ(counterOf(raggedEncoder(6, true), "attentions"), 6);
   // It is told apart by its place, and there is one of each of its tables.
   const auto places = [](const char* name) {
-    return opsAfter(encoder(6, true), "ragged", [&](const Op& op) {
+    return opsAfter(raggedEncoder(6, true), "ragged", [&](const Op& op) {
       return op.def->name == name && op.place.node == "prelude of len[b]";
     });
   };
@@ -312,14 +312,14 @@ TEST(Ragged, ReOnePreludeForSixLayers) {
 // R-h: attention with and without a causal mask is one mechanism.
 TEST(Ragged, RhOneOperatorForMaskedAttention) {
   const auto attention = [](const Op& op) { return op.def->name == "packed_attention"; };
-  EXPECT_EQ(opsAfter(encoder(2, true), "ragged", attention), 2);
-  EXPECT_EQ(opsAfter(encoder(2, false), "ragged", attention), 2);
+  EXPECT_EQ(opsAfter(raggedEncoder(2, true), "ragged", attention), 2);
+  EXPECT_EQ(opsAfter(raggedEncoder(2, false), "ragged", attention), 2);
 }
 
 // R-d: what stands in one sequence reaches no other, and nothing is read that is no row.
 TEST(Ragged, RdNothingCrossesTheBordersOfSequences) {
   IrContext context;
-  Result<Module> parsed = parseText(context, encoder(2, false));
+  Result<Module> parsed = parseText(context, raggedEncoder(2, false));
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();

@@ -11,8 +11,8 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<std::vector<HostTensor>> inputsFor(const std::vector<std::vector<int64_t>>& batches,
-                                               std::vector<int64_t> weights) {
+std::vector<std::vector<HostTensor>> raggedWindowsInputsFor(const std::vector<std::vector<int64_t>>& batches,
+                                                            std::vector<int64_t> weights) {
   std::vector<std::vector<HostTensor>> sets;
   for (const auto& lengths : batches)
     sets.push_back({rows(lengths, {4}, 1), randomTensor(Dtype::f32, weights, 2),
@@ -32,16 +32,18 @@ std::string convolution(const std::string& weights, const std::string& attribute
 
 TEST(RaggedWindows, ConvolutionsThatKeepTheLength) {
   for (const char* attributes : {"pads = [1, 1]", "auto_pad = \"SAME_UPPER\""})
-    expectSame(convolution("(6, 4, 3)", attributes), inputsFor(kBatches, {6, 4, 3}));
-  expectSame(convolution("(6, 4, 5)", "pads = [4, 0]"), inputsFor(kBatches, {6, 4, 5}));
-  expectSame(convolution("(6, 4, 3)", "pads = [2, 2], dilations = [2]"), inputsFor(kBatches, {6, 4, 3}));
-  expectSame(convolution("(6, 4, 1)", ""), inputsFor(kBatches, {6, 4, 1}));
-  expectSame(convolution("(6, 2, 3)", "pads = [1, 1], group = 2"), inputsFor(kBatches, {6, 2, 3}));
+    expectSame(convolution("(6, 4, 3)", attributes), raggedWindowsInputsFor(kBatches, {6, 4, 3}));
+  expectSame(convolution("(6, 4, 5)", "pads = [4, 0]"), raggedWindowsInputsFor(kBatches, {6, 4, 5}));
+  expectSame(convolution("(6, 4, 3)", "pads = [2, 2], dilations = [2]"),
+             raggedWindowsInputsFor(kBatches, {6, 4, 3}));
+  expectSame(convolution("(6, 4, 1)", ""), raggedWindowsInputsFor(kBatches, {6, 4, 1}));
+  expectSame(convolution("(6, 2, 3)", "pads = [1, 1], group = 2"),
+             raggedWindowsInputsFor(kBatches, {6, 2, 3}));
 }
 
 TEST(RaggedWindows, ConvolutionsThatMakeSequencesLonger) {
-  expectSame(convolution("(6, 4, 2)", "pads = [1, 1]"), inputsFor(kBatches, {6, 4, 2}));
-  expectSame(convolution("(6, 4, 3)", "pads = [5, 4]"), inputsFor(kBatches, {6, 4, 3}));
+  expectSame(convolution("(6, 4, 2)", "pads = [1, 1]"), raggedWindowsInputsFor(kBatches, {6, 4, 2}));
+  expectSame(convolution("(6, 4, 3)", "pads = [5, 4]"), raggedWindowsInputsFor(kBatches, {6, 4, 3}));
 }
 
 TEST(RaggedWindows, ConvolutionsWithStrides) {
@@ -49,18 +51,18 @@ TEST(RaggedWindows, ConvolutionsWithStrides) {
     for (const char* pads : {"[1, 1]", "[2, 0]", "[4, 3]"}) {
       SCOPED_TRACE(std::to_string(stride) + pads);
       expectSame(convolution("(6, 4, 3)", "strides = [" + std::to_string(stride) + "], pads = " + pads),
-                 inputsFor(kBatches, {6, 4, 3}));
+                 raggedWindowsInputsFor(kBatches, {6, 4, 3}));
     }
-  expectSame(convolution("(6, 4, 1)", "strides = [2]"), inputsFor(kBatches, {6, 4, 1}));
+  expectSame(convolution("(6, 4, 1)", "strides = [2]"), raggedWindowsInputsFor(kBatches, {6, 4, 1}));
   expectSame(
       convolution("(6, 4, 7)", "strides = [2], pads = [3, 3], dilations = [2]", "dim len[b] in 7..40\n"),
-      inputsFor({{7, 11}, {40}, {}, {13, 7, 8}}, {6, 4, 7}));
+      raggedWindowsInputsFor({{7, 11}, {40}, {}, {13, 7, 8}}, {6, 4, 7}));
 }
 
 // Without padding a sequence may be too short: a check, as of any tensor.
 TEST(RaggedWindows, SequencesThatAreTooShort) {
   expectSame(convolution("(6, 4, 3)", ""),
-             inputsFor({{3, 5}, {2}, {2, 7, 3}, {1}, {0}, {}, {4, 1}}, {6, 4, 3}));
+             raggedWindowsInputsFor({{3, 5}, {2}, {2, 7, 3}, {1}, {0}, {}, {4, 1}}, {6, 4, 3}));
 }
 
 TEST(RaggedWindows, DepthwiseBehindEachOther) {
@@ -148,7 +150,7 @@ TEST(RaggedWindows, RdNothingCrossesTheBordersOfSequences) {
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
   for (const auto& lengths : kBatches)
     for (size_t poisoned = 0; poisoned < lengths.size(); ++poisoned) {
-      std::vector<HostTensor> inputs = inputsFor({lengths}, {6, 4, 5})[0];
+      std::vector<HostTensor> inputs = raggedWindowsInputsFor({lengths}, {6, 4, 5})[0];
       int64_t begin = 0;
       for (size_t i = 0; i < poisoned; ++i) begin += lengths[i];
       for (int64_t i = begin * 4; i < (begin + lengths[poisoned]) * 4; ++i)
@@ -169,7 +171,7 @@ TEST(RaggedWindows, PaddingThatFollowsFromTheLength) {
   const std::string text = convolution("(6, 4, 3)", "strides = [2], auto_pad = \"SAME_UPPER\"");
   EXPECT_EQ(counterOf(text, "windows"), 0);
   EXPECT_EQ(counterOf(text, "by_sequence"), 1);
-  expectSame(text, inputsFor(kBatches, {6, 4, 3}));
+  expectSame(text, raggedWindowsInputsFor(kBatches, {6, 4, 3}));
 }
 
 }  // namespace

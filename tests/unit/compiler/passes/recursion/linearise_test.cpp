@@ -13,8 +13,8 @@ using test::randomTensor;
 using testing::HasSubstr;
 
 // A loop over the rows of %x [n, 5]; node i reads rows %k[i, 0], %k[i, 1] of buffers %h0, %c0 [rows, 4].
-std::string program(const std::string& body, const std::string& results = "h, c",
-                    const std::string& prologue = "", const std::string& indices = "i64") {
+std::string lineariseProgram(const std::string& body, const std::string& results = "h, c",
+                             const std::string& prologue = "", const std::string& indices = "i64") {
   const int scans = static_cast<int>(std::count(results.begin(), results.end(), ',')) - 1;
   std::string names = "h, c";
   for (int i = 0; i < scans; ++i) names += ", s" + std::to_string(i);
@@ -28,7 +28,7 @@ std::string program(const std::string& body, const std::string& results = "h, c"
 }
 
 // Two children side by side, the word of the node, gates; writes row i.
-const std::string kCell = R"(
+const std::string kLineariseCell = R"(
     below = gather(k, i)
     a = gather(h, gather(below, 0))
     b = gather(h, gather(below, 1))
@@ -42,13 +42,13 @@ const std::string kCell = R"(
     cc = scatter_nd(c, place, unsqueeze(one, i64[1] [0]))
 )";
 
-CompileOptions without(const std::string& pass) {
+CompileOptions withoutLinearise(const std::string& pass) {
   CompileOptions options;
   options.passes = "-" + pass;
   return options;
 }
 
-std::unique_ptr<Compiled> compiledOf(const std::string& text, const CompileOptions& options) {
+std::unique_ptr<Compiled> lineariseCompiledOf(const std::string& text, const CompileOptions& options) {
   static std::vector<std::unique_ptr<IrContext>> contexts;
   contexts.push_back(std::make_unique<IrContext>());
   Result<Module> parsed = test::parseText(*contexts.back(), text);
@@ -59,22 +59,22 @@ std::unique_ptr<Compiled> compiledOf(const std::string& text, const CompileOptio
   return compiled.ok() ? std::move(*compiled) : nullptr;
 }
 
-int64_t counter(const Compiled& program, const std::string& name) {
+int64_t lineariseCounter(const Compiled& program, const std::string& name) {
   const auto& counters = program.model->trace.find("linearise")->counters;
   const auto found = counters.find(name);
   return found == counters.end() ? -1 : found->second;
 }
 
-std::string remarksOf(const Compiled& program) {
+std::string lineariseRemarksOf(const Compiled& program) {
   std::string all;
   for (const std::string& remark : program.model->trace.find("linearise")->remarks) all += remark + "\n";
   return all;
 }
 
-enum class Kind { forest, leaves, chain, graph, forward, own, fromTheEnd, outside, kCount };
+enum class LineariseKind { forest, leaves, chain, graph, forward, own, fromTheEnd, outside, kCount };
 
 // Children of n nodes; rows n.. are nobody's.
-HostTensor structure(Kind kind, int64_t n, int64_t rows, uint32_t seed) {
+HostTensor lineariseStructure(LineariseKind kind, int64_t n, int64_t rows, uint32_t seed) {
   HostTensor children = *HostTensor::create(Dtype::i64, {n, 2});
   std::mt19937 random(seed);
   const auto below = [&](int64_t i) {
@@ -84,7 +84,7 @@ HostTensor structure(Kind kind, int64_t n, int64_t rows, uint32_t seed) {
   for (int64_t i = 0; i < n; ++i) {
     int64_t left = n, right = n;
     switch (kind) {
-      case Kind::forest:
+      case LineariseKind::forest:
         if (roots.size() >= 2 && random() % 3 != 0) {
           left = roots[roots.size() - 2];
           right = roots.back();
@@ -92,29 +92,29 @@ HostTensor structure(Kind kind, int64_t n, int64_t rows, uint32_t seed) {
         }
         roots.push_back(i);
         break;
-      case Kind::leaves:
+      case LineariseKind::leaves:
         break;
-      case Kind::chain:
+      case LineariseKind::chain:
         left = i == 0 ? n : i - 1;
         break;
-      case Kind::graph:
+      case LineariseKind::graph:
         left = below(i);
         right = below(i);
         break;
-      case Kind::forward:
+      case LineariseKind::forward:
         left = i * 2 % std::max<int64_t>(n, 1);
         break;
-      case Kind::own:
+      case LineariseKind::own:
         left = i;
         break;
-      case Kind::fromTheEnd:
+      case LineariseKind::fromTheEnd:
         left = below(i) - rows;
         right = -1;
         break;
-      case Kind::outside:
+      case LineariseKind::outside:
         left = i == n / 2 ? rows : below(i);
         break;
-      case Kind::kCount:
+      case LineariseKind::kCount:
         break;
     }
     children.setInt(2 * i, left);
@@ -131,20 +131,23 @@ HostTensor as(const HostTensor& x, Dtype dtype) {
 
 // The same results as without the pass, or an error from both.
 void expectAsLoop(const std::string& text, int64_t linearised, Dtype indices = Dtype::i64) {
-  const auto program = compiledOf(text, {}), plain = compiledOf(text, without("linearise"));
+  const auto program = lineariseCompiledOf(text, {}),
+             plain = lineariseCompiledOf(text, withoutLinearise("linearise"));
   ASSERT_TRUE(program && plain);
-  ASSERT_EQ(counter(*program, "linearised_loops"), linearised) << remarksOf(*program) << text;
-  for (int kind = 0; kind < static_cast<int>(Kind::kCount); ++kind)
+  ASSERT_EQ(lineariseCounter(*program, "linearised_loops"), linearised)
+      << lineariseRemarksOf(*program) << text;
+  for (int kind = 0; kind < static_cast<int>(LineariseKind::kCount); ++kind)
     for (int64_t n : {0, 1, 2, 3, 7, 31}) {
       const int64_t rows = n + 1;
-      std::vector<HostTensor> inputs{
-          randomTensor(Dtype::f32, {n, 5}, 1),
-          as(structure(static_cast<Kind>(kind), n, rows, static_cast<uint32_t>(7 * n + kind)), indices),
-          randomTensor(Dtype::f32, {rows, 4}, 2),
-          randomTensor(Dtype::f32, {rows, 4}, 3),
-          randomTensor(Dtype::f32, {5, 4}, 4),
-          randomTensor(Dtype::f32, {8, 4}, 5),
-          randomTensor(Dtype::f32, {4, 4}, 6)};
+      std::vector<HostTensor> inputs{randomTensor(Dtype::f32, {n, 5}, 1),
+                                     as(lineariseStructure(static_cast<LineariseKind>(kind), n, rows,
+                                                           static_cast<uint32_t>(7 * n + kind)),
+                                        indices),
+                                     randomTensor(Dtype::f32, {rows, 4}, 2),
+                                     randomTensor(Dtype::f32, {rows, 4}, 3),
+                                     randomTensor(Dtype::f32, {5, 4}, 4),
+                                     randomTensor(Dtype::f32, {8, 4}, 5),
+                                     randomTensor(Dtype::f32, {4, 4}, 6)};
       Result<std::vector<HostTensor>> actual = program->run(inputs), expected = plain->run(inputs);
       const std::string what = "structure " + std::to_string(kind) + ", n = " + std::to_string(n);
       ASSERT_EQ(actual.ok(), expected.ok()) << what << (actual.ok() ? "" : actual.error().toString()) << text;
@@ -154,15 +157,15 @@ void expectAsLoop(const std::string& text, int64_t linearised, Dtype indices = D
     }
 }
 
-TEST(Linearise, StructuresOfAllKinds) { expectAsLoop(program(kCell, "hh, cc"), 1); }
+TEST(Linearise, StructuresOfAllKinds) { expectAsLoop(lineariseProgram(kLineariseCell, "hh, cc"), 1); }
 
 // An index that names no row is an error of the run.
 TEST(Linearise, RowsThatAreNotThere) {
-  const auto made = compiledOf(program(kCell, "hh, cc"), {});
+  const auto made = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"), {});
   ASSERT_TRUE(made);
   const int64_t n = 9;
   std::vector<HostTensor> inputs{
-      randomTensor(Dtype::f32, {n, 5}, 1),     structure(Kind::outside, n, n + 1, 1),
+      randomTensor(Dtype::f32, {n, 5}, 1),     lineariseStructure(LineariseKind::outside, n, n + 1, 1),
       randomTensor(Dtype::f32, {n + 1, 4}, 2), randomTensor(Dtype::f32, {n + 1, 4}, 3),
       randomTensor(Dtype::f32, {5, 4}, 4),     randomTensor(Dtype::f32, {8, 4}, 5),
       randomTensor(Dtype::f32, {4, 4}, 6)};
@@ -171,13 +174,16 @@ TEST(Linearise, RowsThatAreNotThere) {
   EXPECT_THAT(actual.error().toString(), HasSubstr("10"));
 }
 
-TEST(Linearise, IndicesOfOtherTypes) { expectAsLoop(program(kCell, "hh, cc", "", "i32"), 1, Dtype::i32); }
+TEST(Linearise, IndicesOfOtherTypes) {
+  expectAsLoop(lineariseProgram(kLineariseCell, "hh, cc", "", "i32"), 1, Dtype::i32);
+}
 
 // What is stacked by turn: of the states, of the words alone, the same in all turns, numbers of turns.
 TEST(Linearise, StackedResults) {
-  expectAsLoop(program(kCell + "    s = gather(two, 1)\n    t = one * two\n    p = word + f32[] 1\n",
+  expectAsLoop(
+      lineariseProgram(kLineariseCell + "    s = gather(two, 1)\n    t = one * two\n    p = word + f32[] 1\n",
                        "hh, cc, s, t, p, v, i"),
-               1);
+      1);
 }
 
 // Each statement makes %y [4] of %a, %b [4], states of two nodes, %m [2, 4] both, %x, %i.
@@ -219,16 +225,16 @@ TEST(Linearise, Operations) {
     hh = scatter_nd(h, reshape(i, i64[2] [1, 1]), z)
     cc = scatter_nd(c, reshape(i, i64[2] [1, 1]), neg(z))
 )";
-    expectAsLoop(program(body, "hh, cc"), 1);
+    expectAsLoop(lineariseProgram(body, "hh, cc"), 1);
     if (HasFatalFailure()) return;
   }
 }
 
 // Products of the turn alone are one product before the loop; those of states stay inside.
 TEST(Linearise, ProductsOfWordsAreHoisted) {
-  const auto made = compiledOf(program(kCell, "hh, cc"), {});
+  const auto made = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"), {});
   ASSERT_TRUE(made);
-  EXPECT_EQ(counter(*made, "products_before_the_loop"), 1);
+  EXPECT_EQ(lineariseCounter(*made, "products_before_the_loop"), 1);
   const Module& after = made->model->trace.find("linearise")->after;
   int64_t before = 0, within = 0;
   for (const Op* op : after.main()->ops) {
@@ -247,15 +253,15 @@ TEST(Linearise, HandedOn) {
     y = gather(h, gather(below, 0)) @ v + gather(c, gather(below, 1))
     hh = scatter_nd(h, reshape(i, i64[2] [1, 1]), reshape(tanh(y), i64[2] [1, 4]))
 )";
-  expectAsLoop(program(body, "hh, c"), 1);
+  expectAsLoop(lineariseProgram(body, "hh, c"), 1);
 }
 
 void expectWhyNot(const std::string& body, const std::string& why, const std::string& results = "hh, cc") {
-  const auto made = compiledOf(program(body, results), {});
+  const auto made = lineariseCompiledOf(lineariseProgram(body, results), {});
   ASSERT_TRUE(made) << body;
-  EXPECT_EQ(counter(*made, "linearised_loops"), 0) << body;
-  EXPECT_THAT(remarksOf(*made), HasSubstr(why)) << body;
-  expectAsLoop(program(body, results), 0);
+  EXPECT_EQ(lineariseCounter(*made, "linearised_loops"), 0) << body;
+  EXPECT_THAT(lineariseRemarksOf(*made), HasSubstr(why)) << body;
+  expectAsLoop(lineariseProgram(body, results), 0);
 }
 
 TEST(Linearise, WhatIsNotTouched) {
@@ -283,13 +289,14 @@ TEST(Linearise, WhatIsNotTouched) {
 
 // A chain as deep as there are turns, and one level of as many nodes.
 TEST(Linearise, DeepAndWide) {
-  const auto made = compiledOf(program(kCell, "hh, cc"), {}),
-             plain = compiledOf(program(kCell, "hh, cc"), without("linearise"));
+  const auto made = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"), {}),
+             plain = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"),
+                                         withoutLinearise("linearise"));
   ASSERT_TRUE(made && plain);
   const int64_t n = 100'000;
-  for (Kind kind : {Kind::chain, Kind::leaves}) {
+  for (LineariseKind kind : {LineariseKind::chain, LineariseKind::leaves}) {
     std::vector<HostTensor> inputs{
-        randomTensor(Dtype::f32, {n, 5}, 1),     structure(kind, n, n + 1, 1),
+        randomTensor(Dtype::f32, {n, 5}, 1),     lineariseStructure(kind, n, n + 1, 1),
         randomTensor(Dtype::f32, {n + 1, 4}, 2), randomTensor(Dtype::f32, {n + 1, 4}, 3),
         randomTensor(Dtype::f32, {5, 4}, 4),     randomTensor(Dtype::f32, {8, 4}, 5),
         randomTensor(Dtype::f32, {4, 4}, 6)};
@@ -311,7 +318,7 @@ TEST(Linearise, TurnsThatOnlyTheRunCounts) {
   }
   return h
 })";
-  ASSERT_NE(compiledOf(text, {}), nullptr);
+  ASSERT_NE(lineariseCompiledOf(text, {}), nullptr);
   std::vector<std::vector<HostTensor>> sets;
   for (int64_t turns : {0, -3, 1, 4, 7})
     sets.push_back({HostTensor::scalarInt(Dtype::i64, turns), randomTensor(Dtype::f32, {8, 4}, 1),
@@ -323,7 +330,7 @@ TEST(Linearise, TurnsThatOnlyTheRunCounts) {
 // Where a level begins is read by the host; its nodes, and the rows they read and write, are parts of tables:
 // what runs for a level is what computes, and one kernel for the rows that are written.
 TEST(Linearise, ALevelRunsWhatComputesAlone) {
-  const std::unique_ptr<Compiled> compiled = compiledOf(
+  const std::unique_ptr<Compiled> compiled = lineariseCompiledOf(
       R"(fn @main(n: Tensor[(m), i64], h0: Tensor[(rows, 4), f32], k: Tensor[(m), i64], w: Tensor[(4, 4), f32]) {
   m = gather(shape(n), 0)
   h = loop(m, _, h0, k, w) {carried = 1} body (i, h, k, w) {
@@ -356,7 +363,7 @@ TEST(Linearise, DimsOfAnElementThatTheRunNames) {
   const HostTensor k = HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{5, -7, 11});
   test::expectSame(text,
                    {{k, HostTensor::scalarInt(Dtype::i64, 0)}, {k, HostTensor::scalarInt(Dtype::i64, 1)}});
-  const std::unique_ptr<Compiled> compiled = compiledOf(text, {});
+  const std::unique_ptr<Compiled> compiled = lineariseCompiledOf(text, {});
   ASSERT_NE(compiled, nullptr);
   for (int64_t at : {2, -1, 3})
     EXPECT_FALSE(compiled->run({k, HostTensor::scalarInt(Dtype::i64, at)}).ok()) << at;

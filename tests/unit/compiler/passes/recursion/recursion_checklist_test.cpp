@@ -12,7 +12,7 @@ namespace {
 
 using Children = std::vector<std::vector<int64_t>>;  // of each node; they stand before it
 
-std::unique_ptr<Compiled> compiledOf(const std::string& text) {
+std::unique_ptr<Compiled> recursionChecklistCompiledOf(const std::string& text) {
   static std::vector<std::unique_ptr<IrContext>> contexts;
   contexts.push_back(std::make_unique<IrContext>());
   Result<Module> parsed = parseText(*contexts.back(), text);
@@ -64,7 +64,7 @@ HostTensor readsOf(const Children& children, int64_t none) {
 // X-a: levels are apart and one behind the other, each node is in one of them, and its children are in others
 // before; a level begins where the one before ends, and their sizes sum up to the nodes.
 TEST(RecursiveChecklist, XaLevelsOfNodes) {
-  const auto made = compiledOf(
+  const auto made = recursionChecklistCompiledOf(
       "fn @main(%rows: Tensor[(), i64], %writes: Tensor[(n), i64], %reads: Tensor[(n, 2), i64]) { %order, "
       "%starts "
       "= levels(%rows, %writes, %reads) return %order, %starts }");
@@ -139,7 +139,7 @@ fn @main(x: Tensor[(leaves, 5), f32], left: Tensor[(inner), i64], right: Tensor[
 
 // X-b: leaves are one product over all of them, and no loop over levels asks which constructor a node has.
 TEST(RecursiveChecklist, XbNoTestOfLeavesInALoop) {
-  const auto made = compiledOf(kTree);
+  const auto made = recursionChecklistCompiledOf(kTree);
   ASSERT_TRUE(made);
   const Module& after = made->model->trace.find("linearise")->after;
   int64_t before = 0, within = 0, tests = 0;
@@ -194,7 +194,7 @@ Children chains(int64_t depth, int64_t count) {
 
 // X-c: as many launches for a level, however many nodes it has, and for each level the same.
 TEST(RecursiveChecklist, XcLaunchesByLevels) {
-  const auto made = compiledOf(kNodes);
+  const auto made = recursionChecklistCompiledOf(kNodes);
   ASSERT_TRUE(made);
   const auto launches = [&](int64_t depth, int64_t count) {
     return static_cast<int64_t>(statisticsOf(*made, chains(depth, count)).launches_count);
@@ -207,7 +207,7 @@ TEST(RecursiveChecklist, XcLaunchesByLevels) {
 
 // X-d: what a level computes takes memory for the nodes of one level, not for all of them.
 TEST(RecursiveChecklist, XdMemoryOfTheWidestLevel) {
-  const auto made = compiledOf(kNodes);
+  const auto made = recursionChecklistCompiledOf(kNodes);
   ASSERT_TRUE(made);
   const auto peak = [&](int64_t depth, int64_t count) {
     return static_cast<int64_t>(statisticsOf(*made, chains(depth, count)).peak_bytes);
@@ -229,7 +229,7 @@ int64_t traceNumber(Compiled& made, const Children& children, const std::string&
 // X-e: what is said to be read again at each level are the weights of its products, and no more: neither
 // tables of nodes nor matrices that a level makes. Where they stay: app/session/views/levels_test.cpp.
 TEST(RecursiveChecklist, XeWeightsThatEachLevelReads) {
-  const auto made = compiledOf(kNodes);
+  const auto made = recursionChecklistCompiledOf(kNodes);
   ASSERT_TRUE(made);
   for (const auto& [depth, count] : {std::pair(2, 5), std::pair(7, 3), std::pair(40, 1)}) {
     EXPECT_EQ(traceNumber(*made, chains(depth, count), "weights_bytes"), 16 * 8 * 4);
@@ -238,7 +238,7 @@ TEST(RecursiveChecklist, XeWeightsThatEachLevelReads) {
   // The matrix of a product is one that the level made.
   std::string ofNodes = kNodes;
   ofNodes.replace(ofNodes.find("both @ u"), 8, "both @ (u + reduce_sum(both))");
-  const auto other = compiledOf(ofNodes);
+  const auto other = recursionChecklistCompiledOf(ofNodes);
   ASSERT_TRUE(other);
   const int64_t bytes = traceNumber(*other, chains(7, 3), "weights_bytes");
   EXPECT_TRUE(bytes == 0 || bytes == -1) << bytes;
@@ -246,14 +246,14 @@ TEST(RecursiveChecklist, XeWeightsThatEachLevelReads) {
 
 // X-f: a chain of 100,000, which no stack of calls holds.
 TEST(RecursiveChecklist, XfDeepChains) {
-  const auto made = compiledOf(kNodes);
+  const auto made = recursionChecklistCompiledOf(kNodes);
   ASSERT_TRUE(made);
   EXPECT_GT(statisticsOf(*made, chains(100'000, 1)).launches_count, 100'000u);
 }
 
 // X-g: a batch of structures of any shapes takes the launches of the deepest of them.
 TEST(RecursiveChecklist, XgABatchIsAsDeepAsItsDeepest) {
-  const auto made = compiledOf(kNodes);
+  const auto made = recursionChecklistCompiledOf(kNodes);
   ASSERT_TRUE(made);
   Children batch, deepest = chains(12, 1);
   const auto add = [&](const Children& children) {

@@ -81,13 +81,13 @@ const std::string kAll = R"(
 )";
 const std::string kLast = "  h, c = @encode(list_at(roots, -1), w, u)\n  return h, c\n";
 
-CompileOptions without(const std::string& pass) {
+CompileOptions withoutRecursion(const std::string& pass) {
   CompileOptions options;
   options.passes = "-" + pass;
   return options;
 }
 
-std::unique_ptr<Compiled> compiledOf(const std::string& text, const CompileOptions& options) {
+std::unique_ptr<Compiled> recursionCompiledOf(const std::string& text, const CompileOptions& options) {
   static std::vector<std::unique_ptr<IrContext>> contexts;
   contexts.push_back(std::make_unique<IrContext>());
   Result<Module> parsed = test::parseText(*contexts.back(), text);
@@ -104,7 +104,7 @@ int64_t counter(const Compiled& program, const std::string& name) {
   return found == counters.end() ? 0 : found->second;
 }
 
-std::string remarksOf(const Compiled& program) {
+std::string recursionRemarksOf(const Compiled& program) {
   std::string all;
   for (const std::string& remark : program.model->trace.find("linearise")->remarks) all += remark + "\n";
   return all;
@@ -140,9 +140,10 @@ std::vector<HostTensor> structure(Kind kind, int64_t leaves, uint32_t seed) {
 
 // What the pass makes gives what the program gives without it, and what the reference interpreter finds.
 void expectAsRecursion(const std::string& text, int64_t linearised) {
-  const auto program = compiledOf(text, {}), plain = compiledOf(text, without("linearise"));
+  const auto program = recursionCompiledOf(text, {}),
+             plain = recursionCompiledOf(text, withoutRecursion("linearise"));
   ASSERT_TRUE(program && plain);
-  ASSERT_EQ(counter(*program, "linearised_functions"), linearised) << remarksOf(*program) << text;
+  ASSERT_EQ(counter(*program, "linearised_functions"), linearised) << recursionRemarksOf(*program) << text;
   for (int kind = 0; kind < static_cast<int>(Kind::kCount); ++kind)
     for (int64_t leaves : {1, 2, 3, 8, 21})
       for (uint32_t seed = 0; seed < 3; ++seed) {
@@ -161,7 +162,7 @@ TEST(Recursion, TreesAndSharedNodes) { expectAsRecursion(program(cell(), kLast),
 
 TEST(Recursion, AListOfTreesIsOneForest) {
   expectAsRecursion(program(cell(), kAll), 1);
-  const auto made = compiledOf(program(cell(), kAll), {});
+  const auto made = recursionCompiledOf(program(cell(), kAll), {});
   ASSERT_TRUE(made);
   EXPECT_EQ(counter(*made, "calls_of_whole_lists"), 1);
   EXPECT_EQ(counter(*made, "products_before_the_loop"), 0);
@@ -226,9 +227,10 @@ fn @value(t: Term, v: Tensor[(4, 4), f32]) -> (Tensor[(4), f32], Tensor[(), i64]
 }
 )";
   // Behind the match the results are made more: that is what a call gives.
-  const auto made = compiledOf(text, {}), plain = compiledOf(text, without("linearise"));
+  const auto made = recursionCompiledOf(text, {}),
+             plain = recursionCompiledOf(text, withoutRecursion("linearise"));
   ASSERT_TRUE(made && plain);
-  EXPECT_EQ(counter(*made, "linearised_functions"), 1) << remarksOf(*made);
+  EXPECT_EQ(counter(*made, "linearised_functions"), 1) << recursionRemarksOf(*made);
   EXPECT_EQ(counter(*made, "products_before_the_loop"), 1);
   for (int64_t n : {0, 1, 2, 5}) {
     const std::vector<HostTensor> inputs{randomTensor(Dtype::f32, {n, 4}, 1),
@@ -242,7 +244,7 @@ fn @value(t: Term, v: Tensor[(4, 4), f32]) -> (Tensor[(4), f32], Tensor[(), i64]
 
 // A chain of 100,000: no stack of calls holds it.
 TEST(Recursion, DeepChains) {
-  const auto made = compiledOf(program(cell(), kLast), {});
+  const auto made = recursionCompiledOf(program(cell(), kLast), {});
   ASSERT_TRUE(made);
   Result<std::vector<HostTensor>> actual = made->run(structure(Kind::chain, 100'000, 1));
   ASSERT_TRUE(actual.ok()) << actual.error().toString();
@@ -269,13 +271,13 @@ TEST(Recursion, WhatIsNotTouched) {
        "control flow"},
   };
   for (const auto& [functions, why] : rows) {
-    const auto made = compiledOf(program(functions, kLast), {});
+    const auto made = recursionCompiledOf(program(functions, kLast), {});
     ASSERT_TRUE(made) << functions;
     EXPECT_EQ(counter(*made, "linearised_functions"), 0) << functions;
-    EXPECT_THAT(remarksOf(*made), HasSubstr(why)) << functions;
+    EXPECT_THAT(recursionRemarksOf(*made), HasSubstr(why)) << functions;
   }
   // Sizes of fields that differ from node to node.
-  const auto sizes = compiledOf(
+  const auto sizes = recursionCompiledOf(
       "type List { End(), Item(Tensor[(k), f32], List) }\n"
       "fn @main(x: Tensor[(n), f32]) {\n  l = Item(x, Item(x, End()))\n  y = @sum(l)\n  return y\n}\n"
       "fn @sum(l: List) -> (Tensor[(), f32]) {\n  y = match(l) case End() { return f32[] 0 } case Item(x, "
@@ -283,7 +285,7 @@ TEST(Recursion, WhatIsNotTouched) {
       "{\n    y = @sum(rest)\n    return y + reduce_sum(x, keepdims = 0)\n  }\n  return y\n}\n",
       {});
   ASSERT_TRUE(sizes);
-  EXPECT_THAT(remarksOf(*sizes), HasSubstr("differs from node to node"));
+  EXPECT_THAT(recursionRemarksOf(*sizes), HasSubstr("differs from node to node"));
 }
 
 }  // namespace

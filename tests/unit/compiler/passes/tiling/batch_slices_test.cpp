@@ -50,7 +50,7 @@ TEST(BatchSlices, theReferenceReadsThem) {
 }
 
 // Convolutions; between the first two and the last two the statement.
-std::string around(const std::string& statement) {
+std::string batchSlicesAround(const std::string& statement) {
   return "fn @main(%x: Tensor[(n, 3, h, w), f32]) {\n" + test::constant("w0", {8, 3, 3, 3}, 1) +
          test::constant("w1", {8, 8, 3, 3}, 2) +
          "%zero = constant() {value = i64[1] [0]} %at = constant() {value = i64[1] [-1]}\n"
@@ -62,7 +62,7 @@ std::string around(const std::string& statement) {
 // Products of one row for each image, as squeeze and excite has them, are summed in another order for other
 // numbers of rows, and so are images of a few pixels; all else is the same to the bit.
 TEST(BatchSlices, bitsAreThoseOfTheWholeBatch) {
-  const std::string text = around(R"(
+  const std::string text = batchSlicesAround(R"(
     %axes = constant() {value = i64[2] [2, 3]}
     %f = relu(%b)
     %g = reduce_mean(%f, %axes)
@@ -79,7 +79,7 @@ TEST(BatchSlices, bitsAreThoseOfTheWholeBatch) {
 
 // What reads other images, or which image it is, is not run by slices; what is before and behind it is.
 TEST(BatchSlices, whatReadsOtherImagesSeesThemAll) {
-  const std::string onePiece = around("%c = relu(%b)\n");
+  const std::string onePiece = batchSlicesAround("%c = relu(%b)\n");
   EXPECT_EQ(loopsOf(onePiece, sliced("4096")), 1);
   for (const char* statement :
        {"%m = reduce_mean(%b, %zero) %c = sub(%b, %m)\n", "%s = softmax(%b) {axis = 0} %c = mul(%b, %s)\n",
@@ -87,7 +87,7 @@ TEST(BatchSlices, whatReadsOtherImagesSeesThemAll) {
         "%p = transpose(%b) {perm = [1, 0, 2, 3]} %q = reduce_sum(%p, %at) {keepdims = 1} %r = transpose(%q) "
         "{perm "
         "= [1, 0, 2, 3]} %c = add(%b, %r)\n"}) {
-    const std::string text = around(statement);
+    const std::string text = batchSlicesAround(statement);
     test::expectSame(text, test::images(3), sliced("4096"), 1e-3);
     test::expectSameBits(text, sliced("4096"), whole(), test::images(3));
   }
@@ -95,7 +95,7 @@ TEST(BatchSlices, whatReadsOtherImagesSeesThemAll) {
 
 // Large images, then small ones: two regions.
 std::string twoStages() {
-  return around(R"(
+  return batchSlicesAround(R"(
     %s = max_pool(%b) {kernel_shape = [4, 4], strides = [4, 4], pads = [1, 1, 2, 2]}
     %c = relu(%s)
   )");
@@ -139,14 +139,14 @@ std::string withSizes(std::string text, const std::string& batch, const std::str
 }
 
 TEST(BatchSlices, theBatchMayBeANumber) {
-  const std::string reshaped = around(R"(
+  const std::string reshaped = batchSlicesAround(R"(
     %wide = constant() {value = i64[4] [8, 8, 8, -1]}
     %square = constant() {value = i64[4] [8, 8, 16, 16]}
     %r = reshape(%b, %wide)
     %t = max_pool(%r) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}
     %c = reshape(%t, %square)
   )");
-  for (const std::string& program : {around("%c = relu(%b)\n"), reshaped}) {
+  for (const std::string& program : {batchSlicesAround("%c = relu(%b)\n"), reshaped}) {
     const std::string text = withSizes(program, "8", "16", "16");
     EXPECT_GE(loopsOf(text, sliced("4096")), 1);
     EXPECT_EQ(loopsOf(text, sliced("100000000")), 0);  // all of it fits
@@ -159,7 +159,7 @@ TEST(BatchSlices, theBatchMayBeANumber) {
   for (const char* statement :
        {"%m = reduce_mean(%b, %zero) %c = sub(%b, %m)\n", "%s = softmax(%b) {axis = 0} %c = mul(%b, %s)\n",
         "%r = cumsum(%b, %zero) %c = relu(%r)\n"}) {
-    const std::string text = withSizes(around(statement), "8", "9", "8");
+    const std::string text = withSizes(batchSlicesAround(statement), "8", "9", "8");
     test::expectSame(text, {{test::randomTensor(Dtype::f32, {8, 3, 9, 8}, 1)}}, sliced("4096"), 1e-3);
   }
 }

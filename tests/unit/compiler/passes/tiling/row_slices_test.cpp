@@ -7,19 +7,19 @@
 namespace dyn {
 namespace {
 
-CompileOptions sliced(const std::string& bytes, const std::string& more = ",-batch_slices") {
+CompileOptions rowSlicesSliced(const std::string& bytes, const std::string& more = ",-batch_slices") {
   CompileOptions options;
   options.passes = "+layout{regions=all},+row_slices{bytes=" + bytes + ",image=0,regions=all}" + more;
   return options;
 }
 
-CompileOptions whole() {
+CompileOptions rowSlicesWhole() {
   CompileOptions options;
   options.passes = "+layout{regions=all},-row_slices,-batch_slices";
   return options;
 }
 
-int64_t loopsOf(const std::string& text, const CompileOptions& options) {
+int64_t rowSlicesLoopsOf(const std::string& text, const CompileOptions& options) {
   return test::opsAfter(
       text, "row_slices", [](const Op& op) { return op.def == &ops::loopOp; }, options);
 }
@@ -34,7 +34,7 @@ std::vector<std::vector<HostTensor>> wideImages() {
 }
 
 // A convolution, the statements, which make %z of %a with 8 channels, and what keeps %z an image.
-std::string around(const std::string& statements) {
+std::string rowSlicesAround(const std::string& statements) {
   return "fn @main(%x: Tensor[(n, 3, h, w), f32]) {\n" + test::constant("w0", {8, 3, 3, 3}, 1) +
          test::constant("e", {24, 8, 1, 1}, 2) + test::constant("d3", {24, 1, 3, 3}, 3) +
          test::constant("d5", {24, 1, 5, 5}, 4) + test::constant("p", {8, 24, 1, 1}, 5) +
@@ -44,9 +44,9 @@ std::string around(const std::string& statements) {
 }
 
 // Expand, depthwise, project: the window's attributes.
-std::string residual(const std::string& weights, const std::string& window) {
-  return around("%h = conv(%a, %e, %b) %i = relu(%h)\n%j = conv(%i, " + weights + ") {group = 24, " + window +
-                "}\n%k = relu(%j)\n%z = conv(%k, %p)\n");
+std::string rowSlicesResidual(const std::string& weights, const std::string& window) {
+  return rowSlicesAround("%h = conv(%a, %e, %b) %i = relu(%h)\n%j = conv(%i, " + weights + ") {group = 24, " +
+                         window + "}\n%k = relu(%j)\n%z = conv(%k, %p)\n");
 }
 
 TEST(RowSlices, bitsAreThoseOfWholeImages) {
@@ -61,16 +61,16 @@ TEST(RowSlices, bitsAreThoseOfWholeImages) {
            {"%d3", "pads = [4, 4, 4, 4], dilations = [4, 4], strides = [5, 1]"},
            {"%d3", "auto_pad = \"SAME_UPPER\", strides = [2, 2]"},
            {"%d5", "auto_pad = \"SAME_LOWER\", strides = [3, 2]"}}) {
-    const std::string text = residual(weights, window);
-    EXPECT_GE(loopsOf(text, sliced("4096")), 1) << window;
+    const std::string text = rowSlicesResidual(weights, window);
+    EXPECT_GE(rowSlicesLoopsOf(text, rowSlicesSliced("4096")), 1) << window;
     SCOPED_TRACE(window);
-    test::expectSameBits(text, sliced("20000"), whole(), wideImages());
+    test::expectSameBits(text, rowSlicesSliced("20000"), rowSlicesWhole(), wideImages());
   }
 }
 
 // Several windows behind each other, values that are read at several rows, pools, two results.
 std::string chain() {
-  return around(R"(
+  return rowSlicesAround(R"(
     %h = conv(%a, %e, %b) %i = relu(%h)
     %j = conv(%i, %d3) {group = 24, pads = [1, 1, 1, 1]}
     %k = conv(%j, %p)
@@ -85,29 +85,32 @@ std::string chain() {
 }
 
 TEST(RowSlices, windowsBehindEachOtherAndPools) {
-  EXPECT_GE(loopsOf(chain(), sliced("4096")), 1);
+  EXPECT_GE(rowSlicesLoopsOf(chain(), rowSlicesSliced("4096")), 1);
   for (const char* bytes : {"1", "20000", "100000"})
-    test::expectSameBits(chain(), sliced(bytes), whole(), wideImages());
+    test::expectSameBits(chain(), rowSlicesSliced(bytes), rowSlicesWhole(), wideImages());
 }
 
 TEST(RowSlices, threadsAndBatchSlices) {
-  for (const std::string& text : {chain(), residual("%d3", "pads = [1, 1, 1, 1], strides = [2, 2]")}) {
-    test::expectSameBits(text, sliced("20000"), whole(), wideImages(), 2);
-    test::expectSameBits(text, sliced("20000", ",+batch_slices{bytes=30000}"), whole(), wideImages());
+  for (const std::string& text :
+       {chain(), rowSlicesResidual("%d3", "pads = [1, 1, 1, 1], strides = [2, 2]")}) {
+    test::expectSameBits(text, rowSlicesSliced("20000"), rowSlicesWhole(), wideImages(), 2);
+    test::expectSameBits(text, rowSlicesSliced("20000", ",+batch_slices{bytes=30000}"), rowSlicesWhole(),
+                         wideImages());
   }
 }
 
 TEST(RowSlices, resultsAreThoseOfTheReference) {
-  test::expectSame(chain(), wideImages(), sliced("20000"), 1e-3);
-  test::expectSame(test::residual(), test::images(3), sliced("4096"), 1e-3);
+  test::expectSame(chain(), wideImages(), rowSlicesSliced("20000"), 1e-3);
+  test::expectSame(test::residual(), test::images(3), rowSlicesSliced("4096"), 1e-3);
 }
 
 TEST(RowSlices, theReferenceReadsThem) {
-  for (const std::string& text : {chain(), residual("%d5", "pads = [3, 2, 1, 2], strides = [3, 3]")}) {
+  for (const std::string& text :
+       {chain(), rowSlicesResidual("%d5", "pads = [3, 2, 1, 2], strides = [3, 3]")}) {
     IrContext context;
     Result<Module> parsed = test::parseText(context, text);
     ASSERT_TRUE(parsed.ok());
-    Result<CompiledModel> compiled = compileModel(*parsed, sliced("20000"));
+    Result<CompiledModel> compiled = compileModel(*parsed, rowSlicesSliced("20000"));
     ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
     for (const std::vector<HostTensor>& inputs : wideImages()) {
       const std::vector<Value> values(inputs.begin(), inputs.end());
@@ -128,24 +131,25 @@ TEST(RowSlices, sizesMayBeNumbers) {
     std::string text = chain();
     const std::string open = "(n, 3, h, w)";
     text.replace(text.find(open), open.size(), shape);
-    EXPECT_GE(loopsOf(text, sliced("4096")), 1) << shape;
+    EXPECT_GE(rowSlicesLoopsOf(text, rowSlicesSliced("4096")), 1) << shape;
     const bool two = shape[1] == '2', tall = std::string(shape).find("64, 33") != std::string::npos;
     const std::vector<int64_t> sizes = two    ? std::vector<int64_t>{2, 3, 37, 64}
                                        : tall ? std::vector<int64_t>{1, 3, 64, 33}
                                               : std::vector<int64_t>{1, 3, 21, 40};
-    test::expectSameBits(text, sliced("20000"), whole(), {{test::randomTensor(Dtype::f32, sizes, 1)}});
+    test::expectSameBits(text, rowSlicesSliced("20000"), rowSlicesWhole(),
+                         {{test::randomTensor(Dtype::f32, sizes, 1)}});
   }
 }
 
 // By cost, regions are pairs and inverted residuals whose planes leave the caches.
 TEST(RowSlices, costChoosesLargePlanes) {
-  const std::string text = residual("%d3", "pads = [1, 1, 1, 1], strides = [2, 2]");
+  const std::string text = rowSlicesResidual("%d3", "pads = [1, 1, 1, 1], strides = [2, 2]");
   CompileOptions options;
   options.passes = "+layout{regions=all},+row_slices{bytes=700000,image=1000000},-batch_slices";
-  EXPECT_EQ(loopsOf(text, options), 1);
+  EXPECT_EQ(rowSlicesLoopsOf(text, options), 1);
   options.passes = "+layout{regions=all},+row_slices{bytes=1000000000},-batch_slices";
-  EXPECT_EQ(loopsOf(text, options), 0);
-  options = whole();
+  EXPECT_EQ(rowSlicesLoopsOf(text, options), 0);
+  options = rowSlicesWhole();
   EXPECT_EQ(test::opsAfter(
                 text, "place", [](const Op& op) { return op.def == &ops::loopOp; }, options),
             0);
@@ -184,11 +188,11 @@ uint64_t peakOf(const std::string& text, const HostTensor& input, const CompileO
 }
 
 TEST(RowSlices, memoryIsThatOfASlice) {
-  const std::string text = residual("%d3", "pads = [1, 1, 1, 1], strides = [2, 2]");
+  const std::string text = rowSlicesResidual("%d3", "pads = [1, 1, 1, 1], strides = [2, 2]");
   const HostTensor image = test::randomTensor(Dtype::f32, {1, 3, 128, 128}, 1);
-  const uint64_t slices = peakOf(text, image, sliced("20000"), 0);
-  EXPECT_EQ(slices, peakOf(text, image, sliced("20000"), 1));
-  EXPECT_LT(3 * slices, 2 * peakOf(text, image, whole(), 0));
+  const uint64_t slices = peakOf(text, image, rowSlicesSliced("20000"), 0);
+  EXPECT_EQ(slices, peakOf(text, image, rowSlicesSliced("20000"), 1));
+  EXPECT_LT(3 * slices, 2 * peakOf(text, image, rowSlicesWhole(), 0));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using test::expectClose;
 using test::randomTensor;
 using testing::HasSubstr;
 
-const std::string kLayer = R"(fn @main(%x: Tensor[(b, n), f32], %w: Tensor[(n, 5), f32]) {
+const std::string kVariantsLayer = R"(fn @main(%x: Tensor[(b, n), f32], %w: Tensor[(n, 5), f32]) {
   %h = matmul(%x, %w)
   %p = softmax(%h) {axis = -1}
   %y = add(%p, %p)
@@ -55,7 +55,8 @@ std::string whyMovedMix(const std::string& body, const std::string& parameters =
 // Every run is compared with the program for all sizes, and the kernels launched tell which program ran.
 TEST(Checklist, C32_BucketsArePaddedAndCutOffWithTheProgramForAllSizesBehind) {
   IrContext context, other;
-  auto bucketed = compiled(context, kLayer, "", "b=8,4"), plain = compiled(other, kLayer, "", "");
+  auto bucketed = compiled(context, kVariantsLayer, "", "b=8,4"),
+       plain = compiled(other, kVariantsLayer, "", "");
   ASSERT_TRUE(bucketed.ok() && plain.ok()) << bucketed.error().toString();
   EXPECT_THAT(functionsOf(**bucketed),
               testing::ElementsAre("main", "main.b_4", "main.up_to_b_4", "main.b_8", "main.up_to_b_8"));
@@ -76,7 +77,8 @@ TEST(Checklist, C32_BucketsArePaddedAndCutOffWithTheProgramForAllSizesBehind) {
 
 TEST(Checklist, M16_AStaticVariantStandsBesideTheProgramForAllSizes) {
   IrContext context, other;
-  auto varied = compiled(context, kLayer, "n=17;n=3,b=2", ""), plain = compiled(other, kLayer, "", "");
+  auto varied = compiled(context, kVariantsLayer, "n=17;n=3,b=2", ""),
+       plain = compiled(other, kVariantsLayer, "", "");
   ASSERT_TRUE(varied.ok() && plain.ok()) << varied.error().toString();
   const Module& placed = (*varied)->model->trace.steps.back().after;
   const Function* both = placed.find("main.n_3.b_2");
@@ -138,7 +140,7 @@ TEST(Variants, ShareWeightsAlsoPackedOnes) {
 
 TEST(Variants, TheReferenceTakesThem) {
   IrContext context;
-  Result<Module> parsed = test::parseText(context, kLayer);
+  Result<Module> parsed = test::parseText(context, kVariantsLayer);
   ASSERT_TRUE(parsed.ok());
   CompileOptions options;
   options.passes = "infer,variants";
@@ -233,7 +235,7 @@ TEST(Variants, RowsThatMix) {
 TEST(Variants, WhatIsAskedForWronglyIsNamed) {
   const auto fault = [](const std::string& variants, const std::string& buckets) {
     IrContext context;
-    auto made = compiled(context, kLayer, variants, buckets);
+    auto made = compiled(context, kVariantsLayer, variants, buckets);
     return made.ok() ? std::string("none") : made.error().toString();
   };
   EXPECT_THAT(fault("seq=3", ""), HasSubstr("a variant for seq: no input has a dim of that name"));

@@ -16,15 +16,15 @@ namespace {
 Msg real(std::string_view name, float value) {
   return Msg().sub(5, Msg().sub(1, name).f32(2, value).num(20, 1));
 }
-Msg intsAttribute(std::string_view name, std::initializer_list<int64_t> values) {
+Msg drawIntsAttribute(std::string_view name, std::initializer_list<int64_t> values) {
   return Msg().sub(5, Msg().sub(1, name).packed(8, values).num(20, 7));
 }
-Msg join(std::initializer_list<Msg> parts) {
+Msg joinFields(std::initializer_list<Msg> parts) {
   Msg all;
   for (const Msg& part : parts) all.bytes += part.bytes;
   return all;
 }
-Msg integer(std::string_view name, int64_t value) {
+Msg integerAttribute(std::string_view name, int64_t value) {
   return Msg().sub(5, Msg().sub(1, name).num(3, value).num(20, 2));
 }
 
@@ -110,7 +110,7 @@ double normalShare(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
 TEST(RandomDraws, NormalNumbersAreNormalAndUnrelatedToTheirNeighbours) {
   for (Dtype dtype : {Dtype::f32, Dtype::f64}) {
     const std::vector<double> x =
-        draw("RandomNormalLike", join({real("mean", 2), real("scale", 3), real("seed", 5)}),
+        draw("RandomNormalLike", joinFields({real("mean", 2), real("scale", 3), real("seed", 5)}),
              {zeros(67, 61, dtype)})
             .values();
     ASSERT_EQ(x.size(), 67u * 61u);
@@ -128,7 +128,8 @@ TEST(RandomDraws, NormalNumbersAreNormalAndUnrelatedToTheirNeighbours) {
 }
 
 TEST(RandomDraws, UniformNumbersFillTheirRange) {
-  const Drawn drawn = draw("RandomUniformLike", join({real("low", -1), real("high", 3)}), {zeros(50, 80)});
+  const Drawn drawn =
+      draw("RandomUniformLike", joinFields({real("low", -1), real("high", 3)}), {zeros(50, 80)});
   std::vector<double> x = drawn.values();
   for (double& v : x) v = (v + 1) / 4;
   EXPECT_LT(distance(x, [](double v) { return v; }), 1.63);
@@ -146,19 +147,20 @@ TEST(RandomDraws, TheSeedChoosesTheStream) {
 }
 
 TEST(RandomDraws, ShapesAndTypesAreAsAsked) {
-  const Drawn drawn =
-      draw("RandomNormal", join({intsAttribute("shape", {3, 0, 2}), integer("dtype", 10)}), {});
+  const Drawn drawn = draw(
+      "RandomNormal", joinFields({drawIntsAttribute("shape", {3, 0, 2}), integerAttribute("dtype", 10)}), {});
   ASSERT_EQ(drawn.results.size(), 1u);
   EXPECT_EQ(drawn.results[0].shape(), (std::vector<int64_t>{3, 0, 2}));
   EXPECT_EQ(drawn.results[0].dtype(), Dtype::f16);
-  EXPECT_EQ(draw("RandomUniform", intsAttribute("shape", {}), {}).values().size(), 1u);
+  EXPECT_EQ(draw("RandomUniform", drawIntsAttribute("shape", {}), {}).values().size(), 1u);
 }
 
 TEST(RandomDraws, BernoulliHappensAsOftenAsItsOperandSays) {
   std::vector<double> p(6000, 0.3);
   std::fill(p.begin(), p.begin() + 1000, 0);
   std::fill(p.begin() + 1000, p.begin() + 2000, 1);
-  const Drawn drawn = draw("Bernoulli", integer("dtype", 9), {HostTensor::vectorReal(Dtype::f32, p)});
+  const Drawn drawn =
+      draw("Bernoulli", integerAttribute("dtype", 9), {HostTensor::vectorReal(Dtype::f32, p)});
   const std::vector<double> x = drawn.values();
   EXPECT_EQ(drawn.results[0].dtype(), Dtype::boolean);
   EXPECT_EQ(mean({x.begin(), x.begin() + 1000}), 0);
@@ -171,7 +173,7 @@ TEST(RandomDraws, MultinomialFollowsTheLogWeights) {
       HostTensor::vectorReal(Dtype::f32,
                              std::vector<double>{std::log(0.1), std::log(0.2), std::log(0.7), 5, 5, -200})
           .reshaped({2, 3});
-  const Drawn drawn = draw("Multinomial", integer("sample_size", 4000), {weights});
+  const Drawn drawn = draw("Multinomial", integerAttribute("sample_size", 4000), {weights});
   ASSERT_EQ(drawn.results[0].shape(), (std::vector<int64_t>{2, 4000}));
   EXPECT_EQ(drawn.results[0].dtype(), Dtype::i32);
   const std::vector<double> x = drawn.values(), wanted{0.1, 0.2, 0.7, 0.5, 0.5, 0};

@@ -59,14 +59,14 @@ std::string bytesOf(const Trees& trees) {
       .bytes;
 }
 
-std::string faultOf(const Trees& trees) {
+std::string treeFaultOf(const Trees& trees) {
   IrContext ir;
   const Result<ImportResult> imported = importModel(ir, MappedFile::fromBytes(bytesOf(trees), "trees.onnx"));
   if (!imported.ok()) return imported.error().message;
   return imported->problems.empty() ? "" : imported->problems[0].message;
 }
 
-TEST(TreeFaults, TreesWithoutFaultAreRead) { EXPECT_EQ(faultOf(Trees()), ""); }
+TEST(TreeFaults, TreesWithoutFaultAreRead) { EXPECT_EQ(treeFaultOf(Trees()), ""); }
 
 // Names in any order, with gaps: what stands in order without gaps is looked up faster.
 TEST(TreeFaults, NodesMayBeNamedInAnyOrder) {
@@ -77,11 +77,11 @@ TEST(TreeFaults, NodesMayBeNamedInAnyOrder) {
     trees.onTrue[0] = names[1];
     trees.onFalse[0] = names[2];
     trees.weightNode = {names[1], names[2]};
-    EXPECT_EQ(faultOf(trees), "");
+    EXPECT_EQ(treeFaultOf(trees), "");
     trees.onFalse[0] = names[2] + 100;
-    EXPECT_THAT(faultOf(trees), HasSubstr("tree 0 has no node " + std::to_string(names[2] + 100)));
+    EXPECT_THAT(treeFaultOf(trees), HasSubstr("tree 0 has no node " + std::to_string(names[2] + 100)));
     trees.node[2] = trees.node[1];
-    EXPECT_THAT(faultOf(trees), HasSubstr("tree 0 has two nodes " + std::to_string(names[1])));
+    EXPECT_THAT(treeFaultOf(trees), HasSubstr("tree 0 has two nodes " + std::to_string(names[1])));
   }
 }
 
@@ -93,38 +93,38 @@ TEST(TreeFaults, BranchesThatLeadBack) {
   trees.mode = {"BRANCH_LEQ", "BRANCH_LEQ", "LEAF", "LEAF"};
   trees.onTrue = {1, 1, 0, 0};
   trees.onFalse = {2, 3, 0, 0};
-  EXPECT_THAT(faultOf(trees), HasSubstr("leads back"));
+  EXPECT_THAT(treeFaultOf(trees), HasSubstr("leads back"));
 }
 
 TEST(TreeFaults, NodesThatAreNotThere) {
   Trees missing;
   missing.onFalse[0] = 9;
-  EXPECT_THAT(faultOf(missing), HasSubstr("tree 0 has no node 9"));
+  EXPECT_THAT(treeFaultOf(missing), HasSubstr("tree 0 has no node 9"));
   Trees twice;
   twice.node = {0, 1, 1};
-  EXPECT_THAT(faultOf(twice), HasSubstr("has two nodes 1"));
+  EXPECT_THAT(treeFaultOf(twice), HasSubstr("has two nodes 1"));
   Trees weight;
   weight.weightNode[1] = 7;
-  EXPECT_THAT(faultOf(weight), HasSubstr("tree 0 has no node 7"));
+  EXPECT_THAT(treeFaultOf(weight), HasSubstr("tree 0 has no node 7"));
 }
 
 TEST(TreeFaults, WhatHasNoMeaning) {
   Trees target;
   target.target[1] = 4;
-  EXPECT_THAT(faultOf(target), HasSubstr("target 4 of a leaf is outside [0, 1)"));
+  EXPECT_THAT(treeFaultOf(target), HasSubstr("target 4 of a leaf is outside [0, 1)"));
   Trees feature;
   feature.feature[0] = -1;
-  EXPECT_THAT(faultOf(feature), HasSubstr("a feature or a branch that is not there"));
+  EXPECT_THAT(treeFaultOf(feature), HasSubstr("a feature or a branch that is not there"));
   Trees mode;
   mode.mode[0] = "BRANCH_MAYBE";
-  EXPECT_THAT(faultOf(mode), HasSubstr("BRANCH_MAYBE"));
+  EXPECT_THAT(treeFaultOf(mode), HasSubstr("BRANCH_MAYBE"));
   Trees shorter;
   shorter.onTrue.pop_back();
-  EXPECT_THAT(faultOf(shorter), HasSubstr("nodes_truenodeids' has 2 elements where 3 are demanded"));
+  EXPECT_THAT(treeFaultOf(shorter), HasSubstr("nodes_truenodeids' has 2 elements where 3 are demanded"));
   Trees empty;
   empty.weightNode.clear();
   empty.target.clear();
-  EXPECT_THAT(faultOf(empty), HasSubstr("no weights"));
+  EXPECT_THAT(treeFaultOf(empty), HasSubstr("no weights"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Msg with(Msg m, const Msg& more) {
+Msg withFields(Msg m, const Msg& more) {
   m.bytes += more.bytes;
   return m;
 }
@@ -52,7 +52,7 @@ HostTensor tensorOf(const Input& input, const std::vector<double>& values) {
 }
 
 // What is wrong with a run; "" when nothing is. `fixed`: the first input is known when the model is read.
-std::string faultOf(const Demand& demand, const std::vector<double>& values, bool fixed) {
+std::string demandFaultOf(const Demand& demand, const std::vector<double>& values, bool fixed) {
   Msg graph = Msg().sub(1, demand.node).sub(2, "g");
   for (const Input& input : demand.inputs) {
     Msg shape;
@@ -84,7 +84,7 @@ const std::vector<Demand>& demands() {
     const Input x{"x", 1, {4, 2, 3}, {}}, w{"w", 1, {1, 20, 3}, {}}, r{"r", 1, {1, 20, 5}, {}};
     const Input signal{"x", 1, {1, 16, 1}, {}};
     std::vector<Demand> all;
-    const Msg lstm = with(node("LSTM", {"x", "w", "r", "", "l"}, {"y"}), integer("hidden_size", 5));
+    const Msg lstm = withFields(node("LSTM", {"x", "w", "r", "", "l"}, {"y"}), integer("hidden_size", 5));
     for (double wrong : {5.0, -1.0})
       all.push_back({"sequence_lens", lstm, 17, {{"l", 6, {2}, {4, 2}}, x, w, r}, {4, wrong}});
     for (const char* op : {"HannWindow", "HammingWindow", "BlackmanWindow"})
@@ -119,8 +119,8 @@ TEST(ValueDemands, AreRefusedWhereverTheValueComesFrom) {
   for (const Demand& demand : demands()) {
     SCOPED_TRACE(std::string(demand.says) + " is " + std::to_string(demand.illegal.back()));
     for (bool fixed : {false, true}) {
-      EXPECT_EQ(faultOf(demand, demand.inputs[0].values, fixed), "");
-      EXPECT_THAT(faultOf(demand, demand.illegal, fixed), HasSubstr(demand.says))
+      EXPECT_EQ(demandFaultOf(demand, demand.inputs[0].values, fixed), "");
+      EXPECT_THAT(demandFaultOf(demand, demand.illegal, fixed), HasSubstr(demand.says))
           << (fixed ? "known" : "an input");
     }
   }
@@ -139,11 +139,11 @@ TEST(ValueDemands, AxesOutsideTheRank) {
         Row{"Hardmax", 11, -4, false}}) {
     SCOPED_TRACE(std::string(row.op) + " " + std::to_string(row.axis));
     const Demand demand{"axis",
-                        with(node(row.op, {"x"}, {"y"}), integer("axis", row.axis)),
+                        withFields(node(row.op, {"x"}, {"y"}), integer("axis", row.axis)),
                         row.opset,
                         {{"x", 1, {2, 3, 4}, {}}},
                         {}};
-    EXPECT_EQ(faultOf(demand, {}, false) == "", row.legal) << faultOf(demand, {}, false);
+    EXPECT_EQ(demandFaultOf(demand, {}, false) == "", row.legal) << demandFaultOf(demand, {}, false);
   }
 }
 
@@ -151,11 +151,12 @@ TEST(ValueDemands, ScanInputsAreOfOneLength) {
   Msg body = Msg().sub(1, node("Add", {"a", "b"}, {"s"})).sub(2, "body");
   for (const char* name : {"a", "b"}) body.sub(11, valueInfo(name, tensorType(1, {"2"})));
   body.sub(12, valueInfo("s", tensorType(1, {"2"})));
-  const Msg scan = with(with(node("Scan", {"x", "z"}, {"y"}), integer("num_scan_inputs", 2)),
-                        Msg().sub(5, Msg().sub(1, "body").num(20, 5).sub(6, body)));
+  const Msg scan = withFields(withFields(node("Scan", {"x", "z"}, {"y"}), integer("num_scan_inputs", 2)),
+                              Msg().sub(5, Msg().sub(1, "body").num(20, 5).sub(6, body)));
   for (int64_t other : {3, 4, 2}) {
     const Demand demand{"scan input 1", scan, 17, {{"x", 1, {3, 2}, {}}, {"z", 1, {other, 2}, {}}}, {}};
-    EXPECT_EQ(faultOf(demand, {}, false) == "", other == 3) << other << ": " << faultOf(demand, {}, false);
+    EXPECT_EQ(demandFaultOf(demand, {}, false) == "", other == 3)
+        << other << ": " << demandFaultOf(demand, {}, false);
   }
 }
 

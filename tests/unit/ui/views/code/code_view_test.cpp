@@ -16,12 +16,12 @@
 namespace dyn::ui {
 namespace {
 
-void strike(QWidget& widget, int key, Qt::KeyboardModifiers with = Qt::NoModifier) {
+void strikeInCode(QWidget& widget, int key, Qt::KeyboardModifiers with = Qt::NoModifier) {
   QKeyEvent press(QEvent::KeyPress, key, with);
   QApplication::sendEvent(&widget, &press);
 }
 
-void mouse(CodeView& view, QEvent::Type type, QPointF at) {
+void mouseOnCode(CodeView& view, QEvent::Type type, QPointF at) {
   const bool up = type == QEvent::MouseButtonRelease;
   QMouseEvent event(type, at, view.viewport()->mapToGlobal(at),
                     type == QEvent::MouseMove ? Qt::NoButton : Qt::LeftButton,
@@ -113,7 +113,7 @@ TEST(CodeView, foldedLinesTakeNoRowsAndOpenWhenShown) {
   EXPECT_TRUE(view.isHidden(1)) << "only what hides it opens";
   // The sign beside the line number.
   const QRect row = view.lineRect(0);
-  mouse(view, QEvent::MouseButtonPress, QPointF(row.left() - 10, row.center().y()));
+  mouseOnCode(view, QEvent::MouseButtonPress, QPointF(row.left() - 10, row.center().y()));
   EXPECT_FALSE(view.isHidden(1));
 }
 
@@ -125,12 +125,12 @@ TEST(CodeView, choosesSelectsFindsAndCopies) {
   std::vector<int> chosen;
   QObject::connect(&view, &CodeView::lineChosen, [&](int line) { chosen.push_back(line); });
   const QPointF first(view.lineRect(0).left() + 1, view.lineRect(0).center().y());
-  mouse(view, QEvent::MouseButtonPress, first);
-  mouse(view, QEvent::MouseButtonRelease, first);
-  strike(view, Qt::Key_Down);
+  mouseOnCode(view, QEvent::MouseButtonPress, first);
+  mouseOnCode(view, QEvent::MouseButtonRelease, first);
+  strikeInCode(view, Qt::Key_Down);
   EXPECT_EQ(chosen, (std::vector<int>{0, 1}));
   EXPECT_EQ(view.findCount("beta"), 2);
-  strike(view, Qt::Key_Home, Qt::ControlModifier);
+  strikeInCode(view, Qt::Key_Home, Qt::ControlModifier);
   EXPECT_TRUE(view.find("BETA"));
   EXPECT_EQ(view.selectedText(), "beta");
   EXPECT_TRUE(view.find("beta"));
@@ -140,11 +140,11 @@ TEST(CodeView, choosesSelectsFindsAndCopies) {
   EXPECT_TRUE(view.find("beta", CodeView::Direction::backward));
   EXPECT_EQ(view.currentLine(), 1);
   EXPECT_FALSE(view.find("epsilon"));
-  mouse(view, QEvent::MouseButtonPress, first);
-  mouse(view, QEvent::MouseMove, QPointF(view.width() - 40, view.lineRect(1).center().y()));
-  mouse(view, QEvent::MouseButtonRelease, QPointF(view.width() - 40, view.lineRect(1).center().y()));
+  mouseOnCode(view, QEvent::MouseButtonPress, first);
+  mouseOnCode(view, QEvent::MouseMove, QPointF(view.width() - 40, view.lineRect(1).center().y()));
+  mouseOnCode(view, QEvent::MouseButtonRelease, QPointF(view.width() - 40, view.lineRect(1).center().y()));
   EXPECT_EQ(view.selectedText(), "alpha beta\ngamma Beta");
-  strike(view, Qt::Key_C, Qt::ControlModifier);
+  strikeInCode(view, Qt::Key_C, Qt::ControlModifier);
   EXPECT_EQ(QApplication::clipboard()->text(), "alpha beta\ngamma Beta");
 }
 
@@ -162,8 +162,8 @@ TEST(CodeView, pathsOfNamesAreFolded) {
   EXPECT_EQ(view.code().line(1), "%\"/y\" = relu(%\"/a/b\")") << "two words are no path";
   EXPECT_EQ(view.toPlainText(), text);
   EXPECT_EQ(view.lineText(0), text.split('\n').at(0));
-  strike(view, Qt::Key_A, Qt::ControlModifier);
-  strike(view, Qt::Key_C, Qt::ControlModifier);
+  strikeInCode(view, Qt::Key_A, Qt::ControlModifier);
+  strikeInCode(view, Qt::Key_C, Qt::ControlModifier);
   EXPECT_EQ(QApplication::clipboard()->text(), text) << "copies are whole";
   EXPECT_TRUE(view.find("MatMul"));
   EXPECT_TRUE(view.hasShortNames());

@@ -30,7 +30,7 @@ constexpr const char* kProduct = R"(fn @main(%x: Tensor[(n, k), f32], %w: Tensor
 }
 )";
 
-void mouse(QWidget* widget, QEvent::Type type, QPointF at) {
+void mouseOnCockpit(QWidget* widget, QEvent::Type type, QPointF at) {
   const bool move = type == QEvent::MouseMove;
   QMouseEvent event(type, at, widget->mapToGlobal(at), move ? Qt::NoButton : Qt::LeftButton,
                     type == QEvent::MouseButtonRelease ? Qt::NoButton : Qt::LeftButton, Qt::NoModifier);
@@ -109,15 +109,15 @@ TEST_F(CockpitPanelTest, TheLimitIsDraggedAndTheSessionAnswers) {
   const qint64 before = *plot->limitBytes();
   QString answer;
   const QPointF handle = plot->limitHandle();
-  mouse(plot, QEvent::MouseButtonPress, handle);
-  mouse(plot, QEvent::MouseMove, handle + QPointF(0, 20));
-  mouse(plot, QEvent::MouseButtonRelease, handle + QPointF(0, 20));
+  mouseOnCockpit(plot, QEvent::MouseButtonPress, handle);
+  mouseOnCockpit(plot, QEvent::MouseMove, handle + QPointF(0, 20));
+  mouseOnCockpit(plot, QEvent::MouseButtonRelease, handle + QPointF(0, 20));
   waitIdle(window_);
   EXPECT_LT(*plot->limitBytes(), before);
   EXPECT_EQ(window_.lastError().toStdString(), "");
   EXPECT_TRUE(plot->answer().contains("largest n within")) << plot->answer().toStdString();
   // Beside the line a click chooses a size.
-  mouse(plot, QEvent::MouseButtonPress, QPointF(plot->width() / 2.0, plot->limitHandle().y() + 30));
+  mouseOnCockpit(plot, QEvent::MouseButtonPress, QPointF(plot->width() / 2.0, plot->limitHandle().y() + 30));
   EXPECT_EQ(window_.dimValues().at("n"), plot->sizeAt(plot->width() / 2.0));
 }
 
