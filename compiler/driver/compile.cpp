@@ -153,7 +153,7 @@ struct Host {
   std::shared_ptr<const FlowLoaded> flow;  // null: interpreted
 };
 
-const DynFlowProgram* resolveFlow(void* user) {
+const DynFlowProgram* resolveHostCode(void* user) {
   const Host& host = *static_cast<Host*>(user);
   return host.flow ? flowProgramOf(*host.flow) : nullptr;
 }
@@ -203,7 +203,7 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled, s
   host.resolve_constant = resolveConstant;
   host.resolve_gemm_family = resolveGemmFamily;
   host.resolve_builtin = libraryBuiltins();
-  host.resolve_flow = resolveFlow;
+  host.resolve_host_code = resolveHostCode;
   host.release = releaseHost;
   host.forget_constant = forgetConstant;
   dyn_module* module = nullptr;

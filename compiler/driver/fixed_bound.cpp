@@ -99,7 +99,7 @@ class Trial {
         return none("there are more than " + std::to_string(kMostWays) +
                     " ways through the program: each size that depends on values, and each branch, is tried");
       ways.begin();
-      const int32_t status = dyn_fixed_rehearse(model_, sizes.data(), nullptr, &Ways::choose, &ways);
+      const int32_t status = dyn_fixed_dry_run(model_, sizes.data(), nullptr, &Ways::choose, &ways);
       bound_.bytes = std::max(*bound_.bytes, dyn_fixed_peak_bytes(model_));
       if (!ways.why().empty()) return none(ways.why());
       // Other faults end a run, too, before it takes more.

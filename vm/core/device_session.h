@@ -28,7 +28,7 @@ class DeviceSession {
     bool graphs = true;  // where the device has them
   };
   // `device`: null where the table has no such number. `program` and `kernels` stay where they are. Where the
-  // pool is a rehearsal's memory is counted, and the device is not asked.
+  // pool is a dry run's memory is counted, and the device is not asked.
   static Status open(const DynDevice* device, int32_t number, const Settings& settings,
                      const Program& program, std::span<const DynKernelEntry> kernels,
                      std::unique_ptr<DeviceSession>& session);

@@ -40,7 +40,7 @@ struct Storage : Object {
   uint8_t device = 0;              // number in the table of devices; 0: the host
   MemoryPool* dataPool = nullptr;  // data is a block of this pool; null: not ours
   bool ownsStrings = false;        // data is an array of StringElement*
-  bool unknown = false;            // of a rehearsal: what the elements are was never computed
+  bool unknown = false;            // of a dry run: what the elements are was never computed
   void (*release)(void* user, const void* data) = nullptr;
   void* user = nullptr;
   int32_t originFunction = -1;  // the instruction that made it, for outputs bound by the caller

@@ -291,11 +291,11 @@ dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dy
   return dyn_value_compound(context, DYN_KIND_TUPLE, 0, items, 2, value);
 }
 
-dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
-                                         size_t size_bytes) {
+dyn_status dyn_context_dry_run_elements(dyn_context* context, int32_t input, const void* data,
+                                        size_t size_bytes) {
   return guarded([&]() -> Status {
     if (!context || (!data && size_bytes > 0)) return invalid("context or data is null");
-    if (!context->pool->rehearsal()) return invalid("the context is no rehearsal");
+    if (!context->pool->dryRun()) return invalid("dyn_options.dry_run is not set");
     const bool is = input >= 0 && static_cast<size_t>(input) < context->inputs.size();
     const Object* given = is ? context->inputs[static_cast<size_t>(input)] : nullptr;
     if (!given || given->kind != ObjectKind::tensor) return invalid("no such input has been set");
@@ -305,6 +305,13 @@ dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, co
     context->interpreter->tellElements(tensor, data);
     return okStatus();
   });
+}
+// The former name, for programs that were built with it.
+DYN_API dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
+                                                 size_t size_bytes);
+dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
+                                         size_t size_bytes) {
+  return dyn_context_dry_run_elements(context, input, data, size_bytes);
 }
 
 }  // extern "C"

@@ -8,7 +8,7 @@
  *
  * Every run lays its blocks out anew and in the same way: what a run takes depends on the sizes (and, where
  * the program branches on values, on the branches) and on nothing else; heads of objects take the same bytes
- * whether pointers have 32 or 64 bits. So a rehearsal on one machine says what a run takes on another.
+ * whether pointers have 32 or 64 bits. So a dry run on one machine says what a run takes on another.
  *
  * Threads: a model belongs to one thread at a time; models share nothing. Errors: a dyn_status (dynvm.h);
  * dyn_fixed_message() says more. */
@@ -49,7 +49,7 @@ typedef struct DynFixedStorage {
   DynFixedObject object;
   uint64_t sizeBytes;
   DYN_FIXED_POINTER(char*, data);
-  uint32_t unknown;  /* of a rehearsal: nobody has computed the elements */
+  uint32_t unknown;  /* of a dry run: nobody has computed the elements */
   uint32_t borrowed; /* the memory is somebody else's */
   uint64_t padding;  /* with the head of its block 64 bytes: elements lie behind it */
 } DynFixedStorage;
@@ -171,12 +171,12 @@ int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* 
 /* After a run that went well: an output where it lies, dense, until the next run. */
 const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index);
 /* As a run, but no kernel runs. Where the program asks for an element that only a kernel could tell, or for
- * a size that depends on such elements, `choose` answers; null: the rehearsal ends with DYN_UNSUPPORTED.
+ * a size that depends on such elements, `choose` answers; null: the dry run ends with DYN_UNSUPPORTED.
  * `most` < `least`: nothing is known of the answer but that it is an element of the dtype. */
 typedef int32_t (*DynFixedChoose)(void* user, int32_t dtype, int64_t least, int64_t most, int64_t* value);
-int32_t dyn_fixed_rehearse(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,
-                           void* user);
-/* Bytes of the memory that the latest run or rehearsal has touched at most. */
+int32_t dyn_fixed_dry_run(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,
+                          void* user);
+/* Bytes of the memory that the latest run or dry run has touched at most. */
 uint64_t dyn_fixed_peak_bytes(const DynFixed* model);
 /* Ends the run in progress with DYN_CANCELLED. Any thread. */
 void dyn_fixed_cancel(DynFixed* model);

@@ -65,11 +65,11 @@ DYN_API dyn_status dyn_context_set_padded_input(dyn_context* context, const char
  * behind the end of each sequence: a ragged value. DYN_UNSUPPORTED where its first axes are no such. */
 DYN_API dyn_status dyn_context_get_padded_output(dyn_context* context, int32_t index, dyn_value** value);
 
-/* Of a rehearsal, for its next run: the elements of an input that has been set, such as lengths. Sizes that
+/* Of a dry run, for its next run: the elements of an input that has been set, such as lengths. Sizes that
  * follow from them, and small tensors in between, are then those of a run; others stay unknown. Strings are
  * no such input. */
-DYN_API dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
-                                                 size_t size_bytes);
+DYN_API dyn_status dyn_context_dry_run_elements(dyn_context* context, int32_t input, const void* data,
+                                                size_t size_bytes);
 
 #ifdef __cplusplus
 }

@@ -88,16 +88,16 @@ class Probe {
     if (runNs < kShortNs) {
       DYN_TRY(runNs, medianNs(inputs, request, interruption));
     }
-    DYN_TRY(Runner::Rehearsal rehearsal, runner_->rehearseEvents(dims, interruption));
+    DYN_TRY(Runner::DryRun dryRun, runner_->dryRunEvents(dims, interruption));
     Times times;
     int64_t launchesCount = 0;
-    for (const TimelineEvent& event : rehearsal.events)
+    for (const TimelineEvent& event : dryRun.events)
       if ((event.kind == "kernel" || event.kind == "builtin") && launchesCount++ == 0)
         times.work = workOf(event, model_->compiled()->lowered, panelColumns);
     times.runNs = static_cast<double>(runNs);
-    times.hostNs = static_cast<double>(rehearsal.hostNs);
+    times.hostNs = static_cast<double>(dryRun.hostNs);
     times.launches = static_cast<double>(std::max<int64_t>(1, launchesCount));
-    times.launchNs = static_cast<double>(std::max<int64_t>(0, runNs - rehearsal.hostNs)) / times.launches;
+    times.launchNs = static_cast<double>(std::max<int64_t>(0, runNs - dryRun.hostNs)) / times.launches;
     return times;
   }
 

@@ -126,19 +126,19 @@ Result<PredictView> predictionOf(SessionState& state, LoadedModel& model, const 
   DYN_CHECK(assumeLengths(model, question, runner));
   view.checks = checkRows(model.typed(), dims);
   view.outside = rangeFaults(model.typed(), dims);
-  Result<Runner::Rehearsal> rehearsal = runner.rehearseEvents(dims, state.interruption);
-  if (!rehearsal.ok()) {
+  Result<Runner::DryRun> dryRun = runner.dryRunEvents(dims, state.interruption);
+  if (!dryRun.ok()) {
     // Sizes that the model does not take are an answer; all else is a fault of the question.
     const bool answers = !view.outside.empty() || (!view.checks.empty() && view.checks.front().fails) ||
-                         rehearsal.error().id == DiagnosticId::shapeCheckFailed;
-    if (!answers) return rehearsal.takeError();
-    view.refused = rehearsal.error().message;
+                         dryRun.error().id == DiagnosticId::shapeCheckFailed;
+    if (!answers) return dryRun.takeError();
+    view.refused = dryRun.error().message;
     return view;
   }
   DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
                                               [&](const std::string& text) { state.log(text); }));
-  view.peakBytes = rehearsal->peakBytes;
-  view.kernels = predictKernels(*rehearsal, model.compiled()->lowered, limits);
+  view.peakBytes = dryRun->peakBytes;
+  view.kernels = predictKernels(*dryRun, model.compiled()->lowered, limits);
   for (const KernelRow& row : view.kernels.rows) view.timeNs += row.totalNs;
   DYN_TRY(view.kernels.contractions, contractionRows(model, state.now.options, dims));
   return view;
@@ -195,9 +195,9 @@ Result<View> handle_sweep(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
                                               [&](const std::string& text) { state.log(text); }));
   const ForecastOfDims forecast = [&](const DimValues& values) -> Result<Forecast> {
-    DYN_TRY(Runner::Rehearsal rehearsal, runner.rehearseEvents(values, state.interruption));
+    DYN_TRY(Runner::DryRun dryRun, runner.dryRunEvents(values, state.interruption));
     Forecast at;
-    for (const KernelRow& row : predictKernels(rehearsal, model->compiled()->lowered, limits).rows)
+    for (const KernelRow& row : predictKernels(dryRun, model->compiled()->lowered, limits).rows)
       at.timeNs += row.totalNs;
     // As :limit counts: of a run after others.
     DYN_TRY(at.peakBytes, runner.predictPeak(values, Runner::Warmth::repeated, state.interruption));

@@ -79,7 +79,7 @@ std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, 
   const Result<std::vector<int64_t>> kept = keptPositions(model, inputs);
   std::optional<int64_t> sum;
   if (kept.ok() && !kept->empty()) sum = std::accumulate(kept->begin(), kept->end(), int64_t{0});
-  // A rehearsal takes one number: of several batches it counts all positions, which is no less.
+  // A dry run takes one number: of several batches it counts all positions, which is no less.
   runner.assumeKept(kept.ok() && kept->size() == 1 ? sum : std::nullopt);
   return sum;
 }

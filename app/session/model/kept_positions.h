@@ -13,7 +13,7 @@ namespace dyn {
 // computes all of them, and of a package, which holds no graph. Errors: those of evaluating a mask.
 Result<std::vector<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs);
 
-// Rehearsals of the runner take that many where one batch has a mask, or all; and of small inputs of whole
+// Dry runs of the runner take that many where one batch has a mask, or all; and of small inputs of whole
 // numbers, such as lengths, what they hold, but of those named `unknown`. Returns how many positions are kept
 // in all; nothing where nobody can tell.
 std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, Runner& runner,

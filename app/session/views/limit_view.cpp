@@ -15,7 +15,7 @@ int64_t usualValue(const LimitSymbol& symbol) {
 namespace {
 
 constexpr int64_t kLargestSearched = int64_t{1} << 40;
-constexpr std::chrono::seconds kSearchTime(10);  // a rehearsal of a loop takes as many steps as the loop
+constexpr std::chrono::seconds kSearchTime(10);  // a dry run of a loop takes as many steps as the loop
 
 // Sizes are counted in multiples: the k-th allowed size is k * multiple. A model may take fewer sizes than it
 // says (an image's sides by 32s): where one can not be run, only multiples of 2, 4, ... are looked at.

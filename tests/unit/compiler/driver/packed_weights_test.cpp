@@ -268,7 +268,7 @@ TEST(PackedWeights, PackedForAnotherMachineAreRefused) {
   bool said = false;
   for (auto& [key, value] : package.program.metadata)
     if (key == kPanelsKey) {
-      EXPECT_EQ(value, dyn_panels());
+      EXPECT_EQ(value, dyn_packed_weights_layout());
       value = toString(other);
       said = true;
     }
@@ -338,7 +338,7 @@ TEST(PackedWeights, TheTargetStatesWhatTheMachineReads) {
   Result<Target> host = hostTarget();
   ASSERT_TRUE(host.ok());
   if (host->machine.triple.empty()) GTEST_SKIP() << "no code generation";
-  EXPECT_EQ(toString(panelsOf(*host)), dyn_panels());
+  EXPECT_EQ(toString(panelsOf(*host)), dyn_packed_weights_layout());
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ TEST(RowSlices, optionsAreChecked) {
 }
 
 uint64_t peakOf(const std::string& text, const HostTensor& input, const CompileOptions& options,
-                int32_t rehearsal) {
+                int32_t dryRun) {
   IrContext context;
   Result<Module> parsed = test::parseText(context, text);
   EXPECT_TRUE(parsed.ok());
@@ -173,7 +173,7 @@ uint64_t peakOf(const std::string& text, const HostTensor& input, const CompileO
   EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
   dyn_options vm{};
   vm.thread_count = 1;
-  vm.rehearsal = rehearsal;
+  vm.dry_run = dryRun;
   dyn_context* raw = nullptr;
   EXPECT_EQ(dyn_context_create((*compiled)->module.get(), &vm, &raw), DYN_OK);
   (*compiled)->context.reset(raw);
