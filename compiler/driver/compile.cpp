@@ -51,7 +51,7 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   };
   // What runs on a device, or may take no memory that values decide, keeps its padding unless it is asked.
   const bool plainHost = !options.memoryOfSizes && (!options.target || options.target->prefersBuiltins());
-  if (options.paddedResults == "zero" || plainHost) add("unpad");
+  if (options.paddedResults == "zero" || plainHost) add("pack_sequences");
   if (options.target && options.target->device != DeviceKind::cpu) add("devices");
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standard));
   if (options.target && !options.target->prefersBuiltins())
@@ -66,7 +66,7 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   DYN_CHECK(addPlaces(options.places, pipeline));
   if (options.paddedResults == "zero")
     for (PipelineItem& item : pipeline)
-      if (item.pass->name == "unpad") item.options["results"] = "zero";
+      if (item.pass->name == "pack_sequences") item.options["results"] = "zero";
   for (PipelineItem& item : pipeline)
     if (item.pass->name == "prepack" || item.pass->name == "layout")
       std::copy_if(options.versions.begin(), options.versions.end(),

@@ -28,7 +28,8 @@ struct CompileOptions {
   std::string passes;  // pipeline text; empty: the standard pipeline
   // Or bf16, or tf32 on a device: what both sides of products of f32 are rounded to.
   std::string math = "fp32";
-  // What a mask hides is left out (pass `unpad`): where nobody sees it, or zero: results are 0 there.
+  // Pass `pack_sequences` skips the positions that a mask excludes. exact: only where no output depends on
+  // them. zero: always; outputs are 0 there.
   std::string paddedResults = "exact";
   bool memoryOfSizes = false;       // the memory of a run is to follow from its sizes, whatever a mask hides
   std::optional<Target> target;     // where the program will run; none: this host

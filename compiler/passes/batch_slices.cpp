@@ -1,5 +1,5 @@
 // Convolutions over a batch whose images do not fit into the caches run over a slice of it at a time.
-//   needs: groups.  establishes: nothing that others rely on.
+//   requires: groups.  provides: nothing that others rely on.
 //   before  %a = fused(%x, ...) {...}  %b = fused(%a, ...) {...}  %y = fused(%b, ...) {...}     [n, ...] each
 //   after   %l = list() : List[Tensor[(?, ...), f32]]
 //           %m = loop(dims(slices), _, %l, %x, ...) {carried = 1} body (%i, %l, %x, ...) {
@@ -307,9 +307,9 @@ Result<Module> runBatchSlices(const Module& module, PassContext& context) {
 
 PassDef batch_slicesPass() {
   return {.name = "batch_slices",
-          .summary = "runs convolutions over slices of a batch that stay in the caches",
-          .needs = Property::groups,
-          .before = Property::destinations,
+          .summary = "runs convolutions over slices of a batch that fit the caches",
+          .requiredProperties = Property::groups,
+          .forbiddenProperties = Property::destinations,
           .options = {{"bytes", "what a slice may take; default: the second caches, of the last an eighth"}},
           .run = runBatchSlices,
           .makesBuiltins = true};

@@ -1,6 +1,6 @@
 // Loops over the nodes of trees and of graphs without cycles, and functions that recurse over data values,
 // computed a level at a time. recursion.h and recursion_levels.cpp show the second.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  %h = loop(%n, true, %h0, %left, %right) body (%i, %h, %left, %right) {
 //             %a = gather(%h, gather(%left, %i))  %b = gather(%h, gather(%right, %i))
 //             return true, scatter_nd(%h, %i, cell(%a, %b))
@@ -139,12 +139,12 @@ Result<Module> runLinearise(const Module& module, PassContext& context) {
 
 }  // namespace
 
-PassDef linearisePass() {
-  return {.name = "linearise",
-          .summary = "computes loops over the nodes of trees and graphs a level at a time",
-          .needs = Property::types,
-          .establishes = {},
-          .before = Property::groups,
+PassDef batch_levelsPass() {
+  return {.name = "batch_levels",
+          .summary = "computes loops over the nodes of trees and graphs one level at a time",
+          .requiredProperties = Property::types,
+          .providedProperties = {},
+          .forbiddenProperties = Property::groups,
           .options = {},
           .run = runLinearise,
           .makesBuiltins = true};

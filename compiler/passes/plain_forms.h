@@ -1,4 +1,4 @@
-// What exporters write in several ways, in the one that pass `unpad` looks for.
+// What exporters write in several ways, in the one that pass `pack_sequences` looks for.
 //
 //   %y = slice(%x, [0], [n], axes, [1])   [n, d] -> [n, d]      %x, wherever %y stood
 //   %y = reshape(%x)                      [n, d] -> [n, d]      likewise

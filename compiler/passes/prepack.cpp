@@ -1,5 +1,5 @@
 // Packing of constant weights.
-//   needs: types.  establishes: products of f32 or of bytes with a constant right matrix, and f32 convolutions with constant weights, read what is
+//   requires: types.  provides: products of f32 or of bytes with a constant right matrix, and f32 convolutions with constant weights, read what is
 //   packed once at load.
 //   before  %y = matmul(%x, %w) with %w constant [k, n]        after  %p = pack_b(%w)     %y = gemm_packed(%x, %p) {k = dims(k), n = dims(n)}
 //   A matrix of one column stays as it is, as its product reads it in place.
@@ -350,9 +350,9 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
 PassDef prepackPass() {
   return {
       .name = "prepack",
-      .summary = "packs constant weights of products and f32 convolutions once, at load",
-      .needs = Property::types,
-      .before = Property::destinations,
+      .summary = "packs the constant weights of products and f32 convolutions once, at load",
+      .requiredProperties = Property::types,
+      .forbiddenProperties = Property::destinations,
       .options =
           {{"products", "f32, or bf16: sides of f32 products with constants are rounded to it; default f32"},
            {"conv",

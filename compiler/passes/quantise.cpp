@@ -1,5 +1,5 @@
 // Products of dequantised bytes become integer products.
-//   needs: types.  establishes: no f32 matmul or convolution has two sides that are dequantised from 8 bits with scales of whole rows and columns.
+//   requires: types.  provides: no f32 matmul or convolution has two sides that are dequantised from 8 bits with scales of whole rows and columns.
 //   before  %a = dequantize_linear(%p, %sa, %za)  %b = dequantize_linear(%q, %sb, %zb)  %y = matmul(%a, %b)
 //   after   %i = matmul_integer(%p, %q, %za, %zb)  %s = mul(%sa, %sb)  %f = cast(%i) {to = f32}  %y = mul(%f, %s)
 //   before  %z = quantize_linear(%y, %t, %zt)   after   %u = div(%s, %t)  %v = mul(%f, %u)  %z = cast(add(round(%v), %zt))
@@ -419,9 +419,9 @@ Result<Module> runQuantise(const Module& module, PassContext& context) {
 
 PassDef quantisePass() {
   return {.name = "quantise",
-          .summary = "products of dequantised bytes become integer products",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "turns products of dequantised bytes into integer products",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runQuantise,
           .makesBuiltins = true};

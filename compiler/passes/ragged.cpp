@@ -1,5 +1,5 @@
 // Ragged tensors as their rows: each sequence's behind those of the one before, without any padding.
-//   needs: types.  establishes: no type has a dim like `len[b]`.
+//   requires: types.  provides: no type has a dim like `len[b]`.
 //   before  fn @main(%x: Tensor[(b, len[b], 8), f32], %len: Tensor[(b), i64]) {
 //             %y = layer_norm(matmul(%x, %w), ...)  return %y }
 //   after   fn @main(%x: Tensor[(len.sum, 8), f32], %len: Tensor[(b), i64]) {
@@ -566,9 +566,9 @@ Result<Module> runRagged(const Module& module, PassContext& context) {
 
 PassDef raggedPass() {
   return {.name = "ragged",
-          .summary = "lays the rows of ragged tensors behind each other",
-          .needs = Property::types,
-          .before = Property::groups,
+          .summary = "stores the rows of ragged tensors back to back",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::groups,
           .run = runRagged,
           .required = true};
 }

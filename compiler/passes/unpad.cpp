@@ -1,5 +1,5 @@
 // Attention under a mask without the positions that the mask leaves out.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  %x [b, s, 8]  ...
 //           %p = softmax(add(mul(matmul(%q, %k), c), %bias))  %z = matmul(%p, %v)
 //           ...  %y = slice(%w, position 0)
@@ -196,7 +196,8 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   const auto option = context.options.find("results");
   const std::string policyName = option == context.options.end() ? "unseen" : option->second;
   if (policyName != "unseen" && policyName != "zero")
-    return makeError(DiagnosticId::usageError, "unpad: results are unseen or zero, not " + policyName);
+    return makeError(DiagnosticId::usageError,
+                     "pack_sequences: results are unseen or zero, not " + policyName);
   const PaddedResults policy = policyName == "zero" ? PaddedResults::zero : PaddedResults::unseen;
   if (!module.main()) return module;
   const std::vector<const Op*>& all = module.main()->ops;
@@ -234,15 +235,16 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
 
 }  // namespace
 
-PassDef unpadPass() {
-  return {.name = "unpad",
-          .summary = "leaves out the positions of a batch that a mask leaves out, where nobody sees them",
-          .needs = Property::types,
-          .before = Property::groups,
-          .options = {{"results", "unseen, or zero: results at padded positions are 0; default unseen"}},
-          .run = runUnpad,
-          .makesBuiltins = true,
-          .onRequest = true};
+PassDef pack_sequencesPass() {
+  return {
+      .name = "pack_sequences",
+      .summary = "packs sequences: skips the positions that a mask excludes, where no output depends on them",
+      .requiredProperties = Property::types,
+      .forbiddenProperties = Property::groups,
+      .options = {{"results", "unseen, or zero: results at padded positions are 0; default unseen"}},
+      .run = runUnpad,
+      .makesBuiltins = true,
+      .onRequest = true};
 }
 
 }  // namespace dyn::passes

@@ -1,5 +1,5 @@
 // Variants of the program for some sizes, beside the one for all.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  fn @main(%x: Tensor[(batch, seq), f32]) { ... }
 //   after   fn @main(%x: Tensor[(batch, seq), f32]) {
 //             variant(%x) {callee = "main.seq_128", lhs = dims(seq), rhs = dims(128), relation = "eq"}
@@ -223,9 +223,9 @@ Result<Module> runVariants(const Module& module, PassContext& context) {
 PassDef variantsPass() {
   return {
       .name = "variants",
-      .summary = "adds programs for some sizes, or for up to some numbers of rows, beside the one for all",
-      .needs = Property::types,
-      .before = Property::destinations,
+      .summary = "adds programs for given sizes, or for up to given numbers of rows, beside the general one",
+      .requiredProperties = Property::types,
+      .forbiddenProperties = Property::destinations,
       .options = {{"sizes", "\"seq=128;seq=256,batch=1\": a variant for each; default none"},
                   {"buckets", "\"batch=4,8,16\": fewer rows are padded to the next; default none"}},
       .run = runVariants};

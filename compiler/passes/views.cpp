@@ -1,5 +1,5 @@
 // Views that are read where they lie.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  %t = transpose(%x) {perm = [1, 0]}  %p = slice(%t, ...)  %y = matmul(%p, %b)
 //   after   %p = strided(%x) {offset = dims(...), strides = dims(1, m)}  %y = matmul(%p, %b)
 // An operand of an operator whose builtin takes strides (BuiltinUse::strided) that is made by a chain
@@ -279,8 +279,8 @@ PassDef viewsPass() {
   return {.name = "views",
           .summary =
               "transposed, cut and repeated operands are read where they lie, by operators that take strides",
-          .needs = Property::types,
-          .before = Property::groups,
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::groups,
           .options = {},
           .run = runViews};
 }

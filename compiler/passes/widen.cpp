@@ -1,11 +1,11 @@
 // Products and convolutions of f16 and bf16 are computed in f32.
-//   needs: types.  establishes: no matmul, convolution or transposed convolution is of f16 or bf16, but for
+//   requires: types.  provides: no matmul, convolution or transposed convolution is of f16 or bf16, but for
 //   devices beside the host.
 //   before  %y = matmul(%a, %b)                      with %a, %b f16
 //   after   %p = cast(%a) {to = f32}  %q = cast(%b) {to = f32}  %r = matmul(%p, %q)  %y = cast(%r) {to = f16}
 // That is what such a product means here (sums in f32, rounded once), so no bit of a result depends on it but
 // by the order of sums. Casts are fused with what makes their operands; `prepack` takes those of constants
-// into the packing, where matrices stay narrow. Those of transposes go before them, where `absorb` finds the
+// into the packing, where matrices stay narrow. Those of transposes go before them, where `fold_transposes` finds the
 // transposes. It runs after `fold`, which would keep constants in f32. Cost in IR size: three operations per
 // product.
 // With the option f16=relaxed all arithmetic of f16 is computed so, and what one operation hands to the next
@@ -158,9 +158,9 @@ Result<Module> runWiden(const Module& module, PassContext& context) {
 
 PassDef widenPass() {
   return {.name = "widen",
-          .summary = "products of f16 and bf16 are computed in f32, and rounded",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "computes f16 and bf16 products in f32 and rounds the results",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {{"f16",
                        "rounded after each operation of the model, or relaxed: f32 from one operation to the "
                        "next; default rounded"}},

@@ -2,7 +2,7 @@
  * object for each node.
  *
  * A program whose input is a value of a data type, or a list of them, and whose recursion over it was made a
- * loop over levels (pass `linearise`), reads such an input as tables. Here it is given as arrays from the
+ * loop over levels (pass `batch_levels`), reads such an input as tables. Here it is given as arrays from the
  * start. For `type Tree { Leaf(Tensor[(), i64]), Node(Tree, Tree) }` and the tree Node(Leaf 7, Leaf 3):
  *
  *   int32_t constructors[3] = {0, 0, 1};         Leaf is 0, Node is 1, as they stand in the type

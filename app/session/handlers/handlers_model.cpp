@@ -257,7 +257,7 @@ namespace {
 // Does it compute without what masks hide?
 bool leavesOutPositions(LoadedModel& model) {
   if (!model.ensurePasses().ok()) return false;
-  const TraceStep* step = model.trace().find("unpad");
+  const TraceStep* step = model.trace().find("pack_sequences");
   return step && step->changed;
 }
 

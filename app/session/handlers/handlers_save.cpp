@@ -43,7 +43,7 @@ bool simplifies(std::string_view pass) {
   return std::find(kSimplifying.begin(), kSimplifying.end(), pass) != kSimplifying.end();
 }
 
-// "-contract,-layout,-fuse": the standard pipeline without the others.
+// "-einsum_to_matmul,-layout,-fuse": the standard pipeline without the others.
 std::string simplifyingPipeline() {
   std::string edits;
   for (const PassDef& pass : passTable())

@@ -200,7 +200,7 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
   } else if (name == "padded-results") {
     if (value != "exact" && value != "zero")
       return makeError(DiagnosticId::usageError, "padded-results is exact or zero")
-          .note(":set passes -unpad computes all padding");
+          .note(":set passes -pack_sequences computes all padding");
     o.paddedResults = value;
   } else if (name == "tuning") {
     o.tuningFile = value == "cache" ? "" : value;

@@ -60,7 +60,7 @@ std::vector<std::optional<HostTensor>> elementsOf(const Signature& signature, co
 Result<std::vector<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs) {
   std::vector<int64_t> all;
   if (!model.hasModule()) return all;
-  const TraceStep* step = model.trace().find("unpad");
+  const TraceStep* step = model.trace().find("pack_sequences");
   if (!step || !step->after.context) return all;
   for (const Op* finder : findersIn(step->after)) {
     const Function part = makersOf(*step->after.main(), finder->operands[0]);

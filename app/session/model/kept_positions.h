@@ -1,4 +1,4 @@
-// How many positions of a padded batch a program computes that leaves out what a mask hides (pass `unpad`).
+// How many positions of a padded batch a program computes that leaves out what a mask hides (pass `pack_sequences`).
 // The memory of a run follows from that number and the dims.
 #pragma once
 

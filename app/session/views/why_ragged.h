@@ -1,4 +1,4 @@
-// The answer to `:why ragged [VALUE]`: what pass `unpad` computes without padding, and what keeps it from
+// The answer to `:why ragged [VALUE]`: what pass `pack_sequences` computes without padding, and what keeps it from
 // more.
 #pragma once
 

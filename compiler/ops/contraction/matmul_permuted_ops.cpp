@@ -1,5 +1,5 @@
 // The product of stacks of matrices that are read and written with their axes in any order: what attention's
-// transposes become (pass `absorb`).
+// transposes become (pass `fold_transposes`).
 #include "compiler/ops/contraction/matmul_rules.h"
 #include "compiler/ops/op_table.h"
 #include "vm/include/dyn_builtin_numbers.h"

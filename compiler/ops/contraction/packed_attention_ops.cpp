@@ -1,5 +1,5 @@
 // Attention within runs of positions that lie behind each other, without any padding between them: what pass
-// `unpad` makes of attention under a mask.
+// `pack_sequences` makes of attention under a mask.
 #include <algorithm>
 #include <cmath>
 #include <limits>

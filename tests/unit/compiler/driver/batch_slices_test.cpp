@@ -40,7 +40,7 @@ TEST(BatchSlices, theReferenceReadsThem) {
   for (const std::vector<HostTensor>& inputs : test::images(3)) {
     const std::vector<Value> values(inputs.begin(), inputs.end());
     Result<std::vector<Value>> before = interpret(compiled->trace.find("batch_slices")->before, values);
-    for (const char* pass : {"batch_slices", "place", "plan"}) {
+    for (const char* pass : {"batch_slices", "bufferize", "plan"}) {
       Result<std::vector<Value>> after = interpret(compiled->trace.find(pass)->after, values);
       ASSERT_TRUE(before.ok() && after.ok()) << (before.ok() ? after : before).error().toString();
       for (size_t i = 0; i < before->size(); ++i)

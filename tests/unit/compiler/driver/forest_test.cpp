@@ -272,7 +272,7 @@ TEST(Forest, OfAPackage) {
 
 TEST(Forest, ProgramsThatNeedValues) {
   CompileOptions plain;
-  plain.passes = "-linearise";
+  plain.passes = "-batch_levels";
   Runner turns(kEncode + kOne, plain);
   Arrays leaf;
   leaf.add(0, {}, 2);

@@ -1,4 +1,4 @@
-// Loops over nodes a level at a time (pass `linearise`): what the loop gives, for structures of all kinds;
+// Loops over nodes a level at a time (pass `batch_levels`): what the loop gives, for structures of all kinds;
 // and what is not touched.
 #include <gmock/gmock.h>
 
@@ -60,14 +60,14 @@ std::unique_ptr<Compiled> compiledOf(const std::string& text, const CompileOptio
 }
 
 int64_t counter(const Compiled& program, const std::string& name) {
-  const auto& counters = program.model->trace.find("linearise")->counters;
+  const auto& counters = program.model->trace.find("batch_levels")->counters;
   const auto found = counters.find(name);
   return found == counters.end() ? -1 : found->second;
 }
 
 std::string remarksOf(const Compiled& program) {
   std::string all;
-  for (const std::string& remark : program.model->trace.find("linearise")->remarks) all += remark + "\n";
+  for (const std::string& remark : program.model->trace.find("batch_levels")->remarks) all += remark + "\n";
   return all;
 }
 
@@ -131,7 +131,7 @@ HostTensor as(const HostTensor& x, Dtype dtype) {
 
 // The same results as without the pass, or an error from both.
 void expectAsLoop(const std::string& text, int64_t linearised, Dtype indices = Dtype::i64) {
-  const auto program = compiledOf(text, {}), plain = compiledOf(text, without("linearise"));
+  const auto program = compiledOf(text, {}), plain = compiledOf(text, without("batch_levels"));
   ASSERT_TRUE(program && plain);
   ASSERT_EQ(counter(*program, "linearised_loops"), linearised) << remarksOf(*program) << text;
   for (int kind = 0; kind < static_cast<int>(Kind::kCount); ++kind)
@@ -229,7 +229,7 @@ TEST(Linearise, ProductsOfWordsAreHoisted) {
   const auto made = compiledOf(program(kCell, "hh, cc"), {});
   ASSERT_TRUE(made);
   EXPECT_EQ(counter(*made, "products_before_the_loop"), 1);
-  const Module& after = made->model->trace.find("linearise")->after;
+  const Module& after = made->model->trace.find("batch_levels")->after;
   int64_t before = 0, within = 0;
   for (const Op* op : after.main()->ops) {
     before += op->def->name == "matmul" ? 1 : 0;
@@ -284,7 +284,7 @@ TEST(Linearise, WhatIsNotTouched) {
 // A chain as deep as there are turns, and one level of as many nodes.
 TEST(Linearise, DeepAndWide) {
   const auto made = compiledOf(program(kCell, "hh, cc"), {}),
-             plain = compiledOf(program(kCell, "hh, cc"), without("linearise"));
+             plain = compiledOf(program(kCell, "hh, cc"), without("batch_levels"));
   ASSERT_TRUE(made && plain);
   const int64_t n = 100'000;
   for (Kind kind : {Kind::chain, Kind::leaves}) {

@@ -11,12 +11,12 @@ using test::parseText;
 
 CompileOptions apart() {
   CompileOptions options;
-  options.passes = "-own_pads";
+  options.passes = "-fold_pads";
   return options;
 }
 
 int64_t padsOf(const std::string& text) {
-  return test::opsAfter(text, "own_pads", [](const Op& op) { return op.def == &ops::padOp; });
+  return test::opsAfter(text, "fold_pads", [](const Op& op) { return op.def == &ops::padOp; });
 }
 
 // Images [n, channels, size, size or a prime].
@@ -38,8 +38,8 @@ void expectSameRuns(const std::string& text, size_t least) {
   const std::vector<std::vector<HostTensor>> sets = smallAndWide(3);
   for (const char* layout : {"", "+layout{regions=all},"}) {
     CompileOptions own, other;
-    own.passes = std::string(layout) + "+own_pads";
-    other.passes = std::string(layout) + "-own_pads";
+    own.passes = std::string(layout) + "+fold_pads";
+    other.passes = std::string(layout) + "-fold_pads";
     IrContext contexts[2];
     Result<Module> first = parseText(contexts[0], text), second = parseText(contexts[1], text);
     ASSERT_TRUE(first.ok() && second.ok()) << first.error().toString();

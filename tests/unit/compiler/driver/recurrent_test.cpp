@@ -107,8 +107,8 @@ TEST(Recurrent, AsTheLoop) {
     for (bool both : {false, true}) {
       const std::string text = program({cell, both, both});
       IrContext context;
-      const auto one = compiledOf(context, text, "-unpad"),
-                 loop = compiledOf(context, text, "-unpad,-recurrent");
+      const auto one = compiledOf(context, text, "-pack_sequences"),
+                 loop = compiledOf(context, text, "-pack_sequences,-recurrent");
       ASSERT_TRUE(one && loop);
       ASSERT_EQ(recurrencesIn(*one), 1) << text;
       for (const auto& [s, b] : std::vector<std::pair<int64_t, int64_t>>{

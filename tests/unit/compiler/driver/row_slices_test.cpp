@@ -112,7 +112,7 @@ TEST(RowSlices, theReferenceReadsThem) {
     for (const std::vector<HostTensor>& inputs : wideImages()) {
       const std::vector<Value> values(inputs.begin(), inputs.end());
       Result<std::vector<Value>> before = interpret(compiled->trace.find("row_slices")->before, values);
-      for (const char* pass : {"row_slices", "place", "plan"}) {
+      for (const char* pass : {"row_slices", "bufferize", "plan"}) {
         Result<std::vector<Value>> after = interpret(compiled->trace.find(pass)->after, values);
         ASSERT_TRUE(before.ok() && after.ok()) << (before.ok() ? after : before).error().toString();
         for (size_t i = 0; i < before->size(); ++i)
@@ -147,7 +147,7 @@ TEST(RowSlices, costChoosesLargePlanes) {
   EXPECT_EQ(loopsOf(text, options), 0);
   options = whole();
   EXPECT_EQ(test::opsAfter(
-                text, "place", [](const Op& op) { return op.def == &ops::loopOp; }, options),
+                text, "bufferize", [](const Op& op) { return op.def == &ops::loopOp; }, options),
             0);
 }
 

@@ -147,8 +147,8 @@ TEST(UnpadForms, ShiftsAlongTheDiagonal) {
   const std::string masked = "add(add(%N_s, %back), %keybias)";
   const auto program =
       compiledOf(encoder(kInputs, shifted("i64[1] [0]", "%length"), masked, kMeanOfMask), unseen());
-  const auto padded =
-      compiledOf(encoder(kInputs, shifted("i64[1] [0]", "%length"), masked, kMeanOfMask), without("unpad"));
+  const auto padded = compiledOf(encoder(kInputs, shifted("i64[1] [0]", "%length"), masked, kMeanOfMask),
+                                 without("pack_sequences"));
   ASSERT_TRUE(program && padded);
   EXPECT_EQ(packedIn(*program), 2) << remarksOf(*program);
   for (const auto& [b, s] :

@@ -1,4 +1,4 @@
-// Recurrences over padded sequences without the steps behind the end of each (pass `unpad`): the same results
+// Recurrences over padded sequences without the steps behind the end of each (pass `pack_sequences`): the same results
 // as with them, for any lengths; and loops that are none of these.
 #include <gmock/gmock.h>
 
@@ -72,14 +72,15 @@ std::unique_ptr<Compiled> compiledOf(const std::string& text, const CompileOptio
 }
 
 int64_t recurrencesIn(const Compiled& compiled) {
-  const auto& counters = compiled.model->trace.find("unpad")->counters;
+  const auto& counters = compiled.model->trace.find("pack_sequences")->counters;
   const auto found = counters.find("recurrences");
   return found == counters.end() ? 0 : found->second;
 }
 
 std::string remarksOf(const Compiled& compiled) {
   std::string all;
-  for (const std::string& remark : compiled.model->trace.find("unpad")->remarks) all += remark + "\n";
+  for (const std::string& remark : compiled.model->trace.find("pack_sequences")->remarks)
+    all += remark + "\n";
   return all;
 }
 
@@ -95,7 +96,7 @@ std::vector<HostTensor> inputsFor(int64_t s, int64_t b, uint32_t seed) {
 
 void expectAsPadded(const std::string& text, int64_t recurrences) {
   CompileOptions without;
-  without.passes = "-unpad";
+  without.passes = "-pack_sequences";
   const auto kept = compiledOf(text, {}), padded = compiledOf(text, without);
   ASSERT_TRUE(kept && padded);
   EXPECT_EQ(recurrencesIn(*kept), recurrences) << remarksOf(*kept) << text;

@@ -1,4 +1,4 @@
-// Padded batches computed without padding (pass `unpad`): the same results as with it, where anybody can see
+// Padded batches computed without padding (pass `pack_sequences`): the same results as with it, where anybody can see
 // them, for any mask; and what is not touched.
 #include <gmock/gmock.h>
 
@@ -180,7 +180,7 @@ TEST(Unpad, OneHeadOfKeys) {
       "%one = constant() {value = i64[4] [0, 0, 1, 4]}\n"
       "  %y_v = transpose(reshape(slice(matmul(%first, %wv), i64[1] [0], i64[1] [4], i64[1] [2]), %one)) "
       "{perm = [0, 2, 1, 3]}");
-  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("unpad"));
+  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(zero && padded);
   EXPECT_EQ(packedIn(*zero), 2) << remarksOf(*zero);
   const HostTensor mask = masksOf(3, 5).back();
@@ -243,7 +243,7 @@ TEST(Unpad, FactorsThatAreLookedAtInTheRun) {
       "i64[1] [1])\n  return %sum";
   const std::string text = encoder(kInputs, kBias, "add(%N_s, %bias)", mean);
   expectAsPadded(text, unseen(), 2);
-  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("unpad"));
+  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(program && padded);
   HostTensor mask = *HostTensor::create(Dtype::i64, {3, 7});
   for (int64_t i = 0; i < 21; ++i)
@@ -278,7 +278,7 @@ TEST(Unpad, MaskOfExpandedZeros) {
               "  %f = cast(expand(unsqueeze(%held, i64[1] [2]), shape(%y))) {to = f32}\n"
               "  return reduce_sum(where(unsqueeze(%held, i64[1] [2]), %y, f32[] 0), i64[1] "
               "[1]), reduce_sum(mul(%y, %f), i64[1] [1])");
-  const auto program = compiledOf(text, {}), padded = compiledOf(text, without("unpad"));
+  const auto program = compiledOf(text, {}), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(program && padded);
   EXPECT_EQ(packedIn(*program), 2) << remarksOf(*program);
   for (const auto& [b, s] : kSizes) {  // each sequence has a key: of none a sum over padding is no number
@@ -345,7 +345,7 @@ TEST(Unpad, HeadsJoinedWithTheBatch) {
   %y = reshape(transpose(%z) {perm = [0, 2, 1, 3]}, i64[3] [0, 0, 8])
   return gather(%y, i64[] 0) {axis = 1}
 })";
-  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("unpad"));
+  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(program && padded);
   EXPECT_EQ(packedIn(*program), 1) << remarksOf(*program);
   for (const auto& [b, s] : kSizes)
@@ -389,7 +389,7 @@ TEST(Unpad, HiddenStates) {
   expectAsPadded(text, unseen(), 0);
   const auto kept = compiledOf(text, unseen());
   EXPECT_THAT(remarksOf(*kept), HasSubstr("padded: %y: it is a result of the program"));
-  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("unpad"));
+  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(zero && padded);
   EXPECT_EQ(packedIn(*zero), 2);
   for (const auto& [b, s] : kSizes)
@@ -540,16 +540,16 @@ TEST(Unpad, itsOptionPutsItIntoThePipeline) {
   options.paddedResults = "zero";
   Result<Pipeline> pipeline = pipelineOf(options);
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), HasSubstr("linearise,unpad{results=zero},variants"));
+  EXPECT_THAT(toString(*pipeline), HasSubstr("batch_levels,pack_sequences{results=zero},variants"));
   options.paddedResults = "exact";
-  EXPECT_THAT(toString(*pipelineOf(options)), HasSubstr("linearise,unpad,variants"));
+  EXPECT_THAT(toString(*pipelineOf(options)), HasSubstr("batch_levels,pack_sequences,variants"));
   options.memoryOfSizes = true;  // of exports
-  EXPECT_THAT(toString(*pipelineOf(options)), testing::Not(HasSubstr("unpad")));
+  EXPECT_THAT(toString(*pipelineOf(options)), testing::Not(HasSubstr("pack_sequences")));
   options.memoryOfSizes = false;
-  options.passes = "-unpad";
+  options.passes = "-pack_sequences";
   pipeline = pipelineOf(options);
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), testing::Not(HasSubstr("unpad")));
+  EXPECT_THAT(toString(*pipeline), testing::Not(HasSubstr("pack_sequences")));
 }
 
 }  // namespace

@@ -20,18 +20,18 @@ TEST(PipelineOrder, theStandardOneIsInOrder) {
 }
 
 TEST(PipelineOrder, aPassFindsWhatItNeeds) {
-  EXPECT_THAT(refusal("fuse,place"),
-              HasSubstr("pass 'fuse' needs types, which no pass before it establishes"));
-  EXPECT_THAT(refusal("fuse,place"), HasSubstr("put infer before it"));
-  EXPECT_THAT(refusal("infer,attention,fuse"), HasSubstr("pass 'attention' needs groups"));
-  EXPECT_THAT(refusal("infer,plan,place"), HasSubstr("pass 'plan' needs destinations"));
+  EXPECT_THAT(refusal("fuse,bufferize"),
+              HasSubstr("pass 'fuse' requires types, which no pass before it provides"));
+  EXPECT_THAT(refusal("fuse,bufferize"), HasSubstr("put infer before it"));
+  EXPECT_THAT(refusal("infer,attention,fuse"), HasSubstr("pass 'attention' requires groups"));
+  EXPECT_THAT(refusal("infer,plan,bufferize"), HasSubstr("pass 'plan' requires destinations"));
 }
 
 TEST(PipelineOrder, aPassDoesNotComeTooLate) {
-  EXPECT_THAT(refusal("infer,place,fold"),
+  EXPECT_THAT(refusal("infer,bufferize,fold"),
               HasSubstr("pass 'fold' comes too late: there are destinations already"));
-  EXPECT_THAT(refusal("infer,place,place"), HasSubstr("put it before place"));
-  EXPECT_THAT(refusal("infer,place,plan,plan"), HasSubstr("there are arenas already"));
+  EXPECT_THAT(refusal("infer,bufferize,bufferize"), HasSubstr("put it before bufferize"));
+  EXPECT_THAT(refusal("infer,bufferize,plan,plan"), HasSubstr("there are arenas already"));
 }
 
 // Each pass of the table at each place of the standard pipeline: no pass can stand anywhere, and a refusal is
@@ -63,13 +63,13 @@ TEST(PipelineOrder, whatNeedsALeftOutPassGoesWithIt) {
 }
 
 TEST(PipelineOrder, whatIsOnRequestStandsWhereTheTableHasIt) {
-  EXPECT_THAT(toString(standardPipeline()), Not(HasSubstr("unpad")));
-  Result<Pipeline> pipeline = parsePipeline("+unpad", passTable(), standardPipeline());
+  EXPECT_THAT(toString(standardPipeline()), Not(HasSubstr("pack_sequences")));
+  Result<Pipeline> pipeline = parsePipeline("+pack_sequences", passTable(), standardPipeline());
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), HasSubstr("linearise,unpad,variants"));
+  EXPECT_THAT(toString(*pipeline), HasSubstr("batch_levels,pack_sequences,variants"));
   Result<Pipeline> other = parsePipeline("+fuse{max=4}", passTable(), standardPipeline());
   ASSERT_TRUE(other.ok()) << other.error().toString();
-  EXPECT_THAT(toString(*other), Not(HasSubstr("unpad")));
+  EXPECT_THAT(toString(*other), Not(HasSubstr("pack_sequences")));
   EXPECT_THAT(toString(*other), HasSubstr("fuse{max=4},attention"));
 }
 
