@@ -12,10 +12,12 @@ struct CommandWords {
   std::vector<const CLI::Option*> options;
 };
 
+// Those with a name; former names (no group) are left out.
 std::vector<const CLI::Option*> named(const CLI::App& app) {
   std::vector<const CLI::Option*> options;
   for (const CLI::Option* option : app.get_options())
-    if (!option->get_lnames().empty() || !option->get_snames().empty()) options.push_back(option);
+    if (!option->get_group().empty() && (!option->get_lnames().empty() || !option->get_snames().empty()))
+      options.push_back(option);
   return options;
 }
 

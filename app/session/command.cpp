@@ -206,6 +206,23 @@ bool isNumber(const std::string& text) {
   return *end == '\0';
 }
 
+// Former names of options, accepted for one version and shown nowhere.
+struct FormerOption {
+  CommandId command;
+  std::string_view former, now;
+};
+constexpr FormerOption kFormerOptions[] = {
+    {CommandId::serve, "most", "max-batch"},
+    {CommandId::serve, "most-time", "max-batch-time"},
+    {CommandId::serve, "line", "max-queue"},
+};
+
+std::string currentOption(CommandId command, std::string_view name) {
+  for (const FormerOption& row : kFormerOptions)
+    if (row.command == command && row.former == name) return std::string(row.now);
+  return std::string(name);
+}
+
 }  // namespace
 
 const ArgumentSpec* CommandSpec::find(std::string_view argument) const {
@@ -331,7 +348,7 @@ Result<Command> parseCommand(std::string_view line) {
     if (word.size() > 1 && word[0] == '-' && !number && !tokens[i].quoted) {
       const std::string_view body = std::string_view(word).substr(word[1] == '-' ? 2 : 1);
       const size_t equals = body.find('=');
-      const std::string name(body.substr(0, equals));
+      const std::string name = currentOption(id, body.substr(0, equals));
       const ArgumentSpec* option = spec.find(name);
       const bool takesOptions = std::any_of(spec.arguments.begin(), spec.arguments.end(),
                                             [](const ArgumentSpec& a) { return a.option; });

@@ -101,7 +101,7 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   CompiledModel compiled;
   compiled.cacheDirectory = options.cacheDirectory;
   compiled.threadCount = options.threadCount;
-  compiled.hostFlow = options.hostFlow;
+  compiled.hostCode = options.hostCode;
   compiled.flowPiece = options.flowPiece;
 #ifdef DYN_HAVE_LLVM
   compiled.weightCheck = std::make_shared<WeightCheck>();
@@ -182,7 +182,7 @@ void releaseHost(void* user) { delete static_cast<Host*>(user); }
 
 }  // namespace
 
-Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled, std::optional<HostFlow> wanted,
+Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled, std::optional<HostCode> wanted,
                                 const std::string& device) {
   if (!runsHere(compiled->target))
     return makeError(DiagnosticId::unsupportedFeature,
@@ -192,7 +192,7 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled, s
   DYN_TRY(LoadableProgram loadable, packedFromCache(*compiled));
   const std::vector<uint8_t> bytes = vm::serializeProgram(loadable.program);
   std::shared_ptr<const FlowLoaded> flow;
-  if (wanted.value_or(compiled->hostFlow) == HostFlow::native) {
+  if (wanted.value_or(compiled->hostCode) == HostCode::native) {
     DYN_TRY(flow, loadFlow(*compiled, loadable.program));
   }
   auto owner = std::make_unique<Host>(

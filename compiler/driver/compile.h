@@ -22,7 +22,7 @@
 namespace dyn {
 
 // How the functions of the host program run: their bytecode by the VM's interpreter, or as machine code.
-enum class HostFlow : uint8_t { interpreted, native };
+enum class HostCode : uint8_t { bytecode, native };
 
 struct CompileOptions {
   std::string passes;  // pipeline text; empty: the standard pipeline
@@ -41,9 +41,9 @@ struct CompileOptions {
   // Variants for some sizes and buckets (compiler/passes/variant_spec.h): "seq=128;seq=256,batch=1",
   // "batch=4,8,16".
   std::string variants, buckets;
-  std::string cacheDirectory;                 // of compiled objects; empty: no cache
-  int threadCount = 0;                        // for compiling; 0: one per core
-  HostFlow hostFlow = HostFlow::interpreted;  // of instantiate(); packages are told when they are written
+  std::string cacheDirectory;              // of compiled objects; empty: no cache
+  int threadCount = 0;                     // for compiling; 0: one per core
+  HostCode hostCode = HostCode::bytecode;  // of instantiate(); packages are told when they are written
   uint32_t flowPiece = 1000;  // instructions of the host program in one function of machine code, about
   bool verifyEach = false;    // verify the module after every pass
   // Given: as little memory as possible is to live at once for these dims, at the price of time (passes
@@ -72,7 +72,7 @@ struct CompiledModel {
   Target target;               // what it was compiled for
   std::string cacheDirectory;  // as in the options, as is threadCount
   int threadCount = 0;
-  HostFlow hostFlow = HostFlow::interpreted;
+  HostCode hostCode = HostCode::bytecode;
   uint32_t flowPiece = 1000;
   CompileStatistics statistics;
   // Of the cached weights that instances read; null without code generation.
@@ -97,9 +97,9 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
 int64_t kernelsCompiledAfterLoad(const CompiledModel& compiled);
 
 // A VM module over the compiled code, which it keeps alive until dyn_module_release. Its host program runs as
-// the options said, or as `flow` says; what it has for a GPU, on that `device` (dyn_gpu.h; "": the first).
+// the options said, or as `form` says; what it has for a GPU, on that `device` (dyn_gpu.h; "": the first).
 Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
-                                std::optional<HostFlow> flow = std::nullopt, const std::string& device = "");
+                                std::optional<HostCode> form = std::nullopt, const std::string& device = "");
 
 // Text of one kernel: its LLVM IR or the machine's assembly. Error unsupportedFeature when built without
 // LLVM.

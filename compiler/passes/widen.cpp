@@ -5,9 +5,9 @@
 //   after   %p = cast(%a) {to = f32}  %q = cast(%b) {to = f32}  %r = matmul(%p, %q)  %y = cast(%r) {to = f16}
 // That is what such a product means here (sums in f32, rounded once), so no bit of a result depends on it but
 // by the order of sums. Casts are fused with what makes their operands; `prepack` takes those of constants
-// into the packing, where matrices stay narrow. Those of transposes go before them, where `fold_transposes` finds the
-// transposes. It runs after `fold`, which would keep constants in f32. Cost in IR size: three operations per
-// product.
+// into the packing, where matrices stay narrow. Those of transposes go before them, where `fold_transposes`
+// finds the transposes. It runs after `fold`, which would keep constants in f32. Cost in IR size: three
+// operations per product.
 // With the option f16=relaxed all arithmetic of f16 is computed so, and what one operation hands to the next
 // stays f32: numbers are rounded where they are moved, returned, or cast by the model itself.
 #include <algorithm>

@@ -128,7 +128,7 @@ Status createContext(dyn_module* module, const dyn_options& options, const dyn_d
   interpreter.pool = context->pool;
   interpreter.threads = context->threads.get();
   interpreter.dryRun = options.dry_run != 0;
-  interpreter.flow = options.interpret ? FlowForm::interpreted : FlowForm::native;
+  interpreter.hostCode = options.interpret ? HostCodeForm::bytecode : HostCodeForm::native;
   interpreter.deviceLimitBytes =
       onDevice.memory_limit_bytes ? onDevice.memory_limit_bytes : memory.limitBytes;
   interpreter.graphs = onDevice.no_graphs == 0;

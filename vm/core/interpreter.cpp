@@ -81,7 +81,7 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
   }
   Outcome outcome = Outcome::fault;
   try {
-    const bool native = options_.flow == FlowForm::native && module_.flow().present() && !globals &&
+    const bool native = options_.hostCode == HostCodeForm::native && module_.flow().present() && !globals &&
                         (trapBits_.load() & (kStep | kBreakpoints)) == 0;
     if (pushFrame(function, nullptr, nullptr) && enter(function)) {
       if (native)

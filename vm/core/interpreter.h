@@ -28,13 +28,13 @@
 
 namespace dyn::vm {
 
-enum class FlowForm : uint8_t { native, interpreted };  // native: where the module has it
+enum class HostCodeForm : uint8_t { native, bytecode };  // native: where the module has it
 
 struct InterpreterOptions {
   MemoryPool* pool = nullptr;     // objects, and tensors of the host
   ThreadPool* threads = nullptr;  // null: one thread
   uint32_t depthLimit = 100'000;
-  FlowForm flow = FlowForm::native;
+  HostCodeForm hostCode = HostCodeForm::native;
   uint64_t deviceLimitBytes = UINT64_MAX;  // of each device beside the host
   bool graphs = true;                      // device_graphs.h
   bool dryRun =

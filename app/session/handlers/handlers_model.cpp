@@ -357,9 +357,9 @@ Status checkExport(const Command& command) {
   return {};
 }
 
-HostFlow hostFlowOf(const SessionState& state, const Command& command) {
-  const bool interpreted = command.has("interpret") || state.now.options.flow == "interpret";
-  return interpreted ? HostFlow::interpreted : HostFlow::native;
+HostCode hostCodeOf(const SessionState& state, const Command& command) {
+  const bool interpreted = command.has("interpret") || state.now.options.hostCode == "bytecode";
+  return interpreted ? HostCode::bytecode : HostCode::native;
 }
 
 Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
@@ -369,7 +369,7 @@ Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
                                                          ": the runtime is built for this system");
 }
 
-Status writeLibrary(const CompiledModel& compiled, const Command& command, HostFlow flow,
+Status writeLibrary(const CompiledModel& compiled, const Command& command, HostCode flow,
                     const std::string& source, ExportResult& result) {
   DYN_CHECK(runsHereOrUnsupported(compiled, "a library"));
   LibraryRequest request;
@@ -388,7 +388,7 @@ std::string runnerOf(const Command& command) {
 }
 
 // One file: a package or an executable.
-Status writeProgram(const LoadedModel& model, const Command& command, HostFlow flow, ExportResult& result) {
+Status writeProgram(const LoadedModel& model, const Command& command, HostCode flow, ExportResult& result) {
   const CompiledModel& compiled = *model.compiled();
   const std::string path = command.text("o");
   PackageRequest request;
@@ -423,7 +423,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   if (command.has("o")) {
     result.file = command.text("o");
     PackageRequest request;
-    request.flow = hostFlowOf(state, command);
+    request.flow = hostCodeOf(state, command);
     request.signedBy = signedBy;
     DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
     result.fileBytes = file.fileBytes;
@@ -689,7 +689,7 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
     DYN_CHECK(reopened(state, made));
     return makeView(std::move(result));
   }
-  const HostFlow flow = hostFlowOf(state, command);
+  const HostCode flow = hostCodeOf(state, command);
   if (runsHere(compiled.target)) {
     DYN_TRY(const VmModule program, made.model->programOf(flow));
     state.progress("trying the sizes that are allowed");

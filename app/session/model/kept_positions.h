@@ -1,5 +1,5 @@
-// How many positions of a padded batch a program computes that leaves out what a mask hides (pass `pack_sequences`).
-// The memory of a run follows from that number and the dims.
+// How many positions of a padded batch a program computes that leaves out what a mask hides (pass
+// `pack_sequences`). The memory of a run follows from that number and the dims.
 #pragma once
 
 #include <optional>

@@ -469,7 +469,7 @@ CompileOptions LoadedModel::compileOptions() const {
   options.target = target_;
   options.cacheDirectory = options_.cacheDirectory;
   options.threadCount = options_.threadCount;
-  if (options_.flow == "native") options.hostFlow = HostFlow::native;
+  if (options_.hostCode == "native") options.hostCode = HostCode::native;
 #ifdef DYN_VERIFY_EACH
   options.verifyEach = true;
 #endif
@@ -560,7 +560,7 @@ Result<dyn_module*> LoadedModel::program() {
   return module;
 }
 
-Result<VmModule> LoadedModel::programOf(HostFlow flow) {
+Result<VmModule> LoadedModel::programOf(HostCode flow) {
   DYN_CHECK(ensureCompiled());
   DYN_TRY(dyn_module * module, instantiate(compiled_, flow, "cpu"));
   return VmModule(module);

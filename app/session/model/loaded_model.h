@@ -101,7 +101,7 @@ class LoadedModel {
   Status ensureCompiled();
   Result<dyn_module*> program();  // the VM's module; borrowed
   // One whose host program runs as that of an export: its memory is not quite the same. It wants no GPU.
-  Result<VmModule> programOf(HostFlow flow);
+  Result<VmModule> programOf(HostCode flow);
   // The inputs with their types; outputs too once the passes have run (before, what is known of them).
   const Signature& signature() const { return signature_; }
 

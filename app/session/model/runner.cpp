@@ -65,7 +65,7 @@ Result<VmContext> makeContext(dyn_module* module, const SessionOptions& options,
   dyn_options settings{};
   settings.thread_count = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
   settings.memory_limit_bytes = purpose == Purpose::running ? options.memoryLimitBytes : UINT64_MAX;
-  settings.interpret = options.flow == "interpret";
+  settings.interpret = options.hostCode == "bytecode";
   settings.dry_run = purpose == Purpose::dryRun;
   const dyn_device_options onDevice{purpose == Purpose::running ? options.deviceLimitBytes : UINT64_MAX,
                                     options.deviceGraphs ? 0 : 1};

@@ -106,7 +106,7 @@ void report(const Arguments& arguments, uint64_t seed) {
                                << found.what.substr(0, found.what.find('\n')) << "\n"
                                << text;
   std::ofstream script(base + ".dyns");
-  if (found.passes == kFlows) script << ":set flow native\n";
+  if (found.passes == kFlows) script << ":set host-code native\n";
   if (found.passes == kCuda) script << ":set device simcuda\n";
   if (!found.passes.empty() && found.passes != kFlows && found.passes != kFixed && found.passes != kCuda)
     script << ":set passes " << found.passes << "\n";

@@ -162,7 +162,7 @@ TEST_F(ChecklistDevices, M11_SizesMakeNoRoundTrip) {
 
 TEST_F(ChecklistDevices, M12_TheHostProgramOfADeviceIsMachineCode) {
   CompileOptions native = deviceOptions();
-  native.hostFlow = HostFlow::native;
+  native.hostCode = HostCode::native;
   for (const int64_t n : {0, 1, 7}) expectSame(kBothSides, {{reals({n, 5}), reals({5, 9}, 2)}}, native, 1e-5);
 }
 

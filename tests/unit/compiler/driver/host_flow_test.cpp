@@ -43,7 +43,7 @@ class HostFlow : public testing::Test {
     Result<Module> module = test::parseText(ir_, text);
     ASSERT_TRUE(module.ok()) << module.error().toString();
     CompileOptions options;
-    options.hostFlow = dyn::HostFlow::native;
+    options.hostCode = dyn::HostCode::native;
     Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
     if (!compiled.ok() && compiled.error().id == DiagnosticId::unsupportedFeature)
       GTEST_SKIP() << "no code generation";

@@ -1,5 +1,5 @@
-// Encoders over padded batches in text, masks of all kinds for them, and the program with pass `pack_sequences` beside
-// the padded one.
+// Encoders over padded batches in text, masks of all kinds for them, and the program with pass
+// `pack_sequences` beside the padded one.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Recurrences over padded sequences without the steps behind the end of each (pass `pack_sequences`): the same results
-// as with them, for any lengths; and loops that are none of these.
+// Recurrences over padded sequences without the steps behind the end of each (pass `pack_sequences`): the
+// same results as with them, for any lengths; and loops that are none of these.
 #include <gmock/gmock.h>
 
 #include <array>

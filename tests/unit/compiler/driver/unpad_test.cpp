@@ -1,5 +1,5 @@
-// Padded batches computed without padding (pass `pack_sequences`): the same results as with it, where anybody can see
-// them, for any mask; and what is not touched.
+// Padded batches computed without padding (pass `pack_sequences`): the same results as with it, where anybody
+// can see them, for any mask; and what is not touched.
 #include <gmock/gmock.h>
 
 #include <array>

@@ -1,6 +1,7 @@
 // Lists of passes: what a wrong order is told, and what goes with a pass that is left out.
 #include <gmock/gmock.h>
 
+#include "compiler/pass/former_names.h"
 #include "compiler/pass/pipeline.h"
 #include "compiler/passes/pass_table.h"
 
@@ -71,6 +72,25 @@ TEST(PipelineOrder, whatIsOnRequestStandsWhereTheTableHasIt) {
   ASSERT_TRUE(other.ok()) << other.error().toString();
   EXPECT_THAT(toString(*other), Not(HasSubstr("pack_sequences")));
   EXPECT_THAT(toString(*other), HasSubstr("fuse{max=4},attention"));
+}
+
+// A former name stands for the pass wherever one is named, and is not printed.
+TEST(PipelineOrder, formerNamesAreAccepted) {
+  for (const FormerPassName& row : kFormerPassNames) {
+    EXPECT_EQ(currentPassName(row.former), row.now);
+    const PassDef* pass = findPass(passTable(), row.former);
+    ASSERT_NE(pass, nullptr) << row.former;
+    EXPECT_EQ(pass->name, row.now);
+    for (const PassDef& other : passTable()) EXPECT_NE(other.name, row.former);
+  }
+  Result<Pipeline> pipeline =
+      parsePipeline("+unpad{results=zero},-linearise", passTable(), standardPipeline());
+  ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
+  EXPECT_THAT(toString(*pipeline), HasSubstr("pack_sequences{results=zero}"));
+  EXPECT_THAT(toString(*pipeline), Not(HasSubstr("batch_levels")));
+  Trace trace;
+  trace.steps.push_back({.index = 0, .name = "bufferize"});
+  EXPECT_EQ(trace.find("place"), &trace.steps[0]);
 }
 
 }  // namespace
