@@ -170,7 +170,7 @@ Result<IrText> bytecodeText(SessionState& state) {
   DYN_TRY(dyn_module * program, model->program());
   IrText text;
   text.level = IrLevel::bytecode;
-  text.title = "host program";
+  text.title = "host code";
   const char* listing = dyn_module_disassembly(program);
   text.text = listing ? listing : "";
   return text;

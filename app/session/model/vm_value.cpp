@@ -163,7 +163,7 @@ Error vmError(dyn_status status) {
   message.resize(at);
   SourcePlace place = comma == std::string::npos ? SourcePlace() : placeOfText(inside.substr(comma + 2));
   return makeError(idOf(status), std::move(message), std::move(place))
-      .note("in the host program at " + inside.substr(0, comma));
+      .note("in the host code at " + inside.substr(0, comma));
 }
 
 namespace {
