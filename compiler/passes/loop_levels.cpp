@@ -14,9 +14,9 @@ namespace {
 
 using Types = std::unordered_map<ValueId, Type>;
 
-class Lineariser {
+class LevelBatcher {
  public:
-  Lineariser(const InferredModule& inferred, const Types& types, const NodeLoop& loop)
+  LevelBatcher(const InferredModule& inferred, const Types& types, const NodeLoop& loop)
       : ir_(*inferred.module.context),
         types_(types),
         contents_(inferred.contents),
@@ -276,10 +276,10 @@ class Lineariser {
 }  // namespace
 
 LoopLevels levelsOf(const NodeLoop& loop, const InferredModule& inferred, const Types& types) {
-  Lineariser lineariser(inferred, types, loop);
+  LevelBatcher batcher(inferred, types, loop);
   LoopLevels levels;
-  levels.whyNot = lineariser.run(levels.ops, levels.replaced);
-  levels.hoisted = lineariser.hoisted();
+  levels.whyNot = batcher.run(levels.ops, levels.replaced);
+  levels.hoisted = batcher.hoisted();
   return levels;
 }
 

@@ -88,7 +88,7 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
     if (site.mask == mask)
       sites.emplace(&op, site);
     else
-      context.remarks.push_back("not unpadded: " + std::string(named.def->name) + " %" +
+      context.remarks.push_back("not packed: " + std::string(named.def->name) + " %" +
                                 ir.valueName(named.results[0].id) + ": its mask is not the first one");
   };
   for (const MaskedAttention& site : attentions.found) {
@@ -125,7 +125,7 @@ void addPairs(OneMask& one, const InferredModule& inferred, const Positions& pos
       one.sites.pairs.insert(region.ops.begin(), region.ops.end());
     }
     if (why.empty()) continue;
-    context.remarks.push_back("not unpadded: softmax %" +
+    context.remarks.push_back("not packed: softmax %" +
                               inferred.module.context->valueName(site->second.softmax->results[0].id) +
                               ": of what is added to its scores " + why);
     one.sites.attentions.erase(site);
@@ -163,12 +163,12 @@ UnpaddedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResult
   mask.insert(mask.end(), needs.factors().begin(), needs.factors().end());
   tell(context, inferred.module, needs, mask);
   if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, mask); hidden != kNoValue) {
-    context.remarks.push_back("not unpadded: the mask is made of %" +
+    context.remarks.push_back("not packed: the mask is made of %" +
                               inferred.module.context->valueName(hidden) + ", which it hides");
     return {};
   }
   if (const std::string why = whyNotSeen(one.sites, needs); !why.empty()) {
-    context.remarks.push_back("not unpadded: " + why);
+    context.remarks.push_back("not packed: " + why);
     return {};
   }
   const auto packedOf = [&](const auto& sites) {
@@ -192,7 +192,7 @@ Result<InferredModule> withTypes(const Module& module) {
   return plain.ok() ? std::move(plain) : inferTypes(module);
 }
 
-Result<Module> runUnpad(const Module& module, PassContext& context) {
+Result<Module> runPackSequences(const Module& module, PassContext& context) {
   const auto option = context.options.find("results");
   const std::string policyName = option == context.options.end() ? "unseen" : option->second;
   if (policyName != "unseen" && policyName != "zero")
@@ -208,7 +208,7 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   std::vector<std::string> refusals;
   std::set<std::string> seen;
   std::optional<OneMask> one = sitesOfOneMask(inferred, context, seen, refusals);
-  for (const std::string& refusal : refusals) context.remarks.push_back("not unpadded: " + refusal);
+  for (const std::string& refusal : refusals) context.remarks.push_back("not packed: " + refusal);
   // Batches with masks of their own, as of queries and documents, one after the other.
   bool changed = false;
   while (one) {
@@ -224,7 +224,7 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
       } else {
         context.counters["attentions"] -= made.attentions;
         context.counters["recurrences"] -= made.recurrences;
-        context.remarks.push_back("not unpadded: without padding " + next.error().message);
+        context.remarks.push_back("not packed: without padding " + next.error().message);
       }
     }
     if (last) break;
@@ -242,7 +242,7 @@ PassDef pack_sequencesPass() {
       .requiredProperties = Property::types,
       .forbiddenProperties = Property::groups,
       .options = {{"results", "unseen, or zero: results at padded positions are 0; default unseen"}},
-      .run = runUnpad,
+      .run = runPackSequences,
       .makesBuiltins = true,
       .onRequest = true};
 }

@@ -20,8 +20,9 @@ extern "C" {
  * thread, the longest task of each launch, and the cost of starting tasks. Results have the same bits as with
  * threads.
  *
- * The simulation gives each core the caches and the memory of this one; it leaves out losses by shared caches,
- * memory or power. DYN_INVALID_ARGUMENT: the context has one thread. Must not be called during a run. */
+ * The simulation gives each core the caches and the memory of this one; it leaves out losses by shared
+ * caches, memory or power. DYN_INVALID_ARGUMENT: the context has one thread. Must not be called during a run.
+ * */
 DYN_API dyn_status dyn_context_simulate_threads(dyn_context* context, int32_t enabled);
 
 #ifdef __cplusplus

@@ -130,10 +130,10 @@ HostTensor as(const HostTensor& x, Dtype dtype) {
 }
 
 // The same results as without the pass, or an error from both.
-void expectAsLoop(const std::string& text, int64_t linearised, Dtype indices = Dtype::i64) {
+void expectAsLoop(const std::string& text, int64_t batched, Dtype indices = Dtype::i64) {
   const auto program = compiledOf(text, {}), plain = compiledOf(text, without("batch_levels"));
   ASSERT_TRUE(program && plain);
-  ASSERT_EQ(counter(*program, "linearised_loops"), linearised) << remarksOf(*program) << text;
+  ASSERT_EQ(counter(*program, "batched_loops"), batched) << remarksOf(*program) << text;
   for (int kind = 0; kind < static_cast<int>(Kind::kCount); ++kind)
     for (int64_t n : {0, 1, 2, 3, 7, 31}) {
       const int64_t rows = n + 1;
@@ -154,10 +154,10 @@ void expectAsLoop(const std::string& text, int64_t linearised, Dtype indices = D
     }
 }
 
-TEST(Linearise, StructuresOfAllKinds) { expectAsLoop(program(kCell, "hh, cc"), 1); }
+TEST(BatchLevels, StructuresOfAllKinds) { expectAsLoop(program(kCell, "hh, cc"), 1); }
 
 // An index that names no row is an error of the run.
-TEST(Linearise, RowsThatAreNotThere) {
+TEST(BatchLevels, RowsThatAreNotThere) {
   const auto made = compiledOf(program(kCell, "hh, cc"), {});
   ASSERT_TRUE(made);
   const int64_t n = 9;
@@ -171,17 +171,17 @@ TEST(Linearise, RowsThatAreNotThere) {
   EXPECT_THAT(actual.error().toString(), HasSubstr("10"));
 }
 
-TEST(Linearise, IndicesOfOtherTypes) { expectAsLoop(program(kCell, "hh, cc", "", "i32"), 1, Dtype::i32); }
+TEST(BatchLevels, IndicesOfOtherTypes) { expectAsLoop(program(kCell, "hh, cc", "", "i32"), 1, Dtype::i32); }
 
 // What is stacked by turn: of the states, of the words alone, the same in all turns, numbers of turns.
-TEST(Linearise, StackedResults) {
+TEST(BatchLevels, StackedResults) {
   expectAsLoop(program(kCell + "    s = gather(two, 1)\n    t = one * two\n    p = word + f32[] 1\n",
                        "hh, cc, s, t, p, v, i"),
                1);
 }
 
 // Each statement makes %y [4] of %a, %b [4], states of two nodes, %m [2, 4] both, %x, %i.
-TEST(Linearise, Operations) {
+TEST(BatchLevels, Operations) {
   for (const char* statement : {
            "y = v @ a",
            "y = a @ v",
@@ -225,7 +225,7 @@ TEST(Linearise, Operations) {
 }
 
 // Products of the turn alone are one product before the loop; those of states stay inside.
-TEST(Linearise, ProductsOfWordsAreHoisted) {
+TEST(BatchLevels, ProductsOfWordsAreHoisted) {
   const auto made = compiledOf(program(kCell, "hh, cc"), {});
   ASSERT_TRUE(made);
   EXPECT_EQ(counter(*made, "products_before_the_loop"), 1);
@@ -241,7 +241,7 @@ TEST(Linearise, ProductsOfWordsAreHoisted) {
 }
 
 // A buffer that is handed on is no state; the others may be read by it.
-TEST(Linearise, HandedOn) {
+TEST(BatchLevels, HandedOn) {
   const std::string body = R"(
     below = gather(k, i)
     y = gather(h, gather(below, 0)) @ v + gather(c, gather(below, 1))
@@ -253,12 +253,12 @@ TEST(Linearise, HandedOn) {
 void expectWhyNot(const std::string& body, const std::string& why, const std::string& results = "hh, cc") {
   const auto made = compiledOf(program(body, results), {});
   ASSERT_TRUE(made) << body;
-  EXPECT_EQ(counter(*made, "linearised_loops"), 0) << body;
+  EXPECT_EQ(counter(*made, "batched_loops"), 0) << body;
   EXPECT_THAT(remarksOf(*made), HasSubstr(why)) << body;
   expectAsLoop(program(body, results), 0);
 }
 
-TEST(Linearise, WhatIsNotTouched) {
+TEST(BatchLevels, WhatIsNotTouched) {
   const std::string rows =
       "    below = gather(k, i)\n    a = gather(h, gather(below, 0))\n"
       "    b = gather(c, gather(below, 1))\n";
@@ -282,7 +282,7 @@ TEST(Linearise, WhatIsNotTouched) {
 }
 
 // A chain as deep as there are turns, and one level of as many nodes.
-TEST(Linearise, DeepAndWide) {
+TEST(BatchLevels, DeepAndWide) {
   const auto made = compiledOf(program(kCell, "hh, cc"), {}),
              plain = compiledOf(program(kCell, "hh, cc"), without("batch_levels"));
   ASSERT_TRUE(made && plain);
@@ -302,7 +302,7 @@ TEST(Linearise, DeepAndWide) {
 }
 
 // How many turns there are is a value of the run; none where it is negative.
-TEST(Linearise, TurnsThatOnlyTheRunCounts) {
+TEST(BatchLevels, TurnsThatOnlyTheRunCounts) {
   const std::string text =
       R"(fn @main(n: Tensor[(), i64], h0: Tensor[(rows, 4), f32], k: Tensor[(m), i64], w: Tensor[(4, 4), f32]) {
   h = loop(n, _, h0, k, w) {carried = 1} body (i, h, k, w) {
@@ -322,7 +322,7 @@ TEST(Linearise, TurnsThatOnlyTheRunCounts) {
 
 // Where a level begins is read by the host; its nodes, and the rows they read and write, are parts of tables:
 // what runs for a level is what computes, and one kernel for the rows that are written.
-TEST(Linearise, ALevelRunsWhatComputesAlone) {
+TEST(BatchLevels, ALevelRunsWhatComputesAlone) {
   const std::unique_ptr<Compiled> compiled = compiledOf(
       R"(fn @main(n: Tensor[(m), i64], h0: Tensor[(rows, 4), f32], k: Tensor[(m), i64], w: Tensor[(4, 4), f32]) {
   m = gather(shape(n), 0)
@@ -347,7 +347,7 @@ TEST(Linearise, ALevelRunsWhatComputesAlone) {
   EXPECT_EQ(count("\n  fromscalar "), 0) << code;
 }
 
-TEST(Linearise, DimsOfAnElementThatTheRunNames) {
+TEST(BatchLevels, DimsOfAnElementThatTheRunNames) {
   const std::string text = R"(fn @main(k: Tensor[(n), i64], at: Tensor[(), i64]) {
   bind_dims(k, at) {dims = dims(first, second), elements = [0, 1]}
   y = dims_value() {value = dims(first + 1, second)}

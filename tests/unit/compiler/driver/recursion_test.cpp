@@ -139,10 +139,10 @@ std::vector<HostTensor> structure(Kind kind, int64_t leaves, uint32_t seed) {
 }
 
 // What the pass makes gives what the program gives without it, and what the reference interpreter finds.
-void expectAsRecursion(const std::string& text, int64_t linearised) {
+void expectAsRecursion(const std::string& text, int64_t batched) {
   const auto program = compiledOf(text, {}), plain = compiledOf(text, without("batch_levels"));
   ASSERT_TRUE(program && plain);
-  ASSERT_EQ(counter(*program, "linearised_functions"), linearised) << remarksOf(*program) << text;
+  ASSERT_EQ(counter(*program, "batched_functions"), batched) << remarksOf(*program) << text;
   for (int kind = 0; kind < static_cast<int>(Kind::kCount); ++kind)
     for (int64_t leaves : {1, 2, 3, 8, 21})
       for (uint32_t seed = 0; seed < 3; ++seed) {
@@ -228,7 +228,7 @@ fn @value(t: Term, v: Tensor[(4, 4), f32]) -> (Tensor[(4), f32], Tensor[(), i64]
   // Behind the match the results are made more: that is what a call gives.
   const auto made = compiledOf(text, {}), plain = compiledOf(text, without("batch_levels"));
   ASSERT_TRUE(made && plain);
-  EXPECT_EQ(counter(*made, "linearised_functions"), 1) << remarksOf(*made);
+  EXPECT_EQ(counter(*made, "batched_functions"), 1) << remarksOf(*made);
   EXPECT_EQ(counter(*made, "products_before_the_loop"), 1);
   for (int64_t n : {0, 1, 2, 5}) {
     const std::vector<HostTensor> inputs{randomTensor(Dtype::f32, {n, 4}, 1),
@@ -271,7 +271,7 @@ TEST(Recursion, WhatIsNotTouched) {
   for (const auto& [functions, why] : rows) {
     const auto made = compiledOf(program(functions, kLast), {});
     ASSERT_TRUE(made) << functions;
-    EXPECT_EQ(counter(*made, "linearised_functions"), 0) << functions;
+    EXPECT_EQ(counter(*made, "batched_functions"), 0) << functions;
     EXPECT_THAT(remarksOf(*made), HasSubstr(why)) << functions;
   }
   // Sizes of fields that differ from node to node.

@@ -112,21 +112,21 @@ void expectAsPadded(const std::string& text, int64_t recurrences) {
     }
 }
 
-TEST(UnpadRecurrence, ForwardAndBackward) {
+TEST(PackSequencesRecurrence, ForwardAndBackward) {
   expectAsPadded(program(loopOver("x", "y", kForward), "%y, %last_y"), 1);
   expectAsPadded(program(loopOver("x", "y", kBackward), "%y, %last_y"), 1);
   expectAsPadded(program(loopOver("x", "y", kForward), "%last_y"), 1);
 }
 
 // Both directions of one order, and a layer above them that sees nothing of the padding either.
-TEST(UnpadRecurrence, Layers) {
+TEST(PackSequencesRecurrence, Layers) {
   const std::string loops = loopOver("x", "y", kForward) + loopOver("x", "z", kBackward) +
                             "  %both = add(mul(%y, %z), %y)\n" + loopOver("y", "top", kForward);
   expectAsPadded(program(loops, "%top, %last_top, %last_z, %both"), 3);
 }
 
 // A result that is 0 behind the end where the loop makes it so: the mean over it, its first step, the whole.
-TEST(UnpadRecurrence, WhatIsZeroIsSeenByAnybody) {
+TEST(PackSequencesRecurrence, WhatIsZeroIsSeenByAnybody) {
   const std::string loops = loopOver("x", "y", kForward) +
                             "  %turned = transpose(%y) {perm = [1, 0, 2]}\n"
                             "  %sum = reduce_sum(%turned, i64[1] [1])\n"
@@ -134,14 +134,14 @@ TEST(UnpadRecurrence, WhatIsZeroIsSeenByAnybody) {
   expectAsPadded(program(loops, "%sum, %most, %turned"), 1);
 }
 
-TEST(UnpadRecurrence, StatesThatAreNotStacked) {
+TEST(PackSequencesRecurrence, StatesThatAreNotStacked) {
   Body two = kForward;
   two.stacked = "where(%runs, mul(%n, f32[] 2), f32[] 0)";
   expectAsPadded(program(loopOver("x", "y", two), "%y, %last_y"), 1);
 }
 
 // Infinities and NaN behind the end of a sequence reach nothing, and its products are not computed.
-TEST(UnpadRecurrence, NaNsOfPaddingReachNoResult) {
+TEST(PackSequencesRecurrence, NaNsOfPaddingReachNoResult) {
   const auto kept = compiledOf(program(loopOver("x", "y", kForward), "%y, %last_y"), {});
   ASSERT_TRUE(kept);
   std::vector<HostTensor> clean = inputsFor(9, 4, 1), poisoned = inputsFor(9, 4, 1);
@@ -156,7 +156,7 @@ TEST(UnpadRecurrence, NaNsOfPaddingReachNoResult) {
       ASSERT_EQ((*actual)[i].realAt(k), (*expected)[i].realAt(k));
 }
 
-TEST(UnpadRecurrence, SaysWhyNot) {
+TEST(PackSequencesRecurrence, SaysWhyNot) {
   const auto refused = [](const Body& body, const std::string& results = "%y, %last_y") {
     const auto compiled = compiledOf(program(loopOver("x", "y", body), results), {});
     EXPECT_EQ(recurrencesIn(*compiled), 0);

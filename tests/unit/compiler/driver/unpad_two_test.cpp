@@ -44,7 +44,7 @@ HostTensor maskOf(const std::vector<int64_t>& lengths, int64_t longest) {
   return mask;
 }
 
-TEST(UnpadTwo, EachBatchUnderItsOwnMask) {
+TEST(PackSequencesTwo, EachBatchUnderItsOwnMask) {
   CompileOptions unpadded;
   unpadded.paddedResults = "exact";
   IrContext context;
