@@ -91,7 +91,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 
 void MainWindow::choosePlace(const QString& place) {
   if (!canvas_->revealPlace(place))
-    statusBar()->showMessage("this step has no operation of that place", 4000);
+    statusBar()->showMessage("this step has no operation from that location", 4000);
 }
 
 void MainWindow::chooseNode(quint64 node) {
