@@ -454,7 +454,7 @@ ParsedArguments parseArguments(int argc, char** argv) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const CLI::App* sub = chosen.empty() ? nullptr : chosen[0];
   if (!sub && r.lines.empty()) return usageFault("a command is missing");
-  if (sub && !r.lines.empty()) return usageFault("-e stands alone, without the command " + sub->get_name());
+  if (sub && !r.lines.empty()) return usageFault("-e cannot be combined with the command " + sub->get_name());
   if (sub == commands.completion || sub == commands.manual) {
     parsed.toStdout = sub == commands.manual ? manualPage(app, "dynrepl", kVersion)
                                              : completionScript(app, "dynrepl", texts.shell);

@@ -124,7 +124,7 @@ Result<FixedBound> fixedBoundAt(const FixedLoaded& loaded, const std::vector<int
   const Room room;
   DynFixed* model = nullptr;
   if (!room.there() || dyn_fixed_create(fixedProgramOf(loaded), room.begin(), Room::kBytes, &model) != DYN_OK)
-    return makeError(DiagnosticId::memoryLimit, "there is no room to try the sizes in");
+    return makeError(DiagnosticId::memoryLimit, "the memory is too small to try the sizes");
   FixedBound bound{dyn_fixed_least_bytes(), ""};
   Trial(model, bound).at(sizes);
   return bound;
@@ -145,7 +145,7 @@ Result<FixedBound> fixedBound(const FixedLoaded& loaded, const std::atomic<bool>
   const Room room;
   DynFixed* model = nullptr;
   if (!room.there() || dyn_fixed_create(program, room.begin(), Room::kBytes, &model) != DYN_OK)
-    return makeError(DiagnosticId::memoryLimit, "there is no room to try the sizes in");
+    return makeError(DiagnosticId::memoryLimit, "the memory is too small to try the sizes");
   FixedBound bound{dyn_fixed_least_bytes(), ""};
   Trial trial(model, bound);
   for (int64_t i = 0; i < combinations; ++i) {

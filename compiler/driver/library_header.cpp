@@ -80,7 +80,7 @@ Status checkPorts(const std::vector<vm::ContractValue>& ports, const char* role)
     if (port.type.kind != vm::ContractKind::tensor || !cTypeOf(port.type.dtype))
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: a library of a model whose " +
                                                              std::string(role) + " " + port.name +
-                                                             " is no tensor of numbers");
+                                                             " is not a tensor of numbers");
   return {};
 }
 

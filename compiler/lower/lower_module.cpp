@@ -79,7 +79,7 @@ Status inputsGiveTheirSymbols(const Module& module, const Function& main) {
         if (given.count(symbol) == 0)
           return makeError(DiagnosticId::unsupportedFeature,
                            "the dim " + d.toString() + " of input '" + module.context->valueName(p.id) +
-                               "' is an expression of a symbol that is no dim of any input by itself");
+                               "' is an expression of a symbol that is not a dim of any input by itself");
   }
   return {};
 }

@@ -48,7 +48,7 @@ class Finder {
     if (const std::string why = rows(); !why.empty()) return why;
     for (size_t k = 1 + carried(); k < body().results.size(); ++k)
       if (const Dtype of = types_.at(body().results[k]).dtype(); !isReal(of) && !isInteger(of))
-        return "it stacks values that are no numbers";
+        return "it stacks values that are not numbers";
     for (const Op* op : body().ops)
       if (const std::string why = visit(*op); !why.empty()) return why;
     return writes();
@@ -77,7 +77,7 @@ class Finder {
       const Op* write = maker == found_.makers.end() ? nullptr : maker->second;
       if (!write || write->def != &ops::scatter_ndOp || write->operands[0] != parameter) {
         if (why.empty())
-          why = "its carried value " + named(parameter) + " is no buffer that a row is written of";
+          why = "its carried value " + named(parameter) + " is not a buffer that a row is written of";
         continue;
       }
       found_.looksLikeOne = true;

@@ -77,7 +77,7 @@ class Finder {
     for (size_t k = 0; k < function_.resultTypes.size(); ++k) {
       const Type type = function_.resultTypes[k];
       const std::string what = "result " + std::to_string(k);
-      if (!type || !type.isTensor()) return what + " is no tensor";
+      if (!type || !type.isTensor()) return what + " is not a tensor";
       if (dtypeClass(type.dtype()) == DtypeClass::text) return what + " has elements of text";
       for (SymbolId symbol : symbolsOf(type))
         if (!known.count(symbol))

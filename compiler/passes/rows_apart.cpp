@@ -80,7 +80,7 @@ class RowAnalysis {
     if (!type.isTensor())
       return std::any_of(symbolsOf(type).begin(), symbolsOf(type).end(),
                          [&](SymbolId s) { return s == rows_; })
-                 ? mix(what + " is no tensor")
+                 ? mix(what + " is not a tensor")
                  : true;
     if (axis) axes_[id] = *axis;
     return true;

@@ -102,7 +102,7 @@ class HeaderParser {
       skipSpace();
       int64_t dim = 0;
       auto [end, code] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), dim);
-      if (code != std::errc() || dim < 0) return fault("a dim is no number from 0 to 2^63-1");
+      if (code != std::errc() || dim < 0) return fault("a dim is not a number from 0 to 2^63-1");
       at_ = static_cast<size_t>(end - text_.data());
       if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long integers so
       dims.push_back(dim);

@@ -37,8 +37,8 @@ class Lexer {
       } else if (digit(c)) {
         number();
         if (peek() == '_')
-          return source_.error(DiagnosticId::textSyntax, "digits of a number stand together: 1000, not 1_000",
-                               at_);
+          return source_.error(DiagnosticId::textSyntax,
+                               "a number is written without separators: 1000, not 1_000", at_);
         push(start, TokenKind::number);
       } else if (c == '%') {
         ++at_;

@@ -356,7 +356,8 @@ Status Parser::setElement(HostTensor* tensor, int64_t flat, const Element& eleme
   const Dtype dtype = tensor->dtype();
   auto wrong = [&] {
     return error(DiagnosticId::typeMismatch,
-                 "'" + std::string(text(t)) + "' is no element of " + std::string(toString(dtype)), t.offset);
+                 "'" + std::string(text(t)) + "' is not an element of " + std::string(toString(dtype)),
+                 t.offset);
   };
   const bool isBoolean = t.kind == TokenKind::name && (text(t) == "true" || text(t) == "false");
   switch (dtypeClass(dtype)) {

@@ -207,7 +207,7 @@ dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, 
 dyn_status dyn_value_strides(const dyn_value* value, int64_t* strides) {
   return guarded([&]() -> Status {
     const Tensor* tensor = tensorOf(value);
-    if (!tensor || !strides) return invalid("value is no tensor, or strides is null");
+    if (!tensor || !strides) return invalid("value is not a tensor, or strides is null");
     stridesOf(tensor, {strides, tensor->rank});
     return okStatus();
   });

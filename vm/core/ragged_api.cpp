@@ -178,7 +178,7 @@ Status readParts(const dyn_value* value, RaggedParts* parts) {
       dyn_value_item(value, 0, &parts->rows) != DYN_OK ||
       dyn_value_item(value, 1, &parts->lengths) != DYN_OK || !parts->rows ||
       dyn_value_rank(parts->rows) < 1 || !parts->lengths || !lengthsIn(parts->lengths->object))
-    return invalid("the value is no ragged tensor: see dyn_value_ragged");
+    return invalid("the value is not a ragged tensor: see dyn_value_ragged");
   return okStatus();
 }
 

@@ -432,14 +432,14 @@ Result<MachineLimits> parseLimits(std::string_view text) {
   if (std::from_chars(threads.data(), threads.data() + threads.size(), limits.threads).ptr !=
           threads.data() + threads.size() ||
       limits.threads < 1)
-    return fault("'" + std::string(threads) + "' is no number of threads");
+    return fault("'" + std::string(threads) + "' is not a number of threads");
   for (const Field& field : kFields) {
     DYN_TRY(std::string_view digits, value(field.key));
     double& target = limits.*field.member;
     if (std::from_chars(digits.data(), digits.data() + digits.size(), target).ptr !=
             digits.data() + digits.size() ||
         digits.empty() || !(target >= 0 && target < 1e12))
-      return fault("'" + std::string(digits) + "' is no number that can be measured");
+      return fault("'" + std::string(digits) + "' is not a number that can be measured");
     const bool mayBeNothing = field.key.ends_with("Ns") || field.key.ends_with("oreDepth");
     if (!mayBeNothing && target == 0) return fault("a rate of 0");
   }

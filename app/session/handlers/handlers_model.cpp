@@ -306,7 +306,7 @@ Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Out
     DYN_CHECK(declareLengths(model->signature(), command, request.dims));
     request.requireStatic = command.has("static") || (forPackage && request.requireStatic);
     if (request.path.empty())
-      return makeError(DiagnosticId::usageError, "the model has no file to be loaded from anew");
+      return makeError(DiagnosticId::usageError, "the model has no file to load again");
     DYN_CHECK(open(state, std::move(request)));
     DYN_TRY(model, state.model());
   }
@@ -329,8 +329,7 @@ Result<std::optional<SigningSeed>> signingKeyOf(const Command& command) {
   if (!command.has("sign")) return std::optional<SigningSeed>();
   if (command.has("kind") && command.text("kind") != "package")
     return makeError(DiagnosticId::usageError,
-                     "--sign is of packages: what is exported otherwise is checked by "
-                     "who installs it");
+                     "--sign is for packages; other exports are checked when they are installed");
   DYN_TRY(const SigningSeed seed, readSigningKey(command.text("sign")));
   return std::optional<SigningSeed>(seed);
 }
@@ -351,9 +350,9 @@ Status checkExport(const Command& command) {
   if (command.has("no-heap") && kind == "exe")
     return unsupported("--no-heap with --kind exe: it reads its inputs from files; --kind image holds them");
   if (command.has("no-heap") && command.has("interpret"))
-    return unsupported("--no-heap with --interpret: its runtime has machine code alone");
-  if (command.has("board") && kind != "image") return unsupported("--board: it is of --kind image");
-  if (command.has("input") && kind != "image") return unsupported("--input: it is of --kind image");
+    return unsupported("--no-heap with --interpret: its runtime runs machine code only");
+  if (command.has("board") && kind != "image") return unsupported("--board needs --kind image");
+  if (command.has("input") && kind != "image") return unsupported("--input needs --kind image");
   return {};
 }
 

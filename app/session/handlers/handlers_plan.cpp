@@ -150,7 +150,7 @@ Result<View> handle_predict(SessionState& state, const Command& command, Outcome
   DYN_TRY(LoadedModel * model, state.model());
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a package does not hold what its kernels compute");
+                     "unsupported: a package does not contain the definitions of its kernels");
   DYN_TRY(const Question question, questionOf(*model, command));
   DYN_TRY(PredictView view, predictionOf(state, *model, question));
   return makeView(std::move(view));
@@ -167,7 +167,7 @@ Result<std::pair<int64_t, int64_t>> sweepRange(const LimitSymbol& symbol, const 
   }
   DYN_TRY(DimSpec spec, parseDimSpec(symbol.name + "=" + text));
   if (!spec.low || !spec.high || *spec.low > *spec.high)
-    return makeError(DiagnosticId::usageError, "'" + text + "' is no range").note("write 1..256");
+    return makeError(DiagnosticId::usageError, "'" + text + "' is not a range").note("write 1..256");
   return std::make_pair(*spec.low, *spec.high);
 }
 
@@ -177,7 +177,7 @@ Result<View> handle_sweep(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(LoadedModel * model, state.model());
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a package does not hold what its kernels compute");
+                     "unsupported: a package does not contain the definitions of its kernels");
   DYN_TRY(const Question question, questionOf(*model, command));
   const DimValues& dims = question.dims;
   DYN_TRY(int64_t pointsCount, command.integer("points", 24));

@@ -44,7 +44,7 @@ void fillCounters(LoadedModel& model, RunResult& result) {
 Status explain(SessionState& state, const CompiledModel* program, RunResult& result) {
   if (!program)
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a package does not hold what its kernels compute");
+                     "unsupported: a package does not contain the definitions of its kernels");
   DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
                                               [&](const std::string& text) { state.log(text); }));
   KernelTable table = *result.profile;

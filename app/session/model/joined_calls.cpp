@@ -85,7 +85,7 @@ class JointMaker {
     const Function& main = *module_.main();
     for (const std::vector<Port>* ports : {&signature_.inputs, &signature_.outputs})
       for (const Port& port : *ports) {
-        if (port.info.kind != "tensor") return unsupported(port.info.name + " is no tensor");
+        if (port.info.kind != "tensor") return unsupported(port.info.name + " is not a tensor");
         if (dtypeClass(port.dtype) == DtypeClass::text) return unsupported(port.info.name + " holds strings");
         if (!port.length.empty()) return unsupported(port.info.name + " is ragged");
       }
@@ -176,7 +176,7 @@ int64_t dimOf(const CallInputs& call, const std::string& dim) {
 }  // namespace
 
 Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, const std::string& sequence) {
-  if (!model.hasModule()) return unsupported("a package does not hold what its kernels compute");
+  if (!model.hasModule()) return unsupported("a package does not contain the definitions of its kernels");
   DYN_CHECK(model.ensurePasses());
   // What exporters write around rows, such as masks looked up by running numbers, is plain after these.
   ScratchProgram program(model.typed());

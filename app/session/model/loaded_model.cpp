@@ -129,7 +129,8 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   } else {
     return makeError(
         DiagnosticId::usageError,
-        request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg, and it is no package");
+        request.path +
+            " is not a model: its name ends in none of .onnx, .dyn, .dynpkg, and it is not a package");
   }
   if (model->hasModule() && model->problems_.empty()) {
     model->fixShapes();
@@ -492,7 +493,8 @@ Status LoadedModel::ensurePasses() {
         .note("the contract and the bytecode can be shown");
   if (!openInputs_.empty()) {
     const std::string name = info_.inputs[openInputs_[0]].name;
-    return makeError(DiagnosticId::unsupportedFeature, "the model does not say what rank input " + name +
+    return makeError(DiagnosticId::unsupportedFeature, "the model does not declare the rank of input " +
+                                                           name +
                                                            " has: it is compiled when a run gives its inputs")
         .note(
             "write a shape with the right number of dims into the model; the dims themselves may be unknown");

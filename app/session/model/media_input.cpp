@@ -14,7 +14,7 @@ namespace dyn {
 namespace {
 
 Error wrongOption(const std::string& option, const char* options) {
-  return makeError(DiagnosticId::usageError, "'" + option + "' is no option of this input").note(options);
+  return makeError(DiagnosticId::usageError, "'" + option + "' is not an option of this input").note(options);
 }
 
 template <typename Number>

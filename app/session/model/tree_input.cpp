@@ -65,7 +65,7 @@ Result<std::optional<Request>> requestOf(const std::string& spec) {
     } else if ((name == "from" || name == "count") && number && *number >= 0) {
       (name == "from" ? from : count) = *number;
     } else {
-      return makeError(DiagnosticId::usageError, "'" + option + "' is no option of a file of trees")
+      return makeError(DiagnosticId::usageError, "'" + option + "' is not an option of a file of trees")
           .note("words=FILE, from=N, count=N");
     }
   }
@@ -108,8 +108,8 @@ Result<std::optional<int64_t>> wordNumber(const Request& request, const TreeNode
     return atNode(request.file, node, "the word '" + node.word + "' is not in " + request.words->path);
   }
   if (const std::optional<int64_t> number = numberOf(node.word)) return number;
-  return atNode(request.file, node, "the word '" + node.word + "' is no number")
-      .note("say what words stand for: ,words=FILE");
+  return atNode(request.file, node, "the word '" + node.word + "' is not a number")
+      .note("give the numbers of words: ,words=FILE");
 }
 
 // --- values of a data type

@@ -110,7 +110,7 @@ Result<Asked> asked(const Module& module, const Ports& ports, const std::string&
                                                 : "did you mean " + near + "?");
     }
     if (!type.isTensor())
-      return makeError(DiagnosticId::typeMismatch, name + " is no tensor but " + type.toString());
+      return makeError(DiagnosticId::typeMismatch, name + " is not a tensor but " + type.toString());
     if (axis >= static_cast<size_t>(type.rank()))
       return makeError(DiagnosticId::rankMismatch,
                        name + " has rank " + std::to_string(type.rank()) + ": " + type.toString());

@@ -29,7 +29,7 @@ Status requireOrder(const InferContext& c, std::string_view name, int rank) {
   }
   if (good) return {};
   return c.error(DiagnosticId::badAttribute,
-                 std::string(name) + " is no permutation of " + std::to_string(rank) + " axes");
+                 std::string(name) + " is not a permutation of " + std::to_string(rank) + " axes");
 }
 
 template <typename T>

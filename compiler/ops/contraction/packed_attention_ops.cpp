@@ -16,7 +16,7 @@ constexpr AttributeSpec kAttributes[] = {
     {"fill", AttributeKind::real, false, "the score of a key that is not allowed; default -inf",
      Allowed::any()},
     {"nan_as_zero", AttributeKind::integer, false,
-     "1: a probability that is no number is 0, as where a query has no key at all; default 0",
+     "1: a probability that is not a number is 0, as where a query has no key at all; default 0",
      Allowed::flag()},
     {"causal", AttributeKind::integer, false,
      "1: a query sees no keys behind it, whatever their scores; default 0", Allowed::flag()},

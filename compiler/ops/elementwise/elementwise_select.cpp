@@ -236,7 +236,7 @@ Status castFromText(const EvalContext& c, HostTensor& result, int64_t i, const s
     result.setInt(i, std::strtoll(text.c_str(), &end, 10));
   }
   if (end != text.c_str() && *end == 0) return {};
-  return c.error(DiagnosticId::runtimeError, "\"" + text + "\" is no number");
+  return c.error(DiagnosticId::runtimeError, "\"" + text + "\" is not a number");
 }
 
 Status evaluateCast(EvalContext& c) {

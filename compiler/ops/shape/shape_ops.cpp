@@ -114,7 +114,7 @@ Result<Dim> remainingSize(InferContext& c, const Shape& total, const Shape& rest
   if (above.isConstant() && below.isConstant() && *below.constant() != 0 &&
       *above.constant() % *below.constant() != 0) {
     return c.error(DiagnosticId::shapeMismatch, "the element count " + productOf(c, total).toString() +
-                                                    " is no multiple of " + productOf(c, rest).toString());
+                                                    " is not a multiple of " + productOf(c, rest).toString());
   }
   // Without elements every size would do: 0 is taken, 1 where there are as many as of the other sizes.
   if (c.solver().equal(above, below) == Answer::yes) return constantDim(c, 1);

@@ -310,7 +310,7 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   if (row != nullptr) return mapNode(frame, node, *row, *version);
   std::string advice;
   if (domain == "ai.onnx.ml") {
-    advice = "it is none of the standard's operators for features and models";
+    advice = "the standard has no such operator for features and models";
   } else if (domain == kContribDomain) {
     advice =
         "this operator of onnxruntime's is not taken, though most are: export the model without it, or "

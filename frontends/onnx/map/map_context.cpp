@@ -315,7 +315,7 @@ ValueId MapContext::makeMap(ValueId keys, ValueId values) {
 MapContext::MapParts MapContext::mapInput(int i) {
   const ValueId map = input(i);
   if (!failed() && !values_.at(map).isMap())
-    fail(DiagnosticId::badOperands, "input " + std::to_string(i) + " is no map");
+    fail(DiagnosticId::badOperands, "input " + std::to_string(i) + " is not a map");
   const auto part = [&](int64_t index) { return emit("tuple_get", {map}, {{"index", index}}); };
   const MapParts parts{part(0), part(1)};
   if (failed()) return parts;

@@ -152,7 +152,7 @@ Result<MappedFile> ExternalData::mapBelow(const Below& folder, const std::vector
   struct stat named;
   if (::fstat(name.get(), &named) != 0) return refused(place, shown + openFault(errno));
   if (S_ISLNK(named.st_mode)) return refused(place, shown + "passes a symbolic link");
-  if (!S_ISREG(named.st_mode)) return refused(place, shown + "is no regular file");
+  if (!S_ISREG(named.st_mode)) return refused(place, shown + "is not a regular file");
   if (named.st_nlink > 1)
     return refused(place, shown + "has a second hard link, so it may be a file of another folder")
         .note("copy the file: cp FILE FILE.copy && mv FILE.copy FILE");
@@ -214,7 +214,7 @@ Result<ExternalSlice> ExternalData::resolve(std::span<const StringPair> entries,
       location = entry.value;
     } else if (!parseNumber(entry.value, seen == &hasOffset ? offset : length)) {
       return refused(place, "external data " + std::string(entry.key) + " " + quotedText(entry.value) +
-                                " is no number from 0 to 2^63-1");
+                                " is not a number from 0 to 2^63-1");
     }
   }
   if (!hasLocation) return refused(place, "external data have no location");

@@ -192,7 +192,7 @@ uint64_t WireReader::countFixed(const WireField& field, WireType element, std::s
   size_t width = element == WireType::fixed32 ? 4 : 8;
   if (field.bytes.size() % width != 0) {
     fail(field, std::string(name) + ": " + std::to_string(field.bytes.size()) +
-                    " bytes are no whole number of elements");
+                    " bytes are not a whole number of elements");
     return 0;
   }
   return field.bytes.size() / width;

@@ -277,7 +277,7 @@ TEST(BatchLevels, WhatIsNotTouched) {
   expectWhyNot(rows +
                    "    y = tanh(a)\n    hh = scatter_nd(h, reshape(i, i64[2] [1, 1]), reshape(y, i64[2] "
                    "[1, 4]))\n    cc = c + f32[] 1\n",
-               "is no buffer");
+               "is not a buffer");
   expectWhyNot(rows + "    y = tanh(a)\n" + ends + "    d = gather(hh, i)\n", "written already", "hh, cc, d");
 }
 

@@ -165,9 +165,9 @@ TEST(PackSequencesRecurrence, SaysWhyNot) {
   Body other = kForward;
   other.stacked = "where(%runs, %n, %h)";
   EXPECT_THAT(refused(other),
-              HasSubstr("loop %last_y: what it stacks is not 0 behind the end of a sequence"));
+              HasSubstr("loop %last_y: its stacked result is not 0 behind the end of a sequence"));
   EXPECT_THAT(remarksOf(*compiledOf(program(loopOver("x", "y", kBackward), "%turned_y"), {})),
-              HasSubstr("what it stacks is read in the order of its steps"));
+              HasSubstr("its stacked result is read in the order of its steps"));
   other = kForward;
   other.cell = "add(%p, mul(%h, cast(%i) {to = f32}))";
   EXPECT_THAT(refused(other), HasSubstr("it depends on the number of the step"));

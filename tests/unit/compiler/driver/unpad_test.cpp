@@ -464,7 +464,7 @@ TEST(PackSequences, SaysWhatLooksAcross) {
               HasSubstr("its mask %bias differs from query to query"));
   EXPECT_THAT(remarks(encoder("%x: Tensor[(2, 6, 8), f32], %attention: Tensor[(2, 6), i64]", kBias, bias,
                               kFirstPosition)),
-              HasSubstr("batch and sequence are no two sizes of the inputs"));
+              HasSubstr("batch and sequence are not two sizes of the inputs"));
 }
 
 // The definition of `trilu` looks at the number of a position, another one where rows lie behind each

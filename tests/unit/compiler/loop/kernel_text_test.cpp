@@ -181,7 +181,7 @@ TEST(KernelVerify, refusesReduceExpressionsAndForeignBuffers) {
   EXPECT_THAT(verify(k).error().message, HasSubstr("reduce expression is left"));
   const Buffer* foreign = c.buffer("foreign", Dtype::f32, {}, BufferRole::input);
   k.body = block({store(k.buffers[1], {k.unit, c.integer(0)}, c.load(foreign, {}))});
-  EXPECT_THAT(verify(k).error().message, HasSubstr("no buffer of the kernel"));
+  EXPECT_THAT(verify(k).error().message, HasSubstr("not a buffer of the kernel"));
 }
 
 }  // namespace

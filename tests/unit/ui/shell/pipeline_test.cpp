@@ -91,7 +91,7 @@ TEST_F(PipelineWindow, optionsAreSet) {
   const size_t before = lastGroups();
   enter("+fuse{max=1}");
   EXPECT_EQ(edit_->fault().toStdString(), "");
-  EXPECT_LT(lastGroups(), before) << "what is one operation is no group";
+  EXPECT_LT(lastGroups(), before) << "what is one operation is not a group";
 }
 
 TEST_F(PipelineWindow, whatIsWrongIsSaidAndChangesNothing) {
