@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kBytesInMemory = size_t{1} << 20;
 constexpr int kMostNesting = 64;  // more than a tensor has axes; writing JSON as text recurses over them
 
-Result<RunCase> parseCase(std::string_view line, SourcePlace place) {
+Result<RunCase> parseCase(std::string_view line, SourceLocation place) {
   bool tooDeep = false;
   const auto keepShallow = [&](int depth, Json::parse_event_t, const Json&) {
     tooDeep = tooDeep || depth > kMostNesting;

@@ -85,7 +85,7 @@ struct Command {
   CommandId id = CommandId::help;
   // By the argument's name, without dashes; a switch that is set has one empty string.
   std::map<std::string, std::vector<std::string>, std::less<>> arguments;
-  SourcePlace place;  // of the script's line, when it came from one
+  SourceLocation place;  // of the script's line, when it came from one
 
   static Command of(CommandId id) { return Command{id, {}, {}}; }
   Command& add(std::string name, std::string value = "") {
@@ -128,7 +128,7 @@ class OpenEnd {
 // bracket that is never closed.
 struct ScriptLine {
   std::string text;
-  SourcePlace place;
+  SourceLocation place;
 };
 Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::string& file);
 // "512MB", "2GiB", "1000000"

@@ -82,7 +82,7 @@ class Parser {
     return std::string("byte 0x") + hex[u >> 4] + hex[u & 15];
   }
   Error fail(std::string message) const {
-    SourcePlace place;
+    SourceLocation place;
     place.line = 1;
     place.column = static_cast<uint32_t>(at_ + 1);
     return makeError(DiagnosticId::textSyntax,

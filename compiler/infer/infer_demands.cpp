@@ -53,11 +53,11 @@ const HostTensor* InferDriver::operandConstant(int i) const {
 }
 
 Reason InferDriver::reasonHere(std::string_view what) const {
-  return {std::string(kCheckReason) + std::string(what), op_ ? op_->place : SourcePlace{}};
+  return {std::string(kCheckReason) + std::string(what), op_ ? op_->place : SourceLocation{}};
 }
 
 const Op* InferDriver::checkOp(std::string_view relation, Dim a, Dim b, std::string_view what,
-                               const SourcePlace& place) {
+                               const SourceLocation& place) {
   Op check;
   check.def = &ops::checkOp;
   check.attributes = Attributes{

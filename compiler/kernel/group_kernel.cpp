@@ -150,7 +150,7 @@ namespace {
 
 // Kernels compute with numbers.
 Status requireNumbers(const Function& body) {
-  const auto check = [](Type type, const SourcePlace& place, std::string_view name) -> Status {
+  const auto check = [](Type type, const SourceLocation& place, std::string_view name) -> Status {
     if (!type.isTensor() || type.dtype() != Dtype::string) return {};
     return makeError(DiagnosticId::unsupportedDtype,
                      "unsupported: " + std::string(name) + " of strings in a kernel", place);

@@ -180,7 +180,7 @@ class FunctionLowering {
   int32_t newObject();
   int32_t define(ValueId value);
   void alias(ValueId value, int32_t object) { objects_[value] = object; }
-  void setPlace(const SourcePlace& place);
+  void setPlace(const SourceLocation& place);
   Result<std::vector<int32_t>> shapeRegisters(const Shape& shape);
   Result<std::vector<int32_t>> objectsOf(std::span<const ValueId> values);
 

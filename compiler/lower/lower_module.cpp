@@ -93,7 +93,7 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
   if (!main) return makeError(DiagnosticId::invalidIr, "the module has no @main");
   DYN_CHECK(withinLimits(module));
   DYN_CHECK(inputsGiveTheirSymbols(module, *main));
-  DYN_CHECK(everythingHasAHome(module));
+  DYN_CHECK(everyUseIsDominated(module));
   for (const Function* f : module.functions) builder.declareFunction(f->name);
   for (const Function* f : module.functions) {
     FunctionLowering lowering(module, builder);

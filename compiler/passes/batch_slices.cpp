@@ -223,7 +223,7 @@ class SliceLoop {
   std::unordered_map<ValueId, const Op*> known_;
   const SliceRegion* region_ = nullptr;
   Dim turn_, images_, each_;  // which slice, how many it has, how many each has but the last
-  SourcePlace place_;
+  SourceLocation place_;
   Function body_;
   std::vector<Parameter> parameters_;
   std::vector<ValueId> outer_;  // what the parameters behind the carried ones stand for

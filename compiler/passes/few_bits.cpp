@@ -315,7 +315,7 @@ class Rewriter {
     return w.numbers->elementCount() * static_cast<int64_t>(sizeof(float)) <= leastBytes_;
   }
 
-  ValueId constant(HostTensor value, const SourcePlace& place) {
+  ValueId constant(HostTensor value, const SourceLocation& place) {
     Shape dims;
     for (int64_t size : value.shape()) dims.push_back(ir_.dims().constant(size));
     Op op;

@@ -172,7 +172,7 @@ class Folder {
     return own.empty() ? made : replaceValues(ir, *made, own);
   }
 
-  const Op* constant(ValueDef result, HostTensor value, SourcePlace place) {
+  const Op* constant(ValueDef result, HostTensor value, SourceLocation place) {
     Op op;
     op.def = &ops::constantOp;
     op.results = {std::move(result)};

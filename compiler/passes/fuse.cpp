@@ -532,7 +532,7 @@ Result<Module> runFuse(const Module& module, PassContext& context) {
     maxOps = std::max(1, std::atoi(it->second.c_str()));
   DYN_TRY(const Module apart,
           rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
-            return withOwnReals(function, *module.context);
+            return withClonedDequantize(function, *module.context);
           }));
   PathFacts facts(apart);
   auto sweep = [&](const Function& function) -> Result<const Function*> {

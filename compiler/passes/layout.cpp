@@ -105,7 +105,7 @@ class Turner {
   }
 
   // Before somebody outside of the region reads it.
-  void backToPlanes(ValueId v, const SourcePlace& place) {
+  void backToPlanes(ValueId v, const SourceLocation& place) {
     auto it = v == kNoValue ? last_.end() : last_.find(v);
     if (it == last_.end() || !gone_.count(v)) return;
     gone_.erase(v);

@@ -203,7 +203,7 @@ class PadFinder {
   std::set<SymbolId> fromOutside_;
 };
 
-Result<Module> runOwnPads(const Module& module, PassContext& context) {
+Result<Module> runFoldPads(const Module& module, PassContext& context) {
   bool any = false;
   forEachOp(module, [&](const Function&, const Op& op) { any = any || op.def == &ops::padOp; });
   if (!any) return module;
@@ -226,7 +226,7 @@ PassDef fold_padsPass() {
           .requiredProperties = Property::types,
           .forbiddenProperties = Property::destinations,
           .options = {},
-          .run = runOwnPads};
+          .run = runFoldPads};
 }
 
 }  // namespace dyn::passes

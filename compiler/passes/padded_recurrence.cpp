@@ -273,7 +273,7 @@ class Finder {
     alone.module = inferred_.module;
     alone.module.functions = {found_.cell};
     alone.contents = inferred_.contents;
-    const RowsApart apart = rowsApart(alone, found_.batch.symbol());
+    const BatchIndependence apart = batchIndependence(alone, found_.batch.symbol());
     if (!apart.whyNot.empty()) return apart.whyNot;
     for (size_t k = 0; k < apart.results.size(); ++k)
       if (!apart.results[k] || apart.results[k]->axis != 0 || apart.results[k]->extent != found_.batch)

@@ -42,7 +42,7 @@ const Function* bodyOf(const Op& op, const std::vector<Type>& operandTypes, IrCo
 }
 
 const Op* makeOp(IrContext& ir, const OpDef& def, std::vector<ValueId> operands,
-                 std::vector<ValueDef> results, Attributes attributes, SourcePlace place) {
+                 std::vector<ValueDef> results, Attributes attributes, SourceLocation place) {
   Op op;
   op.def = &def;
   op.operands = std::move(operands);

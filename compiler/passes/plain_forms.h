@@ -15,6 +15,6 @@
 namespace dyn::passes {
 
 // The same module where there is nothing of the kind, or where @main has bodies, which may read any value.
-Module withPlainForms(const Module& module);
+Module withCanonicalForms(const Module& module);
 
 }  // namespace dyn::passes

@@ -226,7 +226,7 @@ class Packer {
     return &reordered_.emplace(key, *std::move(moved)).first->second;
   }
 
-  ValueId addConstant(HostTensor value, ValueId like, const SourcePlace& place) {
+  ValueId addConstant(HostTensor value, ValueId like, const SourceLocation& place) {
     Op constant;
     constant.def = &ops::constantOp;
     constant.place = place;

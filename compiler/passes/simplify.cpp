@@ -254,7 +254,7 @@ class Simplifier {
     return ir_.own(std::move(changed));
   }
 
-  ValueId numberBefore(const HostTensor& number, const SourcePlace& place,
+  ValueId numberBefore(const HostTensor& number, const SourceLocation& place,
                        std::unordered_map<ValueId, Type>& types,
                        std::unordered_map<ValueId, const Op*>& definitions, std::vector<const Op*>& before) {
     Op constant;

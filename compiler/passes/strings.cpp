@@ -192,7 +192,7 @@ class StringMoves {
 
   const Function& function_;
   IrContext& ir_;
-  SourcePlace place_;
+  SourceLocation place_;
   std::unordered_map<ValueId, Type> types_;
   std::vector<const Op*> ops_;
   int64_t moved_ = 0;

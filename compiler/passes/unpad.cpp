@@ -149,12 +149,12 @@ std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
 }
 
 // @main without the positions that the mask leaves out; null: nothing is packed, remarks say why.
-struct UnpaddedMain {
+struct PackedMain {
   const Function* main = nullptr;
   int64_t attentions = 0, recurrences = 0, packedOps = 0;
 };
-UnpaddedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResults policy,
-                       PassContext& context) {
+PackedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResults policy,
+                     PassContext& context) {
   Positions positions(inferred, one.batch, one.sequence);
   addPairs(one, inferred, positions, context);
   if (one.sites.attentions.empty() && one.sites.recurrences.empty()) return {};
@@ -175,7 +175,7 @@ UnpaddedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResult
     return std::count_if(sites.begin(), sites.end(),
                          [&](const auto& site) { return needs.isPacked(*site.first); });
   };
-  UnpaddedMain made;
+  PackedMain made;
   made.attentions = packedOf(one.sites.attentions);
   made.recurrences = packedOf(one.sites.recurrences);
   context.counters["attentions"] += made.attentions;
@@ -188,7 +188,7 @@ UnpaddedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResult
 // In the forms that attention is looked for in; as it is, where a size that only an operation makes known has
 // another name then.
 Result<InferredModule> withTypes(const Module& module) {
-  Result<InferredModule> plain = inferTypes(withHeadsApart(withPlainForms(module)));
+  Result<InferredModule> plain = inferTypes(withHeadsApart(withCanonicalForms(module)));
   return plain.ok() ? std::move(plain) : inferTypes(module);
 }
 
@@ -213,7 +213,7 @@ Result<Module> runPackSequences(const Module& module, PassContext& context) {
   bool changed = false;
   while (one) {
     const bool last = !one->areOthers;
-    const UnpaddedMain made = unpadMask(inferred, std::move(*one), policy, context);
+    const PackedMain made = unpadMask(inferred, std::move(*one), policy, context);
     if (made.main) {
       Result<Module> next = withMain(inferred, made.main);
       if (next.ok()) {

@@ -50,7 +50,7 @@ class Variants {
 
   Status add(const Buckets& buckets, const InferredModule& inferred) {
     DYN_TRY(SymbolId symbol, inputDim(buckets.dim, buckets.sizes.back()));
-    const RowsApart apart = rowsApart(inferred, symbol);
+    const BatchIndependence apart = batchIndependence(inferred, symbol);
     if (!apart.whyNot.empty())
       return makeError(
                  DiagnosticId::unsupportedFeature,
@@ -137,7 +137,7 @@ class Variants {
   }
 
   // The way to `exact` for 1 <= dim <= size; returns its name.
-  std::string padded(const std::string& exact, const RowsApart& apart, Dim dim, int64_t size) {
+  std::string padded(const std::string& exact, const BatchIndependence& apart, Dim dim, int64_t size) {
     Function way;
     way.name = "main.up_to" + exact.substr(exact.find('.'));
     way.name[std::string("main.up_to").size()] = '_';

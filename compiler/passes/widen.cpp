@@ -79,7 +79,7 @@ class Widener {
   }
 
   // The value in f32, made once for all that read it. Transposes come behind the cast.
-  ValueId wide(ValueId narrow, const SourcePlace& place) {
+  ValueId wide(ValueId narrow, const SourceLocation& place) {
     if (narrow == kNoValue) return narrow;
     if (auto it = wide_.find(narrow); it != wide_.end()) return it->second;
     const auto definition = definitions_.find(narrow);
@@ -88,14 +88,14 @@ class Widener {
     return moveWide(*definition->second, cast(definition->second->operands[0], place), place);
   }
 
-  ValueId moveWide(const Op& view, ValueId operand, const SourcePlace& place) {
+  ValueId moveWide(const Op& view, ValueId operand, const SourceLocation& place) {
     Op made = view;
     made.place = place;
     made.operands[0] = operand;
     return wide_[view.results[0].id] = emit(std::move(made), view.results[0].type);
   }
 
-  ValueId cast(ValueId narrow, const SourcePlace& place) {
+  ValueId cast(ValueId narrow, const SourceLocation& place) {
     if (auto it = wide_.find(narrow); it != wide_.end()) return it->second;
     Op made;
     made.def = &ops::castOp;

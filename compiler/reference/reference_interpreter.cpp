@@ -129,7 +129,7 @@ Status Interpreter::push(const Function* function, std::vector<Value> arguments,
   if (static_cast<int64_t>(stack_.size()) >= options_.maxFrames) {
     return makeError(DiagnosticId::memoryLimit,
                      "calls are nested deeper than " + std::to_string(options_.maxFrames),
-                     op_ ? op_->place : SourcePlace{});
+                     op_ ? op_->place : SourceLocation{});
   }
   if (arguments.size() != function->parameters.size()) {
     return makeError(DiagnosticId::badOperands,

@@ -17,7 +17,7 @@ namespace {
 
 Error writeFault(const std::string& path, const char* step, int code) {
   return makeError(DiagnosticId::fileError, path + ": " + step + ": " + std::strerror(code),
-                   SourcePlace{.file = path});
+                   SourceLocation{.file = path});
 }
 
 // 0, or the errno of the failing write.

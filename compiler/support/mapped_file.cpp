@@ -14,7 +14,7 @@ namespace dyn {
 namespace {
 
 Error fileFault(const std::string& name, const std::string& what) {
-  return makeError(DiagnosticId::fileError, name + ": " + what, SourcePlace{.file = name});
+  return makeError(DiagnosticId::fileError, name + ": " + what, SourceLocation{.file = name});
 }
 
 const char* kindOf(mode_t mode) {

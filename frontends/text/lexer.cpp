@@ -151,7 +151,7 @@ uint32_t Source::lineOf(uint32_t offset) const {
   return static_cast<uint32_t>(after - lineStarts_.begin()) - 1;
 }
 
-SourcePlace Source::place(uint32_t offset) const {
+SourceLocation Source::place(uint32_t offset) const {
   const uint32_t line = lineOf(offset);
   if (countedLine_ != line || countedOffset_ > offset) {
     countedLine_ = line;
@@ -161,7 +161,7 @@ SourcePlace Source::place(uint32_t offset) const {
   for (; countedOffset_ < offset && countedOffset_ < text_.size(); ++countedOffset_) {
     countedColumn_ += !continuation(text_[countedOffset_]);
   }
-  SourcePlace place;
+  SourceLocation place;
   place.file = file_;
   place.line = line + 1;
   place.column = countedColumn_;

@@ -527,7 +527,7 @@ dyn_status dyn_context_dry_run_valid_positions(dyn_context* context, int64_t pos
   return guarded([&]() -> Status {
     if (!context) return invalid("the context is null");
     if (positions < -1) return invalid("positions is less than -1");
-    context->interpreter->assumeKept(positions);
+    context->interpreter->setValidPositions(positions);
     return okStatus();
   });
 }

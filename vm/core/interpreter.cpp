@@ -69,7 +69,7 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
   globals_ = globals;
   status_ = okStatus();
   launches_ = instructions_ = 0;
-  if (options_.dryRun) known_ = std::exchange(told_, KnownElements());
+  if (options_.dryRun) known_ = std::exchange(nextKnown_, KnownElements());
   bindActive_ = false;
   for (BoundOutput& bound : bound_) {
     bound.used = false;

@@ -61,9 +61,9 @@ class Interpreter {
   Interpreter(const Interpreter&) = delete;
 
   // Of a dry run, for the runs that follow: see InterpreterOptions.
-  void assumeKept(int64_t positions) { options_.keptPositions = positions; }
+  void setValidPositions(int64_t positions) { options_.keptPositions = positions; }
   // Of a dry run, for the next run: the elements of an argument, which lives until then.
-  void tellElements(const Tensor* tensor, const void* data);
+  void setKnownElements(const Tensor* tensor, const void* data);
   // Runs to the end of `function`; arguments are shared. On success results() holds the results until the
   // next run or clear(). `globals` is given for the init function only. On failure the status has the place,
   // and nothing is left behind.
@@ -252,8 +252,8 @@ class Interpreter {
   const Module& module_;
   const Program& program_;
   InterpreterOptions options_;
-  KnownElements known_, told_;  // of a dry run; told_: of the arguments of the next run
-  std::string version_;         // of the last builtin that was called while a profile is recorded
+  KnownElements known_, nextKnown_;  // of a dry run; nextKnown_: of the arguments of the next one
+  std::string version_;              // of the last builtin that was called while a profile is recorded
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
 

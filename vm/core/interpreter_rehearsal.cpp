@@ -23,10 +23,10 @@ Ref<Tensor> over(MemoryPool* pool, const Tensor* like, const std::byte* elements
 
 }  // namespace
 
-void Interpreter::tellElements(const Tensor* tensor, const void* data) {
+void Interpreter::setKnownElements(const Tensor* tensor, const void* data) {
   KnownElements::Bytes bytes(tensor->sizeBytes());
   if (tensor->elementCount > 0) std::memcpy(bytes.data(), data, tensor->sizeBytes());
-  told_.set(tensor, std::move(bytes));
+  nextKnown_.set(tensor, std::move(bytes));
 }
 
 // Runs a kernel whose inputs are known, on memory beside that of the program.

@@ -302,7 +302,7 @@ dyn_status dyn_context_dry_run_elements(dyn_context* context, int32_t input, con
     const auto* tensor = static_cast<const Tensor*>(given);
     if (tensor->dtype == DataType::string || tensor->sizeBytes() != size_bytes)
       return invalid("these are not the input's elements");
-    context->interpreter->tellElements(tensor, data);
+    context->interpreter->setKnownElements(tensor, data);
     return okStatus();
   });
 }

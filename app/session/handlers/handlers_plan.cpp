@@ -54,7 +54,7 @@ Status assumeLengths(LoadedModel& model, const Question& question, Runner& runne
       zeros.push_back(port.info.name + "=zeros");
     }
   DYN_TRY(const CallInputs inputs, makeInputs(model.signature(), question.specs, zeros, 0, sources));
-  (void)assumeKept(model, inputs, runner, unknown);
+  (void)setValidPositions(model, inputs, runner, unknown);
   return {};
 }
 

@@ -73,7 +73,7 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
   state.runs.forgetValues();
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
-  (void)assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
+  (void)setValidPositions(*prepared.model, prepared.inputs, *prepared.runner);
   DYN_CHECK(keepWithinLimit(state, prepared));
   state.progress("running");
   request.live = state.emitLive;
@@ -95,7 +95,7 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
   }
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
-  result.keptPositions = assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
+  result.keptPositions = setValidPositions(*prepared.model, prepared.inputs, *prepared.runner);
   std::vector<BatchLengths> given;
   for (const std::string& text : command.all("lengths")) {
     DYN_TRY(BatchLengths lengths, parseBatchLengths(text));
@@ -374,7 +374,7 @@ Status runDataSet(SessionState& state, LoadedModel& model, const std::string& di
                                         prepared.model->signature().outputs[i]));
     const std::string difference = compareValues(run.outputs[i].value, wanted, tolerance);
     if (difference.empty()) continue;
-    if (const std::vector<SourcePlace>& random = prepared.model->randomNodes(); !random.empty())
+    if (const std::vector<SourceLocation>& random = prepared.model->randomNodes(); !random.empty())
       return makeError(
           DiagnosticId::unsupportedFeature,
           "unsupported: nothing to compare with: random numbers are drawn at " + random.front().toString());

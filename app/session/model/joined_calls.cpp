@@ -114,8 +114,8 @@ class JointMaker {
   Result<CallJoint> alongBatch(const InferredModule& inferred, const std::string& lengths) const {
     std::string firstReason;
     for (const Dim dim : candidates(lengths)) {
-      const passes::RowsApart apart = passes::rowsApart(inferred, dim.symbol(), passes::RowsInBodies::looked,
-                                                        passes::RowNumbers::changed);
+      const passes::BatchIndependence apart = passes::batchIndependence(
+          inferred, dim.symbol(), passes::RowsInBodies::looked, passes::RowNumbers::changed);
       std::string why = apart.whyNot;
       for (size_t i = 0; why.empty() && i < apart.results.size(); ++i)
         if (!apart.results[i])

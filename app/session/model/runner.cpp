@@ -130,7 +130,7 @@ Status Runner::setDryRun(const std::vector<std::vector<int64_t>>& shapes) {
 }
 
 // Those of inputs whose shapes they have.
-Status Runner::tellElements() {
+Status Runner::setKnownElements() {
   for (size_t i = 0; i < elements_.size() && i < dryRunShapes_.size(); ++i) {
     const std::optional<HostTensor>& known = elements_[i];
     if (!known || known->shape() != dryRunShapes_[i]) continue;
@@ -143,7 +143,7 @@ Status Runner::tellElements() {
 
 Status Runner::runDry(Interruption& interruption) {
   if (interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
-  DYN_CHECK(tellElements());
+  DYN_CHECK(setKnownElements());
   interruption.setRunning(dryRun_.get());
   const dyn_status status = dyn_context_run(dryRun_.get());
   interruption.setRunning(nullptr);

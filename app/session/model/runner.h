@@ -60,7 +60,7 @@ class Runner {
   enum class Warmth : uint8_t { first, repeated };
   // Of a program that leaves out what masks hide: how many positions of the batch they keep. Nothing: all,
   // the most memory that a run can take.
-  void assumeKept(std::optional<int64_t> positions) { keptPositions_ = positions; }
+  void setValidPositions(std::optional<int64_t> positions) { keptPositions_ = positions; }
   // What small inputs of whole numbers hold, by input: sizes that follow from them are known then, where a
   // dry run has inputs of these shapes. Null: nobody can tell.
   void assumeElements(std::vector<std::optional<HostTensor>> elements) { elements_ = std::move(elements); }
@@ -82,7 +82,7 @@ class Runner {
 
  private:
   Status setDryRun(const std::vector<std::vector<int64_t>>& shapes);
-  Status tellElements();
+  Status setKnownElements();
   Status runDry(Interruption& interruption);
   Status warmUp(const RunRequest& request, Interruption& interruption);
   Status runOnce(Interruption& interruption, int64_t& timeNs);

@@ -31,7 +31,7 @@ class Reader {
 
  private:
   Error wrong(uint32_t line, const std::string& what) const {
-    SourcePlace place;
+    SourceLocation place;
     place.file = file_.path;
     place.line = line;
     return makeError(DiagnosticId::fileFormat, what, std::move(place));
@@ -303,8 +303,8 @@ class Reader {
 
 }  // namespace
 
-SourcePlace TreeFile::placeOf(const TreeNode& node) const {
-  SourcePlace place;
+SourceLocation TreeFile::placeOf(const TreeNode& node) const {
+  SourceLocation place;
   place.file = path;
   place.line = node.line;
   return place;

@@ -32,7 +32,7 @@ struct TreeFile {
   std::string path;
 
   // "trees.txt:3", or "trees.json: tree 2".
-  SourcePlace placeOf(const TreeNode& node) const;
+  SourceLocation placeOf(const TreeNode& node) const;
 };
 
 // Errors: fileError; fileFormat with the line (brackets that do not match, a parent that is not there, a

@@ -32,7 +32,7 @@ std::string shapeFault(const DeclaredOutput& output, Type type, const DimSolver&
 
 }  // namespace
 
-DeclaredOutput declaredOutput(const ValueInfoProto& output, SourcePlace place) {
+DeclaredOutput declaredOutput(const ValueInfoProto& output, SourceLocation place) {
   DeclaredOutput declared;
   declared.name = std::string(output.name);
   declared.place = std::move(place);

@@ -22,7 +22,7 @@ class FaultList {
       : model_(model), rule_(rule), faults_(faults) {}
 
   void add(std::string message, Text bytes) { add(std::move(message), model_.place(bytes)); }
-  void add(std::string message, const SourcePlace& place) {
+  void add(std::string message, const SourceLocation& place) {
     if (++count_ > kMost) return;
     Diagnostic fault;
     fault.id = rule_.kind;

@@ -6,7 +6,7 @@
 namespace dyn::onnx {
 
 MapContext::MapContext(IrContext& ir, ValueTable& values, FunctionBuilder& builder, TensorLoader& tensors,
-                       const NodeProto& node, int64_t version, SourcePlace place,
+                       const NodeProto& node, int64_t version, SourceLocation place,
                        const AttributeEnvironment* environment, std::vector<ValueId> inputs, TypeProbe* probe)
     : ir_(ir),
       values_(values),

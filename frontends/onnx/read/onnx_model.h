@@ -240,8 +240,8 @@ struct Model {
   std::span<const DeviceConfiguration> deviceConfigurations;
 
   // File, byte offset, and the node where there is one.
-  SourcePlace place(Text bytes) const { return source.place(bytes.data()); }
-  SourcePlace place(const NodeProto& node) const;
+  SourceLocation place(Text bytes) const { return source.place(bytes.data()); }
+  SourceLocation place(const NodeProto& node) const;
 };
 
 struct ReadOptions {

@@ -135,7 +135,7 @@ class TensorDecoder {
   }
 
   Status decodeExternal() {
-    SourcePlace place = source_.place(tensor_.bytes.data());
+    SourceLocation place = source_.place(tensor_.bytes.data());
     place.node = "tensor " + quotedText(tensor_.name);
     if (tensor_.dataType == kString)
       return makeError(DiagnosticId::onnxExternalData, "strings can not be external data", std::move(place));

@@ -29,15 +29,15 @@ uint64_t WireSource::offsetOf(const char* byte) const {
   return static_cast<uint64_t>(byte - all.data());
 }
 
-SourcePlace WireSource::place(const char* byte) const {
-  SourcePlace place;
+SourceLocation WireSource::place(const char* byte) const {
+  SourceLocation place;
   place.file = name_;
   place.byteOffset = offsetOf(byte);
   return place;
 }
 
 Error WireSource::error(const char* byte, DiagnosticId id, std::string message) const {
-  SourcePlace at = place(byte);
+  SourceLocation at = place(byte);
   // A place prints no offset 0.
   if (at.byteOffset == 0) message += " (at byte 0)";
   return makeError(id, std::move(message), std::move(at));

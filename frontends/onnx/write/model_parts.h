@@ -39,7 +39,7 @@ class ModelParts {
   std::string integer(int64_t value);                     // [] i64
 
   // The name of a node that stands for an operation from `place`: the source's, or "".
-  std::string nodeName(const SourcePlace& place);
+  std::string nodeName(const SourceLocation& place);
   // Operator sets become those that have the operator in this form, and the element type.
   void use(const NodeMessage& node);
   void use(Type type);

@@ -44,8 +44,8 @@ std::string whyMixed(const std::string& body, const std::string& parameters = "%
   EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<InferredModule> inferred = inferTypes(*parsed);
   EXPECT_TRUE(inferred.ok()) << inferred.error().toString();
-  return passes::rowsApart(*inferred, context.dims().symbol("b").symbol(), passes::RowsInBodies::mixed,
-                           numbers)
+  return passes::batchIndependence(*inferred, context.dims().symbol("b").symbol(),
+                                   passes::RowsInBodies::mixed, numbers)
       .whyNot;
 }
 std::string whyMovedMix(const std::string& body, const std::string& parameters = "%x: Tensor[(b, n), f32]") {

@@ -235,7 +235,7 @@ TEST_F(VerifierTest, firstFaultAsAnErrorNamesOperatorAndPlace) {
   Builder b(c, "main");
   const ValueId x = b.parameter(f32);
   Op op{findSmallOp("add"), {x}, {{c.newValue(), f32}}, {}, {}, {}};
-  op.place = SourcePlace{.file = "a.dyn", .line = 4};
+  op.place = SourceLocation{.file = "a.dyn", .line = 4};
   b.function.ops.push_back(c.own(std::move(op)));
   Module module;
   module.context = &c;

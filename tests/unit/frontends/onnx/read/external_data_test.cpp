@@ -29,7 +29,7 @@ class ExternalDataTest : public ::testing::TestWithParam<ExternalData::Resolver>
       if (!made.ok()) return made.takeError();
       external_ = std::make_unique<ExternalData>(std::move(made).value());
     }
-    return external_->resolve(entries, bytes, SourcePlace{.file = "m.onnx", .byteOffset = 9});
+    return external_->resolve(entries, bytes, SourceLocation{.file = "m.onnx", .byteOffset = 9});
   }
   void refused(std::vector<StringPair> entries, const std::string& why, uint64_t bytes = 4) {
     Result<ExternalSlice> slice = resolve(entries, bytes);
