@@ -47,7 +47,7 @@ int settle(MainWindow& window, const QString& place = {}) {
 int runScript(MainWindow& window, const QString& name) {
   QFile file(name);
   const bool opened = name == "-" ? file.open(stdin, QIODevice::ReadOnly) : file.open(QIODevice::ReadOnly);
-  if (!opened) return fail("can not read " + name, 1);
+  if (!opened) return fail("cannot read " + name, 1);
   const std::string shown = name == "-" ? "<stdin>" : name.toStdString();
   const std::string text = file.readAll().toStdString();
   dyn::ScriptReader reader(text, shown);
@@ -95,7 +95,7 @@ int writeFiles(MainWindow& window, const QCommandLineParser& parser) {
     }
     QCoreApplication::processEvents();
     if (!window.grab().save(parser.value("screenshot")))
-      return fail("can not write " + parser.value("screenshot"), 1);
+      return fail("cannot write " + parser.value("screenshot"), 1);
   }
   return 0;
 }
@@ -103,7 +103,7 @@ int writeFiles(MainWindow& window, const QCommandLineParser& parser) {
 int writeState(MainWindow& window, const QString& name) {
   QSaveFile file(name);
   if (!file.open(QIODevice::WriteOnly) || file.write(window.stateJson()) < 0 || !file.commit())
-    return fail("can not write " + name, 1);
+    return fail("cannot write " + name, 1);
   return 0;
 }
 

@@ -101,7 +101,7 @@ std::string whyNothingIsCached(const BatchRequest& request) {
   const std::string& folder = request.session.cacheDirectory;
   if (folder.empty() || folder == "none") return "";
   std::string why = whyNotTrusted(folder);
-  if (why.empty() && ::access(folder.c_str(), W_OK) != 0) why = "it can not be written";
+  if (why.empty() && ::access(folder.c_str(), W_OK) != 0) why = "it cannot be written";
   return why.empty() ? "" : "nothing is cached in " + folder + ": " + why;
 }
 

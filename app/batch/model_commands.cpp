@@ -218,7 +218,7 @@ int runInspect(const BatchContext& context) {
     }
     const bool ended = outcome->error && (diagnosticRow(outcome->error->id).kind == FaultKind::cancelled ||
                                           diagnosticRow(outcome->error->id).kind == FaultKind::timeout);
-    // What nobody asked for may fail: a model that can not be compiled yet can be looked at.
+    // What nobody asked for may fail: a model that cannot be compiled yet can be looked at.
     if (outcome->error && (wanted || ended) && !fault) fault = outcome->error;
   };
   const bool ir = !request.level.empty() || !request.pass.empty();

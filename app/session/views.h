@@ -210,7 +210,7 @@ struct PassRow {
   int index = 0;
   std::string name, kind;                                    // kind: import, pass, lowering
   std::string summary;                                       // of a pass
-  bool required = false;                                     // it can not be left out
+  bool required = false;                                     // it cannot be left out
   std::vector<std::pair<std::string, std::string>> options;  // name, what it does
   int64_t timeNs = 0;
   bool changed = false;
@@ -662,7 +662,7 @@ struct SaveResult {
   struct PassedOver {
     std::string step, reason;
   };
-  std::vector<PassedOver> passedOver;  // later steps, which ONNX can not say
+  std::vector<PassedOver> passedOver;  // later steps, which ONNX cannot say
 };
 
 enum class CaseStatus : uint8_t { passed, wrong, crashed, timeout, unsupported, failed };

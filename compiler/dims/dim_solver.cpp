@@ -156,7 +156,7 @@ Error DimSolver::Impl::contradiction(const Fact& fact, uint32_t index, const std
   });
   std::string message = fact.toString();
   if (others.empty()) {
-    message += " can not hold";
+    message += " cannot hold";
   } else {
     message += " contradicts " + facts[others[0]].toString();
     if (others.size() > 1)

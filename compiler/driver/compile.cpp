@@ -187,7 +187,7 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled, s
   if (!runsHere(compiled->target))
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: the program is compiled for " + compiled->target.machine.name + " (" +
-                         compiled->target.machine.triple + "), which this machine can not run")
+                         compiled->target.machine.triple + "), which this machine cannot run")
         .note("inspect shows its code, and compile writes it as a package");
   DYN_TRY(LoadableProgram loadable, packedFromCache(*compiled));
   const std::vector<uint8_t> bytes = vm::serializeProgram(loadable.program);

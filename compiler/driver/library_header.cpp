@@ -158,7 +158,7 @@ NAME_status NAME_run_lists(NAME_model* model, const NAME_lists* lists, const NAM
 constexpr const char* kStatus = R"(typedef enum NAME_status {
   UPPER_OK = 0,
   UPPER_INVALID_ARGUMENT = 1, /* the call itself is wrong: a null where none may be */
-  UPPER_BAD_MODEL = 2,        /* the model can not be loaded on this machine */
+  UPPER_BAD_MODEL = 2,        /* the model cannot be loaded on this machine */
   UPPER_BAD_INPUT = 3,        /* a size that is not allowed, or too little room for an output */
   UPPER_CHECK_FAILED = 4,     /* what the model demands of its inputs is not so */
   UPPER_ARITHMETIC = 5,       /* sizes overflow */

@@ -182,7 +182,7 @@ Result<Dim> InferDriver::broadcast(Dim a, Dim b, std::string_view what) {
     DYN_CHECK(requireEqual(a, b, what));
     return solver_.canonical(a);
   }
-  // Where one side is 1 it takes the other's size; the side that can not be 1 is the result.
+  // Where one side is 1 it takes the other's size; the side that cannot be 1 is the result.
   const bool aIsWhole = aNotOne || isCutOf(b, a), bIsWhole = bNotOne || isCutOf(a, b);
   const Dim result = aIsWhole ? a : bIsWhole ? b : broadcastDim(solver_, a, b);
   if (demanded('b', a, b) || demanded('b', b, a)) return result;

@@ -80,7 +80,7 @@ class KernelVerifier {
     if (scalars_.contains(d.id())) return {};
     for (SymbolId s : symbolsOf(d))
       if (!symbols_.contains(s))
-        return fail("dim `" + d.toString() + "` can not be computed from the scalars");
+        return fail("dim `" + d.toString() + "` cannot be computed from the scalars");
     return {};
   }
 

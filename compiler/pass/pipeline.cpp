@@ -164,8 +164,8 @@ Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> t
           "a list of passes is either whole or made of -PASS and +PASS: '" + std::string(item) + "'");
     DYN_TRY(PipelineItem parsed, parseItem(trim(item.substr(1)), table));
     if (leaveOut && parsed.pass->required)
-      return makeError(DiagnosticId::usageError, "pass '" + std::string(parsed.pass->name) +
-                                                     "' can not be left out: lowering needs it");
+      return makeError(DiagnosticId::usageError,
+                       "pass '" + std::string(parsed.pass->name) + "' cannot be left out: lowering needs it");
     if (leaveOut)
       std::erase_if(result, [&](const PipelineItem& other) { return other.pass->name == parsed.pass->name; });
     else

@@ -2,7 +2,7 @@
 //
 //   softmax=cpu            every operation softmax, alone or within a kernel, which then goes as a whole
 //   /layer.0/MatMul=cpu    an ONNX node
-//   scores=cuda            what makes a value; where it can not run there, compilation says why
+//   scores=cuda            what makes a value; where it cannot run there, compilation says why
 #pragma once
 
 #include <span>

@@ -271,7 +271,7 @@ class Packer {
   }
 
   // The version the user asks for, else the one that was measured to be best, else Automatic. What an
-  // operation can not be made with is left, with a remark; a library packs weights of f32 alone.
+  // operation cannot be made with is left, with a remark; a library packs weights of f32 alone.
   contraction::Version choose(const Op& op, Dtype packed, Dtype weights) {
     const std::optional<Contraction> contraction = contractionOf(op, packed);
     if (!contraction) return contraction::Automatic{};
@@ -286,7 +286,7 @@ class Packer {
       return contraction::isLibrary(*version) && isHalf(weights) ? contraction::Automatic{} : *version;
     }
     ++context_.counters["refused_" + kind];
-    context_.remarks.push_back("not " + chosen->second + ": it can not do " + contraction->key);
+    context_.remarks.push_back("not " + chosen->second + ": it cannot do " + contraction->key);
     return contraction::Automatic{};
   }
 

@@ -396,7 +396,7 @@ class RaggedPacker {
     if (relation != "le" || rows_.hasLengths(lhs) == rows_.hasLengths(rhs))
       return makeError(DiagnosticId::unsupportedFeature,
                        "unsupported: " + what + ": " + (lhs ? lhs.toString() : "?") + " and " +
-                           (rhs ? rhs.toString() : "?") + " can not be compared for each sequence",
+                           (rhs ? rhs.toString() : "?") + " cannot be compared for each sequence",
                        op.place);
     const bool most = rows_.hasLengths(lhs);
     const ValueId all = prelude_.lengths(most ? lhs : rhs), bound = maker_.size(most ? rhs : lhs);

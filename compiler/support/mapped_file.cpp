@@ -54,7 +54,7 @@ Result<MappedFile> MappedFile::fromHandle(FileHandle handle, std::string name) {
     void* mapping = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, handle.get(), 0);
     if (mapping == MAP_FAILED) {
       file.size_ = 0;
-      return fileFault(file.name_, std::string("can not be mapped: ") + std::strerror(errno));
+      return fileFault(file.name_, std::string("cannot be mapped: ") + std::strerror(errno));
     }
     file.mapping_ = mapping;
     file.data_ = static_cast<const char*>(mapping);

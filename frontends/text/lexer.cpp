@@ -17,7 +17,7 @@ class Lexer {
 
   Result<std::vector<Token>> run() {
     if (text_.size() >= UINT32_MAX) {
-      return makeError(DiagnosticId::memoryLimit, "a text of 4 GiB or more can not be read");
+      return makeError(DiagnosticId::memoryLimit, "a text of 4 GiB or more cannot be read");
     }
     for (;;) {
       skipBlanks();

@@ -381,7 +381,7 @@ Status writeLibrary(const CompiledModel& compiled, const Command& command, HostC
 // taken.
 std::string runnerOf(const Command& command) {
   if (command.has("static-link")) return (ownFolder() / "dynrun-static").string();
-  // Builds with sanitizers have no object, as they can not link one.
+  // Builds with sanitizers have no object, as they cannot link one.
   const std::filesystem::path object = ownFolder().parent_path() / "lib" / "dynrun.o";
   return (std::filesystem::exists(object) ? object : ownFolder() / "dynrun").string();
 }

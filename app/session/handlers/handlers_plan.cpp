@@ -87,7 +87,7 @@ Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) 
   DYN_TRY(const Question question, questionOf(*model, command));
   const DimValues& dims = question.dims;
   PlanView view = planView(model->placed(), dims);
-  // The peak is that of the compiled program; of what can not be compiled yet the plan is there all the same.
+  // The peak is that of the compiled program; of what cannot be compiled yet the plan is there all the same.
   Result<Runner> runner = makeRunner(*model, state.now.options);
   if (!runner.ok() && runner.error().id == DiagnosticId::cancelled) return runner.takeError();
   if (runner.ok()) DYN_CHECK(assumeLengths(*model, question, *runner));

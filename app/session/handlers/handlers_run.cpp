@@ -192,7 +192,7 @@ Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, cons
 Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
   Result<CallInputs> made = quietCallInputs(state, model, command);
   if (!made.ok() && made.error().id == DiagnosticId::inputMissing && model.hasModule()) {
-    // Sizes of a model that can not be compiled need not be looked for; of one that can the code is kept.
+    // Sizes of a model that cannot be compiled need not be looked for; of one that can the code is kept.
     const Status compiled = model.ensureCompiled();
     if (!compiled.ok() && exitCode(compiled.error().id) == exitCode(DiagnosticId::unsupportedFeature) &&
         !canSpecialise(model, compiled.error()))

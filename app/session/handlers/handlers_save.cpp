@@ -73,7 +73,7 @@ Result<onnx::SavedModel> simplified(const LoadedModel& model, SaveResult& result
 }
 
 // A model read again for these passes alone. A pipeline that a person chose stays, and what came from
-// standard input can not be read again: then null.
+// standard input cannot be read again: then null.
 Result<std::unique_ptr<LoadedModel>> readAgain(SessionState& state, const LoadedModel& model) {
   if (!state.now.options.passes.empty() || model.request().path == "-") return std::unique_ptr<LoadedModel>();
   SessionOptions options = state.now.options;

@@ -90,7 +90,7 @@ Result<std::string> JoiningServer::compareOnce(const std::vector<CallInputs>& ca
       if (difference.empty()) continue;
       if (joint_->sequence.empty())
         return makeError(DiagnosticId::unsupportedFeature,
-                         "unsupported: calls of this model can not be joined: result " + std::to_string(i) +
+                         "unsupported: calls of this model cannot be joined: result " + std::to_string(i) +
                              " of a call differs from that of the call alone: " + difference);
       const std::string sequence = joint_->sequence;
       onlyEqualSizes();

@@ -62,7 +62,7 @@ DimPlace placeOf(Dim dim, Type type) {
 
 Error unsupported(const std::string& why) {
   return makeError(DiagnosticId::unsupportedFeature,
-                   "unsupported: calls of this model can not be joined: " + why);
+                   "unsupported: calls of this model cannot be joined: " + why);
 }
 
 // Puts the calls behind each other along a batch whose rows stay apart.

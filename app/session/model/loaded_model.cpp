@@ -452,7 +452,7 @@ void LoadedModel::describe() {
     }
   });
   if (info_.ops.empty()) info_.ops = std::move(ops);
-  // What can not be imported is counted as it is written.
+  // What cannot be imported is counted as it is written.
   if (!problems_.empty())
     for (const auto& [name, count] : info_.ops) info_.opsCount += count;
 }

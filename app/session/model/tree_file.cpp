@@ -317,7 +317,7 @@ Result<TreeFile> parseTrees(std::string_view text, const std::string& path) {
 Result<TreeFile> readTrees(const std::string& path) {
   noteRead(path);
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) return makeError(DiagnosticId::fileError, "can not read " + path, {.file = path});
+  if (!stream) return makeError(DiagnosticId::fileError, "cannot read " + path, {.file = path});
   std::ostringstream text;
   text << stream.rdbuf();
   return parseTrees(text.str(), path);

@@ -32,7 +32,7 @@ std::optional<int64_t> numberOf(std::string_view text) {
 Result<Words> readWords(const std::string& path) {
   noteRead(path);
   std::ifstream stream(path);
-  if (!stream) return makeError(DiagnosticId::fileError, "can not read " + path, {.file = path});
+  if (!stream) return makeError(DiagnosticId::fileError, "cannot read " + path, {.file = path});
   Words words;
   words.path = path;
   std::string line;
@@ -175,7 +175,7 @@ class Builder {
 
   Result<HostTensor> tensorOf(const TreeNode& node, Type type, int64_t number) const {
     if (!type.isTensor())
-      return atNode(request_.file, node, "a " + type.toString() + " can not be read from a file of trees");
+      return atNode(request_.file, node, "a " + type.toString() + " cannot be read from a file of trees");
     std::vector<int64_t> shape;
     for (Dim d : type.dims()) {
       const std::optional<int64_t> size = d.constant();

@@ -217,7 +217,7 @@ Result<VmValue> toVm(dyn_context* context, const Value& root, Type rootType, con
     } else if (value.kind() == ValueKind::none || value.kind() == ValueKind::closure) {
       return makeError(
           DiagnosticId::unsupportedFeature,
-          std::string("unsupported: a ") + toString(value.kind()) + " can not be handed to a program");
+          std::string("unsupported: a ") + toString(value.kind()) + " cannot be handed to a program");
     } else if (before != data.end()) {
       dyn_value_retain(before->second.get());
       made.reset(before->second.get());

@@ -133,7 +133,7 @@ std::string seen(std::string_view bytes) {
     const auto byte = static_cast<unsigned char>(c);
     const bool plain = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
     char32_t point = byte;
-    if (!plain) {  // those that can not are counted from 256
+    if (!plain) {  // those that cannot are counted from 256
       point = 256;
       for (unsigned other = 0; other < byte; ++other)
         point += !((other >= '!' && other <= '~') || (other >= 0xA1 && other <= 0xAC) || other >= 0xAE);

@@ -191,7 +191,7 @@ Status inferCast(InferContext& c) {
   const Dtype to = c.attributes().dtype("to");
   for (Dtype dtype : {x.dtype, to}) {
     if (dtypeClass(dtype) == DtypeClass::complex) {
-      return c.error(DiagnosticId::unsupportedDtype, "complex numbers can not be cast");
+      return c.error(DiagnosticId::unsupportedDtype, "complex numbers cannot be cast");
     }
   }
   setTensor(c, x.dims, to);

@@ -226,7 +226,7 @@ Status inferEyeLike(InferContext& c) {
   const Dtype dtype = c.attributes().dtype("dtype", x.dtype);
   if (dtype == Dtype::string || dtypeClass(dtype) == DtypeClass::complex)
     return c.error(DiagnosticId::dtypeMismatch,
-                   "an identity matrix can not have element type " + std::string(toString(dtype)));
+                   "an identity matrix cannot have element type " + std::string(toString(dtype)));
   setTensor(c, x.dims, dtype);
   return {};
 }

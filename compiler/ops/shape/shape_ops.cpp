@@ -237,7 +237,7 @@ Status evaluateReshape(EvalContext& c) {
   if (inferred) shape[*inferred] = rest != 0 ? x.elementCount() / rest : typeSays(*inferred).value_or(0);
   if (sizeProduct(shape, 0, static_cast<int>(shape.size())) != x.elementCount()) {
     return c.error(DiagnosticId::shapeCheckFailed,
-                   shapeText(x.shape()) + " can not become " + shapeText(shape));
+                   shapeText(x.shape()) + " cannot become " + shapeText(shape));
   }
   c.setResult(0, x.reshaped(std::move(shape)));
   return {};

@@ -70,7 +70,7 @@ class MapContext {
   // What simple rules know of a value.
   std::optional<Dtype> dtypeOf(ValueId id) const;
   Dtype dtypeOr(ValueId id, Dtype fallback) const { return dtypeOf(id).value_or(fallback); }
-  // Where they do not say, inference is asked: for mappings that can not go on without.
+  // Where they do not say, inference is asked: for mappings that cannot go on without.
   std::optional<Dtype> inferredDtype(ValueId id);
   const HostTensor* constantOf(ValueId id) const;
   // All elements of a constant integer value.

@@ -60,7 +60,7 @@ std::string openFault(int code) {
     case ENOENT:
       return "does not exist";
     default:
-      return std::string("can not be opened: ") + std::strerror(code);
+      return std::string("cannot be opened: ") + std::strerror(code);
   }
 }
 

@@ -142,7 +142,7 @@ void ModelParts::problem(const Op& op, const std::string& why) {
 void ModelParts::problem(const std::string& what, const std::string& why) {
   Diagnostic diagnostic;
   diagnostic.id = DiagnosticId::unsupportedFeature;
-  diagnostic.message = "unsupported: an ONNX model can not hold " + what + ": " + why;
+  diagnostic.message = "unsupported: an ONNX model cannot hold " + what + ": " + why;
   problems_.push_back(std::move(diagnostic));
 }
 

@@ -46,7 +46,7 @@ class ModelParts {
   void useVersion(std::string_view domain, int64_t version);
   void use(Dtype dtype);
 
-  // `why` ends the sentence "unsupported: an ONNX model can not hold NAME: ..."
+  // `why` ends the sentence "unsupported: an ONNX model cannot hold NAME: ..."
   void problem(const Op& op, const std::string& why);
   void problem(const std::string& what, const std::string& why);
   void leaveOut(const Op& op);

@@ -264,7 +264,7 @@ int run(uint64_t from, int64_t count) {
       "%lld programs: %lld computed without padding, %lld of them with NaN in all of it; %lld differ\n",
       static_cast<long long>(counts.programs), static_cast<long long>(counts.unpadded),
       static_cast<long long>(counts.poisoned), static_cast<long long>(counts.failed));
-  // Programs of which nothing is left out would make a test that can not fail.
+  // Programs of which nothing is left out would make a test that cannot fail.
   const bool meaningful = counts.unpadded * 2 >= counts.programs && counts.poisoned * 8 >= counts.programs;
   if (!meaningful) std::printf("too few programs are computed without padding\n");
   return counts.failed == 0 && meaningful ? 0 : 1;

@@ -76,7 +76,7 @@ struct CudaDriver {
 #undef DYN_CUDA_CALL
 };
 
-// Null and `why`, one line, where it can not be used. The answer stays the same for the process.
+// Null and `why`, one line, where it cannot be used. The answer stays the same for the process.
 const CudaDriver* cudaDriver(std::string& why);
 
 }  // namespace dyn::vm

@@ -162,7 +162,7 @@ TEST(KernelVerify, findsBrokenRules) {
   EXPECT_THAT(verdict(head + "accumulate a: f32 = sum over j < n { x[j] }\n y[u] = a + x[j] }"),
               HasSubstr("variable `j` is not defined"));
   EXPECT_EQ(verdict(head + "accumulate a: f32 = sum over j < n { x[j] }\n y[u] = a }"), "ok");
-  EXPECT_THAT(verdict(head + "y[u] = x[u] * f32(q) }"), HasSubstr("dim `q` can not be computed"));
+  EXPECT_THAT(verdict(head + "y[u] = x[u] * f32(q) }"), HasSubstr("dim `q` cannot be computed"));
   EXPECT_THAT(verdict(head + "check u < n fault 0\n y[u] = 1.0 }"), HasSubstr("fault code"));
   EXPECT_THAT(verdict("kernel @k(out y: f32[n], in x: f32[n]) scalars (n) units u < n { y[u] = x[u] }"),
               HasSubstr("inputs come before outputs"));

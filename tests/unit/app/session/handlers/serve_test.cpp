@@ -131,7 +131,7 @@ TEST_F(Serve, OnlyEqualSizesWherePaddingReachesAResult) {
 TEST_F(Serve, SaysWhyRowsDoNotStayApart) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(loadText(kAcross)->ok());
-  EXPECT_THAT(refusal("--rate 10 --batching on"), HasSubstr("can not be joined: along b: "));
+  EXPECT_THAT(refusal("--rate 10 --batching on"), HasSubstr("cannot be joined: along b: "));
   EXPECT_THAT(refusal("--rate 10 --batching on"), HasSubstr("%y"));
   EXPECT_EQ(refusal("--rate 1000 --seconds 0.01 --dim b=2"), "");
 }
