@@ -79,8 +79,9 @@ ArgumentSpec parseSpec(std::string_view text) {
 }
 
 CommandSpec makeSpec(CommandId id, std::string_view name, std::string_view arguments, Cancellable cancellable,
-                     Undoable undoable, Beside beside, std::string_view help, std::string_view example) {
-  CommandSpec spec{id, name, {}, arguments, cancellable, undoable, beside, help, example};
+                     Undoable undoable, Concurrency concurrency, std::string_view help,
+                     std::string_view example) {
+  CommandSpec spec{id, name, {}, arguments, cancellable, undoable, concurrency, help, example};
   for (std::string_view word : words(arguments)) spec.arguments.push_back(parseSpec(word));
   return spec;
 }
@@ -249,9 +250,9 @@ std::string CommandSpec::usage() const {
 
 const std::vector<CommandSpec>& commandTable() {
   static const std::vector<CommandSpec> table = {
-#define DYN_COMMAND(id, name, arguments, cancellable, undoable, beside, help, example)                   \
-  makeSpec(CommandId::id, name, arguments, Cancellable::cancellable, Undoable::undoable, Beside::beside, \
-           help, example),
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, concurrency, help, example) \
+  makeSpec(CommandId::id, name, arguments, Cancellable::cancellable, Undoable::undoable,    \
+           Concurrency::concurrency, help, example),
 #include "app/session/commands.def"
 #undef DYN_COMMAND
   };
