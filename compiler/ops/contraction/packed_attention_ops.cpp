@@ -228,7 +228,7 @@ namespace ops {
 
 const OpDef packed_attentionOp{
     .name = "packed_attention",
-    .summary = "attention within runs of positions that lie behind each other, without padding",
+    .summary = "attention within consecutive runs of positions, without padding",
     .cls = OpClass::opaque,
     .minOperands = 4,
     .maxOperands = 8,

@@ -168,7 +168,7 @@ const OpDef intoOp{
 
 const OpDef stridedOp{
     .name = "strided",
-    .summary = "elements of a tensor where they lie, an offset and strides apart",
+    .summary = "a strided view of a tensor: elements at an offset and strides",
     .cls = OpClass::view,
     .traits = {.view = true},
     .minOperands = 1,

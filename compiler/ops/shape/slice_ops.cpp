@@ -544,7 +544,7 @@ const OpDef concatOp{
 
 const OpDef appendOp{
     .name = "append",
-    .summary = "a tensor with rows behind it along an axis, in its memory where that has room for them",
+    .summary = "appends rows to a tensor along an axis, in place where its memory has room",
     .cls = OpClass::opaque,
     .minOperands = 2,
     .maxOperands = 2,
