@@ -45,7 +45,7 @@ class CaseFile {
   int64_t count_ = 0;
 };
 
-// All cases of a file, for who needs them at once.
+// All cases of a file, at once.
 Result<std::vector<RunCase>> readCases(const std::string& path);
 
 }  // namespace dyn

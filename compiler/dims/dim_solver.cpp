@@ -269,7 +269,7 @@ Dim DimSolver::canonical(Dim a) const { return impl_->canonical(a); }
 
 namespace {
 
-// The shortest chain of symbol = symbol (or constant) facts from a to b; nullopt when there is none.
+// The shortest chain of symbol = symbol (or constant) facts from a to b; nullopt if absent.
 std::optional<std::vector<uint32_t>> chainOfEquals(const DimSolver::Impl& impl, Dim a, Dim b) {
   auto isEnd = [](Dim d) { return d && (d.isSymbol() || d.isConstant()); };
   if (!isEnd(a) || !isEnd(b)) return std::nullopt;

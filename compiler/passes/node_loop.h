@@ -37,7 +37,7 @@ struct NodeLoop {
   std::vector<size_t> handedOn;                                 // carried values that no turn changes
   std::unordered_map<ValueId, IterationDependence> dependence;  // of the body's values
   std::unordered_map<ValueId, const Op*> makers;
-  std::string whyNot;         // not empty: it is none
+  std::string whyNot;         // not empty: the reason why not
   bool looksLikeOne = false;  // it writes rows: the reason is worth telling
 
   // The value of the body that says where the rows are written.

@@ -35,7 +35,7 @@ class PlaceRules {
   PlaceRules(const IrContext& ir, std::vector<PlaceRule> rules)
       : ir_(ir), rules_(std::move(rules)), met_(rules_.size()) {}
 
-  // The last rule about the operation, or about one within its kernel; null: there is none.
+  // The last rule about the operation, or about one within its kernel; null: absent.
   const PlaceRule* ruleOf(const Op& op);
   // A rule that has met none of the operations that were placed is a mistake of its writer: usageError.
   Status allMet(std::span<const PlacedOperation> placed) const;

@@ -471,7 +471,7 @@ class RaggedPacker {
   int64_t rowOps_ = 0, windowOps_ = 0, recurrenceCount_ = 0, apartOps_ = 0;
 };
 
-// The symbol of the batch of the first ragged parameter; null: there is none.
+// The symbol of the batch of the first ragged parameter; null: absent.
 Dim batchOf(const Function& main) {
   for (const Parameter& p : main.parameters) {
     if (!p.type || !p.type.isTensor()) continue;

@@ -38,7 +38,7 @@ struct Recursion {
   std::vector<const Op*> shared;  // the same for all nodes
   std::vector<Case> cases;        // as the constructors of the type
   bool callsItself = false;
-  std::string whyNot;  // not empty: it is none
+  std::string whyNot;  // not empty: the reason why not
 };
 
 // `types`: of all values of the module.

@@ -15,7 +15,7 @@ namespace dyn::passes {
 
 namespace {
 
-// The one axis whose size depends on the rows; nullopt when there is none, or more than one (`several`).
+// The one axis whose size depends on the rows; nullopt if absent, or more than one (`several`).
 std::optional<RowAxis> axisOf(Type type, SymbolId rows, bool* several) {
   std::optional<RowAxis> found;
   for (int axis = 0; type.isTensor() && axis < type.rank(); ++axis) {

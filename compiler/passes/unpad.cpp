@@ -43,7 +43,7 @@ void tell(PassContext& context, const Module& module, const PositionNeeds& needs
       context.remarks.push_back("padded: %" + module.context->valueName(value) + ": " + why);
 }
 
-// A value that the mask is made of and that is packed itself; kNoValue: there is none.
+// A value that the mask is made of and that is packed itself; kNoValue: absent.
 ValueId packedInMask(const Function& main, const PositionNeeds& needs, const std::vector<ValueId>& mask) {
   const std::unordered_set<ValueId> reached = makersOf(main, mask);
   for (const Op* op : main.ops)

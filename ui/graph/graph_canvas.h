@@ -126,7 +126,7 @@ class GraphCanvas : public QWidget {
   void spreadTimes();
   void findMatches();
   void compare();
-  bool step(int key);  // from the chosen operation to the next; false: there is none
+  bool step(int key);  // from the chosen operation to the next; false: absent
   void recount();      // times and matches per box
   const SceneBox* boxOf(int node) const;
   int boxAt(QPointF scenePoint) const;

@@ -23,7 +23,7 @@ class BuiltinHost {
 
   const DynBuiltinContext* context() const { return &head_; }
   PlanCache& plans() { return plans_; }
-  // Where calls say which version runs, and for which values; null: nobody asks.
+  // Where calls say which version runs, and for which values; null: unused.
   void setVersion(std::string* version);
 
   Status callFlat(const BuiltinRow& row, BuiltinCall& call);

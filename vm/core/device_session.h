@@ -83,7 +83,7 @@ class DeviceSession {
   DeviceCode deviceCode_;                 // of devices that take none; loaded at the first launch
   std::unique_ptr<DeviceCopies> copies_;  // null: the device copies in its one stream
   std::unique_ptr<DeviceGraphs> graphs_;  // null: launches are put into the stream one by one
-  std::unique_ptr<DeviceTimes> times_;    // null: nobody asked yet
+  std::unique_ptr<DeviceTimes> times_;    // null: unused
   std::vector<DeviceRange> ranges_;       // of the launch
   void* workspace_ = nullptr;             // of products by a library; kept from launch to launch
   uint64_t workspaceBytes_ = 0;

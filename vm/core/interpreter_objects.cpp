@@ -275,7 +275,7 @@ void Interpreter::noteOrigin(Tensor* tensor) const {
 }
 
 // A tensor in memory that the caller has bound for the output which the instruction at at_ made in an earlier
-// run; null: there is none, or, with `why` set, no memory.
+// run; null: absent, or, with `why` set, no memory.
 Tensor* Interpreter::inBoundMemory(DataType dtype, std::span<const int64_t> shape, int64_t count,
                                    dyn_status& why) {
   if (!bindActive_ || dtype == DataType::string) return nullptr;

@@ -112,7 +112,7 @@ inline void release(Object* object) {
   if (!object) return;
   const uint32_t references = object->references.load(std::memory_order_acquire);
   if (references & kImmortal) return;
-  // Who holds the only count shares it with nobody: there is nothing to agree on.
+  // A sole owner needs no synchronisation.
   if (references == 1 || object->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(object);
 }
 

@@ -38,7 +38,7 @@ DynKernelFunction findKernel(void* user, const char* symbol) {
   return nullptr;
 }
 
-// Null: there is none, or, with an error, none for this processor.
+// Null: absent, or, with an error, none for this processor.
 Status chooseCode(const DynModelCode*& best) {
   best = nullptr;
   int32_t fitness = -1;

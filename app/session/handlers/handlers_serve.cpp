@@ -30,7 +30,7 @@ struct Shapes {
   int64_t batch = 1;
 };
 
-// The input that says how long sequences are, by its name and shape; null: there is none, or several.
+// The input that says how long sequences are, by its name and shape; null: absent, or several.
 const Port* lengthsPort(const Signature& signature, const std::vector<std::string>& given) {
   const Port* found = nullptr;
   for (const Port& port : signature.inputs) {

@@ -15,7 +15,7 @@ Result<std::vector<int64_t>> keptPositions(LoadedModel& model, const CallInputs&
 
 // Dry runs of the runner take that many where one batch has a mask, or all; and of small inputs of whole
 // numbers, such as lengths, what they hold, but of those named `unknown`. Returns how many positions are kept
-// in all; nothing where nobody can tell.
+// in all; nothing if unknown.
 std::optional<int64_t> setValidPositions(LoadedModel& model, const CallInputs& inputs, Runner& runner,
                                          const std::vector<std::string>& unknown = {});
 

@@ -62,7 +62,7 @@ class Runner {
   // the most memory that a run can take.
   void setValidPositions(std::optional<int64_t> positions) { keptPositions_ = positions; }
   // What small inputs of whole numbers hold, by input: sizes that follow from them are known then, where a
-  // dry run has inputs of these shapes. Null: nobody can tell.
+  // dry run has inputs of these shapes. Null: unknown.
   void assumeElements(std::vector<std::optional<HostTensor>> elements) { elements_ = std::move(elements); }
   Result<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
                               Interruption& interruption);

@@ -19,7 +19,7 @@
 namespace dyn {
 
 struct TreeNode {
-  std::string label, word;     // "" where there is none
+  std::string label, word;     // "" if absent
   std::vector<double> values;  // of {"value": ...}
   bool hasValues = false;
   std::vector<uint32_t> children;

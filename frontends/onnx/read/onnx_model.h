@@ -175,7 +175,7 @@ struct NodeProto {
   std::span<const Text> outputs;
   std::span<const AttributeProto> attributes;
 
-  // Null when there is none of this name.
+  // Null: there is no such name.
   const AttributeProto* attribute(Text name) const;
   Text docString() const;
   std::vector<StringPair> metadata() const;

@@ -70,7 +70,7 @@ struct CudaDeclaredBuffer {
 };
 
 struct CudaDriver {
-  int (*declareBuffers)(const CudaDeclaredBuffer* buffers, size_t count) = nullptr;  // null: nobody asks
+  int (*declareBuffers)(const CudaDeclaredBuffer* buffers, size_t count) = nullptr;  // null: unused
 #define DYN_CUDA_CALL(name, symbol, parameters) int(*name) parameters = nullptr;
 #include "vm/device/cuda/driver_calls.def"
 #undef DYN_CUDA_CALL
