@@ -47,7 +47,7 @@ int settle(MainWindow& window, const QString& place = {}) {
 int runScript(MainWindow& window, const QString& name) {
   QFile file(name);
   const bool opened = name == "-" ? file.open(stdin, QIODevice::ReadOnly) : file.open(QIODevice::ReadOnly);
-  if (!opened) return fail("can not read " + name, 1);
+  if (!opened) return fail("cannot read " + name, 1);
   const std::string shown = name == "-" ? "<stdin>" : name.toStdString();
   const std::string text = file.readAll().toStdString();
   dyn::ScriptReader reader(text, shown);
@@ -95,7 +95,7 @@ int writeFiles(MainWindow& window, const QCommandLineParser& parser) {
     }
     QCoreApplication::processEvents();
     if (!window.grab().save(parser.value("screenshot")))
-      return fail("can not write " + parser.value("screenshot"), 1);
+      return fail("cannot write " + parser.value("screenshot"), 1);
   }
   return 0;
 }
@@ -103,7 +103,7 @@ int writeFiles(MainWindow& window, const QCommandLineParser& parser) {
 int writeState(MainWindow& window, const QString& name) {
   QSaveFile file(name);
   if (!file.open(QIODevice::WriteOnly) || file.write(window.stateJson()) < 0 || !file.commit())
-    return fail("can not write " + name, 1);
+    return fail("cannot write " + name, 1);
   return 0;
 }
 
@@ -136,19 +136,19 @@ int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Rest
   QApplication::setWindowIcon(QIcon(":/dynstudio.svg"));
   QApplication::setDesktopFileName("dynstudio");
   QCommandLineParser parser;
-  parser.setApplicationDescription("Look into a model: its graph, its passes, its kernels and their times.");
+  parser.setApplicationDescription("Show a model: its graph, passes, kernels and their times.");
   parser.addHelpOption();
   parser.addVersionOption();
   parser.addOptions(
-      {{"headless", "No window: for --export, --state and --script."},
-       {"export", "Write the graph as .svg, .pdf, .png or .dot, or by Graphviz as .ps, and leave.", "file"},
-       {"state", "Write what is shown as JSON and leave.", "file"},
+      {{"headless", "Open no window; for --export, --state and --script."},
+       {"export", "Write the graph as .svg, .pdf, .png or .dot, or by Graphviz as .ps, and exit.", "file"},
+       {"state", "Write the state of the views as JSON and exit.", "file"},
        {"script", "Run the commands of a file; - reads standard input.", "file"},
-       {"screenshot", "Write a picture of the window and leave.", "file"},
+       {"screenshot", "Write a picture of the window and exit.", "file"},
        {"dim", "Run with this size of a named dim.", "name=size"},
        {"step", "Show the graph after this pass (name or number).", "pass"},
-       {"why", "Ask why a dim is so: VALUE.AXIS.", "dim"},
-       {"find", "Show the first operation found, in a picture.", "text"},
+       {"why", "Explain a dim: VALUE.AXIS.", "dim"},
+       {"find", "Show the first operation that contains these words, in a picture.", "text"},
        {"panel",
         "Show this lower panel: IR, Changes, Levels, Kernels, Places, Timeline, Memory, Sizes, "
         "Tensor, Problems, "
@@ -156,8 +156,8 @@ int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Rest
         "name"},
        {"open-groups", "Open all groups first."},
        {"size", "Size of the window, such as 1280x800.", "size"},
-       {"theme", "light, dark, or system: as the desktop has it.", "theme"},
-       {"layout", "Explore, Compile or Profile: where the panels stand.", "name"}});
+       {"theme", "light, dark, or system (the theme of the desktop).", "theme"},
+       {"layout", "Arrangement of the panels: Explore, Compile or Profile.", "name"}});
   parser.addPositionalArgument("model", "A .onnx, .dyn or .dynpkg file.", "[MODEL]");
   parser.process(app);
   const bool batch = isBatch(parser);

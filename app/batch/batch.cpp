@@ -101,11 +101,11 @@ std::string whyNothingIsCached(const BatchRequest& request) {
   const std::string& folder = request.session.cacheDirectory;
   if (folder.empty() || folder == "none") return "";
   std::string why = whyNotTrusted(folder);
-  if (why.empty() && ::access(folder.c_str(), W_OK) != 0) why = "it can not be written";
+  if (why.empty() && ::access(folder.c_str(), W_OK) != 0) why = "it cannot be written";
   return why.empty() ? "" : "nothing is cached in " + folder + ": " + why;
 }
 
-// Names that mean something but are not there yet are unsupported; others are a fault of the command line.
+// `later` lists names that are known but unsupported; others are a fault of the command line.
 Status checkName(const std::string& option, const std::string& value,
                  std::initializer_list<std::string_view> here,
                  std::initializer_list<std::string_view> later) {
@@ -123,7 +123,7 @@ Status checkName(const std::string& option, const std::string& value,
 }
 
 Status checkSettings(const BatchRequest& request) {
-  DYN_CHECK(checkName("--flow", request.session.flow, {"native", "interpret", "auto"}, {}));
+  DYN_CHECK(checkName("--host-code", request.session.hostCode, {"native", "bytecode", "auto"}, {}));
   const bool onDevice = request.session.device != "cpu";
   DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16", onDevice ? "tf32" : "f16-relaxed"},
                       {"fp16", onDevice ? "f16-relaxed" : "tf32", "int8"}));

@@ -12,10 +12,12 @@ struct CommandWords {
   std::vector<const CLI::Option*> options;
 };
 
+// Those with a name; former names (no group) are left out.
 std::vector<const CLI::Option*> named(const CLI::App& app) {
   std::vector<const CLI::Option*> options;
   for (const CLI::Option* option : app.get_options())
-    if (!option->get_lnames().empty() || !option->get_snames().empty()) options.push_back(option);
+    if (!option->get_group().empty() && (!option->get_lnames().empty() || !option->get_snames().empty()))
+      options.push_back(option);
   return options;
 }
 
@@ -175,7 +177,7 @@ std::string manualPage(const CLI::App& app, std::string_view program, std::strin
     text += ".SS " + commands[i].name + "\n" + roff(commands[i].summary) + "\n" +
             manualOptions(commands[i].options, isOwn);
   return text +
-         ".SH EXIT STATUS\n.TP\n.B 0\nAll went well.\n.TP\n.B 1\nAn error of the model, a file or a run.\n"
+         ".SH EXIT STATUS\n.TP\n.B 0\nSuccess.\n.TP\n.B 1\nAn error of the model, a file or a run.\n"
          ".TP\n.B 2\nThe command line is wrong.\n.TP\n.B 3\nA result differs (verify, bisect).\n.TP\n.B 4\n"
          "The model needs what is not there yet.\n.TP\n.B 70\nAn internal error: a fault of the program.\n"
          ".TP\n.B 124\nThe time limit was reached.\n";

@@ -218,7 +218,7 @@ int runInspect(const BatchContext& context) {
     }
     const bool ended = outcome->error && (diagnosticRow(outcome->error->id).kind == FaultKind::cancelled ||
                                           diagnosticRow(outcome->error->id).kind == FaultKind::timeout);
-    // What nobody asked for may fail: a model that can not be compiled yet can be looked at.
+    // What nobody asked for may fail: a model that cannot be compiled yet can be looked at.
     if (outcome->error && (wanted || ended) && !fault) fault = outcome->error;
   };
   const bool ir = !request.level.empty() || !request.pass.empty();
@@ -339,9 +339,9 @@ int runServe(const BatchContext& context) {
                       .add("rate", fmt::format("{}", request.perSecond))
                       .add("seconds", fmt::format("{}", request.seconds))
                       .add("batching", request.batching)
-                      .add("most", std::to_string(request.mostTogether))
-                      .add("most-time", fmt::format("{}", request.mostTime))
-                      .add("line", std::to_string(request.mostWaiting));
+                      .add("max-batch", std::to_string(request.mostTogether))
+                      .add("max-batch-time", fmt::format("{}", request.mostTime))
+                      .add("max-queue", std::to_string(request.mostWaiting));
   for (const std::string& dim : request.dims) serve.add("dim", dim);
   for (const std::string& lengths : request.lengths) serve.add("lengths", lengths);
   for (const std::string& input : request.inputs) serve.add("input", input);

@@ -21,30 +21,32 @@ struct Texts {  // options that need a second look after CLI11
 
 // The rows of docs/man/dynrun.1.
 void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
-  app.add_flag("--describe", r.describe,
-               "what the model takes and gives, what is known of its dims, the memory it takes");
-  app.add_option("--dim", r.dims, "NAME=N")->take_all()->expected(1);
+  app.add_flag("--describe", r.describe, "print the inputs, outputs, dims and memory of the model");
+  app.add_option("--dim", r.dims, "size of a dim: NAME=N")->take_all()->expected(1);
   app.add_option("--input", r.inputs,
-                 "NAME=@file.npy, @file.pb, random[:SEED], zeros, ones, range or [1,2,3]; without: random")
+                 "value of an input: NAME=@file.npy, @file.pb, random[:SEED], zeros, ones, range or [1,2,3]; "
+                 "default: random")
       ->take_all()
       ->expected(1);
-  app.add_option("--output-dir", r.outputDirectory, "writes each output as NAME.npy");
-  app.add_option("--repeat", r.run.repeat, "timed runs")->check(CLI::Range(int64_t{1}, INT64_MAX));
-  app.add_option("--warmup", r.run.warmup, "runs before them")->check(CLI::Range(int64_t{0}, INT64_MAX));
-  app.add_option("--threads", r.session.threadCount, "threads (default: physical cores)")
+  app.add_option("--output-dir", r.outputDirectory, "write each output as NAME.npy");
+  app.add_option("--repeat", r.run.repeat, "number of timed runs")->check(CLI::Range(int64_t{1}, INT64_MAX));
+  app.add_option("--warmup", r.run.warmup, "runs before the timed ones")
+      ->check(CLI::Range(int64_t{0}, INT64_MAX));
+  app.add_option("--threads", r.session.threadCount, "number of threads (default: physical cores)")
       ->check(CLI::Range(0, 4096));
-  app.add_option("--profile", r.profile, "writes a Chrome trace");
-  app.add_option("--time-limit", r.timeLimitSeconds, "seconds; then exit 124")->check(CLI::PositiveNumber);
-  app.add_option("--mem-limit", texts.memoryLimit, "bytes, or 512MB");
+  app.add_option("--profile", r.profile, "write a Chrome trace");
+  app.add_option("--time-limit", r.timeLimitSeconds, "end after this many seconds with exit code 124")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--mem-limit", texts.memoryLimit, "most memory of a run: bytes, or 512MB");
   app.add_option("--device", texts.device,
-                 "cpu, cuda, cuda:1: where a model that was made for a GPU runs (default: on the first, or "
-                 "where there is none by its code for the host)");
+                 "device of a model that was compiled for a GPU: cpu, cuda, cuda:1 (default: the first GPU; "
+                 "without a GPU the cpu)");
   app.add_option("--device-mem-limit", texts.deviceLimit,
-                 "the most a run may take on the GPU: bytes, or 512MB (default: as --mem-limit)");
+                 "most GPU memory of a run: bytes, or 512MB (default: as --mem-limit)");
   app.add_flag("--no-graphs", texts.noGraphs,
-               "launches that come again on the GPU are put there one by one, not as a graph");
-  app.add_option("--seed", r.session.seed, "of random inputs")->check(CLI::NonNegativeNumber);
-  app.add_flag("--quiet,-q", r.quiet, "no notes");
+               "launch repeated GPU kernels one by one instead of as a CUDA graph");
+  app.add_option("--seed", r.session.seed, "seed of random inputs")->check(CLI::NonNegativeNumber);
+  app.add_flag("--quiet,-q", r.quiet, "print no notes");
   app.add_flag("--json", r.json, "one JSON document on standard output");
   app.set_version_flag("--version", kVersion);
 }
@@ -57,7 +59,7 @@ int usageFault(const std::string& message, bool json) {
   return exitCode(DiagnosticId::usageError);
 }
 
-// "" or what is wrong with it.
+// The fault, or "".
 std::string takeLimit(const std::string& option, const std::string& text, uint64_t& limit) {
   if (text.empty()) return {};
   const Result<int64_t> bytes = parseBytes(text);
@@ -85,7 +87,7 @@ std::string takeTexts(const Texts& texts, SessionOptions& session) {
 }  // namespace
 
 std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
-  bool json = false;  // also where what stands before it is no option
+  bool json = false;  // even after an argument that is not an option
   for (int i = 1; i < argc; ++i) json = json || std::strcmp(argv[i], "--json") == 0;
   CLI::App app("Runs the model that this file holds.");
   Texts texts;

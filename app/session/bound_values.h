@@ -27,10 +27,10 @@ int64_t sizeBytes(const Value& value);
 
 class BoundValues {
  public:
-  // Null: there is none of that name. Valid until the name is bound anew.
+  // Null: there is no such name. Valid until the name is bound anew.
   const BoundValue* find(const std::string& name) const;
   void bind(const std::string& name, BoundValue value);
-  bool drop(const std::string& name);  // false: there is none
+  bool drop(const std::string& name);  // false: absent
 
   // In the order of the names.
   auto begin() const { return values_.begin(); }

@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kBytesInMemory = size_t{1} << 20;
 constexpr int kMostNesting = 64;  // more than a tensor has axes; writing JSON as text recurses over them
 
-Result<RunCase> parseCase(std::string_view line, SourcePlace place) {
+Result<RunCase> parseCase(std::string_view line, SourceLocation place) {
   bool tooDeep = false;
   const auto keepShallow = [&](int depth, Json::parse_event_t, const Json&) {
     tooDeep = tooDeep || depth > kMostNesting;
@@ -22,13 +22,13 @@ Result<RunCase> parseCase(std::string_view line, SourcePlace place) {
     return makeError(DiagnosticId::fileFormat,
                      "the line is nested deeper than " + std::to_string(kMostNesting), place);
   if (json.is_discarded() || !json.is_object())
-    return makeError(DiagnosticId::fileFormat, "the line is no JSON object", place);
+    return makeError(DiagnosticId::fileFormat, "the line is not a JSON object", place);
   RunCase one;
   for (const auto& [key, value] : json.items()) {
     if (key == "dims" && value.is_object()) {
       for (const auto& [name, size] : value.items()) {
         if (!size.is_number_integer())
-          return makeError(DiagnosticId::fileFormat, "the dim " + name + " is no whole number", place);
+          return makeError(DiagnosticId::fileFormat, "the dim " + name + " is not a whole number", place);
         one.dims.push_back(name + "=" + size.dump());
       }
     } else if (key == "inputs" && value.is_object()) {

@@ -16,7 +16,7 @@ struct RunCase {
   std::vector<std::string> dims, inputs;  // NAME=N, NAME=SPEC
   std::vector<std::string> lengths;       // NAME=3,1,2
   std::string outputDirectory;
-  SourcePlace place;  // the line
+  SourceLocation place;  // the line
 
   // What the command line says for all cases: taken where the case itself says nothing of that name.
   void addDefaults(const std::vector<std::string>& moreDims, const std::vector<std::string>& moreInputs);
@@ -45,7 +45,7 @@ class CaseFile {
   int64_t count_ = 0;
 };
 
-// All cases of a file, for who needs them at once.
+// All cases of a file, at once.
 Result<std::vector<RunCase>> readCases(const std::string& path);
 
 }  // namespace dyn

@@ -79,8 +79,9 @@ ArgumentSpec parseSpec(std::string_view text) {
 }
 
 CommandSpec makeSpec(CommandId id, std::string_view name, std::string_view arguments, Cancellable cancellable,
-                     Undoable undoable, Beside beside, std::string_view help, std::string_view example) {
-  CommandSpec spec{id, name, {}, arguments, cancellable, undoable, beside, help, example};
+                     Undoable undoable, Concurrency concurrency, std::string_view help,
+                     std::string_view example) {
+  CommandSpec spec{id, name, {}, arguments, cancellable, undoable, concurrency, help, example};
   for (std::string_view word : words(arguments)) spec.arguments.push_back(parseSpec(word));
   return spec;
 }
@@ -206,6 +207,23 @@ bool isNumberText(const std::string& text) {
   return *end == '\0';
 }
 
+// Former names of options, accepted for one version and shown nowhere.
+struct FormerOption {
+  CommandId command;
+  std::string_view former, now;
+};
+constexpr FormerOption kFormerOptions[] = {
+    {CommandId::serve, "most", "max-batch"},
+    {CommandId::serve, "most-time", "max-batch-time"},
+    {CommandId::serve, "line", "max-queue"},
+};
+
+std::string currentOption(CommandId command, std::string_view name) {
+  for (const FormerOption& row : kFormerOptions)
+    if (row.command == command && row.former == name) return std::string(row.now);
+  return std::string(name);
+}
+
 }  // namespace
 
 const ArgumentSpec* CommandSpec::find(std::string_view argument) const {
@@ -232,9 +250,9 @@ std::string CommandSpec::usage() const {
 
 const std::vector<CommandSpec>& commandTable() {
   static const std::vector<CommandSpec> table = {
-#define DYN_COMMAND(id, name, arguments, cancellable, undoable, beside, help, example)                   \
-  makeSpec(CommandId::id, name, arguments, Cancellable::cancellable, Undoable::undoable, Beside::beside, \
-           help, example),
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, concurrency, help, example) \
+  makeSpec(CommandId::id, name, arguments, Cancellable::cancellable, Undoable::undoable,    \
+           Concurrency::concurrency, help, example),
 #include "app/session/commands.def"
 #undef DYN_COMMAND
   };
@@ -331,7 +349,7 @@ Result<Command> parseCommand(std::string_view line) {
     if (word.size() > 1 && word[0] == '-' && !number && !tokens[i].quoted) {
       const std::string_view body = std::string_view(word).substr(word[1] == '-' ? 2 : 1);
       const size_t equals = body.find('=');
-      const std::string name(body.substr(0, equals));
+      const std::string name = currentOption(id, body.substr(0, equals));
       const ArgumentSpec* option = spec.find(name);
       const bool takesOptions = std::any_of(spec.arguments.begin(), spec.arguments.end(),
                                             [](const ArgumentSpec& a) { return a.option; });

@@ -17,7 +17,7 @@
 namespace dyn {
 
 enum class CommandId : uint8_t {
-#define DYN_COMMAND(id, name, arguments, cancellable, undoable, beside, help, example) id,
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, concurrency, help, example) id,
 #include "app/session/commands.def"
 #undef DYN_COMMAND
 };
@@ -59,8 +59,8 @@ struct ArgumentSpec {
 
 enum class Cancellable : bool { no, yes };
 enum class Undoable : bool { no, yes };
-// What of a session goes on at once (commands.def).
-enum class Beside : uint8_t { no, host, guest, graphGuest };
+// Which commands of a session may run at the same time (commands.def).
+enum class Concurrency : uint8_t { exclusive, runner, reader, graphReader };
 
 struct CommandSpec {
   CommandId id;
@@ -69,7 +69,7 @@ struct CommandSpec {
   std::string_view argumentText;  // as in the table
   Cancellable cancellable;
   Undoable undoable;
-  Beside beside;
+  Concurrency concurrency;
   std::string_view help;
   std::string_view example;
 
@@ -85,7 +85,7 @@ struct Command {
   CommandId id = CommandId::help;
   // By the argument's name, without dashes; a switch that is set has one empty string.
   std::map<std::string, std::vector<std::string>, std::less<>> arguments;
-  SourcePlace place;  // of the script's line, when it came from one
+  SourceLocation place;  // of the script's line, when it came from one
 
   static Command of(CommandId id) { return Command{id, {}, {}}; }
   Command& add(std::string name, std::string value = "") {
@@ -128,7 +128,7 @@ class OpenEnd {
 // bracket that is never closed.
 struct ScriptLine {
   std::string text;
-  SourcePlace place;
+  SourceLocation place;
 };
 Result<std::vector<ScriptLine>> splitScript(std::string_view text, const std::string& file);
 // "512MB", "2GiB", "1000000"

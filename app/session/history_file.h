@@ -16,7 +16,7 @@ class HistoryFile {
   explicit HistoryFile(std::string path, size_t limit = 5000) : path_(std::move(path)), limit_(limit) {}
 
   std::vector<std::string> load();
-  // An entry may have several lines. A history that can not be written is no error.
+  // An entry may have several lines. A history that cannot be written is no error.
   void append(const std::string& entry);
 
  private:

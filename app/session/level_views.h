@@ -17,7 +17,7 @@ struct Caches {
   int64_t registerBytes = 0;                      // of vectors
 };
 
-// A loop over levels of nodes in a profiled run (pass `linearise`), level by level from the leaves up.
+// A loop over levels of nodes in a profiled run (pass `batch_levels`), level by level from the leaves up.
 struct LevelLoop {
   std::string function, place;      // of the program, and of the model
   std::string oneByOne;             // why each node is a level by itself; "": nodes of a height are together

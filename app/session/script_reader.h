@@ -19,7 +19,7 @@ class ScriptReader {
  public:
   // The text must outlive the reader: a copy of the file, which may change while its commands run.
   ScriptReader(std::string_view text, std::string file) : rest_(text), file_(std::move(file)) {}
-  // Looks ahead to the end: a script is not begun that can not be read. Error textSyntax for a bracket or
+  // Looks ahead to the end: a script is not begun that cannot be read. Error textSyntax for a bracket or
   // quote that is never closed.
   Status check() const;
   // Null at the end, also inside of a bracket that is never closed.

@@ -35,10 +35,10 @@ namespace {
 
 // Is it a view that can be made while the model runs?
 bool isServedBeside(const Command& command) {
-  const Beside beside = commandSpec(command.id).beside;
-  if (beside == Beside::graphGuest)
+  const Concurrency concurrency = commandSpec(command.id).concurrency;
+  if (concurrency == Concurrency::graphReader)
     return command.text("level", "graph") == "graph" && !command.has("linked");
-  return beside == Beside::guest;
+  return concurrency == Concurrency::reader;
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ struct Session::Impl {
 
   void setInRun(bool now, const Command& command) {
     std::unique_lock<std::mutex> lock(mutex);
-    inRun = now && commandSpec(command.id).beside == Beside::host;
+    inRun = now && commandSpec(command.id).concurrency == Concurrency::runner;
     if (inRun && !queue.empty()) aside.notify_all();
     if (!now) asideDone.wait(lock, [&] { return beside == 0; });
   }
@@ -288,7 +288,7 @@ namespace {
 
 using Handler = Result<View> (*)(SessionState&, const Command&, Outcome&);
 constexpr Handler kHandlers[] = {
-#define DYN_COMMAND(id, name, arguments, cancellable, undoable, beside, help, example) handle_##id,
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, concurrency, help, example) handle_##id,
 #include "app/session/commands.def"
 #undef DYN_COMMAND
 };

@@ -36,8 +36,8 @@ struct SessionOptions {
   // Variants beside the program for all sizes, and buckets (compiler/passes/variants/variant_spec.h); "":
   // none.
   std::string variants, buckets;
-  // How the host program runs: "native", "interpret", or "auto": native where a package has it.
-  std::string flow = "auto";
+  // Form of the host code: "native", "bytecode", or "auto": native where a package has it.
+  std::string hostCode = "auto";
   // Of packages: whether their machine code is taken, and the file of the key that must have signed them; "":
   // none.
   bool nativeCode = true;

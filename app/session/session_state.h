@@ -77,7 +77,7 @@ Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, cons
 // outcome.
 std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& command, Ticket ticket);
 
-#define DYN_COMMAND(id, name, arguments, cancellable, undoable, beside, help, example) \
+#define DYN_COMMAND(id, name, arguments, cancellable, undoable, concurrency, help, example) \
   Result<View> handle_##id(SessionState& state, const Command& command, Outcome& outcome);
 #include "app/session/commands.def"
 #undef DYN_COMMAND

@@ -210,7 +210,7 @@ struct PassRow {
   int index = 0;
   std::string name, kind;                                    // kind: import, pass, lowering
   std::string summary;                                       // of a pass
-  bool required = false;                                     // it can not be left out
+  bool required = false;                                     // it cannot be left out
   std::vector<std::pair<std::string, std::string>> options;  // name, what it does
   int64_t timeNs = 0;
   bool changed = false;
@@ -236,7 +236,7 @@ const char* toString(DiffKind kind);
 struct DiffLine {
   DiffKind kind = DiffKind::changed;
   NodeId node = kNoNode;
-  std::string before, after;      // one line of text IR each; "" where there is none
+  std::string before, after;      // one line of text IR each; "" if absent
   std::vector<std::string> what;  // of a change: "operands", "attributes", "types", "operator", "regions"
   std::string function;           // where it stands (of `after`, else of `before`)
 };
@@ -261,8 +261,8 @@ struct BisectView {
   std::optional<BisectRow> first;  // the first that is wrong
   bool inCompilation = false;      // lowering or code generation, not the pass
   int64_t opsCount = 0, reducedOpsCount = 0;
-  std::string reduced;      // text of the reduced module; "" when there is none
-  std::string reducedFile;  // where it was written, or ""
+  std::string reduced;                                             // text of the reduced module; "" if absent
+  std::string reducedFile;                                         // where it was written, or ""
   std::vector<std::pair<std::string, std::string>> reducedInputs;  // parameter, file
   std::string again;  // the command that shows the fault on the reduced module
 };
@@ -397,7 +397,7 @@ struct ContractionRow {
   std::vector<VersionTimes> candidates;
 };
 
-// A copy that the program makes only because who reads it takes no strides.
+// A copy that the program makes only because its reader takes no strides.
 struct CopyRow {
   struct Refusal {
     std::string by, why;
@@ -497,7 +497,7 @@ struct NamedValue {
 struct RunResult {
   DimValues dims;
   std::vector<NamedValue> inputs, outputs;
-  std::vector<std::string> randomInputs;  // those nobody gave
+  std::vector<std::string> randomInputs;  // those that are not given
   std::vector<int64_t> runsNs;            // warm-up excluded
   int64_t loadNs = 0, compileNs = 0;
   int64_t kernelsCount = 0, kernelsCompiledCount = 0, kernelsCompiledAfterLoadCount = 0;
@@ -662,7 +662,7 @@ struct SaveResult {
   struct PassedOver {
     std::string step, reason;
   };
-  std::vector<PassedOver> passedOver;  // later steps, which ONNX can not say
+  std::vector<PassedOver> passedOver;  // later steps, which ONNX cannot say
 };
 
 enum class CaseStatus : uint8_t { passed, wrong, crashed, timeout, unsupported, failed };

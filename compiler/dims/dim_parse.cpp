@@ -82,7 +82,7 @@ class Parser {
     return std::string("byte 0x") + hex[u >> 4] + hex[u & 15];
   }
   Error fail(std::string message) const {
-    SourcePlace place;
+    SourceLocation place;
     place.line = 1;
     place.column = static_cast<uint32_t>(at_ + 1);
     return makeError(DiagnosticId::textSyntax,
@@ -196,7 +196,7 @@ class Parser {
     Value result{constant(1), {}};
     for (int64_t i = 0; i < exponent; ++i) result = times(result, base);
     skipSpace();
-    if (peek() == '*' && peek(1) == '*') return fail("'**' can not be chained, use parentheses");
+    if (peek() == '*' && peek(1) == '*') return fail("'**' cannot be chained, use parentheses");
     return result;
   }
 
@@ -215,7 +215,7 @@ class Parser {
       top = *next;
       bottom = *scale;
     }
-    if (letter(peek()) || peek() == '.') return fail("a name can not start with a digit");
+    if (letter(peek()) || peek() == '.') return fail("a name cannot start with a digit");
     Value value{constant(top), {}};
     if (bottom != 1) value.bottom = constant(bottom);
     return reduced(std::move(value));
@@ -267,7 +267,7 @@ class Parser {
       if (number > (UINT64_MAX - 9) / 10) return fail("a number does not fit in 64 bits");
       number = number * 10 + static_cast<uint64_t>(text_[at_] - '0');
     }
-    if (letter(peek())) return fail("a name can not start with '?'");
+    if (letter(peek())) return fail("a name cannot start with '?'");
     return Value{DimBuilder::poly(builder_.anonymous(number)), {}};
   }
 

@@ -156,7 +156,7 @@ Error DimSolver::Impl::contradiction(const Fact& fact, uint32_t index, const std
   });
   std::string message = fact.toString();
   if (others.empty()) {
-    message += " can not hold";
+    message += " cannot hold";
   } else {
     message += " contradicts " + facts[others[0]].toString();
     if (others.size() > 1)
@@ -269,7 +269,7 @@ Dim DimSolver::canonical(Dim a) const { return impl_->canonical(a); }
 
 namespace {
 
-// The shortest chain of symbol = symbol (or constant) facts from a to b; nullopt when there is none.
+// The shortest chain of symbol = symbol (or constant) facts from a to b; nullopt if absent.
 std::optional<std::vector<uint32_t>> chainOfEquals(const DimSolver::Impl& impl, Dim a, Dim b) {
   auto isEnd = [](Dim d) { return d && (d.isSymbol() || d.isConstant()); };
   if (!isEnd(a) || !isEnd(b)) return std::nullopt;

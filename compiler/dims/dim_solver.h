@@ -29,7 +29,7 @@ const char* toString(Answer answer);
 
 struct Reason {
   std::string text;  // "operator rule: Add needs equal dims", "model names the dim", "user: --dim seq=1..512"
-  SourcePlace place;  // node or line, when there is one
+  SourceLocation place;  // node or line, when there is one
 };
 
 enum class FactKind : uint8_t { equal, range, multipleOf, equalProduct, likely };

@@ -51,7 +51,7 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   };
   // What runs on a device, or may take no memory that values decide, keeps its padding unless it is asked.
   const bool plainHost = !options.memoryOfSizes && (!options.target || options.target->prefersBuiltins());
-  if (options.paddedResults == "zero" || plainHost) add("unpad");
+  if (options.paddedResults == "zero" || plainHost) add("pack_sequences");
   if (options.target && options.target->device != DeviceKind::cpu) add("devices");
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standard));
   if (options.target && !options.target->prefersBuiltins())
@@ -66,7 +66,7 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   DYN_CHECK(addPlaces(options.places, pipeline));
   if (options.paddedResults == "zero")
     for (PipelineItem& item : pipeline)
-      if (item.pass->name == "unpad") item.options["results"] = "zero";
+      if (item.pass->name == "pack_sequences") item.options["results"] = "zero";
   for (PipelineItem& item : pipeline)
     if (item.pass->name == "prepack" || item.pass->name == "layout")
       std::copy_if(options.versions.begin(), options.versions.end(),
@@ -101,7 +101,7 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   CompiledModel compiled;
   compiled.cacheDirectory = options.cacheDirectory;
   compiled.threadCount = options.threadCount;
-  compiled.hostFlow = options.hostFlow;
+  compiled.hostCode = options.hostCode;
   compiled.flowPiece = options.flowPiece;
 #ifdef DYN_HAVE_LLVM
   compiled.weightCheck = std::make_shared<WeightCheck>();
@@ -153,7 +153,7 @@ struct Host {
   std::shared_ptr<const FlowLoaded> flow;  // null: interpreted
 };
 
-const DynFlowProgram* resolveFlow(void* user) {
+const DynFlowProgram* resolveHostCode(void* user) {
   const Host& host = *static_cast<Host*>(user);
   return host.flow ? flowProgramOf(*host.flow) : nullptr;
 }
@@ -182,17 +182,17 @@ void releaseHost(void* user) { delete static_cast<Host*>(user); }
 
 }  // namespace
 
-Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled, std::optional<HostFlow> wanted,
+Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled, std::optional<HostCode> wanted,
                                 const std::string& device) {
   if (!runsHere(compiled->target))
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: the program is compiled for " + compiled->target.machine.name + " (" +
-                         compiled->target.machine.triple + "), which this machine can not run")
+                         compiled->target.machine.triple + "), which this machine cannot run")
         .note("inspect shows its code, and compile writes it as a package");
   DYN_TRY(LoadableProgram loadable, packedFromCache(*compiled));
   const std::vector<uint8_t> bytes = vm::serializeProgram(loadable.program);
   std::shared_ptr<const FlowLoaded> flow;
-  if (wanted.value_or(compiled->hostFlow) == HostFlow::native) {
+  if (wanted.value_or(compiled->hostCode) == HostCode::native) {
     DYN_TRY(flow, loadFlow(*compiled, loadable.program));
   }
   auto owner = std::make_unique<Host>(
@@ -203,7 +203,7 @@ Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled, s
   host.resolve_constant = resolveConstant;
   host.resolve_gemm_family = resolveGemmFamily;
   host.resolve_builtin = libraryBuiltins();
-  host.resolve_flow = resolveFlow;
+  host.resolve_host_code = resolveHostCode;
   host.release = releaseHost;
   host.forget_constant = forgetConstant;
   dyn_module* module = nullptr;

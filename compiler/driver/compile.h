@@ -4,8 +4,8 @@
 //   DYN_TRY(CompiledModel compiled, compileModel(module, options));   // passes, lowering, machine code
 //   DYN_TRY(dyn_module* vm, instantiate(compiled));  // the VM's module; keeps what it needs alive
 //
-// After this no shape ever compiles anything: compiled.statistics.kernelsCompiledCount counts all there will
-// be, and kernelsCompiledAfterLoad() is there to see that.
+// No run compiles anything after this, whatever its shapes: compiled.statistics.kernelsCompiledCount counts
+// all kernels, and kernelsCompiledAfterLoad() proves it.
 #pragma once
 
 #include <atomic>
@@ -21,32 +21,34 @@
 
 namespace dyn {
 
-// How the functions of the host program run: their bytecode by the VM's interpreter, or as machine code.
-enum class HostFlow : uint8_t { interpreted, native };
+// Form of the host code: bytecode for the interpreter, or machine code.
+enum class HostCode : uint8_t { bytecode, native };
 
 struct CompileOptions {
   std::string passes;  // pipeline text; empty: the standard pipeline
-  // Or bf16, or tf32 on a device: what both sides of products of f32 are rounded to.
+  // Rounding of both operands of f32 products: fp32, bf16, or tf32 on a device.
   std::string math = "fp32";
-  // What a mask hides is left out (pass `unpad`): where nobody sees it, or zero: results are 0 there.
+  // Pass `pack_sequences` skips the positions that a mask excludes. exact: only where no output depends on
+  // them. zero: always; outputs are 0 there.
   std::string paddedResults = "exact";
-  bool memoryOfSizes = false;       // the memory of a run is to follow from its sizes, whatever a mask hides
-  std::optional<Target> target;     // where the program will run; none: this host
-  std::vector<std::string> places;  // "softmax=cpu": of the pass `devices`, beside what `passes` says
-  // Versions of contractions (compiler/passes/layout/contraction_versions.h): "conv" or "matmul" for all, or
-  // by the key of one operation; "loop" of the generated kernels (compiler/kernel/versions.h). What is not
-  // named is chosen by rule and cost.
+  // The memory of a run depends on its sizes only, not on the positions that a mask excludes.
+  bool memoryOfSizes = false;
+  std::optional<Target> target;     // machine that the program runs on; none: this host
+  std::vector<std::string> places;  // device placements, "softmax=cpu", for the pass `devices`
+  // Fixed kernel variants of contractions (compiler/passes/layout/contraction_versions.h) by "conv" or
+  // "matmul" for all, or by the key of one operation; "loop" for generated kernels (compiler/kernel/versions.h). Rules and
+  // costs choose the others.
   std::map<std::string, std::string> versions;
-  // Variants for some sizes and buckets (compiler/passes/variants/variant_spec.h): "seq=128;seq=256,batch=1",
+  // Specialised programs and shape buckets (compiler/passes/variants/variant_spec.h): "seq=128;seq=256,batch=1",
   // "batch=4,8,16".
   std::string variants, buckets;
-  std::string cacheDirectory;                 // of compiled objects; empty: no cache
-  int threadCount = 0;                        // for compiling; 0: one per core
-  HostFlow hostFlow = HostFlow::interpreted;  // of instantiate(); packages are told when they are written
-  uint32_t flowPiece = 1000;  // instructions of the host program in one function of machine code, about
+  std::string cacheDirectory;              // of compiled objects; empty: no cache
+  int threadCount = 0;                     // for compiling; 0: one per core
+  HostCode hostCode = HostCode::bytecode;  // of instantiate(); a package has its own
+  uint32_t flowPiece = 1000;  // approximate number of instructions of host code per native function
   bool verifyEach = false;    // verify the module after every pass
-  // Given: as little memory as possible is to live at once for these dims, at the price of time (passes
-  // `rematerialise` and `plan`).
+  // Not null: minimise the peak memory for these dims at the cost of time (passes `rematerialise` and
+  // `plan`).
   std::optional<std::map<std::string, int64_t>> smallFor;
   std::vector<std::string> inputNames, outputNames;
   std::map<std::string, int64_t> fixedDims;  // named dims that have a value in the module already
@@ -68,17 +70,17 @@ struct CompiledModel {
   Trace trace;
   LoweredModule lowered;
   std::shared_ptr<NativeCode> code;
-  Target target;               // what it was compiled for
+  Target target;               // machine that it was compiled for
   std::string cacheDirectory;  // as in the options, as is threadCount
   int threadCount = 0;
-  HostFlow hostFlow = HostFlow::interpreted;
+  HostCode hostCode = HostCode::bytecode;
   uint32_t flowPiece = 1000;
   CompileStatistics statistics;
   // Of the cached weights that instances read; null without code generation.
   std::shared_ptr<WeightCheck> weightCheck;
 };
 
-// The passes that runPasses runs.
+// The pipeline of runPasses.
 Result<Pipeline> pipelineOf(const CompileOptions& options);
 
 // Runs the pipeline only; the trace gets the steps even when one fails.
@@ -87,18 +89,18 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
 Result<CompiledModel> compileModel(const Module& module, const CompileOptions& options,
                                    Trace* failedTrace = nullptr);
 
-// The second half of it: lowering and code generation of a module that the passes have placed already. Its
-// trace is empty. For a target that is not this host nothing is loaded: the program can be printed and
-// written, instantiate() refuses it.
+// The second half of compileModel: lowering and code generation of a module that has gone through the passes.
+// The trace is empty. Code for another target than this host is not loaded: the program can be printed and
+// written, and instantiate() refuses it.
 Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options);
 
-// What the model's engine compiled since the model was ready, as the engine counts it.
+// Number of kernels that the engine compiled after the model was ready.
 int64_t kernelsCompiledAfterLoad(const CompiledModel& compiled);
 
-// A VM module over the compiled code, which it keeps alive until dyn_module_release. Its host program runs as
-// the options said, or as `flow` says; what it has for a GPU, on that `device` (dyn_gpu.h; "": the first).
+// A VM module over the compiled code, which it keeps alive until dyn_module_release. `form` overrides the
+// form of the host code in the options. Kernels for a GPU run on `device` (dyn_gpu.h; "": the first).
 Result<dyn_module*> instantiate(std::shared_ptr<const CompiledModel> compiled,
-                                std::optional<HostFlow> flow = std::nullopt, const std::string& device = "");
+                                std::optional<HostCode> form = std::nullopt, const std::string& device = "");
 
 // Text of one kernel: its LLVM IR or the machine's assembly. Error unsupportedFeature when built without
 // LLVM.

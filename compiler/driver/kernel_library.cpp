@@ -21,7 +21,7 @@ Status libraryReady(std::string_view version) {
   const char* fault = dyn_onednn_fault();
   if (!fault) return {};
   return makeError(DiagnosticId::unsupportedFeature,
-                   std::string("unsupported: version onednn: oneDNN can not be used: ") + fault);
+                   std::string("unsupported: version onednn: oneDNN cannot be used: ") + fault);
 #else
   return makeError(DiagnosticId::unsupportedFeature,
                    "unsupported: version onednn: Dyn was built without oneDNN");

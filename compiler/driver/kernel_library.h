@@ -12,7 +12,7 @@ namespace dyn {
 // this machine, has not; other names pass. Opens the library.
 Status libraryReady(std::string_view version);
 
-// dyn_host.resolve_builtin of modules that may call it; null where there is none.
+// dyn_host.resolve_builtin of modules that may call it; null if absent.
 decltype(dyn_host::resolve_builtin) libraryBuiltins();
 
 }  // namespace dyn

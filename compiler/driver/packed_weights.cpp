@@ -46,7 +46,7 @@ PanelLayout panelsRead(const CompiledModel& compiled) {
 }
 
 // Do this process's own kernels read what the target's do?
-bool packsFor(const Target& target) { return toString(panelsOf(target)) == dyn_panels(); }
+bool packsFor(const Target& target) { return toString(panelsOf(target)) == dyn_packed_weights_layout(); }
 
 // Runs one packing. The tensor holds on to the value it was made as.
 Result<HostTensor> pack(const CompiledModel& compiled, const Packing& packing) {

@@ -100,7 +100,7 @@ Result<ElfMachine> elfMachineOf(std::string_view object) {
       header.e_ident[EI_DATA] != ELFDATA2LSB ||
       (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64 && header.e_machine != EM_RISCV))
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a library for this kind of processor: its objects are no 64-bit ELF for "
+                     "unsupported: a library for this kind of processor: its objects are not 64-bit ELF for "
                      "x86-64, AArch64 or RISC-V");
   return ElfMachine{header.e_machine, header.e_flags};
 }

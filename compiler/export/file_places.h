@@ -12,7 +12,7 @@
 
 namespace dyn {
 
-// Of a place as SourcePlace::toString writes it; what names no file stays.
+// Of a place as SourceLocation::toString writes it; what names no file stays.
 std::string placeWithoutFolder(const std::string& place);
 // All places of the program, and of the checks that are made there. Those of nothing become empty.
 void leaveOutFolders(vm::Program& program);

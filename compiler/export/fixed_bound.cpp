@@ -99,7 +99,7 @@ class Trial {
         return none("there are more than " + std::to_string(kMostWays) +
                     " ways through the program: each size that depends on values, and each branch, is tried");
       ways.begin();
-      const int32_t status = dyn_fixed_rehearse(model_, sizes.data(), nullptr, &Ways::choose, &ways);
+      const int32_t status = dyn_fixed_dry_run(model_, sizes.data(), nullptr, &Ways::choose, &ways);
       bound_.bytes = std::max(*bound_.bytes, dyn_fixed_peak_bytes(model_));
       if (!ways.why().empty()) return none(ways.why());
       // Other faults end a run, too, before it takes more.
@@ -124,7 +124,7 @@ Result<FixedBound> fixedBoundAt(const FixedLoaded& loaded, const std::vector<int
   const Room room;
   DynFixed* model = nullptr;
   if (!room.there() || dyn_fixed_create(fixedProgramOf(loaded), room.begin(), Room::kBytes, &model) != DYN_OK)
-    return makeError(DiagnosticId::memoryLimit, "there is no room to try the sizes in");
+    return makeError(DiagnosticId::memoryLimit, "the memory is too small to try the sizes");
   FixedBound bound{dyn_fixed_least_bytes(), ""};
   Trial(model, bound).at(sizes);
   return bound;
@@ -145,7 +145,7 @@ Result<FixedBound> fixedBound(const FixedLoaded& loaded, const std::atomic<bool>
   const Room room;
   DynFixed* model = nullptr;
   if (!room.there() || dyn_fixed_create(program, room.begin(), Room::kBytes, &model) != DYN_OK)
-    return makeError(DiagnosticId::memoryLimit, "there is no room to try the sizes in");
+    return makeError(DiagnosticId::memoryLimit, "the memory is too small to try the sizes");
   FixedBound bound{dyn_fixed_least_bytes(), ""};
   Trial trial(model, bound);
   for (int64_t i = 0; i < combinations; ++i) {

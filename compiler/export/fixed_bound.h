@@ -1,6 +1,6 @@
 // The most memory that any run takes in the runtime in fixed memory.
 //
-// Proved by trying: every combination of sizes that the model allows is rehearsed by the runtime itself, on
+// Proved by trying: every combination of sizes that the model allows is run dry by the runtime itself, on
 // the host program's native code; where a branch or the end of a loop depends on values both ways are gone,
 // and of a size that depends on values every number that it can be is tried. Without a bound where a size has
 // none, where there are too many sizes or ways, or where a value itself is a size.

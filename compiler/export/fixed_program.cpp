@@ -36,7 +36,7 @@ Status checkFixed(const vm::Program& program) {
     return refuse("values that are made when the program is loaded");
   for (const auto* ports : {&program.inputs, &program.outputs})
     for (const vm::ContractValue& port : *ports)
-      if (port.type.kind != vm::ContractKind::tensor) return refuse(port.name + " is no tensor");
+      if (port.type.kind != vm::ContractKind::tensor) return refuse(port.name + " is not a tensor");
   for (const vm::ConstantRow& row : program.constants)
     if (row.dtype == static_cast<uint8_t>(Dtype::string)) return refuse("strings");
   return {};

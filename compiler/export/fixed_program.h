@@ -1,5 +1,5 @@
 // Programs for the runtime in fixed memory (vm/include/dyn_fixed.h): which can run there, their object files
-// for any target, and their code in this process, to run or to rehearse them.
+// for any target, and their code in this process, to run or to run them dry.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ struct FixedImageInputs {
 };
 Result<std::string> fixedImageObject(const FixedImageInputs& inputs, const Target& target);
 
-// In this process. Of a program for another target only what rehearsals need.
+// In this process. Of a program for another target only what dry runs need.
 struct FixedLoaded;
 Result<std::shared_ptr<const FixedLoaded>> loadFixed(std::shared_ptr<const CompiledModel> compiled);
 const DynFixedProgram* fixedProgramOf(const FixedLoaded& loaded);

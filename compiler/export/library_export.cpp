@@ -245,7 +245,7 @@ endif()
   return text;
 }
 
-// Files that go together: when one can not be written, those that are new go away again.
+// Files that go together: when one cannot be written, those that are new go away again.
 class WrittenFiles {
  public:
   ~WrittenFiles() {

@@ -20,7 +20,7 @@ struct LibraryRequest {
   LibraryKind kind = LibraryKind::archive;
   std::string output;   // "lib/libbert.a" or "lib/bert": the model's name is bert
   std::string runtime;  // the file dynmodel.o, or dynfixed-ARCH.o, made for the target
-  HostFlow flow = HostFlow::native;
+  HostCode flow = HostCode::native;
   std::string source;  // what the header says of the model's origin
   std::optional<int64_t> ramBoundBytes;
   bool withoutHeap = false;  // over the runtime in fixed memory (vm/fixed): `runtime` is that

@@ -80,7 +80,7 @@ Status checkPorts(const std::vector<vm::ContractValue>& ports, const char* role)
     if (port.type.kind != vm::ContractKind::tensor || !cTypeOf(port.type.dtype))
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: a library of a model whose " +
                                                              std::string(role) + " " + port.name +
-                                                             " is no tensor of numbers");
+                                                             " is not a tensor of numbers");
   return {};
 }
 
@@ -108,9 +108,9 @@ std::string dimsText(const std::string& name, const vm::CallSizes& call) {
     fields += "  int64_t " + member + ";" + (about.empty() ? "" : "  /*" + about + " */") + "\n";
     numbers += (numbers.empty() ? "" : ", ") + upper(name) + "_DIM_" + member;
   }
-  return "/* The sizes that vary. */\n" + structure(name + "_dims", fields) +
+  return "/* The sizes of a run. */\n" + structure(name + "_dims", fields) +
          (numbers.empty() ? ""
-                          : "/* Which of them, for " + name + "_largest. */\nenum { " + numbers + " };\n\n");
+                          : "/* Their numbers, for " + name + "_largest. */\nenum { " + numbers + " };\n\n");
 }
 
 std::string portsText(const std::string& name, const vm::Program& program) {
@@ -126,17 +126,17 @@ std::string portsText(const std::string& name, const vm::Program& program) {
     shapes += "  int64_t " + member + "[" + std::to_string(std::max<size_t>(output.type.dims.size(), 1)) +
               "];  /* " + type + " */\n";
   }
-  return "/* Elements lie side by side, the last axis first. They are read, and only while " + name +
-         "_run runs. */\n" + structure(name + "_inputs", inputs) +
-         "/* Where the outputs go: memory of the caller with so many bytes. Null: not wanted. */\n" +
+  return "/* Dense, row-major elements. They are read during " + name + "_run only. */\n" +
+         structure(name + "_inputs", inputs) +
+         "/* Memory of the caller for the outputs, with its size. Null: the output is not written. */\n" +
          structure(name + "_outputs", outputs) +
-         "/* One size for each axis; a scalar has one, which is 1. */\n" +
+         "/* One size for each axis; a scalar has the single size 1. */\n" +
          structure(name + "_shapes", shapes);
 }
 
 // NAME and UPPER stand for the model's.
 constexpr const char* kLists =
-    R"(/* How long each of `count` sequences is, which lie behind each other without padding. Null: they are padded. */
+    R"(/* Lengths of `count` sequences that are stored back to back, without padding. Null: the input is padded. */
 typedef struct NAME_list {
   const int64_t* lengths;
   int64_t count;
@@ -145,11 +145,10 @@ typedef struct NAME_list {
 )";
 
 constexpr const char* kRunLists =
-    R"(/* As NAME_run, with sequences of different lengths: where a list is given, the inputs that it is of hold its rows, those of
- * each sequence behind those of the one before; the input that says how long they are is made, and may be null;
- * outputs with the same sequences get rows, too, so many as the lengths sum up to. Members of `dims` for how many sequences
- * there are and how long the longest is are not read, `dims` may be null where there are no others. `shapes` receives the
- * sizes with padding. */
+    R"(/* Like NAME_run, for sequences of different lengths. The inputs of a list hold the rows of all sequences, back to back. The
+ * call computes the input of the lengths or of the mask, which may be null. Outputs with the same sequences receive rows, too;
+ * their number is the sum of the lengths. The call ignores the members of `dims` for the number of sequences and for the
+ * longest length; `dims` may be null if it has no others. `shapes` receives the sizes with padding. */
 NAME_status NAME_run_lists(NAME_model* model, const NAME_lists* lists, const NAME_dims* dims,
   const NAME_inputs* inputs, const NAME_outputs* outputs, NAME_shapes* shapes);
 
@@ -157,18 +156,18 @@ NAME_status NAME_run_lists(NAME_model* model, const NAME_lists* lists, const NAM
 
 constexpr const char* kStatus = R"(typedef enum NAME_status {
   UPPER_OK = 0,
-  UPPER_INVALID_ARGUMENT = 1, /* the call itself is wrong: a null where none may be */
-  UPPER_BAD_MODEL = 2,        /* the model can not be loaded on this machine */
-  UPPER_BAD_INPUT = 3,        /* a size that is not allowed, or too little room for an output */
-  UPPER_CHECK_FAILED = 4,     /* what the model demands of its inputs is not so */
+  UPPER_INVALID_ARGUMENT = 1, /* the call itself is wrong: a null argument that is not allowed */
+  UPPER_BAD_MODEL = 2,        /* the model cannot be loaded on this machine */
+  UPPER_BAD_INPUT = 3,        /* a size that is not allowed, or too little memory for an output */
+  UPPER_CHECK_FAILED = 4,     /* the inputs break a condition of the model */
   UPPER_ARITHMETIC = 5,       /* sizes overflow */
   UPPER_OUT_OF_RANGE = 6,     /* an index outside of a tensor */
   UPPER_OUT_OF_MEMORY = 7,
-  UPPER_MEMORY_LIMIT = 8, /* more memory than was allowed would be needed */
+  UPPER_MEMORY_LIMIT = 8, /* the run needs more memory than allowed */
   UPPER_CANCELLED = 9,
   UPPER_DEPTH_LIMIT = 10,
   UPPER_KERNEL_FAULT = 11,
-  UPPER_UNSUPPORTED = 12, /* the message says what; NAME_output_shapes and the like: it depends on values */
+  UPPER_UNSUPPORTED = 12, /* the message has the reason; NAME_output_shapes and others: the result depends on values */
   UPPER_IO_ERROR = 13,
   UPPER_INTERNAL = 14
 } NAME_status;
@@ -179,9 +178,9 @@ typedef struct NAME_model NAME_model;
 
 constexpr const char* kOptions = R"(/* Zero means the default, for every member. */
 typedef struct NAME_options {
-  int32_t threads;     /* default: one, the caller's */
-  void* memory;        /* of tensors and working memory: at a multiple of 64, with one thread; default: the heap */
-  size_t memory_bytes; /* of `memory`; without it the most that a run may take */
+  int32_t threads;     /* number of threads; default: one, the caller's */
+  void* memory;        /* for tensors and scratch memory, aligned to 64 bytes, with one thread; default: the heap */
+  size_t memory_bytes; /* size of `memory`; without `memory` the limit of a run */
 } NAME_options;
 
 )";
@@ -189,17 +188,17 @@ typedef struct NAME_options {
 constexpr const char* kFunctions = R"(/* `options` may be null. */
 NAME_status NAME_create(const NAME_options* options, NAME_model** model);
 void NAME_release(NAME_model* model);
-/* `shapes` may be null; it receives the sizes of the outputs. An output with too little room is an error. */
+/* `shapes` receives the sizes of the outputs; may be null. An output with too little memory is an error. */
 NAME_status NAME_run(NAME_model* model, const NAME_dims* dims, const NAME_inputs* inputs,
   const NAME_outputs* outputs, NAME_shapes* shapes);
-/* Without running: shapes of the outputs, and how many bytes a run takes, which is what `memory` must have. */
+/* Without a run: the shapes of the outputs, and the memory of a run, which is the size that `memory` needs. */
 NAME_status NAME_output_shapes(NAME_model* model, const NAME_dims* dims, NAME_shapes* shapes);
 NAME_status NAME_peak_bytes(NAME_model* model, const NAME_dims* dims, uint64_t* bytes);
-/* The largest value of one dim (UPPER_DIM_...) for which a run stays within `bytes`, the others being as in `dims`. */
+/* The largest value of one dim (UPPER_DIM_...) for which a run fits `bytes`; `dims` gives the others. */
 NAME_status NAME_largest(NAME_model* model, int32_t dim, uint64_t bytes, const NAME_dims* dims, int64_t* largest);
 /* Ends the run in progress with UPPER_CANCELLED. Any thread. */
 void NAME_cancel(NAME_model* model);
-/* One line about this thread's latest error; "" when there was none. Valid until this thread's next call. */
+/* One line about this thread's latest error; "" before the first. Valid until this thread's next call. */
 const char* NAME_last_error(void);
 
 #ifdef __cplusplus
@@ -209,17 +208,17 @@ const char* NAME_last_error(void);
 )";
 
 constexpr const char* kFixedFunctions =
-    R"(/* The model lives in `memory`, which lies at a multiple of 64: UPPER_RAM_BOUND_BYTES are enough for every run. */
+    R"(/* The model lives in `memory`, aligned to 64 bytes; UPPER_RAM_BOUND_BYTES are enough for every run. */
 NAME_status NAME_create(void* memory, size_t memory_bytes, NAME_model** model);
-/* `shapes` may be null; it receives the sizes of the outputs. An output with too little room is an error. */
+/* `shapes` receives the sizes of the outputs; may be null. An output with too little memory is an error. */
 NAME_status NAME_run(NAME_model* model, const NAME_dims* dims, const NAME_inputs* inputs,
   const NAME_outputs* outputs, NAME_shapes* shapes);
-/* Without running, where they follow from the dims: shapes of the outputs, and how many bytes a run takes. */
+/* Without a run: the shapes of the outputs, and the memory of a run, where they follow from the dims. */
 NAME_status NAME_output_shapes(NAME_model* model, const NAME_dims* dims, NAME_shapes* shapes);
 NAME_status NAME_peak_bytes(NAME_model* model, const NAME_dims* dims, uint64_t* bytes);
 /* Ends the run in progress with UPPER_CANCELLED. Any thread. */
 void NAME_cancel(NAME_model* model);
-/* One line about the model's latest error; "" when there was none. */
+/* One line about the model's latest error; "" before the first. */
 const char* NAME_last_error(const NAME_model* model);
 
 #ifdef __cplusplus
@@ -278,7 +277,7 @@ std::string listsText(const std::string& name, const vm::Program& program) {
                " */\n";
   }
   if (members.empty()) return "";
-  return named(kLists, name) + "/* Lists, by the input that says how long their sequences are. */\n" +
+  return named(kLists, name) + "/* Lists, by the input of their lengths. */\n" +
          structure(name + "_lists", members) + named(kRunLists, name);
 }
 
@@ -290,7 +289,7 @@ std::string beginning(const LibraryFacts& facts, const std::string& about) {
       "/* " + facts.name + ".h: " + commentText(facts.source) + ", compiled by Dyn.\n *\n" + about;
   if (facts.ramBoundBytes)
     text += " * No run takes more than " + upper(facts.name) +
-            "_RAM_BOUND_BYTES: all sizes that are allowed were tried.\n";
+            "_RAM_BOUND_BYTES; all allowed sizes were tried.\n";
   text += " */\n#ifndef " + guardOf(facts) + "\n#define " + guardOf(facts) +
           "\n\n#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   if (facts.ramBoundBytes)
@@ -313,9 +312,10 @@ Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& 
  *   NAME_run(model, &dims, &inputs, &outputs, NULL);
  *   NAME_release(model);
  *
- * Threads: a model and the calls that take it belong to one thread at a time, except NAME_cancel; models are
- * independent of each other, each thread may have its own, and they share the weights. Errors: every call that
- * can fail returns a status; nothing aborts, prints or throws. Memory: inputs and outputs are the caller's.
+ * Threads: a model, with every call that takes it, belongs to one thread at a time; only NAME_cancel may come
+ * from any thread. Models are independent and share the weights; each thread may have its own. Errors: every
+ * call that can fail returns a status; nothing aborts, prints or throws. Memory: the caller owns inputs and
+ * outputs.
 )",
                                   facts.name);
   return beginning(facts, about) + named(kStatus, facts.name) + named(kOptions, facts.name) +

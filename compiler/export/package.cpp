@@ -57,7 +57,7 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
   std::vector<vm::ObjectSection> sections;
   const bool linked = request.code == PackageCode::linked;
   DYN_TRY(std::vector<MachineCode> codes,
-          codeForMachines(compiled, request.flow == HostFlow::native ? &packed.program : nullptr));
+          codeForMachines(compiled, request.flow == HostCode::native ? &packed.program : nullptr));
   for (const MachineCode& code : codes) {
     if (code.objects.empty() || !linked) continue;
     TemporaryFolder folder;

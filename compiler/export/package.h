@@ -2,7 +2,7 @@
 // for this kind of machine.
 //
 // The objects are those of the model, or come from the object cache where there is one; they are linked by
-// ld.lld (or ld). With HostFlow::native the host program is in the shared object, too, and runs there; its
+// ld.lld (or ld). With HostCode::native the host program is in the shared object, too, and runs there; its
 // bytecode is in the package in any case: it says what the program is. Whole or not at all: nothing is left
 // behind by a failure. Errors: fileError, unsupportedFeature when no linker is found or the build has no code
 // generation.
@@ -34,7 +34,7 @@ struct ExportedFile {
 // for who links them himself.
 enum class PackageCode : uint8_t { linked, apart };
 struct PackageRequest {
-  HostFlow flow = HostFlow::native;
+  HostCode flow = HostCode::native;
   PackageCode code = PackageCode::linked;
   // Of the package's metadata, where they are known: "ram_bound_bytes", and what is known of the dims
   // ("facts": a JSON object).

@@ -269,7 +269,7 @@ const Function* InferDriver::sureBranch(const Op& op) const {
 }
 
 Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, std::string_view what,
-                                 const SourcePlace& place) {
+                                 const SourceLocation& place) {
   for (const auto& [symbol, alias] : state.aliases) {
     if (inferred.isSymbol() && inferred.symbol() == symbol) inferred = alias;
   }
@@ -323,7 +323,7 @@ Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, st
 }
 
 Result<Type> InferDriver::meetAnnotation(OpState& state, Type inferred, Type annotation,
-                                         std::string_view what, const SourcePlace& place) {
+                                         std::string_view what, const SourceLocation& place) {
   if (!annotation || annotation == inferred) return inferred;
   std::unordered_map<SymbolId, Dim> renamed;
   Result<Type> met =

@@ -5,7 +5,7 @@
 //   →  %r = if(%c, %x) then { %s = squeeze(%x) %z = f(%s) return %z } else { %z = f(%x) return %z }        return %r
 //
 // Most often f fits one rank only (exporters write "squeeze where the size is 1" this way): then the other
-// branch can not go on, and the operation becomes that branch behind a run-time check of the condition. What
+// branch cannot go on, and the operation becomes that branch behind a run-time check of the condition. What
 // both fit stays an `if` of two continuations.
 #include <algorithm>
 #include <unordered_set>

@@ -53,11 +53,11 @@ const HostTensor* InferDriver::operandConstant(int i) const {
 }
 
 Reason InferDriver::reasonHere(std::string_view what) const {
-  return {std::string(kCheckReason) + std::string(what), op_ ? op_->place : SourcePlace{}};
+  return {std::string(kCheckReason) + std::string(what), op_ ? op_->place : SourceLocation{}};
 }
 
 const Op* InferDriver::checkOp(std::string_view relation, Dim a, Dim b, std::string_view what,
-                               const SourcePlace& place) {
+                               const SourceLocation& place) {
   Op check;
   check.def = &ops::checkOp;
   check.attributes = Attributes{
@@ -182,7 +182,7 @@ Result<Dim> InferDriver::broadcast(Dim a, Dim b, std::string_view what) {
     DYN_CHECK(requireEqual(a, b, what));
     return solver_.canonical(a);
   }
-  // Where one side is 1 it takes the other's size; the side that can not be 1 is the result.
+  // Where one side is 1 it takes the other's size; the side that cannot be 1 is the result.
   const bool aIsWhole = aNotOne || isCutOf(b, a), bIsWhole = bNotOne || isCutOf(a, b);
   const Dim result = aIsWhole ? a : bIsWhole ? b : broadcastDim(solver_, a, b);
   if (demanded('b', a, b) || demanded('b', b, a)) return result;

@@ -134,14 +134,15 @@ class InferDriver final : public ControlInferContext, public NeedListener {
   Status finishFrame();
   void leaveFrame();
   Result<Type> meetAnnotation(OpState& state, Type inferred, Type annotation, std::string_view what,
-                              const SourcePlace& place);
+                              const SourceLocation& place);
   Type canonicalType(Type type);
   void define(Type type);
   void defineSymbols(Dim dim);
   Result<Dim> meetDim(OpState& state, Dim inferred, Dim annotated, std::string_view what,
-                      const SourcePlace& place);
+                      const SourceLocation& place);
   void insertCheck(std::string_view relation, Dim a, Dim b, std::string_view what);
-  const Op* checkOp(std::string_view relation, Dim a, Dim b, std::string_view what, const SourcePlace& place);
+  const Op* checkOp(std::string_view relation, Dim a, Dim b, std::string_view what,
+                    const SourceLocation& place);
   bool demanded(char relation, Dim a, Dim b) const { return demands_.count({relation, a.id(), b.id()}) > 0; }
   void remember(char relation, Dim a, Dim b);
   // Elements that the row of the operation at hand demands: looked at, or a check before it.

@@ -65,7 +65,7 @@ struct Op {
   ShortList<ValueDef, 1> results;
   Attributes attributes;
   ShortList<const Function*, 1> regions;
-  SourcePlace place;
+  SourceLocation place;
 };
 
 struct Parameter {
@@ -79,7 +79,7 @@ struct Function {
   std::vector<const Op*> ops;
   std::vector<ValueId> results;
   std::vector<Type> resultTypes;  // of `results`, kept in step by builders
-  SourcePlace place;
+  SourceLocation place;
 };
 
 // `type Tree { Leaf(Tensor[(300), f32]), Node(Tree, Tree) }`

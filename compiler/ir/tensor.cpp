@@ -140,14 +140,14 @@ Result<HostTensor> HostTensor::create(Dtype dtype, std::vector<int64_t> shape) {
   for (int64_t extent : shape) {
     if (extent < 0) {
       return makeError(DiagnosticId::dimDomain,
-                       "a tensor can not have the negative size " + std::to_string(extent));
+                       "a tensor cannot have the negative size " + std::to_string(extent));
     }
   }
   const auto count = countOf(shape);
   const auto bytes = count ? checkedMul(*count, storageBytes(dtype)) : std::nullopt;
   if (!bytes) return makeError(DiagnosticId::dimOverflow, "the size of a tensor does not fit in 64 bits");
   if (dtype == Dtype::string) {
-    // Each string is an object of its own: refuse what surely can not be held.
+    // Each string is an object of its own: refuse what surely cannot be held.
     if (*count > int64_t{1} << 32) {
       return makeError(DiagnosticId::memoryLimit,
                        "a tensor of " + std::to_string(*count) + " strings is too large");
@@ -157,7 +157,7 @@ Result<HostTensor> HostTensor::create(Dtype dtype, std::vector<int64_t> shape) {
   Buffer buffer = allocateZeroed(*bytes);
   if (buffer.data == nullptr) {
     return makeError(DiagnosticId::memoryLimit,
-                     "a tensor of " + std::to_string(*bytes) + " bytes can not be allocated");
+                     "a tensor of " + std::to_string(*bytes) + " bytes cannot be allocated");
   }
   HostTensor tensor;
   tensor.dtype_ = dtype;

@@ -44,13 +44,13 @@ class HostTensor {
   int64_t elementCount() const { return count_; }
   int64_t sizeBytes() const { return count_ * storageBytes(dtype_); }
   // Aligned for the element type: bytes borrowed at an odd address are copied at the first call
-  // (std::bad_alloc when they can not be).
+  // (std::bad_alloc when they cannot be).
   const std::byte* data() const { return borrowed_ ? alignedData() : data_; }
   // The same where they lie, at any address.
   const std::byte* bytes() const { return data_; }
   // Borrowed bytes will not be read for a while.
   void forget() const;
-  // Copies first when the bytes are borrowed or shared; null when that copy can not be allocated, or for
+  // Copies first when the bytes are borrowed or shared; null when that copy cannot be allocated, or for
   // strings.
   std::byte* mutableData();
   template <typename T>

@@ -207,7 +207,7 @@ class Verifier {
     for (int i = 0; i < given && i < def.minOperands; ++i) {
       if (op.operands[static_cast<size_t>(i)] == kNoValue) {
         fault(DiagnosticId::badOperands,
-              "operand " + std::to_string(i) + " of " + std::string(def.name) + " can not be left out", &op);
+              "operand " + std::to_string(i) + " of " + std::string(def.name) + " cannot be left out", &op);
       }
     }
   }
@@ -296,7 +296,7 @@ class Verifier {
     if (name == "closure") return closureStructure(op);
     if (name == "fused") return fusedStructure(op);
     if (op.def->cls != OpClass::structural && !op.regions.empty()) {
-      fault(DiagnosticId::invalidIr, std::string(name) + " can not have bodies", &op);
+      fault(DiagnosticId::invalidIr, std::string(name) + " cannot have bodies", &op);
     }
   }
 
@@ -316,8 +316,7 @@ class Verifier {
     for (size_t i = from; i < op.operands.size(); ++i) {
       if (op.operands[i] != kNoValue) continue;
       fault(DiagnosticId::badOperands,
-            "operand " + std::to_string(i) + " of " + std::string(op.def->name) + " can not be left out",
-            &op);
+            "operand " + std::to_string(i) + " of " + std::string(op.def->name) + " cannot be left out", &op);
       return false;
     }
     return true;

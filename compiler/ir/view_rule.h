@@ -31,7 +31,7 @@ struct ViewContext {
   Dim constant(int64_t value) const { return dims.constant(value); }
 };
 
-// Where result `result` lies in the same memory; nullopt: nobody knows, or it is no such view for these
+// Where result `result` lies in the same memory; nullopt: unknown, or it is no such view for these
 // operands.
 using ViewRule = std::optional<StridedPlace> (*)(const ViewContext& context, int result);
 

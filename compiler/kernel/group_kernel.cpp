@@ -40,7 +40,7 @@ class Composer {
   Type typeOf(ValueId v) const { return types_.at(v); }
 
   const std::vector<KernelCheck>& checks() const { return checks_; }
-  // From 1; 0 for what can not be told apart any more.
+  // From 1; 0 for what cannot be told apart any more.
   int32_t checkNumber(KernelCheck check) {
     auto known = std::find(checks_.begin(), checks_.end(), check);
     if (known == checks_.end()) known = checks_.insert(known, std::move(check));
@@ -150,7 +150,7 @@ namespace {
 
 // Kernels compute with numbers.
 Status requireNumbers(const Function& body) {
-  const auto check = [](Type type, const SourcePlace& place, std::string_view name) -> Status {
+  const auto check = [](Type type, const SourceLocation& place, std::string_view name) -> Status {
     if (!type.isTensor() || type.dtype() != Dtype::string) return {};
     return makeError(DiagnosticId::unsupportedDtype,
                      "unsupported: " + std::string(name) + " of strings in a kernel", place);

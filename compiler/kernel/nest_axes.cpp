@@ -24,7 +24,7 @@ bool isWrap(Expr e, Expr variable) {
          e.operands()[0].same(variable);
 }
 
-// The one divisor of all wraps of the variable; null where there is none, or several.
+// The one divisor of all wraps of the variable; null if absent, or several.
 Expr commonDivisor(const std::vector<Expr>& roots, Expr variable) {
   Expr divisor;
   for (const Expr& e : loop::postorder(roots)) {

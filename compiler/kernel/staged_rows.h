@@ -35,7 +35,7 @@ class StagedRows {
   StagedRows(loop::LoopContext& loops, const DimSolver& facts, RowBlock block);
 
   // Replaces loads of whole rows in `roots`, which are elements of the results at `along` and `inside`.
-  // False: there is none, and nothing is replaced.
+  // False: absent, and nothing is replaced.
   bool stage(std::vector<loop::Expr>& roots);
   // Keeps what is costly in the statements of one lane, the last of which is the loop over `along`, and has
   // that loop store into scratch memory.

@@ -66,7 +66,7 @@ class KernelVerifier {
         continue;
       }
       if (!f->array || !known_.contains(f->array))
-        return fail("the array of function `" + f->name + "` is no buffer of the kernel");
+        return fail("the array of function `" + f->name + "` is not a buffer of the kernel");
       if (static_cast<int>(f->array->shape.size()) != f->arity)
         return fail("the array of function `" + f->name +
                     "` has another rank than the function has parameters");
@@ -80,7 +80,7 @@ class KernelVerifier {
     if (scalars_.contains(d.id())) return {};
     for (SymbolId s : symbolsOf(d))
       if (!symbols_.contains(s))
-        return fail("dim `" + d.toString() + "` can not be computed from the scalars");
+        return fail("dim `" + d.toString() + "` cannot be computed from the scalars");
     return {};
   }
 
@@ -112,13 +112,13 @@ class KernelVerifier {
           break;
         case ExprKind::load:
           if (!known_.contains(e.buffer()))
-            return fail("`" + e.buffer()->name + "` is no buffer of the kernel");
+            return fail("`" + e.buffer()->name + "` is not a buffer of the kernel");
           if (e.operands().size() != e.buffer()->shape.size())
             return fail("a load of `" + e.buffer()->name + "` has the wrong rank");
           break;
         case ExprKind::call:
           if (!functions_.contains(e.function()))
-            return fail("`" + e.function()->name + "` is no function of the kernel");
+            return fail("`" + e.function()->name + "` is not a function of the kernel");
           break;
         default:
           break;
@@ -255,7 +255,7 @@ class KernelVerifier {
         if (s.fault <= 0) return fail("a check needs a fault code");
         if (s.subject.isNull()) return {};
         DYN_CHECK(expression(s.subject, "a check"));
-        if (s.subject.dtype() != Dtype::i64) return fail("the subject of a check is no i64");
+        if (s.subject.dtype() != Dtype::i64) return fail("the subject of a check is not an i64");
         return {};
     }
     return {};

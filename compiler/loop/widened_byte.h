@@ -5,7 +5,7 @@
 
 namespace dyn::loop {
 
-// The u8 that `e` is a cast of, by way of wider integers perhaps; null: it is none.
+// The u8 that `e` is a cast of, by way of wider integers perhaps; null: it is not one.
 inline Expr widenedByte(Expr e) {
   while (e.kind() == ExprKind::cast && (e.dtype() == Dtype::i64 || e.dtype() == Dtype::i32)) {
     e = e.operands()[0];

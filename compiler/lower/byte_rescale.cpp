@@ -46,7 +46,7 @@ class RescaleMatcher {
   }
 
  private:
-  // The only one that reads the value; null: there is none, or several.
+  // The only one that reads the value; null: absent, or several.
   const Op* user() const {
     const Op* found = nullptr;
     if (std::count(body_.results.begin(), body_.results.end(), at_) > 0) return nullptr;

@@ -32,7 +32,7 @@ int32_t FunctionLowering::define(ValueId value) {
   return object;
 }
 
-void FunctionLowering::setPlace(const SourcePlace& place) {
+void FunctionLowering::setPlace(const SourceLocation& place) {
   if (place.known()) code_.setPlace(static_cast<uint32_t>(program_.string(place.toString())));
 }
 

@@ -180,7 +180,7 @@ class FunctionLowering {
   int32_t newObject();
   int32_t define(ValueId value);
   void alias(ValueId value, int32_t object) { objects_[value] = object; }
-  void setPlace(const SourcePlace& place);
+  void setPlace(const SourceLocation& place);
   Result<std::vector<int32_t>> shapeRegisters(const Shape& shape);
   Result<std::vector<int32_t>> objectsOf(std::span<const ValueId> values);
 
@@ -201,7 +201,7 @@ class FunctionLowering {
   std::unordered_set<ValueId> onDevice_;  // values whose bytes lie there
   std::unordered_set<ValueId> carried_;   // of them: what a loop carries, in a register of its own
   std::unordered_set<ValueId> borrowed_;  // parameters of regions: registers of the function around
-  bool ended_ = false;                    // the code position can not be reached (after a tail call)
+  bool ended_ = false;                    // the code position cannot be reached (after a tail call)
 };
 
 }  // namespace dyn

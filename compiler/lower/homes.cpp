@@ -248,7 +248,7 @@ class HomeFinder {
 
 }  // namespace
 
-Status everythingHasAHome(const Module& placed) {
+Status everyUseIsDominated(const Module& placed) {
   for (const Function* function : placed.functions) DYN_CHECK(HomeFinder(placed).visit(*function));
   return {};
 }

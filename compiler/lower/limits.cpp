@@ -9,14 +9,14 @@ namespace dyn {
 
 namespace {
 
-Error beyond(const std::string& what, uint64_t count, uint64_t most, SourcePlace place = {}) {
+Error beyond(const std::string& what, uint64_t count, uint64_t most, SourceLocation place = {}) {
   return makeError(
       DiagnosticId::unsupportedFeature,
       "unsupported: " + what + " (" + std::to_string(count) + ", at most " + std::to_string(most) + ")",
       std::move(place));
 }
 
-Status checkAxes(const Module& module, ValueId value, Type type, const SourcePlace& place) {
+Status checkAxes(const Module& module, ValueId value, Type type, const SourceLocation& place) {
   if (!type || !type.isTensor() || type.dims().size() <= vm::kMaximumRank) return {};
   return beyond("%" + module.context->valueName(value) + " has too many axes", type.dims().size(),
                 vm::kMaximumRank, place);

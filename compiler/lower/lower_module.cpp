@@ -79,7 +79,7 @@ Status inputsGiveTheirSymbols(const Module& module, const Function& main) {
         if (given.count(symbol) == 0)
           return makeError(DiagnosticId::unsupportedFeature,
                            "the dim " + d.toString() + " of input '" + module.context->valueName(p.id) +
-                               "' is an expression of a symbol that is no dim of any input by itself");
+                               "' is an expression of a symbol that is not a dim of any input by itself");
   }
   return {};
 }
@@ -93,7 +93,7 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
   if (!main) return makeError(DiagnosticId::invalidIr, "the module has no @main");
   DYN_CHECK(withinLimits(module));
   DYN_CHECK(inputsGiveTheirSymbols(module, *main));
-  DYN_CHECK(everythingHasAHome(module));
+  DYN_CHECK(everyUseIsDominated(module));
   for (const Function* f : module.functions) builder.declareFunction(f->name);
   for (const Function* f : module.functions) {
     FunctionLowering lowering(module, builder);

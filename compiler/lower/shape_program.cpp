@@ -69,7 +69,7 @@ class ShapeProgram : public InferContext {
     code.emit(Opcode::equal, test, right, one);
     code.emit(Opcode::jumpIf, test, done);
     code.emit(Opcode::checkEqual, left, right,
-              lowering_.program().string(std::string(what) + ": dims can not be broadcast together"));
+              lowering_.program().string(std::string(what) + ": dims cannot be broadcast together"));
     code.bind(done);
     return symbolFor(result, "broadcast");
   }

@@ -28,7 +28,7 @@ class ControlInferContext : public InferContext {
   virtual bool regionResultIs(int region, int k, int64_t constant) const = 0;
   // The value type `actual` must fit `expected`; dims of `expected` that nothing defines accept anything.
   virtual Status requireType(Type expected, Type actual, std::string_view what) = 0;
-  // Result k of the region must have type expected[k] (null: anything); what can not be proved is checked at
+  // Result k of the region must have type expected[k] (null: anything); what cannot be proved is checked at
   // the end of the body.
   virtual void expectResults(int region, std::vector<Type> expected) = 0;
   // An axis of a carried value whose size differs between turns of a loop.

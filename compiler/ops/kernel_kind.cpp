@@ -70,7 +70,7 @@ Result<std::optional<KernelKind>> chooseLowering(const Op& op, std::span<const T
   // A row may have both: then its builtin says which ranks and element types it takes.
   if (!served) return Choice(def.lower ? KernelKind::loop : KernelKind::builtin);
   // A device runs what is generated; the host's builtins are for what has no loops, or elements that loops
-  // can not reckon with.
+  // cannot reckon with.
   const bool isPlain =
       std::all_of(operandTypes.begin(), operandTypes.end(), hasPlainElements) && hasPlainElements(made);
   const bool ofBuiltin = op.attributes.integer("channels_last", 0) != 0;  // a layout that only builtins know

@@ -1,5 +1,5 @@
-// A pass: a function from module to module, listed in one table (passes/passes.def) with what it needs and
-// establishes.
+// A pass: a function from module to module. One table (passes/passes.def) lists the passes; each names the
+// properties that it requires, provides and forbids.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace dyn {
 // Options of one pass in a pipeline: `fuse{max=8}`.
 using PassOptions = std::map<std::string, std::string, std::less<>>;
 
-// What a pass is told and may tell.
+// Input of a pass besides the module, and its notes.
 struct PassContext {
   PassOptions options;
   Target target;                                 // where the program will run
@@ -34,17 +34,19 @@ struct PassOptionSpec {
 };
 
 struct PassDef {
-  std::string_view name;     // "fold"
-  std::string_view summary;  // one line
-  Properties needs;          // of the module it is given
-  Properties establishes;    // of the module it leaves
-  Properties before;         // what must not be there yet: it would not know what to do with it
+  std::string_view name;           // "fold"
+  std::string_view summary;        // one line, beginning with a verb
+  Properties requiredProperties;   // the module that it is given has them
+  Properties providedProperties;   // the module that it returns has them
+  Properties forbiddenProperties;  // the module that it is given must not have them yet
   std::vector<PassOptionSpec> options;
   Result<Module> (*run)(const Module&, PassContext&);
-  bool makesBuiltins =
-      false;              // what it makes are calls of hand-written kernels: left out for targets without
-  bool required = false;  // lowering to bytecode does not work without it (placement); cannot be switched off
-  bool onRequest = false;  // not in the standard pipeline: `+NAME` or an option of the compiler puts it there
+  // Its result calls hand-written kernels: the pass is left out for targets without them.
+  bool makesBuiltins = false;
+  // Lowering to bytecode does not work without it: it cannot be left out.
+  bool required = false;
+  // Not in the standard pipeline: `+NAME` or an option of the compiler adds it.
+  bool onRequest = false;
 };
 
 }  // namespace dyn

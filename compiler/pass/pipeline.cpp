@@ -4,6 +4,7 @@
 
 #include "compiler/dims/solver_work.h"
 #include "compiler/ir/walk.h"
+#include "compiler/pass/former_names.h"
 #include "compiler/support/clock.h"
 
 namespace dyn {
@@ -64,30 +65,31 @@ Result<PipelineItem> parseItem(std::string_view text, std::span<const PassDef> t
 constexpr Property kProperties[kPropertiesCount] = {Property::types, Property::groups, Property::destinations,
                                                     Property::arenas};
 
-Properties establishedBy(const Pipeline& pipeline) {
+Properties providedBy(const Pipeline& pipeline) {
   Properties all;
-  for (const PipelineItem& item : pipeline) all.add(item.pass->establishes);
+  for (const PipelineItem& item : pipeline) all.add(item.pass->providedProperties);
   return all;
 }
 
-bool needsAnyOf(const PassDef& pass, Properties given, Properties wanted) {
+bool requiresAnyOf(const PassDef& pass, Properties given, Properties wanted) {
   return std::any_of(std::begin(kProperties), std::end(kProperties), [&](Property property) {
-    return given.contains(property) && !wanted.contains(property) && pass.needs.contains(property);
+    return given.contains(property) && !wanted.contains(property) &&
+           pass.requiredProperties.contains(property);
   });
 }
 
 // Passes that can do nothing once another is left out: without `fuse` there are no groups for `attention`.
 void leaveOutNeedy(Pipeline& pipeline, const Pipeline& standard) {
-  const Properties before = establishedBy(standard), now = establishedBy(pipeline);
+  const Properties before = providedBy(standard), now = providedBy(pipeline);
   pipeline.erase(
       std::remove_if(pipeline.begin(), pipeline.end(),
-                     [&](const PipelineItem& item) { return needsAnyOf(*item.pass, before, now); }),
+                     [&](const PipelineItem& item) { return requiresAnyOf(*item.pass, before, now); }),
       pipeline.end());
 }
 
-std::string passThatEstablishes(Property property, std::span<const PassDef> table) {
+std::string passThatProvides(Property property, std::span<const PassDef> table) {
   for (const PassDef& row : table)
-    if (row.establishes.contains(property)) return std::string(row.name);
+    if (row.providedProperties.contains(property)) return std::string(row.name);
   return "";
 }
 
@@ -101,7 +103,7 @@ size_t placeOf(std::string_view name, std::span<const PassDef> table) {
 }  // namespace
 
 const PassDef* findPass(std::span<const PassDef> table, std::string_view name) {
-  const size_t place = placeOf(name, table);
+  const size_t place = placeOf(currentPassName(name), table);
   return place < table.size() ? &table[place] : nullptr;
 }
 
@@ -123,17 +125,17 @@ Status checkOrder(const Pipeline& pipeline, std::span<const PassDef> table) {
   for (const PipelineItem& item : pipeline) {
     const std::string name = "pass '" + std::string(item.pass->name) + "'";
     for (Property property : kProperties) {
-      const std::string other = passThatEstablishes(property, table);
-      if (item.pass->needs.contains(property) && !now.contains(property))
+      const std::string other = passThatProvides(property, table);
+      if (item.pass->requiredProperties.contains(property) && !now.contains(property))
         return makeError(DiagnosticId::usageError,
-                         name + " needs " + toString(property) + ", which no pass before it establishes")
+                         name + " requires " + toString(property) + ", which no pass before it provides")
             .note("put " + other + " before it");
-      if (item.pass->before.contains(property) && now.contains(property))
+      if (item.pass->forbiddenProperties.contains(property) && now.contains(property))
         return makeError(DiagnosticId::usageError, name + " comes too late: there are " + toString(property) +
                                                        " already, since " + other)
             .note("put it before " + other);
     }
-    now.add(item.pass->establishes);
+    now.add(item.pass->providedProperties);
   }
   return {};
 }
@@ -162,8 +164,8 @@ Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> t
           "a list of passes is either whole or made of -PASS and +PASS: '" + std::string(item) + "'");
     DYN_TRY(PipelineItem parsed, parseItem(trim(item.substr(1)), table));
     if (leaveOut && parsed.pass->required)
-      return makeError(DiagnosticId::usageError, "pass '" + std::string(parsed.pass->name) +
-                                                     "' can not be left out: lowering needs it");
+      return makeError(DiagnosticId::usageError,
+                       "pass '" + std::string(parsed.pass->name) + "' cannot be left out: lowering needs it");
     if (leaveOut)
       std::erase_if(result, [&](const PipelineItem& other) { return other.pass->name == parsed.pass->name; });
     else

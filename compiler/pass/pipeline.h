@@ -1,4 +1,4 @@
-// Pipeline: the list of passes as data, with a text form: `infer,fold,fuse{max=8},place,plan`.
+// Pipeline: the list of passes as data, with a text form: `infer,fold,fuse{max=8},bufferize,plan`.
 #pragma once
 
 #include <functional>
@@ -18,19 +18,19 @@ struct PipelineItem {
 };
 using Pipeline = std::vector<PipelineItem>;
 
-// The row of that name, or null.
+// The row of that name, present or former (former_names.h). Null: there is no such pass.
 const PassDef* findPass(std::span<const PassDef> table, std::string_view name);
 // Puts `item` where the table has it among the others; where the pass stands already, it takes the options.
 void addPass(Pipeline& pipeline, PipelineItem item, std::span<const PassDef> table);
 
 // Text to pipeline. `text` is either a whole list (`fold,dce`), or edits of `standard`: `-fuse` leaves a pass
-// out, `+unpad` puts one in where the table has it, `+fuse{max=4}` sets options; edits are separated by
-// commas. A pass that needs what a pass left out would have established is left out with it. Errors:
-// usageError for an unknown pass, for leaving out a required one, and what checkOrder finds.
+// out, `+pack_sequences` adds one at its place in the table, `+fuse{max=4}` sets options. Commas separate the
+// edits. Leaving out a pass also leaves out the passes that require what it provides. Errors: usageError for
+// an unknown pass, for leaving out a required one, and those of checkOrder.
 Result<Pipeline> parsePipeline(std::string_view text, std::span<const PassDef> table,
                                const Pipeline& standard);
 // Each pass finds the properties it needs, and none it must come before. Error usageError, with a sentence:
-// "pass 'attention' needs groups, which no pass before it establishes".
+// "pass 'attention' requires groups, which no pass before it provides".
 Status checkOrder(const Pipeline& pipeline, std::span<const PassDef> table);
 std::string toString(const Pipeline& pipeline);
 

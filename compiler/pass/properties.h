@@ -1,9 +1,9 @@
 // What is true of a module at a point of the pipeline, as far as passes depend on it.
 //
-//   Properties needs = Property::types;  needs.contains(Property::groups)  → false
+//   Properties required = Property::types;  required.contains(Property::groups)  → false
 //
-// A pass says which properties it needs, which it establishes, and which must not be there yet; a list of
-// passes in a wrong order is refused with a sentence before anything runs (checkOrder in pipeline.h).
+// A pass names the properties that it requires, provides and forbids. A list of passes in a wrong order is
+// refused with a sentence before anything runs (checkOrder in pipeline.h).
 #pragma once
 
 #include <cstdint>

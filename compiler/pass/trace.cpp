@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "compiler/pass/former_names.h"
+
 namespace dyn {
 
 const char* toString(StepKind kind) {
@@ -23,8 +25,9 @@ const TraceStep* Trace::find(std::string_view nameOrIndex) const {
     const size_t index = std::strtoull(std::string(nameOrIndex).c_str(), nullptr, 10);
     return index < steps.size() ? &steps[index] : nullptr;
   }
+  const std::string_view name = currentPassName(nameOrIndex);
   for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-    if (step->name == nameOrIndex) return &*step;
+    if (step->name == name) return &*step;
   return nullptr;
 }
 

@@ -35,7 +35,8 @@ struct TraceStep {
 
 struct Trace {
   std::vector<TraceStep> steps;
-  // The step of that name (the last one if several), or of that number ("3"); nullptr when there is none.
+  // The step of that name, present or former (the last one of several), or of that number ("3"). Null: there
+  // is no such step.
   const TraceStep* find(std::string_view nameOrIndex) const;
 };
 

@@ -8,8 +8,7 @@
 namespace dyn {
 
 std::span<const PassDef> passTable();
-// The passes of the table that are not for who asks for them (PassDef::onRequest), in its order, with default
-// options.
+// All passes of the table except those marked onRequest, in its order, with default options.
 Pipeline standardPipeline();
 
 }  // namespace dyn

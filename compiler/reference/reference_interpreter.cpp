@@ -129,7 +129,7 @@ Status Interpreter::push(const Function* function, std::vector<Value> arguments,
   if (static_cast<int64_t>(stack_.size()) >= options_.maxFrames) {
     return makeError(DiagnosticId::memoryLimit,
                      "calls are nested deeper than " + std::to_string(options_.maxFrames),
-                     op_ ? op_->place : SourcePlace{});
+                     op_ ? op_->place : SourceLocation{});
   }
   if (arguments.size() != function->parameters.size()) {
     return makeError(DiagnosticId::badOperands,
@@ -258,7 +258,7 @@ Status Interpreter::finishFrame() {
   for (size_t k = 0; k < carried; ++k) loop.carried[k] = std::move(results[1 + k]);
   for (size_t k = 0; k < loop.scans.size(); ++k) {
     if (!results[1 + carried + k].isTensor())
-      return error(DiagnosticId::typeMismatch, "a stacked result is no tensor");
+      return error(DiagnosticId::typeMismatch, "a stacked result is not a tensor");
     loop.scans[k].push_back(results[1 + carried + k].tensor());
   }
   return nextIteration();
@@ -350,7 +350,7 @@ Status Interpreter::step() {
 Status Interpreter::evaluateTensors() {
   for (int i = 0; i < operandCount(); ++i) {
     if (hasOperand(i) && !value(i).isTensor()) {
-      return error(DiagnosticId::typeMismatch, "operand " + std::to_string(i) + " is no tensor");
+      return error(DiagnosticId::typeMismatch, "operand " + std::to_string(i) + " is not a tensor");
     }
   }
   results_.assign(op_->results.size(), Value());

@@ -66,7 +66,7 @@ Result<Value> evaluateJoin(const EvalContext& c, const std::vector<Value>& opera
     if (!part.isTensor()) return c.error(DiagnosticId::typeMismatch, "it needs a list of tensors");
     parts.push_back(part.tensor());
   }
-  if (parts.empty()) return c.error(DiagnosticId::runtimeError, "an empty list can not be joined");
+  if (parts.empty()) return c.error(DiagnosticId::runtimeError, "an empty list cannot be joined");
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis"), parts[0].rank() + (isNewAxis ? 1 : 0)));
   int64_t total = 0;
   for (HostTensor& part : parts) {
@@ -79,7 +79,7 @@ Result<Value> evaluateJoin(const EvalContext& c, const std::vector<Value>& opera
     for (int k = 0; k < part.rank(); ++k) {
       if (k != axis && shape[static_cast<size_t>(k)] != parts[0].shape()[static_cast<size_t>(k)])
         return c.error(DiagnosticId::shapeCheckFailed,
-                       shapeText(shape) + " can not be joined with " + shapeText(parts[0].shape()));
+                       shapeText(shape) + " cannot be joined with " + shapeText(parts[0].shape()));
     }
     total += shape[static_cast<size_t>(axis)];
   }

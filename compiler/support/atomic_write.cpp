@@ -17,7 +17,7 @@ namespace {
 
 Error writeFault(const std::string& path, const char* step, int code) {
   return makeError(DiagnosticId::fileError, path + ": " + step + ": " + std::strerror(code),
-                   SourcePlace{.file = path});
+                   SourceLocation{.file = path});
 }
 
 // 0, or the errno of the failing write.
@@ -38,7 +38,7 @@ int writeAll(int descriptor, const std::vector<std::string_view>& pieces) {
   return code;
 }
 
-// What a file can not take the place of: /dev/null, a pipe, a terminal.
+// What a file cannot take the place of: /dev/null, a pipe, a terminal.
 bool isSpecial(const std::string& path) {
   struct stat info = {};
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
@@ -46,9 +46,9 @@ bool isSpecial(const std::string& path) {
 
 Status writeSpecial(const std::string& path, const std::vector<std::string_view>& pieces) {
   const FileHandle handle(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-  if (!handle.valid()) return writeFault(path, "can not be opened", errno);
+  if (!handle.valid()) return writeFault(path, "cannot be opened", errno);
   if (const int code = writeAll(handle.get(), pieces); code != 0)
-    return writeFault(path, "can not be written", code);
+    return writeFault(path, "cannot be written", code);
   return {};
 }
 
@@ -74,7 +74,7 @@ Status updateFileAtomically(const std::string& path, const std::vector<std::stri
     temporary = path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
     handle = FileHandle(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                                mode == FileMode::executable ? 0777 : 0666));
-    if (!handle.valid() && errno != EEXIST) return writeFault(path, "can not be created", errno);
+    if (!handle.valid() && errno != EEXIST) return writeFault(path, "cannot be created", errno);
   }
   if (!handle.valid()) return writeFault(path, "no temporary name is free", EEXIST);
   int code = writeAll(handle.get(), pieces);
@@ -82,12 +82,12 @@ Status updateFileAtomically(const std::string& path, const std::vector<std::stri
   handle.reset();
   if (code != 0) {
     ::unlink(temporary.c_str());
-    return writeFault(path, "can not be written", code);
+    return writeFault(path, "cannot be written", code);
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     code = errno;
     ::unlink(temporary.c_str());
-    return writeFault(path, "can not be replaced", code);
+    return writeFault(path, "cannot be replaced", code);
   }
   return {};
 }

@@ -35,7 +35,7 @@ int exitCode(DiagnosticId id) {
   return 70;
 }
 
-std::string SourcePlace::toString() const {
+std::string SourceLocation::toString() const {
   std::string text = file;
   if (line != 0) text += (text.empty() ? "line " : ":") + std::to_string(line);
   if (line != 0 && column != 0) text += ":" + std::to_string(column);

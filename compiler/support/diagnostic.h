@@ -38,7 +38,7 @@ struct Diagnostic {
   DiagnosticId id = DiagnosticId::internalError;
   Severity severity = Severity::error;
   std::string message;  // one sentence, names values: "dim 1: 2 vs 3"
-  SourcePlace place;
+  SourceLocation place;
   std::vector<std::string> notes;  // what was known, what to do
   std::string op;                  // operator concerned, if any: "Conv"
 

@@ -23,7 +23,7 @@ Status makeFolders(const std::string& path) {
       const int code = errno;  // of a folder that is there, too, on a file system that is only read
       if (!isFolder(part))
         return makeError(DiagnosticId::fileError,
-                         "the folder " + part + " can not be made: " +
+                         "the folder " + part + " cannot be made: " +
                              (code == EEXIST ? "a file has this name" : std::strerror(code)),
                          {.file = part});
     }

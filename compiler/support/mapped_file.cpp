@@ -14,7 +14,7 @@ namespace dyn {
 namespace {
 
 Error fileFault(const std::string& name, const std::string& what) {
-  return makeError(DiagnosticId::fileError, name + ": " + what, SourcePlace{.file = name});
+  return makeError(DiagnosticId::fileError, name + ": " + what, SourceLocation{.file = name});
 }
 
 const char* kindOf(mode_t mode) {
@@ -54,7 +54,7 @@ Result<MappedFile> MappedFile::fromHandle(FileHandle handle, std::string name) {
     void* mapping = ::mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, handle.get(), 0);
     if (mapping == MAP_FAILED) {
       file.size_ = 0;
-      return fileFault(file.name_, std::string("can not be mapped: ") + std::strerror(errno));
+      return fileFault(file.name_, std::string("cannot be mapped: ") + std::strerror(errno));
     }
     file.mapping_ = mapping;
     file.data_ = static_cast<const char*>(mapping);

@@ -34,7 +34,8 @@ class HeaderParser {
         hasDescr = true;
         skipSpace();
         if (at_ < text_.size() && text_[at_] == '[')
-          return makeError(DiagnosticId::unsupportedDtype, "arrays of records", SourcePlace{.file = file_});
+          return makeError(DiagnosticId::unsupportedDtype, "arrays of records",
+                           SourceLocation{.file = file_});
         DYN_TRY(header.descr, quoted());
       } else if (key == "fortran_order" && !hasOrder) {
         hasOrder = true;
@@ -63,7 +64,7 @@ class HeaderParser {
  private:
   Error fault(const std::string& what) const {
     return makeError(DiagnosticId::fileFormat, file_ + ": the .npy header is malformed: " + what,
-                     SourcePlace{.file = file_});
+                     SourceLocation{.file = file_});
   }
   void skipSpace() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
@@ -102,7 +103,7 @@ class HeaderParser {
       skipSpace();
       int64_t dim = 0;
       auto [end, code] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), dim);
-      if (code != std::errc() || dim < 0) return fault("a dim is no number from 0 to 2^63-1");
+      if (code != std::errc() || dim < 0) return fault("a dim is not a number from 0 to 2^63-1");
       at_ = static_cast<size_t>(end - text_.data());
       if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long integers so
       dims.push_back(dim);
@@ -209,7 +210,7 @@ Result<NpyArray> parseNpy(const MappedFile& file) {
   std::string_view bytes = file.bytes();
   auto damaged = [&](const std::string& what, uint64_t offset) {
     return makeError(DiagnosticId::fileFormat, file.name() + ": " + what,
-                     SourcePlace{.file = file.name(), .byteOffset = offset});
+                     SourceLocation{.file = file.name(), .byteOffset = offset});
   };
   if (!bytes.starts_with(kMagic)) return damaged("is no .npy file", 0);
   if (bytes.size() < 12) return damaged("the .npy header is cut off", bytes.size());
@@ -228,11 +229,11 @@ Result<NpyArray> parseNpy(const MappedFile& file) {
   const std::optional<ElementRow> element = findElement(header.descr, bigEndian);
   if (!element)
     return makeError(DiagnosticId::unsupportedDtype, "elements of NumPy type '" + header.descr + "'",
-                     SourcePlace{.file = file.name(), .byteOffset = 8});
+                     SourceLocation{.file = file.name(), .byteOffset = 8});
   std::optional<uint64_t> size = sizeOf(element->bytes, header.shape);
   if (!size)
     return makeError(DiagnosticId::dimOverflow, file.name() + ": the array's size does not fit in 64 bits",
-                     SourcePlace{.file = file.name(), .byteOffset = 8});
+                     SourceLocation{.file = file.name(), .byteOffset = 8});
   if (*size != rest.size())
     return damaged(
         "has " + std::to_string(rest.size()) + " bytes of data, its shape needs " + std::to_string(*size),

@@ -31,7 +31,7 @@ Status ReadFiles::mayWrite(const std::string& path) const {
                    path == name ? path + " is read here: it is not written over"
                                 : path + " is the same file as " + name +
                                       ", which is read here: it is not written over",
-                   SourcePlace{.file = path})
+                   SourceLocation{.file = path})
       .note("name another file to be written");
 }
 

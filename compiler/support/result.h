@@ -24,13 +24,13 @@ struct Error {
     diagnostic.notes.push_back(std::move(text));
     return std::move(*this);
   }
-  Error&& at(SourcePlace place) && {
+  Error&& at(SourceLocation place) && {
     if (!diagnostic.place.known()) diagnostic.place = std::move(place);
     return std::move(*this);
   }
 };
 
-inline Error makeError(DiagnosticId id, std::string message, SourcePlace place = {}) {
+inline Error makeError(DiagnosticId id, std::string message, SourceLocation place = {}) {
   Error e;
   e.diagnostic.id = id;
   e.diagnostic.message = std::move(message);

@@ -11,7 +11,7 @@
 
 namespace dyn {
 
-struct SourcePlace {
+struct SourceLocation {
   SharedText file;    // "model.onnx", "lesson.dyn", "<prompt>"; empty = unknown
   SharedText node;    // ONNX node name or operation path, e.g. "/encoder/layer.0/MatMul (MatMul, opset 17)"
   uint32_t line = 0;  // 1-based; 0 = none

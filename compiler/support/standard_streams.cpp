@@ -24,7 +24,7 @@ Status writeStandard(int descriptor, std::string_view text) {
     if (written <= 0) {
       return makeError(DiagnosticId::fileError,
                        std::string(descriptor == 1 ? "standard output" : "standard error") +
-                           " can not be written: " + std::strerror(written < 0 ? errno : EIO));
+                           " cannot be written: " + std::strerror(written < 0 ? errno : EIO));
     }
     text.remove_prefix(static_cast<size_t>(written));
   }

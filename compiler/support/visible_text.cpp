@@ -23,7 +23,7 @@ std::string escaped(const char* form, uint32_t value) {
   return text;
 }
 
-// Bytes of "ESC [ digits and ; m" at the begin of the text; 0: there is none.
+// Bytes of "ESC [ digits and ; m" at the begin of the text; 0: absent.
 size_t colorCode(std::string_view text) {
   if (text.substr(0, 2) != "\033[") return 0;
   const size_t end = text.find_first_not_of("0123456789;", 2);

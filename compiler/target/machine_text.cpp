@@ -101,7 +101,7 @@ std::string printMachine(const MachineDescription& machine) {
 
 Result<MachineDescription> parseMachine(std::string_view text, std::string_view fileName) {
   MachineDescription machine;
-  SourcePlace place;
+  SourceLocation place;
   place.file = fileName;
   auto fail = [&](std::string message) -> Error {
     return makeError(DiagnosticId::fileFormat, std::move(message), place);

@@ -89,7 +89,7 @@ Result<Target> parseTarget(std::string_view text, std::string_view fileName) {
     DYN_TRY(target.machine, parseMachine(text, fileName));
     return target;
   }
-  SourcePlace place;
+  SourceLocation place;
   place.file = fileName;
   // The machine's lines, each where it stands in the file.
   std::string machine(kMachineFirstLine);

@@ -17,7 +17,7 @@ struct LikelyDim {
   std::optional<int64_t> value, low, high;
   int64_t multiple = 1;          // of values in the range
   std::vector<int64_t> lengths;  // where there are some, they count
-  std::string text;              // as somebody wrote it, for errors
+  std::string text;              // as it was written, for errors
 };
 
 // What is measured: every version at every shape, or few of these pairs.

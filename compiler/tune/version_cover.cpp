@@ -50,7 +50,7 @@ VersionCover coverVersions(const std::vector<MeasuredVersion>& versions, const s
   std::vector<std::vector<Step>> best(most, std::vector<Step>(count + 1));
   for (size_t end = 1; end <= count; ++end)
     for (size_t begin = 0; begin < end; ++begin) {
-      // Rows of one number can not be told apart.
+      // Rows of one number cannot be told apart.
       if (begin > 0 && rows[order[begin - 1]] == rows[order[begin]]) continue;
       const Range range = bestOf(begin, end);
       if (begin == 0) best[0][end] = {range.timeNs, 0, range.version};

@@ -17,7 +17,7 @@ class Lexer {
 
   Result<std::vector<Token>> run() {
     if (text_.size() >= UINT32_MAX) {
-      return makeError(DiagnosticId::memoryLimit, "a text of 4 GiB or more can not be read");
+      return makeError(DiagnosticId::memoryLimit, "a text of 4 GiB or more cannot be read");
     }
     for (;;) {
       skipBlanks();
@@ -37,8 +37,8 @@ class Lexer {
       } else if (digit(c)) {
         number();
         if (peek() == '_')
-          return source_.error(DiagnosticId::textSyntax, "digits of a number stand together: 1000, not 1_000",
-                               at_);
+          return source_.error(DiagnosticId::textSyntax,
+                               "a number is written without separators: 1000, not 1_000", at_);
         push(start, TokenKind::number);
       } else if (c == '%') {
         ++at_;
@@ -151,7 +151,7 @@ uint32_t Source::lineOf(uint32_t offset) const {
   return static_cast<uint32_t>(after - lineStarts_.begin()) - 1;
 }
 
-SourcePlace Source::place(uint32_t offset) const {
+SourceLocation Source::place(uint32_t offset) const {
   const uint32_t line = lineOf(offset);
   if (countedLine_ != line || countedOffset_ > offset) {
     countedLine_ = line;
@@ -161,7 +161,7 @@ SourcePlace Source::place(uint32_t offset) const {
   for (; countedOffset_ < offset && countedOffset_ < text_.size(); ++countedOffset_) {
     countedColumn_ += !continuation(text_[countedOffset_]);
   }
-  SourcePlace place;
+  SourceLocation place;
   place.file = file_;
   place.line = line + 1;
   place.column = countedColumn_;

@@ -33,7 +33,7 @@ class Source {
 
   std::string_view text() const { return text_; }
   std::string_view text(const Token& token) const { return text_.substr(token.offset, token.length); }
-  SourcePlace place(uint32_t offset) const;
+  SourceLocation place(uint32_t offset) const;
   // With two notes, behind four blanks: the line (shortened around the place when long) and `^` below the
   // place.
   Error error(DiagnosticId id, std::string message, uint32_t offset) const;

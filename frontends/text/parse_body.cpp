@@ -218,7 +218,7 @@ Status Parser::finishStatement(Op op, std::vector<NamedResult> names, bool named
     only.op = static_cast<int64_t>(frame().ops.size()) - 1;
     return returnValues(std::move(only));
   }
-  if (isSymbol(",")) return syntax("a call with several results can not be one value of several");
+  if (isSymbol(",")) return syntax("a call with several results cannot be one value of several");
   frame().function.results = std::move(results);
   return endBody();
 }

@@ -29,7 +29,7 @@ constexpr Infix kInfix[] = {{"<", "less", kCompares},
 // Precedence climbing; `first` is an operand that was read already.
 Result<Operand> Parser::binary(int least, std::optional<Operand> first, int depth) {
   if (depth > kMaxDepth)
-    return syntax("expressions can not be nested deeper than " + std::to_string(kMaxDepth));
+    return syntax("expressions cannot be nested deeper than " + std::to_string(kMaxDepth));
   if (!first) {
     DYN_TRY(Operand read, unary(depth));
     first = std::move(read);
@@ -74,7 +74,7 @@ bool Parser::atIndex() const {
 // a[0], a[i, -1]: an element, or what lies along the axes behind those that are given.
 Result<Operand> Parser::indexed(Operand value, int depth) {
   if (depth > kMaxDepth)
-    return syntax("expressions can not be nested deeper than " + std::to_string(kMaxDepth));
+    return syntax("expressions cannot be nested deeper than " + std::to_string(kMaxDepth));
   while (atIndex()) {
     do {
       const uint32_t offset = peek().offset;
@@ -92,7 +92,7 @@ Result<Operand> Parser::indexed(Operand value, int depth) {
 
 Result<Operand> Parser::unary(int depth) {
   if (depth > kMaxDepth)
-    return syntax("expressions can not be nested deeper than " + std::to_string(kMaxDepth));
+    return syntax("expressions cannot be nested deeper than " + std::to_string(kMaxDepth));
   if (!isSymbol("-") || atLiteral()) return primary(depth);
   const uint32_t offset = peek().offset;
   ++at_;

@@ -73,7 +73,7 @@ Result<Dtype> Parser::dtype() {
 }
 
 Result<Type> Parser::type(int depth) {
-  if (depth > kMaxDepth) return syntax("types can not be nested deeper than " + std::to_string(kMaxDepth));
+  if (depth > kMaxDepth) return syntax("types cannot be nested deeper than " + std::to_string(kMaxDepth));
   if (takeName("Tensor")) {
     DYN_CHECK(expectSymbol("[", "after Tensor"));
     DYN_TRY(Shape dims, shape());
@@ -138,7 +138,7 @@ Result<HostTensor> Parser::tensor() {
   while (!isSymbol("]")) {
     DYN_TRY(int64_t extent, expectInteger("a size"));
     if (extent < 0)
-      return error(DiagnosticId::textSyntax, "a size can not be negative", tokens_[at_ - 1].offset);
+      return error(DiagnosticId::textSyntax, "a size cannot be negative", tokens_[at_ - 1].offset);
     shape.push_back(extent);
     if (!takeSymbol(",")) break;
   }
@@ -225,7 +225,7 @@ Result<Literal> Parser::literal() {
         return error(DiagnosticId::textSyntax, "this list mixes elements and lists", offset);
       if (open.size() >= static_cast<size_t>(kMaxDepth))
         return error(DiagnosticId::textSyntax,
-                     "lists can not be nested deeper than " + std::to_string(kMaxDepth), offset);
+                     "lists cannot be nested deeper than " + std::to_string(kMaxDepth), offset);
       if (!open.empty()) ++open.back();
       open.push_back(0);
       if (extents.size() < open.size()) extents.push_back(-1);
@@ -356,7 +356,8 @@ Status Parser::setElement(HostTensor* tensor, int64_t flat, const Element& eleme
   const Dtype dtype = tensor->dtype();
   auto wrong = [&] {
     return error(DiagnosticId::typeMismatch,
-                 "'" + std::string(text(t)) + "' is no element of " + std::string(toString(dtype)), t.offset);
+                 "'" + std::string(text(t)) + "' is not an element of " + std::string(toString(dtype)),
+                 t.offset);
   };
   const bool isBoolean = t.kind == TokenKind::name && (text(t) == "true" || text(t) == "false");
   switch (dtypeClass(dtype)) {
@@ -495,7 +496,7 @@ Result<AttributeValue> Parser::attributeList(std::optional<AttributeKind> wanted
   DYN_TRY(Literal list, literal());
   if (list.shape.size() != 1)
     return error(DiagnosticId::textSyntax,
-                 "an attribute's list can not be nested: write a tensor, f32[2, 2] [[1, 2], [3, 4]]", offset);
+                 "an attribute's list cannot be nested: write a tensor, f32[2, 2] [[1, 2], [3, 4]]", offset);
   const bool asReals = list.kind == Literal::Kind::real ||
                        (list.kind == Literal::Kind::integer && wanted == AttributeKind::reals);
   if (list.kind == Literal::Kind::string || (list.elements.empty() && wanted == AttributeKind::strings)) {

@@ -58,7 +58,7 @@ int main(int argumentCount, char** arguments) {
   int64_t sampleCount = 0;
   float* samples = readWave(arguments[2], &sampleCount);
   if (!samples)
-    return fprintf(stderr, "%s is no recording of 16 kHz, one channel, 16 bits\n", arguments[2]), 1;
+    return fprintf(stderr, "%s is not a recording of 16 kHz, one channel, 16 bits\n", arguments[2]), 1;
 
   const int64_t frameCount = (sampleCount + kFrame - 1) / kFrame;
   float* frames = calloc((size_t)frameCount * (kContext + kFrame) + 1, sizeof(float));

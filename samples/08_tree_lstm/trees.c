@@ -118,7 +118,7 @@ int main(int argumentCount, char** arguments) {
   static int64_t parents[kMostNodes];
   if (argumentCount != 4) return fprintf(stderr, "usage: trees RECURSION.dynpkg LOOP.dynpkg TREES.txt\n"), 2;
   FILE* file = fopen(arguments[3], "r");
-  if (!file) return fprintf(stderr, "%s can not be read\n", arguments[3]), 1;
+  if (!file) return fprintf(stderr, "%s cannot be read\n", arguments[3]), 1;
   Form forms[kForms];
   for (int f = 0; f < kForms; ++f) {
     require(dyn_module_load_file(arguments[1 + f], NULL, &forms[f].module), arguments[1 + f]);

@@ -43,7 +43,7 @@ def measure(arguments, model, shape):
     counting.run()
     instructions = counting.statistics()["instructions_count"]
     print(f"{model} {shape}: {instructions} instructions")
-    for what, options in (("outside of kernels", {"rehearsal": 1}), ("whole run", {})):
+    for what, options in (("outside of kernels", {"dry_run": 1}), ("whole run", {})):
         native, interpreted = median_of([context(**options), context(interpret=1, **options)], arguments.repeat)
         print(f"  {what:18}  native {native / 1000:9.1f} us {native / instructions:6.1f} ns an instruction   bytecode {interpreted / 1000:9.1f} us "
               f"{interpreted / instructions:6.1f} ns   ratio {native / interpreted:.2f}")

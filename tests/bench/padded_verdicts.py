@@ -4,7 +4,7 @@
     python3 tests/bench/padded_verdicts.py FOLDER [NAME...] [--why] [--no-run]
 
 FOLDER holds models as `padded_models.py` writes them: two inputs, the second a mask [batch, length] or lengths [batch]. Each is compiled by default, with `--padded-results zero` and with
-`--passes=-unpad`, and run with masks of all kinds: all ones, prefixes, left padding, holes, lengths of 0 and 1. By default all results are those of the padded program, with zeros those
+`--passes=-pack_sequences`, and run with masks of all kinds: all ones, prefixes, left padding, holes, lengths of 0 and 1. By default all results are those of the padded program, with zeros those
 at kept positions; both are compared with onnxruntime as well. Printed: how many attentions and recurrences are without padding by default and with zeros, and the largest difference of
 either from the padded program and from onnxruntime. --why adds what `:why ragged` says. Ends with 1 where something differs by more than 1e-5.
 """
@@ -96,7 +96,7 @@ def check(build, path):
         peer = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception:  # an operator that it lacks
         peer = None
-    programs = [dynvm.load(build, path, 1, policy) for policy in ((), ("--padded-results", "zero"), ("--passes=-unpad",))]
+    programs = [dynvm.load(build, path, 1, policy) for policy in ((), ("--padded-results", "zero"), ("--passes=-pack_sequences",))]
     worst, where = {"default": 0.0, "zero": 0.0, "default, onnxruntime": 0.0, "zero, onnxruntime": 0.0}, {}
     for what, inputs, mask in feeds(path):
         results = []

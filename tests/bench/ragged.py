@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Padded batches without their padding: our build beside our own padded one (-unpad) and onnxruntime, in one process, in turn, on the same inputs.
+"""Padded batches without their padding: our build beside our own padded one (-pack_sequences) and onnxruntime, in one process, in turn, on the same inputs.
 
     ./dev bench ragged --lengths FOLDER [--model encoder|bert|lstm|gru] [--set NAME]... [--batch N]... [--layers N] [--threads N] [--micro N]... [--seconds S] [--cpu-time] [--json]
 
@@ -298,7 +298,7 @@ def main():
             ours = dynvm.load(arguments.build, os.path.join(folder, "model.dyn"), arguments.threads)
         else:
             ours = dynvm.load(arguments.build, path, arguments.threads, policy)
-        padded = dynvm.load(arguments.build, path, arguments.threads, ("--passes=-unpad",))
+        padded = dynvm.load(arguments.build, path, arguments.threads, ("--passes=-pack_sequences",))
         peer = load_peer(path, arguments.threads)
         if not arguments.json:
             print(f"{arguments.model}, {size['layers']} layers, {arguments.threads} thread(s), {measuring.cpu_name()}")

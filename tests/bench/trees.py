@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trees a level at a time: our build beside our own without the pass (-linearise), onnxruntime's Loop tree by tree, NumPy and PyTorch (where it is installed) node by node, and agenda batching over NumPy, in one process, in turn, on the same inputs.
+"""Trees a level at a time: our build beside our own without the pass (-batch_levels), onnxruntime's Loop tree by tree, NumPy and PyTorch (where it is installed) node by node, and agenda batching over NumPy, in one process, in turn, on the same inputs.
 
     ./dev bench trees --trees FOLDER [--model NAME]... [--width N]... [--batch N]... [--threads N] [--seconds S] [--wall-time] [--json]
 
@@ -343,7 +343,7 @@ def main():
                 path = os.path.join(folder, f"{name}_{width}.onnx")
                 onnx.save(model, path)
                 ours = dynvm.load(arguments.build, path, arguments.threads)
-                plain = dynvm.load(arguments.build, path, arguments.threads, ("--passes=-linearise",))
+                plain = dynvm.load(arguments.build, path, arguments.threads, ("--passes=-batch_levels",))
                 peer = load_peer(path, arguments.threads)
                 by_tree = {what: run for what, run in (("numpy", eager(name, model, width)), ("torch", torch_eager(name, model, arguments.threads))) if run}
                 joined_runs = {what: run for what, run in (("agenda", agenda(name, model)),) if run}

@@ -36,7 +36,7 @@ def unpack(archive: pathlib.Path, folder: pathlib.Path) -> None:
     zstd = subprocess.Popen(["zstd", "-q", "-d", "--long=27", "-c", archive], stdout=subprocess.PIPE)
     subprocess.run(["tar", "-xf", "-", "-C", folder], stdin=zstd.stdout, check=True)
     if zstd.wait() != 0:
-        sys.exit(f"{archive} can not be unpacked")
+        sys.exit(f"{archive} cannot be unpacked")
     stamp.write_text(digest)
 
 

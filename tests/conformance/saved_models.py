@@ -2,7 +2,7 @@
 """Models that `dynrepl save` wrote, as other programs read them.
 
 save      writes the models of the ONNX suite and of the samples again, as they were read (`read`) and simplified (`simplified`), each
-          beside links to its data sets, and compares what can not be said with the expected list.
+          beside links to its data sets, and compares what cannot be said with the expected list.
 check     lets onnx.checker (full check) and onnxruntime take each of them and compares results with the recorded outputs;
           needs onnx and onnxruntime.
 With DYN_UPDATE=1 both write their list instead; read the difference before you commit it.

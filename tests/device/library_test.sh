@@ -77,13 +77,13 @@ ends 0 'cublaslt \(unavailable: what follows the product' "$DYNREPL" --device cu
 ends 0 last_hidden_state "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}"
 unset DYN_CUBLASLT
 ends 0 'by cuBLASLt|cublaslt \(by policy\)' env DYN_CUBLASLT="$BUILD/simcuda/libcublasLt.so.13" "$DYNREPL" --device cuda inspect "$bert" --kernels "${policy[@]}"
-DYN_SIMCUBLASLT_FAIL=cublasLtCreate:1 ends 4 'unavailable: version cublaslt: cuBLASLt can not be used here: CUBLAS_STATUS_NOT_INITIALIZED' \
+DYN_SIMCUBLASLT_FAIL=cublasLtCreate:1 ends 4 'unavailable: version cublaslt: cuBLASLt cannot be used here: CUBLAS_STATUS_NOT_INITIALIZED' \
   "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" "${policy[@]}"
 ends 2 'goes with --device cuda' "$DYNREPL" run "$bert" "${sizes[@]}" "${policy[@]}"
 ends 2 'is a version of the host' "$DYNREPL" --device cuda inspect "$bert" --kernels --policy matmul=onednn
 ends 2 'is a version of the host' "$DYNREPL" --device cuda inspect "$bert" --kernels --policy conv=direct
 
-# What it can not do the kernels do; what fails names kernel and node.
+# What it cannot do the kernels do; what fails names kernel and node.
 DYN_SIMCUBLASLT_FAIL=cublasLtMatmulAlgoGetHeuristic:15 DYN_SIMCUDA_TRACE=trace "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" "${policy[@]}" --quiet --output-dir refused >/dev/null || fail "not supported"
 [[ $(products trace) == 0 ]] || fail "refused products were done"
 diff -r own refused || fail "the kernels give other bits where the library refuses"

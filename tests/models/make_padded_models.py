@@ -214,7 +214,7 @@ def distilbert_first(g):
 
 @padded
 def roberta_mean(g):
-    """Places counted among the ids that are no padding."""
+    """Places counted among the ids that are not padding."""
     there = g("Cast", g("Not", g("Equal", "ids", np.int64(1))), to=INT64)
     x = g.embedded(g("Add", g("Mul", g("CumSum", there, np.int64(1)), there), np.int64(1)))
     return g.mean(g.attended(x, g("Add", g.scored(x), g.bias())))

@@ -354,7 +354,7 @@ std::vector<Row> attributes() {
            .node("Split", {"x", "s"}, {"y", "z"}, {attribute("axis", int64_t{1})})
            .bytes(),
        "E"},
-      {"transpose by what is no permutation",
+      {"transpose by what is not a permutation",
        over().node("Transpose", {"x"}, {"y"}, {attribute("perm", {0, 0})}).bytes(), "E"},
       {"transpose beyond the rank",
        over().node("Transpose", {"x"}, {"y"}, {attribute("perm", {0, kHuge})}).bytes(), "E"},
@@ -400,7 +400,7 @@ std::vector<Row> attributes() {
            .node("NonMaxSuppression", {"b", "s", "m"}, {"y"})
            .bytes(),
        "", ":run --dim n=3"},
-      {"nms of scores that are no numbers",
+      {"nms of scores that are not numbers",
        OnnxModel()
            .input("b", kFloat, {"1", "n", "4"})
            .input("z", kFloat, {"1", "1", "n"})

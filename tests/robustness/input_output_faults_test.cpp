@@ -1,5 +1,5 @@
-// Disks that are full and files that come in crumbs: what can not be written is a typed error and leaves
-// nothing half done, a cache that can not be written is none, and how many bytes one read gives does not
+// Disks that are full and files that come in crumbs: what cannot be written is a typed error and leaves
+// nothing half done, a cache that cannot be written is none, and how many bytes one read gives does not
 // matter. A limit on file sizes stands for the full disk: the kernel refuses the write, whoever makes it.
 #include <gtest/gtest.h>
 

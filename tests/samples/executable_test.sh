@@ -12,7 +12,7 @@ cd "$WORK"
 
 # Of a compiler: an executable has nothing to choose, and no other file to trust. --cases: one call a process. The others say
 # how text looks.
-ONLY_RUN=" bucket cache-dir cases data-root no-native verify-key explain flow lengths math padded-results passes place policy static tuning variant target color progress verbose help-all "
+ONLY_RUN=" bucket cache-dir cases data-root no-native verify-key explain host-code lengths math padded-results passes place policy static tuning variant target color progress verbose help-all "
 ONLY_EXECUTABLE="describe version"
 MODEL="$SOURCE/samples/models/bert/model.onnx"
 "$DYNREPL" export "$MODEL" --kind exe -o program --quiet >/dev/null

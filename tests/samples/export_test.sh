@@ -70,7 +70,7 @@ for options in "static --static-link" "exe --no-heap" "static --no-heap" "static
   grep -q unsupported err || fail "--kind $options says: $(cat err)"
 done
 [[ $(code_of "$DYNREPL" export "$model" -o none --kind nonsense) == 2 ]] || fail "an unknown kind: $(cat err)"
-[[ $(code_of "$DYNREPL" export "$model" -o err/none --kind exe --quiet) == 1 ]] || fail "a folder that can not be made: $(cat err)"
+[[ $(code_of "$DYNREPL" export "$model" -o err/none --kind exe --quiet) == 1 ]] || fail "a folder that cannot be made: $(cat err)"
 [[ ! -e none && -z "$(ls | grep tmp || true)" ]] || fail "something is left: $(ls)"
 
 # A package, by the same command.

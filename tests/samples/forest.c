@@ -167,7 +167,7 @@ static void refused(dyn_context* context, Trees* t) {
   memcpy(bad, t, sizeof *bad), change; \
   fails(what, set(context, "trees", bad, &top, 1), DYN_INVALID_ARGUMENT, says)
   BROKEN("a cycle", bad->children[1] = 2, "node 2 has child 2, which it is below itself: a cycle");
-  BROKEN("a child that is no node", bad->children[0] = 3, "node 2 has child 3, there are 3 nodes");
+  BROKEN("a child that is not a node", bad->children[0] = 3, "node 2 has child 3, there are 3 nodes");
   BROKEN("a negative child", bad->children[0] = -1, "node 2 has child -1");
   BROKEN("too few children", (bad->starts[3] = 1), "node 2 has 1 children, its constructor has 2");
   BROKEN("a word with children", bad->constructors[2] = 0, "node 2 has 2 children, its constructor has 0");
@@ -178,7 +178,7 @@ static void refused(dyn_context* context, Trees* t) {
 #undef BROKEN
   free(bad);
   const int64_t outside = 3;
-  fails("a root that is no node", set(context, "trees", t, &outside, 1), DYN_INVALID_ARGUMENT,
+  fails("a root that is not a node", set(context, "trees", t, &outside, 1), DYN_INVALID_ARGUMENT,
         "root 0 is node 3");
   fails("no such input", set(context, "tree", t, &top, 1), DYN_INVALID_ARGUMENT, "there is no input");
   fails("an input of another type", set(context, "w", t, &top, 1), DYN_INVALID_ARGUMENT,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # library_test.sh BUILD SOURCE: exported libraries, static and shared, alone and two in one program, give every bit of what
-# dynrepl run gives; the sample projects build against them; what can not be says so and leaves nothing behind.
+# dynrepl run gives; the sample projects build against them; what cannot be says so and leaves nothing behind.
 set -euo pipefail
 BUILD="${1:?usage: library_test.sh BUILD SOURCE}" SOURCE="${2:?}"
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -114,9 +114,9 @@ else
   fail "odd names: $(cat err)"
 fi
 
-# What can not be says so, and leaves nothing behind.
+# What cannot be says so, and leaves nothing behind.
 model="$SOURCE/samples/models/bert/model.onnx"
-[[ $(code_of "$DYNREPL" export "$model" --kind static --interpret -o out/bert --quiet) == 1 && -f out ]] && grep -q "Not a directory" err || fail "a folder that can not be made: $(cat err)"
+[[ $(code_of "$DYNREPL" export "$model" --kind static --interpret -o out/bert --quiet) == 1 && -f out ]] && grep -q "Not a directory" err || fail "a folder that cannot be made: $(cat err)"
 mkdir tools none && [[ $(code_of env PATH="$WORK/tools" "$DYNREPL" export "$model" --kind shared --interpret -o none/bert --quiet) == 4 ]] || fail "no linker: $(cat err)"
 grep -q 'unsupported.*ld.bfd' err || fail "no linker: $(cat err)"
 [[ -z "$(ls -A none)" ]] || fail "something is left: $(ls none)"

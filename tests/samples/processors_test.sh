@@ -8,7 +8,7 @@ WORK="$(mktemp -d)"
 trap 'rm -rf "$WORK"' EXIT
 fail() { echo "processors_test: $*" >&2; exit 1; }
 command -v qemu-x86_64 >/dev/null || { echo "skipped: qemu-x86_64 (package qemu-user) is not installed"; exit 77; }
-[[ "$(uname -m)" == x86_64 ]] || { echo "skipped: this is no x86-64"; exit 77; }
+[[ "$(uname -m)" == x86_64 ]] || { echo "skipped: this is not x86-64"; exit 77; }
 export DYN_CACHE_DIR=none
 cd "$WORK"
 

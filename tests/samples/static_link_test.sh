@@ -14,7 +14,7 @@ if [[ ! -x $BUILD/bin/dynrun-static ]]; then
   code=0
   "$DYNREPL" export "$mlp" --kind exe --static-link -o program --quiet >/dev/null 2>err || code=$?
   [[ $code == 4 ]] && grep -q "unsupported: .*libc6-dev" err && [[ ! -e program ]] || fail "without the static C library: $code, $(cat err)"
-  echo "skipped: the static C library (packages libc6-dev, libstdc++-12-dev) was not there when Dyn was built, or this is no release build"
+  echo "skipped: the static C library (packages libc6-dev, libstdc++-12-dev) was not there when Dyn was built, or this is not a release build"
   exit 77
 fi
 code=0

@@ -1,5 +1,5 @@
 // A compiled module in the runtime in fixed memory, in this process. What a run takes is checked by a
-// rehearsal and by canaries: it is given just as many bytes as the rehearsal said.
+// dry run and by canaries: it is given just as many bytes as the dry run said.
 #pragma once
 
 #include <sys/mman.h>
@@ -76,13 +76,13 @@ class FixedRun {
   }
 
   // Bytes, or 0: it ended with `status`.
-  uint64_t rehearse(const std::vector<HostTensor>& inputs, int32_t& status, DynFixedChoose choose = nullptr,
-                    void* user = nullptr) {
+  uint64_t runDry(const std::vector<HostTensor>& inputs, int32_t& status, DynFixedChoose choose = nullptr,
+                  void* user = nullptr) {
     DynFixed* model = nullptr;
     status = dyn_fixed_create(fixedProgramOf(*loaded_), memory_, kRoom, &model);
     if (status != DYN_OK) return 0;
     const std::vector<int64_t> sizes = sizesOf(inputs);
-    status = dyn_fixed_rehearse(model, sizes.data(), nullptr, choose, user);
+    status = dyn_fixed_dry_run(model, sizes.data(), nullptr, choose, user);
     return status == DYN_OK ? dyn_fixed_peak_bytes(model) : 0;
   }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/commands.md from what dynrepl says of itself.  commands_page.py DYNREPL PAGE: compares, exit 1 where the page is another;
+"""docs/commands.md from the help of dynrepl.  commands_page.py DYNREPL PAGE: compares, exit 1 where the page differs;
 DYN_UPDATE=1 writes it."""
 import difflib
 import os
@@ -13,7 +13,7 @@ def say(program, *arguments):
 
 
 def options_of(text):
-    """[(option, what it says)] of one command's help; a text that goes on in the next line is joined."""
+    """[(option, meaning)] of one command's help; a text that continues on the next line is joined."""
     rows = []
     for line in text.split("\nOptions:\n", 1)[1].split("\n\n", 1)[0].splitlines():
         match = re.match(r" {2}(\S+(?: \S+)*?)(?: {2,}(.*))?$", line)
@@ -35,12 +35,12 @@ def page(program):
     whole = say(program, "--help")
     common = options_of(whole)
     names = {option for option, _ in common}
-    commands = re.findall(r"^ {2}(\w+) {2,}(.+)$", whole.split("Subcommands:")[1], re.M)
+    commands = re.findall(r"^ {2}([\w-]+) {2,}(.+)$", whole.split("Subcommands:")[1], re.M)
     lines = [
         "# Commands", "",
-        "Made from what `dynrepl` says of itself: `DYN_UPDATE=1 ./dev test docs.commands` writes this page anew.",
+        "Generated from `dynrepl --help` and `:help`: `DYN_UPDATE=1 ./dev test docs.commands` writes this page.",
         "`./dev run` builds `dynrepl` and calls it.", "",
-        "## Batch: `dynrepl COMMAND`", "", "These options go with every command:", "",
+        "## Batch: `dynrepl COMMAND`", "", "Options of every command:", "",
     ] + table(common)
     for name, summary in commands:
         text = say(program, name, "--help")
@@ -50,7 +50,7 @@ def page(program):
         if own:
             lines += table(own)
     lines += ["## Shell: `:COMMAND`", "",
-              "Also commands of scripts (`dynrepl script FILE`, `dynrepl -e 'CMD; CMD'`) and of the window. Unique beginnings of names are enough.", "",
+              "Also commands of scripts (`dynrepl script FILE`, `dynrepl -e 'CMD; CMD'`) and of the window. A unique prefix of a name is enough.", "",
               "```"]
     for name in re.findall(r"^:(\w+) {2,}", say(program, "-e", ":help"), re.M):
         lines += say(program, "-e", ":help " + name).rstrip().splitlines()
@@ -69,7 +69,7 @@ def main():
     if kept == made:
         return 0
     sys.stdout.writelines(difflib.unified_diff(kept.splitlines(True), made.splitlines(True), path, "dynrepl"))
-    print("%s is not what dynrepl says. Run: DYN_UPDATE=1 ./dev test docs.commands" % path)
+    print("%s differs from the help of dynrepl. Run: DYN_UPDATE=1 ./dev test docs.commands" % path)
     return 1
 
 

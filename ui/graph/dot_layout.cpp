@@ -61,8 +61,7 @@ class Answer {
         curves[{from, to}] = polyline();
       }
     }
-    if (bad_ || nodes != input_.nodes.size())
-      return {std::nullopt, "Graphviz said something that can not be read"};
+    if (bad_ || nodes != input_.nodes.size()) return {std::nullopt, "Graphviz printed something unreadable"};
     for (size_t e = 0; e < input_.edges.size(); ++e) {
       auto curve = curves.find({input_.edges[e].from, input_.edges[e].to});
       if (curve == curves.end()) continue;
@@ -158,7 +157,7 @@ LayoutAnswer dotLayout(const LayoutInput& input, const std::function<bool()>& ca
   if (input.nodes.size() > kMostBoxesForDot)
     return {std::nullopt, "Graphviz lays out up to " + std::to_string(kMostBoxesForDot) +
                               " boxes in one frame; one has " + std::to_string(input.nodes.size()) +
-                              " and is laid out as without it"};
+                              "; the built-in layout is used"};
   const DotPicture answer = askDot(question(input), "plain", cancelled, limitMilliseconds);
   if (!answer.fault.isEmpty()) return {std::nullopt, answer.fault.toStdString()};
   return Answer(input, answer.bytes).read();

@@ -39,7 +39,7 @@ class GraphCanvas : public QWidget {
   // Two runs: boxes show how much longer the second takes, in place of heat; null: no longer.
   void setComparedRuns(Shared<RunsView> runs);
   void setLogarithmicHeat(bool on);
-  // Places of operations that can not be compiled: they are red.
+  // Places of operations that cannot be compiled: they are red.
   void setProblems(std::vector<std::string> places);
   void setShowConstants(bool show);
   // By the layered layout, or by Graphviz, frame by frame (ui/graph/dot_layout.h).
@@ -126,7 +126,7 @@ class GraphCanvas : public QWidget {
   void spreadTimes();
   void findMatches();
   void compare();
-  bool step(int key);  // from the chosen operation to the next; false: there is none
+  bool step(int key);  // from the chosen operation to the next; false: absent
   void recount();      // times and matches per box
   const SceneBox* boxOf(int node) const;
   int boxAt(QPointF scenePoint) const;

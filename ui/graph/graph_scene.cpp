@@ -341,7 +341,7 @@ class SceneBuilder {
       order_->groups[group(box.group).path] = across;
   }
 
-  // By the way that the options wish; false: there is none, or it failed.
+  // By the way that the options wish; false: absent, or it failed.
   bool layOtherwise(const LayoutInput& input, LayoutResult& layout) {
     if (!options_.layout) return false;
     LayoutAnswer other = options_.layout(input);

@@ -17,7 +17,7 @@ CommandPalette::CommandPalette(QWidget* parent)
   setWindowTitle("Commands");
   resize(760, 460);
   search_->setObjectName("paletteSearch");
-  search_->setPlaceholderText("What to do: type a part of its name");
+  search_->setPlaceholderText("Find an action: type a part of its name");
   search_->installEventFilter(this);
   rows_->horizontalHeader()->hide();
   rows_->setFocusPolicy(Qt::NoFocus);

@@ -18,7 +18,7 @@ class DebugMenu : public QObject {
   // `start` makes the command that begins a run; `chosen` names the chosen operation, "" without one.
   DebugMenu(QMenu* menu, std::function<Command()> start, std::function<QString()> chosen);
 
-  // Nothing can be begun with a model that can not be run; a run is stepped while it stands.
+  // Nothing can be begun with a model that cannot be run; a run is stepped while it stands.
   void setState(bool canRun, bool isStopped);
   QList<QAction*> steps() const { return steps_; }  // for buttons
 

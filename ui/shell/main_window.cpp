@@ -91,7 +91,7 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 
 void MainWindow::choosePlace(const QString& place) {
   if (!canvas_->revealPlace(place))
-    statusBar()->showMessage("this step has no operation of that place", 4000);
+    statusBar()->showMessage("this step has no operation from that location", 4000);
 }
 
 void MainWindow::chooseNode(quint64 node) {
@@ -474,7 +474,7 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   submit(Command::of(CommandId::info));
 }
 
-// The boxes take no size the model can not have.
+// The boxes take no size the model cannot have.
 void MainWindow::showDims(const DimsTable& dims) {
   dimsPanel_->showDims(dims);
   cockpit_->setDims(dims);
@@ -700,7 +700,7 @@ void MainWindow::cancel() {
 
 void MainWindow::updateBusy() {
   const bool isBusy = !idle();
-  if (!isBusy) busy_->setText(canRun() ? "Ready" : model_ ? "Can not be run" : "");
+  if (!isBusy) busy_->setText(canRun() ? "Ready" : model_ ? "Cannot be run" : "");
   cancel_->setVisible(isBusy);
   if (isBusy != beatTimer_.isActive()) isBusy ? beatTimer_.start() : beatTimer_.stop();
   run_->setEnabled(canRun() && !isBusy);

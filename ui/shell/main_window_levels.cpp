@@ -121,7 +121,7 @@ bool MainWindow::takeLevels(const Outcome& outcome) {
     const bool isShown =
         stop->ended || place.isEmpty() || canvas_->revealId(stop->node) || canvas_->revealPlace(place);
     isShown ? statusBar()->clearMessage()
-            : statusBar()->showMessage("this step of the compilation has no operation of the stop", 4000);
+            : statusBar()->showMessage("this step of the compilation has no operation at the stop", 4000);
   }
   updateBusy();
   return own;

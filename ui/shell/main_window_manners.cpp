@@ -75,7 +75,7 @@ void MainWindow::makeLookMenu(QMenu* view) {
   };
   letters("Larger letters", QKeySequence("Ctrl+Shift+="), [](int steps) { return steps + 1; });
   letters("Smaller letters", QKeySequence("Ctrl+Shift+-"), [](int steps) { return steps - 1; });
-  letters("Letters as the desktop's", {}, [](int) { return 0; });
+  letters("Font size of the desktop", {}, [](int) { return 0; });
 }
 
 void MainWindow::makeUndo(QMenu* view) {
@@ -164,8 +164,7 @@ void MainWindow::keepLookedAt() {
 void MainWindow::reopenLast() {
   if (!settings_.reopens || settings_.last.file.isEmpty()) return;
   if (!settings_.last.opened) {
-    statusBar()->showMessage(settings_.last.file +
-                             " was not opened: the start before ended while opening it");
+    statusBar()->showMessage(settings_.last.file + "was not opened: the last start ended while opening it");
     return;
   }
   if (!QFileInfo::exists(settings_.last.file)) {

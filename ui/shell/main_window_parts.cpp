@@ -93,8 +93,8 @@ void MainWindow::makeActions() {
   search_->setFixedWidth(270);
   bar->addWidget(search_);
   search_->setToolTip(
-      "Words that are all found; also op: name: attr: dtype: dim:seq shape:[batch,?,...] /pattern/ and "
-      "-word");
+      "Operations with all these words; also op: name: attr: dtype: dim:seq shape:[batch,?,...] /pattern/ "
+      "and -word");
   connect(search_, &QLineEdit::textChanged, this, &MainWindow::search);
   connect(search_, &QLineEdit::returnPressed, canvas_, [this] { canvas_->nextMatch(); });
   keepWindowKeys(search_, this, canvas_);

@@ -86,7 +86,7 @@ void MainWindow::restart(const Restart& restart) {
     if (Result<Command> command = parseCommand(line); command.ok()) submit(*std::move(command));
   console_->append("the session crashed (" + QString::fromStdString(restart.crash) +
                    "): " + QString::number(restart.commands.size()) +
-                   " commands are done again, so that model, settings and values are as they were");
+                   "commands run again to restore model, settings and values");
   statusBar()->showMessage("Crashed: " + QString::fromStdString(restart.crash), 30000);
   bottom_->setCurrentWidget(console_);
 }

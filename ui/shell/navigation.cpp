@@ -27,7 +27,7 @@ Navigation::Navigation(GraphCanvas* canvas, QMenu* menu) : QObject(canvas), canv
   ofChosen("Trace outputs", "O", [this] { traceOutputs(); });
   ofChosen("Trace " + QString::number(kAround) + " steps around", "T",
            [this] { trace(kAround, true, true); });
-  ofChosen("Path from the operation chosen before", "P", [this] { showPath(); });
+  ofChosen("Path from the previously selected operation", "P", [this] { showPath(); });
   clear_ = add("End tracing", "Escape", [this] { clearTrace(); });
   menu->addSeparator();
   ofChosen("First use", "Alt+Home", [this] { goToUse(true); });
@@ -113,9 +113,9 @@ void Navigation::clearTrace() {
 void Navigation::showPath() {
   const int to = canvas_->selectedNode();
   const int from = at_ > 0 && walk() ? walk()->indexOf(visited_[at_ - 1]) : -1;
-  if (to < 0 || from < 0) return said("choose two operations, one after the other");
+  if (to < 0 || from < 0) return said("select two operations, one after the other");
   const std::vector<int> path = walk()->path(from, to);
-  if (path.empty()) return said("no data goes from the one to the other");
+  if (path.empty()) return said("no data flows from one to the other");
   canvas_->setTraced(path);
   Q_EMIT said(countedNoun(path.size() - 1, "step") + " from one to the other");
   enable();

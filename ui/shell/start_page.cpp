@@ -18,7 +18,7 @@ struct Sample {
 constexpr Sample kSamples[] = {
     {"models/bert/model.onnx", "BERT, exported by PyTorch: any batch, any length of the text"},
     {"models/gpt2/model.onnx", "GPT-2 with the keys and values of the past, which grow"},
-    {"models/ssd/model.onnx", "a detector: how many boxes it finds is known after the run"},
+    {"models/ssd/model.onnx", "a detector: the number of boxes is known after the run"},
     {"models/lstm_loop/model.onnx", "an LSTM as a loop over the steps"},
     {"08_tree_lstm/tree_lstm.dyn", "a Tree-LSTM: a recursion over a tree, as text"},
 };
@@ -64,14 +64,14 @@ void StartPage::compose() {
       "<h2>dynstudio</h2><p><a href=\"open:\">Open a model…</a> (Ctrl+O), or drop a .onnx, .dyn or .dynpkg "
       "file here.</p>";
   if (!recent_.isEmpty()) {
-    text += "<h4>Opened last</h4><table>";
+    text += "<h4>Recent models</h4><table>";
     for (qsizetype i = 0; i < recent_.size(); ++i)
       text += row(recent_[i], QFileInfo(recent_[i]).fileName(), QFileInfo(recent_[i]).path(),
                   "Ctrl+" + QString::number(i + 1));
     text += "</table>";
   }
   if (const QString folder = samplesFolder(); !folder.isEmpty()) {
-    text += "<h4>Models that come along</h4><table>";
+    text += "<h4>Sample models</h4><table>";
     for (const Sample& sample : kSamples) {
       const QFileInfo file(folder + "/" + sample.file);
       if (file.exists()) text += row(file.filePath(), file.dir().dirName(), sample.what);

@@ -8,7 +8,7 @@
 namespace dyn::ui {
 
 // The folder of the models that come along: of the installed program, or of the sources that the program's
-// build folder is in; "" when there is none.
+// build folder is in; "" if absent.
 QString samplesFolder();
 
 class StartPage : public QTextBrowser {

@@ -42,8 +42,7 @@ DimsPanel::DimsPanel(QWidget* parent) : QWidget(parent) {
   question_->setClearButtonEnabled(true);
   answer_ = new QTextBrowser;
   answer_->setObjectName("whyAnswer");
-  answer_->setPlaceholderText(
-      "What a dim is, where it comes from, what is known about it, and why two are equal.");
+  answer_->setPlaceholderText("A dim: its origin and constraints, and why two dims are equal.");
   rows->addWidget(question_);
   rows->addWidget(answer_, 1);
   tree_ = new WhyTreeView;

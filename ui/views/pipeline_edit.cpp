@@ -41,7 +41,7 @@ void PipelineEdit::showPasses(const PassList& list) {
   if (!text_->hasFocus() || fault_->isHidden()) text_->setText(QString::fromStdString(list.edits));
   text_->setToolTip(
       "<p>The pipeline, as text: <code>-fuse</code> leaves a pass out, "
-      "<code>+fuse{max=4}</code> sets an option, a list is all of it. Enter compiles anew.</p><p>" +
+      "<code>+fuse{max=4}</code> sets an option, a list replaces it. Enter compiles again.</p><p>" +
       html(list.pipeline) + "</p>");
 }
 

@@ -30,8 +30,8 @@ struct BuiltinCall : CallInputs {
   bool into = false;  // results hold tensors to be written
   // A tensor for result 0 in memory that the caller of the run has bound for it, or null. May be empty.
   std::function<Tensor*(DataType, std::span<const int64_t>, int64_t elementCount, dyn_status&)> bound;
-  bool rehearsal = false;      // make the results, and return
-  int64_t keptPositions = -1;  // of a rehearsal: how many positions of a batch a mask keeps; -1: all
+  bool dryRun = false;         // make the results, and return
+  int64_t keptPositions = -1;  // of a dry run: how many positions of a batch a mask keeps; -1: all
   // Rows that pack weights: for whom. Null: for this machine's kernels, and gemmFamily.
   const PanelLayout* panels = nullptr;
 
@@ -68,7 +68,7 @@ const BuiltinRow* findBuiltin(std::string_view name);  // null: unknown
 // The runtime's own micro-kernels, for modules that bring none; null: it was linked without.
 const DynGemmFamily* defaultGemmFamily();
 
-// Runs it. A flat row gets its scratch memory from the pool, and in a rehearsal that is all. Error
+// Runs it. A flat row gets its scratch memory from the pool, and in a dry run that is all. Error
 // DYN_BAD_INPUT for arguments of a flat row that are no tensors.
 Status runBuiltin(const BuiltinRow& row, BuiltinCall& call);
 

@@ -129,16 +129,16 @@ Status BuiltinHost::takeFault(int32_t status) {
 
 Status BuiltinHost::callFlat(const BuiltinRow& row, BuiltinCall& call) {
   DynBuiltinCall flat;
-  if (call.rehearsal && row.is(calls::SETTINGS))
+  if (call.dryRun && row.is(calls::SETTINGS))
     for (size_t i = 1; i < call.arguments.size(); ++i)
       if (const Tensor* setting = call.argument(i); setting && setting->storage && setting->storage->unknown)
-        return failure(DYN_UNSUPPORTED, "a rehearsal ends here: the memory depends on what argument " +
+        return failure(DYN_UNSUPPORTED, "a dry run ends here: the memory depends on what argument " +
                                             std::to_string(i) + " holds");
   if (Status status = describeCall(row.name, call, flat); !status.ok()) return status;
-  return takeFault(runFlat(row, flat, call.pool, call.rehearsal));
+  return takeFault(runFlat(row, flat, call.pool, call.dryRun));
 }
 
-int32_t BuiltinHost::runFlat(const BuiltinRow& row, DynBuiltinCall& flat, MemoryPool* pool, bool rehearsal) {
+int32_t BuiltinHost::runFlat(const BuiltinRow& row, DynBuiltinCall& flat, MemoryPool* pool, bool dryRun) {
   if (row.flat.scratchBytes) {
     if (const int32_t status = row.flat.scratchBytes(&flat, &flat.scratchBytes); status != DYN_OK)
       return status;
@@ -153,7 +153,7 @@ int32_t BuiltinHost::runFlat(const BuiltinRow& row, DynBuiltinCall& flat, Memory
   }
   int32_t status = DYN_OK;
   try {
-    if (!rehearsal) status = row.flat.run(&flat);
+    if (!dryRun) status = row.flat.run(&flat);
   } catch (const std::bad_alloc&) {  // of tables that are not in scratch memory yet
     fault_.clear();
     status = DYN_OUT_OF_MEMORY;

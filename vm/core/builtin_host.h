@@ -23,7 +23,7 @@ class BuiltinHost {
 
   const DynBuiltinContext* context() const { return &head_; }
   PlanCache& plans() { return plans_; }
-  // Where calls say which version runs, and for which values; null: nobody asks.
+  // Where calls say which version runs, and for which values; null: unused.
   void setVersion(std::string* version);
 
   Status callFlat(const BuiltinRow& row, BuiltinCall& call);
@@ -40,7 +40,7 @@ class BuiltinHost {
     view = {tensor->first,        tensor->shape(), tensor->strides(),
             tensor->elementCount, tensor->rank,    static_cast<int32_t>(tensor->dtype)};
   }
-  int32_t runFlat(const BuiltinRow& row, DynBuiltinCall& flat, MemoryPool* pool, bool rehearsal);
+  int32_t runFlat(const BuiltinRow& row, DynBuiltinCall& flat, MemoryPool* pool, bool dryRun);
   // What the kernel has reported, with its status.
   Status takeFault(int32_t status);
 

@@ -107,7 +107,7 @@ Status createContext(dyn_module* module, const dyn_options& options, const dyn_d
   if (reinterpret_cast<uintptr_t>(options.memory) % 64 != 0)
     return invalid("memory is not at a multiple of 64");
   if (options.memory && options.allocate) return invalid("memory and allocate are both given");
-  if (options.lay_out && !options.rehearsal) return invalid("lay_out is of a rehearsal");
+  if (options.lay_out && !options.dry_run) return invalid("lay_out needs dry_run");
   if ((options.memory || options.lay_out) && options.thread_count > 1)
     return failure(DYN_UNSUPPORTED, "memory of the caller with more than one thread");
   context = std::make_unique<dyn_context>();
@@ -116,7 +116,7 @@ Status createContext(dyn_module* module, const dyn_options& options, const dyn_d
   memory.hooks = {options.allocator_user, options.allocate, options.deallocate};
   memory.limitBytes = options.memory_limit_bytes ? options.memory_limit_bytes : physicalMemoryBytes();
   if (options.pool_cap_bytes) memory.capBytes = options.pool_cap_bytes;
-  memory.rehearsal = options.rehearsal != 0;
+  memory.dryRun = options.dry_run != 0;
   memory.layOut = options.lay_out != 0;
   memory.arena = options.memory;
   memory.arenaBytes = options.memory_bytes / 64 * 64;
@@ -127,8 +127,8 @@ Status createContext(dyn_module* module, const dyn_options& options, const dyn_d
   InterpreterOptions interpreter;
   interpreter.pool = context->pool;
   interpreter.threads = context->threads.get();
-  interpreter.rehearsal = options.rehearsal != 0;
-  interpreter.flow = options.interpret ? FlowForm::interpreted : FlowForm::native;
+  interpreter.dryRun = options.dry_run != 0;
+  interpreter.hostCode = options.interpret ? HostCodeForm::bytecode : HostCodeForm::native;
   interpreter.deviceLimitBytes =
       onDevice.memory_limit_bytes ? onDevice.memory_limit_bytes : memory.limitBytes;
   interpreter.graphs = onDevice.no_graphs == 0;
@@ -238,10 +238,13 @@ const char* dyn_dtype_text(int32_t dtype) {
 size_t dyn_dtype_size_bytes(int32_t dtype) {
   return dtype < 0 || static_cast<uint32_t>(dtype) >= kDataTypeCount ? 0 : kDataTypes[dtype].sizeBytes;
 }
-const char* dyn_panels(void) {
+const char* dyn_packed_weights_layout(void) {
   static const std::string kText = toString(machinePanels());
   return kText.c_str();
 }
+// The former name, for programs that were built with it.
+DYN_API const char* dyn_panels(void);
+const char* dyn_panels(void) { return dyn_packed_weights_layout(); }
 
 // --- modules
 
@@ -520,13 +523,18 @@ int32_t dyn_context_progress(const dyn_context* context, dyn_progress* rows, int
   return count;
 }
 
-dyn_status dyn_context_rehearse_kept(dyn_context* context, int64_t positions) {
+dyn_status dyn_context_dry_run_valid_positions(dyn_context* context, int64_t positions) {
   return guarded([&]() -> Status {
     if (!context) return invalid("the context is null");
     if (positions < -1) return invalid("positions is less than -1");
-    context->interpreter->assumeKept(positions);
+    context->interpreter->setValidPositions(positions);
     return okStatus();
   });
+}
+// The former name, for programs that were built with it.
+DYN_API dyn_status dyn_context_rehearse_kept(dyn_context* context, int64_t positions);
+dyn_status dyn_context_rehearse_kept(dyn_context* context, int64_t positions) {
+  return dyn_context_dry_run_valid_positions(context, positions);
 }
 
 dyn_status dyn_context_statistics(const dyn_context* context, dyn_statistics* statistics) {

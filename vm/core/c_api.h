@@ -86,7 +86,7 @@ Status checkRaggedInputs(const dyn_context& context);
 // So were inputs that are padded.
 Status checkPaddedInputs(const dyn_context& context);
 
-// The input of that name; nothing: there is none.
+// The input of that name; nothing: absent.
 std::optional<size_t> inputNamed(const dyn_context& context, std::string_view name);
 
 // Rows and lengths of a ragged value, which are the caller's.

@@ -55,7 +55,7 @@ dyn_status dyn_value_tensor(dyn_context* context, int32_t dtype, int32_t rank, c
       return failure(why, "no memory for a tensor of " +
                               std::to_string(static_cast<uint64_t>(count) * kDataTypes[dtype].sizeBytes) +
                               " bytes");
-    if (tensor->elementCount > 0 && !context->pool->rehearsal()) {
+    if (tensor->elementCount > 0 && !context->pool->dryRun()) {
       if (data)
         memcpy(tensor->data, data, tensor->sizeBytes());
       else
@@ -82,7 +82,7 @@ dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t rank, c
       return invalid("string tensors are made by dyn_value_strings");
     dyn_status why = DYN_OK;
     Ref<Storage> storage(borrowStorage(context->pool, data, size_bytes, nullptr, user, why));
-    if (storage) storage->unknown = context->pool->rehearsal();
+    if (storage) storage->unknown = context->pool->dryRun();
     Tensor* tensor = storage
                          ? newView(context->pool, static_cast<DataType>(dtype), static_cast<uint32_t>(rank),
                                    shape, count, storage.get(), const_cast<void*>(data), why)
@@ -194,7 +194,7 @@ dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, 
     Ref<Tensor> tensor(newGrowing(context->pool, static_cast<DataType>(dtype),
                                   {shape, static_cast<size_t>(rank)}, static_cast<size_t>(axis), room, why));
     if (!tensor) return failure(why, "no memory for " + std::to_string(room) + " rows");
-    if (count > 0 && !context->pool->rehearsal()) {
+    if (count > 0 && !context->pool->dryRun()) {
       if (data)
         fillGrowing(static_cast<const std::byte*>(data), tensor.get());
       else
@@ -207,7 +207,7 @@ dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, 
 dyn_status dyn_value_strides(const dyn_value* value, int64_t* strides) {
   return guarded([&]() -> Status {
     const Tensor* tensor = tensorOf(value);
-    if (!tensor || !strides) return invalid("value is no tensor, or strides is null");
+    if (!tensor || !strides) return invalid("value is not a tensor, or strides is null");
     stridesOf(tensor, {strides, tensor->rank});
     return okStatus();
   });

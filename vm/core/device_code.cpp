@@ -116,7 +116,7 @@ void DeviceCode::unload(const DynDevice& device) {
   forms_.clear();
 }
 
-// Where the library is not there, or can not do these sizes, the kernel's own forms do.
+// Where the library is not there, or cannot do these sizes, the kernel's own forms do.
 Status DeviceCode::prepareProduct(const DynDevice& device, const Program& program, size_t kernel,
                                   DynLaunch& launch) {
   hasLibrary_ = device.extras && device.extras->planProduct;

@@ -51,7 +51,7 @@ class DeviceCode {
     bool perUnit = false;        // a thread has a unit, not an element of its loops
     bool narrow = false;         // a form of thread and block with indices of 32 bits
     std::string sizes;           // of products and attention
-    std::string library;         // how a library does the product; "": it can not
+    std::string library;         // how a library does the product; "": it cannot
     bool byLibrary = false;      // it shall
     uint64_t functions[9] = {};  // by Form; 0: not looked up yet
   };

@@ -15,7 +15,7 @@ namespace dyn::vm {
 struct DeviceSession::Memory {
   const DynDevice& device;
   uint64_t limitBytes;
-  bool rehearsal;  // counted, not made
+  bool dryRun;  // counted, not made
   uint32_t stream = 0;
   std::mutex mutex;
   std::map<const void*, uint64_t> blocks;
@@ -26,7 +26,7 @@ struct DeviceSession::Memory {
   Status fault = okStatus();  // of a launch that went ahead of a free; told by the next flush
 
   Memory(const DynDevice& row, uint64_t limit, bool counted)
-      : device(row), limitBytes(limit), rehearsal(counted) {}
+      : device(row), limitBytes(limit), dryRun(counted) {}
 
   void* allocate(uint64_t sizeBytes, dyn_status& why) {
     std::lock_guard lock(mutex);
@@ -36,7 +36,7 @@ struct DeviceSession::Memory {
     }
     void* memory = nullptr;
     DynDeviceText text{};
-    if (rehearsal) {  // an address of its own that nobody looks behind
+    if (dryRun) {  // an address of its own that nobody looks behind
       memory = reinterpret_cast<void*>(64 * ++statistics.systemAllocations);
     } else if (const int32_t status = device.functions->allocate(&device, stream, sizeBytes, &memory, &text);
                status != DYN_OK) {
@@ -55,7 +55,7 @@ struct DeviceSession::Memory {
     if (graphs)
       if (Status status = graphs->flush(text); fault.ok()) fault = std::move(status);
     const auto found = blocks.find(memory);
-    if (!rehearsal) (void)device.functions->deallocate(&device, stream, const_cast<void*>(memory), nullptr);
+    if (!dryRun) (void)device.functions->deallocate(&device, stream, const_cast<void*>(memory), nullptr);
     statistics.inUseBytes -= found->second;
     blocks.erase(found);
   }
@@ -77,8 +77,8 @@ Status DeviceSession::open(const DynDevice* device, int32_t number, const Settin
   if (!device) return failure(DYN_UNSUPPORTED, "device " + std::to_string(number) + " is not there");
   MemoryPool* pool = settings.pool;
   std::unique_ptr<DeviceSession> made(new DeviceSession(*device, number, pool, program));
-  made->memory_ = std::make_shared<Memory>(*device, settings.limitBytes, pool->rehearsal());
-  if (!pool->rehearsal())
+  made->memory_ = std::make_shared<Memory>(*device, settings.limitBytes, pool->dryRun());
+  if (!pool->dryRun())
     if (Status status = made->begin(settings, kernels); !status.ok()) return status;
   session = std::move(made);
   return okStatus();
@@ -140,7 +140,7 @@ Storage* DeviceSession::newStorage(uint64_t sizeBytes, dyn_status& why) {
     return nullptr;
   }
   storage->device = static_cast<uint8_t>(number_);
-  storage->unknown = memory_->rehearsal;
+  storage->unknown = memory_->dryRun;
   if (holder) {
     storage->user = holder;
     storage->release = [](void* user, const void* data) {
@@ -161,7 +161,7 @@ Status DeviceSession::flush() {
 }
 
 Status DeviceSession::synchronise() {
-  if (memory_->rehearsal) return okStatus();
+  if (memory_->dryRun) return okStatus();
   fault_ = {};
   Status status = flush();
   Status waited = deviceStatus(device_, device_.functions->synchronise(&device_, stream_, &fault_), fault_);
@@ -229,7 +229,7 @@ void DeviceSession::takeTimes(std::vector<DeviceSpan>& spans) {
 }
 
 Status DeviceSession::launchCode(size_t kernel, DynLaunch& launch, const DeviceSpan* timed) {
-  if (memory_->rehearsal) return okStatus();
+  if (memory_->dryRun) return okStatus();
   if (!deviceCode_.isLoaded())
     if (Status loaded = DeviceCode::load(device_, program_, deviceCode_); !loaded.ok()) return loaded;
   if (Status ready = deviceCode_.prepare(device_, program_, kernel, launch); !ready.ok()) return ready;
@@ -282,7 +282,7 @@ Status DeviceSession::launchOfHost(DynLaunch& launch) {
   }
   DynDeviceText text{};
   const int32_t status =
-      memory_->rehearsal ? DYN_OK : device_.functions->launch(&device_, stream_, &launch, &text);
+      memory_->dryRun ? DYN_OK : device_.functions->launch(&device_, stream_, &launch, &text);
   if (launch.scratch) memory_->deallocate(launch.scratch);
   return deviceStatus(device_, status, text);
 }

@@ -28,7 +28,7 @@ class DeviceSession {
     bool graphs = true;  // where the device has them
   };
   // `device`: null where the table has no such number. `program` and `kernels` stay where they are. Where the
-  // pool is a rehearsal's memory is counted, and the device is not asked.
+  // pool is a dry run's memory is counted, and the device is not asked.
   static Status open(const DynDevice* device, int32_t number, const Settings& settings,
                      const Program& program, std::span<const DynKernelEntry> kernels,
                      std::unique_ptr<DeviceSession>& session);
@@ -83,7 +83,7 @@ class DeviceSession {
   DeviceCode deviceCode_;                 // of devices that take none; loaded at the first launch
   std::unique_ptr<DeviceCopies> copies_;  // null: the device copies in its one stream
   std::unique_ptr<DeviceGraphs> graphs_;  // null: launches are put into the stream one by one
-  std::unique_ptr<DeviceTimes> times_;    // null: nobody asked yet
+  std::unique_ptr<DeviceTimes> times_;    // null: unused
   std::vector<DeviceRange> ranges_;       // of the launch
   void* workspace_ = nullptr;             // of products by a library; kept from launch to launch
   uint64_t workspaceBytes_ = 0;

@@ -111,7 +111,7 @@ FlowShortcuts::Outcome FlowShortcuts::launch(Interpreter& vm, int32_t index, int
     vm.buffers_[i] = tensor->data;
   }
   ++vm.flow_.launches;
-  if (vm.options_.rehearsal) {
+  if (vm.options_.dryRun) {
     for (uint32_t i = inputs; i < row.bufferCount; ++i)
       if (Storage* storage = tensorIn(vm, buffers[i])->storage) storage->unknown = true;
     return Outcome::done;
@@ -148,13 +148,13 @@ FlowShortcuts::Outcome FlowShortcuts::builtinInto(Interpreter& vm, int32_t index
                                                   std::span<const int64_t> scalars,
                                                   const int32_t* numberList) {
   const BuiltinRow& row = *vm.module_.builtins()[static_cast<size_t>(index)];
-  const bool rehearsal = vm.options_.rehearsal;
-  if (!row.isFlat() || !vm.known_.empty() || (rehearsal && row.is(calls::SETTINGS)) || watched(vm))
+  const bool dryRun = vm.options_.dryRun;
+  if (!row.isFlat() || !vm.known_.empty() || (dryRun && row.is(calls::SETTINGS)) || watched(vm))
     return Outcome::none;
   const auto results = Interpreter::wordsAt(resultList), arguments = Interpreter::wordsAt(argumentList),
              numbers = Interpreter::wordsAt(numberList);
   if (!describe(vm, row, arguments, results)) return Outcome::none;
-  for (uint32_t i = 0; rehearsal && i < results.count; ++i)
+  for (uint32_t i = 0; dryRun && i < results.count; ++i)
     if (Storage* storage = tensorIn(vm, results.items[i])->storage) storage->unknown = true;
   DynTensorView* views = vm.host_.viewsFor(0);
   DynBuiltinCall call = {vm.host_.context(),
@@ -171,7 +171,7 @@ FlowShortcuts::Outcome FlowShortcuts::builtinInto(Interpreter& vm, int32_t index
                          0};
   vm.host_.setVersion(nullptr);
   ++vm.launches_;
-  const int32_t status = vm.host_.runFlat(row, call, vm.options_.pool, rehearsal);
+  const int32_t status = vm.host_.runFlat(row, call, vm.options_.pool, dryRun);
   if (status == DYN_OK) return watched(vm) ? Outcome::watched : Outcome::done;
   vm.fault(static_cast<dyn_status>(status),
            std::string(row.name) + ": " + vm.host_.takeFault(status).message);

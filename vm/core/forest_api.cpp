@@ -36,7 +36,7 @@ class Forest {
           if (Status status = checkField(field, kind, next++); !status.ok()) return status;
     if (next != given_.field_count)
       return failure(DYN_INVALID_ARGUMENT, "the constructors have " + std::to_string(next) +
-                                               " fields that are no nodes, there are " +
+                                               " fields that are not nodes, there are " +
                                                std::to_string(given_.field_count));
     return okStatus();
   }

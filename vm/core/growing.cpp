@@ -81,7 +81,7 @@ bool growsAlong(const Tensor* tensor, size_t axis) {
   return true;
 }
 
-Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size_t axis, bool rehearsal,
+Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size_t axis, bool dryRun,
                   Tensor*& result) {
   const int64_t before = past->shape()[axis];
   int64_t total = 0;
@@ -94,8 +94,8 @@ Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size
     return failure(DYN_ARITHMETIC, "the joined tensor has too many elements");
   dyn_status why = DYN_OK;
   Ref<Tensor> made;
-  if (total <= past->storage->room && (rehearsal || past->storage->filled.compare_exchange_strong(
-                                                        latest, total, std::memory_order_acq_rel))) {
+  if (total <= past->storage->room &&
+      (dryRun || past->storage->filled.compare_exchange_strong(latest, total, std::memory_order_acq_rel))) {
     made = Ref<Tensor>(inStorage(pool, past->dtype, shape, count, past->storage, why));
     if (!made) return failure(why, "no room for a tensor");
   } else {
@@ -104,9 +104,9 @@ Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size
     made = Ref<Tensor>(newGrowing(pool, past->dtype, shape, axis, room, why));
     if (!made) made = Ref<Tensor>(newGrowing(pool, past->dtype, shape, axis, total, why));
     if (!made) return failure(why, "no room for " + std::to_string(total) + " rows");
-    if (!rehearsal && count > 0) writeRows(past, made.get(), axis, 0);
+    if (!dryRun && count > 0) writeRows(past, made.get(), axis, 0);
   }
-  if (!rehearsal && count > 0) writeRows(rows, made.get(), axis, before);
+  if (!dryRun && count > 0) writeRows(rows, made.get(), axis, before);
   result = made.take();
   return okStatus();
 }

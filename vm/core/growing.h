@@ -25,9 +25,9 @@ Tensor* newGrowing(MemoryPool* pool, DataType dtype, std::span<const int64_t> sh
 bool growsAlong(const Tensor* tensor, size_t axis);
 
 // `past`, which grows along `axis`, with the `rows` behind it: in the storage of `past` where it has room and
-// nobody has appended to it, else in one of twice the size. Of any dtype but string. With `rehearsal` nothing
+// nobody has appended to it, else in one of twice the size. Of any dtype but string. With `dryRun` nothing
 // is written.
-Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size_t axis, bool rehearsal,
+Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size_t axis, bool dryRun,
                   Tensor*& result);
 
 // Writes all elements of a tensor whose memory is the caller's, from those side by side.

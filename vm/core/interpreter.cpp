@@ -69,7 +69,7 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
   globals_ = globals;
   status_ = okStatus();
   launches_ = instructions_ = 0;
-  if (options_.rehearsal) known_ = std::exchange(told_, KnownElements());
+  if (options_.dryRun) known_ = std::exchange(nextKnown_, KnownElements());
   bindActive_ = false;
   for (BoundOutput& bound : bound_) {
     bound.used = false;
@@ -81,7 +81,7 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
   }
   Outcome outcome = Outcome::fault;
   try {
-    const bool native = options_.flow == FlowForm::native && module_.flow().present() && !globals &&
+    const bool native = options_.hostCode == HostCodeForm::native && module_.flow().present() && !globals &&
                         (trapBits_.load() & (kStep | kBreakpoints)) == 0;
     if (pushFrame(function, nullptr, nullptr) && enter(function)) {
       if (native)

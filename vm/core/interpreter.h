@@ -28,18 +28,18 @@
 
 namespace dyn::vm {
 
-enum class FlowForm : uint8_t { native, interpreted };  // native: where the module has it
+enum class HostCodeForm : uint8_t { native, bytecode };  // native: where the module has it
 
 struct InterpreterOptions {
   MemoryPool* pool = nullptr;     // objects, and tensors of the host
   ThreadPool* threads = nullptr;  // null: one thread
   uint32_t depthLimit = 100'000;
-  FlowForm flow = FlowForm::native;
+  HostCodeForm hostCode = HostCodeForm::native;
   uint64_t deviceLimitBytes = UINT64_MAX;  // of each device beside the host
   bool graphs = true;                      // device_graphs.h
-  bool rehearsal =
+  bool dryRun =
       false;  // kernels do not run; a program that looks at what they would compute ends with DYN_UNSUPPORTED
-  int64_t keptPositions = -1;  // of a rehearsal: how many positions of a batch a mask keeps; -1: all
+  int64_t keptPositions = -1;  // of a dry run: how many positions of a batch a mask keeps; -1: all
   std::function<void(std::span<const int32_t>)>
       globalStored;  // init only: the constants that were loaded since the last store
 };
@@ -60,10 +60,10 @@ class Interpreter {
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
 
-  // Of a rehearsal, for the runs that follow: see InterpreterOptions.
-  void assumeKept(int64_t positions) { options_.keptPositions = positions; }
-  // Of a rehearsal, for the next run: the elements of an argument, which lives until then.
-  void tellElements(const Tensor* tensor, const void* data);
+  // Of a dry run, for the runs that follow: see InterpreterOptions.
+  void setValidPositions(int64_t positions) { options_.keptPositions = positions; }
+  // Of a dry run, for the next run: the elements of an argument, which lives until then.
+  void setKnownElements(const Tensor* tensor, const void* data);
   // Runs to the end of `function`; arguments are shared. On success results() holds the results until the
   // next run or clear(). `globals` is given for the init function only. On failure the status has the place,
   // and nothing is left behind.
@@ -215,10 +215,10 @@ class Interpreter {
   bool kernelFault(const DynDeviceText& text);
   bool memoryFault(dyn_status why, uint64_t sizeBytes) noexcept;
   bool memoryFaultText(dyn_status why, uint64_t sizeBytes);
-  bool rehearsalEnds(const std::string& what);
-  void rehearseKernel(uint32_t index, int64_t units, int64_t steps, const int32_t* buffers,
-                      const int64_t* scalars);
-  void rehearseBuiltin(const BuiltinRow& row, const BuiltinCall& call);
+  bool dryRunEnds(const std::string& what);
+  void dryRunKernel(uint32_t index, int64_t units, int64_t steps, const int32_t* buffers,
+                    const int64_t* scalars);
+  void dryRunBuiltin(const BuiltinRow& row, const BuiltinCall& call);
   bool runBeside(const BuiltinRow& row, const BuiltinCall& call, std::vector<KnownElements::Bytes>& made);
   bool scalarFault(std::string_view instruction, std::span<const int64_t> values);
   Outcome scalarFault(const int32_t* at);
@@ -252,8 +252,8 @@ class Interpreter {
   const Module& module_;
   const Program& program_;
   InterpreterOptions options_;
-  KnownElements known_, told_;  // of a rehearsal; told_: of the arguments of the next run
-  std::string version_;         // of the last builtin that was called while a profile is recorded
+  KnownElements known_, nextKnown_;  // of a dry run; nextKnown_: of the arguments of the next one
+  std::string version_;              // of the last builtin that was called while a profile is recorded
   std::vector<Object*>* globals_ = nullptr;
   std::vector<int32_t> loadedConstants_;  // by init since it last stored a global
 

@@ -12,7 +12,7 @@ namespace dyn::vm {
 
 namespace {
 
-// Of a rehearsal: what is there is not what a run would write there.
+// Of a dry run: what is there is not what a run would write there.
 void forgetElements(const Tensor* tensor) {
   if (tensor->storage) tensor->storage->unknown = true;
 }
@@ -41,7 +41,7 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
     if (!arrived(tensor)) return false;
     const bool written = i + kernel.outputCount >= kernel.bufferCount;
     wanted |= written && tensor->elementCount > 0;
-    if (written && options_.rehearsal) forgetElements(tensor);
+    if (written && options_.dryRun) forgetElements(tensor);
     const int32_t here = tensor->storage && tensor->elementCount > 0 ? tensor->storage->device : device;
     if (device >= 0 && here != device)
       return fault(DYN_CHECK_FAILED, "kernel " + kernel.name + ": buffers are on different devices");
@@ -50,7 +50,7 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
     bufferBytes_[i] = tensor->sizeBytes();
   }
   if (!wanted) return true;
-  if (!known_.empty()) rehearseKernel(kernelIndex, extent, steps, buffers, scalars);
+  if (!known_.empty()) dryRunKernel(kernelIndex, extent, steps, buffers, scalars);
   ++launches_;
   if (!runKernel(kernelIndex, extent, steps, device, scalars)) return false;
   if (trapBits_.load(std::memory_order_relaxed) & kCancel)
@@ -86,7 +86,7 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
                                            " must be a writable dense tensor on the cpu, it is " +
                                            (object && object->readOnly ? "read-only " : "") +
                                            describe(object));
-      if (options_.rehearsal) forgetElements(static_cast<Tensor*>(object));
+      if (options_.dryRun) forgetElements(static_cast<Tensor*>(object));
     }
     builtinResults_.push_back(object);
   }
@@ -103,17 +103,17 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
   call.into = into;
   call.scalars = scalars;
   call.numbers = {numbers.items, numbers.count};
-  call.rehearsal = options_.rehearsal;
+  call.dryRun = options_.dryRun;
   call.keptPositions = options_.keptPositions;
   if (bindActive_ && !into)
     call.bound = [this](DataType dtype, std::span<const int64_t> shape, int64_t count, dyn_status& why) {
       return inBoundMemory(dtype, shape, count, why);
     };
   ++launches_;
-  if (options_.rehearsal && !builtin.isFlat() && !builtin.is(calls::REHEARSED))
-    return rehearsalEnds(std::string(builtin.name));
+  if (options_.dryRun && !builtin.isFlat() && !builtin.is(calls::DRY_RUN))
+    return dryRunEnds(std::string(builtin.name));
   Status status = runBuiltin(builtin, call);
-  if (status.ok() && !known_.empty()) rehearseBuiltin(builtin, call);
+  if (status.ok() && !known_.empty()) dryRunBuiltin(builtin, call);
   if (status.ok() && (trapBits_.load(std::memory_order_relaxed) & kCancel))
     status = failure(DYN_CANCELLED, "the run was cancelled");
   if (!into) {

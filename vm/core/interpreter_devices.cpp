@@ -152,7 +152,7 @@ bool Interpreter::runKernel(size_t index, int64_t units, int64_t steps, int32_t 
   }
   DynDeviceText text;
   int32_t status = DYN_OK;
-  if (!options_.rehearsal) {
+  if (!options_.dryRun) {
     const DynDevice& cpu = cpuDevice();
     status = cpu.functions->launch(&cpu, 0, &launch, &text);
   }

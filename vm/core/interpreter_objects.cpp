@@ -14,8 +14,8 @@
 namespace dyn::vm {
 namespace {
 
-constexpr uint64_t kMostRehearsedBytes = uint64_t{1}
-                                         << 16;  // of scalars put together, whose elements a rehearsal has
+constexpr uint64_t kMostDryRunBytes = uint64_t{1}
+                                      << 16;  // of scalars put together, whose elements a dry run has
 
 }  // namespace
 
@@ -67,8 +67,8 @@ bool Interpreter::memoryFaultText(dyn_status why, uint64_t sizeBytes) {
   return fault(why, std::move(message));
 }
 
-bool Interpreter::rehearsalEnds(const std::string& what) {
-  return fault(DYN_UNSUPPORTED, "a rehearsal ends here: the memory depends on what " + what + " holds");
+bool Interpreter::dryRunEnds(const std::string& what) {
+  return fault(DYN_UNSUPPORTED, "a dry run ends here: the memory depends on what " + what + " holds");
 }
 
 bool Interpreter::isDense(const Tensor* tensor, std::string_view reader) {
@@ -120,7 +120,7 @@ bool Interpreter::item(int32_t source, int64_t index, int64_t& value) {
   const std::byte* elements = static_cast<const std::byte*>(tensor->data);
   if (tensor->storage && tensor->storage->unknown) {
     elements = known_.of(tensor);
-    if (!elements) return rehearsalEnds("an element of a tensor");
+    if (!elements) return dryRunEnds("an element of a tensor");
   }
   const auto at = [&]<typename T>(T) { return reinterpret_cast<const T*>(elements)[index]; };
   switch (tensor->dtype) {
@@ -172,8 +172,8 @@ bool Interpreter::fromScalars(int32_t target, DataType dtype, std::span<const in
   dyn_status why = DYN_OK;
   Ref<Tensor> tensor(newTensor(options_.pool, dtype, rank, &shape, why));
   if (!tensor) return memoryFault(why, count * sizeBytes(dtype));
-  if (tensor->storage->unknown && tensor->sizeBytes() > kMostRehearsedBytes)
-    return rehearsalEnds("a tensor of " + std::to_string(count) + " scalars");
+  if (tensor->storage->unknown && tensor->sizeBytes() > kMostDryRunBytes)
+    return dryRunEnds("a tensor of " + std::to_string(count) + " scalars");
   tensor->storage->unknown = false;
   for (uint32_t i = 0; i < count; ++i) {
     if (dtype == DataType::i64)
@@ -275,7 +275,7 @@ void Interpreter::noteOrigin(Tensor* tensor) const {
 }
 
 // A tensor in memory that the caller has bound for the output which the instruction at at_ made in an earlier
-// run; null: there is none, or, with `why` set, no memory.
+// run; null: absent, or, with `why` set, no memory.
 Tensor* Interpreter::inBoundMemory(DataType dtype, std::span<const int64_t> shape, int64_t count,
                                    dyn_status& why) {
   if (!bindActive_ || dtype == DataType::string) return nullptr;
@@ -391,7 +391,7 @@ bool Interpreter::deviceCopy(int32_t target, int32_t from, int32_t fromDevice, i
   dyn_status why = DYN_OK;
   Ref<Tensor> copy(newTensorOn(toDevice, source->dtype, {source->shape(), source->rank}, why));
   if (!copy) return memoryFault(why, source->sizeBytes());
-  if (options_.rehearsal) {  // memory alone counts
+  if (options_.dryRun) {  // memory alone counts
     if (copy->storage) copy->storage->unknown = true;
     setObject(target, copy.take());
     return true;

@@ -1,4 +1,4 @@
-// Interpreter: what a rehearsal computes all the same, of elements that it knows (known_elements.h).
+// Interpreter: what a dry run computes all the same, of elements that it knows (known_elements.h).
 #include <cstring>
 
 #include "vm/core/interpreter.h"
@@ -23,15 +23,15 @@ Ref<Tensor> over(MemoryPool* pool, const Tensor* like, const std::byte* elements
 
 }  // namespace
 
-void Interpreter::tellElements(const Tensor* tensor, const void* data) {
+void Interpreter::setKnownElements(const Tensor* tensor, const void* data) {
   KnownElements::Bytes bytes(tensor->sizeBytes());
   if (tensor->elementCount > 0) std::memcpy(bytes.data(), data, tensor->sizeBytes());
-  told_.set(tensor, std::move(bytes));
+  nextKnown_.set(tensor, std::move(bytes));
 }
 
 // Runs a kernel whose inputs are known, on memory beside that of the program.
-void Interpreter::rehearseKernel(uint32_t index, int64_t units, int64_t steps, const int32_t* buffers,
-                                 const int64_t* scalars) {
+void Interpreter::dryRunKernel(uint32_t index, int64_t units, int64_t steps, const int32_t* buffers,
+                               const int64_t* scalars) {
   const KernelRow& kernel = program_.kernels[index];
   const uint32_t inputs = kernel.bufferCount - kernel.outputCount;
   const auto tensorOf = [&](uint32_t i) { return static_cast<const Tensor*>(V_[buffers[i]]); };
@@ -64,7 +64,7 @@ void Interpreter::rehearseKernel(uint32_t index, int64_t units, int64_t steps, c
 }
 
 // The same of a builtin, whose results are there.
-void Interpreter::rehearseBuiltin(const BuiltinRow& row, const BuiltinCall& call) {
+void Interpreter::dryRunBuiltin(const BuiltinRow& row, const BuiltinCall& call) {
   uint64_t bytes = 0;
   bool known = !row.is(calls::GEMM) && !row.is(calls::SETTINGS);
   const auto isTensor = [](const Object* object) { return object && object->kind == ObjectKind::tensor; };

@@ -1,5 +1,5 @@
-// Elements of small tensors that a rehearsal knows: of inputs that it was told, and of what follows from them
-// alone. A rehearsal runs no kernels, and large blocks have no memory behind them; so elements that are known
+// Elements of small tensors that a dry run knows: of inputs that it was told, and of what follows from them
+// alone. A dry run runs no kernels, and large blocks have no memory behind them; so elements that are known
 // lie here, by the place of the tensor in its storage. Sizes that follow from them are then those of a run.
 #pragma once
 

@@ -15,7 +15,7 @@ struct MemoryPool::Chunk {
 // In front of every block of memory; physical neighbours are found by address and size.
 struct alignas(64) MemoryPool::Block {
   uint64_t sizeBytes;     // payload, a multiple of 64
-  uint64_t countedBytes;  // as asked for: a block may be a little larger, and in a rehearsal smaller
+  uint64_t countedBytes;  // as asked for: a block may be a little larger, and in a dry run smaller
   Block* previousPhysical;
   Block *nextFree, *previousFree;
   bool free, last;
@@ -30,9 +30,9 @@ constexpr uint64_t kSmallChunkBytes = uint64_t{1} << 20;
 constexpr uint64_t kLargestRequest = uint64_t{1} << 46;
 // So many small chunks make up a limit: what is small leaves it to what is large.
 constexpr uint64_t kChunksOfLimit = 64;
-constexpr uint64_t kLargestRehearsedBytes = uint64_t{1}
-                                            << 16;  // small data, such as shapes, is there in a rehearsal too
-constexpr uint64_t kMostPooledRehearsedBytes =
+constexpr uint64_t kLargestDryRunBytes = uint64_t{1}
+                                         << 16;  // small data, such as shapes, is there in a dry run too
+constexpr uint64_t kMostPooledDryRunBytes =
     uint64_t{1} << 25;  // of memory that is there; a loop that collects without end takes more
 constexpr uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 }  // namespace
@@ -197,7 +197,7 @@ MemoryPool::Block* MemoryPool::addChunk(uint64_t sizeBytes, dyn_status& why) {
   const uint64_t least = sizeBytes + 2 * sizeof(Block);
   const uint64_t small = std::min(kSmallChunkBytes, options_.limitBytes / kChunksOfLimit);
   uint64_t wanted = least <= small / 4 ? small : roundUp(least, 4096);
-  if (options_.rehearsal && heldBytes_ + wanted > kMostPooledRehearsedBytes) {
+  if (options_.dryRun && heldBytes_ + wanted > kMostPooledDryRunBytes) {
     why = DYN_UNSUPPORTED;
     return nullptr;
   }
@@ -266,11 +266,11 @@ void* MemoryPool::allocate(uint64_t sizeBytes, dyn_status& why, MemoryUse use) {
   sizeBytes = roundUp(std::max(sizeBytes, kUnit), kUnit);
   const uint64_t countedBytes = sizeBytes, units = sizeBytes / kUnit;
   if (units > kWaitingSizes || !isRunning()) {
-    const bool unbacked = options_.rehearsal && !options_.layOut && use == MemoryUse::data &&
-                          sizeBytes > kLargestRehearsedBytes;
+    const bool unbacked =
+        options_.dryRun && !options_.layOut && use == MemoryUse::data && sizeBytes > kLargestDryRunBytes;
     return allocateLocked(unbacked ? kUnit : sizeBytes, countedBytes, why);
   }
-  static_assert(kWaitingSizes * kUnit <= kLargestRehearsedBytes);
+  static_assert(kWaitingSizes * kUnit <= kLargestDryRunBytes);
   Block* block = waiting_[units - 1];
   if (!block) return allocateLocked(sizeBytes, countedBytes, why);
   waiting_[units - 1] = block->nextFree;

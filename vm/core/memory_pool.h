@@ -21,7 +21,7 @@
 
 namespace dyn::vm {
 
-// What a block is for. Tensor data and scratch memory of kernels are `data`; in a rehearsal they are counted,
+// What a block is for. Tensor data and scratch memory of kernels are `data`; in a dry run they are counted,
 // not made.
 enum class MemoryUse : uint8_t { bookkeeping, data };
 
@@ -29,13 +29,13 @@ struct MemoryPoolOptions {
   AllocatorHooks hooks;
   uint64_t limitBytes = UINT64_MAX;  // of bytes held from the system
   uint64_t capBytes = UINT64_MAX;    // idle bytes that endRun() leaves
-  bool rehearsal = false;  // large blocks of data have no memory behind them: nobody reads or writes them
+  bool dryRun = false;  // large blocks of data have no memory behind them: nobody reads or writes them
   // All memory is this, filled from its beginning: a place is taken behind the others only where no gap
   // between them is large enough, so where blocks lie does not depend on how much there is. At a multiple of
   // 64. heldBytes is as far as it was ever filled.
   void* arena = nullptr;
   uint64_t arenaBytes = 0;
-  // Blocks are placed as in an arena that never ends; with `rehearsal` heldBytes is what a run needs.
+  // Blocks are placed as in an arena that never ends; with `dryRun` heldBytes is what a run needs.
   bool layOut = false;
 };
 
@@ -62,7 +62,7 @@ class MemoryPool {
   void trim();      // gives every wholly free chunk back
   MemoryStatistics statistics() const;
   uint64_t limitBytes() const { return options_.limitBytes; }
-  bool rehearsal() const { return options_.rehearsal; }
+  bool dryRun() const { return options_.dryRun; }
   bool laysOut() const { return options_.layOut; }
 
  private:

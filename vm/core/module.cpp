@@ -72,7 +72,7 @@ Status Module::resolve() {
   }
   if (Status status = checkBuiltinCalls(); !status.ok()) return status;
   const DynFlowProgram* flow = options_.flow;
-  if (!flow && host.resolve_flow) flow = host.resolve_flow(host.user);
+  if (!flow && host.resolve_host_code) flow = host.resolve_host_code(host.user);
   if (flow)
     if (Status status = FlowCode::create(*flow, program_, flow_); !status.ok()) return status;
   gemmFamily_ = options_.gemmFamily;

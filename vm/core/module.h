@@ -69,7 +69,7 @@ class Module {
   MemoryPool* pool() { return pool_; }
   const DeviceChoice& device() const { return device_; }
   int32_t findFunction(std::string_view name) const;
-  // The user's place of a code position; "" when there is none.
+  // The user's place of a code position; "" if absent.
   const std::string& placeOf(uint32_t function, uint32_t position) const;
   // Check `number`, from 1, of what is launched there; nullopt: it is not known.
   struct Check {

@@ -113,7 +113,7 @@ Storage* newStorage(MemoryPool* pool, uint64_t sizeBytes, dyn_status& why) {
   if (!storage) return nullptr;
   storage->sizeBytes = sizeBytes;
   storage->data = kEmpty;
-  storage->unknown = pool->rehearsal();
+  storage->unknown = pool->dryRun();
   if (sizeBytes == 0) return storage;
   storage->data = pool->allocate(sizeBytes, why, MemoryUse::data);
   if (!storage->data) {
@@ -186,7 +186,7 @@ Tensor* newTensor(MemoryPool* pool, DataType dtype, uint32_t rank, const int64_t
     why = DYN_ARITHMETIC;
     return nullptr;
   }
-  if (dtype == DataType::string && pool->rehearsal()) {  // its elements are memory of their own
+  if (dtype == DataType::string && pool->dryRun()) {  // its elements are memory of their own
     why = DYN_UNSUPPORTED;
     return nullptr;
   }

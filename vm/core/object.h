@@ -40,7 +40,7 @@ struct Storage : Object {
   uint8_t device = 0;              // number in the table of devices; 0: the host
   MemoryPool* dataPool = nullptr;  // data is a block of this pool; null: not ours
   bool ownsStrings = false;        // data is an array of StringElement*
-  bool unknown = false;            // of a rehearsal: what the elements are was never computed
+  bool unknown = false;            // of a dry run: what the elements are was never computed
   void (*release)(void* user, const void* data) = nullptr;
   void* user = nullptr;
   int32_t originFunction = -1;  // the instruction that made it, for outputs bound by the caller
@@ -112,7 +112,7 @@ inline void release(Object* object) {
   if (!object) return;
   const uint32_t references = object->references.load(std::memory_order_acquire);
   if (references & kImmortal) return;
-  // Who holds the only count shares it with nobody: there is nothing to agree on.
+  // A sole owner needs no synchronisation.
   if (references == 1 || object->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(object);
 }
 

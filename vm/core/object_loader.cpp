@@ -139,7 +139,7 @@ Status Image::readDynamic(const Elf64_Dyn* rows, uint64_t count) {
       case DT_INIT:
       case DT_INIT_ARRAY:
       case DT_NEEDED:
-        return failure(DYN_UNSUPPORTED, "object code that wants a library, or to be initialised");
+        return failure(DYN_UNSUPPORTED, "object code that needs a library or initialisers");
       default:
         break;
     }
@@ -147,12 +147,12 @@ Status Image::readDynamic(const Elf64_Dyn* rows, uint64_t count) {
   const auto* hash = at<uint32_t>(hash_, 2);  // buckets, symbols
   if (!hash) return damaged("it has no table of names");
   symbolCount = hash[1];
-  return at<Elf64_Sym>(symbols, symbolCount) ? okStatus() : damaged("its table of symbols lies outside");
+  return at<Elf64_Sym>(symbols, symbolCount) ? okStatus() : damaged("its table of symbols is out of range");
 }
 
 Status Image::addressOf(const Elf64_Sym& symbol, uint64_t& address) const {
   if (symbol.st_shndx != SHN_UNDEF) {
-    if (symbol.st_value > size_) return damaged("a symbol lies outside");
+    if (symbol.st_value > size_) return damaged("a symbol is out of range");
     address = reinterpret_cast<uint64_t>(base_) + symbol.st_value;
     return okStatus();
   }
@@ -171,11 +171,11 @@ Status Image::relocate() const {
   for (const Relocations& table : relocations_) {
     const uint64_t count = table.bytes / sizeof(Elf64_Rela);
     const auto* rows = at<Elf64_Rela>(table.address, count);
-    if (count > 0 && !rows) return damaged("its relocations lie outside");
+    if (count > 0 && !rows) return damaged("its relocations are out of range");
     for (uint64_t i = 0; i < count; ++i) {
       auto* place = at<uint64_t>(rows[i].r_offset);
       const uint64_t type = ELF64_R_TYPE(rows[i].r_info), symbol = ELF64_R_SYM(rows[i].r_info);
-      if (!place || symbol >= symbolCount) return damaged("a relocation lies outside");
+      if (!place || symbol >= symbolCount) return damaged("a relocation is out of range");
       uint64_t address = reinterpret_cast<uint64_t>(base_);
       if (type == kRelative && static_cast<uint64_t>(rows[i].r_addend) > size_)
         return damaged("a relocation points outside");
@@ -197,17 +197,17 @@ Status headersOf(const char* bytes, uint64_t size, std::vector<Elf64_Phdr>& head
   memcpy(&head, bytes, sizeof head);
   if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
       head.e_type != ET_DYN || head.e_machine != kMachine)
-    return damaged("it is no shared object of this machine");
+    return damaged("it is not a shared object of this machine");
   if (head.e_phentsize != sizeof(Elf64_Phdr) || head.e_phoff > size ||
       head.e_phnum > (size - head.e_phoff) / sizeof(Elf64_Phdr))
-    return damaged("its headers lie outside");
+    return damaged("its headers are out of range");
   headers.resize(head.e_phnum);
   memcpy(headers.data(), bytes + head.e_phoff, head.e_phnum * sizeof(Elf64_Phdr));
   for (const Elf64_Phdr& row : headers)
     if (row.p_type == PT_LOAD &&
         (row.p_offset > size || row.p_filesz > size - row.p_offset || row.p_filesz > row.p_memsz ||
          row.p_vaddr > kMostBytes || row.p_memsz > kMostBytes))
-      return damaged("a segment lies outside");
+      return damaged("a segment is out of range");
   return okStatus();
 }
 
@@ -238,14 +238,14 @@ Status LoadedObject::load(const void* data, uint64_t sizeBytes, std::unique_ptr<
   Image image(made->base_, end, otherwise);
   const uint64_t rowCount = dynamic->p_memsz / sizeof(Elf64_Dyn);
   const auto* rows = image.at<Elf64_Dyn>(dynamic->p_vaddr, rowCount);
-  if (!rows) return damaged("its table lies outside");
+  if (!rows) return damaged("its table is out of range");
   if (Status status = image.readDynamic(rows, rowCount); !status.ok()) return status;
   if (Status status = image.relocate(); !status.ok()) return status;
   const auto* symbols = image.at<Elf64_Sym>(image.symbols, image.symbolCount);
   for (uint64_t i = 0; i < image.symbolCount; ++i) {
     const char* name = image.string(symbols[i].st_name);
     if (!name || symbols[i].st_shndx == SHN_UNDEF) continue;
-    if (symbols[i].st_value >= end) return damaged("a symbol lies outside");
+    if (symbols[i].st_value >= end) return damaged("a symbol is out of range");
     made->symbols_[name] = made->base_ + symbols[i].st_value;
   }
   for (const Elf64_Phdr& row : headers) {

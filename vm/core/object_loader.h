@@ -15,7 +15,7 @@ namespace dyn::vm {
 
 class LoadedObject {
  public:
-  // Of functions that are not known here, by name; null: there is none.
+  // Of functions that are not known here, by name; null: absent.
   using Resolver = void* (*)(const char* name);
   // The bytes are copied. Errors: badProgram for what is no such object or is damaged, unsupported where it
   // wants a function that is not here, or is to be initialised.
@@ -25,7 +25,7 @@ class LoadedObject {
   LoadedObject(const LoadedObject&) = delete;
   LoadedObject& operator=(const LoadedObject&) = delete;
 
-  void* find(const std::string& symbol) const;      // null: there is none
+  void* find(const std::string& symbol) const;      // null: absent
   void* findCode(const std::string& symbol) const;  // null, too, where it is no code
   // What the object's own tables point at: so many bytes of it that may be read; code that may be called.
   bool holds(const void* at, uint64_t bytes) const;

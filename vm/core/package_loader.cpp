@@ -190,7 +190,7 @@ Status loadPackage(const std::string& path, const dyn_host& host, const PackageO
   options.host.resolve_constant = nullptr;
   options.host.resolve_gemm_family = nullptr;
   options.host.forget_constant = nullptr;
-  options.host.resolve_flow = nullptr;
+  options.host.resolve_host_code = nullptr;
   const PackageSection* best = nullptr;
   bool hasProgram = false;
   for (const PackageSection& section : sections) {

@@ -178,7 +178,7 @@ Status readParts(const dyn_value* value, RaggedParts* parts) {
       dyn_value_item(value, 0, &parts->rows) != DYN_OK ||
       dyn_value_item(value, 1, &parts->lengths) != DYN_OK || !parts->rows ||
       dyn_value_rank(parts->rows) < 1 || !parts->lengths || !lengthsIn(parts->lengths->object))
-    return invalid("the value is no ragged tensor: see dyn_value_ragged");
+    return invalid("the value is not a ragged tensor: see dyn_value_ragged");
   return okStatus();
 }
 
@@ -291,20 +291,27 @@ dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dy
   return dyn_value_compound(context, DYN_KIND_TUPLE, 0, items, 2, value);
 }
 
-dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
-                                         size_t size_bytes) {
+dyn_status dyn_context_dry_run_elements(dyn_context* context, int32_t input, const void* data,
+                                        size_t size_bytes) {
   return guarded([&]() -> Status {
     if (!context || (!data && size_bytes > 0)) return invalid("context or data is null");
-    if (!context->pool->rehearsal()) return invalid("the context is no rehearsal");
+    if (!context->pool->dryRun()) return invalid("dyn_options.dry_run is not set");
     const bool is = input >= 0 && static_cast<size_t>(input) < context->inputs.size();
     const Object* given = is ? context->inputs[static_cast<size_t>(input)] : nullptr;
     if (!given || given->kind != ObjectKind::tensor) return invalid("no such input has been set");
     const auto* tensor = static_cast<const Tensor*>(given);
     if (tensor->dtype == DataType::string || tensor->sizeBytes() != size_bytes)
       return invalid("these are not the input's elements");
-    context->interpreter->tellElements(tensor, data);
+    context->interpreter->setKnownElements(tensor, data);
     return okStatus();
   });
+}
+// The former name, for programs that were built with it.
+DYN_API dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
+                                                 size_t size_bytes);
+dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
+                                         size_t size_bytes) {
+  return dyn_context_dry_run_elements(context, input, data, size_bytes);
 }
 
 }  // extern "C"

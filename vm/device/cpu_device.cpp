@@ -99,7 +99,7 @@ int32_t fill(const DynDevice*, uint32_t, void* target, uint8_t value, uint64_t b
 
 int32_t loadCode(const DynDevice*, const void* code, uint64_t bytes, uint64_t* module, DynDeviceText* text) {
   if (!code || bytes != sizeof(DynHostCode))
-    return deviceFailure(text, DYN_BAD_PROGRAM, "code that is no table of functions");
+    return deviceFailure(text, DYN_BAD_PROGRAM, "code that is not a table of functions");
   auto* loaded = static_cast<DynHostCode*>(allocateAligned({}, sizeof(DynHostCode), 64));
   if (!loaded) return deviceFailure(text, DYN_OUT_OF_MEMORY, "the system gives no memory");
   memcpy(loaded, code, sizeof(DynHostCode));

@@ -12,7 +12,7 @@
 namespace dyn::vm {
 
 std::span<const DynDevice* const> deviceTable();
-const DynDevice* deviceAt(int32_t number);  // null: there is none
+const DynDevice* deviceAt(int32_t number);  // null: absent
 int32_t findDevice(const char* name);       // -1: unknown
 
 // What a function of a row returned, with its text.

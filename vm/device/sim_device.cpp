@@ -102,7 +102,8 @@ class SimDevice {
   uint64_t totalBytes() const { return totalBytes_; }
 
   SimFault loadCode(const void* code, uint64_t bytes, uint64_t& module) {
-    if (!code || bytes != sizeof(DynHostCode)) return {DYN_BAD_PROGRAM, "code that is no table of functions"};
+    if (!code || bytes != sizeof(DynHostCode))
+      return {DYN_BAD_PROGRAM, "code that is not a table of functions"};
     module = ++lastModule_;
     modules_[module] = *static_cast<const DynHostCode*>(code);
     return {};
@@ -222,8 +223,9 @@ class SimDevice {
     const Kind kind = command.kind;
     if (kind == Kind::launch) return checkLaunch(command);
     if (kind == Kind::deallocate)
-      problem =
-          blocks_.count(reinterpret_cast<uintptr_t>(command.target)) ? nullptr : "a free of what is none";
+      problem = blocks_.count(reinterpret_cast<uintptr_t>(command.target))
+                    ? nullptr
+                    : "a free of memory that is not allocated";
     const bool copies = kind <= Kind::copyWithin;
     if (copies || kind == Kind::fill)
       problem = checkAddress(command.target, command.bytes, kind != Kind::copyFrom);

@@ -30,14 +30,14 @@ int32_t callNumber(const FixedCall* call, int32_t index, int32_t otherwise) {
 }
 
 int callKnows(const FixedCall* call, const DynFixedTensor* tensor) {
-  return !call->vm->rehearses || !tensor->storage || !tensor->storage->unknown;
+  return !call->vm->dryRun || !tensor->storage || !tensor->storage->unknown;
 }
 
 int32_t callCount(FixedCall* call, int64_t least, int64_t most, int64_t* count) {
   DynFixed* vm = call->vm;
   if (vm->choose && vm->choose(vm->chooseUser, DYN_I64, least, most, count)) return 1;
   return callFault(call, DYN_UNSUPPORTED,
-                   "a rehearsal ends here: the size of a result depends on what elements hold");
+                   "a dry run ends here: the size of a result depends on what elements hold");
 }
 
 static DynFixedTensor* resultThatIsThere(FixedCall* call, int32_t index, uint32_t dtype, int32_t rank,
@@ -58,7 +58,7 @@ DynFixedTensor* callResult(FixedCall* call, int32_t index, uint32_t dtype, int32
                                       : fixedNewTensor(call->vm, dtype, rank, shape);
   if (!tensor) return 0;
   if (!call->into) call->made[index] = tensor;
-  if (tensor->storage && call->vm->rehearses) {
+  if (tensor->storage && call->vm->dryRun) {
     /* Other tensors may lie in the same storage. */
     if (!known || call->into) tensor->storage->unknown = 1;
     if (known && !call->into) tensor->storage->unknown = 0;

@@ -1,8 +1,8 @@
 /* Hand-written kernels of the runtime in fixed memory: what a call is given, and what they share. Each does
  * what the VM's kernel of that name does (vm/kernels), with the same bits; tests run programs in both.
  *
- * A result whose size depends on values: in a rehearsal, where the values are not known, callCount asks for
- * the size, and the caller of the rehearsal tries all that can be. So all memory of a call must follow from
+ * A result whose size depends on values: in a dry run, where the values are not known, callCount asks for
+ * the size, and the caller of the dry run tries all that can be. So all memory of a call must follow from
  * sizes and from such counts alone, and is taken in the same order with values and without. */
 #ifndef DYN_FIXED_BUILTINS_H
 #define DYN_FIXED_BUILTINS_H
@@ -31,9 +31,9 @@ DynFixedTensor* callTensor(FixedCall* call, int32_t index);
 DynFixedTensor* callStrided(FixedCall* call, int32_t index);
 int32_t callNumber(const FixedCall* call, int32_t index, int32_t otherwise);
 
-/* Whether elements are what they say: in a rehearsal only those that no kernel has written. */
+/* Whether elements are what they say: in a dry run only those that no kernel has written. */
 int callKnows(const FixedCall* call, const DynFixedTensor* tensor);
-/* In a rehearsal: a size that depends on values. 0: after a fault, as nobody can tell. */
+/* In a dry run: a size that depends on values. 0: after a fault, as nobody can tell. */
 int32_t callCount(FixedCall* call, int64_t least, int64_t most, int64_t* count);
 /* Made here, or there already and then of this shape; `known`: its elements will be. Null after a fault. */
 DynFixedTensor* callResult(FixedCall* call, int32_t index, uint32_t dtype, int32_t rank, const int64_t* shape,

@@ -127,7 +127,7 @@ int32_t dyn_fixed_builtin_nms(FixedCall* call) {
   uint32_t* keys = places ? callScratch(call, d.count, sizeof *keys) : 0;
   if (!keys) return 0;
   int64_t total = 0;
-  if (call->vm->rehearses) {
+  if (call->vm->dryRun) {
     if (!callCount(call, 0, slots, &total)) return 0;
   } else {
     for (int64_t unit = 0; unit < units; ++unit) {
@@ -139,7 +139,7 @@ int32_t dyn_fixed_builtin_nms(FixedCall* call) {
   DynFixedTensor* made = callResult(call, 0, DYN_I64, 2, shape, 0);
   if (!made) return 0;
   int64_t* out = (int64_t*)made->data;
-  for (int64_t unit = 0; unit < units && !call->vm->rehearses; ++unit) {
+  for (int64_t unit = 0; unit < units && !call->vm->dryRun; ++unit) {
     for (uint32_t i = 0; i < counts[unit]; ++i) {
       *out++ = unit / d.classes;
       *out++ = unit % d.classes;
@@ -182,7 +182,7 @@ static int compared(const DynFixedTensor* x, int64_t i, const DynFixedTensor* bo
 }
 
 int32_t dyn_fixed_builtin_check_values(FixedCall* call) {
-  if (call->vm->rehearses) return 1;
+  if (call->vm->dryRun) return 1;
   const DynFixedTensor *x = callTensor(call, 0), *low = 0, *high = 0;
   if (!x) return 0;
   if (callObject(call, 1) && !(low = callTensor(call, 1))) return 0;

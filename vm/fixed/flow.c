@@ -154,7 +154,7 @@ int32_t dyn_flow_item(DynFlow* flow, int64_t* value, int32_t source, int64_t ind
   if (tensor->storage && tensor->storage->unknown) {
     if (vm->choose && vm->choose(vm->chooseUser, (int32_t)dtype, 0, -1, value)) return 1;
     return fixedFault(vm, DYN_UNSUPPORTED,
-                      "a rehearsal ends here: the memory depends on what an element of a tensor holds");
+                      "a dry run ends here: the memory depends on what an element of a tensor holds");
   }
   const char* at = tensor->data + (uint64_t)index * bytes;
   switch (dtype) {
@@ -568,7 +568,7 @@ int32_t dyn_flow_launch(DynFlow* flow, int32_t index, int64_t units, int64_t ste
     if (written && (tensor->object.readOnly || (tensor->storage && tensor->storage->borrowed)))
       return kernelFails(vm, kernel, ": an output is read-only");
     wanted |= written;
-    if (written && vm->rehearses && tensor->storage) tensor->storage->unknown = 1;
+    if (written && vm->dryRun && tensor->storage) tensor->storage->unknown = 1;
     vm->buffers[i] = tensor->data;
   }
   if (!wanted) return 1;
@@ -579,7 +579,7 @@ int32_t dyn_flow_launch(DynFlow* flow, int32_t index, int64_t units, int64_t ste
   }
   ++vm->flow.launches;
   int32_t fault = DYN_KERNEL_OK;
-  if (!vm->rehearses) fault = kernel->run(vm->buffers, scalars, 0, units, scratch);
+  if (!vm->dryRun) fault = kernel->run(vm->buffers, scalars, 0, units, scratch);
   if (scratch) fixedFree(vm, scratch);
   if (fault == DYN_KERNEL_OK || fixedSayCheck(vm, fault)) return fault == DYN_KERNEL_OK;
   const int32_t code = DYN_FAULT_CODE(fault);

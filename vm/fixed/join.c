@@ -113,7 +113,7 @@ static int32_t piecesOf(FixedCall* call, int64_t total, Pieces* pieces) {
       return callFault(call, DYN_BAD_INPUT, "sizes must be i64 or i32");
     if (!callKnows(call, sizes))
       return callFault(call, DYN_UNSUPPORTED,
-                       "a rehearsal ends here: the sizes of the pieces depend on values");
+                       "a dry run ends here: the sizes of the pieces depend on values");
     if (sizes->object.rank == 1) {
       int64_t sum = 0;
       for (int64_t i = 0; i < sizes->elements; ++i) {

@@ -11,11 +11,11 @@ int32_t dyn_model_run(DynFixed* model, const int64_t* sizes, const void* const* 
   return dyn_fixed_run(model, sizes, inputs, outputs, shapes);
 }
 int32_t dyn_model_output_shapes(DynFixed* model, const int64_t* sizes, int64_t* shapes) {
-  return dyn_fixed_rehearse(model, sizes, shapes, 0, 0);
+  return dyn_fixed_dry_run(model, sizes, shapes, 0, 0);
 }
 int32_t dyn_model_peak_bytes(DynFixed* model, const int64_t* sizes, uint64_t* bytes) {
   if (!bytes) return DYN_INVALID_ARGUMENT;
-  const int32_t status = dyn_fixed_rehearse(model, sizes, 0, 0, 0);
+  const int32_t status = dyn_fixed_dry_run(model, sizes, 0, 0, 0);
   if (status == DYN_OK) *bytes = dyn_fixed_peak_bytes(model);
   return status;
 }

@@ -1,4 +1,4 @@
-/* The border of the runtime in fixed memory: a model is created, run, rehearsed. */
+/* The border of the runtime in fixed memory: a model is created, run, run dry. */
 #include "vm/fixed/state.h"
 
 /* --- messages */
@@ -194,13 +194,13 @@ static int32_t runOnce(DynFixed* vm, const int64_t* sizes, const void* const* in
     fixedSayPlace(vm);
     return 0;
   }
-  return (vm->rehearses ? giveOutputs(vm, 0, shapes) : giveOutputs(vm, outputs, shapes));
+  return (vm->dryRun ? giveOutputs(vm, 0, shapes) : giveOutputs(vm, outputs, shapes));
 }
 
 int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* inputs,
                       const DynFixedOutput* outputs, int64_t* shapes) {
   if (!model) return DYN_INVALID_ARGUMENT;
-  model->rehearses = 0;
+  model->dryRun = 0;
   if (!inputs && model->program->inputCount > 0) {
     fixedFault(model, DYN_INVALID_ARGUMENT, "the inputs are null");
     return DYN_INVALID_ARGUMENT;
@@ -212,10 +212,10 @@ const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index) {
   return model->frame->objects[model->resultList[1 + index]];
 }
 
-int32_t dyn_fixed_rehearse(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,
-                           void* user) {
+int32_t dyn_fixed_dry_run(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,
+                          void* user) {
   if (!model) return DYN_INVALID_ARGUMENT;
-  model->rehearses = 1;
+  model->dryRun = 1;
   model->choose = choose;
   model->chooseUser = user;
   const int32_t well = runOnce(model, sizes, 0, 0, shapes);

@@ -75,7 +75,7 @@ DynFixedStorage* fixedNewStorage(DynFixed* vm, uint64_t bytes, void* data) {
   storage->dataWord = 0;
   storage->data = data ? data : (char*)(storage + 1);
   storage->borrowed = data != 0;
-  storage->unknown = vm->rehearses != 0;
+  storage->unknown = vm->dryRun != 0;
   return storage;
 }
 

@@ -44,7 +44,7 @@ static int32_t takeRows(FixedCall* call, const DynFixedTensor* x, FixedAxisView 
   FixedOrder order = {x->object.dtype, 0, (uint64_t)view.inner * bytes, largest ? ~(uint64_t)0 : 0, 0, 0};
   order.places = callScratch(call, view.size, sizeof(uint32_t));
   if (!order.places) return 0;
-  const int64_t rows = call->vm->rehearses ? 0 : view.outer * view.inner;
+  const int64_t rows = call->vm->dryRun ? 0 : view.outer * view.inner;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t outer = row / view.inner, inner = row % view.inner;
     order.first = x->data + (outer * view.size * view.inner + inner) * bytes;
@@ -210,7 +210,7 @@ static int32_t makeUnique(FixedCall* call, const Slices* slices, const Groups* g
     results[i] = callResult(call, i, DYN_I64, 1, i == 2 ? &slices->view.size : &found, 0);
     if (!results[i]) return 0;
   }
-  if (!call->vm->rehearses) fillUnique(slices, groups, found, results);
+  if (!call->vm->dryRun) fillUnique(slices, groups, found, results);
   return 1;
 }
 
@@ -237,7 +237,7 @@ int32_t dyn_fixed_builtin_unique(FixedCall* call) {
   Groups groups = {scratch, scratch + count, scratch + 2 * count, scratch + 3 * count};
   int64_t found = 0;
   int32_t well = 1;
-  if (call->vm->rehearses) {
+  if (call->vm->dryRun) {
     well = count == 0 || callCount(call, 1, slices.length == 0 ? 1 : count, &found);
   } else {
     found = findGroups(&slices, &groups);

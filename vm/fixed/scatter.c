@@ -26,7 +26,7 @@ static int32_t prepare(FixedCall* call, int32_t how, Scatter* s) {
     return callFault(call, DYN_UNSUPPORTED, "this element type");
   s->out = callResult(call, 0, dtype, s->data->object.rank, fixedShape(s->data), 0);
   if (!s->out) return 0;
-  if (!call->vm->rehearses && s->out->data != s->data->data)
+  if (!call->vm->dryRun && s->out->data != s->data->data)
     memcpy(s->out->data, s->data->data, (size_t)s->data->elements * fixedElementBytes(dtype));
   return 1;
 }
@@ -64,7 +64,7 @@ int32_t dyn_fixed_builtin_scatter_elements(FixedCall* call) {
            (i == axis || shape[i] <= sizes[i] || s.indexes->elements == 0);
   if (!fits)
     return callFault(call, DYN_BAD_INPUT, "indexes and updates must be of one shape that fits the data");
-  if (call->vm->rehearses) return 1;
+  if (call->vm->dryRun) return 1;
   int64_t position[FIXED_MOST_AXES] = {0};
   for (int64_t i = 0; i < s.indexes->elements; ++i) {
     int64_t index, to = 0;
@@ -93,7 +93,7 @@ int32_t dyn_fixed_builtin_scatter_nd(FixedCall* call) {
     slice *= sizes[i];
   }
   if (!fits) return callFault(call, DYN_BAD_INPUT, "the shapes of data, indexes and updates do not fit");
-  for (int64_t i = 0; i < count && !call->vm->rehearses; ++i) {
+  for (int64_t i = 0; i < count && !call->vm->dryRun; ++i) {
     int64_t to = 0, index;
     for (int64_t d = 0; d < depth; ++d) {
       if (!indexAt(call, &s, i * depth + d, sizes[d], &index)) return 0;

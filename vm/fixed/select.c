@@ -61,7 +61,7 @@ int32_t dyn_fixed_builtin_compress(FixedCall* call) {
   if (!known && !callCount(call, 0, most, &kept)) return 0;
   shape[flat ? 0 : axis] = kept;
   DynFixedTensor* made = callResult(call, 0, x->object.dtype, flat ? 1 : x->object.rank, shape, 0);
-  if (!made || call->vm->rehearses) return made != 0;
+  if (!made || call->vm->dryRun) return made != 0;
   const uint64_t slice = (uint64_t)view.inner * fixedElementBytes(x->object.dtype);
   char* to = made->data;
   for (int64_t outer = 0; outer < view.outer && slice > 0 && kept > 0; ++outer) {
@@ -125,8 +125,7 @@ int32_t dyn_fixed_builtin_range(FixedCall* call) {
     known &= callKnows(call, given[i]);
   }
   if (!known)
-    return callFault(call, DYN_UNSUPPORTED,
-                     "a rehearsal ends here: the number of elements depends on values");
+    return callFault(call, DYN_UNSUPPORTED, "a dry run ends here: the number of elements depends on values");
   const uint32_t dtype = given[0]->object.dtype;
   int64_t count = 0;
   if (dtype == DYN_F32 || dtype == DYN_F64) {
@@ -209,7 +208,7 @@ int32_t dyn_fixed_builtin_cumsum(FixedCall* call) {
   const uint32_t dtype = x->object.dtype, bytes = fixedElementBytes(dtype);
   if (!fixedIsNumber(dtype)) return callFault(call, DYN_UNSUPPORTED, "this element type");
   DynFixedTensor* made = callResult(call, 0, dtype, x->object.rank, fixedShape(x), 0);
-  if (!made || call->vm->rehearses) return made != 0;
+  if (!made || call->vm->dryRun) return made != 0;
   const FixedAxisView view = fixedAxisView(fixedShape(x), x->object.rank, axis);
   const int32_t bits = callNumber(call, 0, 0);
   const int64_t stride = view.inner * bytes, reverse = bits >> 1 & 1;

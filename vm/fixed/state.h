@@ -43,7 +43,7 @@ struct DynFixed {
   uint64_t peakBytes;
   void** buffers; /* of a launch */
   int32_t status;
-  int32_t rehearses;
+  int32_t dryRun;
   DynFixedChoose choose;
   void* chooseUser;
   volatile uint32_t trapWord;

@@ -1,4 +1,4 @@
-/* What the runtime tells of its hand-written kernels, for tools that show what a program runs.
+/* dyn_builtin_info.h: facts about the runtime's hand-written kernels, for tools.
  *
  *   DynBuiltinInfo info;
  *   if (dyn_builtin_info("gemm", &info)) puts(info.meaning);
@@ -16,12 +16,12 @@ extern "C" {
 #endif
 
 typedef struct DynBuiltinInfo {
-  const char* meaning;    /* what it computes of what, with shapes and types */
+  const char* meaning;    /* the computation, with shapes and types */
   const void* code;       /* the first byte of its function in this process */
   int32_t matrix_kernels; /* 1: its innermost loops are those of the program's DynGemmFamily */
 } DynBuiltinInfo;
 
-/* 0: there is no kernel of that name, and `info` is left as it is. */
+/* 0: there is no kernel of that name; `info` is unchanged. */
 DYN_API int32_t dyn_builtin_info(const char* name, DynBuiltinInfo* info);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* The codes among the numbers that hand-written kernels are called with: what the compiler writes into a
+/* Codes among the numbers of calls of hand-written kernels: what the compiler writes into a
  * program and the kernel reads. Which number holds which is said by vm/shared/dyn_builtin_calls.def. They are
  * part of the package format: a value is never given another meaning. */
 #ifndef DYN_BUILTIN_NUMBERS_H
@@ -10,7 +10,7 @@ enum { DYN_POOL_LARGEST = 0, DYN_POOL_MEAN = 1, DYN_POOL_MEAN_WITH_PADS = 2 };
 /* compress and unique: the axis, or this. */
 enum { DYN_AXIS_FLAT = -128 };
 
-/* scatter_elements and scatter_nd: what a place gets that is written again. */
+/* scatter_elements and scatter_nd: how an element combines with the one before it. */
 enum {
   DYN_SCATTER_SET = 0,
   DYN_SCATTER_ADD = 1,
@@ -19,7 +19,7 @@ enum {
   DYN_SCATTER_MAXIMUM = 4
 };
 
-/* grid_sample: what is outside of the image. */
+/* grid_sample: values outside the image. */
 enum { DYN_SAMPLE_ZEROS = 0, DYN_SAMPLE_BORDER = 1, DYN_SAMPLE_REFLECTION = 2 };
 
 /* resize: mode, grid and rounding. */
@@ -41,7 +41,7 @@ enum {
   DYN_NEAREST_BY_SCALE = 4
 };
 
-/* check_values: what all elements are. */
+/* check_values: the condition on all elements. */
 enum {
   DYN_ELEMENTS_POSITIVE = 0,
   DYN_ELEMENTS_NUMBERS = 1,

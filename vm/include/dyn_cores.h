@@ -1,4 +1,4 @@
-/* dyn_cores.h: how a program would run on more cores than there are. An addition to dynvm.h.
+/* dyn_cores.h: simulates a run on more cores than the machine has. An addition to dynvm.h.
  *
  *   dyn_options options = {.thread_count = 32};
  *   dyn_context_create(module, &options, &context);
@@ -15,13 +15,14 @@
 extern "C" {
 #endif
 
-/* From the next run on (enabled: not 0) each kernel is still cut into a task for each of the context's
- * threads, but the tasks run one after the other on the calling thread. `run_ns` and the times of the profile
- * are what would have passed had each task had a core of its own: what the calling thread computes, of the
- * tasks of a launch the longest, and what starting them takes. Results are those of the threads, to the bit.
+/* enabled != 0: from the next run on, the tasks of each kernel run one after the other on the calling thread.
+ * `run_ns` and the times of the profile are those of a run with one core per task: the work of the calling
+ * thread, the longest task of each launch, and the cost of starting tasks. Results have the same bits as with
+ * threads.
  *
- * Each core is taken to have the caches and the memory of this one: what cores lose by sharing a cache, a
- * memory or power is not in it. DYN_INVALID_ARGUMENT where the context has one thread; not while it runs. */
+ * The simulation gives each core the caches and the memory of this one; it leaves out losses by shared
+ * caches, memory or power. DYN_INVALID_ARGUMENT: the context has one thread. Must not be called during a run.
+ * */
 DYN_API dyn_status dyn_context_simulate_threads(dyn_context* context, int32_t enabled);
 
 #ifdef __cplusplus

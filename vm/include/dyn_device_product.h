@@ -1,9 +1,9 @@
-/* Products of matrices that a device has from a library beside its driver (cuBLASLt): one version of a kernel
- * that computes such a product. A part of dyn_device.h.
+/* dyn_device_product.h: matrix products of a device's library (cuBLASLt), as one kernel variant of a product.
+ * A part of dyn_device.h.
  *
- *   result[r, c] = sum over k of left[r, k] * right[k, c], + bias[c] if there is one
+ *   result[r, c] = sum over k of left[r, k] * right[k, c], + an optional bias[c]
  *
- * in each of `count` matrices. Sums are f32 and are rounded once, to the result's elements. */
+ * in each of `count` matrices. Sums are f32 and are rounded once, to the dtype of the result. */
 #ifndef DYN_DEVICE_PRODUCT_H
 #define DYN_DEVICE_PRODUCT_H
 
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* What f32 factors may be rounded to before they are multiplied. */
+/* Rounding of f32 factors before they are multiplied. */
 typedef enum DynProductRounding {
   DYN_PRODUCT_EXACT = 0,
   DYN_PRODUCT_TF32 = 1,

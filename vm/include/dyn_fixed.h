@@ -1,17 +1,17 @@
-/* The runtime in fixed memory: what it is given of a program, and how it is called. It runs native code of a
- * host program (dyn_flow.h) in memory of the caller, and needs nothing else: no heap, no file, no thread, no
- * C library beyond memcpy, memmove and memset. C, no C++ types.
+/* dyn_fixed.h: the freestanding runtime. It runs native host code (dyn_flow.h) in memory of the caller and
+ * needs nothing else: no heap, no file, no thread, no C library beyond memcpy, memmove and memset. C, no C++
+ * types.
  *
  *   DynFixed* model;
  *   dyn_fixed_create(&program, memory, memoryBytes, &model);
  *   dyn_fixed_run(model, sizes, inputs, outputs, shapes);
  *
- * Every run lays its blocks out anew and in the same way: what a run takes depends on the sizes (and, where
- * the program branches on values, on the branches) and on nothing else; heads of objects take the same bytes
- * whether pointers have 32 or 64 bits. So a rehearsal on one machine says what a run takes on another.
+ * Every run places its blocks in the same way. The memory of a run depends only on the sizes and on branches
+ * that depend on values; object headers have the same size with pointers of 32 and 64 bits. So a dry run on
+ * one machine gives the memory of a run on another.
  *
  * Threads: a model belongs to one thread at a time; models share nothing. Errors: a dyn_status (dynvm.h);
- * dyn_fixed_message() says more. */
+ * dyn_fixed_message() gives the details. */
 #ifndef DYN_FIXED_H
 #define DYN_FIXED_H
 
@@ -28,7 +28,7 @@ extern "C" {
     uint64_t name##Word;              \
   }
 
-/* The head of an object. */
+/* The header of an object. */
 typedef struct DynFixedObject {
   uint32_t references; /* with DYN_FIXED_IMMORTAL: never counted, never freed */
   uint8_t kind, readOnly, dtype, rank;
@@ -49,12 +49,13 @@ typedef struct DynFixedStorage {
   DynFixedObject object;
   uint64_t sizeBytes;
   DYN_FIXED_POINTER(char*, data);
-  uint32_t unknown;  /* of a rehearsal: nobody has computed the elements */
-  uint32_t borrowed; /* the memory is somebody else's */
-  uint64_t padding;  /* with the head of its block 64 bytes: elements lie behind it */
+  uint32_t unknown;  /* in a dry run: the elements have not been computed */
+  uint32_t borrowed; /* the memory belongs to the caller */
+  uint64_t padding;  /* fills header and block header to 64 bytes; the elements follow */
 } DynFixedStorage;
 
-/* Its sizes follow, and the strides where it is not dense. Constants of a program are such, immortal, in
+/* Followed by its sizes, and by its strides if it is not dense. Constants of a program are immortal tensors
+in
  * read-only memory. */
 typedef struct DynFixedTensor {
   DynFixedObject object;
@@ -64,7 +65,7 @@ typedef struct DynFixedTensor {
   DYN_FIXED_POINTER(DynFixedStorage*, storage); /* counted; null: none */
 } DynFixedTensor;
 
-/* The hand-written kernels of vm/kernels/builtins.def that this runtime has, too: ROW(name). Each is a
+/* The hand-written kernels of vm/kernels/builtins.def that this runtime has: ROW(name). Each is a
  * function dyn_fixed_builtin_NAME (vm/fixed/builtins.h), linked where a program calls it. */
 #define DYN_FIXED_BUILTINS(ROW) \
   ROW(check_values)             \
@@ -103,7 +104,7 @@ typedef struct DynFixedFunction {
   uint32_t firstPlace, places; /* among those of the program, by rising positions */
 } DynFixedFunction;
 
-/* What the host program does from here on is this of the model (vm::PlaceRow). */
+/* The location in the model of the host code from `position` on (vm::PlaceRow). */
 typedef struct DynFixedPlace {
   uint32_t position;
   uint32_t string;
@@ -117,7 +118,7 @@ typedef struct DynFixedKernel {
   uint64_t scratchBytes;
 } DynFixedKernel;
 
-/* A size that a caller gives (vm/isa/call_sizes.h). */
+/* A size that the caller passes (vm/isa/call_sizes.h). */
 typedef struct DynFixedSize {
   const char* name;
   int64_t low, high, multiple;
@@ -148,9 +149,9 @@ typedef struct DynFixedProgram {
   const DynFixedPort* outputs;
   uint32_t mainFunction;
   uint32_t sizeCount, inputCount, outputCount;
-  uint32_t mostBuffers;   /* of a kernel */
+  uint32_t mostBuffers;   /* of any kernel */
   uint32_t alignment;     /* of elements: 16, 32 or 64 */
-  uint64_t ramBoundBytes; /* the most that any run takes; 0: not known */
+  uint64_t ramBoundBytes; /* most memory of any run; 0: unknown */
 } DynFixedProgram;
 
 typedef struct DynFixed DynFixed;
@@ -160,32 +161,34 @@ typedef struct DynFixedOutput {
   size_t bytes;
 } DynFixedOutput;
 
-/* The least that dyn_fixed_create must be given. */
+/* Least size of the memory for dyn_fixed_create. */
 uint64_t dyn_fixed_least_bytes(void);
-/* `memory` must lie at a multiple of 64, and belongs to the model until the next one is created there. */
+/* `memory` must be aligned to 64 bytes. It belongs to the model until the next model is created there. */
 int32_t dyn_fixed_create(const DynFixedProgram* program, void* memory, uint64_t bytes, DynFixed** model);
-/* `sizes`: one for each of the program. `shapes` may be null; it receives the sizes of the outputs, one for
- * each axis, and 1 for a scalar. */
+/* `sizes`: one for each size of the program. `shapes` receives the sizes of the outputs, one for each axis
+and
+ * 1 for a scalar; may be null. */
 int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* inputs,
                       const DynFixedOutput* outputs, int64_t* shapes);
-/* After a run that went well: an output where it lies, dense, until the next run. */
+/* After a successful run: an output, dense, valid until the next run. */
 const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index);
-/* As a run, but no kernel runs. Where the program asks for an element that only a kernel could tell, or for
- * a size that depends on such elements, `choose` answers; null: the rehearsal ends with DYN_UNSUPPORTED.
- * `most` < `least`: nothing is known of the answer but that it is an element of the dtype. */
+/* Like a run, but without kernels. `choose` supplies each element, or size that depends on elements, that
+only
+ * a kernel would compute; null: the dry run then ends with DYN_UNSUPPORTED. The value lies between `least`
+ * and `most`; `most` < `least`: any value of the dtype. */
 typedef int32_t (*DynFixedChoose)(void* user, int32_t dtype, int64_t least, int64_t most, int64_t* value);
-int32_t dyn_fixed_rehearse(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,
-                           void* user);
-/* Bytes of the memory that the latest run or rehearsal has touched at most. */
+int32_t dyn_fixed_dry_run(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,
+                          void* user);
+/* Peak memory of the latest run or dry run. */
 uint64_t dyn_fixed_peak_bytes(const DynFixed* model);
 /* Ends the run in progress with DYN_CANCELLED. Any thread. */
 void dyn_fixed_cancel(DynFixed* model);
 /* One line about the latest error of the model; "" when there was none. */
 const char* dyn_fixed_message(const DynFixed* model);
 
-/* Of dyn_flow.def, for code that is loaded beside the runtime. */
+/* The functions of dyn_flow.def, for code that is loaded separately. */
 extern const DynFlowTable dyn_fixed_table;
-extern const DynFixedBuiltinFunction dyn_fixed_builtins[]; /* as DYN_FIXED_BUILTINS has them */
+extern const DynFixedBuiltinFunction dyn_fixed_builtins[]; /* in the order of DYN_FIXED_BUILTINS */
 
 #ifdef __cplusplus
 }

@@ -1,13 +1,13 @@
-/* Native code of the host program: what it is, and what it may call. C, no C++ types: code that the compiler
- * makes of bytecode runs under the VM, which calls it through DynFlowProgram, and under any other runtime
- * that has the functions of dyn_flow.def.
+/* dyn_flow.h: host code as native code, and the functions that it may call. C, no C++ types. The compiler
+ * translates bytecode to this code. It runs under the VM, which calls it through DynFlowProgram, and under
+ * any runtime with the functions of dyn_flow.def.
  *
- * A function of the program is one piece of code, or several where it is long. Scalar registers live in the
- * code's own registers; object registers belong to the runtime, which the code tells what to do with them.
- * Code never calls code: `dyn_flow_invoke` enters a frame, and the code returns DYN_FLOW_GO. So the depth of
- * calls costs no stack of the thread, and a frame that waits holds its live scalars in `scalars`.
+ * A function of the program is one piece of code, or several if it is long. Scalar registers live in machine
+ * registers; object registers belong to the runtime, and the code changes them by calls. Code never calls
+ * code: `dyn_flow_invoke` enters a frame, and the code returns DYN_FLOW_GO. So nested calls take no stack of
+ * the thread, and a waiting frame keeps its live scalars in `scalars`.
  *
- * Threads: a flow belongs to the thread that runs it. */
+ * Threads: a DynFlow belongs to the thread that runs it. */
 #ifndef DYN_FLOW_H
 #define DYN_FLOW_H
 
@@ -21,15 +21,15 @@ extern "C" {
 
 typedef struct DynFlow DynFlow;
 
-/* What code returns. */
+/* Return value of the code. */
 enum DynFlowOutcome {
-  DYN_FLOW_FAULT = 0, /* the runtime knows why */
-  DYN_FLOW_GO = 1,    /* the runtime goes on with the frame on top */
+  DYN_FLOW_FAULT = 0, /* the runtime has recorded the fault */
+  DYN_FLOW_GO = 1,    /* the runtime continues with the top frame */
   DYN_FLOW_DONE = 2,  /* the outermost function has returned */
-  DYN_FLOW_MOVED = 3  /* the same frame goes on at `position`, which is in another piece */
+  DYN_FLOW_MOVED = 3  /* the same frame continues at `position`, which is in another piece */
 };
 
-/* Functions by pointers, for code that is loaded into a running VM and sees none of its symbols. Code that is
+/* Function pointers, for code that is loaded into a running VM without access to its symbols. Code that is
  * linked with its runtime calls dyn_flow_NAME. */
 typedef struct DynFlowTable {
 #define DYN_FLOW(name, parameters, meaning) int32_t(*name) parameters;
@@ -41,18 +41,18 @@ typedef struct DynFlowTable {
 #include "dyn_flow.def"
 #undef DYN_FLOW
 
-/* The head of what a runtime keeps of a run; code reads and writes these fields alone. */
+/* First member of a runtime's state of a run; the code accesses only these fields. */
 struct DynFlow {
   const DynFlowTable* table;
   int64_t* scalars; /* of the running frame: one word for each scalar register, used while it waits */
   const DynKernelFunction* kernels;
-  /* Object registers of the running frame, constants and globals. Code writes into registers nothing (null),
-   * constants and globals alone, where it knows that what was there is not counted. */
+  /* Object registers of the running frame, constants and globals. The code writes only null, constants and
+   * globals into registers, and only over objects that are not counted. */
   void** objects;
   void* const* constants;
   void* const* globals;
-  /* Not zero: the run is to end, or is watched. Code looks at it before it jumps backwards, and launches
-   * kernels through dyn_flow_launch alone. Any thread writes it. */
+  /* Nonzero: the run has been cancelled or is being debugged. The code checks it before backward jumps, and
+   * then launches kernels through dyn_flow_launch only. Any thread writes it. */
   const volatile uint32_t* trap;
   int64_t directSteps; /* a launch of fewer elementary steps is one call of its kernel, for all units */
   uint64_t launches;   /* counts those */
@@ -75,8 +75,8 @@ typedef struct DynFlowPiece {
 typedef struct DynFlowProgram {
   uint32_t version; /* DYN_FLOW_VERSION */
   uint32_t pieceCount;
-  uint64_t
-      digest; /* of the bytecode it was made of (vm/isa/flow_digest.h): both are for each other or none */
+  /* Digest of the bytecode that this is the code of (vm/isa/flow_digest.h). Both must match. */
+  uint64_t digest;
   const DynFlowPiece* pieces; /* ascending by function, then position */
 } DynFlowProgram;
 

@@ -1,4 +1,4 @@
-/* The kernel ABI: what compiled code and the VM agree on. C, no C++ types. */
+/* dyn_kernel.h: the ABI between compiled kernels and the VM. C, no C++ types. */
 #ifndef DYN_KERNEL_H
 #define DYN_KERNEL_H
 
@@ -18,10 +18,9 @@ extern "C" {
 typedef int32_t (*DynKernelFunction)(void* const* buffers, const int64_t* scalars, int64_t begin, int64_t end,
                                      void* scratch);
 
-/* A fault is 32 bits: one of these in bits 0 to 2; in bits 3 to 7 which of the kernel's checks failed, from
- * 1, 0 where that is not known; in bits 8 to 31 the number that was checked, signed and saturated
- * (DYN_FAULT_MOST), DYN_FAULT_NO_VALUE where there is none. What the checks demand stands with the place of
- * the launch. */
+/* A fault has 32 bits. Bits 0 to 2: one of these codes. Bits 3 to 7: the number of the failed check of the
+ * kernel, from 1; 0: unknown. Bits 8 to 31: the checked number, signed and saturated (DYN_FAULT_MOST), or
+ * DYN_FAULT_NO_VALUE. The location of the launch holds the texts of the checks. */
 enum DynKernelFault {
   DYN_KERNEL_OK = 0,
   DYN_KERNEL_INDEX_OUT_OF_RANGE = 1,
@@ -31,9 +30,9 @@ enum DynKernelFault {
 #define DYN_FAULT_CODE(fault) ((fault)&7)
 #define DYN_FAULT_CHECK(fault) (((fault) >> 3) & 31)
 #define DYN_FAULT_VALUE(fault) ((fault) >> 8)
-#define DYN_FAULT_MOST ((1 << 23) - 1) /* of the value; the least is -DYN_FAULT_MOST */
+#define DYN_FAULT_MOST ((1 << 23) - 1) /* largest value; the least is -DYN_FAULT_MOST */
 #define DYN_FAULT_NO_VALUE (-(1 << 23))
-#define DYN_FAULT_CHECKS 31 /* that can be told apart */
+#define DYN_FAULT_CHECKS 31 /* most checks with a number of their own */
 
 /* A GEMM micro-kernel: C[rows, columns] (+)= A[rows, depth] * B, rows = 1..maxRows of its family.
  *   a        row-major, leadingA elements from row to row
@@ -50,7 +49,7 @@ typedef struct DynGemmFamily {
   const DynGemmMicroKernel* microKernels; /* maxRows entries */
 } DynGemmFamily;
 
-/* The name of the family among the objects of a package that brings its own. */
+/* Symbol of the family in the object code of a package that has its own. */
 #define DYN_GEMM_FAMILY_SYMBOL "dyn_gemm_family"
 
 #ifdef __cplusplus

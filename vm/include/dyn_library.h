@@ -1,6 +1,5 @@
-/* Libraries of others as a source of kernels: builtins that a host may give to modules
- * (dyn_host.resolve_builtin). Each library is one target of its own beside the runtime, which is free of them
- * all. */
+/* dyn_library.h: kernels from other libraries. A host passes them to modules as builtins
+ * (dyn_host.resolve_builtin). Each library is a target of its own; the runtime depends on none. */
 #ifndef DYN_LIBRARY_H
 #define DYN_LIBRARY_H
 
@@ -11,9 +10,10 @@ extern "C" {
 #endif
 
 /* oneDNN (target dyn_onednn): onednn_gemm_pack, onednn_gemm, onednn_conv_pack, onednn_conv; null for other
- * names. `user` is not looked at. */
+ * names. `user` is ignored. */
 const dyn_builtin* dyn_onednn_builtin(void* user, const char* name);
-/* Opens the library. Null: it is there; else why not. Valid as long as the process lives. Thread-safe. */
+/* Loads the library. Null: it is available; otherwise the reason, valid as long as the process lives.
+ * Thread-safe. */
 const char* dyn_onednn_fault(void);
 
 #ifdef __cplusplus

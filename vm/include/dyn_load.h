@@ -6,7 +6,7 @@
  *   dyn_load_options options = {.verify_key = key};     // 32 bytes, of: dynrepl compile --sign
  *   dyn_module_load_file_with("model.dynpkg", NULL, &options, &module);
  *
- * or take no code of them at all (no_native_code). */
+ * or load no machine code of them at all (no_native_code). */
 #ifndef DYN_LOAD_H
 #define DYN_LOAD_H
 
@@ -18,18 +18,19 @@ extern "C" {
 
 /* Zero means the default, for every member. */
 typedef struct dyn_load_options {
-  const char* device; /* as in dyn_gpu.h; null: the device that the package was made for, or this host */
-  /* Nonzero: bytecode and weights alone are taken; the package's machine code is not looked at. Functions run
-   * as bytecode, which is verified when it is loaded. Kernels that the package has as machine code alone must
-   * come from the host (dyn_host.resolve_kernel), else DYN_UNSUPPORTED. */
+  /* As in dyn_gpu.h. Null: the device that the package was compiled for, or this host. */
+  const char* device;
+  /* Nonzero: only bytecode and weights are loaded, no machine code. Functions run as bytecode, which the
+   * loader verifies. Kernels that exist as machine code only must come from the host
+   * (dyn_host.resolve_kernel); otherwise loading ends with DYN_UNSUPPORTED. */
   int32_t no_native_code;
-  /* 32 bytes, the public key of Ed25519, read during the call. Given: all of the package must be as it was
-   * signed by that key, else DYN_BAD_PROGRAM; checked before anything of it is used, by libsodium, without
-   * which it is DYN_UNSUPPORTED. The whole file is read. */
+  /* Null, or an Ed25519 public key of 32 bytes, read during the call. The loader then reads the whole package
+   * and checks its signature by this key before it uses any part. DYN_BAD_PROGRAM: the signature is wrong or
+   * missing. DYN_UNSUPPORTED: libsodium is not available. */
   const uint8_t* verify_key;
 } dyn_load_options;
 
-/* dyn_module_load_file with options; null: none. */
+/* dyn_module_load_file with options; null: the defaults. */
 DYN_API dyn_status dyn_module_load_file_with(const char* path, const dyn_host* host,
                                              const dyn_load_options* options, dyn_module** module);
 

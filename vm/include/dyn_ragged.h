@@ -27,24 +27,24 @@ extern "C" {
 DYN_API dyn_status dyn_value_ragged(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
                                     const void* data, size_t size_bytes, const int64_t* lengths,
                                     int64_t sequence_count, dyn_value** value);
-/* The rows as a tensor of the caller's (sequence i begins behind lengths[0] + ... + lengths[i - 1] of them),
- * and the lengths, borrowed, as long as the value lives. DYN_INVALID_ARGUMENT where the value is no ragged
- * one. */
+/* The rows, as a tensor that the caller releases, and the lengths, borrowed as long as the value lives.
+ * Sequence i begins at row lengths[0] + ... + lengths[i - 1]. DYN_INVALID_ARGUMENT: the value is not ragged.
+ * */
 DYN_API dyn_status dyn_value_ragged_parts(const dyn_value* value, dyn_value** rows, const int64_t** lengths,
                                           int64_t* sequence_count);
-/* Sets the input of that name and the one that holds its lengths. Where several inputs share the latter, a
- * run ends with DYN_BAD_INPUT unless all were given the same lengths. DYN_INVALID_ARGUMENT where the input
- * is not ragged. */
+/* Sets the input of that name and the input of its lengths. Several inputs may share the input of lengths; a
+ * run with different lengths ends with DYN_BAD_INPUT. DYN_INVALID_ARGUMENT: the input is not ragged. */
 DYN_API dyn_status dyn_context_set_ragged_input(dyn_context* context, const char* name, dyn_value* value);
-/* An output of the last run whose lengths are linear in those of inputs (`2*len[b] + 1`), with these. One
- * with several axes of lengths, (b, h, len[b], more[b]), is its elements, sequence by sequence, with how many
- * each has as lengths: h * len * more, an array [h, len, more]. DYN_UNSUPPORTED where its sizes do not
- * follow from lengths so, as behind a stride: its rows are read with dyn_context_get_output. */
+/* An output of the last run, with its lengths, which must be linear in the lengths of inputs (`2*len[b] +
+1`).
+ * An output with several ragged axes, (b, h, len[b], more[b]), gives its elements sequence by sequence; the
+ * lengths are then counts of elements: h * len * more, an array [h, len, more]. DYN_UNSUPPORTED: the sizes
+ * are not linear in lengths, for example after a stride; dyn_context_get_output gives the rows. */
 DYN_API dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t index, dyn_value** value);
 
-/* Sequences for an input that takes them padded, [batch, longest, ...] as ONNX models do: of a ragged value
- * this makes that tensor, with zeros behind the end of each sequence, and the input that says how long they
- * are:
+/* Sets a padded input [batch, longest, ...], as ONNX models have it, from a ragged value: the tensor has
+zeros
+ * after the end of each sequence. The call also sets the input that holds the lengths or the mask:
  *
  *   int64_t shape[1] = {7}, lengths[2] = {5, 2};   // seven ids
  *   dyn_value* ids;  dyn_value_ragged(context, DYN_I64, 1, shape, data, sizeof data, lengths, 2, &ids);
@@ -52,24 +52,23 @@ DYN_API dyn_status dyn_context_get_ragged_output(dyn_context* context, int32_t i
  *   dyn_context_run(context);
  *   dyn_value* hidden;  dyn_context_get_padded_output(context, 0, &hidden);   // ragged: rows [7, width]
  *
- * `lengths` names that input; NULL: there is one that could be it. It is a vector of whole numbers, one for
- * each sequence, or a mask of the first two axes, with "mask" in its name where it is not named here: 1 where
- * a sequence has a position. Where the second axis is the batch, as recurrences have it, sequences lie along
- * the first. A length that the program fixes, or wants to be a multiple, is filled up with zeros. Inputs with
- * the same such input must be given the same lengths, else a run ends with DYN_BAD_INPUT; who sets that input
- * afterwards has the last word on it. DYN_INVALID_ARGUMENT, with nothing set: the value is no ragged one, no
- * input or several could say how long the sequences are, one is longer than there is room. */
+ * `lengths` names the input of lengths: a vector of integers, one per sequence, or a mask of the first two
+ * axes, 1 at valid positions. NULL: the only input of this kind; a mask then has "mask" in its name. Where
+ * the second axis is the batch, as in recurrences, sequences lie along the first. Zeros fill up a length that
+ * the program fixes or requires to be a multiple. Inputs that share an input of lengths must have equal
+ * lengths; otherwise a run ends with DYN_BAD_INPUT. A later call that sets the input of lengths replaces it.
+ * DYN_INVALID_ARGUMENT, with nothing set: the value is not ragged, no input or several may hold the lengths,
+ * or a sequence is too long. */
 DYN_API dyn_status dyn_context_set_padded_input(dyn_context* context, const char* name, dyn_value* value,
                                                 const char* lengths);
-/* An output of the last run, [batch, longest, ...] as an input that was set so has it, without what stands
- * behind the end of each sequence: a ragged value. DYN_UNSUPPORTED where its first axes are no such. */
+/* A padded output [batch, longest, ...] of the last run as a ragged value, without its padding.
+ * DYN_UNSUPPORTED: its first two axes are not those of a padded input. */
 DYN_API dyn_status dyn_context_get_padded_output(dyn_context* context, int32_t index, dyn_value** value);
 
-/* Of a rehearsal, for its next run: the elements of an input that has been set, such as lengths. Sizes that
- * follow from them, and small tensors in between, are then those of a run; others stay unknown. Strings are
- * no such input. */
-DYN_API dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
-                                                 size_t size_bytes);
+/* Gives the next dry run the elements of an input that has been set, such as lengths. Sizes and small tensors
+ * that follow from known values are then exact; others stay unknown. Inputs of strings are refused. */
+DYN_API dyn_status dyn_context_dry_run_elements(dyn_context* context, int32_t input, const void* data,
+                                                size_t size_bytes);
 
 #ifdef __cplusplus
 }

@@ -52,7 +52,7 @@ class Epilogue : public BoundKernel {
   Status bindOf(const FlatCall& call, const Numbers& numbers) {
     return bind(call, numbers.epilogue, Call::epilogue, call.scalarsOf<Call>(numbers).epilogue);
   }
-  // Returns the kernel's fault, 0 when there is none. Thread-safe.
+  // Returns the kernel's fault, 0 if absent. Thread-safe.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const;
 
   // Null, or what it does: finishKernel() does the same, tile by tile.

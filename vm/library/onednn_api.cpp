@@ -14,7 +14,7 @@ Api open() {
   void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* why = dlerror();
-    a.fault = why ? why : name + " can not be opened";
+    a.fault = why ? why : name + " cannot be opened";
     return a;
   }
   const auto find = [&]<typename Function>(Function& function, const char* symbol) {
@@ -60,7 +60,7 @@ const Api& api() {
 
 Status ready() {
   if (api().fault.empty()) return okStatus();
-  return failure(DYN_UNSUPPORTED, "oneDNN can not be used: " + api().fault);
+  return failure(DYN_UNSUPPORTED, "oneDNN cannot be used: " + api().fault);
 }
 
 // --- layouts

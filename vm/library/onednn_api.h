@@ -69,7 +69,7 @@ struct Api {
 };
 // Opened by the first call, for as long as the process lives. Thread-safe.
 const Api& api();
-Status ready();  // error DYN_UNSUPPORTED: the library can not be opened
+Status ready();  // error DYN_UNSUPPORTED: the library cannot be opened
 
 #if DNNL_VERSION_MAJOR >= 3
 using LayoutView = const_dnnl_memory_desc_t;
@@ -103,7 +103,7 @@ class Layout {
 struct DestroyDescription {
   void operator()(dnnl_primitive_desc_t d) const { (void)api().dnnl_primitive_desc_destroy(d); }
 };
-// A primitive that can be made; null: the library can not do it.
+// A primitive that can be made; null: the library cannot do it.
 using Description = std::unique_ptr<std::remove_pointer_t<dnnl_primitive_desc_t>, DestroyDescription>;
 
 struct Window {

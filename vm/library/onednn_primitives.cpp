@@ -271,7 +271,7 @@ Status pack(const Layout& given, const float* from, const Layout& packed, float*
   const ThreadLimit limit(threads);
   const Description description = packed ? describeReorder(given, packed) : nullptr;
   const Primitive primitive = description ? makePrimitive(description) : nullptr;
-  if (!primitive) return failure(DYN_UNSUPPORTED, "oneDNN can not do this");
+  if (!primitive) return failure(DYN_UNSUPPORTED, "oneDNN cannot do this");
   const Layout scratch = layoutOf(description, dnnl_query_scratchpad_md);
   const kernels::PoolScratch memory(pool, elementCount(scratch));
   if (!memory) return memory.status();

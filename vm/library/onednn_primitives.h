@@ -22,7 +22,7 @@ struct Product {
   int64_t rows = 0, depth = 0, columns = 0;
 };
 
-// Where the packed weights lie. api() is there; no size is 0. Of no tensor: the library can not do it.
+// Where the packed weights lie. api() is there; no size is 0. Of no tensor: the library cannot do it.
 Layout packedLayout(const Product& product);                   // whatever its rows
 Layout packedLayout(const kernels::Convolution& convolution);  // whatever its positions
 // How [depth, columns] weights lie (transposed: [columns, depth]), and [groups * filters, channels,
@@ -40,7 +40,7 @@ class Prepared {
     Layout x, weights, bias, y;  // as they are given; bias may be of no tensor
   };
   // x and y as the primitive is to see them; `anyWeights`: of the weights' shape, the primitive's choice.
-  // `describe` makes a description of x, weights and y. Null: it can not be done.
+  // `describe` makes a description of x, weights and y. Null: it cannot be done.
   template <typename Describe>
   static std::shared_ptr<const Prepared> make(Sides given, const Layout& x, const Layout& anyWeights,
                                               const Layout& y, const Describe& describe);
@@ -66,13 +66,13 @@ class Prepared {
   std::string implementation_;
 };
 
-// The one for this product or convolution with so many threads; null: the library can not do it. Thread-safe.
+// The one for this product or convolution with so many threads; null: the library cannot do it. Thread-safe.
 std::shared_ptr<const Prepared> prepared(const Product& product, int64_t threads);
 std::shared_ptr<const Prepared> prepared(const kernels::Convolution& convolution, bool biased,
                                          int64_t threads);
 
 // Reorders weights for good: from `given` to `packed`, with so many threads. Error DYN_UNSUPPORTED: the
-// library can not.
+// library cannot.
 Status pack(const Layout& given, const float* from, const Layout& packed, float* to, MemoryPool* pool,
             int64_t threads);
 

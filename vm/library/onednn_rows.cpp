@@ -24,7 +24,7 @@ using calls::ConvPacked;
 using calls::Gemm;
 using calls::Gemmpack;
 
-Status cannot(const std::string& what) { return failure(DYN_UNSUPPORTED, "oneDNN can not do " + what); }
+Status cannot(const std::string& what) { return failure(DYN_UNSUPPORTED, "oneDNN cannot do " + what); }
 
 // Weights may lie at any address; the library reads floats.
 Status packInto(BuiltinCall& call, const Layout& given, const Tensor* weights, const Layout& packed,

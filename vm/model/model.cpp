@@ -38,7 +38,7 @@ DynKernelFunction findKernel(void* user, const char* symbol) {
   return nullptr;
 }
 
-// Null: there is none, or, with an error, none for this processor.
+// Null: absent, or, with an error, none for this processor.
 Status chooseCode(const DynModelCode*& best) {
   best = nullptr;
   int32_t fitness = -1;
@@ -102,7 +102,7 @@ Status lastStatus(dyn_status code) {
 
 const Program& programOf(const dyn_model* model) { return model->module->module->program(); }
 
-// In the caller's memory each run begins with a new context, for a run's blocks to lie where the rehearsal
+// In the caller's memory each run begins with a new context, for a run's blocks to lie where the dry run
 // laid them.
 Status readyContext(dyn_model* model) {
   if (model->context && !model->options.memory) return okStatus();
@@ -120,9 +120,9 @@ Status readyContext(dyn_model* model) {
   return lastStatus(dyn_context_create(model->module, &options, &model->context));
 }
 
-struct Rehearsal {
+struct DryRun {
   dyn_context* context = nullptr;
-  ~Rehearsal() { dyn_context_release(context); }
+  ~DryRun() { dyn_context_release(context); }
 };
 
 // "x has a size of -1": what the contract of the program would say of a value is said of a size.
@@ -137,7 +137,7 @@ Status checkSizes(const dyn_model* model, const int64_t* sizes) {
   return okStatus();
 }
 
-// `inputs` null: of a rehearsal, which reads no elements.
+// `inputs` null: of a dry run, which reads no elements.
 Status setInputs(dyn_model* model, dyn_context* context, const int64_t* sizes, const void* const* inputs) {
   alignas(64) static const std::byte kUnread[64] = {};
   const Program& program = programOf(model);
@@ -186,19 +186,19 @@ void readShapes(const dyn_context* context, int64_t* shapes) {
   }
 }
 
-Status rehearse(dyn_model* model, const int64_t* sizes, Rehearsal& rehearsal) {
+Status runDry(dyn_model* model, const int64_t* sizes, DryRun& dryRun) {
   if (!model) return invalid("the model is null");
   if (Status status = checkSizes(model, sizes); !status.ok()) return status;
   dyn_options options = {};
-  options.rehearsal = options.lay_out = 1;
-  const Status made = lastStatus(dyn_context_create(model->module, &options, &rehearsal.context));
-  return made.ok() ? runOnce(model, rehearsal.context, sizes, nullptr) : made;
+  options.dry_run = options.lay_out = 1;
+  const Status made = lastStatus(dyn_context_create(model->module, &options, &dryRun.context));
+  return made.ok() ? runOnce(model, dryRun.context, sizes, nullptr) : made;
 }
 
 Status peakBytes(dyn_model* model, const int64_t* sizes, uint64_t& bytes) {
-  Rehearsal rehearsal;
-  if (Status status = rehearse(model, sizes, rehearsal); !status.ok()) return status;
-  bytes = rehearsal.context->pool->statistics().heldBytes;
+  DryRun dryRun;
+  if (Status status = runDry(model, sizes, dryRun); !status.ok()) return status;
+  bytes = dryRun.context->pool->statistics().heldBytes;
   return okStatus();
 }
 
@@ -319,9 +319,9 @@ void dyn_model_release(dyn_model* model) { delete model; }
 int32_t dyn_model_output_shapes(dyn_model* model, const int64_t* sizes, int64_t* shapes) {
   return guarded([&]() -> Status {
     if (!shapes) return invalid("the place for the shapes is null");
-    Rehearsal rehearsal;
-    Status status = rehearse(model, sizes, rehearsal);
-    if (status.ok()) readShapes(rehearsal.context, shapes);
+    DryRun dryRun;
+    Status status = runDry(model, sizes, dryRun);
+    if (status.ok()) readShapes(dryRun.context, shapes);
     return status;
   });
 }

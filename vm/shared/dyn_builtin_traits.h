@@ -11,7 +11,7 @@ enum class RowForm : uint8_t { makes, into, both };
 
 enum RowTrait : uint16_t {
   PLAIN = 0,
-  REHEARSED = 1,
+  DRY_RUN = 1,
   HEAP = 2,
   GEMM = 4,
   SETTINGS = 8,

@@ -11,7 +11,7 @@
 
 namespace dyn {
 
-/* Bytes of the cache at `level` (1 to 3); 0: there is none, or the system does not tell. Linux names each
+/* Bytes of the cache at `level` (1 to 3); 0: absent, or the system does not tell. Linux names each
  * cache by itself; sysconf tells the sum over all groups of cores that share one, which is no core's. */
 inline int64_t cacheBytes(int level) {
   for (int index = 0; index < 8; ++index) {

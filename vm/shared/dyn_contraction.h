@@ -61,7 +61,7 @@ inline bool canGo(Way way, const ConvolutionWindow& w) {
 // each position, which are done in vectors.
 inline constexpr int64_t kTransformPositions = 1024;
 
-// The way by the window alone, for vectors of `lanes` floats: what is taken where nobody has measured.
+// The way by the window alone, for vectors of `lanes` floats: what is taken without measurements.
 // `positions`: of the output, where weights are packed for this one call.
 inline Way wayByRule(const ConvolutionWindow& w, int64_t lanes, int64_t positions = kTransformPositions) {
   constexpr double kLanesUsed = 0.8;    // of the lanes that the filters would take, so many must hold one

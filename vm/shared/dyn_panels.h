@@ -56,7 +56,7 @@ inline std::string toString(const PanelLayout& layout) {
          std::to_string(layout.bytes) + "x" + std::to_string(layout.bytesInWord);
 }
 
-// What toString writes; nullopt: it is none, or one that no kernels read.
+// What toString writes; nullopt: it is not one, or one that no kernels read.
 inline std::optional<PanelLayout> parsePanelLayout(const std::string& text) {
   PanelLayout p;
   int end = 0;

@@ -58,7 +58,7 @@ class Bisection {
     return "";
   }
 
-  // The imported module is the truth; one that can not be run before it has types gives way to the first that
+  // The imported module is the truth; one that cannot be run before it has types gives way to the first that
   // can.
   Status findBaseline() {
     std::optional<Error> first;
@@ -144,7 +144,7 @@ class Bisection {
 
   Status reduce() {
     const size_t from = firstToRepeat();
-    // A pass that is not among those given, as an import, can not be run again.
+    // A pass that is not among those given, as an import, cannot be run again.
     if (from == 0 || found_ > request_.pipeline.size()) return {};
     const Evaluation by = answer_.finding->at.by;
     const Verdict verdict = answer_.finding->at.verdict;

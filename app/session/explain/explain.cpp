@@ -199,7 +199,7 @@ void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& low
   }
 }
 
-KernelTable predictKernels(const Runner::Rehearsal& rehearsal, const LoweredModule& lowered,
+KernelTable predictKernels(const Runner::DryRun& dryRun, const LoweredModule& lowered,
                            const MachineLimits& limits) {
   KernelTable table;
   table.profiled = table.explained = true;
@@ -208,11 +208,11 @@ KernelTable predictKernels(const Runner::Rehearsal& rehearsal, const LoweredModu
   host.kind = host.bound = "host";
   host.name = "the host program";
   host.launchesCount = 1;
-  host.totalNs = host.boundNs = rehearsal.hostNs;
-  auto total = static_cast<double>(rehearsal.hostNs);
+  host.totalNs = host.boundNs = dryRun.hostNs;
+  auto total = static_cast<double>(dryRun.hostNs);
   table.rows.push_back(std::move(host));
-  const Footprint footprint = footprintOf(lowered, rehearsal.peakBytes);
-  const std::map<RowKey, RowTimes> all = timesByRow(rehearsal.events, lowered, limits, footprint);
+  const Footprint footprint = footprintOf(lowered, dryRun.peakBytes);
+  const std::map<RowKey, RowTimes> all = timesByRow(dryRun.events, lowered, limits, footprint);
   for (auto at = all.begin(); at != all.end(); ++at) {
     const auto& [key, times] = *at;
     KernelRow row;

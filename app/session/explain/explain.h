@@ -34,9 +34,9 @@ void countTouchedBytes(const LoweredModule& lowered, RunResult& result);
 // Fills what explains each row of a profiled run, and each launch.
 void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& lowered,
                     const MachineLimits& limits, const Footprint& footprint, KernelTable& table);
-// The rows of a run that was only rehearsed, longest first; their times are those expected. The host program
+// The rows of a dry run, longest first; their times are those expected. The host program
 // has one.
-KernelTable predictKernels(const Runner::Rehearsal& rehearsal, const LoweredModule& lowered,
+KernelTable predictKernels(const Runner::DryRun& dryRun, const LoweredModule& lowered,
                            const MachineLimits& limits);
 
 }  // namespace dyn

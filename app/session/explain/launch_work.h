@@ -1,5 +1,5 @@
 // What a launch has to do: bytes to move and operations to compute, counted from the kernel's loop IR or the
-// shapes a builtin is given. The event may be of a run or of a rehearsal: both have the sizes.
+// shapes a builtin is given. The event may be of a run or of a dry run: both have the sizes.
 #pragma once
 
 #include <string>

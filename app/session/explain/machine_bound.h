@@ -12,7 +12,7 @@ namespace dyn {
 double clockGhz();
 // Of so many threads whose narrowest arithmetic is of `narrowest`.
 MachineBound machineBound(int threads, ProductsOf narrowest);
-// Takes out of a profiled run what it can not have moved or computed in the times it has, so that no view of
+// Takes out of a profiled run what it cannot have moved or computed in the times it has, so that no view of
 // it shows such a rate: of the launches in its timeline, and of the rows of its profile. Returns the bound,
 // by the types of what was launched; on devices none is known.
 MachineBound checkRates(const SessionOptions& options, RunResult& run);

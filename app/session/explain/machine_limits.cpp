@@ -88,16 +88,16 @@ class Probe {
     if (runNs < kShortNs) {
       DYN_TRY(runNs, medianNs(inputs, request, interruption));
     }
-    DYN_TRY(Runner::Rehearsal rehearsal, runner_->rehearseEvents(dims, interruption));
+    DYN_TRY(Runner::DryRun dryRun, runner_->dryRunEvents(dims, interruption));
     Times times;
     int64_t launchesCount = 0;
-    for (const TimelineEvent& event : rehearsal.events)
+    for (const TimelineEvent& event : dryRun.events)
       if ((event.kind == "kernel" || event.kind == "builtin") && launchesCount++ == 0)
         times.work = workOf(event, model_->compiled()->lowered, panelColumns);
     times.runNs = static_cast<double>(runNs);
-    times.hostNs = static_cast<double>(rehearsal.hostNs);
+    times.hostNs = static_cast<double>(dryRun.hostNs);
     times.launches = static_cast<double>(std::max<int64_t>(1, launchesCount));
-    times.launchNs = static_cast<double>(std::max<int64_t>(0, runNs - rehearsal.hostNs)) / times.launches;
+    times.launchNs = static_cast<double>(std::max<int64_t>(0, runNs - dryRun.hostNs)) / times.launches;
     return times;
   }
 
@@ -432,14 +432,14 @@ Result<MachineLimits> parseLimits(std::string_view text) {
   if (std::from_chars(threads.data(), threads.data() + threads.size(), limits.threads).ptr !=
           threads.data() + threads.size() ||
       limits.threads < 1)
-    return fault("'" + std::string(threads) + "' is no number of threads");
+    return fault("'" + std::string(threads) + "' is not a number of threads");
   for (const Field& field : kFields) {
     DYN_TRY(std::string_view digits, value(field.key));
     double& target = limits.*field.member;
     if (std::from_chars(digits.data(), digits.data() + digits.size(), target).ptr !=
             digits.data() + digits.size() ||
         digits.empty() || !(target >= 0 && target < 1e12))
-      return fault("'" + std::string(digits) + "' is no number that can be measured");
+      return fault("'" + std::string(digits) + "' is not a number that can be measured");
     const bool mayBeNothing = field.key.ends_with("Ns") || field.key.ends_with("oreDepth");
     if (!mayBeNothing && target == 0) return fault("a rate of 0");
   }

@@ -23,7 +23,7 @@ struct MachineLimits {
   int threads = 1;
   double eachLaunchNs =
       0;  // that one launch more adds to a run, with the host program's part; 0: not measured
-  // A launch of each kind with next to nothing to do; besides what it takes in a rehearsal, which is the host
+  // A launch of each kind with next to nothing to do; besides what it takes in a dry run, which is the host
   // program's.
   double launchNs = 0, gemmLaunchNs = 0, attentionLaunchNs = 0, convolutionLaunchNs = 0, otherLaunchNs = 0;
   // Per nanosecond, of launches with much to do whose data is near. See LaunchWork.

@@ -2,7 +2,7 @@
 // measurement: the time was too short to tell, or less was done than counted.
 //
 //   const Rate rate = Rate::of(bytes, timeNs, bound.gigabytesPerSecond);
-//   rate.perNs();  // GB/s; nothing where there is none
+//   rate.perNs();  // GB/s; nothing if absent
 #pragma once
 
 #include <cmath>

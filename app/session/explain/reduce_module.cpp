@@ -92,7 +92,7 @@ class Reducer {
     return any;
   }
 
-  // The module of these operations alone; nullopt where it can not be made.
+  // The module of these operations alone; nullopt where it cannot be made.
   std::optional<Sample> sampleOf(const std::vector<char>& kept) {
     Sample sample;
     Function main;

@@ -1,4 +1,4 @@
-// A smaller module that still shows a fault: for reports, and for whoever mends the pass.
+// A smaller module that still shows a fault: for reports, and to repair the pass.
 //
 //   main: 290 operations, inputs                → main: the 2 operations without which the fault is gone; what they read from others are
 //   faulty(module, inputs, expected) holds        parameters, with the values they had; what others read of them are the results

@@ -195,7 +195,7 @@ Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchP
   for (const KernelRow& kernel : profiled.profile->rows) *work.bytes += static_cast<double>(kernel.bytes);
   if (model.hasModule()) work.flops = flopsOf(model.typed(), result.dims);
   const std::optional<double> done = launchedOperations(profiled);
-  if (work.flops && done && assumeKept(model, inputs, runner))
+  if (work.flops && done && setValidPositions(model, inputs, runner))
     work.flops = std::min(*work.flops, *done);  // what padding would take is not done
   fillRates(work, static_cast<double>(row.p50Ns), row);
   return row;

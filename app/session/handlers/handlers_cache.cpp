@@ -48,7 +48,7 @@ Status verify(SessionState& state, const std::vector<CachedFile>& files, CacheVi
     }
     view.damaged.push_back(file.path);
     if (::unlink(file.path.c_str()) != 0 && ::access(file.path.c_str(), F_OK) == 0)
-      return makeError(DiagnosticId::fileError, file.path + " is damaged and can not be removed",
+      return makeError(DiagnosticId::fileError, file.path + " is damaged and cannot be removed",
                        {.file = file.path});
   }
   return {};
@@ -57,7 +57,7 @@ Status verify(SessionState& state, const std::vector<CachedFile>& files, CacheVi
 Status clear(const std::vector<CachedFile>& files, CacheView& view) {
   for (const CachedFile& file : files) {
     if (::unlink(file.path.c_str()) != 0 && ::access(file.path.c_str(), F_OK) == 0)
-      return makeError(DiagnosticId::fileError, file.path + " can not be removed", {.file = file.path});
+      return makeError(DiagnosticId::fileError, file.path + " cannot be removed", {.file = file.path});
     addToCounts(view, file);
   }
   return {};

@@ -49,7 +49,7 @@ Result<View> handle_compare(SessionState& state, const Command& command, Outcome
   DYN_CHECK(state.model());
   const std::vector<RunHistory::Entry> runs = state.runs.profiled(state.now.model);
   if (runs.size() < 2)
-    return noRun("two profiled runs are needed, there " + std::string(runs.empty() ? "is none" : "is one"));
+    return noRun("two profiled runs are needed; there " + std::string(runs.empty() ? "is none" : "is one"));
   const int64_t last = lastOf(runs).number;
   const int64_t other = runs.back().number != last ? runs.back().number : runs[runs.size() - 2].number;
   DYN_TRY(const int64_t first, command.integer("first", other));

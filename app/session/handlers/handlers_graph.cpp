@@ -11,7 +11,7 @@ namespace dyn {
 
 namespace {
 
-// After the pass that the command names, or `otherwise`; of a model that can not be compiled, as its file
+// After the pass that the command names, or `otherwise`; of a model that cannot be compiled, as its file
 // has it.
 Result<GraphView> graphOf(SessionState& state, const Command& command) {
   DYN_TRY(LoadedModel * model, state.opened());

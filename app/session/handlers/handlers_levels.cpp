@@ -21,7 +21,7 @@ Error noLevels(const SessionState& state) {
         .note("run it by :profile");
   return makeError(DiagnosticId::usageError,
                    "the profiled runs had no loop over levels of nodes and no sequences of different lengths")
-      .note("what the pass linearise said: :passes");
+      .note(":passes shows the remarks of the pass batch_levels");
 }
 
 // What belongs to a value or a function alone.

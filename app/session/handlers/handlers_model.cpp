@@ -170,7 +170,7 @@ Result<IrText> bytecodeText(SessionState& state) {
   DYN_TRY(dyn_module * program, model->program());
   IrText text;
   text.level = IrLevel::bytecode;
-  text.title = "host program";
+  text.title = "host code";
   const char* listing = dyn_module_disassembly(program);
   text.text = listing ? listing : "";
   return text;
@@ -257,7 +257,7 @@ namespace {
 // Does it compute without what masks hide?
 bool leavesOutPositions(LoadedModel& model) {
   if (!model.ensurePasses().ok()) return false;
-  const TraceStep* step = model.trace().find("unpad");
+  const TraceStep* step = model.trace().find("pack_sequences");
   return step && step->changed;
 }
 
@@ -306,7 +306,7 @@ Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Out
     DYN_CHECK(declareLengths(model->signature(), command, request.dims));
     request.requireStatic = command.has("static") || (forPackage && request.requireStatic);
     if (request.path.empty())
-      return makeError(DiagnosticId::usageError, "the model has no file to be loaded from anew");
+      return makeError(DiagnosticId::usageError, "the model has no file to load again");
     DYN_CHECK(open(state, std::move(request)));
     DYN_TRY(model, state.model());
   }
@@ -329,8 +329,7 @@ Result<std::optional<SigningSeed>> signingKeyOf(const Command& command) {
   if (!command.has("sign")) return std::optional<SigningSeed>();
   if (command.has("kind") && command.text("kind") != "package")
     return makeError(DiagnosticId::usageError,
-                     "--sign is of packages: what is exported otherwise is checked by "
-                     "who installs it");
+                     "--sign is for packages; other exports are checked when they are installed");
   DYN_TRY(const SigningSeed seed, readSigningKey(command.text("sign")));
   return std::optional<SigningSeed>(seed);
 }
@@ -351,15 +350,15 @@ Status checkExport(const Command& command) {
   if (command.has("no-heap") && kind == "exe")
     return unsupported("--no-heap with --kind exe: it reads its inputs from files; --kind image holds them");
   if (command.has("no-heap") && command.has("interpret"))
-    return unsupported("--no-heap with --interpret: its runtime has machine code alone");
-  if (command.has("board") && kind != "image") return unsupported("--board: it is of --kind image");
-  if (command.has("input") && kind != "image") return unsupported("--input: it is of --kind image");
+    return unsupported("--no-heap with --interpret: its runtime runs machine code only");
+  if (command.has("board") && kind != "image") return unsupported("--board needs --kind image");
+  if (command.has("input") && kind != "image") return unsupported("--input needs --kind image");
   return {};
 }
 
-HostFlow hostFlowOf(const SessionState& state, const Command& command) {
-  const bool interpreted = command.has("interpret") || state.now.options.flow == "interpret";
-  return interpreted ? HostFlow::interpreted : HostFlow::native;
+HostCode hostCodeOf(const SessionState& state, const Command& command) {
+  const bool interpreted = command.has("interpret") || state.now.options.hostCode == "bytecode";
+  return interpreted ? HostCode::bytecode : HostCode::native;
 }
 
 Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
@@ -369,7 +368,7 @@ Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
                                                          ": the runtime is built for this system");
 }
 
-Status writeLibrary(const CompiledModel& compiled, const Command& command, HostFlow flow,
+Status writeLibrary(const CompiledModel& compiled, const Command& command, HostCode flow,
                     const std::string& source, ExportResult& result) {
   DYN_CHECK(runsHereOrUnsupported(compiled, "a library"));
   LibraryRequest request;
@@ -382,13 +381,13 @@ Status writeLibrary(const CompiledModel& compiled, const Command& command, HostF
 // taken.
 std::string runnerOf(const Command& command) {
   if (command.has("static-link")) return (ownFolder() / "dynrun-static").string();
-  // Builds with sanitizers have no object, as they can not link one.
+  // Builds with sanitizers have no object, as they cannot link one.
   const std::filesystem::path object = ownFolder().parent_path() / "lib" / "dynrun.o";
   return (std::filesystem::exists(object) ? object : ownFolder() / "dynrun").string();
 }
 
 // One file: a package or an executable.
-Status writeProgram(const LoadedModel& model, const Command& command, HostFlow flow, ExportResult& result) {
+Status writeProgram(const LoadedModel& model, const Command& command, HostCode flow, ExportResult& result) {
   const CompiledModel& compiled = *model.compiled();
   const std::string path = command.text("o");
   PackageRequest request;
@@ -423,7 +422,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
   if (command.has("o")) {
     result.file = command.text("o");
     PackageRequest request;
-    request.flow = hostFlowOf(state, command);
+    request.flow = hostCodeOf(state, command);
     request.signedBy = signedBy;
     DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
     result.fileBytes = file.fileBytes;
@@ -689,7 +688,7 @@ Result<View> handle_exportModel(SessionState& state, const Command& command, Out
     DYN_CHECK(reopened(state, made));
     return makeView(std::move(result));
   }
-  const HostFlow flow = hostFlowOf(state, command);
+  const HostCode flow = hostCodeOf(state, command);
   if (runsHere(compiled.target)) {
     DYN_TRY(const VmModule program, made.model->programOf(flow));
     state.progress("trying the sizes that are allowed");

@@ -54,7 +54,7 @@ Status assumeLengths(LoadedModel& model, const Question& question, Runner& runne
       zeros.push_back(port.info.name + "=zeros");
     }
   DYN_TRY(const CallInputs inputs, makeInputs(model.signature(), question.specs, zeros, 0, sources));
-  (void)assumeKept(model, inputs, runner, unknown);
+  (void)setValidPositions(model, inputs, runner, unknown);
   return {};
 }
 
@@ -87,7 +87,7 @@ Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) 
   DYN_TRY(const Question question, questionOf(*model, command));
   const DimValues& dims = question.dims;
   PlanView view = planView(model->placed(), dims);
-  // The peak is that of the compiled program; of what can not be compiled yet the plan is there all the same.
+  // The peak is that of the compiled program; of what cannot be compiled yet the plan is there all the same.
   Result<Runner> runner = makeRunner(*model, state.now.options);
   if (!runner.ok() && runner.error().id == DiagnosticId::cancelled) return runner.takeError();
   if (runner.ok()) DYN_CHECK(assumeLengths(*model, question, *runner));
@@ -126,19 +126,19 @@ Result<PredictView> predictionOf(SessionState& state, LoadedModel& model, const 
   DYN_CHECK(assumeLengths(model, question, runner));
   view.checks = checkRows(model.typed(), dims);
   view.outside = rangeFaults(model.typed(), dims);
-  Result<Runner::Rehearsal> rehearsal = runner.rehearseEvents(dims, state.interruption);
-  if (!rehearsal.ok()) {
+  Result<Runner::DryRun> dryRun = runner.dryRunEvents(dims, state.interruption);
+  if (!dryRun.ok()) {
     // Sizes that the model does not take are an answer; all else is a fault of the question.
     const bool answers = !view.outside.empty() || (!view.checks.empty() && view.checks.front().fails) ||
-                         rehearsal.error().id == DiagnosticId::shapeCheckFailed;
-    if (!answers) return rehearsal.takeError();
-    view.refused = rehearsal.error().message;
+                         dryRun.error().id == DiagnosticId::shapeCheckFailed;
+    if (!answers) return dryRun.takeError();
+    view.refused = dryRun.error().message;
     return view;
   }
   DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
                                               [&](const std::string& text) { state.log(text); }));
-  view.peakBytes = rehearsal->peakBytes;
-  view.kernels = predictKernels(*rehearsal, model.compiled()->lowered, limits);
+  view.peakBytes = dryRun->peakBytes;
+  view.kernels = predictKernels(*dryRun, model.compiled()->lowered, limits);
   for (const KernelRow& row : view.kernels.rows) view.timeNs += row.totalNs;
   DYN_TRY(view.kernels.contractions, contractionRows(model, state.now.options, dims));
   return view;
@@ -150,7 +150,7 @@ Result<View> handle_predict(SessionState& state, const Command& command, Outcome
   DYN_TRY(LoadedModel * model, state.model());
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a package does not hold what its kernels compute");
+                     "unsupported: a package does not contain the definitions of its kernels");
   DYN_TRY(const Question question, questionOf(*model, command));
   DYN_TRY(PredictView view, predictionOf(state, *model, question));
   return makeView(std::move(view));
@@ -167,7 +167,7 @@ Result<std::pair<int64_t, int64_t>> sweepRange(const LimitSymbol& symbol, const 
   }
   DYN_TRY(DimSpec spec, parseDimSpec(symbol.name + "=" + text));
   if (!spec.low || !spec.high || *spec.low > *spec.high)
-    return makeError(DiagnosticId::usageError, "'" + text + "' is no range").note("write 1..256");
+    return makeError(DiagnosticId::usageError, "'" + text + "' is not a range").note("write 1..256");
   return std::make_pair(*spec.low, *spec.high);
 }
 
@@ -177,7 +177,7 @@ Result<View> handle_sweep(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(LoadedModel * model, state.model());
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a package does not hold what its kernels compute");
+                     "unsupported: a package does not contain the definitions of its kernels");
   DYN_TRY(const Question question, questionOf(*model, command));
   const DimValues& dims = question.dims;
   DYN_TRY(int64_t pointsCount, command.integer("points", 24));
@@ -195,9 +195,9 @@ Result<View> handle_sweep(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
                                               [&](const std::string& text) { state.log(text); }));
   const ForecastOfDims forecast = [&](const DimValues& values) -> Result<Forecast> {
-    DYN_TRY(Runner::Rehearsal rehearsal, runner.rehearseEvents(values, state.interruption));
+    DYN_TRY(Runner::DryRun dryRun, runner.dryRunEvents(values, state.interruption));
     Forecast at;
-    for (const KernelRow& row : predictKernels(rehearsal, model->compiled()->lowered, limits).rows)
+    for (const KernelRow& row : predictKernels(dryRun, model->compiled()->lowered, limits).rows)
       at.timeNs += row.totalNs;
     // As :limit counts: of a run after others.
     DYN_TRY(at.peakBytes, runner.predictPeak(values, Runner::Warmth::repeated, state.interruption));

@@ -44,7 +44,7 @@ void fillCounters(LoadedModel& model, RunResult& result) {
 Status explain(SessionState& state, const CompiledModel* program, RunResult& result) {
   if (!program)
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a package does not hold what its kernels compute");
+                     "unsupported: a package does not contain the definitions of its kernels");
   DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
                                               [&](const std::string& text) { state.log(text); }));
   KernelTable table = *result.profile;
@@ -73,7 +73,7 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
   state.runs.forgetValues();
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
-  (void)assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
+  (void)setValidPositions(*prepared.model, prepared.inputs, *prepared.runner);
   DYN_CHECK(keepWithinLimit(state, prepared));
   state.progress("running");
   request.live = state.emitLive;
@@ -95,7 +95,7 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
   }
   model->observe(result.dims);
   result.kernelsCompiledAfterLoadCount += prepared.kernelsCompiledCount;
-  result.keptPositions = assumeKept(*prepared.model, prepared.inputs, *prepared.runner);
+  result.keptPositions = setValidPositions(*prepared.model, prepared.inputs, *prepared.runner);
   std::vector<BatchLengths> given;
   for (const std::string& text : command.all("lengths")) {
     DYN_TRY(BatchLengths lengths, parseBatchLengths(text));
@@ -192,7 +192,7 @@ Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, cons
 Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Command& command) {
   Result<CallInputs> made = quietCallInputs(state, model, command);
   if (!made.ok() && made.error().id == DiagnosticId::inputMissing && model.hasModule()) {
-    // Sizes of a model that can not be compiled need not be looked for; of one that can the code is kept.
+    // Sizes of a model that cannot be compiled need not be looked for; of one that can the code is kept.
     const Status compiled = model.ensureCompiled();
     if (!compiled.ok() && exitCode(compiled.error().id) == exitCode(DiagnosticId::unsupportedFeature) &&
         !canSpecialise(model, compiled.error()))
@@ -374,7 +374,7 @@ Status runDataSet(SessionState& state, LoadedModel& model, const std::string& di
                                         prepared.model->signature().outputs[i]));
     const std::string difference = compareValues(run.outputs[i].value, wanted, tolerance);
     if (difference.empty()) continue;
-    if (const std::vector<SourcePlace>& random = prepared.model->randomNodes(); !random.empty())
+    if (const std::vector<SourceLocation>& random = prepared.model->randomNodes(); !random.empty())
       return makeError(
           DiagnosticId::unsupportedFeature,
           "unsupported: nothing to compare with: random numbers are drawn at " + random.front().toString());

@@ -43,7 +43,7 @@ bool simplifies(std::string_view pass) {
   return std::find(kSimplifying.begin(), kSimplifying.end(), pass) != kSimplifying.end();
 }
 
-// "-contract,-layout,-fuse": the standard pipeline without the others.
+// "-einsum_to_matmul,-layout,-fuse": the standard pipeline without the others.
 std::string simplifyingPipeline() {
   std::string edits;
   for (const PassDef& pass : passTable())
@@ -73,7 +73,7 @@ Result<onnx::SavedModel> simplified(const LoadedModel& model, SaveResult& result
 }
 
 // A model read again for these passes alone. A pipeline that a person chose stays, and what came from
-// standard input can not be read again: then null.
+// standard input cannot be read again: then null.
 Result<std::unique_ptr<LoadedModel>> readAgain(SessionState& state, const LoadedModel& model) {
   if (!state.now.options.passes.empty() || model.request().path == "-") return std::unique_ptr<LoadedModel>();
   SessionOptions options = state.now.options;

@@ -30,7 +30,7 @@ struct Shapes {
   int64_t batch = 1;
 };
 
-// The input that says how long sequences are, by its name and shape; null: there is none, or several.
+// The input that says how long sequences are, by its name and shape; null: absent, or several.
 const Port* servedLengthsPort(const Signature& signature, const std::vector<std::string>& given) {
   const Port* found = nullptr;
   for (const Port& port : signature.inputs) {
@@ -256,13 +256,14 @@ Result<ServePlan> planOf(const Command& command, ServeResult& result) {
   if (batching != "on" && batching != "off")
     return makeError(DiagnosticId::usageError, "--batching " + batching + ": it is on or off");
   result.batching = batching == "on";
-  DYN_TRY(const int64_t most, command.integer("most", 16));
-  DYN_TRY(const int64_t line, command.integer("line", 1000));
+  DYN_TRY(const int64_t most, command.integer("max-batch", 16));
+  DYN_TRY(const int64_t line, command.integer("max-queue", 1000));
   if (most < 1 || line < 1)
     return makeError(DiagnosticId::usageError,
-                     std::string(most < 1 ? "--most" : "--line") + " is less than one");
-  DYN_TRY(const double mostSeconds, command.number("most-time", ServePlan().mostSeconds));
-  if (!(mostSeconds > 0)) return makeError(DiagnosticId::usageError, "--most-time is not a positive time");
+                     std::string(most < 1 ? "--max-batch" : "--max-queue") + " is less than one");
+  DYN_TRY(const double mostSeconds, command.number("max-batch-time", ServePlan().mostSeconds));
+  if (!(mostSeconds > 0))
+    return makeError(DiagnosticId::usageError, "--max-batch-time is not a positive time");
   return ServePlan{result.batching ? static_cast<size_t>(most) : 1, static_cast<size_t>(line), mostSeconds};
 }
 

@@ -178,7 +178,7 @@ Status atOperation(SessionState& state, const Listing& listing, const std::strin
     if (point.where.empty()) point.where = line.place;
   }
   if (!point.positions.empty()) return {};
-  return makeError(DiagnosticId::textName, "no instruction is of an operation '" + name + "'")
+  return makeError(DiagnosticId::textName, "no instruction belongs to an operation '" + name + "'")
       .note(
           "an operation is named by a value it makes or by its node; constants and views that cost nothing "
           "have no instructions");
@@ -346,7 +346,7 @@ Result<View> handle_watch(SessionState& state, const Command& command, Outcome&)
   const std::vector<std::string>& symbols = model->info().symbols;
   if (!isRegister && std::find(symbols.begin(), symbols.end(), what) == symbols.end())
     return makeError(DiagnosticId::textName,
-                     "'" + what + "' is no register of sizes (r0, r1, ...) and no dim of the inputs");
+                     "'" + what + "' is neither a register of sizes (r0, r1, ...) nor a dim of the inputs");
   if (std::find(state.watched.begin(), state.watched.end(), what) == state.watched.end())
     state.watched.push_back(what);
   return makeView(breakpointTable(state));

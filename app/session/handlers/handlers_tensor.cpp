@@ -81,7 +81,7 @@ Result<Found> ofRegister(const SessionState& state, const std::string& name) {
   const auto [end, fault] =
       std::from_chars(name.data() + std::min<size_t>(2, name.size()), name.data() + name.size(), index);
   if (name.rfind("$v", 0) != 0 || fault != std::errc() || end != name.data() + name.size())
-    return makeError(DiagnosticId::usageError, "'" + name + "' is no register of tensors")
+    return makeError(DiagnosticId::usageError, "'" + name + "' is not a register of tensors")
         .note("write $v3; :registers lists them");
   if (!state.debug || state.debug->model() != state.now.model.get() || !state.debug->isStopped())
     return makeError(DiagnosticId::usageError, "no run is stopped").note(":start begins one");
@@ -135,7 +135,7 @@ Result<View> handle_tensor(SessionState& state, const Command& command, Outcome&
   DYN_TRY(Found found, findTensor(state, command, name));
   if (!found.value.isTensor())
     return makeError(DiagnosticId::typeMismatch,
-                     name + " is no tensor but a " + toString(found.value.kind()));
+                     name + " is not a tensor but a " + toString(found.value.kind()));
   DYN_TRY(TensorView view, tensorView(name, found.value.tensor(), command.text("slice")));
   view.from = found.from;
   if (command.has("o")) {

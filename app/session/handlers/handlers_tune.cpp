@@ -106,7 +106,7 @@ Result<View> handle_tune(SessionState& state, const Command& command, Outcome&) 
   DYN_TRY(std::vector<Draw> draws, drawsOf(likelyDims(specs), trials > 0 ? Extent::sparse : Extent::all));
   const std::string file = command.has("o") ? command.text("o") : tuningFileOf(state.now.options);
   if (file.empty())
-    return makeError(DiagnosticId::usageError, "there is no cache folder to keep records in")
+    return makeError(DiagnosticId::usageError, "there is no cache folder for records")
         .note("name a file: -o FILE");
   Result<TuningRecords> before = readTuning(file);
   if (!before.ok())

@@ -96,36 +96,35 @@ Result<View> handle_drop(SessionState& state, const Command& command, Outcome&) 
 
 const std::vector<SettingSpec>& settingTable() {
   static const std::vector<SettingSpec> table = {
-      {"threads", "threads for kernels and compilation; 0: one per core"},
-      {"seed", "of random inputs"},
+      {"threads", "threads of kernels and of compilation; 0: one per core"},
+      {"seed", "seed of random inputs"},
       {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
       {"math",
-       "fp32, or bf16: both sides of products with constant matrices are rounded to it, on cuda of all; "
-       "tf32: likewise, on cuda; f16-relaxed: f16 stays f32 from one operation to the next, not on cuda"},
+       "fp32; bf16: round both operands of products with constant matrices, on cuda of all products; tf32: "
+       "likewise, on cuda; f16-relaxed: keep f16 values in f32 between operations, not on cuda"},
       {"padded-results",
-       "exact: what an attention mask hides is not computed where nobody sees it; zero: nor where results "
-       "are seen, which are 0 there"},
-      {"policy", "versions of operators: conv=direct,matmul=auto; compiled models only"},
-      {"variants", "programs for some sizes beside the one for all: seq=128;seq=256,batch=1; none: off"},
-      {"buckets", "fewer rows are padded to the next of these: batch=4,8,16; none: off"},
+       "positions that an attention mask excludes are skipped; exact: where no output depends on them; zero: "
+       "always, and outputs are 0 there"},
+      {"policy", "kernel variants of operators: conv=direct,matmul=auto; compiled models only"},
+      {"variants", "programs for given sizes beside the general one: seq=128;seq=256,batch=1; none: off"},
+      {"buckets", "pad smaller batches to the next of these sizes: batch=4,8,16; none: off"},
       {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
-      {"flow",
-       "the host program as machine code or as bytecode: native, interpret; auto: as a package has it"},
+      {"host-code", "form of the host code: native, bytecode; auto: the form that a package has"},
       {"data-root",
-       "folder that symbolic links to an ONNX model's external data may not leave; none: no link is taken"},
-      {"native-code", "of packages; off: bytecode and weights alone are taken from them"},
-      {"verify-key", "file of the public key that packages are to be signed by; none: any package is loaded"},
+       "follow symbolic links to an ONNX model's external data within this folder; none: follow no links"},
+      {"native-code", "off: load only the bytecode and weights of packages"},
+      {"verify-key", "file of the public key that must have signed packages; none: load any package"},
       {"device",
-       "cpu; cuda: kernels run on a GPU by the CUDA driver where they can, cuda:1: on the second; simcuda: "
-       "on the simulated GPU of the tests"},
-      {"graphs", "on: launches that come again on a GPU are one graph; off: each is put there by itself"},
-      {"target", "where programs run: host, a processor such as znver4 or cortex-a72, or a file"},
-      {"cache-dir", "of compiled objects; none: off"},
-      {"mem-limit", "most bytes a run may take, if need be by making values again; 0: no limit"},
-      {"device-mem-limit", "most bytes a run may take on each device; 0: as mem-limit"},
-      {"precision", "digits of reals that are printed"},
+       "cpu; cuda: run kernels on the first GPU where possible, cuda:1: on the second; simcuda: the "
+       "simulated GPU of the tests"},
+      {"graphs", "on: launch repeated GPU kernels as one CUDA graph; off: one by one"},
+      {"target", "machine that programs run on: host, a processor such as znver4 or cortex-a72, or a file"},
+      {"cache-dir", "folder of compiled objects; none: off"},
+      {"mem-limit", "most memory of a run in bytes; values are recomputed to fit; 0: no limit"},
+      {"device-mem-limit", "most memory of a run on each device in bytes; 0: as mem-limit"},
+      {"precision", "digits of printed reals"},
       {"edge-items", "elements shown at each edge of a long axis"},
-      {"full", "on: tensors are printed whole"},
+      {"full", "on: print whole tensors"},
   };
   return table;
 }
@@ -141,7 +140,7 @@ std::string settingValue(const SessionSnapshot& now, std::string_view name) {
   if (name == "policy") return textOf(o.policies);
   if (name == "variants") return o.variants.empty() ? "none" : o.variants;
   if (name == "buckets") return o.buckets.empty() ? "none" : o.buckets;
-  if (name == "flow") return o.flow;
+  if (name == "host-code") return o.hostCode;
   if (name == "data-root") return o.dataRoot.empty() ? "none" : o.dataRoot;
   if (name == "native-code") return o.nativeCode ? "on" : "off";
   if (name == "verify-key") return o.verifyKey.empty() ? "none" : o.verifyKey;
@@ -200,7 +199,7 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
   } else if (name == "padded-results") {
     if (value != "exact" && value != "zero")
       return makeError(DiagnosticId::usageError, "padded-results is exact or zero")
-          .note(":set passes -unpad computes all padding");
+          .note(":set passes -pack_sequences computes all padding");
     o.paddedResults = value;
   } else if (name == "tuning") {
     o.tuningFile = value == "cache" ? "" : value;
@@ -214,10 +213,11 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
     const std::string text = value == "none" ? "" : value;
     DYN_TRY([[maybe_unused]] auto checked, passes::parseBuckets(text));
     o.buckets = text;
-  } else if (name == "flow") {
-    if (value != "native" && value != "interpret" && value != "auto")
-      return makeError(DiagnosticId::usageError, "flow is native, interpret or auto");
-    o.flow = value;
+  } else if (name == "host-code") {
+    const std::string form = value == "interpret" ? "bytecode" : value;  // its former name
+    if (form != "native" && form != "bytecode" && form != "auto")
+      return makeError(DiagnosticId::usageError, "host-code is native, bytecode or auto");
+    o.hostCode = form;
   } else if (name == "data-root") {
     o.dataRoot = value == "none" ? "" : value;
   } else if (name == "native-code") {
@@ -301,7 +301,8 @@ Result<View> handle_policy(SessionState& state, const Command& command, Outcome&
 
 Result<View> handle_set(SessionState& state, const Command& command, Outcome&) {
   if (!command.has("name")) return makeView(settings(state));
-  const std::string name = command.text("name");
+  std::string name = command.text("name");
+  if (name == "flow") name = "host-code";  // its former name
   std::vector<std::string_view> names;
   for (const SettingSpec& spec : settingTable()) names.push_back(spec.name);
   if (std::find(names.begin(), names.end(), name) == names.end()) {

@@ -32,7 +32,7 @@ std::string joiningText(const JoiningTimes& times, const SessionOptions& options
   if (joined <= alone) return fmt::format("joining pays {:.2f}x: {}", alone / joined, both);
   const bool mayLeaveOut = times.computesPadding && options.paddedResults == "exact";
   return fmt::format("joining costs {:.2f}x here: {}; {}leave out --batching", joined / alone, both,
-                     mayLeaveOut ? "add --padded-results zero where nobody reads padded positions, or " : "");
+                     mayLeaveOut ? "add --padded-results zero if padded positions are not needed, or " : "");
 }
 
 Result<std::vector<const HostTensor*>> JoiningServer::runOne(const CallInputs& inputs) {
@@ -90,7 +90,7 @@ Result<std::string> JoiningServer::compareOnce(const std::vector<CallInputs>& ca
       if (difference.empty()) continue;
       if (joint_->sequence.empty())
         return makeError(DiagnosticId::unsupportedFeature,
-                         "unsupported: calls of this model can not be joined: result " + std::to_string(i) +
+                         "unsupported: calls of this model cannot be joined: result " + std::to_string(i) +
                              " of a call differs from that of the call alone: " + difference);
       const std::string sequence = joint_->sequence;
       onlyEqualSizes();

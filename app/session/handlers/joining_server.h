@@ -11,7 +11,7 @@
 namespace dyn {
 
 struct JoiningTimes {
-  int64_t aloneNs = 0, joinedNs = 0;  // of a call; 0: there are none to be joined
+  int64_t aloneNs = 0, joinedNs = 0;  // of a call; 0: no call is joined
   bool computesPadding = false;       // of joined calls of different lengths
 };
 

@@ -50,7 +50,7 @@ Status keepWithinLimit(SessionState& state, PreparedRun& prepared) {
         prepared.kernelsCompiledCount += small->model->compiled()->statistics.kernelsCompiledCount;
     }
     if (!small || !small->runner) continue;
-    (void)assumeKept(*small->model, prepared.inputs, *small->runner);
+    (void)setValidPositions(*small->model, prepared.inputs, *small->runner);
     const Result<int64_t> smallPeak =
         small->runner->predictPeak(shapes, Runner::Warmth::first, state.interruption);
     if (!smallPeak.ok()) continue;

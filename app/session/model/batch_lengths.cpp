@@ -115,7 +115,7 @@ Result<BatchLengths> parseBatchLengths(const std::string& text) {
     const size_t comma = std::min(rest.find(','), rest.size());
     const std::optional<int64_t> length = lengthNumberOf(rest.substr(0, comma));
     if (!length || *length < 0)
-      return badLengths(text, "'" + std::string(rest.substr(0, comma)) + "' is no length");
+      return badLengths(text, "'" + std::string(rest.substr(0, comma)) + "' is not a length");
     result.lengths.push_back(*length);
     if (comma == rest.size()) return result;
     rest.remove_prefix(comma + 1);

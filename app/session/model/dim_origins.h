@@ -7,7 +7,7 @@
 //   x.0            axis 0 of input x
 //
 // A step is not guessed from names: the operator's own rule is asked again, with a symbol of its own for
-// every dim and every known element of the operands; what it answers is the step. Only where the rule can not
+// every dim and every known element of the operands; what it answers is the step. Only where the rule cannot
 // be asked that way (bodies, calls) are the operands looked through for the same dim.
 #pragma once
 

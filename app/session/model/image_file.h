@@ -2,7 +2,7 @@
 //
 //   DYN_TRY(Picture picture, readPicture("cat.png"));    // rows from the top, 1 to 4 bytes a pixel
 //
-// What a build without libpng or libjpeg can not read is unsupportedFeature and names the package; a damaged
+// What a build without libpng or libjpeg cannot read is unsupportedFeature and names the package; a damaged
 // file is fileFormat. Sixteen bits a channel are read as eight. Memory is bounded by kMostPixels.
 #pragma once
 

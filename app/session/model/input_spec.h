@@ -26,7 +26,7 @@ struct InputSources {
 struct CallInputs {
   std::vector<Value> values;                                  // in the order of the signature
   std::vector<std::pair<std::string, HostTensor>> overrides;  // of inputs with defaults, by name
-  std::vector<std::string> random;                            // those nobody gave
+  std::vector<std::string> random;                            // those that are not given
   std::vector<std::string> notes;    // of those that were read from pictures, sounds and texts
   std::vector<std::string> scalars;  // those given as [1] or [[1]] where the model takes a scalar
   DimValues dims;

@@ -62,7 +62,7 @@ JoinedDimPlace placeOf(Dim dim, Type type) {
 
 Error unsupported(const std::string& why) {
   return makeError(DiagnosticId::unsupportedFeature,
-                   "unsupported: calls of this model can not be joined: " + why);
+                   "unsupported: calls of this model cannot be joined: " + why);
 }
 
 // Puts the calls behind each other along a batch whose rows stay apart.
@@ -85,7 +85,7 @@ class JointMaker {
     const Function& main = *module_.main();
     for (const std::vector<Port>* ports : {&signature_.inputs, &signature_.outputs})
       for (const Port& port : *ports) {
-        if (port.info.kind != "tensor") return unsupported(port.info.name + " is no tensor");
+        if (port.info.kind != "tensor") return unsupported(port.info.name + " is not a tensor");
         if (dtypeClass(port.dtype) == DtypeClass::text) return unsupported(port.info.name + " holds strings");
         if (!port.length.empty()) return unsupported(port.info.name + " is ragged");
       }
@@ -114,8 +114,8 @@ class JointMaker {
   Result<CallJoint> alongBatch(const InferredModule& inferred, const std::string& lengths) const {
     std::string firstReason;
     for (const Dim dim : candidates(lengths)) {
-      const passes::RowsApart apart = passes::rowsApart(inferred, dim.symbol(), passes::RowsInBodies::looked,
-                                                        passes::RowNumbers::changed);
+      const passes::BatchIndependence apart = passes::batchIndependence(
+          inferred, dim.symbol(), passes::RowsInBodies::looked, passes::RowNumbers::changed);
       std::string why = apart.whyNot;
       for (size_t i = 0; why.empty() && i < apart.results.size(); ++i)
         if (!apart.results[i])
@@ -176,7 +176,7 @@ int64_t dimOf(const CallInputs& call, const std::string& dim) {
 }  // namespace
 
 Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, const std::string& sequence) {
-  if (!model.hasModule()) return unsupported("a package does not hold what its kernels compute");
+  if (!model.hasModule()) return unsupported("a package does not contain the definitions of its kernels");
   DYN_CHECK(model.ensurePasses());
   // What exporters write around rows, such as masks looked up by running numbers, is plain after these.
   ScratchProgram program(model.typed());

@@ -32,7 +32,7 @@ struct CallJoint {
 };
 
 // `lengths`: the input that says how long sequences are, and `sequence` the dim of the longest; both "":
-// there is none. Error unsupportedFeature: why calls can not be joined.
+// there is none. Error unsupportedFeature: why calls cannot be joined.
 Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, const std::string& sequence);
 
 // The positions of calls that are joined: of rows times lengths their own, and with the shorter filled up.

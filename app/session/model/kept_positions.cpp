@@ -60,7 +60,7 @@ std::vector<std::optional<HostTensor>> elementsOf(const Signature& signature, co
 Result<std::vector<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs) {
   std::vector<int64_t> all;
   if (!model.hasModule()) return all;
-  const TraceStep* step = model.trace().find("unpad");
+  const TraceStep* step = model.trace().find("pack_sequences");
   if (!step || !step->after.context) return all;
   for (const Op* finder : findersIn(step->after)) {
     const Function part = makersOf(*step->after.main(), finder->operands[0]);
@@ -73,14 +73,14 @@ Result<std::vector<int64_t>> keptPositions(LoadedModel& model, const CallInputs&
   return all;
 }
 
-std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, Runner& runner,
-                                  const std::vector<std::string>& unknown) {
+std::optional<int64_t> setValidPositions(LoadedModel& model, const CallInputs& inputs, Runner& runner,
+                                         const std::vector<std::string>& unknown) {
   runner.assumeElements(elementsOf(model.signature(), inputs, unknown));
   const Result<std::vector<int64_t>> kept = keptPositions(model, inputs);
   std::optional<int64_t> sum;
   if (kept.ok() && !kept->empty()) sum = std::accumulate(kept->begin(), kept->end(), int64_t{0});
-  // A rehearsal takes one number: of several batches it counts all positions, which is no less.
-  runner.assumeKept(kept.ok() && kept->size() == 1 ? sum : std::nullopt);
+  // A dry run takes one number: of several batches it counts all positions, which is no less.
+  runner.setValidPositions(kept.ok() && kept->size() == 1 ? sum : std::nullopt);
   return sum;
 }
 

@@ -1,5 +1,5 @@
-// How many positions of a padded batch a program computes that leaves out what a mask hides (pass `unpad`).
-// The memory of a run follows from that number and the dims.
+// How many positions of a padded batch a program computes that leaves out what a mask hides (pass
+// `pack_sequences`). The memory of a run follows from that number and the dims.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ namespace dyn {
 // computes all of them, and of a package, which holds no graph. Errors: those of evaluating a mask.
 Result<std::vector<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs);
 
-// Rehearsals of the runner take that many where one batch has a mask, or all; and of small inputs of whole
+// Dry runs of the runner take that many where one batch has a mask, or all; and of small inputs of whole
 // numbers, such as lengths, what they hold, but of those named `unknown`. Returns how many positions are kept
-// in all; nothing where nobody can tell.
-std::optional<int64_t> assumeKept(LoadedModel& model, const CallInputs& inputs, Runner& runner,
-                                  const std::vector<std::string>& unknown = {});
+// in all; nothing if unknown.
+std::optional<int64_t> setValidPositions(LoadedModel& model, const CallInputs& inputs, Runner& runner,
+                                         const std::vector<std::string>& unknown = {});
 
 }  // namespace dyn

@@ -129,7 +129,8 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   } else {
     return makeError(
         DiagnosticId::usageError,
-        request.path + " is no model: its name ends in none of .onnx, .dyn, .dynpkg, and it is no package");
+        request.path +
+            " is not a model: its name ends in none of .onnx, .dyn, .dynpkg, and it is not a package");
   }
   if (model->hasModule() && model->problems_.empty()) {
     model->fixShapes();
@@ -451,7 +452,7 @@ void LoadedModel::describe() {
     }
   });
   if (info_.ops.empty()) info_.ops = std::move(ops);
-  // What can not be imported is counted as it is written.
+  // What cannot be imported is counted as it is written.
   if (!problems_.empty())
     for (const auto& [name, count] : info_.ops) info_.opsCount += count;
 }
@@ -469,7 +470,7 @@ CompileOptions LoadedModel::compileOptions() const {
   options.target = target_;
   options.cacheDirectory = options_.cacheDirectory;
   options.threadCount = options_.threadCount;
-  if (options_.flow == "native") options.hostFlow = HostFlow::native;
+  if (options_.hostCode == "native") options.hostCode = HostCode::native;
 #ifdef DYN_VERIFY_EACH
   options.verifyEach = true;
 #endif
@@ -492,7 +493,8 @@ Status LoadedModel::ensurePasses() {
         .note("the contract and the bytecode can be shown");
   if (!openInputs_.empty()) {
     const std::string name = info_.inputs[openInputs_[0]].name;
-    return makeError(DiagnosticId::unsupportedFeature, "the model does not say what rank input " + name +
+    return makeError(DiagnosticId::unsupportedFeature, "the model does not declare the rank of input " +
+                                                           name +
                                                            " has: it is compiled when a run gives its inputs")
         .note(
             "write a shape with the right number of dims into the model; the dims themselves may be unknown");
@@ -560,7 +562,7 @@ Result<dyn_module*> LoadedModel::program() {
   return module;
 }
 
-Result<VmModule> LoadedModel::programOf(HostFlow flow) {
+Result<VmModule> LoadedModel::programOf(HostCode flow) {
   DYN_CHECK(ensureCompiled());
   DYN_TRY(dyn_module * module, instantiate(compiled_, flow, "cpu"));
   return VmModule(module);

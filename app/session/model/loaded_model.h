@@ -78,7 +78,7 @@ class LoadedModel {
   const ModelInfo& info() const { return info_; }
   const std::vector<Diagnostic>& problems() const { return problems_; }
   // Nodes of an ONNX model whose results are random numbers.
-  const std::vector<SourcePlace>& randomNodes() const { return randomNodes_; }
+  const std::vector<SourceLocation>& randomNodes() const { return randomNodes_; }
   // Inputs of whose rank the file says nothing: with any, there is nothing to compile before the ranks are
   // fixed.
   const std::vector<size_t>& openInputs() const { return openInputs_; }
@@ -101,7 +101,7 @@ class LoadedModel {
   Status ensureCompiled();
   Result<dyn_module*> program();  // the VM's module; borrowed
   // One whose host program runs as that of an export: its memory is not quite the same. It wants no GPU.
-  Result<VmModule> programOf(HostFlow flow);
+  Result<VmModule> programOf(HostCode flow);
   // The inputs with their types; outputs too once the passes have run (before, what is known of them).
   const Signature& signature() const { return signature_; }
 
@@ -146,7 +146,7 @@ class LoadedModel {
   std::vector<Port> defaultPorts_;
   std::function<std::vector<Diagnostic>(const Module& typed)> outputFaults_;  // of ONNX files
   std::vector<Diagnostic> problems_;
-  std::vector<SourcePlace> randomNodes_;
+  std::vector<SourceLocation> randomNodes_;
   ModelInfo info_;
   Signature signature_;
   DimValues fixedDims_;

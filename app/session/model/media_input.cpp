@@ -14,7 +14,7 @@ namespace dyn {
 namespace {
 
 Error wrongOption(const std::string& option, const char* options) {
-  return makeError(DiagnosticId::usageError, "'" + option + "' is no option of this input").note(options);
+  return makeError(DiagnosticId::usageError, "'" + option + "' is not an option of this input").note(options);
 }
 
 template <typename Number>
@@ -167,7 +167,7 @@ Result<Value> pictureValue(const Port& port, const MediaWords& words, const DimV
     const int64_t height = size(axes.rows, options.height, picture.height),
                   width = size(axes.columns, options.width, picture.width);
     if (height <= 0 || width <= 0 || height > kMostPixels / width)
-      return makeError(DiagnosticId::inputMismatch, "a picture can not have " + std::to_string(height) +
+      return makeError(DiagnosticId::inputMismatch, "a picture cannot have " + std::to_string(height) +
                                                         " x " + std::to_string(width) + " pixels");
     picture = resized(picture, height, width);
     *note += ", resized to " + std::to_string(width) + " x " + std::to_string(height);

@@ -59,7 +59,7 @@ Result<NpyArray> arrayOfStrings(const HostTensor& strings, const std::string& fi
       return makeError(DiagnosticId::unsupportedDtype,
                        "unsupported: " + file + ": string " + std::to_string(all.size()) + " " + what);
     };
-    if (!letters) return fault("is no UTF-8");
+    if (!letters) return fault("is not UTF-8");
     if (!letters->empty() && letters->back() == 0) return fault("ends with a zero, which NumPy drops");
     width = std::max(width, letters->size());
     all.push_back(std::move(*letters));
@@ -101,7 +101,7 @@ Result<HostTensor> stringsOf(const NpyArray& array, const std::string& file) {
     for (const char32_t letter : letters) {
       if (!isLetter(letter))
         return makeError(DiagnosticId::fileFormat,
-                         file + ": text " + std::to_string(i) + " holds what is no letter");
+                         file + ": text " + std::to_string(i) + " holds what is not a letter");
       append(texts[i], letter);
     }
   }

@@ -36,7 +36,7 @@ Result<std::vector<OutputFile>> nameFiles(RunResult& result, const std::string& 
       if (!part.isTensor())
         return makeError(
             DiagnosticId::unsupportedFeature,
-            "unsupported: output " + output.name + " is a nested value and can not be written as .npy");
+            "unsupported: output " + output.name + " is a nested value and cannot be written as .npy");
       output.partFiles.push_back(name(output, "." + std::to_string(i) + ".npy", part.tensor()));
     }
   }

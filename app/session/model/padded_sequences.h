@@ -7,7 +7,7 @@
 //
 // That input is a vector of whole numbers, one for each sequence, or a mask of the first two axes by the name
 // of one. Sequences lie along the second axis; along the first where the batch is the second, as recurrences
-// have it. Pass `unpad` leaves out the padding again.
+// have it. Pass `pack_sequences` leaves out the padding again.
 #pragma once
 
 #include <string>

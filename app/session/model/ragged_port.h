@@ -14,7 +14,7 @@ namespace dyn {
 
 // The input that holds the lengths of a ragged one: "len"; "" of any other.
 std::string lengthsNameOf(const Port& port);
-// An input whose lengths are those that `lengths` holds; null: there is none.
+// An input whose lengths are those that `lengths` holds; null: absent.
 const Port* raggedPortOf(const Signature& signature, const Port& lengths);
 const Port* inputNamed(const Signature& signature, const std::string& name);
 

@@ -42,7 +42,7 @@ std::vector<Range> rangesOf(const dyn_module* module, const Signature& signature
 Result<int64_t> laidOutBytes(dyn_module* module, const Signature& signature,
                              const std::vector<std::vector<int64_t>>& shapes) {
   dyn_options options{};
-  options.rehearsal = options.lay_out = 1;
+  options.dry_run = options.lay_out = 1;
   dyn_context* made = nullptr;
   if (const dyn_status status = dyn_context_create(module, &options, &made); status != DYN_OK)
     return vmError(status);

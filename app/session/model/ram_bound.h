@@ -13,7 +13,7 @@ struct RamBound {
   std::string why;  // there is none: "dim seq has no bound"
 };
 
-// Proved by trying: every combination of sizes that the model allows is rehearsed with blocks laid out as in
+// Proved by trying: every combination of sizes that the model allows is run dry with blocks laid out as in
 // memory of a caller (dyn_options.lay_out). Without a bound where a dim has none, where there are too many
 // combinations, or where memory depends on values. Error cancelled.
 Result<RamBound> ramBound(dyn_module* module, const Signature& signature, const Interruption& interruption);

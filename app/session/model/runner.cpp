@@ -23,9 +23,9 @@ namespace dyn {
 
 namespace {
 
-// Rehearsals that are timed, the median counts; long ones are not repeated.
-constexpr size_t kTimedRehearsals = 9;
-constexpr int64_t kLongRehearsalNs = 20'000'000;
+// Dry runs that are timed, the median counts; long ones are not repeated.
+constexpr size_t kTimedDryRuns = 9;
+constexpr int64_t kLongDryRunNs = 20'000'000;
 
 int64_t cpuNs() {
   timespec time{};
@@ -59,14 +59,14 @@ void Interruption::setRunning(dyn_context* context) {
 
 namespace {
 
-enum class Purpose : uint8_t { running, rehearsal };
+enum class Purpose : uint8_t { running, dryRun };
 
 Result<VmContext> makeContext(dyn_module* module, const SessionOptions& options, Purpose purpose) {
   dyn_options settings{};
   settings.thread_count = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
   settings.memory_limit_bytes = purpose == Purpose::running ? options.memoryLimitBytes : UINT64_MAX;
-  settings.interpret = options.flow == "interpret";
-  settings.rehearsal = purpose == Purpose::rehearsal;
+  settings.interpret = options.hostCode == "bytecode";
+  settings.dry_run = purpose == Purpose::dryRun;
   const dyn_device_options onDevice{purpose == Purpose::running ? options.deviceLimitBytes : UINT64_MAX,
                                     options.deviceGraphs ? 0 : 1};
   dyn_context* context = nullptr;
@@ -100,11 +100,11 @@ Result<Runner> Runner::create(dyn_module* module, const Module* types, const Sig
   return runner;
 }
 
-Status Runner::setRehearsal(const std::vector<std::vector<int64_t>>& shapes) {
-  if (!rehearsal_) {
-    DYN_TRY(rehearsal_, makeContext(module_, options_, Purpose::rehearsal));
+Status Runner::setDryRun(const std::vector<std::vector<int64_t>>& shapes) {
+  if (!dryRun_) {
+    DYN_TRY(dryRun_, makeContext(module_, options_, Purpose::dryRun));
   }
-  const dyn_status told = dyn_context_rehearse_kept(rehearsal_.get(), keptPositions_.value_or(-1));
+  const dyn_status told = dyn_context_dry_run_valid_positions(dryRun_.get(), keptPositions_.value_or(-1));
   if (told != DYN_OK) return vmError(told);
   alignas(64) static const std::byte kUnread[64] = {};  // stands for elements nobody looks at
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -117,48 +117,48 @@ Status Runner::setRehearsal(const std::vector<std::vector<int64_t>>& shapes) {
       if (__builtin_mul_overflow(bytes, size, &bytes))
         return makeError(DiagnosticId::dimOverflow, "the size of input " + port.info.name + " overflows");
     dyn_value* raw = nullptr;
-    const dyn_status borrowed = dyn_value_borrow(rehearsal_.get(), static_cast<int32_t>(port.dtype),
+    const dyn_status borrowed = dyn_value_borrow(dryRun_.get(), static_cast<int32_t>(port.dtype),
                                                  static_cast<int32_t>(shapes[i].size()), shapes[i].data(),
                                                  kUnread, static_cast<size_t>(bytes), nullptr, nullptr, &raw);
     if (borrowed != DYN_OK) return vmError(borrowed);
     const VmValue value(raw);
-    const dyn_status set = dyn_context_set_input(rehearsal_.get(), static_cast<int32_t>(i), value.get());
+    const dyn_status set = dyn_context_set_input(dryRun_.get(), static_cast<int32_t>(i), value.get());
     if (set != DYN_OK) return vmError(set);
   }
-  rehearsedShapes_ = shapes;
+  dryRunShapes_ = shapes;
   return {};
 }
 
 // Those of inputs whose shapes they have.
-Status Runner::tellElements() {
-  for (size_t i = 0; i < elements_.size() && i < rehearsedShapes_.size(); ++i) {
+Status Runner::setKnownElements() {
+  for (size_t i = 0; i < elements_.size() && i < dryRunShapes_.size(); ++i) {
     const std::optional<HostTensor>& known = elements_[i];
-    if (!known || known->shape() != rehearsedShapes_[i]) continue;
-    const dyn_status told = dyn_context_rehearse_elements(
-        rehearsal_.get(), static_cast<int32_t>(i), known->data(), static_cast<size_t>(known->sizeBytes()));
+    if (!known || known->shape() != dryRunShapes_[i]) continue;
+    const dyn_status told = dyn_context_dry_run_elements(
+        dryRun_.get(), static_cast<int32_t>(i), known->data(), static_cast<size_t>(known->sizeBytes()));
     if (told != DYN_OK) return vmError(told);
   }
   return {};
 }
 
-Status Runner::rehearse(Interruption& interruption) {
+Status Runner::runDry(Interruption& interruption) {
   if (interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
-  DYN_CHECK(tellElements());
-  interruption.setRunning(rehearsal_.get());
-  const dyn_status status = dyn_context_run(rehearsal_.get());
+  DYN_CHECK(setKnownElements());
+  interruption.setRunning(dryRun_.get());
+  const dyn_status status = dyn_context_run(dryRun_.get());
   interruption.setRunning(nullptr);
   return status == DYN_OK ? Status() : Status(vmError(status));
 }
 
 Result<int64_t> Runner::predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
                                     Interruption& interruption) {
-  DYN_CHECK(setRehearsal(shapes));
-  DYN_CHECK(rehearse(interruption));
-  if (warmth == Warmth::repeated) DYN_CHECK(rehearse(interruption));
+  DYN_CHECK(setDryRun(shapes));
+  DYN_CHECK(runDry(interruption));
+  if (warmth == Warmth::repeated) DYN_CHECK(runDry(interruption));
   dyn_statistics statistics{};
-  dyn_context_statistics(rehearsal_.get(), &statistics);
+  dyn_context_statistics(dryRun_.get(), &statistics);
   dyn_device_statistics onDevices{};
-  dyn_context_device_statistics(rehearsal_.get(), &onDevices);
+  dyn_context_device_statistics(dryRun_.get(), &onDevices);
   deviceBytes_ = static_cast<int64_t>(onDevices.peak_bytes);
   return static_cast<int64_t>(statistics.peak_bytes);
 }
@@ -168,30 +168,30 @@ Result<int64_t> Runner::predictPeak(const DimValues& dims, Warmth warmth, Interr
   return predictPeak(shapes, warmth, interruption);
 }
 
-Result<Runner::Rehearsal> Runner::rehearseEvents(const DimValues& dims, Interruption& interruption) {
+Result<Runner::DryRun> Runner::dryRunEvents(const DimValues& dims, Interruption& interruption) {
   DYN_TRY(std::vector<std::vector<int64_t>> shapes, shapesFor(signature_, dims));
-  Rehearsal rehearsal;
-  DYN_TRY(rehearsal.peakBytes, predictPeak(shapes, Warmth::first, interruption));  // it makes the context
+  DryRun dryRun;
+  DYN_TRY(dryRun.peakBytes, predictPeak(shapes, Warmth::first, interruption));  // it makes the context
   std::vector<int64_t> times;
-  while (times.size() < kTimedRehearsals && (times.empty() || times.back() < kLongRehearsalNs)) {
+  while (times.size() < kTimedDryRuns && (times.empty() || times.back() < kLongDryRunNs)) {
     const int64_t begin = steadyNs();
-    DYN_CHECK(rehearse(interruption));
+    DYN_CHECK(runDry(interruption));
     times.push_back(steadyNs() - begin);
   }
   std::sort(times.begin(), times.end());
-  rehearsal.hostNs = times[times.size() / 2];
-  dyn_context_profile(rehearsal_.get(), 1);
-  Status status = rehearse(interruption);
-  const char* text = status.ok() ? dyn_context_profile_text(rehearsal_.get(), "trace") : nullptr;
+  dryRun.hostNs = times[times.size() / 2];
+  dyn_context_profile(dryRun_.get(), 1);
+  Status status = runDry(interruption);
+  const char* text = status.ok() ? dyn_context_profile_text(dryRun_.get(), "trace") : nullptr;
   Result<TraceEvents> trace = readTrace(text ? text : "");
-  dyn_context_profile(rehearsal_.get(), 0);
+  dyn_context_profile(dryRun_.get(), 0);
   if (!status.ok()) return status.takeError();
   if (!trace.ok()) return trace.takeError();
   if (trace->isCut)
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a prediction of more than a million launches");
-  rehearsal.events = std::move(trace->events);
-  return rehearsal;
+  dryRun.events = std::move(trace->events);
+  return dryRun;
 }
 
 Status Runner::runOnce(Interruption& interruption, int64_t& timeNs) {

@@ -53,16 +53,16 @@ class Runner {
   // Fills outputs, runsNs, memory and profile. The warm context is kept from call to call.
   Status run(const CallInputs& inputs, const RunRequest& request, Interruption& interruption,
              RunResult& result);
-  // What `peakBytes` of a run with inputs of these shapes will be, found by a rehearsal: the program's own
+  // What `peakBytes` of a run with inputs of these shapes will be, found by a dry run: the program's own
   // host code with its sizes, without kernels and without elements. `repeated`: after a run before it.
   // Errors: unsupportedFeature where the memory depends on elements, and what a run with these shapes would
   // end in.
   enum class Warmth : uint8_t { first, repeated };
   // Of a program that leaves out what masks hide: how many positions of the batch they keep. Nothing: all,
   // the most memory that a run can take.
-  void assumeKept(std::optional<int64_t> positions) { keptPositions_ = positions; }
+  void setValidPositions(std::optional<int64_t> positions) { keptPositions_ = positions; }
   // What small inputs of whole numbers hold, by input: sizes that follow from them are known then, where a
-  // rehearsal has inputs of these shapes. Null: nobody can tell.
+  // dry run has inputs of these shapes. Null: unknown.
   void assumeElements(std::vector<std::optional<HostTensor>> elements) { elements_ = std::move(elements); }
   Result<int64_t> predictPeak(const std::vector<std::vector<int64_t>>& shapes, Warmth warmth,
                               Interruption& interruption);
@@ -71,19 +71,19 @@ class Runner {
   int64_t predictedDeviceBytes() const { return deviceBytes_; }
   // The launches of such a run, in order, with their sizes; their times mean nothing. All but the launches
   // takes the time it takes in a run.
-  struct Rehearsal {
+  struct DryRun {
     int64_t peakBytes = 0, hostNs = 0;
     std::vector<TimelineEvent> events;
   };
-  Result<Rehearsal> rehearseEvents(const DimValues& dims, Interruption& interruption);
+  Result<DryRun> dryRunEvents(const DimValues& dims, Interruption& interruption);
   bool warm() const { return warm_; }  // it has run before
   // The Chrome trace of the last profiled run.
   const std::string& traceText() const { return trace_; }
 
  private:
-  Status setRehearsal(const std::vector<std::vector<int64_t>>& shapes);
-  Status tellElements();
-  Status rehearse(Interruption& interruption);
+  Status setDryRun(const std::vector<std::vector<int64_t>>& shapes);
+  Status setKnownElements();
+  Status runDry(Interruption& interruption);
   Status warmUp(const RunRequest& request, Interruption& interruption);
   Status runOnce(Interruption& interruption, int64_t& timeNs);
   void readProfile(RunResult& result);
@@ -92,10 +92,10 @@ class Runner {
   const Module* types_ = nullptr;
   Signature signature_;
   SessionOptions options_;
-  VmContext context_, rehearsal_;  // rehearsal_ is made when it is first asked for
+  VmContext context_, dryRun_;  // dryRun_ is made when it is first asked for
   std::optional<int64_t> keptPositions_;
-  std::vector<std::optional<HostTensor>> elements_;    // of inputs
-  std::vector<std::vector<int64_t>> rehearsedShapes_;  // of the inputs that are set
+  std::vector<std::optional<HostTensor>> elements_;  // of inputs
+  std::vector<std::vector<int64_t>> dryRunShapes_;   // of the inputs that are set
   int64_t deviceBytes_ = 0;
   bool warm_ = false;
   std::function<Status()> check_;

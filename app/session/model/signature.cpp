@@ -368,7 +368,7 @@ Result<DimSpec> parseDimSpec(const std::string& text) {
   const size_t colon = high.find(':');
   if (colon != std::string_view::npos) {
     std::optional<int64_t> multiple = wholeNumber(high.substr(colon + 1));
-    if (!multiple || *multiple < 1) return badDim(text, "behind the colon stands no positive number");
+    if (!multiple || *multiple < 1) return badDim(text, "the number behind the colon is not positive");
     spec.multiple = *multiple;
     high = high.substr(0, colon);
   }

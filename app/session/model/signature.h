@@ -49,7 +49,7 @@ class CallDims {
   // Errors: usageError for an unknown name (with "did you mean"), a negative value, or another value than the
   // one fixed.
   Status bind(const std::string& name, int64_t value);
-  // Binds the symbols of an input by the shape of its value; inputMismatch when it can not have that shape.
+  // Binds the symbols of an input by the shape of its value; inputMismatch when it cannot have that shape.
   Status learn(const Port& port, const std::vector<int64_t>& shape);
   // inputMissing when a symbol is not bound, listing all that are missing in any input.
   Result<std::vector<int64_t>> shapeOf(const Port& port) const;

@@ -32,7 +32,7 @@ std::string fromBase64(std::string_view text) {
   return bytes;
 }
 
-// The key in "-----BEGIN KIND KEY-----"; "" when there is none.
+// The key in "-----BEGIN KIND KEY-----"; "" if absent.
 std::string keyIn(std::string_view text, const std::string& kind, std::string_view head) {
   const std::string begin = "-----BEGIN " + kind + " KEY-----", end = "-----END " + kind + " KEY-----";
   const size_t from = text.find(begin);

@@ -116,7 +116,7 @@ class StaticCheck {
     return "the size depends on values: " + reason;
   }
 
-  void report(SymbolId symbol, const Origin& origin, const std::string& what, SourcePlace place,
+  void report(SymbolId symbol, const Origin& origin, const std::string& what, SourceLocation place,
               std::string op) {
     reported_.insert(symbol);
     const bool curable = origin.fix.find("--dim") != std::string::npos;

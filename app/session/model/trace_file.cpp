@@ -103,7 +103,7 @@ Result<TraceEvents> readTrace(std::string_view text) {
   const nlohmann::json* list = json.is_array() ? &json : nullptr;
   if (json.is_object() && json.contains("traceEvents")) list = &json["traceEvents"];
   if (!list || !list->is_array())
-    return makeError(DiagnosticId::fileError, "this is no Chrome trace: JSON with a list of traceEvents");
+    return makeError(DiagnosticId::fileError, "this is not a Chrome trace: JSON with a list of traceEvents");
   TraceEvents trace;
   trace.isCut = json.is_object() && json.contains("droppedEvents");
   for (const nlohmann::json& event : *list) {

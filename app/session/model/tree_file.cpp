@@ -31,7 +31,7 @@ class Reader {
 
  private:
   Error wrong(uint32_t line, const std::string& what) const {
-    SourcePlace place;
+    SourceLocation place;
     place.file = file_.path;
     place.line = line;
     return makeError(DiagnosticId::fileFormat, what, std::move(place));
@@ -134,7 +134,7 @@ class Reader {
         const auto [last, fault] = std::from_chars(row.data(), row.data() + stop, parent);
         if (fault != std::errc() || last != row.data() + stop)
           return wrong(line, "'" + std::string(row.substr(0, std::min<size_t>(stop, 40))) +
-                                 "' is no number of a parent");
+                                 "' is not a number of a parent");
         parents.push_back(parent);
         row.remove_prefix(stop);
       }
@@ -210,7 +210,7 @@ class Reader {
       const size_t byte = std::min(fault.byte, text_.size());
       const auto line =
           1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(byte), '\n');
-      return wrong(static_cast<uint32_t>(line), "this is no JSON");
+      return wrong(static_cast<uint32_t>(line), "this is not JSON");
     }
     if (!root.is_array() || root.empty()) return wrong(1, "a JSON file of trees is a list of them");
     for (const json& tree : root) {
@@ -227,9 +227,9 @@ class Reader {
   Status ofJsonParents(const json& tree) {
     std::vector<int64_t> parents;
     std::vector<std::string> words;
-    if (!tree["parents"].is_array()) return inTree("\"parents\" is no list");
+    if (!tree["parents"].is_array()) return inTree("\"parents\" is not a list");
     for (const json& parent : tree["parents"]) {
-      if (!parent.is_number_integer()) return inTree("a parent is no number");
+      if (!parent.is_number_integer()) return inTree("a parent is not a number");
       parents.push_back(parent.get<int64_t>());
     }
     if (tree.contains("words"))
@@ -261,7 +261,7 @@ class Reader {
     while (true) {
       Visit& top = stack.back();
       const json* children = childrenOf(*top.node);
-      if (children && !children->is_array()) return inTree("\"children\" is no list");
+      if (children && !children->is_array()) return inTree("\"children\" is not a list");
       if (children && top.next < children->size()) {
         const json* child = &(*children)[top.next++];
         stack.push_back({child, 0, {}});
@@ -291,7 +291,7 @@ class Reader {
     node.hasValues = true;
     const json one = json::array({value["value"]});
     for (const json& number : value["value"].is_array() ? value["value"] : one) {
-      if (!number.is_number()) return inTree("\"value\" is no list of numbers");
+      if (!number.is_number()) return inTree("\"value\" is not a list of numbers");
       node.values.push_back(number.get<double>());
     }
     return node;
@@ -303,8 +303,8 @@ class Reader {
 
 }  // namespace
 
-SourcePlace TreeFile::placeOf(const TreeNode& node) const {
-  SourcePlace place;
+SourceLocation TreeFile::placeOf(const TreeNode& node) const {
+  SourceLocation place;
   place.file = path;
   place.line = node.line;
   return place;
@@ -317,7 +317,7 @@ Result<TreeFile> parseTrees(std::string_view text, const std::string& path) {
 Result<TreeFile> readTrees(const std::string& path) {
   noteRead(path);
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) return makeError(DiagnosticId::fileError, "can not read " + path, {.file = path});
+  if (!stream) return makeError(DiagnosticId::fileError, "cannot read " + path, {.file = path});
   std::ostringstream text;
   text << stream.rdbuf();
   return parseTrees(text.str(), path);

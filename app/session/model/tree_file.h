@@ -19,7 +19,7 @@
 namespace dyn {
 
 struct TreeNode {
-  std::string label, word;     // "" where there is none
+  std::string label, word;     // "" if absent
   std::vector<double> values;  // of {"value": ...}
   bool hasValues = false;
   std::vector<uint32_t> children;
@@ -32,7 +32,7 @@ struct TreeFile {
   std::string path;
 
   // "trees.txt:3", or "trees.json: tree 2".
-  SourcePlace placeOf(const TreeNode& node) const;
+  SourceLocation placeOf(const TreeNode& node) const;
 };
 
 // Errors: fileError; fileFormat with the line (brackets that do not match, a parent that is not there, a

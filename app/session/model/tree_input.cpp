@@ -32,7 +32,7 @@ std::optional<int64_t> treeNumberOf(std::string_view text) {
 Result<TreeWords> readWords(const std::string& path) {
   noteRead(path);
   std::ifstream stream(path);
-  if (!stream) return makeError(DiagnosticId::fileError, "can not read " + path, {.file = path});
+  if (!stream) return makeError(DiagnosticId::fileError, "cannot read " + path, {.file = path});
   TreeWords words;
   words.path = path;
   std::string line;
@@ -65,7 +65,7 @@ Result<std::optional<TreeRequest>> requestOf(const std::string& spec) {
     } else if ((name == "from" || name == "count") && number && *number >= 0) {
       (name == "from" ? from : count) = *number;
     } else {
-      return makeError(DiagnosticId::usageError, "'" + option + "' is no option of a file of trees")
+      return makeError(DiagnosticId::usageError, "'" + option + "' is not an option of a file of trees")
           .note("words=FILE, from=N, count=N");
     }
   }
@@ -108,8 +108,8 @@ Result<std::optional<int64_t>> wordNumber(const TreeRequest& request, const Tree
     return atNode(request.file, node, "the word '" + node.word + "' is not in " + request.words->path);
   }
   if (const std::optional<int64_t> number = treeNumberOf(node.word)) return number;
-  return atNode(request.file, node, "the word '" + node.word + "' is no number")
-      .note("say what words stand for: ,words=FILE");
+  return atNode(request.file, node, "the word '" + node.word + "' is not a number")
+      .note("give the numbers of words: ,words=FILE");
 }
 
 // --- values of a data type
@@ -175,7 +175,7 @@ class Builder {
 
   Result<HostTensor> tensorOf(const TreeNode& node, Type type, int64_t number) const {
     if (!type.isTensor())
-      return atNode(request_.file, node, "a " + type.toString() + " can not be read from a file of trees");
+      return atNode(request_.file, node, "a " + type.toString() + " cannot be read from a file of trees");
     std::vector<int64_t> shape;
     for (Dim d : type.dims()) {
       const std::optional<int64_t> size = d.constant();

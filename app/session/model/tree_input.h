@@ -15,7 +15,7 @@
 //   left, right   i64 [n]: children of the nodes that have two, in order, leaves being numbered first; a dim
 //                 `leaves` is how many there are
 //   children      i64 [nodes, k]: of every node, children first; what a node lacks is the number of nodes
-//   words         i64 [leaves or nodes]: the words (with children: 0 where there is none)
+//   words         i64 [leaves or nodes]: the words (with children: 0 if absent)
 #pragma once
 
 #include <optional>

@@ -115,18 +115,18 @@ Result<TuningRecords> readTuning(const std::string& path) {
   const std::string_view text = file.bytes();
   const Json json = Json::parse(text.begin(), text.end(), keepShallow, false);
   if (tooDeep || json.is_discarded() || !json.is_object())
-    return badFile(path, "the file is no such JSON document");
+    return badFile(path, "the file is not a JSON document of tuning records");
   if (!json.contains("schema") || json["schema"] != kSchema)
     return badFile(path, "the file has another schema");
   if (!json.contains("cpu") || !json["cpu"].is_string()) return badFile(path, "the file names no CPU");
   if (const std::string cpu = json["cpu"]; cpu != tuningCpu())
-    return badFile(path, "they are of the CPU " + cpu + ", this is " + tuningCpu());
+    return badFile(path, "they were measured on the CPU " + cpu + ", this is " + tuningCpu());
   if (!json.contains("operations") || !json["operations"].is_array())
     return badFile(path, "the file has no operations");
   for (const Json& item : json["operations"]) {
     TunedOperation record;
     bool known = true;
-    if (!readOperation(item, record, known)) return badFile(path, "an operation lacks what a record has");
+    if (!readOperation(item, record, known)) return badFile(path, "an operation lacks members of a record");
     if (known) records.operations.push_back(std::move(record));
   }
   return records;

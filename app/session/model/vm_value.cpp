@@ -122,9 +122,9 @@ Type partType(Type type, const Module* module, int64_t index, int32_t tag) {
   }
 }
 
-// The inverse of SourcePlace::toString: "FILE:3:7", "FILE: byte 17: node NAME".
-SourcePlace placeOfText(std::string text) {
-  SourcePlace place;
+// The inverse of SourceLocation::toString: "FILE:3:7", "FILE: byte 17: node NAME".
+SourceLocation placeOfText(std::string text) {
+  SourceLocation place;
   const size_t node = text.find("node ");
   if (node == 0 || (node != std::string::npos && node >= 2 && text.compare(node - 2, 2, ": ") == 0)) {
     place.node = text.substr(node + 5);
@@ -161,9 +161,10 @@ Error vmError(dyn_status status) {
   const std::string inside = message.substr(at + 5, message.size() - at - 6);
   const size_t comma = inside.find(", ");
   message.resize(at);
-  SourcePlace place = comma == std::string::npos ? SourcePlace() : placeOfText(inside.substr(comma + 2));
+  SourceLocation place =
+      comma == std::string::npos ? SourceLocation() : placeOfText(inside.substr(comma + 2));
   return makeError(idOf(status), std::move(message), std::move(place))
-      .note("in the host program at " + inside.substr(0, comma));
+      .note("in the host code at " + inside.substr(0, comma));
 }
 
 namespace {
@@ -216,7 +217,7 @@ Result<VmValue> toVm(dyn_context* context, const Value& root, Type rootType, con
     } else if (value.kind() == ValueKind::none || value.kind() == ValueKind::closure) {
       return makeError(
           DiagnosticId::unsupportedFeature,
-          std::string("unsupported: a ") + toString(value.kind()) + " can not be handed to a program");
+          std::string("unsupported: a ") + toString(value.kind()) + " cannot be handed to a program");
     } else if (before != data.end()) {
       dyn_value_retain(before->second.get());
       made.reset(before->second.get());

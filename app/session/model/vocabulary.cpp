@@ -133,7 +133,7 @@ std::string seen(std::string_view bytes) {
     const auto byte = static_cast<unsigned char>(c);
     const bool plain = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
     char32_t point = byte;
-    if (!plain) {  // those that can not are counted from 256
+    if (!plain) {  // those that cannot are counted from 256
       point = 256;
       for (unsigned other = 0; other < byte; ++other)
         point += !((other >= '!' && other <= '~') || (other >= 0xA1 && other <= 0xAC) || other >= 0xAE);
@@ -220,7 +220,7 @@ Status Vocabulary::readPieces(const std::string& path) {
     ids_.emplace(line, static_cast<int64_t>(ids_.size()));
   }
   if (!ids_.count("[UNK]"))
-    return makeError(DiagnosticId::fileFormat, path + " is no vocabulary: it has no line [UNK]")
+    return makeError(DiagnosticId::fileFormat, path + " is not a vocabulary: it has no line [UNK]")
         .note("a piece a line, as BERT's vocab.txt; or vocab.json with merges.txt beside it");
   return Status();
 }
@@ -230,7 +230,8 @@ Status Vocabulary::readPairs(const std::string& path) {
   DYN_TRY(MappedFile file, MappedFile::open(path));
   const nlohmann::json json = nlohmann::json::parse(file.bytes(), nullptr, false);
   if (!json.is_object())
-    return makeError(DiagnosticId::fileFormat, path + " is no vocabulary: JSON of pieces and their numbers");
+    return makeError(DiagnosticId::fileFormat,
+                     path + " is not a vocabulary: JSON of pieces and their numbers");
   for (const auto& [piece, id] : json.items()) {
     if (!id.is_number_integer())
       return makeError(DiagnosticId::fileFormat, path + ": the number of '" + piece + "' is none")

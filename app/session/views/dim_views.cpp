@@ -110,7 +110,7 @@ Result<Asked> asked(const Module& module, const Ports& ports, const std::string&
                                                 : "did you mean " + near + "?");
     }
     if (!type.isTensor())
-      return makeError(DiagnosticId::typeMismatch, name + " is no tensor but " + type.toString());
+      return makeError(DiagnosticId::typeMismatch, name + " is not a tensor but " + type.toString());
     if (axis >= static_cast<size_t>(type.rank()))
       return makeError(DiagnosticId::rankMismatch,
                        name + " has rank " + std::to_string(type.rank()) + ": " + type.toString());
@@ -132,7 +132,7 @@ Result<Asked> asked(const Module& module, const Ports& ports, const std::string&
 }
 
 // Of a node its name is enough: the file is the model's.
-std::string shortPlace(const SourcePlace& place) {
+std::string shortPlace(const SourceLocation& place) {
   return place.node.empty() ? place.toString() : "node " + place.node;
 }
 
@@ -143,7 +143,7 @@ bool saysNothing(const Fact& fact) {
 
 std::string factText(const Fact& fact) {
   std::string text = fact.toString();
-  const SourcePlace& place = fact.reason.place;
+  const SourceLocation& place = fact.reason.place;
   if (place.known() && text.find(place.toString()) == std::string::npos) text += " at " + shortPlace(place);
   return text;
 }

@@ -113,7 +113,7 @@ class FileGraph {
          (from.opType == "Identity" && from.inputs.size() == 1 && constants_.count(from.inputs[0]) != 0));
     GraphNode& node = add(scope, constant ? NodeKind::constant : NodeKind::operation,
                           std::string(from.opType), from.outputs.empty() ? Text() : from.outputs[0]);
-    SourcePlace place = model_.place(from);
+    SourceLocation place = model_.place(from);
     const auto opset = opsets_.find(from.domain == "ai.onnx" ? "" : std::string(from.domain));
     place.node = onnx::placeName(from, opset == opsets_.end() ? 0 : opset->second);
     node.place = place.toString();

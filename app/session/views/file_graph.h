@@ -1,4 +1,4 @@
-// The graph of an ONNX file as it is written: for models that can not be imported, so that what is unknown or
+// The graph of an ONNX file as it is written: for models that cannot be imported, so that what is unknown or
 // wrong in them can be seen in its place.
 #pragma once
 

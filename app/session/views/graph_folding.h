@@ -1,4 +1,4 @@
-// Folds what can not be read in one piece: operations that come again and again ("12 × block") and what is
+// Folds what cannot be read in one piece: operations that come again and again ("12 × block") and what is
 // left of long chains ("operations 41 to 80") become groups, so that any model is a few boxes at first.
 //
 // Repetition is found by structure: operators, ranks and dtypes in execution order, not names. Each group is

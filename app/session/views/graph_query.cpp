@@ -160,7 +160,7 @@ Result<GraphQuery> GraphQuery::parse(const std::string& text) {
         term.pattern.emplace(term.text, std::regex::ECMAScript | std::regex::icase);
       } catch (const std::regex_error& fault) {
         return makeError(DiagnosticId::usageError,
-                         "/" + term.text + "/ is no regular expression: " + fault.what());
+                         "/" + term.text + "/ is not a regular expression: " + fault.what());
       }
     }
     term.text = lower(term.text);

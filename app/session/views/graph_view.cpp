@@ -16,13 +16,13 @@ namespace dyn {
 namespace {
 
 // "/encoder/layer.0/MatMul (MatMul, opset 17)" → "/encoder/layer.0/MatMul"
-std::string sourceName(const SourcePlace& place) {
+std::string sourceName(const SourceLocation& place) {
   const size_t end = place.node.find(" (");
   return place.node.substr(0, end);
 }
 
 // "/encoder/layer.0/MatMul (MatMul, opset 17)" → "MatMul"
-std::string sourceOp(const SourcePlace& place) {
+std::string sourceOp(const SourceLocation& place) {
   const std::string node = place.node.str();
   const size_t begin = node.rfind(" ("), end = node.find_first_of(",)", begin);
   return begin == std::string::npos || end == std::string::npos ? ""

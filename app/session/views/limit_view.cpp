@@ -15,10 +15,10 @@ int64_t usualValue(const LimitSymbol& symbol) {
 namespace {
 
 constexpr int64_t kLargestSearched = int64_t{1} << 40;
-constexpr std::chrono::seconds kSearchTime(10);  // a rehearsal of a loop takes as many steps as the loop
+constexpr std::chrono::seconds kSearchTime(10);  // a dry run of a loop takes as many steps as the loop
 
 // Sizes are counted in multiples: the k-th allowed size is k * multiple. A model may take fewer sizes than it
-// says (an image's sides by 32s): where one can not be run, only multiples of 2, 4, ... are looked at.
+// says (an image's sides by 32s): where one cannot be run, only multiples of 2, 4, ... are looked at.
 class Search {
  public:
   Search(const LimitSymbol& symbol, DimValues dims, int64_t limitBytes, const PeakOfDims& peakOf)
@@ -111,8 +111,8 @@ class Search {
     }
     if (bytes.error().id == DiagnosticId::unsupportedFeature || bytes.error().id == DiagnosticId::cancelled)
       return bytes.takeError();
-    why_ = symbol_.name + " = " + std::to_string(index * multiple_) +
-           " can not be run: " + bytes.error().message;
+    why_ =
+        symbol_.name + " = " + std::to_string(index * multiple_) + " cannot be run: " + bytes.error().message;
     return false;
   }
 
@@ -133,7 +133,7 @@ class Search {
   int64_t multiple_ = 1, least_ = 0, most_ = 0, peak_ = 0;
   std::optional<int64_t> leastRun_;  // the least size of those looked at that can be run
   int64_t leastBytes_ = 0;
-  bool refused_ = false;  // the size looked at last can not be run
+  bool refused_ = false;  // the size looked at last cannot be run
   std::string why_;
 };
 

@@ -2,7 +2,7 @@
 //
 //   limitView(symbols, {{"batch", 1}}, 512 << 20, peakOf)   →  seq: 8063, peak 536 868 160 bytes, with batch = 1
 //
-// The peak at a size is that of a rehearsal, so it counts all that a run takes: arena, results, scratch
+// The peak at a size is that of a dry run, so it counts all that a run takes: arena, results, scratch
 // memory of kernels. It is taken to grow with the size; the answer n is exact in that n stays within the
 // limit and the next allowed size does not.
 #pragma once

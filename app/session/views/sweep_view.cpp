@@ -52,7 +52,7 @@ Result<SweepView> sweepView(const LimitSymbol& symbol, const std::vector<LimitSy
   for (size_t i = 0; i < sizes.size(); ++i) {
     progress(static_cast<double>(i) / static_cast<double>(sizes.size()));
     if (const Result<Forecast>& one = at(sizes[i]); isOver(one)) return Error{one.error()};
-    // Between a size that can be run and one that can not: where it ends.
+    // Between a size that can be run and one that cannot: where it ends.
     int64_t low = i > 0 ? sizes[i - 1] : sizes[i], high = sizes[i];
     const int64_t step = std::max<int64_t>(symbol.multiple, 1);
     while (high - low > step && at(low).ok() != at(high).ok()) {

@@ -306,7 +306,7 @@ struct TextWriter {
     const std::string text = fmt::format("peak {} ({} bytes)", bytesText(peak), peak);
     if (!known || planned > peak) return text;
     return text + fmt::format(
-                      ": {} planned, {} for registers of the host program, headers of tensors and "
+                      ": {} planned, {} for registers of the host code, headers of tensors and "
                       "scratch memory of kernels",
                       bytesText(planned), bytesText(peak - planned));
   }

@@ -50,10 +50,11 @@ std::string counted(int64_t count, const std::string& what) {
 }  // namespace
 
 Result<WhyView> whyRagged(const Trace& trace, const std::string& value) {
-  const TraceStep* step = trace.find("unpad");
+  const TraceStep* step = trace.find("pack_sequences");
   if (!step || !step->after.context)
-    return makeError(DiagnosticId::usageError, "nothing is known of padding: the pass unpad did not run")
-        .note("it is left out by --passes -unpad, and for a program that runs on a device");
+    return makeError(DiagnosticId::usageError,
+                     "padding was not analysed: the pass pack_sequences did not run")
+        .note("--passes=-pack_sequences leaves it out, and so do programs for a device");
   WhyView view;
   const int64_t attentions = countOf(*step, "attentions"), recurrences = countOf(*step, "recurrences");
   const bool any = attentions + recurrences > 0;

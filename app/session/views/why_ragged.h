@@ -1,5 +1,5 @@
-// The answer to `:why ragged [VALUE]`: what pass `unpad` computes without padding, and what keeps it from
-// more.
+// The answer to `:why ragged [VALUE]`: what pass `pack_sequences` computes without padding, and what keeps it
+// from more.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ bool keeps(const DimStep& step) {
 
 std::string reasonText(const Fact& fact) {
   std::string text = fact.toString();
-  const SourcePlace& place = fact.reason.place;
+  const SourceLocation& place = fact.reason.place;
   if (!place.known() || text.find(place.toString()) != std::string::npos) return text;
   return text + " at " + (place.node.empty() ? place.toString() : "node " + place.node);
 }

@@ -78,7 +78,7 @@ Result<Value*> KernelEmitter::queryWhen(const AttentionTile& tile, Value* r, Val
 
 Status KernelEmitter::attentionOfBlocks() {
   const std::optional<TiledAttention> found = tiledAttentionOf(kernel_);
-  if (!found) return unsupported(DiagnosticId::unsupportedFeature, "attention of what is none");
+  if (!found) return unsupported(DiagnosticId::unsupportedFeature, "no attention was found");
   AttentionTile tile{.of = *found,
                      .head = roundedUp(found->depth.extent.intValue(), kAtOnce),
                      .columns = roundedUp(found->column.extent.intValue(), kSide)};

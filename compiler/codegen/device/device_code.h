@@ -28,7 +28,7 @@ struct DeviceKernel {
   // dyn_kernel_3_tile and dyn_kernel_3_square. Of attention there is dyn_kernel_3_attention alone. Else "".
   std::string sizes;
   bool attention = false;
-  // Of products: how a library does it (device_library.h), or, where it can not, why.
+  // Of products: how a library does it (device_library.h), or, where it cannot, why.
   std::string library, noLibrary;
 };
 

@@ -78,13 +78,13 @@ class Describer {
   std::string matrixText(const loop::Buffer* buffer, std::span<const Expr> index) {
     if (!isSupported(buffer->dtype))
       return refuse("its elements are " + std::string(toString(buffer->dtype)));
-    if (index.empty()) return refuse("a single number is no matrix");
+    if (index.empty()) return refuse("a single number is not a matrix");
     std::string shape, digits;
     for (size_t axis = 0; axis < index.size(); ++axis) {
       const std::string size = knownAtLaunch(kernel_, buffer->shape[axis]);
       const std::optional<std::string> digit = alongAxis(index[axis], buffer->shape[axis]);
       if (size.empty()) return refuse("a size of it is not known at the launch");
-      if (!digit) return refuse("a factor is no matrix as it lies in memory");
+      if (!digit) return refuse("a factor is not a matrix as it lies in memory");
       shape += (axis ? "." : "") + size;
       digits += (axis ? "." : "") + *digit;
     }
@@ -142,7 +142,7 @@ class Describer {
       }
     }
     if (!value.same(product_.sum) || bias.empty())
-      return (void)refuse("what follows the product is more than a bias of f32");
+      return (void)refuse("the epilogue of the product is more than an f32 bias");
     result = matrixText(store->buffer, store->index);
   }
 

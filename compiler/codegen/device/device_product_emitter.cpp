@@ -381,7 +381,7 @@ Status KernelEmitter::fetchChunk(const ProductTile& tile, const StagedFactor& fa
 
 Status KernelEmitter::tilesOfBlocks() {
   const std::optional<TiledProduct> product = tiledProductOf(kernel_);
-  if (!product) return unsupported(DiagnosticId::unsupportedFeature, "tiles of what is no product");
+  if (!product) return unsupported(DiagnosticId::unsupportedFeature, "no product was found");
   const unsigned rowsOfThread = device_->mapping == DeviceMapping::square ? 4 : 1;
   ProductTile tile{.product = *product,
                    .rows = kAcross * rowsOfThread,

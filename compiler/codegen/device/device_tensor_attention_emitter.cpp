@@ -50,7 +50,7 @@ struct KernelEmitter::TensorAttention {
 
 Status KernelEmitter::tensorAttentionOfBlocks() {
   const std::optional<TiledAttention> found = tiledAttentionOf(kernel_);
-  if (!found) return unsupported(DiagnosticId::unsupportedFeature, "attention of what is none");
+  if (!found) return unsupported(DiagnosticId::unsupportedFeature, "no attention was found");
   const Dtype dtype = multipliedBy(device_->unit);
   const unsigned bytes = static_cast<unsigned>(storageBytes(dtype));
   AttentionTile tile{.of = *found,

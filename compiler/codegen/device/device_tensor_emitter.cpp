@@ -127,7 +127,7 @@ void KernelEmitter::multiplyFragments(const ProductTile& tile, std::span<Value* 
 
 Status KernelEmitter::tensorTilesOfBlocks() {
   const std::optional<TiledProduct> product = tiledProductOf(kernel_);
-  if (!product) return unsupported(DiagnosticId::unsupportedFeature, "tiles of what is no product");
+  if (!product) return unsupported(DiagnosticId::unsupportedFeature, "no product was found");
   const Dtype dtype = multipliedBy(device_->unit);
   ProductTile tile{.product = *product,
                    .rows = kRowsOfSquare,

@@ -12,7 +12,7 @@
 // it.
 //
 // Three things keep the loop free of spills: rows are addressed as p, p + lda, p + 2 lda from few pointers
-// the optimiser can not see through (else it keeps an address per row and unrolled k); LLVM's own unroller is
+// the optimiser cannot see through (else it keeps an address per row and unrolled k); LLVM's own unroller is
 // forbidden; and the tile leaves registers for B and the broadcast.
 #include "compiler/codegen/emit/micro_kernel.h"
 

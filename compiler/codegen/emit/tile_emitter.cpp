@@ -6,7 +6,7 @@
 //
 // Squares that lie in one line of memory follow each other, so that a line is read once however far apart
 // the lines are. At the edges the same is done under masks; columns that are not there are not read. Machines
-// that can not mask memory take the edges element by element.
+// that cannot mask memory take the edges element by element.
 #include <algorithm>
 
 #include "compiler/codegen/emit/kernel_emitter.h"

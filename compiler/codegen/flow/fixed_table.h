@@ -21,7 +21,7 @@ struct FixedTableSettings {
   // are named by their addresses instead of held.
   const DynFlowTable* table = nullptr;
   const DynFixedBuiltinFunction* builtins = nullptr;  // and with it: dyn_fixed_builtins
-  bool kernels = true;  // false: of a rehearsal on another machine, which runs none
+  bool kernels = true;  // false: of a dry run on another machine, which runs none
 };
 
 inline constexpr const char* kFixedProgramSymbol = "dyn_fixed_program";

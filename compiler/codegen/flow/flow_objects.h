@@ -6,7 +6,7 @@
 //   kill v6                          its storage; the kill forgets it
 //   loadconst v7 c0 ... kill v7      constants and globals are never counted: one word is written
 //
-// A dataflow analysis over the function's blocks. What it can not tell stays an object of the VM.
+// A dataflow analysis over the function's blocks. What it cannot tell stays an object of the VM.
 #pragma once
 
 #include <cstdint>

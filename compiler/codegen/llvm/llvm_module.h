@@ -53,7 +53,7 @@ inline unsigned floatLanes(const MachineDescription& machine) {
 // Branch metadata that keeps LLVM from unrolling a loop we unrolled ourselves.
 void forbidUnrolling(llvm::BranchInst* backEdge);
 
-// Returns `value` unchanged but unknown to the optimiser, which then can not recompute or combine it.
+// Returns `value` unchanged but unknown to the optimiser, which then cannot recompute or combine it.
 llvm::Value* makeOpaque(llvm::IRBuilderBase& builder, llvm::Value* value);
 
 }  // namespace dyn

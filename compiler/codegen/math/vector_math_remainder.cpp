@@ -9,7 +9,7 @@ using llvm::Value;
 
 namespace {
 
-// Of floats, in double: a quotient below 2^28 can not round up to a whole number, and its product with y is
+// Of floats, in double: a quotient below 2^28 cannot round up to a whole number, and its product with y is
 // exact.
 Value* ofFloat(MathParts& m, Value* x, Value* y, Value*& rare) {
   llvm::IRBuilderBase& b = m.b;
@@ -30,7 +30,7 @@ Value* ofDouble(MathParts& m, Value* x, Value* y, Value*& rare) {
   llvm::IRBuilderBase& b = m.b;
   Value *sizeX = m.absolute(x), *sizeY = m.absolute(y);
   Value* quotient = b.CreateFDiv(sizeX, sizeY);
-  // Denormal divisors can not be split.
+  // Denormal divisors cannot be split.
   rare = b.CreateNot(b.CreateAnd(b.CreateFCmpOLT(quotient, m.number(x, 0x1p26)),
                                  b.CreateFCmpOGT(sizeY, m.number(x, 0x1p-960))));
   Value* safe = m.choose(rare, m.number(x, 0.0), quotient);

@@ -1,6 +1,6 @@
 // One folder of cached files, one kind of file in it: what the caches of objects and of packed weights share.
 //
-// A cache is never a reason to fail: a folder that can not be made or written, or a full disk, mean "not
+// A cache is never a reason to fail: a folder that cannot be made or written, or a full disk, mean "not
 // cached". Files appear under their final name complete or not at all (temporary name, then rename), so
 // processes may share a folder. A folder that belongs to another user or that everybody may write to is not
 // used: what lies in it is believed.

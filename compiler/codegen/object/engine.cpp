@@ -172,7 +172,7 @@ Result<KernelSet> KernelEngine::load(const std::vector<ObjectCode>& objects,
       if (!runsOnThisHost(state_->machine))
         return makeError(DiagnosticId::unsupportedFeature, "code for '" + state_->machine.name + "' (" +
                                                                state_->machine.cpu +
-                                                               ") can not run on this machine");
+                                                               ") cannot run on this machine");
       DYN_TRY(KernelLoader loader, KernelLoader::create());
       state_->loader.emplace(std::move(loader));
     }

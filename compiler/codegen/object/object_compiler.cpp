@@ -78,7 +78,7 @@ Status ObjectCompiler::State::emit(KernelModule& module, const CompileSettings& 
     passes.add(new llvm::TargetLibraryInfoWrapperPass(llvm::Triple(machine.triple)));
     if (!addCodePasses(*target, passes, stream, type))
       return makeError(DiagnosticId::unsupportedFeature,
-                       "LLVM can not write object files for " + machine.triple);
+                       "LLVM cannot write object files for " + machine.triple);
     status = guardLlvm(doing, [&]() -> Status {
       passes.run(*module.contents().module);
       return {};

@@ -33,7 +33,7 @@ class ObjectCompiler {
   ~ObjectCompiler();
 
   // The module's code is rewritten on the way, so a module is compiled once. Fails with internalError when
-  // the emitter made something the target can not do; the compiler object must be thrown away then.
+  // the emitter made something the target cannot do; the compiler object must be thrown away then.
   Result<ObjectCode> compile(KernelModule& module, const CompileSettings& settings);
   Result<std::string> assembly(KernelModule& module, const CompileSettings& settings);
 

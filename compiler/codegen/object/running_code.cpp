@@ -75,7 +75,7 @@ class SymbolNames {
       llvm::consumeError(file.takeError());
       return;
     }
-    // A program that can not be moved lies where its file says.
+    // A program that cannot be moved lies where its file says.
     const auto* elf = llvm::dyn_cast<llvm::object::ELFObjectFileBase>(file->getBinary());
     const uint64_t moved = elf && elf->getEType() == llvm::ELF::ET_DYN ? base : 0;
     for (const llvm::object::SymbolRef& symbol : file->getBinary()->symbols()) {

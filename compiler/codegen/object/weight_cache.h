@@ -40,7 +40,7 @@ class WeightCache {
   // the sources of the code that packs.
   static std::string keyOf(const std::vector<std::string>& parts, const std::string& source);
   std::optional<MappedFile> find(const std::string& key);
-  // None where it can not be kept.
+  // None where it cannot be kept.
   std::optional<MappedFile> store(const std::string& key, std::string_view bytes);
   // A file that find() gave.
   static void checkLater(const MappedFile& file, WeightCheck& check);

@@ -103,7 +103,7 @@ Status WeightCheck::wait() {
   return makeError(DiagnosticId::fileFormat,
                    "the cached weights " + damaged_ + " are damaged: what was computed with them is wrong",
                    {.file = damaged_})
-      .note("the file is removed from the cache: run again, and it is made anew from the model");
+      .note("the file has been removed from the cache; the next run makes it again from the model");
 }
 
 }  // namespace dyn

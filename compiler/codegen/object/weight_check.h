@@ -67,7 +67,7 @@ class WeightCheck {
   std::thread thread_;
 };
 
-// The sum of a file's bytes from `offset` on; nothing where they can not be read, or `stop` becomes true.
+// The sum of a file's bytes from `offset` on; nothing where they cannot be read, or `stop` becomes true.
 std::optional<uint64_t> sumOfFile(const FileHandle& file, uint64_t offset,
                                   const std::atomic<bool>* stop = nullptr);
 

@@ -316,7 +316,7 @@ Status RegionEmitter::visit(Region& region, Expr root) {
       const bool isCondition = frame.next < frame.conditions;
       const Expr need = frame.needs[frame.next++];
       if (region.done.contains(need.id())) continue;
-      // A condition that depends on what is being visited can not come first; the guard does without it.
+      // A condition that depends on what is being visited cannot come first; the guard does without it.
       if (isCondition && dependsOnVisited(region, need)) continue;
       enter(need);
       continue;

@@ -1,5 +1,5 @@
 // The product of stacks of matrices that are read and written with their axes in any order: what attention's
-// transposes become (pass `absorb`).
+// transposes become (pass `fold_transposes`).
 #include "compiler/ops/contraction/matmul_rules.h"
 #include "compiler/ops/op_table.h"
 #include "vm/include/dyn_builtin_numbers.h"
@@ -29,7 +29,7 @@ Status requireOrder(const InferContext& c, std::string_view name, int rank) {
   }
   if (good) return {};
   return c.error(DiagnosticId::badAttribute,
-                 std::string(name) + " is no permutation of " + std::to_string(rank) + " axes");
+                 std::string(name) + " is not a permutation of " + std::to_string(rank) + " axes");
 }
 
 template <typename T>

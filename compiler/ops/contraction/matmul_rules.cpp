@@ -45,7 +45,7 @@ Result<ConcreteProduct> concreteProduct(const EvalContext& c, std::span<const in
                                        b.first(static_cast<size_t>(right.batchRank())));
   if (p.depth != b[static_cast<size_t>(right.rowAxis)] || !batch) {
     return c.error(DiagnosticId::shapeMismatch,
-                   shapeText(a) + " and " + shapeText(b) + " can not be multiplied");
+                   shapeText(a) + " and " + shapeText(b) + " cannot be multiplied");
   }
   p.batch = *batch;
   p.shape = p.batch;

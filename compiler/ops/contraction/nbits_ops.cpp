@@ -31,7 +31,7 @@ Status inferMatmulNbits(InferContext& c) {
   DYN_TRY(TensorOperand a, tensorOperand(c, 0));
   DYN_TRY(TensorOperand b, tensorOperand(c, 1, 3));
   DYN_TRY(TensorOperand scales, tensorOperand(c, 2, 2));
-  if (a.rank() < 1) return c.error(DiagnosticId::rankMismatch, "the left operand is no scalar");
+  if (a.rank() < 1) return c.error(DiagnosticId::rankMismatch, "the left operand must not be a scalar");
   if (a.dtype != Dtype::f32 || scales.dtype != Dtype::f32)
     return c.error(DiagnosticId::dtypeMismatch, "the left operand and the scales are f32");
   if (b.dtype != Dtype::u8) return c.error(DiagnosticId::dtypeMismatch, "packed weights are u8");

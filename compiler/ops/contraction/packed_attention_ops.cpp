@@ -1,5 +1,5 @@
 // Attention within runs of positions that lie behind each other, without any padding between them: what pass
-// `unpad` makes of attention under a mask.
+// `pack_sequences` makes of attention under a mask.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ constexpr AttributeSpec kPackedAttentionAttributes[] = {
     {"fill", AttributeKind::real, false, "the score of a key that is not allowed; default -inf",
      Allowed::any()},
     {"nan_as_zero", AttributeKind::integer, false,
-     "1: a probability that is no number is 0, as where a query has no key at all; default 0",
+     "1: a probability that is not a number is 0, as where a query has no key at all; default 0",
      Allowed::flag()},
     {"causal", AttributeKind::integer, false,
      "1: a query sees no keys behind it, whatever their scores; default 0", Allowed::flag()},
@@ -228,7 +228,7 @@ namespace ops {
 
 const OpDef packed_attentionOp{
     .name = "packed_attention",
-    .summary = "attention within runs of positions that lie behind each other, without padding",
+    .summary = "attention within consecutive runs of positions, without padding",
     .cls = OpClass::opaque,
     .minOperands = 4,
     .maxOperands = 8,

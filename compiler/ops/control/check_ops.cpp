@@ -11,7 +11,7 @@ namespace dyn {
 namespace {
 
 constexpr AttributeSpec kCheckValuesAttributes[] = {
-    {"elements", AttributeKind::string, true, "what all elements are",
+    {"elements", AttributeKind::string, true, "the condition on all elements",
      Allowed::oneOf("positive numbers chances in_range")},
     {"what", AttributeKind::string, false, "what demands it, shown when the check fails; default \"\"",
      Allowed::any()},
@@ -98,7 +98,7 @@ namespace ops {
 
 const OpDef check_valuesOp{
     .name = "check_values",
-    .summary = "stops the program unless all elements are what is demanded",
+    .summary = "stops the program unless all elements satisfy the condition",
     .cls = OpClass::check,
     .minOperands = 1,
     .maxOperands = 3,

@@ -330,7 +330,7 @@ Status inferMatch(InferContext& c) {
         std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
             names.begin() + static_cast<std::ptrdiff_t>(i)) {
       return c.error(DiagnosticId::badAttribute,
-                     names[i] + " is no constructor of " + data->name + ", or stands twice");
+                     names[i] + " is not a constructor of " + data->name + ", or stands twice");
     }
     std::vector<Type> parameters;
     for (Type field : found->fields) {

@@ -159,7 +159,7 @@ const OpDef intoOp{
     .operandRules = kAnyElements,
     .doc =
         "Operands: inputs (the body's parameters), then `outputs` destinations made by `alloc`. Made by the "
-        "pass `place`.",
+        "pass `bufferize`.",
     .example =
         "fn @main(%x: Tensor[(n), f32]) {\n  %y = alloc() : Tensor[(n), f32]\n"
         "  into(%x, %y) {kind = \"loop\", outputs = 1} region (%p: Tensor[(n), f32]) -> (Tensor[(n), f32]) "
@@ -168,7 +168,7 @@ const OpDef intoOp{
 
 const OpDef stridedOp{
     .name = "strided",
-    .summary = "elements of a tensor where they lie, an offset and strides apart",
+    .summary = "a strided view of a tensor: elements at an offset and strides",
     .cls = OpClass::view,
     .traits = {.view = true},
     .minOperands = 1,
@@ -223,7 +223,7 @@ const OpDef allocOp{
     .operandRules = kAnyElements,
     .doc =
         "() or (arena) or (tensor) -> the tensor, contents undefined until an `into` writes it. Made by the "
-        "passes `place` and `plan`.",
+        "passes `bufferize` and `plan`.",
     .example =
         "fn @main(%x: Tensor[(n), f32]) {\n  %y = alloc() : Tensor[(n), f32]\n  kill(%y)\n  return %x\n}",
 };
@@ -258,7 +258,7 @@ const OpDef killOp{
     .infer = inferAnnotated,
     .lowering = LoweringKind::structural,
     .operandRules = kAnyElements,
-    .doc = "(value) -> nothing. The value is not used after it. Made by the pass `place`.",
+    .doc = "(value) -> nothing. The value is not used after it. Made by the pass `bufferize`.",
     .example = "fn @main(%x: Tensor[(n), f32]) {\n  %y = relu(%x)\n  kill(%y)\n  return %x\n}",
 };
 

@@ -448,7 +448,7 @@ const OpDef optional_noneOp{
 
 const OpDef optional_getOp{
     .name = "optional_get",
-    .summary = "the value of an optional; stops the program when there is none",
+    .summary = "the value of an optional; a run fails if it is empty",
     .cls = OpClass::structural,
     .minOperands = 1,
     .maxOperands = 1,

@@ -34,7 +34,7 @@ namespace ops {
 
 const OpDef variantOp{
     .name = "variant",
-    .summary = "ends the function with what another gives, where relations of dims hold",
+    .summary = "returns the results of another function where relations of dims hold",
     .cls = OpClass::structural,
     .minOperands = 0,
     .maxOperands = -1,

@@ -23,7 +23,7 @@ constexpr Classes kComparable = {DtypeClass::real, DtypeClass::integer, DtypeCla
 constexpr Classes kEqualable = {DtypeClass::real, DtypeClass::integer, DtypeClass::natural,
                                 DtypeClass::boolean, DtypeClass::text};
 
-// An element of the result's contents from known elements of both sides; null when it can not be told.
+// An element of the result's contents from known elements of both sides; null when it cannot be told.
 using ContentRule = Dim (*)(const InferContext&, Dim, Dim);
 
 Status inferPair(InferContext& c, Classes classes, bool isTest, ContentRule rule) {

@@ -191,7 +191,7 @@ Status inferCast(InferContext& c) {
   const Dtype to = c.attributes().dtype("to");
   for (Dtype dtype : {x.dtype, to}) {
     if (dtypeClass(dtype) == DtypeClass::complex) {
-      return c.error(DiagnosticId::unsupportedDtype, "complex numbers can not be cast");
+      return c.error(DiagnosticId::unsupportedDtype, "complex numbers cannot be cast");
     }
   }
   setTensor(c, x.dims, to);
@@ -236,7 +236,7 @@ Status castFromText(const EvalContext& c, HostTensor& result, int64_t i, const s
     result.setInt(i, std::strtoll(text.c_str(), &end, 10));
   }
   if (end != text.c_str() && *end == 0) return {};
-  return c.error(DiagnosticId::runtimeError, "\"" + text + "\" is no number");
+  return c.error(DiagnosticId::runtimeError, "\"" + text + "\" is not a number");
 }
 
 Status evaluateCast(EvalContext& c) {

@@ -59,7 +59,7 @@ Status evaluateCol2im(EvalContext& c) {
   const int64_t taps = sizeProduct(block, 0, rank), windows = sizeProduct(places, 0, rank),
                 space = sizeProduct(image, 0, rank);
   if (taps < 1 || x.shape()[1] % taps != 0 || x.shape()[2] != windows)
-    return c.error(DiagnosticId::shapeMismatch, shapeText(x.shape()) + " are no columns of these windows");
+    return c.error(DiagnosticId::shapeMismatch, shapeText(x.shape()) + " are not columns of these windows");
   const int64_t channels = x.shape()[1] / taps;
   std::vector<int64_t> shape{x.shape()[0], channels};
   shape.insert(shape.end(), image.begin(), image.end());

@@ -315,7 +315,7 @@ namespace ops {
 
 const OpDef deform_convOp{
     .name = "deform_conv",
-    .summary = "convolution whose windows' elements are each moved by an offset",
+    .summary = "convolution with an offset for each element of its windows",
     .cls = OpClass::reduction,
     .minOperands = 3,
     .maxOperands = 5,

@@ -45,7 +45,7 @@ Status inferPool(InferContext& c, Pool pool) {
     return c.error(DiagnosticId::badOperands, "it has 1 or 2 results: values, indices");
   if (results == 2 && makesChannelsLast(c.op()))
     return c.error(DiagnosticId::badAttribute,
-                   "indices count places of planes: the channels can not come last");
+                   "indices count places of planes: the channels cannot come last");
   if (results == 2) setTensor(c, shape, Dtype::i64, 1);
   return {};
 }

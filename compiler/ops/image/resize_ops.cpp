@@ -96,7 +96,7 @@ Status inferResize(InferContext& c) {
     DYN_CHECK(c.requireEqual(factors.dims[0], constantDim(c, static_cast<int64_t>(o.axes.size())),
                              "one scale for each axis"));
     if (o.policy != AspectPolicy::stretch)
-      return c.error(DiagnosticId::badAttribute, "proportions can not be kept with sizes and scales given");
+      return c.error(DiagnosticId::badAttribute, "proportions cannot be kept with sizes and scales given");
   }
   if (o.coordinates == Coordinates::cropAndResize) {
     DYN_TRY(TensorOperand roi, tensorOperand(c, kRoi, 1));
@@ -245,7 +245,7 @@ Result<std::vector<SampledAxis>> sampledAxes(const EvalContext& c, const ResizeO
     }
     if (a.output < 0 || (a.input == 0 && a.output > 0))
       return c.error(DiagnosticId::shapeCheckFailed,
-                     "an axis of " + std::to_string(a.input) + " can not be resized");
+                     "an axis of " + std::to_string(a.input) + " cannot be resized");
     if (o.coordinates == Coordinates::cropAndResize) {
       a.begin = c.operand(kRoi).realAt(flat);
       a.end = c.operand(kRoi).realAt(flat + static_cast<int64_t>(count));

@@ -15,7 +15,7 @@ Status choose(const Op& op, std::string_view name, std::initializer_list<std::st
   const auto found = std::find(choices.begin(), choices.end(), text);
   if (found == choices.end())
     return makeError(DiagnosticId::badAttribute,
-                     "resize: " + std::string(name) + " can not be \"" + text + "\"", op.place);
+                     "resize: " + std::string(name) + " cannot be \"" + text + "\"", op.place);
   *value = static_cast<Enum>(found - choices.begin());
   return {};
 }

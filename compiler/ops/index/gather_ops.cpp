@@ -111,7 +111,7 @@ Status inferGatherNd(InferContext& c) {
   if (!depth) {
     return operandNeeded(c, 1, Need::Kind::shape,
                          "the last dim of the indices is not known: it is " + indices.type.toString() +
-                             ", so the rank of the result can not be known");
+                             ", so the rank of the result cannot be known");
   }
   if (*depth > x.rank() - batch) {
     return c.error(DiagnosticId::rankMismatch,

@@ -101,7 +101,7 @@ namespace ops {
 
 const OpDef levelsOp{
     .name = "levels",
-    .summary = "an order of nodes by height, such that each level reads what those before it have written",
+    .summary = "an order of nodes by height; each level reads only rows of earlier levels",
     .cls = OpClass::opaque,
     .minOperands = 2,
     .maxOperands = -1,
@@ -115,7 +115,7 @@ const OpDef levelsOp{
     .doc =
         "rows [] i64, writes [n] i64, reads [n, ...] i64... -> order [n], starts [levels + 1]. Node i reads "
         "the rows reads[i, ...] (from the end if negative), then writes the row writes[i]. Level k is "
-        "order[starts[k]] to order[starts[k + 1]], by number. A node that reads nobody's row is of the first "
+        "order[starts[k]] to order[starts[k + 1]], by number. A node that reads no row is of the first "
         "level, any other of the one behind the last that it reads. Where one reads a row before another "
         "has written it, or two write one row, or a row is not there: one node a level, in their order.",
     .example =

@@ -371,7 +371,7 @@ const OpDef nonzeroOp{
 
 const OpDef compressOp{
     .name = "compress",
-    .summary = "the elements, or slices along an axis, whose condition holds",
+    .summary = "the elements, or slices along an axis, where the condition holds",
     .cls = OpClass::opaque,
     .minOperands = 2,
     .maxOperands = 2,

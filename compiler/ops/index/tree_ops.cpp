@@ -43,7 +43,7 @@ Result<int64_t> stepFrom(const EvalContext& c, int64_t row, int64_t place) {
   const int64_t nodes = splits.elementCount(), features = x.shape()[1];
   if (place >= nodes)
     return c.error(DiagnosticId::runtimeError,
-                   "place " + std::to_string(place) + " is no node of " + std::to_string(nodes));
+                   "place " + std::to_string(place) + " is not a node of " + std::to_string(nodes));
   const auto link = [&](int64_t column) { return links.intAt(place * kLinks + column); };
   if (link(kFeature) < 0 || link(kFeature) >= features)
     return c.error(DiagnosticId::runtimeError,

@@ -45,7 +45,7 @@ Status requireClass(const InferContext& c, const TensorOperand& operand,
                     std::initializer_list<DtypeClass> classes, std::string_view what) {
   if (std::find(classes.begin(), classes.end(), dtypeClass(operand.dtype)) != classes.end()) return {};
   return c.error(DiagnosticId::dtypeMismatch,
-                 std::string(what) + " can not have element type " + std::string(toString(operand.dtype)));
+                 std::string(what) + " cannot have element type " + std::string(toString(operand.dtype)));
 }
 
 Status requireDtype(const InferContext& c, const TensorOperand& operand, Dtype dtype, std::string_view what) {
@@ -114,7 +114,7 @@ Result<Contents> vectorContents(const InferContext& c, int i, std::string_view w
   if (!length) {
     return operandNeeded(c, i, Need::Kind::shape,
                          "the number of elements of " + std::string(what) + " is not known: it is " +
-                             operand.type.toString() + ", so the rank of the result can not be known");
+                             operand.type.toString() + ", so the rank of the result cannot be known");
   }
   std::optional<Contents> contents = c.operandContents(i);
   if (contents && static_cast<int64_t>(contents->size()) == *length) return std::move(*contents);

@@ -32,7 +32,7 @@ Result<Shape> sizesOf(InferContext& c, int i, std::string_view what) {
     const Dim size = elementOf(c, i, static_cast<int64_t>(k), known, "a size given as a value");
     DYN_CHECK(
         c.requireLessEqual(constantDim(c, 0), size,
-                           std::string(what) + ", element " + std::to_string(k) + " is no negative size"));
+                           std::string(what) + ", element " + std::to_string(k) + " is not a negative size"));
     sizes.push_back(size);
   }
   return sizes;

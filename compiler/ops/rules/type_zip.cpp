@@ -116,7 +116,7 @@ Type mapDims(IrContext& ir, Type type, const std::function<Dim(Dim, const TypePa
     }
     return changed ? ir.tensorType(std::move(dims), type.dtype()) : type;
   }
-  // A type zipped with itself can not mismatch.
+  // A type zipped with itself cannot mismatch.
   Result<Type> mapped = zipTypes(
       ir, type, type, "", [&](Dim d, Dim, const TypePath& path) -> Result<Dim> { return replace(d, path); });
   return mapped.ok() ? *mapped : type;

@@ -26,7 +26,7 @@ Result<std::vector<int64_t>> perAxis(const Op& op, std::string_view name, int co
                              std::to_string(count));
   for (int64_t value : values) {
     if (value < least || value > INT32_MAX)
-      return badWindow(op, std::string(name) + " can not hold " + std::to_string(value));
+      return badWindow(op, std::string(name) + " cannot hold " + std::to_string(value));
   }
   return values;
 }

@@ -24,7 +24,7 @@ namespace dyn {
   {                                                                                                      \
     "padding", AttributeKind::dims, false,                                                               \
         "beside pads, begin of each spatial axis, then end of each, less than 0: cut; made by the pass " \
-        "`own_pads`; default 0",                                                                         \
+        "`fold_pads`; default 0",                                                                        \
         Allowed::byRule("two dims for each spatial axis")                                                \
   }
 

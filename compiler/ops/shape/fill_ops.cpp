@@ -77,7 +77,8 @@ Status inferRangeReal(InferContext& c) {
                    *delta = c.operandConstant(2);
   if (start && limit && delta) {
     const std::optional<int64_t> count = realCount(*start, *limit, *delta);
-    if (!count) return c.error(DiagnosticId::dimDomain, "the number of elements of the range is no number");
+    if (!count)
+      return c.error(DiagnosticId::dimDomain, "the number of elements of the range is not a number");
     setTensor(c, {constantDim(c, *count)}, dtype);
     return {};
   }
@@ -88,7 +89,7 @@ Status inferRangeReal(InferContext& c) {
 Status evaluateRangeReal(EvalContext& c) {
   const HostTensor &start = c.operand(0), &delta = c.operand(2);
   const std::optional<int64_t> count = realCount(start, c.operand(1), delta);
-  if (!count) return c.error(DiagnosticId::dimDomain, "the number of elements of the range is no number");
+  if (!count) return c.error(DiagnosticId::dimDomain, "the number of elements of the range is not a number");
   DYN_TRY(HostTensor result, newTensor(start.dtype(), {*count}));
   // In f32 (or narrower) each step rounds, as in the kernel.
   const bool isDouble = start.dtype() == Dtype::f64;
@@ -225,7 +226,7 @@ Status inferEyeLike(InferContext& c) {
   const Dtype dtype = c.attributes().dtype("dtype", x.dtype);
   if (dtype == Dtype::string || dtypeClass(dtype) == DtypeClass::complex)
     return c.error(DiagnosticId::dtypeMismatch,
-                   "an identity matrix can not have element type " + std::string(toString(dtype)));
+                   "an identity matrix cannot have element type " + std::string(toString(dtype)));
   setTensor(c, x.dims, dtype);
   return {};
 }
@@ -344,7 +345,7 @@ const OpDef range_realOp{
     .operandRules = kRangeRealRules,
     .doc =
         "start [], limit [], delta [] of one real dtype -> [max(0, ceil((limit - start) / delta))]; a row of "
-        "its own because the number of elements is no dim expression",
+        "its own because the number of elements is not a dim expression",
     .example =
         "fn @main(%a: Tensor[(), f32], %b: Tensor[(), f32], %d: Tensor[(), f32]) "
         "{ %y = range_real(%a, %b, %d) return %y }",

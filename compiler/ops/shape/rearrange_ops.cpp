@@ -49,7 +49,7 @@ Status evaluateDepthToSpace(EvalContext& c) {
   const int64_t block = c.attributes().integer("block"), channels = s[1] / (block * block);
   const bool isCrd = c.attributes().string("mode", "dcr") == "crd";
   if (s[1] % (block * block) != 0)
-    return c.error(DiagnosticId::shapeMismatch, "the channels are no multiple of block * block");
+    return c.error(DiagnosticId::shapeMismatch, "the channels are not a multiple of block * block");
   DYN_TRY(HostTensor result, newTensor(x.dtype(), {s[0], channels, s[2] * block, s[3] * block}));
   const ElementCopier copier(result, x);
   OffsetWalk walk(result.shape(), {});
@@ -97,7 +97,7 @@ Status evaluateSpaceToDepth(EvalContext& c) {
   const std::vector<int64_t>& s = x.shape();
   const int64_t block = c.attributes().integer("block");
   if (s[2] % block != 0 || s[3] % block != 0)
-    return c.error(DiagnosticId::shapeMismatch, "height or width is no multiple of the block");
+    return c.error(DiagnosticId::shapeMismatch, "height or width is not a multiple of the block");
   DYN_TRY(HostTensor result, newTensor(x.dtype(), {s[0], s[1] * block * block, s[2] / block, s[3] / block}));
   const ElementCopier copier(result, x);
   OffsetWalk walk(result.shape(), {});

@@ -114,7 +114,7 @@ Result<Dim> remainingSize(InferContext& c, const Shape& total, const Shape& rest
   if (above.isConstant() && below.isConstant() && *below.constant() != 0 &&
       *above.constant() % *below.constant() != 0) {
     return c.error(DiagnosticId::shapeMismatch, "the element count " + productOf(c, total).toString() +
-                                                    " is no multiple of " + productOf(c, rest).toString());
+                                                    " is not a multiple of " + productOf(c, rest).toString());
   }
   // Without elements every size would do: 0 is taken, 1 where there are as many as of the other sizes.
   if (c.solver().equal(above, below) == Answer::yes) return constantDim(c, 1);
@@ -237,7 +237,7 @@ Status evaluateReshape(EvalContext& c) {
   if (inferred) shape[*inferred] = rest != 0 ? x.elementCount() / rest : typeSays(*inferred).value_or(0);
   if (sizeProduct(shape, 0, static_cast<int>(shape.size())) != x.elementCount()) {
     return c.error(DiagnosticId::shapeCheckFailed,
-                   shapeText(x.shape()) + " can not become " + shapeText(shape));
+                   shapeText(x.shape()) + " cannot become " + shapeText(shape));
   }
   c.setResult(0, x.reshaped(std::move(shape)));
   return {};

@@ -129,7 +129,7 @@ Status inferSlice(InferContext& c) {
       continue;
     }
     const int64_t step = *steps[i].constant();
-    if (step == 0) return c.error(DiagnosticId::badAttribute, "a step can not be 0");
+    if (step == 0) return c.error(DiagnosticId::badAttribute, "a step cannot be 0");
     const int64_t at = static_cast<int64_t>(i);
     const Dim start = elementOf(c, 1, at, starts, "start of a slice");
     const Dim end = elementOf(c, 2, at, ends, "end of a slice");
@@ -165,7 +165,7 @@ Status evaluateSlice(EvalContext& c) {
   for (size_t i = 0; i < starts.size(); ++i) {
     DYN_TRY(int axis, axisOf(c, axes[i], x.rank()));
     const int64_t n = x.shape()[axis], step = steps[i];
-    if (step == 0) return c.error(DiagnosticId::runtimeError, "a step can not be 0");
+    if (step == 0) return c.error(DiagnosticId::runtimeError, "a step cannot be 0");
     auto bound = [&](int64_t v, int64_t low, int64_t high) {
       return std::min(std::max(v < 0 ? v + n : v, low), high);
     };
@@ -544,7 +544,7 @@ const OpDef concatOp{
 
 const OpDef appendOp{
     .name = "append",
-    .summary = "a tensor with rows behind it along an axis, in its memory where that has room for them",
+    .summary = "appends rows to a tensor along an axis, in place where its memory has room",
     .cls = OpClass::opaque,
     .minOperands = 2,
     .maxOperands = 2,

@@ -26,7 +26,7 @@ Result<StatementKernel> makeRunning(const StatementRequest& request) {
   if (x.rank() == 1) given = 0;
   if (!given && known && known->size() == 1 && known->front()) given = known->front().constant();
   if (!given)
-    return makeError(DiagnosticId::unsupportedFeature, "unsupported: an axis that is no constant",
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: an axis that is not a constant",
                      request.op.place);
   const size_t axis = static_cast<size_t>(*given < 0 ? *given + x.rank() : *given);
   const Dtype sum = isHalf(x.dtype()) ? Dtype::f32 : x.dtype();

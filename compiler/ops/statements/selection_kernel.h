@@ -32,7 +32,7 @@ bool hasSelectionKernels(const OpDef& def);
 size_t selectedOperands(const OpDef& def);
 // How many kernels it is.
 int64_t selectionKernelCount(const OpDef& def);
-// Why this one can not be made, where hasSelectionKernels(); empty: it can.
+// Why this one cannot be made, where hasSelectionKernels(); empty: it can.
 std::string selectionRefusal(std::span<const Type> operandTypes);
 Result<SelectionKernels> makeSelectionKernels(const StatementRequest& request);
 

@@ -43,7 +43,7 @@ struct StatementKernel {
 
 // False: elements define it, or nothing does.
 bool hasStatementKernel(const OpDef& def);
-// Why this one can not be made, where hasStatementKernel(); empty: it can.
+// Why this one cannot be made, where hasStatementKernel(); empty: it can.
 std::string statementRefusal(const Op& op, std::span<const Type> operandTypes,
                              const std::function<bool(int operand)>& contentsKnown);
 // Error unsupportedFeature: what statementRefusal says.

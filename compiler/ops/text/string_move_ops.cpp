@@ -146,7 +146,8 @@ const OpDef string_castOp{
     .builtin = calling<calls::StringCast, fillStringCast>,
     .operandRules = kAnyElements,
     .doc =
-        "[...] -> [...]; reals by the shortest digits that read back; a string that is no number is an error",
+        "[...] -> [...]; reals by the shortest digits that read back; a string that is not a number is an "
+        "error",
     .example = "fn @main(%x: Tensor[(n), i64]) { %y = string_cast(%x) {to = string} return %y }",
 };
 

@@ -18,7 +18,7 @@ constexpr AttributeSpec kLookupAttributes[] = {
     {"keys", AttributeKind::tensor, true, "[k] distinct, of the operand's element type",
      Allowed::byRule("a vector of distinct elements")},
     {"values", AttributeKind::tensor, true, "[k], one for each key", Allowed::byRule("one for each key")},
-    {"default", AttributeKind::tensor, true, "the value of what is no key, of one element",
+    {"default", AttributeKind::tensor, true, "the value of what is not a key, of one element",
      Allowed::byRule("one element")},
 };
 

@@ -151,7 +151,7 @@ Status inferStringNormalize(InferContext& c) {
     return c.error(DiagnosticId::badAttribute,
                    "case \"" + c.attributes().string("case") + "\" is none of none, lower, upper");
   Shape shape = x.dims;
-  shape.back() = c.fresh("string_normalize counts what is no stop word");
+  shape.back() = c.fresh("string_normalize counts what is not a stop word");
   setTensor(c, shape, Dtype::string);
   return {};
 }

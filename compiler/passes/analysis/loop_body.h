@@ -25,7 +25,7 @@ class LoopBody {
   Type typeOf(ValueId v) const { return types_.at(v); }
   const Op* maker(ValueId v) const;  // null: a parameter
   const Op* maker(ValueId v, const OpDef& def) const;
-  // What a captured value is around the loop; kNoValue: it is none.
+  // What a captured value is around the loop; kNoValue: it is not one.
   ValueId outerOf(ValueId v) const;
   // The constant that makes it, in the body or around it; null: none does.
   const HostTensor* constantOf(ValueId v) const;

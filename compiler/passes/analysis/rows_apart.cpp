@@ -15,7 +15,7 @@ namespace dyn::passes {
 
 namespace {
 
-// The one axis whose size depends on the rows; nullopt when there is none, or more than one (`several`).
+// The one axis whose size depends on the rows; nullopt if absent, or more than one (`several`).
 std::optional<RowAxis> axisOf(Type type, SymbolId rows, bool* several) {
   std::optional<RowAxis> found;
   for (int axis = 0; type.isTensor() && axis < type.rank(); ++axis) {
@@ -37,7 +37,7 @@ class RowAnalysis {
         bodies_(bodies),
         numbers_(numbers) {}
 
-  RowsApart run() {
+  BatchIndependence run() {
     const Function& main = *inferred_.module.main();
     for (const Parameter& p : main.parameters) {
       types_[p.id] = p.type;
@@ -58,7 +58,7 @@ class RowAnalysis {
   }
 
  private:
-  RowsApart mixed(const std::string& why) {
+  BatchIndependence mixed(const std::string& why) {
     apart_.whyNot = why;
     return std::move(apart_);
   }
@@ -80,7 +80,7 @@ class RowAnalysis {
     if (!type.isTensor())
       return std::any_of(symbolsOf(type).begin(), symbolsOf(type).end(),
                          [&](SymbolId s) { return s == rows_; })
-                 ? mix(what + " is no tensor")
+                 ? mix(what + " is not a tensor")
                  : true;
     if (axis) axes_[id] = *axis;
     return true;
@@ -297,7 +297,7 @@ class RowAnalysis {
   const Dim row_;
   const RowsInBodies bodies_;
   const RowNumbers numbers_;
-  RowsApart apart_;
+  BatchIndependence apart_;
   std::unordered_map<ValueId, Type> types_;
   std::unordered_map<ValueId, const Op*> madeBy_;
   std::unordered_map<ValueId, RowAxis> axes_;
@@ -307,7 +307,8 @@ class RowAnalysis {
 
 }  // namespace
 
-RowsApart rowsApart(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies, RowNumbers numbers) {
+BatchIndependence batchIndependence(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies,
+                                    RowNumbers numbers) {
   return RowAnalysis(inferred, rows, bodies, numbers).run();
 }
 

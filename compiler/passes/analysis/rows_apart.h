@@ -25,7 +25,7 @@ struct RowAxis {
   bool operator==(const RowAxis&) const = default;
 };
 
-struct RowsApart {
+struct BatchIndependence {
   std::vector<std::optional<RowAxis>> parameters, results;  // of @main; nullopt: no rows of that dim
   std::string whyNot;                                       // not empty: they mix, and where
 };
@@ -35,7 +35,8 @@ enum class RowsInBodies : uint8_t { mixed, looked };
 // Rows that keep their numbers may be computed from these: x[b] + b. Where others are put before them, too,
 // they may not.
 enum class RowNumbers : uint8_t { kept, changed };
-RowsApart rowsApart(const InferredModule& inferred, SymbolId rows, RowsInBodies bodies = RowsInBodies::mixed,
-                    RowNumbers numbers = RowNumbers::kept);
+BatchIndependence batchIndependence(const InferredModule& inferred, SymbolId rows,
+                                    RowsInBodies bodies = RowsInBodies::mixed,
+                                    RowNumbers numbers = RowNumbers::kept);
 
 }  // namespace dyn::passes

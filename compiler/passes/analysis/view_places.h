@@ -33,7 +33,7 @@ class ViewPlaces {
   // `parameter` of a body has the contents of `outer`.
   void standsFor(ValueId parameter, ValueId outer);
 
-  // Where result `result` of `op` lies when its first operand lies at `operand`; nullopt: nobody knows, or
+  // Where result `result` of `op` lies when its first operand lies at `operand`; nullopt: unknown, or
   // its row has no rule. `types`: of its operands.
   std::optional<StridedPlace> placeOf(const Op& op, std::span<const Type> types, int result,
                                       const StridedPlace& operand, PathFacts::Place here);

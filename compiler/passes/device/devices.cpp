@@ -1,5 +1,5 @@
 // Which device does what, where the target has one beside its host.
-//   needs: types.  establishes: kernels that run on the device say so, and each operation finds its operands
+//   requires: types.  provides: kernels that run on the device say so, and each operation finds its operands
 //   where it runs.
 //   before  %y = fused(%x, %w) {kind = "loop"} body ...      after  %a = device_copy(%x) {to = "cuda"}
 //           %k = sort(%y)                                           %b = device_copy(%w) {to = "cuda"}
@@ -517,10 +517,10 @@ constexpr PassOptionSpec kDeviceOptions[] = {
 
 PassDef devicesPass() {
   return {.name = "devices",
-          .summary = "says which kernels run on the target's device, with copies where values change sides",
-          .needs = Property::types,
-          .establishes = {},
-          .before = Property::destinations,
+          .summary = "assigns kernels to the target's device and adds the copies between host and device",
+          .requiredProperties = Property::types,
+          .providedProperties = {},
+          .forbiddenProperties = Property::destinations,
           .options = {kDeviceOptions, kDeviceOptions + std::size(kDeviceOptions)},
           .run = runDevicesPass,
           .onRequest = true};

@@ -69,7 +69,7 @@ Status PlaceRules::allMet(std::span<const PlacedOperation> placed) const {
     return makeError(DiagnosticId::usageError, "--place " + rules_[i].text() +
                                                    ": the program has no operator, node or value " +
                                                    rules_[i].what)
-        .note(near.empty() ? "inspect --pass devices without it shows what there is to place"
+        .note(near.empty() ? "inspect --pass devices without --place lists the operators"
                            : "did you mean " + near + "?");
   }
   return {};

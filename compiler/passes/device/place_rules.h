@@ -2,7 +2,7 @@
 //
 //   softmax=cpu            every operation softmax, alone or within a kernel, which then goes as a whole
 //   /layer.0/MatMul=cpu    an ONNX node
-//   scores=cuda            what makes a value; where it can not run there, compilation says why
+//   scores=cuda            what makes a value; where it cannot run there, compilation says why
 #pragma once
 
 #include <span>
@@ -35,7 +35,7 @@ class PlaceRules {
   PlaceRules(const IrContext& ir, std::vector<PlaceRule> rules)
       : ir_(ir), rules_(std::move(rules)), met_(rules_.size()) {}
 
-  // The last rule about the operation, or about one within its kernel; null: there is none.
+  // The last rule about the operation, or about one within its kernel; null: absent.
   const PlaceRule* ruleOf(const Op& op);
   // A rule that has met none of the operations that were placed is a mistake of its writer: usageError.
   Status allMet(std::span<const PlacedOperation> placed) const;

@@ -1,5 +1,5 @@
 // Attention in one kernel: the matrix of scores is never in memory as a whole.
-//   needs: groups.  establishes: product, row-wise softmax and product are one group of kind `attention`.
+//   requires: groups.  provides: product, row-wise softmax and product are one group of kind `attention`.
 //   before  %s = matmul_permuted(%q, %k) {...}                    [b, h, m, n]
 //           %p = fused(%s, %mask) {kind = "loop"} body (...) { ...elementwise, one softmax along the last axis, elementwise... }
 //           %z = matmul_permuted(%p, %v) {...}
@@ -276,9 +276,9 @@ Result<Module> runAttention(const Module& module, PassContext& context) {
 
 PassDef attentionPass() {
   return {.name = "attention",
-          .summary = "makes product, softmax and product one kernel that keeps a few rows of scores",
-          .needs = Property::groups,
-          .before = Property::destinations,
+          .summary = "fuses product, softmax and product into one kernel that keeps a few rows of scores",
+          .requiredProperties = Property::groups,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runAttention,
           .makesBuiltins = true};

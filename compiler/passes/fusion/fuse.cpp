@@ -1,5 +1,5 @@
 // Fusion without known sizes.
-//   needs: types.  establishes: operations that can run as one kernel are groups (`fused`).
+//   requires: types.  provides: operations that can run as one kernel are groups (`fused`).
 //   before  %m = reduce_max(%x, axes [-1])  %d = sub(%x, %m)  %e = exp(%d)  %s = reduce_sum(%e, axes [-1])  %y = div(%e, %s)
 //   after   %y = fused(%x) {kind = "loop"} body (...) { ...all five... }
 // A producer joins the group of its consumers when every use of it lies in that one group, or when the other
@@ -532,7 +532,7 @@ Result<Module> runFuse(const Module& module, PassContext& context) {
     maxOps = std::max(1, std::atoi(it->second.c_str()));
   DYN_TRY(const Module apart,
           rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
-            return withOwnReals(function, *module.context);
+            return withClonedDequantize(function, *module.context);
           }));
   PathFacts facts(apart);
   auto sweep = [&](const Function& function) -> Result<const Function*> {
@@ -551,9 +551,9 @@ Result<Module> runFuse(const Module& module, PassContext& context) {
 PassDef fusePass() {
   return {.name = "fuse",
           .summary = "groups operations into kernels where the dim solver proves it legal",
-          .needs = Property::types,
-          .establishes = Property::groups,
-          .before = Property::destinations,
+          .requiredProperties = Property::types,
+          .providedProperties = Property::groups,
+          .forbiddenProperties = Property::destinations,
           .options = {{"max", "largest number of operations in a kernel; default 64"}},
           .run = runFuse};
 }

@@ -1,5 +1,5 @@
 // Loops over the steps of LSTM, GRU and RNN as one hand-written kernel.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  %h, %y = loop(%s, _, %h0, %x) {carried = 1} body (%i, %h, %x) {
 //             %u = gemm_packed(%h, %packed)  %n = tanh(add(gather(%x, %i), %u))  return true, %n, %n
 //           }
@@ -146,9 +146,9 @@ Result<Module> runRecurrent(const Module& module, PassContext& context) {
 
 PassDef recurrentPass() {
   return {.name = "recurrent",
-          .summary = "makes loops over the steps of LSTM, GRU and RNN one kernel for all steps",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "turns LSTM, GRU and RNN loops into one kernel for all steps",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runRecurrent,
           .makesBuiltins = true};

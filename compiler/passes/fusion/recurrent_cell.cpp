@@ -26,9 +26,9 @@ class Matcher {
       return "a step does more";
     found_.stacks = results().size() == 2 + carried();
     found_.state = loop_.operands[2];
-    if (!unwrapStates()) return "its states are no cell's";
+    if (!unwrapStates()) return "its states are not those of a cell";
     const bool fits = carried() == 2 ? isLstm() : isGru() || isPlain();
-    if (!fits) return "a step is no cell that is known";
+    if (!fits) return "a step is not a known cell";
     if (!sizesFit()) return "its sizes are others";
     return "";
   }

@@ -1,5 +1,5 @@
 // Transposes around a matrix product become the order in which it reads and writes.
-//   needs: types.  establishes: no f32 product of stacks of matrices has a transposed operand, or a transposed result whose last axis stays the last.
+//   requires: types.  provides: no f32 product of stacks of matrices has a transposed operand, or a transposed result whose last axis stays the last.
 //   before  %k = transpose(%x) {perm = [0, 2, 3, 1]}  %s = matmul(%q, %k)        after  %s = matmul_permuted(%q, %x) {order_b = [0, 2, 3, 1], ...}
 // The transposes that nothing else reads are dead afterwards: dce removes them. Products with packed matrices
 // read their left side row by row and are left alone.
@@ -131,11 +131,11 @@ Result<Module> runAbsorb(const Module& module, PassContext& context) {
 
 }  // namespace
 
-PassDef absorbPass() {
-  return {.name = "absorb",
-          .summary = "transposes around matrix products become the order they read and write in",
-          .needs = Property::types,
-          .before = Property::destinations,
+PassDef fold_transposesPass() {
+  return {.name = "fold_transposes",
+          .summary = "folds the transposes around matrix products into the order that they read and write",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runAbsorb,
           .makesBuiltins = true};

@@ -20,7 +20,7 @@ std::optional<ContractionKind> kindNamed(std::string_view name) {
   return std::nullopt;
 }
 
-// What can not be read is an error where the operation is lowered.
+// What cannot be read is an error where the operation is lowered.
 contraction::Version versionAttribute(const Op& op, ContractionKind kind, std::string_view name) {
   return parseVersion(kind, op.attributes.string(name, "auto")).value_or(contraction::Automatic{});
 }

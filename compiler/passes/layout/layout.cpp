@@ -1,5 +1,5 @@
 // Images between convolutions lie with their channels last.
-//   needs: types.  establishes: in regions of convolutions of f32 or of bytes with constant weights, and of
+//   requires: types.  provides: in regions of convolutions of f32 or of bytes with constant weights, and of
 //   what stands between them, no image lies in planes.
 //   before  %a = conv(%x, %w)  %b = relu(%a)  %c = conv(%b, %v) with %v constant [m, c, 1, 1]
 //   after   %p = pack_conv(%w)  %d = conv_packed(%x, %p) {layout = "to_channels_last"}  %e = relu(%d)
@@ -105,7 +105,7 @@ class Turner {
   }
 
   // Before somebody outside of the region reads it.
-  void backToPlanes(ValueId v, const SourcePlace& place) {
+  void backToPlanes(ValueId v, const SourceLocation& place) {
     auto it = v == kNoValue ? last_.end() : last_.find(v);
     if (it == last_.end() || !gone_.count(v)) return;
     gone_.erase(v);
@@ -389,9 +389,9 @@ Result<Module> runLayout(const Module& module, PassContext& context) {
 
 PassDef layoutPass() {
   return {.name = "layout",
-          .summary = "images between convolutions lie with their channels last",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "stores images between convolutions with their channels last (NHWC)",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {{"conv", "auto, or a version of convolutions: images then stay in planes"},
                       {"regions", "cost: those that cost less so, or all; default cost"}},
           .run = runLayout,

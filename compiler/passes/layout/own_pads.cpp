@@ -1,5 +1,5 @@
 // Zeros that are put around an image for convolutions alone become the pads of these convolutions.
-//   needs: types.  establishes: no pad of zeros stands between an image and convolutions that can do it by themselves.
+//   requires: types.  provides: no pad of zeros stands between an image and convolutions that can do it by themselves.
 //   before  %p = pad(%x, [0, 0, 0, 0, 0, 0, 1, 1])  %y = conv(%p, %w) {strides = [2, 2]}
 //   after   %y = conv(%x, %w) {pads = [0, 0, 1, 1], strides = [2, 2]}
 //   before  %p = pad(%x, [0, 0, 0, 0, 0, 0, mod(h, 2), 0])  %y = conv(%p, %w)
@@ -203,7 +203,7 @@ class PadFinder {
   std::set<SymbolId> fromOutside_;
 };
 
-Result<Module> runOwnPads(const Module& module, PassContext& context) {
+Result<Module> runFoldPads(const Module& module, PassContext& context) {
   bool any = false;
   forEachOp(module, [&](const Function&, const Op& op) { any = any || op.def == &ops::padOp; });
   if (!any) return module;
@@ -220,13 +220,13 @@ Result<Module> runOwnPads(const Module& module, PassContext& context) {
 
 }  // namespace
 
-PassDef own_padsPass() {
-  return {.name = "own_pads",
-          .summary = "zeros put around an image for convolutions become their own pads",
-          .needs = Property::types,
-          .before = Property::destinations,
+PassDef fold_padsPass() {
+  return {.name = "fold_pads",
+          .summary = "folds zero padding around images into the convolutions",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
-          .run = runOwnPads};
+          .run = runFoldPads};
 }
 
 }  // namespace dyn::passes

@@ -1,5 +1,5 @@
 // Packing of constant weights.
-//   needs: types.  establishes: products of f32 or of bytes with a constant right matrix, and f32 convolutions with constant weights, read what is
+//   requires: types.  provides: products of f32 or of bytes with a constant right matrix, and f32 convolutions with constant weights, read what is
 //   packed once at load.
 //   before  %y = matmul(%x, %w) with %w constant [k, n]        after  %p = pack_b(%w)     %y = gemm_packed(%x, %p) {k = dims(k), n = dims(n)}
 //   A matrix of one column stays as it is, as its product reads it in place.
@@ -226,7 +226,7 @@ class Packer {
     return &reordered_.emplace(key, *std::move(moved)).first->second;
   }
 
-  ValueId addConstant(HostTensor value, ValueId like, const SourcePlace& place) {
+  ValueId addConstant(HostTensor value, ValueId like, const SourceLocation& place) {
     Op constant;
     constant.def = &ops::constantOp;
     constant.place = place;
@@ -271,7 +271,7 @@ class Packer {
   }
 
   // The version the user asks for, else the one that was measured to be best, else Automatic. What an
-  // operation can not be made with is left, with a remark; a library packs weights of f32 alone.
+  // operation cannot be made with is left, with a remark; a library packs weights of f32 alone.
   contraction::Version choose(const Op& op, Dtype packed, Dtype weights) {
     const std::optional<Contraction> contraction = contractionOf(op, packed);
     if (!contraction) return contraction::Automatic{};
@@ -286,7 +286,7 @@ class Packer {
       return contraction::isLibrary(*version) && isHalf(weights) ? contraction::Automatic{} : *version;
     }
     ++context_.counters["refused_" + kind];
-    context_.remarks.push_back("not " + chosen->second + ": it can not do " + contraction->key);
+    context_.remarks.push_back("not " + chosen->second + ": it cannot do " + contraction->key);
     return contraction::Automatic{};
   }
 
@@ -350,9 +350,9 @@ Result<Module> runPrepack(const Module& module, PassContext& context) {
 PassDef prepackPass() {
   return {
       .name = "prepack",
-      .summary = "packs constant weights of products and f32 convolutions once, at load",
-      .needs = Property::types,
-      .before = Property::destinations,
+      .summary = "packs the constant weights of products and f32 convolutions once, at load",
+      .requiredProperties = Property::types,
+      .forbiddenProperties = Property::destinations,
       .options =
           {{"products", "f32, or bf16: sides of f32 products with constants are rounded to it; default f32"},
            {"conv",

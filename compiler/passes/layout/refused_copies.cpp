@@ -198,7 +198,7 @@ const char* toString(CopyReason reason) {
     case CopyReason::stored:
       return "keeps elements side by side";
     case CopyReason::noStrides:
-      return "wants an order that no strides can say";
+      return "needs an order that strides cannot express";
     case CopyReason::sharedCopy:
       return "takes strides, and reads the copy that others need";
   }

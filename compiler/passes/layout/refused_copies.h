@@ -1,4 +1,4 @@
-// Copies that a placed program makes only because who reads them takes no strides: kernels that do nothing
+// Copies that a placed program makes only because their readers take no strides: kernels that do nothing
 // but move elements.
 //
 //   into(%x, %t) {kind = "loop"} body { %q = transpose(%p) }       t: 4*n*m bytes

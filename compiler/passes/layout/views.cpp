@@ -1,5 +1,5 @@
 // Views that are read where they lie.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  %t = transpose(%x) {perm = [1, 0]}  %p = slice(%t, ...)  %y = matmul(%p, %b)
 //   after   %p = strided(%x) {offset = dims(...), strides = dims(1, m)}  %y = matmul(%p, %b)
 // An operand of an operator whose builtin takes strides (BuiltinUse::strided) that is made by a chain
@@ -113,7 +113,7 @@ class Viewer {
   }
 
   // The strided view that stands for `value`, made before its first reader.
-  ValueId seen(ValueId value, const View& view, const SourcePlace& place, std::vector<const Op*>& ops) {
+  ValueId seen(ValueId value, const View& view, const SourceLocation& place, std::vector<const Op*>& ops) {
     auto [made, fresh] = made_.try_emplace(value, kNoValue);
     if (!fresh) return made->second;
     made->second = ir_.newValue(ir_.valueName(value));
@@ -187,7 +187,7 @@ class Viewer {
     return true;
   }
 
-  ValueId dimsValue(const Shape& dims, const SourcePlace& place, std::vector<const Op*>& ops) {
+  ValueId dimsValue(const Shape& dims, const SourceLocation& place, std::vector<const Op*>& ops) {
     Op op;
     op.def = &ops::dims_valueOp;
     const Dim count = ir_.dims().constant(static_cast<int64_t>(dims.size()));
@@ -204,7 +204,7 @@ class Viewer {
     ValueDef result;
     int64_t axis;
     Dim begin, end;
-    SourcePlace place;
+    SourceLocation place;
   };
   const Op* sliceOf(const Part& part, std::vector<const Op*>& ops) {
     const auto vector = [&](Dim d) { return dimsValue({d}, part.place, ops); };
@@ -279,8 +279,8 @@ PassDef viewsPass() {
   return {.name = "views",
           .summary =
               "transposed, cut and repeated operands are read where they lie, by operators that take strides",
-          .needs = Property::types,
-          .before = Property::groups,
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::groups,
           .options = {},
           .run = runViews};
 }

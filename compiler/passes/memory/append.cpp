@@ -1,6 +1,6 @@
 // Caches that grow: what joins an input with rows behind it becomes an append, which writes only the rows
 // where the caller hands a growing tensor on.
-//   needs: groups.  establishes: nothing that others rely on.
+//   requires: groups.  provides: nothing that others rely on.
 //   before  %present = fused(%x, %past) {kind = "loop"} body { ... %new = add(...)  %y = concat(%past, %new) {axis = 2} }
 //           %z = fused(%q, %present, ...) {kind = "attention"} ...      return %z, %present
 //   after   %new = fused(%x) {kind = "loop"} body { ... %new = add(...) }
@@ -211,9 +211,9 @@ Result<Module> runAppend(const Module& module, PassContext& context) {
 
 PassDef appendPass() {
   return {.name = "append",
-          .summary = "appends to inputs that are handed on from run to run, in place where they have room",
-          .needs = Property::groups,
-          .before = Property::destinations,
+          .summary = "appends to inputs that one run passes to the next, in place where they have room",
+          .requiredProperties = Property::groups,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runAppend,
           .makesBuiltins = true};

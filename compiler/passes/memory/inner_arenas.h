@@ -30,7 +30,7 @@ class InnerArenas {
   void note(const Op& op);
   void noteArena(const Function& body, const Op& arena);
 
-  // What the arena of the loop's body takes at most, of symbols that are available; null: nobody knows, or it
+  // What the arena of the loop's body takes at most, of symbols that are available; null: unknown, or it
   // has none to be moved.
   Dim bytesOf(const Op& loop, const std::set<SymbolId>& available) const;
   // The loop with that arena at `offset` of the outer one.

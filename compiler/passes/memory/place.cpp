@@ -1,5 +1,5 @@
 // Placement: memory becomes explicit.
-//   needs: types.  establishes: every kernel is destination-passing (`into`), every buffer has an `alloc`, every value a `kill` after its last use.
+//   requires: types.  provides: every kernel is destination-passing (`into`), every buffer has an `alloc`, every value a `kill` after its last use.
 //   before  %y = relu(%x) : T                    after  %y = alloc() : T
 //           return %y                                   into(%x, %y) {kind = "loop", outputs = 1} body (%p: T) -> (T) {...}
 //                                                       kill(%x)      (not for parameters of main and of regions)
@@ -42,7 +42,7 @@ const Function* bodyOf(const Op& op, const std::vector<Type>& operandTypes, IrCo
 }
 
 const Op* makeOp(IrContext& ir, const OpDef& def, std::vector<ValueId> operands,
-                 std::vector<ValueDef> results, Attributes attributes, SourcePlace place) {
+                 std::vector<ValueDef> results, Attributes attributes, SourceLocation place) {
   Op op;
   op.def = &def;
   op.operands = std::move(operands);
@@ -213,12 +213,12 @@ Result<Module> runPlace(const Module& module, PassContext& context) {
 
 }  // namespace
 
-PassDef placePass() {
-  return {.name = "place",
+PassDef bufferizePass() {
+  return {.name = "bufferize",
           .summary = "makes memory explicit: alloc, destination-passing kernels, kill",
-          .needs = Property::types,
-          .establishes = Property::destinations,
-          .before = Property::destinations,
+          .requiredProperties = Property::types,
+          .providedProperties = Property::destinations,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runPlace,
           .required = true};

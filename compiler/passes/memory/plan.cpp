@@ -1,5 +1,5 @@
 // Memory planning over symbolic sizes.
-//   needs: destination-passing kernels.  establishes: tensors whose lifetimes end inside a function share one arena.
+//   requires: destination-passing kernels.  provides: tensors whose lifetimes end inside a function share one arena.
 //   before  %a = alloc() : Tensor[(n, 64), f32]        after  %m = arena() : Tensor[(256*n), u8]
 //           %b = alloc() : Tensor[(n, 64), f32]               %a = alloc(%m) {offset = dims(0)} : Tensor[(n, 64), f32]
 // A buffer is placed into a slot that is free for its whole lifetime. Where the slot's size is not provably ≥
@@ -346,9 +346,9 @@ PassDef planPass() {
           .summary =
               "places tensors of known dims into one arena per function, reusing memory where sizes are "
               "provably enough",
-          .needs = Property::destinations,
-          .establishes = Property::arenas,
-          .before = Property::arenas,
+          .requiredProperties = Property::destinations,
+          .providedProperties = Property::arenas,
+          .forbiddenProperties = Property::arenas,
           .options = {kPlanOptions, kPlanOptions + std::size(kPlanOptions)},
           .run = runPlan};
 }

@@ -1,6 +1,6 @@
 // Rematerialisation: a value that is cheap to make is made again beside a late use instead of being kept
 // until then.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  %e = expand(%x, %s) : T[(n, m)]        after  %e = expand(%x, %s) : T[(n, m)]
 //           %a = matmul(%e, %w)                           %a = matmul(%e, %w)
 //           ... with %e alive, the most memory            ...
@@ -239,8 +239,8 @@ PassDef rematerialisePass() {
           .summary =
               "makes cheap values again beside late uses where less memory then lives at once, when that is "
               "asked for",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {kRematerialiseOptions, kRematerialiseOptions + std::size(kRematerialiseOptions)},
           .run = runRematerialise};
 }

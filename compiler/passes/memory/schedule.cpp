@@ -1,5 +1,5 @@
 // Scheduling for memory: independent kernels are reordered where fewer tensors then live at once.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  %a = matmul(%x, %y) : T[(n, n)]          after  %a = matmul(%x, %y) : T[(n, n)]
 //           %b = matmul(%x, %z) : T[(n, n)]                 %p = matmul(%a, %x) : T[(n, k)]
 //           %p = matmul(%a, %x) : T[(n, k)]                 %b = matmul(%x, %z) : T[(n, n)]
@@ -245,8 +245,8 @@ PassDef schedulePass() {
           .summary =
               "reorders independent kernels where provably no more, and for sample dims less, memory lives "
               "at once",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runSchedule};
 }

@@ -1,5 +1,5 @@
 // Attention as exporters write it with batch and heads joined in one axis, written with both apart, as pass
-// `unpad` looks for it.
+// `pack_sequences` looks for it.
 //
 //   %q3 = reshape(%q)  [b, h, s, d] -> [b*h, s, d]         %s4 = matmul(%q, %k)
 //   %s3 = matmul(%q3, %k3)                                  %s3 = reshape(%s4)

@@ -192,7 +192,7 @@ class Search {
     ValueId x = a.softmax->operands[0];
     for (const Op* scores = nullptr; !scores;) {
       const auto made = madeBy_.find(x);
-      if (made == madeBy_.end()) return "its scores are no product";
+      if (made == madeBy_.end()) return "its scores are not a product";
       const Op& op = *made->second;
       if (isProduct(op)) {
         scores = a.scores = &op;
@@ -253,7 +253,7 @@ class Search {
         const std::optional<double> fill = constantOf(op.operands[at]);
         if (!fill) continue;
         if (!(*fill <= kMaskedBias))
-          return "where the mask does not hold its scores are no large negative number";
+          return "where the mask does not hold its scores are not a large negative number";
         x = op.operands[3 - at];
         steps_.push_back({kNoValue, op.operands[0], at == 1, *fill, x});
         return "";
@@ -291,7 +291,7 @@ class Search {
     if (!a.sequence) a.sequence = a.queries;
     a.heads = q[1];
     if (!areApart(a.batch, a.sequence))
-      return "batch and sequence are no two sizes of the inputs: " + a.batch.toString() + ", " +
+      return "batch and sequence are not two sizes of the inputs: " + a.batch.toString() + ", " +
              a.sequence.toString();
     const Shape k = a.k != kNoValue ? type(a.k).dims() : Shape{q[0], q[1], q[3], q[3]};
     if (!is(k[0], a.batch) || !is(v[0], a.batch) || !is(k[a.keysAsQueries ? 2 : 3], a.sequence) ||

@@ -22,7 +22,7 @@ struct MovedView {
   StridedPlace place;  // of the view in it
 };
 
-// The first view: `op` of its operand, which is dense. Nullopt: it is none.
+// The first view: `op` of its operand, which is dense. Nullopt: it is not one.
 std::optional<MovedView> viewOf(const InferredModule& inferred, const Op& op, Type operand);
 // And of a view.
 std::optional<MovedView> viewOf(const InferredModule& inferred, const Op& op, const MovedView& view);

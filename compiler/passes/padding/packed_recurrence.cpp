@@ -147,7 +147,7 @@ class Emission {
     return state;
   }
 
-  static ValueId gathered(BatchedTurns& b, ValueId from, ValueId at) {
+  static ValueId gathered(BatchedIterations& b, ValueId from, ValueId at) {
     return b.make(ops::gatherOp, {from, at}, {{"axis", int64_t{0}}});
   }
   ValueId countTo(Dim size) {
@@ -237,7 +237,7 @@ class Emission {
 
   std::vector<ValueId> loop(const Order& o, const Direction& direction, const std::vector<ValueId>& buffers,
                             const std::vector<ValueId>& rows) {
-    BatchedTurns& b = body_;
+    BatchedIterations& b = body_;
     const ValueId number = ir_.newValue();
     const ValueId level = b.make(ops::addOp, {number, b.integer(1)});
     const ValueId places = placesOfLevel(ir_, b, captures_.of(o.starts), level);
@@ -317,7 +317,7 @@ class Emission {
   const KeptPositions& kept_;
   const Dim most_;
   const std::unordered_map<ValueId, Type> types_;
-  BatchedTurns outer_, body_;
+  BatchedIterations outer_, body_;
   LoopCaptures captures_{ir_};
 };
 

@@ -65,7 +65,7 @@ class PaddedRecurrenceFinder {
     for (size_t k = 1 + carried(); k < results().size(); ++k) {
       const Op* where = body_.maker(results()[k], ops::whereOp);
       if (!where || !isRuns(where->operands[0]) || !isZero(where->operands[2]))
-        return "what it stacks is not 0 behind the end of a sequence";
+        return "its stacked result is not 0 behind the end of a sequence";
       wanted.push_back(where->operands[1]);
     }
     if (std::string why = sizes(); !why.empty()) return why;
@@ -99,9 +99,9 @@ class PaddedRecurrenceFinder {
     if (!body_.goesOn()) return "a step may end it";
     const std::optional<Dim> steps =
         loop_.operands[0] == kNoValue ? std::nullopt : body_.knownSize(loop_.operands[0]);
-    if (!steps) return "its steps are no size of an input";
+    if (!steps) return "its steps are not a size of an input";
     found_.sequence = ir_.facts().canonical(*steps);
-    if (ofSequences_) return isRagged(found_.sequence) ? "" : "its steps are no length of a sequence";
+    if (ofSequences_) return isRagged(found_.sequence) ? "" : "its steps are not the length of a sequence";
     // max(0, s) is s.
     const std::vector<SymbolId> symbols = symbolsOf(found_.sequence);
     if (symbols.size() == 1 && equal(found_.sequence, ir_.dims().symbolById(symbols[0])))
@@ -150,7 +150,7 @@ class PaddedRecurrenceFinder {
     if (!ofSequences_) {
       found_.batch = ir_.facts().canonical(outerTypes_.at(found_.lengths).dims()[0]);
       if (!found_.batch.isSymbol() || !found_.sequence.isSymbol() || found_.batch == found_.sequence)
-        return "batch and sequence are no two sizes of the inputs: " + found_.batch.toString() + ", " +
+        return "batch and sequence are not two sizes of the inputs: " + found_.batch.toString() + ", " +
                found_.sequence.toString();
     }
     for (size_t k = 0; k < carried(); ++k) {
@@ -169,11 +169,11 @@ class PaddedRecurrenceFinder {
       found_.stacked.push_back(found_.backward ? kNoValue : result);
       if (!found_.backward) continue;
       if (std::find(main.results.begin(), main.results.end(), result) != main.results.end())
-        return "what it stacks is read in the order of its steps";
+        return "its stacked result is read in the order of its steps";
       for (const Op* op : main.ops) {
         if (std::find(op->operands.begin(), op->operands.end(), result) == op->operands.end()) continue;
         if (!isTurn(*op) || found_.stacked.back() != kNoValue)
-          return "what it stacks is read in the order of its steps";
+          return "its stacked result is read in the order of its steps";
         found_.stacked.back() = op->results[0].id;
         found_.turns.push_back(op);
       }
@@ -273,13 +273,13 @@ class PaddedRecurrenceFinder {
     alone.module = inferred_.module;
     alone.module.functions = {found_.cell};
     alone.contents = inferred_.contents;
-    const RowsApart apart = rowsApart(alone, found_.batch.symbol());
+    const BatchIndependence apart = batchIndependence(alone, found_.batch.symbol());
     if (!apart.whyNot.empty()) return apart.whyNot;
     for (size_t k = 0; k < apart.results.size(); ++k)
       if (!apart.results[k] || apart.results[k]->axis != 0 || apart.results[k]->extent != found_.batch)
         return "a result of its steps has no row for each sequence";
     for (Type type : found_.cell->resultTypes)
-      if (!isReal(type.dtype())) return "its states are no real numbers";
+      if (!isReal(type.dtype())) return "its states are not real numbers";
     return "";
   }
 

@@ -68,7 +68,7 @@ PairRegion PairValues::regionOf(ValueId value) {
 
 std::string PairValues::explain(const Op& op, size_t result, Axes& axes) const {
   if (!op.regions.empty() || op.def->hasEffects || op.def->cls == OpClass::structural)
-    return positions_.nameOf(op) + " is no operation on elements";
+    return positions_.nameOf(op) + " is not an operation on elements";
   for (ValueId v : op.operands)
     if (const Axes* of = axesOf(v); of && of->moved)
       return v == op.operands[0] ? byMovedView(op, axes) : of->whyMoved;

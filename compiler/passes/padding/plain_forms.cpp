@@ -14,9 +14,9 @@ namespace {
 
 constexpr size_t kMostFormsBetween = 16;  // values between a softmax and the scores it is of
 
-class PlainForms {
+class CanonicalForms {
  public:
-  explicit PlainForms(const Module& module) : module_(module), ir_(*module.context) {
+  explicit CanonicalForms(const Module& module) : module_(module), ir_(*module.context) {
     for (const Parameter& p : module.main()->parameters) {
       types_[p.id] = p.type;
       for (SymbolId s : symbolsOf(p.type)) given_.insert(s);
@@ -97,7 +97,7 @@ class PlainForms {
     return changed_ = true;
   }
 
-  ValueId make(const OpDef& def, std::vector<ValueId> operands, Type type, const SourcePlace& place) {
+  ValueId make(const OpDef& def, std::vector<ValueId> operands, Type type, const SourceLocation& place) {
     Op op;
     op.def = &def;
     op.place = place;
@@ -195,6 +195,6 @@ class PlainForms {
 
 }  // namespace
 
-Module withPlainForms(const Module& module) { return replacedMain(module, PlainForms(module).run()); }
+Module withCanonicalForms(const Module& module) { return replacedMain(module, CanonicalForms(module).run()); }
 
 }  // namespace dyn::passes

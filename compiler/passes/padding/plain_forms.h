@@ -1,4 +1,4 @@
-// What exporters write in several ways, in the one that pass `unpad` looks for.
+// What exporters write in several ways, in the one that pass `pack_sequences` looks for.
 //
 //   %y = slice(%x, [0], [n], axes, [1])   [n, d] -> [n, d]      %x, wherever %y stood
 //   %y = reshape(%x)                      [n, d] -> [n, d]      likewise
@@ -15,6 +15,6 @@
 namespace dyn::passes {
 
 // The same module where there is nothing of the kind, or where @main has bodies, which may read any value.
-Module withPlainForms(const Module& module);
+Module withCanonicalForms(const Module& module);
 
 }  // namespace dyn::passes

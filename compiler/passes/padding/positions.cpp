@@ -133,7 +133,7 @@ bool Positions::makesSizes(const Op& op) const {
 
 std::string Positions::explain(const Op& op) const {
   if (op.results.empty() || !op.regions.empty() || op.def->cls == OpClass::structural || op.def->hasEffects)
-    return nameOf(op) + " is no operation on elements";
+    return nameOf(op) + " is not an operation on elements";
   for (const ValueDef& r : op.results)
     if (!axesOf(r.type)) return nameOf(op) + " has no result by position";
   if (makesSizes(op)) return nameOf(op) + " makes sizes known that others mention";

@@ -1,7 +1,7 @@
 // Positions of a padded batch: values [.., b, .., s, ..] with an axis of the batch and one of the sequence,
 // or with both in one: [.., b * s, ..].
 // Which operations compute a result at a position from that position alone, and which positions do others
-// read? What a position needs of others decides what may be left out (pass `unpad`).
+// read? What a position needs of others decides what may be left out (pass `pack_sequences`).
 //
 //   y[b, s, j] = sum(k, x[b, s, k] * w[k, j])     position by position
 //   y[b, j] = x[b, 0, j]                          reads position 0 of each sequence

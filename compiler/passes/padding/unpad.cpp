@@ -1,5 +1,5 @@
 // Attention under a mask without the positions that the mask leaves out.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  %x [b, s, 8]  ...
 //           %p = softmax(add(mul(matmul(%q, %k), c), %bias))  %z = matmul(%p, %v)
 //           ...  %y = slice(%w, position 0)
@@ -43,7 +43,7 @@ void tell(PassContext& context, const Module& module, const PositionNeeds& needs
       context.remarks.push_back("padded: %" + module.context->valueName(value) + ": " + why);
 }
 
-// A value that the mask is made of and that is packed itself; kNoValue: there is none.
+// A value that the mask is made of and that is packed itself; kNoValue: absent.
 ValueId packedInMask(const Function& main, const PositionNeeds& needs, const std::vector<ValueId>& mask) {
   const std::unordered_set<ValueId> reached = makersOf(main, mask);
   for (const Op* op : main.ops)
@@ -88,7 +88,7 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
     if (site.mask == mask)
       sites.emplace(&op, site);
     else
-      context.remarks.push_back("not unpadded: " + std::string(named.def->name) + " %" +
+      context.remarks.push_back("not packed: " + std::string(named.def->name) + " %" +
                                 ir.valueName(named.results[0].id) + ": its mask is not the first one");
   };
   for (const MaskedAttention& site : attentions.found) {
@@ -125,7 +125,7 @@ void addPairs(OneMask& one, const InferredModule& inferred, const Positions& pos
       one.sites.pairs.insert(region.ops.begin(), region.ops.end());
     }
     if (why.empty()) continue;
-    context.remarks.push_back("not unpadded: softmax %" +
+    context.remarks.push_back("not packed: softmax %" +
                               inferred.module.context->valueName(site->second.softmax->results[0].id) +
                               ": of what is added to its scores " + why);
     one.sites.attentions.erase(site);
@@ -149,12 +149,12 @@ std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
 }
 
 // @main without the positions that the mask leaves out; null: nothing is packed, remarks say why.
-struct UnpaddedMain {
+struct PackedMain {
   const Function* main = nullptr;
   int64_t attentions = 0, recurrences = 0, packedOps = 0;
 };
-UnpaddedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResults policy,
-                       PassContext& context) {
+PackedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResults policy,
+                     PassContext& context) {
   Positions positions(inferred, one.batch, one.sequence);
   addPairs(one, inferred, positions, context);
   if (one.sites.attentions.empty() && one.sites.recurrences.empty()) return {};
@@ -163,19 +163,19 @@ UnpaddedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResult
   mask.insert(mask.end(), needs.factors().begin(), needs.factors().end());
   tell(context, inferred.module, needs, mask);
   if (const ValueId hidden = packedInMask(*inferred.module.main(), needs, mask); hidden != kNoValue) {
-    context.remarks.push_back("not unpadded: the mask is made of %" +
+    context.remarks.push_back("not packed: the mask is made of %" +
                               inferred.module.context->valueName(hidden) + ", which it hides");
     return {};
   }
   if (const std::string why = whyNotSeen(one.sites, needs); !why.empty()) {
-    context.remarks.push_back("not unpadded: " + why);
+    context.remarks.push_back("not packed: " + why);
     return {};
   }
   const auto packedOf = [&](const auto& sites) {
     return std::count_if(sites.begin(), sites.end(),
                          [&](const auto& site) { return needs.isPacked(*site.first); });
   };
-  UnpaddedMain made;
+  PackedMain made;
   made.attentions = packedOf(one.sites.attentions);
   made.recurrences = packedOf(one.sites.recurrences);
   context.counters["attentions"] += made.attentions;
@@ -188,15 +188,16 @@ UnpaddedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResult
 // In the forms that attention is looked for in; as it is, where a size that only an operation makes known has
 // another name then.
 Result<InferredModule> withTypes(const Module& module) {
-  Result<InferredModule> plain = inferTypes(withHeadsApart(withPlainForms(module)));
+  Result<InferredModule> plain = inferTypes(withHeadsApart(withCanonicalForms(module)));
   return plain.ok() ? std::move(plain) : inferTypes(module);
 }
 
-Result<Module> runUnpad(const Module& module, PassContext& context) {
+Result<Module> runPackSequences(const Module& module, PassContext& context) {
   const auto option = context.options.find("results");
   const std::string policyName = option == context.options.end() ? "unseen" : option->second;
   if (policyName != "unseen" && policyName != "zero")
-    return makeError(DiagnosticId::usageError, "unpad: results are unseen or zero, not " + policyName);
+    return makeError(DiagnosticId::usageError,
+                     "pack_sequences: results are unseen or zero, not " + policyName);
   const PaddedResults policy = policyName == "zero" ? PaddedResults::zero : PaddedResults::unseen;
   if (!module.main()) return module;
   const std::vector<const Op*>& all = module.main()->ops;
@@ -207,12 +208,12 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
   std::vector<std::string> refusals;
   std::set<std::string> seen;
   std::optional<OneMask> one = sitesOfOneMask(inferred, context, seen, refusals);
-  for (const std::string& refusal : refusals) context.remarks.push_back("not unpadded: " + refusal);
+  for (const std::string& refusal : refusals) context.remarks.push_back("not packed: " + refusal);
   // Batches with masks of their own, as of queries and documents, one after the other.
   bool changed = false;
   while (one) {
     const bool last = !one->areOthers;
-    const UnpaddedMain made = unpadMask(inferred, std::move(*one), policy, context);
+    const PackedMain made = unpadMask(inferred, std::move(*one), policy, context);
     if (made.main) {
       Result<Module> next = withMain(inferred, made.main);
       if (next.ok()) {
@@ -223,7 +224,7 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
       } else {
         context.counters["attentions"] -= made.attentions;
         context.counters["recurrences"] -= made.recurrences;
-        context.remarks.push_back("not unpadded: without padding " + next.error().message);
+        context.remarks.push_back("not packed: without padding " + next.error().message);
       }
     }
     if (last) break;
@@ -234,15 +235,16 @@ Result<Module> runUnpad(const Module& module, PassContext& context) {
 
 }  // namespace
 
-PassDef unpadPass() {
-  return {.name = "unpad",
-          .summary = "leaves out the positions of a batch that a mask leaves out, where nobody sees them",
-          .needs = Property::types,
-          .before = Property::groups,
-          .options = {{"results", "unseen, or zero: results at padded positions are 0; default unseen"}},
-          .run = runUnpad,
-          .makesBuiltins = true,
-          .onRequest = true};
+PassDef pack_sequencesPass() {
+  return {
+      .name = "pack_sequences",
+      .summary = "packs sequences: skips the positions that a mask excludes, where no output depends on them",
+      .requiredProperties = Property::types,
+      .forbiddenProperties = Property::groups,
+      .options = {{"results", "unseen, or zero: results at padded positions are 0; default unseen"}},
+      .run = runPackSequences,
+      .makesBuiltins = true,
+      .onRequest = true};
 }
 
 }  // namespace dyn::passes

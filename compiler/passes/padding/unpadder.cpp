@@ -17,10 +17,10 @@ namespace {
 // [1, n, h, e] to [1, h, n, e] and back.
 const std::vector<int64_t> kHeadsApart = {0, 2, 1, 3};
 
-class Unpadder {
+class SequencePacker {
  public:
-  Unpadder(const InferredModule& inferred, Positions& positions, PositionNeeds& needs,
-           const MaskedSites& sites)
+  SequencePacker(const InferredModule& inferred, Positions& positions, PositionNeeds& needs,
+                 const MaskedSites& sites)
       : inferred_(inferred),
         main_(*inferred.module.main()),
         ir_(*inferred.module.context),
@@ -521,7 +521,7 @@ class Unpadder {
   PositionNeeds& needs_;
   const MaskedSites& sites_;
   const Dim kept_, one_;
-  SourcePlace place_;
+  SourceLocation place_;
   std::vector<const Op*> ops_;
   std::unordered_map<ValueId, ValueId> packed_;
   std::unordered_map<ValueId, ValueId> sideBySide_;  // results of attention as they are made
@@ -537,7 +537,7 @@ class Unpadder {
 
 const Function* unpadded(const InferredModule& inferred, Positions& positions, PositionNeeds& needs,
                          const MaskedSites& sites, int64_t& packedOps) {
-  Unpadder unpadder(inferred, positions, needs, sites);
+  SequencePacker unpadder(inferred, positions, needs, sites);
   const Function* function = unpadder.run();
   packedOps = unpadder.packedOps();
   return function;

@@ -1,5 +1,5 @@
-// The rewriting of pass `unpad` (unpad.cpp shows it): @main with what is needed at the kept positions alone
-// computed there.
+// The rewriting of pass `pack_sequences` (unpad.cpp shows it): @main with what is needed at the kept
+// positions alone computed there.
 #pragma once
 
 #include "compiler/passes/padding/position_needs.h"

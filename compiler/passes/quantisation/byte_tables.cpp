@@ -94,13 +94,13 @@ class TableMaker {
   }
 
   ValueId emit(const OpDef& def, std::vector<ValueId> operands, Attributes attributes, Type type,
-               const SourcePlace& place) {
+               const SourceLocation& place) {
     const ValueId id = ir_.newValue();
     add(def, std::move(operands), std::move(attributes), {id, type}, place);
     return id;
   }
   void add(const OpDef& def, std::vector<ValueId> operands, Attributes attributes, ValueDef result,
-           const SourcePlace& place) {
+           const SourceLocation& place) {
     Op op;
     op.def = &def;
     op.operands = std::move(operands);
@@ -113,7 +113,7 @@ class TableMaker {
   Type tableType(Dtype dtype) { return ir_.tensorType(Shape{ir_.dims().constant(kBytes)}, dtype); }
 
   // All bytes, in the order of their bits.
-  ValueId everyByte(Dtype dtype, const SourcePlace& place) {
+  ValueId everyByte(Dtype dtype, const SourceLocation& place) {
     HostTensor all = *HostTensor::create(dtype, {kBytes});
     for (int64_t i = 0; i < kBytes; ++i)
       all.setInt(i, dtype == Dtype::i8 ? int64_t{static_cast<int8_t>(i)} : i);
@@ -121,7 +121,7 @@ class TableMaker {
   }
 
   // The value as it is for each byte of its origin.
-  ValueId tableOf(ValueId root, ValueId bytes, const SourcePlace& place) {
+  ValueId tableOf(ValueId root, ValueId bytes, const SourceLocation& place) {
     std::vector<ValueId> work{root};
     if (!table_.count(bytes)) table_[bytes] = everyByte(types_.at(bytes).dtype(), place);
     while (!work.empty()) {

@@ -1,5 +1,5 @@
 // Products with weights that are dequantised from few bits read the bits.
-//   needs: types.  establishes: no f32 product has a constant right matrix of 2, 4 or 8 bits with scales of columns or of blocks of rows.
+//   requires: types.  provides: no f32 product has a constant right matrix of 2, 4 or 8 bits with scales of columns or of blocks of rows.
 //   before  %w = dequantize_linear(%q, %s, %z) {axis = 1}  %y = matmul(%x, %w) with %q i8 [k, n], %s f32 [n] and %z constant
 //   after   %y = matmul_nbits(%x, %p, %t, %o) {bits = 8, block = 512} with %p constant [n, blocks, bytes], %t [n, blocks], %o [n, bytes]
 //   before  %i = div(range(0, k, 1), 32)  %w = mul(cast(%q), gather(%s, %i) {axis = 0})  %y = matmul(%x, %w)    as blocks of 32 along k are written
@@ -315,7 +315,7 @@ class Rewriter {
     return w.numbers->elementCount() * static_cast<int64_t>(sizeof(float)) <= leastBytes_;
   }
 
-  ValueId constant(HostTensor value, const SourcePlace& place) {
+  ValueId constant(HostTensor value, const SourceLocation& place) {
     Shape dims;
     for (int64_t size : value.shape()) dims.push_back(ir_.dims().constant(size));
     Op op;
@@ -377,9 +377,9 @@ Result<Module> runFewBits(const Module& module, PassContext& context) {
 
 PassDef few_bitsPass() {
   return {.name = "few_bits",
-          .summary = "products with weights that are dequantised from few bits read the bits",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "makes products read weights of 2, 4 or 8 bits directly",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {{"above", "bytes of weights as f32, of which more are needed; default 65536"}},
           .run = runFewBits,
           .makesBuiltins = true};

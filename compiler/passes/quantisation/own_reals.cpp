@@ -29,7 +29,7 @@ bool takesIn(const Op& op) {
 
 }  // namespace
 
-const Function* withOwnReals(const Function& function, IrContext& ir) {
+const Function* withClonedDequantize(const Function& function, IrContext& ir) {
   std::unordered_map<ValueId, Type> types;
   for (const Parameter& p : function.parameters) types[p.id] = p.type;
   std::unordered_map<ValueId, const Op*> wideners;

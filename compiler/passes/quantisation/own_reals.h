@@ -12,6 +12,6 @@
 namespace dyn::passes {
 
 // The function itself where nothing is shared so. Types are known.
-const Function* withOwnReals(const Function& function, IrContext& ir);
+const Function* withClonedDequantize(const Function& function, IrContext& ir);
 
 }  // namespace dyn::passes

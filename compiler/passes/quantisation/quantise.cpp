@@ -1,5 +1,5 @@
 // Products of dequantised bytes become integer products.
-//   needs: types.  establishes: no f32 matmul or convolution has two sides that are dequantised from 8 bits with scales of whole rows and columns.
+//   requires: types.  provides: no f32 matmul or convolution has two sides that are dequantised from 8 bits with scales of whole rows and columns.
 //   before  %a = dequantize_linear(%p, %sa, %za)  %b = dequantize_linear(%q, %sb, %zb)  %y = matmul(%a, %b)
 //   after   %i = matmul_integer(%p, %q, %za, %zb)  %s = mul(%sa, %sb)  %f = cast(%i) {to = f32}  %y = mul(%f, %s)
 //   before  %z = quantize_linear(%y, %t, %zt)   after   %u = div(%s, %t)  %v = mul(%f, %u)  %z = cast(add(round(%v), %zt))
@@ -122,13 +122,13 @@ class Quantiser {
   }
 
   ValueId emit(const OpDef& def, std::vector<ValueId> operands, Attributes attributes, Type type,
-               SourcePlace place) {
+               SourceLocation place) {
     const ValueId id = ir_.newValue();
     add(def, std::move(operands), std::move(attributes), {id, type}, std::move(place));
     return id;
   }
   void add(const OpDef& def, std::vector<ValueId> operands, Attributes attributes, ValueDef result,
-           SourcePlace place) {
+           SourceLocation place) {
     while (!operands.empty() && operands.back() == kNoValue) operands.pop_back();
     Op op;
     op.def = &def;
@@ -141,7 +141,7 @@ class Quantiser {
   }
 
   // The bytes with their axes as the operand has them.
-  ValueId ordered(const OperandSide& side, SourcePlace place) {
+  ValueId ordered(const OperandSide& side, SourceLocation place) {
     bool moved = false;
     Shape dims;
     const Type type = types_.at(side.bytes());
@@ -155,13 +155,13 @@ class Quantiser {
   }
 
   // Both scales in one: of rank 0 or 1.
-  ValueId bothScales(const OperandSide& a, const OperandSide& b, const SourcePlace& place) {
+  ValueId bothScales(const OperandSide& a, const OperandSide& b, const SourceLocation& place) {
     const Type left = types_.at(a.scale()), right = types_.at(b.scale());
     return emit(ops::mulOp, {a.scale(), b.scale()}, {}, right.rank() >= left.rank() ? right : left, place);
   }
 
   // A number for each output channel, [m] → [m, 1...], or one for all.
-  ValueId overChannels(ValueId v, int rank, const SourcePlace& place) {
+  ValueId overChannels(ValueId v, int rank, const SourceLocation& place) {
     const Type type = types_.at(v);
     if (isSingle(type)) return v;
     std::vector<int64_t> axes(static_cast<size_t>(rank - 2));
@@ -419,9 +419,9 @@ Result<Module> runQuantise(const Module& module, PassContext& context) {
 
 PassDef quantisePass() {
   return {.name = "quantise",
-          .summary = "products of dequantised bytes become integer products",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "turns products of dequantised bytes into integer products",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runQuantise,
           .makesBuiltins = true};

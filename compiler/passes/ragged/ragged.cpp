@@ -1,5 +1,5 @@
 // Ragged tensors as their rows: each sequence's behind those of the one before, without any padding.
-//   needs: types.  establishes: no type has a dim like `len[b]`.
+//   requires: types.  provides: no type has a dim like `len[b]`.
 //   before  fn @main(%x: Tensor[(b, len[b], 8), f32], %len: Tensor[(b), i64]) {
 //             %y = layer_norm(matmul(%x, %w), ...)  return %y }
 //   after   fn @main(%x: Tensor[(len.sum, 8), f32], %len: Tensor[(b), i64]) {
@@ -396,7 +396,7 @@ class RaggedPacker {
     if (relation != "le" || rows_.hasLengths(lhs) == rows_.hasLengths(rhs))
       return makeError(DiagnosticId::unsupportedFeature,
                        "unsupported: " + what + ": " + (lhs ? lhs.toString() : "?") + " and " +
-                           (rhs ? rhs.toString() : "?") + " can not be compared for each sequence",
+                           (rhs ? rhs.toString() : "?") + " cannot be compared for each sequence",
                        op.place);
     const bool most = rows_.hasLengths(lhs);
     const ValueId all = prelude_.lengths(most ? lhs : rhs), bound = maker_.size(most ? rhs : lhs);
@@ -471,7 +471,7 @@ class RaggedPacker {
   int64_t rowOps_ = 0, windowOps_ = 0, recurrenceCount_ = 0, apartOps_ = 0;
 };
 
-// The symbol of the batch of the first ragged parameter; null: there is none.
+// The symbol of the batch of the first ragged parameter; null: absent.
 Dim batchOf(const Function& main) {
   for (const Parameter& p : main.parameters) {
     if (!p.type || !p.type.isTensor()) continue;
@@ -566,9 +566,9 @@ Result<Module> runRagged(const Module& module, PassContext& context) {
 
 PassDef raggedPass() {
   return {.name = "ragged",
-          .summary = "lays the rows of ragged tensors behind each other",
-          .needs = Property::types,
-          .before = Property::groups,
+          .summary = "stores the rows of ragged tensors back to back",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::groups,
           .run = runRagged,
           .required = true};
 }

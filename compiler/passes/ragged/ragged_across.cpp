@@ -41,7 +41,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::emit(const Op& op)
 
 // --- the axes of values
 
-// Known elements of an operand; nullopt: there are none.
+// Known elements of an operand; nullopt: absent.
 std::optional<std::vector<int64_t>> AcrossPositions::numbersOf(const Op& op, size_t operand) const {
   if (operand >= op.operands.size() || op.operands[operand] == kNoValue) return std::nullopt;
   const Contents* known = rows_.contentsOf(op.operands[operand]);

@@ -274,7 +274,7 @@ std::string RaggedApart::whyMixed(const Function& function) const {
   alone.module = inferred_.module;
   alone.module.functions = {&function};
   alone.contents = inferred_.contents;
-  const RowsApart apart = rowsApart(alone, rows_.batch().symbol(), RowsInBodies::looked);
+  const BatchIndependence apart = batchIndependence(alone, rows_.batch().symbol(), RowsInBodies::looked);
   if (!apart.whyNot.empty()) return apart.whyNot;
   for (size_t i = 0; i < function.results.size(); ++i) {
     const RowAxes axes = rows_.axesOf(function.results[i]);

@@ -9,7 +9,7 @@
 //   %z = matmul(%p, %v)          v (b, h, len[b], e)
 //
 // `seen` compares two ranges over the positions: less_equal of keys and queries, or the same said otherwise.
-// All steps between the first product and the last are of (.., len[b], len[b]) elements, which rows can not
+// All steps between the first product and the last are of (.., len[b], len[b]) elements, which rows cannot
 // hold: they become one operation, packed_attention, or are refused.
 #pragma once
 

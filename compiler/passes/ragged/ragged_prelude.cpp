@@ -7,12 +7,12 @@
 namespace dyn::passes {
 
 RaggedPrelude::RaggedPrelude(IrContext& ir, OpMaker& maker, Dim batch, std::map<std::string, ValueId> lengths,
-                             SourcePlace place)
+                             SourceLocation place)
     : ir_(ir), maker_(maker), batch_(batch), parameters_(std::move(lengths)), place_(std::move(place)) {}
 
 RaggedPrelude::Standing::Standing(RaggedPrelude& prelude, Dim pattern)
     : maker_(prelude.maker_), before_(prelude.maker_.place()) {
-  SourcePlace place = prelude.place_;
+  SourceLocation place = prelude.place_;
   place.node = "prelude of " + pattern.toString();
   maker_.standAt(std::move(place));
 }

@@ -24,7 +24,7 @@ class RaggedPrelude {
   // `batch`: of all lengths; `lengths`: the parameters of the function, by name; `place`: of the function.
   // What it is given outlives it.
   RaggedPrelude(IrContext& ir, OpMaker& maker, Dim batch, std::map<std::string, ValueId> lengths,
-                SourcePlace place);
+                SourceLocation place);
 
   // Checks the lengths that `symbol` names: they are as the program says, none is negative, and they sum up
   // to the rows.
@@ -53,7 +53,7 @@ class RaggedPrelude {
 
    private:
     OpMaker& maker_;
-    SourcePlace before_;
+    SourceLocation before_;
   };
   struct Pattern {
     ValueId lengths = kNoValue, ends = kNoValue, begins = kNoValue, offsets = kNoValue;
@@ -69,7 +69,7 @@ class RaggedPrelude {
   OpMaker& maker_;
   const Dim batch_;
   std::map<std::string, ValueId> parameters_;
-  SourcePlace place_;
+  SourceLocation place_;
   std::map<std::string, Dim> rows_;          // by the text of the length
   std::map<std::string, Dim> found_;         // sums that the run finds, by the text of what is summed
   std::map<std::string, Pattern> patterns_;  // by the text of the length

@@ -62,7 +62,7 @@ bool RaggedRegions::join(size_t a, size_t b) {
   return true;
 }
 
-// Whoever makes and reads values that rows can not hold, and operations of groups behind each other.
+// Whoever makes and reads values that rows cannot hold, and operations of groups behind each other.
 bool RaggedRegions::joinScores() {
   bool changed = false;
   for (size_t i = 0; i < ops_.size(); ++i) {

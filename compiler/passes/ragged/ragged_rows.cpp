@@ -152,11 +152,12 @@ std::vector<Type> RaggedRows::typesOf(const Op& op) const {
 
 std::string RaggedRows::whyNotByRow(const Op& op) const {
   if (op.results.empty() || !op.regions.empty() || op.def->cls == OpClass::structural || op.def->hasEffects)
-    return "it is no operation on elements";
+    return "it is not an operation on elements";
   const RowAxes axes = axesOf(op.results[0].type);
   if (axes.kind != RaggedKind::rows && axes.kind != RaggedKind::alone)
-    return axes.kind == RaggedKind::other ? "its result " + op.results[0].type.toString() + " is no rows"
-                                          : "it looks across the positions of a sequence";
+    return axes.kind == RaggedKind::other
+               ? "its result " + op.results[0].type.toString() + " is not made of rows"
+               : "it looks across the positions of a sequence";
   for (const ValueDef& r : op.results) {
     const RowAxes other = axesOf(r.type);
     if (other.kind != axes.kind || other.length != axes.length) return "its results have other lengths";
@@ -165,7 +166,7 @@ std::string RaggedRows::whyNotByRow(const Op& op) const {
     if (const Shape* dims = std::get_if<Shape>(&value); dims && !shapeOfRows(*dims, axes.length, batch_))
       return "its attribute " + name + " joins sequences";
   if (op.def->traits.view) return byView(op);
-  if (!op.def->lower) return "what it reads of other positions is not known";
+  if (!op.def->lower) return "it is not known which other positions it reads";
   for (size_t i = 0; i < op.results.size(); ++i)
     if (std::string why = byLoads(op, i); !why.empty()) return why;
   for (size_t i : shapeOperands(op))
@@ -219,7 +220,7 @@ std::string RaggedRows::byLoads(const Op& op, size_t result) const {
                                                          index[static_cast<size_t>(resultAxis)],
                                                          type.dims()[static_cast<size_t>(axis)]));
     };
-    if (of.kind == RaggedKind::other) return "its operand " + type.toString() + " is no rows";
+    if (of.kind == RaggedKind::other) return "its operand " + type.toString() + " is not made of rows";
     if (of.isRagged() && of.length != axes.length)
       return "it reads rows of the lengths " + of.length.toString() + ", its own are " +
              axes.length.toString();

@@ -59,7 +59,7 @@ class RaggedRows {
   // The shape with its positions laid behind each other: 1 for the batch and `rows` for `length`. Nullopt
   // where it has other sizes of them.
   std::optional<Shape> shapeOfRows(const Shape& dims, Dim length, Dim rows) const;
-  // Known elements of small integer values; null: there are none, or not all are known.
+  // Known elements of small integer values; null: absent, or not all are known.
   const Contents* contentsOf(ValueId v) const;
   bool mentions(Dim d) const;  // batch or lengths
   // Has it lengths of this batch? Those of others are sizes as any.

@@ -54,7 +54,7 @@ Result<std::optional<RaggedWindows::Site>> RaggedWindows::siteOf(const Op& op) c
   const RowAxes axes = rows_.axesOf(op.operands[0]), made = rows_.axesOf(op.results[0].type);
   if (axes.kind != RaggedKind::rows || axes.batch != 0 || axes.position < 2 || made.kind != RaggedKind::rows)
     return none;
-  if (op.results.size() != 1) return raggedRefusal(ir_, op, "where its elements come from is no row");
+  if (op.results.size() != 1) return raggedRefusal(ir_, op, "where its elements come from is not a row");
   const Shape& x = rows_.typeOf(op.operands[0]).dims();
   const int spatial = static_cast<int>(x.size()) - 2;
   for (size_t i = 1; i < op.operands.size(); ++i)

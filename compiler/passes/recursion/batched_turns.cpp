@@ -23,13 +23,13 @@ std::vector<int64_t> countFrom(int64_t first, int64_t count) {
 
 }  // namespace
 
-struct BatchedTurns::Rule {
+struct BatchedIterations::Rule {
   const OpDef* def;
-  std::string (BatchedTurns::*emit)(const Op&);
+  std::string (BatchedIterations::*emit)(const Op&);
 };
 
-const BatchedTurns::Rule* BatchedTurns::ruleOf(const Op& op) {
-  using B = BatchedTurns;
+const BatchedIterations::Rule* BatchedIterations::ruleOf(const Op& op) {
+  using B = BatchedIterations;
   static const Rule kRules[] = {
       {&ops::matmulOp, &B::product},       {&ops::gatherOp, &B::gather},
       {&ops::sliceOp, &B::slice},          {&ops::splitOp, &B::alongAxis},
@@ -47,7 +47,7 @@ const BatchedTurns::Rule* BatchedTurns::ruleOf(const Op& op) {
   return found == std::end(kRules) ? nullptr : found;
 }
 
-std::optional<std::vector<int64_t>> BatchedTurns::known(ValueId ofBody) const {
+std::optional<std::vector<int64_t>> BatchedIterations::known(ValueId ofBody) const {
   const auto found = inferred_.contents.find(ofBody);
   if (found == inferred_.contents.end()) return std::nullopt;
   std::vector<int64_t> result;
@@ -59,7 +59,7 @@ std::optional<std::vector<int64_t>> BatchedTurns::known(ValueId ofBody) const {
   return result;
 }
 
-ValueId BatchedTurns::sizes(const Shape& dims) {
+ValueId BatchedIterations::sizes(const Shape& dims) {
   if (count_) {
     Shape all{count_};
     all.insert(all.end(), dims.begin(), dims.end());
@@ -70,32 +70,32 @@ ValueId BatchedTurns::sizes(const Shape& dims) {
   return make(ops::concatOp, {turns, make(ops::dims_valueOp, {}, {{"value", dims}})}, {{"axis", int64_t{0}}});
 }
 
-ValueId BatchedTurns::reshaped(ValueId id, const Shape& dims) {
+ValueId BatchedIterations::reshaped(ValueId id, const Shape& dims) {
   return make(ops::reshapeOp, {id, sizes(dims)}, {{"allowzero", int64_t{1}}});
 }
 
-ValueId BatchedTurns::expanded(ValueId id, const Shape& dims) {
+ValueId BatchedIterations::expanded(ValueId id, const Shape& dims) {
   return make(ops::expandOp, {id, sizes(dims)});
 }
 
-ValueId BatchedTurns::manyOf(ValueId ofBody) {
+ValueId BatchedIterations::manyOf(ValueId ofBody) {
   const Here& value = values_.at(ofBody);
   return value.many ? value.id : expanded(value.id, types_.at(ofBody).dims());
 }
 
-ValueId BatchedTurns::aligned(ValueId ofBody, int rank) {
+ValueId BatchedIterations::aligned(ValueId ofBody, int rank) {
   const Here& value = values_.at(ofBody);
   const int missing = rank - rankOf(ofBody);
   if (!value.many || missing <= 0) return value.id;
   return make(ops::unsqueezeOp, {value.id, integers(countFrom(1, missing))});
 }
 
-std::string BatchedTurns::finish(const Op& op, ValueId result) {
+std::string BatchedIterations::finish(const Op& op, ValueId result) {
   bind(op.results[0].id, result, true);
   return "";
 }
 
-std::string BatchedTurns::again(const Op& op, std::vector<ValueId> operands, Attributes attributes) {
+std::string BatchedIterations::again(const Op& op, std::vector<ValueId> operands, Attributes attributes) {
   Op copy = op;
   copy.operands = std::move(operands);
   copy.attributes = std::move(attributes);
@@ -108,13 +108,13 @@ std::string BatchedTurns::again(const Op& op, std::vector<ValueId> operands, Att
   return "";
 }
 
-std::vector<ValueId> BatchedTurns::here(const Op& op) const {
+std::vector<ValueId> BatchedIterations::here(const Op& op) const {
   std::vector<ValueId> result;
   for (ValueId v : op.operands) result.push_back(v == kNoValue ? v : at(v));
   return result;
 }
 
-std::string BatchedTurns::emit(const Op& op) {
+std::string BatchedIterations::emit(const Op& op) {
   setPlace(op.place);
   if (!op.regions.empty()) return "it is control flow";
   const bool many = std::any_of(op.operands.begin(), op.operands.end(),
@@ -128,7 +128,7 @@ std::string BatchedTurns::emit(const Op& op) {
 }
 
 // Sizes are the same in all turns.
-bool BatchedTurns::knownSizes(const Op& op) {
+bool BatchedIterations::knownSizes(const Op& op) {
   if (op.def->traits.contentsKnown || op.def == &ops::constantOp || op.results.size() != 1) return false;
   const auto found = inferred_.contents.find(op.results[0].id);
   if (found == inferred_.contents.end() || !op.results[0].type.isTensor()) return false;
@@ -141,7 +141,7 @@ bool BatchedTurns::knownSizes(const Op& op) {
   return true;
 }
 
-std::string BatchedTurns::sameInAll(const Op& op) {
+std::string BatchedIterations::sameInAll(const Op& op) {
   Op copy = op;
   copy.operands = here(op);
   for (ValueDef& result : copy.results) {
@@ -153,7 +153,7 @@ std::string BatchedTurns::sameInAll(const Op& op) {
   return "";
 }
 
-std::string BatchedTurns::elementwise(const Op& op) {
+std::string BatchedIterations::elementwise(const Op& op) {
   for (const AttributeSpec& attribute : op.def->attributes)
     if (attribute.name == "axis") return "its axis is not known for many nodes at once";
   int rank = 0;
@@ -164,7 +164,7 @@ std::string BatchedTurns::elementwise(const Op& op) {
   return again(op, std::move(operands), op.attributes);
 }
 
-std::string BatchedTurns::product(const Op& op) {
+std::string BatchedIterations::product(const Op& op) {
   const ValueId a = op.operands[0], b = op.operands[1];
   const int rankA = rankOf(a), rankB = rankOf(b);
   const bool transposedA = op.attributes.integer("transpose_a", 0) != 0;
@@ -202,7 +202,7 @@ std::string BatchedTurns::product(const Op& op) {
   return finish(op, pair(aligned(a, rank), aligned(b, rank)));
 }
 
-std::string BatchedTurns::gather(const Op& op) {
+std::string BatchedIterations::gather(const Op& op) {
   const ValueId x = op.operands[0], index = op.operands[1];
   const int64_t axis = counted(op.attributes.integer("axis", 0), rankOf(x));
   if (!isMany(index)) return again(op, here(op), {{"axis", axis + 1}});
@@ -218,7 +218,7 @@ std::string BatchedTurns::gather(const Op& op) {
   return finish(op, make(ops::gather_ndOp, {at(x), places}, {{"batch_dims", int64_t{1}}}));
 }
 
-std::string BatchedTurns::slice(const Op& op) {
+std::string BatchedIterations::slice(const Op& op) {
   for (size_t i = 1; i < op.operands.size(); ++i)
     if (manyAt(op, i)) return "its bounds differ from node to node";
   std::optional<std::vector<int64_t>> axes;
@@ -236,7 +236,7 @@ std::string BatchedTurns::slice(const Op& op) {
   return again(op, std::move(operands), op.attributes);
 }
 
-std::string BatchedTurns::alongAxis(const Op& op) {
+std::string BatchedIterations::alongAxis(const Op& op) {
   for (size_t i = 1; i < op.operands.size(); ++i)
     if (manyAt(op, i)) return "an operand besides its first differs from node to node";
   const int64_t rank = rankOf(op.operands[0]);
@@ -246,7 +246,7 @@ std::string BatchedTurns::alongAxis(const Op& op) {
   return again(op, here(op), std::move(attributes));
 }
 
-std::string BatchedTurns::concat(const Op& op) {
+std::string BatchedIterations::concat(const Op& op) {
   Attributes attributes = op.attributes;
   attributes.set("axis", counted(op.attributes.integer("axis", 0), rankOf(op.operands[0])) + 1);
   std::vector<ValueId> operands;
@@ -254,7 +254,7 @@ std::string BatchedTurns::concat(const Op& op) {
   return again(op, std::move(operands), std::move(attributes));
 }
 
-std::string BatchedTurns::reduce(const Op& op) {
+std::string BatchedIterations::reduce(const Op& op) {
   const int64_t rank = rankOf(op.operands[0]);
   if (manyAt(op, 1)) return "its axes differ from node to node";
   std::optional<std::vector<int64_t>> axes = has(op, 1) ? known(op.operands[1]) : std::vector<int64_t>();
@@ -264,18 +264,18 @@ std::string BatchedTurns::reduce(const Op& op) {
   return again(op, {at(op.operands[0]), integers(behindTurns(*axes, rank))}, op.attributes);
 }
 
-std::string BatchedTurns::reshape(const Op& op) {
+std::string BatchedIterations::reshape(const Op& op) {
   if (manyAt(op, 1)) return "its shape differs from node to node";
   return finish(op, reshaped(at(op.operands[0]), op.results[0].type.dims()));
 }
 
-std::string BatchedTurns::expand(const Op& op) {
+std::string BatchedIterations::expand(const Op& op) {
   if (manyAt(op, 1)) return "its shape differs from node to node";
   const Type type = op.results[0].type;
   return finish(op, expanded(aligned(op.operands[0], type.rank()), type.dims()));
 }
 
-std::string BatchedTurns::squeeze(const Op& op) {
+std::string BatchedIterations::squeeze(const Op& op) {
   const Type type = types_.at(op.operands[0]);
   if (manyAt(op, 1)) return "its axes differ from node to node";
   std::optional<std::vector<int64_t>> axes = has(op, 1) ? known(op.operands[1]) : std::vector<int64_t>();
@@ -287,7 +287,7 @@ std::string BatchedTurns::squeeze(const Op& op) {
   return again(op, {at(op.operands[0]), integers(behindTurns(*axes, type.rank()))}, op.attributes);
 }
 
-std::string BatchedTurns::unsqueeze(const Op& op) {
+std::string BatchedIterations::unsqueeze(const Op& op) {
   if (manyAt(op, 1)) return "its axes differ from node to node";
   const std::optional<std::vector<int64_t>> axes = known(op.operands[1]);
   if (!axes) return "its axes are not known";
@@ -295,7 +295,7 @@ std::string BatchedTurns::unsqueeze(const Op& op) {
                op.attributes);
 }
 
-std::string BatchedTurns::transpose(const Op& op) {
+std::string BatchedIterations::transpose(const Op& op) {
   const int64_t rank = rankOf(op.operands[0]);
   std::vector<int64_t> order = op.attributes.integers("perm");
   if (order.empty())

@@ -18,12 +18,13 @@
 
 namespace dyn::passes {
 
-class BatchedTurns {
+class BatchedIterations {
  public:
   // `turns`: i64 [m], the numbers of the turns, a value of the function that gets the operations.
-  BatchedTurns(const InferredModule& inferred, const std::unordered_map<ValueId, Type>& types, ValueId turns)
+  BatchedIterations(const InferredModule& inferred, const std::unordered_map<ValueId, Type>& types,
+                    ValueId turns)
       : inferred_(inferred), ir_(*inferred.module.context), types_(types), turns_(turns) {}
-  BatchedTurns(const BatchedTurns&) = delete;
+  BatchedIterations(const BatchedIterations&) = delete;
 
   // A value of the body is `id` here: the same in all turns, or many, with an axis of the turns.
   void bind(ValueId ofBody, ValueId id, bool many) { values_[ofBody] = {id, many}; }
@@ -53,7 +54,7 @@ class BatchedTurns {
   // `id` [m, ...] as [m, dims...].
   ValueId reshaped(ValueId id, const Shape& dims);
   ValueId expanded(ValueId id, const Shape& dims);
-  void setPlace(SourcePlace place) { maker_.standAt(std::move(place)); }
+  void setPlace(SourceLocation place) { maker_.standAt(std::move(place)); }
   // How many turns there are, where it is known without their numbers, which then may never be needed.
   void setCount(Dim count) { count_ = count; }
 

@@ -1,4 +1,5 @@
-// Loops that call a linearised function for each value of a list: one call of the whole list before the loop.
+// Loops that call a level-batched function for each value of a list: one call of the whole list before the
+// loop.
 //
 //   before  %h = loop(list_length(%trees), _, %trees, %w) body (%i, %trees, %w) {
 //             return true, @f(list_at(%trees, %i), %w)

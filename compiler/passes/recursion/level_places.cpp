@@ -10,7 +10,7 @@ namespace dyn::passes {
 namespace {
 
 // Element `at` of `numbers`; the first, where there is none.
-Dim bound(IrContext& ir, BatchedTurns& b, ValueId numbers, std::string what, ValueId at = kNoValue) {
+Dim bound(IrContext& ir, BatchedIterations& b, ValueId numbers, std::string what, ValueId at = kNoValue) {
   const Dim dim = ir.dims().any(std::move(what));
   std::vector<ValueId> operands{numbers};
   if (at != kNoValue) operands.push_back(at);
@@ -19,7 +19,7 @@ Dim bound(IrContext& ir, BatchedTurns& b, ValueId numbers, std::string what, Val
   return dim;
 }
 
-void checkAtMost(BatchedTurns& b, Dim lhs, Dim rhs, std::string what) {
+void checkAtMost(BatchedIterations& b, Dim lhs, Dim rhs, std::string what) {
   b.effect(
       ops::checkOp, {},
       {{"lhs", Shape{lhs}}, {"relation", std::string("le")}, {"rhs", Shape{rhs}}, {"what", std::move(what)}});
@@ -27,7 +27,7 @@ void checkAtMost(BatchedTurns& b, Dim lhs, Dim rhs, std::string what) {
 
 }  // namespace
 
-ValueId placesOfLevel(IrContext& ir, BatchedTurns& b, ValueId starts, ValueId number) {
+ValueId placesOfLevel(IrContext& ir, BatchedIterations& b, ValueId starts, ValueId number) {
   const auto start = [&](ValueId level) {
     return b.make(ops::gatherOp, {starts, level}, {{"axis", int64_t{0}}});
   };
@@ -39,20 +39,21 @@ ValueId placesOfLevel(IrContext& ir, BatchedTurns& b, ValueId starts, ValueId nu
   return b.make(ops::addOp, {places, first});
 }
 
-Dim numberOfTurns(IrContext& ir, BatchedTurns& b, ValueId count) {
+Dim numberOfTurns(IrContext& ir, BatchedIterations& b, ValueId count) {
   const Dim turns = bound(ir, b, count, "the rows of a table");
   checkAtMost(b, ir.dims().constant(0), turns, "a table has rows");
   return turns;
 }
 
-ValueId countsOfLevels(BatchedTurns& b, ValueId starts) {
+ValueId countsOfLevels(BatchedIterations& b, ValueId starts) {
   const auto part = [&](int64_t first, int64_t behind) {
     return b.make(ops::sliceOp, {starts, b.integers({first}), b.integers({behind}), b.integers({0})});
   };
   return b.make(ops::subOp, {part(1, INT64_MAX), part(0, -1)});
 }
 
-LevelPart partOfLevel(IrContext& ir, BatchedTurns& b, const LevelTables& tables, ValueId number, Dim rows) {
+LevelPart partOfLevel(IrContext& ir, BatchedIterations& b, const LevelTables& tables, ValueId number,
+                      Dim rows) {
   const LevelPart part{bound(ir, b, tables.starts, "where a level begins", number),
                        bound(ir, b, tables.counts, "the nodes of a level", number)};
   const Dim zero = ir.dims().constant(0);
@@ -62,7 +63,7 @@ LevelPart partOfLevel(IrContext& ir, BatchedTurns& b, const LevelTables& tables,
   return part;
 }
 
-ValueId rowsOfLevel(BatchedTurns& b, ValueId table, const LevelPart& part) {
+ValueId rowsOfLevel(BatchedIterations& b, ValueId table, const LevelPart& part) {
   const auto vector = [&](Dim d) { return b.make(ops::dims_valueOp, {}, {{"value", Shape{d}}}); };
   return b.make(ops::sliceOp, {table, vector(part.first), vector(part.first + part.count), b.integers({0})});
 }

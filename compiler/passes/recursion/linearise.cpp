@@ -1,6 +1,6 @@
 // Loops over the nodes of trees and of graphs without cycles, and functions that recurse over data values,
 // computed a level at a time. recursion.h and recursion_levels.cpp show the second.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  %h = loop(%n, true, %h0, %left, %right) body (%i, %h, %left, %right) {
 //             %a = gather(%h, gather(%left, %i))  %b = gather(%h, gather(%right, %i))
 //             return true, scatter_nd(%h, %i, cell(%a, %b))
@@ -48,11 +48,11 @@ Module typedOr(const Module& before, const Module& changed, std::string_view cou
   Result<InferredModule> typed = inferTypes(changed);
   if (typed.ok()) return typed->module;
   context.counters[std::string(counter)] = 0;
-  context.remarks.push_back("not linearised: " + typed.error().message);
+  context.remarks.push_back("not batched by level: " + typed.error().message);
   return before;
 }
 
-Result<Module> lineariseLoops(const Module& module, PassContext& context) {
+Result<Module> batchLoops(const Module& module, PassContext& context) {
   bool any = false;
   forEachOp(module, [&](const Function&, const Op& op) { any = any || op.def == &ops::loopOp; });
   if (!any) return module;
@@ -82,7 +82,7 @@ Result<Module> lineariseLoops(const Module& module, PassContext& context) {
           continue;
         }
         if (loop.looksLikeOne)
-          context.remarks.push_back("not linearised: loop %" + ir.valueName(op->results[0].id) + ": " +
+          context.remarks.push_back("not batched by level: loop %" + ir.valueName(op->results[0].id) + ": " +
                                     levels.whyNot);
       }
       result.ops.push_back(op);
@@ -91,13 +91,13 @@ Result<Module> lineariseLoops(const Module& module, PassContext& context) {
     return replaceValues(ir, *ir.own(std::move(result)), replaced);
   };
   DYN_TRY(Module changed, rewriteFunctions(inferred.module, change));
-  context.counters["linearised_loops"] = loops;
+  context.counters["batched_loops"] = loops;
   if (loops == 0) return module;
   context.counters["products_before_the_loop"] += hoisted;
-  return typedOr(module, changed, "linearised_loops", context);
+  return typedOr(module, changed, "batched_loops", context);
 }
 
-Result<Module> lineariseRecursions(const Module& module, PassContext& context) {
+Result<Module> batchRecursions(const Module& module, PassContext& context) {
   if (module.dataTypes.empty()) return module;
   DYN_TRY(InferredModule inferred, inferTypes(module));
   const LinearTypes types = typesOf(inferred.module);
@@ -115,11 +115,11 @@ Result<Module> lineariseRecursions(const Module& module, PassContext& context) {
       hoisted += levels.hoisted;
       function = levels.single;
     } else {
-      context.remarks.push_back("not linearised: @" + function->name + ": " + levels.whyNot);
+      context.remarks.push_back("not batched by level: @" + function->name + ": " + levels.whyNot);
     }
   }
   if (forests.empty()) return module;
-  context.counters["linearised_functions"] = static_cast<int64_t>(forests.size());
+  context.counters["batched_functions"] = static_cast<int64_t>(forests.size());
   context.counters["products_before_the_loop"] += hoisted;
   for (const Function* function : inferred.module.functions)
     if (const auto forest = forests.find(function->name); forest != forests.end())
@@ -129,24 +129,24 @@ Result<Module> lineariseRecursions(const Module& module, PassContext& context) {
             return withForestCalls(*module.context, function, forests, calls);
           }));
   context.counters["calls_of_whole_lists"] = calls;
-  return typedOr(module, changed, "linearised_functions", context);
+  return typedOr(module, changed, "batched_functions", context);
 }
 
-Result<Module> runLinearise(const Module& module, PassContext& context) {
-  DYN_TRY(Module loops, lineariseLoops(module, context));
-  return lineariseRecursions(loops, context);
+Result<Module> runBatchLevels(const Module& module, PassContext& context) {
+  DYN_TRY(Module loops, batchLoops(module, context));
+  return batchRecursions(loops, context);
 }
 
 }  // namespace
 
-PassDef linearisePass() {
-  return {.name = "linearise",
-          .summary = "computes loops over the nodes of trees and graphs a level at a time",
-          .needs = Property::types,
-          .establishes = {},
-          .before = Property::groups,
+PassDef batch_levelsPass() {
+  return {.name = "batch_levels",
+          .summary = "computes loops over the nodes of trees and graphs one level at a time",
+          .requiredProperties = Property::types,
+          .providedProperties = {},
+          .forbiddenProperties = Property::groups,
           .options = {},
-          .run = runLinearise,
+          .run = runBatchLevels,
           .makesBuiltins = true};
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 using LevelTypes = std::unordered_map<ValueId, Type>;
 
-class Lineariser {
+class LevelBatcher {
  public:
-  Lineariser(const InferredModule& inferred, const LevelTypes& types, const NodeLoop& loop)
+  LevelBatcher(const InferredModule& inferred, const LevelTypes& types, const NodeLoop& loop)
       : ir_(*inferred.module.context),
         types_(types),
         contents_(inferred.contents),
@@ -41,7 +41,7 @@ class Lineariser {
   int64_t hoisted() const { return static_cast<int64_t>(plan_.hoisted.size()); }
 
  private:
-  TurnDependence dependenceOf(ValueId v) const { return loop_.dependence.at(v); }
+  IterationDependence dependenceOf(ValueId v) const { return loop_.dependence.at(v); }
   size_t carried() const { return static_cast<size_t>(loop_.loop->attributes.integer("carried")); }
   size_t scans() const { return body_.results.size() - 1 - carried(); }
   ValueId scan(size_t k) const { return body_.results[1 + carried() + k]; }
@@ -60,14 +60,14 @@ class Lineariser {
       for (const Op* read : state.reads) {
         const ValueId index = read->operands[1];
         before.push_back(index);
-        if (dependenceOf(index) == TurnDependence::turn && maker(index) && given.insert(index).second)
+        if (dependenceOf(index) == IterationDependence::turn && maker(index) && given.insert(index).second)
           indices_.push_back(index);
       }
     }
     before.push_back(loop_.writes());
     for (size_t k = 0; k < scans(); ++k)
-      (dependenceOf(scan(k)) == TurnDependence::state ? level : before).push_back(scan(k));
-    plan_ = planTurns(body_.ops, loop_.dependence, std::move(level), std::move(before), given);
+      (dependenceOf(scan(k)) == IterationDependence::state ? level : before).push_back(scan(k));
+    plan_ = planIterations(body_.ops, loop_.dependence, std::move(level), std::move(before), given);
   }
 
   std::string named(const Op& op, const std::string& why) const {
@@ -93,7 +93,7 @@ class Lineariser {
 
   std::string emitBefore() {
     const std::vector<ValueId>& operands = loop_.loop->operands;
-    BatchedTurns& b = before_;
+    BatchedIterations& b = before_;
     b.setPlace(loop_.loop->place);
     b.makeAs(turns_, ops::rangeOp, {b.integer(0), countOfTurns(), b.integer(1)});
     b.bind(body_.parameters[0].id, turns_, true);
@@ -150,7 +150,7 @@ class Lineariser {
     const auto isNumber = [&](ValueId v) { return v == number; };
     if (!plan_.hoisted.empty()) return true;
     for (size_t k = 0; k < scans(); ++k)
-      if (dependenceOf(scan(k)) == TurnDependence::state) return true;
+      if (dependenceOf(scan(k)) == IterationDependence::state) return true;
     for (const NodeLoop::State& state : loop_.states)
       if (isNumber(state.write->operands[2])) return true;
     return std::any_of(plan_.level.begin(), plan_.level.end(), [&](const Op* op) {
@@ -166,7 +166,7 @@ class Lineariser {
 
   std::string emitLevel() {
     const std::vector<ValueId>& operands = loop_.loop->operands;
-    BatchedTurns& b = level_;
+    BatchedIterations& b = level_;
     b.setPlace(loop_.loop->place);
     number_ = ir_.newValue();
     const LevelPart part =
@@ -200,7 +200,7 @@ class Lineariser {
       states_[k].after = b.make(ops::scatter_ndOp, {states_[k].inside, rows, written});
     }
     for (size_t k = 0; k < scans(); ++k) {
-      if (dependenceOf(scan(k)) != TurnDependence::state) continue;
+      if (dependenceOf(scan(k)) != IterationDependence::state) continue;
       const ValueId turns = b.make(ops::reshapeOp, {nodes_, b.integers({-1, 1})});
       const Type type = types_.at(scan(k));
       const ValueId inside = ir_.newValue();
@@ -254,7 +254,7 @@ class Lineariser {
     before_.ops().push_back(ir_.own(std::move(loop)));
     for (size_t k : loop_.handedOn) replaced[loop_.loop->results[k].id] = loop_.loop->operands[2 + k];
     for (size_t k = 0; k < scans(); ++k)
-      if (dependenceOf(scan(k)) != TurnDependence::state)
+      if (dependenceOf(scan(k)) != IterationDependence::state)
         replaced[loop_.loop->results[carried() + k].id] = before_.manyOf(scan(k));
   }
 
@@ -264,8 +264,8 @@ class Lineariser {
   const NodeLoop& loop_;
   const Function& body_;
   const ValueId turns_, nodes_;
-  BatchedTurns before_, level_;
-  TurnPlan plan_;
+  BatchedIterations before_, level_;
+  IterationPlan plan_;
   LoopCaptures captures_{ir_};
   std::vector<Carried> states_;
   ValueId order_ = kNoValue, starts_ = kNoValue, counts_ = kNoValue, number_ = kNoValue, writes_ = kNoValue;
@@ -276,10 +276,10 @@ class Lineariser {
 }  // namespace
 
 LoopLevels levelsOf(const NodeLoop& loop, const InferredModule& inferred, const LevelTypes& types) {
-  Lineariser lineariser(inferred, types, loop);
+  LevelBatcher batcher(inferred, types, loop);
   LoopLevels levels;
-  levels.whyNot = lineariser.run(levels.ops, levels.replaced);
-  levels.hoisted = lineariser.hoisted();
+  levels.whyNot = batcher.run(levels.ops, levels.replaced);
+  levels.hoisted = batcher.hoisted();
   return levels;
 }
 

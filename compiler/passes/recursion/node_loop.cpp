@@ -49,7 +49,7 @@ class NodeLoopFinder {
     if (const std::string why = rows(); !why.empty()) return why;
     for (size_t k = 1 + carried(); k < body().results.size(); ++k)
       if (const Dtype of = types_.at(body().results[k]).dtype(); !isReal(of) && !isInteger(of))
-        return "it stacks values that are no numbers";
+        return "it stacks values that are not numbers";
     for (const Op* op : body().ops)
       if (const std::string why = visit(*op); !why.empty()) return why;
     return writes();
@@ -64,9 +64,9 @@ class NodeLoopFinder {
 
   // Each carried value is written one row a turn, or handed on.
   std::string carriedValues() {
-    found_.dependence[body().parameters[0].id] = TurnDependence::turn;
+    found_.dependence[body().parameters[0].id] = IterationDependence::turn;
     for (size_t i = 1; i < body().parameters.size(); ++i)
-      found_.dependence[body().parameters[i].id] = TurnDependence::none;
+      found_.dependence[body().parameters[i].id] = IterationDependence::none;
     std::string why;
     for (size_t k = 0; k < carried(); ++k) {
       const ValueId parameter = body().parameters[1 + k].id, result = body().results[1 + k];
@@ -78,12 +78,12 @@ class NodeLoopFinder {
       const Op* write = maker == found_.makers.end() ? nullptr : maker->second;
       if (!write || write->def != &ops::scatter_ndOp || write->operands[0] != parameter) {
         if (why.empty())
-          why = "its carried value " + named(parameter) + " is no buffer that a row is written of";
+          why = "its carried value " + named(parameter) + " is not a buffer that a row is written of";
         continue;
       }
       found_.looksLikeOne = true;
       found_.states.push_back({k, parameter, write, {}});
-      found_.dependence[parameter] = TurnDependence::state;
+      found_.dependence[parameter] = IterationDependence::state;
     }
     return why;
   }
@@ -115,13 +115,13 @@ class NodeLoopFinder {
 
   std::string visit(const Op& op) {
     if (op.def->traits.readsShape) {
-      for (const ValueDef& r : op.results) found_.dependence[r.id] = TurnDependence::none;
+      for (const ValueDef& r : op.results) found_.dependence[r.id] = IterationDependence::none;
       return "";
     }
-    TurnDependence most = TurnDependence::none;
+    IterationDependence most = IterationDependence::none;
     for (size_t i = 0; i < op.operands.size(); ++i) {
       if (op.operands[i] == kNoValue) continue;
-      const TurnDependence of = found_.dependence.at(op.operands[i]);
+      const IterationDependence of = found_.dependence.at(op.operands[i]);
       most = std::max(most, of);
       NodeLoop::State* state = stateOf(op.operands[i]);
       if (!state || (state->write == &op && i == 0)) continue;
@@ -129,7 +129,7 @@ class NodeLoopFinder {
       const int64_t axis = op.attributes.integer("axis", 0);
       if (op.def != &ops::gatherOp || i != 0 || (axis != 0 && axis != -rank))
         return named(op) + " reads more of " + named(state->buffer) + " than rows";
-      if (found_.dependence.at(op.operands[1]) == TurnDependence::state)
+      if (found_.dependence.at(op.operands[1]) == IterationDependence::state)
         return named(op) + " reads a row that other rows decide";
       state->reads.push_back(&op);
     }
@@ -145,7 +145,7 @@ class NodeLoopFinder {
 
   std::string writes() {
     for (const NodeLoop::State& state : found_.states) {
-      if (found_.dependence.at(state.write->operands[1]) != TurnDependence::turn)
+      if (found_.dependence.at(state.write->operands[1]) != IterationDependence::turn)
         return named(*state.write) + " writes a row that the number of the turn does not decide";
       if (!same(state.write->operands[1], found_.writes()))
         return named(*state.write) + " and " + named(*found_.states[0].write) +

@@ -18,7 +18,7 @@
 namespace dyn::passes {
 
 // What a value of the body depends on.
-enum class TurnDependence : uint8_t {
+enum class IterationDependence : uint8_t {
   none,   // the same in all turns
   turn,   // on the number of the turn
   state,  // on rows that other turns have written
@@ -34,10 +34,10 @@ struct NodeLoop {
   const Op* loop = nullptr;
   const Function* body = nullptr;
   std::vector<State> states;
-  std::vector<size_t> handedOn;                            // carried values that no turn changes
-  std::unordered_map<ValueId, TurnDependence> dependence;  // of the body's values
+  std::vector<size_t> handedOn;                                 // carried values that no turn changes
+  std::unordered_map<ValueId, IterationDependence> dependence;  // of the body's values
   std::unordered_map<ValueId, const Op*> makers;
-  std::string whyNot;         // not empty: it is none
+  std::string whyNot;         // not empty: the reason why not
   bool looksLikeOne = false;  // it writes rows: the reason is worth telling
 
   // The value of the body that says where the rows are written.

@@ -77,7 +77,7 @@ class RecursionFinder {
     for (size_t k = 0; k < function_.resultTypes.size(); ++k) {
       const Type type = function_.resultTypes[k];
       const std::string what = "result " + std::to_string(k);
-      if (!type || !type.isTensor()) return what + " is no tensor";
+      if (!type || !type.isTensor()) return what + " is not a tensor";
       if (dtypeClass(type.dtype()) == DtypeClass::text) return what + " has elements of text";
       for (SymbolId symbol : symbolsOf(type))
         if (!known.count(symbol))
@@ -128,7 +128,7 @@ class RecursionFinder {
       const ValueId v = body.parameters[i].id;
       if (i < fields) {
         made.fields.push_back(v);
-        made.dependence[v] = TurnDependence::turn;
+        made.dependence[v] = IterationDependence::turn;
       } else {
         same[v] = match.operands[1 + i - fields];
       }
@@ -153,7 +153,7 @@ class RecursionFinder {
 
   std::string add(const Op& op, const ValueMap& same, Recursion::Case& made) {
     Op copy = op;
-    TurnDependence most = TurnDependence::none;
+    IterationDependence most = IterationDependence::none;
     for (ValueId& v : copy.operands) {
       if (v == kNoValue) continue;
       if (const auto found = same.find(v); found != same.end()) v = found->second;
@@ -161,7 +161,7 @@ class RecursionFinder {
         most = std::max(most, of->second);
     }
     if (isSelfCall(op)) {
-      most = TurnDependence::state;
+      most = IterationDependence::state;
       size_t field = 0;
       if (const std::string why = childOf(copy, made, field); !why.empty()) return why;
       made.ops.push_back(ir_.own(std::move(copy)));
@@ -175,7 +175,7 @@ class RecursionFinder {
       made.ops.push_back(ir_.own(std::move(copy)));
     }
     for (const ValueDef& r : op.results) {
-      if (op.def->traits.readsShape) most = TurnDependence::none;
+      if (op.def->traits.readsShape) most = IterationDependence::none;
       made.dependence[r.id] = most;
     }
     return "";

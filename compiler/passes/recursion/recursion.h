@@ -28,7 +28,7 @@ struct Recursion {
     std::vector<ValueId> fields;
     std::vector<const Op*> ops;    // calls among them
     std::vector<ValueId> results;  // of the function
-    std::unordered_map<ValueId, TurnDependence> dependence;
+    std::unordered_map<ValueId, IterationDependence> dependence;
     // Of each call: which field it is on.
     std::unordered_map<const Op*, size_t> calls;
   };
@@ -38,7 +38,7 @@ struct Recursion {
   std::vector<const Op*> shared;  // the same for all nodes
   std::vector<Case> cases;        // as the constructors of the type
   bool callsItself = false;
-  std::string whyNot;  // not empty: it is none
+  std::string whyNot;  // not empty: the reason why not
 };
 
 // `types`: of all values of the module.

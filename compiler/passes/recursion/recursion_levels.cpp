@@ -75,8 +75,8 @@ class Emitter {
     ValueId rows = kNoValue, starts = kNoValue, counts = kNoValue;  // of nodes by level
     Dim count;
     std::vector<ValueId> fields;
-    TurnPlan plan;
-    std::unique_ptr<BatchedTurns> before;
+    IterationPlan plan;
+    std::unique_ptr<BatchedIterations> before;
   };
   struct Buffer {
     ValueId initial = kNoValue, inside = kNoValue, after = kNoValue, result = kNoValue;
@@ -90,7 +90,7 @@ class Emitter {
   size_t results() const { return function_.results.size(); }
   static bool isInner(const Tables& tables) { return tables.starts != kNoValue; }
 
-  void flush(BatchedTurns& turns) {
+  void flush(BatchedIterations& turns) {
     ops_.insert(ops_.end(), turns.ops().begin(), turns.ops().end());
     turns.ops().clear();
   }
@@ -157,11 +157,11 @@ class Emitter {
   }
 
   // Values of the function's own scope are the same in all turns.
-  void bindShared(const Op& op, BatchedTurns& turns, bool inside) {
+  void bindShared(const Op& op, BatchedIterations& turns, bool inside) {
     for (ValueId v : op.operands)
       if (v != kNoValue) bindShared(v, turns, inside);
   }
-  void bindShared(ValueId v, BatchedTurns& turns, bool inside) {
+  void bindShared(ValueId v, BatchedIterations& turns, bool inside) {
     if (turns.isBound(v) || !once_.isBound(v)) return;
     turns.bind(v, inside ? captured_(once_.at(v)) : once_.at(v), false);
   }
@@ -170,12 +170,12 @@ class Emitter {
   std::string beforeLevels(size_t c) {
     const Recursion::Case& of = recursion_.cases[c];
     Tables& tables = tables_[c];
-    tables.before = std::make_unique<BatchedTurns>(inferred_, types_, tables.rows);
-    BatchedTurns& turns = *tables.before;
+    tables.before = std::make_unique<BatchedIterations>(inferred_, types_, tables.rows);
+    BatchedIterations& turns = *tables.before;
     for (size_t i = 0; i < of.fields.size(); ++i) turns.bind(of.fields[i], tables.fields[i], true);
     std::vector<ValueId> wanted = of.results;
-    tables.plan = isInner(tables) ? planTurns(of.ops, of.dependence, std::move(wanted), {})
-                                  : planTurns(of.ops, of.dependence, {}, std::move(wanted));
+    tables.plan = isInner(tables) ? planIterations(of.ops, of.dependence, std::move(wanted), {})
+                                  : planIterations(of.ops, of.dependence, {}, std::move(wanted));
     for (const Op* op : of.ops) {
       const bool check = op->def == &ops::checkOp && !isInner(tables);
       if (!tables.plan.before.count(op) && !check) continue;
@@ -195,7 +195,7 @@ class Emitter {
 
   // Rows of leaves, and behind them room for the others.
   void makeBuffers() {
-    BatchedTurns& b = once_;
+    BatchedIterations& b = once_;
     ValueId inner = kNoValue;
     for (const Tables& tables : tables_) {
       if (!isInner(tables)) continue;
@@ -234,7 +234,7 @@ class Emitter {
     const Recursion::Case& of = recursion_.cases[c];
     const Tables& tables = tables_[c];
     const ValueId nodes = ir_.newValue();
-    BatchedTurns b(inferred_, types_, nodes);
+    BatchedIterations b(inferred_, types_, nodes);
     b.setPlace(function_.place);
     const LevelPart part =
         partOfLevel(ir_, b, {captured_(tables.starts), captured_(tables.counts)}, number_, tables.count);
@@ -267,12 +267,12 @@ class Emitter {
   }
 
   const Function* finish() {
-    BatchedTurns& b = once_;
+    BatchedIterations& b = once_;
     Function body;
     body.name = ir_.uniqueFunctionName(function_.name + ".level");
     body.place = function_.place;
     body.parameters.push_back({number_, ir_.tensorType(Shape{}, Dtype::i64)});
-    BatchedTurns end(inferred_, types_, kNoValue);
+    BatchedIterations end(inferred_, types_, kNoValue);
     body.results.push_back(
         end.make(ops::constantOp, {}, {{"value", HostTensor::scalarInt(Dtype::boolean, 1)}}));
     level_.insert(level_.end(), end.ops().begin(), end.ops().end());
@@ -320,7 +320,7 @@ class Emitter {
 
   const Function* single(const Function& forest) {
     Function made = function_;
-    BatchedTurns b(inferred_, types_, kNoValue);
+    BatchedIterations b(inferred_, types_, kNoValue);
     b.setPlace(function_.place);
     Op call;
     call.def = &ops::callOp;
@@ -345,7 +345,7 @@ class Emitter {
   const Function& function_;
   const InferredModule& inferred_;
   const RecursionLevelTypes& types_;
-  BatchedTurns once_;
+  BatchedIterations once_;
   Captures captured_;
   std::vector<Parameter> parameters_;
   ValueId list_ = kNoValue, roots_ = kNoValue, number_ = kNoValue;

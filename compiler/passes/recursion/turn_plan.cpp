@@ -8,7 +8,7 @@ namespace dyn::passes {
 
 namespace {
 
-using Dependences = std::unordered_map<ValueId, TurnDependence>;
+using Dependences = std::unordered_map<ValueId, IterationDependence>;
 
 // Values of the turn alone that are made of a product.
 std::unordered_set<ValueId> productsOfTheTurn(const std::vector<const Op*>& ops,
@@ -19,17 +19,17 @@ std::unordered_set<ValueId> productsOfTheTurn(const std::vector<const Op*>& ops,
                          std::any_of(op->operands.begin(), op->operands.end(),
                                      [&](ValueId v) { return products.count(v) != 0; });
     for (const ValueDef& r : op->results)
-      if (product && dependence.at(r.id) == TurnDependence::turn) products.insert(r.id);
+      if (product && dependence.at(r.id) == IterationDependence::turn) products.insert(r.id);
   }
   return products;
 }
 
 }  // namespace
 
-TurnPlan planTurns(const std::vector<const Op*>& ops, const Dependences& dependence,
-                   std::vector<ValueId> level, std::vector<ValueId> before,
-                   const std::unordered_set<ValueId>& given) {
-  TurnPlan plan;
+IterationPlan planIterations(const std::vector<const Op*>& ops, const Dependences& dependence,
+                             std::vector<ValueId> level, std::vector<ValueId> before,
+                             const std::unordered_set<ValueId>& given) {
+  IterationPlan plan;
   std::unordered_map<ValueId, const Op*> makers;
   for (const Op* op : ops)
     for (const ValueDef& r : op->results) makers[r.id] = op;

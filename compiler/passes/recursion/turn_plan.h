@@ -15,15 +15,16 @@
 
 namespace dyn::passes {
 
-struct TurnPlan {
+struct IterationPlan {
   std::unordered_set<const Op*> level, before;
   std::vector<ValueId> hoisted;  // made before, read in the level; ascending
 };
 
 // Of the operations of one turn (or node). `level`, `before`: values that are wanted there; kNoValue is none.
 // `given`: values that a level has without computing them.
-TurnPlan planTurns(const std::vector<const Op*>& ops,
-                   const std::unordered_map<ValueId, TurnDependence>& dependence, std::vector<ValueId> level,
-                   std::vector<ValueId> before, const std::unordered_set<ValueId>& given = {});
+IterationPlan planIterations(const std::vector<const Op*>& ops,
+                             const std::unordered_map<ValueId, IterationDependence>& dependence,
+                             std::vector<ValueId> level, std::vector<ValueId> before,
+                             const std::unordered_set<ValueId>& given = {});
 
 }  // namespace dyn::passes

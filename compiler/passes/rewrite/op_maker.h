@@ -22,8 +22,8 @@ class OpMaker {
  public:
   OpMaker(IrContext& ir, std::vector<const Op*>& ops) : ir_(ir), ops_(ops) {}
 
-  void standAt(SourcePlace place) { place_ = std::move(place); }
-  const SourcePlace& place() const { return place_; }
+  void standAt(SourceLocation place) { place_ = std::move(place); }
+  const SourceLocation& place() const { return place_; }
   ValueId make(const OpDef& def, std::vector<ValueId> operands, Attributes attributes = {},
                ValueId into = kNoValue);
   // One as it is.
@@ -43,7 +43,7 @@ class OpMaker {
  private:
   IrContext& ir_;
   std::vector<const Op*>& ops_;
-  SourcePlace place_;
+  SourceLocation place_;
 };
 
 }  // namespace dyn::passes

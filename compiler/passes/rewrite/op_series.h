@@ -10,7 +10,7 @@ namespace dyn::passes {
 class OpSeries {
  public:
   // They go to the end of `ops` and stand at `place` for messages.
-  OpSeries(IrContext& ir, SourcePlace place, std::vector<const Op*>& ops)
+  OpSeries(IrContext& ir, SourceLocation place, std::vector<const Op*>& ops)
       : ir_(ir), place_(std::move(place)), ops_(ops) {}
 
   // The one result, which is `into` where that is given.
@@ -23,7 +23,7 @@ class OpSeries {
 
  private:
   IrContext& ir_;
-  SourcePlace place_;
+  SourceLocation place_;
   std::vector<const Op*>& ops_;
 };
 

@@ -1,5 +1,5 @@
 // Einsum, and convolutions with moved windows (moved_windows.h), become products of matrices.
-//   needs: types.  establishes: no einsum of several operands has a sum that a (batched) product of two matrices could be.
+//   requires: types.  provides: no einsum of several operands has a sum that a (batched) product of two matrices could be.
 //   before  %y = einsum(%a, %b) {equation = "bihd,bjhd->bhij"}
 //   after   %l = transpose(%a) {perm = [0, 2, 1, 3]}  %r = transpose(%b) {perm = [0, 2, 1, 3]}  %y = matmul(%l, %r) {transpose_b = 1}
 // Of two operands, letters that both have and the result, too, number the products; those that only the
@@ -437,11 +437,11 @@ Result<Module> runContract(const Module& module, PassContext& context) {
 
 }  // namespace
 
-PassDef contractPass() {
-  return {.name = "contract",
-          .summary = "einsums and moved windows become products of matrices",
-          .needs = Property::types,
-          .before = Property::destinations,
+PassDef einsum_to_matmulPass() {
+  return {.name = "einsum_to_matmul",
+          .summary = "turns einsums and moved windows into matrix products",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runContract,
           .makesBuiltins = true};

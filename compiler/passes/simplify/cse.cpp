@@ -1,5 +1,5 @@
 // Common subexpression elimination.
-//   needs: types.  establishes: no two equal operations without effects in one function.
+//   requires: types.  provides: no two equal operations without effects in one function.
 //   before  %a = relu(%x) : T  %b = relu(%x) : T  %c = add(%a, %b)      after  %a = relu(%x) : T  %c = add(%a, %a)
 // Two operations are merged when row, operands, attributes and result types are the same; a result with a dim
 // of its own (`?7`: NonZero) differs by its type and stays. Equal residual checks are merged too: a check
@@ -128,9 +128,9 @@ Result<Module> runCse(const Module& module, PassContext& context) {
 
 PassDef csePass() {
   return {.name = "cse",
-          .summary = "merges operations that compute the same",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "merges operations that compute the same values",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runCse};
 }

@@ -1,5 +1,5 @@
 // Dead code elimination.
-//   needs: nothing.  establishes: every operation has effects, is used, or defines a dim that is used.
+//   requires: nothing.  provides: every operation has effects, is used, or defines a dim that is used.
 //   before  %a = relu(%x)  %b = neg(%x)  return %b        after  %b = neg(%x)  return %b
 // A dim is a use: `%i = nonzero(%x) : Tensor[(2, ?1), i64]` stays while anything mentions `?1`.
 // Cost: one backward sweep per function.
@@ -95,8 +95,8 @@ Result<Module> runDce(const Module& module, PassContext& context) {
 
 PassDef dcePass() {
   return {.name = "dce",
-          .summary = "removes operations whose results and dims nothing uses",
-          .before = Property::destinations,
+          .summary = "removes operations with unused results and dims",
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runDce};
 }

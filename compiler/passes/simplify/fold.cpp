@@ -1,5 +1,5 @@
 // Constant folding.
-//   needs: types.  establishes: no operation without effects has constant operands only (within a size limit).
+//   requires: types.  provides: no operation without effects has constant operands only (within a size limit).
 //   before  %w = constant {...}  %t = transpose(%w) {perm = [1, 0]}        after  %t = constant {...}
 // A constant that the body of an if or a loop captures becomes one of the body's own, so that what the body
 // makes of it folds too. Evaluation is the operators' reference evaluation. A result much larger than its
@@ -172,7 +172,7 @@ class Folder {
     return own.empty() ? made : replaceValues(ir, *made, own);
   }
 
-  const Op* constant(ValueDef result, HostTensor value, SourcePlace place) {
+  const Op* constant(ValueDef result, HostTensor value, SourceLocation place) {
     Op op;
     op.def = &ops::constantOp;
     op.results = {std::move(result)};
@@ -194,9 +194,9 @@ Result<Module> runFold(const Module& module, PassContext& context) { return Fold
 
 PassDef foldPass() {
   return {.name = "fold",
-          .summary = "evaluates operations whose operands are constants",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "evaluates operations on constants",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runFold};
 }

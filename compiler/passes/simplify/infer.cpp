@@ -1,5 +1,5 @@
 // Type inference as a pass.
-//   needs: nothing.  establishes: types.
+//   requires: nothing.  provides: types.
 //   before  %y = matmul(%b, %w)          after  check() {lhs = dims(m), rhs = dims(n), relation = "eq", what = "inner dims of matmul"}
 //                                               %y = matmul(%b, %w) : Tensor[(4), f32]
 // See infer/infer.h. Cost in IR size: one check per demand that cannot be proved.
@@ -22,9 +22,9 @@ Result<Module> runInfer(const Module& module, PassContext& context) {
 
 PassDef inferPass() {
   return {.name = "infer",
-          .summary = "types every value; puts a run-time check where a demand on dims cannot be proved",
-          .establishes = Property::types,
-          .before = Property::destinations,
+          .summary = "types every value; adds a run-time check where a demand on dims cannot be proved",
+          .providedProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runInfer,
           .required = true};

@@ -10,7 +10,7 @@ namespace dyn::passes {
 
 namespace {
 
-ValueId constant(IrContext& ir, HostTensor value, Type type, const SourcePlace& place,
+ValueId constant(IrContext& ir, HostTensor value, Type type, const SourceLocation& place,
                  std::vector<const Op*>& ops) {
   Op op;
   op.def = &ops::constantOp;

@@ -1,5 +1,5 @@
 // Shape simplification: dynamic → static, and shapes as expressions.
-//   needs: types.  establishes: integer values that are known dims are `dims_value` (or constants); views and moves that do nothing are gone.
+//   requires: types.  provides: integer values that are known dims are `dims_value` (or constants); views and moves that do nothing are gone.
 //   before  %s = shape(%x)  %b = gather(%s, 0)  %t = concat(%b, [-1])  %y = reshape(%x, %t)
 //   after   %t = dims_value {value = dims(batch, ...)}  %y = reshape(%x, %t)      (what computed %t is dead: dce removes it)
 // What a value's contents are is what type inference found; nothing is evaluated here. Also: identity and
@@ -254,7 +254,7 @@ class Simplifier {
     return ir_.own(std::move(changed));
   }
 
-  ValueId numberBefore(const HostTensor& number, const SourcePlace& place,
+  ValueId numberBefore(const HostTensor& number, const SourceLocation& place,
                        std::unordered_map<ValueId, Type>& types,
                        std::unordered_map<ValueId, const Op*>& definitions, std::vector<const Op*>& before) {
     Op constant;
@@ -320,8 +320,8 @@ Result<Module> runSimplify(const Module& module, PassContext& context) {
 PassDef simplifyPass() {
   return {.name = "simplify",
           .summary = "turns shape arithmetic into dims and drops operations that change nothing",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {},
           .run = runSimplify};
 }

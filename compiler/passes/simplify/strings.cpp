@@ -1,5 +1,5 @@
 // Data movement of strings becomes data movement of numbers.
-//   needs: types.  establishes: no constant, no cast and no operation that moves elements has operands
+//   requires: types.  provides: no constant, no cast and no operation that moves elements has operands
 //   or results of strings.
 //   before  %y = gather(%x, %i) {axis = 1}                          %x [n, 4] string
 //   after   %c = range(1, 4*n + 1, 1)  %p = reshape(%c, [n, 4])  %q = gather(%p, %i) {axis = 1}  %y = string_pick(%q, %x)
@@ -192,7 +192,7 @@ class StringMoves {
 
   const Function& function_;
   IrContext& ir_;
-  SourcePlace place_;
+  SourceLocation place_;
   std::unordered_map<ValueId, Type> types_;
   std::vector<const Op*> ops_;
   int64_t moved_ = 0;
@@ -214,9 +214,9 @@ Result<Module> runStrings(const Module& module, PassContext& context) {
 
 PassDef stringsPass() {
   return {.name = "strings",
-          .summary = "data movement of strings becomes data movement of numbers",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "turns data movement of strings into data movement of numbers",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .run = runStrings,
           .required = true};
 }

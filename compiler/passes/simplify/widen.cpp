@@ -1,13 +1,13 @@
 // Products and convolutions of f16 and bf16 are computed in f32.
-//   needs: types.  establishes: no matmul, convolution or transposed convolution is of f16 or bf16, but for
+//   requires: types.  provides: no matmul, convolution or transposed convolution is of f16 or bf16, but for
 //   devices beside the host.
 //   before  %y = matmul(%a, %b)                      with %a, %b f16
 //   after   %p = cast(%a) {to = f32}  %q = cast(%b) {to = f32}  %r = matmul(%p, %q)  %y = cast(%r) {to = f16}
 // That is what such a product means here (sums in f32, rounded once), so no bit of a result depends on it but
 // by the order of sums. Casts are fused with what makes their operands; `prepack` takes those of constants
-// into the packing, where matrices stay narrow. Those of transposes go before them, where `absorb` finds the
-// transposes. It runs after `fold`, which would keep constants in f32. Cost in IR size: three operations per
-// product.
+// into the packing, where matrices stay narrow. Those of transposes go before them, where `fold_transposes`
+// finds the transposes. It runs after `fold`, which would keep constants in f32. Cost in IR size: three
+// operations per product.
 // With the option f16=relaxed all arithmetic of f16 is computed so, and what one operation hands to the next
 // stays f32: numbers are rounded where they are moved, returned, or cast by the model itself.
 #include <algorithm>
@@ -79,7 +79,7 @@ class Widener {
   }
 
   // The value in f32, made once for all that read it. Transposes come behind the cast.
-  ValueId wide(ValueId narrow, const SourcePlace& place) {
+  ValueId wide(ValueId narrow, const SourceLocation& place) {
     if (narrow == kNoValue) return narrow;
     if (auto it = wide_.find(narrow); it != wide_.end()) return it->second;
     const auto definition = definitions_.find(narrow);
@@ -88,14 +88,14 @@ class Widener {
     return moveWide(*definition->second, cast(definition->second->operands[0], place), place);
   }
 
-  ValueId moveWide(const Op& view, ValueId operand, const SourcePlace& place) {
+  ValueId moveWide(const Op& view, ValueId operand, const SourceLocation& place) {
     Op made = view;
     made.place = place;
     made.operands[0] = operand;
     return wide_[view.results[0].id] = emit(std::move(made), view.results[0].type);
   }
 
-  ValueId cast(ValueId narrow, const SourcePlace& place) {
+  ValueId cast(ValueId narrow, const SourceLocation& place) {
     if (auto it = wide_.find(narrow); it != wide_.end()) return it->second;
     Op made;
     made.def = &ops::castOp;
@@ -158,9 +158,9 @@ Result<Module> runWiden(const Module& module, PassContext& context) {
 
 PassDef widenPass() {
   return {.name = "widen",
-          .summary = "products of f16 and bf16 are computed in f32, and rounded",
-          .needs = Property::types,
-          .before = Property::destinations,
+          .summary = "computes f16 and bf16 products in f32 and rounds the results",
+          .requiredProperties = Property::types,
+          .forbiddenProperties = Property::destinations,
           .options = {{"f16",
                        "rounded after each operation of the model, or relaxed: f32 from one operation to the "
                        "next; default rounded"}},

@@ -1,5 +1,5 @@
 // Convolutions over a batch whose images do not fit into the caches run over a slice of it at a time.
-//   needs: groups.  establishes: nothing that others rely on.
+//   requires: groups.  provides: nothing that others rely on.
 //   before  %a = fused(%x, ...) {...}  %b = fused(%a, ...) {...}  %y = fused(%b, ...) {...}     [n, ...] each
 //   after   %l = list() : List[Tensor[(?, ...), f32]]
 //           %m = loop(dims(slices), _, %l, %x, ...) {carried = 1} body (%i, %l, %x, ...) {
@@ -216,7 +216,7 @@ class SliceLoop {
   std::unordered_map<ValueId, const Op*> known_;
   const SliceRegion* region_ = nullptr;
   Dim turn_, images_, each_;  // which slice, how many it has, how many each has but the last
-  SourcePlace place_;
+  SourceLocation place_;
   Function body_;
   std::vector<Parameter> parameters_;
   std::vector<ValueId> outer_;  // what the parameters behind the carried ones stand for
@@ -300,9 +300,9 @@ Result<Module> runBatchSlices(const Module& module, PassContext& context) {
 
 PassDef batch_slicesPass() {
   return {.name = "batch_slices",
-          .summary = "runs convolutions over slices of a batch that stay in the caches",
-          .needs = Property::groups,
-          .before = Property::destinations,
+          .summary = "runs convolutions over slices of a batch that fit the caches",
+          .requiredProperties = Property::groups,
+          .forbiddenProperties = Property::destinations,
           .options = {{"bytes", "what a slice may take; default: the second caches, of the last an eighth"}},
           .run = runBatchSlices,
           .makesBuiltins = true};

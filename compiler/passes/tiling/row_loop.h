@@ -54,7 +54,7 @@ class RowLoop {
   std::unordered_map<ValueId, size_t> lastUse_;
 
   const RowRegion* region_ = nullptr;
-  SourcePlace place_;
+  SourceLocation place_;
   std::vector<ValueId> outputs_;
   Dim each_, slices_, whole_,
       images_;  // rows of a slice, slices of an image, 1: all of it is one, images of it

@@ -1,5 +1,5 @@
 // Images that do not fit into the caches are made by slices of their rows.
-//   needs: groups.  establishes: nothing that others rely on.
+//   requires: groups.  provides: nothing that others rely on.
 //   before  %e = gemm_packed(%x, ...)  %d = conv_packed(%e, ...)  %p = gemm_packed(%d, ...)   [n, h, w, c] each
 //   after   %l = list() : List[Tensor[(?, w, c), f32]]
 //           %m = loop(dims(slices), _, %l, %x, ...) {carried = 1} body (%i, %l, %x, ...) {
@@ -177,9 +177,9 @@ Result<Module> runRowSlices(const Module& module, PassContext& context) {
 
 PassDef row_slicesPass() {
   return {.name = "row_slices",
-          .summary = "makes images by slices of their rows that stay in the caches",
-          .needs = Property::groups,
-          .before = Property::destinations,
+          .summary = "computes images in slices of rows that fit the caches",
+          .requiredProperties = Property::groups,
+          .forbiddenProperties = Property::destinations,
           .options = {{"bytes", "what a slice may take; default: two thirds of the second cache of a core"},
                       {"image", "what an image takes that is sliced; default: the second cache of a core"},
                       {"regions", "cost: those that gain so, or all; default cost"}},

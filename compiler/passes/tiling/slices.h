@@ -28,7 +28,7 @@ inline bool mayStandBefore(const Op& op, const std::unordered_set<ValueId>& made
 }
 
 // `count` turns of `body`, which carry lists from `initial` on and see `outer`. Its results are the lists.
-inline const Op* listLoop(IrContext& ir, const SourcePlace& place, ValueId count,
+inline const Op* listLoop(IrContext& ir, const SourceLocation& place, ValueId count,
                           const std::vector<ValueId>& initial, const std::vector<ValueId>& outer,
                           const std::vector<Parameter>& carried, Function body) {
   Op loop;

@@ -25,7 +25,7 @@ Result<int64_t> size(std::string_view text, std::string_view whole) {
   if (read.ec == std::errc() && read.ptr == text.data() + text.size() && value >= 1 && value <= kLargestSize)
     return value;
   return makeError(DiagnosticId::usageError, "'" + std::string(whole) + "': '" + std::string(text) +
-                                                 "' is no size: a whole number from 1 to " +
+                                                 "' is not a size: a whole number from 1 to " +
                                                  std::to_string(kLargestSize));
 }
 
@@ -50,7 +50,7 @@ Result<std::vector<FixedSizes>> parseVariants(std::string_view text) {
       if (twice)
         return makeError(DiagnosticId::usageError,
                          "'" + std::string(part) + "' gives " + std::string(pair.first) + " two sizes")
-            .note("several variants stand apart by ';', buckets are asked for as buckets");
+            .note("';' separates variants; buckets have an option of their own");
       sizes.emplace_back(pair.first, value);
     }
     if (!sizes.empty()) variants.push_back(std::move(sizes));

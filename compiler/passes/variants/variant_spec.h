@@ -21,7 +21,7 @@ struct Buckets {
   std::vector<int64_t> sizes;  // ascending, each once
 };
 
-// Variants apart by `;`. Error usageError names the part that can not be read: sizes are whole numbers from 1
+// Variants apart by `;`. Error usageError names the part that cannot be read: sizes are whole numbers from 1
 // to 2^31.
 Result<std::vector<FixedSizes>> parseVariants(std::string_view text);
 Result<std::vector<Buckets>> parseBuckets(std::string_view text);

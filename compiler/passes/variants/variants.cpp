@@ -1,5 +1,5 @@
 // Variants of the program for some sizes, beside the one for all.
-//   needs: types.  establishes: nothing that others rely on.
+//   requires: types.  provides: nothing that others rely on.
 //   before  fn @main(%x: Tensor[(batch, seq), f32]) { ... }
 //   after   fn @main(%x: Tensor[(batch, seq), f32]) {
 //             variant(%x) {callee = "main.seq_128", lhs = dims(seq), rhs = dims(128), relation = "eq"}
@@ -50,7 +50,7 @@ class Variants {
 
   Status add(const Buckets& buckets, const InferredModule& inferred) {
     DYN_TRY(SymbolId symbol, inputDim(buckets.dim, buckets.sizes.back()));
-    const RowsApart apart = rowsApart(inferred, symbol);
+    const BatchIndependence apart = batchIndependence(inferred, symbol);
     if (!apart.whyNot.empty())
       return makeError(
                  DiagnosticId::unsupportedFeature,
@@ -137,7 +137,7 @@ class Variants {
   }
 
   // The way to `exact` for 1 <= dim <= size; returns its name.
-  std::string padded(const std::string& exact, const RowsApart& apart, Dim dim, int64_t size) {
+  std::string padded(const std::string& exact, const BatchIndependence& apart, Dim dim, int64_t size) {
     Function way;
     way.name = "main.up_to" + exact.substr(exact.find('.'));
     way.name[std::string("main.up_to").size()] = '_';
@@ -223,9 +223,9 @@ Result<Module> runVariants(const Module& module, PassContext& context) {
 PassDef variantsPass() {
   return {
       .name = "variants",
-      .summary = "adds programs for some sizes, or for up to some numbers of rows, beside the one for all",
-      .needs = Property::types,
-      .before = Property::destinations,
+      .summary = "adds programs for given sizes, or for up to given numbers of rows, beside the general one",
+      .requiredProperties = Property::types,
+      .forbiddenProperties = Property::destinations,
       .options = {{"sizes", "\"seq=128;seq=256,batch=1\": a variant for each; default none"},
                   {"buckets", "\"batch=4,8,16\": fewer rows are padded to the next; default none"}},
       .run = runVariants};

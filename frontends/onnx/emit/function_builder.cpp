@@ -81,7 +81,7 @@ ValueId FunctionBuilder::addParameter(std::string_view name, std::optional<Dtype
 }
 
 std::vector<ValueId> FunctionBuilder::emit(const OpDef& def, std::vector<ValueId> operands,
-                                           Attributes attributes, size_t resultCount, SourcePlace place,
+                                           Attributes attributes, size_t resultCount, SourceLocation place,
                                            std::vector<const Function*> regions, Type annotation) {
   Op op;
   op.def = &def;
@@ -109,7 +109,7 @@ std::vector<ValueId> FunctionBuilder::emit(const OpDef& def, std::vector<ValueId
   return results;
 }
 
-ValueId FunctionBuilder::constant(HostTensor tensor, SourcePlace place, std::string_view name) {
+ValueId FunctionBuilder::constant(HostTensor tensor, SourceLocation place, std::string_view name) {
   Attributes attributes;
   attributes.set("value", std::move(tensor));
   const ValueId id = emit(ops::constantOp, {}, std::move(attributes), 1, std::move(place))[0];
@@ -117,7 +117,8 @@ ValueId FunctionBuilder::constant(HostTensor tensor, SourcePlace place, std::str
   return id;
 }
 
-const Function* FunctionBuilder::finish(std::string name, std::vector<ValueId> results, SourcePlace place) {
+const Function* FunctionBuilder::finish(std::string name, std::vector<ValueId> results,
+                                        SourceLocation place) {
   Function function;
   function.name = std::move(name);
   function.place = std::move(place);

@@ -62,13 +62,13 @@ class FunctionBuilder {
   ValueId addParameter(std::string_view name, std::optional<Dtype> dtype, int rank = -1, Type type = {});
   // Operands are localized. The new values have no names.
   std::vector<ValueId> emit(const OpDef& def, std::vector<ValueId> operands, Attributes attributes,
-                            size_t resultCount, SourcePlace place, std::vector<const Function*> regions = {},
-                            Type annotation = {});
-  ValueId constant(HostTensor tensor, SourcePlace place, std::string_view name = "");
+                            size_t resultCount, SourceLocation place,
+                            std::vector<const Function*> regions = {}, Type annotation = {});
+  ValueId constant(HostTensor tensor, SourceLocation place, std::string_view name = "");
 
   // The finished body; parameters: the added ones, then all captures of the list (also those only other
   // bodies use).
-  const Function* finish(std::string name, std::vector<ValueId> results, SourcePlace place);
+  const Function* finish(std::string name, std::vector<ValueId> results, SourceLocation place);
   // What a capture stands for where it was defined; other values stand for themselves.
   ValueId origin(ValueId id) const;
   ValueId parameter(size_t i) const { return parameters_[i].id; }

@@ -37,7 +37,7 @@ Result<HostTensor> TensorLoader::load(const TensorProto& tensor) {
 }
 
 Result<HostTensor> TensorLoader::loadSparse(const SparseTensorProto& tensor) {
-  const SourcePlace place = model_.place(tensor.bytes);
+  const SourceLocation place = model_.place(tensor.bytes);
   if (tensor.values == nullptr || tensor.indices == nullptr)
     return makeError(DiagnosticId::onnxInvalid, "a sparse tensor lacks values or indices", place);
   DYN_TRY(HostTensor values, load(*tensor.values));

@@ -30,7 +30,7 @@ std::vector<int64_t> listOf(const NodeProto& node, Text name, size_t count) {
 }  // namespace
 
 ValueId GraphImporter::emit(Frame& frame, std::string_view op, std::vector<ValueId> operands,
-                            Attributes attributes, const SourcePlace& place) {
+                            Attributes attributes, const SourceLocation& place) {
   const OpDef* def = findOp(op);
   if (def == nullptr) {
     report(DiagnosticId::unsupportedOp,

@@ -23,7 +23,7 @@ std::string shapeFault(const DeclaredOutput& output, Type type, const DimSolver&
     if (!declared) continue;
     const std::string what =
         "its dim " + std::to_string(axis) + " is declared as " + std::to_string(*declared);
-    if (*declared < 0) return what + ", which is no size: it is " + dims[axis].toString();
+    if (*declared < 0) return what + ", which is not a size: it is " + dims[axis].toString();
     if (facts.equal(dims[axis], dims[axis].context().constant(*declared)) == Answer::no)
       return what + ", it is " + dims[axis].toString();
   }
@@ -32,7 +32,7 @@ std::string shapeFault(const DeclaredOutput& output, Type type, const DimSolver&
 
 }  // namespace
 
-DeclaredOutput declaredOutput(const ValueInfoProto& output, SourcePlace place) {
+DeclaredOutput declaredOutput(const ValueInfoProto& output, SourceLocation place) {
   DeclaredOutput declared;
   declared.name = std::string(output.name);
   declared.place = std::move(place);

@@ -17,13 +17,13 @@ namespace dyn::onnx {
 
 struct DeclaredOutput {
   std::string name;
-  SourcePlace place;
+  SourceLocation place;
   std::optional<Dtype> dtype;  // of a tensor
   bool hasShape = false;
   std::vector<std::optional<int64_t>> dims;  // as written, may be negative; nullopt: named or not given
 };
 
-DeclaredOutput declaredOutput(const ValueInfoProto& output, SourcePlace place);
+DeclaredOutput declaredOutput(const ValueInfoProto& output, SourceLocation place);
 
 // One error or warning for each output whose declaration is wrong. `main` has result types; outputs are its
 // results, in order.

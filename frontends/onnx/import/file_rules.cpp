@@ -22,7 +22,7 @@ class FaultList {
       : model_(model), rule_(rule), faults_(faults) {}
 
   void add(std::string message, Text bytes) { add(std::move(message), model_.place(bytes)); }
-  void add(std::string message, const SourcePlace& place) {
+  void add(std::string message, const SourceLocation& place) {
     if (++count_ > kMost) return;
     Diagnostic fault;
     fault.id = rule_.kind;
@@ -232,7 +232,7 @@ void findInitializersWithoutInput(const FileGraphs& file, FaultList& faults) {
   for (const ValueInfoProto& input : file.model.graph->inputs) inputs.insert(input.name);
   for (const TensorProto& tensor : file.model.graph->initializers)
     if (inputs.count(tensor.name) == 0)
-      faults.add("initializer " + quotedText(tensor.name) + " is no input of the graph", tensor.bytes);
+      faults.add("initializer " + quotedText(tensor.name) + " is not an input of the graph", tensor.bytes);
 }
 
 // --- nodes
@@ -506,7 +506,7 @@ constexpr FileRule kRules[] = {
     {"initializer-negative", "an initializer with a negative dim", kError, findNegativeInitializers},
     {"initializer-size", "an initializer whose data are not those of its dims", kError, findWrongSizes},
     {"sparse-places", "a sparse initializer with two values at one place, or places of another form", kError},
-    {"initializer-no-input", "an initializer that is no input, before IR version 4", kWarning,
+    {"initializer-no-input", "an initializer that is not an input, before IR version 4", kWarning,
      findInitializersWithoutInput},
     {"value-twice", "two values of one name in a graph", kError},
     {"value-shadowed", "a value in a body with the name of one around it", kWarning, findShadowed},

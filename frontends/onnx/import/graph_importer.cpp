@@ -100,7 +100,7 @@ void GraphImporter::openMain() {
   frame.graph = model_.graph;
   frame.nodes = model_.graph->nodes;
   auto environment = std::make_shared<FunctionEnvironment>();
-  const SourcePlace place = model_.place(model_.graph->bytes);
+  const SourceLocation place = model_.place(model_.graph->bytes);
   for (const OperatorSetId& set : model_.opsetImports)
     environment->opsets[std::string(standardDomain(set.domain))] = set.version;
   // Files of before operator sets had names use the first.
@@ -113,7 +113,7 @@ void GraphImporter::openMain() {
   for (const ValueInfoProto& input : model_.graph->inputs)
     if (input.type != nullptr) types_.learnNames(*input.type);
   for (const ValueInfoProto& input : model_.graph->inputs) {
-    const SourcePlace at = model_.place(input.bytes);
+    const SourceLocation at = model_.place(input.bytes);
     const std::string what = "input " + quotedText(input.name);
     const auto known = frame.scope.names.find(input.name);
     if (known != frame.scope.names.end() && known->second.kind == Binding::Kind::weight) {
@@ -170,7 +170,7 @@ void GraphImporter::openMain() {
   result_.module.functions.push_back(main_.finish("main", {}, place));
 }
 
-void GraphImporter::openMap(Frame& frame, const ValueInfoProto& input, const SourcePlace& place) {
+void GraphImporter::openMap(Frame& frame, const ValueInfoProto& input, const SourceLocation& place) {
   const std::string name(input.name);
   const std::optional<Dtype> keys = dtypeFromOnnx(input.type->wrappers[0].keyType),
                              values = dtypeFromOnnx(input.type->elementType);
@@ -195,7 +195,7 @@ void GraphImporter::openMap(Frame& frame, const ValueInfoProto& input, const Sou
 }
 
 // An input whose initializer is its default: a constant, of another value where the options have one.
-void GraphImporter::addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place) {
+void GraphImporter::addDefault(Binding& binding, const ValueInfoProto& input, const SourceLocation& place) {
   const std::string name(input.name);
   if (const auto given = options_.fixedInputs.find(name); given != options_.fixedInputs.end())
     binding.weight->tensor = given->second;
@@ -310,7 +310,7 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   if (row != nullptr) return mapNode(frame, node, *row, *version);
   std::string advice;
   if (domain == "ai.onnx.ml") {
-    advice = "it is none of the standard's operators for features and models";
+    advice = "the standard has no such operator for features and models";
   } else if (domain == kContribDomain) {
     advice =
         "this operator of onnxruntime's is not taken, though most are: export the model without it, or "
@@ -335,7 +335,7 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
 void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& row, int64_t version) {
   std::optional<std::vector<ValueId>> inputs = resolveInputs(frame, node);
   if (!inputs) return bindFailed(frame, node);
-  const SourcePlace place = placeOf(frame, node);
+  const SourceLocation place = placeOf(frame, node);
   for (ValueId& value : *inputs) value = frame.builder->localize(value);
   MapContext c(ir_, values_, *frame.builder, tensors_, node, version, place,
                frame.environment->function ? &frame.environment->attributes : nullptr, std::move(*inputs),
@@ -362,7 +362,7 @@ void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& r
 }
 
 void GraphImporter::openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function) {
-  const SourcePlace place = placeOf(frame, node);
+  const SourceLocation place = placeOf(frame, node);
   for (const FunctionEnvironment* at = frame.environment.get(); at != nullptr; at = at->caller.get()) {
     if (at->function != &function) continue;
     report(DiagnosticId::onnxInvalid, "function " + opLabel(node) + " calls itself", place, node.opType,
@@ -419,7 +419,7 @@ void GraphImporter::closeFunction() {
   const NodeProto& node = *inner.callNode;
   const FunctionProto& function = *inner.environment->function;
   Frame& frame = frames_[frames_.size() - 2];
-  const SourcePlace place = placeOf(frame, node);
+  const SourceLocation place = placeOf(frame, node);
   for (size_t i = 0; i != node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     std::optional<ValueId> value;
@@ -446,7 +446,7 @@ void GraphImporter::closeMain() {
   std::vector<std::pair<std::string, ValueId>> keysOfMaps;
   std::unordered_set<Text> seen;
   for (const ValueInfoProto& output : model_.graph->outputs) {
-    const SourcePlace place = model_.place(output.bytes);
+    const SourceLocation place = model_.place(output.bytes);
     if (output.name.empty() || !seen.insert(output.name).second) {
       report(DiagnosticId::onnxInvalid,
              "output " + quotedText(output.name) + " is listed twice or has no name", place);
@@ -465,7 +465,7 @@ void GraphImporter::closeMain() {
     result_.outputNames.emplace_back(output.name);
     result_.declaredOutputs.push_back(declaredOutput(output, place));
   }
-  SourcePlace place = model_.place(model_.graph->bytes);
+  SourceLocation place = model_.place(model_.graph->bytes);
   for (const auto& [name, keys] : keysOfMaps) {
     if (seen.count(name) != 0)
       report(DiagnosticId::unsupportedFeature,

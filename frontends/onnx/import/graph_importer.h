@@ -67,7 +67,7 @@ struct ControlNode {
   };
   Kind kind = Kind::branch;
   const NodeProto* node = nullptr;
-  SourcePlace place;
+  SourceLocation place;
   std::vector<ValueId> inputs;
   std::vector<const GraphProto*> graphs;
   size_t next = 0;
@@ -109,9 +109,9 @@ class GraphImporter : private TypeProbe {
   void openMain();
   void addInitializers(Frame& frame, const GraphProto& graph);
   void addWeight(Frame& frame, Text name, WeightBinding weight, Text bytes);
-  void addDefault(Binding& binding, const ValueInfoProto& input, const SourcePlace& place);
+  void addDefault(Binding& binding, const ValueInfoProto& input, const SourceLocation& place);
   // An input that is a map: two parameters, its keys and its values.
-  void openMap(Frame& frame, const ValueInfoProto& input, const SourcePlace& place);
+  void openMap(Frame& frame, const ValueInfoProto& input, const SourceLocation& place);
   void orderFrame(Frame& frame);
   void step(Frame& frame, const NodeProto& node);
   // False, and reported: the node has a fault.
@@ -127,19 +127,19 @@ class GraphImporter : private TypeProbe {
   void learn() override;
 
   // graph_names.cpp
-  bool define(Frame& frame, Text name, Binding binding, const SourcePlace& place);
+  bool define(Frame& frame, Text name, Binding binding, const SourceLocation& place);
   void bindOutput(Frame& frame, const NodeProto& node, size_t index, ValueId value);
   void bindFailed(Frame& frame, const NodeProto& node);
   // nullopt: failed, and reported already.
   Binding* find(Frame& frame, Text name);
-  std::optional<ValueId> resolve(Frame& frame, Text name, const SourcePlace& place, Text op);
+  std::optional<ValueId> resolve(Frame& frame, Text name, const SourceLocation& place, Text op);
   std::optional<std::vector<ValueId>> resolveInputs(Frame& frame, const NodeProto& node);
-  std::optional<ValueId> weight(Frame& frame, Binding& binding, Text name, const SourcePlace& place);
-  SourcePlace placeOf(const Frame& frame, const NodeProto& node) const;
-  void report(Diagnostic diagnostic, const SourcePlace& place, Text op);
-  void report(DiagnosticId id, std::string message, const SourcePlace& place, Text op = {},
+  std::optional<ValueId> weight(Frame& frame, Binding& binding, Text name, const SourceLocation& place);
+  SourceLocation placeOf(const Frame& frame, const NodeProto& node) const;
+  void report(Diagnostic diagnostic, const SourceLocation& place, Text op);
+  void report(DiagnosticId id, std::string message, const SourceLocation& place, Text op = {},
               std::string advice = "");
-  void warn(std::string message, const SourcePlace& place);
+  void warn(std::string message, const SourceLocation& place);
 
   // control_importer.cpp
   void openControl(Frame& frame, const NodeProto& node);
@@ -166,7 +166,7 @@ class GraphImporter : private TypeProbe {
   void advanceFlex(Frame& frame, ControlNode& control, ControlNode::FlexStage to);
   void finishFlex(Frame& frame, ControlNode& control);
   ValueId emit(Frame& frame, std::string_view op, std::vector<ValueId> operands, Attributes attributes,
-               const SourcePlace& place);
+               const SourceLocation& place);
 
   IrContext& ir_;
   const Model& model_;

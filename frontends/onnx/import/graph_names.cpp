@@ -3,8 +3,8 @@
 
 namespace dyn::onnx {
 
-SourcePlace GraphImporter::placeOf(const Frame& frame, const NodeProto& node) const {
-  SourcePlace place = model_.place(node);
+SourceLocation GraphImporter::placeOf(const Frame& frame, const NodeProto& node) const {
+  SourceLocation place = model_.place(node);
   int64_t version = 0;
   const auto found = frame.environment->opsets.find(std::string(node.domain == "ai.onnx" ? "" : node.domain));
   if (found != frame.environment->opsets.end()) version = found->second;
@@ -12,7 +12,7 @@ SourcePlace GraphImporter::placeOf(const Frame& frame, const NodeProto& node) co
   return place;
 }
 
-void GraphImporter::report(Diagnostic diagnostic, const SourcePlace& place, Text op) {
+void GraphImporter::report(Diagnostic diagnostic, const SourceLocation& place, Text op) {
   if (result_.problems.size() >= options_.maxProblems) {
     ++hiddenProblems_;
     return;
@@ -22,7 +22,7 @@ void GraphImporter::report(Diagnostic diagnostic, const SourcePlace& place, Text
   result_.problems.push_back(std::move(diagnostic));
 }
 
-void GraphImporter::report(DiagnosticId id, std::string message, const SourcePlace& place, Text op,
+void GraphImporter::report(DiagnosticId id, std::string message, const SourceLocation& place, Text op,
                            std::string advice) {
   Diagnostic diagnostic;
   diagnostic.id = id;
@@ -31,7 +31,7 @@ void GraphImporter::report(DiagnosticId id, std::string message, const SourcePla
   report(std::move(diagnostic), place, op);
 }
 
-void GraphImporter::warn(std::string message, const SourcePlace& place) {
+void GraphImporter::warn(std::string message, const SourceLocation& place) {
   Diagnostic warning;
   warning.id = DiagnosticId::warning;
   warning.severity = Severity::warning;
@@ -40,7 +40,7 @@ void GraphImporter::warn(std::string message, const SourcePlace& place) {
   result_.warnings.push_back(std::move(warning));
 }
 
-bool GraphImporter::define(Frame& frame, Text name, Binding binding, const SourcePlace& place) {
+bool GraphImporter::define(Frame& frame, Text name, Binding binding, const SourceLocation& place) {
   const auto [found, fresh] = frame.scope.names.emplace(name, std::move(binding));
   if (fresh) return true;
   report(DiagnosticId::onnxInvalid, "value " + quotedText(name) + " is defined twice in its graph", place, {},
@@ -66,7 +66,7 @@ void GraphImporter::bindFailed(Frame& frame, const NodeProto& node) {
 }
 
 std::optional<ValueId> GraphImporter::weight(Frame& frame, Binding& binding, Text name,
-                                             const SourcePlace& place) {
+                                             const SourceLocation& place) {
   WeightBinding& weight = *binding.weight;
   for (size_t i = weight.constants.size(); i-- > 0;)
     if (weight.constants[i].first == frame.builder->serial()) return weight.constants[i].second;
@@ -74,7 +74,7 @@ std::optional<ValueId> GraphImporter::weight(Frame& frame, Binding& binding, Tex
     Result<HostTensor> loaded =
         weight.dense != nullptr ? tensors_.load(*weight.dense) : tensors_.loadSparse(*weight.sparse);
     if (!loaded.ok()) {
-      SourcePlace where = loaded.error().place;
+      SourceLocation where = loaded.error().place;
       if (!where.known()) where = place;
       report(loaded.error(), where, {});
       binding.kind = Binding::Kind::failed;
@@ -82,7 +82,7 @@ std::optional<ValueId> GraphImporter::weight(Frame& frame, Binding& binding, Tex
     }
     weight.tensor = *loaded;
   }
-  SourcePlace where = place;
+  SourceLocation where = place;
   where.node.clear();
   if (weight.dense != nullptr) where.byteOffset = model_.place(weight.dense->bytes).byteOffset;
   if (weight.sparse != nullptr) where.byteOffset = model_.place(weight.sparse->bytes).byteOffset;
@@ -109,7 +109,7 @@ Binding* GraphImporter::find(Frame& frame, Text name) {
   return found;
 }
 
-std::optional<ValueId> GraphImporter::resolve(Frame& frame, Text name, const SourcePlace& place, Text op) {
+std::optional<ValueId> GraphImporter::resolve(Frame& frame, Text name, const SourceLocation& place, Text op) {
   if (Binding* binding = find(frame, name)) {
     switch (binding->kind) {
       case Binding::Kind::failed:
@@ -140,7 +140,7 @@ std::optional<ValueId> GraphImporter::resolve(Frame& frame, Text name, const Sou
 std::optional<std::vector<ValueId>> GraphImporter::resolveInputs(Frame& frame, const NodeProto& node) {
   std::vector<ValueId> inputs;
   bool good = true;
-  const SourcePlace place = placeOf(frame, node);
+  const SourceLocation place = placeOf(frame, node);
   for (Text name : node.inputs) {
     const std::optional<ValueId> value =
         name.empty() ? std::optional<ValueId>(kNoValue) : resolve(frame, name, place, node.opType);

@@ -75,7 +75,7 @@ struct ImportResult {
   std::vector<DeclaredOutput> declaredOutputs;
   std::vector<Diagnostic> problems;
   std::vector<Diagnostic> warnings;
-  std::vector<SourcePlace> randomNodes;  // those that draw random numbers
+  std::vector<SourceLocation> randomNodes;  // those that draw random numbers
   int64_t irVersion = 0;
   int64_t opset = 0;  // of the standard's own domain
   std::string producer;

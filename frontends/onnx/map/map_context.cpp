@@ -6,7 +6,7 @@
 namespace dyn::onnx {
 
 MapContext::MapContext(IrContext& ir, ValueTable& values, FunctionBuilder& builder, TensorLoader& tensors,
-                       const NodeProto& node, int64_t version, SourcePlace place,
+                       const NodeProto& node, int64_t version, SourceLocation place,
                        const AttributeEnvironment* environment, std::vector<ValueId> inputs, TypeProbe* probe)
     : ir_(ir),
       values_(values),
@@ -315,7 +315,7 @@ ValueId MapContext::makeMap(ValueId keys, ValueId values) {
 MapContext::MapParts MapContext::mapInput(int i) {
   const ValueId map = input(i);
   if (!failed() && !values_.at(map).isMap())
-    fail(DiagnosticId::badOperands, "input " + std::to_string(i) + " is no map");
+    fail(DiagnosticId::badOperands, "input " + std::to_string(i) + " is not a map");
   const auto part = [&](int64_t index) { return emit("tuple_get", {map}, {{"index", index}}); };
   const MapParts parts{part(0), part(1)};
   if (failed()) return parts;

@@ -35,13 +35,13 @@ using AttributeEnvironment = std::map<std::string, const AttributeProto*, std::l
 class MapContext {
  public:
   MapContext(IrContext& ir, ValueTable& values, FunctionBuilder& builder, TensorLoader& tensors,
-             const NodeProto& node, int64_t version, SourcePlace place,
+             const NodeProto& node, int64_t version, SourceLocation place,
              const AttributeEnvironment* environment, std::vector<ValueId> inputs, TypeProbe* probe);
 
   IrContext& ir() { return ir_; }
   const NodeProto& node() const { return node_; }
   int64_t version() const { return version_; }  // opset of the node's domain
-  const SourcePlace& place() const { return place_; }
+  const SourceLocation& place() const { return place_; }
 
   int inputCount() const { return static_cast<int>(inputs_.size()); }
   bool hasInput(int i) const { return i < inputCount() && inputs_[static_cast<size_t>(i)] != kNoValue; }
@@ -70,7 +70,7 @@ class MapContext {
   // What simple rules know of a value.
   std::optional<Dtype> dtypeOf(ValueId id) const;
   Dtype dtypeOr(ValueId id, Dtype fallback) const { return dtypeOf(id).value_or(fallback); }
-  // Where they do not say, inference is asked: for mappings that can not go on without.
+  // Where they do not say, inference is asked: for mappings that cannot go on without.
   std::optional<Dtype> inferredDtype(ValueId id);
   const HostTensor* constantOf(ValueId id) const;
   // All elements of a constant integer value.
@@ -146,7 +146,7 @@ class MapContext {
   TensorLoader& tensors_;
   const NodeProto& node_;
   int64_t version_;
-  SourcePlace place_;
+  SourceLocation place_;
   const AttributeEnvironment* environment_;
   std::vector<ValueId> inputs_, outputs_;
   std::set<std::string, std::less<>> read_;

@@ -47,7 +47,7 @@ void mapOldCast(MapContext& c) {
   for (const auto& [known, dtype] : kNames) {
     if (known == name) return c.setOutput(0, castTo(c, c.input(0), dtype));
   }
-  c.fail(DiagnosticId::badAttribute, "to is " + quotedText(name) + ", which is no element type");
+  c.fail(DiagnosticId::badAttribute, "to is " + quotedText(name) + ", which is not an element type");
 }
 
 void mapOldConcat(MapContext& c) {

@@ -118,7 +118,7 @@ ValueId affine(MapContext& c, ValueId x, double factor, double offset) {
 enum class Kind { uniform, normal };
 
 void drawReals(MapContext& c, Kind kind, ValueId shape, Dtype dtype) {
-  if (!isReal(dtype)) return c.fail(DiagnosticId::badAttribute, "its dtype is no real type");
+  if (!isReal(dtype)) return c.fail(DiagnosticId::badAttribute, "its dtype is not a real type");
   Draws draws(c);
   ValueId y;
   if (kind == Kind::uniform) {

@@ -345,7 +345,7 @@ std::optional<AttributeValue> attributeAs(MapContext& c, const AttributeSpec& sp
     case AttributeKind::type:
       break;
   }
-  c.fail(DiagnosticId::internalError, "attribute " + std::string(spec.name) + " can not come from a file");
+  c.fail(DiagnosticId::internalError, "attribute " + std::string(spec.name) + " cannot come from a file");
   return int64_t{0};
 }
 

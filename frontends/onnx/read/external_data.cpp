@@ -14,7 +14,7 @@
 namespace dyn::onnx {
 namespace {
 
-Error refused(const SourcePlace& place, std::string message) {
+Error refused(const SourceLocation& place, std::string message) {
   return makeError(DiagnosticId::onnxExternalData, std::move(message), place);
 }
 
@@ -60,7 +60,7 @@ std::string openFault(int code) {
     case ENOENT:
       return "does not exist";
     default:
-      return std::string("can not be opened: ") + std::strerror(code);
+      return std::string("cannot be opened: ") + std::strerror(code);
   }
 }
 
@@ -72,7 +72,7 @@ Result<FileHandle> openFolder(const std::string& folder) {
   FileHandle handle(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!handle.valid())
     return makeError(DiagnosticId::fileError, folder + ": " + std::strerror(errno),
-                     SourcePlace{.file = folder});
+                     SourceLocation{.file = folder});
   return handle;
 }
 
@@ -144,7 +144,7 @@ std::vector<std::string> ExternalData::linkedBelowRoot(const std::vector<std::st
 }
 
 Result<MappedFile> ExternalData::mapBelow(const Below& folder, const std::vector<std::string>& components,
-                                          const std::string& shown, const SourcePlace& place) {
+                                          const std::string& shown, const SourceLocation& place) {
   // First only a name for the file, which has no effect on pipes and devices; then, if it is a regular one,
   // its content.
   FileHandle name(openBeneath(folder, components, O_PATH));
@@ -152,7 +152,7 @@ Result<MappedFile> ExternalData::mapBelow(const Below& folder, const std::vector
   struct stat named;
   if (::fstat(name.get(), &named) != 0) return refused(place, shown + openFault(errno));
   if (S_ISLNK(named.st_mode)) return refused(place, shown + "passes a symbolic link");
-  if (!S_ISREG(named.st_mode)) return refused(place, shown + "is no regular file");
+  if (!S_ISREG(named.st_mode)) return refused(place, shown + "is not a regular file");
   if (named.st_nlink > 1)
     return refused(place, shown + "has a second hard link, so it may be a file of another folder")
         .note("copy the file: cp FILE FILE.copy && mv FILE.copy FILE");
@@ -174,7 +174,7 @@ bool ExternalData::passesLink(const std::vector<std::string>& components) {
 }
 
 Result<std::shared_ptr<const MappedFile>> ExternalData::mapFile(std::string_view location,
-                                                                const SourcePlace& place) {
+                                                                const SourceLocation& place) {
   const std::string shown = "external data file " + quotedText(location) + " ";
   std::string fault;
   std::vector<std::string> components = splitLocation(location, fault);
@@ -198,7 +198,7 @@ Result<std::shared_ptr<const MappedFile>> ExternalData::mapFile(std::string_view
 }
 
 Result<ExternalSlice> ExternalData::resolve(std::span<const StringPair> entries, uint64_t expectedBytes,
-                                            const SourcePlace& place) {
+                                            const SourceLocation& place) {
   std::string_view location;
   bool hasLocation = false, hasOffset = false, hasLength = false;
   uint64_t offset = 0, length = expectedBytes;
@@ -214,7 +214,7 @@ Result<ExternalSlice> ExternalData::resolve(std::span<const StringPair> entries,
       location = entry.value;
     } else if (!parseNumber(entry.value, seen == &hasOffset ? offset : length)) {
       return refused(place, "external data " + std::string(entry.key) + " " + quotedText(entry.value) +
-                                " is no number from 0 to 2^63-1");
+                                " is not a number from 0 to 2^63-1");
     }
   }
   if (!hasLocation) return refused(place, "external data have no location");

@@ -51,7 +51,7 @@ class ExternalData {
 
   // `entries` are TensorProto.external_data; the slice has exactly expectedBytes.
   Result<ExternalSlice> resolve(std::span<const StringPair> entries, uint64_t expectedBytes,
-                                const SourcePlace& place);
+                                const SourceLocation& place);
 
  private:
   // A folder that no path leaves.
@@ -61,9 +61,9 @@ class ExternalData {
   };
   ExternalData(Below folder, Resolver resolver) : folder_(std::move(folder)), resolver_(resolver) {}
 
-  Result<std::shared_ptr<const MappedFile>> mapFile(std::string_view location, const SourcePlace& place);
+  Result<std::shared_ptr<const MappedFile>> mapFile(std::string_view location, const SourceLocation& place);
   Result<MappedFile> mapBelow(const Below& folder, const std::vector<std::string>& components,
-                              const std::string& shown, const SourcePlace& place);
+                              const std::string& shown, const SourceLocation& place);
   // Opens a path of plain components below the folder; -1 and errno when that is refused.
   int openBeneath(const Below& folder, const std::vector<std::string>& components, int flags);
   bool passesLink(const std::vector<std::string>& components);

@@ -85,7 +85,7 @@ Status ModelReader::readModel(Model& model) {
   if (!hasGraph)
     return source_.error(
         bytes.data(), DiagnosticId::onnxInvalid,
-        bytes.empty() ? "the file is empty" : "the file holds no graph: it is no ONNX model");
+        bytes.empty() ? "the file is empty" : "the file holds no graph: it is not an ONNX model");
   DYN_CHECK(opsets.allocate(arena_));
   DYN_CHECK(metadata.allocate(arena_));
   DYN_CHECK(functions.allocate(arena_));
@@ -132,7 +132,7 @@ Status ModelReader::readModel(Model& model) {
 Status ModelReader::deferGraph(Text bytes, GraphProto& graph, uint32_t depth) {
   if (depth > kMaxGraphDepth)
     return source_.error(bytes.data(), DiagnosticId::onnxInvalid,
-                         "graphs lie in each other deeper than " + std::to_string(kMaxGraphDepth));
+                         "graphs are nested deeper than " + std::to_string(kMaxGraphDepth));
   pending_.push_back({bytes, &graph, depth});
   return {};
 }

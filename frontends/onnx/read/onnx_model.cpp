@@ -90,8 +90,8 @@ std::string NodeProto::describe() const {
   return text + (opType.empty() ? "no operator" : bare(opType)) + ")";
 }
 
-SourcePlace Model::place(const NodeProto& node) const {
-  SourcePlace at = source.place(node.bytes.data());
+SourceLocation Model::place(const NodeProto& node) const {
+  SourceLocation at = source.place(node.bytes.data());
   at.node = node.describe();
   return at;
 }
@@ -102,7 +102,7 @@ Result<Model> readModel(MappedFile file, const ReadOptions& options) {
   WireSource source(shared);
   ModelReader reader(source, model.arena);
   Status status = reader.readModel(model);
-  if (!status.ok()) return status.takeError().at(SourcePlace{.file = shared->name()});
+  if (!status.ok()) return status.takeError().at(SourceLocation{.file = shared->name()});
   return model;
 }
 

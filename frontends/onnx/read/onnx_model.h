@@ -175,7 +175,7 @@ struct NodeProto {
   std::span<const Text> outputs;
   std::span<const AttributeProto> attributes;
 
-  // Null when there is none of this name.
+  // Null: there is no such name.
   const AttributeProto* attribute(Text name) const;
   Text docString() const;
   std::vector<StringPair> metadata() const;
@@ -240,8 +240,8 @@ struct Model {
   std::span<const DeviceConfiguration> deviceConfigurations;
 
   // File, byte offset, and the node where there is one.
-  SourcePlace place(Text bytes) const { return source.place(bytes.data()); }
-  SourcePlace place(const NodeProto& node) const;
+  SourceLocation place(Text bytes) const { return source.place(bytes.data()); }
+  SourceLocation place(const NodeProto& node) const;
 };
 
 struct ReadOptions {

@@ -135,10 +135,10 @@ class TensorDecoder {
   }
 
   Status decodeExternal() {
-    SourcePlace place = source_.place(tensor_.bytes.data());
+    SourceLocation place = source_.place(tensor_.bytes.data());
     place.node = "tensor " + quotedText(tensor_.name);
     if (tensor_.dataType == kString)
-      return makeError(DiagnosticId::onnxExternalData, "strings can not be external data", std::move(place));
+      return makeError(DiagnosticId::onnxExternalData, "strings cannot be external data", std::move(place));
     if (external_ == nullptr)
       return makeError(DiagnosticId::onnxExternalData, "external data need a model that comes from a file",
                        std::move(place));

@@ -247,7 +247,7 @@ Result<std::string> writeTensorProto(const DecodedTensor& tensor) {
   for (int64_t dim : tensor.dims)
     if (dim < 0 || __builtin_mul_overflow(count, dim, &count))
       return makeError(DiagnosticId::dimOverflow,
-                       "tensor " + quotedText(tensor.name) + " has dims that are no size");
+                       "tensor " + quotedText(tensor.name) + " has dims that are not sizes");
   const bool text = tensor.onnxType == kString;
   const uint64_t held = text ? tensor.strings.size() : tensor.sizeBytes / (storageBits(tensor.onnxType) / 8);
   if (held != static_cast<uint64_t>(count))

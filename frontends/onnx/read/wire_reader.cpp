@@ -29,15 +29,15 @@ uint64_t WireSource::offsetOf(const char* byte) const {
   return static_cast<uint64_t>(byte - all.data());
 }
 
-SourcePlace WireSource::place(const char* byte) const {
-  SourcePlace place;
+SourceLocation WireSource::place(const char* byte) const {
+  SourceLocation place;
   place.file = name_;
   place.byteOffset = offsetOf(byte);
   return place;
 }
 
 Error WireSource::error(const char* byte, DiagnosticId id, std::string message) const {
-  SourcePlace at = place(byte);
+  SourceLocation at = place(byte);
   // A place prints no offset 0.
   if (at.byteOffset == 0) message += " (at byte 0)";
   return makeError(id, std::move(message), std::move(at));
@@ -192,7 +192,7 @@ uint64_t WireReader::countFixed(const WireField& field, WireType element, std::s
   size_t width = element == WireType::fixed32 ? 4 : 8;
   if (field.bytes.size() % width != 0) {
     fail(field, std::string(name) + ": " + std::to_string(field.bytes.size()) +
-                    " bytes are no whole number of elements");
+                    " bytes are not a whole number of elements");
     return 0;
   }
   return field.bytes.size() / width;

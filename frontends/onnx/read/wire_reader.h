@@ -45,7 +45,7 @@ struct WireSource {
       : file(std::move(mapped)), name_(file ? SharedText(file->name()) : SharedText("<memory>")) {}
   // Offset of a byte of the file; 0 for pointers from elsewhere.
   uint64_t offsetOf(const char* byte) const;
-  SourcePlace place(const char* byte) const;
+  SourceLocation place(const char* byte) const;
   Error error(const char* byte, DiagnosticId id, std::string message) const;
 
  private:

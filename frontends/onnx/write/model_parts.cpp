@@ -102,7 +102,7 @@ std::string ModelParts::integer(int64_t value) {
   return initializer(HostTensor::scalarInt(Dtype::i64, value), "integer_" + std::to_string(value));
 }
 
-std::string ModelParts::nodeName(const SourcePlace& place) {
+std::string ModelParts::nodeName(const SourceLocation& place) {
   // "/layer.0/MatMul (MatMul, opset 17)"; a node without a name is called "-> y (Relu, opset 17)".
   std::string name = place.node.substr(0, place.node.rfind(" ("));
   if (name.empty() || name.rfind("-> ", 0) == 0) return "";
@@ -142,7 +142,7 @@ void ModelParts::problem(const Op& op, const std::string& why) {
 void ModelParts::problem(const std::string& what, const std::string& why) {
   Diagnostic diagnostic;
   diagnostic.id = DiagnosticId::unsupportedFeature;
-  diagnostic.message = "unsupported: an ONNX model can not hold " + what + ": " + why;
+  diagnostic.message = "unsupported: an ONNX model cannot hold " + what + ": " + why;
   problems_.push_back(std::move(diagnostic));
 }
 

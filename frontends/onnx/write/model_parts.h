@@ -39,14 +39,14 @@ class ModelParts {
   std::string integer(int64_t value);                     // [] i64
 
   // The name of a node that stands for an operation from `place`: the source's, or "".
-  std::string nodeName(const SourcePlace& place);
+  std::string nodeName(const SourceLocation& place);
   // Operator sets become those that have the operator in this form, and the element type.
   void use(const NodeMessage& node);
   void use(Type type);
   void useVersion(std::string_view domain, int64_t version);
   void use(Dtype dtype);
 
-  // `why` ends the sentence "unsupported: an ONNX model can not hold NAME: ..."
+  // `why` ends the sentence "unsupported: an ONNX model cannot hold NAME: ..."
   void problem(const Op& op, const std::string& why);
   void problem(const std::string& what, const std::string& why);
   void leaveOut(const Op& op);

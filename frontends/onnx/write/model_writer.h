@@ -12,7 +12,7 @@
 //  - Constants become initialisers, one for the same bytes; nodes keep the names of the nodes they came from.
 //  - Operator sets: 21, ai.onnx.ml 4, or the first later ones that have all operators, attributes and element
 //    types. Same module, same bytes.
-// Errors: unsupportedFeature with the first of what ONNX can not say, naming operator, value and node; the
+// Errors: unsupportedFeature with the first of what ONNX cannot say, naming operator, value and node; the
 // others are its notes. fileError.
 #pragma once
 

@@ -71,7 +71,7 @@ constexpr WriteRow kWriteRows[] = {
     {.op = "deform_columns",
      .saying = Saying::never,
      .reason = "it is a part of a deformable convolution, whose columns no operator of ONNX gives; it is "
-               "there from the pass `contract` on"},
+               "there from the pass `einsum_to_matmul` on"},
     {.op = "deform_conv", .onnx = "DeformConv"},
     {.op = "depth_to_space", .saying = Saying::steps, .write = writeDepthToSpace},
     {.op = "dequantize_linear", .onnx = "DequantizeLinear"},

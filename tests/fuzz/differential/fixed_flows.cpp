@@ -56,12 +56,13 @@ Comparison compareFixed(const Program& program, const std::vector<Sizes>& sizes,
     const std::vector<HostTensor> inputs = inputsFor(program, sizes[k], seed);
     const Result<std::vector<HostTensor>> expected = (*compiled)->run(inputs);
     int32_t status = DYN_OK;
-    const uint64_t bytes = (*fixed)->rehearse(inputs, status);
+    const uint64_t bytes = (*fixed)->runDry(inputs, status);
     const test::FixedResult actual = bytes > 0 ? (*fixed)->run(inputs, bytes) : (*fixed)->run(inputs);
     result.faultsCount += expected.ok() ? 0 : 1;
     std::string what = difference(actual, expected);
     if (what.empty() && bytes > 0 && actual.status == DYN_OK && actual.peakBytes != bytes)
-      what = "takes " + std::to_string(actual.peakBytes) + " bytes, rehearsed were " + std::to_string(bytes);
+      what =
+          "takes " + std::to_string(actual.peakBytes) + " bytes, the dry run said " + std::to_string(bytes);
     if (!what.empty()) return {Verdict::differ, "in fixed memory " + what, passes, k};
   }
   return result;

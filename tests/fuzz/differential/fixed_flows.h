@@ -1,5 +1,5 @@
 // A program run by the VM and by the runtime in fixed memory: bits and kinds of errors must be equal, and
-// where a rehearsal says what a run takes, that is what it takes.
+// where a dry run says what a run takes, that is what it takes.
 #pragma once
 
 #include "tests/fuzz/differential/comparison.h"

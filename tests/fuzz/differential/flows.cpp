@@ -67,7 +67,7 @@ Comparison compareFlows(const Program& program, const std::vector<Sizes>& sizes,
   if (!module.ok()) return {Verdict::invalid, module.error().toString()};
   CompileOptions options;
   options.threadCount = 1;
-  options.hostFlow = HostFlow::native;
+  options.hostCode = HostCode::native;
   if (seed % 3 == 0) options.flowPiece = 1 + static_cast<uint32_t>(seed / 3 % 9);  // cut everywhere
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
   const std::string passes(kFlows);

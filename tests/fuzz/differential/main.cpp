@@ -106,7 +106,7 @@ void report(const Arguments& arguments, uint64_t seed) {
                                << found.what.substr(0, found.what.find('\n')) << "\n"
                                << text;
   std::ofstream script(base + ".dyns");
-  if (found.passes == kFlows) script << ":set flow native\n";
+  if (found.passes == kFlows) script << ":set host-code native\n";
   if (found.passes == kCuda) script << ":set device simcuda\n";
   if (!found.passes.empty() && found.passes != kFlows && found.passes != kFixed && found.passes != kCuda)
     script << ":set passes " << found.passes << "\n";
@@ -115,7 +115,7 @@ void report(const Arguments& arguments, uint64_t seed) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = "v" + std::to_string(failure.program.inputs[i]);
     if (!writeTensor(base + "." + name + ".npy", inputs[i]).ok())
-      std::printf("  %s can not be written\n", base.c_str());
+      std::printf("  %s cannot be written\n", base.c_str());
     script << " --input " << name << "=@" << base << "." << name << ".npy";
   }
   script << "\n";
@@ -169,7 +169,7 @@ int run(const Arguments& arguments) {
   std::printf(" %lld mismatches; %lld runs, %lld of them end in an error by the reference\n",
               static_cast<long long>(failedCount), static_cast<long long>(runsCount),
               static_cast<long long>(faultsCount));
-  // Programs that say nothing would make a test that can not fail. About half call hand-written kernels that
+  // Programs that say nothing would make a test that cannot fail. About half call hand-written kernels that
   // fixed memory has not.
   const int64_t oneOf = arguments.fixed ? 3 : 2;
   const bool meaningful = counts[Verdict::agree] * oneOf >= arguments.count && faultsCount * 3 <= runsCount;

@@ -78,7 +78,7 @@ Result<int64_t> writeSuite(const std::string& folder, uint64_t from, uint64_t to
     count += written ? 1 : 0;
   }
   list.flush();
-  if (!list) return makeError(DiagnosticId::runtimeError, folder + "/suite.jsonl can not be written");
+  if (!list) return makeError(DiagnosticId::runtimeError, folder + "/suite.jsonl cannot be written");
   return count;
 }
 

@@ -96,7 +96,7 @@ Result<Program> compile(const std::string& text, const std::string& passes, cons
   options.threadCount = 1;
   options.cacheDirectory = cacheFolder();
   DYN_TRY(program.compiled, test::Compiled::make(module, options));
-  if (const TraceStep* step = program.compiled->model->trace.find("unpad")) {
+  if (const TraceStep* step = program.compiled->model->trace.find("pack_sequences")) {
     for (const char* what : {"attentions", "recurrences"})
       if (const auto count = step->counters.find(what); count != step->counters.end())
         program.attentions += count->second;
@@ -108,7 +108,7 @@ Result<Program> compile(const std::string& text, const std::string& passes, cons
 std::string passOffFor(uint64_t seed) {
   std::vector<std::string> names;
   for (const PassDef& pass : passTable())
-    if (!pass.required && pass.name != "unpad" && !pass.onRequest) names.emplace_back(pass.name);
+    if (!pass.required && pass.name != "pack_sequences" && !pass.onRequest) names.emplace_back(pass.name);
   return "-" + names[seed % names.size()];
 }
 
@@ -125,7 +125,7 @@ std::string checkProgram(uint64_t seed, Counts& counts) {
   if (!typed.ok()) return typed.error().toString();
   const std::string passOff = passOffFor(seed);
   Result<Program> exact = compile(encoder.text, "", "exact"), zero = compile(encoder.text, "", "zero"),
-                  padded = compile(encoder.text, "-unpad", "exact"),
+                  padded = compile(encoder.text, "-pack_sequences", "exact"),
                   other = compile(encoder.text, passOff, seed % 2 == 0 ? "exact" : "zero");
   for (const Result<Program>* one : {&exact, &zero, &padded, &other})
     if (!one->ok()) return "it does not compile: " + one->error().toString();
@@ -264,7 +264,7 @@ int run(uint64_t from, int64_t count) {
       "%lld programs: %lld computed without padding, %lld of them with NaN in all of it; %lld differ\n",
       static_cast<long long>(counts.programs), static_cast<long long>(counts.unpadded),
       static_cast<long long>(counts.poisoned), static_cast<long long>(counts.failed));
-  // Programs of which nothing is left out would make a test that can not fail.
+  // Programs of which nothing is left out would make a test that cannot fail.
   const bool meaningful = counts.unpadded * 2 >= counts.programs && counts.poisoned * 8 >= counts.programs;
   if (!meaningful) std::printf("too few programs are computed without padding\n");
   return counts.failed == 0 && meaningful ? 0 : 1;

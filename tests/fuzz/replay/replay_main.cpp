@@ -149,7 +149,7 @@ Arguments readArguments(int argc, char** argv) {
       for (const auto& entry : fs::directory_iterator(word))
         if (entry.is_regular_file()) arguments.inputs.push_back(entry.path());
     } else {
-      std::fprintf(stderr, "%s is no folder\n", word.c_str());
+      std::fprintf(stderr, "%s is not a folder\n", word.c_str());
       std::exit(2);
     }
   }

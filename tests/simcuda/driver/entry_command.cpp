@@ -69,7 +69,7 @@ extern "C" __attribute__((visibility("default"))) int dyn_simcuda_command(
   nextBuffers.clear();
   return enter(command->call, Needs::Context, [&](Driver& d) {
     Stream* s = d.stream(stream);
-    if (!s) return d.fail(kInvalidHandle, work->name + ": that is no stream");
+    if (!s) return d.fail(kInvalidHandle, work->name + ": that is not a stream");
     d.trace(work->name + " stream " + std::to_string(s->number));
     CommandPtr issued;
     const Status status =

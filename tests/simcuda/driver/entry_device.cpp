@@ -143,7 +143,7 @@ SIMCUDA_ENTRY cuCtxSetCurrent(void* context) {
       currentDevice = device.index;
       return kSuccess;
     }
-    return d.fail(kInvalidContext, "cuCtxSetCurrent: that is no context");
+    return d.fail(kInvalidContext, "cuCtxSetCurrent: that is not a context");
   });
 }
 

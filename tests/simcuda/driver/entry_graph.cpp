@@ -9,7 +9,7 @@ using namespace simcuda;
 SIMCUDA_ENTRY cuStreamBeginCapture_v2(void* handle, int) {
   return enter("cuStreamBeginCapture_v2", Needs::Context, [&](Driver& d) {
     Stream* s = handle ? d.stream(handle) : nullptr;
-    if (!s) return d.fail(kInvalidHandle, "cuStreamBeginCapture: that is no stream that can capture");
+    if (!s) return d.fail(kInvalidHandle, "cuStreamBeginCapture: that is not a stream that can capture");
     if (s->capture) return d.fail(kCaptureUnsupported, "cuStreamBeginCapture: it is capturing");
     d.trace("begin capture stream " + std::to_string(s->number));
     s->capture = std::make_shared<Capture>();
@@ -52,7 +52,7 @@ SIMCUDA_ENTRY cuStreamEndCapture(void* handle, void** graph) {
 SIMCUDA_ENTRY cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
   return enter("cuGraphInstantiateWithFlags", Needs::Context, [&](Driver& d) {
     auto it = d.graphs.find(graph);
-    if (it == d.graphs.end()) return d.fail(kInvalidHandle, "cuGraphInstantiate: that is no graph");
+    if (it == d.graphs.end()) return d.fail(kInvalidHandle, "cuGraphInstantiate: that is not a graph");
     auto made = std::make_unique<GraphExec>();
     made->graph = *it->second;
     int branches = 0;
@@ -76,7 +76,7 @@ SIMCUDA_ENTRY cuGraphLaunch(void* executable, void* stream) {
     auto it = d.executables.find(executable);
     Stream* s = d.stream(stream);
     if (it == d.executables.end() || !s)
-      return d.fail(kInvalidHandle, "cuGraphLaunch: that is no executable graph, or no stream");
+      return d.fail(kInvalidHandle, "cuGraphLaunch: that is not an executable graph, or no stream");
     if (s->capture) return d.fail(kCaptureUnsupported, "cuGraphLaunch: unsupported in a capture");
     d.trace("launch graph of " + std::to_string(it->second->graph.nodes.size()) + " nodes stream " +
             std::to_string(s->number));
@@ -88,14 +88,14 @@ SIMCUDA_ENTRY cuGraphLaunch(void* executable, void* stream) {
 SIMCUDA_ENTRY cuGraphExecDestroy(void* executable) {
   return enter("cuGraphExecDestroy", Needs::Context, [&](Driver& d) {
     if (d.executables.erase(executable) == 0)
-      return d.fail(kInvalidHandle, "cuGraphExecDestroy: that is no executable graph");
+      return d.fail(kInvalidHandle, "cuGraphExecDestroy: that is not an executable graph");
     return kSuccess;
   });
 }
 
 SIMCUDA_ENTRY cuGraphDestroy(void* graph) {
   return enter("cuGraphDestroy", Needs::Context, [&](Driver& d) {
-    if (d.graphs.erase(graph) == 0) return d.fail(kInvalidHandle, "cuGraphDestroy: that is no graph");
+    if (d.graphs.erase(graph) == 0) return d.fail(kInvalidHandle, "cuGraphDestroy: that is not a graph");
     return kSuccess;
   });
 }

@@ -94,7 +94,7 @@ template <class F>
 int onStream(const char* name, void* handle, F body) {
   return enter(name, Needs::Context, [&](Driver& d) {
     Stream* s = d.stream(handle);
-    if (!s) return d.fail(kInvalidHandle, std::string(name) + ": that is no stream");
+    if (!s) return d.fail(kInvalidHandle, std::string(name) + ": that is not a stream");
     return body(d, *s);
   });
 }

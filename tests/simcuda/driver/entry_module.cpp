@@ -184,7 +184,7 @@ SIMCUDA_ENTRY cuModuleLoadData(void** module, const void* image) {
 SIMCUDA_ENTRY cuModuleUnload(void* handle) {
   return enter("cuModuleUnload", Needs::Context, [&](Driver& d) {
     auto it = d.modules.find(handle);
-    if (it == d.modules.end()) return d.fail(kInvalidHandle, "cuModuleUnload: that is no module");
+    if (it == d.modules.end()) return d.fail(kInvalidHandle, "cuModuleUnload: that is not a module");
     d.trace("unload module");
     d.queue.waitAll();
     for (auto& [name, function] : it->second->functions) d.functions.erase(function.get());
@@ -197,7 +197,7 @@ SIMCUDA_ENTRY cuModuleUnload(void* handle) {
 SIMCUDA_ENTRY cuModuleGetFunction(void** function, void* handle, const char* name) {
   return enter("cuModuleGetFunction", Needs::Context, [&](Driver& d) {
     auto module = d.modules.find(handle);
-    if (module == d.modules.end()) return d.fail(kInvalidHandle, "cuModuleGetFunction: that is no module");
+    if (module == d.modules.end()) return d.fail(kInvalidHandle, "cuModuleGetFunction: that is not a module");
     auto found = module->second->functions.find(name);
     if (found == module->second->functions.end())
       return d.fail(kNotFound, std::string("cuModuleGetFunction: there is no kernel ") + name);
@@ -209,7 +209,7 @@ SIMCUDA_ENTRY cuModuleGetFunction(void** function, void* handle, const char* nam
 SIMCUDA_ENTRY cuFuncSetAttribute(void* handle, int attribute, int value) {
   return enter("cuFuncSetAttribute", Needs::Context, [&](Driver& d) {
     Function* f = functionOf(d, handle);
-    if (!f) return d.fail(kInvalidHandle, "cuFuncSetAttribute: that is no function");
+    if (!f) return d.fail(kInvalidHandle, "cuFuncSetAttribute: that is not a function");
     if (attribute == 9) return kSuccess;  // a wish about the share of caches
     if (attribute != 8)
       return d.fail(kNotSupported, "cuFuncSetAttribute: unsupported attribute " + std::to_string(attribute));
@@ -224,7 +224,7 @@ SIMCUDA_ENTRY cuFuncSetAttribute(void* handle, int attribute, int value) {
 SIMCUDA_ENTRY cuFuncGetAttribute(int* value, int attribute, void* handle) {
   return enter("cuFuncGetAttribute", Needs::Context, [&](Driver& d) {
     Function* f = functionOf(d, handle);
-    if (!f) return d.fail(kInvalidHandle, "cuFuncGetAttribute: that is no function");
+    if (!f) return d.fail(kInvalidHandle, "cuFuncGetAttribute: that is not a function");
     const KernelCode& code = *f->code;
     uint32_t limit = code.maxThreads[0] ? code.maxThreads[0] * code.maxThreads[1] * code.maxThreads[2] : 1024;
     switch (attribute) {

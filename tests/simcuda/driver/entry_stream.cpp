@@ -13,7 +13,7 @@ template <class F>
 int withStream(const char* name, void* handle, F body) {
   return enter(name, Needs::Context, [&](Driver& d) {
     Stream* s = d.stream(handle);
-    if (!s) return d.fail(kInvalidHandle, std::string(name) + ": that is no stream");
+    if (!s) return d.fail(kInvalidHandle, std::string(name) + ": that is not a stream");
     return body(d, *s);
   });
 }
@@ -22,7 +22,7 @@ template <class F>
 int withEvent(const char* name, void* handle, F body) {
   return enter(name, Needs::Context, [&](Driver& d) {
     Event* e = d.event(handle);
-    if (!e) return d.fail(kInvalidHandle, std::string(name) + ": that is no event");
+    if (!e) return d.fail(kInvalidHandle, std::string(name) + ": that is not an event");
     return body(d, *e);
   });
 }
@@ -46,7 +46,7 @@ SIMCUDA_ENTRY cuStreamCreate(void** handle, unsigned flags) {
 SIMCUDA_ENTRY cuStreamDestroy_v2(void* handle) {
   return enter("cuStreamDestroy_v2", Needs::Context, [&](Driver& d) {
     auto it = d.streams.find(handle);
-    if (it == d.streams.end()) return d.fail(kInvalidHandle, "cuStreamDestroy: that is no stream");
+    if (it == d.streams.end()) return d.fail(kInvalidHandle, "cuStreamDestroy: that is not a stream");
     if (it->second->capture) return d.fail(kCaptureUnsupported, "cuStreamDestroy: it is capturing");
     d.trace(numbered("destroy stream", it->second->number));
     d.queue.forget(it->second.get());
@@ -82,7 +82,7 @@ SIMCUDA_ENTRY cuStreamQuery(void* handle) {
 SIMCUDA_ENTRY cuStreamWaitEvent(void* handle, void* event, unsigned) {
   return withStream("cuStreamWaitEvent", handle, [&](Driver& d, Stream& s) {
     Event* e = d.event(event);
-    if (!e) return d.fail(kInvalidHandle, "cuStreamWaitEvent: that is no event");
+    if (!e) return d.fail(kInvalidHandle, "cuStreamWaitEvent: that is not an event");
     d.trace("stream " + std::to_string(s.number) + " waits for event " + std::to_string(e->number));
     if (e->capture) {
       // The stream joins the capture that the event was recorded in.
@@ -115,7 +115,7 @@ SIMCUDA_ENTRY cuEventCreate(void** handle, unsigned) {
 
 SIMCUDA_ENTRY cuEventDestroy_v2(void* handle) {
   return enter("cuEventDestroy_v2", Needs::Context, [&](Driver& d) {
-    if (d.events.erase(handle) == 0) return d.fail(kInvalidHandle, "cuEventDestroy: that is no event");
+    if (d.events.erase(handle) == 0) return d.fail(kInvalidHandle, "cuEventDestroy: that is not an event");
     return kSuccess;
   });
 }
@@ -123,7 +123,7 @@ SIMCUDA_ENTRY cuEventDestroy_v2(void* handle) {
 SIMCUDA_ENTRY cuEventRecord(void* handle, void* stream) {
   return withEvent("cuEventRecord", handle, [&](Driver& d, Event& e) {
     Stream* s = d.stream(stream);
-    if (!s) return d.fail(kInvalidHandle, "cuEventRecord: that is no stream");
+    if (!s) return d.fail(kInvalidHandle, "cuEventRecord: that is not a stream");
     d.trace("record event " + std::to_string(e.number) + " stream " + std::to_string(s->number));
     e.capture = s->capture;
     e.nodes = s->capture ? s->captureAfter : std::vector<size_t>{};

@@ -48,7 +48,7 @@ class Parser {
     string text = word();
     char* end = nullptr;
     uint64_t value = std::strtoull(text.c_str(), &end, 0);
-    if (*end != 0 && std::strcmp(end, "U") != 0) fail("'" + text + "' is no number");
+    if (*end != 0 && std::strcmp(end, "U") != 0) fail("'" + text + "' is not a number");
     return value;
   }
   void skipLine() {
@@ -93,7 +93,7 @@ class Parser {
 
   void target() {
     string name = word();
-    if (name.rfind("sm_", 0) != 0) fail("'" + name + "' is no target");
+    if (name.rfind("sm_", 0) != 0) fail("'" + name + "' is not a target");
     module_.target = std::atoi(name.c_str() + 3);
     module_.targetIsExact = name.back() == 'a';
     while (take(",")) {
@@ -431,7 +431,7 @@ class Parser {
         o.index = -1;
         break;
       default:
-        fail("this is no address");
+        fail("this is not an address");
     }
     o.kind = Operand::Kind::Address;
     if (is("+") || is("-")) o.offset += offset();

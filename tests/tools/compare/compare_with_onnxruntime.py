@@ -17,7 +17,7 @@ Where that fails, the model is run in double precision:
                 result changes as much when each input moves by at most a millionth: passes
   wrong         anything else
 Where onnxruntime refuses (mostly a dim of 0) and Dyn does not, Dyn is right when the result has no elements and the shapes that the model declares,
-else the ONNX reference evaluator in double precision says (`peer refuses`); `undecided`: that can not run it either.
+else the ONNX reference evaluator in double precision says (`peer refuses`); `undecided`: that cannot run it either.
 No kernel may be compiled after load.
 Exit: 0 all passed, 1 dynrepl did not run, 3 results differ.
 """

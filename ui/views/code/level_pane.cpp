@@ -48,7 +48,7 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
   find_ = new QLineEdit;
   find_->setObjectName(name + "Find");
   find_->setPlaceholderText("Find");
-  find_->setToolTip("Enter: the next place; Shift+Enter: the one before");
+  find_->setToolTip("Enter: the next match; Shift+Enter: the previous match");
   find_->setClearButtonEnabled(true);
   find_->setMinimumWidth(50);
   found_ = new QLabel;

@@ -92,7 +92,7 @@ void PlanCanvas::setPlan(Shared<PlanView> plan, const QString& function) {
   }
   bytes_ = arenaBytes_;
   for (const Block& block : blocks_) bytes_ = std::max(bytes_, block.high);
-  if (blocks_.empty()) message_ = "This function keeps no tensor in memory of its own.";
+  if (blocks_.empty()) message_ = "This function has no tensor in its own memory.";
 }
 
 void PlanCanvas::setChosen(NodeId node) {
@@ -140,7 +140,7 @@ QString PlanCanvas::describe(const Block& block) const {
   text += QString("\nfrom operation %1 to %2").arg(b.begin).arg(b.end);
   constexpr size_t kMostViews = 6;
   for (size_t i = 0; i < std::min(b.views.size(), kMostViews); ++i)
-    text += (i ? ", " : "\nseen without a copy as ") + QString::fromStdString(b.views[i]);
+    text += (i ? ", " : "\nview without a copy: ") + QString::fromStdString(b.views[i]);
   if (b.views.size() > kMostViews) text += QString(" and %1 more").arg(b.views.size() - kMostViews);
   return text;
 }
@@ -206,7 +206,7 @@ void PlanCanvas::paintPeak(QPainter& painter) const {
   const double x = kLeft + (plan_->peakStep + 0.5) * (width() - kLeft - kRight) / steps_;
   painter.setPen(QPen(palette().color(QPalette::Highlight), 1.5, Qt::DashLine));
   painter.drawLine(QPointF(x, kTop), QPointF(x, height() - kBottom));
-  const QString text = QString("most lives at operation %1: %2 in %3 buffers")
+  const QString text = QString("peak at operation %1: %2 in %3 buffers")
                            .arg(plan_->peakStep)
                            .arg(bytesText(plan_->peakStepBytes))
                            .arg(plan_->peakBuffers.size());

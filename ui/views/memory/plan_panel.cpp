@@ -30,7 +30,7 @@ PlanPanel::PlanPanel(QWidget* parent) : QWidget(parent) {
   keep_ = new QPushButton("Keep beside");
   keep_->setObjectName("planKeep");
   keep_->setCheckable(true);
-  keep_->setToolTip("This plan stays, to be compared with those of other sizes and other pipelines");
+  keep_->setToolTip("Keep this plan, to compare it with plans for other sizes and pipelines");
   row->addWidget(keep_);
   auto* parts = new QSplitter(Qt::Horizontal);
   const auto addSide = [&](PlanCanvas*& canvas, QLabel*& title) {
@@ -52,7 +52,7 @@ PlanPanel::PlanPanel(QWidget* parent) : QWidget(parent) {
   kept_->setObjectName("keptPlan");
   peak_ = new QTextBrowser;
   peak_->setObjectName("planPeak");
-  peak_->setAccessibleName("What the peak consists of");
+  peak_->setAccessibleName("Buffers of the peak");
   parts->addWidget(peak_);
   parts->setSizes({800, 800, 260});
   parts->setStretchFactor(0, 1);

@@ -80,7 +80,7 @@ CockpitPanel::CockpitPanel(QWidget* parent) : QWidget(parent) {
   parts->addWidget(scroll);
   summary_ = new QTextBrowser;
   summary_->setObjectName("forecast");
-  summary_->setAccessibleName("What a run of these sizes would take");
+  summary_->setAccessibleName("Predicted cost of a run with these sizes");
   summary_->setOpenLinks(false);
   parts->addWidget(summary_);
   auto* right = new QWidget;

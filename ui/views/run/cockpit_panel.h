@@ -25,7 +25,7 @@ class CockpitPanel : public QWidget {
  public:
   explicit CockpitPanel(QWidget* parent = nullptr);
 
-  void setModel(const ModelInfo* model);  // null or one that can not be run: nothing to ask
+  void setModel(const ModelInfo* model);  // null or one that cannot be run: nothing to ask
   void setDims(const DimsTable& dims);    // ranges and steps of the sliders
   void setDim(const std::string& symbol, int value);
   // Asks for what these sizes take, and for the plot where it is of other sizes. Only while it is seen.

@@ -48,9 +48,8 @@ QString rate(double amount, double ns) {
 }
 
 constexpr const char* kBeyond =
-    "It took less than its bound: its data lay nearer to the core than the bound supposes, or the machine "
-    "was "
-    "measured while it had other work to do.";
+    "It took less than its bound: its data was in a nearer cache than the bound assumes, or the machine was "
+    "busy when it was measured.";
 
 // The least time by the machine's limits, over the time it took. Nothing does better than its bound: where
 // one seems to, the bound is wrong, and that is said.
@@ -236,7 +235,7 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   auto* row = new QHBoxLayout;
   title_ = new QLabel("Run the model: where its time goes appears here.");
   title_->setObjectName("placesTitle");
-  compare_ = new QPushButton("Compare with the run before");
+  compare_ = new QPushButton("Compare with the previous run");
   compare_->setObjectName("compareRuns");
   compare_->setCheckable(true);
   compare_->setEnabled(false);
@@ -244,8 +243,8 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   bounds_ = new QCheckBox("Bounds of the machine");
   bounds_->setObjectName("bounds");
   bounds_->setToolTip(
-      "What bounds each launch of the run, and of those to come. The model is not run again; the machine is "
-      "measured once, which takes some seconds.");
+      "Show what bounds each launch of this run and of later runs. The machine is measured once, which takes "
+      "some seconds; the model does not run again.");
   row->addWidget(bounds_);
   row->addWidget(compare_);
   column->addLayout(row);

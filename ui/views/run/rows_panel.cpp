@@ -49,7 +49,7 @@ RowsPanel::RowsPanel(QWidget* parent) : QWidget(parent) {
   auto* row = new QHBoxLayout;
   choice_ = new QComboBox;
   choice_->setObjectName("rowsChoice");
-  choice_->setAccessibleName("What is shown: a loop over levels, or a value with sequences");
+  choice_->setAccessibleName("Show a loop over levels, or a value with sequences");
   choice_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   summary_ = new QLabel;
   summary_->setObjectName("rowsSummary");

@@ -20,7 +20,7 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr const char* kNoStop = "No run is stepped through: F5 begins one.";
+constexpr const char* kNoStop = "No run is stopped: F5 starts one.";
 
 // "model.onnx: byte 7: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"; others as they are.
 QString nodeOf(const std::string& place) {
@@ -69,10 +69,10 @@ StopPanel::StopPanel(QWidget* parent) : QWidget(parent) {
   column->addWidget(title_);
   auto* parts = new QSplitter(Qt::Vertical);
   registers_ = makeTable("registers", {"", "Value", "Type"});
-  registers_->setAccessibleName("Registers where the run stands");
+  registers_->setAccessibleName("Registers of the stopped run");
   points_ = makeTable("breakpoints", {"", "Hits", "Stops at", "Where"});
   points_->setAccessibleName("Breakpoints");
-  points_->setToolTip("A double click takes a breakpoint away");
+  points_->setToolTip("A double click deletes a breakpoint");
   for (QTableWidget* table : {registers_, points_}) {
     table->setMinimumHeight(50);
     table->horizontalHeader()->setStretchLastSection(true);

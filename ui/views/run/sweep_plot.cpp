@@ -137,7 +137,7 @@ void SweepPlot::paintBands(QPainter& painter) const {
   }
   painter.setBrush(QBrush(palette().color(QPalette::PlaceholderText), Qt::BDiagPattern));
   painter.setPen(Qt::NoPen);
-  // From the first size that can not be run to the last beside it.
+  // From the first size that cannot be run to the last beside it.
   for (size_t i = 0; i < sweep_->points.size(); ++i) {
     if (sweep_->points[i].refused.empty()) continue;
     size_t last = i;

@@ -56,7 +56,7 @@ void PictureView::paintEvent(QPaintEvent*) {
   if (image_.isNull()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(rect().adjusted(8, 0, -8, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     tensor_ ? "No picture: that takes rows and columns, and 1, 3 or 4 channels"
+                     tensor_ ? "No picture: a picture needs rows, columns, and 1, 3 or 4 channels"
                              : "the tensor as a picture");
     return;
   }

@@ -13,7 +13,7 @@ class PictureView : public QWidget {
  public:
   explicit PictureView(QWidget* parent = nullptr);
   void setTensor(Shared<TensorView> tensor);
-  const QImage& image() const { return image_; }  // null: there is none
+  const QImage& image() const { return image_; }  // null: absent
   QString caption() const;                        // "NCHW, 48 x 32, black 0, white 1"
 
  protected:

@@ -154,7 +154,7 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   auto* row = new QHBoxLayout;
   name_ = new QLineEdit;
   name_->setObjectName("tensorName");
-  name_->setPlaceholderText("A value: choose an operation, or write its name (Enter looks)");
+  name_->setPlaceholderText("A value: select an operation, or type its name and press Enter");
   slice_ = new QLineEdit;
   slice_->setObjectName("tensorSlice");
   slice_->setPlaceholderText("slice: 0,3");
@@ -168,8 +168,7 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   row->addWidget(look);
   asPicture_ = new QCheckBox("As a picture");
   asPicture_->setObjectName("tensorAsPicture");
-  asPicture_->setToolTip(
-      "Rows and columns with 1, 3 or 4 channels in front of them or behind: NCHW, NHWC, HW");
+  asPicture_->setToolTip("Rows and columns with 1, 3 or 4 channels before or after them: NCHW, NHWC, HW");
   row->addWidget(asPicture_);
   row->addWidget(save);
   column->addLayout(row);

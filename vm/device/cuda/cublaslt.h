@@ -61,7 +61,7 @@ struct CublasLt {
 #undef DYN_CUBLASLT_CALL
 };
 
-// Null and `why`, one line, where it can not be used. The answer stays the same for the process.
+// Null and `why`, one line, where it cannot be used. The answer stays the same for the process.
 const CublasLt* cublasLt(std::string& why);
 // "CUBLAS_STATUS_NOT_SUPPORTED (15)"
 std::string cublasLtStatus(int status);

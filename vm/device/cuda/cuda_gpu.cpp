@@ -79,7 +79,7 @@ CudaGpu::Fault CudaGpu::allocate(uint32_t stream, uint64_t bytes, void*& memory)
 
 CudaGpu::Fault CudaGpu::deallocate(uint32_t stream, const void* memory) {
   if (memory_->deallocate(stream, addressOf(memory))) return {};
-  return {DYN_INVALID_ARGUMENT, "a free of what is none"};
+  return {DYN_INVALID_ARGUMENT, "a free of memory that is not allocated"};
 }
 
 CudaGpu::Fault CudaGpu::memoryInfo(uint64_t& freeBytes, uint64_t& totalBytes) {

@@ -20,7 +20,7 @@ CudaGpu::Fault CudaGpu::openLibrary() {
     products_.emplace(*library);
   }
   if (const int status = products_->open(); status != cublaslt::kSuccess)
-    return {DYN_UNAVAILABLE, "cuBLASLt can not be used here: " + cublasLtStatus(status)};
+    return {DYN_UNAVAILABLE, "cuBLASLt cannot be used here: " + cublasLtStatus(status)};
   return {};
 }
 

@@ -24,7 +24,7 @@ class CublasLtDescription {
   using Alignments = std::array<uint32_t, 4>;
   int describe(const DynDeviceProduct& product, void* const* buffers, const Alignments& alignments,
                uint64_t mostWorkspaceBytes);
-  int choose(CublasLtHandle handle);  // kNotSupported: it can not do it
+  int choose(CublasLtHandle handle);  // kNotSupported: it cannot do it
   uint64_t workspaceBytes() const { return choice_.workspaceBytes; }
   int launch(CublasLtHandle handle, const DynDeviceProduct& product, void* const* buffers,
              CudaStream stream) const;

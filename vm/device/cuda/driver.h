@@ -70,13 +70,13 @@ struct CudaDeclaredBuffer {
 };
 
 struct CudaDriver {
-  int (*declareBuffers)(const CudaDeclaredBuffer* buffers, size_t count) = nullptr;  // null: nobody asks
+  int (*declareBuffers)(const CudaDeclaredBuffer* buffers, size_t count) = nullptr;  // null: unused
 #define DYN_CUDA_CALL(name, symbol, parameters) int(*name) parameters = nullptr;
 #include "vm/device/cuda/driver_calls.def"
 #undef DYN_CUDA_CALL
 };
 
-// Null and `why`, one line, where it can not be used. The answer stays the same for the process.
+// Null and `why`, one line, where it cannot be used. The answer stays the same for the process.
 const CudaDriver* cudaDriver(std::string& why);
 
 }  // namespace dyn::vm

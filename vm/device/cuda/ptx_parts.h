@@ -11,7 +11,7 @@ namespace dyn::vm {
 struct PtxParts {
   std::string head;                          // version, target, variables: what belongs to all kernels
   std::map<std::string, std::string> entry;  // of each kernel, by name
-  // A module with that kernel alone; "" when there is none.
+  // A module with that kernel alone; "" if absent.
   std::string moduleOf(const std::string& kernel) const;
 };
 

@@ -244,7 +244,7 @@ static Status wayOfPacked(int32_t number, const Convolution& c, Way& way) {
       break;
   }
   return failure(DYN_BAD_PROGRAM, "the way " + std::string(contraction::kWayNames[static_cast<size_t>(way)]) +
-                                      " can not do this layout");
+                                      " cannot do this layout");
 }
 
 Status convPackedFloatsScratch(const FlatCall& call, int64_t& elements) {

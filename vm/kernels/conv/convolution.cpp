@@ -102,7 +102,7 @@ Status wayOf(int32_t named, const Convolution& c, Way& way, FilterWidths widths)
   if (!contraction::canGo(way, c))
     return failure(DYN_BAD_PROGRAM, "the way " +
                                         std::string(contraction::kWayNames[static_cast<size_t>(way)]) +
-                                        " can not do this window");
+                                        " cannot do this window");
   return okStatus();
 }
 

@@ -80,7 +80,7 @@ struct ConvolutionKernels {
   WindowKernel windows[3][2];  // of 3, 5, 7 columns, 1 or 2 places apart
   FinishKernel finish;
 
-  // Null: there is none.
+  // Null: absent.
   WindowKernel window(int64_t columns, int64_t stride) const {
     return columns % 2 == 1 && columns >= 3 && columns <= 7 && stride >= 1 && stride <= 2
                ? windows[columns / 2 - 1][stride - 1]

@@ -77,7 +77,7 @@ Status join(BuiltinCall& call, std::span<Object* const> items, int64_t axis, boo
   std::copy(first->shape() + behind, first->shape() + first->rank, shape + axis + 1);
   Tensor* result = nullptr;
   if (Status status = call.result(0, first->dtype, {shape, rank}, result); !status.ok()) return status;
-  if (result->elementCount == 0 || call.rehearsal) return okStatus();
+  if (result->elementCount == 0 || call.dryRun) return okStatus();
   const AxisView view = axisView(shape, rank, axis);
   if (result->dtype == DataType::string) return joinStrings(items, view.outer, result);
   const size_t block = result->sizeBytes() / static_cast<size_t>(view.outer);
@@ -196,7 +196,7 @@ Status append(BuiltinCall& call) {
                    "shapes do not fit: " + describe(past) + " and " + describe(rows) + " behind it");
   if (!growsAlong(past, static_cast<size_t>(axis))) return join(call, call.arguments, axis, false);
   Tensor* result = nullptr;
-  if (Status status = appendRows(call.pool, past, rows, static_cast<size_t>(axis), call.rehearsal, result);
+  if (Status status = appendRows(call.pool, past, rows, static_cast<size_t>(axis), call.dryRun, result);
       !status.ok())
     return status;
   release(call.results[0]);
@@ -272,7 +272,7 @@ Status copy(BuiltinCall& call) {
   Tensor* y = nullptr;
   if (Status status = call.result(0, x->dtype, std::span(x->shape(), x->rank), y); !status.ok())
     return status;
-  if (call.rehearsal) return okStatus();
+  if (call.dryRun) return okStatus();
   if (x->dtype == DataType::string) {
     if (!x->isDense()) return failure(DYN_UNSUPPORTED, "strings that do not lie side by side");
     if (!copyStrings(x, 0, x->elementCount, y, 0)) return outOfStrings();

@@ -16,7 +16,7 @@ inline constexpr int64_t kWidenedDepth = 1024;
 
 // Those this CPU can run, the widest first.
 std::span<const HalfFamily* const> halfFamilies();
-// The one for panels as wide as those of `family`; null: there is none.
+// The one for panels as wide as those of `family`; null: absent.
 const HalfFamily* halfFamilyFor(const DynGemmFamily& family);
 
 // As packPanels(), of halves.

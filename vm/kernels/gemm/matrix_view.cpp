@@ -12,7 +12,7 @@ Status readOrder(std::span<const int32_t> given, AxisOrder& order) {
   for (size_t axis = 0; axis < order.count; ++axis) {
     const int32_t from = given[axis];
     if (from < 0 || static_cast<size_t>(from) >= order.count || (seen >> from & 1) != 0)
-      return failure(DYN_BAD_PROGRAM, "an order of axes is no permutation");
+      return failure(DYN_BAD_PROGRAM, "an order of axes is not a permutation");
     seen |= uint64_t{1} << from;
     order.axes[axis] = from;
   }

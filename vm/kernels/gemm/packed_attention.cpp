@@ -168,7 +168,7 @@ Status readRuns(const FlatCall& call, const Sizes& s, Table<Run>& runs) {
   return okStatus();
 }
 
-// Is each place within the table? In a run only: a rehearsal has no elements.
+// Is each place within the table? In a run only: a dry run has no elements.
 Status checkPlaces(const FlatCall& call, const Sizes& s) {
   const TensorView *table = call.argument(Call::table), *places = call.argument(Call::places);
   for (int64_t i = 0; table && i < s.positions; ++i)

@@ -178,7 +178,7 @@ Status col2im(FlatCall& call) {
     fits = fits && checkedMul(taps, axis.window, taps) && checkedMul(places, axis.places, places);
   }
   if (!fits || x->shape()[1] % taps != 0 || x->shape()[2] != places)
-    return failure(DYN_BAD_INPUT, "col2im: " + describe(x) + " are no columns of these windows");
+    return failure(DYN_BAD_INPUT, "col2im: " + describe(x) + " are not columns of these windows");
   const int64_t channels = x->shape()[1] / taps;
   const std::span<int64_t> shape(
       reinterpret_cast<int64_t*>(tables.shared() + tableElements<WindowAxis>(axisCount(rank))), rank + 2);

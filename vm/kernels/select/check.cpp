@@ -66,7 +66,7 @@ std::string demandText(int32_t demand, const std::string& low, const std::string
 }  // namespace
 
 Status checkValues(BuiltinCall& call) {
-  if (call.rehearsal) return okStatus();
+  if (call.dryRun) return okStatus();
   using Call = calls::CheckValues;
   const Tensor *x = call.argument(Call::values), *low = call.argument(Call::least),
                *high = call.argument(Call::most);

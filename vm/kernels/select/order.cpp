@@ -84,10 +84,10 @@ Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, bool lar
   if (x->rank == 0 && all) {  // one number is sorted as it is
     Tensor *values = nullptr, *indexes = nullptr;
     if (Status status = call.result(0, x->dtype, {}, values); !status.ok()) return status;
-    if (!call.rehearsal) copyElement(x, 0, values, 0);
+    if (!call.dryRun) copyElement(x, 0, values, 0);
     if (call.results.size() < 2) return okStatus();
     Status status = call.result(1, DataType::i64, {}, indexes);
-    if (status.ok() && !call.rehearsal) *indexes->as<int64_t>() = 0;
+    if (status.ok() && !call.dryRun) *indexes->as<int64_t>() = 0;
     return status;
   }
   if (!normalizeAxis(axis, x->rank)) return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
@@ -102,7 +102,7 @@ Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, bool lar
   if (Status status = call.result(0, x->dtype, shape, values); !status.ok()) return status;
   if (call.results.size() > 1)
     if (Status status = call.result(1, DataType::i64, shape, indexes); !status.ok()) return status;
-  if (call.rehearsal) return okStatus();
+  if (call.dryRun) return okStatus();
   const RowSelection selection{call, x, values, indexes, view, count, largest};
   visitNumbersAndHalves(x->dtype, [&]<typename T>() { selection.run<T>(); });
   return okStatus();

@@ -118,7 +118,7 @@ Status cumsum(BuiltinCall& call) {
   const Tensor *x = call.argument(Call::x), *where = call.argument(Call::axisTensor);
   if (!x) return badArgument("cumsum", Call::x, "a tensor", call.arguments[Call::x]);
   Tensor* y = nullptr;
-  if (call.rehearsal) return call.result(0, x->dtype, std::span(x->shape(), x->rank), y);
+  if (call.dryRun) return call.result(0, x->dtype, std::span(x->shape(), x->rank), y);
   const auto n = call.numbersOf<Call>();
   const std::optional<int64_t> given = call.scalarsOf<Call>(n).axis;
   int64_t axis = given.value_or(0);

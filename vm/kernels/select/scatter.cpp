@@ -120,7 +120,7 @@ Status prepare(BuiltinCall& call, int64_t reduction, Scatter& s) {
       !status.ok())
     return status;
   // The result may be the data itself: an update in place.
-  if (s.out->data != s.data->data && s.out->elementCount > 0 && !call.rehearsal)
+  if (s.out->data != s.data->data && s.out->elementCount > 0 && !call.dryRun)
     memcpy(s.out->data, s.data->data, s.data->sizeBytes());
   return okStatus();
 }
@@ -203,7 +203,7 @@ Status scatterElements(BuiltinCall& call) {
                      "indexes " + describe(s.indexes) + " reach beyond the data " + describe(s.data));
   const ApplyRow apply = rowApplierOf(s.data->dtype, s.indexes->dtype, s.reduction);
   if (!apply) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(s.data->dtype)));
-  if (s.indexes->elementCount == 0 || call.rehearsal) return okStatus();
+  if (s.indexes->elementCount == 0 || call.dryRun) return okStatus();
   const size_t size = sizeBytes(s.data->dtype), indexSize = sizeBytes(s.indexes->dtype);
   std::vector<int64_t> position(rank, 0), strides(rank, 1);
   for (int64_t i = static_cast<int64_t>(rank) - 2; i >= 0; --i)
@@ -239,7 +239,7 @@ Status scatterNd(BuiltinCall& call) {
   if (!fits)
     return failure(DYN_BAD_INPUT, "shapes do not fit: " + describe(s.data) + ", indexes " +
                                       describe(s.indexes) + ", updates " + describe(s.updates));
-  if (call.rehearsal) return okStatus();
+  if (call.dryRun) return okStatus();
   int64_t slice = 1, count = 1;
   for (int64_t i = depth; i < rank; ++i) slice *= s.data->shape()[i];
   for (int64_t i = 0; i < s.indexes->rank - 1; ++i) count *= s.indexes->shape()[i];

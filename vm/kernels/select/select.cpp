@@ -13,11 +13,11 @@ namespace dyn::vm::kernels {
 
 namespace {
 
-// Nobody knows the elements: as many hold as the rehearsal was told, of a mask of positions all at most.
+// Nobody knows the elements: as many hold as the dry run was told, of a mask of positions all at most.
 // Where blocks are laid out nothing is known: with fewer they may lie in more room.
-Status rehearsePositions(BuiltinCall& call, const Tensor* x) {
+Status dryRunPositions(BuiltinCall& call, const Tensor* x) {
   if (call.numbersOf<calls::Nonzero>().ofPositions == 0 || call.pool->laysOut())
-    return failure(DYN_UNSUPPORTED, "a rehearsal ends here: the memory depends on what the operand holds");
+    return failure(DYN_UNSUPPORTED, "a dry run ends here: the memory depends on what the operand holds");
   const int64_t all = x->elementCount,
                 kept = call.keptPositions < 0 ? all : std::min(call.keptPositions, all);
   const int64_t shape[2] = {x->rank, kept};
@@ -31,7 +31,7 @@ Status nonzero(BuiltinCall& call) {
   using Call = calls::Nonzero;
   const Tensor* x = call.argument(Call::x);
   if (!x) return badArgument("nonzero", Call::x, "a tensor", call.arguments[Call::x]);
-  if (call.rehearsal) return rehearsePositions(call, x);
+  if (call.dryRun) return dryRunPositions(call, x);
   // One test serves every dtype: only the zeros of real types have two bit patterns (+0, -0).
   std::vector<int64_t> found;
   auto collect = [&](auto isZero) {

@@ -259,7 +259,7 @@ class Parser {
       if (!bracketItem(end)) return 0;
       if (end.ranges.size() != 1 || end.ranges[0].first != end.ranges[0].second ||
           end.ranges[0].first < set.ranges.back().first)
-        return fail("a range in [] is no range");
+        return fail("a range in [] is not a range");
       set.ranges.back().second = end.ranges[0].first;
     }
     take(']');

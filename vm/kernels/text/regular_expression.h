@@ -35,7 +35,7 @@ class RegularExpression {
   static Status parse(std::string_view pattern, RegularExpression& expression);
   bool matches(std::string_view text) const;
   // The bytes [begin, end) of the match that begins first from byte `from` on; of those that begin there the
-  // longest. What stands before `from` is seen by ^ and \b. False: there is none.
+  // longest. What stands before `from` is seen by ^ and \b. False: absent.
   bool find(std::string_view text, size_t from, size_t& begin, size_t& end) const;
 
   enum class Step : uint8_t { set, split, jump, textBegin, textEnd, wordEdge, noWordEdge, accept };

@@ -138,7 +138,7 @@ Status stringsToNumbers(const Tensor* x, Tensor* result, DataType to) {
       if (!readNumber(stringAt(x, i), result->as<T>()[i])) bad = i;
   });
   if (!known) return refused(x, to);
-  if (bad >= 0) return failure(DYN_BAD_INPUT, "\"" + std::string(stringAt(x, bad)) + "\" is no number");
+  if (bad >= 0) return failure(DYN_BAD_INPUT, "\"" + std::string(stringAt(x, bad)) + "\" is not a number");
   return okStatus();
 }
 

@@ -186,7 +186,7 @@ class GramTable {
   }
   int64_t token(std::string_view text) const { return found(texts_, text); }
   int64_t token(int64_t number) const { return found(numbers_, number); }
-  // Places in the result that this gram counts for; null: it is none of the pool's.
+  // Places in the result that this gram counts for; null: it is not one of the pool's.
   const std::vector<int64_t>* places(const std::vector<int64_t>& gram) const {
     const auto it = grams_.find(gram);
     return it == grams_.end() ? nullptr : &it->second;

@@ -33,7 +33,8 @@ void mapScaler(MapContext& c) {
 // Rows by their largest element, the sum of their sizes or their length; what that is 0 of stays.
 void mapNormalizer(MapContext& c) {
   const int rank = c.inferredRank(c.input(0));
-  if (rank != 1 && rank != 2) c.unsupported("an operand that is no matrix and no vector, or of unknown rank");
+  if (rank != 1 && rank != 2)
+    c.unsupported("an operand that is neither a matrix nor a vector, or of unknown rank");
   const ValueId x = castTo(c, c.input(0), Dtype::f32);
   const std::string norm = c.text("norm", "MAX");
   const char* op = norm == "MAX"  ? "reduce_max"

@@ -37,7 +37,7 @@ void mapZipMap(MapContext& c) {
   const ValueId scores = c.input(0);
   const int rank = c.inferredRank(scores);
   if (rank != 1 && rank != 2)
-    return c.unsupported("scores that are no matrix and no vector, or of unknown rank");
+    return c.unsupported("scores that are neither a matrix nor a vector, or of unknown rank");
   const ValueId count = c.integerValue(labels.elementCount());
   c.requireInRange(scalarOf(c, dimAt(c, scores, -1)), count, count, "the number of scores");
   c.setOutput(0, c.makeMap(c.constant(labels), scores));

@@ -73,7 +73,8 @@ ValueId labelsAt(MapContext& c, const HostTensor& labels, ValueId place) {
 ValueId rowsOf(MapContext& c, ValueId x, DoubleRows doubles) {
   const int rank = c.inferredRank(x);
   const std::optional<Dtype> dtype = c.inferredDtype(x);
-  if (rank != 1 && rank != 2) c.unsupported("an operand that is no matrix and no vector, or of unknown rank");
+  if (rank != 1 && rank != 2)
+    c.unsupported("an operand that is neither a matrix nor a vector, or of unknown rank");
   if (rank == 1) x = unsqueezed(c, x, {0});
   return dtype == Dtype::f64 && doubles == DoubleRows::keep ? x : castTo(c, x, Dtype::f32);
 }

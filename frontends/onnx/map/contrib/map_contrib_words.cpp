@@ -161,7 +161,7 @@ void mapNGramRepeatBlock(MapContext& c) {
   for (int64_t i = 0; i + 1 < size; ++i) {
     const ValueId said =
         c.emit("gather", {ids, c.emit("add", {begins, c.integerValue(i)})}, {{"axis", int64_t{1}}});
-    // The last size - 1 tokens; place 0 where there are none, which nothing compares.
+    // The last size - 1 tokens; place 0 if absent, which nothing compares.
     const ValueId place =
         c.emit("max", {c.emit("add", {length, c.integerValue(i + 1 - size)}), c.integerValue(0)});
     const ValueId now =

@@ -7,6 +7,7 @@ namespace dyn {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 ParsedArguments parse(std::vector<std::string> words) {
   words.insert(words.begin(), "dynrepl");
@@ -54,6 +55,23 @@ TEST(Arguments, WrongOnesEndInTwoWithOneLine) {
   }
   EXPECT_THAT(parse({"run", "m.onnx", "--dmi", "n=3"}).toStderr, HasSubstr("--dim"));
   EXPECT_THAT(parse({"inspec", "m.onnx"}).toStderr, HasSubstr("inspect"));
+}
+
+// Former names are accepted and shown nowhere.
+TEST(Arguments, FormerNames) {
+  ParsedArguments parsed =
+      parse({"serve-bench", "m.onnx", "--rate", "1", "--most", "4", "--most-time", "2", "--line", "7"});
+  ASSERT_TRUE(parsed.request.has_value()) << parsed.toStderr;
+  EXPECT_EQ(parsed.request->mostTogether, 4);
+  EXPECT_EQ(parsed.request->mostTime, 2);
+  EXPECT_EQ(parsed.request->mostWaiting, 7);
+  parsed = parse({"run", "m.onnx", "--flow", "interpret"});
+  ASSERT_TRUE(parsed.request.has_value()) << parsed.toStderr;
+  EXPECT_EQ(parsed.request->session.hostCode, "bytecode");
+  EXPECT_THAT(parse({"run", "--help"}).toStdout, Not(HasSubstr("--flow")));
+  EXPECT_THAT(parse({"serve-bench", "--help"}).toStdout, Not(HasSubstr("--line")));
+  EXPECT_THAT(parse({"manual"}).toStdout, Not(HasSubstr("\\-\\-flow")));
+  EXPECT_THAT(parse({"completion", "bash"}).toStdout, Not(HasSubstr("--most-time")));
 }
 
 TEST(Arguments, HelpIsNoError) {

@@ -67,7 +67,7 @@ class ChecklistDevices : public test::ChecklistSession {
 };
 
 // Sizes are the host's while the data is on the GPU; a copy stands exactly where a value is needed on a side
-// where it does not lie, once for each value; a wish that can not be met is an error of the compilation.
+// where it does not lie, once for each value; a wish that cannot be met is an error of the compilation.
 TEST(Checklist, C26_CopiesExactlyWhereSidesDiffer) {
   const Placed placed(kBothSides);
   ASSERT_FALSE(placed.error) << placed.error->message;
@@ -162,7 +162,7 @@ TEST_F(ChecklistDevices, M11_SizesMakeNoRoundTrip) {
 
 TEST_F(ChecklistDevices, M12_TheHostProgramOfADeviceIsMachineCode) {
   CompileOptions native = deviceOptions();
-  native.hostFlow = HostFlow::native;
+  native.hostCode = HostCode::native;
   for (const int64_t n : {0, 1, 7}) expectSame(kBothSides, {{reals({n, 5}), reals({5, 9}, 2)}}, native, 1e-5);
 }
 

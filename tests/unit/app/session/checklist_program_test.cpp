@@ -137,7 +137,7 @@ TEST_F(ChecklistProgram, C19_ReshapesCopyNothingAndAChainIsOneInstruction) {
 TEST(Checklist, C20_EveryKernelWritesIntoMemoryThatIsMadeBefore) {
   Passed m(kChain);
   ASSERT_TRUE(m.ok()) << m.error->toString();
-  const Module& placed = m.trace.find("place")->after;
+  const Module& placed = m.trace.find("bufferize")->after;
   std::set<ValueId> allocated;
   for (const Op* op : placed.main()->ops) {
     EXPECT_NE(op->def->lowering, LoweringKind::loops) << op->def->name;
@@ -155,7 +155,7 @@ TEST(Checklist, C21_PlacingAndPlanningASecondTimeChangesNothing) {
   Passed m(kChain);
   ASSERT_TRUE(m.ok()) << m.error->toString();
   Module current = m.placed;
-  for (const char* name : {"place", "plan"})
+  for (const char* name : {"bufferize", "plan"})
     for (const PassDef& pass : passTable())
       if (pass.name == name) {
         PassContext context;

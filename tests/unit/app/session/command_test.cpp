@@ -100,6 +100,12 @@ TEST(Command, ParsesOptionsAndPositionals) {
   EXPECT_EQ(*repeat, 3);
 }
 
+TEST(Command, FormerNamesOfOptionsAreAccepted) {
+  Result<Command> command = parseCommand(":serve --rate 1 --most 4 --line=7");
+  ASSERT_TRUE(command.ok()) << command.error().toString();
+  EXPECT_EQ(toLine(*command), ":serve --rate 1 --max-batch 4 --max-queue 7");
+}
+
 TEST(Command, UniquePrefixesAreEnough) {
   Result<Command> command = parseCommand(":kern");
   ASSERT_TRUE(command.ok());

@@ -54,6 +54,17 @@ TEST_F(SessionTest, EveryCommandAnswersWithoutAModel) {
   }
 }
 
+TEST_F(SessionTest, AFormerNameOfASettingIsAccepted) {
+  auto outcome = line(":set flow interpret");
+  ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  const SettingTable* one = outcome->as<SettingTable>();
+  ASSERT_NE(one, nullptr);
+  ASSERT_EQ(one->rows.size(), 1u);
+  EXPECT_EQ(one->rows[0].name, "host-code");
+  EXPECT_EQ(one->rows[0].value, "bytecode");
+  EXPECT_FALSE(line(":set host-code machine")->ok());
+}
+
 TEST_F(SessionTest, RunsAndKeepsTheProgramForEveryShape) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(line(":load " + file("mlp.dyn", kMlp))->ok());

@@ -166,7 +166,7 @@ TEST_F(SteppingTest, stepsStopsAndEnds) {
   ASSERT_TRUE(outcome->ok()) << outcome->error->message;
   EXPECT_EQ(outcome->as<StopView>()->why, "step");
   EXPECT_GT(outcome->as<StopView>()->position, after);
-  ASSERT_TRUE(say(":break softmax")->ok() == false) << "an operator is no operation";
+  ASSERT_TRUE(say(":break softmax")->ok() == false) << "an operator is not an operation";
   ASSERT_TRUE(say(":break y")->ok());
   outcome = say(":continue");
   ASSERT_TRUE(outcome->ok()) << outcome->error->message;

@@ -204,7 +204,7 @@ TEST(Control, longChains) {
   Result<Module> module = test::parseText(context, byFrames);
   ASSERT_TRUE(module.ok()) << module.error().toString();
   CompileOptions frames;
-  frames.passes = "-linearise";
+  frames.passes = "-batch_levels";
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, frames);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
   Result<std::vector<HostTensor>> result = (*compiled)->run({controlNumber(300'000), x});

@@ -194,7 +194,7 @@ TEST_F(DeviceLibrary, whatItIsNotGivenIsSaid) {
     EXPECT_THAT(versionsOf("fn @main(%x: Tensor[(b, 4, h, w), f32], %w: Tensor[(8, 4, 3, 3), f32]) {\n"
                            "  %y = conv(%x, %w)\n  return %y\n}",
                            options),
-                HasSubstr("unavailable: a factor is no matrix as it lies in memory"));
+                HasSubstr("unavailable: a factor is not a matrix as it lies in memory"));
   }
 }
 

@@ -263,7 +263,7 @@ TEST(Forest, OfAPackage) {
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
   test::TemporaryFolder folder;
   const std::string path = folder.path() + "/model.dynpkg";
-  if (!writePackageFile(*compiled, path).ok()) GTEST_SKIP() << "packages can not be written here";
+  if (!writePackageFile(*compiled, path).ok()) GTEST_SKIP() << "packages cannot be written here";
   Runner values(kEncode + kList), package(kEncode + kList, {}, path);
   values.setValues(some(), "trees", true);
   ASSERT_EQ(package.set(some(), "trees"), DYN_OK) << dyn_last_message();
@@ -272,7 +272,7 @@ TEST(Forest, OfAPackage) {
 
 TEST(Forest, ProgramsThatNeedValues) {
   CompileOptions plain;
-  plain.passes = "-linearise";
+  plain.passes = "-batch_levels";
   Runner turns(kEncode + kOne, plain);
   Arrays leaf;
   leaf.add(0, {}, 2);

@@ -43,7 +43,7 @@ class HostFlow : public testing::Test {
     Result<Module> module = test::parseText(ir_, text);
     ASSERT_TRUE(module.ok()) << module.error().toString();
     CompileOptions options;
-    options.hostFlow = dyn::HostFlow::native;
+    options.hostCode = dyn::HostCode::native;
     Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
     if (!compiled.ok() && compiled.error().id == DiagnosticId::unsupportedFeature)
       GTEST_SKIP() << "no code generation";
@@ -98,7 +98,7 @@ TEST_F(HostFlow, callsAreLimitedNotTheStack) {
   EXPECT_EQ(same(shallow, 200).status, DYN_DEPTH_LIMIT);
 }
 
-// Kernels that are called without ado, and those that are not: empty tensors, many steps, a rehearsal.
+// Kernels that are called without ado, and those that are not: empty tensors, many steps, a dry run.
 TEST_F(HostFlow, kernelsFaultTheSame) {
   compile(kPicks);
   if (!compiled_) return;
@@ -108,9 +108,9 @@ TEST_F(HostFlow, kernelsFaultTheSame) {
     EXPECT_EQ(beyond.status, DYN_KERNEL_FAULT);
     EXPECT_NE(beyond.message.find("out of range: axis 0"), std::string::npos) << beyond.message;
   }
-  dyn_options rehearsal{};
-  rehearsal.rehearsal = 1;
-  EXPECT_EQ(same(rehearsal, 7, 5).status, DYN_OK);
+  dyn_options dryRun{};
+  dryRun.dry_run = 1;
+  EXPECT_EQ(same(dryRun, 7, 5).status, DYN_OK);
 }
 
 TEST_F(HostFlow, memoryIsLimited) {

@@ -238,7 +238,7 @@ INSTANTIATE_TEST_SUITE_P(Table, OperatorSweep, testing::ValuesIn(sweptOperators(
 TEST(OperatorSweepTable, hasEveryOperator) {
   std::set<std::string_view> swept(std::begin(kPassMade), std::end(kPassMade));
   for (const SweepRow& row : sweepTable()) {
-    EXPECT_NE(findOp(row.op), nullptr) << row.op << " is no operator";
+    EXPECT_NE(findOp(row.op), nullptr) << row.op << " is not an operator";
     swept.insert(row.op);
   }
   for (const OpDef* row : opTable())

@@ -116,7 +116,7 @@ TEST(OwnNames, einsums) {
     const std::string text = "fn @main(%a: Tensor[(" + std::string(c.a) + "), f32], %b: Tensor[(" + c.b +
                              "), f32]) { %y = einsum(%a, %b) {equation = \"" + c.equation + "\"} return %y }";
     expectSame(text, sets);
-    EXPECT_EQ(opsAfter(text, "contract", [](const Op& op) { return op.def->name == "einsum"; }), 0);
+    EXPECT_EQ(opsAfter(text, "einsum_to_matmul", [](const Op& op) { return op.def->name == "einsum"; }), 0);
   }
 }
 

@@ -238,7 +238,7 @@ TEST(PackedWeights, LiePackedInPackages) {
     SCOPED_TRACE(row.name);
     test::TemporaryFolder folder;
     const std::string path = folder.path() + "/first.dynpkg", again = folder.path() + "/again.dynpkg";
-    if (!write(row, path)) GTEST_SKIP() << "packages can not be written here";
+    if (!write(row, path)) GTEST_SKIP() << "packages cannot be written here";
     ASSERT_TRUE(write(row, again));
     const Package package = read(path);
     EXPECT_EQ(package.bytes, read(again).bytes) << "the same input gives the same bytes";
@@ -261,14 +261,14 @@ TEST(PackedWeights, LiePackedInPackages) {
 TEST(PackedWeights, PackedForAnotherMachineAreRefused) {
   test::TemporaryFolder folder;
   const std::string path = folder.path() + "/model.dynpkg";
-  if (!write(cases()[0], path)) GTEST_SKIP() << "packages can not be written here";
+  if (!write(cases()[0], path)) GTEST_SKIP() << "packages cannot be written here";
   Package package = read(path);
   PanelLayout other = panelsOf(*hostTarget());
   other.gemm *= 2;
   bool said = false;
   for (auto& [key, value] : package.program.metadata)
     if (key == kPanelsKey) {
-      EXPECT_EQ(value, dyn_panels());
+      EXPECT_EQ(value, dyn_packed_weights_layout());
       value = toString(other);
       said = true;
     }
@@ -299,7 +299,7 @@ TEST(PackedWeights, LiePackedInPackagesForOtherMachines) {
       SCOPED_TRACE(std::string(machine) + ", " + row.name);
       test::TemporaryFolder folder;
       const std::string path = folder.path() + "/model.dynpkg";
-      if (!write(row, path, *other)) GTEST_SKIP() << "packages can not be written here";
+      if (!write(row, path, *other)) GTEST_SKIP() << "packages cannot be written here";
       const Package package = read(path);
       EXPECT_EQ(package.program.initFunction, -1);
       EXPECT_THAT(package.program.metadata,
@@ -320,7 +320,7 @@ TEST(PackedWeights, ForALevelArePackedWhenLoaded) {
   test::TemporaryFolder folder;
   const std::string path = folder.path() + "/model.dynpkg";
   const Case row = cases()[0];
-  if (!write(row, path, *level)) GTEST_SKIP() << "packages can not be written here";
+  if (!write(row, path, *level)) GTEST_SKIP() << "packages cannot be written here";
   const Package package = read(path);
   EXPECT_GE(package.program.initFunction, 0);
   for (const auto& [key, value] : package.program.metadata) EXPECT_NE(key, kPanelsKey);
@@ -338,7 +338,7 @@ TEST(PackedWeights, TheTargetStatesWhatTheMachineReads) {
   Result<Target> host = hostTarget();
   ASSERT_TRUE(host.ok());
   if (host->machine.triple.empty()) GTEST_SKIP() << "no code generation";
-  EXPECT_EQ(toString(panelsOf(*host)), dyn_panels());
+  EXPECT_EQ(toString(panelsOf(*host)), dyn_packed_weights_layout());
 }
 
 }  // namespace

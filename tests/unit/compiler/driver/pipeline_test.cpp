@@ -186,7 +186,7 @@ TEST_P(PassOff, resultsAgree) {
 INSTANTIATE_TEST_SUITE_P(Pipeline, PassOff,
                          testing::Values("", "-quantise", "-prepack", "-fold", "-simplify", "-cse", "-dce",
                                          "-fuse", "-attention", "-schedule", "-plan", "+fuse{max=2}",
-                                         "infer,place"));
+                                         "infer,bufferize"));
 
 // The axes of a mean over "all but the first two", as exporters write it: known, whichever of the two passes
 // finds it out.

@@ -548,7 +548,7 @@ TEST(CheckValues, StandsOnceBeforeWhatIsNotKnown) {
       checks("fn @main(%l: Tensor[(2), i64], %x: Tensor[(n), f32]) { %n = size(%x) %z = constant() {value = "
              "i64[] 0} check_values(%l, %z, %n) {elements = \"in_range\"} return %x }"),
       1)
-      << "elements of an input are no dims yet";
+      << "elements of an input are not dims yet";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The runtime in fixed memory beside the VM: the same bits, the same kinds of errors, and just the memory
-// that a rehearsal has said.
+// that a dry run has said.
 #include "compiler/export/fixed_program.h"
 
 #include "compiler/driver/target_choice.h"
@@ -32,13 +32,13 @@ class FixedProgram : public testing::Test {
     fixed_ = std::move(fixed).value();
   }
 
-  // In both; `rehearsed`: memory does not depend on values.
-  void same(const std::vector<HostTensor>& inputs, bool rehearsed = true) {
+  // In both; `known`: memory does not depend on values.
+  void same(const std::vector<HostTensor>& inputs, bool known = true) {
     if (!fixed_) return;
     const Result<std::vector<HostTensor>> expected = compiled_->run(inputs);
     int32_t status = DYN_OK;
-    const uint64_t bytes = fixed_->rehearse(inputs, status);
-    EXPECT_EQ(status == DYN_UNSUPPORTED, !rehearsed) << status;
+    const uint64_t bytes = fixed_->runDry(inputs, status);
+    EXPECT_EQ(status == DYN_UNSUPPORTED, !known) << status;
     const FixedResult actual = bytes > 0 ? fixed_->run(inputs, bytes) : fixed_->run(inputs);
     ASSERT_EQ(actual.status == DYN_OK, expected.ok())
         << actual.message << (expected.ok() ? "" : expected.error().toString());

@@ -1,6 +1,6 @@
 // The hand-written kernels of the runtime in fixed memory beside those of the VM: the programs of the
 // operators' sweep that call them, for every element type and attribute, at many shapes. The same bits, the
-// same kinds of errors, and no more memory than was rehearsed.
+// same kinds of errors, and no more memory than the dry run said.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

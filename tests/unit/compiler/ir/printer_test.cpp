@@ -43,7 +43,7 @@ TEST(Printer, placesAreComments) {
         {},
         {},
         {},
-        SourcePlace{.file = "m.onnx", .node = "N\n1"}};
+        SourceLocation{.file = "m.onnx", .node = "N\n1"}};
   b.function.ops.push_back(c.own(std::move(op)));
   const Function* f = b.done({}, {});
   EXPECT_EQ(print(c, *f, {.places = PrintOptions::Places::print}),

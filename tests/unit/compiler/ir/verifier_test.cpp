@@ -73,7 +73,7 @@ TEST_F(VerifierTest, countsAgainstTheRow) {
   b.op("concat", {}, f32);
   b.op("minmax", {x}, f32);
   EXPECT_EQ(faults({b.done({}, {})}),
-            "add takes 2 operands, not 1\nsplit takes 1 to 2 operands, not 3\noperand 1 of add can not be "
+            "add takes 2 operands, not 1\nsplit takes 1 to 2 operands, not 3\noperand 1 of add cannot be "
             "left out\n"
             "concat takes at least 1 operands, not 0\nminmax gives 2 results, not 1\n");
 }
@@ -137,7 +137,7 @@ TEST_F(VerifierTest, bodiesOfIf) {
       faults({b.done({}, {})}),
       "the body @good is used twice\na body of the operation is null\nif has 1 bodies, not 2\n"
       "the body @a has 2 parameters, not 1\nparameter 0 of @wrong is Tensor[(n), f32], not Tensor[(), i64]\n"
-      "result 0 of @wrong is Tensor[(), i64], not Tensor[(n), f32]\nrelu can not have bodies\n");
+      "result 0 of @wrong is Tensor[(), i64], not Tensor[(n), f32]\nrelu cannot have bodies\n");
 }
 
 TEST_F(VerifierTest, bodiesOfLoop) {
@@ -235,7 +235,7 @@ TEST_F(VerifierTest, firstFaultAsAnErrorNamesOperatorAndPlace) {
   Builder b(c, "main");
   const ValueId x = b.parameter(f32);
   Op op{findSmallOp("add"), {x}, {{c.newValue(), f32}}, {}, {}, {}};
-  op.place = SourcePlace{.file = "a.dyn", .line = 4};
+  op.place = SourceLocation{.file = "a.dyn", .line = 4};
   b.function.ops.push_back(c.own(std::move(op)));
   Module module;
   module.context = &c;

@@ -162,7 +162,7 @@ TEST(KernelVerify, findsBrokenRules) {
   EXPECT_THAT(verdict(head + "accumulate a: f32 = sum over j < n { x[j] }\n y[u] = a + x[j] }"),
               HasSubstr("variable `j` is not defined"));
   EXPECT_EQ(verdict(head + "accumulate a: f32 = sum over j < n { x[j] }\n y[u] = a }"), "ok");
-  EXPECT_THAT(verdict(head + "y[u] = x[u] * f32(q) }"), HasSubstr("dim `q` can not be computed"));
+  EXPECT_THAT(verdict(head + "y[u] = x[u] * f32(q) }"), HasSubstr("dim `q` cannot be computed"));
   EXPECT_THAT(verdict(head + "check u < n fault 0\n y[u] = 1.0 }"), HasSubstr("fault code"));
   EXPECT_THAT(verdict("kernel @k(out y: f32[n], in x: f32[n]) scalars (n) units u < n { y[u] = x[u] }"),
               HasSubstr("inputs come before outputs"));
@@ -181,7 +181,7 @@ TEST(KernelVerify, refusesReduceExpressionsAndForeignBuffers) {
   EXPECT_THAT(verify(k).error().message, HasSubstr("reduce expression is left"));
   const Buffer* foreign = c.buffer("foreign", Dtype::f32, {}, BufferRole::input);
   k.body = block({store(k.buffers[1], {k.unit, c.integer(0)}, c.load(foreign, {}))});
-  EXPECT_THAT(verify(k).error().message, HasSubstr("no buffer of the kernel"));
+  EXPECT_THAT(verify(k).error().message, HasSubstr("not a buffer of the kernel"));
 }
 
 }  // namespace

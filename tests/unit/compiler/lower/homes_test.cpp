@@ -19,7 +19,7 @@ std::string faultOf(const std::string& text) {
   Result<Module> parsed = test::parseText(context, text);
   EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
   if (!parsed.ok()) return "";
-  const Status status = everythingHasAHome(*parsed);
+  const Status status = everyUseIsDominated(*parsed);
   return status.ok() ? "" : status.error().message;
 }
 

@@ -1,6 +1,7 @@
 // Lists of passes: what a wrong order is told, and what goes with a pass that is left out.
 #include <gmock/gmock.h>
 
+#include "compiler/pass/former_names.h"
 #include "compiler/pass/pipeline.h"
 #include "compiler/passes/pass_table.h"
 
@@ -20,18 +21,18 @@ TEST(PipelineOrder, theStandardOneIsInOrder) {
 }
 
 TEST(PipelineOrder, aPassFindsWhatItNeeds) {
-  EXPECT_THAT(refusal("fuse,place"),
-              HasSubstr("pass 'fuse' needs types, which no pass before it establishes"));
-  EXPECT_THAT(refusal("fuse,place"), HasSubstr("put infer before it"));
-  EXPECT_THAT(refusal("infer,attention,fuse"), HasSubstr("pass 'attention' needs groups"));
-  EXPECT_THAT(refusal("infer,plan,place"), HasSubstr("pass 'plan' needs destinations"));
+  EXPECT_THAT(refusal("fuse,bufferize"),
+              HasSubstr("pass 'fuse' requires types, which no pass before it provides"));
+  EXPECT_THAT(refusal("fuse,bufferize"), HasSubstr("put infer before it"));
+  EXPECT_THAT(refusal("infer,attention,fuse"), HasSubstr("pass 'attention' requires groups"));
+  EXPECT_THAT(refusal("infer,plan,bufferize"), HasSubstr("pass 'plan' requires destinations"));
 }
 
 TEST(PipelineOrder, aPassDoesNotComeTooLate) {
-  EXPECT_THAT(refusal("infer,place,fold"),
+  EXPECT_THAT(refusal("infer,bufferize,fold"),
               HasSubstr("pass 'fold' comes too late: there are destinations already"));
-  EXPECT_THAT(refusal("infer,place,place"), HasSubstr("put it before place"));
-  EXPECT_THAT(refusal("infer,place,plan,plan"), HasSubstr("there are arenas already"));
+  EXPECT_THAT(refusal("infer,bufferize,bufferize"), HasSubstr("put it before bufferize"));
+  EXPECT_THAT(refusal("infer,bufferize,plan,plan"), HasSubstr("there are arenas already"));
 }
 
 // Each pass of the table at each place of the standard pipeline: no pass can stand anywhere, and a refusal is
@@ -63,14 +64,33 @@ TEST(PipelineOrder, whatNeedsALeftOutPassGoesWithIt) {
 }
 
 TEST(PipelineOrder, whatIsOnRequestStandsWhereTheTableHasIt) {
-  EXPECT_THAT(toString(standardPipeline()), Not(HasSubstr("unpad")));
-  Result<Pipeline> pipeline = parsePipeline("+unpad", passTable(), standardPipeline());
+  EXPECT_THAT(toString(standardPipeline()), Not(HasSubstr("pack_sequences")));
+  Result<Pipeline> pipeline = parsePipeline("+pack_sequences", passTable(), standardPipeline());
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), HasSubstr("linearise,unpad,variants"));
+  EXPECT_THAT(toString(*pipeline), HasSubstr("batch_levels,pack_sequences,variants"));
   Result<Pipeline> other = parsePipeline("+fuse{max=4}", passTable(), standardPipeline());
   ASSERT_TRUE(other.ok()) << other.error().toString();
-  EXPECT_THAT(toString(*other), Not(HasSubstr("unpad")));
+  EXPECT_THAT(toString(*other), Not(HasSubstr("pack_sequences")));
   EXPECT_THAT(toString(*other), HasSubstr("fuse{max=4},attention"));
+}
+
+// A former name stands for the pass wherever one is named, and is not printed.
+TEST(PipelineOrder, formerNamesAreAccepted) {
+  for (const FormerPassName& row : kFormerPassNames) {
+    EXPECT_EQ(currentPassName(row.former), row.now);
+    const PassDef* pass = findPass(passTable(), row.former);
+    ASSERT_NE(pass, nullptr) << row.former;
+    EXPECT_EQ(pass->name, row.now);
+    for (const PassDef& other : passTable()) EXPECT_NE(other.name, row.former);
+  }
+  Result<Pipeline> pipeline =
+      parsePipeline("+unpad{results=zero},-linearise", passTable(), standardPipeline());
+  ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
+  EXPECT_THAT(toString(*pipeline), HasSubstr("pack_sequences{results=zero}"));
+  EXPECT_THAT(toString(*pipeline), Not(HasSubstr("batch_levels")));
+  Trace trace;
+  trace.steps.push_back({.index = 0, .name = "bufferize"});
+  EXPECT_EQ(trace.find("place"), &trace.steps[0]);
 }
 
 }  // namespace

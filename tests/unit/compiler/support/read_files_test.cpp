@@ -59,7 +59,7 @@ TEST(Folders, AreMadeOrSayWhyNot) {
   EXPECT_TRUE(makeFolders(folder / "a/b").ok());
   const Status status = makeFolders(folder / "a/b/c/d");
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().message, HasSubstr("can not be made: a file has this name"));
+  EXPECT_THAT(status.error().message, HasSubstr("cannot be made: a file has this name"));
   EXPECT_EQ(folderOf("x"), ".");
   EXPECT_EQ(folderOf("/x"), "/");
   EXPECT_EQ(folderOf("a/b/x"), "a/b");

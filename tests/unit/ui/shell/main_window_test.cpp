@@ -156,7 +156,7 @@ TEST(MainWindow, theConsoleIsTheShell) {
   EXPECT_TRUE(output->toPlainText().contains("there is no command :nonsense"));
   type("# a comment");
   // What changes the program changes what is shown of it.
-  type(":set passes infer,place");
+  type(":set passes infer,bufferize");
   EXPECT_EQ(window.lastError().toStdString(), "");
   ASSERT_NE(window.passes(), nullptr);
   EXPECT_LT(window.passes()->rows.size(), 6u);

@@ -108,7 +108,7 @@ TEST_F(Manners, themesChangeWhatIsPainted) {
   const double size = QApplication::font().pointSizeF();
   actionNamed(window, "Larger letters")->trigger();
   EXPECT_GT(QApplication::font().pointSizeF(), size);
-  actionNamed(window, "Letters as the desktop's")->trigger();
+  actionNamed(window, "Font size of the desktop")->trigger();
   EXPECT_EQ(QApplication::font().pointSizeF(), size);
 }
 

@@ -107,7 +107,7 @@ TEST_F(NavigationTest, tracesWhatAValueIsMadeOf) {
   EXPECT_EQ(said.toStdString(), "3 steps from one to the other");
   choose("z");
   navigation_->showPath();
-  EXPECT_EQ(said.toStdString(), "no data goes from the one to the other");
+  EXPECT_EQ(said.toStdString(), "no data flows from one to the other");
 }
 
 TEST_F(NavigationTest, goesBackAndForward) {

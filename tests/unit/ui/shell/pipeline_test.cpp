@@ -91,7 +91,7 @@ TEST_F(PipelineWindow, optionsAreSet) {
   const size_t before = lastGroups();
   enter("+fuse{max=1}");
   EXPECT_EQ(edit_->fault().toStdString(), "");
-  EXPECT_LT(lastGroups(), before) << "what is one operation is no group";
+  EXPECT_LT(lastGroups(), before) << "what is one operation is not a group";
 }
 
 TEST_F(PipelineWindow, whatIsWrongIsSaidAndChangesNothing) {
@@ -101,7 +101,7 @@ TEST_F(PipelineWindow, whatIsWrongIsSaidAndChangesNothing) {
   EXPECT_GE(stepOf("fuse"), 0);
   enter("+fuse{size=3}");
   EXPECT_TRUE(edit_->fault().contains("has no option")) << edit_->fault().toStdString();
-  enter("-place");
+  enter("-bufferize");
   EXPECT_NE(edit_->fault(), "") << "a required pass";
 }
 
@@ -115,7 +115,7 @@ TEST_F(PipelineWindow, aPassOffersItsEdits) {
   menu.actions().at(0)->trigger();
   settle();
   QMenu place;
-  edit_->addActions(place, window_.passes()->rows[static_cast<size_t>(stepOf("place"))]);
+  edit_->addActions(place, window_.passes()->rows[static_cast<size_t>(stepOf("bufferize"))]);
   EXPECT_FALSE(place.actions().at(0)->isEnabled()) << "lowering needs it";
 }
 

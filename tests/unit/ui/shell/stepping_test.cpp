@@ -193,7 +193,7 @@ TEST_F(SteppingWindow, panesAreSearchedWrappedAndSaved) {
   EXPECT_EQ(QString::fromUtf8(file.readAll()).toStdString(), view(1).toPlainText().toStdString());
   ASSERT_TRUE(view(1).saveTo(same.fileName()));
   EXPECT_EQ(same.size(), file.size());
-  EXPECT_FALSE(view(1).saveTo(directory_.path())) << "a folder is no file";
+  EXPECT_FALSE(view(1).saveTo(directory_.path())) << "a folder is not a file";
 }
 
 TEST_F(SteppingWindow, theGraphLevelFollowsThePass) {

@@ -97,7 +97,7 @@ TEST_F(PanelsTest, dimsSayWhereTheyComeFrom) {
   waitIdle(window);
   EXPECT_TRUE(panel->answer().contains("rank")) << panel->answer().toStdString();
   EXPECT_EQ(window.lastError().toStdString(), "")
-      << "a question that can not be answered is no fault of the model";
+      << "a question that cannot be answered is not a fault of the model";
 }
 
 TEST_F(PanelsTest, theMemoryPlanFollowsTheDims) {

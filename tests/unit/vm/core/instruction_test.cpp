@@ -438,8 +438,8 @@ TEST(Computing, launchScratchAndFaults) {
   EXPECT_EQ(m.call("empty"), DYN_CHECK_FAILED);
 }
 
-// A rehearsal runs no kernel: an element that one would overwrite is not known any more.
-TEST(Computing, aRehearsalForgetsWhatKernelsWriteInPlace) {
+// A dry run runs no kernel: an element that one would overwrite is not known any more.
+TEST(Computing, aDryRunForgetsWhatKernelsWriteInPlace) {
   const std::string text =
       std::string(kKernelRows) +
       "builtin \"cast\"\n"
@@ -450,15 +450,15 @@ TEST(Computing, aRehearsalForgetsWhatKernelsWriteInPlace) {
       "function built parameters 1 results 1\n const r0 3\n fromscalars v1 i64 [r0]\n"
       " builtininto b0 [v1] [v0] [] []\n const r1 0\n item r2 v1 r1\n newtensor v2 i64 0 [r2]\n ret [v2]\n";
   dyn_options options{};
-  options.rehearsal = 1;
-  Machine rehearsed(text, options);
-  ASSERT_EQ(rehearsed.loadStatus, DYN_OK) << rehearsed.loadMessage;
-  EXPECT_EQ(rehearsed.call("untouched"), DYN_OK) << rehearsed.message;
-  EXPECT_EQ(rehearsed.call("launched"), DYN_UNSUPPORTED);
-  EXPECT_THAT(rehearsed.message, HasSubstr("a rehearsal ends here"));
-  Value x = rehearsed.integers({7});
-  EXPECT_EQ(rehearsed.call("built", {x.get()}), DYN_UNSUPPORTED);
-  EXPECT_THAT(rehearsed.message, HasSubstr("a rehearsal ends here"));
+  options.dry_run = 1;
+  Machine dryRun(text, options);
+  ASSERT_EQ(dryRun.loadStatus, DYN_OK) << dryRun.loadMessage;
+  EXPECT_EQ(dryRun.call("untouched"), DYN_OK) << dryRun.message;
+  EXPECT_EQ(dryRun.call("launched"), DYN_UNSUPPORTED);
+  EXPECT_THAT(dryRun.message, HasSubstr("a dry run ends here"));
+  Value x = dryRun.integers({7});
+  EXPECT_EQ(dryRun.call("built", {x.get()}), DYN_UNSUPPORTED);
+  EXPECT_THAT(dryRun.message, HasSubstr("a dry run ends here"));
 }
 
 // The place of a launch says what the checks of its kernel demand; k3 returns its scalar.

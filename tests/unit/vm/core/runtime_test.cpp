@@ -10,6 +10,12 @@
 #include "tests/unit/vm/vm_harness.h"
 #include "vm/core/object.h"
 
+// Former names, for programs that were built with them.
+extern "C" const char* dyn_panels(void);
+extern "C" dyn_status dyn_context_rehearse_kept(dyn_context* context, int64_t positions);
+extern "C" dyn_status dyn_context_rehearse_elements(dyn_context* context, int32_t input, const void* data,
+                                                    size_t size_bytes);
+
 namespace dyn::vm::test {
 namespace {
 
@@ -518,6 +524,14 @@ TEST(Threads, shareOneModule) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(FormerNames, areExported) {
+  EXPECT_STREQ(dyn_panels(), dyn_packed_weights_layout());
+  EXPECT_EQ(dyn_context_rehearse_kept(nullptr, 0), dyn_context_dry_run_valid_positions(nullptr, 0));
+  EXPECT_EQ(dyn_context_rehearse_elements(nullptr, 0, nullptr, 0),
+            dyn_context_dry_run_elements(nullptr, 0, nullptr, 0));
+  EXPECT_NE(dyn_context_rehearse_kept(nullptr, 0), DYN_OK);
 }
 
 }  // namespace

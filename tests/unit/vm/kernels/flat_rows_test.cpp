@@ -11,8 +11,8 @@ TEST(FlatRows, EveryRowThatOnlyWritesIntoTensorsIsFlat) {
     EXPECT_EQ(row.isFlat(), row.traits.isFlat()) << row.name;
     EXPECT_EQ(row.isFlat(), row.flat.run != nullptr) << row.name;
     EXPECT_TRUE(row.isFlat() || !row.flat.scratchBytes) << row.name;
-    EXPECT_FALSE(row.isFlat() && row.is(calls::REHEARSED))
-        << row.name << ": a rehearsal of a flat row is its first function";
+    EXPECT_FALSE(row.isFlat() && row.is(calls::DRY_RUN))
+        << row.name << ": a dry run of a flat row is its first function";
     EXPECT_FALSE(!row.isFlat() && row.is(calls::SETTINGS)) << row.name;
     flat += row.isFlat() ? 1 : 0;
   }

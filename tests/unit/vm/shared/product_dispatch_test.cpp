@@ -38,7 +38,7 @@ TEST(ProductDispatch, theCheapestIsTheUsualOneUnlessAnotherIsClearlyCheaper) {
                     0.95 * productCycles(shape, machine, kProductSchedules[usual]));
         }
       }
-  // One row tile can not be shared.
+  // One row tile cannot be shared.
   EXPECT_EQ(kProductSchedules[usualSchedule({14, 768, 768, 2, false}, machine)].side, SplitSide::panels);
   EXPECT_EQ(kProductSchedules[usualSchedule({28, 96, 768, 2, false}, machine)].side, SplitSide::rows);
   // Blocks that do not fit into the caches are worth another schedule.

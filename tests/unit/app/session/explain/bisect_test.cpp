@@ -193,7 +193,7 @@ TEST_F(BisectTest, FindsAWrongPlan) {
   bool placeRan = false, unsharedRan = false;
   for (const BisectStep& step : answer->steps) {
     EXPECT_FALSE(step.by == Evaluation::reference && step.verdict == Verdict::differs) << step.name;
-    placeRan |= step.name == "place" && step.by == Evaluation::program && step.verdict == Verdict::same;
+    placeRan |= step.name == "bufferize" && step.by == Evaluation::program && step.verdict == Verdict::same;
     unsharedRan |= step.by == Evaluation::unsharedProgram && step.verdict == Verdict::same;
   }
   EXPECT_TRUE(placeRan);

@@ -121,7 +121,7 @@ TEST_F(Lengths, WhatDoesNotFitIsSaid) {
     return outcome->ok() ? std::string() : outcome->error->message;
   };
   EXPECT_FALSE(parseCommand(":run --lengths mask").ok());
-  EXPECT_THAT(fault("--lengths mask=3,x"), HasSubstr("'x' is no length"));
+  EXPECT_THAT(fault("--lengths mask=3,x"), HasSubstr("'x' is not a length"));
   EXPECT_THAT(fault("--lengths nask=3"), HasSubstr("the model has no input 'nask'"));
   EXPECT_THAT(fault("--lengths x=3"), HasSubstr("neither lengths [batch] nor a mask [batch, sequence]"));
   EXPECT_THAT(fault("--lengths mask=3,4 --dim b=3"), HasSubstr("there are 2 lengths for a batch of 3"));

@@ -97,7 +97,7 @@ TEST_F(Serve, EachRequestIsAnsweredOrRejected) {
   EXPECT_LE(alone.p50Ns, alone.p90Ns);
   EXPECT_LE(alone.p90Ns, alone.p99Ns);
   // More than can be answered, and nobody may wait.
-  const ServeResult& full = serve("--rate 1000000 --seconds 0.1 --line 1 --dim s=@" + list);
+  const ServeResult& full = serve("--rate 1000000 --seconds 0.1 --max-queue 1 --dim s=@" + list);
   EXPECT_GT(full.rejectedCount, full.completedCount);
   EXPECT_EQ(full.longestLineCount, 1);
 }
@@ -131,7 +131,7 @@ TEST_F(Serve, OnlyEqualSizesWherePaddingReachesAResult) {
 TEST_F(Serve, SaysWhyRowsDoNotStayApart) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(loadText(kAcross)->ok());
-  EXPECT_THAT(refusal("--rate 10 --batching on"), HasSubstr("can not be joined: along b: "));
+  EXPECT_THAT(refusal("--rate 10 --batching on"), HasSubstr("cannot be joined: along b: "));
   EXPECT_THAT(refusal("--rate 10 --batching on"), HasSubstr("%y"));
   EXPECT_EQ(refusal("--rate 1000 --seconds 0.01 --dim b=2"), "");
 }
@@ -141,7 +141,7 @@ TEST_F(Serve, WrongArgumentsAreNamed) {
   EXPECT_THAT(refusal("--rate 0"), HasSubstr("--rate"));
   EXPECT_THAT(refusal("--rate 1 --seconds -1"), HasSubstr("--seconds"));
   EXPECT_THAT(refusal("--rate 1 --batching maybe"), HasSubstr("--batching maybe"));
-  EXPECT_THAT(refusal("--rate 1 --most 0"), HasSubstr("--most"));
+  EXPECT_THAT(refusal("--rate 1 --max-batch 0"), HasSubstr("--max-batch"));
   EXPECT_THAT(refusal("--rate 1 --dim b=1..4"), HasSubstr("--dim b=1..4"));
 }
 

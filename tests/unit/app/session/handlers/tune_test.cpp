@@ -235,7 +235,7 @@ TEST_F(TuneTest, policiesChooseVersionsAndAreRefusedWhereNothingFits) {
     EXPECT_EQ(rows[0].values, std::vector<std::string>{"%a"});
     for (const VersionTimes& candidate : rows[0].candidates)
       EXPECT_GT(candidate.predictedNs.value_or(0), 0) << textOf(candidate.version);
-    // Winograd's way can not do single places: that convolution stays with its rule.
+    // Winograd's way cannot do single places: that convolution stays with its rule.
     EXPECT_EQ(rows[1].by, std::string(way) == "winograd" ? "rule" : "policy");
   }
   SessionOptions refused = plain;

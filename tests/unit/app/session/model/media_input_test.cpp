@@ -176,7 +176,7 @@ TEST_F(MediaInputTest, APictureTakesTheAxesOfTheInput) {
   EXPECT_EQ(shape_, (std::vector<int64_t>{1, 3, 6, 10})) << fault_;
   for (const char* wrong : {",nonsense", ",scale=0", ",resize=0x4", ",std=0", ",mean=a"}) {
     given("(1, 3, h, w), f32", "@" + file + wrong);
-    EXPECT_THAT(fault_, HasSubstr("no option")) << wrong;
+    EXPECT_THAT(fault_, HasSubstr("not an option")) << wrong;
   }
   given("(1, 7, h, w), f32", "@" + file);
   EXPECT_THAT(fault_, HasSubstr("7 channels"));

@@ -59,14 +59,14 @@ TEST(NpyText, whatCanNotBeKeptIsNamed) {
     return array.ok() ? "" : array.error().message;
   };
   for (const std::string text : {"\x80", "\xC3", "\xC0\x80", "\xED\xA0\x80", "\xF5\x80\x80\x80", "\xE2\x82"})
-    EXPECT_THAT(fault({"a", text}), HasSubstr("a.npy: string 1 is no UTF-8"));
+    EXPECT_THAT(fault({"a", text}), HasSubstr("a.npy: string 1 is not UTF-8"));
   EXPECT_THAT(fault({std::string("a\0", 2)}), HasSubstr("string 0 ends with a zero"));
   NpyArray array;
   array.kind = NpyKind::text;
   array.elementBytes = 4;
   array.shape = {1};
   for (int i = 0; i < 4; ++i) array.data.push_back(std::byte{0x7F});
-  EXPECT_THAT(stringsOf(array, "a.npy").error().message, HasSubstr("text 0 holds what is no letter"));
+  EXPECT_THAT(stringsOf(array, "a.npy").error().message, HasSubstr("text 0 holds what is not a letter"));
   // Texts without letters take no room in the file, but in memory.
   array.elementBytes = 0;
   array.data.clear();

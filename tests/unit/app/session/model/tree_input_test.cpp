@@ -49,9 +49,9 @@ TEST(TreeFile, WhatIsWrongIsNamedWithItsLine) {
       {"1 0", "a.txt", "cycle"},
       {"-1 2 3 1", "a.txt", "cycle"},
       {"0", "a.txt", "its own parent"},
-      {"1 x", "a.txt", "'x' is no number"},
+      {"1 x", "a.txt", "'x' is not a number"},
       {"  \n", "a.txt", "no trees"},
-      {"[[\"a\", ", "a.json", "no JSON"},
+      {"[[\"a\", ", "a.json", "not JSON"},
       {"{}", "a.json", "a list of them"},
       {"[[\"a\"], [\"b\", null]]", "a.json", "tree 1: a node is null"},
       {"[{\"parents\": [1, 0]}]", "a.json", "tree 0: node 0 is on or above a cycle"},
@@ -118,12 +118,12 @@ TEST_F(TreeInputTest, ValuesOfADataType) {
   const std::string parents = folder_.write("p.txt", "2 2 4 4 -1");
   EXPECT_THAT(result("--input trees=@" + parents), ElementsAre(0 + 2 * 1 + 300 + 2 * 2 + 400)) << fault_;
   result("--input trees=@" + named);
-  EXPECT_THAT(fault_, HasSubstr("'It' is no number")) << fault_;
+  EXPECT_THAT(fault_, HasSubstr("'It' is not a number")) << fault_;
   result("--input trees=@" + folder_.write("q.txt", "\n(1 (0 1) (0 2) (0 3))"));
   EXPECT_THAT(fault_, HasSubstr("a node has 3 children; a Tree takes: Leaf 0, Node 2"));
   EXPECT_THAT(fault_, HasSubstr("q.txt:2"));
   result("--input trees=@" + file + ",nonsense=1");
-  EXPECT_THAT(fault_, HasSubstr("no option"));
+  EXPECT_THAT(fault_, HasSubstr("not an option"));
 }
 
 TEST_F(TreeInputTest, ArraysOfNodes) {

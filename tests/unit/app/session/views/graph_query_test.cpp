@@ -74,7 +74,7 @@ TEST_F(GraphQueryTest, findsDimsAndShapes) {
   EXPECT_EQ(found("op:softmax attr:axis"), "y ");
   EXPECT_EQ(found("/^(relu|exp)/"), "r e ");
   EXPECT_EQ(found("/^(relu|exp)/ -exp"), "r ");
-  EXPECT_NE(found("/(/").find("is no regular expression"), std::string::npos);
+  EXPECT_NE(found("/(/").find("is not a regular expression"), std::string::npos);
   EXPECT_EQ(found(""), "");
   EXPECT_EQ(found("/layer.0/MatMul"), "") << "a name, not a pattern";
 }

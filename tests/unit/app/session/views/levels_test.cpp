@@ -212,7 +212,7 @@ TEST_F(LevelsTest, XeALoopOverNodesSaysWhereItsWeightsStay) {
 
 TEST_F(LevelsTest, NoLevelsWithoutThePassOrWithoutTrees) {
   if (!canRun() || !hasOnnx()) GTEST_SKIP() << "this build generates no code, or reads no ONNX files";
-  ASSERT_TRUE(line(":set passes -linearise")->ok());
+  ASSERT_TRUE(line(":set passes -batch_levels")->ok());
   ASSERT_TRUE(line(":profile --input left=[0] --input right=[1] --dim leaves=2")->ok());
   const auto outcome = line(":levels");
   ASSERT_FALSE(outcome->ok());

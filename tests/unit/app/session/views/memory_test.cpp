@@ -41,7 +41,7 @@ const SampleModel kSampleModels[] = {
     {"switch", {{"tokens", 97}}, "holds"},
 };
 
-// Loads a sample; false where this build can not read it or generates no code.
+// Loads a sample; false where this build cannot read it or generates no code.
 class SampleSession : public test::SessionFixture {
  protected:
   bool loadSample(const std::string& name) {
@@ -110,7 +110,7 @@ TEST_F(SampleSession, SaysWhatElseEndsASize) {
   ASSERT_TRUE(outcome->ok()) << outcome->error->toString();
   const LimitRow& row = outcome->as<LimitView>()->rows.at(0);
   EXPECT_EQ(row.largest, 512);  // as many positions as the model has
-  EXPECT_THAT(row.end, HasSubstr("seq = 513 can not be run"));
+  EXPECT_THAT(row.end, HasSubstr("seq = 513 cannot be run"));
 }
 
 TEST_F(SampleSession, ARunThatNeedsMoreIsNotBegun) {

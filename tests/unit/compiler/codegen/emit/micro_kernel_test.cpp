@@ -1,4 +1,4 @@
-// The GEMM family: numbers on every machine this host can run, assembly for those it can not.
+// The GEMM family: numbers on every machine this host can run, assembly for those it cannot.
 #include "compiler/codegen/emit/micro_kernel.h"
 #include "compiler/codegen/llvm/machine_catalog.h"
 

@@ -134,7 +134,7 @@ TEST(VectorMath, FloatsStayWithinTheirStatedErrors) {
 }
 
 TEST(VectorMath, DoublesStayWithinTheirStatedErrors) {
-  if (std::numeric_limits<long double>::digits <= 53) GTEST_SKIP() << "long double is no reference here";
+  if (std::numeric_limits<long double>::digits <= 53) GTEST_SKIP() << "long double is not a reference here";
   expectStatedErrors<double>(FloatType::float64, &MathFunctionRow::doubleUlp);
 }
 
@@ -212,7 +212,7 @@ TEST(VectorMath, PowFollowsTheCLibrary) {
 }
 
 TEST(VectorMath, PowOfDoublesIsExactWhereItCanBe) {
-  if (std::numeric_limits<long double>::digits <= 53) GTEST_SKIP() << "long double is no reference here";
+  if (std::numeric_limits<long double>::digits <= 53) GTEST_SKIP() << "long double is not a reference here";
   std::vector<double> some = sweep<double>(), x, y;
   for (size_t i = 0; i < 300000; ++i) {
     x.push_back(std::fabs(some[i * 11 % some.size()]));

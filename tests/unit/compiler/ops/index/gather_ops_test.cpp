@@ -100,7 +100,7 @@ TEST(GatherNd, Errors) {
   EXPECT_THAT(inferTextError("fn @main(%x: Tensor[(2, 2), f32], %i: Tensor[(3, k), i64]) "
                              "{ %y = gather_nd(%x, %i) return %y }")
                   .message,
-              HasSubstr("the rank of the result can not be known"));
+              HasSubstr("the rank of the result cannot be known"));
 }
 
 TEST(GatherElements, OneByOne) {

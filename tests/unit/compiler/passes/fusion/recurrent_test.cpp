@@ -107,8 +107,8 @@ TEST(Recurrent, AsTheLoop) {
     for (bool both : {false, true}) {
       const std::string text = recurrentProgram({cell, both, both});
       IrContext context;
-      const auto one = recurrentCompiledOf(context, text, "-unpad"),
-                 loop = recurrentCompiledOf(context, text, "-unpad,-recurrent");
+      const auto one = recurrentCompiledOf(context, text, "-pack_sequences"),
+                 loop = recurrentCompiledOf(context, text, "-pack_sequences,-recurrent");
       ASSERT_TRUE(one && loop);
       ASSERT_EQ(recurrentRecurrencesIn(*one), 1) << text;
       for (const auto& [s, b] : std::vector<std::pair<int64_t, int64_t>>{

@@ -11,12 +11,12 @@ using test::parseText;
 
 CompileOptions apart() {
   CompileOptions options;
-  options.passes = "-own_pads";
+  options.passes = "-fold_pads";
   return options;
 }
 
 int64_t padsOf(const std::string& text) {
-  return test::opsAfter(text, "own_pads", [](const Op& op) { return op.def == &ops::padOp; });
+  return test::opsAfter(text, "fold_pads", [](const Op& op) { return op.def == &ops::padOp; });
 }
 
 // Images [n, channels, size, size or a prime].
@@ -38,8 +38,8 @@ void expectSameRuns(const std::string& text, size_t least) {
   const std::vector<std::vector<HostTensor>> sets = smallAndWide(3);
   for (const char* layout : {"", "+layout{regions=all},"}) {
     CompileOptions own, other;
-    own.passes = std::string(layout) + "+own_pads";
-    other.passes = std::string(layout) + "-own_pads";
+    own.passes = std::string(layout) + "+fold_pads";
+    other.passes = std::string(layout) + "-fold_pads";
     IrContext contexts[2];
     Result<Module> first = parseText(contexts[0], text), second = parseText(contexts[1], text);
     ASSERT_TRUE(first.ok() && second.ok()) << first.error().toString();
@@ -94,7 +94,7 @@ std::string padded(const std::vector<int64_t>& p) {
 }
 
 // One pad that many convolutions read.
-TEST(OwnPads, constantsHaveTheBitsOfPadsApart) {
+TEST(FoldPads, constantsHaveTheBitsOfPadsApart) {
   for (const std::vector<int64_t>& pads : std::vector<std::vector<int64_t>>{
            {0, 0, 1, 1}, {1, 1, 1, 1}, {5, 4, 6, 7}, {0, 3, 0, 0}, {-1, 2, 1, -1}}) {
     const std::string text = around(padded(pads) + R"(
@@ -114,7 +114,7 @@ TEST(OwnPads, constantsHaveTheBitsOfPadsApart) {
 }
 
 // The depthwise kernel sums in an order that depends on the image's size.
-TEST(OwnPads, depthwise) {
+TEST(FoldPads, depthwise) {
   for (const std::vector<int64_t>& pads :
        std::vector<std::vector<int64_t>>{{0, 0, 1, 1}, {2, 0, 1, 3}, {1, 1, 1, 1}, {1, -2, -1, 1}}) {
     const std::string text = around(padded(pads) + R"(
@@ -132,7 +132,7 @@ TEST(OwnPads, depthwise) {
 }
 
 // As TensorFlow does it: from the image's size, at run time.
-TEST(OwnPads, computedOnesHaveTheBitsOfPadsApart) {
+TEST(FoldPads, computedOnesHaveTheBitsOfPadsApart) {
   for (int64_t stride : {1, 2, 3})
     for (const auto& [kernel, weights] : std::vector<std::pair<int64_t, std::string>>{
              {3, "%c3) {"}, {3, "%d3) {group = 8, "}, {5, "%d5) {group = 8, "}}) {
@@ -148,7 +148,7 @@ TEST(OwnPads, computedOnesHaveTheBitsOfPadsApart) {
 }
 
 // One and three spatial axes, f64, and two convolutions that share the pad.
-TEST(OwnPads, otherRanksAndTypes) {
+TEST(FoldPads, otherRanksAndTypes) {
   const std::string line =
       "fn @main(%x: Tensor[(n, 2, l), f64]) {\n"
       "%k = constant() {value = f64[2, 1, 3] [[[1, 2, 3]], [[-1, 0.5, 2]]]}\n"
@@ -173,7 +173,7 @@ TEST(OwnPads, otherRanksAndTypes) {
 }
 
 // What is no pad of a convolution stays apart.
-TEST(OwnPads, whatStays) {
+TEST(FoldPads, whatStays) {
   const auto with = [](const std::string& amounts, const std::string& pad, const std::string& behind) {
     return around("%amounts = constant() {value = i64[8] " + amounts +
                   "}\n%one = constant() {value = f32[] 1}\n" + pad + behind);
@@ -204,7 +204,7 @@ TEST(OwnPads, whatStays) {
 }
 
 // Amounts that an input says, less than 0 too.
-TEST(OwnPads, amountsOfAnInput) {
+TEST(FoldPads, amountsOfAnInput) {
   const std::string text = "fn @main(%x: Tensor[(n, 2, l), f32], %p: Tensor[(2), i64]) {\n" +
                            test::constant("k", {3, 2, 3}, 1) +
                            "%axes = constant() {value = i64[1] [2]}\n%zero = constant() {value = f32[] 0}\n"
@@ -222,7 +222,7 @@ TEST(OwnPads, amountsOfAnInput) {
 }
 
 // A pad by nothing goes, whoever reads it.
-TEST(OwnPads, byNothing) {
+TEST(FoldPads, byNothing) {
   const std::string text = around(
       "%amounts = constant() {value = i64[8] [0, 0, 0, 0, 0, 0, 0, 0]}\n"
       "%m = pad(%a, %amounts) {mode = \"edge\"}\n%y = conv(%m, %p)\n%z = add(%y, %m)\n");

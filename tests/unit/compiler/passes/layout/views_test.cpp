@@ -165,7 +165,7 @@ TEST(Views, copiesThatAreMadeBecauseOfARefusalHaveNames) {
   EXPECT_THAT(
       copiesIn(viewsProgram(transposed + "%n = dims_value() {value = dims(b, 8*t)} %r = reshape(%t, %n) "
                                          "%i = nonzero(%r) return %i")),
-      ElementsAre("32*b*t reshape wants an order that no strides can say"));
+      ElementsAre("32*b*t reshape needs an order that strides cannot express"));
   // An index that only the run knows is work, not a copy.
   EXPECT_THAT(copiesIn(viewsProgram("%g = gather(%y, %k) {axis = 0} %i = nonzero(%g) return %i")), IsEmpty());
 }

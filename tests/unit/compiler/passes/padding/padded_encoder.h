@@ -1,5 +1,5 @@
-// Encoders over padded batches in text, masks of all kinds for them, and the program with pass `unpad` beside
-// the padded one.
+// Encoders over padded batches in text, masks of all kinds for them, and the program with pass
+// `pack_sequences` beside the padded one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -119,14 +119,14 @@ inline std::unique_ptr<Compiled> compiledOf(const std::string& text, const Compi
 
 inline int64_t packedIn(const Compiled& program) {
   int64_t count = 0;
-  for (const Op* op : program.model->trace.find("unpad")->after.main()->ops)
+  for (const Op* op : program.model->trace.find("pack_sequences")->after.main()->ops)
     count += op->def->name == "packed_attention" ? 1 : 0;
   return count;
 }
 
 inline std::string remarksOf(const Compiled& program) {
   std::string all;
-  for (const std::string& remark : program.model->trace.find("unpad")->remarks) all += remark + "\n";
+  for (const std::string& remark : program.model->trace.find("pack_sequences")->remarks) all += remark + "\n";
   return all;
 }
 
@@ -136,7 +136,7 @@ inline constexpr std::array<std::array<int64_t, 2>, 9> kSizes = {
 // The program and the padded one give the same at all sizes and masks; `packed`: of so many attentions.
 inline void expectAsPadded(const std::string& text, const CompileOptions& options, int64_t packed,
                            double tolerance = 1e-5) {
-  const auto program = compiledOf(text, options), padded = compiledOf(text, without("unpad"));
+  const auto program = compiledOf(text, options), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(program && padded);
   EXPECT_EQ(packedIn(*program), packed) << remarksOf(*program);
   for (const auto& [b, s] : kSizes)
@@ -167,7 +167,7 @@ inline const std::string kPlaces = R"(
 // The hidden state at kept positions is that of the padded program, for any mask.
 inline void expectKeptAsPadded(const std::string& prologue, const std::string& masked, int64_t packed = 2) {
   const std::string text = encoder(kInputs, prologue, masked, "  return %y");
-  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("unpad"));
+  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(zero && padded);
   ASSERT_EQ(packedIn(*zero), packed) << remarksOf(*zero);
   for (const auto& [b, s] : kSizes)

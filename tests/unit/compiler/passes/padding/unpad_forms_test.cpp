@@ -16,7 +16,7 @@ const std::string kMeanOfMask = R"(
   return %sum)";
 
 // The mask is subtracted, everything is scaled once more, or by one.
-TEST(UnpadForms, DifferencesAndScaledSums) {
+TEST(PackSequencesForms, DifferencesAndScaledSums) {
   const std::string positive = kBias + "  %hidden = mul(sub(f32[] 1, %u), f32[] 1.0e9)\n";
   expectAsPadded(encoder(kInputs, positive, "sub(%N_s, %hidden)", kFirstPosition), unseen(), 2);
   expectAsPadded(encoder(kInputs, kBias, "mul(add(%N_s, %bias), f32[] 1)", kFirstPosition), unseen(), 2);
@@ -32,7 +32,7 @@ TEST(UnpadForms, DifferencesAndScaledSums) {
 }
 
 // A slice of all and a reshape to the same are no steps; a slice backwards is one, and so is one of others.
-TEST(UnpadForms, SlicesOfAll) {
+TEST(PackSequencesForms, SlicesOfAll) {
   const auto sliced = [&](const std::string& slice) {
     return encoder(kInputs, kBias, "add(%N_s, %bias)", R"(
   %length = unsqueeze(gather(shape(%x), i64[] 1), i64[1] [0])
@@ -47,7 +47,7 @@ TEST(UnpadForms, SlicesOfAll) {
 }
 
 // Convolutions with windows of one, in groups, of channels before positions; those of three look across.
-TEST(UnpadForms, WindowsOfOne) {
+TEST(PackSequencesForms, WindowsOfOne) {
   const auto convolved = [&](const std::string& window, const std::string& attributes) {
     return encoder(kInputs, kBias, "add(%N_s, %bias)",
                    "  %k = constant_of_shape(i64[3] [8, 4, " + window + "]) {value = f32[1] [0.25]}\n" + R"(
@@ -70,7 +70,7 @@ const std::string kOwnKey = kPlaces + R"(
   %hides = greater(sub(%gone, %own), f32[] 0)
   %bias = mul(cast(%hides) {to = f32}, f32[] -65500)
 )";
-TEST(UnpadForms, EachQuerySeesItself) {
+TEST(PackSequencesForms, EachQuerySeesItself) {
   expectAsPadded(encoder(kInputs, kOwnKey, "add(%N_s, %bias)", kMeanOfMask), unseen(), 2);
   expectAsPadded(encoder(kInputs, kOwnKey, "add(%N_s, %bias)", kFirstPosition), unseen(), 2);
   // The key before its own is none.
@@ -83,7 +83,7 @@ TEST(UnpadForms, EachQuerySeesItself) {
 
 // Scores bounded by the least number behind the mask (XGLM): where a query is without keys, that makes them
 // all the same.
-TEST(UnpadForms, ScoresBoundedBehindTheMask) {
+TEST(PackSequencesForms, ScoresBoundedBehindTheMask) {
   const std::string causal =
       kPlaces + "  %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)\n";
   expectKeptAsPadded(causal, "max(add(%N_s, %both), f32[] -3.4028235e38)");
@@ -100,7 +100,7 @@ TEST(UnpadForms, ScoresBoundedBehindTheMask) {
 
 // Other queries than the keys, as a decoder's: hidden keys are not seen, all of them are where there is no
 // other.
-TEST(UnpadForms, QueriesOfADecoder) {
+TEST(PackSequencesForms, QueriesOfADecoder) {
   const auto decoded = [](const std::string& scores) {
     return encoder(kInputs, kBias, "add(%N_s, %bias)", R"(
   %batch = unsqueeze(gather(shape(%x), i64[] 0), i64[1] [0])
@@ -143,12 +143,12 @@ std::string shifted(const std::string& from, const std::string& until) {
   text.replace(text.find("UNTIL"), 5, until);
   return text;
 }
-TEST(UnpadForms, ShiftsAlongTheDiagonal) {
+TEST(PackSequencesForms, ShiftsAlongTheDiagonal) {
   const std::string masked = "add(add(%N_s, %back), %keybias)";
   const auto program =
       compiledOf(encoder(kInputs, shifted("i64[1] [0]", "%length"), masked, kMeanOfMask), unseen());
-  const auto padded =
-      compiledOf(encoder(kInputs, shifted("i64[1] [0]", "%length"), masked, kMeanOfMask), without("unpad"));
+  const auto padded = compiledOf(encoder(kInputs, shifted("i64[1] [0]", "%length"), masked, kMeanOfMask),
+                                 without("pack_sequences"));
   ASSERT_TRUE(program && padded);
   EXPECT_EQ(packedIn(*program), 2) << remarksOf(*program);
   for (const auto& [b, s] :

@@ -1,5 +1,5 @@
-// Recurrences over padded sequences without the steps behind the end of each (pass `unpad`): the same results
-// as with them, for any lengths; and loops that are none of these.
+// Recurrences over padded sequences without the steps behind the end of each (pass `pack_sequences`): the
+// same results as with them, for any lengths; and loops that are none of these.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -72,14 +72,15 @@ std::unique_ptr<Compiled> unpadRecurrenceCompiledOf(const std::string& text, con
 }
 
 int64_t recurrencesIn(const Compiled& compiled) {
-  const auto& counters = compiled.model->trace.find("unpad")->counters;
+  const auto& counters = compiled.model->trace.find("pack_sequences")->counters;
   const auto found = counters.find("recurrences");
   return found == counters.end() ? 0 : found->second;
 }
 
 std::string unpadRecurrenceRemarksOf(const Compiled& compiled) {
   std::string all;
-  for (const std::string& remark : compiled.model->trace.find("unpad")->remarks) all += remark + "\n";
+  for (const std::string& remark : compiled.model->trace.find("pack_sequences")->remarks)
+    all += remark + "\n";
   return all;
 }
 
@@ -95,7 +96,7 @@ std::vector<HostTensor> unpadRecurrenceInputsFor(int64_t s, int64_t b, uint32_t 
 
 void expectRecurrenceAsPadded(const std::string& text, int64_t recurrences) {
   CompileOptions without;
-  without.passes = "-unpad";
+  without.passes = "-pack_sequences";
   const auto kept = unpadRecurrenceCompiledOf(text, {}), padded = unpadRecurrenceCompiledOf(text, without);
   ASSERT_TRUE(kept && padded);
   EXPECT_EQ(recurrencesIn(*kept), recurrences) << unpadRecurrenceRemarksOf(*kept) << text;
@@ -111,21 +112,21 @@ void expectRecurrenceAsPadded(const std::string& text, int64_t recurrences) {
     }
 }
 
-TEST(UnpadRecurrence, ForwardAndBackward) {
+TEST(PackSequencesRecurrence, ForwardAndBackward) {
   expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%y, %last_y"), 1);
   expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kBackward), "%y, %last_y"), 1);
   expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%last_y"), 1);
 }
 
 // Both directions of one order, and a layer above them that sees nothing of the padding either.
-TEST(UnpadRecurrence, Layers) {
+TEST(PackSequencesRecurrence, Layers) {
   const std::string loops = loopOver("x", "y", kForward) + loopOver("x", "z", kBackward) +
                             "  %both = add(mul(%y, %z), %y)\n" + loopOver("y", "top", kForward);
   expectRecurrenceAsPadded(unpadRecurrenceProgram(loops, "%top, %last_top, %last_z, %both"), 3);
 }
 
 // A result that is 0 behind the end where the loop makes it so: the mean over it, its first step, the whole.
-TEST(UnpadRecurrence, WhatIsZeroIsSeenByAnybody) {
+TEST(PackSequencesRecurrence, WhatIsZeroIsSeenByAnybody) {
   const std::string loops = loopOver("x", "y", kForward) +
                             "  %turned = transpose(%y) {perm = [1, 0, 2]}\n"
                             "  %sum = reduce_sum(%turned, i64[1] [1])\n"
@@ -133,14 +134,14 @@ TEST(UnpadRecurrence, WhatIsZeroIsSeenByAnybody) {
   expectRecurrenceAsPadded(unpadRecurrenceProgram(loops, "%sum, %most, %turned"), 1);
 }
 
-TEST(UnpadRecurrence, StatesThatAreNotStacked) {
+TEST(PackSequencesRecurrence, StatesThatAreNotStacked) {
   Body two = kForward;
   two.stacked = "where(%runs, mul(%n, f32[] 2), f32[] 0)";
   expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", two), "%y, %last_y"), 1);
 }
 
 // Infinities and NaN behind the end of a sequence reach nothing, and its products are not computed.
-TEST(UnpadRecurrence, NaNsOfPaddingReachNoResult) {
+TEST(PackSequencesRecurrence, NaNsOfPaddingReachNoResult) {
   const auto kept =
       unpadRecurrenceCompiledOf(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%y, %last_y"), {});
   ASSERT_TRUE(kept);
@@ -157,7 +158,7 @@ TEST(UnpadRecurrence, NaNsOfPaddingReachNoResult) {
       ASSERT_EQ((*actual)[i].realAt(k), (*expected)[i].realAt(k));
 }
 
-TEST(UnpadRecurrence, SaysWhyNot) {
+TEST(PackSequencesRecurrence, SaysWhyNot) {
   const auto refused = [](const Body& body, const std::string& results = "%y, %last_y") {
     const auto compiled =
         unpadRecurrenceCompiledOf(unpadRecurrenceProgram(loopOver("x", "y", body), results), {});
@@ -167,10 +168,10 @@ TEST(UnpadRecurrence, SaysWhyNot) {
   Body other = kForward;
   other.stacked = "where(%runs, %n, %h)";
   EXPECT_THAT(refused(other),
-              HasSubstr("loop %last_y: what it stacks is not 0 behind the end of a sequence"));
+              HasSubstr("loop %last_y: its stacked result is not 0 behind the end of a sequence"));
   EXPECT_THAT(unpadRecurrenceRemarksOf(*unpadRecurrenceCompiledOf(
                   unpadRecurrenceProgram(loopOver("x", "y", kBackward), "%turned_y"), {})),
-              HasSubstr("what it stacks is read in the order of its steps"));
+              HasSubstr("its stacked result is read in the order of its steps"));
   other = kForward;
   other.cell = "add(%p, mul(%h, cast(%i) {to = f32}))";
   EXPECT_THAT(refused(other), HasSubstr("it depends on the number of the step"));

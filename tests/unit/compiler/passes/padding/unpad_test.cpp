@@ -1,5 +1,5 @@
-// Padded batches computed without padding (pass `unpad`): the same results as with it, where anybody can see
-// them, for any mask; and what is not touched.
+// Padded batches computed without padding (pass `pack_sequences`): the same results as with it, where anybody
+// can see them, for any mask; and what is not touched.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr double kUnpadInfinity = std::numeric_limits<double>::infinity();
 
 // The result of a sequence is that of its first position: nobody sees the others, and the mask may be any.
-TEST(Unpad, FirstPositionOfEachSequenceExactly) {
+TEST(PackSequences, FirstPositionOfEachSequenceExactly) {
   const std::string bias = "add(%N_s, %bias)";
   expectAsPadded(encoder(kInputs, kBias, bias, kFirstPosition), unseen(), 2);
   const std::string picked = "  return gather(%y, i64[] 0) {axis = 1}";
@@ -25,7 +25,7 @@ TEST(Unpad, FirstPositionOfEachSequenceExactly) {
 }
 
 // Masks as exporters write them.
-TEST(Unpad, MasksOfExporters) {
+TEST(PackSequences, MasksOfExporters) {
   const std::string chosen = R"(
   %e = tanh(%x)
   %keep = unsqueeze(cast(%attention) {to = bool}, i64[2] [1, 2])
@@ -47,7 +47,7 @@ TEST(Unpad, MasksOfExporters) {
   expectAsPadded(encoder(kInputs, expanded, "add(%N_s, %bias)", kFirstPosition), unseen(), 2);
 }
 
-TEST(Unpad, CausalMasks) {
+TEST(PackSequences, CausalMasks) {
   // Chosen first, the keys added on top.
   expectKeptAsPadded(kPlaces + "  %bias = where(%keys, f32[] 0, f32[] -3.0e38)\n",
                      "add(where(%before, %N_s, f32[] -3.4e38), %bias)");
@@ -70,7 +70,7 @@ TEST(Unpad, CausalMasks) {
 }
 
 // Biases that are the same for all of a batch, added apart or in one sum with the mask.
-TEST(Unpad, TablesOfBiases) {
+TEST(PackSequences, TablesOfBiases) {
   const std::string relative = kPlaces + R"(
   %apart = cast(sub(%column, %row)) {to = f32}
   %slopes = constant() {value = f32[1, 2, 1, 1] [0.5, 0.25]}
@@ -96,7 +96,7 @@ const std::string kDistances = kPlaces + R"(
   %wr = constant() {value = f32[4, 7] [0.5, -0.25, 0.125, 1, -1, 0.75, 0.5, 0.25, 0.125, -0.5, 1, 0.25, -0.75, 0.5, 1, -1, 0.5, 0.25, 0.75, -0.125, 1, 0.125, 0.25, 0.5, -0.5, 1, -1, 0.25]}
 )";
 
-TEST(Unpad, BiasesOfEachSequence) {
+TEST(PackSequences, BiasesOfEachSequence) {
   expectKeptAsPadded(kPlaces + R"(
   %slopes = constant() {value = f32[1, 2, 1, 1] [0.5, 0.25]}
   %counted = mul(sub(cumsum(%attention, i64[] 1), i64[] 1), %attention)
@@ -117,7 +117,7 @@ TEST(Unpad, BiasesOfEachSequence) {
 }
 
 // A mask of queries and keys; a query that it hides sees all keys alike, also where its result is read.
-TEST(Unpad, MasksOfQueriesAndKeys) {
+TEST(PackSequences, MasksOfQueriesAndKeys) {
   const std::string pairs = kPlaces + R"(
   %m = unsqueeze(%attention, i64[2] [1, 2])
   %pairs = cast(mul(%m, transpose(%m) {perm = [0, 1, 3, 2]})) {to = bool}
@@ -136,7 +136,7 @@ TEST(Unpad, MasksOfQueriesAndKeys) {
 
 // Scores that are no plain product: capped, scaled behind a bias, chosen by places, with the bias in the
 // mask.
-TEST(Unpad, ScoresAsTheyAre) {
+TEST(PackSequences, ScoresAsTheyAre) {
   const std::string slopes = kPlaces + R"(
   %bias = where(%keys, f32[] 0, f32[] -3.0e38)
   %both = where(logical_and(%before, %keys), f32[] 0, f32[] -3.4e38)
@@ -170,7 +170,7 @@ TEST(Unpad, ScoresAsTheyAre) {
 }
 
 // Keys and values that all heads share.
-TEST(Unpad, OneHeadOfKeys) {
+TEST(PackSequences, OneHeadOfKeys) {
   std::string text = encoder(kInputs, kBias, "add(%N_s, %bias)", "  return %y");
   const std::string whole = "%y_v = transpose(reshape(matmul(%first, %wv), %split)) {perm = [0, 2, 1, 3]}";
   const size_t at = text.find(whole);
@@ -180,7 +180,7 @@ TEST(Unpad, OneHeadOfKeys) {
       "%one = constant() {value = i64[4] [0, 0, 1, 4]}\n"
       "  %y_v = transpose(reshape(slice(matmul(%first, %wv), i64[1] [0], i64[1] [4], i64[1] [2]), %one)) "
       "{perm = [0, 2, 1, 3]}");
-  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("unpad"));
+  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(zero && padded);
   EXPECT_EQ(packedIn(*zero), 2) << remarksOf(*zero);
   const HostTensor mask = masksOf(3, 5).back();
@@ -193,7 +193,7 @@ TEST(Unpad, OneHeadOfKeys) {
 }
 
 // A bias that reads other positions than its own two, and one that somebody else reads: all is computed.
-TEST(Unpad, BiasesThatLookAcross) {
+TEST(PackSequences, BiasesThatLookAcross) {
   const std::string mean =
       "unsqueeze(reduce_mean(%N_q, i64[1] [3]) {keepdims = 0}, i64[1] [2])";  // [b, h, 1, s]: at the keys
   expectKeptAsPadded(kDistances, "add(add(%N_s, " + mean + "), %bias)");
@@ -213,7 +213,7 @@ TEST(Unpad, BiasesThatLookAcross) {
 }
 
 // Keys near by alone, in one bias or one choice with the mask, and causal ones beside them in the next layer.
-TEST(Unpad, WindowsOfKeys) {
+TEST(PackSequences, WindowsOfKeys) {
   const std::string near = kPlaces + R"(
   %near = less_equal(abs(sub(%column, %row)), i64[] 2)
   %both = logical_and(%near, %keys)
@@ -237,13 +237,13 @@ TEST(Unpad, WindowsOfKeys) {
 
 // The mean over a mask whose numbers nothing is known about: positions that it counts are computed, hidden or
 // not. Under a causal mask it must be known.
-TEST(Unpad, FactorsThatAreLookedAtInTheRun) {
+TEST(PackSequences, FactorsThatAreLookedAtInTheRun) {
   const std::string mean =
       "  %sum = reduce_sum(mul(%y, expand(unsqueeze(cast(%attention) {to = f32}, i64[1] [2]), shape(%y))), "
       "i64[1] [1])\n  return %sum";
   const std::string text = encoder(kInputs, kBias, "add(%N_s, %bias)", mean);
   expectAsPadded(text, unseen(), 2);
-  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("unpad"));
+  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(program && padded);
   HostTensor mask = *HostTensor::create(Dtype::i64, {3, 7});
   for (int64_t i = 0; i < 21; ++i)
@@ -265,7 +265,7 @@ TEST(Unpad, FactorsThatAreLookedAtInTheRun) {
 // The largest over the mask: what it hides is filled before.
 // A mask that chooses between a number and zeros of every position, as torch.export writes it for
 // nn.TransformerEncoder; the factor is the same mask.
-TEST(Unpad, MaskOfExpandedZeros) {
+TEST(PackSequences, MaskOfExpandedZeros) {
   const std::string text =
       encoder(kInputs, R"(
   %e = tanh(%x)
@@ -278,7 +278,7 @@ TEST(Unpad, MaskOfExpandedZeros) {
               "  %f = cast(expand(unsqueeze(%held, i64[1] [2]), shape(%y))) {to = f32}\n"
               "  return reduce_sum(where(unsqueeze(%held, i64[1] [2]), %y, f32[] 0), i64[1] "
               "[1]), reduce_sum(mul(%y, %f), i64[1] [1])");
-  const auto program = compiledOf(text, {}), padded = compiledOf(text, without("unpad"));
+  const auto program = compiledOf(text, {}), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(program && padded);
   EXPECT_EQ(packedIn(*program), 2) << remarksOf(*program);
   for (const auto& [b, s] : kSizes) {  // each sequence has a key: of none a sum over padding is no number
@@ -291,7 +291,7 @@ TEST(Unpad, MaskOfExpandedZeros) {
   }
 }
 
-TEST(Unpad, FilledWhereTheMaskDoesNotHold) {
+TEST(PackSequences, FilledWhereTheMaskDoesNotHold) {
   const std::string filled =
       "  %hidden = expand(unsqueeze(equal(%attention, i64[] 0), i64[1] [2]), shape(%y))\n"
       "  return where(%hidden, f32[] -2, %y)";
@@ -305,7 +305,7 @@ TEST(Unpad, FilledWhereTheMaskDoesNotHold) {
 }
 
 // Batch and positions in one axis, with an operation of each channel between: its axis counts from the left.
-TEST(Unpad, channelsStayBehindJoinedPositions) {
+TEST(PackSequences, channelsStayBehindJoinedPositions) {
   const std::string text = R"(
 fn @main(%x: Tensor[(b, 5, 4), f32], %s: Tensor[(4), f32], %o: Tensor[(4), f32], %m: Tensor[(4), f32], %v: Tensor[(4), f32]) {
   %joined = constant() {value = i64[2] [-1, 4]}
@@ -325,7 +325,7 @@ fn @main(%x: Tensor[(b, 5, 4), f32], %s: Tensor[(4), f32], %o: Tensor[(4), f32],
 }
 
 // Batch and heads in one axis, as older exporters have it.
-TEST(Unpad, HeadsJoinedWithTheBatch) {
+TEST(PackSequences, HeadsJoinedWithTheBatch) {
   const std::string text = "fn @main(" + kInputs + R"(, %w: Tensor[(8, 8), f32]) {
   %e = tanh(%x)
   %heads = constant() {value = i64[4] [0, 0, 2, 4]}
@@ -345,7 +345,7 @@ TEST(Unpad, HeadsJoinedWithTheBatch) {
   %y = reshape(transpose(%z) {perm = [0, 2, 1, 3]}, i64[3] [0, 0, 8])
   return gather(%y, i64[] 0) {axis = 1}
 })";
-  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("unpad"));
+  const auto program = compiledOf(text, unseen()), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(program && padded);
   EXPECT_EQ(packedIn(*program), 1) << remarksOf(*program);
   for (const auto& [b, s] : kSizes)
@@ -361,14 +361,14 @@ TEST(Unpad, HeadsJoinedWithTheBatch) {
 }
 
 // A position that is read whatever the mask says may have no key at all under a causal mask.
-TEST(Unpad, CausalMasksAndOnePositionOfEach) {
+TEST(PackSequences, CausalMasksAndOnePositionOfEach) {
   const std::string text = encoder(kInputs, kPlaces + "  %both = logical_and(%keys, %before)\n",
                                    "where(%both, %N_s, f32[] -1.0e9)", kFirstPosition);
   expectAsPadded(text, unseen(), 0);
   EXPECT_THAT(remarksOf(*compiledOf(text, unseen())), HasSubstr("which under a causal mask may have no key"));
 }
 
-TEST(Unpad, NaNsOfRowsWithoutKeysAreMadeZero) {
+TEST(PackSequences, NaNsOfRowsWithoutKeysAreMadeZero) {
   const std::string infinite = R"(
   %e = tanh(%x)
   %bias = where(unsqueeze(cast(%attention) {to = bool}, i64[2] [1, 2]), f32[] 0, f32[] -inf)
@@ -384,12 +384,12 @@ TEST(Unpad, NaNsOfRowsWithoutKeysAreMadeZero) {
 }
 
 // A hidden state shows padded positions: it is untouched, or 0 there where the user says so.
-TEST(Unpad, HiddenStates) {
+TEST(PackSequences, HiddenStates) {
   const std::string text = encoder(kInputs, kBias, "add(%N_s, %bias)", "  return %y");
   expectAsPadded(text, unseen(), 0);
   const auto kept = compiledOf(text, unseen());
   EXPECT_THAT(remarksOf(*kept), HasSubstr("padded: %y: it is a result of the program"));
-  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("unpad"));
+  const auto zero = compiledOf(text, zeros()), padded = compiledOf(text, without("pack_sequences"));
   ASSERT_TRUE(zero && padded);
   EXPECT_EQ(packedIn(*zero), 2);
   for (const auto& [b, s] : kSizes)
@@ -405,7 +405,7 @@ TEST(Unpad, HiddenStates) {
 }
 
 // The program itself makes padded positions 0, or takes a mean over the others.
-TEST(Unpad, HiddenStatesTimesTheMask) {
+TEST(PackSequences, HiddenStatesTimesTheMask) {
   const std::string chosen = R"(
   %e = tanh(%x)
   %held = cast(%attention) {to = bool}
@@ -448,7 +448,7 @@ TEST(Checklist, R_e_OnePreludeForAllLayers) {
   EXPECT_EQ(preludes, 1);
 }
 
-TEST(Unpad, SaysWhatLooksAcross) {
+TEST(PackSequences, SaysWhatLooksAcross) {
   const std::string bias = "add(%N_s, %bias)";
   const auto remarks = [](const std::string& text) {
     const auto program = compiledOf(text, unseen());
@@ -458,18 +458,18 @@ TEST(Unpad, SaysWhatLooksAcross) {
   EXPECT_THAT(remarks(encoder(kInputs, kBias, bias, "  %mean = reduce_mean(%y, i64[1] [1])\n  return %mean")),
               testing::ContainsRegex("padded: %y: reduce_mean %mean .*looks across positions"));
   EXPECT_THAT(remarks(encoder(kInputs, "  %e = tanh(%x)\n", "relu(%N_s)", kFirstPosition)),
-              HasSubstr("not unpadded: softmax %first_p: %first_m = relu stands between its product and it"));
+              HasSubstr("not packed: softmax %first_p: %first_m = relu stands between its product and it"));
   EXPECT_THAT(remarks(encoder(kInputs + ", %bias: Tensor[(b, 1, s, s), f32]", "  %e = tanh(%x)\n", bias,
                               kFirstPosition)),
               HasSubstr("its mask %bias differs from query to query"));
   EXPECT_THAT(remarks(encoder("%x: Tensor[(2, 6, 8), f32], %attention: Tensor[(2, 6), i64]", kBias, bias,
                               kFirstPosition)),
-              HasSubstr("batch and sequence are no two sizes of the inputs"));
+              HasSubstr("batch and sequence are not two sizes of the inputs"));
 }
 
 // The definition of `trilu` looks at the number of a position, another one where rows lie behind each
 // other.
-TEST(Unpad, NumbersOfPositionsInDefinitions) {
+TEST(PackSequences, NumbersOfPositionsInDefinitions) {
   const std::string bias = "add(%N_s, %bias)";
   for (const char* lower :
        {"%e = trilu(tanh(%x), i64[] 1) {upper = 0}", "%e = trilu(tanh(%x)) {upper = 1}"}) {
@@ -535,21 +535,21 @@ TEST(PackedAttention, AnyShape) {
   test::expectSame(text, sets);
 }
 
-TEST(Unpad, itsOptionPutsItIntoThePipeline) {
+TEST(PackSequences, itsOptionPutsItIntoThePipeline) {
   CompileOptions options;
   options.paddedResults = "zero";
   Result<Pipeline> pipeline = pipelineOf(options);
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), HasSubstr("linearise,unpad{results=zero},variants"));
+  EXPECT_THAT(toString(*pipeline), HasSubstr("batch_levels,pack_sequences{results=zero},variants"));
   options.paddedResults = "exact";
-  EXPECT_THAT(toString(*pipelineOf(options)), HasSubstr("linearise,unpad,variants"));
+  EXPECT_THAT(toString(*pipelineOf(options)), HasSubstr("batch_levels,pack_sequences,variants"));
   options.memoryOfSizes = true;  // of exports
-  EXPECT_THAT(toString(*pipelineOf(options)), testing::Not(HasSubstr("unpad")));
+  EXPECT_THAT(toString(*pipelineOf(options)), testing::Not(HasSubstr("pack_sequences")));
   options.memoryOfSizes = false;
-  options.passes = "-unpad";
+  options.passes = "-pack_sequences";
   pipeline = pipelineOf(options);
   ASSERT_TRUE(pipeline.ok()) << pipeline.error().toString();
-  EXPECT_THAT(toString(*pipeline), testing::Not(HasSubstr("unpad")));
+  EXPECT_THAT(toString(*pipeline), testing::Not(HasSubstr("pack_sequences")));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ HostTensor maskOf(const std::vector<int64_t>& lengths, int64_t longest) {
   return mask;
 }
 
-TEST(UnpadTwo, EachBatchUnderItsOwnMask) {
+TEST(PackSequencesTwo, EachBatchUnderItsOwnMask) {
   CompileOptions unpadded;
   unpadded.paddedResults = "exact";
   IrContext context;
@@ -53,7 +53,7 @@ TEST(UnpadTwo, EachBatchUnderItsOwnMask) {
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<CompiledModel> compiled = compileModel(*parsed, unpadded);
   ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
-  const auto& counters = compiled->trace.find("unpad")->counters;
+  const auto& counters = compiled->trace.find("pack_sequences")->counters;
   EXPECT_EQ(counters.at("attentions"), 2);
   // As the reference says of the padded program.
   std::vector<std::vector<HostTensor>> sets;

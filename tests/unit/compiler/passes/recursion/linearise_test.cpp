@@ -1,4 +1,4 @@
-// Loops over nodes a level at a time (pass `linearise`): what the loop gives, for structures of all kinds;
+// Loops over nodes a level at a time (pass `batch_levels`): what the loop gives, for structures of all kinds;
 // and what is not touched.
 #include <gmock/gmock.h>
 
@@ -60,14 +60,14 @@ std::unique_ptr<Compiled> lineariseCompiledOf(const std::string& text, const Com
 }
 
 int64_t lineariseCounter(const Compiled& program, const std::string& name) {
-  const auto& counters = program.model->trace.find("linearise")->counters;
+  const auto& counters = program.model->trace.find("batch_levels")->counters;
   const auto found = counters.find(name);
   return found == counters.end() ? -1 : found->second;
 }
 
 std::string lineariseRemarksOf(const Compiled& program) {
   std::string all;
-  for (const std::string& remark : program.model->trace.find("linearise")->remarks) all += remark + "\n";
+  for (const std::string& remark : program.model->trace.find("batch_levels")->remarks) all += remark + "\n";
   return all;
 }
 
@@ -130,11 +130,11 @@ HostTensor as(const HostTensor& x, Dtype dtype) {
 }
 
 // The same results as without the pass, or an error from both.
-void expectAsLoop(const std::string& text, int64_t linearised, Dtype indices = Dtype::i64) {
+void expectAsLoop(const std::string& text, int64_t batched, Dtype indices = Dtype::i64) {
   const auto program = lineariseCompiledOf(text, {}),
-             plain = lineariseCompiledOf(text, withoutLinearise("linearise"));
+             plain = lineariseCompiledOf(text, withoutLinearise("batch_levels"));
   ASSERT_TRUE(program && plain);
-  ASSERT_EQ(lineariseCounter(*program, "linearised_loops"), linearised)
+  ASSERT_EQ(lineariseCounter(*program, "batched_loops"), batched)
       << lineariseRemarksOf(*program) << text;
   for (int kind = 0; kind < static_cast<int>(LineariseKind::kCount); ++kind)
     for (int64_t n : {0, 1, 2, 3, 7, 31}) {
@@ -157,10 +157,10 @@ void expectAsLoop(const std::string& text, int64_t linearised, Dtype indices = D
     }
 }
 
-TEST(Linearise, StructuresOfAllKinds) { expectAsLoop(lineariseProgram(kLineariseCell, "hh, cc"), 1); }
+TEST(BatchLevels, StructuresOfAllKinds) { expectAsLoop(lineariseProgram(kLineariseCell, "hh, cc"), 1); }
 
 // An index that names no row is an error of the run.
-TEST(Linearise, RowsThatAreNotThere) {
+TEST(BatchLevels, RowsThatAreNotThere) {
   const auto made = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"), {});
   ASSERT_TRUE(made);
   const int64_t n = 9;
@@ -174,12 +174,12 @@ TEST(Linearise, RowsThatAreNotThere) {
   EXPECT_THAT(actual.error().toString(), HasSubstr("10"));
 }
 
-TEST(Linearise, IndicesOfOtherTypes) {
+TEST(BatchLevels, IndicesOfOtherTypes) {
   expectAsLoop(lineariseProgram(kLineariseCell, "hh, cc", "", "i32"), 1, Dtype::i32);
 }
 
 // What is stacked by turn: of the states, of the words alone, the same in all turns, numbers of turns.
-TEST(Linearise, StackedResults) {
+TEST(BatchLevels, StackedResults) {
   expectAsLoop(
       lineariseProgram(kLineariseCell + "    s = gather(two, 1)\n    t = one * two\n    p = word + f32[] 1\n",
                        "hh, cc, s, t, p, v, i"),
@@ -187,7 +187,7 @@ TEST(Linearise, StackedResults) {
 }
 
 // Each statement makes %y [4] of %a, %b [4], states of two nodes, %m [2, 4] both, %x, %i.
-TEST(Linearise, Operations) {
+TEST(BatchLevels, Operations) {
   for (const char* statement : {
            "y = v @ a",
            "y = a @ v",
@@ -231,11 +231,11 @@ TEST(Linearise, Operations) {
 }
 
 // Products of the turn alone are one product before the loop; those of states stay inside.
-TEST(Linearise, ProductsOfWordsAreHoisted) {
+TEST(BatchLevels, ProductsOfWordsAreHoisted) {
   const auto made = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"), {});
   ASSERT_TRUE(made);
   EXPECT_EQ(lineariseCounter(*made, "products_before_the_loop"), 1);
-  const Module& after = made->model->trace.find("linearise")->after;
+  const Module& after = made->model->trace.find("batch_levels")->after;
   int64_t before = 0, within = 0;
   for (const Op* op : after.main()->ops) {
     before += op->def->name == "matmul" ? 1 : 0;
@@ -247,7 +247,7 @@ TEST(Linearise, ProductsOfWordsAreHoisted) {
 }
 
 // A buffer that is handed on is no state; the others may be read by it.
-TEST(Linearise, HandedOn) {
+TEST(BatchLevels, HandedOn) {
   const std::string body = R"(
     below = gather(k, i)
     y = gather(h, gather(below, 0)) @ v + gather(c, gather(below, 1))
@@ -259,12 +259,12 @@ TEST(Linearise, HandedOn) {
 void expectWhyNot(const std::string& body, const std::string& why, const std::string& results = "hh, cc") {
   const auto made = lineariseCompiledOf(lineariseProgram(body, results), {});
   ASSERT_TRUE(made) << body;
-  EXPECT_EQ(lineariseCounter(*made, "linearised_loops"), 0) << body;
+  EXPECT_EQ(lineariseCounter(*made, "batched_loops"), 0) << body;
   EXPECT_THAT(lineariseRemarksOf(*made), HasSubstr(why)) << body;
   expectAsLoop(lineariseProgram(body, results), 0);
 }
 
-TEST(Linearise, WhatIsNotTouched) {
+TEST(BatchLevels, WhatIsNotTouched) {
   const std::string rows =
       "    below = gather(k, i)\n    a = gather(h, gather(below, 0))\n"
       "    b = gather(c, gather(below, 1))\n";
@@ -283,15 +283,15 @@ TEST(Linearise, WhatIsNotTouched) {
   expectWhyNot(rows +
                    "    y = tanh(a)\n    hh = scatter_nd(h, reshape(i, i64[2] [1, 1]), reshape(y, i64[2] "
                    "[1, 4]))\n    cc = c + f32[] 1\n",
-               "is no buffer");
+               "is not a buffer");
   expectWhyNot(rows + "    y = tanh(a)\n" + ends + "    d = gather(hh, i)\n", "written already", "hh, cc, d");
 }
 
 // A chain as deep as there are turns, and one level of as many nodes.
-TEST(Linearise, DeepAndWide) {
+TEST(BatchLevels, DeepAndWide) {
   const auto made = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"), {}),
              plain = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"),
-                                         withoutLinearise("linearise"));
+                                         withoutLinearise("batch_levels"));
   ASSERT_TRUE(made && plain);
   const int64_t n = 100'000;
   for (LineariseKind kind : {LineariseKind::chain, LineariseKind::leaves}) {
@@ -309,7 +309,7 @@ TEST(Linearise, DeepAndWide) {
 }
 
 // How many turns there are is a value of the run; none where it is negative.
-TEST(Linearise, TurnsThatOnlyTheRunCounts) {
+TEST(BatchLevels, TurnsThatOnlyTheRunCounts) {
   const std::string text =
       R"(fn @main(n: Tensor[(), i64], h0: Tensor[(rows, 4), f32], k: Tensor[(m), i64], w: Tensor[(4, 4), f32]) {
   h = loop(n, _, h0, k, w) {carried = 1} body (i, h, k, w) {
@@ -329,7 +329,7 @@ TEST(Linearise, TurnsThatOnlyTheRunCounts) {
 
 // Where a level begins is read by the host; its nodes, and the rows they read and write, are parts of tables:
 // what runs for a level is what computes, and one kernel for the rows that are written.
-TEST(Linearise, ALevelRunsWhatComputesAlone) {
+TEST(BatchLevels, ALevelRunsWhatComputesAlone) {
   const std::unique_ptr<Compiled> compiled = lineariseCompiledOf(
       R"(fn @main(n: Tensor[(m), i64], h0: Tensor[(rows, 4), f32], k: Tensor[(m), i64], w: Tensor[(4, 4), f32]) {
   m = gather(shape(n), 0)
@@ -354,7 +354,7 @@ TEST(Linearise, ALevelRunsWhatComputesAlone) {
   EXPECT_EQ(count("\n  fromscalar "), 0) << code;
 }
 
-TEST(Linearise, DimsOfAnElementThatTheRunNames) {
+TEST(BatchLevels, DimsOfAnElementThatTheRunNames) {
   const std::string text = R"(fn @main(k: Tensor[(n), i64], at: Tensor[(), i64]) {
   bind_dims(k, at) {dims = dims(first, second), elements = [0, 1]}
   y = dims_value() {value = dims(first + 1, second)}

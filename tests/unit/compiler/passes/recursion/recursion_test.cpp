@@ -1,4 +1,4 @@
-// Recursive functions over data types a level at a time (pass `linearise`): what the recursion gives, for
+// Recursive functions over data types a level at a time (pass `batch_levels`): what the recursion gives, for
 // trees, chains and shared nodes; and what is not touched.
 #include <gmock/gmock.h>
 
@@ -99,14 +99,14 @@ std::unique_ptr<Compiled> recursionCompiledOf(const std::string& text, const Com
 }
 
 int64_t counter(const Compiled& program, const std::string& name) {
-  const auto& counters = program.model->trace.find("linearise")->counters;
+  const auto& counters = program.model->trace.find("batch_levels")->counters;
   const auto found = counters.find(name);
   return found == counters.end() ? 0 : found->second;
 }
 
 std::string recursionRemarksOf(const Compiled& program) {
   std::string all;
-  for (const std::string& remark : program.model->trace.find("linearise")->remarks) all += remark + "\n";
+  for (const std::string& remark : program.model->trace.find("batch_levels")->remarks) all += remark + "\n";
   return all;
 }
 
@@ -139,11 +139,11 @@ std::vector<HostTensor> structure(Kind kind, int64_t leaves, uint32_t seed) {
 }
 
 // What the pass makes gives what the program gives without it, and what the reference interpreter finds.
-void expectAsRecursion(const std::string& text, int64_t linearised) {
+void expectAsRecursion(const std::string& text, int64_t batched) {
   const auto program = recursionCompiledOf(text, {}),
-             plain = recursionCompiledOf(text, withoutRecursion("linearise"));
+             plain = recursionCompiledOf(text, withoutRecursion("batch_levels"));
   ASSERT_TRUE(program && plain);
-  ASSERT_EQ(counter(*program, "linearised_functions"), linearised) << recursionRemarksOf(*program) << text;
+  ASSERT_EQ(counter(*program, "batched_functions"), batched) << recursionRemarksOf(*program) << text;
   for (int kind = 0; kind < static_cast<int>(Kind::kCount); ++kind)
     for (int64_t leaves : {1, 2, 3, 8, 21})
       for (uint32_t seed = 0; seed < 3; ++seed) {
@@ -178,7 +178,7 @@ TEST(Recursion, AsTheReference) {
   ASSERT_TRUE(parsed.ok());
   Trace trace;
   CompileOptions options;
-  options.passes = "infer,linearise";
+  options.passes = "infer,batch_levels";
   Result<Module> levels = runPasses(*parsed, options, trace);
   ASSERT_TRUE(levels.ok()) << levels.error().toString();
   options.passes = "infer";
@@ -228,9 +228,9 @@ fn @value(t: Term, v: Tensor[(4, 4), f32]) -> (Tensor[(4), f32], Tensor[(), i64]
 )";
   // Behind the match the results are made more: that is what a call gives.
   const auto made = recursionCompiledOf(text, {}),
-             plain = recursionCompiledOf(text, withoutRecursion("linearise"));
+             plain = recursionCompiledOf(text, withoutRecursion("batch_levels"));
   ASSERT_TRUE(made && plain);
-  EXPECT_EQ(counter(*made, "linearised_functions"), 1) << recursionRemarksOf(*made);
+  EXPECT_EQ(counter(*made, "batched_functions"), 1) << recursionRemarksOf(*made);
   EXPECT_EQ(counter(*made, "products_before_the_loop"), 1);
   for (int64_t n : {0, 1, 2, 5}) {
     const std::vector<HostTensor> inputs{randomTensor(Dtype::f32, {n, 4}, 1),
@@ -273,7 +273,7 @@ TEST(Recursion, WhatIsNotTouched) {
   for (const auto& [functions, why] : rows) {
     const auto made = recursionCompiledOf(program(functions, kLast), {});
     ASSERT_TRUE(made) << functions;
-    EXPECT_EQ(counter(*made, "linearised_functions"), 0) << functions;
+    EXPECT_EQ(counter(*made, "batched_functions"), 0) << functions;
     EXPECT_THAT(recursionRemarksOf(*made), HasSubstr(why)) << functions;
   }
   // Sizes of fields that differ from node to node.

@@ -40,7 +40,7 @@ TEST(BatchSlices, theReferenceReadsThem) {
   for (const std::vector<HostTensor>& inputs : test::images(3)) {
     const std::vector<Value> values(inputs.begin(), inputs.end());
     Result<std::vector<Value>> before = interpret(compiled->trace.find("batch_slices")->before, values);
-    for (const char* pass : {"batch_slices", "place", "plan"}) {
+    for (const char* pass : {"batch_slices", "bufferize", "plan"}) {
       Result<std::vector<Value>> after = interpret(compiled->trace.find(pass)->after, values);
       ASSERT_TRUE(before.ok() && after.ok()) << (before.ok() ? after : before).error().toString();
       for (size_t i = 0; i < before->size(); ++i)
@@ -170,7 +170,7 @@ TEST(BatchSlices, aProgramOfProductsStaysWhole) {
   EXPECT_EQ(loopsOf(text, sliced("1")), 0);
 }
 
-// Of a run, and what a rehearsal says of it.
+// Of a run, and what a dry run says of it.
 std::array<uint64_t, 2> peaksOf(const std::string& text, const HostTensor& input,
                                 const CompileOptions& options) {
   IrContext context;
@@ -179,17 +179,17 @@ std::array<uint64_t, 2> peaksOf(const std::string& text, const HostTensor& input
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*parsed, options);
   EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
   std::array<uint64_t, 2> peaks{};
-  for (int32_t rehearsal : {0, 1}) {
+  for (int32_t dryRun : {0, 1}) {
     dyn_options vm{};
     vm.thread_count = 1;
-    vm.rehearsal = rehearsal;
+    vm.dry_run = dryRun;
     dyn_context* raw = nullptr;
     EXPECT_EQ(dyn_context_create((*compiled)->module.get(), &vm, &raw), DYN_OK);
     (*compiled)->context.reset(raw);
     EXPECT_TRUE((*compiled)->run({input}).ok());
     dyn_statistics statistics{};
     EXPECT_EQ(dyn_context_statistics(raw, &statistics), DYN_OK);
-    peaks[static_cast<size_t>(rehearsal)] = statistics.peak_bytes;
+    peaks[static_cast<size_t>(dryRun)] = statistics.peak_bytes;
   }
   return peaks;
 }

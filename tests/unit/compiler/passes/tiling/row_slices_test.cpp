@@ -115,7 +115,7 @@ TEST(RowSlices, theReferenceReadsThem) {
     for (const std::vector<HostTensor>& inputs : wideImages()) {
       const std::vector<Value> values(inputs.begin(), inputs.end());
       Result<std::vector<Value>> before = interpret(compiled->trace.find("row_slices")->before, values);
-      for (const char* pass : {"row_slices", "place", "plan"}) {
+      for (const char* pass : {"row_slices", "bufferize", "plan"}) {
         Result<std::vector<Value>> after = interpret(compiled->trace.find(pass)->after, values);
         ASSERT_TRUE(before.ok() && after.ok()) << (before.ok() ? after : before).error().toString();
         for (size_t i = 0; i < before->size(); ++i)
@@ -151,7 +151,7 @@ TEST(RowSlices, costChoosesLargePlanes) {
   EXPECT_EQ(rowSlicesLoopsOf(text, options), 0);
   options = rowSlicesWhole();
   EXPECT_EQ(test::opsAfter(
-                text, "place", [](const Op& op) { return op.def == &ops::loopOp; }, options),
+                text, "bufferize", [](const Op& op) { return op.def == &ops::loopOp; }, options),
             0);
 }
 
@@ -169,7 +169,7 @@ TEST(RowSlices, optionsAreChecked) {
 }
 
 uint64_t peakOf(const std::string& text, const HostTensor& input, const CompileOptions& options,
-                int32_t rehearsal) {
+                int32_t dryRun) {
   IrContext context;
   Result<Module> parsed = test::parseText(context, text);
   EXPECT_TRUE(parsed.ok());
@@ -177,7 +177,7 @@ uint64_t peakOf(const std::string& text, const HostTensor& input, const CompileO
   EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
   dyn_options vm{};
   vm.thread_count = 1;
-  vm.rehearsal = rehearsal;
+  vm.dry_run = dryRun;
   dyn_context* raw = nullptr;
   EXPECT_EQ(dyn_context_create((*compiled)->module.get(), &vm, &raw), DYN_OK);
   (*compiled)->context.reset(raw);

@@ -44,8 +44,8 @@ std::string whyMixed(const std::string& body, const std::string& parameters = "%
   EXPECT_TRUE(parsed.ok()) << parsed.error().toString();
   Result<InferredModule> inferred = inferTypes(*parsed);
   EXPECT_TRUE(inferred.ok()) << inferred.error().toString();
-  return passes::rowsApart(*inferred, context.dims().symbol("b").symbol(), passes::RowsInBodies::mixed,
-                           numbers)
+  return passes::batchIndependence(*inferred, context.dims().symbol("b").symbol(),
+                                   passes::RowsInBodies::mixed, numbers)
       .whyNot;
 }
 std::string whyMovedMix(const std::string& body, const std::string& parameters = "%x: Tensor[(b, n), f32]") {
@@ -240,9 +240,9 @@ TEST(Variants, WhatIsAskedForWronglyIsNamed) {
   };
   EXPECT_THAT(fault("seq=3", ""), HasSubstr("a variant for seq: no input has a dim of that name"));
   EXPECT_THAT(fault("n", ""), HasSubstr("'n' is not of the form DIM=SIZE"));
-  EXPECT_THAT(fault("n=0", ""), HasSubstr("'0' is no size"));
+  EXPECT_THAT(fault("n=0", ""), HasSubstr("'0' is not a size"));
   EXPECT_THAT(fault("n=3,n=4", ""), HasSubstr("gives n two sizes"));
-  EXPECT_THAT(fault("", "b=4,x"), HasSubstr("'x' is no size"));
+  EXPECT_THAT(fault("", "b=4,x"), HasSubstr("'x' is not a size"));
   EXPECT_THAT(fault("", "b="), HasSubstr("names no size"));
   EXPECT_THAT(fault("", "n=4"), HasSubstr("unsupported: buckets of n, whose rows do not stay apart: matmul"));
 }

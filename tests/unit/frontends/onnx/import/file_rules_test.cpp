@@ -117,7 +117,7 @@ const Violation kViolations[] = {
        f.moreOfGraph.sub(15, Msg().sub(1, values).sub(2, places).packed(3, {3}));
        f.nodes.sub(1, node("Add", {"a", "w"}, {"z"}));
      }},
-    {"initializer-no-input", "no input of the graph",
+    {"initializer-no-input", "not an input of the graph",
      [](FileParts& f) {
        f.version = Msg().num(1, 3);
        f.moreOfGraph.sub(5, Msg().packed(1, {1}).num(2, 1).packedFixed<float>(4, {1}).sub(8, "w"));

@@ -29,7 +29,7 @@ class ExternalDataTest : public ::testing::TestWithParam<ExternalData::Resolver>
       if (!made.ok()) return made.takeError();
       external_ = std::make_unique<ExternalData>(std::move(made).value());
     }
-    return external_->resolve(entries, bytes, SourcePlace{.file = "m.onnx", .byteOffset = 9});
+    return external_->resolve(entries, bytes, SourceLocation{.file = "m.onnx", .byteOffset = 9});
   }
   void refused(std::vector<StringPair> entries, const std::string& why, uint64_t bytes = 4) {
     Result<ExternalSlice> slice = resolve(entries, bytes);
@@ -99,7 +99,7 @@ TEST_P(ExternalDataTest, pathsThatLeaveTheFolderAreRefused) {
   refused({{"location", "w.bin/"}}, "folder");
   refused({{"location", std::string_view("w.bin\0x", 7)}}, "zero byte");
   refused({{"location", "nothing.bin"}}, "does not exist");
-  refused({{"location", "sub"}}, "no regular file");
+  refused({{"location", "sub"}}, "not a regular file");
   refused({{"location", std::string(5000, 'a')}}, "too long");
   refused({{"location", std::string(300, 'a')}}, "too long");
 }
@@ -119,22 +119,22 @@ TEST_P(ExternalDataTest, linksAreRefused) {
 
 TEST_P(ExternalDataTest, pipesAndDevicesAreRefusedWithoutBlocking) {
   ASSERT_EQ(::mkfifo((folder_ / "model/pipe").c_str(), 0600), 0);
-  refused({{"location", "pipe"}}, "no regular file");
+  refused({{"location", "pipe"}}, "not a regular file");
   if (::mknod((folder_ / "model/null").c_str(), S_IFCHR | 0600, 0x103) == 0)
-    refused({{"location", "null"}}, "no regular file");
+    refused({{"location", "null"}}, "not a regular file");
 }
 
 TEST_P(ExternalDataTest, rangesOutsideTheFileAreRefused) {
   refused({{"location", "w.bin"}, {"offset", "7"}}, "leave their file");
   refused({{"location", "w.bin"}, {"offset", "11"}}, "leave their file", 0);
-  refused({{"location", "w.bin"}, {"offset", "-1"}}, "no number");
+  refused({{"location", "w.bin"}, {"offset", "-1"}}, "not a number");
   refused({{"location", "w.bin"}, {"offset", "9223372036854775807"}}, "leave their file");
-  refused({{"location", "w.bin"}, {"offset", "9223372036854775808"}}, "no number");
-  refused({{"location", "w.bin"}, {"offset", "18446744073709551620"}}, "no number");
-  refused({{"location", "w.bin"}, {"offset", " 1"}}, "no number");
-  refused({{"location", "w.bin"}, {"offset", "0x1"}}, "no number");
-  refused({{"location", "w.bin"}, {"offset", ""}}, "no number");
-  refused({{"location", "w.bin"}, {"length", "-4"}}, "no number");
+  refused({{"location", "w.bin"}, {"offset", "9223372036854775808"}}, "not a number");
+  refused({{"location", "w.bin"}, {"offset", "18446744073709551620"}}, "not a number");
+  refused({{"location", "w.bin"}, {"offset", " 1"}}, "not a number");
+  refused({{"location", "w.bin"}, {"offset", "0x1"}}, "not a number");
+  refused({{"location", "w.bin"}, {"offset", ""}}, "not a number");
+  refused({{"location", "w.bin"}, {"length", "-4"}}, "not a number");
   refused({{"location", "w.bin"}, {"length", "3"}}, "3 bytes long");
   refused({{"location", "w.bin"}, {"length", "1125899906842624"}}, "1125899906842624 bytes",
           uint64_t{1} << 50);

@@ -169,7 +169,7 @@ TEST(OnnxModel, wireFaultsAreRefused) {
   EXPECT_EQ(attempt(good + "\x08" + std::string(9, '\xff') + "\x02"), DiagnosticId::onnxMalformed)
       << "65 bits";
   EXPECT_EQ(attempt(good + "\x0a\x01x"), DiagnosticId::onnxMalformed) << "ir_version as text";
-  EXPECT_EQ(attempt("hello, this is no model"), DiagnosticId::onnxMalformed);
+  EXPECT_EQ(attempt("hello, this is not a model"), DiagnosticId::onnxMalformed);
 }
 
 // An If in an If ...: what lies before the inner graph is made from the inside out, as it holds the inner

@@ -1,4 +1,4 @@
-// Modules as ONNX models: what the importer reads back gives the same results, and what ONNX can not say is
+// Modules as ONNX models: what the importer reads back gives the same results, and what ONNX cannot say is
 // named.
 #include "frontends/onnx/write/model_writer.h"
 
@@ -111,7 +111,7 @@ TEST_F(ModelWriterTest, ExamplesOfAllOperatorsComeBackOrAreNamed) {
     bool excepted = row.saying == Saying::never;
     for (const Exception& exception : kExceptions) excepted = excepted || exception.op == op->name;
     if (excepted)
-      EXPECT_NE(differs.find("unsupported: an ONNX model can not hold"), std::string::npos) << differs;
+      EXPECT_NE(differs.find("unsupported: an ONNX model cannot hold"), std::string::npos) << differs;
     else
       EXPECT_EQ(differs, "");
   }
@@ -202,8 +202,8 @@ TEST_F(ModelWriterTest, WhatOnnxLacksIsNamed) {
       "  %y = match(%d) case A(%a: Tensor[(2), f32]) { return %a } "
       "case B(%b: Tensor[(2), f32], %c: Tensor[(2), f32]) { return %b }\n"
       "  return %y\n}");
-  EXPECT_THAT(data, HasSubstr("can not hold construct (%d): ONNX has no algebraic data types"));
-  EXPECT_THAT(data, HasSubstr("note: unsupported: an ONNX model can not hold match (%y)"));
+  EXPECT_THAT(data, HasSubstr("cannot hold construct (%d): ONNX has no algebraic data types"));
+  EXPECT_THAT(data, HasSubstr("note: unsupported: an ONNX model cannot hold match (%y)"));
   EXPECT_THAT(fault("fn @main(%a: Tensor[(n), i32], %b: Tensor[(n), i32]) {\n"
                     "  %y = bit_shift(%a, %b) {direction = \"left\"} return %y }"),
               HasSubstr("ONNX shifts unsigned integers only"));

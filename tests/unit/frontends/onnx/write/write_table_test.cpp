@@ -30,7 +30,8 @@ TEST(WriteTable, EveryOperatorHasARow) {
   for (const OpDef* op : opTable())
     EXPECT_NE(findWriteRow(op->name), nullptr)
         << op->name << " has no row in frontends/onnx/write/write_table.cpp: how does ONNX say it?";
-  for (const WriteRow& row : writeTable()) EXPECT_NE(findOp(row.op), nullptr) << row.op << " is no operator";
+  for (const WriteRow& row : writeTable())
+    EXPECT_NE(findOp(row.op), nullptr) << row.op << " is not an operator";
 }
 
 TEST(WriteTable, RowsAreSortedAndComplete) {

@@ -159,7 +159,7 @@ TEST(CodeView, pathsOfNamesAreFolded) {
       "relu(%\"/a/b\")\n";
   view.setPlainText(text);
   EXPECT_EQ(view.code().line(0), "%\"…/self/MatMul\" = matmul(%\"…/self/Add\", %x)");
-  EXPECT_EQ(view.code().line(1), "%\"/y\" = relu(%\"/a/b\")") << "two words are no path";
+  EXPECT_EQ(view.code().line(1), "%\"/y\" = relu(%\"/a/b\")") << "two words are not a path";
   EXPECT_EQ(view.toPlainText(), text);
   EXPECT_EQ(view.lineText(0), text.split('\n').at(0));
   strikeInCode(view, Qt::Key_A, Qt::ControlModifier);

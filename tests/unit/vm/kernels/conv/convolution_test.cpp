@@ -122,7 +122,7 @@ class ConvolutionTest : public BuiltinTest {
   }
 };
 
-// Every way that can do a window gives what the way by rule gives, the same bits each time; one that can not
+// Every way that can do a window gives what the way by rule gives, the same bits each time; one that cannot
 // is refused.
 TEST_F(ConvolutionTest, everyWayComputesTheSameConvolution) {
   struct Window {
