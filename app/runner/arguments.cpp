@@ -4,7 +4,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "app/session/model/device_name.h"
+#include "app/engine/device/device_name.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 

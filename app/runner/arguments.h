@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/session/model/runner.h"
+#include "app/engine/run/runner.h"
 
 namespace dyn {
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/session/model/runner.h"
+#include "app/engine/run/runner.h"
 
 namespace dyn {
 

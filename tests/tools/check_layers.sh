@@ -41,15 +41,16 @@ compiler/driver    : compiler..codegen   vm/include vm/shared vm/isa
 compiler/tune      : compiler..driver    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include
 frontends/onnx     : compiler..infer     vm/include
-app/session        : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
-app/repl           : app/session compiler/support
-app/batch          : app/session compiler/support
-app/runner         : app/session compiler/support vm/include
-app                : app/session app/repl app/batch compiler/support
+app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
+app/session        : app/engine compiler..tune frontends/text frontends/onnx vm/include vm/shared
+app/repl           : app/engine app/session compiler/support
+app/batch          : app/engine app/session compiler/support
+app/runner         : app/engine app/session compiler/support vm/include
+app                : app/engine app/session app/repl app/batch compiler/support
 ui/support         :
 ui/graph           : app/session ui/support
-ui/views           : app/session ui/support ui/graph
-ui/shell           : app/session ui/support ui/graph ui/views
+ui/views           : app/engine app/session ui/support ui/graph
+ui/shell           : app/engine app/session ui/support ui/graph ui/views
 ui                 : app/session ui/support ui/graph ui/views ui/shell
 samples            : app/session vm/include
 tests              : *
@@ -67,11 +68,11 @@ libraries() {
 ^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
 ^(oneapi/|dnnl)                                       : vm/library       : oneDNN
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
-^(png|jpeglib)[.]h$                                    : app/session      : a library of pictures
+^(png|jpeglib)[.]h$                                    : app/engine       : a library of pictures
 ^google/protobuf/                                     : frontends/onnx   : protobuf
 ^(histedit[.]h|editline/)                             : app/repl         : libedit
 ^CLI/                                                 : app app/batch app/repl app/runner : CLI11
-^(fmt|nlohmann)/                                      : app app/session app/batch app/repl app/runner ui ui/graph ui/views ui/shell : an application library
+^(fmt|nlohmann)/                                      : app app/engine app/session app/batch app/repl app/runner ui ui/graph ui/views ui/shell : an application library
 ^(gtest|gmock|benchmark)/                             :                  : a test library
 TABLE
 }

@@ -1,6 +1,6 @@
 #include "app/session/handlers/export_fixed.h"
 
-#include "app/session/model/input_spec.h"
+#include "app/engine/inputs/input_spec.h"
 #include "compiler/driver/fixed_bound.h"
 #include "compiler/driver/image_export.h"
 #include "compiler/driver/target_choice.h"
