@@ -66,7 +66,7 @@ std::string takeLimit(const std::string& option, const std::string& text, uint64
   return {};
 }
 
-std::string takeTexts(const Texts& texts, SessionOptions& session) {
+std::string takeTexts(const Texts& texts, EngineOptions& session) {
   if (std::string fault = takeLimit("--mem-limit", texts.memoryLimit, session.memoryLimitBytes);
       !fault.empty())
     return fault;

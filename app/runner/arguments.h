@@ -12,7 +12,7 @@ namespace dyn {
 struct RunnerRequest {
   std::vector<std::string> dims, inputs;
   std::string outputDirectory, profile;
-  SessionOptions session;
+  EngineOptions session;
   RunRequest run;
   double timeLimitSeconds = 0;  // 0: none
   bool json = false, describe = false, quiet = false;

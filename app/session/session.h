@@ -38,6 +38,7 @@ Status checkOutput(const std::vector<std::string>& read, const std::string& writ
 std::string defaultCacheDirectory();
 
 using Ticket = uint64_t;
+struct SessionState;
 
 // How the outcome of a command is taken: by wait(), or from the event `finished` alone.
 enum class Delivery : uint8_t { fetched, byEvent };
@@ -110,6 +111,10 @@ class Session {
   // Null when it is not done after that time.
   std::shared_ptr<const Outcome> waitFor(Ticket ticket, std::chrono::milliseconds time);
   std::shared_ptr<const Outcome> execute(Command command) { return wait(submit(std::move(command))); }
+
+  // Calls `work` between two commands, on the session's thread, and waits for it: for what no command
+  // answers. It leaves no line in the journal. Errors: those of `work`, or cancelled.
+  Status visit(std::function<Status(SessionState&)> work);
 
   // Ends the command that runs with `cancelled` (compilation at the next pass, runs at the next kernel), and
   // those that wait.

@@ -6,7 +6,7 @@
 #
 # Folders inside of one of the table's (compiler/ops/shape, vm/kernels/conv) need no row: they may include each other in one direction,
 # without circles. What lies directly in the table's folder is what they share and what shows them outside; they may include it, and it them.
-# vm/include is what a C program includes: it holds nothing of C++.
+# vm/include is what a C program includes: it holds nothing of C++. app/library/include likewise, with its C++ form in dyn.hpp.
 set -euo pipefail
 cd "${1:?usage: check_layers.sh ROOT}"
 
@@ -45,6 +45,7 @@ app/engine         : compiler..tune      frontends/text frontends/onnx vm/includ
 app/session        : app/engine compiler..tune frontends/text frontends/onnx vm/include vm/shared
 app/repl           : app/engine app/session compiler/support
 app/batch          : app/engine app/session compiler/support
+app/library        : app/engine app/session compiler..driver vm/include
 app/runner         : app/engine app/session compiler/support vm/include
 app                : app/engine app/session app/repl app/batch compiler/support
 ui/support         :
@@ -52,7 +53,7 @@ ui/graph           : app/session ui/support
 ui/views           : app/engine app/session ui/support ui/graph
 ui/shell           : app/engine app/session ui/support ui/graph ui/views
 ui                 : app/session ui/support ui/graph ui/views ui/shell
-samples            : app/session vm/include
+samples            : app/library app/session vm/include
 tests              : *
 TABLE
 }
@@ -72,7 +73,7 @@ libraries() {
 ^google/protobuf/                                     : frontends/onnx   : protobuf
 ^(histedit[.]h|editline/)                             : app/repl         : libedit
 ^CLI/                                                 : app app/batch app/repl app/runner : CLI11
-^(fmt|nlohmann)/                                      : app app/engine app/session app/batch app/repl app/runner ui ui/graph ui/views ui/shell : an application library
+^(fmt|nlohmann)/                                      : app app/engine app/session app/library app/batch app/repl app/runner ui ui/graph ui/views ui/shell : an application library
 ^(gtest|gmock|benchmark)/                             :                  : a test library
 TABLE
 }
@@ -143,7 +144,7 @@ awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(librari
   }
   function checkInclude(name,    target) {
     if (name ~ /(^|\/)moc_|\.moc$/) return  # made by Qt
-    if ((folder == "vm/include" || folder == "samples") && name !~ /\//) return  # public headers are installed side by side, without the root
+    if ((folder == "vm/include" || folder == "samples" || innerFolder ~ /\/include$/) && name !~ /\//) return  # public headers are installed side by side, without the root
     if (name ~ /\// && name !~ /^(vm|compiler|frontends|app|ui|samples|tests)\//) { checkLibrary(name); return }
     if (name !~ /\//) { complain(FNR, "include from the root of the repository: \"" name "\""); return }
     target = folderOf(name)

@@ -256,11 +256,7 @@ Status LoadedModel::readText(std::string text) {
   return {};
 }
 
-Status LoadedModel::readPackage() {
-  info_.kind = ModelKind::package;
-  if (request_.collectProblems)
-    if (const dyn_status whole = dyn_package_check(info_.path.c_str()); whole != DYN_OK)
-      return vmError(whole).at({.file = info_.path});
+Result<VmModule> LoadedModel::openPackage() const {
   dyn_module* module = nullptr;
   dyn_host host{};
   host.resolve_builtin = libraryBuiltins();
@@ -276,7 +272,17 @@ Status LoadedModel::readPackage() {
   }
   const dyn_status status = dyn_module_load_file_with(info_.path.c_str(), &host, &how, &module);
   if (status != DYN_OK) return vmError(status).at({.file = info_.path});
-  vm_.reset(module);
+  return VmModule(module);
+}
+
+Status LoadedModel::readPackage() {
+  info_.kind = ModelKind::package;
+  if (request_.collectProblems)
+    if (const dyn_status whole = dyn_package_check(info_.path.c_str()); whole != DYN_OK)
+      return vmError(whole).at({.file = info_.path});
+  DYN_TRY(const DeviceName device, parseDevice(options_.device));
+  DYN_TRY(vm_, openPackage());
+  dyn_module* const module = vm_.get();
   if (options_.deviceIsChosen) DYN_CHECK(hasCodeFor(device, module));
   if (!options_.places.empty())
     return makeError(DiagnosticId::usageError,
@@ -552,12 +558,18 @@ Result<dyn_module*> LoadedModel::program() {
   if (vm_) return vm_.get();
   DYN_CHECK(ensureCompiled());
   const int64_t start = steadyNs();
+  DYN_TRY(vm_, newProgram());
+  readyNs_ += steadyNs() - start;
+  return vm_.get();
+}
+
+Result<VmModule> LoadedModel::newProgram() {
+  if (info_.kind == ModelKind::package) return openPackage();
+  DYN_CHECK(ensureCompiled());
   DYN_TRY(const DeviceName device, parseDevice(options_.device));
   DYN_TRY(dyn_module * module,
           instantiate(compiled_, std::nullopt, device.isGpu ? device.ofRuntime() : std::string()));
-  vm_.reset(module);
-  readyNs_ += steadyNs() - start;
-  return module;
+  return VmModule(module);
 }
 
 Result<VmModule> LoadedModel::programOf(HostFlow flow) {

@@ -100,6 +100,8 @@ class LoadedModel {
   Status ensurePasses();
   Status ensureCompiled();
   Result<dyn_module*> program();  // the VM's module; borrowed
+  // Another one, the caller's own, which lives on without this model.
+  Result<VmModule> newProgram();
   // One whose host program runs as that of an export: its memory is not quite the same. It wants no GPU.
   Result<VmModule> programOf(HostFlow flow);
   // The inputs with their types; outputs too once the passes have run (before, what is known of them).
@@ -124,6 +126,7 @@ class LoadedModel {
   Status readOnnx();
   Status readText(std::string text);
   Status readPackage();
+  Result<VmModule> openPackage() const;
   Status declareDims();
   Result<Dim> declaredDim(const std::string& name) const;
   void describeSignature(const Module& module);

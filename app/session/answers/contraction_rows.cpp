@@ -70,7 +70,7 @@ ContractionRow rowOf(const ContractionSite& site, const std::optional<std::vecto
 
 }  // namespace
 
-Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, const SessionOptions& options,
+Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, const EngineOptions& options,
                                                     const DimValues& dims) {
   const int threads = tuningThreads(options);
   TuningRecords records;

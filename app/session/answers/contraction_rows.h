@@ -11,7 +11,7 @@ namespace dyn {
 
 // One row for all sites that are alike: versions with predicted and measured times, the chosen one, and who
 // chose it.
-Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, const SessionOptions& options,
+Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, const EngineOptions& options,
                                                     const std::map<std::string, int64_t>& dims);
 
 }  // namespace dyn
