@@ -29,7 +29,8 @@ dyn_status write(dyn_model* model, Command command, const char* path, const dyn_
 nlohmann::ordered_json documentOf(const dyn_model& model, const Outcome& outcome) {
   nlohmann::ordered_json document = {{"schema", 1},
                                      {"command", std::string(commandSpec(outcome.command.id).name)}};
-  for (auto& [key, value] : toJson(outcome.view).items()) document[key] = std::move(value);
+  nlohmann::ordered_json fields = toJson(outcome.view);
+  for (auto& [key, value] : fields.items()) document[key] = std::move(value);
   const auto listOf = [&](const std::vector<Diagnostic>& diagnostics) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const Diagnostic& one : diagnostics) list.push_back(toJson(asGiven(model, one)));
