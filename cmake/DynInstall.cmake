@@ -1,4 +1,4 @@
-# What `./dev install PREFIX` copies: programs, the runtime as a library with its header, CMake and pkg-config files,
+# What `./dev install PREFIX` copies: programs, compiler and runtime as libraries with their headers, CMake and pkg-config files,
 # manual pages, completions for bash, zsh and fish. The prefix may be moved afterwards.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -14,6 +14,17 @@ if(TARGET dynrun_static)
   install(PROGRAMS ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/dynrun-static DESTINATION ${CMAKE_INSTALL_BINDIR})  # dynrepl looks beside itself
 endif()
 install(TARGETS dynvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET dyn)
+  install(TARGETS dyn LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY app/library/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dyn FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+  configure_package_config_file(cmake/dyn-config.cmake.in ${CMAKE_BINARY_DIR}/dyn-config.cmake
+    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dyn PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+  write_basic_package_version_file(${CMAKE_BINARY_DIR}/dyn-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${CMAKE_BINARY_DIR}/dyn-config.cmake ${CMAKE_BINARY_DIR}/dyn-config-version.cmake
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dyn)
+  configure_file(cmake/dyn.pc.in ${CMAKE_BINARY_DIR}/dyn.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/dyn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 install(FILES $<TARGET_FILE:dyn_vm> DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libdynvm.a)
 if(TARGET dynmodel)
   install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/dynmodel.o DESTINATION lib)  # dynrepl looks for it at ../lib

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/batch/commands.h"
-#include "app/session/model/device_name.h"
+#include "app/engine/device/device_name.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 #include "compiler/support/trusted_folder.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "app/session/model/device_name.h"
+#include "app/engine/device/device_name.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 
@@ -68,7 +68,7 @@ std::string takeLimit(const std::string& option, const std::string& text, uint64
   return {};
 }
 
-std::string takeTexts(const Texts& texts, SessionOptions& session) {
+std::string takeTexts(const Texts& texts, EngineOptions& session) {
   if (std::string fault = takeLimit("--mem-limit", texts.memoryLimit, session.memoryLimitBytes);
       !fault.empty())
     return fault;

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "app/session/model/runner.h"
+#include "app/engine/run/runner.h"
 
 namespace dyn {
 
 struct RunnerRequest {
   std::vector<std::string> dims, inputs;
   std::string outputDirectory, profile;
-  SessionOptions session;
+  EngineOptions session;
   RunRequest run;
   double timeLimitSeconds = 0;  // 0: none
   bool json = false, describe = false, quiet = false;

@@ -59,7 +59,7 @@ std::string dimsText(const Json& facts) {
 
 // Of a call with these sizes.
 Result<int64_t> peakOf(dyn_module* module, const Signature& signature, const std::vector<std::string>& texts,
-                       const SessionOptions& options, Interruption& interruption, DimValues& dims) {
+                       const EngineOptions& options, Interruption& interruption, DimValues& dims) {
   DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(texts));
   CallDims call(signature);
   for (const DimSpec& spec : specs) {
@@ -75,7 +75,7 @@ Result<int64_t> peakOf(dyn_module* module, const Signature& signature, const std
 }  // namespace
 
 Result<Description> describe(dyn_module* module, const Signature& signature,
-                             const std::vector<std::string>& dims, const SessionOptions& options,
+                             const std::vector<std::string>& dims, const EngineOptions& options,
                              Interruption& interruption) {
   const Json facts = factsOf(module, signature);
   const std::string bound = metadataOf(module, "ram_bound_bytes"), code = metadataOf(module, "code");

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/session/model/runner.h"
+#include "app/engine/run/runner.h"
 
 namespace dyn {
 
@@ -14,7 +14,7 @@ struct Description {
 
 // `dims`: the sizes of a call, for the memory it would take; none are needed. Errors: as of such a call.
 Result<Description> describe(dyn_module* module, const Signature& signature,
-                             const std::vector<std::string>& dims, const SessionOptions& options,
+                             const std::vector<std::string>& dims, const EngineOptions& options,
                              Interruption& interruption);
 
 }  // namespace dyn

@@ -6,12 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/engine/device/device_name.h"
+#include "app/engine/model/vm_value.h"
+#include "app/engine/run/output_files.h"
+#include "app/engine/run/run_memory.h"
 #include "app/runner/arguments.h"
 #include "app/runner/describe.h"
-#include "app/session/model/device_name.h"
-#include "app/session/model/output_files.h"
-#include "app/session/model/run_memory.h"
-#include "app/session/model/vm_value.h"
 #include "app/session/views/view_json.h"
 #include "app/session/watchdog.h"
 #include "compiler/support/atomic_write.h"

@@ -33,6 +33,20 @@ std::string defaultCacheDirectory() {
 
 namespace {
 
+// Handlers throw nothing of their own; the library may when the system has no memory left.
+template <typename Work>
+auto guarded(const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return makeError(DiagnosticId::memoryLimit, "the system gave no more memory");
+  } catch (const std::length_error&) {  // of a container that was to hold more than any memory
+    return makeError(DiagnosticId::memoryLimit, "more memory would be needed than can be addressed");
+  } catch (const std::exception& e) {
+    return makeError(DiagnosticId::internalError, std::string("an exception escaped: ") + e.what());
+  }
+}
+
 // Is it a view that can be made while the model runs?
 bool isServedBeside(const Command& command) {
   const Concurrency concurrency = commandSpec(command.id).concurrency;
@@ -48,6 +62,7 @@ struct Session::Impl {
     Ticket ticket = 0;
     Command command;
     Delivery delivery = Delivery::fetched;
+    std::function<Status(SessionState&)> visit;  // instead of the command
   };
 
   SessionState state;  // of the worker, but for its journal
@@ -111,25 +126,48 @@ struct Session::Impl {
         state.interruption.reset();
       }
       const Ticket ticket = item.ticket;
+      prepareEvents(item);
+      if (item.visit) {
+        finishVisit(item);
+        continue;
+      }
       const std::string line = toLine(item.command);
       state.journal.add(line);
-      state.emit = [this, ticket](EventKind kind, const std::string& text, double fraction) {
-        emit({.kind = kind, .ticket = ticket, .text = text, .fraction = fraction});
-      };
-      state.emitLive = [this, ticket](const LiveRun& run) {
-        emit({.kind = EventKind::progress,
-              .ticket = ticket,
-              .text = textOf(run),
-              .fraction = fractionOf(run),
-              .live = std::make_shared<const LiveRun>(run)});
-      };
-      state.emitOutcome = [this, ticket](std::shared_ptr<const Outcome> inner) {
-        emit({.kind = EventKind::finished, .ticket = ticket, .outcome = std::move(inner)});
-      };
-      state.interruption.setListener([this, &item](bool now) { setInRun(now, item.command); });
       emit({.kind = EventKind::started, .ticket = ticket, .text = line});
       publish(item, runCommand(state, item.command, ticket));
     }
+  }
+
+  void prepareEvents(const Waiting& item) {
+    const Ticket ticket = item.ticket;
+    state.emit = [this, ticket](EventKind kind, const std::string& text, double fraction) {
+      emit({.kind = kind, .ticket = ticket, .text = text, .fraction = fraction});
+    };
+    state.emitLive = [this, ticket](const LiveRun& run) {
+      emit({.kind = EventKind::progress,
+            .ticket = ticket,
+            .text = textOf(run),
+            .fraction = fractionOf(run),
+            .live = std::make_shared<const LiveRun>(run)});
+    };
+    state.emitOutcome = [this, ticket](std::shared_ptr<const Outcome> inner) {
+      emit({.kind = EventKind::finished, .ticket = ticket, .outcome = std::move(inner)});
+    };
+    state.interruption.setListener([this, &item](bool now) { setInRun(now, item.command); });
+  }
+
+  void finishVisit(const Waiting& item) {
+    auto outcome = std::make_shared<Outcome>();
+    outcome->ticket = item.ticket;
+    const Status done = guarded([&] { return item.visit(state); });
+    if (!done.ok()) outcome->error = done.error();
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      outcomes[item.ticket] = std::move(outcome);
+      running = 0;
+      interrupting = false;
+    }
+    this->done.notify_all();
   }
 
   void setInRun(bool now, const Command& command) {
@@ -143,8 +181,10 @@ struct Session::Impl {
   void serveBeside() {
     std::unique_lock<std::mutex> lock(mutex);
     for (;;) {
-      aside.wait(lock,
-                 [&] { return stop || (inRun && !queue.empty() && isServedBeside(queue.front().command)); });
+      aside.wait(lock, [&] {
+        return stop ||
+               (inRun && !queue.empty() && !queue.front().visit && isServedBeside(queue.front().command));
+      });
       if (stop) return;
       const Waiting item = std::move(queue.front());
       queue.pop_front();
@@ -251,6 +291,22 @@ std::shared_ptr<const Outcome> Session::wait(Ticket ticket) {
     if (std::shared_ptr<const Outcome> outcome = waitFor(ticket, std::chrono::hours(1))) return outcome;
 }
 
+Status Session::visit(std::function<Status(SessionState&)> work) {
+  Ticket ticket = 0;
+  {
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    ticket = impl_->next++;
+    Impl::Waiting item;
+    item.ticket = ticket;
+    item.visit = std::move(work);
+    impl_->queue.push_back(std::move(item));
+  }
+  impl_->wake.notify_all();
+  const std::shared_ptr<const Outcome> outcome = wait(ticket);
+  if (outcome->error) return Error{*outcome->error};
+  return {};
+}
+
 void Session::interrupt() {
   std::deque<Impl::Waiting> dropped;
   {
@@ -328,17 +384,8 @@ void addExcerpt(Diagnostic& diagnostic, const Command& command) {
   diagnostic.notes.insert(diagnostic.notes.begin(), {"    " + line, "    " + caret + "^"});
 }
 
-// Handlers throw nothing of their own; the library may when the system has no memory left.
 Result<View> callHandler(SessionState& state, const Command& command, Outcome& outcome) {
-  try {
-    return kHandlers[static_cast<size_t>(command.id)](state, command, outcome);
-  } catch (const std::bad_alloc&) {
-    return makeError(DiagnosticId::memoryLimit, "the system gave no more memory");
-  } catch (const std::length_error&) {  // of a container that was to hold more than any memory
-    return makeError(DiagnosticId::memoryLimit, "more memory would be needed than can be addressed");
-  } catch (const std::exception& e) {
-    return makeError(DiagnosticId::internalError, std::string("an exception escaped: ") + e.what());
-  }
+  return guarded([&] { return kHandlers[static_cast<size_t>(command.id)](state, command, outcome); });
 }
 
 }  // namespace

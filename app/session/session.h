@@ -21,39 +21,14 @@
 #include <string>
 #include <vector>
 
+#include "app/engine/model/engine_options.h"
 #include "app/session/command.h"
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 
-struct SessionOptions {
-  int threadCount = 0;                  // for kernels and compilation; 0: one per core
-  std::string cacheDirectory = "none";  // of compiled objects; "none": off
-  std::string passes;                   // pipeline text; "" is the standard one
-  std::string math = "fp32";
-  std::string paddedResults = "exact";
-  std::map<std::string, std::string> policies;  // "conv", "matmul" or "loop": the version to be taken
-  // Variants beside the program for all sizes, and buckets (compiler/passes/variants/variant_spec.h); "":
-  // none.
-  std::string variants, buckets;
-  // Form of the host code: "native", "bytecode", or "auto": native where a package has it.
-  std::string hostCode = "auto";
-  // Of packages: whether their machine code is taken, and the file of the key that must have signed them; "":
-  // none.
-  bool nativeCode = true;
-  std::string verifyKey;
-  std::string dataRoot;    // folder that symbolic links to external data may not leave; "": none is followed
-  std::string tuningFile;  // of records; "" is beside the object cache, "none" off
-  std::string device = "cpu";       // "cuda", "cuda:1", "simcuda": model/device_name.h
-  bool deviceIsChosen = false;      // somebody said so: a package, too, runs there and nowhere else
-  std::vector<std::string> places;  // "softmax=cpu" (compiler/passes/device/placement.h)
-  std::string
-      target;  // where programs run: a name or a file (compiler/driver/target_choice.h); "" is this host
-  uint64_t seed = 0;              // of random inputs
-  uint64_t memoryLimitBytes = 0;  // 0: none
-  uint64_t deviceLimitBytes = 0;  // of each device; 0: as memoryLimitBytes
-  bool deviceGraphs = true;       // launches that come again are one graph
-};
+// The options of a session are those of the model that it holds.
+using SessionOptions = EngineOptions;
 
 // Error usageError where `written` is the same file as one of those that are read, also by a link. Commands
 // of a session are checked by it.
@@ -63,6 +38,7 @@ Status checkOutput(const std::vector<std::string>& read, const std::string& writ
 std::string defaultCacheDirectory();
 
 using Ticket = uint64_t;
+struct SessionState;
 
 // How the outcome of a command is taken: by wait(), or from the event `finished` alone.
 enum class Delivery : uint8_t { fetched, byEvent };
@@ -135,6 +111,10 @@ class Session {
   // Null when it is not done after that time.
   std::shared_ptr<const Outcome> waitFor(Ticket ticket, std::chrono::milliseconds time);
   std::shared_ptr<const Outcome> execute(Command command) { return wait(submit(std::move(command))); }
+
+  // Calls `work` between two commands, on the session's thread, and waits for it: for what no command
+  // answers. It leaves no line in the journal. Errors: those of `work`, or cancelled.
+  Status visit(std::function<Status(SessionState&)> work);
 
   // Ends the command that runs with `cancelled` (compilation at the next pass, runs at the next kernel), and
   // those that wait.

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "app/engine/model/loaded_model.h"
+#include "app/engine/run/run_history.h"
+#include "app/engine/run/runner.h"
+#include "app/engine/run/specialisation.h"
+#include "app/engine/run/stepped_run.h"
 #include "app/session/bound_values.h"
 #include "app/session/completion.h"
 #include "app/session/journal.h"
-#include "app/session/model/loaded_model.h"
-#include "app/session/model/run_history.h"
-#include "app/session/model/runner.h"
-#include "app/session/model/specialisation.h"
-#include "app/session/model/stepped_run.h"
 #include "app/session/session.h"
 #include "app/session/undo_stack.h"
 #include "compiler/support/visible_text.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "app/engine/inputs/input_spec.h"
 #include "app/session/case_file.h"
-#include "app/session/model/input_spec.h"
 #include "tests/support/text_module.h"
 
 namespace {

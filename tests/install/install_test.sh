@@ -71,6 +71,17 @@ if command -v pkg-config >/dev/null; then
 fi
 if nm -D --defined-only "$PREFIX/lib/libdynvm.so" | awk '{ print $3 }' | grep -v '^dyn_'; then fail "libdynvm.so shows these names"; fi
 
+# The compiler as a library, likewise.
+if [[ -e $PREFIX/lib/libdyn.so ]]; then
+  cmake -S "$HERE/compiler" -B compiler -DCMAKE_PREFIX_PATH="$PREFIX" >log 2>&1 && cmake --build compiler >>log 2>&1 || { cat log >&2; fail "find_package(dyn)"; }
+  for program in compiler_c compiler_cpp; do [[ "$(compiler/$program square.dyn)" == 3 ]] || fail "$program"; done
+  if command -v pkg-config >/dev/null; then
+    # shellcheck disable=SC2046  # words, as pkg-config means them
+    cc "$HERE/compiler/compiler.c" -o compiler_by_pkg_config $(pkg-config --cflags --libs dyn) -Wl,-rpath,"$PREFIX/lib" || fail "pkg-config dyn"
+    [[ "$(./compiler_by_pkg_config square.dyn)" == 3 ]] || fail "the program by pkg-config of dyn"
+  fi
+fi
+
 # Libraries of models, exported by what is installed.
 if [[ -e $PREFIX/lib/dynmodel.o ]]; then "$HERE/../samples/library_test.sh" "$PREFIX" "$SOURCE" || fail "exported libraries"; fi
 

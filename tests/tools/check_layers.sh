@@ -7,7 +7,7 @@
 # Folders inside of one of the table's (compiler/ops/shape, vm/kernels/conv) need no row. No folders include each other in a circle, also
 # not a folder and one inside of it: what lies directly in a folder is either what those inside share, or what shows them outside.
 # A folder holds at most 40 sources.
-# vm/include is what a C program includes: it holds nothing of C++.
+# vm/include is what a C program includes: it holds nothing of C++. app/library/include likewise, with its C++ form in dyn.hpp.
 set -euo pipefail
 cd "${1:?usage: check_layers.sh ROOT}"
 
@@ -43,17 +43,19 @@ compiler/export    : compiler..driver    vm/include vm/shared vm/isa
 compiler/tune      : compiler..export    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include
 frontends/onnx     : compiler..infer     vm/include
-app/session        : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
-app/repl           : app/session compiler/support
-app/batch          : app/session compiler/support
-app/runner         : app/session compiler/support vm/include
-app                : app/session app/repl app/batch compiler/support
+app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
+app/session        : app/engine compiler..tune frontends/text frontends/onnx vm/include vm/shared
+app/repl           : app/engine app/session compiler/support
+app/batch          : app/engine app/session compiler/support
+app/library        : app/engine app/session compiler..driver vm/include
+app/runner         : app/engine app/session compiler/support vm/include
+app                : app/engine app/session app/repl app/batch compiler/support
 ui/support         :
 ui/graph           : app/session ui/support
-ui/views           : app/session ui/support ui/graph
-ui/shell           : app/session ui/support ui/graph ui/views
+ui/views           : app/engine app/session ui/support ui/graph
+ui/shell           : app/engine app/session ui/support ui/graph ui/views
 ui                 : app/session ui/support ui/graph ui/views ui/shell
-samples            : app/session vm/include
+samples            : app/library app/session vm/include
 tests              : *
 TABLE
 }
@@ -84,11 +86,11 @@ libraries() {
 ^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
 ^(oneapi/|dnnl)                                       : vm/library       : oneDNN
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
-^(png|jpeglib)[.]h$                                    : app/session      : a library of pictures
+^(png|jpeglib)[.]h$                                    : app/engine       : a library of pictures
 ^google/protobuf/                                     : frontends/onnx   : protobuf
 ^(histedit[.]h|editline/)                             : app/repl         : libedit
 ^CLI/                                                 : app app/batch app/repl app/runner : CLI11
-^(fmt|nlohmann)/                                      : app app/session app/batch app/repl app/runner ui ui/graph ui/views ui/shell : an application library
+^(fmt|nlohmann)/                                      : app app/engine app/session app/library app/batch app/repl app/runner ui ui/graph ui/views ui/shell : an application library
 ^(gtest|gmock|benchmark)/                             :                  : a test library
 TABLE
 }
@@ -184,7 +186,7 @@ awk -v levels="$levels" -v known="$(known)" -v folder_table="$(folders)" -v libr
   }
   function checkInclude(name,    target) {
     if (name ~ /(^|\/)moc_|\.moc$/) return  # made by Qt
-    if ((folder == "vm/include" || folder == "samples") && name !~ /\//) return  # public headers are installed side by side, without the root
+    if ((folder == "vm/include" || folder == "samples" || innerFolder ~ /\/include$/) && name !~ /\//) return  # public headers are installed side by side, without the root
     if (name ~ /\// && name !~ /^(vm|compiler|frontends|app|ui|samples|tests)\//) { checkLibrary(name); return }
     if (name !~ /\//) { complain(FNR, "include from the root of the repository: \"" name "\""); return }
     target = directoryOf(name)

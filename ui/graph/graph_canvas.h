@@ -11,7 +11,7 @@
 #include <atomic>
 #include <unordered_map>
 
-#include "app/session/views/graph_query.h"
+#include "app/session/graph/graph_query.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/kernel_nodes.h"
 #include "ui/graph/minimap.h"
@@ -78,7 +78,7 @@ class GraphCanvas : public QWidget {
   void toggle(int box);                            // opens or closes what the box stands for
   void setAllOpen(bool open);
   void select(int node);
-  // Words, facts and patterns (app/session/views/graph_query.h). "": well; else what is wrong with it.
+  // Words, facts and patterns (app/session/graph/graph_query.h). "": well; else what is wrong with it.
   QString search(const QString& text);
   void nextMatch(int by = 1);  // -1: the one before
   // Opens the groups around the node, brings it to the middle and selects it; false: it is not in this graph.

@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 #include "ui/graph/layered_layout.h"
 
 namespace dyn::ui {

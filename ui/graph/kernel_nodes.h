@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 
 namespace dyn::ui {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 #include "ui/graph/graph_scene.h"
 
 namespace dyn::ui {

@@ -7,8 +7,8 @@
 #include <climits>
 #include <set>
 
-#include "app/session/model/media_input.h"
-#include "app/session/views/place_tree.h"
+#include "app/engine/inputs/media_input.h"
+#include "app/session/answers/place_tree.h"
 #include "ui/shell/main_window.h"
 
 namespace dyn::ui {

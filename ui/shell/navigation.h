@@ -7,7 +7,7 @@
 #include <QObject>
 #include <memory>
 
-#include "app/session/views/graph_query.h"
+#include "app/session/graph/graph_query.h"
 #include "ui/graph/graph_canvas.h"
 
 class QAction;

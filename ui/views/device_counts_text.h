@@ -3,7 +3,7 @@
 
 #include <QString>
 
-#include "app/session/device_views.h"
+#include "app/session/views/device_views.h"
 
 namespace dyn::ui {
 

@@ -6,7 +6,7 @@
 
 #include <QWidget>
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 
 class QLineEdit;
 class QTableWidget;

@@ -4,7 +4,7 @@
 #include <QString>
 #include <QStringList>
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 
 namespace dyn::ui {
 

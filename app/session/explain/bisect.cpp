@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "app/session/model/device_name.h"
+#include "app/engine/device/device_name.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/reference/reference_interpreter.h"
@@ -246,7 +246,7 @@ Module withoutSharing(const Module& placed) {
 }
 
 Result<std::vector<Value>> runPlaced(const Module& placed, const std::vector<Value>& inputs,
-                                     CompileOptions compile, const SessionOptions& options,
+                                     CompileOptions compile, const EngineOptions& options,
                                      Interruption& interruption) {
   compile.inputNames.clear();
   compile.outputNames.clear();

@@ -12,9 +12,9 @@
 #include <functional>
 #include <optional>
 
+#include "app/engine/run/runner.h"
 #include "app/session/explain/compare.h"
 #include "app/session/explain/reduce_module.h"
-#include "app/session/model/runner.h"
 #include "compiler/driver/compile.h"
 
 namespace dyn {
@@ -61,7 +61,7 @@ Result<BisectAnswer> bisect(const BisectRequest& request);
 
 // Compiles a placed module and runs it once.
 Result<std::vector<Value>> runPlaced(const Module& placed, const std::vector<Value>& inputs,
-                                     CompileOptions compile, const SessionOptions& options,
+                                     CompileOptions compile, const EngineOptions& options,
                                      Interruption& interruption);
 
 // `placed` with a buffer of its own for every value, for the whole run.

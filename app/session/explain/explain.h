@@ -24,9 +24,6 @@ struct Footprint {
 Footprint footprintOf(const LoweredModule& lowered, int64_t peakBytes);
 LaunchTime timeOf(const LaunchWork& work, const MachineLimits& limits, const Footprint& footprint);
 
-// The least time over the one it took.
-double boundFraction(const KernelRow& row);
-
 // The work of each launch of a profiled run. The bytes of loop kernels become those that they touch, each
 // element once. The runtime sees tensors alone: of a table from which a few rows are taken it counts all.
 void countTouchedBytes(const LoweredModule& lowered, RunResult& result);

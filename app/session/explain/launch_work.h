@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "app/session/model/launch_kind.h"
-#include "app/session/views.h"
+#include "app/engine/run/launch_kind.h"
+#include "app/session/views/views.h"
 #include "compiler/lower/lowered_module.h"
 
 namespace dyn {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/session/model/loaded_model.h"
+#include "app/engine/model/loaded_model.h"
 #include "compiler/support/clock.h"
 #include "vm/shared/dyn_tiles.h"
 
@@ -72,7 +72,7 @@ MachineBound machineBound(int threads, ProductsOf narrowest) {
   return bound;
 }
 
-MachineBound checkRates(const SessionOptions& options, RunResult& run) {
+MachineBound checkRates(const EngineOptions& options, RunResult& run) {
   const int threads = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
   const bool onHost = options.device.empty() || options.device == "cpu";
   const MachineBound bound = onHost ? machineBound(threads, narrowestOf(run)) : MachineBound();

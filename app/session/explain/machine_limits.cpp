@@ -8,11 +8,11 @@
 #include <fstream>
 #include <span>
 
+#include "app/engine/model/loaded_model.h"
+#include "app/engine/run/specialisation.h"
 #include "app/session/explain/explain.h"
 #include "app/session/explain/launch_work.h"
 #include "app/session/explain/machine_bound.h"
-#include "app/session/model/loaded_model.h"
-#include "app/session/model/specialisation.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
 
@@ -59,7 +59,7 @@ constexpr Field kFields[] = {{"eachLaunchNs", &MachineLimits::eachLaunchNs},
 // One small program, and what its runs take.
 class Probe {
  public:
-  static Result<Probe> make(const std::string& text, const SessionOptions& options) {
+  static Result<Probe> make(const std::string& text, const EngineOptions& options) {
     Probe probe;
     DYN_TRY(probe.model_, LoadedModel::fromText(text, "<measuring>", options, nullptr));
     DYN_TRY(Runner runner, makeRunner(*probe.model_, options));
@@ -180,7 +180,7 @@ std::string roots(int count) {
 // Measures one thing after the other; each uses those before it, so the order matters.
 class Measuring {
  public:
-  Measuring(const SessionOptions& options, Interruption& interruption)
+  Measuring(const EngineOptions& options, Interruption& interruption)
       : options_(options),
         interruption_(interruption),
         bound_(machineBound(options.threadCount, ProductsOf::f32)),
@@ -228,7 +228,7 @@ class Measuring {
   // By what many launches take more than one.
   Status launches() {
     constexpr int kMany = 33;
-    SessionOptions apart = options_;
+    EngineOptions apart = options_;
     apart.passes = "-fuse";
     DYN_TRY(Probe first, Probe::make(roots(1), apart));
     DYN_TRY(Probe chain, Probe::make(roots(kMany), apart));
@@ -331,7 +331,7 @@ class Measuring {
       const double made = times.work.products + 2 * times.work.results * limits_.moreDepth;
       return rate(made, times.launchNs, limits_.gemmLaunchNs, narrowBound_.gflops);
     };
-    SessionOptions rounded = options_;
+    EngineOptions rounded = options_;
     rounded.math = "bf16";
     DYN_TRY(Probe pairs, Probe::make(constantProducts(kDeep, kDeep, 1), rounded));
     DYN_TRY(Times ofPairs, timesOf(pairs, {{"n", kManyRows}}));
@@ -345,7 +345,7 @@ class Measuring {
     return {};
   }
 
-  const SessionOptions& options_;
+  const EngineOptions& options_;
   Interruption& interruption_;
   const MachineBound bound_, narrowBound_;
   MachineLimits limits_;
@@ -455,7 +455,7 @@ std::string processorName() {
   return "";
 }
 
-Result<MachineLimits> machineLimits(const SessionOptions& options, Interruption& interruption,
+Result<MachineLimits> machineLimits(const EngineOptions& options, Interruption& interruption,
                                     const std::function<void(const std::string&)>& say) {
   const int threads = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
   const std::string cpu = processorName();
@@ -469,7 +469,7 @@ Result<MachineLimits> machineLimits(const SessionOptions& options, Interruption&
     }
   }
   say("measuring what this machine can do");
-  SessionOptions own = options;  // the standard passes, whatever is set for the model
+  EngineOptions own = options;  // the standard passes, whatever is set for the model
   own.passes.clear();
   own.target.clear();
   own.math = "fp32";

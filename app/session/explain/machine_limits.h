@@ -13,8 +13,8 @@
 #include <functional>
 #include <string>
 
+#include "app/engine/run/runner.h"
 #include "app/session/explain/launch_work.h"
-#include "app/session/model/runner.h"
 
 namespace dyn {
 
@@ -57,7 +57,7 @@ Result<MachineLimits> parseLimits(std::string_view text);
 
 // From the file, or measured now and written there (cacheDirectory "none": measured). Errors: those of
 // compiling and running the programs.
-Result<MachineLimits> machineLimits(const SessionOptions& options, Interruption& interruption,
+Result<MachineLimits> machineLimits(const EngineOptions& options, Interruption& interruption,
                                     const std::function<void(const std::string&)>& say);
 // The name of this machine's processor, "" where the system does not tell.
 std::string processorName();

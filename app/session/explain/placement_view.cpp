@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "app/session/model/loaded_model.h"
+#include "app/engine/model/loaded_model.h"
 #include "compiler/passes/device/place_rules.h"
 #include "compiler/passes/device/placement.h"
 #include "compiler/support/suggestion.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/session/device_views.h"
+#include "app/session/views/device_views.h"
 #include "compiler/support/result.h"
 
 namespace dyn {

@@ -1,6 +1,8 @@
 #include "app/session/handlers/export_fixed.h"
 
-#include "app/session/model/input_spec.h"
+#include <dlfcn.h>
+
+#include "app/engine/inputs/input_spec.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/export/fixed_bound.h"
 #include "compiler/export/image_export.h"
@@ -103,6 +105,11 @@ Status writeLibraryFiles(const CompiledModel& compiled, const Command& command, 
 
 std::filesystem::path ownFolder() {
   std::error_code ignored;
+  Dl_info own{};
+  if (::dladdr(reinterpret_cast<const void*>(&ownFolder), &own) != 0 && own.dli_fname) {
+    const std::filesystem::path file = std::filesystem::canonical(own.dli_fname, ignored);
+    if (file.filename().string().starts_with("libdyn.so")) return file.parent_path().parent_path() / "bin";
+  }
   return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 

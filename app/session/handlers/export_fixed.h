@@ -8,7 +8,7 @@
 
 namespace dyn {
 
-// The folder of the program that runs: dynrun lies there, and what exports link in ../lib.
+// The folder of the program that runs (of libdyn.so: ../bin), with dynrun; what is linked lies in ../lib.
 std::filesystem::path ownFolder();
 
 // The library that the command asks for, of a model from `source`, over the runtime of the request; its

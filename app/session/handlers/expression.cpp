@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "app/session/model/input_spec.h"
+#include "app/engine/inputs/input_spec.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/reference/random_tensor.h"

@@ -1,12 +1,12 @@
 // Handler: bench, latency and rates of a model at several shapes.
 #include <algorithm>
 
+#include "app/engine/inputs/batch_lengths.h"
+#include "app/engine/run/kept_positions.h"
+#include "app/engine/run/run_times.h"
 #include "app/session/case_file.h"
 #include "app/session/explain/explain.h"
 #include "app/session/explain/machine_bound.h"
-#include "app/session/model/batch_lengths.h"
-#include "app/session/model/kept_positions.h"
-#include "app/session/model/run_times.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"

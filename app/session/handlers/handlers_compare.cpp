@@ -1,8 +1,8 @@
 // Handlers: the last profiled runs, by place and side by side.
-#include "app/session/model/trace_file.h"
+#include "app/engine/run/trace_file.h"
+#include "app/session/answers/place_tree.h"
+#include "app/session/graph/kernel_members.h"
 #include "app/session/session_state.h"
-#include "app/session/views/kernel_members.h"
-#include "app/session/views/place_tree.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {

@@ -1,9 +1,9 @@
 // Handlers: the graph after a pass, and the ways through it.
+#include "app/session/graph/file_graph.h"
+#include "app/session/graph/graph_after.h"
+#include "app/session/graph/graph_query.h"
+#include "app/session/graph/trace_views.h"
 #include "app/session/session_state.h"
-#include "app/session/views/file_graph.h"
-#include "app/session/views/graph_after.h"
-#include "app/session/views/graph_query.h"
-#include "app/session/views/trace_views.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/suggestion.h"
 

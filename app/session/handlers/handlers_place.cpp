@@ -1,9 +1,9 @@
 // Handlers: what runs on the GPU and what beside it.
 #include <algorithm>
 
+#include "app/engine/device/device_name.h"
 #include "app/session/explain/placement_view.h"
 #include "app/session/handlers/compile_anew.h"
-#include "app/session/model/device_name.h"
 #include "app/session/session_state.h"
 
 namespace dyn {

@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <numeric>
 
+#include "app/engine/inputs/batch_lengths.h"
+#include "app/engine/run/kept_positions.h"
+#include "app/session/answers/contraction_rows.h"
+#include "app/session/answers/dim_views.h"
+#include "app/session/answers/limit_view.h"
+#include "app/session/answers/plan_view.h"
+#include "app/session/answers/sweep_view.h"
 #include "app/session/explain/explain.h"
-#include "app/session/model/batch_lengths.h"
-#include "app/session/model/kept_positions.h"
 #include "app/session/session_state.h"
-#include "app/session/views/contraction_rows.h"
-#include "app/session/views/dim_views.h"
-#include "app/session/views/limit_view.h"
-#include "app/session/views/plan_view.h"
-#include "app/session/views/sweep_view.h"
 
 namespace dyn {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <array>
 
+#include "app/session/graph/graph_after.h"
+#include "app/session/graph/trace_views.h"
 #include "app/session/session_state.h"
-#include "app/session/views/graph_after.h"
-#include "app/session/views/trace_views.h"
 #include "compiler/ir/printer.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/suggestion.h"

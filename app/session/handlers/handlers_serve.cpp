@@ -5,12 +5,12 @@
 #include <map>
 #include <random>
 
+#include "app/engine/inputs/batch_lengths.h"
+#include "app/engine/inputs/padded_sequences.h"
+#include "app/engine/run/run_times.h"
+#include "app/engine/serving/joined_calls.h"
+#include "app/engine/serving/waiting_line.h"
 #include "app/session/handlers/joining_server.h"
-#include "app/session/model/batch_lengths.h"
-#include "app/session/model/joined_calls.h"
-#include "app/session/model/padded_sequences.h"
-#include "app/session/model/run_times.h"
-#include "app/session/model/waiting_line.h"
 #include "app/session/session_state.h"
 #include "compiler/support/clock.h"
 

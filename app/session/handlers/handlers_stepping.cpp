@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "app/session/graph/kernel_members.h"
+#include "app/session/graph/level_links.h"
+#include "app/session/graph/node_ids.h"
 #include "app/session/handlers/stepping.h"
-#include "app/session/views/kernel_members.h"
-#include "app/session/views/level_links.h"
-#include "app/session/views/node_ids.h"
 #include "app/session/views/view_text.h"
 #include "compiler/driver/code_positions.h"
 #include "compiler/ir/walk.h"

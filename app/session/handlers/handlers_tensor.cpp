@@ -1,10 +1,10 @@
 // Handler: a tensor to be looked at, whether it is bound, of the last run, or any value of the model.
 #include <charconv>
 
-#include "app/session/model/input_spec.h"
+#include "app/engine/inputs/input_spec.h"
+#include "app/session/answers/tensor_view.h"
+#include "app/session/graph/trace_views.h"
 #include "app/session/session_state.h"
-#include "app/session/views/tensor_view.h"
-#include "app/session/views/trace_views.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"

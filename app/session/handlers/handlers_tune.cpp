@@ -1,7 +1,7 @@
 // Handler: tune, which measures the versions of each contraction at shapes that are likely (compiler/tune).
 #include <algorithm>
 
-#include "app/session/model/tuning_file.h"
+#include "app/engine/model/tuning_file.h"
 #include "app/session/session_state.h"
 #include "compiler/tune/tuner.h"
 #include "vm/shared/dyn_contraction.h"

@@ -1,10 +1,10 @@
 // Handlers: expressions, bound values, settings, scripts, help.
 #include <algorithm>
 
+#include "app/engine/device/device_name.h"
+#include "app/engine/model/signing_key.h"
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/expression.h"
-#include "app/session/model/device_name.h"
-#include "app/session/model/signing_key.h"
 #include "app/session/script_reader.h"
 #include "app/session/session_state.h"
 #include "compiler/driver/target_choice.h"

@@ -1,8 +1,8 @@
 // Handlers: what the simulated GPU counted, and one warp of a launch that is stepped through.
 #include <algorithm>
 
-#include "app/session/model/device_name.h"
-#include "app/session/model/simulated_gpu.h"
+#include "app/engine/device/device_name.h"
+#include "app/engine/device/simulated_gpu.h"
 #include "app/session/session_state.h"
 #include "compiler/loop/kernel.h"
 

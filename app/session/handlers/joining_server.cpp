@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "app/engine/run/kept_positions.h"
 #include "app/session/explain/compare.h"
-#include "app/session/model/kept_positions.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/clock.h"
 

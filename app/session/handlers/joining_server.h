@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/session/model/joined_calls.h"
+#include "app/engine/serving/joined_calls.h"
 #include "app/session/session_state.h"
 
 namespace dyn {

@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "app/session/device_views.h"
+#include "app/session/views/device_views.h"
 #include "app/session/views/view_text.h"
 
 namespace dyn {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/session/level_views.h"
+#include "app/engine/run/level_loops.h"
 
 namespace dyn {
 

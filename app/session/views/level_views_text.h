@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "app/session/level_views.h"
+#include "app/engine/run/level_loops.h"
 #include "app/session/views/view_text.h"
 
 namespace dyn {

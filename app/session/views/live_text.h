@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

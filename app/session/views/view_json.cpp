@@ -4,7 +4,6 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "app/session/explain/explain.h"
 #include "app/session/views/level_views_text.h"
 #include "compiler/support/visible_text.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "app/session/session.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

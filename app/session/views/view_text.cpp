@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "app/session/explain/explain.h"
 #include "app/session/views/device_text.h"
 #include "app/session/views/ir_colors.h"
 #include "app/session/views/level_views_text.h"

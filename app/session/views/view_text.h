@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/session/session.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

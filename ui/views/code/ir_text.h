@@ -2,7 +2,7 @@
 // reached by the keyboard, is an operation: nodeChosen() says which.
 #pragma once
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 #include "ui/views/code/code_view.h"
 
 namespace dyn::ui {

@@ -6,8 +6,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/session/views/level_links.h"
-#include "app/session/views/line_groups.h"
+#include "app/session/graph/level_links.h"
+#include "app/session/graph/line_groups.h"
 
 namespace dyn::ui {
 

@@ -12,7 +12,7 @@
 #include <set>
 #include <vector>
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 
 class QPainter;
 

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/session/views/place_tree.h"
+#include "app/session/answers/place_tree.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/theme.h"
 #include "ui/views/table.h"

@@ -11,7 +11,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "app/session/level_views.h"
+#include "app/engine/run/level_loops.h"
 
 class QPainter;
 

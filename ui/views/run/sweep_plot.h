@@ -8,7 +8,7 @@
 
 #include <QWidget>
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 
 namespace dyn::ui {
 

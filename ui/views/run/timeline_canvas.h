@@ -10,7 +10,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 
 class QPainter;
 

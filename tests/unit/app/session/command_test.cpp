@@ -5,8 +5,8 @@
 
 #include <set>
 
+#include "app/engine/model/signature.h"
 #include "app/session/case_file.h"
-#include "app/session/model/signature.h"
 
 namespace dyn {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <fstream>
 
+#include "app/session/graph/level_links.h"
+#include "app/session/graph/line_groups.h"
 #include "app/session/session.h"
-#include "app/session/views/level_links.h"
-#include "app/session/views/line_groups.h"
 #include "app/session/views/view_text.h"
 #include "tests/support/paths.h"
 #include "tests/support/temporary_folder.h"

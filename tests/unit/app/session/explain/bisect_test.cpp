@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/session/session.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"

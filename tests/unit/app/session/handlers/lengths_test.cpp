@@ -2,8 +2,8 @@
 // of them.
 #include <gmock/gmock.h>
 
-#include "app/session/model/batch_lengths.h"
-#include "app/session/views.h"
+#include "app/engine/inputs/batch_lengths.h"
+#include "app/session/views/views.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {

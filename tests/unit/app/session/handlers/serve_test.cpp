@@ -2,10 +2,10 @@
 // them.
 #include <gmock/gmock.h>
 
+#include "app/engine/serving/joined_calls.h"
+#include "app/engine/serving/waiting_line.h"
 #include "app/session/explain/compare.h"
-#include "app/session/model/joined_calls.h"
-#include "app/session/model/waiting_line.h"
-#include "app/session/views.h"
+#include "app/session/views/views.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "tests/support/session_fixture.h"
 

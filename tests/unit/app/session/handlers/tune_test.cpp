@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/session/model/tuning_file.h"
+#include "app/engine/model/tuning_file.h"
 #include "app/session/session.h"
 #include "compiler/driver/kernel_library.h"
 #include "tests/support/temporary_folder.h"

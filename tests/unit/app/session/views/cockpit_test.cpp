@@ -6,10 +6,10 @@
 #include <limits>
 #include <map>
 
-#include "app/session/model/input_spec.h"
-#include "app/session/views/place_tree.h"
-#include "app/session/views/sweep_view.h"
-#include "app/session/views/tensor_view.h"
+#include "app/engine/inputs/input_spec.h"
+#include "app/session/answers/place_tree.h"
+#include "app/session/answers/sweep_view.h"
+#include "app/session/answers/tensor_view.h"
 #include "app/session/views/view_text.h"
 #include "tests/support/paths.h"
 #include "tests/support/session_fixture.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "app/session/views/limit_view.h"
+#include "app/session/answers/limit_view.h"
 #include "tests/support/paths.h"
 #include "tests/support/session_fixture.h"
 

@@ -1,0 +1,43 @@
+// EngineOptions: how models are compiled and run.
+//
+//   EngineOptions options;
+//   options.math = "fast";
+//   options.device = "cuda:1";
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dyn {
+
+struct EngineOptions {
+  int threadCount = 0;                  // for kernels and compilation; 0: one per core
+  std::string cacheDirectory = "none";  // of compiled objects; "none": off
+  std::string passes;                   // pipeline text; "" is the standard one
+  std::string math = "fp32";
+  std::string paddedResults = "exact";
+  std::map<std::string, std::string> policies;  // "conv", "matmul" or "loop": the version to be taken
+  // Variants beside the program for all sizes, and buckets (compiler/passes/variant_spec.h); "" is none.
+  std::string variants, buckets;
+  // How the host program runs: "native", "interpret", or "auto": native where a package has it.
+  std::string flow = "auto";
+  // Of packages: whether their machine code is taken, and the file of the key that must have signed them; "":
+  // none.
+  bool nativeCode = true;
+  std::string verifyKey;
+  std::string dataRoot;    // folder that symbolic links to external data may not leave; "": none is followed
+  std::string tuningFile;  // of records; "" is beside the object cache, "none" off
+  std::string device = "cpu";       // "cuda", "cuda:1", "simcuda": app/engine/device/device_name.h
+  bool deviceIsChosen = false;      // somebody said so: a package, too, runs there and nowhere else
+  std::vector<std::string> places;  // "softmax=cpu" (compiler/passes/placement.h)
+  std::string
+      target;  // where programs run: a name or a file (compiler/driver/target_choice.h); "" is this host
+  uint64_t seed = 0;              // of random inputs
+  uint64_t memoryLimitBytes = 0;  // 0: none
+  uint64_t deviceLimitBytes = 0;  // of each device; 0: as memoryLimitBytes
+  bool deviceGraphs = true;       // launches that come again are one graph
+};
+
+}  // namespace dyn

@@ -1,0 +1,19 @@
+#include "app/engine/model/model_info.h"
+
+namespace dyn {
+
+const char* toString(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::none:
+      return "none";
+    case ModelKind::onnx:
+      return "onnx";
+    case ModelKind::text:
+      return "text";
+    case ModelKind::package:
+      return "package";
+  }
+  return "?";
+}
+
+}  // namespace dyn

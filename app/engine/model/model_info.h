@@ -1,0 +1,43 @@
+// Facts about a model, as plain values: its inputs and outputs, where it is from, what is in it. Shapes are
+// lists of texts: "59", "seq", "2*seq + 1", "?3".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/support/diagnostic.h"
+
+namespace dyn {
+
+using DimValues = std::map<std::string, int64_t>;
+
+struct ValueInfo {
+  std::string name;
+  std::string kind;   // "tensor", "list", "optional", "tuple", ...
+  std::string dtype;  // of a tensor
+  std::vector<std::string> shape;
+  std::string type;  // "Tensor[(batch, seq), f32]"
+};
+
+enum class ModelKind : uint8_t { none, onnx, text, package };
+const char* toString(ModelKind kind);
+
+struct ModelInfo {
+  ModelKind kind = ModelKind::none;
+  std::string path;
+  std::string producer;
+  int64_t irVersion = 0, opset = 0;  // of ONNX files
+  std::vector<ValueInfo> inputs, outputs;
+  std::map<std::string, int64_t> ops;  // operations of the model as written (ONNX operators for ONNX files)
+  int64_t opsCount = 0;                // operations of the imported module, bodies included
+  int64_t functionsCount = 0;
+  int64_t weightsCount = 0, weightsBytes = 0;
+  std::vector<std::string> symbols;  // named dims of the inputs
+  std::vector<Diagnostic> warnings;
+  int64_t problemsCount = 0;  // with any, the model can be looked at, and nothing else
+  std::string tuning;         // "3 records of FILE": what compilation takes from measurements; "" without any
+};
+
+}  // namespace dyn

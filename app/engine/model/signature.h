@@ -1,0 +1,84 @@
+// Signature: what a model takes and gives, read off its module or its package, and the dims of a call.
+//
+//   Signature signature = ...;                       // input_ids: i64 (batch, seq)
+//   CallDims dims(signature);
+//   DYN_CHECK(dims.bind("seq", 59));                 // --dim seq=59
+//   DYN_CHECK(dims.learn(signature.inputs[0], shape));  // from an input that was given
+//   DYN_TRY(std::vector<int64_t> shape, dims.shapeOf(signature.inputs[1]));
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/engine/model/model_info.h"
+#include "compiler/ir/module.h"
+#include "vm/include/dynvm.h"
+
+namespace dyn {
+
+struct Port {
+  ValueInfo info;
+  Dtype dtype = Dtype::f32;  // of tensors
+  Type type;                 // null for packages
+  bool rankIsOpen = false;   // the model takes a tensor of any rank here
+  // Of a ragged tensor: `len[b]`. `type` and the shape of `info` are those of its rows (ragged_port.h).
+  std::string length;
+};
+
+struct Signature {
+  std::vector<Port> inputs, outputs;
+  // Inputs with a value of the model's own: a call may give another one, for which the model is compiled.
+  std::vector<Port> defaults;
+  DimValues fixedDims;  // dims that the program was made for; a call may name them with that value
+};
+
+Signature signatureOf(const Module& module, const std::vector<std::string>& inputNames,
+                      const std::vector<std::string>& outputNames);
+Signature signatureOf(const dyn_module* module);
+ValueInfo valueInfo(std::string name, Type type);
+const char* kindName(TypeKind kind);  // "tensor", "list"
+
+class CallDims {
+ public:
+  explicit CallDims(const Signature& signature);
+  // Named symbols of the inputs, in order of appearance; "?3" and "x.1" (axis 1 of input x) are names too.
+  const std::vector<std::string>& names() const { return names_; }
+  // Errors: usageError for an unknown name (with "did you mean"), a negative value, or another value than the
+  // one fixed.
+  Status bind(const std::string& name, int64_t value);
+  // Binds the symbols of an input by the shape of its value; inputMismatch when it cannot have that shape.
+  Status learn(const Port& port, const std::vector<int64_t>& shape);
+  // inputMissing when a symbol is not bound, listing all that are missing in any input.
+  Result<std::vector<int64_t>> shapeOf(const Port& port) const;
+  DimValues values() const;
+
+ private:
+  std::shared_ptr<DimContext> context_;
+  const Signature& signature_;
+  std::vector<std::vector<Dim>> dims_;  // of each input; empty for what is no tensor
+  std::vector<std::string> names_;
+  DimBinding binding_;
+  std::map<std::string, SymbolId, std::less<>> symbols_;
+};
+
+// The shapes of all inputs, by the dims.
+Result<std::vector<std::vector<int64_t>>> shapesFor(const Signature& signature, const DimValues& dims);
+
+// One `--dim NAME=...`.
+struct DimSpec {
+  std::string name;
+  std::optional<int64_t> value;      // N
+  std::optional<int64_t> low, high;  // A..B
+  int64_t multiple = 1;              // :K
+  std::vector<int64_t> likely;       // of @file, most frequent first
+  std::vector<int64_t> sequence;     // of @file, as written
+  std::string text;
+};
+// "seq=59", "seq=1..512", "seq=1..512:8", "seq=@lengths.txt"
+Result<DimSpec> parseDimSpec(const std::string& text);
+Result<std::vector<DimSpec>> parseDimSpecs(const std::vector<std::string>& texts);
+
+}  // namespace dyn

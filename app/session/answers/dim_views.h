@@ -1,0 +1,21 @@
+// Views of dims: the symbols with what is known, where a dim comes from, and why two are or are not equal.
+#pragma once
+
+#include "app/engine/model/scratch_program.h"
+#include "app/session/views/views.h"
+
+namespace dyn {
+
+// All symbols that types and dim attributes of the module mention, in order of creation; or the one of that
+// name.
+Result<DimsTable> dimsTable(const Module& module, const std::string& symbol);
+// `a`, `b`: "value.axis", a symbol, or an expression over symbols. b empty: where a comes from; then a may be
+// a run-time check: "check0". `ports`: names of the file → parameters and results of main.
+// The run-time checks with the sides that these dims decide; those that fail first.
+std::vector<CheckRow> checkRows(const Module& module, const DimValues& dims);
+// The dims that are outside of what is declared or known of them.
+std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims);
+Result<WhyView> whyDim(ScratchCopy& program, const std::vector<std::pair<std::string, ValueId>>& ports,
+                       const std::string& a, const std::string& b);
+
+}  // namespace dyn

@@ -1,0 +1,187 @@
+#include "app/session/answers/limit_view.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace dyn {
+
+int64_t usualValue(const LimitSymbol& symbol) {
+  if (!symbol.likely.empty()) return symbol.likely.front();
+  const int64_t multiple = std::max<int64_t>(symbol.multiple, 1);
+  const int64_t least = std::max<int64_t>(symbol.low.value_or(1), 1);
+  return (least + multiple - 1) / multiple * multiple;
+}
+
+namespace {
+
+constexpr int64_t kLargestSearched = int64_t{1} << 40;
+constexpr std::chrono::seconds kSearchTime(10);  // a dry run of a loop takes as many steps as the loop
+
+// Sizes are counted in multiples: the k-th allowed size is k * multiple. A model may take fewer sizes than it
+// says (an image's sides by 32s): where one cannot be run, only multiples of 2, 4, ... are looked at.
+class Search {
+ public:
+  Search(const LimitSymbol& symbol, DimValues dims, int64_t limitBytes, const PeakOfDims& peakOf)
+      : symbol_(symbol), dims_(std::move(dims)), limitBytes_(limitBytes), peakOf_(peakOf) {
+    multiple_ = std::max<int64_t>(symbol.multiple, 1);
+  }
+
+  Result<LimitRow> run() {
+    constexpr int64_t kCoarsest = 64;
+    LimitRow best;
+    const int64_t declared = multiple_;
+    for (int64_t scale = 1; scale <= kCoarsest; scale *= 2) {
+      count(declared * scale);
+      DYN_TRY(LimitRow row, search());
+      const int64_t known = best.largest.value_or(-1), found = row.largest.value_or(-1);
+      if (scale == 1 || found > known || (found == known && !refused_)) best = std::move(row);
+      if (best.largest && !refused_) break;  // memory ends it, nothing else
+    }
+    if (!best.largest && leastRun_)
+      best.end = "even " + symbol_.name + " = " + std::to_string(*leastRun_) + " takes " +
+                 std::to_string(leastBytes_) + " bytes";
+    return best;
+  }
+
+ private:
+  void count(int64_t multiple) {
+    multiple_ = multiple;
+    least_ = (std::max<int64_t>(symbol_.low.value_or(0), 0) + multiple_ - 1) / multiple_;
+    most_ = std::min(symbol_.high.value_or(kLargestSearched), kLargestSearched) / multiple_;
+  }
+
+  Result<LimitRow> search() {
+    LimitRow row;
+    row.symbol = symbol_.name;
+    row.others = dims_;
+    row.others.erase(symbol_.name);
+    DYN_TRY(std::optional<int64_t> start, firstThatFits());
+    if (!start) {
+      row.end = why_;
+      return row;
+    }
+    int64_t low = *start, high = low;  // low fits
+    const auto end = std::chrono::steady_clock::now() + kSearchTime;
+    bool open = false;  // nothing was found that does not fit
+    while (true) {
+      if (low >= most_ || std::chrono::steady_clock::now() > end) {
+        open = true;
+        break;
+      }
+      high = std::min(most_, std::max<int64_t>(2 * low, low + 1));
+      DYN_TRY(bool within, fits(high));
+      if (!within) break;
+      low = high;
+    }
+    while (!open && high - low > 1) {
+      const int64_t middle = low + (high - low) / 2;
+      DYN_TRY(bool within, fits(middle));
+      (within ? low : high) = middle;
+    }
+    row.largest = low * multiple_;
+    if (!open) {
+      DYN_CHECK(fits(high));  // why the next one does not
+      row.end = why_;
+    } else if (low >= most_ && symbol_.high) {
+      row.end = symbol_.name + " is at most " + std::to_string(*symbol_.high);
+    } else {
+      row.end = "no limit was found up to here";
+    }
+    const bool refused = refused_;
+    DYN_TRY(bool within, fits(low));
+    if (within) row.peakBytes = peak_;
+    refused_ = refused;
+    return row;
+  }
+
+  Result<bool> fits(int64_t index) {
+    dims_[symbol_.name] = index * multiple_;
+    Result<int64_t> bytes = peakOf_(dims_);
+    refused_ = !bytes.ok();
+    if (bytes.ok()) {
+      peak_ = *bytes;
+      if (!leastRun_ || index * multiple_ < *leastRun_) {
+        leastRun_ = index * multiple_;
+        leastBytes_ = peak_;
+      }
+      if (peak_ > limitBytes_)
+        why_ = symbol_.name + " = " + std::to_string(index * multiple_) + " would take " +
+               std::to_string(peak_) + " bytes";
+      return peak_ <= limitBytes_;
+    }
+    if (bytes.error().id == DiagnosticId::unsupportedFeature || bytes.error().id == DiagnosticId::cancelled)
+      return bytes.takeError();
+    why_ =
+        symbol_.name + " = " + std::to_string(index * multiple_) + " cannot be run: " + bytes.error().message;
+    return false;
+  }
+
+  // The least sizes may be ones that the model does not take.
+  Result<std::optional<int64_t>> firstThatFits() {
+    for (int64_t index = least_; index <= std::min(most_, least_ + 1024);
+         index = std::max(index + 1, 2 * index)) {
+      DYN_TRY(bool within, fits(index));
+      if (within) return std::optional<int64_t>(index);
+    }
+    return std::optional<int64_t>();
+  }
+
+  const LimitSymbol& symbol_;
+  DimValues dims_;
+  const int64_t limitBytes_;
+  const PeakOfDims& peakOf_;
+  int64_t multiple_ = 1, least_ = 0, most_ = 0, peak_ = 0;
+  std::optional<int64_t> leastRun_;  // the least size of those looked at that can be run
+  int64_t leastBytes_ = 0;
+  bool refused_ = false;  // the size looked at last cannot be run
+  std::string why_;
+};
+
+// A size for each dim that is not given: the usual one, or, where the model does not take these, the first
+// doubling of all that it takes.
+Result<DimValues> usualValues(const std::vector<LimitSymbol>& symbols, const DimValues& given,
+                              const PeakOfDims& peakOf) {
+  constexpr int64_t kMostScale = 1024;
+  DimValues usual = given;
+  for (const LimitSymbol& symbol : symbols)
+    if (!given.count(symbol.name)) usual[symbol.name] = usualValue(symbol);
+  for (int64_t scale = 1; scale <= kMostScale; scale *= 2) {
+    DimValues values = usual;
+    for (const LimitSymbol& symbol : symbols) {
+      if (given.count(symbol.name)) continue;
+      const int64_t multiple = std::max<int64_t>(symbol.multiple, 1), wanted = usual[symbol.name] * scale;
+      values[symbol.name] = symbol.high ? std::min(wanted, *symbol.high / multiple * multiple) : wanted;
+    }
+    const Result<int64_t> bytes = peakOf(values);
+    if (bytes.ok()) return values;
+    if (bytes.error().id == DiagnosticId::unsupportedFeature || bytes.error().id == DiagnosticId::cancelled)
+      return Result<DimValues>(Error{bytes.error()});
+  }
+  return usual;
+}
+
+}  // namespace
+
+Result<LimitView> limitView(const std::vector<LimitSymbol>& symbols, const DimValues& given,
+                            int64_t limitBytes, const PeakOfDims& peakOf) {
+  LimitView view;
+  view.limitBytes = limitBytes;
+  view.dims = given;
+  DYN_TRY(DimValues usual, usualValues(symbols, given, peakOf));
+  for (const LimitSymbol& symbol : symbols) {
+    if (given.count(symbol.name)) continue;
+    DimValues others = usual;
+    others.erase(symbol.name);
+    DYN_TRY(LimitRow row, Search(symbol, std::move(others), limitBytes, peakOf).run());
+    view.rows.push_back(std::move(row));
+  }
+  if (view.rows.empty())
+    return makeError(DiagnosticId::usageError,
+                     symbols.empty() ? "all shapes of this model are fixed" : "all dims have a value");
+  if (std::none_of(view.rows.begin(), view.rows.end(), [](const LimitRow& row) { return row.largest; }))
+    return makeError(DiagnosticId::memoryLimit, "no size stays within " + std::to_string(limitBytes) +
+                                                    " bytes: " + view.rows.front().end);
+  return view;
+}
+
+}  // namespace dyn

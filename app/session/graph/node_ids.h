@@ -1,0 +1,27 @@
+// Which graph node an operation is: the same number at every step that keeps the operation.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "app/session/views/views.h"
+#include "compiler/ir/module.h"
+
+namespace dyn {
+
+class NodeIds {
+ public:
+  explicit NodeIds(const Module& module);
+  NodeId of(const Op& op) const;  // kNoNode for an operation of another module
+  // A parameter of a function, and a result of one.
+  static NodeId ofValue(ValueId value) { return NodeId{value} * 2; }
+  static NodeId ofResult(uint32_t function, size_t index) {
+    return (NodeId{1} << 62) | (NodeId{function} << 32) | index;
+  }
+
+ private:
+  std::unordered_map<const Op*, NodeId> ids_;
+};
+
+}  // namespace dyn

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# compile_test.sh BUILD SOURCE: samples/14_compile, in C and in C++, over a model of samples/models; libdyn.so shows the
+# names of libdyn.symbols, and no other. DYN_UPDATE=1 writes that list anew.
+set -euo pipefail
+BUILD="${1:?usage: compile_test.sh BUILD SOURCE}" SOURCE="${2:?}"
+WORK="$(mktemp -d)"
+trap 'rm -rf "$WORK"' EXIT
+fail() { echo "compile_test: $*" >&2; exit 1; }
+MODEL="$SOURCE/samples/models/bert/model.onnx" SAMPLE="$SOURCE/samples/14_compile" LIB="$BUILD/lib"
+export HOME="$WORK" XDG_CACHE_HOME="$WORK"
+
+nm -D --defined-only "$LIB/libdyn.so" | awk '$2 ~ /[TDBR]/ { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort >"$WORK/symbols"
+LIST="$SOURCE/tests/samples/libdyn.symbols"
+if [[ ${DYN_UPDATE:-} == 1 ]]; then cp "$WORK/symbols" "$LIST"; fi
+diff -u "$LIST" "$WORK/symbols" >&2 || fail "libdyn.so shows other names than tests/samples/libdyn.symbols: what is gone breaks programs"
+
+flags=(-Wall -Wextra -Werror -I "$SOURCE/app/library/include" -I "$SOURCE/vm/include")
+link=(-L "$LIB" -ldyn "-Wl,-rpath,$LIB")
+cc -std=c11 "${flags[@]}" "$SAMPLE/first.c" "${link[@]}" -o "$WORK/first"
+c++ -std=c++17 "${flags[@]}" "$SAMPLE/first.cpp" "${link[@]}" -o "$WORK/first_cpp"
+[[ $(wc -l <"$SAMPLE/first.c") -le 40 ]] || fail "first.c has more than 40 lines"
+for program in first first_cpp; do
+  "$WORK/$program" "$MODEL" >"$WORK/said" || fail "$program"
+  for line in '8 positions: 32 numbers each' '32 positions: 32 numbers each' '128 positions: 32 numbers each' 'seq'; do
+    grep -qF "$line" "$WORK/said" || { cat "$WORK/said" >&2; fail "$program does not say: $line"; }
+  done
+  if "$WORK/$program" "$WORK/absent.onnx" 2>"$WORK/said"; then fail "$program takes a file that is not there"; fi
+  grep -q 'absent.onnx' "$WORK/said" || fail "$program does not name the file: $(cat "$WORK/said")"
+done
+grep -qE 'will take [1-9][0-9]* bytes' <("$WORK/first_cpp" "$MODEL") || fail "first_cpp predicts no memory"
+echo "compile_test: passed"
