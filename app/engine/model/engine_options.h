@@ -19,10 +19,10 @@ struct EngineOptions {
   std::string math = "fp32";
   std::string paddedResults = "exact";
   std::map<std::string, std::string> policies;  // "conv", "matmul" or "loop": the version to be taken
-  // Variants beside the program for all sizes, and buckets (compiler/passes/variant_spec.h); "" is none.
+  // Variants beside the program for all sizes, and buckets (compiler/passes/variants/variant_spec.h); "": none.
   std::string variants, buckets;
-  // How the host program runs: "native", "interpret", or "auto": native where a package has it.
-  std::string flow = "auto";
+  // Form of the host code: "native", "bytecode", or "auto": native where a package has it.
+  std::string hostCode = "auto";
   // Of packages: whether their machine code is taken, and the file of the key that must have signed them; "":
   // none.
   bool nativeCode = true;
@@ -31,9 +31,9 @@ struct EngineOptions {
   std::string tuningFile;  // of records; "" is beside the object cache, "none" off
   std::string device = "cpu";       // "cuda", "cuda:1", "simcuda": app/engine/device/device_name.h
   bool deviceIsChosen = false;      // somebody said so: a package, too, runs there and nowhere else
-  std::vector<std::string> places;  // "softmax=cpu" (compiler/passes/placement.h)
-  std::string
-      target;  // where programs run: a name or a file (compiler/driver/target_choice.h); "" is this host
+  std::vector<std::string> places;  // "softmax=cpu" (compiler/passes/device/placement.h)
+  // Where programs run: a name or a file (compiler/driver/target_choice.h); "" is this host.
+  std::string target;
   uint64_t seed = 0;              // of random inputs
   uint64_t memoryLimitBytes = 0;  // 0: none
   uint64_t deviceLimitBytes = 0;  // of each device; 0: as memoryLimitBytes
