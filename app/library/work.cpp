@@ -96,7 +96,11 @@ dyn_status dyn_model_export(dyn_model* model, const char* kind, const char* path
 
 dyn_status dyn_model_save(dyn_model* model, const char* path, const dyn_option* options,
                           size_t option_count) {
-  if (!path) return reporting([]() -> Status { return badArgument("path is a null pointer"); });
+  const std::string file = path ? path : "";
+  if (!file.ends_with(".onnx") && !file.ends_with(".dyn"))
+    return reporting([&]() -> Status {
+      return badArgument("'" + file + "' ends in neither .onnx nor .dyn: it is written in no other form");
+    });
   return write(model, Command::of(CommandId::save), path, options, option_count);
 }
 

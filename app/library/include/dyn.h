@@ -104,7 +104,8 @@ DYN_API dyn_status dyn_model_compile(dyn_model* model, dyn_module** module);
  * {"interpret", ""}. kind: "package", "exe", "static", "shared" or "image". */
 DYN_API dyn_status dyn_model_export(dyn_model* model, const char* kind, const char* path,
                                     const dyn_option* options, size_t option_count);
-/* Writes its graph as an ONNX model; options of `save`: {"pass", "fold"}, {"external", ""}. */
+/* Writes its graph: as an ONNX model to NAME.onnx, as text to NAME.dyn. Options of `save`: {"pass", "fold"},
+ * {"external", ""}. */
 DYN_API dyn_status dyn_model_save(dyn_model* model, const char* path, const dyn_option* options,
                                   size_t option_count);
 /* Measures versions of its operations; options of `tune`: {"dim", "seq=128"}, {"seconds", "10"}. What is

@@ -195,9 +195,9 @@ TEST_F(LibraryTest, CommandsAnswerInJsonAndInText) {
   const char* answer = nullptr;
   ASSERT_EQ(dyn_model_command(model_, "why y.0", &answer), DYN_OK) << diagnostic().message;
   EXPECT_THAT(answer, HasSubstr(R"("command":"why")"));
-  EXPECT_THAT(answer, HasSubstr("dim 0 of input x"));
+  EXPECT_THAT(answer, HasSubstr("axis 0 of input x"));
   ASSERT_EQ(dyn_model_command_text(model_, ":why y.0", &answer), DYN_OK);
-  EXPECT_THAT(answer, HasSubstr("dim 0 of input x"));
+  EXPECT_THAT(answer, HasSubstr("axis 0 of input x"));
   EXPECT_EQ(dyn_model_command(model_, "why nothing.0", &answer), DYN_BAD_PROGRAM);
   EXPECT_THAT(answer, HasSubstr(R"("error":{)"));
   EXPECT_GE(dyn_diagnostic_count(), 1);
@@ -253,8 +253,25 @@ TEST_F(LibraryTest, WritesAPackageThatTheRuntimeLoads) {
   ASSERT_EQ(open(path), DYN_OK) << diagnostic().message;
   ASSERT_TRUE(compile(&module));
   dyn_module_release(module);
-  const std::string text = folder_.path() + "/again.dyn";
-  EXPECT_EQ(dyn_model_save(model_, text.c_str(), nullptr, 0), DYN_UNSUPPORTED) << "a package holds no graph";
+  const std::string graph = folder_.path() + "/again.onnx";
+  EXPECT_EQ(dyn_model_save(model_, graph.c_str(), nullptr, 0), DYN_UNSUPPORTED) << "a package holds no graph";
+}
+
+TEST_F(LibraryTest, SavesTheGraph) {
+  ASSERT_EQ(openText(kMlp), DYN_OK);
+  const std::string graph = folder_.path() + "/m.onnx", text = folder_.path() + "/again.dyn";
+  ASSERT_EQ(dyn_model_save(model_, text.c_str(), nullptr, 0), DYN_OK) << diagnostic().message;
+  EXPECT_EQ(dyn_model_save(model_, "y", nullptr, 0), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(diagnostic().message, HasSubstr(".onnx"));
+#ifdef DYN_HAVE_ONNX
+  const dyn_option pass{"pass", "import"};
+  ASSERT_EQ(dyn_model_save(model_, graph.c_str(), &pass, 1), DYN_OK) << diagnostic().message;
+  ASSERT_EQ(open(graph), DYN_OK) << diagnostic().message;
+  EXPECT_EQ(dyn_model_input_count(model_), 2);
+#endif
+  ASSERT_EQ(open(text), DYN_OK) << diagnostic().message;
+  const dyn_option seconds{"seconds", "soon"};
+  EXPECT_EQ(dyn_model_tune(model_, &seconds, 1), DYN_INVALID_ARGUMENT);
 }
 
 TEST_F(LibraryTest, TwoThreadsWithAModelEach) {
