@@ -9,6 +9,7 @@
 
 #include "tests/unit/vm/vm_harness.h"
 #include "vm/core/object.h"
+#include "vm/include/dyn_ragged.h"
 
 // Former names, for programs that were built with them.
 extern "C" const char* dyn_panels(void);
