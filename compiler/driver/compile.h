@@ -36,11 +36,11 @@ struct CompileOptions {
   std::optional<Target> target;     // machine that the program runs on; none: this host
   std::vector<std::string> places;  // device placements, "softmax=cpu", for the pass `devices`
   // Fixed kernel variants of contractions (compiler/passes/layout/contraction_versions.h) by "conv" or
-  // "matmul" for all, or by the key of one operation; "loop" for generated kernels (compiler/kernel/versions.h). Rules and
-  // costs choose the others.
+  // "matmul" for all, or by the key of one operation; "loop" for generated kernels
+  // (compiler/kernel/versions.h). Rules and costs choose the others.
   std::map<std::string, std::string> versions;
-  // Specialised programs and shape buckets (compiler/passes/variants/variant_spec.h): "seq=128;seq=256,batch=1",
-  // "batch=4,8,16".
+  // Specialised programs and shape buckets (compiler/passes/variants/variant_spec.h):
+  // "seq=128;seq=256,batch=1", "batch=4,8,16".
   std::string variants, buckets;
   std::string cacheDirectory;              // of compiled objects; empty: no cache
   int threadCount = 0;                     // for compiling; 0: one per core

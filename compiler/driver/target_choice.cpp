@@ -75,7 +75,7 @@ bool sameSystem(const Target& target) { return runsHere(target); }
 bool runsHere(const Target& target) { return target.machine.triple.empty(); }
 #endif
 
-Target fixedTarget(Target target) {
+Target freestandingTarget(Target target) {
   target.hasHeap = target.hasThreads = target.hasFiles = target.hasBuiltins = false;
   target.machine.coreCount = 1;
   return target;
@@ -95,7 +95,7 @@ Result<Target> chooseTarget(const std::string& nameOrFile) {
     DYN_TRY(target.machine, presetOf(levels[0]));
     target.machine.name = name;
     target.levels.assign(levels.begin() + 1, levels.end());
-    return hasSystem(target.machine) ? target : fixedTarget(target);
+    return hasSystem(target.machine) ? target : freestandingTarget(target);
   }
   std::string known = "there are host";
   for (const std::string& name : names) known += ", " + name;

@@ -17,7 +17,7 @@ std::vector<std::string> targetNames();
 // printMachine()'s text). Errors: usageError for an unknown name, fileError, fileFormat.
 Result<Target> chooseTarget(const std::string& nameOrFile);
 // A target like this one, but without heap, threads, files and hand-written kernels.
-Target fixedTarget(Target target);
+Target freestandingTarget(Target target);
 // May the target's code run in this process?
 bool runsHere(const Target& target);
 // Programs of this system run there, if the processor has what their code needs.

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "compiler/export/elf_object.h"
-#include "compiler/export/fixed_program.h"
+#include "compiler/export/freestanding_program.h"
 #include "compiler/export/library_header.h"
 #include "compiler/export/linked_rows.h"
 #include "compiler/export/linker.h"
@@ -14,8 +14,8 @@
 #include "compiler/export/runner_link.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
-#include "vm/include/dyn_flow.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_flow.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 
@@ -50,7 +50,7 @@ bool defines(const MachineCode& code, const std::string& name) {
 
 std::string codeTableName(size_t index) { return "dyn_model_code_" + std::to_string(index); }
 
-// DynModelCode (vm/model/model_data.h).
+// DynModelCode (vm/embedded/model_data.h).
 ElfTable codeTable(const MachineCode& code, const std::vector<vm::KernelRow>& kernels,
                    const std::string& name, const ElfMachine& machine) {
   ElfTable table;
@@ -285,13 +285,13 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
   DYN_CHECK(folder.make());
   const LibraryFacts facts{name, request.source, request.ramBoundBytes};
   const std::vector<std::string> verbs =
-      request.withoutHeap ? fixedLibraryEntryPoints() : libraryEntryPoints(compiled.lowered.program);
+      request.withoutHeap ? freestandingLibraryEntryPoints() : libraryEntryPoints(compiled.lowered.program);
   std::string header, object;
   ExportedLibrary made;
   if (request.withoutHeap) {
-    DYN_TRY(const FixedObjects fixed,
-            fixedObjects(compiled, static_cast<uint64_t>(request.ramBoundBytes.value_or(0))));
-    DYN_TRY(header, fixedLibraryHeader(facts, compiled.lowered.program));
+    DYN_TRY(const FreestandingObjects fixed,
+            freestandingObjects(compiled, static_cast<uint64_t>(request.ramBoundBytes.value_or(0))));
+    DYN_TRY(header, freestandingLibraryHeader(facts, compiled.lowered.program));
     DYN_TRY(std::vector<std::string> inputs, objectFiles(fixed.objects, folder));
     inputs.insert(inputs.begin(), request.runtime);
     DYN_TRY(object, linkModel(inputs, verbs, name, folder));

@@ -15,7 +15,7 @@
 
 #include "vm/base/allocator.h"
 #include "vm/device/cpu_device.h"
-#include "vm/device/device_text.h"
+#include "vm/base/device_text.h"
 #include "vm/include/dyn_gpu.h"
 
 namespace dyn::vm {

@@ -19,7 +19,8 @@ struct EngineOptions {
   std::string math = "fp32";
   std::string paddedResults = "exact";
   std::map<std::string, std::string> policies;  // "conv", "matmul" or "loop": the version to be taken
-  // Variants beside the program for all sizes, and buckets (compiler/passes/variants/variant_spec.h); "": none.
+  // Variants beside the program for all sizes, and buckets (compiler/passes/variants/variant_spec.h); "":
+  // none.
   std::string variants, buckets;
   // Form of the host code: "native", "bytecode", or "auto": native where a package has it.
   std::string hostCode = "auto";

@@ -15,7 +15,7 @@
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/level_links.h"
 #include "app/session/graph/trace_views.h"
-#include "app/session/handlers/export_fixed.h"
+#include "app/session/handlers/export_freestanding.h"
 #include "app/session/handlers/stepping.h"
 #include "app/session/session_state.h"
 #include "app/session/views/view_json.h"

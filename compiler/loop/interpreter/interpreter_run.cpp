@@ -9,7 +9,7 @@
 #include "compiler/loop/interpreter/interpreter_program.h"
 #include "compiler/loop/interpreter/kernel_interpreter.h"
 #include "compiler/loop/scalar_math.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn::loop {
 

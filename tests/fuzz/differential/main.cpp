@@ -1,10 +1,10 @@
 // Random programs: compiled = reference, and each pass off = all on.
 //
-//   differential [--count N] [--seed S] [--passes all|some|flow|fixed|cuda] [--output DIR] [--show] [--suite DIR]
+//   differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda] [--output DIR] [--show] [--suite DIR]
 //
 // Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes, one with
 // a variant or a bucket, and one with a pass off, in turn (--passes all: each pass off for each program;
-// flow: its host program as machine code and as bytecode instead; fixed: in the runtime in fixed memory;
+// flow: its host program as machine code and as bytecode instead; freestanding: in the freestanding runtime;
 // cuda: on the GPU that DYN_CUDA_DRIVER or the system has, all passes on).
 // What differs is cut down and written to DIR: seed-N.dyn, its inputs as .npy, and seed-N.dyns, which runs it
 // in the shell. Ends with 1 when anything differed. --show prints the programs and runs nothing.
@@ -21,7 +21,7 @@
 #include <string>
 
 #include "tests/fuzz/differential/comparison.h"
-#include "tests/fuzz/differential/fixed_flows.h"
+#include "tests/fuzz/differential/freestanding_flows.h"
 #include "tests/fuzz/differential/flows.h"
 #include "tests/fuzz/differential/generator.h"
 #include "tests/fuzz/differential/reducer.h"
@@ -43,7 +43,7 @@ constexpr uint64_t kBlock = 50;  // programs in one process
 std::vector<std::string> passesFor(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
                                    const Arguments& arguments) {
   if (arguments.flows) return {std::string(kFlows)};
-  if (arguments.fixed) return {std::string(kFixed)};
+  if (arguments.fixed) return {std::string(kFreestanding)};
   if (arguments.cuda) return {std::string(kCuda)};
   std::vector<std::string> passes = pipelines();
   if (!arguments.allPasses) passes = {"", passes[1 + seed % (passes.size() - 1)]};
@@ -108,7 +108,7 @@ void report(const Arguments& arguments, uint64_t seed) {
   std::ofstream script(base + ".dyns");
   if (found.passes == kFlows) script << ":set host-code native\n";
   if (found.passes == kCuda) script << ":set device simcuda\n";
-  if (!found.passes.empty() && found.passes != kFlows && found.passes != kFixed && found.passes != kCuda)
+  if (!found.passes.empty() && found.passes != kFlows && found.passes != kFreestanding && found.passes != kCuda)
     script << ":set passes " << found.passes << "\n";
   script << ":load " << base << ".dyn\n:run";
   const std::vector<HostTensor> inputs = inputsFor(failure.program, failure.sizes, seed);
@@ -179,7 +179,7 @@ int run(const Arguments& arguments) {
 
 int usage() {
   std::fprintf(stderr,
-               "usage: differential [--count N] [--seed S] [--passes all|some|flow|fixed|cuda] [--output "
+               "usage: differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda] [--output "
                "DIR] [--show] "
                "[--suite DIR]\n");
   return 2;
@@ -205,10 +205,10 @@ int main(int argumentCount, char** argumentTexts) {
     } else if (name == "--seed") {
       arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
     } else if (name == "--passes" &&
-               (value == "all" || value == "some" || value == "flow" || value == kFixed || value == kCuda)) {
+               (value == "all" || value == "some" || value == "flow" || value == kFreestanding || value == kCuda)) {
       arguments.allPasses = value == "all";
       arguments.flows = value == "flow";
-      arguments.fixed = value == kFixed;
+      arguments.fixed = value == kFreestanding;
       arguments.cuda = value == kCuda;
     } else if (name == "--suite") {
       arguments.suite = value;

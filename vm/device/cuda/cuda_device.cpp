@@ -4,7 +4,7 @@
 #include <new>
 
 #include "vm/device/cuda/cuda_gpu.h"
-#include "vm/device/device_text.h"
+#include "vm/base/device_text.h"
 
 namespace dyn::vm {
 namespace {
