@@ -1,5 +1,5 @@
-// Programs for the runtime in fixed memory (vm/include/dyn_fixed.h): which can run there, their object files
-// for any target, and their code in this process, to run or to rehearse them.
+// Programs for the runtime in fixed memory (vm/include/abi/dyn_freestanding.h): which can run there, their
+// object files for any target, and their code in this process, to run or to rehearse them.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/driver/compile.h"
-#include "vm/include/dyn_fixed.h"
+#include "vm/include/abi/dyn_freestanding.h"
 
 namespace dyn {
 

@@ -14,8 +14,8 @@
 #include "compiler/driver/runner_link.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
-#include "vm/include/dyn_flow.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_flow.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 
@@ -50,7 +50,7 @@ bool defines(const MachineCode& code, const std::string& name) {
 
 std::string codeTableName(size_t index) { return "dyn_model_code_" + std::to_string(index); }
 
-// DynModelCode (vm/model/model_data.h).
+// DynModelCode (vm/embedded/model_data.h).
 ElfTable codeTable(const MachineCode& code, const std::vector<vm::KernelRow>& kernels,
                    const std::string& name, const ElfMachine& machine) {
   ElfTable table;

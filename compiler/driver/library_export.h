@@ -23,7 +23,7 @@ struct LibraryRequest {
   HostFlow flow = HostFlow::native;
   std::string source;  // what the header says of the model's origin
   std::optional<int64_t> ramBoundBytes;
-  bool withoutHeap = false;  // over the runtime in fixed memory (vm/fixed): `runtime` is that
+  bool withoutHeap = false;  // over the runtime in fixed memory (vm/freestanding): `runtime` is that
 };
 
 struct ExportedLibrary {

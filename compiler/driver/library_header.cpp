@@ -51,7 +51,7 @@ const char* cTypeOf(uint8_t dtype) {
 const char* dtypeText(uint8_t dtype) {
   static constexpr const char* kTexts[] = {
 #define DYN_DTYPE(name, text, bits, kind, onnx) text,
-#include "vm/include/dyn_dtype.def"
+#include "vm/include/abi/dyn_dtype.def"
 #undef DYN_DTYPE
   };
   return dtype < std::size(kTexts) ? kTexts[dtype] : "?";

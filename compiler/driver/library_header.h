@@ -1,5 +1,5 @@
 // The C11 header of an exported library: structures whose members carry the names of the model's dims, inputs
-// and outputs. In memory they are the arrays that the entry points of vm/model/model.h take.
+// and outputs. In memory they are the arrays that the entry points of vm/embedded/model.h take.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct LibraryFacts {
   std::string source;  // the model, for the first line
   std::optional<int64_t> ramBoundBytes;
 };
-// Those of a library over the runtime in fixed memory (vm/fixed/library.c), and its header.
+// Those of a library over the runtime in fixed memory (vm/freestanding/library.c), and its header.
 const std::vector<std::string>& fixedLibraryEntryPoints();
 Result<std::string> fixedLibraryHeader(const LibraryFacts& facts, const vm::Program& program);
 

@@ -1,4 +1,4 @@
-// Which hand-written kernels a linked program has: an object that names the rows it calls (vm/model/
+// Which hand-written kernels a linked program has: an object that names the rows it calls (vm/embedded/
 // linked_rows.h). The linker brings what they need and leaves the rest out; a row that is named and not there
 // is its error.
 #pragma once

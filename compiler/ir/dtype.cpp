@@ -16,7 +16,7 @@ struct DtypeRow {
 
 constexpr DtypeRow kRows[] = {
 #define DYN_DTYPE(name, text, bits, cls, onnx) {text, bits, DtypeClass::cls, onnx},
-#include "vm/include/dyn_dtype.def"
+#include "vm/include/abi/dyn_dtype.def"
 #undef DYN_DTYPE
 };
 

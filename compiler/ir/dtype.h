@@ -1,5 +1,5 @@
-// Element types, generated from the table the VM shares (vm/include/dyn_dtype.def); numeric values are those
-// of files.
+// Element types, generated from the table the VM shares (vm/include/abi/dyn_dtype.def); numeric values are
+// those of files.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace dyn {
 
 enum class Dtype : uint8_t {
 #define DYN_DTYPE(name, text, bits, cls, onnx) name,
-#include "vm/include/dyn_dtype.def"
+#include "vm/include/abi/dyn_dtype.def"
 #undef DYN_DTYPE
 };
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 
 namespace dyn {
 

@@ -7,7 +7,7 @@
 #include "compiler/kernel/split_reduction.h"
 #include "compiler/loop/lower_context.h"
 #include "compiler/ops/statements/statement_kernel.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

@@ -9,7 +9,7 @@
 #include "compiler/loop/interpreter_program.h"
 #include "compiler/loop/kernel_interpreter.h"
 #include "compiler/loop/scalar_math.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn::loop {
 

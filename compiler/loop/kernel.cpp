@@ -1,6 +1,6 @@
 #include "compiler/loop/kernel.h"
 
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn::loop {
 

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "compiler/ir/op_def.h"
-#include "vm/include/dyn_fixed.h"
+#include "vm/include/abi/dyn_freestanding.h"
 
 namespace dyn {
 

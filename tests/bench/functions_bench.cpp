@@ -12,7 +12,7 @@
 #include "compiler/codegen/llvm/machine_catalog.h"
 #include "compiler/codegen/object/engine.h"
 #include "tests/support/math_reference.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 namespace {

@@ -100,12 +100,12 @@ def plain(folder, target, compiler, data, loops):
     source, program = os.path.join(folder, "plain.c"), os.path.join(folder, "plain")
     with open(source, "w") as file:
         # Elements that the compiler does not know, and results that it must make.
-        file.write('#include "vm/fixed/image.h"\n' + data + "\nvoid imageMain(void) {\n" + '__asm__ volatile("" ::: "memory");\n' + loops +
+        file.write('#include "vm/freestanding/image.h"\n' + data + "\nvoid imageMain(void) {\n" + '__asm__ volatile("" ::: "memory");\n' + loops +
                    '\n__asm__ volatile("" :: "r"(y) : "memory");\nimageExit(0);\n}\n')
     start = "start_cortex.c" if "board" in target else "start_linux.c"
     flags = ["-std=c11", "-ffreestanding", "-fno-stack-protector", "-I" + ROOT, "-c"]
     objects = []
-    for file in (source, os.path.join(ROOT, "vm/fixed", start), os.path.join(ROOT, "vm/fixed/support.c")):
+    for file in (source, os.path.join(ROOT, "vm/freestanding", start), os.path.join(ROOT, "vm/freestanding/support.c")):
         objects.append(os.path.join(folder, os.path.basename(file) + ".o"))
         subprocess.run([*compiler, *flags, file, "-o", objects[-1]], check=True)
     words = ["ld.lld-19" if shutil.which("ld.lld-19") else "ld.lld", "-static", "-o", program, *objects]

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "vm/base/clock.h"
-#include "vm/core/interpreter.h"
+#include "vm/core/run/interpreter.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"

@@ -2,7 +2,7 @@
 """Files that our sources speak of are there, and hold what is said of them.  check_citations.py ROOT
 
 1. A comment that cites a file of ours cites one that exists.
-2. A link of a page (*.md), and a path that it writes as `vm/core/interpreter.cpp`, leads somewhere.
+2. A link of a page (*.md), and a path that it writes as `vm/core/run/interpreter.cpp`, leads somewhere.
 3. Below a comment that is a file's name (`// pool_ops.cpp`), each row `DYN_X(name)` of a table is something that file, beside or below the table, has."""
 import pathlib
 import re

@@ -17,9 +17,9 @@ clean_tree() {
   rm -rf "${tree:?}"/*
   plant compiler/ir/op.h '#include "compiler/dims/dim.h"' '#include <vector>'
   plant compiler/dims/dim.h '// A dim.'
-  plant compiler/codegen/emit.cpp '#include <llvm/IR/Module.h>' '#include "llvm/IR/Type.h"' '#include "vm/include/dyn_kernel.h"'
+  plant compiler/codegen/emit.cpp '#include <llvm/IR/Module.h>' '#include "llvm/IR/Type.h"' '#include "vm/include/abi/dyn_kernel.h"'
   plant compiler/passes/common_subexpressions.cpp '#include "compiler/ops/op.h"'
-  plant vm/include/dyn_kernel.h '#include <stddef.h>' '#include "dyn_dtype.def"'
+  plant vm/include/abi/dyn_kernel.h '#include <stddef.h>' '#include "dyn_dtype.def"'
   plant ui/views/dock.cpp '#include <QDockWidget>' '#include "app/session/session.h"'
   plant tests/unit/compiler/ir/op_test.cpp '#include <gtest/gtest.h>' '#include "compiler/ir/op.h"'
 }

@@ -1,4 +1,4 @@
-// Element types, from the one table vm/include/dyn_dtype.def.
+// Element types, from the one table vm/include/abi/dyn_dtype.def.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace dyn::vm {
 
 enum class DataType : uint8_t {
 #define DYN_DTYPE(name, text, bits, kind, onnx) name,
-#include "vm/include/dyn_dtype.def"
+#include "vm/include/abi/dyn_dtype.def"
 #undef DYN_DTYPE
 };
 
@@ -23,7 +23,7 @@ struct DataTypeRow {
 
 inline constexpr DataTypeRow kDataTypes[] = {
 #define DYN_DTYPE(name, text, bits, kind, onnx) {text, (bits) / 8, DataClass::kind},
-#include "vm/include/dyn_dtype.def"
+#include "vm/include/abi/dyn_dtype.def"
 #undef DYN_DTYPE
 };
 inline constexpr uint32_t kDataTypeCount = sizeof(kDataTypes) / sizeof(kDataTypes[0]);

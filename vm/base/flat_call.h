@@ -16,7 +16,7 @@
 
 #include "vm/base/dtype.h"
 #include "vm/base/status.h"
-#include "vm/include/dyn_builtin.h"
+#include "vm/include/abi/dyn_builtin.h"
 #include "vm/shared/dyn_builtin_calls.h"
 
 namespace dyn::vm {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn::vm {
 

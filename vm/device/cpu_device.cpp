@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "vm/base/allocator.h"
-#include "vm/device/device_text.h"
+#include "vm/base/device_text.h"
 
 namespace dyn::vm {
 namespace {

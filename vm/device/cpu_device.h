@@ -2,7 +2,7 @@
 // the call returns, so that every order of events holds.
 #pragma once
 
-#include "vm/include/dyn_device.h"
+#include "vm/include/abi/dyn_device.h"
 
 namespace dyn::vm {
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "vm/base/status.h"
-#include "vm/include/dyn_device.h"
+#include "vm/include/abi/dyn_device.h"
 #include "vm/isa/isa.h"
 
 namespace dyn::vm {

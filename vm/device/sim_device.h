@@ -11,7 +11,7 @@
 
 #include <memory>
 
-#include "vm/include/dyn_device.h"
+#include "vm/include/abi/dyn_device.h"
 
 namespace dyn::vm {
 

@@ -24,8 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dyn_flow.h"
-#include "dyn_kernel.h"
+#include "abi/dyn_flow.h"
+#include "abi/dyn_kernel.h"
 
 #if defined(_WIN32)
 #define DYN_API
@@ -59,7 +59,7 @@ typedef enum dyn_status {
 
 typedef enum dyn_dtype {
 #define DYN_DTYPE(name, text, bits, kind, onnx) DYN_DTYPE_VALUE_##name,
-#include "dyn_dtype.def"
+#include "abi/dyn_dtype.def"
 #undef DYN_DTYPE
   DYN_DTYPE_COUNT
 } dyn_dtype;

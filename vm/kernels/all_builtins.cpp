@@ -1,5 +1,5 @@
 // All rows and the machine's own matrix kernels: the runtime as a library and in tools. What is linked with
-// one model has vm/model/linked_rows.cpp instead.
+// one model has vm/embedded/linked_rows.cpp instead.
 #include "vm/kernels/builtins.h"
 
 namespace dyn::vm {

@@ -1,7 +1,7 @@
 // Declares every row of builtins.def and its functions; each lives in the file of its family.
 #pragma once
 
-#include "vm/core/builtin.h"
+#include "vm/core/builtin/builtin.h"
 
 namespace dyn::vm {
 

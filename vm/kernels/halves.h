@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "vm/core/builtin.h"
+#include "vm/core/builtin/builtin.h"
 #include "vm/kernels/pool_scratch.h"
 
 namespace dyn::vm::kernels {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "vm/base/status.h"
-#include "vm/core/memory_pool.h"
+#include "vm/core/object/memory_pool.h"
 
 namespace dyn::vm::kernels {
 

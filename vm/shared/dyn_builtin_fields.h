@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/shared/dyn_builtin_traits.h"
 
 namespace dyn::calls {

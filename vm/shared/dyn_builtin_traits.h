@@ -32,8 +32,8 @@ class RowTraits {
   // Its kernel only writes into tensors, and sees C structures alone (dyn_builtin.h).
   constexpr bool isFlat() const { return form_ == RowForm::into; }
   constexpr bool needsHeap() const { return !isFlat() || is(HEAP); }
-  // The first so many arguments, and what lists among them hold, may be strided (vm/core/strided.h); the
-  // others, and all results, are dense. ANY: all arguments.
+  // The first so many arguments, and what lists among them hold, may be strided (vm/core/object/strided.h);
+  // the others, and all results, are dense. ANY: all arguments.
   constexpr uint32_t stridedArguments() const { return traits_ >> 8; }
 
  private:

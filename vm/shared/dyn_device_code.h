@@ -5,7 +5,7 @@
 
 namespace dyn {
 
-// Keys of a program's metadata (vm/core/device_code.h).
+// Keys of a program's metadata (vm/core/device/device_code.h).
 inline constexpr const char* kDeviceKernelsKey = "cuda.kernels";
 inline constexpr const char* kDevicePtxKey = "cuda.ptx";
 inline constexpr const char* kDeviceMathKey =
@@ -15,7 +15,7 @@ inline constexpr const char* kDeviceTensorPtxKey = "cuda.ptx.80";  // for chips 
 inline constexpr const char* kDeviceKey = "device";
 inline constexpr const char* kDeviceNoticeKey = "device_notice";
 // In the list of kernels: the kernel is a product that a library can do as well
-// (vm/core/library_product.h), and shall do where it is there.
+// (vm/core/device/library_product.h), and shall do where it is there.
 inline constexpr const char* kLibraryWord = "library";
 inline constexpr const char* kCublasLt = "cublaslt";
 // Behind the symbol of the form that does a unit with a block.

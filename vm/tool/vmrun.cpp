@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "vm/core/builtin.h"
+#include "vm/core/builtin/builtin.h"
 #include "vm/include/dynvm.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/isa.h"

@@ -6,7 +6,7 @@
 //   joinPtx({kernel.ptx, other});  // one module of several
 //
 // Parameters of a function, 64 bits each: the buffers' addresses, the scalars, the number of units, the
-// address of the fault word, the number of the launch (vm/include/dyn_device.h).
+// address of the fault word, the number of the launch (vm/include/abi/dyn_device.h).
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ struct DeviceKernel {
   bool narrow = false;   // of these there is one more each, with indices of 32 bits (kNarrowSuffix)
   bool perUnit = false;  // the form `thread` has one for each unit, whatever loops are in it
   bool mayFault = false;
-  // Of products: "rows,columns,depth,products" (vm/core/device_code.h). Then there are functions
+  // Of products: "rows,columns,depth,products" (vm/core/device/device_code.h). Then there are functions
   // dyn_kernel_3_tile and dyn_kernel_3_square. Of attention there is dyn_kernel_3_attention alone. Else "".
   std::string sizes;
   bool attention = false;

@@ -50,8 +50,8 @@ void flatten(const loop::Stmt& stmt, std::vector<const loop::Stmt*>& found);
 bool holdsStatements(const loop::Stmt& stmt);  // other than blocks of nothing
 // "#2": the kernel's scalar number 2; "96": a constant; "": another expression.
 std::string knownAtLaunch(const loop::Kernel& kernel, loop::Expr e);
-// The product of the digits' extents as the launch computes it, from left to right (vm/core/device_code.h);
-// "": it can not.
+// The product of the digits' extents as the launch computes it, from left to right
+// (vm/core/device/device_code.h); "": it can not.
 std::string extentAtLaunch(const loop::Kernel& kernel, const std::vector<loop::Expr>& unitExtents,
                            const std::vector<ProductDigit>& digits);
 

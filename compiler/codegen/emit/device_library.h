@@ -2,7 +2,7 @@
 // are plain matrices times matrices, and how that is told to the runtime.
 //
 //   LibraryProduct library = libraryProductOf(kernel, *tiledProductOf(kernel), DeviceMath::fp32);
-//   library.form;   // "bu/#1,r#1,c32,k64;0:f32:..." (vm/core/library_product.h)
+//   library.form;   // "bu/#1,r#1,c32,k64;0:f32:..." (vm/core/device/library_product.h)
 //   library.why;    // where that is empty: "what follows the product is more than a bias"
 //
 // Factors are whole tensors by their digits, f32, f16 or bf16 alike; the sum is stored as it is, rounded

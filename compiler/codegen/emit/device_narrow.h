@@ -1,6 +1,6 @@
 // Index arithmetic in 32 bits, for a second form of a kernel that launches take whose sizes allow it
-// (vm/core/device_code.cpp looks at them): all scalars, units and steps are below kNarrowLimit, and no buffer
-// has that many bytes.
+// (vm/core/device/device_code.cpp looks at them): all scalars, units and steps are below kNarrowLimit, and no
+// buffer has that many bytes.
 //
 //   %i = phi i64 [0], [%next]                     %i.n = phi i32 [0], [%next.n]   %i = sext %i.n
 //   %q = udiv i64 %i, %m                   ->     %q = sext (udiv i32 %i.n, trunc %m)

@@ -36,7 +36,8 @@ struct TiledProduct {
 
 std::optional<TiledProduct> tiledProductOf(const loop::Kernel& kernel);
 
-// "rows,columns,depth,products" of a launch, by the kernel's scalars (vm/core/device_code.h); "": not known.
+// "rows,columns,depth,products" of a launch, by the kernel's scalars (vm/core/device/device_code.h); "": not
+// known.
 std::string sizesAtLaunch(const loop::Kernel& kernel, const TiledProduct& product);
 
 // The same for all units: of dims and constants.

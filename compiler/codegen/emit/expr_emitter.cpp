@@ -3,7 +3,7 @@
 #include "compiler/codegen/emit/lane_variables.h"
 #include "compiler/loop/access_pattern.h"
 #include "llvm/IR/Intrinsics.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

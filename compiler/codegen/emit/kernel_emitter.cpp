@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "llvm/IR/Intrinsics.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

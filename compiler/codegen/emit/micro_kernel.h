@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "compiler/codegen/object/engine.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

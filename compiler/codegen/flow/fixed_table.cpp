@@ -13,7 +13,7 @@ namespace {
 
 using llvm::Constant;
 
-// The structures of dyn_fixed.h, as their machine's C compiler lays them.
+// The structures of dyn_freestanding.h, as their machine's C compiler lays them.
 class TableEmitter {
  public:
   TableEmitter(KernelModule& module, const vm::Program& program, const std::vector<const void*>& constants,

@@ -1,6 +1,6 @@
-// What the runtime in fixed memory is given of a program (vm/include/dyn_fixed.h), as data of an object file
-// for any machine: the tables, the constants, and references to kernels and to the host program's native
-// code.
+// What the runtime in fixed memory is given of a program (vm/include/abi/dyn_freestanding.h), as data of an
+// object file for any machine: the tables, the constants, and references to kernels and to the host program's
+// native code.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compiler/codegen/object/engine.h"
-#include "vm/include/dyn_fixed.h"
+#include "vm/include/abi/dyn_freestanding.h"
 #include "vm/isa/program.h"
 
 namespace dyn {
@@ -31,7 +31,7 @@ inline constexpr const char* kFixedProgramSymbol = "dyn_fixed_program";
 KernelJob fixedTableJob(const vm::Program& program, const std::vector<const void*>& constants,
                         const MachineDescription& machine, const FixedTableSettings& settings);
 
-// What an image runs its model on (vm/fixed/image.h).
+// What an image runs its model on (vm/freestanding/image.h).
 struct FixedImageData {
   std::vector<int64_t> sizes;       // of the call, in the program's order
   std::vector<std::string> inputs;  // their elements

@@ -6,7 +6,7 @@
 #include "compiler/codegen/flow/flow_emitter.h"
 #include "compiler/codegen/object/cache_folder.h"
 #include "llvm/IR/Constants.h"
-#include "vm/include/dyn_flow.h"
+#include "vm/include/abi/dyn_flow.h"
 #include "vm/isa/flow_digest.h"
 
 namespace dyn {

@@ -1,5 +1,5 @@
 // Native code of a host program: its bytecode, compiled. What it may call, and how it is called, is
-// vm/include/dyn_flow.h; what instructions mean stays in vm/isa/isa.def.
+// vm/include/abi/dyn_flow.h; what instructions mean stays in vm/isa/isa.def.
 //
 //   before   add r3 r1 r2; alloctensor v4 v0 r3 f32 [r1]; jump L9
 //   after    sum = r1 + r2, or dyn_flow_arithmetic(...); dyn_flow_alloctensor(flow, 4, 0, sum, 3, {r1}, 1); br L9

@@ -7,7 +7,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Intrinsics.h"
-#include "vm/include/dyn_flow.h"
+#include "vm/include/abi/dyn_flow.h"
 #include "vm/isa/instruction_reader.h"
 
 namespace dyn {
@@ -22,7 +22,7 @@ using vm::OperandKind;
 
 constexpr std::string_view kFlowNames[] = {
 #define DYN_FLOW(name, parameters, meaning) #name,
-#include "vm/include/dyn_flow.def"
+#include "vm/include/abi/dyn_flow.def"
 #undef DYN_FLOW
 };
 

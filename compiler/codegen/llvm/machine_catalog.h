@@ -22,7 +22,8 @@ Result<MachineDescription> machinePreset(std::string_view name);
 // is missing.
 bool runsOnThisHost(const MachineDescription& machine);
 
-// What code for the machine needs of a processor, as packages name it (vm/core/processor.h): "x86_64:v3".
+// What code for the machine needs of a processor, as packages name it (vm/core/module/processor.h):
+// "x86_64:v3".
 std::string codeNeeds(const MachineDescription& machine);
 // The level of x86-64 (1 to 4) whose code runs on the machine, which has Linux; 0: none does.
 int32_t processorLevel(const MachineDescription& machine);

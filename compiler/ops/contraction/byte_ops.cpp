@@ -3,7 +3,7 @@
 #include "compiler/ops/contraction/matmul_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/index_rules.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 
 namespace dyn {
 

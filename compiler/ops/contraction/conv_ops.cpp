@@ -3,7 +3,7 @@
 #include "compiler/ops/contraction/conv_rules.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/layout_rules.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 
 namespace dyn {
 

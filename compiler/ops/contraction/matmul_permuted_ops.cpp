@@ -2,7 +2,7 @@
 // transposes become (pass `absorb`).
 #include "compiler/ops/contraction/matmul_rules.h"
 #include "compiler/ops/op_table.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 
 namespace dyn {
 namespace {

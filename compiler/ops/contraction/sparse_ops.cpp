@@ -8,7 +8,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/index_rules.h"
 #include "compiler/ops/rules/reduce_rules.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/ops/rules/reduce_rules.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 
 namespace dyn {
 

@@ -8,8 +8,8 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/index_rules.h"
 #include "compiler/ops/rules/need.h"
-#include "vm/include/dyn_builtin_numbers.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

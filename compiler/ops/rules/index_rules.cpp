@@ -1,6 +1,6 @@
 #include "compiler/ops/rules/index_rules.h"
 
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

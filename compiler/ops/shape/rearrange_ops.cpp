@@ -1,7 +1,7 @@
 // Elements moved by rule: depth_to_space, space_to_depth, reverse_sequence.
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/index_rules.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

@@ -8,7 +8,7 @@
 //   }
 #include "compiler/ops/statements/statement_rows.h"
 #include "compiler/ops/statements/statement_writer.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

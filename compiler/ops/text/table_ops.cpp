@@ -6,7 +6,7 @@
 #include "compiler/ops/rules/op_rules.h"
 #include "compiler/ops/rules/packed_numbers.h"
 #include "compiler/ops/rules/strided_walk.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 
 namespace dyn {
 

@@ -6,7 +6,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/index_rules.h"
 #include "compiler/ops/rules/packed_numbers.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 
 namespace dyn {
 

@@ -313,7 +313,7 @@ unsigned storageBits(int32_t elementType) {
 #define DYN_DTYPE(name, text, bits, kind, code) \
   case code:                                    \
     return bits;
-#include "vm/include/dyn_dtype.def"
+#include "vm/include/abi/dyn_dtype.def"
 #undef DYN_DTYPE
     default:
       return 0;

@@ -5,9 +5,9 @@
 // Contract: dims are >= 0 and their product and the size in bytes fit in 63 bits; there is exactly the data
 // that dims and element type need, in exactly one of the fields the standard allows for the type. Anything
 // else is a diagnostic (onnxInvalid, dimOverflow, onnxExternalData) that names file, byte offset and tensor.
-// The bytes are in the run-time storage of vm/include/dyn_dtype.def: row-major, little-endian; int4, uint4,
-// int2, uint2 and float4 one element per byte (signed ones sign-extended); float16, bfloat16 and float8 as
-// their bits; bool 0 or 1.
+// The bytes are in the run-time storage of vm/include/abi/dyn_dtype.def: row-major, little-endian; int4,
+// uint4, int2, uint2 and float4 one element per byte (signed ones sign-extended); float16, bfloat16 and
+// float8 as their bits; bool 0 or 1.
 #pragma once
 
 #include <cstddef>

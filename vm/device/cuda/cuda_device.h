@@ -5,7 +5,7 @@
 // calls sticky (an illegal address, say) ends the device for this process.
 #pragma once
 
-#include "vm/include/dyn_device.h"
+#include "vm/include/abi/dyn_device.h"
 
 namespace dyn::vm {
 

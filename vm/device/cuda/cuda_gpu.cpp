@@ -1,6 +1,6 @@
 #include "vm/device/cuda/cuda_gpu.h"
 
-#include "vm/device/device_text.h"
+#include "vm/base/device_text.h"
 
 namespace dyn::vm {
 

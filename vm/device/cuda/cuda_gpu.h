@@ -14,7 +14,7 @@
 #include "vm/device/cuda/cuda_memory.h"
 #include "vm/device/cuda/cuda_products.h"
 #include "vm/device/cuda/ptx_parts.h"
-#include "vm/include/dyn_device.h"
+#include "vm/include/abi/dyn_device.h"
 #include "vm/include/dyn_gpu.h"
 
 namespace dyn::vm {

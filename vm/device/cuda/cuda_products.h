@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "vm/device/cuda/cublaslt.h"
-#include "vm/include/dyn_device_product.h"
+#include "vm/include/abi/dyn_device_product.h"
 
 namespace dyn::vm {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "vm/core/builtin.h"
+#include "vm/core/builtin/builtin.h"
 #include "vm/kernels/byte/byte_kernel.h"
 #include "vm/kernels/gemm/gemm.h"
 

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "vm/core/growing.h"
-#include "vm/core/strided.h"
+#include "vm/core/object/growing.h"
+#include "vm/core/object/strided.h"
 #include "vm/isa/isa.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"

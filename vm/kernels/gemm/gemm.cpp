@@ -1,12 +1,12 @@
 // gemm: packed panels and micro-kernels for all types; f32 by schedules
-// (vm/core/gemm_schedule.h), with panels packed beforehand too, in f32, f16, bf16 or with both
+// (vm/core/builtin/gemm_schedule.h), with panels packed beforehand too, in f32, f16, bf16 or with both
 // sides rounded to bf16.
 #include "vm/kernels/gemm/gemm.h"
 
 #include <algorithm>
 #include <array>
 
-#include "vm/core/gemm_schedule.h"
+#include "vm/core/builtin/gemm_schedule.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/gemm/gemm_blocks.h"

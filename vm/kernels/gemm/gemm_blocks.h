@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "vm/core/gemm_schedule.h"
+#include "vm/core/builtin/gemm_schedule.h"
 #include "vm/kernels/fetch_ahead.h"
 #include "vm/kernels/gemm/bf16_gemm.h"
 #include "vm/kernels/gemm/half_panels.h"

@@ -3,7 +3,7 @@
 // of rows that stay in the second, and few of them, since each reads all panels again.
 #pragma once
 
-#include "vm/core/gemm_schedule.h"
+#include "vm/core/builtin/gemm_schedule.h"
 #include "vm/kernels/gemm/bf16_gemm.h"
 
 namespace dyn::vm::kernels {

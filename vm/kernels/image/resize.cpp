@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/image/resize_kernels.h"

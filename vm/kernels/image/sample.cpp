@@ -5,7 +5,7 @@
 #include <cmath>
 #include <new>
 
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/work.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/packed_numbers.h"

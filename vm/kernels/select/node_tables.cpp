@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "vm/core/flat_forest.h"
-#include "vm/core/strided.h"
+#include "vm/core/object/flat_forest.h"
+#include "vm/core/object/strided.h"
 #include "vm/isa/isa.h"
 #include "vm/kernels/builtins.h"
 

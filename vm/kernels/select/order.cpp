@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/select/ranks.h"

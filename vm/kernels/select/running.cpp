@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "vm/base/checked.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "vm/core/plan_cache.h"
+#include "vm/core/builtin/plan_cache.h"
 
 namespace dyn::vm::kernels {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "vm/core/builtin.h"
+#include "vm/core/builtin/builtin.h"
 
 namespace dyn::vm::kernels {
 

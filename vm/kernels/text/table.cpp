@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "vm/core/builtin_host.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/core/builtin/builtin_host.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/packed_numbers.h"

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/packed_numbers.h"
 #include "vm/kernels/text/regular_expression.h"

@@ -3,7 +3,7 @@
 
 #include "compiler/ops/kernel_kind.h"
 #include "compiler/ops/op_table.h"
-#include "vm/core/builtin.h"
+#include "vm/core/builtin/builtin.h"
 
 namespace dyn {
 namespace {

@@ -8,8 +8,8 @@
 #include "compiler/driver/package.h"
 #include "compiler/driver/target_choice.h"
 #include "tests/unit/compiler/driver/run_both.h"
-#include "vm/core/object_loader.h"
-#include "vm/include/dyn_flow.h"
+#include "vm/core/load/object_loader.h"
+#include "vm/include/abi/dyn_flow.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "compiler/loop/kernel_interpreter.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn::loop {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "compiler/loop/kernel_builder.h"
 #include "compiler/loop/simplify.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn::loop {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "tests/unit/vm/device/add_kernel.h"
 #include "tests/unit/vm/device/simulated_driver.h"
-#include "vm/core/device_copies.h"
-#include "vm/core/device_graphs.h"
+#include "vm/core/device/device_copies.h"
+#include "vm/core/device/device_graphs.h"
 #include "vm/device/cuda/cuda_device.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/include/dynvm.h"

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "tests/unit/vm/vm_harness.h"
-#include "vm/core/builtin.h"
+#include "vm/core/builtin/builtin.h"
 #include "vm/isa/checksum.h"
 #include "vm/isa/code_writer.h"
 #include "vm/isa/instruction_reader.h"

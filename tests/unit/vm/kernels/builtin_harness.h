@@ -5,7 +5,7 @@
 #include <random>
 
 #include "tests/unit/vm/vm_harness.h"
-#include "vm/core/builtin_host.h"
+#include "vm/core/builtin/builtin_host.h"
 #include "vm/isa/program.h"
 
 namespace dyn::vm::test {

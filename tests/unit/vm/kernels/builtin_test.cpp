@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "tests/unit/vm/kernels/builtin_harness.h"
-#include "vm/core/gemm_schedule.h"
+#include "vm/core/builtin/gemm_schedule.h"
 #include "vm/kernels/dispatch.h"
 #include "vm/kernels/gemm/gemm.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "tests/unit/vm/kernels/builtin_harness.h"
-#include "vm/core/panels.h"
+#include "vm/core/module/panels.h"
 #include "vm/kernels/byte/byte_gemm.h"
 #include "vm/kernels/conv/convolution.h"
 #include "vm/kernels/gemm/bf16_gemm.h"

@@ -1,9 +1,9 @@
 // What the runtime says of packed weights without its kernels is what the kernels' own tables say.
-#include "vm/core/panels.h"
+#include "vm/core/module/panels.h"
 
 #include <gtest/gtest.h>
 
-#include "vm/core/builtin.h"
+#include "vm/core/builtin/builtin.h"
 #include "vm/kernels/byte/byte_gemm.h"
 #include "vm/kernels/conv/convolution_kernels.h"
 #include "vm/kernels/gemm/bf16_gemm.h"

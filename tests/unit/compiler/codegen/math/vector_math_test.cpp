@@ -14,7 +14,7 @@
 #include "compiler/codegen/object/engine.h"
 #include "tests/support/math_reference.h"
 #include "tests/support/paths.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 namespace {

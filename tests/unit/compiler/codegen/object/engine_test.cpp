@@ -14,7 +14,7 @@
 #include "compiler/codegen/emit/micro_kernel.h"
 #include "compiler/codegen/llvm/machine_catalog.h"
 #include "tests/support/temporary_folder.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tests/unit/compiler/ops/lowered_op.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn::test {
 namespace {

@@ -1,6 +1,6 @@
 // gather, gather_nd, gather_elements, scatter_elements, scatter_nd.
 #include "tests/unit/compiler/ops/lowered_op.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn::test {
 namespace {

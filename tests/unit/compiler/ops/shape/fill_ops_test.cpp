@@ -1,7 +1,7 @@
 // range, constant_of_shape, one_hot, eye_like, trilu, tile, pad, center_crop_pad, depth_to_space,
 // space_to_depth, reverse_sequence.
 #include "tests/unit/compiler/ops/lowered_op.h"
-#include "vm/include/dyn_kernel.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn::test {
 namespace {

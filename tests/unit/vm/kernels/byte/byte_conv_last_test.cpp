@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "tests/unit/vm/kernels/builtin_harness.h"
-#include "vm/include/dyn_builtin_numbers.h"
+#include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/byte/byte_gemm.h"
 #include "vm/shared/dyn_byte_rescale.h"
 #include "vm/shared/dyn_byte_window.h"

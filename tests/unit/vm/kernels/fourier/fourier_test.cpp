@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "tests/unit/vm/kernels/builtin_harness.h"
-#include "vm/core/plan_cache.h"
+#include "vm/core/builtin/plan_cache.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/fourier/fourier_plan.h"
 
