@@ -6,7 +6,8 @@
 #
 # Folders inside of one of the table's (compiler/ops/shape, vm/kernels/conv) need no row: they may include each other in one direction,
 # without circles. What lies directly in the table's folder is what they share and what shows them outside; they may include it, and it them.
-# vm/include is what a C program includes: it holds nothing of C++.
+# vm/include is what a C program includes: it holds nothing of C++. What people include lies there directly and needs nothing of
+# vm/include/abi, which is for code that is generated, kernels and devices.
 set -euo pipefail
 cd "${1:?usage: check_layers.sh ROOT}"
 
@@ -142,6 +143,10 @@ awk -v levels="$levels" -v folder_table="$(folders)" -v library_table="$(librari
   }
   function checkInclude(name,    target) {
     if (name ~ /(^|\/)moc_|\.moc$/) return  # made by Qt
+    if (folder == "vm/include" && innerFolder == "" && name ~ /(^|\/)abi\//) {
+      complain(FNR, "a public header needs nothing of vm/include/abi")
+      return
+    }
     if ((folder == "vm/include" || folder == "samples") && name !~ /\//) return  # public headers are installed side by side, without the root
     if (name ~ /\// && name !~ /^(vm|compiler|frontends|app|ui|samples|tests)\//) { checkLibrary(name); return }
     if (name !~ /\//) { complain(FNR, "include from the root of the repository: \"" name "\""); return }

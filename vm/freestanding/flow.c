@@ -161,32 +161,32 @@ int32_t dyn_flow_item(DynFlow* flow, int64_t* value, int32_t source, int64_t ind
     case DYN_BOOL:
       *value = *(const uint8_t*)at != 0;
       return 1;
-    case DYN_DTYPE_VALUE_i4:
-    case DYN_DTYPE_VALUE_i2:
-    case DYN_DTYPE_VALUE_i8:
+    case DYN_I4:
+    case DYN_I2:
+    case DYN_I8:
       *value = *(const int8_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_u4:
-    case DYN_DTYPE_VALUE_u2:
-    case DYN_DTYPE_VALUE_u8:
+    case DYN_U4:
+    case DYN_U2:
+    case DYN_U8:
       *value = *(const uint8_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_i16:
+    case DYN_I16:
       *value = *(const int16_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_u16:
+    case DYN_U16:
       *value = *(const uint16_t*)at;
       return 1;
     case DYN_I32:
       *value = *(const int32_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_u32:
+    case DYN_U32:
       *value = *(const uint32_t*)at;
       return 1;
     case DYN_I64:
       *value = *(const int64_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_u64:
+    case DYN_U64:
       *value = *(const int64_t*)at;
       return *value >= 0 ? 1 : fixedFault(vm, DYN_ARITHMETIC, "an element does not fit 64 signed bits");
     default:

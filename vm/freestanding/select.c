@@ -134,7 +134,7 @@ int32_t dyn_fixed_builtin_range(FixedCall* call) {
     for (int32_t i = 0; i < 3; ++i) real[i] = fixedReal(dtype, given[i]->data);
     if (real[2] == 0) return callFault(call, DYN_ARITHMETIC, "delta is 0");
     if (!realSteps(call, real[1] - real[0], real[2], &count)) return 0;
-  } else if (dtype == DYN_I64 || dtype == DYN_I32 || dtype == DYN_DTYPE_VALUE_i16) {
+  } else if (dtype == DYN_I64 || dtype == DYN_I32 || dtype == DYN_I16) {
     const int64_t delta = fixedInteger(given[2], 0);
     if (delta == 0) return callFault(call, DYN_ARITHMETIC, "delta is 0");
     if (!integerSteps(call, fixedInteger(given[0], 0), fixedInteger(given[1], 0), delta, &count)) return 0;
