@@ -21,9 +21,9 @@ if(TARGET dynmodel)
     install(FILES ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/dynrun.o DESTINATION lib)
   endif()
 endif()
-if(TARGET dynfixed_objects)
-  get_target_property(DYN_FIXED_OBJECTS dynfixed_objects DYN_OBJECTS)  # those that this build makes, as exports look for them
-  install(FILES ${DYN_FIXED_OBJECTS} DESTINATION lib)
+if(TARGET dynfreestanding_objects)
+  get_target_property(DYN_FREESTANDING_OBJECTS dynfreestanding_objects DYN_OBJECTS)  # those that this build makes, as exports look for them
+  install(FILES ${DYN_FREESTANDING_OBJECTS} DESTINATION lib)
 endif()
 install(DIRECTORY vm/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dyn FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 if(TARGET dynstudio)

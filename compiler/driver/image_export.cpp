@@ -158,8 +158,8 @@ Result<ExportedImage> exportImage(const CompiledModel& compiled, const ImageRequ
   if (bare || !request.board.empty()) {
     DYN_TRY(board, boardOf(request.board, processor));
   }
-  DYN_TRY(FixedObjects fixed, fixedObjects(compiled, request.inputs.memoryBytes));
-  DYN_TRY(std::string inputs, fixedImageObject(request.inputs, compiled.target));
+  DYN_TRY(FreestandingObjects fixed, freestandingObjects(compiled, request.inputs.memoryBytes));
+  DYN_TRY(std::string inputs, freestandingImageObject(request.inputs, compiled.target));
   fixed.objects.push_back(std::move(inputs));
   TemporaryFolder folder;
   DYN_CHECK(folder.make());

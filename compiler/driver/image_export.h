@@ -1,18 +1,18 @@
 // Images: a program of one file that runs a model once on inputs that it holds and prints its outputs, over
-// the runtime in fixed memory. For a board it is what its processor starts with; else a program of Linux that
+// the freestanding runtime. For a board it is what its processor starts with; else a program of Linux that
 // needs no library.
 #pragma once
 
 #include <string>
 
-#include "compiler/driver/fixed_program.h"
+#include "compiler/driver/freestanding_program.h"
 
 namespace dyn {
 
 struct ImageRequest {
   std::string output, runtime;  // the file dynimage-ARCH.o, made for the target
   std::string board;            // "mps2-an386"; empty: Linux
-  FixedImageInputs inputs;
+  FreestandingImageInputs inputs;
 };
 struct ExportedImage {
   int64_t fileBytes = 0, weightsBytes = 0;

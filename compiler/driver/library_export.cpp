@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "compiler/driver/elf_object.h"
-#include "compiler/driver/fixed_program.h"
+#include "compiler/driver/freestanding_program.h"
 #include "compiler/driver/library_header.h"
 #include "compiler/driver/linked_rows.h"
 #include "compiler/driver/linker.h"
@@ -285,13 +285,13 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
   DYN_CHECK(folder.make());
   const LibraryFacts facts{name, request.source, request.ramBoundBytes};
   const std::vector<std::string> verbs =
-      request.withoutHeap ? fixedLibraryEntryPoints() : libraryEntryPoints(compiled.lowered.program);
+      request.withoutHeap ? freestandingLibraryEntryPoints() : libraryEntryPoints(compiled.lowered.program);
   std::string header, object;
   ExportedLibrary made;
   if (request.withoutHeap) {
-    DYN_TRY(const FixedObjects fixed,
-            fixedObjects(compiled, static_cast<uint64_t>(request.ramBoundBytes.value_or(0))));
-    DYN_TRY(header, fixedLibraryHeader(facts, compiled.lowered.program));
+    DYN_TRY(const FreestandingObjects fixed,
+            freestandingObjects(compiled, static_cast<uint64_t>(request.ramBoundBytes.value_or(0))));
+    DYN_TRY(header, freestandingLibraryHeader(facts, compiled.lowered.program));
     DYN_TRY(std::vector<std::string> inputs, objectFiles(fixed.objects, folder));
     inputs.insert(inputs.begin(), request.runtime);
     DYN_TRY(object, linkModel(inputs, verbs, name, folder));

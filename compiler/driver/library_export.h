@@ -19,11 +19,11 @@ enum class LibraryKind : uint8_t { archive, shared };
 struct LibraryRequest {
   LibraryKind kind = LibraryKind::archive;
   std::string output;   // "lib/libbert.a" or "lib/bert": the model's name is bert
-  std::string runtime;  // the file dynmodel.o, or dynfixed-ARCH.o, made for the target
+  std::string runtime;  // the file dynmodel.o, or dynfreestanding-ARCH.o, made for the target
   HostFlow flow = HostFlow::native;
   std::string source;  // what the header says of the model's origin
   std::optional<int64_t> ramBoundBytes;
-  bool withoutHeap = false;  // over the runtime in fixed memory (vm/freestanding): `runtime` is that
+  bool withoutHeap = false;  // over the freestanding runtime (vm/freestanding): `runtime` is that
 };
 
 struct ExportedLibrary {

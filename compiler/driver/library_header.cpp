@@ -208,7 +208,7 @@ const char* NAME_last_error(void);
 #endif
 )";
 
-constexpr const char* kFixedFunctions =
+constexpr const char* kFreestandingFunctions =
     R"(/* The model lives in `memory`, which lies at a multiple of 64: UPPER_RAM_BOUND_BYTES are enough for every run. */
 NAME_status NAME_create(void* memory, size_t memory_bytes, NAME_model** model);
 /* `shapes` may be null; it receives the sizes of the outputs. An output with too little room is an error. */
@@ -252,7 +252,7 @@ std::vector<std::string> libraryEntryPoints(const vm::Program& program) {
   return names;
 }
 
-const std::vector<std::string>& fixedLibraryEntryPoints() {
+const std::vector<std::string>& freestandingLibraryEntryPoints() {
   static const std::vector<std::string> kNames = {"create",     "run",    "output_shapes",
                                                   "peak_bytes", "cancel", "last_error"};
   return kNames;
@@ -323,7 +323,7 @@ Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& 
          listsText(facts.name, program) + named(kFunctions, facts.name);
 }
 
-Result<std::string> fixedLibraryHeader(const LibraryFacts& facts, const vm::Program& program) {
+Result<std::string> freestandingLibraryHeader(const LibraryFacts& facts, const vm::Program& program) {
   DYN_CHECK(checkAllPorts(program));
   const std::string about = named(R"( *   static _Alignas(64) char memory[UPPER_RAM_BOUND_BYTES];
  *   NAME_model* model;
@@ -338,7 +338,7 @@ Result<std::string> fixedLibraryHeader(const LibraryFacts& facts, const vm::Prog
                                   facts.name);
   return beginning(facts, about) + named(kStatus, facts.name) +
          dimsText(facts.name, vm::callSizes(program.inputs)) + portsText(facts.name, program) +
-         named(kFixedFunctions, facts.name);
+         named(kFreestandingFunctions, facts.name);
 }
 
 }  // namespace dyn

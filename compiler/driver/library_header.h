@@ -23,9 +23,9 @@ struct LibraryFacts {
   std::string source;  // the model, for the first line
   std::optional<int64_t> ramBoundBytes;
 };
-// Those of a library over the runtime in fixed memory (vm/freestanding/library.c), and its header.
-const std::vector<std::string>& fixedLibraryEntryPoints();
-Result<std::string> fixedLibraryHeader(const LibraryFacts& facts, const vm::Program& program);
+// Those of a library over the freestanding runtime (vm/freestanding/library.c), and its header.
+const std::vector<std::string>& freestandingLibraryEntryPoints();
+Result<std::string> freestandingLibraryHeader(const LibraryFacts& facts, const vm::Program& program);
 
 // Errors: unsupportedFeature for inputs and outputs that are no tensors of numbers.
 Result<std::string> libraryHeader(const LibraryFacts& facts, const vm::Program& program);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/driver/fixed_program.h"
+#include "compiler/driver/freestanding_program.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 
@@ -90,7 +90,7 @@ Result<Target> chooseTarget(const std::string& nameOrFile) {
     DYN_TRY(target.machine, presetOf(levels[0]));
     target.machine.name = name;
     target.levels.assign(levels.begin() + 1, levels.end());
-    return hasSystem(target.machine) ? target : fixedTarget(target);
+    return hasSystem(target.machine) ? target : freestandingTarget(target);
   }
   std::string known = "there are host";
   for (const std::string& name : names) known += ", " + name;

@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::array<const char*, 4> kNames = {"loop", "contraction", "attention", "builtin"};
 
-// Targets without the VM's hand-written kernels run in fixed memory, whose runtime has some of its own.
-bool isInFixedMemory(std::string_view row) {
+// Targets without the VM's hand-written kernels run in the freestanding runtime, which has some of its own.
+bool isInFreestandingRuntime(std::string_view row) {
   static constexpr std::string_view kNames[] = {
-#define DYN_FIXED_BUILTIN_NAME(name) #name,
-      DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAME)
-#undef DYN_FIXED_BUILTIN_NAME
+#define DYN_FREESTANDING_BUILTIN_NAME(name) #name,
+      DYN_FREESTANDING_BUILTINS(DYN_FREESTANDING_BUILTIN_NAME)
+#undef DYN_FREESTANDING_BUILTIN_NAME
   };
   return std::find(std::begin(kNames), std::end(kNames), row) != std::end(kNames);
 }
@@ -50,7 +50,7 @@ Result<std::optional<KernelKind>> chooseLowering(const Op& op, std::span<const T
   using Choice = std::optional<KernelKind>;
   const OpDef& def = *op.def;
   const bool loops = def.lowering == LoweringKind::loops, builtin = def.lowering == LoweringKind::builtin;
-  const bool isThere = !target.hasBuiltins && isInFixedMemory(def.builtinOf(op));
+  const bool isThere = !target.hasBuiltins && isInFreestandingRuntime(def.builtinOf(op));
   if (builtin && def.builtin.makesResults() && !target.hasHeap && !isThere)
     return makeError(DiagnosticId::unsupportedOp,
                      "unsupported: " + std::string(def.name) +

@@ -25,7 +25,7 @@ every_kind() {  # PREFIX: each kind of export, made by what is installed there, 
   made 1..8 --kind exe -o exported/exe && [[ "$(exported/exe --input x=[3] --output-dir exported/out --quiet)" == *y* ]] || fail "the executable"
   if [[ -e $prefix/bin/dynrun-static ]]; then made 1..8 --kind exe --static-link -o exported/static && exported/static --input x=[3] --quiet >/dev/null || fail "--static-link"; fi
   [[ -e $BUILD/lib/dynmodel.o ]] && for row in static shared; do made 1..8 --kind $row -o exported/whole; done
-  [[ -e $BUILD/lib/dynfixed-x86_64.o ]] && for row in static shared; do made 1..8 --kind $row --no-heap -o exported/fixed; done
+  [[ -e $BUILD/lib/dynfreestanding-x86_64.o ]] && for row in static shared; do made 1..8 --kind $row --no-heap -o exported/fixed; done
   for row in x86_64:host aarch64:aarch64 riscv64:riscv64 thumbv6m:cortex-m0:microbit thumbv7em:cortex-m4:mps2-an386 thumbv8.1m.main:cortex-m55:mps3-an547; do
     [[ -e $BUILD/lib/dynimage-${row%%:*}.o ]] || continue
     IFS=: read -r _ row board <<<"$row"

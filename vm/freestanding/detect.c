@@ -35,16 +35,16 @@ static int overlap(const Box* a, const Box* b, float threshold) {
 }
 
 typedef struct Detection {
-  const DynFixedTensor *boxes, *scores;
+  const DynFreestandingTensor *boxes, *scores;
   int64_t batches, classes, count, most; /* most boxes of a class */
   float overlapThreshold, scoreThreshold;
   int hasScoreThreshold, centered;
 } Detection;
 
 /* One f32; what is not given keeps its value. 1, or 0 after a fault. */
-static int32_t realArgument(FixedCall* call, int32_t index, float* value) {
+static int32_t realArgument(FreestandingCall* call, int32_t index, float* value) {
   if (!callObject(call, index)) return 1;
-  const DynFixedTensor* tensor = callTensor(call, index);
+  const DynFreestandingTensor* tensor = callTensor(call, index);
   if (!tensor) return 0;
   if (tensor->object.dtype != DYN_F32 || tensor->elements != 1)
     return callFault(call, DYN_BAD_INPUT, "a threshold must be one f32");
@@ -52,11 +52,11 @@ static int32_t realArgument(FixedCall* call, int32_t index, float* value) {
   return 1;
 }
 
-static int32_t readDetection(FixedCall* call, Detection* d) {
+static int32_t readDetection(FreestandingCall* call, Detection* d) {
   d->boxes = callTensor(call, 0);
   d->scores = d->boxes ? callTensor(call, 1) : 0;
   if (!d->scores) return 0;
-  const int64_t *boxes = fixedShape(d->boxes), *scores = fixedShape(d->scores);
+  const int64_t *boxes = freestandingShape(d->boxes), *scores = freestandingShape(d->scores);
   if (d->boxes->object.dtype != DYN_F32 || d->boxes->object.rank != 3 || boxes[2] != 4)
     return callFault(call, DYN_BAD_INPUT, "boxes must be f32[batch, boxes, 4]");
   if (d->scores->object.dtype != DYN_F32 || d->scores->object.rank != 3 || scores[0] != boxes[0] ||
@@ -67,7 +67,7 @@ static int32_t readDetection(FixedCall* call, Detection* d) {
   d->classes = scores[1];
   d->most = 0;
   if (callObject(call, 2)) {
-    const DynFixedTensor* most = callTensor(call, 2);
+    const DynFreestandingTensor* most = callTensor(call, 2);
     if (!most) return 0;
     if (most->object.dtype != DYN_I64 || most->elements != 1)
       return callFault(call, DYN_BAD_INPUT, "the most boxes of a class must be one i64");
@@ -97,11 +97,11 @@ static int64_t detect(const Detection* d, int64_t unit, uint32_t* places, uint32
   const float* boxes = (const float*)d->boxes->data + unit / d->classes * d->count * 4;
   const float* given = (const float*)d->scores->data + unit * d->count;
   for (int64_t i = 0; i < d->count; ++i) keys[i] = keyOf(given[i]);
-  FixedOrder order = {DYN_U32, (const char*)keys, sizeof *keys, ~(uint64_t)0, places, 0};
-  fixedOrderBegin(&order, (uint32_t)d->count);
+  FreestandingOrder order = {DYN_U32, (const char*)keys, sizeof *keys, ~(uint64_t)0, places, 0};
+  freestandingOrderBegin(&order, (uint32_t)d->count);
   int64_t found = 0;
   while (order.left > 0 && found < d->most) {
-    const uint32_t candidate = fixedOrderNext(&order);
+    const uint32_t candidate = freestandingOrderNext(&order);
     if (d->hasScoreThreshold && !(given[candidate] > d->scoreThreshold)) continue;
     const Box box = boxAt(boxes + (uint64_t)candidate * 4, d->centered);
     int covered = 0;
@@ -114,7 +114,7 @@ static int64_t detect(const Detection* d, int64_t unit, uint32_t* places, uint32
   return found;
 }
 
-int32_t dyn_fixed_builtin_nms(FixedCall* call) {
+int32_t dyn_freestanding_builtin_nms(FreestandingCall* call) {
   Detection d = {0};
   if (!readDetection(call, &d)) return 0;
   const int64_t units = d.most > 0 ? d.batches * d.classes : 0;
@@ -136,7 +136,7 @@ int32_t dyn_fixed_builtin_nms(FixedCall* call) {
     }
   }
   const int64_t shape[2] = {total, 3};
-  DynFixedTensor* made = callResult(call, 0, DYN_I64, 2, shape, 0);
+  DynFreestandingTensor* made = callResult(call, 0, DYN_I64, 2, shape, 0);
   if (!made) return 0;
   int64_t* out = (int64_t*)made->data;
   for (int64_t unit = 0; unit < units && !call->vm->rehearses; ++unit) {
@@ -155,40 +155,40 @@ int32_t dyn_fixed_builtin_nms(FixedCall* call) {
 
 /* --- check_values */
 
-static int satisfies(const DynFixedTensor* x, int64_t i, int32_t demand) {
+static int satisfies(const DynFreestandingTensor* x, int64_t i, int32_t demand) {
   const uint32_t dtype = x->object.dtype;
-  if (fixedClass(dtype) == FIXED_REAL) {
-    const double value = fixedReal(dtype, x->data + i * (int64_t)fixedElementBytes(dtype));
+  if (freestandingClass(dtype) == FREESTANDING_REAL) {
+    const double value = freestandingReal(dtype, x->data + i * (int64_t)freestandingElementBytes(dtype));
     if (demand == DYN_ELEMENTS_POSITIVE) return value > 0 && value < __builtin_inf();
     if (demand == DYN_ELEMENTS_NUMBERS) return value == value;
     return value >= 0 && value <= 1;
   }
-  const int64_t value = fixedInteger(x, i);
-  const int negative = value < 0 && fixedClass(dtype) == FIXED_SIGNED;
+  const int64_t value = freestandingInteger(x, i);
+  const int negative = value < 0 && freestandingClass(dtype) == FREESTANDING_SIGNED;
   if (demand == DYN_ELEMENTS_POSITIVE) return value != 0 && !negative;
   return demand == DYN_ELEMENTS_NUMBERS || value == 0 || value == 1;
 }
 
 /* Less, equal or greater (2: neither) than one number of the same type. */
-static int compared(const DynFixedTensor* x, int64_t i, const DynFixedTensor* bound) {
-  const uint32_t dtype = x->object.dtype, bytes = fixedElementBytes(dtype);
+static int compared(const DynFreestandingTensor* x, int64_t i, const DynFreestandingTensor* bound) {
+  const uint32_t dtype = x->object.dtype, bytes = freestandingElementBytes(dtype);
   const char *a = x->data + i * (int64_t)bytes, *b = bound->data;
-  if (fixedClass(dtype) == FIXED_REAL) {
-    const double left = fixedReal(dtype, a), right = fixedReal(dtype, b);
+  if (freestandingClass(dtype) == FREESTANDING_REAL) {
+    const double left = freestandingReal(dtype, a), right = freestandingReal(dtype, b);
     return left < right ? -1 : left > right ? 1 : left == right ? 0 : 2;
   }
-  const uint64_t left = fixedRank(dtype, a), right = fixedRank(dtype, b);
+  const uint64_t left = freestandingRank(dtype, a), right = freestandingRank(dtype, b);
   return left < right ? -1 : left > right;
 }
 
-int32_t dyn_fixed_builtin_check_values(FixedCall* call) {
+int32_t dyn_freestanding_builtin_check_values(FreestandingCall* call) {
   if (call->vm->rehearses) return 1;
-  const DynFixedTensor *x = callTensor(call, 0), *low = 0, *high = 0;
+  const DynFreestandingTensor *x = callTensor(call, 0), *low = 0, *high = 0;
   if (!x) return 0;
   if (callObject(call, 1) && !(low = callTensor(call, 1))) return 0;
   if (callObject(call, 2) && !(high = callTensor(call, 2))) return 0;
   const int32_t demand = callNumber(call, 0, -1);
-  if (!fixedIsNumber(x->object.dtype)) return callFault(call, DYN_UNSUPPORTED, "this element type");
+  if (!freestandingIsNumber(x->object.dtype)) return callFault(call, DYN_UNSUPPORTED, "this element type");
   for (int64_t i = 0; i < x->elements; ++i) {
     const int order = low ? compared(x, i, low) : 0, end = high ? compared(x, i, high) : 0;
     const int fine = demand != DYN_ELEMENTS_IN_RANGE ? satisfies(x, i, demand)
@@ -197,9 +197,9 @@ int32_t dyn_fixed_builtin_check_values(FixedCall* call) {
     static const char* const kDemands[] = {"above 0 and finite", "a number", "between 0 and 1",
                                            "within its bounds"};
     callFault(call, DYN_CHECK_FAILED, "element ");
-    fixedSayNumber(call->vm, i);
-    fixedSay(call->vm, " must be ");
-    fixedSay(call->vm, kDemands[demand & 3]);
+    freestandingSayNumber(call->vm, i);
+    freestandingSay(call->vm, " must be ");
+    freestandingSay(call->vm, kDemands[demand & 3]);
     return 0;
   }
   return 1;

@@ -2,30 +2,30 @@
 #include "vm/freestanding/builtins.h"
 #include "vm/freestanding/soft_real.h"
 
-enum FixedClass fixedClass(uint32_t dtype) {
+enum FreestandingClass freestandingClass(uint32_t dtype) {
   static const uint8_t kClasses[] = {
-#define FIXED_CLASS_boolean FIXED_UNSIGNED
-#define FIXED_CLASS_natural FIXED_UNSIGNED
-#define FIXED_CLASS_integer FIXED_SIGNED
-#define FIXED_CLASS_real FIXED_REAL
-#define FIXED_CLASS_complex FIXED_OTHER
-#define FIXED_CLASS_text FIXED_OTHER
-#define DYN_DTYPE(name, text, bits, kind, onnx) FIXED_CLASS_##kind,
+#define FREESTANDING_CLASS_boolean FREESTANDING_UNSIGNED
+#define FREESTANDING_CLASS_natural FREESTANDING_UNSIGNED
+#define FREESTANDING_CLASS_integer FREESTANDING_SIGNED
+#define FREESTANDING_CLASS_real FREESTANDING_REAL
+#define FREESTANDING_CLASS_complex FREESTANDING_OTHER
+#define FREESTANDING_CLASS_text FREESTANDING_OTHER
+#define DYN_DTYPE(name, text, bits, kind, onnx) FREESTANDING_CLASS_##kind,
 #include "vm/include/abi/dyn_dtype.def"
 #undef DYN_DTYPE
   };
-  return (enum FixedClass)kClasses[dtype];
+  return (enum FreestandingClass)kClasses[dtype];
 }
 
-int fixedIsNumber(uint32_t dtype) {
-  const enum FixedClass kind = fixedClass(dtype);
-  return kind != FIXED_OTHER && (kind != FIXED_REAL || fixedElementBytes(dtype) > 1);
+int freestandingIsNumber(uint32_t dtype) {
+  const enum FreestandingClass kind = freestandingClass(dtype);
+  return kind != FREESTANDING_OTHER && (kind != FREESTANDING_REAL || freestandingElementBytes(dtype) > 1);
 }
 
 /* The bits as an integer of 64 bits, with the sign of what has one. */
 static uint64_t bitsOf(uint32_t dtype, const char* element) {
-  const int isSigned = fixedClass(dtype) == FIXED_SIGNED;
-  switch (fixedElementBytes(dtype)) {
+  const int isSigned = freestandingClass(dtype) == FREESTANDING_SIGNED;
+  switch (freestandingElementBytes(dtype)) {
     case 1:
       return isSigned ? (uint64_t)(int64_t) * (const int8_t*)element : *(const uint8_t*)element;
     case 2:
@@ -37,7 +37,7 @@ static uint64_t bitsOf(uint32_t dtype, const char* element) {
   }
 }
 static void setBits(uint32_t dtype, char* element, uint64_t bits) {
-  switch (fixedElementBytes(dtype)) {
+  switch (freestandingElementBytes(dtype)) {
     case 1:
       *(uint8_t*)element = (uint8_t)bits;
       return;
@@ -52,9 +52,9 @@ static void setBits(uint32_t dtype, char* element, uint64_t bits) {
   }
 }
 
-int64_t fixedInteger(const DynFixedTensor* tensor, int64_t index) {
+int64_t freestandingInteger(const DynFreestandingTensor* tensor, int64_t index) {
   const uint32_t dtype = tensor->object.dtype;
-  return (int64_t)bitsOf(dtype, tensor->data + index * (int64_t)fixedElementBytes(dtype));
+  return (int64_t)bitsOf(dtype, tensor->data + index * (int64_t)freestandingElementBytes(dtype));
 }
 
 typedef union Real32 {
@@ -68,13 +68,13 @@ static float halfOf(uint32_t dtype, const char* element) {
   real.bits = dtype == DYN_BF16 ? (uint32_t)bits << 16 : soft16To32(bits);
   return real.value;
 }
-void fixedSetHalf(uint32_t dtype, char* element, float value) {
+void freestandingSetHalf(uint32_t dtype, char* element, float value) {
   Real32 real;
   real.value = value;
   *(uint16_t*)element = dtype == DYN_BF16 ? soft32ToBrief(real.bits) : soft32To16(real.bits);
 }
 
-double fixedReal(uint32_t dtype, const char* element) {
+double freestandingReal(uint32_t dtype, const char* element) {
   if (dtype == DYN_F64) return *(const double*)element;
   return dtype == DYN_F32 ? *(const float*)element : halfOf(dtype, element);
 }
@@ -84,12 +84,12 @@ static uint64_t rankOfReal(uint64_t bits, uint64_t sign, uint64_t infinity) {
   if (magnitude > infinity) return ~(uint64_t)0;
   return bits & sign ? sign - magnitude : sign + magnitude;
 }
-uint64_t fixedRank(uint32_t dtype, const char* element) {
+uint64_t freestandingRank(uint32_t dtype, const char* element) {
   const uint64_t bits = bitsOf(dtype, element);
-  switch (fixedClass(dtype)) {
-    case FIXED_SIGNED:
+  switch (freestandingClass(dtype)) {
+    case FREESTANDING_SIGNED:
       return bits ^ (uint64_t)1 << 63;
-    case FIXED_REAL:
+    case FREESTANDING_REAL:
       if (dtype == DYN_F64) return rankOfReal(bits, (uint64_t)1 << 63, (uint64_t)0x7FF << 52);
       if (dtype == DYN_F32) return rankOfReal(bits, (uint64_t)1 << 31, 0x7F800000u);
       return rankOfReal(bits, (uint64_t)1 << 15, dtype == DYN_BF16 ? 0x7F80u : 0x7C00u);
@@ -101,34 +101,34 @@ uint64_t fixedRank(uint32_t dtype, const char* element) {
 static uint64_t updatedInteger(uint32_t dtype, int32_t how, uint64_t old, uint64_t by) {
   if (how == DYN_SCATTER_ADD) return old + by;
   if (how == DYN_SCATTER_MULTIPLY) return old * by;
-  const int smaller = fixedClass(dtype) == FIXED_SIGNED ? (int64_t)by < (int64_t)old : by < old;
+  const int smaller = freestandingClass(dtype) == FREESTANDING_SIGNED ? (int64_t)by < (int64_t)old : by < old;
   return smaller == (how == DYN_SCATTER_MINIMUM) ? by : old;
 }
 /* A NaN that is there stays, one that comes is taken. */
-#define FIXED_UPDATED(name, real)                                         \
+#define FREESTANDING_UPDATED(name, real)                                  \
   static real name(int32_t how, real old, real by) {                      \
     if (how == DYN_SCATTER_ADD) return old + by;                          \
     if (how == DYN_SCATTER_MULTIPLY) return old * by;                     \
     if (old != old) return old;                                           \
     return (how == DYN_SCATTER_MINIMUM ? old < by : old > by) ? old : by; \
   }
-FIXED_UPDATED(updated32, float)
-FIXED_UPDATED(updated64, double)
+FREESTANDING_UPDATED(updated32, float)
+FREESTANDING_UPDATED(updated64, double)
 
-void fixedUpdate(uint32_t dtype, int32_t how, char* element, const char* by) {
+void freestandingUpdate(uint32_t dtype, int32_t how, char* element, const char* by) {
   if (how == DYN_SCATTER_SET) {
-    memcpy(element, by, fixedElementBytes(dtype));
+    memcpy(element, by, freestandingElementBytes(dtype));
     return;
   }
   /* Of truth values a sum is whether any holds, a product whether both do. */
   if (dtype == DYN_BOOL)
     how = how == DYN_SCATTER_ADD || how == DYN_SCATTER_MAXIMUM ? DYN_SCATTER_MAXIMUM : DYN_SCATTER_MINIMUM;
-  if (fixedClass(dtype) != FIXED_REAL)
+  if (freestandingClass(dtype) != FREESTANDING_REAL)
     setBits(dtype, element, updatedInteger(dtype, how, bitsOf(dtype, element), bitsOf(dtype, by)));
   else if (dtype == DYN_F64)
     *(double*)element = updated64(how, *(const double*)element, *(const double*)by);
   else if (dtype == DYN_F32)
     *(float*)element = updated32(how, *(const float*)element, *(const float*)by);
   else
-    fixedSetHalf(dtype, element, updated32(how, halfOf(dtype, element), halfOf(dtype, by)));
+    freestandingSetHalf(dtype, element, updated32(how, halfOf(dtype, element), halfOf(dtype, by)));
 }

@@ -30,19 +30,19 @@ static void putName(Line* line, const char* text) {
   put(line, '"');
 }
 static void putNumber(Line* line, int64_t number) {
-  char text[FIXED_NUMBER_BYTES];
-  fixedNumberText(number, text);
+  char text[FREESTANDING_NUMBER_BYTES];
+  freestandingNumberText(number, text);
   putText(line, text);
 }
 
-static void putOutput(Line* line, const DynFixed* model, uint32_t index) {
+static void putOutput(Line* line, const DynFreestanding* model, uint32_t index) {
   static const char kDigits[] = "0123456789abcdef";
   static const char* const kDtypes[] = {
 #define DYN_DTYPE(name, text, bits, kind, onnx) text,
 #include "vm/include/abi/dyn_dtype.def"
 #undef DYN_DTYPE
   };
-  const DynFixedTensor* tensor = dyn_fixed_output(model, index);
+  const DynFreestandingTensor* tensor = dyn_freestanding_output(model, index);
   putText(line, index ? ",\n  {\"name\": " : "\n  {\"name\": ");
   putName(line, model->program->outputs[index].name);
   putText(line, ", \"dtype\": \"");
@@ -50,10 +50,10 @@ static void putOutput(Line* line, const DynFixed* model, uint32_t index) {
   putText(line, "\", \"shape\": [");
   for (uint32_t axis = 0; axis < tensor->object.rank; ++axis) {
     if (axis) putText(line, ", ");
-    putNumber(line, fixedShape(tensor)[axis]);
+    putNumber(line, freestandingShape(tensor)[axis]);
   }
   putText(line, "], \"hex\": \"");
-  const uint64_t bytes = (uint64_t)tensor->elements * fixedElementBytes(tensor->object.dtype);
+  const uint64_t bytes = (uint64_t)tensor->elements * freestandingElementBytes(tensor->object.dtype);
   for (uint64_t i = 0; i < bytes; ++i) {
     const unsigned char byte = (unsigned char)tensor->data[i];
     put(line, kDigits[byte >> 4]);
@@ -63,20 +63,20 @@ static void putOutput(Line* line, const DynFixed* model, uint32_t index) {
 }
 
 void imageMain(void) {
-  const DynFixedImage* image = &dyn_fixed_image;
+  const DynFreestandingImage* image = &dyn_freestanding_image;
   Line line;
   line.length = 0;
-  DynFixed* model = 0;
-  int32_t status = dyn_fixed_create(image->program, image->memory, image->memoryBytes, &model);
-  if (status == DYN_OK) status = dyn_fixed_run(model, image->sizes, image->inputs, 0, 0);
+  DynFreestanding* model = 0;
+  int32_t status = dyn_freestanding_create(image->program, image->memory, image->memoryBytes, &model);
+  if (status == DYN_OK) status = dyn_freestanding_run(model, image->sizes, image->inputs, 0, 0);
   const int32_t stackBytes = imageStackBytes();
   if (stackBytes < 0) status = DYN_MEMORY_LIMIT;
   putText(&line, "{\"status\": ");
   putNumber(&line, status);
   putText(&line, ", \"message\": ");
-  putName(&line, stackBytes < 0 ? "the stack has run over" : dyn_fixed_message(model));
+  putName(&line, stackBytes < 0 ? "the stack has run over" : dyn_freestanding_message(model));
   putText(&line, ", \"ram_bytes\": ");
-  putNumber(&line, model ? (int64_t)dyn_fixed_peak_bytes(model) : 0);
+  putNumber(&line, model ? (int64_t)dyn_freestanding_peak_bytes(model) : 0);
   if (stackBytes > 0) {
     putText(&line, ", \"stack_bytes\": ");
     putNumber(&line, stackBytes);

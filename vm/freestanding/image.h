@@ -1,19 +1,19 @@
 /* An image: a program that runs a model once on inputs that it holds, and prints its outputs as JSON. */
-#ifndef DYN_FIXED_IMAGE_H
-#define DYN_FIXED_IMAGE_H
+#ifndef DYN_FREESTANDING_IMAGE_H
+#define DYN_FREESTANDING_IMAGE_H
 
 #include "vm/include/abi/dyn_freestanding.h"
 
 /* Made by the exporter. */
-typedef struct DynFixedImage {
-  const DynFixedProgram* program;
+typedef struct DynFreestandingImage {
+  const DynFreestandingProgram* program;
   const int64_t* sizes;
   const void* const* inputs;
   void* memory;
   uint64_t memoryBytes;
-} DynFixedImage;
+} DynFreestandingImage;
 
-extern const DynFixedImage dyn_fixed_image;
+extern const DynFreestandingImage dyn_freestanding_image;
 
 /* What the machine does (start_*.c). */
 void imageWrite(const char* text, size_t bytes);

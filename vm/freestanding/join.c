@@ -2,8 +2,8 @@
 #include "vm/freestanding/builtins.h"
 
 /* Slices of `from`, as many as `outer`, each so many bytes behind the one before. */
-static void place(const DynFixedTensor* from, char* to, int64_t outer, uint64_t strideBytes) {
-  const uint32_t bytes = fixedElementBytes(from->object.dtype);
+static void place(const DynFreestandingTensor* from, char* to, int64_t outer, uint64_t strideBytes) {
+  const uint32_t bytes = freestandingElementBytes(from->object.dtype);
   const int32_t rank = from->object.rank;
   const int64_t slice = from->elements / outer;
   if (from->data) {
@@ -12,8 +12,8 @@ static void place(const DynFixedTensor* from, char* to, int64_t outer, uint64_t 
              (size_t)slice * bytes);
     return;
   }
-  const int64_t *shape = fixedShape(from), *strides = shape + rank;
-  int64_t index[FIXED_MOST_AXES] = {0};
+  const int64_t *shape = freestandingShape(from), *strides = shape + rank;
+  int64_t index[FREESTANDING_MOST_AXES] = {0};
   for (int64_t i = 0; i < outer; ++i) {
     for (int64_t k = 0; k < slice; ++k) {
       int64_t at = 0;
@@ -24,90 +24,94 @@ static void place(const DynFixedTensor* from, char* to, int64_t outer, uint64_t 
   }
 }
 
-typedef DynFixedObject* (*ItemAt)(const FixedCall* call, int64_t i);
-static DynFixedObject* argumentAt(const FixedCall* call, int64_t i) { return callObject(call, (int32_t)i); }
-static DynFixedObject* listItemAt(const FixedCall* call, int64_t i) {
-  return ((const FixedItems*)callObject(call, 0))->items[i];
+typedef DynFreestandingObject* (*ItemAt)(const FreestandingCall* call, int64_t i);
+static DynFreestandingObject* argumentAt(const FreestandingCall* call, int64_t i) {
+  return callObject(call, (int32_t)i);
+}
+static DynFreestandingObject* listItemAt(const FreestandingCall* call, int64_t i) {
+  return ((const FreestandingItems*)callObject(call, 0))->items[i];
 }
 
-static int32_t differs(FixedCall* call, int64_t item) {
+static int32_t differs(FreestandingCall* call, int64_t item) {
   callFault(call, DYN_BAD_INPUT, "the items do not fit, the first other one is ");
-  fixedSayNumber(call->vm, item);
+  freestandingSayNumber(call->vm, item);
   return 0;
 }
 
 /* Along an axis; with `stack` each becomes a slice of a new one. */
-static int32_t join(FixedCall* call, ItemAt itemAt, int64_t count, int64_t axis, int stack) {
+static int32_t join(FreestandingCall* call, ItemAt itemAt, int64_t count, int64_t axis, int stack) {
   if (count == 0) return callFault(call, DYN_BAD_INPUT, "nothing to join: the list is empty");
-  const DynFixedTensor* first = (const DynFixedTensor*)itemAt(call, 0);
-  if (!first || first->object.kind != DYN_FIXED_TENSOR) return differs(call, 0);
+  const DynFreestandingTensor* first = (const DynFreestandingTensor*)itemAt(call, 0);
+  if (!first || first->object.kind != DYN_FREESTANDING_TENSOR) return differs(call, 0);
   const int32_t rank = first->object.rank + stack;
   if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank || rank > FIXED_MOST_AXES)
+  if (axis < 0 || axis >= rank || rank > FREESTANDING_MOST_AXES)
     return callFault(call, DYN_BAD_INPUT, "the axis is out of range");
-  int64_t shape[FIXED_MOST_AXES], total = 0;
+  int64_t shape[FREESTANDING_MOST_AXES], total = 0;
   int known = 1;
   for (int64_t i = 0; i < count; ++i) {
-    const DynFixedTensor* item = (const DynFixedTensor*)itemAt(call, i);
-    int fits = item && item->object.kind == DYN_FIXED_TENSOR && item->object.dtype == first->object.dtype &&
-               item->object.rank == first->object.rank;
+    const DynFreestandingTensor* item = (const DynFreestandingTensor*)itemAt(call, i);
+    int fits = item && item->object.kind == DYN_FREESTANDING_TENSOR &&
+               item->object.dtype == first->object.dtype && item->object.rank == first->object.rank;
     for (int32_t d = 0; fits && d < first->object.rank; ++d)
-      fits = (d == axis && !stack) || fixedShape(item)[d] == fixedShape(first)[d];
+      fits = (d == axis && !stack) || freestandingShape(item)[d] == freestandingShape(first)[d];
     if (!fits) return differs(call, i);
-    if (__builtin_add_overflow(total, stack ? 1 : fixedShape(item)[axis], &total))
+    if (__builtin_add_overflow(total, stack ? 1 : freestandingShape(item)[axis], &total))
       return callFault(call, DYN_ARITHMETIC, "the joined axis overflows");
     known &= callKnows(call, item);
   }
   for (int32_t d = 0; d < rank; ++d)
-    shape[d] = d == axis ? total : fixedShape(first)[stack && d > axis ? d - 1 : d];
-  DynFixedTensor* made = callResult(call, 0, first->object.dtype, rank, shape, known);
+    shape[d] = d == axis ? total : freestandingShape(first)[stack && d > axis ? d - 1 : d];
+  DynFreestandingTensor* made = callResult(call, 0, first->object.dtype, rank, shape, known);
   if (!made || !known || made->elements == 0) return made != 0;
-  const FixedAxisView view = fixedAxisView(shape, rank, axis);
-  const uint64_t bytes = fixedElementBytes(first->object.dtype);
+  const FreestandingAxisView view = freestandingAxisView(shape, rank, axis);
+  const uint64_t bytes = freestandingElementBytes(first->object.dtype);
   const uint64_t stride = (uint64_t)(view.size * view.inner) * bytes;
   char* to = made->data;
   for (int64_t i = 0; i < count; ++i) {
-    const DynFixedTensor* item = (const DynFixedTensor*)itemAt(call, i);
+    const DynFreestandingTensor* item = (const DynFreestandingTensor*)itemAt(call, i);
     if (item->elements > 0) place(item, to, view.outer, stride);
     to += (uint64_t)(item->elements / view.outer) * bytes;
   }
   return 1;
 }
 
-static int32_t joinList(FixedCall* call, int stack) {
-  const FixedItems* list = (const FixedItems*)callObject(call, 0);
-  if (!list || list->object.kind != DYN_FIXED_LIST) return callFault(call, DYN_BAD_INPUT, "a list is needed");
+static int32_t joinList(FreestandingCall* call, int stack) {
+  const FreestandingItems* list = (const FreestandingItems*)callObject(call, 0);
+  if (!list || list->object.kind != DYN_FREESTANDING_LIST)
+    return callFault(call, DYN_BAD_INPUT, "a list is needed");
   return join(call, &listItemAt, list->count, call->scalars[0], stack);
 }
 
-int32_t dyn_fixed_builtin_list_concat(FixedCall* call) { return joinList(call, 0); }
-int32_t dyn_fixed_builtin_list_stack(FixedCall* call) { return joinList(call, 1); }
-int32_t dyn_fixed_builtin_concat(FixedCall* call) {
+int32_t dyn_freestanding_builtin_list_concat(FreestandingCall* call) { return joinList(call, 0); }
+int32_t dyn_freestanding_builtin_list_stack(FreestandingCall* call) { return joinList(call, 1); }
+int32_t dyn_freestanding_builtin_concat(FreestandingCall* call) {
   return join(call, &argumentAt, call->arguments[0], call->scalars[0], 0);
 }
 
-int32_t dyn_fixed_builtin_copy(FixedCall* call) {
-  const DynFixedTensor* x = callStrided(call, 0);
+int32_t dyn_freestanding_builtin_copy(FreestandingCall* call) {
+  const DynFreestandingTensor* x = callStrided(call, 0);
   if (!x) return 0;
   const int known = callKnows(call, x);
-  DynFixedTensor* made = callResult(call, 0, x->object.dtype, x->object.rank, fixedShape(x), known);
-  if (made && known && made->data != x->data) fixedCopyDense(x, made->data);
+  DynFreestandingTensor* made =
+      callResult(call, 0, x->object.dtype, x->object.rank, freestandingShape(x), known);
+  if (made && known && made->data != x->data) freestandingCopyDense(x, made->data);
   return made != 0;
 }
 
 /* --- cutting */
 
 typedef struct Pieces {
-  const DynFixedTensor* sizes; /* null: one size for all */
+  const DynFreestandingTensor* sizes; /* null: one size for all */
   int64_t each, count;
 } Pieces;
 
 /* 1, or 0 after a fault. */
-static int32_t piecesOf(FixedCall* call, int64_t total, Pieces* pieces) {
+static int32_t piecesOf(FreestandingCall* call, int64_t total, Pieces* pieces) {
   pieces->sizes = 0;
   pieces->each = 1;
   if (callObject(call, 1)) {
-    const DynFixedTensor* sizes = callTensor(call, 1);
+    const DynFreestandingTensor* sizes = callTensor(call, 1);
     if (!sizes) return 0;
     if (sizes->object.dtype != DYN_I64 && sizes->object.dtype != DYN_I32)
       return callFault(call, DYN_BAD_INPUT, "sizes must be i64 or i32");
@@ -117,7 +121,7 @@ static int32_t piecesOf(FixedCall* call, int64_t total, Pieces* pieces) {
     if (sizes->object.rank == 1) {
       int64_t sum = 0;
       for (int64_t i = 0; i < sizes->elements; ++i) {
-        const int64_t piece = fixedInteger(sizes, i);
+        const int64_t piece = freestandingInteger(sizes, i);
         if (piece < 0 || piece > total - sum)
           return callFault(call, DYN_CHECK_FAILED, "the pieces do not add up to the axis");
         sum += piece;
@@ -127,36 +131,36 @@ static int32_t piecesOf(FixedCall* call, int64_t total, Pieces* pieces) {
       pieces->count = sizes->elements;
       return 1;
     }
-    pieces->each = fixedInteger(sizes, 0);
+    pieces->each = freestandingInteger(sizes, 0);
   }
   if (pieces->each <= 0) return callFault(call, DYN_CHECK_FAILED, "a piece must have at least 1");
   pieces->count = total / pieces->each + (total % pieces->each != 0);
   return 1;
 }
 
-int32_t dyn_fixed_builtin_split_to_list(FixedCall* call) {
-  const DynFixedTensor* x = callTensor(call, 0);
-  int64_t axis = call->scalars[0], shape[FIXED_MOST_AXES];
+int32_t dyn_freestanding_builtin_split_to_list(FreestandingCall* call) {
+  const DynFreestandingTensor* x = callTensor(call, 0);
+  int64_t axis = call->scalars[0], shape[FREESTANDING_MOST_AXES];
   if (!x || !callAxis(call, x, &axis)) return 0;
-  const FixedAxisView view = fixedAxisView(fixedShape(x), x->object.rank, axis);
+  const FreestandingAxisView view = freestandingAxisView(freestandingShape(x), x->object.rank, axis);
   Pieces pieces = {0};
   if (!piecesOf(call, view.size, &pieces)) return 0;
   const int32_t drop = callNumber(call, 0, 1) == 0 && !callObject(call, 1);
   const int32_t rank = x->object.rank - drop;
-  FixedItems* list = fixedNewItems(call->vm, DYN_FIXED_LIST, 0, pieces.count);
+  FreestandingItems* list = freestandingNewItems(call->vm, DYN_FREESTANDING_LIST, 0, pieces.count);
   if (!list) return 0;
   call->made[0] = list;
   const int known = callKnows(call, x);
-  const uint64_t bytes = fixedElementBytes(x->object.dtype);
+  const uint64_t bytes = freestandingElementBytes(x->object.dtype);
   int64_t offset = 0;
   for (int64_t i = 0; i < pieces.count; ++i) {
     const int64_t left = view.size - offset;
-    const int64_t piece = pieces.sizes         ? fixedInteger(pieces.sizes, i)
+    const int64_t piece = pieces.sizes         ? freestandingInteger(pieces.sizes, i)
                           : pieces.each < left ? pieces.each
                                                : left;
-    for (int32_t d = 0; d < rank; ++d) shape[d] = fixedShape(x)[drop && d >= axis ? d + 1 : d];
+    for (int32_t d = 0; d < rank; ++d) shape[d] = freestandingShape(x)[drop && d >= axis ? d + 1 : d];
     if (!drop) shape[axis] = piece;
-    DynFixedTensor* part = fixedNewTensor(call->vm, x->object.dtype, rank, shape);
+    DynFreestandingTensor* part = freestandingNewTensor(call->vm, x->object.dtype, rank, shape);
     if (!part) return 0;
     list->items[list->count++] = &part->object;
     if (known) part->storage->unknown = 0;

@@ -15,13 +15,13 @@ static uint64_t bytesOf(const Block* block) { return block->bytes & ~kTaken; }
 static int isTaken(const Block* block) { return (block->bytes & kTaken) != 0; }
 static Block* after(const Block* block) { return (Block*)((char*)block + bytesOf(block)); }
 
-static void setBytes(DynFixed* vm, Block* block, uint64_t bytes, uint64_t taken) {
+static void setBytes(DynFreestanding* vm, Block* block, uint64_t bytes, uint64_t taken) {
   block->bytes = bytes | taken;
   Block* next = after(block);
   if ((char*)next < vm->end) next->before = bytes;
 }
 
-void fixedEmptyMemory(DynFixed* vm) {
+void freestandingEmptyMemory(DynFreestanding* vm) {
   Block* all = (Block*)vm->begin;
   all->before = 0;
   all->bytes = (uint64_t)(vm->end - vm->begin);
@@ -30,21 +30,21 @@ void fixedEmptyMemory(DynFixed* vm) {
 }
 
 /* How far into a free block one begins whose byte `lead` is aligned. */
-static uint64_t gapOf(const DynFixed* vm, const Block* block, uint64_t lead) {
+static uint64_t gapOf(const DynFreestanding* vm, const Block* block, uint64_t lead) {
   const uint64_t alignment = vm->program->alignment;
   const uint64_t at = (uint64_t)(uintptr_t)block + kHead + lead;
   return ((at + alignment - 1) & ~(alignment - 1)) - at;
 }
 
-static int32_t tooLittle(DynFixed* vm, uint64_t bytes) {
-  fixedFault(vm, DYN_MEMORY_LIMIT, "");
-  fixedSayNumber(vm, (int64_t)bytes);
-  fixedSay(vm, " bytes more are needed, the memory has ");
-  fixedSayNumber(vm, vm->end - (char*)vm);
+static int32_t tooLittle(DynFreestanding* vm, uint64_t bytes) {
+  freestandingFault(vm, DYN_MEMORY_LIMIT, "");
+  freestandingSayNumber(vm, (int64_t)bytes);
+  freestandingSay(vm, " bytes more are needed, the memory has ");
+  freestandingSayNumber(vm, vm->end - (char*)vm);
   return 0;
 }
 
-void* fixedAllocate(DynFixed* vm, uint64_t bytes, uint64_t lead) {
+void* freestandingAllocate(DynFreestanding* vm, uint64_t bytes, uint64_t lead) {
   if (bytes > (uint64_t)(vm->end - vm->begin)) {
     tooLittle(vm, bytes);
     return 0;
@@ -80,7 +80,7 @@ void* fixedAllocate(DynFixed* vm, uint64_t bytes, uint64_t lead) {
   return 0;
 }
 
-void fixedFree(DynFixed* vm, void* memory) {
+void freestandingFree(DynFreestanding* vm, void* memory) {
   Block* block = (Block*)((char*)memory - kHead);
   uint64_t bytes = bytesOf(block);
   const Block* next = after(block);

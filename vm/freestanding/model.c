@@ -1,21 +1,22 @@
-/* The border of the runtime in fixed memory: a model is created, run, rehearsed. */
+/* The border of the freestanding runtime: a model is created, run, rehearsed. */
 #include "vm/freestanding/state.h"
 
 /* --- messages */
 
-void fixedSay(DynFixed* vm, const char* text) {
-  while (*text && vm->messageLength + 1 < FIXED_MESSAGE_BYTES) vm->message[vm->messageLength++] = *text++;
+void freestandingSay(DynFreestanding* vm, const char* text) {
+  while (*text && vm->messageLength + 1 < FREESTANDING_MESSAGE_BYTES)
+    vm->message[vm->messageLength++] = *text++;
   vm->message[vm->messageLength] = 0;
 }
 
-void fixedSayPart(DynFixed* vm, const char* text, uint32_t bytes) {
-  for (uint32_t i = 0; i < bytes && vm->messageLength + 1 < FIXED_MESSAGE_BYTES; ++i)
+void freestandingSayPart(DynFreestanding* vm, const char* text, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes && vm->messageLength + 1 < FREESTANDING_MESSAGE_BYTES; ++i)
     vm->message[vm->messageLength++] = text[i];
   vm->message[vm->messageLength] = 0;
 }
 
 /* Without division: processors without one would need a library for it. */
-void fixedNumberText(int64_t number, char* text) {
+void freestandingNumberText(int64_t number, char* text) {
   static const uint64_t kPowers[] = {10000000000000000000u,
                                      1000000000000000000u,
                                      100000000000000000u,
@@ -51,33 +52,34 @@ void fixedNumberText(int64_t number, char* text) {
   }
   text[length] = 0;
 }
-void fixedSayNumber(DynFixed* vm, int64_t number) {
-  char text[FIXED_NUMBER_BYTES];
-  fixedNumberText(number, text);
-  fixedSay(vm, text);
+void freestandingSayNumber(DynFreestanding* vm, int64_t number) {
+  char text[FREESTANDING_NUMBER_BYTES];
+  freestandingNumberText(number, text);
+  freestandingSay(vm, text);
 }
 
-int32_t fixedFault(DynFixed* vm, int32_t status, const char* text) {
+int32_t freestandingFault(DynFreestanding* vm, int32_t status, const char* text) {
   vm->status = status;
   vm->messageLength = 0;
   vm->message[0] = 0;
-  fixedSay(vm, text);
+  freestandingSay(vm, text);
   return 0;
 }
 
 /* --- models */
 
-static uint64_t headBytes(void) { return (sizeof(DynFixed) + 63) & ~(uint64_t)63; }
+static uint64_t headBytes(void) { return (sizeof(DynFreestanding) + 63) & ~(uint64_t)63; }
 
-uint64_t dyn_fixed_least_bytes(void) { return headBytes() + 64; }
+uint64_t dyn_freestanding_least_bytes(void) { return headBytes() + 64; }
 
-int32_t dyn_fixed_create(const DynFixedProgram* program, void* memory, uint64_t bytes, DynFixed** model) {
+int32_t dyn_freestanding_create(const DynFreestandingProgram* program, void* memory, uint64_t bytes,
+                                DynFreestanding** model) {
   if (!model) return DYN_INVALID_ARGUMENT;
   *model = 0;
   if (!program || !memory || ((uintptr_t)memory & 63) != 0) return DYN_INVALID_ARGUMENT;
-  if (bytes < dyn_fixed_least_bytes()) return DYN_MEMORY_LIMIT;
+  if (bytes < dyn_freestanding_least_bytes()) return DYN_MEMORY_LIMIT;
   if (program->flow->version != DYN_FLOW_VERSION) return DYN_BAD_PROGRAM;
-  DynFixed* vm = memory;
+  DynFreestanding* vm = memory;
   memset(vm, 0, sizeof *vm);
   vm->program = program;
   vm->begin = (char*)memory + headBytes();
@@ -89,32 +91,33 @@ int32_t dyn_fixed_create(const DynFixedProgram* program, void* memory, uint64_t 
   return DYN_OK;
 }
 
-void dyn_fixed_cancel(DynFixed* model) { model->trapWord = 1; }
-const char* dyn_fixed_message(const DynFixed* model) { return model ? model->message : ""; }
-uint64_t dyn_fixed_peak_bytes(const DynFixed* model) { return model->peakBytes; }
+void dyn_freestanding_cancel(DynFreestanding* model) { model->trapWord = 1; }
+const char* dyn_freestanding_message(const DynFreestanding* model) { return model ? model->message : ""; }
+uint64_t dyn_freestanding_peak_bytes(const DynFreestanding* model) { return model->peakBytes; }
 
 /* --- runs */
 
-static int32_t badSize(DynFixed* vm, const DynFixedSize* size, int64_t value) {
-  fixedFault(vm, DYN_BAD_INPUT, "dim ");
-  fixedSay(vm, size->name);
-  fixedSay(vm, " is ");
-  fixedSayNumber(vm, value);
-  fixedSay(vm, ", allowed is ");
-  fixedSayNumber(vm, size->low);
-  fixedSay(vm, " to ");
-  fixedSayNumber(vm, size->high);
+static int32_t badSize(DynFreestanding* vm, const DynFreestandingSize* size, int64_t value) {
+  freestandingFault(vm, DYN_BAD_INPUT, "dim ");
+  freestandingSay(vm, size->name);
+  freestandingSay(vm, " is ");
+  freestandingSayNumber(vm, value);
+  freestandingSay(vm, ", allowed is ");
+  freestandingSayNumber(vm, size->low);
+  freestandingSay(vm, " to ");
+  freestandingSayNumber(vm, size->high);
   if (size->multiple > 1) {
-    fixedSay(vm, " by ");
-    fixedSayNumber(vm, size->multiple);
+    freestandingSay(vm, " by ");
+    freestandingSayNumber(vm, size->multiple);
   }
   return 0;
 }
 
-static int32_t checkSizes(DynFixed* vm, const int64_t* sizes) {
-  if (!sizes && vm->program->sizeCount > 0) return fixedFault(vm, DYN_INVALID_ARGUMENT, "the dims are null");
+static int32_t checkSizes(DynFreestanding* vm, const int64_t* sizes) {
+  if (!sizes && vm->program->sizeCount > 0)
+    return freestandingFault(vm, DYN_INVALID_ARGUMENT, "the dims are null");
   for (uint32_t i = 0; i < vm->program->sizeCount; ++i) {
-    const DynFixedSize* size = vm->program->sizes + i;
+    const DynFreestandingSize* size = vm->program->sizes + i;
     if (sizes[i] < 0 || sizes[i] < size->low || sizes[i] > size->high) return badSize(vm, size, sizes[i]);
     if (size->multiple > 1 && sizes[i] % size->multiple != 0) return badSize(vm, size, sizes[i]);
   }
@@ -122,30 +125,30 @@ static int32_t checkSizes(DynFixed* vm, const int64_t* sizes) {
 }
 
 /* The arguments of main, which share the caller's memory. */
-static int32_t setInputs(DynFixed* vm, const int64_t* sizes, const void* const* inputs) {
+static int32_t setInputs(DynFreestanding* vm, const int64_t* sizes, const void* const* inputs) {
   static const int64_t kUnread[8] = {0};
   for (uint32_t i = 0; i < vm->program->inputCount; ++i) {
-    const DynFixedPort* port = vm->program->inputs + i;
-    int64_t shape[FIXED_MOST_AXES], count;
+    const DynFreestandingPort* port = vm->program->inputs + i;
+    int64_t shape[FREESTANDING_MOST_AXES], count;
     for (uint32_t axis = 0; axis < port->rank; ++axis) {
-      const DynFixedAxis* of = port->axes + axis;
+      const DynFreestandingAxis* of = port->axes + axis;
       shape[axis] = of->value >= 0 ? of->value : sizes[of->size];
     }
-    if (!fixedCount(vm, shape, (int32_t)port->rank, &count)) return 0;
+    if (!freestandingCount(vm, shape, (int32_t)port->rank, &count)) return 0;
     const void* data = inputs ? inputs[i] : kUnread;
     if (!data && count > 0) {
-      fixedFault(vm, DYN_BAD_INPUT, "input ");
-      fixedSay(vm, port->name);
-      fixedSay(vm, " is null");
+      freestandingFault(vm, DYN_BAD_INPUT, "input ");
+      freestandingSay(vm, port->name);
+      freestandingSay(vm, " is null");
       return 0;
     }
     if (!data) data = kUnread;
-    DynFixedStorage* storage =
-        fixedNewStorage(vm, (uint64_t)count * fixedElementBytes(port->dtype), (void*)(uintptr_t)data);
+    DynFreestandingStorage* storage = freestandingNewStorage(
+        vm, (uint64_t)count * freestandingElementBytes(port->dtype), (void*)(uintptr_t)data);
     if (!storage) return 0;
-    DynFixedTensor* tensor =
-        fixedNewView(vm, port->dtype, (int32_t)port->rank, shape, 0, count, storage, storage->data);
-    fixedRelease(vm, &storage->object);
+    DynFreestandingTensor* tensor =
+        freestandingNewView(vm, port->dtype, (int32_t)port->rank, shape, 0, count, storage, storage->data);
+    freestandingRelease(vm, &storage->object);
     if (!tensor) return 0;
     tensor->object.readOnly = 1;
     vm->frame->objects[i] = tensor;
@@ -153,67 +156,67 @@ static int32_t setInputs(DynFixed* vm, const int64_t* sizes, const void* const* 
   return 1;
 }
 
-static int32_t giveOutputs(DynFixed* vm, const DynFixedOutput* outputs, int64_t* shapes) {
+static int32_t giveOutputs(DynFreestanding* vm, const DynFreestandingOutput* outputs, int64_t* shapes) {
   for (uint32_t i = 0; i < vm->program->outputCount; ++i) {
-    const DynFixedPort* port = vm->program->outputs + i;
-    const DynFixedTensor* tensor = vm->frame->objects[vm->resultList[1 + i]];
-    if (!tensor || tensor->object.kind != DYN_FIXED_TENSOR || tensor->object.dtype != port->dtype ||
+    const DynFreestandingPort* port = vm->program->outputs + i;
+    const DynFreestandingTensor* tensor = vm->frame->objects[vm->resultList[1 + i]];
+    if (!tensor || tensor->object.kind != DYN_FREESTANDING_TENSOR || tensor->object.dtype != port->dtype ||
         tensor->object.rank != port->rank)
-      return fixedFault(vm, DYN_INTERNAL, "an output is not what was declared");
-    const int64_t bytes = tensor->elements * (int64_t)fixedElementBytes(port->dtype);
+      return freestandingFault(vm, DYN_INTERNAL, "an output is not what was declared");
+    const int64_t bytes = tensor->elements * (int64_t)freestandingElementBytes(port->dtype);
     if (outputs && outputs[i].data && (uint64_t)bytes > outputs[i].bytes) {
-      fixedFault(vm, DYN_BAD_INPUT, "output ");
-      fixedSay(vm, port->name);
-      fixedSay(vm, " needs ");
-      fixedSayNumber(vm, bytes);
-      fixedSay(vm, " bytes, there is room for ");
-      fixedSayNumber(vm, (int64_t)outputs[i].bytes);
+      freestandingFault(vm, DYN_BAD_INPUT, "output ");
+      freestandingSay(vm, port->name);
+      freestandingSay(vm, " needs ");
+      freestandingSayNumber(vm, bytes);
+      freestandingSay(vm, " bytes, there is room for ");
+      freestandingSayNumber(vm, (int64_t)outputs[i].bytes);
       return 0;
     }
-    if (outputs && outputs[i].data) fixedCopyDense(tensor, outputs[i].data);
+    if (outputs && outputs[i].data) freestandingCopyDense(tensor, outputs[i].data);
     if (shapes && port->rank == 0) *shapes++ = 1;
-    for (uint32_t axis = 0; shapes && axis < port->rank; ++axis) *shapes++ = fixedShape(tensor)[axis];
+    for (uint32_t axis = 0; shapes && axis < port->rank; ++axis) *shapes++ = freestandingShape(tensor)[axis];
   }
   return 1;
 }
 
-static int32_t runOnce(DynFixed* vm, const int64_t* sizes, const void* const* inputs,
-                       const DynFixedOutput* outputs, int64_t* shapes) {
+static int32_t runOnce(DynFreestanding* vm, const int64_t* sizes, const void* const* inputs,
+                       const DynFreestandingOutput* outputs, int64_t* shapes) {
   vm->status = DYN_OK;
   vm->messageLength = vm->faultPlaceBytes = 0;
   vm->message[0] = 0;
   vm->trapWord = 0;
   vm->frame = 0;
   vm->flow.launches = 0;
-  fixedEmptyMemory(vm);
+  freestandingEmptyMemory(vm);
   if (!checkSizes(vm, sizes)) return 0;
-  vm->buffers = fixedAllocate(vm, (uint64_t)vm->program->mostBuffers * 8, 0);
-  vm->frame = vm->buffers ? fixedPushFrame(vm, vm->program->mainFunction) : 0;
+  vm->buffers = freestandingAllocate(vm, (uint64_t)vm->program->mostBuffers * 8, 0);
+  vm->frame = vm->buffers ? freestandingPushFrame(vm, vm->program->mainFunction) : 0;
   if (!vm->frame || !setInputs(vm, sizes, inputs)) return 0;
-  if (!fixedRunFlow(vm)) {
-    fixedSayPlace(vm);
+  if (!freestandingRunFlow(vm)) {
+    freestandingSayPlace(vm);
     return 0;
   }
   return (vm->rehearses ? giveOutputs(vm, 0, shapes) : giveOutputs(vm, outputs, shapes));
 }
 
-int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* inputs,
-                      const DynFixedOutput* outputs, int64_t* shapes) {
+int32_t dyn_freestanding_run(DynFreestanding* model, const int64_t* sizes, const void* const* inputs,
+                             const DynFreestandingOutput* outputs, int64_t* shapes) {
   if (!model) return DYN_INVALID_ARGUMENT;
   model->rehearses = 0;
   if (!inputs && model->program->inputCount > 0) {
-    fixedFault(model, DYN_INVALID_ARGUMENT, "the inputs are null");
+    freestandingFault(model, DYN_INVALID_ARGUMENT, "the inputs are null");
     return DYN_INVALID_ARGUMENT;
   }
   return runOnce(model, sizes, inputs, outputs, shapes) ? DYN_OK : model->status;
 }
 
-const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index) {
+const DynFreestandingTensor* dyn_freestanding_output(const DynFreestanding* model, uint32_t index) {
   return model->frame->objects[model->resultList[1 + index]];
 }
 
-int32_t dyn_fixed_rehearse(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,
-                           void* user) {
+int32_t dyn_freestanding_rehearse(DynFreestanding* model, const int64_t* sizes, int64_t* shapes,
+                                  DynFreestandingChoose choose, void* user) {
   if (!model) return DYN_INVALID_ARGUMENT;
   model->rehearses = 1;
   model->choose = choose;

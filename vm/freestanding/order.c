@@ -4,14 +4,14 @@
 
 /* --- a heap of places */
 
-static uint64_t rankAt(const FixedOrder* order, uint32_t place) {
-  return fixedRank(order->dtype, order->first + place * order->strideBytes) ^ order->flip;
+static uint64_t rankAt(const FreestandingOrder* order, uint32_t place) {
+  return freestandingRank(order->dtype, order->first + place * order->strideBytes) ^ order->flip;
 }
-static int isBefore(const FixedOrder* order, uint32_t a, uint32_t b) {
+static int isBefore(const FreestandingOrder* order, uint32_t a, uint32_t b) {
   const uint64_t x = rankAt(order, a), y = rankAt(order, b);
   return x < y || (x == y && a < b);
 }
-static void sink(const FixedOrder* order, uint32_t at) {
+static void sink(const FreestandingOrder* order, uint32_t at) {
   uint32_t* places = order->places;
   const uint32_t moved = places[at];
   for (;;) {
@@ -24,12 +24,12 @@ static void sink(const FixedOrder* order, uint32_t at) {
   }
   places[at] = moved;
 }
-void fixedOrderBegin(FixedOrder* order, uint32_t count) {
+void freestandingOrderBegin(FreestandingOrder* order, uint32_t count) {
   order->left = count;
   for (uint32_t i = 0; i < count; ++i) order->places[i] = i;
   for (uint32_t i = count / 2; i-- > 0;) sink(order, i);
 }
-uint32_t fixedOrderNext(FixedOrder* order) {
+uint32_t freestandingOrderNext(FreestandingOrder* order) {
   const uint32_t next = order->places[0];
   order->places[0] = order->places[--order->left];
   if (order->left > 0) sink(order, 0);
@@ -38,20 +38,22 @@ uint32_t fixedOrderNext(FixedOrder* order) {
 
 /* --- sort and topk */
 
-static int32_t takeRows(FixedCall* call, const DynFixedTensor* x, FixedAxisView view, int64_t count,
-                        int largest, DynFixedTensor* values, DynFixedTensor* indexes) {
-  const uint32_t bytes = fixedElementBytes(x->object.dtype);
-  FixedOrder order = {x->object.dtype, 0, (uint64_t)view.inner * bytes, largest ? ~(uint64_t)0 : 0, 0, 0};
+static int32_t takeRows(FreestandingCall* call, const DynFreestandingTensor* x, FreestandingAxisView view,
+                        int64_t count, int largest, DynFreestandingTensor* values,
+                        DynFreestandingTensor* indexes) {
+  const uint32_t bytes = freestandingElementBytes(x->object.dtype);
+  FreestandingOrder order = {
+      x->object.dtype, 0, (uint64_t)view.inner * bytes, largest ? ~(uint64_t)0 : 0, 0, 0};
   order.places = callScratch(call, view.size, sizeof(uint32_t));
   if (!order.places) return 0;
   const int64_t rows = call->vm->rehearses ? 0 : view.outer * view.inner;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t outer = row / view.inner, inner = row % view.inner;
     order.first = x->data + (outer * view.size * view.inner + inner) * bytes;
-    fixedOrderBegin(&order, (uint32_t)view.size);
+    freestandingOrderBegin(&order, (uint32_t)view.size);
     int64_t target = outer * count * view.inner + inner;
     for (int64_t i = 0; i < count; ++i, target += view.inner) {
-      const uint32_t place = fixedOrderNext(&order);
+      const uint32_t place = freestandingOrderNext(&order);
       memcpy(values->data + target * bytes, order.first + place * order.strideBytes, bytes);
       if (indexes) ((int64_t*)indexes->data)[target] = place;
     }
@@ -61,29 +63,29 @@ static int32_t takeRows(FixedCall* call, const DynFixedTensor* x, FixedAxisView 
 }
 
 /* `count` < 0: all. */
-static int32_t taken(FixedCall* call, int64_t axis, int64_t count, int largest) {
-  const DynFixedTensor* x = callTensor(call, 0);
+static int32_t taken(FreestandingCall* call, int64_t axis, int64_t count, int largest) {
+  const DynFreestandingTensor* x = callTensor(call, 0);
   if (!x) return 0;
-  if (!fixedIsNumber(x->object.dtype)) return callFault(call, DYN_UNSUPPORTED, "this element type");
-  int64_t shape[FIXED_MOST_AXES];
-  FixedAxisView view = {1, 1, 1};
+  if (!freestandingIsNumber(x->object.dtype)) return callFault(call, DYN_UNSUPPORTED, "this element type");
+  int64_t shape[FREESTANDING_MOST_AXES];
+  FreestandingAxisView view = {1, 1, 1};
   const int32_t rank = x->object.rank;
   if (rank > 0 || count >= 0) { /* one number is sorted as it is */
     if (!callAxis(call, x, &axis)) return 0;
-    view = fixedAxisView(fixedShape(x), rank, axis);
+    view = freestandingAxisView(freestandingShape(x), rank, axis);
   }
   if (count < 0 && call->scalarCount == 0) count = view.size;
   if (count < 0 || count > view.size) {
     callFault(call, DYN_OUT_OF_RANGE, "k is ");
-    fixedSayNumber(call->vm, count);
-    fixedSay(call->vm, ", the axis has ");
-    fixedSayNumber(call->vm, view.size);
+    freestandingSayNumber(call->vm, count);
+    freestandingSay(call->vm, ", the axis has ");
+    freestandingSayNumber(call->vm, view.size);
     return 0;
   }
   if (view.size > UINT32_MAX) return callFault(call, DYN_UNSUPPORTED, "an axis of more than 2^32 elements");
-  for (int32_t i = 0; i < rank; ++i) shape[i] = i == axis ? count : fixedShape(x)[i];
-  DynFixedTensor* values = callResult(call, 0, x->object.dtype, rank, shape, 0);
-  DynFixedTensor* indexes = 0;
+  for (int32_t i = 0; i < rank; ++i) shape[i] = i == axis ? count : freestandingShape(x)[i];
+  DynFreestandingTensor* values = callResult(call, 0, x->object.dtype, rank, shape, 0);
+  DynFreestandingTensor* indexes = 0;
   if (values && call->results[0] > 1) {
     indexes = callResult(call, 1, DYN_I64, rank, shape, 0);
     if (!indexes) return 0;
@@ -91,32 +93,32 @@ static int32_t taken(FixedCall* call, int64_t axis, int64_t count, int largest) 
   return values && takeRows(call, x, view, count, largest, values, indexes);
 }
 
-int32_t dyn_fixed_builtin_sort(FixedCall* call) {
+int32_t dyn_freestanding_builtin_sort(FreestandingCall* call) {
   return taken(call, callNumber(call, 0, -1), -1, callNumber(call, 1, 0) & 1);
 }
-int32_t dyn_fixed_builtin_topk(FixedCall* call) {
+int32_t dyn_freestanding_builtin_topk(FreestandingCall* call) {
   return taken(call, callNumber(call, 0, -1), call->scalars[0], callNumber(call, 1, 3) & 1);
 }
 
 /* --- unique */
 
 typedef struct Slices {
-  const DynFixedTensor* x;
-  FixedAxisView view;
+  const DynFreestandingTensor* x;
+  FreestandingAxisView view;
   int64_t length; /* elements of one */
 } Slices;
 
 static const char* elementOf(const Slices* slices, int64_t slice, int64_t i) {
-  const FixedAxisView* view = &slices->view;
+  const FreestandingAxisView* view = &slices->view;
   int64_t at = slice;
   if (slices->length != 1) at = (i / view->inner * view->size + slice) * view->inner + i % view->inner;
-  return slices->x->data + at * (int64_t)fixedElementBytes(slices->x->object.dtype);
+  return slices->x->data + at * (int64_t)freestandingElementBytes(slices->x->object.dtype);
 }
 static int compareSlices(const Slices* slices, int64_t a, int64_t b) {
   const uint32_t dtype = slices->x->object.dtype;
   for (int64_t i = 0; i < slices->length; ++i) {
-    const uint64_t x = fixedRank(dtype, elementOf(slices, a, i)),
-                   y = fixedRank(dtype, elementOf(slices, b, i));
+    const uint64_t x = freestandingRank(dtype, elementOf(slices, a, i)),
+                   y = freestandingRank(dtype, elementOf(slices, b, i));
     if (x != y) return x < y ? -1 : 1;
   }
   return 0;
@@ -177,9 +179,9 @@ static void placeGroups(const Groups* groups, uint32_t count, uint32_t found, in
 }
 
 static void fillUnique(const Slices* slices, const Groups* groups, int64_t found,
-                       DynFixedTensor* const* results) {
-  const FixedAxisView* view = &slices->view;
-  const uint32_t bytes = fixedElementBytes(slices->x->object.dtype);
+                       DynFreestandingTensor* const* results) {
+  const FreestandingAxisView* view = &slices->view;
+  const uint32_t bytes = freestandingElementBytes(slices->x->object.dtype);
   int64_t* const first = results[1] ? (int64_t*)results[1]->data : 0;
   int64_t* const inverse = results[2] ? (int64_t*)results[2]->data : 0;
   int64_t* const counts = results[3] ? (int64_t*)results[3]->data : 0;
@@ -200,13 +202,13 @@ static void fillUnique(const Slices* slices, const Groups* groups, int64_t found
   }
 }
 
-static int32_t makeUnique(FixedCall* call, const Slices* slices, const Groups* groups, int64_t found,
+static int32_t makeUnique(FreestandingCall* call, const Slices* slices, const Groups* groups, int64_t found,
                           int32_t rank, int64_t* shape, int64_t axis) {
-  DynFixedTensor* results[FIXED_MADE] = {0};
+  DynFreestandingTensor* results[FREESTANDING_MADE] = {0};
   shape[axis] = found;
   results[0] = callResult(call, 0, slices->x->object.dtype, rank, shape, 0);
   if (!results[0]) return 0;
-  for (int32_t i = 1; i < call->results[0] && i < FIXED_MADE; ++i) {
+  for (int32_t i = 1; i < call->results[0] && i < FREESTANDING_MADE; ++i) {
     results[i] = callResult(call, i, DYN_I64, 1, i == 2 ? &slices->view.size : &found, 0);
     if (!results[i]) return 0;
   }
@@ -214,11 +216,11 @@ static int32_t makeUnique(FixedCall* call, const Slices* slices, const Groups* g
   return 1;
 }
 
-int32_t dyn_fixed_builtin_unique(FixedCall* call) {
-  const DynFixedTensor* x = callTensor(call, 0);
+int32_t dyn_freestanding_builtin_unique(FreestandingCall* call) {
+  const DynFreestandingTensor* x = callTensor(call, 0);
   if (!x) return 0;
-  if (!fixedIsNumber(x->object.dtype)) return callFault(call, DYN_UNSUPPORTED, "this element type");
-  int64_t axis = callNumber(call, 0, DYN_AXIS_FLAT), shape[FIXED_MOST_AXES];
+  if (!freestandingIsNumber(x->object.dtype)) return callFault(call, DYN_UNSUPPORTED, "this element type");
+  int64_t axis = callNumber(call, 0, DYN_AXIS_FLAT), shape[FREESTANDING_MOST_AXES];
   const int flat = axis == DYN_AXIS_FLAT;
   const int32_t rank = flat ? 1 : x->object.rank;
   Slices slices = {x, {1, x->elements, 1}, 1};
@@ -226,8 +228,8 @@ int32_t dyn_fixed_builtin_unique(FixedCall* call) {
     axis = 0;
   } else {
     if (!callAxis(call, x, &axis)) return 0;
-    slices.view = fixedAxisView(fixedShape(x), rank, axis);
-    for (int32_t i = 0; i < rank; ++i) shape[i] = fixedShape(x)[i];
+    slices.view = freestandingAxisView(freestandingShape(x), rank, axis);
+    for (int32_t i = 0; i < rank; ++i) shape[i] = freestandingShape(x)[i];
     slices.length = slices.view.outer * slices.view.inner;
   }
   const int64_t count = slices.view.size;

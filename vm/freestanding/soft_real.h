@@ -1,8 +1,8 @@
 /* Arithmetic of reals of 32 and 64 bits (IEEE 754, rounded to nearest, ties to even) in integers, for
  * processors without a unit for them. Reals are given as their bits; a NaN that is made is the quiet one
  * without a sign. And what machines without instructions for 64 bits, or for division, need of integers. */
-#ifndef DYN_FIXED_SOFT_REAL_H
-#define DYN_FIXED_SOFT_REAL_H
+#ifndef DYN_FREESTANDING_SOFT_REAL_H
+#define DYN_FREESTANDING_SOFT_REAL_H
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "app/session/handlers/export_fixed.h"
+#include "app/session/handlers/export_freestanding.h"
 #include "app/session/handlers/stepping.h"
 #include "app/session/model/batch_lengths.h"
 #include "app/session/model/input_spec.h"

@@ -15,7 +15,7 @@
 #include <set>
 
 #include "app/session/model/static_check.h"
-#include "compiler/driver/fixed_program.h"
+#include "compiler/driver/freestanding_program.h"
 #include "compiler/driver/kernel_library.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/ir/printer.h"
@@ -112,7 +112,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   }
   if (request.withoutHeap) {
     DYN_TRY(const Target host, hostTarget());
-    model->target_ = fixedTarget(model->target_.value_or(host));
+    model->target_ = freestandingTarget(model->target_.value_or(host));
   }
   model->request_ = request;
   model->info_.path = request.path;

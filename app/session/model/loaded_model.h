@@ -47,7 +47,7 @@ struct LoadRequest {
   std::vector<DimSpec> dims;
   bool requireStatic = false;  // a program with any size that is not a number is refused
   bool forPackage = false;     // records that choose a library are left out: a package runs without it
-  bool withoutHeap = false;    // for the runtime in fixed memory (vm/freestanding)
+  bool withoutHeap = false;    // for the freestanding runtime (vm/freestanding)
   bool memoryOfSizes = false;  // nothing is left out by masks unless results are to be 0 there
   bool collectProblems = false;
   std::optional<DimValues> smallFor;  // as little memory as possible is to live at once for these dims

@@ -1,19 +1,19 @@
-/* The runtime in fixed memory: what it is given of a program, and how it is called. It runs native code of a
+/* The freestanding runtime: what it is given of a program, and how it is called. It runs native code of a
  * host program (dyn_flow.h) in memory of the caller, and needs nothing else: no heap, no file, no thread, no
  * C library beyond memcpy, memmove and memset. C, no C++ types.
  *
- *   DynFixed* model;
- *   dyn_fixed_create(&program, memory, memoryBytes, &model);
- *   dyn_fixed_run(model, sizes, inputs, outputs, shapes);
+ *   DynFreestanding* model;
+ *   dyn_freestanding_create(&program, memory, memoryBytes, &model);
+ *   dyn_freestanding_run(model, sizes, inputs, outputs, shapes);
  *
  * Every run lays its blocks out anew and in the same way: what a run takes depends on the sizes (and, where
  * the program branches on values, on the branches) and on nothing else; heads of objects take the same bytes
  * whether pointers have 32 or 64 bits. So a rehearsal on one machine says what a run takes on another.
  *
  * Threads: a model belongs to one thread at a time; models share nothing. Errors: a dyn_status (dynvm.h);
- * dyn_fixed_message() says more. */
-#ifndef DYN_FIXED_H
-#define DYN_FIXED_H
+ * dyn_freestanding_message() says more. */
+#ifndef DYN_FREESTANDING_H
+#define DYN_FREESTANDING_H
 
 #include "dyn_flow.h"
 
@@ -22,170 +22,174 @@ extern "C" {
 #endif
 
 /* A pointer that takes eight bytes everywhere. */
-#define DYN_FIXED_POINTER(type, name) \
-  union {                             \
-    type name;                        \
-    uint64_t name##Word;              \
+#define DYN_FREESTANDING_POINTER(type, name) \
+  union {                                    \
+    type name;                               \
+    uint64_t name##Word;                     \
   }
 
 /* The head of an object. */
-typedef struct DynFixedObject {
-  uint32_t references; /* with DYN_FIXED_IMMORTAL: never counted, never freed */
+typedef struct DynFreestandingObject {
+  uint32_t references; /* with DYN_FREESTANDING_IMMORTAL: never counted, never freed */
   uint8_t kind, readOnly, dtype, rank;
-  DYN_FIXED_POINTER(struct DynFixedObject*, nextDead);
-} DynFixedObject;
+  DYN_FREESTANDING_POINTER(struct DynFreestandingObject*, nextDead);
+} DynFreestandingObject;
 
-#define DYN_FIXED_IMMORTAL 0x80000000u
+#define DYN_FREESTANDING_IMMORTAL 0x80000000u
 
-enum DynFixedKind {
-  DYN_FIXED_STORAGE = 0,
-  DYN_FIXED_TENSOR = 1,
-  DYN_FIXED_TUPLE = 2,
-  DYN_FIXED_LIST = 3,
-  DYN_FIXED_CLOSURE = 4
+enum DynFreestandingKind {
+  DYN_FREESTANDING_STORAGE = 0,
+  DYN_FREESTANDING_TENSOR = 1,
+  DYN_FREESTANDING_TUPLE = 2,
+  DYN_FREESTANDING_LIST = 3,
+  DYN_FREESTANDING_CLOSURE = 4
 };
 
-typedef struct DynFixedStorage {
-  DynFixedObject object;
+typedef struct DynFreestandingStorage {
+  DynFreestandingObject object;
   uint64_t sizeBytes;
-  DYN_FIXED_POINTER(char*, data);
+  DYN_FREESTANDING_POINTER(char*, data);
   uint32_t unknown;  /* of a rehearsal: nobody has computed the elements */
   uint32_t borrowed; /* the memory is somebody else's */
   uint64_t padding;  /* with the head of its block 64 bytes: elements lie behind it */
-} DynFixedStorage;
+} DynFreestandingStorage;
 
 /* Its sizes follow, and the strides where it is not dense. Constants of a program are such, immortal, in
  * read-only memory. */
-typedef struct DynFixedTensor {
-  DynFixedObject object;
+typedef struct DynFreestandingTensor {
+  DynFreestandingObject object;
   int64_t elements;
-  DYN_FIXED_POINTER(char*, data);               /* null: not dense */
-  DYN_FIXED_POINTER(char*, first);              /* the element at index 0 of every axis */
-  DYN_FIXED_POINTER(DynFixedStorage*, storage); /* counted; null: none */
-} DynFixedTensor;
+  DYN_FREESTANDING_POINTER(char*, data);                      /* null: not dense */
+  DYN_FREESTANDING_POINTER(char*, first);                     /* the element at index 0 of every axis */
+  DYN_FREESTANDING_POINTER(DynFreestandingStorage*, storage); /* counted; null: none */
+} DynFreestandingTensor;
 
 /* The hand-written kernels of vm/kernels/builtins.def that this runtime has, too: ROW(name). Each is a
- * function dyn_fixed_builtin_NAME (vm/freestanding/builtins.h), linked where a program calls it. */
-#define DYN_FIXED_BUILTINS(ROW) \
-  ROW(check_values)             \
-  ROW(compress)                 \
-  ROW(concat)                   \
-  ROW(copy)                     \
-  ROW(cumsum)                   \
-  ROW(list_concat)              \
-  ROW(list_stack)               \
-  ROW(nms)                      \
-  ROW(nonzero)                  \
-  ROW(range)                    \
-  ROW(scatter_elements)         \
-  ROW(scatter_nd)               \
-  ROW(sort)                     \
-  ROW(split_to_list)            \
-  ROW(topk)                     \
+ * function dyn_freestanding_builtin_NAME (vm/freestanding/builtins.h), linked where a program calls it. */
+#define DYN_FREESTANDING_BUILTINS(ROW) \
+  ROW(check_values)                    \
+  ROW(compress)                        \
+  ROW(concat)                          \
+  ROW(copy)                            \
+  ROW(cumsum)                          \
+  ROW(list_concat)                     \
+  ROW(list_stack)                      \
+  ROW(nms)                             \
+  ROW(nonzero)                         \
+  ROW(range)                           \
+  ROW(scatter_elements)                \
+  ROW(scatter_nd)                      \
+  ROW(sort)                            \
+  ROW(split_to_list)                   \
+  ROW(topk)                            \
   ROW(unique)
 
-struct FixedCall;
+struct FreestandingCall;
 /* 1, or 0 after a fault. */
-typedef int32_t (*DynFixedBuiltinFunction)(struct FixedCall* call);
-#define DYN_FIXED_BUILTIN_DECLARED(name) int32_t dyn_fixed_builtin_##name(struct FixedCall* call);
-DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_DECLARED)
-#undef DYN_FIXED_BUILTIN_DECLARED
+typedef int32_t (*DynFreestandingBuiltinFunction)(struct FreestandingCall* call);
+#define DYN_FREESTANDING_BUILTIN_DECLARED(name) \
+  int32_t dyn_freestanding_builtin_##name(struct FreestandingCall* call);
+DYN_FREESTANDING_BUILTINS(DYN_FREESTANDING_BUILTIN_DECLARED)
+#undef DYN_FREESTANDING_BUILTIN_DECLARED
 
-typedef struct DynFixedBuiltin {
-  DynFixedBuiltinFunction run;
+typedef struct DynFreestandingBuiltin {
+  DynFreestandingBuiltinFunction run;
   const char* name;
-} DynFixedBuiltin;
+} DynFreestandingBuiltin;
 
-typedef struct DynFixedFunction {
+typedef struct DynFreestandingFunction {
   uint32_t scalars, objects; /* registers */
   uint32_t parameters, results;
   uint32_t firstPiece, pieces; /* among those of the native code */
   uint32_t firstPlace, places; /* among those of the program, by rising positions */
-} DynFixedFunction;
+} DynFreestandingFunction;
 
 /* What the host program does from here on is this of the model (vm::PlaceRow). */
-typedef struct DynFixedPlace {
+typedef struct DynFreestandingPlace {
   uint32_t position;
   uint32_t string;
   int32_t checks; /* a string; -1: none */
-} DynFixedPlace;
+} DynFreestandingPlace;
 
-typedef struct DynFixedKernel {
+typedef struct DynFreestandingKernel {
   DynKernelFunction run;
   const char* name;
   uint32_t buffers, outputs; /* the last `outputs` buffers are written */
   uint64_t scratchBytes;
-} DynFixedKernel;
+} DynFreestandingKernel;
 
 /* A size that a caller gives (vm/isa/call_sizes.h). */
-typedef struct DynFixedSize {
+typedef struct DynFreestandingSize {
   const char* name;
   int64_t low, high, multiple;
-} DynFixedSize;
+} DynFreestandingSize;
 
-typedef struct DynFixedAxis {
+typedef struct DynFreestandingAxis {
   int64_t value; /* >= 0: constant */
   uint64_t size; /* else which of the sizes */
-} DynFixedAxis;
+} DynFreestandingAxis;
 
-typedef struct DynFixedPort {
+typedef struct DynFreestandingPort {
   const char* name;
-  const DynFixedAxis* axes; /* of inputs */
+  const DynFreestandingAxis* axes; /* of inputs */
   uint32_t dtype, rank;
-} DynFixedPort;
+} DynFreestandingPort;
 
-typedef struct DynFixedProgram {
+typedef struct DynFreestandingProgram {
   const DynFlowProgram* flow;
   const DynFlowTable* table; /* null: the code calls by name */
-  const DynFixedFunction* functions;
-  const DynFixedKernel* kernels;
-  const DynFixedTensor* const* constants;
-  const DynFixedPlace* places;
+  const DynFreestandingFunction* functions;
+  const DynFreestandingKernel* kernels;
+  const DynFreestandingTensor* const* constants;
+  const DynFreestandingPlace* places;
   const char* const* strings;
-  const DynFixedBuiltin* builtins;
-  const DynFixedSize* sizes;
-  const DynFixedPort* inputs;
-  const DynFixedPort* outputs;
+  const DynFreestandingBuiltin* builtins;
+  const DynFreestandingSize* sizes;
+  const DynFreestandingPort* inputs;
+  const DynFreestandingPort* outputs;
   uint32_t mainFunction;
   uint32_t sizeCount, inputCount, outputCount;
   uint32_t mostBuffers;   /* of a kernel */
   uint32_t alignment;     /* of elements: 16, 32 or 64 */
   uint64_t ramBoundBytes; /* the most that any run takes; 0: not known */
-} DynFixedProgram;
+} DynFreestandingProgram;
 
-typedef struct DynFixed DynFixed;
+typedef struct DynFreestanding DynFreestanding;
 
-typedef struct DynFixedOutput {
+typedef struct DynFreestandingOutput {
   void* data; /* null: not wanted */
   size_t bytes;
-} DynFixedOutput;
+} DynFreestandingOutput;
 
-/* The least that dyn_fixed_create must be given. */
-uint64_t dyn_fixed_least_bytes(void);
+/* The least that dyn_freestanding_create must be given. */
+uint64_t dyn_freestanding_least_bytes(void);
 /* `memory` must lie at a multiple of 64, and belongs to the model until the next one is created there. */
-int32_t dyn_fixed_create(const DynFixedProgram* program, void* memory, uint64_t bytes, DynFixed** model);
+int32_t dyn_freestanding_create(const DynFreestandingProgram* program, void* memory, uint64_t bytes,
+                                DynFreestanding** model);
 /* `sizes`: one for each of the program. `shapes` may be null; it receives the sizes of the outputs, one for
  * each axis, and 1 for a scalar. */
-int32_t dyn_fixed_run(DynFixed* model, const int64_t* sizes, const void* const* inputs,
-                      const DynFixedOutput* outputs, int64_t* shapes);
+int32_t dyn_freestanding_run(DynFreestanding* model, const int64_t* sizes, const void* const* inputs,
+                             const DynFreestandingOutput* outputs, int64_t* shapes);
 /* After a run that went well: an output where it lies, dense, until the next run. */
-const DynFixedTensor* dyn_fixed_output(const DynFixed* model, uint32_t index);
+const DynFreestandingTensor* dyn_freestanding_output(const DynFreestanding* model, uint32_t index);
 /* As a run, but no kernel runs. Where the program asks for an element that only a kernel could tell, or for
  * a size that depends on such elements, `choose` answers; null: the rehearsal ends with DYN_UNSUPPORTED.
  * `most` < `least`: nothing is known of the answer but that it is an element of the dtype. */
-typedef int32_t (*DynFixedChoose)(void* user, int32_t dtype, int64_t least, int64_t most, int64_t* value);
-int32_t dyn_fixed_rehearse(DynFixed* model, const int64_t* sizes, int64_t* shapes, DynFixedChoose choose,
-                           void* user);
+typedef int32_t (*DynFreestandingChoose)(void* user, int32_t dtype, int64_t least, int64_t most,
+                                         int64_t* value);
+int32_t dyn_freestanding_rehearse(DynFreestanding* model, const int64_t* sizes, int64_t* shapes,
+                                  DynFreestandingChoose choose, void* user);
 /* Bytes of the memory that the latest run or rehearsal has touched at most. */
-uint64_t dyn_fixed_peak_bytes(const DynFixed* model);
+uint64_t dyn_freestanding_peak_bytes(const DynFreestanding* model);
 /* Ends the run in progress with DYN_CANCELLED. Any thread. */
-void dyn_fixed_cancel(DynFixed* model);
+void dyn_freestanding_cancel(DynFreestanding* model);
 /* One line about the latest error of the model; "" when there was none. */
-const char* dyn_fixed_message(const DynFixed* model);
+const char* dyn_freestanding_message(const DynFreestanding* model);
 
 /* Of dyn_flow.def, for code that is loaded beside the runtime. */
-extern const DynFlowTable dyn_fixed_table;
-extern const DynFixedBuiltinFunction dyn_fixed_builtins[]; /* as DYN_FIXED_BUILTINS has them */
+extern const DynFlowTable dyn_freestanding_table;
+extern const DynFreestandingBuiltinFunction
+    dyn_freestanding_builtins[]; /* as DYN_FREESTANDING_BUILTINS has them */
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-// A compiled module in the runtime in fixed memory, in this process. What a run takes is checked by a
+// A compiled module in the freestanding runtime, in this process. What a run takes is checked by a
 // rehearsal and by canaries: it is given just as many bytes as the rehearsal said.
 #pragma once
 
@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "compiler/driver/fixed_program.h"
+#include "compiler/driver/freestanding_program.h"
 #include "compiler/ir/tensor.h"
 #include "vm/include/dynvm.h"
 
 namespace dyn::test {
 
-struct FixedResult {
+struct FreestandingResult {
   int32_t status = DYN_OK;
   std::string message;
   std::vector<HostTensor> outputs;
@@ -23,48 +23,48 @@ struct FixedResult {
   bool intact = true;  // the bytes behind the memory are as they were
 };
 
-class FixedRun {
+class FreestandingRun {
  public:
-  static Result<std::unique_ptr<FixedRun>> make(std::shared_ptr<const CompiledModel> compiled) {
-    auto made = std::make_unique<FixedRun>();
+  static Result<std::unique_ptr<FreestandingRun>> make(std::shared_ptr<const CompiledModel> compiled) {
+    auto made = std::make_unique<FreestandingRun>();
     made->model_ = compiled;
-    DYN_TRY(made->loaded_, loadFixed(std::move(compiled)));
+    DYN_TRY(made->loaded_, loadFreestanding(std::move(compiled)));
     // Pages that nobody touches are no memory.
     made->memory_ =
         ::mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made->memory_ == MAP_FAILED) return makeError(DiagnosticId::memoryLimit, "no room to test in");
-    return Result<std::unique_ptr<FixedRun>>(std::move(made));
+    return Result<std::unique_ptr<FreestandingRun>>(std::move(made));
   }
-  ~FixedRun() {
+  ~FreestandingRun() {
     if (memory_ && memory_ != MAP_FAILED) ::munmap(memory_, kRoom);
   }
 
-  FixedResult run(const std::vector<HostTensor>& inputs, uint64_t bytes = kRoom - kCanary) {
-    const DynFixedProgram* program = fixedProgramOf(*loaded_);
+  FreestandingResult run(const std::vector<HostTensor>& inputs, uint64_t bytes = kRoom - kCanary) {
+    const DynFreestandingProgram* program = freestandingProgramOf(*loaded_);
     const std::vector<int64_t> sizes = sizesOf(inputs);
-    FixedResult result;
-    DynFixed* model = nullptr;
+    FreestandingResult result;
+    DynFreestanding* model = nullptr;
     auto* canary = static_cast<unsigned char*>(memory_) + bytes;
     std::memset(canary, 0xA5, kCanary);
-    result.status = dyn_fixed_create(program, memory_, bytes, &model);
+    result.status = dyn_freestanding_create(program, memory_, bytes, &model);
     if (result.status != DYN_OK) return result;
     std::vector<const void*> data;
     for (const HostTensor& input : inputs) data.push_back(input.data());
     // Left as they are: pages that nobody touches cost nothing.
     std::vector<std::unique_ptr<char[]>> memory;
-    std::vector<DynFixedOutput> outputs;
+    std::vector<DynFreestandingOutput> outputs;
     for (uint32_t i = 0; i < program->outputCount; ++i) {
       memory.push_back(std::make_unique_for_overwrite<char[]>(kMostOutputBytes));
       outputs.push_back({memory[i].get(), kMostOutputBytes});
     }
     std::vector<int64_t> shapes(64 * program->outputCount + 1);
-    result.status = dyn_fixed_run(model, sizes.data(), data.data(), outputs.data(), shapes.data());
-    result.message = dyn_fixed_message(model);
-    result.peakBytes = dyn_fixed_peak_bytes(model);
+    result.status = dyn_freestanding_run(model, sizes.data(), data.data(), outputs.data(), shapes.data());
+    result.message = dyn_freestanding_message(model);
+    result.peakBytes = dyn_freestanding_peak_bytes(model);
     for (uint64_t i = 0; i < kCanary; ++i) result.intact = result.intact && canary[i] == 0xA5;
     const int64_t* shape = shapes.data();
     for (uint32_t i = 0; result.status == DYN_OK && i < program->outputCount; ++i) {
-      const DynFixedPort& port = program->outputs[i];
+      const DynFreestandingPort& port = program->outputs[i];
       HostTensor tensor =
           *HostTensor::create(static_cast<Dtype>(port.dtype), std::vector<int64_t>(shape, shape + port.rank));
       shape += port.rank == 0 ? 1 : port.rank;
@@ -76,17 +76,17 @@ class FixedRun {
   }
 
   // Bytes, or 0: it ended with `status`.
-  uint64_t rehearse(const std::vector<HostTensor>& inputs, int32_t& status, DynFixedChoose choose = nullptr,
-                    void* user = nullptr) {
-    DynFixed* model = nullptr;
-    status = dyn_fixed_create(fixedProgramOf(*loaded_), memory_, kRoom, &model);
+  uint64_t rehearse(const std::vector<HostTensor>& inputs, int32_t& status,
+                    DynFreestandingChoose choose = nullptr, void* user = nullptr) {
+    DynFreestanding* model = nullptr;
+    status = dyn_freestanding_create(freestandingProgramOf(*loaded_), memory_, kRoom, &model);
     if (status != DYN_OK) return 0;
     const std::vector<int64_t> sizes = sizesOf(inputs);
-    status = dyn_fixed_rehearse(model, sizes.data(), nullptr, choose, user);
-    return status == DYN_OK ? dyn_fixed_peak_bytes(model) : 0;
+    status = dyn_freestanding_rehearse(model, sizes.data(), nullptr, choose, user);
+    return status == DYN_OK ? dyn_freestanding_peak_bytes(model) : 0;
   }
 
-  const FixedLoaded& loaded() const { return *loaded_; }
+  const FreestandingLoaded& loaded() const { return *loaded_; }
 
   static constexpr uint64_t kRoom = uint64_t{1} << 32, kCanary = 4096;
   static constexpr size_t kMostOutputBytes = size_t{16} << 20;
@@ -95,11 +95,11 @@ class FixedRun {
   std::vector<int64_t> sizesOf(const std::vector<HostTensor>& inputs) const {
     std::vector<std::vector<int64_t>> shapes;
     for (const HostTensor& input : inputs) shapes.push_back(input.shape());
-    return fixedSizesOf(*model_, shapes);
+    return freestandingSizesOf(*model_, shapes);
   }
 
   std::shared_ptr<const CompiledModel> model_;
-  std::shared_ptr<const FixedLoaded> loaded_;
+  std::shared_ptr<const FreestandingLoaded> loaded_;
   void* memory_ = nullptr;
 };
 

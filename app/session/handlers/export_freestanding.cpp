@@ -1,7 +1,7 @@
-#include "app/session/handlers/export_fixed.h"
+#include "app/session/handlers/export_freestanding.h"
 
 #include "app/session/model/input_spec.h"
-#include "compiler/driver/fixed_bound.h"
+#include "compiler/driver/freestanding_bound.h"
 #include "compiler/driver/image_export.h"
 #include "compiler/driver/target_choice.h"
 
@@ -14,7 +14,7 @@ std::string runtimeFile(const char* kind, const Target& target) {
       .string();
 }
 
-Result<uint64_t> bytesOrUnsupported(const FixedBound& bound) {
+Result<uint64_t> bytesOrUnsupported(const FreestandingBound& bound) {
   if (bound.bytes) return *bound.bytes;
   Error error = makeError(DiagnosticId::unsupportedFeature, "unsupported: without a heap: " + bound.why);
   if (bound.why.find("has no bound") == std::string::npos) return error;
@@ -22,20 +22,20 @@ Result<uint64_t> bytesOrUnsupported(const FixedBound& bound) {
 }
 
 Status writeLibrary(SessionState& state, const Command& command, LoadedModel& model,
-                    const FixedLoaded& loaded, ExportResult& result) {
+                    const FreestandingLoaded& loaded, ExportResult& result) {
   const CompiledModel& compiled = *model.compiled();
   if (processorOf(compiled.target) != "x86_64")
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a library without heap for " + compiled.target.machine.name +
                          ": libraries are made for x86-64 only so far; --kind image is there");
   state.progress("trying the sizes that are allowed");
-  DYN_TRY(const FixedBound bound, fixedBound(loaded, state.interruption.flag()));
+  DYN_TRY(const FreestandingBound bound, freestandingBound(loaded, state.interruption.flag()));
   DYN_TRY(const uint64_t bytes, bytesOrUnsupported(bound));
   result.ramBoundBytes = static_cast<int64_t>(bytes);
   state.log("no run takes more than " + std::to_string(bytes) + " bytes");
   LibraryRequest request;
   request.withoutHeap = true;
-  request.runtime = runtimeFile("dynfixed", compiled.target);
+  request.runtime = runtimeFile("dynfreestanding", compiled.target);
   return writeLibraryFiles(compiled, command, model.info().path, std::move(request), result);
 }
 
@@ -48,8 +48,8 @@ Command withoutRanges(const Command& command) {
   return values;
 }
 
-FixedImageInputs imageInputs(const CallInputs& given, const CompiledModel& compiled) {
-  FixedImageInputs inputs;
+FreestandingImageInputs imageInputs(const CallInputs& given, const CompiledModel& compiled) {
+  FreestandingImageInputs inputs;
   std::vector<std::vector<int64_t>> shapes;
   for (const Value& value : given.values) {
     const HostTensor& tensor = value.tensor();
@@ -57,12 +57,12 @@ FixedImageInputs imageInputs(const CallInputs& given, const CompiledModel& compi
     inputs.elements.emplace_back(reinterpret_cast<const char*>(tensor.bytes()),
                                  static_cast<size_t>(tensor.sizeBytes()));
   }
-  inputs.sizes = fixedSizesOf(compiled, shapes);
+  inputs.sizes = freestandingSizesOf(compiled, shapes);
   return inputs;
 }
 
-Status writeImage(SessionState& state, const Command& command, LoadedModel& model, const FixedLoaded& loaded,
-                  ExportResult& result) {
+Status writeImage(SessionState& state, const Command& command, LoadedModel& model,
+                  const FreestandingLoaded& loaded, ExportResult& result) {
   const CompiledModel& compiled = *model.compiled();
   DYN_TRY(const CallInputs given, callInputs(state, model, withoutRanges(command)));
   if (!given.overrides.empty())
@@ -70,7 +70,7 @@ Status writeImage(SessionState& state, const Command& command, LoadedModel& mode
                      "unsupported: an image with another value of an input that has its own");
   ImageRequest request;
   request.inputs = imageInputs(given, compiled);
-  DYN_TRY(const FixedBound bound, fixedBoundAt(loaded, request.inputs.sizes));
+  DYN_TRY(const FreestandingBound bound, freestandingBoundAt(loaded, request.inputs.sizes));
   DYN_TRY(request.inputs.memoryBytes, bytesOrUnsupported(bound));
   request.inputs.memoryBytes = (request.inputs.memoryBytes + 63) / 64 * 64;
   result.ramBoundBytes = static_cast<int64_t>(request.inputs.memoryBytes);
@@ -108,7 +108,7 @@ std::filesystem::path ownFolder() {
 
 Status exportWithoutHeap(SessionState& state, const Command& command, LoadedModel& model,
                          ExportResult& result) {
-  DYN_TRY(const auto loaded, loadFixed(model.sharedCompiled()));
+  DYN_TRY(const auto loaded, loadFreestanding(model.sharedCompiled()));
   return result.kind == "image" ? writeImage(state, command, model, *loaded, result)
                                 : writeLibrary(state, command, model, *loaded, result);
 }

@@ -1,4 +1,4 @@
-#include "compiler/driver/fixed_program.h"
+#include "compiler/driver/freestanding_program.h"
 #include "compiler/driver/file_places.h"
 
 #include <algorithm>
@@ -13,26 +13,26 @@
 #include "vm/isa/package.h"
 
 #ifdef DYN_HAVE_LLVM
-#include "compiler/codegen/flow/fixed_table.h"
 #include "compiler/codegen/flow/flow_code.h"
+#include "compiler/codegen/flow/freestanding_table.h"
 #endif
 
 namespace dyn {
 
-Target fixedTarget(Target target) {
+Target freestandingTarget(Target target) {
   target.hasHeap = target.hasThreads = target.hasFiles = target.hasBuiltins = false;
   target.machine.coreCount = 1;
   return target;
 }
 
-Status checkFixed(const vm::Program& program) {
+Status checkFreestanding(const vm::Program& program) {
   const auto refuse = [](const std::string& what) {
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: without a heap: " + what);
   };
   static constexpr std::string_view kKnown[] = {
-#define DYN_FIXED_BUILTIN_NAME(name) #name,
-      DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAME)
-#undef DYN_FIXED_BUILTIN_NAME
+#define DYN_FREESTANDING_BUILTIN_NAME(name) #name,
+      DYN_FREESTANDING_BUILTINS(DYN_FREESTANDING_BUILTIN_NAME)
+#undef DYN_FREESTANDING_BUILTIN_NAME
   };
   std::string names;
   for (const std::string& name : program.builtins)
@@ -49,8 +49,8 @@ Status checkFixed(const vm::Program& program) {
   return {};
 }
 
-std::vector<int64_t> fixedSizesOf(const CompiledModel& compiled,
-                                  const std::vector<std::vector<int64_t>>& shapes) {
+std::vector<int64_t> freestandingSizesOf(const CompiledModel& compiled,
+                                         const std::vector<std::vector<int64_t>>& shapes) {
   const vm::CallSizes call = vm::callSizes(compiled.lowered.program.inputs);
   std::vector<int64_t> sizes(call.sizes.size());
   for (size_t i = 0; i < shapes.size(); ++i)
@@ -67,7 +67,7 @@ namespace {
 Result<LoadableProgram> loadable(const CompiledModel& compiled) {
   const std::vector<std::optional<HostTensor>> none(compiled.lowered.packings.size());
   DYN_TRY(LoadableProgram program, withPacked(compiled.lowered, none, ""));
-  DYN_CHECK(checkFixed(program.program));
+  DYN_CHECK(checkFreestanding(program.program));
   vm::layOutConstants(program.program);
   leaveOutFolders(program.program);
   return program;
@@ -81,11 +81,11 @@ std::vector<const void*> bytesOf(const LoadableProgram& program) {
 
 }  // namespace
 
-uint32_t fixedAlignment(const Target& target) {
+uint32_t freestandingAlignment(const Target& target) {
   return target.machine.triple.rfind("thumb", 0) == 0 ? 16 : 64;
 }
 
-Result<FixedObjects> fixedObjects(const CompiledModel& compiled, uint64_t ramBoundBytes) {
+Result<FreestandingObjects> freestandingObjects(const CompiledModel& compiled, uint64_t ramBoundBytes) {
   if (!compiled.target.levels.empty())
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a program without heap with code for several processors (" +
@@ -95,13 +95,13 @@ Result<FixedObjects> fixedObjects(const CompiledModel& compiled, uint64_t ramBou
   const MachineDescription& machine = compiled.target.machine;
   DYN_TRY(KernelEngine engine, KernelEngine::create(machine));
   std::vector<KernelJob> jobs = flowJobs(program.program, machine, {FlowCalls::symbols, compiled.flowPiece});
-  FixedTableSettings settings;
+  FreestandingTableSettings settings;
   settings.instructionsPerPiece = compiled.flowPiece;
-  settings.alignment = fixedAlignment(compiled.target);
+  settings.alignment = freestandingAlignment(compiled.target);
   settings.ramBoundBytes = ramBoundBytes;
-  jobs.push_back(fixedTableJob(program.program, constants, machine, settings));
+  jobs.push_back(freestandingTableJob(program.program, constants, machine, settings));
   DYN_TRY(std::vector<ObjectCode> made, engine.compileAll(jobs));
-  FixedObjects objects;
+  FreestandingObjects objects;
   DYN_TRY(objects.objects, packageObjects(compiled));
   for (ObjectCode& object : made) objects.objects.push_back(std::move(object.bytes));
   for (const vm::ConstantRow& row : program.program.constants)
@@ -109,23 +109,24 @@ Result<FixedObjects> fixedObjects(const CompiledModel& compiled, uint64_t ramBou
   return objects;
 }
 
-Result<std::string> fixedImageObject(const FixedImageInputs& inputs, const Target& target) {
+Result<std::string> freestandingImageObject(const FreestandingImageInputs& inputs, const Target& target) {
   DYN_TRY(KernelEngine engine, KernelEngine::create(target.machine));
-  const FixedImageData data{inputs.sizes, inputs.elements, inputs.memoryBytes};
-  DYN_TRY(ObjectCode object, engine.compile(fixedImageJob(data, target.machine)));
+  const FreestandingImageData data{inputs.sizes, inputs.elements, inputs.memoryBytes};
+  DYN_TRY(ObjectCode object, engine.compile(freestandingImageJob(data, target.machine)));
   return std::move(object.bytes);
 }
 
-struct FixedLoaded {
+struct FreestandingLoaded {
   std::shared_ptr<const CompiledModel> compiled;
   LoadableProgram program;
   std::vector<const void*> constants;
   std::optional<KernelSet> code;
-  const DynFixedProgram* table = nullptr;
+  const DynFreestandingProgram* table = nullptr;
 };
 
-Result<std::shared_ptr<const FixedLoaded>> loadFixed(std::shared_ptr<const CompiledModel> compiled) {
-  auto loaded = std::make_shared<FixedLoaded>();
+Result<std::shared_ptr<const FreestandingLoaded>> loadFreestanding(
+    std::shared_ptr<const CompiledModel> compiled) {
+  auto loaded = std::make_shared<FreestandingLoaded>();
   loaded->compiled = compiled;
   DYN_TRY(loaded->program, loadable(*compiled));
   loaded->constants = bytesOf(loaded->program);
@@ -135,40 +136,40 @@ Result<std::shared_ptr<const FixedLoaded>> loadFixed(std::shared_ptr<const Compi
   DYN_TRY(KernelEngine engine, KernelEngine::create(machine));
   std::vector<KernelJob> jobs =
       flowJobs(loaded->program.program, machine, {FlowCalls::table, compiled->flowPiece});
-  FixedTableSettings settings;
+  FreestandingTableSettings settings;
   settings.instructionsPerPiece = compiled->flowPiece;
-  settings.alignment = fixedAlignment(compiled->target);
-  settings.table = &dyn_fixed_table;
-  settings.builtins = dyn_fixed_builtins;
+  settings.alignment = freestandingAlignment(compiled->target);
+  settings.table = &dyn_freestanding_table;
+  settings.builtins = dyn_freestanding_builtins;
   settings.kernels = here;
-  jobs.push_back(fixedTableJob(loaded->program.program, loaded->constants, machine, settings));
+  jobs.push_back(freestandingTableJob(loaded->program.program, loaded->constants, machine, settings));
   DYN_TRY(std::vector<ObjectCode> objects, engine.compileAll(jobs));
   if (here) {
     DYN_TRY(std::vector<std::string> kernels, packageObjects(*compiled));
     for (std::string& kernel : kernels) objects.push_back({std::move(kernel)});
   }
-  DYN_TRY(loaded->code, engine.load(objects, {kFixedProgramSymbol}));
-  DYN_TRY(void* table, loaded->code->find(kFixedProgramSymbol));
-  loaded->table = static_cast<const DynFixedProgram*>(table);
-  return std::shared_ptr<const FixedLoaded>(std::move(loaded));
+  DYN_TRY(loaded->code, engine.load(objects, {kFreestandingProgramSymbol}));
+  DYN_TRY(void* table, loaded->code->find(kFreestandingProgramSymbol));
+  loaded->table = static_cast<const DynFreestandingProgram*>(table);
+  return std::shared_ptr<const FreestandingLoaded>(std::move(loaded));
 }
 
-const DynFixedProgram* fixedProgramOf(const FixedLoaded& loaded) { return loaded.table; }
+const DynFreestandingProgram* freestandingProgramOf(const FreestandingLoaded& loaded) { return loaded.table; }
 
 #else
 
-struct FixedLoaded {};
-uint32_t fixedAlignment(const Target&) { return 64; }
-Result<FixedObjects> fixedObjects(const CompiledModel&, uint64_t) {
+struct FreestandingLoaded {};
+uint32_t freestandingAlignment(const Target&) { return 64; }
+Result<FreestandingObjects> freestandingObjects(const CompiledModel&, uint64_t) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }
-Result<std::string> fixedImageObject(const FixedImageInputs&, const Target&) {
+Result<std::string> freestandingImageObject(const FreestandingImageInputs&, const Target&) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }
-Result<std::shared_ptr<const FixedLoaded>> loadFixed(std::shared_ptr<const CompiledModel>) {
+Result<std::shared_ptr<const FreestandingLoaded>> loadFreestanding(std::shared_ptr<const CompiledModel>) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build has no code generation");
 }
-const DynFixedProgram* fixedProgramOf(const FixedLoaded&) { return nullptr; }
+const DynFreestandingProgram* freestandingProgramOf(const FreestandingLoaded&) { return nullptr; }
 
 #endif
 

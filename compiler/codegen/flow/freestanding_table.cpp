@@ -1,4 +1,4 @@
-#include "compiler/codegen/flow/fixed_table.h"
+#include "compiler/codegen/flow/freestanding_table.h"
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ using llvm::Constant;
 class TableEmitter {
  public:
   TableEmitter(KernelModule& module, const vm::Program& program, const std::vector<const void*>& constants,
-               const FixedTableSettings& settings)
+               const FreestandingTableSettings& settings)
       : module_(*module.contents().module),
         context_(module.contents().context()),
         program_(program),
@@ -38,7 +38,7 @@ class TableEmitter {
                                  number(static_cast<uint32_t>(program_.outputs.size())), number(mostBuffers),
                                  number(settings_.alignment), wide(settings_.ramBoundBytes)});
     new llvm::GlobalVariable(module_, whole->getType(), true, llvm::GlobalValue::ExternalLinkage, whole,
-                             kFixedProgramSymbol);
+                             kFreestandingProgramSymbol);
   }
 
  private:
@@ -48,7 +48,7 @@ class TableEmitter {
   Constant* structure(std::initializer_list<Constant*> members) {
     return llvm::ConstantStruct::getAnon(context_, members);
   }
-  // DYN_FIXED_POINTER: with what makes it eight bytes.
+  // DYN_FREESTANDING_POINTER: with what makes it eight bytes.
   std::vector<Constant*> padded(Constant* pointer) {
     if (module_.getDataLayout().getPointerSize() == 8) return {pointer};
     return {pointer, number(0)};
@@ -102,7 +102,7 @@ class TableEmitter {
     return rows(made);
   }
 
-  // DynFixedTensor and its sizes.
+  // DynFreestandingTensor and its sizes.
   Constant* constantHead(const vm::ConstantRow& row, const void* bytes) {
     int64_t elements = 1;
     for (int64_t size : row.shape) elements *= size;
@@ -113,8 +113,8 @@ class TableEmitter {
                         context_, llvm::StringRef(static_cast<const char*>(bytes), row.sizeBytes), false),
                     settings_.alignment);
     if (row.sizeBytes == 0) data = named(wide(0));
-    std::vector<Constant*> members = {number(DYN_FIXED_IMMORTAL), byte(DYN_FIXED_TENSOR), byte(1),
-                                      byte(row.dtype), byte(static_cast<uint8_t>(row.shape.size()))};
+    std::vector<Constant*> members = {number(DYN_FREESTANDING_IMMORTAL), byte(DYN_FREESTANDING_TENSOR),
+                                      byte(1), byte(row.dtype), byte(static_cast<uint8_t>(row.shape.size()))};
     const auto add = [&](Constant* pointer) {
       for (Constant* member : padded(pointer)) members.push_back(member);
     };
@@ -150,11 +150,11 @@ class TableEmitter {
 
   Constant* builtin(const std::string& name) {
     static constexpr std::string_view kNames[] = {
-#define DYN_FIXED_BUILTIN_NAME(known) #known,
-        DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAME)
-#undef DYN_FIXED_BUILTIN_NAME
+#define DYN_FREESTANDING_BUILTIN_NAME(known) #known,
+        DYN_FREESTANDING_BUILTINS(DYN_FREESTANDING_BUILTIN_NAME)
+#undef DYN_FREESTANDING_BUILTIN_NAME
     };
-    if (!settings_.builtins) return external("dyn_fixed_builtin_" + name);
+    if (!settings_.builtins) return external("dyn_freestanding_builtin_" + name);
     const auto place = std::find(std::begin(kNames), std::end(kNames), name) - std::begin(kNames);
     return address(reinterpret_cast<const void*>(settings_.builtins[place]));
   }
@@ -191,30 +191,30 @@ class TableEmitter {
   llvm::LLVMContext& context_;
   const vm::Program& program_;
   const std::vector<const void*>& constants_;
-  const FixedTableSettings& settings_;
+  const FreestandingTableSettings& settings_;
   llvm::PointerType* pointer_;
   const vm::CallSizes call_ = vm::callSizes(program_.inputs);
 };
 
 }  // namespace
 
-KernelJob fixedTableJob(const vm::Program& program, const std::vector<const void*>& constants,
-                        const MachineDescription& machine, const FixedTableSettings& settings) {
+KernelJob freestandingTableJob(const vm::Program& program, const std::vector<const void*>& constants,
+                               const MachineDescription& machine, const FreestandingTableSettings& settings) {
   KernelJob job;
   job.name = "tables of the program";
   job.build = [&program, &constants, &machine, settings]() -> Result<KernelModule> {
-    DYN_TRY(KernelModule module, makeKernelModule("fixed table", machine));
+    DYN_TRY(KernelModule module, makeKernelModule("freestanding table", machine));
     TableEmitter(module, program, constants, settings).emit();
     return module;
   };
   return job;
 }
 
-KernelJob fixedImageJob(const FixedImageData& image, const MachineDescription& machine) {
+KernelJob freestandingImageJob(const FreestandingImageData& image, const MachineDescription& machine) {
   KernelJob job;
   job.name = "inputs of the image";
   job.build = [&image, &machine]() -> Result<KernelModule> {
-    DYN_TRY(KernelModule module, makeKernelModule("fixed image", machine));
+    DYN_TRY(KernelModule module, makeKernelModule("freestanding image", machine));
     llvm::Module& m = *module.contents().module;
     llvm::LLVMContext& context = module.contents().context();
     auto* pointer = llvm::PointerType::getUnqual(context);
@@ -237,13 +237,14 @@ KernelJob fixedImageJob(const FixedImageData& image, const MachineDescription& m
     if (sizes.empty()) sizes.push_back(0);
     auto* memory = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), image.memoryBytes);
     Constant* whole = llvm::ConstantStruct::getAnon(
-        {llvm::cast<Constant>(m.getOrInsertGlobal(kFixedProgramSymbol, llvm::Type::getInt8Ty(context))),
+        {llvm::cast<Constant>(
+             m.getOrInsertGlobal(kFreestandingProgramSymbol, llvm::Type::getInt8Ty(context))),
          held(llvm::ConstantDataArray::get(context, sizes)),
          held(llvm::ConstantArray::get(llvm::ArrayType::get(pointer, inputs.size()), inputs)),
          named(llvm::ConstantAggregateZero::get(memory), llvm::GlobalValue::InternalLinkage, false,
-               "dyn_fixed_memory"),
+               "dyn_freestanding_memory"),
          llvm::ConstantInt::get(wide, image.memoryBytes)});
-    auto* table = named(whole, llvm::GlobalValue::ExternalLinkage, true, kFixedImageSymbol);
+    auto* table = named(whole, llvm::GlobalValue::ExternalLinkage, true, kFreestandingImageSymbol);
     table->setAlignment(llvm::Align(8));
     return module;
   };

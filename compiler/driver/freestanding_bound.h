@@ -1,4 +1,4 @@
-// The most memory that any run takes in the runtime in fixed memory.
+// The most memory that any run takes in the freestanding runtime.
 //
 // Proved by trying: every combination of sizes that the model allows is rehearsed by the runtime itself, on
 // the host program's native code; where a branch or the end of a loop depends on values both ways are gone,
@@ -11,17 +11,19 @@
 #include <string>
 #include <vector>
 
-#include "compiler/driver/fixed_program.h"
+#include "compiler/driver/freestanding_program.h"
 
 namespace dyn {
 
-struct FixedBound {
+struct FreestandingBound {
   std::optional<uint64_t> bytes;
   std::string why;  // there is none: "dim seq has no bound"
 };
 
 // At these sizes alone, in the order of vm::callSizes.
-Result<FixedBound> fixedBoundAt(const FixedLoaded& loaded, const std::vector<int64_t>& sizes);
-Result<FixedBound> fixedBound(const FixedLoaded& loaded, const std::atomic<bool>* cancelled = nullptr);
+Result<FreestandingBound> freestandingBoundAt(const FreestandingLoaded& loaded,
+                                              const std::vector<int64_t>& sizes);
+Result<FreestandingBound> freestandingBound(const FreestandingLoaded& loaded,
+                                            const std::atomic<bool>* cancelled = nullptr);
 
 }  // namespace dyn

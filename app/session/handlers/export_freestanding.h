@@ -1,4 +1,4 @@
-// Exports over the runtime in fixed memory: libraries without heap, and images.
+// Exports over the freestanding runtime: libraries without heap, and images.
 #pragma once
 
 #include <filesystem>

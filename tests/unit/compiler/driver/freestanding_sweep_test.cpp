@@ -1,13 +1,13 @@
-// The hand-written kernels of the runtime in fixed memory beside those of the VM: the programs of the
+// The hand-written kernels of the freestanding runtime beside those of the VM: the programs of the
 // operators' sweep that call them, for every element type and attribute, at many shapes. The same bits, the
 // same kinds of errors, and no more memory than was rehearsed.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 
-#include "compiler/driver/fixed_bound.h"
+#include "compiler/driver/freestanding_bound.h"
 #include "compiler/driver/target_choice.h"
-#include "tests/support/fixed_run.h"
+#include "tests/support/freestanding_run.h"
 #include "tests/unit/compiler/driver/operator_sweep.h"
 #include "tests/unit/compiler/driver/run_both.h"
 #include "tests/unit/compiler/driver/sweep_program.h"
@@ -17,11 +17,11 @@ namespace {
 
 using namespace test;
 
-bool isOfFixedMemory(const std::string& row) {
+bool isOfFreestandingRuntime(const std::string& row) {
   static constexpr std::string_view kNames[] = {
-#define DYN_FIXED_BUILTIN_NAME(name) #name,
-      DYN_FIXED_BUILTINS(DYN_FIXED_BUILTIN_NAME)
-#undef DYN_FIXED_BUILTIN_NAME
+#define DYN_FREESTANDING_BUILTIN_NAME(name) #name,
+      DYN_FREESTANDING_BUILTINS(DYN_FREESTANDING_BUILTIN_NAME)
+#undef DYN_FREESTANDING_BUILTIN_NAME
   };
   return std::find(std::begin(kNames), std::end(kNames), row) != std::end(kNames);
 }
@@ -53,7 +53,7 @@ testing::AssertionResult sameElements(const HostTensor& actual, const HostTensor
   return testing::AssertionSuccess();
 }
 
-void expectSame(const FixedResult& fixed, const Result<std::vector<HostTensor>>& vm,
+void expectSame(const FreestandingResult& fixed, const Result<std::vector<HostTensor>>& vm,
                 const std::string& what) {
   ASSERT_EQ(fixed.status == DYN_OK, vm.ok())
       << what << fixed.message << (vm.ok() ? "" : vm.error().toString());
@@ -72,7 +72,7 @@ void expectSame(const FixedResult& fixed, const Result<std::vector<HostTensor>>&
 }
 
 // How many runs came to a result; -1: the runtime has not all that the program wants.
-int compareFixed(const SweepRow& row, const std::string& text) {
+int compareFreestanding(const SweepRow& row, const std::string& text) {
   SCOPED_TRACE(text);
   IrContext ir;
   Result<Module> parsed = parseText(ir, text);
@@ -80,25 +80,25 @@ int compareFixed(const SweepRow& row, const std::string& text) {
   Result<InferredModule> typed = inferTypes(*parsed);
   EXPECT_TRUE(typed.ok());
   CompileOptions options;
-  options.target = fixedTarget(*hostTarget());
+  options.target = freestandingTarget(*hostTarget());
   Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed, options);
   if (!compiled.ok()) return -1;
-  Result<std::unique_ptr<FixedRun>> fixed = FixedRun::make((*compiled)->model);
+  Result<std::unique_ptr<FreestandingRun>> fixed = FreestandingRun::make((*compiled)->model);
   if (!fixed.ok()) return -1;
   int succeeded = 0;
   for (const std::vector<HostTensor>& inputs : inputSets(row, ir, *typed->module.main())) {
     std::string what;
     for (const HostTensor& input : inputs) what += toString(input, 6) + " ";
     const Result<std::vector<HostTensor>> expected = (*compiled)->run(inputs);
-    const FixedResult actual = (*fixed)->run(inputs);
+    const FreestandingResult actual = (*fixed)->run(inputs);
     expectSame(actual, expected, what);
     if (testing::Test::HasFatalFailure()) return succeeded;
     succeeded += expected.ok();
     // What a run takes is at most the bound of its sizes: of all ways that values may choose.
     std::vector<std::vector<int64_t>> shapes;
     for (const HostTensor& input : inputs) shapes.push_back(input.shape());
-    const Result<FixedBound> bound =
-        fixedBoundAt((*fixed)->loaded(), fixedSizesOf(*(*compiled)->model, shapes));
+    const Result<FreestandingBound> bound =
+        freestandingBoundAt((*fixed)->loaded(), freestandingSizesOf(*(*compiled)->model, shapes));
     if (!bound.ok() || !bound->bytes) continue;
     EXPECT_LE(actual.peakBytes, *bound->bytes) << what;
     expectSame((*fixed)->run(inputs, *bound->bytes), expected, "in its bound: " + what);
@@ -106,9 +106,9 @@ int compareFixed(const SweepRow& row, const std::string& text) {
   return succeeded;
 }
 
-class FixedSweep : public testing::TestWithParam<std::string> {};
+class FreestandingSweep : public testing::TestWithParam<std::string> {};
 
-TEST_P(FixedSweep, asTheVm) {
+TEST_P(FreestandingSweep, asTheVm) {
   if (hostTarget()->machine.triple.empty()) GTEST_SKIP() << "no code generation";
   int succeeded = 0;
   for (const SweepRow& row : sweepTable()) {
@@ -116,28 +116,28 @@ TEST_P(FixedSweep, asTheVm) {
     const std::vector<std::string> dtypes = words(row.dtypes), refused = words(row.notCompiled);
     for (const std::string& dtype : dtypes.empty() ? std::vector<std::string>{""} : dtypes)
       if (std::find(refused.begin(), refused.end(), dtype) == refused.end())
-        succeeded += std::max(0, compareFixed(row, programOf(row, dtype, row.attributes[0])));
+        succeeded += std::max(0, compareFreestanding(row, programOf(row, dtype, row.attributes[0])));
     const bool single = std::find(dtypes.begin(), dtypes.end(), "f32") != dtypes.end();
     const std::string dtype = single ? "f32" : dtypes.empty() ? "" : dtypes[0];
     for (size_t i = 1; i < row.attributes.size(); ++i)
-      succeeded += std::max(0, compareFixed(row, programOf(row, dtype, row.attributes[i])));
+      succeeded += std::max(0, compareFreestanding(row, programOf(row, dtype, row.attributes[i])));
     if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GE(succeeded, 2) << "hardly any run comes to a result: the sweep shows nothing";
 }
 
-std::vector<std::string> operatorsOfFixedMemory() {
+std::vector<std::string> operatorsOfFreestandingRuntime() {
   std::vector<std::string> names;
   for (const SweepRow& row : sweepTable()) {
     const OpDef* def = findOp(row.op);
     if (def && def->lowering == LoweringKind::builtin && !def->lower &&
-        isOfFixedMemory(std::string(def->builtin.row)) &&
+        isOfFreestandingRuntime(std::string(def->builtin.row)) &&
         std::find(names.begin(), names.end(), row.op) == names.end())
       names.push_back(row.op);
   }
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Table, FixedSweep, testing::ValuesIn(operatorsOfFixedMemory()),
+INSTANTIATE_TEST_SUITE_P(Table, FreestandingSweep, testing::ValuesIn(operatorsOfFreestandingRuntime()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

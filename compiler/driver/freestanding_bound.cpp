@@ -1,4 +1,4 @@
-#include "compiler/driver/fixed_bound.h"
+#include "compiler/driver/freestanding_bound.h"
 
 #include <sys/mman.h>
 
@@ -78,18 +78,18 @@ class Ways {
   std::string why_;
 };
 
-int64_t firstOf(const DynFixedSize& size) {
+int64_t firstOf(const DynFreestandingSize& size) {
   const int64_t low = std::max<int64_t>(size.low, 0), step = std::max<int64_t>(size.multiple, 1);
   return (low + step - 1) / step * step;
 }
-int64_t countOf(const DynFixedSize& size) {
+int64_t countOf(const DynFreestandingSize& size) {
   return size.high < firstOf(size) ? 0
                                    : (size.high - firstOf(size)) / std::max<int64_t>(size.multiple, 1) + 1;
 }
 
 class Trial {
  public:
-  Trial(DynFixed* model, FixedBound& bound) : model_(model), bound_(bound) {}
+  Trial(DynFreestanding* model, FreestandingBound& bound) : model_(model), bound_(bound) {}
 
   // All ways at these sizes. False: no bound.
   bool at(const std::vector<int64_t>& sizes) {
@@ -99,11 +99,12 @@ class Trial {
         return none("there are more than " + std::to_string(kMostWays) +
                     " ways through the program: each size that depends on values, and each branch, is tried");
       ways.begin();
-      const int32_t status = dyn_fixed_rehearse(model_, sizes.data(), nullptr, &Ways::choose, &ways);
-      bound_.bytes = std::max(*bound_.bytes, dyn_fixed_peak_bytes(model_));
+      const int32_t status = dyn_freestanding_rehearse(model_, sizes.data(), nullptr, &Ways::choose, &ways);
+      bound_.bytes = std::max(*bound_.bytes, dyn_freestanding_peak_bytes(model_));
       if (!ways.why().empty()) return none(ways.why());
       // Other faults end a run, too, before it takes more.
-      if (status == DYN_UNSUPPORTED || status == DYN_MEMORY_LIMIT) return none(dyn_fixed_message(model_));
+      if (status == DYN_UNSUPPORTED || status == DYN_MEMORY_LIMIT)
+        return none(dyn_freestanding_message(model_));
     } while (ways.advance());
     return true;
   }
@@ -113,47 +114,50 @@ class Trial {
     bound_ = {std::nullopt, why};
     return false;
   }
-  DynFixed* const model_;
-  FixedBound& bound_;
+  DynFreestanding* const model_;
+  FreestandingBound& bound_;
   int64_t waysCount_ = 0;
 };
 
 }  // namespace
 
-Result<FixedBound> fixedBoundAt(const FixedLoaded& loaded, const std::vector<int64_t>& sizes) {
+Result<FreestandingBound> freestandingBoundAt(const FreestandingLoaded& loaded,
+                                              const std::vector<int64_t>& sizes) {
   const Room room;
-  DynFixed* model = nullptr;
-  if (!room.there() || dyn_fixed_create(fixedProgramOf(loaded), room.begin(), Room::kBytes, &model) != DYN_OK)
+  DynFreestanding* model = nullptr;
+  if (!room.there() ||
+      dyn_freestanding_create(freestandingProgramOf(loaded), room.begin(), Room::kBytes, &model) != DYN_OK)
     return makeError(DiagnosticId::memoryLimit, "there is no room to try the sizes in");
-  FixedBound bound{dyn_fixed_least_bytes(), ""};
+  FreestandingBound bound{dyn_freestanding_least_bytes(), ""};
   Trial(model, bound).at(sizes);
   return bound;
 }
 
-Result<FixedBound> fixedBound(const FixedLoaded& loaded, const std::atomic<bool>* cancelled) {
-  const DynFixedProgram* program = fixedProgramOf(loaded);
+Result<FreestandingBound> freestandingBound(const FreestandingLoaded& loaded,
+                                            const std::atomic<bool>* cancelled) {
+  const DynFreestandingProgram* program = freestandingProgramOf(loaded);
   int64_t combinations = 1;
   for (uint32_t i = 0; i < program->sizeCount; ++i) {
-    const DynFixedSize& size = program->sizes[i];
+    const DynFreestandingSize& size = program->sizes[i];
     if (size.high == INT64_MAX)
-      return FixedBound{std::nullopt, std::string("dim ") + size.name + " has no bound"};
+      return FreestandingBound{std::nullopt, std::string("dim ") + size.name + " has no bound"};
     if (__builtin_mul_overflow(combinations, countOf(size), &combinations) ||
         combinations > kMostCombinations)
-      return FixedBound{std::nullopt, "there are more than " + std::to_string(kMostCombinations) +
-                                          " sizes, and each would be tried"};
+      return FreestandingBound{std::nullopt, "there are more than " + std::to_string(kMostCombinations) +
+                                                 " sizes, and each would be tried"};
   }
   const Room room;
-  DynFixed* model = nullptr;
-  if (!room.there() || dyn_fixed_create(program, room.begin(), Room::kBytes, &model) != DYN_OK)
+  DynFreestanding* model = nullptr;
+  if (!room.there() || dyn_freestanding_create(program, room.begin(), Room::kBytes, &model) != DYN_OK)
     return makeError(DiagnosticId::memoryLimit, "there is no room to try the sizes in");
-  FixedBound bound{dyn_fixed_least_bytes(), ""};
+  FreestandingBound bound{dyn_freestanding_least_bytes(), ""};
   Trial trial(model, bound);
   for (int64_t i = 0; i < combinations; ++i) {
     if (cancelled && cancelled->load()) return makeError(DiagnosticId::cancelled, "interrupted");
     std::vector<int64_t> sizes;
     int64_t rest = i;
     for (uint32_t s = 0; s < program->sizeCount; ++s) {
-      const DynFixedSize& size = program->sizes[s];
+      const DynFreestandingSize& size = program->sizes[s];
       sizes.push_back(firstOf(size) + rest % countOf(size) * std::max<int64_t>(size.multiple, 1));
       rest /= countOf(size);
     }

@@ -1,19 +1,19 @@
-// The runtime in fixed memory beside the VM: the same bits, the same kinds of errors, and just the memory
+// The freestanding runtime beside the VM: the same bits, the same kinds of errors, and just the memory
 // that a rehearsal has said.
-#include "compiler/driver/fixed_program.h"
+#include "compiler/driver/freestanding_program.h"
 
 #include "compiler/driver/target_choice.h"
-#include "tests/support/fixed_run.h"
+#include "tests/support/freestanding_run.h"
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn {
 namespace {
 
-using test::FixedResult;
-using test::FixedRun;
+using test::FreestandingResult;
+using test::FreestandingRun;
 using test::randomTensor;
 
-class FixedProgram : public testing::Test {
+class FreestandingProgram : public testing::Test {
  protected:
   void compile(const std::string& text, uint32_t flowPiece = 1000) {
     Result<Module> module = test::parseText(ir_, text);
@@ -22,12 +22,12 @@ class FixedProgram : public testing::Test {
     ASSERT_TRUE(host.ok());
     if (host->machine.triple.empty()) GTEST_SKIP() << "no code generation";
     CompileOptions options;
-    options.target = fixedTarget(*host);
+    options.target = freestandingTarget(*host);
     options.flowPiece = flowPiece;
     Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
     ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
     compiled_ = std::move(compiled).value();
-    Result<std::unique_ptr<FixedRun>> fixed = FixedRun::make(compiled_->model);
+    Result<std::unique_ptr<FreestandingRun>> fixed = FreestandingRun::make(compiled_->model);
     ASSERT_TRUE(fixed.ok()) << fixed.error().toString();
     fixed_ = std::move(fixed).value();
   }
@@ -39,7 +39,7 @@ class FixedProgram : public testing::Test {
     int32_t status = DYN_OK;
     const uint64_t bytes = fixed_->rehearse(inputs, status);
     EXPECT_EQ(status == DYN_UNSUPPORTED, !rehearsed) << status;
-    const FixedResult actual = bytes > 0 ? fixed_->run(inputs, bytes) : fixed_->run(inputs);
+    const FreestandingResult actual = bytes > 0 ? fixed_->run(inputs, bytes) : fixed_->run(inputs);
     ASSERT_EQ(actual.status == DYN_OK, expected.ok())
         << actual.message << (expected.ok() ? "" : expected.error().toString());
     EXPECT_TRUE(actual.intact);
@@ -69,10 +69,10 @@ class FixedProgram : public testing::Test {
 
   IrContext ir_;
   std::unique_ptr<test::Compiled> compiled_;
-  std::unique_ptr<FixedRun> fixed_;
+  std::unique_ptr<FreestandingRun> fixed_;
 };
 
-TEST_F(FixedProgram, denseLayersOfAnyBatch) {
+TEST_F(FreestandingProgram, denseLayersOfAnyBatch) {
   compile(R"(fn @main(x: Tensor[(n, k), f32], w: Tensor[(k, m), f32], b: Tensor[(m), f32]) {
     y = softmax(relu(matmul(x, w) + b))
     return y, transpose(x) {perm = [1, 0]}
@@ -83,7 +83,7 @@ TEST_F(FixedProgram, denseLayersOfAnyBatch) {
           randomTensor(Dtype::f32, {m}, 3)});
 }
 
-TEST_F(FixedProgram, sizesThatDoNotAgree) {
+TEST_F(FreestandingProgram, sizesThatDoNotAgree) {
   compile(R"(fn @main(x: Tensor[(?), f32], y: Tensor[(?), f32]) { return x + y })");
   same({randomTensor(Dtype::f32, {4}, 1), randomTensor(Dtype::f32, {4}, 2)});
   same({randomTensor(Dtype::f32, {4}, 1), randomTensor(Dtype::f32, {1}, 2)});
@@ -98,17 +98,17 @@ const char* const kTurns = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) 
   return y
 })";
 
-TEST_F(FixedProgram, loops) {
+TEST_F(FreestandingProgram, loops) {
   compile(kTurns);
   for (int64_t turns : {0, 1, 7}) same({number(turns), randomTensor(Dtype::f32, {5}, 1)}, false);
 }
 
-TEST_F(FixedProgram, loopsInManyPieces) {
+TEST_F(FreestandingProgram, loopsInManyPieces) {
   compile(kTurns, 5);
   for (int64_t turns : {0, 1, 7}) same({number(turns), randomTensor(Dtype::f32, {5}, 1)}, false);
 }
 
-TEST_F(FixedProgram, loopsThatStack) {
+TEST_F(FreestandingProgram, loopsThatStack) {
   compile(R"(fn @main(x: Tensor[(k), f32], y: Tensor[(3), f32]) {
     n = constant() {value = i64[] 4}
     last, all = loop(n, _, x) {carried = 1} body (i, a) {
@@ -120,7 +120,7 @@ TEST_F(FixedProgram, loopsThatStack) {
   for (int64_t k : {0, 1, 5}) same({randomTensor(Dtype::f32, {k}, 1), randomTensor(Dtype::f32, {3}, 2)});
 }
 
-TEST_F(FixedProgram, recursion) {
+TEST_F(FreestandingProgram, recursion) {
   compile(R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) { return @down(n, x) }
   fn @down(n: Tensor[(), i64], x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
     r = if(equal(n, 0), n, x) then (n, x) { return x } else (n, x) {
@@ -132,7 +132,7 @@ TEST_F(FixedProgram, recursion) {
   for (int64_t depth : {0, 1, 100}) same({number(depth), randomTensor(Dtype::f32, {3}, 1)}, false);
 }
 
-TEST_F(FixedProgram, branchesTakeTheMostOfTheirWays) {
+TEST_F(FreestandingProgram, branchesTakeTheMostOfTheirWays) {
   compile(R"(fn @main(p: Tensor[(), bool], x: Tensor[(k), f32]) {
     r = if(p, x) then (x) { return concat(x, x) {axis = 0} } else (x) { return x }
     return r
@@ -145,7 +145,7 @@ TEST_F(FixedProgram, branchesTakeTheMostOfTheirWays) {
 }
 
 // As the VM tells it: what, and which operation.
-TEST_F(FixedProgram, faultsNameTheirPlace) {
+TEST_F(FreestandingProgram, faultsNameTheirPlace) {
   compile(
       "fn @main(x: Tensor[(n, 3), f32], i: Tensor[(k), i64], j: Tensor[(k), i64]) {\n"
       "  a = gather(x, i) {axis = 0}\n  b = gather(x, j) {axis = 1}\n"
@@ -170,12 +170,12 @@ TEST_F(FixedProgram, faultsNameTheirPlace) {
   }
 }
 
-TEST_F(FixedProgram, whatItsRuntimeHasNot) {
+TEST_F(FreestandingProgram, whatItsRuntimeHasNot) {
   Result<Module> module =
       test::parseText(ir_, "fn @main(x: Tensor[(n, k, k), f32]) { y = det(x)\n return y }");
   ASSERT_TRUE(module.ok()) << module.error().toString();
   CompileOptions options;
-  options.target = fixedTarget(*hostTarget());
+  options.target = freestandingTarget(*hostTarget());
   const Result<CompiledModel> compiled = compileModel(*module, options);
   ASSERT_FALSE(compiled.ok());
   EXPECT_NE(compiled.error().toString().find("det"), std::string::npos) << compiled.error().toString();
