@@ -55,7 +55,9 @@ struct DynFreestanding {
   char message[FREESTANDING_MESSAGE_BYTES];
 };
 
-/* --- messages: the first of a run counts */
+/* Declared from the lowest layer to the highest: a file calls what stands before its own (tools.calls).
+ *
+ * --- messages.c: the first of a run counts */
 
 /* Always 0, for code to be told of. */
 int32_t freestandingFault(DynFreestanding* vm, int32_t status, const char* text);
