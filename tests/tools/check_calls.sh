@@ -24,6 +24,6 @@ if [[ -z $pairs ]]; then
   exit 1
 fi
 if ! circle="$(tsort <<<"$pairs" 2>&1 >/dev/null)"; then
-  sed -n 's/^tsort: \([^ -].*[.]o\)$/\1/p' <<<"$circle" | sed "s#^#$(basename "$archive"): in a circle of calls: #"
+  sed -n 's/^tsort: \([^ -].*[.]o\)$/\1/p' <<<"$circle" | LC_ALL=C sort -u | sed "s#^#$(basename "$archive"): in a circle of calls: #"
   exit 1
 fi
