@@ -21,10 +21,10 @@ vm/isa             : vm/include vm/shared vm/base
 vm/device          : vm/include vm/shared vm/base vm/isa
 vm/core            : vm/include vm/shared vm/base vm/isa vm/device
 vm/kernels         : vm/include vm/shared vm/base vm/isa vm/core
-vm/onednn         : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
+vm/onednn          : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
 vm/tool            : vm/include vm/base vm/isa vm/device vm/core vm/kernels
-vm/embedded           : vm/include vm/isa vm/core
-vm/freestanding           : vm/include
+vm/embedded        : vm/include vm/isa vm/core
+vm/freestanding    : vm/include
 compiler/support   :
 compiler/target    : compiler..support vm/shared
 compiler/dims      : compiler..support
@@ -66,7 +66,7 @@ libraries() {
 ^(llvm|llvm-c|lld|clang)/                             : compiler/codegen : LLVM
 ^Q([A-Z]|t[A-Z])                                      : ui ui/support ui/graph ui/views ui/shell : Qt
 ^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
-^(oneapi/|dnnl)                                       : vm/onednn       : oneDNN
+^(oneapi/|dnnl)                                       : vm/onednn        : oneDNN
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
 ^(png|jpeglib)[.]h$                                    : app/session      : a library of pictures
 ^google/protobuf/                                     : frontends/onnx   : protobuf
