@@ -1,4 +1,5 @@
-/* What a run says of its fault: a line in memory of the model. The lowest layer: all others tell faults by it. */
+/* What a run says of its fault: a line in memory of the model. The lowest layer: all others tell faults by
+ * it. */
 #include "vm/freestanding/state.h"
 
 void freestandingSay(DynFreestanding* vm, const char* text) {
