@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "compiler/driver/compile.h"
+#include "vm/include/abi/dyn_flow.h"
+#include "vm/include/abi/dyn_kernel.h"
 
 namespace dyn {
 

@@ -103,7 +103,8 @@ class Trial {
       bound_.bytes = std::max(*bound_.bytes, dyn_freestanding_peak_bytes(model_));
       if (!ways.why().empty()) return none(ways.why());
       // Other faults end a run, too, before it takes more.
-      if (status == DYN_UNSUPPORTED || status == DYN_MEMORY_LIMIT) return none(dyn_freestanding_message(model_));
+      if (status == DYN_UNSUPPORTED || status == DYN_MEMORY_LIMIT)
+        return none(dyn_freestanding_message(model_));
     } while (ways.advance());
     return true;
   }
@@ -120,17 +121,20 @@ class Trial {
 
 }  // namespace
 
-Result<FreestandingBound> freestandingBoundAt(const FreestandingLoaded& loaded, const std::vector<int64_t>& sizes) {
+Result<FreestandingBound> freestandingBoundAt(const FreestandingLoaded& loaded,
+                                              const std::vector<int64_t>& sizes) {
   const Room room;
   DynFreestanding* model = nullptr;
-  if (!room.there() || dyn_freestanding_create(freestandingProgramOf(loaded), room.begin(), Room::kBytes, &model) != DYN_OK)
+  if (!room.there() ||
+      dyn_freestanding_create(freestandingProgramOf(loaded), room.begin(), Room::kBytes, &model) != DYN_OK)
     return makeError(DiagnosticId::memoryLimit, "the memory is too small to try the sizes");
   FreestandingBound bound{dyn_freestanding_least_bytes(), ""};
   Trial(model, bound).at(sizes);
   return bound;
 }
 
-Result<FreestandingBound> freestandingBound(const FreestandingLoaded& loaded, const std::atomic<bool>* cancelled) {
+Result<FreestandingBound> freestandingBound(const FreestandingLoaded& loaded,
+                                            const std::atomic<bool>* cancelled) {
   const DynFreestandingProgram* program = freestandingProgramOf(loaded);
   int64_t combinations = 1;
   for (uint32_t i = 0; i < program->sizeCount; ++i) {
@@ -140,7 +144,7 @@ Result<FreestandingBound> freestandingBound(const FreestandingLoaded& loaded, co
     if (__builtin_mul_overflow(combinations, countOf(size), &combinations) ||
         combinations > kMostCombinations)
       return FreestandingBound{std::nullopt, "there are more than " + std::to_string(kMostCombinations) +
-                                          " sizes, and each would be tried"};
+                                                 " sizes, and each would be tried"};
   }
   const Room room;
   DynFreestanding* model = nullptr;

@@ -21,7 +21,9 @@ struct FreestandingBound {
 };
 
 // At these sizes alone, in the order of vm::callSizes.
-Result<FreestandingBound> freestandingBoundAt(const FreestandingLoaded& loaded, const std::vector<int64_t>& sizes);
-Result<FreestandingBound> freestandingBound(const FreestandingLoaded& loaded, const std::atomic<bool>* cancelled = nullptr);
+Result<FreestandingBound> freestandingBoundAt(const FreestandingLoaded& loaded,
+                                              const std::vector<int64_t>& sizes);
+Result<FreestandingBound> freestandingBound(const FreestandingLoaded& loaded,
+                                            const std::atomic<bool>* cancelled = nullptr);
 
 }  // namespace dyn

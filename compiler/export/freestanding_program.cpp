@@ -12,8 +12,8 @@
 #include "vm/isa/package.h"
 
 #ifdef DYN_HAVE_LLVM
-#include "compiler/codegen/flow/freestanding_table.h"
 #include "compiler/codegen/flow/flow_code.h"
+#include "compiler/codegen/flow/freestanding_table.h"
 #endif
 
 namespace dyn {
@@ -43,7 +43,7 @@ Status checkFreestanding(const vm::Program& program) {
 }
 
 std::vector<int64_t> freestandingSizesOf(const CompiledModel& compiled,
-                                  const std::vector<std::vector<int64_t>>& shapes) {
+                                         const std::vector<std::vector<int64_t>>& shapes) {
   const vm::CallSizes call = vm::callSizes(compiled.lowered.program.inputs);
   std::vector<int64_t> sizes(call.sizes.size());
   for (size_t i = 0; i < shapes.size(); ++i)
@@ -117,7 +117,8 @@ struct FreestandingLoaded {
   const DynFreestandingProgram* table = nullptr;
 };
 
-Result<std::shared_ptr<const FreestandingLoaded>> loadFreestanding(std::shared_ptr<const CompiledModel> compiled) {
+Result<std::shared_ptr<const FreestandingLoaded>> loadFreestanding(
+    std::shared_ptr<const CompiledModel> compiled) {
   auto loaded = std::make_shared<FreestandingLoaded>();
   loaded->compiled = compiled;
   DYN_TRY(loaded->program, loadable(*compiled));

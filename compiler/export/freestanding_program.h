@@ -26,7 +26,7 @@ Result<FreestandingObjects> freestandingObjects(const CompiledModel& compiled, u
 
 // The sizes of a call with inputs of these shapes, as the program orders them.
 std::vector<int64_t> freestandingSizesOf(const CompiledModel& compiled,
-                                  const std::vector<std::vector<int64_t>>& shapes);
+                                         const std::vector<std::vector<int64_t>>& shapes);
 
 // What an image holds besides.
 struct FreestandingImageInputs {
@@ -38,7 +38,8 @@ Result<std::string> freestandingImageObject(const FreestandingImageInputs& input
 
 // In this process. Of a program for another target only what dry runs need.
 struct FreestandingLoaded;
-Result<std::shared_ptr<const FreestandingLoaded>> loadFreestanding(std::shared_ptr<const CompiledModel> compiled);
+Result<std::shared_ptr<const FreestandingLoaded>> loadFreestanding(
+    std::shared_ptr<const CompiledModel> compiled);
 const DynFreestandingProgram* freestandingProgramOf(const FreestandingLoaded& loaded);
 
 }  // namespace dyn

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<const char*, 4> kNames = {"loop", "contraction", "attention", "builtin"};
 
-// Targets without the VM's hand-written kernels run in fixed memory, whose runtime has some of its own.
+// Targets without the VM's hand-written kernels run in the freestanding runtime, which has some of its own.
 bool isInFreestandingRuntime(std::string_view row) {
   static constexpr std::string_view kNames[] = {
 #define DYN_FREESTANDING_BUILTIN_NAME(name) #name,

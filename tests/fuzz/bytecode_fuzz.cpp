@@ -14,6 +14,7 @@
 
 #include "vm/base/clock.h"
 #include "vm/core/run/interpreter.h"
+#include "vm/core/run/module_init.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
@@ -111,7 +112,7 @@ void loadAndRun(Program program) {
   options.host.resolve_constant = Host::constant;
   options.memoryLimitBytes = kMemoryBytes;
   std::shared_ptr<Module> module;
-  if (!Module::load(std::move(program), std::move(options), module).ok()) return;
+  if (!loadModule(std::move(program), std::move(options), module).ok()) return;
   const std::string text = printProgram(module->program());
   Program again;
   if (parseProgramText(text, again).ok() && printProgram(again) != text) std::abort();

@@ -8,6 +8,7 @@
 # not a folder and one inside of it: what lies directly in a folder is either what those inside share, or what shows them outside.
 # A folder holds at most 40 sources.
 # vm/include is what a C program includes: it holds nothing of C++. app/library/include likewise, with its C++ form in dyn.hpp.
+# What people include lies there directly and needs nothing of vm/include/abi, which is for code that is generated, kernels and devices.
 set -euo pipefail
 cd "${1:?usage: check_layers.sh ROOT}"
 
@@ -21,10 +22,10 @@ vm/isa             : vm/include vm/shared vm/base
 vm/device          : vm/include vm/shared vm/base vm/isa
 vm/core            : vm/include vm/shared vm/base vm/isa vm/device
 vm/kernels         : vm/include vm/shared vm/base vm/isa vm/core
-vm/onednn         : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
+vm/onednn          : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
 vm/tool            : vm/include vm/base vm/isa vm/device vm/core vm/kernels
-vm/embedded           : vm/include vm/isa vm/core
-vm/freestanding           : vm/include
+vm/embedded        : vm/include vm/isa vm/core
+vm/freestanding    : vm/include
 compiler/support   :
 compiler/target    : compiler..support vm/shared
 compiler/dims      : compiler..support
@@ -84,7 +85,7 @@ libraries() {
 ^(llvm|llvm-c|lld|clang)/                             : compiler/codegen : LLVM
 ^Q([A-Z]|t[A-Z])                                      : ui ui/support ui/graph ui/views ui/shell : Qt
 ^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
-^(oneapi/|dnnl)                                       : vm/onednn       : oneDNN
+^(oneapi/|dnnl)                                       : vm/onednn        : oneDNN
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
 ^(png|jpeglib)[.]h$                                    : app/engine       : a library of pictures
 ^google/protobuf/                                     : frontends/onnx   : protobuf
@@ -186,6 +187,10 @@ awk -v levels="$levels" -v known="$(known)" -v folder_table="$(folders)" -v libr
   }
   function checkInclude(name,    target) {
     if (name ~ /(^|\/)moc_|\.moc$/) return  # made by Qt
+    if (folder == "vm/include" && innerFolder == "" && name ~ /(^|\/)abi\//) {
+      complain(FNR, "a public header needs nothing of vm/include/abi")
+      return
+    }
     if ((folder == "vm/include" || folder == "samples" || innerFolder ~ /\/include$/) && name !~ /\//) return  # public headers are installed side by side, without the root
     if (name ~ /\// && name !~ /^(vm|compiler|frontends|app|ui|samples|tests)\//) { checkLibrary(name); return }
     if (name !~ /\//) { complain(FNR, "include from the root of the repository: \"" name "\""); return }

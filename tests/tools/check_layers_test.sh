@@ -69,6 +69,7 @@ finds 'must not include <gtest/gtest.h>' compiler/ir/x.cpp '#include <gtest/gtes
 finds 'ui/graph must not include ui/views' ui/graph/x.cpp '#include "ui/views/dock.h"'
 finds 'vm/device must not include vm/kernels' vm/device/x.cpp '#include "vm/kernels/work.h"'
 finds 'C++ belongs to vm/shared' vm/include/x.h 'namespace dyn {'
+finds 'a public header needs nothing of vm/include/abi' vm/include/x.h '#include "abi/dyn_kernel.h"'
 finds 'the name "utils.h" says nothing' compiler/ir/utils.h '// nothing'
 finds 'the name "memory_manager.cpp" says nothing' compiler/lower/memory_manager.cpp '// nothing'
 finds '1001 lines' compiler/ir/long.cpp "$(yes '// line' | head -1001)"

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "vm/include/dynvm.h"
+
 namespace dyn::vm {
 
 enum class DataType : uint8_t {
@@ -27,6 +29,7 @@ inline constexpr DataTypeRow kDataTypes[] = {
 #undef DYN_DTYPE
 };
 inline constexpr uint32_t kDataTypeCount = sizeof(kDataTypes) / sizeof(kDataTypes[0]);
+static_assert(kDataTypeCount == DYN_DTYPE_COUNT, "each has its constant in dynvm.h");
 
 inline constexpr const DataTypeRow& row(DataType type) { return kDataTypes[static_cast<uint32_t>(type)]; }
 inline constexpr uint32_t sizeBytes(DataType type) { return row(type).sizeBytes; }

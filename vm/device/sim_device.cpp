@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "vm/base/allocator.h"
-#include "vm/device/cpu_device.h"
 #include "vm/base/device_text.h"
+#include "vm/device/cpu_device.h"
 #include "vm/include/dyn_gpu.h"
 
 namespace dyn::vm {

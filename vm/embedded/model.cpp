@@ -8,11 +8,12 @@
 #include "vm/core/api/c_api.h"
 #include "vm/core/module/processor.h"
 #include "vm/core/object/strided.h"
+#include "vm/core/run/module_init.h"
+#include "vm/embedded/model_data.h"
+#include "vm/embedded/sequence_lists.h"
 #include "vm/isa/call_sizes.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
-#include "vm/embedded/model_data.h"
-#include "vm/embedded/sequence_lists.h"
 
 using namespace dyn::vm;
 using namespace dyn::vm::api;
@@ -57,7 +58,7 @@ Status chooseCode(const DynModelCode*& best) {
 }
 
 // The linker brought what is here, so sums over the constants are not compared.
-Status loadModule(std::unique_ptr<dyn_module>& made) {
+Status loadEmbedded(std::unique_ptr<dyn_module>& made) {
   const auto* bytes = static_cast<const char*>(dyn_model_data.package);
   std::vector<PackageSection> sections;
   if (Status status = readPackageTable(bytes, dyn_model_data.package_bytes, sections); !status.ok())
@@ -83,7 +84,7 @@ Status loadModule(std::unique_ptr<dyn_module>& made) {
     }
   }
   made = std::make_unique<dyn_module>();
-  return Module::load(std::move(program), std::move(options), made->module);
+  return loadModule(std::move(program), std::move(options), made->module);
 }
 
 // Once for a process: whoever made the model for a GPU wants to know that it is not taken.
@@ -304,7 +305,7 @@ int32_t dyn_model_create(const dyn_model_options* options, dyn_model** model) {
     auto made = std::make_unique<dyn_model>();
     if (options) made->options = *options;
     std::unique_ptr<dyn_module> module;
-    if (Status status = loadModule(module); !status.ok()) return status;
+    if (Status status = loadEmbedded(module); !status.ok()) return status;
     made->module = module.release();
     tellNotice(made->module->module->device());
     made->call = callSizes(programOf(made.get()).inputs);

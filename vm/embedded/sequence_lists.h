@@ -8,9 +8,9 @@
 
 #include "vm/core/object/object.h"
 #include "vm/core/object/padded_batch.h"
+#include "vm/embedded/model.h"
 #include "vm/isa/call_sizes.h"
 #include "vm/isa/padded_ports.h"
-#include "vm/embedded/model.h"
 
 namespace dyn::vm {
 

@@ -40,8 +40,8 @@ int32_t callCount(FreestandingCall* call, int64_t least, int64_t most, int64_t* 
                    "a dry run ends here: the size of a result depends on what elements hold");
 }
 
-static DynFreestandingTensor* resultThatIsThere(FreestandingCall* call, int32_t index, uint32_t dtype, int32_t rank,
-                                         const int64_t* shape) {
+static DynFreestandingTensor* resultThatIsThere(FreestandingCall* call, int32_t index, uint32_t dtype,
+                                                int32_t rank, const int64_t* shape) {
   DynFreestandingObject* object = call->vm->frame->objects[call->results[1 + index]];
   DynFreestandingTensor* tensor = (DynFreestandingTensor*)object;
   int fits = object && object->kind == DYN_FREESTANDING_TENSOR && tensor->data && object->dtype == dtype &&
@@ -52,10 +52,10 @@ static DynFreestandingTensor* resultThatIsThere(FreestandingCall* call, int32_t 
   return 0;
 }
 
-DynFreestandingTensor* callResult(FreestandingCall* call, int32_t index, uint32_t dtype, int32_t rank, const int64_t* shape,
-                           int known) {
+DynFreestandingTensor* callResult(FreestandingCall* call, int32_t index, uint32_t dtype, int32_t rank,
+                                  const int64_t* shape, int known) {
   DynFreestandingTensor* tensor = call->into ? resultThatIsThere(call, index, dtype, rank, shape)
-                                      : freestandingNewTensor(call->vm, dtype, rank, shape);
+                                             : freestandingNewTensor(call->vm, dtype, rank, shape);
   if (!tensor) return 0;
   if (!call->into) call->made[index] = tensor;
   if (tensor->storage && call->vm->dryRun) {

@@ -36,8 +36,8 @@ int callKnows(const FreestandingCall* call, const DynFreestandingTensor* tensor)
 /* In a dry run: a size that depends on values. 0: after a fault, as nobody can tell. */
 int32_t callCount(FreestandingCall* call, int64_t least, int64_t most, int64_t* count);
 /* Made here, or there already and then of this shape; `known`: its elements will be. Null after a fault. */
-DynFreestandingTensor* callResult(FreestandingCall* call, int32_t index, uint32_t dtype, int32_t rank, const int64_t* shape,
-                           int known);
+DynFreestandingTensor* callResult(FreestandingCall* call, int32_t index, uint32_t dtype, int32_t rank,
+                                  const int64_t* shape, int known);
 
 /* Memory until callReturn, the last taken first. */
 void* callScratch(FreestandingCall* call, int64_t items, uint64_t itemBytes);

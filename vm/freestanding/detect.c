@@ -97,7 +97,7 @@ static int64_t detect(const Detection* d, int64_t unit, uint32_t* places, uint32
   const float* boxes = (const float*)d->boxes->data + unit / d->classes * d->count * 4;
   const float* given = (const float*)d->scores->data + unit * d->count;
   for (int64_t i = 0; i < d->count; ++i) keys[i] = keyOf(given[i]);
-  FreestandingOrder order = {DYN_DTYPE_VALUE_u32, (const char*)keys, sizeof *keys, ~(uint64_t)0, places, 0};
+  FreestandingOrder order = {DYN_U32, (const char*)keys, sizeof *keys, ~(uint64_t)0, places, 0};
   freestandingOrderBegin(&order, (uint32_t)d->count);
   int64_t found = 0;
   while (order.left > 0 && found < d->most) {

@@ -65,13 +65,13 @@ typedef union Real32 {
 static float halfOf(uint32_t dtype, const char* element) {
   const uint16_t bits = *(const uint16_t*)element;
   Real32 real;
-  real.bits = dtype == DYN_DTYPE_VALUE_bf16 ? (uint32_t)bits << 16 : soft16To32(bits);
+  real.bits = dtype == DYN_BF16 ? (uint32_t)bits << 16 : soft16To32(bits);
   return real.value;
 }
 void freestandingSetHalf(uint32_t dtype, char* element, float value) {
   Real32 real;
   real.value = value;
-  *(uint16_t*)element = dtype == DYN_DTYPE_VALUE_bf16 ? soft32ToBrief(real.bits) : soft32To16(real.bits);
+  *(uint16_t*)element = dtype == DYN_BF16 ? soft32ToBrief(real.bits) : soft32To16(real.bits);
 }
 
 double freestandingReal(uint32_t dtype, const char* element) {
@@ -92,7 +92,7 @@ uint64_t freestandingRank(uint32_t dtype, const char* element) {
     case FREESTANDING_REAL:
       if (dtype == DYN_F64) return rankOfReal(bits, (uint64_t)1 << 63, (uint64_t)0x7FF << 52);
       if (dtype == DYN_F32) return rankOfReal(bits, (uint64_t)1 << 31, 0x7F800000u);
-      return rankOfReal(bits, (uint64_t)1 << 15, dtype == DYN_DTYPE_VALUE_bf16 ? 0x7F80u : 0x7C00u);
+      return rankOfReal(bits, (uint64_t)1 << 15, dtype == DYN_BF16 ? 0x7F80u : 0x7C00u);
     default:
       return bits;
   }
@@ -105,7 +105,7 @@ static uint64_t updatedInteger(uint32_t dtype, int32_t how, uint64_t old, uint64
   return smaller == (how == DYN_SCATTER_MINIMUM) ? by : old;
 }
 /* A NaN that is there stays, one that comes is taken. */
-#define FREESTANDING_UPDATED(name, real)                                         \
+#define FREESTANDING_UPDATED(name, real)                                  \
   static real name(int32_t how, real old, real by) {                      \
     if (how == DYN_SCATTER_ADD) return old + by;                          \
     if (how == DYN_SCATTER_MULTIPLY) return old * by;                     \

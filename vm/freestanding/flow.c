@@ -1,4 +1,5 @@
-/* What native code of a host program calls (dyn_flow.def), in fixed memory: frames, and what instructions do.
+/* What native code of a host program calls (dyn_flow.def), in the freestanding runtime: frames, and what
+ * instructions do.
  * The VM's form of the same is vm/core/run/interpreter_objects.cpp; tests run programs in both. */
 #include "vm/freestanding/builtins.h"
 #include "vm/freestanding/state.h"
@@ -15,8 +16,8 @@ FreestandingFrame* freestandingPushFrame(DynFreestanding* vm, uint32_t function)
   const DynFreestandingFunction* callee = vm->program->functions + function;
   const uint32_t views = firstPiece(vm, function)->views;
   const uint64_t words = (uint64_t)callee->scalars + callee->objects;
-  FreestandingFrame* frame =
-      freestandingAllocate(vm, sizeof(FreestandingFrame) + words * 8 + (uint64_t)views * sizeof(FreestandingView), 0);
+  FreestandingFrame* frame = freestandingAllocate(
+      vm, sizeof(FreestandingFrame) + words * 8 + (uint64_t)views * sizeof(FreestandingView), 0);
   if (!frame) return 0;
   frame->callerWord = frame->resultsWord = frame->scalarsWord = frame->objectsWord = frame->viewsWord = 0;
   frame->caller = vm->frame;
@@ -71,7 +72,9 @@ int32_t freestandingRunFlow(DynFreestanding* vm) {
 
 /* --- what functions share */
 
-static DynFreestandingObject* objectAt(const DynFreestanding* vm, int32_t index) { return vm->frame->objects[index]; }
+static DynFreestandingObject* objectAt(const DynFreestanding* vm, int32_t index) {
+  return vm->frame->objects[index];
+}
 
 static int32_t setObject(DynFreestanding* vm, int32_t index, void* owned) {
   DynFreestandingObject* old = vm->frame->objects[index];
@@ -153,49 +156,51 @@ int32_t dyn_flow_item(DynFlow* flow, int64_t* value, int32_t source, int64_t ind
   const uint32_t dtype = tensor->object.dtype, bytes = freestandingElementBytes(dtype);
   if (tensor->storage && tensor->storage->unknown) {
     if (vm->choose && vm->choose(vm->chooseUser, (int32_t)dtype, 0, -1, value)) return 1;
-    return freestandingFault(vm, DYN_UNSUPPORTED,
-                      "a dry run ends here: the memory depends on what an element of a tensor holds");
+    return freestandingFault(
+        vm, DYN_UNSUPPORTED,
+        "a dry run ends here: the memory depends on what an element of a tensor holds");
   }
   const char* at = tensor->data + (uint64_t)index * bytes;
   switch (dtype) {
     case DYN_BOOL:
       *value = *(const uint8_t*)at != 0;
       return 1;
-    case DYN_DTYPE_VALUE_i4:
-    case DYN_DTYPE_VALUE_i2:
-    case DYN_DTYPE_VALUE_i8:
+    case DYN_I4:
+    case DYN_I2:
+    case DYN_I8:
       *value = *(const int8_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_u4:
-    case DYN_DTYPE_VALUE_u2:
-    case DYN_DTYPE_VALUE_u8:
+    case DYN_U4:
+    case DYN_U2:
+    case DYN_U8:
       *value = *(const uint8_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_i16:
+    case DYN_I16:
       *value = *(const int16_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_u16:
+    case DYN_U16:
       *value = *(const uint16_t*)at;
       return 1;
     case DYN_I32:
       *value = *(const int32_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_u32:
+    case DYN_U32:
       *value = *(const uint32_t*)at;
       return 1;
     case DYN_I64:
       *value = *(const int64_t*)at;
       return 1;
-    case DYN_DTYPE_VALUE_u64:
+    case DYN_U64:
       *value = *(const int64_t*)at;
-      return *value >= 0 ? 1 : freestandingFault(vm, DYN_ARITHMETIC, "an element does not fit 64 signed bits");
+      return *value >= 0 ? 1
+                         : freestandingFault(vm, DYN_ARITHMETIC, "an element does not fit 64 signed bits");
     default:
       return freestandingFault(vm, DYN_CHECK_FAILED, "item: an integer or bool tensor is needed");
   }
 }
 
-static int32_t fromScalars(DynFreestanding* vm, int32_t target, int32_t dtype, const int64_t* values, int32_t count,
-                           int32_t rank) {
+static int32_t fromScalars(DynFreestanding* vm, int32_t target, int32_t dtype, const int64_t* values,
+                           int32_t count, int32_t rank) {
   const int64_t shape = count;
   DynFreestandingTensor* tensor = freestandingNewTensor(vm, (uint32_t)dtype, rank, &shape);
   if (!tensor) return 0;
@@ -224,7 +229,8 @@ static const char* textOf(const DynFlow* flow, int32_t text) {
 
 int32_t dyn_flow_checktensor(DynFlow* flow, int32_t source, int32_t dtype, int32_t rank, int32_t text) {
   const DynFreestandingObject* object = objectAt(ROWS(flow), source);
-  if (object && object->kind == DYN_FREESTANDING_TENSOR && object->dtype == dtype && object->rank == rank) return 1;
+  if (object && object->kind == DYN_FREESTANDING_TENSOR && object->dtype == dtype && object->rank == rank)
+    return 1;
   freestandingFault(ROWS(flow), DYN_CHECK_FAILED, textOf(flow, text));
   freestandingSay(ROWS(flow), " (got ");
   sayObject(ROWS(flow), object);
@@ -269,8 +275,8 @@ int32_t dyn_flow_allocstorage(DynFlow* flow, int32_t target, int64_t sizeBytes, 
 }
 
 /* Where the tensor begins in the storage; null after a fault. */
-static char* placeIn(DynFreestanding* vm, const DynFreestandingStorage* storage, int64_t offset, int32_t dtype,
-                     const int64_t* shape, int32_t rank, int64_t* count) {
+static char* placeIn(DynFreestanding* vm, const DynFreestandingStorage* storage, int64_t offset,
+                     int32_t dtype, const int64_t* shape, int32_t rank, int64_t* count) {
   if (!storage || !freestandingCount(vm, shape, rank, count)) return 0;
   const int64_t bytes = freestandingElementBytes((uint32_t)dtype);
   const int64_t unit = bytes < 8 ? bytes : 8;
@@ -348,7 +354,7 @@ int32_t dyn_flow_reusetensor(DynFlow* flow, int32_t target, int32_t source, int3
 }
 
 static DynFreestandingTensor* reshaped(DynFreestanding* vm, int32_t from, const int64_t* shape, int32_t rank,
-                                int64_t* count) {
+                                       int64_t* count) {
   DynFreestandingTensor* source = denseAt(vm, from);
   if (!source || !freestandingCount(vm, shape, rank, count)) return 0;
   if (*count == source->elements) return source;
@@ -363,8 +369,8 @@ int32_t dyn_flow_reshape(DynFlow* flow, int32_t target, int32_t from, const int6
   const DynFreestandingTensor* source = reshaped(ROWS(flow), from, shape, rank, &count);
   if (!source) return 0;
   const uint8_t readOnly = source->object.readOnly;
-  DynFreestandingTensor* made =
-      freestandingNewView(ROWS(flow), source->object.dtype, rank, shape, 0, count, source->storage, source->data);
+  DynFreestandingTensor* made = freestandingNewView(ROWS(flow), source->object.dtype, rank, shape, 0, count,
+                                                    source->storage, source->data);
   if (made) made->object.readOnly = readOnly;
   return setMade(ROWS(flow), target, made);
 }
@@ -492,7 +498,8 @@ int32_t dyn_flow_listat(DynFlow* flow, int32_t target, int32_t source, int64_t g
 }
 
 /* The list itself where nobody else holds it and it is to take its own place; else a copy with room. */
-static FreestandingItems* writable(DynFreestanding* vm, FreestandingItems* list, int inPlace, int64_t capacity) {
+static FreestandingItems* writable(DynFreestanding* vm, FreestandingItems* list, int inPlace,
+                                   int64_t capacity) {
   if (inPlace) return freestandingReserve(vm, list, capacity) ? list : 0;
   FreestandingItems* made = freestandingNewItems(vm, DYN_FREESTANDING_LIST, 0, capacity);
   if (!made) return 0;

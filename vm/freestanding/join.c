@@ -25,7 +25,9 @@ static void place(const DynFreestandingTensor* from, char* to, int64_t outer, ui
 }
 
 typedef DynFreestandingObject* (*ItemAt)(const FreestandingCall* call, int64_t i);
-static DynFreestandingObject* argumentAt(const FreestandingCall* call, int64_t i) { return callObject(call, (int32_t)i); }
+static DynFreestandingObject* argumentAt(const FreestandingCall* call, int64_t i) {
+  return callObject(call, (int32_t)i);
+}
 static DynFreestandingObject* listItemAt(const FreestandingCall* call, int64_t i) {
   return ((const FreestandingItems*)callObject(call, 0))->items[i];
 }
@@ -49,8 +51,8 @@ static int32_t join(FreestandingCall* call, ItemAt itemAt, int64_t count, int64_
   int known = 1;
   for (int64_t i = 0; i < count; ++i) {
     const DynFreestandingTensor* item = (const DynFreestandingTensor*)itemAt(call, i);
-    int fits = item && item->object.kind == DYN_FREESTANDING_TENSOR && item->object.dtype == first->object.dtype &&
-               item->object.rank == first->object.rank;
+    int fits = item && item->object.kind == DYN_FREESTANDING_TENSOR &&
+               item->object.dtype == first->object.dtype && item->object.rank == first->object.rank;
     for (int32_t d = 0; fits && d < first->object.rank; ++d)
       fits = (d == axis && !stack) || freestandingShape(item)[d] == freestandingShape(first)[d];
     if (!fits) return differs(call, i);
@@ -76,7 +78,8 @@ static int32_t join(FreestandingCall* call, ItemAt itemAt, int64_t count, int64_
 
 static int32_t joinList(FreestandingCall* call, int stack) {
   const FreestandingItems* list = (const FreestandingItems*)callObject(call, 0);
-  if (!list || list->object.kind != DYN_FREESTANDING_LIST) return callFault(call, DYN_BAD_INPUT, "a list is needed");
+  if (!list || list->object.kind != DYN_FREESTANDING_LIST)
+    return callFault(call, DYN_BAD_INPUT, "a list is needed");
   return join(call, &listItemAt, list->count, call->scalars[0], stack);
 }
 
@@ -90,7 +93,8 @@ int32_t dyn_freestanding_builtin_copy(FreestandingCall* call) {
   const DynFreestandingTensor* x = callStrided(call, 0);
   if (!x) return 0;
   const int known = callKnows(call, x);
-  DynFreestandingTensor* made = callResult(call, 0, x->object.dtype, x->object.rank, freestandingShape(x), known);
+  DynFreestandingTensor* made =
+      callResult(call, 0, x->object.dtype, x->object.rank, freestandingShape(x), known);
   if (made && known && made->data != x->data) freestandingCopyDense(x, made->data);
   return made != 0;
 }

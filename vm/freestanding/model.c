@@ -1,77 +1,14 @@
 /* The border of the freestanding runtime: a model is created, run, run dry. */
 #include "vm/freestanding/state.h"
 
-/* --- messages */
-
-void freestandingSay(DynFreestanding* vm, const char* text) {
-  while (*text && vm->messageLength + 1 < FREESTANDING_MESSAGE_BYTES) vm->message[vm->messageLength++] = *text++;
-  vm->message[vm->messageLength] = 0;
-}
-
-void freestandingSayPart(DynFreestanding* vm, const char* text, uint32_t bytes) {
-  for (uint32_t i = 0; i < bytes && vm->messageLength + 1 < FREESTANDING_MESSAGE_BYTES; ++i)
-    vm->message[vm->messageLength++] = text[i];
-  vm->message[vm->messageLength] = 0;
-}
-
-/* Without division: processors without one would need a library for it. */
-void freestandingNumberText(int64_t number, char* text) {
-  static const uint64_t kPowers[] = {10000000000000000000u,
-                                     1000000000000000000u,
-                                     100000000000000000u,
-                                     10000000000000000u,
-                                     1000000000000000u,
-                                     100000000000000u,
-                                     10000000000000u,
-                                     1000000000000u,
-                                     100000000000u,
-                                     10000000000u,
-                                     1000000000u,
-                                     100000000u,
-                                     10000000u,
-                                     1000000u,
-                                     100000u,
-                                     10000u,
-                                     1000u,
-                                     100u,
-                                     10u,
-                                     1u};
-  uint32_t length = 0;
-  uint64_t rest = (uint64_t)number;
-  if (number < 0) {
-    text[length++] = '-';
-    rest = 0 - rest;
-  }
-  int begun = 0;
-  for (uint32_t i = 0; i < sizeof kPowers / sizeof *kPowers; ++i) {
-    char digit = '0';
-    for (; rest >= kPowers[i]; rest -= kPowers[i]) ++digit;
-    begun |= digit != '0' || kPowers[i] == 1;
-    if (begun) text[length++] = digit;
-  }
-  text[length] = 0;
-}
-void freestandingSayNumber(DynFreestanding* vm, int64_t number) {
-  char text[FREESTANDING_NUMBER_BYTES];
-  freestandingNumberText(number, text);
-  freestandingSay(vm, text);
-}
-
-int32_t freestandingFault(DynFreestanding* vm, int32_t status, const char* text) {
-  vm->status = status;
-  vm->messageLength = 0;
-  vm->message[0] = 0;
-  freestandingSay(vm, text);
-  return 0;
-}
-
 /* --- models */
 
 static uint64_t headBytes(void) { return (sizeof(DynFreestanding) + 63) & ~(uint64_t)63; }
 
 uint64_t dyn_freestanding_least_bytes(void) { return headBytes() + 64; }
 
-int32_t dyn_freestanding_create(const DynFreestandingProgram* program, void* memory, uint64_t bytes, DynFreestanding** model) {
+int32_t dyn_freestanding_create(const DynFreestandingProgram* program, void* memory, uint64_t bytes,
+                                DynFreestanding** model) {
   if (!model) return DYN_INVALID_ARGUMENT;
   *model = 0;
   if (!program || !memory || ((uintptr_t)memory & 63) != 0) return DYN_INVALID_ARGUMENT;
@@ -112,7 +49,8 @@ static int32_t badSize(DynFreestanding* vm, const DynFreestandingSize* size, int
 }
 
 static int32_t checkSizes(DynFreestanding* vm, const int64_t* sizes) {
-  if (!sizes && vm->program->sizeCount > 0) return freestandingFault(vm, DYN_INVALID_ARGUMENT, "the dims are null");
+  if (!sizes && vm->program->sizeCount > 0)
+    return freestandingFault(vm, DYN_INVALID_ARGUMENT, "the dims are null");
   for (uint32_t i = 0; i < vm->program->sizeCount; ++i) {
     const DynFreestandingSize* size = vm->program->sizes + i;
     if (sizes[i] < 0 || sizes[i] < size->low || sizes[i] > size->high) return badSize(vm, size, sizes[i]);
@@ -140,8 +78,8 @@ static int32_t setInputs(DynFreestanding* vm, const int64_t* sizes, const void* 
       return 0;
     }
     if (!data) data = kUnread;
-    DynFreestandingStorage* storage =
-        freestandingNewStorage(vm, (uint64_t)count * freestandingElementBytes(port->dtype), (void*)(uintptr_t)data);
+    DynFreestandingStorage* storage = freestandingNewStorage(
+        vm, (uint64_t)count * freestandingElementBytes(port->dtype), (void*)(uintptr_t)data);
     if (!storage) return 0;
     DynFreestandingTensor* tensor =
         freestandingNewView(vm, port->dtype, (int32_t)port->rank, shape, 0, count, storage, storage->data);
@@ -198,7 +136,7 @@ static int32_t runOnce(DynFreestanding* vm, const int64_t* sizes, const void* co
 }
 
 int32_t dyn_freestanding_run(DynFreestanding* model, const int64_t* sizes, const void* const* inputs,
-                      const DynFreestandingOutput* outputs, int64_t* shapes) {
+                             const DynFreestandingOutput* outputs, int64_t* shapes) {
   if (!model) return DYN_INVALID_ARGUMENT;
   model->dryRun = 0;
   if (!inputs && model->program->inputCount > 0) {
@@ -212,8 +150,8 @@ const DynFreestandingTensor* dyn_freestanding_output(const DynFreestanding* mode
   return model->frame->objects[model->resultList[1 + index]];
 }
 
-int32_t dyn_freestanding_dry_run(DynFreestanding* model, const int64_t* sizes, int64_t* shapes, DynFreestandingChoose choose,
-                          void* user) {
+int32_t dyn_freestanding_dry_run(DynFreestanding* model, const int64_t* sizes, int64_t* shapes,
+                                  DynFreestandingChoose choose, void* user) {
   if (!model) return DYN_INVALID_ARGUMENT;
   model->dryRun = 1;
   model->choose = choose;

@@ -1,5 +1,5 @@
-/* Objects of the freestanding runtime: as those of the VM (vm/core/object/object.h), in blocks of memory.c.
- * */
+/* Objects of the freestanding runtime: as those of the VM (vm/core/object/object.h), in blocks of
+ * memory.c. */
 #include "vm/freestanding/state.h"
 
 uint32_t freestandingElementBytes(uint32_t dtype) {
@@ -69,7 +69,8 @@ DynFreestandingStorage* freestandingNewStorage(DynFreestanding* vm, uint64_t byt
     freestandingFault(vm, DYN_MEMORY_LIMIT, "a tensor takes more than any memory");
     return 0;
   }
-  DynFreestandingStorage* storage = freestandingAllocate(vm, sizeof(DynFreestandingStorage) + own, sizeof(DynFreestandingStorage));
+  DynFreestandingStorage* storage =
+      freestandingAllocate(vm, sizeof(DynFreestandingStorage) + own, sizeof(DynFreestandingStorage));
   if (!storage) return 0;
   initialise(&storage->object, DYN_FREESTANDING_STORAGE);
   storage->sizeBytes = bytes;
@@ -80,10 +81,12 @@ DynFreestandingStorage* freestandingNewStorage(DynFreestanding* vm, uint64_t byt
   return storage;
 }
 
-DynFreestandingTensor* freestandingNewView(DynFreestanding* vm, uint32_t dtype, int32_t rank, const int64_t* shape,
-                             const int64_t* strides, int64_t count, DynFreestandingStorage* storage, char* first) {
+DynFreestandingTensor* freestandingNewView(DynFreestanding* vm, uint32_t dtype, int32_t rank,
+                                           const int64_t* shape, const int64_t* strides, int64_t count,
+                                           DynFreestandingStorage* storage, char* first) {
   const uint64_t words = (uint64_t)rank * (strides ? 2 : 1);
-  DynFreestandingTensor* tensor = freestandingAllocate(vm, sizeof(DynFreestandingTensor) + words * sizeof(int64_t), 0);
+  DynFreestandingTensor* tensor =
+      freestandingAllocate(vm, sizeof(DynFreestandingTensor) + words * sizeof(int64_t), 0);
   if (!tensor) return 0;
   initialise(&tensor->object, DYN_FREESTANDING_TENSOR);
   tensor->object.dtype = (uint8_t)dtype;
@@ -101,7 +104,8 @@ DynFreestandingTensor* freestandingNewView(DynFreestanding* vm, uint32_t dtype, 
   return tensor;
 }
 
-DynFreestandingTensor* freestandingNewTensor(DynFreestanding* vm, uint32_t dtype, int32_t rank, const int64_t* shape) {
+DynFreestandingTensor* freestandingNewTensor(DynFreestanding* vm, uint32_t dtype, int32_t rank,
+                                             const int64_t* shape) {
   int64_t count;
   if (!freestandingCount(vm, shape, rank, &count)) return 0;
   int64_t bytes;
@@ -111,14 +115,16 @@ DynFreestandingTensor* freestandingNewTensor(DynFreestanding* vm, uint32_t dtype
   }
   DynFreestandingStorage* storage = freestandingNewStorage(vm, (uint64_t)bytes, 0);
   if (!storage) return 0;
-  DynFreestandingTensor* tensor = freestandingNewView(vm, dtype, rank, shape, 0, count, storage, storage->data);
+  DynFreestandingTensor* tensor =
+      freestandingNewView(vm, dtype, rank, shape, 0, count, storage, storage->data);
   freestandingRelease(vm, &storage->object); /* the tensor's alone, or gone */
   return tensor;
 }
 
 FreestandingItems* freestandingNewItems(DynFreestanding* vm, uint32_t kind, int64_t tag, int64_t capacity) {
   const int apart = kind == DYN_FREESTANDING_LIST;
-  FreestandingItems* made = freestandingAllocate(vm, sizeof(FreestandingItems) + (uint64_t)(apart ? 0 : capacity) * 8, 0);
+  FreestandingItems* made =
+      freestandingAllocate(vm, sizeof(FreestandingItems) + (uint64_t)(apart ? 0 : capacity) * 8, 0);
   if (!made) return 0;
   initialise(&made->object, kind);
   made->tag = tag;

@@ -38,10 +38,12 @@ uint32_t freestandingOrderNext(FreestandingOrder* order) {
 
 /* --- sort and topk */
 
-static int32_t takeRows(FreestandingCall* call, const DynFreestandingTensor* x, FreestandingAxisView view, int64_t count,
-                        int largest, DynFreestandingTensor* values, DynFreestandingTensor* indexes) {
+static int32_t takeRows(FreestandingCall* call, const DynFreestandingTensor* x, FreestandingAxisView view,
+                        int64_t count, int largest, DynFreestandingTensor* values,
+                        DynFreestandingTensor* indexes) {
   const uint32_t bytes = freestandingElementBytes(x->object.dtype);
-  FreestandingOrder order = {x->object.dtype, 0, (uint64_t)view.inner * bytes, largest ? ~(uint64_t)0 : 0, 0, 0};
+  FreestandingOrder order = {
+      x->object.dtype, 0, (uint64_t)view.inner * bytes, largest ? ~(uint64_t)0 : 0, 0, 0};
   order.places = callScratch(call, view.size, sizeof(uint32_t));
   if (!order.places) return 0;
   const int64_t rows = call->vm->dryRun ? 0 : view.outer * view.inner;

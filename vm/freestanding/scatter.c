@@ -48,7 +48,8 @@ static void update(const Scatter* s, int64_t to, int64_t from, int64_t count) {
   const int64_t bytes = freestandingElementBytes(dtype);
   char* target = s->out->data + to * bytes;
   const char* source = s->updates->data + from * bytes;
-  for (int64_t i = 0; i < count; ++i) freestandingUpdate(dtype, s->how, target + i * bytes, source + i * bytes);
+  for (int64_t i = 0; i < count; ++i)
+    freestandingUpdate(dtype, s->how, target + i * bytes, source + i * bytes);
 }
 
 int32_t dyn_freestanding_builtin_scatter_elements(FreestandingCall* call) {
@@ -80,7 +81,8 @@ int32_t dyn_freestanding_builtin_scatter_nd(FreestandingCall* call) {
   Scatter s = {0};
   if (!prepare(call, callNumber(call, 0, DYN_SCATTER_SET), &s)) return 0;
   const int32_t rank = s.data->object.rank, rows = (int32_t)s.indexes->object.rank - 1;
-  const int64_t *shape = freestandingShape(s.indexes), *sizes = freestandingShape(s.data), *given = freestandingShape(s.updates);
+  const int64_t *shape = freestandingShape(s.indexes), *sizes = freestandingShape(s.data),
+                *given = freestandingShape(s.updates);
   const int64_t depth = rows < 0 ? -1 : shape[rows];
   int fits = depth >= 0 && depth <= rank && s.updates->object.rank == rows + rank - depth;
   int64_t slice = 1, count = 1;

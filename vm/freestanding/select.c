@@ -88,7 +88,8 @@ static int32_t realSteps(FreestandingCall* call, double distance, double delta, 
   }
   return 1;
 }
-static int32_t integerSteps(FreestandingCall* call, int64_t start, int64_t limit, int64_t delta, int64_t* count) {
+static int32_t integerSteps(FreestandingCall* call, int64_t start, int64_t limit, int64_t delta,
+                            int64_t* count) {
   int64_t distance;
   if (__builtin_sub_overflow(limit, start, &distance) || (distance == INT64_MIN && delta == -1))
     return callFault(call, DYN_ARITHMETIC, "the number of elements is out of range");
@@ -98,7 +99,8 @@ static int32_t integerSteps(FreestandingCall* call, int64_t start, int64_t limit
   return 1;
 }
 
-static void fillRange(DynFreestandingTensor* made, const DynFreestandingTensor* start, const DynFreestandingTensor* delta) {
+static void fillRange(DynFreestandingTensor* made, const DynFreestandingTensor* start,
+                      const DynFreestandingTensor* delta) {
   const uint32_t dtype = made->object.dtype;
   for (int64_t i = 0; i < made->elements; ++i) {
     if (dtype == DYN_F32)
@@ -108,9 +110,11 @@ static void fillRange(DynFreestandingTensor* made, const DynFreestandingTensor* 
     else if (dtype == DYN_I64)
       ((int64_t*)made->data)[i] = freestandingInteger(start, 0) + i * freestandingInteger(delta, 0);
     else if (dtype == DYN_I32)
-      ((int32_t*)made->data)[i] = (int32_t)(freestandingInteger(start, 0) + i * freestandingInteger(delta, 0));
+      ((int32_t*)made->data)[i] =
+          (int32_t)(freestandingInteger(start, 0) + i * freestandingInteger(delta, 0));
     else
-      ((int16_t*)made->data)[i] = (int16_t)(freestandingInteger(start, 0) + i * freestandingInteger(delta, 0));
+      ((int16_t*)made->data)[i] =
+          (int16_t)(freestandingInteger(start, 0) + i * freestandingInteger(delta, 0));
   }
 }
 
@@ -133,10 +137,12 @@ int32_t dyn_freestanding_builtin_range(FreestandingCall* call) {
     for (int32_t i = 0; i < 3; ++i) real[i] = freestandingReal(dtype, given[i]->data);
     if (real[2] == 0) return callFault(call, DYN_ARITHMETIC, "delta is 0");
     if (!realSteps(call, real[1] - real[0], real[2], &count)) return 0;
-  } else if (dtype == DYN_I64 || dtype == DYN_I32 || dtype == DYN_DTYPE_VALUE_i16) {
+  } else if (dtype == DYN_I64 || dtype == DYN_I32 || dtype == DYN_I16) {
     const int64_t delta = freestandingInteger(given[2], 0);
     if (delta == 0) return callFault(call, DYN_ARITHMETIC, "delta is 0");
-    if (!integerSteps(call, freestandingInteger(given[0], 0), freestandingInteger(given[1], 0), delta, &count)) return 0;
+    if (!integerSteps(call, freestandingInteger(given[0], 0), freestandingInteger(given[1], 0), delta,
+                      &count))
+      return 0;
   } else {
     return callFault(call, DYN_UNSUPPORTED, "this element type");
   }
@@ -156,7 +162,7 @@ typedef struct Running {
 } Running;
 
 /* In a register, so that what is read may be where it is written. */
-#define FREESTANDING_RUN(name, sumType, first, read, write)                        \
+#define FREESTANDING_RUN(name, sumType, first, read, write)                 \
   static void name(const Running* run) {                                    \
     const char* from = run->from;                                           \
     char* to = run->to;                                                     \
@@ -187,11 +193,11 @@ static void setInteger(uint32_t dtype, char* element, uint64_t value) {
   memcpy(element, &value, freestandingElementBytes(dtype));
 }
 FREESTANDING_RUN(runIntegers, uint64_t, (uint64_t)run->product, integerAt(run->dtype, from),
-          setInteger(run->dtype, to, given))
+                 setInteger(run->dtype, to, given))
 FREESTANDING_RUN(run32, float, (float)run->product, *(const float*)from, *(float*)to = given)
 FREESTANDING_RUN(run64, double, (double)run->product, *(const double*)from, *(double*)to = given)
 FREESTANDING_RUN(runHalves, float, (float)run->product, (float)freestandingReal(run->dtype, from),
-          freestandingSetHalf(run->dtype, to, given))
+                 freestandingSetHalf(run->dtype, to, given))
 
 int32_t dyn_freestanding_builtin_cumsum(FreestandingCall* call) {
   const DynFreestandingTensor* x = callTensor(call, 0);

@@ -15,7 +15,8 @@ typedef struct FreestandingView {
 
 typedef struct FreestandingFrame {
   DYN_FREESTANDING_POINTER(struct FreestandingFrame*, caller);
-  DYN_FREESTANDING_POINTER(const int32_t*, results); /* the caller's registers for results: length, then registers */
+  DYN_FREESTANDING_POINTER(const int32_t*,
+                           results); /* the caller's registers for results: length, then registers */
   DYN_FREESTANDING_POINTER(int64_t*, scalars);
   DYN_FREESTANDING_POINTER(void**, objects);
   DYN_FREESTANDING_POINTER(FreestandingView*, views);
@@ -26,9 +27,10 @@ typedef struct FreestandingFrame {
 /* Fields behind a list or a tuple: see freestandingItems. */
 typedef struct FreestandingItems {
   DynFreestandingObject object;
-  int64_t count, capacity;                    /* of a list */
-  int64_t tag;                                /* of a tuple; the function of a closure */
-  DYN_FREESTANDING_POINTER(DynFreestandingObject**, items); /* behind the head, or a block of its own (lists) */
+  int64_t count, capacity; /* of a list */
+  int64_t tag;             /* of a tuple; the function of a closure */
+  DYN_FREESTANDING_POINTER(DynFreestandingObject**,
+                           items); /* behind the head, or a block of its own (lists) */
 } FreestandingItems;
 
 enum { FREESTANDING_MESSAGE_BYTES = 256 };
@@ -36,7 +38,7 @@ enum { FREESTANDING_MESSAGE_BYTES = 256 };
 struct DynFreestanding {
   DynFlow flow; /* first: code is given its address */
   const DynFreestandingProgram* program;
-  FreestandingFrame* frame;         /* that runs; null: none */
+  FreestandingFrame* frame;  /* that runs; null: none */
   const int32_t* resultList; /* registers of the outermost frame, when it is done */
   char *begin, *end;         /* of the blocks */
   char* lowestFree;          /* no free block lies before it */
@@ -53,7 +55,9 @@ struct DynFreestanding {
   char message[FREESTANDING_MESSAGE_BYTES];
 };
 
-/* --- messages: the first of a run counts */
+/* Declared from the lowest layer to the highest: a file calls what stands before its own (tools.calls).
+ *
+ * --- messages.c: the first of a run counts */
 
 /* Always 0, for code to be told of. */
 int32_t freestandingFault(DynFreestanding* vm, int32_t status, const char* text);
@@ -89,9 +93,11 @@ void freestandingRelease(DynFreestanding* vm, DynFreestandingObject* object);
 /* `data` null: in the storage. */
 DynFreestandingStorage* freestandingNewStorage(DynFreestanding* vm, uint64_t bytes, void* data);
 /* Shares the storage. `strides` null: dense. */
-DynFreestandingTensor* freestandingNewView(DynFreestanding* vm, uint32_t dtype, int32_t rank, const int64_t* shape,
-                             const int64_t* strides, int64_t count, DynFreestandingStorage* storage, char* first);
-DynFreestandingTensor* freestandingNewTensor(DynFreestanding* vm, uint32_t dtype, int32_t rank, const int64_t* shape);
+DynFreestandingTensor* freestandingNewView(DynFreestanding* vm, uint32_t dtype, int32_t rank,
+                                           const int64_t* shape, const int64_t* strides, int64_t count,
+                                           DynFreestandingStorage* storage, char* first);
+DynFreestandingTensor* freestandingNewTensor(DynFreestanding* vm, uint32_t dtype, int32_t rank,
+                                             const int64_t* shape);
 /* The elements side by side, wherever they lie now. */
 void freestandingCopyDense(const DynFreestandingTensor* tensor, char* to);
 /* Empty, with room for so many. */

@@ -6,6 +6,7 @@
 #include "vm/freestanding/join.c"
 #include "vm/freestanding/library.c"
 #include "vm/freestanding/memory.c"
+#include "vm/freestanding/messages.c"
 #include "vm/freestanding/model.c"
 #include "vm/freestanding/objects.c"
 #include "vm/freestanding/order.c"

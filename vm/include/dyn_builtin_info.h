@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "vm/include/dynvm.h"
+#include "dynvm.h"
 
 #ifdef __cplusplus
 extern "C" {

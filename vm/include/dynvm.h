@@ -26,9 +26,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dyn_flow.h"
-#include "dyn_kernel.h"
-
 #if defined(_WIN32)
 #define DYN_API
 #else
@@ -59,19 +56,37 @@ typedef enum dyn_status {
   DYN_INTERNAL = 14      /* a bug of the runtime */
 } dyn_status;
 
+/* Element types. The numbers are those of files: new ones come last. What an element takes in memory:
+ * dyn_dtype_size_bytes(). */
 typedef enum dyn_dtype {
-#define DYN_DTYPE(name, text, bits, kind, onnx) DYN_DTYPE_VALUE_##name,
-#include "dyn_dtype.def"
-#undef DYN_DTYPE
+  DYN_BOOL,
+  DYN_I8,
+  DYN_I16,
+  DYN_I32,
+  DYN_I64,
+  DYN_U8,
+  DYN_U16,
+  DYN_U32,
+  DYN_U64,
+  DYN_F16,
+  DYN_BF16,
+  DYN_F32,
+  DYN_F64,
+  DYN_F8E4M3FN,
+  DYN_F8E4M3FNUZ,
+  DYN_F8E5M2,
+  DYN_F8E5M2FNUZ,
+  DYN_F8E8M0,
+  DYN_F4E2M1,
+  DYN_I4,
+  DYN_U4,
+  DYN_I2,
+  DYN_U2,
+  DYN_C64,
+  DYN_C128,
+  DYN_STRING,
   DYN_DTYPE_COUNT
 } dyn_dtype;
-enum {
-  DYN_BOOL = DYN_DTYPE_VALUE_boolean,
-  DYN_I32 = DYN_DTYPE_VALUE_i32,
-  DYN_I64 = DYN_DTYPE_VALUE_i64,
-  DYN_F32 = DYN_DTYPE_VALUE_f32,
-  DYN_F64 = DYN_DTYPE_VALUE_f64
-};
 
 typedef enum dyn_kind {
   DYN_KIND_TENSOR,
@@ -86,16 +101,23 @@ typedef struct dyn_context dyn_context;
 typedef struct dyn_value dyn_value;
 typedef struct dyn_builtin dyn_builtin; /* of a library that a host adds: dyn_library.h */
 
+/* A kernel that the host has, what it brings of matrix kernels, and native code of a program's functions:
+ * abi/dyn_kernel.h and abi/dyn_flow.h say more. Only hosts of programs without packages bring them. */
+typedef int32_t (*dyn_kernel_function)(void* const* buffers, const int64_t* scalars, int64_t begin,
+                                       int64_t end, void* scratch);
+struct DynGemmFamily;
+struct DynFlowProgram;
+
 /* What a host supplies to a module. Every member may be null. Load alone calls the callbacks, on the loading
  * thread. What they return must stay valid until the module is released; `release` is then called once. */
 typedef struct dyn_host {
   void* user;
   /* Null: the symbol is unknown. */
-  DynKernelFunction (*resolve_kernel)(void* user, const char* symbol);
+  dyn_kernel_function (*resolve_kernel)(void* user, const char* symbol);
   /* Row `index` of the constants, aligned to 64 bytes where possible. */
   const void* (*resolve_constant)(void* user, int32_t index);
   /* Null: the runtime uses its own micro-kernels. */
-  const DynGemmFamily* (*resolve_gemm_family)(void* user);
+  const struct DynGemmFamily* (*resolve_gemm_family)(void* user);
   /* The module has been released. */
   void (*release)(void* user);
   /* Load has read row `index` for the last time; runs use its packed form. */
@@ -103,7 +125,8 @@ typedef struct dyn_host {
   /* A builtin that the runtime lacks. Null: the name is unknown. */
   const dyn_builtin* (*resolve_builtin)(void* user, const char* name);
   /* Native host code of the program. Null: the runtime interprets the bytecode. */
-  const DynFlowProgram* (*resolve_host_code)(void* user);
+  const struct DynFlowProgram* (*resolve_host_code)(
+      void* user);
 } dyn_host;
 
 /* Zero means the default, for every member. */

@@ -61,7 +61,7 @@ class NumberReader {
   void table(const char*, Borrowed& to) {
     const size_t begin = at_;
     const int32_t dtype = next(), count = next();
-    if (dtype != DYN_DTYPE_VALUE_string)
+    if (dtype != DYN_STRING)
       skipText();
     else
       for (int32_t i = 0; i < count && complete_; ++i) skipText();

@@ -63,8 +63,8 @@ FreestandingImageInputs imageInputs(const CallInputs& given, const CompiledModel
   return inputs;
 }
 
-Status writeImage(SessionState& state, const Command& command, LoadedModel& model, const FreestandingLoaded& loaded,
-                  ExportResult& result) {
+Status writeImage(SessionState& state, const Command& command, LoadedModel& model,
+                  const FreestandingLoaded& loaded, ExportResult& result) {
   const CompiledModel& compiled = *model.compiled();
   DYN_TRY(const CallInputs given, callInputs(state, model, withoutRanges(command)));
   if (!given.overrides.empty())

@@ -113,8 +113,8 @@ class TableEmitter {
                         context_, llvm::StringRef(static_cast<const char*>(bytes), row.sizeBytes), false),
                     settings_.alignment);
     if (row.sizeBytes == 0) data = named(wide(0));
-    std::vector<Constant*> members = {number(DYN_FREESTANDING_IMMORTAL), byte(DYN_FREESTANDING_TENSOR), byte(1),
-                                      byte(row.dtype), byte(static_cast<uint8_t>(row.shape.size()))};
+    std::vector<Constant*> members = {number(DYN_FREESTANDING_IMMORTAL), byte(DYN_FREESTANDING_TENSOR),
+                                      byte(1), byte(row.dtype), byte(static_cast<uint8_t>(row.shape.size()))};
     const auto add = [&](Constant* pointer) {
       for (Constant* member : padded(pointer)) members.push_back(member);
     };
@@ -199,11 +199,11 @@ class TableEmitter {
 }  // namespace
 
 KernelJob freestandingTableJob(const vm::Program& program, const std::vector<const void*>& constants,
-                        const MachineDescription& machine, const FreestandingTableSettings& settings) {
+                               const MachineDescription& machine, const FreestandingTableSettings& settings) {
   KernelJob job;
   job.name = "tables of the program";
   job.build = [&program, &constants, &machine, settings]() -> Result<KernelModule> {
-    DYN_TRY(KernelModule module, makeKernelModule("fixed table", machine));
+    DYN_TRY(KernelModule module, makeKernelModule("freestanding table", machine));
     TableEmitter(module, program, constants, settings).emit();
     return module;
   };
@@ -214,7 +214,7 @@ KernelJob freestandingImageJob(const FreestandingImageData& image, const Machine
   KernelJob job;
   job.name = "inputs of the image";
   job.build = [&image, &machine]() -> Result<KernelModule> {
-    DYN_TRY(KernelModule module, makeKernelModule("fixed image", machine));
+    DYN_TRY(KernelModule module, makeKernelModule("freestanding image", machine));
     llvm::Module& m = *module.contents().module;
     llvm::LLVMContext& context = module.contents().context();
     auto* pointer = llvm::PointerType::getUnqual(context);
@@ -237,7 +237,8 @@ KernelJob freestandingImageJob(const FreestandingImageData& image, const Machine
     if (sizes.empty()) sizes.push_back(0);
     auto* memory = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), image.memoryBytes);
     Constant* whole = llvm::ConstantStruct::getAnon(
-        {llvm::cast<Constant>(m.getOrInsertGlobal(kFreestandingProgramSymbol, llvm::Type::getInt8Ty(context))),
+        {llvm::cast<Constant>(
+             m.getOrInsertGlobal(kFreestandingProgramSymbol, llvm::Type::getInt8Ty(context))),
          held(llvm::ConstantDataArray::get(context, sizes)),
          held(llvm::ConstantArray::get(llvm::ArrayType::get(pointer, inputs.size()), inputs)),
          named(llvm::ConstantAggregateZero::get(memory), llvm::GlobalValue::InternalLinkage, false,

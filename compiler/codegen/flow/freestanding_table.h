@@ -29,7 +29,7 @@ inline constexpr const char* kFreestandingProgramSymbol = "dyn_freestanding_prog
 // The program has no @init, no globals and no builtins but the runtime's (checkFreestanding). `constants[i]`
 // are the bytes of program.constants[i]; all must live until the job is done.
 KernelJob freestandingTableJob(const vm::Program& program, const std::vector<const void*>& constants,
-                        const MachineDescription& machine, const FreestandingTableSettings& settings);
+                               const MachineDescription& machine, const FreestandingTableSettings& settings);
 
 // What an image runs its model on (vm/freestanding/image.h).
 struct FreestandingImageData {

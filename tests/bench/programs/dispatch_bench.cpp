@@ -12,10 +12,10 @@
 #include <random>
 #include <vector>
 
+#include "vm/base/thread_pool.h"
 #include "vm/core/builtin/builtin_host.h"
 #include "vm/core/builtin/gemm_schedule.h"
 #include "vm/core/object/object.h"
-#include "vm/base/thread_pool.h"
 
 namespace dyn::vm {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "vm/core/builtin/builtin.h"
 #include "vm/base/thread_pool.h"
+#include "vm/core/builtin/builtin.h"
 
 namespace dyn::vm {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "vm/include/abi/dyn_kernel.h"
 #include "vm/include/dynvm.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/program_file.h"

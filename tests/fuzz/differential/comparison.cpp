@@ -1,7 +1,7 @@
 #include "tests/fuzz/differential/comparison.h"
 
-#include "tests/fuzz/differential/freestanding_flows.h"
 #include "tests/fuzz/differential/flows.h"
+#include "tests/fuzz/differential/freestanding_flows.h"
 
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -104,7 +104,8 @@ std::vector<HostTensor> inputsFor(const Program& program, const Sizes& sizes, ui
 Comparison compare(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
                    const std::vector<std::string>& withPasses) {
   if (withPasses.size() == 1 && withPasses[0] == kFlows) return compareFlows(program, sizes, seed);
-  if (withPasses.size() == 1 && withPasses[0] == kFreestanding) return compareFreestanding(program, sizes, seed);
+  if (withPasses.size() == 1 && withPasses[0] == kFreestanding)
+    return compareFreestanding(program, sizes, seed);
   Comparison result;
   const std::string text = toText(program);
   IrContext context;

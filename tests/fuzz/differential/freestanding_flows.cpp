@@ -15,16 +15,18 @@ bool sameBits(const HostTensor& a, const HostTensor& b) {
 }
 
 // Empty when they agree.
-std::string difference(const test::FreestandingResult& fixed, const Result<std::vector<HostTensor>>& vm) {
-  if ((fixed.status == DYN_OK) != vm.ok())
-    return "ends with '" + fixed.message + "', the VM with '" + (vm.ok() ? "" : vm.error().toString()) + "'";
+std::string difference(const test::FreestandingResult& freestanding,
+                       const Result<std::vector<HostTensor>>& vm) {
+  if ((freestanding.status == DYN_OK) != vm.ok())
+    return "ends with '" + freestanding.message + "', the VM with '" +
+           (vm.ok() ? "" : vm.error().toString()) + "'";
   if (!vm.ok())
-    return test::idOf(static_cast<dyn_status>(fixed.status)) == vm.error().id
+    return test::idOf(static_cast<dyn_status>(freestanding.status)) == vm.error().id
                ? ""
-               : "ends with '" + fixed.message + "', the VM with '" + vm.error().toString() + "'";
-  if (!fixed.intact) return "writes behind its memory";
+               : "ends with '" + freestanding.message + "', the VM with '" + vm.error().toString() + "'";
+  if (!freestanding.intact) return "writes behind its memory";
   for (size_t i = 0; i < vm->size(); ++i)
-    if (i >= fixed.outputs.size() || !sameBits(fixed.outputs[i], (*vm)[i]))
+    if (i >= freestanding.outputs.size() || !sameBits(freestanding.outputs[i], (*vm)[i]))
       return "result " + std::to_string(i) + " has other bits or another shape";
   return "";
 }
@@ -48,16 +50,18 @@ Comparison compareFreestanding(const Program& program, const std::vector<Sizes>&
   };
   Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
   if (!compiled.ok()) return refused(compiled.error());
-  Result<std::unique_ptr<test::FreestandingRun>> fixed = test::FreestandingRun::make((*compiled)->model);
-  if (!fixed.ok()) return refused(fixed.error());
+  Result<std::unique_ptr<test::FreestandingRun>> freestanding =
+      test::FreestandingRun::make((*compiled)->model);
+  if (!freestanding.ok()) return refused(freestanding.error());
   Comparison result;
   result.passes = passes;
   for (size_t k = 0; k < sizes.size(); ++k) {
     const std::vector<HostTensor> inputs = inputsFor(program, sizes[k], seed);
     const Result<std::vector<HostTensor>> expected = (*compiled)->run(inputs);
     int32_t status = DYN_OK;
-    const uint64_t bytes = (*fixed)->runDry(inputs, status);
-    const test::FreestandingResult actual = bytes > 0 ? (*fixed)->run(inputs, bytes) : (*fixed)->run(inputs);
+    const uint64_t bytes = (*freestanding)->runDry(inputs, status);
+    const test::FreestandingResult actual =
+        bytes > 0 ? (*freestanding)->run(inputs, bytes) : (*freestanding)->run(inputs);
     result.faultsCount += expected.ok() ? 0 : 1;
     std::string what = difference(actual, expected);
     if (what.empty() && bytes > 0 && actual.status == DYN_OK && actual.peakBytes != bytes)

@@ -21,8 +21,8 @@
 #include <string>
 
 #include "tests/fuzz/differential/comparison.h"
-#include "tests/fuzz/differential/freestanding_flows.h"
 #include "tests/fuzz/differential/flows.h"
+#include "tests/fuzz/differential/freestanding_flows.h"
 #include "tests/fuzz/differential/generator.h"
 #include "tests/fuzz/differential/reducer.h"
 #include "tests/fuzz/differential/suite.h"
@@ -34,7 +34,7 @@ namespace {
 struct Arguments {
   int64_t count = 300;
   uint64_t seed = 1;
-  bool allPasses = false, flows = false, fixed = false, cuda = false, show = false;
+  bool allPasses = false, flows = false, freestanding = false, cuda = false, show = false;
   std::string output = "differential-failures", suite;
 };
 
@@ -43,7 +43,7 @@ constexpr uint64_t kBlock = 50;  // programs in one process
 std::vector<std::string> passesFor(const Program& program, const std::vector<Sizes>& sizes, uint64_t seed,
                                    const Arguments& arguments) {
   if (arguments.flows) return {std::string(kFlows)};
-  if (arguments.fixed) return {std::string(kFreestanding)};
+  if (arguments.freestanding) return {std::string(kFreestanding)};
   if (arguments.cuda) return {std::string(kCuda)};
   std::vector<std::string> passes = pipelines();
   if (!arguments.allPasses) passes = {"", passes[1 + seed % (passes.size() - 1)]};
@@ -108,7 +108,8 @@ void report(const Arguments& arguments, uint64_t seed) {
   std::ofstream script(base + ".dyns");
   if (found.passes == kFlows) script << ":set host-code native\n";
   if (found.passes == kCuda) script << ":set device simcuda\n";
-  if (!found.passes.empty() && found.passes != kFlows && found.passes != kFreestanding && found.passes != kCuda)
+  if (!found.passes.empty() && found.passes != kFlows && found.passes != kFreestanding &&
+      found.passes != kCuda)
     script << ":set passes " << found.passes << "\n";
   script << ":load " << base << ".dyn\n:run";
   const std::vector<HostTensor> inputs = inputsFor(failure.program, failure.sizes, seed);
@@ -170,18 +171,19 @@ int run(const Arguments& arguments) {
               static_cast<long long>(failedCount), static_cast<long long>(runsCount),
               static_cast<long long>(faultsCount));
   // Programs that say nothing would make a test that cannot fail. About half call hand-written kernels that
-  // fixed memory has not.
-  const int64_t oneOf = arguments.fixed ? 3 : 2;
+  // the freestanding runtime has not.
+  const int64_t oneOf = arguments.freestanding ? 3 : 2;
   const bool meaningful = counts[Verdict::agree] * oneOf >= arguments.count && faultsCount * 3 <= runsCount;
   if (!meaningful) std::printf("too few programs run to their end\n");
   return failedCount == 0 && meaningful ? 0 : 1;
 }
 
 int usage() {
-  std::fprintf(stderr,
-               "usage: differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda] [--output "
-               "DIR] [--show] "
-               "[--suite DIR]\n");
+  std::fprintf(
+      stderr,
+      "usage: differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda] [--output "
+      "DIR] [--show] "
+      "[--suite DIR]\n");
   return 2;
 }
 
@@ -204,11 +206,11 @@ int main(int argumentCount, char** argumentTexts) {
       arguments.count = std::atoll(value.c_str());
     } else if (name == "--seed") {
       arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
-    } else if (name == "--passes" &&
-               (value == "all" || value == "some" || value == "flow" || value == kFreestanding || value == kCuda)) {
+    } else if (name == "--passes" && (value == "all" || value == "some" || value == "flow" ||
+                                      value == kFreestanding || value == kCuda)) {
       arguments.allPasses = value == "all";
       arguments.flows = value == "flow";
-      arguments.fixed = value == kFreestanding;
+      arguments.freestanding = value == kFreestanding;
       arguments.cuda = value == kCuda;
     } else if (name == "--suite") {
       arguments.suite = value;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/vm_handles.h"
+#include "vm/include/abi/dyn_kernel.h"
 #include "vm/include/dynvm.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/program_file.h"

@@ -6,9 +6,10 @@
 #include "vm/base/checked.h"
 #include "vm/base/clock.h"
 #include "vm/core/api/c_api.h"
-#include "vm/core/object/contract.h"
 #include "vm/core/module/panels.h"
+#include "vm/core/object/contract.h"
 #include "vm/core/object/strided.h"
+#include "vm/core/run/module_init.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/program_file.h"
@@ -266,7 +267,7 @@ dyn_status dyn_module_load_memory_on(const void* bytes, size_t size_bytes, const
     Program program;
     if (Status parsed = parseProgram(bytes, size_bytes, program); !parsed.ok()) return parsed;
     owner.taken();
-    Status status = Module::load(std::move(program), std::move(options), made->module);
+    Status status = loadModule(std::move(program), std::move(options), made->module);
     if (status.ok()) *module = made.release();
     return status;
   });

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "vm/core/run/interpreter.h"
 #include "vm/core/module/module.h"
+#include "vm/core/run/interpreter.h"
 
 struct dyn_module {
   std::shared_ptr<dyn::vm::Module> module;

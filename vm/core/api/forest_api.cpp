@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "vm/core/api/c_api.h"
-#include "vm/core/object/flat_forest.h"
 #include "vm/core/api/forest_use.h"
+#include "vm/core/object/flat_forest.h"
 #include "vm/include/dyn_trees.h"
 
 using namespace dyn::vm;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "vm/base/thread_pool.h"
 #include "vm/core/builtin/builtin.h"
 #include "vm/core/builtin/gemm_schedule.h"
 #include "vm/core/builtin/plan_cache.h"
-#include "vm/base/thread_pool.h"
 
 namespace dyn::vm {
 

@@ -33,9 +33,9 @@ std::optional<int64_t> numberOf(Text text) {
 }
 
 std::optional<int64_t> dtypeOf(Text text) {
-  if (text == "f32") return DYN_DTYPE_VALUE_f32;
-  if (text == "f16") return DYN_DTYPE_VALUE_f16;
-  if (text == "bf16") return DYN_DTYPE_VALUE_bf16;
+  if (text == "f32") return DYN_F32;
+  if (text == "f16") return DYN_F16;
+  if (text == "bf16") return DYN_BF16;
   return std::nullopt;
 }
 

@@ -11,11 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "vm/core/api/c_api.h"
 #include "vm/core/load/object_loader.h"
 #include "vm/core/module/processor.h"
-#include "vm/include/dyn_gpu.h"
-#include "vm/include/dyn_load.h"
+#include "vm/core/run/module_init.h"
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
 
@@ -151,6 +149,8 @@ void setMetadata(Program& program, std::string_view key, const std::string& valu
     program.metadata.emplace(at, std::string(key), value);
 }
 
+}  // namespace
+
 Status checkPackage(const std::string& path) {
   PackageResource resource;
   if (Status status = mapFile(path, resource); !status.ok()) return status;
@@ -162,8 +162,6 @@ Status checkPackage(const std::string& path) {
     if (Status status = checkSection(resource.packageBytes(), section); !status.ok()) return status;
   return okStatus();
 }
-
-}  // namespace
 
 Status loadPackage(const std::string& path, const dyn_host& host, const PackageOptions& how,
                    std::shared_ptr<Module>& module) {
@@ -240,48 +238,7 @@ Status loadPackage(const std::string& path, const dyn_host& host, const PackageO
   options.resource = std::move(resource);
   options.device = how.code == NativeCode::taken ? how.device : "cpu";  // code of a GPU is code, too
   options.fallback = Fallback::host;
-  return Module::load(std::move(program), std::move(options), module);
+  return loadModule(std::move(program), std::move(options), module);
 }
 
 }  // namespace dyn::vm
-
-using namespace dyn::vm;
-using namespace dyn::vm::api;
-
-// Apart from the rest of the C interface: who brings a model in memory needs no files and no dynamic linker.
-extern "C" dyn_status dyn_module_load_file(const char* path, const dyn_host* host, dyn_module** module) {
-  return dyn_module_load_file_on(path, host, nullptr, module);
-}
-
-extern "C" dyn_status dyn_module_load_file_on(const char* path, const dyn_host* host, const char* device,
-                                              dyn_module** module) {
-  dyn_load_options options = {};
-  options.device = device;
-  return dyn_module_load_file_with(path, host, &options, module);
-}
-
-extern "C" dyn_status dyn_module_load_file_with(const char* path, const dyn_host* host,
-                                                const dyn_load_options* options, dyn_module** module) {
-  return guarded([&]() -> Status {
-    if (!path || !module) return invalid("path or module is null");
-    *module = nullptr;
-    PackageOptions how;
-    if (options) {
-      how.device = options->device;
-      how.code = options->no_native_code ? NativeCode::leftOut : NativeCode::taken;
-      if (options->verify_key) memcpy(how.key.emplace().data(), options->verify_key, sizeof(VerifyKey));
-    }
-    const dyn_host given = host ? *host : dyn_host{};
-    HostOwner owner(given);
-    auto made = std::make_unique<dyn_module>();
-    const std::string name = path;
-    owner.taken();
-    if (Status status = loadPackage(name, given, how, made->module); !status.ok()) return status;
-    *module = made.release();
-    return okStatus();
-  });
-}
-
-extern "C" dyn_status dyn_package_check(const char* path) {
-  return guarded([&]() -> Status { return path ? checkPackage(path) : invalid("the path is null"); });
-}

@@ -22,4 +22,7 @@ struct PackageOptions {
 Status loadPackage(const std::string& path, const dyn_host& host, const PackageOptions& how,
                    std::shared_ptr<Module>& module);
 
+// Reads all of the file and compares it with its sums.
+Status checkPackage(const std::string& path);
+
 }  // namespace dyn::vm

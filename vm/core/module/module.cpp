@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "vm/core/run/interpreter.h"
 #include "vm/core/module/panels.h"
 #include "vm/core/module/processor.h"
 #include "vm/isa/instruction_reader.h"
@@ -12,7 +11,7 @@
 
 namespace dyn::vm {
 
-Status Module::load(Program program, Options options, std::shared_ptr<Module>& result) {
+Status Module::create(Program program, Options options, std::shared_ptr<Module>& result) {
   HostOwner owner(options.host);
   std::shared_ptr<Module> module(new Module());
   module->program_ = std::move(program);
@@ -28,7 +27,7 @@ Status Module::load(Program program, Options options, std::shared_ptr<Module>& r
   if (Status status = module->chooseDevice(); !status.ok()) return status;
   if (Status status = module->resolve(); !status.ok()) return status;
   if (Status status = module->loadConstants(); !status.ok()) return status;
-  if (Status status = module->runInit(); !status.ok()) return status;
+  module->globals_.assign(module->program_.globalCount, nullptr);
   result = std::move(module);
   return okStatus();
 }
@@ -180,42 +179,9 @@ Status Module::loadConstants() {
   return okStatus();
 }
 
-std::vector<bool> Module::constantsOfInitOnly() const {
-  std::vector<bool> only(program_.constants.size(), true);
-  for (size_t f = 0; f < program_.functions.size(); ++f) {
-    if (static_cast<int32_t>(f) == program_.initFunction) continue;
-    InstructionReader reader(program_.functions[f].code);
-    while (!reader.atEnd() && reader.next())
-      if (reader.opcode() == Opcode::loadConstant)
-        only[static_cast<size_t>(reader.operand(1).words[0])] = false;
-  }
-  return only;
-}
-
-Status Module::runInit() {
-  globals_.assign(program_.globalCount, nullptr);
-  if (program_.initFunction < 0) return okStatus();
-  InterpreterOptions options;
-  options.pool = pool_;
-  if (options_.host.forget_constant)
-    options.globalStored = [this, onlyHere = constantsOfInitOnly()](std::span<const int32_t> constants) {
-      for (int32_t index : constants)
-        if (onlyHere[static_cast<size_t>(index)]) options_.host.forget_constant(options_.host.user, index);
-    };
-  Interpreter interpreter(*this, options);
-  Status status = interpreter.run(static_cast<uint32_t>(program_.initFunction), {}, &globals_);
-  interpreter.clear();
-  if (!status.ok()) {
-    for (Object*& global : globals_) {
-      release(global);
-      global = nullptr;
-    }
-    status.message = "init: " + status.message;
-    return status;
-  }
+void Module::keepGlobals() {
   for (Object* global : globals_) makeImmortal(global, immortals_);
   pool_->trim();
-  return okStatus();
 }
 
 int32_t Module::findFunction(std::string_view name) const {

@@ -1,5 +1,5 @@
 // Module: a loaded program. Verified, kernels and builtins resolved, constants wrapped, globals filled once
-// by init. Immutable after load, so any number of threads may share it.
+// by init (vm/core/run/module_init.h). Immutable from then on, so any number of threads may share it.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "vm/core/builtin/builtin.h"
-#include "vm/core/object/contract.h"
 #include "vm/core/device/device_choice.h"
-#include "vm/core/run/flow.h"
+#include "vm/core/module/flow_code.h"
+#include "vm/core/object/contract.h"
 #include "vm/isa/program.h"
 
 namespace dyn::vm {
@@ -48,8 +48,8 @@ class Module {
     const char* device = nullptr;               // as in dyn_gpu.h; read during load
     Fallback fallback = Fallback::none;         // where there is no device
   };
-  // Calls host.release when it fails, too.
-  static Status load(Program program, Options options, std::shared_ptr<Module>& module);
+  // All but the globals, which init fills: loadModule() does both. Calls host.release when it fails, too.
+  static Status create(Program program, Options options, std::shared_ptr<Module>& module);
   ~Module();
 
   const Program& program() const { return program_; }
@@ -60,11 +60,13 @@ class Module {
   const std::vector<const BuiltinRow*>& builtins() const { return builtins_; }
   const std::vector<Object*>& constants() const { return constants_; }
   std::vector<Object*>& globals() { return globals_; }  // written by init only
+  void keepGlobals();  // init has filled them: they are never counted from now on
   const std::vector<Object*>& globals() const { return globals_; }
   const std::vector<SharedDim>& sharedDims() const { return sharedDims_; }  // of the program's inputs
   const DynGemmFamily* gemmFamily() const { return gemmFamily_; }
   // What packing functions make; null: what this machine reads.
   const PanelLayout* packs() const { return packs_ ? &*packs_ : nullptr; }
+  const dyn_host& host() const { return options_.host; }
   const FlowCode& flow() const { return flow_; }
   MemoryPool* pool() { return pool_; }
   const DeviceChoice& device() const { return device_; }
@@ -87,8 +89,6 @@ class Module {
   Status checkBuiltinCalls() const;
   Status loadConstants();
   Status chooseDevice();
-  Status runInit();
-  std::vector<bool> constantsOfInitOnly() const;
 
   Program program_;
   Options options_;

@@ -4,10 +4,10 @@
 #include <new>
 #include <utility>
 
-#include "vm/core/object/flat_forest.h"
-#include "vm/core/profile/json_text.h"
 #include "vm/core/module/module.h"
+#include "vm/core/object/flat_forest.h"
 #include "vm/core/object/object.h"
+#include "vm/core/profile/json_text.h"
 #include "vm/isa/program.h"
 
 namespace dyn::vm {

@@ -6,8 +6,8 @@
 #include <new>
 
 #include "vm/base/clock.h"
-#include "vm/core/profile/json_text.h"
 #include "vm/core/module/module.h"
+#include "vm/core/profile/json_text.h"
 #include "vm/core/profile/profile_spans.h"
 
 namespace dyn::vm {

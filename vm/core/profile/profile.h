@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "vm/base/thread_pool.h"
 #include "vm/core/device/device_times.h"
 #include "vm/core/profile/node_levels.h"
-#include "vm/base/thread_pool.h"
 
 namespace dyn::vm {
 

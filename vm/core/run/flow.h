@@ -7,9 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "vm/base/status.h"
+#include "vm/core/module/flow_code.h"
 #include "vm/include/abi/dyn_flow.h"
-#include "vm/isa/program.h"
 
 namespace dyn::vm {
 
@@ -44,33 +43,11 @@ class FrameViews {
     at_.used += count;
     return taken;
   }
-  static constexpr uint32_t kViewsPerChunk = 256;
+  static constexpr uint32_t kViewsPerChunk = FlowCode::kMostViews;
 
  private:
   std::vector<std::unique_ptr<FrameView[]>> chunks_;
   Mark at_;
-};
-
-// The code of a module, by function and position.
-class FlowCode {
- public:
-  // Every function but @init must be there, made of this bytecode. `given` is borrowed.
-  static Status create(const DynFlowProgram& given, const Program& program, FlowCode& code);
-  bool present() const { return !functions_.empty(); }
-  DynFlowCode find(uint32_t function, uint32_t position) const {
-    const Range& range = functions_[function];
-    uint32_t piece = range.end - 1;
-    while (pieces_[piece].begin > position) --piece;  // a function is seldom more than one
-    return pieces_[piece].code;
-  }
-  uint32_t viewCount(uint32_t function) const { return pieces_[functions_[function].begin].views; }
-
- private:
-  struct Range {
-    uint32_t begin = 0, end = 0;
-  };
-  const DynFlowPiece* pieces_ = nullptr;
-  std::vector<Range> functions_;
 };
 
 }  // namespace dyn::vm

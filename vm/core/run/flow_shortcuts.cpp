@@ -1,7 +1,7 @@
 #include "vm/core/run/flow_shortcuts.h"
 
-#include "vm/device/cpu_device.h"
 #include "vm/base/device_text.h"
+#include "vm/device/cpu_device.h"
 
 namespace dyn::vm {
 namespace {

@@ -19,11 +19,11 @@
 
 #include "vm/core/builtin/builtin_host.h"
 #include "vm/core/device/device_session.h"
-#include "vm/core/run/flow.h"
+#include "vm/core/module/module.h"
 #include "vm/core/object/known_elements.h"
 #include "vm/core/profile/live_counts.h"
-#include "vm/core/module/module.h"
 #include "vm/core/profile/profile.h"
+#include "vm/core/run/flow.h"
 #include "vm/isa/isa.h"
 
 namespace dyn::vm {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "vm/base/checked.h"
-#include "vm/core/run/interpreter.h"
 #include "vm/core/object/strided.h"
+#include "vm/core/run/interpreter.h"
 
 namespace dyn::vm {
 namespace {

@@ -3,8 +3,8 @@
 #include <mutex>
 #include <new>
 
-#include "vm/device/cuda/cuda_gpu.h"
 #include "vm/base/device_text.h"
+#include "vm/device/cuda/cuda_gpu.h"
 
 namespace dyn::vm {
 namespace {

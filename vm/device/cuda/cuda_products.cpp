@@ -12,12 +12,10 @@ using namespace cublaslt;
 
 static_assert(std::has_unique_object_representations_v<DynDeviceProduct>, "compared by its bytes");
 
-int typeOf(int64_t dtype) {
-  return dtype == DYN_DTYPE_VALUE_f16 ? kF16 : dtype == DYN_DTYPE_VALUE_bf16 ? kBf16 : kF32;
-}
+int typeOf(int64_t dtype) { return dtype == DYN_F16 ? kF16 : dtype == DYN_BF16 ? kBf16 : kF32; }
 
 int sumsOf(const DynDeviceProduct& product) {
-  if (product.left.dtype != DYN_DTYPE_VALUE_f32) return kSumsF32;
+  if (product.left.dtype != DYN_F32) return kSumsF32;
   if (product.rounding == DYN_PRODUCT_TF32) return kSumsF32OfTf32;
   return product.rounding == DYN_PRODUCT_BF16 ? kSumsF32OfBf16 : kSumsF32Pedantic;
 }

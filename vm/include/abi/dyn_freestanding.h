@@ -23,9 +23,9 @@ extern "C" {
 
 /* A pointer that takes eight bytes everywhere. */
 #define DYN_FREESTANDING_POINTER(type, name) \
-  union {                             \
-    type name;                        \
-    uint64_t name##Word;              \
+  union {                                    \
+    type name;                               \
+    uint64_t name##Word;                     \
   }
 
 /* The header of an object. */
@@ -60,35 +60,36 @@ in
 typedef struct DynFreestandingTensor {
   DynFreestandingObject object;
   int64_t elements;
-  DYN_FREESTANDING_POINTER(char*, data);               /* null: not dense */
-  DYN_FREESTANDING_POINTER(char*, first);              /* the element at index 0 of every axis */
+  DYN_FREESTANDING_POINTER(char*, data);                      /* null: not dense */
+  DYN_FREESTANDING_POINTER(char*, first);                     /* the element at index 0 of every axis */
   DYN_FREESTANDING_POINTER(DynFreestandingStorage*, storage); /* counted; null: none */
 } DynFreestandingTensor;
 
 /* The hand-written kernels of vm/kernels/builtins.def that this runtime has: ROW(name). Each is a
  * function dyn_freestanding_builtin_NAME (vm/freestanding/builtins.h), linked where a program calls it. */
 #define DYN_FREESTANDING_BUILTINS(ROW) \
-  ROW(check_values)             \
-  ROW(compress)                 \
-  ROW(concat)                   \
-  ROW(copy)                     \
-  ROW(cumsum)                   \
-  ROW(list_concat)              \
-  ROW(list_stack)               \
-  ROW(nms)                      \
-  ROW(nonzero)                  \
-  ROW(range)                    \
-  ROW(scatter_elements)         \
-  ROW(scatter_nd)               \
-  ROW(sort)                     \
-  ROW(split_to_list)            \
-  ROW(topk)                     \
+  ROW(check_values)                    \
+  ROW(compress)                        \
+  ROW(concat)                          \
+  ROW(copy)                            \
+  ROW(cumsum)                          \
+  ROW(list_concat)                     \
+  ROW(list_stack)                      \
+  ROW(nms)                             \
+  ROW(nonzero)                         \
+  ROW(range)                           \
+  ROW(scatter_elements)                \
+  ROW(scatter_nd)                      \
+  ROW(sort)                            \
+  ROW(split_to_list)                   \
+  ROW(topk)                            \
   ROW(unique)
 
 struct FreestandingCall;
 /* 1, or 0 after a fault. */
 typedef int32_t (*DynFreestandingBuiltinFunction)(struct FreestandingCall* call);
-#define DYN_FREESTANDING_BUILTIN_DECLARED(name) int32_t dyn_freestanding_builtin_##name(struct FreestandingCall* call);
+#define DYN_FREESTANDING_BUILTIN_DECLARED(name) \
+  int32_t dyn_freestanding_builtin_##name(struct FreestandingCall* call);
 DYN_FREESTANDING_BUILTINS(DYN_FREESTANDING_BUILTIN_DECLARED)
 #undef DYN_FREESTANDING_BUILTIN_DECLARED
 
@@ -164,21 +165,22 @@ typedef struct DynFreestandingOutput {
 /* Least size of the memory for dyn_freestanding_create. */
 uint64_t dyn_freestanding_least_bytes(void);
 /* `memory` must be aligned to 64 bytes. It belongs to the model until the next model is created there. */
-int32_t dyn_freestanding_create(const DynFreestandingProgram* program, void* memory, uint64_t bytes, DynFreestanding** model);
+int32_t dyn_freestanding_create(const DynFreestandingProgram* program, void* memory, uint64_t bytes,
+                                DynFreestanding** model);
 /* `sizes`: one for each size of the program. `shapes` receives the sizes of the outputs, one for each axis
 and
  * 1 for a scalar; may be null. */
 int32_t dyn_freestanding_run(DynFreestanding* model, const int64_t* sizes, const void* const* inputs,
-                      const DynFreestandingOutput* outputs, int64_t* shapes);
+                             const DynFreestandingOutput* outputs, int64_t* shapes);
 /* After a successful run: an output, dense, valid until the next run. */
 const DynFreestandingTensor* dyn_freestanding_output(const DynFreestanding* model, uint32_t index);
-/* Like a run, but without kernels. `choose` supplies each element, or size that depends on elements, that
-only
+/* Like a run, but without kernels. `choose` supplies each element, or size that depends on elements, that only
  * a kernel would compute; null: the dry run then ends with DYN_UNSUPPORTED. The value lies between `least`
  * and `most`; `most` < `least`: any value of the dtype. */
-typedef int32_t (*DynFreestandingChoose)(void* user, int32_t dtype, int64_t least, int64_t most, int64_t* value);
-int32_t dyn_freestanding_dry_run(DynFreestanding* model, const int64_t* sizes, int64_t* shapes, DynFreestandingChoose choose,
-                          void* user);
+typedef int32_t (*DynFreestandingChoose)(void* user, int32_t dtype, int64_t least, int64_t most,
+                                         int64_t* value);
+int32_t dyn_freestanding_dry_run(DynFreestanding* model, const int64_t* sizes, int64_t* shapes,
+                                 DynFreestandingChoose choose, void* user);
 /* Peak memory of the latest run or dry run. */
 uint64_t dyn_freestanding_peak_bytes(const DynFreestanding* model);
 /* Ends the run in progress with DYN_CANCELLED. Any thread. */
@@ -188,7 +190,8 @@ const char* dyn_freestanding_message(const DynFreestanding* model);
 
 /* The functions of dyn_flow.def, for code that is loaded separately. */
 extern const DynFlowTable dyn_freestanding_table;
-extern const DynFreestandingBuiltinFunction dyn_freestanding_builtins[]; /* in the order of DYN_FREESTANDING_BUILTINS */
+extern const DynFreestandingBuiltinFunction
+    dyn_freestanding_builtins[]; /* in the order of DYN_FREESTANDING_BUILTINS */
 
 #ifdef __cplusplus
 }

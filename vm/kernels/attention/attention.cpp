@@ -8,9 +8,9 @@
 #include <bit>
 #include <utility>
 
+#include "vm/kernels/attention/few_rows.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/epilogue.h"
-#include "vm/kernels/attention/few_rows.h"
 #include "vm/kernels/gemm/gemm.h"
 #include "vm/kernels/gemm/matrix_view.h"
 #include "vm/shared/dyn_contraction.h"

@@ -7,8 +7,8 @@
 #include <atomic>
 #include <limits>
 
-#include "vm/kernels/builtins.h"
 #include "vm/kernels/attention/attention_runs.h"
+#include "vm/kernels/builtins.h"
 #include "vm/kernels/gemm/gemm.h"
 #include "vm/kernels/gemm/number_gemm.h"
 

@@ -62,7 +62,7 @@ TEST(CublasLt, takesEveryDescription) {
   ASSERT_TRUE(library) << why;
   void* buffers[] = {reinterpret_cast<void*>(uintptr_t{4096}), reinterpret_cast<void*>(uintptr_t{8192}),
                      reinterpret_cast<void*>(uintptr_t{12288}), reinterpret_cast<void*>(uintptr_t{16384})};
-  for (const int64_t dtype : {DYN_DTYPE_VALUE_f32, DYN_DTYPE_VALUE_f16, DYN_DTYPE_VALUE_bf16})
+  for (const int64_t dtype : {DYN_F32, DYN_F16, DYN_BF16})
     for (const int64_t rounding : {DYN_PRODUCT_EXACT, DYN_PRODUCT_TF32, DYN_PRODUCT_BF16})
       for (const bool transposed : {false, true})
         for (const int64_t bias : {-1, 3}) {
@@ -71,7 +71,7 @@ TEST(CublasLt, takesEveryDescription) {
           p.rows = 5, p.columns = 7, p.depth = 11, p.count = 3;
           p.left = transposed ? matrix(0, dtype, 1, 5, 55) : matrix(0, dtype, 11, 1, 55);
           p.right = transposed ? matrix(1, dtype, 1, 11, 0) : matrix(1, dtype, 7, 1, 0);
-          p.result = matrix(2, bias < 0 ? dtype : int64_t{DYN_DTYPE_VALUE_f32}, 7, 1, 35);
+          p.result = matrix(2, bias < 0 ? dtype : int64_t{DYN_F32}, 7, 1, 35);
           p.bias = bias;
           p.rounding = rounding;
           CublasLtDescription description(*library);

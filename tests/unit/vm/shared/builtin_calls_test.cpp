@@ -30,9 +30,9 @@ class Fill {
   void text(const char*, Owned& to) { to = {5, ++value_, ++value_}; }
   void table(const char*, Owned& to) {
     if (value_++ % 2 != 0)
-      to = {DYN_DTYPE_VALUE_string, 2, 1, ++value_, 0};
+      to = {DYN_STRING, 2, 1, ++value_, 0};
     else
-      to = {DYN_DTYPE_VALUE_i32, 1, 4, ++value_};
+      to = {DYN_I32, 1, 4, ++value_};
   }
 
  private:
@@ -125,7 +125,7 @@ TEST(BuiltinCalls, whatProgramsMayHoldIsReadWithoutFault) {
   EXPECT_FALSE(readNumbers<Gemm>(Owned{16, -1}).complete);
   EXPECT_FALSE(readNumbers<StringSplit>(Owned{-1, -5}).complete);
   EXPECT_FALSE(readNumbers<StringSplit>(Owned{-1, INT32_MAX}).complete);
-  EXPECT_FALSE(readNumbers<Lookup>(Owned{DYN_DTYPE_VALUE_string, INT32_MAX, 0, 0}).complete);
+  EXPECT_FALSE(readNumbers<Lookup>(Owned{DYN_STRING, INT32_MAX, 0, 0}).complete);
   const Owned none;
   const auto topk = readNumbers<Topk>(none);
   EXPECT_TRUE(topk.complete && topk.largest && topk.sorted && topk.axis == -1);

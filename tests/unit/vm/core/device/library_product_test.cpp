@@ -52,7 +52,7 @@ TEST(LibraryProduct, matricesOfOneForAllAndTransposedOnes) {
   const std::optional<DynDeviceProduct> each = at(kBatched, {15, {0, 5, 7, 9, 3, 3, 3}});
   ASSERT_TRUE(each);
   EXPECT_EQ(each->count, 3);
-  EXPECT_EQ(each->left.dtype, DYN_DTYPE_VALUE_f16);
+  EXPECT_EQ(each->left.dtype, DYN_F16);
   EXPECT_EQ(each->left.matrixStride, 45);
   EXPECT_EQ(each->right.rowStride, 1) << "the sum lies side by side";
   EXPECT_EQ(each->right.columnStride, 9);
