@@ -8,7 +8,7 @@
 #include "app/engine/model/signature.h"
 #include "app/library/diagnostics.h"
 #include "app/session/session.h"
-#include "compiler/driver/linker.h"
+#include "compiler/export/linker.h"
 
 struct dyn_model {
   std::unique_ptr<dyn::TemporaryFolder> folder;  // of a model that was given as bytes

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""More models like those of make_padded_models.py: attention that exporters write in other forms before it is computed without padding (compiler/passes/padding/plain_forms.h, moved_positions.h).
+"""More models like those of make_padded_models.py: attention that exporters write in other forms before it is computed without padding (compiler/passes/padding/canonicalise.h, moved_positions.h).
 
     python3 tests/models/make_padded_forms.py [NAME...]        needs numpy, onnx and onnxruntime
 """

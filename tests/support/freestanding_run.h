@@ -77,7 +77,7 @@ class FreestandingRun {
 
   // Bytes, or 0: it ended with `status`.
   uint64_t runDry(const std::vector<HostTensor>& inputs, int32_t& status,
-                    DynFreestandingChoose choose = nullptr, void* user = nullptr) {
+                  DynFreestandingChoose choose = nullptr, void* user = nullptr) {
     DynFreestanding* model = nullptr;
     status = dyn_freestanding_create(freestandingProgramOf(*loaded_), memory_, kRoom, &model);
     if (status != DYN_OK) return 0;

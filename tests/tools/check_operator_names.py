@@ -18,15 +18,15 @@ REWRITES = {
     "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed dequantize_linear mul quantize_linear relu round",
     "compiler/passes/quantisation/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",
     "compiler/passes/fusion/fuse.cpp": "cast gather",
-    "compiler/passes/quantisation/own_reals.cpp": "dequantize_linear",
+    "compiler/passes/quantisation/clone_dequantize.cpp": "dequantize_linear",
     "compiler/passes/padding/moved_positions.cpp": "gather range reshape",
-    "compiler/passes/padding/plain_forms.cpp": "add div mul neg reshape slice softmax sub",
+    "compiler/passes/padding/canonicalise.cpp": "add div mul neg reshape slice softmax sub",
     "compiler/passes/rewrite/pointwise_product.cpp": "add matmul reshape unsqueeze",
     "compiler/passes/padding/positions.cpp": "conv",
-    "compiler/passes/layout/absorb.cpp": "matmul matmul_permuted transpose",
+    "compiler/passes/layout/fold_transposes.cpp": "matmul matmul_permuted transpose",
     "compiler/passes/memory/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/fusion/attention.cpp": "matmul matmul_permuted softmax",
-    "compiler/passes/simplify/contract.cpp": "einsum expand matmul transpose",
+    "compiler/passes/simplify/einsum_to_matmul.cpp": "einsum expand matmul transpose",
     "compiler/passes/layout/views.cpp": "reshape slice split",
     "compiler/passes/quantisation/few_bits.cpp": "cast dequantize_linear div gather matmul matmul_nbits mul range sub transpose",
     "compiler/passes/simplify/scaled_rows.cpp": "add batch_norm mul",
@@ -37,7 +37,7 @@ REWRITES = {
     "compiler/passes/layout/layout.cpp": "add conv_integer_packed conv_packed matmul mul pack_bytes pack_conv slice transpose",
     "compiler/passes/layout/layout_regions.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose gather max_pool "
                                           "reduce_max reduce_mean reduce_min reduce_sum",
-    "compiler/passes/layout/own_pads.cpp": "conv pad",
+    "compiler/passes/layout/fold_pads.cpp": "conv pad",
     "compiler/passes/layout/prepack.cpp": "cast conv conv_integer conv_packed gemm_packed matmul matmul_integer "
                                    "matmul_integer_packed pack_b pack_bytes pack_conv transpose",
     "compiler/passes/quantisation/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
@@ -54,17 +54,17 @@ REWRITES = {
     "compiler/passes/recursion/level_places.cpp": "add gather range slice sub",
     "compiler/passes/recursion/loop_levels.cpp": "cast gather levels max range reshape scatter_nd shape sub",
     "compiler/passes/recursion/recursion_levels.cpp": "add concat constant_of_shape gather list node_tables reshape scatter_nd shape sub",
-    "compiler/passes/analysis/rows_apart.cpp": "cumprod cumsum topk",
+    "compiler/passes/analysis/batch_independence.cpp": "cumprod cumsum topk",
     "compiler/passes/recursion/forest_calls.cpp": "gather list_at list_length",
     "compiler/passes/recursion/node_loop.cpp": "gather scatter_nd",
     "compiler/passes/simplify/simplify.cpp": "add cast constant_of_shape div expand identity mul reshape squeeze sub transpose unsqueeze",
     "compiler/passes/padding/masked_attention.cpp": "add cast div is_nan matmul max mul softmax where",
     "compiler/passes/padding/position_needs.cpp": "cast concat equal expand logical_not matmul mul transpose where",
-    "compiler/passes/padding/heads_apart.cpp": "matmul reshape softmax transpose",
-    "compiler/passes/padding/unpad.cpp": "softmax",
+    "compiler/passes/padding/split_heads.cpp": "matmul reshape softmax transpose",
+    "compiler/passes/padding/pack_sequences.cpp": "softmax",
     "compiler/passes/padding/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less range reduce_sum reshape scatter_nd "
         "slice sub topk transpose unsqueeze",
-    "compiler/passes/padding/unpadder.cpp": "add cast conv cumsum equal expand gather gather_elements greater less logical_and "
+    "compiler/passes/padding/sequence_packer.cpp": "add cast conv cumsum equal expand gather gather_elements greater less logical_and "
                                     "logical_not logical_or mul nonzero packed_attention pad range reduce_sum reshape slice "
                                     "sub transpose unsqueeze where",
     "compiler/passes/padding/padded_recurrence.cpp": "cast gather less slice sub where",

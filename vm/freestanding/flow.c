@@ -156,9 +156,8 @@ int32_t dyn_flow_item(DynFlow* flow, int64_t* value, int32_t source, int64_t ind
   const uint32_t dtype = tensor->object.dtype, bytes = freestandingElementBytes(dtype);
   if (tensor->storage && tensor->storage->unknown) {
     if (vm->choose && vm->choose(vm->chooseUser, (int32_t)dtype, 0, -1, value)) return 1;
-    return freestandingFault(
-        vm, DYN_UNSUPPORTED,
-        "a dry run ends here: the memory depends on what an element of a tensor holds");
+    return freestandingFault(vm, DYN_UNSUPPORTED,
+                             "a dry run ends here: the memory depends on what an element of a tensor holds");
   }
   const char* at = tensor->data + (uint64_t)index * bytes;
   switch (dtype) {

@@ -151,7 +151,7 @@ const DynFreestandingTensor* dyn_freestanding_output(const DynFreestanding* mode
 }
 
 int32_t dyn_freestanding_dry_run(DynFreestanding* model, const int64_t* sizes, int64_t* shapes,
-                                  DynFreestandingChoose choose, void* user) {
+                                 DynFreestandingChoose choose, void* user) {
   if (!model) return DYN_INVALID_ARGUMENT;
   model->dryRun = 1;
   model->choose = choose;

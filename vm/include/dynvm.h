@@ -125,8 +125,7 @@ typedef struct dyn_host {
   /* A builtin that the runtime lacks. Null: the name is unknown. */
   const dyn_builtin* (*resolve_builtin)(void* user, const char* name);
   /* Native host code of the program. Null: the runtime interprets the bytecode. */
-  const struct DynFlowProgram* (*resolve_host_code)(
-      void* user);
+  const struct DynFlowProgram* (*resolve_host_code)(void* user);
 } dyn_host;
 
 /* Zero means the default, for every member. */

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "compiler/pass/pipeline.h"
-#include "compiler/passes/analysis/rows_apart.h"
+#include "compiler/passes/analysis/batch_independence.h"
 #include "compiler/passes/pass_table.h"
 
 namespace dyn {

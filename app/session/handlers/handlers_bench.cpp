@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "app/engine/inputs/batch_lengths.h"
-#include "app/engine/run/kept_positions.h"
 #include "app/engine/run/run_times.h"
+#include "app/engine/run/valid_positions.h"
 #include "app/session/case_file.h"
 #include "app/session/explain/explain.h"
 #include "app/session/explain/machine_bound.h"

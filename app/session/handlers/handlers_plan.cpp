@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "app/engine/inputs/batch_lengths.h"
-#include "app/engine/run/kept_positions.h"
+#include "app/engine/run/valid_positions.h"
 #include "app/session/answers/contraction_rows.h"
 #include "app/session/answers/dim_views.h"
 #include "app/session/answers/limit_view.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "app/engine/run/kept_positions.h"
+#include "app/engine/run/valid_positions.h"
 #include "app/session/explain/compare.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/clock.h"

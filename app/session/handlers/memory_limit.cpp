@@ -1,7 +1,7 @@
 #include "app/session/handlers/memory_limit.h"
 
-#include "app/engine/run/kept_positions.h"
 #include "app/engine/run/run_memory.h"
+#include "app/engine/run/valid_positions.h"
 
 namespace dyn {
 

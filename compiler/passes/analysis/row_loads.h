@@ -12,7 +12,7 @@
 
 #include "compiler/infer/infer.h"
 #include "compiler/loop/expr.h"
-#include "compiler/passes/analysis/rows_apart.h"
+#include "compiler/passes/analysis/batch_independence.h"
 
 namespace dyn::passes {
 

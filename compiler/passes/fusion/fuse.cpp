@@ -28,7 +28,7 @@
 #include "compiler/passes/analysis/liveness.h"
 #include "compiler/passes/analysis/path_facts.h"
 #include "compiler/passes/analysis/view_places.h"
-#include "compiler/passes/quantisation/own_reals.h"
+#include "compiler/passes/quantisation/clone_dequantize.h"
 
 namespace dyn::passes {
 

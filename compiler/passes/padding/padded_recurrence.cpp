@@ -6,8 +6,8 @@
 
 #include "compiler/dims/ragged_dim.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/analysis/batch_independence.h"
 #include "compiler/passes/analysis/loop_body.h"
-#include "compiler/passes/analysis/rows_apart.h"
 
 namespace dyn::passes {
 

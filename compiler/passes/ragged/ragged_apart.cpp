@@ -5,7 +5,7 @@
 
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/passes/analysis/rows_apart.h"
+#include "compiler/passes/analysis/batch_independence.h"
 #include "compiler/passes/rewrite/loop_captures.h"
 
 namespace dyn::passes {

@@ -6,7 +6,7 @@
 
 namespace dyn::passes {
 
-ValueId appendOp(IrContext& ir, std::vector<const Op*>& ops, const SourcePlace& place, const OpDef& def,
+ValueId appendOp(IrContext& ir, std::vector<const Op*>& ops, const SourceLocation& place, const OpDef& def,
                  std::vector<ValueId> operands, Attributes attributes, Type type, ValueId into) {
   Op op;
   op.def = &def;

@@ -12,7 +12,7 @@ namespace dyn::passes {
 
 // An operation at the end of `ops`. Its result has this type and is `into`, or a new value; without a type
 // there is no result.
-ValueId appendOp(IrContext& ir, std::vector<const Op*>& ops, const SourcePlace& place, const OpDef& def,
+ValueId appendOp(IrContext& ir, std::vector<const Op*>& ops, const SourceLocation& place, const OpDef& def,
                  std::vector<ValueId> operands, Attributes attributes, Type type, ValueId into = kNoValue);
 
 // The permutation that undoes another.

@@ -17,7 +17,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
-#include "compiler/passes/analysis/rows_apart.h"
+#include "compiler/passes/analysis/batch_independence.h"
 #include "compiler/passes/variants/variant_spec.h"
 
 namespace dyn::passes {

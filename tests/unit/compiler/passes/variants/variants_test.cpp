@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "compiler/ir/walk.h"
-#include "compiler/passes/analysis/rows_apart.h"
+#include "compiler/passes/analysis/batch_independence.h"
 #include "compiler/passes/variants/variant_spec.h"
 #include "tests/unit/compiler/driver/run_both.h"
 

@@ -1,4 +1,4 @@
-#include "compiler/passes/analysis/rows_apart.h"
+#include "compiler/passes/analysis/batch_independence.h"
 
 #include <algorithm>
 #include <unordered_map>

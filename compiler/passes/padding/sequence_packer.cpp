@@ -1,4 +1,4 @@
-#include "compiler/passes/padding/unpadder.h"
+#include "compiler/passes/padding/sequence_packer.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "compiler/passes/padding/heads_apart.h"
+#include "compiler/passes/padding/split_heads.h"
 
 #include <algorithm>
 #include <unordered_map>

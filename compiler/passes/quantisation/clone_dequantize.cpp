@@ -1,4 +1,4 @@
-#include "compiler/passes/quantisation/own_reals.h"
+#include "compiler/passes/quantisation/clone_dequantize.h"
 
 #include <algorithm>
 #include <unordered_map>

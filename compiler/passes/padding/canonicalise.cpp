@@ -1,4 +1,4 @@
-#include "compiler/passes/padding/plain_forms.h"
+#include "compiler/passes/padding/canonicalise.h"
 
 #include <algorithm>
 #include <optional>

@@ -134,8 +134,7 @@ void expectAsLoop(const std::string& text, int64_t batched, Dtype indices = Dtyp
   const auto program = lineariseCompiledOf(text, {}),
              plain = lineariseCompiledOf(text, withoutLinearise("batch_levels"));
   ASSERT_TRUE(program && plain);
-  ASSERT_EQ(lineariseCounter(*program, "batched_loops"), batched)
-      << lineariseRemarksOf(*program) << text;
+  ASSERT_EQ(lineariseCounter(*program, "batched_loops"), batched) << lineariseRemarksOf(*program) << text;
   for (int kind = 0; kind < static_cast<int>(LineariseKind::kCount); ++kind)
     for (int64_t n : {0, 1, 2, 3, 7, 31}) {
       const int64_t rows = n + 1;

@@ -24,11 +24,11 @@
 
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
-#include "compiler/passes/padding/heads_apart.h"
+#include "compiler/passes/padding/canonicalise.h"
 #include "compiler/passes/padding/pair_values.h"
-#include "compiler/passes/padding/plain_forms.h"
 #include "compiler/passes/padding/position_needs.h"
-#include "compiler/passes/padding/unpadder.h"
+#include "compiler/passes/padding/sequence_packer.h"
+#include "compiler/passes/padding/split_heads.h"
 #include "compiler/passes/rewrite/changed_main.h"
 
 namespace dyn::passes {

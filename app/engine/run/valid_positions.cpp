@@ -1,4 +1,4 @@
-#include "app/engine/run/kept_positions.h"
+#include "app/engine/run/valid_positions.h"
 
 #include <algorithm>
 #include <numeric>
