@@ -7,7 +7,7 @@
 //   y[b, j] = x[b, 0, j]                          reads position 0 of each sequence
 //   y[b, j] = sum(s, x[b, s, j])                  reads all of them
 //
-// It is read off the operators' definitions in loops, as in rows_apart.h.
+// It is read off the operators' definitions in loops, as in batch_independence.h.
 #pragma once
 
 #include <optional>

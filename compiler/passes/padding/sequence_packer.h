@@ -1,4 +1,4 @@
-// The rewriting of pass `pack_sequences` (unpad.cpp shows it): @main with what is needed at the kept
+// The rewriting of pass `pack_sequences` (pack_sequences.cpp shows it): @main with what is needed at the kept
 // positions alone computed there.
 #pragma once
 

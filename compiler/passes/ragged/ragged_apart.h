@@ -8,7 +8,7 @@
 //             %y = cumsum(%one, 1)
 //             return true, scatter_nd(%out, f + range(n), %y) }
 //
-// Nothing is padded. The operations must keep the sequences apart: rows_apart.h proves it.
+// Nothing is padded. The operations must keep the sequences apart: batch_independence.h proves it.
 #pragma once
 
 #include <string>

@@ -168,15 +168,14 @@ uint64_t dyn_freestanding_least_bytes(void);
 int32_t dyn_freestanding_create(const DynFreestandingProgram* program, void* memory, uint64_t bytes,
                                 DynFreestanding** model);
 /* `sizes`: one for each size of the program. `shapes` receives the sizes of the outputs, one for each axis
-and
- * 1 for a scalar; may be null. */
+ * and 1 for a scalar; may be null. */
 int32_t dyn_freestanding_run(DynFreestanding* model, const int64_t* sizes, const void* const* inputs,
                              const DynFreestandingOutput* outputs, int64_t* shapes);
 /* After a successful run: an output, dense, valid until the next run. */
 const DynFreestandingTensor* dyn_freestanding_output(const DynFreestanding* model, uint32_t index);
-/* Like a run, but without kernels. `choose` supplies each element, or size that depends on elements, that only
- * a kernel would compute; null: the dry run then ends with DYN_UNSUPPORTED. The value lies between `least`
- * and `most`; `most` < `least`: any value of the dtype. */
+/* Like a run, but without kernels. `choose` supplies each element, or size that depends on elements, that
+ * only a kernel would compute; null: the dry run then ends with DYN_UNSUPPORTED. The value lies between
+ * `least` and `most`; `most` < `least`: any value of the dtype. */
 typedef int32_t (*DynFreestandingChoose)(void* user, int32_t dtype, int64_t least, int64_t most,
                                          int64_t* value);
 int32_t dyn_freestanding_dry_run(DynFreestanding* model, const int64_t* sizes, int64_t* shapes,
