@@ -106,6 +106,8 @@ function(dyn_unity target)
   if(DYN_UNITY)
     # A type of an unnamed namespace is local to its file although that file is included.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+    # CMake includes files by their absolute names; without them in __FILE__ two clones share what they compile.
+    target_compile_options(${target} PRIVATE -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
   endif()
   list(JOIN united "\n" united)
   file(WRITE ${CMAKE_BINARY_DIR}/unity/${target}.txt "${united}\n")
