@@ -19,7 +19,7 @@ dyn_status write(dyn_model* model, Command command, const char* path, const dyn_
   const dyn_status thrown = reporting([&]() -> Status {
     if (!model) return badArgument("model is a null pointer");
     DYN_CHECK(addOptions(command, options, optionCount));
-    if (path) command.add(command.id == CommandId::save ? "value" : "o", path);
+    if (path) command.add(command.id == CommandId::save ? "file" : "o", path);
     status = perform(*model, std::move(command));
     return {};
   });
@@ -101,7 +101,7 @@ dyn_status dyn_model_save(dyn_model* model, const char* path, const dyn_option* 
     return reporting([&]() -> Status {
       return badArgument("'" + file + "' ends in neither .onnx nor .dyn: it is written in no other form");
     });
-  return write(model, Command::of(CommandId::save), path, options, option_count);
+  return write(model, Command::of(CommandId::save).add("value", "model"), path, options, option_count);
 }
 
 dyn_status dyn_model_tune(dyn_model* model, const dyn_option* options, size_t option_count) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/engine/device/device_name.h"
+#include "app/session/command.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 

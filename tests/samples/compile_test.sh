@@ -28,4 +28,16 @@ for program in first first_cpp; do
   grep -q 'absent.onnx' "$WORK/said" || fail "$program does not name the file: $(cat "$WORK/said")"
 done
 grep -qE 'will take [1-9][0-9]* bytes' <("$WORK/first_cpp" "$MODEL") || fail "first_cpp predicts no memory"
+
+# An executable, by what lies beside the library.
+if [[ -x $BUILD/bin/dynrun ]]; then
+  printf 'fn @main(%%x: Tensor[(n), f32]) { %%y = mul(%%x, %%x) return %%y }\n' >"$WORK/square.dyn"
+  cat >"$WORK/write.cpp" <<'CODE'
+#include <dyn.hpp>
+int main(int, char** arguments) { dynapi::Model(arguments[1], {{"dim", "n=1..8"}}).exportTo("exe", arguments[2]); }
+CODE
+  c++ -std=c++17 "${flags[@]}" "$WORK/write.cpp" "${link[@]}" -o "$WORK/write"
+  "$WORK/write" "$WORK/square.dyn" "$WORK/square" || fail "no executable"
+  [[ "$("$WORK/square" --input x=[3] --quiet)" == *'y: Tensor[(1), f32]'* ]] || fail "the executable"
+fi
 echo "compile_test: passed"
