@@ -52,7 +52,7 @@ constexpr uint32_t kRemembered = 2;
 // Calls visit(node) for every node under `root`, operands first, each node of some depth once.
 // visit returns false to stop.
 template <typename Visit>
-bool visitOperandsFirst(const DimNode* root, Visit visit) {
+bool visitOnce(const DimNode* root, Visit visit) {
   std::unordered_set<const DimNode*> done;
   const auto known = [&](const DimNode* node) { return node->depth >= kRemembered && done.count(node) > 0; };
   return visitOperandsFirst(root, known, [&](const DimNode* node) {
@@ -127,7 +127,7 @@ Result<int64_t> evaluate(Dim dim, const DimBinding& binding) {
     return true;
   };
   const DimNode* root = DimBuilder::node(dim);
-  if (!visitOperandsFirst(root, visit)) return std::move(*error);
+  if (!visitOnce(root, visit)) return std::move(*error);
   return *valueOf(root);
 }
 
@@ -186,7 +186,7 @@ Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement) {
     if (changed) made[n] = builder.rebuild(n, operands);
     return true;
   };
-  visitOperandsFirst(DimBuilder::node(dim), visit);
+  visitOnce(DimBuilder::node(dim), visit);
   return after(dim);
 }
 

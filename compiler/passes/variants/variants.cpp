@@ -10,8 +10,8 @@
 //           fn @main.up_to_batch_8(%x: Tensor[(batch, seq), f32]) {
 //             %more = pad(%x, ...) {mode = "edge"}  %y = call(%more) {callee = "main.batch_8"}  %z = slice(%y, ...)  return %z }
 // That is right where rows stay apart (batch_independence.h); where they do not, it is an error that names
-// what mixes them. Nothing learnt of a variant holds for the program: its dims are its own. Weights are shared, packed
-// ones, too. Cost in IR size: a copy of @main for each.
+// what mixes them. Nothing learnt of a variant holds for the program: its dims are its own. Weights are
+// shared, packed ones, too. Cost in IR size: a copy of @main for each.
 #include <algorithm>
 
 #include "compiler/ir/walk.h"
