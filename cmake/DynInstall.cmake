@@ -73,3 +73,11 @@ if(TARGET dynrepl)
       message(STATUS \"Installing: \${file}\")")
   endforeach()
 endif()
+
+# What `./dev install` and `./dev package` build.
+add_custom_target(installed)
+foreach(target ${DYN_PROGRAMS} dynrun_static dynvm dyn dyn_vm dynmodel dynrun_object dynfreestanding_objects)
+  if(TARGET ${target})
+    add_dependencies(installed ${target})
+  endif()
+endforeach()
