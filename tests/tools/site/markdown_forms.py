@@ -1,0 +1,59 @@
+"""Markdown as GitHub reads it, for Python-Markdown, which makes the site: links, anchors, lists, tables."""
+import re
+
+import check_pages
+
+ITEM = re.compile(r"( *)([-*]|\d+\.) +")
+
+
+def masked(text):
+    """The text with code replaced by as many x."""
+    lines = ["x" * len(line) if block else line for _, line, block in check_pages.prose(text)]
+    return re.sub(r"`[^`]*`", lambda code: re.sub(r"[^\n]", "x", code[0]), "\n".join(lines))
+
+
+def links(text):
+    """[(begin, end, target)] of all links outside of code, in the order of the text."""
+    found = []
+    for link in check_pages.LINK.finditer(masked(text)):
+        found.append((link.start(2), link.end(2), link[2]))
+        for inner in check_pages.LINK.finditer(link[1]):
+            found.append((link.start(1) + inner.start(2), link.start(1) + inner.end(2), inner[2]))
+    return sorted(found)
+
+
+def with_links(text, followed):
+    for begin, end, target in reversed(links(text)):
+        text = text[:begin] + followed(target) + text[end:]
+    return text
+
+
+def anchor(title, separator):
+    """As GitHub names a heading (check_pages.anchors)."""
+    return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", separator)
+
+
+def as_python_markdown(text):
+    """Lists and tables may follow a paragraph without a blank line; inner lists are indented by 4; `\\|` in code of a cell is `|`."""
+    lines, above, depths, list_goes_on = [], "", [], False
+    for _, line, block in check_pages.prose(text):
+        item = None if block else ITEM.match(line)
+        if item:
+            while depths and depths[-1] > len(item[1]):
+                depths.pop()
+            if not depths or depths[-1] < len(item[1]):
+                depths.append(len(item[1]))
+            if above and not list_goes_on:
+                lines.append("")
+            line, list_goes_on = "    " * (len(depths) - 1) + line.lstrip(), True
+        elif list_goes_on and line.startswith(" "):
+            line = "    " * len(depths) + line.strip() if not block else "    " * len(depths) + line[min(2, len(line) - len(line.lstrip())):]
+        elif line.strip():
+            list_goes_on, depths = False, []
+        if line.startswith("|") and not block:
+            if above and not above.startswith("|"):
+                lines.append("")
+            line = re.sub(r"`[^`]*`", lambda code: code[0].replace("\\|", "|"), line)
+        lines.append(line)
+        above = line.strip()
+    return "\n".join(lines) + "\n"
