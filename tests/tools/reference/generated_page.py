@@ -11,9 +11,10 @@ import textwrap
 COLUMNS = 110
 
 
-def answers(program, commands):
-    """The JSON answer to each command of one run of the shell."""
-    told = subprocess.run([program, "--json"] + [word for c in commands for word in ("-e", c)], check=True, capture_output=True, text=True)
+def answers(program, commands, folder=None):
+    """The JSON answer to each command of one run of the shell in a folder."""
+    told = subprocess.run([program, "--json"] + [word for c in commands for word in ("-e", c)], check=True, capture_output=True,
+                          text=True, cwd=folder)
     results = json.loads(told.stdout)["results"]
     assert len(results) == len(commands), "%d answers to %d commands" % (len(results), len(commands))
     return results

@@ -73,7 +73,7 @@ def main():
     program, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
     rows = re.findall(r"^DYN_PASS\((\w+), (\w+)\)", (root / "compiler/passes/passes.def").read_text(), re.M)
     passes = [Pass(root, *row) for row in rows]
-    listed = answers(program, [":load %s" % (root / MODEL), ":passes"])[1]
+    listed = answers(pathlib.Path(program).resolve(), [":load " + MODEL, ":passes"], root)[1]
     ran = [row["name"] for row in listed["passes"] if row["kind"] == "pass"]
     order = [p.name for p in passes if p.name in ran]
     assert ran == order, "dynrepl runs the passes in another order: %s" % ran
@@ -81,7 +81,7 @@ def main():
     lines = ["# Passes", ""] + paragraph(
         "Generated from the table of passes: `DYN_UPDATE=1 ./dev test docs.passes` writes this page. A pass is a function from module to "
         "module. The passes run in the order of this page. `:passes` shows what each did to a model, `:diff` and `:step` show how, "
-        "`:ir graph --pass NAME` prints the module after one. `--passes -NAME` leaves a pass out, `--passes +NAME` adds one.") + [""]
+        "`:ir NAME` prints the module after one. `--passes -NAME` leaves a pass out, `--passes +NAME` adds one.") + [""]
     lines += paragraph("A pass requires, provides and forbids *properties* of the module; a list of passes in a wrong order is refused.") + [""]
     lines += table(["Property", "What is true of the module"], properties(root))
     lines += ["The pipeline of a model without options, as `:passes --json` prints it:", "", "```"]

@@ -38,6 +38,8 @@ def as_python_markdown(text):
     lines, above, depths, list_goes_on = [], "", [], False
     for _, line, block in check_pages.prose(text):
         item = None if block else ITEM.match(line)
+        if item and above and not list_goes_on and item[2] not in ("-", "*", "1."):
+            item = None  # a sentence that goes on: "exit code" / "4. A package ..."
         if item:
             while depths and depths[-1] > len(item[1]):
                 depths.pop()

@@ -10,10 +10,11 @@ import subprocess
 import sys
 
 from mkdocs.structure.files import File, InclusionLevel
+from pygments.lexers import LEXERS
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 import check_pages  # noqa: E402
 import markdown_forms  # noqa: E402
 
@@ -22,7 +23,10 @@ PAGES = {"README.md": "index.md", "docs/index.md": "documentation.md", "CONTRIBU
          "tests/conformance/README.md": "conformance.md", "tests/bench/RESULTS.md": "figures.md"}
 ASSETS = ("site.css", "iframe-worker.js")
 PICTURES = (".png", ".svg", ".jpg")
-LANGUAGES = {".h": "cpp", ".hpp": "cpp", ".cpp": "cpp", ".def": "cpp", ".c": "c", ".py": "python", ".sh": "bash", ".yml": "yaml", ".md": "markdown"}
+LANGUAGES = {".h": "cpp", ".hpp": "cpp", ".cpp": "cpp", ".def": "cpp", ".c": "c", ".py": "python", ".sh": "bash", ".yml": "yaml", ".md": "markdown", ".dyn": "dyn"}
+
+
+LEXERS["DynLexer"] = ("dyn_lexer", "Dyn", ("dyn",), ("*.dyn",), ())
 
 
 def address(path):
