@@ -2,15 +2,11 @@
 import re
 import textwrap
 
-ONE_LINE = 100
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\s+|%\w+(?:, *%\w+)* = |[{}()\[\]]|\w+|[^\s\w{}()\[\]"%]+|%', re.S)
 
 
 def example_lines(text):
     """The lines; code may only differ from the text in white space."""
-    whole = " ".join(text.split())
-    if len(whole) <= ONE_LINE:
-        return [whole]
     lines, line, inner = [], "", []  # inner: the open brackets; "block" for those of bodies
     tokens = TOKEN.findall(text)
 

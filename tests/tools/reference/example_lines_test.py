@@ -4,14 +4,10 @@ import unittest
 
 from example_lines import example_lines
 
-ONE = 'fn @main(%x: Tensor[(n), f32]) { %y = relu(%x) return %y }'
 TYPE = "type Shape { Dot(Tensor[(2), f32]), Pair(Tensor[(2), f32], Tensor[(2), f32]) }"
 
 
 class ExampleLines(unittest.TestCase):
-    def test_a_short_one_stays_on_its_line(self):
-        self.assertEqual(example_lines(ONE), [ONE])
-
     def test_statements(self):
         text = 'fn @main(%x: Tensor[(n), f32]) { %a, %b = split(%x) {axis = 0, what = "{ } return"} check() {lhs = dims(n)} %y = add(%a, %b) return %y }'
         self.assertEqual(example_lines(text), [

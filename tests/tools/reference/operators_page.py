@@ -22,8 +22,8 @@ def described(doc):
     parts = re.split(r"(; |\. (?=[A-Z])|(?<!\.)\.$)", doc, maxsplit=1)
     if "->" not in parts[0] or "`" in parts[0] or len(parts[0]) > 100:
         return escaped(sentence(doc))
-    more = "".join(parts[2:])
-    return "`%s`" % parts[0] + (". " + escaped(sentence(more)) if more else ".")
+    more = sentence("".join(parts[2:])) if parts[2:] and parts[2] else ""
+    return "`%s`%s" % (parts[0], (". " if more[0].isupper() else "; ") + escaped(more) if more else ".")
 
 
 class Operator:

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # The documentation as a site in build/site: ./dev docs. Once it makes an environment with mkdocs in build/docs_python, for which the package index must answer.
-# Usage: build.sh [--serve [ADDRESS:PORT]] [--made]: serves it and builds again when a page changes; --made: exit 77 where there is no environment yet
+# Usage: build.sh [--serve [ADDRESS:PORT] | --made | --setup]
+#   --serve  serves it and builds again when a page changes
+#   --made   builds it, or exits with 77 where there is no environment yet (the test docs.site)
+#   --setup  makes the environment and nothing else (./dev setup test)
 set -euo pipefail
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 ROOT="$(cd "$HERE/../../.." && pwd)"
@@ -19,6 +22,7 @@ case "${1:-}" in
   "") ;;
   --made) cmp -s "$WANTED" "$PLACE/ready" || { echo "skipped: ./dev docs makes the environment"; exit 77; } ;;
   --serve) action=(serve --dev-addr "${2:-127.0.0.1:8000}") ;;
+  --setup) action=() ;;
   *) say "docs takes --serve [ADDRESS:PORT], and not $1"; exit 2 ;;
 esac
 mkdir -p "$ROOT/build"
@@ -35,6 +39,7 @@ if ! cmp -s "$WANTED" "$PLACE/ready"; then
   fi
   cp "$WANTED" "$PLACE/ready"
 fi
+[[ ${#action[@]} -gt 0 ]] || exit 0
 cd "$ROOT"
 if [[ ${action[0]} == serve ]]; then exec 9>&-; fi
 NO_MKDOCS_2_WARNING=1 "$PLACE/bin/python" -m mkdocs "${action[@]}" --config-file mkdocs.yml || { say "no site: a page is named above"; exit 1; }

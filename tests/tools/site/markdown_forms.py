@@ -34,24 +34,29 @@ def anchor(title, separator):
 
 
 def as_python_markdown(text):
-    """Lists and tables may follow a paragraph without a blank line; inner lists are indented by 4; `\\|` in code of a cell is `|`."""
-    lines, above, depths, list_goes_on = [], "", [], False
+    """Lists and tables may follow a paragraph without a blank line; each depth of lists is indented by 4; `\\|` in code of a cell is `|`."""
+    lines, above = [], ""
+    inside = []  # of the open list items, outer first: the column where the text of each begins
+    own_paragraph = False  # the lines above belong to an item, but stand behind a blank line
     for _, line, block in check_pages.prose(text):
+        indent = len(line) - len(line.lstrip())
         item = None if block else ITEM.match(line)
-        if item and above and not list_goes_on and item[2] not in ("-", "*", "1."):
+        if item and above and not inside and item[2] not in ("-", "*", "1."):
             item = None  # a sentence that goes on: "exit code" / "4. A package ..."
         if item:
-            while depths and depths[-1] > len(item[1]):
-                depths.pop()
-            if not depths or depths[-1] < len(item[1]):
-                depths.append(len(item[1]))
-            if above and not list_goes_on:
+            if above and (own_paragraph or not inside):
                 lines.append("")
-            line, list_goes_on = "    " * (len(depths) - 1) + line.lstrip(), True
-        elif list_goes_on and line.startswith(" "):
-            line = "    " * len(depths) + line.strip() if not block else "    " * len(depths) + line[min(2, len(line) - len(line.lstrip())):]
-        elif line.strip():
-            list_goes_on, depths = False, []
+            while inside and len(item[1]) < inside[-1]:
+                inside.pop()
+            line, own_paragraph = "    " * len(inside) + line.lstrip(), False
+            inside.append(len(item[0]))
+        elif inside and line.strip():
+            if not above and not block:
+                while inside and indent < inside[-1]:
+                    inside.pop()
+                own_paragraph = True
+            if inside:
+                line = "    " * len(inside) + line[min(indent, inside[-1]):]
         if line.startswith("|") and not block:
             if above and not above.startswith("|"):
                 lines.append("")

@@ -23,6 +23,11 @@ class MarkdownForms(unittest.TestCase):
         self.assertEqual(as_python_markdown("Two:\n- one\n  goes on\n  - inner\n- two\n"), "Two:\n\n- one\n    goes on\n    - inner\n- two\n")
         self.assertEqual(as_python_markdown("1. one\n   - inner\n2. two\n"), "1. one\n    - inner\n2. two\n")
 
+    def test_a_paragraph_of_an_item(self):
+        self.assertEqual(as_python_markdown("- one:\n  1. inner\n     goes on\n\n  Of one.\n- two\n\nText\n- three\n"),
+                         "- one:\n    1. inner\n        goes on\n\n    Of one.\n\n- two\n\nText\n\n- three\n")
+        self.assertEqual(as_python_markdown("- one\n  ```\n  code\n    more\n  ```\n"), "- one\n    ```\n    code\n      more\n    ```\n")
+
     def test_a_number_in_a_sentence_is_no_list(self):
         text = "ends with exit code\n4. A package\n- says so\n"
         self.assertEqual(as_python_markdown(text), "ends with exit code\n4. A package\n\n- says so\n")

@@ -15,7 +15,7 @@ from pygments.lexers import LEXERS
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-import check_pages  # noqa: E402
+import dyn_lexer  # noqa: E402
 import markdown_forms  # noqa: E402
 
 PAGES = {"README.md": "index.md", "docs/index.md": "documentation.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md",
@@ -26,7 +26,7 @@ PICTURES = (".png", ".svg", ".jpg")
 LANGUAGES = {".h": "cpp", ".hpp": "cpp", ".cpp": "cpp", ".def": "cpp", ".c": "c", ".py": "python", ".sh": "bash", ".yml": "yaml", ".md": "markdown", ".dyn": "dyn"}
 
 
-LEXERS["DynLexer"] = ("dyn_lexer", "Dyn", ("dyn",), ("*.dyn",), ())
+LEXERS["DynLexer"] = (dyn_lexer.__name__, "Dyn", ("dyn",), ("*.dyn",), ())
 
 
 def address(path):
