@@ -17,7 +17,7 @@ make_environment() {
   python3 -m venv "$PLACE" && timeout "$MOST_SECONDS" "$PLACE/bin/python" "${PIP[@]}" install --quiet --only-binary=:all: -r "$WANTED"
 }
 
-action=(build --quiet)
+action=(build)
 case "${1:-}" in
   "") ;;
   --made) cmp -s "$WANTED" "$PLACE/ready" || { echo "skipped: ./dev docs makes the environment"; exit 77; } ;;
@@ -41,6 +41,15 @@ if ! cmp -s "$WANTED" "$PLACE/ready"; then
 fi
 [[ ${#action[@]} -gt 0 ]] || exit 0
 cd "$ROOT"
-if [[ ${action[0]} == serve ]]; then exec 9>&-; fi
-NO_MKDOCS_2_WARNING=1 "$PLACE/bin/python" -m mkdocs "${action[@]}" --config-file mkdocs.yml || { say "no site: a page is named above"; exit 1; }
+export NO_MKDOCS_2_WARNING=1
+if [[ ${action[0]} == serve ]]; then
+  exec 9>&-
+  exec "$PLACE/bin/python" -m mkdocs "${action[@]}" --config-file mkdocs.yml
+fi
+# Not --quiet: what it does not print it does not count as a fault.
+if ! "$PLACE/bin/python" -m mkdocs "${action[@]}" --config-file mkdocs.yml >"$ROOT/build/docs.log" 2>&1; then
+  grep -v '^INFO' "$ROOT/build/docs.log" >&2
+  say "no site: the faults are named above"
+  exit 1
+fi
 say "build/site/index.html: open it in a browser"

@@ -12,7 +12,7 @@ import sys
 from mkdocs.structure.files import File, InclusionLevel
 from pygments.lexers import LEXERS
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import dyn_lexer  # noqa: E402
