@@ -1,0 +1,46 @@
+"""The tables of the ONNX reader: which operators it reads, since which version, and into what."""
+import collections
+import re
+
+Row = collections.namedtuple("Row", "domain name target")
+
+MAP = "frontends/onnx/map/map_table.cpp"
+SCHEMAS = "frontends/onnx/import/operator_schemas.def"
+CONTROL = "frontends/onnx/import/control_importer.cpp"
+
+
+def text_of(value, constants):
+    return value[1:-1] if value.startswith('"') else constants[value]
+
+
+def mapped(root):
+    """[Row]: target is the operator of the same meaning, or "" where several operators replace the node."""
+    text = (root / MAP).read_text()
+    constants = dict(re.findall(r'constexpr std::string_view (\w+) = "([^"]*)";', text))
+    body = re.search(r"kMapRows\[\] = \{\n(.*?)\n\};", text, re.S)[1]
+    rows = []
+    for line in re.sub(r",\n +(?![ {])", ", ", body).splitlines():
+        fields = [field.strip() for field in re.match(r" *\{(.*)\},$", line)[1].split(",")]
+        domain = text_of(fields[4], constants) if len(fields) > 4 else ""
+        rows.append(Row(domain, text_of(fields[0], constants), text_of(fields[1], constants)))
+    return rows
+
+
+def control(root):
+    """The operators with bodies, which the importer expands: [Row] without a target."""
+    body = re.search(r"bool isControlOperator\(.*?\n\}", (root / CONTROL).read_text(), re.S)[0]
+    rows, domain = [], ""
+    for found in re.finditer(r'domain == "([^"]*)"|domain\.empty\(\)|name == "(\w+)"', body):
+        if found[2]:
+            rows.append(Row(domain, found[2], ""))
+        else:
+            domain = found[1] or ""
+    return rows
+
+
+def versions(root):
+    """{(domain, name): [the versions of operator sets that defined it]}"""
+    found = collections.defaultdict(list)
+    for domain, name, since in re.findall(r'^ONNX_OPERATOR\("([^"]*)", "(\w+)", (\d+),', (root / SCHEMAS).read_text(), re.M):
+        found[domain, name].append(int(since))
+    return found
