@@ -11,7 +11,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -114,10 +113,10 @@ TEST_F(VersionsTest, C29_fewerCopiesThanResiduesLeaveTheRestToTheKernelItself) {
     const Ran expected = run(*generic, dims), few = run(*some, dims), every = run(*all, dims);
     EXPECT_EQ(few.values, expected.values) << m;  // to the bit
     EXPECT_EQ(every.values, expected.values) << m;
-    EXPECT_THAT(expected.kernels, ElementsAre("softmax"));
-    EXPECT_THAT(few.kernels,
-                ElementsAre(m % 16 < 3 ? "softmax.mod16_" + std::to_string(m % 16) : std::string("softmax")));
-    EXPECT_THAT(every.kernels, ElementsAre("softmax.mod16_" + std::to_string(m % 16)));
+    EXPECT_THAT(expected.kernels, testing::ElementsAre("softmax"));
+    EXPECT_THAT(few.kernels, testing::ElementsAre(m % 16 < 3 ? "softmax.mod16_" + std::to_string(m % 16)
+                                                             : std::string("softmax")));
+    EXPECT_THAT(every.kernels, testing::ElementsAre("softmax.mod16_" + std::to_string(m % 16)));
   }
 }
 
@@ -152,10 +151,11 @@ TEST_F(VersionsTest, M9_broadcastFreeVersionIsTakenIffTheShapesAllowIt) {
     EXPECT_EQ(ran.values, expected.values) << what;
     EXPECT_EQ(residues.values, expected.values) << what;
     const bool free = s.m != 1 && s.b != 1;
-    EXPECT_THAT(ran.kernels, ElementsAre(free ? "add_exp.no_broadcast" : "add_exp")) << what;
+    EXPECT_THAT(ran.kernels, testing::ElementsAre(free ? "add_exp.no_broadcast" : "add_exp")) << what;
     const int size = s.m == 1 ? s.b : s.m;
-    EXPECT_THAT(residues.kernels, ElementsAre(std::string(free ? "add_exp.no_broadcast" : "add_exp") +
-                                              (size % 16 < 2 ? ".mod16_" + std::to_string(size % 16) : "")))
+    EXPECT_THAT(residues.kernels,
+                testing::ElementsAre(std::string(free ? "add_exp.no_broadcast" : "add_exp") +
+                                     (size % 16 < 2 ? ".mod16_" + std::to_string(size % 16) : "")))
         << what;
   }
 }
@@ -200,7 +200,8 @@ TEST_F(VersionsTest, M10_rowReductionsPickTheirScheduleByColumns) {
         for (size_t i = 0; i < ran.values.size(); ++i)
           ASSERT_NEAR(ran.values[i], expected.values[i], 1e-6 * (1 + std::fabs(expected.values[i])))
               << name << " " << n << " x " << m << " at " << i;
-        EXPECT_THAT(ran.kernels, ElementsAre(m <= 31 ? shortRows : std::string(name))) << n << " x " << m;
+        EXPECT_THAT(ran.kernels, testing::ElementsAre(m <= 31 ? shortRows : std::string(name)))
+            << n << " x " << m;
       }
   }
 }
@@ -210,8 +211,8 @@ TEST_F(VersionsTest, M10_shortRowsOfAKnownLengthNeedNoGuard) {
                                "fn @main(%x: Tensor[(n, 4), f32]) { %y = softmax(%x) return %y }", "auto"),
                            longer = sessionOf(
                                "fn @main(%x: Tensor[(n, 32), f32]) { %y = softmax(%x) return %y }", "auto");
-  EXPECT_THAT(run(*boxes, {"n=70"}).kernels, ElementsAre("softmax.rows_in_lanes"));
-  EXPECT_THAT(run(*longer, {"n=70"}).kernels, ElementsAre("softmax"));
+  EXPECT_THAT(run(*boxes, {"n=70"}).kernels, testing::ElementsAre("softmax.rows_in_lanes"));
+  EXPECT_THAT(run(*longer, {"n=70"}).kernels, testing::ElementsAre("softmax"));
   std::shared_ptr<const Outcome> kernels = boxes->execute(Command::of(CommandId::kernels));
   EXPECT_EQ(kernels->as<KernelTable>()->rows.size(), 1u) << "the other one is not compiled";
 }
@@ -294,7 +295,7 @@ TEST_F(VersionsTest, M10_longReductionsGoInPartsThatThreadsShare) {
           EXPECT_EQ(std::memcmp(&shared.values[i], &ran.values[i], sizeof(double)), 0) << what;
         }
         if (m > 32768 && n <= 64) {
-          EXPECT_THAT(ran.kernels, ElementsAre(parts, whole)) << what;
+          EXPECT_THAT(ran.kernels, testing::ElementsAre(parts, whole)) << what;
         } else {
           EXPECT_THAT(ran.kernels, testing::Each(testing::Not(testing::EndsWith("parts")))) << what;
         }

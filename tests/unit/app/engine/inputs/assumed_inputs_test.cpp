@@ -11,7 +11,6 @@ namespace dyn {
 namespace {
 
 using testing::Each;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class AssumedInputs : public test::SessionFixture {
@@ -42,25 +41,25 @@ class AssumedInputs : public test::SessionFixture {
 TEST_F(AssumedInputs, LengthsAreThatOfTheSequence) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   run("%x: Tensor[(b, s, 4), f32], %lengths: Tensor[(b), i64]", "relu(x), lengths + 0");
-  EXPECT_THAT(elementsOf(1), ElementsAre(7, 7));
-  EXPECT_THAT(random(), ElementsAre("x"));
+  EXPECT_THAT(elementsOf(1), testing::ElementsAre(7, 7));
+  EXPECT_THAT(random(), testing::ElementsAre("x"));
   EXPECT_THAT(said_, HasSubstr("input lengths: 7 for each sequence, so that all is kept"));
   // As recurrences have them, and with channels in front.
   run("%x: Tensor[(s, b, 4), f32], %seq_lens: Tensor[(b), i32]", "relu(x), seq_lens + 0");
-  EXPECT_THAT(elementsOf(1), ElementsAre(7, 7));
+  EXPECT_THAT(elementsOf(1), testing::ElementsAre(7, 7));
   run("%x: Tensor[(b, 80, s), f32], %xLen: Tensor[(b), i32]", "relu(x), xLen + 0");
-  EXPECT_THAT(elementsOf(1), ElementsAre(7, 7));
+  EXPECT_THAT(elementsOf(1), testing::ElementsAre(7, 7));
   // Of two inputs the shorter one.
   run("%x: Tensor[(b, s, 4), f32], %y: Tensor[(b, 3), f32], %lengths: Tensor[(b), i64]",
       "relu(x), relu(y), lengths + 0");
-  EXPECT_THAT(elementsOf(2), ElementsAre(3, 3));
+  EXPECT_THAT(elementsOf(2), testing::ElementsAre(3, 3));
 }
 
 TEST_F(AssumedInputs, MasksKeepAll) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   run("%ids: Tensor[(b, s), i64], %attention_mask: Tensor[(b, s), i64]", "ids + 0, attention_mask + 0");
   EXPECT_THAT(elementsOf(1), Each(1));
-  EXPECT_THAT(random(), ElementsAre("ids"));
+  EXPECT_THAT(random(), testing::ElementsAre("ids"));
   EXPECT_THAT(said_, HasSubstr("input attention_mask: ones, so that all is kept"));
   // One over positions that no other input has, and one that marks the padding.
   run("%ids: Tensor[(b, s), i64], %mask: Tensor[(b, s + 2), f32]", "ids + 0, mask + 0.0");
@@ -74,7 +73,7 @@ TEST_F(AssumedInputs, IndicesStayRandomAndSmall) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   run("%x: Tensor[(b, s), f32], %labels: Tensor[(b), i64], %positions: Tensor[(b, s), i64]",
       "relu(x), labels + 0, positions + 0");
-  EXPECT_THAT(random(), ElementsAre("x", "labels", "positions"));
+  EXPECT_THAT(random(), testing::ElementsAre("x", "labels", "positions"));
   for (size_t input : {size_t{1}, size_t{2}}) EXPECT_THAT(elementsOf(input), Each(testing::AnyOf(0, 1)));
 }
 
@@ -86,7 +85,7 @@ TEST_F(AssumedInputs, WhatIsGivenIsTaken) {
   EXPECT_EQ(said_.find("so that all is kept"), std::string::npos) << said_;
   run("%x: Tensor[(b, s, 4), f32], %lengths: Tensor[(b), i64]", "relu(x), lengths + 0",
       "--input lengths=[3,1]");
-  EXPECT_THAT(elementsOf(1), ElementsAre(3, 1));
+  EXPECT_THAT(elementsOf(1), testing::ElementsAre(3, 1));
 }
 
 // The rule itself: what each kind of knowledge lets an input say.

@@ -10,7 +10,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Four by two pixels: red, green, blue, white; yellow, grey, dark blue, yellow.
@@ -160,9 +159,9 @@ TEST_F(MediaInputTest, APictureTakesTheAxesOfTheInput) {
   EXPECT_THAT(said_, HasSubstr("4 x 2 pixels, red first, channels in front"));
   x = given("(1, h, w, 3), f32", "@" + file + ",scale=1,bgr");
   ASSERT_EQ(shape_, (std::vector<int64_t>{1, 2, 4, 3})) << fault_;
-  EXPECT_THAT(std::vector<double>(x.begin(), x.begin() + 3), ElementsAre(0, 0, 255)) << "blue first";
+  EXPECT_THAT(std::vector<double>(x.begin(), x.begin() + 3), testing::ElementsAre(0, 0, 255)) << "blue first";
   x = given("(h, w), u8", "@" + file);
-  EXPECT_THAT(x, ElementsAre(76, 150, 29, 255, 226, 128, 18, 226)) << "luma; " << fault_;
+  EXPECT_THAT(x, testing::ElementsAre(76, 150, 29, 255, 226, 128, 18, 226)) << "luma; " << fault_;
   x = given("(3, h, w), f32", "@" + file + ",mean=0.5/0.25/0,std=0.5/1/2");
   ASSERT_EQ(x.size(), 24u) << fault_;
   EXPECT_EQ(x[0], 1);
@@ -203,13 +202,14 @@ TEST_F(MediaInputTest, SoundOfAllEncodings) {
     EXPECT_TRUE(wave.ok()) << wave.error().toString();
     return wave.ok() ? wave->samples : std::vector<float>();
   };
-  EXPECT_THAT(read(wav(1, 1, 8, {'\x80', '\x00', '\xc0'})), ElementsAre(0, -1, 0.5));
+  EXPECT_THAT(read(wav(1, 1, 8, {'\x80', '\x00', '\xc0'})), testing::ElementsAre(0, -1, 0.5));
   EXPECT_THAT(read(wav(1, 1, 16, little(0, 2) + little(0x8000, 2) + little(0x4000, 2))),
-              ElementsAre(0, -1, 0.5));
-  EXPECT_THAT(read(wav(1, 1, 24, little(0x800000, 3) + little(0x400000, 3))), ElementsAre(-1, 0.5));
-  EXPECT_THAT(read(wav(1, 1, 32, little(0x80000000, 4) + little(0x20000000, 4))), ElementsAre(-1, 0.25));
-  EXPECT_THAT(read(wav(3, 1, 32, little(0x3f000000, 4))), ElementsAre(0.5));
-  EXPECT_THAT(read(wav(3, 1, 64, little(0x3fe0000000000000, 8))), ElementsAre(0.5));
+              testing::ElementsAre(0, -1, 0.5));
+  EXPECT_THAT(read(wav(1, 1, 24, little(0x800000, 3) + little(0x400000, 3))), testing::ElementsAre(-1, 0.5));
+  EXPECT_THAT(read(wav(1, 1, 32, little(0x80000000, 4) + little(0x20000000, 4))),
+              testing::ElementsAre(-1, 0.25));
+  EXPECT_THAT(read(wav(3, 1, 32, little(0x3f000000, 4))), testing::ElementsAre(0.5));
+  EXPECT_THAT(read(wav(3, 1, 64, little(0x3fe0000000000000, 8))), testing::ElementsAre(0.5));
   EXPECT_FALSE(readWave(folder_.write("x.wav", wav(2, 1, 4, "abcd"))).ok()) << "compressed";
   const std::string whole = wav(1, 2, 16, little(1, 2) + little(2, 2));
   for (size_t cut = 0; cut + 4 < whole.size(); ++cut) {
@@ -224,9 +224,9 @@ TEST_F(MediaInputTest, SoundLiesAlongTheLastAxis) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   const std::string file = folder_.write(
       "x.wav", wav(1, 2, 16, little(0x4000, 2) + little(0, 2) + little(0, 2) + little(0xC000, 2)));
-  EXPECT_THAT(given("(n), f32", "@" + file), ElementsAre(0.25, -0.25)) << fault_;
+  EXPECT_THAT(given("(n), f32", "@" + file), testing::ElementsAre(0.25, -0.25)) << fault_;
   EXPECT_THAT(said_, HasSubstr("2 channels mixed to one"));
-  EXPECT_THAT(given("(1, 2, n), f32", "@" + file), ElementsAre(0.5, 0, 0, -0.5)) << fault_;
+  EXPECT_THAT(given("(1, 2, n), f32", "@" + file), testing::ElementsAre(0.5, 0, 0, -0.5)) << fault_;
   EXPECT_EQ(shape_, (std::vector<int64_t>{1, 2, 2}));
   given("(n), f32", "@" + file + ",rate=16000");
   EXPECT_THAT(fault_, HasSubstr("it is not resampled"));
@@ -238,17 +238,20 @@ TEST_F(MediaInputTest, TextByWordPieces) {
       "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nshape\n##s\nare\nopen\n.\ncafe\n\u4eac\n##pen\r\n");
   const Result<Vocabulary> words = Vocabulary::read(file);
   ASSERT_TRUE(words.ok()) << words.error().toString();
-  EXPECT_THAT(*words->idsOf("Shapes are  open."), ElementsAre(2, 4, 5, 6, 7, 8, 3));
-  EXPECT_THAT(*words->idsOf("CAF\u00c9 cafe\u0301 zz"), ElementsAre(2, 9, 9, 1, 3)) << "accents fall";
-  EXPECT_THAT(*words->idsOf("open\u4eacopen"), ElementsAre(2, 7, 10, 7, 3)) << "an ideograph is a word";
-  EXPECT_THAT(*words->idsOf(std::string(101, 'x')), ElementsAre(2, 1, 3));
-  EXPECT_THAT(*words->idsOf(""), ElementsAre(2, 3));
+  EXPECT_THAT(*words->idsOf("Shapes are  open."), testing::ElementsAre(2, 4, 5, 6, 7, 8, 3));
+  EXPECT_THAT(*words->idsOf("CAF\u00c9 cafe\u0301 zz"), testing::ElementsAre(2, 9, 9, 1, 3))
+      << "accents fall";
+  EXPECT_THAT(*words->idsOf("open\u4eacopen"), testing::ElementsAre(2, 7, 10, 7, 3))
+      << "an ideograph is a word";
+  EXPECT_THAT(*words->idsOf(std::string(101, 'x')), testing::ElementsAre(2, 1, 3));
+  EXPECT_THAT(*words->idsOf(""), testing::ElementsAre(2, 3));
   // With capitals among its pieces it keeps those of the text.
   const Result<Vocabulary> cased = Vocabulary::read(folder_.write("cased.txt", "[UNK]\nOpen\nopen\n"));
-  EXPECT_THAT(*cased->idsOf("Open open OPEN"), ElementsAre(1, 2, 0));
+  EXPECT_THAT(*cased->idsOf("Open open OPEN"), testing::ElementsAre(1, 2, 0));
   EXPECT_FALSE(Vocabulary::read(folder_.write("none.txt", "a\nb\n")).ok());
   if (!canRun()) return;
-  EXPECT_THAT(given("(batch, seq), i64", "text:" + file + ":shape: open"), ElementsAre(2, 4, 1, 7, 3))
+  EXPECT_THAT(given("(batch, seq), i64", "text:" + file + ":shape: open"),
+              testing::ElementsAre(2, 4, 1, 7, 3))
       << fault_;
   EXPECT_EQ(shape_, (std::vector<int64_t>{1, 5}));
   EXPECT_THAT(said_, HasSubstr("5 word pieces"));
@@ -265,10 +268,10 @@ TEST_F(MediaInputTest, TextByBytePairs) {
       R"({"a": 0, "b": 1, "ab": 2, "\u0120": 3, "\u0120ab": 4, "c": 5, "cc": 6, "\u00c3": 7, "\u00a9": 8, "'": 9, "s": 10, "'s": 11, "1": 12})");
   const Result<Vocabulary> words = Vocabulary::read(file);
   ASSERT_TRUE(words.ok()) << words.error().toString();
-  EXPECT_THAT(*words->idsOf("ab ab"), ElementsAre(2, 4));
-  EXPECT_THAT(*words->idsOf("ccc"), ElementsAre(6, 5)) << "from the left";
-  EXPECT_THAT(*words->idsOf("\u00e9"), ElementsAre(7, 8)) << "by bytes";
-  EXPECT_THAT(*words->idsOf("ab's1ab  ab"), ElementsAre(2, 9, 10, 12, 2, 3, 4));
+  EXPECT_THAT(*words->idsOf("ab ab"), testing::ElementsAre(2, 4));
+  EXPECT_THAT(*words->idsOf("ccc"), testing::ElementsAre(6, 5)) << "from the left";
+  EXPECT_THAT(*words->idsOf("\u00e9"), testing::ElementsAre(7, 8)) << "by bytes";
+  EXPECT_THAT(*words->idsOf("ab's1ab  ab"), testing::ElementsAre(2, 9, 10, 12, 2, 3, 4));
   EXPECT_FALSE(words->idsOf("z").ok()) << "no number";
   EXPECT_FALSE(Vocabulary::read(folder_.write("list.json", "[1]")).ok());
 }

@@ -11,7 +11,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 const std::vector<std::string> kTexts = {
@@ -31,7 +30,7 @@ TEST(NpyText, stringsComeBack) {
   }
   const Status none = writeNpyTensor(file, HostTensor::strings({0, 3}, {}));
   ASSERT_TRUE(none.ok());
-  EXPECT_THAT(readNpyTensor(file)->shape(), ElementsAre(0, 3));
+  EXPECT_THAT(readNpyTensor(file)->shape(), testing::ElementsAre(0, 3));
 }
 
 TEST(NpyText, asNumPyWritesThem) {
@@ -49,7 +48,7 @@ TEST(NpyText, bytesAreTextsToo) {
   array.elementBytes = 3;
   array.shape = {2};
   for (char c : std::string_view("ab\0xyz", 6)) array.data.push_back(static_cast<std::byte>(c));
-  EXPECT_THAT(stringsOf(array, "a.npy")->stringValues(), ElementsAre("ab", "xyz"));
+  EXPECT_THAT(stringsOf(array, "a.npy")->stringValues(), testing::ElementsAre("ab", "xyz"));
 }
 
 TEST(NpyText, whatCanNotBeKeptIsNamed) {

@@ -8,7 +8,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -108,15 +107,17 @@ TEST_F(TreeInputTest, ValuesOfADataType) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(loadText(kSum)->ok());
   const std::string file = folder_.write("t.txt", "(3 (0 5) (4 (0 6) (0 7)))\n(0 9)\n");
-  EXPECT_THAT(result("--input trees=@" + file), ElementsAre(5 + 2 * (6 + 14 + 400) + 300, 9)) << fault_;
-  EXPECT_THAT(result("--input trees=@" + file + ",from=1"), ElementsAre(9)) << fault_;
+  EXPECT_THAT(result("--input trees=@" + file), testing::ElementsAre(5 + 2 * (6 + 14 + 400) + 300, 9))
+      << fault_;
+  EXPECT_THAT(result("--input trees=@" + file + ",from=1"), testing::ElementsAre(9)) << fault_;
   EXPECT_THAT(result("--input trees=@" + file + ",count=0"), IsEmpty()) << fault_;
   const std::string words = folder_.write("w.txt", "<unk>\nIt\nis\n");
   const std::string named = folder_.write("n.txt", "(1 (0 It) (0 was))");
-  EXPECT_THAT(result("--input trees=@" + named + ",words=" + words), ElementsAre(101)) << fault_;
+  EXPECT_THAT(result("--input trees=@" + named + ",words=" + words), testing::ElementsAre(101)) << fault_;
   // Parents alone: nodes have their numbers, leaves first.
   const std::string parents = folder_.write("p.txt", "2 2 4 4 -1");
-  EXPECT_THAT(result("--input trees=@" + parents), ElementsAre(0 + 2 * 1 + 300 + 2 * 2 + 400)) << fault_;
+  EXPECT_THAT(result("--input trees=@" + parents), testing::ElementsAre(0 + 2 * 1 + 300 + 2 * 2 + 400))
+      << fault_;
   result("--input trees=@" + named);
   EXPECT_THAT(fault_, HasSubstr("'It' is not a number")) << fault_;
   result("--input trees=@" + folder_.write("q.txt", "\n(1 (0 1) (0 2) (0 3))"));
@@ -135,14 +136,15 @@ TEST_F(TreeInputTest, ArraysOfNodes) {
           "Tensor[(leaves, 2), f32]) {\n  y = concat(left, cast(right) {to = i64}, words, shape(x), axis "
           "= 0)\n  return y\n}\n")
           ->ok());
-  EXPECT_THAT(result("--input trees=@" + file), ElementsAre(1, 0, 4, 2, 6, 5, 5, 6, 7, 9, 2, 3, 6, 2))
+  EXPECT_THAT(result("--input trees=@" + file),
+              testing::ElementsAre(1, 0, 4, 2, 6, 5, 5, 6, 7, 9, 2, 3, 6, 2))
       << fault_;
   ASSERT_TRUE(
       loadText(
           "fn @main(children: Tensor[(n, 3), i64]) {\n  y = reshape(children, i64[1] [-1])\n  return y\n}\n")
           ->ok());
   EXPECT_THAT(result("--input trees=@" + folder_.write("p.txt", "1 -1\n3 3 3 -1")),
-              ElementsAre(6, 6, 6, 0, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 2, 3, 4))
+              testing::ElementsAre(6, 6, 6, 0, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 2, 3, 4))
       << fault_;
   result("--input trees=@" + folder_.write("q.txt", "4 4 4 4 -1"));
   EXPECT_THAT(fault_, HasSubstr("a node has 4 children; input children takes 3"));

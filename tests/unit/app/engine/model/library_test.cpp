@@ -10,7 +10,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -272,7 +271,7 @@ TEST_F(LibraryTest, packagesAreMadeWithoutTheLibraryUnlessAsked) {
   EXPECT_THAT(program, Not(HasSubstr("onednn")));
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_THAT(warnings_[0].message, HasSubstr("a package runs without onednn"));
-  EXPECT_THAT(warnings_[0].notes, ElementsAre("matmul f32 k=24 n=40"));
+  EXPECT_THAT(warnings_[0].notes, testing::ElementsAre("matmul f32 k=24 n=40"));
   SessionOptions asked = options();
   asked.policies["matmul"] = "onednn";
   EXPECT_THAT(programOf(asked), HasSubstr("onednn_gemm"));
@@ -306,7 +305,7 @@ TEST_F(LibraryTest, C31_withoutTheLibraryItIsRefusedAndRecordsOfItAreSkipped) {
   session = sessionOf(kLibraryProduct, options());
   ASSERT_EQ(loaded_->warnings.size(), 1u);
   EXPECT_THAT(loaded_->warnings[0].message, HasSubstr("tuning records are left out of account"));
-  EXPECT_THAT(loaded_->warnings[0].notes, ElementsAre("matmul f32 k=24 n=40"));
+  EXPECT_THAT(loaded_->warnings[0].notes, testing::ElementsAre("matmul f32 k=24 n=40"));
   EXPECT_THAT(bytecode(*session), Not(HasSubstr("onednn")));
   EXPECT_TRUE(run(*session, {"n=3"}));
 }

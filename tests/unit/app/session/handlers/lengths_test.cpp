@@ -9,7 +9,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 // A layer of attention of whose result the first position is shown; wide enough for memory to count.
@@ -54,11 +53,11 @@ TEST_F(Lengths, MakeTheMaskAndTheSizes) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(loadText(kMasked)->ok());
   const RunResult& result = run("--lengths mask=3,0,5");
-  EXPECT_THAT(result.dims, ElementsAre(testing::Pair("b", 3), testing::Pair("s", 5)));
+  EXPECT_THAT(result.dims, testing::ElementsAre(testing::Pair("b", 3), testing::Pair("s", 5)));
   const HostTensor& mask = result.inputs[1].value.tensor();
   std::vector<int64_t> elements;
   for (int64_t i = 0; i < mask.elementCount(); ++i) elements.push_back(mask.intAt(i));
-  EXPECT_THAT(elements, ElementsAre(1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1));
+  EXPECT_THAT(elements, testing::ElementsAre(1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1));
   // Of the sequence without any position all are computed, as its softmax is over all of it.
   EXPECT_EQ(result.keptPositions, 3 + 5 + 5);
 }
@@ -67,7 +66,7 @@ TEST_F(Lengths, OfAnInputOfLengths) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(loadText(kByLengths)->ok());
   const RunResult& result = run("--lengths lengths=@" + folder_.write("lengths.txt", "4\n1\n7\n"));
-  EXPECT_THAT(result.dims, ElementsAre(testing::Pair("b", 3), testing::Pair("s", 7)));
+  EXPECT_THAT(result.dims, testing::ElementsAre(testing::Pair("b", 3), testing::Pair("s", 7)));
   EXPECT_EQ(result.keptPositions, 12);
   EXPECT_EQ(run("--lengths lengths=4,1,7 --dim s=9 --dim b=2").keptPositions, 5);
 }

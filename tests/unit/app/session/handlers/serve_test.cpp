@@ -12,7 +12,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 TEST(PoissonArrivals, ComeAtTheRateWithGapsThatDiffer) {
@@ -42,9 +41,9 @@ TEST(WaitingLine, TakesTheFirstAndThoseWhoMayJoin) {
   EXPECT_EQ(line.rejectedCount(), arrived - 5);
   EXPECT_EQ(line.longestCount(), 5);
   const auto even = [](const std::vector<Request>&, const Request& next) { return next.number % 2 == 0; };
-  EXPECT_THAT(servedNumbers(line.take(2, even)), ElementsAre(0, 2));
-  EXPECT_THAT(servedNumbers(line.take(9, even)), ElementsAre(1, 4));
-  EXPECT_THAT(servedNumbers(line.take(9, even)), ElementsAre(3));
+  EXPECT_THAT(servedNumbers(line.take(2, even)), testing::ElementsAre(0, 2));
+  EXPECT_THAT(servedNumbers(line.take(9, even)), testing::ElementsAre(1, 4));
+  EXPECT_THAT(servedNumbers(line.take(9, even)), testing::ElementsAre(3));
   EXPECT_TRUE(line.empty());
   EXPECT_FALSE(line.nextArrivalNs());
 }
@@ -182,8 +181,8 @@ TEST_F(JoinedCalls, AreWhatEachIsAlone) {
   }
   Result<CallInputs> together = joined(*joint, all);
   ASSERT_TRUE(together.ok()) << together.error().message;
-  EXPECT_THAT(together->values[0].tensor().shape(), ElementsAre(7, 7, 8));
-  EXPECT_THAT(together->values[1].tensor().shape(), ElementsAre(7, 7));
+  EXPECT_THAT(together->values[0].tensor().shape(), testing::ElementsAre(7, 7, 8));
+  EXPECT_THAT(together->values[1].tensor().shape(), testing::ElementsAre(7, 7));
   const std::vector<HostTensor> results = resultsOf((*model)->typed(), *together);
   Result<std::vector<std::vector<HostTensor>>> parts = apart(*joint, all, {&results[0]});
   ASSERT_TRUE(parts.ok()) << parts.error().message;

@@ -15,7 +15,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Two convolutions of different windows and one product, at sizes that are quick to measure.
@@ -308,8 +307,9 @@ TEST_F(TuneTest, D_a_D_i_productsAreDispatchedByRowsAndByWeights) {
     std::vector<std::string> versions;
     for (const TimelineEvent& event : ran->as<RunResult>()->timeline)
       if (event.name == "gemm") versions.push_back(event.version);
-    EXPECT_THAT(versions, ElementsAre(testing::StartsWith(version + " for rows=" + std::to_string(rows) +
-                                                          " columns=24 depth=800 threads=1, named;")));
+    EXPECT_THAT(versions,
+                testing::ElementsAre(testing::StartsWith(version + " for rows=" + std::to_string(rows) +
+                                                         " columns=24 depth=800 threads=1, named;")));
     std::shared_ptr<const Outcome> kernels =
         session.execute(Command::of(CommandId::kernels).add("dim", "rows=" + std::to_string(rows)));
     ASSERT_TRUE(kernels->ok());
@@ -402,7 +402,7 @@ TEST_F(TuneTrialsTest, C30_aRangeIsComparedAtItsPowersOfTwo) {
   std::vector<int64_t> sizes;
   for (const TunedShape& shape : records->operations.at(0).shapes) sizes.push_back(shape.sizes[0]);
   std::sort(sizes.begin(), sizes.end());
-  EXPECT_THAT(sizes, ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256));
+  EXPECT_THAT(sizes, testing::ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256));
   EXPECT_LE(tuned->as<TuneView>()->trialsCount, 40);
   EXPECT_FALSE(tune("n=1..256", "0", file_)->ok());
 }

@@ -16,7 +16,6 @@ namespace dyn {
 namespace {
 
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class LevelsTest : public test::SessionFixture {
@@ -140,7 +139,7 @@ TEST_F(LevelsTest, NodesOneByOneAndAChainOfManyLevels) {
   ASSERT_TRUE(line(":profile --input left=[3,0] --input right=[1,2] --dim leaves=2")->ok());
   LevelsView view = levels();
   ASSERT_EQ(view.loops.size(), 1u);
-  EXPECT_THAT(view.loops[0].nodes, ElementsAre(1, 1));
+  EXPECT_THAT(view.loops[0].nodes, testing::ElementsAre(1, 1));
   EXPECT_THAT(view.loops[0].oneByOne, HasSubstr("reads row 3, which node 1 writes"));
   // More levels than lines.
   std::vector<int64_t> parents{2, 2, -1};
@@ -225,7 +224,7 @@ TEST_F(LevelsTest, SequencesOfRaggedValuesAndOfPaddedBatches) {
   ASSERT_TRUE(line(":run --lengths x=5,0,1,3")->ok());
   LevelsView view = levels(":levels x");
   ASSERT_EQ(view.sequences.size(), 1u);
-  EXPECT_THAT(view.sequences[0].lengths, ElementsAre(5, 0, 1, 3));
+  EXPECT_THAT(view.sequences[0].lengths, testing::ElementsAre(5, 0, 1, 3));
   EXPECT_EQ(view.sequences[0].sum(), 9);
   EXPECT_DOUBLE_EQ(view.sequences[0].paddingShare(), 11.0 / 20);
   EXPECT_FALSE(view.sequences[0].isPadded);
@@ -239,7 +238,7 @@ TEST_F(LevelsTest, SequencesOfRaggedValuesAndOfPaddedBatches) {
   ASSERT_TRUE(line(":run --lengths attention_mask=3,1 --dim seq=4")->ok());
   view = levels();
   ASSERT_EQ(view.sequences.size(), 1u);
-  EXPECT_THAT(view.sequences[0].lengths, ElementsAre(3, 1));
+  EXPECT_THAT(view.sequences[0].lengths, testing::ElementsAre(3, 1));
   EXPECT_TRUE(view.sequences[0].isPadded);
 }
 
