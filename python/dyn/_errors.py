@@ -33,7 +33,8 @@ class Error(Exception):
         self.message, self.id, self.place, self.notes, self.diagnostics = message, id, place, notes, diagnostics
 
     def __str__(self) -> str:
-        head = f"{self.place}: {self.message}" if self.place else self.message
+        there = bool(self.place) and not self.message.startswith(self.place)
+        head = f"{self.place}: {self.message}" if there else self.message
         return "\n".join([f"[{self.id}] {head}" if self.id else head, *(f"  note: {note}" for note in self.notes)])
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -50,6 +51,14 @@ class ModelError(Error):
 
 class InputError(Error, ValueError):
     """An input is missing, has no such name, or has the wrong kind, dtype, rank or size."""
+
+
+def missing_input(message: str) -> InputError:
+    return InputError(message, "E0304")
+
+
+def wrong_input(message: str) -> InputError:
+    return InputError(message, "E0305")
 
 
 class CheckError(Error):
@@ -97,7 +106,10 @@ def diagnostic_of(row: tuple[Any, ...]) -> Diagnostic:
 def error_of(status: int, status_text: str, message: str, rows: list[tuple[Any, ...]]) -> Error:
     """The exception of a status; called by the extension."""
     made = _CLASSES.get(status, InternalError)
-    if not rows:
+    if not rows:  # of a run: "check failed: MESSAGE (at PLACE)"
+        said, at, place = message.removeprefix(status_text + ": ").rpartition(" (at ")
+        if at and place.endswith(")"):
+            return made(said, status_text, place[:-1])
         return made(message.removeprefix(status_text + ": "), status_text)
     all_of_them = tuple(diagnostic_of(row) for row in rows)
     first = all_of_them[0]

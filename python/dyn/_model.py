@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _dyn, _values
-from ._errors import InputError, ModelWarning, UsageError, diagnostic_of
+from ._errors import ModelWarning, UsageError, diagnostic_of, missing_input
 from ._options import options_of, physical_cores
 from ._values import Dim, Port, Result
 
@@ -114,17 +114,17 @@ class Model:
         """What is given, in the order of the inputs."""
         known = ", ".join(port.name for port in self._inputs)
         if len(positional) > len(self._inputs):
-            raise InputError(f"{len(positional)} inputs are given, the model has {len(self._inputs)}: {known}")
+            raise missing_input(f"{len(positional)} inputs are given, the model has {len(self._inputs)}: {known}")
         given = dict(enumerate(positional))
         for name, value in by_name.items():
             if name not in self._index:
-                raise InputError(f"there is no input '{name}'; inputs: {known}")
+                raise missing_input(f"there is no input '{name}'; inputs: {known}")
             if self._index[name] in given:
-                raise InputError(f"input '{name}' is given twice: by position and by name")
+                raise missing_input(f"input '{name}' is given twice: by position and by name")
             given[self._index[name]] = value
         missing = [f"'{port.name}' ({port.type})" for i, port in enumerate(self._inputs) if i not in given]
         if missing:
-            raise InputError(f"missing: input {', '.join(missing)}")
+            raise missing_input(f"missing: input {', '.join(missing)}")
         return [given[i] for i in range(len(self._inputs))]
 
     def why(self, question: str) -> Explanation:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtypes
-from ._errors import InputError, Unsupported
+from ._errors import Unsupported, wrong_input
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ def _array_of(given: Any, what: str) -> Any:
         try:
             return np.from_dlpack(given)
         except (BufferError, RuntimeError, TypeError) as refused:
-            raise InputError(f"{what}: its memory cannot be read by DLPack: {refused}") from refused
+            raise wrong_input(f"{what}: its memory cannot be read by DLPack: {refused}") from refused
     try:
         made = np.asarray(given)
     except (ValueError, TypeError) as refused:
-        raise InputError(f"{what}: it is no array: {refused}") from refused
+        raise wrong_input(f"{what}: it is no array: {refused}") from refused
     if made.dtype == object and not isinstance(given, str):
-        raise InputError(f"{what}: a {type(given).__name__} is no array")
+        raise wrong_input(f"{what}: a {type(given).__name__} is no array")
     return made
 
 
@@ -70,9 +70,9 @@ def _texts_of(array: Any, what: str) -> tuple[list[bytes], int, tuple[int, ...]]
         if isinstance(text, str):
             text = text.encode("utf-8", "surrogateescape")
         if not isinstance(text, bytes):
-            raise InputError(f"{what}: an element is a {type(text).__name__}, want a text")
+            raise wrong_input(f"{what}: an element is a {type(text).__name__}, want a text")
         if b"\0" in text:
-            raise InputError(f"{what}: a text has a zero byte, which ends texts here")
+            raise wrong_input(f"{what}: a text has a zero byte, which ends texts here")
         texts.append(text)
     return texts, _dtypes.STRING, array.shape
 
@@ -85,9 +85,9 @@ def tensor_form(given: Any, dtype: str | None, rank: int | None, what: str) -> t
         code = _dtypes.code_of(array.dtype)
     if code is None or (dtype is not None and _dtypes.NAMES[code] != dtype):
         has = array.dtype if code is None or array.dtype.kind in "OUST" else _dtypes.NAMES[code]
-        raise InputError(f"{what}: wants {dtype or 'a dtype of Dyn'}, got {has}; Dyn casts nothing by itself")
+        raise wrong_input(f"{what}: wants {dtype or 'a dtype of Dyn'}, got {has}; Dyn casts nothing by itself")
     if rank is not None and array.ndim != rank:
-        raise InputError(f"{what}: wants rank {rank}, got rank {array.ndim}, shape {list(array.shape)}")
+        raise wrong_input(f"{what}: wants rank {rank}, got rank {array.ndim}, shape {list(array.shape)}")
     if code == _dtypes.STRING:
         return _texts_of(array, what)
     return _dtypes.carried(array, code), code
@@ -100,7 +100,7 @@ def form_of(port: Port, given: Any) -> Any:
         return tensor_form(given, port.dtype, None if port.shape is None else len(port.shape), what)
     if port.kind == "list":
         if not isinstance(given, (list, tuple)):
-            raise InputError(f"{what}: wants a list of arrays, got a {type(given).__name__}")
+            raise wrong_input(f"{what}: wants a list of arrays, got a {type(given).__name__}")
         return [tensor_form(item, None, None, f"{what}, item {i}") for i, item in enumerate(given)]
     raise Unsupported(f"unsupported: {what} of kind {port.kind} ({port.type})", "E0502")
 

@@ -10,8 +10,8 @@
 
 namespace dynpython {
 
-// As long as it lives, on the main thread: SIGINT cancels the run of `context`, then goes to the former handler.
-// On other threads, and where SIGINT has no handler, it does nothing.
+// As long as it lives, on the main thread: SIGINT cancels the run of `context`, then goes to the former
+// handler. On other threads, and where SIGINT has no handler, it does nothing.
 class Interruption {
  public:
   explicit Interruption(dyn_context* context);
@@ -23,8 +23,8 @@ class Interruption {
   bool installed_ = false;
 };
 
-// Calls `work` without the interpreter's lock, which the caller has. On the main thread a loop beside it looks
-// for signals: when one raises, `cancel` is called until the work ends, and the exception goes on.
+// Calls `work` without the interpreter's lock, which the caller has. On the main thread a loop beside it
+// looks for signals: when one raises, `cancel` is called until the work ends, and the exception goes on.
 void workUnlocked(const std::function<void()>& work, const std::function<void()>& cancel);
 
 }  // namespace dynpython

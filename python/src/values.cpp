@@ -158,7 +158,7 @@ nb::object tensorObject(Held value, const std::vector<Lent>& lent, std::atomic<i
     throw Fault(DYN_UNSUPPORTED, std::string("unsupported: an output of ") + dyn_dtype_text(dtype) +
                                      ", which NumPy has no form of");
   std::vector<size_t> shape(sizes, sizes + rank);
-  std::vector<int64_t> strides(rank);
+  std::vector<int64_t> strides(std::max<size_t>(rank, 1));  // data() of an empty one may be null
   check(dyn_value_strides(value.get(), strides.data()));
   const void* first = dyn_value_first(value.get());
   const auto* begin = static_cast<const char*>(first);

@@ -1,8 +1,8 @@
 // Python objects as values of a run, and back. All functions want the interpreter's lock.
 //
 // A value is written as: (array, dtype) a tensor over the array's memory; ([bytes, ...], DYN_STRING, shape) a
-// tensor of strings; a list of values, a list; None, an absent optional. Results come back in the same forms,
-// their arrays read-only over the runtime's memory, since outputs may share it with each other and with weights.
+// tensor of strings; a list of values, a list; None, an absent optional. Results come back in the same forms.
+// Their arrays lie over the runtime's memory and are read-only: outputs may share it with weights.
 #ifndef DYN_PYTHON_VALUES_H
 #define DYN_PYTHON_VALUES_H
 
@@ -40,13 +40,15 @@ struct Lent {
   size_t sizeBytes;
 };
 
-// The value of `object`; `copies` counts the arrays that had to be copied: not dense and row-major, or not aligned.
+// The value of `object`; `copies` counts the arrays that had to be copied: not dense and row-major, or not
+// aligned.
 Held valueOf(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies, std::vector<Lent>& lent);
 
 // An output that lies in the caller's memory (`lent`) is copied, and counted.
 nb::object objectOf(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies);
 
-// Gives back the memory of arrays whose last value is gone. Values are released on any thread, arrays only here.
+// Gives back the memory of arrays whose last value is gone. Values are released on any thread, arrays only
+// here.
 void giveBack();
 
 }  // namespace dynpython

@@ -56,6 +56,7 @@ ui/graph           : app/session ui/support
 ui/views           : app/engine app/session ui/support ui/graph
 ui/shell           : app/engine app/session ui/support ui/graph ui/views
 ui                 : app/session ui/support ui/graph ui/views ui/shell
+python/src         : app/library vm/include
 samples            : app/library app/session vm/include
 tests              : *
 TABLE
