@@ -26,7 +26,8 @@ _SIZES = {name: size for name, _, size in _dyn.dtypes()}
 
 # NumPy's type -> number. Of another byte order: not there.
 CODES: dict[Any, int] = {np.dtype(numpy): NAMES.index(name) for name, numpy in _NUMPY.items()}
-_OF_CODE: dict[int, Any] = {code: dtype for dtype, code in CODES.items()}
+# Those that the buffer protocol has a form of: number -> NumPy's type.
+PLAIN: dict[int, Any] = {code: dtype for dtype, code in CODES.items()}
 
 
 def code_of(dtype: Any) -> int | None:
@@ -43,18 +44,18 @@ def code_of(dtype: Any) -> int | None:
 
 def carried(array: Any, code: int) -> Any:
     """The array as one whose elements have a form in the buffer protocol."""
-    return array if code in _OF_CODE else array.view(_CARRIERS[array.dtype.itemsize])
+    return array if code in PLAIN else array.view(_CARRIERS[array.dtype.itemsize])
 
 
 def restored(array: Any, code: int) -> Any:
     """What the extension gave, with its type."""
-    return array if code in _OF_CODE else array.view(numpy_of(code))
+    return array if code in PLAIN else array.view(numpy_of(code))
 
 
 def numpy_of(code: int) -> Any:
     """NumPy's type of a number; strings are objects. Raises Unsupported where there is none."""
-    if code in _OF_CODE:
-        return _OF_CODE[code]
+    if code in PLAIN:
+        return PLAIN[code]
     if code == STRING:
         return np.dtype(object)
     name = NAMES[code]

@@ -90,28 +90,36 @@ class Model:
 
     def compile(self) -> Model:
         """Compiles what is not compiled yet; a call does it, too."""
+        self._compiled()
+        return self
+
+    def _compiled(self) -> _dyn.Program:
         with self._compiling:
             if self._program is None:
                 settings = {row["name"]: row["value"] for row in self.command("set")["settings"]}
                 self._names = tuple(row[0] for row in self._handle.ports(input=False))
                 self._program = self._handle.compile(int(settings["threads"]) or physical_cores(),
                                                      int(settings["mem-limit"]))
-        return self
+            return self._program
 
     def __call__(self, /, *positional: Any, **by_name: Any) -> Result:
         """Runs it. Inputs: arrays by position or name, of NumPy, or with __dlpack__ or a buffer; of an input of
         kind list a list of arrays. Dense arrays in C order are used in place and must not change meanwhile.
         Results are read-only arrays; `.copy()` gives one to write to. Raises InputError, CheckError,
         MemoryLimitError; KeyboardInterrupt at Ctrl-C."""
-        if self._program is None:
-            self.compile()
-        assert self._program is not None
-        forms = self._program.run([_values.form_of(port, given)
-                                   for port, given in zip(self._inputs, self._arranged(positional, by_name))])
-        return Result(self._names, tuple(_values.object_of(form) for form in forms))
+        program = self._program or self._compiled()
+        if by_name or len(positional) != len(self._inputs):
+            positional = self._arranged(positional, by_name)
+        forms = program.run([_values.form_of(port, given) for port, given in zip(self._inputs, positional)])
+        return Result(self._names, tuple([_values.object_of(form) for form in forms]))
 
-    def _arranged(self, positional: tuple[Any, ...], by_name: dict[str, Any]) -> list[Any]:
+    def _arranged(self, positional: tuple[Any, ...], by_name: dict[str, Any]) -> tuple[Any, ...]:
         """What is given, in the order of the inputs."""
+        if not positional and len(by_name) == len(self._inputs):
+            try:
+                return tuple([by_name[name] for name in self._index])
+            except KeyError:
+                pass  # said below
         known = ", ".join(port.name for port in self._inputs)
         if len(positional) > len(self._inputs):
             raise missing_input(f"{len(positional)} inputs are given, the model has {len(self._inputs)}: {known}")
@@ -125,7 +133,7 @@ class Model:
         missing = [f"'{port.name}' ({port.type})" for i, port in enumerate(self._inputs) if i not in given]
         if missing:
             raise missing_input(f"missing: input {', '.join(missing)}")
-        return [given[i] for i in range(len(self._inputs))]
+        return tuple(given[i] for i in range(len(self._inputs)))
 
     def why(self, question: str) -> Explanation:
         """"out.1" (an axis of a value), "seq" (a dim), "check0" (a check), "a.0=b.0" (a relation)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,8 @@ class Port:
     dtype: str | None
     shape: tuple[int | str, ...] | None
     dims: tuple[Dim, ...]
+    # Of a tensor of one rank that the buffer protocol has a form of: its type of NumPy, number and rank.
+    plain: tuple[Any, int, int] | None = field(default=None, repr=False, compare=False)
 
 
 _UNLIMITED = 2**63 - 1
@@ -44,7 +46,8 @@ def port_of(row: tuple[str, str, str, int, int, list[tuple[int, str, int, int, i
     shape = tuple(text if text else value for value, text, _, _, _ in dims) if rank >= 0 else None
     named = tuple(Dim(text, low, None if high == _UNLIMITED else high, multiple)
                   for _, text, low, high, multiple in dims if text.isidentifier())
-    return Port(name, kind, type_text, _dtypes.NAMES[code] if code >= 0 else None, shape, named)
+    plain = (_dtypes.numpy_of(code), code, rank) if rank >= 0 and code in _dtypes.PLAIN else None
+    return Port(name, kind, type_text, _dtypes.NAMES[code] if code >= 0 else None, shape, named, plain)
 
 
 def _array_of(given: Any, what: str) -> Any:
@@ -95,6 +98,10 @@ def tensor_form(given: Any, dtype: str | None, rank: int | None, what: str) -> t
 
 def form_of(port: Port, given: Any) -> Any:
     """An input as the extension takes it; checked: kind, dtype, rank. The library checks sizes."""
+    if port.plain and type(given) is np.ndarray:
+        dtype, code, rank = port.plain
+        if given.dtype == dtype and given.ndim == rank:
+            return given, code
     what = f"input '{port.name}'"
     if port.kind == "tensor":
         return tensor_form(given, port.dtype, None if port.shape is None else len(port.shape), what)
@@ -107,6 +114,8 @@ def form_of(port: Port, given: Any) -> Any:
 
 def object_of(form: Any) -> Any:
     """A result of the extension as the caller gets it."""
+    if type(form) is tuple and form[1] in _dtypes.PLAIN:
+        return form[0]
     if form is None:
         return None
     if isinstance(form, list):

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include "python_objects.h"
+#include "unlocked.h"
 
 namespace dynpython {
 
@@ -56,7 +56,7 @@ Interruption::~Interruption() {
 
 void workUnlocked(const std::function<void()>& work, const std::function<void()>& cancel) {
   if (!onMainThread()) {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     work();
     return;
   }
@@ -78,7 +78,7 @@ void workUnlocked(const std::function<void()>& work, const std::function<void()>
   while (true) {
     bool now = false;
     {
-      const nb::gil_scoped_release unlocked;
+      const Unlocked unlocked;
       std::unique_lock<std::mutex> lock(mutex);
       now = ended.wait_for(lock, std::chrono::milliseconds(20), [&] { return done; });
     }

@@ -3,6 +3,7 @@
 #include "model.h"
 #include "program.h"
 #include "python_objects.h"
+#include "unlocked.h"
 
 namespace {
 
@@ -19,7 +20,9 @@ nb::tuple dtypes() {
 }  // namespace
 
 NB_MODULE(_dyn, module) {
+  nb::set_leak_warnings(false);  // a thread that sleeps at the interpreter's end keeps what it holds
   registerFaults();
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&closeDoor));
   module.def("abi_version", &dyn_library_abi_version);
   module.def("dtypes", &dtypes);
   nb::class_<Program>(module, "Program")

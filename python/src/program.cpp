@@ -2,6 +2,7 @@
 
 #include "fault.h"
 #include "interruption.h"
+#include "unlocked.h"
 #include "values.h"
 
 namespace dynpython {
@@ -53,7 +54,7 @@ nb::list Program::run(nb::list inputs) {
   dyn_status status = DYN_OK;
   {
     const Interruption interruption(lease.context);
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     status = dyn_context_run(lease.context);
   }
   if (status == DYN_CANCELLED && PyErr_CheckSignals() != 0) throw nb::python_error();

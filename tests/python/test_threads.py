@@ -36,6 +36,23 @@ except KeyboardInterrupt:
 """
 
 
+# The interpreter ends while other threads run, and may be about to come back from a run.
+LEAVING = """
+import sys, threading
+import numpy as np
+import models
+model = models.text('fn @main(%x: Tensor[(n), f32]) { return add(%x, %x) }', threads=1)
+x = np.ones(int(sys.argv[1]), np.float32)
+begun = threading.Semaphore(0)
+def work():
+    while True:
+        model(x)
+        begun.release()
+for _ in range(3): threading.Thread(target=work, daemon=True).start()
+for _ in range(9): begun.acquire()
+"""
+
+
 class Threads(unittest.TestCase):
     def test_one_model(self):
         model = dyn.load(models.BERT, threads=1)
@@ -61,6 +78,13 @@ class Threads(unittest.TestCase):
 
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             self.assertTrue(all(pool.map(work, range(40))))
+
+
+    def test_exit_beside_runs(self):
+        for size in ("1", "100000"):
+            for _ in range(5):
+                done = subprocess.run([sys.executable, "-c", LEAVING, size], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 class Interrupt(unittest.TestCase):
