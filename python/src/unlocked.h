@@ -6,8 +6,8 @@
 
 namespace dynpython {
 
-// Gives the lock up, and takes it back at its end. A thread that asks an ending interpreter for the lock is
-// ended by Python: by an exit through the frames of C++, which no destructor survives. Here it sleeps instead,
+// Gives the lock up, and takes it back at its end. Python ends a thread that asks for the lock of an ending
+// interpreter, by an exit through the frames of C++, which no destructor survives. Here such a thread sleeps
 // until the process is gone.
 class Unlocked {
  public:
