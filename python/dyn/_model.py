@@ -135,6 +135,13 @@ class Model:
             raise missing_input(f"missing: input {', '.join(missing)}")
         return tuple(given[i] for i in range(len(self._inputs)))
 
+    def cancel(self) -> None:
+        """Ends the compilation, command and runs under way with Cancelled. Any thread; without one it does
+        nothing."""
+        self._handle.cancel()
+        if self._program:
+            self._program.cancel()
+
     def why(self, question: str) -> Explanation:
         """"out.1" (an axis of a value), "seq" (a dim), "check0" (a check), "a.0=b.0" (a relation)."""
         row = self.command(f"why {question}")["why"]

@@ -34,6 +34,8 @@ class Model {
   // threads and bytes: of the runs, 0: the runtime's default.
   Program* compile(int32_t threads, uint64_t memoryLimitBytes);
   std::string command(const std::string& line, bool asText);
+  // Ends the call under way. Any thread.
+  void cancel() { dyn_model_cancel(model_); }
   void exportTo(const std::string& kind, const std::string& path, const Options& options);
   void save(const std::string& path, const Options& options);
   // ([shape or None], peak bytes or -1, why there is no peak, [(name, text, fails)])

@@ -27,6 +27,7 @@ NB_MODULE(_dyn, module) {
   module.def("dtypes", &dtypes);
   nb::class_<Program>(module, "Program")
       .def("run", &Program::run, nb::arg("inputs"))
+      .def("cancel", &Program::cancel)
       .def_prop_ro("copies", &Program::copies);
   nb::class_<Model>(module, "Model")
       .def(nb::init<const std::optional<std::string>&, const std::optional<nb::bytes>&, const std::string&,
@@ -37,6 +38,7 @@ NB_MODULE(_dyn, module) {
       .def("compile", &Model::compile, nb::arg("threads"), nb::arg("memory_limit_bytes"),
            nb::rv_policy::take_ownership)
       .def("command", &Model::command, nb::arg("line"), nb::arg("as_text"))
+      .def("cancel", &Model::cancel)
       .def("export", &Model::exportTo, nb::arg("kind"), nb::arg("path"), nb::arg("options"))
       .def("save", &Model::save, nb::arg("path"), nb::arg("options"))
       .def("predict", &Model::predict, nb::arg("dims"));

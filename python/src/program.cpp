@@ -15,14 +15,15 @@ class Lease {
     if (!program.idle_.empty()) {
       context = program.idle_.back();
       program.idle_.pop_back();
-      return;
-    }
-    if (const dyn_status status = dyn_context_create(program.module_, &program.options_, &context))
+    } else if (const dyn_status status = dyn_context_create(program.module_, &program.options_, &context)) {
       throw runFault(status);
+    }
+    program.running_.push_back(context);
   }
   ~Lease() {
     for (int32_t i = 0; i < inputCount; ++i) dyn_context_set_input(context, i, nullptr);
     const std::lock_guard<std::mutex> lock(program_.mutex_);
+    std::erase(program_.running_, context);
     program_.idle_.push_back(context);
   }
   Lease(const Lease&) = delete;
@@ -39,6 +40,11 @@ Program::~Program() {
   for (dyn_context* context : idle_) dyn_context_release(context);
   dyn_module_release(module_);
   giveBack();
+}
+
+void Program::cancel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (dyn_context* context : running_) dyn_context_cancel(context);
 }
 
 nb::list Program::run(nb::list inputs) {

@@ -3,6 +3,7 @@ import concurrent.futures
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import numpy as np
@@ -10,18 +11,19 @@ import numpy as np
 import dyn
 import models
 
-# An endless loop, or one command after another: either is ended by SIGINT alone.
-ENDLESS = """
-import signal, sys
-import numpy as np
-import models
-model = models.text('''fn @main(%x: Tensor[(n), f32], %trips: Tensor[(), i64]) {
+LOOP = """fn @main(%x: Tensor[(n), f32], %trips: Tensor[(), i64]) {
   %y = loop(%trips, _, %x) {carried = 1} body (%i: Tensor[(), i64], %a: Tensor[(n), f32]) {
     %b = add(%a, %a)
     return true, %b
   }
   return %y
-}''')
+}"""
+# An endless loop, or one command after another: either is ended by SIGINT alone.
+ENDLESS = """
+import signal, sys
+import numpy as np
+import models, test_threads
+model = models.text(test_threads.LOOP)
 model(np.ones(4, np.float32), np.int64(3))
 try:
     print("ready", flush=True)
@@ -79,6 +81,18 @@ class Threads(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             self.assertTrue(all(pool.map(work, range(40))))
 
+
+    def test_cancel(self):
+        model = models.text(LOOP)
+        model(np.ones(4, np.float32), np.int64(3))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            endless = [pool.submit(model, np.ones(4, np.float32), np.int64(2**62)) for _ in range(2)]
+            while not all(one.done() for one in endless):  # comes here: the runs do not hold the interpreter
+                model.cancel()
+                time.sleep(0.01)
+        for one in endless:
+            self.assertIsInstance(one.exception(), dyn.Cancelled)
+        self.assertEqual(model(np.ones(1, np.float32), np.int64(3))[0].tolist(), [8])
 
     def test_exit_beside_runs(self):
         for size in ("1", "100000"):
