@@ -56,6 +56,7 @@ ui/graph           : app/session ui/support
 ui/views           : app/engine app/session ui/support ui/graph
 ui/shell           : app/engine app/session ui/support ui/graph ui/views
 ui                 : app/session ui/support ui/graph ui/views ui/shell
+python/src         : app/library vm/include
 samples            : app/library app/session vm/include
 tests              : *
 TABLE
@@ -89,7 +90,7 @@ TABLE
 }
 
 tops=()
-for top in vm compiler frontends app ui samples tests; do
+for top in vm compiler frontends app ui python samples tests; do
   if [[ -d $top ]]; then tops+=("$top"); fi
 done
 if [[ ${#tops[@]} -eq 0 ]]; then
@@ -183,7 +184,7 @@ awk -v levels="$levels" -v known="$(known)" -v folder_table="$(folders)" -v libr
       complain(FNR, "a public header needs nothing of vm/include/abi")
       return
     }
-    if ((folder == "vm/include" || folder == "samples" || directory ~ /\/include$/) && name !~ /\//) return  # public headers are installed side by side, without the root
+    if ((folder == "vm/include" || folder == "samples" || folder == "python/src" || directory ~ /\/include$/) && name !~ /\//) return  # public headers are installed side by side, without the root; the Python package is built alone
     if (name ~ /\// && name !~ /^(vm|compiler|frontends|app|ui|samples|tests)\//) { checkLibrary(name); return }
     if (name !~ /\//) { complain(FNR, "include from the root of the repository: \"" name "\""); return }
     target = directoryOf(name)

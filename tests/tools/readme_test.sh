@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # readme_test.sh BIN_FOLDER: what README.md says is so. Its commands run and print what stands below them; its lines of C
-# are those of samples/13_c/first.c, which runs where the runtime is built; the shell's block of docs/shell.md may be
+# are those of samples/13_c/first.c, which runs where the runtime is built, those of Python of samples/15_python/first.py
+# (python.package runs it); the shell's block of docs/shell.md may be
 # pasted, as it stands and without the prompts.
 set -euo pipefail
 BIN="$(cd "${1:?usage: readme_test.sh BIN_FOLDER}" && pwd)"
@@ -14,6 +15,11 @@ code="$(lines_of README.md '^```c$')"
 [[ $(wc -l <<<"$code") -eq 6 ]] || { echo "readme_test: README.md has no block of six lines of C" >&2; exit 1; }
 while IFS= read -r line; do
   grep -qF -- "$line" samples/13_c/first.c || { echo "readme_test: samples/13_c/first.c lacks: $line" >&2; exit 1; }
+done <<<"$code"
+code="$(lines_of README.md '^```python$')"
+[[ $(wc -l <<<"$code") -eq 6 ]] || { echo "readme_test: README.md has no block of six lines of Python" >&2; exit 1; }
+while IFS= read -r line; do
+  grep -qxF -- "$line" samples/15_python/first.py || { echo "readme_test: samples/15_python/first.py lacks: $line" >&2; exit 1; }
 done <<<"$code"
 if [[ -f $BIN/../lib/libdynvm.so ]]; then
   "$BIN/dynrepl" --quiet compile samples/models/bert/model.onnx -o "$WORK/bert.dynpkg" >/dev/null

@@ -1,0 +1,53 @@
+"""Keyword options of load() as names and values of the library (docs/c-api.md, Options)."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from ._errors import UsageError
+
+Options = list[tuple[str, str]]
+_RENAMED = {"cache": "cache-dir", "memory_limit": "mem-limit"}
+
+
+def _text(name: str, value: Any) -> str:
+    if value is True:
+        return "on"
+    if value is False:
+        return "off"
+    if isinstance(value, (str, int, float, os.PathLike)):
+        return str(os.fspath(value) if isinstance(value, os.PathLike) else value)
+    raise UsageError(f"option {name}: a {type(value).__name__} is no value of an option")
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """dims={"seq": "1..512"} becomes a "dim" each; static=True the switch; `_` in a name is `-`."""
+    options: Options = []
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name == "dims":
+            if not isinstance(value, Mapping):
+                raise UsageError('option dims: write {"seq": "1..512"}')
+            options += [("dim", f"{dim}={_text(dim, size)}") for dim, size in value.items()]
+        elif name == "static":
+            options += [("static", "")] if value else []
+        else:
+            options.append((_RENAMED.get(name, name.replace("_", "-")), _text(name, value)))
+    return options
+
+
+def physical_cores() -> int:
+    """Cores that this process may use, without their second threads: the threads of a run unless told."""
+    usable = os.sched_getaffinity(0)
+    cores = set()
+    for processor in usable:
+        topology = pathlib.Path(f"/sys/devices/system/cpu/cpu{processor}/topology")
+        try:
+            cores.add(tuple((topology / name).read_text() for name in ("physical_package_id", "core_id")))
+        except OSError:
+            return len(usable)
+    return len(cores)

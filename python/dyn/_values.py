@@ -1,0 +1,159 @@
+"""Inputs from NumPy, buffers and DLPack; results by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _dtypes
+from ._errors import Unsupported, wrong_input
+
+
+@dataclass(frozen=True)
+class Dim:
+    """A size known only at run time: low <= size <= high (None: no limit), a multiple of `multiple`."""
+
+    name: str
+    low: int
+    high: int | None
+    multiple: int = 1
+    origin: str = ""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output. `shape` has an int or the text of a dim per axis; None: of any rank, or no tensor.
+    `dtype` is Dyn's name of it ("i64"), None unless a tensor. `dims` are the dims that stand alone in an axis."""
+
+    name: str
+    kind: str
+    type: str
+    dtype: str | None
+    shape: tuple[int | str, ...] | None
+    dims: tuple[Dim, ...]
+    # Of a tensor of one rank that the buffer protocol has a form of: its type of NumPy, number and rank.
+    plain: tuple[Any, int, int] | None = field(default=None, repr=False, compare=False)
+
+
+_UNLIMITED = 2**63 - 1
+
+
+def port_of(row: tuple[str, str, str, int, int, list[tuple[int, str, int, int, int]]]) -> Port:
+    name, kind, type_text, code, rank, dims = row
+    shape = tuple(text if text else value for value, text, _, _, _ in dims) if rank >= 0 else None
+    named = tuple(Dim(text, low, None if high == _UNLIMITED else high, multiple)
+                  for _, text, low, high, multiple in dims if text.isidentifier())
+    plain = (_dtypes.numpy_of(code), code, rank) if rank >= 0 and code in _dtypes.PLAIN else None
+    return Port(name, kind, type_text, _dtypes.NAMES[code] if code >= 0 else None, shape, named, plain)
+
+
+def _array_of(given: Any, what: str) -> Any:
+    if isinstance(given, np.ndarray):
+        return given
+    if hasattr(given, "__dlpack__") and not isinstance(given, np.generic):
+        try:
+            return np.from_dlpack(given)
+        except (BufferError, RuntimeError, TypeError) as refused:
+            raise wrong_input(f"{what}: its memory cannot be read by DLPack: {refused}") from refused
+    try:
+        made = np.asarray(given)
+    except (ValueError, TypeError) as refused:
+        raise wrong_input(f"{what}: it is no array: {refused}") from refused
+    if made.dtype == object and not isinstance(given, str):
+        raise wrong_input(f"{what}: a {type(given).__name__} is no array")
+    return made
+
+
+def _texts_of(array: Any, what: str) -> tuple[list[bytes], int, tuple[int, ...]]:
+    texts: list[bytes] = []
+    for text in array.ravel().tolist():
+        if isinstance(text, str):
+            text = text.encode("utf-8", "surrogateescape")
+        if not isinstance(text, bytes):
+            raise wrong_input(f"{what}: an element is a {type(text).__name__}, want a text")
+        if b"\0" in text:
+            raise wrong_input(f"{what}: a text has a zero byte, which ends texts here")
+        texts.append(text)
+    return texts, _dtypes.STRING, array.shape
+
+
+def tensor_form(given: Any, dtype: str | None, rank: int | None, what: str) -> tuple[Any, ...]:
+    """(array, number) or (texts, number, shape) for the extension. dtype, rank: wanted; None: any."""
+    array = _array_of(given, what)
+    code = _dtypes.CODES.get(array.dtype)
+    if code is None:
+        code = _dtypes.code_of(array.dtype)
+    if code is None or (dtype is not None and _dtypes.NAMES[code] != dtype):
+        has = array.dtype if code is None or array.dtype.kind in "OUST" else _dtypes.NAMES[code]
+        raise wrong_input(f"{what}: wants {dtype or 'a dtype of Dyn'}, got {has}; Dyn casts nothing by itself")
+    if rank is not None and array.ndim != rank:
+        raise wrong_input(f"{what}: wants rank {rank}, got rank {array.ndim}, shape {list(array.shape)}")
+    if code == _dtypes.STRING:
+        return _texts_of(array, what)
+    return _dtypes.carried(array, code), code
+
+
+def form_of(port: Port, given: Any) -> Any:
+    """An input as the extension takes it; checked: kind, dtype, rank. The library checks sizes."""
+    if port.plain and type(given) is np.ndarray:
+        dtype, code, rank = port.plain
+        if given.dtype == dtype and given.ndim == rank:
+            return given, code
+    what = f"input '{port.name}'"
+    if port.kind == "tensor":
+        return tensor_form(given, port.dtype, None if port.shape is None else len(port.shape), what)
+    if port.kind == "list":
+        if not isinstance(given, (list, tuple)):
+            raise wrong_input(f"{what}: wants a list of arrays, got a {type(given).__name__}")
+        return [tensor_form(item, None, None, f"{what}, item {i}") for i, item in enumerate(given)]
+    raise Unsupported(f"unsupported: {what} of kind {port.kind} ({port.type})", "E0502")
+
+
+def object_of(form: Any) -> Any:
+    """A result of the extension as the caller gets it."""
+    if type(form) is tuple and form[1] in _dtypes.PLAIN:
+        return form[0]
+    if form is None:
+        return None
+    if isinstance(form, list):
+        return [object_of(item) for item in form]
+    if form[1] == _dtypes.STRING:
+        texts, _, shape = form
+        made = np.empty(len(texts), dtype=object)
+        made[:] = texts
+        return made.reshape(shape)
+    return _dtypes.restored(*form)
+
+
+class Result:
+    """The outputs of a call: y.NAME, y["NAME"], y[0], `a, b = y`, len(y), y.names."""
+
+    __slots__ = ("names", "_values")
+
+    def __init__(self, names: tuple[str, ...], values: tuple[Any, ...]) -> None:
+        self.names = names
+        self._values = values
+
+    def __getitem__(self, key: int | str) -> Any:
+        if isinstance(key, str):
+            if key not in self.names:
+                raise KeyError(f"there is no output '{key}'; outputs: {', '.join(self.names)}")
+            return self._values[self.names.index(key)]
+        return self._values[key]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name not in self.names:
+            raise AttributeError(f"there is no output '{name}'; outputs: {', '.join(self.names)}")
+        return self._values[self.names.index(name)]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Result({', '.join(f'{name}={value!r}' for name, value in zip(self.names, self._values))})"

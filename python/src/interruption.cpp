@@ -1,0 +1,94 @@
+#include "interruption.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "unlocked.h"
+
+namespace dynpython {
+
+namespace {
+
+// Of the main thread alone, and of the handler, which any thread may be in.
+std::atomic<dyn_context*> runningContext{nullptr};
+struct sigaction formerAction;
+
+bool onMainThread() { return syscall(SYS_gettid) == getpid(); }
+
+void cancelRun(int signal, siginfo_t* info, void* user) {
+  dyn_context_cancel(runningContext.load());  // sets an atomic bit; null: nothing
+  if (formerAction.sa_flags & SA_SIGINFO)
+    formerAction.sa_sigaction(signal, info, user);
+  else
+    formerAction.sa_handler(signal);
+}
+
+}  // namespace
+
+Interruption::Interruption(dyn_context* context) {
+  if (!onMainThread() || runningContext.load()) return;
+  struct sigaction former {};
+  if (sigaction(SIGINT, nullptr, &former) != 0) return;
+  if (!(former.sa_flags & SA_SIGINFO) && (former.sa_handler == SIG_DFL || former.sa_handler == SIG_IGN))
+    return;
+  formerAction = former;
+  runningContext.store(context);
+  struct sigaction mine {};
+  mine.sa_sigaction = &cancelRun;
+  mine.sa_flags = SA_SIGINFO | (former.sa_flags & (SA_ONSTACK | SA_RESTART));
+  mine.sa_mask = former.sa_mask;
+  installed_ = sigaction(SIGINT, &mine, nullptr) == 0;
+  if (!installed_) runningContext.store(nullptr);
+}
+
+Interruption::~Interruption() {
+  if (!installed_) return;
+  sigaction(SIGINT, &formerAction, nullptr);
+  runningContext.store(nullptr);
+}
+
+void workUnlocked(const std::function<void()>& work, const std::function<void()>& cancel) {
+  if (!onMainThread()) {
+    const Unlocked unlocked;
+    work();
+    return;
+  }
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool done = false;
+  std::exception_ptr thrown;
+  std::thread worker([&] {
+    try {
+      work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const std::lock_guard<std::mutex> lock(mutex);
+    done = true;
+    ended.notify_all();
+  });
+  bool raised = false;
+  while (true) {
+    bool now = false;
+    {
+      const Unlocked unlocked;
+      std::unique_lock<std::mutex> lock(mutex);
+      now = ended.wait_for(lock, std::chrono::milliseconds(20), [&] { return done; });
+    }
+    if (now) break;
+    if (!raised) raised = PyErr_CheckSignals() != 0;
+    if (raised) cancel();
+  }
+  worker.join();
+  if (raised) throw nb::python_error();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+}  // namespace dynpython

@@ -1,0 +1,55 @@
+// A dyn_model for Python: one call at a time, each without the interpreter's lock.
+#ifndef DYN_PYTHON_MODEL_H
+#define DYN_PYTHON_MODEL_H
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dyn.h"
+#include "fault.h"
+#include "python_objects.h"
+
+namespace dynpython {
+
+class Program;
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+class Model {
+ public:
+  // Of a path, or of bytes with a name whose ending says what they are.
+  Model(const std::optional<std::string>& path, const std::optional<nb::bytes>& bytes,
+        const std::string& name, const Options& options);
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  // What was said beside errors when the model was read.
+  nb::list warnings() const { return listOf(warnings_); }
+  // [(name, kind, type, dtype, rank, [(value, text, low, high, multiple)])]
+  nb::list ports(bool input);
+  // threads and bytes: of the runs, 0: the runtime's default.
+  Program* compile(int32_t threads, uint64_t memoryLimitBytes);
+  std::string command(const std::string& line, bool asText);
+  // Ends the call under way. Any thread.
+  void cancel() { dyn_model_cancel(model_); }
+  void exportTo(const std::string& kind, const std::string& path, const Options& options);
+  void save(const std::string& path, const Options& options);
+  // ([shape or None], peak bytes or -1, why there is no peak, [(name, text, fails)])
+  nb::tuple predict(const std::vector<std::pair<std::string, int64_t>>& dims);
+
+ private:
+  // `work` in turn, on a thread where diagnostics are read, too.
+  void call(const std::function<dyn_status()>& work);
+
+  std::mutex turn_;
+  dyn_model* model_ = nullptr;
+  std::vector<Said> warnings_;
+};
+
+}  // namespace dynpython
+
+#endif

@@ -1,0 +1,40 @@
+// A compiled model. Any number of threads may run it at once: each run has a context of its own.
+#ifndef DYN_PYTHON_PROGRAM_H
+#define DYN_PYTHON_PROGRAM_H
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "dyn.h"
+#include "python_objects.h"
+
+namespace dynpython {
+
+class Program {
+ public:
+  // Takes the module over.
+  Program(dyn_module* module, const dyn_options& options) : module_(module), options_(options) {}
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Inputs and outputs in the order of the model, in the forms of values.h. The interpreter's lock is
+  // released while the program runs. Ctrl-C ends a run of the main thread.
+  nb::list run(nb::list inputs);
+  // Ends the runs under way with DYN_CANCELLED. Any thread.
+  void cancel();
+  int64_t copies() const { return copies_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class Lease;
+  dyn_module* module_;
+  dyn_options options_;
+  std::mutex mutex_;  // guards the contexts; never held while the interpreter's lock is waited for
+  std::vector<dyn_context*> idle_, running_;
+  std::atomic<int64_t> copies_{0};
+};
+
+}  // namespace dynpython
+
+#endif
