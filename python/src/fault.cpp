@@ -24,11 +24,16 @@ Fault modelFault(dyn_status status) {
 
 Fault runFault(dyn_status status) { return Fault(status, dyn_last_message()); }
 
+nb::object textOf(const std::string& text) {
+  return nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
 nb::list listOf(const std::vector<Said>& said) {
   nb::list list;
   for (const Said& one : said)
-    list.append(nb::make_tuple(one.severity, one.id, one.message, one.place, one.file, one.node, one.line,
-                               one.column, one.notes, one.op));
+    list.append(nb::make_tuple(one.severity, textOf(one.id), textOf(one.message), textOf(one.place),
+                               textOf(one.file), textOf(one.node), one.line, one.column, textOf(one.notes),
+                               textOf(one.op)));
   return list;
 }
 
@@ -41,7 +46,7 @@ void registerFaults() {
         const nb::object made =
             nb::module_::import_("dyn._errors")
                 .attr("error_of")(static_cast<int>(fault.status), dyn_status_text(fault.status),
-                                  fault.message, listOf(fault.said));
+                                  textOf(fault.message), listOf(fault.said));
         PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
       } catch (nb::python_error& inner) {
         inner.restore();

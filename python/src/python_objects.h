@@ -9,12 +9,16 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <string>
 #include <vector>
 
 namespace dynpython {
 
 namespace nb = nanobind;
 struct Said;
+
+// Of a text that may quote a damaged file: what is no UTF-8 becomes U+FFFD.
+nb::object textOf(const std::string& text);
 
 // [(severity, id, message, place, file, node, line, column, notes, op)]
 nb::list listOf(const std::vector<Said>& said);

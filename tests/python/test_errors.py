@@ -84,6 +84,14 @@ class Files(unittest.TestCase):
                 dyn.load(data[:size])(*models.bert_inputs(1, 3))
             self.assertTrue(caught.exception.id.startswith("E"))
 
+    def test_names_that_are_no_text(self):
+        data = models.BERT.read_bytes()
+        for name in (b"MatMul", b"\x22\x06MatMul"):  # of a value, of an operator
+            broken = data.replace(name, name[:-6] + b"\xff\xfeMul!", 1)
+            with self.assertRaises(dyn.Error) as caught:
+                dyn.load(broken).compile()
+            self.assertIn("Mul!", caught.exception.message)
+
     def test_place(self):
         with self.assertRaises(dyn.ModelError) as caught:
             models.text("fn @main(%x: Tensor[(n), f32]) {\n  %y = nonsense(%x)\n  return %y }")
