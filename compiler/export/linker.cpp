@@ -1,9 +1,11 @@
 #include "compiler/export/linker.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -71,6 +73,19 @@ Status TemporaryFolder::make() {
 
 namespace {
 
+// A package that may be unpacked anywhere has tools of its own, in lib/dyn/bin beside bin and lib.
+std::string foundBesideDyn(const char* program) {
+  std::error_code fault;
+  Dl_info own{};
+  std::filesystem::path file;
+  if (::dladdr(reinterpret_cast<const void*>(&foundBesideDyn), &own) != 0 && own.dli_fname)
+    file = std::filesystem::canonical(own.dli_fname, fault);
+  if (!file.filename().string().starts_with("libdyn.so"))
+    file = std::filesystem::read_symlink("/proc/self/exe", fault);
+  const std::string tool = (file.parent_path().parent_path() / "lib/dyn/bin" / program).string();
+  return ::access(tool.c_str(), X_OK) == 0 ? tool : program;
+}
+
 // Exit status of a program, or -1 when it is not there.
 int runProgram(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
@@ -96,7 +111,7 @@ int runProgram(const std::vector<std::string>& words) {
 Status runTool(std::span<const char* const> programs, const std::vector<std::string>& words,
                const ToolWork& work) {
   for (const char* program : programs) {
-    std::vector<std::string> command = {program};
+    std::vector<std::string> command = {foundBesideDyn(program)};
     command.insert(command.end(), words.begin(), words.end());
     const int status = runProgram(command);
     if (status == 0) return {};

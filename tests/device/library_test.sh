@@ -73,7 +73,7 @@ ends 1 '480000 bytes for the workspace of cuBLASLt' "$DYNREPL" --device simcuda 
 export DYN_CUBLASLT=/nowhere/libcublasLt.so.13
 ends 4 'unavailable: version cublaslt: there is no cuBLASLt here' "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" "${policy[@]}"
 ends 0 'cublaslt \(unavailable: there is no cuBLASLt here' "$DYNREPL" --device cuda inspect "$bert" --kernels
-ends 0 'cublaslt \(unavailable: what follows the product' "$DYNREPL" --device cuda inspect "$bert" --kernels
+ends 0 'cublaslt \(unavailable: the epilogue of the product' "$DYNREPL" --device cuda inspect "$bert" --kernels
 ends 0 last_hidden_state "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}"
 unset DYN_CUBLASLT
 ends 0 'by cuBLASLt|cublaslt \(by policy\)' env DYN_CUBLASLT="$BUILD/simcuda/libcublasLt.so.13" "$DYNREPL" --device cuda inspect "$bert" --kernels "${policy[@]}"

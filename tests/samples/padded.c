@@ -220,9 +220,9 @@ static void breakCalls(const char* package) {
   expectFault(dyn_context_set_padded_input(context, "words", ids, NULL), DYN_INVALID_ARGUMENT,
               "there is no input \"words\"");
   expectFault(dyn_context_set_padded_input(context, "ids", plain, NULL), DYN_INVALID_ARGUMENT,
-              "no ragged tensor");
+              "not a ragged tensor");
   expectFault(dyn_context_set_padded_input(context, "ids", NULL, NULL), DYN_INVALID_ARGUMENT,
-              "no ragged tensor");
+              "not a ragged tensor");
   expectFault(dyn_context_set_padded_input(context, "ids", ids, "masks"), DYN_INVALID_ARGUMENT,
               "there is no input \"masks\"");
   expectFault(

@@ -31,7 +31,7 @@ expect 1 "build/python/bin/python is the Python of the tests" env -u DYN_PYTHON 
 
 # A test that names python3, or starts a .py file itself, would miss that environment.
 cd "$ROOT"
-scripts="$(grep -rnE '(^|[;&|(! ])python3 |^ *"[^"]*\.py" ' tests --include=*.sh | grep -vE '^tests/tools/(python_setup|with_python|with_python_test)\.sh' || true)"
+scripts="$(grep -rnE '(^|[;&|(! ])python3 |^ *"[^"]*\.py" ' tests --include=*.sh | grep -vE '^tests/tools/(python_setup|with_python|with_python_test|site/build)\.sh' || true)"
 lists="$(find tests -name CMakeLists.txt -exec awk -v 'RS=)' '/add_test\(/ && /\.py[ \n]|\.py$|python3/ { print FILENAME ": " $0 }' {} +)"
 [[ -z "$scripts$lists" ]] || { echo "$scripts$lists"; echo "these choose a Python: use dyn_python_test (tests/CMakeLists.txt) or python.sh"; exit 1; }
 echo "with_python_test: ok"

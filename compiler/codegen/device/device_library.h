@@ -3,7 +3,7 @@
 //
 //   LibraryProduct library = libraryProductOf(kernel, *tiledProductOf(kernel), DeviceMath::fp32);
 //   library.form;   // "bu/#1,r#1,c32,k64;0:f32:..." (vm/core/device/library_product.h)
-//   library.why;    // where that is empty: "what follows the product is more than a bias"
+//   library.why;    // where that is empty: "the epilogue of the product is more than an f32 bias"
 //
 // Factors are whole tensors by their digits, f32, f16 or bf16 alike; the sum is stored as it is, rounded
 // once, or with a bias of f32 along the columns. Where the sizes of a run leave rows that do not lie

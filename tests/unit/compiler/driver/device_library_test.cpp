@@ -187,10 +187,10 @@ TEST_F(DeviceLibrary, whatItIsNotGivenIsSaid) {
   };
   for (const CompileOptions& options : {deviceOptions(), byLibrary()}) {
     EXPECT_THAT(versionsOf(after("f32", "%b = add(%y, %c)\n  %z = tanh(%b)"), options),
-                HasSubstr("unavailable: what follows the product is more than a bias"));
+                HasSubstr("unavailable: the epilogue of the product is more than an f32 bias"));
     // The model rounds before the bias is added, the library after.
     EXPECT_THAT(versionsOf(after("f16", "%z = add(%y, %c)"), options),
-                HasSubstr("unavailable: what follows the product is more than a bias"));
+                HasSubstr("unavailable: the epilogue of the product is more than an f32 bias"));
     EXPECT_THAT(versionsOf("fn @main(%x: Tensor[(b, 4, h, w), f32], %w: Tensor[(8, 4, 3, 3), f32]) {\n"
                            "  %y = conv(%x, %w)\n  return %y\n}",
                            options),
