@@ -3,6 +3,17 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# What finds a library: cmake/LIBRARY-config.cmake.in for CMake, cmake/LIBRARY.pc.in for pkg-config.
+function(dyn_install_config library)
+  configure_package_config_file(cmake/${library}-config.cmake.in ${CMAKE_BINARY_DIR}/${library}-config.cmake
+    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/${library} PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
+  write_basic_package_version_file(${CMAKE_BINARY_DIR}/${library}-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${CMAKE_BINARY_DIR}/${library}-config.cmake ${CMAKE_BINARY_DIR}/${library}-config-version.cmake
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/${library})
+  configure_file(cmake/${library}.pc.in ${CMAKE_BINARY_DIR}/${library}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${library}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
 set(DYN_PROGRAMS "")
 foreach(program dynrepl dynrun dynstudio vmrun)
   if(TARGET ${program})
@@ -17,13 +28,7 @@ install(TARGETS dynvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET dyn)
   install(TARGETS dyn LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY app/library/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dyn FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-  configure_package_config_file(cmake/dyn-config.cmake.in ${CMAKE_BINARY_DIR}/dyn-config.cmake
-    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dyn PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
-  write_basic_package_version_file(${CMAKE_BINARY_DIR}/dyn-config-version.cmake COMPATIBILITY SameMinorVersion)
-  install(FILES ${CMAKE_BINARY_DIR}/dyn-config.cmake ${CMAKE_BINARY_DIR}/dyn-config-version.cmake
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dyn)
-  configure_file(cmake/dyn.pc.in ${CMAKE_BINARY_DIR}/dyn.pc @ONLY)
-  install(FILES ${CMAKE_BINARY_DIR}/dyn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  dyn_install_config(dyn)
 endif()
 install(FILES $<TARGET_FILE:dyn_vm> DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libdynvm.a)
 if(TARGET dynmodel)
@@ -48,13 +53,7 @@ endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES docs/man/dynrun.1 docs/man/dynstudio.1 docs/man/vmrun.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
-configure_package_config_file(cmake/dynvm-config.cmake.in ${CMAKE_BINARY_DIR}/dynvm-config.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dynvm PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/dynvm-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/dynvm-config.cmake ${CMAKE_BINARY_DIR}/dynvm-config-version.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/dynvm)
-configure_file(cmake/dynvm.pc.in ${CMAKE_BINARY_DIR}/dynvm.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/dynvm.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+dyn_install_config(dynvm)
 
 # dynrepl writes what follows from its own command line, so that no copy of it can be stale.
 if(TARGET dynrepl)
