@@ -1,6 +1,5 @@
 #include "compiler/export/linker.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <mutex>
 #include <set>
 
+#include "compiler/export/program_folder.h"
 #include "compiler/support/atomic_write.h"
 
 extern char** environ;
@@ -75,14 +75,7 @@ namespace {
 
 // A package that may be unpacked anywhere has tools of its own, in lib/dyn/bin beside bin and lib.
 std::string foundBesideDyn(const char* program) {
-  std::error_code fault;
-  Dl_info own{};
-  std::filesystem::path file;
-  if (::dladdr(reinterpret_cast<const void*>(&foundBesideDyn), &own) != 0 && own.dli_fname)
-    file = std::filesystem::canonical(own.dli_fname, fault);
-  if (!file.filename().string().starts_with("libdyn.so"))
-    file = std::filesystem::read_symlink("/proc/self/exe", fault);
-  const std::string tool = (file.parent_path().parent_path() / "lib/dyn/bin" / program).string();
+  const std::string tool = (programFolder().parent_path() / "lib/dyn/bin" / program).string();
   return ::access(tool.c_str(), X_OK) == 0 ? tool : program;
 }
 

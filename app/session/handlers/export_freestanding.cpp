@@ -1,18 +1,17 @@
 #include "app/session/handlers/export_freestanding.h"
 
-#include <dlfcn.h>
-
 #include "app/engine/inputs/input_spec.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/export/freestanding_bound.h"
 #include "compiler/export/image_export.h"
+#include "compiler/export/program_folder.h"
 
 namespace dyn {
 
 namespace {
 
 std::string runtimeFile(const char* kind, const Target& target) {
-  return (ownFolder().parent_path() / "lib" / (std::string(kind) + "-" + processorOf(target) + ".o"))
+  return (programFolder().parent_path() / "lib" / (std::string(kind) + "-" + processorOf(target) + ".o"))
       .string();
 }
 
@@ -101,16 +100,6 @@ Status writeLibraryFiles(const CompiledModel& compiled, const Command& command, 
   result.runtimeBytes = made.files[0].bytes - made.weightsBytes;
   result.entryPoints = made.entryPoints;
   return {};
-}
-
-std::filesystem::path ownFolder() {
-  std::error_code ignored;
-  Dl_info own{};
-  if (::dladdr(reinterpret_cast<const void*>(&ownFolder), &own) != 0 && own.dli_fname) {
-    const std::filesystem::path file = std::filesystem::canonical(own.dli_fname, ignored);
-    if (file.filename().string().starts_with("libdyn.so")) return file.parent_path().parent_path() / "bin";
-  }
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
 Status exportWithoutHeap(SessionState& state, const Command& command, LoadedModel& model,

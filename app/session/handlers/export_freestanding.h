@@ -1,15 +1,10 @@
 // Exports over the freestanding runtime: libraries without heap, and images.
 #pragma once
 
-#include <filesystem>
-
 #include "app/session/session_state.h"
 #include "compiler/export/library_export.h"
 
 namespace dyn {
-
-// The folder of the program that runs (of libdyn.so: ../bin), with dynrun; what is linked lies in ../lib.
-std::filesystem::path ownFolder();
 
 // The library that the command asks for, of a model from `source`, over the runtime of the request; its
 // bound is that of the result, which is told what was written.

@@ -25,6 +25,7 @@
 #include "compiler/export/export.h"
 #include "compiler/export/library_export.h"
 #include "compiler/export/package.h"
+#include "compiler/export/program_folder.h"
 #include "compiler/ir/printer.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/atomic_write.h"
@@ -373,17 +374,17 @@ Status writeLibrary(const CompiledModel& compiled, const Command& command, HostC
   DYN_CHECK(runsHereOrUnsupported(compiled, "a library"));
   LibraryRequest request;
   request.flow = flow;
-  request.runtime = (ownFolder().parent_path() / "lib" / "dynmodel.o").string();
+  request.runtime = (programFolder().parent_path() / "lib" / "dynmodel.o").string();
   return writeLibraryFiles(compiled, command, source, std::move(request), result);
 }
 
 // What reads inputs, runs and writes outputs in an executable: of an object, only what the program calls is
 // taken.
 std::string runnerOf(const Command& command) {
-  if (command.has("static-link")) return (ownFolder() / "dynrun-static").string();
+  if (command.has("static-link")) return (programFolder() / "dynrun-static").string();
   // Builds with sanitizers have no object, as they cannot link one.
-  const std::filesystem::path object = ownFolder().parent_path() / "lib" / "dynrun.o";
-  return (std::filesystem::exists(object) ? object : ownFolder() / "dynrun").string();
+  const std::filesystem::path object = programFolder().parent_path() / "lib" / "dynrun.o";
+  return (std::filesystem::exists(object) ? object : programFolder() / "dynrun").string();
 }
 
 // One file: a package or an executable.
