@@ -135,7 +135,7 @@ Status checkSettings(const BatchRequest& request) {
 // A file that is only checked may be anybody's: what it would take without end is not waited for.
 WatchdogLimits limitsOf(const BatchRequest& request) {
   constexpr double kCheckSeconds = 120;
-  WatchdogLimits limits{request.timeLimitSeconds, request.memoryLimitBytes, {}};
+  WatchdogLimits limits{request.timeLimitSeconds, request.memoryLimitBytes};
   if (request.command != BatchCommand::inspect || !request.check) return limits;
   if (limits.timeSeconds == 0) {
     limits.timeSeconds = kCheckSeconds;
@@ -202,9 +202,7 @@ int runBatch(int argc, char** argv) {
     session.setListener([&printer](const Event& event) { printer(event); });
   int code = 0;
   {
-    WatchdogLimits limits = limitsOf(request);
-    limits.outputs = {request.output, request.profile, request.outputDirectory + "/"};
-    Watchdog watchdog(std::move(limits),
+    Watchdog watchdog(limitsOf(request),
                       {[&session] { session.interrupt(); }, [&output] { return output.claim(); },
                        [&output](const Diagnostic& fault) { return output.failure(fault); }});
     code = dispatch({request, session, output, watchdog});

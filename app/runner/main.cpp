@@ -136,9 +136,7 @@ int runAll(int argc, char** argv) {
   Interruption interruption;
   std::atomic<bool> claimed{false};
   const auto claim = [&claimed] { return !claimed.exchange(true); };
-  Watchdog watchdog({request.timeLimitSeconds,
-                     request.session.memoryLimitBytes,
-                     {request.profile, request.outputDirectory + "/"}},
+  Watchdog watchdog({request.timeLimitSeconds, request.session.memoryLimitBytes},
                     {[&interruption] { interruption.request(); }, claim,
                      [&request](const Diagnostic& fault) { return print(request, Error{fault}); }});
   Result<Description> result = answer(request, interruption);

@@ -1,6 +1,5 @@
 #include "app/session/watchdog.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include <cstdio>
 
 #include "compiler/export/linker.h"
+#include "compiler/support/atomic_write.h"
 
 namespace dyn {
 
@@ -92,30 +92,10 @@ void Watchdog::end(Diagnostic diagnostic) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   if (stop_ || !command_.claim()) return;  // the command's own thread prints
-  removeHalfFiles();
+  endWrites();
   TemporaryFolder::removeAll();
   const int code = command_.print(diagnostic);
   ::_exit(code);
-}
-
-// Files are written under a temporary name, `NAME.tmp-PID-K` or `NAME.partialPID`, and renamed when they are
-// whole.
-void Watchdog::removeHalfFiles() const {
-  const std::string mark = ".tmp-" + std::to_string(::getpid()) + "-",
-                    packageMark = ".partial" + std::to_string(::getpid());
-  for (const std::string& path : limits_.outputs) {
-    if (path.empty() || path == "/") continue;
-    const size_t slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
-    DIR* handle = ::opendir(folder.empty() ? "/" : folder.c_str());
-    if (!handle) continue;
-    while (const dirent* entry = ::readdir(handle)) {
-      const std::string name = entry->d_name;
-      if (name.find(mark) != std::string::npos || name.find(packageMark) != std::string::npos)
-        ::unlink((folder + "/" + name).c_str());
-    }
-    ::closedir(handle);
-  }
 }
 
 }  // namespace dyn

@@ -24,7 +24,6 @@ void blockSignals();
 struct WatchdogLimits {
   double timeSeconds = 0;  // 0: none
   uint64_t memoryBytes = 0;
-  std::vector<std::string> outputs;            // files the command writes, and folders, with / at their ends
   std::string timeNote = {}, memoryNote = {};  // said where that limit ends the command; empty: nothing
 };
 
@@ -45,7 +44,6 @@ class Watchdog {
  private:
   void watch();
   void end(Diagnostic diagnostic);
-  void removeHalfFiles() const;
 
   const WatchdogLimits limits_;
   const WatchedCommand command_;

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "compiler/export/program_folder.h"
 #include "compiler/support/atomic_write.h"
@@ -32,13 +34,14 @@ Folders& folders() {
   return *all;
 }
 
-// Somebody may still write into it.
+// A linker that is not waited for may still write into it.
 void removeFolder(const std::string& path) {
   constexpr int kAttempts = 20;
   std::error_code fault;
   for (int i = 0; i < kAttempts; ++i) {
     std::filesystem::remove_all(path, fault);
     if (!fault) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 

@@ -22,4 +22,8 @@ Status writeFileAtomically(const std::string& path, const std::vector<std::strin
 Status updateFileAtomically(const std::string& path, const std::vector<std::string_view>& pieces,
                             FileMode mode = FileMode::data);
 
+// For a process that is about to end on a thread other than the writer's: files that are half written are
+// removed, and from now on both functions make no file and no folder (cancelled).
+void endWrites();
+
 }  // namespace dyn
