@@ -92,7 +92,7 @@ int dispatch(const BatchContext& context) {
     case BatchCommand::verify:
       break;
   }
-  return context.fail(makeError(DiagnosticId::internalError, "no such command").diagnostic);
+  return context.fail(makeError(DiagnosticId::internalError, "no such command").diagnostic());
 }
 
 // With -v: a cache that is not used is no fault, but work is done again each time. "": it is used, or off on
@@ -175,7 +175,7 @@ int runBatch(int argc, char** argv) {
   ParsedArguments parsed = parseArguments(argc, argv);
   if (!parsed.request) {
     if (parsed.json && parsed.exitCode != 0) {
-      Diagnostic diagnostic = makeError(DiagnosticId::usageError, parsed.toStderr).diagnostic;
+      Diagnostic diagnostic = makeError(DiagnosticId::usageError, parsed.toStderr).diagnostic();
       nlohmann::ordered_json document = {
           {"schema", 1}, {"command", parsed.command}, {"error", toJson(diagnostic)}};
       parsed.toStdout = jsonText(document) + "\n" + parsed.toStdout;

@@ -142,7 +142,7 @@ int runCases(const BatchContext& context) {
         makeError(DiagnosticId::usageError,
                   "--output-dir and --profile are of one run; with --cases each line may have "
                   "an \"output_dir\"")
-            .diagnostic);
+            .diagnostic());
   Result<CaseFile> cases = CaseFile::open(context.request.casesFile);
   if (!cases.ok()) return context.fail(cases.error());
   std::shared_ptr<const Outcome> loaded = context.execute(loadToRun(context.request));

@@ -77,7 +77,7 @@ int runScript(const BatchContext& context) {
     std::shared_ptr<const Outcome> outcome;
     std::optional<Diagnostic> error;
     if (!command.ok()) {
-      error = command.takeError().at(line.place).diagnostic;
+      error = command.takeError().at(line.place).diagnostic();
       auto made = std::make_shared<Outcome>();
       made->command = Command::of(CommandId::eval).add("rest", line.text);
       made->error = error;

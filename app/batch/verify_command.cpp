@@ -288,14 +288,14 @@ int runVerify(const BatchRequest& request, BatchOutput& output) {
     if (cases.size() == before)
       return output.failure(makeError(DiagnosticId::fileError,
                                       directory + " holds no folder with a model.onnx", {.file = directory})
-                                .diagnostic);
+                                .diagnostic());
   }
   output.openList("cases", Json::object());
   VerifyRun run(request, cases, output);
   const int ended = run.run();
-  if (ended > 0) return output.failure(makeError(DiagnosticId::cancelled, "interrupted").diagnostic);
+  if (ended > 0) return output.failure(makeError(DiagnosticId::cancelled, "interrupted").diagnostic());
   if (ended < 0)
-    return output.failure(makeError(DiagnosticId::timeLimit, "the time limit was reached").diagnostic);
+    return output.failure(makeError(DiagnosticId::timeLimit, "the time limit was reached").diagnostic());
   std::map<std::string, int64_t> counts = run.counts();
   Json fields = Json::object();
   std::string text;

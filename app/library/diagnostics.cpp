@@ -79,7 +79,7 @@ dyn_status failed(const Diagnostic& error) {
 dyn_status failed(const std::exception& thrown) {
   if (dynamic_cast<const std::bad_alloc*>(&thrown)) return DYN_OUT_OF_MEMORY;
   return failed(makeError(DiagnosticId::internalError, std::string("an exception escaped: ") + thrown.what())
-                    .diagnostic);
+                    .diagnostic());
 }
 
 }  // namespace dyn::library

@@ -99,7 +99,7 @@ class Shell {
     if (code == 0 && goOn && !pending.empty()) {
       showError(makeError(DiagnosticId::textSyntax, "a bracket or quote is not closed",
                           {.file = "<stdin>", .line = begin})
-                    .diagnostic);
+                    .diagnostic());
       code = 1;
     }
     return code;

@@ -53,7 +53,7 @@ void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
 }
 
 int usageFault(const std::string& message, bool json) {
-  const Diagnostic fault = makeError(DiagnosticId::usageError, message).diagnostic;
+  const Diagnostic fault = makeError(DiagnosticId::usageError, message).diagnostic();
   if (json)
     (void)writeStandard(1, jsonText({{"schema", 1}, {"command", "run"}, {"error", toJson(fault)}}) + "\n");
   (void)writeStandard(2, message + " (--help)\n");

@@ -282,7 +282,7 @@ std::shared_ptr<const Outcome> Session::waitFor(Ticket ticket, std::chrono::mill
   lost->ticket = ticket;
   lost->error =
       makeError(DiagnosticId::internalError, "there is no outcome of ticket " + std::to_string(ticket))
-          .diagnostic;
+          .diagnostic();
   return lost;
 }
 
@@ -319,7 +319,7 @@ void Session::interrupt() {
       auto outcome = std::make_shared<Outcome>();
       outcome->ticket = item.ticket;
       outcome->command = std::move(item.command);
-      outcome->error = makeError(DiagnosticId::cancelled, "interrupted before it began").diagnostic;
+      outcome->error = makeError(DiagnosticId::cancelled, "interrupted before it began").diagnostic();
       impl_->outcomes[item.ticket] = std::move(outcome);
     }
   }
@@ -437,9 +437,9 @@ Result<LoadedModel*> SessionState::model() const {
   DYN_TRY(LoadedModel * loaded, opened());
   if (loaded->problems().empty()) return loaded;
   Error first;
-  first.diagnostic = loaded->problems().front();
+  first.diagnostic() = loaded->problems().front();
   if (const size_t others = loaded->problems().size() - 1; others > 0)
-    first.diagnostic.notes.push_back("and " + std::to_string(others) + " more: :check lists all");
+    first.diagnostic().notes.push_back("and " + std::to_string(others) + " more: :check lists all");
   return first;
 }
 

@@ -69,18 +69,18 @@ void Watchdog::watch() {
     if (stop_) return;
     if (signal > 0)
       return end(makeError(DiagnosticId::cancelled, signal == SIGINT ? "interrupted" : "ended by a signal")
-                     .diagnostic);
+                     .diagnostic());
     if (limits_.timeSeconds > 0 && Clock::now() - start >= limit) {
       char text[80];
       std::snprintf(text, sizeof text, "the time limit of %g seconds was reached", limits_.timeSeconds);
-      return end(withNote(makeError(DiagnosticId::timeLimit, text), limits_.timeNote).diagnostic);
+      return end(withNote(makeError(DiagnosticId::timeLimit, text), limits_.timeNote).diagnostic());
     }
     if (limits_.memoryBytes > 0 && residentBytes() > before + limits_.memoryBytes)
       return end(withNote(makeError(DiagnosticId::memoryLimit, "the command takes more than the " +
                                                                    std::to_string(limits_.memoryBytes) +
                                                                    " bytes of --mem-limit"),
                           limits_.memoryNote)
-                     .diagnostic);
+                     .diagnostic());
   }
 }
 

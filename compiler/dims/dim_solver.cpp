@@ -167,7 +167,7 @@ Error DimSolver::Impl::contradiction(const Fact& fact, uint32_t index, const std
     const Fact& other = facts[others[i]];
     std::string note = "known: " + other.toString();
     if (other.reason.place.known()) note += " at " + other.reason.place.toString();
-    error.diagnostic.notes.push_back(std::move(note));
+    error.diagnostic().notes.push_back(std::move(note));
   }
   return error;
 }

@@ -176,7 +176,7 @@ Status InferDriver::inferFunction(const Function* function) {
     Error fault = done.takeError();
     if (takeOther(fault)) continue;
     for (const std::string& other : impossible_)
-      fault.diagnostic.notes.push_back("a branch before it was left because of: " + other);
+      fault.diagnostic().notes.push_back("a branch before it was left because of: " + other);
     return fault;
   }
   for (const Function*& listed : module_.functions) {
@@ -244,7 +244,7 @@ Status InferDriver::step() {
     if (inferred.error().id == DiagnosticId::unsupportedFeature && canSplit(*source))
       return splitContinuation(frame, *source);
     Error wrong = inferred.takeError();
-    if (wrong.diagnostic.op.empty()) wrong.diagnostic.op = source->def->name;
+    if (wrong.diagnostic().op.empty()) wrong.diagnostic().op = source->def->name;
     return std::move(wrong).at(source->place);
   }
   return finishOp(frame, source);
@@ -471,7 +471,7 @@ Status InferDriver::finishFrame() {
     if (!met.ok()) {
       Error wrong = met.takeError();
       if (isRegion) {
-        wrong.diagnostic.notes.push_back(
+        wrong.diagnostic().notes.push_back(
             "a dim that changes from one iteration to the next must be annotated `?`");
       }
       return wrong;

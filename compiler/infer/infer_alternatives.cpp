@@ -115,7 +115,7 @@ Status InferDriver::splitContinuation(Frame& frame, const Op& op) {
 }
 
 bool InferDriver::takeOther(const Error& fault) {
-  const DiagnosticId id = fault.diagnostic.id;
+  const DiagnosticId id = fault.diagnostic().id;
   if (id == DiagnosticId::internalError || id == DiagnosticId::memoryLimit || id == DiagnosticId::cancelled)
     return false;
   size_t inner = stack_.size();
@@ -140,9 +140,9 @@ bool InferDriver::takeOther(const Error& fault) {
   bind.place = op->place;
   const std::string what = std::string(impossible == 0 ? "then" : "else") +
                            " would be taken, and nothing that follows fits its result (" +
-                           fault.diagnostic.message + ")";
+                           fault.diagnostic().message + ")";
   const Op* check = checkOp("eq", value, ir_.dims().constant(impossible == 0 ? 0 : 1), what, op->place);
-  impossible_.push_back(fault.diagnostic.message);
+  impossible_.push_back(fault.diagnostic().message);
   frame.state = OpState();
   if (!inlineBranch(frame, *op, *op->regions[impossible == 0 ? 1 : 0]).ok()) return false;
   frame.todo.insert(frame.todo.begin() + static_cast<std::ptrdiff_t>(frame.next),

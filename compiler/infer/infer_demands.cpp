@@ -87,7 +87,7 @@ Status InferDriver::requireEqual(Dim a, Dim b, std::string_view what) {
       return {};
     case Answer::no: {
       Error wrong = error(DiagnosticId::shapeMismatch, versus(what, a, b));
-      for (const Fact& fact : solver_.explainEqual(a, b)) wrong.diagnostic.notes.push_back(fact.toString());
+      for (const Fact& fact : solver_.explainEqual(a, b)) wrong.diagnostic().notes.push_back(fact.toString());
       return wrong;
     }
     case Answer::unknown:
@@ -109,7 +109,7 @@ Status InferDriver::requireLessEqual(Dim a, Dim b, std::string_view what) {
       Error wrong = error(DiagnosticId::shapeMismatch,
                           std::string(what) + ": " + a.toString() + " is greater than " + b.toString());
       for (const Fact& fact : solver_.explainLessEqual(a, b))
-        wrong.diagnostic.notes.push_back(fact.toString());
+        wrong.diagnostic().notes.push_back(fact.toString());
       return wrong;
     }
     case Answer::unknown:
@@ -200,7 +200,7 @@ Status InferDriver::learnRelation(std::string_view relation, Dim a, Dim b, std::
   remember(kind, a, b);
   if (learnt.ok()) return {};
   Error wrong = learnt.takeError();
-  if (wrong.diagnostic.op.empty()) wrong.diagnostic.op = op_->def->name;
+  if (wrong.diagnostic().op.empty()) wrong.diagnostic().op = op_->def->name;
   return std::move(wrong).at(op_->place);
 }
 
@@ -307,7 +307,7 @@ Status InferDriver::requireType(Type expected, Type actual, std::string_view wha
       });
   if (met.ok()) return {};
   Error wrong = met.takeError();
-  wrong.diagnostic.op = op_->def->name;
+  wrong.diagnostic().op = op_->def->name;
   return std::move(wrong).at(op_->place);
 }
 
@@ -390,7 +390,7 @@ Result<std::vector<Type>> InferDriver::instantiate(const Signature& signature,
                                   }));
       if (met.ok()) continue;
       Error wrong = met.takeError();
-      wrong.diagnostic.op = op_->def->name;
+      wrong.diagnostic().op = op_->def->name;
       return std::move(wrong).at(op_->place);
     }
   }

@@ -5,7 +5,7 @@ namespace {
 
 Error errorAt(const Op& op, DiagnosticId id, std::string message) {
   Error error = makeError(id, std::move(message), op.place);
-  if (op.def) error.diagnostic.op = op.def->name;
+  if (op.def) error.diagnostic().op = op.def->name;
   return error;
 }
 

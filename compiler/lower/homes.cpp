@@ -55,8 +55,8 @@ class HomeFinder {
   };
 
   Error inFunction(Error error) const {
-    if (!stack_.empty()) error.diagnostic.notes.push_back("in function @" + stack_.back().function->name);
-    error.diagnostic.notes.push_back("a pass parted a need from its home");
+    if (!stack_.empty()) error.diagnostic().notes.push_back("in function @" + stack_.back().function->name);
+    error.diagnostic().notes.push_back("a pass parted a need from its home");
     return error;
   }
 

@@ -189,7 +189,7 @@ Result<std::vector<Value>> Interpreter::run(const Function& function, std::vecto
     Status done = step();
     if (done.ok()) continue;
     Error wrong = done.takeError();
-    if (wrong.diagnostic.op.empty() && op_->def) wrong.diagnostic.op = op_->def->name;
+    if (wrong.diagnostic().op.empty() && op_->def) wrong.diagnostic().op = op_->def->name;
     return std::move(wrong).at(op_->place);
   }
   return std::move(final_);

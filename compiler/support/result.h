@@ -10,53 +10,70 @@
 #pragma once
 
 #include <cassert>
+#include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "compiler/support/diagnostic.h"
 
 namespace dyn {
 
-struct Error {
-  Diagnostic diagnostic;
-  Error&& note(std::string text) && {
-    diagnostic.notes.push_back(std::move(text));
-    return std::move(*this);
+template <typename T>
+class Result;
+
+// A failure on its way to a caller. It is one pointer: what succeeds neither moves nor frees a diagnostic.
+class Error {
+ public:
+  Error() : Error(Diagnostic{}) {}
+  explicit Error(Diagnostic diagnostic);
+  Error(const Error& other);
+  Error(Error&& other) noexcept : diagnostic_(std::exchange(other.diagnostic_, nullptr)) {}
+  Error& operator=(Error other) noexcept {
+    std::swap(diagnostic_, other.diagnostic_);
+    return *this;
   }
-  Error&& at(SourceLocation place) && {
-    if (!diagnostic.place.known()) diagnostic.place = std::move(place);
-    return std::move(*this);
+  ~Error() {
+    if (diagnostic_) destroy();
   }
+
+  Diagnostic& diagnostic() & { return *diagnostic_; }
+  const Diagnostic& diagnostic() const& { return *diagnostic_; }
+  Diagnostic diagnostic() && { return std::move(*diagnostic_); }
+  Error&& note(std::string text) &&;
+  // Unless a place is known already.
+  Error&& at(SourceLocation place) &&;
+
+ private:
+  template <typename T>
+  friend class Result;
+  explicit Error(Diagnostic* diagnostic) : diagnostic_(diagnostic) {}
+  void destroy();
+
+  Diagnostic* diagnostic_;  // null: moved from, or the error of a Result that is ok
 };
 
-inline Error makeError(DiagnosticId id, std::string message, SourceLocation place = {}) {
-  Error e;
-  e.diagnostic.id = id;
-  e.diagnostic.message = std::move(message);
-  e.diagnostic.place = std::move(place);
-  return e;
-}
+Error makeError(DiagnosticId id, std::string message);
+Error makeError(DiagnosticId id, std::string message, SourceLocation place);
 
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(T value) : value_(std::move(value)), error_(nullptr) {}
+  Result(Error error) : error_(std::move(error)) {}
 
-  bool ok() const { return state_.index() == 0; }
+  bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
   T& value() & {
     assert(ok());
-    return std::get<0>(state_);
+    return *value_;
   }
   const T& value() const& {
     assert(ok());
-    return std::get<0>(state_);
+    return *value_;
   }
   T&& value() && {
     assert(ok());
-    return std::get<0>(std::move(state_));
+    return std::move(*value_);
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
@@ -64,36 +81,36 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
   const Diagnostic& error() const {
     assert(!ok());
-    return std::get<1>(state_).diagnostic;
+    return error_.diagnostic();
   }
   Error takeError() {
     assert(!ok());
-    return std::get<1>(std::move(state_));
+    return std::move(error_);
   }
 
  private:
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  Error error_;
 };
 
 template <>
 class [[nodiscard]] Result<void> {
  public:
-  Result() = default;
-  Result(Error error) : error_(std::move(error)), failed_(true) {}
-  bool ok() const { return !failed_; }
+  Result() : error_(nullptr) {}
+  Result(Error error) : error_(std::move(error)) {}
+  bool ok() const { return !error_.diagnostic_; }
   explicit operator bool() const { return ok(); }
   const Diagnostic& error() const {
-    assert(failed_);
-    return error_.diagnostic;
+    assert(!ok());
+    return error_.diagnostic();
   }
   Error takeError() {
-    assert(failed_);
+    assert(!ok());
     return std::move(error_);
   }
 
  private:
   Error error_;
-  bool failed_ = false;
 };
 
 using Status = Result<void>;

@@ -192,7 +192,7 @@ Error Source::error(DiagnosticId id, std::string message, uint32_t offset) const
     if (i < offset && !continuation(text_[i])) caret += ' ';
   }
   if (cut) line += "...";
-  error.diagnostic.notes = {std::move(line), caret + "^"};
+  error.diagnostic().notes = {std::move(line), caret + "^"};
   return error;
 }
 

@@ -581,7 +581,7 @@ Status Parser::attribute(const OpDef& def, Attributes* into) {
   }
   if (spec == nullptr) {
     Error e = unknown("attribute of " + std::string(def.name), name, std::move(known), offset);
-    e.diagnostic.id = DiagnosticId::badAttribute;
+    e.diagnostic().id = DiagnosticId::badAttribute;
     return e;
   }
   if (into->has(name))

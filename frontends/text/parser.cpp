@@ -165,7 +165,7 @@ Status Parser::fact() {
     }
     if (status.ok()) continue;
     Error e = error(status.error().id, status.error().message, offset);
-    for (const std::string& note : status.error().notes) e.diagnostic.notes.push_back(note);
+    for (const std::string& note : status.error().notes) e.diagnostic().notes.push_back(note);
     return e;
   }
   return {};
@@ -223,7 +223,7 @@ Status Parser::weightsLine() {
   Result<std::map<std::string, HostTensor>> read = options_.readWeights(file);
   if (!read.ok()) {
     Error wrong = error(read.error().id, read.error().message, offset);
-    for (const std::string& note : read.error().notes) wrong.diagnostic.notes.push_back(note);
+    for (const std::string& note : read.error().notes) wrong.diagnostic().notes.push_back(note);
     return wrong;
   }
   for (auto& [name, tensor] : *read) {

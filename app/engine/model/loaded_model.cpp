@@ -527,7 +527,7 @@ Status LoadedModel::ensurePasses() {
         info_.warnings.push_back(std::move(fault));
       } else if (!passesFault_) {
         passesFault_.emplace();
-        passesFault_->diagnostic = std::move(fault);
+        passesFault_->diagnostic() = std::move(fault);
       }
     }
   if (passesFault_) return *passesFault_;
@@ -616,10 +616,10 @@ Status LoadedModel::checkStatic() {
   for (size_t i = 1; i < found.size() && i <= kMostNotes; ++i) {
     std::string text = "also: " + found[i].message;
     for (const std::string& note : found[i].notes) text += "; " + note;
-    first.diagnostic.notes.push_back(std::move(text));
+    first.diagnostic().notes.push_back(std::move(text));
   }
   if (found.size() > kMostNotes + 1)
-    first.diagnostic.notes.push_back("and " + std::to_string(found.size() - kMostNotes - 1) + " more");
+    first.diagnostic().notes.push_back("and " + std::to_string(found.size() - kMostNotes - 1) + " more");
   return first;
 }
 

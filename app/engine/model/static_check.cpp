@@ -122,9 +122,9 @@ class StaticCheck {
     const bool curable = origin.fix.find("--dim") != std::string::npos;
     Error error = makeError(curable ? DiagnosticId::usageError : DiagnosticId::unsupportedFeature,
                             "not static: " + what + ": " + origin.cause, std::move(place));
-    error.diagnostic.op = std::move(op);
-    if (!origin.fix.empty()) error.diagnostic.notes.push_back(origin.fix);
-    found_.push_back(std::move(error.diagnostic));
+    error.diagnostic().op = std::move(op);
+    if (!origin.fix.empty()) error.diagnostic().notes.push_back(origin.fix);
+    found_.push_back(std::move(error.diagnostic()));
   }
 
   IrContext& ir_;

@@ -145,8 +145,8 @@ Error restored(Error error, const PreparedExpression& expression) {
            at = text.find(padded, at + written.size()))
         text.replace(at, padded.size(), written);
   };
-  replace(error.diagnostic.message);
-  for (std::string& note : error.diagnostic.notes) replace(note);
+  replace(error.diagnostic().message);
+  for (std::string& note : error.diagnostic().notes) replace(note);
   return error;
 }
 

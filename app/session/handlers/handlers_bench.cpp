@@ -239,7 +239,7 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome&)
     Result<BenchRow> row = benchCase(state, one, plan, all, works.back(), bench);
     if (!row.ok()) {
       Error error = row.takeError();
-      if (one.place.known() && !error.diagnostic.place.known()) error.diagnostic.place = one.place;
+      if (one.place.known() && !error.diagnostic().place.known()) error.diagnostic().place = one.place;
       return error;
     }
     bench.rows.push_back(*std::move(row));

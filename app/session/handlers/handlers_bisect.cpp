@@ -86,7 +86,7 @@ Result<View> handle_bisect(SessionState& state, const Command& command, Outcome&
                             (finding.inCompilation ? "lowering or code generation changes a result: "
                                                    : "pass " + finding.at.name + " changes a result: ") +
                                 finding.at.difference)
-                      .diagnostic;
+                      .diagnostic();
   return makeView(std::move(view));
 }
 

@@ -89,7 +89,7 @@ Result<View> handle_cache(SessionState& state, const Command& command, Outcome& 
     outcome.error = makeError(DiagnosticId::fileFormat,
                               std::to_string(view.damaged.size()) + " of " + std::to_string(files.size()) +
                                   " files of the cache were damaged, and are removed")
-                        .diagnostic;
+                        .diagnostic();
   return makeView(std::move(view));
 }
 

@@ -25,7 +25,7 @@ namespace {
 Error orTheCommand(Error error, const std::string& text) {
   const std::string word = text.substr(0, text.find_first_of(" \t"));
   for (const CommandSpec& spec : commandTable())
-    if (error.diagnostic.id == DiagnosticId::textName &&
+    if (error.diagnostic().id == DiagnosticId::textName &&
         (spec.name == word || (word == "exit" && spec.name == "quit")))
       return std::move(error).note("commands begin with a colon: :" + std::string(spec.name));
   return error;
@@ -371,7 +371,7 @@ Result<View> handle_source(SessionState& state, const Command& command, Outcome&
     } else {
       auto made = std::make_shared<Outcome>();
       made->command = Command::of(CommandId::eval).add("rest", line.text);
-      made->error = parsed.takeError().at(line.place).diagnostic;
+      made->error = parsed.takeError().at(line.place).diagnostic();
       outcome = made;
     }
     if (outcome->ok()) {
@@ -380,10 +380,10 @@ Result<View> handle_source(SessionState& state, const Command& command, Outcome&
     }
     Error error{*outcome->error};
     // The script's line is where to look; what the expression's own place says stays as a note.
-    if (error.diagnostic.place.file == "<prompt>") {
-      error.diagnostic.place.file = path;
-      error.diagnostic.place.line += line.place.line - 1;
-    } else if (error.diagnostic.place.file != path) {
+    if (error.diagnostic().place.file == "<prompt>") {
+      error.diagnostic().place.file = path;
+      error.diagnostic().place.line += line.place.line - 1;
+    } else if (error.diagnostic().place.file != path) {
       error = std::move(error).note("in " + line.place.toString());
     }
     if (!command.has("keep-going") || outcome->error->id == DiagnosticId::cancelled) {
@@ -391,7 +391,7 @@ Result<View> handle_source(SessionState& state, const Command& command, Outcome&
       break;
     }
     auto shown = std::make_shared<Outcome>(*outcome);
-    shown->error = error.diagnostic;
+    shown->error = error.diagnostic();
     if (state.emitOutcome) state.emitOutcome(shown);
     if (failed.ok()) failed = std::move(error);
   }

@@ -58,8 +58,8 @@ Status keepWithinLimit(SessionState& state, PreparedRun& prepared) {
     const std::string smallBytes = std::to_string(excess->onDevice ? onDevice : *smallPeak - onDevice);
     if (beyondLimit(*small->runner, prepared.inputs, limits, state.interruption)) {
       if (fresh || small->dims == prepared.inputs.dims)
-        refused.diagnostic.notes.push_back("with values made again instead of kept it would need " +
-                                           smallBytes + " bytes");
+        refused.diagnostic().notes.push_back("with values made again instead of kept it would need " +
+                                             smallBytes + " bytes");
       continue;
     }
     state.log("values are made again instead of kept: " + smallBytes + " bytes instead of " +

@@ -43,7 +43,7 @@ Expr LowerContext::reduce(ReduceOp op, std::span<const Dim> extents,
 
 Error LowerContext::error(DiagnosticId id, std::string message) const {
   Error e = makeError(id, std::move(message), op().place);
-  if (op().def) e.diagnostic.op = std::string(op().def->name);
+  if (op().def) e.diagnostic().op = std::string(op().def->name);
   return e;
 }
 

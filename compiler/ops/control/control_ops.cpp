@@ -77,13 +77,13 @@ Status inferIf(InferContext& c) {
                                     "the branches give different sizes");
     if (!joined.ok()) {
       Error wrong = joined.takeError();
-      if (wrong.diagnostic.id == DiagnosticId::rankMismatch) {
-        wrong.diagnostic.id = DiagnosticId::unsupportedFeature;
-        wrong.diagnostic.notes.push_back(
+      if (wrong.diagnostic().id == DiagnosticId::rankMismatch) {
+        wrong.diagnostic().id = DiagnosticId::unsupportedFeature;
+        wrong.diagnostic().notes.push_back(
             "branches that give different ranks are not supported: the rank is part of the type");
         tellNeed(c, 0, Need::Kind::contents);
       }
-      wrong.diagnostic.op = c.op().def->name;
+      wrong.diagnostic().op = c.op().def->name;
       return std::move(wrong).at(c.op().place);
     }
     c.setResult(static_cast<int>(i), *joined);
@@ -212,8 +212,8 @@ struct LoopRule {
       });
     }
     Error wrong = joined.takeError();
-    if (wrong.diagnostic.id == DiagnosticId::rankMismatch)
-      wrong.diagnostic.id = DiagnosticId::unsupportedFeature;
+    if (wrong.diagnostic().id == DiagnosticId::rankMismatch)
+      wrong.diagnostic().id = DiagnosticId::unsupportedFeature;
     return std::move(wrong).at(c.op().place);
   }
 };

@@ -13,7 +13,7 @@ namespace {
 
 Error badWindow(const Op& op, std::string message) {
   Error error = makeError(DiagnosticId::badAttribute, std::move(message), op.place);
-  error.diagnostic.op = op.def ? std::string(op.def->name) : "";
+  error.diagnostic().op = op.def ? std::string(op.def->name) : "";
   return error;
 }
 

@@ -544,7 +544,7 @@ Result<Module> packBatch(const Module& module, Dim batch, PassContext& context) 
       if (count > 0) context.counters[name] += count;
     for (const Op* op : inferred.module.main()->ops)
       if (const auto why = refusals.find(op); why != refusals.end())
-        context.remarks.push_back("by sequence: " + why->second.diagnostic.message);
+        context.remarks.push_back("by sequence: " + why->second.diagnostic().message);
     return withMain(inferred, *changed);
   }
 }

@@ -23,15 +23,15 @@ Result<ImportResult> importRead(IrContext& ir, const Model& model, const ImportO
   if (!result.problems.empty() && options.collectProblems) result.module = Module{&ir, {}, {}};
   if (result.problems.empty() || options.collectProblems) return result;
   Error error;
-  error.diagnostic = result.problems[0];
+  error.diagnostic() = result.problems[0];
   const size_t others = result.problems.size() - 1;
   for (size_t i = 1; i <= std::min(others, kProblemsInNotes); ++i) {
     const Diagnostic& other = result.problems[i];
-    error.diagnostic.notes.push_back("also: " + other.message +
-                                     (other.place.known() ? " at " + other.place.toString() : ""));
+    error.diagnostic().notes.push_back("also: " + other.message +
+                                       (other.place.known() ? " at " + other.place.toString() : ""));
   }
   if (others > kProblemsInNotes)
-    error.diagnostic.notes.push_back("and " + std::to_string(others - kProblemsInNotes) + " more problems");
+    error.diagnostic().notes.push_back("and " + std::to_string(others - kProblemsInNotes) + " more problems");
   return error;
 }
 

@@ -337,7 +337,7 @@ Status ModelReader::readNode(Text bytes, NodeProto& node, uint32_t depth) {
   Status status = readNodeFields(bytes, node, depth);
   if (status.ok()) return status;
   Error error = status.takeError();
-  if (error.diagnostic.place.node.empty()) error.diagnostic.place.node = node.describe();
+  if (error.diagnostic().place.node.empty()) error.diagnostic().place.node = node.describe();
   return error;
 }
 

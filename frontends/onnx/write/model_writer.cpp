@@ -36,10 +36,10 @@ Error unsupported(const std::vector<Diagnostic>& problems) {
   Error error{problems[0]};
   for (size_t i = 1; i < problems.size() && i <= kMostNotes; ++i) {
     const std::string place = problems[i].place.toString();
-    error.diagnostic.notes.push_back(problems[i].message + (place.empty() ? "" : " (" + place + ")"));
+    error.diagnostic().notes.push_back(problems[i].message + (place.empty() ? "" : " (" + place + ")"));
   }
   if (problems.size() > kMostNotes + 1)
-    error.diagnostic.notes.push_back("and " + std::to_string(problems.size() - kMostNotes - 1) + " more");
+    error.diagnostic().notes.push_back("and " + std::to_string(problems.size() - kMostNotes - 1) + " more");
   return error;
 }
 

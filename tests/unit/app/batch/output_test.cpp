@@ -40,7 +40,7 @@ class CaughtOutput {
   int kept_;
 };
 
-Diagnostic fault() { return makeError(DiagnosticId::cancelled, "interrupted").diagnostic; }
+Diagnostic fault() { return makeError(DiagnosticId::cancelled, "interrupted").diagnostic(); }
 
 TEST(BatchOutput, AListIsWrittenAsItGrows) {
   const CaughtOutput caught;

@@ -32,7 +32,7 @@ TEST(Diagnostics, exitCodesFollowTheBatchContract) {
 TEST(Diagnostics, textNamesPlaceAndNotes) {
   SourceLocation place{.file = "a.dyn", .line = 3, .column = 7};
   Error e = makeError(DiagnosticId::shapeMismatch, "dim 1: 2 vs 3", place).note("declare it ?");
-  EXPECT_EQ(e.diagnostic.toString(), "error[E0203]: dim 1: 2 vs 3\n  at a.dyn:3:7\n  note: declare it ?");
+  EXPECT_EQ(e.diagnostic().toString(), "error[E0203]: dim 1: 2 vs 3\n  at a.dyn:3:7\n  note: declare it ?");
 }
 
 Result<int> half(int n) {

@@ -84,14 +84,14 @@ TEST(Json, ErrorsHaveTheContractsFields) {
   const nlohmann::ordered_json json =
       toJson(makeError(DiagnosticId::shapeMismatch, "2 vs 3", {.file = "m.dyn", .line = 3, .column = 7})
                  .note("why")
-                 .diagnostic);
+                 .diagnostic());
   EXPECT_EQ(
       jsonText(json),
       R"({"id":"E0203","name":"shapeMismatch","message":"2 vs 3","place":"m.dyn:3:7","notes":["why"]})");
 }
 
 TEST(Json, BytesThatAreNoTextDoNotBreakTheDocument) {
-  Diagnostic diagnostic = makeError(DiagnosticId::fileError, "name \xff\xfe").diagnostic;
+  Diagnostic diagnostic = makeError(DiagnosticId::fileError, "name \xff\xfe").diagnostic();
   EXPECT_TRUE(nlohmann::json::accept(jsonText(toJson(diagnostic))));
 }
 
