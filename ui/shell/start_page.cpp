@@ -18,7 +18,7 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr int kCardWidth = 270, kMostWidth = 1060, kCardIcon = 24;
+constexpr int kCardWidth = 270, kMostPageWidth = 1060, kCardIcon = 24;
 
 struct Sample {
   const char* file;
@@ -287,7 +287,7 @@ void StartPage::setDropping(bool dropping) { static_cast<DropField*>(drop_)->set
 
 void StartPage::resizeEvent(QResizeEvent* event) {
   if (event) QScrollArea::resizeEvent(event);
-  const int side = std::max(kSpaceLarge, (viewport()->width() - kMostWidth) / 2);
+  const int side = std::max(kSpaceLarge, (viewport()->width() - kMostPageWidth) / 2);
   column_->setContentsMargins(side, kSpaceLarge, side, kSpaceLarge);
   if (auto* title = findChild<QLabel*>("startTitle")) title->setFont(fontOf(TextStep::title));
   for (CardGrid* grid : grids_) grid->arrange(viewport()->width() - 2 * side);

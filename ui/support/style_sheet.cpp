@@ -82,7 +82,7 @@ QTableView::item:focus { border: none; }
 QTableView:focus, QTreeView:focus, QTextBrowser:focus, QPlainTextEdit:focus { border: 1px solid @accent; }
 QHeaderView { background: @base; border: none; }
 QHeaderView::section { background: @base; color: @quiet; border: none; border-bottom: 1px solid @border;
-  padding: 4px 5px; }
+  padding: 4px 1px; }
 QHeaderView::section:hover { color: @text; }
 QHeaderView::down-arrow { image: url(:/icons/arrows/down_@mode.svg); width: 13px; height: 13px; }
 QHeaderView::up-arrow { image: url(:/icons/arrows/up_@mode.svg); width: 13px; height: 13px; }

@@ -1,5 +1,5 @@
-// The style sheet of all widgets, made from the theme: flat panels, slim tabs and scroll bars, one button that
-// stands out, a focus that is seen.
+// The style sheet of all widgets, made from the theme: flat panels, slim tabs and scroll bars, one button
+// that stands out, a focus that is seen.
 #pragma once
 
 #include <QString>

@@ -151,12 +151,12 @@ constexpr CategoryRow kCategoryRows[] = {
     {"input, output", "#0883a5", "#52dde6"}, {"other", "#5f7c8b", "#86a1a6"},
 };
 
-struct Word {
+struct KernelWord {
   const char* part;
   Category category;
 };
 // The first that a name contains decides: "fused_softmax_mul" is a reduction.
-constexpr Word kKernelWords[] = {
+constexpr KernelWord kKernelWords[] = {
     {"gemm", Category::contraction},      {"matmul", Category::contraction}, {"conv", Category::contraction},
     {"attention", Category::contraction}, {"einsum", Category::contraction}, {"lstm", Category::contraction},
     {"gru", Category::contraction},       {"softmax", Category::reduction},  {"norm", Category::reduction},
@@ -188,7 +188,7 @@ Category categoryOfClass(const QString& opClass) {
 }
 
 Category categoryOfKernel(const QString& name) {
-  for (const Word& word : kKernelWords)
+  for (const KernelWord& word : kKernelWords)
     if (name.contains(QLatin1String(word.part), Qt::CaseInsensitive)) return word.category;
   return Category::other;
 }

@@ -88,7 +88,7 @@ double pointsOf(TextStep step, double bodyPoints);
 // Letters larger or smaller than the desktop's, in steps of one point, for all windows.
 constexpr int kMostTextSteps = 12, kLeastTextSteps = -4;
 void applyTextSteps(int steps);
-// Of code: JetBrains Mono or DejaVu Sans Mono where they are installed, as large as the application's letters.
+// Of code: JetBrains Mono or DejaVu Sans Mono where it is installed, as large as all letters.
 QFont fixedFont();
 
 }  // namespace dyn::ui

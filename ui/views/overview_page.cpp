@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMostOperators = 8, kMostChecks = 6, kMostPasses = 4;
 
-QString counted(int64_t count, const char* one, const char* many = nullptr) {
+QString inWords(int64_t count, const char* one, const char* many = nullptr) {
   return QLocale(QLocale::English).toString(static_cast<qlonglong>(count)) + " " +
          (count == 1 ? QString(one)
           : many     ? QString(many)
@@ -74,7 +74,7 @@ void writeDims(Page& page, const DimsTable& dims) {
   if (dims.rows.empty()) return page.line("Nothing: all sizes are known before a run.");
   for (const DimRow& dim : dims.rows)
     page.line(link("why", QString::fromStdString(dim.symbol), "<b>" + html(dim.symbol) + "</b>") + ": " +
-                  rangeInWords(dim) + ", in the type of " + counted(dim.usesCount, "value"),
+                  rangeInWords(dim) + ", in the type of " + inWords(dim.usesCount, "value"),
               html(dim.origin));
   page.line(link("mode", "Sizes", "What a run of other sizes takes"));
 }
@@ -82,10 +82,10 @@ void writeDims(Page& page, const DimsTable& dims) {
 void writeParts(Page& page, const ModelInfo& model) {
   page.section("What it is made of");
   if (model.weightsCount > 0)
-    page.line(counted(model.weightsCount, "constant") + ", " + bytesText(model.weightsBytes) + " of weights");
+    page.line(inWords(model.weightsCount, "constant") + ", " + bytesText(model.weightsBytes) + " of weights");
   if (model.opsCount > 0)
-    page.line(counted(model.opsCount, "operation") + " of " +
-              counted(static_cast<int64_t>(model.ops.size()), "kind"));
+    page.line(inWords(model.opsCount, "operation") + " of " +
+              inWords(static_cast<int64_t>(model.ops.size()), "kind"));
   std::vector<std::pair<int64_t, std::string>> most;
   for (const auto& [op, count] : model.ops) most.emplace_back(-count, op);
   std::sort(most.begin(), most.end());
@@ -124,14 +124,14 @@ void writePasses(Page& page, const PassList& list) {
     if (row.changed && row.opsBefore > row.opsAfter) passes.push_back(&row);
   }
   page.section("What the compiler did");
-  page.line(link("mode", "Passes", counted(all, "pass", "passes")) +
+  page.line(link("mode", "Passes", inWords(all, "pass", "passes")) +
             QString(", of which %1 changed the graph, in ").arg(changed) + timeText(timeNs));
   std::sort(passes.begin(), passes.end(), [](const PassRow* a, const PassRow* b) {
     return a->opsBefore - a->opsAfter > b->opsBefore - b->opsAfter;
   });
   for (size_t i = 0; i < std::min(passes.size(), kMostPasses); ++i)
     page.line(link("pass", QString::fromStdString(passes[i]->name), html(passes[i]->name)) + ": " +
-                  counted(passes[i]->opsBefore - passes[i]->opsAfter, "operation") + " fewer",
+                  inWords(passes[i]->opsBefore - passes[i]->opsAfter, "operation") + " fewer",
               html(passes[i]->summary));
 }
 
@@ -152,7 +152,7 @@ void writeRun(Page& page, const RunResult* run, bool canRun) {
 void writeProblems(Page& page, const ModelInfo& model, const ProblemList& list) {
   if (model.problemsCount == 0) return;
   page.section("Problems");
-  page.line(link("panel", "Problems", counted(model.problemsCount, "problem")) +
+  page.line(link("panel", "Problems", inWords(model.problemsCount, "problem")) +
             (model.problemsCount == 1 ? " keeps it from running." : " keep it from running."));
   for (const auto& [op, count] : list.unsupportedOps)
     page.line(link("find", QString::fromStdString(op), html(op)) +

@@ -24,7 +24,8 @@ class OverviewPage : public QTextBrowser {
   void setRun(Shared<RunResult> run);
 
  Q_SIGNALS:
-  // "why" and "batch", "find" and "op:Softmax", "mode" and "Sizes", "pass" and "fuse", "panel" and "Problems".
+  // "why" and "batch", "find" and "op:Softmax", "mode" and "Sizes", "pass" and "fuse", "panel" and
+  // "Problems", "run" and "".
   void linkChosen(const QString& what, const QString& which);
 
  protected:
