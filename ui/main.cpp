@@ -61,7 +61,8 @@ int runScript(MainWindow& window, const QString& name) {
 }
 
 // What is asked for before anything is written: the run, the step, the script.
-int prepare(MainWindow& window, const QCommandLineParser& parser) {
+int prepare(MainWindow& window, const QCommandLineParser& parser,
+            const std::optional<dyn::ui::WindowMode>& mode) {
   if (const int code = settle(window)) return code;
   if (parser.isSet("dim")) {
     window.run();
@@ -77,6 +78,7 @@ int prepare(MainWindow& window, const QCommandLineParser& parser) {
     if (const int code = runScript(window, parser.value("script"))) return code;
   if (parser.isSet("why")) window.askWhy(parser.value("why"));
   if (parser.isSet("open-groups")) window.canvas()->setAllOpen(true);
+  if (mode) window.setMode(*mode);
   if (parser.isSet("panel") && !window.showPanel(parser.value("panel")))
     return fail("there is no panel " + parser.value("panel"), kUsage);
   return settle(window);
@@ -150,14 +152,14 @@ int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Rest
        {"why", "Explain a dim: VALUE.AXIS.", "dim"},
        {"find", "Show the first operation that contains these words, in a picture.", "text"},
        {"panel",
-        "Show this lower panel: IR, Changes, Levels, Kernels, Places, Timeline, Memory, Sizes, "
-        "Tensor, Problems, "
-        "Console.",
+        "Show this lower panel: IR, Changes, Code, Kernels, By layer, Timeline, Structure, Tensor, "
+        "Memory, Sizes, Problems, Console.",
         "name"},
        {"open-groups", "Open all groups first."},
        {"size", "Size of the window, such as 1280x800.", "size"},
        {"theme", "light, dark, or system (the theme of the desktop).", "theme"},
-       {"layout", "Arrangement of the panels: Explore, Compile or Profile.", "name"}});
+       {"mode", "Overview, Passes, Sizes, Profile, Memory, Code or Debug.", "name"},
+       {"layout", "The former name of --mode.", "name"}});
   parser.addPositionalArgument("model", "A .onnx, .dyn or .dynpkg file.", "[MODEL]");
   parser.process(app);
   const bool batch = isBatch(parser);
@@ -196,11 +198,15 @@ int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Rest
     if (!theme) return fail("--theme is light, dark or system, not " + parser.value("theme"), kUsage);
     dyn::ui::applyTheme(*theme);
   }
-  if (parser.isSet("layout")) {
-    const auto layout = dyn::ui::layoutOf(parser.value("layout"));
-    if (!layout)
-      return fail("--layout is Explore, Compile or Profile, not " + parser.value("layout"), kUsage);
-    window.setLayout(*layout);
+  std::optional<dyn::ui::WindowMode> mode;
+  for (const char* option : {"mode", "layout"}) {
+    if (!parser.isSet(option)) continue;
+    mode = dyn::ui::modeOf(parser.value(option));
+    if (!mode)
+      return fail(QString("--%1 is Overview, Passes, Sizes, Profile, Memory, Code or Debug, not %2")
+                      .arg(option, parser.value(option)),
+                  kUsage);
+    window.setMode(*mode);
   }
   window.keepRecord(record);
   window.show();
@@ -212,7 +218,7 @@ int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Rest
     window.reopenLast();
   if (!batch) return QApplication::exec();
 
-  const int code = prepare(window, parser);
+  const int code = prepare(window, parser, mode);
   // A state is written after a failure too: it says what was shown and what went wrong.
   const int stateCode = parser.isSet("state") ? writeState(window, parser.value("state")) : 0;
   if (code != 0) return code;

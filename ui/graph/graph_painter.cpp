@@ -28,16 +28,9 @@ constexpr double kTextScale = 0.3, kLineScale = 0.14;
 constexpr double kFaded = 0.22;  // what is not traced
 const QColor kMatch(255, 196, 0);
 
-struct ClassHue {
-  const char* name;
-  int hue, saturation;  // degrees, percent
-};
-
-constexpr ClassHue kHues[] = {{"elementwise", 172, 60}, {"view", 210, 18},        {"injective", 265, 55},
-                              {"reduction", 32, 80},    {"contraction", 215, 80}, {"opaque", 28, 25},
-                              {"structural", 320, 50},  {"check", 0, 65},         {"input", 135, 55},
-                              {"output", 135, 55},      {"neutral", 220, 12},     {"constant", 50, 30},
-                              {"group", 230, 30}};
+constexpr const char* kClasses[] = {"elementwise", "view",       "injective", "reduction", "contraction",
+                                    "opaque",      "structural", "check",     "input",     "output",
+                                    "neutral",     "constant",   "group"};
 
 // Text follows from the fill.
 BoxColors filled(const QColor& fill, const QColor& border) {
@@ -47,17 +40,13 @@ BoxColors filled(const QColor& fill, const QColor& border) {
 }  // namespace
 
 BoxColors classColors(const QString& opClass, bool dark) {
-  int hue = 210, saturation = 10;
-  for (const ClassHue& h : kHues)
-    if (opClass == QLatin1String(h.name)) hue = h.hue, saturation = h.saturation;
-  const auto hsl = [&](int s, int l) { return QColor::fromHsl(hue, s * 255 / 100, l * 255 / 100); };
-  return dark ? filled(hsl(saturation * 6 / 10, 24), hsl(saturation, 55))
-              : filled(hsl(saturation, 94), hsl(saturation * 8 / 10, 52));
+  const Category category = categoryOfClass(opClass);
+  return filled(categoryFill(category, dark), categoryColor(category, dark));
 }
 
 QStringList boxClasses() {
   QStringList names;
-  for (const ClassHue& h : kHues) names << h.name;
+  for (const char* name : kClasses) names << name;
   return names;
 }
 

@@ -3,36 +3,40 @@
 #include <QAction>
 #include <QMenu>
 
+#include "ui/support/icons.h"
+
 namespace dyn::ui {
 
 DebugMenu::DebugMenu(QMenu* menu, std::function<Command()> start, std::function<QString()> chosen)
     : QObject(menu) {
-  const auto action = [&](const QString& text, const QString& shown, const char* keys, auto&& what) {
-    QAction* a = menu->addAction(text);
+  const auto action = [&](const QString& text, const QString& shown, const char* keys, const char* drawing,
+                          auto&& what) {
+    QAction* a = menu->addAction(icon(drawing), text);
     a->setIconText(shown);
     a->setShortcut(QKeySequence(keys));
     a->setToolTip(text + " (" + keys + ")");
     connect(a, &QAction::triggered, this, what);
     return a;
   };
-  const auto step = [&](const QString& text, const QString& shown, const char* keys, CommandId id) {
-    QAction* a = action(text, shown, keys, [this, id] { Q_EMIT asked(Command::of(id)); });
+  const auto step = [&](const QString& text, const QString& shown, const char* keys, const char* drawing,
+                        CommandId id) {
+    QAction* a = action(text, shown, keys, drawing, [this, id] { Q_EMIT asked(Command::of(id)); });
     whileStopped_ << a;
     return a;
   };
-  go_ = action("Start stepping", "Start", "F5",
+  go_ = action("Start stepping", "Start", "F5", "actions/run",
                [this, start] { Q_EMIT asked(stopped_ ? Command::of(CommandId::continue_) : start()); });
-  steps_ << go_ << step("Step over", "Over", "F10", CommandId::nexti)
-         << step("Step into", "Into", "F11", CommandId::stepi)
-         << step("Step out", "Out", "Shift+F11", CommandId::finish)
-         << step("Next operation", "Next op", "Ctrl+F10", CommandId::next)
-         << step("End the run", "End", "Shift+F5", CommandId::kill);
+  steps_ << go_ << step("Step over", "Over", "F10", "actions/step_over", CommandId::nexti)
+         << step("Step into", "Into", "F11", "actions/step_into", CommandId::stepi)
+         << step("Step out", "Out", "Shift+F11", "actions/step_out", CommandId::finish)
+         << step("Next operation", "Next op", "Ctrl+F10", "actions/next_operation", CommandId::next)
+         << step("End the run", "End", "Shift+F5", "actions/cancel", CommandId::kill);
   menu->addSeparator();
-  break_ = action("Break at the chosen operation", "Break", "F9", [this, chosen] {
+  break_ = action("Break at the chosen operation", "Break", "F9", "actions/breakpoint", [this, chosen] {
     if (const QString name = chosen(); !name.isEmpty())
       Q_EMIT asked(Command::of(CommandId::break_).add("rest", name.toStdString()));
   });
-  delete_ = action("Delete all breakpoints", "Delete", "Ctrl+Shift+F9",
+  delete_ = action("Delete all breakpoints", "Delete", "Ctrl+Shift+F9", "actions/close",
                    [this] { Q_EMIT asked(Command::of(CommandId::delete_)); });
   setState(false, false);
 }

@@ -20,9 +20,11 @@
 
 #include "app/session/views/view_text.h"
 #include "ui/shell/debug_menu.h"
+#include "ui/support/icons.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/device_counts_text.h"
 #include "ui/views/node_details.h"
+#include "ui/views/overview_page.h"
 #include "ui/views/pipeline_edit.h"
 #include "ui/views/run/rows_panel.h"
 #include "ui/views/run/stop_panel.h"
@@ -69,8 +71,12 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
   connect(&planTimer_, &QTimer::timeout, this, &MainWindow::askPlan);
   beatTimer_.setInterval(100);
   connect(&beatTimer_, &QTimer::timeout, this, &MainWindow::beat);
+  titleTimer_.setSingleShot(true);
+  titleTimer_.setInterval(0);
+  connect(&titleTimer_, &QTimer::timeout, this, &MainWindow::updateTitles);
   makeDocks();
   makeActions();
+  makeStrip();
   connectViews();
   session_->setListener([this](const Event& event) {
     record(event);
@@ -81,7 +87,12 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
   updateBusy();
 }
 
-MainWindow::~MainWindow() { session_.reset(); }
+// What its docks say while they go finds no window.
+MainWindow::~MainWindow() {
+  session_.reset();
+  for (QDockWidget* dock : findChildren<QDockWidget*>()) dock->disconnect(this);
+  bottom_->disconnect(this);
+}
 
 void MainWindow::closeEvent(QCloseEvent* event) {
   keepDims();
@@ -253,9 +264,14 @@ void MainWindow::backToShownStep() {
 }
 
 bool MainWindow::showPanel(const QString& name) {
+  // Titles that were others, for one version.
+  static const std::map<QString, QString> former = {
+      {"levels", "Code"}, {"places", "By layer"}, {"trees and rows", "Structure"}};
+  const auto renamed = former.find(name.toLower());
+  const QString title = renamed == former.end() ? name : renamed->second;
   for (int i = 0; i < bottom_->count(); ++i) {
-    if (bottom_->tabText(i).compare(name, Qt::CaseInsensitive) != 0) continue;
-    bottom_->setCurrentIndex(i);
+    if (bottom_->tabText(i).compare(title, Qt::CaseInsensitive) != 0) continue;
+    bringPanel(bottom_->widget(i));
     return true;
   }
   return false;
@@ -334,6 +350,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
   }
   if (auto info = outcome.share<ModelInfo>(); info && outcome.command.id == CommandId::info) {
     model_ = info;  // with the types of the outputs, which are known after the passes
+    overview_->setInfo(info);
     showNode(canvas_->selectedNode());
   } else if (info) {
     showModel(info);
@@ -370,7 +387,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
   } else if (auto result = outcome.share<RunResult>()) {
     if (!result->recalledFrom.empty() && result_) {
       places_->addRecalled(result);
-      bottom_->setCurrentWidget(places_);
+      bringPanel(places_);
       return;
     }
     if (outcome.command.id == CommandId::bounds) {  // of the run that is shown
@@ -401,6 +418,8 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   newModel_ = true;
   const QString path = QString::fromStdString(model_->path);
   startPage_->hide();
+  leaveStart();
+  overview_->setModel(model_);
   watch_->watch(QFileInfo(path).absoluteFilePath());
   setWindowTitle(windowTitleOf(path));
   settings_.addRecent(path);
@@ -477,6 +496,7 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
 // The boxes take no size the model cannot have.
 void MainWindow::showDims(const DimsTable& dims) {
   dimsPanel_->showDims(dims);
+  overview_->setDims(dims);
   cockpit_->setDims(dims);
   for (const DimRow& row : dims.rows) {
     const auto box = dimBoxes_.find(row.symbol);
@@ -497,21 +517,24 @@ void MainWindow::report(const Diagnostic& diagnostic, bool said) {
     errorCode_ = exitCode(diagnostic.id);
   }
   if (!said) console_->append(QString::fromStdString(toText(diagnostic, TextOptions{})));
+  ++unseenFaults_;
   statusBar()->showMessage(QString::fromStdString(diagnostic.message), 15000);
-  bottom_->setCurrentWidget(console_);
+  bringPanel(console_);
 }
 
 void MainWindow::showProblems(const ProblemList& list) {
   problems_->showProblems(list);
+  overview_->setProblems(list);
   std::vector<std::string> places;
   for (const Diagnostic& problem : list.problems) places.push_back(problem.place.toString());
   canvas_->setProblems(std::move(places));
-  bottom_->setCurrentWidget(problems_);
+  bringPanel(problems_);
 }
 
 void MainWindow::showPasses(Shared<PassList> list) {
   passes_ = std::move(list);
   pipeline_->showPasses(*passes_);
+  overview_->setPasses(passes_);
   pipelineEdits_ = QString::fromStdString(passes_->edits);
   plan_->setPipeline(QString::fromStdString(passes_->edits));
   int first = 0, usual = 0;
@@ -524,7 +547,11 @@ void MainWindow::showPasses(Shared<PassList> list) {
       if (row.name == wanted_.step.toStdString() && !row.failed) first = r;
       if (row.name == "infer" && !row.failed) usual = r;
       const int64_t delta = row.opsAfter - row.opsBefore;
-      setCell(passTable_, r, 0, QString::fromUtf8(row.failed ? "✕" : row.changed ? "●" : ""));
+      setCell(passTable_, r, 0, row.failed ? QString::fromUtf8("✕") : QString());
+      const Category ink = row.changed ? Category::contraction : Category::other;
+      if (!row.failed)
+        passTable_->item(r, 0)->setIcon(
+            icon(iconOfPass(QString::fromStdString(row.name), QString::fromStdString(row.kind)), ink));
       setCell(passTable_, r, 1, QString::fromStdString(row.name));
       setCell(passTable_, r, 2, timeText(row.timeNs), CellAlignment::right);
       setCell(passTable_, r, 3, QString::number(row.opsAfter), CellAlignment::right);
@@ -533,7 +560,7 @@ void MainWindow::showPasses(Shared<PassList> list) {
                   ? ""
                   : (delta > 0 ? "+" : QString::fromUtf8("−")) + QString::number(std::abs(delta)),
               CellAlignment::right);
-      passTable_->item(r, 0)->setForeground(row.failed ? QColor(204, 40, 40) : QColor(214, 140, 10));
+      passTable_->item(r, 0)->setForeground(palette().color(QPalette::BrightText));
       passTable_->item(r, 1)->setToolTip(passTip(row));
       passTable_->item(r, 0)->setToolTip(row.failed ? "failed" : row.changed ? "changed the graph" : "");
     }
@@ -589,6 +616,7 @@ void MainWindow::showRun() {
     text += htmlRow(html(v.name), shortType(v.type).toHtmlEscaped());
   runSummary_->setHtml(text + "</table>");
   timeline_->setRun(result_);
+  overview_->setRun(result_);
   showNode(canvas_->selectedNode());  // with its time
   places_->setRun(result_);
   rows_->setLevels(result_->levels);
@@ -598,8 +626,8 @@ void MainWindow::showRun() {
   // Panels that show something of a run, or for the chosen sizes, stay.
   QWidget* const panel = bottom_->currentWidget();
   if (panel != timeline_ && panel != plan_ && panel != cockpit_ && panel != places_ && panel != tensor_ &&
-      panel != rows_)
-    bottom_->setCurrentWidget(kernelTable_);
+      panel != rows_ && panel != levels_)
+    bringPanel(kernelTable_);
 }
 
 // What the simulated GPU counted in the launches of a row of the profile; "": nothing.
@@ -635,6 +663,8 @@ void MainWindow::showKernels(const KernelTable& table) {
       setNumber(kernelTable_, r, column, perNs > 0 ? QString::number(perNs, 'f', 1) : "", perNs);
     };
     setCell(kernelTable_, r, kName, QString::fromStdString(row.name));
+    const Category category = categoryOfKernel(QString::fromStdString(row.name));
+    kernelTable_->item(r, kName)->setIcon(icon(iconOfCategory(category), category));
     kernelTable_->item(r, kName)->setData(Qt::UserRole, QString::fromStdString(row.place));
     kernelTable_->item(r, kName)->setData(Qt::UserRole + 1, QString::fromStdString(row.kind));
     setCell(kernelTable_, r, kWhat,
@@ -709,10 +739,15 @@ void MainWindow::updateBusy() {
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+  if (!event->mimeData()->hasUrls()) return;
+  event->acceptProposedAction();
+  startPage_->setDropping(true);
 }
 
+void MainWindow::dragLeaveEvent(QDragLeaveEvent*) { startPage_->setDropping(false); }
+
 void MainWindow::dropEvent(QDropEvent* event) {
+  startPage_->setDropping(false);
   for (const QUrl& url : event->mimeData()->urls())
     if (url.isLocalFile()) return takeDropped(url.toLocalFile()) ? run() : open(url.toLocalFile());
 }

@@ -19,7 +19,7 @@
 #include "ui/shell/navigation.h"
 #include "ui/shell/start_page.h"
 #include "ui/shell/view_history.h"
-#include "ui/shell/window_layouts.h"
+#include "ui/shell/window_modes.h"
 #include "ui/shell/window_settings.h"
 #include "ui/support/file_watch.h"
 #include "ui/support/inbox.h"
@@ -53,6 +53,7 @@ namespace dyn::ui {
 
 class DebugMenu;
 class LevelsPanel;
+class OverviewPage;
 class PipelineEdit;
 class RowsPanel;
 class StopPanel;
@@ -76,7 +77,8 @@ class MainWindow : public QMainWindow {
   void restart(const Restart& restart);
   // What was looked at when the window was closed last, if that is wanted.
   void reopenLast();
-  void setLayout(WindowLayout layout);
+  void setMode(WindowMode mode);
+  WindowMode mode() const { return mode_; }
   void run();
   void setDim(const QString& name, int value);  // before or after the model is there
   void showStep(int index);
@@ -103,6 +105,7 @@ class MainWindow : public QMainWindow {
 
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
+  void dragLeaveEvent(QDragLeaveEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void closeEvent(QCloseEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
@@ -111,6 +114,8 @@ class MainWindow : public QMainWindow {
   void makeActions();
   void makeDocks();
   void makeRunPanel();
+  void makeToolBar();
+  void makeStrip();
   void makeGraphDocks();
   void makeGoMenu();
   void addLayouterTo(QMenu* view);
@@ -120,13 +125,25 @@ class MainWindow : public QMainWindow {
   void stepRun(const Command& command);
   bool takeLevels(const Outcome& outcome);  // true: the answer is theirs alone
   void endStop();
+  // Of modes.
+  void bringPanel(QWidget* panel);
+  void panelCame(int index);
+  void showPanelsOf(WindowMode mode);
+  bool isOfStrip(const QWidget* panel) const;
+  void leaveStrip();
+  void updateStrip();
+  void updateTitles();
+  void showStart();
+  void leaveStart();
+  void followLink(const QString& what, const QString& which);
+  void startTour(const Tour& tour);
   void goToPass(int by);
   void fillCompareMenu();
   void search(const QString& text);
   void showFound(int count);
   void showOutline(Shared<GraphView> graph);
   // Of the menus: how the window looks, and what it does by itself.
-  void makeLayoutMenu(QMenu* view);
+  void makeRail(QMenu* view);
   void makeLookMenu(QMenu* view);
   void makeHabits(QMenu* file);
   void makeUndo(QMenu* view);
@@ -216,9 +233,21 @@ class MainWindow : public QMainWindow {
   Outline* found_ = nullptr;
   QMenu* compare_ = nullptr;
   QSlider* passSlider_ = nullptr;
-  WindowLayout layout_ = WindowLayout::explore;  // chosen last
-  int layoutWidth_ = 0;                          // it was fitted to
-  WindowSettings::LookedAt wanted_;              // to be shown again, once its model is open
+  static constexpr int kDocksVersion = 5;  // of their state; older ones are not restored
+  WindowMode mode_ = WindowMode::overview;
+  int modeWidth_ = 0;       // it was fitted to
+  bool arranging_ = false;  // panels change because the mode does
+  bool isAtStart_ = false;  // no model yet: no docks
+  QByteArray startState_;   // of the docks, when there is one
+  int unseenFaults_ = 0;    // written to the console since it was looked at
+  QTimer titleTimer_;
+  std::map<WindowMode, QWidget*> fronts_;  // the panel that each showed last
+  std::map<WindowMode, std::pair<QSize, QByteArray>> dockStates_;
+  std::array<QAction*, kWindowModes.size()> modeActions_ = {};
+  QToolButton* problemsButton_ = nullptr;
+  QToolButton* consoleButton_ = nullptr;
+  OverviewPage* overview_ = nullptr;
+  WindowSettings::LookedAt wanted_;  // to be shown again, once its model is open
   FileWatch* watch_ = nullptr;
   ViewHistory* history_ = nullptr;
   QAction* constants_ = nullptr;
@@ -255,7 +284,9 @@ class MainWindow : public QMainWindow {
   QLabel* busy_ = nullptr;
   QToolButton* cancel_ = nullptr;
   CommandPalette* palette_ = nullptr;
-  QAction* run_ = nullptr;
+  QAction *run_ = nullptr, *open_ = nullptr, *undo_ = nullptr, *redo_ = nullptr;
+  QAction *fit_ = nullptr, *openGroups_ = nullptr, *closeGroups_ = nullptr, *commands_ = nullptr;
+  QAction *compareStep_ = nullptr, *searchKeys_ = nullptr;
   QPushButton* runButton_ = nullptr;
 };
 

@@ -14,6 +14,7 @@
 #include "ui/graph/dot_layout.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"
+#include "ui/support/icons.h"
 
 namespace dyn::ui {
 
@@ -44,6 +45,7 @@ void MainWindow::makeGoMenu() {
     a->setShortcut(QKeySequence(key));
     if (key.size() == 1) actOnGraphAlone(a, canvas_);
     connect(a, &QAction::triggered, this, what);
+    return a;
   };
   action("Next pass", "J", [this] { goToPass(1); });
   action("Pass before", "K", [this] { goToPass(-1); });
@@ -55,8 +57,10 @@ void MainWindow::makeGoMenu() {
           [this](const QString& text) { statusBar()->showMessage(text, 8000); });
   compare_ = go->addMenu("Compare with");
   connect(compare_, &QMenu::aboutToShow, this, &MainWindow::fillCompareMenu);
-  action("Compare with the step before", "D",
-         [this] { compareWith(comparedStep_ == kStepBefore ? kNotCompared : kStepBefore); });
+  compareStep_ = action("Compare with the step before", "D",
+                        [this] { compareWith(comparedStep_ == kStepBefore ? kNotCompared : kStepBefore); });
+  compareStep_->setIcon(icon("actions/compare"));
+  compareStep_->setToolTip("Mark in the graph and the text what this pass changed (D on the graph)");
 }
 
 void MainWindow::addLayouterTo(QMenu* view) {

@@ -24,7 +24,7 @@ bool stepsTheRun(CommandId id) {
 
 void MainWindow::makeLevels() {
   levels_ = new LevelsPanel;
-  bottom_->insertTab(2, levels_, "Levels");
+  bottom_->insertTab(2, levels_, "Code");
   stop_ = new StopPanel;
   auto* dock = new QDockWidget("Stepping", this);
   dock->setObjectName("steppingDock");
@@ -50,7 +50,7 @@ void MainWindow::makeLevels() {
     submitShown(Command::of(CommandId::watch).add("what", name.toStdString()));
   });
   connect(stop_, &StopPanel::tensorWanted, this, [this](const QString& name) {
-    bottom_->setCurrentWidget(tensor_);
+    bringPanel(tensor_);
     submitShown(Command::of(CommandId::tensor).add("value", name.toStdString()));
   });
 }
@@ -101,7 +101,9 @@ void MainWindow::stepRun(const Command& command) {
   console_->echo(QString::fromStdString(toLine(command)));
   const Ticket ticket = submit(command);
   if (!isList) stepping_ = ticket;
-  if (command.id == CommandId::start) bottom_->setCurrentWidget(levels_);
+  if (command.id != CommandId::start) return;
+  fronts_[WindowMode::debug] = levels_;
+  mode_ == WindowMode::debug ? bringPanel(levels_) : setMode(WindowMode::debug);
 }
 
 // What stands where, whoever asked: a key, a button or the console.

@@ -8,13 +8,10 @@
 #include <QStatusBar>
 
 #include "ui/shell/main_window.h"
+#include "ui/support/icons.h"
 #include "ui/views/pipeline_edit.h"
 
 namespace dyn::ui {
-
-namespace {
-constexpr int kSettingsVersion = 4;  // of the docks; older states are not restored
-}
 
 // "model.onnx  (~/models/bert) - dynstudio": files of many models have the same name.
 QString windowTitleOf(const QString& path) {
@@ -24,34 +21,15 @@ QString windowTitleOf(const QString& path) {
   return QFileInfo(path).fileName() + QString::fromUtf8(" — ") + folder + QString::fromUtf8(" — dynstudio");
 }
 
-void MainWindow::makeLayoutMenu(QMenu* view) {
-  QMenu* menu = view->addMenu("Layout");
-  for (const WindowLayout layout : kWindowLayouts) {
-    QAction* action = menu->addAction(nameOf(layout));
-    action->setShortcut(QKeySequence("Alt+" + QString::number(static_cast<int>(layout) + 1)));
-    connect(action, &QAction::triggered, this, [this, layout] { setLayout(layout); });
-  }
-  menu->addSeparator();
-  connect(menu->addAction("Reset window"), &QAction::triggered, this, [this] {
-    showNormal();
-    resize(1280, 800);
-    setLayout(WindowLayout::explore);
-  });
-}
-
-void MainWindow::setLayout(WindowLayout layout) {
-  layout_ = layout;
-  layoutWidth_ = width();
-  applyLayout(*this, layout);
-}
-
 void MainWindow::resizeEvent(QResizeEvent* event) {
   QMainWindow::resizeEvent(event);
-  fitLayout(*this, layout_, std::exchange(layoutWidth_, width()));
+  if (isAtStart_) return;
+  fitMode(*this, mode_, std::exchange(modeWidth_, width()));
 }
 
 void MainWindow::makeLookMenu(QMenu* view) {
   QMenu* menu = view->addMenu("Theme");
+  menu->setIcon(icon("actions/theme"));
   auto* group = new QActionGroup(menu);
   for (const Theme theme : {Theme::system, Theme::light, Theme::dark}) {
     QAction* action = menu->addAction(theme == Theme::system  ? "As the desktop"
@@ -80,11 +58,13 @@ void MainWindow::makeLookMenu(QMenu* view) {
 
 void MainWindow::makeUndo(QMenu* view) {
   history_ = new ViewHistory(this);
-  QAction* undo = history_->stack()->createUndoAction(this, "Undo");
-  QAction* redo = history_->stack()->createRedoAction(this, "Redo");
-  undo->setShortcut(QKeySequence::Undo);
-  redo->setShortcut(QKeySequence::Redo);
-  view->addActions({undo, redo});
+  undo_ = history_->stack()->createUndoAction(this, "Undo");
+  redo_ = history_->stack()->createRedoAction(this, "Redo");
+  undo_->setShortcut(QKeySequence::Undo);
+  redo_->setShortcut(QKeySequence::Redo);
+  undo_->setIcon(icon("actions/undo"));
+  redo_->setIcon(icon("actions/redo"));
+  view->addActions({undo_, redo_});
   view->addSeparator();
   connect(canvas_, &GraphCanvas::lookChanged, this,
           [this](const QString& what) { history_->note(viewState(), what); });
@@ -113,6 +93,7 @@ void MainWindow::makeHabits(QMenu* file) {
   startPage_ = new StartPage(canvas_);
   connect(startPage_, &StartPage::fileChosen, this, &MainWindow::open);
   connect(startPage_, &StartPage::openWanted, this, &MainWindow::chooseFile);
+  connect(startPage_, &StartPage::tourChosen, this, &MainWindow::startTour);
 }
 
 void MainWindow::chooseFile() {
@@ -142,13 +123,16 @@ void MainWindow::restoreLook() {
   applyTheme(settings_.theme);
   applyTextSteps(settings_.textSteps);
   if (!settings_.geometry.isEmpty()) restoreGeometry(settings_.geometry);
-  if (settings_.docks.isEmpty() || !restoreState(settings_.docks, kSettingsVersion))
-    setLayout(WindowLayout::explore);
+  mode_ = modeOf(settings_.mode).value_or(WindowMode::overview);
+  startState_ = settings_.docks;
+  setMode(mode_);
+  showStart();
 }
 
 void MainWindow::keepLookedAt() {
   settings_.geometry = saveGeometry();
-  settings_.docks = saveState(kSettingsVersion);
+  settings_.docks = isAtStart_ ? startState_ : saveState(kDocksVersion);
+  settings_.mode = nameOf(mode_);
   if (model_) {
     const int node = canvas_->selectedNode();
     settings_.last = {

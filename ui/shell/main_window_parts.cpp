@@ -20,6 +20,8 @@
 
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"
+#include "ui/support/icons.h"
+#include "ui/views/overview_page.h"
 #include "ui/views/run/rows_panel.h"
 #include "ui/views/table.h"
 
@@ -29,68 +31,143 @@ void MainWindow::makeActions() {
   QMenu* file = menuBar()->addMenu("&File");
   QMenu* view = menuBar()->addMenu("&View");
   QMenu* model = menuBar()->addMenu("&Model");
-  QToolBar* bar = addToolBar("Main");
-  bar->setObjectName("mainToolBar");
-  bar->setMovable(false);
-  const auto action = [&](QMenu* menu, const QString& text, const QKeySequence& key, auto&& slot) {
+  const auto action = [&](QMenu* menu, const QString& text, const QKeySequence& key, auto&& slot,
+                          const char* drawing = nullptr) {
     QAction* a = menu->addAction(text);
+    if (drawing) a->setIcon(icon(drawing));
     a->setShortcut(key);
     a->setToolTip(key.isEmpty() ? text : text + " (" + key.toString() + ")");
     connect(a, &QAction::triggered, this, slot);
     return a;
   };
-  bar->addAction(action(file, "Open…", QKeySequence::Open, [this] { chooseFile(); }));
-  recent_ = file->addMenu("Open recent");
-  action(file, "Reload", QKeySequence("Ctrl+Shift+R"), [this] { reload(); });
+  open_ = action(
+      file, "Open…", QKeySequence::Open, [this] { chooseFile(); }, "actions/open");
+  recent_ = file->addMenu(icon("actions/recent"), "Open recent");
+  action(
+      file, "Reload", QKeySequence("Ctrl+Shift+R"), [this] { reload(); }, "actions/reload");
   action(file, "Open profile…", {}, [this] {
     const QString name =
         QFileDialog::getOpenFileName(this, "Open a profile that was saved", {}, "Chrome traces (*.json)");
     if (!name.isEmpty()) submit(Command::of(CommandId::recall).add("file", name.toStdString()));
   });
-  action(file, "Export graph…", {}, [this] {
-    const QString name = QFileDialog::getSaveFileName(this, "Export the graph", besideModel("svg"),
-                                                      "Graphs (*.svg *.pdf *.png *.dot *.ps)");
-    if (!name.isEmpty()) canvas_->exportLater(name);
-  });
-  action(file, "Save as ONNX…", {}, [this] {
-    if (!canRun()) return statusBar()->showMessage("there is no graph to be saved", 5000);
-    const QString name = QFileDialog::getSaveFileName(this, "Save the graph that is shown",
-                                                      besideModel("onnx"), "ONNX models (*.onnx)");
-    if (!name.isEmpty()) saveOnnx(name);
-  });
+  action(
+      file, "Export graph…", {},
+      [this] {
+        const QString name = QFileDialog::getSaveFileName(this, "Export the graph", besideModel("svg"),
+                                                          "Graphs (*.svg *.pdf *.png *.dot *.ps)");
+        if (!name.isEmpty()) canvas_->exportLater(name);
+      },
+      "actions/export");
+  action(
+      file, "Save as ONNX…", {},
+      [this] {
+        if (!canRun()) return statusBar()->showMessage("there is no graph to be saved", 5000);
+        const QString name = QFileDialog::getSaveFileName(this, "Save the graph that is shown",
+                                                          besideModel("onnx"), "ONNX models (*.onnx)");
+        if (!name.isEmpty()) saveOnnx(name);
+      },
+      "actions/save");
   makeHabits(file);
   action(file, "Quit", QKeySequence::Quit, [this] { close(); });
   makeGoMenu();
   palette_ = new CommandPalette(this);
-  run_ = action(model, "Run", QKeySequence("Ctrl+R"), [this] { run(); });
-  bar->addAction(run_);
+  run_ = action(
+      model, "Run", QKeySequence("Ctrl+R"), [this] { run(); }, "actions/run");
   makeDebugMenu();
-  bar->addSeparator();
-  bar->addAction(action(view, "Fit", QKeySequence("Ctrl+0"), [this] { canvas_->fit(); }));
-  bar->addAction(action(view, "Open groups", QKeySequence("Ctrl+E"), [this] { canvas_->setAllOpen(true); }));
-  bar->addAction(
-      action(view, "Close groups", QKeySequence("Ctrl+Shift+E"), [this] { canvas_->setAllOpen(false); }));
+  fit_ = action(
+      view, "Fit", QKeySequence("Ctrl+0"), [this] { canvas_->fit(); }, "actions/fit");
+  openGroups_ = action(
+      view, "Open groups", QKeySequence("Ctrl+E"), [this] { canvas_->setAllOpen(true); },
+      "actions/open_groups");
+  closeGroups_ = action(
+      view, "Close groups", QKeySequence("Ctrl+Shift+E"), [this] { canvas_->setAllOpen(false); },
+      "actions/close_groups");
   constants_ = view->addAction("Show constants");
   constants_->setCheckable(true);
   connect(constants_, &QAction::toggled, canvas_, &GraphCanvas::setShowConstants);
   addLayouterTo(view);
   view->addSeparator();
   makeUndo(view);
-  makeLayoutMenu(view);
+  makeRail(view);
   makeLookMenu(view);
   QMenu* panels = view->addMenu("Panels");
   for (QDockWidget* dock : findChildren<QDockWidget*>()) panels->addAction(dock->toggleViewAction());
+  const auto openPalette = [this] { palette_->open(menuActions()); };
+  commands_ =
+      action(view, "Commands and shortcuts…", QKeySequence("Ctrl+Shift+P"), openPalette, "actions/commands");
+  auto* ask = new QAction(this);  // the same by a letter of the graph
+  ask->setShortcut(QKeySequence("?"));
+  actOnGraphAlone(ask, canvas_);
+  connect(ask, &QAction::triggered, this, openPalette);
+  action(
+      view, "Console", QKeySequence("Ctrl+`"),
+      [this] {
+        bringPanel(console_);
+        console_->setEntry({});
+      },
+      "modes/console");
+  action(
+      view, "Problems", QKeySequence("Ctrl+Shift+M"), [this] { bringPanel(problems_); }, "modes/problems");
+  searchKeys_ = action(
+      view, "Search", QKeySequence::Find,
+      [this] {
+        search_->setFocus();
+        search_->selectAll();
+      },
+      "actions/search");
+  makeToolBar();
+  giveMnemonics(menuBar());
+  busy_ = new QLabel;
+  cancel_ = new QToolButton;
+  cancel_->setText("Cancel");
+  cancel_->setIcon(icon("actions/cancel"));
+  cancel_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  cancel_->setObjectName("cancel");
+  connect(cancel_, &QToolButton::clicked, this, &MainWindow::cancel);
+  statusBar()->addPermanentWidget(busy_);
+  statusBar()->addPermanentWidget(cancel_);
+}
+
+// In groups: files, running, going back, the graph; the search at the right.
+void MainWindow::makeToolBar() {
+  QToolBar* bar = addToolBar("Main");
+  bar->setObjectName("mainToolBar");
+  bar->setMovable(false);
+  bar->setIconSize(QSize(kIconSize, kIconSize));
+  const auto withText = [bar](QAction* action, const char* name) {
+    auto* button = qobject_cast<QToolButton*>(bar->widgetForAction(action));
+    button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    button->setObjectName(name);
+    return button;
+  };
+  bar->addAction(open_);
+  withText(open_, "openTool");
+  bar->addAction(run_);
+  run_->setIcon(icon("actions/run", IconInk::onAccent));
+  run_->setIconVisibleInMenu(false);  // its ink is for the button
+  run_->setToolTip("Run the model with the sizes and inputs of the Run panel (Ctrl+R)");
+  withText(run_, "runTool");
+  bar->addSeparator();
+  bar->addActions({undo_, redo_});
+  bar->addSeparator();
+  bar->addActions({navigation_->backAction(), navigation_->forwardAction()});
+  bar->addSeparator();
+  bar->addActions({fit_, openGroups_, closeGroups_, compareStep_});
   auto* space = new QWidget;
   space->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   bar->addWidget(space);
   matches_ = new QLabel;
-  matches_->setContentsMargins(8, 0, 8, 0);
+  matches_->setContentsMargins(kSpaceSmall, 0, kSpaceSmall, 0);
   bar->addWidget(matches_);
   search_ = new QLineEdit;
   search_->setObjectName("search");
+  search_->setAccessibleName("Search");
   search_->setPlaceholderText("Search: operator, name, type (Ctrl+F)");
   search_->setClearButtonEnabled(true);
-  search_->setFixedWidth(270);
+  search_->addAction(icon("actions/search"), QLineEdit::LeadingPosition);
+  search_->setMinimumWidth(180);
+  search_->setMaximumWidth(330);
+  search_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   bar->addWidget(search_);
   search_->setToolTip(
       "Operations with all these words; also op: name: attr: dtype: dim:seq shape:[batch,?,...] /pattern/ "
@@ -98,31 +175,12 @@ void MainWindow::makeActions() {
   connect(search_, &QLineEdit::textChanged, this, &MainWindow::search);
   connect(search_, &QLineEdit::returnPressed, canvas_, [this] { canvas_->nextMatch(); });
   keepWindowKeys(search_, this, canvas_);
-  const auto openPalette = [this] { palette_->open(menuActions()); };
-  action(view, "Commands and shortcuts…", QKeySequence("Ctrl+Shift+P"), openPalette);
-  auto* ask = new QAction(this);  // the same by a letter of the graph
-  ask->setShortcut(QKeySequence("?"));
-  actOnGraphAlone(ask, canvas_);
-  connect(ask, &QAction::triggered, this, openPalette);
-  action(view, "Console", QKeySequence("Ctrl+`"), [this] {
-    bottom_->setCurrentWidget(console_);
-    console_->setEntry({});
-  });
-  action(view, "Search", QKeySequence::Find, [this] {
-    search_->setFocus();
-    search_->selectAll();
-  });
-  giveMnemonics(menuBar());
-  busy_ = new QLabel;
-  cancel_ = new QToolButton;
-  cancel_->setText("Cancel");
-  cancel_->setObjectName("cancel");
-  connect(cancel_, &QToolButton::clicked, this, &MainWindow::cancel);
-  statusBar()->addPermanentWidget(busy_);
-  statusBar()->addPermanentWidget(cancel_);
+  bar->addAction(commands_);
 }
 
 void MainWindow::makeDocks() {
+  setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  setDocumentMode(true);
   const auto dock = [&](const QString& title, const QString& name, QWidget* widget, Qt::DockWidgetArea area) {
     auto* d = new QDockWidget(title, this);
     d->setObjectName(name);
@@ -150,13 +208,12 @@ void MainWindow::makeDocks() {
   connect(passSlider_, &QSlider::valueChanged, this, &MainWindow::showStep);
   column->addWidget(passSlider_);
   column->addWidget(makePipeline());
-  QDockWidget* passes = dock("Passes", "passesDock", left, Qt::LeftDockWidgetArea);
+  dock("Passes", "passesDock", left, Qt::LeftDockWidgetArea);
   dimsPanel_ = new DimsPanel;
-  QDockWidget* dims = dock("Dims", "dimsDock", dimsPanel_, Qt::LeftDockWidgetArea);
+  dock("Dims", "dimsDock", dimsPanel_, Qt::LeftDockWidgetArea);
 
   bottom_ = new QTabWidget;
   bottom_->setObjectName("bottomTabs");
-  bottom_->setDocumentMode(true);
   bottom_->setMinimumHeight(90);  // whatever its tabs would like
   irText_ = new IrTextView;
   diffText_ = new IrTextView;
@@ -177,26 +234,51 @@ void MainWindow::makeDocks() {
   cockpit_ = new CockpitPanel;
   bottom_->addTab(cockpit_, "Sizes");
   places_ = new PlacesPanel;
-  bottom_->insertTab(bottom_->indexOf(timeline_), places_, "Places");
+  bottom_->insertTab(bottom_->indexOf(timeline_), places_, "By layer");
   rows_ = new RowsPanel;
-  bottom_->insertTab(bottom_->indexOf(plan_), rows_, "Trees and rows");
+  bottom_->insertTab(bottom_->indexOf(plan_), rows_, "Structure");
   tensor_ = new TensorPanel;
   bottom_->addTab(tensor_, "Tensor");
   problems_ = new ProblemTable;
   bottom_->addTab(problems_, "Problems");
   bottom_->addTab(console_, "Console");
-  QDockWidget* text = dock("Text, kernels and memory", "textDock", bottom_, Qt::BottomDockWidgetArea);
+  auto* hide = new QToolButton;
+  hide->setIcon(icon("actions/close"));
+  hide->setIconSize(QSize(14, 14));
+  hide->setObjectName("closePanels");
+  hide->setToolTip("Close these panels; the mode's button shows them again");
+  bottom_->setCornerWidget(hide);
+  QDockWidget* text = dock("Panels of the mode", "textDock", bottom_, Qt::BottomDockWidgetArea);
+
+  connect(hide, &QToolButton::clicked, this, [this, text] {
+    if (isOfStrip(bottom_->currentWidget())) return leaveStrip();
+    text->hide();
+  });
+  overview_ = new OverviewPage;
+  connect(overview_, &OverviewPage::linkChosen, this, &MainWindow::followLink);
+  dock("Overview", "overviewDock", overview_, Qt::LeftDockWidgetArea);
 
   details_ = new QTextBrowser;
   details_->setObjectName("details");
   details_->setOpenLinks(false);
-  QDockWidget* details = dock("Details", "detailsDock", details_, Qt::RightDockWidgetArea);
+  dock("Inspector", "detailsDock", details_, Qt::RightDockWidgetArea);
   makeRunPanel();
   makeLevels();
   makeGraphDocks();
-  resizeDocks({passes, details}, {270, 280}, Qt::Horizontal);
-  resizeDocks({passes, dims}, {260, 260}, Qt::Vertical);
-  resizeDocks({text}, {225}, Qt::Vertical);
+  // A panel that is behind others does not widen the window.
+  constexpr int kLeastPanelWidth = 240;
+  for (int i = 0; i < bottom_->count(); ++i) bottom_->widget(i)->setMinimumWidth(kLeastPanelWidth);
+  // Panels are of one colour with the tables and texts in them.
+  QList<QWidget*> panels;
+  for (const QDockWidget* d : findChildren<QDockWidget*>()) panels << d->widget();
+  for (int i = 0; i < bottom_->count(); ++i) panels << bottom_->widget(i);
+  for (QWidget* panel : panels) {
+    if (panel == bottom_) continue;
+    panel->setBackgroundRole(QPalette::Base);
+    panel->setAutoFillBackground(true);
+  }
+  for (QTextBrowser* page : findChildren<QTextBrowser*>())
+    if (page != overview_) page->document()->setDocumentMargin(kSpaceSmall + 2);
 }
 
 void MainWindow::makeRunPanel() {
@@ -261,7 +343,7 @@ void MainWindow::connectViews() {
     if (bottom_->widget(index) == console_) QTimer::singleShot(0, console_, &ConsolePanel::takeKeys);
   });
   connect(palette_, &CommandPalette::commandChosen, this, [this](const QString& begun) {
-    bottom_->setCurrentWidget(console_);
+    bringPanel(console_);
     console_->setEntry(begun);
   });
   connect(problems_, &ProblemTable::placeChosen, this, &MainWindow::choosePlace);

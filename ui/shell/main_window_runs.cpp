@@ -88,7 +88,7 @@ void MainWindow::restart(const Restart& restart) {
                    "): " + QString::number(restart.commands.size()) +
                    "commands run again to restore model, settings and values");
   statusBar()->showMessage("Crashed: " + QString::fromStdString(restart.crash), 30000);
-  bottom_->setCurrentWidget(console_);
+  bringPanel(console_);
 }
 
 // What is under way, how long, and how far.

@@ -4,6 +4,7 @@
 #include <QMenu>
 
 #include "ui/shell/menu_keys.h"
+#include "ui/support/icons.h"
 
 namespace dyn::ui {
 
@@ -19,6 +20,9 @@ QString countedNoun(size_t count, const char* one) {
 Navigation::Navigation(GraphCanvas* canvas, QMenu* menu) : QObject(canvas), canvas_(canvas), menu_(menu) {
   back_ = add("Back", "Alt+Left", [this] { back(); });
   forward_ = add("Forward", "Alt+Right", [this] { forward(); });
+  back_->setIcon(icon("actions/back"));
+  forward_->setIcon(icon("actions/forward"));
+  menu->setIcon(icon("actions/trace"));
   menu->addSeparator();
   const auto ofChosen = [&](const QString& text, const QString& key, const std::function<void()>& what) {
     ofChosen_.push_back(add(text, key, what));

@@ -22,6 +22,8 @@ class Navigation : public QObject {
   Navigation(GraphCanvas* canvas, QMenu* menu);
 
   void forget();  // another model
+  QAction* backAction() const { return back_; }
+  QAction* forwardAction() const { return forward_; }
   void back() { goBy(-1); }
   void forward() { goBy(1); }
   void traceInputs(int hops = 0) { trace(hops, true, false); }

@@ -38,6 +38,7 @@ WindowSettings::WindowSettings(QString name) : file_(std::move(name)) {
   }
   geometry = QByteArray::fromBase64(all["geometry"].toString().toLatin1());
   docks = QByteArray::fromBase64(all["docks"].toString().toLatin1());
+  mode = all["mode"].toString();
   theme = themeOf(all["theme"].toString()).value_or(Theme::system);
   textSteps = std::clamp(all["textSteps"].toInt(), kLeastTextSteps, kMostTextSteps);
   followsFile = all["followsFile"].toBool(false);
@@ -80,6 +81,7 @@ void WindowSettings::save() const {
       {"dims", models},
       {"geometry", QString::fromLatin1(geometry.toBase64())},
       {"docks", QString::fromLatin1(docks.toBase64())},
+      {"mode", mode},
       {"theme", nameOf(theme)},
       {"textSteps", textSteps},
       {"followsFile", followsFile},

@@ -23,6 +23,7 @@ class WindowSettings {
   std::map<std::string, int> dimsOf(const QString& file) const;
   void setDims(const QString& file, const std::map<std::string, int>& dims);
   QByteArray geometry, docks;  // as QMainWindow saves them
+  QString mode;                // by name
   Theme theme = Theme::system;
   int textSteps = 0;
   bool followsFile = false;  // a model that changes on disk is read again

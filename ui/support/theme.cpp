@@ -7,31 +7,31 @@
 #include <array>
 #include <cmath>
 
+#include "ui/support/style_sheet.h"
+
 namespace dyn::ui {
 
 namespace {
 
 constexpr std::array<const char*, 3> kNames = {"system", "light", "dark"};
 
-struct Shades {
-  QColor window, base, alternate, button, text, quiet, bright, link, chosen, chosenText;
-};
+constexpr const char* kCodeFonts[] = {"JetBrains Mono", "DejaVu Sans Mono"};
 
-QPalette paletteOf(const Shades& shades) {
-  QPalette palette(shades.button, shades.window);
-  palette.setColor(QPalette::Base, shades.base);
-  palette.setColor(QPalette::AlternateBase, shades.alternate);
-  palette.setColor(QPalette::ToolTipBase, shades.alternate);
-  palette.setColor(QPalette::BrightText, shades.bright);
-  palette.setColor(QPalette::PlaceholderText, shades.quiet);
-  palette.setColor(QPalette::Link, shades.link);
-  palette.setColor(QPalette::LinkVisited, shades.link);
-  palette.setColor(QPalette::Highlight, shades.chosen);
-  palette.setColor(QPalette::HighlightedText, shades.chosenText);
+QPalette paletteOf(const ThemeColors& colors) {
+  QPalette palette(colors.raised, colors.window);
+  palette.setColor(QPalette::Base, colors.base);
+  palette.setColor(QPalette::AlternateBase, colors.alternate);
+  palette.setColor(QPalette::ToolTipBase, colors.raised);
+  palette.setColor(QPalette::BrightText, colors.bright);
+  palette.setColor(QPalette::PlaceholderText, colors.quiet);
+  palette.setColor(QPalette::Link, colors.link);
+  palette.setColor(QPalette::LinkVisited, colors.link);
+  palette.setColor(QPalette::Highlight, colors.chosen);
+  palette.setColor(QPalette::HighlightedText, colors.chosenText);
   for (const QPalette::ColorRole role :
        {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::ToolTipText}) {
-    palette.setColor(role, shades.text);
-    palette.setColor(QPalette::Disabled, role, shades.quiet);
+    palette.setColor(role, colors.text);
+    palette.setColor(QPalette::Disabled, role, colors.quiet);
   }
   return palette;
 }
@@ -62,7 +62,12 @@ QColor mixed(const QColor& from, const QColor& to, double part) {
   return QColor(mix(from.red(), to.red()), mix(from.green(), to.green()), mix(from.blue(), to.blue()));
 }
 
-void showSystem() { QApplication::setPalette(systemIsDark() ? darkPalette() : lightPalette()); }
+void showPalette(bool dark) {
+  QApplication::setPalette(dark ? darkPalette() : lightPalette());
+  applyStyleSheet(dark);
+}
+
+void showSystem() { showPalette(systemIsDark()); }
 
 }  // namespace
 
@@ -94,30 +99,108 @@ QColor quietOn(const QColor& fill) {
   return text;
 }
 
-QPalette lightPalette() {
-  return paletteOf({.window = QColor(243, 244, 246),
-                    .base = QColor(255, 255, 255),
-                    .alternate = QColor(247, 248, 250),
-                    .button = QColor(236, 238, 241),
-                    .text = QColor(28, 32, 40),
-                    .quiet = QColor(98, 105, 120),
-                    .bright = QColor(200, 30, 40),
-                    .link = QColor(11, 99, 176),
-                    .chosen = QColor(48, 112, 208),
-                    .chosenText = QColor(255, 255, 255)});
+const ThemeColors& themeColors(bool dark) {
+  static const ThemeColors light{.window = QColor("#f3f4f7"),
+                                 .base = QColor("#ffffff"),
+                                 .alternate = QColor("#f8f9fb"),
+                                 .raised = QColor("#eceef3"),
+                                 .hover = QColor("#e4e8f0"),
+                                 .border = QColor("#dde1e9"),
+                                 .outline = QColor("#8a93a6"),
+                                 .text = QColor("#1b2029"),
+                                 .quiet = QColor("#5d6577"),
+                                 .bright = QColor("#c21e2c"),
+                                 .link = QColor("#0b61b4"),
+                                 .accent = QColor("#2a66d1"),
+                                 .onAccent = QColor("#ffffff"),
+                                 .chosen = QColor("#2f6fd0"),
+                                 .chosenText = QColor("#ffffff")};
+  static const ThemeColors dark_{.window = QColor("#22252c"),
+                                 .base = QColor("#191c21"),
+                                 .alternate = QColor("#1e2127"),
+                                 .raised = QColor("#2d313a"),
+                                 .hover = QColor("#363b46"),
+                                 .border = QColor("#343944"),
+                                 .outline = QColor("#737d91"),
+                                 .text = QColor("#dfe3eb"),
+                                 .quiet = QColor("#9fa8b8"),
+                                 .bright = QColor("#ff8080"),
+                                 .link = QColor("#82b4ff"),
+                                 .accent = QColor("#6ea4ff"),
+                                 .onAccent = QColor("#10141b"),
+                                 .chosen = QColor("#3564b0"),
+                                 .chosenText = QColor("#ffffff")};
+  return dark ? dark_ : light;
 }
 
-QPalette darkPalette() {
-  return paletteOf({.window = QColor(37, 40, 47),
-                    .base = QColor(27, 30, 36),
-                    .alternate = QColor(33, 36, 43),
-                    .button = QColor(49, 53, 62),
-                    .text = QColor(222, 226, 234),
-                    .quiet = QColor(150, 158, 174),
-                    .bright = QColor(255, 120, 120),
-                    .link = QColor(126, 176, 255),
-                    .chosen = QColor(58, 104, 178),
-                    .chosenText = QColor(255, 255, 255)});
+QPalette lightPalette() { return paletteOf(themeColors(false)); }
+QPalette darkPalette() { return paletteOf(themeColors(true)); }
+
+namespace {
+
+// Hues after Okabe and Ito (2008), whose eight colours differ for all common kinds of colour blindness; each
+// darkened or lightened until it stands out from the paper.
+struct CategoryRow {
+  const char* name;
+  const char *light, *dark;
+};
+constexpr CategoryRow kCategoryRows[] = {
+    {"contraction", "#0089d5", "#4c9df4"},   {"elementwise", "#0f894e", "#22bb8e"},
+    {"reduction", "#bf5b00", "#e57b15"},     {"movement", "#873aa1", "#c08bd8"},
+    {"control", "#c03e7c", "#f798c8"},       {"check", "#c34631", "#fa8966"},
+    {"input, output", "#0883a5", "#52dde6"}, {"other", "#5f7c8b", "#86a1a6"},
+};
+
+struct KernelWord {
+  const char* part;
+  Category category;
+};
+// The first that a name contains decides: "fused_softmax_mul" is a reduction.
+constexpr KernelWord kKernelWords[] = {
+    {"gemm", Category::contraction},      {"matmul", Category::contraction}, {"conv", Category::contraction},
+    {"attention", Category::contraction}, {"einsum", Category::contraction}, {"lstm", Category::contraction},
+    {"gru", Category::contraction},       {"softmax", Category::reduction},  {"norm", Category::reduction},
+    {"reduce", Category::reduction},      {"pool", Category::reduction},     {"sum", Category::reduction},
+    {"mean", Category::reduction},        {"max", Category::reduction},      {"gather", Category::movement},
+    {"transpose", Category::movement},    {"concat", Category::movement},    {"slice", Category::movement},
+    {"copy", Category::movement},         {"pad", Category::movement},       {"scatter", Category::movement},
+    {"expand", Category::movement},       {"loop", Category::control},       {"call", Category::control},
+    {"check", Category::check},           {"add", Category::elementwise},    {"mul", Category::elementwise},
+    {"sub", Category::elementwise},       {"div", Category::elementwise},    {"relu", Category::elementwise},
+    {"gelu", Category::elementwise},      {"exp", Category::elementwise},    {"tanh", Category::elementwise},
+    {"sigmoid", Category::elementwise},   {"where", Category::elementwise},  {"erf", Category::elementwise},
+};
+
+}  // namespace
+
+QString nameOf(Category category) { return kCategoryRows[static_cast<size_t>(category)].name; }
+
+Category categoryOfClass(const QString& opClass) {
+  static constexpr std::pair<const char*, Category> kClasses[] = {
+      {"contraction", Category::contraction}, {"elementwise", Category::elementwise},
+      {"reduction", Category::reduction},     {"injective", Category::movement},
+      {"structural", Category::control},      {"check", Category::check},
+      {"input", Category::boundary},          {"output", Category::boundary},
+  };
+  for (const auto& [name, category] : kClasses)
+    if (opClass == QLatin1String(name)) return category;
+  return Category::other;
+}
+
+Category categoryOfKernel(const QString& name) {
+  for (const KernelWord& word : kKernelWords)
+    if (name.contains(QLatin1String(word.part), Qt::CaseInsensitive)) return word.category;
+  return Category::other;
+}
+
+QColor categoryColor(Category category, bool dark) {
+  const CategoryRow& row = kCategoryRows[static_cast<size_t>(category)];
+  return QColor(dark ? row.dark : row.light);
+}
+
+QColor categoryFill(Category category, bool dark) {
+  const double part = category == Category::other ? (dark ? 0.22 : 0.12) : dark ? 0.32 : 0.16;
+  return mixed(themeColors(dark).base, categoryColor(category, dark), part);
 }
 
 void applyTheme(Theme theme) {
@@ -132,7 +215,28 @@ void applyTheme(Theme theme) {
   if (theme == Theme::system)
     showSystem();
   else
-    QApplication::setPalette(theme == Theme::dark ? darkPalette() : lightPalette());
+    showPalette(theme == Theme::dark);
+}
+
+double pointsOf(TextStep step, double bodyPoints) {
+  switch (step) {
+    case TextStep::title:
+      return bodyPoints * 1.8;
+    case TextStep::section:
+      return bodyPoints * 1.2;
+    case TextStep::body:
+      return bodyPoints;
+    case TextStep::caption:
+      return std::max(6.0, bodyPoints * 0.9);
+  }
+  return bodyPoints;
+}
+
+QFont fontOf(TextStep step) {
+  QFont font = QApplication::font();
+  font.setPointSizeF(pointsOf(step, font.pointSizeF() > 0 ? font.pointSizeF() : 9));
+  if (step == TextStep::title || step == TextStep::section) font.setWeight(QFont::DemiBold);
+  return font;
 }
 
 void applyTextSteps(int steps) {
@@ -141,10 +245,17 @@ void applyTextSteps(int steps) {
   const double size = first.pointSizeF() > 0 ? first.pointSizeF() : 9;
   font.setPointSizeF(std::max(5.0, size + std::clamp(steps, kLeastTextSteps, kMostTextSteps)));
   QApplication::setFont(font);
+  applyStyleSheet(isDark(QApplication::palette()));  // it has sizes of letters
 }
 
 QFont fixedFont() {
   QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
+  for (const char* family : kCodeFonts)
+    if (QFontDatabase::hasFamily(family)) {
+      font = QFont(family);
+      font.setStyleHint(QFont::Monospace);
+      break;
+    }
   font.setPointSizeF(QApplication::font().pointSizeF());
   return font;
 }

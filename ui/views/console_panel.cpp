@@ -1,6 +1,5 @@
 #include "ui/views/console_panel.h"
 
-#include <QFontDatabase>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
@@ -10,6 +9,7 @@
 #include <algorithm>
 
 #include "app/session/command.h"
+#include "ui/support/theme.h"
 
 namespace dyn::ui {
 
@@ -29,7 +29,7 @@ ConsolePanel::ConsolePanel(Completer completer, std::string historyPath)
       output_(new QPlainTextEdit),
       prompt_(new QLabel(kPrompt)),
       line_(new QLineEdit) {
-  const QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
+  const QFont font = fixedFont();
   output_->setObjectName("consoleOutput");
   output_->setReadOnly(true);
   output_->setMaximumBlockCount(kMostLines);

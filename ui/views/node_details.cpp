@@ -38,7 +38,7 @@ QString linkedPort(const GraphPort& port) {
 
 QString modelDetails(const ModelInfo& model) {
   QString text =
-      "<h3>" + QFileInfo(QString::fromStdString(model.path)).fileName().toHtmlEscaped() + "</h3><table>";
+      htmlTitle(QFileInfo(QString::fromStdString(model.path)).fileName().toHtmlEscaped()) + "<table>";
   text += htmlRow("kind", toString(model.kind));
   if (!model.producer.empty()) text += htmlRow("producer", html(model.producer));
   if (model.kind != ModelKind::package) text += htmlRow("operations", QString::number(model.opsCount));
@@ -48,21 +48,21 @@ QString modelDetails(const ModelInfo& model) {
   text += "</table>";
   const auto ports = [&](const char* title, const std::vector<ValueInfo>& values) {
     if (values.empty()) return;
-    text += QString("<p><b>") + title + "</b><br>";
+    text += htmlSection(title);
     for (const ValueInfo& v : values) text += portLine(v.name, v.type);
-    text += "</p>";
   };
   ports("Inputs", model.inputs);
   ports("Outputs", model.outputs);
-  if (!model.ops.empty()) text += "<p><b>Operators</b><br>";
+  if (!model.ops.empty()) text += htmlSection("Operators") + "<table>";
   for (const auto& [op, count] : model.ops)
-    text += html(op) + QString::fromUtf8(" × ") + QString::number(count) + "<br>";
-  return text + "</p>";
+    text += "<tr><td style='padding-right:16px'>" + html(op) + "</td><td align='right'>" +
+            QString::fromUtf8("× ") + QString::number(count) + "</td></tr>";
+  return text + (model.ops.empty() ? "" : "</table>");
 }
 
 QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& together,
                     const DeviceCounts* counts) {
-  QString text = "<h3>" + html(node.label.empty() ? node.op : node.label) + "</h3><table>";
+  QString text = htmlTitle(html(node.label.empty() ? node.op : node.label)) + "<table>";
   text += htmlRow("operator", html(node.op) + (node.opClass.empty() || node.opClass == node.op
                                                    ? ""
                                                    : " (" + html(node.opClass) + ")"));
@@ -82,11 +82,11 @@ QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& to
   for (const auto& [key, value] : node.attributes)
     text += htmlRow(html(key), html(value.substr(0, kMostAttributeText)));
   text += "</table>";
-  if (!node.inputs.empty()) text += "<p><b>Inputs</b><br>";
+  if (!node.inputs.empty()) text += htmlSection("Inputs");
   for (const GraphPort& p : node.inputs) text += portLine(p.name, p.type);
-  if (!node.outputs.empty()) text += "</p><p><b>Outputs</b><br>";
+  if (!node.outputs.empty()) text += htmlSection("Outputs");
   for (const GraphPort& p : node.outputs) text += linkedPort(p);
-  return text + "</p>";
+  return text;
 }
 
 }  // namespace dyn::ui

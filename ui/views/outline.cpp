@@ -4,8 +4,19 @@
 #include <QScopedValueRollback>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/icons.h"
 
 namespace dyn::ui {
+
+namespace {
+
+QString classOf(const GraphNode& node) {
+  return node.kind == NodeKind::input    ? "input"
+         : node.kind == NodeKind::output ? "output"
+                                         : QString::fromStdString(node.opClass);
+}
+
+}  // namespace
 
 int OutlineModel::add(Item item) {
   const int number = static_cast<int>(items_.size());
@@ -74,8 +85,14 @@ int OutlineModel::rowCount(const QModelIndex& parent) const {
 }
 
 QVariant OutlineModel::data(const QModelIndex& index, int role) const {
-  if (!index.isValid() || (role != Qt::DisplayRole && role != Qt::ToolTipRole)) return {};
+  const bool isIcon = role == Qt::DecorationRole && index.column() == 0;
+  if (!index.isValid() || (role != Qt::DisplayRole && role != Qt::ToolTipRole && !isIcon)) return {};
   const Item& item = itemOf(index);
+  if (isIcon) {
+    const QString opClass =
+        item.group >= 0 ? QString("group") : classOf(view_->nodes[static_cast<size_t>(item.node)]);
+    return icon(iconOfClass(opClass), categoryOfClass(opClass));
+  }
   if (item.group >= 0) {
     const GraphGroup& group = view_->groups[static_cast<size_t>(item.group)];
     return index.column() == 0 ? QVariant(QString::fromStdString(group.label)) : QVariant();

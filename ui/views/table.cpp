@@ -1,11 +1,14 @@
 #include "ui/views/table.h"
 
+#include <QApplication>
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QTableWidget>
 #include <algorithm>
+
+#include "ui/support/theme.h"
 
 namespace dyn::ui {
 
@@ -51,6 +54,13 @@ class NumberItem : public QTableWidgetItem {
   double value_;
 };
 
+// Numbers stand below each other, and their header above them.
+void alignRight(QTableWidget* table, int column, QTableWidgetItem* item) {
+  item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  if (QTableWidgetItem* header = table->horizontalHeaderItem(column))
+    header->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+}
+
 }  // namespace
 
 QTableWidget* makeTable(const QString& name, const QStringList& headers) {
@@ -74,24 +84,37 @@ void prepareTable(QTableWidget* table, const QString& name, const QStringList& h
   table->setShowGrid(false);
   table->setAlternatingRowColors(true);
   table->horizontalHeader()->setHighlightSections(false);
+  table->horizontalHeader()->setMinimumSectionSize(30);
 }
 
 void setCell(QTableWidget* table, int row, int column, const QString& text, CellAlignment alignment) {
   auto* item = new QTableWidgetItem(text);
   item->setToolTip(text);
-  if (alignment == CellAlignment::right) item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  if (alignment == CellAlignment::right) alignRight(table, column, item);
   table->setItem(row, column, item);
 }
 
 void setNumber(QTableWidget* table, int row, int column, const QString& text, double value) {
   auto* item = new NumberItem(text, value);
   item->setToolTip(text);
-  item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  alignRight(table, column, item);
   table->setItem(row, column, item);
 }
 
 QString htmlRow(const QString& key, const QString& value) {
-  return "<tr><td style='padding-right:8px'><b>" + key + "</b></td><td>" + value + "</td></tr>";
+  const QString quiet = themeColors(isDark(QApplication::palette())).quiet.name();
+  return "<tr><td style='padding-right:10px; padding-bottom:3px; color:" + quiet + "'>" + key +
+         "</td><td style='padding-bottom:3px'>" + value + "</td></tr>";
+}
+
+QString htmlTitle(const QString& text) {
+  return QString("<p style='margin-top:0; margin-bottom:6px; font-weight:600; font-size:%1pt'>%2</p>")
+      .arg(fontOf(TextStep::section).pointSizeF(), 0, 'f', 1)
+      .arg(text);
+}
+
+QString htmlSection(const QString& text) {
+  return "<p style='margin-top:12px; margin-bottom:3px; font-weight:600'>" + text + "</p>";
 }
 
 QString html(const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); }

@@ -16,8 +16,11 @@ void setCell(QTableWidget* table, int row, int column, const QString& text,
              CellAlignment alignment = CellAlignment::left);
 // At the right, and sorted by its value.
 void setNumber(QTableWidget* table, int row, int column, const QString& text, double value);
-// "<tr>..." with the key in bold; `value` is HTML.
+// "<tr>..." with the key of less weight; `value` is HTML.
 QString htmlRow(const QString& key, const QString& value);
+// Of a page: a step larger, and above a part of it.
+QString htmlTitle(const QString& text);
+QString htmlSection(const QString& text);
 QString html(const std::string& text);  // escaped
 
 }  // namespace dyn::ui

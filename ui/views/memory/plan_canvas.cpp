@@ -17,9 +17,12 @@ constexpr double kLeft = 64, kRight = 10, kTop = 8, kBottom = 22;
 // Hues far apart for neighbours in the list; the same buffer has the same colour whatever the dims.
 }  // namespace
 
-QColor bufferColor(size_t index, bool pooled, bool dark) {
-  const int hue = static_cast<int>(index * 47 % 360);
-  return QColor::fromHsl(hue, pooled ? 70 : 140, dark ? (pooled ? 70 : 95) : (pooled ? 205 : 180));
+QColor bufferColor(Category category, size_t index, bool pooled, bool dark) {
+  const QColor paper = themeColors(dark).base, strong = categoryColor(category, dark);
+  const double part = (pooled ? 0.3 : 0.42) + 0.1 * static_cast<double>(index % 3);
+  const auto mix = [part](int from, int to) { return static_cast<int>(from + part * (to - from)); };
+  return QColor(mix(paper.red(), strong.red()), mix(paper.green(), strong.green()),
+                mix(paper.blue(), strong.blue()));
 }
 
 namespace {
@@ -174,7 +177,9 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
     const QRectF r = rectOf(blocks_[i]);
     const bool chosen = b.node == chosen_ && chosen_ != kNoNode, hovered = static_cast<int>(i) == hovered_;
     painter.setPen(chosen || hovered ? QPen(palette().color(QPalette::Highlight), 2) : QPen(line, 0.7));
-    const QColor fill = bufferColor(blocks_[i].buffer, b.pooled, dark);
+    // The last part of a value's name tells what makes it: "/layer.0/MatMul_output_0".
+    const Category category = categoryOfKernel(QString::fromStdString(b.name).section('/', -1));
+    const QColor fill = bufferColor(category, blocks_[i].buffer, b.pooled, dark);
     painter.setBrush(b.pooled ? QBrush(fill, Qt::BDiagPattern) : QBrush(fill));
     painter.drawRect(r);
     if (r.width() < 40 || r.height() < 13) continue;

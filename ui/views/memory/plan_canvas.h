@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "app/session/views/views.h"
+#include "ui/support/theme.h"
 
 class QPainter;
 
 namespace dyn::ui {
 
-// Of a buffer of the plan: neighbours in the list are far apart.
-QColor bufferColor(size_t index, bool pooled, bool dark);
+// Of a buffer of the plan: the colour of the operation that makes it, lighter or darker than those beside it.
+QColor bufferColor(Category category, size_t index, bool pooled, bool dark);
 
 class PlanCanvas : public QWidget {
   Q_OBJECT

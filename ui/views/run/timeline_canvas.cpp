@@ -22,17 +22,15 @@ constexpr double kRuler = 20, kRowHeight = 20, kSide = 8, kTitles = 84;
 
 }  // namespace
 
-QColor timelineColor(const std::string& kind, bool dark) {
-  const int hue = kind == "kernel"       ? 172
-                  : kind == "worker"     ? 150
-                  : kind == "device"     ? 262
-                  : kind == "iteration"  ? 48
-                  : kind == "builtin"    ? 215
-                  : kind == "copy"       ? 32
-                  : kind == "allocation" ? 320
-                                         : -1;
-  if (hue < 0) return dark ? QColor(70, 76, 90) : QColor(226, 230, 238);
-  return QColor::fromHsl(hue, 140, dark ? 95 : 185);
+QColor timelineColor(const std::string& kind, const QString& name, bool dark) {
+  const Category category = kind == "iteration"                      ? Category::control
+                            : kind == "copy" || kind == "allocation" ? Category::movement
+                                                                     : categoryOfKernel(name);
+  const QColor paper = themeColors(dark).base, strong = categoryColor(category, dark);
+  const double part = kind == "iteration" || category == Category::other ? 0.25 : 0.55;
+  const auto mix = [part](int from, int to) { return static_cast<int>(from + part * (to - from)); };
+  return QColor(mix(paper.red(), strong.red()), mix(paper.green(), strong.green()),
+                mix(paper.blue(), strong.blue()));
 }
 
 namespace {
@@ -178,14 +176,15 @@ void TimelineCanvas::paintEvent(QPaintEvent*) {
     int& last = lastPixel[static_cast<size_t>(bars_[i].row)];
     if (r.width() < 1 && static_cast<int>(r.left()) == last && !chosen && !hovered) continue;
     last = static_cast<int>(r.left());
-    painter.fillRect(r, timelineColor(e.kind, dark));
+    const QColor fill = timelineColor(e.kind, QString::fromStdString(e.name), dark);
+    painter.fillRect(r, fill);
     if (chosen || hovered) {
       painter.setPen(QPen(palette().color(QPalette::Highlight), 2));
       painter.setBrush(Qt::NoBrush);
       painter.drawRect(r);
     }
     if (r.width() < 30) continue;
-    painter.setPen(legibleOn(timelineColor(e.kind, dark)));
+    painter.setPen(legibleOn(fill));
     const QRectF text = r.intersected(QRectF(rect()).adjusted(side(), 0, 0, 0)).adjusted(3, 0, -3, 0);
     if (text.width() < 20) continue;
     QString name = QString::fromStdString(e.kernel.empty() ? e.name : e.name + "  " + e.kernel);

@@ -16,8 +16,8 @@ class QPainter;
 
 namespace dyn::ui {
 
-// What a bar of that kind of event is filled with.
-QColor timelineColor(const std::string& kind, bool dark);
+// What a bar of that kind of event is filled with: by the category of its kernel.
+QColor timelineColor(const std::string& kind, const QString& name, bool dark);
 
 class TimelineCanvas : public QWidget {
   Q_OBJECT

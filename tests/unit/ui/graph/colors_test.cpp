@@ -53,9 +53,11 @@ TEST(Colors, textIsLegibleOnEveryFillThatIsUsed) {
     for (const BoxSide side : {BoxSide::host, BoxSide::gpu})
       expectText(sideColor(side, dark), theme + "side");
     for (const char* kind : {"kernel", "worker", "device", "iteration", "builtin", "copy", "allocation", "x"})
-      expectText(timelineColor(kind, dark), theme + "timeline");
-    for (size_t buffer = 0; buffer < 360; ++buffer)
-      expectText(bufferColor(buffer, false, dark), theme + "plan");
+      for (const char* name : {"gemm", "softmax", "gather", "loop", "check", "add", "?"})
+        expectText(timelineColor(kind, name, dark), theme + "timeline");
+    for (size_t buffer = 0; buffer < 6; ++buffer)
+      for (const Category category : kCategories)
+        expectText(bufferColor(category, buffer, false, dark), theme + "plan");
     const QPalette palette = dark ? darkPalette() : lightPalette();
     for (const QPalette::ColorRole text : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText,
                                            QPalette::PlaceholderText, QPalette::Link})

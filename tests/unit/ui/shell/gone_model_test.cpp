@@ -118,7 +118,7 @@ class GoneModel : public testing::TestWithParam<std::tuple<const char*, const ch
       return press(Qt::Key_F5);
     }
     if (how == "levels") {
-      show("Levels");
+      show("Code");
       CodeView* view = window_.findChild<LevelsPanel*>()->pane(0)->view();
       for (int line = 0; line < view->lineCount(); ++line)
         QTest::mouseClick(view->viewport(), Qt::LeftButton, {}, view->lineRect(line).center());
@@ -127,7 +127,7 @@ class GoneModel : public testing::TestWithParam<std::tuple<const char*, const ch
     if (how == "runs") {
       run();
       run();
-      show("Places");
+      show("By layer");
       QTest::mouseClick(window_.findChild<QPushButton*>("compareRuns"), Qt::LeftButton);
       return settle();
     }
@@ -206,7 +206,7 @@ class GoneModel : public testing::TestWithParam<std::tuple<const char*, const ch
   void useAllPanels(bool levels) {
     auto* tabs = window_.findChild<QTabWidget*>("bottomTabs");
     for (int i = 0; i < tabs->count(); ++i) {
-      if (tabs->tabText(i) == "Levels" && !levels) continue;
+      if (tabs->tabText(i) == "Code" && !levels) continue;
       tabs->setCurrentIndex(i);
       QWidget* page = tabs->widget(i);
       // What one part does with the mouse may take another away.

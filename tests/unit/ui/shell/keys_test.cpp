@@ -9,10 +9,10 @@
 #include <QMenuBar>
 #include <QPlainTextEdit>
 #include <QStatusBar>
-#include <QTabBar>
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolButton>
 #include <set>
 
 #include "tests/support/idle_window.h"
@@ -52,15 +52,6 @@ class Keys : public testing::Test {
     QTest::keyClicks(QApplication::focusWidget(), text);
     settle();
   }
-  void clickTab(const QString& name) {
-    for (QTabBar* bar : window_.findChildren<QTabBar*>())
-      for (int i = 0; i < bar->count(); ++i)
-        if (bar->tabText(i) == name && bar->isVisible()) {
-          QTest::mouseClick(bar, Qt::LeftButton, {}, bar->tabRect(i).center());
-          return settle();
-        }
-    FAIL() << "there is no tab " << name.toStdString();
-  }
   template <typename T>
   T* named(const char* name) const {
     return window_.findChild<T*>(name);
@@ -73,7 +64,8 @@ class Keys : public testing::Test {
 
 TEST_F(Keys, aClickOnTheConsoleIsFollowedByItsEntry) {
   canvas()->setFocus();
-  clickTab("Console");
+  QTest::mouseClick(named<QToolButton>("consoleButton"), Qt::LeftButton);
+  settle();
   type(":plan --dim n=2 --dim m=3");
   EXPECT_EQ(named<QLineEdit>("consoleLine")->text(), ":plan --dim n=2 --dim m=3");
   press(Qt::Key_Return);

@@ -67,24 +67,27 @@ TEST_F(Manners, theShownGraphIsSavedAsAnOnnxModel) {
   EXPECT_EQ(window.lastErrorCode(), 0) << window.lastError().toStdString();
 }
 
-TEST_F(Manners, layoutsBringTheirPanelsToTheFront) {
+TEST_F(Manners, modesBringTheirPanelsToTheFront) {
   MainWindow window;
   window.resize(1400, 900);
   window.show();
   const auto dock = [&](const char* name) { return window.findChild<QDockWidget*>(name); };
-  window.setLayout(WindowLayout::compile);
+  window.setMode(WindowMode::code);
   QApplication::processEvents();
   EXPECT_GE(dock("textDock")->height(), 350);
   EXPECT_EQ(window.dockWidgetArea(dock("passesDock")), Qt::LeftDockWidgetArea);
-  window.setLayout(WindowLayout::profile);
+  EXPECT_TRUE(dock("steppingDock")->isHidden());
+  window.setMode(WindowMode::profile);
   QApplication::processEvents();
-  EXPECT_FALSE(dock("runDock")->visibleRegion().isEmpty());
-  EXPECT_TRUE(dock("detailsDock")->visibleRegion().isEmpty()) << "it is behind the run";
+  EXPECT_FALSE(window.findChild<QWidget*>("runButton")->visibleRegion().isEmpty());
+  EXPECT_TRUE(window.findChild<QWidget*>("whyQuestion")->visibleRegion().isEmpty())
+      << "it is behind the inspector";
+  EXPECT_TRUE(dock("passesDock")->isHidden());
   // A dock that a person moved stays when the window becomes narrow.
-  window.addDockWidget(Qt::RightDockWidgetArea, dock("passesDock"));
+  window.addDockWidget(Qt::RightDockWidgetArea, dock("runDock"));
   window.resize(1000, 700);
   QApplication::processEvents();
-  EXPECT_EQ(window.dockWidgetArea(dock("dimsDock")), Qt::LeftDockWidgetArea);
+  EXPECT_EQ(window.dockWidgetArea(dock("outlineDock")), Qt::LeftDockWidgetArea);
 }
 
 TEST_F(Manners, themesChangeWhatIsPainted) {
@@ -223,7 +226,9 @@ TEST_F(Manners, theStartPageOffersModels) {
   ASSERT_NE(page, nullptr);
   EXPECT_TRUE(page->isVisible());
   EXPECT_EQ(QFileInfo(samplesFolder()).canonicalFilePath().toStdString(), test::sourceFolder() + "/samples");
-  EXPECT_TRUE(page->toPlainText().contains("gpt2"));
+  QStringList samples;
+  for (const StartCard* card : page->findChildren<StartCard*>("startSample")) samples << card->text();
+  EXPECT_TRUE(samples.contains("gpt2")) << samples.join(", ").toStdString();
   Q_EMIT page->fileChosen(model_);
   waitIdle(window);
   EXPECT_NE(window.model(), nullptr);

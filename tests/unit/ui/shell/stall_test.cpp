@@ -83,7 +83,7 @@ void tell(Story& story, MainWindow& window, const QString& file) {
     story.step(window, "last pass", [&] { passes->setCurrentCell(passes->rowCount() - 1, 1); });
   }
   auto* levels = window.findChild<LevelsPanel*>();
-  story.step(window, "show levels", [&] { window.showPanel("Levels"); });
+  story.step(window, "show levels", [&] { window.showPanel("Code"); });
   for (const IrLevel level : kShownLevels)
     story.step(window, "choose level", [&] { levels->setLevels(IrLevel::graph, level); });
   story.step(window, "choose levels of kernels",

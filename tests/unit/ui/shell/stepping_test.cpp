@@ -41,7 +41,7 @@ class SteppingWindow : public testing::Test {
     file.write(kSteppedModel);
     file.close();
     window_.resize(1400, 900);
-    window_.setLayout(WindowLayout::compile);
+    window_.setMode(WindowMode::code);
     window_.show();
     window_.activateWindow();
     window_.open(file.fileName());
@@ -59,7 +59,7 @@ class SteppingWindow : public testing::Test {
     QApplication::processEvents();
   }
   void show(IrLevel left, IrLevel right) {
-    ASSERT_TRUE(window_.showPanel("Levels"));
+    ASSERT_TRUE(window_.showPanel("Code"));
     levels_->setLevels(left, right);
     settle();
     ASSERT_TRUE(levels_->pane(0)->text() && levels_->pane(1)->text());
@@ -296,7 +296,7 @@ TEST_F(SteppingWindow, theConsoleStepsTheSameRun) {
   ASSERT_TRUE(stop_->isStopped());
   window_.submitLine(":stepi 3");
   settle();
-  ASSERT_TRUE(window_.showPanel("Levels"));
+  ASSERT_TRUE(window_.showPanel("Code"));
   settle();
   EXPECT_EQ(view(0).standing(), static_cast<int>(stop_->stop()->line) - 1);
   const uint32_t before = stop_->stop()->position;

@@ -170,7 +170,7 @@ TEST(RowsPanel, ARunOverTreesIsShownAndInTheState) {
   auto* panel = window.findChild<RowsPanel*>();
   ASSERT_TRUE(panel);
   EXPECT_TRUE(panel->isEmpty());
-  EXPECT_TRUE(window.showPanel("Trees and rows"));
+  EXPECT_TRUE(window.showPanel("Structure"));
   window.submitLine(
       (":profile --dim words=6 --input trees=@" + folder + "sentences.txt,words=" + folder + "words.txt")
           .toStdString());
