@@ -28,6 +28,7 @@ _SIZES = {name: size for name, _, size in _dyn.dtypes()}
 CODES: dict[Any, int] = {np.dtype(numpy): NAMES.index(name) for name, numpy in _NUMPY.items()}
 # Those that the buffer protocol has a form of: number -> NumPy's type.
 PLAIN: dict[int, Any] = {code: dtype for dtype, code in CODES.items()}
+_dyn.set_numpy(np.ndarray, [PLAIN.get(code) for code in range(len(NAMES))])
 
 
 def code_of(dtype: Any) -> int | None:

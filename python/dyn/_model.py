@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,13 +106,36 @@ class Model:
     def __call__(self, /, *positional: Any, **by_name: Any) -> Result:
         """Runs it. Inputs: arrays by position or name, of NumPy, or with __dlpack__ or a buffer; of an input of
         kind list a list of arrays. Dense arrays in C order are used in place and must not change meanwhile.
-        Results are read-only arrays; `.copy()` gives one to write to. Raises InputError, CheckError,
-        MemoryLimitError; KeyboardInterrupt at Ctrl-C."""
+        Results are arrays of the runtime's memory; they are read-only where weights or another result lie there,
+        too. out=: as of run(). Raises InputError, CheckError, MemoryLimitError; KeyboardInterrupt at Ctrl-C."""
         program = self._program or self._compiled()
-        if by_name or len(positional) != len(self._inputs):
+        if by_name:
+            if "out" in by_name and "out" not in self._index:
+                out = by_name.pop("out")
+                return self._run(self._arranged(positional, by_name), out)
             positional = self._arranged(positional, by_name)
-        forms = program.run([_values.form_of(port, given) for port, given in zip(self._inputs, positional)])
-        return Result(self._names, tuple([_values.object_of(form) for form in forms]))
+        made = program.run_plain(positional)
+        if made is None:
+            return self._run(self._arranged(positional, {}), None)
+        return Result(self._names, made)
+
+    def run(self, inputs: Mapping[str, Any] | Sequence[Any], out: Any = None) -> Result:
+        """The same with the inputs in a mapping by name or a sequence. out: memory for outputs, which must be
+        dense in C order, writable, and of the dtype and shape of the result: an array for a model with one
+        output, a sequence with an array or None for each, or a mapping by name. Such a result is that array."""
+        if isinstance(inputs, Mapping):
+            given = self._arranged((), {str(name): value for name, value in inputs.items()})
+        elif isinstance(inputs, (list, tuple)):
+            given = self._arranged(tuple(inputs), {})
+        else:
+            raise UsageError(f"inputs: a {type(inputs).__name__} is neither a mapping nor a list")
+        return self._run(given, out)
+
+    def _run(self, given: tuple[Any, ...], out: Any) -> Result:
+        program = self._compiled()
+        targets = _values.targets_of(self.outputs, out) if out is not None else []
+        forms = program.run([_values.form_of(port, one) for port, one in zip(self._inputs, given)], targets)
+        return Result(self._names, forms)
 
     def _arranged(self, positional: tuple[Any, ...], by_name: dict[str, Any]) -> tuple[Any, ...]:
         """What is given, in the order of the inputs."""
@@ -190,6 +214,20 @@ def load(source: Any, *, name: str = "model.onnx", dims: dict[str, Any] | None =
     or an onnx.ModelProto. dims={"seq": "1..512:8"} declares ranges. Options are those of the shell's `set`, `_`
     for `-`: threads=2, math="bf16", device="cuda", cache_dir="none", mem_limit="512MB"; static=True refuses open
     sizes. Warnings of the model are ModelWarning. Raises FileError, ModelError, Unsupported, UsageError."""
+    handle = opened(source, name, {"dims": dims, **options})
+    for said in warnings_of(handle):
+        warnings.warn(said, ModelWarning, stacklevel=2)
+    return Model(handle)
+
+
+def warnings_of(handle: _dyn.Model) -> list[str]:
+    found = [diagnostic_of(row) for row in handle.warnings]
+    return [f"[{said.id}] {said.place}: {said.message}" if said.place else f"[{said.id}] {said.message}"
+            for said in found]
+
+
+def opened(source: Any, name: str, options: dict[str, Any]) -> _dyn.Model:
+    """What load() makes a Model of."""
     path, data = None, None
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
@@ -201,9 +239,4 @@ def load(source: Any, *, name: str = "model.onnx", dims: dict[str, Any] | None =
         raise UsageError(f"a {type(source).__name__} is no model: give a path, bytes or an onnx.ModelProto")
     if isinstance(path, bytes):
         path = os.fsdecode(path)
-    handle = _dyn.Model(path, data, name, options_of({"dims": dims, **options}))
-    for row in handle.warnings:
-        said = diagnostic_of(row)
-        warnings.warn(f"[{said.id}] {said.place}: {said.message}" if said.place else f"[{said.id}] {said.message}",
-                      ModelWarning, stacklevel=2)
-    return Model(handle)
+    return _dyn.Model(path, data, name, options_of(options))

@@ -11,7 +11,7 @@
 namespace dynpython {
 
 // As long as it lives, on the main thread: SIGINT cancels the run of `context`, then goes to the former
-// handler. On other threads, and where SIGINT has no handler, it does nothing.
+// handler, to which it goes alone when none lives. On other threads, and where SIGINT has no handler, it does nothing.
 class Interruption {
  public:
   explicit Interruption(dyn_context* context);

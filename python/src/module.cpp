@@ -1,4 +1,5 @@
 // The extension dyn._dyn. Its callers are in dyn/, which has what people read.
+#include "arrays.h"
 #include "fault.h"
 #include "model.h"
 #include "program.h"
@@ -25,8 +26,11 @@ NB_MODULE(_dyn, module) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&closeDoor));
   module.def("abi_version", &dyn_library_abi_version);
   module.def("dtypes", &dtypes);
+  module.def("set_numpy", &setNumpy, nb::arg("array_type"), nb::arg("dtypes"));
+  bindMemory(module);
   nb::class_<Program>(module, "Program")
-      .def("run", &Program::run, nb::arg("inputs"))
+      .def("run", &Program::run, nb::arg("inputs"), nb::arg("targets"))
+      .def("run_plain", &Program::runPlain, nb::arg("inputs"))
       .def("cancel", &Program::cancel)
       .def_prop_ro("copies", &Program::copies);
   nb::class_<Model>(module, "Model")
