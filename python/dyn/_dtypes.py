@@ -19,7 +19,8 @@ _NUMPY = {
 # Types of the package ml_dtypes; NumPy alone has none of them.
 _ML_DTYPES = {
     "bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",
-    "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu",
+    "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn", "i4": "int4",
+    "u4": "uint4", "i2": "int2", "u2": "uint2",
 }
 _CARRIERS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 _SIZES = {name: size for name, _, size in _dyn.dtypes()}

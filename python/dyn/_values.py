@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from . import _dtypes
 from ._errors import Unsupported, wrong_input
 
 
-@dataclass(frozen=True)
-class Dim:
+class Dim(NamedTuple):
     """A size known only at run time: low <= size <= high (None: no limit), a multiple of `multiple`."""
 
     name: str
@@ -23,8 +21,7 @@ class Dim:
     origin: str = ""
 
 
-@dataclass(frozen=True)
-class Port:
+class Port(NamedTuple):
     """An input or output. `shape` has an int or the text of a dim per axis; None: of any rank, or no tensor.
     `dtype` is Dyn's name of it ("i64"), None unless a tensor. `dims` are the dims that stand alone in an axis."""
 
@@ -174,8 +171,8 @@ class Result:
         return self._values[key]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name not in self.names:
-            raise AttributeError(f"there is no output '{name}'; outputs: {', '.join(self.names)}")
+        if name.startswith("__") or name in Result.__slots__ or name not in self.names:
+            raise AttributeError(f"there is no output '{name}'")
         return self._values[self.names.index(name)]
 
     def __iter__(self) -> Iterator[Any]:

@@ -62,10 +62,14 @@ Interruption::~Interruption() {
   if (installed_) runningContext.store(nullptr);
 }
 
-void workUnlocked(const std::function<void()>& work, const std::function<void()>& cancel) {
+void workUnlocked(const std::function<void()>& work, const std::function<void()>& cancel,
+                  const std::function<void()>& tick) {
   if (!onMainThread()) {
-    const Unlocked unlocked;
-    work();
+    {
+      const Unlocked unlocked;
+      work();
+    }
+    tick();
     return;
   }
   std::mutex mutex;
@@ -83,6 +87,7 @@ void workUnlocked(const std::function<void()>& work, const std::function<void()>
     ended.notify_all();
   });
   bool raised = false;
+  std::exception_ptr refused;
   while (true) {
     bool now = false;
     {
@@ -93,10 +98,17 @@ void workUnlocked(const std::function<void()>& work, const std::function<void()>
     if (now) break;
     if (!raised) raised = PyErr_CheckSignals() != 0;
     if (raised) cancel();
+    if (!raised && !refused) try {
+        tick();
+      } catch (...) {
+        refused = std::current_exception();  // said when the work has ended
+      }
   }
   worker.join();
   if (raised) throw nb::python_error();
   if (thrown) std::rethrow_exception(thrown);
+  if (refused) std::rethrow_exception(refused);
+  tick();
 }
 
 }  // namespace dynpython

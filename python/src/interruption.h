@@ -24,8 +24,10 @@ class Interruption {
 };
 
 // Calls `work` without the interpreter's lock, which the caller has. On the main thread a loop beside it
-// looks for signals: when one raises, `cancel` is called until the work ends, and the exception goes on.
-void workUnlocked(const std::function<void()>& work, const std::function<void()>& cancel);
+// looks for signals: when one raises, `cancel` is called until the work ends, and the exception goes on. `tick`
+// is called with the lock, in that loop and at the end.
+void workUnlocked(const std::function<void()>& work, const std::function<void()>& cancel,
+                  const std::function<void()>& tick);
 
 }  // namespace dynpython
 

@@ -35,8 +35,9 @@ NB_MODULE(_dyn, module) {
       .def_prop_ro("copies", &Program::copies);
   nb::class_<Model>(module, "Model")
       .def(nb::init<const std::optional<std::string>&, const std::optional<nb::bytes>&, const std::string&,
-                    const Options&>(),
-           nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("name"), nb::arg("options"))
+                    const Options&, nb::object>(),
+           nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("name"), nb::arg("options"),
+           nb::arg("listener").none())
       .def_prop_ro("warnings", &Model::warnings)
       .def("ports", &Model::ports, nb::arg("input"))
       .def("compile", &Model::compile, nb::arg("threads"), nb::arg("memory_limit_bytes"),

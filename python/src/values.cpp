@@ -112,8 +112,6 @@ Held build(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies
   return tensorOf(context, form[0], viewOf(form[0]), dtype, copies, lent);
 }
 
-bool isPacked(int32_t dtype) { return dtype >= DYN_F4E2M1 && dtype <= DYN_U2; }
-
 nb::object stringsObject(const dyn_value* value, const std::vector<int64_t>& shape) {
   nb::list texts;
   for (int64_t i = 0; const char* text = dyn_value_text(value, i); ++i)
@@ -127,9 +125,6 @@ nb::object tensorObject(Held value, const std::vector<Lent>& lent, std::atomic<i
   const auto rank = static_cast<size_t>(dyn_value_rank(value.get()));
   const int64_t* sizes = dyn_value_shape(value.get());
   if (dtype == DYN_STRING) return stringsObject(value.get(), {sizes, sizes + rank});
-  if (isPacked(dtype))
-    throw Fault(DYN_UNSUPPORTED, std::string("unsupported: an output of ") + dyn_dtype_text(dtype) +
-                                     ", which NumPy has no form of");
   const auto* begin = static_cast<const char*>(dyn_value_first(value.get()));
   bool isLent = false;
   for (const Lent& one : lent) isLent |= begin >= one.begin && begin < one.begin + one.sizeBytes;

@@ -74,12 +74,12 @@ _ROWS: tuple[tuple[type[dyn_errors.Error], type[Exception], str], ...] = (
     (dyn_errors.MemoryLimitError, RuntimeException, "6 : RUNTIME_EXCEPTION"),
     (dyn_errors.CheckError, RuntimeException, "6 : RUNTIME_EXCEPTION"),
 )
-_DAMAGED = ("E0201", "E0202")  # no ONNX file, or one that is cut off
+_DAMAGED = "E0400"  # no ONNX file, or one that is cut off
 
 
 def translated(error: dyn_errors.Error) -> Exception:
     """The exception of onnxruntime; its text begins as onnxruntime's does."""
-    if error.id in _DAMAGED:
+    if error.id == _DAMAGED:
         return InvalidProtobuf(f"[ONNXRuntimeError] : 7 : INVALID_PROTOBUF : {error}")
     for ours, theirs, text in _ROWS:
         if isinstance(error, ours):

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ... import _dtypes
+from ..._errors import Error
 from ..._model import Model, opened, warnings_of
 from ..._values import Port
 from ._binding import IOBinding
 from ._environment import get_available_providers
-from ._errors import Fail, InvalidArgument, InvalidProtobuf, translating
+from ._errors import Fail, InvalidArgument, InvalidProtobuf, translated, translating
 from ._errors import NotImplemented as Refused
 from ._metadata import ModelMetadata, metadata_of, metadata_of_file
 from ._options import RunOptions, SessionOptions, ignore
@@ -30,6 +31,14 @@ def _say_missing(providers: Sequence[Any] | None) -> None:
         if name not in get_available_providers():
             warnings.warn(f"Specified provider '{name}' is not in available provider names.Available providers: "
                           f"'{', '.join(get_available_providers())}'", UserWarning, stacklevel=4)
+
+
+def _as_input(port: Port, value: Any) -> Any:
+    if isinstance(value, OrtValue):
+        value = value._value
+    if port.kind == "tensor" and isinstance(value, (list, tuple, int, float, str)):
+        return np.array(value, dtype=_dtypes.numpy_of(_dtypes.NAMES.index(port.dtype or "f32")))
+    return value
 
 
 def _writable(value: Any) -> Any:
@@ -108,23 +117,21 @@ class InferenceSession:
         """Nothing: there is one provider."""
 
     # --- runs ---
-    def _fed(self, feed: Mapping[str, Any]) -> dict[str, Any]:
-        """What a program feeds, as a model of Dyn takes it: OrtValue unpacked, lists as arrays of the input's type."""
-        missing = [name for name in self._input_names if name not in feed]
-        if missing:
-            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).")
-        made = {}
-        for name, value in feed.items():
-            if name not in self._ports:
-                raise InvalidArgument(f"[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Invalid input name: {name}")
-            port = self._ports[name]
-            if isinstance(value, OrtValue):
-                value = value._value
-            if port.kind == "tensor" and isinstance(value, (list, tuple, int, float, str)):
-                code = _dtypes.NAMES.index(port.dtype or "f32")
-                value = np.array(value, dtype=_dtypes.numpy_of(code))
-            made[name] = value
-        return made
+    def _fed(self, feed: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What a program feeds, in the order of the inputs: OrtValue unpacked, lists as arrays of the input's type."""
+        try:
+            fed = tuple([feed[name] for name in self._input_names])
+        except KeyError:
+            missing = [name for name in self._input_names if name not in feed]
+            raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)}).") from None
+        if len(feed) != len(fed):
+            for name in feed:
+                if name not in self._ports:
+                    raise InvalidArgument(f"[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Invalid input name: {name}")
+        for value in fed:
+            if type(value) is not np.ndarray:
+                return tuple(_as_input(port, value) for port, value in zip(self._ports.values(), fed))
+        return fed
 
     def _chosen(self, names: Sequence[str] | None) -> Sequence[str]:
         for name in names or ():
@@ -139,9 +146,11 @@ class InferenceSession:
             raise Fail("[ONNXRuntimeError] : 1 : FAIL : Exiting due to terminate flag being set to true.")
         wanted = self._chosen(names)
         fed = self._fed(feed)
-        with translating():
+        try:
             results = self._model.run(fed, out=out)
-        return [results[name] for name in wanted]
+        except Error as error:
+            raise translated(error) from error
+        return list(results) if wanted is self._output_names else [results[name] for name in wanted]
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
             run_options: RunOptions | None = None) -> list[Any]:
