@@ -163,6 +163,22 @@ class Kinds(unittest.TestCase):
             [y] = session(runtime, model.SerializeToString()).get_outputs()
             self.assertEqual(y.type, "seq(tensor(float))")
 
+    def test_maps(self):
+        graph = helper.make_graph([helper.make_node("ZipMap", ["x"], ["z"], domain="ai.onnx.ml",
+                                                    classlabels_strings=["a", "b", "c"])], "graph",
+                                  [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
+                                  [helper.make_value_info("z", helper.make_sequence_type_proto(
+                                      helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(
+                                          TensorProto.FLOAT, []))))])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)],
+                                  ir_version=8)
+        x = np.array([[1, 2, 3], [0.5, 0, 9]], np.float32)
+        for runtime in both():
+            one = session(runtime, model.SerializeToString())
+            self.assertEqual([(z.name, z.type, z.shape) for z in one.get_outputs()],
+                             [("z", "seq(map(string,tensor(float)))", [])])
+            self.assertEqual(one.run(None, {"x": x}), [[{"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 0.5, "b": 0.0, "c": 9.0}]])
+
     def test_metadata_map(self):
         model = made([(("Identity", ["x"], ["y"]), {})], [("x", TensorProto.FLOAT, ["n"])],
                      [("y", TensorProto.FLOAT, ["n"])], producer_name="maker", doc_string="what it is")

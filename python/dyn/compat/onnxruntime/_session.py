@@ -41,6 +41,21 @@ def _as_input(port: Port, value: Any) -> Any:
     return value
 
 
+def _map_argument(values: Port, keys: Port) -> NodeArg:
+    made = NodeArg(values)
+    text = f"map({NodeArg(keys).type[7:-1]},{made.type})"
+    made.type = text if len(values.shape or ()) == 1 else f"seq({text})"
+    made.shape = []
+    return made
+
+
+def _maps_of(values: Any, keys: Any) -> Any:
+    """[{key: value}, ...] of values [n, keys]; {key: value} of values [keys]."""
+    names = keys.tolist()
+    rows = values.tolist()
+    return dict(zip(names, rows)) if values.ndim == 1 else [dict(zip(names, row)) for row in rows]
+
+
 def _writable(value: Any) -> Any:
     """Results belong to the program, which may write to them."""
     if isinstance(value, np.ndarray):
@@ -80,7 +95,11 @@ class InferenceSession:
         self._ports: dict[str, Port] = {port.name: port for port in self._model.inputs}
         self._input_names = list(self._ports)
         self._inputs = [NodeArg(port) for port in self._model.inputs]
-        self._outputs = [NodeArg(port) for port in ports]
+        # An output that is a list of maps is two of Dyn's: NAME, the values, and NAME.keys.
+        names = {port.name: port for port in ports}
+        self._maps = {name: name + ".keys" for name in names if name + ".keys" in names}
+        self._outputs = [_map_argument(port, names[port.name + ".keys"]) if port.name in self._maps else NodeArg(port)
+                         for port in ports if port.name not in self._maps.values()]
         self._output_names = [output.name for output in self._outputs]
         self._metadata = metadata_of_file(path) if path is not None else metadata_of(path_or_bytes)
 
@@ -150,6 +169,9 @@ class InferenceSession:
             results = self._model.run(fed, out=out)
         except Error as error:
             raise translated(error) from error
+        if self._maps:
+            return [_maps_of(results[name], results[self._maps[name]]) if name in self._maps else results[name]
+                    for name in wanted]
         return list(results) if wanted is self._output_names else [results[name] for name in wanted]
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any],
