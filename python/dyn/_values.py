@@ -46,11 +46,13 @@ def port_of(row: tuple[str, str, str, int, int, list[tuple[int, str, int, int, i
 
 def _array_of(given: Any, what: str) -> Any:
     if isinstance(given, np.ndarray):
+        if isinstance(given, np.ma.MaskedArray):
+            raise wrong_input(f"{what}: it is a masked array, whose mask Dyn has no use for: give its filled()")
         return given
     if hasattr(given, "__dlpack__") and not isinstance(given, np.generic):
         try:
             return np.from_dlpack(given)
-        except (BufferError, RuntimeError, TypeError) as refused:
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as refused:
             raise wrong_input(f"{what}: its memory cannot be read by DLPack: {refused}") from refused
     try:
         made = np.asarray(given)
