@@ -92,7 +92,8 @@ nb::object arrayOf(dyn_value* tensor, int32_t dtype, bool writable) {
     if (const dyn_status status = dyn_value_strides(tensor, distances.data())) throw runFault(status);
     int64_t after = 0;
     for (size_t i = 0; i < rank; ++i)
-      (distances[i] < 0 ? before : after) += (distances[i] < 0 ? -1 : 1) * distances[i] * (shape[i] - 1) * elementBytes;
+      (distances[i] < 0 ? before : after) +=
+          (distances[i] < 0 ? -1 : 1) * distances[i] * (shape[i] - 1) * elementBytes;
     sizeBytes = before + after + elementBytes;
     strides = sizesOf(distances.data(), rank, elementBytes);
   }
@@ -100,8 +101,9 @@ nb::object arrayOf(dyn_value* tensor, int32_t dtype, bool writable) {
   void* begin = count > 0 ? first - before : &nothing;
   nb::object type = dtypeObjects[dtype] ? nb::borrow(dtypeObjects[dtype])
                                         : nb::borrow(dtypeObjects[elementBytes == 2 ? DYN_U16 : DYN_U8]);
-  const nb::object memory = nb::cast(
-      new Memory(value.take(), begin, static_cast<size_t>(sizeBytes), writable), nb::rv_policy::take_ownership);
+  const nb::object memory =
+      nb::cast(new Memory(value.take(), begin, static_cast<size_t>(sizeBytes), writable),
+               nb::rv_policy::take_ownership);
   if (strides.is_none()) return nb::handle(arrayType)(sizesOf(shape, rank, 1), type, memory);
   return nb::handle(arrayType)(sizesOf(shape, rank, 1), type, memory, before, strides);
 }

@@ -33,8 +33,8 @@ int32_t dtypeOf(const Py_buffer& view);
 // Does setNumpy give a type for it?
 bool hasNumpyType(int32_t dtype);
 
-// An array over the memory of a tensor, which it takes over. Of a dtype without a type of NumPy's: of unsigned
-// integers of the same size.
+// An array over the memory of a tensor, which it takes over. Of a dtype without a type of NumPy's: of
+// unsigned integers of the same size.
 nb::object arrayOf(dyn_value* tensor, int32_t dtype, bool writable);
 
 }  // namespace dynpython

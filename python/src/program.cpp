@@ -52,8 +52,8 @@ class Lease {
     const auto shape = nb::cast<std::vector<int64_t>>(array.attr("shape"));
     const int64_t* sizes = dyn_value_shape(taken);
     if (!taken || shape != std::vector<int64_t>(sizes, sizes + dyn_value_rank(taken)))
-      throw Fault(DYN_BAD_INPUT, "out: the array of output " + std::to_string(index) + " has another shape than " +
-                                     shapeText(taken) + ", which the run gave");
+      throw Fault(DYN_BAD_INPUT, "out: the array of output " + std::to_string(index) +
+                                     " has another shape than " + shapeText(taken) + ", which the run gave");
   }
 
   dyn_context* context = nullptr;
@@ -146,7 +146,8 @@ nb::list Program::run(nb::list inputs, nb::list targets) {
     if (targets[i].is_none()) continue;
     const Target& target = bound.emplace_back(targets[i]);
     if (target.overlaps(lent))
-      throw Fault(DYN_BAD_INPUT, "out: the array of output " + std::to_string(i) + " shares memory with an input");
+      throw Fault(DYN_BAD_INPUT,
+                  "out: the array of output " + std::to_string(i) + " shares memory with an input");
     lease.bindOutput(static_cast<int32_t>(i), target.view());
   }
   start(lease);

@@ -22,9 +22,9 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Inputs and outputs in the order of the model, in the forms of values.h. targets: empty, or an array or None
-  // for each output; an output is written to its array, and that array comes back. The interpreter's lock is
-  // released while the program runs. Ctrl-C ends a run of the main thread.
+  // Inputs and outputs in the order of the model, in the forms of values.h. targets: empty, or an array or
+  // None for each output; an output is written to its array, and that array comes back. The interpreter's
+  // lock is released while the program runs. Ctrl-C ends a run of the main thread.
   nb::list run(nb::list inputs, nb::list targets);
   // The same where each input is an array of the dtype and rank of its port; else None, and nothing ran.
   nb::object runPlain(nb::tuple inputs);

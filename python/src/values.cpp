@@ -74,8 +74,8 @@ Held tensorOf(dyn_context* context, nb::handle array, View view, int32_t dtype, 
   }
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
   dyn_value* value = nullptr;
-  check(dyn_value_borrow(context, dtype, view->ndim, reinterpret_cast<const int64_t*>(view->shape), view->buf, static_cast<size_t>(view->len),
-                         &dropView, view.get(), &value));
+  check(dyn_value_borrow(context, dtype, view->ndim, reinterpret_cast<const int64_t*>(view->shape), view->buf,
+                         static_cast<size_t>(view->len), &dropView, view.get(), &value));
   lent.push_back({static_cast<const char*>(view->buf), static_cast<size_t>(view->len)});
   view.release();  // dropView's, from here on
   return Held(value);

@@ -1,9 +1,9 @@
 // Python objects as values of a run, and back. All functions want the interpreter's lock.
 //
-// A value is written as: (array, dtype) a tensor over the array's memory; ([bytes, ...], DYN_STRING, shape) a
-// tensor of strings; a list of values, a list; None, an absent optional. Results come back in the same forms,
-// but an array whose dtype NumPy has comes alone. Their arrays lie over the runtime's memory, and are read-only
-// where something else refers to it, such as weights or another output.
+// A value is written as: (array, dtype) a tensor over the array's memory; ([bytes, ...], DYN_STRING, shape)
+// a tensor of strings; a list of values, a list; None, an absent optional. Results come back in the same
+// forms, but an array whose dtype NumPy has comes alone. Their arrays lie over the runtime's memory, and
+// are read-only where something else refers to it, such as weights or another output.
 #ifndef DYN_PYTHON_VALUES_H
 #define DYN_PYTHON_VALUES_H
 

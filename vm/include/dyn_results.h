@@ -17,7 +17,7 @@ extern "C" {
 /* As dyn_context_get_output; the context lets go of the result, which then is null for other calls. */
 DYN_API dyn_status dyn_context_take_output(dyn_context* context, int32_t index, dyn_value** value);
 /* Nonzero: a tensor in memory of the runtime that nothing else refers to, such as weights, an input, another
- * output, or a context that still holds its result. Who has the only handle may write to it. */
+ * output, or a context that still holds its result. The owner of the only handle may write to it. */
 DYN_API int32_t dyn_value_is_exclusive(const dyn_value* value);
 
 #ifdef __cplusplus
