@@ -88,6 +88,20 @@ class Model(Questions):
             raise UsageError(f"inputs: a {type(inputs).__name__} is neither a mapping nor a list")
         return self._run(given, out)
 
+    def run_sequences(self, inputs: Mapping[str, Any], lengths: str = "") -> Result:
+        """Runs a model of padded batches [batch, longest, ...] on sequences of different lengths:
+        run_sequences({"input_ids": [ids0, ids1]}), where ids0 and ids1 are arrays [length, ...]. Inputs that are
+        no lists are arrays as of run(). The input that holds the lengths or the mask is filled in; lengths: its
+        name, where several may be it. Outputs with the padded axis are lists of arrays, one for each sequence."""
+        program = self._program or self._compiled()
+        for name in inputs:
+            if name not in self._index:
+                raise missing_input(f"there is no input '{name}'; inputs: {', '.join(self._index)}")
+        forms = [None if port.name not in inputs else _values.sequences_form(port, inputs[port.name])
+                 for port in self._inputs]
+        made = program.run_sequences(forms, list(self._index), lengths)
+        return Result(self._names, [_values.sequences_of(form) for form in made])
+
     async def arun(self, /, *positional: Any, **by_name: Any) -> Result:
         """As a call, on a thread of asyncio's own: `y = await model.arun(x)`. A task that is cancelled waits no
         longer; its run goes on to its end."""

@@ -108,6 +108,28 @@ def form_of(port: Port, given: Any) -> Any:
     raise Unsupported(f"unsupported: {what} of kind {port.kind} ({port.type})", "E0502")
 
 
+def sequences_form(port: Port, given: Any) -> Any:
+    """A list of arrays as (rows, number, lengths): the sequences of a padded input; anything else as form_of()."""
+    if port.kind != "tensor" or not isinstance(given, (list, tuple)):
+        return form_of(port, given)
+    what = f"input '{port.name}'"
+    if port.shape is None or len(port.shape) < 2 or not given:
+        raise wrong_input(f"{what}: sequences stand for a tensor [batch, longest, ...], it is {port.type}")
+    parts = [tensor_form(one, port.dtype, len(port.shape) - 1, f"{what}, sequence {i}") for i, one in enumerate(given)]
+    if any(part[0].shape[1:] != parts[0][0].shape[1:] for part in parts):
+        raise wrong_input(f"{what}: sequences may differ in their first axis only")
+    return np.concatenate([part[0] for part in parts]), parts[0][1], [len(part[0]) for part in parts]
+
+
+def sequences_of(form: Any) -> Any:
+    """A result: of (rows, number, lengths) a list of arrays."""
+    if not isinstance(form, tuple) or len(form) != 3 or form[1] == _dtypes.STRING:
+        return form
+    rows, code, lengths = form
+    ends = np.cumsum(lengths)
+    return [_dtypes.restored(rows[end - length:end], code) for end, length in zip(ends.tolist(), lengths)]
+
+
 def _target_of(port: Port, given: Any) -> Any:
     what = f"out: the array of output '{port.name}'"
     if not isinstance(given, np.ndarray):

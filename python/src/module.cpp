@@ -31,6 +31,8 @@ NB_MODULE(_dyn, module) {
   nb::class_<Program>(module, "Program")
       .def("run", &Program::run, nb::arg("inputs"), nb::arg("targets"))
       .def("run_plain", &Program::runPlain, nb::arg("inputs"))
+      .def("run_sequences", &Program::runSequences, nb::arg("inputs"), nb::arg("names"),
+           nb::arg("lengths_input"))
       .def("cancel", &Program::cancel)
       .def_prop_ro("copies", &Program::copies);
   nb::class_<Model>(module, "Model")

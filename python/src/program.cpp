@@ -33,6 +33,13 @@ class Lease {
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
+  void setSequences(const std::string& name, dyn_value* value, const std::string& lengths) {
+    if (const dyn_status status = dyn_context_set_padded_input(context, name.c_str(), value,
+                                                               lengths.empty() ? nullptr : lengths.c_str()))
+      throw runFault(status);
+  }
+  // One input left as it is.
+  void skipInput() { ++inputCount_; }
   // The next input.
   void setInput(dyn_value* value) {
     if (const dyn_status status = dyn_context_set_input(context, inputCount_, value)) throw runFault(status);
@@ -154,6 +161,38 @@ nb::list Program::run(nb::list inputs, nb::list targets) {
   for (size_t i = 0; i < targets.size(); ++i)
     if (!targets[i].is_none()) lease.checkOutput(static_cast<int32_t>(i), targets[i]);
   return results(lease, targets, lent);
+}
+
+nb::list Program::runSequences(nb::list inputs, const std::vector<std::string>& names,
+                               const std::string& lengthsInput) {
+  giveBack();
+  Lease lease(*this);
+  std::vector<Lent> lent;
+  std::vector<std::pair<size_t, Held>>
+      sequences;  // set behind the others: a mask given beside them is replaced
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].is_none()) {
+      lease.skipInput();
+    } else if (std::optional<Held> ragged = raggedOf(lease.context, inputs[i])) {
+      sequences.emplace_back(i, std::move(*ragged));
+      lease.skipInput();
+    } else {
+      lease.setInput(valueOf(lease.context, inputs[i], copies_, lent).get());
+    }
+  }
+  for (const auto& [index, value] : sequences) lease.setSequences(names.at(index), value.get(), lengthsInput);
+  start(lease);
+  nb::list outputs;
+  for (int32_t i = 0; i < dyn_context_result_count(lease.context); ++i) {
+    dyn_value* value = nullptr;
+    if (dyn_context_get_padded_output(lease.context, i, &value) == DYN_OK && value) {
+      outputs.append(sequencesObject(Held(value), lent, copies_));
+      continue;
+    }
+    if (const dyn_status status = dyn_context_take_output(lease.context, i, &value)) throw runFault(status);
+    outputs.append(objectOf(Held(value), lent, copies_));
+  }
+  return outputs;
 }
 
 }  // namespace dynpython

@@ -185,6 +185,32 @@ std::optional<Held> plainValueOf(dyn_context* context, nb::handle object, int32_
   return tensorOf(context, object, std::move(view), dtype, copies, lent);
 }
 
+std::optional<Held> raggedOf(dyn_context* context, nb::handle object) {
+  if (!nb::isinstance<nb::tuple>(object)) return std::nullopt;
+  const nb::tuple form = nb::borrow<nb::tuple>(object);
+  if (form.size() != 3 || nb::isinstance<nb::list>(form[0])) return std::nullopt;  // a list: of strings
+  const View view = viewOf(form[0]);
+  const auto lengths = nb::cast<std::vector<int64_t>>(form[2]);
+  dyn_value* value = nullptr;
+  check(dyn_value_ragged(context, nb::cast<int32_t>(form[1]), view->ndim,
+                         reinterpret_cast<const int64_t*>(view->shape), view->buf,
+                         static_cast<size_t>(view->len), lengths.data(), static_cast<int64_t>(lengths.size()),
+                         &value));
+  return Held(value);
+}
+
+nb::object sequencesObject(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies) {
+  dyn_value* rows = nullptr;
+  const int64_t* lengths = nullptr;
+  int64_t count = 0;
+  check(dyn_value_ragged_parts(value.get(), &rows, &lengths, &count));
+  const std::vector<int64_t> all(lengths, lengths + count);
+  const int32_t dtype = dyn_value_dtype(rows);
+  nb::object array = tensorObject(Held(rows), lent, copies);
+  if (nb::isinstance<nb::tuple>(array)) array = array[0];
+  return nb::make_tuple(array, dtype, nb::cast(all));
+}
+
 Target::Target(nb::handle array) : view_(viewOf(array, PyBUF_STRIDES | PyBUF_WRITABLE).release()) {}
 Target::~Target() {
   if (view_) FreeView()(view_);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dyn.h"
+#include "dyn_ragged.h"
 #include "dyn_results.h"
 #include "python_objects.h"
 
@@ -50,6 +51,11 @@ Held valueOf(dyn_context* context, nb::handle object, std::atomic<int64_t>& copi
 // Of an array of this dtype and rank; empty where it is another object. Not dense: copied as by valueOf.
 std::optional<Held> plainValueOf(dyn_context* context, nb::handle object, int32_t dtype, int32_t rank,
                                  std::atomic<int64_t>& copies, std::vector<Lent>& lent);
+
+// Of (rows, dtype, [lengths]), sequences behind each other, which are copied; empty where it is another form.
+std::optional<Held> raggedOf(dyn_context* context, nb::handle object);
+// (rows, dtype, [lengths]) of a ragged value.
+nb::object sequencesObject(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies);
 
 // The caller's memory for an output: written to while it lives.
 class Target {
