@@ -117,12 +117,13 @@ dyn_status open(const dyn_model_options& given, dyn_model** target) {
 Result<const Signature*> typed(dyn_model& model) {
   if (!model.outputs) {
     auto made = std::make_unique<Signature>();
-    DYN_CHECK(model.session->visit([&](SessionState& state) -> Status {
+    const Status done = model.session->visit([&](SessionState& state) -> Status {
       DYN_TRY(LoadedModel * loaded, state.model());
       if (loaded->hasModule()) DYN_CHECK(loaded->ensurePasses());
       *made = loaded->signature();
       return {};
-    }));
+    });
+    if (!done.ok()) return Error{asGiven(model, done.error())};
     model.outputs = std::move(made);
   }
   return model.outputs.get();

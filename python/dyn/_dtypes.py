@@ -19,7 +19,8 @@ _NUMPY = {
 # Types of the package ml_dtypes; NumPy alone has none of them.
 _ML_DTYPES = {
     "bf16": "bfloat16", "f8e4m3fn": "float8_e4m3fn", "f8e4m3fnuz": "float8_e4m3fnuz", "f8e5m2": "float8_e5m2",
-    "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu",
+    "f8e5m2fnuz": "float8_e5m2fnuz", "f8e8m0": "float8_e8m0fnu", "f4e2m1": "float4_e2m1fn", "i4": "int4",
+    "u4": "uint4", "i2": "int2", "u2": "uint2",
 }
 _CARRIERS = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 _SIZES = {name: size for name, _, size in _dyn.dtypes()}
@@ -28,6 +29,7 @@ _SIZES = {name: size for name, _, size in _dyn.dtypes()}
 CODES: dict[Any, int] = {np.dtype(numpy): NAMES.index(name) for name, numpy in _NUMPY.items()}
 # Those that the buffer protocol has a form of: number -> NumPy's type.
 PLAIN: dict[int, Any] = {code: dtype for dtype, code in CODES.items()}
+_dyn.set_numpy(np.ndarray, [PLAIN.get(code) for code in range(len(NAMES))])
 
 
 def code_of(dtype: Any) -> int | None:

@@ -2,67 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _dyn, _values
 from ._errors import ModelWarning, UsageError, diagnostic_of, missing_input
 from ._options import options_of, physical_cores
-from ._values import Dim, Port, Result
+from ._questions import Questions
+from ._values import Port, Result
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """Why a dim or a relation of dims is what it is. str() gives it as the shell prints it."""
-
-    question: str
-    answer: str
-    lines: tuple[str, ...]
-    chain: tuple[str, ...]
-    text: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True)
-class Check:
-    """A test of sizes that a run makes: `why(name)` explains it. fails: a run of these sizes ends there."""
-
-    name: str
-    text: str
-    fails: bool
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What a run of given sizes will be. shapes: by output; None for a size that the run decides, and for an
-    output that is no tensor. peak_bytes: highest use of memory of a first run; None: `refused` says why.
-    checks: those that fail come first."""
-
-    shapes: dict[str, tuple[int | None, ...] | None]
-    peak_bytes: int | None
-    refused: str
-    checks: tuple[Check, ...]
-
-    @property
-    def fails(self) -> tuple[Check, ...]:
-        """The checks that end a run of these sizes."""
-        return tuple(check for check in self.checks if check.fails)
-
-
-class Model:
+class Model(Questions):
     """A model that load() read. It compiles at the first call, once for all sizes. Any number of threads may
     call it at once; the lock of the interpreter is released while it compiles and runs."""
 
-    def __init__(self, handle: _dyn.Model) -> None:
+    def __init__(self, handle: _dyn.Model, package: bytes | str | None = None) -> None:
+        """package: the bytes or the path of what was loaded, if that is a package."""
         self._handle = handle
+        self._package = package
         self._inputs = tuple(_values.port_of(row) for row in handle.ports(input=True))
         self._index = {port.name: i for i, port in enumerate(self._inputs)}
+        self._outputs: tuple[Port, ...] | None = None
         self._names: tuple[str, ...] = ()
         self._program: _dyn.Program | None = None
         self._compiling = threading.Lock()
@@ -74,14 +37,9 @@ class Model:
     @property
     def outputs(self) -> tuple[Port, ...]:
         """With inferred types."""
-        return tuple(_values.port_of(row) for row in self._handle.ports(input=False))
-
-    @property
-    def dims(self) -> dict[str, Dim]:
-        """The sizes known only at run time, by name."""
-        rows = self.command("dims")["dims"]
-        return {row["symbol"]: Dim(row["symbol"], row["low"], row["high"], row["multiple"], row["origin"])
-                for row in rows}
+        if self._outputs is None:
+            self._outputs = tuple(_values.port_of(row) for row in self._handle.ports(input=False))
+        return self._outputs
 
     @property
     def copies(self) -> int:
@@ -97,7 +55,7 @@ class Model:
         with self._compiling:
             if self._program is None:
                 settings = {row["name"]: row["value"] for row in self.command("set")["settings"]}
-                self._names = tuple(row[0] for row in self._handle.ports(input=False))
+                self._names = tuple(port.name for port in self.outputs)
                 self._program = self._handle.compile(int(settings["threads"]) or physical_cores(),
                                                      int(settings["mem-limit"]))
             return self._program
@@ -105,13 +63,60 @@ class Model:
     def __call__(self, /, *positional: Any, **by_name: Any) -> Result:
         """Runs it. Inputs: arrays by position or name, of NumPy, or with __dlpack__ or a buffer; of an input of
         kind list a list of arrays. Dense arrays in C order are used in place and must not change meanwhile.
-        Results are read-only arrays; `.copy()` gives one to write to. Raises InputError, CheckError,
-        MemoryLimitError; KeyboardInterrupt at Ctrl-C."""
+        Results are arrays of the runtime's memory; they are read-only where weights or another result lie there,
+        too. out=: as of run(). Raises InputError, CheckError, MemoryLimitError; KeyboardInterrupt at Ctrl-C."""
         program = self._program or self._compiled()
-        if by_name or len(positional) != len(self._inputs):
+        if by_name:
+            if "out" in by_name and "out" not in self._index:
+                out = by_name.pop("out")
+                return self._run(self._arranged(positional, by_name), out)
             positional = self._arranged(positional, by_name)
-        forms = program.run([_values.form_of(port, given) for port, given in zip(self._inputs, positional)])
-        return Result(self._names, tuple([_values.object_of(form) for form in forms]))
+        made = program.run_plain(positional)
+        if made is None:
+            return self._run(self._arranged(positional, {}), None)
+        return Result(self._names, made)
+
+    def run(self, inputs: Mapping[str, Any] | Sequence[Any], out: Any = None) -> Result:
+        """The same with the inputs in a mapping by name or a sequence. out: memory for outputs, which must be
+        dense in C order, writable, and of the dtype and shape of the result: an array for a model with one
+        output, a sequence with an array or None for each, or a mapping by name. Such a result is that array."""
+        if isinstance(inputs, Mapping):
+            given = self._arranged((), {str(name): value for name, value in inputs.items()})
+        elif isinstance(inputs, (list, tuple)):
+            given = self._arranged(tuple(inputs), {})
+        else:
+            raise UsageError(f"inputs: a {type(inputs).__name__} is neither a mapping nor a list")
+        return self._run(given, out)
+
+    def run_sequences(self, inputs: Mapping[str, Any], lengths: str = "") -> Result:
+        """Runs a model of padded batches [batch, longest, ...] on sequences of different lengths:
+        run_sequences({"input_ids": [ids0, ids1]}), where ids0 and ids1 are arrays [length, ...]. Inputs that are
+        no lists are arrays as of run(). The input that holds the lengths or the mask is filled in; lengths: its
+        name, where several may be it. Outputs with the padded axis are lists of arrays, one for each sequence."""
+        program = self._program or self._compiled()
+        for name in inputs:
+            if name not in self._index:
+                raise missing_input(f"there is no input '{name}'; inputs: {', '.join(self._index)}")
+        forms = [None if port.name not in inputs else _values.sequences_form(port, inputs[port.name])
+                 for port in self._inputs]
+        made = program.run_sequences(forms, list(self._index), lengths)
+        return Result(self._names, [_values.sequences_of(form) for form in made])
+
+    async def arun(self, /, *positional: Any, **by_name: Any) -> Result:
+        """As a call, on a thread of asyncio's own: `y = await model.arun(x)`. A task that is cancelled waits no
+        longer; its run goes on to its end."""
+        import asyncio
+        return await asyncio.to_thread(self, *positional, **by_name)
+
+    def _run(self, given: tuple[Any, ...], out: Any) -> Result:
+        program = self._program or self._compiled()
+        if out is None:
+            made = program.run_plain(given)
+            if made is not None:
+                return Result(self._names, made)
+        targets = _values.targets_of(self.outputs, out) if out is not None else []
+        forms = program.run([_values.form_of(port, one) for port, one in zip(self._inputs, given)], targets)
+        return Result(self._names, forms)
 
     def _arranged(self, positional: tuple[Any, ...], by_name: dict[str, Any]) -> tuple[Any, ...]:
         """What is given, in the order of the inputs."""
@@ -142,34 +147,18 @@ class Model:
         if self._program:
             self._program.cancel()
 
-    def why(self, question: str) -> Explanation:
-        """"out.1" (an axis of a value), "seq" (a dim), "check0" (a check), "a.0=b.0" (a relation)."""
-        row = self.command(f"why {question}")["why"]
-        return Explanation(row["question"], row["answer"], tuple(row["lines"]), tuple(row["chain"]),
-                           self.text(f"why {question}").rstrip("\n"))
-
-    def predict(self, /, **dims: int) -> Prediction:
-        """What a call with these dims will be, without running it: predict(batch=4, seq=128)."""
-        shapes, peak, refused, checks = self._handle.predict([(name, int(size)) for name, size in dims.items()])
-        names = [row[0] for row in self._handle.ports(input=False)]
-        sizes = [None if shape is None else tuple(None if size < 0 else size for size in shape) for shape in shapes]
-        return Prediction(dict(zip(names, sizes)), None if peak < 0 else peak, refused,
-                          tuple(Check(*check) for check in checks))
-
-    def command(self, line: str) -> dict[str, Any]:
-        """Any command of the shell but load and reload; its answer is what `dynrepl --json` prints."""
-        answer: dict[str, Any] = json.loads(self._handle.command(line, as_text=False))
-        return answer
-
-    def text(self, line: str) -> str:
-        """The same as the shell prints it."""
-        return self._handle.command(line, as_text=True)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a package (.dynpkg): load() and the runtime read it and compile nothing."""
         if not os.fspath(path).endswith(".dynpkg"):
             raise UsageError(f"'{os.fspath(path)}' does not end in .dynpkg; export() and to_onnx() write other forms")
-        self.export(path, kind="package")
+        if self._package is None:
+            self.export(path, kind="package")
+        elif isinstance(self._package, str):
+            import shutil
+            shutil.copyfile(self._package, path)
+        else:
+            with open(path, "wb") as file:
+                file.write(self._package)
 
     def export(self, path: str | os.PathLike[str], kind: str, **options: Any) -> None:
         """Writes it as kind "package", "exe", "static", "shared" or "image" (docs/exports.md)."""
@@ -181,8 +170,22 @@ class Model:
             raise UsageError(f"'{os.fspath(path)}' does not end in .onnx")
         self._handle.save(os.fspath(path), [("pass", after)] if after else [])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As the bytes of its package; the copy has its settings of threads and memory."""
+        import tempfile
+        settings = {row["name"]: row["value"] for row in self.command("set")["settings"]}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.dynpkg")
+            self.save(path)
+            with open(path, "rb") as file:
+                return _unpickled, (file.read(), {"threads": settings["threads"], "mem-limit": settings["mem-limit"]})
+
     def __repr__(self) -> str:
         return f"dyn.Model({', '.join(f'{port.name}: {port.type}' for port in self._inputs)})"
+
+
+def _unpickled(package: bytes, options: dict[str, Any]) -> Model:
+    return Model(opened(package, "model.dynpkg", options), package)
 
 
 def load(source: Any, *, name: str = "model.onnx", dims: dict[str, Any] | None = None, **options: Any) -> Model:
@@ -190,6 +193,23 @@ def load(source: Any, *, name: str = "model.onnx", dims: dict[str, Any] | None =
     or an onnx.ModelProto. dims={"seq": "1..512:8"} declares ranges. Options are those of the shell's `set`, `_`
     for `-`: threads=2, math="bf16", device="cuda", cache_dir="none", mem_limit="512MB"; static=True refuses open
     sizes. Warnings of the model are ModelWarning. Raises FileError, ModelError, Unsupported, UsageError."""
+    handle = opened(source, name, {"dims": dims, **options})
+    for said in warnings_of(handle):
+        warnings.warn(said, ModelWarning, stacklevel=2)
+    if isinstance(source, (str, os.PathLike)):
+        path = os.fsdecode(os.fspath(source))
+        return Model(handle, os.path.abspath(path) if path.endswith(".dynpkg") else None)
+    return Model(handle, bytes(source) if name.endswith(".dynpkg") else None)
+
+
+def warnings_of(handle: _dyn.Model) -> list[str]:
+    found = [diagnostic_of(row) for row in handle.warnings]
+    return [f"[{said.id}] {said.place}: {said.message}" if said.place else f"[{said.id}] {said.message}"
+            for said in found]
+
+
+def opened(source: Any, name: str, options: dict[str, Any]) -> _dyn.Model:
+    """What load() makes a Model of."""
     path, data = None, None
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
@@ -201,9 +221,14 @@ def load(source: Any, *, name: str = "model.onnx", dims: dict[str, Any] | None =
         raise UsageError(f"a {type(source).__name__} is no model: give a path, bytes or an onnx.ModelProto")
     if isinstance(path, bytes):
         path = os.fsdecode(path)
-    handle = _dyn.Model(path, data, name, options_of({"dims": dims, **options}))
-    for row in handle.warnings:
-        said = diagnostic_of(row)
-        warnings.warn(f"[{said.id}] {said.place}: {said.message}" if said.place else f"[{said.id}] {said.message}",
-                      ModelWarning, stacklevel=2)
-    return Model(handle)
+    return _dyn.Model(path, data, name, options_of(options), _log)
+
+
+def _log(text: str, fraction: float | None) -> None:
+    """Of the library: log lines are INFO of the logger "dyn", progress is DEBUG."""
+    import logging
+    logger = logging.getLogger("dyn")
+    if fraction is None:
+        logger.info(text)
+    elif logger.isEnabledFor(logging.DEBUG):
+        logger.debug(text if fraction < 0 else f"{text} ({fraction:.0%})")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,14 +39,19 @@ def options_of(given: Mapping[str, Any]) -> Options:
     return options
 
 
+def _read(path: str) -> str:
+    with open(path) as file:
+        return file.read()
+
+
 def physical_cores() -> int:
     """Cores that this process may use, without their second threads: the threads of a run unless told."""
     usable = os.sched_getaffinity(0)
     cores = set()
     for processor in usable:
-        topology = pathlib.Path(f"/sys/devices/system/cpu/cpu{processor}/topology")
+        topology = f"/sys/devices/system/cpu/cpu{processor}/topology/"
         try:
-            cores.add(tuple((topology / name).read_text() for name in ("physical_package_id", "core_id")))
+            cores.add(tuple(_read(topology + name) for name in ("physical_package_id", "core_id")))
         except OSError:
             return len(usable)
     return len(cores)

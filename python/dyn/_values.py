@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from . import _dtypes
 from ._errors import Unsupported, wrong_input
 
 
-@dataclass(frozen=True)
-class Dim:
+class Dim(NamedTuple):
     """A size known only at run time: low <= size <= high (None: no limit), a multiple of `multiple`."""
 
     name: str
@@ -23,8 +21,7 @@ class Dim:
     origin: str = ""
 
 
-@dataclass(frozen=True)
-class Port:
+class Port(NamedTuple):
     """An input or output. `shape` has an int or the text of a dim per axis; None: of any rank, or no tensor.
     `dtype` is Dyn's name of it ("i64"), None unless a tensor. `dims` are the dims that stand alone in an axis."""
 
@@ -34,8 +31,6 @@ class Port:
     dtype: str | None
     shape: tuple[int | str, ...] | None
     dims: tuple[Dim, ...]
-    # Of a tensor of one rank that the buffer protocol has a form of: its type of NumPy, number and rank.
-    plain: tuple[Any, int, int] | None = field(default=None, repr=False, compare=False)
 
 
 _UNLIMITED = 2**63 - 1
@@ -46,17 +41,18 @@ def port_of(row: tuple[str, str, str, int, int, list[tuple[int, str, int, int, i
     shape = tuple(text if text else value for value, text, _, _, _ in dims) if rank >= 0 else None
     named = tuple(Dim(text, low, None if high == _UNLIMITED else high, multiple)
                   for _, text, low, high, multiple in dims if text.isidentifier())
-    plain = (_dtypes.numpy_of(code), code, rank) if rank >= 0 and code in _dtypes.PLAIN else None
-    return Port(name, kind, type_text, _dtypes.NAMES[code] if code >= 0 else None, shape, named, plain)
+    return Port(name, kind, type_text, _dtypes.NAMES[code] if code >= 0 else None, shape, named)
 
 
 def _array_of(given: Any, what: str) -> Any:
     if isinstance(given, np.ndarray):
+        if isinstance(given, np.ma.MaskedArray):
+            raise wrong_input(f"{what}: it is a masked array, whose mask Dyn has no use for: give its filled()")
         return given
     if hasattr(given, "__dlpack__") and not isinstance(given, np.generic):
         try:
             return np.from_dlpack(given)
-        except (BufferError, RuntimeError, TypeError) as refused:
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as refused:
             raise wrong_input(f"{what}: its memory cannot be read by DLPack: {refused}") from refused
     try:
         made = np.asarray(given)
@@ -98,26 +94,77 @@ def tensor_form(given: Any, dtype: str | None, rank: int | None, what: str) -> t
 
 def form_of(port: Port, given: Any) -> Any:
     """An input as the extension takes it; checked: kind, dtype, rank. The library checks sizes."""
-    if port.plain and type(given) is np.ndarray:
-        dtype, code, rank = port.plain
-        if given.dtype == dtype and given.ndim == rank:
-            return given, code
     what = f"input '{port.name}'"
     if port.kind == "tensor":
         return tensor_form(given, port.dtype, None if port.shape is None else len(port.shape), what)
-    if port.kind == "list":
+    if port.kind == "optional" and given is None:
+        return None
+    if port.kind == "list" or (port.kind == "optional" and isinstance(given, (list, tuple))):
         if not isinstance(given, (list, tuple)):
             raise wrong_input(f"{what}: wants a list of arrays, got a {type(given).__name__}")
         return [tensor_form(item, None, None, f"{what}, item {i}") for i, item in enumerate(given)]
+    if port.kind == "optional":
+        return tensor_form(given, None, None, what)
     raise Unsupported(f"unsupported: {what} of kind {port.kind} ({port.type})", "E0502")
+
+
+def sequences_form(port: Port, given: Any) -> Any:
+    """A list of arrays as (rows, number, lengths): the sequences of a padded input; anything else as form_of()."""
+    if port.kind != "tensor" or not isinstance(given, (list, tuple)):
+        return form_of(port, given)
+    what = f"input '{port.name}'"
+    if port.shape is None or len(port.shape) < 2 or not given:
+        raise wrong_input(f"{what}: sequences stand for a tensor [batch, longest, ...], it is {port.type}")
+    parts = [tensor_form(one, port.dtype, len(port.shape) - 1, f"{what}, sequence {i}") for i, one in enumerate(given)]
+    if any(part[0].shape[1:] != parts[0][0].shape[1:] for part in parts):
+        raise wrong_input(f"{what}: sequences may differ in their first axis only")
+    return np.concatenate([part[0] for part in parts]), parts[0][1], [len(part[0]) for part in parts]
+
+
+def sequences_of(form: Any) -> Any:
+    """A result: of (rows, number, lengths) a list of arrays."""
+    if not isinstance(form, tuple) or len(form) != 3 or form[1] == _dtypes.STRING:
+        return form
+    rows, code, lengths = form
+    ends = np.cumsum(lengths)
+    return [_dtypes.restored(rows[end - length:end], code) for end, length in zip(ends.tolist(), lengths)]
+
+
+def _target_of(port: Port, given: Any) -> Any:
+    what = f"out: the array of output '{port.name}'"
+    if not isinstance(given, np.ndarray):
+        raise wrong_input(f"{what} is a {type(given).__name__}, want a NumPy array")
+    if port.dtype is None or port.dtype == "string":
+        raise Unsupported(f"unsupported: out: output '{port.name}' is {port.type}, no tensor of numbers", "E0502")
+    code = _dtypes.code_of(given.dtype)
+    if code is None or _dtypes.NAMES[code] != port.dtype:
+        raise wrong_input(f"{what}: wants {port.dtype}, got {given.dtype}; Dyn casts nothing by itself")
+    if not given.flags.writeable:
+        raise wrong_input(f"{what} is read-only")
+    if not given.flags.c_contiguous or not given.flags.aligned:
+        raise wrong_input(f"{what} is not dense in C order")
+    return _dtypes.carried(given, code)
+
+
+def targets_of(ports: tuple[Port, ...], out: Any) -> list[Any]:
+    """An array or None for each output, checked: dtype, order. The run checks sizes."""
+    if isinstance(out, np.ndarray) or not isinstance(out, (Mapping, list, tuple)):
+        out = [out]
+    if isinstance(out, Mapping):
+        names = [port.name for port in ports]
+        for name in out:
+            if name not in names:
+                raise wrong_input(f"out: there is no output '{name}'; outputs: {', '.join(names)}")
+        out = [out.get(name) for name in names]
+    if len(out) != len(ports):
+        raise wrong_input(f"out: {len(out)} arrays are given, the model has {len(ports)} outputs")
+    return [None if given is None else _target_of(port, given) for port, given in zip(ports, out)]
 
 
 def object_of(form: Any) -> Any:
     """A result of the extension as the caller gets it."""
-    if type(form) is tuple and form[1] in _dtypes.PLAIN:
-        return form[0]
-    if form is None:
-        return None
+    if form is None or isinstance(form, np.ndarray):
+        return form
     if isinstance(form, list):
         return [object_of(item) for item in form]
     if form[1] == _dtypes.STRING:
@@ -133,9 +180,12 @@ class Result:
 
     __slots__ = ("names", "_values")
 
-    def __init__(self, names: tuple[str, ...], values: tuple[Any, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], forms: list[Any]) -> None:
         self.names = names
-        self._values = values
+        self._values = forms
+        for i, form in enumerate(forms):
+            if type(form) is not np.ndarray:
+                forms[i] = object_of(form)
 
     def __getitem__(self, key: int | str) -> Any:
         if isinstance(key, str):
@@ -145,8 +195,8 @@ class Result:
         return self._values[key]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name not in self.names:
-            raise AttributeError(f"there is no output '{name}'; outputs: {', '.join(self.names)}")
+        if name.startswith("__") or name in Result.__slots__ or name not in self.names:
+            raise AttributeError(f"there is no output '{name}'")
         return self._values[self.names.index(name)]
 
     def __iter__(self) -> Iterator[Any]:

@@ -20,7 +20,11 @@ namespace {
 std::atomic<dyn_context*> runningContext{nullptr};
 struct sigaction formerAction;
 
-bool onMainThread() { return syscall(SYS_gettid) == getpid(); }
+// A thread stays what it is; the one that forks is its child's main thread.
+bool onMainThread() {
+  thread_local const bool is = syscall(SYS_gettid) == getpid();
+  return is;
+}
 
 void cancelRun(int signal, siginfo_t* info, void* user) {
   dyn_context_cancel(runningContext.load());  // sets an atomic bit; null: nothing
@@ -30,34 +34,42 @@ void cancelRun(int signal, siginfo_t* info, void* user) {
     formerAction.sa_handler(signal);
 }
 
+// The handler stays where it is between runs, as setting it takes as long as a small run. Python's own, set
+// anew by signal.signal, replaces it; the next run notices.
+bool handlerInstalled() {
+  struct sigaction present {};
+  if (sigaction(SIGINT, nullptr, &present) != 0) return false;
+  if ((present.sa_flags & SA_SIGINFO) && present.sa_sigaction == &cancelRun) return true;
+  if (!(present.sa_flags & SA_SIGINFO) && (present.sa_handler == SIG_DFL || present.sa_handler == SIG_IGN))
+    return false;
+  formerAction = present;
+  struct sigaction mine {};
+  mine.sa_sigaction = &cancelRun;
+  mine.sa_flags = SA_SIGINFO | (present.sa_flags & (SA_ONSTACK | SA_RESTART));
+  mine.sa_mask = present.sa_mask;
+  return sigaction(SIGINT, &mine, nullptr) == 0;
+}
+
 }  // namespace
 
 Interruption::Interruption(dyn_context* context) {
-  if (!onMainThread() || runningContext.load()) return;
-  struct sigaction former {};
-  if (sigaction(SIGINT, nullptr, &former) != 0) return;
-  if (!(former.sa_flags & SA_SIGINFO) && (former.sa_handler == SIG_DFL || former.sa_handler == SIG_IGN))
-    return;
-  formerAction = former;
+  if (!onMainThread() || runningContext.load() || !handlerInstalled()) return;
   runningContext.store(context);
-  struct sigaction mine {};
-  mine.sa_sigaction = &cancelRun;
-  mine.sa_flags = SA_SIGINFO | (former.sa_flags & (SA_ONSTACK | SA_RESTART));
-  mine.sa_mask = former.sa_mask;
-  installed_ = sigaction(SIGINT, &mine, nullptr) == 0;
-  if (!installed_) runningContext.store(nullptr);
+  installed_ = true;
 }
 
 Interruption::~Interruption() {
-  if (!installed_) return;
-  sigaction(SIGINT, &formerAction, nullptr);
-  runningContext.store(nullptr);
+  if (installed_) runningContext.store(nullptr);
 }
 
-void workUnlocked(const std::function<void()>& work, const std::function<void()>& cancel) {
+void workUnlocked(const std::function<void()>& work, const std::function<void()>& cancel,
+                  const std::function<void()>& tick) {
   if (!onMainThread()) {
-    const Unlocked unlocked;
-    work();
+    {
+      const Unlocked unlocked;
+      work();
+    }
+    tick();
     return;
   }
   std::mutex mutex;
@@ -75,6 +87,7 @@ void workUnlocked(const std::function<void()>& work, const std::function<void()>
     ended.notify_all();
   });
   bool raised = false;
+  std::exception_ptr refused;
   while (true) {
     bool now = false;
     {
@@ -85,10 +98,17 @@ void workUnlocked(const std::function<void()>& work, const std::function<void()>
     if (now) break;
     if (!raised) raised = PyErr_CheckSignals() != 0;
     if (raised) cancel();
+    if (!raised && !refused) try {
+        tick();
+      } catch (...) {
+        refused = std::current_exception();  // said when the work has ended
+      }
   }
   worker.join();
   if (raised) throw nb::python_error();
   if (thrown) std::rethrow_exception(thrown);
+  if (refused) std::rethrow_exception(refused);
+  tick();
 }
 
 }  // namespace dynpython

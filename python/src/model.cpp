@@ -53,11 +53,28 @@ void Model::call(const std::function<dyn_status()>& work) {
         const std::lock_guard<std::mutex> lock(turn_);
         if (const dyn_status status = work()) throw modelFault(status);
       },
-      [&] { dyn_model_cancel(model_); });
+      [&] { dyn_model_cancel(model_); }, [&] { tellEvents(); });
+}
+
+void Model::note(Event event) {
+  const std::lock_guard<std::mutex> lock(eventsMutex_);
+  events_.push_back(std::move(event));
+}
+
+void Model::tellEvents() {
+  std::vector<Event> events;
+  {
+    const std::lock_guard<std::mutex> lock(eventsMutex_);
+    events.swap(events_);
+  }
+  if (listener_.is_none()) return;
+  for (const Event& event : events)
+    listener_(textOf(event.text), event.fraction ? nb::object(nb::float_(*event.fraction)) : nb::none());
 }
 
 Model::Model(const std::optional<std::string>& path, const std::optional<nb::bytes>& bytes,
-             const std::string& name, const Options& options) {
+             const std::string& name, const Options& options, nb::object listener)
+    : listener_(std::move(listener)) {
   const std::vector<dyn_option> all = plain(options);
   dyn_model_options given{};
   given.size = sizeof given;
@@ -67,6 +84,11 @@ Model::Model(const std::optional<std::string>& path, const std::optional<nb::byt
   given.name = name.c_str();
   given.options = all.data();
   given.option_count = all.size();
+  given.user = this;
+  given.log = [](void* user, const char* line) { static_cast<Model*>(user)->note({line, std::nullopt}); };
+  given.progress = [](void* user, const char* what, double fraction) {
+    static_cast<Model*>(user)->note({what, fraction});
+  };
   dyn_model* opened = nullptr;  // model_ is for cancel(), which has nothing to end before
   try {
     call([&] {

@@ -20,9 +20,10 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 
 class Model {
  public:
-  // Of a path, or of bytes with a name whose ending says what they are.
+  // Of a path, or of bytes with a name whose ending says what they are. listener(text, fraction) is called in
+  // a call's own thread, some time after the event; fraction: None of a log line, -1 where nobody knows.
   Model(const std::optional<std::string>& path, const std::optional<nb::bytes>& bytes,
-        const std::string& name, const Options& options);
+        const std::string& name, const Options& options, nb::object listener);
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -45,6 +46,16 @@ class Model {
   // `work` in turn, on a thread where diagnostics are read, too.
   void call(const std::function<dyn_status()>& work);
 
+  struct Event {
+    std::string text;
+    std::optional<double> fraction;
+  };
+  void note(Event event);  // on a thread of the model
+  void tellEvents();
+
+  nb::object listener_;
+  std::mutex eventsMutex_;
+  std::vector<Event> events_;  // not told yet
   std::mutex turn_;
   dyn_model* model_ = nullptr;
   std::vector<Said> warnings_;

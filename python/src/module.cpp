@@ -1,4 +1,5 @@
 // The extension dyn._dyn. Its callers are in dyn/, which has what people read.
+#include "arrays.h"
 #include "fault.h"
 #include "model.h"
 #include "program.h"
@@ -25,14 +26,20 @@ NB_MODULE(_dyn, module) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&closeDoor));
   module.def("abi_version", &dyn_library_abi_version);
   module.def("dtypes", &dtypes);
+  module.def("set_numpy", &setNumpy, nb::arg("array_type"), nb::arg("dtypes"));
+  bindMemory(module);
   nb::class_<Program>(module, "Program")
-      .def("run", &Program::run, nb::arg("inputs"))
+      .def("run", &Program::run, nb::arg("inputs"), nb::arg("targets"))
+      .def("run_plain", &Program::runPlain, nb::arg("inputs"))
+      .def("run_sequences", &Program::runSequences, nb::arg("inputs"), nb::arg("names"),
+           nb::arg("lengths_input"))
       .def("cancel", &Program::cancel)
       .def_prop_ro("copies", &Program::copies);
   nb::class_<Model>(module, "Model")
       .def(nb::init<const std::optional<std::string>&, const std::optional<nb::bytes>&, const std::string&,
-                    const Options&>(),
-           nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("name"), nb::arg("options"))
+                    const Options&, nb::object>(),
+           nb::arg("path").none(), nb::arg("bytes").none(), nb::arg("name"), nb::arg("options"),
+           nb::arg("listener").none())
       .def_prop_ro("warnings", &Model::warnings)
       .def("ports", &Model::ports, nb::arg("input"))
       .def("compile", &Model::compile, nb::arg("threads"), nb::arg("memory_limit_bytes"),

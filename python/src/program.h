@@ -8,26 +8,45 @@
 
 #include "dyn.h"
 #include "python_objects.h"
+#include "values.h"
 
 namespace dynpython {
+
+class Lease;
 
 class Program {
  public:
   // Takes the module over.
-  Program(dyn_module* module, const dyn_options& options) : module_(module), options_(options) {}
+  Program(dyn_module* module, const dyn_options& options);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Inputs and outputs in the order of the model, in the forms of values.h. The interpreter's lock is
-  // released while the program runs. Ctrl-C ends a run of the main thread.
-  nb::list run(nb::list inputs);
+  // Inputs and outputs in the order of the model, in the forms of values.h. targets: empty, or an array or
+  // None for each output; an output is written to its array, and that array comes back. The interpreter's
+  // lock is released while the program runs. Ctrl-C ends a run of the main thread.
+  nb::list run(nb::list inputs, nb::list targets);
+  // The same where each input is an array of the dtype and rank of its port; else None, and nothing ran.
+  nb::object runPlain(nb::tuple inputs);
+  // A run where an input may be sequences of different lengths instead of the padded tensor that the program
+  // has: (rows, dtype, [lengths]), the rows of all sequences behind each other. names: of the inputs, in order;
+  // None as an input: it follows from the sequences, as a mask does. lengthsInput: the name of the input that
+  // holds the lengths or the mask; "": the only one. Outputs with a padded axis come back in the same form.
+  nb::list runSequences(nb::list inputs, const std::vector<std::string>& names,
+                        const std::string& lengthsInput);
   // Ends the runs under way with DYN_CANCELLED. Any thread.
   void cancel();
   int64_t copies() const { return copies_.load(std::memory_order_relaxed); }
 
  private:
   friend class Lease;
+  struct Wanted {
+    int32_t dtype, rank;  // -1: not a tensor of one dtype and rank
+  };
+  void start(Lease& lease);
+  nb::list results(Lease& lease, nb::list targets, const std::vector<Lent>& lent);
+
+  std::vector<Wanted> inputs_;
   dyn_module* module_;
   dyn_options options_;
   std::mutex mutex_;  // guards the contexts; never held while the interpreter's lock is waited for

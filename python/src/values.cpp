@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "arrays.h"
 #include "fault.h"
 
 namespace dynpython {
@@ -19,6 +20,7 @@ constexpr int kDeepestList = 16;
 struct Returned {
   std::mutex mutex;
   std::vector<Py_buffer*> views;
+  std::atomic<bool> any{false};
 };
 Returned& returned() {
   static Returned* const all = new Returned;  // outlives the interpreter, as values may
@@ -29,6 +31,7 @@ void dropView(void* user, const void*) {
   Returned& all = returned();
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.views.push_back(static_cast<Py_buffer*>(user));
+  all.any.store(true, std::memory_order_release);
 }
 
 void check(dyn_status status) {
@@ -47,9 +50,9 @@ struct FreeView {
 };
 using View = std::unique_ptr<Py_buffer, FreeView>;
 
-View viewOf(nb::handle array) {
+View viewOf(nb::handle array, int flags = PyBUF_STRIDES) {
   auto* made = new Py_buffer{};
-  if (PyObject_GetBuffer(array.ptr(), made, PyBUF_STRIDES) != 0) {
+  if (PyObject_GetBuffer(array.ptr(), made, flags) != 0) {
     delete made;
     throw nb::python_error();
   }
@@ -60,9 +63,8 @@ bool usable(const Py_buffer& view, int32_t dtype) {
   return PyBuffer_IsContiguous(&view, 'C') && reinterpret_cast<uintptr_t>(view.buf) % alignmentOf(dtype) == 0;
 }
 
-Held tensorOf(dyn_context* context, nb::handle array, int32_t dtype, std::atomic<int64_t>& copies,
+Held tensorOf(dyn_context* context, nb::handle array, View view, int32_t dtype, std::atomic<int64_t>& copies,
               std::vector<Lent>& lent) {
-  View view = viewOf(array);
   if (!usable(*view, dtype)) {
     const nb::object copied =
         nb::module_::import_("numpy").attr("array")(array, nb::arg("order") = "C", nb::arg("copy") = true);
@@ -70,10 +72,10 @@ Held tensorOf(dyn_context* context, nb::handle array, int32_t dtype, std::atomic
     if (!usable(*view, dtype)) throw Fault(DYN_BAD_INPUT, "the copy of an array is not dense");
     copies.fetch_add(1, std::memory_order_relaxed);
   }
-  const std::vector<int64_t> shape(view->shape, view->shape + view->ndim);
+  static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
   dyn_value* value = nullptr;
-  check(dyn_value_borrow(context, dtype, view->ndim, shape.data(), view->buf, static_cast<size_t>(view->len),
-                         &dropView, view.get(), &value));
+  check(dyn_value_borrow(context, dtype, view->ndim, reinterpret_cast<const int64_t*>(view->shape), view->buf,
+                         static_cast<size_t>(view->len), &dropView, view.get(), &value));
   lent.push_back({static_cast<const char*>(view->buf), static_cast<size_t>(view->len)});
   view.release();  // dropView's, from here on
   return Held(value);
@@ -107,39 +109,8 @@ Held build(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies
   const int32_t dtype = nb::cast<int32_t>(form[1]);
   if (dtype == DYN_STRING)
     return stringsOf(context, nb::cast<nb::list>(form[0]), nb::cast<std::vector<int64_t>>(form[2]));
-  return tensorOf(context, form[0], dtype, copies, lent);
+  return tensorOf(context, form[0], viewOf(form[0]), dtype, copies, lent);
 }
-
-// The form that NumPy has of an element; those that it lacks are bytes, which dyn/_dtypes.py names.
-nb::dlpack::dtype formOf(int32_t dtype) {
-  using Code = nb::dlpack::dtype_code;
-  Code code = Code::UInt;
-  switch (dtype) {
-    case DYN_BOOL:
-      code = Code::Bool;
-      break;
-    case DYN_I8:
-    case DYN_I16:
-    case DYN_I32:
-    case DYN_I64:
-      code = Code::Int;
-      break;
-    case DYN_F16:
-    case DYN_F32:
-    case DYN_F64:
-      code = Code::Float;
-      break;
-    case DYN_C64:
-    case DYN_C128:
-      code = Code::Complex;
-      break;
-    default:
-      break;
-  }
-  return {static_cast<uint8_t>(code), static_cast<uint8_t>(dyn_dtype_size_bytes(dtype) * 8), 1};
-}
-
-bool isPacked(int32_t dtype) { return dtype >= DYN_F4E2M1 && dtype <= DYN_U2; }
 
 nb::object stringsObject(const dyn_value* value, const std::vector<int64_t>& shape) {
   nb::list texts;
@@ -154,26 +125,16 @@ nb::object tensorObject(Held value, const std::vector<Lent>& lent, std::atomic<i
   const auto rank = static_cast<size_t>(dyn_value_rank(value.get()));
   const int64_t* sizes = dyn_value_shape(value.get());
   if (dtype == DYN_STRING) return stringsObject(value.get(), {sizes, sizes + rank});
-  if (isPacked(dtype))
-    throw Fault(DYN_UNSUPPORTED, std::string("unsupported: an output of ") + dyn_dtype_text(dtype) +
-                                     ", which NumPy has no form of");
-  std::vector<size_t> shape(sizes, sizes + rank);
-  std::vector<int64_t> strides(std::max<size_t>(rank, 1));  // data() of an empty one may be null
-  check(dyn_value_strides(value.get(), strides.data()));
-  const void* first = dyn_value_first(value.get());
-  const auto* begin = static_cast<const char*>(first);
+  const auto* begin = static_cast<const char*>(dyn_value_first(value.get()));
   bool isLent = false;
   for (const Lent& one : lent) isLent |= begin >= one.begin && begin < one.begin + one.sizeBytes;
-  const nb::capsule owner(value.take(), [](void* kept) noexcept {
-    dyn_value_release(static_cast<dyn_value*>(kept));
-    giveBack();
-  });
-  nb::object array = nb::cast(
-      nb::ndarray<nb::numpy, nb::ro>(first, rank, shape.data(), owner, strides.data(), formOf(dtype)));
+  const bool writable = dyn_value_is_exclusive(value.get()) != 0;
+  nb::object array = arrayOf(value.take(), dtype, writable);
   if (isLent) {
     array = array.attr("copy")();
     copies.fetch_add(1, std::memory_order_relaxed);
   }
+  if (hasNumpyType(dtype)) return array;
   return nb::make_tuple(array, dtype);
 }
 
@@ -196,16 +157,69 @@ nb::object unpack(Held value, const std::vector<Lent>& lent, std::atomic<int64_t
 
 void giveBack() {
   Returned& all = returned();
+  if (!all.any.load(std::memory_order_acquire)) return;
   std::vector<Py_buffer*> views;
   {
     const std::lock_guard<std::mutex> lock(all.mutex);
     views.swap(all.views);
+    all.any.store(false, std::memory_order_relaxed);
   }
   for (Py_buffer* view : views) FreeView()(view);
 }
 
 Held valueOf(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies, std::vector<Lent>& lent) {
   return build(context, object, copies, lent, 0);
+}
+
+std::optional<Held> plainValueOf(dyn_context* context, nb::handle object, int32_t dtype, int32_t rank,
+                                 std::atomic<int64_t>& copies, std::vector<Lent>& lent) {
+  if (!isArray(object)) return std::nullopt;
+  auto* made = new Py_buffer{};
+  if (PyObject_GetBuffer(object.ptr(), made, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    delete made;
+    PyErr_Clear();  // of a type that has no format: the package's code says what it is
+    return std::nullopt;
+  }
+  View view(made);
+  if (view->ndim != rank || dtypeOf(*view) != dtype) return std::nullopt;
+  return tensorOf(context, object, std::move(view), dtype, copies, lent);
+}
+
+std::optional<Held> raggedOf(dyn_context* context, nb::handle object) {
+  if (!nb::isinstance<nb::tuple>(object)) return std::nullopt;
+  const nb::tuple form = nb::borrow<nb::tuple>(object);
+  if (form.size() != 3 || nb::isinstance<nb::list>(form[0])) return std::nullopt;  // a list: of strings
+  const View view = viewOf(form[0]);
+  const auto lengths = nb::cast<std::vector<int64_t>>(form[2]);
+  dyn_value* value = nullptr;
+  check(dyn_value_ragged(context, nb::cast<int32_t>(form[1]), view->ndim,
+                         reinterpret_cast<const int64_t*>(view->shape), view->buf,
+                         static_cast<size_t>(view->len), lengths.data(), static_cast<int64_t>(lengths.size()),
+                         &value));
+  return Held(value);
+}
+
+nb::object sequencesObject(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies) {
+  dyn_value* rows = nullptr;
+  const int64_t* lengths = nullptr;
+  int64_t count = 0;
+  check(dyn_value_ragged_parts(value.get(), &rows, &lengths, &count));
+  const std::vector<int64_t> all(lengths, lengths + count);
+  const int32_t dtype = dyn_value_dtype(rows);
+  nb::object array = tensorObject(Held(rows), lent, copies);
+  if (nb::isinstance<nb::tuple>(array)) array = array[0];
+  return nb::make_tuple(array, dtype, nb::cast(all));
+}
+
+Target::Target(nb::handle array) : view_(viewOf(array, PyBUF_STRIDES | PyBUF_WRITABLE).release()) {}
+Target::~Target() {
+  if (view_) FreeView()(view_);
+}
+bool Target::overlaps(const std::vector<Lent>& lent) const {
+  const auto* begin = static_cast<const char*>(view_->buf);
+  return std::any_of(lent.begin(), lent.end(), [&](const Lent& one) {
+    return begin < one.begin + one.sizeBytes && one.begin < begin + view_->len;
+  });
 }
 
 nb::object objectOf(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies) {

@@ -1,17 +1,21 @@
 // Python objects as values of a run, and back. All functions want the interpreter's lock.
 //
-// A value is written as: (array, dtype) a tensor over the array's memory; ([bytes, ...], DYN_STRING, shape) a
-// tensor of strings; a list of values, a list; None, an absent optional. Results come back in the same forms.
-// Their arrays lie over the runtime's memory and are read-only: outputs may share it with weights.
+// A value is written as: (array, dtype) a tensor over the array's memory; ([bytes, ...], DYN_STRING, shape)
+// a tensor of strings; a list of values, a list; None, an absent optional. Results come back in the same
+// forms, but an array whose dtype NumPy has comes alone. Their arrays lie over the runtime's memory, and
+// are read-only where something else refers to it, such as weights or another output.
 #ifndef DYN_PYTHON_VALUES_H
 #define DYN_PYTHON_VALUES_H
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "dyn.h"
+#include "dyn_ragged.h"
+#include "dyn_results.h"
 #include "python_objects.h"
 
 namespace dynpython {
@@ -43,6 +47,30 @@ struct Lent {
 // The value of `object`; `copies` counts the arrays that had to be copied: not dense and row-major, or not
 // aligned.
 Held valueOf(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies, std::vector<Lent>& lent);
+
+// Of an array of this dtype and rank; empty where it is another object. Not dense: copied as by valueOf.
+std::optional<Held> plainValueOf(dyn_context* context, nb::handle object, int32_t dtype, int32_t rank,
+                                 std::atomic<int64_t>& copies, std::vector<Lent>& lent);
+
+// Of (rows, dtype, [lengths]), sequences behind each other, which are copied; empty where it is another form.
+std::optional<Held> raggedOf(dyn_context* context, nb::handle object);
+// (rows, dtype, [lengths]) of a ragged value.
+nb::object sequencesObject(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies);
+
+// The caller's memory for an output: written to while it lives.
+class Target {
+ public:
+  explicit Target(nb::handle array);
+  ~Target();
+  Target(Target&& other) noexcept : view_(std::exchange(other.view_, nullptr)) {}
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  const Py_buffer& view() const { return *view_; }
+  bool overlaps(const std::vector<Lent>& lent) const;
+
+ private:
+  Py_buffer* view_;
+};
 
 // An output that lies in the caller's memory (`lent`) is copied, and counted.
 nb::object objectOf(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies);

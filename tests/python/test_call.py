@@ -171,10 +171,19 @@ class Memory(unittest.TestCase):
         gc.collect()
         np.testing.assert_array_equal(first, x * 2)
 
-    def test_results_are_read_only(self):
-        y = models.double()(np.ones((2, 2), np.float32))[0]
-        with self.assertRaises(ValueError):
-            y[0, 0] = 1
+    def test_results_belong_to_the_caller(self):
+        model = models.double()
+        x = np.ones((2, 2), np.float32)
+        y = model(x)[0]
+        y[0, 0] = 7
+        np.testing.assert_array_equal(model(x)[0], [[2, 2], [2, 2]])
+        np.testing.assert_array_equal(y, [[7, 2], [2, 2]])
+
+    def test_results_that_others_see_are_read_only(self):
+        model = models.text("fn @main(%x: Tensor[(n), f32]) { %y = add(%x, %x) return %y, %y }")
+        for y in model(np.ones(3, np.float32)):
+            with self.assertRaises(ValueError):
+                y[0] = 1
 
     def test_an_output_that_is_an_input(self):
         model = models.text("fn @main(%x: Tensor[(n), f32]) { return %x }")

@@ -1,7 +1,8 @@
-"""The blocks of docs/python.md run, in order, and print what the page says."""
+"""The blocks of the pages run, in order, and print what the page says."""
 import doctest
 import os
 import re
+import sys
 import unittest
 
 import models
@@ -10,11 +11,11 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 
 
 class Page(unittest.TestCase):
-    def test_blocks(self):
-        page = (models.SOURCE / "docs/python.md").read_text()
+    def blocks_run(self, name, least):
+        page = (models.SOURCE / "docs" / name).read_text()
         blocks = BLOCK.findall(page)
-        self.assertGreaterEqual(len(blocks), 5)
-        parsed = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "docs/python.md", None, 0)
+        self.assertGreaterEqual(len(blocks), least)
+        parsed = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "docs/" + name, None, 0)
         said = []
         before = os.getcwd()
         os.chdir(models.SOURCE)
@@ -23,6 +24,17 @@ class Page(unittest.TestCase):
         finally:
             os.chdir(before)
         self.assertEqual(result.failed, 0, "".join(said))
+
+    def test_python(self):
+        self.blocks_run("python.md", 10)
+
+    def test_onnxruntime(self):
+        beside = [name for name in sys.modules if name.split(".")[0] == "onnxruntime"]
+        kept = {name: sys.modules.pop(name) for name in beside}  # other tests may have imported the other one
+        try:
+            self.blocks_run("onnxruntime.md", 1)
+        finally:
+            sys.modules.update(kept)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include "vm/core/object/strided.h"
 #include "vm/core/run/module_init.h"
 #include "vm/include/dyn_gpu.h"
+#include "vm/include/dyn_results.h"
 #include "vm/isa/assembler.h"
 #include "vm/isa/program_file.h"
 
@@ -418,18 +419,32 @@ int32_t dyn_context_result_count(const dyn_context* context) {
   return context ? static_cast<int32_t>(context->interpreter->results().size()) : 0;
 }
 
+namespace {
+
+Status getOutput(dyn_context* context, int32_t index, dyn_value** value) {
+  if (!context || !value) return invalid("context or value is null");
+  *value = nullptr;
+  const std::vector<Object*>& results = context->interpreter->results();
+  if (index < 0 || static_cast<size_t>(index) >= results.size())
+    return failure(DYN_INVALID_ARGUMENT, "there is no output " + std::to_string(index) +
+                                             ", the last run left " + std::to_string(results.size()));
+  Object* object = results[static_cast<size_t>(index)];
+  if (!object) return okStatus();  // an absent optional
+  retain(object);
+  return wrap(context->module, object, value);
+}
+
+}  // namespace
+
 dyn_status dyn_context_get_output(dyn_context* context, int32_t index, dyn_value** value) {
+  return guarded([&] { return getOutput(context, index, value); });
+}
+
+dyn_status dyn_context_take_output(dyn_context* context, int32_t index, dyn_value** value) {
   return guarded([&]() -> Status {
-    if (!context || !value) return invalid("context or value is null");
-    *value = nullptr;
-    const std::vector<Object*>& results = context->interpreter->results();
-    if (index < 0 || static_cast<size_t>(index) >= results.size())
-      return failure(DYN_INVALID_ARGUMENT, "there is no output " + std::to_string(index) +
-                                               ", the last run left " + std::to_string(results.size()));
-    Object* object = results[static_cast<size_t>(index)];
-    if (!object) return okStatus();  // an absent optional
-    retain(object);
-    return wrap(context->module, object, value);
+    if (Status status = getOutput(context, index, value); !status.ok()) return status;
+    context->interpreter->replaceResult(static_cast<size_t>(index), nullptr);
+    return okStatus();
   });
 }
 

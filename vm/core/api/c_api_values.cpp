@@ -5,6 +5,7 @@
 #include "vm/core/api/c_api.h"
 #include "vm/core/object/growing.h"
 #include "vm/core/object/strided.h"
+#include "vm/include/dyn_results.h"
 
 using namespace dyn::vm;
 using namespace dyn::vm::api;
@@ -176,6 +177,13 @@ const void* dyn_value_data(const dyn_value* value) {
 }
 size_t dyn_value_size_bytes(const dyn_value* value) {
   return tensorOf(value) ? tensorOf(value)->sizeBytes() : 0;
+}
+
+int32_t dyn_value_is_exclusive(const dyn_value* value) {
+  const Tensor* tensor = tensorOf(value);
+  if (!tensor || value->references.load() != 1 || tensor->readOnly || tensor->shared()) return 0;
+  const Storage* storage = tensor->storage;
+  return storage && !storage->readOnly && !storage->shared() && storage->dataPool && storage->room == 0;
 }
 
 dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,

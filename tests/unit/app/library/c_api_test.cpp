@@ -10,6 +10,7 @@
 
 #include "app/library/include/dyn.h"
 #include "tests/support/temporary_folder.h"
+#include "vm/include/dyn_results.h"
 
 namespace dyn {
 namespace {
@@ -166,6 +167,49 @@ TEST_F(LibraryTest, OneModuleRunsAllSizesAndOutlivesTheModel) {
     for (int64_t i = 0; i < 2 * n; ++i) EXPECT_EQ(static_cast<const float*>(dyn_value_data(output))[i], 2.0f);
     dyn_value_release(output);
   }
+  dyn_context_release(context);
+}
+
+TEST_F(LibraryTest, TakenResultsMayBeWrittenToWhereNothingSharesThem) {
+  ASSERT_EQ(
+      openText("fn @main(%x: Tensor[(n), f32]) { %y = add(%x, %x) %z = mul(%x, %x) return %y, %z, %z, %x }"),
+      DYN_OK);
+  dyn_module* module = nullptr;
+  if (!compile(&module)) GTEST_SKIP() << "no code generation";
+  dyn_context* context = nullptr;
+  ASSERT_EQ(dyn_context_create(module, nullptr, &context), DYN_OK);
+  dyn_module_release(module);
+  const float data[3] = {1, 2, 3};
+  const int64_t shape[1] = {3};
+  dyn_value *x = nullptr, *y = nullptr, *again = nullptr;
+  ASSERT_EQ(dyn_value_tensor(context, DYN_F32, 1, shape, data, sizeof data, &x), DYN_OK);
+  dyn_context_set_input(context, 0, x);
+  ASSERT_EQ(dyn_context_run(context), DYN_OK) << dyn_last_message();
+  ASSERT_EQ(dyn_context_get_output(context, 0, &y), DYN_OK);
+  EXPECT_EQ(dyn_value_is_exclusive(y), 0);  // the context has it, too
+  dyn_value_release(y);
+  ASSERT_EQ(dyn_context_take_output(context, 0, &y), DYN_OK);
+  EXPECT_NE(dyn_value_is_exclusive(y), 0);
+  dyn_value_retain(y);
+  EXPECT_EQ(dyn_value_is_exclusive(y), 0);
+  dyn_value_release(y);
+  EXPECT_EQ(dyn_context_take_output(context, 0, &again), DYN_OK);
+  EXPECT_EQ(again, nullptr);             // taken
+  for (const int32_t shared : {1, 3}) {  // another output's, and an input's
+    ASSERT_EQ(dyn_context_take_output(context, shared, &again), DYN_OK);
+    EXPECT_EQ(dyn_value_is_exclusive(again), 0) << shared;
+    dyn_value_release(again);
+  }
+  const_cast<float*>(static_cast<const float*>(dyn_value_data(y)))[0] = 7;
+  ASSERT_EQ(dyn_context_run(context), DYN_OK) << dyn_last_message();
+  ASSERT_EQ(dyn_context_take_output(context, 0, &again), DYN_OK);
+  EXPECT_EQ(static_cast<const float*>(dyn_value_data(again))[0], 2);
+  EXPECT_EQ(static_cast<const float*>(dyn_value_data(y))[0], 7);
+  dyn_value_release(x);
+  EXPECT_EQ(dyn_context_take_output(context, 9, &x), DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(dyn_value_is_exclusive(nullptr), 0);
+  dyn_value_release(again);
+  dyn_value_release(y);
   dyn_context_release(context);
 }
 

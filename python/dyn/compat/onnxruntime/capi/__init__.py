@@ -1,0 +1,1 @@
+"""The modules that programs import exceptions and classes from."""

@@ -1,0 +1,105 @@
+"""Pickling, fork, asyncio, logging: a model beside the rest of a program."""
+import asyncio
+import copy
+import logging
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import dyn
+import models
+
+FORKED = """
+import os, sys
+import numpy as np
+import dyn, models
+x = np.ones((2, 3), np.int64)
+model = dyn.load(models.BERT, threads=2)
+wanted = model(x, x)[0]
+child = os.fork()
+if child == 0:
+    again = dyn.load(models.BERT, threads=2)
+    os._exit(0 if np.array_equal(again(x, x)[0], wanted) else 1)
+_, status = os.waitpid(child, 0)
+assert np.array_equal(model(x, x)[0], wanted)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+class Pickled(unittest.TestCase):
+    def setUp(self):
+        self.model = dyn.load(models.BERT, threads=1)
+        self.given = models.bert_inputs(2, 5)
+        self.wanted = self.model(*self.given)[0]
+
+    def test_round_trip(self):
+        again = pickle.loads(pickle.dumps(self.model))
+        np.testing.assert_array_equal(again(*self.given)[0], self.wanted)
+        self.assertEqual(again.command("set threads")["settings"][0]["value"], "1")
+        third = pickle.loads(pickle.dumps(again))
+        np.testing.assert_array_equal(third(*self.given)[0], self.wanted)
+        np.testing.assert_array_equal(copy.deepcopy(self.model)(*self.given)[0], self.wanted)
+
+    def test_of_a_package(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "bert.dynpkg"
+            self.model.save(path)
+            packed = dyn.load(path)
+            packed.save(pathlib.Path(folder) / "copy.dynpkg")
+            self.assertEqual((pathlib.Path(folder) / "copy.dynpkg").read_bytes(), path.read_bytes())
+            np.testing.assert_array_equal(pickle.loads(pickle.dumps(packed))(*self.given)[0], self.wanted)
+
+    def test_results(self):
+        y = pickle.loads(pickle.dumps(self.model(*self.given)))
+        np.testing.assert_array_equal(y.last_hidden_state, self.wanted)
+
+
+class Process(unittest.TestCase):
+    def test_fork(self):
+        done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKED], capture_output=True,
+                              text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_memory_is_flat(self):
+        model = models.double()
+        x = np.ones((100, 100), np.float32)
+
+        def resident():
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        for _ in range(2000):
+            model(x)
+        before = resident()
+        for _ in range(20000):
+            model(x)
+        self.assertLess(resident() - before, 4 << 20)
+
+
+class Async(unittest.TestCase):
+    def test_await(self):
+        model = dyn.load(models.BERT, threads=1)
+        asked = [models.bert_inputs(1, 3 + i, seed=i) for i in range(8)]
+
+        async def all_of_them():
+            return await asyncio.gather(*(model.arun(*given) for given in asked))
+
+        for given, y in zip(asked, asyncio.run(all_of_them())):
+            np.testing.assert_array_equal(y[0], model(*given)[0])
+
+
+class Logged(unittest.TestCase):
+    def test_progress(self):
+        with self.assertLogs("dyn", logging.DEBUG) as said:
+            dyn.load(models.BERT, cache_dir="none").compile()
+        self.assertTrue(any("compiling" in line for line in said.output), said.output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,26 @@
+/* dyn_results.h: results of the C API taken out of their context, to be written to. For bindings whose arrays
+ * belong to the caller.
+ *
+ *   dyn_value* y;  dyn_context_take_output(context, 0, &y);
+ *   if (dyn_value_is_exclusive(y)) memset((void*)dyn_value_data(y), 0, dyn_value_size_bytes(y));
+ *
+ * Threads, ownership and errors are those of dynvm.h. */
+#ifndef DYN_RESULTS_H
+#define DYN_RESULTS_H
+
+#include "dynvm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As dyn_context_get_output; the context lets go of the result, which then is null for other calls. */
+DYN_API dyn_status dyn_context_take_output(dyn_context* context, int32_t index, dyn_value** value);
+/* Nonzero: a tensor in memory of the runtime that nothing else refers to, such as weights, an input, another
+ * output, or a context that still holds its result. The owner of the only handle may write to it. */
+DYN_API int32_t dyn_value_is_exclusive(const dyn_value* value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
