@@ -5,6 +5,7 @@
 
 #include "app/engine/device/device_name.h"
 #include "app/engine/model/signing_key.h"
+#include "app/session/export_kinds.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/passes/variants/variant_spec.h"
@@ -238,6 +239,16 @@ Status setSeed(SessionOptions& o, const std::string& name, const std::string& va
                      name + ": '" + value + "' is not a whole number of at least 0");
   o.seed = seed;
   return {};
+}
+
+std::string_view kindHelp() {
+  static const std::string help = [] {
+    std::string text = "kind of file";
+    for (const ExportKind& kind : exportKinds())
+      text += "; " + std::string(kind.name) + ": " + std::string(kind.help);
+    return text;
+  }();
+  return help;
 }
 
 // "--host-code | --flow" → "--host-code", {"--flow"}

@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "app/session/export_kinds.h"
+
 namespace dyn {
 namespace {
 
@@ -149,6 +151,28 @@ TEST(Arguments, RowsAreDistinct) {
     for (std::string word; words >> word;) EXPECT_THAT(known, HasSubstr(" " + word + " ")) << row.spelling;
     EXPECT_TRUE(!row.verbs.empty() || !row.setting.empty()) << row.spelling;
   }
+}
+
+// A kind of export is a row: --kind and :export show it, and what it takes is an argument of :export.
+TEST(Arguments, EveryExportKindIsShown) {
+  const std::string help = parse({"export", "--help"}).toStdout;
+  const CommandSpec& command = commandSpec(CommandId::exportModel);
+  for (const ExportKind& kind : exportKinds()) {
+    EXPECT_THAT(help, HasSubstr("; " + std::string(kind.name) + ": " + std::string(kind.help)));
+    EXPECT_THAT(std::string(command.help), HasSubstr(std::string(kind.name)));
+    Command write = Command::of(CommandId::exportModel).add("kind", std::string(kind.name)).add("o", "x");
+    EXPECT_TRUE(exportKindOf(write).ok());
+    std::istringstream options{std::string(kind.options)};
+    for (std::string option; options >> option;) {
+      EXPECT_NE(command.find(option), nullptr) << kind.name << " " << option;
+      EXPECT_TRUE(exportKindOf(Command(write).add(option)).ok()) << kind.name << " " << option;
+    }
+  }
+  const Command package = Command::of(CommandId::exportModel).add("kind", "package");
+  const Result<const ExportKind*> refused = exportKindOf(Command(package).add("no-heap"));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message,
+            "unsupported: --no-heap with --kind package: it is of --kind static, shared and image");
 }
 
 // What a session shows of a setting, it takes: so its default can be set again.
