@@ -1,53 +1,38 @@
 // The command line of batch mode as data.
+//
+//   ParsedArguments parsed = parseArguments(argc, argv);       // dynrepl run m.onnx --dim seq=59 --math bf16
+//   parsed.request->verb->id          // VerbId::run
+//   parsed.request->all("dim")        // {"seq=59"}
+//   parsed.request->session.math      // "bf16"
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/session/option_table.h"
 #include "app/session/session.h"
 
 namespace dyn {
 
-enum class BatchCommand : uint8_t {
-  run,
-  verify,
-  inspect,
-  compile,
-  exportModel,
-  save,
-  bench,
-  serve,
-  bisect,
-  tune,
-  cache,
-  script,
-  lines
-};
-const char* toString(BatchCommand command);
 enum class ColorChoice : uint8_t { automatic, always, never };
 
 struct BatchRequest {
-  BatchCommand command = BatchCommand::run;
+  const VerbRow* verb = nullptr;
   SessionOptions session;
-  // common
-  bool json = false, quiet = false, verbose = false, progress = false, keepGoing = false;
-  ColorChoice color = ColorChoice::automatic;
-  double timeLimitSeconds = 0;  // 0: none
-  uint64_t memoryLimitBytes = 0;
-  // of the commands
-  std::string model, output, outputDirectory, profile, casesFile, scriptFile;
-  std::vector<std::string> dims, inputs, lengths, directories, lines, policies, variants, buckets;
-  int64_t repeat = 1, warmup = 0;
-  int jobs = 0, versions = 2, trials = 0, mostTogether = 16, mostWaiting = 1000;
-  double perSecond = 0, mostTime = 0.1;
-  std::string batching = "off";
-  double relativeTolerance = 1e-3, absoluteTolerance = 1e-6, seconds = 1, tuneSeconds = 30,
-         caseTimeLimitSeconds = 60;
-  std::string level, pass, why, limit, kind, board, signKey, cacheAction;
-  bool showDims = false, showPlan = false, showKernels = false, check = false, requireStatic = false;
-  bool explain = false, predict = false;
-  bool interpret = false, staticLink = false, noHeap = false, external = false;
+  std::optional<Diagnostic> settingFault;  // what is wrong with an option that is a setting
+  // By each name of an option (OptionRow::keys()), checked by its kind; a switch that is set has one empty
+  // text.
+  std::map<std::string, std::vector<std::string>, std::less<>> given;
+
+  bool has(std::string_view name) const { return given.find(name) != given.end(); }
+  std::string text(std::string_view name) const;                     // none: ""
+  const std::vector<std::string>& all(std::string_view name) const;  // none: an empty list
+  int64_t whole(std::string_view name, int64_t fallback) const;
+  double real(std::string_view name, double fallback) const;
+  // The command with those of its arguments that were given as options of the same name.
+  Command handedTo(CommandId id) const;
 };
 
 struct ParsedArguments {
@@ -59,5 +44,9 @@ struct ParsedArguments {
 };
 
 ParsedArguments parseArguments(int argc, char** argv);
+
+// What `completion SHELL` and `manual` print.
+std::string completionText(const std::string& shell);
+std::string manualText();
 
 }  // namespace dyn

@@ -7,8 +7,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "app/batch/commands.h"
-#include "app/engine/device/device_name.h"
+#include "app/batch/verbs.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 #include "compiler/support/trusted_folder.h"
@@ -26,9 +25,9 @@ int terminalWidth() {
 class EventPrinter {
  public:
   explicit EventPrinter(const BatchRequest& request)
-      : notes_(!request.quiet),
-        progress_(!request.quiet && (request.progress || ::isatty(2))),
-        verbose_(request.verbose),
+      : notes_(!request.has("quiet")),
+        progress_(!request.has("quiet") && (request.has("progress") || ::isatty(2))),
+        verbose_(request.has("verbose")),
         terminal_(::isatty(2)) {}
 
   void operator()(const Event& event) {
@@ -65,34 +64,12 @@ class EventPrinter {
 };
 
 int dispatch(const BatchContext& context) {
-  switch (context.request.command) {
-    case BatchCommand::run:
-      return context.request.casesFile.empty() ? runRun(context) : runCases(context);
-    case BatchCommand::inspect:
-      return runInspect(context);
-    case BatchCommand::compile:
-      return runCompile(context);
-    case BatchCommand::exportModel:
-      return runExport(context);
-    case BatchCommand::save:
-      return runSave(context);
-    case BatchCommand::bench:
-      return runBench(context);
-    case BatchCommand::serve:
-      return runServe(context);
-    case BatchCommand::bisect:
-      return runBisect(context);
-    case BatchCommand::tune:
-      return runTune(context);
-    case BatchCommand::cache:
-      return runCache(context);
-    case BatchCommand::script:
-    case BatchCommand::lines:
-      return runScript(context);
-    case BatchCommand::verify:
-      break;
-  }
-  return context.fail(makeError(DiagnosticId::internalError, "no such command").diagnostic());
+  using Verb = int (*)(const BatchContext&);
+  static constexpr Verb kVerbs[] = {
+#define DYN_VERB(id, name, start, help, example) verb_##id,
+#include "app/session/command_line.def"
+  };
+  return kVerbs[static_cast<size_t>(context.request.verb->id)](context);
 }
 
 // With -v: a cache that is not used is no fault, but work is done again each time. "": it is used, or off on
@@ -105,38 +82,11 @@ std::string whyNothingIsCached(const BatchRequest& request) {
   return why.empty() ? "" : "nothing is cached in " + folder + ": " + why;
 }
 
-// `later` lists names that are known but unsupported; others are a fault of the command line.
-Status checkName(const std::string& option, const std::string& value,
-                 std::initializer_list<std::string_view> here,
-                 std::initializer_list<std::string_view> later) {
-  std::string list;
-  for (std::string_view name : here) {
-    if (value == name) return {};
-    list += (list.empty() ? "" : ", ") + std::string(name);
-  }
-  for (std::string_view name : later)
-    if (value == name)
-      return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + option + " " + value)
-          .note("there is " + list);
-  return makeError(DiagnosticId::usageError, option + " " + value + ": there is no such name")
-      .note("there is " + list);
-}
-
-Status checkSettings(const BatchRequest& request) {
-  DYN_CHECK(checkName("--host-code", request.session.hostCode, {"native", "bytecode", "auto"}, {}));
-  const bool onDevice = request.session.device != "cpu";
-  DYN_CHECK(checkName("--math", request.session.math, {"fp32", "bf16", onDevice ? "tf32" : "f16-relaxed"},
-                      {"fp16", onDevice ? "f16-relaxed" : "tf32", "int8"}));
-  DYN_CHECK(checkName("--padded-results", request.session.paddedResults, {"exact", "zero"}, {}));
-  DYN_TRY([[maybe_unused]] const DeviceName device, parseDevice(request.session.device));
-  return {};
-}
-
 // A file that is only checked may be anybody's: what it would take without end is not waited for.
 WatchdogLimits limitsOf(const BatchRequest& request) {
   constexpr double kCheckSeconds = 120;
-  WatchdogLimits limits{request.timeLimitSeconds, request.memoryLimitBytes};
-  if (request.command != BatchCommand::inspect || !request.check) return limits;
+  WatchdogLimits limits{request.real("time-limit", 0), request.session.memoryLimitBytes};
+  if (request.verb->id != VerbId::inspect || !request.has("check")) return limits;
   if (limits.timeSeconds == 0) {
     limits.timeSeconds = kCheckSeconds;
     limits.timeNote = "a check ends then; --time-limit gives it longer";
@@ -149,11 +99,18 @@ WatchdogLimits limitsOf(const BatchRequest& request) {
   return limits;
 }
 
+ColorChoice colorChoice(const BatchRequest& request) {
+  const std::string word = request.text("color");
+  return word == "always"  ? ColorChoice::always
+         : word == "never" ? ColorChoice::never
+                           : ColorChoice::automatic;
+}
+
 }  // namespace
 
 std::shared_ptr<const Outcome> BatchContext::execute(Command command) const {
-  std::shared_ptr<const Outcome> outcome = session.execute(std::move(command));
-  const std::shared_ptr<const Diagnostic> reason = watchdog.reason();
+  std::shared_ptr<const Outcome> outcome = session->execute(std::move(command));
+  const std::shared_ptr<const Diagnostic> reason = watchdog ? watchdog->reason() : nullptr;
   if (outcome->ok() || !reason) return outcome;
   auto ended = std::make_shared<Outcome>(*outcome);
   ended->error = *reason;
@@ -165,7 +122,7 @@ int BatchContext::fail(const Outcome& outcome) const { return fail(*outcome.erro
 int BatchContext::fail(const Diagnostic& diagnostic) const {
   if (!output.claim()) ::pause();  // the watchdog is printing and ends the process
   // What ended the command reads the same whichever thread was faster to print it: it has no place in a file.
-  const std::shared_ptr<const Diagnostic> reason = watchdog.reason();
+  const std::shared_ptr<const Diagnostic> reason = watchdog ? watchdog->reason() : nullptr;
   return output.failure(reason ? *reason : diagnostic);
 }
 
@@ -188,25 +145,24 @@ int runBatch(int argc, char** argv) {
   }
   const BatchRequest& request = *parsed.request;
   TextOptions text;
-  text.color = wantsColor(request.color, 1);
+  text.color = wantsColor(colorChoice(request), 1);
   text.width = terminalWidth();
   text.fitted = ::isatty(1);
-  BatchOutput output(request.json, parsed.command, text);
-  Status settings = checkSettings(request);
-  if (!settings.ok()) return output.failure(settings.error());
-  if (request.command == BatchCommand::verify) return runVerify(request, output);
+  BatchOutput output(request.has("json"), parsed.command, text);
+  if (request.settingFault) return output.failure(*request.settingFault);
+  if (request.verb->start != VerbStart::session) return dispatch({request, output});
   blockSignals();
   Session session(request.session);
   EventPrinter printer(request);
-  if (request.command != BatchCommand::script && request.command != BatchCommand::lines)
+  if (request.verb->id != VerbId::script && request.verb->id != VerbId::lines)
     session.setListener([&printer](const Event& event) { printer(event); });
   int code = 0;
   {
     Watchdog watchdog(limitsOf(request),
                       {[&session] { session.interrupt(); }, [&output] { return output.claim(); },
                        [&output](const Diagnostic& fault) { return output.failure(fault); }});
-    code = dispatch({request, session, output, watchdog});
-    if (const std::string why = whyNothingIsCached(request); request.verbose && !why.empty())
+    code = dispatch({request, output, &session, &watchdog});
+    if (const std::string why = whyNothingIsCached(request); request.has("verbose") && !why.empty())
       writeStderr(why + "\n");
   }
   return code;

@@ -146,11 +146,6 @@ std::string manualOptions(const std::vector<const CLI::Option*>& options,
 
 }  // namespace
 
-const std::vector<std::string>& completionShells() {
-  static const std::vector<std::string> shells = {"bash", "zsh", "fish"};
-  return shells;
-}
-
 std::string completionScript(const CLI::App& app, std::string_view program, std::string_view shell) {
   const std::vector<CommandWords> commands = commandsOf(app);
   const std::string name(program);

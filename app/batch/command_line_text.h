@@ -8,9 +8,6 @@
 
 namespace dyn {
 
-// The shells that completionScript knows.
-const std::vector<std::string>& completionShells();
-
 // A script for bash, zsh or fish that completes commands, options and file names of the program.
 std::string completionScript(const CLI::App& app, std::string_view program, std::string_view shell);
 

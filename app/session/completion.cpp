@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/session/option_table.h"
 #include "app/session/session_state.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/pass_table.h"
@@ -109,7 +110,7 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
 // All but the bound values.
 CompletionWords wordsOf(LoadedModel* model) {
   CompletionWords words;
-  for (const SettingSpec& spec : settingTable()) words.settings.emplace_back(spec.name);
+  for (const OptionRow* row : settingTable()) words.settings.emplace_back(row->setting);
   for (const OpDef* op : opTable()) words.ops.emplace_back(op->name);
   if (!model) return words;
   for (const TraceStep& step : model->trace().steps) words.passes.push_back(step.name);

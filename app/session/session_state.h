@@ -88,11 +88,4 @@ View makeView(T view) {
 }
 inline View textView(std::string text) { return makeView(TextView{std::move(text)}); }
 
-// The settings :set knows; `apply` errors are usageError.
-struct SettingSpec {
-  std::string_view name, help;
-};
-const std::vector<SettingSpec>& settingTable();
-std::string settingValue(const SessionSnapshot& now, std::string_view name);
-
 }  // namespace dyn

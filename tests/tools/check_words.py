@@ -10,9 +10,10 @@ import sys
 
 TEXTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "samples/README.md", "vm/README.md", "docs/*.md", "docs/*/*.md", "docs/man/*", "vm/include/*")
 GLOSSARY = "docs/glossary.md"
-# Of these only strings. A line with addFormer( accepts a former name.
-HELP = ("app/batch/arguments.cpp", "app/runner/arguments.cpp", "app/session/commands.def", "app/session/handlers/handlers_values.cpp",
-        "compiler/support/diagnostics.def")
+# Of these only strings. A name behind a bar ("--host-code | --flow") is a former one.
+HELP = ("app/session/command_line.def", "app/batch/arguments.cpp", "app/runner/arguments.cpp", "app/session/commands.def",
+        "app/session/option_table.cpp", "app/session/handlers/handlers_values.cpp", "compiler/support/diagnostics.def")
+FORMER = re.compile(r" \| -[\w-]+$")
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
 
@@ -41,8 +42,8 @@ def help_of(text):
     """The text with everything but strings blanked, line by line."""
     lines = []
     for line in text.splitlines():
-        strings = "" if "addFormer(" in line or line.lstrip().startswith("//") else " ".join(STRING.findall(line))
-        lines.append(strings)
+        strings = [] if line.lstrip().startswith("//") else [FORMER.sub("", text) for text in STRING.findall(line)]
+        lines.append(" ".join(strings))
     return "\n".join(lines)
 
 

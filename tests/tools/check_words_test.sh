@@ -6,25 +6,27 @@ PYTHON="$("$here/python.sh")"
 tree="$(mktemp -d)"
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/docs/tutorial" "$tree/vm/include" "$tree/app/batch" "$tree/app/runner" "$tree/app/session/handlers" "$tree/compiler/support"
-touch "$tree/app/runner/arguments.cpp" "$tree/app/session/commands.def" "$tree/app/session/handlers/handlers_values.cpp" \
+touch "$tree/app/runner/arguments.cpp" "$tree/app/batch/arguments.cpp" "$tree/app/session/commands.def" "$tree/app/session/option_table.cpp" \
+  "$tree/app/session/handlers/handlers_values.cpp" \
   "$tree/compiler/support/diagnostics.def"
 check() { "$PYTHON" "$here/check_words.py" "$tree" "$tree/words.txt"; }
 printf '# a comment\nrehears\\w*\tdry run\ta rehearsal\n(is|are) none\t(a noun)\tthere is none\n' >"$tree/words.txt"
 printf '| Word | Ours |\n|---|---|\n| dry run (shape only) | *former* rehearsal |\n' >"$tree/docs/glossary.md"
 printf 'A dry run.\nA page without old words.\n' | tee "$tree/README.md" >"$tree/docs/tutorial/01.md"
 printf '/* dry_run */\n' >"$tree/vm/include/a.h"
-printf 'int rehearsal;\nadd("a dry run");\n  // a "rehearsal" of a comment\naddFormer("--rehearsal");\n' >"$tree/app/batch/arguments.cpp"
+printf 'int rehearsal;\nadd("a dry run");\n  // a "rehearsal" of a comment\nDYN_OPTION("--dry-run | --rehearsal");\n' \
+  >"$tree/app/session/command_line.def"
 check || { echo "a tree without former words was refused"; exit 1; }
 
 printf 'Two\nrehearsals, where there is\nnone.\n' >"$tree/docs/tutorial/01.md"
 printf '/* of a REHEARSED run there are\n * none */\n' >"$tree/vm/include/a.h"
-printf 'add("a rehearsal");\n' >>"$tree/app/batch/arguments.cpp"
+printf 'add("a rehearsal");\n' >>"$tree/app/session/command_line.def"
 out="$(check || true)"
 expected="docs/tutorial/01.md:2: 'rehearsals': dry run
 docs/tutorial/01.md:2: 'is none': (a noun)
 vm/include/a.h:1: 'REHEARSED': dry run
 vm/include/a.h:1: 'are * none': (a noun)
-app/batch/arguments.cpp:5: 'rehearsal': dry run"
+app/session/command_line.def:5: 'rehearsal': dry run"
 [[ "$(head -5 <<<"$out")" == "$expected" && "$(wc -l <<<"$out")" -eq 6 ]] || { echo "check_words.py said '$out' and not '$expected'"; exit 1; }
 
 # The table: an example that its pattern does not match, a word that the glossary lacks.

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "app/engine/device/simulated_gpu_calls.h"
+#include "compiler/export/program_folder.h"
 
 namespace dyn {
 
@@ -26,11 +27,11 @@ Chosen& chosen() {
   return *kChosen;
 }
 
-// Where the environment's DYN_SIMCUDA_FOLDER says, beside the program, or beside its folder, as the build
-// leaves it.
+// Where the environment's DYN_SIMCUDA_FOLDER says, beside Dyn's programs, or beside their folder, as the
+// build leaves it.
 std::string libraryPath() {
   std::error_code ignored;
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  const std::filesystem::path own = programFolder();
   std::vector<std::filesystem::path> folders = {own / "simcuda", own.parent_path() / "simcuda"};
   if (const char* given = std::getenv("DYN_SIMCUDA_FOLDER")) folders.insert(folders.begin(), given);
   for (const std::filesystem::path& folder : folders)

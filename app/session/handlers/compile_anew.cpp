@@ -2,6 +2,21 @@
 
 namespace dyn {
 
+Status openModel(SessionState& state, LoadRequest request) {
+  state.progress("reading " + request.path);
+  DYN_TRY(std::unique_ptr<LoadedModel> model,
+          LoadedModel::load(request, state.now.options, state.interruption.flag()));
+  if (request.requireStatic && model->hasModule() && model->problems().empty())
+    DYN_CHECK(model->checkStatic());
+  state.debug = nullptr;
+  state.now.model = std::move(model);
+  state.now.runner = nullptr;
+  state.now.specialisations = nullptr;
+  state.now.small = nullptr;
+  state.now.currentStep = 0;
+  return {};
+}
+
 Status compileAnew(SessionState& state) {
   state.now.runner = nullptr;
   state.now.specialisations = nullptr;

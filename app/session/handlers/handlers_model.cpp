@@ -3,10 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "app/engine/inputs/batch_lengths.h"
 #include "app/engine/inputs/input_spec.h"
-#include "app/engine/model/signing_key.h"
-#include "app/engine/run/ram_bound.h"
 #include "app/engine/run/specialisation.h"
 #include "app/session/answers/contraction_rows.h"
 #include "app/session/answers/dim_views.h"
@@ -15,17 +12,13 @@
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/level_links.h"
 #include "app/session/graph/trace_views.h"
-#include "app/session/handlers/export_freestanding.h"
+#include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/stepping.h"
 #include "app/session/session_state.h"
 #include "app/session/views/view_json.h"
 #include "compiler/driver/builtin_code.h"
 #include "compiler/driver/device_versions.h"
 #include "compiler/driver/target_choice.h"
-#include "compiler/export/export.h"
-#include "compiler/export/library_export.h"
-#include "compiler/export/package.h"
-#include "compiler/export/program_folder.h"
 #include "compiler/ir/printer.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/atomic_write.h"
@@ -36,21 +29,6 @@
 namespace dyn {
 
 namespace {
-
-Status open(SessionState& state, LoadRequest request) {
-  state.progress("reading " + request.path);
-  DYN_TRY(std::unique_ptr<LoadedModel> model,
-          LoadedModel::load(request, state.now.options, state.interruption.flag()));
-  if (request.requireStatic && model->hasModule() && model->problems().empty())
-    DYN_CHECK(model->checkStatic());
-  state.debug = nullptr;
-  state.now.model = std::move(model);
-  state.now.runner = nullptr;
-  state.now.specialisations = nullptr;
-  state.now.small = nullptr;
-  state.now.currentStep = 0;
-  return {};
-}
 
 Result<size_t> kernelIndex(const CompiledModel& compiled, const std::string& text) {
   const auto& rows = compiled.lowered.program.kernels;
@@ -185,14 +163,14 @@ Result<View> handle_load(SessionState& state, const Command& command, Outcome& o
   DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
   request.requireStatic = command.has("static");
   request.collectProblems = command.has("anyway");
-  DYN_CHECK(open(state, std::move(request)));
+  DYN_CHECK(openModel(state, std::move(request)));
   outcome.warnings = state.now.model->info().warnings;
   return makeView(state.now.model->info());
 }
 
 Result<View> handle_reload(SessionState& state, const Command&, Outcome& outcome) {
   DYN_TRY(LoadedModel * model, state.opened());
-  DYN_CHECK(open(state, LoadRequest(model->request())));
+  DYN_CHECK(openModel(state, LoadRequest(model->request())));
   outcome.warnings = state.now.model->info().warnings;
   return makeView(state.now.model->info());
 }
@@ -251,192 +229,6 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
     outcome.more = list.problems;
   }
   return makeView(std::move(list));
-}
-
-namespace {
-
-// Does it compute without what masks hide?
-bool leavesOutPositions(LoadedModel& model) {
-  if (!model.ensurePasses().ok()) return false;
-  const TraceStep* step = model.trace().find("pack_sequences");
-  return step && step->changed;
-}
-
-// The model, compiled to be written, by the options of the command.
-struct ToWrite {
-  LoadedModel* model = nullptr;
-  bool reopen = false;  // what runs here may use the library again
-};
-
-// The sizes of a batch of such lengths are likely ones.
-Status declareLengths(const Signature& signature, const Command& command, std::vector<DimSpec>& dims) {
-  for (const std::string& text : command.all("lengths")) {
-    DYN_TRY(const BatchLengths lengths, parseBatchLengths(text));
-    DYN_TRY(LengthsOfCall call, lengthsOfCall(signature, lengths, dims));
-    for (DimSpec& size : call.dims) {
-      const bool declared =
-          std::any_of(dims.begin(), dims.end(), [&](const DimSpec& spec) { return spec.name == size.name; });
-      if (declared) continue;
-      size.likely = {*size.value};
-      size.value = std::nullopt;
-      dims.push_back(std::move(size));
-    }
-  }
-  return {};
-}
-
-Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Outcome& outcome) {
-  DYN_TRY(LoadedModel * model, state.model());
-  const bool forPackage = command.has("o") && model->recordsChoose(std::string(contraction::kOneDnn));
-  const std::string kind = command.text("kind");
-  const bool withoutHeap = command.has("no-heap") || kind == "image";
-  // The memory bound of an export is one of its sizes.
-  const bool memoryOfSizes = withoutHeap || kind == "exe" || kind == "static" || kind == "shared";
-  if (command.has("dim") || command.has("lengths") || command.has("static") || forPackage || withoutHeap ||
-      (memoryOfSizes && leavesOutPositions(*model))) {
-    LoadRequest request = model->request();
-    request.withoutHeap = withoutHeap;
-    request.memoryOfSizes = memoryOfSizes;
-    request.forPackage = forPackage;
-    if (forPackage && request.path == "-")
-      return makeError(DiagnosticId::usageError, "tuning records choose onednn, which packages run without")
-          .note("--tuning none leaves the records out");
-    if (command.has("dim")) {
-      DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
-    }
-    DYN_CHECK(declareLengths(model->signature(), command, request.dims));
-    request.requireStatic = command.has("static") || (forPackage && request.requireStatic);
-    if (request.path.empty())
-      return makeError(DiagnosticId::usageError, "the model has no file to load again");
-    DYN_CHECK(open(state, std::move(request)));
-    DYN_TRY(model, state.model());
-  }
-  if (!model->hasModule()) return makeError(DiagnosticId::usageError, "a package is compiled already");
-  outcome.warnings = model->info().warnings;
-  state.progress("compiling " + model->info().path);
-  DYN_CHECK(model->ensureCompiled());
-  return ToWrite{model, forPackage || withoutHeap || model->request().memoryOfSizes};
-}
-
-Status reopened(SessionState& state, const ToWrite& written) {
-  if (!written.reopen) return {};
-  LoadRequest request = written.model->request();
-  request.forPackage = request.withoutHeap = request.memoryOfSizes = false;
-  return open(state, std::move(request));
-}
-
-// None: the package is not signed.
-Result<std::optional<SigningSeed>> signingKeyOf(const Command& command) {
-  if (!command.has("sign")) return std::optional<SigningSeed>();
-  if (command.has("kind") && command.text("kind") != "package")
-    return makeError(DiagnosticId::usageError,
-                     "--sign is for packages; other exports are checked when they are installed");
-  DYN_TRY(const SigningSeed seed, readSigningKey(command.text("sign")));
-  return std::optional<SigningSeed>(seed);
-}
-
-// Kinds of exports that are there; what is not says why.
-Status checkExport(const Command& command) {
-  DYN_TRY([[maybe_unused]] const auto key, signingKeyOf(command));
-  const std::string kind = command.text("kind");
-  if (kind == "package") return {};
-  const auto unsupported = [](const std::string& what) {
-    return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + what);
-  };
-  if (kind != "exe" && kind != "static" && kind != "shared" && kind != "image")
-    return makeError(DiagnosticId::usageError, "there is no kind '" + kind + "' of exports")
-        .note("there are exe, package, static, shared and image");
-  if (command.has("static-link") && kind != "exe")
-    return unsupported("--static-link with --kind " + kind + ": it is of --kind exe");
-  if (command.has("no-heap") && kind == "exe")
-    return unsupported("--no-heap with --kind exe: it reads its inputs from files; --kind image holds them");
-  if (command.has("no-heap") && command.has("interpret"))
-    return unsupported("--no-heap with --interpret: its runtime runs machine code only");
-  if (command.has("board") && kind != "image") return unsupported("--board needs --kind image");
-  if (command.has("input") && kind != "image") return unsupported("--input needs --kind image");
-  return {};
-}
-
-HostCode hostCodeOf(const SessionState& state, const Command& command) {
-  const bool interpreted = command.has("interpret") || state.now.options.hostCode == "bytecode";
-  return interpreted ? HostCode::bytecode : HostCode::native;
-}
-
-Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
-  if (sameSystem(compiled.target)) return {};
-  return makeError(DiagnosticId::unsupportedFeature, std::string("unsupported: ") + what + " for " +
-                                                         compiled.target.machine.name +
-                                                         ": the runtime is built for this system");
-}
-
-Status writeLibrary(const CompiledModel& compiled, const Command& command, HostCode flow,
-                    const std::string& source, ExportResult& result) {
-  DYN_CHECK(runsHereOrUnsupported(compiled, "a library"));
-  LibraryRequest request;
-  request.flow = flow;
-  request.runtime = (programFolder().parent_path() / "lib" / "dynmodel.o").string();
-  return writeLibraryFiles(compiled, command, source, std::move(request), result);
-}
-
-// What reads inputs, runs and writes outputs in an executable: of an object, only what the program calls is
-// taken.
-std::string runnerOf(const Command& command) {
-  if (command.has("static-link")) return (programFolder() / "dynrun-static").string();
-  // Builds with sanitizers have no object, as they cannot link one.
-  const std::filesystem::path object = programFolder().parent_path() / "lib" / "dynrun.o";
-  return (std::filesystem::exists(object) ? object : programFolder() / "dynrun").string();
-}
-
-// One file: a package or an executable.
-Status writeProgram(const LoadedModel& model, const Command& command, HostCode flow, ExportResult& result) {
-  const CompiledModel& compiled = *model.compiled();
-  const std::string path = command.text("o");
-  PackageRequest request;
-  request.flow = flow;
-  DYN_TRY(request.signedBy, signingKeyOf(command));
-  request.ramBoundBytes = result.ramBoundBytes;
-  ExportedFile file;
-  if (result.kind == "package") {
-    DYN_TRY(file, writePackageFile(compiled, path, request));
-  } else {
-    DYN_CHECK(runsHereOrUnsupported(compiled, "an executable"));
-    DYN_TRY(DimsTable dims, dimsTable(model.typed(), ""));
-    request.facts = jsonText(toJson(makeView(std::move(dims))));
-    DYN_TRY(file, writeExecutable(compiled, runnerOf(command), path, request));
-  }
-  result.files = {{path, file.fileBytes}};
-  result.weightsBytes = file.weightsBytes;
-  result.runtimeBytes = file.fileBytes - file.weightsBytes;
-  result.entryPoints = {"main"};
-  return {};
-}
-
-}  // namespace
-
-Result<View> handle_compile(SessionState& state, const Command& command, Outcome& outcome) {
-  if (command.has("sign") && !command.has("o"))
-    return makeError(DiagnosticId::usageError, "--sign signs the package that -o FILE writes");
-  DYN_TRY(const std::optional<SigningSeed> signedBy, signingKeyOf(command));
-  DYN_TRY(ToWrite made, compiledToWrite(state, command, outcome));
-  const CompiledModel& compiled = *made.model->compiled();
-  CompileResult result;
-  if (command.has("o")) {
-    result.file = command.text("o");
-    PackageRequest request;
-    request.flow = hostCodeOf(state, command);
-    request.signedBy = signedBy;
-    DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
-    result.fileBytes = file.fileBytes;
-  }
-  result.passesNs = compiled.statistics.passesNs;
-  result.lowerNs = compiled.statistics.lowerNs;
-  result.compileNs = compiled.statistics.compileNs;
-  result.kernelsCount = compiled.statistics.kernelsCount;
-  result.kernelsCompiledCount = compiled.statistics.kernelsCompiledCount;
-  for (const HostTensor& tensor : compiled.lowered.constants) result.constantsBytes += tensor.sizeBytes();
-  result.machine = printTarget(compiled.target);
-  DYN_CHECK(reopened(state, made));
-  return makeView(std::move(result));
 }
 
 namespace {
@@ -675,34 +467,6 @@ Result<View> handle_asm_(SessionState& state, const Command& command, Outcome&) 
 Result<View> handle_llvm(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(IrText text, kernelTexts(state, command, KernelText::llvm));
   return shown(command, std::move(text));
-}
-
-Result<View> handle_exportModel(SessionState& state, const Command& command, Outcome& outcome) {
-  DYN_CHECK(checkExport(command));
-  DYN_TRY(ToWrite made, compiledToWrite(state, command, outcome));
-  const CompiledModel& compiled = *made.model->compiled();
-  ExportResult result;
-  result.kind = command.text("kind");
-  result.target = compiled.target.machine.name;
-  if (command.has("no-heap") || result.kind == "image") {
-    DYN_CHECK(exportWithoutHeap(state, command, *made.model, result));
-    DYN_CHECK(reopened(state, made));
-    return makeView(std::move(result));
-  }
-  const HostCode flow = hostCodeOf(state, command);
-  if (runsHere(compiled.target)) {
-    DYN_TRY(const VmModule program, made.model->programOf(flow));
-    state.progress("trying the sizes that are allowed");
-    DYN_TRY(const RamBound bound, ramBound(program.get(), made.model->signature(), state.interruption));
-    result.ramBoundBytes = bound.bytes;
-    state.log(bound.bytes ? "no run takes more than " + std::to_string(*bound.bytes) + " bytes"
-                          : "the memory has no bound that is known: " + bound.why);
-  }
-  const bool library = result.kind == "static" || result.kind == "shared";
-  DYN_CHECK(library ? writeLibrary(compiled, command, flow, made.model->info().path, result)
-                    : writeProgram(*made.model, command, flow, result));
-  DYN_CHECK(reopened(state, made));
-  return makeView(std::move(result));
 }
 
 }  // namespace dyn

@@ -11,6 +11,7 @@
 #include "app/engine/serving/joined_calls.h"
 #include "app/engine/serving/waiting_line.h"
 #include "app/session/handlers/joining_server.h"
+#include "app/session/handlers/poisson_arrivals.h"
 #include "app/session/session_state.h"
 #include "compiler/support/clock.h"
 
@@ -166,8 +167,8 @@ void waitUntil(int64_t ns, const Interruption& interruption) {
 }
 
 // Lets the requests come and answers them. Fills in all that is measured.
-Status serveAll(SessionState& state, JoiningServer& server, const Calls& calls, size_t most, WaitingLine line,
-                ServeResult& result) {
+Status serveAll(SessionState& state, JoiningServer& server, const Calls& calls, size_t most,
+                PoissonArrivals arrivals, WaitingLine line, ServeResult& result) {
   RunTimes latencies, runs;
   const CallJoint none;
   const int64_t begin = steadyNs();
@@ -175,9 +176,9 @@ Status serveAll(SessionState& state, JoiningServer& server, const Calls& calls, 
   for (;;) {
     if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
     const int64_t now = steadyNs() - begin;
-    line.admitUntil(now);
+    for (; arrivals.next() && *arrivals.next() <= now; arrivals.advance()) line.arrive(*arrivals.next());
     if (line.empty()) {
-      const std::optional<int64_t> next = line.nextArrivalNs();
+      const std::optional<int64_t> next = arrivals.next();
       if (!next) break;
       waitUntil(begin + *next, state.interruption);
       continue;
@@ -296,10 +297,8 @@ Result<View> handle_serve(SessionState& state, const Command& command, Outcome&)
     result.sequence = server.joint()->sequence;
     if (!result.sequence.empty()) result.lengths = shapes.lengths->info.name;
   }
-  DYN_CHECK(serveAll(
-      state, server, calls, plan.most,
-      WaitingLine(PoissonArrivals(result.perSecond, result.seconds, state.now.options.seed), plan.line),
-      result));
+  const PoissonArrivals arrivals(result.perSecond, result.seconds, state.now.options.seed);
+  DYN_CHECK(serveAll(state, server, calls, plan.most, arrivals, WaitingLine(plan.line), result));
   return makeView(std::move(result));
 }
 

@@ -1,18 +1,14 @@
 // Handlers: expressions, bound values, settings, scripts, help.
 #include <algorithm>
 
-#include "app/engine/device/device_name.h"
-#include "app/engine/model/signing_key.h"
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/expression.h"
+#include "app/session/option_table.h"
 #include "app/session/script_reader.h"
 #include "app/session/session_state.h"
-#include "compiler/driver/target_choice.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
-#include "compiler/passes/pass_table.h"
-#include "compiler/passes/variants/variant_spec.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
 #include "compiler/tune/policies.h"
@@ -94,171 +90,20 @@ Result<View> handle_drop(SessionState& state, const Command& command, Outcome&) 
 
 // --- settings ---
 
-const std::vector<SettingSpec>& settingTable() {
-  static const std::vector<SettingSpec> table = {
-      {"threads", "threads of kernels and of compilation; 0: one per core"},
-      {"seed", "seed of random inputs"},
-      {"passes", "the pipeline: a list (infer,fold,...), or edits of the standard one (-fuse)"},
-      {"math",
-       "fp32; bf16: round both operands of products with constant matrices, on cuda of all products; tf32: "
-       "likewise, on cuda; f16-relaxed: keep f16 values in f32 between operations, not on cuda"},
-      {"padded-results",
-       "positions that an attention mask excludes are skipped; exact: where no output depends on them; zero: "
-       "always, and outputs are 0 there"},
-      {"policy", "kernel variants of operators: conv=direct,matmul=auto; compiled models only"},
-      {"variants", "programs for given sizes beside the general one: seq=128;seq=256,batch=1; none: off"},
-      {"buckets", "pad smaller batches to the next of these sizes: batch=4,8,16; none: off"},
-      {"tuning", "file of tuning records; cache: beside the object cache; none: off"},
-      {"host-code", "form of the host code: native, bytecode; auto: the form that a package has"},
-      {"data-root",
-       "follow symbolic links to an ONNX model's external data within this folder; none: follow no links"},
-      {"native-code", "off: load only the bytecode and weights of packages"},
-      {"verify-key", "file of the public key that must have signed packages; none: load any package"},
-      {"device",
-       "cpu; cuda: run kernels on the first GPU where possible, cuda:1: on the second; simcuda: the "
-       "simulated GPU of the tests"},
-      {"graphs", "on: launch repeated GPU kernels as one CUDA graph; off: one by one"},
-      {"target", "machine that programs run on: host, a processor such as znver4 or cortex-a72, or a file"},
-      {"cache-dir", "folder of compiled objects; none: off"},
-      {"mem-limit", "most memory of a run in bytes; values are recomputed to fit; 0: no limit"},
-      {"device-mem-limit", "most memory of a run on each device in bytes; 0: as mem-limit"},
-      {"precision", "digits of printed reals"},
-      {"edge-items", "elements shown at each edge of a long axis"},
-      {"full", "on: print whole tensors"},
-  };
-  return table;
-}
-
-std::string settingValue(const SessionSnapshot& now, std::string_view name) {
-  const SessionOptions& o = now.options;
-  if (name == "threads") return std::to_string(o.threadCount);
-  if (name == "seed") return std::to_string(o.seed);
-  if (name == "passes") return o.passes.empty() ? "standard" : o.passes;
-  if (name == "math") return o.math;
-  if (name == "padded-results") return o.paddedResults;
-  if (name == "tuning") return o.tuningFile.empty() ? "cache" : o.tuningFile;
-  if (name == "policy") return textOf(o.policies);
-  if (name == "variants") return o.variants.empty() ? "none" : o.variants;
-  if (name == "buckets") return o.buckets.empty() ? "none" : o.buckets;
-  if (name == "host-code") return o.hostCode;
-  if (name == "data-root") return o.dataRoot.empty() ? "none" : o.dataRoot;
-  if (name == "native-code") return o.nativeCode ? "on" : "off";
-  if (name == "verify-key") return o.verifyKey.empty() ? "none" : o.verifyKey;
-  if (name == "device") return o.device;
-  if (name == "graphs") return o.deviceGraphs ? "on" : "off";
-  if (name == "target") return o.target.empty() ? "host" : o.target;
-  if (name == "cache-dir") return o.cacheDirectory.empty() ? "none" : o.cacheDirectory;
-  if (name == "mem-limit") return std::to_string(o.memoryLimitBytes);
-  if (name == "device-mem-limit") return std::to_string(o.deviceLimitBytes);
-  auto display = now.display.find(std::string(name));
-  if (display != now.display.end()) return display->second;
-  return name == "precision" ? "6" : name == "edge-items" ? "3" : "off";
-}
-
 namespace {
 
-Result<int64_t> natural(const std::string& name, const std::string& text) {
-  if (!text.empty() && text.size() < 16 && text.find_first_not_of("0123456789") == std::string::npos)
-    return std::stoll(text);
-  return makeError(DiagnosticId::usageError, name + ": '" + text + "' is not a whole number of at least 0");
+std::string settingValue(const SessionSnapshot& now, const OptionRow& row) {
+  if (row.storage.get) return row.storage.get(now.options);
+  auto display = now.display.find(std::string(row.setting));
+  return display != now.display.end() ? display->second : row.storage.fallback;
 }
 
-// "0": none.
-Result<uint64_t> limitOf(const std::string& value) {
-  if (value == "0") return uint64_t{0};
-  DYN_TRY(const int64_t bytes, parseBytes(value));
-  return static_cast<uint64_t>(bytes);
-}
-
-constexpr int64_t kMostThreads = 4096;
-
-Status changeSetting(SessionState& state, const std::string& name, const std::string& value) {
-  SessionOptions& o = state.now.options;
-  bool compilation = true;  // the model must be compiled anew
-  if (name == "threads") {
-    DYN_TRY(int64_t count, natural(name, value));
-    if (count > kMostThreads)
-      return makeError(DiagnosticId::usageError,
-                       "threads: at most " + std::to_string(kMostThreads) + ", not " + value);
-    o.threadCount = static_cast<int>(count);
-  } else if (name == "seed") {
-    DYN_TRY(int64_t seed, natural(name, value));
-    o.seed = static_cast<uint64_t>(seed);
-    compilation = false;
-  } else if (name == "passes") {
-    const std::string passes = value == "standard" ? "" : value;
-    DYN_TRY(Pipeline checked, parsePipeline(passes, passTable(), standardPipeline()));
-    (void)checked;
-    o.passes = passes;
-  } else if (name == "math") {
-    const bool own = value == (isGpu(o.device) ? "tf32" : "f16-relaxed");
-    if (value != "fp32" && value != "bf16" && !own)
-      return makeError(DiagnosticId::unsupportedFeature, "unsupported: arithmetic " + value)
-          .note("fp32 and bf16 are there, f16-relaxed but for cuda, and tf32 on cuda");
-    o.math = value;
-  } else if (name == "padded-results") {
-    if (value != "exact" && value != "zero")
-      return makeError(DiagnosticId::usageError, "padded-results is exact or zero")
-          .note(":set passes -pack_sequences computes all padding");
-    o.paddedResults = value;
-  } else if (name == "tuning") {
-    o.tuningFile = value == "cache" ? "" : value;
-  } else if (name == "policy") {
-    DYN_TRY(o.policies, parsePolicies(value));
-  } else if (name == "variants") {
-    const std::string text = value == "none" ? "" : value;
-    DYN_TRY([[maybe_unused]] auto checked, passes::parseVariants(text));
-    o.variants = text;
-  } else if (name == "buckets") {
-    const std::string text = value == "none" ? "" : value;
-    DYN_TRY([[maybe_unused]] auto checked, passes::parseBuckets(text));
-    o.buckets = text;
-  } else if (name == "host-code") {
-    const std::string form = value == "interpret" ? "bytecode" : value;  // its former name
-    if (form != "native" && form != "bytecode" && form != "auto")
-      return makeError(DiagnosticId::usageError, "host-code is native, bytecode or auto");
-    o.hostCode = form;
-  } else if (name == "data-root") {
-    o.dataRoot = value == "none" ? "" : value;
-  } else if (name == "native-code") {
-    if (value != "on" && value != "off")
-      return makeError(DiagnosticId::usageError, "native-code is on or off");
-    o.nativeCode = value == "on";
-  } else if (name == "verify-key") {
-    if (value != "none") {
-      DYN_TRY([[maybe_unused]] const VerifyKey checked, readVerifyKey(value));
-    }
-    o.verifyKey = value == "none" ? "" : value;
-  } else if (name == "device") {
-    DYN_TRY([[maybe_unused]] const DeviceName checked, parseDevice(value));
-    o.device = value;
-    o.deviceIsChosen = true;
-  } else if (name == "target") {
-    DYN_TRY([[maybe_unused]] Target checked, chooseTarget(value));
-    o.target = value == "host" ? "" : value;
-  } else if (name == "cache-dir") {
-    o.cacheDirectory = value;
-  } else if (name == "mem-limit") {
-    DYN_TRY(o.memoryLimitBytes, limitOf(value));
-  } else if (name == "device-mem-limit") {
-    DYN_TRY(o.deviceLimitBytes, limitOf(value));
-    compilation = false;
-  } else if (name == "graphs") {
-    if (value != "on" && value != "off") return makeError(DiagnosticId::usageError, "graphs is on or off");
-    o.deviceGraphs = value == "on";
-    compilation = false;
-  } else if (name == "full") {
-    if (value != "on" && value != "off") return makeError(DiagnosticId::usageError, "full is on or off");
-    state.now.display[name] = value;
-    return {};
-  } else {
-    DYN_TRY(int64_t number, natural(name, value));
-    if (number > 1000 || (name == "precision" && number > 17))
-      return makeError(DiagnosticId::usageError, name + ": " + value + " is too large");
-    state.now.display[name] = value;
-    return {};
-  }
-  if (compilation) return compileAnew(state);
+Status changeSetting(SessionState& state, const OptionRow& row, const std::string& value) {
+  const std::string name(row.setting);
+  DYN_CHECK(row.storage.set(state.now.options, name, value));
+  if (!row.storage.get) state.now.display[name] = value;
+  if (row.effect == SettingEffect::compiles) return compileAnew(state);
+  if (row.effect == SettingEffect::prints) return {};
   state.now.runner = nullptr;
   state.now.specialisations = nullptr;
   state.now.small = nullptr;
@@ -267,10 +112,11 @@ Status changeSetting(SessionState& state, const std::string& name, const std::st
 
 SettingTable settings(const SessionState& state) {
   SettingTable table;
-  for (const SettingSpec& spec : settingTable()) {
-    auto source = state.settingSources.find(std::string(spec.name));
-    table.rows.push_back({std::string(spec.name), settingValue(state.now, spec.name), std::string(spec.help),
-                          source == state.settingSources.end() ? "default" : source->second});
+  for (const OptionRow* row : settingTable()) {
+    auto source = state.settingSources.find(std::string(row->setting));
+    table.rows.push_back({std::string(row->setting), settingValue(state.now, *row), std::string(row->help),
+                          source == state.settingSources.end() ? "default" : source->second,
+                          toString(row->section), std::string(row->spelling)});
   }
   return table;
 }
@@ -285,7 +131,7 @@ Result<View> handle_policy(SessionState& state, const Command& command, Outcome&
       return makeError(DiagnosticId::usageError, "policy " + kind + ": which version?");
     policies[kind] = command.text("version");
     DYN_CHECK(checkPolicies(policies));
-    DYN_CHECK(changeSetting(state, "policy", textOf(policies)));
+    DYN_CHECK(changeSetting(state, *findSetting("policy"), textOf(policies)));
     state.settingSources["policy"] = "policy";
   }
   std::string text;
@@ -301,22 +147,21 @@ Result<View> handle_policy(SessionState& state, const Command& command, Outcome&
 
 Result<View> handle_set(SessionState& state, const Command& command, Outcome&) {
   if (!command.has("name")) return makeView(settings(state));
-  std::string name = command.text("name");
-  if (name == "flow") name = "host-code";  // its former name
-  std::vector<std::string_view> names;
-  for (const SettingSpec& spec : settingTable()) names.push_back(spec.name);
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    const std::string near = suggestion(name, names);
-    return makeError(DiagnosticId::usageError, "there is no setting '" + name + "'")
+  const OptionRow* row = findSetting(command.text("name"));
+  if (!row) {
+    std::vector<std::string_view> names;
+    for (const OptionRow* known : settingTable()) names.push_back(known->setting);
+    const std::string near = suggestion(command.text("name"), names);
+    return makeError(DiagnosticId::usageError, "there is no setting '" + command.text("name") + "'")
         .note(near.empty() ? ":set lists all" : "did you mean " + near + "?");
   }
   if (command.has("value")) {
-    DYN_CHECK(changeSetting(state, name, command.text("value")));
-    state.settingSources[name] = "set";
+    DYN_CHECK(changeSetting(state, *row, command.text("value")));
+    state.settingSources[std::string(row->setting)] = "set";
   }
   SettingTable all = settings(state), one;
-  for (SettingTable::Row& row : all.rows)
-    if (row.name == name) one.rows.push_back(row);
+  for (SettingTable::Row& shown : all.rows)
+    if (shown.name == row->setting) one.rows.push_back(shown);
   return makeView(std::move(one));
 }
 

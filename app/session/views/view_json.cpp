@@ -717,7 +717,12 @@ struct JsonWriter {
   Json operator()(const Shared<SettingTable>& v) const {
     Json list = Json::array();
     for (const auto& row : v->rows)
-      list.push_back({{"name", row.name}, {"value", row.value}, {"from", row.from}});
+      list.push_back({{"name", row.name},
+                      {"value", row.value},
+                      {"from", row.from},
+                      {"section", row.section},
+                      {"option", row.option},
+                      {"help", row.help}});
     return {{"settings", list}};
   }
 

@@ -541,7 +541,8 @@ struct VariableTable {
 struct SettingTable {
   struct Row {
     std::string name, value, help;
-    std::string from;  // "default", "command line", "environment", "set"
+    std::string from;             // "default", "command line", "environment", "set"
+    std::string section, option;  // "compilation"; of the batch tool, "--math", or ""
   };
   std::vector<Row> rows;
 };

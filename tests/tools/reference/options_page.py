@@ -8,26 +8,17 @@ import sys
 
 from generated_page import answers, escaped, finish, paragraph, sentence, table
 
-# Where the option of the batch tool is spelt otherwise than the setting.
-SPELT = {"variants": "variant", "buckets": "bucket", "native-code": "no-native", "graphs": "no-graphs"}
-SHELL_ONLY = {"precision", "edge-items", "full"}  # they shape what the shell prints
-GROUPS = [("Compilation", "target device passes math padded-results policy variants buckets tuning host-code"),
-          ("Running", "threads graphs mem-limit device-mem-limit seed"),
-          ("Files", "cache-dir data-root native-code verify-key"), ("Printing", "precision edge-items full")]
-HELP_ONLY = {"--help", "--keep-going", "--no-init", "--version", "--help-all", "-e"}
-
-
 def common_options(program):
-    """{option: (spelling with its argument, meaning)} of every command."""
-    text = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout
+    """[(spelling with its argument, meaning)] of the options of every command."""
+    text = subprocess.run([program, "run", "--help"], check=True, capture_output=True, text=True).stdout
     rows = []
-    for line in text.split("\nOptions:\n", 1)[1].split("\n\n", 1)[0].splitlines():
+    for line in text.split("\nOptions of every command:\n", 1)[1].split("\n\n", 1)[0].splitlines():
         match = re.match(r" {2}(-\S+(?: \S+)*?)(?: {2,}(.*))?$", line)
         if match and not line.startswith("   "):
             rows.append([re.sub(r":(?:[A-Z]+(?: in \[.*\])?|\{.*\})$", "", match[1]), match[2] or ""])
         elif rows and line.strip():
             rows[-1][1] = (rows[-1][1] + " " + line.strip()).strip()
-    return {re.sub(r"^-\w,", "", spelling).split()[0]: (spelling, meaning) for spelling, meaning in rows}
+    return rows
 
 
 def told(meaning):
@@ -35,26 +26,9 @@ def told(meaning):
     return re.sub(r"(^|; )([a-z0-9-]+)(?=: |; |$)", r"\1`\2`", escaped(sentence(meaning)))
 
 
-def settings(program):
-    """{name: (default, meaning)}"""
-    text = answers(program, [":set"])[0]
-    values = {row["name"]: row["value"] for row in text["settings"]}
-    shown = subprocess.run([program, "-e", ":set"], check=True, capture_output=True, text=True).stdout.splitlines()
-    found = {}
-    for line in shown[1:]:
-        name = line.split()[0]
-        meaning = re.match(r"\S+ +%s +default  (.*)$" % re.escape(values[name]), line)
-        assert meaning, "':set' has a line that is not understood: " + line
-        found[name] = (values[name], meaning[1])
-    assert found.keys() == values.keys()
-    return found
-
-
 def main():
     program, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
-    known, options = settings(program), common_options(program)
-    grouped = [name for _, names in GROUPS for name in names.split()]
-    assert sorted(grouped) == sorted(known), "GROUPS and ':set' differ: %s" % sorted(set(grouped) ^ set(known))
+    settings = answers(program, [":set"])[0]["settings"]
     lines = ["# Options", ""] + paragraph(
         "Generated from `:set` and `dynrepl --help`: `DYN_UPDATE=1 ./dev test docs.options` writes this page. An option has one name. "
         "[Commands](../commands.md) have arguments of their own beside these.") + [""]
@@ -62,26 +36,17 @@ def main():
         ["shell, scripts, window", "`:set NAME VALUE`; `:set` lists all with their values; `:undo` takes a change back"],
         ["batch", "`dynrepl COMMAND --NAME VALUE`; the column *Batch* has the few that are spelt otherwise"],
         ["C", "`dyn_option {\"NAME\", \"VALUE\"}` in `dyn_model_options`; also `dim` (`seq=1..512`) and `static`"]])
-    used = set()
-    for title, names in GROUPS:
-        lines += ["## " + title, ""]
-        rows = []
-        for name in names.split():
-            default, meaning = known[name]
-            option = "--" + SPELT.get(name, name)
-            if name in SHELL_ONLY:
-                assert option not in options
-                batch = "-"
-            else:
-                used.add(option)
-                batch = "`%s`" % re.sub(r" [A-Z]+$", "", options[option][0])
-            default = "`~/.cache/dyn`" if name == "cache-dir" else "`%s`" % default
-            rows.append(["`%s`" % name, default, batch, told(meaning)])
-        lines += table(["Name", "Default", "Batch", "Meaning"], rows)
+    for section in dict.fromkeys(row["section"] for row in settings):
+        lines += ["## " + section.capitalize(), ""]
+        lines += table(["Name", "Default", "Batch", "Meaning"],
+                       [["`%s`" % row["name"], "`~/.cache/dyn`" if row["name"] == "cache-dir" else "`%s`" % row["value"],
+                         "`%s`" % row["option"] if row["option"] else "-", told(row["help"])]
+                        for row in settings if row["section"] == section])
     lines += ["## Of the batch tool alone", ""] + paragraph(
         "`--place` is `:place` of the shell. The others say how a command prints and when it ends.") + [""]
-    lines += table(["Option", "Meaning"], [["`%s`" % spelling, told(meaning)]
-                                           for option, (spelling, meaning) in options.items() if option not in used | HELP_ONLY])
+    of_sessions = {row["option"] for row in settings}
+    lines += table(["Option", "Meaning"], [["`%s`" % spelling, told(meaning)] for spelling, meaning in common_options(program)
+                                           if re.sub(r"^-\w,", "", spelling).split()[0] not in of_sessions])
     return finish(root / "docs/reference/options.md", lines, "docs.options")
 
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "app/batch/commands.h"
+#include "app/batch/verbs.h"
 #include "app/session/script_reader.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/mapped_file.h"
@@ -34,12 +34,15 @@ std::string splitSemicolons(const std::string& text) {
 
 }  // namespace
 
-int runScript(const BatchContext& context) {
+int verb_lines(const BatchContext& context) { return verb_script(context); }
+
+int verb_script(const BatchContext& context) {
   const BatchRequest& request = context.request;
-  const bool inlined = request.command == BatchCommand::lines;
-  std::string text, name = inlined ? "-e" : request.scriptFile;
+  const bool inlined = request.verb->id == VerbId::lines, quiet = request.has("quiet");
+  const bool keepGoing = request.has("keep-going"), json = context.output.json();
+  std::string text, name = inlined ? "-e" : request.text("file");
   if (inlined) {
-    for (const std::string& line : request.lines) text += splitSemicolons(line) + "\n";
+    for (const std::string& line : request.all("e")) text += splitSemicolons(line) + "\n";
   } else {
     Result<MappedFile> file =
         name == "-" ? MappedFile::fromStream(0, "<stdin>", kMaxScriptBytes) : MappedFile::open(name);
@@ -55,15 +58,15 @@ int runScript(const BatchContext& context) {
   auto show = [&](const Outcome& outcome) {
     const std::lock_guard<std::mutex> lock(mutex);
     if (const SettingTable* settings = outcome.as<SettingTable>()) applySettings(*settings, options);
-    if (!request.json) return context.output.add({}, toText(outcome.view, options));
+    if (!json) return context.output.add({}, toText(outcome.view, options));
     Json item = {{"line", toLine(outcome.command)}};
     Json view = toJson(outcome.view);
     for (auto& [key, value] : view.items()) item[key] = std::move(value);
     if (outcome.error) item["error"] = toJson(*outcome.error);
     context.output.add(item, "");
   };
-  context.session.setListener([&](const Event& event) {
-    if (event.kind == EventKind::log && !request.quiet) writeStderr(event.text + "\n");
+  context.session->setListener([&](const Event& event) {
+    if (event.kind == EventKind::log && !quiet) writeStderr(event.text + "\n");
     // What a :source inside the script runs.
     if (event.kind == EventKind::finished && event.outcome && event.outcome->ticket == 0) {
       show(*event.outcome);
@@ -99,17 +102,17 @@ int runScript(const BatchContext& context) {
     if (!error) continue;
     const FaultKind kind = diagnosticRow(error->id).kind;
     const bool ended = kind == FaultKind::cancelled || kind == FaultKind::timeout;
-    if (!request.keepGoing || ended) {
+    if (!keepGoing || ended) {
       failed = error;
       break;
     }
     writeStderr(toText(*error, options));
     if (!failed) failed = error;
   }
-  context.session.setListener({});
+  context.session->setListener({});
   if (!context.output.claim()) ::pause();
   if (!failed) return context.output.result(Json::object(), "");
-  if (request.keepGoing && !request.json) return exitCode(failed->id);  // it was shown where it happened
+  if (keepGoing && !json) return exitCode(failed->id);  // it was shown where it happened
   return context.output.failure(*failed, Json::object(), "");
 }
 

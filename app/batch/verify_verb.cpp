@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "app/batch/commands.h"
+#include "app/batch/verbs.h"
 #include "app/session/views/view_json.h"
 
 namespace dyn {
@@ -95,13 +95,7 @@ std::string nameOf(std::string directory) {
   std::string text;
   {
     Session session(options);
-    Command command = Command::of(CommandId::verify).add("directory", directory);
-    if (!request.model.empty()) command.add("model", request.model);
-    char number[40];
-    std::snprintf(number, sizeof number, "%.17g", request.relativeTolerance);
-    command.add("rtol", number);
-    std::snprintf(number, sizeof number, "%.17g", request.absoluteTolerance);
-    command.add("atol", number);
+    Command command = request.handedTo(CommandId::verify).add("directory", directory);
     std::shared_ptr<const Outcome> outcome = session.execute(command);
     Json result = toJson(outcome->view);
     if (!outcome->as<VerifyResult>())
@@ -122,7 +116,10 @@ std::string nameOf(std::string directory) {
 class VerifyRun {
  public:
   VerifyRun(const BatchRequest& request, std::vector<Case>& cases, BatchOutput& output)
-      : request_(request), cases_(cases), output_(output) {}
+      : request_(request),
+        cases_(cases),
+        output_(output),
+        caseTimeLimitSeconds_(request.real("case-time-limit", 60)) {}
 
   // By status, of the cases that were written.
   const std::map<std::string, int64_t>& counts() const { return counts_; }
@@ -138,9 +135,9 @@ class VerifyRun {
     sigprocmask(SIG_BLOCK, &set, nullptr);
     const int signals = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     const auto start = Clock::now();
-    const size_t jobs = static_cast<size_t>(
-        request_.jobs > 0 ? request_.jobs
-                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+    const double timeLimitSeconds = request_.real("time-limit", 0);
+    const size_t jobs =
+        static_cast<size_t>(request_.whole("jobs", std::max(1u, std::thread::hardware_concurrency())));
     size_t next = 0;
     int ended = 0;
     while (ended == 0 && (next < cases_.size() || !workers_.empty())) {
@@ -150,8 +147,8 @@ class VerifyRun {
       ::poll(descriptors.data(), descriptors.size(), 50);
       signalfd_siginfo info{};
       if (::read(signals, &info, sizeof info) == sizeof info) ended = static_cast<int>(info.ssi_signo);
-      if (request_.timeLimitSeconds > 0 &&
-          std::chrono::duration<double>(Clock::now() - start).count() >= request_.timeLimitSeconds)
+      if (timeLimitSeconds > 0 &&
+          std::chrono::duration<double>(Clock::now() - start).count() >= timeLimitSeconds)
         ended = -1;
       for (size_t i = 0; i < workers_.size();) {
         if (serve(workers_[i])) {
@@ -214,7 +211,7 @@ class VerifyRun {
     const bool closed = count == 0;
     if (!closed) {
       const double seconds = std::chrono::duration<double>(Clock::now() - worker.start).count();
-      if (seconds < request_.caseTimeLimitSeconds) return false;
+      if (seconds < caseTimeLimitSeconds_) return false;
       worker.timedOut = true;
       ::kill(worker.process, SIGKILL);
     }
@@ -228,7 +225,7 @@ class VerifyRun {
   void finish(const Worker& worker, int status) {
     char text[100];
     if (worker.timedOut) {
-      std::snprintf(text, sizeof text, "not done after %g seconds", request_.caseTimeLimitSeconds);
+      std::snprintf(text, sizeof text, "not done after %g seconds", caseTimeLimitSeconds_);
       return fail(worker.index, "timeout", text);
     }
     if (WIFSIGNALED(status)) {
@@ -258,7 +255,7 @@ class VerifyRun {
   }
 
   void progress() {
-    if (request_.quiet || !(::isatty(2) || request_.progress)) return;
+    if (request_.has("quiet") || !(::isatty(2) || request_.has("progress"))) return;
     const auto now = Clock::now();
     if (now - lastShown_ < std::chrono::milliseconds(500)) return;
     lastShown_ = now;
@@ -270,6 +267,7 @@ class VerifyRun {
   const BatchRequest& request_;
   std::vector<Case>& cases_;
   BatchOutput& output_;
+  const double caseTimeLimitSeconds_;
   std::vector<Worker> workers_;
   size_t done_ = 0, written_ = 0;
   std::map<std::string, int64_t> counts_;
@@ -280,9 +278,11 @@ class VerifyRun {
 
 }  // namespace
 
-int runVerify(const BatchRequest& request, BatchOutput& output) {
+int verb_verify(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  BatchOutput& output = context.output;
   std::vector<Case> cases;
-  for (const std::string& directory : request.directories) {
+  for (const std::string& directory : request.all("dir")) {
     const size_t before = cases.size();
     findCases(directory, cases);
     if (cases.size() == before)
