@@ -218,6 +218,14 @@ constexpr FormerOption kFormerOptions[] = {
     {CommandId::serve, "line", "max-queue"},
 };
 
+// One letter for what is typed most where a run is stopped.
+struct ShortName {
+  std::string_view name;
+  CommandId command;
+};
+constexpr ShortName kShortNames[] = {
+    {"n", CommandId::next}, {"s", CommandId::step}, {"c", CommandId::continue_}, {"b", CommandId::break_}};
+
 std::string currentOption(CommandId command, std::string_view name) {
   for (const FormerOption& row : kFormerOptions)
     if (row.command == command && row.former == name) return std::string(row.now);
@@ -289,6 +297,8 @@ Result<double> Command::number(std::string_view name, double fallback) const {
 }
 
 Result<CommandId> findCommand(std::string_view nameOrPrefix) {
+  for (const ShortName& row : kShortNames)
+    if (row.name == nameOrPrefix) return row.command;
   std::vector<const CommandSpec*> found;
   std::vector<std::string_view> names;
   for (const CommandSpec& spec : commandTable()) {

@@ -24,9 +24,10 @@ class ScriptReader {
   Status check() const;
   // Null at the end, also inside of a bracket that is never closed.
   std::optional<ScriptLine> next();
+  // After the last one: is a bracket or quote of a command still open?
+  bool isOpen() const { return !current_.text.empty(); }
 
  private:
-  bool isOpen() const { return !current_.text.empty(); }
 
   std::string_view rest_;
   std::string file_;

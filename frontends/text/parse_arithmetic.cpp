@@ -2,8 +2,8 @@
 //
 //   a // b of integers:  div(sub(a, mod(a, b)), b)      rounded down
 //   a % b  of integers:  mod(a, b)                      with the sign of b
-// and of reals the same, as NumPy and Python have it, from the exact remainder mod(a, b) {fmod = 1}, which has
-// the sign of a. Elements of an unknown type are taken for integers.
+// and of reals the same, as NumPy and Python have it, from the exact remainder mod(a, b) {fmod = 1}, whose sign
+// is that of a. Elements of an unknown type are taken for integers.
 #include "frontends/text/parser_state.h"
 
 namespace dyn::text {
@@ -91,6 +91,9 @@ bool Parser::isList(ValueId value) const {
 Result<Op> Parser::lengthOf(Op arguments, uint32_t offset) {
   if (arguments.operands.size() != 1)
     return error(DiagnosticId::badOperands, "len takes a tensor or a list", offset);
+  const Type type = typeOf(arguments.operands[0]);
+  if (type && type.isTensor() && type.rank() == 0)
+    return error(DiagnosticId::badOperands, "a tensor without axes has no length", offset);
   Op op;
   op.place = arguments.place;
   op.operands = arguments.operands;

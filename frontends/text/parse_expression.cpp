@@ -127,7 +127,7 @@ Result<Operand> Parser::withoutIndex(int depth) {
     return emit(std::move(function), result.offset, 1);
   }
   if (isSymbol("@") || (peek().kind == TokenKind::name && isSymbol("(", 1))) return callExpression(depth);
-  if (isName("_") || isName("return")) return expected("a value");
+  if (isName("return") || (isName("_") && !isLastValue())) return expected("a value");
   if (peek().kind == TokenKind::value || peek().kind == TokenKind::name) {
     const Token& token = peek();
     ++at_;
@@ -256,6 +256,16 @@ Result<Op> Parser::callHead(int depth) {
   return op;
 }
 
+// `_` is the last value of the prompt.
+bool Parser::isLastValue() const { return environment_ && stack_.size() == 1 && environment_->typeOf("_"); }
+
+// `_` as an operand: none where it may be left out, else the last value.
+bool Parser::isLeftOut(const Op& op, size_t place) const {
+  if (!isLastValue()) return true;
+  const std::string_view name = op.def->name;
+  return name != "call" && name != "invoke" && static_cast<int>(place) >= op.def->minOperands;
+}
+
 Status Parser::arguments(Op* op, int depth) {
   DYN_CHECK(expectSymbol("(", "before the operands"));
   std::vector<Operand> operands;
@@ -265,7 +275,7 @@ Status Parser::arguments(Op* op, int depth) {
     } else if (atElementType(*op)) {
       DYN_TRY(const Dtype to, dtype());
       op->attributes.set("to", to);
-    } else if (isName("_")) {
+    } else if (isName("_") && (isSymbol(",", 1) || isSymbol(")", 1)) && isLeftOut(*op, operands.size())) {
       Operand none;
       none.leftOut = true;
       none.offset = peek().offset;

@@ -52,8 +52,8 @@ Result<std::vector<IndexItem>> Parser::indexItems(int depth) {
   return items;
 }
 
-// Items before `...` count axes from the front, the others from the end. What is known to be one element takes
-// its axis away first; then parts, which move no axis; then the other indices, the last one first.
+// Items before `...` count axes from the front, the others from the end. What is known to be one element
+// takes its axis away first; then parts, which move no axis; then the other indices, the last one first.
 Result<Operand> Parser::itemsOf(Operand value, std::vector<IndexItem> items) {
   const std::optional<Dtype> dtype = likelyDtype(value);
   int64_t front = 0, back = 0;

@@ -150,6 +150,8 @@ class Parser {
   // After the operator's name: `(arguments) {attributes}`, not yet in the body.
   Result<Op> callHead(int depth);
   Status arguments(Op* op, int depth);
+  bool isLastValue() const;
+  bool isLeftOut(const Op& op, size_t place) const;
   bool atElementType(const Op& op) const;
   Result<Op> wordCall(std::string_view name, Op op, int depth, uint32_t offset);
   bool isFunctionOfLibrary(std::string_view name) const;

@@ -5,6 +5,7 @@
 #include "app/engine/model/signing_key.h"
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/expression.h"
+#include "app/session/named_value.h"
 #include "app/session/script_reader.h"
 #include "app/session/session_state.h"
 #include "compiler/driver/target_choice.h"
@@ -51,14 +52,14 @@ Result<View> handle_eval(SessionState& state, const Command& command, Outcome&) 
   for (size_t i = 0; i < evaluated.values.size(); ++i) {
     const std::string name = result.bound ? expression.targets[i] : "";
     result.values.push_back({name, evaluated.types[i], evaluated.values[i], ""});
-    if (result.bound) state.values.bind(name, {evaluated.values[i], evaluated.types[i]});
+    state.values.bind(result.bound ? name : kLastValue, {evaluated.values[i], evaluated.types[i]});
   }
   return makeView(std::move(result));
 }
 
 Result<View> handle_type(SessionState& state, const Command& command, Outcome&) {
   const std::string text = command.text("rest");
-  if (!state.values.find(text) && state.now.model && state.now.model->hasModule()) {
+  if (!namedValue(state, text) && state.now.model && state.now.model->hasModule()) {
     (void)state.now.model->ensurePasses();
     const std::string name = !text.empty() && text[0] == '%' ? text.substr(1) : text;
     for (const auto& [port, type] : state.ports())
@@ -78,6 +79,7 @@ Result<View> handle_type(SessionState& state, const Command& command, Outcome&) 
 Result<View> handle_vars(SessionState& state, const Command&, Outcome&) {
   VariableTable table;
   for (const auto& [name, bound] : state.values) {
+    if (name == kLastValue) continue;
     const bool tensor = bound.value.isTensor() && !isFunctionName(name);
     table.rows.push_back(
         {name, tensor ? typeText(bound.value) : bound.type, tensor ? bound.value.tensor().sizeBytes() : 0});

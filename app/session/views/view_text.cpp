@@ -8,6 +8,7 @@
 #include "app/session/views/device_text.h"
 #include "app/session/views/ir_colors.h"
 #include "app/session/views/level_views_text.h"
+#include "app/session/views/stop_view_text.h"
 #include "app/session/views/text_table.h"
 #include "compiler/support/excerpt.h"
 #include "compiler/support/visible_text.h"
@@ -155,17 +156,7 @@ struct TextWriter {
   std::string operator()(const Shared<StopView>& v) const {
     if (v->ended)
       return v->why + "\n" + (v->result ? toText(View(Shared<RunResult>(v->result)), options) : "");
-    std::string text = fmt::format("{}: {} at {}, line {} of the bytecode, depth {}\n", v->why, v->function,
-                                   v->position, v->line, v->depth);
-    if (!v->place.empty()) text += "  " + v->place + "\n";
-    text += "  " + v->instruction + "\n";
-    for (const StopView::Register& held : v->registers) {
-      // Sizes that are 0 are those that were not made yet, most of all.
-      if (held.type.empty() && held.value == "0" && held.dims.empty() && !options.full) continue;
-      text += fmt::format("  {:<4} {}{}{}\n", held.name, held.type.empty() ? "" : held.type + " ", held.value,
-                          held.dims.empty() ? "" : "  (" + held.dims + ")");
-    }
-    return text;
+    return stopText(*v, options);
   }
 
   std::string operator()(const Shared<BreakpointTable>& v) const {
