@@ -316,9 +316,10 @@ class Shell {
       goOn = handle(line, code);
       if (code == 0) continue;
       if (const size_t left = lines->size() - i - 1; left > 0)
-        write(2, "line " + std::to_string((*lines)[i].place.line) + " of the text failed, " +
-                     std::to_string(left) + (left == 1 ? " command" : " commands") +
-                     " behind it were not done\n");
+        write(2,
+              "line " + std::to_string((*lines)[i].place.line) + " of the text failed, " +
+                  std::to_string(left) +
+                  (left == 1 ? " command behind it was not done\n" : " commands behind it were not done\n"));
       break;
     }
     inScript_ = false;

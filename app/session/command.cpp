@@ -329,11 +329,24 @@ std::string_view withoutPrompt(std::string_view line) {
   return line;
 }
 
+// "?x" and "x?" ask what x is, "?" alone for help.
+std::optional<std::string> askedFor(std::string_view line) {
+  const bool before = line.front() == '?';
+  if (!before && line.back() != '?') return std::nullopt;
+  line = trimmed(before ? line.substr(1) : line.substr(0, line.size() - 1));
+  if (line.find_first_of(" \t\n") != std::string_view::npos ||
+      (!before && line.find('(') != std::string_view::npos))
+    return std::nullopt;
+  return "?" + std::string(line);
+}
+
 }  // namespace
 
 Result<Command> parseCommand(std::string_view line) {
   line = withoutPrompt(trimmed(line));
   if (line.empty()) return makeError(DiagnosticId::usageError, "the line is empty");
+  if (const std::optional<std::string> asked = askedFor(line))
+    return Command::of(CommandId::help).add("command", *asked);
   if (line[0] != ':') return Command::of(CommandId::eval).add("rest", std::string(line));
   line.remove_prefix(1);
   const size_t nameEnd = std::min(line.find_first_of(" \t\n"), line.size());

@@ -28,7 +28,6 @@ class ScriptReader {
   bool isOpen() const { return !current_.text.empty(); }
 
  private:
-
   std::string_view rest_;
   std::string file_;
   uint32_t number_ = 0;

@@ -2,8 +2,8 @@
 //
 //   a // b of integers:  div(sub(a, mod(a, b)), b)      rounded down
 //   a % b  of integers:  mod(a, b)                      with the sign of b
-// and of reals the same, as NumPy and Python have it, from the exact remainder mod(a, b) {fmod = 1}, whose sign
-// is that of a. Elements of an unknown type are taken for integers.
+// and of reals the same, as NumPy and Python have it, from the exact remainder mod(a, b) {fmod = 1}, whose
+// sign is that of a. Elements of an unknown type are taken for integers.
 #include "frontends/text/parser_state.h"
 
 namespace dyn::text {

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "app/engine/inputs/input_spec.h"
-#include "app/session/named_value.h"
+#include "app/session/handlers/named_value.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/reference/random_tensor.h"

@@ -23,7 +23,7 @@
 #include "app/session/explain/machine_bound.h"
 #include "app/session/graph/kernel_members.h"
 #include "app/session/handlers/memory_limit.h"
-#include "app/session/named_value.h"
+#include "app/session/handlers/named_value.h"
 #include "app/session/session_state.h"
 #include "compiler/support/atomic_write.h"
 

@@ -55,7 +55,7 @@ std::pair<std::string, uint32_t> sourceLineOf(const std::string& place) {
 }
 
 // "model.onnx: byte 7: node /layer/MatMul (MatMul, opset 17)" → "node /layer/MatMul (MatMul)"; "" otherwise
-std::string nodeNamed(const std::string& place) {
+std::string nodeOfPlace(const std::string& place) {
   const size_t node = place.rfind("node ");
   if (node == std::string::npos) return "";
   std::string text = place.substr(node);
@@ -113,8 +113,8 @@ std::vector<StopView::SourceLine> sourceAround(const LoadedModel& model, const s
   const auto [path, line] = sourceLineOf(place);
   if (line == 0) {
     for (const std::string& other : same)
-      if (other != place && !nodeNamed(other).empty()) shown.push_back({0, nodeNamed(other), true, false});
-    if (!nodeNamed(place).empty()) shown.push_back({0, nodeNamed(place), true, true});
+      if (other != place && !nodeOfPlace(other).empty()) shown.push_back({0, nodeOfPlace(other), true, false});
+    if (!nodeOfPlace(place).empty()) shown.push_back({0, nodeOfPlace(place), true, true});
     return shown;
   }
   std::vector<uint32_t> marked;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/session/views/text_table.h"
 #include "compiler/support/visible_text.h"
 
 namespace dyn {
@@ -35,12 +36,21 @@ bool isNamed(const StoppedRegister& held) {
   return held.dims.find_first_not_of("0123456789, ") != std::string::npos;
 }
 
-std::string registerText(const StoppedRegister& held, StopView::Detail detail) {
+std::string stoppedRegisterText(const StoppedRegister& held, StopView::Detail detail) {
   const std::string said = held.type.empty() ? held.dims : held.holds;
   if (detail == StopView::Detail::operation) return fmt::format("  {} = {}\n", visibleLine(said), held.value);
   const bool isOther = !held.type.empty() && held.value == "memory or a function";
   return fmt::format("  {:<4} {}{}{}\n", held.name, isOther ? held.type + " " : "", held.value,
                      said.empty() ? "" : "  (" + visibleLine(said) + ")");
+}
+
+// The end is cut off where the terminal ends.
+std::string cutLine(std::string line, const TextOptions& options) {
+  const auto width = static_cast<size_t>(options.width);
+  if (!options.fitted || line.size() <= width || columnsOf(line) <= width) return line;
+  size_t end = std::min(line.size(), width - 4);
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;
+  return line.substr(0, end) + " ...\n";
 }
 
 }  // namespace
@@ -64,7 +74,7 @@ std::string stopText(const StopView& stop, const TextOptions& options) {
       continue;
     if (stop.detail != Detail::everything && !held.changed) continue;
     if (stop.detail == Detail::operation && !isNamed(held)) continue;
-    text += registerText(held, stop.detail);
+    text += cutLine(stoppedRegisterText(held, stop.detail), options);
   }
   return text;
 }

@@ -214,13 +214,18 @@ struct JsonWriter {
   Json operator()(const Shared<StopView>& v) const {
     Json registers = Json::array();
     for (const StopView::Register& held : v->registers)
-      registers.push_back(
-          {{"name", held.name}, {"value", held.value}, {"type", held.type}, {"dims", held.dims},
-           {"holds", held.holds}, {"changed", held.changed}});
+      registers.push_back({{"name", held.name},
+                           {"value", held.value},
+                           {"type", held.type},
+                           {"dims", held.dims},
+                           {"holds", held.holds},
+                           {"changed", held.changed}});
     Json source = Json::array();
     for (const StopView::SourceLine& line : v->source)
-      source.push_back(
-          {{"line", line.number}, {"text", line.text}, {"here", line.here}, {"same_kernel", line.sameKernel}});
+      source.push_back({{"line", line.number},
+                        {"text", line.text},
+                        {"here", line.here},
+                        {"same_kernel", line.sameKernel}});
     Json stop = {{"ended", v->ended},
                  {"why", v->why},
                  {"function", v->function},

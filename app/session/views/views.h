@@ -566,6 +566,8 @@ struct ProblemList {
 // Text for people: help, explanations, history.
 struct TextView {
   std::string text;
+  int hang =
+      -1;  // blanks before what goes on of a line that is too long for the terminal; -1: it stays one line
 };
 
 template <typename T>

@@ -1,4 +1,4 @@
-#include "app/session/named_value.h"
+#include "app/session/handlers/named_value.h"
 
 #include "app/session/handlers/stop_text.h"
 #include "app/session/session_state.h"
