@@ -59,7 +59,7 @@ Result<View> handle_eval(SessionState& state, const Command& command, Outcome&) 
 
 Result<View> handle_type(SessionState& state, const Command& command, Outcome&) {
   const std::string text = command.text("rest");
-  if (!namedValue(state, text) && state.now.model && state.now.model->hasModule()) {
+  if (!state.values.find(text) && state.now.model && state.now.model->hasModule()) {
     (void)state.now.model->ensurePasses();
     const std::string name = !text.empty() && text[0] == '%' ? text.substr(1) : text;
     for (const auto& [port, type] : state.ports())

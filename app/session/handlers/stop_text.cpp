@@ -113,7 +113,8 @@ std::vector<StopView::SourceLine> sourceAround(const LoadedModel& model, const s
   const auto [path, line] = sourceLineOf(place);
   if (line == 0) {
     for (const std::string& other : same)
-      if (other != place && !nodeOfPlace(other).empty()) shown.push_back({0, nodeOfPlace(other), true, false});
+      if (other != place && !nodeOfPlace(other).empty())
+        shown.push_back({0, nodeOfPlace(other), true, false});
     if (!nodeOfPlace(place).empty()) shown.push_back({0, nodeOfPlace(place), true, true});
     return shown;
   }
