@@ -44,11 +44,8 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
       return words.passes;
     case ArgumentKind::level:
       return {"graph", "placed", "loop", "llvm", "asm", "ptx", "bytecode", "target"};
-    case ArgumentKind::value: {
-      std::vector<std::string> all(words.values.begin(), words.values.end());
-      all.insert(all.end(), words.outputs.begin(), words.outputs.end());
-      return all;
-    }
+    case ArgumentKind::value:
+      return {words.values.begin(), words.values.end()};
     case ArgumentKind::valuedim: {
       std::vector<std::string> all = words.valueDims;
       all.insert(all.end(), words.symbols.begin(), words.symbols.end());
