@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
+#include <cstdlib>
 #include <cwchar>
 
 #include "app/repl/signal_watch.h"
@@ -21,6 +22,10 @@ namespace {
 
 constexpr int kHistorySize = 5000;
 constexpr size_t kMostCandidatesShown = 200;
+constexpr const char* kPasteBegin = "\033[200~";
+constexpr const char* kPasteEnd = "\033[201~";
+constexpr const char* kMarkPastes = "\033[?2004h";
+constexpr const char* kLeavePastes = "\033[?2004l";
 
 }  // namespace
 
@@ -32,6 +37,7 @@ struct LineEditor::Impl {
   Completer completer;
   SignalWatch& signals;
   LineEnd end = LineEnd::line;
+  bool marksPastes = false;  // the terminal is asked to
 
   Impl(std::string historyFile, Completer complete, SignalWatch& watch)
       : file(std::move(historyFile), kHistorySize), completer(std::move(complete)), signals(watch) {}
@@ -58,8 +64,10 @@ struct LineEditor::Impl {
       // Stopped by Ctrl-Z, or by someone else and set going again: whoever had the terminal in between
       // changed its mode.
       el_set(editor, EL_PREP_TERM, 0);
+      setPasteMarks(kLeavePastes);
       if (signal == SIGTSTP) signals.suspend();
       el_set(editor, EL_PREP_TERM, 1);
+      setPasteMarks(kMarkPastes);
       el_set(editor, EL_REFRESH);
     }
     return true;
@@ -83,6 +91,35 @@ struct LineEditor::Impl {
       if (length == static_cast<size_t>(-1)) *character = L'?';
       return 1;
     }
+  }
+
+  // What the terminal pastes stands between two marks (bracketed paste): it goes into the line as it is, line
+  // breaks and all, and Enter runs it.
+  static unsigned char paste(EditLine* editor, int) {
+    Impl* impl = of(editor);
+    std::string text;
+    for (size_t end = std::string::npos; (end = text.find(kPasteEnd)) == std::string::npos;) {
+      pollfd wait[2] = {{0, POLLIN, 0}, {impl->signals.descriptor(), POLLIN, 0}};
+      if (::poll(wait, 2, -1) < 0 && errno != EINTR) return CC_EOF;
+      if (!impl->goesOn()) return CC_EOF;
+      if (!wait[0].revents) continue;
+      char byte = 0;
+      const ssize_t count = ::read(0, &byte, 1);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return CC_EOF;
+      text += byte;
+    }
+    text.resize(text.size() - std::string_view(kPasteEnd).size());
+    std::replace(text.begin(), text.end(), '\r', '\n');
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    if (text.empty()) return CC_NORM;
+    return el_insertstr(editor, text.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
+  }
+
+  void setPasteMarks(const char* how) const {
+    if (!marksPastes) return;
+    std::fputs(how, stdout);
+    std::fflush(stdout);
   }
 
   static unsigned char complete(EditLine* editor, int) {
@@ -140,13 +177,17 @@ LineEditor::LineEditor(std::string historyFile, Completer completer, SignalWatch
   el_set(editor, EL_PROMPT, &Impl::promptOf);
   el_set(editor, EL_EDITOR, "emacs");
   el_set(editor, EL_SIGNAL, 0);
+  const char* terminal = std::getenv("TERM");
+  impl_->marksPastes = terminal && std::string_view(terminal) != "dumb";
   impl_->history = history_init();
   HistEvent event;
   history(impl_->history, &event, H_SETSIZE, kHistorySize);
   el_set(editor, EL_HIST, history, impl_->history);
   el_wset(editor, EL_ADDFN, L"dyn-complete", L"complete",
           &Impl::complete);  // el_set would copy the texts and lose the copies
+  el_wset(editor, EL_ADDFN, L"dyn-paste", L"paste", &Impl::paste);
   el_set(editor, EL_BIND, "^I", "dyn-complete", nullptr);
+  el_set(editor, EL_BIND, kPasteBegin, "dyn-paste", nullptr);
   el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
   el_set(editor, EL_BIND, "\033[A", "ed-search-prev-history", nullptr);
   el_set(editor, EL_BIND, "\033[B", "ed-search-next-history", nullptr);
@@ -173,7 +214,9 @@ LineEnd LineEditor::read(const std::string& prompt, std::string& line) {
   // Before the prompt is seen: a key typed at once must not be the terminal's own to echo, or to take as the
   // end of input.
   el_set(impl_->editor, EL_PREP_TERM, 1);
+  impl_->setPasteMarks(kMarkPastes);
   const char* text = el_gets(impl_->editor, &count);
+  impl_->setPasteMarks(kLeavePastes);
   if (impl_->end != LineEnd::line) {
     const LineInfo* typed = el_line(impl_->editor);
     line.assign(typed->buffer, typed->lastchar);

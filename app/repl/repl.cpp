@@ -15,6 +15,7 @@
 #include "app/repl/piped_lines.h"
 #include "app/repl/signal_watch.h"
 #include "app/session/history_file.h"
+#include "app/session/script_reader.h"
 #include "app/session/supervisor.h"
 #include "app/session/views/text_table.h"
 #include "app/session/views/view_text.h"
@@ -27,6 +28,7 @@ namespace {
 constexpr const char* kBanner = "Dyn " DYN_VERSION "  :help shows the commands, Ctrl-D leaves\n";
 
 constexpr int kInterruptedCode = 130;
+constexpr auto kQuiet = std::chrono::seconds(1);  // a wait that needs no word
 // What does not listen within this time after a signal is left behind.
 constexpr auto kPatience = std::chrono::milliseconds(80);
 
@@ -121,14 +123,29 @@ class Shell {
             (terminal ? wrapped(event.text, static_cast<size_t>(widthOfTerminal()), 2) : event.text) + "\n");
     } else if (event.kind == EventKind::started) {
       start_ = std::chrono::steady_clock::now();
+      progress_.clear();
     } else if (event.kind == EventKind::progress && terminal) {
-      if (std::chrono::steady_clock::now() - start_ < std::chrono::seconds(1)) return;
+      progress_ = event.text;
+      if (std::chrono::steady_clock::now() - start_ < kQuiet) return;
       write(2, "\r\033[K" + event.text);
       progressShown_ = true;
     } else if (event.kind == EventKind::finished) {
       clearProgress();
       if (event.outcome && event.outcome->ticket == 0) show(*event.outcome);  // inside :source
     }
+  }
+
+  // What takes longer than a second says what it does, and since when, also where no news come of it.
+  void showWaiting() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (!interactive_ || !::isatty(2) || now - start_ < kQuiet || now - waitingShown_ < kQuiet) return;
+    waitingShown_ = now;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - start_).count();
+    const std::string text =
+        (progress_.empty() ? "working" : progress_) + "  " + std::to_string(seconds) + " s";
+    write(2, "\r\033[K" + shortened(text, static_cast<size_t>(widthOfTerminal()) - 1));
+    progressShown_ = true;
   }
 
   void clearProgress() {
@@ -157,6 +174,9 @@ class Shell {
 
   // What is longer than the terminal, in pages; false: not shown yet.
   bool pages(const std::string& text) {
+    // Lines that are typed already would be keys of the pager.
+    int typedBytes = 0;
+    if (::ioctl(0, FIONREAD, &typedBytes) == 0 && typedBytes > 0) return false;
     if (pager_.empty() || !paging_ || std::count(text.begin(), text.end(), '\n') < heightOfTerminal())
       return false;
     const Paged paged = showByPager(pager_, text, signals_);
@@ -182,6 +202,7 @@ class Shell {
     std::shared_ptr<const Outcome> outcome;
     std::optional<Clock::time_point> asked;
     while (!(outcome = session_.waitFor(ticket, std::chrono::milliseconds(10)))) {
+      showWaiting();
       while (const int signal = signals_.take()) {
         if (signal == SIGTSTP) signals_.suspend();
         if (signal != SIGINT && !SignalWatch::ends(signal)) continue;
@@ -252,7 +273,8 @@ class Shell {
     if (command->id == CommandId::quit) return false;
     std::shared_ptr<const Outcome> outcome = recorded(*command);
     const std::lock_guard<std::mutex> lock(mutex_);
-    paging_ = interactive_;
+    repeat_ = goesOnByEnter(*command, *outcome) ? line : "";
+    paging_ = interactive_ && !inScript_;
     show(*outcome);
     paging_ = false;
     exitCode = outcome->exitCode();
@@ -261,6 +283,55 @@ class Shell {
       exitCode = dyn::exitCode(written_.error().id);
     }
     return !ended_;
+  }
+
+  // Steps of a run that still stands are repeated by Enter.
+  static bool goesOnByEnter(const Command& command, const Outcome& outcome) {
+    static constexpr CommandId kSteps[] = {CommandId::next,  CommandId::step,   CommandId::stepi,
+                                           CommandId::nexti, CommandId::finish, CommandId::continue_,
+                                           CommandId::stepw, CommandId::nextw};
+    if (std::find(std::begin(kSteps), std::end(kSteps), command.id) == std::end(kSteps)) return false;
+    const StopView* stop = outcome.as<StopView>();
+    return outcome.ok() && (stop ? !stop->ended : outcome.as<WarpView>() != nullptr);
+  }
+
+  // Several lines in one, pasted or recalled: they are done one after the other, up to the first error. A
+  // :quit among them does not end the shell. False when the shell is to end.
+  bool handleText(const std::string& text) {
+    Result<std::vector<ScriptLine>> lines = splitScript(text, "<prompt>");
+    if (!lines.ok()) {
+      showError(lines.error());
+      return true;
+    }
+    inScript_ = lines->size() > 1;
+    bool goOn = true;
+    for (size_t i = 0; i < lines->size() && goOn; ++i) {
+      const std::string& line = (*lines)[i].text;
+      const Result<Command> command = parseCommand(line);
+      if (command.ok() && command->id == CommandId::quit) {
+        write(2, "a pasted :quit is passed over: Ctrl-D or :quit leaves\n");
+        continue;
+      }
+      int code = 0;
+      goOn = handle(line, code);
+      if (code == 0) continue;
+      if (const size_t left = lines->size() - i - 1; left > 0)
+        write(2,
+              "line " + std::to_string((*lines)[i].place.line) + " of the text failed, " +
+                  std::to_string(left) +
+                  (left == 1 ? " command behind it was not done\n" : " commands behind it were not done\n"));
+      break;
+    }
+    inScript_ = false;
+    return goOn;
+  }
+
+  // Does the last command of the text go on?
+  static bool endsOpen(const std::string& text) {
+    ScriptReader reader(text, "");
+    while (reader.next()) {
+    }
+    return reader.isOpen();
   }
 
   static bool blank(const std::string& line) {
@@ -274,6 +345,7 @@ class Shell {
         [this](const std::string& line, size_t cursor) { return session_.complete(line, cursor); }, signals_);
     std::string pending;
     OpenEnd openEnd;
+    bool isText = false;       // of several lines, pasted or recalled
     bool leaveWanted = false;  // Ctrl-C on an empty line, and nothing since
     for (;;) {
       std::string line;
@@ -286,6 +358,7 @@ class Shell {
         leaveWanted = nothingTyped;
         pending.clear();
         openEnd = {};
+        isText = false;
         continue;
       }
       leaveWanted = false;
@@ -293,14 +366,20 @@ class Shell {
         write(1, "\n");
         return 0;
       }
-      if (pending.empty() && blank(line)) continue;
+      const bool several = line.find('\n') != std::string::npos;
+      if (pending.empty() && !several && blank(line)) {
+        if (line.empty()) line = repeat_;
+        if (line.empty()) continue;
+      }
       pending.append(pending.empty() ? "" : "\n").append(line);
-      openEnd.add(line);
-      if (openEnd.isOpen()) continue;
+      isText |= several;
+      if (!isText) openEnd.add(line);
+      if (isText ? endsOpen(pending) : openEnd.isOpen()) continue;
       openEnd = {};
-      editor.remember(pending);
+      if (pending != repeat_) editor.remember(pending);
       int code = 0;
-      const bool goOn = handle(pending, code);
+      const bool goOn = isText ? handleText(pending) : handle(pending, code);
+      isText = false;
       pending.clear();
       if (!goOn) return ended_ ? kInterruptedCode : 0;
     }
@@ -313,9 +392,12 @@ class Shell {
   TextOptions text_;
   Status written_;  // what was shown
   bool progressShown_ = false;
-  std::string pager_;    // "": none
-  bool paging_ = false;  // the answer to a line that was typed is shown
-  std::chrono::steady_clock::time_point start_;
+  std::string progress_;   // what the command that runs said last
+  std::string repeat_;     // what Enter on an empty line does again; "": nothing
+  std::string pager_;      // "": none
+  bool paging_ = false;    // the answer to a line that was typed is shown
+  bool inScript_ = false;  // several commands are done at once
+  std::chrono::steady_clock::time_point start_, waitingShown_;
   Session session_;  // last: its thread must end before what it calls
 };
 

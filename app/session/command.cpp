@@ -218,6 +218,14 @@ constexpr FormerOption kFormerOptions[] = {
     {CommandId::serve, "line", "max-queue"},
 };
 
+// One letter for what is typed most where a run is stopped.
+struct ShortName {
+  std::string_view name;
+  CommandId command;
+};
+constexpr ShortName kShortNames[] = {
+    {"n", CommandId::next}, {"s", CommandId::step}, {"c", CommandId::continue_}, {"b", CommandId::break_}};
+
 std::string currentOption(CommandId command, std::string_view name) {
   for (const FormerOption& row : kFormerOptions)
     if (row.command == command && row.former == name) return std::string(row.now);
@@ -289,6 +297,8 @@ Result<double> Command::number(std::string_view name, double fallback) const {
 }
 
 Result<CommandId> findCommand(std::string_view nameOrPrefix) {
+  for (const ShortName& row : kShortNames)
+    if (row.name == nameOrPrefix) return row.command;
   std::vector<const CommandSpec*> found;
   std::vector<std::string_view> names;
   for (const CommandSpec& spec : commandTable()) {
@@ -319,11 +329,24 @@ std::string_view withoutPrompt(std::string_view line) {
   return line;
 }
 
+// "?x" and "x?" ask what x is, "?" alone for help.
+std::optional<std::string> askedFor(std::string_view line) {
+  const bool before = line.front() == '?';
+  if (!before && line.back() != '?') return std::nullopt;
+  line = trimmed(before ? line.substr(1) : line.substr(0, line.size() - 1));
+  if (line.find_first_of(" \t\n") != std::string_view::npos ||
+      (!before && line.find('(') != std::string_view::npos))
+    return std::nullopt;
+  return "?" + std::string(line);
+}
+
 }  // namespace
 
 Result<Command> parseCommand(std::string_view line) {
   line = withoutPrompt(trimmed(line));
   if (line.empty()) return makeError(DiagnosticId::usageError, "the line is empty");
+  if (const std::optional<std::string> asked = askedFor(line))
+    return Command::of(CommandId::help).add("command", *asked);
   if (line[0] != ':') return Command::of(CommandId::eval).add("rest", std::string(line));
   line.remove_prefix(1);
   const size_t nameEnd = std::min(line.find_first_of(" \t\n"), line.size());

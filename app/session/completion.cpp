@@ -93,6 +93,7 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
     }
     case ArgumentKind::expression: {
       std::vector<std::string> all(words.values.begin(), words.values.end());
+      all.insert(all.end(), words.outputs.begin(), words.outputs.end());
       all.insert(all.end(), words.ops.begin(), words.ops.end());
       for (const char* name : {"random", "zeros", "ones", "range", "load"}) all.emplace_back(name);
       return all;
@@ -118,6 +119,7 @@ CompletionWords wordsOf(LoadedModel* model) {
     for (const PassDef& pass : passTable()) words.passes.emplace_back(pass.name);
   words.symbols = model->info().symbols;
   for (const Port& port : model->signature().inputs) words.inputs.push_back(port.info.name);
+  for (const Port& port : model->signature().outputs) words.outputs.push_back(port.info.name);
   for (const std::vector<Port>* ports : {&model->signature().inputs, &model->signature().outputs})
     for (const Port& port : *ports)
       for (size_t axis = 0; axis < port.info.shape.size(); ++axis)

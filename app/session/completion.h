@@ -19,7 +19,7 @@ struct SessionState;
 
 struct CompletionWords {
   std::set<std::string> values;
-  std::vector<std::string> passes, symbols, valueDims, kernels, settings, inputs, ops;
+  std::vector<std::string> passes, symbols, valueDims, kernels, settings, inputs, outputs, ops;
 };
 
 class CompletionIndex {

@@ -24,10 +24,10 @@ class ScriptReader {
   Status check() const;
   // Null at the end, also inside of a bracket that is never closed.
   std::optional<ScriptLine> next();
-
- private:
+  // After the last one: is a bracket or quote of a command still open?
   bool isOpen() const { return !current_.text.empty(); }
 
+ private:
   std::string_view rest_;
   std::string file_;
   uint32_t number_ = 0;

@@ -407,7 +407,7 @@ std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& co
     const CommandSpec& spec = commandSpec(command.id);
     const bool undoable = spec.undoable == Undoable::yes;
     UndoStep step;
-    if (undoable) step = {state.now, state.values.mark()};
+    if (undoable) step = {state.now, state.values.mark(), toLine(command)};
     const ReadFilesScope scope(files, ReadFilesScope::Nesting::alone);
     Result<View> view = callHandler(state, command, *outcome);
     if (view.ok()) {

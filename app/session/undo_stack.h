@@ -32,6 +32,7 @@ struct SessionSnapshot {
 struct UndoStep {
   SessionSnapshot before;
   uint64_t valuesMark = 0;
+  std::string line;  // the command that is undone
 };
 
 class UndoStack {

@@ -28,8 +28,13 @@ int32_t FunctionLowering::newObject() {
 
 int32_t FunctionLowering::define(ValueId value) {
   const int32_t object = newObject();
-  objects_[value] = object;
+  alias(value, object);
   return object;
+}
+
+void FunctionLowering::alias(ValueId value, int32_t object) {
+  objects_[value] = object;
+  registerValues_.push_back({code_.position(), object, value});
 }
 
 void FunctionLowering::setPlace(const SourceLocation& place) {
@@ -150,10 +155,11 @@ Status FunctionLowering::ensureBound(const Op& op) {
 }
 
 Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
+  for (size_t i = 0; i < function.parameters.size(); ++i)
+    alias(function.parameters[i].id, static_cast<int32_t>(i));
   for (size_t i = 0; i < function.parameters.size(); ++i) {
     const Parameter& p = function.parameters[i];
     types_[p.id] = p.type;
-    objects_[p.id] = static_cast<int32_t>(i);
     if (!p.type.isTensor()) continue;
     if (entry == Entry::main) {
       const std::string what =
@@ -247,11 +253,13 @@ Status FunctionLowering::lower(const Function& function, Entry entry) {
     tasks_.pop_back();
     DYN_CHECK(task());
   }
-  vm::Function& out = program_.program().functions[program_.functionIndex(function.name)];
+  const auto index = static_cast<size_t>(program_.functionIndex(function.name));
+  vm::Function& out = program_.program().functions[index];
   out.parameterCount = static_cast<uint32_t>(function.parameters.size());
   out.resultCount = static_cast<uint32_t>(function.results.size());
   out.objectCount = static_cast<uint32_t>(nextObject_);
   out.scalarCount = static_cast<uint32_t>(dims_.scalarCount());
+  program_.setRegisterValues(index, std::move(registerValues_));
   const vm::Status finished = code_.finish(out);
   if (!finished.ok())
     return makeError(DiagnosticId::internalError, "bytecode of @" + function.name + ": " + finished.message);

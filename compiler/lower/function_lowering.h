@@ -179,7 +179,7 @@ class FunctionLowering {
 
   int32_t newObject();
   int32_t define(ValueId value);
-  void alias(ValueId value, int32_t object) { objects_[value] = object; }
+  void alias(ValueId value, int32_t object);
   void setPlace(const SourceLocation& place);
   Result<std::vector<int32_t>> shapeRegisters(const Shape& shape);
   Result<std::vector<int32_t>> objectsOf(std::span<const ValueId> values);
@@ -194,6 +194,7 @@ class FunctionLowering {
   int32_t nextObject_ = 0;
   std::vector<int32_t> freeObjects_;
   std::unordered_map<ValueId, int32_t> objects_;
+  std::vector<RegisterValue> registerValues_;
   std::unordered_map<ValueId, Lazy> lazy_;
   std::unordered_map<ValueId, int32_t>
       materialised_;  // constants made into objects outside all branches and loops

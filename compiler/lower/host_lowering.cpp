@@ -254,7 +254,7 @@ int32_t FunctionLowering::defineChangedList(const Op& op, const Body& body, int3
   if (!last || borrowed_.count(list) || held == objects_.end() || held->second != from)
     return define(op.results[0].id);
   objects_.erase(held);
-  objects_[op.results[0].id] = from;
+  alias(op.results[0].id, from);
   return from;
 }
 

@@ -22,6 +22,14 @@ struct Packing {
   Dtype dtype = Dtype::f32;      // of what it makes, of rank 1
 };
 
+// From this position of a function's code on, an object register holds that value, until another one is made
+// in it or it is killed.
+struct RegisterValue {
+  uint32_t position = 0;
+  int32_t object = 0;
+  ValueId value = kNoValue;
+};
+
 struct LoweredModule {
   vm::Program program;
   std::vector<loop::Kernel> kernels;  // program.kernels[i] is the row of kernels[i]
@@ -34,6 +42,7 @@ struct LoweredModule {
   std::vector<Packing> packings;  // what @init does
   // Constants that @init copies to a device, each to a global.
   std::vector<std::pair<int32_t, int32_t>> deviceConstants;
+  std::vector<std::vector<RegisterValue>> registerValues;  // by function, in the order of positions
   std::vector<bool> kernelOnDevice;  // kernels[i] is launched on the target's device, too or only
   bool usesGemmFamily = false;       // a builtin of the program runs on the machine's matrix kernels
 };

@@ -129,6 +129,11 @@ void ProgramBuilder::declareFunction(const std::string& name) {
   out_.program.functions.back().name = name;
 }
 
+void ProgramBuilder::setRegisterValues(size_t function, std::vector<RegisterValue> values) {
+  if (out_.registerValues.size() <= function) out_.registerValues.resize(function + 1);
+  out_.registerValues[function] = std::move(values);
+}
+
 int32_t ProgramBuilder::functionIndex(const std::string& name) const {
   auto it = functions_.find(name);
   return it == functions_.end() ? -1 : it->second;

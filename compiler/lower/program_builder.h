@@ -39,6 +39,7 @@ class ProgramBuilder {
   std::pair<Dim, Dim> epilogueColumns(DimContext& dims);
   int32_t functionIndex(const std::string& name) const;
   void declareFunction(const std::string& name);
+  void setRegisterValues(size_t function, std::vector<RegisterValue> values);
   vm::Program& program() { return out_.program; }
   const VersionPolicy& versions() const { return versions_; }
 

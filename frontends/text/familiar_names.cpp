@@ -56,7 +56,6 @@ constexpr FamiliarName kNames[] = {
     {"layernormalization", "layer_norm"},
     {"batchnorm", "batch_norm"},
     {"batchnormalization", "batch_norm"},
-    {"len", "size"},
 };
 
 }  // namespace

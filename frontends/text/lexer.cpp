@@ -38,14 +38,15 @@ class Lexer {
         number();
         if (peek() == '_')
           return source_.error(DiagnosticId::textSyntax,
-                               "a number is written without separators: 1000, not 1_000", at_);
+                               "the separators of a number stand between digits: 1_000", at_);
         push(start, TokenKind::number);
+      } else if (c == '%' && isRemainder()) {
+        ++at_;
+        push(start, TokenKind::symbol);
       } else if (c == '%') {
         ++at_;
         if (peek() == '"') {
           DYN_CHECK(string());
-        } else if (!word(peek())) {
-          return source_.error(DiagnosticId::textSyntax, "a value's name must follow '%'", start);
         } else {
           while (word(peek())) ++at_;
         }
@@ -53,10 +54,14 @@ class Lexer {
       } else if (c == '"') {
         DYN_CHECK(string());
         push(start, TokenKind::string);
-      } else if (pair("->") || pair("..") || pair("==") || pair("!=") || pair("<=") || pair(">=")) {
+      } else if (text_.substr(at_, 3) == "...") {
+        at_ += 3;
+        push(start, TokenKind::symbol);
+      } else if (pair("->") || pair("//") || pair("**") || pair("..") || pair("==") || pair("!=") ||
+                 pair("<=") || pair(">=")) {
         at_ += 2;
         push(start, TokenKind::symbol);
-      } else if (std::string_view("()[]{}<>,:=+-*/@?;").find(c) != std::string_view::npos) {
+      } else if (std::string_view("()[]{}<>,:=+-*/@?;!").find(c) != std::string_view::npos) {
         ++at_;
         push(start, TokenKind::symbol);
       } else {
@@ -88,22 +93,38 @@ class Lexer {
     }
   }
 
+  // A `%` that no name follows, or that stands right behind a value: a % 3, a%b. In `relu(%a) %b` it begins a
+  // name.
+  bool isRemainder() const {
+    if (!word(peek(1)) && peek(1) != '"') return true;
+    if (tokens_.empty() || tokens_.back().offset + tokens_.back().length != at_) return false;
+    const Token& before = tokens_.back();
+    const char last = text_[at_ - 1];
+    return before.kind == TokenKind::name || before.kind == TokenKind::number ||
+           before.kind == TokenKind::value || last == ')' || last == ']';
+  }
+
+  // 1_000: between two digits stands a separator.
+  void digits() {
+    while (digit(peek()) || (peek() == '_' && at_ > 0 && digit(text_[at_ - 1]) && digit(peek(1)))) ++at_;
+  }
+
   void number() {
     if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X') && hexDigit(peek(2))) {
       at_ += 2;
       while (hexDigit(peek())) ++at_;
       return;
     }
-    while (digit(peek())) ++at_;
+    digits();
     if (peek() == '.' && peek(1) != '.' && !letter(peek(1))) {
       ++at_;
-      while (digit(peek())) ++at_;
+      digits();
     }
     if (peek() != 'e' && peek() != 'E') return;
     const uint32_t sign = peek(1) == '+' || peek(1) == '-' ? 1 : 0;
     if (!digit(peek(1 + sign))) return;
     at_ += 1 + sign;
-    while (digit(peek())) ++at_;
+    digits();
   }
 
   Status string() {

@@ -13,9 +13,9 @@ namespace dyn::text {
 enum class TokenKind : uint8_t {
   name,    // relu, Tensor, batch, _
   value,   // %x, %12, %"any name" (text() is the name without % and quotes still escaped)
-  number,  // 3, 0.5, 1e-3, 0x7fc1
+  number,  // 3, 1_000, 0.5, 1e-3, 0x7fc1
   string,  // "..."
-  symbol,  // ( ) [ ] { } < > , : = + - * / @ ? ; -> .. == != <= >=
+  symbol,  // ( ) [ ] { } < > , : = + - * / @ ? ; ! % -> .. ... == != <= >= // **
   end
 };
 

@@ -114,7 +114,8 @@ Status Parser::statement() {
   }
   if (isName("fn") && isSymbol("(", 1)) return beginClosure(std::move(names), named);
   const bool literalParenthesis = isSymbol("(");
-  const bool call = !literalParenthesis && !atTensor() && !isName("_") &&
+  const bool inverts = isName("not") && !isValueName("not");
+  const bool call = !literalParenthesis && !atTensor() && !isName("_") && !inverts &&
                     (isSymbol("@") || (peek().kind == TokenKind::name && isSymbol("(", 1)));
   if (call) return statementCall(std::move(names), named);
   return statementExpression(std::move(names), named, std::nullopt);
@@ -159,8 +160,7 @@ Status Parser::statementCall(std::vector<NamedResult> names, bool named) {
     f.named = named;
     return {};
   }
-  const bool more = !peek().startsLine || !isSymbol("@");
-  const bool infixFollows = more && atInfix();
+  const bool infixFollows = atInfix();
   const bool single = op.def->results == 1 || op.def->results < 0;
   if (infixFollows && single) {
     DYN_TRY(Operand first, emit(std::move(op), offset, 1));

@@ -11,20 +11,36 @@ struct Infix {
   std::string_view op;
   int precedence;
 };
-constexpr int kCompares = 0;
-constexpr Infix kInfix[] = {{"<", "less", kCompares},
-                            {"<=", "less_equal", kCompares},
-                            {">", "greater", kCompares},
-                            {">=", "greater_equal", kCompares},
-                            {"==", "equal", kCompares},
-                            {"!=", "equal", kCompares},  // and turned around
-                            {"+", "add", 1},
-                            {"-", "sub", 1},
-                            {"*", "mul", 2},
-                            {"/", "div", 2},
-                            {"@", "matmul", 2}};
+constexpr int kOr = 0, kAnd = 1, kCompares = 2, kSums = 3, kProducts = 4, kPowers = 5;
+constexpr Infix kInfix[] = {{"or", "logical_or", kOr},   {"and", "logical_and", kAnd},
+                            {"<", "less", kCompares},    {"<=", "less_equal", kCompares},
+                            {">", "greater", kCompares}, {">=", "greater_equal", kCompares},
+                            {"==", "equal", kCompares},  {"!=", "equal", kCompares},  // and turned around
+                            {"+", "add", kSums},         {"-", "sub", kSums},
+                            {"*", "mul", kProducts},     {"/", "div", kProducts},
+                            {"//", "", kProducts},  // several operations: parse_arithmetic.cpp
+                            {"%", "", kProducts},        {"@", "matmul", kProducts},
+                            {"**", "pow", kPowers}};
+
+const Infix* infixNamed(std::string_view symbol) {
+  for (const Infix& infix : kInfix)
+    if (infix.symbol == symbol) return &infix;
+  return nullptr;
+}
 
 }  // namespace
+
+// What stands here, as an operator between two values; null: it is none.
+const std::string_view* Parser::infixHere() const {
+  const Token& token = peek();
+  const bool word = token.kind == TokenKind::name;
+  if (!word && token.kind != TokenKind::symbol) return nullptr;
+  const Infix* found = infixNamed(text(token));
+  // `or = ...` on a line of its own is a statement, and `@f(x)` a call, not a product.
+  if (found && word && isSymbol("=", 1)) return nullptr;
+  if (found && token.startsLine && found->symbol == "@") return nullptr;
+  return found ? &found->symbol : nullptr;
+}
 
 // Precedence climbing; `first` is an operand that was read already.
 Result<Operand> Parser::binary(int least, std::optional<Operand> first, int depth) {
@@ -35,71 +51,46 @@ Result<Operand> Parser::binary(int least, std::optional<Operand> first, int dept
     first = std::move(read);
   }
   for (;;) {
-    const Infix* found = nullptr;
-    for (const Infix& infix : kInfix) {
-      if (isSymbol(infix.symbol)) found = &infix;
-    }
-    // `@f(x)` at the start of a line is a call of its own, not a product.
-    const bool ownLine = peek().startsLine && isSymbol("@");
-    if (found == nullptr || found->precedence < least || ownLine) return std::move(*first);
+    const std::string_view* symbol = infixHere();
+    const Infix* found = symbol ? infixNamed(*symbol) : nullptr;
+    if (found == nullptr || found->precedence < least) return std::move(*first);
     const uint32_t offset = peek().offset;
     ++at_;
-    // Twice the same: what other languages have.
-    if (isSymbol("*") && found->symbol == "*") return syntax("powers are written pow(a, b)");
-    if (isSymbol("/") && found->symbol == "/") return syntax("whole quotients are written floor(a / b)");
-    DYN_TRY(Operand right, binary(found->precedence + 1, std::nullopt, depth + 1));
-    DYN_TRY(Operand made, infix(found->op, {std::move(*first), std::move(right)}, offset));
-    if (found->precedence == kCompares) dtypes_[made.id] = Dtype::boolean;
-    if (found->symbol == "!=") {
-      DYN_TRY(made, infix("logical_not", {std::move(made)}, offset));
-      dtypes_[made.id] = Dtype::boolean;
-    }
-    first = std::move(made);
+    // Powers are read from the right: a ** b ** c is a ** (b ** c).
+    const int next = found->precedence == kPowers ? kPowers : found->precedence + 1;
+    DYN_TRY(Operand right, binary(next, std::nullopt, depth + 1));
+    DYN_TRY(first, joined(found->symbol, {std::move(*first), std::move(right)}, offset));
   }
 }
 
-bool Parser::atInfix() const {
-  for (const Infix& infix : kInfix)
-    if (isSymbol(infix.symbol)) return true;
-  return atIndex();
+Result<Operand> Parser::joined(std::string_view symbol, std::vector<Operand> operands, uint32_t offset) {
+  const Infix& found = *infixNamed(symbol);
+  if (found.op.empty()) return quotient(symbol, std::move(operands), offset);
+  DYN_TRY(Operand made, infix(found.op, std::move(operands), offset));
+  if (found.precedence <= kCompares) dtypes_[made.id] = Dtype::boolean;
+  if (symbol != "!=") return made;
+  DYN_TRY(Operand other, infix("logical_not", {std::move(made)}, offset));
+  dtypes_[other.id] = Dtype::boolean;
+  return other;
 }
 
-// `[` right behind a value.
-bool Parser::atIndex() const {
-  if (!isSymbol("[") || at_ == 0) return false;
-  const Token& before = tokens_[at_ - 1];
-  return before.offset + before.length == peek().offset;
-}
-
-// a[0], a[i, -1]: an element, or what lies along the axes behind those that are given.
-Result<Operand> Parser::indexed(Operand value, int depth) {
-  if (depth > kMaxDepth)
-    return syntax("expressions cannot be nested deeper than " + std::to_string(kMaxDepth));
-  while (atIndex()) {
-    do {
-      const uint32_t offset = peek().offset;
-      ++at_;  // the bracket, or the comma
-      if (!isSymbol(":")) {
-        DYN_TRY(Operand index, expression(depth + 1));
-        DYN_TRY(value, infix("gather", {std::move(value), std::move(index)}, offset));
-      }
-      if (isSymbol(":")) return syntax("parts are written slice(a, starts, ends, axes)");
-    } while (isSymbol(","));
-    DYN_CHECK(expectSymbol("]", "behind the index"));
-  }
-  return value;
-}
+bool Parser::atInfix() const { return infixHere() != nullptr || atIndex(); }
 
 Result<Operand> Parser::unary(int depth) {
   if (depth > kMaxDepth)
     return syntax("expressions cannot be nested deeper than " + std::to_string(kMaxDepth));
-  if (!isSymbol("-") || atLiteral()) return primary(depth);
+  const bool bang = isSymbol("!");
+  const bool inverts = bang || (isName("not") && !isValueName("not"));
+  const bool literal = atLiteral() && !isSymbol("**", 2);  // -2 ** 2 is -(2 ** 2)
+  if (!inverts && (!isSymbol("-") || literal)) return primary(depth);
   const uint32_t offset = peek().offset;
   ++at_;
-  DYN_TRY(Operand operand, unary(depth + 1));
-  std::vector<Operand> operands;
-  operands.push_back(std::move(operand));
-  return infix("neg", std::move(operands), offset);
+  // `not` binds less tightly than comparisons, `!` as tightly as a minus.
+  const bool wide = inverts && !bang;
+  DYN_TRY(Operand operand, binary(wide ? kCompares : kPowers, std::nullopt, depth + 1));
+  DYN_TRY(Operand made, infix(inverts ? "logical_not" : "neg", {std::move(operand)}, offset));
+  if (inverts) dtypes_[made.id] = Dtype::boolean;
+  return made;
 }
 
 Result<Operand> Parser::primary(int depth) {
@@ -136,7 +127,7 @@ Result<Operand> Parser::withoutIndex(int depth) {
     return emit(std::move(function), result.offset, 1);
   }
   if (isSymbol("@") || (peek().kind == TokenKind::name && isSymbol("(", 1))) return callExpression(depth);
-  if (isName("_") || isName("return")) return expected("a value");
+  if (isName("return") || (isName("_") && !isLastValue())) return expected("a value");
   if (peek().kind == TokenKind::value || peek().kind == TokenKind::name) {
     const Token& token = peek();
     ++at_;
@@ -184,6 +175,30 @@ Status Parser::operatorNamed(Op* op, std::string_view name, uint32_t offset) {
   return {};
 }
 
+bool Parser::isFunctionOfLibrary(std::string_view name) const {
+  return environment_ && environment_->library && environment_->library->find(name) &&
+         !typeOfConstructor_.count(std::string(name));
+}
+
+// len(a), and casts: f32(a).
+Result<Op> Parser::wordCall(std::string_view name, Op op, int depth, uint32_t offset) {
+  const std::optional<Dtype> to = parseDtype(name);
+  DYN_TRY(op.def, findOp(to ? "cast" : "shape", offset));
+  DYN_CHECK(arguments(&op, depth));
+  if (!to) return lengthOf(std::move(op), offset);
+  if (op.operands.size() != 1)
+    return error(DiagnosticId::badOperands, std::string(name) + "(...) casts one value", offset);
+  op.attributes.set("to", *to);
+  return op;
+}
+
+// cast(a, i64): the element type among the operands.
+bool Parser::atElementType(const Op& op) const {
+  if (op.def->name != "cast" || peek().kind != TokenKind::name || op.attributes.has("to")) return false;
+  return parseDtype(text(peek())) && (isSymbol(",", 1) || isSymbol(")", 1)) &&
+         !isValueName(std::string(text(peek())));
+}
+
 Result<Op> Parser::callHead(int depth) {
   Op op;
   const uint32_t offset = peek().offset;
@@ -196,6 +211,9 @@ Result<Op> Parser::callHead(int depth) {
     const std::string_view name = text(peek());
     ++at_;
     const bool isOp = options_.findOp && options_.findOp(name);
+    if (!isOp && (name == "len" || parseDtype(name)) && !isValueName(std::string(name)) &&
+        !isFunctionOfLibrary(name))
+      return wordCall(name, std::move(op), depth, offset);
     const bool overList = !isOp && (name == "map" || name == "fold");
     const bool isValue =
         !isOp && !overList && !typeOfConstructor_.count(std::string(name)) && isValueName(std::string(name));
@@ -207,9 +225,7 @@ Result<Op> Parser::callHead(int depth) {
       op.operands.insert(op.operands.begin(), function);
       return op;
     }
-    const bool isFunction = !isOp && environment_ && environment_->library &&
-                            environment_->library->find(name) && !typeOfConstructor_.count(std::string(name));
-    if (isFunction) {
+    if (!isOp && isFunctionOfLibrary(name)) {
       DYN_TRY(op.def, findOp("call", offset));
       op.attributes.set("callee", calleeNamed(std::string(name)));
     } else {
@@ -226,6 +242,12 @@ Result<Op> Parser::callHead(int depth) {
     DYN_CHECK(expectSymbol("}", "after the attributes"));
   }
   const bool bodiesFollow = atBody(op);  // the constructors of a match are those of its cases
+  if (op.operands.size() == 1 && (op.def->name == "max" || op.def->name == "min"))
+    return error(DiagnosticId::badOperands,
+                 std::string(op.def->name) +
+                     " takes two values, element by element; over all elements it is " + "reduce_" +
+                     std::string(op.def->name) + "(a)",
+                 offset);
   for (const AttributeSpec& spec : op.def->attributes)
     if (spec.required && !bodiesFollow && !op.attributes.has(spec.name))
       return error(DiagnosticId::badAttribute,
@@ -234,13 +256,26 @@ Result<Op> Parser::callHead(int depth) {
   return op;
 }
 
+// `_` is the last value of the prompt.
+bool Parser::isLastValue() const { return environment_ && stack_.size() == 1 && environment_->typeOf("_"); }
+
+// `_` as an operand: none where it may be left out, else the last value.
+bool Parser::isLeftOut(const Op& op, size_t place) const {
+  if (!isLastValue()) return true;
+  const std::string_view name = op.def->name;
+  return name != "call" && name != "invoke" && static_cast<int>(place) >= op.def->minOperands;
+}
+
 Status Parser::arguments(Op* op, int depth) {
   DYN_CHECK(expectSymbol("(", "before the operands"));
   std::vector<Operand> operands;
   while (!isSymbol(")")) {
     if ((peek().kind == TokenKind::name || peek().kind == TokenKind::string) && isSymbol("=", 1)) {
       DYN_CHECK(attribute(*op->def, &op->attributes));
-    } else if (isName("_")) {
+    } else if (atElementType(*op)) {
+      DYN_TRY(const Dtype to, dtype());
+      op->attributes.set("to", to);
+    } else if (isName("_") && (isSymbol(",", 1) || isSymbol(")", 1)) && isLeftOut(*op, operands.size())) {
       Operand none;
       none.leftOut = true;
       none.offset = peek().offset;

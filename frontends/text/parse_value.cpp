@@ -414,9 +414,20 @@ Status Parser::setElement(HostTensor* tensor, int64_t flat, const Element& eleme
   return wrong();
 }
 
+namespace {
+
+std::string withoutSeparators(std::string_view number) {  // 1_000
+  std::string digits(number);
+  std::erase(digits, '_');
+  return digits;
+}
+
+}  // namespace
+
 Result<int64_t> Parser::integerOf(uint32_t token, bool negative, Dtype dtype) const {
   const Token& t = tokens_[token];
-  std::string_view digits = text(t);
+  const std::string written = withoutSeparators(text(t));
+  std::string_view digits = written;
   int base = 10;
   if (digits.substr(0, 2) == "0x" || digits.substr(0, 2) == "0X") {
     digits.remove_prefix(2);
@@ -449,14 +460,14 @@ Result<int64_t> Parser::integerOf(uint32_t token, bool negative, Dtype dtype) co
 Result<double> Parser::realOf(uint32_t token, bool negative, Dtype dtype,
                               std::optional<uint64_t>* bits) const {
   const Token& t = tokens_[token];
-  const std::string_view written = text(t);
+  const std::string written = withoutSeparators(text(t));
   const char* end = written.data() + written.size();
   double value = 0;
   if (written == "nan") {
     value = std::numeric_limits<double>::quiet_NaN();
   } else if (written == "inf") {
     value = std::numeric_limits<double>::infinity();
-  } else if (written.substr(0, 2) == "0x" || written.substr(0, 2) == "0X") {
+  } else if (written.starts_with("0x") || written.starts_with("0X")) {
     uint64_t raw = 0;
     const auto parsed = std::from_chars(written.data() + 2, end, raw, 16);
     if (parsed.ec != std::errc() || parsed.ptr != end)
@@ -479,13 +490,13 @@ Result<double> Parser::realOf(uint32_t token, bool negative, Dtype dtype,
       const bool tiny =
           written.find("e-") != std::string_view::npos || written.find("E-") != std::string_view::npos;
       if (!tiny)
-        return error(DiagnosticId::typeMismatch,
-                     std::string(written) + " does not fit in " + std::string(toString(dtype)) +
-                         ": infinity is written inf",
-                     t.offset);
+        return error(
+            DiagnosticId::typeMismatch,
+            written + " does not fit in " + std::string(toString(dtype)) + ": infinity is written inf",
+            t.offset);
       value = 0;
     } else if (parsed.ec != std::errc() || parsed.ptr != end) {
-      return error(DiagnosticId::textSyntax, "a number is expected, not " + std::string(written), t.offset);
+      return error(DiagnosticId::textSyntax, "a number is expected, not " + written, t.offset);
     }
   }
   return negative ? -value : value;

@@ -9,8 +9,10 @@
 //     h = relu(x @ w + b) * 2.0                 # + - * / @ and nesting; literals become constants of the neighbours' dtype
 //     softmax(h, axis = 1)                      # attributes among the arguments; the last expression is what is returned
 //   }
-//   m = h > 1.0                                 # < <= > >= == and != compare, element by element
-//   e = h[0, -1]                                # gather along the first axes
+//   m = h > 1.0 and not h == 2.0                # comparisons, and, or, not (or !): element by element
+//   q = h // 2.0 + h % 3.0 ** 2.0               # quotient rounded down, remainder, power
+//   e = h[0, 1:3], h[..., ::-1], h[m]           # gather, slice, and gather_nd of what a mask keeps
+//   l = len(h), cast(h, i64), i64(h)            # a size, and casts
 //   y = @helper(x)                              # call {callee = "helper"}; f(x) for functions of the prompt
 //   t = Node(Leaf(x), t)                        # construct {constructor = "Node", type = "Tree"}, for types declared above
 //   f = fn (y: Tensor[(n), f32]) { y * x }      # closure: a function value; what it uses of the function around it must have a type

@@ -1,5 +1,6 @@
 // The parser's insides, one class over several files: parse_value.cpp (dims, types, tensors, attributes),
-// parse_expression.cpp, parse_body.cpp (statements and bodies), parse_closure.cpp (function values),
+// parse_expression.cpp, parse_index.cpp, parse_arithmetic.cpp (operators that are several operations),
+// parse_body.cpp (statements and bodies), parse_closure.cpp (function values),
 // parser.cpp (modules and the public functions).
 #pragma once
 
@@ -44,6 +45,15 @@ struct Operand {
   bool leftOut = false;
   // The operation of the current body this expression made, or -1: what a statement names and types.
   int64_t op = -1;
+};
+
+// Between the brackets behind a value: one index (no colons), or a part, start:end:step.
+struct IndexItem {
+  std::optional<Operand> first, end, step;
+  int colons = 0;
+  bool fromEnd = false;  // it stands behind `...`
+  int64_t axis = 0;
+  uint32_t offset = 0;
 };
 
 struct NamedResult {
@@ -134,12 +144,17 @@ class Parser {
   Result<Operand> unary(int depth);
   Result<Operand> primary(int depth);
   Result<Operand> withoutIndex(int depth);
-  Result<Operand> indexed(Operand value, int depth);
   bool atInfix() const;  // what stands here goes on with the value before it
-  bool atIndex() const;
+  const std::string_view* infixHere() const;
+  Result<Operand> joined(std::string_view symbol, std::vector<Operand> operands, uint32_t offset);
   // After the operator's name: `(arguments) {attributes}`, not yet in the body.
   Result<Op> callHead(int depth);
   Status arguments(Op* op, int depth);
+  bool isLastValue() const;
+  bool isLeftOut(const Op& op, size_t place) const;
+  bool atElementType(const Op& op) const;
+  Result<Op> wordCall(std::string_view name, Op op, int depth, uint32_t offset);
+  bool isFunctionOfLibrary(std::string_view name) const;
   Result<Operand> callExpression(int depth);
   Result<Operand> infix(std::string_view symbol, std::vector<Operand> operands, uint32_t offset);
   Status operatorNamed(Op* op, std::string_view name, uint32_t offset);
@@ -153,6 +168,29 @@ class Parser {
   Result<ValueId> addConstant(HostTensor tensor, uint32_t offset);
   Result<ValueId> valueOf(const Operand& operand);
   void guessDtype(const Op& op);
+
+  // parse_index.cpp
+  bool atIndex() const;
+  Result<Operand> indexed(Operand value, int depth);
+  Result<std::vector<IndexItem>> indexItems(int depth);
+  Result<Operand> itemsOf(Operand value, std::vector<IndexItem> items);
+  bool isOneElement(const Operand& index) const;
+  Result<Operand> gatherOf(Operand value, Operand index, int64_t axis, uint32_t offset);
+  Result<Operand> partsOf(Operand value, const std::vector<IndexItem>& parts);
+  Result<std::optional<int64_t>> numberOf(const std::optional<Operand>& bound, int64_t otherwise) const;
+  Result<Operand> numbers(const std::vector<int64_t>& values, uint32_t offset);
+  Result<Operand> boundOf(const std::optional<Operand>& bound, std::optional<int64_t> number,
+                          uint32_t offset);
+  Result<Operand> sliceOf(Operand value, std::vector<Operand> bounds, const std::vector<int64_t>& axes,
+                          const std::vector<int64_t>& steps, uint32_t offset);
+  Result<Operand> keptOf(Operand value, Operand mask, uint32_t offset);
+
+  // parse_arithmetic.cpp
+  std::optional<Dtype> likelyDtype(const Operand& operand) const;
+  Result<std::vector<Operand>> besides(std::string_view name, std::vector<Operand> operands, uint32_t offset);
+  Result<Operand> quotient(std::string_view symbol, std::vector<Operand> operands, uint32_t offset);
+  bool isList(ValueId value) const;
+  Result<Op> lengthOf(Op arguments, uint32_t offset);
 
   // parse_closure.cpp
   Status beginClosure(std::vector<NamedResult> names, bool named);

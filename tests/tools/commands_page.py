@@ -52,7 +52,7 @@ def page(program):
     lines += ["## Shell: `:COMMAND`", "",
               "Also commands of scripts (`dynrepl script FILE`, `dynrepl -e 'CMD; CMD'`) and of the window. A unique prefix of a name is enough.", "",
               "```"]
-    for name in re.findall(r"^:(\w+) {2,}", say(program, "-e", ":help"), re.M):
+    for name in re.findall(r"^:(\w+) {2,}", say(program, "-e", ":help all"), re.M):
         lines += say(program, "-e", ":help " + name).rstrip().splitlines()
     return "\n".join(lines + ["```", ""])
 

@@ -148,10 +148,12 @@ struct MeasuredRun {
 
 // A register of a run that stands still.
 struct StoppedRegister {
-  std::string name;   // "r3", "v1"
-  std::string value;  // "59"; of a tensor its elements
-  std::string type;   // of an object
-  std::string dims;   // of scalars: the dims of the inputs that have this register
+  std::string name;        // "r3", "v1"
+  std::string value;       // "59"; of a tensor its elements
+  std::string type;        // of an object
+  std::string dims;        // of scalars: the dims of the inputs that have this register
+  std::string holds = "";  // the name of the value that an object is, where it has one
+  bool changed = false;    // since the stop before
 };
 
 }  // namespace dyn

@@ -26,6 +26,7 @@ struct Breakpoint {
   std::set<std::pair<int32_t, uint32_t>> positions;  // function, position of an instruction
   int64_t hits = 0;
   std::vector<uint32_t> lines;  // of the bytecode's text, ascending
+  bool ofBytecode = false;      // it was given as an instruction, or a line of the bytecode
 };
 
 // operation: until another one begins (of the user's model). The `over` forms stay in the function, or leave

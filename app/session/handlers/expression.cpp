@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "app/engine/inputs/input_spec.h"
+#include "app/session/handlers/named_value.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/reference/random_tensor.h"
@@ -307,9 +308,13 @@ Result<PreparedExpression> prepareExpression(const std::string& line, uint64_t s
 Result<EvaluatedExpression> evaluateExpression(SessionState& state, const PreparedExpression& expression,
                                                EvaluationGoal goal) {
   EvaluatedExpression result;
+  std::map<std::string, BoundValue> used;  // what was asked for
   const auto meaning = [&](const std::string& name) -> const BoundValue* {
     const auto made = expression.constants.find(name);
-    return made == expression.constants.end() ? state.values.find(name) : &made->second;
+    if (made != expression.constants.end()) return &made->second;
+    if (const auto known = used.find(name); known != used.end()) return &known->second;
+    std::optional<BoundValue> found = namedValue(state, name);
+    return found ? &used.emplace(name, *std::move(found)).first->second : nullptr;
   };
   // A name on its own needs no program.
   std::string alone = trimmedExpression(expression.text);
@@ -354,8 +359,7 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
     return type.ok() ? *type : Type();
   };
   environment.names = [&] {
-    std::vector<std::string> names;
-    for (const auto& [name, bound] : state.values) names.push_back(name);
+    std::vector<std::string> names = namesOfValues(state);
     for (const auto& [name, bound] : expression.constants) names.push_back(name);
     return names;
   };

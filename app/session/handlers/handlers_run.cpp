@@ -23,6 +23,7 @@
 #include "app/session/explain/machine_bound.h"
 #include "app/session/graph/kernel_members.h"
 #include "app/session/handlers/memory_limit.h"
+#include "app/session/handlers/named_value.h"
 #include "app/session/session_state.h"
 #include "compiler/support/atomic_write.h"
 
@@ -164,10 +165,11 @@ Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, cons
   std::vector<std::string> specs = command.all("input"), notes;
   DYN_TRY(const auto trees, takeTrees(model.signature(), specs, dims, notes));
   InputSources sources;
+  std::map<std::string, BoundValue> used;
   sources.bound = [&](const std::string& name) -> const Value* {
     if (const auto tree = trees.find(name); tree != trees.end()) return &tree->second;
-    const BoundValue* found = state.values.find(name);
-    return found ? &found->value : nullptr;
+    std::optional<BoundValue> found = namedValue(state, name);
+    return found ? &used.insert_or_assign(name, *std::move(found)).first->second.value : nullptr;
   };
   sources.media = [&](const Port& port, const std::string& spec, const DimValues& known,
                       std::string* note) -> Result<std::optional<Value>> {

@@ -134,7 +134,7 @@ Result<View> handle_save(SessionState& state, const Command& command, Outcome&) 
     if (!hasEnding(file, ".onnx"))
       return makeError(DiagnosticId::usageError, "a value and a file are needed, or a file NAME.onnx");
   }
-  const BoundValue* value = state.values.find(name);
+  const std::optional<BoundValue> value = namedValue(state, name);
   if (!value && name == "model" && hasEnding(file, ".onnx")) return saveOnnx(state, command, file);
   if (command.has("pass") || command.has("external"))
     return makeError(DiagnosticId::usageError, "--pass and --external are for the model as an .onnx file");
@@ -145,8 +145,8 @@ Result<View> handle_save(SessionState& state, const Command& command, Outcome&) 
       DYN_CHECK(writeFileAtomically(file, {print(state.now.model->imported(), options)}));
       return textView("wrote " + file + "\n");
     }
-    std::vector<std::string_view> names;
-    for (const auto& [known, bound] : state.values) names.push_back(known);
+    const std::vector<std::string> known = namesOfValues(state);
+    const std::vector<std::string_view> names(known.begin(), known.end());
     const std::string near = suggestion(name, names);
     return makeError(DiagnosticId::textName, "there is no value '" + name + "'")
         .note(near.empty() ? ":vars lists the bound values" : "did you mean " + near + "?");

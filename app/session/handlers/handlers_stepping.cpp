@@ -6,6 +6,7 @@
 #include "app/session/graph/level_links.h"
 #include "app/session/graph/node_ids.h"
 #include "app/session/handlers/stepping.h"
+#include "app/session/handlers/stop_text.h"
 #include "app/session/views/view_text.h"
 #include "compiler/driver/code_positions.h"
 #include "compiler/ir/walk.h"
@@ -67,8 +68,10 @@ BreakpointTable breakpointTable(const SessionState& state) {
   return table;
 }
 
-Result<View> stopView(SessionState& state, const SteppedRun::Stop& stop) {
+Result<View> stopView(SessionState& state, const SteppedRun::Stop& stop, StopView::Detail detail,
+                      const SteppedRun::Stop* before = nullptr) {
   StopView view;
+  view.detail = detail;
   view.ended = stop.ended;
   view.why = stop.why;
   view.function = stop.function;
@@ -83,6 +86,8 @@ Result<View> stopView(SessionState& state, const SteppedRun::Stop& stop) {
     DYN_TRY(const Listing listing, listingOf(state));
     view.line = lineAt(listing, stop.functionIndex, stop.position);
     view.node = nodeAt(*state.now.model, stop.place);
+    view.source = sourceAround(*state.now.model, stop.place);
+    nameRegisters(*state.now.model, before, stop, view.registers);
   }
   return makeView(std::move(view));
 }
@@ -115,6 +120,7 @@ Status atPosition(const Listing& listing, const std::string& function, uint32_t 
     const auto& positions = listing.positions[i];
     if (std::binary_search(positions.begin(), positions.end(), position)) {
       point.positions.insert({static_cast<int32_t>(i), position});
+      point.ofBytecode = true;
       point.where = function + ":" + std::to_string(position) + ", a word of the bytecode";
       return {};
     }
@@ -133,6 +139,7 @@ Status atLine(const Listing& listing, uint32_t line, Breakpoint& point) {
     const auto function = static_cast<size_t>(found.function);
     const uint32_t position = listing.positions[function][static_cast<size_t>(found.instruction)];
     point.positions.insert({found.function, position});
+    point.ofBytecode = true;
     point.where = listing.program->functions[function].name + ":" + std::to_string(position) + ", line " +
                   std::to_string(i);
     return {};
@@ -285,13 +292,20 @@ Result<SteppedRun*> stoppedRun(SessionState& state) {
 Result<View> stepRun(SessionState& state, StepBy by, int64_t count) {
   DYN_TRY(SteppedRun * run, stoppedRun(state));
   if (count < 1) return makeError(DiagnosticId::usageError, "a number of steps is at least 1");
+  const SteppedRun::Stop before = run->lastStop();
   Result<SteppedRun::Stop> stop = run->go({by, count, state.breakpoints, state.watched}, state.interruption);
   if (!stop.ok()) {
     state.debug = nullptr;
     return stop.takeError();
   }
-  for (Breakpoint& point : state.breakpoints) point.hits += point.number == stop->breakpoint ? 1 : 0;
-  Result<View> view = stopView(state, *stop);
+  bool byInstruction = by == StepBy::instruction || by == StepBy::instructionOver || stop->place.empty();
+  for (Breakpoint& point : state.breakpoints) {
+    if (point.number != stop->breakpoint) continue;
+    ++point.hits;
+    byInstruction |= point.ofBytecode;
+  }
+  const auto detail = byInstruction ? StopView::Detail::instruction : StopView::Detail::operation;
+  Result<View> view = stopView(state, *stop, detail, &before);
   if (stop->ended) state.debug = nullptr;
   return view;
 }
@@ -307,7 +321,7 @@ Result<View> handle_start(SessionState& state, const Command& command, Outcome&)
   state.debug = nullptr;
   DYN_TRY(state.debug,
           SteppedRun::start(state.now.model, std::move(inputs), state.now.options, steppedElementsOf));
-  return stopView(state, state.debug->lastStop());
+  return stopView(state, state.debug->lastStop(), StopView::Detail::operation);
 }
 
 Result<View> handle_break_(SessionState& state, const Command& command, Outcome&) {
@@ -354,7 +368,7 @@ Result<View> handle_watch(SessionState& state, const Command& command, Outcome&)
 
 Result<View> handle_registers(SessionState& state, const Command&, Outcome&) {
   DYN_TRY(const SteppedRun* run, stoppedRun(state));
-  return stopView(state, run->lastStop());
+  return stopView(state, run->lastStop(), StopView::Detail::everything);
 }
 
 Result<View> handle_kill(SessionState& state, const Command&, Outcome&) {

@@ -4,6 +4,7 @@
 #include "app/engine/inputs/input_spec.h"
 #include "app/session/answers/tensor_view.h"
 #include "app/session/graph/trace_views.h"
+#include "app/session/handlers/stop_text.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
@@ -94,6 +95,8 @@ Result<Found> findTensor(SessionState& state, const Command& command, const std:
   if (name.rfind('$', 0) == 0) return ofRegister(state, name);
   const bool asRun = !command.has("pass") && !command.has("dim") && !command.has("input");
   if (asRun) {
+    if (std::optional<BoundValue> stopped = stoppedValue(state, name))
+      return Found{std::move(stopped->value), "at the stop in " + state.debug->lastStop().function};
     if (const BoundValue* bound = state.values.find(name)) return Found{bound->value, "bound"};
     if (const Shared<RunResult> run = state.runs.last(state.now.model)) {
       if (const Value* value = amongPorts(run->outputs, name))

@@ -3,6 +3,7 @@
 
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/expression.h"
+#include "app/session/handlers/named_value.h"
 #include "app/session/option_table.h"
 #include "app/session/script_reader.h"
 #include "app/session/session_state.h"
@@ -47,7 +48,7 @@ Result<View> handle_eval(SessionState& state, const Command& command, Outcome&) 
   for (size_t i = 0; i < evaluated.values.size(); ++i) {
     const std::string name = result.bound ? expression.targets[i] : "";
     result.values.push_back({name, evaluated.types[i], evaluated.values[i], ""});
-    if (result.bound) state.values.bind(name, {evaluated.values[i], evaluated.types[i]});
+    state.values.bind(result.bound ? name : kLastValue, {evaluated.values[i], evaluated.types[i]});
   }
   return makeView(std::move(result));
 }
@@ -74,6 +75,7 @@ Result<View> handle_type(SessionState& state, const Command& command, Outcome&) 
 Result<View> handle_vars(SessionState& state, const Command&, Outcome&) {
   VariableTable table;
   for (const auto& [name, bound] : state.values) {
+    if (name == kLastValue) continue;
     const bool tensor = bound.value.isTensor() && !isFunctionName(name);
     table.rows.push_back(
         {name, tensor ? typeText(bound.value) : bound.type, tensor ? bound.value.tensor().sizeBytes() : 0});
@@ -170,7 +172,7 @@ Result<View> handle_undo(SessionState& state, const Command&, Outcome&) {
   UndoStep step = state.undo.pop();
   state.now = std::move(step.before);
   state.values.rollback(step.valuesMark);
-  return View();
+  return textView("undone: " + visibleLine(step.line) + "\n");
 }
 
 Result<View> handle_history(SessionState& state, const Command& command, Outcome&) {
@@ -243,117 +245,6 @@ Result<View> handle_source(SessionState& state, const Command& command, Outcome&
   state.openScripts.pop_back();
   if (!failed.ok()) return failed.takeError();
   return View();
-}
-
-// --- help ---
-
-Result<View> handle_explain(SessionState& state, const Command& command, Outcome&) {
-  std::string code = command.text("code");
-  std::string text;
-  if (code.empty()) {
-    if (!state.lastError)
-      return makeError(DiagnosticId::usageError, "there was no error yet")
-          .note(":explain E0203 explains a code");
-    code = std::string(diagnosticRow(state.lastError->id).code);
-    text = state.lastError->toString() + "\n\n";
-  }
-  for (const DiagnosticRow& row : diagnosticTable()) {
-    if (row.code != code && row.name != code) continue;
-    static constexpr std::string_view kFaults[] = {"a fault of the input or the model",
-                                                   "not supported yet",
-                                                   "a fault of the command",
-                                                   "a limit",
-                                                   "an interruption",
-                                                   "a time limit",
-                                                   "a defect of Dyn"};
-    text += std::string(row.code) + " " + std::string(row.name) + ": " + std::string(row.summary) +
-            "\n  kind: " + std::string(kFaults[static_cast<size_t>(row.kind)]) +
-            "; exit code in batch: " + std::to_string(exitCode(row.id)) + "\n";
-    return textView(std::move(text));
-  }
-  std::vector<std::string_view> codes;
-  for (const DiagnosticRow& row : diagnosticTable()) codes.push_back(row.code);
-  const std::string near = suggestion(code, codes);
-  return makeError(DiagnosticId::usageError, "there is no code '" + code + "'")
-      .note(near.empty() ? "codes are like E0203" : "did you mean " + near + "?");
-}
-
-Result<View> handle_ops(SessionState&, const Command& command, Outcome&) {
-  std::string text;
-  if (!command.has("name")) {
-    for (const OpDef* op : opTable()) {
-      std::string name(op->name);
-      name.resize(std::max<size_t>(name.size() + 1, 24), ' ');
-      text += name + std::string(op->summary) + "\n";
-    }
-    return textView(std::move(text));
-  }
-  const OpDef* op = findOp(command.text("name"));
-  if (!op) {
-    std::vector<std::string_view> names;
-    for (const OpDef* row : opTable()) names.push_back(row->name);
-    const std::string near = suggestion(command.text("name"), names);
-    return makeError(DiagnosticId::textName, "there is no operator '" + command.text("name") + "'")
-        .note(near.empty() ? ":ops lists all" : "did you mean " + near + "?");
-  }
-  text = std::string(op->name) + ": " + std::string(op->summary) + "\n";
-  if (!op->doc.empty()) text += "  " + std::string(op->doc) + "\n";
-  if (!op->builtin.empty())
-    text += "  hand-written kernel: " + std::string(op->builtin.row) + " " + op->builtin.fields() + "\n";
-  for (const AttributeSpec& a : op->attributes)
-    text += "  " + std::string(a.name) + ": " + toString(a.kind) + (a.required ? ", required" : "") +
-            (a.doc.empty() ? "" : "; " + std::string(a.doc)) +
-            (a.allowed.toString().empty() ? "" : " (" + a.allowed.toString() + ")") + "\n";
-  for (const OperandRule& rule : op->operandRules)
-    if (rule.operand >= 0)
-      text += "  elements of operand " + std::to_string(rule.operand) + ": " +
-              std::string(rule.demands.empty() ? toString(rule.elements) : rule.demands) + "\n";
-  if (!op->example.empty()) text += "  example: " + std::string(op->example) + "\n";
-  if (!op->lowerNote.empty()) text += "  compiled: " + std::string(op->lowerNote) + "\n";
-  return textView(std::move(text));
-}
-
-namespace {
-bool takes(const CommandSpec& spec, ArgumentKind kind) {
-  return std::any_of(spec.arguments.begin(), spec.arguments.end(), [kind](const ArgumentSpec& argument) {
-    return argument.kind == kind && argument.name != "lengths";
-  });
-}
-bool takesLengths(const CommandSpec& spec) {
-  return std::any_of(spec.arguments.begin(), spec.arguments.end(),
-                     [](const ArgumentSpec& argument) { return argument.name == "lengths"; });
-}
-}  // namespace
-
-Result<View> handle_help(SessionState&, const Command& command, Outcome&) {
-  std::string text;
-  if (command.has("command")) {
-    std::string name = command.text("command");
-    if (!name.empty() && name[0] == ':') name = name.substr(1);
-    DYN_TRY(CommandId id, findCommand(name));
-    const CommandSpec& spec = commandSpec(id);
-    text = spec.usage() + "\n  " + std::string(spec.help) +
-           "\n  example: " + (id == CommandId::eval ? "" : ":") + std::string(spec.example) + "\n";
-    if (takes(spec, ArgumentKind::input))
-      text +=
-          "  SPEC: @file.npy, @file.pb, random[:SEED], zeros, ones, range, a literal [1, 2], or a bound "
-          "value;\n"
-          "    @picture.png (.jpg, .bmp, .ppm, .pgm) with ,resize[=HxW] ,scale=N ,mean=R/G/B ,std=R/G/B ,bgr "
-          ",nchw ,nhwc;\n"
-          "    @sound.wav with ,rate=N; text:vocab.txt:WORDS (or vocab.json with merges.txt beside it)\n";
-    if (takesLengths(spec)) text += "  SPEC of lengths: @file with a number a line, or 3,1,2\n";
-    if (takes(spec, ArgumentKind::dim))
-      text += "  N: a number; declared before compilation also 1..512, 1..512:8, @lengths.txt\n";
-    return textView(std::move(text));
-  }
-  text = "expressions: x = random(f32, [2, 3])   y = relu(x @ w) + 1.0   (`;` at the end shows nothing)\n";
-  for (const CommandSpec& spec : commandTable()) {
-    std::string name = ":" + std::string(spec.name);
-    name.resize(12, ' ');
-    text += name + std::string(spec.help) + "\n";
-  }
-  text += ":help COMMAND shows its arguments and an example; unique beginnings of names are enough\n";
-  return textView(std::move(text));
 }
 
 Result<View> handle_quit(SessionState&, const Command&, Outcome&) { return View(); }

@@ -214,8 +214,18 @@ struct JsonWriter {
   Json operator()(const Shared<StopView>& v) const {
     Json registers = Json::array();
     for (const StopView::Register& held : v->registers)
-      registers.push_back(
-          {{"name", held.name}, {"value", held.value}, {"type", held.type}, {"dims", held.dims}});
+      registers.push_back({{"name", held.name},
+                           {"value", held.value},
+                           {"type", held.type},
+                           {"dims", held.dims},
+                           {"holds", held.holds},
+                           {"changed", held.changed}});
+    Json source = Json::array();
+    for (const StopView::SourceLine& line : v->source)
+      source.push_back({{"line", line.number},
+                        {"text", line.text},
+                        {"here", line.here},
+                        {"same_kernel", line.sameKernel}});
     Json stop = {{"ended", v->ended},
                  {"why", v->why},
                  {"function", v->function},
@@ -224,7 +234,8 @@ struct JsonWriter {
                  {"position", v->position},
                  {"line", v->line},
                  {"depth", v->depth},
-                 {"registers", registers}};
+                 {"registers", registers},
+                 {"source", source}};
     if (v->result) stop["result"] = (*this)(v->result);
     return {{"stop", stop}};
   }

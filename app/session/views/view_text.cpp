@@ -8,6 +8,8 @@
 #include "app/session/views/device_text.h"
 #include "app/session/views/ir_colors.h"
 #include "app/session/views/level_views_text.h"
+#include "app/session/views/outputs_text.h"
+#include "app/session/views/stop_view_text.h"
 #include "app/session/views/text_table.h"
 #include "compiler/support/excerpt.h"
 #include "compiler/support/visible_text.h"
@@ -102,11 +104,7 @@ struct TextWriter {
     if (v->kind == ModelKind::package) text += "  package";
     if (!v->producer.empty()) text += ", by " + visibleLine(v->producer);
     text += "\n";
-    for (const ValueInfo& input : v->inputs)
-      text += "  input   " + visibleLine(input.name) + ": " + input.type + "\n";
-    for (const ValueInfo& output : v->outputs)
-      text +=
-          "  output  " + visibleLine(output.name) + (output.type.empty() ? "" : ": " + output.type) + "\n";
+    text += portsText("input", v->inputs) + portsText("output", v->outputs);
     if (!v->symbols.empty()) text += "  dims    " + visibleLine(joinedWords(v->symbols)) + "\n";
     if (v->problemsCount > 0)
       text += fmt::format("  {} {}: it can be looked at (:graph), and not run; :check lists {}\n",
@@ -155,17 +153,7 @@ struct TextWriter {
   std::string operator()(const Shared<StopView>& v) const {
     if (v->ended)
       return v->why + "\n" + (v->result ? toText(View(Shared<RunResult>(v->result)), options) : "");
-    std::string text = fmt::format("{}: {} at {}, line {} of the bytecode, depth {}\n", v->why, v->function,
-                                   v->position, v->line, v->depth);
-    if (!v->place.empty()) text += "  " + v->place + "\n";
-    text += "  " + v->instruction + "\n";
-    for (const StopView::Register& held : v->registers) {
-      // Sizes that are 0 are those that were not made yet, most of all.
-      if (held.type.empty() && held.value == "0" && held.dims.empty() && !options.full) continue;
-      text += fmt::format("  {:<4} {}{}{}\n", held.name, held.type.empty() ? "" : held.type + " ", held.value,
-                          held.dims.empty() ? "" : "  (" + held.dims + ")");
-    }
-    return text;
+    return stopText(*v, options);
   }
 
   std::string operator()(const Shared<BreakpointTable>& v) const {
@@ -549,12 +537,7 @@ struct TextWriter {
 
   std::string operator()(const Shared<RunResult>& v) const {
     std::string text;
-    if (!v->bench)
-      for (const NamedValue& output : v->outputs) {
-        text += paint(visibleLine(output.name), "1", options) + " = " +
-                toText(output.value, output.type, options) + "\n";
-        if (!output.file.empty()) text += "  written to " + output.file + "\n";
-      }
+    if (!v->bench) text += outputsText(*v, options);
     std::vector<int64_t> times = v->runsNs;
     std::sort(times.begin(), times.end());
     if (v->bench || times.size() > 1) {
@@ -703,7 +686,18 @@ struct TextWriter {
     return text;
   }
 
-  std::string operator()(const Shared<TextView>& v) const { return v->text; }
+  std::string operator()(const Shared<TextView>& v) const {
+    if (v->hang < 0 || !options.fitted) return v->text;
+    std::string text;
+    for (size_t begin = 0; begin < v->text.size();) {
+      const size_t end = std::min(v->text.find('\n', begin), v->text.size());
+      text += wrapped(v->text.substr(begin, end - begin), static_cast<size_t>(options.width),
+                      static_cast<size_t>(v->hang)) +
+              "\n";
+      begin = end + 1;
+    }
+    return text;
+  }
 
   std::string operator()(const Shared<DeviceCountTable>& v) const { return countsText(*v, options); }
   std::string operator()(const Shared<WarpView>& v) const { return warpText(*v); }

@@ -172,6 +172,18 @@ struct StopView {
   std::vector<Register> registers;
   BreakpointTable breakpoints;
   std::shared_ptr<const struct RunResult> result;  // of one that has ended
+  // Of the source around the place; number 0: of a file that has no lines.
+  struct SourceLine {
+    uint32_t number = 0;
+    std::string text;
+    bool sameKernel = false;  // the kernel at the place computes this line, too
+    bool here = false;
+  };
+  std::vector<SourceLine> source;
+  // operation: what has changed, by names; instruction: the instruction, and all registers that changed;
+  // everything: all registers.
+  enum class Detail : uint8_t { operation, instruction, everything };
+  Detail detail = Detail::operation;
 };
 
 struct PassRow {
@@ -555,6 +567,8 @@ struct ProblemList {
 // Text for people: help, explanations, history.
 struct TextView {
   std::string text;
+  int hang =
+      -1;  // blanks before what goes on of a line that is too long for the terminal; -1: it stays one line
 };
 
 template <typename T>

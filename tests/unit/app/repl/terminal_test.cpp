@@ -256,6 +256,45 @@ TEST_F(TerminalTest, TheInitFileComesFirst) {
   ASSERT_TRUE(wrong.expect("i64[1] [1]")) << wrong.seen();
 }
 
+// Bracketed paste: a text with line breaks is one input, which Enter runs, and its :quit ends nothing.
+TEST_F(TerminalTest, APastedScriptIsOneInput) {
+  Terminal shell(Terminal::Leader::none, {}, {{"TERM", "xterm"}, {"NO_COLOR", "1"}});
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type("\033[200~x = [1.0,\r2.0]\r:quit\rx * 2.0\r\033[201~");
+  ::usleep(100'000);
+  EXPECT_EQ(shell.seen().find("f32[2]"), std::string::npos) << "nothing runs before Enter";
+  shell.type("\r");
+  ASSERT_TRUE(shell.expect("x = f32[2] [1., 2.]")) << shell.seen();
+  ASSERT_TRUE(shell.expect("a pasted :quit is passed over")) << shell.seen();
+  ASSERT_TRUE(shell.expect("f32[2] [2., 4.]")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type("\033[200~x + 1.0\rnone\rx + 2.0\r\033[201~\r");
+  ASSERT_TRUE(shell.expect("unknown value 'none'")) << shell.seen();
+  ASSERT_TRUE(shell.expect("1 command behind it was not done")) << shell.seen();
+  shell.type(":quit\r");
+  EXPECT_EQ(shell.wait(), 0);
+}
+
+TEST_F(TerminalTest, EnterRepeatsTheStepsOfARun) {
+  Terminal shell(
+      Terminal::Leader::none,
+      {{"two.dyn", "fn @main(x: Tensor[(n, n), f32]) {\n  a = x @ x\n  b = softmax(a)\n  return b\n}\n"}});
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type(":load two.dyn\r");
+  ASSERT_TRUE(shell.expect("dyn> ")) << shell.seen();
+  shell.type(":start --dim n=2 --input x=ones\r");
+  ASSERT_TRUE(shell.expect("before its first operation")) << shell.seen();
+  shell.type(":n\r");
+  ASSERT_TRUE(shell.expect(">    2    a = x @ x")) << shell.seen();
+  shell.type("\r");
+  ASSERT_TRUE(shell.expect(">    3    b = softmax(a)")) << shell.seen();
+  ASSERT_TRUE(shell.expect("a = f32[2, 2] [[2., 2.], [2., 2.]]")) << shell.seen();
+  shell.type("\r");
+  ASSERT_TRUE(shell.expect("the run has ended")) << shell.seen();
+  shell.type("\r:quit\r");
+  EXPECT_EQ(shell.wait(), 0);
+}
+
 TEST_F(TerminalTest, LongAnswersGoThroughThePager) {
   // The terminal has no size of its own here: 24 lines.
   const Terminal::Texts environment = {

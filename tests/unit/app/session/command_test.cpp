@@ -116,6 +116,26 @@ TEST(Command, UniquePrefixesAreEnough) {
   EXPECT_THAT(several.error().notes.at(0), HasSubstr(":passes"));
 }
 
+TEST(Command, OneLetterIsEnoughForSteps) {
+  EXPECT_EQ(parseCommand(":n 3")->id, CommandId::next);
+  EXPECT_EQ(parseCommand(":s")->id, CommandId::step);
+  EXPECT_EQ(parseCommand(":c")->id, CommandId::continue_);
+  EXPECT_EQ(parseCommand(":b h")->id, CommandId::break_);
+  EXPECT_EQ(toLine(*parseCommand(":b h")), ":break h");
+}
+
+TEST(Command, AQuestionMarkAsksForHelp) {
+  for (const char* line : {"?x", "x?", "? x"}) {
+    const Result<Command> asked = parseCommand(line);
+    ASSERT_TRUE(asked.ok()) << line;
+    EXPECT_EQ(asked->id, CommandId::help) << line;
+    EXPECT_EQ(asked->text("command"), "?x") << line;
+    EXPECT_EQ(*parseCommand(toLine(*asked)), *asked);
+  }
+  EXPECT_EQ(parseCommand("?")->id, CommandId::help);
+  EXPECT_EQ(parseCommand("x + y?")->id, CommandId::eval);
+}
+
 TEST(Command, WrongNamesGetAHint) {
   Result<Command> wrong = parseCommand(":pases");
   ASSERT_FALSE(wrong.ok());

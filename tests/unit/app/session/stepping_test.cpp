@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "app/session/graph/level_links.h"
 #include "app/session/graph/line_groups.h"
@@ -212,6 +213,32 @@ TEST_F(SteppingTest, breakpointsStandAtLinesOfTheSource) {
   EXPECT_THAT(say(":break stepping.dyn:99")->error->message, HasSubstr("no instructions from line 99 on"));
   EXPECT_THAT(say(":break other.dyn:3")->error->message, HasSubstr("no function 'other.dyn', and no file"));
   EXPECT_THAT(say(":break main:100000")->error->message, HasSubstr("no instruction begins at word 100000"));
+}
+
+// A stop is told in words of the source, and its values have their names at the prompt.
+TEST_F(SteppingTest, valuesOfAStopHaveTheirNames) {
+  ASSERT_TRUE(say(":start --dim n=2 --dim m=5 --input x=ones --input w=ones")->ok());
+  ASSERT_TRUE(say(":break y")->ok());
+  const auto outcome = say(":continue");
+  ASSERT_TRUE(outcome->ok()) << outcome->error->message;
+  const auto* stop = outcome->as<StopView>();
+  std::set<std::string> names;
+  for (const StopView::Register& held : stop->registers)
+    if (held.changed && !held.holds.empty()) names.insert(held.holds);
+  EXPECT_TRUE(names.count("x") == 0) << "it was there before";
+  EXPECT_TRUE(names.count("s") == 1);
+  const auto here = std::find_if(stop->source.begin(), stop->source.end(),
+                                 [](const StopView::SourceLine& line) { return line.here; });
+  ASSERT_NE(here, stop->source.end());
+  EXPECT_THAT(here->text, HasSubstr("%y = softmax"));
+  const auto value = say("s + 1.0");
+  ASSERT_TRUE(value->ok()) << value->error->message;
+  EXPECT_THAT(toText(value->view, {}), HasSubstr("[[6., 6., 6.]"));
+  // What was taken of it stays when the run goes on.
+  ASSERT_TRUE(say("kept = s * 2.0")->ok());
+  ASSERT_TRUE(say(":continue")->as<StopView>()->ended);
+  EXPECT_THAT(toText(say("kept")->view, {}), HasSubstr("[[10., 10., 10.]"));
+  EXPECT_FALSE(say("s + 1.0")->ok());
 }
 
 // What is computed step by step is what a run computes.
