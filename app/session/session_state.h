@@ -73,6 +73,10 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
 // The same, and nothing is said.
 Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, const Command& command);
 
+// A setting as text, as it is now.
+struct OptionRow;
+std::string settingValue(const SessionSnapshot& now, const OptionRow& setting);
+
 // Runs one command: checks it, keeps a snapshot for undo, times it, turns a failure into an error of the
 // outcome.
 std::shared_ptr<const Outcome> runCommand(SessionState& state, const Command& command, Ticket ticket);

@@ -29,9 +29,10 @@ class Program {
   // The same where each input is an array of the dtype and rank of its port; else None, and nothing ran.
   nb::object runPlain(nb::tuple inputs);
   // A run where an input may be sequences of different lengths instead of the padded tensor that the program
-  // has: (rows, dtype, [lengths]), the rows of all sequences behind each other. names: of the inputs, in order;
-  // None as an input: it follows from the sequences, as a mask does. lengthsInput: the name of the input that
-  // holds the lengths or the mask; "": the only one. Outputs with a padded axis come back in the same form.
+  // has: (rows, dtype, [lengths]), the rows of all sequences behind each other. names: of the inputs, in
+  // order; None as an input: it follows from the sequences, as a mask does. lengthsInput: the name of the
+  // input that holds the lengths or the mask; "": the only one. Outputs with a padded axis come back in the
+  // same form.
   nb::list runSequences(nb::list inputs, const std::vector<std::string>& names,
                         const std::string& lengthsInput);
   // Ends the runs under way with DYN_CANCELLED. Any thread.

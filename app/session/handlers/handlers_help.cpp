@@ -3,6 +3,7 @@
 
 #include "app/session/handlers/help_pages.h"
 #include "app/session/handlers/named_value.h"
+#include "app/session/option_table.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
@@ -151,11 +152,10 @@ Result<View> helpOf(SessionState& state, std::string name, Outcome& outcome) {
     if (bound) return helpOfValue(state, name, *bound, outcome);
     if (const std::optional<BoundValue> function = namedValue(state, "@" + name); function)
       return textView("@" + name + ": " + function->type + ", a function of the prompt\n");
-    for (const SettingSpec& setting : settingTable())
-      if (setting.name == name)
-        return makeView(TextView{":set " + name + " VALUE: " + std::string(setting.help) + "\n  it is " +
-                                     settingValue(state.now, name) + "\n",
-                                 2});
+    if (const OptionRow* setting = findSetting(name))
+      return makeView(TextView{":set " + name + " VALUE: " + std::string(setting->help) + "\n  it is " +
+                                   settingValue(state.now, *setting) + "\n",
+                               2});
     if (const std::optional<std::string> text = helpOfModelValue(state, name))
       return makeView(TextView{*text, 4});
     if (name.size() == 5 && name[0] == 'E')

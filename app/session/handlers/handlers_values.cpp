@@ -92,13 +92,13 @@ Result<View> handle_drop(SessionState& state, const Command& command, Outcome&) 
 
 // --- settings ---
 
-namespace {
-
 std::string settingValue(const SessionSnapshot& now, const OptionRow& row) {
   if (row.storage.get) return row.storage.get(now.options);
   auto display = now.display.find(std::string(row.setting));
   return display != now.display.end() ? display->second : row.storage.fallback;
 }
+
+namespace {
 
 Status changeSetting(SessionState& state, const OptionRow& row, const std::string& value) {
   const std::string name(row.setting);
