@@ -4,7 +4,7 @@
 #include "app/engine/inputs/batch_lengths.h"
 #include "app/engine/run/ram_bound.h"
 #include "app/session/handlers/compile_anew.h"
-#include "app/session/handlers/export_writers.h"
+#include "app/session/handlers/exports/export_writers.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/export/package.h"
 #include "vm/shared/dyn_contraction.h"

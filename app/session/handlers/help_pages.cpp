@@ -83,7 +83,7 @@ everywhere, ? a size of which nothing is known. Bodies take what they use as ope
   ys = map(f, list(a, b))                                 t = fold(f, 0, ys)
 )";
 
-std::string listed(std::span<const Id> ids) {
+std::string listedCommands(std::span<const Id> ids) {
   std::string text;
   for (const Id id : ids) {
     const CommandSpec& spec = commandSpec(id);
@@ -113,10 +113,10 @@ std::optional<std::string> helpPage(std::string_view name) {
   if (name == "all") {
     std::vector<Id> all;
     for (const CommandSpec& spec : commandTable()) all.push_back(spec.id);
-    return listed(all);
+    return listedCommands(all);
   }
   for (const CommandGroup& group : kGroups)
-    if (group.name == name) return std::string(group.title) + "\n\n" + listed(group.commands);
+    if (group.name == name) return std::string(group.title) + "\n\n" + listedCommands(group.commands);
   return std::nullopt;
 }
 

@@ -1,7 +1,7 @@
 // Exports that run once on inputs that they hold.
 #include "app/engine/inputs/input_spec.h"
-#include "app/session/handlers/export_writers.h"
-#include "app/session/handlers/freestanding_export.h"
+#include "app/session/handlers/exports/export_writers.h"
+#include "app/session/handlers/exports/freestanding_export.h"
 #include "compiler/export/image_export.h"
 
 namespace dyn {

@@ -1,4 +1,4 @@
-#include "app/session/handlers/freestanding_export.h"
+#include "app/session/handlers/exports/freestanding_export.h"
 
 #include "compiler/export/image_export.h"
 #include "compiler/export/program_folder.h"

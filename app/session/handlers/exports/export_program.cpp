@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/session/answers/dim_views.h"
-#include "app/session/handlers/export_writers.h"
+#include "app/session/handlers/exports/export_writers.h"
 #include "app/session/views/view_json.h"
 #include "compiler/export/export.h"
 #include "compiler/export/package.h"

@@ -1,8 +1,8 @@
 // Exports that are libraries with a C header, with a heap or without.
 #include <filesystem>
 
-#include "app/session/handlers/export_writers.h"
-#include "app/session/handlers/freestanding_export.h"
+#include "app/session/handlers/exports/export_writers.h"
+#include "app/session/handlers/exports/freestanding_export.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/export/image_export.h"
 #include "compiler/export/library_export.h"
