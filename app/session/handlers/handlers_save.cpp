@@ -4,6 +4,7 @@
 
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/trace_views.h"
+#include "app/session/handlers/named_value.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/printer.h"
 #include "compiler/support/atomic_write.h"
