@@ -12,12 +12,11 @@ namespace dyn {
 namespace {
 
 int filesOf(const std::string& folder) {
-  std::error_code none;
+  std::error_code fault;
   int count = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, none)) {
-    (void)entry;
+  for (std::filesystem::recursive_directory_iterator entry(folder, fault), end; !fault && entry != end;
+       entry.increment(fault))
     ++count;
-  }
   return count;
 }
 
@@ -27,12 +26,15 @@ int filesOf(const std::string& folder) {
     for (int i = 0;; ++i) {
       const std::string file = folder + "/a/" + std::to_string(i);
       if (!writeFileAtomically(file, {std::string(10'000, 'x')}).ok()) return;
-      if (i % 2 == 0) std::filesystem::remove(file);
+      std::error_code gone;
+      if (i % 2 == 0) std::filesystem::remove(file, gone);
     }
   });
   while (filesOf(folder) < 20) std::this_thread::yield();
   endWrites();
-  std::filesystem::remove_all(folder);
+  std::error_code fault;  // remove_all stops where the writer removes the same file at the same time
+  do std::filesystem::remove_all(folder, fault);
+  while (fault);
   writer.join();
   std::_Exit(filesOf(folder) == 0 ? 0 : 1);
 }
