@@ -68,6 +68,7 @@ int dispatch(const BatchContext& context) {
   static constexpr Verb kVerbs[] = {
 #define DYN_VERB(id, name, start, help, example) verb_##id,
 #include "app/session/command_line.def"
+#include "vm/include/dynvm.h"
   };
   return kVerbs[static_cast<size_t>(context.request.verb->id)](context);
 }
@@ -91,10 +92,9 @@ WatchdogLimits limitsOf(const BatchRequest& request) {
     limits.timeSeconds = kCheckSeconds;
     limits.timeNote = "a check ends then; --time-limit gives it longer";
   }
-  const long pages = ::sysconf(_SC_PHYS_PAGES), pageBytes = ::sysconf(_SC_PAGESIZE);
-  if (limits.memoryBytes == 0 && pages > 0 && pageBytes > 0) {
-    limits.memoryBytes = static_cast<uint64_t>(pages) * static_cast<uint64_t>(pageBytes) / 2;
-    limits.memoryNote = "a check takes at most half of the machine's memory; --mem-limit gives it more";
+  if (limits.memoryBytes == 0 && dyn_usable_memory() != UINT64_MAX) {
+    limits.memoryBytes = dyn_usable_memory() / 2;
+    limits.memoryNote = "a check takes at most half of the usable memory; --mem-limit gives it more";
   }
   return limits;
 }
@@ -164,6 +164,8 @@ int runBatch(int argc, char** argv) {
     code = dispatch({request, output, &session, &watchdog});
     if (const std::string why = whyNothingIsCached(request); request.has("verbose") && !why.empty())
       writeStderr(why + "\n");
+    if (const std::string limits = dyn_usable_limits(); request.has("verbose") && !limits.empty())
+      writeStderr("not all of the machine is usable: " + limits + "\n");
   }
   return code;
 }

@@ -18,6 +18,7 @@
 
 #include "app/batch/verbs.h"
 #include "app/session/views/view_json.h"
+#include "vm/include/dynvm.h"
 
 namespace dyn {
 
@@ -136,8 +137,7 @@ class VerifyRun {
     const int signals = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     const auto start = Clock::now();
     const double timeLimitSeconds = request_.real("time-limit", 0);
-    const size_t jobs =
-        static_cast<size_t>(request_.whole("jobs", std::max(1u, std::thread::hardware_concurrency())));
+    const size_t jobs = static_cast<size_t>(request_.whole("jobs", dyn_usable_cores()));
     size_t next = 0;
     int ended = 0;
     while (ended == 0 && (next < cases_.size() || !workers_.empty())) {

@@ -9,6 +9,7 @@
 #include "compiler/driver/vm_handles.h"
 #include "compiler/support/file_origin.h"
 #include "compiler/target/panels.h"
+#include "vm/include/dynvm.h"
 #include "vm/isa/program_file.h"
 #include "vm/shared/dyn_panels.h"
 
@@ -65,9 +66,7 @@ Result<HostTensor> pack(const CompiledModel& compiled, const Packing& packing) {
     return packingFault(status);
   const VmModule ownedModule(module);
   dyn_options options{};
-  options.thread_count = compiled.threadCount > 0
-                             ? compiled.threadCount
-                             : static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
+  options.thread_count = compiled.threadCount > 0 ? compiled.threadCount : dyn_usable_cores();
   dyn_context* context = nullptr;
   if (dyn_status status = dyn_context_create(module, &options, &context); status != DYN_OK)
     return packingFault(status);

@@ -47,7 +47,7 @@ frontends/onnx     : compiler..infer     vm/include
 app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
 app/session        : app/engine compiler..tune frontends/text frontends/onnx vm/include vm/shared
 app/repl           : app/engine app/session compiler/support
-app/batch          : app/engine app/session compiler/support
+app/batch          : app/engine app/session compiler/support vm/include
 app/library        : app/engine app/session compiler..export vm/include
 app/runner         : app/engine app/session compiler/support vm/include
 app                : app/engine app/session app/repl app/batch compiler/support

@@ -53,15 +53,10 @@ void returnAddresses(void* memory, uint64_t sizeBytes) {
 #endif
 }
 
-static uint64_t pagesBytes(int name) {
-  const long pages = sysconf(name), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : UINT64_MAX;
-}
-
-uint64_t physicalMemoryBytes() { return pagesBytes(_SC_PHYS_PAGES); }
 uint64_t availableMemoryBytes() {
 #ifdef _SC_AVPHYS_PAGES
-  return pagesBytes(_SC_AVPHYS_PAGES);
+  const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : UINT64_MAX;
 #else
   return UINT64_MAX;
 #endif

@@ -21,9 +21,6 @@ void deallocateAligned(const AllocatorHooks& hooks, void* memory, size_t sizeByt
 void* reserveAddresses(uint64_t& sizeBytes);
 void returnAddresses(void* memory, uint64_t sizeBytes);
 
-// Of the machine; UINT64_MAX when unknown. The default memory limit: what cannot fit is refused instead of
-// waking the OOM killer.
-uint64_t physicalMemoryBytes();
 // What the system could give now; UINT64_MAX when unknown.
 uint64_t availableMemoryBytes();
 

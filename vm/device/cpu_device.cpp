@@ -7,6 +7,7 @@
 
 #include "vm/base/allocator.h"
 #include "vm/base/device_text.h"
+#include "vm/base/machine_share.h"
 
 namespace dyn::vm {
 namespace {
@@ -79,8 +80,8 @@ int32_t deallocate(const DynDevice*, uint32_t, void* memory, DynDeviceText*) {
   return DYN_OK;
 }
 int32_t memoryInfo(const DynDevice*, uint64_t* freeBytes, uint64_t* totalBytes, DynDeviceText*) {
-  *freeBytes = availableMemoryBytes();
-  *totalBytes = physicalMemoryBytes();
+  *totalBytes = usableMemoryBytes();
+  *freeBytes = std::min(availableMemoryBytes(), *totalBytes);
   return DYN_OK;
 }
 

@@ -15,6 +15,7 @@
 
 #include "vm/base/allocator.h"
 #include "vm/base/device_text.h"
+#include "vm/base/machine_share.h"
 #include "vm/device/cpu_device.h"
 #include "vm/include/dyn_gpu.h"
 
@@ -64,7 +65,7 @@ struct Block {
 class SimDevice {
  public:
   explicit SimDevice(const SimOptions& options)
-      : random_(options.seed), totalBytes_(std::min(options.memoryBytes, physicalMemoryBytes())) {
+      : random_(options.seed), totalBytes_(std::min(options.memoryBytes, usableMemoryBytes())) {
     streams_[0];
   }
   ~SimDevice() {

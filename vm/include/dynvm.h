@@ -134,7 +134,7 @@ typedef struct dyn_options {
   int32_t thread_count;
   /* Nested calls; default 100000. */
   int32_t depth_limit;
-  /* Limit of this context: tensors, objects and call stack. Default: the physical memory. */
+  /* Limit of this context: tensors, objects and call stack. Default: dyn_usable_memory(). */
   uint64_t memory_limit_bytes;
   /* Idle memory kept between runs; default: unlimited. */
   uint64_t pool_cap_bytes;
@@ -193,6 +193,14 @@ DYN_API const char* dyn_status_text(dyn_status status); /* "memory limit" */
 DYN_API const char* dyn_last_message(void);
 DYN_API const char* dyn_dtype_text(int32_t dtype); /* "f32"; null when out of range */
 DYN_API size_t dyn_dtype_size_bytes(int32_t dtype);
+/* Physical cores that this process may use: those in its affinity, at most the processor quota of its control
+ * groups (a container), rounded up; at least 1. A good thread_count. */
+DYN_API int32_t dyn_usable_cores(void);
+/* Bytes: the machine's memory, at most the limit of this process's control groups. UINT64_MAX: unknown. */
+DYN_API uint64_t dyn_usable_memory(void);
+/* What limits these two: "affinity: 4 of 8 processors; control group: 1.5 cores, 512 MiB". "": nothing. Lives
+ * as long as the process. */
+DYN_API const char* dyn_usable_limits(void);
 /* Layout of packed weights for this machine's kernels: "gemm 32, filters 32+16, ...". A package whose
  * metadata key "panels" holds another layout is refused. */
 DYN_API const char* dyn_packed_weights_layout(void);

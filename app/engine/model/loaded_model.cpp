@@ -475,7 +475,7 @@ CompileOptions LoadedModel::compileOptions() const {
   options.buckets = options_.buckets;
   options.target = target_;
   options.cacheDirectory = options_.cacheDirectory;
-  options.threadCount = options_.threadCount;
+  options.threadCount = options_.threadCount > 0 ? options_.threadCount : dyn_usable_cores();
   if (options_.hostCode == "native") options.hostCode = HostCode::native;
 #ifdef DYN_VERIFY_EACH
   options.verifyEach = true;

@@ -164,7 +164,4 @@ class LoadedModel {
   int64_t readyNs_ = 0, importNs_ = 0;
 };
 
-// Cores without their second hardware threads, of those this process may use.
-int physicalCoreCount();
-
 }  // namespace dyn

@@ -9,6 +9,7 @@
 #include "compiler/passes/layout/contraction_versions.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
+#include "vm/include/dynvm.h"
 
 namespace dyn {
 
@@ -99,7 +100,7 @@ std::string tuningFileOf(const EngineOptions& options) {
 }
 
 int tuningThreads(const EngineOptions& options) {
-  return options.threadCount > 0 ? options.threadCount : physicalCoreCount();
+  return options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
 }
 
 Result<TuningRecords> readTuning(const std::string& path) {

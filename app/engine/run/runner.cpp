@@ -17,6 +17,7 @@
 #include "app/engine/run/trace_file.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/include/dyn_ragged.h"
+#include "vm/include/dynvm.h"
 #include "vm/shared/dyn_device_code.h"
 
 namespace dyn {
@@ -63,7 +64,7 @@ enum class Purpose : uint8_t { running, dryRun };
 
 Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose) {
   dyn_options settings{};
-  settings.thread_count = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
+  settings.thread_count = options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
   settings.memory_limit_bytes = purpose == Purpose::running ? options.memoryLimitBytes : UINT64_MAX;
   settings.interpret = options.hostCode == "bytecode";
   settings.dry_run = purpose == Purpose::dryRun;

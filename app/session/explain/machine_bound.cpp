@@ -4,6 +4,7 @@
 
 #include "app/engine/model/loaded_model.h"
 #include "compiler/support/clock.h"
+#include "vm/include/dynvm.h"
 #include "vm/shared/dyn_tiles.h"
 
 namespace dyn {
@@ -73,7 +74,7 @@ MachineBound machineBound(int threads, ProductsOf narrowest) {
 }
 
 MachineBound checkRates(const EngineOptions& options, RunResult& run) {
-  const int threads = options.threadCount > 0 ? options.threadCount : physicalCoreCount();
+  const int threads = options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
   const bool onHost = options.device.empty() || options.device == "cpu";
   const MachineBound bound = onHost ? machineBound(threads, narrowestOf(run)) : MachineBound();
   const auto isBeyond = [](double amount, int64_t timeNs, double most) {

@@ -32,7 +32,7 @@ struct BuiltObject {
 struct EngineSettings {
   ObjectCacheSettings cache;
   std::span<const BuiltObject> built;  // taken instead of compiling where they fit (built/built_objects.h)
-  int32_t threadCount = 0;             // for compileAll; 0 = one per core of this process
+  int32_t threadCount = 0;             // for compileAll; 0: one per hardware thread
   VerifyModules verify = VerifyModules::yes;
 };
 

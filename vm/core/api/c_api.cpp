@@ -5,6 +5,7 @@
 
 #include "vm/base/checked.h"
 #include "vm/base/clock.h"
+#include "vm/base/machine_share.h"
 #include "vm/core/api/c_api.h"
 #include "vm/core/module/panels.h"
 #include "vm/core/object/contract.h"
@@ -116,7 +117,7 @@ Status createContext(dyn_module* module, const dyn_options& options, const dyn_d
   context->module = module->module;
   MemoryPoolOptions memory;
   memory.hooks = {options.allocator_user, options.allocate, options.deallocate};
-  memory.limitBytes = options.memory_limit_bytes ? options.memory_limit_bytes : physicalMemoryBytes();
+  memory.limitBytes = options.memory_limit_bytes ? options.memory_limit_bytes : usableMemoryBytes();
   if (options.pool_cap_bytes) memory.capBytes = options.pool_cap_bytes;
   memory.dryRun = options.dry_run != 0;
   memory.layOut = options.lay_out != 0;
@@ -232,6 +233,12 @@ extern "C" {
 int32_t dyn_abi_version(void) { return DYN_ABI_VERSION; }
 const char* dyn_status_text(dyn_status status) { return statusText(status); }
 const char* dyn_last_message(void) { return lastMessage; }
+int32_t dyn_usable_cores(void) { return usableCores(); }
+uint64_t dyn_usable_memory(void) { return usableMemoryBytes(); }
+const char* dyn_usable_limits(void) {
+  static const std::string text = usableLimits();
+  return text.c_str();
+}
 
 const char* dyn_dtype_text(int32_t dtype) {
   return dtype < 0 || static_cast<uint32_t>(dtype) >= kDataTypeCount ? nullptr

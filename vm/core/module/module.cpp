@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "vm/base/machine_share.h"
 #include "vm/core/module/panels.h"
 #include "vm/core/module/processor.h"
 #include "vm/isa/instruction_reader.h"
@@ -21,7 +22,7 @@ Status Module::create(Program program, Options options, std::shared_ptr<Module>&
   module->sharedDims_ = vm::sharedDims(module->program_.inputs);
   MemoryPoolOptions memory;
   memory.limitBytes =
-      module->options_.memoryLimitBytes ? module->options_.memoryLimitBytes : physicalMemoryBytes();
+      module->options_.memoryLimitBytes ? module->options_.memoryLimitBytes : usableMemoryBytes();
   module->pool_ = MemoryPool::create(memory);
   if (!module->pool_) return failure(DYN_OUT_OF_MEMORY, "no memory for the module");
   if (Status status = module->chooseDevice(); !status.ok()) return status;

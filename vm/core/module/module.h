@@ -44,7 +44,7 @@ class Module {
     uint64_t constantSectionBytes = 0;
     const DynGemmFamily* gemmFamily = nullptr;  // goes before the host's
     const DynFlowProgram* flow = nullptr;       // as is this: native code of the functions
-    uint64_t memoryLimitBytes = 0;              // of constants' heads and globals; 0: the physical memory
+    uint64_t memoryLimitBytes = 0;              // of constants' heads and globals; 0: usableMemoryBytes()
     const char* device = nullptr;               // as in dyn_gpu.h; read during load
     Fallback fallback = Fallback::none;         // where there is no device
   };
