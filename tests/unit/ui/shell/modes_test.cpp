@@ -248,7 +248,8 @@ TEST_F(Modes, theStartPageIsAllThatIsShownAndItsCardsOpenModels) {
   settle(window);  // the cards have their places
   page->ensureWidgetVisible(card);
   click(window, card);
-  ASSERT_NE(window.model(), nullptr) << card->text().toStdString() << ": " << window.lastError().toStdString();
+  ASSERT_NE(window.model(), nullptr) << card->text().toStdString() << ": "
+                                     << window.lastError().toStdString();
   EXPECT_FALSE(page->isVisible());
   EXPECT_TRUE(button(window, "modePasses")->isEnabled());
   EXPECT_TRUE(isSeen(window.findChild<OverviewPage*>()));
