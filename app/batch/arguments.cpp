@@ -165,7 +165,7 @@ std::string unknownWord(const CLI::App& app, int argc, char** argv) {
   std::string wrong;
   for (int i = 1; i < argc && wrong.empty(); ++i) {
     const std::string word = argv[i];
-    if (i == 1 && word[0] != '-') {
+    if (command == &app && word[0] != '-') {
       for (const CLI::App* sub : app.get_subcommands({}))
         if (sub->get_name() == word) command = sub;
       if (command == &app) wrong = word;
@@ -173,7 +173,10 @@ std::string unknownWord(const CLI::App& app, int argc, char** argv) {
     }
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string name = word.substr(0, word.find('='));
-    if (!command->get_option_no_throw(name)) wrong = name;
+    const CLI::Option* option = command->get_option_no_throw(name);
+    if (!option) wrong = name;
+    // Before the command: its value is no command.
+    if (option && command == &app && name == word && option->get_items_expected_max() > 0) ++i;
   }
   if (wrong.empty()) return "";
   std::vector<std::string> names;

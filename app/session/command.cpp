@@ -184,8 +184,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-std::string quotedWord(const std::string& text) {
-  if (!text.empty() && text.find_first_of(" \t\"'") == std::string::npos) return text;
+std::string quotedWord(const std::string& text, bool mayBeOption) {
+  const bool plain = !text.empty() && text.find_first_of(" \t\r\n\"'") == std::string::npos;
+  if (plain && !(mayBeOption && text[0] == '-')) return text;
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -333,7 +334,7 @@ std::string_view withoutPrompt(std::string_view line) {
 std::optional<std::string> askedFor(std::string_view line) {
   const bool before = line.front() == '?';
   if (!before && line.back() != '?') return std::nullopt;
-  line = trimmed(before ? line.substr(1) : line.substr(0, line.size() - 1));
+  line = before ? trimmed(line.substr(1)) : line.substr(0, line.size() - 1);
   if (line.find_first_of(" \t\n") != std::string_view::npos ||
       (!before && line.find('(') != std::string_view::npos))
     return std::nullopt;
@@ -436,9 +437,13 @@ std::string toLine(const Command& command) {
   const CommandSpec& spec = commandSpec(command.id);
   if (command.id == CommandId::eval) {
     const std::string expression = command.text("rest");
-    return expression.empty() || expression[0] == ':' ? ":eval " + expression : expression;
+    // Where the expression alone would be a command, or a question.
+    const Result<Command> alone = parseCommand(expression);
+    return alone.ok() && *alone == command ? expression : ":eval " + expression;
   }
   std::string line = ":" + std::string(spec.name);
+  const bool takesOptions = std::any_of(spec.arguments.begin(), spec.arguments.end(),
+                                        [](const ArgumentSpec& argument) { return argument.option; });
   for (const ArgumentSpec& argument : spec.arguments) {
     for (const std::string& value : command.all(argument.name)) {
       if (argument.rest) {
@@ -446,7 +451,8 @@ std::string toLine(const Command& command) {
       } else if (argument.kind == ArgumentKind::flag) {
         line += " " + dashed(argument);
       } else {
-        line += (argument.option ? " " + dashed(argument) : "") + " " + quotedWord(value);
+        line += (argument.option ? " " + dashed(argument) : "") + " " +
+                quotedWord(value, takesOptions && !argument.option);
       }
     }
   }

@@ -40,12 +40,15 @@ TEST(CommandTable, EveryRowIsWhole) {
   }
 }
 
-TEST(Command, AnExpressionThatBeginsLikeACommandStaysAnExpression) {
-  Result<Command> command = parseCommand(":eval :info");
-  ASSERT_TRUE(command.ok()) << command.error().message;
-  Result<Command> again = parseCommand(toLine(*command));
-  ASSERT_TRUE(again.ok()) << again.error().message;
-  EXPECT_EQ(*again, *command) << toLine(*command);
+TEST(Command, ACommandPrintsToALineThatIsTheSameCommand) {
+  for (const char* line : {":eval :info", ":eval x\"?", ":eval dyn> 1", ":save \"a\n\" b", ":save \"-a\" b",
+                           ":save \"a b\" 'c\"'", ":set passes -fuse", "?x", "x?", "?"}) {
+    Result<Command> command = parseCommand(line);
+    ASSERT_TRUE(command.ok()) << command.error().message;
+    Result<Command> again = parseCommand(toLine(*command));
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_EQ(*again, *command) << toLine(*command);
+  }
 }
 
 TEST(Cases, OneNestedWithoutEndIsRefused) {

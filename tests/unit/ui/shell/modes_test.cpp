@@ -245,9 +245,11 @@ TEST_F(Modes, theStartPageIsAllThatIsShownAndItsCardsOpenModels) {
   EXPECT_EQ(page->findChildren<StartCard*>("startTour").size(), static_cast<qsizetype>(tours().size()));
   // The one in the text language opens in any build.
   StartCard* card = samples.last();
+  settle(window);  // the cards have their places
   page->ensureWidgetVisible(card);
   click(window, card);
-  ASSERT_NE(window.model(), nullptr);
+  ASSERT_NE(window.model(), nullptr) << card->text().toStdString() << ": "
+                                     << window.lastError().toStdString();
   EXPECT_FALSE(page->isVisible());
   EXPECT_TRUE(button(window, "modePasses")->isEnabled());
   EXPECT_TRUE(isSeen(window.findChild<OverviewPage*>()));
