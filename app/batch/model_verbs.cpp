@@ -262,6 +262,12 @@ int verb_exportModel(const BatchContext& context) {
   return answer(context, loadCommand(context.request), context.request.handedTo(CommandId::exportModel));
 }
 
+int verb_infer(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  return answer(context, withDims(loadCommand(request), request),
+                Command::of(CommandId::infer).add("file", request.text("o")));
+}
+
 int verb_save(const BatchContext& context) {
   const BatchRequest& request = context.request;
   Command save = Command::of(CommandId::save).add("value", "model").add("file", request.text("o"));

@@ -69,7 +69,7 @@ def compare(found: dict, path: pathlib.Path, header: str) -> int:
     for problem in problems:
         print(problem)
     if problems:
-        print(f"\n{len(problems)} models differ from {path.name}. If that is right: DYN_UPDATE=1 ./dev test conformance.save, then read the difference.")
+        print(f"\n{len(problems)} models differ from {path.name}. If that is right: DYN_UPDATE=1 ./dev test conformance., then read the difference.")
     return 1 if problems else 0
 
 

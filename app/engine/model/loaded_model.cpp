@@ -197,6 +197,7 @@ Status LoadedModel::readOnnx() {
   onnx::ImportOptions options;
   options.collectProblems = request_.collectProblems;
   options.dataRoot = options_.dataRoot;
+  options.listValues = request_.listValues;
   for (const FixedInput& fixed : request_.fixedInputs) {
     if (fixed.kind == FixedInput::Kind::contents) {
       options.fixedInputs[fixed.name] = fixed.contents;
@@ -231,6 +232,7 @@ Status LoadedModel::readOnnx() {
   imported_ = std::move(result.module);
   inputNames_ = std::move(result.inputNames);
   outputNames_ = std::move(result.outputNames);
+  namedValues_ = std::move(result.values);
   problems_ = std::move(result.problems);
   info_.problemsCount = static_cast<int64_t>(problems_.size());
   info_.warnings = std::move(result.warnings);

@@ -50,6 +50,7 @@ struct LoadRequest {
   bool withoutHeap = false;    // for the freestanding runtime (vm/freestanding)
   bool memoryOfSizes = false;  // nothing is left out by masks unless results are to be 0 there
   bool collectProblems = false;
+  bool listValues = false;            // namedValues() is wanted
   std::optional<DimValues> smallFor;  // as little memory as possible is to live at once for these dims
   std::vector<FixedInput>
       fixedInputs;  // inputs whose contents are fixed are no inputs of the program any more
@@ -114,6 +115,8 @@ class LoadedModel {
   // Null before ensureCompiled().
   const CompiledModel* compiled() const { return compiled_.get(); }
   std::shared_ptr<const CompiledModel> sharedCompiled() const { return compiled_; }
+  // Of an ONNX model loaded with listValues: names of its graph and the values that they stand for.
+  const std::vector<std::pair<std::string, ValueId>>& namedValues() const { return namedValues_; }
   // The module after type inference (the imported one before it).
   const Module& typed() const;
   const Module& placed() const { return trace_.steps.empty() ? imported_ : trace_.steps.back().after; }
@@ -154,7 +157,8 @@ class LoadedModel {
   Signature signature_;
   DimValues fixedDims_;
   std::map<std::string, std::map<int64_t, int64_t>> observed_;  // dim → size → runs
-  std::map<std::string, std::string> versions_;                 // by policy and from records
+  std::vector<std::pair<std::string, ValueId>> namedValues_;
+  std::map<std::string, std::string> versions_;  // by policy and from records
   Trace trace_;
   std::optional<Error> passesFault_, compileFault_;
   bool passesDone_ = false;

@@ -699,6 +699,17 @@ struct JsonWriter {
             {"passed_over", passedOver}};
   }
 
+  Json operator()(const Shared<InferResult>& v) const {
+    return {{"files", Json::array({{{"path", v->file.path}, {"bytes", v->file.bytes}}})},
+            {"values_count", v->valuesCount},
+            {"typed_count", v->typedCount},
+            {"dims",
+             {{"numbers_count", v->numberDimsCount},
+              {"formulas_count", v->formulaDimsCount},
+              {"unknown_count", v->unknownDimsCount}}},
+            {"untyped", v->untyped}};
+  }
+
   Json operator()(const Shared<VerifyResult>& v) const {
     return {{"name", v->name}, {"status", toString(v->status)},      {"reason", v->reason}, {"op", v->op},
             {"id", v->code},   {"data_sets_count", v->dataSetsCount}};

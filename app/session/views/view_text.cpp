@@ -643,6 +643,15 @@ struct TextWriter {
     return text;
   }
 
+  std::string operator()(const Shared<InferResult>& v) const {
+    std::string text = fmt::format("wrote {} ({})\n", v->file.path, bytesText(v->file.bytes));
+    text += fmt::format(
+        "{} of {} values have a type; their dims: {} numbers, {} formulas, {} known only in a run\n",
+        v->typedCount, v->valuesCount, v->numberDimsCount, v->formulaDimsCount, v->unknownDimsCount);
+    for (const std::string& name : v->untyped) text += "no type: " + name + "\n";
+    return text;
+  }
+
   std::string operator()(const Shared<VerifyResult>& v) const {
     return v->name + ": " + toString(v->status) + (v->reason.empty() ? "" : ": " + v->reason) + "\n";
   }

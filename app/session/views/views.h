@@ -521,6 +521,15 @@ struct SaveResult {
   std::vector<PassedOver> passedOver;  // later steps, which ONNX cannot say
 };
 
+// An ONNX model with the types of its values written in.
+struct InferResult {
+  ExportResult::File file;
+  int64_t valuesCount = 0;  // of the model's graph, but for weights
+  int64_t typedCount = 0;   // of these: dtype and rank are known, and written
+  int64_t numberDimsCount = 0, formulaDimsCount = 0, unknownDimsCount = 0;  // of the typed ones
+  std::vector<std::string> untyped;                                         // names of the others
+};
+
 enum class CaseStatus : uint8_t { passed, wrong, crashed, timeout, unsupported, failed };
 const char* toString(CaseStatus status);
 struct VerifyResult {
@@ -574,14 +583,16 @@ struct TextView {
 template <typename T>
 using Shared = std::shared_ptr<const T>;
 
-using View = std::variant<
-    std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
-    Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>, Shared<BisectView>,
-    Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>, Shared<KernelTable>,
-    Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>, Shared<ServeResult>, Shared<CacheView>,
-    Shared<CompileResult>, Shared<ExportResult>, Shared<SaveResult>, Shared<VerifyResult>, Shared<EvalResult>,
-    Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
-    Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
-    Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>, Shared<LevelsView>>;
+using View =
+    std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
+                 Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>,
+                 Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>,
+                 Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>,
+                 Shared<ServeResult>, Shared<CacheView>, Shared<CompileResult>, Shared<ExportResult>,
+                 Shared<SaveResult>, Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>,
+                 Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
+                 Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
+                 Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>,
+                 Shared<LevelsView>, Shared<InferResult>>;
 
 }  // namespace dyn

@@ -475,6 +475,9 @@ void GraphImporter::closeMain() {
     result_.declaredOutputs.push_back({.name = name, .place = place});
   }
   if (model_.graph->outputs.empty()) report(DiagnosticId::onnxInvalid, "the model has no outputs", place);
+  if (options_.listValues)
+    for (const auto& [name, binding] : frame.scope.names)
+      if (binding.kind == Binding::Kind::value) result_.values.emplace_back(std::string(name), binding.value);
   frames_.pop_back();
   if (!result_.problems.empty()) return;
   result_.module.context = &ir_;

@@ -50,6 +50,7 @@ struct ImportOptions {
   std::map<std::string, HostTensor> fixedInputs;
   // Of inputs whose shape is not in the file; of lists and optionals that of their tensors.
   std::map<std::string, int> inputRanks;
+  bool listValues = false;  // ImportResult::values is wanted
   // External data may be reached by symbolic links that stay below this folder; "": by none.
   std::string dataRoot;
 };
@@ -73,6 +74,9 @@ struct ImportResult {
   };
   std::vector<DefaultedInput> defaultedInputs;
   std::vector<DeclaredOutput> declaredOutputs;
+  // With listValues: names of the model's graph and what they stand for, but for weights. Several names may
+  // stand for one value.
+  std::vector<std::pair<std::string, ValueId>> values;
   std::vector<Diagnostic> problems;
   std::vector<Diagnostic> warnings;
   std::vector<SourceLocation> randomNodes;  // those that draw random numbers

@@ -14,14 +14,27 @@ bool hasOpenSymbol(Dim dim) {
   return false;
 }
 
-std::string shapeMessage(const Shape& dims) {
+// "unk_7 + 1" of "?7 + 1".
+std::string withWord(const std::string& text, std::string_view unknown) {
+  std::string named;
+  for (char c : text) {
+    if (c == '?') {
+      named += unknown;
+    } else {
+      named += c;
+    }
+  }
+  return named;
+}
+
+std::string shapeMessage(const Shape& dims, std::string_view unknown) {
   WireWriter shape;
   for (Dim dim : dims) {
     WireWriter one;
     if (const std::optional<int64_t> value = dim.constant()) {
       one.varint(1, static_cast<uint64_t>(*value));
-    } else if (!dim.isInvalid() && !hasOpenSymbol(dim)) {
-      const std::string text = dim.toString();
+    } else if (!dim.isInvalid() && (!unknown.empty() || !hasOpenSymbol(dim))) {
+      const std::string text = withWord(dim.toString(), unknown);
       if (text.size() <= kLongestDimText) one.bytes(2, text);
     }
     shape.bytes(1, one.str());
@@ -102,7 +115,7 @@ void AttributeMessages::type(std::string_view name, Type type) {
   add(name, attributeKindOf(AttributeType::type), out.take());
 }
 
-std::string typeMessage(Type type) {
+std::string typeMessage(Type type, std::string_view unknown) {
   // Lists and optionals from the outside to the tensor, then written from the inside.
   std::vector<uint32_t> wrappers;
   while (type && (type.kind() == TypeKind::list || type.kind() == TypeKind::optional)) {
@@ -112,7 +125,7 @@ std::string typeMessage(Type type) {
   if (!type || !type.isTensor()) return "";
   WireWriter tensor;
   tensor.varint(1, static_cast<uint64_t>(onnxCode(type.dtype())));
-  tensor.bytes(2, shapeMessage(type.dims()));
+  tensor.bytes(2, shapeMessage(type.dims(), unknown));
   WireWriter leaf;
   leaf.bytes(1, tensor.str());
   std::string bytes = leaf.take();

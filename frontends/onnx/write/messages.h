@@ -48,8 +48,8 @@ struct NodeMessage {
 };
 
 // A TypeProto: tensors, lists and optionals of such. A dim is its number, its text (`2*seq + 1`), or open
-// where that would be a `?`. "" for other types.
-std::string typeMessage(Type type);
+// where that would be a `?`; with a word for such, `unknown7` in place of `?7`. "" for other types.
+std::string typeMessage(Type type, std::string_view unknown = {});
 // A ValueInfoProto; without a type only the name.
 std::string valueMessage(std::string_view name, Type type);
 // What `name` and `value` are as an entry of metadata or of external_data.
