@@ -79,8 +79,7 @@ Status checkWord(const std::string& name, const std::string& value, const std::v
     if (value == word)
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: " + name + " " + value)
           .note("there is " + list);
-  return makeError(DiagnosticId::usageError, name + " " + value + ": there is no such name")
-      .note("there is " + list);
+  return makeError(DiagnosticId::usageError, name + ": '" + value + "' is not one of " + list);
 }
 
 using Check = Status (*)(const std::string& value);

@@ -316,7 +316,7 @@ class Commands:
         return ask
 
     def _names(self) -> list[str]:
-        lines = self._questions.text("help").splitlines()
+        lines = self._questions.text("help all").splitlines()
         return [line.split()[0][1:] for line in lines if line.startswith(":")]
 
     def __dir__(self) -> list[str]:

@@ -93,7 +93,7 @@ TEST(Arguments, SettingsAreThoseOfSessions) {
   EXPECT_EQ(session.tuningFile, "");
   parsed = parse({"run", "m.onnx", "--math", "fp12"});
   ASSERT_TRUE(parsed.request.has_value() && parsed.request->settingFault.has_value());
-  EXPECT_THAT(parsed.request->settingFault->message, HasSubstr("--math fp12"));
+  EXPECT_THAT(parsed.request->settingFault->message, HasSubstr("--math: 'fp12'"));
 }
 
 // What is given as an option goes to the session's command as its argument of that name.
