@@ -41,8 +41,8 @@ int writeAll(int descriptor, const std::vector<std::string_view>& pieces) {
   return code;
 }
 
-// Temporary files that are there now. They are made and renamed by any thread, and removed by the one that ends
-// the process.
+// Temporary files that are there now. They are made and renamed by any thread, and removed by the one that
+// ends the process.
 struct HalfFiles {
   std::mutex mutex;
   std::set<std::string> paths;
