@@ -11,6 +11,7 @@
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 #include "compiler/support/trusted_folder.h"
+#include "vm/include/dynvm.h"
 
 namespace dyn {
 
@@ -68,7 +69,6 @@ int dispatch(const BatchContext& context) {
   static constexpr Verb kVerbs[] = {
 #define DYN_VERB(id, name, start, help, example) verb_##id,
 #include "app/session/command_line.def"
-#include "vm/include/dynvm.h"
   };
   return kVerbs[static_cast<size_t>(context.request.verb->id)](context);
 }

@@ -76,6 +76,8 @@ Result<View> handle_infer([[maybe_unused]] SessionState& state, [[maybe_unused]]
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a model of standard input is not there to be read again");
   const std::string path = loaded->info().path, file = command.text("file");
+  if (!file.ends_with(".onnx"))
+    return makeError(DiagnosticId::usageError, file + ": a file NAME.onnx is needed");
   LoadRequest request = loaded->request();
   request.listValues = true;
   DYN_TRY(const std::unique_ptr<LoadedModel> model,

@@ -100,7 +100,7 @@ TEST_F(ShapeWriter, AFileThatIsCutOffIsAnError) {
     const auto cut =
         std::make_shared<const MappedFile>(MappedFile::fromBytes(bytes.substr(0, size), "cut.onnx"));
     Result<FileWithTypes> made = withTypes(cut, {{"h", type("Tensor[(n), f32]")}});
-    if (!made.ok()) EXPECT_EQ(made.error().id, DiagnosticId::onnxMalformed);
+    EXPECT_TRUE(made.ok() || made.error().id == DiagnosticId::onnxMalformed) << size;
   }
 }
 
