@@ -503,7 +503,7 @@ Status LoadedModel::ensurePasses() {
     const std::string name = info_.inputs[openInputs_[0]].name;
     return makeError(DiagnosticId::unsupportedFeature, "the model does not declare the rank of input " +
                                                            name +
-                                                           " has: it is compiled when a run gives its inputs")
+                                                           ": it is compiled when a run gives its inputs")
         .note(
             "write a shape with the right number of dims into the model; the dims themselves may be unknown");
   }
