@@ -38,14 +38,6 @@ Result<std::vector<Part>> partsOf(std::string_view message, const WireSource& so
   return parts;
 }
 
-bool hasOpenDims(const Type& type) {
-  if (!type.isTensor()) return false;
-  for (const Dim dim : type.dims())
-    for (const SymbolId symbol : symbolsOf(dim))
-      if (dim.context().isAnonymous(symbol)) return true;
-  return false;
-}
-
 class TypeWriter {
  public:
   TypeWriter(std::shared_ptr<const MappedFile> file, const TypesByName& types)
@@ -105,13 +97,14 @@ class TypeWriter {
         continue;
       }
       DYN_TRY(const std::vector<Part> value, partsOf(part.content, source_));
-      std::string_view name;
-      for (const Part& field : value)
+      std::string_view name, before;
+      for (const Part& field : value) {
         if (field.number == kNameOfValue) name = field.content;
+        if (field.number == kTypeOfValue) before = field.content;
+      }
       const auto known = types_.find(name);
       const std::string type = known == types_.end() ? "" : typeMessage(known->second, kUnknownSize);
-      // An input keeps what the file says of it, but for the names of its open dims.
-      const bool changed = !type.empty() && (part.number != kInput || hasOpenDims(known->second));
+      const bool changed = !type.empty() && type != before;
       if (part.number == kValueInfo && !written.insert(name).second) continue;
       written.insert(name);
       if (changed) {

@@ -1,5 +1,5 @@
 // An ONNX file with the types that inference found written into it: value_info of the model's graph, and the
-// types of its outputs. All else stays as it is, byte by byte; weights are not copied.
+// types of its inputs and outputs. All else stays as it is, byte by byte; weights are not copied.
 //
 //   DYN_TRY(const FileWithTypes made, withTypes(file, types));      // of names of the model's graph
 //   DYN_CHECK(writeFileAtomically("typed.onnx", made.pieces));
