@@ -99,7 +99,7 @@ double positiveNumber(const std::string& word) {
   return std::strtod(word.c_str(), nullptr);
 }
 
-double coresOf(const std::string& folder, bool second) {
+double groupCores(const std::string& folder, bool second) {
   std::vector<std::string> words;
   if (second) {
     words = wordsOf(folder + "/cpu.max");
@@ -112,7 +112,7 @@ double coresOf(const std::string& folder, bool second) {
   return period > 0 ? quota / period : 0;
 }
 
-double bytesOf(const std::string& folder, bool second) {
+double groupBytes(const std::string& folder, bool second) {
   const std::vector<std::string> words =
       wordsOf(folder + (second ? "/memory.max" : "/memory.limit_in_bytes"));
   return words.empty() ? 0 : positiveNumber(words[0]);
@@ -150,11 +150,11 @@ GroupLimits groupLimits(const std::string& root) {
   const Group cpu = groupOf(root, "cpu"), memory = groupOf(root, "memory");
   if (cpu.found)
     for (const std::string& folder : foldersOf(root, cpu, "cpu"))
-      if (const double cores = coresOf(folder, cpu.second); cores > 0)
+      if (const double cores = groupCores(folder, cpu.second); cores > 0)
         limits.cores = std::min(limits.cores, cores);
   if (memory.found)
     for (const std::string& folder : foldersOf(root, memory, "memory"))
-      if (const double bytes = bytesOf(folder, memory.second); bytes > 0 && bytes < 0x1p62)
+      if (const double bytes = groupBytes(folder, memory.second); bytes > 0 && bytes < 0x1p62)
         limits.memoryBytes = std::min(limits.memoryBytes, static_cast<uint64_t>(bytes));
   return limits;
 }
