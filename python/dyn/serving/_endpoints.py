@@ -5,6 +5,7 @@ is an internal error there."""
 
 from __future__ import annotations
 
+import json
 import zlib
 from typing import Any
 
@@ -71,15 +72,23 @@ async def _body(request: Request, most: int) -> bytes:
     return made
 
 
+def _json(text: bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(text)  # knows NaN and Infinity, which Triton's client writes
+    except (ValueError, RecursionError) as error:
+        raise wrong_input(f"the request is no JSON: {error}") from error
+
+
 def _http_request(body: bytes, length: str | None) -> tuple[ArrayRequest, set[str] | None]:
     """The request, and the outputs that it wants as bytes; None: all."""
     size = len(body) if length is None else int(length) if length.isdecimal() else -1
     if not 0 <= size <= len(body):
         raise wrong_input(f"{_LENGTH}: {length} is no length within the body of {len(body)} bytes")
-    try:
-        said = orjson.loads(memoryview(body)[:size])
-    except orjson.JSONDecodeError as error:
-        raise wrong_input(f"the request is no JSON: {error}") from error
+    said = _json(body[:size])
     if not isinstance(said, dict) or not isinstance(said.get("inputs"), list):
         raise wrong_input("the request has no list of inputs")
     inputs, at = [], size

@@ -17,7 +17,7 @@ DTYPES: dict[str, Any] = {
     "INT64": np.dtype("int64"), "FP16": np.dtype("float16"), "FP32": np.dtype("float32"), "FP64": np.dtype("float64"),
     "BYTES": np.dtype(object),
 }
-NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _OF_DYN = {"bool": "BOOL", "string": "BYTES", "f16": "FP16", "f32": "FP32", "f64": "FP64",
            **{f"{sign}{bits}": f"{name}{bits}" for sign, name in (("i", "INT"), ("u", "UINT")) for bits in (8, 16, 32, 64)}}
 
@@ -83,10 +83,14 @@ def from_list(data: Any, datatype: str, shape: list[int], what: str) -> Any:
         return _sized(_objects(flat), shape, what)
     try:
         read = np.array(data)
-        if read.dtype == object:
-            read = np.array(data, np.float64)  # null becomes NaN
+        wide = dtype.kind in "iu" and read.dtype.kind in "fO" and all(type(item) is int for item in _flat(data))
+        if wide or read.dtype == object:
+            # From 2**63 on NumPy would make reals of integers. null becomes NaN.
+            read = np.array(data, object if wide else np.float64)
     except (ValueError, TypeError, OverflowError) as refused:
         raise wrong_input(f"{what}: data is no list of {datatype}: {refused}") from refused
+    if wide:
+        return _sized(_integers(read, dtype, what), shape, what)
     kinds = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}[dtype.kind]
     if read.size and read.dtype.kind not in kinds:
         raise wrong_input(f"{what}: data has elements that are no {datatype}")
@@ -96,6 +100,14 @@ def from_list(data: Any, datatype: str, shape: list[int], what: str) -> Any:
     if read.size and lost.any():
         raise wrong_input(f"{what}: {read[lost].flat[0]} is out of the range of {datatype}")
     return _sized(made, shape, what)
+
+
+def _integers(read: Any, dtype: Any, what: str) -> Any:
+    limits = np.iinfo(dtype)
+    for value in read.flat:
+        if not limits.min <= value <= limits.max:
+            raise wrong_input(f"{what}: {value} is out of the range of {_NAMES[dtype]}")
+    return read.astype(dtype)
 
 
 def _flat(data: Any) -> list[Any]:
