@@ -12,6 +12,7 @@ from mlserver.settings import ModelParameters, ModelSettings
 
 from ._runtime import _KINDS
 
+_Settings = list[ModelSettings]
 _RUNTIME = "dyn.serving.mlserver.DynRuntime"
 
 
@@ -22,13 +23,13 @@ class Models(ModelRepository):
         """extra: for models whose settings do not say otherwise."""
         self._paths, self._extra = paths, extra
 
-    async def list(self) -> list[ModelSettings]:
-        found: list[ModelSettings] = []
+    async def list(self) -> _Settings:
+        found: _Settings = []
         for path in self._paths:
             found += await self._in_folder(path) if os.path.isdir(path) else [self._of_file(path)]
         return found
 
-    async def find(self, name: str) -> list[ModelSettings]:
+    async def find(self, name: str) -> _Settings:
         found = [settings for settings in await self.list() if settings.name == name]
         if not found:
             raise ModelNotFound(name)
@@ -39,8 +40,8 @@ class Models(ModelRepository):
         return ModelSettings(name=name, implementation=_RUNTIME,
                              parameters=ModelParameters(uri=os.path.abspath(path), extra=dict(self._extra)))
 
-    async def _in_folder(self, path: str) -> list[ModelSettings]:
-        found: list[ModelSettings] = []
+    async def _in_folder(self, path: str) -> _Settings:
+        found: _Settings = []
         if any(DEFAULT_MODEL_SETTINGS_FILENAME in names for _, _, names in os.walk(path)):
             found = await SchemalessModelRepository(path).list()
             for settings in found:
