@@ -13,8 +13,9 @@ import models
 class Types(unittest.TestCase):
     def test_strict(self):
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder,
-                                   pathlib.Path(models.SOURCE) / "python/dyn"], capture_output=True, text=True)
+            python = pathlib.Path(models.SOURCE) / "python"
+            done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", python / "pyproject.toml", "--strict",
+                                   "--cache-dir", folder, python / "dyn"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
