@@ -17,18 +17,22 @@ from ._values import Dim, Port, Result
 if TYPE_CHECKING:
     from ._answers import (Answer, Buffer, Change, Check, Commands, Diff, Explanation, Kernel, KernelTime, Limit, Pass,
                            Passes, Plan, Prediction, Profile)
+    from ._from_torch import from_torch
 
 __version__ = "0.1.0"
 __all__ = [
     "Answer", "Buffer", "Cancelled", "Change", "Check", "CheckError", "Commands", "Diagnostic", "Diff", "Dim", "Error",
     "Explanation", "FileError", "InputError", "InternalError", "Kernel", "KernelTime", "Limit", "MemoryLimitError",
     "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan", "Port", "Prediction", "Profile", "Result",
-    "Unsupported", "UsageError", "load",
+    "Unsupported", "UsageError", "from_torch", "load",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Types of answers, imported when the first is asked for."""
+    """Types of answers and from_torch, imported when the first is asked for."""
+    if name == "from_torch":
+        from ._from_torch import from_torch
+        return from_torch
     if name in __all__:
         from . import _answers
         return getattr(_answers, name)
