@@ -436,6 +436,23 @@ class Repository(unittest.TestCase):
             finally:
                 server.end()
 
+    def test_memory_limit(self):
+        """A size that the limit refuses is refused; others run on."""
+        server = Server(models.BERT, "--set", "mem_limit=4MB")
+        self.addCleanup(server.end)
+        with clients(server) as both:
+            for name, module, client in both:
+                for batch, fits in ((1, True), (64, False), (2, True)):
+                    with self.subTest(name, batch=batch):
+                        given = bert_tensors(module, *models.bert_inputs(batch, 128))
+                        if fits:
+                            self.assertEqual(client.infer("model", given).as_numpy("last_hidden_state").shape,
+                                             (batch, 128, 32))
+                        else:
+                            with self.assertRaisesRegex(tritonclient.utils.InferenceServerException, "memory") as caught:
+                                client.infer("model", given)
+                            self.assertIn(caught.exception.status(), ("400", "StatusCode.INVALID_ARGUMENT"))
+
     def test_drains(self):
         """Requests that it has are answered; then it ends with 0."""
         with tempfile.TemporaryDirectory() as folder:
