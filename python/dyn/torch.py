@@ -192,10 +192,11 @@ class _Runner:
                 raise Unsupported(f"unsupported: result '{result}' is no tensor")
         if not outputs:
             raise Unsupported("unsupported: a graph without a tensor that it computes")
-        program = _from_torch.exported(_Call(self.graph, plan, outputs).eval(), [given[i].detach() for i in self.tensors],
-                                       None, {"tensors": tuple(shapes)})
+        tensors = [given[i].detach() for i in self.tensors]
+        program = _from_torch.exported(_Call(self.graph, plan, outputs).eval(), tensors, None,
+                                       {"tensors": tuple(shapes)})
         _refuse(program)
-        self.model = _from_torch.loaded(program, {}, {}, {}).compile()
+        self.model = _from_torch.loaded(program, {}, {"threads": torch.get_num_threads()}, {}).compile()
         self.row.compilations_count += 1
 
 

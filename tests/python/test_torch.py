@@ -106,6 +106,10 @@ class FromTorch(unittest.TestCase):
 
 @unittest.skipUnless(HAVE, "the packages torch, onnx and onnxscript are missing")
 class Compile(unittest.TestCase):
+    def tearDown(self):
+        torch._dynamo.reset()
+        dyn.torch.reset()
+
     def same(self, fast, module, *inputs):
         with torch.no_grad():
             made, wanted = fast(*inputs), module(*inputs)
