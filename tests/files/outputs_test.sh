@@ -37,6 +37,7 @@ declare -A rows=(
   ["compile -o"]="compile square.dyn -o @OUT"
   ["export -o"]="export square.dyn --kind exe -o @OUT"
   ["save -o"]="save model.onnx -o @OUT"
+  ["infer -o"]="infer model.onnx -o @OUT"
   ["bisect -o"]="bisect square.dyn --dim n=2 -o @OUT"
   ["tune -o"]="tune square.dyn --dim n=2 -o @OUT"
 )
@@ -46,7 +47,7 @@ for command in $("$DYNREPL" --help | awk '/^Subcommands:/ { on = 1; next } on &&
     row="${rows["$command $option"]:-}"
     [[ -n $row ]] || fail "$command $option has no row in this test"
     file=square.dyn
-    [[ $command == save ]] && file=model.onnx
+    [[ $command == save || $command == infer ]] && file=model.onnx
     [[ $option == --output-dir ]] && file=y.npy
     # shellcheck disable=SC2086  # words
     kept "$file" "$DYNREPL" $row
