@@ -82,7 +82,7 @@ class _Call(torch.nn.Module):
     def forward(self, *tensors: Any) -> Any:
         weights = iter(self.weights)
         given = [next(weights) if kind == "weight" else tensors[what] if kind == "tensor"
-                 else tensors[what[0]].shape[what[1]] for kind, what in self.plan]
+                 else what if kind == "number" else tensors[what[0]].shape[what[1]] for kind, what in self.plan]
         made = self.graph(*given)
         return tuple(made[i] for i in self.outputs)
 
@@ -102,6 +102,23 @@ def _tensor(array: Any) -> Any:
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
+def _is_number(node: Any, given: Any) -> bool:
+    """With dynamic=True torch hands a float of the module as a tensor without axes that is only read by item()."""
+    return (isinstance(given, torch.Tensor) and given.ndim == 0 and given.device.type == "cpu"
+            and bool(node.users) and all(user.op == "call_method" and user.target == "item" for user in node.users))
+
+
+def _with_numbers(graph: Any, numbers: dict[str, Any]) -> Any:
+    """The graph with a number in place of each item() of these inputs."""
+    copied = torch.fx.Graph()
+    copied.output(copied.graph_copy(graph.graph, {}))
+    for node in [node for node in copied.nodes if node.op == "placeholder" and node.name in numbers]:
+        for user in list(node.users):
+            user.replace_all_uses_with(numbers[node.name])
+            copied.erase_node(user)
+    return torch.fx.GraphModule(graph, copied)
+
+
 class _Runner:
     """Runs one graph: in Dyn if it can, else by its own code."""
 
@@ -111,6 +128,7 @@ class _Runner:
         self.results = list(next(node for node in graph.graph.nodes if node.op == "output").args[0])
         self.model: Any = None
         self.seen: list[tuple[int, tuple[Any, int, int]]] = []
+        self.numbers: dict[int, Any] = {}  # values of inputs that are numbers
         self.lock = threading.Lock()
 
     def __call__(self, *given: Any) -> Any:
@@ -122,7 +140,8 @@ class _Runner:
         try:
             with self.lock:
                 if self.model is None or any(one is not given[i] or one._version != version
-                                             or one.data_ptr() != place for i, (one, version, place) in self.seen):
+                                             or one.data_ptr() != place for i, (one, version, place) in self.seen
+                                             ) or any(given[i].item() != number for i, number in self.numbers.items()):
                     self.compile(given)
                 model, tensors, wanted = self.model, self.tensors, self.wanted
             made = model.run([_array(given[i]) for i in tensors])
@@ -141,15 +160,20 @@ class _Runner:
         return self.graph.forward(*given)
 
     def compile(self, given: Any) -> None:
-        """Sets model; tensors: the inputs that it takes; wanted: where each result comes from; seen: the weights."""
+        """Sets model; tensors: the inputs that it takes; wanted: where each result comes from; seen: the weights;
+        numbers: what the model holds for good."""
         fakes = [node.meta.get("example_value") for node in self.inputs]
         plan: list[tuple[str, Any]] = []
         self.tensors: list[int] = []
         self.seen = []
+        self.numbers = {}
         places: dict[str, tuple[int, int]] = {}
         shapes = []
         for i, (one, fake) in enumerate(zip(given, fakes)):
             if not isinstance(one, torch.Tensor):
+                continue
+            if _is_number(self.inputs[i], one):
+                self.numbers[i] = one.item()
                 continue
             if one.device.type != "cpu" or one.layout != torch.strided:
                 raise Unsupported(f"unsupported: an input on {one.device}, {one.layout}")
@@ -167,6 +191,8 @@ class _Runner:
         for i, one in enumerate(given):
             if i in weights:
                 plan.append(("weight", one))
+            elif i in self.numbers:
+                plan.append(("number", self.numbers[i]))
             elif isinstance(one, torch.Tensor):
                 plan.append(("tensor", self.tensors.index(i)))
             elif str(fakes[i]) in places:
@@ -193,17 +219,29 @@ class _Runner:
         if not outputs:
             raise Unsupported("unsupported: a graph without a tensor that it computes")
         tensors = [given[i].detach() for i in self.tensors]
-        program = _from_torch.exported(_Call(self.graph, plan, outputs).eval(), tensors, None,
+        graph = _with_numbers(self.graph, {self.inputs[i].name: number for i, number in self.numbers.items()})
+        program = _from_torch.exported(_Call(graph, plan, outputs).eval(), tensors, None,
                                        {"tensors": tuple(shapes)})
         _refuse(program)
         self.model = _from_torch.loaded(program, {}, {"threads": torch.get_num_threads()}, {}).compile()
         self.row.compilations_count += 1
 
 
+def _is_random(node: Any) -> bool:
+    """Does it draw numbers? A dropout does not where it is not trained, or leaves out nothing."""
+    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+        return False
+    said = dict(node.kwargs)
+    for i, argument in enumerate(node.target._schema.arguments):
+        said.setdefault(argument.name, node.args[i] if i < len(node.args) else argument.default_value)
+    return not (said.get("train") is False or said.get("training") is False or said.get("dropout_p") == 0
+                or ("dropout" in node.target.name() and said.get("p") == 0))
+
+
 def _refuse(program: Any) -> None:
     """What the ONNX form would lose."""
     for node in program.graph.nodes:
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        if _is_random(node):
             raise Unsupported(f"unsupported: random numbers of torch ({node.target})")
 
 

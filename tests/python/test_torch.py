@@ -141,6 +141,49 @@ class Compile(unittest.TestCase):
         self.same(fast, module, torch.randn(2, 3, 8))
         self.assertEqual(sum(graph.compilations_count for graph in dyn.torch.report()), 3)
 
+    def test_floats_of_a_module(self):
+        class Scaled(torch.nn.Module):
+            scale = 0.5
+
+            def forward(self, x):
+                return x * self.scale + self.scale ** 2
+
+        module = Scaled().eval()
+        fast = compiled(module)
+        for size in (3, 5, 7):
+            self.same(fast, module, torch.randn(2, size))
+        module.scale = 0.25
+        self.same(fast, module, torch.randn(2, 3))
+        self.assertEqual({graph.runs_in for graph in dyn.torch.report()}, {"dyn"}, str(dyn.torch.report()))
+
+    def test_dropout_that_leaves_out_nothing(self):
+        module = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5)).eval()
+        self.same(compiled(module), module, torch.randn(2, 3, 8))
+
+        def attention(x):
+            return torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.0)
+
+        self.same(compiled(attention), attention, torch.randn(2, 3, 4, 8))
+        self.assertEqual({graph.runs_in for graph in dyn.torch.report()}, {"dyn"}, str(dyn.torch.report()))
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "no transformers")
+    def test_transformers(self):
+        import transformers as t
+        sizes = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+                 "intermediate_size": 64}
+        for model in (t.BertModel(t.BertConfig(**sizes)), t.LlamaModel(t.LlamaConfig(use_cache=False, **sizes)),
+                      t.GPT2Model(t.GPT2Config(vocab_size=100, n_embd=32, n_layer=2, n_head=2, use_cache=False))):
+            torch._dynamo.reset()
+            dyn.torch.reset()
+            module = model.eval()
+            fast = torch.compile(module, backend=dyn.torch.backend, dynamic=True)
+            for size in (3, 5, 9):
+                ids = torch.randint(0, 100, (2, size))
+                with torch.no_grad():
+                    torch.testing.assert_close(fast(ids)[0], module(ids)[0], rtol=1e-4, atol=1e-4)
+            graph, = dyn.torch.report()
+            self.assertEqual((graph.runs_in, graph.compilations_count), ("dyn", 1), graph.reason)
+
     def test_gradients_run_in_torch(self):
         module = layers()
         fast = compiled(module)
