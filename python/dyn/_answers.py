@@ -33,6 +33,10 @@ class Explanation:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        from ._notebook import explanation_html
+        return explanation_html(self)
+
 
 @dataclass(frozen=True)
 class Check:
@@ -93,6 +97,10 @@ class Plan:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        from ._notebook import plan_html
+        return plan_html(self)
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -146,6 +154,10 @@ class Profile:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        from ._notebook import profile_html
+        return profile_html(self)
+
 
 @dataclass(frozen=True)
 class Change:
@@ -172,6 +184,10 @@ class Diff:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        from ._notebook import diff_html
+        return diff_html(self)
 
 
 @dataclass(frozen=True)
@@ -228,6 +244,10 @@ class Passes(Sequence[Pass]):
         row = self._questions.command(line)
         return row_of(Diff, row, start=row["from"], end=row["to"], text=self._questions.text(line).rstrip("\n"),
                     changes=tuple(row_of(Change, one) for one in row["lines"]))
+
+    def _repr_html_(self) -> str:
+        from ._notebook import passes_html
+        return passes_html(self)
 
     def __repr__(self) -> str:
         return f"Passes({', '.join(one.name for one in self._rows)})"

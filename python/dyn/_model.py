@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _dyn, _values
 from ._errors import ModelWarning, UsageError, diagnostic_of, missing_input
-from ._options import options_of, physical_cores
+from ._options import options_of
 from ._questions import Questions
 from ._values import Port, Result
 
@@ -56,7 +56,7 @@ class Model(Questions):
             if self._program is None:
                 settings = {row["name"]: row["value"] for row in self.command("set")["settings"]}
                 self._names = tuple(port.name for port in self.outputs)
-                self._program = self._handle.compile(int(settings["threads"]) or physical_cores(),
+                self._program = self._handle.compile(int(settings["threads"]) or _dyn.usable_cores(),
                                                      int(settings["mem-limit"]))
             return self._program
 
@@ -179,6 +179,10 @@ class Model(Questions):
             self.save(path)
             with open(path, "rb") as file:
                 return _unpickled, (file.read(), {"threads": settings["threads"], "mem-limit": settings["mem-limit"]})
+
+    def _repr_html_(self) -> str:
+        from ._notebook import model_html
+        return model_html(self)
 
     def __repr__(self) -> str:
         return f"dyn.Model({', '.join(f'{port.name}: {port.type}' for port in self._inputs)})"

@@ -37,21 +37,3 @@ def options_of(given: Mapping[str, Any]) -> Options:
         else:
             options.append((_RENAMED.get(name, name.replace("_", "-")), _text(name, value)))
     return options
-
-
-def _read(path: str) -> str:
-    with open(path) as file:
-        return file.read()
-
-
-def physical_cores() -> int:
-    """Cores that this process may use, without their second threads: the threads of a run unless told."""
-    usable = os.sched_getaffinity(0)
-    cores = set()
-    for processor in usable:
-        topology = f"/sys/devices/system/cpu/cpu{processor}/topology/"
-        try:
-            cores.add(tuple(_read(topology + name) for name in ("physical_package_id", "core_id")))
-        except OSError:
-            return len(usable)
-    return len(cores)

@@ -26,6 +26,7 @@ NB_MODULE(_dyn, module) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&closeDoor));
   module.def("abi_version", &dyn_library_abi_version);
   module.def("dtypes", &dtypes);
+  module.def("usable_cores", &dyn_usable_cores);
   module.def("set_numpy", &setNumpy, nb::arg("array_type"), nb::arg("dtypes"));
   bindMemory(module);
   nb::class_<Program>(module, "Program")
