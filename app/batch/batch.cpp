@@ -162,10 +162,11 @@ int runBatch(int argc, char** argv) {
                       {[&session] { session.interrupt(); }, [&output] { return output.claim(); },
                        [&output](const Diagnostic& fault) { return output.failure(fault); }});
     code = dispatch({request, output, &session, &watchdog});
-    if (const std::string why = whyNothingIsCached(request); request.has("verbose") && !why.empty())
-      writeStderr(why + "\n");
-    if (const std::string limits = dyn_usable_limits(); request.has("verbose") && !limits.empty())
-      writeStderr("not all of the machine is usable: " + limits + "\n");
+    if (request.has("verbose")) {
+      if (const std::string why = whyNothingIsCached(request); !why.empty()) writeStderr(why + "\n");
+      if (const std::string limits = dyn_usable_limits(); !limits.empty())
+        writeStderr("not all of the machine is usable: " + limits + "\n");
+    }
   }
   return code;
 }

@@ -137,6 +137,8 @@ Result<int64_t> evaluate(Dim dim, const DimBinding& binding);
 Dim substitute(Dim dim, const std::function<Dim(SymbolId)>& replacement);
 // Symbols in `dim`, ascending, without repeats.
 std::vector<SymbolId> symbolsOf(Dim dim);
+// Is one of them anonymous, a `?`?
+bool hasAnonymous(Dim dim);
 // Parses what Dim::toString prints, and what exporters write as dim_param: "2*seq + 1", "floor(h/2)", "s0 +
 // s1", "past-1", "Max(1, s0)", "2*s3//5", "s0**2". `/` only inside floor() or ceiling(); a lone `?` is a new
 // anonymous symbol. New names become symbols (also when an error follows). Errors: textSyntax with a column;

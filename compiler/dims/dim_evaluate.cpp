@@ -237,4 +237,10 @@ std::vector<SymbolId> symbolsOf(Dim dim) {
   return symbols;
 }
 
+bool hasAnonymous(Dim dim) {
+  const std::vector<SymbolId> symbols = symbolsOf(dim);
+  return std::any_of(symbols.begin(), symbols.end(),
+                     [&](SymbolId symbol) { return dim.context().isAnonymous(symbol); });
+}
+
 }  // namespace dyn

@@ -85,9 +85,7 @@ Dim sumOfElements(Dim d) {
 bool mayBeEqual(Dim a, Dim b) {
   const Dim difference = a - b;
   if (difference.isInvalid() || difference.isConstant() || !isRagged(difference)) return true;
-  const std::vector<SymbolId> symbols = symbolsOf(difference);
-  return std::any_of(symbols.begin(), symbols.end(),
-                     [&](SymbolId id) { return a.context().isAnonymous(id); });
+  return hasAnonymous(difference);
 }
 
 }  // namespace dyn

@@ -100,7 +100,7 @@ Result<Module> runPasses(const Module& module, const CompileOptions& options, Tr
 Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& options) {
   CompiledModel compiled;
   compiled.cacheDirectory = options.cacheDirectory;
-  compiled.threadCount = options.threadCount;
+  compiled.threadCount = options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
   compiled.hostCode = options.hostCode;
   compiled.flowPiece = options.flowPiece;
 #ifdef DYN_HAVE_LLVM

@@ -43,7 +43,7 @@ struct CompileOptions {
   // "seq=128;seq=256,batch=1", "batch=4,8,16".
   std::string variants, buckets;
   std::string cacheDirectory;              // of compiled objects; empty: no cache
-  int threadCount = 0;                     // for compiling; 0: one per core
+  int threadCount = 0;                     // for compiling; 0: the cores that the process may use
   HostCode hostCode = HostCode::bytecode;  // of instantiate(); a package has its own
   uint32_t flowPiece = 1000;  // approximate number of instructions of host code per native function
   bool verifyEach = false;    // verify the module after every pass
@@ -71,8 +71,8 @@ struct CompiledModel {
   LoweredModule lowered;
   std::shared_ptr<NativeCode> code;
   Target target;               // machine that it was compiled for
-  std::string cacheDirectory;  // as in the options, as is threadCount
-  int threadCount = 0;
+  std::string cacheDirectory;  // as in the options
+  int threadCount = 1;         // for compiling
   HostCode hostCode = HostCode::bytecode;
   uint32_t flowPiece = 1000;
   CompileStatistics statistics;

@@ -148,7 +148,7 @@ Status emitObjects(CompiledModel& compiled, const CompileOptions& options) {
   EngineSettings settings;
   settings.cache.directory = options.cacheDirectory;
   settings.built = builtObjects();
-  settings.threadCount = options.threadCount;
+  settings.threadCount = compiled.threadCount;
   DYN_TRY(code->engine, KernelEngine::create(compiled.target.machine, settings));
 
   const int64_t start = steadyNs();

@@ -1,7 +1,6 @@
 #include "compiler/driver/packed_weights.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "compiler/driver/kernel_library.h"
 #include "compiler/driver/native_code.h"
@@ -9,7 +8,6 @@
 #include "compiler/driver/vm_handles.h"
 #include "compiler/support/file_origin.h"
 #include "compiler/target/panels.h"
-#include "vm/include/dynvm.h"
 #include "vm/isa/program_file.h"
 #include "vm/shared/dyn_panels.h"
 
@@ -66,7 +64,7 @@ Result<HostTensor> pack(const CompiledModel& compiled, const Packing& packing) {
     return packingFault(status);
   const VmModule ownedModule(module);
   dyn_options options{};
-  options.thread_count = compiled.threadCount > 0 ? compiled.threadCount : dyn_usable_cores();
+  options.thread_count = compiled.threadCount;
   dyn_context* context = nullptr;
   if (dyn_status status = dyn_context_create(module, &options, &context); status != DYN_OK)
     return packingFault(status);

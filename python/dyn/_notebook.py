@@ -19,20 +19,20 @@ _QUIET = "opacity:.65"
 _COLOURS = {"added": "#2a9d4a", "removed": "#d1495b", "changed": "#b8860b"}
 
 
+def _scaled(value: float, step: int, units: Sequence[str], form: str) -> str:
+    """The value in the first unit in which it is below the step; whole in the smallest."""
+    at = 0
+    while value >= step and at + 1 < len(units):
+        value, at = value / step, at + 1
+    return f"{value:{form if at else '.0f'}} {units[at]}"
+
+
 def _bytes(count: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    raise AssertionError
+    return _scaled(count, 1024, ("B", "KiB", "MiB", "GiB"), ".1f")
 
 
 def _time(ns: float) -> str:
-    for unit in ("ns", "us", "ms", "s"):
-        if ns < 1000 or unit == "s":
-            return f"{ns:.0f} {unit}" if unit == "ns" else f"{ns:.3g} {unit}"
-        ns /= 1000
-    raise AssertionError
+    return _scaled(ns, 1000, ("ns", "us", "ms", "s"), ".3g")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:

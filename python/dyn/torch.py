@@ -139,9 +139,7 @@ class _Runner:
             return self.left("gradients are needed; call it below torch.no_grad()", given)
         try:
             with self.lock:
-                if self.model is None or any(one is not given[i] or one._version != version
-                                             or one.data_ptr() != place for i, (one, version, place) in self.seen
-                                             ) or any(given[i].item() != number for i, number in self.numbers.items()):
+                if not self.fits(given):
                     self.compile(given)
                 model, tensors, wanted = self.model, self.tensors, self.wanted
             made = model.run([_array(given[i]) for i in tensors])
@@ -153,6 +151,13 @@ class _Runner:
         results = iter([_tensor(array) for array in made])
         return tuple(next(results) if kind == "dyn" else given[what] if kind == "input" else what
                      for kind, what in wanted)
+
+    def fits(self, given: Any) -> bool:
+        """Is there a model, made of these weights and numbers?"""
+        return (self.model is not None
+                and all(one is given[i] and one._version == version and one.data_ptr() == place
+                        for i, (one, version, place) in self.seen)
+                and all(given[i].item() == number for i, number in self.numbers.items()))
 
     def left(self, reason: str, given: Any) -> Any:
         self.row.runs_in, self.row.reason, self.model = "torch", reason, None

@@ -131,11 +131,9 @@ def main():
     if why:
         print("unavailable: %s" % why)
         return 0
-    build, folder = given.build.resolve(), given.build.resolve() / "python_package"
-    package_test.run(["cmake", "--build", build, "--target", "dyn"])
-    package_test.build((build / "lib/libdyn.so").resolve(), SOURCE, folder)
+    folder = package_test.built(given.build)
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    in_c = c_call(build)
+    in_c = c_call(given.build.resolve())
     if in_c is not None:
         print("%-44s %8.2f us" % ("add of one element from C", in_c), flush=True)
     subprocess.run([sys.executable, "-c", CALLS, str(given.calls), str(SOURCE / "samples/models/bert/model.onnx")],

@@ -109,11 +109,7 @@ def main():
     if why:
         print("unavailable: %s" % why)
         return 0
-    package = given.package
-    if package is None:
-        package = given.build.resolve() / "python_package"
-        package_test.run(["cmake", "--build", given.build.resolve(), "--target", "dyn"])
-        package_test.build((given.build / "lib/libdyn.so").resolve(), SOURCE, package)
+    package = given.package or package_test.built(given.build)
     environment = {**os.environ, "PYTHONPATH": str(package.resolve())}
     servers = {}
     with tempfile.TemporaryDirectory() as folder:

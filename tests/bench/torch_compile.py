@@ -97,9 +97,7 @@ def main():
     if why:
         print("unavailable: %s" % why)
         return 0
-    build, folder = given.build.resolve(), given.build.resolve() / "python_package"
-    package_test.run(["cmake", "--build", build, "--target", "dyn"])
-    package_test.build((build / "lib/libdyn.so").resolve(), SOURCE, folder)
+    folder = package_test.built(given.build)
     print("%s, threads: %d, load: %.1f" % (cpu_name(), given.threads, os.getloadavg()[0]))
     print("%-6s %-9s %15s %12s %14s %11s" % ("model", "backend", "recompilations", "first call", "time / eager's", "difference"))
     failed = False

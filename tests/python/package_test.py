@@ -47,6 +47,15 @@ def build(library, source, folder):
     run(["cmake", "--build", folder])
 
 
+def built(release):
+    """The folder of the package over the libdyn of a build folder; both are built where they are not up to date."""
+    release, source = release.resolve(), HERE.parents[1]
+    folder = release / "python_package"
+    run(["cmake", "--build", release, "--target", "dyn"])
+    build((release / "lib/libdyn.so").resolve(), source, folder)
+    return folder
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", type=pathlib.Path, required=True)

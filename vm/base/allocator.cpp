@@ -53,13 +53,4 @@ void returnAddresses(void* memory, uint64_t sizeBytes) {
 #endif
 }
 
-uint64_t availableMemoryBytes() {
-#ifdef _SC_AVPHYS_PAGES
-  const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : UINT64_MAX;
-#else
-  return UINT64_MAX;
-#endif
-}
-
 }  // namespace dyn::vm

@@ -21,7 +21,4 @@ void deallocateAligned(const AllocatorHooks& hooks, void* memory, size_t sizeByt
 void* reserveAddresses(uint64_t& sizeBytes);
 void returnAddresses(void* memory, uint64_t sizeBytes);
 
-// What the system could give now; UINT64_MAX when unknown.
-uint64_t availableMemoryBytes();
-
 }  // namespace dyn::vm

@@ -16,7 +16,7 @@
 namespace dyn::vm {
 namespace {
 
-bool holdsWord(const std::string& list, const std::string& word) {
+bool listHolds(const std::string& list, const std::string& word) {
   return ("," + list + ",").find("," + word + ",") != std::string::npos;
 }
 
@@ -38,7 +38,7 @@ std::string unescaped(const std::string& text) {
 
 // The group of a controller: "/proc/self/cgroup" has lines "4:memory:/a/b", and "0::/a/b" for version 2.
 struct Group {
-  bool found = false, second = false;
+  bool found = false, unified = false;  // unified: of version 2
   std::string path;
 };
 
@@ -50,7 +50,7 @@ Group groupOf(const std::string& root, const std::string& controller) {
     const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (holdsWord(controllers, controller)) return {true, false, line.substr(second + 1)};
+    if (listHolds(controllers, controller)) return {true, false, line.substr(second + 1)};
     if (controllers.empty()) unified = {true, true, line.substr(second + 1)};
   }
   return unified;
@@ -66,8 +66,8 @@ std::vector<std::string> foldersOf(const std::string& root, const Group& group,
     words >> id >> parent >> device >> top >> mount;
     while (words >> word && word != "-") continue;
     words >> kind >> source >> options;
-    if (kind != (group.second ? "cgroup2" : "cgroup")) continue;
-    if (!group.second && !holdsWord(options, controller)) continue;
+    if (kind != (group.unified ? "cgroup2" : "cgroup")) continue;
+    if (!group.unified && !listHolds(options, controller)) continue;
     // The mount shows the groups from `top` on. A group elsewhere is that of another name space: a container
     // sees its own group as the mount itself.
     top = unescaped(top), mount = root + unescaped(mount);
@@ -99,9 +99,9 @@ double positiveNumber(const std::string& word) {
   return std::strtod(word.c_str(), nullptr);
 }
 
-double groupCores(const std::string& folder, bool second) {
+double groupCores(const std::string& folder, bool unified) {
   std::vector<std::string> words;
-  if (second) {
+  if (unified) {
     words = wordsOf(folder + "/cpu.max");
   } else {
     for (const char* name : {"/cpu.cfs_quota_us", "/cpu.cfs_period_us"})
@@ -112,16 +112,17 @@ double groupCores(const std::string& folder, bool second) {
   return period > 0 ? quota / period : 0;
 }
 
-double groupBytes(const std::string& folder, bool second) {
+double groupBytes(const std::string& folder, bool unified) {
   const std::vector<std::string> words =
-      wordsOf(folder + (second ? "/memory.max" : "/memory.limit_in_bytes"));
+      wordsOf(folder + (unified ? "/memory.max" : "/memory.limit_in_bytes"));
   return words.empty() ? 0 : positiveNumber(words[0]);
 }
 
-uint64_t physicalMemoryBytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+uint64_t pagesBytes(int name) {
+  const long pages = sysconf(name), page = sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page) : UINT64_MAX;
 }
+uint64_t physicalMemoryBytes() { return pagesBytes(_SC_PHYS_PAGES); }
 
 int32_t physicalCores() {
   cpu_set_t mask;
@@ -150,11 +151,11 @@ GroupLimits groupLimits(const std::string& root) {
   const Group cpu = groupOf(root, "cpu"), memory = groupOf(root, "memory");
   if (cpu.found)
     for (const std::string& folder : foldersOf(root, cpu, "cpu"))
-      if (const double cores = groupCores(folder, cpu.second); cores > 0)
+      if (const double cores = groupCores(folder, cpu.unified); cores > 0)
         limits.cores = std::min(limits.cores, cores);
   if (memory.found)
     for (const std::string& folder : foldersOf(root, memory, "memory"))
-      if (const double bytes = groupBytes(folder, memory.second); bytes > 0 && bytes < 0x1p62)
+      if (const double bytes = groupBytes(folder, memory.unified); bytes > 0 && bytes < 0x1p62)
         limits.memoryBytes = std::min(limits.memoryBytes, static_cast<uint64_t>(bytes));
   return limits;
 }
@@ -188,6 +189,14 @@ std::string usableLimits() {
 uint64_t usableMemoryBytes() {
   static const uint64_t bytes = std::min(physicalMemoryBytes(), groupLimits().memoryBytes);
   return bytes;
+}
+
+uint64_t availableMemoryBytes() {
+#ifdef _SC_AVPHYS_PAGES
+  return std::min(pagesBytes(_SC_AVPHYS_PAGES), usableMemoryBytes());
+#else
+  return usableMemoryBytes();
+#endif
 }
 
 }  // namespace dyn::vm

@@ -22,6 +22,8 @@ GroupLimits groupLimits(const std::string& root = "");
 int32_t usableCores();
 // The machine's memory, at most the limit of the groups; UINT64_MAX when unknown. Read once.
 uint64_t usableMemoryBytes();
+// What of that the system could give now.
+uint64_t availableMemoryBytes();
 // "affinity: 4 of 8 processors; control group: 1.5 cores, 512 MiB"; "": all of the machine is usable.
 std::string usableLimits();
 

@@ -81,7 +81,7 @@ int32_t deallocate(const DynDevice*, uint32_t, void* memory, DynDeviceText*) {
 }
 int32_t memoryInfo(const DynDevice*, uint64_t* freeBytes, uint64_t* totalBytes, DynDeviceText*) {
   *totalBytes = usableMemoryBytes();
-  *freeBytes = std::min(availableMemoryBytes(), *totalBytes);
+  *freeBytes = availableMemoryBytes();
   return DYN_OK;
 }
 

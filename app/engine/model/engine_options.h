@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "vm/include/dynvm.h"
+
 namespace dyn {
 
 struct EngineOptions {
@@ -40,5 +42,10 @@ struct EngineOptions {
   uint64_t deviceLimitBytes = 0;  // of each device; 0: as memoryLimitBytes
   bool deviceGraphs = true;       // launches that come again are one graph
 };
+
+// The threads of a run; 0 in the options is the cores that the process may use.
+inline int threadsOf(const EngineOptions& options) {
+  return options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
+}
 
 }  // namespace dyn

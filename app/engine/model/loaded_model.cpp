@@ -394,7 +394,7 @@ void LoadedModel::takeVersions() {
     info_.warnings.push_back(std::move(warning));
     return;
   }
-  const int threads = tuningThreads(options_);
+  const int threads = threadsOf(options_);
   size_t count = 0;
   for (const TunedOperation& record : records->operations) {
     if (record.threads != threads) continue;
@@ -477,7 +477,7 @@ CompileOptions LoadedModel::compileOptions() const {
   options.buckets = options_.buckets;
   options.target = target_;
   options.cacheDirectory = options_.cacheDirectory;
-  options.threadCount = options_.threadCount > 0 ? options_.threadCount : dyn_usable_cores();
+  options.threadCount = options_.threadCount;
   if (options_.hostCode == "native") options.hostCode = HostCode::native;
 #ifdef DYN_VERIFY_EACH
   options.verifyEach = true;

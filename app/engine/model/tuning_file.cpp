@@ -9,7 +9,6 @@
 #include "compiler/passes/layout/contraction_versions.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
-#include "vm/include/dynvm.h"
 
 namespace dyn {
 
@@ -97,10 +96,6 @@ std::string tuningFileOf(const EngineOptions& options) {
   if (!options.tuningFile.empty()) return options.tuningFile;
   const std::string& folder = options.cacheDirectory;
   return folder.empty() || folder == "none" ? "" : folder + "/tuning.json";
-}
-
-int tuningThreads(const EngineOptions& options) {
-  return options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
 }
 
 Result<TuningRecords> readTuning(const std::string& path) {

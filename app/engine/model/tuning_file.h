@@ -18,7 +18,6 @@ namespace dyn {
 
 // "": there is none (no cache, or tuningFile is "none").
 std::string tuningFileOf(const EngineOptions& options);
-int tuningThreads(const EngineOptions& options);
 // No records when there is no such file. Errors: fileError, fileFormat (damaged, another schema, another
 // CPU).
 Result<TuningRecords> readTuning(const std::string& path);

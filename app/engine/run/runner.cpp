@@ -64,7 +64,7 @@ enum class Purpose : uint8_t { running, dryRun };
 
 Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose) {
   dyn_options settings{};
-  settings.thread_count = options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
+  settings.thread_count = threadsOf(options);
   settings.memory_limit_bytes = purpose == Purpose::running ? options.memoryLimitBytes : UINT64_MAX;
   settings.interpret = options.hostCode == "bytecode";
   settings.dry_run = purpose == Purpose::dryRun;

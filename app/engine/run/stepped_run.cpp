@@ -50,7 +50,7 @@ Result<std::unique_ptr<SteppedRun>> SteppedRun::start(std::shared_ptr<LoadedMode
   run->inputs_ = std::move(inputs);
   run->describe_ = std::move(describe);
   dyn_options settings{};
-  settings.thread_count = options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
+  settings.thread_count = threadsOf(options);
   settings.memory_limit_bytes = options.memoryLimitBytes;
   settings.interpret = 1;  // machine code does not stop between its instructions
   const dyn_device_options onDevice{options.deviceLimitBytes, options.deviceGraphs ? 0 : 1};

@@ -72,7 +72,7 @@ ContractionRow rowOf(const ContractionSite& site, const std::optional<std::vecto
 
 Result<std::vector<ContractionRow>> contractionRows(const LoadedModel& model, const EngineOptions& options,
                                                     const DimValues& dims) {
-  const int threads = tuningThreads(options);
+  const int threads = threadsOf(options);
   TuningRecords records;
   if (const std::string path = tuningFileOf(options); !path.empty())
     if (Result<TuningRecords> read = readTuning(path); read.ok()) records = *std::move(read);

@@ -15,7 +15,6 @@
 #include "app/session/explain/machine_bound.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
-#include "vm/include/dynvm.h"
 
 namespace dyn {
 
@@ -458,7 +457,7 @@ std::string processorName() {
 
 Result<MachineLimits> machineLimits(const EngineOptions& options, Interruption& interruption,
                                     const std::function<void(const std::string&)>& say) {
-  const int threads = options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
+  const int threads = threadsOf(options);
   const std::string cpu = processorName();
   const bool kept = !options.cacheDirectory.empty() && options.cacheDirectory != "none";
   const std::string file = options.cacheDirectory + "/machine-limits-" + std::to_string(threads) + ".txt";

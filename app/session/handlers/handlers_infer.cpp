@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "app/engine/model/loaded_model.h"
+#include "app/session/handlers/read_again.h"
 #include "app/session/session_state.h"
 #include "compiler/support/atomic_write.h"
+#include "compiler/support/folders.h"
 #ifdef DYN_HAVE_ONNX
 #include "frontends/onnx/write/shape_writer.h"
 #endif
@@ -25,15 +27,10 @@ void countDims(const Type& type, InferResult& result) {
   const Type tensor = innermost(type);
   if (!tensor || !tensor.isTensor()) return;
   for (const Dim dim : tensor.dims()) {
-    const std::vector<SymbolId> symbols = dim.isInvalid() ? std::vector<SymbolId>() : symbolsOf(dim);
-    if (!dim.isInvalid() && dim.constant())
-      ++result.numberDimsCount;
-    else if (!dim.isInvalid() && std::none_of(symbols.begin(), symbols.end(), [&](SymbolId symbol) {
-               return dim.context().isAnonymous(symbol);
-             }))
-      ++result.formulaDimsCount;
-    else
+    if (dim.isInvalid() || hasAnonymous(dim))
       ++result.unknownDimsCount;
+    else
+      ++(dim.isConstant() ? result.numberDimsCount : result.formulaDimsCount);
   }
 }
 
@@ -50,10 +47,6 @@ std::map<ValueId, Type> typesOfMain(const Module& module) {
 
 // External data are found from the folder of the model.
 Status staysBeside(const std::string& model, const std::string& file) {
-  const auto folderOf = [](const std::string& path) {
-    const size_t slash = path.rfind('/');
-    return slash == std::string::npos ? std::string(".") : path.substr(0, slash + 1);
-  };
   struct stat of = {}, to = {};
   const bool known = ::stat(folderOf(model).c_str(), &of) == 0 && ::stat(folderOf(file).c_str(), &to) == 0;
   if (known && of.st_dev == to.st_dev && of.st_ino == to.st_ino) return {};
@@ -80,8 +73,8 @@ Result<View> handle_infer([[maybe_unused]] SessionState& state, [[maybe_unused]]
     return makeError(DiagnosticId::usageError, file + ": a file NAME.onnx is needed");
   LoadRequest request = loaded->request();
   request.listValues = true;
-  DYN_TRY(const std::unique_ptr<LoadedModel> model,
-          LoadedModel::load(request, state.now.options, state.interruption.flag()));
+  constexpr std::string_view kPasses[] = {"infer"};
+  DYN_TRY(const std::unique_ptr<LoadedModel> model, readAgain(state, request, kPasses));
   DYN_CHECK(model->ensurePasses());
   const std::map<ValueId, Type> known = typesOfMain(model->typed());
   InferResult result;

@@ -5,12 +5,12 @@
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/trace_views.h"
 #include "app/session/handlers/named_value.h"
+#include "app/session/handlers/read_again.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/printer.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/suggestion.h"
 #ifdef DYN_HAVE_ONNX
-#include "compiler/passes/pass_table.h"
 #include "frontends/onnx/write/model_writer.h"
 #endif
 
@@ -44,15 +44,6 @@ bool simplifies(std::string_view pass) {
   return std::find(kSimplifying.begin(), kSimplifying.end(), pass) != kSimplifying.end();
 }
 
-// "-einsum_to_matmul,-layout,-fuse": the standard pipeline without the others.
-std::string simplifyingPipeline() {
-  std::string edits;
-  for (const PassDef& pass : passTable())
-    if (!simplifies(pass.name) && !pass.required)
-      edits += (edits.empty() ? "-" : ",-") + std::string(pass.name);
-  return edits;
-}
-
 // The graph after the last of those passes, or the last one before it that ONNX can say as a whole. The error
 // is that of the former.
 Result<onnx::SavedModel> simplified(const LoadedModel& model, SaveResult& result) {
@@ -71,17 +62,6 @@ Result<onnx::SavedModel> simplified(const LoadedModel& model, SaveResult& result
   }
   return first ? std::move(*first)
                : makeError(DiagnosticId::unsupportedFeature, "unsupported: there is no graph to be saved");
-}
-
-// A model read again for these passes alone. A pipeline that a person chose stays, and what came from
-// standard input cannot be read again: then null.
-Result<std::unique_ptr<LoadedModel>> readAgain(SessionState& state, const LoadedModel& model) {
-  if (!state.now.options.passes.empty() || model.request().path == "-") return std::unique_ptr<LoadedModel>();
-  SessionOptions options = state.now.options;
-  options.passes = simplifyingPipeline();
-  options.variants = options.buckets = "";
-  options.places.clear();
-  return LoadedModel::load(model.request(), options, state.interruption.flag());
 }
 
 // Of the step that the command names.
@@ -105,8 +85,11 @@ Result<View> saveOnnx([[maybe_unused]] SessionState& state, [[maybe_unused]] con
   if (command.has("pass")) {
     DYN_TRY(saved, afterStep(*model, command.text("pass"), result));
   } else {
-    DYN_TRY(again, readAgain(state, *model));
-    if (again) model = again.get();
+    // A pipeline that a person chose stays, and what came from standard input cannot be read again.
+    if (state.now.options.passes.empty() && model->request().path != "-") {
+      DYN_TRY(again, readAgain(state, model->request(), kSimplifying));
+      model = again.get();
+    }
     DYN_CHECK(model->ensurePasses());
     DYN_TRY(saved, simplified(*model, result));
   }

@@ -114,7 +114,7 @@ Result<View> handle_tune(SessionState& state, const Command& command, Outcome&) 
   SessionTunerHost host(state, file);
   TuneRequest request;
   request.known = *std::move(before);
-  request.threads = tuningThreads(state.now.options);
+  request.threads = threadsOf(state.now.options);
   request.mostVersions = static_cast<int>(mostVersions);
   request.trials = trials;
   request.seconds = seconds;

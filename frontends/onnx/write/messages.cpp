@@ -8,12 +8,6 @@ namespace {
 
 constexpr size_t kLongestDimText = 200;
 
-bool hasOpenSymbol(Dim dim) {
-  for (SymbolId symbol : symbolsOf(dim))
-    if (dim.context().isAnonymous(symbol)) return true;
-  return false;
-}
-
 // "unk_7 + 1" of "?7 + 1".
 std::string withWord(const std::string& text, std::string_view unknown) {
   std::string named;
@@ -33,7 +27,7 @@ std::string shapeMessage(const Shape& dims, std::string_view unknown) {
     WireWriter one;
     if (const std::optional<int64_t> value = dim.constant()) {
       one.varint(1, static_cast<uint64_t>(*value));
-    } else if (!dim.isInvalid() && (!unknown.empty() || !hasOpenSymbol(dim))) {
+    } else if (!dim.isInvalid() && (!unknown.empty() || !hasAnonymous(dim))) {
       const std::string text = withWord(dim.toString(), unknown);
       if (text.size() <= kLongestDimText) one.bytes(2, text);
     }

@@ -209,8 +209,7 @@ def _grpc_response(made: InferenceResponse, raw: bool) -> pb.ModelInferResponse:
         if raw:
             response.raw_output_contents.append(_tensors.to_bytes(array))
         elif array.dtype == object:
-            row.contents.bytes_contents.extend(
-                text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape") for text in array.ravel())
+            row.contents.bytes_contents.extend(map(_tensors.encoded, array.ravel()))
         else:
             getattr(row.contents, _FIELDS[_datatype(one)]).extend(array.ravel().tolist())
     return response

@@ -15,7 +15,7 @@ from mlserver.types import (InferenceRequest, InferenceResponse, MetadataTensor,
 from mlserver.utils import get_model_uri
 from prometheus_client import Counter
 
-from .. import _errors
+from .. import _dyn, _errors
 from .._errors import missing_input, wrong_input
 from .._model import Model, load
 from .._values import Port
@@ -77,7 +77,7 @@ class DynRuntime(MLModel):
         path = self._file_of(await get_model_uri(self.settings))
         try:
             threads = int(extra.setdefault("threads", 1))
-            cores = len(os.sched_getaffinity(0))
+            cores = _dyn.usable_cores()
             concurrency = int(extra.pop("concurrency", 0)) or max(1, cores // (threads or cores))
         except (TypeError, ValueError):
             raise InferenceError(f"{self.name}: threads and concurrency of parameters.extra are numbers") from None

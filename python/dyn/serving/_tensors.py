@@ -121,11 +121,12 @@ def _flat(data: Any) -> list[Any]:
 def to_bytes(array: Any) -> bytes:
     if array.dtype != object:
         return np.ascontiguousarray(array).tobytes()
-    parts = [_encoded(text) for text in array.ravel().tolist()]
+    parts = [encoded(text) for text in array.ravel().tolist()]
     return b"".join(struct.pack("<I", len(part)) + part for part in parts)
 
 
-def _encoded(text: str | bytes) -> bytes:
+def encoded(text: str | bytes) -> bytes:
+    """The bytes of a string that a run gave, also where they are not UTF-8."""
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
 
 
@@ -133,7 +134,7 @@ def to_list(array: Any, what: str) -> list[Any]:
     """For JSON: NaN becomes null. Raises InputError where JSON has no form of a value."""
     if array.dtype == object:
         try:
-            return [_encoded(text).decode() for text in array.ravel().tolist()]
+            return [encoded(text).decode() for text in array.ravel().tolist()]
         except UnicodeDecodeError:
             raise InputError(f"{what} has a string that is not UTF-8, which JSON cannot carry: ask for binary data",
                              "E0305") from None
