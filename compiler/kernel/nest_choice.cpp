@@ -1,0 +1,154 @@
+#include "compiler/kernel/nest_choice.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "compiler/kernel/nest_scopes.h"
+#include "compiler/loop/access/access_pattern.h"
+
+namespace dyn {
+
+using loop::Expr;
+using loop::ExprKind;
+using loop::mentions;
+
+namespace {
+
+constexpr int64_t kShortestReduction = 8;  // that is worth a vector
+constexpr size_t kWorthSharing = 24;       // operations that elements share, worth walking across memory
+
+std::optional<int64_t> constantOf(Expr e) {
+  if (e.kind() == ExprKind::dim) return e.dimValue().constant();
+  return e.kind() == ExprKind::intConstant ? std::optional(e.intValue()) : std::nullopt;
+}
+
+}  // namespace
+
+bool reductionsRunAlongMemory(const NestAxes& axes) {
+  const Expr innermost = axes.index.back();
+  int64_t alongReduction = 0, alongAxis = 0;
+  bool areWindows = true;  // of a few elements: they fill no vector
+  for (const Expr& e : loop::postorder(axes.roots)) {
+    if (e.kind() != ExprKind::reduce || !mentions(e, innermost)) continue;
+    const Expr last = e.reduceVariables().back();
+    const std::optional<int64_t> length = constantOf(e.operands()[e.reduceVariables().size() - 1]);
+    areWindows = areWindows && length && *length < kShortestReduction;
+    for (const Expr& part : loop::postorder(std::span<const Expr>(&e, 1))) {
+      if (part.kind() != ExprKind::load || part.operands().empty()) continue;
+      if (mentions(part.operands().back(), last)) ++alongReduction;
+      if (mentions(part.operands().back(), innermost)) ++alongAxis;
+    }
+  }
+  return alongReduction > alongAxis && !(areWindows && alongAxis > 0);
+}
+
+bool hasReductionOver(const NestAxes& axes, Expr variable) {
+  for (const Expr& e : loop::postorder(axes.roots))
+    if (e.kind() == ExprKind::reduce && mentions(e, variable)) return true;
+  return false;
+}
+
+size_t fewestReductionAxes(const NestAxes& axes) {
+  size_t fewest = axes.index.size();
+  for (const Expr& e : loop::postorder(axes.roots)) {
+    if (e.kind() != ExprKind::reduce) continue;
+    size_t own = axes.index.size();
+    while (own > 0 && !mentions(e, axes.index[own - 1])) --own;
+    fewest = std::min(fewest, own);
+  }
+  return fewest;
+}
+
+std::optional<std::vector<size_t>> axesOfReductions(const NestAxes& axes) {
+  std::optional<std::vector<size_t>> common;
+  for (const Expr& e : loop::postorder(axes.roots)) {
+    if (e.kind() != ExprKind::reduce) continue;
+    std::vector<size_t> own;
+    for (size_t axis = 0; axis < axes.index.size(); ++axis)
+      if (mentions(e, axes.index[axis])) own.push_back(axis);
+    if (common && *common != own) return std::nullopt;
+    common = std::move(own);
+  }
+  if (!common || axes.index.empty() || (!common->empty() && common->back() + 1 == axes.index.size()))
+    return std::nullopt;
+  return common;
+}
+
+size_t lastReductionAxis(const NestAxes& axes) {
+  for (size_t axis = axes.index.size(); axis-- > 0;)
+    if (hasReductionOver(axes, axes.index[axis])) return axis;
+  return axes.index.size();
+}
+
+Dim oneRowLength(const NestAxes& axes, size_t vectorAxis, const DimSolver& facts, DimContext& dims) {
+  Dim common;
+  const auto same = [&](Dim length) {
+    if (!length || (common && facts.equal(common, length) != Answer::yes)) return false;
+    common = length;
+    return true;
+  };
+  for (const Expr& e : loop::postorder(axes.roots)) {
+    if (e.kind() != ExprKind::reduce) continue;
+    const Expr extent = e.operands()[0];
+    if (e.reduceVariables().size() != 1 ||
+        !same(extent.kind() == ExprKind::dim           ? extent.dimValue()
+              : extent.kind() == ExprKind::intConstant ? dims.constant(extent.intValue())
+                                                       : Dim()))
+      return {};
+  }
+  for (size_t axis = vectorAxis + 1; axis < axes.space.size(); ++axis)
+    if (!axes.space[axis].isConstant(1) && !same(axes.space[axis])) return {};
+  return common;
+}
+
+std::optional<size_t> axisReadAcross(const NestAxes& axes) {
+  std::vector<int> reads(axes.index.size(), 0);
+  const Expr innermost = axes.index.back();
+  for (const Expr& root : axes.roots)
+    for (const NestPart& part : partsOf(root)) {
+      const auto at = part.expr.operands();
+      if (part.expr.kind() != ExprKind::load || !part.always || at.size() < 2) continue;
+      for (size_t axis = 0; axis + 1 < axes.index.size(); ++axis)
+        if (loop::readsAcross(at, axes.index[axis], innermost)) ++reads[axis];
+    }
+  const auto most = std::max_element(reads.begin(), reads.end());
+  if (*most == 0) return std::nullopt;
+  const size_t axis = static_cast<size_t>(most - reads.begin());
+  const std::optional<int64_t> size = axes.space[axis].constant();
+  if (size && *size <= kShortStride) return std::nullopt;
+  return axis;
+}
+
+std::optional<size_t> axisOfSharing(const NestAxes& axes) {
+  const std::vector<Expr> nodes = loop::postorder(axes.roots);
+  std::optional<size_t> best;
+  size_t most = kWorthSharing - 1;
+  for (size_t axis = 0; axis + 1 < axes.index.size(); ++axis) {
+    if (axes.space[axis].isConstant(1)) continue;
+    std::unordered_map<uint32_t, bool> ofValues;  // not of this axis, and by something that is read
+    std::unordered_map<uint32_t, bool> ofAxis;
+    size_t count = 0;
+    for (const Expr& e : nodes) {
+      bool values = e.kind() == ExprKind::load, depends = e.same(axes.index[axis]);
+      for (const Expr& part : e.operands()) {
+        values |= ofValues[part.id()];
+        depends |= ofAxis[part.id()];
+      }
+      ofAxis[e.id()] = depends;
+      ofValues[e.id()] = values;
+      if (values && !depends) ++count;
+    }
+    if (count > most) {
+      most = count;
+      best = axis;
+    }
+  }
+  return best;
+}
+
+bool hasChecks(const NestAxes& axes) {
+  const std::vector<Expr> nodes = loop::postorder(axes.roots);
+  return std::any_of(nodes.begin(), nodes.end(), [](Expr e) { return e.kind() == ExprKind::checked; });
+}
+
+}  // namespace dyn
