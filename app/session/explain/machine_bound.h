@@ -8,7 +8,7 @@
 
 namespace dyn {
 
-// Cycles per nanosecond of this core now, measured in some microseconds.
+// Cycles per nanosecond, measured in some microseconds: the most that this process has seen so far.
 double clockGhz();
 // Of so many threads whose narrowest arithmetic is of `narrowest`.
 MachineBound machineBound(int threads, ProductsOf narrowest);
