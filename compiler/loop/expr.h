@@ -63,7 +63,7 @@ enum class ExprKind : uint8_t {
   X(exp, function) X(log, function) X(sin, function) X(cos, function) X(tan, function) X(asin, function)   \
   X(acos, function) X(atan, function) X(sinh, function) X(cosh, function) X(tanh, function)                \
   X(asinh, function) X(acosh, function) X(atanh, function) X(erf, function) X(expm1, function)             \
-  X(log1p, function) X(isNan, plain) X(isInf, plain)
+  X(log1p, function) X(sigmoid, function) X(isNan, plain) X(isInf, plain)
 #define DYN_LOOP_BINARY(X)                                                                                 \
   X(add) X(sub) X(mul) X(div) X(floorDiv) X(mod) X(rem) X(min) X(max) X(pow) X(equal) X(notEqual) X(less)  \
   X(lessEqual) X(logicalAnd) X(logicalOr) X(logicalXor) X(bitAnd) X(bitOr) X(bitXor) X(shiftLeft)          \

@@ -115,6 +115,8 @@ inline double realUnary(UnaryOp op, double a) {
       return std::expm1(a);
     case UnaryOp::log1p:
       return std::log1p(a);
+    case UnaryOp::sigmoid:
+      return 1 / (1 + std::exp(-a));
     case UnaryOp::isNan:
       return std::isnan(a);
     case UnaryOp::isInf:

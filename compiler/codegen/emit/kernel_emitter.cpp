@@ -341,7 +341,7 @@ Status KernelEmitter::wholeLoop(const Stmt& stmt) {
       vectorizable(stmt, stmt.variable)) {
     if (const unsigned row = wholeRowLanes(stmt)) return wholeRow(stmt, row);
     std::optional<int64_t> ahead = constantOf(stmt.extent);
-    for (unsigned vectors = reductionsAtOnce(stmt); vectors > 0; vectors = vectors > 1 ? 1 : 0) {
+    for (unsigned vectors = vectorsAtOnce(stmt); vectors > 0; vectors = vectors > 1 ? 1 : 0) {
       if (!takesTurns(ahead, int64_t{fullLanes_} * vectors)) continue;
       lanes_ = fullLanes_ * vectors;
       Result<Value*> reached = countedLoop(stmt.variable, first, extent, lanes_, nothing, body);

@@ -252,7 +252,7 @@ class KernelEmitter {
   unsigned wholeRowLanes(const loop::Stmt& stmt) const;  // of a copy that is done at once; 0: it is not
   Status wholeRow(const loop::Stmt& stmt, unsigned lanes);
   // Vectors of the loop that are done side by side: 1, or more where it reduces, or does little.
-  unsigned reductionsAtOnce(const loop::Stmt& stmt) const;
+  unsigned vectorsAtOnce(const loop::Stmt& stmt) const;
   unsigned elementsAtOnce(const loop::Stmt& stmt) const;
   Result<std::optional<LaneValue>> loadKnownPlaces(loop::Expr e);
   Result<std::optional<LaneValue>> lookUpBytes(loop::Expr load);  // byte_lookup.cpp

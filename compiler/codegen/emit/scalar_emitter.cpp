@@ -107,6 +107,8 @@ MathFunction mathFunctionOf(UnaryOp op) {
       return MathFunction::expm1;
     case UnaryOp::log1p:
       return MathFunction::log1p;
+    case UnaryOp::sigmoid:
+      return MathFunction::sigmoid;
     default:
       return MathFunction::erf;
   }

@@ -7,6 +7,7 @@
 //   together:
 //     for e < 64 vector { accumulate s = sum over k { x[k, e] } }
 #include <algorithm>
+#include <unordered_set>
 
 #include "compiler/codegen/emit/kernel_emitter.h"
 #include "compiler/loop/access/access_pattern.h"
@@ -75,18 +76,35 @@ bool isCheap(Expr root) {
          });
 }
 
-// As cheap, or with comparisons and choices.
+// As cheap, or with comparisons, choices and bits.
 bool isSimple(Expr root) {
   const std::vector<Expr> nodes = loop::postorder(std::span(&root, 1));
   return nodes.size() <= 2 * kSmallReduction && std::all_of(nodes.begin(), nodes.end(), [](Expr e) {
            if (e.kind() == ExprKind::unary)
-             return e.unaryOp() == loop::UnaryOp::neg || e.unaryOp() == loop::UnaryOp::abs;
+             return e.unaryOp() == loop::UnaryOp::neg || e.unaryOp() == loop::UnaryOp::abs ||
+                    e.unaryOp() == loop::UnaryOp::logicalNot || e.unaryOp() == loop::UnaryOp::bitNot;
            if (e.kind() == ExprKind::binary)
              return e.binaryOp() != BinaryOp::pow && e.binaryOp() != BinaryOp::div &&
                     e.binaryOp() != BinaryOp::floorDiv && e.binaryOp() != BinaryOp::mod &&
                     e.binaryOp() != BinaryOp::rem;
            return e.kind() != ExprKind::checked && e.kind() != ExprKind::call;
          });
+}
+
+// How many values of `root` take as much as one number of four bytes: 4 where all are bytes. Places in memory
+// do not count.
+unsigned perWord(Expr root) {
+  int64_t widest = 1;
+  std::unordered_set<uint32_t> seen;
+  std::vector<Expr> work{root};
+  while (!work.empty()) {
+    const Expr e = work.back();
+    work.pop_back();
+    if (!seen.insert(e.id()).second) continue;
+    widest = std::max(widest, isReal(e.dtype()) ? 4 : storageBytes(e.dtype()));
+    if (e.kind() != ExprKind::load) work.insert(work.end(), e.operands().begin(), e.operands().end());
+  }
+  return widest < 4 ? static_cast<unsigned>(4 / widest) : 1;
 }
 
 bool alongLanes(Expr root, Expr variable) {
@@ -117,7 +135,7 @@ bool KernelEmitter::hasVectors() const {
   return machine.triple.rfind("thumb", 0) != 0 || machine.triple.rfind("thumbv8.1m", 0) == 0;
 }
 
-unsigned KernelEmitter::reductionsAtOnce(const Stmt& stmt) const {
+unsigned KernelEmitter::vectorsAtOnce(const Stmt& stmt) const {
   bool reduces = false;
   for (const Stmt* s : statementsIn(stmt)) {
     const bool accumulates = s->kind == StmtKind::accumulate && statementsIn(*s).empty();
@@ -134,16 +152,20 @@ unsigned KernelEmitter::reductionsAtOnce(const Stmt& stmt) const {
 }
 
 // Of loops that only move or reckon: where a turn of the loop costs as much as what is done in it.
-// Out-of-order processors hide that; small ones do not.
+// Out-of-order processors hide that, but for elements so narrow that they fill a part of a vector; small ones
+// do not.
 unsigned KernelEmitter::elementsAtOnce(const Stmt& stmt) const {
   const std::string& triple = module_.machine().triple;
-  if (triple.rfind("x86_64", 0) == 0 || !hasVectors()) return 1;
+  if (!hasVectors()) return 1;
+  const bool outOfOrder = triple.rfind("x86_64", 0) == 0;
+  unsigned narrow = 4;
   const bool few = triple.rfind("thumb", 0) == 0;  // eight vectors: enough for narrow elements
   for (const Stmt* s : statementsIn(stmt)) {
     if (s->value.isNull() || !isSimple(s->value)) return 1;
+    narrow = std::min(narrow, perWord(s->value));
     if (few && (s->kind != StmtKind::store || storageBytes(s->buffer->dtype) > 1)) return 1;
   }
-  return kReductionsAtOnce;
+  return outOfOrder ? narrow : kReductionsAtOnce;
 }
 
 Status KernelEmitter::wholeRow(const Stmt& stmt, unsigned lanes) {

@@ -60,7 +60,7 @@ Value* emitExp(MathParts& m, Value* x) {
   const bool single = m.isSingle(x);
   // Beyond: infinity, and below half the least denormal.
   const Reduced e = reduced(m, m.atLeast(m.atMost(x, single ? 89.0 : 710.0), single ? -104.0 : -746.0));
-  return m.scale(m.b.CreateFAdd(e.p, m.number(x, 1.0)), e.n);
+  return m.scaleOnePlus(e.p, e.n);
 }
 
 // As exp, but what each step rounds off is kept: powers that are doubles come out exactly.
@@ -88,14 +88,17 @@ Value* emitExpMinusOne(MathParts& m, Value* x) {
   return m.choose(isTiny(m, x), x, b.CreateFMul(quarterOfExpMinusOne(m, e), m.number(x, 4.0)));
 }
 
-// With t = exp(-|x|): 1 / (1 + t) for x >= 0, else t / (1 + t). Nothing overflows, and small results keep
-// their digits.
+// 1 / (1 + e^-x) = c / (c + c e^-x). The small power c keeps c e^-x finite and a normal number for every x
+// whose result is neither 0 nor 1. So only the division rounds where the result is denormal.
 Value* emitSigmoid(MathParts& m, Value* x) {
   llvm::IRBuilderBase& b = m.b;
-  Value* t = emitExp(m, b.CreateFNeg(m.absolute(x)));
-  Value* top = b.CreateSelect(b.CreateFCmpOLT(x, m.number(x, 0.0)), t, m.number(x, 1.0));
-  Value* result = b.CreateFDiv(top, b.CreateFAdd(m.number(x, 1.0), t));
-  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
+  const bool single = m.isSingle(x);
+  Value* inside = m.atLeast(m.atMost(x, single ? 30.0 : 60.0), single ? -104.0 : -746.0);
+  const Reduced e = reduced(m, b.CreateFNeg(inside));
+  llvm::Constant* down = llvm::ConstantInt::get(e.n.asInteger->getType(), single ? 64 : 512);
+  Value* power = m.powerOfTwo(b.CreateSub(e.n.asInteger, down), x->getType());
+  Value* c = m.number(x, single ? 0x1p-64 : 0x1p-512);
+  return b.CreateFDiv(c, b.CreateFAdd(m.multiplyAdd(power, e.p, power), c));
 }
 
 // sinh = (E + E / (E + 1)) / 2 with E = expm1 |x|, which keeps the digits of small results; cosh = (e^|x| +

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/math/vector_math.h"
@@ -59,16 +60,18 @@ class MathParts {
     return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign);
   }
 
-  // The nearest whole number of x, |x| < 2^22 (float) or 2^51 (double), as float and as integer of the same
-  // width. Adding 1.5 * 2^23 leaves it in the low bits of the sum: no rounding instruction is needed, which
-  // SSE2 lacks.
+  // The nearest whole number of x, |x| < 2^22 - 2^8 (float) or 2^51 - 2^11 (double), as float and as integer
+  // of the same width. Adding 1.5 * 2^23 leaves it in the low bits of the sum: no rounding instruction is
+  // needed, which SSE2 lacks.
   struct Whole {
     V asFloat, asInteger;
+    V doublyBiased;  // its low bits hold the number and twice the bias of an exponent
   };
   Whole nearest(V x) {
-    V shift = number(x, x->getType()->getScalarType()->isFloatTy() ? 12582912.0 : 6755399441055744.0);
+    V shift = isSingle(x) ? number(x, 12582912.0 + 2 * 127) : number(x, 6755399441055744.0 + 2 * 1023);
     V sum = b.CreateFAdd(x, shift);
-    return {b.CreateFSub(sum, shift), b.CreateSub(bits(sum), b.CreateBitCast(shift, integerType(x)))};
+    return {b.CreateFSub(sum, shift), b.CreateSub(bits(sum), b.CreateBitCast(shift, integerType(x))),
+            bits(sum)};
   }
   // 2^n as float, -126 <= n <= 127 (double: -1022 .. 1023).
   V powerOfTwo(V n, llvm::Type* type) {
@@ -99,19 +102,36 @@ class MathParts {
     return {e, b.CreateFSub(mantissa, number(x, 1.0))};
   }
   // x * 2^n for any n the callers have, rounded once where the result is denormal: by AVX-512's own
-  // instruction, else in two steps.
+  // instruction, else in two steps by powers of about n / 2.
   V scale(V x, const Whole& n) {
-    if (hasScalingInstruction(x)) {
-      V all = isSingle(x) ? b.getInt16(0xffff) : b.getInt8(0xff);
-      return b.CreateIntrinsic(isSingle(x) ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
-                                           : llvm::Intrinsic::x86_avx512_mask_scalef_pd_512,
-                               {},
-                               {x, n.asFloat, llvm::Constant::getNullValue(x->getType()), all,
-                                b.getInt32(4) /* rounding as set */});
-    }
-    V half = b.CreateAShr(n.asInteger, llvm::ConstantInt::get(n.asInteger->getType(), 1));
-    V first = b.CreateFMul(x, powerOfTwo(half, x->getType()));
-    return b.CreateFMul(first, powerOfTwo(b.CreateSub(n.asInteger, half), x->getType()));
+    if (hasScalingInstruction(x)) return scaleByInstruction(x, n);
+    const auto [first, second] = halvesOfPower(x, n);
+    return b.CreateFMul(b.CreateFMul(x, first), second);
+  }
+  // (1 + p) * 2^n, likewise.
+  V scaleOnePlus(V p, const Whole& n) {
+    if (hasScalingInstruction(p)) return scaleByInstruction(b.CreateFAdd(p, number(p, 1.0)), n);
+    const auto [first, second] = halvesOfPower(p, n);
+    return b.CreateFMul(multiplyAdd(p, first, first), second);
+  }
+  // Powers of two, as `like`, whose product is 2^n.
+  std::pair<V, V> halvesOfPower(V like, const Whole& n) {
+    // Half of an exponent that is biased twice is biased once. The shift into its place drops what stands
+    // above it.
+    llvm::Type* type = n.doublyBiased->getType();
+    llvm::Constant* digits = llvm::ConstantInt::get(type, isSingle(like) ? 23 : 52);
+    V half = b.CreateLShr(n.doublyBiased, llvm::ConstantInt::get(type, 1));
+    V rest = b.CreateSub(n.doublyBiased, half);
+    return {b.CreateBitCast(b.CreateShl(half, digits), like->getType()),
+            b.CreateBitCast(b.CreateShl(rest, digits), like->getType())};
+  }
+  V scaleByInstruction(V x, const Whole& n) {
+    V all = isSingle(x) ? b.getInt16(0xffff) : b.getInt8(0xff);
+    return b.CreateIntrinsic(
+        isSingle(x) ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                    : llvm::Intrinsic::x86_avx512_mask_scalef_pd_512,
+        {},
+        {x, n.asFloat, llvm::Constant::getNullValue(x->getType()), all, b.getInt32(4) /* rounding as set */});
   }
   bool hasScalingInstruction(V x) const {
     auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());

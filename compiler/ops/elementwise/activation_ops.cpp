@@ -28,11 +28,7 @@ struct Builder {
   Expr erf(Expr x) const { return c.loops().unary(UnaryOp::erf, x); }
   // log(1 + exp(x)) without overflow.
   Expr softplus(Expr x) const { return max(x, number(0)) + logOnePlus(exp(number(0) - abs(x))); }
-  // Nothing overflows on the way, so that results far below 1 are there.
-  Expr sigmoid(Expr x) const {
-    const Expr t = exp(number(0) - abs(x));
-    return c.loops().select(x < number(0), t, number(1)) / (number(1) + t);
-  }
+  Expr sigmoid(Expr x) const { return c.loops().unary(UnaryOp::sigmoid, x); }
   // x tanh(log(1 + w)) = x ((1 + w)^2 - 1) / ((1 + w)^2 + 1) with w = exp(x); from 20 on the quotient is 1.
   Expr mish(Expr x) const {
     const Expr w = exp(min(x, number(20))), top = w * (w + number(2));
