@@ -382,11 +382,12 @@ Status KernelEmitter::storeStatement(const Stmt& stmt) {
   if (at.hasStride(1)) {
     Value* to = b_.CreateGEP(element, base, at.value);
     const auto* count = llvm::dyn_cast_or_null<llvm::ConstantInt>(tailCount_);
-    const bool isHalf = mask_ && mask_ == tailMask_ && count && count->getZExtValue() * 2 == lanes_;
-    if (isHalf && !module_.machine().avx512) {
-      std::vector<int> half(lanes_ / 2);
-      std::iota(half.begin(), half.end(), 0);
-      b_.CreateAlignedStore(b_.CreateShuffleVector(stored, half), to, align);
+    const uint64_t elements = count ? count->getZExtValue() : 0;  // half of a vector, or a quarter
+    const bool isPart = mask_ && mask_ == tailMask_ && elements < lanes_ && llvm::isPowerOf2_64(elements);
+    if (isPart && !module_.machine().avx512) {
+      std::vector<int> part(elements);
+      std::iota(part.begin(), part.end(), 0);
+      b_.CreateAlignedStore(b_.CreateShuffleVector(stored, part), to, align);
     } else if (mask_)
       b_.CreateMaskedStore(stored, to, align, mask_);
     else

@@ -241,6 +241,8 @@ class KernelEmitter {
   Status tileRows(const Tile& tile, const TileRows& rows);
   Status tileColumnsLeft(const Tile& tile, const TileRows& rows, llvm::Value* first,
                          const std::function<Status()>& squares);
+  Result<llvm::Value*> wholeSquares(const Tile& tile, llvm::Value* first, llvm::Value* extent);
+  static bool isOfBytes(const Tile& tile);
   int64_t rowsOfLine(const Tile& tile) const;  // of the result, that are read from a line at a time
   Status tileSquare(const Tile& tile, llvm::Value* rowsLeft);
   Result<std::vector<llvm::Value*>> loadSquare(loop::Expr load, llvm::Value* rowsLeft);

@@ -29,6 +29,8 @@ namespace {
 constexpr size_t kSmallBody = 24;
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kSquaresOfLine = 2;  // that follow each other
+constexpr int64_t kLeastPart = 4;      // columns of a part of a square, where a half has as many
+constexpr unsigned kByteLanes = 16;    // of squares of bytes: a register of every machine holds them
 
 // Loads that are evaluated whatever the values are.
 std::vector<Expr> certainLoads(Expr root) {
@@ -123,18 +125,16 @@ Status KernelEmitter::tileStatement(const Stmt& stmt) {
                                       [&](Value*) { return children(stmt); });
     return done.ok() ? Status() : Status(done.takeError());
   }
-  // Whole squares: lines of memory one after the other, of which the last may hold fewer.
-  const int64_t lanes = fullLanes_, line = rowsOfLine(*tile);
-  Value* full = b_.CreateAnd(extent, b_.getInt64(static_cast<uint64_t>(-lanes)));
-  const Expr first = ownVariable("line", Dtype::i64);
-  Result<Value*> done =
-      countedLoop(first, b_.getInt64(0), b_.CreateAdd(full, b_.getInt64(static_cast<uint64_t>(line - lanes))),
-                  line, nothing, [&](Value* from) {
-                    Value* end = b_.CreateAdd(from, b_.getInt64(static_cast<uint64_t>(line)));
-                    if (line > lanes) end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, full);
-                    return tileRows(*tile, {from, end, nullptr});
-                  });
-  if (!done.ok()) return done.takeError();
+  Value* full = b_.getInt64(0);
+  const unsigned machineLanes = fullLanes_;
+  if (machineLanes < kByteLanes && isOfBytes(*tile)) {
+    fullLanes_ = kByteLanes;
+    Result<Value*> reached = wholeSquares(*tile, full, extent);
+    fullLanes_ = machineLanes;
+    if (!reached.ok()) return reached.takeError();
+    full = *reached;
+  }
+  DYN_TRY(full, wholeSquares(*tile, full, extent));
   if (leftAfterVectors(stmt.extent) == 0) return {};
   if (!masksTails()) {
     Result<Value*> rest =
@@ -144,6 +144,23 @@ Status KernelEmitter::tileStatement(const Stmt& stmt) {
   // What is left of the rows: fewer than a square has.
   Value* left = b_.CreateSub(extent, full);
   return when(b_.CreateICmpSGT(left, b_.getInt64(0)), [&] { return tileRows(*tile, {full, extent, left}); });
+}
+
+// Squares of rows from `first` on, as long as there is a whole one: lines of memory one after the other, of
+// which the last may hold fewer. Returns the first row that is left.
+Result<Value*> KernelEmitter::wholeSquares(const Tile& tile, Value* first, Value* extent) {
+  const int64_t lanes = fullLanes_, line = rowsOfLine(tile);
+  Value* full = b_.CreateAnd(extent, b_.getInt64(static_cast<uint64_t>(-lanes)));
+  std::vector<Value*> nothing;
+  Result<Value*> done = countedLoop(
+      ownVariable("line", Dtype::i64), first,
+      b_.CreateAdd(full, b_.getInt64(static_cast<uint64_t>(line - lanes))), line, nothing, [&](Value* from) {
+        Value* end = b_.CreateAdd(from, b_.getInt64(static_cast<uint64_t>(line)));
+        if (line > lanes) end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, full);
+        return tileRows(tile, {from, end, nullptr});
+      });
+  if (!done.ok()) return done;
+  return full;
 }
 
 // The squares beside each other of some rows.
@@ -174,7 +191,7 @@ Status KernelEmitter::tileRows(const Tile& tile, const TileRows& rows) {
 }
 
 // The columns from `first` on, fewer than a square has. Where storing under a mask takes as long as many
-// plain stores: half a square, then element by element, rows inside.
+// plain stores: half a square, a quarter, then element by element, rows inside.
 Status KernelEmitter::tileColumnsLeft(const Tile& tile, const TileRows& rows, Value* first,
                                       const std::function<Status()>& squares) {
   std::optional<int64_t> left = leftAfterVectors(tile.columnExtent);
@@ -183,17 +200,20 @@ Status KernelEmitter::tileColumnsLeft(const Tile& tile, const TileRows& rows, Va
   std::vector<Value*> nothing;
   if (module_.machine().avx512) return maskedTurn(tile.column, first, extent, left, nothing, squares);
   if (masksTails() || tile.copies) {
-    const int64_t half = fullLanes_ / 2;
-    Value* next = b_.CreateAdd(first, b_.getInt64(static_cast<uint64_t>(half)));
-    const auto halfSquares = [&] { return maskedTurn(tile.column, first, next, half, nothing, squares); };
-    if (!left) {
-      Value* isThere = b_.CreateICmpSLE(next, extent);
-      DYN_CHECK(when(isThere, halfSquares));
-      first = b_.CreateSelect(isThere, next, first);
-    } else if (*left >= half) {
-      DYN_CHECK(halfSquares());
-      first = next;
-      if (*left == half) return {};
+    const int64_t half = fullLanes_ / 2, least = std::min<int64_t>(half, kLeastPart);
+    for (int64_t part = half; part >= least; part /= 2) {
+      Value* next = b_.CreateAdd(first, b_.getInt64(static_cast<uint64_t>(part)));
+      const auto partOfSquares = [&] { return maskedTurn(tile.column, first, next, part, nothing, squares); };
+      if (!left) {
+        Value* isThere = b_.CreateICmpSLE(next, extent);
+        DYN_CHECK(when(isThere, partOfSquares));
+        first = b_.CreateSelect(isThere, next, first);
+      } else if (*left >= part) {
+        DYN_CHECK(partOfSquares());
+        first = next;
+        *left -= part;
+        if (*left == 0) return {};
+      }
     }
   }
   Result<Value*> rest = countedLoop(tile.column, first, extent, 1, nothing, [&](Value*) -> Status {
@@ -203,6 +223,11 @@ Status KernelEmitter::tileColumnsLeft(const Tile& tile, const TileRows& rows, Va
     return done.ok() ? Status() : Status(done.takeError());
   });
   return rest.ok() ? Status() : Status(rest.takeError());
+}
+
+// Copies of bytes, which fill a register of 16.
+bool KernelEmitter::isOfBytes(const Tile& tile) {
+  return tile.copies && tile.loads.size() == 1 && storageBytes(tile.loads[0].dtype()) == 1;
 }
 
 int64_t KernelEmitter::rowsOfLine(const Tile& tile) const {

@@ -1,0 +1,45 @@
+// Vector loops of other widths than the machine's lanes of f32. Numbers are compared by the operators' sweep.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/codegen/emit/loop_codegen.h"
+#include "compiler/codegen/llvm/kernel_module.h"
+#include "compiler/codegen/llvm/machine_catalog.h"
+#include "compiler/loop/kernel.h"
+
+namespace dyn {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// The LLVM IR of a flat kernel whose elements are `value`, of a[i] and b[i].
+std::string flat(const std::string& machine, const std::string& from, const std::string& to,
+                 const std::string& value) {
+  DimContext dims;
+  auto kernel = loop::parseKernel(
+      dims, "kernel @flat(in a: " + from + "[n], in b: " + from + "[n], out y: " + to +
+                "[n]) scalars (n) units u < 1 {\n  for i < n vector {\n    y[i] = " + value + "\n  }\n}\n");
+  EXPECT_TRUE(kernel.ok()) << kernel.error().toString();
+  auto description = machinePreset(machine);
+  EXPECT_TRUE(description.ok());
+  auto module = emitLoopKernel(*kernel, "flat", *description);
+  EXPECT_TRUE(module.ok()) << module.error().toString();
+  return module->irText();
+}
+
+TEST(WholeRows, LoopsOverBytesFillTheirVectors) {
+  EXPECT_THAT(flat("x86-64-v3", "u8", "u8", "bitAnd(a[i], b[i])"), HasSubstr("store <32 x i8>"));
+  EXPECT_THAT(flat("x86-64-v4", "u8", "u8", "bitAnd(a[i], b[i])"), HasSubstr("store <64 x i8>"));
+  EXPECT_THAT(flat("x86-64-v3", "bool", "bool", "logicalNot(a[i])"), HasSubstr("store <32 x i8>"));
+  EXPECT_THAT(flat("x86-64-v3", "i16", "i16", "a[i] + b[i]"), HasSubstr("store <16 x i16>"));
+}
+
+TEST(WholeRows, TheWidestValueDecides) {
+  EXPECT_THAT(flat("x86-64-v3", "f32", "bool", "a[i] < b[i]"), Not(HasSubstr("store <32 x i8>")));
+  EXPECT_THAT(flat("x86-64-v3", "u8", "u8", "u8(i32(a[i]) + 1:i32)"), Not(HasSubstr("store <32 x i8>")));
+  EXPECT_THAT(flat("x86-64-v3", "f16", "f16", "a[i] + b[i]"), HasSubstr("store <8 x half>"));
+}
+
+}  // namespace
+}  // namespace dyn
