@@ -107,10 +107,18 @@ unsigned perWord(Expr root) {
   return widest < 4 ? static_cast<unsigned>(4 / widest) : 1;
 }
 
+// Does `place` stay, or go from element to element with the variable; in each case of a choice that does not
+// depend on it (of sizes that may broadcast)?
+bool isAlong(Expr place, Expr variable) {
+  if (!loop::mentions(place, variable) || loop::isShifted(place, variable)) return true;
+  return place.kind() == ExprKind::select && !loop::mentions(place.operands()[0], variable) &&
+         isAlong(place.operands()[1], variable) && isAlong(place.operands()[2], variable);
+}
+
 bool alongLanes(Expr root, Expr variable) {
   for (const Expr& e : loop::postorder(std::span(&root, 1))) {
     if (e.kind() != ExprKind::load || !loop::mentions(e, variable)) continue;
-    if (e.operands().empty() || !loop::isShifted(e.operands().back(), variable)) return false;
+    if (e.operands().empty() || !isAlong(e.operands().back(), variable)) return false;
   }
   return true;
 }
