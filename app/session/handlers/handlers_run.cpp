@@ -18,7 +18,7 @@
 #include "app/engine/run/specialisation.h"
 #include "app/engine/run/trace_file.h"
 #include "app/engine/run/valid_positions.h"
-#include "app/session/explain/compare.h"
+#include "app/engine/run/compare.h"
 #include "app/session/explain/explain.h"
 #include "app/session/explain/machine_bound.h"
 #include "app/session/graph/kernel_members.h"
