@@ -109,13 +109,14 @@ TEST_F(ServerMemory, RequestsThatRunFailOrAreRight) {
     int64_t sent = 0, failures = 0;
     for (int64_t k = 0; k < 2000; ++k) {
       // The worker's thread waits in the first answer until the others are in the queue.
-      std::atomic<bool> queued{false};
+      std::atomic<bool> waits{false}, queued{false}, failed{false};
       std::atomic<int64_t> outstanding{3};
-      std::atomic<bool> failed{false};
       server_->submit(request([&](const ServedAnswer&) {
+        waits = true;
         while (!queued) std::this_thread::yield();
         failAllocation(k, Failing::once);
       }));
+      while (!waits) std::this_thread::yield();
       for (int i = 0; i < 3; ++i)
         server_->submit(request([&](const ServedAnswer& answer) {
           if (--outstanding == 0) failed = stopFailing();

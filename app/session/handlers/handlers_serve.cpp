@@ -103,16 +103,16 @@ Command requestCommand(const Command& serve, const Shapes& shapes, const std::ve
   Command run = Command::of(CommandId::run);
   for (const std::string& dim : shapes.dims) run.add("dim", dim);
   for (const std::string& input : serve.all("input")) run.add("input", input);
-  bool batchDrawn = false;
+  int64_t rows = shapes.batch;
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string& name = shapes.drawn[i].name;
-    batchDrawn = batchDrawn || (shapes.lengths && name == shapes.lengths->info.shape[0]);
+    if (shapes.lengths && name == shapes.lengths->info.shape[0]) rows = values[i];
     if (!shapes.lengths || name != shapes.sequence) run.add("dim", name + "=" + std::to_string(values[i]));
   }
-  for (size_t i = 0; i < values.size() && !batchDrawn; ++i)
+  for (size_t i = 0; i < values.size(); ++i)
     if (shapes.lengths && shapes.drawn[i].name == shapes.sequence)
       run.add("lengths", toText({shapes.lengths->info.name,
-                                 std::vector<int64_t>(static_cast<size_t>(shapes.batch), values[i])}));
+                                 std::vector<int64_t>(static_cast<size_t>(rows), values[i])}));
   return run;
 }
 
