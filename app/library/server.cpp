@@ -118,6 +118,11 @@ Result<std::shared_ptr<ServedProgram>> compile(dyn_model& model, const ServingPo
   std::shared_ptr<ServedProgram> program;
   const Status done = model.session->visit([&](SessionState& state) -> Status {
     DYN_TRY(LoadedModel * loaded, state.model());
+    for (const std::vector<Port>* ports : {&loaded->signature().inputs, &loaded->signature().outputs})
+      for (const Port& port : *ports)
+        if (!port.length.empty())
+          return makeError(DiagnosticId::unsupportedFeature,
+                           "unsupported: a server of a model with ragged tensors: " + port.info.name);
     state.progress("compiling " + loaded->info().path);
     DYN_TRY(VmModule module, loaded->newProgram());
     const std::shared_ptr<dyn_module> owned(module.release(), dyn_module_release);
@@ -153,6 +158,23 @@ void giveAnswer(dyn_request& request) {
   if (request.answered) request.answered(request.user, &request);
 }
 
+// A request that waits holds its handle, and the handle the request: one that is not taken must not.
+class UntilTaken {
+ public:
+  explicit UntilTaken(dyn_request& request) : request_(&request) {}
+  ~UntilTaken() {
+    if (!request_) return;
+    request_->request->answered = nullptr;
+    request_->handle = nullptr;
+  }
+  UntilTaken(const UntilTaken&) = delete;
+  UntilTaken& operator=(const UntilTaken&) = delete;
+  void isTaken() { request_ = nullptr; }
+
+ private:
+  dyn_request* request_;
+};
+
 dyn_status submit(dyn_server& server, const dyn_server_request& asked, dyn_request** target) {
   dyn_status status = DYN_OK;
   const dyn_status thrown = reporting([&]() -> Status {
@@ -175,14 +197,14 @@ dyn_status submit(dyn_server& server, const dyn_server_request& asked, dyn_reque
       request.deadlineNs = INT64_MAX;
     request.call = program->call(std::move(inputs));
     request.answered = [made](ServedRequest&) { giveAnswer(*made); };  // which the server drops afterwards
+    UntilTaken untilTaken(*made);
     if (target) made->handle = made;
     const Submission taken = server.server->submit(made->request);
     if (taken == Submission::taken) {
+      untilTaken.isTaken();
       if (target) *target = made.get();
       return {};
     }
-    made->handle = nullptr;
-    request.answered = nullptr;
     ServedAnswer& answer = request.call->answer;
     answer.kind = taken == Submission::queueFull ? AnswerKind::queueFull
                   : taken == Submission::expired ? AnswerKind::expired
@@ -248,7 +270,12 @@ dyn_status dyn_server_joining(dyn_server* server, int32_t model, const char** te
 dyn_status dyn_server_shut_down(dyn_server* server, dyn_shutdown how) {
   return reporting([&]() -> Status {
     if (!server) return badArgument("server is a null pointer");
-    if (!server->server->shutDown(how == DYN_SHUTDOWN_DRAIN ? Shutdown::drain : Shutdown::refuse))
+    if (how < DYN_SHUTDOWN_DRAIN || how > DYN_SHUTDOWN_CANCEL)
+      return badArgument("how is none of dyn_shutdown");
+    const Shutdown shutdown = how == DYN_SHUTDOWN_DRAIN    ? Shutdown::drain
+                              : how == DYN_SHUTDOWN_REFUSE ? Shutdown::refuse
+                                                           : Shutdown::cancel;
+    if (!server->server->shutDown(shutdown))
       return badArgument("a callback cannot shut down the server that called it");
     return {};
   });

@@ -121,7 +121,8 @@ TEST_F(ServerMemory, RequestsThatRunFailOrAreRight) {
         server_->submit(request([&](const ServedAnswer& answer) {
           if (--outstanding == 0) failed = stopFailing();
           if (answer.kind == AnswerKind::results) {
-            EXPECT_FLOAT_EQ(static_cast<const float*>(dyn_value_data(answer.outputs.at(0).get()))[7], 0.17487773F);
+            EXPECT_FLOAT_EQ(static_cast<const float*>(dyn_value_data(answer.outputs.at(0).get()))[7],
+                            0.17487773F);
           } else {
             EXPECT_EQ(answer.status, DYN_OUT_OF_MEMORY);
           }

@@ -6,9 +6,9 @@ namespace dyn {
 
 namespace {
 
-constexpr int64_t kEnough = 3;             // runs of a kind before they decide
-constexpr int64_t kAlonePerTrial = 64;     // requests alone for each one that is joined to try
-constexpr int64_t kJoinedPerTrial = 512;   // requests joined before one runs alone to try
+constexpr int64_t kEnough = 3;            // runs of a kind before they decide
+constexpr int64_t kAlonePerTrial = 64;    // requests alone for each one that is joined to try
+constexpr int64_t kJoinedPerTrial = 512;  // requests joined before one runs alone to try
 
 }  // namespace
 

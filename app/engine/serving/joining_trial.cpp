@@ -30,8 +30,6 @@ class Trial {
   }
 
  private:
-  GatheringLimits limits() const { return {most_, most_, -1, true}; }
-
   Status runOnce(const Gathering& gathering) {
     program_.run(0, gathering);
     for (const ServedCall* call : gathering.calls())
@@ -43,18 +41,15 @@ class Trial {
   Status compare() {
     if (calls_.size() < 2 || most_ < 2) return {};
     const std::unique_ptr<Gathering> some =
-        program_.gather(*calls_[0], {std::max(most_, kCompared), kCompared, -1, true});
+        program_.gather(*calls_[0], {kCompared, kCompared, -1, JoiningTrial::answers});
     for (size_t c = 1; c < calls_.size() && some->calls().size() < kCompared; ++c) {
-      const bool known =
-          std::any_of(some->calls().begin(), some->calls().end(), [&](const ServedCall* call) {
-            return calls_[c]->tensors && call->tensors && call->tensors->dims == calls_[c]->tensors->dims;
-          });
+      const bool known = std::any_of(some->calls().begin(), some->calls().end(), [&](const ServedCall* call) {
+        return calls_[c]->tensors && call->tensors && call->tensors->dims == calls_[c]->tensors->dims;
+      });
       const bool isLast = c + 1 == calls_.size() && some->calls().size() < 2;
       if (!known || isLast) some->add(*calls_[c]);
     }
-    DYN_CHECK(runOnce(*some));
-    if (program_.joint()) return {};
-    return makeError(DiagnosticId::unsupportedFeature, program_.joiningText());
+    return runOnce(*some);
   }
 
   Result<int64_t> leastNs(const Gathering& gathering) {
@@ -77,7 +72,8 @@ class Trial {
     for (size_t first = 0, groups = 0; first < calls_.size() && groups < kTimedGroups; ++first) {
       if (groups > 0 && steadyNs() - begin > kTimedNs) break;
       if (taken[first]) continue;
-      const std::unique_ptr<Gathering> group = program_.gather(*calls_[first], limits());
+      const std::unique_ptr<Gathering> group =
+          program_.gather(*calls_[first], {most_, most_, -1, JoiningTrial::costs});
       for (size_t c = first + 1; c < calls_.size(); ++c)
         if (!taken[c] && group->add(*calls_[c])) taken[c] = true;
       if (group->calls().size() < 2) continue;
@@ -85,7 +81,7 @@ class Trial {
       DYN_TRY(const int64_t together, leastNs(*group));
       joinedNs += together;
       for (ServedCall* call : group->calls()) {
-        DYN_TRY(const int64_t alone, leastNs(*program_.gather(*call, {1, 1, -1, true})));
+        DYN_TRY(const int64_t alone, leastNs(*program_.gather(*call, {})));
         aloneNs += alone;
       }
       timed += static_cast<int64_t>(group->calls().size());

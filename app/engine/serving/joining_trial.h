@@ -10,7 +10,7 @@ struct JoiningTimes {
 };
 
 // `requests`: the inputs of some, as they come. The program knows the costs from here on, and it has compared
-// answers. Errors: those of a run, and unsupportedFeature where answers of joined runs of equal sizes differ.
+// answers: ServedProgram::joint() is null where those of equal sizes differ. Errors: those of a run.
 Result<JoiningTimes> tryJoining(ServedProgram& program,
                                 const std::vector<const std::vector<VmValue>*>& requests, size_t most);
 

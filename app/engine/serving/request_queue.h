@@ -2,7 +2,7 @@
 //
 //   RequestQueue queue(1000);
 //   queue.add(request);                                  // false: it is full
-//   queue.take(begins, joins, 16, taken);                // the next one, and others of its model that join it
+//   queue.take(begins, joins, 16, taken);                // the next one, and others that join it
 //
 // A client that sends a hundred requests at once delays another client's by one request. Clients of two
 // models are two. A request that does not join keeps its place. Nothing here looks at a clock or takes a
@@ -60,22 +60,22 @@ class RequestQueue {
   void dropEmpty();
 
   size_t most_, count_ = 0, longest_ = 0, deadlinesCount_ = 0;
-  std::vector<size_t> counts_;                          // by model
+  std::vector<size_t> counts_;                              // by model
   std::map<int32_t, Lanes, std::greater<int32_t>> levels_;  // by priority
 };
 
 struct ServedRequest {
   size_t model = 0;
   uint64_t client = 0;
-  int32_t priority = 0;                   // higher ones run first
-  int64_t deadlineNs = INT64_MAX;         // by the server's clock
-  std::unique_ptr<ServedCall> call;       // with the answer
+  int32_t priority = 0;                          // higher ones run first
+  int64_t deadlineNs = INT64_MAX;                // by the server's clock
+  std::unique_ptr<ServedCall> call;              // with the answer
   std::function<void(ServedRequest&)> answered;  // called once, on any thread; it may not throw
 
   // The server's.
   enum class State : uint8_t { fresh, waiting, running, answered } state = State::fresh;
   int64_t arrivalNs = 0;
-  size_t worker = 0;                      // that runs it
+  size_t worker = 0;  // that runs it
   std::list<RequestPointer>::iterator place;
 };
 

@@ -70,11 +70,18 @@ class Gathering {
   std::vector<ServedCall*> calls_;
 };
 
+// What is measured by runs that no request waits for.
+enum class JoiningTrial : uint8_t {
+  none,
+  costs,    // joined also where that costs more
+  answers,  // and of any lengths
+};
+
 struct GatheringLimits {
   size_t mostCalls = 1;
   size_t waitingCount = 1;   // calls of the model that could be taken, the first one included
   int64_t memoryBytes = -1;  // that the run may take; -1: no limit
-  bool evenIfItCosts = false;  // to measure that
+  JoiningTrial trial = JoiningTrial::none;
 };
 
 class ServedModel {

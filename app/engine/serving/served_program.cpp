@@ -51,7 +51,7 @@ class ProgramGathering : public Gathering {
   }
   bool add(ServedCall& next) override {
     if (!group_ || !next.tensors || calls_.size() >= limits_.mostCalls) return false;
-    if (!program_.mayFollow(*joint_, *group_, *next.tensors)) return false;
+    if (!program_.mayFollow(*joint_, *group_, *next.tensors, limits_.trial)) return false;
     calls_.push_back(&next);
     if (limits_.memoryBytes >= 0) {
       const int64_t peak = program_.peakBytes(calls_, joint_.get());
@@ -111,8 +111,8 @@ Result<std::shared_ptr<ServedProgram>> ServedProgram::of(LoadedModel& model,
 Status ServedProgram::prepare(size_t workerCount, int64_t memoryLimitBytes) {
   workers_.resize(workerCount);
   trims_ = memoryLimitBytes > 0;
-  if (trims_ && (options_.memoryLimitBytes == 0 ||
-                 options_.memoryLimitBytes > static_cast<uint64_t>(memoryLimitBytes)))
+  if (trims_ &&
+      (options_.memoryLimitBytes == 0 || options_.memoryLimitBytes > static_cast<uint64_t>(memoryLimitBytes)))
     options_.memoryLimitBytes = static_cast<uint64_t>(memoryLimitBytes);
   return {};
 }
@@ -127,6 +127,11 @@ std::string ServedProgram::comparedText() const {
   return comparedText_;
 }
 
+std::string ServedProgram::whyNotJoined() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return whyNotJoined_;
+}
+
 std::string ServedProgram::joiningText() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!joint_) return "one by one: " + whyNotJoined_;
@@ -138,7 +143,10 @@ std::string ServedProgram::joiningText() const {
 Result<VmValue> ServedProgram::withContext(const std::function<Result<VmValue>(dyn_context*)>& make) {
   const std::lock_guard<std::mutex> lock(contextsMutex_);
   if (!values_) {
-    DYN_TRY(values_, makeContext(module_.get(), options_, Purpose::running));
+    EngineOptions options = options_;  // inputs that wait count for no run
+    options.memoryLimitBytes = 0;
+    options.threadCount = 1;
+    DYN_TRY(values_, makeContext(module_.get(), options, Purpose::running));
   }
   return make(values_.get());
 }
@@ -163,9 +171,10 @@ std::unique_ptr<ServedCall> ServedProgram::call(std::vector<VmValue> inputs) {
   return made;
 }
 
-bool ServedProgram::mayFollow(const CallJoint& joint, const JoinedGroup& taken,
-                              const CallInputs& next) const {
+bool ServedProgram::mayFollow(const CallJoint& joint, const JoinedGroup& taken, const CallInputs& next,
+                              JoiningTrial trial) const {
   if (!mayJoin(joint, *taken.calls()[0], next) || taken.rowsWith(next) > maxRows_) return false;
+  if (trial == JoiningTrial::answers) return true;
   const JoinedPositions positions = taken.positionsWith(next);
   const auto own = static_cast<double>(positions.own), padded = static_cast<double>(positions.padded);
   if (computesPadding_ && padded > kMostPadding * own) return false;
@@ -180,7 +189,7 @@ std::unique_ptr<Gathering> ServedProgram::gather(ServedCall& first, const Gather
   if (first.tensors) {
     const std::lock_guard<std::mutex> lock(mutex_);
     joint = joint_;
-    const bool asks = batching_ == Batching::whereItPays && !limits.evenIfItCosts;
+    const bool asks = batching_ == Batching::whereItPays && limits.trial == JoiningTrial::none;
     if (joint && asks && !costs_.join(mine.waitingCount)) mine.mostCalls = 1;
   }
   return std::make_unique<ProgramGathering>(*this, first, mine, std::move(joint));
@@ -273,8 +282,7 @@ ServedAnswer ServedProgram::runValues(size_t index, const std::vector<VmValue>& 
     }
     answer.outputs.emplace_back(output);
   }
-  for (size_t i = 0; i < inputs.size(); ++i)
-    dyn_context_set_input(context, static_cast<int32_t>(i), nullptr);
+  for (size_t i = 0; i < inputs.size(); ++i) dyn_context_set_input(context, static_cast<int32_t>(i), nullptr);
   if (trims_) dyn_context_trim(context);
   if (answer.kind != AnswerKind::results) return answer;
   if (const Status checked = checkOnce(); !checked.ok()) {

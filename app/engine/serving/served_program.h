@@ -41,6 +41,7 @@ class ServedProgram : public ServedModel {
   std::shared_ptr<const CallJoint> joint() const;
   // "along batch, of different seq by attention_mask", or why requests run one by one.
   std::string joiningText() const;
+  std::string whyNotJoined() const;
   // What the comparison of joined runs with runs alone has shown; "": there was none yet.
   std::string comparedText() const;
   bool computesPadding() const { return computesPadding_; }
@@ -52,7 +53,8 @@ class ServedProgram : public ServedModel {
     int64_t runsCount = 0;
   };
   ServedProgram() = default;
-  bool mayFollow(const CallJoint& joint, const JoinedGroup& taken, const CallInputs& next) const;
+  bool mayFollow(const CallJoint& joint, const JoinedGroup& taken, const CallInputs& next,
+                 JoiningTrial trial) const;
   Result<int64_t> peakOf(const std::vector<std::vector<int64_t>>& shapes);
   int64_t peakBytes(const std::vector<ServedCall*>& calls, const CallJoint* joint);
   Result<Worker*> worker(size_t index);

@@ -90,17 +90,31 @@ bool Server::shutDown(Shutdown how) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
     stopping_ = true;
-    if (how == Shutdown::refuse) {
+    if (how != Shutdown::drain) {
       RequestQueue::Requests removed;
       queue_.removeAll(removed);
       refuse(removed, AnswerKind::shutDown, lock);
     }
+    if (how == Shutdown::cancel) cancelRuns(lock);
   }
   wanted_.notify_all();
   const std::lock_guard<std::mutex> lock(threadsMutex_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   return true;
+}
+
+// Returns when nothing runs. A run that has not quite begun does not hear of it, so it is told again.
+void Server::cancelRuns(std::unique_lock<std::mutex>& lock) {
+  constexpr std::chrono::milliseconds kAgain(5);
+  while (counts_.running > 0) {
+    for (size_t worker = 0; worker < running_.size(); ++worker) {
+      if (!running_[worker].model) continue;
+      for (const RequestPointer& request : *running_[worker].requests) request->call->cancelled = true;
+      running_[worker].model->cancel(worker);
+    }
+    wanted_.wait_for(lock, kAgain);
+  }
 }
 
 ServingCounts Server::counts() const {
@@ -218,7 +232,7 @@ void Server::runBatch(size_t worker, Batch& batch, std::unique_lock<std::mutex>&
   running_[worker] = {};
   counts_.running -= static_cast<int64_t>(count);
   counts_.reservedBytes -= batch.reservedBytes;
-  if (batch.reservedBytes > 0) wanted_.notify_all();
+  if (batch.reservedBytes > 0 || stopping_) wanted_.notify_all();
   try {
     counts_.addRun(count, end - begin);
     for (const RequestPointer& request : batch.requests) counts_.latencies.add(end - request->arrivalNs);

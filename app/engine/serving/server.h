@@ -8,8 +8,8 @@
 //   if (server->submit(request) != Submission::taken) ...  // at once: the queue is full, or it shuts down
 //   server->shutDown(Shutdown::drain);
 //
-// Each request that is taken is answered once, whatever happens: `answered` is called on a worker's thread, or
-// on that of cancel() or shutDown(). Every method may be called from any thread. `answered` may submit and
+// Each request that is taken is answered once, whatever happens: `answered` is called on a worker's thread,
+// or on that of cancel() or shutDown(). Every method may be called from any thread. `answered` may submit and
 // cancel; it may not shut the server down or destroy it.
 #pragma once
 
@@ -29,6 +29,7 @@ enum class Submission : uint8_t { taken, queueFull, expired, shutDown };
 enum class Shutdown : uint8_t {
   drain,   // those that wait are run first
   refuse,  // those that wait are answered by `shutDown`; those that run are finished
+  cancel,  // likewise, and those that run are cancelled
 };
 
 class Server {
@@ -75,6 +76,7 @@ class Server {
   void runBatch(size_t worker, Batch& batch, std::unique_lock<std::mutex>& lock);
   void answer(RequestQueue::Requests& requests, std::unique_lock<std::mutex>& lock);
   void refuse(RequestQueue::Requests& requests, AnswerKind kind, std::unique_lock<std::mutex>& lock);
+  void cancelRuns(std::unique_lock<std::mutex>& lock);
 
   const ServingPolicy policy_;
   const Clock clock_;

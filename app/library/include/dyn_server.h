@@ -1,4 +1,4 @@
-/* dyn_server.h: a server in a process: requests from any thread, which run together where they wait together.
+/* dyn_server.h: a server in a process: requests of any thread, which run together where they wait together.
  *
  * Example (error handling left out):
  *   dyn_server* server;  dyn_server_create(NULL, &server);
@@ -61,12 +61,13 @@ DYN_API dyn_status dyn_server_create(const dyn_server_policy* policy, dyn_server
 /* Compiles the model, whose thread this must be, and gives its number in the server. The model may be changed
  * or released afterwards. A package has no graph to prove anything by: its requests run one by one. */
 DYN_API dyn_status dyn_server_add_model(dyn_server* server, dyn_model* model, int32_t* index);
-/* How requests of a model are joined: "along batch, of different seq by attention_mask"; or "one by one: " and
- * the reason. Borrowed until this thread's next call. */
+/* How requests of a model are joined: "along batch, of different seq by attention_mask"; or "one by one: "
+ * and the reason. Borrowed until this thread's next call. */
 DYN_API dyn_status dyn_server_joining(dyn_server* server, int32_t model, const char** text);
 typedef enum dyn_shutdown {
-  DYN_SHUTDOWN_DRAIN, /* requests that wait are run first */
-  DYN_SHUTDOWN_REFUSE /* they are answered by DYN_SHUT_DOWN; runs under way are finished */
+  DYN_SHUTDOWN_DRAIN,  /* requests that wait are run first */
+  DYN_SHUTDOWN_REFUSE, /* they are answered by DYN_SHUT_DOWN; runs under way are finished */
+  DYN_SHUTDOWN_CANCEL  /* likewise, and runs under way are cancelled */
 } dyn_shutdown;
 /* Takes no further requests, and returns when all are answered. Not from a callback: DYN_INVALID_ARGUMENT. */
 DYN_API dyn_status dyn_server_shut_down(dyn_server* server, dyn_shutdown how);
@@ -86,9 +87,10 @@ typedef struct dyn_server_request {
   dyn_value* const* inputs; /* in the order of the model; shared, and not to be written until the answer */
   uint64_t client;          /* clients take turns; any number */
   int32_t priority;         /* higher ones run first; 0 is usual */
-  int64_t deadline_ns;      /* from now; it does not run later than that. 0: none; negative: already passed */
+  int64_t deadline_ns;      /* from now; it does not start later. 0: none; negative: already passed */
   /* Called once when the request has its answer, on a thread of the server or on that of
-   * dyn_request_cancel or dyn_server_shut_down; may be null. `request` is borrowed. It may submit and cancel. */
+   * dyn_request_cancel or dyn_server_shut_down; may be null. `request` is borrowed. It may submit and
+   * cancel. */
   void (*answered)(void* user, dyn_request* request);
   void* user;
 } dyn_server_request;
@@ -103,15 +105,15 @@ DYN_API dyn_status dyn_request_wait(dyn_request* request, int64_t timeout_ns);
 DYN_API const char* dyn_request_message(const dyn_request* request);
 DYN_API int32_t dyn_request_output_count(const dyn_request* request); /* 0 unless the answer is DYN_OK */
 DYN_API dyn_status dyn_request_output(const dyn_request* request, int32_t index, dyn_value** value);
-/* A request that waits is answered at once; a run under way ends if all its requests are cancelled. The status
- * is then DYN_CANCELLED. After the answer it does nothing. */
+/* A request that waits is answered at once; a run under way ends if all its requests are cancelled. The
+ * status is then DYN_CANCELLED. After the answer it does nothing. */
 DYN_API void dyn_request_cancel(dyn_request* request);
 /* Does not cancel. Null: nothing. */
 DYN_API void dyn_request_release(dyn_request* request);
 
 /* --- counters --- */
 typedef struct dyn_server_statistics {
-  size_t size; /* sizeof(dyn_server_statistics), set by the caller */
+  size_t size;             /* sizeof(dyn_server_statistics), set by the caller */
   int64_t submitted_count; /* with the refused ones */
   int64_t completed_count, failed_count, cancelled_count, expired_count;
   int64_t queue_full_count, memory_refused_count, shut_down_count;

@@ -180,8 +180,8 @@ Result<ServedCalls> serveCalls(SessionState& state, Server& server, const Calls&
       // The session keeps the program as long as the server lives.
       DYN_TRY(dyn_module * module, prepared.model->program());
       const std::shared_ptr<dyn_module> borrowed(module, [](dyn_module*) {});
-      DYN_TRY(auto program, ServedProgram::of(*prepared.model, borrowed, state.now.options, server.policy(),
-                                              lengths));
+      DYN_TRY(auto program,
+              ServedProgram::of(*prepared.model, borrowed, state.now.options, server.policy(), lengths));
       DYN_TRY([[maybe_unused]] const size_t number, server.add(program));
       served.programs.push_back(std::move(program));
     }
@@ -285,7 +285,7 @@ Status measure(SessionState& state, Server& server, const ServedCalls& served,
   Tally tally;
   const ServingCounts before = server.counts();
   const Status sent = sendAll(state, server, served, turns, next, result.seconds, tally, steadyNs());
-  server.shutDown(Shutdown::refuse);
+  server.shutDown(Shutdown::cancel);  // nothing runs any more where all went well
   DYN_CHECK(sent);
   const ServingCounts counts = server.counts();
   result.requestsCount = counts.submitted - before.submitted;
@@ -341,21 +341,21 @@ Status tryBatching(const Server& server, const ServedCalls& served, const std::v
                    const SessionOptions& options, ServeResult& result) {
   for (size_t p = 0; p < served.programs.size(); ++p) {
     ServedProgram& program = *served.programs[p];
-    if (!program.joint()) {
-      result.comparedText = program.joiningText();
-      continue;
-    }
     std::vector<const std::vector<VmValue>*> asTheyCome;
     for (const size_t turn : turns)
       if (served.models[turn] == p) asTheyCome.push_back(&served.values[turn]);
     if (asTheyCome.empty()) continue;
     if (served.values.size() == 1) asTheyCome.resize(1);
     DYN_TRY(const JoiningTimes times, tryJoining(program, asTheyCome, server.policy().maxBatch));
+    const std::shared_ptr<const CallJoint> joint = program.joint();
+    if (!joint) {
+      result.comparedText = program.joiningText();
+      if (server.policy().batching != Batching::always) continue;
+      return makeError(DiagnosticId::unsupportedFeature, program.whyNotJoined());
+    }
     const std::string compared = program.comparedText();
     result.comparedText = compared + (compared.empty() ? "" : "; ") +
                           joiningText(times, program.computesPadding(), server.policy().batching, options);
-    const std::shared_ptr<const CallJoint> joint = program.joint();
-    if (!joint) continue;
     result.batch = joint->batch;
     result.sequence = joint->sequence;
   }
@@ -391,8 +391,7 @@ Result<ServingPolicy> policyOf(const Command& command, ServeResult& result) {
   result.batching = batching != "off";
   const auto atLeastOne = [&](const char* name, size_t fallback) -> Result<size_t> {
     DYN_TRY(const int64_t value, command.integer(name, static_cast<int64_t>(fallback)));
-    if (value < 1)
-      return makeError(DiagnosticId::usageError, "--" + std::string(name) + " is less than one");
+    if (value < 1) return makeError(DiagnosticId::usageError, "--" + std::string(name) + " is less than one");
     return static_cast<size_t>(value);
   };
   DYN_TRY(policy.maxBatch, atLeastOne("max-batch", policy.maxBatch));
@@ -411,8 +410,8 @@ Result<ServingPolicy> policyOf(const Command& command, ServeResult& result) {
 }
 
 // When requests arrive: by the trace, or at random times.
-Result<NextArrival> arrivalsOf(const Command& command, const std::optional<RequestTrace>& trace, uint64_t seed,
-                               ServeResult& result) {
+Result<NextArrival> arrivalsOf(const Command& command, const std::optional<RequestTrace>& trace,
+                               uint64_t seed, ServeResult& result) {
   if (trace) {
     for (const char* other : {"rate", "seconds", "burst"})
       if (command.has(other))
@@ -455,10 +454,8 @@ Result<View> handle_serve(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(const ServingPolicy policy, policyOf(command, result));
   DYN_TRY(const NextArrival next, arrivalsOf(command, trace, state.now.options.seed, result));
   DYN_TRY(Shapes shapes, servedShapesOf(model->signature(), command, trace));
-  DYN_TRY(const std::optional<CallJoint> joint,
-          jointOf(*model, shapes, policy.batching == Batching::always));
+  DYN_TRY(const std::optional<CallJoint> joint, jointOf(*model, shapes, policy.batching == Batching::always));
   if (joint && !namesBatch(command, shapes, joint->batch)) shapes.dims.push_back(joint->batch + "=1");
-  if (joint && result.batching) result.batch = joint->batch;
   DYN_TRY(const Calls calls, drawCalls(state, *model, command, shapes, trace));
   DYN_TRY(const std::unique_ptr<Server> server, Server::start(policy));
   DYN_TRY(const ServedCalls served,

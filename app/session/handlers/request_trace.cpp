@@ -13,6 +13,7 @@ namespace dyn {
 namespace {
 
 constexpr double kMostSeconds = 1e9;
+constexpr int64_t kMostSize = 1 << 26;
 
 std::vector<std::string> columnsOf(const std::string& line) {
   std::vector<std::string> columns;
@@ -103,7 +104,7 @@ class Reader {
     if (!trace_.lines.empty() && ns < trace_.lines.back().arrivalNs)
       return fault("it arrives before the line above");
     for (const int64_t size : sizes)
-      if (size < 0) return fault("a size is negative");
+      if (size < 0 || size > kMostSize) return fault("a size is not in 0 to " + std::to_string(kMostSize));
     trace_.lines.push_back({ns, std::move(sizes)});
     return {};
   }

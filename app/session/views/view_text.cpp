@@ -586,6 +586,7 @@ struct TextWriter {
     text += fmt::format("{} runs, p50 {}, busy {:.0f} % of the time; at most {} waited\n", v->runsCount,
                         durationText(v->runP50Ns), 100 * v->busyShare, v->longestLineCount);
     if (!v->batching) return text;
+    if (v->batch.empty()) return text + v->comparedText + "\n";
     const double each =
         v->runsCount == 0 ? 0 : static_cast<double>(v->completedCount) / static_cast<double>(v->runsCount);
     return text + fmt::format("joined along {}{}: {:.1f} requests in a run{}\n", v->batch,

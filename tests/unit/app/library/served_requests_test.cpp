@@ -372,7 +372,8 @@ TEST_F(ServedRequests, SaysWhyRequestsRunOneByOne) {
   create();
   int32_t model = -1;
   if (add(kAcross, &model) == DYN_UNSUPPORTED) GTEST_SKIP() << "no code generation";
-  EXPECT_THAT(joining(model), HasSubstr("one by one: unsupported: calls of this model cannot be joined: along b"));
+  EXPECT_THAT(joining(model),
+              HasSubstr("one by one: unsupported: calls of this model cannot be joined: along b"));
   create(together(2));
   EXPECT_EQ(add(kAcross, &model), DYN_UNSUPPORTED);
   EXPECT_THAT(diagnosticText(), HasSubstr("cannot be joined"));

@@ -315,6 +315,16 @@ TEST_F(ServerTest, DrainsOrRefusesWhenItShutsDown) {
   }
 }
 
+TEST_F(ServerTest, CancelsWhatRunsWhenItMustEndNow) {
+  start();
+  occupy();
+  submit(1);
+  EXPECT_TRUE(server_->shutDown(Shutdown::cancel));  // although nobody opens the run
+  EXPECT_GE(model_->cancels(), 1);
+  EXPECT_EQ(answer(0), AnswerKind::cancelled);
+  EXPECT_EQ(answer(1), AnswerKind::shutDown);
+}
+
 TEST_F(ServerTest, ACallbackMaySubmitAndMayNotShutDown) {
   start();
   const RequestPointer first = request(1);

@@ -2,8 +2,8 @@
 // themselves: tests/unit/app/engine/serving.
 #include <gmock/gmock.h>
 
-#include "app/engine/serving/joined_calls.h"
 #include "app/engine/run/compare.h"
+#include "app/engine/serving/joined_calls.h"
 #include "app/session/handlers/poisson_arrivals.h"
 #include "app/session/handlers/request_trace.h"
 #include "app/session/views/views.h"
@@ -66,10 +66,11 @@ TEST_F(RequestTraceTest, FaultsHaveALine) {
   EXPECT_THAT(refusal("seq,time\n1,0\n"), HasSubstr(":1: the first column is 'time'"));
   EXPECT_THAT(refusal("time,seq\n0,5\n0\n"), HasSubstr(":3: it has 1 columns instead of 2"));
   EXPECT_THAT(refusal("time,seq\n0,x\n"), HasSubstr(":2: 'x' is not a size of seq"));
-  EXPECT_THAT(refusal("time,seq\n0,-1\n"), HasSubstr(":2: a size is negative"));
+  EXPECT_THAT(refusal("time,seq\n0,-1\n"), HasSubstr(":2: a size is not in 0 to 67108864"));
   EXPECT_THAT(refusal("time\n1\n0.5\n"), HasSubstr(":3: it arrives before the line above"));
   EXPECT_THAT(refusal("time\nnan\n"), HasSubstr(":2: its time is not in"));
-  EXPECT_THAT(refusal("{\"time\": 0, \"seq\": 1}\n{\"time\": 1, \"s\": 1}\n"), HasSubstr(":2: it has no 'seq'"));
+  EXPECT_THAT(refusal("{\"time\": 0, \"seq\": 1}\n{\"time\": 1, \"s\": 1}\n"),
+              HasSubstr(":2: it has no 'seq'"));
   EXPECT_THAT(refusal("{\"seq\": 1}\n"), HasSubstr(":1: it is not an object with a number 'time'"));
 }
 
@@ -160,12 +161,15 @@ TEST_F(Serve, RequestsOfATraceArriveAsItSays) {
 TEST_F(Serve, JoinedWhereItPaysOrNotAtAll) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(loadText(kMaskedServed)->ok());
-  const ServeResult& result = serve("--rate 20000 --seconds 0.05 --burst 8 --batching auto --workers 2 --dim s=9");
+  const ServeResult& result =
+      serve("--rate 20000 --seconds 0.05 --burst 8 --batching auto --workers 2 --dim s=9");
   EXPECT_EQ(result.batch, "b");
   EXPECT_THAT(result.comparedText, HasSubstr("joining "));
   EXPECT_EQ(result.completedCount + result.rejectedCount, result.requestsCount);
-  const ServeResult& across = (loadText(kAcross), serve("--rate 1000 --seconds 0.01 --dim b=2 --batching auto"));
-  EXPECT_THAT(across.comparedText, HasSubstr("one by one: unsupported: calls of this model cannot be joined"));
+  const ServeResult& across =
+      (loadText(kAcross), serve("--rate 1000 --seconds 0.01 --dim b=2 --batching auto"));
+  EXPECT_THAT(across.comparedText,
+              HasSubstr("one by one: unsupported: calls of this model cannot be joined"));
 }
 
 TEST_F(Serve, OnlyEqualSizesWherePaddingReachesAResult) {
