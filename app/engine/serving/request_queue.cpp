@@ -81,6 +81,7 @@ int64_t RequestQueue::nextDeadlineNs() const {
 void RequestQueue::take(const std::function<Begin(ServedRequest&)>& begins,
                         const std::function<bool(ServedRequest&)>& joins, size_t most, Requests& taken) {
   const ServedRequest* first = nullptr;
+  bool isAlone = false;
   for (auto level = levels_.begin(); level != levels_.end() && !first; ++level) {
     Lanes& lanes = level->second;
     for (auto lane = lanes.begin(); lane != lanes.end(); ++lane) {
@@ -88,22 +89,26 @@ void RequestQueue::take(const std::function<Begin(ServedRequest&)>& begins,
       const Begin answer = begins(*lane->requests.front());
       if (answer == Begin::stop) return;
       if (answer == Begin::later) continue;
+      isAlone = answer == Begin::alone;
       first = lane->requests.front().get();
       move(*lane, lane->requests.begin(), taken);
       lanes.splice(lanes.end(), lanes, lane);
       break;
     }
   }
-  if (!first) return;
+  size_t looks = first && !isAlone ? 8 * most : 0;
   for (auto& [priority, lanes] : levels_) {
     for (Lane& lane : lanes) lane.next = lane.requests.begin();
-    for (bool any = true; any && taken.size() < most;) {  // one of each client, and again
+    for (bool any = looks > 0; any && taken.size() < most;) {  // one of each client, and again
       any = false;
       for (Lane& lane : lanes) {
         if (lane.model != first->model) continue;
-        while (lane.next != lane.requests.end() && taken.size() < most) {
+        while (lane.next != lane.requests.end() && taken.size() < most && looks > 0) {
           const auto here = lane.next++;
-          if (!joins(**here)) continue;
+          if (!joins(**here)) {
+            --looks;
+            continue;
+          }
           move(lane, here, taken);
           any = true;
           break;

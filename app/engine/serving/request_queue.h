@@ -35,9 +35,11 @@ class RequestQueue {
   void removeExpired(int64_t nowNs, Requests& removed);
   void removeAll(Requests& removed);
 
-  enum class Begin : uint8_t { yes, later, stop };
-  // `begins` is asked of the first request of each client until it says yes, or stop: then nothing is taken.
-  // `joins` is asked of further requests of the same model. Neither may throw.
+  enum class Begin : uint8_t { yes, alone, later, stop };
+  // `begins` is asked of the first request of each client until it says yes, or alone, which no other joins,
+  // or stop: then nothing is taken.
+  // `joins` is asked of further requests of the same model, until `most` are taken, or 8 * `most` were
+  // refused: a long queue costs no more than that. Neither may throw.
   void take(const std::function<Begin(ServedRequest&)>& begins,
             const std::function<bool(ServedRequest&)>& joins, size_t most, Requests& taken);
 

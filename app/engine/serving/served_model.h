@@ -64,6 +64,8 @@ class Gathering {
   virtual bool add(ServedCall& next) = 0;
   // Highest use of memory of the run; -1: known only when it runs.
   virtual int64_t peakBytes() const = 0;
+  // No other call will be added.
+  virtual bool isFull() const = 0;
   const std::vector<ServedCall*>& calls() const { return calls_; }
 
  protected:

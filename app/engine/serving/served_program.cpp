@@ -50,7 +50,7 @@ class ProgramGathering : public Gathering {
     if (limits_.memoryBytes >= 0) peakBytes_ = program_.peakBytes(calls_, joint_.get());
   }
   bool add(ServedCall& next) override {
-    if (!group_ || !next.tensors || calls_.size() >= limits_.mostCalls) return false;
+    if (isFull() || !next.tensors) return false;
     if (!program_.mayFollow(*joint_, *group_, *next.tensors, limits_.trial)) return false;
     calls_.push_back(&next);
     if (limits_.memoryBytes >= 0) {
@@ -65,6 +65,7 @@ class ProgramGathering : public Gathering {
     return true;
   }
   int64_t peakBytes() const override { return peakBytes_; }
+  bool isFull() const override { return !group_ || calls_.size() >= limits_.mostCalls; }
   const CallJoint* joint() const { return joint_.get(); }
   size_t waitingCount() const { return limits_.waitingCount; }
   int64_t positions() const { return group_ ? group_->positions().own : 1; }

@@ -161,14 +161,16 @@ RequestQueue::Begin Server::begin(ServedRequest& first, int64_t nowNs, Batch& ba
   try {
     batch.gathering = models_[first.model]->gather(*first.call, limits);
   } catch (const std::bad_alloc&) {
-    return RequestQueue::Begin::yes;  // without one it is answered
+    return RequestQueue::Begin::alone;  // without one it is answered
   }
-  if (limit <= 0) return RequestQueue::Begin::yes;
+  const RequestQueue::Begin begins =
+      batch.gathering->isFull() ? RequestQueue::Begin::alone : RequestQueue::Begin::yes;
+  if (limit <= 0) return begins;
   const int64_t peak = batch.gathering->peakBytes();
   if (peak > limit) {
     batch.gathering.reset();
     batch.refusal = AnswerKind::memoryRefused;
-    return RequestQueue::Begin::yes;
+    return RequestQueue::Begin::alone;
   }
   // What nobody can tell before may take all, and so has it alone. Others do not overtake the first, which
   // might wait forever.
@@ -176,7 +178,7 @@ RequestQueue::Begin Server::begin(ServedRequest& first, int64_t nowNs, Batch& ba
     batch.gathering.reset();
     return RequestQueue::Begin::stop;
   }
-  return RequestQueue::Begin::yes;
+  return begins;
 }
 
 Server::Batch Server::take(int64_t nowNs) {
@@ -185,7 +187,7 @@ Server::Batch Server::take(int64_t nowNs) {
   const auto begins = [&](ServedRequest& first) { return begin(first, nowNs, batch); };
   const auto joins = [&](ServedRequest& next) {
     try {
-      return batch.gathering && batch.gathering->add(*next.call);
+      return batch.gathering->add(*next.call);
     } catch (const std::bad_alloc&) {
       return false;  // it runs on its own, later
     }

@@ -425,6 +425,8 @@ Result<NextArrival> arrivalsOf(const Command& command, const std::optional<Reque
       return lines[at++].arrivalNs;
     });
   }
+  if (!command.has("rate"))
+    return makeError(DiagnosticId::usageError, "serve wants --rate, requests a second, or --trace, a file");
   DYN_TRY(result.perSecond, command.number("rate", 0));
   DYN_TRY(result.seconds, command.number("seconds", 1));
   DYN_TRY(const int64_t burst, command.integer("burst", 1));

@@ -92,6 +92,18 @@ TEST_F(RequestQueueTest, WhoIsNotReadyLetsOthersPassUnlessTheyMustNot) {
   EXPECT_THAT(take(queue, 1, all, second), ElementsAre(2));
   EXPECT_THAT(take(queue, 1, all, [](ServedRequest&) { return Begin::stop; }), ElementsAre());
   EXPECT_EQ(queue.count(), 1u);
+  add(queue, 3, 0, 0);
+  EXPECT_THAT(take(queue, 9, all, [](ServedRequest&) { return Begin::alone; }), ElementsAre(1));
+}
+
+TEST_F(RequestQueueTest, ALongQueueIsNotLookedThrough) {
+  RequestQueue queue(1000);
+  for (int64_t name = 0; name < 1000; ++name) add(queue, name);
+  int64_t asked = 0;
+  const auto none = [&](ServedRequest&) { return ++asked, false; };
+  EXPECT_THAT(take(queue, 4, none), ElementsAre(0));
+  EXPECT_EQ(asked, 32);
+  EXPECT_EQ(queue.count(), 999u);
 }
 
 TEST_F(RequestQueueTest, RemovedOnesLeaveNoTrace) {

@@ -81,12 +81,13 @@ class FakeModel : public ServedModel {
     }
     bool add(ServedCall& next) override {
       const auto kind = [](const ServedCall* call) { return static_cast<const FakeCall*>(call)->kind; };
-      if (calls_.size() == limits_.mostCalls || kind(calls_[0]) != kind(&next)) return false;
+      if (isFull() || kind(calls_[0]) != kind(&next)) return false;
       const int64_t more = peakBytes() + model_.bytesPerCall;
       if (limits_.memoryBytes >= 0 && more > limits_.memoryBytes) return false;
       calls_.push_back(&next);
       return true;
     }
+    bool isFull() const override { return calls_.size() == limits_.mostCalls; }
     int64_t peakBytes() const override {
       return model_.bytesPerCall < 0 ? -1 : model_.bytesPerCall * static_cast<int64_t>(calls_.size());
     }
