@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compile_test.sh BUILD SOURCE: samples/14_compile, in C and in C++, over a model of samples/models; libdyn.so shows the
+# compile_test.sh BUILD SOURCE: samples/14_compile and samples/17_server, in C and in C++, over a model of samples/models; libdyn.so shows the
 # names of libdyn.symbols, and no other. DYN_UPDATE=1 writes that list anew.
 set -euo pipefail
 BUILD="${1:?usage: compile_test.sh BUILD SOURCE}" SOURCE="${2:?}"
@@ -28,6 +28,19 @@ for program in first first_cpp; do
   grep -q 'absent.onnx' "$WORK/said" || fail "$program does not name the file: $(cat "$WORK/said")"
 done
 grep -qE 'will take [1-9][0-9]* bytes' <("$WORK/first_cpp" "$MODEL") || fail "first_cpp predicts no memory"
+
+SERVER="$SOURCE/samples/17_server"
+cc -std=c11 "${flags[@]}" "$SERVER/server.c" "${link[@]}" -o "$WORK/server"
+c++ -std=c++17 "${flags[@]}" "$SERVER/server.cpp" "${link[@]}" -o "$WORK/server_cpp"
+[[ $(wc -l <"$SERVER/server.c") -le 60 ]] || fail "server.c has more than 60 lines"
+for program in server server_cpp; do
+  "$WORK/$program" "$MODEL" >"$WORK/said" || fail "$program"
+  grep -qF 'requests are joined along batch, of different seq by attention_mask' "$WORK/said" ||
+    fail "$program: $(cat "$WORK/said")"
+  grep -qE '^24 requests in [0-9]+ runs$' "$WORK/said" || fail "$program: $(cat "$WORK/said")"
+  if "$WORK/$program" "$WORK/absent.onnx" 2>"$WORK/said"; then fail "$program takes a file that is not there"; fi
+  grep -q 'absent.onnx' "$WORK/said" || fail "$program does not name the file: $(cat "$WORK/said")"
+done
 
 # An executable, by what lies beside the library.
 if [[ -x $BUILD/bin/dynrun ]]; then

@@ -153,7 +153,10 @@ SourceLocation placeOfText(std::string text) {
 
 Error vmError(dyn_status status) {
   const char* raw = dyn_last_message();
-  std::string message = raw && *raw ? raw : dyn_status_text(status);
+  return vmError(status, raw && *raw ? raw : dyn_status_text(status));
+}
+
+Error vmError(dyn_status status, std::string message) {
   // "MESSAGE (at FUNCTION@POSITION, PLACE)": the place is where people look, the rest is for those who debug
   // the program.
   const size_t at = message.rfind(" (at ");

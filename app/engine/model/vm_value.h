@@ -9,6 +9,8 @@ namespace dyn {
 
 // A failed call as an error: limits, cancellation and the user's faults keep their exit code.
 Error vmError(dyn_status status);
+// The same of a message that was kept.
+Error vmError(dyn_status status, std::string message);
 
 // Tensors are shared, not copied. An optional is a tuple with tag 1 and one item, or tag 0 and none. Closures
 // are unsupportedFeature. A data value is a tuple, its tag the place of its constructor; one that is met

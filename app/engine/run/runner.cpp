@@ -58,10 +58,6 @@ void Interruption::setRunning(dyn_context* context) {
   if (listener_) listener_(context != nullptr);
 }
 
-namespace {
-
-enum class Purpose : uint8_t { running, dryRun };
-
 Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose) {
   dyn_options settings{};
   settings.thread_count = threadsOf(options);
@@ -75,6 +71,8 @@ Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, 
   if (status != DYN_OK) return vmError(status);
   return VmContext(context);
 }
+
+namespace {
 
 // What the user has chosen is not given up silently.
 Status hasChosenLibrary(dyn_module* module, const EngineOptions& options) {

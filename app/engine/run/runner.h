@@ -44,6 +44,10 @@ struct RunRequest {
   RunTimes* times = nullptr;                 // where the times go instead of `runsNs`: they may be many
 };
 
+// A context for runs with these options, or for dry runs.
+enum class Purpose : uint8_t { running, dryRun };
+Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose);
+
 class Runner {
  public:
   // The module and its data types must outlive the runner; `types` may be null.

@@ -57,14 +57,28 @@ std::vector<std::optional<HostTensor>> elementsOf(const Signature& signature, co
 
 }  // namespace
 
+namespace {
+
+// The module after pass `pack_sequences`; null: the pass has not run.
+const Module* packedModule(const LoadedModel& model) {
+  const TraceStep* step = model.hasModule() ? model.trace().find("pack_sequences") : nullptr;
+  return step && step->after.context ? &step->after : nullptr;
+}
+
+}  // namespace
+
+bool packsSequences(const LoadedModel& model) {
+  const Module* packed = packedModule(model);
+  return packed && !findersIn(*packed).empty();
+}
+
 Result<std::vector<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs) {
   std::vector<int64_t> all;
-  if (!model.hasModule()) return all;
-  const TraceStep* step = model.trace().find("pack_sequences");
-  if (!step || !step->after.context) return all;
-  for (const Op* finder : findersIn(step->after)) {
-    const Function part = makersOf(*step->after.main(), finder->operands[0]);
-    DYN_TRY(std::vector<Value> mask, interpret(step->after, part, inputs.values));
+  const Module* packed = packedModule(model);
+  if (!packed) return all;
+  for (const Op* finder : findersIn(*packed)) {
+    const Function part = makersOf(*packed->main(), finder->operands[0]);
+    DYN_TRY(std::vector<Value> mask, interpret(*packed, part, inputs.values));
     const HostTensor& kept = mask[0].tensor();
     int64_t count = 0;
     for (int64_t i = 0; i < kept.elementCount(); ++i) count += kept.intAt(i) != 0 ? 1 : 0;

@@ -9,6 +9,9 @@
 
 namespace dyn {
 
+// Does the compiled program compute only the positions that masks include?
+bool packsSequences(const LoadedModel& model);
+
 // By the masks of a call, which the reference evaluates, of each batch that has one. Empty where the program
 // computes all of them, and of a package, which holds no graph. Errors: those of evaluating a mask.
 Result<std::vector<int64_t>> keptPositions(LoadedModel& model, const CallInputs& inputs);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "app/engine/inputs/batch_lengths.h"
+#include "app/engine/inputs/padded_sequences.h"
 #include "compiler/pass/pipeline.h"
 #include "compiler/passes/analysis/batch_independence.h"
 #include "compiler/passes/pass_table.h"
@@ -126,11 +128,16 @@ class JointMaker {
       }
       CallJoint joint;
       joint.batch = dim.toString();
-      auto axes = [](const std::vector<std::optional<passes::RowAxis>>& rows) {
+      DimBinding oneRow;
+      oneRow.set(dim, 1);
+      auto axes = [&](const std::vector<std::optional<passes::RowAxis>>& rows) {
         std::vector<CallJoint::Axes> all;
         for (const std::optional<passes::RowAxis>& row : rows) {
           all.emplace_back();
-          if (row) all.back().batch = static_cast<size_t>(row->axis);
+          if (!row) continue;
+          all.back().batch = static_cast<size_t>(row->axis);
+          const Result<int64_t> perRow = evaluate(row->extent, oneRow);
+          all.back().perRow = perRow.ok() ? *perRow : 0;
         }
         return all;
       };
@@ -187,6 +194,54 @@ Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, cons
   return JointMaker(simple, model.signature()).make(lengths, sequence);
 }
 
+void CallJoint::onlyEqualSizes() {
+  sequence.clear();
+  for (std::vector<Axes>* all : {&inputs, &outputs})
+    for (Axes& axes : *all) axes.sequence.reset();
+}
+
+SequenceLengths sequenceLengthsOf(const Signature& signature, const std::vector<std::string>& given) {
+  SequenceLengths found;
+  for (const Port& port : signature.inputs) {
+    const bool says = std::any_of(signature.inputs.begin(), signature.inputs.end(), [&](const Port& input) {
+      return sequencesBy(input, port, LengthsKnown::nothing).has_value();
+    });
+    if (!says || std::find(given.begin(), given.end(), port.info.name) != given.end()) continue;
+    if (found.port) return {};
+    found.port = port;
+  }
+  if (!found.port) return found;
+  // What lengths would make of one sequence names the dims.
+  const Result<LengthsOfCall> call = lengthsOfCall(signature, BatchLengths{found.port->info.name, {1}}, {});
+  if (!call.ok()) return {};
+  for (const DimSpec& dim : call->dims)
+    if (dim.name != found.port->info.shape[0]) found.sequence = dim.name;
+  return found;
+}
+
+std::optional<DimValues> dimsOfCall(const CallJoint& joint, const Signature& signature,
+                                    const std::vector<Value>& values) {
+  DimValues dims;
+  const auto agrees = [&](const std::string& dim, int64_t size) {
+    return dims.try_emplace(dim, size).first->second == size;
+  };
+  if (values.size() != joint.inputs.size()) return std::nullopt;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Port& port = signature.inputs[i];
+    if (!values[i].isTensor() || values[i].tensor().dtype() != port.dtype) return std::nullopt;
+    const Sizes& shape = values[i].tensor().shape();
+    if (port.rankIsOpen || shape.size() != port.info.shape.size()) return std::nullopt;
+    const CallJoint::Axes& axes = joint.inputs[i];
+    if (axes.batch) {
+      const int64_t size = shape[*axes.batch];
+      if (axes.perRow < 1 || size % axes.perRow != 0) return std::nullopt;
+      if (!agrees(joint.batch, size / axes.perRow)) return std::nullopt;
+    }
+    if (axes.sequence && !agrees(joint.sequence, shape[*axes.sequence])) return std::nullopt;
+  }
+  return dims;
+}
+
 void JoinedGroup::add(const CallInputs& call) {
   const JoinedPositions after = positionsWith(call);
   own_ = after.own;
@@ -200,6 +255,8 @@ JoinedPositions JoinedGroup::positionsWith(const CallInputs& next) const {
                 length = joint_.sequence.empty() ? 1 : dimOf(next, joint_.sequence);
   return {own_ + batch * length, (rows_ + batch) * std::max(longest_, length)};
 }
+
+int64_t JoinedGroup::rowsWith(const CallInputs& next) const { return rows_ + dimOf(next, joint_.batch); }
 
 bool mayJoin(const CallJoint& joint, const CallInputs& first, const CallInputs& second) {
   if (!first.overrides.empty() || !second.overrides.empty()) return false;
@@ -217,6 +274,22 @@ bool mayJoin(const CallJoint& joint, const CallInputs& first, const CallInputs& 
   return true;
 }
 
+std::vector<std::vector<int64_t>> joinedShapes(const CallJoint& joint,
+                                               const std::vector<const CallInputs*>& calls) {
+  int64_t longest = 0;
+  for (const CallInputs* call : calls) longest = std::max(longest, dimOf(*call, joint.sequence));
+  std::vector<Sizes> shapes;
+  for (size_t i = 0; i < joint.inputs.size(); ++i) {
+    const CallJoint::Axes& axes = joint.inputs[i];
+    Sizes& shape = shapes.emplace_back(calls[0]->values[i].tensor().shape());
+    if (axes.sequence) shape[*axes.sequence] = longest;
+    if (!axes.batch) continue;
+    shape[*axes.batch] = 0;
+    for (const CallInputs* call : calls) shape[*axes.batch] += call->values[i].tensor().shape()[*axes.batch];
+  }
+  return shapes;
+}
+
 Result<CallInputs> joined(const CallJoint& joint, const std::vector<const CallInputs*>& calls) {
   CallInputs all;
   all.dims = calls[0]->dims;
@@ -227,6 +300,7 @@ Result<CallInputs> joined(const CallJoint& joint, const std::vector<const CallIn
   }
   all.dims[joint.batch] = rows;
   if (!joint.sequence.empty()) all.dims[joint.sequence] = longest;
+  std::vector<Sizes> shapes = joinedShapes(joint, calls);
   for (size_t i = 0; i < joint.inputs.size(); ++i) {
     const CallJoint::Axes& axes = joint.inputs[i];
     const HostTensor& first = calls[0]->values[i].tensor();
@@ -234,12 +308,8 @@ Result<CallInputs> joined(const CallJoint& joint, const std::vector<const CallIn
       all.values.emplace_back(first);
       continue;
     }
-    Sizes shape = first.shape();
-    if (axes.sequence) shape[*axes.sequence] = longest;
-    shape[*axes.batch] = 0;
-    for (const CallInputs* call : calls) shape[*axes.batch] += call->values[i].tensor().shape()[*axes.batch];
-    DYN_TRY(HostTensor value, HostTensor::create(first.dtype(), shape));
-    Sizes from(shape.size(), 0), to = from;
+    Sizes from(shapes[i].size(), 0), to = from;
+    DYN_TRY(HostTensor value, HostTensor::create(first.dtype(), std::move(shapes[i])));
     for (const CallInputs* call : calls) {
       const HostTensor& part = call->values[i].tensor();
       copyBox(part, value, {from, to, part.shape()});

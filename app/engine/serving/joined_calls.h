@@ -25,11 +25,21 @@ struct CallJoint {
   struct Axes {
     std::optional<size_t> batch;     // nothing: all calls must give the same
     std::optional<size_t> sequence;  // filled up with zeros where calls are of different lengths
+    int64_t perRow = 1;              // elements along `batch` for each row; 0: other sizes decide
   };
   std::string batch;                  // the dim's name
   std::string sequence;               // "": only calls of equal sizes
   std::vector<Axes> inputs, outputs;  // as in the signature
+  void onlyEqualSizes();              // from here on calls of different lengths may not join
 };
+
+// The input that says how long sequences are, by its name and shape, and the dim of the longest.
+struct SequenceLengths {
+  std::optional<Port> port;  // nothing: absent, or several
+  std::string sequence;      // ""; the input does not name it
+};
+// Inputs among `given` do not count.
+SequenceLengths sequenceLengthsOf(const Signature& signature, const std::vector<std::string>& given = {});
 
 // `lengths`: the input that says how long sequences are, and `sequence` the dim of the longest; both "":
 // there is none. Error unsupportedFeature: why calls cannot be joined.
@@ -40,13 +50,15 @@ Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, cons
 struct JoinedPositions {
   int64_t own = 0, padded = 0;
 };
-// Calls that are to be joined, one after the other; each may join the first.
+
+// Calls that are to be joined, one after the other; each may join the first. The joint outlives it.
 class JoinedGroup {
  public:
   explicit JoinedGroup(const CallJoint& joint) : joint_(joint) {}
   void add(const CallInputs& call);
   JoinedPositions positions() const { return {own_, rows_ * longest_}; }
   JoinedPositions positionsWith(const CallInputs& next) const;
+  int64_t rowsWith(const CallInputs& next) const;
   const std::vector<const CallInputs*>& calls() const { return calls_; }
 
  private:
@@ -55,7 +67,15 @@ class JoinedGroup {
   int64_t own_ = 0, rows_ = 0, longest_ = 0;
 };
 
+// The dims of the joint as all inputs of a call have them; nothing where the inputs differ, or have not the
+// element types and ranks of the signature: such a call fails, and may not be joined.
+std::optional<DimValues> dimsOfCall(const CallJoint& joint, const Signature& signature,
+                                    const std::vector<Value>& values);
+
 bool mayJoin(const CallJoint& joint, const CallInputs& first, const CallInputs& second);
+// The shapes of the inputs that `joined` makes.
+std::vector<std::vector<int64_t>> joinedShapes(const CallJoint& joint,
+                                               const std::vector<const CallInputs*>& calls);
 // Precondition: each of them may join the first.
 Result<CallInputs> joined(const CallJoint& joint, const std::vector<const CallInputs*>& calls);
 // The results of each call, from those of all. Error internalError where they have not the sizes that follow.

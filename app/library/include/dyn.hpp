@@ -1,4 +1,4 @@
-// dyn.hpp: dyn.h and dynvm.h for C++17 and later: handles release themselves, failures are exceptions. Header only.
+// dyn.hpp: dyn.h, dyn_server.h and dynvm.h for C++17 and later: handles release themselves, failures are exceptions. Header only.
 //
 //   dynapi::Model model("bert.onnx", {{"threads", "2"}});
 //   dynapi::Module module = model.compile();
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "dyn.h"
+#include "dyn_server.h"
 
 namespace dynapi {
 
@@ -211,6 +211,99 @@ class Model {
     handle_.reset(model);
   }
   std::unique_ptr<dyn_model, detail::Release<dyn_model_release>> handle_;
+};
+
+// A request that a Server has taken. Releasing it does not cancel it.
+class Request {
+ public:
+  explicit Request(dyn_request* owned) : handle_(owned) {}
+  // Waits for the answer; throws where that is not results.
+  void wait() const {
+    const dyn_status status = dyn_request_wait(get(), -1);
+    if (status != DYN_OK) throw Failure(status, dyn_request_message(get()));
+  }
+  bool isAnswered() const { return dyn_request_wait(get(), 0) != DYN_NOT_ANSWERED; }
+  // Waits first.
+  Value output(int32_t index) const {
+    wait();
+    dyn_value* value = nullptr;
+    detail::check(dyn_request_output(get(), index, &value));
+    return Value(value);
+  }
+  void cancel() { dyn_request_cancel(get()); }
+  dyn_request* get() const { return handle_.get(); }
+
+ private:
+  std::unique_ptr<dyn_request, detail::Release<dyn_request_release>> handle_;
+};
+
+struct RequestOptions {
+  uint64_t client = 0;
+  int32_t priority = 0;
+  int64_t deadlineNs = 0;  // from now; 0: none
+};
+
+// Requests from any thread, which run together where they wait together.
+class Server {
+ public:
+  explicit Server(dyn_server_policy policy = {}) {
+    policy.size = sizeof policy;
+    dyn_server* server = nullptr;
+    detail::check(dyn_server_create(&policy, &server));
+    handle_.reset(server);
+  }
+  // The model's number here; the model itself is not needed any more.
+  int32_t add(const Model& model) {
+    int32_t index = -1;
+    detail::check(dyn_server_add_model(get(), model.get(), &index));
+    return index;
+  }
+  std::string joining(int32_t model) const {
+    const char* text = nullptr;
+    detail::check(dyn_server_joining(get(), model, &text));
+    return text;
+  }
+  // A copy of `data`, dense and row-major.
+  Value tensor(int32_t model, int32_t dtype, const std::vector<int64_t>& shape, const void* data) const {
+    size_t bytes = dyn_dtype_size_bytes(dtype);
+    for (int64_t size : shape) bytes *= static_cast<size_t>(size);
+    dyn_value* value = nullptr;
+    detail::check(dyn_server_tensor(get(), model, dtype, static_cast<int32_t>(shape.size()), shape.data(),
+                                    data, bytes, &value));
+    return Value(value);
+  }
+  // Throws where the request is refused: DYN_QUEUE_FULL, DYN_DEADLINE_PASSED, DYN_SHUT_DOWN.
+  Request submit(int32_t model, const std::vector<Value>& inputs, const RequestOptions& options = {}) const {
+    std::vector<dyn_value*> values;
+    for (const Value& input : inputs) values.push_back(input.get());
+    dyn_server_request asked{};
+    asked.size = sizeof asked;
+    asked.model = model;
+    asked.inputs = values.data();
+    asked.input_count = static_cast<int32_t>(values.size());
+    asked.client = options.client;
+    asked.priority = options.priority;
+    asked.deadline_ns = options.deadlineNs;
+    dyn_request* request = nullptr;
+    detail::check(dyn_server_submit(get(), &asked, &request));
+    return Request(request);
+  }
+  void shutDown(dyn_shutdown how) { detail::check(dyn_server_shut_down(get(), how)); }
+  dyn_server_statistics statistics() const {
+    dyn_server_statistics made{};
+    made.size = sizeof made;
+    detail::check(dyn_server_get_statistics(get(), &made));
+    return made;
+  }
+  std::string metrics() const {  // for Prometheus
+    const char* text = nullptr;
+    detail::check(dyn_server_metrics(get(), &text));
+    return text;
+  }
+  dyn_server* get() const { return handle_.get(); }
+
+ private:
+  std::unique_ptr<dyn_server, detail::Release<dyn_server_release>> handle_;
 };
 
 }  // namespace dynapi

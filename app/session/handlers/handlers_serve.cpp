@@ -1,18 +1,22 @@
-// Handler: serve, how long requests wait that come at times of their own.
+// Handler: serve, how long requests wait that come at times of their own. It makes the load; what answers is
+// the server of app/engine/serving.
+#include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <random>
 
 #include "app/engine/inputs/batch_lengths.h"
 #include "app/engine/inputs/padded_sequences.h"
 #include "app/engine/run/run_times.h"
-#include "app/engine/serving/joined_calls.h"
-#include "app/engine/serving/waiting_line.h"
-#include "app/session/handlers/joining_server.h"
+#include "app/engine/serving/joining_trial.h"
+#include "app/engine/serving/server.h"
 #include "app/session/handlers/poisson_arrivals.h"
+#include "app/session/handlers/request_trace.h"
 #include "app/session/session_state.h"
+#include "app/session/views/view_text.h"
 #include "compiler/support/clock.h"
 
 namespace dyn {
@@ -21,36 +25,33 @@ namespace {
 
 constexpr size_t kMostCalls = 1024;            // drawn; requests take them in turn
 constexpr int64_t kMostCallBytes = 256 << 20;  // of their inputs
+constexpr int64_t kMostTracedBytes = int64_t{8} << 30;
+constexpr size_t kMostPrograms = 8;  // fewer than a session keeps
 
 // What is the same in all requests, and what is drawn for each.
 struct Shapes {
   std::vector<std::string> dims;  // NAME=N
   std::vector<DimSpec> drawn;     // of these one value each
+  size_t tracedCount = 0;         // of the first of these, lines of a trace say it
   std::optional<Port> lengths;    // says how long the sequences are; nothing does, or the user gives it
   std::string sequence;           // the dim of the longest
   int64_t batch = 1;
 };
 
-// The input that says how long sequences are, by its name and shape; null: absent, or several.
-const Port* servedLengthsPort(const Signature& signature, const std::vector<std::string>& given) {
-  const Port* found = nullptr;
-  for (const Port& port : signature.inputs) {
-    const std::string prefix = port.info.name + "=";
-    const bool isGiven = std::any_of(given.begin(), given.end(), [&](const std::string& spec) {
-      return spec.compare(0, prefix.size(), prefix) == 0;
-    });
-    const bool says = std::any_of(signature.inputs.begin(), signature.inputs.end(), [&](const Port& input) {
-      return sequencesBy(input, port, LengthsKnown::nothing).has_value();
-    });
-    if (isGiven || !says) continue;
-    if (found) return nullptr;
-    found = &port;
-  }
-  return found;
+// The inputs that the user gives.
+std::vector<std::string> givenInputs(const Command& command) {
+  std::vector<std::string> names;
+  for (const std::string& spec : command.all("input")) names.push_back(spec.substr(0, spec.find('=')));
+  return names;
 }
 
-Result<Shapes> servedShapesOf(const Signature& signature, const Command& command) {
+Result<Shapes> servedShapesOf(const Signature& signature, const Command& command,
+                              const std::optional<RequestTrace>& trace) {
   Shapes shapes;
+  for (const std::string& dim : trace ? trace->dims : std::vector<std::string>()) {
+    shapes.drawn.emplace_back().name = dim;
+    shapes.tracedCount++;
+  }
   DYN_TRY(std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
   std::vector<DimSpec> fixed;
   for (DimSpec& spec : specs) {
@@ -71,8 +72,8 @@ Result<Shapes> servedShapesOf(const Signature& signature, const Command& command
     DYN_TRY(lengths, parseBatchLengths(command.text("lengths")));
     for (const Port& port : signature.inputs)
       if (port.info.name == lengths->name) shapes.lengths = port;
-  } else if (const Port* port = servedLengthsPort(signature, command.all("input"))) {
-    shapes.lengths = *port;
+  } else {
+    shapes.lengths = sequenceLengthsOf(signature, givenInputs(command)).port;
   }
   if (!lengths && !shapes.lengths) return shapes;
   // What lengths would make of one sequence names the dims.
@@ -102,16 +103,16 @@ Command requestCommand(const Command& serve, const Shapes& shapes, const std::ve
   Command run = Command::of(CommandId::run);
   for (const std::string& dim : shapes.dims) run.add("dim", dim);
   for (const std::string& input : serve.all("input")) run.add("input", input);
-  bool batchDrawn = false;
+  int64_t rows = shapes.batch;
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string& name = shapes.drawn[i].name;
-    batchDrawn = batchDrawn || (shapes.lengths && name == shapes.lengths->info.shape[0]);
+    if (shapes.lengths && name == shapes.lengths->info.shape[0]) rows = values[i];
     if (!shapes.lengths || name != shapes.sequence) run.add("dim", name + "=" + std::to_string(values[i]));
   }
-  for (size_t i = 0; i < values.size() && !batchDrawn; ++i)
+  for (size_t i = 0; i < values.size(); ++i)
     if (shapes.lengths && shapes.drawn[i].name == shapes.sequence)
       run.add("lengths", toText({shapes.lengths->info.name,
-                                 std::vector<int64_t>(static_cast<size_t>(shapes.batch), values[i])}));
+                                 std::vector<int64_t>(static_cast<size_t>(rows), values[i])}));
   return run;
 }
 
@@ -119,10 +120,6 @@ Command requestCommand(const Command& serve, const Shapes& shapes, const std::ve
 struct Calls {
   std::vector<CallInputs> made;  // each but once
   std::vector<size_t> turns;
-  size_t indexOf(const Request& request) const {
-    return turns[static_cast<size_t>(request.number) % turns.size()];
-  }
-  const CallInputs& of(const Request& request) const { return made[indexOf(request)]; }
 };
 
 int64_t requestBytesOf(const CallInputs& inputs) {
@@ -132,23 +129,28 @@ int64_t requestBytesOf(const CallInputs& inputs) {
   return bytes;
 }
 
-Result<Calls> drawCalls(SessionState& state, LoadedModel& model, const Command& command,
-                        const Shapes& shapes) {
+Result<Calls> drawCalls(SessionState& state, LoadedModel& model, const Command& command, const Shapes& shapes,
+                        const std::optional<RequestTrace>& trace) {
   Calls calls;
   std::map<std::vector<int64_t>, size_t> known;
   std::mt19937_64 random(state.now.options.seed);
   int64_t bytes = 0;
-  const size_t turns = shapes.drawn.empty() ? 1 : kMostCalls;
-  while (calls.turns.size() < turns && (calls.turns.empty() || bytes < kMostCallBytes)) {
+  const size_t turns = shapes.tracedCount > 0 ? trace->lines.size() : shapes.drawn.empty() ? 1 : kMostCalls;
+  while (calls.turns.size() < turns &&
+         (calls.turns.empty() || shapes.tracedCount > 0 || bytes < kMostCallBytes)) {
     if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
     std::vector<int64_t> values;
-    for (const DimSpec& spec : shapes.drawn) values.push_back(spec.sequence[random() % spec.sequence.size()]);
+    if (shapes.tracedCount > 0) values = trace->lines[calls.turns.size()].sizes;
+    for (size_t i = shapes.tracedCount; i < shapes.drawn.size(); ++i)
+      values.push_back(shapes.drawn[i].sequence[random() % shapes.drawn[i].sequence.size()]);
     const auto [place, fresh] = known.try_emplace(values, calls.made.size());
     if (fresh) {
       const Command run = requestCommand(command, shapes, values);
       DYN_TRY(CallInputs inputs,
               calls.made.empty() ? callInputs(state, model, run) : quietCallInputs(state, model, run));
       bytes += requestBytesOf(inputs);
+      if (bytes > kMostTracedBytes)
+        return makeError(DiagnosticId::memoryLimit, "the inputs of the trace's sizes take more than 8 GiB");
       calls.made.push_back(std::move(inputs));
     }
     calls.turns.push_back(place->second);
@@ -156,68 +158,206 @@ Result<Calls> drawCalls(SessionState& state, LoadedModel& model, const Command& 
   return calls;
 }
 
+// The programs that answer the calls: several where the model is compiled for an input's rank or axes.
+struct ServedCalls {
+  std::vector<std::shared_ptr<ServedProgram>> programs;
+  std::vector<size_t> models;                // of each call, by the server's number
+  std::vector<std::vector<VmValue>> values;  // of each call
+};
+
+Result<ServedCalls> serveCalls(SessionState& state, Server& server, const Calls& calls,
+                               const SequenceLengths& lengths) {
+  ServedCalls served;
+  std::map<const LoadedModel*, size_t> known;
+  for (const CallInputs& call : calls.made) {
+    if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+    DYN_TRY(const PreparedRun prepared, state.prepare(call));
+    const auto [place, fresh] = known.try_emplace(prepared.model, served.programs.size());
+    if (fresh) {
+      if (served.programs.size() == kMostPrograms)
+        return makeError(DiagnosticId::unsupportedFeature,
+                         "unsupported: requests for which the model is compiled more than 8 times");
+      // The session keeps the program as long as the server lives.
+      DYN_TRY(dyn_module * module, prepared.model->program());
+      const std::shared_ptr<dyn_module> borrowed(module, [](dyn_module*) {});
+      DYN_TRY(auto program,
+              ServedProgram::of(*prepared.model, borrowed, state.now.options, server.policy(), lengths));
+      DYN_TRY([[maybe_unused]] const size_t number, server.add(program));
+      served.programs.push_back(std::move(program));
+    }
+    ServedProgram& program = *served.programs[place->second];
+    const Module* types = prepared.model->hasModule() ? &prepared.model->imported() : nullptr;
+    std::vector<VmValue>& values = served.values.emplace_back();
+    for (size_t i = 0; i < prepared.inputs.values.size(); ++i) {
+      DYN_TRY(VmValue value, program.withContext([&](dyn_context* context) {
+        return toVm(context, prepared.inputs.values[i], program.signature().inputs[i].type, types);
+      }));
+      values.push_back(std::move(value));
+    }
+    served.models.push_back(place->second);
+  }
+  return served;
+}
+
 void waitUntil(int64_t ns, const Interruption& interruption) {
-  constexpr int64_t kLongestNs = 20'000'000, kSpinNs = 100'000;
+  constexpr int64_t kLongestNs = 20'000'000;
   for (int64_t now; (now = steadyNs()) < ns && !interruption.requested();) {
-    const int64_t left = std::min(ns - now - kSpinNs, kLongestNs);
-    if (left <= 0) continue;  // a sleep ends late by more than that
-    const timespec time{0, left};
+    const timespec time{0, std::min(ns - now, kLongestNs)};
     ::nanosleep(&time, nullptr);
   }
 }
 
-// Lets the requests come and answers them. Fills in all that is measured.
-Status serveAll(SessionState& state, JoiningServer& server, const Calls& calls, size_t most,
-                PoissonArrivals arrivals, WaitingLine line, ServeResult& result) {
-  RunTimes latencies, runs;
-  const CallJoint none;
-  const int64_t begin = steadyNs();
-  int64_t busyNs = 0, toldNs = 0, lastNs = 0;
-  for (;;) {
-    if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
-    const int64_t now = steadyNs() - begin;
-    for (; arrivals.next() && *arrivals.next() <= now; arrivals.advance()) line.arrive(*arrivals.next());
-    if (line.empty()) {
-      const std::optional<int64_t> next = arrivals.next();
-      if (!next) break;
-      waitUntil(begin + *next, state.interruption);
-      continue;
-    }
-    JoinedGroup together(server.joint() ? *server.joint() : none);
-    const std::vector<Request> group =
-        line.take(most, [&](const std::vector<Request>& taken, const Request& r) {
-          for (size_t i = together.calls().size(); i < taken.size(); ++i) together.add(calls.of(taken[i]));
-          return server.joint() && server.mayFollow(together, calls.of(r));
-        });
-    std::vector<const CallInputs*> inputs;
-    for (const Request& request : group) inputs.push_back(&calls.of(request));
-    DYN_TRY(const auto answers, server.run(inputs));
-    if (answers.size() != group.size())
-      return makeError(DiagnosticId::internalError, "not each request has its answer");
-    lastNs = steadyNs() - begin;
-    for (const Request& request : group) latencies.add(lastNs - request.arrivalNs);
-    runs.add(lastNs - now);
-    busyNs += lastNs - now;
-    if (lastNs - toldNs > 200'000'000) {
-      toldNs = lastNs;
-      state.progress("answered " + std::to_string(latencies.count()),
-                     std::min(1.0, static_cast<double>(lastNs) / (result.seconds * 1e9)));
+// What was answered, told by the server's threads.
+class Tally {
+ public:
+  void add(const ServedAnswer& answer, int64_t arrivalNs, int64_t nowNs) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++answered_;
+    if (answer.kind == AnswerKind::results) {
+      latencies_.add(nowNs - arrivalNs);
+      lastNs_ = std::max(lastNs_, nowNs);
+    } else if (answer.kind == AnswerKind::failed && !fault_) {
+      fault_ = vmError(answer.status, answer.message);
+    } else if (answer.kind == AnswerKind::memoryRefused && !fault_) {
+      fault_ = makeError(DiagnosticId::memoryLimit, "a request needs more memory than all may take");
     }
   }
-  result.requestsCount = line.arrivedCount();
-  result.rejectedCount = line.rejectedCount();
-  result.longestLineCount = line.longestCount();
-  result.completedCount = latencies.count();
-  result.runsCount = runs.count();
-  result.p50Ns = latencies.percentileNs(0.5);
-  result.p90Ns = latencies.percentileNs(0.9);
-  result.p99Ns = latencies.percentileNs(0.99);
-  result.meanNs = latencies.meanNs();
-  result.runP50Ns = runs.percentileNs(0.5);
-  if (lastNs > 0) {
-    const double span = std::max(static_cast<double>(lastNs), result.seconds * 1e9);
+  int64_t answeredCount() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return answered_;
+  }
+  std::optional<Error> fault() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return fault_;
+  }
+  // Once all are answered.
+  const RunTimes& latencies() const { return latencies_; }
+  int64_t lastNs() const { return lastNs_; }
+
+ private:
+  mutable std::mutex mutex_;
+  int64_t answered_ = 0, lastNs_ = 0;
+  RunTimes latencies_;
+  std::optional<Error> fault_;
+};
+
+// Nanoseconds from the start; nothing: no request comes any more.
+using NextArrival = std::function<std::optional<int64_t>()>;
+
+// Lets the requests come, and waits for their answers. A latency counts from the time at which a request was
+// to arrive.
+Status sendAll(SessionState& state, Server& server, const ServedCalls& served,
+               const std::vector<size_t>& turns, const NextArrival& next, double seconds, Tally& tally,
+               int64_t begin) {
+  int64_t taken = 0, toldNs = 0;
+  const auto ended = [&]() -> Status {
+    if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+    if (const std::optional<Error> fault = tally.fault()) return *fault;
+    const int64_t now = steadyNs() - begin;
+    if (now - toldNs < 200'000'000) return {};
+    toldNs = now;
+    state.progress("answered " + std::to_string(tally.answeredCount()),
+                   std::min(1.0, static_cast<double>(now) / (seconds * 1e9)));
+    return {};
+  };
+  for (size_t turn = 0; const std::optional<int64_t> arrival = next(); ++turn) {
+    waitUntil(begin + *arrival, state.interruption);
+    DYN_CHECK(ended());
+    const size_t call = turns[turn % turns.size()];
+    auto request = std::make_shared<ServedRequest>();
+    request->model = served.models[call];
+    request->call = server.call(request->model, shared(served.values[call]));
+    request->answered = [&tally, begin, arrivalNs = *arrival](const ServedRequest& answered) {
+      tally.add(answered.call->answer, arrivalNs, steadyNs() - begin);
+    };
+    if (server.submit(request) == Submission::taken) ++taken;
+  }
+  while (tally.answeredCount() < taken) {
+    DYN_CHECK(ended());
+    waitUntil(steadyNs() + 200'000, state.interruption);
+  }
+  return ended();
+}
+
+// Fills in all that is measured.
+Status measure(SessionState& state, Server& server, const ServedCalls& served,
+               const std::vector<size_t>& turns, const NextArrival& next, ServeResult& result) {
+  Tally tally;
+  const ServingCounts before = server.counts();
+  const Status sent = sendAll(state, server, served, turns, next, result.seconds, tally, steadyNs());
+  server.shutDown(Shutdown::cancel);  // nothing runs any more where all went well
+  DYN_CHECK(sent);
+  const ServingCounts counts = server.counts();
+  result.requestsCount = counts.submitted - before.submitted;
+  result.rejectedCount = counts.count(AnswerKind::queueFull);
+  result.longestLineCount = counts.longestQueue;
+  result.completedCount = tally.latencies().count();
+  result.runsCount = counts.runs;
+  result.p50Ns = tally.latencies().percentileNs(0.5);
+  result.p90Ns = tally.latencies().percentileNs(0.9);
+  result.p99Ns = tally.latencies().percentileNs(0.99);
+  result.meanNs = tally.latencies().meanNs();
+  result.runP50Ns = counts.runTimes.percentileNs(0.5);
+  if (const int64_t last = tally.lastNs(); last > 0) {
+    const double span = std::max(static_cast<double>(last), result.seconds * 1e9);
     result.throughputPerSecond = static_cast<double>(result.completedCount) / span * 1e9;
-    result.busyShare = static_cast<double>(busyNs) / span;
+    result.busyShare = static_cast<double>(counts.busyNs) / span;
+  }
+  return {};
+}
+
+// "joining costs 1.42x here: 92.4 us a request joined, 65.1 us alone; leave out --batching".
+std::string joiningText(const JoiningTimes& times, bool computesPadding, Batching batching,
+                        const SessionOptions& options) {
+  if (times.joinedNs <= 0) return "no two of them were to be joined";
+  const auto alone = static_cast<double>(times.aloneNs), joined = static_cast<double>(times.joinedNs);
+  const std::string both =
+      durationText(times.joinedNs) + " a request joined, " + durationText(times.aloneNs) + " alone";
+  if (joined <= alone) return fmt::format("joining pays {:.2f}x: {}", alone / joined, both);
+  const std::string costs = fmt::format("joining costs {:.2f}x here: {}", joined / alone, both);
+  const bool mayLeaveOut = computesPadding && options.paddedResults == "exact";
+  const std::string leaveOut = "add --padded-results zero if padded positions are not needed";
+  if (batching == Batching::whereItPays)
+    return costs + ", so they run one by one while that is so" + (mayLeaveOut ? "; " + leaveOut : "");
+  return costs + "; " + (mayLeaveOut ? leaveOut + ", or " : "") + "leave out --batching";
+}
+
+// Fills the caches of each program.
+Status warmUp(Server& server, const ServedCalls& served) {
+  std::vector<bool> warm(served.programs.size(), false);
+  for (size_t call = 0; call < served.values.size(); ++call) {
+    const size_t model = served.models[call];
+    if (warm[model]) continue;
+    warm[model] = true;
+    const std::unique_ptr<ServedCall> made = server.call(model, shared(served.values[call]));
+    served.programs[model]->run(0, *served.programs[model]->gather(*made, {}));
+    if (made->answer.kind != AnswerKind::results) return vmError(made->answer.status, made->answer.message);
+  }
+  return {};
+}
+
+// Runs some requests both ways; with Batching::always their answers must agree.
+Status tryBatching(const Server& server, const ServedCalls& served, const std::vector<size_t>& turns,
+                   const SessionOptions& options, ServeResult& result) {
+  for (size_t p = 0; p < served.programs.size(); ++p) {
+    ServedProgram& program = *served.programs[p];
+    std::vector<const std::vector<VmValue>*> asTheyCome;
+    for (const size_t turn : turns)
+      if (served.models[turn] == p) asTheyCome.push_back(&served.values[turn]);
+    if (asTheyCome.empty()) continue;
+    if (served.values.size() == 1) asTheyCome.resize(1);
+    DYN_TRY(const JoiningTimes times, tryJoining(program, asTheyCome, server.policy().maxBatch));
+    const std::shared_ptr<const CallJoint> joint = program.joint();
+    if (!joint) {
+      result.comparedText = program.joiningText();
+      if (server.policy().batching != Batching::always) continue;
+      return makeError(DiagnosticId::unsupportedFeature, program.whyNotJoined());
+    }
+    const std::string compared = program.comparedText();
+    result.comparedText = compared + (compared.empty() ? "" : "; ") +
+                          joiningText(times, program.computesPadding(), server.policy().batching, options);
+    result.batch = joint->batch;
+    result.sequence = joint->sequence;
   }
   return {};
 }
@@ -240,32 +380,68 @@ bool namesBatch(const Command& command, const Shapes& shapes, const std::string&
   });
 }
 
-struct ServePlan {
-  size_t most = 16, line = 1000;
-  double mostSeconds = 0.1;  // of a joined run
-};
+Result<ServingPolicy> policyOf(const Command& command, ServeResult& result) {
+  ServingPolicy policy;
+  const std::string batching = command.text("batching", "off");
+  if (batching != "on" && batching != "off" && batching != "auto")
+    return makeError(DiagnosticId::usageError, "--batching " + batching + ": it is on, off or auto");
+  policy.batching = batching == "on"    ? Batching::always
+                    : batching == "off" ? Batching::never
+                                        : Batching::whereItPays;
+  result.batching = batching != "off";
+  const auto atLeastOne = [&](const char* name, size_t fallback) -> Result<size_t> {
+    DYN_TRY(const int64_t value, command.integer(name, static_cast<int64_t>(fallback)));
+    if (value < 1) return makeError(DiagnosticId::usageError, "--" + std::string(name) + " is less than one");
+    return static_cast<size_t>(value);
+  };
+  DYN_TRY(policy.maxBatch, atLeastOne("max-batch", policy.maxBatch));
+  DYN_TRY(policy.maxQueue, atLeastOne("max-queue", policy.maxQueue));
+  DYN_TRY(policy.workers, atLeastOne("workers", 1));
+  DYN_TRY(const double mostSeconds,
+          command.number("max-batch-time", static_cast<double>(policy.maxBatchTimeNs) / 1e9));
+  DYN_TRY(const double waitSeconds, command.number("max-wait", 0));
+  if (!(mostSeconds > 0 && mostSeconds < 1e6))
+    return makeError(DiagnosticId::usageError, "--max-batch-time is not a positive time");
+  if (!(waitSeconds >= 0 && waitSeconds < 1e6))
+    return makeError(DiagnosticId::usageError, "--max-wait is not a time");
+  policy.maxBatchTimeNs = static_cast<int64_t>(mostSeconds * 1e9);
+  policy.maxWaitNs = static_cast<int64_t>(waitSeconds * 1e9);
+  return policy;
+}
 
-Result<ServePlan> planOf(const Command& command, ServeResult& result) {
+// When requests arrive: by the trace, or at random times.
+Result<NextArrival> arrivalsOf(const Command& command, const std::optional<RequestTrace>& trace,
+                               uint64_t seed, ServeResult& result) {
+  if (trace) {
+    for (const char* other : {"rate", "seconds", "burst"})
+      if (command.has(other))
+        return makeError(DiagnosticId::usageError,
+                         "--" + std::string(other) + " and --trace: the trace says when requests arrive");
+    const int64_t lastNs = trace->lines.back().arrivalNs;
+    result.seconds = std::max(static_cast<double>(lastNs) / 1e9, 1e-9);
+    result.perSecond = static_cast<double>(trace->lines.size()) / result.seconds;
+    return NextArrival([&lines = trace->lines, at = size_t{0}]() mutable -> std::optional<int64_t> {
+      if (at == lines.size()) return std::nullopt;
+      return lines[at++].arrivalNs;
+    });
+  }
+  if (!command.has("rate"))
+    return makeError(DiagnosticId::usageError, "serve wants --rate, requests a second, or --trace, a file");
   DYN_TRY(result.perSecond, command.number("rate", 0));
   DYN_TRY(result.seconds, command.number("seconds", 1));
+  DYN_TRY(const int64_t burst, command.integer("burst", 1));
   if (!(result.perSecond > 0 && result.perSecond <= 1e7))
     return makeError(DiagnosticId::usageError,
                      "--rate is not a number of requests a second, up to 10,000,000");
   if (!(result.seconds > 0 && result.seconds < 1e6))
     return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
-  const std::string batching = command.text("batching", "off");
-  if (batching != "on" && batching != "off")
-    return makeError(DiagnosticId::usageError, "--batching " + batching + ": it is on or off");
-  result.batching = batching == "on";
-  DYN_TRY(const int64_t most, command.integer("max-batch", 16));
-  DYN_TRY(const int64_t line, command.integer("max-queue", 1000));
-  if (most < 1 || line < 1)
-    return makeError(DiagnosticId::usageError,
-                     std::string(most < 1 ? "--max-batch" : "--max-queue") + " is less than one");
-  DYN_TRY(const double mostSeconds, command.number("max-batch-time", ServePlan().mostSeconds));
-  if (!(mostSeconds > 0))
-    return makeError(DiagnosticId::usageError, "--max-batch-time is not a positive time");
-  return ServePlan{result.batching ? static_cast<size_t>(most) : 1, static_cast<size_t>(line), mostSeconds};
+  if (burst < 1 || burst > 1'000'000)
+    return makeError(DiagnosticId::usageError, "--burst is not a number of requests");
+  return NextArrival([arrivals = PoissonArrivals(result.perSecond, result.seconds, burst, seed)]() mutable {
+    const std::optional<int64_t> next = arrivals.next();
+    if (next) arrivals.advance();
+    return next;
+  });
 }
 
 }  // namespace
@@ -273,32 +449,30 @@ Result<ServePlan> planOf(const Command& command, ServeResult& result) {
 Result<View> handle_serve(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
   ServeResult result;
-  DYN_TRY(const ServePlan plan, planOf(command, result));
-  DYN_TRY(Shapes shapes, servedShapesOf(model->signature(), command));
-  DYN_TRY(std::optional<CallJoint> joint, jointOf(*model, shapes, result.batching));
+  std::optional<RequestTrace> trace;
+  if (command.has("trace")) {
+    DYN_TRY(trace, readRequestTrace(command.text("trace")));
+  }
+  DYN_TRY(const ServingPolicy policy, policyOf(command, result));
+  DYN_TRY(const NextArrival next, arrivalsOf(command, trace, state.now.options.seed, result));
+  DYN_TRY(Shapes shapes, servedShapesOf(model->signature(), command, trace));
+  DYN_TRY(const std::optional<CallJoint> joint, jointOf(*model, shapes, policy.batching == Batching::always));
   if (joint && !namesBatch(command, shapes, joint->batch)) shapes.dims.push_back(joint->batch + "=1");
-  if (!result.batching) joint.reset();
-  if (joint) result.batch = joint->batch;
-  DYN_TRY(const Calls calls, drawCalls(state, *model, command, shapes));
-  JoiningServer server(state, std::move(joint));
-  DYN_CHECK(server.warmUp(calls.made[0]));
+  DYN_TRY(const Calls calls, drawCalls(state, *model, command, shapes, trace));
+  DYN_TRY(const std::unique_ptr<Server> server, Server::start(policy));
+  DYN_TRY(const ServedCalls served,
+          serveCalls(state, *server, calls, SequenceLengths{shapes.lengths, shapes.sequence}));
+  DYN_CHECK(warmUp(*server, served));
   result.loadNs = model->readyNs();
   if (const CompiledModel* compiled = model->compiled()) {
     result.compileNs = compiled->statistics.compileNs;
     result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
   }
   if (result.batching) {
-    DYN_TRY(result.comparedText, server.compareOnce(calls.made));
-    std::vector<const CallInputs*> asTheyCome;
-    for (size_t turn : calls.turns) asTheyCome.push_back(&calls.made[turn]);
-    DYN_TRY(const JoiningTimes times,
-            server.timeJoining(asTheyCome, plan.most, static_cast<int64_t>(plan.mostSeconds * 1e9)));
-    result.comparedText += "; " + joiningText(times, state.now.options);
-    result.sequence = server.joint()->sequence;
-    if (!result.sequence.empty()) result.lengths = shapes.lengths->info.name;
+    DYN_CHECK(tryBatching(*server, served, calls.turns, state.now.options, result));
+    if (!result.sequence.empty() && shapes.lengths) result.lengths = shapes.lengths->info.name;
   }
-  const PoissonArrivals arrivals(result.perSecond, result.seconds, state.now.options.seed);
-  DYN_CHECK(serveAll(state, server, calls, plan.most, arrivals, WaitingLine(plan.line), result));
+  DYN_CHECK(measure(state, *server, served, calls.turns, next, result));
   return makeView(std::move(result));
 }
 

@@ -2,8 +2,8 @@
 
 namespace dyn {
 
-PoissonArrivals::PoissonArrivals(double perSecond, double seconds, uint64_t seed)
-    : random_(seed), gap_(perSecond), endSeconds_(seconds) {
+PoissonArrivals::PoissonArrivals(double perSecond, double seconds, int64_t burst, uint64_t seed)
+    : random_(seed), gap_(perSecond / static_cast<double>(burst)), burst_(burst), endSeconds_(seconds) {
   advance();
 }
 
@@ -12,6 +12,10 @@ std::optional<int64_t> PoissonArrivals::next() const {
   return static_cast<int64_t>(nextSeconds_ * 1e9);
 }
 
-void PoissonArrivals::advance() { nextSeconds_ += gap_(random_); }
+void PoissonArrivals::advance() {
+  if (left_-- > 0) return;
+  left_ = burst_ - 1;
+  nextSeconds_ += gap_(random_);
+}
 
 }  // namespace dyn

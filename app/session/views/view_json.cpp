@@ -624,7 +624,7 @@ struct JsonWriter {
   Json operator()(const Shared<ServeResult>& v) const {
     Json batching = nullptr;
     if (v->batching)
-      batching = {{"dim", v->batch},
+      batching = {{"dim", v->batch.empty() ? Json(nullptr) : Json(v->batch)},
                   {"sequence", v->sequence.empty() ? Json(nullptr) : Json(v->sequence)},
                   {"lengths", v->lengths.empty() ? Json(nullptr) : Json(v->lengths)},
                   {"compared", v->comparedText}};

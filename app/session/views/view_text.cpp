@@ -580,12 +580,13 @@ struct TextWriter {
   std::string operator()(const Shared<ServeResult>& v) const {
     std::string text = fmt::format("{} requests in {} s, {:.1f} answered a second", v->requestsCount,
                                    v->seconds, v->throughputPerSecond);
-    if (v->rejectedCount > 0) text += fmt::format("; {} were rejected: the line was full", v->rejectedCount);
+    if (v->rejectedCount > 0) text += fmt::format("; {} were rejected: the queue was full", v->rejectedCount);
     text += fmt::format("\nwaiting and running: p50 {}, p90 {}, p99 {}\n", durationText(v->p50Ns),
                         durationText(v->p90Ns), durationText(v->p99Ns));
     text += fmt::format("{} runs, p50 {}, busy {:.0f} % of the time; at most {} waited\n", v->runsCount,
                         durationText(v->runP50Ns), 100 * v->busyShare, v->longestLineCount);
     if (!v->batching) return text;
+    if (v->batch.empty()) return text + v->comparedText + "\n";
     const double each =
         v->runsCount == 0 ? 0 : static_cast<double>(v->completedCount) / static_cast<double>(v->runsCount);
     return text + fmt::format("joined along {}{}: {:.1f} requests in a run{}\n", v->batch,

@@ -1,11 +1,11 @@
-// Requests that come at random times: who waits in the line, which calls are joined, and what is told of
-// them.
+// Requests that come at random times or by a trace: which calls are joined, and what is told of them. Servers
+// themselves: tests/unit/app/engine/serving.
 #include <gmock/gmock.h>
 
+#include "app/engine/run/compare.h"
 #include "app/engine/serving/joined_calls.h"
-#include "app/engine/serving/waiting_line.h"
-#include "app/session/explain/compare.h"
 #include "app/session/handlers/poisson_arrivals.h"
+#include "app/session/handlers/request_trace.h"
 #include "app/session/views/views.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "tests/support/session_fixture.h"
@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(PoissonArrivals, ComeAtTheRateWithGapsThatDiffer) {
-  PoissonArrivals arrivals(1000, 20, 7);
+  PoissonArrivals arrivals(1000, 20, 1, 7);
   int64_t count = 0, last = 0, longGaps = 0;
   for (; arrivals.next(); arrivals.advance(), ++count) {
     ASSERT_GE(*arrivals.next(), last);
@@ -28,24 +28,50 @@ TEST(PoissonArrivals, ComeAtTheRateWithGapsThatDiffer) {
   EXPECT_LT(last, 20'000'000'000);
 }
 
-std::vector<int64_t> servedNumbers(const std::vector<Request>& requests) {
-  std::vector<int64_t> all;
-  for (const Request& request : requests) all.push_back(request.number);
-  return all;
+TEST(PoissonArrivals, BurstsComeAtOnceAndTheRateStays) {
+  PoissonArrivals arrivals(1000, 20, 10, 7);
+  int64_t count = 0, last = -1, bursts = 0;
+  for (; arrivals.next(); arrivals.advance(), ++count) {
+    bursts += *arrivals.next() != last ? 1 : 0;
+    last = *arrivals.next();
+  }
+  EXPECT_EQ(count, bursts * 10);
+  EXPECT_NEAR(static_cast<double>(count), 20000, 2200);  // five times the root of the bursts
 }
 
-TEST(WaitingLine, TakesTheFirstAndThoseWhoMayJoin) {
-  WaitingLine line(5);
-  for (int64_t at = 0; at < 200; ++at) line.arrive(at);
-  const int64_t arrived = line.arrivedCount();
-  ASSERT_EQ(arrived, 200);
-  EXPECT_EQ(line.rejectedCount(), arrived - 5);
-  EXPECT_EQ(line.longestCount(), 5);
-  const auto even = [](const std::vector<Request>&, const Request& next) { return next.number % 2 == 0; };
-  EXPECT_THAT(servedNumbers(line.take(2, even)), testing::ElementsAre(0, 2));
-  EXPECT_THAT(servedNumbers(line.take(9, even)), testing::ElementsAre(1, 4));
-  EXPECT_THAT(servedNumbers(line.take(9, even)), testing::ElementsAre(3));
-  EXPECT_TRUE(line.empty());
+class RequestTraceTest : public testing::Test {
+ protected:
+  std::string refusal(const std::string& text) {
+    const Result<RequestTrace> trace = readRequestTrace(folder_.write("trace", text));
+    return trace.ok() ? "" : trace.error().message;
+  }
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(RequestTraceTest, ColumnsAndJsonLinesSayTheSame) {
+  for (const char* text : {"time,seq,batch\n0,17,1\r\n\n 0.25 , 5 , 2\n",
+                           "{\"time\": 0, \"seq\": 17, \"batch\": 1}\n"
+                           "{\"batch\": 2, \"seq\": 5, \"time\": 0.25}\n"}) {
+    const Result<RequestTrace> trace = readRequestTrace(folder_.write("trace", text));
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    EXPECT_THAT(trace->dims, testing::ElementsAre("seq", "batch"));
+    ASSERT_EQ(trace->lines.size(), 2u);
+    EXPECT_EQ(trace->lines[1].arrivalNs, 250'000'000);
+    EXPECT_THAT(trace->lines[1].sizes, testing::ElementsAre(5, 2));
+  }
+}
+
+TEST_F(RequestTraceTest, FaultsHaveALine) {
+  EXPECT_THAT(refusal(""), HasSubstr("it has no request"));
+  EXPECT_THAT(refusal("seq,time\n1,0\n"), HasSubstr(":1: the first column is 'time'"));
+  EXPECT_THAT(refusal("time,seq\n0,5\n0\n"), HasSubstr(":3: it has 1 columns instead of 2"));
+  EXPECT_THAT(refusal("time,seq\n0,x\n"), HasSubstr(":2: 'x' is not a size of seq"));
+  EXPECT_THAT(refusal("time,seq\n0,-1\n"), HasSubstr(":2: a size is not in 0 to 67108864"));
+  EXPECT_THAT(refusal("time\n1\n0.5\n"), HasSubstr(":3: it arrives before the line above"));
+  EXPECT_THAT(refusal("time\nnan\n"), HasSubstr(":2: its time is not in"));
+  EXPECT_THAT(refusal("{\"time\": 0, \"seq\": 1}\n{\"time\": 1, \"s\": 1}\n"),
+              HasSubstr(":2: it has no 'seq'"));
+  EXPECT_THAT(refusal("{\"seq\": 1}\n"), HasSubstr(":1: it is not an object with a number 'time'"));
 }
 
 // A layer of attention under a mask, whose result is at each position; and one mean over positions.
@@ -117,6 +143,35 @@ TEST_F(Serve, RequestsOfDifferentLengthsRunTogetherUnderAMask) {
   }
 }
 
+TEST_F(Serve, RequestsOfATraceArriveAsItSays) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(loadText(kMaskedServed)->ok());
+  const std::string trace = folder_.write("trace.csv", "time,s,b\n0,3,1\n0,5,2\n0.05,3,1\n");
+  for (const std::string batching : {"off", "on", "auto"}) {
+    const ServeResult& result = serve("--trace " + trace + " --batching " + batching);
+    EXPECT_EQ(result.requestsCount, 3);
+    EXPECT_EQ(result.completedCount, 3);
+    EXPECT_DOUBLE_EQ(result.seconds, 0.05);
+    EXPECT_DOUBLE_EQ(result.perSecond, 60);
+  }
+  EXPECT_THAT(refusal("--trace " + trace + " --rate 5"), HasSubstr("--rate and --trace"));
+  EXPECT_THAT(refusal("--trace " + folder_.write("k.csv", "time,k\n0,3\n")), HasSubstr("no dim 'k'"));
+}
+
+TEST_F(Serve, JoinedWhereItPaysOrNotAtAll) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(loadText(kMaskedServed)->ok());
+  const ServeResult& result =
+      serve("--rate 20000 --seconds 0.05 --burst 8 --batching auto --workers 2 --dim s=9");
+  EXPECT_EQ(result.batch, "b");
+  EXPECT_THAT(result.comparedText, HasSubstr("joining "));
+  EXPECT_EQ(result.completedCount + result.rejectedCount, result.requestsCount);
+  const ServeResult& across =
+      (loadText(kAcross), serve("--rate 1000 --seconds 0.01 --dim b=2 --batching auto"));
+  EXPECT_THAT(across.comparedText,
+              HasSubstr("one by one: unsupported: calls of this model cannot be joined"));
+}
+
 TEST_F(Serve, OnlyEqualSizesWherePaddingReachesAResult) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   ASSERT_TRUE(loadText(kMean)->ok());
@@ -137,7 +192,9 @@ TEST_F(Serve, SaysWhyRowsDoNotStayApart) {
 
 TEST_F(Serve, WrongArgumentsAreNamed) {
   ASSERT_TRUE(loadText(kAcross)->ok());
+  EXPECT_THAT(refusal("--dim b=2"), HasSubstr("--rate"));
   EXPECT_THAT(refusal("--rate 0"), HasSubstr("--rate"));
+  EXPECT_THAT(refusal("--rate 1 --burst 0"), HasSubstr("--burst"));
   EXPECT_THAT(refusal("--rate 1 --seconds -1"), HasSubstr("--seconds"));
   EXPECT_THAT(refusal("--rate 1 --batching maybe"), HasSubstr("--batching maybe"));
   EXPECT_THAT(refusal("--rate 1 --max-batch 0"), HasSubstr("--max-batch"));

@@ -1,4 +1,4 @@
-#include "app/session/explain/compare.h"
+#include "app/engine/run/compare.h"
 
 #include <cmath>
 #include <cstdio>
