@@ -237,7 +237,7 @@ void MainWindow::makeDocks() {
   places_ = new PlacesPanel;
   bottom_->insertTab(bottom_->indexOf(timeline_), places_, "By layer");
   runs_ = new RunsPanel;
-  bottom_->insertTab(bottom_->indexOf(kernelTable_), runs_, "Runs");
+  bottom_->insertTab(bottom_->indexOf(timeline_), runs_, "Runs");
   rows_ = new RowsPanel;
   bottom_->insertTab(bottom_->indexOf(plan_), rows_, "Structure");
   tensor_ = new TensorPanel;

@@ -229,6 +229,7 @@ void fillOverall(const RunTimes& all, const std::vector<Work>& works, BenchResul
     if (works[i].flops) flops += *works[i].flops;
     bytes += *works[i].bytes;
     ns += static_cast<double>(bench.rows[i].p50Ns);
+    bench.overall.peakBytes = std::max(bench.overall.peakBytes, bench.rows[i].peakBytes);
   }
   fillRates({flopsKnown ? std::optional(flops) : std::nullopt, bytes, works.back().bound}, ns, bench.overall);
 }

@@ -503,6 +503,7 @@ struct JsonWriter {
                  {"kernels_compiled_count", v->kernelsCompiledCount},
                  {"kernels_compiled_after_load_count", v->kernelsCompiledAfterLoadCount},
                  {"runs", runs},
+                 {"warmup_count", v->warmupCount},
                  {"peak_bytes", v->peakBytes},
                  {"predicted_peak_bytes", orNull(v->predictedPeakBytes)},
                  {"allocations_count", v->allocationsCount},

@@ -525,10 +525,12 @@ struct TextWriter {
     if (!v->runsNs.empty() && (v->bench || v->runsNs.size() > 1)) {
       RunTimes all;
       for (const int64_t ns : v->runsNs) all.add(ns);
+      text += countText(all.count(), "run");
+      if (v->warmupCount > 0) text += fmt::format(" after {} to warm up", v->warmupCount);
       if (all.count() == 1)
-        text += "1 run: " + durationText(all.leastNs());
+        text += ": " + durationText(all.leastNs());
       else
-        text += fmt::format("{} runs: min {}, {}, p95 {}", all.count(), durationText(all.leastNs()),
+        text += fmt::format(": min {}, {}, p95 {}", durationText(all.leastNs()),
                             statisticsText(statisticsOf(all)), durationText(all.percentileNs(0.95)));
       text += fmt::format("; CPU {} a run\n", durationText(v->cpuNs / all.count()));
       text += fmt::format("peak {}, {} kernel launches, {} system allocations in the last run\n",

@@ -6,7 +6,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 RunRecord record(int64_t number, TimeStatistics time) {
@@ -63,7 +62,7 @@ TEST(RunsView, WhatOneKernelDoesAndSeveralDidIsOneRow) {
   EXPECT_EQ(runs.rows[0].firstNs, 60);
   EXPECT_EQ(runs.rows[0].secondNs, 120);
   EXPECT_EQ(runs.rows[0].change, TimeChange::slower);
-  EXPECT_THAT(runs.rows[0].members, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(runs.rows[0].members, testing::ElementsAre("a", "b", "c"));
 }
 
 TEST(RunsView, OfTwoVersionsOfAFileOperationsAreFoundByTheirNames) {
@@ -78,7 +77,7 @@ TEST(RunsView, OfTwoVersionsOfAFileOperationsAreFoundByTheirNames) {
   const RunsView runs = compareRuns(first, second);
   ASSERT_EQ(runs.rows.size(), 1u);
   EXPECT_EQ(runs.rows[0].place, second.places[0].place) << "of the model that is more likely loaded";
-  EXPECT_THAT(runs.notes, ElementsAre(HasSubstr("the files differ")));
+  EXPECT_THAT(runs.notes, testing::ElementsAre(HasSubstr("the files differ")));
   second.places = {place("/x/m.dyn:4:3", 1, 1)};
   first.places = {place("/y/m.dyn:4:3", 1, 1)};
   EXPECT_EQ(compareRuns(first, second).rows.size(), 1u);
@@ -91,7 +90,7 @@ TEST(RunsView, WhatElseIsNotTheSameIsSaid) {
   second.threads = 1;
   second.device = "cuda";
   EXPECT_THAT(differencesOf(first, second, Sameness::comparable),
-              ElementsAre("machine: processor A and processor B", "device: cpu and cuda", "threads: 2 and 1"));
+              testing::ElementsAre("machine: processor A and processor B", "device: cpu and cuda", "threads: 2 and 1"));
   second = first;
   second.pipeline = "-fuse";
   second.settings = "math=bf16";
@@ -101,7 +100,7 @@ TEST(RunsView, WhatElseIsNotTheSameIsSaid) {
   second.isTimeProfiled = true;
   EXPECT_TRUE(differencesOf(first, second, Sameness::comparable).empty());
   EXPECT_THAT(differencesOf(first, second, Sameness::all),
-              ElementsAre("model: m.onnx and other.onnx", "pipeline: standard and -fuse",
+              testing::ElementsAre("model: m.onnx and other.onnx", "pipeline: standard and -fuse",
                           "settings: default and math=bf16", "sizes: n=4 and n=5",
                           "inputs: random (seed 0) and x=ones",
                           "the time of the second includes profiling"));
@@ -125,7 +124,7 @@ TEST(Baseline, EachShapeIsComparedWithTheLastRunOfItsSizes) {
   EXPECT_EQ(bench.rows[0].change, TimeChange::slower);
   EXPECT_EQ(bench.rows[1].change, TimeChange::withinNoise);
   EXPECT_FALSE(bench.rows[2].baseline);
-  EXPECT_THAT(bench.baselineNotes, ElementsAre(HasSubstr("no run of n=6 is in the baseline")));
+  EXPECT_THAT(bench.baselineNotes, testing::ElementsAre(HasSubstr("no run of n=6 is in the baseline")));
   const std::optional<Diagnostic> fault = baselineFault(bench);
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->id, DiagnosticId::resultsDiffer);
