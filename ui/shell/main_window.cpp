@@ -52,8 +52,8 @@ QString passTip(const PassRow& pass) {
 
 // Is the list of runs another one behind such a command?
 bool makesRuns(CommandId id) {
-  return id == CommandId::run || id == CommandId::time || id == CommandId::profile || id == CommandId::bench ||
-         id == CommandId::recall;
+  return id == CommandId::run || id == CommandId::time || id == CommandId::profile ||
+         id == CommandId::bench || id == CommandId::recall;
 }
 
 // In words; stops and breakpoints have a panel, what a run ended with has not.

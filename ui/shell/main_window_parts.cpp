@@ -47,8 +47,8 @@ void MainWindow::makeActions() {
   action(
       file, "Reload", QKeySequence("Ctrl+Shift+R"), [this] { reload(); }, "actions/reload");
   action(file, "Open profile…", {}, [this] {
-    const QString name =
-        QFileDialog::getOpenFileName(this, "Open a profile, or runs, that were saved", {}, "Profiles and runs (*.json)");
+    const QString name = QFileDialog::getOpenFileName(this, "Open a profile, or runs, that were saved", {},
+                                                      "Profiles and runs (*.json)");
     if (!name.isEmpty()) submit(Command::of(CommandId::recall).add("file", name.toStdString()));
   });
   action(

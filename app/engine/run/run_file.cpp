@@ -84,11 +84,16 @@ RunRecord recordOf(const nlohmann::json& row, size_t& placesLeft) {
 RunsJson toJson(const RunRecord& record, RecordDetail detail) {
   RunsJson dims = RunsJson::object();
   for (const auto& [name, value] : record.dims) dims[name] = value;
-  RunsJson row = {{"number", record.number},   {"command", record.command},
-                  {"model", record.model},     {"model_digest", record.modelDigest},
-                  {"pipeline", record.pipeline}, {"settings", record.settings},
-                  {"dims", dims},              {"inputs", record.inputs},
-                  {"threads_count", record.threads}, {"device", record.device},
+  RunsJson row = {{"number", record.number},
+                  {"command", record.command},
+                  {"model", record.model},
+                  {"model_digest", record.modelDigest},
+                  {"pipeline", record.pipeline},
+                  {"settings", record.settings},
+                  {"dims", dims},
+                  {"inputs", record.inputs},
+                  {"threads_count", record.threads},
+                  {"device", record.device},
                   {"machine", record.machine}};
   addTime(record.time, row);
   row["time_profiled"] = record.isTimeProfiled;
@@ -125,9 +130,9 @@ Result<std::vector<RunRecord>> readRuns(std::string_view text) {
   if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array())
     return makeError(DiagnosticId::fileFormat, "this is no file of runs, as `bench -o` and `:runs -o` write");
   if (const int64_t schema = numberOf(json, "schema"); schema != kRunsSchema)
-    return makeError(DiagnosticId::fileFormat,
-                     "unsupported: a file of runs of schema " + std::to_string(schema) +
-                         "; this version reads schema " + std::to_string(kRunsSchema));
+    return makeError(DiagnosticId::fileFormat, "a file of runs of schema " +
+                                                   std::to_string(schema) + "; this version reads schema " +
+                                                   std::to_string(kRunsSchema));
   std::vector<RunRecord> runs;
   size_t placesLeft = kMostPlaceTimes;
   for (const nlohmann::json& row : json["runs"])

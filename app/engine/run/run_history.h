@@ -19,11 +19,11 @@ class LoadedModel;
 
 class RunHistory {
  public:
-  static constexpr size_t kRecords = 200;            // of more the oldest goes that nothing keeps
-  static constexpr size_t kPlaceTimes = 200'000;     // of all records together: some 30 MB
-  static constexpr size_t kMarked = kRecords / 2;    // that may be checked
-  static constexpr size_t kWhole = 8;                // with timeline; values are kept of the last alone
-  static constexpr size_t kMeasured = 1000;          // points
+  static constexpr size_t kRecords = 200;          // of more the oldest goes that nothing keeps
+  static constexpr size_t kPlaceTimes = 200'000;   // of all records together: some 30 MB
+  static constexpr size_t kMarked = kRecords / 2;  // that may be checked
+  static constexpr size_t kWhole = 8;              // with timeline; values are kept of the last alone
+  static constexpr size_t kMeasured = 1000;        // points
 
   struct Entry {
     RunRecord record;

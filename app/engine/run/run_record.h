@@ -18,9 +18,9 @@ struct PlaceTime {
 };
 
 struct RunRecord {
-  int64_t number = 0;   // of the session's runs, from 1
-  std::string command;  // "run", "time", "profile", "bench"; "": a trace, of which it is not known
-  std::string model;    // path
+  int64_t number = 0;       // of the session's runs, from 1
+  std::string command;      // "run", "time", "profile", "bench"; "": a trace, of which it is not known
+  std::string model;        // path
   std::string modelDigest;  // CRC-32 of the model's file; "": not known
   std::string pipeline;     // the edits that made the program; "": the standard one
   std::string settings;     // of compilation and memory, those that are not the default: "math=bf16"

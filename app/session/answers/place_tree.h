@@ -17,5 +17,4 @@ PlaceTree placeTree(const RunResult& run, TimeRange range = {});
 // The times of that part, as RunResult::nodeTimes has those of the whole.
 std::vector<NodeTime> nodeTimes(const RunResult& run, TimeRange range);
 
-
 }  // namespace dyn

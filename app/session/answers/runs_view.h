@@ -9,8 +9,8 @@ namespace dyn {
 // found again by their names.
 RunsView compareRuns(const RunRecord& first, const RunRecord& second);
 
-// Sets the baseline of each row of `bench`, whose runs `made` are: the last run of its sizes. What else is not
-// the same becomes a note.
+// Sets the baseline of each row of `bench`, whose runs `made` are: the last run of its sizes. What else is
+// not the same becomes a note.
 void compareWithBaseline(const std::vector<RunRecord>& baseline, const std::vector<RunRecord>& made,
                          BenchResult& bench);
 // What such a comparison ends with: usageError where no sizes were compared, resultsDiffer where some are

@@ -15,9 +15,7 @@ std::string ratioText(int64_t firstNs, int64_t secondNs) {
   return fmt::format("{:.2f}", static_cast<double>(secondNs) / static_cast<double>(firstNs));
 }
 
-std::string changeText(TimeChange change) {
-  return change == TimeChange::unknown ? "-" : toString(change);
-}
+std::string changeText(TimeChange change) { return change == TimeChange::unknown ? "-" : toString(change); }
 
 std::string notesText(const std::vector<std::string>& notes) {
   std::string text;
@@ -70,8 +68,8 @@ std::string runListText(const RunList& list, const TextOptions& options) {
                     durationText(run.time.medianNs), spread ? fmt::format("{:.1f} %", 100 * *spread) : "-",
                     bytesText(run.peakBytes), run.from.empty() ? "here" : nameOfFile(run.from)});
   }
-  std::string text = textTable({">run", "", "model", "pipeline", "sizes", "inputs", ">threads", ">n", ">median",
-                                ">spread", ">peak", "from"},
+  std::string text = textTable({">run", "", "model", "pipeline", "sizes", "inputs", ">threads", ">n",
+                                ">median", ">spread", ">peak", "from"},
                                rows, options);
   if (isOneMachine && !machine.empty()) text += "on " + machine + "\n";
   if (list.forgottenCount > 0)

@@ -109,9 +109,11 @@ Json timeJson(const TimeStatistics& time) {
 }
 
 Json benchRow(const BenchRow& row) {
-  Json item = {{"dims", mapJson(row.dims)}, {"runs_count", row.runsCount}, {"min_ns", row.minNs},
-               {"p50_ns", row.p50Ns},       {"p90_ns", row.p90Ns},         {"p99_ns", row.p99Ns},
-               {"mean_ns", row.meanNs},     {"spread_ns", orNull(row.spreadNs)}, {"peak_bytes", row.peakBytes}};
+  Json item = {{"dims", mapJson(row.dims)},  {"runs_count", row.runsCount},
+               {"min_ns", row.minNs},        {"p50_ns", row.p50Ns},
+               {"p90_ns", row.p90Ns},        {"p99_ns", row.p99Ns},
+               {"mean_ns", row.meanNs},      {"spread_ns", orNull(row.spreadNs)},
+               {"peak_bytes", row.peakBytes}};
   item["gflops"] = row.gflops ? Json(*row.gflops) : Json(nullptr);
   item["gigabytes_per_second"] = row.gigabytesPerSecond ? Json(*row.gigabytesPerSecond) : Json(nullptr);
   if (row.baseline) {

@@ -371,9 +371,9 @@ struct PlaceTree {
 // Two runs side by side, the greatest difference first.
 struct RunDifference {
   std::string place;
-  std::vector<std::string> members;         // as of NodeTime
+  std::vector<std::string> members;          // as of NodeTime
   std::optional<int64_t> firstNs, secondNs;  // medians
-  std::optional<double> ratio;              // second by first
+  std::optional<double> ratio;               // second by first
   TimeChange change = TimeChange::unknown;
 };
 struct RunsView {
@@ -611,7 +611,7 @@ using View =
                  Shared<SaveResult>, Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>,
                  Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
                  Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
-                 Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>,
-                 Shared<LevelsView>, Shared<InferResult>>;
+                 Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
+                 Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>>;
 
 }  // namespace dyn

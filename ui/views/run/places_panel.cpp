@@ -237,7 +237,8 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   title_->setObjectName("placesTitle");
   compare_ = new QPushButton("Compare");
   compare_->setToolTip(
-      "Compare the two checked runs of the Runs panel; else the baseline and the last run; else the last two.");
+      "Compare the two checked runs of the Runs panel; else the baseline and the last run; else the last "
+      "two.");
   compare_->setObjectName("compareRuns");
   compare_->setCheckable(true);
   compare_->setEnabled(false);

@@ -16,7 +16,20 @@ namespace dyn::ui {
 
 namespace {
 
-enum RunsColumn { kRun, kMark, kModel, kPipeline, kRunSizes, kRunInputs, kThreads, kCount, kMedian, kSpread, kPeak, kFrom };
+enum RunsColumn {
+  kRun,
+  kMark,
+  kModel,
+  kPipeline,
+  kRunSizes,
+  kRunInputs,
+  kThreads,
+  kCount,
+  kMedian,
+  kSpread,
+  kPeak,
+  kFrom
+};
 
 QString fileNameOf(const std::string& path) {
   return QString::fromStdString(path.substr(path.rfind('/') + 1));
@@ -69,15 +82,15 @@ RunsPanel::RunsPanel(QWidget* parent) : QWidget(parent) {
     Q_EMIT asked(command);
   });
   connect(drop_, &QPushButton::clicked, this, [this] {
-    Q_EMIT asked(Command::of(CommandId::runs)
-                     .add("action", "drop")
-                     .add("number", std::to_string(currentNumber())));
+    Q_EMIT asked(
+        Command::of(CommandId::runs).add("action", "drop").add("number", std::to_string(currentNumber())));
   });
   connect(compare_, &QPushButton::clicked, this, &RunsPanel::compareWanted);
 }
 
 int64_t RunsPanel::currentNumber() const {
-  const QTableWidgetItem* item = table_->currentRow() < 0 ? nullptr : table_->item(table_->currentRow(), kRun);
+  const QTableWidgetItem* item =
+      table_->currentRow() < 0 ? nullptr : table_->item(table_->currentRow(), kRun);
   return item ? item->data(Qt::UserRole).toLongLong() : 0;
 }
 
@@ -85,7 +98,8 @@ void RunsPanel::updateButtons() {
   const int64_t number = currentNumber();
   bool isBaseline = false;
   if (runs_)
-    for (const RunRecord& run : runs_->rows) isBaseline = isBaseline || (run.isBaseline && run.number == number);
+    for (const RunRecord& run : runs_->rows)
+      isBaseline = isBaseline || (run.isBaseline && run.number == number);
   pin_->setEnabled(number > 0);
   pin_->setText(isBaseline ? "Unpin the baseline" : "Pin as baseline");
   drop_->setEnabled(number > 0);
@@ -129,9 +143,10 @@ void RunsPanel::showRuns(Shared<RunList> runs) {
             CellAlignment::right);
     setCell(table_, r, kPeak, bytesText(run.peakBytes), CellAlignment::right);
     setCell(table_, r, kFrom, run.from.empty() ? "here" : fileNameOf(run.from));
-    const QString tip = QString("%1\non %2, %3\nsettings: %4")
-                            .arg(QString::fromStdString(run.model), orElse(run.machine, "a machine not known"),
-                                 orElse(run.device, "a device not known"), orElse(run.settings, "default"));
+    const QString tip =
+        QString("%1\non %2, %3\nsettings: %4")
+            .arg(QString::fromStdString(run.model), orElse(run.machine, "a machine not known"),
+                 orElse(run.device, "a device not known"), orElse(run.settings, "default"));
     number->setToolTip(tip);
     table_->item(r, kModel)->setToolTip(tip);
     if (run.isChecked) checked.push_back(run.number);

@@ -23,7 +23,7 @@ class RunsPanel : public QWidget {
 
  Q_SIGNALS:
   void asked(const Command& command);
-  void compareWanted();  // of the two that are checked, or of the baseline and the last one
+  void compareWanted();           // of the two that are checked, or of the baseline and the last one
   void pairChecked(bool isPair);  // whether exactly two are checked now; told when the marks changed
 
  private:

@@ -90,7 +90,8 @@ TEST(RunsView, WhatElseIsNotTheSameIsSaid) {
   second.threads = 1;
   second.device = "cuda";
   EXPECT_THAT(differencesOf(first, second, Sameness::comparable),
-              testing::ElementsAre("machine: processor A and processor B", "device: cpu and cuda", "threads: 2 and 1"));
+              testing::ElementsAre("machine: processor A and processor B", "device: cpu and cuda",
+                                   "threads: 2 and 1"));
   second = first;
   second.pipeline = "-fuse";
   second.settings = "math=bf16";
@@ -101,9 +102,9 @@ TEST(RunsView, WhatElseIsNotTheSameIsSaid) {
   EXPECT_TRUE(differencesOf(first, second, Sameness::comparable).empty());
   EXPECT_THAT(differencesOf(first, second, Sameness::all),
               testing::ElementsAre("model: m.onnx and other.onnx", "pipeline: standard and -fuse",
-                          "settings: default and math=bf16", "sizes: n=4 and n=5",
-                          "inputs: random (seed 0) and x=ones",
-                          "the time of the second includes profiling"));
+                                   "settings: default and math=bf16", "sizes: n=4 and n=5",
+                                   "inputs: random (seed 0) and x=ones",
+                                   "the time of the second includes profiling"));
   const RunsView runs = compareRuns(first, second);
   EXPECT_EQ(runs.first, "run 1 [m.onnx] [standard]: n=4");
   EXPECT_EQ(runs.second, "run 1 [other.onnx] [-fuse]: n=5");
