@@ -344,7 +344,8 @@ Status Runner::runBehind(const RunRequest& request, Interruption& interruption, 
 
 // What is shown of a run while it goes on is shown of these, too.
 Status Runner::warmUp(const RunRequest& request, Interruption& interruption, int64_t& lastNs) {
-  const bool isLive = request.profiling != Profiling::off && request.live && request.warmup > 0;
+  const bool isShown = request.profiling != Profiling::off || request.mostSpreadPercent > 0;
+  const bool isLive = isShown && request.live && request.warmup > 0;
   if (isLive) dyn_context_profile(context_.get(), 1);
   std::optional<LiveWatch> watch;
   if (isLive)

@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <mutex>
+
 #include "app/engine/run/run_file.h"
+#include "app/session/views/live_text.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/mapped_file.h"
+#include "tests/support/sample_modules.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {
@@ -217,6 +222,46 @@ TEST_F(RunsTest, ABaselineOfAnotherMachineOrOfOtherSizesIsRefused) {
   ASSERT_EQ(refused->error->notes.size(), 2u);
   EXPECT_THAT(refused->error->notes[1], HasSubstr("threads: 64 and 1"));
   EXPECT_THAT(error(":bench --dim n=3 --baseline " + folder_.write("no.json", "{}")), HasSubstr("no.json"));
+}
+
+// From the first operation on, and before anything is measured.
+TEST_F(RunsTest, TheWarmUpIsShownAsSuch) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<LiveRun> told;
+  session_.setListener([&](const Event& event) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (event.live) told.push_back(*event.live);
+    changed.notify_all();
+  });
+  good(":load " + folder_.write("loop.dyn", test::kSineLoop));
+  Result<Command> run = parseCommand(":run --max-spread 3 --dim k=4 --input n=1000000000000");
+  ASSERT_TRUE(run.ok());
+  const Ticket ticket = session_.submit(*run);
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::minutes(2), [&] { return told.size() >= 2; }));
+  }
+  session_.interrupt();
+  EXPECT_EQ(session_.wait(ticket)->error->id, DiagnosticId::cancelled);
+  session_.setListener(nullptr);
+  const std::lock_guard<std::mutex> lock(mutex);
+  EXPECT_TRUE(told.front().isWarmup);
+  EXPECT_GE(told.back().operationsDone, 1);
+}
+
+TEST(LiveRun, IsToldInWords) {
+  LiveRun run;
+  run.isWarmup = true;
+  run.operationsDone = 3;
+  run.operationsCount = 9;
+  EXPECT_EQ(textOf(run), "warming up, operation 3 of 9");
+  run = LiveRun();
+  run.runsDone = 57;
+  run.runsCount = 0;
+  run.spreadShare = 0.0421;
+  EXPECT_EQ(textOf(run), "run 58, spread 4.2 %");
+  EXPECT_EQ(fractionOf(run), -1) << "how many there will be is not known";
 }
 
 }  // namespace
