@@ -9,6 +9,7 @@
 #include <QPushButton>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QStyledItemDelegate>
 #include <QTableWidget>
 #include <QToolTip>
 #include <QTreeWidget>
@@ -40,6 +41,17 @@ class PlaceItem : public QTreeWidgetItem {
     const int column = treeWidget() ? treeWidget()->sortColumn() : 0;
     if (column == kPlace) return text(0) < other.text(0);
     return data(column, Qt::UserRole).toDouble() < other.data(column, Qt::UserRole).toDouble();
+  }
+};
+
+// Behind a cell its own colour, which tables of the style sheet leave out.
+class BackgroundDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    if (const QVariant brush = index.data(Qt::BackgroundRole); brush.isValid())
+      painter->fillRect(option.rect, brush.value<QBrush>());
+    QStyledItemDelegate::paint(painter, option, index);
   }
 };
 
@@ -268,6 +280,7 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   parts->setSizes({700, 300});
   pages_->addWidget(parts);
   differences_ = makeTable("differences", {"Place", "First", "Second", "Ratio", "Change"});
+  differences_->setItemDelegate(new BackgroundDelegate(differences_));
   pages_->addWidget(differences_);
   column->addWidget(pages_, 1);
   connect(tree_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
@@ -390,8 +403,8 @@ void PlacesPanel::showDifferences(const RunsView& runs) {
            (spread ? QString(" of %1 (spread %2 %)").arg(of.count).arg(100 * *spread, 0, 'f', 1) : "") +
            ", peak " + bytesText(bytes);
   };
-  QString title = side(runs.first, runs.firstTime, runs.firstPeakBytes) + "   |   " +
-                  side(runs.second, runs.secondTime, runs.secondPeakBytes);
+  const QString title = side(runs.first, runs.firstTime, runs.firstPeakBytes) + "\n" +
+                        side(runs.second, runs.secondTime, runs.secondPeakBytes);
   QStringList notes;
   for (const std::string& note : runs.notes) notes << QString::fromStdString(note);
   title_->setText(title);
@@ -433,7 +446,7 @@ void PlacesPanel::showDifferences(const RunsView& runs) {
         legibleOn(QColor(behind(paper.red(), heat.red()), behind(paper.green(), heat.green()),
                          behind(paper.blue(), heat.blue()))));
   }
-  differences_->resizeColumnsToContents();
+  fitColumns(differences_);
   differences_->setColumnWidth(0, std::min(520, differences_->columnWidth(0)));
 }
 

@@ -152,7 +152,7 @@ void RunsPanel::showRuns(Shared<RunList> runs) {
     if (run.isChecked) checked.push_back(run.number);
     if (run.number == current) table_->setCurrentCell(r, kRun);
   }
-  table_->resizeColumnsToContents();
+  fitColumns(table_);
   std::reverse(checked.begin(), checked.end());
   const bool changed = checked != checked_;
   checked_ = std::move(checked);
