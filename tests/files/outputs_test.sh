@@ -37,6 +37,7 @@ declare -A rows=(
   ["compile -o"]="compile square.dyn -o @OUT"
   ["export -o"]="export square.dyn --kind exe -o @OUT"
   ["save -o"]="save model.onnx -o @OUT"
+  ["bench -o"]="bench square.dyn --dim n=2 --seconds 0.01 -o @OUT"
   ["infer -o"]="infer model.onnx -o @OUT"
   ["bisect -o"]="bisect square.dyn --dim n=2 -o @OUT"
   ["tune -o"]="tune square.dyn --dim n=2 -o @OUT"

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "ui/graph/run_ratios.h"
 #include "ui/support/theme.h"
 
 namespace dyn::ui {
@@ -386,6 +387,8 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   } else if (!marks_.ratios.empty()) {
     if (const double ratio = marks_.ratios[index]; ratio > 0)
       below = QString::fromUtf8("× %1").arg(ratio, 0, 'f', 2);
+    else if (ratio == kWithinNoise)
+      below = "within noise";
   } else if (time > 0) {
     below = timeText(time);
     if (marks_.sumNs > 0)

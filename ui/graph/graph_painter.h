@@ -46,10 +46,10 @@ QColor copyColor(bool dark);
 
 // What is to be seen on the boxes besides their names.
 struct BoxMarks {
-  std::vector<int64_t> times;      // by box; of a kernel at one of the boxes that it computes
-  std::vector<char> together;      // by box: a kernel computes something in it
-  std::vector<double> ratios;      // by box, 0: none; empty: no runs are compared (run_ratios.h)
-  std::vector<char> traced;        // by box; empty: none is traced
+  std::vector<int64_t> times;  // by box; of a kernel at one of the boxes that it computes
+  std::vector<char> together;  // by box: a kernel computes something in it
+  std::vector<double> ratios;  // by box, as ratiosOf gives them; empty: no runs are compared (run_ratios.h)
+  std::vector<char> traced;    // by box; empty: none is traced
   std::vector<BoxChange> changes;  // by box; empty: nothing is compared
   std::vector<int> matches;
   std::vector<int> problems;

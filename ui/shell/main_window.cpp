@@ -50,6 +50,12 @@ QString passTip(const PassRow& pass) {
   return tip;
 }
 
+// Is the list of runs another one behind such a command?
+bool makesRuns(CommandId id) {
+  return id == CommandId::run || id == CommandId::time || id == CommandId::profile ||
+         id == CommandId::bench || id == CommandId::recall;
+}
+
 // In words; stops and breakpoints have a panel, what a run ended with has not.
 bool shownHere(const Outcome& outcome) {
   const auto* stop = outcome.as<StopView>();
@@ -83,6 +89,7 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
     inbox_.post([this, event] { onEvent(event); });
   });
   restoreLook();
+  restoreRuns();
   showRecent();
   updateBusy();
 }
@@ -97,6 +104,7 @@ MainWindow::~MainWindow() {
 void MainWindow::closeEvent(QCloseEvent* event) {
   keepDims();
   keepLookedAt();
+  keepRuns();
   QMainWindow::closeEvent(event);
 }
 
@@ -199,6 +207,7 @@ void MainWindow::run() {
   // A recorded case is run to be compared; what is profiled else is the command of that name.
   Command command = inputs_->hasCase() ? Command::of(CommandId::run).add("profile").add("warmup", "1")
                                        : Command::of(CommandId::profile);
+  if (repeats_->isChecked()) command.add("max-spread", "3");
   if (places_->wantsBounds() && model_->kind != ModelKind::package) command.add("explain");
   if (!inputs_->hasCase() && !inputs_->givesAll()) addDims(command);
   inputs_->addTo(command);
@@ -316,6 +325,7 @@ void MainWindow::onFinished(const Event& event) {
       canvas_->setCompared(event.outcome->share<GraphView>());
     else if (!isOfLevels && isLatest)
       onOutcome(*event.outcome, typed);
+    if (event.outcome->ok() && makesRuns(id)) submit(Command::of(CommandId::runs));
     // A setting or :undo made another program of the model: what is looked at stays.
     if (otherModel && id != CommandId::load && id != CommandId::reload) {
       keepLookedAt();
@@ -384,6 +394,8 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     dimsPanel_->showWhy(*why);
   } else if (auto plan = outcome.share<PlanView>()) {
     plan_->setPlan(plan);
+  } else if (auto runs = outcome.share<RunList>()) {
+    showRuns(runs);
   } else if (auto result = outcome.share<RunResult>()) {
     if (!result->recalledFrom.empty() && result_) {
       places_->addRecalled(result);

@@ -56,6 +56,7 @@ class LevelsPanel;
 class OverviewPage;
 class PipelineEdit;
 class RowsPanel;
+class RunsPanel;
 class StopPanel;
 
 QString windowTitleOf(const QString& path);
@@ -188,6 +189,9 @@ class MainWindow : public QMainWindow {
   // A recorded case, or a value for an input, was dropped. False when the file is neither.
   bool takeDropped(const QString& file);
   void showPartOfPlan(const std::vector<NodeTime>& times, bool whole);
+  void showRuns(Shared<RunList> runs);
+  void restoreRuns();
+  void keepRuns();
   void showLive(const LiveRun& run);
   void endLive();
   void beat();
@@ -257,6 +261,8 @@ class MainWindow : public QMainWindow {
   QTableWidget* passTable_ = nullptr;
   QTableWidget* kernelTable_ = nullptr;
   QCheckBox* hideUnchanged_ = nullptr;
+  QCheckBox* repeats_ = nullptr;
+  RunsPanel* runs_ = nullptr;
   IrTextView* irText_ = nullptr;
   IrTextView* diffText_ = nullptr;
   LevelsPanel* levels_ = nullptr;

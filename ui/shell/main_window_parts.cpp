@@ -23,6 +23,7 @@
 #include "ui/support/icons.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/run/rows_panel.h"
+#include "ui/views/run/runs_panel.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -46,8 +47,8 @@ void MainWindow::makeActions() {
   action(
       file, "Reload", QKeySequence("Ctrl+Shift+R"), [this] { reload(); }, "actions/reload");
   action(file, "Open profile…", {}, [this] {
-    const QString name =
-        QFileDialog::getOpenFileName(this, "Open a profile that was saved", {}, "Chrome traces (*.json)");
+    const QString name = QFileDialog::getOpenFileName(this, "Open a profile, or runs, that were saved", {},
+                                                      "Profiles and runs (*.json)");
     if (!name.isEmpty()) submit(Command::of(CommandId::recall).add("file", name.toStdString()));
   });
   action(
@@ -235,6 +236,8 @@ void MainWindow::makeDocks() {
   bottom_->addTab(cockpit_, "Sizes");
   places_ = new PlacesPanel;
   bottom_->insertTab(bottom_->indexOf(timeline_), places_, "By layer");
+  runs_ = new RunsPanel;
+  bottom_->insertTab(bottom_->indexOf(timeline_), runs_, "Runs");
   rows_ = new RowsPanel;
   bottom_->insertTab(bottom_->indexOf(plan_), rows_, "Structure");
   tensor_ = new TensorPanel;
@@ -291,6 +294,13 @@ void MainWindow::makeRunPanel() {
   runButton_ = new QPushButton("Run");
   runButton_->setObjectName("runButton");
   connect(runButton_, &QPushButton::clicked, this, &MainWindow::run);
+  repeats_ = new QCheckBox("Until the times agree");
+  repeats_->setObjectName("repeatRuns");
+  repeats_->setChecked(true);
+  repeats_->setToolTip(
+      "Repeat a run until its times spread over at most 3 % of their median, for at most 2 seconds. The "
+      "first run is a warm-up.");
+  column->addWidget(repeats_);
   column->addWidget(runButton_);
   runSummary_ = new QTextBrowser;
   runSummary_->setObjectName("runSummary");
@@ -328,6 +338,13 @@ void MainWindow::connectViews() {
   });
   connect(places_, &PlacesPanel::asked, this, [this](const Command& command) { submitShown(command); });
   connect(places_, &PlacesPanel::runsCompared, canvas_, &GraphCanvas::setComparedRuns);
+  connect(places_, &PlacesPanel::runsCompared, timeline_, &TimelineCanvas::setComparedRuns);
+  connect(runs_, &RunsPanel::asked, this, [this](const Command& command) { submitShown(command); });
+  connect(runs_, &RunsPanel::pairChecked, places_, &PlacesPanel::compare);
+  connect(runs_, &RunsPanel::compareWanted, this, [this] {
+    places_->compare(true);
+    bringPanel(places_);
+  });
   connect(places_, &PlacesPanel::placeChosen, this, &MainWindow::choosePlace);
   connect(rows_, &RowsPanel::placeChosen, this, &MainWindow::choosePlace);
   connect(timeline_, &TimelineCanvas::rangeChosen, this, &MainWindow::showRange);

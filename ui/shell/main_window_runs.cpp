@@ -8,8 +8,11 @@
 #include <set>
 
 #include "app/engine/inputs/media_input.h"
+#include "app/engine/run/run_file.h"
 #include "app/session/answers/place_tree.h"
+#include "app/session/session_state.h"
 #include "ui/shell/main_window.h"
+#include "ui/views/run/runs_panel.h"
 
 namespace dyn::ui {
 
@@ -57,8 +60,33 @@ void MainWindow::showGiven(const Command& command, const RunResult& run) {
   inputs_->setGiven(command.all("input"));
 }
 
-// The heat grows while the run goes on.
+void MainWindow::showRuns(Shared<RunList> runs) {
+  places_->setRunsCount(static_cast<int>(runs->rows.size()));
+  runs_->showRuns(std::move(runs));
+}
+
+// Beside the settings, where there are some: a file that cannot be read or written is none.
+void MainWindow::restoreRuns() {
+  if (!settings_.isKept()) return;
+  Result<std::vector<RunRecord>> records = readRunsFile(settings_.runsFile().toStdString());
+  if (!records.ok() || records->empty()) return;
+  auto list = std::make_shared<RunList>();
+  const Status restored = session_->visit([&](SessionState& state) {
+    state.runs.restore(*std::move(records));
+    for (const RunHistory::Entry& entry : state.runs.entries()) list->rows.push_back(entry.record);
+    return Status();
+  });
+  if (restored.ok()) showRuns(std::move(list));
+}
+
+void MainWindow::keepRuns() {
+  if (!settings_.isKept() || !runs_->runs()) return;
+  (void)writeRunsFile(settings_.runsFile().toStdString(), runs_->runs()->rows);
+}
+
+// The heat grows while the run goes on. Between repetitions there is nothing to show.
 void MainWindow::showLive(const LiveRun& run) {
+  if (run.times.empty()) return;
   isLive_ = true;
   canvas_->setTimes(run.times);
 }

@@ -39,7 +39,7 @@ const std::array<ModeSpec, kWindowModes.size()>& specs() {
        "Time of a run by kernel, by layer and on a timeline",
        {"runDock", "outlineDock", "foundDock"},
        {"detailsDock", "dimsDock"},
-       {"Kernels", "By layer", "Timeline", "Structure", "Tensor"},
+       {"Kernels", "By layer", "Runs", "Timeline", "Structure", "Tensor"},
        0.42},
       {"Memory",
        "modes/memory",

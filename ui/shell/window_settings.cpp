@@ -50,6 +50,11 @@ WindowSettings::WindowSettings(QString name) : file_(std::move(name)) {
           .opened = lookedAt["opened"].toBool(true)};
 }
 
+QString WindowSettings::runsFile() const {
+  const QFileInfo settings(file_);
+  return settings.path() + "/" + settings.completeBaseName() + "-runs.json";
+}
+
 void WindowSettings::addRecent(const QString& file) {
   const QString path = QFileInfo(file).absoluteFilePath();
   recent_.removeAll(path);

@@ -33,6 +33,7 @@ class WindowSettings {
     bool opened = true;        // false: a start began to open it, and did not live to see it open
   } last;
   bool isKept() const { return !file_.isEmpty(); }
+  QString runsFile() const;  // beside the settings: the list of runs
   void save() const;
 
  private:

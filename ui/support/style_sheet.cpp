@@ -131,9 +131,9 @@ QPushButton#runButton:disabled { background: @raised; color: @quiet; border-colo
 QCheckBox { spacing: 7px; }
 QCheckBox::indicator, QTableView::indicator { width: 14px; height: 14px; border: 1px solid @outline;
   border-radius: 4px; background: @base; }
-QCheckBox::indicator:hover, QCheckBox::indicator:focus { border-color: @accent; }
+QCheckBox::indicator:hover, QCheckBox::indicator:focus, QTableView::indicator:hover { border-color: @accent; }
 QCheckBox:focus { color: @link; }
-QCheckBox::indicator:checked { background: @accent; border-color: @accent;
+QCheckBox::indicator:checked, QTableView::indicator:checked { background: @accent; border-color: @accent;
   image: url(:/icons/arrows/check_@mode.svg); }
 QCheckBox::indicator:disabled { background: @window; border-color: @border; }
 

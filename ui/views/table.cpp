@@ -101,6 +101,15 @@ void setNumber(QTableWidget* table, int row, int column, const QString& text, do
   table->setItem(row, column, item);
 }
 
+void fitColumns(QTableWidget* table) {
+  constexpr int kAround = 14;  // of a header, which its own size hint leaves out where it stands at the right
+  table->resizeColumnsToContents();
+  for (int column = 0; column < table->columnCount(); ++column)
+    if (const QTableWidgetItem* header = table->horizontalHeaderItem(column))
+      table->setColumnWidth(column, std::max(table->columnWidth(column),
+                                             table->fontMetrics().horizontalAdvance(header->text()) + kAround));
+}
+
 QString htmlRow(const QString& key, const QString& value) {
   const QString quiet = themeColors(isDark(QApplication::palette())).quiet.name();
   return "<tr><td style='padding-right:10px; padding-bottom:3px; color:" + quiet + "'>" + key +

@@ -16,6 +16,8 @@ void setCell(QTableWidget* table, int row, int column, const QString& text,
              CellAlignment alignment = CellAlignment::left);
 // At the right, and sorted by its value.
 void setNumber(QTableWidget* table, int row, int column, const QString& text, double value);
+// As wide as cells and headers need.
+void fitColumns(QTableWidget* table);
 // "<tr>..." with the key of less weight; `value` is HTML.
 QString htmlRow(const QString& key, const QString& value);
 // Of a page: a step larger, and above a part of it.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "app/engine/inputs/ragged_port.h"
-#include "app/engine/run/run_median.h"
+#include "app/engine/run/run_statistics.h"
 
 namespace dyn {
 

@@ -13,6 +13,7 @@
 #include "app/engine/device/launch_counts.h"
 #include "app/engine/model/model_info.h"
 #include "app/engine/run/level_loops.h"
+#include "app/engine/run/run_record.h"
 #include "compiler/reference/value.h"
 #include "compiler/tune/tune_report.h"
 
@@ -80,8 +81,9 @@ struct NodeTime {
 
 // A profiled run while it goes on.
 struct LiveRun {
-  int64_t runsDone = 0, runsCount = 1;
-  bool isWarmup = false;  // what it takes is not measured
+  int64_t runsDone = 0, runsCount = 1;  // 0: until the times agree
+  bool isWarmup = false;                // what it takes is not measured
+  std::optional<double> spreadShare;    // of the times so far
   // Launches of the program that began at least once, of how many.
   int64_t operationsDone = 0, operationsCount = 0;
   std::string place;            // of what runs, or ran last; "": nothing
@@ -119,6 +121,7 @@ struct RunResult {
   std::vector<NamedValue> inputs, outputs;
   std::vector<std::string> randomInputs;  // those nobody gave
   std::vector<int64_t> runsNs;            // warm-up excluded
+  int64_t warmupCount = 0;
   int64_t loadNs = 0, compileNs = 0;
   int64_t kernelsCount = 0, kernelsCompiledCount = 0, kernelsCompiledAfterLoadCount = 0;
   int64_t peakBytes = 0;
@@ -131,6 +134,8 @@ struct RunResult {
   std::shared_ptr<const KernelTable> profile;  // of a profiled run
   std::vector<DeviceCounts> launches;          // on the simulated GPU, in order
   std::vector<NodeTime> nodeTimes;
+  std::vector<PlaceTime> placeTimes;  // over the profiled repetitions
+  bool isTimeProfiled = false;        // runsNs are of profiled runs
   std::vector<TimelineEvent> timeline;
   std::map<int, std::string> lanes;          // names of the timeline's threads: "worker 1", "cuda:0"
   std::shared_ptr<const LevelsView> levels;  // null: there are neither levels of nodes nor sequences

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -14,6 +15,7 @@
 #include "app/engine/model/loaded_model.h"
 #include "app/engine/run/json_fields.h"
 #include "app/engine/run/live_run.h"
+#include "app/engine/run/place_times.h"
 #include "app/engine/run/trace_file.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/include/dyn_ragged.h"
@@ -217,39 +219,14 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
     const ValueInfo& info = signature_.inputs[i].info;
     result.inputs.push_back({info.name, concreteType(value, info), value, ""});
   }
-  int64_t timeNs = 0;
-  DYN_CHECK(warmUp(request, interruption));
-  if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 1);
-  std::optional<LiveWatch> watch;
-  if (request.profiling == Profiling::on && request.live)
-    watch.emplace(context_.get(), request.repeat, request.live);
-  const SimulatedGpu* simulated = SimulatedGpu::used();
-  int64_t launchesBefore = 0;  // the last run
-  const int64_t cpuStart = cpuNs(), start = steadyNs();
-  for (int64_t i = 0; i < request.repeat || static_cast<double>(steadyNs() - start) < request.seconds * 1e9;
-       ++i) {
-    if (simulated) launchesBefore = simulated->launchCount();
-    Status status = runOnce(interruption, timeNs);
-    if (!status.ok()) {
-      watch.reset();
-      if (request.profiling == Profiling::on) dyn_context_profile(context_.get(), 0);
-      return status;
-    }
-    if (watch) watch->runDone();
-    if (request.times)
-      request.times->add(timeNs);
-    else
-      result.runsNs.push_back(timeNs);
-  }
-  result.cpuNs = cpuNs() - cpuStart;
-  watch.reset();
-  dyn_statistics statistics{};
-  dyn_context_statistics(context_.get(), &statistics);
-  result.peakBytes = static_cast<int64_t>(statistics.peak_bytes);
-  result.allocationsCount = static_cast<int64_t>(statistics.allocations_count);
-  result.launchesCount = static_cast<int64_t>(statistics.launches_count);
-  if (simulated) result.launches = simulated->launchesAfter(launchesBefore);
-  if (request.profiling == Profiling::on) readProfile(result);
+  int64_t warmupNs = 0;
+  DYN_CHECK(warmUp(request, interruption, warmupNs));
+  result.warmupCount = request.warmup;
+  const bool isLong = request.repeat == 1 && static_cast<double>(warmupNs) > request.seconds * 1e9;
+  if (request.profiling == Profiling::behind && !isLong)
+    DYN_CHECK(runBehind(request, interruption, result));
+  else
+    DYN_CHECK(runTimed(request, interruption, result));
   if (check_) DYN_CHECK(check_());
   check_ = nullptr;
 
@@ -274,9 +251,99 @@ Status Runner::run(const CallInputs& inputs, const RunRequest& request, Interrup
   return {};
 }
 
+bool goesOn(const RunRequest& request, const RunTimes& times, double seconds) {
+  const int64_t count = times.count();
+  if (count < request.repeat) return true;
+  if (seconds >= request.seconds) return false;
+  if (request.mostSpreadPercent <= 0 || seconds < RunRequest::kLeastSeconds) return true;
+  if (count >= RunRequest::kMostRepeats) return false;
+  // The more there are, the less often they are sorted.
+  const auto between = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)) / 8);
+  const bool looks = between == 0 || count % between == 0;
+  return !looks || !isStable(statisticsOf(times), request.mostSpreadPercent);
+}
+
+// Profiled ones unless profiling is off.
+Status Runner::runTimed(const RunRequest& request, Interruption& interruption, RunResult& result) {
+  const bool isProfiled = request.profiling != Profiling::off;
+  const bool isUntilStable = request.mostSpreadPercent > 0;
+  if (isProfiled) dyn_context_profile(context_.get(), 1);
+  std::optional<LiveWatch> watch;
+  if (isProfiled && request.live)
+    watch.emplace(context_.get(), isUntilStable ? 0 : request.repeat, request.live);
+  const SimulatedGpu* simulated = SimulatedGpu::used();
+  int64_t launchesBefore = 0;  // the last run
+  RunTimes times;
+  const int64_t cpuStart = cpuNs(), start = steadyNs();
+  int64_t toldNs = start;
+  while (goesOn(request, times, static_cast<double>(steadyNs() - start) / 1e9)) {
+    if (simulated) launchesBefore = simulated->launchCount();
+    int64_t timeNs = 0;
+    Status status = runOnce(interruption, timeNs);
+    if (!status.ok()) {
+      watch.reset();
+      if (isProfiled) dyn_context_profile(context_.get(), 0);
+      return status;
+    }
+    if (watch) watch->runDone();
+    times.add(timeNs);
+    if (!request.times) result.runsNs.push_back(timeNs);
+    constexpr int64_t kBetweenNs = 100'000'000;
+    if (isUntilStable && !watch && request.live && steadyNs() - toldNs >= kBetweenNs) {
+      toldNs = steadyNs();
+      LiveRun live;
+      live.runsDone = times.count();
+      live.runsCount = 0;
+      live.spreadShare = statisticsOf(times).spreadShare();
+      request.live(live);
+    }
+  }
+  if (request.times) request.times->add(times);
+  result.cpuNs = cpuNs() - cpuStart;
+  result.isTimeProfiled = isProfiled;
+  watch.reset();
+  dyn_statistics statistics{};
+  dyn_context_statistics(context_.get(), &statistics);
+  result.peakBytes = static_cast<int64_t>(statistics.peak_bytes);
+  result.allocationsCount = static_cast<int64_t>(statistics.allocations_count);
+  result.launchesCount = static_cast<int64_t>(statistics.launches_count);
+  if (simulated) result.launches = simulated->launchesAfter(launchesBefore);
+  if (isProfiled) readProfile(result);
+  return {};
+}
+
+Status Runner::runBehind(const RunRequest& request, Interruption& interruption, RunResult& result) {
+  RunRequest timed = request;
+  timed.profiling = Profiling::off;
+  DYN_CHECK(runTimed(timed, interruption, result));
+  RunRequest profiled;
+  profiled.profiling = Profiling::on;
+  profiled.live = request.live;
+  constexpr int64_t kMostNs = 500'000'000, kMostRuns = 10;
+  const int64_t leastNs = request.times ? request.times->leastNs()
+                                        : *std::min_element(result.runsNs.begin(), result.runsNs.end());
+  profiled.repeat = std::clamp<int64_t>(kMostNs / std::max<int64_t>(1, leastNs), 1, kMostRuns);
+  RunResult shown;
+  DYN_CHECK(runTimed(profiled, interruption, shown));
+  result.placeTimes = std::move(shown.placeTimes);
+  if (profiled.repeat > 1) {
+    profiled.repeat = 1;
+    shown = RunResult();
+    DYN_CHECK(runTimed(profiled, interruption, shown));
+  }
+  result.profile = std::move(shown.profile);
+  result.launches = std::move(shown.launches);
+  result.nodeTimes = std::move(shown.nodeTimes);
+  result.timeline = std::move(shown.timeline);
+  result.lanes = std::move(shown.lanes);
+  result.levels = std::move(shown.levels);
+  return {};
+}
+
 // What is shown of a run while it goes on is shown of these, too.
-Status Runner::warmUp(const RunRequest& request, Interruption& interruption) {
-  const bool isLive = request.profiling == Profiling::on && request.live && request.warmup > 0;
+Status Runner::warmUp(const RunRequest& request, Interruption& interruption, int64_t& lastNs) {
+  const bool isShown = request.profiling != Profiling::off || request.mostSpreadPercent > 0;
+  const bool isLive = isShown && request.live && request.warmup > 0;
   if (isLive) dyn_context_profile(context_.get(), 1);
   std::optional<LiveWatch> watch;
   if (isLive)
@@ -285,9 +352,8 @@ Status Runner::warmUp(const RunRequest& request, Interruption& interruption) {
       request.live(run);
     });
   Status status;
-  int64_t timeNs = 0;
   for (int64_t i = 0; i < request.warmup && status.ok(); ++i) {
-    status = runOnce(interruption, timeNs);
+    status = runOnce(interruption, lastNs);
     if (watch) watch->runDone();
   }
   watch.reset();
@@ -324,6 +390,7 @@ void Runner::readProfile(RunResult& result) {
     row.share = total ? static_cast<double>(row.totalNs) / static_cast<double>(total) : 0;
   if (const Result<TraceEvents> events = readTrace(trace_); events.ok()) {
     result.lanes = events->lanes;
+    result.placeTimes = placeTimes(*events);
     setTimeline(events->events, result);
     splitBySite(events->events, *profile);
     if (!events->levels.empty()) {

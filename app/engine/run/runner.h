@@ -10,6 +10,7 @@
 #include "app/engine/model/engine_options.h"
 #include "app/engine/model/vm_value.h"
 #include "app/engine/run/run_result.h"
+#include "app/engine/run/run_statistics.h"
 #include "app/engine/run/run_times.h"
 
 namespace dyn {
@@ -34,19 +35,31 @@ class Interruption {
   dyn_context* running_ = nullptr;
 };
 
-enum class Profiling : uint8_t { off, on };
+// `behind`: the runs that are timed are not profiled. Some more behind them are, for the times of operations
+// over these, and a last one, whose events are those of the result. Where one run is enough, and the warm-up
+// took longer than `seconds`, there is one run, profiled and timed.
+enum class Profiling : uint8_t { off, on, behind };
 
 struct RunRequest {
   int64_t repeat = 1, warmup = 0;
   Profiling profiling = Profiling::off;
-  double seconds = 0;                        // go on repeating until this time is over
+  double seconds = 0;  // go on repeating until this time is over
+  // Not 0: stop before, as soon as the spread of the times is at most this percentage of the median, or
+  // kMostRepeats are done. For kLeastSeconds the machine gets used to the program: the first times may agree,
+  // and later ones be much shorter.
+  double mostSpreadPercent = 0;
   std::function<void(const LiveRun&)> live;  // of a profiled run, from a thread beside it; may be null
   RunTimes* times = nullptr;                 // where the times go instead of `runsNs`: they may be many
+
+  static constexpr int64_t kMostRepeats = 10'000;
+  static constexpr double kLeastSeconds = 0.1;
 };
 
 // A context for runs with these options, or for dry runs.
 enum class Purpose : uint8_t { running, dryRun };
 Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose);
+// Whether a run that took these times, `seconds` in all, is repeated once more.
+bool goesOn(const RunRequest& request, const RunTimes& times, double seconds);
 
 class Runner {
  public:
@@ -89,7 +102,10 @@ class Runner {
   Status setDryRun(const std::vector<std::vector<int64_t>>& shapes);
   Status setKnownElements();
   Status runDry(Interruption& interruption);
-  Status warmUp(const RunRequest& request, Interruption& interruption);
+  // lastNs: the time of the last warm-up run; unchanged without one.
+  Status warmUp(const RunRequest& request, Interruption& interruption, int64_t& lastNs);
+  Status runTimed(const RunRequest& request, Interruption& interruption, RunResult& result);
+  Status runBehind(const RunRequest& request, Interruption& interruption, RunResult& result);
   Status runOnce(Interruption& interruption, int64_t& timeNs);
   void readProfile(RunResult& result);
 

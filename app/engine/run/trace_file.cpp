@@ -6,6 +6,7 @@
 
 #include "app/engine/run/json_fields.h"
 #include "app/engine/run/launch_kind.h"
+#include "app/engine/run/place_times.h"
 #include "app/engine/run/run_levels.h"
 
 namespace dyn {
@@ -212,10 +213,8 @@ RunResult runOfTrace(const TraceEvents& trace) {
   result.lanes = trace.lanes;
   setTimeline(trace.events, result);
   std::map<std::pair<std::string, std::string>, KernelRow> rows;  // by kind and name
-  int64_t total = 0, beginNs = INT64_MAX, endNs = INT64_MIN;
+  int64_t total = 0;
   for (const TimelineEvent& event : trace.events) {
-    beginNs = std::min(beginNs, event.beginNs);
-    endNs = std::max(endNs, event.beginNs + event.durationNs);
     if (holdsOthers(event)) continue;
     addEvent(event, rows[{event.kind, event.name}]);
     total += event.durationNs;
@@ -231,7 +230,9 @@ RunResult runOfTrace(const TraceEvents& trace) {
   sortByTime(*profile);
   splitBySite(trace.events, *profile);
   result.profile = std::move(profile);
-  if (!trace.events.empty()) result.runsNs.push_back(endNs - beginNs);
+  result.runsNs = repetitionTimes(trace);
+  result.placeTimes = placeTimes(trace);
+  result.isTimeProfiled = true;
   LevelsView levels;
   levels.loops = trace.levels;
   levels.caches = trace.caches;

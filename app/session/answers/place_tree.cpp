@@ -1,9 +1,7 @@
 #include "app/session/answers/place_tree.h"
 
 #include <algorithm>
-#include <cstdlib>
 
-#include "app/engine/run/run_median.h"
 #include "app/engine/run/trace_file.h"
 
 namespace dyn {
@@ -104,28 +102,6 @@ void putChildrenBehind(std::vector<PlaceRow>& rows) {
   rows = std::move(ordered);
 }
 
-// Places that some kernel computes together.
-class PlaceUnions {
- public:
-  void unite(const std::string& a, const std::string& b) { parents_[rootOf(b)] = rootOf(a); }
-  std::string rootOf(std::string place) const {
-    for (auto at = parents_.find(place); at != parents_.end() && at->second != place;
-         at = parents_.find(place))
-      place = at->second;
-    return place;
-  }
-
- private:
-  std::map<std::string, std::string> parents_;
-};
-
-std::string placeDimsText(const RunResult& run) {
-  std::string text;
-  for (const auto& [name, value] : run.dims)
-    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
-  return text.empty() ? "fixed shapes" : text;
-}
-
 }  // namespace
 
 std::vector<NodeTime> nodeTimes(const RunResult& run, TimeRange range) {
@@ -174,45 +150,6 @@ PlaceTree placeTree(const RunResult& run, TimeRange range) {
   }
   putChildrenBehind(builder.tree.rows);
   return std::move(builder.tree);
-}
-
-RunsView compareRuns(const RunResult& first, const RunResult& second) {
-  RunsView view;
-  view.first = placeDimsText(first);
-  view.second = placeDimsText(second);
-  view.firstNs = medianNs(first);
-  view.secondNs = medianNs(second);
-  view.firstPeakBytes = first.peakBytes;
-  view.secondPeakBytes = second.peakBytes;
-  // What one pipeline computes by one kernel and the other by several is one row: the operations of both.
-  PlaceUnions unions;
-  for (const RunResult* run : {&first, &second})
-    for (const NodeTime& time : run->nodeTimes)
-      for (const std::string& member : time.members) unions.unite(time.place, member);
-  std::map<std::string, RunDifference> rows;  // by the place that stands for the union
-  const auto add = [&](const RunResult& run, std::optional<int64_t> RunDifference::*side) {
-    for (const NodeTime& time : run.nodeTimes) {
-      RunDifference& row = rows[unions.rootOf(time.place)];
-      row.*side = (row.*side).value_or(0) + time.totalNs;
-      // The kernel that computes most of them gives the place.
-      if (row.place.empty() || time.members.size() > row.members.size()) row.place = time.place;
-      if (time.members.size() > row.members.size()) row.members = time.members;
-    }
-  };
-  add(first, &RunDifference::firstNs);
-  add(second, &RunDifference::secondNs);
-  for (auto& [root, row] : rows) {
-    if (row.firstNs && row.secondNs && *row.firstNs > 0)
-      row.ratio = static_cast<double>(*row.secondNs) / static_cast<double>(*row.firstNs);
-    view.rows.push_back(row);
-  }
-  std::stable_sort(view.rows.begin(), view.rows.end(), [](const RunDifference& a, const RunDifference& b) {
-    const auto size = [](const RunDifference& row) {
-      return std::abs(row.secondNs.value_or(0) - row.firstNs.value_or(0));
-    };
-    return size(a) > size(b);
-  });
-  return view;
 }
 
 }  // namespace dyn

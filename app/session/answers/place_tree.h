@@ -1,4 +1,4 @@
-// Where a profiled run spent its time, by the modules and operations of the model; and two runs side by side.
+// Where a profiled run spent its time, by the modules and operations of the model.
 #pragma once
 
 #include "app/session/views/views.h"
@@ -16,8 +16,5 @@ struct TimeRange {
 PlaceTree placeTree(const RunResult& run, TimeRange range = {});
 // The times of that part, as RunResult::nodeTimes has those of the whole.
 std::vector<NodeTime> nodeTimes(const RunResult& run, TimeRange range);
-
-// Places of either run by how much their times differ, greatest first.
-RunsView compareRuns(const RunResult& first, const RunResult& second);
 
 }  // namespace dyn

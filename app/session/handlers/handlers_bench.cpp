@@ -2,11 +2,15 @@
 #include <algorithm>
 
 #include "app/engine/inputs/batch_lengths.h"
+#include "app/engine/run/run_file.h"
 #include "app/engine/run/run_times.h"
 #include "app/engine/run/valid_positions.h"
+#include "app/session/answers/runs_view.h"
 #include "app/session/case_file.h"
 #include "app/session/explain/explain.h"
 #include "app/session/explain/machine_bound.h"
+#include "app/session/graph/kernel_members.h"
+#include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -63,6 +67,7 @@ void fillTimes(const RunTimes& times, BenchRow& row) {
   row.p90Ns = times.percentileNs(0.9);
   row.p99Ns = times.percentileNs(0.99);
   row.meanNs = times.meanNs();
+  row.spreadNs = statisticsOf(times).spreadNs;
 }
 
 // All ways to choose one value for each dim.
@@ -156,10 +161,16 @@ std::optional<double> launchedOperations(const RunResult& run) {
 struct BenchPlan {
   double seconds = 1;  // for one case
   int64_t leastRuns = 5;
+  double mostSpreadPercent = 0;  // 0: it does not end a case
 };
 
-Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchPlan& plan, RunTimes& all,
-                           Work& work, BenchResult& bench) {
+struct BenchedCase {
+  BenchRow row;
+  RunRecord record;
+};
+
+Result<BenchedCase> benchCase(SessionState& state, const RunCase& one, const BenchPlan& plan, RunTimes& all,
+                              Work& work, BenchResult& bench) {
   Command command = Command::of(CommandId::run);
   one.addTo(command);
   DYN_TRY(LoadedModel * loaded, state.model());
@@ -177,28 +188,34 @@ Result<BenchRow> benchCase(SessionState& state, const RunCase& one, const BenchP
   request.warmup = 2;
   request.repeat = plan.leastRuns;
   request.seconds = plan.seconds;
+  request.mostSpreadPercent = plan.mostSpreadPercent;
+  request.profiling = Profiling::behind;
   RunTimes times;
   request.times = &times;
   RunResult result;
   DYN_CHECK(runner.run(inputs, request, state.interruption, result));
-  BenchRow row;
+  BenchedCase made;
+  BenchRow& row = made.row;
   row.dims = result.dims;
+  row.peakBytes = result.peakBytes;
   fillTimes(times, row);
   all.add(times);
-  RunResult profiled;
-  RunRequest once;
-  once.profiling = Profiling::on;
-  DYN_CHECK(runner.run(inputs, once, state.interruption, profiled));
-  if (const CompiledModel* compiled = model.compiled()) countTouchedBytes(compiled->lowered, profiled);
-  work.bound = checkRates(state.now.options, profiled);
+  if (const CompiledModel* compiled = model.compiled()) countTouchedBytes(compiled->lowered, result);
+  if (const Trace& passes = model.trace(); !passes.steps.empty())
+    nameMembers(passes.steps.back().after, result);
+  work.bound = checkRates(state.now.options, result);
   work.bytes = 0;
-  for (const KernelRow& kernel : profiled.profile->rows) *work.bytes += static_cast<double>(kernel.bytes);
+  for (const KernelRow& kernel : result.profile->rows) *work.bytes += static_cast<double>(kernel.bytes);
   if (model.hasModule()) work.flops = flopsOf(model.typed(), result.dims);
-  const std::optional<double> done = launchedOperations(profiled);
+  const std::optional<double> done = launchedOperations(result);
   if (work.flops && done && setValidPositions(model, inputs, runner))
     work.flops = std::min(*work.flops, *done);  // what padding would take is not done
   fillRates(work, static_cast<double>(row.p50Ns), row);
-  return row;
+  RunRecord record = timesOf(result);
+  record.time = statisticsOf(times);
+  made.record = recordOf(state, command, std::move(record), result.randomInputs);
+  made.record.command = std::string(commandSpec(CommandId::bench).name);
+  return made;
 }
 
 // Over all cases: percentiles of all runs, and the work of one run of each case over the sum of their
@@ -212,13 +229,30 @@ void fillOverall(const RunTimes& all, const std::vector<Work>& works, BenchResul
     if (works[i].flops) flops += *works[i].flops;
     bytes += *works[i].bytes;
     ns += static_cast<double>(bench.rows[i].p50Ns);
+    bench.overall.peakBytes = std::max(bench.overall.peakBytes, bench.rows[i].peakBytes);
   }
   fillRates({flopsKnown ? std::optional(flops) : std::nullopt, bytes, works.back().bound}, ns, bench.overall);
 }
 
+// The runs of a file that this machine, device and number of threads can be compared with. Errors:
+// fileFormat; usageError where there is none.
+Result<std::vector<RunRecord>> readBaseline(SessionState& state, const Command& command) {
+  const std::string path = command.text("baseline");
+  DYN_TRY(std::vector<RunRecord> runs, readRunsFile(path));
+  if (runs.empty()) return makeError(DiagnosticId::usageError, path + ": there is no run in it");
+  const RunRecord here = recordOf(state, command, {}, {});
+  const std::vector<std::string> why = differencesOf(runs.front(), here, Sameness::comparable);
+  std::erase_if(
+      runs, [&](const RunRecord& run) { return !differencesOf(run, here, Sameness::comparable).empty(); });
+  if (!runs.empty()) return runs;
+  Error error = makeError(DiagnosticId::usageError, path + ": not comparable with runs here");
+  error.diagnostic().notes = why;
+  return error;
+}
+
 }  // namespace
 
-Result<View> handle_bench(SessionState& state, const Command& command, Outcome&) {
+Result<View> handle_bench(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(LoadedModel * model, state.model());
   BenchPlan plan;
   DYN_TRY(double seconds, command.number("seconds", 1.0));
@@ -226,6 +260,13 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome&)
     return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
   DYN_TRY(plan.leastRuns, command.integer("repeat", 5));
   if (plan.leastRuns < 1) return makeError(DiagnosticId::usageError, "--repeat: at least one run is needed");
+  DYN_TRY(plan.mostSpreadPercent, command.number("max-spread", 0));
+  if (command.has("max-spread") && !(plan.mostSpreadPercent > 0 && plan.mostSpreadPercent <= 100))
+    return makeError(DiagnosticId::usageError, "--max-spread is a percentage, above 0 and at most 100");
+  std::vector<RunRecord> baseline, made;
+  if (command.has("baseline")) {
+    DYN_TRY(baseline, readBaseline(state, command));
+  }
   DYN_TRY(std::vector<RunCase> cases, benchCases(*model, command));
   plan.seconds = seconds / static_cast<double>(cases.size());
   BenchResult bench;
@@ -236,15 +277,26 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome&)
     state.progress("shape " + std::to_string(index + 1) + " of " + std::to_string(cases.size()),
                    static_cast<double>(index) / static_cast<double>(cases.size()));
     works.emplace_back();
-    Result<BenchRow> row = benchCase(state, one, plan, all, works.back(), bench);
-    if (!row.ok()) {
-      Error error = row.takeError();
+    Result<BenchedCase> benched = benchCase(state, one, plan, all, works.back(), bench);
+    if (!benched.ok()) {
+      Error error = benched.takeError();
       if (one.place.known() && !error.diagnostic().place.known()) error.diagnostic().place = one.place;
       return error;
     }
-    bench.rows.push_back(*std::move(row));
+    bench.rows.push_back(std::move(benched->row));
+    made.push_back(benched->record);
+    made.back().number = keep(state, std::move(benched->record));
   }
   fillOverall(all, works, bench);
+  if (command.has("o")) {
+    bench.file = command.text("o");
+    DYN_CHECK(writeRunsFile(bench.file, made));
+  }
+  if (command.has("baseline")) {
+    bench.baselineFile = command.text("baseline");
+    compareWithBaseline(baseline, made, bench);
+    outcome.error = baselineFault(bench);
+  }
   return makeView(std::move(bench));
 }
 

@@ -24,6 +24,7 @@
 #include "app/session/graph/kernel_members.h"
 #include "app/session/handlers/memory_limit.h"
 #include "app/session/handlers/named_value.h"
+#include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
 #include "compiler/support/atomic_write.h"
 
@@ -79,7 +80,8 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
   state.progress("running");
   request.live = state.emitLive;
   RunResult result;
-  const bool repeated = prepared.runner->warm() || request.repeat + request.warmup > 1;
+  const bool repeated =
+      prepared.runner->warm() || request.repeat + request.warmup > 1 || request.mostSpreadPercent > 0;
   DYN_CHECK(prepared.runner->run(prepared.inputs, request, state.interruption, result));
   fillCounters(*prepared.model, result);
   if (const CompiledModel* compiled = prepared.model->compiled(); compiled && result.profile)
@@ -115,10 +117,29 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
 }
 
 // A run that ended well is kept, to be looked at and compared.
-View remembered(SessionState& state, ProgramRun made) {
+View remembered(SessionState& state, const Command& command, ProgramRun made) {
   auto run = std::make_shared<const RunResult>(std::move(made.result));
-  state.runs.add(state.now.model, run, std::move(made.program));
+  keep(state, recordOf(state, command, timesOf(*run), run->randomInputs), run, std::move(made.program));
   return Shared<RunResult>(std::move(run));
+}
+
+// --max-spread and --seconds: until when it is repeated.
+Status setRepeats(const Command& command, RunRequest& request) {
+  constexpr double kSeconds = 2;
+  if (!command.has("max-spread")) {
+    if (command.has("seconds"))
+      return makeError(DiagnosticId::usageError, "--seconds goes with --max-spread");
+    return {};
+  }
+  DYN_TRY(request.mostSpreadPercent, command.number("max-spread", 0));
+  DYN_TRY(request.seconds, command.number("seconds", kSeconds));
+  if (!(request.mostSpreadPercent > 0 && request.mostSpreadPercent <= 100))
+    return makeError(DiagnosticId::usageError, "--max-spread is a percentage, above 0 and at most 100");
+  if (!(request.seconds > 0 && request.seconds < 1e6))
+    return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
+  request.warmup = std::max<int64_t>(request.warmup, 1);
+  if (request.profiling == Profiling::on) request.profiling = Profiling::behind;
+  return {};
 }
 
 }  // namespace
@@ -265,6 +286,7 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
   DYN_TRY(request.repeat, command.integer("repeat", 1));
   DYN_TRY(request.warmup, command.integer("warmup", 0));
   if (command.has("profile") || command.has("explain")) request.profiling = Profiling::on;
+  DYN_CHECK(setRepeats(command, request));
   std::string trace;
   DYN_TRY(LoadedModel * model, state.model());
   const size_t known = model->info().warnings.size();
@@ -286,16 +308,17 @@ Result<View> handle_run(SessionState& state, const Command& command, Outcome& ou
   if (command.has("bind"))
     for (const NamedValue& output : result.outputs)
       state.values.bind(output.name, {output.value, output.type});
-  return remembered(state, std::move(made));
+  return remembered(state, command, std::move(made));
 }
 
 Result<View> handle_time(SessionState& state, const Command& command, Outcome&) {
   RunRequest request;
-  DYN_TRY(request.repeat, command.integer("count", 20));
+  DYN_TRY(request.repeat, command.integer("count", command.has("max-spread") ? 1 : 20));
   DYN_TRY(request.warmup, command.integer("warmup", 2));
+  DYN_CHECK(setRepeats(command, request));
   DYN_TRY(ProgramRun made, runModel(state, command, request));
   made.result.bench = true;
-  return remembered(state, std::move(made));
+  return remembered(state, command, std::move(made));
 }
 
 Result<View> handle_profile(SessionState& state, const Command& command, Outcome&) {
@@ -303,6 +326,7 @@ Result<View> handle_profile(SessionState& state, const Command& command, Outcome
   DYN_TRY(request.repeat, command.integer("repeat", 1));
   request.warmup = 1;
   request.profiling = Profiling::on;
+  DYN_CHECK(setRepeats(command, request));
   std::string trace;
   DYN_TRY(ProgramRun made, runModel(state, command, request, &trace));
   RunResult& result = made.result;
@@ -311,7 +335,7 @@ Result<View> handle_profile(SessionState& state, const Command& command, Outcome
     result.profileFile = command.text("file");
     DYN_CHECK(writeFileAtomically(result.profileFile, {trace}));
   }
-  return remembered(state, std::move(made));
+  return remembered(state, command, std::move(made));
 }
 
 // The events of a run say all that its bounds follow from.
@@ -330,7 +354,7 @@ Result<View> handle_bounds(SessionState& state, const Command&, Outcome&) {
   RunResult result = *last->run;
   DYN_CHECK(explain(state, program.get(), result));
   auto run = std::make_shared<const RunResult>(std::move(result));
-  state.runs.replace(last->number, run);
+  state.runs.replace(last->record.number, run);
   return View(Shared<RunResult>(std::move(run)));
 }
 

@@ -1,5 +1,7 @@
 #include "app/session/views/live_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "app/session/views/text_table.h"
@@ -14,6 +16,8 @@ constexpr size_t kMostOfPlace = 40;
 
 std::string textOf(const LiveRun& run) {
   std::string text = run.isWarmup ? "warming up, " : "";
+  if (run.spreadShare)
+    return fmt::format("run {}, spread {:.1f} %", run.runsDone + 1, 100 * *run.spreadShare);
   if (run.runsCount > 1)
     text += "run " + std::to_string(std::min(run.runsDone + 1, run.runsCount)) + " of " +
             std::to_string(run.runsCount) + ", ";

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "app/engine/run/run_file.h"
 #include "app/session/views/level_views_text.h"
 #include "compiler/support/visible_text.h"
 
@@ -103,12 +104,22 @@ Json diagnosticsJson(const std::vector<Diagnostic>& diagnostics) {
   return list;
 }
 
+Json timeJson(const TimeStatistics& time) {
+  return {{"runs_count", time.count}, {"median_ns", time.medianNs}, {"spread_ns", orNull(time.spreadNs)}};
+}
+
 Json benchRow(const BenchRow& row) {
-  Json item = {{"dims", mapJson(row.dims)}, {"runs_count", row.runsCount}, {"min_ns", row.minNs},
-               {"p50_ns", row.p50Ns},       {"p90_ns", row.p90Ns},         {"p99_ns", row.p99Ns},
-               {"mean_ns", row.meanNs}};
+  Json item = {{"dims", mapJson(row.dims)},  {"runs_count", row.runsCount},
+               {"min_ns", row.minNs},        {"p50_ns", row.p50Ns},
+               {"p90_ns", row.p90Ns},        {"p99_ns", row.p99Ns},
+               {"mean_ns", row.meanNs},      {"spread_ns", orNull(row.spreadNs)},
+               {"peak_bytes", row.peakBytes}};
   item["gflops"] = row.gflops ? Json(*row.gflops) : Json(nullptr);
   item["gigabytes_per_second"] = row.gigabytesPerSecond ? Json(*row.gigabytesPerSecond) : Json(nullptr);
+  if (row.baseline) {
+    item["baseline"] = timeJson(*row.baseline);
+    item["change"] = toString(row.change);
+  }
   return item;
 }
 
@@ -494,6 +505,7 @@ struct JsonWriter {
                  {"kernels_compiled_count", v->kernelsCompiledCount},
                  {"kernels_compiled_after_load_count", v->kernelsCompiledAfterLoadCount},
                  {"runs", runs},
+                 {"warmup_count", v->warmupCount},
                  {"peak_bytes", v->peakBytes},
                  {"predicted_peak_bytes", orNull(v->predictedPeakBytes)},
                  {"allocations_count", v->allocationsCount},
@@ -601,24 +613,43 @@ struct JsonWriter {
       rows.push_back({{"place", row.place},
                       {"first_ns", orNull(row.firstNs)},
                       {"second_ns", orNull(row.secondNs)},
-                      {"ratio", orNull(row.ratio)}});
+                      {"ratio", orNull(row.ratio)},
+                      {"change", toString(row.change)}});
     return {{"first", v->first},
             {"second", v->second},
-            {"first_ns", v->firstNs},
-            {"second_ns", v->secondNs},
+            {"first_number", v->firstNumber},
+            {"second_number", v->secondNumber},
+            {"first_time", timeJson(v->firstTime)},
+            {"second_time", timeJson(v->secondTime)},
+            {"change", toString(v->change)},
             {"first_peak_bytes", v->firstPeakBytes},
             {"second_peak_bytes", v->secondPeakBytes},
+            {"notes", v->notes},
             {"places", rows}};
+  }
+
+  Json operator()(const Shared<RunList>& v) const {
+    Json rows = Json::array();
+    for (const RunRecord& record : v->rows) rows.push_back(toJson(record, RecordDetail::withoutPlaces));
+    Json json = {{"runs", rows}, {"forgotten_count", v->forgottenCount}};
+    if (!v->file.empty()) json["file"] = v->file;
+    return json;
   }
 
   Json operator()(const Shared<BenchResult>& v) const {
     Json shapes = Json::array();
     for (const BenchRow& row : v->rows) shapes.push_back(benchRow(row));
-    return {{"shapes", shapes},
-            {"overall", benchRow(v->overall)},
-            {"load_ns", v->loadNs},
-            {"compile_ns", v->compileNs},
-            {"kernels_compiled_count", v->kernelsCompiledCount}};
+    Json json = {{"shapes", shapes},
+                 {"overall", benchRow(v->overall)},
+                 {"load_ns", v->loadNs},
+                 {"compile_ns", v->compileNs},
+                 {"kernels_compiled_count", v->kernelsCompiledCount}};
+    if (!v->file.empty()) json["file"] = v->file;
+    if (!v->baselineFile.empty()) {
+      json["baseline_file"] = v->baselineFile;
+      json["baseline_notes"] = v->baselineNotes;
+    }
+    return json;
   }
 
   Json operator()(const Shared<ServeResult>& v) const {

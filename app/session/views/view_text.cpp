@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include "app/engine/run/run_times.h"
 #include "app/session/views/device_text.h"
 #include "app/session/views/ir_colors.h"
 #include "app/session/views/level_views_text.h"
 #include "app/session/views/outputs_text.h"
+#include "app/session/views/runs_text.h"
 #include "app/session/views/stop_view_text.h"
 #include "app/session/views/text_table.h"
 #include "compiler/support/excerpt.h"
@@ -35,15 +37,6 @@ std::string joinedWords(const DimValues& dims) {
   for (const auto& [name, value] : dims)
     text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
   return text;
-}
-
-// "/models/bert.onnx: byte 17: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"; other places as they
-// are.
-std::string nodeOf(const std::string& place) {
-  const size_t node = place.rfind("node ");
-  if (node == std::string::npos) return place;
-  const std::string name = place.substr(node + 5);
-  return name.substr(0, name.find(" ("));
 }
 
 std::string bytesOrDash(std::optional<int64_t> bytes) { return bytes ? bytesText(*bytes) : "-"; }
@@ -385,17 +378,8 @@ struct TextWriter {
 
   std::string operator()(const Shared<LevelsView>& v) const { return levelsText(*v, options); }
 
-  std::string operator()(const Shared<RunsView>& v) const {
-    const auto time = [](std::optional<int64_t> ns) { return ns ? durationText(*ns) : std::string("-"); };
-    TextRows rows;
-    for (const RunDifference& row : v->rows)
-      rows.push_back({shortened(nodeOf(row.place), 50), time(row.firstNs), time(row.secondNs),
-                      row.ratio ? fmt::format("{:.2f}", *row.ratio) : "-"});
-    return fmt::format("{}: {}, peak {}\n{}: {}, peak {}\n", v->first, durationText(v->firstNs),
-                       bytesText(v->firstPeakBytes), v->second, durationText(v->secondNs),
-                       bytesText(v->secondPeakBytes)) +
-           textTable({"place", ">first", ">second", ">ratio"}, rows, options);
-  }
+  std::string operator()(const Shared<RunsView>& v) const { return comparisonText(*v, options); }
+  std::string operator()(const Shared<RunList>& v) const { return runListText(*v, options); }
 
   // The chosen one first, the others by what they take; `mark` stands beside the chosen one.
   static void addCandidates(Rows& rows, std::vector<std::string> head, std::vector<VersionTimes> all,
@@ -538,19 +522,17 @@ struct TextWriter {
   std::string operator()(const Shared<RunResult>& v) const {
     std::string text;
     if (!v->bench) text += outputsText(*v, options);
-    std::vector<int64_t> times = v->runsNs;
-    std::sort(times.begin(), times.end());
-    if (v->bench || times.size() > 1) {
-      auto at = [&](double part) {
-        return times[std::min(times.size() - 1,
-                              static_cast<size_t>(part * static_cast<double>(times.size())))];
-      };
-      if (times.size() == 1)
-        text += "1 run: " + durationText(times.front());
+    if (!v->runsNs.empty() && (v->bench || v->runsNs.size() > 1)) {
+      RunTimes all;
+      for (const int64_t ns : v->runsNs) all.add(ns);
+      text += countText(all.count(), "run");
+      if (v->warmupCount > 0) text += fmt::format(" after {} to warm up", v->warmupCount);
+      if (all.count() == 1)
+        text += ": " + durationText(all.leastNs());
       else
-        text += fmt::format("{} runs: min {}, median {}, p95 {}", times.size(), durationText(times.front()),
-                            durationText(at(0.5)), durationText(at(0.95)));
-      text += fmt::format("; CPU {} a run\n", durationText(v->cpuNs / static_cast<int64_t>(times.size())));
+        text += fmt::format(": min {}, {}, p95 {}", durationText(all.leastNs()),
+                            statisticsText(statisticsOf(all)), durationText(all.percentileNs(0.95)));
+      text += fmt::format("; CPU {} a run\n", durationText(v->cpuNs / all.count()));
       text += fmt::format("peak {}, {} kernel launches, {} system allocations in the last run\n",
                           bytesText(v->peakBytes), v->launchesCount, v->allocationsCount);
     }
@@ -574,7 +556,10 @@ struct TextWriter {
     };
     for (const BenchRow& row : v->rows) add(row, row.dims.empty() ? "(fixed)" : joinedWords(row.dims));
     if (v->rows.size() > 1) add(v->overall, "all");
-    return textTable({"shape", ">runs", ">min", ">p50", ">p90", ">p99", ">GFLOP/s", ">GB/s"}, rows, options);
+    std::string text =
+        textTable({"shape", ">runs", ">min", ">p50", ">p90", ">p99", ">GFLOP/s", ">GB/s"}, rows, options);
+    if (!v->file.empty()) text += "runs written to " + v->file + "\n";
+    return v->baselineFile.empty() ? text : text + baselineText(*v, options);
   }
 
   std::string operator()(const Shared<ServeResult>& v) const {
@@ -774,6 +759,13 @@ void applySettings(const SettingTable& table, TextOptions& options) {
     if (row.name == "edge-items") options.edgeItems = std::atoi(row.value.c_str());
     if (row.name == "full") options.full = row.value == "on";
   }
+}
+
+std::string nodeOf(const std::string& place) {
+  const size_t node = place.rfind("node ");
+  if (node == std::string::npos) return place;
+  const std::string name = place.substr(node + 5);
+  return name.substr(0, name.find(" ("));
 }
 
 }  // namespace dyn

@@ -26,6 +26,9 @@ std::string toText(const Diagnostic& diagnostic, const TextOptions& options);
 std::string durationText(int64_t timeNs);                     // "1.24 ms"
 std::string bytesText(int64_t bytes);                         // "3.2 MiB"
 std::string countText(int64_t count, std::string_view what);  // "1 node", "3 nodes"
+// "/models/bert.onnx: byte 17: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"; other places as they
+// are.
+std::string nodeOf(const std::string& place);
 // Takes over what :set changed.
 void applySettings(const SettingTable& table, TextOptions& options);
 

@@ -371,14 +371,26 @@ struct PlaceTree {
 // Two runs side by side, the greatest difference first.
 struct RunDifference {
   std::string place;
-  std::vector<std::string> members;  // as of NodeTime
-  std::optional<int64_t> firstNs, secondNs;
-  std::optional<double> ratio;  // second by first
+  std::vector<std::string> members;          // as of NodeTime
+  std::optional<int64_t> firstNs, secondNs;  // medians
+  std::optional<double> ratio;               // second by first
+  TimeChange change = TimeChange::unknown;
 };
 struct RunsView {
-  std::string first, second;  // what they are: "batch=1, seq=16"
-  int64_t firstNs = 0, secondNs = 0, firstPeakBytes = 0, secondPeakBytes = 0;
+  std::string first, second;  // what they are: "run 1: batch=1, seq=16"
+  int64_t firstNumber = 0, secondNumber = 0;
+  TimeStatistics firstTime, secondTime;
+  TimeChange change = TimeChange::unknown;  // of the whole runs
+  int64_t firstPeakBytes = 0, secondPeakBytes = 0;
+  std::vector<std::string> notes;  // in which else they differ: "threads: 1 and 4"
   std::vector<RunDifference> rows;
+};
+
+// The runs that are kept, oldest first.
+struct RunList {
+  std::vector<RunRecord> rows;
+  int64_t forgottenCount = 0;
+  std::string file;  // where they were written, or ""
 };
 
 // A test of sizes that the program makes while it runs.
@@ -454,10 +466,17 @@ struct BenchRow {
   int64_t runsCount = 0;
   int64_t minNs = 0, p50Ns = 0, p90Ns = 0, p99Ns = 0, meanNs = 0;
   std::optional<double> gflops, gigabytesPerSecond;
+  std::optional<int64_t> spreadNs;
+  int64_t peakBytes = 0;
+  std::optional<TimeStatistics> baseline;  // of the same sizes, where a baseline has them
+  TimeChange change = TimeChange::unknown;
 };
 struct BenchResult {
   std::vector<BenchRow> rows;
   BenchRow overall;
+  std::string file;                        // where the runs were written, or ""
+  std::string baselineFile;                // "": they were compared with none
+  std::vector<std::string> baselineNotes;  // in which else than time they differ from it
   int64_t loadNs = 0, compileNs = 0, kernelsCompiledCount = 0;
 };
 
@@ -592,7 +611,7 @@ using View =
                  Shared<SaveResult>, Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>,
                  Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
                  Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
-                 Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>,
-                 Shared<LevelsView>, Shared<InferResult>>;
+                 Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
+                 Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>>;
 
 }  // namespace dyn

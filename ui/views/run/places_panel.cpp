@@ -9,6 +9,7 @@
 #include <QPushButton>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QStyledItemDelegate>
 #include <QTableWidget>
 #include <QToolTip>
 #include <QTreeWidget>
@@ -40,6 +41,17 @@ class PlaceItem : public QTreeWidgetItem {
     const int column = treeWidget() ? treeWidget()->sortColumn() : 0;
     if (column == kPlace) return text(0) < other.text(0);
     return data(column, Qt::UserRole).toDouble() < other.data(column, Qt::UserRole).toDouble();
+  }
+};
+
+// Behind a cell its own colour, which tables of the style sheet leave out.
+class BackgroundDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    if (const QVariant brush = index.data(Qt::BackgroundRole); brush.isValid())
+      painter->fillRect(option.rect, brush.value<QBrush>());
+    QStyledItemDelegate::paint(painter, option, index);
   }
 };
 
@@ -235,7 +247,10 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   auto* row = new QHBoxLayout;
   title_ = new QLabel("Run the model: where its time goes appears here.");
   title_->setObjectName("placesTitle");
-  compare_ = new QPushButton("Compare with the previous run");
+  compare_ = new QPushButton("Compare");
+  compare_->setToolTip(
+      "Compare the two checked runs of the Runs panel; else the baseline and the last run; else the last "
+      "two.");
   compare_->setObjectName("compareRuns");
   compare_->setCheckable(true);
   compare_->setEnabled(false);
@@ -264,7 +279,8 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   parts->addWidget(roofline_);
   parts->setSizes({700, 300});
   pages_->addWidget(parts);
-  differences_ = makeTable("differences", {"Place", "First", "Second", "Ratio"});
+  differences_ = makeTable("differences", {"Place", "First", "Second", "Ratio", "Change"});
+  differences_->setItemDelegate(new BackgroundDelegate(differences_));
   pages_->addWidget(differences_);
   column->addWidget(pages_, 1);
   connect(tree_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
@@ -273,7 +289,8 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   });
   connect(roofline_, &RooflinePlot::placeChosen, this, &PlacesPanel::placeChosen);
   connect(differences_, &QTableWidget::cellClicked, this, [this](int r, int) {
-    Q_EMIT placeChosen(differences_->item(r, 0)->data(Qt::UserRole).toString());
+    const QString place = differences_->item(r, 0)->data(Qt::UserRole).toString();
+    if (!place.isEmpty()) Q_EMIT placeChosen(place);
   });
   connect(bounds_, &QCheckBox::toggled, this, [this](bool on) {
     if (on && run_ && run_->profile && !run_->profile->explained)
@@ -312,6 +329,18 @@ void PlacesPanel::setRun(Shared<RunResult> run) {
 void PlacesPanel::setBounds(Shared<RunResult> run) {
   run_ = std::move(run);
   setRange(INT64_MIN, INT64_MAX);
+}
+
+void PlacesPanel::setRunsCount(int count) {
+  runsCount_ = count;
+  compare_->setEnabled(count >= 2);
+}
+
+void PlacesPanel::compare(bool on) {
+  if (on && compare_->isChecked())
+    Q_EMIT asked(Command::of(CommandId::compare));
+  else
+    compare_->setChecked(on);
 }
 
 void PlacesPanel::addRecalled(Shared<RunResult> run) {
@@ -368,25 +397,44 @@ bool PlacesPanel::take(const Outcome& outcome) {
 }
 
 void PlacesPanel::showDifferences(const RunsView& runs) {
-  const auto side = [](const std::string& name, int64_t ns, int64_t bytes) {
-    return QString::fromStdString(name) + " " + timeText(ns) + ", peak " + bytesText(bytes);
+  const auto side = [](const std::string& name, const TimeStatistics& of, int64_t bytes) {
+    const std::optional<double> spread = of.spreadShare();
+    return QString::fromStdString(name) + " " + timeText(of.medianNs) +
+           (spread ? QString(" of %1 (spread %2 %)").arg(of.count).arg(100 * *spread, 0, 'f', 1) : "") +
+           ", peak " + bytesText(bytes);
   };
-  title_->setText(side(runs.first, runs.firstNs, runs.firstPeakBytes) + "   |   " +
-                  side(runs.second, runs.secondNs, runs.secondPeakBytes));
+  const QString title = side(runs.first, runs.firstTime, runs.firstPeakBytes) + "\n" +
+                        side(runs.second, runs.secondTime, runs.secondPeakBytes);
+  QStringList notes;
+  for (const std::string& note : runs.notes) notes << QString::fromStdString(note);
+  title_->setText(title);
+  title_->setToolTip(notes.isEmpty() ? QString() : "Not the same:\n" + notes.join('\n'));
+  // The whole run, then its operations.
+  std::vector<RunDifference> rows(1);
+  rows[0].firstNs = runs.firstTime.medianNs;
+  rows[0].secondNs = runs.secondTime.medianNs;
+  rows[0].change = runs.change;
+  if (*rows[0].firstNs > 0)
+    rows[0].ratio = static_cast<double>(*rows[0].secondNs) / static_cast<double>(*rows[0].firstNs);
+  rows.insert(rows.end(), runs.rows.begin(), runs.rows.end());
   differences_->setRowCount(0);
-  differences_->setRowCount(static_cast<int>(runs.rows.size()));
+  differences_->setRowCount(static_cast<int>(rows.size()));
   const auto time = [](std::optional<int64_t> ns) { return ns ? timeText(*ns) : QString::fromUtf8("–"); };
   const bool dark = isDark(palette());
   for (int r = 0; r < differences_->rowCount(); ++r) {
-    const RunDifference& row = runs.rows[static_cast<size_t>(r)];
+    const RunDifference& row = rows[static_cast<size_t>(r)];
     const QString place = QString::fromStdString(row.place);
     const qsizetype node = place.lastIndexOf("node ");
-    setCell(differences_, r, 0, node < 0 ? place : place.mid(node + 5));
+    setCell(differences_, r, 0, r == 0 ? "the whole run" : node < 0 ? place : place.mid(node + 5));
     differences_->item(r, 0)->setData(Qt::UserRole, place);
     setCell(differences_, r, 1, time(row.firstNs), CellAlignment::right);
     setCell(differences_, r, 2, time(row.secondNs), CellAlignment::right);
     setCell(differences_, r, 3, row.ratio ? QString::number(*row.ratio, 'f', 2) : "", CellAlignment::right);
-    if (!row.ratio) continue;
+    if (row.change != TimeChange::unknown) setCell(differences_, r, 4, toString(row.change));
+    if (row.change == TimeChange::withinNoise)
+      for (int c = 0; c < differences_->columnCount(); ++c)
+        differences_->item(r, c)->setForeground(palette().color(QPalette::PlaceholderText));
+    if (!row.ratio || row.change == TimeChange::withinNoise) continue;
     // Slower is red, faster blue; twice is full.
     QColor heat = *row.ratio > 1 ? QColor(205, 62, 38) : QColor(33, 102, 201);
     heat.setAlphaF(static_cast<float>(std::min(1.0, std::abs(std::log2(std::max(1e-6, *row.ratio)))) *
@@ -398,7 +446,7 @@ void PlacesPanel::showDifferences(const RunsView& runs) {
         legibleOn(QColor(behind(paper.red(), heat.red()), behind(paper.green(), heat.green()),
                          behind(paper.blue(), heat.blue()))));
   }
-  differences_->resizeColumnsToContents();
+  fitColumns(differences_);
   differences_->setColumnWidth(0, std::min(520, differences_->columnWidth(0)));
 }
 

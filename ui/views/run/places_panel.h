@@ -2,7 +2,7 @@
 // and the gaps between these; rates against what the machine can do. Beside it the roofline: each operation
 // by its work per byte.
 //
-// Two runs can be compared: then the tree gives way to a table of differences.
+// Two runs can be compared: then the tree gives way to a table of differences, grey where they are noise.
 #pragma once
 
 #include <QWidget>
@@ -78,6 +78,10 @@ class PlacesPanel : public QWidget {
   void setRange(qint64 beginNs, qint64 endNs);
   bool take(const Outcome& outcome);
   bool wantsBounds() const;  // runs shall say what bounds each launch
+  // How many runs can be compared.
+  void setRunsCount(int count);
+  // Shows the comparison, anew where it is shown already, or the places again.
+  void compare(bool on);
   QTreeWidget* tree() const { return tree_; }
   RooflinePlot* roofline() const { return roofline_; }
   QTableWidget* differences() const { return differences_; }

@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 
+#include "ui/graph/graph_painter.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/theme.h"
 #include "ui/views/device_counts_text.h"
@@ -144,6 +145,26 @@ QString TimelineCanvas::describe(size_t bar) const {
   return text;
 }
 
+void TimelineCanvas::setComparedRuns(Shared<RunsView> runs) {
+  comparedRuns_ = std::move(runs);
+  comparedRows_.clear();
+  for (size_t i = 0; comparedRuns_ && i < comparedRuns_->rows.size(); ++i) {
+    const RunDifference& row = comparedRuns_->rows[i];
+    comparedRows_[row.place] = i;
+    for (const std::string& member : row.members) comparedRows_.emplace(member, i);
+  }
+  update();
+}
+
+QColor TimelineCanvas::fillOf(const TimelineEvent& event, bool dark) const {
+  if (!comparedRuns_) return timelineColor(event.kind, QString::fromStdString(event.name), dark);
+  const auto row = comparedRows_.find(event.place);
+  const RunDifference* difference = row == comparedRows_.end() ? nullptr : &comparedRuns_->rows[row->second];
+  if (!difference || !difference->ratio || difference->change == TimeChange::withinNoise)
+    return dark ? QColor(70, 74, 82) : QColor(214, 216, 222);
+  return ratioColor(*difference->ratio, dark);
+}
+
 void TimelineCanvas::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), palette().color(QPalette::Base));
@@ -176,7 +197,7 @@ void TimelineCanvas::paintEvent(QPaintEvent*) {
     int& last = lastPixel[static_cast<size_t>(bars_[i].row)];
     if (r.width() < 1 && static_cast<int>(r.left()) == last && !chosen && !hovered) continue;
     last = static_cast<int>(r.left());
-    const QColor fill = timelineColor(e.kind, QString::fromStdString(e.name), dark);
+    const QColor fill = fillOf(e, dark);
     painter.fillRect(r, fill);
     if (chosen || hovered) {
       painter.setPen(QPen(palette().color(QPalette::Highlight), 2));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <QWidget>
+#include <map>
 #include <vector>
 
 #include "app/session/views/views.h"
@@ -25,6 +26,8 @@ class TimelineCanvas : public QWidget {
   explicit TimelineCanvas(QWidget* parent = nullptr);
 
   void setRun(Shared<RunResult> run);  // null: none
+  // Two runs: bars have the ratio of their place in colour, those within the noise grey. Null: none.
+  void setComparedRuns(Shared<RunsView> runs);
   void setChosenPlace(const QString& place);
   void showAll();
 
@@ -69,7 +72,11 @@ class TimelineCanvas : public QWidget {
   void paintLanes(QPainter& painter) const;
   double side() const;  // where time begins: behind the lanes' titles
 
+  QColor fillOf(const TimelineEvent& event, bool dark) const;
+
   Shared<RunResult> run_;
+  Shared<RunsView> comparedRuns_;
+  std::map<std::string, size_t> comparedRows_;  // by place
   std::vector<Bar> bars_;
   std::vector<Lane> lanes_;
   double down_ = 0;  // pixels that are scrolled away at the top

@@ -1,0 +1,23 @@
+// Records of the runs that commands make, for the list of runs.
+#pragma once
+
+#include "app/session/session_state.h"
+
+namespace dyn {
+
+// Times, sizes and peak of a run, without where it came from.
+RunRecord timesOf(const RunResult& run);
+// CRC-32 of the loaded model's file, as hexadecimal digits; read once for each model. "" where it cannot be
+// read.
+std::string digestOf(SessionState& state);
+// What a run of the loaded model by that command was made with: model, pipeline, settings, inputs, machine.
+// `times` has the rest.
+RunRecord recordOf(SessionState& state, const Command& command, RunRecord times,
+                   const std::vector<std::string>& randomInputs);
+// Keeps the record of a measurement, or of a run with all that is known of it; the first time that an older
+// one goes for it, this is said.
+int64_t keep(SessionState& state, RunRecord record);
+int64_t keep(SessionState& state, RunRecord record, std::shared_ptr<const RunResult> run,
+             std::weak_ptr<const CompiledModel> program);
+
+}  // namespace dyn
