@@ -6,9 +6,11 @@ namespace dyn {
 
 namespace {
 
-constexpr int64_t kEnough = 3;            // runs of a kind before they decide
-constexpr int64_t kAlonePerTrial = 64;    // requests alone for each one that is joined to try
-constexpr int64_t kJoinedPerTrial = 512;  // requests joined before one runs alone to try
+constexpr int64_t kEnough = 3;           // runs of a kind before they decide
+constexpr int64_t kAlonePerTrial = 64;   // requests alone for each one that is joined to try
+constexpr int64_t kJoinedPerTrial = 64;  // requests joined before one runs alone to try
+constexpr int64_t kAlonePerTime = 8;     // of many runs alone, one is remembered: they are short
+constexpr double kGain = 0.95;  // joined runs take less than this share of the time, or are not worth it
 
 }  // namespace
 
@@ -35,12 +37,14 @@ bool JoiningCosts::join(size_t waiting) {
   if (alone_.count < kEnough) return false;
   const Times& joined = joined_[classOf(waiting)];
   if (joined.count < kEnough) return true;
-  if (joined.median() <= alone_.median()) return joinedSinceTrial_ < kJoinedPerTrial;
+  if (joined.median() <= kGain * alone_.median()) return joinedSinceTrial_ < kJoinedPerTrial;
   return aloneSinceTrial_ >= kAlonePerTrial * static_cast<int64_t>(waiting);
 }
 
 void JoiningCosts::ranAlone(int64_t positions, int64_t ns) {
-  alone_.add(static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(positions, 1)));
+  const bool isTrial = joinedSinceTrial_ > 0;
+  if (isTrial || alone_.count < kEnough || aloneSinceTrial_ % kAlonePerTime == 0)
+    alone_.add(static_cast<double>(ns) / static_cast<double>(std::max<int64_t>(positions, 1)));
   ++aloneSinceTrial_;
   joinedSinceTrial_ = 0;
 }

@@ -5,8 +5,7 @@
 //   if (costs.join(waiting)) ... runs them joined; costs.ranJoined(waiting, positions, ns);
 //   else                     ... runs one;         costs.ranAlone(positions, ns);
 //
-// What has not been tried for long is tried again: of requests that run alone, one in some hundreds is
-// joined, and the other way round. One thread at a time.
+// The other way is tried now and then: about one request in 64. One thread at a time.
 #pragma once
 
 #include <array>

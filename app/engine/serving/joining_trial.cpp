@@ -43,8 +43,9 @@ class Trial {
     const std::unique_ptr<Gathering> some =
         program_.gather(*calls_[0], {kCompared, kCompared, -1, JoiningTrial::answers});
     for (size_t c = 1; c < calls_.size() && some->calls().size() < kCompared; ++c) {
+      if (!program_.joins(*calls_[c])) continue;
       const bool known = std::any_of(some->calls().begin(), some->calls().end(), [&](const ServedCall* call) {
-        return calls_[c]->tensors && call->tensors && call->tensors->dims == calls_[c]->tensors->dims;
+        return call->tensors && call->tensors->dims == calls_[c]->tensors->dims;
       });
       const bool isLast = c + 1 == calls_.size() && some->calls().size() < 2;
       if (!known || isLast) some->add(*calls_[c]);

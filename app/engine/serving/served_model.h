@@ -51,7 +51,8 @@ inline std::vector<VmValue> shared(const std::vector<VmValue>& values) {
 // The inputs of a request, and its answer once there is one. An answer is written without new memory.
 struct ServedCall {
   std::vector<VmValue> values;        // in the order of the program
-  std::optional<CallInputs> tensors;  // the same with its rows and length: of calls that may be joined
+  std::optional<CallInputs> tensors;  // the same with its rows and length, once joining has looked at them
+  bool isLookedAt = false;            // no tensors then: it cannot be joined
   std::atomic<bool> cancelled{false};
   ServedAnswer answer;
 };
@@ -93,6 +94,8 @@ class ServedModel {
   virtual Status prepare(size_t workerCount, int64_t memoryLimitBytes) = 0;
   // Any thread.
   virtual std::unique_ptr<ServedCall> call(std::vector<VmValue> inputs) = 0;
+  // May others join the call? One thread at a time, as gather().
+  virtual bool joins(ServedCall& call) = 0;
   // One thread at a time. The first call is taken in any case.
   virtual std::unique_ptr<Gathering> gather(ServedCall& first, const GatheringLimits& limits) = 0;
   // Writes the answer of each call. One thread for each worker.

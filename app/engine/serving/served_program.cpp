@@ -22,6 +22,18 @@ bool hasElements(const dyn_value* value) {
   return dyn_value_data(value) || dyn_value_size_bytes(value) == 0;
 }
 
+// Rows times length of a call that has run.
+int64_t ownPositions(const CallJoint& joint, const std::vector<VmValue>& values) {
+  int64_t rows = 1, length = 1;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const CallJoint::Axes& axes = joint.inputs[i];
+    const int64_t* shape = dyn_value_shape(values[i].get());
+    if (axes.batch && axes.perRow > 0) rows = shape[*axes.batch] / axes.perRow;
+    if (axes.sequence) length = shape[*axes.sequence];
+  }
+  return rows * length;
+}
+
 // The most rows that the program takes by its declared ranges.
 int64_t mostRows(const dyn_module* module, const CallJoint& joint) {
   int64_t most = INT64_MAX;
@@ -46,11 +58,13 @@ class ProgramGathering : public Gathering {
       : program_(program), limits_(limits), joint_(std::move(joint)) {
     calls_.reserve(std::min(limits.mostCalls, limits.waitingCount));
     calls_.push_back(&first);
-    if (joint_) group_.emplace(*joint_).add(*first.tensors);
+    if (limits_.mostCalls > 1) group_.emplace(*joint_).add(*first.tensors);
     if (limits_.memoryBytes >= 0) peakBytes_ = program_.peakBytes(calls_, joint_.get());
   }
   bool add(ServedCall& next) override {
-    if (isFull() || !next.tensors) return false;
+    if (isFull()) return false;
+    program_.look(*joint_, next);
+    if (!next.tensors) return false;
     if (!program_.mayFollow(*joint_, *group_, *next.tensors, limits_.trial)) return false;
     calls_.push_back(&next);
     if (limits_.memoryBytes >= 0) {
@@ -68,13 +82,15 @@ class ProgramGathering : public Gathering {
   bool isFull() const override { return !group_ || calls_.size() >= limits_.mostCalls; }
   const CallJoint* joint() const { return joint_.get(); }
   size_t waitingCount() const { return limits_.waitingCount; }
-  int64_t positions() const { return group_ ? group_->positions().own : 1; }
+  int64_t positions() const {
+    return group_ ? group_->positions().own : ownPositions(*joint_, calls_[0]->values);
+  }
 
  private:
   ServedProgram& program_;
   GatheringLimits limits_;
-  std::shared_ptr<const CallJoint> joint_;  // null: the call runs alone
-  std::optional<JoinedGroup> group_;
+  std::shared_ptr<const CallJoint> joint_;  // null: no call of the program is joined
+  std::optional<JoinedGroup> group_;        // nothing: the call runs alone
   int64_t peakBytes_ = 0;
 };
 
@@ -155,21 +171,29 @@ Result<VmValue> ServedProgram::withContext(const std::function<Result<VmValue>(d
 std::unique_ptr<ServedCall> ServedProgram::call(std::vector<VmValue> inputs) {
   auto made = std::make_unique<ServedCall>();
   made->values = std::move(inputs);
-  const std::shared_ptr<const CallJoint> joint = this->joint();
-  if (!joint || !std::all_of(made->values.begin(), made->values.end(),
-                             [](const VmValue& value) { return hasElements(value.get()); }))
-    return made;
+  return made;
+}
+
+// Reads off the tensors and sizes, at most once.
+void ServedProgram::look(const CallJoint& joint, ServedCall& call) const {
+  if (call.isLookedAt) return;
   CallInputs tensors;
-  for (const VmValue& value : made->values) {
-    Result<Value> tensor = fromVm(value.get(), Type(), nullptr);
-    if (!tensor.ok()) return made;
+  for (const VmValue& value : call.values) {
+    Result<Value> tensor = hasElements(value.get()) ? fromVm(value.get(), Type(), nullptr) : Value();
+    if (!tensor.ok()) tensor = Value();
     tensors.values.push_back(std::move(*tensor));
   }
-  std::optional<DimValues> dims = dimsOfCall(*joint, signature_, tensors.values);
-  if (!dims) return made;
-  tensors.dims = std::move(*dims);
-  made->tensors = std::move(tensors);
-  return made;
+  if (std::optional<DimValues> dims = dimsOfCall(joint, signature_, tensors.values)) {
+    tensors.dims = std::move(*dims);
+    call.tensors = std::move(tensors);
+  }
+  call.isLookedAt = true;
+}
+
+bool ServedProgram::joins(ServedCall& call) {
+  const std::shared_ptr<const CallJoint> joint = this->joint();
+  if (joint) look(*joint, call);
+  return joint && call.tensors;
 }
 
 bool ServedProgram::mayFollow(const CallJoint& joint, const JoinedGroup& taken, const CallInputs& next,
@@ -187,11 +211,15 @@ std::unique_ptr<Gathering> ServedProgram::gather(ServedCall& first, const Gather
   GatheringLimits mine = limits;
   mine.waitingCount = std::min(limits.waitingCount, limits.mostCalls);
   std::shared_ptr<const CallJoint> joint;
-  if (first.tensors) {
+  {
     const std::lock_guard<std::mutex> lock(mutex_);
     joint = joint_;
     const bool asks = batching_ == Batching::whereItPays && limits.trial == JoiningTrial::none;
-    if (joint && asks && !costs_.join(mine.waitingCount)) mine.mostCalls = 1;
+    if (!joint || mine.waitingCount < 2 || (asks && !costs_.join(mine.waitingCount))) mine.mostCalls = 1;
+  }
+  if (mine.mostCalls > 1) {
+    look(*joint, first);
+    if (!first.tensors) mine.mostCalls = 1;
   }
   return std::make_unique<ProgramGathering>(*this, first, mine, std::move(joint));
 }

@@ -30,6 +30,7 @@ class ServedProgram : public ServedModel {
                                                    const SequenceLengths& lengths);
   Status prepare(size_t workerCount, int64_t memoryLimitBytes) override;
   std::unique_ptr<ServedCall> call(std::vector<VmValue> inputs) override;
+  bool joins(ServedCall& call) override;
   std::unique_ptr<Gathering> gather(ServedCall& first, const GatheringLimits& limits) override;
   void run(size_t worker, const Gathering& gathering) override;
   void cancel(size_t worker) override;
@@ -53,6 +54,7 @@ class ServedProgram : public ServedModel {
     int64_t runsCount = 0;
   };
   ServedProgram() = default;
+  void look(const CallJoint& joint, ServedCall& call) const;
   bool mayFollow(const CallJoint& joint, const JoinedGroup& taken, const CallInputs& next,
                  JoiningTrial trial) const;
   Result<int64_t> peakOf(const std::vector<std::vector<int64_t>>& shapes);

@@ -151,14 +151,15 @@ RequestQueue::Begin Server::begin(ServedRequest& first, int64_t nowNs, Batch& ba
   GatheringLimits limits;
   limits.waitingCount = queue_.countOf(first.model);
   limits.mostCalls = policy_.batching == Batching::never ? 1 : policy_.maxBatch;
-  const bool mayGrow = limits.mostCalls > 1 && first.call->tensors && limits.waitingCount < policy_.maxBatch;
-  if (policy_.maxWaitNs > 0 && mayGrow && !stopping_ && nowNs - first.arrivalNs < policy_.maxWaitNs) {
-    gatherAtNs_ = std::min(gatherAtNs_, first.arrivalNs + policy_.maxWaitNs);
-    return RequestQueue::Begin::later;
-  }
+  const bool mayWait = policy_.maxWaitNs > 0 && limits.waitingCount < limits.mostCalls && !stopping_ &&
+                       nowNs - first.arrivalNs < policy_.maxWaitNs;
   const int64_t limit = policy_.memoryLimitBytes;
   if (limit > 0) limits.memoryBytes = limit - counts_.reservedBytes;
   try {
+    if (mayWait && models_[first.model]->joins(*first.call)) {
+      gatherAtNs_ = std::min(gatherAtNs_, first.arrivalNs + policy_.maxWaitNs);
+      return RequestQueue::Begin::later;
+    }
     batch.gathering = models_[first.model]->gather(*first.call, limits);
   } catch (const std::bad_alloc&) {
     return RequestQueue::Begin::alone;  // without one it is answered

@@ -15,7 +15,7 @@ namespace {
 constexpr double kMostSeconds = 1e9;
 constexpr int64_t kMostSize = 1 << 26;
 
-std::vector<std::string> columnsOf(const std::string& line) {
+std::vector<std::string> columnsOfLine(const std::string& line) {
   std::vector<std::string> columns;
   std::istringstream in(line);
   for (std::string column; std::getline(in, column, ',');) {
@@ -58,14 +58,14 @@ class Reader {
     return makeError(DiagnosticId::usageError, path_ + ":" + std::to_string(number_) + ": " + what);
   }
   Status addHead(const std::string& line) {
-    const std::vector<std::string> columns = columnsOf(line);
+    const std::vector<std::string> columns = columnsOfLine(line);
     if (columns[0] != "time") return fault("the first column is 'time', the others are dims");
     trace_.dims.assign(columns.begin() + 1, columns.end());
     hasHead_ = true;
     return {};
   }
   Status addColumns(const std::string& line) {
-    const std::vector<std::string> columns = columnsOf(line);
+    const std::vector<std::string> columns = columnsOfLine(line);
     if (columns.size() != trace_.dims.size() + 1)
       return fault("it has " + std::to_string(columns.size()) + " columns instead of " +
                    std::to_string(trace_.dims.size() + 1));

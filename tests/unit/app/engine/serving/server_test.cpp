@@ -28,6 +28,7 @@ class FakeModel : public ServedModel {
 
   Status prepare(size_t, int64_t) override { return {}; }
   std::unique_ptr<ServedCall> call(std::vector<VmValue>) override { return std::make_unique<FakeCall>(); }
+  bool joins(ServedCall&) override { return true; }
   std::unique_ptr<Gathering> gather(ServedCall& first, const GatheringLimits& limits) override {
     if (onGather) onGather();
     return std::make_unique<FakeGathering>(*this, first, limits);
@@ -121,7 +122,6 @@ class ServerTest : public testing::Test {
     auto call = std::make_unique<FakeCall>();
     call->number = number;
     call->kind = kind;
-    call->tensors.emplace();
     made->call = std::move(call);
     made->answered = [this, number](const ServedRequest& request) {
       const std::lock_guard<std::mutex> lock(mutex_);
