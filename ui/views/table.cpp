@@ -104,10 +104,12 @@ void setNumber(QTableWidget* table, int row, int column, const QString& text, do
 void fitColumns(QTableWidget* table) {
   constexpr int kAround = 14;  // of a header, which its own size hint leaves out where it stands at the right
   table->resizeColumnsToContents();
-  for (int column = 0; column < table->columnCount(); ++column)
-    if (const QTableWidgetItem* header = table->horizontalHeaderItem(column))
-      table->setColumnWidth(column, std::max(table->columnWidth(column),
-                                             table->fontMetrics().horizontalAdvance(header->text()) + kAround));
+  for (int column = 0; column < table->columnCount(); ++column) {
+    const QTableWidgetItem* header = table->horizontalHeaderItem(column);
+    if (!header) continue;
+    const int needed = table->fontMetrics().horizontalAdvance(header->text()) + kAround;
+    table->setColumnWidth(column, std::max(table->columnWidth(column), needed));
+  }
 }
 
 QString htmlRow(const QString& key, const QString& value) {

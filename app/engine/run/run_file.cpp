@@ -41,7 +41,7 @@ bool switchOf(const nlohmann::json& fields, const char* key) {
   return it != fields.end() && it->is_boolean() && it->get<bool>();
 }
 
-PlaceTime placeOf(const nlohmann::json& row) {
+PlaceTime placeTimeOf(const nlohmann::json& row) {
   PlaceTime place{textOf(row, "place"), {}, timeOf(row)};
   if (const auto members = row.find("members"); members != row.end() && members->is_array())
     for (const nlohmann::json& member : *members)
@@ -73,7 +73,7 @@ RunRecord recordOf(const nlohmann::json& row, size_t& placesLeft) {
   if (const auto places = row.find("places"); places != row.end() && places->is_array())
     for (const nlohmann::json& place : *places) {
       if (!place.is_object() || placesLeft == 0) continue;
-      record.places.push_back(placeOf(place));
+      record.places.push_back(placeTimeOf(place));
       --placesLeft;
     }
   return record;
@@ -130,8 +130,8 @@ Result<std::vector<RunRecord>> readRuns(std::string_view text) {
   if (!json.is_object() || !json.contains("runs") || !json["runs"].is_array())
     return makeError(DiagnosticId::fileFormat, "this is no file of runs, as `bench -o` and `:runs -o` write");
   if (const int64_t schema = numberOf(json, "schema"); schema != kRunsSchema)
-    return makeError(DiagnosticId::fileFormat, "a file of runs of schema " +
-                                                   std::to_string(schema) + "; this version reads schema " +
+    return makeError(DiagnosticId::fileFormat, "a file of runs of schema " + std::to_string(schema) +
+                                                   "; this version reads schema " +
                                                    std::to_string(kRunsSchema));
   std::vector<RunRecord> runs;
   size_t placesLeft = kMostPlaceTimes;

@@ -8,7 +8,7 @@ std::string orElse(const std::string& text, const char* other) { return text.emp
 
 }  // namespace
 
-std::string dimsText(const RunRecord& record) {
+std::string sizesText(const RunRecord& record) {
   std::string text;
   for (const auto& [name, value] : record.dims)
     text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
@@ -35,7 +35,7 @@ std::vector<std::string> differencesOf(const RunRecord& first, const RunRecord& 
                     orElse(second.modelDigest, "unknown") + ")");
   compare("pipeline", orElse(first.pipeline, "standard"), orElse(second.pipeline, "standard"));
   compare("settings", orElse(first.settings, "default"), orElse(second.settings, "default"));
-  compare("sizes", dimsText(first), dimsText(second));
+  compare("sizes", sizesText(first), sizesText(second));
   compare("inputs", orElse(first.inputs, "unknown"), orElse(second.inputs, "unknown"));
   if (first.isTimeProfiled != second.isTimeProfiled)
     lines.push_back(std::string("the time of the ") + (first.isTimeProfiled ? "first" : "second") +

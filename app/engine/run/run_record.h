@@ -38,7 +38,7 @@ struct RunRecord {
 };
 
 // "batch=1, seq=16"; "fixed shapes" without dims.
-std::string dimsText(const RunRecord& record);
+std::string sizesText(const RunRecord& record);
 
 // A line for each thing besides the time in which they are not equal: "threads: 1 and 4".
 enum class Sameness : uint8_t { comparable, all };

@@ -40,7 +40,7 @@ std::string titleOf(const RunRecord& run, const RunRecord& other) {
   if (!run.from.empty()) text += " of " + name(run.from);
   if (name(run.model) != name(other.model)) text += " [" + name(run.model) + "]";
   if (run.pipeline != other.pipeline) text += " [" + (run.pipeline.empty() ? "standard" : run.pipeline) + "]";
-  return text + ": " + dimsText(run);
+  return text + ": " + sizesText(run);
 }
 
 void add(const TimeStatistics& time, std::optional<TimeStatistics>& sum) {
@@ -114,7 +114,7 @@ void compareWithBaseline(const std::vector<RunRecord>& baseline, const std::vect
     const auto found = std::find_if(baseline.rbegin(), baseline.rend(),
                                     [&](const RunRecord& run) { return run.dims == made[i].dims; });
     if (found == baseline.rend()) {
-      notes.push_back("no run of " + dimsText(made[i]) + " is in the baseline");
+      notes.push_back("no run of " + sizesText(made[i]) + " is in the baseline");
       continue;
     }
     bench.rows[i].baseline = found->time;

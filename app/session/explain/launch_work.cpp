@@ -46,7 +46,7 @@ std::vector<Tensor> tensorsOf(const std::string& shapes) {
   return tensors;
 }
 
-std::string sizesText(const std::vector<double>& sizes) {
+std::string launchSizesText(const std::vector<double>& sizes) {
   std::string text;
   for (double size : sizes) text += (text.empty() ? "" : " x ") + std::to_string(static_cast<int64_t>(size));
   return text;
@@ -383,7 +383,7 @@ void countGemm(const TimelineEvent& event, const LoweredModule& lowered, const s
   if (n.packedB && !n.narrowB && b.dtype == Dtype::bf16) work.productsOf = ProductsOf::pairs;
   countProducts(n.packedB, depth, columns, b, work);
   countInner(event, lowered, EpilogueNumber::parted(n.epilogue).kernelPlusOne - 1, work.rows, columns, work);
-  work.dims = sizesText({work.rows, depth, columns});
+  work.dims = launchSizesText({work.rows, depth, columns});
 }
 
 void countByteGemm(const TimelineEvent& event, const LoweredModule& lowered,
@@ -400,7 +400,7 @@ void countByteGemm(const TimelineEvent& event, const LoweredModule& lowered,
   work.productsOf = ProductsOf::bytes;
   countProducts(n.packedB, depth, columns, b, work);
   countInner(event, lowered, EpilogueNumber::parted(n.epilogue).kernelPlusOne - 1, work.rows, columns, work);
-  work.dims = sizesText({work.rows, depth, columns});
+  work.dims = launchSizesText({work.rows, depth, columns});
 }
 
 void countAttention(const TimelineEvent& event, const LoweredModule& lowered,
@@ -426,7 +426,7 @@ void countAttention(const TimelineEvent& event, const LoweredModule& lowered,
   work.packed += keys * width;
   if (n.complete) countInner(event, lowered, n.kernel, work.rows, columns, work);
   const double batch = rows > 0 && depth > 0 ? q.elements / depth / rows : 0;
-  work.dims = sizesText({batch, rows, columns, depth});
+  work.dims = launchSizesText({batch, rows, columns, depth});
 }
 
 // Of all steps and directions: products as of so many matrices, and what becomes of the gates.
@@ -455,7 +455,7 @@ void countRecurrence(const TimelineEvent& event, const std::vector<Tensor>& tens
   work.operations = times * rows * columns;
   // A panel of each tile begins anew, as does the cell of each row.
   work.visits = times * (made / panelColumns + rows);
-  work.dims = sizesText({steps, rows, units, columns});
+  work.dims = launchSizesText({steps, rows, units, columns});
 }
 
 void countConvolution(const TimelineEvent& event, const std::vector<Tensor>& tensors, bool packed,
@@ -478,7 +478,7 @@ void countConvolution(const TimelineEvent& event, const std::vector<Tensor>& ten
   work.products = 2 * tensors[0].elements * steps;
   work.filters = window.empty() ? 0 : window[0];
   work.results = tensors[0].elements;
-  work.dims = sizesText(tensors[0].shape) + " by " + sizesText(window);
+  work.dims = launchSizesText(tensors[0].shape) + " by " + launchSizesText(window);
   if (event.name != "byteconv") return;
   // Windows are written one after the other and multiplied as a matrix.
   work.kind = LaunchKind::gemm;
@@ -499,7 +499,7 @@ LaunchWork workOf(const TimelineEvent& event, const LoweredModule& lowered, doub
   LaunchWork work;
   const std::vector<Tensor> tensors = tensorsOf(event.shapes);
   work.bytes = static_cast<double>(event.bytes);
-  if (!tensors.empty()) work.dims = sizesText(tensors[0].shape);
+  if (!tensors.empty()) work.dims = launchSizesText(tensors[0].shape);
   switch (launchKindOf(event)) {
     case LaunchKind::gemm:
       work.kind = LaunchKind::gemm;

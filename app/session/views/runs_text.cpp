@@ -10,7 +10,7 @@ namespace {
 
 std::string nameOfFile(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-std::string ratioText(int64_t firstNs, int64_t secondNs) {
+std::string timeRatioText(int64_t firstNs, int64_t secondNs) {
   if (firstNs <= 0) return "-";
   return fmt::format("{:.2f}", static_cast<double>(secondNs) / static_cast<double>(firstNs));
 }
@@ -40,7 +40,7 @@ std::string comparisonText(const RunsView& runs, const TextOptions& options) {
   TextRows rows;
   rows.push_back({"the whole run", durationText(runs.firstTime.medianNs),
                   durationText(runs.secondTime.medianNs),
-                  ratioText(runs.firstTime.medianNs, runs.secondTime.medianNs), changeText(runs.change)});
+                  timeRatioText(runs.firstTime.medianNs, runs.secondTime.medianNs), changeText(runs.change)});
   for (const RunDifference& row : runs.rows)
     rows.push_back({shortened(nodeOf(row.place), 50), time(row.firstNs), time(row.secondNs),
                     row.ratio ? fmt::format("{:.2f}", *row.ratio) : "-", changeText(row.change)});
@@ -63,7 +63,7 @@ std::string runListText(const RunList& list, const TextOptions& options) {
                                     : "",
                     shortened(nameOfFile(run.model), 24),
                     shortened(run.pipeline.empty() ? "standard" : run.pipeline, 24),
-                    shortened(dimsText(run), 32), shortened(run.inputs.empty() ? "-" : run.inputs, 24),
+                    shortened(sizesText(run), 32), shortened(run.inputs.empty() ? "-" : run.inputs, 24),
                     run.threads > 0 ? std::to_string(run.threads) : "-", std::to_string(run.time.count),
                     durationText(run.time.medianNs), spread ? fmt::format("{:.1f} %", 100 * *spread) : "-",
                     bytesText(run.peakBytes), run.from.empty() ? "here" : nameOfFile(run.from)});
@@ -84,9 +84,9 @@ std::string baselineText(const BenchResult& bench, const TextOptions& options) {
     if (!row.baseline) continue;
     RunRecord sizes;
     sizes.dims = row.dims;
-    rows.push_back({dimsText(sizes), statisticsText(*row.baseline),
+    rows.push_back({sizesText(sizes), statisticsText(*row.baseline),
                     statisticsText({row.runsCount, row.p50Ns, row.spreadNs}),
-                    ratioText(row.baseline->medianNs, row.p50Ns), changeText(row.change)});
+                    timeRatioText(row.baseline->medianNs, row.p50Ns), changeText(row.change)});
   }
   return "\nagainst " + bench.baselineFile + ":\n" + notesText(bench.baselineNotes) +
          (rows.empty() ? "" : textTable({"shape", "baseline", "now", ">ratio", "change"}, rows, options));

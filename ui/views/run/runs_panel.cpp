@@ -133,7 +133,7 @@ void RunsPanel::showRuns(Shared<RunList> runs) {
     setCell(table_, r, kMark, run.isBaseline ? "baseline" : "");
     setCell(table_, r, kModel, fileNameOf(run.model));
     setCell(table_, r, kPipeline, orElse(run.pipeline, "standard"));
-    setCell(table_, r, kRunSizes, QString::fromStdString(dimsText(run)));
+    setCell(table_, r, kRunSizes, QString::fromStdString(sizesText(run)));
     setCell(table_, r, kRunInputs, orElse(run.inputs, "not known"));
     setCell(table_, r, kThreads, run.threads > 0 ? QString::number(run.threads) : "", CellAlignment::right);
     setCell(table_, r, kCount, QString::number(run.time.count), CellAlignment::right);

@@ -5,8 +5,8 @@
 namespace dyn {
 namespace {
 
-TimelineEvent event(const char* kind, const char* name, const char* place, int64_t beginNs,
-                    int64_t durationNs) {
+TimelineEvent traced(const char* kind, const char* name, const char* place, int64_t beginNs,
+                     int64_t durationNs) {
   TimelineEvent event;
   event.kind = kind;
   event.name = name;
@@ -19,15 +19,15 @@ TimelineEvent event(const char* kind, const char* name, const char* place, int64
 // Constants are made once, then main runs three times; it calls a function of its own.
 TraceEvents threeRepetitions() {
   TraceEvents trace;
-  trace.events = {event("function", "init", "", 0, 90), event("copy", "constant", "m.dyn:1", 10, 70)};
+  trace.events = {traced("function", "init", "", 0, 90), traced("copy", "constant", "m.dyn:1", 10, 70)};
   const int64_t matmul[] = {40, 50, 60}, relu[] = {5, 5, 9};
   for (int64_t i = 0; i < 3; ++i) {
     const int64_t begin = 100 + 100 * i;
-    trace.events.push_back(event("kernel", "matmul", "m.dyn:2", begin + 1, matmul[i]));
-    trace.events.push_back(event("kernel", "relu", "m.dyn:3", begin + 71, relu[i] - 2));
-    trace.events.push_back(event("allocation", "allocate", "m.dyn:3", begin + 81, 2));
-    trace.events.push_back(event("function", "body", "", begin + 70, 15));
-    trace.events.push_back(event("function", "main", "", begin, 90 + i));
+    trace.events.push_back(traced("kernel", "matmul", "m.dyn:2", begin + 1, matmul[i]));
+    trace.events.push_back(traced("kernel", "relu", "m.dyn:3", begin + 71, relu[i] - 2));
+    trace.events.push_back(traced("allocation", "allocate", "m.dyn:3", begin + 81, 2));
+    trace.events.push_back(traced("function", "body", "", begin + 70, 15));
+    trace.events.push_back(traced("function", "main", "", begin, 90 + i));
   }
   return trace;
 }
@@ -56,7 +56,7 @@ TEST(PlaceTimes, TheLastRepetitionOfACutTraceIsLeftOut) {
 
 TEST(PlaceTimes, ATraceWithoutFunctionsIsOneRepetition) {
   TraceEvents trace;
-  trace.events = {event("kernel", "a", "p", 10, 5), event("kernel", "a", "p", 20, 7)};
+  trace.events = {traced("kernel", "a", "p", 10, 5), traced("kernel", "a", "p", 20, 7)};
   const std::vector<PlaceTime> places = placeTimes(trace);
   ASSERT_EQ(places.size(), 1u);
   EXPECT_EQ(places[0].time.count, 1);

@@ -8,7 +8,7 @@
 namespace dyn {
 namespace {
 
-RunRecord record(const std::string& model, int64_t medianNs) {
+RunRecord listedRun(const std::string& model, int64_t medianNs) {
   RunRecord run;
   run.command = "profile";
   run.model = model;
@@ -24,11 +24,11 @@ std::vector<int64_t> numbersOf(const RunHistory& runs) {
 
 TEST(RunHistory, OfTooManyTheOldestGoesThatIsNotMarked) {
   RunHistory runs;
-  for (size_t i = 0; i < RunHistory::kRecords; ++i) runs.add(record("m.dyn", 100));
+  for (size_t i = 0; i < RunHistory::kRecords; ++i) runs.add(listedRun("m.dyn", 100));
   EXPECT_EQ(runs.forgottenCount(), 0);
   ASSERT_TRUE(runs.setBaseline(1).ok());
   ASSERT_TRUE(runs.setChecked(3, true).ok());
-  for (int i = 0; i < 3; ++i) runs.add(record("n.dyn", 100));
+  for (int i = 0; i < 3; ++i) runs.add(listedRun("n.dyn", 100));
   EXPECT_EQ(runs.entries().size(), RunHistory::kRecords);
   EXPECT_EQ(runs.forgottenCount(), 3);
   const std::vector<int64_t> numbers = numbersOf(runs);
@@ -40,7 +40,7 @@ TEST(RunHistory, OfTooManyTheOldestGoesThatIsNotMarked) {
 
 TEST(RunHistory, TimesOfOperationsAreBoundedToo) {
   RunHistory runs;
-  RunRecord large = record("m.dyn", 100);
+  RunRecord large = listedRun("m.dyn", 100);
   large.places.resize(RunHistory::kPlaceTimes / 2);
   for (int i = 0; i < 5; ++i) runs.add(large);
   EXPECT_EQ(numbersOf(runs), (std::vector<int64_t>{4, 5}));
@@ -52,7 +52,7 @@ TEST(RunHistory, TimesOfOperationsAreBoundedToo) {
 
 TEST(RunHistory, OneRunIsTheBaselineAndHalfOfThemMayBeChecked) {
   RunHistory runs;
-  for (size_t i = 0; i < RunHistory::kMarked + 1; ++i) runs.add(record("m.dyn", 100));
+  for (size_t i = 0; i < RunHistory::kMarked + 1; ++i) runs.add(listedRun("m.dyn", 100));
   ASSERT_TRUE(runs.setBaseline(4).ok());
   ASSERT_TRUE(runs.setBaseline(5).ok());
   EXPECT_EQ(runs.baseline()->record.number, 5);
@@ -71,7 +71,7 @@ TEST(RunHistory, OneRunIsTheBaselineAndHalfOfThemMayBeChecked) {
 }
 
 TEST(RunHistory, WhatWasSavedComesBackWithItsMarks) {
-  RunRecord run = record("/models/m.onnx", 1234);
+  RunRecord run = listedRun("/models/m.onnx", 1234);
   run.number = 41;
   run.modelDigest = "0badcafe";
   run.pipeline = "-fuse";
@@ -85,12 +85,12 @@ TEST(RunHistory, WhatWasSavedComesBackWithItsMarks) {
   run.peakBytes = 5678;
   run.places = {{"p", {"q", "r"}, {3, 10, 2}}, {"s", {}, {1, 20, std::nullopt}}};
   run.isBaseline = run.isChecked = true;
-  const std::string text = runsText({run, record("other.dyn", 9)});
+  const std::string text = runsText({run, listedRun("other.dyn", 9)});
   ASSERT_TRUE(isRunsText(text));
   const Result<std::vector<RunRecord>> read = readRuns(text);
   ASSERT_TRUE(read.ok()) << read.error().message;
   RunHistory runs;
-  runs.add(record("m.dyn", 100));
+  runs.add(listedRun("m.dyn", 100));
   runs.restore(*read);
   ASSERT_EQ(numbersOf(runs), (std::vector<int64_t>{1, 2, 3})) << "numbers go on";
   const RunRecord& back = runs.find(2)->record;

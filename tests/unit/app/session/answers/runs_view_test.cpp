@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-RunRecord record(int64_t number, TimeStatistics time) {
+RunRecord comparedRun(int64_t number, TimeStatistics time) {
   RunRecord run;
   run.number = number;
   run.model = "/models/m.onnx";
@@ -33,7 +33,7 @@ std::string nodeAt(const std::string& file, int byte, const std::string& name) {
 }
 
 TEST(RunsView, DifferencesWithinTheSpreadAreNoise) {
-  RunRecord first = record(1, {50, 1000, 30}), second = record(2, {50, 1020, 10});
+  RunRecord first = comparedRun(1, {50, 1000, 30}), second = comparedRun(2, {50, 1020, 10});
   first.places = {place("a", 500, 10), place("b", 300, 10), place("c", 5, std::nullopt), place("d", 7, 1)};
   second.places = {place("a", 505, 8), place("b", 400, 10), place("c", 50, 2), place("e", 1, 1)};
   const RunsView runs = compareRuns(first, second);
@@ -54,7 +54,7 @@ TEST(RunsView, DifferencesWithinTheSpreadAreNoise) {
 }
 
 TEST(RunsView, WhatOneKernelDoesAndSeveralDidIsOneRow) {
-  RunRecord fused = record(1, {9, 100, 1}), apart = record(2, {9, 200, 1});
+  RunRecord fused = comparedRun(1, {9, 100, 1}), apart = comparedRun(2, {9, 200, 1});
   fused.places = {place("b", 60, 4, {"a", "b", "c"})};
   apart.places = {place("a", 30, 1), place("b", 40, 2), place("c", 50, 3)};
   const RunsView runs = compareRuns(fused, apart);
@@ -66,7 +66,7 @@ TEST(RunsView, WhatOneKernelDoesAndSeveralDidIsOneRow) {
 }
 
 TEST(RunsView, OfTwoVersionsOfAFileOperationsAreFoundByTheirNames) {
-  RunRecord first = record(1, {9, 100, 1}), second = record(2, {9, 200, 1});
+  RunRecord first = comparedRun(1, {9, 100, 1}), second = comparedRun(2, {9, 200, 1});
   first.places = {place(nodeAt("/old/m.onnx", 17, "/layer/Relu"), 60, 4)};
   second.places = {place(nodeAt("/new/m.onnx", 90, "/layer/Relu"), 61, 4)};
   EXPECT_EQ(compareRuns(first, second).rows.size(), 2u) << "one file: two nodes of one name";
@@ -84,7 +84,7 @@ TEST(RunsView, OfTwoVersionsOfAFileOperationsAreFoundByTheirNames) {
 }
 
 TEST(RunsView, WhatElseIsNotTheSameIsSaid) {
-  const RunRecord first = record(1, {9, 100, 1});
+  const RunRecord first = comparedRun(1, {9, 100, 1});
   RunRecord second = first;
   second.machine = "processor B";
   second.threads = 1;
@@ -111,14 +111,15 @@ TEST(RunsView, WhatElseIsNotTheSameIsSaid) {
 }
 
 TEST(Baseline, EachShapeIsComparedWithTheLastRunOfItsSizes) {
-  RunRecord four = record(1, {9, 100, 2}), again = record(2, {9, 120, 2}), five = record(3, {9, 100, 2});
+  RunRecord four = comparedRun(1, {9, 100, 2}), again = comparedRun(2, {9, 120, 2}),
+            five = comparedRun(3, {9, 100, 2});
   five.dims = {{"n", 5}};
-  RunRecord six = record(4, {9, 100, 2});
+  RunRecord six = comparedRun(4, {9, 100, 2});
   six.dims = {{"n", 6}};
   BenchResult bench;
   bench.baselineFile = "before.json";
   bench.rows.resize(3);
-  RunRecord slower = record(5, {9, 130, 2});
+  RunRecord slower = comparedRun(5, {9, 130, 2});
   compareWithBaseline({four, again, five}, {slower, five, six}, bench);
   ASSERT_TRUE(bench.rows[0].baseline);
   EXPECT_EQ(bench.rows[0].baseline->medianNs, 120) << "the last one";

@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kModel = R"(fn @main(%x: Tensor[(n, 64), f32]) {
+constexpr const char* kThreeOperations = R"(fn @main(%x: Tensor[(n, 64), f32]) {
   %a = relu(%x)
   %b = exp(%a)
   %y = softmax(%b, axis = -1)
@@ -30,7 +30,7 @@ class RunsTest : public test::SessionFixture {
  protected:
   void SetUp() override {
     if (!canRun()) GTEST_SKIP() << "this build generates no code";
-    ASSERT_TRUE(loadText(kModel)->ok());
+    ASSERT_TRUE(loadText(kThreeOperations)->ok());
   }
   void good(const std::string& text) {
     const auto outcome = line(text);

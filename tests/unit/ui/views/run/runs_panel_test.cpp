@@ -22,7 +22,7 @@ namespace {
 
 using test::waitIdle;
 
-constexpr const char* kMlp = R"(fn @main(%x: Tensor[(n, 96), f32], %w: Tensor[(96, 64), f32]) {
+constexpr const char* kMlpOfRuns = R"(fn @main(%x: Tensor[(n, 96), f32], %w: Tensor[(96, 64), f32]) {
   %h = relu(%x)
   %s = matmul(%h, %w)
   %y = softmax(%s, axis = -1)
@@ -37,7 +37,7 @@ class RunsPanelTest : public testing::Test {
     window.show();
     QFile file(directory_.filePath("mlp.dyn"));
     ASSERT_TRUE(file.open(QIODevice::WriteOnly));
-    file.write(kMlp);
+    file.write(kMlpOfRuns);
     file.close();
     window.open(file.fileName());
     waitIdle(window);
