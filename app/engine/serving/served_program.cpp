@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "app/engine/model/compare.h"
 #include "app/engine/model/loaded_model.h"
-#include "app/engine/run/compare.h"
 #include "app/engine/run/valid_positions.h"
 #include "compiler/driver/packed_weights.h"
 #include "compiler/support/clock.h"

@@ -12,7 +12,7 @@
 #include <functional>
 #include <optional>
 
-#include "app/engine/run/compare.h"
+#include "app/engine/model/compare.h"
 #include "app/engine/run/runner.h"
 #include "app/session/explain/reduce_module.h"
 #include "compiler/driver/compile.h"

@@ -11,7 +11,7 @@
 #include "app/engine/inputs/media_input.h"
 #include "app/engine/inputs/test_value.h"
 #include "app/engine/inputs/tree_input.h"
-#include "app/engine/run/compare.h"
+#include "app/engine/model/compare.h"
 #include "app/engine/run/device_counts.h"
 #include "app/engine/run/output_files.h"
 #include "app/engine/run/run_levels.h"

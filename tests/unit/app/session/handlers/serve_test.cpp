@@ -2,10 +2,10 @@
 // themselves: tests/unit/app/engine/serving.
 #include <gmock/gmock.h>
 
-#include "app/engine/run/compare.h"
+#include "app/engine/model/compare.h"
 #include "app/engine/serving/joined_calls.h"
-#include "app/session/handlers/poisson_arrivals.h"
-#include "app/session/handlers/request_trace.h"
+#include "app/engine/serving/poisson_arrivals.h"
+#include "app/engine/serving/request_trace.h"
 #include "app/session/views/views.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "tests/support/session_fixture.h"

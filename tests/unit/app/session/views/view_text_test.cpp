@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "app/engine/run/compare.h"
+#include "app/engine/model/compare.h"
 #include "app/session/views/view_json.h"
 #include "compiler/reference/random_tensor.h"
 

@@ -1,4 +1,4 @@
-#include "app/engine/run/compare.h"
+#include "app/engine/model/compare.h"
 
 #include <cmath>
 #include <cstdio>

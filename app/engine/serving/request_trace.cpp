@@ -1,4 +1,4 @@
-#include "app/session/handlers/request_trace.h"
+#include "app/engine/serving/request_trace.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "app/session/handlers/poisson_arrivals.h"
+#include "app/engine/serving/poisson_arrivals.h"
 
 namespace dyn {
 
