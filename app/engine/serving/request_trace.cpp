@@ -32,9 +32,9 @@ std::optional<T> numberIn(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-class Reader {
+class TraceReader {
  public:
-  explicit Reader(std::string path) : path_(std::move(path)) {}
+  explicit TraceReader(std::string path) : path_(std::move(path)) {}
 
   Result<RequestTrace> read(const std::string& text) {
     std::istringstream in(text);
@@ -119,7 +119,7 @@ class Reader {
 
 Result<RequestTrace> readRequestTrace(const std::string& path) {
   DYN_TRY(const MappedFile file, MappedFile::open(path));
-  return Reader(path).read(std::string(file.bytes()));
+  return TraceReader(path).read(std::string(file.bytes()));
 }
 
 }  // namespace dyn
