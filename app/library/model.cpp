@@ -7,23 +7,8 @@
 
 #include "app/engine/model/loaded_model.h"
 #include "app/session/session_state.h"
-#include "compiler/support/atomic_write.h"
 
 namespace dyn::library {
-
-Diagnostic asGiven(const dyn_model& model, Diagnostic diagnostic) {
-  if (!model.folder) return diagnostic;
-  const std::string prefix = model.folder->file("");
-  const auto shorten = [&](std::string text) {
-    for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at))
-      text.erase(at, prefix.size());
-    return text;
-  };
-  diagnostic.message = shorten(std::move(diagnostic.message));
-  diagnostic.place.file = shorten(diagnostic.place.file.str());
-  for (std::string& note : diagnostic.notes) note = shorten(std::move(note));
-  return diagnostic;
-}
 
 std::shared_ptr<const Outcome> execute(dyn_model& model, Command command) {
   std::shared_ptr<const Outcome> outcome = model.session->execute(std::move(command));
@@ -31,7 +16,6 @@ std::shared_ptr<const Outcome> execute(dyn_model& model, Command command) {
   if (outcome->error) said.push_back(*outcome->error);
   said.insert(said.end(), outcome->more.begin(), outcome->more.end());
   said.insert(said.end(), outcome->warnings.begin(), outcome->warnings.end());
-  for (Diagnostic& one : said) one = asGiven(model, std::move(one));
   noteDiagnostics(said);
   return outcome;
 }
@@ -62,17 +46,14 @@ void listen(dyn_model& model, const dyn_model_options& options) {
   });
 }
 
-// The file of a model that is given as bytes.
-Result<std::string> writeBytes(dyn_model& model, const dyn_model_options& options) {
+// The path of a model that is given as bytes.
+Result<std::string> fileOfBytes(dyn_model& model, const dyn_model_options& options) {
   if (!options.name) return badArgument("bytes need a name: its ending says what they are");
-  std::string name = options.name;
+  const std::string name = options.name;
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
     return badArgument("'" + name + "' is no name for bytes: write model.onnx, model.dyn or model.dynpkg");
-  model.folder = std::make_unique<TemporaryFolder>();
-  DYN_CHECK(model.folder->make());
-  std::string path = model.folder->file(name);
-  DYN_CHECK(writeFileAtomically(path, {{static_cast<const char*>(options.bytes), options.byte_count}}));
-  return path;
+  DYN_TRY(model.bytes, MemoryFile::make(name, {static_cast<const char*>(options.bytes), options.byte_count}));
+  return model.bytes->path();
 }
 
 // Options become settings; some are arguments of `load`.
@@ -98,7 +79,7 @@ dyn_status open(const dyn_model_options& given, dyn_model** target) {
   options.cacheDirectory = defaultCacheDirectory();
   model->session = std::make_unique<Session>(std::move(options));
   listen(*model, given);
-  Result<std::string> path = given.path ? Result<std::string>(given.path) : writeBytes(*model, given);
+  Result<std::string> path = given.path ? Result<std::string>(given.path) : fileOfBytes(*model, given);
   if (!path.ok()) return failed(path.error());
   Result<Command> load = loadCommand(*model, given, *std::move(path));
   if (!load.ok()) return failed(load.error());
@@ -123,7 +104,7 @@ Result<const Signature*> typed(dyn_model& model) {
       *made = loaded->signature();
       return {};
     });
-    if (!done.ok()) return Error{asGiven(model, done.error())};
+    if (!done.ok()) return Error{done.error()};
     model.outputs = std::move(made);
   }
   return model.outputs.get();

@@ -3,15 +3,16 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/engine/model/signature.h"
 #include "app/library/diagnostics.h"
 #include "app/session/session.h"
-#include "compiler/export/linker.h"
+#include "compiler/support/memory_file.h"
 
 struct dyn_model {
-  std::unique_ptr<dyn::TemporaryFolder> folder;  // of a model that was given as bytes
+  std::optional<dyn::MemoryFile> bytes;  // of a model that was given as bytes
   std::unique_ptr<dyn::Session> session;
   dyn::Signature inputs;                    // as loaded
   std::unique_ptr<dyn::Signature> outputs;  // after type inference; null before they were asked for
@@ -24,8 +25,6 @@ namespace dyn::library {
 std::shared_ptr<const Outcome> execute(dyn_model& model, Command command);
 // The same; its error is noted, and its status returned.
 dyn_status perform(dyn_model& model, Command command);
-// Of a file of the model's own folder, the name that the caller gave.
-Diagnostic asGiven(const dyn_model& model, Diagnostic diagnostic);
 // Options as arguments of the command. Errors: badArgument for null pointers.
 Status addOptions(Command& command, const dyn_option* options, size_t count);
 

@@ -95,7 +95,7 @@ dyn_status dyn_model_predict(dyn_model* model, const dyn_dim* dims, size_t dim_c
     auto made = std::make_unique<dyn_prediction>();
     const Status done =
         model->session->visit([&](SessionState& state) { return predict(state, dims, dim_count, *made); });
-    if (!done.ok()) return Error{asGiven(*model, done.error())};
+    if (!done.ok()) return Error{done.error()};
     *prediction = made.release();
     return {};
   });

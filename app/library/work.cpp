@@ -26,18 +26,18 @@ dyn_status write(dyn_model* model, Command command, const char* path, const dyn_
   return thrown != DYN_OK ? thrown : status;
 }
 
-nlohmann::ordered_json documentOf(const dyn_model& model, const Outcome& outcome) {
+nlohmann::ordered_json documentOf(const Outcome& outcome) {
   nlohmann::ordered_json document = {{"schema", 1},
                                      {"command", std::string(commandSpec(outcome.command.id).name)}};
   nlohmann::ordered_json fields = toJson(outcome.view);
   for (auto& [key, value] : fields.items()) document[key] = std::move(value);
   const auto listOf = [&](const std::vector<Diagnostic>& diagnostics) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const Diagnostic& one : diagnostics) list.push_back(toJson(asGiven(model, one)));
+    for (const Diagnostic& one : diagnostics) list.push_back(toJson(one));
     return list;
   };
   if (!outcome.warnings.empty()) document["warnings"] = listOf(outcome.warnings);
-  if (outcome.error) document["error"] = toJson(asGiven(model, *outcome.error));
+  if (outcome.error) document["error"] = toJson(*outcome.error);
   if (!outcome.more.empty()) document["errors"] = listOf(outcome.more);
   return document;
 }
@@ -81,7 +81,7 @@ dyn_status dyn_model_compile(dyn_model* model, dyn_module** module) {
       DYN_TRY(made, loaded->newProgram());
       return {};
     });
-    if (!done.ok()) return Error{asGiven(*model, done.error())};
+    if (!done.ok()) return Error{done.error()};
     *module = made.release();
     return {};
   });
@@ -109,8 +109,7 @@ dyn_status dyn_model_tune(dyn_model* model, const dyn_option* options, size_t op
 }
 
 dyn_status dyn_model_command(dyn_model* model, const char* line, const char** json) {
-  return answer(model, line, json,
-                [&](const Outcome& outcome) { return jsonText(documentOf(*model, outcome)); });
+  return answer(model, line, json, [](const Outcome& outcome) { return jsonText(documentOf(outcome)); });
 }
 
 dyn_status dyn_model_command_text(dyn_model* model, const char* line, const char** text) {

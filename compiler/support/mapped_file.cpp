@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "compiler/support/memory_file.h"
 #include "compiler/support/read_files.h"
 
 namespace dyn {
@@ -39,7 +40,7 @@ Result<MappedFile> MappedFile::open(const std::string& path, SymlinkPolicy polic
     if (errno == ELOOP && policy == SymlinkPolicy::refuse) return fileFault(path, "is a symbolic link");
     return fileFault(path, std::strerror(errno));
   }
-  return fromHandle(std::move(handle), path);
+  return fromHandle(std::move(handle), shownPath(path));
 }
 
 Result<MappedFile> MappedFile::fromHandle(FileHandle handle, std::string name) {

@@ -22,7 +22,7 @@ enum class SymlinkPolicy { follow, refuse };
 
 class MappedFile {
  public:
-  // Refuses folders, pipes and devices (without blocking on them).
+  // Refuses folders, pipes and devices (without blocking on them). Its name is shownPath(path).
   static Result<MappedFile> open(const std::string& path, SymlinkPolicy policy = SymlinkPolicy::follow);
   // Maps an already open regular file; `name` is used in diagnostics. The descriptor is closed.
   static Result<MappedFile> fromHandle(FileHandle handle, std::string name);

@@ -29,7 +29,6 @@ _SIZES = {name: size for name, _, size in _dyn.dtypes()}
 CODES: dict[Any, int] = {np.dtype(numpy): NAMES.index(name) for name, numpy in _NUMPY.items()}
 # Those that the buffer protocol has a form of: number -> NumPy's type.
 PLAIN: dict[int, Any] = {code: dtype for dtype, code in CODES.items()}
-_dyn.set_numpy(np.ndarray, [PLAIN.get(code) for code in range(len(NAMES))])
 
 
 def code_of(dtype: Any) -> int | None:
@@ -47,6 +46,13 @@ def code_of(dtype: Any) -> int | None:
 def carried(array: Any, code: int) -> Any:
     """The array as one whose elements have a form in the buffer protocol."""
     return array if code in PLAIN else array.view(_CARRIERS[array.dtype.itemsize])
+
+
+def given(array: Any, code: int) -> Any:
+    """The same of an input. ml_dtypes keeps only the low bits of int4 and int2, Dyn wants their signs, too."""
+    if NAMES[code] in ("i4", "i2"):
+        return array.astype(np.int8).view(np.uint8)
+    return carried(array, code)
 
 
 def restored(array: Any, code: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _dtypes
+from . import _dtypes, _dyn
 from ._errors import Unsupported, wrong_input
 
 
@@ -89,7 +89,7 @@ def tensor_form(given: Any, dtype: str | None, rank: int | None, what: str) -> t
         raise wrong_input(f"{what}: wants rank {rank}, got rank {array.ndim}, shape {list(array.shape)}")
     if code == _dtypes.STRING:
         return _texts_of(array, what)
-    return _dtypes.carried(array, code), code
+    return _dtypes.given(array, code), code
 
 
 def form_of(port: Port, given: Any) -> Any:
@@ -122,9 +122,9 @@ def sequences_form(port: Port, given: Any) -> Any:
 
 
 def sequences_of(form: Any) -> Any:
-    """A result: of (rows, number, lengths) a list of arrays."""
+    """A result as the caller gets it: of (rows, number, lengths) a list of arrays."""
     if not isinstance(form, tuple) or len(form) != 3 or form[1] == _dtypes.STRING:
-        return form
+        return object_of(form)
     rows, code, lengths = form
     ends = np.cumsum(lengths)
     return [_dtypes.restored(rows[end - length:end], code) for end, length in zip(ends.tolist(), lengths)]
@@ -175,17 +175,27 @@ def object_of(form: Any) -> Any:
     return _dtypes.restored(*form)
 
 
+def _use_numpy() -> None:
+    try:
+        from numpy._core import multiarray
+    except ImportError:  # before NumPy 1.26
+        from numpy.core import multiarray  # type: ignore[no-redef]
+    sample = np.zeros((2, 6), np.float32)[:, ::2]
+    _dyn.set_numpy(np.ndarray, [_dtypes.PLAIN.get(code) for code in range(len(_dtypes.NAMES))], multiarray._ARRAY_API,
+                   sample, object_of)
+
+
+_use_numpy()
+
+
 class Result:
     """The outputs of a call: y.NAME, y["NAME"], y[0], `a, b = y`, len(y), y.names."""
 
     __slots__ = ("names", "_values")
 
-    def __init__(self, names: tuple[str, ...], forms: list[Any]) -> None:
+    def __init__(self, names: tuple[str, ...], values: list[Any]) -> None:
         self.names = names
-        self._values = forms
-        for i, form in enumerate(forms):
-            if type(form) is not np.ndarray:
-                forms[i] = object_of(form)
+        self._values = values
 
     def __getitem__(self, key: int | str) -> Any:
         if isinstance(key, str):

@@ -1,8 +1,6 @@
 #include "arrays.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
 
 #include "fault.h"
 #include "values.h"
@@ -14,98 +12,120 @@ namespace {
 // References of the interpreter's own; they are never given back, as arrays may outlive the module.
 PyObject* arrayType = nullptr;
 PyObject* dtypeObjects[DYN_DTYPE_COUNT] = {};
+PyObject* finishFunction = nullptr;
 
-int getBuffer(PyObject* self, Py_buffer* view, int flags) {
-  const Memory& memory = *nb::inst_ptr<Memory>(self);
-  return PyBuffer_FillInfo(view, self, memory.begin, static_cast<Py_ssize_t>(memory.sizeBytes),
-                           memory.writable ? 0 : 1, flags);
+// Rows of NumPy's table of functions; their numbers belong to its binary interface.
+constexpr size_t kArrayTypeRow = 2, kNewFromDescrRow = 94, kSetBaseObjectRow = 282;
+// PyArray_NewFromDescr(type, dtype, rank, shape, strides, data, flags, object): takes the reference of dtype.
+PyObject* (*newFromDtype)(PyObject*, PyObject*, int, const Py_ssize_t*, const Py_ssize_t*, void*, int,
+                          PyObject*) = nullptr;
+// PyArray_SetBaseObject(array, base): takes the reference of base.
+int (*setBase)(PyObject*, PyObject*) = nullptr;
+constexpr int kWritable = 0x400;
+constexpr int kMostAxes = 32;
+
+constexpr const char* kValue = "dyn value";  // the name of capsules that hold a dyn_value
+
+void dropValue(PyObject* capsule) {
+  const HasLock hasLock;
+  dyn_value_release(static_cast<dyn_value*>(PyCapsule_GetPointer(capsule, kValue)));
+  giveBack();
 }
 
-PyType_Slot memorySlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&getBuffer)}, {0, nullptr}};
-
-nb::object sizesOf(const int64_t* sizes, size_t count, int64_t factor) {
-  PyObject* made = PyTuple_New(static_cast<Py_ssize_t>(count));
-  if (!made) throw nb::python_error();
-  for (size_t i = 0; i < count; ++i)
-    PyTuple_SetItem(made, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(sizes[i] * factor));
-  return nb::steal(made);
+bool isAsExpected(const Array& sample, const void* const* table) {
+  return table[kArrayTypeRow] == arrayType && sample.rank == 2 && sample.shape[0] == 2 &&
+         sample.shape[1] == 3 && sample.strides[0] == 24 && sample.strides[1] == 8 &&
+         sample.dtype == dtypeObjects[DYN_F32] && sample.base && sample.data == arrayAt(sample.base).data &&
+         !sample.isDense() && arrayAt(sample.base).isDense() && (sample.flags & kWritable) != 0;
 }
 
 }  // namespace
 
-Memory::~Memory() {
-  dyn_value_release(value);
-  giveBack();
-}
-
-void setNumpy(nb::object type, nb::list dtypes) {
+void setNumpy(nb::object type, nb::list dtypes, nb::handle table, nb::handle sample, nb::object finish) {
   arrayType = type.release().ptr();
+  finishFunction = finish.release().ptr();
   for (size_t i = 0; i < std::min<size_t>(dtypes.size(), DYN_DTYPE_COUNT); ++i)
     if (!dtypes[i].is_none()) dtypeObjects[i] = nb::object(dtypes[i]).release().ptr();
+  auto* const rows = static_cast<void**>(PyCapsule_GetPointer(table.ptr(), nullptr));
+  if (!rows) throw nb::python_error();
+  if (!isAsExpected(arrayAt(sample), rows))
+    throw Fault(DYN_UNSUPPORTED, "unsupported: this version of NumPy lays arrays out in another way");
+  newFromDtype = reinterpret_cast<decltype(newFromDtype)>(rows[kNewFromDescrRow]);
+  setBase = reinterpret_cast<decltype(setBase)>(rows[kSetBaseObjectRow]);
 }
-
-void bindMemory(nb::module_& module) { nb::class_<Memory>(module, "Memory", nb::type_slots(memorySlots)); }
 
 bool isArray(nb::handle object) { return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == arrayType; }
 
+const Array& arrayAt(nb::handle object) {
+  if (!isArray(object) && !PyObject_TypeCheck(object.ptr(), reinterpret_cast<PyTypeObject*>(arrayType)))
+    throw Fault(DYN_BAD_INPUT, "an object is no numpy.ndarray");
+  return *reinterpret_cast<const Array*>(object.ptr());
+}
+
+bool hasDtype(const Array& array, int32_t dtype) {
+  if (array.dtype == dtypeObjects[dtype]) return true;
+  const int equal =
+      PyObject_RichCompareBool(array.dtype, dtypeObjects[dtype], Py_EQ);  // int64 as long or long long
+  if (equal < 0) throw nb::python_error();
+  return equal != 0;
+}
+
+size_t sizeBytesOf(const Array& array) {
+  return nb::cast<size_t>(nb::handle(reinterpret_cast<const PyObject*>(&array)).attr("nbytes"));
+}
+
 bool hasNumpyType(int32_t dtype) { return dtype >= 0 && dtype < DYN_DTYPE_COUNT && dtypeObjects[dtype]; }
 
-int32_t dtypeOf(const Py_buffer& view) {
-  const char* format = view.format ? view.format : "B";
-  const bool complex = *format == 'Z';
-  if (complex) ++format;
-  if (!format[0] || format[1]) return -1;
-  const auto sized = [&](int32_t one, int32_t two, int32_t four, int32_t eight) {
-    switch (view.itemsize) {
-      case 1:
-        return one;
-      case 2:
-        return two;
-      case 4:
-        return four;
-      case 8:
-        return eight;
-      default:
-        return -1;
-    }
-  };
-  if (complex) return view.itemsize == 16 ? DYN_C128 : view.itemsize == 8 ? DYN_C64 : -1;
-  if (*format == '?') return DYN_BOOL;
-  if (std::strchr("bhilq", *format)) return sized(DYN_I8, DYN_I16, DYN_I32, DYN_I64);
-  if (std::strchr("BHILQ", *format)) return sized(DYN_U8, DYN_U16, DYN_U32, DYN_U64);
-  if (std::strchr("efd", *format)) return sized(-1, DYN_F16, DYN_F32, DYN_F64);
-  return -1;
-}
+nb::object finished(nb::object form) { return isArray(form) ? form : nb::handle(finishFunction)(form); }
 
 nb::object arrayOf(dyn_value* tensor, int32_t dtype, bool writable) {
   Held value(tensor);
-  const auto rank = static_cast<size_t>(dyn_value_rank(tensor));
-  const int64_t* shape = dyn_value_shape(tensor);
+  static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+  const int32_t rank = dyn_value_rank(tensor);
+  const auto* shape = reinterpret_cast<const Py_ssize_t*>(dyn_value_shape(tensor));
   const auto elementBytes = static_cast<int64_t>(dyn_dtype_size_bytes(dtype));
-  auto* first = static_cast<char*>(const_cast<void*>(dyn_value_first(tensor)));
-  int64_t before = 0, count = 1;  // bytes in front of the first element; elements
-  nb::object strides = nb::none();
-  for (size_t i = 0; i < rank; ++i) count *= shape[i];
-  int64_t sizeBytes = count * elementBytes;
-  if (count > 0 && !dyn_value_data(tensor)) {
-    std::vector<int64_t> distances(std::max<size_t>(rank, 1));
-    if (const dyn_status status = dyn_value_strides(tensor, distances.data())) throw runFault(status);
-    int64_t after = 0;
-    for (size_t i = 0; i < rank; ++i)
-      (distances[i] < 0 ? before : after) +=
-          (distances[i] < 0 ? -1 : 1) * distances[i] * (shape[i] - 1) * elementBytes;
-    sizeBytes = before + after + elementBytes;
-    strides = sizesOf(distances.data(), rank, elementBytes);
+  int64_t strides[kMostAxes];
+  bool isDense = true;
+  void* first = const_cast<void*>(dyn_value_data(tensor));
+  if (!first && std::count(shape, shape + rank, 0) == 0) {
+    isDense = false;
+    if (rank > kMostAxes) throw Fault(DYN_UNSUPPORTED, "unsupported: a strided result of more than 32 axes");
+    if (const dyn_status status = dyn_value_strides(tensor, strides)) throw runFault(status);
+    for (int32_t i = 0; i < rank; ++i) strides[i] *= elementBytes;
+    first = const_cast<void*>(dyn_value_first(tensor));
   }
   static char nothing = 0;
-  void* begin = count > 0 ? first - before : &nothing;
-  nb::object type = dtypeObjects[dtype] ? nb::borrow(dtypeObjects[dtype])
-                                        : nb::borrow(dtypeObjects[elementBytes == 2 ? DYN_U16 : DYN_U8]);
-  const nb::object memory =
-      nb::cast(new Memory(value.take(), begin, static_cast<size_t>(sizeBytes), writable),
-               nb::rv_policy::take_ownership);
-  if (strides.is_none()) return nb::handle(arrayType)(sizesOf(shape, rank, 1), type, memory);
-  return nb::handle(arrayType)(sizesOf(shape, rank, 1), type, memory, before, strides);
+  PyObject* type =
+      dtypeObjects[dtype] ? dtypeObjects[dtype] : dtypeObjects[elementBytes == 2 ? DYN_U16 : DYN_U8];
+  Py_INCREF(type);
+  const nb::object array = nb::steal(newFromDtype(
+      arrayType, type, rank, shape, isDense ? nullptr : reinterpret_cast<const Py_ssize_t*>(strides),
+      first ? first : &nothing, writable ? kWritable : 0, nullptr));
+  if (!array.is_valid()) throw nb::python_error();
+  PyObject* owner = PyCapsule_New(tensor, kValue, &dropValue);
+  if (!owner) throw nb::python_error();
+  value.take();
+  if (setBase(array.ptr(), owner) != 0) throw nb::python_error();
+  return array;
+}
+
+dyn_value* tensorBelow(const Array& array) {
+  PyObject* owner = array.base;
+  if (owner && isArray(owner)) owner = arrayAt(owner).base;  // seen with a type that NumPy has not by itself
+  if (!owner || !PyCapsule_IsValid(owner, kValue)) return nullptr;
+  auto* const value = static_cast<dyn_value*>(PyCapsule_GetPointer(owner, kValue));
+  const auto elementBytes = static_cast<int64_t>(dyn_dtype_size_bytes(dyn_value_dtype(value)));
+  int64_t strides[kMostAxes];
+  if (dyn_value_rank(value) != array.rank || array.rank > kMostAxes ||
+      dyn_value_strides(value, strides) != DYN_OK)
+    return nullptr;
+  const int64_t* shape = dyn_value_shape(value);
+  if (!std::equal(shape, shape + array.rank, array.shape)) return nullptr;
+  if (std::count(shape, shape + array.rank, 0) > 0) return value;
+  if (dyn_value_first(value) != array.data) return nullptr;
+  for (int i = 0; i < array.rank; ++i)
+    if (shape[i] != 1 && strides[i] * elementBytes != array.strides[i]) return nullptr;
+  return value;
 }
 
 }  // namespace dynpython

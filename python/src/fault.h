@@ -1,4 +1,4 @@
-// What a call of the C API said when it failed, on its way to a Python exception (dyn/_errors.py makes it).
+// What a call of the C API said when it failed, on its way to a Python exception (_errors.py makes it).
 #ifndef DYN_PYTHON_FAULT_H
 #define DYN_PYTHON_FAULT_H
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dyn.h"
+#include "dynvm.h"
 
 namespace dynpython {
 
@@ -17,9 +17,6 @@ struct Said {
   uint32_t line = 0, column = 0;
 };
 
-// The diagnostics of this thread's latest call of dyn.h.
-std::vector<Said> latestSaid();
-
 struct Fault : std::exception {
   Fault(dyn_status code, std::string text, std::vector<Said> all = {})
       : status(code), message(std::move(text)), said(std::move(all)) {}
@@ -29,12 +26,10 @@ struct Fault : std::exception {
   std::vector<Said> said;
 };
 
-// Of a call of dyn.h that this thread just made.
-Fault modelFault(dyn_status status);
 // Of a call of dynvm.h: it has a message, no diagnostics.
 Fault runFault(dyn_status status);
-// Faults become exceptions of the package from here on.
-void registerFaults();
+// Faults become exceptions of this package from here on.
+void registerFaults(const std::string& package);
 
 }  // namespace dynpython
 

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <functional>
 
-#include "dyn.h"
+#include "dynvm.h"
 
 namespace dynpython {
 

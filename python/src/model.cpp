@@ -9,6 +9,26 @@ namespace dynpython {
 
 namespace {
 
+// The diagnostics of this thread's latest call of dyn.h.
+std::vector<Said> latestSaid() {
+  std::vector<Said> all;
+  for (int32_t i = 0; i < dyn_diagnostic_count(); ++i) {
+    dyn_diagnostic one{};
+    one.size = sizeof one;
+    if (dyn_diagnostic_get(i, &one) != DYN_OK) break;
+    all.push_back({one.severity, one.id, one.message, one.place, one.file, one.node, one.notes, one.op,
+                   one.line, one.column});
+  }
+  return all;
+}
+
+// Of a call of dyn.h that this thread just made.
+Fault modelFault(dyn_status status) {
+  std::vector<Said> said = latestSaid();
+  std::string message = said.empty() ? dyn_status_text(status) : said.front().message;
+  return Fault(status, std::move(message), std::move(said));
+}
+
 std::vector<dyn_option> plain(const Options& options) {
   std::vector<dyn_option> all;
   for (const auto& [name, value] : options) all.push_back({name.c_str(), value.c_str()});

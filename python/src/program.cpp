@@ -1,5 +1,6 @@
 #include "program.h"
 
+#include <algorithm>
 #include <string>
 
 #include "arrays.h"
@@ -24,6 +25,7 @@ class Lease {
     program.running_.push_back(context);
   }
   ~Lease() {
+    const HasLock hasLock;  // inputs go
     for (int32_t i = 0; i < inputCount_; ++i) dyn_context_set_input(context, i, nullptr);
     for (const int32_t index : boundOutputs_) dyn_context_bind_output(context, index, nullptr, 0);
     const std::lock_guard<std::mutex> lock(program_.mutex_);
@@ -45,20 +47,18 @@ class Lease {
     if (const dyn_status status = dyn_context_set_input(context, inputCount_, value)) throw runFault(status);
     ++inputCount_;
   }
-  void bindOutput(int32_t index, const Py_buffer& view) {
-    if (const dyn_status status =
-            dyn_context_bind_output(context, index, view.buf, static_cast<size_t>(view.len)))
+  void bindOutput(int32_t index, void* memory, size_t sizeBytes) {
+    if (const dyn_status status = dyn_context_bind_output(context, index, memory, sizeBytes))
       throw runFault(status);
     boundOutputs_.push_back(index);
   }
   // Is the result of the run what its array says?
-  void checkOutput(int32_t index, nb::handle array) {
+  void checkOutput(int32_t index, const Array& array) {
     dyn_value* taken = nullptr;
     if (const dyn_status status = dyn_context_take_output(context, index, &taken)) throw runFault(status);
     const Held value(taken);
-    const auto shape = nb::cast<std::vector<int64_t>>(array.attr("shape"));
-    const int64_t* sizes = dyn_value_shape(taken);
-    if (!taken || shape != std::vector<int64_t>(sizes, sizes + dyn_value_rank(taken)))
+    if (!taken || dyn_value_rank(taken) != array.rank ||
+        !std::equal(array.shape, array.shape + array.rank, dyn_value_shape(taken)))
       throw Fault(DYN_BAD_INPUT, "out: the array of output " + std::to_string(index) +
                                      " has another shape than " + shapeText(taken) + ", which the run gave");
   }
@@ -119,9 +119,22 @@ nb::list Program::results(Lease& lease, nb::list targets, const std::vector<Lent
     }
     dyn_value* value = nullptr;
     if (const dyn_status status = dyn_context_take_output(lease.context, i, &value)) throw runFault(status);
-    outputs.append(objectOf(Held(value), lent, copies_));
+    outputs.append(finished(objectOf(Held(value), lent, copies_)));
   }
   return outputs;
+}
+
+nb::object Program::growing(nb::handle object, int32_t dtype, int32_t axis, int64_t room) {
+  giveBack();
+  const Lease lease(*this);
+  const Array& array = arrayAt(object);
+  if (!array.isDense()) throw Fault(DYN_BAD_INPUT, "the array is not dense");
+  dyn_value* value = nullptr;
+  if (const dyn_status status =
+          dyn_value_growing(lease.context, dtype, array.rank, reinterpret_cast<const int64_t*>(array.shape),
+                            axis, room, array.data, sizeBytesOf(array), &value))
+    throw runFault(status);
+  return arrayOf(value, dtype, false);
 }
 
 nb::object Program::runPlain(nb::tuple inputs) {
@@ -148,18 +161,18 @@ nb::list Program::run(nb::list inputs, nb::list targets) {
     const Held value = valueOf(lease.context, input, copies_, lent);
     lease.setInput(value.get());
   }
-  std::vector<Target> bound;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (targets[i].is_none()) continue;
-    const Target& target = bound.emplace_back(targets[i]);
-    if (target.overlaps(lent))
+    const Array& target = arrayAt(targets[i]);
+    const size_t sizeBytes = sizeBytesOf(target);
+    if (overlaps(target.data, sizeBytes, lent))
       throw Fault(DYN_BAD_INPUT,
                   "out: the array of output " + std::to_string(i) + " shares memory with an input");
-    lease.bindOutput(static_cast<int32_t>(i), target.view());
+    lease.bindOutput(static_cast<int32_t>(i), target.data, sizeBytes);
   }
   start(lease);
   for (size_t i = 0; i < targets.size(); ++i)
-    if (!targets[i].is_none()) lease.checkOutput(static_cast<int32_t>(i), targets[i]);
+    if (!targets[i].is_none()) lease.checkOutput(static_cast<int32_t>(i), arrayAt(targets[i]));
   return results(lease, targets, lent);
 }
 

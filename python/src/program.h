@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "dyn.h"
+#include "dynvm.h"
 #include "python_objects.h"
 #include "values.h"
 
@@ -22,9 +22,10 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  // Inputs and outputs in the order of the model, in the forms of values.h. targets: empty, or an array or
-  // None for each output; an output is written to its array, and that array comes back. The interpreter's
-  // lock is released while the program runs. Ctrl-C ends a run of the main thread.
+  // Inputs and outputs in the order of the model; inputs in the forms of values.h, outputs as the caller
+  // gets them. targets: empty, or an array or None for each output; an output is written to its array, and
+  // that array comes back. The interpreter's lock is released while the program runs. Ctrl-C ends a run of
+  // the main thread.
   nb::list run(nb::list inputs, nb::list targets);
   // The same where each input is an array of the dtype and rank of its port; else None, and nothing ran.
   nb::object runPlain(nb::tuple inputs);
@@ -35,6 +36,9 @@ class Program {
   // same form.
   nb::list runSequences(nb::list inputs, const std::vector<std::string>& names,
                         const std::string& lengthsInput);
+  // An array with a copy of another, which has room for that many rows along `axis`: a program that appends
+  // rows to such an input shares its memory with its output (dyn_value_growing).
+  nb::object growing(nb::handle array, int32_t dtype, int32_t axis, int64_t room);
   // Ends the runs under way with DYN_CANCELLED. Any thread.
   void cancel();
   int64_t copies() const { return copies_.load(std::memory_order_relaxed); }

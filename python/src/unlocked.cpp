@@ -2,50 +2,33 @@
 
 #include <unistd.h>
 
-#include <condition_variable>
-#include <mutex>
+#include <atomic>
+#include <chrono>
+#include <thread>
 
 namespace dynpython {
 
 namespace {
 
-struct Door {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int passing = 0;  // threads that wait for the lock, or just got it
-  bool closed = false;
-};
-Door& door() {
-  static Door* const one = new Door;  // sleeping threads outlive what the process destroys
-  return *one;
-}
+std::atomic<int> passing{0};  // threads that wait for the lock, or just got it
+std::atomic<bool> closed{false};
 
 }  // namespace
 
 Unlocked::~Unlocked() {
-  Door& one = door();
-  {
-    std::unique_lock<std::mutex> lock(one.mutex);
-    if (one.closed) {
-      lock.unlock();
-      while (true) pause();
-    }
-    ++one.passing;
+  passing.fetch_add(1);
+  if (closed.load()) {
+    passing.fetch_sub(1);
+    while (true) pause();
   }
   PyEval_RestoreThread(state_);
-  const std::lock_guard<std::mutex> lock(one.mutex);
-  --one.passing;
-  one.changed.notify_all();
+  passing.fetch_sub(1);
 }
 
 void closeDoor() {
-  Door& one = door();
   PyThreadState* state = PyEval_SaveThread();
-  {
-    std::unique_lock<std::mutex> lock(one.mutex);
-    one.closed = true;
-    one.changed.wait(lock, [&] { return one.passing == 0; });
-  }
+  closed.store(true);
+  while (passing.load() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   PyEval_RestoreThread(state);
 }
 

@@ -15,11 +15,11 @@ namespace {
 
 constexpr int kDeepestList = 16;
 
-// Views of arrays whose values are gone. The runtime may drop a value on a thread that must not wait for the
+// Arrays whose values are gone. The runtime may drop a value on a thread that must not wait for the
 // interpreter's lock, as another that has the lock waits for the runtime.
 struct Returned {
   std::mutex mutex;
-  std::vector<Py_buffer*> views;
+  std::vector<PyObject*> arrays;
   std::atomic<bool> any{false};
 };
 Returned& returned() {
@@ -27,10 +27,16 @@ Returned& returned() {
   return *all;
 }
 
-void dropView(void* user, const void*) {
+thread_local bool hasLock = false;
+
+void dropArray(void* array, const void*) {
+  if (hasLock) {
+    Py_DECREF(static_cast<PyObject*>(array));
+    return;
+  }
   Returned& all = returned();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  all.views.push_back(static_cast<Py_buffer*>(user));
+  all.arrays.push_back(static_cast<PyObject*>(array));
   all.any.store(true, std::memory_order_release);
 }
 
@@ -38,47 +44,38 @@ void check(dyn_status status) {
   if (status != DYN_OK) throw runFault(status);
 }
 
-size_t alignmentOf(int32_t dtype) {
-  return std::min<size_t>(std::max<size_t>(dyn_dtype_size_bytes(dtype), 1), 8);
-}
-
-struct FreeView {
-  void operator()(Py_buffer* view) const {
-    PyBuffer_Release(view);
-    delete view;
-  }
-};
-using View = std::unique_ptr<Py_buffer, FreeView>;
-
-View viewOf(nb::handle array, int flags = PyBUF_STRIDES) {
-  auto* made = new Py_buffer{};
-  if (PyObject_GetBuffer(array.ptr(), made, flags) != 0) {
-    delete made;
-    throw nb::python_error();
-  }
-  return View(made);
-}
-
-bool usable(const Py_buffer& view, int32_t dtype) {
-  return PyBuffer_IsContiguous(&view, 'C') && reinterpret_cast<uintptr_t>(view.buf) % alignmentOf(dtype) == 0;
-}
-
-Held tensorOf(dyn_context* context, nb::handle array, View view, int32_t dtype, std::atomic<int64_t>& copies,
+Held borrowed(dyn_context* context, nb::handle object, const Array& array, int32_t dtype,
               std::vector<Lent>& lent) {
-  if (!usable(*view, dtype)) {
-    const nb::object copied =
-        nb::module_::import_("numpy").attr("array")(array, nb::arg("order") = "C", nb::arg("copy") = true);
-    view = viewOf(copied);
-    if (!usable(*view, dtype)) throw Fault(DYN_BAD_INPUT, "the copy of an array is not dense");
-    copies.fetch_add(1, std::memory_order_relaxed);
-  }
   static_assert(sizeof(Py_ssize_t) == sizeof(int64_t));
+  size_t sizeBytes = dyn_dtype_size_bytes(dtype);
+  for (int i = 0; i < array.rank; ++i) sizeBytes *= static_cast<size_t>(array.shape[i]);
   dyn_value* value = nullptr;
-  check(dyn_value_borrow(context, dtype, view->ndim, reinterpret_cast<const int64_t*>(view->shape), view->buf,
-                         static_cast<size_t>(view->len), &dropView, view.get(), &value));
-  lent.push_back({static_cast<const char*>(view->buf), static_cast<size_t>(view->len)});
-  view.release();  // dropView's, from here on
+  Py_INCREF(object.ptr());
+  const dyn_status status =
+      dyn_value_borrow(context, dtype, array.rank, reinterpret_cast<const int64_t*>(array.shape), array.data,
+                       sizeBytes, &dropArray, object.ptr(), &value);
+  if (status != DYN_OK) {
+    Py_DECREF(object.ptr());
+    throw runFault(status);
+  }
+  lent.push_back({array.data, sizeBytes});
   return Held(value);
+}
+
+Held tensorOf(dyn_context* context, nb::handle object, int32_t dtype, std::atomic<int64_t>& copies,
+              std::vector<Lent>& lent) {
+  const Array& array = arrayAt(object);
+  dyn_value* const below = tensorBelow(array);
+  if (below && dyn_value_dtype(below) == dtype && dyn_value_room(below) > 0) {
+    dyn_value_retain(below);
+    return Held(below);
+  }
+  if (array.isDense()) return borrowed(context, object, array, dtype, lent);
+  const nb::object copied =
+      nb::module_::import_("numpy").attr("array")(object, nb::arg("order") = "C", nb::arg("copy") = true);
+  if (!arrayAt(copied).isDense()) throw Fault(DYN_BAD_INPUT, "the copy of an array is not dense");
+  copies.fetch_add(1, std::memory_order_relaxed);
+  return borrowed(context, copied, arrayAt(copied), dtype, lent);
 }
 
 Held stringsOf(dyn_context* context, nb::list texts, const std::vector<int64_t>& shape) {
@@ -109,7 +106,7 @@ Held build(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies
   const int32_t dtype = nb::cast<int32_t>(form[1]);
   if (dtype == DYN_STRING)
     return stringsOf(context, nb::cast<nb::list>(form[0]), nb::cast<std::vector<int64_t>>(form[2]));
-  return tensorOf(context, form[0], viewOf(form[0]), dtype, copies, lent);
+  return tensorOf(context, form[0], dtype, copies, lent);
 }
 
 nb::object stringsObject(const dyn_value* value, const std::vector<int64_t>& shape) {
@@ -155,16 +152,19 @@ nb::object unpack(Held value, const std::vector<Lent>& lent, std::atomic<int64_t
 
 }  // namespace
 
+HasLock::HasLock() : before_(std::exchange(hasLock, true)) {}
+HasLock::~HasLock() { hasLock = before_; }
+
 void giveBack() {
   Returned& all = returned();
   if (!all.any.load(std::memory_order_acquire)) return;
-  std::vector<Py_buffer*> views;
+  std::vector<PyObject*> arrays;
   {
     const std::lock_guard<std::mutex> lock(all.mutex);
-    views.swap(all.views);
+    arrays.swap(all.arrays);
     all.any.store(false, std::memory_order_relaxed);
   }
-  for (Py_buffer* view : views) FreeView()(view);
+  for (PyObject* array : arrays) Py_DECREF(array);
 }
 
 Held valueOf(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies, std::vector<Lent>& lent) {
@@ -174,28 +174,22 @@ Held valueOf(dyn_context* context, nb::handle object, std::atomic<int64_t>& copi
 std::optional<Held> plainValueOf(dyn_context* context, nb::handle object, int32_t dtype, int32_t rank,
                                  std::atomic<int64_t>& copies, std::vector<Lent>& lent) {
   if (!isArray(object)) return std::nullopt;
-  auto* made = new Py_buffer{};
-  if (PyObject_GetBuffer(object.ptr(), made, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
-    delete made;
-    PyErr_Clear();  // of a type that has no format: the package's code says what it is
-    return std::nullopt;
-  }
-  View view(made);
-  if (view->ndim != rank || dtypeOf(*view) != dtype) return std::nullopt;
-  return tensorOf(context, object, std::move(view), dtype, copies, lent);
+  const Array& array = arrayAt(object);
+  if (array.rank != rank || !hasDtype(array, dtype)) return std::nullopt;
+  return tensorOf(context, object, dtype, copies, lent);
 }
 
 std::optional<Held> raggedOf(dyn_context* context, nb::handle object) {
   if (!nb::isinstance<nb::tuple>(object)) return std::nullopt;
   const nb::tuple form = nb::borrow<nb::tuple>(object);
   if (form.size() != 3 || nb::isinstance<nb::list>(form[0])) return std::nullopt;  // a list: of strings
-  const View view = viewOf(form[0]);
+  const Array& rows = arrayAt(form[0]);
+  if (!rows.isDense()) throw Fault(DYN_BAD_INPUT, "sequences are not dense");
   const auto lengths = nb::cast<std::vector<int64_t>>(form[2]);
   dyn_value* value = nullptr;
-  check(dyn_value_ragged(context, nb::cast<int32_t>(form[1]), view->ndim,
-                         reinterpret_cast<const int64_t*>(view->shape), view->buf,
-                         static_cast<size_t>(view->len), lengths.data(), static_cast<int64_t>(lengths.size()),
-                         &value));
+  check(dyn_value_ragged(context, nb::cast<int32_t>(form[1]), rows.rank,
+                         reinterpret_cast<const int64_t*>(rows.shape), rows.data, sizeBytesOf(rows),
+                         lengths.data(), static_cast<int64_t>(lengths.size()), &value));
   return Held(value);
 }
 
@@ -211,14 +205,10 @@ nb::object sequencesObject(Held value, const std::vector<Lent>& lent, std::atomi
   return nb::make_tuple(array, dtype, nb::cast(all));
 }
 
-Target::Target(nb::handle array) : view_(viewOf(array, PyBUF_STRIDES | PyBUF_WRITABLE).release()) {}
-Target::~Target() {
-  if (view_) FreeView()(view_);
-}
-bool Target::overlaps(const std::vector<Lent>& lent) const {
-  const auto* begin = static_cast<const char*>(view_->buf);
+bool overlaps(const void* begin, size_t sizeBytes, const std::vector<Lent>& lent) {
+  const auto* first = static_cast<const char*>(begin);
   return std::any_of(lent.begin(), lent.end(), [&](const Lent& one) {
-    return begin < one.begin + one.sizeBytes && one.begin < begin + view_->len;
+    return first < one.begin + one.sizeBytes && one.begin < first + sizeBytes;
   });
 }
 

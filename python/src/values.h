@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "dyn.h"
 #include "dyn_ragged.h"
 #include "dyn_results.h"
 #include "python_objects.h"
@@ -48,7 +47,8 @@ struct Lent {
 // aligned.
 Held valueOf(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies, std::vector<Lent>& lent);
 
-// Of an array of this dtype and rank; empty where it is another object. Not dense: copied as by valueOf.
+// Of an array of this dtype and rank; empty where it is another object. Not dense: copied as by valueOf,
+// unless it is a growing tensor: then it is that tensor.
 std::optional<Held> plainValueOf(dyn_context* context, nb::handle object, int32_t dtype, int32_t rank,
                                  std::atomic<int64_t>& copies, std::vector<Lent>& lent);
 
@@ -57,26 +57,27 @@ std::optional<Held> raggedOf(dyn_context* context, nb::handle object);
 // (rows, dtype, [lengths]) of a ragged value.
 nb::object sequencesObject(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies);
 
-// The caller's memory for an output: written to while it lives.
-class Target {
- public:
-  explicit Target(nb::handle array);
-  ~Target();
-  Target(Target&& other) noexcept : view_(std::exchange(other.view_, nullptr)) {}
-  Target(const Target&) = delete;
-  Target& operator=(const Target&) = delete;
-  const Py_buffer& view() const { return *view_; }
-  bool overlaps(const std::vector<Lent>& lent) const;
+// Does one of them lie in this memory?
+bool overlaps(const void* begin, size_t sizeBytes, const std::vector<Lent>& lent);
 
- private:
-  Py_buffer* view_;
-};
-
-// An output that lies in the caller's memory (`lent`) is copied, and counted.
+// In the forms above. An output that lies in the caller's memory (`lent`) is copied, and counted.
 nb::object objectOf(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies);
 
-// Gives back the memory of arrays whose last value is gone. Values are released on any thread, arrays only
-// here.
+// As long as it lives, this thread has the interpreter's lock, and values that it releases give their
+// arrays back at once.
+class HasLock {
+ public:
+  HasLock();
+  ~HasLock();
+  HasLock(const HasLock&) = delete;
+  HasLock& operator=(const HasLock&) = delete;
+
+ private:
+  bool before_;
+};
+
+// Gives back the arrays whose last value is gone. Values are released on any thread, arrays only with the
+// lock.
 void giveBack();
 
 }  // namespace dynpython

@@ -33,16 +33,16 @@ def run(command):
         raise SystemExit("failed: %s\n%s%s" % (" ".join(map(str, command)), done.stdout, done.stderr))
 
 
-def build(library, source, folder):
+def build(library, source, folder, includes=("app/library/include", "vm/include"), more=()):
     """Configures again only where another library or another Python is asked for; the rest is the build's to know."""
     wanted = "%s\n%s\n%s\n" % (library, source, sys.executable)
     mark = folder / "configured_for"
     if not mark.is_file() or mark.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-        includes = "%s;%s" % (source / "app/library/include", source / "vm/include")
         run(["cmake", *generator, "-S", source / "python", "-B", folder, "-DDYN_LIBRARY=%s" % library,
-             "-DDYN_INCLUDE=%s" % includes, "-DPython_EXECUTABLE=%s" % sys.executable])
+             "-DDYN_INCLUDE=%s" % ";".join(str(source / one) for one in includes),
+             "-DPython_EXECUTABLE=%s" % sys.executable, *more])
         mark.write_text(wanted)
     run(["cmake", "--build", folder])
 

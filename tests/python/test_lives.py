@@ -1,6 +1,7 @@
 """Pickling, fork, asyncio, logging: a model beside the rest of a program."""
 import asyncio
 import copy
+import importlib.util
 import logging
 import os
 import pathlib
@@ -29,6 +30,20 @@ if child == 0:
 _, status = os.waitpid(child, 0)
 assert np.array_equal(model(x, x)[0], wanted)
 sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+# Ends without giving anything back, its models alive.
+ENDED = """
+import os, signal, sys
+import numpy as np
+import dyn, models
+x = np.ones((2, 3), np.int64)
+model = dyn.load(models.BERT.read_bytes(), cache_dir="none", threads=1)
+packed = dyn.load(sys.stdin.buffer.read(), name="bert.dynpkg", threads=1)
+assert np.array_equal(model(x, x)[0], packed(x, x)[0])
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+os._exit(0)
 """
 
 
@@ -80,6 +95,58 @@ class Process(unittest.TestCase):
         for _ in range(20000):
             model(x)
         self.assertLess(resident() - before, 4 << 20)
+
+    def test_bytes_leave_no_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "bert.dynpkg"
+            dyn.load(models.BERT, threads=1).save(path)
+            package = path.read_bytes()
+        for way, code in (("ended", 0), ("killed", -9)):
+            with tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run([sys.executable, "-c", ENDED, way], input=package, capture_output=True,
+                                      timeout=120, env={**os.environ, "TMPDIR": folder})
+                self.assertEqual((done.returncode, done.stderr, os.listdir(folder)), (code, b"", []))
+
+
+class Bytes(unittest.TestCase):
+    def test_read_again(self):  # by commands that compile anew
+        model = dyn.load(models.BERT.read_bytes(), name="mine.onnx", threads=1)
+        wanted = [one.name for one in model.passes]
+        self.assertIn("fuse", wanted)
+        model.command("set passes -fuse")
+        self.assertNotIn("fuse", [one.name for one in model.passes])
+        self.assertEqual(model.command("info")["path"], "mine.onnx")
+        self.assertEqual(model.check(), ())
+
+    def test_descriptors_are_given_back(self):
+        data = models.BERT.read_bytes()
+        dyn.load(data)
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(5):
+            dyn.load(data)
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+
+    def test_have_no_folder(self):
+        with self.assertRaisesRegex(dyn.FileError, "w.onnx: .* has no folder"):
+            models.text('weights "w.onnx"\nfn @main(%x: Tensor[(n), f32]) { %y = add(%x, %x) return %y }')
+
+    @unittest.skipIf(importlib.util.find_spec("onnx") is None, "needs onnx")
+    def test_external_data(self):
+        import onnx
+        model = onnx.load(models.BERT)
+        onnx.external_data_helper.convert_model_to_external_data(model, location="0", size_threshold=0)
+        for tensor in model.graph.initializer:
+            onnx.external_data_helper.set_external_data(tensor, "0")
+            tensor.ClearField("raw_data")
+        with self.assertRaisesRegex(dyn.ModelError, "external data need a model that comes from a file"):
+            dyn.load(model)
+
+    def test_damaged(self):
+        for data in (b"", b"DYNPACK1"):
+            with self.assertRaises(dyn.Error) as caught:
+                dyn.load(data, name="packed.dynpkg")
+            self.assertNotIn("/proc", str(caught.exception))
+            self.assertIn("packed.dynpkg", str(caught.exception))
 
 
 class Async(unittest.TestCase):

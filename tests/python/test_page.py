@@ -1,4 +1,4 @@
-"""The blocks of the pages run, in order, and print what the page says; those marked `torch` where it is installed."""
+"""The blocks of the pages run, in order, and print what the page says; those marked `torch` or `onnx` where these are installed."""
 import doctest
 import importlib.util
 import os
@@ -8,14 +8,14 @@ import unittest
 
 import models
 
-BLOCK = re.compile(r"^```python( torch)?\n(.*?)^```$", re.M | re.S)
-TORCH = all(importlib.util.find_spec(name) for name in ("torch", "onnx", "onnxscript"))
+BLOCK = re.compile(r"^```python(?: (torch|onnx))?\n(.*?)^```$", re.M | re.S)
+NEEDS = {"": (), "onnx": ("onnx",), "torch": ("torch", "onnx", "onnxscript")}
 
 
 class Page(unittest.TestCase):
     def blocks_run(self, name, least):
         page = (models.SOURCE / "docs" / name).read_text()
-        blocks = [text for needs_torch, text in BLOCK.findall(page) if TORCH or not needs_torch]
+        blocks = [text for mark, text in BLOCK.findall(page) if all(map(importlib.util.find_spec, NEEDS[mark]))]
         self.assertGreaterEqual(len(blocks), least)
         parsed = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "docs/" + name, None, 0)
         said = []

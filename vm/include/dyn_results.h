@@ -19,6 +19,9 @@ DYN_API dyn_status dyn_context_take_output(dyn_context* context, int32_t index, 
 /* Nonzero: a tensor in memory of the runtime that nothing else refers to, such as weights, an input, another
  * output, or a context that still holds its result. The owner of the only handle may write to it. */
 DYN_API int32_t dyn_value_is_exclusive(const dyn_value* value);
+/* How many rows along its axis a tensor of dyn_value_growing has room for, or one that a program made by
+ * appending to it; 0: it does not grow. */
+DYN_API int64_t dyn_value_room(const dyn_value* value);
 
 #ifdef __cplusplus
 }

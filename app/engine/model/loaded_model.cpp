@@ -24,6 +24,7 @@
 #include "compiler/passes/variants/variant_spec.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
+#include "compiler/support/memory_file.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/text/parser.h"
 #include "vm/shared/dyn_contraction.h"
@@ -41,8 +42,9 @@ bool endsWith(const std::string& text, std::string_view suffix) {
 
 // What the file is read as: by the ending of its name; a package also by what it begins with.
 std::string_view endingOf(const std::string& path) {
+  const std::string name = shownPath(path);
   for (std::string_view ending : {".dyn", ".onnx", ".dynpkg"})
-    if (endsWith(path, ending)) return ending;
+    if (endsWith(name, ending)) return ending;
   constexpr std::string_view kPackageMagic = "DYNPACK1";
   const Result<MappedFile> file = MappedFile::open(path);
   return file.ok() && file->bytes().substr(0, kPackageMagic.size()) == kPackageMagic ? ".dynpkg" : "";
@@ -115,7 +117,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
     model->target_ = freestandingTarget(model->target_.value_or(host));
   }
   model->request_ = request;
-  model->info_.path = request.path;
+  model->info_.path = shownPath(request.path);
   const std::string_view ending = request.path == "-" ? ".dyn" : endingOf(request.path);
   if (ending == ".dyn") {
     Result<MappedFile> file = request.path == "-" ? MappedFile::fromStream(0, "<stdin>", kMaxStreamBytes)
@@ -129,7 +131,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   } else {
     return makeError(
         DiagnosticId::usageError,
-        request.path +
+        model->info_.path +
             " is not a model: its name ends in none of .onnx, .dyn, .dynpkg, and it is not a package");
   }
   if (model->hasModule() && model->problems_.empty()) {
@@ -205,7 +207,7 @@ Status LoadedModel::readOnnx() {
       options.inputRanks[fixed.name] = static_cast<int>(fixed.shape.size());
     }
   }
-  DYN_TRY(onnx::ImportResult result, onnx::importModel(*ir_, info_.path, options));
+  DYN_TRY(onnx::ImportResult result, onnx::importModel(*ir_, request_.path, options));
   for (const onnx::ImportResult::OpenInput& open : result.openInputs) {
     Port port;
     port.dtype = open.dtype;
@@ -254,9 +256,24 @@ Status LoadedModel::readText(std::string text) {
   options.findOp = findOp;
   options.opNames = opNames();
   options.file = info_.path == "-" ? "<stdin>" : info_.path;
-  options.readWeights = [this](const std::string& file) { return weightsOfModel(besides(info_.path, file)); };
+  const bool hasFolder = request_.path.empty() || request_.path == info_.path;  // a file in memory has none
+  options.readWeights = [this,
+                         hasFolder](const std::string& file) -> Result<std::map<std::string, HostTensor>> {
+    if (!hasFolder && !file.starts_with('/'))
+      return makeError(DiagnosticId::fileError,
+                       file + ": a model in memory has no folder that it could lie in");
+    return weightsOfModel(besides(info_.path, file));
+  };
   DYN_TRY(imported_, text::parseModule(*ir_, text, options));
   return {};
+}
+
+// The runtime's messages begin with the path.
+Error LoadedModel::packageError(dyn_status status) const {
+  Diagnostic said = vmError(status).diagnostic();
+  if (const size_t at = said.message.find(request_.path); at != std::string::npos)
+    said.message.replace(at, request_.path.size(), info_.path);
+  return Error(std::move(said)).at({.file = info_.path});
 }
 
 Result<VmModule> LoadedModel::openPackage() const {
@@ -273,16 +290,16 @@ Result<VmModule> LoadedModel::openPackage() const {
     DYN_TRY(key, readVerifyKey(options_.verifyKey));
     how.verify_key = key.data();
   }
-  const dyn_status status = dyn_module_load_file_with(info_.path.c_str(), &host, &how, &module);
-  if (status != DYN_OK) return vmError(status).at({.file = info_.path});
+  const dyn_status status = dyn_module_load_file_with(request_.path.c_str(), &host, &how, &module);
+  if (status != DYN_OK) return packageError(status);
   return VmModule(module);
 }
 
 Status LoadedModel::readPackage() {
   info_.kind = ModelKind::package;
   if (request_.collectProblems)
-    if (const dyn_status whole = dyn_package_check(info_.path.c_str()); whole != DYN_OK)
-      return vmError(whole).at({.file = info_.path});
+    if (const dyn_status whole = dyn_package_check(request_.path.c_str()); whole != DYN_OK)
+      return packageError(whole);
   DYN_TRY(const DeviceName device, parseDevice(options_.device));
   DYN_TRY(vm_, openPackage());
   dyn_module* const module = vm_.get();

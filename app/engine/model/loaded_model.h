@@ -41,7 +41,8 @@ inline constexpr std::string_view kObservedReason = "observed: sizes of earlier 
 struct TunedOperation;
 
 struct LoadRequest {
-  std::string path;
+  std::string
+      path;  // of a file, which may lie in memory (compiler/support/memory_file.h); "-": standard input
   // Declared before compilation: ranges, multiples, likely values; single values replace their symbols in the
   // program.
   std::vector<DimSpec> dims;
@@ -130,6 +131,7 @@ class LoadedModel {
   Status readText(std::string text);
   Status readPackage();
   Result<VmModule> openPackage() const;
+  Error packageError(dyn_status status) const;
   Status declareDims();
   Result<Dim> declaredDim(const std::string& name) const;
   void describeSignature(const Module& module);

@@ -42,7 +42,7 @@ typedef struct dyn_model_options {
   size_t size;      /* sizeof(dyn_model_options) */
   const char* path; /* .onnx, .dyn or .dynpkg; null: `bytes` */
   const void* bytes;
-  size_t byte_count; /* copied to a file of the model's own, for as long as it exists */
+  size_t byte_count; /* copied; no file or folder is made, and files beside the model have no place */
   const char* name;  /* of the bytes: says their form by its ending, and stands in diagnostics */
   /* Beside those of dyn_option: "dim" ("seq=1..512", may come again) and "static" (a switch). */
   const dyn_option* options;

@@ -1,9 +1,11 @@
 #include "app/session/handlers/compile_anew.h"
 
+#include "compiler/support/memory_file.h"
+
 namespace dyn {
 
 Status openModel(SessionState& state, LoadRequest request) {
-  state.progress("reading " + request.path);
+  state.progress("reading " + shownPath(request.path));
   DYN_TRY(std::unique_ptr<LoadedModel> model,
           LoadedModel::load(request, state.now.options, state.interruption.flag()));
   if (request.requireStatic && model->hasModule() && model->problems().empty())

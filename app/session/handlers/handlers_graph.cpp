@@ -17,7 +17,7 @@ Result<GraphView> graphOf(SessionState& state, const Command& command) {
   DYN_TRY(LoadedModel * model, state.opened());
   if (!model->problems().empty()) {
     if (command.has("pass")) return state.model().takeError();
-    return fileGraph(model->info().path);
+    return fileGraph(model->request().path);
   }
   if (command.has("pass")) {
     DYN_TRY(const TraceStep* step, graphAfter(*model, command.text("pass")));

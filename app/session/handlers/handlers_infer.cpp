@@ -68,7 +68,7 @@ Result<View> handle_infer([[maybe_unused]] SessionState& state, [[maybe_unused]]
   if (loaded->request().path == "-")
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a model of standard input is not there to be read again");
-  const std::string path = loaded->info().path, file = command.text("file");
+  const std::string path = loaded->request().path, file = command.text("file");
   if (!file.ends_with(".onnx"))
     return makeError(DiagnosticId::usageError, file + ": a file NAME.onnx is needed");
   LoadRequest request = loaded->request();

@@ -108,7 +108,9 @@ Result<Model> readModel(MappedFile file, const ReadOptions& options) {
 
 Result<Model> openModel(const std::string& path, const ReadOptions& options) {
   DYN_TRY(MappedFile file, MappedFile::open(path));
+  const bool hasFolder = file.name() == path;  // a file in memory has none
   DYN_TRY(Model model, readModel(std::move(file), options));
+  if (!hasFolder) return model;
   size_t slash = path.rfind('/');
   model.folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   return model;

@@ -186,6 +186,12 @@ int32_t dyn_value_is_exclusive(const dyn_value* value) {
   return storage && !storage->readOnly && !storage->shared() && storage->dataPool && storage->room == 0;
 }
 
+int64_t dyn_value_room(const dyn_value* value) {
+  const Tensor* tensor = tensorOf(value);
+  const Storage* storage = tensor ? tensor->storage : nullptr;
+  return storage && storage->room > 0 && growsAlong(tensor, storage->grownAxis) ? storage->room : 0;
+}
+
 dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, const int64_t* shape,
                              int32_t axis, int64_t room, const void* data, size_t size_bytes,
                              dyn_value** value) {

@@ -208,6 +208,14 @@ TEST_F(LibraryTest, TakenResultsMayBeWrittenToWhereNothingSharesThem) {
   dyn_value_release(x);
   EXPECT_EQ(dyn_context_take_output(context, 9, &x), DYN_INVALID_ARGUMENT);
   EXPECT_EQ(dyn_value_is_exclusive(nullptr), 0);
+  dyn_value* grows = nullptr;
+  const int64_t sizes[] = {2, 3};
+  ASSERT_EQ(dyn_value_growing(context, DYN_F32, 2, sizes, 1, 8, nullptr, 0, &grows), DYN_OK);
+  EXPECT_EQ(dyn_value_room(grows), 8);
+  EXPECT_EQ(dyn_value_is_exclusive(grows), 0);
+  EXPECT_EQ(dyn_value_room(again), 0);
+  EXPECT_EQ(dyn_value_room(nullptr), 0);
+  dyn_value_release(grows);
   dyn_value_release(again);
   dyn_value_release(y);
   dyn_context_release(context);

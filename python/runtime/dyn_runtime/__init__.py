@@ -1,0 +1,27 @@
+"""Runs packages (.dynpkg) that Dyn compiled elsewhere. It has no compiler.
+
+    import dyn_runtime as dyn
+    model = dyn.load("bert.dynpkg")                   # written by dyn.Model.save or `dynrepl compile`
+    y = model(input_ids=ids, attention_mask=mask)     # NumPy arrays of any sizes
+
+Calls, results and errors are those of the package dyn.
+"""
+
+from typing import Any
+
+from ._errors import (CheckError, Cancelled, Diagnostic, Error, FileError, InputError, InternalError,
+                      MemoryLimitError, ModelError, Unsupported, UsageError)
+from ._model import Model, load
+from ._values import Dim, Port, Result
+
+__version__ = "0.1.0"
+__all__ = [
+    "Cancelled", "CheckError", "Diagnostic", "Dim", "Error", "FileError", "InputError", "InternalError",
+    "MemoryLimitError", "Model", "ModelError", "Port", "Result", "Unsupported", "UsageError", "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("from_torch", "torch", "compat", "serving", "ModelWarning"):
+        raise AttributeError(f"unsupported: dyn_runtime.{name}: it is in the package dyn, which has the compiler")
+    raise AttributeError(f"module 'dyn_runtime' has no attribute '{name}'")
