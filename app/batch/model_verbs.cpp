@@ -268,6 +268,11 @@ int verb_infer(const BatchContext& context) {
                 Command::of(CommandId::infer).add("file", request.text("o")));
 }
 
+int verb_report(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  return answer(context, withDims(loadCommand(request), request), request.handedTo(CommandId::report));
+}
+
 int verb_save(const BatchContext& context) {
   const BatchRequest& request = context.request;
   Command save = Command::of(CommandId::save).add("value", "model").add("file", request.text("o"));

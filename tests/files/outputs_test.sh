@@ -38,6 +38,7 @@ declare -A rows=(
   ["export -o"]="export square.dyn --kind exe -o @OUT"
   ["save -o"]="save model.onnx -o @OUT"
   ["infer -o"]="infer model.onnx -o @OUT"
+  ["report -o"]="report square.dyn --no-run -o @OUT"
   ["bisect -o"]="bisect square.dyn --dim n=2 -o @OUT"
   ["tune -o"]="tune square.dyn --dim n=2 -o @OUT"
 )
