@@ -22,6 +22,15 @@ constexpr size_t kMostSweeps = 4;
 
 Json refusal(const Diagnostic& error) { return {{"refused", error.message}, {"notes", error.notes}}; }
 
+std::string shellWord(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 class Collector {
  public:
   Collector(SessionState& state, const LoadedModel& model, const Command& command)
@@ -30,7 +39,7 @@ class Collector {
   Result<Json> collect() {
     Json data;
     data["version"] = DYN_VERSION;
-    data["command_line"] = commandLine();
+    DYN_CHECK(addSettings(data));
     DYN_CHECK(add(data, "model", handle_info, Command::of(CommandId::info)));
     data["symbols"] = model_.info().symbols;
     DYN_CHECK(addPasses(data));
@@ -42,7 +51,6 @@ class Collector {
     DYN_CHECK(add(data, "kernels", handle_kernels, atSizes(CommandId::kernels, Lengths::without)));
     DYN_CHECK(addKernelTexts(data));
     DYN_CHECK(addSweeps(data));
-    DYN_CHECK(add(data, "settings", handle_set, Command::of(CommandId::set)));
     DYN_CHECK(add(data, "target", handle_ir, Command::of(CommandId::ir).add("level", "target")));
     return data;
   }
@@ -60,13 +68,12 @@ class Collector {
     return View();
   }
 
-  // An answer whose only field has the name of the part stands there itself.
+  // An answer of one object stands there itself: {"plan": {...}}.
   Status add(Json& data, const char* name, Handler handler, const Command& command) {
     Json fields;
     DYN_TRY(const View view, ask(handler, command, fields));
     if (fields.is_null()) fields = toJson(view);
-    if (const auto inner = fields.find(name); inner != fields.end() && inner->is_object())
-      fields = Json(*inner);
+    if (fields.size() == 1 && fields.front().is_object()) fields = Json(fields.front());
     data[name] = std::move(fields);
     return {};
   }
@@ -82,11 +89,26 @@ class Collector {
     return made;
   }
 
-  std::string commandLine() const {
-    std::string line = "dynrepl report " + model_.info().path;
-    const std::string arguments = toLine(command_);
-    if (const size_t blank = arguments.find(' '); blank != std::string::npos) line += arguments.substr(blank);
-    return line;
+  // For a shell of the system: the model, the arguments, and the settings that are not as they are by default.
+  std::string commandLine(const SettingTable& settings) const {
+    std::string line = "dynrepl report " + shellWord(model_.info().path);
+    for (const char* name : {"dim", "input", "lengths"})
+      for (const std::string& text : command_.all(name)) line += std::string(" --") + name + " " + shellWord(text);
+    if (command_.has("no-run")) line += " --no-run";
+    for (const SettingTable::Row& row : settings.rows) {
+      if (row.from == "default" || row.option.empty()) continue;
+      line += " " + row.option.substr(0, row.option.find_first_of(" ,"));
+      if (row.option.rfind("--no-", 0) != 0) line += " " + shellWord(row.value);
+    }
+    return line + " -o " + shellWord(command_.text("o"));
+  }
+
+  Status addSettings(Json& data) {
+    Outcome outcome;
+    DYN_TRY(const View view, handle_set(state_, Command::of(CommandId::set), outcome));
+    data["command_line"] = commandLine(*std::get<Shared<SettingTable>>(view));
+    data["settings"] = toJson(view)["settings"];
+    return {};
   }
 
   Status addPasses(Json& data) {
