@@ -51,7 +51,7 @@ app/batch          : app/engine app/session compiler/support vm/include
 app/library        : app/engine app/session compiler..export vm/include
 app/runner         : app/engine app/session compiler/support vm/include
 app                : app/engine app/session app/repl app/batch compiler/support
-ui/support         :
+ui/support         : app/session
 ui/graph           : app/session ui/support
 ui/views           : app/engine app/session ui/support ui/graph
 ui/shell           : app/engine app/session ui/support ui/graph ui/views

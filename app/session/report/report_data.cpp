@@ -89,11 +89,12 @@ class Collector {
     return made;
   }
 
-  // For a shell of the system: the model, the arguments, and the settings that are not as they are by default.
+  // For a shell of the system: the model, the arguments, and the settings that are not the default.
   std::string commandLine(const SettingTable& settings) const {
     std::string line = "dynrepl report " + shellWord(model_.info().path);
     for (const char* name : {"dim", "input", "lengths"})
-      for (const std::string& text : command_.all(name)) line += std::string(" --") + name + " " + shellWord(text);
+      for (const std::string& text : command_.all(name))
+        line += std::string(" --") + name + " " + shellWord(text);
     if (command_.has("no-run")) line += " --no-run";
     for (const SettingTable::Row& row : settings.rows) {
       if (row.from == "default" || row.option.empty()) continue;

@@ -79,7 +79,8 @@ class GraphOfSteps {
       }
       const size_t from = found->second;
       size_t count = 0;
-      while (i + count < now.size() && from + count < before_.size() && now[i + count] == before_[from + count])
+      while (i + count < now.size() && from + count < before_.size() &&
+             now[i + count] == before_[from + count])
         ++count;
       list.push_back(Json::array({from, count}));
       i += count;
@@ -93,7 +94,8 @@ class GraphOfSteps {
     for (const GraphGroup& group : view.groups) {
       Json record = {{"path", group.path}, {"label", group.label}, {"kind", toString(group.kind)}};
       record["parent"] = group.parent < 0 ? -1 : known[static_cast<size_t>(group.parent)];
-      const auto [found, isNew] = indexOfGroup_.emplace(record.dump(-1, ' ', false, kReplace), groups_.size());
+      const auto [found, isNew] =
+          indexOfGroup_.emplace(record.dump(-1, ' ', false, kReplace), groups_.size());
       if (isNew) groups_.push_back(std::move(record));
       known.push_back(static_cast<int64_t>(found->second));
     }
