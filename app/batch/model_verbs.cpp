@@ -268,6 +268,15 @@ int verb_infer(const BatchContext& context) {
                 Command::of(CommandId::infer).add("file", request.text("o")));
 }
 
+int verb_report(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  Command load = loadCommand(request);
+  // The page is of the model of any size: only ranges and lists are declared.
+  for (const std::string& dim : request.all("dim"))
+    if (dim.find("..") != std::string::npos || dim.find('@') != std::string::npos) load.add("dim", dim);
+  return answer(context, std::move(load), request.handedTo(CommandId::report));
+}
+
 int verb_save(const BatchContext& context) {
   const BatchRequest& request = context.request;
   Command save = Command::of(CommandId::save).add("value", "model").add("file", request.text("o"));

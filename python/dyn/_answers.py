@@ -313,6 +313,18 @@ def line_of(command: str, words: Sequence[Any], options: Mapping[str, Any]) -> s
     return " ".join(made)
 
 
+@dataclass(frozen=True)
+class Report:
+    """A page that was written; a notebook shows it in a frame."""
+    path: str
+    bytes: int
+    no_run: str  # why it is without the profile of a run; "": it has one
+
+    def _repr_html_(self) -> str:
+        from ._notebook import report_html
+        return report_html(self)
+
+
 class Commands:
     """Every command of the shell as a method: commands.sweep("seq", "1..256", dim={"batch": 1}) gives an Answer.
     dir() lists them, help(name) explains one."""

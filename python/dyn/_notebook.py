@@ -1,5 +1,5 @@
-"""How a notebook shows a model and its answers: HTML without scripts, in the colours of the notebook. Imported when the
-first is shown. Names of models are untrusted: all text is escaped."""
+"""How a notebook shows a model and its answers: HTML without scripts (but for a report, in a frame of its own),
+in the colours of the notebook. Imported when the first is shown. Names of models are untrusted: all text is escaped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._answers import Buffer, Diff, Explanation, Passes, Plan, Profile
+    from ._answers import Buffer, Diff, Explanation, Passes, Plan, Profile, Report
     from ._model import Model
 
 _MOST_ROWS = 40
@@ -135,3 +135,9 @@ def passes_html(passes: Passes) -> str:
              str(one.ops_count), escape(", ".join(f"{value} {name.replace('_', ' ')}" for name, value in one.counters.items() if value)))
             for one in passes]
     return _table(("", "pass", "time", "operations", "", "what it did"), rows, numbers=(0, 2, 3, 4))
+
+
+def report_html(report: Report) -> str:
+    with open(report.path, encoding="utf-8") as file:
+        page = file.read()
+    return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="width:100%;height:800px;border:0"></iframe>'

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import os
 
     from . import _dyn
-    from ._answers import Commands, Explanation, Kernel, Limit, Passes, Plan, Prediction, Profile
+    from ._answers import Commands, Explanation, Kernel, Limit, Passes, Plan, Prediction, Profile, Report
 
 
 class Questions:
@@ -92,6 +92,15 @@ class Questions:
         rows = sorted((row_of(KernelTime, one) for one in row["kernels"]), key=lambda one: -one.total_ns)
         text = "\n".join(f"{one.total_ns / 1000:10.1f} us {one.share:6.1%}  {one.name}  {one.place}" for one in rows)
         return row_of(Profile, {**row, "kernels": rows}, run_ns=row["runs"][0]["ns"], text=text)
+
+    def report(self, path: str | os.PathLike[str], /, *, run: bool = True, **dims: int) -> Report:
+        """Writes one HTML page about the model, at these dims: report("bert.html", batch=1, seq=128). run: with the
+        profile of a run on random inputs."""
+        import os
+
+        from ._answers import Report, line_of
+        row = self.command(line_of("report", (), {"o": os.fspath(path), "dim": dims, "no_run": not run}))
+        return Report(row["files"][0]["path"], row["files"][0]["bytes"], row["no_run"] or "")
 
     def check(self) -> tuple[Diagnostic, ...]:
         """All problems of the model's file, not only the first; empty: none."""

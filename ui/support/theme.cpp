@@ -100,36 +100,14 @@ QColor quietOn(const QColor& fill) {
 }
 
 const ThemeColors& themeColors(bool dark) {
-  static const ThemeColors light{.window = QColor("#f3f4f7"),
-                                 .base = QColor("#ffffff"),
-                                 .alternate = QColor("#f8f9fb"),
-                                 .raised = QColor("#eceef3"),
-                                 .hover = QColor("#e4e8f0"),
-                                 .border = QColor("#dde1e9"),
-                                 .outline = QColor("#8a93a6"),
-                                 .text = QColor("#1b2029"),
-                                 .quiet = QColor("#5d6577"),
-                                 .bright = QColor("#c21e2c"),
-                                 .link = QColor("#0b61b4"),
-                                 .accent = QColor("#2a66d1"),
-                                 .onAccent = QColor("#ffffff"),
-                                 .chosen = QColor("#2f6fd0"),
-                                 .chosenText = QColor("#ffffff")};
-  static const ThemeColors dark_{.window = QColor("#22252c"),
-                                 .base = QColor("#191c21"),
-                                 .alternate = QColor("#1e2127"),
-                                 .raised = QColor("#2d313a"),
-                                 .hover = QColor("#363b46"),
-                                 .border = QColor("#343944"),
-                                 .outline = QColor("#737d91"),
-                                 .text = QColor("#dfe3eb"),
-                                 .quiet = QColor("#9fa8b8"),
-                                 .bright = QColor("#ff8080"),
-                                 .link = QColor("#82b4ff"),
-                                 .accent = QColor("#6ea4ff"),
-                                 .onAccent = QColor("#10141b"),
-                                 .chosen = QColor("#3564b0"),
-                                 .chosenText = QColor("#ffffff")};
+  static const ThemeColors light{
+#define DYN_THEME_COLOR(name, light, dark) .name = QColor(light),
+#include "app/session/views/theme_colors.def"
+  };
+  static const ThemeColors dark_{
+#define DYN_THEME_COLOR(name, light, dark) .name = QColor(dark),
+#include "app/session/views/theme_colors.def"
+  };
   return dark ? dark_ : light;
 }
 
@@ -138,37 +116,22 @@ QPalette darkPalette() { return paletteOf(themeColors(true)); }
 
 namespace {
 
-// Hues after Okabe and Ito (2008), whose eight colours differ for all common kinds of colour blindness; each
-// darkened or lightened until it stands out from the paper.
 struct CategoryRow {
   const char* name;
   const char *light, *dark;
 };
 constexpr CategoryRow kCategoryRows[] = {
-    {"contraction", "#0089d5", "#4c9df4"},   {"elementwise", "#0f894e", "#22bb8e"},
-    {"reduction", "#bf5b00", "#e57b15"},     {"movement", "#873aa1", "#c08bd8"},
-    {"control", "#c03e7c", "#f798c8"},       {"check", "#c34631", "#fa8966"},
-    {"input, output", "#0883a5", "#52dde6"}, {"other", "#5f7c8b", "#86a1a6"},
+#define DYN_CATEGORY(name, title, light, dark) {title, light, dark},
+#include "app/session/views/theme_colors.def"
 };
 
 struct KernelWord {
   const char* part;
   Category category;
 };
-// The first that a name contains decides: "fused_softmax_mul" is a reduction.
 constexpr KernelWord kKernelWords[] = {
-    {"gemm", Category::contraction},      {"matmul", Category::contraction}, {"conv", Category::contraction},
-    {"attention", Category::contraction}, {"einsum", Category::contraction}, {"lstm", Category::contraction},
-    {"gru", Category::contraction},       {"softmax", Category::reduction},  {"norm", Category::reduction},
-    {"reduce", Category::reduction},      {"pool", Category::reduction},     {"sum", Category::reduction},
-    {"mean", Category::reduction},        {"max", Category::reduction},      {"gather", Category::movement},
-    {"transpose", Category::movement},    {"concat", Category::movement},    {"slice", Category::movement},
-    {"copy", Category::movement},         {"pad", Category::movement},       {"scatter", Category::movement},
-    {"expand", Category::movement},       {"loop", Category::control},       {"call", Category::control},
-    {"check", Category::check},           {"add", Category::elementwise},    {"mul", Category::elementwise},
-    {"sub", Category::elementwise},       {"div", Category::elementwise},    {"relu", Category::elementwise},
-    {"gelu", Category::elementwise},      {"exp", Category::elementwise},    {"tanh", Category::elementwise},
-    {"sigmoid", Category::elementwise},   {"where", Category::elementwise},  {"erf", Category::elementwise},
+#define DYN_CATEGORY_WORD(word, name) {word, Category::name},
+#include "app/session/views/theme_colors.def"
 };
 
 }  // namespace
@@ -177,10 +140,8 @@ QString nameOf(Category category) { return kCategoryRows[static_cast<size_t>(cat
 
 Category categoryOfClass(const QString& opClass) {
   static constexpr std::pair<const char*, Category> kClasses[] = {
-      {"contraction", Category::contraction}, {"elementwise", Category::elementwise},
-      {"reduction", Category::reduction},     {"injective", Category::movement},
-      {"structural", Category::control},      {"check", Category::check},
-      {"input", Category::boundary},          {"output", Category::boundary},
+#define DYN_CATEGORY_CLASS(opClass, name) {opClass, Category::name},
+#include "app/session/views/theme_colors.def"
   };
   for (const auto& [name, category] : kClasses)
     if (opClass == QLatin1String(name)) return category;

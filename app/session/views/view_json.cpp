@@ -741,6 +741,14 @@ struct JsonWriter {
             {"untyped", v->untyped}};
   }
 
+  Json operator()(const Shared<ReportResult>& v) const {
+    return {{"files", Json::array({{{"path", v->file.path}, {"bytes", v->file.bytes}}})},
+            {"passes_count", v->passesCount},
+            {"kernels_count", v->kernelsCount},
+            {"dims", mapJson(v->dims)},
+            {"no_run", v->whyNoRun.empty() ? Json(nullptr) : Json(v->whyNoRun)}};
+  }
+
   Json operator()(const Shared<VerifyResult>& v) const {
     return {{"name", v->name}, {"status", toString(v->status)},      {"reason", v->reason}, {"op", v->op},
             {"id", v->code},   {"data_sets_count", v->dataSetsCount}};

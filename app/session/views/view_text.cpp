@@ -638,6 +638,13 @@ struct TextWriter {
     return text;
   }
 
+  std::string operator()(const Shared<ReportResult>& v) const {
+    std::string text = fmt::format("wrote {} ({}): {} passes, {} kernels\n", v->file.path,
+                                   bytesText(v->file.bytes), v->passesCount, v->kernelsCount);
+    if (!v->whyNoRun.empty()) text += "without a run: " + v->whyNoRun + "\n";
+    return text;
+  }
+
   std::string operator()(const Shared<VerifyResult>& v) const {
     return v->name + ": " + toString(v->status) + (v->reason.empty() ? "" : ": " + v->reason) + "\n";
   }

@@ -549,6 +549,14 @@ struct InferResult {
   std::vector<std::string> untyped;                                         // names of the others
 };
 
+// The page that `report` writes.
+struct ReportResult {
+  ExportResult::File file;
+  int64_t passesCount = 0, kernelsCount = 0;
+  DimValues dims;        // of the run
+  std::string whyNoRun;  // "": there was one
+};
+
 enum class CaseStatus : uint8_t { passed, wrong, crashed, timeout, unsupported, failed };
 const char* toString(CaseStatus status);
 struct VerifyResult {
@@ -612,6 +620,6 @@ using View =
                  Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
                  Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
                  Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
-                 Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>>;
+                 Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>>;
 
 }  // namespace dyn
