@@ -16,7 +16,7 @@ const std::vector<DiagnosticRow>& diagnosticTable() {
 const DiagnosticRow& diagnosticRow(DiagnosticId id) { return diagnosticTable()[static_cast<size_t>(id)]; }
 
 int exitCode(DiagnosticId id) {
-  if (id == DiagnosticId::resultsDiffer) return 3;
+  if (id == DiagnosticId::resultsDiffer || id == DiagnosticId::slowerThanBaseline) return 3;
   switch (diagnosticRow(id).kind) {
     case FaultKind::user:
     case FaultKind::limit:

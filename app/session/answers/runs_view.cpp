@@ -134,8 +134,9 @@ std::optional<Diagnostic> baselineFault(const BenchResult& bench) {
     return makeError(DiagnosticId::usageError, bench.baselineFile + ": no run of these sizes is in it")
         .diagnostic();
   if (slower == 0) return std::nullopt;
-  return makeError(DiagnosticId::resultsDiffer, std::to_string(slower) + " of " + std::to_string(compared) +
-                                                    " shapes are slower than in " + bench.baselineFile)
+  return makeError(DiagnosticId::slowerThanBaseline, std::to_string(slower) + " of " +
+                                                         std::to_string(compared) +
+                                                         " shapes are slower than in " + bench.baselineFile)
       .diagnostic();
 }
 

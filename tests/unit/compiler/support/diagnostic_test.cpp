@@ -23,6 +23,7 @@ TEST(Diagnostics, exitCodesFollowTheBatchContract) {
   EXPECT_EQ(exitCode(DiagnosticId::shapeMismatch), 1);
   EXPECT_EQ(exitCode(DiagnosticId::usageError), 2);
   EXPECT_EQ(exitCode(DiagnosticId::resultsDiffer), 3);
+  EXPECT_EQ(exitCode(DiagnosticId::slowerThanBaseline), 3);
   EXPECT_EQ(exitCode(DiagnosticId::unsupportedOp), 4);
   EXPECT_EQ(exitCode(DiagnosticId::internalError), 70);
   EXPECT_EQ(exitCode(DiagnosticId::timeLimit), 124);

@@ -129,7 +129,7 @@ TEST(Baseline, EachShapeIsComparedWithTheLastRunOfItsSizes) {
   EXPECT_THAT(bench.baselineNotes, testing::ElementsAre(HasSubstr("no run of n=6 is in the baseline")));
   const std::optional<Diagnostic> fault = baselineFault(bench);
   ASSERT_TRUE(fault);
-  EXPECT_EQ(fault->id, DiagnosticId::resultsDiffer);
+  EXPECT_EQ(fault->id, DiagnosticId::slowerThanBaseline);
   EXPECT_EQ(exitCode(fault->id), 3);
   EXPECT_EQ(fault->message, "1 of 2 shapes are slower than in before.json");
   bench.rows[0].change = TimeChange::faster;
