@@ -1,5 +1,7 @@
 """What a notebook shows: whole HTML in which no name of a model is markup."""
 import html.parser
+import os
+import tempfile
 import unittest
 
 import dyn
@@ -71,6 +73,16 @@ class Notebook(unittest.TestCase):
         for one in self.model.passes:
             self.assertIn(one.name, page.text)
         self.assertIn("fuse", shown(self.model.passes["fuse"].diff).text)
+
+    def test_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = self.model.report(os.path.join(folder, "bert.html"), run=False, batch=2, seq=7)
+            with open(report.path, encoding="utf-8") as file:
+                written = file.read()
+            self.assertIn("last_hidden_state", written)
+            page = shown(report)
+        self.assertEqual(page.tags.count("iframe"), 1)
+        self.assertNotIn("script", page.tags, "scripts are the frame's own")
 
     def test_names_are_no_markup(self):
         name = "<script>alert(1)</script>"

@@ -29,6 +29,11 @@ function unpackSteps(graph) {
   });
 }
 
+// A type that became known changes nothing that is computed: `infer` would mark every box.
+function onlyTypes(change) {
+  return change.kind === "changed" && change.what?.length === 1 && change.what[0] === "types";
+}
+
 class GraphPicture {
   static MOST_AT_FIRST = 70;
   static MEMORY = "memory operations";
@@ -58,7 +63,7 @@ class GraphPicture {
   marks() {
     const marks = new Map();
     for (const change of this.steps[this.step].changes) {
-      if (change.node === undefined) continue;
+      if (change.node === undefined || onlyTypes(change)) continue;
       if (change.kind === (this.side === "before" ? "added" : "removed")) continue;
       marks.set(change.node, change.kind);
     }

@@ -125,14 +125,15 @@ function graphSection() {
       if (picture.side !== side) setSide(side);
       picture.goToNode(node);
     }}, `${sign} ${text}`);
-    const lines = step.changes.slice(0, 400).flatMap(change => {
+    const changes = step.changes.filter(change => !onlyTypes(change)), typed = step.changes.length - changes.length;
+    const lines = changes.slice(0, 400).flatMap(change => {
       const old = change.node === undefined ? change.before : texts(before.records, change.node);
       const now = change.node === undefined ? change.after : texts(step.records, change.node);
       return [change.kind !== "added" && old && line(change.kind, "-", old, change.node), change.kind !== "removed" && now && line(change.kind, "+", now, change.node)].filter(Boolean);
     });
     details.replaceChildren(element("h3", {}, `Changes of ${step.name}`),
-      element("p", {class: "quiet"}, `${step.added_count} added, ${step.removed_count} removed, ${step.changed_count} changed, ${step.unchanged_count} unchanged`),
-      ...lines, step.changes.length > 400 ? element("p", {class: "quiet"}, `and ${step.changes.length - 400} more`) : "");
+      element("p", {class: "quiet"}, `${step.added_count} added, ${step.removed_count} removed, ${step.changed_count - typed} changed, ${typed ? `${countText(typed, "type")} changed, ` : ""}${step.unchanged_count} unchanged`),
+      ...lines, changes.length > 400 ? element("p", {class: "quiet"}, `and ${changes.length - 400} more`) : "");
   }
   const last = picture.steps.length - 1;
   const slider = element("input", {type: "range", id: "step", min: 0, max: last, value: picture.step, "aria-label": "pass",
