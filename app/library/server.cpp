@@ -130,7 +130,7 @@ Result<std::shared_ptr<ServedProgram>> compile(dyn_model& model, const ServingPo
                                        sequenceLengthsOf(loaded->signature())));
     return {};
   });
-  if (!done.ok()) return Error{asGiven(model, done.error())};
+  if (!done.ok()) return Error{done.error()};
   return program;
 }
 
