@@ -13,8 +13,8 @@ RunsView compareRuns(const RunRecord& first, const RunRecord& second);
 // not the same becomes a note.
 void compareWithBaseline(const std::vector<RunRecord>& baseline, const std::vector<RunRecord>& made,
                          BenchResult& bench);
-// What such a comparison ends with: usageError where no sizes were compared, slowerThanBaseline where some are
-// slower beyond noise; nothing else.
+// What such a comparison ends with: usageError where no sizes were compared, slowerThanBaseline where some
+// are slower beyond noise; nothing else.
 std::optional<Diagnostic> baselineFault(const BenchResult& bench);
 
 }  // namespace dyn
