@@ -53,4 +53,16 @@ Status give(const T& value, T* target) {
   return {};
 }
 
+// The other way: such a struct with the members that its version has, and 0 in all others. `least`: the
+// size of its first version; `type`: its name.
+template <typename T>
+Result<T> taken(const T& given, size_t least, const std::string& type) {
+  if (given.size < least || given.size > 4096)
+    return badArgument("the member `size` of " + type + " is " + std::to_string(given.size) +
+                       ": set it to sizeof(" + type + ")");
+  T whole{};
+  std::memcpy(static_cast<void*>(&whole), &given, std::min(given.size, sizeof whole));
+  return whole;
+}
+
 }  // namespace dyn::library

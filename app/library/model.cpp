@@ -189,11 +189,8 @@ dyn_status dyn_model_open(const dyn_model_options* options, dyn_model** model) {
   dyn_status status = DYN_OK;
   const dyn_status thrown = reporting([&]() -> Status {
     if (!options || !model) return badArgument("options or model is a null pointer");
-    if (options->size < offsetof(dyn_model_options, log) || options->size > 4096)
-      return badArgument("the member `size` of the options is " + std::to_string(options->size) +
-                         ": set it to sizeof(dyn_model_options)");
-    dyn_model_options whole{};
-    std::memcpy(&whole, options, std::min(options->size, sizeof whole));
+    DYN_TRY(const dyn_model_options whole,
+            taken(*options, offsetof(dyn_model_options, log), "dyn_model_options"));
     if (!whole.path == !whole.bytes) return badArgument("give either path or bytes");
     status = open(whole, model);
     return {};

@@ -74,20 +74,10 @@ const char* messageOf(const ServedAnswer& answer) {
   return "";
 }
 
-// A struct of the caller, which may be of an older version. `least`: the size of its first version.
-template <typename T>
-Result<T> taken(const T& given, size_t least) {
-  if (given.size < least || given.size > 4096)
-    return badArgument("the member `size` is " + std::to_string(given.size) + ": set it to its sizeof");
-  T whole{};
-  std::memcpy(static_cast<void*>(&whole), &given, std::min(given.size, sizeof whole));
-  return whole;
-}
-
 Result<ServingPolicy> policyOf(const dyn_server_policy* given) {
   ServingPolicy policy;
   if (!given) return policy;
-  DYN_TRY(const dyn_server_policy asked, taken(*given, sizeof(dyn_server_policy)));
+  DYN_TRY(const dyn_server_policy asked, taken(*given, sizeof(dyn_server_policy), "dyn_server_policy"));
   if (asked.max_batch < 0 || asked.max_wait_ns < 0 || asked.max_batch_time_ns < 0 ||
       asked.memory_limit_bytes < 0 || asked.max_queue < 0 || asked.worker_count < 0)
     return badArgument("a member of the policy is negative");
@@ -178,7 +168,7 @@ class UntilTaken {
 dyn_status submit(dyn_server& server, const dyn_server_request& asked, dyn_request** target) {
   dyn_status status = DYN_OK;
   const dyn_status thrown = reporting([&]() -> Status {
-    DYN_TRY(const dyn_server_request whole, taken(asked, sizeof(dyn_server_request)));
+    DYN_TRY(const dyn_server_request whole, taken(asked, sizeof(dyn_server_request), "dyn_server_request"));
     if (!target && !whole.answered)
       return badArgument("a request without a handle needs a callback: nobody would see its answer");
     DYN_TRY(const auto program, programOf(&server, whole.model));

@@ -39,10 +39,10 @@ struct SessionState {
   std::optional<Diagnostic> lastError;
   Journal journal;
   RunHistory runs;
-  struct ModelDigest {
+  struct ModelFile {
     std::weak_ptr<LoadedModel> model;
-    std::string digest;
-  } modelDigest;                         // of the model that ran last
+    std::shared_ptr<FileDigest> digest;
+  } modelFile;                           // of the model that ran last
   std::vector<std::string> openScripts;  // those of :source that are under way, the outermost first
   std::vector<Breakpoint> breakpoints;
   std::weak_ptr<LoadedModel> breakpointsOf;  // of whose program their positions are

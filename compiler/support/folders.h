@@ -1,4 +1,4 @@
-// Folders for files that are to be written.
+// Folders for files that are to be written, and parts of paths.
 #pragma once
 
 #include <string>
@@ -11,5 +11,7 @@ namespace dyn {
 Status makeFolders(const std::string& path);
 // "." for a name without a slash.
 std::string folderOf(const std::string& path);
+// What stands behind the last slash.
+std::string fileNameOf(const std::string& path);
 
 }  // namespace dyn

@@ -73,7 +73,7 @@ void MainWindow::restoreRuns() {
   auto list = std::make_shared<RunList>();
   const Status restored = session_->visit([&](SessionState& state) {
     state.runs.restore(*std::move(records));
-    for (const RunHistory::Entry& entry : state.runs.entries()) list->rows.push_back(entry.record);
+    list->rows = state.runs.records();
     return Status();
   });
   if (restored.ok()) showRuns(std::move(list));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/engine/model/file_digest.h"
 #include "app/engine/model/loaded_model.h"
 
 namespace dyn {
@@ -14,6 +15,12 @@ bool isSame(const std::weak_ptr<LoadedModel>& kept, const std::shared_ptr<Loaded
 }
 
 }  // namespace
+
+void readDigest(RunRecord& record) {
+  if (!record.modelFile) return;
+  record.modelDigest = record.modelFile->text();
+  record.modelFile = nullptr;
+}
 
 int64_t RunHistory::add(RunRecord record, const std::shared_ptr<LoadedModel>& model,
                         std::shared_ptr<const RunResult> run, std::weak_ptr<const CompiledModel> program) {
@@ -82,21 +89,26 @@ const RunHistory::Entry* RunHistory::find(int64_t number) const {
   return nullptr;
 }
 
+std::vector<RunRecord> RunHistory::records() const {
+  std::vector<RunRecord> records;
+  for (const Entry& entry : entries_) records.push_back(entry.record);
+  return records;
+}
+
 const RunHistory::Entry* RunHistory::baseline() const {
   for (const Entry& entry : entries_)
     if (entry.record.isBaseline) return &entry;
   return nullptr;
 }
 
-Result<RunHistory::Entry*> RunHistory::kept(int64_t number) {
-  for (Entry& entry : entries_)
-    if (entry.record.number == number) return &entry;
+Result<const RunHistory::Entry*> RunHistory::kept(int64_t number) const {
+  if (const Entry* entry = find(number)) return entry;
   return makeError(DiagnosticId::usageError, "run " + std::to_string(number) + " is not kept")
       .note(entries_.empty() ? "there is no run yet" : ":runs lists those that are");
 }
 
 Status RunHistory::setBaseline(int64_t number) {
-  Entry* chosen = nullptr;
+  const Entry* chosen = nullptr;
   if (number != 0) {
     DYN_TRY(chosen, kept(number));
   }
@@ -105,13 +117,14 @@ Status RunHistory::setBaseline(int64_t number) {
 }
 
 Status RunHistory::setChecked(int64_t number, bool isChecked) {
-  DYN_TRY(Entry * chosen, kept(number));
+  DYN_TRY(const Entry* chosen, kept(number));
   const auto count = std::count_if(entries_.begin(), entries_.end(),
                                    [](const Entry& entry) { return entry.record.isChecked; });
   if (isChecked && !chosen->record.isChecked && static_cast<size_t>(count) >= kMarked)
     return makeError(DiagnosticId::usageError,
                      "at most " + std::to_string(kMarked) + " runs are checked at once");
-  chosen->record.isChecked = isChecked;
+  for (Entry& entry : entries_)
+    if (&entry == chosen) entry.record.isChecked = isChecked;
   return {};
 }
 
@@ -119,6 +132,10 @@ Status RunHistory::drop(int64_t number) {
   DYN_TRY([[maybe_unused]] const Entry* chosen, kept(number));
   std::erase_if(entries_, [&](const Entry& entry) { return entry.record.number == number; });
   return {};
+}
+
+void RunHistory::readDigests() {
+  for (Entry& entry : entries_) readDigest(entry.record);
 }
 
 void RunHistory::replace(int64_t number, std::shared_ptr<const RunResult> run) {

@@ -17,6 +17,9 @@ namespace dyn {
 struct CompiledModel;
 class LoadedModel;
 
+// Reads the digest of the model's file, where that is still to be done.
+void readDigest(RunRecord& record);
+
 class RunHistory {
  public:
   static constexpr size_t kRecords = 200;          // of more the oldest goes that nothing keeps
@@ -42,15 +45,19 @@ class RunHistory {
   void restore(std::vector<RunRecord> records);
 
   const std::deque<Entry>& entries() const { return entries_; }  // oldest first
+  std::vector<RunRecord> records() const;                        // of them
   const Entry* find(int64_t number) const;
   int64_t forgottenCount() const { return forgottenCount_; }  // records that went for lack of room
 
   // Errors: usageError for a number that is not kept, and for one mark more than kMarked.
+  Result<const Entry*> kept(int64_t number) const;
   Status setBaseline(int64_t number);  // 0: none
   Status setChecked(int64_t number, bool isChecked);
   Status drop(int64_t number);
   const Entry* baseline() const;
 
+  // Reads the digests of files that nothing has asked for yet.
+  void readDigests();
   // The same run, of which more is known by now.
   void replace(int64_t number, std::shared_ptr<const RunResult> run);
   // The outputs lie in memory of the runtime, which the next run needs: called before it.
@@ -61,7 +68,6 @@ class RunHistory {
   std::vector<MeasuredRun> of(const std::shared_ptr<LoadedModel>& model) const;
 
  private:
-  Result<Entry*> kept(int64_t number);
   void keepWithinBounds();
 
   std::weak_ptr<LoadedModel> model_;  // that measured_ are of

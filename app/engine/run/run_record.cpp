@@ -1,5 +1,7 @@
 #include "app/engine/run/run_record.h"
 
+#include "compiler/support/folders.h"
+
 namespace dyn {
 
 namespace {
@@ -27,9 +29,8 @@ std::vector<std::string> differencesOf(const RunRecord& first, const RunRecord& 
   compare("device", orElse(first.device, "unknown"), orElse(second.device, "unknown"));
   compare("threads", threads(first), threads(second));
   if (which == Sameness::comparable) return lines;
-  const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
-  if (name(first.model) != name(second.model))
-    compare("model", name(first.model), name(second.model));
+  if (fileNameOf(first.model) != fileNameOf(second.model))
+    compare("model", fileNameOf(first.model), fileNameOf(second.model));
   else if (first.modelDigest != second.modelDigest)
     lines.push_back("model: the files differ (CRC-32 " + orElse(first.modelDigest, "unknown") + " and " +
                     orElse(second.modelDigest, "unknown") + ")");

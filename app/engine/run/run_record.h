@@ -2,6 +2,7 @@
 // on what, how long, and the times of its operations. It holds no values and no timeline.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,16 @@ struct PlaceTime {
   TimeStatistics time;               // over the profiled repetitions
 };
 
+class FileDigest;
+
 struct RunRecord {
   int64_t number = 0;       // of the session's runs, from 1
   std::string command;      // "run", "time", "profile", "bench"; "": a trace, of which it is not known
   std::string model;        // path
-  std::string modelDigest;  // CRC-32 of the model's file; "": not known
-  std::string pipeline;     // the edits that made the program; "": the standard one
-  std::string settings;     // of compilation and memory, those that are not the default: "math=bf16"
+  std::string modelDigest;  // CRC-32 of the model's file; "": not known, or not read yet
+  std::shared_ptr<FileDigest> modelFile;  // that is still to be read for it
+  std::string pipeline;                   // the edits that made the program; "": the standard one
+  std::string settings;  // of compilation and memory, those that are not the default: "math=bf16"
   DimValues dims;
   std::string inputs;  // "random (seed 0)", "x=@x.npy, others random (seed 0)"
   int threads = 0;

@@ -20,8 +20,9 @@ TimeStatistics TimeStatistics::plus(const TimeStatistics& other) const {
 }
 
 TimeStatistics statisticsOf(const RunTimes& times) {
-  TimeStatistics statistics{times.count(), times.percentileNs(0.5), std::nullopt};
-  if (times.count() > 1) statistics.spreadNs = times.percentileNs(0.75) - times.percentileNs(0.25);
+  const std::vector<int64_t> quartiles = times.percentilesNs({0.25, 0.5, 0.75});
+  TimeStatistics statistics{times.count(), quartiles[1], std::nullopt};
+  if (times.count() > 1) statistics.spreadNs = quartiles[2] - quartiles[0];
   return statistics;
 }
 

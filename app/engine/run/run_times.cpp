@@ -61,19 +61,22 @@ int64_t RunTimes::meanNs() const {
   return count_ == 0 ? 0 : static_cast<int64_t>(sum_ / static_cast<double>(count_));
 }
 
-int64_t RunTimes::percentileNs(double share) const {
-  if (count_ == 0) return 0;
-  const int64_t place =
-      std::clamp<int64_t>(static_cast<int64_t>(std::ceil(share * static_cast<double>(count_))), 1, count_);
-  if (!times_.empty()) {
-    std::vector<int64_t> sorted = times_;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[static_cast<size_t>(place - 1)];
+std::vector<int64_t> RunTimes::percentilesNs(std::initializer_list<double> shares) const {
+  std::vector<int64_t> sorted = times_;
+  std::sort(sorted.begin(), sorted.end());
+  const auto at = [&](int64_t place) {
+    if (!sorted.empty()) return sorted[static_cast<size_t>(place - 1)];
+    int64_t seen = 0;
+    for (const auto& [classOfTime, count] : classes_)
+      if ((seen += count) >= place) return std::max(least_, runTimeOf(classOfTime));
+    return least_;
+  };
+  std::vector<int64_t> found;
+  for (const double share : shares) {
+    const auto place = static_cast<int64_t>(std::ceil(share * static_cast<double>(count_)));
+    found.push_back(count_ == 0 ? 0 : at(std::clamp<int64_t>(place, 1, count_)));
   }
-  int64_t seen = 0;
-  for (const auto& [classOfTime, count] : classes_)
-    if ((seen += count) >= place) return std::max(least_, runTimeOf(classOfTime));
-  return least_;
+  return found;
 }
 
 }  // namespace dyn

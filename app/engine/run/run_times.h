@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <vector>
 
@@ -19,7 +20,9 @@ class RunTimes {
   int64_t leastNs() const { return least_; }
   int64_t meanNs() const;
   // The time that the given share of the runs did not exceed; 0 without runs.
-  int64_t percentileNs(double share) const;
+  int64_t percentileNs(double share) const { return percentilesNs({share})[0]; }
+  // Of each share; the times are sorted once.
+  std::vector<int64_t> percentilesNs(std::initializer_list<double> shares) const;
 
   static constexpr size_t kKept = 4096;
 

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "compiler/support/folders.h"
+
 namespace dyn {
 
 namespace {
@@ -35,10 +37,9 @@ std::string sharedName(const std::string& place, bool isSameFile) {
 }
 
 std::string titleOf(const RunRecord& run, const RunRecord& other) {
-  const auto name = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
   std::string text = "run " + std::to_string(run.number);
-  if (!run.from.empty()) text += " of " + name(run.from);
-  if (name(run.model) != name(other.model)) text += " [" + name(run.model) + "]";
+  if (!run.from.empty()) text += " of " + fileNameOf(run.from);
+  if (fileNameOf(run.model) != fileNameOf(other.model)) text += " [" + fileNameOf(run.model) + "]";
   if (run.pipeline != other.pipeline) text += " [" + (run.pipeline.empty() ? "standard" : run.pipeline) + "]";
   return text + ": " + sizesText(run);
 }

@@ -260,9 +260,7 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome& 
     return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
   DYN_TRY(plan.leastRuns, command.integer("repeat", 5));
   if (plan.leastRuns < 1) return makeError(DiagnosticId::usageError, "--repeat: at least one run is needed");
-  DYN_TRY(plan.mostSpreadPercent, command.number("max-spread", 0));
-  if (command.has("max-spread") && !(plan.mostSpreadPercent > 0 && plan.mostSpreadPercent <= 100))
-    return makeError(DiagnosticId::usageError, "--max-spread is a percentage, above 0 and at most 100");
+  DYN_TRY(plan.mostSpreadPercent, mostSpreadOf(command));
   std::vector<RunRecord> baseline, made;
   if (command.has("baseline")) {
     DYN_TRY(baseline, readBaseline(state, command));
@@ -288,6 +286,8 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome& 
     made.back().number = keep(state, std::move(benched->record));
   }
   fillOverall(all, works, bench);
+  if (command.has("o") || command.has("baseline"))
+    for (RunRecord& record : made) readDigest(record);
   if (command.has("o")) {
     bench.file = command.text("o");
     DYN_CHECK(writeRunsFile(bench.file, made));

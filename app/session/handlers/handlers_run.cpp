@@ -131,10 +131,8 @@ Status setRepeats(const Command& command, RunRequest& request) {
       return makeError(DiagnosticId::usageError, "--seconds goes with --max-spread");
     return {};
   }
-  DYN_TRY(request.mostSpreadPercent, command.number("max-spread", 0));
+  DYN_TRY(request.mostSpreadPercent, mostSpreadOf(command));
   DYN_TRY(request.seconds, command.number("seconds", kSeconds));
-  if (!(request.mostSpreadPercent > 0 && request.mostSpreadPercent <= 100))
-    return makeError(DiagnosticId::usageError, "--max-spread is a percentage, above 0 and at most 100");
   if (!(request.seconds > 0 && request.seconds < 1e6))
     return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
   request.warmup = std::max<int64_t>(request.warmup, 1);

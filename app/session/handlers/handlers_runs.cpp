@@ -48,16 +48,17 @@ Result<View> recallTrace(SessionState& state, const std::string& path, std::stri
     nameMembers(passes.steps.back().after, *run);
   RunRecord record = timesOf(*run);
   record.model = model->info().path;
-  record.modelDigest = digestOf(state);
+  record.modelFile = modelFileOf(state);
   record.pipeline = model->compileOptions().passes;
   record.from = path;
   keep(state, std::move(record), run, {});
   return View(Shared<RunResult>(std::move(run)));
 }
 
-RunList listOf(const SessionState& state) {
+RunList listOf(SessionState& state) {
+  state.runs.readDigests();
   RunList list;
-  for (const RunHistory::Entry& entry : state.runs.entries()) list.rows.push_back(entry.record);
+  list.rows = state.runs.records();
   list.forgottenCount = state.runs.forgottenCount();
   return list;
 }
@@ -159,10 +160,9 @@ Result<RunPair> comparedPair(const RunHistory& runs, const Command& command) {
   if (checked.size() == 2 && !command.has("first")) pair = {checked[0], checked[1]};
   DYN_TRY(pair.first, command.integer("first", pair.first));
   DYN_TRY(pair.second, command.integer("second", pair.second));
-  for (const int64_t number : {pair.first, pair.second})
-    if (!runs.find(number))
-      return makeError(DiagnosticId::usageError, "run " + std::to_string(number) + " is not kept")
-          .note(":runs lists those that are");
+  for (const int64_t number : {pair.first, pair.second}) {
+    DYN_TRY([[maybe_unused]] const RunHistory::Entry* run, runs.kept(number));
+  }
   return pair;
 }
 
@@ -170,6 +170,7 @@ Result<RunPair> comparedPair(const RunHistory& runs, const Command& command) {
 
 Result<View> handle_compare(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(const RunPair pair, comparedPair(state.runs, command));
+  state.runs.readDigests();
   return makeView(compareRuns(state.runs.find(pair.first)->record, state.runs.find(pair.second)->record));
 }
 

@@ -9,6 +9,7 @@
 #include "app/session/session_state.h"
 #include "compiler/ir/printer.h"
 #include "compiler/support/atomic_write.h"
+#include "compiler/support/folders.h"
 #include "compiler/support/suggestion.h"
 #ifdef DYN_HAVE_ONNX
 #include "frontends/onnx/write/model_writer.h"
@@ -23,13 +24,11 @@ bool hasEnding(const std::string& text, std::string_view end) {
 }
 
 #ifdef DYN_HAVE_ONNX
-std::string fileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 Result<onnx::SavedModel> toOnnx(const LoadedModel& model, const TraceStep& step) {
   onnx::SaveOptions options;
   for (const ValueInfo& input : model.info().inputs) options.inputNames.push_back(input.name);
   for (const ValueInfo& output : model.info().outputs) options.outputNames.push_back(output.name);
-  const std::string file = fileName(model.info().path);
+  const std::string file = fileNameOf(model.info().path);
   options.graphName = file.substr(0, file.rfind('.'));
   options.metadata = {{"dyn.source", file}, {"dyn.pass", step.name}};
   const Module& typed = model.typed();

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "app/engine/model/file_digest.h"
 #include "app/session/explain/machine_limits.h"
 #include "app/session/option_table.h"
 #include "app/session/views/text_table.h"
-#include "compiler/ir/checksum.h"
-#include "compiler/support/mapped_file.h"
-#include "vm/include/dynvm.h"
 
 namespace dyn {
 
@@ -50,6 +48,13 @@ void tellForgotten(const SessionState& state, int64_t before) {
 
 }  // namespace
 
+Result<double> mostSpreadOf(const Command& command) {
+  if (!command.has("max-spread")) return 0.0;
+  DYN_TRY(const double percent, command.number("max-spread", 0));
+  if (percent > 0 && percent <= 100) return percent;
+  return makeError(DiagnosticId::usageError, "--max-spread is a percentage, above 0 and at most 100");
+}
+
 RunRecord timesOf(const RunResult& run) {
   RunRecord record;
   record.dims = run.dims;
@@ -64,14 +69,11 @@ RunRecord timesOf(const RunResult& run) {
   return record;
 }
 
-std::string digestOf(SessionState& state) {
-  SessionState::ModelDigest& kept = state.modelDigest;
+std::shared_ptr<FileDigest> modelFileOf(SessionState& state) {
+  SessionState::ModelFile& kept = state.modelFile;
   const std::shared_ptr<LoadedModel>& model = state.now.model;
-  const bool isKept = !kept.model.owner_before(model) && !model.owner_before(kept.model);
-  if (isKept) return kept.digest;
-  kept = {model, ""};
-  if (const Result<MappedFile> file = MappedFile::open(model->info().path); file.ok())
-    kept.digest = fmt::format("{:08x}", crc32(file->bytes().data(), file->bytes().size()));
+  if (!kept.digest || kept.model.owner_before(model) || model.owner_before(kept.model))
+    kept = {model, std::make_shared<FileDigest>(model->info().path)};
   return kept.digest;
 }
 
@@ -81,11 +83,11 @@ RunRecord recordOf(SessionState& state, const Command& command, RunRecord times,
   const SessionOptions& options = state.now.options;
   record.command = std::string(commandSpec(command.id).name);
   record.model = state.now.model->info().path;
-  record.modelDigest = digestOf(state);
+  record.modelFile = modelFileOf(state);
   record.pipeline = state.now.model->compileOptions().passes;
   record.settings = settingsText(state.now);
   record.inputs = inputsText(command, randomInputs, options.seed);
-  record.threads = options.threadCount > 0 ? options.threadCount : dyn_usable_cores();
+  record.threads = threadsOf(options);
   record.device = options.device;
   record.machine = processorName();
   return record;

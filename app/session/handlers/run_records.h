@@ -5,11 +5,12 @@
 
 namespace dyn {
 
+// The percentage of --max-spread; 0 without it. Errors: usageError.
+Result<double> mostSpreadOf(const Command& command);
 // Times, sizes and peak of a run, without where it came from.
 RunRecord timesOf(const RunResult& run);
-// CRC-32 of the loaded model's file, as hexadecimal digits; read once for each model. "" where it cannot be
-// read.
-std::string digestOf(SessionState& state);
+// Of the loaded model: one for all of its runs.
+std::shared_ptr<FileDigest> modelFileOf(SessionState& state);
 // What a run of the loaded model by that command was made with: model, pipeline, settings, inputs, machine.
 // `times` has the rest.
 RunRecord recordOf(SessionState& state, const Command& command, RunRecord times,

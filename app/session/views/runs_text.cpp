@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include "app/session/views/text_table.h"
+#include "compiler/support/folders.h"
 
 namespace dyn {
 
 namespace {
-
-std::string nameOfFile(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 std::string timeRatioText(int64_t firstNs, int64_t secondNs) {
   if (firstNs <= 0) return "-";
@@ -61,12 +60,12 @@ std::string runListText(const RunList& list, const TextOptions& options) {
                     run.isBaseline  ? "baseline"
                     : run.isChecked ? "checked"
                                     : "",
-                    shortened(nameOfFile(run.model), 24),
+                    shortened(fileNameOf(run.model), 24),
                     shortened(run.pipeline.empty() ? "standard" : run.pipeline, 24),
                     shortened(sizesText(run), 32), shortened(run.inputs.empty() ? "-" : run.inputs, 24),
                     run.threads > 0 ? std::to_string(run.threads) : "-", std::to_string(run.time.count),
                     durationText(run.time.medianNs), spread ? fmt::format("{:.1f} %", 100 * *spread) : "-",
-                    bytesText(run.peakBytes), run.from.empty() ? "here" : nameOfFile(run.from)});
+                    bytesText(run.peakBytes), run.from.empty() ? "here" : fileNameOf(run.from)});
   }
   std::string text = textTable({">run", "", "model", "pipeline", "sizes", "inputs", ">threads", ">n",
                                 ">median", ">spread", ">peak", "from"},
