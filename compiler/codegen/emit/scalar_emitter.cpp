@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "compiler/codegen/math/vector_math.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace dyn {
@@ -468,12 +469,23 @@ Value* ScalarEmitter::saturated(Value* a, llvm::Type* target, bool isSigned) {
   if (bits < 32 && type->getScalarSizeInBits() >= 32) {
     // Both ends are numbers of the type: cut first, as the machine's minima and maxima do, and bytes and
     // words come by way of i32, which all vectors convert to. A NaN is less than nothing, so that it ends as
-    // the low end, which is 0 for what has no sign.
+    // the low end, which is 0 for what has no sign. Both ends are whole: what is rounded anyhow is rounded
+    // after the cut, by the conversion itself where the machine has one that does.
+    const std::string& triple = b_.GetInsertBlock()->getModule()->getTargetTriple();
+    auto* rounding = llvm::dyn_cast<llvm::IntrinsicInst>(a);
+    const bool rounds = rounding && rounding->getIntrinsicID() == llvm::Intrinsic::rint &&
+                        type->getScalarType()->isFloatTy() && triple.rfind("x86_64", 0) == 0;
+    if (rounds) a = rounding->getArgOperand(0);
     Value* cut = b_.CreateSelect(b_.CreateFCmpOGT(a, splat(type, low)), a, splat(type, low));
     cut = b_.CreateSelect(b_.CreateFCmpOLT(cut, splat(type, beyond - 1)), cut, splat(type, beyond - 1));
     llvm::Type* wide = withLanesOf(type, b_.getInt32Ty());
-    Value* whole = b_.CreateFPToSI(cut, wide);
+    Value* whole =
+        rounds ? b_.CreateIntrinsic(llvm::Intrinsic::lrint, {wide, type}, {cut}) : b_.CreateFPToSI(cut, wide);
     if (isSigned) whole = b_.CreateSelect(b_.CreateFCmpUNO(a, a), splatInt(wide, 0), whole);
+    // It is in range. Said once more, in integers, it lets x86 pack several vectors into one.
+    const auto whole32 = [&](double end) { return splatInt(wide, static_cast<int64_t>(end)); };
+    whole = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, whole32(low));
+    whole = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, whole, whole32(beyond - 1));
     return b_.CreateTrunc(whole, target);
   }
   Value* number = b_.CreateSelect(b_.CreateFCmpUNO(a, a), splat(type, 0), a);

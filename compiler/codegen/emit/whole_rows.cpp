@@ -107,6 +107,17 @@ unsigned perWord(Expr root) {
   return widest < 4 ? static_cast<unsigned>(4 / widest) : 1;
 }
 
+// Is it a byte made of a wider number by a few steps, none of which is a function?
+bool narrowsToBytes(const Stmt& stmt) {
+  if (stmt.kind != StmtKind::store || storageBytes(stmt.buffer->dtype) != 1 || perWord(stmt.value) > 1)
+    return false;
+  const std::vector<Expr> nodes = loop::postorder(std::span(&stmt.value, 1));
+  return nodes.size() <= 4 * kSmallReduction && std::all_of(nodes.begin(), nodes.end(), [](Expr e) {
+           if (e.kind() == ExprKind::unary) return !loop::isFunction(e.unaryOp());
+           return e.kind() != ExprKind::checked && e.kind() != ExprKind::call;
+         });
+}
+
 // Does `place` stay, or go from element to element with the variable; in each case of a choice that does not
 // depend on it (of sizes that may broadcast)?
 bool isAlong(Expr place, Expr variable) {
@@ -168,8 +179,12 @@ unsigned KernelEmitter::elementsAtOnce(const Stmt& stmt) const {
   const bool outOfOrder = triple.rfind("x86_64", 0) == 0;
   unsigned narrow = 4;
   const bool few = triple.rfind("thumb", 0) == 0;  // eight vectors: enough for narrow elements
-  for (const Stmt* s : statementsIn(stmt)) {
-    if (s->value.isNull() || !isSimple(s->value)) return 1;
+  const std::vector<const Stmt*> statements = statementsIn(stmt);
+  for (const Stmt* s : statements) {
+    if (s->value.isNull()) return 1;
+    // Two vectors of numbers are packed into bytes together. AVX-512 narrows a vector in one step.
+    if (outOfOrder && !module_.machine().avx512 && statements.size() == 1 && narrowsToBytes(*s)) return 2;
+    if (!isSimple(s->value)) return 1;
     narrow = std::min(narrow, perWord(s->value));
     if (few && (s->kind != StmtKind::store || storageBytes(s->buffer->dtype) > 1)) return 1;
   }

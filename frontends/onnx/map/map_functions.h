@@ -89,7 +89,8 @@ DYN_ONNX_MAPPING(MatMulNBits);
 DYN_ONNX_MAPPING(MatMulIntegerToFloat);
 DYN_ONNX_MAPPING(DynamicQuantizeMatMul);
 // map_contrib_quant.cpp
-DYN_ONNX_MAPPING(QLinearBinary);
+DYN_ONNX_MAPPING(QLinearAdd);
+DYN_ONNX_MAPPING(QLinearMul);
 DYN_ONNX_MAPPING(QLinearUnary);
 DYN_ONNX_MAPPING(QLinearConcat);
 DYN_ONNX_MAPPING(QLinearSoftmax);

@@ -23,10 +23,32 @@ ValueId spatialAxes(MapContext& c, ValueId x, bool channelsLast) {
 
 }  // namespace
 
-// QLinearAdd, QLinearMul
-void mapQLinearBinary(MapContext& c) {
-  const std::string op = c.node().opType == "QLinearAdd" ? "add" : "mul";
-  setQuantized(c, c.emit(op, {valueOf(c, 0), valueOf(c, 3)}), 6);
+// a * ua + (b * ub + shift): each scale is divided by the result's once, and the zero points go together into one
+// number, as in onnxruntime. A cast to a small integer cuts to its range.
+void mapQLinearAdd(MapContext& c) {
+  const ValueId scaleY = scalarOf(c, c.input(6));
+  const Dtype real = c.dtypeOr(scaleY, Dtype::f32);
+  const auto zeroPoint = [&](int i) { return castTo(c, scalarOf(c, c.input(i)), real); };
+  ValueId shift = c.hasInput(7) ? zeroPoint(7) : c.number(0, scaleY);
+  ValueId terms[2];
+  for (int i = 0; i < 2; ++i) {
+    const ValueId unit = c.emit("div", {scalarOf(c, c.input(3 * i + 1)), scaleY});
+    if (c.hasInput(3 * i + 2)) shift = c.emit("sub", {shift, c.emit("mul", {zeroPoint(3 * i + 2), unit})});
+    terms[i] = c.emit("mul", {castTo(c, c.input(3 * i), real), unit});
+  }
+  const ValueId y = c.emit("add", {terms[0], c.emit("add", {terms[1], shift})});
+  c.setOutput(0, castTo(c, c.emit("round", {y}), c.dtypeOr(c.input(0), Dtype::u8)));
+}
+
+// The scales go together into one number, so that no element is divided.
+void mapQLinearMul(MapContext& c) {
+  const ValueId scaleY = c.input(6), zeroY = c.optionalInput(7);
+  const ValueId unit = c.emit("div", {c.emit("mul", {c.input(1), c.input(4)}), scaleY});
+  const ValueId a = dequantized(c, c.input(0), unit, c.optionalInput(2), 0);
+  const ValueId b = dequantized(c, c.input(3), c.number(1, unit), c.optionalInput(5), 0);
+  ValueId y = c.emit("round", {c.emit("mul", {a, b})});
+  if (zeroY != kNoValue) y = c.emit("add", {y, castTo(c, zeroY, c.dtypeOr(scaleY, Dtype::f32))});
+  c.setOutput(0, castTo(c, y, c.dtypeOr(c.input(0), Dtype::u8)));
 }
 
 // QLinearSigmoid, QLinearLeakyRelu
