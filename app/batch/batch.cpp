@@ -83,18 +83,21 @@ std::string whyNothingIsCached(const BatchRequest& request) {
   return why.empty() ? "" : "nothing is cached in " + folder + ": " + why;
 }
 
-// A file that is only checked may be anybody's: what it would take without end is not waited for.
+// A file that is only checked, or that a program names, may be anybody's: what it would take without end is
+// not waited for. A server limits the time of its calls itself.
 WatchdogLimits limitsOf(const BatchRequest& request) {
   constexpr double kCheckSeconds = 120;
   WatchdogLimits limits{request.real("time-limit", 0), request.session.memoryLimitBytes};
-  if (request.verb->id != VerbId::inspect || !request.has("check")) return limits;
-  if (limits.timeSeconds == 0) {
+  const bool checks = request.verb->id == VerbId::inspect && request.has("check");
+  if (checks && limits.timeSeconds == 0) {
     limits.timeSeconds = kCheckSeconds;
     limits.timeNote = "a check ends then; --time-limit gives it longer";
   }
-  if (limits.memoryBytes == 0 && dyn_usable_memory() != UINT64_MAX) {
+  const bool bounded = checks || request.verb->id == VerbId::mcp;
+  if (bounded && limits.memoryBytes == 0 && dyn_usable_memory() != UINT64_MAX) {
     limits.memoryBytes = dyn_usable_memory() / 2;
-    limits.memoryNote = "a check takes at most half of the usable memory; --mem-limit gives it more";
+    limits.memoryNote = std::string(checks ? "a check" : "a server") +
+                        " takes at most half of the usable memory; --mem-limit gives it more";
   }
   return limits;
 }
