@@ -1,13 +1,13 @@
 // McpServer: a session as a server of the Model Context Protocol, which programs that use language models
-// speak. Each command of the one list (commands.def) is a tool: its arguments are the tool's input schema, its
-// view comes back as text and as JSON.
+// speak. Each command of the one list (commands.def) is a tool: its arguments are the tool's input schema,
+// its view comes back as text and as JSON.
 //
 //   McpServer server(session, {.callSeconds = 60}, [](const std::string& line) { print(line + "\n"); });
 //   while (std::getline(std::cin, line)) server.receive(line);
 //   server.drain();
 //
-// Messages are those of JSON-RPC 2.0, one a line. Calls run one after the other on a thread of the server; the
-// client may ask and cancel meanwhile. `send` is called by one thread at a time.
+// Messages are those of JSON-RPC 2.0, one a line. Calls run one after the other on a thread of the server;
+// the client may ask and cancel meanwhile. `send` is called by one thread at a time.
 // Unless `writes` is set no tool writes a file that the client names, and settings that protect the user
 // (native code of packages, keys, folders) stay as they are.
 #pragma once

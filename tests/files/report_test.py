@@ -2,14 +2,15 @@
 """report_test.py BUILD SOURCE: pages that `dynrepl report` writes. Their data against `inspect --json`, names that could
 end an element, a bound of their size, and in Chromium, where it is installed, what a person does on them."""
 
-import html
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 BUILD, SOURCE = sys.argv[1], sys.argv[2]
 DYNREPL = os.path.join(BUILD, "bin", "dynrepl")
@@ -69,25 +70,81 @@ def compare(model, data):
                   f"{model}: the graph after {name} differs from :graph")
 
 
+class Browser:
+    """Chromium without a window, told what to do by its DevTools protocol over a pair of pipes."""
+
+    def __init__(self, profile):
+        commands, self.commands = os.pipe()
+        self.answers, answers = os.pipe()
+        # The browser reads descriptor 3 and writes descriptor 4.
+        line = f'exec "$0" "$@" 3<&{commands} 4>&{answers}'
+        self.process = subprocess.Popen(
+            ["bash", "-c", line, BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--user-data-dir=" + profile],
+            pass_fds=(commands, answers), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(commands)
+        os.close(answers)
+        self.read, self.last, self.events = b"", 0, []
+
+    def message(self, until):
+        while b"\0" not in self.read:
+            ready = select.select([self.answers], [], [], max(0, until - time.monotonic()))[0]
+            more = os.read(self.answers, 1 << 20) if ready else b""
+            if not more:
+                raise TimeoutError("the browser does not answer")
+            self.read += more
+        message, self.read = self.read.split(b"\0", 1)
+        return json.loads(message)
+
+    def ask(self, method, session=None, seconds=120, **params):
+        self.last += 1
+        request = {"id": self.last, "method": method, "params": params} | ({"sessionId": session} if session else {})
+        os.write(self.commands, json.dumps(request).encode() + b"\0")
+        until = time.monotonic() + seconds
+        while True:
+            message = self.message(until)
+            if message.get("id") == self.last:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error']}")
+                return message["result"]
+            self.events.append(message)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        os.close(self.commands)
+        os.close(self.answers)
+
+
 def browse(page, text):
-    """The page with report_page.js behind it, in a browser without a window."""
+    """The page, opened from its file, with report_page.js behind it, which says on the page what it found."""
     with open(os.path.join(SOURCE, "tests", "files", "report_page.js"), encoding="utf-8") as file:
         driver = file.read()
     first = "<script>window.pageFaults = []; addEventListener('error', e => pageFaults.push(e.message)); window.ownScripts = 5;</script>"
     driven = page + ".driven.html"
     with open(driven, "w", encoding="utf-8") as file:
         file.write(text.replace("<title>", first + "<title>", 1) + f"<script>{driver}</script>")
-    done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom", "--virtual-time-budget=20000",
-                           "--user-data-dir=" + page + ".profile", "file://" + driven], capture_output=True, text=True, timeout=120)
-    found = re.search(r'<pre id="selftest">(.*?)</pre>', done.stdout, re.S)
-    if not found:
-        check(False, f"{page}: the browser came to no end: {done.stderr[-2000:]}")
-        return
-    answer = json.loads(html.unescape(found.group(1)))
-    for fault in answer["faults"]:
+    found = """new Promise(done => {
+        const look = () => { const e = document.getElementById('selftest'); e ? done(e.textContent) : setTimeout(look, 20); };
+        look(); })"""
+    browser = Browser(page + ".profile")
+    try:
+        target = browser.ask("Target.createTarget", url="about:blank")["targetId"]
+        session = browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Log"):
+            browser.ask(domain + ".enable", session)
+        browser.ask("Page.navigate", session, url="file://" + driven)
+        while not any(event["method"] == "Page.loadEventFired" for event in browser.events):
+            browser.events.append(browser.message(time.monotonic() + 120))
+        answer = browser.ask("Runtime.evaluate", session, expression=found, awaitPromise=True)["result"]["value"]
+        for fault in json.loads(answer)["faults"]:
+            check(False, f"{page}: {fault}")
+        for event in browser.events:
+            said = event["method"] in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
+            check(not said, f"{page}: {event}")
+    except (TimeoutError, RuntimeError) as fault:
         check(False, f"{page}: {fault}")
-    for line in done.stderr.splitlines():
-        check("CONSOLE" not in line, f"{page}: {line}")
+    finally:
+        browser.close()
 
 
 def main():

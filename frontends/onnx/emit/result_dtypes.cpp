@@ -47,7 +47,11 @@ constexpr FixedRow kFixed[] = {
     {"layer_norm", 1, Dtype::f32},
     {"layer_norm", 2, Dtype::f32},
     {"matmul_integer", 0, Dtype::i32},
+    {"matmul_integer_packed", 0, Dtype::i32},
     {"conv_integer", 0, Dtype::i32},
+    {"conv_integer_packed", 0, Dtype::i32},
+    {"walk_trees", 0, Dtype::i32},
+    {"constant_of_shape", 0, Dtype::f32},  // without a value
     {"dynamic_quantize_linear", 0, Dtype::u8},
     {"dynamic_quantize_linear", 1, Dtype::f32},
     {"dynamic_quantize_linear", 2, Dtype::u8},
@@ -58,7 +62,8 @@ struct OperandRow {
   size_t operand;
 };
 
-constexpr OperandRow kOfOperand[] = {{"where", 1}, {"one_hot", 2}, {"dequantize_linear", 1}, {"compress", 0}};
+constexpr OperandRow kOfOperand[] = {
+    {"where", 1}, {"one_hot", 2}, {"dequantize_linear", 1}, {"quantize_linear", 2}, {"compress", 0}};
 
 constexpr std::string_view kListMakers[] = {"list", "list_append", "list_insert", "list_erase",
                                             "split_to_list"};
@@ -80,8 +85,8 @@ std::optional<Dtype> resultDtype(const Op& op, size_t index, ValueTable& values)
     if (kindOf(value) == AttributeKind::dtype && (name == "to" || name == "dtype" || name == "output_dtype"))
       return std::get<Dtype>(value);
   }
-  // A tuple's fields differ.
-  if (op.def->name == "tuple" || op.def->name == "tuple_get") return std::nullopt;
+  // A tuple's fields differ; what a body returns is known where it was imported.
+  if (op.def->name == "tuple" || op.def->name == "tuple_get" || !op.regions.empty()) return std::nullopt;
   size_t operand = 0;
   if ((op.def->name == "list_append" || op.def->name == "list_insert") && op.operands.size() > 1) operand = 1;
   for (const OperandRow& row : kOfOperand)

@@ -14,6 +14,11 @@ void setQuantized(MapContext& c, ValueId x, int i) {
   c.setOutput(0, quantized(c, x, c.input(i), c.optionalInput(i + 1), c.dtypeOr(c.input(0), Dtype::u8)));
 }
 
+// The type of the result: that of its zero point (input i), else that of input 0.
+Dtype quantizedDtype(MapContext& c, int i) {
+  return c.inferredDtype(c.hasInput(i) ? c.input(i) : c.input(0)).value_or(Dtype::u8);
+}
+
 // The axes between the batch and the channels, for either layout.
 ValueId spatialAxes(MapContext& c, ValueId x, bool channelsLast) {
   if (!channelsLast) return axesFrom(c, x, 2);
@@ -23,12 +28,12 @@ ValueId spatialAxes(MapContext& c, ValueId x, bool channelsLast) {
 
 }  // namespace
 
-// a * ua + (b * ub + shift): each scale is divided by the result's once, and the zero points go together into one
-// number, as in onnxruntime. A cast to a small integer cuts to its range.
+// a * ua + (b * ub + shift): each scale is divided by the result's once, and the zero points go together into
+// one number, as in onnxruntime. A cast to a small integer cuts to its range.
 void mapQLinearAdd(MapContext& c) {
+  const Dtype real = c.dtypeOr(c.input(6), Dtype::f32);
   const ValueId scaleY = scalarOf(c, c.input(6));
-  const Dtype real = c.dtypeOr(scaleY, Dtype::f32);
-  const auto zeroPoint = [&](int i) { return castTo(c, scalarOf(c, c.input(i)), real); };
+  const auto zeroPoint = [&](int i) { return scalarOf(c, castTo(c, c.input(i), real)); };
   ValueId shift = c.hasInput(7) ? zeroPoint(7) : c.number(0, scaleY);
   ValueId terms[2];
   for (int i = 0; i < 2; ++i) {
@@ -37,7 +42,7 @@ void mapQLinearAdd(MapContext& c) {
     terms[i] = c.emit("mul", {castTo(c, c.input(3 * i), real), unit});
   }
   const ValueId y = c.emit("add", {terms[0], c.emit("add", {terms[1], shift})});
-  c.setOutput(0, castTo(c, c.emit("round", {y}), c.dtypeOr(c.input(0), Dtype::u8)));
+  c.setOutput(0, castTo(c, c.emit("round", {y}), quantizedDtype(c, 7)));
 }
 
 // The scales go together into one number, so that no element is divided.
@@ -48,7 +53,7 @@ void mapQLinearMul(MapContext& c) {
   const ValueId b = dequantized(c, c.input(3), c.number(1, unit), c.optionalInput(5), 0);
   ValueId y = c.emit("round", {c.emit("mul", {a, b})});
   if (zeroY != kNoValue) y = c.emit("add", {y, castTo(c, zeroY, c.dtypeOr(scaleY, Dtype::f32))});
-  c.setOutput(0, castTo(c, y, c.dtypeOr(c.input(0), Dtype::u8)));
+  c.setOutput(0, castTo(c, y, quantizedDtype(c, 7)));
 }
 
 // QLinearSigmoid, QLinearLeakyRelu
