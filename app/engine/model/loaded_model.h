@@ -113,6 +113,8 @@ class LoadedModel {
 
   // The steps so far: the import first; a failed pass is the last.
   const Trace& trace() const { return trace_; }
+  // How the program of one instance became one of many; without a name where it did not.
+  const TraceStep& many() const { return many_; }
   // Null before ensureCompiled().
   const CompiledModel* compiled() const { return compiled_.get(); }
   std::shared_ptr<const CompiledModel> sharedCompiled() const { return compiled_; }
@@ -133,6 +135,8 @@ class LoadedModel {
   Result<VmModule> openPackage() const;
   Error packageError(dyn_status status) const;
   Status declareDims();
+  Result<std::string> manyInputs() const;
+  Status makeMany();
   Result<Dim> declaredDim(const std::string& name) const;
   void describeSignature(const Module& module);
   void fixShapes();
@@ -161,6 +165,7 @@ class LoadedModel {
   std::map<std::string, std::map<int64_t, int64_t>> observed_;  // dim → size → runs
   std::vector<std::pair<std::string, ValueId>> namedValues_;
   std::map<std::string, std::string> versions_;  // by policy and from records
+  TraceStep many_;
   Trace trace_;
   std::optional<Error> passesFault_, compileFault_;
   bool passesDone_ = false;
