@@ -15,7 +15,7 @@ class InstanceLoop {
       : outer_(outer), module_(outer.module()), ir_(outer.ir()), ops_(ops) {}
 
   void run() {
-    const Function& alone = ofOne();
+    const Function& alone = *withoutChecks(ofOne());
     ValueMap arguments;
     for (size_t i = 0; i < alone.parameters.size(); ++i)
       arguments[alone.parameters[i].id] = ofInstance(operands_[i]);
@@ -34,7 +34,11 @@ class InstanceLoop {
     Function function;
     function.name = "instance";
     function.place = ops_.front()->place;
-    function.ops = ops_;
+    for (const Op* op : ops_) {
+      Op copy = *op;
+      copy.attributes = module_.attributesOf(*op);
+      function.ops.push_back(ir_.own(std::move(copy)));
+    }
     std::unordered_set<ValueId> made, read;
     std::unordered_set<const Op*> own(ops_.begin(), ops_.end());
     for (const Op* op : ops_) {
@@ -54,6 +58,20 @@ class InstanceLoop {
     function.results = results_;
     for (ValueId v : results_) function.resultTypes.push_back(module_.typeOf(v));
     return *cloneWithNewIds(ir_, *ir_.own(std::move(function)), ir_.uniqueFunctionName("instance"));
+  }
+
+  // Checks of sizes that differ between instances: their dims stand for nothing in the loop, where inference
+  // makes them anew.
+  const Function* withoutChecks(const Function& function) {
+    Module module = module_.module();
+    module.functions = {&function};
+    return rewriteFunctions(module,
+                            [&](const Function& f) -> Result<const Function*> {
+                              Function kept = f;
+                              std::erase_if(kept.ops, [&](const Op* op) { return isCheckOfOne(module_, *op); });
+                              return kept.ops.size() == f.ops.size() ? &f : ir_.own(std::move(kept));
+                            })
+        ->functions[0];
   }
 
   ValueId ofInstance(ValueId old) {
@@ -120,6 +138,11 @@ class InstanceLoop {
 };
 
 }  // namespace
+
+bool isCheckOfOne(const ManyModule& module, const Op& op) {
+  return op.def == &ops::checkOp && !(module.isUniform(op.attributes.dims("lhs")) &&
+                                      module.isUniform(op.attributes.dims("rhs")));
+}
 
 Layout instanceLoopLayout(const ManyModule& module, ValueId result) {
   const Type type = module.typeOf(result);

@@ -16,6 +16,9 @@ namespace dyn::passes {
 // How the result of such an operation is held.
 Layout instanceLoopLayout(const ManyModule& module, ValueId result);
 
+// A check of sizes that differ between instances: it belongs to an operation that runs for each.
+bool isCheckOfOne(const ManyModule& module, const Op& op);
+
 // The loop at the end of `body`; results that anything else reads are held there.
 void makeInstanceLoop(ManyBody& body, const std::vector<const Op*>& ops);
 

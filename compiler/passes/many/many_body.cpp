@@ -143,11 +143,7 @@ void ManyBody::translate(const Op& op) {
   Layout most = Layout::shared;
   for (ValueId v : op.operands)
     if (v != kNoValue) most = std::max(most, layoutOf(v));
-  // A check of sizes that differ belongs to an operation that runs for each instance, where inference makes it
-  // anew.
-  if (op.def == &ops::checkOp &&
-      !(module_.isUniform(op.attributes.dims("lhs")) && module_.isUniform(op.attributes.dims("rhs"))))
-    return;
+  if (isCheckOfOne(module_, op)) return;  // inference makes it anew where it is needed
   if (most == Layout::shared) {
     module_.count("shared");
     return asItIs(op);

@@ -37,6 +37,17 @@ std::optional<std::vector<int64_t>> ManyModule::constantsOf(ValueId v) const {
   return elements;
 }
 
+Attributes ManyModule::attributesOf(const Op& op) const {
+  Attributes attributes = op.attributes;
+  if (op.def != &ops::reshapeOp) return attributes;
+  const auto sizes = inferred_.contents.find(op.operands[1]);
+  if (sizes == inferred_.contents.end()) return attributes;
+  const bool copies = std::any_of(sizes->second.begin(), sizes->second.end(),
+                                  [](Dim d) { return !d || d.isConstant(0); });
+  if (!copies) attributes.set("allowzero", int64_t{1});
+  return attributes;
+}
+
 void ManyModule::addUniform(Type type) {
   for (SymbolId symbol : symbolsOf(type)) uniform_.insert(symbol);
 }

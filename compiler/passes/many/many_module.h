@@ -44,6 +44,9 @@ class ManyModule {
   int rankOf(ValueId v) const { return typeOf(v).rank(); }
   // The elements of a small integer tensor where all are constants.
   std::optional<std::vector<int64_t>> constantsOf(ValueId v) const;
+  // Of a reshape whose sizes are known: that a 0 among them is a size. Where they are no longer known, it would
+  // copy a dim.
+  Attributes attributesOf(const Op& op) const;
   const Uses& uses() const { return uses_; }
 
   // Sizes that all instances have in common.

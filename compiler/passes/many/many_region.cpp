@@ -37,8 +37,12 @@ ValueId ManyRegion::parameter(Type type) {
 
 ValueId ManyRegion::parameter(ValueId old, Layout layout) {
   ManyModule& module = body_.module();
-  if (layout != Layout::listed) module.addUniform(module.typeOf(old));
-  parameters_.push_back({module.idFor(old), Type()});
+  const Type type = module.typeOf(old);
+  if (layout != Layout::listed) module.addUniform(type);
+  // Sizes keep the names by which operations of the body call them.
+  parameters_.push_back({module.idFor(old), layout == Layout::shared    ? type
+                                            : layout == Layout::batched ? body_.batchedType(type)
+                                                                        : Type()});
   body_.hold(old, {layout, parameters_.back().id});
   return parameters_.back().id;
 }

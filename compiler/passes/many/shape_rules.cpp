@@ -70,7 +70,7 @@ bool reshaped(ManyBody& body, const Op& op) {
   if (!body.isShared(op.operands[1])) return false;
   const ValueId x = body.valueOf(op.operands[0]);
   const ValueId sizes = inOneVector(body, {body.countVector(), body.make().cast(body.valueOf(op.operands[1]), Dtype::i64)});
-  body.giveAll(op, *op.def, {x, sizes}, op.attributes);
+  body.giveAll(op, *op.def, {x, sizes}, body.module().attributesOf(op));
   return true;
 }
 
