@@ -133,7 +133,8 @@ class BranchRule {
       some.result(some.body().batchedOf(of.results[k]));
       none.result(nothing(none.make(), op_.results[k].type));
     }
-    made.regions = {some.finish(of.name), none.finish("nobody")};
+    made.regions.push_back(some.finish(of.name));
+    made.regions.push_back(none.finish("nobody"));
     std::vector<ValueId> results;
     for (size_t k = 0; k < layouts_.size(); ++k) {
       results.push_back(outer_.ir().newValue());

@@ -150,7 +150,8 @@ class LoopOfActive {
     split.operands = {make.cast(all, Dtype::boolean), go, number};
     split.operands.insert(split.operands.end(), still_.begin(), still_.end());
     split.operands.insert(split.operands.end(), next.begin(), next.end());
-    split.regions = {noneEnded(), someEnded()};
+    split.regions.push_back(noneEnded());
+    split.regions.push_back(someEnded());
     std::vector<ValueId> after;
     for (size_t i = 0; i < still_.size() + next.size(); ++i) {
       after.push_back(ir_.newValue());
