@@ -24,8 +24,8 @@ struct EngineOptions {
   // Variants beside the program for all sizes, and buckets (compiler/passes/variants/variant_spec.h); "":
   // none.
   std::string variants, buckets;
-  // Inputs that differ between the instances of a program of many (pass `vectorize`): "x+tree", "all"; "": the
-  // program is of one.
+  // Inputs that differ between the instances of a program of many (pass `vectorize`): "x+tree", "all"; "":
+  // the program is of one.
   std::string many;
   // Form of the host code: "native", "bytecode", or "auto": native where a package has it.
   std::string hostCode = "auto";

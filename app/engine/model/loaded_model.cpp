@@ -376,7 +376,10 @@ Status LoadedModel::makeMany() {
   const int64_t start = steadyNs();
   PassContext context;
   DYN_TRY(context.options["inputs"], manyInputs());
-  DYN_TRY(imported_, findPass(passTable(), "vectorize")->run(imported_, context));
+  const Module one = imported_;
+  DYN_TRY(imported_, findPass(passTable(), "vectorize")->run(one, context));
+  for (size_t i = 0; i < one.main()->parameters.size(); ++i)
+    instanceInputs_.push_back(imported_.main()->parameters[i].type != one.main()->parameters[i].type);
   outputFaults_ = nullptr;  // the file declares those of one instance
   many_.name = "vectorize";
   many_.after = imported_;

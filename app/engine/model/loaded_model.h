@@ -115,6 +115,8 @@ class LoadedModel {
   const Trace& trace() const { return trace_; }
   // How the program of one instance became one of many; without a name where it did not.
   const TraceStep& many() const { return many_; }
+  // By input, whether it has a value for each instance; empty where the program is of one.
+  const std::vector<bool>& instanceInputs() const { return instanceInputs_; }
   // Null before ensureCompiled().
   const CompiledModel* compiled() const { return compiled_.get(); }
   std::shared_ptr<const CompiledModel> sharedCompiled() const { return compiled_; }
@@ -166,6 +168,7 @@ class LoadedModel {
   std::vector<std::pair<std::string, ValueId>> namedValues_;
   std::map<std::string, std::string> versions_;  // by policy and from records
   TraceStep many_;
+  std::vector<bool> instanceInputs_;
   Trace trace_;
   std::optional<Error> passesFault_, compileFault_;
   bool passesDone_ = false;

@@ -16,10 +16,8 @@ Result<WhyView> whyMany(const TraceStep& step) {
                 std::to_string(counted("shared")) + " once for all, " + std::to_string(counted("alone")) +
                 " for each by itself";
   const int64_t branches = counted("parted_branches"), loops = counted("loops_of_active_instances");
-  if (branches > 0)
-    view.lines.push_back("branches that part the instances: " + std::to_string(branches));
-  if (loops > 0)
-    view.lines.push_back("loops over the instances that still go on: " + std::to_string(loops));
+  if (branches > 0) view.lines.push_back("branches that part the instances: " + std::to_string(branches));
+  if (loops > 0) view.lines.push_back("loops over the instances that still go on: " + std::to_string(loops));
   view.lines.insert(view.lines.end(), step.remarks.begin(), step.remarks.end());
   return view;
 }

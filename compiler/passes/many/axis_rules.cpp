@@ -29,9 +29,6 @@ bool alongAxis(ManyBody& body, const Op& op) {
   return true;
 }
 
-// The attribute counts the axes of the result, which has one more: from the end it is the same.
-bool oneHot(ManyBody& body, const Op& op) { return alongAxis<-1>(body, op); }
-
 // All operands have the axis.
 bool concatenated(ManyBody& body, const Op& op) {
   std::vector<ValueId> operands;
@@ -81,15 +78,12 @@ bool running(ManyBody& body, const Op& op) {
   return true;
 }
 
-// Whatever axes stand before those that it is about are a batch already.
+// Axes before those that it is about are a batch already.
 bool ofLastAxes(ManyBody& body, const Op& op) {
   if (!body.othersAreShared(op)) return false;
   body.giveAll(op, *op.def, firstBatched(body, op), op.attributes);
   return true;
 }
-
-// Bounds are one number for all elements.
-bool clipped(ManyBody& body, const Op& op) { return ofLastAxes(body, op); }
 
 }  // namespace
 
@@ -105,7 +99,7 @@ std::vector<VectorizeRow> axisRules() {
       {&ops::argmaxOp, alongAxis<0>},
       {&ops::argminOp, alongAxis<0>},
       {&ops::splitOp, alongAxis<0>},
-      {&ops::one_hotOp, oneHot},
+      {&ops::one_hotOp, alongAxis<-1>},  // of the result, which has one axis more
       {&ops::concatOp, concatenated},
       {&ops::quantize_linearOp, quantised},
       {&ops::dequantize_linearOp, quantised},
@@ -124,7 +118,7 @@ std::vector<VectorizeRow> axisRules() {
       {&ops::triluOp, ofLastAxes},
       {&ops::lookupOp, ofLastAxes},
       {&ops::matmul_nbitsOp, ofLastAxes},
-      {&ops::clipOp, clipped},
+      {&ops::clipOp, ofLastAxes},  // its bounds are one number for all elements
   };
 }
 

@@ -87,8 +87,9 @@ class BranchRule {
     const ValueId otherwise = make_.make(ops::logical_notOp, {condition});
     const ValueId yes = placesOf(make_, condition), no = placesOf(make_, otherwise);
     const std::vector<ValueId> ofYes = side(0, yes), ofNo = side(1, no);
-    const ValueId place = make_.make(ops::whereOp, {condition, numbersOf(condition),
-                                                    make_.make(ops::addOp, {numbersOf(otherwise), sizeOf(make_, yes)})});
+    const ValueId place =
+        make_.make(ops::whereOp, {condition, numbersOf(condition),
+                                  make_.make(ops::addOp, {numbersOf(otherwise), sizeOf(make_, yes)})});
     for (size_t k = 0; k < layouts_.size(); ++k) {
       const ValueId both = make_.make(ops::concatOp, {ofYes[k], ofNo[k]}, {{"axis", int64_t{0}}});
       outer_.give(op_, k, ops::gatherOp, {both, place}, {{"axis", int64_t{0}}});

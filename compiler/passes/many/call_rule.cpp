@@ -54,7 +54,8 @@ class FunctionOfMany {
   std::vector<Layout> layouts_;
 };
 
-ManyFunction manyFunctionOf(ManyModule& module, const std::string& callee, const std::vector<Layout>& layouts) {
+ManyFunction manyFunctionOf(ManyModule& module, const std::string& callee,
+                            const std::vector<Layout>& layouts) {
   std::string key = callee + "/";
   for (Layout layout : layouts) key += layout == Layout::batched ? 'b' : 's';
   if (const auto known = module.made.find(key); known != module.made.end()) return known->second;

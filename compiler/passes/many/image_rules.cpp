@@ -34,8 +34,7 @@ bool rowsJoined(ManyBody& body, const Op& op) {
       continue;
     }
     const ValueId x = body.batchedOf(op.operands[i]);
-    if (outer == kNoValue)
-      outer = make.make(ops::shapeOp, {x}, {{"start", int64_t{0}}, {"end", int64_t{2}}});
+    if (outer == kNoValue) outer = make.make(ops::shapeOp, {x}, {{"start", int64_t{0}}, {"end", int64_t{2}}});
     operands.push_back(make.make(ops::reshapeOp, {x, joined(make.integers({-1}), sizes(x, 2))}));
   }
   const ValueId rows = make.make(*op.def, std::move(operands), op.attributes);

@@ -68,7 +68,8 @@ class InstanceLoop {
     return rewriteFunctions(module,
                             [&](const Function& f) -> Result<const Function*> {
                               Function kept = f;
-                              std::erase_if(kept.ops, [&](const Op* op) { return isCheckOfOne(module_, *op); });
+                              std::erase_if(kept.ops,
+                                            [&](const Op* op) { return isCheckOfOne(module_, *op); });
                               return kept.ops.size() == f.ops.size() ? &f : ir_.own(std::move(kept));
                             })
         ->functions[0];
@@ -140,8 +141,8 @@ class InstanceLoop {
 }  // namespace
 
 bool isCheckOfOne(const ManyModule& module, const Op& op) {
-  return op.def == &ops::checkOp && !(module.isUniform(op.attributes.dims("lhs")) &&
-                                      module.isUniform(op.attributes.dims("rhs")));
+  return op.def == &ops::checkOp &&
+         !(module.isUniform(op.attributes.dims("lhs")) && module.isUniform(op.attributes.dims("rhs")));
 }
 
 Layout instanceLoopLayout(const ManyModule& module, ValueId result) {

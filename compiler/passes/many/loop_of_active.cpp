@@ -88,8 +88,10 @@ class LoopOfActive {
   ValueId initialLengths() {
     const ValueId trips = op_.operands[0];
     if (trips == kNoValue || isBatched(trips)) return outer_.spread(make_.integer(0), 0);
-    ValueId count = make_.cast(make_.make(ops::reshapeOp, {outer_.valueOf(trips), make_.integers({1})}), Dtype::i64);
-    count = make_.make(ops::expandOp, {make_.make(ops::maxOp, {count, make_.integer(0)}), outer_.countVector()});
+    ValueId count =
+        make_.cast(make_.make(ops::reshapeOp, {outer_.valueOf(trips), make_.integers({1})}), Dtype::i64);
+    count =
+        make_.make(ops::expandOp, {make_.make(ops::maxOp, {count, make_.integer(0)}), outer_.countVector()});
     return mask_ == kNoValue ? count : make_.make(ops::whereOp, {mask_, count, make_.integer(0)});
   }
 
@@ -202,8 +204,9 @@ class LoopOfActive {
     Op loop;
     loop.def = &ops::loopOp;
     loop.place = op_.place;
-    loop.operands = {isBatched(op_.operands[0]) || op_.operands[0] == kNoValue ? kNoValue
-                                                                               : outer_.valueOf(op_.operands[0]),
+    loop.operands = {isBatched(op_.operands[0]) || op_.operands[0] == kNoValue
+                         ? kNoValue
+                         : outer_.valueOf(op_.operands[0]),
                      condition()};
     for (ValueId v : operands_) loop.operands.push_back(v);
     for (ValueId v : captured_) loop.operands.push_back(v);
@@ -255,7 +258,8 @@ class LoopOfActive {
     const ValueId number = ir_.newValue(), list = ir_.newValue(), all = ir_.newValue(), ends = ir_.newValue();
     function.parameters = {{number, ir_.tensorType(Shape{}, Dtype::i64)}, {list, {}}, {all, {}}, {ends, {}}};
     const ValueId end = body.make(ops::reshapeOp, {body.gather(ends, number, 0), body.integers({1})});
-    const ValueId part = body.make(ops::sliceOp, {body.gather(all, number, 1), body.integers({0}), end, body.integers({0})});
+    const ValueId part =
+        body.make(ops::sliceOp, {body.gather(all, number, 1), body.integers({0}), end, body.integers({0})});
     function.results = {body.number(HostTensor::scalarInt(Dtype::boolean, 1)),
                         body.make(ops::list_appendOp, {list, part})};
     function.resultTypes.resize(2);
@@ -282,11 +286,11 @@ class LoopOfActive {
   const size_t carried_;
   const bool stacks_;
   ManyRegion region_;
-  ValueId mask_ = kNoValue, start_ = kNoValue;      // outside
+  ValueId mask_ = kNoValue, start_ = kNoValue;                          // outside
   ValueId active_ = kNoValue, limit_ = kNoValue, allCount_ = kNoValue;  // parameters
-  std::vector<Dim> sizes_;                          // of what moves
-  std::vector<ValueId> operands_, captured_;        // carried at first, and captured
-  std::vector<ValueId> moving_, still_;             // parameters; moving: active, carried..., captured..., limit
+  std::vector<Dim> sizes_;                                              // of what moves
+  std::vector<ValueId> operands_, captured_;                            // carried at first, and captured
+  std::vector<ValueId> moving_, still_;  // parameters; moving: active, carried..., captured..., limit
   struct Place {
     bool moves;
     size_t index;

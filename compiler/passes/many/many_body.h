@@ -18,13 +18,13 @@ namespace dyn::passes {
 
 class ManyBody {
  public:
-  // `lead`: the size of the leading axis where it has a name, else null. `count`: the number of instances, an
-  // i64 of one element.
+  // `lead`: the size of the leading axis where it has a name, else null.
   ManyBody(ManyModule& module, Dim lead) : module_(module), maker_(module.ir(), ops_), lead_(lead) {}
 
   ManyModule& module() { return module_; }
   IrContext& ir() { return module_.ir(); }
   OpMaker& make() { return maker_; }
+  // The number of instances, an i64 of one element: given before the first operation.
   void setCount(ValueId count) { count_ = count; }
   ValueId count() const { return count_; }
   ValueId countVector();  // the same as i64[1]
@@ -40,8 +40,8 @@ class ManyBody {
   bool isShared(ValueId old) const { return layoutOf(old) == Layout::shared; }
   // All operands but the first: sizes, places, scales that all instances have in common.
   bool othersAreShared(const Op& op) const;
-  ValueId valueOf(ValueId old);      // in the layout that it has
-  ValueId batchedOf(ValueId old);    // precondition: not listed. (r, ...); a shared one is repeated
+  ValueId valueOf(ValueId old);              // in the layout that it has
+  ValueId batchedOf(ValueId old);            // precondition: not listed. (r, ...); a shared one is repeated
   ValueId batchedOf(ValueId old, int rank);  // (r, 1, ..., ...): of so many axes behind the first
   ValueId spread(ValueId value, int rank);   // a shared value of that rank, repeated: (r, ...)
 

@@ -42,8 +42,8 @@ Attributes ManyModule::attributesOf(const Op& op) const {
   if (op.def != &ops::reshapeOp) return attributes;
   const auto sizes = inferred_.contents.find(op.operands[1]);
   if (sizes == inferred_.contents.end()) return attributes;
-  const bool copies = std::any_of(sizes->second.begin(), sizes->second.end(),
-                                  [](Dim d) { return !d || d.isConstant(0); });
+  const bool copies =
+      std::any_of(sizes->second.begin(), sizes->second.end(), [](Dim d) { return !d || d.isConstant(0); });
   if (!copies) attributes.set("allowzero", int64_t{1});
   return attributes;
 }

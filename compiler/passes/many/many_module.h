@@ -44,8 +44,8 @@ class ManyModule {
   int rankOf(ValueId v) const { return typeOf(v).rank(); }
   // The elements of a small integer tensor where all are constants.
   std::optional<std::vector<int64_t>> constantsOf(ValueId v) const;
-  // Of a reshape whose sizes are known: that a 0 among them is a size. Where they are no longer known, it would
-  // copy a dim.
+  // Of a reshape whose sizes are known: that a 0 among them is a size. Where they are no longer known, it
+  // would copy a dim.
   Attributes attributesOf(const Op& op) const;
   const Uses& uses() const { return uses_; }
 
@@ -84,7 +84,7 @@ class ManyModule {
   std::map<std::string, int64_t> counters;
   std::vector<std::string> remarks;
 
-  std::vector<const Function*> functions;  // made so far, besides @main
+  std::vector<const Function*> functions;    // made so far, besides @main
   std::map<std::string, ManyFunction> made;  // by callee and layouts of the arguments
   // Of the results of a body, by the layouts of its parameters.
   std::map<std::pair<const Function*, std::string>, std::vector<Layout>> layouts;

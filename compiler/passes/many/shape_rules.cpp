@@ -69,7 +69,8 @@ bool ofFirstInstance(ManyBody& body, const Op& op) {
 bool reshaped(ManyBody& body, const Op& op) {
   if (!body.isShared(op.operands[1])) return false;
   const ValueId x = body.valueOf(op.operands[0]);
-  const ValueId sizes = inOneVector(body, {body.countVector(), body.make().cast(body.valueOf(op.operands[1]), Dtype::i64)});
+  const ValueId sizes =
+      inOneVector(body, {body.countVector(), body.make().cast(body.valueOf(op.operands[1]), Dtype::i64)});
   body.giveAll(op, *op.def, {x, sizes}, body.module().attributesOf(op));
   return true;
 }
@@ -137,7 +138,8 @@ bool sliced(ManyBody& body, const Op& op) {
   if (!axes) return false;
   const ValueId x = body.valueOf(op.operands[0]);
   const ValueId starts = body.valueOf(op.operands[1]), ends = body.valueOf(op.operands[2]);
-  const ValueId places = body.make().cast(body.make().integers(*axes), body.module().typeOf(op.operands[1]).dtype());
+  const ValueId places =
+      body.make().cast(body.make().integers(*axes), body.module().typeOf(op.operands[1]).dtype());
   std::vector<ValueId> operands{x, starts, ends, places};
   if (isGiven(op, 4)) operands.push_back(body.valueOf(op.operands[4]));
   body.giveAll(op, *op.def, std::move(operands), op.attributes);
@@ -166,12 +168,10 @@ bool tiled(ManyBody& body, const Op& op) {
 
 std::vector<VectorizeRow> shapeRules() {
   return {
-      {&ops::shapeOp, sizesOf},         {&ops::sizeOp, elementCount},
-      {&ops::eye_likeOp, ofFirstInstance}, {&ops::reshapeOp, reshaped},
-      {&ops::expandOp, expanded},       {&ops::squeezeOp, squeezed},
-      {&ops::unsqueezeOp, unsqueezed},  {&ops::transposeOp, transposed},
-      {&ops::sliceOp, sliced},          {&ops::padOp, padded},
-      {&ops::tileOp, tiled},
+      {&ops::shapeOp, sizesOf},        {&ops::sizeOp, elementCount},    {&ops::eye_likeOp, ofFirstInstance},
+      {&ops::reshapeOp, reshaped},     {&ops::expandOp, expanded},      {&ops::squeezeOp, squeezed},
+      {&ops::unsqueezeOp, unsqueezed}, {&ops::transposeOp, transposed}, {&ops::sliceOp, sliced},
+      {&ops::padOp, padded},           {&ops::tileOp, tiled},
   };
 }
 

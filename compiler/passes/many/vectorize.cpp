@@ -5,8 +5,8 @@
 //   after   fn @main(%x: Tensor[(r, 64), f32]) {
 //             %h = matmul(%x, %w)  %s = reduce_sum(%h, [1])
 //             %y = A on the rows of %h where greater(%s, 0), and B on the others, in their order }
-// Every result and every input, or those that the option `inputs` names, get a leading axis `r`; an input that
-// is no tensor becomes a list, as does a result whose sizes differ between instances.
+// Every result and every input, or those that the option `inputs` names, get a leading axis `r`; an input
+// that is no tensor becomes a list, as does a result whose sizes differ between instances.
 // many_module.h says how values are held, vectorize_rules.h how operations are joined, instance_loop.h what
 // happens to the others.
 // Results equal those of each instance alone, but for the order of the sums in products of another number of
@@ -84,7 +84,9 @@ class MainOfMany {
   Dim newLead() {
     std::string name = "r";
     while (ir_.dims().hasSymbol(name)) name += "_";
-    return ir_.dims().symbol(name);
+    const Dim lead = ir_.dims().symbol(name);
+    (void)ir_.facts().addRange(lead, 0, std::nullopt, Reason{"a number of instances", old_.place});
+    return lead;
   }
 
   bool isShared(ValueId parameter) const {

@@ -3,8 +3,8 @@
 //
 //   many_programs [--count N] [--seed S] [--compiled] [--show]
 //
-// Seed S + i makes program i, run over 1 and 3 instances of several sizes. A program that ends in an error for
-// an instance alone ends in one for all. Ends with 1 when anything differed, naming the seed; --show prints the
+// Seed S + i makes program i, run over 1 and 3 instances of several sizes; sizes at which an instance alone
+// ends in an error are left out. Ends with 1 when anything differed, naming the seed; --show prints the
 // programs of one and of many, and runs nothing.
 #include <unistd.h>
 #include <csignal>
@@ -62,7 +62,8 @@ std::string difference(const HostTensor& actual, int64_t first, const HostTensor
 std::string difference(const Value& many, size_t instance, const Value& alone) {
   if (many.kind() == ValueKind::list) {
     const Value& own = many.parts()[instance];
-    if (!alone.isTensor()) return own.identical(alone) ? "" : own.toString() + " instead of " + alone.toString();
+    if (!alone.isTensor())
+      return own.identical(alone) ? "" : own.toString() + " instead of " + alone.toString();
     if (own.tensor().shape() != alone.tensor().shape()) return "another shape";
     return difference(own.tensor(), 0, alone.tensor());
   }
@@ -70,7 +71,8 @@ std::string difference(const Value& many, size_t instance, const Value& alone) {
   std::vector<int64_t> shape = many.tensor().shape();
   shape.erase(shape.begin());
   if (shape != alone.tensor().shape()) return "another shape";
-  return difference(many.tensor(), static_cast<int64_t>(instance) * alone.tensor().elementCount(), alone.tensor());
+  return difference(many.tensor(), static_cast<int64_t>(instance) * alone.tensor().elementCount(),
+                    alone.tensor());
 }
 
 // Tensors, and lists of them.
@@ -87,7 +89,8 @@ Value valueOf(const dyn_value* value) {
 
 Result<std::vector<Value>> runCompiled(test::Compiled& program, const std::vector<HostTensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (dyn_context_set_input(program.context.get(), static_cast<int32_t>(i), program.toVm(inputs[i]).get()) != DYN_OK)
+    if (dyn_context_set_input(program.context.get(), static_cast<int32_t>(i),
+                              program.toVm(inputs[i]).get()) != DYN_OK)
       return makeError(DiagnosticId::inputMismatch, dyn_last_message());
   if (const dyn_status status = dyn_context_run(program.context.get()); status != DYN_OK)
     return makeError(test::idOf(status), dyn_last_message());
@@ -164,8 +167,8 @@ std::string check(const differential::Program& program, uint64_t seed, bool comp
       for (size_t i = 0; i < r; ++i)
         for (size_t k = 0; k < ran->size(); ++k)
           if (const std::string what = difference((*ran)[k], i, expected[i][k]); !what.empty())
-            return where + ", compiled: instance " + std::to_string(i) + ", result " + std::to_string(k) + ": " +
-                   what;
+            return where + ", compiled: instance " + std::to_string(i) + ", result " + std::to_string(k) +
+                   ": " + what;
     }
   }
   return "";
@@ -210,8 +213,10 @@ int run(uint64_t from, int64_t count, bool compiled) {
   for (const auto& [name, number] : counts.joined)
     std::printf("  %s: %lld\n", name.c_str(), static_cast<long long>(number));
   // A pass that joins nothing would make a test that cannot fail.
-  const bool meaningful = counts.joined["joined"] > counts.joined["alone"] && counts.whole * 20 < counts.programs;
-  if (!meaningful) std::printf("too little is joined: %lld programs not at all\n", static_cast<long long>(counts.whole));
+  const bool meaningful =
+      counts.joined["joined"] > counts.joined["alone"] && counts.whole * 20 < counts.programs;
+  if (!meaningful)
+    std::printf("too little is joined: %lld programs not at all\n", static_cast<long long>(counts.whole));
   return counts.failed == 0 && meaningful ? 0 : 1;
 }
 

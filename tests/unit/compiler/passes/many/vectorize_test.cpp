@@ -143,10 +143,10 @@ ManyRun expectAsAlone(const std::string& text, const std::string& inputNames,
       for (size_t k = 0; k < alone->size(); ++k) {
         const ManyOutput& output = (*together)[k];
         const HostTensor actual = output.isList ? output.items[i] : instanceOf(output.items[0], i);
-        test::expectClose(actual, (*alone)[k],
-                          "instance " + std::to_string(i) + " of " + std::to_string(r) + ", result " +
-                              std::to_string(k),
-                          tolerance);
+        test::expectClose(
+            actual, (*alone)[k],
+            "instance " + std::to_string(i) + " of " + std::to_string(r) + ", result " + std::to_string(k),
+            tolerance);
       }
     }
   }
@@ -169,26 +169,28 @@ int64_t counterOf(const ManyRun& run, const std::string& name) {
 }
 
 TEST(Vectorize, InstancesLeaveEarly) {
-  const ManyRun run = expectAsAlone(manySample("early_exit.dyn"), "x",
-                                    {randomInstances({8}, 1), weightsInput({8, 8}, 2), weightsInput({8, 8}, 3),
-                                     weightsInput({8, 8}, 4), weightsInput({8, 3}, 5, 0.9)});
+  const ManyRun run =
+      expectAsAlone(manySample("early_exit.dyn"), "x",
+                    {randomInstances({8}, 1), weightsInput({8, 8}, 2), weightsInput({8, 8}, 3),
+                     weightsInput({8, 8}, 4), weightsInput({8, 3}, 5, 0.9)});
   EXPECT_EQ(counterOf(run, "parted_branches"), 2);
   EXPECT_EQ(counterOf(run, "alone"), 0);
 }
 
 TEST(Vectorize, EachInstanceHasItsExpert) {
-  const ManyRun run = expectAsAlone(manySample("experts.dyn"), "x",
-                                    {randomInstances({8}, 1), weightsInput({8, 3}, 2), weightsInput({8, 8}, 3),
-                                     weightsInput({8, 8}, 4), weightsInput({8, 8}, 5)});
+  const ManyRun run =
+      expectAsAlone(manySample("experts.dyn"), "x",
+                    {randomInstances({8}, 1), weightsInput({8, 3}, 2), weightsInput({8, 8}, 3),
+                     weightsInput({8, 8}, 4), weightsInput({8, 8}, 5)});
   EXPECT_EQ(counterOf(run, "parted_branches"), 2);
   EXPECT_EQ(counterOf(run, "alone"), 0);
 }
 
 TEST(Vectorize, RecurrencesHaveTripCountsOfTheirOwn) {
-  const ManyRun run = expectAsAlone(
-      manySample("lstm.dyn"), "x+count",
-      {randomInstances({7, 5}, 1), numbersOfInstances({3, 7, 0, 7, 1, 2}), weightsInput({5, 16}, 2),
-       weightsInput({4, 16}, 3), weightsInput({16}, 4)});
+  const ManyRun run =
+      expectAsAlone(manySample("lstm.dyn"), "x+count",
+                    {randomInstances({7, 5}, 1), numbersOfInstances({3, 7, 0, 7, 1, 2}),
+                     weightsInput({5, 16}, 2), weightsInput({4, 16}, 3), weightsInput({16}, 4)});
   EXPECT_EQ(counterOf(run, "loops_of_active_instances"), 1);
   EXPECT_EQ(counterOf(run, "alone"), 0);
   EXPECT_THAT(run.lists, testing::ElementsAre(false, true)) << "the outputs of the steps have lengths";
@@ -213,18 +215,18 @@ TEST(Vectorize, DecodersEndByTheirTokens) {
 }
 
 TEST(Vectorize, LoopsInLoops) {
-  const ManyRun run =
-      expectAsAlone(manySample("nested_rnn.dyn"), "x+outer+inner",
-                    {randomInstances({6}, 1), numbersOfInstances({2, 0, 3, 1, 3, 2}),
-                     numbersOfInstances({1, 2, 0, 3, 4, 0}), weightsInput({6, 6}, 2), weightsInput({6, 6}, 3)});
+  const ManyRun run = expectAsAlone(
+      manySample("nested_rnn.dyn"), "x+outer+inner",
+      {randomInstances({6}, 1), numbersOfInstances({2, 0, 3, 1, 3, 2}),
+       numbersOfInstances({1, 2, 0, 3, 4, 0}), weightsInput({6, 6}, 2), weightsInput({6, 6}, 3)});
   EXPECT_EQ(counterOf(run, "loops_of_active_instances"), 2);
   EXPECT_EQ(counterOf(run, "alone"), 0);
 }
 
 TEST(Vectorize, RecursionEndsForEachInstance) {
-  const ManyRun run = expectAsAlone(manySample("drnn.dyn"), "x",
-                                    {randomInstances({6}, 1), weightsInput({6, 6}, 2, 0.8),
-                                     weightsInput({6, 6}, 3, 0.8)});
+  const ManyRun run =
+      expectAsAlone(manySample("drnn.dyn"), "x",
+                    {randomInstances({6}, 1), weightsInput({6, 6}, 2, 0.8), weightsInput({6, 6}, 3, 0.8)});
   EXPECT_GE(counterOf(run, "parted_branches"), 1);
   EXPECT_EQ(counterOf(run, "alone"), 0);
 }
@@ -234,6 +236,47 @@ TEST(Vectorize, WholeOperatorsRunForEachInstance) {
                                     {randomInstances({1, 3, 12, 12}, 1), weightsInput({5, 3, 3, 3}, 2)});
   EXPECT_THAT(run.lists, testing::ElementsAre(false, true));
   EXPECT_THAT(run.remarks, testing::Contains(HasSubstr("non_max_suppression")));
+}
+
+Value treeOf(std::mt19937& random, int depth) {
+  if (depth == 0 || random() % 4 == 0)
+    return Value::data("Leaf", {Value(randomTensor(Dtype::f32, {64}, static_cast<uint32_t>(random())))});
+  Value left = treeOf(random, depth - 1), right = treeOf(random, depth - 1);
+  return Value::data("Node", {std::move(left), std::move(right)});
+}
+
+TEST(Vectorize, TreesRunALevelAtATimeOverAllInstances) {
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, manySample("tree_lstm.dyn"));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  CompileOptions inferOnly;
+  inferOnly.passes = "infer";
+  Trace trace;
+  Result<Module> one = runPasses(*parsed, inferOnly, trace);
+  ASSERT_TRUE(one.ok()) << one.error().toString();
+  PassContext pass;
+  pass.options["inputs"] = "tree";
+  Result<Module> many = findPass(passTable(), "vectorize")->run(*one, pass);
+  ASSERT_TRUE(many.ok()) << many.error().toString();
+  PassContext levels;
+  Result<Module> batched = findPass(passTable(), "batch_levels")->run(*many, levels);
+  ASSERT_TRUE(batched.ok()) << batched.error().toString();
+  EXPECT_EQ(levels.counters["batched_functions"], 1);
+  EXPECT_EQ(levels.counters["calls_of_whole_lists"], 1) << "one call for the trees of all instances";
+  const Value w = smallWeights({64, 192}, 1, 0.2), u = smallWeights({128, 320}, 2, 0.2);
+  std::mt19937 random(3);
+  std::vector<Value> trees;
+  for (int i = 0; i < 5; ++i) trees.push_back(treeOf(random, i));
+  for (const Module* module : {&*many, &*batched}) {
+    Result<std::vector<Value>> together = interpret(*module, {Value::list(trees), w, u});
+    ASSERT_TRUE(together.ok()) << together.error().toString();
+    for (size_t i = 0; i < trees.size(); ++i) {
+      Result<std::vector<Value>> alone = interpret(*one, {trees[i], w, u});
+      ASSERT_TRUE(alone.ok()) << alone.error().toString();
+      test::expectClose(instanceOf((*together)[0].tensor(), i), (*alone)[0].tensor(),
+                        "tree " + std::to_string(i), 1e-5);
+    }
+  }
 }
 
 // Row by row of the tables of rules: both ways of holding each operand.
@@ -247,7 +290,8 @@ TEST(Vectorize, RulesOfOperators) {
        "transpose(x), reduce_sum(x), reduce_max(x, [0], keepdims = 0), shape(x), size(x) }",
        "all",
        {randomInstances({2, 3}, 1), randomInstances({3}, 2)}},
-      {"fn @main(x: Tensor[(a, b), f32], y: Tensor[(b), f32]) { return x * y, x @ y, concat(x, unsqueeze(y, 0), "
+      {"fn @main(x: Tensor[(a, b), f32], y: Tensor[(b), f32]) { return x * y, x @ y, concat(x, unsqueeze(y, "
+       "0), "
        "axis = 0), x[1], x[:, ::2], argmax(x, axis = 1), cumsum(x, 1) }",
        "y",
        {sharedInput(randomTensor(Dtype::f32, {2, 3}, 1)), randomInstances({3}, 2)}},
@@ -255,7 +299,8 @@ TEST(Vectorize, RulesOfOperators) {
        "matmul(x, y, transpose_a = 0), matmul(y, x, transpose_a = 1, transpose_b = 1) }",
        "all",
        {randomInstances({2, 3}, 1), randomInstances({3, 4}, 2)}},
-      {"fn @main(x: Tensor[(a, b), f32], y: Tensor[(b, c), f32]) { return x @ y, matmul(y, x, transpose_a = 1, "
+      {"fn @main(x: Tensor[(a, b), f32], y: Tensor[(b, c), f32]) { return x @ y, matmul(y, x, transpose_a = "
+       "1, "
        "transpose_b = 1), einsum(x, y, equation = \"ab,bc->ca\") }",
        "x",
        {randomInstances({2, 3}, 1), sharedInput(randomTensor(Dtype::f32, {3, 4}, 2))}},
@@ -273,16 +318,20 @@ TEST(Vectorize, RulesOfOperators) {
        "i",
        {sharedInput(randomTensor(Dtype::f32, {2, 3}, 1)), numbersOfInstances({0, 1, -1, 1, 0, -2})}},
       {"fn @main(x: Tensor[(a, b), f32], i: Tensor[(), i64]) { return gather(x, i), gather(x, i, axis = 1), "
-       "scatter_nd(x, reshape(i, [1, 1]), x[0:1]), reshape(x, [-1]), reshape(x, [0, -1, 1]), tile(x, [2, 1]), "
+       "scatter_nd(x, reshape(i, [1, 1]), x[0:1]), reshape(x, [-1]), reshape(x, [0, -1, 1]), tile(x, [2, "
+       "1]), "
        "pad(x, [1, 0, 0, 2]), expand(x, [2, 1, 1]), squeeze(unsqueeze(x, [0, 2]), [0]), trilu(x) }",
        "x",
        {randomInstances({2, 3}, 1), sharedInput(HostTensor::scalarInt(Dtype::i64, 1))}},
-      {"fn @main(x: Tensor[(a, b), f32], s: Tensor[(b), f32]) { v, p = topk(x, [2]) q, r = split(x, axis = 0, "
-       "parts = 2) return v, p, q, r, layer_norm(x, s), one_hot(argmax(x), 4, [0.0, 1.0]), clip(x, 0.0, 1.0), "
+      {"fn @main(x: Tensor[(a, b), f32], s: Tensor[(b), f32]) { v, p = topk(x, [2]) q, r = split(x, axis = "
+       "0, "
+       "parts = 2) return v, p, q, r, layer_norm(x, s), one_hot(argmax(x), 4, [0.0, 1.0]), clip(x, 0.0, "
+       "1.0), "
        "nonzero(x > 0.0) }",
        "x",
        {randomInstances({2, 3}, 1), sharedInput(randomTensor(Dtype::f32, {3}, 2))}},
-      {"fn @main(x: Tensor[(n, 4, h, w), f32], k: Tensor[(2, 4, 3, 3), f32]) { return conv(x, k, pads = [1, 1, 1, "
+      {"fn @main(x: Tensor[(n, 4, h, w), f32], k: Tensor[(2, 4, 3, 3), f32]) { return conv(x, k, pads = [1, "
+       "1, 1, "
        "1]), max_pool(x, kernel_shape = [2, 2]), depth_to_space(x, block = 2) }",
        "x",
        {randomInstances({2, 4, 5, 5}, 1), sharedInput(randomTensor(Dtype::f32, {2, 4, 3, 3}, 2))}},
@@ -294,17 +343,17 @@ TEST(Vectorize, RulesOfOperators) {
 }
 
 TEST(Vectorize, SharedIsComputedOnce) {
-  const ManyRun run = expectAsAlone(
-      "fn @main(x: Tensor[(d), f32], w: Tensor[(d, d), f32]) { t = tanh(w) @ w return x @ t }", "x",
-      {randomInstances({4}, 1), weightsInput({4, 4}, 2)});
+  const ManyRun run =
+      expectAsAlone("fn @main(x: Tensor[(d), f32], w: Tensor[(d, d), f32]) { t = tanh(w) @ w return x @ t }",
+                    "x", {randomInstances({4}, 1), weightsInput({4, 4}, 2)});
   EXPECT_EQ(counterOf(run, "shared"), 2);
   EXPECT_EQ(counterOf(run, "joined"), 1);
 }
 
 TEST(Vectorize, AnInstanceReadsItsOwnElementsOnly) {
   IrContext context;
-  Result<Module> parsed = test::parseText(
-      context, "fn @main(x: Tensor[(a), f32], i: Tensor[(), i64]) { return gather(x, i) }");
+  Result<Module> parsed =
+      test::parseText(context, "fn @main(x: Tensor[(a), f32], i: Tensor[(), i64]) { return gather(x, i) }");
   ASSERT_TRUE(parsed.ok());
   PassContext pass;
   Result<Module> many = findPass(passTable(), "vectorize")->run(*parsed, pass);
