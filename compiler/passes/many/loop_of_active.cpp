@@ -1,5 +1,7 @@
 #include "compiler/passes/many/loop_of_active.h"
 
+#include <cstdint>
+
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/many/control_rules.h"
 #include "compiler/passes/many/many_region.h"
@@ -26,8 +28,19 @@ class LoopOfActive {
     findStart();
     const ValueId number = region_.parameter(body_.parameters[0].id, Layout::shared);
     active_ = moving(start_, number64());
-    for (size_t k = 0; k < carried_; ++k) still(outer_.batchedOf(op_.operands[2 + k]));
+    for (size_t k = 0; k < carried_; ++k) {
+      const ValueId initial = outer_.batchedOf(op_.operands[2 + k]);
+      grows_.push_back(!module_.isUniform(op_.results[k].type));
+      still(grows_[k]
+                ? appended(make_, outer_.count(), outer_.emptyList(op_.results[k].type), {initial}, slice)
+                : initial);
+      if (grows_[k] && growing_ == kNone) growing_ = k;
+    }
     if (stacks_) still(initialLengths());
+    if (growing_ != kNone) {
+      positions_ = still_.size();
+      still(make_.make(ops::rangeOp, {make_.integer(0), outer_.count(), make_.integer(1)}));
+    }
     for (size_t k = 0; k < carried_; ++k) compact(op_.operands[2 + k], body_.parameters[1 + k].id);
     for (size_t i = 1 + carried_; i < body_.parameters.size(); ++i)
       if (layouts_[i] == Layout::batched && !module_.uses().unused(body_.parameters[i].id))
@@ -189,13 +202,18 @@ class LoopOfActive {
     for (size_t i = 0; i < moving_.size(); ++i) moving.push_back(region.parameter());
     const ValueId keep = placesOf(make, go), ended = placesOf(make, make.make(ops::logical_notOp, {go}));
     const ValueId places = rows(make, make.gather(moving[0], ended, 0));
-    for (size_t k = 0; k < carried_; ++k)
-      region.result(make.make(ops::scatter_ndOp, {still[k], places, make.gather(moving[1 + k], ended, 0)}));
+    for (size_t k = 0; k < carried_; ++k) {
+      const ValueId last = make.gather(moving[1 + k], ended, 0);
+      region.result(grows_[k] ? appended(make, sizeOf(make, ended), still[k], {last}, slice)
+                              : make.make(ops::scatter_ndOp, {still[k], places, last}));
+    }
     if (stacks_) {
       ValueId length = make.make(ops::addOp, {number, make.integer(1)});
       length = make.make(ops::expandOp, {length, make.make(ops::shapeOp, {ended})});
       region.result(make.make(ops::scatter_ndOp, {still[carried_], places, length}));
     }
+    if (growing_ != kNone)
+      region.result(placed(make, still[positions_], places, still[growing_], sizeOf(make, ended)));
     for (ValueId v : moving) region.result(make.gather(v, keep, 0));
     return region.finish(body_.name + ".some_ended");
   }
@@ -226,14 +244,23 @@ class LoopOfActive {
     // A shared trip count may end the loop while instances go on.
     const bool mayGoOn = op_.operands[0] != kNoValue && !isBatched(op_.operands[0]);
     const ValueId places = mayGoOn && carried_ > 0 ? rows(make_, movingAfter[0]) : kNoValue;
+    ValueId positions = growing_ == kNone ? kNoValue : stillAfter[positions_];
+    if (growing_ != kNone && mayGoOn)
+      positions = placed(make_, positions, places, stillAfter[growing_], sizeOf(make_, movingAfter[0]));
     for (size_t k = 0; k < carried_; ++k) {
-      if (mayGoOn)
+      if (grows_[k]) {
+        const ValueId ended = stillAfter[k], last = movingAfter[1 + k];
+        const ValueId all =
+            mayGoOn ? appended(make_, sizeOf(make_, movingAfter[0]), ended, {last}, slice) : ended;
+        giveList(op_.results[k].id, {all, positions}, atPosition);
+      } else if (mayGoOn) {
         outer_.give(op_, k, ops::scatter_ndOp, {stillAfter[k], places, movingAfter[1 + k]}, {});
-      else
+      } else {
         outer_.give(op_, k, ops::identityOp, {stillAfter[k]}, {});
+      }
     }
     for (size_t k = carried_; k < op_.results.size(); ++k)
-      cut(op_.results[k].id, stacked[k - carried_], stillAfter[carried_]);
+      giveList(op_.results[k].id, {stacked[k - carried_], stillAfter[carried_]}, iterations);
   }
 
   // Before the first iteration.
@@ -247,33 +274,63 @@ class LoopOfActive {
     return make_.make(ops::logical_andOp, {condition, any});
   }
 
-  // The list of what each instance has stacked, from (iterations, r, ...).
-  void cut(ValueId old, ValueId stacked, ValueId lengths) {
+  // The list with an item more in each of `trips` iterations: that of its number, made of the values.
+  using Item = ValueId (*)(OpMaker& body, ValueId number, const std::vector<ValueId>& values);
+  ValueId appended(OpMaker& make, ValueId trips, ValueId list, const std::vector<ValueId>& values, Item item,
+                   ValueId into = kNoValue) {
     std::vector<const Op*> bodyOps;
     OpMaker body(ir_, bodyOps);
     body.standAt(op_.place);
     Function function;
-    function.name = ir_.uniqueFunctionName(body_.name + ".cut");
+    function.name = ir_.uniqueFunctionName(body_.name + ".items");
     function.place = op_.place;
-    const ValueId number = ir_.newValue(), list = ir_.newValue(), all = ir_.newValue(), ends = ir_.newValue();
-    function.parameters = {{number, ir_.tensorType(Shape{}, Dtype::i64)}, {list, {}}, {all, {}}, {ends, {}}};
-    const ValueId end = body.make(ops::reshapeOp, {body.gather(ends, number, 0), body.integers({1})});
-    const ValueId part =
-        body.make(ops::sliceOp, {body.gather(all, number, 1), body.integers({0}), end, body.integers({0})});
-    function.results = {body.number(HostTensor::scalarInt(Dtype::boolean, 1)),
-                        body.make(ops::list_appendOp, {list, part})};
-    function.resultTypes.resize(2);
-    function.ops = std::move(bodyOps);
+    const ValueId number = ir_.newValue(), inside = ir_.newValue();
+    function.parameters = {{number, number64()}, {inside, {}}};
     Op loop;
     loop.def = &ops::loopOp;
     loop.place = op_.place;
-    loop.operands = {outer_.count(), kNoValue, outer_.emptyList(module_.typeOf(old)), stacked, lengths};
+    loop.operands = {trips, kNoValue, list};
+    std::vector<ValueId> own;
+    for (ValueId v : values) {
+      own.push_back(ir_.newValue());
+      function.parameters.push_back({own.back(), {}});
+      loop.operands.push_back(v);
+    }
+    const ValueId more = body.make(ops::list_appendOp, {inside, item(body, number, own)});
+    function.results = {body.number(HostTensor::scalarInt(Dtype::boolean, 1)), more};
+    function.resultTypes.resize(2);
+    function.ops = std::move(bodyOps);
     loop.attributes = {{"carried", int64_t{1}}};
     loop.regions = {ir_.own(std::move(function))};
+    const ValueId result = into == kNoValue ? ir_.newValue() : into;
+    loop.results = {{result, Type()}};
+    make.add(std::move(loop));
+    return result;
+  }
+  static ValueId slice(OpMaker& body, ValueId number, const std::vector<ValueId>& values) {
+    return body.gather(values[0], number, 0);
+  }
+  // Of (iterations, r, ...), as many iterations as the instance made.
+  static ValueId iterations(OpMaker& body, ValueId number, const std::vector<ValueId>& values) {
+    const ValueId end = body.make(ops::reshapeOp, {body.gather(values[1], number, 0), body.integers({1})});
+    return body.make(ops::sliceOp,
+                     {body.gather(values[0], number, 1), body.integers({0}), end, body.integers({0})});
+  }
+  static ValueId atPosition(OpMaker& body, ValueId number, const std::vector<ValueId>& values) {
+    return body.make(ops::list_atOp, {values[0], body.gather(values[1], number, 0)});
+  }
+
+  void giveList(ValueId old, const std::vector<ValueId>& values, Item item) {
     const ValueId id = module_.idFor(old);
-    loop.results = {{id, Type()}};
-    make_.add(std::move(loop));
+    appended(make_, outer_.count(), outer_.emptyList(module_.typeOf(old)), values, item, id);
     outer_.giveListed(old, id);
+  }
+
+  // Places of the next items of a list, for instances in these rows of `positions`.
+  static ValueId placed(OpMaker& make, ValueId positions, ValueId rows, ValueId list, ValueId count) {
+    const ValueId first = make.make(ops::list_lengthOp, {list});
+    const ValueId numbers = make.make(ops::rangeOp, {make.integer(0), count, make.integer(1)});
+    return make.make(ops::scatter_ndOp, {positions, rows, make.make(ops::addOp, {numbers, first})});
   }
 
   ManyBody& outer_;
@@ -285,6 +342,10 @@ class LoopOfActive {
   const std::vector<Layout>& layouts_;
   const size_t carried_;
   const bool stacks_;
+  static constexpr size_t kNone = SIZE_MAX;
+  std::vector<bool> grows_;  // by carried value: its size changes from iteration to iteration
+  size_t growing_ = kNone;   // the first of them
+  size_t positions_ = 0;     // among what stands still: where an instance's items are in such lists
   ManyRegion region_;
   ValueId mask_ = kNoValue, start_ = kNoValue;                          // outside
   ValueId active_ = kNoValue, limit_ = kNoValue, allCount_ = kNoValue;  // parameters

@@ -5,8 +5,7 @@
 
 namespace dyn::passes {
 
-// `layouts`: of the body's parameters; what is carried is batched. Its results have sizes that all instances
-// have in common.
+// `layouts`: of the body's parameters; what is carried is batched.
 void makeLoopOfActive(ManyBody& outer, const Op& loop, const std::vector<Layout>& layouts);
 
 }  // namespace dyn::passes

@@ -11,7 +11,8 @@
 //             return len(%active) > 0, %active, %all, %h, %x
 //           }
 //
-// Values stacked by such a loop have a length for each instance: they become a list.
+// Values stacked by such a loop have a length for each instance: they become a list. So does a carried value
+// whose size changes from iteration to iteration, as a cache: those that end are appended to a list.
 #include <algorithm>
 
 #include "compiler/ops/op_table.h"
@@ -49,8 +50,6 @@ class LoopRule {
     for (size_t k = 0; k < op_.results.size(); ++k) {
       const Type type = op_.results[k].type;
       if (isBatchedResult(k, carried) && !type.isTensor()) return false;
-      // Sizes that change from iteration to iteration: those that have ended would keep their own.
-      if (iterationsDiffer_ && k < carried && !module_.isUniform(type)) return false;
     }
     if (module_.isDraft()) {
       holdDraft(carried);
@@ -73,7 +72,7 @@ class LoopRule {
   void holdDraft(size_t carried) {
     for (size_t k = 0; k < op_.results.size(); ++k) {
       const ValueId id = outer_.ir().newValue();
-      if (k >= carried && iterationsDiffer_)
+      if (iterationsDiffer_ && (k >= carried || !module_.isUniform(op_.results[k].type)))
         outer_.giveListed(op_.results[k].id, id);
       else if (isBatchedResult(k, carried))
         outer_.give(op_, k, id);

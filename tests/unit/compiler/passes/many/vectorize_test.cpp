@@ -214,6 +214,33 @@ TEST(Vectorize, DecodersEndByTheirTokens) {
   EXPECT_THAT(run.lists, testing::ElementsAre(false, true));
 }
 
+// The keys of all earlier tokens are looked at: the cache grows until the instance ends.
+const char* const kCache = R"(
+fn @main(x: Tensor[(d), f32], w: Tensor[(d, d), f32], most: Tensor[(), i64]) {
+  cache, last = loop(most, _, unsqueeze(x, 0), x, w) {carried = 2} body (i, keys: Tensor[(?, d), f32], h, w) {
+    weights = softmax(keys @ h, axis = 0)
+    next = tanh((weights @ keys) @ w)
+    sum = reduce_sum(next, keepdims = 0)
+    return sum > 0.0, concat(keys, unsqueeze(next, 0), axis = 0), next
+  }
+  return cache, last
+}
+)";
+
+TEST(Vectorize, CachesGrowUntilTheirInstanceEnds) {
+  for (const char* inputs : {"x", "x+most"}) {
+    SCOPED_TRACE(inputs);
+    const bool differs = std::string(inputs) != "x";
+    const ManyRun run = expectAsAlone(kCache, inputs,
+                                      {randomInstances({5}, 1), weightsInput({5, 5}, 2, 0.9),
+                                       differs ? numbersOfInstances({3, 0, 6, 1, 6, 2})
+                                               : sharedInput(HostTensor::scalarInt(Dtype::i64, 6))});
+    EXPECT_EQ(counterOf(run, "loops_of_active_instances"), 1);
+    EXPECT_EQ(counterOf(run, "alone"), 0);
+    EXPECT_THAT(run.lists, testing::ElementsAre(true, false));
+  }
+}
+
 TEST(Vectorize, LoopsInLoops) {
   const ManyRun run = expectAsAlone(
       manySample("nested_rnn.dyn"), "x+outer+inner",
