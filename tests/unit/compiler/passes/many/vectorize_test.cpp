@@ -265,16 +265,24 @@ TEST(Vectorize, WholeOperatorsRunForEachInstance) {
   EXPECT_THAT(run.remarks, testing::Contains(HasSubstr("non_max_suppression")));
 }
 
-Value treeOf(std::mt19937& random, int depth) {
-  if (depth == 0 || random() % 4 == 0)
-    return Value::data("Leaf", {Value(randomTensor(Dtype::f32, {64}, static_cast<uint32_t>(random())))});
-  Value left = treeOf(random, depth - 1), right = treeOf(random, depth - 1);
-  return Value::data("Node", {std::move(left), std::move(right)});
+// Leaves of tensors of these shapes.
+Value treeOf(std::mt19937& random, int depth, const std::string& leaf, const std::string& pair,
+             const std::vector<std::vector<int64_t>>& shapes) {
+  if (depth > 0 && random() % 4 != 0) {
+    Value left = treeOf(random, depth - 1, leaf, pair, shapes);
+    Value right = treeOf(random, depth - 1, leaf, pair, shapes);
+    return Value::data(pair, {std::move(left), std::move(right)});
+  }
+  std::vector<Value> fields;
+  for (const std::vector<int64_t>& shape : shapes)
+    fields.push_back(randomTensor(Dtype::f32, shape, static_cast<uint32_t>(random())));
+  return Value::data(leaf, std::move(fields));
 }
 
-TEST(Vectorize, TreesRunALevelAtATimeOverAllInstances) {
+void expectLevelsOfAllTrees(const std::string& sample, const std::string& input,
+                            const std::vector<Value>& trees, const std::vector<Value>& weights) {
   IrContext context;
-  Result<Module> parsed = test::parseText(context, manySample("tree_lstm.dyn"));
+  Result<Module> parsed = test::parseText(context, manySample(sample));
   ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
   CompileOptions inferOnly;
   inferOnly.passes = "infer";
@@ -282,7 +290,7 @@ TEST(Vectorize, TreesRunALevelAtATimeOverAllInstances) {
   Result<Module> one = runPasses(*parsed, inferOnly, trace);
   ASSERT_TRUE(one.ok()) << one.error().toString();
   PassContext pass;
-  pass.options["inputs"] = "tree";
+  pass.options["inputs"] = input;
   Result<Module> many = findPass(passTable(), "vectorize")->run(*one, pass);
   ASSERT_TRUE(many.ok()) << many.error().toString();
   PassContext levels;
@@ -290,20 +298,32 @@ TEST(Vectorize, TreesRunALevelAtATimeOverAllInstances) {
   ASSERT_TRUE(batched.ok()) << batched.error().toString();
   EXPECT_EQ(levels.counters["batched_functions"], 1);
   EXPECT_EQ(levels.counters["calls_of_whole_lists"], 1) << "one call for the trees of all instances";
-  const Value w = smallWeights({64, 192}, 1, 0.2), u = smallWeights({128, 320}, 2, 0.2);
-  std::mt19937 random(3);
-  std::vector<Value> trees;
-  for (int i = 0; i < 5; ++i) trees.push_back(treeOf(random, i));
+  const auto inputsOf = [&](Value first) {
+    std::vector<Value> inputs = weights;
+    inputs.insert(inputs.begin(), std::move(first));
+    return inputs;
+  };
   for (const Module* module : {&*many, &*batched}) {
-    Result<std::vector<Value>> together = interpret(*module, {Value::list(trees), w, u});
+    Result<std::vector<Value>> together = interpret(*module, inputsOf(Value::list(trees)));
     ASSERT_TRUE(together.ok()) << together.error().toString();
     for (size_t i = 0; i < trees.size(); ++i) {
-      Result<std::vector<Value>> alone = interpret(*one, {trees[i], w, u});
+      Result<std::vector<Value>> alone = interpret(*one, inputsOf(trees[i]));
       ASSERT_TRUE(alone.ok()) << alone.error().toString();
       test::expectClose(instanceOf((*together)[0].tensor(), i), (*alone)[0].tensor(),
                         "tree " + std::to_string(i), 1e-5);
     }
   }
+}
+
+TEST(Vectorize, TreesRunALevelAtATimeOverAllInstances) {
+  std::mt19937 random(3);
+  std::vector<Value> trees, phrases;
+  for (int i = 0; i < 5; ++i) trees.push_back(treeOf(random, i, "Leaf", "Node", {{64}}));
+  for (int i = 0; i < 5; ++i) phrases.push_back(treeOf(random, i, "Word", "Pair", {{16}, {16, 16}}));
+  expectLevelsOfAllTrees("tree_lstm.dyn", "tree", trees,
+                         {smallWeights({64, 192}, 1, 0.2), smallWeights({128, 320}, 2, 0.2)});
+  expectLevelsOfAllTrees("mv_rnn.dyn", "phrase", phrases,
+                         {smallWeights({32, 16}, 1, 0.2), smallWeights({16, 32}, 2, 0.2)});
 }
 
 // Row by row of the tables of rules: both ways of holding each operand.
