@@ -1,4 +1,4 @@
-#include "app/engine/run/failed_instances.h"
+#include "app/session/explain/failed_instances.h"
 
 #include <cstring>
 
