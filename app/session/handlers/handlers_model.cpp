@@ -406,7 +406,8 @@ Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
     return makeView(std::move(ragged));
   }
   if (command.text("a") == "many" && !model->typed().context->dims().hasSymbol("many")) {
-    DYN_TRY(WhyView many, whyMany(model->many()));
+    const TraceStep* asPass = model->trace().find("vectorize");  // --passes +vectorize
+    DYN_TRY(WhyView many, whyMany(asPass ? *asPass : model->many()));
     return makeView(std::move(many));
   }
   std::vector<std::pair<std::string, ValueId>> ports;

@@ -126,7 +126,8 @@ void ManyBody::asItIs(const Op& op) {
 bool ManyBody::byRule(const Op& op) {
   VectorizeRule rule = vectorizeRuleOf(*op.def);
   if (!rule && op.def->cls == OpClass::elementwise) rule = vectorizeElementwise;
-  if (!rule) return false;
+  const bool walksOn = !op.regions.empty() || op.attributes.has("callee");
+  if (!rule || (walksOn && module_.depth >= ManyModule::kMostDepth)) return false;
   // What was put off is run first: where the rule takes the operation after all, nothing else is left of it.
   for (ValueId v : op.operands)
     if (v != kNoValue) (void)valueOf(v);
@@ -158,7 +159,9 @@ void ManyBody::translate(const Op& op) {
 }
 
 void ManyBody::translate(const Function& function) {
+  ++module_.depth;
   for (const Op* op : function.ops) translate(*op);
+  --module_.depth;
 }
 
 void ManyBody::putOff(const Op& op, const std::string& why) {

@@ -72,6 +72,11 @@ class ManyModule {
     int drafts_;
   };
 
+  // Bodies in bodies and functions in calls, of which walks are calls of C++: what lies deeper runs for each
+  // instance by itself.
+  static constexpr int kMostDepth = 200;
+  int depth = 0;
+
   // What was found of an operation, unless this is a draft.
   void count(std::string_view what) {
     if (!isDraft()) ++counters[std::string(what)];

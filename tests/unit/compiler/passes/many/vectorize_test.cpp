@@ -414,6 +414,23 @@ TEST(Vectorize, AnInstanceReadsItsOwnElementsOnly) {
   ASSERT_FALSE(wrong.ok());
 }
 
+TEST(Vectorize, NestingIsNoNestingOfCalls) {
+  constexpr int kDepth = 3000;
+  std::string text = "fn @main(x: Tensor[(n), f32]) {\n";
+  for (int i = 0; i < kDepth; ++i)
+    text += "y" + std::to_string(i) + " = if(reduce_sum(x, keepdims = 0) > 0.0, x) then (x) {\n";
+  text += "return x\n";
+  for (int i = kDepth; i-- > 0;) text += "} else (x) { return x * 2.0 }\nreturn y" + std::to_string(i) + "\n";
+  IrContext context;
+  Result<Module> parsed = test::parseText(context, text + "}\n");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().toString();
+  PassContext pass;
+  Result<Module> many = findPass(passTable(), "vectorize")->run(*parsed, pass);
+  ASSERT_TRUE(many.ok()) << many.error().toString();
+  EXPECT_GE(pass.counters["parted_branches"], 100);
+  EXPECT_GE(pass.counters["alone"], 1);
+}
+
 TEST(Vectorize, RaggedInputsAreRefused) {
   IrContext context;
   Result<Module> parsed =
