@@ -167,8 +167,6 @@ class LoadedModel {
   std::map<std::string, std::map<int64_t, int64_t>> observed_;  // dim → size → runs
   std::vector<std::pair<std::string, ValueId>> namedValues_;
   std::map<std::string, std::string> versions_;  // by policy and from records
-  TraceStep many_;
-  std::vector<bool> instanceInputs_;
   Trace trace_;
   std::optional<Error> passesFault_, compileFault_;
   bool passesDone_ = false;
@@ -176,6 +174,8 @@ class LoadedModel {
   VmModule vm_;
   std::unique_ptr<ScratchProgram> library_, questions_;
   int64_t readyNs_ = 0, importNs_ = 0;
+  TraceStep many_;
+  std::vector<bool> instanceInputs_;
 };
 
 }  // namespace dyn
