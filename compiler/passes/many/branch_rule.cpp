@@ -3,8 +3,8 @@
 //
 //   before  %y = if(%c, %x) then (%x) { A } else (%x) { B }           %c (), %x (n)
 //   after   %yes = nonzero(%c)  %no = nonzero(not %c)                  %c (r), %x (r, n)
-//           %a = if(len(%yes) > 0, %yes, %x) then { A of gather(%x, %yes) } else { (0, n) }
-//           %b = if(len(%no) > 0, %no, %x) then { B of gather(%x, %no) } else { (0, n) }
+//           %a = if(min(len(%yes), 1), %yes, %x) then { A of gather(%x, %yes) } else { (0, n) }
+//           %b = if(min(len(%no), 1), %no, %x) then { B of gather(%x, %no) } else { (0, n) }
 //           %y = gather(concat(%a, %b), place of each instance there)
 #include "compiler/passes/many/control_rules.h"
 
@@ -108,7 +108,7 @@ class BranchRule {
     Op made;
     made.def = &ops::ifOp;
     made.place = op_.place;
-    made.operands = {make_.make(ops::greaterOp, {sizeOf(make_, places), make_.integer(0)}), places};
+    made.operands = {make_.make(ops::minOp, {sizeOf(make_, places), make_.integer(1)}), places};
     ManyRegion some(module_, of), none(module_, of);
     const ValueId own = some.parameter();
     none.parameter();

@@ -135,16 +135,25 @@ class LoopOfActive {
                             {"what", std::string("the instances that still go on")}});
   }
 
+  // (k), where the body's condition holds and the trip count is not reached.
+  ValueId whoGoesOn(ValueId number) {
+    OpMaker& make = region_.make();
+    const auto constant = module_.constantsOf(body_.results[0]);
+    const bool always = constant && constant->size() == 1 && constant->front() != 0;
+    ValueId go = kNoValue;
+    if (!always || limit_ == kNoValue) {
+      go = make.make(ops::reshapeOp, {region_.body().valueOf(body_.results[0]), make.integers({-1})});
+      go = make.make(ops::expandOp, {go, make.make(ops::shapeOp, {active_})});
+    }
+    if (limit_ == kNoValue) return go;
+    const ValueId done = make.make(ops::addOp, {number, make.integer(1)});
+    const ValueId below = make.make(ops::lessOp, {done, limit_});
+    return go == kNoValue ? below : make.make(ops::logical_andOp, {go, below});
+  }
+
   void endOfIteration(ValueId number) {
     OpMaker& make = region_.make();
-    const ValueId count = make.make(ops::shapeOp, {active_});
-    // Which go on.
-    ValueId go = make.make(ops::reshapeOp, {region_.body().valueOf(body_.results[0]), make.integers({-1})});
-    go = make.make(ops::expandOp, {go, count});
-    if (limit_ != kNoValue) {
-      const ValueId done = make.make(ops::addOp, {number, make.integer(1)});
-      go = make.make(ops::logical_andOp, {go, make.make(ops::lessOp, {done, limit_})});
-    }
+    const ValueId go = whoGoesOn(number);
     // The next values of what moves: the active ones and what is captured stay, what is carried is new.
     std::vector<ValueId> next = moving_;
     for (size_t k = 0; k < carried_; ++k) next[1 + k] = region_.body().batchedOf(body_.results[1 + k]);
@@ -162,7 +171,7 @@ class LoopOfActive {
     split.def = &ops::ifOp;
     split.place = op_.place;
     const ValueId all = make.make(ops::reduce_minOp, {make.cast(go, Dtype::i64)}, {{"keepdims", int64_t{0}}});
-    split.operands = {make.cast(all, Dtype::boolean), go, number};
+    split.operands = {all, go, number};
     split.operands.insert(split.operands.end(), still_.begin(), still_.end());
     split.operands.insert(split.operands.end(), next.begin(), next.end());
     split.regions.push_back(noneEnded());

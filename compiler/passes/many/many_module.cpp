@@ -23,7 +23,8 @@ ManyModule::ManyModule(const InferredModule& inferred)
 std::optional<std::vector<int64_t>> ManyModule::constantsOf(ValueId v) const {
   std::vector<int64_t> elements;
   if (const auto constant = constants_.find(v); constant != constants_.end() && constant->second) {
-    if (!isInteger(constant->second->dtype())) return std::nullopt;
+    if (!isInteger(constant->second->dtype()) && constant->second->dtype() != Dtype::boolean)
+      return std::nullopt;
     for (int64_t i = 0; i < constant->second->elementCount(); ++i)
       elements.push_back(constant->second->intAt(i));
     return elements;

@@ -42,7 +42,7 @@ class ManyModule {
   // Of the module of one instance.
   Type typeOf(ValueId v) const { return v < types_.size() ? types_[v] : Type(); }
   int rankOf(ValueId v) const { return typeOf(v).rank(); }
-  // The elements of a small integer tensor where all are constants.
+  // The elements of a small tensor of integers or truth values where all are constants.
   std::optional<std::vector<int64_t>> constantsOf(ValueId v) const;
   // Of a reshape whose sizes are known: that a 0 among them is a size. Where they are no longer known, it
   // would copy a dim.
