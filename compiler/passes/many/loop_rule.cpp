@@ -103,7 +103,7 @@ class LoopRule {
       const bool stacked = k >= carried, batched = isBatchedResult(k, carried);
       ids.push_back(stacked && batched ? outer_.ir().newValue() : module_.idFor(op_.results[k].id));
       const Type type = op_.results[k].type;
-      made.results[k] = {ids[k], !batched ? type : stacked ? Type() : outer_.batchedType(type)};
+      made.results[k] = {ids[k], !batched ? type : stacked ? stackedType(type) : outer_.batchedType(type)};
     }
     outer_.make().add(std::move(made));
     for (size_t k = 0; k < op_.results.size(); ++k) {
@@ -118,6 +118,14 @@ class LoopRule {
         outer_.give(op_, k, ops::transposeOp, {ids[k]}, {{"perm", order}});
       }
     }
+  }
+
+  // (iterations, r, ...): the number of iterations keeps its name.
+  Type stackedType(Type type) {
+    const Type batched = outer_.batchedType(type);
+    Shape dims = batched.dims();
+    std::swap(dims[0], dims[1]);
+    return outer_.ir().tensorType(dims, batched.dtype());
   }
 
   static ValueId inLayout(ManyBody& body, ValueId old, Layout layout) {
