@@ -64,7 +64,8 @@ ManyFunction manyFunctionOf(ManyModule& module, const std::string& callee,
   // A call of itself finds this entry.
   const ManyFunction asked{module.ir().uniqueFunctionName(callee + ".many"), true};
   module.made[key] = asked;
-  const ManyModule::NoDraft scope(module);
+  const ManyModule::NoDraft noDraft(module);
+  const ManyModule::UniformScope scope(module);
   const Function* made = FunctionOfMany(module, *module.module().find(callee), layouts).run(asked.name);
   if (made) {
     module.functions.push_back(made);

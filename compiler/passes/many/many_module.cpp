@@ -50,7 +50,8 @@ Attributes ManyModule::attributesOf(const Op& op) const {
 }
 
 void ManyModule::addUniform(Type type) {
-  for (SymbolId symbol : symbolsOf(type)) uniform_.insert(symbol);
+  for (SymbolId symbol : symbolsOf(type))
+    if (uniform_.insert(symbol).second) uniformOrder_.push_back(symbol);
 }
 
 bool ManyModule::isUniform(Type type) const {

@@ -51,6 +51,21 @@ class ManyModule {
 
   // Sizes that all instances have in common.
   void addUniform(Type type);
+  // What one walk over a body finds holds for that walk: another one may hold its parameters otherwise.
+  class UniformScope {
+   public:
+    explicit UniformScope(ManyModule& module) : module_(module), begin_(module.uniformOrder_.size()) {}
+    ~UniformScope() {
+      for (; module_.uniformOrder_.size() > begin_; module_.uniformOrder_.pop_back())
+        module_.uniform_.erase(module_.uniformOrder_.back());
+    }
+    UniformScope(const UniformScope&) = delete;
+    UniformScope& operator=(const UniformScope&) = delete;
+
+   private:
+    ManyModule& module_;
+    size_t begin_;
+  };
   bool isUniform(Type type) const;
   bool isUniform(const Shape& dims) const;
 
@@ -101,6 +116,7 @@ class ManyModule {
   std::vector<Type> types_;
   std::unordered_map<ValueId, const HostTensor*> constants_;
   std::unordered_set<SymbolId> uniform_;
+  std::vector<SymbolId> uniformOrder_;  // as they were found
   std::unordered_set<ValueId> used_;
   int drafts_ = 0;
 };

@@ -16,6 +16,7 @@ std::vector<Layout> resultLayouts(ManyModule& module, const Function& of,
                                   const std::vector<Layout>& parameters) {
   const auto key = std::pair(&of, keyOf(parameters));
   if (const auto known = module.layouts.find(key); known != module.layouts.end()) return known->second;
+  const ManyModule::UniformScope scope(module);
   module.beginDraft();
   ManyBody body(module, Dim());
   body.setCount(module.ir().newValue());
