@@ -48,6 +48,28 @@ REWRITES = {
     "compiler/passes/tiling/row_loop.cpp": "concat_from_sequence list list_append reshape",
     "compiler/passes/tiling/row_members.cpp": "average_pool conv_packed gemm_packed max_pool",
     "compiler/passes/tiling/slice_regions.cpp": "conv_integer_packed",
+    # The rules by which operations on one instance become operations on many; an operator without one runs for each.
+    "compiler/passes/many/axis_rules.cpp": "argmax argmin clip concat cumprod cumsum dequantize_linear hardmax layer_norm "
+                                           "log_softmax lookup lp_normalization matmul_nbits one_hot quantize_linear reduce_l1 "
+                                           "reduce_l2 reduce_log_sum reduce_log_sum_exp reduce_max reduce_mean reduce_min "
+                                           "reduce_prod reduce_sum reduce_sum_square rms_norm softmax split topk trilu",
+    "compiler/passes/many/branch_rule.cpp": "add concat cumsum expand gather greater logical_not nonzero reshape shape sub where",
+    "compiler/passes/many/image_rules.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose depth_to_space "
+                                            "grid_sample group_norm instance_norm lp_pool lrn max_pool reshape shape "
+                                            "space_to_depth",
+    "compiler/passes/many/index_rules.cpp": "concat expand gather gather_elements gather_nd range scatter_elements scatter_nd "
+                                            "shape unsqueeze",
+    "compiler/passes/many/instance_loop.cpp": "list_append list_at",
+    "compiler/passes/many/loop_of_active.cpp": "add concat expand greater identity less list_append list_at list_length "
+                                               "logical_and logical_not max range reduce_min reshape scatter_nd shape slice "
+                                               "unsqueeze where",
+    "compiler/passes/many/loop_rule.cpp": "transpose",
+    "compiler/passes/many/many_body.cpp": "concat expand list reshape shape unsqueeze",
+    "compiler/passes/many/many_module.cpp": "reshape",
+    "compiler/passes/many/product_rules.cpp": "concat det einsum inverse matmul reshape shape squeeze unsqueeze",
+    "compiler/passes/many/shape_rules.cpp": "concat expand eye_like pad reduce_prod reshape shape size slice squeeze tile "
+                                            "transpose unsqueeze",
+    "compiler/passes/many/vectorize.cpp": "list_length",
     "compiler/passes/recursion/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
                                          "squeeze transpose unsqueeze",

@@ -24,6 +24,9 @@ struct EngineOptions {
   // Variants beside the program for all sizes, and buckets (compiler/passes/variants/variant_spec.h); "":
   // none.
   std::string variants, buckets;
+  // Inputs that differ between the instances of a program of many (pass `vectorize`): "x+tree", "all"; "":
+  // the program is of one.
+  std::string many;
   // Form of the host code: "native", "bytecode", or "auto": native where a package has it.
   std::string hostCode = "auto";
   // Of packages: whether their machine code is taken, and the file of the key that must have signed them; "":

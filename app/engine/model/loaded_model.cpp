@@ -21,6 +21,8 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/many/many_inputs.h"
+#include "compiler/passes/pass_table.h"
 #include "compiler/passes/variants/variant_spec.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
@@ -136,6 +138,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   }
   if (model->hasModule() && model->problems_.empty()) {
     model->fixShapes();
+    DYN_CHECK(model->makeMany());
     DYN_CHECK(model->declareDims());
   }
   model->finishImport(start);
@@ -149,6 +152,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::fromText(std::string text, std
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
   model->info_.path = std::move(name);
   DYN_CHECK(model->readText(std::move(text)));
+  DYN_CHECK(model->makeMany());
   model->finishImport(start);
   return model;
 }
@@ -310,6 +314,9 @@ Status LoadedModel::readPackage() {
   if (!options_.policies.empty() || !options_.variants.empty() || !options_.buckets.empty())
     return makeError(DiagnosticId::usageError,
                      "the versions and variants of a package were chosen when it was compiled");
+  if (!options_.many.empty())
+    return makeError(DiagnosticId::usageError,
+                     "--many: whether a package runs many instances was chosen when it was compiled");
   if (const char* producer = dyn_module_metadata(module, "producer")) info_.producer = producer;
   if (const char* notice = dyn_module_metadata(module, "device_notice"))
     info_.warnings.push_back({.id = DiagnosticId::warning, .severity = Severity::warning, .message = notice});
@@ -335,6 +342,51 @@ void LoadedModel::fixShapes() {
     const auto found = sizes.find(symbol);
     return found == sizes.end() ? Dim() : ir_->dims().constant(found->second);
   });
+}
+
+// The option as the pass takes it: inputs by the names of their values.
+Result<std::string> LoadedModel::manyInputs() const {
+  if (options_.many == "all") return options_.many;
+  const Function& main = *imported_.main();
+  std::vector<std::string> names, values;
+  for (size_t i = 0; i < main.parameters.size(); ++i) {
+    values.push_back(ir_->valueName(main.parameters[i].id));
+    names.push_back(i < inputNames_.size() ? inputNames_[i] : values.back());
+  }
+  std::string inputs;
+  for (const std::string& name : passes::manyInputsOf(options_.many)) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      Error error = makeError(DiagnosticId::usageError, "--many: the model has no input '" + name + "'");
+      const std::string near = suggestion(name, std::vector<std::string_view>(names.begin(), names.end()));
+      return near.empty() ? error : std::move(error).note("did you mean " + near + "?");
+    }
+    inputs += (inputs.empty() ? "" : "+") + values[static_cast<size_t>(found - names.begin())];
+  }
+  return inputs;
+}
+
+// The program of one instance becomes one of many before anything else is said of its dims.
+Status LoadedModel::makeMany() {
+  if (options_.many.empty()) return {};
+  if (!openInputs_.empty())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: --many of a model that does not declare the rank of input " +
+                         inputNames_[openInputs_[0]]);
+  const int64_t start = steadyNs();
+  PassContext context;
+  DYN_TRY(context.options["inputs"], manyInputs());
+  const Module one = imported_;
+  DYN_TRY(imported_, findPass(passTable(), "vectorize")->run(one, context));
+  for (size_t i = 0; i < one.main()->parameters.size(); ++i)
+    instanceInputs_.push_back(imported_.main()->parameters[i].type != one.main()->parameters[i].type);
+  outputFaults_ = nullptr;  // the file declares those of one instance
+  many_.name = "vectorize";
+  many_.after = imported_;
+  many_.timeNs = steadyNs() - start;
+  many_.counters = std::move(context.counters);
+  many_.remarks = std::move(context.remarks);
+  return {};
 }
 
 // A symbol by its name, or by an input and its axis: "seq", "x.1".
@@ -395,6 +447,8 @@ void LoadedModel::finishImport(int64_t startNs) {
   step.changed = true;
   step.timeNs = importNs_;
   step.opsAfter = info_.opsCount;
+  step.counters = many_.counters;
+  step.remarks = many_.remarks;
   trace_.steps.push_back(std::move(step));
 }
 

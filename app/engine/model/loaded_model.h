@@ -113,6 +113,10 @@ class LoadedModel {
 
   // The steps so far: the import first; a failed pass is the last.
   const Trace& trace() const { return trace_; }
+  // How the program of one instance became one of many; without a name where it did not.
+  const TraceStep& many() const { return many_; }
+  // By input, whether it has a value for each instance; empty where the program is of one.
+  const std::vector<bool>& instanceInputs() const { return instanceInputs_; }
   // Null before ensureCompiled().
   const CompiledModel* compiled() const { return compiled_.get(); }
   std::shared_ptr<const CompiledModel> sharedCompiled() const { return compiled_; }
@@ -133,6 +137,8 @@ class LoadedModel {
   Result<VmModule> openPackage() const;
   Error packageError(dyn_status status) const;
   Status declareDims();
+  Result<std::string> manyInputs() const;
+  Status makeMany();
   Result<Dim> declaredDim(const std::string& name) const;
   void describeSignature(const Module& module);
   void fixShapes();
@@ -168,6 +174,8 @@ class LoadedModel {
   VmModule vm_;
   std::unique_ptr<ScratchProgram> library_, questions_;
   int64_t readyNs_ = 0, importNs_ = 0;
+  TraceStep many_;
+  std::vector<bool> instanceInputs_;
 };
 
 }  // namespace dyn

@@ -73,6 +73,22 @@ class JointMaker {
   JointMaker(const Module& module, const Signature& signature)
       : module_(module), dims_(module.context->dims()), signature_(signature) {}
 
+  // Of a program of many instances: these stay apart by how it is made.
+  Result<CallJoint> ofInstances(const std::vector<bool>& instanceInputs) const {
+    DYN_CHECK(looksPlain());
+    const Function& main = *module_.main();
+    CallJoint joint;
+    for (size_t i = 0; i < main.parameters.size(); ++i) {
+      joint.inputs.emplace_back();
+      if (!instanceInputs[i]) continue;
+      joint.inputs.back().batch = 0;
+      joint.batch = main.parameters[i].type.dims()[0].toString();
+    }
+    joint.outputs.resize(main.results.size());
+    for (CallJoint::Axes& axes : joint.outputs) axes.batch = 0;
+    return joint;
+  }
+
   Result<CallJoint> make(const std::string& lengths, const std::string& sequence) {
     DYN_CHECK(looksPlain());
     DYN_TRY(const InferredModule inferred, inferTypes(module_));
@@ -185,6 +201,8 @@ int64_t dimOf(const CallInputs& call, const std::string& dim) {
 Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, const std::string& sequence) {
   if (!model.hasModule()) return unsupported("a package does not contain the definitions of its kernels");
   DYN_CHECK(model.ensurePasses());
+  if (!model.instanceInputs().empty())
+    return JointMaker(model.typed(), model.signature()).ofInstances(model.instanceInputs());
   // What exporters write around rows, such as masks looked up by running numbers, is plain after these.
   ScratchProgram program(model.typed());
   ScratchCopy& copy = program.copy();

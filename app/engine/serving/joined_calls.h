@@ -5,10 +5,11 @@
 //   ids [1, 3], attention_mask [1, 3]   }   attention_mask [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]
 //   last_hidden_state [2, 5, 768]       →   [1, 5, 768] and [1, 3, 768]
 //
-// The rows of a batch must stay apart: compiler/passes/analysis/batch_independence.h proves that. Calls of
-// different lengths are joined where an input says how long each is: a mask of the first two axes, or the
-// lengths. That what stands behind the end of a sequence changes nothing is what such an input promises; it
-// is not proved here, and whoever joins such calls compares once.
+// The rows of a batch must stay apart: compiler/passes/analysis/batch_independence.h proves that; of a
+// program of many instances (EngineOptions::many) it holds by how the program is made. Calls of different
+// lengths are joined where an input says how long each is: a mask of the first two axes, or the lengths. That
+// what stands behind the end of a sequence changes nothing is what such an input promises; it is not proved
+// here, and whoever joins such calls compares once.
 #pragma once
 
 #include <optional>

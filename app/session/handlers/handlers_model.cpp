@@ -8,6 +8,7 @@
 #include "app/session/answers/contraction_rows.h"
 #include "app/session/answers/dim_views.h"
 #include "app/session/answers/plan_view.h"
+#include "app/session/answers/why_many.h"
 #include "app/session/answers/why_ragged.h"
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/level_links.h"
@@ -403,6 +404,11 @@ Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
   if (command.text("a") == "ragged" && !model->typed().context->dims().hasSymbol("ragged")) {
     DYN_TRY(WhyView ragged, whyRagged(model->trace(), command.text("b")));
     return makeView(std::move(ragged));
+  }
+  if (command.text("a") == "many" && !model->typed().context->dims().hasSymbol("many")) {
+    const TraceStep* asPass = model->trace().find("vectorize");  // --passes +vectorize
+    DYN_TRY(WhyView many, whyMany(asPass ? *asPass : model->many()));
+    return makeView(std::move(many));
   }
   std::vector<std::pair<std::string, ValueId>> ports;
   const Signature& signature = model->signature();

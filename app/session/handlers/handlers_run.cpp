@@ -20,6 +20,7 @@
 #include "app/engine/run/trace_file.h"
 #include "app/engine/run/valid_positions.h"
 #include "app/session/explain/explain.h"
+#include "app/session/explain/failed_instances.h"
 #include "app/session/explain/machine_bound.h"
 #include "app/session/graph/kernel_members.h"
 #include "app/session/handlers/memory_limit.h"
@@ -82,7 +83,12 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
   RunResult result;
   const bool repeated =
       prepared.runner->warm() || request.repeat + request.warmup > 1 || request.mostSpreadPercent > 0;
-  DYN_CHECK(prepared.runner->run(prepared.inputs, request, state.interruption, result));
+  Status ran = prepared.runner->run(prepared.inputs, request, state.interruption, result);
+  const std::vector<bool>& ofInstances = prepared.model->instanceInputs();
+  if (!ran.ok() && !ofInstances.empty() && !state.interruption.requested())
+    return withFailedInstances(ran.takeError(), *prepared.runner, prepared.inputs, ofInstances,
+                               state.interruption);
+  DYN_CHECK(std::move(ran));
   fillCounters(*prepared.model, result);
   if (const CompiledModel* compiled = prepared.model->compiled(); compiled && result.profile)
     countTouchedBytes(compiled->lowered, result);

@@ -250,6 +250,65 @@ TEST_F(JoinedCalls, AreWhatEachIsAlone) {
         << c;
 }
 
+// Branches whose conditions differ keep rows together by any proof; a program of many instances keeps them
+// apart.
+constexpr const char* kBranchOfOne = R"(
+fn @main(x: Tensor[(n), f32]) {
+  y = if(reduce_sum(x, keepdims = 0) > 0.0, x) then (x) {
+    return x * 2.0
+  } else (x) {
+    return exp(x)
+  }
+  return y
+}
+)";
+
+TEST_F(JoinedCalls, InstancesOfAProgramOfMany) {
+  SessionOptions options{.threadCount = 1};
+  options.many = "all";
+  Result<std::unique_ptr<LoadedModel>> model = LoadedModel::fromText(kBranchOfOne, "m.dyn", options, nullptr);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  Result<CallJoint> joint = callJoint(**model, "", "");
+  ASSERT_TRUE(joint.ok()) << joint.error().message;
+  EXPECT_EQ(joint->batch, "r");
+  std::vector<CallInputs> calls;
+  for (const int instances : {1, 3, 2}) {
+    Result<std::vector<DimSpec>> dims = parseDimSpecs({"r=" + std::to_string(instances), "n=4"});
+    ASSERT_TRUE(dims.ok());
+    Result<CallInputs> call =
+        makeInputs((*model)->signature(), *dims, {"x=random:" + std::to_string(instances)}, 5, {});
+    ASSERT_TRUE(call.ok()) << call.error().message;
+    calls.push_back(*std::move(call));
+  }
+  std::vector<const CallInputs*> all;
+  for (const CallInputs& call : calls) {
+    EXPECT_TRUE(mayJoin(*joint, calls[0], call));
+    all.push_back(&call);
+  }
+  Result<CallInputs> together = joined(*joint, all);
+  ASSERT_TRUE(together.ok()) << together.error().message;
+  EXPECT_THAT(together->values[0].tensor().shape(), testing::ElementsAre(6, 4));
+  const std::vector<HostTensor> results = resultsOf((*model)->typed(), *together);
+  Result<std::vector<std::vector<HostTensor>>> parts = apart(*joint, all, {&results[0]});
+  ASSERT_TRUE(parts.ok()) << parts.error().message;
+  for (size_t c = 0; c < calls.size(); ++c)
+    EXPECT_EQ(compareValues(Value((*parts)[c][0]), Value(resultsOf((*model)->typed(), calls[c])[0]),
+                            Tolerance{1e-6, 1e-7, true}),
+              "")
+        << c;
+}
+
+TEST_F(JoinedCalls, ListsOfInstancesAreNotJoined) {
+  SessionOptions options{.threadCount = 1};
+  options.many = "all";
+  Result<std::unique_ptr<LoadedModel>> model =
+      LoadedModel::fromText("fn @main(x: Tensor[(n), f32]) { return nonzero(x) }", "m.dyn", options, nullptr);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  Result<CallJoint> joint = callJoint(**model, "", "");
+  ASSERT_FALSE(joint.ok());
+  EXPECT_THAT(joint.error().message, testing::HasSubstr("is not a tensor"));
+}
+
 TEST_F(JoinedCalls, OtherWeightsKeepCallsApart) {
   Result<std::unique_ptr<LoadedModel>> model =
       LoadedModel::fromText(kMaskedServed, "m.dyn", SessionOptions{.threadCount = 1}, nullptr);
