@@ -139,10 +139,11 @@ class Calls:
             if self._index[name] in given:
                 raise missing_input(f"input '{name}' is given twice: by position and by name")
             given[self._index[name]] = value
-        missing = [f"'{port.name}' ({port.type})" for i, port in enumerate(self._inputs) if i not in given]
+        missing = [f"'{port.name}' ({port.type})" for i, port in enumerate(self._inputs)
+                   if i not in given and port.kind != "optional"]
         if missing:
             raise missing_input(f"missing: input {', '.join(missing)}")
-        return tuple(given[i] for i in range(len(self._inputs)))
+        return tuple(given.get(i) for i in range(len(self._inputs)))  # None: an optional input that is absent
 
     def __repr__(self) -> str:
         package = type(self).__module__.partition(".")[0]

@@ -176,6 +176,14 @@ nb::list Program::run(nb::list inputs, nb::list targets) {
   return results(lease, targets, lent);
 }
 
+std::vector<Held> Program::valuesOf(nb::list inputs, std::vector<Lent>& lent) {
+  giveBack();
+  const Lease lease(*this);
+  std::vector<Held> values;
+  for (nb::handle input : inputs) values.push_back(valueOf(lease.context, input, copies_, lent));
+  return values;
+}
+
 nb::list Program::runSequences(nb::list inputs, const std::vector<std::string>& names,
                                const std::string& lengthsInput) {
   giveBack();

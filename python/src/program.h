@@ -39,6 +39,8 @@ class Program {
   // An array with a copy of another, which has room for that many rows along `axis`: a program that appends
   // rows to such an input shares its memory with its output (dyn_value_growing).
   nb::object growing(nb::handle array, int32_t dtype, int32_t axis, int64_t room);
+  // Inputs of a run that another makes, in the forms of values.h; lent: their memory.
+  std::vector<Held> valuesOf(nb::list inputs, std::vector<Lent>& lent);
   // Ends the runs under way with DYN_CANCELLED. Any thread.
   void cancel();
   int64_t copies() const { return copies_.load(std::memory_order_relaxed); }

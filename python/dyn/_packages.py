@@ -1,0 +1,73 @@
+"""A model on the machines of a cluster: as one file of each machine, which all processes there map."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from typing import Any
+
+from ._errors import FileError, Unsupported
+from ._model import Model, load
+
+_MOST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Package:
+    """path: of a file that every machine has; "": `data` is a package (.dynpkg), which travels with this object and
+    becomes a file of each machine."""
+
+    path: str
+    data: bytes = b""
+
+    def file(self) -> str:
+        """The file on this machine."""
+        return self.path or _file_of(self.data)
+
+    def load(self, options: dict[str, Any]) -> Model:
+        return load(self.file(), **{"threads": 1, **options})
+
+
+def packaged(model: Any, options: dict[str, Any] | None = None) -> Package:
+    """Of a Model, or of what load() takes. A path of a .dynpkg stays that path. Raises Unsupported for a larger
+    package than travels."""
+    if isinstance(model, (str, os.PathLike)) and os.fspath(model).endswith(".dynpkg"):
+        return Package(os.path.abspath(os.fspath(model)))
+    if not isinstance(model, Model):
+        model = load(model, **(options or {}))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.dynpkg")
+        model.save(path)
+        if os.path.getsize(path) > _MOST_BYTES:
+            raise Unsupported(f"unsupported: a package of {os.path.getsize(path) >> 20} MiB that travels with requests "
+                              f"of the cluster, of which {_MOST_BYTES >> 20} MiB may: save it to a path that every "
+                              "machine has, and give that path", "E0502")
+        with open(path, "rb") as file:
+            return Package("", file.read())
+
+
+def _own_folder() -> str:
+    """For packages of this user: they are machine code, so nobody else may write there."""
+    path = os.path.join(tempfile.gettempdir(), f"dyn-packages-{os.getuid()}")
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise FileError(f"{path} is no folder that this user alone may write to: remove it, or set TMPDIR")
+    return path
+
+
+def _file_of(data: bytes) -> str:
+    """Written once for each machine; processes that come at once write the same bytes."""
+    digest = hashlib.sha256(data).digest()
+    path = os.path.join(_own_folder(), digest.hex() + ".dynpkg")
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            if hashlib.file_digest(file, "sha256").digest() == digest:
+                return path
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as file:
+        file.write(data)
+    os.replace(file.name, path)
+    return path
