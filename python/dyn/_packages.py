@@ -67,7 +67,7 @@ def _file_of(data: bytes) -> str:
         with open(path, "rb") as file:
             if hashlib.file_digest(file, "sha256").digest() == digest:
                 return path
-    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as file:
-        file.write(data)
-    os.replace(file.name, path)
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as made:
+        made.write(data)
+    os.replace(made.name, path)
     return path

@@ -90,21 +90,14 @@ class Served:
         priority run first; among equals the clients (any number) take turns. deadline_s: seconds from now; it does
         not start later. Results are read-only. Raises InputError, QueueFull, DeadlinePassed, ShutDown; result()
         raises what the run does."""
-        if isinstance(inputs, Mapping):
-            given = self._model._arranged((), {str(name): value for name, value in inputs.items()})
-        elif isinstance(inputs, (list, tuple)):
-            given = self._model._arranged(tuple(inputs), {})
-        else:
-            raise UsageError(f"inputs: a {type(inputs).__name__} is neither a mapping nor a list")
-        forms = [_values.form_of(port, one) for port, one in zip(self._model.inputs, given)]
+        forms = [_values.form_of(port, one) for port, one in zip(self._model.inputs, self._model._listed(inputs))]
         # 0 is none for the library, so a deadline that is now has passed.
         deadline_ns = 0 if deadline_s is None else int(deadline_s * 1e9) or -1
         return self._server._submit(self, forms, client, priority, deadline_ns)
 
     def __call__(self, /, *positional: Any, **by_name: Any) -> Result:
         """A request, waited for."""
-        given = self._model._arranged(positional, by_name)
-        return self.submit(given).result()
+        return self.submit(self._model._arranged(positional, by_name)).result()
 
 
 class Server:
@@ -194,7 +187,7 @@ def _end_all() -> None:
 
 def _tell(handle: _dyn.Server, open: dict[int, tuple[Request, Served]], lock: threading.Lock) -> None:
     while told := handle.answers():
-        for number, *answer in told:
+        for number, status, status_text, message, outputs in told:
             with lock:
                 request, model = open.pop(number)
-            request._answer(model, *answer)
+            request._answer(model, status, status_text, message, outputs)

@@ -37,8 +37,8 @@ def predict_udf(model: Any, *, return_type: DataType | str, batch_size: int = 10
     package = model if isinstance(model, Package) else packaged(model, options)
     kind = _parse_datatype_string(return_type) if isinstance(return_type, str) else return_type
     fields = kind.names if isinstance(kind, StructType) else None
-    shapes = dict(enumerate(input_tensor_shapes)) if isinstance(input_tensor_shapes, (list, tuple)) else dict(
-        input_tensor_shapes or {})  # type: ignore[call-overload]
+    given = input_tensor_shapes or {}
+    shapes: dict[int, Sequence[int] | None] = dict(given.items() if isinstance(given, Mapping) else enumerate(given))
     key = uuid.uuid4().hex
 
     def predict(batches: Iterator[Tuple[pa.Array, ...]]) -> Iterator[pa.Array]:

@@ -20,6 +20,7 @@ struct Pending {
   uint64_t number = 0;
   std::shared_ptr<Answers> answers;
   std::vector<Lent> lent;
+  std::vector<bool> optionalOutputs;
   dyn_status status = DYN_NOT_ANSWERED;
   std::string message;
   std::vector<Held> outputs;
@@ -121,6 +122,7 @@ Request* Server::submit(int32_t model, Program& program, nb::list inputs, uint64
   auto pending = std::make_unique<Pending>();
   pending->number = number;
   pending->answers = answers_;
+  pending->optionalOutputs = program.optionalOutputs();
   const std::vector<Held> values = program.valuesOf(inputs, pending->lent);
   std::vector<dyn_value*> plain;
   for (const Held& value : values) plain.push_back(value.get());
@@ -154,7 +156,9 @@ nb::list Server::answers() {
   for (const std::unique_ptr<Pending>& one : ready) {
     nb::list outputs;
     std::atomic<int64_t> copies{0};
-    for (Held& output : one->outputs) outputs.append(finished(objectOf(std::move(output), one->lent, copies)));
+    for (size_t i = 0; i < one->outputs.size(); ++i)
+      outputs.append(finished(
+          objectOf(std::move(one->outputs[i]), one->optionalOutputs.at(i), one->lent, copies)));
     told.append(nb::make_tuple(one->number, static_cast<int>(one->status), dyn_status_text(one->status),
                                textOf(one->message), outputs));
   }

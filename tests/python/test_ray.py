@@ -56,18 +56,18 @@ def pss_of(path):
 class Cluster(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+        cls.cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
         cls.addClassCleanup(cls.cluster.shutdown)
         ray.init(address=cls.cluster.address, log_to_driver=False)
         cls.addClassCleanup(ray.shutdown)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             cls.port = free.getsockname()[1]
-        serve.start(http_options={"host": "127.0.0.1", "port": cls.port})
+        serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": cls.port})
         cls.addClassCleanup(serve.shutdown)
 
     def run_app(self, model, **how):
-        how = {"ray_actor_options": PROCESSOR, **how}
+        how = {"ray_actor_options": PROCESSOR, "health_check_timeout_s": 120, **how}  # the machine may be busy
         handle = serve.run(dyn.serving.ray.deployment(model, **how), name=self.id(), route_prefix="/" + self._testMethodName)
         self.addCleanup(serve.delete, self.id())
         return handle

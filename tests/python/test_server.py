@@ -240,7 +240,7 @@ class Faults(unittest.TestCase):
     def test_memory(self):
         served = self.server.add(models.double())
         with self.assertRaises(dyn.MemoryLimitError):
-            served(np.ones((1000, 1000), np.float32))
+            served(np.ones((2000, 1000), np.float32))
         self.assertEqual(served(np.ones((10, 10), np.float32))[0].sum(), 200)
         self.assertEqual(self.server.statistics.memory_refused_count, 1)
 
