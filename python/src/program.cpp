@@ -125,7 +125,8 @@ nb::list Program::results(Lease& lease, nb::list targets, const std::vector<Lent
     }
     dyn_value* value = nullptr;
     if (const dyn_status status = dyn_context_take_output(lease.context, i, &value)) throw runFault(status);
-    outputs.append(finished(objectOf(Held(value), optionalOutputs_.at(static_cast<size_t>(i)), lent, copies_)));
+    outputs.append(
+        finished(objectOf(Held(value), optionalOutputs_.at(static_cast<size_t>(i)), lent, copies_)));
   }
   return outputs;
 }

@@ -157,8 +157,8 @@ nb::list Server::answers() {
     nb::list outputs;
     std::atomic<int64_t> copies{0};
     for (size_t i = 0; i < one->outputs.size(); ++i)
-      outputs.append(finished(
-          objectOf(std::move(one->outputs[i]), one->optionalOutputs.at(i), one->lent, copies)));
+      outputs.append(
+          finished(objectOf(std::move(one->outputs[i]), one->optionalOutputs.at(i), one->lent, copies)));
     told.append(nb::make_tuple(one->number, static_cast<int>(one->status), dyn_status_text(one->status),
                                textOf(one->message), outputs));
   }
