@@ -6,13 +6,15 @@ import hashlib
 import os
 import stat
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ._errors import FileError, Unsupported
+from ._errors import FileError, Unsupported, UsageError
 from ._model import Model, load
 
 _MOST_BYTES = 64 << 20
+_OF_RUNS = ("threads", "mem_limit", "verify_key")  # options that a package takes, too
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,22 @@ class Package:
         return load(self.file(), **{"threads": 1, **options})
 
 
-def packaged(model: Any, options: dict[str, Any] | None = None) -> Package:
-    """Of a Model, or of what load() takes. A path of a .dynpkg stays that path. Raises Unsupported for a larger
-    package than travels."""
-    if isinstance(model, (str, os.PathLike)) and os.fspath(model).endswith(".dynpkg"):
-        return Package(os.path.abspath(os.fspath(model)))
-    if not isinstance(model, Model):
-        model = load(model, **(options or {}))
+def is_package_path(model: Any) -> bool:
+    return isinstance(model, (str, os.PathLike)) and os.fspath(model).endswith(".dynpkg")
+
+
+def packaged(model: Any, **options: Any) -> Package:
+    """Of a Model, or of what load() takes, with its options. A path of a .dynpkg stays that path. Raises Unsupported
+    for a larger package than travels."""
+    if isinstance(model, (Package, Model)) or is_package_path(model):
+        if options:
+            raise UsageError(f"the model is compiled, so it is too late for {', '.join(options)}")
+        if isinstance(model, Package):
+            return model
+        if not isinstance(model, Model):
+            return Package(os.path.abspath(os.fspath(model)))
+    else:
+        model = load(model, **options)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.dynpkg")
         model.save(path)
@@ -47,6 +58,12 @@ def packaged(model: Any, options: dict[str, Any] | None = None) -> Package:
                               "machine has, and give that path", "E0502")
         with open(path, "rb") as file:
             return Package("", file.read())
+
+
+def packaged_for_runs(model: Any, options: Mapping[str, Any]) -> tuple[Package, dict[str, Any]]:
+    """packaged() with the options that it takes, and the others, which Package.load() takes."""
+    of_runs = {name: value for name, value in options.items() if name in _OF_RUNS}
+    return packaged(model, **{name: value for name, value in options.items() if name not in _OF_RUNS}), of_runs
 
 
 def _own_folder() -> str:

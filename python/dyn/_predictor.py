@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._errors import Unsupported, missing_input
-from ._packages import Package, packaged
+from ._packages import packaged_for_runs
 from ._values import Port
 
 
@@ -43,8 +43,8 @@ class DynPredictor:
     def __init__(self, model: Any, *, columns: Mapping[str, str] | None = None,
                  outputs: Mapping[str, str] | None = None, keep: Sequence[str] = (), lengths: str | None = None,
                  **options: Any) -> None:
-        package = model if isinstance(model, Package) else packaged(model)
-        self._model = package.load(options)
+        package, of_runs = packaged_for_runs(model, options)
+        self._model = package.load(of_runs)
         self._columns = dict(columns or {})
         self._outputs = outputs
         self._keep = tuple(keep)

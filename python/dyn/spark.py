@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StructType, _parse_datatype_string
 
 from ._errors import UsageError, missing_input, wrong_input
-from ._packages import Package, packaged
+from ._packages import Package, packaged_for_runs
 from ._predictor import DynPredictor
 
 __all__ = ["predict_udf"]
@@ -34,7 +34,7 @@ def predict_udf(model: Any, *, return_type: DataType | str, batch_size: int = 10
     (dyn.DynPredictor). options: of dyn.load; threads is 1 unless said. A process of an executor loads the model once."""
     if batch_size <= 0:
         raise UsageError(f"batch_size: {batch_size} is not above 0")
-    package = model if isinstance(model, Package) else packaged(model, options)
+    package, of_runs = packaged_for_runs(model, options)
     kind = _parse_datatype_string(return_type) if isinstance(return_type, str) else return_type
     fields = kind.names if isinstance(kind, StructType) else None
     given = input_tensor_shapes or {}
@@ -42,7 +42,7 @@ def predict_udf(model: Any, *, return_type: DataType | str, batch_size: int = 10
     key = uuid.uuid4().hex
 
     def predict(batches: Iterator[Tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-        predictor = _predictor_of(key, package, lengths, options)
+        predictor = _predictor_of(key, package, lengths, of_runs)
         for columns in batches:
             count = len(columns[0])
             parts = [_predicted(predictor, [column.slice(at, batch_size) for column in columns], shapes, output, fields,

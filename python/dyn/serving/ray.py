@@ -16,7 +16,7 @@ from ray import serve
 from .. import _errors
 from .._errors import wrong_input
 from .._model import Model
-from .._packages import Package, packaged
+from .._packages import Package, is_package_path, packaged_for_runs
 from .._server import Server
 from . import _tensors
 
@@ -105,9 +105,8 @@ def deployment(model: Any, *, name: str = "dyn", batching: str = "off", workers:
     unless said, the replicas follow the number of requests that wait or run, and each has workers * threads CPUs."""
     options = {"threads": 1, **(load_options or {})}
     if batching == "off":
-        package = model if isinstance(model, Package) else packaged(model, options)
-        model_options = {key: value for key, value in options.items() if key in ("threads", "mem_limit", "verify_key")}
-    elif isinstance(model, (str, os.PathLike)) and not os.fspath(model).endswith(".dynpkg"):
+        package, model_options = packaged_for_runs(model, options)
+    elif isinstance(model, (str, os.PathLike)) and not is_package_path(model):
         package, model_options = Package(os.path.abspath(os.fspath(model))), options
     else:
         raise _errors.UsageError(f"batching {batching!r} wants the path of an .onnx or .dyn: a package has no graph to "
@@ -115,7 +114,7 @@ def deployment(model: Any, *, name: str = "dyn", batching: str = "off", workers:
     policy = {"batching": batching, "workers": workers, "max_batch": max_batch, "max_wait_s": max_wait_s,
               "memory_limit_bytes": memory_limit_bytes, "max_queue": max_queue}
     together = workers * (1 if batching == "off" else max_batch)
-    said = {"max_ongoing_requests": 4 * together, "ray_actor_options": {"num_cpus": workers * int(options["threads"])},
+    said = {"max_ongoing_requests": 16 * together, "ray_actor_options": {"num_cpus": workers * int(options["threads"])},
             **ray_options}
     if "num_replicas" not in said:
         said.setdefault("autoscaling_config", {"min_replicas": 1, "max_replicas": 8,
