@@ -7,7 +7,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ._errors import FileError, Unsupported, UsageError
@@ -23,7 +23,7 @@ class Package:
     becomes a file of each machine."""
 
     path: str
-    data: bytes = b""
+    data: bytes = field(default=b"", repr=False)
 
     def file(self) -> str:
         """The file on this machine."""
@@ -53,9 +53,9 @@ def packaged(model: Any, **options: Any) -> Package:
         path = os.path.join(folder, "model.dynpkg")
         model.save(path)
         if os.path.getsize(path) > _MOST_BYTES:
-            raise Unsupported(f"unsupported: a package of {os.path.getsize(path) >> 20} MiB that travels with requests "
-                              f"of the cluster, of which {_MOST_BYTES >> 20} MiB may: save it to a path that every "
-                              "machine has, and give that path", "E0502")
+            raise Unsupported(f"unsupported: a package of {os.path.getsize(path) >> 20} MiB that travels to machines, at "
+                              f"most {_MOST_BYTES >> 20} MiB do: save it to a path that every machine has, and give "
+                              "that path", "E0502")
         with open(path, "rb") as file:
             return Package("", file.read())
 

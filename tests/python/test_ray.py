@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ import numpy as np
 import dyn
 import models
 from test_server import LOOP
+from test_serving import free_ports
 
 MISSING = [name for name in ("ray", "starlette", "pyarrow") if importlib.util.find_spec(name) is None]
 WHY = "there is no package %s: pip install dyn[ray]" % ", ".join(MISSING)
@@ -33,6 +33,11 @@ if not MISSING:
 
 REQUESTS, AT_ONCE = 10_000, 64
 PROCESSOR = {"num_cpus": 0.1}
+
+
+def node_options():
+    """Two CPUs; of the processes beside a node no more than it wants, as it waits for them 15 s only."""
+    return {"num_cpus": 2, "include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
 
 
 def pss_of(path):
@@ -58,13 +63,11 @@ def pss_of(path):
 class Cluster(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+        cls.cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args=node_options())
         cls.addClassCleanup(cls.cluster.shutdown)
         ray.init(address=cls.cluster.address, log_to_driver=False)
         cls.addClassCleanup(ray.shutdown)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            cls.port = free.getsockname()[1]
+        [cls.port] = free_ports(1)
         serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": cls.port})
         cls.addClassCleanup(serve.shutdown)
 
@@ -174,7 +177,7 @@ class Cluster(unittest.TestCase):
 
     def test_killed(self):
         """A replica, then a node go while requests run: each is answered, and rightly."""
-        node = self.cluster.add_node(num_cpus=2)
+        node = self.cluster.add_node(**node_options())
         self.cluster.wait_for_nodes()
         handle = self.run_app(models.double(), num_replicas=4, ray_actor_options={"num_cpus": 1}, health_check_period_s=1)
         seconds, others = [], []
