@@ -9,31 +9,36 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ._errors import (CheckError, Cancelled, Diagnostic, Error, FileError, InputError, InternalError,
-                      MemoryLimitError, ModelError, ModelWarning, Unsupported, UsageError)
+from ._errors import (CheckError, Cancelled, DeadlinePassed, Diagnostic, Error, FileError, InputError, InternalError,
+                      MemoryLimitError, ModelError, ModelWarning, QueueFull, ShutDown, Unsupported, UsageError)
 from ._model import Model, load
 from ._values import Dim, Port, Result
 
 if TYPE_CHECKING:
-    from ._answers import (Answer, Buffer, Change, Check, Commands, Diff, Explanation, Kernel, KernelTime, Limit, Pass,
-                           Passes, Plan, Prediction, Profile)
+    from ._answers import (Answer, Buffer, Change, Check, Commands, Diff, Explanation, Graph, Kernel, KernelTime, Limit,
+                           Pass, Passes, Plan, Prediction, Profile)
     from ._from_torch import from_torch
+    from ._packages import Package, packaged
+    from ._predictor import DynPredictor
+    from ._server import Request, Served, Server, ServerStatistics
 
 __version__ = "0.1.0"
 __all__ = [
-    "Answer", "Buffer", "Cancelled", "Change", "Check", "CheckError", "Commands", "Diagnostic", "Diff", "Dim", "Error",
-    "Explanation", "FileError", "InputError", "InternalError", "Kernel", "KernelTime", "Limit", "MemoryLimitError",
-    "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan", "Port", "Prediction", "Profile", "Result",
-    "Unsupported", "UsageError", "from_torch", "load",
+    "Answer", "Buffer", "Cancelled", "Change", "Check", "CheckError", "Commands", "DeadlinePassed", "Diagnostic",
+    "Diff", "Dim", "DynPredictor", "Error", "Explanation", "FileError", "Graph", "InputError", "InternalError", "Kernel",
+    "KernelTime", "Limit", "MemoryLimitError", "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan",
+    "Package", "Port", "Prediction", "Profile", "QueueFull", "Request", "Result", "Served", "Server", "ServerStatistics",
+    "ShutDown", "Unsupported", "UsageError", "from_torch", "load", "packaged",
 ]
 
 
+_ELSEWHERE = {"from_torch": "_from_torch", "DynPredictor": "_predictor", "Package": "_packages", "packaged": "_packages",
+              **dict.fromkeys(("Request", "Served", "Server", "ServerStatistics"), "_server")}
+
+
 def __getattr__(name: str) -> Any:
-    """Types of answers and from_torch, imported when the first is asked for."""
-    if name == "from_torch":
-        from ._from_torch import from_torch
-        return from_torch
+    """Types of answers, and what few programs need, imported when the first is asked for."""
     if name in __all__:
-        from . import _answers
-        return getattr(_answers, name)
+        import importlib
+        return getattr(importlib.import_module("." + _ELSEWHERE.get(name, "_answers"), __name__), name)
     raise AttributeError(f"module 'dyn' has no attribute '{name}'")

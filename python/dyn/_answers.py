@@ -314,6 +314,18 @@ def line_of(command: str, words: Sequence[Any], options: Mapping[str, Any]) -> s
 
 
 @dataclass(frozen=True)
+class Graph:
+    """The graph before and after each pass, as the page of a report draws it: a notebook shows it in a frame, where a
+    click folds a group, the pointer shows an operation, and words are searched. page: the HTML, to write to a file."""
+
+    page: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        from ._notebook import graph_html
+        return graph_html(self)
+
+
+@dataclass(frozen=True)
 class Report:
     """A page that was written; a notebook shows it in a frame."""
     path: str

@@ -69,13 +69,7 @@ class Calls:
         """The same with the inputs in a mapping by name or a sequence. out: memory for outputs, which must be
         dense in C order, writable, and of the dtype and shape of the result: an array for a model with one
         output, a sequence with an array or None for each, or a mapping by name. Such a result is that array."""
-        if isinstance(inputs, Mapping):
-            given = self._arranged((), {str(name): value for name, value in inputs.items()})
-        elif isinstance(inputs, (list, tuple)):
-            given = self._arranged(tuple(inputs), {})
-        else:
-            raise UsageError(f"inputs: a {type(inputs).__name__} is neither a mapping nor a list")
-        return self._run(given, out)
+        return self._run(self._listed(inputs), out)
 
     def run_sequences(self, inputs: Mapping[str, Any], lengths: str = "") -> Result:
         """Runs a model of padded batches [batch, longest, ...] on sequences of different lengths:
@@ -86,8 +80,9 @@ class Calls:
         for name in inputs:
             if name not in self._index:
                 raise missing_input(f"there is no input '{name}'; inputs: {', '.join(self._index)}")
-        forms = [None if port.name not in inputs else _values.sequences_form(port, inputs[port.name])
-                 for port in self._inputs]
+        # None: it follows from the sequences.
+        forms = [None if port.name not in inputs and port.kind != "optional"
+                 else _values.sequences_form(port, inputs.get(port.name)) for port in self._inputs]
         made = program.run_sequences(forms, list(self._index), lengths)
         return Result(self._names, [_values.sequences_of(form) for form in made])
 
@@ -122,6 +117,14 @@ class Calls:
         forms = program.run([_values.form_of(port, one) for port, one in zip(self._inputs, given)], targets)
         return Result(self._names, forms)
 
+    def _listed(self, inputs: Mapping[str, Any] | Sequence[Any]) -> tuple[Any, ...]:
+        """What a mapping or a sequence gives, in the order of the inputs."""
+        if isinstance(inputs, Mapping):
+            return self._arranged((), {str(name): value for name, value in inputs.items()})
+        if isinstance(inputs, (list, tuple)):
+            return self._arranged(tuple(inputs), {})
+        raise UsageError(f"inputs: a {type(inputs).__name__} is neither a mapping nor a list")
+
     def _arranged(self, positional: tuple[Any, ...], by_name: dict[str, Any]) -> tuple[Any, ...]:
         """What is given, in the order of the inputs."""
         if not positional and len(by_name) == len(self._inputs):
@@ -139,10 +142,11 @@ class Calls:
             if self._index[name] in given:
                 raise missing_input(f"input '{name}' is given twice: by position and by name")
             given[self._index[name]] = value
-        missing = [f"'{port.name}' ({port.type})" for i, port in enumerate(self._inputs) if i not in given]
+        missing = [f"'{port.name}' ({port.type})" for i, port in enumerate(self._inputs)
+                   if i not in given and port.kind != "optional"]
         if missing:
             raise missing_input(f"missing: input {', '.join(missing)}")
-        return tuple(given[i] for i in range(len(self._inputs)))
+        return tuple(given.get(i) for i in range(len(self._inputs)))  # None: an optional input that is absent
 
     def __repr__(self) -> str:
         package = type(self).__module__.partition(".")[0]

@@ -75,6 +75,18 @@ class Unsupported(Error, NotImplementedError):
     """Well-formed, but Dyn cannot do it; the message says what."""
 
 
+class QueueFull(Error):
+    """A server refused a request at once: max_queue others wait."""
+
+
+class DeadlinePassed(Error, TimeoutError):
+    """A request of a server did not start before its deadline."""
+
+
+class ShutDown(Error):
+    """A server takes no requests any more, or refused those that waited."""
+
+
 class FileError(Error):
     """A file cannot be read or written."""
 
@@ -90,7 +102,7 @@ class ModelWarning(UserWarning):
 _CLASSES: dict[int, type[Error]] = {  # dyn_status
     1: UsageError, 2: ModelError, 3: InputError, 4: CheckError, 5: CheckError, 6: CheckError, 7: MemoryLimitError,
     8: MemoryLimitError, 9: Cancelled, 10: MemoryLimitError, 11: InternalError, 12: Unsupported, 13: FileError,
-    14: InternalError,
+    14: InternalError, 32: QueueFull, 33: DeadlinePassed, 34: ShutDown,
 }
 _SEVERITIES = ("error", "warning", "note")
 

@@ -11,6 +11,7 @@ from . import _dyn, _values
 from ._calls import Calls
 from ._errors import ModelWarning, UsageError, diagnostic_of
 from ._options import options_of
+from ._progress import Handle
 from ._questions import Questions
 from ._values import Port
 
@@ -19,7 +20,7 @@ class Model(Calls, Questions):
     """A model that load() read. It compiles at the first call, once for all sizes. Any number of threads may
     call it at once; the lock of the interpreter is released while it compiles and runs."""
 
-    def __init__(self, handle: _dyn.Model, package: bytes | str | None = None) -> None:
+    def __init__(self, handle: Handle, package: bytes | str | None = None) -> None:
         """package: the bytes or the path of what was loaded, if that is a package."""
         super().__init__(tuple(_values.port_of(row) for row in handle.ports(input=True)))
         self._handle = handle
@@ -39,8 +40,9 @@ class Model(Calls, Questions):
             if self._program is None:
                 settings = {row["name"]: row["value"] for row in self.command("set")["settings"]}
                 self._names = tuple(port.name for port in self.outputs)
-                self._program = self._handle.compile(int(settings["threads"]) or _dyn.usable_cores(),
-                                                     int(settings["mem-limit"]))
+                with self._handle.progress:
+                    self._program = self._handle.compile(int(settings["threads"]) or _dyn.usable_cores(),
+                                                         int(settings["mem-limit"]))
             return self._program
 
     def cancel(self) -> None:
@@ -65,7 +67,8 @@ class Model(Calls, Questions):
 
     def export(self, path: str | os.PathLike[str], kind: str, **options: Any) -> None:
         """Writes it as kind "package", "exe", "static", "shared" or "image" (docs/exports.md)."""
-        self._handle.export(kind, os.fspath(path), options_of(options))
+        with self._handle.progress:
+            self._handle.export(kind, os.fspath(path), options_of(options))
 
     def to_onnx(self, path: str | os.PathLike[str], after: str | None = None) -> None:
         """Writes its graph to NAME.onnx; after: a pass, as it stands behind it."""
@@ -106,13 +109,13 @@ def load(source: Any, *, name: str = "model.onnx", dims: dict[str, Any] | None =
     return Model(handle, bytes(source) if name.endswith(".dynpkg") else None)
 
 
-def warnings_of(handle: _dyn.Model) -> list[str]:
+def warnings_of(handle: Handle) -> list[str]:
     found = [diagnostic_of(row) for row in handle.warnings]
     return [f"[{said.id}] {said.place}: {said.message}" if said.place else f"[{said.id}] {said.message}"
             for said in found]
 
 
-def opened(source: Any, name: str, options: dict[str, Any]) -> _dyn.Model:
+def opened(source: Any, name: str, options: dict[str, Any]) -> Handle:
     """What load() makes a Model of."""
     path, data = None, None
     if isinstance(source, (str, os.PathLike)):
@@ -125,14 +128,4 @@ def opened(source: Any, name: str, options: dict[str, Any]) -> _dyn.Model:
         raise UsageError(f"a {type(source).__name__} is no model: give a path, bytes or an onnx.ModelProto")
     if isinstance(path, bytes):
         path = os.fsdecode(path)
-    return _dyn.Model(path, data, name, options_of(options), _log)
-
-
-def _log(text: str, fraction: float | None) -> None:
-    """Of the library: log lines are INFO of the logger "dyn", progress is DEBUG."""
-    import logging
-    logger = logging.getLogger("dyn")
-    if fraction is None:
-        logger.info(text)
-    elif logger.isEnabledFor(logging.DEBUG):
-        logger.debug(text if fraction < 0 else f"{text} ({fraction:.0%})")
+    return Handle(path, data, name, options_of(options))

@@ -1,14 +1,16 @@
-"""How a notebook shows a model and its answers: HTML without scripts (but for a report, in a frame of its own),
+"""How a notebook shows a model and its answers: HTML without scripts (but for a report and a graph, in frames of their own),
 in the colours of the notebook. Imported when the first is shown. Names of models are untrusted: all text is escaped."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._answers import Buffer, Diff, Explanation, Passes, Plan, Profile, Report
+    from ._answers import Buffer, Diff, Explanation, Graph, Passes, Plan, Profile, Report
     from ._model import Model
 
 _MOST_ROWS = 40
@@ -137,7 +139,32 @@ def passes_html(passes: Passes) -> str:
     return _table(("", "pass", "time", "operations", "", "what it did"), rows, numbers=(0, 2, 3, 4))
 
 
+def _frame(page: str, height: int) -> str:
+    return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="width:100%;height:{height}px;border:0"></iframe>'
+
+
 def report_html(report: Report) -> str:
     with open(report.path, encoding="utf-8") as file:
-        page = file.read()
-    return f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" style="width:100%;height:800px;border:0"></iframe>'
+        return _frame(file.read(), 800)
+
+
+_DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.S)
+_GRAPH_ALONE = "<style>header,section:not(#graph-section){display:none}main{padding:0;max-width:none}</style></head>"
+
+
+def graph_page(report: str) -> str:
+    """The page of a report with its graph alone; the data of the other parts, which are most of it, are left out."""
+    def without_others(found: re.Match[str]) -> str:
+        data = json.loads(found[2])
+        left_out = {"refused": "left out here"}
+        data.update({"kernel_texts": [], "sweeps": [], "settings": [],
+                     **dict.fromkeys(("kernels", "plan", "prediction", "run", "target"), left_out)})
+        return found[1] + json.dumps(data, separators=(",", ":")).replace("<", "\\u003c") + found[3]
+    page, count = _DATA.subn(without_others, report, count=1)
+    if count != 1:
+        raise ValueError("the page of the report has no data")
+    return page.replace("</head>", _GRAPH_ALONE, 1)
+
+
+def graph_html(graph: Graph) -> str:
+    return _frame(graph.page, 640)

@@ -10,23 +10,26 @@ from ._values import Dim
 if TYPE_CHECKING:
     import os
 
-    from . import _dyn
-    from ._answers import Commands, Explanation, Kernel, Limit, Passes, Plan, Prediction, Profile, Report
+    from ._answers import Commands, Explanation, Graph, Kernel, Limit, Passes, Plan, Prediction, Profile, Report
+    from ._progress import Handle
 
 
 class Questions:
     """The part of a Model that answers; it runs nothing but profile()."""
 
-    _handle: _dyn.Model
+    _handle: Handle
+
     def command(self, line: str) -> dict[str, Any]:
         """Any command of the shell but load and reload; its answer is what `dynrepl --json` prints."""
         import json
-        answer: dict[str, Any] = json.loads(self._handle.command(line, as_text=False))
+        with self._handle.progress:
+            answer: dict[str, Any] = json.loads(self._handle.command(line, as_text=False))
         return answer
 
     def text(self, line: str) -> str:
         """The same as the shell prints it."""
-        return self._handle.command(line, as_text=True)
+        with self._handle.progress:
+            return self._handle.command(line, as_text=True)
 
     @property
     def commands(self) -> Commands:
@@ -101,6 +104,18 @@ class Questions:
         from ._answers import Report, line_of
         row = self.command(line_of("report", (), {"o": os.fspath(path), "dim": dims, "no_run": not run}))
         return Report(row["files"][0]["path"], row["files"][0]["bytes"], row["no_run"] or "")
+
+    @property
+    def graph(self) -> Graph:
+        """The graph through the passes as a picture for a notebook."""
+        import tempfile
+
+        from ._answers import Graph
+        from ._notebook import graph_page
+        with tempfile.TemporaryDirectory() as folder:
+            report = self.report(f"{folder}/graph.html", run=False)
+            with open(report.path, encoding="utf-8") as file:
+                return Graph(graph_page(file.read()))
 
     def check(self) -> tuple[Diagnostic, ...]:
         """All problems of the model's file, not only the first; empty: none."""

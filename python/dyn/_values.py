@@ -92,19 +92,23 @@ def tensor_form(given: Any, dtype: str | None, rank: int | None, what: str) -> t
     return _dtypes.given(array, code), code
 
 
+def _list_form(given: list[Any] | tuple[Any, ...], what: str) -> list[Any]:
+    return [tensor_form(item, None, None, f"{what}, item {i}") for i, item in enumerate(given)]
+
+
 def form_of(port: Port, given: Any) -> Any:
     """An input as the extension takes it; checked: kind, dtype, rank. The library checks sizes."""
     what = f"input '{port.name}'"
     if port.kind == "tensor":
         return tensor_form(given, port.dtype, None if port.shape is None else len(port.shape), what)
-    if port.kind == "optional" and given is None:
-        return None
-    if port.kind == "list" or (port.kind == "optional" and isinstance(given, (list, tuple))):
+    if port.kind == "optional":
+        if given is None:
+            return ()
+        return (_list_form(given, what) if isinstance(given, (list, tuple)) else tensor_form(given, None, None, what),)
+    if port.kind == "list":
         if not isinstance(given, (list, tuple)):
             raise wrong_input(f"{what}: wants a list of arrays, got a {type(given).__name__}")
-        return [tensor_form(item, None, None, f"{what}, item {i}") for i, item in enumerate(given)]
-    if port.kind == "optional":
-        return tensor_form(given, None, None, what)
+        return _list_form(given, what)
     raise Unsupported(f"unsupported: {what} of kind {port.kind} ({port.type})", "E0502")
 
 

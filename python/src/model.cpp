@@ -22,13 +22,6 @@ std::vector<Said> latestSaid() {
   return all;
 }
 
-// Of a call of dyn.h that this thread just made.
-Fault modelFault(dyn_status status) {
-  std::vector<Said> said = latestSaid();
-  std::string message = said.empty() ? dyn_status_text(status) : said.front().message;
-  return Fault(status, std::move(message), std::move(said));
-}
-
 std::vector<dyn_option> plain(const Options& options) {
   std::vector<dyn_option> all;
   for (const auto& [name, value] : options) all.push_back({name.c_str(), value.c_str()});
@@ -67,7 +60,13 @@ struct ReleasePrediction {
 
 }  // namespace
 
-void Model::call(const std::function<dyn_status()>& work) {
+Fault modelFault(dyn_status status) {
+  std::vector<Said> said = latestSaid();
+  std::string message = said.empty() ? dyn_status_text(status) : said.front().message;
+  return Fault(status, std::move(message), std::move(said));
+}
+
+void Model::inTurn(const std::function<dyn_status()>& work) {
   workUnlocked(
       [&] {
         const std::lock_guard<std::mutex> lock(turn_);
@@ -111,7 +110,7 @@ Model::Model(const std::optional<std::string>& path, const std::optional<nb::byt
   };
   dyn_model* opened = nullptr;  // model_ is for cancel(), which has nothing to end before
   try {
-    call([&] {
+    inTurn([&] {
       const dyn_status status = dyn_model_open(&given, &opened);
       if (status == DYN_OK) warnings_ = latestSaid();
       return status;
@@ -127,7 +126,7 @@ Model::~Model() { dyn_model_release(model_); }
 
 nb::list Model::ports(bool input) {
   std::vector<PortText> all;
-  call([&] {
+  inTurn([&] {
     const int32_t count = (input ? dyn_model_input_count : dyn_model_output_count)(model_);
     for (int32_t i = 0; i < count; ++i)
       if (const dyn_status status = readPort(model_, input, i, all.emplace_back())) return status;
@@ -145,7 +144,7 @@ nb::list Model::ports(bool input) {
 
 Program* Model::compile(int32_t threads, uint64_t memoryLimitBytes) {
   dyn_module* module = nullptr;
-  call([&] { return dyn_model_compile(model_, &module); });
+  inTurn([&] { return dyn_model_compile(model_, &module); });
   dyn_options options{};
   options.thread_count = threads;
   options.memory_limit_bytes = memoryLimitBytes;
@@ -154,7 +153,7 @@ Program* Model::compile(int32_t threads, uint64_t memoryLimitBytes) {
 
 std::string Model::command(const std::string& line, bool asText) {
   std::string answer;
-  call([&] {
+  inTurn([&] {
     const char* text = nullptr;
     const dyn_status status =
         (asText ? dyn_model_command_text : dyn_model_command)(model_, line.c_str(), &text);
@@ -166,19 +165,19 @@ std::string Model::command(const std::string& line, bool asText) {
 
 void Model::exportTo(const std::string& kind, const std::string& path, const Options& options) {
   const std::vector<dyn_option> all = plain(options);
-  call([&] { return dyn_model_export(model_, kind.c_str(), path.c_str(), all.data(), all.size()); });
+  inTurn([&] { return dyn_model_export(model_, kind.c_str(), path.c_str(), all.data(), all.size()); });
 }
 
 void Model::save(const std::string& path, const Options& options) {
   const std::vector<dyn_option> all = plain(options);
-  call([&] { return dyn_model_save(model_, path.c_str(), all.data(), all.size()); });
+  inTurn([&] { return dyn_model_save(model_, path.c_str(), all.data(), all.size()); });
 }
 
 nb::tuple Model::predict(const std::vector<std::pair<std::string, int64_t>>& dims) {
   std::vector<dyn_dim> given;
   for (const auto& [name, value] : dims) given.push_back({name.c_str(), value});
   std::unique_ptr<dyn_prediction, ReleasePrediction> prediction;
-  call([&] {
+  inTurn([&] {
     dyn_prediction* made = nullptr;
     const dyn_status status = dyn_model_predict(model_, given.data(), given.size(), &made);
     prediction.reset(made);

@@ -16,6 +16,10 @@
 namespace dynpython {
 
 class Program;
+
+// Of a call of dyn.h or dyn_server.h that this thread just made.
+Fault modelFault(dyn_status status);
+
 using Options = std::vector<std::pair<std::string, std::string>>;
 
 class Model {
@@ -37,6 +41,10 @@ class Model {
   std::string command(const std::string& line, bool asText);
   // Ends the call under way. Any thread.
   void cancel() { dyn_model_cancel(model_); }
+  // Of a call of another header that takes the model: in turn with those above.
+  void call(const std::function<dyn_status(dyn_model*)>& work) {
+    inTurn([&] { return work(model_); });
+  }
   void exportTo(const std::string& kind, const std::string& path, const Options& options);
   void save(const std::string& path, const Options& options);
   // ([shape or None], peak bytes or -1, why there is no peak, [(name, text, fails)])
@@ -44,7 +52,7 @@ class Model {
 
  private:
   // `work` in turn, on a thread where diagnostics are read, too.
-  void call(const std::function<dyn_status()>& work);
+  void inTurn(const std::function<dyn_status()>& work);
 
   struct Event {
     std::string text;

@@ -2,6 +2,7 @@
 #include "model.h"
 #include "program.h"
 #include "runtime.h"
+#include "server.h"
 
 using namespace dynpython;
 
@@ -22,4 +23,18 @@ NB_MODULE(_dyn, module) {
       .def("export", &Model::exportTo, nb::arg("kind"), nb::arg("path"), nb::arg("options"))
       .def("save", &Model::save, nb::arg("path"), nb::arg("options"))
       .def("predict", &Model::predict, nb::arg("dims"));
+  nb::class_<Request>(module, "Request").def("cancel", &Request::cancel);
+  nb::class_<Server>(module, "Server")
+      .def(nb::init<int32_t, int32_t, int64_t, int64_t, int64_t, int32_t, int32_t>(), nb::arg("batching"),
+           nb::arg("max_batch"), nb::arg("max_wait_ns"), nb::arg("max_batch_time_ns"),
+           nb::arg("memory_limit_bytes"), nb::arg("max_queue"), nb::arg("workers"))
+      .def("add", &Server::add, nb::arg("model"))
+      .def("joining", &Server::joining, nb::arg("model"))
+      .def("submit", &Server::submit, nb::arg("model"), nb::arg("program"), nb::arg("inputs"),
+           nb::arg("number"), nb::arg("client"), nb::arg("priority"), nb::arg("deadline_ns"),
+           nb::rv_policy::take_ownership)
+      .def("answers", &Server::answers)
+      .def("shut_down", &Server::shutDown, nb::arg("how"))
+      .def("statistics", &Server::statistics)
+      .def("metrics", &Server::metrics);
 }

@@ -86,6 +86,12 @@ Program::Program(dyn_module* module, const dyn_options& options) : module_(modul
     if (!kind || std::string_view(kind) != "tensor" || !hasNumpyType(wanted.dtype)) wanted = {-1, -1};
     inputs_.push_back(wanted);
   }
+  for (int32_t i = 0; i < dyn_module_output_count(module); ++i) {
+    const char *name = nullptr, *kind = nullptr;
+    int32_t dtype = -1, rank = -1;
+    dyn_module_output(module, i, &name, &kind, &dtype, &rank);
+    optionalOutputs_.push_back(kind && std::string_view(kind) == "optional");
+  }
 }
 
 Program::~Program() {
@@ -119,7 +125,8 @@ nb::list Program::results(Lease& lease, nb::list targets, const std::vector<Lent
     }
     dyn_value* value = nullptr;
     if (const dyn_status status = dyn_context_take_output(lease.context, i, &value)) throw runFault(status);
-    outputs.append(finished(objectOf(Held(value), lent, copies_)));
+    outputs.append(
+        finished(objectOf(Held(value), optionalOutputs_.at(static_cast<size_t>(i)), lent, copies_)));
   }
   return outputs;
 }
@@ -176,6 +183,14 @@ nb::list Program::run(nb::list inputs, nb::list targets) {
   return results(lease, targets, lent);
 }
 
+std::vector<Held> Program::valuesOf(nb::list inputs, std::vector<Lent>& lent) {
+  giveBack();
+  const Lease lease(*this);
+  std::vector<Held> values;
+  for (nb::handle input : inputs) values.push_back(valueOf(lease.context, input, copies_, lent));
+  return values;
+}
+
 nb::list Program::runSequences(nb::list inputs, const std::vector<std::string>& names,
                                const std::string& lengthsInput) {
   giveBack();
@@ -203,7 +218,7 @@ nb::list Program::runSequences(nb::list inputs, const std::vector<std::string>& 
       continue;
     }
     if (const dyn_status status = dyn_context_take_output(lease.context, i, &value)) throw runFault(status);
-    outputs.append(objectOf(Held(value), lent, copies_));
+    outputs.append(objectOf(Held(value), optionalOutputs_.at(static_cast<size_t>(i)), lent, copies_));
   }
   return outputs;
 }

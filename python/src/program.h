@@ -39,6 +39,10 @@ class Program {
   // An array with a copy of another, which has room for that many rows along `axis`: a program that appends
   // rows to such an input shares its memory with its output (dyn_value_growing).
   nb::object growing(nb::handle array, int32_t dtype, int32_t axis, int64_t room);
+  // Inputs of a run that another makes, in the forms of values.h; lent: their memory.
+  std::vector<Held> valuesOf(nb::list inputs, std::vector<Lent>& lent);
+  // By output of the model: is it an optional?
+  const std::vector<bool>& optionalOutputs() const { return optionalOutputs_; }
   // Ends the runs under way with DYN_CANCELLED. Any thread.
   void cancel();
   int64_t copies() const { return copies_.load(std::memory_order_relaxed); }
@@ -52,6 +56,7 @@ class Program {
   nb::list results(Lease& lease, nb::list targets, const std::vector<Lent>& lent);
 
   std::vector<Wanted> inputs_;
+  std::vector<bool> optionalOutputs_;
   dyn_module* module_;
   dyn_options options_;
   std::mutex mutex_;  // guards the contexts; never held while the interpreter's lock is waited for

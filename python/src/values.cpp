@@ -89,7 +89,6 @@ Held stringsOf(dyn_context* context, nb::list texts, const std::vector<int64_t>&
 
 Held build(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies, std::vector<Lent>& lent,
            int depth) {
-  if (object.is_none()) return Held();
   if (nb::isinstance<nb::list>(object)) {
     if (depth == kDeepestList) throw Fault(DYN_UNSUPPORTED, "unsupported: lists nested deeper than 16");
     std::vector<Held> items;
@@ -103,6 +102,13 @@ Held build(dyn_context* context, nb::handle object, std::atomic<int64_t>& copies
     return Held(value);
   }
   const nb::tuple form = nb::cast<nb::tuple>(object);
+  if (form.size() < 2) {  // an optional
+    const Held item = form.size() == 1 ? build(context, form[0], copies, lent, depth) : Held();
+    dyn_value *plain = item.get(), *value = nullptr;
+    const auto count = static_cast<int32_t>(form.size());
+    check(dyn_value_compound(context, DYN_KIND_TUPLE, count, &plain, count, &value));
+    return Held(value);
+  }
   const int32_t dtype = nb::cast<int32_t>(form[1]);
   if (dtype == DYN_STRING)
     return stringsOf(context, nb::cast<nb::list>(form[0]), nb::cast<std::vector<int64_t>>(form[2]));
@@ -212,7 +218,13 @@ bool overlaps(const void* begin, size_t sizeBytes, const std::vector<Lent>& lent
   });
 }
 
-nb::object objectOf(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies) {
+nb::object objectOf(Held value, bool isOptional, const std::vector<Lent>& lent,
+                    std::atomic<int64_t>& copies) {
+  if (isOptional && value.get() && dyn_value_kind(value.get()) == DYN_KIND_TUPLE) {
+    dyn_value* item = nullptr;
+    if (dyn_value_item_count(value.get()) > 0) check(dyn_value_item(value.get(), 0, &item));
+    value = Held(item);
+  }
   return unpack(std::move(value), lent, copies, 0);
 }
 

@@ -1,9 +1,10 @@
 // Python objects as values of a run, and back. All functions want the interpreter's lock.
 //
 // A value is written as: (array, dtype) a tensor over the array's memory; ([bytes, ...], DYN_STRING, shape)
-// a tensor of strings; a list of values, a list; None, an absent optional. Results come back in the same
-// forms, but an array whose dtype NumPy has comes alone. Their arrays lie over the runtime's memory, and
-// are read-only where something else refers to it, such as weights or another output.
+// a tensor of strings; a list of values, a list; (value,) an optional that is there, () an absent one.
+// Results come back in the same forms, but an array whose dtype NumPy has comes alone, and so does an
+// optional: its value, or None. Their arrays lie over the runtime's memory, and are read-only where something
+// else refers to it, such as weights or another output.
 #ifndef DYN_PYTHON_VALUES_H
 #define DYN_PYTHON_VALUES_H
 
@@ -60,8 +61,9 @@ nb::object sequencesObject(Held value, const std::vector<Lent>& lent, std::atomi
 // Does one of them lie in this memory?
 bool overlaps(const void* begin, size_t sizeBytes, const std::vector<Lent>& lent);
 
-// In the forms above. An output that lies in the caller's memory (`lent`) is copied, and counted.
-nb::object objectOf(Held value, const std::vector<Lent>& lent, std::atomic<int64_t>& copies);
+// In the forms above; isOptional: what a port of the kind optional gave. An output that lies in the caller's
+// memory (`lent`) is copied, and counted.
+nb::object objectOf(Held value, bool isOptional, const std::vector<Lent>& lent, std::atomic<int64_t>& copies);
 
 // As long as it lives, this thread has the interpreter's lock, and values that it releases give their
 // arrays back at once.

@@ -3,8 +3,9 @@
 
     package_test.py --library build/release/lib/libdyn.so --source . --build build/release/python_package [TEST...]
 
-TEST names one as unittest does: test_call.Inputs.test_fortran_order. What is built already is not built again. Exit
-77 (skipped) where Python's headers or nanobind are missing."""
+TEST names one as unittest does: test_call.Inputs.test_fortran_order. What is built already is not built again. With
+--asan the extension has AddressSanitizer (gcc's), in a folder of its own; the library is as it is, but its use of the
+heap is watched, too. Exit 77 (skipped) where Python's headers or nanobind are missing."""
 import argparse
 import importlib.util
 import os
@@ -47,6 +48,16 @@ def build(library, source, folder, includes=("app/library/include", "vm/include"
     run(["cmake", "--build", folder])
 
 
+ASAN = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS=-fsanitize=address -fno-omit-frame-pointer -O1 -g1"]
+
+
+def asan_environment():
+    """Python itself is built without, so the sanitizer's library comes first; leaks are not asked for: an interpreter
+    that ends leaves much behind."""
+    library = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
+    return {"LD_PRELOAD": library, "PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1"}
+
+
 def built(release):
     """The folder of the package over the libdyn of a build folder; both are built where they are not up to date."""
     release, source = release.resolve(), HERE.parents[1]
@@ -61,6 +72,7 @@ def main():
     parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--asan", action="store_true")
     parser.add_argument("tests", nargs="*")
     given = parser.parse_args()
     why = missing()
@@ -68,10 +80,13 @@ def main():
         print("skipped: %s" % why)
         return 77
     source, folder = given.source.resolve(), given.build.resolve()
-    build(given.library.resolve(), source, folder)
+    if given.asan:
+        folder = folder.with_name(folder.name + "_asan")
+    build(given.library.resolve(), source, folder, more=ASAN if given.asan else ())
     with tempfile.TemporaryDirectory() as home:  # nobody's cache is read or written
         os.environ.update(HOME=home, XDG_CACHE_HOME=home, DYN_TEST_SOURCE=str(source),
-                          PYTHONPATH=os.pathsep.join([str(folder), str(HERE)]), PYTHONDONTWRITEBYTECODE="1")
+                          PYTHONPATH=os.pathsep.join([str(folder), str(HERE)]), PYTHONDONTWRITEBYTECODE="1",
+                          **(asan_environment() if given.asan else {}))
         command = ["-m", "unittest", *given.tests] if given.tests else ["-m", "unittest", "discover", "-s", str(HERE)]
         return subprocess.run([sys.executable, "-W", "error::ResourceWarning", *command], cwd=HERE).returncode
 

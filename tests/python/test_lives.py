@@ -9,7 +9,9 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -166,6 +168,37 @@ class Logged(unittest.TestCase):
         with self.assertLogs("dyn", logging.DEBUG) as said:
             dyn.load(models.BERT, cache_dir="none").compile()
         self.assertTrue(any("compiling" in line for line in said.output), said.output)
+
+    def test_bar(self):
+        """Where tqdm is installed and somebody looks: of each command that knows its progress, and gone behind it."""
+        told = []
+
+        class Bar:
+            n = 0
+
+            def __init__(self, **how):
+                told.append("begun")
+
+            def set_description_str(self, text, refresh):
+                self.text = text
+
+            def update(self, amount):
+                self.n += amount
+                told.append((self.text, self.n))
+
+            def close(self):
+                told.append("ended")
+        model = dyn.load(models.BERT)
+        with unittest.mock.patch.dict(sys.modules, {"tqdm": types.ModuleType("tqdm"), "tqdm.auto": types.ModuleType("auto")}):
+            sys.modules["tqdm.auto"].tqdm = Bar
+            with unittest.mock.patch("dyn._progress._is_watched", return_value=True):
+                model.commands.sweep("seq", "1..200", dim={"batch": 1})
+                self.assertIsNone(model._handle.progress._bar)
+            count = len(told)
+            model.commands.sweep("seq", "1..200", dim={"batch": 1})
+        self.assertEqual((told[0], told[-1], len(told)), ("begun", "ended", count))
+        self.assertIn("seq", told[1][0])
+        self.assertLessEqual(max(amount for _, amount in told[1:-1]), 100)
 
 
 if __name__ == "__main__":

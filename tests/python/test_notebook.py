@@ -1,6 +1,8 @@
 """What a notebook shows: whole HTML in which no name of a model is markup."""
 import html.parser
+import json
 import os
+import re
 import tempfile
 import unittest
 
@@ -83,6 +85,16 @@ class Notebook(unittest.TestCase):
             page = shown(report)
         self.assertEqual(page.tags.count("iframe"), 1)
         self.assertNotIn("script", page.tags, "scripts are the frame's own")
+
+    def test_graph(self):
+        graph = self.model.graph
+        [data] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', graph.page, re.S)
+        data = json.loads(data)
+        self.assertEqual([step["name"] for step in data["graph"]["steps"]], [one.name for one in self.model.passes])
+        self.assertEqual(data["kernel_texts"], [])
+        page = shown(graph)
+        self.assertEqual((page.tags.count("iframe"), page.tags.count("script")), (1, 0))
+        self.assertNotIn("id=\"data\"", repr(graph))
 
     def test_names_are_no_markup(self):
         name = "<script>alert(1)</script>"

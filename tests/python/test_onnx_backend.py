@@ -31,6 +31,28 @@ class Backend(unittest.TestCase):
         self.assertIsInstance(prepared, self.onnx.backend.base.BackendRep)
         self.assertEqual(self.backend.prepare(self.model, threads=1).model.command("set threads")["settings"][0]["value"], "1")
 
+    def test_optional(self):
+        """Given, absent, or not named at all; a tensor or a sequence of tensors."""
+        helper = self.onnx.helper
+        of_tensor = helper.make_optional_type_proto(helper.make_tensor_type_proto(self.onnx.TensorProto.FLOAT, ["n"]))
+        model = helper.make_model(helper.make_graph(
+            [helper.make_node("OptionalHasElement", ["x"], ["has"])], "g", [helper.make_value_info("x", of_tensor)],
+            [helper.make_tensor_value_info("has", self.onnx.TensorProto.BOOL, [])]),
+            opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+        loaded = dyn.load(model)
+        self.assertTrue(loaded(np.float32([1, 2])).has)
+        self.assertFalse(loaded(x=None).has)
+        self.assertFalse(loaded().has)
+        with dyn.Server() as server:
+            served = server.add(loaded)
+            self.assertEqual((bool(served(np.float32([1])).has), bool(served().has)), (True, False))
+        model.graph.node[0].op_type = "OptionalGetElement"
+        model.graph.output[0].type.CopyFrom(helper.make_tensor_type_proto(self.onnx.TensorProto.FLOAT, ["n"]))
+        loaded = dyn.load(model)
+        self.assertEqual(loaded(np.float32([1, 2])).has.tolist(), [1, 2])
+        with self.assertRaises(dyn.Error):
+            loaded(None)
+
     def test_node(self):
         node = self.onnx.helper.make_node("Gemm", ["a", "", "c"], ["y"])
         with self.assertRaises(dyn.Error):  # B is missing

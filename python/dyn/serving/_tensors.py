@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import InputError, wrong_input
+from .._errors import InputError, Unsupported, wrong_input
 
 # The protocol's name -> NumPy's type. Strings are objects.
 DTYPES: dict[str, Any] = {
@@ -25,6 +25,13 @@ _OF_DYN = {"bool": "BOOL", "string": "BYTES", "f16": "FP16", "f32": "FP32", "f64
 def name_of(dtype: str | None) -> str | None:
     """The protocol's name of a type of Dyn ("f32"); None: it has none."""
     return _OF_DYN.get(dtype or "")
+
+
+def datatype_of(array: Any, what: str) -> str:
+    if array.dtype not in _NAMES:
+        raise Unsupported(f"unsupported: {what} is {array.dtype}, for which the Open Inference Protocol has no datatype",
+                          "E0502")
+    return _NAMES[array.dtype]
 
 
 def dtype_of(datatype: str, what: str) -> Any:

@@ -1,0 +1,243 @@
+"""Models on a cluster of Ray: two nodes on this machine, of which one is killed."""
+import asyncio
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import numpy as np
+
+import dyn
+import models
+from test_server import LOOP
+from test_serving import free_ports
+
+MISSING = [name for name in ("ray", "starlette", "pyarrow") if importlib.util.find_spec(name) is None]
+WHY = "there is no package %s: pip install dyn[ray]" % ", ".join(MISSING)
+if not MISSING:
+    # A replica of a busy machine takes longer to say how many requests it has than Ray waits for.
+    os.environ.setdefault("RAY_SERVE_QUEUE_LENGTH_RESPONSE_DEADLINE_S", "2")
+    import ray
+    import ray.cluster_utils
+    from ray import serve
+
+    import dyn.serving.ray
+
+REQUESTS, AT_ONCE = 10_000, 64
+PROCESSOR = {"num_cpus": 0.1}
+
+
+def node_options():
+    """Two CPUs; of the processes beside a node no more than it wants, as it waits for them 15 s only."""
+    return {"num_cpus": 2, "include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+
+
+def pss_of(path):
+    """{pid: bytes} of the processes that map this file: a page counts by the share of the process."""
+    found = {}
+    for pid in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            maps = pathlib.Path("/proc", pid, "smaps").read_text()
+        except OSError:
+            continue
+        inside, total = False, 0
+        for line in maps.splitlines():
+            if line[0] in "0123456789abcdef" and "-" in line.split()[0]:
+                inside = line.endswith(str(path))
+            elif inside and line.startswith("Pss:"):
+                total += int(line.split()[1]) << 10
+        if total:
+            found[int(pid)] = total
+    return found
+
+
+@unittest.skipIf(MISSING, WHY)
+class Cluster(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = ray.cluster_utils.Cluster(initialize_head=True, head_node_args=node_options())
+        cls.addClassCleanup(cls.cluster.shutdown)
+        ray.init(address=cls.cluster.address, log_to_driver=False)
+        cls.addClassCleanup(ray.shutdown)
+        [cls.port] = free_ports(1)
+        serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": cls.port})
+        cls.addClassCleanup(serve.shutdown)
+
+    def run_app(self, model, **how):
+        how = {"ray_actor_options": PROCESSOR, "health_check_timeout_s": 120, **how}  # the machine may be busy
+        handle = serve.run(dyn.serving.ray.deployment(model, **how), name=self.id(), route_prefix="/" + self._testMethodName)
+        self.addCleanup(serve.delete, self.id())
+        return handle
+
+    def replicas(self):
+        """By state."""
+        return serve.status().applications[self.id()].deployments["dyn"].replica_states
+
+    def test_answers(self):
+        bert = dyn.load(models.BERT, threads=1)
+        handle = self.run_app(bert, num_replicas=1)
+        for batch, seq in models.SHAPES:
+            ids, mask = models.bert_inputs(batch, seq)
+            y = dyn.serving.ray.call(handle, {"input_ids": ids, "attention_mask": mask})
+            np.testing.assert_array_equal(y["last_hidden_state"], bert(ids, mask)[0])
+        y = handle.remote(input_ids=ids, attention_mask=mask).result()
+        np.testing.assert_array_equal(y["last_hidden_state"], bert(ids, mask)[0])
+        with self.assertRaisesRegex(Exception, "E0304"):  # what the model refuses is not asked again
+            dyn.serving.ray.call(handle, {"input_ids": ids})
+        said = handle.info.remote().result()
+        self.assertEqual(said["statistics"].completed_count, 4)
+        self.assertTrue(said["joining"].startswith("one by one: "))
+
+    def test_http(self):
+        self.run_app(models.double(), num_replicas=1)
+
+        def post(body):
+            asked = urllib.request.Request("http://127.0.0.1:%d/test_http" % self.port, json.dumps(body).encode())
+            try:
+                with urllib.request.urlopen(asked) as answer:
+                    return answer.status, json.loads(answer.read())
+            except urllib.error.HTTPError as refused:
+                with refused:
+                    return refused.code, json.loads(refused.read())
+        x = {"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1, 2.5]}
+        self.assertEqual(post({"inputs": [x]}), (200, {"outputs": [
+            {"name": "y", "datatype": "FP32", "shape": [1, 2], "data": [2, 5]}]}))
+        for wrong in ({}, [], {"inputs": [{}]}, {"inputs": []}, {"inputs": [{**x, "datatype": "INT64"}]},
+                      {"inputs": [{**x, "shape": [3]}]}):
+            status, said = post(wrong)
+            self.assertEqual((status, list(said)), (400, ["error"]), said)
+
+    def test_joined(self):
+        """With the graph at hand requests run together."""
+        handle = self.run_app(models.BERT, num_replicas=1, batching="on", max_batch=8, max_wait_s=0.05)
+        bert = dyn.load(models.BERT, threads=1)
+        given = [models.bert_inputs(1, 3 + i % 5, seed=i) for i in range(32)]
+
+        async def ask():
+            return await asyncio.gather(*(dyn.serving.ray.acall(handle, {"input_ids": ids, "attention_mask": mask})
+                                          for ids, mask in given))
+        for one, y in zip(given, asyncio.run(ask())):
+            np.testing.assert_allclose(y["last_hidden_state"], bert(*one)[0], atol=1e-5)
+        self.assertGreater(handle.info.remote().result()["statistics"].joined_runs_count, 0)
+
+    def test_scales_and_drains(self):
+        """More replicas while requests wait; a deployment that is taken down answers what it has."""
+        handle = self.run_app(models.text(LOOP), max_ongoing_requests=64, graceful_shutdown_timeout_s=60, autoscaling_config={
+            "min_replicas": 1, "max_replicas": 3, "target_ongoing_requests": 2, "upscale_delay_s": 0.5,
+            "metrics_interval_s": 0.2, "look_back_period_s": 1})
+        x, trips = np.ones(2000, np.float32), np.array(300_000)
+        waiting = [handle.ask.remote({"x": x, "trips": trips}) for _ in range(40)]
+        end = time.monotonic() + 120
+        while sum(self.replicas().values()) < 2:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.1)
+        serve.delete(self.id())
+        for one in waiting:
+            np.testing.assert_array_equal(one.result()["y"], x)
+
+    @unittest.skipIf(importlib.util.find_spec("onnx") is None, "there is no package onnx")
+    def test_memory(self):
+        """Ten replicas take the memory of one."""
+        import onnx
+        weights = np.random.default_rng(0).standard_normal((2048, 2048), np.float32)
+        graph = onnx.helper.make_graph(
+            [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "product",
+            [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 2048])],
+            [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 2048])],
+            [onnx.numpy_helper.from_array(weights, "w")])
+        model = dyn.load(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]))
+        x = np.ones((1, 2048), np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "product.dynpkg"
+            model.save(path)
+            totals = []
+            for count in (1, 10):
+                handle = self.run_app(path, num_replicas=count)
+
+                async def ask():
+                    return await asyncio.gather(*(dyn.serving.ray.acall(handle, {"x": x}) for _ in range(20 * count)))
+                end = time.monotonic() + 120
+                while len(found := pss_of(path)) < count or min(found.values()) < sum(found.values()) / count / 2:
+                    self.assertLess(time.monotonic(), end)
+                    for y in asyncio.run(ask()):
+                        np.testing.assert_allclose(y["y"], x @ weights, rtol=1e-3, atol=1e-3)
+                totals.append(sum(found.values()))
+            print("\n%d MiB package: mapped by 1 replica %.1f MiB, by 10 together %.1f MiB"
+                  % (path.stat().st_size >> 20, totals[0] / 2**20, totals[1] / 2**20))
+            self.assertGreater(totals[0], weights.nbytes * 0.9)
+            self.assertLess(totals[1], 1.3 * totals[0])
+
+    def test_killed(self):
+        """A replica, then a node go while requests run: each is answered, and rightly."""
+        node = self.cluster.add_node(**node_options())
+        self.cluster.wait_for_nodes()
+        handle = self.run_app(models.double(), num_replicas=4, ray_actor_options={"num_cpus": 1}, health_check_period_s=1)
+        seconds, others = [], []
+
+        async def ask(i, free):
+            x = np.full((1 + i % 3, 1 + i % 7), i, np.float32)
+            async with free:
+                begun = time.perf_counter()
+                y = (await dyn.serving.ray.acall(handle, {"x": x}))["y"]
+                seconds.append(time.perf_counter() - begun)
+            if y.shape != x.shape or not np.array_equal(y, x + x):
+                others.append(i)
+            if len(seconds) == REQUESTS // 3:
+                os.kill((await handle.info.remote())["pid"], signal.SIGKILL)
+            if len(seconds) == REQUESTS * 2 // 3:
+                await asyncio.to_thread(self.cluster.remove_node, node, allow_graceful=False)
+
+        async def ask_all():
+            free = asyncio.Semaphore(AT_ONCE)
+            await asyncio.gather(*(ask(i, free) for i in range(REQUESTS)))
+        begun = time.monotonic()
+        asyncio.run(ask_all())
+        p50, p99, longest = np.percentile(seconds, (50, 99, 100)) * 1000
+        print("\n%d requests, %d at once, in %.0f s; a replica and a node were killed: p50 %.1f ms, p99 %.1f ms, "
+              "longest %.0f ms" % (len(seconds), AT_ONCE, time.monotonic() - begun, p50, p99, longest))
+        self.assertEqual((len(seconds), others), (REQUESTS, []))
+        self.assertEqual(sum(one["Alive"] for one in ray.nodes()), 1)
+
+    def test_data(self):
+        """Ragged rows by Ray Data: with the mask of the model together, without it by equal shapes."""
+        random = np.random.default_rng(0)
+        rows = [{"id": i, "tokens": random.integers(0, 50, 1 + i % 9)} for i in range(50)]
+        bert = dyn.load(models.BERT, threads=1)
+        made = ray.data.from_items(rows).map_batches(
+            dyn.DynPredictor, fn_constructor_args=(dyn.packaged(bert),), concurrency=2, batch_size=16, num_cpus=0.1,
+            fn_constructor_kwargs={"columns": {"input_ids": "tokens"}, "outputs": {"last_hidden_state": "hidden"},
+                                   "keep": ("id",), "lengths": "attention_mask"}).take_all()
+        self.assertEqual(sorted(row["id"] for row in made), list(range(50)))
+        for row in made:
+            ids = rows[row["id"]]["tokens"][None]
+            np.testing.assert_allclose(row["hidden"], bert(ids, np.ones_like(ids))[0][0], atol=1e-5)
+
+
+    def test_page(self):
+        """The blocks of docs/ray.md run as they stand there."""
+        page = (models.SOURCE / "docs/ray.md").read_text()
+        blocks = re.findall(r"^```(python|sh)\n(.*?)^```$", page, re.M | re.S)
+        self.assertEqual([kind for kind, _ in blocks], ["python", "sh", "python"])
+        before, names = os.getcwd(), {}
+        os.chdir(models.SOURCE)
+        self.addCleanup(os.chdir, before)
+        self.addCleanup(serve.delete, "default")
+        for kind, text in blocks:
+            if kind == "python":
+                exec(compile(text, "docs/ray.md", "exec"), names)
+            else:
+                done = subprocess.run(["sh", "-ec", text.replace(":8000", ":%d" % self.port)], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["outputs"][0]["shape"], [1, 3, 32])
+
+
+if __name__ == "__main__":
+    unittest.main()
