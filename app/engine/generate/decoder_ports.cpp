@@ -8,8 +8,6 @@ namespace {
 
 constexpr std::string_view kPast = "past", kPastKeyValues = "past_key_values";
 
-bool isOpenDim(const std::string& dim) { return dim.find_first_not_of("0123456789") != std::string::npos; }
-
 bool isTensorOf(const Port& port, DtypeClass kind) {
   return port.info.kind == "tensor" && dtypeClass(port.dtype) == kind;
 }
@@ -34,7 +32,7 @@ std::optional<size_t> portCalled(const std::vector<Port>& ports, std::string_vie
 bool isCacheName(const std::string& name) { return name.find(kPast) != std::string::npos; }
 
 // The axis that grows: beside the batch the one whose size is open in the input and another in the output.
-Result<size_t> growingAxis(const Port& past, const Port& present, const std::string& batch) {
+Result<size_t> growingAxis(const Port& past, const Port& present, const DecoderPorts& ports) {
   const std::vector<std::string>&from = past.info.shape, &to = present.info.shape;
   const auto fail = [&](const std::string& why) {
     return makeError(DiagnosticId::unsupportedFeature,
@@ -43,7 +41,7 @@ Result<size_t> growingAxis(const Port& past, const Port& present, const std::str
   if (from.size() != to.size() || past.dtype != present.dtype) return fail("they are not of one type");
   std::vector<size_t> axes;
   for (size_t axis = 0; axis < from.size(); ++axis)
-    if (isOpenDim(from[axis]) && from[axis] != batch) axes.push_back(axis);
+    if (isOpenDim(from[axis]) && !ports.isRowAxis(axis, from[axis])) axes.push_back(axis);
   if (axes.size() > 1) std::erase_if(axes, [&](size_t axis) { return from[axis] == to[axis]; });
   if (axes.empty()) return fail("no axis grows; caches of a fixed length are not there");
   if (axes.size() > 1) return fail("more than one axis grows");
@@ -76,10 +74,7 @@ Status findIds(const Signature& signature, DecoderPorts& ports) {
   if (ports.hasBatch && ports.batch.empty() && shape[0] != "1")
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a batch of " + shape[0] + ", which the model fixes");
-  if (isOpenDim(shape.back()))
-    ports.length = shape.back();
-  else
-    ports.fixedLength = std::stoll(shape.back());
+  if (!isOpenDim(shape.back())) ports.fixedLength = std::stoll(shape.back());
   return {};
 }
 
@@ -94,7 +89,9 @@ Status findLogits(const Signature& signature, DecoderPorts& ports) {
     const Port& port = signature.outputs[i];
     if (isCache(i) || !isTensorOf(port, DtypeClass::real)) continue;
     const size_t count = port.info.shape.size();
-    if (port.info.name == "logits" || count == rank + 1 || count == rank) candidates.push_back(i);
+    // Without caches an output of another name may be an encoder's.
+    const bool isNamed = port.info.name.find("logits") != std::string::npos;
+    if (isNamed || (!ports.caches.empty() && (count == rank + 1 || count == rank))) candidates.push_back(i);
   }
   if (const std::optional<size_t> named = portCalled(signature.outputs, "logits")) candidates = {*named};
   if (candidates.empty()) return noDecoder("no output has scores of the next token (logits)");
@@ -109,6 +106,8 @@ Status findLogits(const Signature& signature, DecoderPorts& ports) {
 }
 
 }  // namespace
+
+bool isOpenDim(const std::string& dim) { return dim.find_first_not_of("0123456789") != std::string::npos; }
 
 std::optional<size_t> presentOf(const std::string& input, const std::vector<Port>& outputs) {
   for (const std::string_view from : {kPastKeyValues, kPast}) {
@@ -142,7 +141,7 @@ Result<DecoderPorts> decoderPorts(const Signature& signature) {
     } else if (isCacheName(name)) {
       const std::optional<size_t> present = presentOf(name, signature.outputs);
       if (!present) return noDecoder("no output continues the cache " + name + " (present...)");
-      DYN_TRY(const size_t axis, growingAxis(port, signature.outputs[*present], ports.batch));
+      DYN_TRY(const size_t axis, growingAxis(port, signature.outputs[*present], ports));
       ports.caches.push_back({i, *present, axis});
     } else {
       return noDecoder("input " + shapeText(port) + " is neither tokens, mask, positions nor a cache");

@@ -7,7 +7,8 @@
 //   past_key_0      [batch, heads, past, n]    a cache: present_key_0 [batch, heads, past + seq, n] continues
 //                                              it; past_key_values.0.key: present.0.key
 //   use_cache_branch [1]                       false in the first step
-//   logits          [batch, seq, vocabulary]   or of the last position alone: [batch, vocabulary]
+//   logits          [batch, seq, vocabulary]   or of the last position alone: [batch, vocabulary]; with
+//                                              caches the only output of reals has any name
 //
 // A model without caches runs over all tokens in each step.
 #pragma once
@@ -20,6 +21,9 @@
 
 namespace dyn {
 
+// Is a dim a number, or open?
+bool isOpenDim(const std::string& dim);
+
 // A cache: an input, the output that continues it, and the axis along which it grows.
 struct CachePort {
   size_t input = 0, output = 0, axis = 0;
@@ -31,8 +35,12 @@ struct DecoderPorts {
   std::vector<CachePort> caches;
   bool hasBatch = true;     // ids have an axis of sequences
   std::string batch;        // its dim, where it is open
-  std::string length;       // the dim of new tokens, where it is open
-  int64_t fixedLength = 0;  // the tokens of each step, where it is not
+  int64_t fixedLength = 0;  // the tokens of each step; 0: any number
+
+  // Is this axis of a cache the one of sequences? It has the batch's dim, or is the first.
+  bool isRowAxis(size_t axis, const std::string& dim) const {
+    return isOpenDim(dim) && hasBatch && (axis == 0 || dim == batch);
+  }
 };
 
 // The output that continues a cache, by its name; nothing: the input is not called as a cache is.

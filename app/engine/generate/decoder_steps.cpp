@@ -61,15 +61,15 @@ Result<std::vector<std::pair<size_t, HostTensor>>> stepValues(const Signature& s
 
 // The shape of a cache that holds nothing yet.
 Result<std::vector<int64_t>> emptyCacheShape(const Port& port, const CachePort& cache,
-                                             const std::string& batch, size_t rowCount) {
+                                             const DecoderPorts& ports, size_t rowCount) {
   std::vector<int64_t> shape;
   for (size_t axis = 0; axis < port.info.shape.size(); ++axis) {
     const std::string& dim = port.info.shape[axis];
     if (axis == cache.axis)
       shape.push_back(0);
-    else if (!batch.empty() && dim == batch)
+    else if (ports.isRowAxis(axis, dim))
       shape.push_back(static_cast<int64_t>(rowCount));
-    else if (dim.find_first_not_of("0123456789") == std::string::npos)
+    else if (!isOpenDim(dim))
       shape.push_back(std::stoll(dim));
     else
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: cache " + port.info.name + ": " +
@@ -89,7 +89,7 @@ Result<CallInputs> firstInputs(const Signature& signature, const DecoderPorts& p
   for (auto& [input, value] : values) inputs.values[input] = Value(std::move(value));
   for (const CachePort& cache : ports.caches) {
     const Port& port = signature.inputs[cache.input];
-    DYN_TRY(std::vector<int64_t> shape, emptyCacheShape(port, cache, ports.batch, tokens.size()));
+    DYN_TRY(std::vector<int64_t> shape, emptyCacheShape(port, cache, ports, tokens.size()));
     DYN_TRY(HostTensor empty, HostTensor::create(port.dtype, std::move(shape)));
     inputs.values[cache.input] = Value(std::move(empty));
   }
@@ -111,8 +111,7 @@ Status DecoderSteps::makeCaches() {
   caches_.clear();
   for (const CachePort& cache : ports_.caches) {
     const Port& port = program_.signature->inputs[cache.input];
-    DYN_TRY(const std::vector<int64_t> shape,
-            emptyCacheShape(port, cache, ports_.batch, batch_.padding.size()));
+    DYN_TRY(const std::vector<int64_t> shape, emptyCacheShape(port, cache, ports_, batch_.padding.size()));
     const auto dtype = static_cast<int32_t>(port.dtype), rank = static_cast<int32_t>(shape.size());
     dyn_value* made = nullptr;
     const dyn_status status =

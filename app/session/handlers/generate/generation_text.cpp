@@ -1,4 +1,4 @@
-#include "app/session/handlers/generation_text.h"
+#include "app/session/handlers/generate/generation_text.h"
 
 #include "app/session/views/generated_text.h"
 

@@ -5,8 +5,8 @@
 #include "app/engine/generate/end_tokens.h"
 #include "app/engine/generate/generation.h"
 #include "app/engine/serving/joined_calls.h"
-#include "app/session/handlers/generation_text.h"
-#include "app/session/handlers/prompts.h"
+#include "app/session/handlers/generate/generation_text.h"
+#include "app/session/handlers/generate/prompts.h"
 #include "app/session/session_state.h"
 #include "app/session/views/view_text.h"
 #ifdef DYN_HAVE_TOKENIZER

@@ -65,6 +65,18 @@ TEST(DecoderPorts, TheAxisThatGrowsIsTheOneThatChanges) {
   EXPECT_THAT(faultOf(signature), HasSubstr("caches of a fixed length"));
 }
 
+TEST(DecoderPorts, TheFirstAxisIsThatOfSequencesWhateverItsName) {
+  Signature signature = cached("past_0", "present_0");
+  signature.inputs[1].info.shape = {"?1", "2", "?2", "16"};
+  signature.outputs[1].info.shape = {"?3", "2", "?4", "16"};
+  const Result<DecoderPorts> ports = decoderPorts(signature);
+  ASSERT_TRUE(ports.ok()) << ports.error().message;
+  EXPECT_EQ(ports->caches[0].axis, 2U);
+  EXPECT_TRUE(ports->isRowAxis(0, "?1"));
+  EXPECT_TRUE(ports->isRowAxis(1, "batch"));
+  EXPECT_FALSE(ports->isRowAxis(0, "1"));
+}
+
 TEST(DecoderPorts, MaskPositionsAndTypesAreKnown) {
   Signature signature = cached("past_0", "present_0");
   signature.inputs.push_back(port("attention_mask", Dtype::i64, {"batch", "past + seq"}));
@@ -82,21 +94,29 @@ TEST(DecoderPorts, MaskPositionsAndTypesAreKnown) {
 }
 
 TEST(DecoderPorts, OtherNamesAreTakenWhereThereIsNoChoice) {
+  Signature signature = cached("past_0", "present_0");
+  signature.inputs[0].info.name = "x";
+  signature.outputs[0].info.name = "y";
+  EXPECT_TRUE(decoderPorts(signature).ok());
+  signature.outputs.push_back(port("z", Dtype::f32, {"batch", "seq", "99"}));
+  EXPECT_THAT(faultOf(signature), HasSubstr("several outputs"));
+  signature.outputs[0].info.name = "logits";
+  EXPECT_TRUE(decoderPorts(signature).ok());
+  signature.inputs[0].info.shape[0] = "4";
+  EXPECT_THAT(faultOf(signature), HasSubstr("a batch of 4"));
+  signature.inputs[0].dtype = Dtype::f32;
+  EXPECT_THAT(faultOf(signature), HasSubstr("no input takes ids"));
+}
+
+TEST(DecoderPorts, WithoutCachesTheScoresAreCalledLogits) {
   Signature signature;
   signature.inputs = {port("x", Dtype::i32, {"seq"})};
-  signature.outputs = {port("y", Dtype::f16, {"99"})};
+  signature.outputs = {port("last_hidden_state", Dtype::f16, {"seq", "99"})};
+  EXPECT_THAT(faultOf(signature), HasSubstr("no output has scores"));  // an encoder
+  signature.outputs[0].info.name = "logits";
   const Result<DecoderPorts> ports = decoderPorts(signature);
   ASSERT_TRUE(ports.ok()) << ports.error().message;
   EXPECT_FALSE(ports->hasBatch);
-  signature.outputs.push_back(port("z", Dtype::f32, {"seq", "99"}));
-  EXPECT_THAT(faultOf(signature), HasSubstr("several outputs"));
-  signature.outputs.clear();
-  EXPECT_THAT(faultOf(signature), HasSubstr("logits"));
-  signature.inputs = {port("x", Dtype::f32, {"batch", "seq"})};
-  EXPECT_THAT(faultOf(signature), HasSubstr("no input takes ids"));
-  signature = cached("past_0", "present_0");
-  signature.inputs[0].info.shape[0] = "4";
-  EXPECT_THAT(faultOf(signature), HasSubstr("a batch of 4"));
 }
 
 TEST(Batches, PromptsOfEqualLengthsShareStepsOthersWhereAMaskTellsThemApart) {

@@ -1,4 +1,4 @@
-#include "app/session/handlers/prompts.h"
+#include "app/session/handlers/generate/prompts.h"
 
 #include <gtest/gtest.h>
 
