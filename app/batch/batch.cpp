@@ -25,8 +25,9 @@ int terminalWidth() {
 // Notes go to stderr at once; progress only to a terminal, on one line, after a second.
 class EventPrinter {
  public:
-  explicit EventPrinter(const BatchRequest& request)
-      : notes_(!request.has("quiet")),
+  EventPrinter(const BatchRequest& request, BatchOutput& output)
+      : output_(output),
+        notes_(!request.has("quiet")),
         progress_(!request.has("quiet") && (request.has("progress") || ::isatty(2))),
         verbose_(request.has("verbose")),
         terminal_(::isatty(2)) {}
@@ -36,6 +37,9 @@ class EventPrinter {
     if (event.kind == EventKind::log && notes_) {
       clearLine();
       writeStderr(event.text + "\n");
+    } else if (event.kind == EventKind::text && !output_.json()) {
+      clearLine();
+      output_.add({}, event.text);
     } else if (event.kind == EventKind::progress && progress_) {
       if (event.live && !terminal_) return;  // ten lines a second are for eyes
       const auto now = std::chrono::steady_clock::now();
@@ -60,6 +64,7 @@ class EventPrinter {
     shown_ = false;
   }
   std::mutex mutex_;
+  BatchOutput& output_;
   bool notes_, progress_, verbose_, terminal_, shown_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
@@ -156,7 +161,7 @@ int runBatch(int argc, char** argv) {
   if (request.verb->start != VerbStart::session) return dispatch({request, output});
   blockSignals();
   Session session(request.session);
-  EventPrinter printer(request);
+  EventPrinter printer(request, output);
   if (request.verb->id != VerbId::script && request.verb->id != VerbId::lines)
     session.setListener([&printer](const Event& event) { printer(event); });
   int code = 0;

@@ -63,7 +63,9 @@ int answer(const BatchContext& context, Command load, Command command) {
   if (!outcome->ok() && std::holds_alternative<std::monostate>(outcome->view)) return context.fail(*outcome);
   Json fields = {{"model", context.request.text("model")}};
   merge(fields, toJson(outcome->view));
-  const std::string text = toText(outcome->view, context.output.textOptions());
+  // What came piece by piece was printed then.
+  const bool isPrinted = outcome->as<GenerateResult>() != nullptr;
+  const std::string text = isPrinted ? "" : toText(outcome->view, context.output.textOptions());
   if (outcome->ok()) return finish(context, std::move(fields), text);
   if (!context.output.claim()) ::pause();
   return context.output.failure(*outcome->error, std::move(fields), text);
@@ -275,6 +277,10 @@ int verb_report(const BatchContext& context) {
   for (const std::string& dim : request.all("dim"))
     if (dim.find("..") != std::string::npos || dim.find('@') != std::string::npos) load.add("dim", dim);
   return answer(context, std::move(load), request.handedTo(CommandId::report));
+}
+
+int verb_generate(const BatchContext& context) {
+  return answer(context, loadCommand(context.request), context.request.handedTo(CommandId::generate));
 }
 
 int verb_save(const BatchContext& context) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "app/repl/init_file.h"
 #include "app/repl/line_editor.h"
@@ -121,6 +122,11 @@ class Shell {
       clearProgress();
       write(2,
             (terminal ? wrapped(event.text, static_cast<size_t>(widthOfTerminal()), 2) : event.text) + "\n");
+    } else if (event.kind == EventKind::text) {
+      clearProgress();
+      isTextShown_ = true;
+      if (Status status = writeStandard(1, event.text); !status.ok() && written_.ok())
+        written_ = std::move(status);
     } else if (event.kind == EventKind::started) {
       start_ = std::chrono::steady_clock::now();
       progress_.clear();
@@ -157,7 +163,8 @@ class Shell {
     if (const SettingTable* settings = outcome.as<SettingTable>()) applySettings(*settings, text_);
     text_.width = widthOfTerminal();
     text_.fitted = interactive_;
-    const std::string text = toText(outcome.view, text_);
+    // What came piece by piece is there already.
+    const std::string text = std::exchange(isTextShown_, false) ? "" : toText(outcome.view, text_);
     if (!pages(text))
       if (Status status = writeStandard(1, text); !status.ok() && written_.ok()) written_ = std::move(status);
     TextOptions diagnostics = text_;
@@ -391,7 +398,7 @@ class Shell {
   std::mutex mutex_;
   TextOptions text_;
   Status written_;  // what was shown
-  bool progressShown_ = false;
+  bool progressShown_ = false, isTextShown_ = false;
   std::string progress_;   // what the command that runs said last
   std::string repeat_;     // what Enter on an empty line does again; "": nothing
   std::string pager_;      // "": none

@@ -70,6 +70,7 @@ enum class EventKind : uint8_t {
   started,   // a command begins
   progress,  // text and fraction (-1: unknown)
   log,       // a line for the console: "inputs x, y are random (seed 0)"
+  text,      // a piece of the text that the outcome's view will have, as it comes
   finished,  // outcome is set
   model,     // another model, or none, is loaded; the trace and all views of it are stale
   values,    // bound values or settings changed

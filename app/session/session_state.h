@@ -57,6 +57,9 @@ struct SessionState {
   void log(const std::string& text) const {
     if (emit) emit(EventKind::log, visibleText(text, ColorCodes::escaped), -1);
   }
+  void emitText(const std::string& text) const {
+    if (emit) emit(EventKind::text, text, -1);
+  }
   void progress(const std::string& text, double fraction = -1) const {
     if (emit) emit(EventKind::progress, visibleLine(text), fraction);
   }

@@ -44,8 +44,9 @@ compiler/export    : compiler..driver    vm/include vm/shared vm/isa
 compiler/tune      : compiler..export    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include
 frontends/onnx     : compiler..infer     vm/include
+app/tokenizer      : compiler/support
 app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
-app/session        : app/engine compiler..tune frontends/text frontends/onnx vm/include vm/shared
+app/session        : app/engine app/tokenizer compiler..tune frontends/text frontends/onnx vm/include vm/shared
 app/repl           : app/engine app/session compiler/support
 app/batch          : app/engine app/session compiler/support vm/include
 app/library        : app/engine app/session compiler..export vm/include
@@ -82,9 +83,10 @@ libraries() {
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
 ^(png|jpeglib)[.]h$                                    : app/engine       : a library of pictures
 ^google/protobuf/                                     : frontends/onnx   : protobuf
+^(oniguruma|utf8proc)[.]h$                             : app/tokenizer    : a library of tokenizers
 ^(histedit[.]h|editline/)                             : app/repl         : libedit
 ^CLI/                                                 : app app/batch app/repl app/runner : CLI11
-^(fmt|nlohmann)/                                      : app app/engine app/session app/library app/batch app/repl app/runner ui ui/graph ui/views ui/shell : an application library
+^(fmt|nlohmann)/                                      : app app/tokenizer app/engine app/session app/library app/batch app/repl app/runner ui ui/graph ui/views ui/shell : an application library
 ^(gtest|gmock|benchmark)/                             :                  : a test library
 TABLE
 }

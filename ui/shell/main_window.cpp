@@ -308,6 +308,7 @@ void MainWindow::onEvent(const Event& event) {
       otherModel_ = true;
       break;
     case EventKind::values:
+    case EventKind::text:  // the answer has it, too
       break;
   }
   updateBusy();

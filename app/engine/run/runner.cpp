@@ -143,11 +143,9 @@ Status Runner::setKnownElements() {
 }
 
 Status Runner::runDry(Interruption& interruption) {
-  if (interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
   DYN_CHECK(setKnownElements());
-  interruption.setRunning(dryRun_.get());
-  const dyn_status status = dyn_context_run(dryRun_.get());
-  interruption.setRunning(nullptr);
+  dyn_status status = DYN_OK;
+  DYN_CHECK(interruption.guard(dryRun_.get(), [&] { status = dyn_context_run(dryRun_.get()); }));
   return status == DYN_OK ? Status() : Status(vmError(status));
 }
 
@@ -196,12 +194,12 @@ Result<Runner::DryRun> Runner::dryRunEvents(const DimValues& dims, Interruption&
 }
 
 Status Runner::runOnce(Interruption& interruption, int64_t& timeNs) {
-  if (interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
-  interruption.setRunning(context_.get());
-  const int64_t start = steadyNs();
-  const dyn_status status = dyn_context_run(context_.get());
-  timeNs = steadyNs() - start;
-  interruption.setRunning(nullptr);
+  dyn_status status = DYN_OK;
+  DYN_CHECK(interruption.guard(context_.get(), [&] {
+    const int64_t start = steadyNs();
+    status = dyn_context_run(context_.get());
+    timeNs = steadyNs() - start;
+  }));
   warm_ = true;
   if (status != DYN_OK) return vmError(status);
   return {};

@@ -25,9 +25,18 @@ class Interruption {
   void reset() { cancelled_ = false; }
   // Told on the thread that runs: true before a program begins, false when it has ended.
   void setListener(std::function<void(bool)> listener) { listener_ = std::move(listener); }
+  // Runs a program in the context, by `run`, so that a request ends it. Error cancelled where it does not
+  // begin; how it ended is for the caller to see.
+  template <typename Run>
+  Status guard(dyn_context* context, const Run& run) {
+    if (requested()) return makeError(DiagnosticId::cancelled, "interrupted");
+    setRunning(context);
+    run();
+    setRunning(nullptr);
+    return {};
+  }
 
  private:
-  friend class Runner;
   void setRunning(dyn_context* context);
   std::atomic<bool> cancelled_{false};
   std::function<void(bool)> listener_;

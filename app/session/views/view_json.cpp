@@ -741,6 +741,22 @@ struct JsonWriter {
             {"untyped", v->untyped}};
   }
 
+  Json operator()(const Shared<GenerateResult>& v) const {
+    Json sequences = Json::array();
+    for (const GeneratedText& sequence : v->sequences) {
+      Json item = {{"prompt", sequence.prompt},
+                   {"prompt_ids", sequence.promptIds},
+                   {"ids", sequence.ids},
+                   {"text", sequence.text},
+                   {"end", sequence.end}};
+      if (!sequence.stop.empty()) item["stop"] = sequence.stop;
+      sequences.push_back(std::move(item));
+    }
+    return {{"sequences", std::move(sequences)},     {"caches", v->caches},
+            {"new_tokens_count", v->newTokensCount}, {"steps_count", v->stepsCount},
+            {"first_token_ns", v->firstTokenNs},     {"total_ns", v->totalNs}};
+  }
+
   Json operator()(const Shared<ReportResult>& v) const {
     return {{"files", Json::array({{{"path", v->file.path}, {"bytes", v->file.bytes}}})},
             {"passes_count", v->passesCount},

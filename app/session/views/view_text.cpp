@@ -7,6 +7,7 @@
 
 #include "app/engine/run/run_times.h"
 #include "app/session/views/device_text.h"
+#include "app/session/views/generated_text.h"
 #include "app/session/views/ir_colors.h"
 #include "app/session/views/level_views_text.h"
 #include "app/session/views/outputs_text.h"
@@ -637,6 +638,8 @@ struct TextWriter {
     for (const std::string& name : v->untyped) text += "no type: " + name + "\n";
     return text;
   }
+
+  std::string operator()(const Shared<GenerateResult>& v) const { return generatedText(*v); }
 
   std::string operator()(const Shared<ReportResult>& v) const {
     std::string text = fmt::format("wrote {} ({}): {} passes, {} kernels\n", v->file.path,

@@ -549,6 +549,21 @@ struct InferResult {
   std::vector<std::string> untyped;                                         // names of the others
 };
 
+// What `generate` made of each prompt.
+struct GeneratedText {
+  std::string prompt;
+  std::vector<int64_t> promptIds, ids;  // ids: the new ones
+  std::string text;                     // of the new ones; without a tokenizer the ids
+  std::string end;                      // "length", "stop token", "stop text", "interrupted"
+  std::string stop;                     // the token or text that ended it
+};
+struct GenerateResult {
+  std::vector<GeneratedText> sequences;
+  std::string caches;  // "none", "in place", "copied" in each step
+  int64_t newTokensCount = 0, stepsCount = 0;
+  int64_t firstTokenNs = 0, totalNs = 0;  // until the first token of the first prompt; of all
+};
+
 // The page that `report` writes.
 struct ReportResult {
   ExportResult::File file;
@@ -610,16 +625,15 @@ struct TextView {
 template <typename T>
 using Shared = std::shared_ptr<const T>;
 
-using View =
-    std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
-                 Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>,
-                 Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>,
-                 Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>,
-                 Shared<ServeResult>, Shared<CacheView>, Shared<CompileResult>, Shared<ExportResult>,
-                 Shared<SaveResult>, Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>,
-                 Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
-                 Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
-                 Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
-                 Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>>;
+using View = std::variant<
+    std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
+    Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>, Shared<BisectView>,
+    Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>, Shared<KernelTable>,
+    Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>, Shared<ServeResult>, Shared<CacheView>,
+    Shared<CompileResult>, Shared<ExportResult>, Shared<SaveResult>, Shared<VerifyResult>, Shared<EvalResult>,
+    Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
+    Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
+    Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>,
+    Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>, Shared<GenerateResult>>;
 
 }  // namespace dyn

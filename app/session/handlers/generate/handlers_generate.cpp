@@ -1,0 +1,213 @@
+// Handler: generate, a decoder that continues prompts.
+#include <fmt/format.h>
+
+#include "app/engine/generate/decoder_ports.h"
+#include "app/engine/generate/end_tokens.h"
+#include "app/engine/generate/generation.h"
+#include "app/engine/serving/joined_calls.h"
+#include "app/session/handlers/generate/generation_text.h"
+#include "app/session/handlers/generate/prompts.h"
+#include "app/session/session_state.h"
+#include "app/session/views/view_text.h"
+#ifdef DYN_HAVE_TOKENIZER
+#include "app/tokenizer/tokenizer.h"
+#endif
+
+namespace dyn {
+
+namespace {
+
+#ifdef DYN_HAVE_TOKENIZER
+using OwnTokenizer = std::unique_ptr<const tokenizer::Tokenizer>;
+Result<OwnTokenizer> tokenizerOf(const Command& command) {
+  if (!command.has("tokenizer")) return OwnTokenizer();
+  DYN_TRY(tokenizer::Tokenizer made, tokenizer::Tokenizer::read(command.text("tokenizer")));
+  return std::make_unique<const tokenizer::Tokenizer>(std::move(made));
+}
+Result<std::vector<int64_t>> idsOfPrompt(const OwnTokenizer& tokenizer, const Prompt& prompt) {
+  if (!prompt.isText) return prompt.ids;
+  if (!tokenizer)
+    return makeError(DiagnosticId::usageError, "a prompt of text needs --tokenizer tokenizer.json")
+        .note("a prompt of ids does without: --prompt ids:15,7,3");
+  return tokenizer->encode(prompt.text, tokenizer::SpecialTokens::added);
+}
+std::optional<int64_t> idOfToken(const OwnTokenizer& tokenizer, const std::string& token) {
+  return tokenizer ? tokenizer->idOf(token) : std::nullopt;
+}
+std::string textOfToken(const OwnTokenizer& tokenizer, int64_t id) {
+  const std::string text = tokenizer ? tokenizer->tokenOf(id) : "";
+  return text.empty() ? std::to_string(id) : text;
+}
+#else
+using OwnTokenizer = std::unique_ptr<const tokenizer::Tokenizer, void (*)(const tokenizer::Tokenizer*)>;
+Result<OwnTokenizer> tokenizerOf(const Command& command) {
+  if (command.has("tokenizer"))
+    return makeError(
+        DiagnosticId::unsupportedFeature,
+        "unsupported: this build reads no tokenizers: it was made without the libraries Oniguruma "
+        "and utf8proc");
+  return OwnTokenizer(nullptr, [](const tokenizer::Tokenizer*) {});
+}
+Result<std::vector<int64_t>> idsOfPrompt(const OwnTokenizer&, const Prompt& prompt) {
+  if (!prompt.isText) return prompt.ids;
+  return makeError(DiagnosticId::usageError, "a prompt of text needs --tokenizer tokenizer.json");
+}
+std::optional<int64_t> idOfToken(const OwnTokenizer&, const std::string&) { return std::nullopt; }
+std::string textOfToken(const OwnTokenizer&, int64_t id) { return std::to_string(id); }
+#endif
+
+Result<SamplingPolicy> samplingOf(const Command& command, uint64_t seed) {
+  SamplingPolicy policy;
+  policy.seed = seed;
+  DYN_TRY(policy.topK, command.integer("top-k", 0));
+  DYN_TRY(policy.topP, command.number("top-p", 1));
+  DYN_TRY(policy.repetitionPenalty, command.number("repetition-penalty", 1));
+  const bool draws = command.has("top-k") || command.has("top-p");
+  DYN_TRY(policy.temperature, command.number("temperature", draws ? 1 : 0));
+  if (policy.temperature < 0 || policy.topK < 0 || policy.topP <= 0 || policy.topP > 1 ||
+      policy.repetitionPenalty <= 0)
+    return makeError(DiagnosticId::usageError,
+                     "--temperature and --top-k are not negative, --top-p is above 0 and at most 1, "
+                     "--repetition-penalty is above 0");
+  return policy;
+}
+
+// A stop is a token where the tokenizer has it as one, else a text; without a tokenizer an id.
+Status addStops(const Command& command, const OwnTokenizer& tokenizer, GenerationRequest& request,
+                std::vector<std::string>& texts) {
+  for (const std::string& stop : command.all("stop")) {
+    if (const std::optional<int64_t> id = idOfToken(tokenizer, stop)) {
+      request.stopTokens.insert(*id);
+    } else if (tokenizer) {
+      texts.push_back(stop);
+    } else {
+      DYN_TRY(const std::vector<Prompt> ids, parsePrompts({"ids:" + stop}));
+      request.stopTokens.insert(ids[0].ids.begin(), ids[0].ids.end());
+    }
+  }
+  return {};
+}
+
+void addEndTokens(SessionState& state, const std::string& model, const Command& command,
+                  const OwnTokenizer& tokenizer, GenerationRequest& request) {
+  const EndTokens end = endTokensBeside(model, command.text("tokenizer"));
+  std::vector<int64_t> ids = end.ids;
+  if (const std::optional<int64_t> id = idOfToken(tokenizer, end.token)) ids.push_back(*id);
+  std::string names;
+  for (const int64_t id : ids) {
+    request.stopTokens.insert(id);
+    names += (names.empty() ? "" : ", ") + textOfToken(tokenizer, id);
+  }
+  if (!names.empty()) state.log("a text ends at " + names + " (" + end.file + ")");
+}
+
+// Rows share a step where they are proved not to see each other.
+void settleBatch(SessionState& state, LoadedModel& model, const DecoderPorts& ports,
+                 GenerationRequest& request) {
+  if (request.maxBatch < 2 || request.prompts.size() < 2) return;
+  std::string why = ports.batch.empty() ? "its batch is not open" : "";
+  if (why.empty() && !model.hasModule()) why = "a package does not say that rows of a batch are independent";
+  if (why.empty()) {
+    const Result<CallJoint> joint = callJoint(model, "", "");
+    if (!joint.ok())
+      why = joint.error().message;
+    else if (joint->batch != ports.batch)
+      why = "rows along " + ports.batch + " are not proved independent";
+  }
+  if (why.empty()) return;
+  request.maxBatch = 1;
+  state.log("prompts run one by one: " + why);
+}
+
+void logTimes(SessionState& state, const GenerateResult& result) {
+  const int64_t laterNs = result.totalNs - result.firstTokenNs;
+  std::string text =
+      fmt::format("{} {} in {}", result.newTokensCount, result.newTokensCount == 1 ? "token" : "tokens",
+                  durationText(result.totalNs));
+  if (result.newTokensCount > 0) text += ", the first after " + durationText(result.firstTokenNs);
+  if (result.newTokensCount > 1 && laterNs > 0)
+    text += fmt::format(", then {:.4g} tokens/s",
+                        static_cast<double>(result.newTokensCount - 1) * 1e9 / static_cast<double>(laterNs));
+  state.log(text);
+}
+
+// The ids of the prompts, which also go to `result`.
+Result<std::vector<std::vector<int64_t>>> readPrompts(const Command& command, const OwnTokenizer& tokenizer,
+                                                      GenerateResult& result) {
+  DYN_TRY(const std::vector<Prompt> prompts, parsePrompts(command.all("prompt")));
+  std::vector<std::vector<int64_t>> all;
+  for (const Prompt& prompt : prompts) {
+    DYN_TRY(std::vector<int64_t> ids, idsOfPrompt(tokenizer, prompt));
+    const std::string text = prompt.isText ? prompt.text : fmt::format("{}", fmt::join(ids, " "));
+    if (ids.empty()) return makeError(DiagnosticId::usageError, "prompt '" + text + "' has no tokens");
+    GeneratedText& sequence = result.sequences.emplace_back();
+    sequence.prompt = text;
+    sequence.promptIds = ids;
+    all.push_back(std::move(ids));
+  }
+  return all;
+}
+
+Result<GenerationRequest> readRequest(const Command& command, uint64_t seed) {
+  GenerationRequest request;
+  DYN_TRY(request.sampling, samplingOf(command, seed));
+  DYN_TRY(request.maxNew, command.integer("max-new", 32));
+  DYN_TRY(const int64_t maxBatch, command.integer("max-batch", 1));
+  if (request.maxNew < 1 || maxBatch < 1)
+    return makeError(DiagnosticId::usageError, "--max-new and --max-batch are at least 1");
+  request.maxBatch = static_cast<size_t>(maxBatch);
+  return request;
+}
+
+void takeResults(GenerationResult made, const OwnTokenizer& tokenizer, GenerateResult& result) {
+  for (size_t i = 0; i < made.sequences.size(); ++i) {
+    GeneratedText& sequence = result.sequences[i];
+    sequence.ids = std::move(made.sequences[i].ids);
+    sequence.end = toString(made.sequences[i].end);
+    if (made.sequences[i].end == GenerationEnd::stopToken)
+      sequence.stop = textOfToken(tokenizer, sequence.ids.back());
+    result.newTokensCount += static_cast<int64_t>(sequence.ids.size());
+  }
+  result.stepsCount = made.stepsCount;
+  result.firstTokenNs = made.firstTokenNs;
+  result.totalNs = made.totalNs;
+}
+
+}  // namespace
+
+Result<View> handle_generate(SessionState& state, const Command& command, Outcome& outcome) {
+  DYN_TRY(GenerationRequest request, readRequest(command, state.now.options.seed));
+  DYN_TRY(LoadedModel * model, state.model());
+  DYN_TRY(DecoderPorts ports, decoderPorts(model->signature()));
+  DYN_TRY(const OwnTokenizer tokenizer, tokenizerOf(command));
+  GenerateResult result;
+  DYN_TRY(request.prompts, readPrompts(command, tokenizer, result));
+  std::vector<std::string> stopTexts;
+  DYN_CHECK(addStops(command, tokenizer, request, stopTexts));
+  addEndTokens(state, model->info().path, command, tokenizer, request);
+  settleBatch(state, *model, ports, request);
+
+  DYN_TRY(CallInputs first, firstInputs(model->signature(), ports, {request.prompts[0]}));
+  DYN_TRY(const PreparedRun prepared, state.prepare(std::move(first)));
+  DYN_TRY(dyn_module * module, prepared.model->program());
+  const Signature signature = prepared.model->signature();
+  DYN_TRY(ports, decoderPorts(signature));  // of the program, which may be one made for these inputs
+  const DecoderProgram program{module, prepared.model->hasModule() ? &prepared.model->imported() : nullptr,
+                               &signature, &state.now.options};
+  GenerationText texts(tokenizer.get(), stopTexts, result,
+                       [&](const std::string& text) { state.emitText(text); });
+  GenerationResult made;
+  const Status status = generate(
+      program, ports, request,
+      [&](size_t sequence, int64_t token) { return texts.add(sequence, token, made); }, state.interruption,
+      made);
+  if (!status.ok() && status.error().id != DiagnosticId::cancelled) return Error{status.error()};
+  DYN_CHECK(texts.finish(made));
+  result.caches = ports.caches.empty() ? "none" : made.growsInPlace ? "in place" : "copied";
+  takeResults(std::move(made), tokenizer, result);
+  logTimes(state, result);
+  if (!status.ok()) outcome.error = status.error();
+  return makeView(std::move(result));
+}
+
+}  // namespace dyn

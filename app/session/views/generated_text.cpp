@@ -1,0 +1,19 @@
+#include "app/session/views/generated_text.h"
+
+#include "compiler/support/visible_text.h"
+
+namespace dyn {
+
+std::string headingOf(const GenerateResult& result, size_t sequence) {
+  if (result.sequences.size() == 1) return "";
+  return "[" + std::to_string(sequence + 1) + "] " + visibleLine(result.sequences[sequence].prompt) + "\n";
+}
+
+std::string generatedText(const GenerateResult& result) {
+  std::string text;
+  for (size_t i = 0; i < result.sequences.size(); ++i)
+    text += headingOf(result, i) + result.sequences[i].text + "\n";
+  return text;
+}
+
+}  // namespace dyn
