@@ -16,10 +16,6 @@ const DynGemmFamily* dyn_machine_gemm_family();
 
 namespace kernels {
 
-// The instruction set of the micro-kernels that dyn_machine_gemm_family and its like pick: "avx512", "avx2",
-// "neon" or "portable".
-std::string_view vectorForm();
-
 #define HOSTED(function) Status function(BuiltinCall& call);
 #define FLAT_ONLY(function) Status function(FlatCall& call);
 #define FLAT(function, scratch)    \

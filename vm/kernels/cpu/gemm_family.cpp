@@ -2,6 +2,7 @@
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/conv/convolution_kernels.h"
 #include "vm/kernels/conv/winograd_kernels.h"
+#include "vm/kernels/cpu/kernel_forms.h"
 #include "vm/kernels/fourier/fourier_kernels.h"
 #include "vm/kernels/gemm/number_gemm.h"
 #include "vm/kernels/image/pool_kernels.h"

@@ -8,6 +8,10 @@
 
 namespace dyn::vm::kernels {
 
+// The instruction set of the micro-kernels that dyn_machine_gemm_family and its like pick: "avx512", "avx2",
+// "neon" or "portable".
+std::string_view vectorForm();
+
 struct KernelForm {
   std::string_view family;        // "products of f32"
   std::string_view form;          // "avx2", "neon", "portable"

@@ -30,7 +30,8 @@ Result<RunnerFiles> runnerFor(const CompiledModel& compiled, bool staticLink) {
   const std::filesystem::path own = programFolder(), library = own.parent_path() / "lib";
   if (sameSystem(compiled.target)) return runnerAt(own, library, staticLink);
   const std::string processor = processorOf(compiled.target);
-  if (processor != "aarch64") DYN_CHECK(runsHereOrUnsupported(compiled, "an executable"));
+  const bool linux = compiled.target.machine.triple.find("-linux-") != std::string::npos;
+  if (processor != "aarch64" || !linux) DYN_CHECK(runsHereOrUnsupported(compiled, "an executable"));
   const std::filesystem::path other = library / processor;
   if (!std::filesystem::exists(other / "bin" / "dynrun"))
     return makeError(DiagnosticId::unsupportedFeature,
