@@ -41,6 +41,9 @@ if(TARGET dynfreestanding_objects)
   get_target_property(DYN_FREESTANDING_OBJECTS dynfreestanding_objects DYN_OBJECTS)  # those that this build makes, as exports look for them
   install(FILES ${DYN_FREESTANDING_OBJECTS} DESTINATION lib)
 endif()
+if(CMAKE_CROSSCOMPILING AND TARGET dynrun_object)
+  install(DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/system DESTINATION lib)  # as dynrepl links for another processor
+endif()
 install(DIRECTORY vm/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dyn FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 if(TARGET dynstudio)
   install(FILES ui/resources/dynstudio.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)

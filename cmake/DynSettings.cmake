@@ -64,7 +64,7 @@ if(DYN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 find_program(DYN_MOLD mold)
-if(DYN_MOLD)
+if(DYN_MOLD AND NOT CMAKE_CROSSCOMPILING)  # a cross compiler looks for a linker of its own by that name
   add_link_options(-fuse-ld=mold)
 endif()
 find_package(Threads REQUIRED)

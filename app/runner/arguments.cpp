@@ -22,6 +22,7 @@ struct Texts {  // options that need a second look after CLI11
 
 // The rows of docs/man/dynrun.1.
 void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
+  app.add_option("PACKAGE", r.package, "package to run, where this file holds no model");
   app.add_flag("--describe", r.describe, "print the inputs, outputs, dims and memory of the model");
   app.add_option("--dim", r.dims, "size of a dim: NAME=N")->take_all()->expected(1);
   app.add_option("--input", r.inputs,
@@ -90,7 +91,7 @@ std::string takeTexts(const Texts& texts, EngineOptions& session) {
 std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
   bool json = false;  // even after an argument that is not an option
   for (int i = 1; i < argc; ++i) json = json || std::strcmp(argv[i], "--json") == 0;
-  CLI::App app("Runs the model that this file holds.");
+  CLI::App app("Runs the model that this file holds, or that of a package.");
   Texts texts;
   defineOptions(app, r, texts);
   try {

@@ -1,4 +1,4 @@
-// The command line of an exported executable as data.
+// The command line of dynrun and of exported executables as data.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,7 @@
 namespace dyn {
 
 struct RunnerRequest {
+  std::string package;  // "": the one behind the program in its own file
   std::vector<std::string> dims, inputs;
   std::string outputDirectory, profile;
   EngineOptions session;

@@ -1,5 +1,5 @@
-// dynrun: runs the package that stands behind it in its own file. It holds the runtime, what reads inputs and
-// what writes results; no compiler. `dynrepl export --kind exe` makes a file of both.
+// dynrun: runs a package, or the one that stands behind it in its own file. It holds the runtime, what reads
+// inputs and what writes results; no compiler. `dynrepl export --kind exe` makes a file of both.
 #include <signal.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -34,6 +34,15 @@ std::string ownFile() {
   if (::access(kByTheSystem, R_OK) == 0) return kByTheSystem;
   const auto* started = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
   return started ? started : kByTheSystem;
+}
+
+// The file whose package is to be run.
+Result<std::string> fileOf(const RunnerRequest& request) {
+  std::string own = ownFile();
+  if (request.package.empty()) return own;
+  if (dyn_package_check(own.c_str()) == DYN_OK)
+    return makeError(DiagnosticId::usageError, "this file holds a model: it takes no package");
+  return request.package;
 }
 
 std::string faultText(const Diagnostic& fault) {
@@ -92,15 +101,16 @@ Result<Description> answer(const RunnerRequest& request, Interruption& interrupt
   const int64_t start = steadyNs();
   ReadFiles files;
   const ReadFilesScope scope(files);
-  noteRead(ownFile());
+  DYN_TRY(const std::string file, fileOf(request));
+  noteRead(file);
   // Who asks what this is wants to know whether it is whole.
   if (request.describe)
-    if (const dyn_status whole = dyn_package_check(ownFile().c_str()); whole != DYN_OK) return vmError(whole);
+    if (const dyn_status whole = dyn_package_check(file.c_str()); whole != DYN_OK) return vmError(whole);
   dyn_module* module = nullptr;
   DYN_TRY(const DeviceName device, parseDevice(request.session.device));
   const std::string name = device.ofRuntime();
   const dyn_status status = dyn_module_load_file_on(
-      ownFile().c_str(), nullptr, request.session.deviceIsChosen ? name.c_str() : nullptr, &module);
+      file.c_str(), nullptr, request.session.deviceIsChosen ? name.c_str() : nullptr, &module);
   if (status != DYN_OK) return vmError(status);
   const VmModule owned(module);
   if (request.session.deviceIsChosen) DYN_CHECK(hasCodeFor(device, module));

@@ -15,8 +15,9 @@ constexpr size_t kPageBytes = 4096;
 
 }  // namespace
 
-Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
+Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const RunnerFiles& files,
                                      const std::string& path, const PackageRequest& request) {
+  const std::string& runner = files.runner;
   if (Result<MappedFile> there = MappedFile::open(runner); !there.ok()) {
     const std::string name = std::filesystem::path(runner).filename().string();
     const bool isStatic = name == "dynrun-static";
@@ -35,7 +36,7 @@ Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::s
     const bool generated = compiled.lowered.usesGemmFamily;
     DYN_TRY(linked,
             linkRunner(*package.program, generated ? MatrixKernels::generated : MatrixKernels::ofRuntime,
-                       runner, folder));
+                       runner, files.system.empty() ? systemOfProcess() : systemIn(files.system), folder));
   }
   Result<MappedFile> program = MappedFile::open(linked);
   if (!program.ok()) return program.takeError();

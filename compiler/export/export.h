@@ -8,10 +8,15 @@
 
 namespace dyn {
 
-// `runner`: dynrun, built for the target: its object (dynrun.o), which is linked with the hand-written
-// kernels that the program calls, or, where a build has none, the program with all of them. OUT is there as a
-// whole, executable, or not at all.
-Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const std::string& runner,
+struct RunnerFiles {
+  // dynrun, built for the target: its object (dynrun.o), which is linked with the hand-written kernels that
+  // the program calls, or, where a build has none, the program with all of them.
+  std::string runner;
+  std::string system;  // the folder with the C library of another processor; "": that of this process
+};
+
+// OUT is there as a whole, executable, or not at all.
+Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const RunnerFiles& files,
                                      const std::string& path, const PackageRequest& request = {});
 
 }  // namespace dyn

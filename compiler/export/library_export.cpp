@@ -198,7 +198,7 @@ Result<std::string> linkShared(const std::string& object, const std::string& nam
   const std::string output = folder.file("library.so");
   std::vector<std::string> words = {"-shared", "--build-id=none", "--eh-frame-hdr",     "-z", "now",  "-z",
                                     "relro",   "-soname",         "lib" + name + ".so", "-o", output, object};
-  for (const std::string& library : systemLibraries()) words.push_back(library);
+  for (const std::string& library : systemOfProcess().libraries) words.push_back(library);
   DYN_CHECK(runLibraryTool(kLinkers, words, output, "lld-19"));
   return output;
 }

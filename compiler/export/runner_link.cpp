@@ -3,10 +3,13 @@
 #include <dlfcn.h>
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 #include "compiler/support/atomic_write.h"
+#include "compiler/support/mapped_file.h"
 
 namespace dyn {
 
@@ -19,23 +22,41 @@ std::string fileOf(const void* address) {
 
 }  // namespace
 
-std::vector<std::string> systemLibraries() {
+SystemFiles systemOfProcess() {
   double (*const mathFunction)(double, double) = std::pow;
-  std::vector<std::string> libraries;
+  SystemFiles system;
   for (const void* function :
        {reinterpret_cast<const void*>(&std::free), reinterpret_cast<const void*>(mathFunction)}) {
     const std::string library = fileOf(function);
-    if (library.find(".so") != std::string::npos) libraries.push_back(library);
+    if (library.find(".so") != std::string::npos) system.libraries.push_back(library);
   }
-  return libraries;
+  system.loader = system.loaderPath = fileOf(reinterpret_cast<const void*>(::getauxval(AT_BASE)));
+  return system;
+}
+
+SystemFiles systemIn(const std::string& folder) {
+  SystemFiles system;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("ld-linux-")) {
+      system.libraries.push_back(entry.path().string());
+      continue;
+    }
+    system.loader = entry.path().string();
+    system.loaderPath = "/lib/" + name;
+  }
+  std::sort(system.libraries.begin(), system.libraries.end());
+  return system;
 }
 
 Result<std::string> linkRunner(const vm::Program& program, MatrixKernels kernels, const std::string& object,
-                               TemporaryFolder& folder) {
+                               const SystemFiles& system, TemporaryFolder& folder) {
   const std::string rows = folder.file("rows.o"), runner = folder.file("runner");
-  DYN_TRY(const std::string table, linkedRowsObject(program, kernels, elfMachineOfHost()));
+  DYN_TRY(const MappedFile linked, MappedFile::open(object));
+  DYN_TRY(const ElfMachine machine, elfMachineOf(linked.bytes()));
+  DYN_TRY(const std::string table, linkedRowsObject(program, kernels, machine));
   DYN_CHECK(writeFileAtomically(rows, {table}));
-  const std::string loader = fileOf(reinterpret_cast<const void*>(::getauxval(AT_BASE)));
   std::vector<std::string> words = {"-pie",
                                     "--gc-sections",
                                     "--build-id=none",
@@ -50,8 +71,9 @@ Result<std::string> linkRunner(const vm::Program& program, MatrixKernels kernels
                                     runner,
                                     object,
                                     rows};
-  for (const std::string& library : systemLibraries()) words.push_back(library);
-  if (!loader.empty()) words.insert(words.end(), {"--dynamic-linker", loader, loader});
+  words.insert(words.end(), system.libraries.begin(), system.libraries.end());
+  if (!system.loader.empty())
+    words.insert(words.end(), {"--dynamic-linker", system.loaderPath, system.loader});
   DYN_CHECK(runTool(kLinkers, words,
                     {runner, size_t{8} << 20, "could not link the executable",
                      "an executable needs the program " + std::string(kLinkers[0]) +

@@ -1,5 +1,5 @@
 // The runner of an executable: the object dynrun.o linked with the hand-written kernels that one program
-// calls, against the C library of this machine.
+// calls, against the C library of this machine or that of another processor.
 #pragma once
 
 #include <string>
@@ -9,12 +9,19 @@
 
 namespace dyn {
 
+// What a program takes of its system.
+struct SystemFiles {
+  std::vector<std::string> libraries;  // the C library and its mathematical functions
+  std::string loader;                  // the file, "": none
+  std::string loaderPath;              // where the program looks for it
+};
+// Those of this process; the development files need not be there.
+SystemFiles systemOfProcess();
+// Those of another processor that a folder has (libc.so.6, libm.so.6, ld-linux-*): the cross build's.
+SystemFiles systemIn(const std::string& folder);
+
 // A file of the folder. Errors: fileError, unsupportedFeature where there is no linker.
 Result<std::string> linkRunner(const vm::Program& program, MatrixKernels kernels, const std::string& object,
-                               TemporaryFolder& folder);
-
-// The files that this process has the C library and its mathematical functions from; the development files
-// need not be there.
-std::vector<std::string> systemLibraries();
+                               const SystemFiles& system, TemporaryFolder& folder);
 
 }  // namespace dyn

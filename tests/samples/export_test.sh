@@ -60,15 +60,24 @@ head -c $(($(stat -c %s bert) - 5000)) bert >cut && chmod +x cut
 cp bert flipped && printf '\377' | dd of=flipped bs=1 seek=$(($(stat -c %s bert) - 5000)) conv=notrunc status=none
 [[ $(code_of ./flipped --dim batch=1 --dim seq=4) == 1 ]] || fail "a damaged executable ran"
 [[ $(code_of "$BUILD/bin/dynrun" --describe) == 1 ]] || fail "dynrun without a model"
+# The runner by itself takes a package; what holds a model takes none.
+"$BUILD/bin/dynrun" bert.dynpkg --dim batch=2 --dim seq=5 --seed 3 --output-dir by_runner --quiet >/dev/null || fail "dynrun with a package"
+./bert --dim batch=2 --dim seq=5 --seed 3 --output-dir by_program --quiet >/dev/null && diff -r by_runner by_program || fail "dynrun gives other results"
+[[ $(code_of ./bert bert.dynpkg --dim batch=2 --dim seq=5) == 2 ]] || fail "an executable took a package: $(cat err)"
+[[ $(code_of "$BUILD/bin/dynrun" none.dynpkg --dim batch=2 --dim seq=5) == 1 ]] || fail "dynrun with a file that is not there: $(cat err)"
 
 # What is not there says so, and leaves nothing behind.
 model="$SOURCE/samples/models/bert/model.onnx"
 for options in "static --static-link" "exe --no-heap" "static --no-heap" "static --board mps2-an386" \
-    "exe --target cortex-a72" "static --no-heap --dim batch=1..2 --dim seq=1..4 --target x86-64-multi"; do
+    "exe --target riscv64" "static --target cortex-a72" "static --no-heap --dim batch=1..2 --dim seq=1..4 --target x86-64-multi"; do
   # shellcheck disable=SC2086  # words
   [[ $(code_of "$DYNREPL" export "$model" --quiet -o none --kind $options) == 4 ]] || fail "--kind $options: $(cat out err)"
   grep -q unsupported err || fail "--kind $options says: $(cat err)"
 done
+# An executable for ARM wants the cross-built runtime, and says how to make it (with one: tests/arm).
+mkdir -p alone/bin && cp "$DYNREPL" alone/bin/dynrepl
+[[ $(code_of alone/bin/dynrepl export "$model" --quiet -o none --kind exe --target cortex-a72) == 4 ]] || fail "--target cortex-a72: $(cat out err)"
+grep -q unsupported err && grep -q 'dev build --target aarch64' err || fail "--target cortex-a72 says: $(cat err)"
 [[ $(code_of "$DYNREPL" export "$model" -o none --kind nonsense) == 2 ]] || fail "an unknown kind: $(cat err)"
 [[ $(code_of "$DYNREPL" export "$model" -o err/none --kind exe --quiet) == 1 ]] || fail "a folder that cannot be made: $(cat err)"
 [[ ! -e none && -z "$(ls | grep tmp || true)" ]] || fail "something is left: $(ls)"

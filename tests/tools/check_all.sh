@@ -2,6 +2,7 @@
 # All that can be checked, one after the other, whatever fails before: the tests of each preset and the differential fuzzer in the same build; at the end
 # one line for each. What they said is in build/check. Not for CI: it takes a night, and the sanitizers' builds an hour or two.
 # Usage: check_all.sh [--quick] [--seconds N] [PRESET]...      PRESET: release, asan and tsan; --seconds (3600): of the fuzzer, in each; --quick: 60
+#        check_all.sh arm      what qemu can say of 64-bit ARM
 set -uo pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 LOGS="$ROOT/build/check"
@@ -55,6 +56,12 @@ fuzz() {
 
 mkdir -p "$LOGS"
 for preset in "${PRESETS[@]}"; do
+  if [[ $preset == arm ]]; then
+    step "build.aarch64" "$ROOT/dev" build --target aarch64
+    step "tests.aarch64" "$ROOT/dev" test --preset aarch64
+    step "models.aarch64" "$ROOT/dev" test --all '^arm\.'
+    continue
+  fi
   step "tests.$preset" "$ROOT/dev" test --preset "$preset"
   step "differential.$preset" fuzz "$preset"
 done

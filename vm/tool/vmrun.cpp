@@ -5,6 +5,7 @@
 //   vmrun verify FILE                      parse, verify, and (packages) compare every checksum
 //   vmrun run FILE [FUNCTION] [N...]       run main or FUNCTION; each N becomes a rank-0 i64 tensor; prints the results
 //   vmrun isa | builtins                   the tables
+//   vmrun kernels                          the instruction set and tile of each family of kernels, on this CPU
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -22,6 +23,7 @@
 #include "vm/isa/package.h"
 #include "vm/isa/program_file.h"
 #include "vm/isa/verifier.h"
+#include "vm/kernels/cpu/kernel_forms.h"
 
 using namespace dyn::vm;
 
@@ -136,7 +138,7 @@ int run(int count, char** arguments) {
 
 constexpr const char* kUsage =
     "usage: vmrun assemble IN OUT | dump FILE | verify FILE | run FILE [FUNCTION] [N...] | isa | builtins | "
-    "--version\n";
+    "kernels | --version\n";
 
 int usage() {
   fputs(kUsage, stderr);
@@ -160,6 +162,14 @@ int main(int count, char** arguments) {
     for (const BuiltinRow* row : builtinTable())
       printf("%-18s %s\n%-18s %s\n", std::string(row->name).c_str(), row->fields().c_str(), "",
              std::string(row->meaning).c_str());
+    return 0;
+  }
+  if (command == "kernels") {
+    for (const kernels::KernelForm& row : kernels::kernelForms()) {
+      printf("%-38s %s", std::string(row.family).c_str(), std::string(row.form).c_str());
+      if (row.rows > 0) printf(" %dx%d", row.rows, row.columns);
+      printf("\n");
+    }
     return 0;
   }
   if (count < 3) return usage();

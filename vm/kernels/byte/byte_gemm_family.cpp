@@ -4,7 +4,8 @@
 
 namespace dyn::vm::kernels {
 
-extern const ByteGemmFamily byteGemmPortable, byteGemmAvx2, byteGemmVnni, byteGemmAmx, byteGemmTileModel;
+extern const ByteGemmFamily byteGemmPortable, byteGemmAvx2, byteGemmVnni, byteGemmAmx, byteGemmTileModel,
+    byteGemmNeon;
 
 ByteTiles::ByteTiles(const ByteGemmFamily& tiles, const ByteGemmFamily& others)
     : kernels_(tiles.microKernels, tiles.microKernels + tiles.maxRows),
@@ -39,6 +40,8 @@ std::span<const ByteGemmFamily* const> byteGemmFamilies() {
       usable.push_back(&byteGemmVnni);
     }
     if (__builtin_cpu_supports("avx2")) usable.push_back(&byteGemmAvx2);
+#elif defined(__aarch64__)
+    usable.push_back(&byteGemmNeon);
 #endif
     usable.push_back(&byteGemmPortable);
     return usable;

@@ -2,23 +2,32 @@
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/conv/convolution_kernels.h"
 #include "vm/kernels/conv/winograd_kernels.h"
+#include "vm/kernels/cpu/kernel_forms.h"
 #include "vm/kernels/fourier/fourier_kernels.h"
 #include "vm/kernels/gemm/number_gemm.h"
 #include "vm/kernels/image/pool_kernels.h"
 #include "vm/kernels/image/resize_kernels.h"
 
-extern const DynGemmFamily dynGemmFamilyPortable, dynGemmFamilyAvx2, dynGemmFamilyAvx512;
-extern const dyn::vm::kernels::ConvolutionKernels dynConvolutionPortable, dynConvolutionAvx2,
-    dynConvolutionAvx512;
-extern const dyn::vm::kernels::PoolKernels dynPoolPortable, dynPoolAvx2, dynPoolAvx512;
-extern const dyn::vm::kernels::ResizeKernels dynResizePortable, dynResizeAvx2, dynResizeAvx512;
-extern const dyn::vm::kernels::WinogradKernels dynWinogradPortable, dynWinogradAvx2, dynWinogradAvx512;
-extern const dyn::vm::kernels::FourierKernels<float> dynFourierFloatPortable, dynFourierFloatAvx2,
-    dynFourierFloatAvx512;
-extern const dyn::vm::kernels::FourierKernels<double> dynFourierDoublePortable, dynFourierDoubleAvx2,
-    dynFourierDoubleAvx512;
-extern const dyn::vm::kernels::NumberFamilies numberFamiliesPortable, numberFamiliesAvx2,
-    numberFamiliesAvx512;
+// A table of each form that this architecture has, and the one of them that the CPU runs.
+#if defined(__x86_64__)
+#define DYN_FORMS(Type, name) extern const Type name##Portable, name##Avx2, name##Avx512
+#define DYN_PICK(name) pick(name##Portable, name##Avx2, name##Avx512)
+#elif defined(__aarch64__)
+#define DYN_FORMS(Type, name) extern const Type name##Neon
+#define DYN_PICK(name) name##Neon  // each CPU of Armv8.0 has it
+#else
+#define DYN_FORMS(Type, name) extern const Type name##Portable
+#define DYN_PICK(name) name##Portable
+#endif
+
+DYN_FORMS(DynGemmFamily, dynGemmFamily);
+DYN_FORMS(dyn::vm::kernels::ConvolutionKernels, dynConvolution);
+DYN_FORMS(dyn::vm::kernels::PoolKernels, dynPool);
+DYN_FORMS(dyn::vm::kernels::ResizeKernels, dynResize);
+DYN_FORMS(dyn::vm::kernels::WinogradKernels, dynWinograd);
+DYN_FORMS(dyn::vm::kernels::FourierKernels<float>, dynFourierFloat);
+DYN_FORMS(dyn::vm::kernels::FourierKernels<double>, dynFourierDouble);
+DYN_FORMS(dyn::vm::kernels::NumberFamilies, numberFamilies);
 
 namespace dyn::vm {
 
@@ -33,61 +42,49 @@ const Table& pick(const Table& portable, const Table& avx2, const Table& avx512)
 }
 
 }  // namespace
+#endif
 
-const DynGemmFamily* dyn_machine_gemm_family() {
-  return &pick(dynGemmFamilyPortable, dynGemmFamilyAvx2, dynGemmFamilyAvx512);
+std::string_view kernels::vectorForm() {
+#if defined(__x86_64__)
+  static constexpr std::string_view kPortable = "portable", kAvx2 = "avx2", kAvx512 = "avx512";
+  return pick(kPortable, kAvx2, kAvx512);
+#elif defined(__aarch64__)
+  return "neon";
+#else
+  return "portable";
+#endif
 }
+const DynGemmFamily* dyn_machine_gemm_family() { return &DYN_PICK(dynGemmFamily); }
 const kernels::ConvolutionKernels& kernels::convolutionKernels() {
-  static const ConvolutionKernels& kernels =
-      pick(dynConvolutionPortable, dynConvolutionAvx2, dynConvolutionAvx512);
+  static const ConvolutionKernels& kernels = DYN_PICK(dynConvolution);
   return kernels;
 }
 kernels::FinishKernel kernels::finishKernel() { return convolutionKernels().finish; }
 const kernels::PoolKernels& kernels::poolKernels() {
-  static const PoolKernels& kernels = pick(dynPoolPortable, dynPoolAvx2, dynPoolAvx512);
+  static const PoolKernels& kernels = DYN_PICK(dynPool);
   return kernels;
 }
 const kernels::ResizeKernels& kernels::resizeKernels() {
-  static const ResizeKernels& kernels = pick(dynResizePortable, dynResizeAvx2, dynResizeAvx512);
+  static const ResizeKernels& kernels = DYN_PICK(dynResize);
   return kernels;
 }
 const kernels::WinogradKernels& kernels::winogradKernels() {
-  static const WinogradKernels& kernels = pick(dynWinogradPortable, dynWinogradAvx2, dynWinogradAvx512);
+  static const WinogradKernels& kernels = DYN_PICK(dynWinograd);
   return kernels;
 }
 template <>
 const kernels::FourierKernels<float>& kernels::fourierKernels<float>() {
-  static const FourierKernels<float>& kernels =
-      pick(dynFourierFloatPortable, dynFourierFloatAvx2, dynFourierFloatAvx512);
+  static const FourierKernels<float>& kernels = DYN_PICK(dynFourierFloat);
   return kernels;
 }
 template <>
 const kernels::FourierKernels<double>& kernels::fourierKernels<double>() {
-  static const FourierKernels<double>& kernels =
-      pick(dynFourierDoublePortable, dynFourierDoubleAvx2, dynFourierDoubleAvx512);
+  static const FourierKernels<double>& kernels = DYN_PICK(dynFourierDouble);
   return kernels;
 }
 const kernels::NumberFamilies& kernels::numberFamilies() {
-  static const NumberFamilies& families =
-      pick(numberFamiliesPortable, numberFamiliesAvx2, numberFamiliesAvx512);
+  static const NumberFamilies& families = DYN_PICK(numberFamilies);
   return families;
 }
-#else
-const kernels::NumberFamilies& kernels::numberFamilies() { return numberFamiliesPortable; }
-const DynGemmFamily* dyn_machine_gemm_family() { return &dynGemmFamilyPortable; }
-const kernels::ConvolutionKernels& kernels::convolutionKernels() { return dynConvolutionPortable; }
-kernels::FinishKernel kernels::finishKernel() { return convolutionKernels().finish; }
-const kernels::PoolKernels& kernels::poolKernels() { return dynPoolPortable; }
-const kernels::ResizeKernels& kernels::resizeKernels() { return dynResizePortable; }
-const kernels::WinogradKernels& kernels::winogradKernels() { return dynWinogradPortable; }
-template <>
-const kernels::FourierKernels<float>& kernels::fourierKernels<float>() {
-  return dynFourierFloatPortable;
-}
-template <>
-const kernels::FourierKernels<double>& kernels::fourierKernels<double>() {
-  return dynFourierDoublePortable;
-}
-#endif
 
 }  // namespace dyn::vm

@@ -6,6 +6,7 @@
 #define DYN_LANES 8
 #define DYN_VECTORS 2
 #define DYN_MAX_ROWS 6
+#define DYN_REGISTERS 16
 #define DYN_FAMILY dynGemmFamilyAvx2
 #define DYN_CONVOLUTION dynConvolutionAvx2
 #define DYN_POOL dynPoolAvx2

@@ -6,6 +6,7 @@
 #define DYN_LANES 16
 #define DYN_VECTORS 2
 #define DYN_MAX_ROWS 12
+#define DYN_REGISTERS 32
 #define DYN_FAMILY dynGemmFamilyAvx512
 #define DYN_CONVOLUTION dynConvolutionAvx512
 #define DYN_POOL dynPoolAvx512

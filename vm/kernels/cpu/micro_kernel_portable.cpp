@@ -2,6 +2,7 @@
 #define DYN_LANES 4
 #define DYN_VECTORS 2
 #define DYN_MAX_ROWS 4
+#define DYN_REGISTERS 16
 #define DYN_FAMILY dynGemmFamilyPortable
 #define DYN_CONVOLUTION dynConvolutionPortable
 #define DYN_POOL dynPoolPortable

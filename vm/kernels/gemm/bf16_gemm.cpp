@@ -6,7 +6,7 @@
 namespace dyn::vm::kernels {
 
 extern const Bf16Family bf16FamilyPortable, bf16FamilyAvx2, bf16FamilyAvx512, bf16FamilyAmx,
-    bf16FamilyTileModel;
+    bf16FamilyTileModel, bf16FamilyNeon;
 
 Bf16Tiles::Bf16Tiles(const Bf16Family& tiles, const Bf16Family& others)
     : kernels_(tiles.microKernels, tiles.microKernels + tiles.maxRows), family_(tiles) {
@@ -31,6 +31,8 @@ std::span<const Bf16Family* const> bf16Families() {
       usable.push_back(&bf16FamilyAvx512);
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) usable.push_back(&bf16FamilyAvx2);
+#elif defined(__aarch64__)
+    usable.push_back(&bf16FamilyNeon);
 #endif
     usable.push_back(&bf16FamilyPortable);
     return usable;

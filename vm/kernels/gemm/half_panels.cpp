@@ -6,7 +6,7 @@
 
 #include "vm/kernels/halves.h"
 
-extern const dyn::vm::kernels::HalfFamily dynHalvesPortable, dynHalvesAvx2, dynHalvesAvx512;
+extern const dyn::vm::kernels::HalfFamily dynHalvesPortable, dynHalvesAvx2, dynHalvesAvx512, dynHalvesNeon;
 
 namespace dyn::vm::kernels {
 
@@ -18,6 +18,8 @@ std::span<const HalfFamily* const> halfFamilies() {
     if (__builtin_cpu_supports("avx512f")) usable.push_back(&dynHalvesAvx512);
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
       usable.push_back(&dynHalvesAvx2);
+#elif defined(__aarch64__)
+    usable.push_back(&dynHalvesNeon);
 #endif
     usable.push_back(&dynHalvesPortable);
     return usable;

@@ -13,7 +13,7 @@
 
 namespace dyn::vm::kernels {
 
-extern const NbitsKernels nbitsPortable, nbitsAvx2, nbitsAvx512;
+extern const NbitsKernels nbitsPortable, nbitsAvx2, nbitsAvx512, nbitsNeon;
 extern const RoundedKernels nbitsRoundedVnni;
 
 std::span<const NbitsKernels* const> nbitsKernels() {
@@ -26,6 +26,8 @@ std::span<const NbitsKernels* const> nbitsKernels() {
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni")) usable.push_back(&vnni);
     if (__builtin_cpu_supports("avx512f")) usable.push_back(&nbitsAvx512);
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) usable.push_back(&nbitsAvx2);
+#elif defined(__aarch64__)
+    usable.push_back(&nbitsNeon);
 #endif
     usable.push_back(&nbitsPortable);
     return usable;

@@ -17,7 +17,7 @@
 #include "vm/kernels/tile/held_tiles.h"
 #include "vm/shared/dyn_recurrence.h"
 
-extern const dyn::vm::kernels::CellKernels dynCellsPortable, dynCellsAvx2, dynCellsAvx512;
+extern const dyn::vm::kernels::CellKernels dynCellsPortable, dynCellsAvx2, dynCellsAvx512, dynCellsNeon;
 
 namespace dyn::vm::kernels {
 namespace {
@@ -38,6 +38,8 @@ const CellKernels& cellKernels() {
                                                                            : &dynCellsPortable;
   }();
   return *kernels;
+#elif defined(__aarch64__)
+  return dynCellsNeon;
 #else
   return dynCellsPortable;
 #endif

@@ -10,7 +10,7 @@
 #include "vm/kernels/conv/convolution_kernels.h"
 
 extern const dyn::vm::kernels::ConvolutionKernels dynConvolutionPortable, dynConvolutionAvx2,
-    dynConvolutionAvx512;
+    dynConvolutionAvx512, dynConvolutionNeon;
 
 namespace dyn::vm::kernels {
 namespace {
@@ -23,6 +23,8 @@ std::vector<const ConvolutionKernels*> families() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back(&dynConvolutionAvx2);
   if (__builtin_cpu_supports("avx512f")) all.push_back(&dynConvolutionAvx512);
+#elif defined(__aarch64__)
+  all.push_back(&dynConvolutionNeon);
 #endif
   return all;
 }

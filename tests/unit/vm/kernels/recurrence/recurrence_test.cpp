@@ -11,7 +11,7 @@
 #include "vm/kernels/recurrence/recurrence_kernel.h"
 #include "vm/shared/dyn_recurrence.h"
 
-extern const dyn::vm::kernels::CellKernels dynCellsPortable, dynCellsAvx2, dynCellsAvx512;
+extern const dyn::vm::kernels::CellKernels dynCellsPortable, dynCellsAvx2, dynCellsAvx512, dynCellsNeon;
 
 namespace dyn::vm::test {
 namespace {
@@ -270,6 +270,8 @@ TEST(RecurrenceCells, FarOutAndNearZero) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back(&dynCellsAvx2);
   if (__builtin_cpu_supports("avx512f")) all.push_back(&dynCellsAvx512);
+#elif defined(__aarch64__)
+  all.push_back(&dynCellsNeon);
 #endif
   std::vector<float> x;
   for (float size = 1e-30f; size < 1e30f; size *= 1.7f) x.insert(x.end(), {size, -size});

@@ -1,0 +1,34 @@
+// The list of forms says what the kernels' own tables say; on a processor with a form of its own none is
+// portable.
+#include "vm/kernels/cpu/kernel_forms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "vm/core/builtin/builtin.h"
+
+namespace dyn::vm::kernels {
+namespace {
+
+const KernelForm& formNamed(const std::vector<KernelForm>& forms, std::string_view family) {
+  return *std::find_if(forms.begin(), forms.end(),
+                       [&](const KernelForm& form) { return form.family == family; });
+}
+
+TEST(KernelForms, sayTheTileOfProducts) {
+  const std::vector<KernelForm> forms = kernelForms();
+  const KernelForm& f32 = formNamed(forms, "products of f32");
+  EXPECT_EQ(f32.rows, defaultGemmFamily()->maxRows);
+  EXPECT_EQ(f32.columns, defaultGemmFamily()->panelWidth);
+}
+
+#if defined(__aarch64__)
+TEST(KernelForms, areNeonOnEachArmProcessor) {
+  for (const KernelForm& form : kernelForms()) EXPECT_EQ(form.form, "neon") << form.family;
+  EXPECT_EQ(formNamed(kernelForms(), "products of f32").rows, 12);
+}
+#endif
+
+}  // namespace
+}  // namespace dyn::vm::kernels
