@@ -53,7 +53,7 @@ REWRITES = {
                                            "log_softmax lookup lp_normalization matmul_nbits one_hot quantize_linear reduce_l1 "
                                            "reduce_l2 reduce_log_sum reduce_log_sum_exp reduce_max reduce_mean reduce_min "
                                            "reduce_prod reduce_sum reduce_sum_square rms_norm softmax split topk trilu",
-    "compiler/passes/many/branch_rule.cpp": "add concat cumsum expand gather greater logical_not nonzero reshape shape sub where",
+    "compiler/passes/many/branch_rule.cpp": "add concat cumsum expand gather logical_not min nonzero reshape shape sub where",
     "compiler/passes/many/image_rules.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose depth_to_space "
                                             "grid_sample group_norm instance_norm lp_pool lrn max_pool reshape shape "
                                             "space_to_depth",
