@@ -31,7 +31,7 @@ if not MISSING:
 
     import dyn.serving.ray
 
-REQUESTS, AT_ONCE = 10_000, 64
+REQUESTS, AT_ONCE = 10_000 if os.environ.get("DYN_TEST_ALL") else 1_000, 64  # ./dev test --all
 PROCESSOR = {"num_cpus": 0.1}
 
 
