@@ -12,7 +12,8 @@ TokenStream::TokenStream(const Tokenizer& tokenizer, std::vector<int64_t> before
 // What the tokens that were not shown add to the text. Nothing: the text before them is another now, as bytes
 // that are no character yet spoil a run of bytes as a whole.
 Result<std::optional<std::string>> TokenStream::added() const {
-  DYN_TRY(const std::string shown, tokenizer_.decode(std::span(ids_).first(shownCount_), SpecialTokens::none));
+  DYN_TRY(const std::string shown,
+          tokenizer_.decode(std::span(ids_).first(shownCount_), SpecialTokens::none));
   DYN_TRY(const std::string all, tokenizer_.decode(ids_, SpecialTokens::none));
   if (!all.starts_with(shown)) return std::optional<std::string>();
   return std::optional<std::string>(all.substr(shown.size()));

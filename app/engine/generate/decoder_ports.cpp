@@ -16,7 +16,7 @@ bool isWholeTensor(const Port& port) {
   return isTensorOf(port, DtypeClass::integer) || isTensorOf(port, DtypeClass::natural);
 }
 
-std::string shapeText(const Port& port) { return port.info.name + ": " + port.info.type; }
+std::string portText(const Port& port) { return port.info.name + ": " + port.info.type; }
 
 Error noDecoder(const std::string& why) {
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: the model is no decoder: " + why)
@@ -36,7 +36,7 @@ Result<size_t> growingAxis(const Port& past, const Port& present, const DecoderP
   const std::vector<std::string>&from = past.info.shape, &to = present.info.shape;
   const auto fail = [&](const std::string& why) {
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: the cache " + shapeText(past) + " and " + shapeText(present) + ": " + why);
+                     "unsupported: the cache " + portText(past) + " and " + portText(present) + ": " + why);
   };
   if (from.size() != to.size() || past.dtype != present.dtype) return fail("they are not of one type");
   std::vector<size_t> axes;
@@ -68,7 +68,7 @@ Status findIds(const Signature& signature, DecoderPorts& ports) {
   const Port& port = signature.inputs[ports.ids];
   const std::vector<std::string>& shape = port.info.shape;
   if (!isWholeTensor(port) || shape.empty() || shape.size() > 2)
-    return noDecoder("ids of tokens are integers of batch and length, not " + shapeText(port));
+    return noDecoder("ids of tokens are integers of batch and length, not " + portText(port));
   ports.hasBatch = shape.size() == 2;
   if (ports.hasBatch && isOpenDim(shape[0])) ports.batch = shape[0];
   if (ports.hasBatch && ports.batch.empty() && shape[0] != "1")
@@ -101,7 +101,7 @@ Status findLogits(const Signature& signature, DecoderPorts& ports) {
   const Port& logits = signature.outputs[ports.logits];
   const size_t count = logits.info.shape.size();
   if (!isTensorOf(logits, DtypeClass::real) || (count != rank && count != rank + 1))
-    return noDecoder("scores are reals of batch, length and vocabulary, not " + shapeText(logits));
+    return noDecoder("scores are reals of batch, length and vocabulary, not " + portText(logits));
   return {};
 }
 
@@ -144,13 +144,13 @@ Result<DecoderPorts> decoderPorts(const Signature& signature) {
       DYN_TRY(const size_t axis, growingAxis(port, signature.outputs[*present], ports));
       ports.caches.push_back({i, *present, axis});
     } else {
-      return noDecoder("input " + shapeText(port) + " is neither tokens, mask, positions nor a cache");
+      return noDecoder("input " + portText(port) + " is neither tokens, mask, positions nor a cache");
     }
   }
   DYN_CHECK(findLogits(signature, ports));
   if (ports.fixedLength > 1 || (ports.fixedLength == 1 && ports.caches.empty()))
     return makeError(DiagnosticId::unsupportedFeature, "unsupported: a decoder whose length is fixed: " +
-                                                           shapeText(signature.inputs[ports.ids]));
+                                                           portText(signature.inputs[ports.ids]));
   return ports;
 }
 
