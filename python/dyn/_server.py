@@ -186,8 +186,15 @@ def _end_all() -> None:
 
 
 def _tell(handle: _dyn.Server, open: dict[int, tuple[Request, Served]], lock: threading.Lock) -> None:
-    while told := handle.answers():
-        for number, status, status_text, message, outputs in told:
-            with lock:
-                request, model = open.pop(number)
-            request._answer(model, status, status_text, message, outputs)
+    while _tell_some(handle, open, lock):  # its names hold no server while it waits
+        pass
+
+
+def _tell_some(handle: _dyn.Server, open: dict[int, tuple[Request, Served]], lock: threading.Lock) -> bool:
+    """False: there will be no more."""
+    told = handle.answers()
+    for number, status, status_text, message, outputs in told:
+        with lock:
+            request, model = open.pop(number)
+        request._answer(model, status, status_text, message, outputs)
+    return bool(told)

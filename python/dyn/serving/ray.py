@@ -15,7 +15,6 @@ from ray import serve
 
 from .. import _errors
 from .._errors import wrong_input
-from .._model import Model
 from .._packages import Package, is_package_path, packaged_for_runs
 from .._server import Server
 from . import _tensors
