@@ -1,0 +1,126 @@
+#include "app/engine/model/reshape_dims.h"
+
+#include <algorithm>
+
+namespace dyn {
+namespace {
+
+// A dim as a number and symbolic factors: 12*batch is 12 and [batch].
+struct Factors {
+  int64_t number = 1;
+  std::vector<Dim> open;
+
+  void add(Dim dim) {
+    if (const auto constant = dim.constant()) {
+      number *= *constant;
+    } else if (dim.kind() == DimKind::mul) {
+      for (const Dim part : dim.operands()) add(part);
+    } else {
+      open.push_back(dim);
+    }
+  }
+};
+
+class Matching {
+ public:
+  Matching(const Shape& from, const std::vector<int64_t>& target, const DimExample& valueOf,
+           const SecondExample* second)
+      : target_(target), valueOf_(valueOf), second_(second), context_(from.empty() ? nullptr : &from[0].context()) {
+    // An axis of the number 1 says nothing of where the others are.
+    for (const Dim dim : from)
+      if (!dim.isConstant(1)) from_.push_back(dim);
+  }
+
+  std::optional<ReshapeDims> run() {
+    if (context_ == nullptr) return std::nullopt;
+    std::vector<int64_t> sizes;
+    for (const Dim dim : from_) {
+      const auto value = valueOf_(dim);
+      if (!value || *value < 1) return std::nullopt;
+      sizes.push_back(*value);
+    }
+    result_.target.assign(target_.size(), Dim());
+    size_t i = 0, j = 0;
+    while (i < from_.size()) {
+      if (j == target_.size()) {  // axes of size 1 are left over
+        if (j == 0 || sizes[i] != 1) return std::nullopt;
+        result_.target[j - 1] = result_.target[j - 1] * from_[i++];
+        result_.doubtful = true;
+        continue;
+      }
+      const size_t firstFrom = i, firstTarget = j;
+      int64_t left = sizes[i++], right = target_[j++];
+      while (left != right) {
+        if (left < right && i < from_.size()) {
+          left *= sizes[i++];
+        } else if (right < left && j < target_.size()) {
+          right *= target_[j++];
+        } else {
+          return std::nullopt;
+        }
+      }
+      if (!group(firstFrom, i, firstTarget, j)) return std::nullopt;
+    }
+    for (; j < target_.size(); ++j) {
+      if (target_[j] != 1) return std::nullopt;
+      result_.target[j] = context_->constant(1);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  bool group(size_t fromBegin, size_t fromEnd, size_t begin, size_t end) {
+    Factors factors;
+    for (size_t i = fromBegin; i < fromEnd; ++i) factors.add(from_[i]);
+    std::vector<int64_t> rest(target_.begin() + static_cast<ptrdiff_t>(begin),
+                              target_.begin() + static_cast<ptrdiff_t>(end));
+    std::vector<int64_t> restOfSecond(rest.size(), 0);
+    for (size_t k = 0; second_ != nullptr && k < rest.size(); ++k) restOfSecond[k] = second_->target[begin + k];
+    std::vector<Dim> made(rest.size(), context_->constant(1));
+    for (const Dim open : factors.open) {
+      const auto value = valueOf_(open);
+      const auto valueOfSecond = second_ != nullptr ? second_->valueOf(open) : std::nullopt;
+      if (!value || *value < 1) return false;
+      std::vector<size_t> exact, divided;
+      for (size_t k = 0; k < rest.size(); ++k) {
+        if (rest[k] % *value != 0) continue;
+        if (valueOfSecond && (restOfSecond[k] % *valueOfSecond != 0 ||
+                              !agrees(rest[k] / *value, restOfSecond[k] / *valueOfSecond)))
+          continue;
+        (rest[k] == *value ? exact : divided).push_back(k);
+      }
+      const std::vector<size_t>& places = exact.empty() ? divided : exact;
+      if (places.empty()) return false;
+      if (places.size() > 1) result_.doubtful = true;
+      const size_t at = places[0];
+      rest[at] /= *value;
+      if (valueOfSecond) restOfSecond[at] /= *valueOfSecond;
+      made[at] = made[at] * open;
+    }
+    for (size_t k = 0; k < rest.size(); ++k) result_.target[begin + k] = made[k] * rest[k];
+    int64_t product = 1;
+    for (const int64_t number : rest) product *= number;
+    return product == factors.number;
+  }
+
+  // What is left of a target: with open factors in it still, both may differ.
+  static bool agrees(int64_t first, int64_t second) { return second >= 1 && (first == second || first > 1); }
+
+  const std::vector<int64_t>& target_;
+  const DimExample& valueOf_;
+  const SecondExample* second_;
+  DimContext* context_;
+  Shape from_;
+  ReshapeDims result_;
+};
+
+}  // namespace
+
+std::optional<ReshapeDims> reshapeDims(const Shape& from, const std::vector<int64_t>& target,
+                                       const DimExample& valueOf, const SecondExample* second) {
+  if (std::any_of(target.begin(), target.end(), [](int64_t size) { return size < 1; })) return std::nullopt;
+  if (second != nullptr && second->target.size() != target.size()) return std::nullopt;
+  return Matching(from, target, valueOf, second).run();
+}
+
+}  // namespace dyn

@@ -1,0 +1,34 @@
+// The target of a reshape whose numbers are of one example, as formulas of the dims that it reshapes.
+//
+//   [batch, seq, 768] at batch = 1, seq = 128, to [1, 128, 12, 64]   →   [batch, seq, 12, 64]
+//
+// Axes are matched from the left, in the smallest groups of equal products; within a group each open factor
+// goes to the target that has its size, else to one that it divides.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "compiler/dims/dim.h"
+
+namespace dyn {
+
+// The values of dims in one example; nullopt: it has none.
+using DimExample = std::function<std::optional<int64_t>(Dim)>;
+
+struct ReshapeDims {
+  Shape target;
+  bool doubtful = false;  // another target has the same numbers
+};
+
+// `second`: the target's numbers in a second example, with the values of dims there; null: there is none.
+// nullopt: the open dims cannot be found in the target.
+struct SecondExample {
+  DimExample valueOf;
+  std::vector<int64_t> target;
+};
+std::optional<ReshapeDims> reshapeDims(const Shape& from, const std::vector<int64_t>& target,
+                                       const DimExample& valueOf, const SecondExample* second);
+
+}  // namespace dyn
