@@ -58,14 +58,15 @@ int finish(const BatchContext& context, Json fields, const std::string& text) {
 }
 
 // Loads the model and prints what one command says of it. What fails may have something to show, too.
-// Warnings of a run are new; those of other commands were said of loading.
+// Warnings of a run or of generalise are new; those of other commands were said of loading.
 int answer(const BatchContext& context, Command load, Command command) {
   std::shared_ptr<const Outcome> loaded = context.execute(std::move(load));
   if (!loaded->ok()) return context.fail(*loaded);
   const bool quiet = context.request.has("quiet");
   if (!quiet) context.output.warnings(loaded->warnings);
   std::shared_ptr<const Outcome> outcome = context.execute(std::move(command));
-  if (!quiet && outcome->command.id == CommandId::run) context.output.warnings(outcome->warnings);
+  const bool isOfOutcome = outcome->command.id == CommandId::run || outcome->command.id == CommandId::generalise;
+  if (!quiet && isOfOutcome) context.output.warnings(outcome->warnings);
   if (!outcome->ok() && std::holds_alternative<std::monostate>(outcome->view)) return context.fail(*outcome);
   Json fields = {{"model", context.request.text("model")}};
   merge(fields, toJson(outcome->view));

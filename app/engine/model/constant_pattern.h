@@ -16,9 +16,9 @@ struct ConstantPattern {
     table,    // anything else: a part of it, up to its end
   };
   Kind kind = Kind::table;
-  int64_t start = 0;             // counted
-  HostTensor one;                // uniform: the constant with 1 along the axis
-  HostTensor within, beyond;     // causal: scalars
+  int64_t start = 0;          // counted
+  HostTensor one;             // uniform: the constant with 1 along the axis
+  HostTensor within, beyond;  // causal: scalars
 };
 
 // nullopt: of a type that is not looked at.

@@ -112,7 +112,8 @@ Result<std::vector<DimRelation>> parseDimRelations(const std::string& text) {
     if (side.empty()) return noRelation(text, "a side is missing");
     if (side.find('?') != std::string::npos) return noRelation(text, "a `?` has no name to speak of");
     const Result<Dim> parsed = parseDim(scratch, side);
-    if (!parsed.ok()) return noRelation(text, "'" + side + "' is no expression of dims: " + parsed.error().message);
+    if (!parsed.ok())
+      return noRelation(text, "'" + side + "' is no expression of dims: " + parsed.error().message);
   }
   std::vector<DimRelation> relations;
   for (size_t i = 0; i < comparators.size(); ++i) {

@@ -44,11 +44,11 @@ struct Refusal {
 
 struct Generalised {
   Module module;  // before inference; in the context of the module given
-  DimBinding example;
   std::map<std::string, int64_t> sizes;   // of the example, by symbol
   std::map<std::string, int64_t> limits;  // most of a symbol: tables in the model end there
   std::vector<Opening> openings;
   std::vector<Refusal> refused;
+  std::vector<Refusal> suspects;  // numbers that are computed with, as large as a size of the example
 };
 
 struct GeneraliseRequest {

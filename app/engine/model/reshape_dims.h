@@ -19,16 +19,17 @@ using DimExample = std::function<std::optional<int64_t>(Dim)>;
 
 struct ReshapeDims {
   Shape target;
-  bool doubtful = false;  // another target has the same numbers
+  int choicesCount = 1;  // so many targets have the same numbers; some may be the same
 };
 
 // `second`: the target's numbers in a second example, with the values of dims there; null: there is none.
+// `choice`: which of the targets; 0 is the likeliest.
 // nullopt: the open dims cannot be found in the target.
 struct SecondExample {
   DimExample valueOf;
   std::vector<int64_t> target;
 };
 std::optional<ReshapeDims> reshapeDims(const Shape& from, const std::vector<int64_t>& target,
-                                       const DimExample& valueOf, const SecondExample* second);
+                                       const DimExample& valueOf, const SecondExample* second, int choice = 0);
 
 }  // namespace dyn

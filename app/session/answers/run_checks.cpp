@@ -78,8 +78,8 @@ class IndexBounds {
     }
     const bool sameElements = op.def == &ops::reshapeOp || op.def == &ops::squeezeOp ||
                               op.def == &ops::unsqueezeOp || op.def == &ops::transposeOp ||
-                              op.def == &ops::expandOp || op.def == &ops::castOp || op.def == &ops::identityOp ||
-                              op.def == &ops::tileOp;
+                              op.def == &ops::expandOp || op.def == &ops::castOp ||
+                              op.def == &ops::identityOp || op.def == &ops::tileOp;
     if (sameElements) return of(op.operands[0]);
     if (op.def == &ops::addOp) {
       for (size_t i = 0; i < 2; ++i) {

@@ -10,10 +10,10 @@
 namespace dyn {
 namespace {
 
-constexpr size_t kMostTries = 200'000;    // assignments of sizes
-constexpr int64_t kFirstSizes = 20'000;   // of a symbol alone: all of so many
-constexpr int64_t kFewSizes = 64;         // beside others
-constexpr size_t kMostVerified = 20;      // findings; further ones are counted
+constexpr size_t kMostTries = 200'000;   // assignments of sizes
+constexpr int64_t kFirstSizes = 20'000;  // of a symbol alone: all of so many
+constexpr int64_t kFewSizes = 64;        // beside others
+constexpr size_t kMostVerified = 20;     // findings; further ones are counted
 constexpr int64_t kMostBound = 1 << 30;
 
 // Numbers of a dim's formula: sizes near to them decide.
@@ -49,8 +49,7 @@ bool fails(const RunCheck& check, const DimBinding& sizes) {
 class SizeSearch {
  public:
   explicit SizeSearch(const Module& module)
-      : sizes_(sizesOfInputs(module)),
-        stated_(solverWithout(module.context->facts(), [](const Fact& fact) {
+      : sizes_(sizesOfInputs(module)), stated_(solverWithout(module.context->facts(), [](const Fact& fact) {
           return fact.reason.text.rfind(kCheckReason, 0) == 0;
         })) {
     for (const NamedSize& size : sizes_) inputs_.insert(size.dim.symbol());
@@ -82,9 +81,9 @@ class SizeSearch {
       close(symbols, numbers);
     }
     Found found = search(symbols, numbers, [&](const DimBinding& sizes) {
-      return !check || (fails(*check, sizes) && std::none_of(before.begin(), before.end(), [&](const RunCheck& b) {
-               return fails(b, sizes);
-             }));
+      return !check ||
+             (fails(*check, sizes) &&
+              std::none_of(before.begin(), before.end(), [&](const RunCheck& b) { return fails(b, sizes); }));
     });
     if (!found.any) return found;
     // All others as small as they may be.
@@ -152,13 +151,15 @@ class SizeSearch {
     std::vector<std::vector<int64_t>> candidates;
     const auto countOf = [&] {
       size_t count = 1;
-      for (const auto& values : candidates) count = std::min(kMostTries + 1, count * std::max<size_t>(1, values.size()));
+      for (const auto& values : candidates)
+        count = std::min(kMostTries + 1, count * std::max<size_t>(1, values.size()));
       return count;
     };
     for (int64_t first = order.size() <= 1 ? kFirstSizes : 1024;; first = std::max<int64_t>(2, first / 2)) {
       candidates.clear();
       found.all = true;
-      for (const SymbolId symbol : order) candidates.push_back(candidatesOf(symbol, numbers, first, found.all));
+      for (const SymbolId symbol : order)
+        candidates.push_back(candidatesOf(symbol, numbers, first, found.all));
       if (countOf() <= kMostTries || first == 2) break;
     }
     if (countOf() > kMostTries) found.all = false;
@@ -181,7 +182,8 @@ class SizeSearch {
         sum += std::min(value, kMostBound);
       }
       if (sum >= least) continue;
-      if (std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) { return !isTrue(fact, sizes); })) continue;
+      if (std::any_of(facts.begin(), facts.end(), [&](const Fact& fact) { return !isTrue(fact, sizes); }))
+        continue;
       if (!accepts(sizes)) continue;
       least = sum;
       found.sizes = std::move(sizes);
@@ -198,7 +200,8 @@ class SizeSearch {
 
 std::string sizesAsText(const DimValues& sizes) {
   std::string text;
-  for (const auto& [name, value] : sizes) text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
+  for (const auto& [name, value] : sizes)
+    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
   return text.empty() ? "any" : text;
 }
 

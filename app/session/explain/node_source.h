@@ -11,7 +11,8 @@
 namespace dyn {
 
 // By the text of the place's node; those without a source are left out. Empty for files that cannot be read.
-std::map<std::string, NodeSource> sourcesOf(const std::string& path, const std::vector<Diagnostic>& diagnostics);
+std::map<std::string, NodeSource> sourcesOf(const std::string& path,
+                                            const std::vector<Diagnostic>& diagnostics);
 
 // The innermost frame of `File "model.py", line 12, in forward` ..., or of `# /home/me/model.py:12:0`.
 // line 0: there is none.

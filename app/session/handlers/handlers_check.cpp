@@ -118,8 +118,7 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
   if (list.format == ProblemFormat::text && format != "text" && format != "json")
     return makeError(DiagnosticId::usageError, "--format " + format + ": text, json, sarif or github");
   const bool ofSizes = command.has("assert");
-  if (!ofSizes && command.has("dim"))
-    return makeError(DiagnosticId::usageError, "--dim goes with --assert");
+  if (!ofSizes && command.has("dim")) return makeError(DiagnosticId::usageError, "--dim goes with --assert");
   std::unique_ptr<LoadedModel> fresh;
   LoadedModel* model = nullptr;
   if (command.has("model") || (state.now.model && state.now.model->kind() == ModelKind::onnx)) {
@@ -169,7 +168,8 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
   if (model && model->kind() == ModelKind::onnx) list.sources = sourcesOf(list.model, faults);
   if (!faults.empty()) {
     // What is wrong weighs more than what is only not supported yet.
-    auto worst = std::find_if(faults.begin(), faults.end(), [](const Diagnostic& d) { return exitCode(d.id) != 4; });
+    auto worst =
+        std::find_if(faults.begin(), faults.end(), [](const Diagnostic& d) { return exitCode(d.id) != 4; });
     outcome.error = worst == faults.end() ? faults.front() : *worst;
     outcome.more = faults;
   }

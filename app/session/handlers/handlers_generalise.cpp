@@ -30,7 +30,8 @@ GeneraliseResult::Change changeOf(const Opening& opening) {
 }
 
 // The results of a run with these inputs, in order.
-Result<std::vector<NamedValue>> resultsOfRun(SessionState& state, LoadedModel& model, const CallInputs& inputs) {
+Result<std::vector<NamedValue>> resultsOfRun(SessionState& state, LoadedModel& model,
+                                             const CallInputs& inputs) {
   DYN_TRY(dyn_module * program, model.program());
   DYN_TRY(Runner runner, Runner::create(program, &model.imported(), model.signature(), state.now.options));
   RunResult result;
@@ -95,7 +96,8 @@ Result<View> handle_generalise([[maybe_unused]] SessionState& state, [[maybe_unu
 #ifdef DYN_HAVE_ONNX
   DYN_TRY(const LoadedModel* loaded, state.model());
   if (!loaded->hasModule() || loaded->request().path.empty() || loaded->request().path == "-")
-    return makeError(DiagnosticId::unsupportedFeature, "unsupported: the model has to be an ONNX file or a text module");
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: the model has to be an ONNX file or a text module");
   const std::string file = command.text("file");
   if (!file.ends_with(".onnx"))
     return makeError(DiagnosticId::usageError, file + ": a file NAME.onnx is needed");
@@ -120,11 +122,20 @@ Result<View> handle_generalise([[maybe_unused]] SessionState& state, [[maybe_unu
   for (const Opening& opening : opened.openings) result.changes.push_back(changeOf(opening));
   for (const Refusal& refusal : opened.refused)
     result.refused.push_back({refusal.place.toString(), refusal.op, "", refusal.why});
+  for (const Refusal& suspect : opened.suspects) {
+    Diagnostic warning;
+    warning.id = DiagnosticId::shapeCheckFailed;
+    warning.severity = Severity::warning;
+    warning.message = suspect.why + ", and is left as it is";
+    warning.place = suspect.place;
+    outcome.warnings.push_back(std::move(warning));
+  }
   if (!opened.refused.empty()) {
     const Refusal& first = opened.refused.front();
-    outcome.error = makeError(DiagnosticId::shapeMismatch, "the model cannot be opened: " + first.why, first.place)
-                        .note("nothing is written")
-                        .diagnostic();
+    outcome.error =
+        makeError(DiagnosticId::shapeMismatch, "the model cannot be opened: " + first.why, first.place)
+            .note("nothing is written")
+            .diagnostic();
     outcome.error->op = first.op;
     return makeView(std::move(result));
   }

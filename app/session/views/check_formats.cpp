@@ -102,7 +102,8 @@ std::string sarifText(const ProblemList& list) {
       rules.push_back({{"id", row.code}, {"name", row.name}, {"shortDescription", {{"text", row.summary}}}});
     }
     const std::string node = nodeNameOf(diagnostic);
-    Json location = {{"physicalLocation", physicalLocation(modelFileOf(list, diagnostic), diagnostic.place.line)}};
+    Json location = {
+        {"physicalLocation", physicalLocation(modelFileOf(list, diagnostic), diagnostic.place.line)}};
     if (!node.empty())
       location["logicalLocations"] = Json::array({{{"fullyQualifiedName", node}, {"kind", "element"}}});
     Json result = {{"ruleId", row.code},
@@ -131,11 +132,12 @@ std::string githubText(const ProblemList& list) {
     const auto source = list.sources.find(node);
     const bool known = source != list.sources.end();
     const std::string level = diagnostic.severity == Severity::note ? "notice" : severityWord(diagnostic);
-    text += "::" + level + " file=" + inWorkflow(known ? source->second.file : modelFileOf(list, diagnostic), true);
+    text += "::" + level +
+            " file=" + inWorkflow(known ? source->second.file : modelFileOf(list, diagnostic), true);
     if (const int64_t line = known ? source->second.line : diagnostic.place.line; line > 0)
       text += ",line=" + std::to_string(line);
-    text += ",title=" + inWorkflow(std::string(diagnosticRow(diagnostic.id).code), true) + "::" +
-            inWorkflow((node.empty() ? "" : node + ": ") + messageWithNotes(diagnostic), false) + "\n";
+    text += ",title=" + inWorkflow(std::string(diagnosticRow(diagnostic.id).code), true) +
+            "::" + inWorkflow((node.empty() ? "" : node + ": ") + messageWithNotes(diagnostic), false) + "\n";
   }
   return text;
 }

@@ -47,7 +47,8 @@ TEST_F(Check, ProvedWithinTheAssertion) {
   ASSERT_TRUE(list.sizes.has_value()) << outcome_->error->toString();
   EXPECT_TRUE(outcome_->ok());
   EXPECT_TRUE(list.sizes->findings.empty());
-  EXPECT_THAT(toText(outcome_->view, TextOptions()), HasSubstr("proved: it runs for all sizes with batch>=1"));
+  EXPECT_THAT(toText(outcome_->view, TextOptions()),
+              HasSubstr("proved: it runs for all sizes with batch>=1"));
 }
 
 TEST_F(Check, FewSizesAreWalked) {
@@ -56,15 +57,17 @@ TEST_F(Check, FewSizesAreWalked) {
   %s = reshape(%a, dims_value() {value = dims(floordiv(n*n, 8), floordiv(n, 8))})
   return %s, %b
 }
-)", "--assert \"8<=n<=9\"");
+)",
+                                   "--assert \"8<=n<=9\"");
   ASSERT_TRUE(fails.sizes.has_value()) << outcome_->error->toString();
   ASSERT_EQ(fails.sizes->findings.size(), 1u);
   EXPECT_THAT(fails.sizes->findings[0].sizes, testing::Contains(Pair("n", 9)));
 }
 
 TEST_F(Check, FailsAtAllSizes) {
-  const ProblemList& list = check("fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(4, n), f32]) {\n  return matmul(%a, %b)\n}\n",
-                                  "--assert \"\"");
+  const ProblemList& list =
+      check("fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(4, n), f32]) {\n  return matmul(%a, %b)\n}\n",
+            "--assert \"\"");
   ASSERT_TRUE(list.sizes.has_value()) << outcome_->error->toString();
   ASSERT_EQ(list.sizes->findings.size(), 1u);
   EXPECT_THAT(list.sizes->findings[0].diagnostic.message, HasSubstr("fails at all sizes"));
@@ -76,7 +79,8 @@ TEST_F(Check, PositionsBeyondATable) {
   %p = gather(%table, range(i64[] 0, %n, i64[] 1)) {axis = 0}
   return add(%x, %p)
 }
-)", "--assert \"\"");
+)",
+                                  "--assert \"\"");
   ASSERT_TRUE(list.sizes.has_value()) << outcome_->error->toString();
   ASSERT_EQ(list.sizes->findings.size(), 1u);
   EXPECT_THAT(list.sizes->findings[0].sizes, ElementsAre(Pair("seq", 17)));
@@ -88,7 +92,8 @@ TEST_F(Check, WhatARunDecidesIsNotProved) {
   %b = transpose(nonzero(%y)) {perm = [1, 0]}
   return add(%a, %b)
 }
-)", "--assert \"\"");
+)",
+                                  "--assert \"\"");
   ASSERT_TRUE(list.sizes.has_value()) << outcome_->error->toString();
   ASSERT_EQ(list.sizes->findings.size(), 1u);
   EXPECT_EQ(list.sizes->findings[0].diagnostic.severity, Severity::warning);
@@ -114,7 +119,8 @@ TEST_F(Check, FormatsOfTools) {
 
 TEST(NodeSource, OfBothExporters) {
   const NodeSource trace = sourceIn(
-      "File \"/a/run.py\", line 3, in <module>\n  model(x)\nFile \"/a/model.py\", line 12, in forward\n  y = x.view(1, -1)\n");
+      "File \"/a/run.py\", line 3, in <module>\n  model(x)\nFile \"/a/model.py\", line 12, in forward\n  y = "
+      "x.view(1, -1)\n");
   EXPECT_EQ(trace.file, "/a/model.py");
   EXPECT_EQ(trace.line, 12);
   EXPECT_EQ(trace.code, "y = x.view(1, -1)");

@@ -41,7 +41,8 @@ TEST(DimRelation, ReadsComparisonsAndExpressions) {
   ASSERT_EQ(chain->size(), 2u);
   EXPECT_EQ((*chain)[1].left, "seq + 1");
   EXPECT_EQ((*chain)[1].right, "512");
-  for (const char* bad : {"seq<=", "<=4", "seq<=2+", "seq<=?", "seq==="}) EXPECT_FALSE(parseDimRelations(bad).ok()) << bad;
+  for (const char* bad : {"seq<=", "<=4", "seq<=2+", "seq<=?", "seq==="})
+    EXPECT_FALSE(parseDimRelations(bad).ok()) << bad;
   EXPECT_THAT(splitRelations("batch>=1, seq<=min(8, n) ,"), ElementsAre("batch>=1", "seq<=min(8, n)"));
 }
 
@@ -75,7 +76,8 @@ TEST_F(DimRelations, UnknownNamesAreRefused) {
     ASSERT_FALSE(outcome->ok()) << text;
     EXPECT_EQ(outcome->error->id, DiagnosticId::usageError) << text;
   }
-  const std::string named = "fn @main(%a: Tensor[(batch), f32], %b: Tensor[(seq), f32]) {\n  return %a, %b\n}\n";
+  const std::string named =
+      "fn @main(%a: Tensor[(batch), f32], %b: Tensor[(seq), f32]) {\n  return %a, %b\n}\n";
   const auto slip = loadText(named, "--dim seq=2*bath");
   ASSERT_FALSE(slip->ok());
   EXPECT_THAT(slip->error->toString(), HasSubstr("did you mean batch?"));
@@ -84,7 +86,8 @@ TEST_F(DimRelations, UnknownNamesAreRefused) {
 TEST_F(DimRelations, ARunChecksThem) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   const std::string text = kTwo;
-  for (const std::string& said : {std::string("dim m == 2*n because \"pairs\"\n"), std::string("dim n + n <= m\ndim m <= 2*n\n")}) {
+  for (const std::string& said :
+       {std::string("dim m == 2*n because \"pairs\"\n"), std::string("dim n + n <= m\ndim m <= 2*n\n")}) {
     ASSERT_TRUE(loadText(said + text)->ok()) << said;
     EXPECT_TRUE(line(":run --dim n=3 --dim m=6")->ok()) << said;
     EXPECT_FALSE(line(":run --dim n=3 --dim m=5")->ok()) << said;
