@@ -65,7 +65,8 @@ int answer(const BatchContext& context, Command load, Command command) {
   const bool quiet = context.request.has("quiet");
   if (!quiet) context.output.warnings(loaded->warnings);
   std::shared_ptr<const Outcome> outcome = context.execute(std::move(command));
-  const bool isOfOutcome = outcome->command.id == CommandId::run || outcome->command.id == CommandId::generalise;
+  const bool isOfOutcome =
+      outcome->command.id == CommandId::run || outcome->command.id == CommandId::generalise;
   if (!quiet && isOfOutcome) context.output.warnings(outcome->warnings);
   if (!outcome->ok() && std::holds_alternative<std::monostate>(outcome->view)) return context.fail(*outcome);
   Json fields = {{"model", context.request.text("model")}};

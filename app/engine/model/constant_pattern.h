@@ -1,4 +1,5 @@
-// Along one axis, the elements of a constant that an exporter folded at one size: what they would be at another.
+// Along one axis, the elements of a constant that an exporter folded at one size: what they would be at
+// another.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <optional>
 
 #include "compiler/dims/dim_order.h"
@@ -173,9 +174,11 @@ Status StatedDims::learnForm(const Side& form, Dim other, const Reason& reason) 
   free_.emplace(form.freeName, Free{other, form.factor, form.offset});
   if (form.factor > 1) DYN_CHECK(solver_.addMultipleOf(other - form.offset, form.factor, reason));
   if (known == free_.end()) return {};
+  // Both forms are of one number: (other - offset) / factor.
   const Free& before = known->second;
-  return solver_.addEqual(before.factor * (other - form.offset), form.factor * (before.dim - before.offset),
-                          reason);
+  const int64_t common = std::gcd(before.factor, form.factor);
+  return solver_.addEqual((before.factor / common) * (other - form.offset),
+                          (form.factor / common) * (before.dim - before.offset), reason);
 }
 
 Status StatedDims::learn(const DimRelation& relation, const Reason& reason) {

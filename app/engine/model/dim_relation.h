@@ -1,4 +1,5 @@
-// Relations between the dims of a model that a user states: `seq=2*n`, `h=32*k`, `a=b`, `n<=m`, `1<=seq<=512`.
+// Relations between the dims of a model that a user states: `seq=2*n`, `h=32*k`, `a=b`, `n<=m`,
+// `1<=seq<=512`.
 //
 //   DYN_TRY(std::vector<DimRelation> said, parseDimRelations("1<=seq<=512"));   // 1 <= seq, seq <= 512
 //   StatedDims stated(solver, dimOfName);

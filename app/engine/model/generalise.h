@@ -1,15 +1,15 @@
-// A model that was exported at one size, opened: the numbers in it that were the example's sizes become formulas
-// of named dims.
+// A model that was exported at one size, opened: the numbers in it that were the example's sizes become
+// formulas of named dims.
 //
 //   fn @main(%ids: Tensor[(1, 128), i64]) {                fn @main(%ids: Tensor[(1, seq), i64]) {
 //     ...                                             →      ...
 //     %s = constant() {value = i64[4] [1, 128, 12, 64]}      %s = dims_value() {value = dims(1, seq, 12, 64)}
 //     %h = reshape(%q, %s)                                   %h = reshape(%q, %s)
 //
-// Operations are looked at in order, with the types that inference finds once the dims are open. A target of a
-// reshape follows from what it reshapes (reshape_dims.h). Where two sizes must be equal and one is a number, the
-// number is traced to where it is made: a shape, a limit, the end of a slice, a constant (constant_pattern.h).
-// What no rule opens is refused, with its place: there is no guess that goes unsaid.
+// Operations are looked at in order, with the types that inference finds once the dims are open. A target of
+// a reshape follows from what it reshapes (reshape_dims.h). Where two sizes must be equal and one is a
+// number, the number is traced to where it is made: a shape, a limit, the end of a slice, a constant
+// (constant_pattern.h). What no rule opens is refused, with its place: there is no guess that goes unsaid.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ struct Refusal {
 };
 
 struct Generalised {
-  Module module;  // before inference; in the context of the module given
+  Module module;                          // before inference; in the context of the module given
   std::map<std::string, int64_t> sizes;   // of the example, by symbol
   std::map<std::string, int64_t> limits;  // most of a symbol: tables in the model end there
   std::vector<Opening> openings;

@@ -98,7 +98,9 @@ void Generaliser::openNumbers() {
     if (!here || !there || *here == *there) continue;
     for (const auto& [name, size] : result_.sizes) {
       const Dim dim = ir_.dims().symbol(name);
-      if (*here != static_cast<double>(size) || *there != static_cast<double>(*secondSizes_.get(dim.symbol()))) continue;
+      if (*here != static_cast<double>(size) ||
+          *there != static_cast<double>(*secondSizes_.get(dim.symbol())))
+        continue;
       const HostTensor& value = *ops_[i]->attributes.tensor("value");
       const Op constant = *ops_[i];
       std::vector<const Op*> made;
@@ -129,8 +131,8 @@ void Generaliser::suspectNumbers() {
   constexpr int64_t kLeast = 8;  // smaller numbers are everywhere
   std::set<ValueId> computedWith;
   for (const Op* op : ops_)
-    if (op->def == &ops::mulOp || op->def == &ops::divOp || op->def == &ops::addOp || op->def == &ops::subOp ||
-        op->def == &ops::powOp)
+    if (op->def == &ops::mulOp || op->def == &ops::divOp || op->def == &ops::addOp ||
+        op->def == &ops::subOp || op->def == &ops::powOp)
       computedWith.insert(op->operands.begin(), op->operands.end());
   for (const Op* op : ops_) {
     const auto number = numberOf(*op);
@@ -152,7 +154,6 @@ void Generaliser::restore(const Changes& before) {
 }
 
 bool Generaliser::chooseAgain() {
-  if (getenv("UB_DEBUG")) fprintf(stderr, "refused %s: %s (%zu choices)\n", result_.refused[0].place.toString().c_str(), result_.refused[0].why.c_str(), choices_.size());
   if (refused_.refused.empty()) refused_ = result_;
   if (++choicesCount_ > kMostChoices) return false;
   while (!choices_.empty()) {
@@ -489,12 +490,14 @@ bool Generaliser::openReshape(size_t at) {
   const DimExample example = [&](Dim dim) { return valueOf(dim); };
   const std::string form = bracketed(fromDims) + " " + bracketed(target);
   const ValueId result = op.results[0].id;
-  const auto again = std::find_if(choices_.begin(), choices_.end(), [&](const Choice& c) { return c.reshape == result; });
+  const auto again =
+      std::find_if(choices_.begin(), choices_.end(), [&](const Choice& c) { return c.reshape == result; });
   const auto preferred = preferred_.find(form);
   const int choice = preferred == preferred_.end() ? 0 : preferred->second;
   const auto opened = reshapeDims(fromDims, target, example, secondExample, choice);
   if (!opened || !isKnown(opened->target)) {
-    refuse(op, "the open dims of " + bracketed(fromDims) + " are not found in its target " + bracketed(target));
+    refuse(op,
+           "the open dims of " + bracketed(fromDims) + " are not found in its target " + bracketed(target));
     return false;
   }
   if (opened->choicesCount > 1 && again == choices_.end())

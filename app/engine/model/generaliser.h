@@ -1,7 +1,7 @@
 // The walk of generalise.h: the operations of a module as they are by now, and the rules that change them.
 //
-// The rules of single operators are in generaliser.cpp; where two sizes must be equal, generaliser_trace.cpp finds
-// what makes the number.
+// The rules of single operators are in generaliser.cpp; where two sizes must be equal, generaliser_trace.cpp
+// finds what makes the number.
 #pragma once
 
 #include <map>
@@ -35,14 +35,14 @@ class Generaliser {
 
   Module changedModule(size_t count) const;
 
-  // Types of as many operations as fit together, and which of them demand a run-time check. What a check would
-  // say of sizes is forgotten: the next one may be of another module.
+  // Types of as many operations as fit together, and which of them demand a run-time check. What a check
+  // would say of sizes is forgotten: the next one may be of another module.
   Status infer();
   bool fits(size_t count);
   Status inferHere();
 
-  // Must an open size be the number that it was in the example? Or is one of 1 a factor of one side alone, as of seq and
-  // batch*seq, which no model means?
+  // Must an open size be the number that it was in the example? Or is one of 1 a factor of one side alone, as
+  // of seq and batch*seq, which no model means?
   bool isBaked(const Op& check) const;
   std::set<SymbolId> onesOf(Dim dim) const;  // symbols that were 1 in the example
 
@@ -138,7 +138,8 @@ class Generaliser {
 
   // --- two sizes that must be equal
 
-  // Which constants may be changed: a weight that a product sums over has as many rows as it was trained with.
+  // Which constants may be changed: a weight that a product sums over has as many rows as it was trained
+  // with.
   enum class Constants : uint8_t { none, patterns, all };
 
   struct Wanted {
@@ -205,7 +206,7 @@ class Generaliser {
   std::vector<Choice> choices_;
   std::vector<std::pair<size_t, std::vector<const Op*>>> openedNumbers_;
   std::map<std::string, int> preferred_;  // by form: the choice that went furthest
-  Generalised result_, refused_;  // refused_: with the likeliest choices
+  Generalised result_, refused_;          // refused_: with the likeliest choices
 };
 
 }  // namespace dyn

@@ -67,7 +67,8 @@ Result<bool> Generaliser::openMismatch(size_t at) {
       const bool fails = failing_ <= place;
       const bool less = demandsOf(*ops_[place]) < demands || mismatchesOf(place).size() < mismatches.size();
       if (failed ? !fails || failure_ != failure : !fails && less) return true;
-      refused = "its sizes do not fit with " + wanted.dim.toString() + ", either: " + (fails ? failure_ : "as many must be equal");
+      refused = "its sizes do not fit with " + wanted.dim.toString() +
+                ", either: " + (fails ? failure_ : "as many must be equal");
     }
     restore(before);
     DYN_CHECK(infer());
@@ -127,7 +128,7 @@ std::string Generaliser::open(Wanted first) {
     if (!why.empty()) return why;
     // What was put before the maker moves those behind it.
     for (Wanted& other : list)
-      if (other.at > place && ops_.size() > before) other.at += ops_.size() - before;
+      if (other.at >= place) other.at += ops_.size() - before;
   }
   return "";
 }
@@ -173,6 +174,7 @@ std::string Generaliser::step(size_t at, const Wanted& wanted, std::vector<Wante
     if (axis < first) return follow(0, axis);
     return axis < first + indices ? follow(1, axis - first) : follow(0, axis - indices + 1);
   }
+  if (op.def == &ops::gather_elementsOp) return follow(1, axis);
   if (op.def == &ops::matmulOp) {
     const bool isRow = axis + 2 == made.dims().size(), isColumn = axis + 1 == made.dims().size();
     if (isRow || isColumn) {

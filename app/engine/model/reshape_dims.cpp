@@ -99,6 +99,11 @@ class Matching {
           return std::nullopt;
         }
       }
+      // A factor that is 1 in the example belongs to a target of 1: one that stands behind is its own.
+      const bool hasOne = std::find(target_.begin() + static_cast<ptrdiff_t>(firstTarget),
+                                    target_.begin() + static_cast<ptrdiff_t>(j),
+                                    1) != target_.begin() + static_cast<ptrdiff_t>(j);
+      if (j < target_.size() && target_[j] == 1 && !hasOne && needsOne(firstFrom, i) && choose(2) == 0) ++j;
       if (!group(firstFrom, i, firstTarget, j)) return std::nullopt;
     }
     for (; j < target_.size(); ++j) {
@@ -109,6 +114,13 @@ class Matching {
   }
 
  private:
+  bool needsOne(size_t begin, size_t end) const {
+    Factors factors;
+    for (size_t i = begin; i < end; ++i) factors.add(from_[i]);
+    return std::any_of(factors.open.begin(), factors.open.end(),
+                       [&](Dim open) { return valueOf_(open) == 1; });
+  }
+
   bool group(size_t fromBegin, size_t fromEnd, size_t begin, size_t end) {
     Factors factors;
     for (size_t i = fromBegin; i < fromEnd; ++i) factors.add(from_[i]);
@@ -126,7 +138,7 @@ class Matching {
       for (size_t k = 0; k < rest.size(); ++k) {
         if (rest[k] % *value != 0) continue;
         if (valueOfSecond > 0 && (restOfSecond[k] % valueOfSecond != 0 ||
-                              !agrees(rest[k] / *value, restOfSecond[k] / valueOfSecond)))
+                                  !agrees(rest[k] / *value, restOfSecond[k] / valueOfSecond)))
           continue;
         (rest[k] == *value ? exact : divided).push_back(k);
       }

@@ -30,6 +30,7 @@ struct SecondExample {
   std::vector<int64_t> target;
 };
 std::optional<ReshapeDims> reshapeDims(const Shape& from, const std::vector<int64_t>& target,
-                                       const DimExample& valueOf, const SecondExample* second, int choice = 0);
+                                       const DimExample& valueOf, const SecondExample* second,
+                                       int choice = 0);
 
 }  // namespace dyn

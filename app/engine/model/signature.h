@@ -71,11 +71,11 @@ Result<std::vector<std::vector<int64_t>>> shapesFor(const Signature& signature, 
 // One `--dim NAME=...`.
 struct DimSpec {
   std::string name;
-  std::optional<int64_t> value;      // N
-  std::optional<int64_t> low, high;  // A..B
-  int64_t multiple = 1;              // :K
-  std::vector<int64_t> likely;       // of @file, most frequent first
-  std::vector<int64_t> sequence;     // of @file, as written
+  std::optional<int64_t> value;        // N
+  std::optional<int64_t> low, high;    // A..B
+  int64_t multiple = 1;                // :K
+  std::vector<int64_t> likely;         // of @file, most frequent first
+  std::vector<int64_t> sequence;       // of @file, as written
   std::vector<DimRelation> relations;  // seq=2*n, n<=m: `name` is the whole text
   std::string text;
   std::string reason;  // of what is declared; "": user: --dim TEXT

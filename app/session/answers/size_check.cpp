@@ -68,8 +68,8 @@ class SizeSearch {
     bool any = false;
     bool all = true;  // every assignment was looked at
   };
-  // The assignment of the smallest sum that all facts allow, for which `before` holds and `check` fails. Null:
-  // the smallest that is allowed.
+  // The assignment of the smallest sum that all facts allow, for which `before` holds and `check` fails.
+  // Null: the smallest that is allowed.
   Found smallest(const RunCheck* check, const std::vector<RunCheck>& before) {
     std::set<SymbolId> symbols;
     std::set<int64_t> numbers;

@@ -1,5 +1,5 @@
-// Does a model run for all sizes that the facts allow? Each run-time check of its sizes is proved, or refuted by
-// the smallest sizes for which it fails.
+// Does a model run for all sizes that the facts allow? Each run-time check of its sizes is proved, or refuted
+// by the smallest sizes for which it fails.
 //
 //   DYN_TRY(SizeCheck check, checkSizes(typed, failsAt));
 //   check.findings[0].sizes            // {"batch": 1, "seq": 513}

@@ -14,8 +14,8 @@ namespace dyn {
 std::map<std::string, NodeSource> sourcesOf(const std::string& path,
                                             const std::vector<Diagnostic>& diagnostics);
 
-// The innermost frame of `File "model.py", line 12, in forward` ..., or of `# /home/me/model.py:12:0`.
-// line 0: there is none.
+// The innermost frame of a trace of Python, `File "...", line 12, in forward`, or of a comment `#
+// /a/NAME.py:12:0`. line 0: there is none.
 NodeSource sourceIn(std::string_view trace);
 
 }  // namespace dyn

@@ -1,5 +1,5 @@
-// What a check found in the formats of tools: SARIF 2.1.0 (code scanning), and the annotations of a workflow of
-// GitHub, a line for each.
+// What a check found in the formats of tools: SARIF 2.1.0 (code scanning), and the annotations of a workflow
+// of GitHub, a line for each.
 #pragma once
 
 #include <string>

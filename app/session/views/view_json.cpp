@@ -750,9 +750,11 @@ struct JsonWriter {
                          {"what", change.what},
                          {"why", change.why},
                          {"doubtful", change.doubtful}});
-    for (const auto& one : v->refused) refused.push_back({{"place", one.place}, {"op", one.op}, {"why", one.why}});
+    for (const auto& one : v->refused)
+      refused.push_back({{"place", one.place}, {"op", one.op}, {"why", one.why}});
     for (const auto& trial : v->trials)
-      trials.push_back({{"dims", mapJson(trial.sizes)}, {"runs", trial.failure.empty()}, {"failure", trial.failure}});
+      trials.push_back(
+          {{"dims", mapJson(trial.sizes)}, {"runs", trial.failure.empty()}, {"failure", trial.failure}});
     return {{"files", files},
             {"changes", changes},
             {"refused", refused},
@@ -823,7 +825,8 @@ struct JsonWriter {
       one["sizes"] = mapJson(finding.sizes);
       const auto source = v->sources.find(finding.diagnostic.place.node.str());
       if (source != v->sources.end())
-        one["source"] = {{"file", source->second.file}, {"line", source->second.line}, {"code", source->second.code}};
+        one["source"] = {
+            {"file", source->second.file}, {"line", source->second.line}, {"code", source->second.code}};
       findings.push_back(std::move(one));
     }
     json["assumed"] = v->sizes->assumed;

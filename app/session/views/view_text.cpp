@@ -644,8 +644,9 @@ struct TextWriter {
     if (v->file) text += fmt::format("wrote {} ({})\n", v->file->path, bytesText(v->file->bytes));
     text += fmt::format("{} {}\n", v->changes.size(), v->changes.size() == 1 ? "change" : "changes");
     for (const auto& change : v->changes) {
-      text += fmt::format("  {}\n    {}{}: {}\n", visibleLine(change.place), change.doubtful ? "perhaps: " : "",
-                          visibleLine(change.what), visibleLine(change.why));
+      text +=
+          fmt::format("  {}\n    {}{}: {}\n", visibleLine(change.place), change.doubtful ? "perhaps: " : "",
+                      visibleLine(change.what), visibleLine(change.why));
     }
     for (const auto& refused : v->refused)
       text += fmt::format("not opened: {}: {}\n", visibleLine(refused.place), visibleLine(refused.why));
@@ -706,10 +707,11 @@ struct TextWriter {
       text += "  " + visibleLine(finding.diagnostic.message) + "\n";
       if (!node.empty()) text += "    node " + visibleLine(node) + "\n";
       if (const auto source = list.sources.find(node); source != list.sources.end())
-        text += fmt::format("    exported from {}:{}  {}\n", visibleLine(source->second.file), source->second.line,
-                            visibleLine(source->second.code));
+        text += fmt::format("    exported from {}:{}  {}\n", visibleLine(source->second.file),
+                            source->second.line, visibleLine(source->second.code));
     }
-    if (sizes.furtherCount > 0) text += fmt::format("  {} further checks are not looked at\n", sizes.furtherCount);
+    if (sizes.furtherCount > 0)
+      text += fmt::format("  {} further checks are not looked at\n", sizes.furtherCount);
     return text;
   }
 
