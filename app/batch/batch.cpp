@@ -156,7 +156,7 @@ int runBatch(int argc, char** argv) {
   text.color = wantsColor(colorChoice(request), 1);
   text.width = terminalWidth();
   text.fitted = ::isatty(1);
-  BatchOutput output(request.has("json"), parsed.command, text);
+  BatchOutput output(request.has("json") || request.text("format") == "json", parsed.command, text);
   if (request.settingFault) return output.failure(*request.settingFault);
   if (request.verb->start != VerbStart::session) return dispatch({request, output});
   blockSignals();

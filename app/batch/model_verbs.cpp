@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/batch/verbs.h"
+#include "app/engine/model/dim_relation.h"
 #include "app/session/case_file.h"
 #include "app/session/views/view_json.h"
 
@@ -23,10 +24,15 @@ Command withDims(Command command, const BatchRequest& request) {
   return command;
 }
 
-// With those dims that have one value; ranges and lists are what loading declares.
+// Ranges, lists and relations are what loading declares.
+bool declares(const std::string& dim) {
+  return dim.find("..") != std::string::npos || dim.find('@') != std::string::npos || isDimRelation(dim);
+}
+
+// With those dims that have one value.
 Command withValues(Command command, const BatchRequest& request) {
   for (const std::string& dim : request.all("dim"))
-    if (dim.find("..") == std::string::npos && dim.find('@') == std::string::npos) command.add("dim", dim);
+    if (!declares(dim)) command.add("dim", dim);
   return command;
 }
 
@@ -52,14 +58,16 @@ int finish(const BatchContext& context, Json fields, const std::string& text) {
 }
 
 // Loads the model and prints what one command says of it. What fails may have something to show, too.
-// Warnings of a run are new; those of other commands were said of loading.
+// Warnings of a run or of generalise are new; those of other commands were said of loading.
 int answer(const BatchContext& context, Command load, Command command) {
   std::shared_ptr<const Outcome> loaded = context.execute(std::move(load));
   if (!loaded->ok()) return context.fail(*loaded);
   const bool quiet = context.request.has("quiet");
   if (!quiet) context.output.warnings(loaded->warnings);
   std::shared_ptr<const Outcome> outcome = context.execute(std::move(command));
-  if (!quiet && outcome->command.id == CommandId::run) context.output.warnings(outcome->warnings);
+  const bool isOfOutcome =
+      outcome->command.id == CommandId::run || outcome->command.id == CommandId::generalise;
+  if (!quiet && isOfOutcome) context.output.warnings(outcome->warnings);
   if (!outcome->ok() && std::holds_alternative<std::monostate>(outcome->view)) return context.fail(*outcome);
   Json fields = {{"model", context.request.text("model")}};
   merge(fields, toJson(outcome->view));
@@ -174,6 +182,19 @@ static void tellDearest(const PassList& passes) {
                   std::to_string(row.solverSteps) + " solver steps for " + row.dearestOp + "\n");
 }
 
+// The problems that a check found: the list on stdout, each with its notes on stderr.
+static int tellProblems(const BatchContext& context, const Outcome& checked, Json fields) {
+  merge(fields, toJson(checked.view));
+  const std::string text = toText(checked.view, context.output.textOptions());
+  if (checked.ok()) return finish(context, std::move(fields), text);
+  if (!context.output.claim()) ::pause();
+  for (const Diagnostic& problem : checked.more)
+    if (problem.message != checked.error->message ||
+        problem.place.toString() != checked.error->place.toString())
+      writeStderr(toText(problem, context.output.textOptions()));
+  return context.output.failure(*checked.error, std::move(fields), text);
+}
+
 int verb_inspect(const BatchContext& context) {
   const BatchRequest& request = context.request;
   Json fields = {{"model", request.text("model")}};
@@ -182,15 +203,7 @@ int verb_inspect(const BatchContext& context) {
     std::shared_ptr<const Outcome> checked =
         context.execute(Command::of(CommandId::check).add("model", request.text("model")));
     if (!checked->as<ProblemList>()) return context.fail(*checked);
-    merge(fields, toJson(checked->view));
-    std::string text = toText(checked->view, options);
-    if (checked->ok()) return finish(context, std::move(fields), text);
-    if (!context.output.claim()) ::pause();
-    for (size_t i = 0; i + 1 < checked->more.size() || i < checked->more.size(); ++i)
-      if (!(checked->more[i].message == checked->error->message &&
-            checked->more[i].place.toString() == checked->error->place.toString()))
-        writeStderr(toText(checked->more[i], options));
-    return context.output.failure(*checked->error, std::move(fields), text);
+    return tellProblems(context, *checked, std::move(fields));
   }
   Command load = withDims(loadCommand(request), request);
   if (request.has("static")) load.add("static");
@@ -252,6 +265,14 @@ int verb_inspect(const BatchContext& context) {
   return context.output.failure(*fault, std::move(fields), text);
 }
 
+int verb_check(const BatchContext& context) {
+  Command check = context.request.handedTo(CommandId::check);
+  if (!context.request.has("assert")) check.add("assert", "");
+  std::shared_ptr<const Outcome> outcome = context.execute(std::move(check));
+  if (!outcome->as<ProblemList>()) return context.fail(*outcome);
+  return tellProblems(context, *outcome, {{"model", context.request.text("model")}});
+}
+
 int verb_compile(const BatchContext& context) {
   const BatchRequest& request = context.request;
   const int code = answer(context, loadCommand(request), request.handedTo(CommandId::compile));
@@ -270,12 +291,18 @@ int verb_infer(const BatchContext& context) {
                 Command::of(CommandId::infer).add("file", request.text("o")));
 }
 
+int verb_generalise(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  return answer(context, loadCommand(request),
+                request.handedTo(CommandId::generalise).add("file", request.text("o")));
+}
+
 int verb_report(const BatchContext& context) {
   const BatchRequest& request = context.request;
   Command load = loadCommand(request);
-  // The page is of the model of any size: only ranges and lists are declared.
+  // The page is of the model of any size: only what is said of several sizes is declared.
   for (const std::string& dim : request.all("dim"))
-    if (dim.find("..") != std::string::npos || dim.find('@') != std::string::npos) load.add("dim", dim);
+    if (declares(dim)) load.add("dim", dim);
   return answer(context, std::move(load), request.handedTo(CommandId::report));
 }
 

@@ -14,7 +14,7 @@ struct ModelEnding {
   std::string_view what;
 };
 constexpr ModelEnding kModelEndings[] = {
-    {".onnx", {CommandId::save, CommandId::infer, CommandId::infer}, "an ONNX model"},
+    {".onnx", {CommandId::save, CommandId::infer, CommandId::generalise}, "an ONNX model"},
     {".dyn", {CommandId::save, CommandId::bisect, CommandId::ir}, "a text module"},
     {".dynpkg", {CommandId::compile, CommandId::exportModel, CommandId::exportModel}, "a package"},
 };

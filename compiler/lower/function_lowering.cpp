@@ -204,6 +204,36 @@ Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
       }
     }
   }
+  return checkStated(seen);
+}
+
+// What is stated of several symbols of the inputs together: a sum in a range, an equality.
+Status FunctionLowering::checkStated(const std::unordered_set<SymbolId>& symbols) {
+  for (const Fact& fact : module_.context->facts().facts()) {
+    if (fact.kind == FactKind::likely || fact.reason.text.rfind(kCheckReason, 0) == 0) continue;
+    const bool equality = fact.kind == FactKind::equal || fact.kind == FactKind::equalProduct;
+    if (equality ? fact.a == fact.b : fact.a.isSymbol()) continue;  // nothing, or checked with the symbol
+    const auto isInput = [&](Dim d) {
+      const std::vector<SymbolId> used = d ? symbolsOf(d) : std::vector<SymbolId>();
+      return std::all_of(used.begin(), used.end(), [&](SymbolId s) { return symbols.count(s) != 0; });
+    };
+    if (!isInput(fact.a) || !isInput(fact.b)) continue;
+    DYN_TRY(const int32_t value, dims_.emit(fact.a));
+    const int32_t message = program_.string("dim " + fact.toString());
+    if (equality) {
+      DYN_TRY(const int32_t other, dims_.emit(fact.b));
+      code_.emit(Opcode::checkEqual, value, other, message);
+    }
+    if (fact.kind == FactKind::range && fact.low)
+      code_.emit(Opcode::checkLessEqual, dims_.emitConstant(*fact.low), value, message);
+    if (fact.kind == FactKind::range && fact.high)
+      code_.emit(Opcode::checkLessEqual, value, dims_.emitConstant(*fact.high), message);
+    if (fact.kind == FactKind::multipleOf) {
+      const int32_t rest = dims_.newScalar();
+      code_.emit(Opcode::mod, rest, value, dims_.emitConstant(fact.multiple));
+      code_.emit(Opcode::checkEqual, rest, dims_.emitConstant(0), message);
+    }
+  }
   return {};
 }
 

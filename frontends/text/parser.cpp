@@ -1,5 +1,6 @@
 #include "frontends/text/parser.h"
 
+#include "compiler/dims/dim_order.h"
 #include "compiler/ir/walk.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/text/parser_state.h"
@@ -81,7 +82,7 @@ Error Parser::unknown(std::string_view noun, std::string_view name, std::vector<
   return error(DiagnosticId::textName, std::move(message), offset);
 }
 
-// dim seq in 1..512 multiple 8 likely 17, 64 because "..."   dim a == b   dim a*b == product c
+// dim seq in 1..512 multiple 8 likely 17, 64 because "..."   dim a == b   dim a*b == product c   dim a <= b
 Status Parser::fact() {
   const uint32_t offset = peek().offset;
   ++at_;
@@ -90,7 +91,7 @@ Status Parser::fact() {
     for (; tokens_[end].kind != TokenKind::end; ++end) {
       const std::string_view t = text(tokens_[end]);
       const bool word = tokens_[end].kind == TokenKind::name && end > at_;
-      if (t == "==" || (end > at_ && tokens_[end].startsLine)) break;
+      if (t == "==" || t == "<=" || t == ">=" || (end > at_ && tokens_[end].startsLine)) break;
       if (word && (t == "in" || t == "multiple" || t == "likely" || t == "because")) break;
     }
     return dimUpTo(end);
@@ -98,10 +99,11 @@ Status Parser::fact() {
   DYN_TRY(Dim dim, dimHere());
   struct Said {
     FactKind kind;
-    Dim other;
+    Dim other;  // of a range: the dim that this one is compared with
     std::optional<int64_t> low, high;
     int64_t multiple = 1;
     std::vector<int64_t> likely;
+    bool greater = false;  // this one is the greater of the two
   };
   std::vector<Said> said;
   Reason reason{"stated in the text", source_.place(offset)};
@@ -110,6 +112,12 @@ Status Parser::fact() {
       const bool product = takeName("product");
       DYN_TRY(Dim other, dimHere());
       said.push_back({product ? FactKind::equalProduct : FactKind::equal, other});
+    } else if (isSymbol("<=") || isSymbol(">=")) {
+      Said order{FactKind::range, Dim()};
+      order.greater = isSymbol(">=");
+      ++at_;
+      DYN_TRY(order.other, dimHere());
+      said.push_back(order);
     } else if (takeName("in")) {
       Said range{FactKind::range, Dim()};
       if (!isSymbol("..")) {
@@ -139,10 +147,10 @@ Status Parser::fact() {
       DYN_TRY(reason.text, unquoted(source_, peek()));
       ++at_;
     } else {
-      return expected("'in', 'multiple', 'likely', 'because' or '=='");
+      return expected("'in', 'multiple', 'likely', 'because', '==', '<=' or '>='");
     }
   }
-  if (said.empty()) return expected("'in', 'multiple', 'likely' or '=='");
+  if (said.empty()) return expected("'in', 'multiple', 'likely', '==', '<=' or '>='");
   DimSolver& solver = context_.facts();
   for (Said& s : said) {
     Status status;
@@ -154,7 +162,9 @@ Status Parser::fact() {
         status = solver.addEqualProduct(dim, s.other, reason);
         break;
       case FactKind::range:
-        status = solver.addRange(dim, s.low, s.high, reason);
+        status = !s.other    ? solver.addRange(dim, s.low, s.high, reason)
+                 : s.greater ? addLessEqual(solver, s.other, dim, reason)
+                             : addLessEqual(solver, dim, s.other, reason);
         break;
       case FactKind::multipleOf:
         status = solver.addMultipleOf(dim, s.multiple, reason);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _dyn, _values
@@ -95,9 +96,9 @@ def _unpickled(package: bytes, options: dict[str, Any]) -> Model:
     return Model(opened(package, "model.dynpkg", options), package)
 
 
-def load(source: Any, *, name: str = "model.onnx", dims: dict[str, Any] | None = None, **options: Any) -> Model:
+def load(source: Any, *, name: str = "model.onnx", dims: Mapping[str, Any] | Sequence[str] | None = None, **options: Any) -> Model:
     """Reads and checks a model: a path (.onnx, .dyn, .dynpkg), bytes (`name` says by its ending what they are),
-    or an onnx.ModelProto. dims={"seq": "1..512:8"} declares ranges. Options are those of the shell's `set`, `_`
+    or an onnx.ModelProto. dims={"seq": "1..512:8"} declares ranges, dims=["seq=2*n"] relations. Options are those of the shell's `set`, `_`
     for `-`: threads=2, math="bf16", device="cuda", cache_dir="none", mem_limit="512MB"; static=True refuses open
     sizes. Warnings of the model are ModelWarning. Raises FileError, ModelError, Unsupported, UsageError."""
     handle = opened(source, name, {"dims": dims, **options})

@@ -22,6 +22,16 @@ def _text(name: str, value: Any) -> str:
     raise UsageError(f"option {name}: a {type(value).__name__} is no value of an option")
 
 
+def _dims(said: Any) -> list[str]:
+    """{"seq": "1..512", "n": "<=m"}, or the texts of --dim themselves: ["seq=2*n", "n<=m"]."""
+    if isinstance(said, Mapping):
+        texts = {dim: _text(dim, size) for dim, size in said.items()}
+        return [dim + text if text.startswith(("<", ">", "==")) else f"{dim}={text}" for dim, text in texts.items()]
+    if isinstance(said, (list, tuple)) and all(isinstance(text, str) for text in said):
+        return list(said)
+    raise UsageError('option dims: write {"seq": "1..512"}, or a list such as ["seq=2*n", "n<=m"]')
+
+
 def options_of(given: Mapping[str, Any]) -> Options:
     """dims={"seq": "1..512"} becomes a "dim" each; static=True the switch; `_` in a name is `-`."""
     options: Options = []
@@ -29,9 +39,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
         if value is None:
             continue
         if name == "dims":
-            if not isinstance(value, Mapping):
-                raise UsageError('option dims: write {"seq": "1..512"}')
-            options += [("dim", f"{dim}={_text(dim, size)}") for dim, size in value.items()]
+            options += [("dim", text) for text in _dims(value)]
         elif name == "static":
             options += [("static", "")] if value else []
         else:

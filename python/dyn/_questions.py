@@ -117,11 +117,14 @@ class Questions:
             with open(report.path, encoding="utf-8") as file:
                 return Graph(graph_page(file.read()))
 
-    def check(self) -> tuple[Diagnostic, ...]:
-        """All problems of the model's file, not only the first; empty: none."""
-        row = self.command("check")
+    def check(self, assertion: str | None = None) -> tuple[Diagnostic, ...]:
+        """All problems of the model's file, not only the first; empty: none. assertion: also the sizes within it for
+        which the model fails (errors), and what cannot be proved of them (warnings): check("batch>=1, seq<=512")."""
+        from ._answers import line_of
+        row = self.command("check" if assertion is None else line_of("check", (), {"assert": assertion}))
         found = [(severity, one) for severity, key in (("error", "problems"), ("warning", "warnings"))
                  for one in row[key]]
+        found += [("error" if one["proved_to_fail"] else "warning", one) for one in row.get("findings", ())]
         return tuple(Diagnostic(severity, one["id"], one["message"], one.get("place", ""), one.get("file", ""),
                                 one.get("node", ""), one.get("line", 0), one.get("column", 0),
                                 tuple(one.get("notes", ())), one.get("op", "")) for severity, one in found)

@@ -39,6 +39,7 @@ declare -A rows=(
   ["save -o"]="save model.onnx -o @OUT"
   ["bench -o"]="bench square.dyn --dim n=2 --seconds 0.01 -o @OUT"
   ["infer -o"]="infer model.onnx -o @OUT"
+  ["generalise -o"]="generalise model.onnx --at input.0=n -o @OUT"
   ["report -o"]="report square.dyn --no-run -o @OUT"
   ["bisect -o"]="bisect square.dyn --dim n=2 -o @OUT"
   ["tune -o"]="tune square.dyn --dim n=2 -o @OUT"
@@ -49,7 +50,7 @@ for command in $("$DYNREPL" --help | awk '/^Subcommands:/ { on = 1; next } on &&
     row="${rows["$command $option"]:-}"
     [[ -n $row ]] || fail "$command $option has no row in this test"
     file=square.dyn
-    [[ $command == save || $command == infer ]] && file=model.onnx
+    [[ $command == save || $command == infer || $command == generalise ]] && file=model.onnx
     [[ $option == --output-dir ]] && file=y.npy
     # shellcheck disable=SC2086  # words
     kept "$file" "$DYNREPL" $row

@@ -414,9 +414,12 @@ Result<Dim> LoadedModel::declaredDim(const std::string& name) const {
 Status LoadedModel::declareDims() {
   DimSolver& facts = ir_->facts();
   std::map<SymbolId, int64_t> fixed;
+  StatedDims stated(facts, [&](const std::string& name) { return declaredDim(name); });
   for (const DimSpec& spec : request_.dims) {
+    const Reason reason{spec.reason.empty() ? "user: --dim " + spec.text : spec.reason, {}};
+    for (const DimRelation& relation : spec.relations) DYN_CHECK(stated.learn(relation, reason));
+    if (!spec.relations.empty()) continue;
     DYN_TRY(Dim dim, declaredDim(spec.name));
-    const Reason reason{"user: --dim " + spec.text, {}};
     if (spec.value) {
       DYN_CHECK(facts.addRange(dim, *spec.value, *spec.value, reason));
       fixed[dim.symbol()] = *spec.value;

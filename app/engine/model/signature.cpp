@@ -36,7 +36,7 @@ Port portOf(const dyn_module* module, int32_t index, bool input) {
 
 Error badDim(const std::string& text, const char* why) {
   return makeError(DiagnosticId::usageError, "--dim " + text + ": " + why)
-      .note("write --dim NAME=N, NAME=1..512, NAME=1..512:8 or NAME=@lengths.txt");
+      .note("write --dim NAME=N, NAME=1..512, NAME=1..512:8, NAME=@lengths.txt, NAME=2*OTHER or NAME<=OTHER");
 }
 
 std::optional<int64_t> wholeNumber(std::string_view text) {
@@ -350,6 +350,11 @@ DimValues CallDims::values() const {
 Result<DimSpec> parseDimSpec(const std::string& text) {
   DimSpec spec;
   spec.text = text;
+  if (isDimRelation(text)) {
+    spec.name = text;
+    DYN_TRY(spec.relations, parseDimRelations(text));
+    return spec;
+  }
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) return badDim(text, "there is no NAME=");
   spec.name = text.substr(0, equals);

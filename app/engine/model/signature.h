@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "app/engine/model/dim_relation.h"
 #include "app/engine/model/model_info.h"
 #include "compiler/ir/module.h"
 #include "vm/include/dynvm.h"
@@ -70,14 +71,16 @@ Result<std::vector<std::vector<int64_t>>> shapesFor(const Signature& signature, 
 // One `--dim NAME=...`.
 struct DimSpec {
   std::string name;
-  std::optional<int64_t> value;      // N
-  std::optional<int64_t> low, high;  // A..B
-  int64_t multiple = 1;              // :K
-  std::vector<int64_t> likely;       // of @file, most frequent first
-  std::vector<int64_t> sequence;     // of @file, as written
+  std::optional<int64_t> value;        // N
+  std::optional<int64_t> low, high;    // A..B
+  int64_t multiple = 1;                // :K
+  std::vector<int64_t> likely;         // of @file, most frequent first
+  std::vector<int64_t> sequence;       // of @file, as written
+  std::vector<DimRelation> relations;  // seq=2*n, n<=m: `name` is the whole text
   std::string text;
+  std::string reason;  // of what is declared; "": user: --dim TEXT
 };
-// "seq=59", "seq=1..512", "seq=1..512:8", "seq=@lengths.txt"
+// "seq=59", "seq=1..512", "seq=1..512:8", "seq=@lengths.txt", "seq=2*n", "n<=m"
 Result<DimSpec> parseDimSpec(const std::string& text);
 Result<std::vector<DimSpec>> parseDimSpecs(const std::vector<std::string>& texts);
 

@@ -44,7 +44,7 @@ typedef struct dyn_model_options {
   const void* bytes;
   size_t byte_count; /* copied; no file or folder is made, and files beside the model have no place */
   const char* name;  /* of the bytes: says their form by its ending, and stands in diagnostics */
-  /* Beside those of dyn_option: "dim" ("seq=1..512", may come again) and "static" (a switch). */
+  /* Beside those of dyn_option: "dim" ("seq=1..512", "seq=2*n", "n<=m"; repeatable), "static" (a switch). */
   const dyn_option* options;
   size_t option_count;
   void* user; /* given to the callbacks */

@@ -6,16 +6,15 @@
 
 #include "app/engine/model/dim_origins.h"
 #include "app/engine/model/loaded_model.h"
+#include "app/session/answers/run_checks.h"
 #include "app/session/answers/why_tree.h"
 #include "app/session/explain/dim_guards.h"
 #include "app/session/graph/node_ids.h"
 #include "compiler/dims/ragged_dim.h"
 #include "compiler/infer/infer.h"
-#include "compiler/ir/check_text.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
-#include "compiler/ops/op_table.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {
@@ -174,44 +173,17 @@ void describe(const Module& module, const SymbolUses& uses, Dim dim, WhyView& vi
   }
 }
 
-struct ShownCheck {
-  std::string name;  // "check0"
-  const Op* op = nullptr;
-  const Op* demands = nullptr;  // the operation behind it; null at the end of a body
-  Dim lhs, rhs;
-
-  std::string toString() const {
-    std::string text = name + ": " + checkText(op->attributes.string("relation"), lhs, rhs, [](Dim dim) {
-                         return dim.toString();
-                       });
-    const std::string what = op->attributes.string("what");
-    if (!what.empty()) text += ": " + what;
-    if (op->place.known()) text += " at " + shortPlace(op->place);
-    return text;
-  }
-};
-
-// Numbered in the order of the module's text.
-std::vector<ShownCheck> checksOf(const Module& module) {
-  std::vector<ShownCheck> checks;
-  for (const FunctionVisit& visit : functionsOf(module))
-    for (size_t i = 0; i < visit.function->ops.size(); ++i) {
-      const Op* op = visit.function->ops[i];
-      if (op->def != &ops::checkOp) continue;
-      ShownCheck check{"check" + std::to_string(checks.size()), op, nullptr, op->attributes.dims("lhs").at(0),
-                       op->attributes.dims("rhs").at(0)};
-      for (size_t k = i + 1; k < visit.function->ops.size() && !check.demands; ++k)
-        if (visit.function->ops[k]->def != &ops::checkOp) check.demands = visit.function->ops[k];
-      checks.push_back(std::move(check));
-    }
-  return checks;
+std::string shownText(const RunCheck& check) {
+  std::string text = check.name + ": " + check.text();
+  if (check.op->place.known()) text += " at " + shortPlace(check.op->place);
+  return text;
 }
 
 void describeChecks(const Module& module, const std::set<SymbolId>& symbols, WhyView& view) {
-  for (const ShownCheck& check : checksOf(module))
+  for (const RunCheck& check : runChecksOf(module))
     for (Dim dim : {check.lhs, check.rhs})
       for (SymbolId s : symbolsOf(dim))
-        if (symbols.count(s)) addOnce(view.checks, check.toString());
+        if (symbols.count(s)) addOnce(view.checks, shownText(check));
 }
 
 void addChain(const Module& module, DimOrigins& origins, const DimPlace& place, WhyView& view) {
@@ -233,13 +205,13 @@ void addCounterexample(const Module& module, const Ports& ports, const DimSolver
 }
 
 // A check by its name.
-WhyView whyCheck(ScratchCopy& program, const Ports& ports, const SymbolUses& uses, const ShownCheck& check) {
+WhyView whyCheck(ScratchCopy& program, const Ports& ports, const SymbolUses& uses, const RunCheck& check) {
   const Module& module = program.module;
   WhyView view;
   view.question = "why " + check.name + "?";
-  view.answer = check.toString().substr(check.name.size() + 2);
+  view.answer = shownText(check).substr(check.name.size() + 2);
   // What the solver would know without it.
-  const std::string reason = std::string(kCheckReason) + check.op->attributes.string("what");
+  const std::string reason = std::string(kCheckReason) + check.what;
   const std::unique_ptr<DimSolver> without = solverWithout(module.context->facts(), [&](const Fact& fact) {
     return fact.reason.text == reason && fact.reason.place.toString() == check.op->place.toString();
   });
@@ -302,7 +274,7 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     }
     table.rows.push_back(std::move(row));
   }
-  for (const ShownCheck& check : checksOf(module)) table.checks.push_back(check.toString());
+  for (const RunCheck& check : runChecksOf(module)) table.checks.push_back(shownText(check));
   if (!symbol.empty() && table.rows.empty()) {
     std::vector<std::string_view> views(names.begin(), names.end());
     const std::string near = suggestion(symbol, views);
@@ -323,17 +295,13 @@ std::vector<CheckRow> checkRows(const Module& module, const DimValues& dims) {
     return value.ok() ? std::optional<int64_t>(*value) : std::nullopt;
   };
   std::vector<CheckRow> rows;
-  for (const ShownCheck& check : checksOf(module)) {
+  for (const RunCheck& check : runChecksOf(module)) {
     CheckRow row;
     row.name = check.name;
-    row.text = check.toString().substr(check.name.size() + 2);
+    row.text = shownText(check).substr(check.name.size() + 2);
     row.left = valueOf(check.lhs);
     row.right = valueOf(check.rhs);
-    if (row.left && row.right) {
-      const std::string relation = check.op->attributes.string("relation");
-      const int64_t a = *row.left, b = *row.right;
-      row.fails = relation == "le" ? a > b : a != b && (relation == "eq" || (a != 1 && b != 1));
-    }
+    if (row.left && row.right) row.fails = failsFor(check, *row.left, *row.right);
     if (check.demands && !check.demands->results.empty())
       row.node = NodeIds::ofValue(check.demands->results[0].id);
     rows.push_back(std::move(row));
@@ -367,7 +335,7 @@ Result<WhyView> whyDim(ScratchCopy& program, const Ports& ports, const std::stri
   const DimSolver& facts = ir.facts();
   const SymbolUses uses(module);
   if (b.empty() && !ir.dims().hasSymbol(a))
-    for (const ShownCheck& check : checksOf(module))
+    for (const RunCheck& check : runChecksOf(module))
       if (check.name == a) return whyCheck(program, ports, uses, check);
   WhyView view;
   std::set<SymbolId> symbols;

@@ -184,54 +184,6 @@ Result<View> handle_info(SessionState& state, const Command&, Outcome&) {
   return makeView(model->info());
 }
 
-Result<View> handle_check(SessionState& state, const Command& command, Outcome& outcome) {
-  ProblemList list;
-  std::unique_ptr<LoadedModel> fresh;
-  LoadedModel* model = nullptr;
-  if (command.has("model") || (state.now.model && state.now.model->kind() == ModelKind::onnx)) {
-    LoadRequest request;
-    request.path = command.has("model") ? command.text("model") : state.now.model->request().path;
-    request.collectProblems = true;
-    Result<std::unique_ptr<LoadedModel>> loaded =
-        LoadedModel::load(request, state.now.options, state.interruption.flag());
-    if (!loaded.ok()) {
-      list.problems.push_back(loaded.error());
-    } else {
-      fresh = std::move(loaded).value();
-      list.problems = fresh->problems();
-      model = fresh.get();
-    }
-  } else {
-    DYN_TRY(model, state.model());
-  }
-  if (list.problems.empty() && model && model->hasModule()) {
-    Status typed = model->ensurePasses();
-    if (!typed.ok()) {
-      if (typed.error().id == DiagnosticId::cancelled) return typed.takeError();
-      list.problems.push_back(typed.error());
-    } else {
-      Status compiled = model->ensureCompiled();
-      if (!compiled.ok()) {
-        if (compiled.error().id == DiagnosticId::cancelled) return compiled.takeError();
-        list.problems.push_back(compiled.error());
-      }
-    }
-  }
-  if (model) list.warnings = model->info().warnings;  // inference has warnings, too
-  for (const Diagnostic& problem : list.problems)
-    if (diagnosticRow(problem.id).kind == FaultKind::unsupported && !problem.op.empty())
-      ++list.unsupportedOps[problem.op];
-  outcome.warnings = list.warnings;
-  if (!list.problems.empty()) {
-    // What is wrong weighs more than what is only not supported yet.
-    auto worst = std::find_if(list.problems.begin(), list.problems.end(),
-                              [](const Diagnostic& d) { return exitCode(d.id) != 4; });
-    outcome.error = worst == list.problems.end() ? list.problems.front() : *worst;
-    outcome.more = list.problems;
-  }
-  return makeView(std::move(list));
-}
-
 namespace {
 
 Result<const TraceStep*> stepOf(LoadedModel& model, const std::string& pass, bool placed) {

@@ -757,6 +757,28 @@ struct JsonWriter {
             {"first_token_ns", v->firstTokenNs},     {"total_ns", v->totalNs}};
   }
 
+  Json operator()(const Shared<GeneraliseResult>& v) const {
+    Json files = Json::array(), changes = Json::array(), refused = Json::array(), trials = Json::array();
+    if (v->file) files.push_back({{"path", v->file->path}, {"bytes", v->file->bytes}});
+    for (const auto& change : v->changes)
+      changes.push_back({{"place", change.place},
+                         {"op", change.op},
+                         {"what", change.what},
+                         {"why", change.why},
+                         {"doubtful", change.doubtful}});
+    for (const auto& one : v->refused)
+      refused.push_back({{"place", one.place}, {"op", one.op}, {"why", one.why}});
+    for (const auto& trial : v->trials)
+      trials.push_back(
+          {{"dims", mapJson(trial.sizes)}, {"runs", trial.failure.empty()}, {"failure", trial.failure}});
+    return {{"files", files},
+            {"changes", changes},
+            {"refused", refused},
+            {"example", mapJson(v->sizes)},
+            {"limits", mapJson(v->limits)},
+            {"trials", trials}};
+  }
+
   Json operator()(const Shared<ReportResult>& v) const {
     return {{"files", Json::array({{{"path", v->file.path}, {"bytes", v->file.bytes}}})},
             {"passes_count", v->passesCount},
@@ -804,11 +826,31 @@ struct JsonWriter {
   }
 
   Json operator()(const Shared<ProblemList>& v) const {
-    return {{"problems", diagnosticsJson(v->problems)},
-            {"problems_count", v->problems.size()},
-            {"warnings", diagnosticsJson(v->warnings)},
-            {"warnings_count", v->warnings.size()},
-            {"unsupported_ops", mapJson(v->unsupportedOps)}};
+    Json json = {{"problems", diagnosticsJson(v->problems)},
+                 {"problems_count", v->problems.size()},
+                 {"warnings", diagnosticsJson(v->warnings)},
+                 {"warnings_count", v->warnings.size()},
+                 {"unsupported_ops", mapJson(v->unsupportedOps)}};
+    if (!v->sizes) return json;
+    Json findings = Json::array();
+    for (const SizeFinding& finding : v->sizes->findings) {
+      Json one = toJson(finding.diagnostic);
+      one["proved_to_fail"] = finding.diagnostic.severity == Severity::error;
+      one["demand"] = finding.demand;
+      one["op"] = finding.diagnostic.op;
+      one["sizes"] = mapJson(finding.sizes);
+      const auto source = v->sources.find(finding.diagnostic.place.node.str());
+      if (source != v->sources.end())
+        one["source"] = {
+            {"file", source->second.file}, {"line", source->second.line}, {"code", source->second.code}};
+      findings.push_back(std::move(one));
+    }
+    json["assumed"] = v->sizes->assumed;
+    json["findings"] = std::move(findings);
+    json["checks_count"] = v->sizes->checksCount;
+    json["proved_count"] = v->sizes->provedCount;
+    json["further_count"] = v->sizes->furtherCount;
+    return json;
   }
 
   Json operator()(const Shared<TextView>& v) const { return {{"text", v->text}}; }

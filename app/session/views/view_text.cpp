@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/engine/run/run_times.h"
+#include "app/session/views/check_formats.h"
 #include "app/session/views/device_text.h"
 #include "app/session/views/generated_text.h"
 #include "app/session/views/ir_colors.h"
@@ -641,6 +642,25 @@ struct TextWriter {
 
   std::string operator()(const Shared<GenerateResult>& v) const { return generatedText(*v); }
 
+  std::string operator()(const Shared<GeneraliseResult>& v) const {
+    std::string text;
+    if (v->file) text += fmt::format("wrote {} ({})\n", v->file->path, bytesText(v->file->bytes));
+    text += fmt::format("{} {}\n", v->changes.size(), v->changes.size() == 1 ? "change" : "changes");
+    for (const auto& change : v->changes) {
+      text +=
+          fmt::format("  {}\n    {}{}: {}\n", visibleLine(change.place), change.doubtful ? "perhaps: " : "",
+                      visibleLine(change.what), visibleLine(change.why));
+    }
+    for (const auto& refused : v->refused)
+      text += fmt::format("not opened: {}: {}\n", visibleLine(refused.place), visibleLine(refused.why));
+    for (const auto& [name, most] : v->limits) text += fmt::format("{} is at most {}\n", name, most);
+    if (v->file) text += fmt::format("at {} the results are equal bit by bit\n", joinedWords(v->sizes));
+    for (const auto& trial : v->trials)
+      text += fmt::format("at {} it {}\n", joinedWords(trial.sizes),
+                          trial.failure.empty() ? "runs" : "does not run: " + visibleLine(trial.failure));
+    return text;
+  }
+
   std::string operator()(const Shared<ReportResult>& v) const {
     std::string text = fmt::format("wrote {} ({}): {} passes, {} kernels\n", v->file.path,
                                    bytesText(v->file.bytes), v->passesCount, v->kernelsCount);
@@ -677,11 +697,36 @@ struct TextWriter {
     return textTable({"setting", "value", "from", ""}, rows, options);
   }
 
+  static std::string sizesText(const ProblemList& list) {
+    const SizeCheck& sizes = *list.sizes;
+    std::string assumed;
+    for (const std::string& one : sizes.assumed) assumed += (assumed.empty() ? "" : ", ") + one;
+    if (sizes.findings.empty())
+      return fmt::format("proved: it runs for all sizes with {}\n",
+                         assumed.empty() ? "no size left open" : visibleLine(assumed));
+    std::string text = assumed.empty() ? "" : fmt::format("for all sizes with {}:\n", visibleLine(assumed));
+    for (const SizeFinding& finding : sizes.findings) {
+      const std::string node = finding.diagnostic.place.node.str();
+      text += "  " + visibleLine(finding.diagnostic.message) + "\n";
+      if (!node.empty()) text += "    node " + visibleLine(node) + "\n";
+      if (const auto source = list.sources.find(node); source != list.sources.end())
+        text += fmt::format("    exported from {}:{}  {}\n", visibleLine(source->second.file),
+                            source->second.line, visibleLine(source->second.code));
+    }
+    if (sizes.furtherCount > 0)
+      text += fmt::format("  {} further checks are not looked at\n", sizes.furtherCount);
+    return text;
+  }
+
   std::string operator()(const Shared<ProblemList>& v) const {
     const auto counted = [](size_t count, const char* what) {
       return fmt::format("{} {}{}", count == 0 ? "no" : std::to_string(count), what, count == 1 ? "" : "s");
     };
-    std::string text = counted(v->problems.size(), "problem");
+    if (v->format == ProblemFormat::sarif) return sarifText(*v);
+    if (v->format == ProblemFormat::github) return githubText(*v);
+    std::string text;
+    if (v->sizes) text = sizesText(*v);
+    text += counted(v->problems.size(), "problem");
     if (!v->warnings.empty()) text += ", " + counted(v->warnings.size(), "warning");
     text += "\n";
     for (const Diagnostic& warning : v->warnings) text += toText(warning, options);

@@ -564,6 +564,24 @@ struct GenerateResult {
   int64_t firstTokenNs = 0, totalNs = 0;  // until the first token of the first prompt; of all
 };
 
+// A model of fixed sizes that was opened, or why it was not.
+struct GeneraliseResult {
+  struct Change {
+    std::string place, op, what, why;
+    bool doubtful = false;
+  };
+  struct Trial {
+    DimValues sizes;
+    std::string failure;  // "": it runs
+  };
+  std::optional<ExportResult::File> file;  // none: it is not opened
+  std::vector<Change> changes;
+  std::vector<Change> refused;  // `why` alone
+  DimValues sizes;              // of the example
+  DimValues limits;             // most of a dim: tables of the model end there
+  std::vector<Trial> trials;    // runs at other sizes
+};
+
 // The page that `report` writes.
 struct ReportResult {
   ExportResult::File file;
@@ -610,9 +628,33 @@ struct SettingTable {
   std::vector<Row> rows;
 };
 
+// Where a model does not run for all sizes: an error with sizes that fail, or a warning where nothing is
+// proved.
+struct SizeFinding {
+  Diagnostic diagnostic;
+  std::string demand;  // "seq must be at most 512: ..."
+  DimValues sizes;     // the smallest that fail; empty: none are known
+};
+struct SizeCheck {
+  std::vector<std::string> assumed;  // "seq <= 512": what is asserted, and what is taken for granted
+  std::vector<SizeFinding> findings;
+  int64_t checksCount = 0, provedCount = 0, furtherCount = 0;  // further: not looked at, after many findings
+};
+
+// A line of the program that an ONNX file was exported from.
+struct NodeSource {
+  std::string file, code;
+  int64_t line = 0;
+};
+
+enum class ProblemFormat : uint8_t { text, sarif, github };
 struct ProblemList {
   std::vector<Diagnostic> problems, warnings;
   std::map<std::string, int64_t> unsupportedOps;  // operator → nodes
+  std::optional<SizeCheck> sizes;                 // of `check --assert`
+  std::string model;                              // the file
+  std::map<std::string, NodeSource> sources;      // by the node of a diagnostic's place
+  ProblemFormat format = ProblemFormat::text;
 };
 
 // Text for people: help, explanations, history.
@@ -634,6 +676,7 @@ using View = std::variant<
     Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
     Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
     Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>, Shared<PlacementView>,
-    Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>, Shared<GenerateResult>>;
+    Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>, Shared<GenerateResult>,
+    Shared<GeneraliseResult>>;
 
 }  // namespace dyn

@@ -1,0 +1,196 @@
+#include "app/engine/model/dim_relation.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <optional>
+
+#include "compiler/dims/dim_order.h"
+
+namespace dyn {
+namespace {
+
+bool beginsName(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool isNamePart(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
+
+struct Comparator {
+  std::string_view text;
+  bool equal, strict, turned;  // turned: the greater one stands left
+};
+constexpr Comparator kComparators[] = {
+    {"<=", false, false, false}, {">=", false, false, true}, {"==", true, false, false},
+    {"<", false, true, false},   {">", false, true, true},   {"=", true, false, false},
+};
+
+const Comparator* comparatorAt(std::string_view text, size_t at) {
+  for (const Comparator& one : kComparators)
+    if (text.substr(at, one.text.size()) == one.text) return &one;
+  return nullptr;
+}
+
+Error noRelation(const std::string& text, const std::string& why) {
+  return makeError(DiagnosticId::usageError, "--dim " + text + ": " + why)
+      .note("relations are NAME=EXPRESSION, A<=B, A>=B, A<B, A>B or 1<=NAME<=512");
+}
+
+std::string withoutBlanks(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return "";
+  return std::string(text.substr(begin, text.find_last_not_of(" \t") - begin + 1));
+}
+
+// The text with each name replaced; names before `(` are functions.
+template <typename Replace>
+Result<std::string> withNames(const std::string& text, Replace&& replace) {
+  std::string made;
+  for (size_t at = 0; at < text.size();) {
+    if (!beginsName(text[at])) {
+      made += text[at++];
+      continue;
+    }
+    size_t end = at;
+    while (end < text.size() && isNamePart(text[end])) ++end;
+    // `len[b]` is one name.
+    if (end < text.size() && text[end] == '[') end = std::min(text.find(']', end), text.size() - 1) + 1;
+    const std::string name = text.substr(at, end - at);
+    const size_t next = text.find_first_not_of(" \t", end);
+    if (next != std::string::npos && text[next] == '(') {
+      made += name;
+    } else {
+      DYN_TRY(const std::string with, replace(name));
+      made += with;
+    }
+    at = end;
+  }
+  return made;
+}
+
+}  // namespace
+
+bool isDimRelation(std::string_view text) {
+  if (text.find_first_of("<>") != std::string_view::npos || text.find("==") != std::string_view::npos)
+    return true;
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string value = withoutBlanks(text.substr(equals + 1));
+  return !value.empty() && value[0] != '@' && value.find("..") == std::string::npos &&
+         value.find_first_not_of("0123456789") != std::string::npos;
+}
+
+std::vector<std::string> splitRelations(std::string_view text) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  int depth = 0;
+  for (size_t at = 0; at <= text.size(); ++at) {
+    if (at < text.size() && text[at] == '(') ++depth;
+    if (at < text.size() && text[at] == ')') --depth;
+    if (at < text.size() && (text[at] != ',' || depth > 0)) continue;
+    if (std::string part = withoutBlanks(text.substr(begin, at - begin)); !part.empty())
+      parts.push_back(std::move(part));
+    begin = at + 1;
+  }
+  return parts;
+}
+
+Result<std::vector<DimRelation>> parseDimRelations(const std::string& text) {
+  std::vector<std::string> sides;
+  std::vector<const Comparator*> comparators;
+  size_t begin = 0;
+  for (size_t at = 0; at < text.size();) {
+    const Comparator* comparator = comparatorAt(text, at);
+    if (!comparator) {
+      ++at;
+      continue;
+    }
+    sides.push_back(withoutBlanks(std::string_view(text).substr(begin, at - begin)));
+    comparators.push_back(comparator);
+    begin = at += comparator->text.size();
+  }
+  sides.push_back(withoutBlanks(std::string_view(text).substr(begin)));
+  if (comparators.empty()) return noRelation(text, "nothing is compared");
+  DimContext scratch;
+  for (const std::string& side : sides) {
+    if (side.empty()) return noRelation(text, "a side is missing");
+    if (side.find('?') != std::string::npos) return noRelation(text, "a `?` has no name to speak of");
+    const Result<Dim> parsed = parseDim(scratch, side);
+    if (!parsed.ok())
+      return noRelation(text, "'" + side + "' is no expression of dims: " + parsed.error().message);
+  }
+  std::vector<DimRelation> relations;
+  for (size_t i = 0; i < comparators.size(); ++i) {
+    DimRelation one{comparators[i]->equal ? DimRelation::Kind::equal : DimRelation::Kind::lessEqual, sides[i],
+                    sides[i + 1]};
+    if (comparators[i]->turned) std::swap(one.left, one.right);
+    if (comparators[i]->strict) one.left += " + 1";
+    relations.push_back(std::move(one));
+  }
+  return relations;
+}
+
+// An expression of the model's dims, or `factor * name + offset` of a name that the model does not have.
+struct StatedDims::Side {
+  Dim dim;
+  std::string freeName;
+  int64_t factor = 1, offset = 0;
+  Error unknown = makeError(DiagnosticId::usageError, "");  // why the name is no dim
+};
+
+Result<StatedDims::Side> StatedDims::sideOf(const std::string& text) const {
+  Side side;
+  const Result<std::string> written = withNames(text, [&](const std::string& name) -> Result<std::string> {
+    Result<Dim> dim = dimOf_(name);
+    if (dim.ok()) return "(" + dim->toString() + ")";
+    // A name close to one of the model's is a slip of the pen.
+    if (!dim.error().notes.empty() || (!side.freeName.empty() && side.freeName != name))
+      return dim.takeError();
+    side.freeName = name;
+    side.unknown = dim.takeError();
+    return name;
+  });
+  if (!written.ok()) return Error(written.error());
+  if (side.freeName.empty()) {
+    DYN_TRY(side.dim, parseDim(solver_.context(), *written));
+    return side;
+  }
+  DimContext scratch;
+  DYN_TRY(const Dim form, parseDim(scratch, text));
+  const Dim name = scratch.symbol(side.freeName);
+  DimBinding zero, one;
+  zero.set(name, 0);
+  one.set(name, 1);
+  // Of one symbol alone: two values tell a linear form.
+  if (symbolsOf(form).size() != 1) return side.unknown;
+  const Result<int64_t> atZero = evaluate(form, zero), atOne = evaluate(form, one);
+  if (!atZero.ok() || !atOne.ok()) return side.unknown;
+  side.offset = *atZero;
+  side.factor = *atOne - *atZero;
+  if (side.factor < 1 || form != side.factor * name + side.offset) return side.unknown;
+  return side;
+}
+
+Status StatedDims::learnForm(const Side& form, Dim other, const Reason& reason) {
+  const auto known = free_.find(form.freeName);
+  if (known == free_.end() && form.factor == 1) return form.unknown;
+  free_.emplace(form.freeName, Free{other, form.factor, form.offset});
+  if (form.factor > 1) DYN_CHECK(solver_.addMultipleOf(other - form.offset, form.factor, reason));
+  if (known == free_.end()) return {};
+  // Both forms are of one number: (other - offset) / factor.
+  const Free& before = known->second;
+  const int64_t common = std::gcd(before.factor, form.factor);
+  return solver_.addEqual((before.factor / common) * (other - form.offset),
+                          (form.factor / common) * (before.dim - before.offset), reason);
+}
+
+Status StatedDims::learn(const DimRelation& relation, const Reason& reason) {
+  DYN_TRY(const Side left, sideOf(relation.left));
+  DYN_TRY(const Side right, sideOf(relation.right));
+  if (left.dim && right.dim)
+    return relation.kind == DimRelation::Kind::equal ? solver_.addEqual(left.dim, right.dim, reason)
+                                                     : addLessEqual(solver_, left.dim, right.dim, reason);
+  const Side& form = left.dim ? right : left;
+  const Side& other = left.dim ? left : right;
+  if (!other.dim || relation.kind != DimRelation::Kind::equal) return form.unknown;
+  return learnForm(form, other.dim, reason);
+}
+
+}  // namespace dyn

@@ -1,0 +1,212 @@
+// The walk of generalise.h: the operations of a module as they are by now, and the rules that change them.
+//
+// The rules of single operators are in generaliser.cpp; where two sizes must be equal, generaliser_trace.cpp
+// finds what makes the number.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "app/engine/model/generalise.h"
+#include "compiler/ir/op_def.h"
+
+namespace dyn {
+
+using TypesOfValues = std::unordered_map<ValueId, Type>;
+
+// "[1, 128, 12, 64]", "[batch, seq, 12, 64]"
+std::string bracketed(const std::vector<int64_t>& numbers);
+std::string bracketed(const Shape& dims);
+
+class Generaliser {
+ public:
+  Generaliser(const Module& module, const GeneraliseRequest& request);
+
+  Result<Generalised> run();
+
+ private:
+  Status repairAll();
+
+  // --- the module as it is now
+
+  Module changedModule(size_t count) const;
+
+  // Types of as many operations as fit together, and which of them demand a run-time check. What a check
+  // would say of sizes is forgotten: the next one may be of another module.
+  Status infer();
+  bool fits(size_t count);
+  Status inferHere();
+
+  // Must an open size be the number that it was in the example? Or is one of 1 a factor of one side alone, as
+  // of seq and batch*seq, which no model means?
+  bool isBaked(const Op& check) const;
+  std::set<SymbolId> onesOf(Dim dim) const;  // symbols that were 1 in the example
+
+  bool isOpen(Dim dim) const;
+  bool isOpen(const Shape& dims) const;
+  std::optional<int64_t> valueOf(Dim dim) const;
+  Type typeOf(ValueId value) const;
+  Type operandType(const Op& op, size_t i) const;
+
+  // --- inputs
+
+  // Gives dims that were open before a size in the example, too.
+  void assumeOthers();
+  Status openInput(const OpenAxis& axis);
+
+  void openParameter(size_t index, size_t axis, Dim symbol, int64_t size);
+
+  // --- the second export
+
+  Status readSecond();
+  std::optional<int64_t> valueInSecond(Dim dim) const;
+  // Of the operation's first result there.
+  std::optional<std::vector<int64_t>> shapeInSecond(const Op& op) const;
+  void compareWithSecond();
+
+  // --- numbers that are values, not sizes
+
+  // Those that differ between the exports as a size does become that size.
+  void openNumbers();
+  // Those that cannot be told from one: a person has to look.
+  void suspectNumbers();
+
+  // --- choices
+
+  struct Changes {
+    std::vector<const Op*> ops;
+    std::vector<Parameter> parameters;
+    std::set<SymbolId> opened;
+    DimBinding example;
+    Generalised result;
+    std::set<ValueId> decided;
+  };
+  Changes changes() const { return {ops_, parameters_, opened_, example_, result_, decided_}; }
+  void restore(const Changes& before);
+  // A reshape whose target has several forms, and those that were tried.
+  struct Choice {
+    ValueId reshape = kNoValue;
+    std::string form;  // what it reshapes, and to which numbers
+    std::set<int> tried;
+    int count = 1;
+    Changes before;
+  };
+  // Another form for the last reshape that has one left. False: there is none.
+  bool chooseAgain();
+
+  // --- repairs
+
+  void refuse(const Op& op, std::string why);
+  void note(const Op& op, std::string what, std::string why, bool doubtful = false);
+
+  // Makes one change at or before an operation, whose operands all fit. False: nothing is to be changed.
+  Result<bool> repair(size_t at);
+  int demandsOf(const Op& op) const;
+  // What no rule has looked at and still does not fit.
+  void refuseRest();
+
+  // The operation again, with another operand.
+  void setOperand(size_t at, size_t slot, ValueId value);
+  ValueId emit(std::vector<const Op*>& to, const OpDef& def, std::vector<ValueId> operands,
+               Attributes attributes, const SourceLocation& place);
+  void insertBefore(size_t& at, const std::vector<const Op*>& made);
+  ValueId dimsValue(std::vector<const Op*>& to, const Shape& dims, const SourceLocation& place);
+  void replaceByDims(size_t at, size_t slot, const Shape& dims);
+
+  // Is the dim made of symbols of inputs alone?
+  bool isKnown(Dim dim) const { return !dim.isInvalid() && !hasAnonymous(dim); }
+  bool isKnown(const Shape& dims) const;
+
+  bool openReshape(size_t at);
+  // An expansion of something open is at least as large.
+  bool openExpand(size_t at);
+
+  // What a reshape makes as it is written: its result, or where that is refused its constant operand.
+  std::optional<Shape> targetOf(const Op& op, size_t at) const;
+
+  const HostTensor* constantOf(ValueId value) const;
+  const Op* definition(ValueId value) const;
+  // A slice that ends where the axis ended in the example takes all of it.
+  bool openSlice(size_t at);
+
+  // The sizes of a resize: those of an input, or a multiple of what it resizes.
+  bool openResize(size_t at);
+
+  // --- two sizes that must be equal
+
+  // Which constants may be changed: a weight that a product sums over has as many rows as it was trained
+  // with.
+  enum class Constants : uint8_t { none, patterns, all };
+
+  struct Wanted {
+    size_t at = 0, slot = 0;  // the operand of an operation ...
+    size_t axis = 0;          // ... whose axis is a number
+    Dim dim;                  // that is to be this
+  };
+
+  // Pairs of axes that an operation demands to be equal, of which one is open and the other a number.
+  std::vector<Wanted> mismatchesOf(size_t at) const;
+
+  // The first of the pairs that can be opened so that the operation demands less.
+  Result<bool> openMismatch(size_t at);
+  // Of the operation with these results, which may have other operands by now.
+  size_t positionOf(const Op& op) const;
+
+  // Traces a number back to where it is made and opens it there. Empty, or why not.
+  std::string open(Wanted first);
+
+  // One step back from the result of an operation: a change of it, or the operands whose sizes make its own.
+  std::string step(size_t at, const Wanted& wanted, std::vector<Wanted>& list);
+
+  // Of elements that stand for themselves: the operands that have the axis.
+  std::string stepBroadcast(size_t at, const Wanted& wanted, std::vector<Wanted>& list);
+
+  std::optional<size_t> axisBefore(const Op& op, size_t axis) const;
+
+  std::string setShape(size_t at, size_t slot, const Shape& dims);
+
+  // An axis of size 1 becomes as long as another: what it holds is the same for all.
+  std::string repeat(const Wanted& wanted);
+
+  // Another input that must be as long.
+  std::string openOther(size_t index, const Wanted& wanted, const Op& demands);
+
+  std::string openTile(size_t at, const Wanted& wanted);
+
+  std::string openRange(size_t at, const Wanted& wanted);
+
+  // The end of a slice that cuts a table.
+  std::string openEnd(size_t at, const Wanted& wanted, std::vector<Wanted>& list);
+
+  void limit(Dim dim, int64_t most);
+
+  std::string openConstant(const Wanted& wanted, const HostTensor& constant, Constants allowed);
+
+  Module module_;
+  IrContext& ir_;
+  const GeneraliseRequest& request_;
+  std::vector<const Op*> ops_;
+  std::vector<Parameter> parameters_;
+  std::unordered_map<ValueId, size_t> original_;  // results → number of their operation in the model given
+  std::set<SymbolId> opened_;
+  DimBinding example_, secondSizes_;
+  std::vector<const Op*> secondOps_;
+  std::vector<Type> secondTypes_;  // of the first result of each operation
+  TypesOfValues types_;
+  // First results of operations → how often they demand an open size to be a number.
+  std::unordered_map<ValueId, int> checked_;
+  std::set<ValueId> decided_;  // reshapes and resizes whose target was set
+  size_t failing_ = 0;         // the operation that does not fit, if any
+  std::string failure_;
+  int changesCount_ = 0, choicesCount_ = 0;
+  std::vector<Choice> choices_;
+  std::vector<std::pair<size_t, std::vector<const Op*>>> openedNumbers_;
+  std::map<std::string, int> preferred_;  // by form: the choice that went furthest
+  Generalised result_, refused_;          // refused_: with the likeliest choices
+};
+
+}  // namespace dyn

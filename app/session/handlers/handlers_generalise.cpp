@@ -1,0 +1,174 @@
+// Handlers: :generalise, a model of fixed sizes that gets open dims.
+#include <algorithm>
+#include <array>
+
+#include "app/engine/model/generalise.h"
+#include "app/engine/run/runner.h"
+#include "app/session/handlers/read_again.h"
+#include "app/session/session_state.h"
+#include "compiler/infer/infer.h"
+#include "compiler/support/folders.h"
+#ifdef DYN_HAVE_ONNX
+#include "frontends/onnx/write/model_writer.h"
+#endif
+
+namespace dyn {
+
+#ifdef DYN_HAVE_ONNX
+namespace {
+
+constexpr std::string_view kForOpening[] = {"infer"};
+
+Result<std::unique_ptr<LoadedModel>> readFixed(SessionState& state, const std::string& path) {
+  LoadRequest request;
+  request.path = path;
+  return readAgain(state, request, kForOpening);
+}
+
+GeneraliseResult::Change changeOf(const Opening& opening) {
+  return {opening.place.toString(), opening.op, opening.what, opening.why, opening.doubtful};
+}
+
+// The results of a run with these inputs, in order.
+Result<std::vector<NamedValue>> resultsOfRun(SessionState& state, LoadedModel& model,
+                                             const CallInputs& inputs) {
+  DYN_TRY(dyn_module * program, model.program());
+  DYN_TRY(Runner runner, Runner::create(program, &model.imported(), model.signature(), state.now.options));
+  RunResult result;
+  DYN_CHECK(runner.run(inputs, RunRequest(), state.interruption, result));
+  return std::move(result.outputs);
+}
+
+Result<CallInputs> inputsAt(SessionState& state, const LoadedModel& model, const DimValues& sizes) {
+  std::vector<DimSpec> specs;
+  for (const auto& [name, value] : sizes) {
+    DYN_TRY(DimSpec spec, parseDimSpec(name + "=" + std::to_string(value)));
+    specs.push_back(std::move(spec));
+  }
+  return makeInputs(model.signature(), specs, {}, state.now.options.seed, {});
+}
+
+// At the example's sizes the opened model has to compute the same.
+Status compareAtExample(SessionState& state, LoadedModel& fixed, LoadedModel& open, const DimValues& sizes) {
+  DYN_TRY(const CallInputs before, inputsAt(state, fixed, {}));
+  DYN_TRY(CallInputs after, inputsAt(state, open, sizes));
+  after.values = before.values;
+  DYN_TRY(const std::vector<NamedValue> wanted, resultsOfRun(state, fixed, before));
+  DYN_TRY(const std::vector<NamedValue> made, resultsOfRun(state, open, after));
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (i >= made.size() || !wanted[i].value.identical(made[i].value))
+      return makeError(DiagnosticId::resultsDiffer,
+                       "output " + wanted[i].name + " of the opened model differs at the example's sizes");
+  return {};
+}
+
+// Smaller and larger than the example, within the limits.
+std::vector<DimValues> otherSizes(const Generalised& opened) {
+  DimValues smaller, larger;
+  for (const auto& [name, size] : opened.sizes) {
+    const auto limit = opened.limits.find(name);
+    const int64_t most = limit == opened.limits.end() ? INT64_MAX : limit->second;
+    smaller[name] = std::max<int64_t>(1, size / 2);
+    larger[name] = std::min(most, size + std::max<int64_t>(1, size / 4));
+  }
+  std::vector<DimValues> others;
+  for (DimValues& one : std::array<DimValues, 2>{smaller, larger})
+    if (one != opened.sizes) others.push_back(std::move(one));
+  return others;
+}
+
+Result<onnx::SavedModel> openedToOnnx(const LoadedModel& model, const Module& typed) {
+  onnx::SaveOptions options;
+  for (const ValueInfo& input : model.info().inputs) options.inputNames.push_back(input.name);
+  for (const ValueInfo& output : model.info().outputs) options.outputNames.push_back(output.name);
+  const std::string file = fileNameOf(model.info().path);
+  options.graphName = file.substr(0, file.rfind('.'));
+  options.metadata = {{"dyn.source", file}};
+  options.typed = &typed;
+  return onnx::toOnnx(typed, options);
+}
+
+}  // namespace
+#endif
+
+Result<View> handle_generalise([[maybe_unused]] SessionState& state, [[maybe_unused]] const Command& command,
+                               [[maybe_unused]] Outcome& outcome) {
+#ifdef DYN_HAVE_ONNX
+  DYN_TRY(const LoadedModel* loaded, state.model());
+  if (!loaded->hasModule() || loaded->request().path.empty() || loaded->request().path == "-")
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: the model has to be an ONNX file or a text module");
+  const std::string file = command.text("file");
+  if (!file.ends_with(".onnx"))
+    return makeError(DiagnosticId::usageError, file + ": a file NAME.onnx is needed");
+  DYN_TRY(const std::unique_ptr<LoadedModel> fixed, readFixed(state, loaded->request().path));
+  GeneraliseRequest request;
+  request.cancelled = state.interruption.flag();
+  for (const std::string& at : command.all("at")) {
+    DYN_TRY(OpenAxis axis, parseOpenAxis(at));
+    request.axes.push_back(std::move(axis));
+  }
+  for (const ValueInfo& input : fixed->info().inputs) request.inputNames.push_back(input.name);
+  std::unique_ptr<LoadedModel> second;
+  if (command.has("second")) {
+    DYN_TRY(second, readFixed(state, command.text("second")));
+    DYN_CHECK(second->ensurePasses());
+    request.second = &second->typed();
+  }
+  DYN_TRY(Generalised opened, generalise(fixed->imported(), request));
+  GeneraliseResult result;
+  result.sizes = opened.sizes;
+  result.limits = opened.limits;
+  for (const Opening& opening : opened.openings) result.changes.push_back(changeOf(opening));
+  for (const Refusal& refusal : opened.refused)
+    result.refused.push_back({refusal.place.toString(), refusal.op, "", refusal.why});
+  for (const Refusal& suspect : opened.suspects) {
+    Diagnostic warning;
+    warning.id = DiagnosticId::shapeCheckFailed;
+    warning.severity = Severity::warning;
+    warning.message = suspect.why + ", and is left as it is";
+    warning.place = suspect.place;
+    outcome.warnings.push_back(std::move(warning));
+  }
+  if (!opened.refused.empty()) {
+    const Refusal& first = opened.refused.front();
+    outcome.error =
+        makeError(DiagnosticId::shapeMismatch, "the model cannot be opened: " + first.why, first.place)
+            .note("nothing is written")
+            .diagnostic();
+    outcome.error->op = first.op;
+    return makeView(std::move(result));
+  }
+  IrContext& ir = fixed->ir();
+  for (const auto& [name, most] : opened.limits)
+    DYN_CHECK(ir.facts().addRange(ir.dims().symbol(name), 1, most, {"a table of the model ends there", {}}));
+  DYN_TRY(const InferredModule typed, inferTypes(opened.module));
+  DYN_TRY(const onnx::SavedModel saved, openedToOnnx(*fixed, typed.module));
+  DYN_TRY(const onnx::SavedFiles written, onnx::writeOnnxFiles(saved, file));
+  result.file = {written.files[0].first, written.files[0].second};
+  DYN_TRY(const std::unique_ptr<LoadedModel> original,
+          LoadedModel::load(fixed->request(), state.now.options, state.interruption.flag()));
+  LoadRequest ofOpen;
+  ofOpen.path = file;
+  DYN_TRY(const std::unique_ptr<LoadedModel> open,
+          LoadedModel::load(ofOpen, state.now.options, state.interruption.flag()));
+  DYN_CHECK(compareAtExample(state, *original, *open, opened.sizes));
+  for (const DimValues& sizes : otherSizes(opened)) {
+    GeneraliseResult::Trial trial{sizes, ""};
+    Result<CallInputs> inputs = inputsAt(state, *open, sizes);
+    if (inputs.ok()) {
+      const auto made = resultsOfRun(state, *open, *inputs);
+      if (!made.ok() && made.error().id == DiagnosticId::cancelled) return Error(made.error());
+      if (!made.ok()) trial.failure = made.error().message;
+    } else {
+      trial.failure = inputs.error().message;
+    }
+    result.trials.push_back(std::move(trial));
+  }
+  return makeView(std::move(result));
+#else
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build writes no ONNX files");
+#endif
+}
+
+}  // namespace dyn

@@ -1,0 +1,102 @@
+// Relations between dims that a user states: what the solver learns, what a run checks, what is refused.
+#include "app/engine/model/dim_relation.h"
+
+#include <gmock/gmock.h>
+
+#include "app/session/views/views.h"
+#include "tests/support/session_fixture.h"
+
+namespace dyn {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kTwo = R"(fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32]) {
+  %s = concat(%a, %a) {axis = 0}
+  %t = add(%s, %b)
+  return %t
+}
+)";
+
+class DimRelations : public test::SessionFixture {
+ protected:
+  std::vector<std::string> factsOf(const std::string& symbol) {
+    const auto outcome = line(":dims " + symbol);
+    EXPECT_TRUE(outcome->ok());
+    return outcome->as<DimsTable>()->rows.at(0).facts;
+  }
+};
+
+TEST(DimRelation, ReadsComparisonsAndExpressions) {
+  EXPECT_TRUE(isDimRelation("seq=2*n"));
+  EXPECT_TRUE(isDimRelation("a=b"));
+  EXPECT_TRUE(isDimRelation("1<=seq<=512"));
+  EXPECT_FALSE(isDimRelation("seq=59"));
+  EXPECT_FALSE(isDimRelation("seq=1..512:8"));
+  EXPECT_FALSE(isDimRelation("seq=@lengths.txt"));
+  const auto chain = parseDimRelations("1 <= seq < 512");
+  ASSERT_TRUE(chain.ok());
+  ASSERT_EQ(chain->size(), 2u);
+  EXPECT_EQ((*chain)[1].left, "seq + 1");
+  EXPECT_EQ((*chain)[1].right, "512");
+  for (const char* bad : {"seq<=", "<=4", "seq<=2+", "seq<=?", "seq==="})
+    EXPECT_FALSE(parseDimRelations(bad).ok()) << bad;
+  EXPECT_THAT(splitRelations("batch>=1, seq<=min(8, n) ,"), ElementsAre("batch>=1", "seq<=min(8, n)"));
+}
+
+TEST_F(DimRelations, AreFactsWithTheirReason) {
+  ASSERT_TRUE(loadText(kTwo, "--dim m=2*n")->ok());
+  EXPECT_THAT(factsOf("m"), Contains(HasSubstr("m = 2*n (user: --dim m=2*n)")));
+  const auto check = line(":dims");
+  EXPECT_TRUE(check->as<DimsTable>()->checks.empty()) << "the sum needs no check any more";
+  ASSERT_TRUE(loadText(kTwo, "--dim n<=m --dim 1<=n<=512")->ok());
+  EXPECT_THAT(factsOf("n"), Contains(HasSubstr("user: --dim n<=m")));
+  EXPECT_EQ(line(":dims n")->as<DimsTable>()->rows.at(0).high, 512);
+}
+
+TEST_F(DimRelations, OtherNamesStandForAnyNumber) {
+  ASSERT_TRUE(loadText(kTwo, "--dim n=32*k --dim m=64*k")->ok());
+  EXPECT_EQ(line(":dims n")->as<DimsTable>()->rows.at(0).multiple, 32);
+  EXPECT_TRUE(line(":dims")->as<DimsTable>()->checks.empty()) << "2*n = m follows";
+}
+
+TEST_F(DimRelations, WhatContradictsIsRefusedWithItsReason) {
+  const auto outcome = loadText(kTwo, "--dim n=4..8 --dim m=2*n --dim m<=6");
+  ASSERT_FALSE(outcome->ok());
+  const std::string text = outcome->error->toString();
+  EXPECT_THAT(text, HasSubstr("user: --dim m<=6"));
+}
+
+TEST_F(DimRelations, UnknownNamesAreRefused) {
+  for (const char* text : {"--dim m=k", "--dim k<=m", "--dim m=k*l", "--dim m=2*k+n"}) {
+    const auto outcome = loadText(kTwo, text);
+    ASSERT_FALSE(outcome->ok()) << text;
+    EXPECT_EQ(outcome->error->id, DiagnosticId::usageError) << text;
+  }
+  const std::string named =
+      "fn @main(%a: Tensor[(batch), f32], %b: Tensor[(seq), f32]) {\n  return %a, %b\n}\n";
+  const auto slip = loadText(named, "--dim seq=2*bath");
+  ASSERT_FALSE(slip->ok());
+  EXPECT_THAT(slip->error->toString(), HasSubstr("did you mean batch?"));
+}
+
+TEST_F(DimRelations, ARunChecksThem) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  const std::string text = kTwo;
+  for (const std::string& said :
+       {std::string("dim m == 2*n because \"pairs\"\n"), std::string("dim n + n <= m\ndim m <= 2*n\n")}) {
+    ASSERT_TRUE(loadText(said + text)->ok()) << said;
+    EXPECT_TRUE(line(":run --dim n=3 --dim m=6")->ok()) << said;
+    EXPECT_FALSE(line(":run --dim n=3 --dim m=5")->ok()) << said;
+  }
+  ASSERT_TRUE(loadText(text, "--dim m=2*n")->ok());
+  EXPECT_TRUE(line(":run --dim n=3 --dim m=6")->ok());
+  const auto outcome = line(":run --dim n=3 --dim m=5");
+  ASSERT_FALSE(outcome->ok());
+  EXPECT_THAT(outcome->error->message, HasSubstr("m = 2*n (user: --dim m=2*n)"));
+}
+
+}  // namespace
+}  // namespace dyn

@@ -1,0 +1,156 @@
+// generalise: which numbers of an example become formulas, and what is refused.
+#include "app/engine/model/generalise.h"
+
+#include <gmock/gmock.h>
+
+#include "app/engine/model/constant_pattern.h"
+#include "app/engine/model/reshape_dims.h"
+#include "app/session/views/views.h"
+#include "compiler/infer/infer.h"
+#include "tests/support/text_module.h"
+
+namespace dyn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ReshapeTarget : public testing::Test {
+ protected:
+  std::string opened(const Shape& from, const std::vector<int64_t>& target) {
+    doubtful_ = false;
+    const auto made = reshapeDims(from, target, valueOf_, nullptr);
+    if (!made) return "none";
+    doubtful_ = made->choicesCount > 1;
+    return toString(made->target);
+  }
+  DimContext dims_;
+  Dim batch_ = dims_.symbol("batch"), seq_ = dims_.symbol("seq");
+  DimExample valueOf_ = [this](Dim dim) -> std::optional<int64_t> {
+    DimBinding example;
+    example.set(batch_, 1);
+    example.set(seq_, 64);
+    const Result<int64_t> value = evaluate(dim, example);
+    return value.ok() ? std::optional<int64_t>(*value) : std::nullopt;
+  };
+  Dim number(int64_t value) { return dims_.constant(value); }
+  bool doubtful_ = false;
+};
+
+TEST_F(ReshapeTarget, FollowsFromWhatIsReshaped) {
+  EXPECT_EQ(opened({batch_, seq_, number(768)}, {1, 64, 12, 64}), "(batch, seq, 12, 64)");
+  EXPECT_EQ(opened({12 * batch_, seq_, number(64)}, {1, 12, 64, 64}), "(batch, 12, seq, 64)");
+  EXPECT_EQ(opened({batch_, number(12), seq_, number(64)}, {12, 64, 64}), "(12*batch, seq, 64)");
+  EXPECT_EQ(opened({batch_ * seq_, number(8)}, {1, 64, 8}), "(batch, seq, 8)");
+  EXPECT_EQ(opened({seq_, number(8)}, {512}), "(8*seq)");
+  EXPECT_EQ(opened({number(1), batch_, number(8)}, {1, 8}), "(batch, 8)");
+  EXPECT_FALSE(doubtful_);
+}
+
+TEST_F(ReshapeTarget, SaysWhatTheNumbersLeaveOpen) {
+  EXPECT_EQ(opened({batch_ * 6, number(8)}, {2, 3, 8}), "(2*batch, 3, 8)");
+  EXPECT_TRUE(doubtful_);
+  EXPECT_EQ(opened({seq_, number(3)}, {6, 32}), "none");
+}
+
+TEST(ConstantPattern, OfWhatExportersFold) {
+  const std::vector<int64_t> counted{5, 6, 7}, other{5, 6, 8}, equal{4, 4, 4};
+  EXPECT_EQ(patternOf(HostTensor::vectorInt(Dtype::i64, counted), 0)->kind, ConstantPattern::Kind::counted);
+  EXPECT_EQ(patternOf(HostTensor::vectorInt(Dtype::i64, other), 0)->kind, ConstantPattern::Kind::table);
+  EXPECT_EQ(patternOf(HostTensor::vectorInt(Dtype::i64, equal), 0)->kind, ConstantPattern::Kind::uniform);
+  Result<HostTensor> mask = HostTensor::create(Dtype::f32, {1, 1, 3, 3});
+  ASSERT_TRUE(mask.ok());
+  auto* elements = reinterpret_cast<float*>(mask->mutableData());
+  for (int row = 0; row < 3; ++row)
+    for (int column = 0; column < 3; ++column) elements[3 * row + column] = column <= row ? 0.0f : -1.0f;
+  EXPECT_EQ(patternOf(*mask, 3)->kind, ConstantPattern::Kind::causal);
+  elements[3] = 5;
+  EXPECT_EQ(patternOf(*mask, 3)->kind, ConstantPattern::Kind::table);
+}
+
+class Generalise : public testing::Test {
+ protected:
+  // The result type of the opened module, or why it is refused.
+  std::string opened(const std::string& text, const std::vector<std::string>& axes) {
+    Result<Module> module = test::parseText(ir_, text);
+    EXPECT_TRUE(module.ok()) << module.error().toString();
+    GeneraliseRequest request;
+    for (const std::string& axis : axes) {
+      Result<OpenAxis> one = parseOpenAxis(axis);
+      EXPECT_TRUE(one.ok()) << axis;
+      request.axes.push_back(*one);
+    }
+    for (const Parameter& parameter : module->main()->parameters)
+      request.inputNames.push_back(ir_.valueName(parameter.id));
+    Result<Generalised> made = generalise(*module, request);
+    if (!made.ok()) return made.error().message;
+    result_ = *made;
+    if (!made->refused.empty()) return "refused: " + made->refused[0].why;
+    Result<InferredModule> typed = inferTypes(made->module);
+    EXPECT_TRUE(typed.ok()) << typed.error().toString();
+    return typed->module.main()->resultTypes[0].toString();
+  }
+  IrContext ir_;
+  Generalised result_;
+};
+
+TEST_F(Generalise, ATargetOfAReshape) {
+  EXPECT_EQ(opened(R"(fn @main(%x: Tensor[(1, 16, 12), f32]) {
+  %s = constant() {value = i64[4] [1, 16, 3, 4]}
+  return transpose(reshape(%x, %s)) {perm = [0, 2, 1, 3]}
+})",
+                   {"x.0=batch", "x.1=seq"}),
+            "Tensor[(batch, 3, seq, 4), f32]");
+  ASSERT_EQ(result_.openings.size(), 1u);
+  EXPECT_EQ(result_.openings[0].what, "[1, 16, 3, 4] becomes [batch, seq, 3, 4]");
+}
+
+TEST_F(Generalise, PositionsThatCount) {
+  EXPECT_EQ(opened(R"(fn @main(%x: Tensor[(1, 4, 2), f32], %table: Tensor[(9, 2), f32]) {
+  %p = gather(%table, constant() {value = i64[1, 4] [[0, 1, 2, 3]]}) {axis = 0}
+  return add(%x, %p)
+})",
+                   {"x.1=seq"}),
+            "Tensor[(1, seq, 2), f32]");
+}
+
+TEST_F(Generalise, ATableIsCutAndSaysItsLimit) {
+  EXPECT_EQ(opened(R"(fn @main(%x: Tensor[(1, 3, 1), f32]) {
+  return add(%x, constant() {value = f32[3, 1] [[0.5], [0.25], [3.0]]})
+})",
+                   {"x.1=seq"})
+                .substr(0, 6),
+            "Tensor");
+  EXPECT_EQ(result_.limits.at("seq"), 3);
+  EXPECT_TRUE(result_.openings[0].doubtful);
+}
+
+TEST_F(Generalise, AnotherInputIsOpenedWithIt) {
+  EXPECT_EQ(
+      opened("fn @main(%x: Tensor[(4), f32], %y: Tensor[(4), f32]) {\n  return add(%x, %y)\n}\n", {"x.0=n"}),
+      "Tensor[(n), f32]");
+}
+
+TEST_F(Generalise, ARowThatIsOneOfABatch) {
+  EXPECT_EQ(opened(R"(fn @main(%x: Tensor[(1, 4, 2), f32], %token: Tensor[(1, 1, 2), f32]) {
+  return concat(relu(constant() {value = f32[1, 1, 2] [[[1.0, 2.0]]]}), %x) {axis = 1}
+})",
+                   {"x.0=batch"}),
+            "Tensor[(batch, 5, 2), f32]");
+}
+
+TEST_F(Generalise, AWeightIsRefused) {
+  EXPECT_THAT(opened(R"(fn @main(%x: Tensor[(2, 3), f32]) {
+  return matmul(%x, constant() {value = f32[3, 1] [[1.0], [2.0], [3.0]]})
+})",
+                     {"x.1=n"}),
+              HasSubstr("is a weight of 3 rows"));
+}
+
+TEST_F(Generalise, AxesThatAreNone) {
+  const std::string text = "fn @main(%x: Tensor[(n, 4), f32]) {\n  return relu(%x)\n}\n";
+  EXPECT_THAT(opened(text, {"x.0=k"}), HasSubstr("open already"));
+}
+
+}  // namespace
+}  // namespace dyn
