@@ -48,7 +48,8 @@ install(DIRECTORY vm/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dyn FILES_
 if(TARGET dynstudio)
   install(FILES ui/resources/dynstudio.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
   install(FILES ui/resources/dynstudio.svg DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
-  foreach(sample models/bert models/gpt2 models/ssd models/lstm_loop 08_tree_lstm)  # of its start page, which looks at ../share/dyn/samples
+  install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/dyn/docs FILES_MATCHING PATTERN "*.md" PATTERN man EXCLUDE)  # of its Help menu
+  foreach(sample models/bert models/gpt2 models/ssd models/lstm_loop models/early_exit 08_tree_lstm)  # of its start page, which looks at ../share/dyn/samples
     get_filename_component(folder ${sample} DIRECTORY)
     install(DIRECTORY samples/${sample} DESTINATION ${CMAKE_INSTALL_DATADIR}/dyn/samples/${folder} FILES_MATCHING PATTERN "*.onnx" PATTERN "*.dyn")
   endforeach()

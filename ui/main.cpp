@@ -152,8 +152,8 @@ int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Rest
        {"why", "Explain a dim: VALUE.AXIS.", "dim"},
        {"find", "Show the first operation that contains these words, in a picture.", "text"},
        {"panel",
-        "Show this lower panel: IR, Changes, Code, Kernels, By layer, Runs, Timeline, Structure, Tensor, "
-        "Memory, Sizes, Problems, Console.",
+        "Show this lower panel: IR, Changes, Code, Kernels, By layer, Flame, Timeline, Runs, Structure, "
+        "Tensor, Memory, Sizes, Problems, Console.",
         "name"},
        {"open-groups", "Open all groups first."},
        {"size", "Size of the window, such as 1280x800.", "size"},

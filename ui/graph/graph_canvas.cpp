@@ -600,6 +600,11 @@ void GraphCanvas::exportLater(const QString& file) {
   });
 }
 
+QImage GraphCanvas::thumbnail(QSize size, const QPalette& palette) const {
+  const BoxMarks plain{};
+  return shown_.view ? graphThumbnail({*shown_.view, shown_.scene, plain, palette}, size) : QImage();
+}
+
 QString GraphCanvas::exportTo(const QString& file) const {
   return shown_.view ? exportGraph({*shown_.view, shown_.scene, shown_.marks, palette()}, file)
                      : "there is no graph";

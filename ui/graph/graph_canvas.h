@@ -57,6 +57,8 @@ class GraphCanvas : public QWidget {
   // The whole graph as it is: .svg, .pdf, .png or .dot, and .ps as Graphviz draws it. "": well; else what
   // went wrong.
   QString exportTo(const QString& file) const;
+  // A small picture of it, as in a window of that palette.
+  QImage thumbnail(QSize size, const QPalette& palette) const;
   // The same for who goes on meanwhile: exported() tells how it ended. Graphviz works on a thread of its own.
   void exportLater(const QString& file);
 

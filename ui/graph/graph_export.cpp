@@ -24,6 +24,23 @@ QString exportPostScript(const QByteArray& dot, size_t boxesCount, const QString
   return written && target.commit() ? QString() : file + ": " + target.errorString();
 }
 
+QImage graphThumbnail(const GraphPicture& graph, QSize size) {
+  QImage image(size, QImage::Format_RGB32);
+  image.fill(graph.palette.color(QPalette::Base));
+  const QRectF bounds = graph.scene.bounds.adjusted(-12, -12, 12, 12);
+  // As wide as the picture, but no box larger than it is on screen, and none too small to be one.
+  constexpr double kLargest = 0.8, kSmallest = 0.18;
+  const double scale = std::clamp(size.width() / std::max(1.0, bounds.width()), kSmallest, kLargest);
+  const QRectF seen(bounds.center().x() - size.width() / 2.0 / scale, bounds.top(), size.width() / scale,
+                    size.height() / scale);
+  QPainter painter(&image);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.scale(scale, scale);
+  painter.translate(-seen.topLeft());
+  GraphPainter(graph.view, graph.scene, graph.marks, graph.palette).paint(painter, seen, scale);
+  return image;
+}
+
 QString exportGraph(const GraphPicture& graph, const QString& file) {
   if (file.endsWith(".ps", Qt::CaseInsensitive))
     return exportPostScript(graphDot(graph.scene, graph.view), graph.scene.boxes.size(), file);

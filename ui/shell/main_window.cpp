@@ -21,13 +21,16 @@
 #include "app/session/views/view_text.h"
 #include "ui/shell/debug_menu.h"
 #include "ui/support/icons.h"
+#include "ui/support/short_name.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/device_counts_text.h"
 #include "ui/views/node_details.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/pipeline_edit.h"
+#include "ui/views/run/flame_canvas.h"
 #include "ui/views/run/rows_panel.h"
 #include "ui/views/run/stop_panel.h"
+#include "ui/views/run/timeline_panel.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -35,13 +38,6 @@ namespace dyn::ui {
 namespace {
 
 constexpr int kMostDim = 1 << 24;
-
-// "/models/bert.onnx: byte 17: node /layer/MatMul" → "/layer/MatMul"; others as they are.
-QString placeText(const std::string& place) {
-  const QString text = QString::fromStdString(place);
-  const qsizetype node = text.lastIndexOf("node ");
-  return node < 0 ? text : text.mid(node + 5);
-}
 
 // What a pass is for, and what can be set of it.
 QString passTip(const PassRow& pass) {
@@ -219,10 +215,21 @@ void MainWindow::run() {
 // The plan in bytes wants the compiled program, which may take a while: it is asked for when it is looked at.
 void MainWindow::askPlan() {
   cockpit_->refresh();
-  if (!canRun() || model_->kind == ModelKind::package || bottom_->currentWidget() != plan_) return;
+  overview_->setSizes(sizes());
+  if (bottom_->currentWidget() == plan_) askPlanNow();
+}
+
+void MainWindow::askPlanNow() {
+  if (!canRun() || model_->kind == ModelKind::package) return;
   Command command = Command::of(CommandId::plan);
   addDims(command);
   submit(std::move(command));
+}
+
+DimValues MainWindow::sizes() const {
+  DimValues values;
+  for (const auto& [name, box] : dimBoxes_) values[name] = box->value();
+  return values;
 }
 
 std::map<std::string, int> MainWindow::dimValues() const {
@@ -373,6 +380,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     showTexts(step_);
     canvas_->setGraph(graph, !newModel_ || sameFile_);
     showOutline(graph);
+    if (newModel_) pictureWanted_ = !sameFile_;
     if (newModel_) askPlan();  // after what is waiting to be shown
     if (std::exchange(newModel_, false)) {
       revealWanted();
@@ -395,9 +403,11 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     dimsPanel_->showWhy(*why);
   } else if (auto plan = outcome.share<PlanView>()) {
     plan_->setPlan(plan);
+    overview_->setPlan(plan);
   } else if (auto runs = outcome.share<RunList>()) {
     showRuns(runs);
   } else if (auto result = outcome.share<RunResult>()) {
+    newest_ = result;
     if (!result->recalledFrom.empty() && result_) {
       places_->addRecalled(result);
       bringPanel(places_);
@@ -479,6 +489,8 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   diffText_->clear();
   irStep_ = diffStep_ = -1;
   timeline_->setRun(nullptr);
+  timelinePanel_->compare(nullptr, nullptr, nullptr);
+  flame_->setPlaces(nullptr);
   sameFile ? plan_->setPlan(nullptr) : plan_->clear();
   dimsPanel_->clear();
   problems_->clear();
@@ -501,6 +513,7 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
     submit(Command::of(CommandId::check));
     return;
   }
+  overview_->setSizes(sizes());
   submit(Command::of(CommandId::passes));
   submit(Command::of(CommandId::dims));
   submit(Command::of(CommandId::info));
@@ -577,8 +590,7 @@ void MainWindow::showPasses(Shared<PassList> list) {
       passTable_->item(r, 1)->setToolTip(passTip(row));
       passTable_->item(r, 0)->setToolTip(row.failed ? "failed" : row.changed ? "changed the graph" : "");
     }
-    passTable_->resizeColumnsToContents();
-    passTable_->horizontalHeader()->setSectionResizeMode(1, QHeaderView::Stretch);
+    fitColumns(passTable_);
   }
   hideUnchanged();
   // A pipeline without the step that was looked at shows the usual one.
@@ -638,8 +650,8 @@ void MainWindow::showRun() {
   if (result_->profile) showKernels(*result_->profile);
   // Panels that show something of a run, or for the chosen sizes, stay.
   QWidget* const panel = bottom_->currentWidget();
-  if (panel != timeline_ && panel != plan_ && panel != cockpit_ && panel != places_ && panel != tensor_ &&
-      panel != rows_ && panel != levels_)
+  if (panel != timelinePanel_ && panel != flame_ && panel != plan_ && panel != cockpit_ && panel != places_ &&
+      panel != tensor_ && panel != rows_ && panel != levels_)
     bringPanel(kernelTable_);
 }
 
@@ -663,7 +675,8 @@ double MainWindow::operationsOfKernel(const KernelRow& row) const {
 }
 
 void MainWindow::showKernels(const KernelTable& table) {
-  enum Column { kName, kWhat, kLaunches, kTotal, kShare, kRate, kGflops, kPlace, kOnGpu };
+  using Columns = KernelColumns;
+  QStringList places;
   kernelTable_->setSortingEnabled(false);
   kernelTable_->setRowCount(0);
   kernelTable_->setRowCount(static_cast<int>(table.rows.size()));
@@ -675,29 +688,30 @@ void MainWindow::showKernels(const KernelTable& table) {
       const double perNs = moves && amount > 0 && ns > 0 ? amount / ns : 0;
       setNumber(kernelTable_, r, column, perNs > 0 ? QString::number(perNs, 'f', 1) : "", perNs);
     };
-    setCell(kernelTable_, r, kName, QString::fromStdString(row.name));
+    setCell(kernelTable_, r, Columns::kName, QString::fromStdString(row.name));
     const Category category = categoryOfKernel(QString::fromStdString(row.name));
-    kernelTable_->item(r, kName)->setIcon(icon(iconOfCategory(category), category));
-    kernelTable_->item(r, kName)->setData(Qt::UserRole, QString::fromStdString(row.place));
-    kernelTable_->item(r, kName)->setData(Qt::UserRole + 1, QString::fromStdString(row.kind));
-    setCell(kernelTable_, r, kWhat,
+    kernelTable_->item(r, Columns::kName)->setIcon(icon(iconOfCategory(category), category));
+    kernelTable_->item(r, Columns::kName)->setData(Qt::UserRole, QString::fromStdString(row.place));
+    kernelTable_->item(r, Columns::kName)->setData(Qt::UserRole + 1, QString::fromStdString(row.kind));
+    setCell(kernelTable_, r, Columns::kWhat,
             QString::fromStdString(row.description.empty() ? row.kind : row.description));
-    setNumber(kernelTable_, r, kLaunches, QString::number(row.launchesCount),
+    setNumber(kernelTable_, r, Columns::kLaunches, QString::number(row.launchesCount),
               static_cast<double>(row.launchesCount));
-    setNumber(kernelTable_, r, kTotal, timeText(row.totalNs), ns);
-    setNumber(kernelTable_, r, kShare, QString::number(100 * row.share, 'f', 1) + "%", row.share);
-    rate(kRate, static_cast<double>(row.bytes));
-    rate(kGflops, operationsOfKernel(row));
-    setCell(kernelTable_, r, kPlace, placeText(row.place));
-    setCell(kernelTable_, r, kOnGpu, countsOfKernel(row));
+    setNumber(kernelTable_, r, Columns::kTotal, timeText(row.totalNs), ns);
+    setNumber(kernelTable_, r, Columns::kShare, QString::number(100 * row.share, 'f', 1) + "%", row.share);
+    rate(Columns::kRate, static_cast<double>(row.bytes));
+    rate(Columns::kGflops, operationsOfKernel(row));
+    setCell(kernelTable_, r, Columns::kPlace, nodeOfPlace(row.place));
+    places << kernelTable_->item(r, Columns::kPlace)->text();
+    setCell(kernelTable_, r, Columns::kOnGpu, countsOfKernel(row));
   }
+  kernelPlaces_->setNames(places);
   kernelTable_->setSortingEnabled(true);
-  kernelTable_->sortByColumn(kTotal, Qt::DescendingOrder);
-  kernelTable_->resizeColumnsToContents();
-  kernelTable_->setColumnWidth(kName, std::min(kernelTable_->columnWidth(kName), 260));
-  kernelTable_->setColumnWidth(kWhat, std::min(kernelTable_->columnWidth(kWhat), 220));
-  kernelTable_->horizontalHeader()->setSectionResizeMode(kPlace, QHeaderView::Stretch);
-  kernelTable_->setColumnHidden(kOnGpu, !result_ || result_->launches.empty());
+  kernelTable_->sortByColumn(Columns::kTotal, Qt::DescendingOrder);
+  kernelTable_->setColumnHidden(Columns::kOnGpu, !result_ || result_->launches.empty());
+  fitColumns(kernelTable_);
+  kernelTable_->setColumnWidth(Columns::kName, std::min(kernelTable_->columnWidth(Columns::kName), 260));
+  kernelTable_->setColumnWidth(Columns::kWhat, std::min(kernelTable_->columnWidth(Columns::kWhat), 220));
 }
 
 void MainWindow::showNode(int node) {

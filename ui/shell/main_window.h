@@ -18,6 +18,8 @@
 #include "ui/shell/command_palette.h"
 #include "ui/shell/navigation.h"
 #include "ui/shell/start_page.h"
+#include "ui/shell/thumbnails.h"
+#include "ui/shell/tour.h"
 #include "ui/shell/view_history.h"
 #include "ui/shell/window_modes.h"
 #include "ui/shell/window_settings.h"
@@ -52,14 +54,24 @@ class QToolButton;
 namespace dyn::ui {
 
 class DebugMenu;
+class FlameCanvas;
+class HelpWindow;
 class LevelsPanel;
+class NameDelegate;
 class OverviewPage;
 class PipelineEdit;
 class RowsPanel;
 class RunsPanel;
 class StopPanel;
+class TimelinePanel;
+class TourBar;
 
 QString windowTitleOf(const QString& path);
+
+// Of the table of kernels.
+struct KernelColumns {
+  enum Column { kName, kWhat, kLaunches, kTotal, kShare, kRate, kGflops, kPlace, kOnGpu };
+};
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -97,6 +109,7 @@ class MainWindow : public QMainWindow {
   const RunResult* lastRun() const { return result_.get(); }
   const PassList* passes() const { return passes_.get(); }
   std::map<std::string, int> dimValues() const;
+  DimValues sizes() const;  // the same, as commands take them
   // Of the last command, or of those it led to; "" and 0 when all went well.
   QString lastError() const { return error_; }
   int lastErrorCode() const { return errorCode_; }
@@ -119,6 +132,10 @@ class MainWindow : public QMainWindow {
   void makeStrip();
   void makeGraphDocks();
   void makeGoMenu();
+  void makeHelpMenu();
+  void openPalette(const QString& begun);
+  std::vector<PaletteRow> paletteRows() const;
+  void showHelpPage(const QString& file);
   void addLayouterTo(QMenu* view);
   void makeLevels();
   void makeDebugMenu();
@@ -138,6 +155,8 @@ class MainWindow : public QMainWindow {
   void leaveStart();
   void followLink(const QString& what, const QString& which);
   void startTour(const Tour& tour);
+  void makePictures();
+  QString modelFile() const;  // "" without one
   void goToPass(int by);
   void fillCompareMenu();
   void search(const QString& text);
@@ -190,6 +209,9 @@ class MainWindow : public QMainWindow {
   bool takeDropped(const QString& file);
   void showPartOfPlan(const std::vector<NodeTime>& times, bool whole);
   void showRuns(Shared<RunList> runs);
+  void keepResult(const RunList& runs);
+  void compareRuns(Shared<RunsView> runs);
+  void askPlanNow();
   void restoreRuns();
   void keepRuns();
   void showLive(const LiveRun& run);
@@ -215,6 +237,8 @@ class MainWindow : public QMainWindow {
   Shared<ModelInfo> model_;
   Shared<PassList> passes_;
   Shared<RunResult> result_;
+  Shared<RunResult> newest_;                      // run or recalled last; the list of runs comes next
+  std::map<int64_t, Shared<RunResult>> results_;  // of the last runs, by their numbers
   std::map<std::string, int> dims_;
   QString error_;
   int errorCode_ = 0;
@@ -256,10 +280,15 @@ class MainWindow : public QMainWindow {
   ViewHistory* history_ = nullptr;
   QAction* constants_ = nullptr;
   StartPage* startPage_ = nullptr;
+  TourBar* tour_ = nullptr;
+  HelpWindow* help_ = nullptr;
+  Thumbnails thumbnails_;
+  bool pictureWanted_ = false;  // of the model that was opened, when it is laid out
 
   GraphCanvas* canvas_ = nullptr;
   QTableWidget* passTable_ = nullptr;
   QTableWidget* kernelTable_ = nullptr;
+  NameDelegate* kernelPlaces_ = nullptr;  // of a column of it
   QCheckBox* hideUnchanged_ = nullptr;
   QCheckBox* repeats_ = nullptr;
   RunsPanel* runs_ = nullptr;
@@ -277,7 +306,9 @@ class MainWindow : public QMainWindow {
   RowsPanel* rows_ = nullptr;
   InputsTable* inputs_ = nullptr;
   ProblemTable* problems_ = nullptr;
-  TimelineCanvas* timeline_ = nullptr;
+  TimelineCanvas* timeline_ = nullptr;  // of the panel
+  TimelinePanel* timelinePanel_ = nullptr;
+  FlameCanvas* flame_ = nullptr;
   QTabWidget* bottom_ = nullptr;
   QMenu* recent_ = nullptr;
   ConsolePanel* console_ = nullptr;

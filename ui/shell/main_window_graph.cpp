@@ -150,6 +150,7 @@ void MainWindow::search(const QString& text) {
 
 // Another graph is shown.
 void MainWindow::showOutline(Shared<GraphView> graph) {
+  if (graph) plan_->setGraph(*graph);
   outline_->show(std::move(graph));
   if (comparedStep_ != kNotCompared) compareWith(comparedStep_);
 }

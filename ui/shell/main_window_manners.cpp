@@ -103,6 +103,8 @@ void MainWindow::chooseFile() {
   if (!name.isEmpty()) open(name);
 }
 
+QString MainWindow::modelFile() const { return model_ ? QString::fromStdString(model_->path) : QString(); }
+
 QString MainWindow::besideModel(const QString& ending) const {
   if (!model_) return "graph." + ending;
   const QFileInfo file(QString::fromStdString(model_->path));
@@ -127,12 +129,14 @@ void MainWindow::restoreLook() {
   startState_ = settings_.docks;
   setMode(mode_);
   showStart();
+  makePictures();
 }
 
 void MainWindow::keepLookedAt() {
   settings_.geometry = saveGeometry();
   settings_.docks = isAtStart_ ? startState_ : saveState(kDocksVersion);
   settings_.mode = nameOf(mode_);
+  settings_.uses = palette_->uses();
   if (model_) {
     const int node = canvas_->selectedNode();
     settings_.last = {

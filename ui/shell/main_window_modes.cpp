@@ -203,43 +203,4 @@ void MainWindow::updateTitles() {
   updateStrip();
 }
 
-// A link of the overview.
-void MainWindow::followLink(const QString& what, const QString& which) {
-  if (what == "why") return askWhy(which);
-  if (what == "run") return run();
-  if (what == "panel") return static_cast<void>(showPanel(which));
-  if (what == "find") {
-    search_->setText(which);
-    canvas_->nextMatch();
-    return canvas_->setFocus();
-  }
-  if (what == "mode") {
-    if (const auto mode = modeOf(which)) setMode(*mode);
-  }
-  if (what == "pass" && passes_) {
-    for (size_t i = 0; i < passes_->rows.size(); ++i)
-      if (passes_->rows[i].name == which.toStdString()) showStep(static_cast<int>(i));
-    compareWith(kStepBefore);
-    setMode(WindowMode::passes);
-  }
-}
-
-// The sample is opened first; what the tour shows comes when it is there.
-void MainWindow::startTour(const Tour& tour) {
-  open(samplesFolder() + "/" + tour.file);
-  const QString command = tour.command;
-  const std::optional<WindowMode> mode = modeOf(tour.mode);
-  connect(
-      this, &MainWindow::becameIdle, this,
-      [this, mode, command] {
-        if (!canRun()) return;
-        if (mode) setMode(*mode);
-        if (command.startsWith(":why "))
-          askWhy(command.mid(5));
-        else if (!command.isEmpty())
-          submitLine(command.toStdString());
-      },
-      static_cast<Qt::ConnectionType>(Qt::QueuedConnection | Qt::SingleShotConnection));
-}
-
 }  // namespace dyn::ui

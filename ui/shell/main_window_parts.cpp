@@ -21,9 +21,13 @@
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"
 #include "ui/support/icons.h"
+#include "ui/support/save_dialog.h"
+#include "ui/support/short_name.h"
 #include "ui/views/overview_page.h"
+#include "ui/views/run/flame_canvas.h"
 #include "ui/views/run/rows_panel.h"
 #include "ui/views/run/runs_panel.h"
+#include "ui/views/run/timeline_panel.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -54,8 +58,8 @@ void MainWindow::makeActions() {
   action(
       file, "Export graph…", {},
       [this] {
-        const QString name = QFileDialog::getSaveFileName(this, "Export the graph", besideModel("svg"),
-                                                          "Graphs (*.svg *.pdf *.png *.dot *.ps)");
+        const QString name = chooseSaveFile(this, "Export the graph", besideModel("svg"),
+                                            "Graphs (*.svg *.pdf *.png *.dot *.ps)", modelFile());
         if (!name.isEmpty()) canvas_->exportLater(name);
       },
       "actions/export");
@@ -63,8 +67,8 @@ void MainWindow::makeActions() {
       file, "Save as ONNX…", {},
       [this] {
         if (!canRun()) return statusBar()->showMessage("there is no graph to be saved", 5000);
-        const QString name = QFileDialog::getSaveFileName(this, "Save the graph that is shown",
-                                                          besideModel("onnx"), "ONNX models (*.onnx)");
+        const QString name = chooseSaveFile(this, "Save the graph that is shown", besideModel("onnx"),
+                                            "ONNX models (*.onnx)", modelFile());
         if (!name.isEmpty()) saveOnnx(name);
       },
       "actions/save");
@@ -72,6 +76,8 @@ void MainWindow::makeActions() {
   action(file, "Quit", QKeySequence::Quit, [this] { close(); });
   makeGoMenu();
   palette_ = new CommandPalette(this);
+  palette_->setUses(settings_.uses);
+  tour_ = new TourBar(canvas_);
   run_ = action(
       model, "Run", QKeySequence("Ctrl+R"), [this] { run(); }, "actions/run");
   makeDebugMenu();
@@ -93,13 +99,14 @@ void MainWindow::makeActions() {
   makeLookMenu(view);
   QMenu* panels = view->addMenu("Panels");
   for (QDockWidget* dock : findChildren<QDockWidget*>()) panels->addAction(dock->toggleViewAction());
-  const auto openPalette = [this] { palette_->open(menuActions()); };
-  commands_ =
-      action(view, "Commands and shortcuts…", QKeySequence("Ctrl+Shift+P"), openPalette, "actions/commands");
+  commands_ = action(
+      view, "Commands and shortcuts…", QKeySequence("Ctrl+Shift+P"), [this] { openPalette({}); },
+      "actions/commands");
+  action(view, "Go to an operation…", QKeySequence("Ctrl+P"), [this] { openPalette("@"); });
   auto* ask = new QAction(this);  // the same by a letter of the graph
   ask->setShortcut(QKeySequence("?"));
   actOnGraphAlone(ask, canvas_);
-  connect(ask, &QAction::triggered, this, openPalette);
+  connect(ask, &QAction::triggered, this, [this] { openPalette({}); });
   action(
       view, "Console", QKeySequence("Ctrl+`"),
       [this] {
@@ -117,6 +124,7 @@ void MainWindow::makeActions() {
       },
       "actions/search");
   makeToolBar();
+  makeHelpMenu();
   giveMnemonics(menuBar());
   busy_ = new QLabel;
   cancel_ = new QToolButton;
@@ -197,6 +205,7 @@ void MainWindow::makeDocks() {
   hideUnchanged_->setChecked(true);
   connect(hideUnchanged_, &QCheckBox::toggled, this, &MainWindow::hideUnchanged);
   passTable_ = makeTable("passes", {"", "Pass", "Time", "Ops", QString::fromUtf8("±")});
+  keepRoomFor(passTable_, 1, {2});
   connect(passTable_, &QTableWidget::currentCellChanged, this, [this](int row, int, int before, int) {
     if (row >= 0 && row != before) showStep(row);
   });
@@ -222,22 +231,29 @@ void MainWindow::makeDocks() {
   diffText_->setObjectName("diffText");
   kernelTable_ = makeTable(
       "kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "GFLOP/s", "Place", "On the GPU"});
+  kernelPlaces_ = new NameDelegate(kernelTable_);
+  kernelTable_->setItemDelegateForColumn(KernelColumns::kPlace, kernelPlaces_);
+  keepRoomFor(kernelTable_, KernelColumns::kPlace,
+              {KernelColumns::kWhat, KernelColumns::kRate, KernelColumns::kLaunches});
   console_ = new ConsolePanel(
       [this](const std::string& line, size_t cursor) { return session_->complete(line, cursor); },
       settings_.isKept() ? historyPath() : "");
   bottom_->addTab(irText_, "IR");
   bottom_->addTab(diffText_, "Changes");
   plan_ = new PlanPanel;
-  timeline_ = new TimelineCanvas;
+  timelinePanel_ = new TimelinePanel;
+  timeline_ = timelinePanel_->canvas();
   bottom_->addTab(kernelTable_, "Kernels");
-  bottom_->addTab(timeline_, "Timeline");
+  bottom_->addTab(timelinePanel_, "Timeline");
   bottom_->addTab(plan_, "Memory");
   cockpit_ = new CockpitPanel;
   bottom_->addTab(cockpit_, "Sizes");
   places_ = new PlacesPanel;
-  bottom_->insertTab(bottom_->indexOf(timeline_), places_, "By layer");
+  bottom_->insertTab(bottom_->indexOf(timelinePanel_), places_, "By layer");
+  flame_ = new FlameCanvas;
+  bottom_->insertTab(bottom_->indexOf(timelinePanel_), flame_, "Flame");
   runs_ = new RunsPanel;
-  bottom_->insertTab(bottom_->indexOf(timeline_), runs_, "Runs");
+  bottom_->addTab(runs_, "Runs");
   rows_ = new RowsPanel;
   bottom_->insertTab(bottom_->indexOf(plan_), rows_, "Structure");
   tensor_ = new TensorPanel;
@@ -317,6 +333,8 @@ void MainWindow::connectViews() {
   connect(canvas_, &GraphCanvas::nodeSelected, this, &MainWindow::showNode);
   connect(canvas_, &GraphCanvas::searched, this, &MainWindow::showFound);
   connect(canvas_, &GraphCanvas::sceneReady, this, [this] {
+    if (canvas_->graph() && model_ && std::exchange(pictureWanted_, false))
+      thumbnails_.keep(modelFile(), *canvas_);
     revealWanted();
     showNode(canvas_->selectedNode());
     updateBusy();
@@ -338,7 +356,10 @@ void MainWindow::connectViews() {
   });
   connect(places_, &PlacesPanel::asked, this, [this](const Command& command) { submitShown(command); });
   connect(places_, &PlacesPanel::runsCompared, canvas_, &GraphCanvas::setComparedRuns);
-  connect(places_, &PlacesPanel::runsCompared, timeline_, &TimelineCanvas::setComparedRuns);
+  connect(places_, &PlacesPanel::runsCompared, this, &MainWindow::compareRuns);
+  connect(places_, &PlacesPanel::placesShown, flame_, &FlameCanvas::setPlaces);
+  connect(flame_, &FlameCanvas::placeChosen, this, &MainWindow::choosePlace);
+  connect(timelinePanel_, &TimelinePanel::placeChosen, this, &MainWindow::choosePlace);
   connect(runs_, &RunsPanel::asked, this, [this](const Command& command) { submitShown(command); });
   connect(runs_, &RunsPanel::pairChecked, places_, &PlacesPanel::compare);
   connect(runs_, &RunsPanel::compareWanted, this, [this] {
@@ -363,6 +384,9 @@ void MainWindow::connectViews() {
     bringPanel(console_);
     console_->setEntry(begun);
   });
+  connect(palette_, &CommandPalette::nodeChosen, this, &MainWindow::chooseNode);
+  connect(palette_, &CommandPalette::stepChosen, this, &MainWindow::showStep);
+  connect(tour_, &TourBar::shown, this, &MainWindow::followLink);
   connect(problems_, &ProblemTable::placeChosen, this, &MainWindow::choosePlace);
   connect(kernelTable_, &QTableWidget::cellClicked, this,
           [this](int row, int) { choosePlace(kernelTable_->item(row, 0)->data(Qt::UserRole).toString()); });
@@ -374,21 +398,6 @@ void MainWindow::connectViews() {
   connect(details_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
     if (link.scheme() == "why") askWhy(link.path());
   });
-}
-
-// Of all menus, those in menus too.
-QList<QAction*> MainWindow::menuActions() const {
-  QList<QAction*> all;
-  QList<const QWidget*> menus;
-  for (const QAction* menu : menuBar()->actions()) menus << menu->menu();
-  for (qsizetype i = 0; i < menus.size(); ++i)
-    for (QAction* action : menus[i]->actions()) {
-      if (action->menu())
-        menus << action->menu();
-      else if (!action->isSeparator() && action->isEnabled())
-        all << action;
-    }
-  return all;
 }
 
 void MainWindow::showRecent() {

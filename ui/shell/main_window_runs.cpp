@@ -13,6 +13,7 @@
 #include "app/session/session_state.h"
 #include "ui/shell/main_window.h"
 #include "ui/views/run/runs_panel.h"
+#include "ui/views/run/timeline_panel.h"
 
 namespace dyn::ui {
 
@@ -60,7 +61,27 @@ void MainWindow::showGiven(const Command& command, const RunResult& run) {
   inputs_->setGiven(command.all("input"));
 }
 
+// The list comes after each run, whose number is the last one in it, unless another run came in between.
+void MainWindow::keepResult(const RunList& runs) {
+  constexpr size_t kMostResults = 8;
+  const Shared<RunResult> run = std::exchange(newest_, nullptr);
+  if (!run || run->timeline.empty() || runs.rows.empty()) return;
+  const RunRecord& last = runs.rows.back();
+  if (last.dims == run->dims && last.peakBytes == run->peakBytes) results_[last.number] = run;
+  while (results_.size() > kMostResults) results_.erase(results_.begin());
+}
+
+void MainWindow::compareRuns(Shared<RunsView> runs) {
+  const auto kept = [&](int64_t number) {
+    const auto found = results_.find(number);
+    return found == results_.end() ? nullptr : found->second;
+  };
+  if (!runs) return timelinePanel_->compare(nullptr, nullptr, nullptr);
+  timelinePanel_->compare(runs, kept(runs->firstNumber), kept(runs->secondNumber));
+}
+
 void MainWindow::showRuns(Shared<RunList> runs) {
+  keepResult(*runs);
   places_->setRunsCount(static_cast<int>(runs->rows.size()));
   runs_->showRuns(std::move(runs));
 }

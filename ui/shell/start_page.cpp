@@ -18,7 +18,7 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr int kCardWidth = 270, kMostPageWidth = 1060, kCardIcon = 24;
+constexpr int kCardWidth = 270, kMostPageWidth = 1060, kCardIcon = 24, kPictureHeight = 104;
 
 struct Sample {
   const char* file;
@@ -113,18 +113,6 @@ class CardGrid : public QWidget {
   int columns_ = 0;
 };
 
-const std::vector<Tour>& tours() {
-  static const std::vector<Tour> all = {
-      {"Why is this axis seq?", "Every size is traced to the input that it comes from, step by step.",
-       "actions/why", "models/bert/model.onnx", "Overview", ":why last_hidden_state.1"},
-      {"How long a text fits?", "Time and memory of any size, before the model is run.", "modes/sizes",
-       "models/bert/model.onnx", "Sizes", ""},
-      {"Where does the time go?", "A run by kernel, layer and thread, down to the machine code.",
-       "modes/profile", "models/bert/model.onnx", "Profile", ":profile --dim batch=4 --dim seq=128"},
-  };
-  return all;
-}
-
 QString samplesFolder() {
   const QString program = QCoreApplication::applicationDirPath();
   for (const QString& folder : {program + "/../share/dyn/samples", program + "/../../../samples"})
@@ -145,10 +133,17 @@ StartCard::StartCard(const QString& icon, const QString& title, const QString& t
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
+void StartCard::setPicture(const QPixmap& picture) {
+  hasRoom_ = true;
+  picture_ = picture;
+  updateGeometry();
+  update();
+}
+
 QSize StartCard::sizeHint() const {
   const QFontMetrics title(fontOf(TextStep::body)), text(fontOf(TextStep::caption));
-  return {kCardWidth - kSpace,
-          2 * kSpaceSmall + kSpaceTiny + title.height() + 2 * text.height() + kSpaceTiny};
+  return {kCardWidth - kSpace, 2 * kSpaceSmall + kSpaceTiny + title.height() + 2 * text.height() +
+                                   kSpaceTiny + (hasRoom_ ? kPictureHeight : 0)};
 }
 
 void StartCard::paintEvent(QPaintEvent*) {
@@ -159,7 +154,8 @@ void StartCard::paintEvent(QPaintEvent*) {
   painter.setPen(QPen(isHot ? colors.accent : colors.border, hasFocus() ? 2 : 1));
   painter.setBrush(isDown() ? colors.hover : underMouse() ? colors.alternate : colors.base);
   painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), kRadius, kRadius);
-  const int left = kSpace - kSpaceTiny, top = kSpaceSmall + kSpaceTiny;
+  if (hasRoom_) paintPicture(painter);
+  const int left = kSpace - kSpaceTiny, top = kSpaceSmall + kSpaceTiny + (hasRoom_ ? kPictureHeight : 0);
   ui::icon(icon_, IconInk::accent).paint(&painter, left, top, kCardIcon, kCardIcon);
   QRect room =
       rect().adjusted(left + kCardIcon + kSpaceSmall + kSpaceTiny, top - 2, -kSpaceSmall, -kSpaceTiny);
@@ -183,6 +179,34 @@ void StartCard::paintEvent(QPaintEvent*) {
                      small.elidedText(text_, Qt::ElideMiddle, room.width()));
   else
     painter.drawText(room, Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap, text_);
+}
+
+// With round corners above, and a line below.
+void StartCard::paintPicture(QPainter& painter) const {
+  const ThemeColors& colors = themeColors(isDark(palette()));
+  const QRectF room(2, 2, width() - 4, kPictureHeight - 2);
+  QPainterPath frame;
+  frame.setFillRule(Qt::WindingFill);
+  frame.addRoundedRect(room, kRadius - 1, kRadius - 1);
+  frame.addRect(room.adjusted(0, kRadius, 0, 0));
+  painter.save();
+  painter.setClipPath(frame);
+  painter.fillRect(room, colors.alternate);
+  if (picture_.isNull()) {
+    const int size = 2 * kCardIcon;
+    ui::icon(icon_, IconInk::accent)
+        .paint(&painter, static_cast<int>(room.center().x()) - size / 2,
+               static_cast<int>(room.center().y()) - size / 2, size, size);
+  } else {
+    // As wide as the card; of what is higher the upper part is seen.
+    painter.setRenderHint(QPainter::SmoothPixmapTransform);
+    const double height = room.width() * picture_.height() / picture_.width();
+    painter.drawPixmap(QRectF(room.topLeft(), QSizeF(room.width(), height)), picture_,
+                       QRectF(picture_.rect()));
+  }
+  painter.restore();
+  painter.setPen(colors.border);
+  painter.drawLine(room.bottomLeft(), room.bottomRight());
 }
 
 void StartCard::enterEvent(QEnterEvent* event) {
@@ -227,10 +251,12 @@ StartPage::StartPage(QWidget* over) : QScrollArea(over), page_(new QWidget), col
     if (folder.isEmpty() || !QFileInfo::exists(file)) continue;
     cards.push_back(new StartCard(sample.icon, nameOfModel(file), sample.what));
     cards.back()->setObjectName("startSample");
+    cards.back()->setProperty("model", file);
     connect(cards.back(), &StartCard::clicked, this, [this, file] { Q_EMIT fileChosen(file); });
   }
   samples->set(std::move(cards));
   recent_->set({});
+  showPictures();
   over->installEventFilter(this);
   resize(over->size());
 }
@@ -277,10 +303,36 @@ void StartPage::showFiles(const QStringList& recent) {
     cards.push_back(new StartCard(ending == "dyn" ? "modes/code" : "kinds/model", nameOfModel(file),
                                   QDir::toNativeSeparators(file), "Ctrl+" + QString::number(i + 1)));
     cards.back()->setObjectName("startRecent");
+    cards.back()->setProperty("model", file);
     connect(cards.back(), &StartCard::clicked, this, [this, file] { Q_EMIT fileChosen(file); });
   }
   recent_->set(std::move(cards));
+  showPictures();
   resizeEvent(nullptr);
+}
+
+void StartPage::setThumbnails(const Thumbnails& thumbnails) {
+  thumbnails_ = thumbnails;
+  showPictures();
+}
+
+void StartPage::showPictures() {
+  for (StartCard* card : page_->findChildren<StartCard*>())
+    if (const QString model = card->property("model").toString(); !model.isEmpty())
+      card->setPicture(QPixmap::fromImage(thumbnails_.of(model, isDark(palette()))));
+}
+
+QStringList StartPage::modelsWithoutPicture() const {
+  QStringList models;
+  for (const StartCard* card : page_->findChildren<StartCard*>("startSample"))
+    if (const QString model = card->property("model").toString(); thumbnails_.of(model, false).isNull())
+      models << model;
+  return models;
+}
+
+void StartPage::changeEvent(QEvent* event) {
+  QScrollArea::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) showPictures();
 }
 
 void StartPage::setDropping(bool dropping) { static_cast<DropField*>(drop_)->setDropping(dropping); }

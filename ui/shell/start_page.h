@@ -1,13 +1,18 @@
-// StartPage: what the window shows before a model is open: how to open one, those opened last, samples, and
-// tours: what only this window can answer, by the real views on a real model. Lies over the graph and goes
-// with the first model.
+// StartPage: what the window shows before a model is open: how to open one, those opened last and samples
+// with their pictures, and tours: what only this window can answer, by the real views on a real model. Lies
+// over the graph and goes with the first model.
 #pragma once
 
 #include <QAbstractButton>
+#include <QPixmap>
 #include <QScrollArea>
 #include <QStringList>
 #include <vector>
 
+#include "ui/shell/thumbnails.h"
+#include "ui/shell/tour.h"
+
+class QPainter;
 class QVBoxLayout;
 
 namespace dyn::ui {
@@ -18,19 +23,13 @@ class CardGrid;
 // build folder is in; "" if absent.
 QString samplesFolder();
 
-// A question, and what answers it: a sample is opened, a mode shown, and a command entered as in the console.
-struct Tour {
-  const char *title, *text, *icon;
-  const char* file;  // below the folder of samples
-  const char *mode, *command;
-};
-const std::vector<Tour>& tours();
-
 // One thing that can be chosen, with an icon, a title, a line or two below, and keys for it.
 class StartCard : public QAbstractButton {
   Q_OBJECT
  public:
   StartCard(const QString& icon, const QString& title, const QString& text, const QString& keys = {});
+  // Above the texts; null: room for one, with the icon in it.
+  void setPicture(const QPixmap& picture);
   QSize sizeHint() const override;
 
  protected:
@@ -39,7 +38,10 @@ class StartCard : public QAbstractButton {
   void leaveEvent(QEvent* event) override;
 
  private:
+  void paintPicture(QPainter& painter) const;
   QString icon_, text_, keys_;
+  bool hasRoom_ = false;  // for a picture
+  QPixmap picture_;
 };
 
 class StartPage : public QScrollArea {
@@ -47,6 +49,9 @@ class StartPage : public QScrollArea {
  public:
   explicit StartPage(QWidget* over);
   void showFiles(const QStringList& recent);
+  // Of the cards of models; the samples without a picture.
+  void setThumbnails(const Thumbnails& thumbnails);
+  QStringList modelsWithoutPicture() const;
   // A file is held over the window.
   void setDropping(bool dropping);
 
@@ -58,11 +63,15 @@ class StartPage : public QScrollArea {
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   CardGrid* addGrid(const QString& title);
   QWidget* makeHead();
 
+  void showPictures();
+
+  Thumbnails thumbnails_;
   QWidget* page_;
   QVBoxLayout* column_;
   QWidget* drop_ = nullptr;

@@ -39,7 +39,7 @@ const std::array<ModeSpec, kWindowModes.size()>& specs() {
        "Time of a run by kernel, by layer and on a timeline",
        {"runDock", "outlineDock", "foundDock"},
        {"detailsDock", "dimsDock"},
-       {"Kernels", "By layer", "Runs", "Timeline", "Structure", "Tensor"},
+       {"Kernels", "By layer", "Flame", "Timeline", "Runs", "Structure", "Tensor"},
        0.42},
       {"Memory",
        "modes/memory",
@@ -142,6 +142,9 @@ void applyMode(QMainWindow& window, WindowMode mode) {
   };
   if (twoColumns) resize(left, 0.2 * window.width(), Qt::Horizontal);
   resize(right, (twoColumns ? 0.19 : 0.26) * window.width(), Qt::Horizontal);
+  // In one column the page of the overview has most of the height.
+  if (!twoColumns && !left.isEmpty() && !right.isEmpty() && mode == WindowMode::overview)
+    window.resizeDocks({left.first(), right.first()}, {65, 35}, Qt::Vertical);
   if (!spec.panels.isEmpty()) resize(lower, spec.panelsHeight * window.height(), Qt::Vertical);
 }
 

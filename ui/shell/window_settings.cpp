@@ -41,6 +41,9 @@ WindowSettings::WindowSettings(QString name) : file_(std::move(name)) {
   mode = all["mode"].toString();
   theme = themeOf(all["theme"].toString()).value_or(Theme::system);
   textSteps = std::clamp(all["textSteps"].toInt(), kLeastTextSteps, kMostTextSteps);
+  const QJsonObject used = all["uses"].toObject();
+  for (auto row = used.begin(); row != used.end(); ++row)
+    if (row.value().toInt() > 0) uses[row.key()] = row.value().toInt();
   followsFile = all["followsFile"].toBool(false);
   reopens = all["reopens"].toBool(true);
   const QJsonObject lookedAt = all["last"].toObject();
@@ -53,6 +56,11 @@ WindowSettings::WindowSettings(QString name) : file_(std::move(name)) {
 QString WindowSettings::runsFile() const {
   const QFileInfo settings(file_);
   return settings.path() + "/" + settings.completeBaseName() + "-runs.json";
+}
+
+QString WindowSettings::picturesFolder() const {
+  const QFileInfo settings(file_);
+  return settings.path() + "/" + settings.completeBaseName() + "-pictures";
 }
 
 void WindowSettings::addRecent(const QString& file) {
@@ -80,6 +88,8 @@ void WindowSettings::save() const {
     for (const auto& [name, value] : dims) object[QString::fromStdString(name)] = value;
     models[model] = object;
   }
+  QJsonObject used;
+  for (const auto& [row, count] : uses) used[row] = count;
   const QJsonObject all{
       {"version", kVersion},
       {"recent", QJsonArray::fromStringList(recent_)},
@@ -89,6 +99,7 @@ void WindowSettings::save() const {
       {"mode", mode},
       {"theme", nameOf(theme)},
       {"textSteps", textSteps},
+      {"uses", used},
       {"followsFile", followsFile},
       {"reopens", reopens},
       {"last",

@@ -33,7 +33,9 @@ class WindowSettings {
     bool opened = true;        // false: a start began to open it, and did not live to see it open
   } last;
   bool isKept() const { return !file_.isEmpty(); }
-  QString runsFile() const;  // beside the settings: the list of runs
+  std::map<QString, int> uses;     // of rows of the palette
+  QString runsFile() const;        // beside the settings: the list of runs
+  QString picturesFolder() const;  // and pictures of the models
   void save() const;
 
  private:

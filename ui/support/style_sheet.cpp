@@ -54,6 +54,10 @@ QToolBar#modeRail QToolButton:disabled { color: @faint; border-left-color: trans
   background: transparent; }
 QToolBar#modeRail QToolButton:focus { background: @hover; color: @text; }
 
+QFrame#palette, QFrame#tour { background: @raised; border: 1px solid @outline; border-radius: 8px; }
+QFrame#palette QTableView { background: @raised; alternate-background-color: @raised; }
+QFrame#palette QLineEdit { padding: 6px 9px; }
+
 QStatusBar { background: @window; border-top: 1px solid @border; }
 QStatusBar::item { border: none; }
 QStatusBar QToolButton { padding: 2px 8px; }
@@ -82,7 +86,7 @@ QTableView::item:focus { border: none; }
 QTableView:focus, QTreeView:focus, QTextBrowser:focus, QPlainTextEdit:focus { border: 1px solid @accent; }
 QHeaderView { background: @base; border: none; }
 QHeaderView::section { background: @base; color: @quiet; border: none; border-bottom: 1px solid @border;
-  padding: 4px 1px; }
+  padding: 4px 6px; }
 QHeaderView::section:hover { color: @text; }
 QHeaderView::down-arrow { image: url(:/icons/arrows/down_@mode.svg); width: 13px; height: 13px; }
 QHeaderView::up-arrow { image: url(:/icons/arrows/up_@mode.svg); width: 13px; height: 13px; }

@@ -16,6 +16,7 @@ namespace dyn::ui {
 namespace {
 
 QString rangeText(const DimRow& row) {
+  if (row.low.value_or(0) <= 1 && !row.high && row.multiple <= 1) return "any";
   QString text = row.low ? QString::number(*row.low) : QString();
   text += "..";
   if (row.high) text += QString::number(*row.high);
@@ -31,7 +32,7 @@ DimsPanel::DimsPanel(QWidget* parent) : QWidget(parent) {
   auto* halves = new QSplitter(Qt::Vertical);
   table_ = makeTable("dims", {"Dim", "Range", "Uses", "Origin"});
   table_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  table_->horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+  keepRoomFor(table_, 3, {2});
   halves->addWidget(table_);
   auto* lower = new QWidget;
   auto* rows = new QVBoxLayout(lower);
@@ -82,9 +83,8 @@ void DimsPanel::showDims(const DimsTable& dims) {
     setCell(table_, r, 2, QString::number(row.usesCount), CellAlignment::right);
     setCell(table_, r, 3, QString::fromStdString(row.origin));
   }
-  table_->resizeColumnsToContents();
+  fitColumns(table_);
   table_->setColumnWidth(0, std::min(table_->columnWidth(0), 130));
-  table_->horizontalHeader()->setStretchLastSection(true);
   if (dims.rows.empty()) answer_->setPlainText("All shapes are fixed.");
 }
 

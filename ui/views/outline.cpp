@@ -118,6 +118,7 @@ Outline::Outline(const QString& name, const QString& accessibleName) : model_(ne
   setSelectionBehavior(QAbstractItemView::SelectRows);
   setAlternatingRowColors(true);
   setFrameStyle(QFrame::NoFrame);
+  setTextElideMode(Qt::ElideMiddle);  // what tells names apart stands at their end
   header()->setStretchLastSection(true);
   header()->resizeSection(0, 150);
   connect(selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "app/engine/model/formula.h"
 #include "ui/graph/graph_scene.h"
+#include "ui/support/formula_text.h"
 #include "ui/support/theme.h"
 #include "ui/views/table.h"
 
@@ -59,6 +61,19 @@ class Page {
   QString title_, section_, caption_, text_;
 };
 
+// "11.2 GFLOPs"
+QString flopsInWords(int64_t flops) {
+  const QString count = countInUnits(static_cast<double>(flops));
+  return count + (count.contains(' ') ? "FLOPs" : " FLOPs");
+}
+
+// "batch = 1, seq = 16"
+QString sizesInWords(const DimValues& sizes) {
+  QStringList words;
+  for (const auto& [name, value] : sizes) words << html(name) + " = " + QString::number(value);
+  return words.join(", ");
+}
+
 // "any size", "1 to 512", "a multiple of 4"
 QString rangeInWords(const DimRow& dim) {
   QString text = dim.low && dim.high && *dim.low == *dim.high ? QString("always %1").arg(*dim.low)
@@ -82,9 +97,12 @@ void writeDims(Page& page, const DimsTable& dims) {
 void writeParts(Page& page, const ModelInfo& model) {
   page.section("What it is made of");
   if (model.weightsCount > 0)
-    page.line(inWords(model.weightsCount, "constant") + ", " + bytesText(model.weightsBytes) + " of weights");
+    page.line(
+        link("mode", "Memory", countInUnits(static_cast<double>(model.parametersCount)) + " parameters") +
+        " in " + inWords(model.weightsCount, "constant") + ": " + bytesText(model.weightsBytes) +
+        " of weights");
   if (model.opsCount > 0)
-    page.line(inWords(model.opsCount, "operation") + " of " +
+    page.line(link("panel", "IR", inWords(model.opsCount, "operation")) + " of " +
               inWords(static_cast<int64_t>(model.ops.size()), "kind"));
   std::vector<std::pair<int64_t, std::string>> most;
   for (const auto& [op, count] : model.ops) most.emplace_back(-count, op);
@@ -135,18 +153,37 @@ void writePasses(Page& page, const PassList& list) {
               html(passes[i]->summary));
 }
 
+// Arithmetic and memory, as formulas and at the sizes of the Run panel: known before a run.
+void writeCosts(Page& page, const ModelInfo& model, const PlanView* plan, const DimValues& sizes) {
+  const QString at = sizes.empty() ? QString() : " at " + sizesInWords(sizes);
+  if (!model.flops.empty() && model.flops != "0") {
+    const std::optional<int64_t> flops = valueOf(model.flops, sizes);
+    page.line(
+        link("mode", "Sizes", flops ? flopsInWords(*flops) : QString("Arithmetic")) +
+            (flops ? at : QString()) + ", of products and convolutions",
+        model.symbols.empty() ? QString() : formulaText(QString::fromStdString(model.flops)).toHtmlEscaped());
+  }
+  if (!plan) {
+    page.line(link("plan", "", "Compute the peak") + " of its memory, as a formula and at these sizes");
+    return;
+  }
+  const std::optional<int64_t> peak =
+      plan->dims == sizes && plan->predictedPeakBytes ? plan->predictedPeakBytes : valueOf(plan->peak, sizes);
+  page.line(link("mode", "Memory", peak ? bytesText(*peak) : QString("Memory")) +
+                (peak ? at + ", besides weights" : ": depends on values that a run computes"),
+            "at most " + formulaText(QString::fromStdString(plan->peak)).toHtmlEscaped() + " bytes");
+}
+
 void writeRun(Page& page, const RunResult* run, bool canRun) {
-  page.section("In a run");
   if (!run) {
     if (canRun) page.line("Not run yet: " + link("run", "", "run it") + " with random inputs.");
     return;
   }
   int64_t least = 0;
   for (const int64_t time : run->runsNs) least = least == 0 ? time : std::min(least, time);
-  QStringList sizes;
-  for (const auto& [name, value] : run->dims) sizes << html(name) + " = " + QString::number(value);
-  page.line(link("mode", "Profile", timeText(least)) + (sizes.isEmpty() ? "" : " at " + sizes.join(", ")));
-  page.line(link("mode", "Memory", bytesText(run->peakBytes)) + " of memory at most, without the weights");
+  page.line(link("mode", "Profile", "Measured: " + timeText(least)) +
+            (run->dims.empty() ? "" : " at " + sizesInWords(run->dims)) + ", " + bytesText(run->peakBytes) +
+            " of memory at most");
 }
 
 void writeProblems(Page& page, const ModelInfo& model, const ProblemList& list) {
@@ -176,6 +213,8 @@ void OverviewPage::setModel(Shared<ModelInfo> model) {
   problems_ = {};
   passes_ = nullptr;
   run_ = nullptr;
+  plan_ = nullptr;
+  sizes_.clear();
   model_ = std::move(model);
   compose();
   verticalScrollBar()->setValue(0);
@@ -198,6 +237,17 @@ void OverviewPage::setPasses(Shared<PassList> passes) {
 
 void OverviewPage::setProblems(const ProblemList& problems) {
   problems_ = problems;
+  compose();
+}
+
+void OverviewPage::setPlan(Shared<PlanView> plan) {
+  plan_ = std::move(plan);
+  compose();
+}
+
+void OverviewPage::setSizes(DimValues sizes) {
+  if (sizes == sizes_) return;
+  sizes_ = std::move(sizes);
   compose();
 }
 
@@ -229,6 +279,8 @@ void OverviewPage::compose() {
   if (isKnown) writeDims(page, dims_);
   writeParts(page, *model_);
   if (isKnown) writeChecks(page, dims_);
+  page.section("What a run takes");
+  if (isKnown) writeCosts(page, *model_, plan_.get(), sizes_);
   writeRun(page, run_.get(), model_->problemsCount == 0);
   if (passes_) writePasses(page, *passes_);
   const int at = verticalScrollBar()->value();

@@ -22,10 +22,12 @@ class OverviewPage : public QTextBrowser {
   void setPasses(Shared<PassList> passes);
   void setProblems(const ProblemList& problems);
   void setRun(Shared<RunResult> run);
+  void setPlan(Shared<PlanView> plan);  // for its peak
+  void setSizes(DimValues sizes);       // of the Run panel
 
  Q_SIGNALS:
   // "why" and "batch", "find" and "op:Softmax", "mode" and "Sizes", "pass" and "fuse", "panel" and
-  // "Problems", "run" and "".
+  // "Problems", "run" and "", "plan" and "".
   void linkChosen(const QString& what, const QString& which);
 
  protected:
@@ -37,6 +39,8 @@ class OverviewPage : public QTextBrowser {
   Shared<ModelInfo> model_;
   Shared<PassList> passes_;
   Shared<RunResult> run_;
+  Shared<PlanView> plan_;
+  DimValues sizes_;
   DimsTable dims_;
   ProblemList problems_;
 };

@@ -61,6 +61,55 @@ void alignRight(QTableWidget* table, int column, QTableWidgetItem* item) {
     header->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
 }
 
+// Hides columns of less use while another one has too little room.
+class ColumnRoom : public QObject {
+ public:
+  ColumnRoom(QTableWidget* table, int column, const QList<int>& giveWay)
+      : QObject(table), table_(table), column_(column), giveWay_(giveWay) {
+    table->viewport()->installEventFilter(this);
+    table->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
+  }
+  void arrange() {
+    for (const int column : giveWay_) table_->setColumnHidden(column, false);
+    for (const int column : giveWay_) {
+      if (roomOf() >= needed_) return;
+      table_->setColumnHidden(column, true);
+    }
+  }
+  void measure() {
+    needed_ = 0;
+    for (int row = 0; row < table_->rowCount(); ++row)
+      if (const QTableWidgetItem* item = table_->item(row, column_))
+        needed_ = std::max(needed_, table_->fontMetrics().horizontalAdvance(item->text()) + kAround);
+    needed_ = std::min(needed_, kMostNeeded);
+  }
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    if (event->type() == QEvent::Resize) arrange();
+    return QObject::eventFilter(watched, event);
+  }
+
+ private:
+  static constexpr int kAround = 14, kMostNeeded = 160;
+  int roomOf() const {
+    int room = table_->viewport()->width();
+    for (int column = 0; column < table_->columnCount(); ++column)
+      if (column != column_ && !table_->isColumnHidden(column)) room -= table_->columnWidth(column);
+    return room;
+  }
+  QTableWidget* table_;
+  int column_, needed_ = 0;
+  QList<int> giveWay_;
+};
+
+// The one of the table, if any.
+ColumnRoom* roomOf(const QTableWidget* table) {
+  for (QObject* child : table->children())
+    if (auto* room = dynamic_cast<ColumnRoom*>(child)) return room;
+  return nullptr;
+}
+
 }  // namespace
 
 QTableWidget* makeTable(const QString& name, const QStringList& headers) {
@@ -102,7 +151,7 @@ void setNumber(QTableWidget* table, int row, int column, const QString& text, do
 }
 
 void fitColumns(QTableWidget* table) {
-  constexpr int kAround = 14;  // of a header, which its own size hint leaves out where it stands at the right
+  constexpr int kAround = 20;  // of a header, which its own size hint leaves out where it stands at the right
   table->resizeColumnsToContents();
   for (int column = 0; column < table->columnCount(); ++column) {
     const QTableWidgetItem* header = table->horizontalHeaderItem(column);
@@ -110,6 +159,14 @@ void fitColumns(QTableWidget* table) {
     const int needed = table->fontMetrics().horizontalAdvance(header->text()) + kAround;
     table->setColumnWidth(column, std::max(table->columnWidth(column), needed));
   }
+  if (ColumnRoom* room = roomOf(table)) {
+    room->measure();
+    room->arrange();
+  }
+}
+
+void keepRoomFor(QTableWidget* table, int column, const QList<int>& giveWay) {
+  (new ColumnRoom(table, column, giveWay))->arrange();
 }
 
 QString htmlRow(const QString& key, const QString& value) {

@@ -1,6 +1,7 @@
 // Tables and rows of text as all panels show them.
 #pragma once
 
+#include <QList>
 #include <QString>
 #include <QStringList>
 
@@ -18,6 +19,9 @@ void setCell(QTableWidget* table, int row, int column, const QString& text,
 void setNumber(QTableWidget* table, int row, int column, const QString& text, double value);
 // As wide as cells and headers need.
 void fitColumns(QTableWidget* table);
+// The column takes the room that the others leave. Where its cells do not fit, the columns of `giveWay` are
+// hidden, the first of them first. After cells changed: fitColumns().
+void keepRoomFor(QTableWidget* table, int column, const QList<int>& giveWay);
 // "<tr>..." with the key of less weight; `value` is HTML.
 QString htmlRow(const QString& key, const QString& value);
 // Of a page: a step larger, and above a part of it.

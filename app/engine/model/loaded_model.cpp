@@ -531,6 +531,7 @@ void LoadedModel::describe() {
     if (const HostTensor* tensor = op.attributes.tensor("value")) {
       ++info_.weightsCount;
       info_.weightsBytes += tensor->sizeBytes();
+      info_.parametersCount += tensor->elementCount();
     }
   });
   if (info_.ops.empty()) info_.ops = std::move(ops);

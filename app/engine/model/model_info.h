@@ -34,6 +34,8 @@ struct ModelInfo {
   int64_t opsCount = 0;                // operations of the imported module, bodies included
   int64_t functionsCount = 0;
   int64_t weightsCount = 0, weightsBytes = 0;
+  int64_t parametersCount = 0;       // elements of the weights
+  std::string flops;                 // of :info, as a formula (model_flops.h); "": not known
   std::vector<std::string> symbols;  // named dims of the inputs
   std::vector<Diagnostic> warnings;
   int64_t problemsCount = 0;  // with any, the model can be looked at, and nothing else

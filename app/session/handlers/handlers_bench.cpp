@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "app/engine/inputs/batch_lengths.h"
+#include "app/engine/model/model_flops.h"
 #include "app/engine/run/run_file.h"
 #include "app/engine/run/run_times.h"
 #include "app/engine/run/valid_positions.h"
@@ -12,52 +13,24 @@
 #include "app/session/graph/kernel_members.h"
 #include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
-#include "compiler/ir/walk.h"
-#include "compiler/ops/op_table.h"
 
 namespace dyn {
 
 namespace {
 
-// 2 * multiply-adds of the products and convolutions; nullopt where a size depends on values, or where they
-// stand in a function that is called or repeated who knows how often.
-std::optional<double> flopsOf(const Module& module, const DimValues& dims) {
+// At these dims, or where they do not say it, at those that are equal to others.
+std::optional<double> flopsAt(const Module& module, const DimValues& dims) {
+  const Dim flops = flopsOf(module);
+  if (!flops) return std::nullopt;
   DimBinding binding;
   DimContext& context = module.context->dims();
   for (SymbolId s = 0; s < context.symbolCount(); ++s) {
     auto it = dims.find(context.symbolName(s));
     if (it != dims.end()) binding.set(s, it->second);
   }
-  const Uses uses(module);
-  double total = 0;
-  bool known = module.main() != nullptr;
-  auto sizeOf = [&](Dim d) {
-    Result<int64_t> value = evaluate(d, binding);
-    if (!value.ok()) value = evaluate(module.context->facts().canonical(d), binding);
-    if (!value.ok()) known = false;
-    return value.ok() ? static_cast<double>(*value) : 0.0;
-  };
-  forEachOp(module, [&](const Function& function, const Op& op) {
-    const bool product = op.def->traits.matrixOperands > 0, convolution = op.def->traits.flatPositions;
-    if ((!product && !convolution) || op.results.empty() || op.operands.size() < 2) return;
-    const Type result = op.results[0].type, first = uses.definition(op.operands[0]).type,
-               second = uses.definition(op.operands[1]).type;
-    if (&function != module.main() || !result || !first || !second) {
-      known = false;
-      return;
-    }
-    double flops = 2;
-    for (Dim d : result.dims()) flops *= sizeOf(d);
-    if (product) {
-      flops *= first.rank() > 0 ? sizeOf(first.dims().back()) : 1;
-    } else {
-      for (int axis = 1; axis < second.rank(); ++axis)
-        flops *= sizeOf(second.dims()[static_cast<size_t>(axis)]);
-    }
-    total += flops;
-  });
-  if (!known) return std::nullopt;
-  return total;
+  Result<int64_t> value = evaluate(flops, binding);
+  if (!value.ok()) value = evaluate(module.context->facts().canonical(flops), binding);
+  return value.ok() ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
 void fillTimes(const RunTimes& times, BenchRow& row) {
@@ -206,7 +179,7 @@ Result<BenchedCase> benchCase(SessionState& state, const RunCase& one, const Ben
   work.bound = checkRates(state.now.options, result);
   work.bytes = 0;
   for (const KernelRow& kernel : result.profile->rows) *work.bytes += static_cast<double>(kernel.bytes);
-  if (model.hasModule()) work.flops = flopsOf(model.typed(), result.dims);
+  if (model.hasModule()) work.flops = flopsAt(model.typed(), result.dims);
   const std::optional<double> done = launchedOperations(result);
   if (work.flops && done && setValidPositions(model, inputs, runner))
     work.flops = std::min(*work.flops, *done);  // what padding would take is not done

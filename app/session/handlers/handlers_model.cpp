@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/engine/inputs/input_spec.h"
+#include "app/engine/model/model_flops.h"
 #include "app/engine/run/specialisation.h"
 #include "app/session/answers/contraction_rows.h"
 #include "app/session/answers/dim_views.h"
@@ -178,10 +179,12 @@ Result<View> handle_reload(SessionState& state, const Command&, Outcome& outcome
 
 Result<View> handle_info(SessionState& state, const Command&, Outcome&) {
   DYN_TRY(LoadedModel * model, state.opened());
-  if (model->hasModule() && model->problems().empty())
-    (void)model
-        ->ensurePasses();  // the outputs' types; a model that does not type-check has its inputs at least
-  return makeView(model->info());
+  if (!model->hasModule() || !model->problems().empty()) return makeView(model->info());
+  // The outputs' types; a model that does not type-check has its inputs at least.
+  const bool isTyped = model->ensurePasses().ok();
+  ModelInfo info = model->info();
+  if (const Dim flops = isTyped ? flopsOf(model->typed()) : Dim()) info.flops = flops.toString();
+  return makeView(std::move(info));
 }
 
 namespace {

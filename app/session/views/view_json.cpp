@@ -160,6 +160,8 @@ struct JsonWriter {
     json["functions_count"] = v->functionsCount;
     json["weights_count"] = v->weightsCount;
     json["weights_bytes"] = v->weightsBytes;
+    json["parameters_count"] = v->parametersCount;
+    if (!v->flops.empty()) json["flops"] = v->flops;
     json["warnings"] = diagnosticsJson(v->warnings);
     if (v->problemsCount > 0) json["problems_count"] = v->problemsCount;
     return json;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ui/support/save_dialog.h"
 #include "ui/views/code/shown_line.h"
 
 namespace dyn::ui {
@@ -460,7 +461,7 @@ void CodeView::contextMenuEvent(QContextMenuEvent* event) {
   menu.addAction("Copy", this, [this] { copy(); });
   menu.addAction("Find…", this, &CodeView::findAsked);
   menu.addAction(QString::fromUtf8("Save…"), this, [this] {
-    const QString file = QFileDialog::getSaveFileName(this, "Write this text", "text.txt");
+    const QString file = chooseSaveFile(this, "Write this text", "text.txt", "Text (*.txt)");
     if (!file.isEmpty() && !saveTo(file))
       QMessageBox::warning(this, "dynstudio", file + " could not be written");
   });

@@ -1,7 +1,6 @@
 #include "ui/views/code/level_pane.h"
 
 #include <QComboBox>
-#include <QFileDialog>
 #include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -9,6 +8,8 @@
 #include <QSignalBlocker>
 #include <QToolButton>
 #include <QVBoxLayout>
+
+#include "ui/support/save_dialog.h"
 
 namespace dyn::ui {
 
@@ -82,7 +83,7 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
   });
   connect(wrap, &QToolButton::toggled, view_, &CodeView::setWrapped);
   connect(save, &QToolButton::clicked, this, [this] {
-    const QString file = QFileDialog::getSaveFileName(this, "Write " + titleOf(level()), "level.txt");
+    const QString file = chooseSaveFile(this, "Write " + titleOf(level()), "level.txt", "Text (*.txt)");
     if (!file.isEmpty()) Q_EMIT saveWanted(file);
   });
   connect(view_, &CodeView::findAsked, this, [this] {

@@ -8,6 +8,7 @@
 
 #include "app/session/graph/level_links.h"
 #include "app/session/graph/line_groups.h"
+#include "ui/support/short_name.h"
 
 namespace dyn::ui {
 
@@ -31,12 +32,6 @@ std::shared_ptr<const CodeText> codeOf(const IrText& text) {
   auto code = std::make_shared<CodeText>(text.text);
   code->folds = text.level == IrLevel::assembly ? kernelFolds(text) : foldsOf(*code);
   return code;
-}
-
-// "model.onnx: byte 7: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"
-QString shortLevelPlace(const QString& place) {
-  const qsizetype node = place.lastIndexOf("node ");
-  return node < 0 ? place : place.mid(node + 5).section(" (", 0, 0);
 }
 
 bool anySeen(const CodeView& view, const std::vector<uint32_t>& lines) {
@@ -272,7 +267,7 @@ void LevelsPanel::showPlace(const QString& place) {
     // like its own.
     const bool isMissing = text && !place.isEmpty() && chosen_[i].empty() && isOfKernels(text->level);
     otherText |= panes_[i]->cover(
-        isMissing ? "// " + shortLevelPlace(place) +
+        isMissing ? "// " + nodeOfPlace(place) +
                         " runs no code: it was computed when the model was compiled, or it only\n"
                         "// looks at memory that others have written"
                   : QString());

@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kLeft = 64, kRight = 10, kTop = 8, kBottom = 22;
 
-// Hues far apart for neighbours in the list; the same buffer has the same colour whatever the dims.
 }  // namespace
 
 QColor bufferColor(Category category, size_t index, bool pooled, bool dark) {
@@ -98,6 +97,18 @@ void PlanCanvas::setPlan(Shared<PlanView> plan, const QString& function) {
   if (blocks_.empty()) message_ = "This function has no tensor in its own memory.";
 }
 
+void PlanCanvas::setCategories(std::map<NodeId, Category> categories) {
+  categories_ = std::move(categories);
+  update();
+}
+
+// The last part of a value's name tells what makes it: "/layer.0/MatMul_output_0".
+Category PlanCanvas::categoryOf(const PlanBuffer& buffer) const {
+  const Category byName = categoryOfKernel(QString::fromStdString(buffer.name).section('/', -1));
+  const auto known = categories_.find(buffer.node);
+  return byName != Category::other || known == categories_.end() ? byName : known->second;
+}
+
 void PlanCanvas::setChosen(NodeId node) {
   chosen_ = node;
   update();
@@ -159,9 +170,7 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
   const bool dark = palette().color(QPalette::Base).lightness() < 128;
   const double bottom = height() - kBottom, up = (bottom - kTop) / top();
   const QColor line = dark ? QColor(90, 96, 110) : QColor(200, 206, 216);
-  QFont font("DejaVu Sans");
-  font.setPixelSize(10);
-  painter.setFont(font);
+  painter.setFont(fontOf(TextStep::caption));
   for (int tick = 0; tick <= 4; ++tick) {
     const double bytes = top() * tick / 4, y = bottom - bytes * up;
     painter.setPen(line);
@@ -170,16 +179,12 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
     painter.drawText(QRectF(0, y - 8, kLeft - 6, 16), Qt::AlignRight | Qt::AlignVCenter,
                      bytesText(static_cast<int64_t>(bytes)));
   }
-  painter.drawText(QRectF(kLeft, bottom + 3, width() - kLeft - kRight, kBottom - 3), Qt::AlignRight,
-                   QString::fromUtf8("operations 0 → %1").arg(static_cast<int>(steps_) - 1));
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const PlanBuffer& b = plan_->buffers[blocks_[i].buffer];
     const QRectF r = rectOf(blocks_[i]);
     const bool chosen = b.node == chosen_ && chosen_ != kNoNode, hovered = static_cast<int>(i) == hovered_;
     painter.setPen(chosen || hovered ? QPen(palette().color(QPalette::Highlight), 2) : QPen(line, 0.7));
-    // The last part of a value's name tells what makes it: "/layer.0/MatMul_output_0".
-    const Category category = categoryOfKernel(QString::fromStdString(b.name).section('/', -1));
-    const QColor fill = bufferColor(category, blocks_[i].buffer, b.pooled, dark);
+    const QColor fill = bufferColor(categoryOf(b), blocks_[i].buffer, b.pooled, dark);
     painter.setBrush(b.pooled ? QBrush(fill, Qt::BDiagPattern) : QBrush(fill));
     painter.drawRect(r);
     if (r.width() < 40 || r.height() < 13) continue;
@@ -195,7 +200,13 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
     painter.drawLine(QPointF(kLeft, y), QPointF(width() - kRight, y));
     painter.drawText(QPointF(kLeft + 4, y - 3), "end of the arena; above it: from the pool");
   }
-  paintPeak(painter);
+  const QRectF peak = paintPeak(painter);
+  const QString steps = QString::fromUtf8("operations 0 → %1").arg(static_cast<int>(steps_) - 1);
+  const double stepsWidth = painter.fontMetrics().horizontalAdvance(steps);
+  QRectF below(width() - kRight - stepsWidth, bottom + 2, stepsWidth, kBottom - 3);
+  if (below.intersects(peak)) below.moveLeft(kLeft);
+  painter.setPen(palette().color(QPalette::PlaceholderText));
+  if (!below.intersects(peak)) painter.drawText(below, Qt::AlignLeft | Qt::AlignVCenter, steps);
   if (!part_) return;
   const double across = (width() - kLeft - kRight) / steps_;
   const double from = kLeft + part_->first * across, to = kLeft + (part_->second + 1) * across;
@@ -206,8 +217,8 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
 }
 
 // Where most lives at once: an upright line, its sum, and what lives then.
-void PlanCanvas::paintPeak(QPainter& painter) const {
-  if (!isMain_ || plan_->peakStep < 0) return;
+QRectF PlanCanvas::paintPeak(QPainter& painter) const {
+  if (!isMain_ || plan_->peakStep < 0) return {};
   const double x = kLeft + (plan_->peakStep + 0.5) * (width() - kLeft - kRight) / steps_;
   painter.setPen(QPen(palette().color(QPalette::Highlight), 1.5, Qt::DashLine));
   painter.drawLine(QPointF(x, kTop), QPointF(x, height() - kBottom));
@@ -217,10 +228,10 @@ void PlanCanvas::paintPeak(QPainter& painter) const {
                            .arg(plan_->peakBuffers.size());
   const double width = painter.fontMetrics().horizontalAdvance(text) + 8;
   const double left = std::clamp(x + 4, kLeft, std::max(kLeft, this->width() - kRight - width));
-  painter.fillRect(QRectF(left, height() - kBottom + 3, width, kBottom - 4), palette().color(QPalette::Base));
+  const QRectF below(left, height() - kBottom + 2, width, kBottom - 3);
   painter.setPen(palette().color(QPalette::Text));
-  painter.drawText(QRectF(left + 4, height() - kBottom + 2, width, kBottom - 3),
-                   Qt::AlignLeft | Qt::AlignVCenter, text);
+  painter.drawText(below.adjusted(4, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
+  return below;
 }
 
 void PlanCanvas::mouseMoveEvent(QMouseEvent* event) {

@@ -8,6 +8,7 @@
 
 #include <QWidget>
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -28,6 +29,8 @@ class PlanCanvas : public QWidget {
   explicit PlanCanvas(QWidget* parent = nullptr);
 
   void setPlan(Shared<PlanView> plan, const QString& function);
+  // What makes each value, where its name does not say it.
+  void setCategories(std::map<NodeId, Category> categories);
   void setChosen(NodeId node);  // drawn with a border
   // A part of a run: operations that make none of these values lie in shadow, before the first of them and
   // behind the last. Null: the whole run.
@@ -55,10 +58,13 @@ class PlanCanvas : public QWidget {
 
  private:
   int blockAt(QPointF p) const;
-  void paintPeak(QPainter& painter) const;
+  Category categoryOf(const PlanBuffer& buffer) const;
+  // Returns what it covers below the plot.
+  QRectF paintPeak(QPainter& painter) const;
   QString describe(const Block& block) const;
 
   Shared<PlanView> plan_;
+  std::map<NodeId, Category> categories_;
   std::vector<Block> blocks_;
   double top() const { return std::max({1.0, bytes_, leastTop_}); }
   double steps_ = 1, bytes_ = 0, arenaBytes_ = 0, leastTop_ = 0;

@@ -109,7 +109,17 @@ void PlanPanel::setPlan(Shared<PlanView> plan) {
 
 void PlanPanel::setPipeline(const QString& edits) { pipeline_ = edits; }
 
+// What is fused later keeps the class of the operation that it was.
+void PlanPanel::setGraph(const GraphView& graph) {
+  for (const GraphNode& node : graph.nodes)
+    if (const Category category = categoryOfClass(QString::fromStdString(node.opClass));
+        category != Category::other && category != Category::control)
+      categories_.emplace(node.id, category);
+  for (PlanCanvas* canvas : {canvas_, kept_}) canvas->setCategories(categories_);
+}
+
 void PlanPanel::clear() {
+  categories_.clear();
   setPlan(nullptr);
   keep_->setChecked(false);
 }

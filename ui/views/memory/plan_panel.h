@@ -20,7 +20,9 @@ class PlanPanel : public QWidget {
   explicit PlanPanel(QWidget* parent = nullptr);
   void setPlan(Shared<PlanView> plan);     // null: none yet
   void setPipeline(const QString& edits);  // that the next plan is of; "": the standard one
-  void clear();                            // another model: what was kept goes, too
+  // Buffers have the colour of the operation that makes them, as in this graph and those before it.
+  void setGraph(const GraphView& graph);
+  void clear();  // another model: what was kept goes, too
   PlanCanvas* canvas() const { return canvas_; }
   QString summary() const;
   QString peakText() const;  // what the peak consists of
@@ -30,6 +32,7 @@ class PlanPanel : public QWidget {
   void keep(bool on);
   void share();
 
+  std::map<NodeId, Category> categories_;
   Shared<PlanView> plan_, keptPlan_;
   QString pipeline_;
   QComboBox* functions_ = nullptr;

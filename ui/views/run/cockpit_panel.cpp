@@ -1,8 +1,10 @@
 #include "ui/views/run/cockpit_panel.h"
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QGridLayout>
 #include <QLabel>
+#include <QLineEdit>
 #include <QRegularExpression>
 #include <QScrollArea>
 #include <QSignalBlocker>
@@ -15,13 +17,14 @@
 #include <algorithm>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/short_name.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
 
 namespace {
 
-constexpr int kMostCockpitDim = 1 << 24, kUsualEnd = 256;
+constexpr int kMostCockpitDim = 1 << 24, kUsualEnd = 256, kLeastColumn = 250, kWidestName = 180;
 
 QString checkText(const CheckRow& check) {
   return QString("<li><b>%1 fails</b>, %2 against %3: %4 <a href='why:%1'>why?</a></li>")
@@ -31,24 +34,39 @@ QString checkText(const CheckRow& check) {
       .arg(html(check.text));
 }
 
-// What tells names of one model apart stands at their end.
-QString rightEnd(const std::string& name, qsizetype most) {
-  const QString text = QString::fromStdString(name);
-  return (text.size() <= most ? text : QString::fromUtf8("…") + text.right(most - 1)).toHtmlEscaped();
-}
-
-// "model.onnx: node /encoder/layer.0/output/dense/MatMul (MatMul, opset 17)" → "dense/MatMul"
-QString lastNames(const std::string& place) {
-  const QString text = QString::fromStdString(place);
-  const qsizetype node = text.lastIndexOf("node ");
-  return (node < 0 ? text : text.mid(node + 5).section(" (", 0, 0).section('/', -2)).toHtmlEscaped();
-}
-
 // "would take 45574144 bytes" → "would take 43.5 MiB"
 QString inUnits(QString text) {
   static const QRegularExpression bytes("(\\d+) bytes");
   const QRegularExpressionMatch match = bytes.match(text);
   return match.hasMatch() ? text.replace(match.captured(0), bytesText(match.captured(1).toLongLong())) : text;
+}
+
+// Launches of one kernel with one bound are one row: "85 %  gemm × 72, memory".
+QString sharesOf(const KernelTable& kernels) {
+  struct Group {
+    QString text;
+    double share = 0;
+    int64_t count = 0;
+  };
+  std::vector<Group> groups;
+  for (const KernelRow& row : kernels.rows) {
+    QString text = html(row.description.empty() ? row.name : row.description).left(60);
+    if (!row.bound.empty()) text += ", bound by " + html(row.bound);
+    const auto known =
+        std::find_if(groups.begin(), groups.end(), [&](const Group& group) { return group.text == text; });
+    Group& group = known == groups.end() ? groups.emplace_back(Group{text}) : *known;
+    group.share += row.share;
+    group.count += row.launchesCount;
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.share > b.share; });
+  constexpr size_t kMost = 5;
+  constexpr double kLeast = 0.005;
+  QString text;
+  for (size_t i = 0; i < std::min(kMost, groups.size()) && groups[i].share >= kLeast; ++i)
+    text += htmlRow(QString::number(100 * groups[i].share, 'f', 0) + " %",
+                    groups[i].text + QString::fromUtf8(" × %1").arg(groups[i].count));
+  return text;
 }
 
 // A run of these sizes, and how far it is from what was expected.
@@ -77,12 +95,19 @@ CockpitPanel::CockpitPanel(QWidget* parent) : QWidget(parent) {
   scroll->setWidget(sliderArea_);
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
-  parts->addWidget(scroll);
+  auto* left = new QSplitter(Qt::Vertical);
+  left->addWidget(scroll);
   summary_ = new QTextBrowser;
   summary_->setObjectName("forecast");
   summary_->setAccessibleName("Predicted cost of a run with these sizes");
   summary_->setOpenLinks(false);
-  parts->addWidget(summary_);
+  left->addWidget(summary_);
+  left->setStretchFactor(0, 1);
+  left->setStretchFactor(1, 2);
+  left->setChildrenCollapsible(false);
+  left->setMinimumWidth(kLeastColumn);
+  parts->addWidget(left);
+  parts->setChildrenCollapsible(false);
   auto* right = new QWidget;
   auto* rows = new QVBoxLayout(right);
   rows->setContentsMargins(0, 0, 0, 0);
@@ -100,10 +125,11 @@ CockpitPanel::CockpitPanel(QWidget* parent) : QWidget(parent) {
   choice->addWidget(last_);
   choice->addStretch(1);
   rows->addLayout(choice);
+  rows->addLayout(makeLimit());
   plot_ = new SweepPlot;
   rows->addWidget(plot_, 1);
   parts->addWidget(right);
-  parts->setSizes({250, 300, 520});
+  parts->setSizes({320, 700});
   column->addWidget(parts);
   connect(summary_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
     if (link.scheme() == "why") Q_EMIT whyAsked(link.path());
@@ -123,6 +149,46 @@ CockpitPanel::CockpitPanel(QWidget* parent) : QWidget(parent) {
   });
 }
 
+// "within 512 MB, with the weights"
+QHBoxLayout* CockpitPanel::makeLimit() {
+  auto* row = new QHBoxLayout;
+  auto* label = new QLabel("Largest within");
+  limit_ = new QLineEdit;
+  limit_->setObjectName("limitField");
+  limit_->setAccessibleName("Memory that a run may take");
+  limit_->setPlaceholderText("512 MB");
+  limit_->setToolTip("How much memory a run may take: 512 MB, 1.5 GiB. Enter: the largest size that fits");
+  limit_->setMaximumWidth(110);
+  label->setBuddy(limit_);
+  withWeights_ = new QCheckBox("with the weights");
+  withWeights_->setObjectName("limitWithWeights");
+  withWeights_->setChecked(true);
+  withWeights_->setToolTip("The weights have to fit as well, as on a machine that runs nothing else");
+  row->addWidget(label);
+  row->addWidget(limit_);
+  row->addWidget(withWeights_);
+  row->addStretch(1);
+  connect(limit_, &QLineEdit::returnPressed, this, &CockpitPanel::askWithinField);
+  connect(withWeights_, &QCheckBox::toggled, this, [this] {
+    if (!limit_->text().isEmpty()) askWithinField();
+  });
+  return row;
+}
+
+void CockpitPanel::askWithin(const QString& limit) {
+  limit_->setText(limit);
+  askWithinField();
+}
+
+void CockpitPanel::askWithinField() {
+  const Result<int64_t> bytes = parseBytes(limit_->text().remove(' ').toStdString());
+  if (!bytes.ok()) return plot_->setAnswer(QString::fromStdString(bytes.error().message));
+  const int64_t weights = withWeights_->isChecked() ? weightsBytes_ : 0;
+  if (weights >= *bytes) return plot_->setAnswer("the weights alone take " + bytesText(weights));
+  askLimit(*bytes - weights);
+  withinBytes_ = *bytes;
+}
+
 void CockpitPanel::setModel(const ModelInfo* model) {
   for (const auto& [name, row] : rows_) {
     delete row.slider;
@@ -133,6 +199,9 @@ void CockpitPanel::setModel(const ModelInfo* model) {
   values_.clear();
   swept_.clear();
   predicting_ = sweeping_ = stale_ = false;
+  weightsBytes_ = model ? model->weightsBytes : 0;
+  withWeights_->setVisible(weightsBytes_ > 0);
+  limit_->clear();
   canAsk_ = model && model->problemsCount == 0 && model->kind != ModelKind::package;
   summary_->clear();
   plot_->setSweep(nullptr);
@@ -249,6 +318,7 @@ void CockpitPanel::askSweep() {
 
 void CockpitPanel::askLimit(qint64 bytes) {
   if (!canAsk_) return;
+  withinBytes_ = std::nullopt;
   plot_->setAnswer("...");
   Q_EMIT asked(withDims(CommandId::limit, symbol()).add("bytes", std::to_string(bytes)));
 }
@@ -280,11 +350,14 @@ void CockpitPanel::showLimit(const LimitView& view) {
   for (const LimitRow& row : view.rows) {
     if (row.symbol != symbol()) continue;
     const QString name = QString::fromStdString(row.symbol);
+    QString limit = bytesText(withinBytes_.value_or(view.limitBytes));
+    if (withinBytes_ && *withinBytes_ != view.limitBytes)
+      limit += " with " + bytesText(*withinBytes_ - view.limitBytes) + " of weights";
     plot_->setAnswer(row.largest ? QString("largest %1 within %2: %3 (%4)")
-                                       .arg(name, bytesText(view.limitBytes))
+                                       .arg(name, limit)
                                        .arg(*row.largest)
                                        .arg(inUnits(QString::fromStdString(row.end)))
-                                 : QString("no %1 stays within %2").arg(name, bytesText(view.limitBytes)));
+                                 : QString("no %1 stays within %2").arg(name, limit));
   }
 }
 
@@ -293,14 +366,7 @@ void CockpitPanel::showPrediction(const PredictView& view) {
   if (view.refused.empty()) {
     text += "<table>" + htmlRow("expected time", timeText(view.timeNs)) +
             measuredBeside(plot_->sweep().get(), view) + htmlRow("peak", bytesText(view.peakBytes));
-    for (size_t i = 0; i < std::min<size_t>(4, view.kernels.rows.size()); ++i) {
-      const KernelRow& row = view.kernels.rows[i];
-      const QString at = row.site.empty() ? "" : " at " + lastNames(row.site);
-      text += htmlRow(
-          QString::number(100 * row.share, 'f', 0) + " %",
-          html(row.description.empty() ? row.name : row.description).left(60) + at + ", " + html(row.bound));
-    }
-    text += "</table>";
+    text += sharesOf(view.kernels) + "</table>";
   } else {
     text += "<p><b>No run with these sizes.</b> " + html(view.refused) + "</p>";
   }
@@ -316,9 +382,12 @@ void CockpitPanel::showPrediction(const PredictView& view) {
   if (held > 0)
     text += QString("<p>%1 run-time %2 would hold.</p>").arg(held).arg(held == 1 ? "check" : "checks");
   if (!view.kernels.contractions.empty()) {
-    text += "<p><b>Versions</b></p><table>";
+    text += "<p><b>Kernel variants</b></p><table>";
     for (const ContractionRow& row : view.kernels.contractions) {
-      QString values = row.values.empty() ? "" : rightEnd(row.values.front(), 30);
+      QString values;
+      if (!row.values.empty())
+        values = elidedName(QString::fromStdString(row.values.front()), 0, fontMetrics(), kWidestName)
+                     .toHtmlEscaped();
       if (row.values.size() > 1) values += QString(" and %1 more").arg(row.values.size() - 1);
       text += "<tr><td>" + values + "&nbsp;&nbsp;</td><td>" + html(contraction::textOf(row.chosen)) +
               "</td><td>&nbsp;by " + html(row.by) + "</td></tr>";

@@ -8,12 +8,16 @@
 
 #include <QWidget>
 #include <map>
+#include <optional>
 
 #include "app/session/session.h"
 #include "ui/views/run/sweep_plot.h"
 
+class QCheckBox;
 class QComboBox;
 class QGridLayout;
+class QHBoxLayout;
+class QLineEdit;
 class QSlider;
 class QSpinBox;
 class QTextBrowser;
@@ -32,6 +36,8 @@ class CockpitPanel : public QWidget {
   void refresh();
   // True when the outcome answers a question of this panel (or could have).
   bool take(const Outcome& outcome);
+  // The largest size that fits: "512 MB", as the field takes it.
+  void askWithin(const QString& limit);
   SweepPlot* plot() const { return plot_; }
   QString summary() const;
 
@@ -45,6 +51,8 @@ class CockpitPanel : public QWidget {
     QSlider* slider = nullptr;
     QSpinBox* box = nullptr;
   };
+  QHBoxLayout* makeLimit();
+  void askWithinField();
   void makeRow(const std::string& symbol, int index);
   void showPrediction(const PredictView& view);
   void askSweep();
@@ -64,6 +72,10 @@ class CockpitPanel : public QWidget {
   QComboBox* over_ = nullptr;
   QSpinBox* last_ = nullptr;
   SweepPlot* plot_ = nullptr;
+  QLineEdit* limit_ = nullptr;
+  QCheckBox* withWeights_ = nullptr;
+  int64_t weightsBytes_ = 0;
+  std::optional<int64_t> withinBytes_;  // asked for by the field, the weights included
 };
 
 }  // namespace dyn::ui

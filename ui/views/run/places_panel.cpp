@@ -19,6 +19,7 @@
 
 #include "app/session/answers/place_tree.h"
 #include "ui/graph/graph_scene.h"
+#include "ui/support/short_name.h"
 #include "ui/support/theme.h"
 #include "ui/views/table.h"
 
@@ -161,7 +162,7 @@ void RooflinePlot::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   if (points_.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect(), Qt::AlignCenter,
+    painter.drawText(rect().adjusted(kSpaceSmall, 0, -kSpaceSmall, 0), Qt::AlignCenter | Qt::TextWordWrap,
                      places_ ? "Tick \"Bounds of the machine\" for the roofline." : "Roofline of a run");
     return;
   }
@@ -281,6 +282,8 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   pages_->addWidget(parts);
   differences_ = makeTable("differences", {"Place", "First", "Second", "Ratio", "Change"});
   differences_->setItemDelegate(new BackgroundDelegate(differences_));
+  differenceNames_ = new NameDelegate(differences_);
+  differences_->setItemDelegateForColumn(0, differenceNames_);
   pages_->addWidget(differences_);
   column->addWidget(pages_, 1);
   connect(tree_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
@@ -381,6 +384,7 @@ void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
   tree_->header()->resizeSections(QHeaderView::ResizeToContents);
   tree_->setColumnWidth(kPlace, std::min(420, tree_->columnWidth(kPlace)));
   tree_->scrollToTop();
+  Q_EMIT placesShown(places);
   const KernelTable& profile = *run_->profile;
   roofline_->setPlaces(
       places, {profile.mostGflops, profile.memoryGigabytesPerSecond, profile.cacheGigabytesPerSecond});
@@ -421,11 +425,12 @@ void PlacesPanel::showDifferences(const RunsView& runs) {
   differences_->setRowCount(static_cast<int>(rows.size()));
   const auto time = [](std::optional<int64_t> ns) { return ns ? timeText(*ns) : QString::fromUtf8("–"); };
   const bool dark = isDark(palette());
+  QStringList names;
   for (int r = 0; r < differences_->rowCount(); ++r) {
     const RunDifference& row = rows[static_cast<size_t>(r)];
     const QString place = QString::fromStdString(row.place);
-    const qsizetype node = place.lastIndexOf("node ");
-    setCell(differences_, r, 0, r == 0 ? "the whole run" : node < 0 ? place : place.mid(node + 5));
+    setCell(differences_, r, 0, r == 0 ? QString("the whole run") : nodeOfPlace(place));
+    if (r > 0) names << nodeOfPlace(place);
     differences_->item(r, 0)->setData(Qt::UserRole, place);
     setCell(differences_, r, 1, time(row.firstNs), CellAlignment::right);
     setCell(differences_, r, 2, time(row.secondNs), CellAlignment::right);
@@ -446,6 +451,7 @@ void PlacesPanel::showDifferences(const RunsView& runs) {
         legibleOn(QColor(behind(paper.red(), heat.red()), behind(paper.green(), heat.green()),
                          behind(paper.blue(), heat.blue()))));
   }
+  differenceNames_->setNames(names);
   fitColumns(differences_);
   differences_->setColumnWidth(0, std::min(520, differences_->columnWidth(0)));
 }

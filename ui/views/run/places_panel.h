@@ -19,6 +19,8 @@ class QTreeWidget;
 
 namespace dyn::ui {
 
+class NameDelegate;
+
 class RooflinePlot : public QWidget {
   Q_OBJECT
  public:
@@ -90,6 +92,7 @@ class PlacesPanel : public QWidget {
   void asked(const Command& command);
   void placeChosen(const QString& place);
   void runsCompared(Shared<RunsView> runs);  // null: no longer
+  void placesShown(Shared<PlaceTree> places);
 
  private:
   void showPlaces(Shared<PlaceTree> places);
@@ -101,6 +104,7 @@ class PlacesPanel : public QWidget {
   QTreeWidget* tree_ = nullptr;
   RooflinePlot* roofline_ = nullptr;
   QTableWidget* differences_ = nullptr;
+  NameDelegate* differenceNames_ = nullptr;  // of its first column
   QPushButton* compare_ = nullptr;
   QLabel* title_ = nullptr;
   QCheckBox* bounds_ = nullptr;

@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/short_name.h"
 
 namespace dyn::ui {
 
@@ -17,9 +18,8 @@ QString counted(int64_t count, const char* one, const char* many) {
 
 // Of a place of the model the node alone, where it has one.
 QString shortPlace(const std::string& place) {
-  const QString text = QString::fromStdString(place);
-  const qsizetype node = text.lastIndexOf("node ");
-  return node < 0 ? text.section('/', -1) : text.mid(node + 5).section(" (", 0, 0);
+  const QString text = QString::fromStdString(place), node = nodeOfPlace(text);
+  return node == text ? text.section('/', -1) : node;
 }
 
 QString summaryOf(const LevelLoop& loop) {

@@ -74,11 +74,8 @@ RunsPanel::RunsPanel(QWidget* parent) : QWidget(parent) {
   connect(table_, &QTableWidget::currentCellChanged, this, [this] { updateButtons(); });
   connect(pin_, &QPushButton::clicked, this, [this] {
     const int64_t number = currentNumber();
-    const bool isBaseline = std::any_of(runs_->rows.begin(), runs_->rows.end(), [&](const RunRecord& run) {
-      return run.isBaseline && run.number == number;
-    });
-    Command command = Command::of(CommandId::runs).add("action", isBaseline ? "unpin" : "pin");
-    if (!isBaseline) command.add("number", std::to_string(number));
+    Command command = Command::of(CommandId::runs).add("action", isBaseline(number) ? "unpin" : "pin");
+    if (!isBaseline(number)) command.add("number", std::to_string(number));
     Q_EMIT asked(command);
   });
   connect(drop_, &QPushButton::clicked, this, [this] {
@@ -94,14 +91,15 @@ int64_t RunsPanel::currentNumber() const {
   return item ? item->data(Qt::UserRole).toLongLong() : 0;
 }
 
+bool RunsPanel::isBaseline(int64_t number) const {
+  return runs_ && std::any_of(runs_->rows.begin(), runs_->rows.end(),
+                              [&](const RunRecord& run) { return run.isBaseline && run.number == number; });
+}
+
 void RunsPanel::updateButtons() {
   const int64_t number = currentNumber();
-  bool isBaseline = false;
-  if (runs_)
-    for (const RunRecord& run : runs_->rows)
-      isBaseline = isBaseline || (run.isBaseline && run.number == number);
   pin_->setEnabled(number > 0);
-  pin_->setText(isBaseline ? "Unpin the baseline" : "Pin as baseline");
+  pin_->setText(isBaseline(number) ? "Unpin the baseline" : "Pin as baseline");
   drop_->setEnabled(number > 0);
   compare_->setEnabled(runs_ && runs_->rows.size() >= 2);
 }

@@ -28,6 +28,7 @@ class RunsPanel : public QWidget {
 
  private:
   int64_t currentNumber() const;  // 0: none is chosen
+  bool isBaseline(int64_t number) const;
   void updateButtons();
   QString summary() const;
 

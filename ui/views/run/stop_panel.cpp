@@ -13,6 +13,7 @@
 #include <map>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/short_name.h"
 #include "ui/support/theme.h"
 #include "ui/views/table.h"
 
@@ -21,15 +22,6 @@ namespace dyn::ui {
 namespace {
 
 constexpr const char* kNoStop = "No run is stopped: F5 starts one.";
-
-// "model.onnx: byte 7: node /layer/MatMul (MatMul, opset 17)" → "/layer/MatMul"; others as they are.
-QString nodeOf(const std::string& place) {
-  const QString text = QString::fromStdString(place);
-  const qsizetype node = text.lastIndexOf("node ");
-  if (node < 0) return text;
-  const QString rest = text.mid(node + 5);
-  return rest.left(rest.indexOf(" (") < 0 ? rest.size() : rest.indexOf(" ("));
-}
 
 // Tensors, then dims of the inputs, then what else is counted.
 std::vector<const StopView::Register*> inOrder(const std::vector<StopView::Register>& registers) {
@@ -68,14 +60,15 @@ StopPanel::StopPanel(QWidget* parent) : QWidget(parent) {
   title_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   column->addWidget(title_);
   auto* parts = new QSplitter(Qt::Vertical);
-  registers_ = makeTable("registers", {"", "Value", "Type"});
+  registers_ = makeTable("registers", {"Register", "Value", "Type"});
   registers_->setAccessibleName("Registers of the stopped run");
-  points_ = makeTable("breakpoints", {"", "Hits", "Stops at", "Where"});
+  points_ = makeTable("breakpoints", {"No.", "Hits", "Stops at", "Where"});
   points_->setAccessibleName("Breakpoints");
   points_->setToolTip("A double click deletes a breakpoint");
   for (QTableWidget* table : {registers_, points_}) {
     table->setMinimumHeight(50);
     table->horizontalHeader()->setStretchLastSection(true);
+    fitColumns(table);
     parts->addWidget(table);
   }
   parts->setSizes({400, 110});
@@ -152,18 +145,18 @@ void StopPanel::showBreakpoints(const BreakpointTable& table) {
     const BreakpointTable::Row& row = breakpoints_[static_cast<size_t>(r)];
     setRow(points_, r,
            {QString::number(row.number), QString::number(row.hits), QString::fromStdString(row.what),
-            nodeOf(row.where)});
+            nodeOfPlace(row.where)});
   }
   for (size_t i = 0; i < table.watched.size(); ++i)
     setRow(points_, static_cast<int>(breakpoints_.size() + i),
            {"", "", "a change of " + QString::fromStdString(table.watched[i]), ""});
-  points_->resizeColumnsToContents();
+  fitColumns(points_);
 }
 
 void StopPanel::showStop(const StopView& stop) {
   title_->setText("<b>" + html(stop.why) + "</b>, in " + html(stop.function) + " at " +
                   QString::number(stop.position) + "<br><code>" + html(stop.instruction) + "</code><br>" +
-                  nodeOf(stop.place).toHtmlEscaped());
+                  nodeOfPlace(stop.place).toHtmlEscaped());
   // What is new since the stop before is bold.
   std::map<QString, QString> before;
   for (int r = 0; r < registers_->rowCount(); ++r)
@@ -182,7 +175,7 @@ void StopPanel::showStop(const StopView& stop) {
     font.setBold(true);
     registers_->item(r, 1)->setFont(font);
   }
-  registers_->resizeColumnsToContents();
+  fitColumns(registers_);
   constexpr int kWidest = 190;
   registers_->setColumnWidth(1, std::min(registers_->columnWidth(1), kWidest));
 }
@@ -197,7 +190,7 @@ void StopPanel::showResult(const StopView& stop) {
     const NamedValue& output = outputs[static_cast<size_t>(r)];
     setRow(registers_, r, {QString::fromStdString(output.name), "", shortType(output.type)});
   }
-  registers_->resizeColumnsToContents();
+  fitColumns(registers_);
 }
 
 }  // namespace dyn::ui

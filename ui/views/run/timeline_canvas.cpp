@@ -107,7 +107,20 @@ void TimelineCanvas::setChosenPlace(const QString& place) {
 void TimelineCanvas::showAll() {
   all_ = true;
   beginNs_ = 0;
-  nsPerPixel_ = std::max(1e-3, static_cast<double>(totalNs_) / std::max(1.0, width() - side() - kSide));
+  const auto total = static_cast<double>(std::max(totalNs_, leastTotalNs_));
+  nsPerPixel_ = std::max(1e-3, total / std::max(1.0, width() - side() - kSide));
+  update();
+}
+
+void TimelineCanvas::setLeastTotal(int64_t ns) {
+  leastTotalNs_ = ns;
+  if (all_) showAll();
+}
+
+void TimelineCanvas::setView(double beginNs, double nsPerPixel) {
+  beginNs_ = beginNs;
+  nsPerPixel_ = nsPerPixel;
+  all_ = false;
   update();
 }
 
@@ -168,9 +181,7 @@ QColor TimelineCanvas::fillOf(const TimelineEvent& event, bool dark) const {
 void TimelineCanvas::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), palette().color(QPalette::Base));
-  QFont font("DejaVu Sans");
-  font.setPixelSize(10);
-  painter.setFont(font);
+  painter.setFont(fontOf(TextStep::caption));
   if (bars_.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(rect(), Qt::AlignCenter, "Run the model: its kernels appear here along time.");
@@ -265,12 +276,14 @@ void TimelineCanvas::zoom(double factor, double x) {
   beginNs_ = under - (x - side()) * nsPerPixel_;
   all_ = false;
   update();
+  Q_EMIT viewMoved(beginNs_, nsPerPixel_);
 }
 
 void TimelineCanvas::pan(double pixels) {
   beginNs_ += pixels * nsPerPixel_;
   all_ = false;
   update();
+  Q_EMIT viewMoved(beginNs_, nsPerPixel_);
 }
 
 void TimelineCanvas::wheelEvent(QWheelEvent* event) {
@@ -329,7 +342,9 @@ void TimelineCanvas::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_D:
       return pan(80);
     case Qt::Key_F:
-      return showAll();
+      showAll();
+      Q_EMIT viewMoved(beginNs_, nsPerPixel_);
+      return;
     default:
       QWidget::keyPressEvent(event);
   }

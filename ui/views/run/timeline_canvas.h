@@ -30,6 +30,12 @@ class TimelineCanvas : public QWidget {
   void setComparedRuns(Shared<RunsView> runs);
   void setChosenPlace(const QString& place);
   void showAll();
+  int64_t totalNs() const { return totalNs_; }
+  // Two below each other have one scale: all of a run is at least so long.
+  void setLeastTotal(int64_t ns);
+  // What is in sight; viewMoved() is not told.
+  void setView(double beginNs, double nsPerPixel);
+  double beginNs() const { return beginNs_; }
 
   // One bar for each event of the run, in its order; row 0 is the outermost. Lanes have rows of their own.
   struct Bar {
@@ -47,6 +53,7 @@ class TimelineCanvas : public QWidget {
   QRectF rectOf(const Bar& bar) const;
 
  Q_SIGNALS:
+  void viewMoved(double beginNs, double nsPerPixel);  // by a person
   // An area was chosen with Shift and the mouse; INT64_MIN and INT64_MAX: the whole run again.
   void rangeChosen(qint64 beginNs, qint64 endNs);
   void placeChosen(const QString& place);
@@ -81,7 +88,7 @@ class TimelineCanvas : public QWidget {
   std::vector<Lane> lanes_;
   double down_ = 0;  // pixels that are scrolled away at the top
   int rowsCount_ = 0, hovered_ = -1;
-  int64_t totalNs_ = 0;
+  int64_t totalNs_ = 0, leastTotalNs_ = 0;
   double beginNs_ = 0, nsPerPixel_ = 1;  // what is in sight
   QString chosen_;
   QPointF pressed_;

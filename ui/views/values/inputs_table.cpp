@@ -5,6 +5,7 @@
 #include <QHeaderView>
 #include <QMouseEvent>
 
+#include "ui/graph/graph_scene.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -38,14 +39,15 @@ void InputsTable::setModel(const ModelInfo* model) {
     const ValueInfo& input = model->inputs[static_cast<size_t>(r)];
     setCell(this, r, kName, QString::fromStdString(input.name));
     setCell(this, r, kValue, "random");
-    setCell(this, r, kType, QString::fromStdString(input.type));
+    setCell(this, r, kType, shortType(input.type));
     for (const int column : {kName, kType})
       item(r, column)->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable);
     item(r, kValue)->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsEditable);
   }
-  resizeColumnsToContents();
+  fitColumns(this);
   setColumnWidth(kName, std::min(columnWidth(kName), 130));
-  setColumnWidth(kValue, 110);
+  setColumnWidth(kValue, 84);
+  horizontalHeader()->setStretchLastSection(true);
 }
 
 bool InputsTable::setCase(const QString& directory) {

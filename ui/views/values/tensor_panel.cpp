@@ -18,6 +18,7 @@
 #include <cmath>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/save_dialog.h"
 #include "ui/support/theme.h"
 #include "ui/views/table.h"
 #include "ui/views/values/picture_view.h"
@@ -203,7 +204,7 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   connect(slice_, &QLineEdit::returnPressed, this, [this] { ask({}); });
   connect(look, &QPushButton::clicked, this, [this] { ask({}); });
   connect(save, &QPushButton::clicked, this, [this] {
-    const QString file = QFileDialog::getSaveFileName(this, "Save the tensor", "tensor.npy", "NumPy (*.npy)");
+    const QString file = chooseSaveFile(this, "Save the tensor", "tensor.npy", "NumPy (*.npy)");
     if (!file.isEmpty()) ask(file);
   });
 }

@@ -168,6 +168,8 @@ class GraphPicture {
   }
   label(record) { return shortened(record.label ?? record.op, 30); }
   second(record) {
+    const what = record.outputs?.length ? null : record.attributes?.find(([name]) => name === "what")?.[1];  // of a check
+    if (what) return shortened(what.replaceAll('"', ""), 36);
     const type = record.outputs?.[0]?.[1] ?? "";
     const shape = /^Tensor\[\((.*)\), (\w+)\]$/.exec(type);
     return record.kind === "output" ? "" : shortened(shape ? `${shape[2]} [${shape[1]}]` : type, 36);
@@ -211,11 +213,14 @@ class GraphPicture {
       const points = layout.routes[e].map(point => ({x: x + point.x, y: y + point.y}));
       this.toPort(edge.from, edge.source, "bottoms", points[0]);
       this.toPort(edge.to, edge.source, "tops", points.at(-1));
-      let path = `M${points[0].x.toFixed(1)} ${points[0].y.toFixed(1)}`;
+      // From the edge of an open group's frame, where the line outside of it ends.
+      const [first, last] = [points[0], points.at(-1)], at = point => `${point.x.toFixed(1)} ${point.y.toFixed(1)}`;
+      let path = edge.from.port !== undefined && group.box ? `M${first.x.toFixed(1)} ${group.box.y.toFixed(1)}L${at(first)}` : `M${at(first)}`;
       for (let i = 1; i < points.length; ++i) {
         const a = points[i - 1], b = points[i], middle = ((a.y + b.y) / 2).toFixed(1);
         path += `C${a.x.toFixed(1)} ${middle} ${b.x.toFixed(1)} ${middle} ${b.x.toFixed(1)} ${b.y.toFixed(1)}`;
       }
+      if (edge.to.port !== undefined && group.box) path += `L${last.x.toFixed(1)} ${(group.box.y + group.box.height).toFixed(1)}`;
       const near = this.selected !== null && (edge.source === this.selected || edge.to.record?.id === this.selected);
       const isLong = points.length === 2 && points[1].y - points[0].y > 600;
       lines.append(element("path", {class: "edge" + (near ? " near" : "") + (isLong ? " long" : ""), d: path}));

@@ -16,6 +16,29 @@ function timeText(ns) {
   }
   return `${Number(ns.toPrecision(3))} s`;
 }
+// "110 M", below 10,000 as it is.
+function amountText(count) {
+  if (count < 10000) return String(count);
+  const units = ["k", "M", "G", "T"];
+  let unit = 0;
+  for (count /= 1000; count >= 999.5 && unit < 3; count /= 1000) ++unit;
+  return `${count.toPrecision(3)} ${units[unit]}`;
+}
+// "64*floordiv(n + 15, 16)" → "64·⌈n/16⌉"; floordiv(a + k-1, k) is how a dim that is rounded up is kept.
+function formulaText(formula) {
+  let text = String(formula), before = "";
+  while (text !== before) {
+    before = text;
+    text = text.replace(/(floordiv|ceildiv)\(([^(),]*), ([^(),]*)\)/, (_, kind, above, below) => {
+      const rest = ` + ${below - 1}`, isUp = kind === "ceildiv" || (below > 1 && above.endsWith(rest));
+      const top = kind === "floordiv" && isUp ? above.slice(0, -rest.length) : above;
+      const shown = `${top.includes(" ") ? `{${top}}` : top}/${below}`;
+      return isUp ? `⌈${shown}⌉` : `⌊${shown}⌋`;
+    });
+  }
+  return text.replaceAll("{", "(").replaceAll("}", ")").replace(/\b(\w+)\*\1\b(?!\*)/g, "$1²").replaceAll("*", "·")
+    .replace(/\b\d{5,}\b/g, digits => amountText(Number(digits)));
+}
 const countText = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const typeText = port => port.type ?? `${port.dtype} [${port.shape.join(", ")}]`;
 const sizesText = dims => Object.entries(dims).map(([name, size]) => `${name}=${size}`).join(", ");
@@ -41,6 +64,8 @@ const categoryOfKernel = name => (categories.words.find(([word]) => name.toLower
 const legend = names => element("div", {class: "legend"}, names.map(name =>
   element("span", {}, element("i", {style: `background:var(--category-${name})`}), categories.titles[name])));
 
+const classOfValue = new Map();  // of the operation that makes it first
+
 function overview() {
   const model = data.model, plan = data.plan, prediction = data.prediction, run = data.run;
   const isThere = part => part && !part.refused;
@@ -52,7 +77,7 @@ function overview() {
   return section("overview", "Overview",
     cards([[data.symbols.length ? data.symbols.join(", ") : "nothing", "sizes that vary"],
            [model.ops_count, "operations as imported"],
-           [`${model.weights_count} / ${bytesText(model.weights_bytes)}`, "constants with weights / their bytes"],
+           [amountText(model.parameters_count), `parameters in ${countText(model.weights_count, "constant")}, ${bytesText(model.weights_bytes)}`],
            isThere(plan) && plan.predicted_peak_bytes !== null && [bytesText(plan.predicted_peak_bytes), `predicted peak, ${sizesText(plan.dims)}`],
            isThere(run) && [bytesText(run.peak_bytes), `measured peak, ${sizesText(run.dims)}`],
            isThere(run) && [timeText(run.runs[0].ns), `one run, ${sizesText(run.dims)}`],
@@ -68,7 +93,9 @@ function overview() {
       data.dims.filter(dim => data.symbols.includes(dim.symbol) || data.symbols.length === 0).map(dim =>
         [code(dim.symbol), dim.low, dim.high ?? "any", dim.origin, countText(dim.uses_count, "axis").replace("axiss", "axes")]))
       : element("p", {}, "No size: all shapes are known before a run."),
-    isThere(plan) ? [element("h3", {}, "Peak memory as a formula of the dims"), element("pre", {class: "wrapped"}, String(plan.peak)),
+    model.flops ? [element("h3", {}, "Arithmetic of a run as a formula of the dims"), element("pre", {class: "wrapped", title: model.flops}, formulaText(model.flops)),
+                   element("p", {class: "quiet"}, "floating-point operations of products and convolutions, two for each multiply-add")] : "",
+    isThere(plan) ? [element("h3", {}, "Peak memory as a formula of the dims"), element("pre", {class: "wrapped", title: String(plan.peak)}, formulaText(plan.peak)),
                      element("p", {class: "quiet"}, `bytes of the arena and of planned buffers; inputs aside, and ${bytesText(plan.constants_bytes)} of constants`)] : refusalText(plan),
     element("h3", {}, "Run-time checks"),
     data.checks.length ? element("ul", {}, data.checks.map(check => element("li", {}, check)))
@@ -116,6 +143,10 @@ function graphSection() {
       element("button", {type: "button", onclick: showChanges}, "changes of this pass"));
   };
   const picture = new GraphPicture(data.graph, categories, svg, showNode);
+  // What is fused later keeps the class of the operation that it was.
+  for (const step of picture.steps)
+    for (const record of step.records)
+      for (const [value] of record.outputs ?? []) if (!classOfValue.has(value)) classOfValue.set(value, record.class);
   function showChanges() {
     const step = picture.steps[picture.step], before = picture.steps[picture.step - 1] ?? {records: []};
     const texts = (records, id) => records.find(record => record.id === id)?.text ?? "";
@@ -210,15 +241,17 @@ function dimsSection() {
 }
 
 function memoryPicture(buffers) {
+  const categoryOf = name => categories.classes[classOfValue.get(name)] ?? categoryOfKernel(name.split("/").at(-1));
   const placed = buffers.filter(one => one.offset_bytes !== null && one.size_bytes);
   if (!placed.length) return null;
   const first = Math.min(...placed.map(one => one.begin)), width = Math.max(1, Math.max(...placed.map(one => one.end)) - first + 1);
   const height = Math.max(...placed.map(one => one.offset_bytes + one.size_bytes));
   return element("figure", {}, element("svg", {class: "memory", viewBox: "0 0 1000 260", width: "100%", role: "img"},
     placed.map((one, i) => element("rect", {x: 1000 * (one.begin - first) / width, y: 260 * one.offset_bytes / height,
-      width: Math.max(1, 1000 * (one.end - one.begin + 1) / width), height: Math.max(.5, 260 * one.size_bytes / height), fill: `hsl(${47 * i % 360} 45% 60%)`},
+      width: Math.max(1, 1000 * (one.end - one.begin + 1) / width), height: Math.max(.5, 260 * one.size_bytes / height), fill: `color-mix(in srgb, var(--category-${categoryOf(one.name)}) ${50 + 12 * (i % 3)}%, var(--base))`},
       element("title", {}, `${one.name}: ${one.dtype} [${one.shape.join(", ")}], ${bytesText(one.size_bytes)}`)))),
-    element("figcaption", {}, `to the right: ${countText(width, "operation")} in execution order; downwards: ${bytesText(height)} of addresses`));
+    element("figcaption", {}, `to the right: ${countText(width, "operation")} in execution order; downwards: ${bytesText(height)} of addresses`),
+    legend([...new Set(placed.map(one => categoryOf(one.name)))]));
 }
 
 function plot(points, title, text) {

@@ -4,6 +4,7 @@
 #include <QAction>
 #include <QApplication>
 #include <QFile>
+#include <QFrame>
 #include <QLineEdit>
 #include <QMouseEvent>
 #include <QPointer>
@@ -47,8 +48,7 @@ class GoneModel : public testing::TestWithParam<std::tuple<const char*, const ch
     ASSERT_GT(canvas()->graph()->nodes.size(), 4u);
   }
   void TearDown() override {
-    for (QWidget* dialog : QApplication::topLevelWidgets())
-      if (dialog->objectName() == "palette") dialog->close();
+    if (auto* palette = window_.findChild<QFrame*>("palette")) palette->hide();
   }
   void write(const char* name, const char* text) {
     QFile file(directory_.filePath(name));
@@ -239,8 +239,7 @@ TEST_P(GoneModel, NoViewHoldsOnToIt) {
   ASSERT_NE(canvas()->graph(), nullptr);
   useAll();
   useAllPanels(std::string(busy) == "levels");
-  for (QWidget* palette : QApplication::topLevelWidgets()) {
-    if (palette->objectName() != "palette" || !palette->isVisible()) continue;
+  if (auto* palette = window_.findChild<QFrame*>("palette"); palette && palette->isVisible()) {
     auto* rows = palette->findChild<QTableWidget*>("paletteRows");
     for (int r = 0; r < rows->rowCount(); ++r)
       if (rows->item(r, 0)->text().contains("model.dyn")) {

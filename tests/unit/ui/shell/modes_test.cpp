@@ -7,9 +7,15 @@
 #include <QDockWidget>
 #include <QDragEnterEvent>
 #include <QFile>
+#include <QLabel>
+#include <QLineEdit>
 #include <QMimeData>
+#include <QPushButton>
+#include <QSlider>
+#include <QSpinBox>
 #include <QTabBar>
 #include <QTabWidget>
+#include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTextBlock>
@@ -212,7 +218,7 @@ TEST_F(Modes, theOverviewSaysWhatVariesAndLeadsThere) {
     for (auto part = block.begin(); !part.atEnd(); ++part) {
       if (!part.fragment().charFormat().isAnchor()) continue;
       const QUrl url(part.fragment().charFormat().anchorHref());
-      EXPECT_TRUE(QStringList({"why", "mode", "find", "pass", "panel", "run"}).contains(url.scheme()))
+      EXPECT_TRUE(QStringList({"why", "mode", "find", "pass", "panel", "run", "plan"}).contains(url.scheme()))
           << url.toString().toStdString();
       ++links;
     }
@@ -227,6 +233,70 @@ TEST_F(Modes, theOverviewSaysWhatVariesAndLeadsThere) {
   settle(window);
   EXPECT_EQ(window.mode(), WindowMode::passes);
   EXPECT_EQ(window.canvas()->graph()->stepName, "fuse");
+}
+
+TEST_F(Modes, theOverviewSaysWhatARunTakes) {
+  QFile file(model_);
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write(
+      "fn @main(%x: Tensor[(n, 4), f32]) {\n  %w = constant() {value = f32[4, 2] [1,2,3,4,5,6,7,8]}\n");
+  file.write("  %y = matmul(%x, %w)\n  return %y\n}");
+  file.close();
+  MainWindow window;
+  window.setDim("n", 10);
+  show(window, {1440, 900});
+  auto* page = window.findChild<OverviewPage*>();
+  const auto says = [&](const char* text) { return page->toPlainText().contains(QString::fromUtf8(text)); };
+  EXPECT_TRUE(says("8 parameters")) << page->toPlainText().toStdString();
+  EXPECT_TRUE(says("160 FLOPs at n = 10")) << page->toPlainText().toStdString();
+  EXPECT_TRUE(says("16·n")) << "the formula of the arithmetic";
+  window.setDim("n", 20);
+  QTest::qWait(300);  // sizes that change quickly are taken once
+  settle(window);
+  EXPECT_TRUE(says("320 FLOPs at n = 20")) << page->toPlainText().toStdString();
+  // The peak is computed when it is asked for, by a click on its link.
+  ASSERT_TRUE(says("Compute the peak")) << page->toPlainText().toStdString();
+  ASSERT_TRUE(page->find("Compute the peak") ||
+              (page->moveCursor(QTextCursor::Start), page->find("Compute the peak")));
+  QTest::mouseClick(page->viewport(), Qt::LeftButton, {}, page->cursorRect().center() - QPoint(8, 0));
+  settle(window);
+  if (window.lastError().contains("generates no code")) GTEST_SKIP() << "this build generates no code";
+  EXPECT_FALSE(says("Compute the peak")) << page->toPlainText().toStdString();
+  EXPECT_TRUE(says("besides weights")) << page->toPlainText().toStdString();
+}
+
+// In a small window the columns that matter are whole.
+TEST_F(Modes, aSmallWindowCutsNoPassAndNoSlider) {
+  MainWindow window;
+  show(window, {1000, 700});
+  click(window, button(window, "modePasses"));
+  auto* passes = window.findChild<QTableWidget*>("passes");
+  for (int row = 0; row < passes->rowCount(); ++row) {
+    if (passes->isRowHidden(row)) continue;
+    const QString name = passes->item(row, 1)->text();
+    EXPECT_GE(passes->columnWidth(1), passes->fontMetrics().horizontalAdvance(name)) << name.toStdString();
+  }
+  click(window, button(window, "modeSizes"));
+  for (const char* name : {"n", "m"}) {
+    auto* slider = window.findChild<QSlider*>(QString("slider_%1").arg(name));
+    auto* box = window.findChild<QSpinBox*>(QString("size_%1").arg(name));
+    ASSERT_TRUE(slider && box);
+    EXPECT_GE(slider->width(), 40) << name;
+    EXPECT_EQ(box->visibleRegion().boundingRect().width(), box->width()) << name << ": all of it is seen";
+  }
+  // With letters six steps larger, too.
+  applyTextSteps(6);
+  settle(window);
+  click(window, button(window, "modePasses"));
+  EXPECT_GE(passes->rowHeight(0), passes->fontMetrics().height());
+  for (const QDockWidget* dock : window.findChildren<QDockWidget*>())
+    if (isSeen(dock) && dock->titleBarWidget())
+      for (const QLabel* title : dock->titleBarWidget()->findChildren<QLabel*>())
+        if (title->isVisible()) {
+          EXPECT_GE(title->height(), title->fontMetrics().height());
+        }
+  applyTextSteps(0);
+  settle(window);
 }
 
 TEST_F(Modes, theStartPageIsAllThatIsShownAndItsCardsOpenModels) {
@@ -303,16 +373,41 @@ TEST_F(Modes, toursShowTheRealViews) {
   if (samplesFolder().isEmpty()) GTEST_SKIP() << "no samples beside this build";
   for (const Tour& tour : tours()) {
     EXPECT_TRUE(QFile::exists(samplesFolder() + "/" + tour.file)) << tour.file;
-    EXPECT_TRUE(modeOf(tour.mode)) << tour.mode;
     EXPECT_TRUE(iconNames().contains(tour.icon)) << tour.icon;
+    ASSERT_GE(tour.steps.size(), 3u) << tour.title;
     Q_EMIT page->tourChosen(tour);
     settle(window);
-    settle(window);  // what it shows is asked for when the model is there
+    settle(window);  // the tour begins when the model is there
     if (window.lastError().contains("reads no ONNX files")) GTEST_SKIP() << "this build reads no ONNX files";
-    EXPECT_EQ(window.lastError().toStdString(), "") << tour.title;
-    if (window.mode() != modeOf(tour.mode)) {
-      EXPECT_EQ(QString(tour.command).left(5), ":prof") << tour.title;
+    auto* bar = window.findChild<TourBar*>();
+    for (size_t step = 0; step < tour.steps.size(); ++step) {
+      EXPECT_EQ(bar->step(), static_cast<int>(step)) << tour.title;
+      EXPECT_TRUE(isSeen(bar)) << tour.title;
+      EXPECT_EQ(window.lastError().toStdString(), "") << tour.title << ", step " << step;
+      const QString what = tour.steps[step].what, which = tour.steps[step].which;
+      auto* tabs = window.findChild<QTabWidget*>("bottomTabs");
+      if (what == "mode") {
+        EXPECT_EQ(window.mode(), modeOf(which)) << tour.title;
+      }
+      if (what == "panel") {
+        EXPECT_EQ(tabs->tabText(tabs->currentIndex()), which) << tour.title;
+      }
+      if (what == "find") {
+        EXPECT_GE(window.canvas()->selectedNode(), 0) << tour.title;
+      }
+      if (what == "why") {
+        EXPECT_TRUE(window.stateJson().contains("input_ids")) << tour.title;
+      }
+      if (what == "line") {
+        EXPECT_NE(window.lastRun(), nullptr) << tour.title;
+      }
+      if (what == "limit") {
+        EXPECT_EQ(window.findChild<QLineEdit*>("limitField")->text(), which) << tour.title;
+      }
+      click(window, window.findChild<QPushButton*>("tourNext"));
     }
+    EXPECT_EQ(bar->step(), -1) << tour.title;
+    EXPECT_FALSE(bar->isVisible());
   }
   EXPECT_NE(window.lastRun(), nullptr);
 }

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <QApplication>
+#include <QCheckBox>
 #include <QFile>
+#include <QLineEdit>
 #include <QMouseEvent>
 #include <QSlider>
 #include <QSpinBox>
 #include <QTemporaryDir>
+#include <QTest>
 #include <QTextBrowser>
 
 #include "tests/support/idle_window.h"
@@ -119,6 +122,39 @@ TEST_F(CockpitPanelTest, TheLimitIsDraggedAndTheSessionAnswers) {
   // Beside the line a click chooses a size.
   mouseOnCockpit(plot, QEvent::MouseButtonPress, QPointF(plot->width() / 2.0, plot->limitHandle().y() + 30));
   EXPECT_EQ(window_.dimValues().at("n"), plot->sizeAt(plot->width() / 2.0));
+}
+
+TEST_F(CockpitPanelTest, TheLimitIsTypedAndCountsTheWeights) {
+  if (!canPredict()) GTEST_SKIP() << "this build generates no code";
+  auto* field = window_.findChild<QLineEdit*>("limitField");
+  ASSERT_NE(field, nullptr);
+  const auto enter = [&](const QString& text) {
+    field->setFocus();
+    field->selectAll();
+    QTest::keyClicks(field, text);
+    QTest::keyClick(field, Qt::Key_Return);
+    waitIdle(window_);
+    return panel_->plot()->answer().toStdString();
+  };
+  EXPECT_TRUE(QString::fromStdString(enter("64 KB")).contains("largest n within 62.5 KiB")) << enter("64 KB");
+  EXPECT_NE(enter("nonsense").find("nonsense"), std::string::npos);
+  // The weights of this model are its inputs: there is nothing to count.
+  EXPECT_FALSE(window_.findChild<QCheckBox*>("limitWithWeights")->isVisible());
+  QFile file(directory_.filePath("weighty.dyn"));
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write("fn @main(%x: Tensor[(n, 4), f32]) {\n  %w = constant() {value = f32[4, 4] ");
+  file.write("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}\n  %y = matmul(%x, %w)\n  return %y\n}\n");
+  file.close();
+  window_.open(file.fileName());
+  waitIdle(window_);
+  ASSERT_EQ(window_.lastError().toStdString(), "");
+  auto* withWeights = window_.findChild<QCheckBox*>("limitWithWeights");
+  ASSERT_TRUE(withWeights->isVisible());
+  EXPECT_NE(enter("60").find("the weights alone take 64 B"), std::string::npos) << enter("60");
+  EXPECT_NE(enter("10 KB").find("with 64 B of weights"), std::string::npos) << enter("10 KB");
+  QTest::mouseClick(withWeights, Qt::LeftButton, {}, QPoint(8, withWeights->height() / 2));
+  waitIdle(window_);
+  EXPECT_FALSE(panel_->plot()->answer().contains("of weights")) << panel_->plot()->answer().toStdString();
 }
 
 TEST_F(CockpitPanelTest, TheChainBehindADimOpensAndClosesAndLeadsToItsOperations) {
