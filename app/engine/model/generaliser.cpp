@@ -228,10 +228,10 @@ Status Generaliser::inferHere() {
 }
 
 bool Generaliser::isBaked(const Op& check) const {
-  if (check.attributes.string("relation") == "le") return false;
   const Dim a = check.attributes.dims("lhs").at(0), b = check.attributes.dims("rhs").at(0);
   const auto valueA = valueOf(a), valueB = valueOf(b);
   if (!valueA || valueA != valueB) return false;
+  if (check.attributes.string("relation") == "le") return isOpen(a) && b.isConstant();
   return isOpen(a) != isOpen(b) || onesOf(a) != onesOf(b);
 }
 
@@ -397,6 +397,18 @@ void Generaliser::note(const Op& op, std::string what, std::string why, bool dou
 Result<bool> Generaliser::repair(size_t at) {
   const Op& op = *ops_[at];
   if (at > failing_) return false;
+  // An element that is picked where the example had one: which is meant among several, the file does not say.
+  const bool picks = op.def == &ops::gatherOp || op.def == &ops::gather_ndOp;
+  const Type from = operandType(op, 0), to = picks && at < failing_ ? typeOf(op.results[0].id) : Type();
+  for (const Dim dim : from&& to ? Shape(from.dims().begin(), from.dims().end()) : Shape())
+    for (const SymbolId one : onesOf(dim)) {
+      const bool stays = std::any_of(to.dims().begin(), to.dims().end(),
+                                     [&](Dim made) { return onesOf(made).count(one) != 0; });
+      if (stays) continue;
+      refuse(op, "it picks elements along " + dim.toString() + ", and " + ir_.dims().symbolName(one) +
+                     " was 1 in the example: an export at 2 or more says which");
+      return false;
+    }
   if (op.def == &ops::reshapeOp) return openReshape(at);
   if (op.def == &ops::sliceOp && at < failing_ && openSlice(at)) return true;
   if (op.def == &ops::resizeOp && at < failing_ && openResize(at)) return true;
