@@ -9,7 +9,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
@@ -36,7 +35,7 @@ TEST_F(Check, TheSmallestSizesThatFail) {
   const ProblemList& list = check(kTable, "--assert \"batch>=2\"");
   ASSERT_TRUE(list.sizes.has_value()) << outcome_->error->toString();
   ASSERT_EQ(list.sizes->findings.size(), 1u);
-  EXPECT_THAT(list.sizes->findings[0].sizes, ElementsAre(Pair("batch", 2), Pair("seq", 513)));
+  EXPECT_THAT(list.sizes->findings[0].sizes, testing::ElementsAre(Pair("batch", 2), Pair("seq", 513)));
   EXPECT_EQ(list.sizes->findings[0].diagnostic.severity, Severity::error);
   EXPECT_FALSE(outcome_->ok());
   EXPECT_EQ(exitCode(outcome_->error->id), 1);
@@ -83,7 +82,7 @@ TEST_F(Check, PositionsBeyondATable) {
                                   "--assert \"\"");
   ASSERT_TRUE(list.sizes.has_value()) << outcome_->error->toString();
   ASSERT_EQ(list.sizes->findings.size(), 1u);
-  EXPECT_THAT(list.sizes->findings[0].sizes, ElementsAre(Pair("seq", 17)));
+  EXPECT_THAT(list.sizes->findings[0].sizes, testing::ElementsAre(Pair("seq", 17)));
 }
 
 TEST_F(Check, WhatARunDecidesIsNotProved) {

@@ -10,7 +10,6 @@ namespace dyn {
 namespace {
 
 using testing::Contains;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr const char* kTwo = R"(fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32]) {
@@ -43,7 +42,8 @@ TEST(DimRelation, ReadsComparisonsAndExpressions) {
   EXPECT_EQ((*chain)[1].right, "512");
   for (const char* bad : {"seq<=", "<=4", "seq<=2+", "seq<=?", "seq==="})
     EXPECT_FALSE(parseDimRelations(bad).ok()) << bad;
-  EXPECT_THAT(splitRelations("batch>=1, seq<=min(8, n) ,"), ElementsAre("batch>=1", "seq<=min(8, n)"));
+  EXPECT_THAT(splitRelations("batch>=1, seq<=min(8, n) ,"),
+              testing::ElementsAre("batch>=1", "seq<=min(8, n)"));
 }
 
 TEST_F(DimRelations, AreFactsWithTheirReason) {

@@ -12,7 +12,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 class ReshapeTarget : public testing::Test {
