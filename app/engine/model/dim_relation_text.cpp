@@ -1,4 +1,5 @@
-// The text of relations, apart from what a solver learns of them: programs without a compiler read --dim, too.
+// The text of relations, apart from what a solver learns of them: programs without a compiler read --dim,
+// too.
 #include <utility>
 
 #include "app/engine/model/dim_relation.h"

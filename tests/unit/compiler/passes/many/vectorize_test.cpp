@@ -163,7 +163,7 @@ ManyInput weightsInput(std::vector<int64_t> shape, uint32_t seed, double scale =
   return sharedInput(smallWeights(std::move(shape), seed, scale));
 }
 
-int64_t counterOf(const ManyRun& run, const std::string& name) {
+int64_t vectorizeCounter(const ManyRun& run, const std::string& name) {
   const auto found = run.counters.find(name);
   return found == run.counters.end() ? 0 : found->second;
 }
@@ -173,8 +173,8 @@ TEST(Vectorize, InstancesLeaveEarly) {
       expectAsAlone(manySample("early_exit.dyn"), "x",
                     {randomInstances({8}, 1), weightsInput({8, 8}, 2), weightsInput({8, 8}, 3),
                      weightsInput({8, 8}, 4), weightsInput({8, 3}, 5, 0.9)});
-  EXPECT_EQ(counterOf(run, "parted_branches"), 2);
-  EXPECT_EQ(counterOf(run, "alone"), 0);
+  EXPECT_EQ(vectorizeCounter(run, "parted_branches"), 2);
+  EXPECT_EQ(vectorizeCounter(run, "alone"), 0);
 }
 
 TEST(Vectorize, EachInstanceHasItsExpert) {
@@ -182,8 +182,8 @@ TEST(Vectorize, EachInstanceHasItsExpert) {
       expectAsAlone(manySample("experts.dyn"), "x",
                     {randomInstances({8}, 1), weightsInput({8, 3}, 2), weightsInput({8, 8}, 3),
                      weightsInput({8, 8}, 4), weightsInput({8, 8}, 5)});
-  EXPECT_EQ(counterOf(run, "parted_branches"), 2);
-  EXPECT_EQ(counterOf(run, "alone"), 0);
+  EXPECT_EQ(vectorizeCounter(run, "parted_branches"), 2);
+  EXPECT_EQ(vectorizeCounter(run, "alone"), 0);
 }
 
 TEST(Vectorize, RecurrencesHaveTripCountsOfTheirOwn) {
@@ -191,8 +191,8 @@ TEST(Vectorize, RecurrencesHaveTripCountsOfTheirOwn) {
       expectAsAlone(manySample("lstm.dyn"), "x+count",
                     {randomInstances({7, 5}, 1), numbersOfInstances({3, 7, 0, 7, 1, 2}),
                      weightsInput({5, 16}, 2), weightsInput({4, 16}, 3), weightsInput({16}, 4)});
-  EXPECT_EQ(counterOf(run, "loops_of_active_instances"), 1);
-  EXPECT_EQ(counterOf(run, "alone"), 0);
+  EXPECT_EQ(vectorizeCounter(run, "loops_of_active_instances"), 1);
+  EXPECT_EQ(vectorizeCounter(run, "alone"), 0);
   EXPECT_THAT(run.lists, testing::ElementsAre(false, true)) << "the outputs of the steps have lengths";
 }
 
@@ -200,8 +200,8 @@ TEST(Vectorize, RecurrencesEndByTheirValues) {
   const ManyRun run = expectAsAlone(manySample("gru.dyn"), "x+count",
                                     {randomInstances({7, 5}, 1), numbersOfInstances({7, 7, 5, 0, 7, 2}),
                                      weightsInput({5, 12}, 2), weightsInput({4, 12}, 3)});
-  EXPECT_EQ(counterOf(run, "loops_of_active_instances"), 1);
-  EXPECT_EQ(counterOf(run, "alone"), 0);
+  EXPECT_EQ(vectorizeCounter(run, "loops_of_active_instances"), 1);
+  EXPECT_EQ(vectorizeCounter(run, "alone"), 0);
 }
 
 TEST(Vectorize, DecodersEndByTheirTokens) {
@@ -209,13 +209,13 @@ TEST(Vectorize, DecodersEndByTheirTokens) {
       expectAsAlone(manySample("greedy.dyn"), "start",
                     {randomInstances({6}, 1), weightsInput({5, 6}, 2), weightsInput({6, 6}, 3, 0.8),
                      weightsInput({6, 5}, 4, 1.0), sharedInput(HostTensor::scalarInt(Dtype::i64, 9))});
-  EXPECT_EQ(counterOf(run, "loops_of_active_instances"), 1);
-  EXPECT_EQ(counterOf(run, "alone"), 0);
+  EXPECT_EQ(vectorizeCounter(run, "loops_of_active_instances"), 1);
+  EXPECT_EQ(vectorizeCounter(run, "alone"), 0);
   EXPECT_THAT(run.lists, testing::ElementsAre(false, true));
 }
 
 // The keys of all earlier tokens are looked at: the cache grows until the instance ends.
-const char* const kCache = R"(
+const char* const kCacheOfInstance = R"(
 fn @main(x: Tensor[(d), f32], w: Tensor[(d, d), f32], most: Tensor[(), i64]) {
   cache, last = loop(most, _, unsqueeze(x, 0), x, w) {carried = 2} body (i, keys: Tensor[(?, d), f32], h, w) {
     weights = softmax(keys @ h, axis = 0)
@@ -231,12 +231,12 @@ TEST(Vectorize, CachesGrowUntilTheirInstanceEnds) {
   for (const char* inputs : {"x", "x+most"}) {
     SCOPED_TRACE(inputs);
     const bool differs = std::string(inputs) != "x";
-    const ManyRun run = expectAsAlone(kCache, inputs,
+    const ManyRun run = expectAsAlone(kCacheOfInstance, inputs,
                                       {randomInstances({5}, 1), weightsInput({5, 5}, 2, 0.9),
                                        differs ? numbersOfInstances({3, 0, 6, 1, 6, 2})
                                                : sharedInput(HostTensor::scalarInt(Dtype::i64, 6))});
-    EXPECT_EQ(counterOf(run, "loops_of_active_instances"), 1);
-    EXPECT_EQ(counterOf(run, "alone"), 0);
+    EXPECT_EQ(vectorizeCounter(run, "loops_of_active_instances"), 1);
+    EXPECT_EQ(vectorizeCounter(run, "alone"), 0);
     EXPECT_THAT(run.lists, testing::ElementsAre(true, false));
   }
 }
@@ -246,16 +246,16 @@ TEST(Vectorize, LoopsInLoops) {
       manySample("nested_rnn.dyn"), "x+outer+inner",
       {randomInstances({6}, 1), numbersOfInstances({2, 0, 3, 1, 3, 2}),
        numbersOfInstances({1, 2, 0, 3, 4, 0}), weightsInput({6, 6}, 2), weightsInput({6, 6}, 3)});
-  EXPECT_EQ(counterOf(run, "loops_of_active_instances"), 2);
-  EXPECT_EQ(counterOf(run, "alone"), 0);
+  EXPECT_EQ(vectorizeCounter(run, "loops_of_active_instances"), 2);
+  EXPECT_EQ(vectorizeCounter(run, "alone"), 0);
 }
 
 TEST(Vectorize, RecursionEndsForEachInstance) {
   const ManyRun run =
       expectAsAlone(manySample("drnn.dyn"), "x",
                     {randomInstances({6}, 1), weightsInput({6, 6}, 2, 0.8), weightsInput({6, 6}, 3, 0.8)});
-  EXPECT_GE(counterOf(run, "parted_branches"), 1);
-  EXPECT_EQ(counterOf(run, "alone"), 0);
+  EXPECT_GE(vectorizeCounter(run, "parted_branches"), 1);
+  EXPECT_EQ(vectorizeCounter(run, "alone"), 0);
 }
 
 TEST(Vectorize, WholeOperatorsRunForEachInstance) {
@@ -393,8 +393,8 @@ TEST(Vectorize, SharedIsComputedOnce) {
   const ManyRun run =
       expectAsAlone("fn @main(x: Tensor[(d), f32], w: Tensor[(d, d), f32]) { t = tanh(w) @ w return x @ t }",
                     "x", {randomInstances({4}, 1), weightsInput({4, 4}, 2)});
-  EXPECT_EQ(counterOf(run, "shared"), 2);
-  EXPECT_EQ(counterOf(run, "joined"), 1);
+  EXPECT_EQ(vectorizeCounter(run, "shared"), 2);
+  EXPECT_EQ(vectorizeCounter(run, "joined"), 1);
 }
 
 TEST(Vectorize, AnInstanceReadsItsOwnElementsOnly) {
