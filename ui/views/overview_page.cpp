@@ -157,7 +157,7 @@ void writePasses(Page& page, const PassList& list) {
 void writeCosts(Page& page, const ModelInfo& model, const PlanView* plan, const DimValues& sizes) {
   const QString at = sizes.empty() ? QString() : " at " + sizesInWords(sizes);
   if (!model.flops.empty() && model.flops != "0") {
-    const std::optional<int64_t> flops = valueOf(model.flops, sizes);
+    const std::optional<int64_t> flops = formulaValue(model.flops, sizes);
     page.line(
         link("mode", "Sizes", flops ? flopsInWords(*flops) : QString("Arithmetic")) +
             (flops ? at : QString()) + ", of products and convolutions",

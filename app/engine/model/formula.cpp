@@ -4,7 +4,7 @@
 
 namespace dyn {
 
-std::optional<int64_t> valueOf(std::string_view formula, const DimValues& dims) {
+std::optional<int64_t> formulaValue(std::string_view formula, const DimValues& dims) {
   DimContext context;
   DimBinding binding;
   for (const auto& [name, value] : dims) binding.set(context.symbol(name), value);

@@ -10,6 +10,6 @@ namespace dyn {
 
 // Of an expression as Dim::toString() writes it; nullopt where a dim has no value or the result no 64 bits.
 // On any thread.
-std::optional<int64_t> valueOf(std::string_view formula, const DimValues& dims);
+std::optional<int64_t> formulaValue(std::string_view formula, const DimValues& dims);
 
 }  // namespace dyn

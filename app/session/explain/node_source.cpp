@@ -9,7 +9,7 @@
 namespace dyn {
 namespace {
 
-int64_t numberAt(std::string_view text) {
+int64_t lineNumberAt(std::string_view text) {
   int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
@@ -30,7 +30,7 @@ NodeSource sourceIn(std::string_view trace) {
     const size_t name = at + kFile.size(), line = trace.find(kLine, name);
     if (line == std::string_view::npos) break;
     found.file = trace.substr(name, line - name);
-    found.line = numberAt(trace.substr(line + kLine.size()));
+    found.line = lineNumberAt(trace.substr(line + kLine.size()));
     const size_t end = trace.find('\n', line);
     found.code = end == std::string_view::npos ? "" : std::string(firstLine(trace.substr(end + 1)));
   }
@@ -39,7 +39,7 @@ NodeSource sourceIn(std::string_view trace) {
   if (ending == std::string_view::npos) return {};
   const size_t begin = trace.find_last_of(" \t\n#", ending) + 1;  // of none: the text's begin
   found.file = trace.substr(begin, ending + kEnding.size() - 1 - begin);
-  found.line = numberAt(trace.substr(ending + kEnding.size()));
+  found.line = lineNumberAt(trace.substr(ending + kEnding.size()));
   return found.line > 0 ? found : NodeSource();
 }
 

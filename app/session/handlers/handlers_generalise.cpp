@@ -25,7 +25,7 @@ Result<std::unique_ptr<LoadedModel>> readFixed(SessionState& state, const std::s
   return readAgain(state, request, kForOpening);
 }
 
-GeneraliseResult::Change changeOf(const Opening& opening) {
+GeneraliseResult::Change openingChange(const Opening& opening) {
   return {opening.place.toString(), opening.op, opening.what, opening.why, opening.doubtful};
 }
 
@@ -119,7 +119,7 @@ Result<View> handle_generalise([[maybe_unused]] SessionState& state, [[maybe_unu
   GeneraliseResult result;
   result.sizes = opened.sizes;
   result.limits = opened.limits;
-  for (const Opening& opening : opened.openings) result.changes.push_back(changeOf(opening));
+  for (const Opening& opening : opened.openings) result.changes.push_back(openingChange(opening));
   for (const Refusal& refusal : opened.refused)
     result.refused.push_back({refusal.place.toString(), refusal.op, "", refusal.why});
   for (const Refusal& suspect : opened.suspects) {

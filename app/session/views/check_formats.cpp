@@ -23,7 +23,7 @@ const char* severityWord(const Diagnostic& diagnostic) {
   return "none";
 }
 
-std::string modelFileOf(const ProblemList& list, const Diagnostic& diagnostic) {
+std::string fileOfProblem(const ProblemList& list, const Diagnostic& diagnostic) {
   return diagnostic.place.file.empty() ? list.model : diagnostic.place.file.str();
 }
 
@@ -103,7 +103,7 @@ std::string sarifText(const ProblemList& list) {
     }
     const std::string node = nodeNameOf(diagnostic);
     Json location = {
-        {"physicalLocation", physicalLocation(modelFileOf(list, diagnostic), diagnostic.place.line)}};
+        {"physicalLocation", physicalLocation(fileOfProblem(list, diagnostic), diagnostic.place.line)}};
     if (!node.empty())
       location["logicalLocations"] = Json::array({{{"fullyQualifiedName", node}, {"kind", "element"}}});
     Json result = {{"ruleId", row.code},
@@ -133,7 +133,7 @@ std::string githubText(const ProblemList& list) {
     const bool known = source != list.sources.end();
     const std::string level = diagnostic.severity == Severity::note ? "notice" : severityWord(diagnostic);
     text += "::" + level +
-            " file=" + inWorkflow(known ? source->second.file : modelFileOf(list, diagnostic), true);
+            " file=" + inWorkflow(known ? source->second.file : fileOfProblem(list, diagnostic), true);
     if (const int64_t line = known ? source->second.line : diagnostic.place.line; line > 0)
       text += ",line=" + std::to_string(line);
     text += ",title=" + inWorkflow(std::string(diagnosticRow(diagnostic.id).code), true) +

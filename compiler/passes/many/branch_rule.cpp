@@ -85,7 +85,7 @@ class BranchRule {
     ValueId condition = make_.make(ops::reshapeOp, {outer_.valueOf(op_.operands[0]), make_.integers({-1})});
     condition = make_.cast(condition, Dtype::boolean);
     const ValueId otherwise = make_.make(ops::logical_notOp, {condition});
-    const ValueId yes = placesOf(make_, condition), no = placesOf(make_, otherwise);
+    const ValueId yes = placesWhere(make_, condition), no = placesWhere(make_, otherwise);
     const std::vector<ValueId> ofYes = side(0, yes), ofNo = side(1, no);
     const ValueId place =
         make_.make(ops::whereOp, {condition, numbersOf(condition),
@@ -163,7 +163,7 @@ bool branch(ManyBody& body, const Op& op) { return BranchRule(body, op).run(); }
 
 }  // namespace
 
-ValueId placesOf(OpMaker& make, ValueId mask) {
+ValueId placesWhere(OpMaker& make, ValueId mask) {
   return make.make(ops::reshapeOp, {make.make(ops::nonzeroOp, {mask}), make.integers({-1})});
 }
 

@@ -9,7 +9,7 @@ bool loopOfMany(ManyBody& body, const Op& op);
 bool callOfMany(ManyBody& body, const Op& op);
 
 // Where a mask (r) is true, ascending; the number of elements of a vector.
-ValueId placesOf(OpMaker& make, ValueId mask);
+ValueId placesWhere(OpMaker& make, ValueId mask);
 ValueId sizeOf(OpMaker& make, ValueId vector);
 
 }  // namespace dyn::passes

@@ -69,7 +69,7 @@ class LoopOfActive {
     }
     start_ = mask_ == kNoValue
                  ? make_.make(ops::rangeOp, {make_.integer(0), outer_.count(), make_.integer(1)})
-                 : placesOf(make_, mask_);
+                 : placesWhere(make_, mask_);
   }
 
   ValueId pick(ValueId batched) { return mask_ == kNoValue ? batched : make_.gather(batched, start_, 0); }
@@ -209,7 +209,8 @@ class LoopOfActive {
     std::vector<ValueId> still, moving;
     for (size_t i = 0; i < still_.size(); ++i) still.push_back(region.parameter());
     for (size_t i = 0; i < moving_.size(); ++i) moving.push_back(region.parameter());
-    const ValueId keep = placesOf(make, go), ended = placesOf(make, make.make(ops::logical_notOp, {go}));
+    const ValueId keep = placesWhere(make, go),
+                  ended = placesWhere(make, make.make(ops::logical_notOp, {go}));
     const ValueId places = rows(make, make.gather(moving[0], ended, 0));
     for (size_t k = 0; k < carried_; ++k) {
       const ValueId last = make.gather(moving[1 + k], ended, 0);

@@ -34,7 +34,7 @@ bool joinedRows(ManyBody& body, const Op& op, ValueId a, ValueId b) {
   return true;
 }
 
-bool product(ManyBody& body, const Op& op) {
+bool productOfMany(ManyBody& body, const Op& op) {
   OpMaker& make = body.make();
   const ValueId left = op.operands[0], right = op.operands[1];
   const int m = body.module().rankOf(left), n = body.module().rankOf(right);
@@ -111,7 +111,7 @@ bool ofMatrices(ManyBody& body, const Op& op) {
 
 std::vector<VectorizeRow> productRules() {
   return {
-      {&ops::matmulOp, product},
+      {&ops::matmulOp, productOfMany},
       {&ops::einsumOp, einsum},
       {&ops::detOp, ofMatrices},
       {&ops::inverseOp, ofMatrices},

@@ -50,7 +50,7 @@ bool sizesOf(ManyBody& body, const Op& op) {
   return true;
 }
 
-bool elementCount(ManyBody& body, const Op& op) {
+bool elementsOfMany(ManyBody& body, const Op& op) {
   OpMaker& make = body.make();
   const ValueId sizes = make.make(ops::shapeOp, {body.valueOf(op.operands[0])}, {{"start", int64_t{1}}});
   body.giveShared(op, 0, make.make(ops::reduce_prodOp, {sizes}, {{"keepdims", int64_t{0}}}));
@@ -117,7 +117,7 @@ bool unsqueezed(ManyBody& body, const Op& op) {
   return true;
 }
 
-bool transposed(ManyBody& body, const Op& op) {
+bool transposedOfMany(ManyBody& body, const Op& op) {
   std::vector<int64_t> order = op.attributes.integers("perm");
   const int64_t rank = body.module().rankOf(op.operands[0]);
   if (!op.attributes.has("perm"))
@@ -130,7 +130,7 @@ bool transposed(ManyBody& body, const Op& op) {
   return true;
 }
 
-bool sliced(ManyBody& body, const Op& op) {
+bool slicedOfMany(ManyBody& body, const Op& op) {
   if (!body.othersAreShared(op)) return false;
   const auto count = lengthOf(body, op.operands[1]);
   if (!count) return false;
@@ -168,10 +168,17 @@ bool tiled(ManyBody& body, const Op& op) {
 
 std::vector<VectorizeRow> shapeRules() {
   return {
-      {&ops::shapeOp, sizesOf},        {&ops::sizeOp, elementCount},    {&ops::eye_likeOp, ofFirstInstance},
-      {&ops::reshapeOp, reshaped},     {&ops::expandOp, expanded},      {&ops::squeezeOp, squeezed},
-      {&ops::unsqueezeOp, unsqueezed}, {&ops::transposeOp, transposed}, {&ops::sliceOp, sliced},
-      {&ops::padOp, padded},           {&ops::tileOp, tiled},
+      {&ops::shapeOp, sizesOf},
+      {&ops::sizeOp, elementsOfMany},
+      {&ops::eye_likeOp, ofFirstInstance},
+      {&ops::reshapeOp, reshaped},
+      {&ops::expandOp, expanded},
+      {&ops::squeezeOp, squeezed},
+      {&ops::unsqueezeOp, unsqueezed},
+      {&ops::transposeOp, transposedOfMany},
+      {&ops::sliceOp, slicedOfMany},
+      {&ops::padOp, padded},
+      {&ops::tileOp, tiled},
   };
 }
 

@@ -178,6 +178,7 @@ void takeResults(GenerationResult made, const OwnTokenizer& tokenizer, GenerateR
 Result<View> handle_generate(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(GenerationRequest request, readRequest(command, state.now.options.seed));
   DYN_TRY(LoadedModel * model, state.model());
+  DYN_CHECK(model->ensureCompiled());  // the types of its outputs are known then
   DYN_TRY(DecoderPorts ports, decoderPorts(model->signature()));
   DYN_TRY(const OwnTokenizer tokenizer, tokenizerOf(command));
   GenerateResult result;

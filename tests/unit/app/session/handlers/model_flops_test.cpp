@@ -23,14 +23,14 @@ TEST_F(ModelFlops, aProductIsTwoForEachMultiplyAdd) {
       "  %y = matmul(%x, %w)\n  return %y\n}\n");
   EXPECT_EQ(info.flops, "16*b*n");
   EXPECT_EQ(info.parametersCount, 8);
-  EXPECT_EQ(valueOf(info.flops, {{"b", 3}, {"n", 5}}), 240);
+  EXPECT_EQ(formulaValue(info.flops, {{"b", 3}, {"n", 5}}), 240);
 }
 
 TEST_F(ModelFlops, twoProductsAddUp) {
   const ModelInfo info = infoOf(
       "fn @main(%x: Tensor[(n, 4), f32], %z: Tensor[(4, n), f32]) {\n  %s = matmul(%x, %z)\n"
       "  %y = matmul(%s, %x)\n  return %y\n}\n");
-  EXPECT_EQ(valueOf(info.flops, {{"n", 10}}), 2 * 10 * 10 * 4 + 2 * 10 * 4 * 10) << info.flops;
+  EXPECT_EQ(formulaValue(info.flops, {{"n", 10}}), 2 * 10 * 10 * 4 + 2 * 10 * 4 * 10) << info.flops;
 }
 
 TEST_F(ModelFlops, aModelWithoutProductsHasNone) {
@@ -45,12 +45,12 @@ TEST_F(ModelFlops, whatIsRepeatedAnUnknownNumberOfTimesIsNotCounted) {
 }
 
 TEST(Formula, hasAValueWhereAllItsDimsHave) {
-  EXPECT_EQ(valueOf("24*seq*seq + 64*floordiv(seq + 15, 16)", {{"seq", 20}}), 24 * 400 + 64 * 2);
-  EXPECT_EQ(valueOf("min(512, seq)", {{"seq", 600}}), 512);
-  EXPECT_EQ(valueOf("7", {}), 7);
-  EXPECT_EQ(valueOf("seq", {}), std::nullopt);
-  EXPECT_EQ(valueOf("seq*", {{"seq", 1}}), std::nullopt);
-  EXPECT_EQ(valueOf("n*n*n", {{"n", int64_t{1} << 40}}), std::nullopt) << "more than 64 bits";
+  EXPECT_EQ(formulaValue("24*seq*seq + 64*floordiv(seq + 15, 16)", {{"seq", 20}}), 24 * 400 + 64 * 2);
+  EXPECT_EQ(formulaValue("min(512, seq)", {{"seq", 600}}), 512);
+  EXPECT_EQ(formulaValue("7", {}), 7);
+  EXPECT_EQ(formulaValue("seq", {}), std::nullopt);
+  EXPECT_EQ(formulaValue("seq*", {{"seq", 1}}), std::nullopt);
+  EXPECT_EQ(formulaValue("n*n*n", {{"n", int64_t{1} << 40}}), std::nullopt) << "more than 64 bits";
 }
 
 }  // namespace
