@@ -23,4 +23,8 @@ Status addFact(DimSolver* solver, const Fact& fact);
 // All function bodies reachable from `function`: itself and its regions, outermost first.
 std::vector<const Function*> bodiesOf(const Function* function);
 
+// Is the fact said of the program, by its user or its text? Those that operators add rest on checks of their
+// own.
+bool isStated(const Fact& fact);
+
 }  // namespace dyn

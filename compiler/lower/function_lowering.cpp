@@ -210,7 +210,7 @@ Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
 // What is stated of several symbols of the inputs together: a sum in a range, an equality.
 Status FunctionLowering::checkStated(const std::unordered_set<SymbolId>& symbols) {
   for (const Fact& fact : module_.context->facts().facts()) {
-    if (fact.kind == FactKind::likely || fact.reason.text.rfind(kCheckReason, 0) == 0) continue;
+    if (!isStated(fact)) continue;
     const bool equality = fact.kind == FactKind::equal || fact.kind == FactKind::equalProduct;
     if (equality ? fact.a == fact.b : fact.a.isSymbol()) continue;  // nothing, or checked with the symbol
     const auto isInput = [&](Dim d) {

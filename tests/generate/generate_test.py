@@ -156,7 +156,7 @@ class Generate(unittest.TestCase):
     def test_an_interruption_keeps_what_came(self):
         command = [ARGUMENTS.dynrepl, "--cache-dir", "none", "generate", self.folder / "masked.onnx", "--prompt", "ids:5,17,300,2,41", "--max-new", "200"]
         whole = self.ids("masked", "--prompt", "ids:5,17,300,2,41", "--max-new", 200)[0]
-        with subprocess.Popen(command + ["--threads", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        with subprocess.Popen(command + ["--threads", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0) as running:
             begin = running.stdout.read(1)
             running.send_signal(signal.SIGINT)
             rest, said = running.communicate(timeout=60)

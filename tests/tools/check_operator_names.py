@@ -14,6 +14,11 @@ HOMES = ("compiler/ops/", "compiler/infer/", "compiler/reference/", "frontends/"
 WORDS = set("""constant dims_value dim_value fused into strided device_copy alloc arena kill check bind_dims
                if loop match call invoke closure variant""".split())
 REWRITES = {
+    "app/engine/model/generaliser.cpp": "add cast check_values div expand gather gather_nd mul pow reshape resize slice sub",
+    "app/engine/model/generaliser_trace.cpp":
+        "cast concat constant_of_shape cumsum expand gather gather_elements layer_norm less_equal log_softmax matmul range "
+        "reshape slice softmax squeeze tile transpose trilu unsqueeze where",
+    "app/session/answers/run_checks.cpp": "add cast expand gather identity range reshape squeeze tile transpose unsqueeze",
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
     "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed dequantize_linear mul quantize_linear relu round",
     "compiler/passes/quantisation/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",

@@ -601,7 +601,12 @@ void GraphCanvas::exportLater(const QString& file) {
 }
 
 QImage GraphCanvas::thumbnail(QSize size, const QPalette& palette) const {
-  const BoxMarks plain{};
+  const size_t boxes = shown_.scene.boxes.size();
+  BoxMarks plain;
+  plain.times.resize(boxes);
+  plain.together.resize(boxes);
+  plain.matches.resize(boxes);
+  plain.problems.resize(boxes);
   return shown_.view ? graphThumbnail({*shown_.view, shown_.scene, plain, palette}, size) : QImage();
 }
 

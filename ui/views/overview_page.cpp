@@ -167,8 +167,9 @@ void writeCosts(Page& page, const ModelInfo& model, const PlanView* plan, const 
     page.line(link("plan", "", "Compute the peak") + " of its memory, as a formula and at these sizes");
     return;
   }
-  const std::optional<int64_t> peak =
-      plan->dims == sizes && plan->predictedPeakBytes ? plan->predictedPeakBytes : valueOf(plan->peak, sizes);
+  const std::optional<int64_t> peak = plan->dims == sizes && plan->predictedPeakBytes
+                                          ? plan->predictedPeakBytes
+                                          : formulaValue(plan->peak, sizes);
   page.line(link("mode", "Memory", peak ? bytesText(*peak) : QString("Memory")) +
                 (peak ? at + ", besides weights" : ": depends on values that a run computes"),
             "at most " + formulaText(QString::fromStdString(plan->peak)).toHtmlEscaped() + " bytes");

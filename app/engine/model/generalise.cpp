@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "app/engine/model/generaliser.h"
+#include "compiler/ir/walk.h"
 
 namespace dyn {
 
@@ -35,6 +36,16 @@ Result<OpenAxis> parseOpenAxis(const std::string& text) {
 Result<Generalised> generalise(const Module& imported, const GeneraliseRequest& request) {
   if (request.axes.empty())
     return makeError(DiagnosticId::usageError, "no axis is to be opened: --at INPUT.AXIS");
+  // Sizes of the example that stand inside of a body are not looked for: a model that has one would come back open
+  // and wrong.
+  std::optional<Error> withBody;
+  forEachOp(imported, [&](const Function&, const Op& op) {
+    if (op.regions.empty() || withBody) return;
+    withBody = makeError(
+        DiagnosticId::unsupportedFeature,
+        "unsupported: a model with branches or loops is not opened: " + std::string(op.def->name), op.place);
+  });
+  if (withBody) return *withBody;
   return Generaliser(imported, request).run();
 }
 

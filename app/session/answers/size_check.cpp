@@ -6,6 +6,7 @@
 #include "app/session/answers/run_checks.h"
 #include "app/session/explain/dim_guards.h"
 #include "compiler/infer/infer.h"
+#include "compiler/infer/infer_functions.h"
 
 namespace dyn {
 namespace {
@@ -49,9 +50,8 @@ bool fails(const RunCheck& check, const DimBinding& sizes) {
 class SizeSearch {
  public:
   explicit SizeSearch(const Module& module)
-      : sizes_(sizesOfInputs(module)), stated_(solverWithout(module.context->facts(), [](const Fact& fact) {
-          return fact.reason.text.rfind(kCheckReason, 0) == 0;
-        })) {
+      : sizes_(sizesOfInputs(module)),
+        stated_(solverWithout(module.context->facts(), [](const Fact& fact) { return !isStated(fact); })) {
     for (const NamedSize& size : sizes_) inputs_.insert(size.dim.symbol());
     for (const Fact& fact : stated_->facts())
       if (fact.kind != FactKind::likely && isOfInputs(fact.a) && (!fact.b || isOfInputs(fact.b)))

@@ -153,7 +153,11 @@ TEST_F(Keys, thePaletteKnowsAbbreviationsAndSaysOnAndOff) {
   press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
   auto* rows = named<QTableWidget>("paletteRows");
   QString states;
-  for (int r = 0; r < rows->rowCount(); ++r) states += rows->item(r, 2)->text() + "\n";
+  for (const QString& letters : {"show", "dark"}) {
+    named<QLineEdit>("paletteSearch")->setText(">" + letters);
+    for (int r = 0; r < rows->rowCount(); ++r) states += rows->item(r, 2)->text() + "\n";
+  }
+  named<QLineEdit>("paletteSearch")->clear();
   type("expgr");
   ASSERT_GE(rows->currentRow(), 0);
   EXPECT_TRUE(rows->item(rows->currentRow(), 0)->text().startsWith("Export graph"));

@@ -136,7 +136,7 @@ TEST_F(CockpitPanelTest, TheLimitIsTypedAndCountsTheWeights) {
     waitIdle(window_);
     return panel_->plot()->answer().toStdString();
   };
-  EXPECT_TRUE(QString::fromStdString(enter("64 KB")).contains("largest n within 62.5 KiB")) << enter("64 KB");
+  EXPECT_TRUE(QString::fromStdString(enter("64 KB")).contains("largest n within 64.0 KiB")) << enter("64 KB");
   EXPECT_NE(enter("nonsense").find("nonsense"), std::string::npos);
   // The weights of this model are its inputs: there is nothing to count.
   EXPECT_FALSE(window_.findChild<QCheckBox*>("limitWithWeights")->isVisible());
