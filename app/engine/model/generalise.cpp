@@ -36,8 +36,8 @@ Result<OpenAxis> parseOpenAxis(const std::string& text) {
 Result<Generalised> generalise(const Module& imported, const GeneraliseRequest& request) {
   if (request.axes.empty())
     return makeError(DiagnosticId::usageError, "no axis is to be opened: --at INPUT.AXIS");
-  // Sizes of the example that stand inside of a body are not looked for: a model that has one would come back open
-  // and wrong.
+  // Sizes of the example that stand inside of a body are not looked for: a model that has one would come back
+  // open and wrong.
   std::optional<Error> withBody;
   forEachOp(imported, [&](const Function&, const Op& op) {
     if (op.regions.empty() || withBody) return;

@@ -153,15 +153,15 @@ TEST_F(Keys, thePaletteKnowsAbbreviationsAndSaysOnAndOff) {
   press(Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
   auto* rows = named<QTableWidget>("paletteRows");
   QString states;
-  for (const QString& letters : {"show", "dark"}) {
-    named<QLineEdit>("paletteSearch")->setText(">" + letters);
+  for (const char* letters : {"animations", "logarithmic", "heat", "dark"}) {
+    named<QLineEdit>("paletteSearch")->setText(QString(">") + letters);
     for (int r = 0; r < rows->rowCount(); ++r) states += rows->item(r, 2)->text() + "\n";
   }
   named<QLineEdit>("paletteSearch")->clear();
   type("expgr");
   ASSERT_GE(rows->currentRow(), 0);
   EXPECT_TRUE(rows->item(rows->currentRow(), 0)->text().startsWith("Export graph"));
-  EXPECT_TRUE(states.contains("on\n") && states.contains("off\n"));
+  EXPECT_TRUE(states.contains("on\n") && states.contains("off\n")) << states.toStdString();
   EXPECT_FALSE(states.contains("hidden\n"));
   press(Qt::Key_Escape);
 }
