@@ -221,7 +221,7 @@ struct LoopRule {
 Status inferLoop(InferContext& c) {
   const int64_t carriedCount = c.attributes().integer("carried");
   if (c.op().regions.size() != 1) return c.error(DiagnosticId::invalidIr, "it needs one body");
-  if (carriedCount < 0 || 2 + carriedCount > c.operandCount()) {
+  if (carriedCount < 0 || carriedCount > c.operandCount() - 2) {
     return c.error(DiagnosticId::badAttribute, "carried = " + std::to_string(carriedCount) +
                                                    " does not fit " + std::to_string(c.operandCount()) +
                                                    " operands");

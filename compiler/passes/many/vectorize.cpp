@@ -143,6 +143,7 @@ Result<Module> manyOf(const InferredModule& inferred, const std::vector<std::str
 }
 
 Result<Module> runVectorize(const Module& module, PassContext& context) {
+  if (!module.main()) return notMany("there is no function @main");
   DYN_TRY(InferredModule inferred, inferTypes(module));
   const std::vector<std::string> inputs = manyInputsOf(context.options["inputs"]);
   Result<Module> together = manyOf(inferred, inputs, true, context);

@@ -442,5 +442,17 @@ TEST(Vectorize, RaggedInputsAreRefused) {
   EXPECT_THAT(many.error().message, HasSubstr("is ragged: a batch already"));
 }
 
+TEST(Vectorize, AModuleWithoutMainIsRefused) {
+  IrContext ir;
+  Result<Module> module = test::parseText(ir, "fn @other(%x: Tensor[(n), f32]) { return %x }");
+  ASSERT_TRUE(module.ok());
+  CompileOptions options;
+  options.passes = "infer,vectorize";
+  Trace trace;
+  Result<Module> many = runPasses(*module, options, trace);
+  ASSERT_FALSE(many.ok());
+  EXPECT_NE(many.error().message.find("@main"), std::string::npos) << many.error().toString();
+}
+
 }  // namespace
 }  // namespace dyn
