@@ -30,6 +30,10 @@ target_compile_options(dyn_settings INTERFACE -Wall -Wextra $<$<BOOL:${DYN_WERRO
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns of overlaps and dangling pointers inside its own std::string (GCC bugs 105329, 105651).
   target_compile_options(dyn_settings INTERFACE -Wno-restrict -Wno-dangling-pointer)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+    # A plain char is signed, as it is on x86; the warning is wrong about optionals there.
+    target_compile_options(dyn_settings INTERFACE -fsigned-char -Wno-maybe-uninitialized)
+  endif()
   if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     # GCC 13 takes every reference got by way of a value that views other memory for a dangling one.
     target_compile_options(dyn_settings INTERFACE -Wno-dangling-reference)

@@ -57,8 +57,8 @@ std::string visible(std::string_view text, bool lines, bool colors) {
 }  // namespace
 
 std::string visibleJson(std::string document) {
-  if (std::none_of(document.begin(), document.end(), [](char c) { return c < 0 || c == 0x7F; }))
-    return document;
+  const auto isPlain = [](char c) { return static_cast<signed char>(c) >= 0 && c != 0x7F; };
+  if (std::all_of(document.begin(), document.end(), isPlain)) return document;
   std::string shown;
   shown.reserve(document.size());
   for (size_t at = 0; at < document.size();) {

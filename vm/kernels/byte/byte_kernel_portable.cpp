@@ -14,7 +14,7 @@ inline Words everyLane(uint32_t word) {
   return {Sums{} + (word & 0xffff), Sums{} + (word >> 16)};  // A is not negative
 }
 inline Words lanes(const int8_t* from) {
-  Words b;
+  Words b{};
   for (int i = 0; i < 4; ++i) {
     b.low[i] = static_cast<uint32_t>(from[2 * i]);
     b.high[i] = static_cast<uint32_t>(from[2 * i + 1]);
@@ -23,7 +23,7 @@ inline Words lanes(const int8_t* from) {
 }
 inline Sums multiplyAdd(Sums sums, Words a, Words b) { return sums + a.low * b.low + a.high * b.high; }
 inline Words mixed(const uint8_t* from, const int64_t* offsets) {
-  Words a;
+  Words a{};
   for (int i = 0; i < 4; ++i) {
     a.low[i] = from[offsets[0] + i];
     a.high[i] = from[offsets[1] + i];
