@@ -1,6 +1,7 @@
 #include "app/tokenizer/normalizers.h"
 
 #include "app/tokenizer/byte_letters.h"
+#include "app/tokenizer/part_table.h"
 #include "app/tokenizer/precompiled_map.h"
 #include "app/tokenizer/text_pattern.h"
 #include "app/tokenizer/unicode_text.h"
@@ -155,28 +156,7 @@ Result<Normalizer> readByteNormalizer(const FilePart&) {
   });
 }
 
-Result<Normalizer> readNormalizerPart(const FilePart& part, int depth);
-
-Result<Normalizer> readNormalizerSequence(const FilePart& part, int depth) {
-  const Json* members = part.find("normalizers");
-  if (!members || !members->is_array()) return part.malformed("it has no list of normalizers");
-  if (depth >= kDeepestPart) return part.unsupported("more than 16 in each other");
-  std::vector<Normalizer> normalizers;
-  for (const Json& member : *members) {
-    DYN_TRY(Normalizer normalizer, readNormalizerPart({member, part.role}, depth + 1));
-    normalizers.push_back(std::move(normalizer));
-  }
-  return Normalizer([normalizers](NormalText& normal) -> Status {
-    for (const Normalizer& normalizer : normalizers) DYN_CHECK(normalizer(normal));
-    return {};
-  });
-}
-
-struct NormalizerRow {
-  const char* type;
-  Result<Normalizer> (*read)(const FilePart&);
-};
-constexpr NormalizerRow kNormalizers[] = {
+constexpr PartRow<Normalizer> kNormalizers[] = {
     {"NFC", readNormalForm<NormalForm::nfc>},
     {"NFD", readNormalForm<NormalForm::nfd>},
     {"NFKC", readNormalForm<NormalForm::nfkc>},
@@ -192,19 +172,11 @@ constexpr NormalizerRow kNormalizers[] = {
     {"ByteLevel", readByteNormalizer},
 };
 
-Result<Normalizer> readNormalizerPart(const FilePart& part, int depth) {
-  const std::string type = part.type();
-  if (type == "Sequence") return readNormalizerSequence(part, depth);
-  for (const NormalizerRow& row : kNormalizers)
-    if (type == row.type) return row.read(part);
-  return part.unsupported("");
-}
-
 }  // namespace
 
 Result<Normalizer> readNormalizer(const Json& json) {
   if (json.is_null()) return Normalizer([](NormalText&) -> Status { return {}; });
-  return readNormalizerPart({json, "normalizer"}, 0);
+  return readPart<Normalizer>({json, "normalizer"}, kNormalizers, "normalizers", inTurn);
 }
 
 }  // namespace dyn::tokenizer

@@ -1,5 +1,7 @@
 #include "app/tokenizer/post_processors.h"
 
+#include "app/tokenizer/part_table.h"
+
 namespace dyn::tokenizer {
 
 namespace {
@@ -67,46 +69,24 @@ Result<PostProcessor> readNothing(const FilePart&) {
   return PostProcessor([](std::vector<int64_t>&) {});
 }
 
-Result<PostProcessor> readPostProcessorPart(const FilePart& part, int depth);
-
-Result<PostProcessor> readPostProcessorSequence(const FilePart& part, int depth) {
-  const Json* members = part.find("processors");
-  if (!members || !members->is_array()) return part.malformed("it has no list of processors");
-  if (depth >= kDeepestPart) return part.unsupported("more than 16 in each other");
-  std::vector<PostProcessor> all;
-  for (const Json& member : *members) {
-    DYN_TRY(PostProcessor one, readPostProcessorPart({member, part.role}, depth + 1));
-    all.push_back(std::move(one));
-  }
-  return PostProcessor([all](std::vector<int64_t>& ids) {
-    for (const PostProcessor& one : all) one(ids);
-  });
-}
-
-struct PostProcessorRow {
-  const char* type;
-  Result<PostProcessor> (*read)(const FilePart&);
-};
-constexpr PostProcessorRow kPostProcessors[] = {
+constexpr PartRow<PostProcessor> kPostProcessors[] = {
     {"TemplateProcessing", readTemplate},
     {"BertProcessing", readClsAndSep},
     {"RobertaProcessing", readClsAndSep},
     {"ByteLevel", readNothing},
 };
 
-Result<PostProcessor> readPostProcessorPart(const FilePart& part, int depth) {
-  const std::string type = part.type();
-  if (type == "Sequence") return readPostProcessorSequence(part, depth);
-  for (const PostProcessorRow& row : kPostProcessors)
-    if (type == row.type) return row.read(part);
-  return part.unsupported("");
+PostProcessor processedInTurn(std::vector<PostProcessor> all) {
+  return [all = std::move(all)](std::vector<int64_t>& ids) {
+    for (const PostProcessor& one : all) one(ids);
+  };
 }
 
 }  // namespace
 
 Result<PostProcessor> readPostProcessor(const Json& json) {
   if (json.is_null()) return PostProcessor([](std::vector<int64_t>&) {});
-  return readPostProcessorPart({json, "post_processor"}, 0);
+  return readPart<PostProcessor>({json, "post_processor"}, kPostProcessors, "processors", processedInTurn);
 }
 
 }  // namespace dyn::tokenizer

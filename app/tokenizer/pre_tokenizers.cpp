@@ -1,6 +1,7 @@
 #include "app/tokenizer/pre_tokenizers.h"
 
 #include "app/tokenizer/byte_letters.h"
+#include "app/tokenizer/part_table.h"
 #include "app/tokenizer/text_pattern.h"
 #include "app/tokenizer/unicode_text.h"
 
@@ -167,28 +168,7 @@ Result<PreTokenizer> readFixedLength(const FilePart& part) {
   return splitBy(find, SplitBehavior::isolated);
 }
 
-Result<PreTokenizer> readPreTokenizerPart(const FilePart& part, int depth);
-
-Result<PreTokenizer> readPreTokenizerSequence(const FilePart& part, int depth) {
-  const Json* members = part.find("pretokenizers");
-  if (!members || !members->is_array()) return part.malformed("it has no list of pretokenizers");
-  if (depth >= kDeepestPart) return part.unsupported("more than 16 in each other");
-  std::vector<PreTokenizer> all;
-  for (const Json& member : *members) {
-    DYN_TRY(PreTokenizer one, readPreTokenizerPart({member, part.role}, depth + 1));
-    all.push_back(std::move(one));
-  }
-  return PreTokenizer([all](std::vector<TextPiece>& pieces) -> Status {
-    for (const PreTokenizer& one : all) DYN_CHECK(one(pieces));
-    return {};
-  });
-}
-
-struct PreTokenizerRow {
-  const char* type;
-  Result<PreTokenizer> (*read)(const FilePart&);
-};
-constexpr PreTokenizerRow kPreTokenizers[] = {
+constexpr PartRow<PreTokenizer> kPreTokenizers[] = {
     {"ByteLevel", readByteLevelSplit},
     {"BertPreTokenizer", readBertSplit},
     {"Whitespace", readWhitespace},
@@ -201,19 +181,11 @@ constexpr PreTokenizerRow kPreTokenizers[] = {
     {"FixedLength", readFixedLength},
 };
 
-Result<PreTokenizer> readPreTokenizerPart(const FilePart& part, int depth) {
-  const std::string type = part.type();
-  if (type == "Sequence") return readPreTokenizerSequence(part, depth);
-  for (const PreTokenizerRow& row : kPreTokenizers)
-    if (type == row.type) return row.read(part);
-  return part.unsupported("");
-}
-
 }  // namespace
 
 Result<PreTokenizer> readPreTokenizer(const Json& json) {
   if (json.is_null()) return PreTokenizer([](std::vector<TextPiece>&) -> Status { return {}; });
-  return readPreTokenizerPart({json, "pre_tokenizer"}, 0);
+  return readPart<PreTokenizer>({json, "pre_tokenizer"}, kPreTokenizers, "pretokenizers", inTurn);
 }
 
 }  // namespace dyn::tokenizer

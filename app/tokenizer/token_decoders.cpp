@@ -1,6 +1,7 @@
 #include "app/tokenizer/token_decoders.h"
 
 #include "app/tokenizer/byte_letters.h"
+#include "app/tokenizer/part_table.h"
 #include "app/tokenizer/text_pattern.h"
 #include "app/tokenizer/unicode_text.h"
 
@@ -143,28 +144,7 @@ Result<TokenDecoder> readSuffixDecoder(const FilePart& part) {
   });
 }
 
-Result<TokenDecoder> readDecoderPart(const FilePart& part, int depth);
-
-Result<TokenDecoder> readDecoderSequence(const FilePart& part, int depth) {
-  const Json* members = part.find("decoders");
-  if (!members || !members->is_array()) return part.malformed("it has no list of decoders");
-  if (depth >= kDeepestPart) return part.unsupported("more than 16 in each other");
-  std::vector<TokenDecoder> all;
-  for (const Json& member : *members) {
-    DYN_TRY(TokenDecoder one, readDecoderPart({member, part.role}, depth + 1));
-    all.push_back(std::move(one));
-  }
-  return TokenDecoder([all](std::vector<std::string>& tokens) -> Status {
-    for (const TokenDecoder& one : all) DYN_CHECK(one(tokens));
-    return {};
-  });
-}
-
-struct TokenDecoderRow {
-  const char* type;
-  Result<TokenDecoder> (*read)(const FilePart&);
-};
-constexpr TokenDecoderRow kTokenDecoders[] = {
+constexpr PartRow<TokenDecoder> kTokenDecoders[] = {
     {"ByteLevel", readByteLevelDecoder},
     {"WordPiece", readWordPieceDecoder},
     {"Metaspace", readMetaspaceDecoder},
@@ -175,14 +155,6 @@ constexpr TokenDecoderRow kTokenDecoders[] = {
     {"BPEDecoder", readSuffixDecoder},
 };
 
-Result<TokenDecoder> readDecoderPart(const FilePart& part, int depth) {
-  const std::string type = part.type();
-  if (type == "Sequence") return readDecoderSequence(part, depth);
-  for (const TokenDecoderRow& row : kTokenDecoders)
-    if (type == row.type) return row.read(part);
-  return part.unsupported("");
-}
-
 }  // namespace
 
 Result<TokenDecoder> readTokenDecoder(const Json& json) {
@@ -191,7 +163,7 @@ Result<TokenDecoder> readTokenDecoder(const Json& json) {
       for (size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(0, " ");
       return {};
     });
-  return readDecoderPart({json, "decoder"}, 0);
+  return readPart<TokenDecoder>({json, "decoder"}, kTokenDecoders, "decoders", inTurn);
 }
 
 }  // namespace dyn::tokenizer
