@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "compiler/infer/infer.h"
+#include "compiler/ops/rules/shape_rules.h"
 #include "compiler/ops/rules/type_zip.h"
 
 namespace dyn {
@@ -203,9 +204,8 @@ Result<Module> separateSymbols(const Module& module) {
 }
 
 bool isStated(const Fact& fact) {
-  // reshape's fact holds behind its check of the element count alone (shape_ops.cpp).
   return fact.kind != FactKind::likely && fact.reason.text.rfind(kCheckReason, 0) != 0 &&
-         fact.reason.text != "reshape keeps the element count";
+         fact.reason.text != kElementCountReason;
 }
 
 }  // namespace dyn

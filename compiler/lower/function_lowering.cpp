@@ -192,19 +192,24 @@ Status FunctionLowering::bindParameters(const Function& function, Entry entry) {
       const Dim symbol = module_.context->dims().symbolById(s);
       if (fact.a != symbol) continue;
       DYN_TRY(int32_t value, dims_.emit(symbol));
-      const int32_t message = program_.string("dim " + fact.toString());
-      if (fact.kind == FactKind::range && fact.low && *fact.low > 0)
-        code_.emit(Opcode::checkLessEqual, dims_.emitConstant(*fact.low), value, message);
-      if (fact.kind == FactKind::range && fact.high)
-        code_.emit(Opcode::checkLessEqual, value, dims_.emitConstant(*fact.high), message);
-      if (fact.kind == FactKind::multipleOf) {
-        const int32_t rest = dims_.newScalar();
-        code_.emit(Opcode::mod, rest, value, dims_.emitConstant(fact.multiple));
-        code_.emit(Opcode::checkEqual, rest, dims_.emitConstant(0), message);
-      }
+      checkFact(fact, value);
     }
   }
   return checkStated(seen);
+}
+
+// A range or a divisor of the value. No symbol is negative.
+void FunctionLowering::checkFact(const Fact& fact, int32_t value) {
+  const int32_t message = program_.string("dim " + fact.toString());
+  if (fact.kind == FactKind::range && fact.low && !(fact.a.isSymbol() && *fact.low <= 0))
+    code_.emit(Opcode::checkLessEqual, dims_.emitConstant(*fact.low), value, message);
+  if (fact.kind == FactKind::range && fact.high)
+    code_.emit(Opcode::checkLessEqual, value, dims_.emitConstant(*fact.high), message);
+  if (fact.kind == FactKind::multipleOf) {
+    const int32_t rest = dims_.newScalar();
+    code_.emit(Opcode::mod, rest, value, dims_.emitConstant(fact.multiple));
+    code_.emit(Opcode::checkEqual, rest, dims_.emitConstant(0), message);
+  }
 }
 
 // What is stated of several symbols of the inputs together: a sum in a range, an equality.
@@ -219,19 +224,11 @@ Status FunctionLowering::checkStated(const std::unordered_set<SymbolId>& symbols
     };
     if (!isInput(fact.a) || !isInput(fact.b)) continue;
     DYN_TRY(const int32_t value, dims_.emit(fact.a));
-    const int32_t message = program_.string("dim " + fact.toString());
     if (equality) {
       DYN_TRY(const int32_t other, dims_.emit(fact.b));
-      code_.emit(Opcode::checkEqual, value, other, message);
-    }
-    if (fact.kind == FactKind::range && fact.low)
-      code_.emit(Opcode::checkLessEqual, dims_.emitConstant(*fact.low), value, message);
-    if (fact.kind == FactKind::range && fact.high)
-      code_.emit(Opcode::checkLessEqual, value, dims_.emitConstant(*fact.high), message);
-    if (fact.kind == FactKind::multipleOf) {
-      const int32_t rest = dims_.newScalar();
-      code_.emit(Opcode::mod, rest, value, dims_.emitConstant(fact.multiple));
-      code_.emit(Opcode::checkEqual, rest, dims_.emitConstant(0), message);
+      code_.emit(Opcode::checkEqual, value, other, program_.string("dim " + fact.toString()));
+    } else {
+      checkFact(fact, value);
     }
   }
   return {};

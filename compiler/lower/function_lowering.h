@@ -68,6 +68,7 @@ class FunctionLowering {
 
   Status learnFacts(const Function& function);
   Status bindParameters(const Function& function, Entry entry);
+  void checkFact(const Fact& fact, int32_t value);
   Status checkStated(const std::unordered_set<SymbolId>& symbols);
   // Binds the still unbound symbols of a type to the dims of the tensor in `object`.
   Status bindFromObject(Type type, int32_t object);

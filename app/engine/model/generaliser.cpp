@@ -84,7 +84,7 @@ Status Generaliser::repairAll() {
 }
 
 // The number of a constant of one element; nullopt: it is none.
-static std::optional<double> numberOfExample(const Op& op) {
+static std::optional<double> loneNumber(const Op& op) {
   const HostTensor* value = op.def == &ops::constantOp ? op.attributes.tensor("value") : nullptr;
   if (value == nullptr || value->elementCount() != 1 || value->dtype() == Dtype::string ||
       value->dtype() == Dtype::boolean)
@@ -94,7 +94,7 @@ static std::optional<double> numberOfExample(const Op& op) {
 
 void Generaliser::openNumbers() {
   for (size_t i = 0; i < ops_.size() && i < secondOps_.size(); ++i) {
-    const auto here = numberOfExample(*ops_[i]), there = numberOfExample(*secondOps_[i]);
+    const auto here = loneNumber(*ops_[i]), there = loneNumber(*secondOps_[i]);
     if (!here || !there || *here == *there) continue;
     for (const auto& [name, size] : result_.sizes) {
       const Dim dim = ir_.dims().symbol(name);
@@ -135,7 +135,7 @@ void Generaliser::suspectNumbers() {
         op->def == &ops::subOp || op->def == &ops::powOp)
       computedWith.insert(op->operands.begin(), op->operands.end());
   for (const Op* op : ops_) {
-    const auto number = numberOfExample(*op);
+    const auto number = loneNumber(*op);
     if (!number || computedWith.count(op->results[0].id) == 0) continue;
     for (const auto& [name, size] : result_.sizes)
       if (size >= kLeast && *number == static_cast<double>(size))

@@ -10,6 +10,9 @@
 
 namespace dyn {
 
+// The reason of the fact that reshape adds. It holds behind reshape's own check alone.
+inline constexpr const char* kElementCountReason = "reshape keeps the element count";
+
 // The smaller (larger) of both, by proof where there is one.
 Dim leastOf(const InferContext& c, Dim a, Dim b);
 Dim greatestOf(const InferContext& c, Dim a, Dim b);

@@ -202,7 +202,7 @@ Status inferReshape(InferContext& c) {
     DYN_CHECK(openSizes(c, x.dims, target, open, allowZero, dims));
   }
   DYN_CHECK(c.solver().addEqualProduct(productOf(c, x.dims), productOf(c, dims),
-                                       {"reshape keeps the element count", c.op().place}));
+                                       {kElementCountReason, c.op().place}));
   setTensor(c, dims, x.dtype);
   passContents(c);
   return {};
