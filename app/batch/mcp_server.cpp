@@ -5,6 +5,7 @@
 
 #include "app/session/views/view_json.h"
 #include "app/session/views/view_text.h"
+#include "compiler/support/utf8.h"
 
 namespace dyn {
 
@@ -174,7 +175,7 @@ Result<Command> commandOf(const CommandSpec& spec, const Json& arguments, bool w
 std::string shortened(std::string text) {
   if (text.size() <= kMostText) return text;
   size_t end = kMostText;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // between characters
+  while (end > 0 && isContinuation(text[end])) --end;  // between characters
   const size_t left = text.size() - end;
   text.resize(end);
   return text + "\n... " + std::to_string(left) + " more bytes are left out: ask for a part of it\n";

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/tokenizer/unicode_text.h"
+#include "compiler/support/utf8.h"
 
 namespace dyn::tokenizer {
 
@@ -10,7 +11,7 @@ namespace {
 
 char32_t lastPoint(std::string_view text) {
   size_t at = text.size() - 1;
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  while (at > 0 && isContinuation(text[at])) --at;
   return nextPoint(text, &at);
 }
 

@@ -2,7 +2,10 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "compiler/support/utf8.h"
 
 namespace dyn::tokenizer {
 
@@ -73,9 +76,7 @@ void appendPoint(std::string& text, char32_t point) {
 }
 
 size_t pointCount(std::string_view text) {
-  size_t count = 0;
-  for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  return count;
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), isContinuation));
 }
 
 bool isWhitespace(char32_t c) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/support/utf8.h"
 #include "compiler/support/visible_text.h"
 
 namespace dyn {
@@ -15,14 +16,12 @@ constexpr size_t kLeastProse = 24;  // the last column, before the others are cu
 constexpr size_t kLeastPrefix = 6;  // a shorter one is not worth a line of its own
 const char* const kCut = "…";
 
-bool isInside(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }  // of a letter of UTF-8
-
 // The bytes of the first `columns` letters.
 size_t bytesOfColumns(const std::string& text, size_t columns) {
   size_t at = 0;
   while (at < text.size() && columns > 0) {
     do ++at;
-    while (at < text.size() && isInside(text[at]));
+    while (at < text.size() && isContinuation(text[at]));
     --columns;
   }
   return at;
@@ -156,7 +155,7 @@ std::string lineOf(const std::vector<Column>& columns, const std::vector<std::st
 }  // namespace
 
 size_t columnsOf(const std::string& text) {
-  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), isInside));
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), isContinuation));
 }
 
 std::string shortened(const std::string& text, size_t most) {
