@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "app/engine/device/device_name.h"
+#include "app/engine/model/operator_check.h"
 #include "app/engine/model/signing_key.h"
 #include "app/session/export_kinds.h"
 #include "compiler/driver/target_choice.h"

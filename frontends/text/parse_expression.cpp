@@ -99,6 +99,8 @@ Result<Operand> Parser::primary(int depth) {
 }
 
 Result<Operand> Parser::withoutIndex(int depth) {
+  if (const size_t* value = valueOfAttribute(); value && !isSymbol("(", 1))
+    return atValue(*value, [&] { return withoutIndex(depth); });
   Operand result;
   result.offset = peek().offset;
   if (atTensor()) {

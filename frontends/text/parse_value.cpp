@@ -35,6 +35,13 @@ Result<Dim> Parser::dimUpTo(size_t endToken) {
     if (prefix != std::string::npos) message = "in this dim: " + message.substr(prefix + 2);
     return error(dim.error().id, std::move(message), begin + column);
   }
+  // Bodies of operators become parts of the model's function, where the name may mean another size.
+  if (inOperator_)
+    for (const SymbolId symbol : symbolsOf(*dim))
+      if (!context_.dims().isAnonymous(symbol))
+        return error(DiagnosticId::unsupportedFeature,
+                     "unsupported: a named size in the body of an operator: write ?, or call a function (fn)",
+                     begin);
   if (!fresh) dims_.emplace(written, *dim);
   at_ = endToken;
   return *dim;
@@ -537,6 +544,8 @@ Result<AttributeValue> Parser::attributeList(std::optional<AttributeKind> wanted
 }
 
 Result<AttributeValue> Parser::attributeValue(std::optional<AttributeKind> wanted) {
+  if (const size_t* value = valueOfAttribute())
+    return atValue(*value, [&] { return attributeValue(wanted); });
   if (isSymbol("[")) return attributeList(wanted);
   for (auto [word, kind] :
        {std::pair{"reals", AttributeKind::reals}, std::pair{"strings", AttributeKind::strings}}) {

@@ -243,7 +243,7 @@ Status Parser::weightsLine() {
   return {};
 }
 
-Result<Module> Parser::module() {
+Result<Module> Parser::module(Operators operators) {
   Module module;
   module.context = &context_;
   std::unordered_map<std::string, uint32_t> functionPlaces, typePlaces;
@@ -272,6 +272,13 @@ Result<Module> Parser::module() {
       module.dataTypes.push_back(std::make_shared<const DataType>(std::move(type)));
     } else if (isName("weights")) {
       DYN_CHECK(weightsLine());
+    } else if (isName("operator") && operators == Operators::skipped) {
+      DYN_CHECK(skipBody());
+    } else if (isName("operator")) {
+      return error(
+          DiagnosticId::unsupportedFeature,
+          "unsupported: a module defines no operators; --ops FILE takes a file of them for ONNX models",
+          peek().offset);
     } else {
       return expected("'fn', 'type', 'dim' or 'weights'");
     }

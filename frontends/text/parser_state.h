@@ -1,7 +1,7 @@
 // The parser's insides, one class over several files: parse_value.cpp (dims, types, tensors, attributes),
 // parse_expression.cpp, parse_index.cpp, parse_arithmetic.cpp (operators that are several operations),
-// parse_body.cpp (statements and bodies), parse_closure.cpp (function values),
-// parser.cpp (modules and the public functions).
+// parse_body.cpp (statements and bodies), parse_closure.cpp (function values), parse_operator.cpp
+// (operators), parser.cpp (modules and the public functions).
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "frontends/text/lexer.h"
+#include "frontends/text/operators.h"
 #include "frontends/text/parser.h"
 
 namespace dyn::text {
@@ -88,10 +89,14 @@ class Parser {
       : context_(context), options_(options), source_(options.file, text) {}
 
   Status start();  // before all else
-  Result<Module> module();
+  enum class Operators : uint8_t { refused, skipped };
+  Result<Module> module(Operators operators = Operators::refused);
   Result<ParsedExpression> expressionModule(const Environment& environment);
   Result<Type> wholeType(const Module* library);
   Result<HostTensor> wholeTensor();
+  Result<std::vector<OperatorDefinition>> operatorDefinitions();
+  Result<OperatorBody> operatorBody(const OperatorDefinition& definition, uint32_t fileEnd,
+                                    const std::map<std::string, uint32_t>& values);
 
  private:
   // tokens (parser.cpp)
@@ -223,6 +228,21 @@ class Parser {
   Type typeOf(ValueId id) const { return id < types_.size() ? types_[id] : Type(); }
   Frame& frame() { return stack_.back(); }
 
+  // parse_operator.cpp
+  Result<OperatorDefinition> operatorSignature();
+  Result<OperatorAttribute> operatorAttribute(std::string name);
+  const size_t* valueOfAttribute() const;
+  // `read` at the place of the value of the attribute whose name stands here, then on behind the name.
+  template <typename Read>
+  auto atValue(size_t value, Read&& read) {
+    const size_t behind = at_ + 1;
+    at_ = value;
+    auto result = read();
+    at_ = behind;
+    return result;
+  }
+  Status skipBody();
+
   // parser.cpp
   Status fact();
   Result<DataType> dataType();
@@ -246,6 +266,9 @@ class Parser {
   const Environment* environment_ = nullptr;   // expressions only
   std::vector<std::string> usedNames_;         // of the environment
   std::map<std::string, HostTensor> weights_;  // of the lines `weights`
+  std::unordered_map<std::string, size_t>
+      attributeTokens_;                        // of the operator being read: where the value begins
+  bool inOperator_ = false;                    // a body of one is being read
   std::vector<Type> types_;                    // by value
   std::unordered_map<ValueId, Dtype> dtypes_;  // by value: known, or likely
   std::unordered_map<std::string, Dim> dims_;  // by text

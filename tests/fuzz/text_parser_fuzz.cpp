@@ -1,10 +1,10 @@
-// libFuzzer target: any bytes are a module, an expression, or an error; what is read prints to text that
-// reads back the same.
+// libFuzzer target: any bytes are a module, an expression, definitions of operators, or an error; what is
+// read prints to text that reads back the same.
 #include <cstdlib>
 
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
-#include "frontends/text/parser.h"
+#include "frontends/text/operators.h"
 #include "tests/unit/compiler/ir/small_ops.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -20,6 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         text::Environment::of({{"x", context.tensorType(Shape{context.dims().symbol("n")}, Dtype::f32)}});
     (void)text::parseExpression(context, text, environment, options);
   }
+  (void)text::OperatorFile::parse(std::string(text), options);
   IrContext context;
   Result<Module> module = text::parseModule(context, text, options);
   if (!module.ok()) return 0;

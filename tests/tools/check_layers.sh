@@ -43,7 +43,7 @@ compiler/driver    : compiler..codegen   vm/include vm/shared vm/isa
 compiler/export    : compiler..driver    vm/include vm/shared vm/isa
 compiler/tune      : compiler..export    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include
-frontends/onnx     : compiler..infer     vm/include
+frontends/onnx     : compiler..infer     frontends/text vm/include
 app/tokenizer      : compiler/support
 app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
 app/session        : app/engine app/tokenizer compiler..tune frontends/text frontends/onnx vm/include vm/shared

@@ -14,8 +14,8 @@ HOMES = ("compiler/ops/", "compiler/infer/", "compiler/reference/", "frontends/"
 WORDS = set("""constant dims_value dim_value fused into strided device_copy alloc arena kill check bind_dims
                if loop match call invoke closure variant""".split())
 REWRITES = {
-    "app/engine/model/generaliser.cpp": "add cast check_values div expand gather gather_nd mul pow reshape resize slice sub",
-    "app/engine/model/generaliser_trace.cpp":
+    "app/engine/generalise/generaliser.cpp": "add cast check_values div expand gather gather_nd mul pow reshape resize slice sub",
+    "app/engine/generalise/generaliser_trace.cpp":
         "cast concat constant_of_shape cumsum expand gather gather_elements layer_norm less_equal log_softmax matmul range "
         "reshape slice softmax squeeze tile transpose trilu unsqueeze where",
     "app/session/answers/run_checks.cpp": "add cast expand gather identity range reshape squeeze tile transpose unsqueeze",

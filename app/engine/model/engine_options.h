@@ -33,8 +33,9 @@ struct EngineOptions {
   // none.
   bool nativeCode = true;
   std::string verifyKey;
-  std::string dataRoot;    // folder that symbolic links to external data may not leave; "": none is followed
-  std::string tuningFile;  // of records; "" is beside the object cache, "none" off
+  std::string dataRoot;  // folder that symbolic links to external data may not leave; "": none is followed
+  std::string operatorFiles;        // of operators that the user defines: "a.dyn;b.dyn"; "": none
+  std::string tuningFile;           // of records; "" is beside the object cache, "none" off
   std::string device = "cpu";       // "cuda", "cuda:1", "simcuda": app/engine/device/device_name.h
   bool deviceIsChosen = false;      // somebody said so: a package, too, runs there and nowhere else
   std::vector<std::string> places;  // "softmax=cpu" (compiler/passes/device/placement.h)

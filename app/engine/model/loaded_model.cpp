@@ -2,7 +2,9 @@
 
 #include "app/engine/device/device_name.h"
 #include "app/engine/device/simulated_gpu.h"
+#include "app/engine/model/operator_files.h"
 #include "app/engine/model/signing_key.h"
+#include "app/engine/model/text_options.h"
 #include "app/engine/model/tuning_file.h"
 #include "compiler/tune/policies.h"
 #include "vm/include/dyn_gpu.h"
@@ -53,12 +55,6 @@ std::string_view endingOf(const std::string& path) {
 }
 
 constexpr uint64_t kMaxStreamBytes = uint64_t{4} << 30;
-
-std::vector<std::string_view> opNames() {
-  std::vector<std::string_view> names;
-  for (const OpDef* op : opTable()) names.push_back(op->name);
-  return names;
-}
 
 std::string listText(const std::vector<int64_t>& numbers) {
   std::string text = "[";
@@ -203,6 +199,7 @@ Status LoadedModel::readOnnx() {
   onnx::ImportOptions options;
   options.collectProblems = request_.collectProblems;
   options.dataRoot = options_.dataRoot;
+  DYN_TRY(options.operators, readOperatorFiles(options_.operatorFiles));
   options.listValues = request_.listValues;
   for (const FixedInput& fixed : request_.fixedInputs) {
     if (fixed.kind == FixedInput::Kind::contents) {
@@ -256,10 +253,7 @@ Status LoadedModel::readOnnx() {
 Status LoadedModel::readText(std::string text) {
   info_.kind = ModelKind::text;
   ir_ = std::make_shared<IrContext>();
-  text::ParseOptions options;
-  options.findOp = findOp;
-  options.opNames = opNames();
-  options.file = info_.path == "-" ? "<stdin>" : info_.path;
+  text::ParseOptions options = textOptions(info_.path == "-" ? "<stdin>" : info_.path);
   const bool hasFolder = request_.path.empty() || request_.path == info_.path;  // a file in memory has none
   options.readWeights = [this,
                          hasFolder](const std::string& file) -> Result<std::map<std::string, HostTensor>> {

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "app/engine/inputs/input_spec.h"
+#include "app/engine/model/text_options.h"
 #include "app/session/handlers/named_value.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ops/op_table.h"
@@ -208,19 +209,9 @@ std::optional<FunctionText> functionText(const std::string& line) {
 
 namespace {
 
-text::ParseOptions promptOptions(std::vector<std::string_view>& names) {
-  text::ParseOptions options;
-  options.findOp = findOp;
-  for (const OpDef* op : opTable()) names.push_back(op->name);
-  options.opNames = names;
-  options.file = "<prompt>";
-  return options;
-}
-
 // The functions of the prompt, in the place of those of the library that have their names.
 Status addFunctions(const SessionState& state, IrContext& ir, Module& library) {
-  std::vector<std::string_view> names;
-  text::ParseOptions options = promptOptions(names);
+  text::ParseOptions options = textOptions("<prompt>");
   for (const auto& [name, bound] : state.values) {
     if (!isFunctionName(name)) continue;
     options.file = name;
@@ -239,8 +230,7 @@ Status defineFunction(SessionState& state, const FunctionText& function) {
   if (function.name == "main")
     return makeError(DiagnosticId::textName, "@main is the function of a model: take another name");
   IrContext ir;
-  std::vector<std::string_view> names;
-  DYN_TRY([[maybe_unused]] const Module read, text::parseModule(ir, function.text, promptOptions(names)));
+  DYN_TRY([[maybe_unused]] const Module read, text::parseModule(ir, function.text, textOptions("<prompt>")));
   HostTensor kept = HostTensor::strings({}, {function.text});
   const size_t open = function.text.find('(');
   std::string head = function.text.substr(open, function.text.find('{') - open);
@@ -363,8 +353,7 @@ Result<EvaluatedExpression> evaluateExpression(SessionState& state, const Prepar
     for (const auto& [name, bound] : expression.constants) names.push_back(name);
     return names;
   };
-  std::vector<std::string_view> ops;
-  const text::ParseOptions options = promptOptions(ops);
+  const text::ParseOptions options = textOptions("<prompt>");
   Result<text::ParsedExpression> parsed = text::parseExpression(*ir, expression.text, environment, options);
   if (!parsed.ok()) return restored(parsed.takeError(), expression);
   if (goal == EvaluationGoal::types) {

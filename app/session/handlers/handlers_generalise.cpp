@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "app/engine/model/generalise.h"
+#include "app/engine/generalise/generalise.h"
 #include "app/engine/run/runner.h"
 #include "app/session/handlers/read_again.h"
 #include "app/session/session_state.h"

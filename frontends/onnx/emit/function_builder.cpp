@@ -95,17 +95,49 @@ std::vector<ValueId> FunctionBuilder::emit(const OpDef& def, std::vector<ValueId
     results.push_back(ir_.newValue());
     op.results.push_back({results.back(), i == 0 ? annotation : Type()});
   }
+  add(std::move(op));
+  return results;
+}
+
+void FunctionBuilder::add(Op op) {
+  const OpDef& def = *op.def;
   const Op* owned = ir_.own(std::move(op));
-  for (size_t i = 0; i != resultCount; ++i) {
-    values_.at(results[i]) = {serial_,
-                              resultDtype(*owned, i, values_),
-                              &def == &ops::constantOp ? owned : nullptr,
-                              resultRank(*owned, i, values_),
-                              makesList(def),
-                              i == 0 ? resultLength(*owned, values_) : -1};
+  for (size_t i = 0; i != owned->results.size(); ++i) {
+    const ValueId result = owned->results[i].id;
+    values_.at(result) = {serial_,
+                          resultDtype(*owned, i, values_),
+                          &def == &ops::constantOp ? owned : nullptr,
+                          resultRank(*owned, i, values_),
+                          makesList(def),
+                          i == 0 ? resultLength(*owned, values_) : -1};
+    if (&def == &ops::constantOp) values_.at(result).rank = owned->attributes.tensor("value")->rank();
   }
-  if (&def == &ops::constantOp) values_.at(results[0]).rank = owned->attributes.tensor("value")->rank();
   ops_.push_back(owned);
+}
+
+std::optional<std::vector<ValueId>> FunctionBuilder::expand(const Function& function,
+                                                            const std::vector<ValueId>& arguments,
+                                                            const SharedText& node,
+                                                            const std::string& prefix) {
+  std::unordered_map<ValueId, ValueId> here{{kNoValue, kNoValue}};
+  for (size_t i = 0; i != function.parameters.size(); ++i)
+    here[function.parameters[i].id] = i < arguments.size() ? localize(arguments[i]) : kNoValue;
+  for (const Op* written : function.ops) {
+    Op op = *written;
+    op.place.node = node;
+    for (ValueId& operand : op.operands) operand = here.at(operand);
+    for (const ValueDef& result : op.results) {
+      here[result.id] = result.id;
+      if (ir_.hasName(result.id)) ir_.setValueName(result.id, prefix + ir_.valueName(result.id));
+    }
+    add(std::move(op));
+  }
+  std::vector<ValueId> results;
+  for (const ValueId result : function.results) {
+    results.push_back(here.at(result));
+    if (results.back() == kNoValue) return std::nullopt;
+    if (results.back() == result) ir_.setValueName(result, "");
+  }
   return results;
 }
 

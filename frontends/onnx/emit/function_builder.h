@@ -1,5 +1,5 @@
-// Building functions of the graph IR whose bodies use values of the functions around them: captures appear by
-// themselves.
+// Building functions of the graph IR whose bodies use values of the functions around them: captures appear
+// by themselves.
 //
 //   FunctionBuilder body(parent, captures, state);   // captures: shared by all bodies of one control operation
 //   body.emit(...)  // an operand that `parent` defines becomes a parameter of the body
@@ -29,8 +29,8 @@ class ValueTable {
     int rank = -1;                 // of a tensor, when it is known without inference
     bool isList = false;
     int vectorLength = -1;  // of a vector whose length is known without inference
-    // Of a tuple of keys [k] and values [..., k], a map or a list of maps with the same keys: the keys' type;
-    // `dtype` is that of the values.
+    // Of a tuple of keys [k] and values [..., k], a map or a list of maps with the same keys: the keys'
+    // type; `dtype` is that of the values.
     std::optional<Dtype> mapKeys = std::nullopt;
     bool isMap() const { return mapKeys.has_value(); }
   };
@@ -65,6 +65,11 @@ class FunctionBuilder {
                             size_t resultCount, SourceLocation place,
                             std::vector<const Function*> regions = {}, Type annotation = {});
   ValueId constant(HostTensor tensor, SourceLocation place, std::string_view name = "");
+  // The operations of `function`, which nobody else uses, with these values for its parameters (kNoValue:
+  // left out), at places of `node`; their values' names begin with `prefix`. Its results, without names;
+  // nullopt: one of them is a parameter that is left out.
+  std::optional<std::vector<ValueId>> expand(const Function& function, const std::vector<ValueId>& arguments,
+                                             const SharedText& node, const std::string& prefix);
 
   // The finished body; parameters: the added ones, then all captures of the list (also those only other
   // bodies use).
@@ -75,6 +80,8 @@ class FunctionBuilder {
   uint32_t serial() const { return serial_; }
 
  private:
+  // Its results have numbers; what is known of them is noted.
+  void add(Op op);
   ValueId capture(ValueId outer);
   ValueId makeAgain(const Op& constant, ValueId like);
 

@@ -289,6 +289,7 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   }
   ++result_.opCounts[opLabel(node)];
   if (!hasForm(frame, node, attributeNameFault(node))) return;
+  if (definesOperator(node)) return expandOperator(frame, node);
   std::optional<int64_t> version = versionOf(frame, node);
   if (!version) return bindFailed(frame, node);
   if (const FunctionProto* function = findFunction(node)) return openFunction(frame, node, *function);
@@ -317,8 +318,9 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
         "before onnxruntime's optimiser has written it";
   } else if (!domain.empty()) {
     advice =
-        "no operator of this domain is known: give it as a function of the model, or write it in the "
-        "standard's operators";
+        "no operator of this domain is known: define it in a text file (--ops FILE), give it as a function "
+        "of the "
+        "model, or write it in the standard's operators";
   }
   if (const std::string near = domain.empty() ? nearestOperator(node.opType) : ""; !near.empty())
     advice = "did you mean " + near + "?";
@@ -337,9 +339,7 @@ void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& r
   if (!inputs) return bindFailed(frame, node);
   const SourceLocation place = placeOf(frame, node);
   for (ValueId& value : *inputs) value = frame.builder->localize(value);
-  MapContext c(ir_, values_, *frame.builder, tensors_, node, version, place,
-               frame.environment->function ? &frame.environment->attributes : nullptr, std::move(*inputs),
-               this);
+  MapContext c = contextOf(frame, node, *std::move(inputs), version, place);
   runMapRow(row, c);
   if (c.failed()) {
     report(c.failure(), place, node.opType);
@@ -480,8 +480,7 @@ void GraphImporter::closeMain() {
       if (binding.kind == Binding::Kind::value) result_.values.emplace_back(std::string(name), binding.value);
   frames_.pop_back();
   if (!result_.problems.empty()) return;
-  result_.module.context = &ir_;
-  result_.module.functions.push_back(main_.finish("main", std::move(results), place));
+  result_.module = moduleOf(main_.finish("main", std::move(results), place));
 }
 
 }  // namespace dyn::onnx

@@ -123,6 +123,16 @@ class GraphImporter : private TypeProbe {
   const FunctionProto* findFunction(const NodeProto& node) const;
   std::optional<int64_t> versionOf(Frame& frame, const NodeProto& node);
 
+  // user_operators.cpp
+  bool definesOperator(const NodeProto& node) const;
+  void expandOperator(Frame& frame, const NodeProto& node);
+  MapContext contextOf(Frame& frame, const NodeProto& node, std::vector<ValueId> inputs, int64_t version,
+                       const SourceLocation& place);
+  std::optional<text::OperatorBody> expansionOf(MapContext& node, const text::OperatorFile& file,
+                                                const text::OperatorDefinition& definition);
+  void addFunctionsOf(const text::OperatorFile& file, const SourceLocation& place);
+  Module moduleOf(const Function* main) const;
+
   // type_probe.cpp
   void learn() override;
 
@@ -180,6 +190,10 @@ class GraphImporter : private TypeProbe {
   std::deque<Frame> frames_;
   std::unordered_map<std::string, std::vector<const FunctionProto*>> functions_;  // by "domain:name"
   std::unordered_set<std::string> reportedOnce_;
+  // What the bodies of the user's operators refer to: functions and data types of the module.
+  std::unordered_set<const text::OperatorFile*> usedFiles_;
+  std::vector<const Function*> userFunctions_;
+  std::vector<std::shared_ptr<const DataType>> userTypes_;
   size_t hiddenProblems_ = 0;
   uint64_t nodeCount_ = 0;
   bool stopped_ = false;

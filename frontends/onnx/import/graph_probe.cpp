@@ -15,10 +15,7 @@ void GraphImporter::learn() {
     probe.known_ = known_;
     const uint32_t first = ir.valueCount();
     (void)probe.run();
-    Module module;
-    module.context = &ir;
-    module.functions.push_back(probe.main_.finish("main", {}, {}));
-    known_ = knownTypes(module, first);
+    known_ = knownTypes(probe.moduleOf(probe.main_.finish("main", {}, {})), first);
   }
   for (size_t i = 0; i < known_.size(); ++i) {
     ValueTable::Entry& entry = values_.at(static_cast<ValueId>(firstValue_ + i));

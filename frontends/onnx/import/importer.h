@@ -26,12 +26,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "compiler/ir/module.h"
 #include "frontends/onnx/import/declared_outputs.h"
 #include "frontends/onnx/read/onnx_model.h"
+#include "frontends/text/operators.h"
 
 namespace dyn::onnx {
 
@@ -45,14 +47,17 @@ struct ImportOptions {
   bool collectProblems = false;
   size_t maxProblems = 1000;
   uint64_t maxNodes = 20'000'000;  // after expanding functions; past it memoryLimit
-  // Inputs given once and for all: they become constants. What types depend on (axes, scales) may be an input
-  // only so.
+  // Inputs given once and for all: they become constants. What types depend on (axes, scales) may be an
+  // input only so.
   std::map<std::string, HostTensor> fixedInputs;
   // Of inputs whose shape is not in the file; of lists and optionals that of their tensors.
   std::map<std::string, int> inputRanks;
   bool listValues = false;  // ImportResult::values is wanted
   // External data may be reached by symbolic links that stay below this folder; "": by none.
   std::string dataRoot;
+  // Operators that the user defines. They come before functions of the model and operators of the standard;
+  // of several definitions the first that takes the node's inputs counts.
+  std::vector<std::shared_ptr<const text::OperatorFile>> operators;
 };
 
 struct ImportResult {

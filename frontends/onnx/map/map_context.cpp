@@ -56,8 +56,8 @@ const AttributeProto* MapContext::typedAttribute(std::string_view name, Attribut
   if (found == nullptr) return nullptr;
   if (found->type == type) return found;
   fail(DiagnosticId::badAttribute, "attribute " + quotedText(name) + " is " +
-                                       std::string(toString(found->type)) + " where the standard demands " +
-                                       std::string(toString(type)));
+                                       std::string(toString(found->type)) + " where " +
+                                       std::string(toString(type)) + " is demanded");
   return nullptr;
 }
 

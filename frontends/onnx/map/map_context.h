@@ -123,6 +123,9 @@ class MapContext {
   const std::vector<ValueId>& outputs() const { return outputs_; }
 
   void fail(DiagnosticId id, std::string message, std::string advice = "");
+  void fail(Diagnostic failure) {
+    if (!failure_) failure_ = std::move(failure);
+  }
   void unsupported(std::string message, std::string advice = "");  // unsupportedFeature
   void warn(std::string message);  // what is harmless though the standard says otherwise
   const std::vector<std::string>& warnings() const { return warnings_; }

@@ -1,10 +1,10 @@
 // generalise: which numbers of an example become formulas, and what is refused.
-#include "app/engine/model/generalise.h"
+#include "app/engine/generalise/generalise.h"
 
 #include <gmock/gmock.h>
 
-#include "app/engine/model/constant_pattern.h"
-#include "app/engine/model/reshape_dims.h"
+#include "app/engine/generalise/constant_pattern.h"
+#include "app/engine/generalise/reshape_dims.h"
 #include "app/session/views/views.h"
 #include "compiler/infer/infer.h"
 #include "tests/support/text_module.h"

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/engine/model/generalise.h"
+#include "app/engine/generalise/generalise.h"
 #include "compiler/ir/op_def.h"
 
 namespace dyn {

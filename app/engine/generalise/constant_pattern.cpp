@@ -1,4 +1,4 @@
-#include "app/engine/model/constant_pattern.h"
+#include "app/engine/generalise/constant_pattern.h"
 
 #include <cstring>
 

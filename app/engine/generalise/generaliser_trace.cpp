@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <set>
 
-#include "app/engine/model/constant_pattern.h"
-#include "app/engine/model/generaliser.h"
+#include "app/engine/generalise/constant_pattern.h"
+#include "app/engine/generalise/generaliser.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {

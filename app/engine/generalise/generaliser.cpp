@@ -1,9 +1,9 @@
-#include "app/engine/model/generaliser.h"
+#include "app/engine/generalise/generaliser.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "app/engine/model/reshape_dims.h"
+#include "app/engine/generalise/reshape_dims.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/support/suggestion.h"

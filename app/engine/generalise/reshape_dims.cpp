@@ -1,4 +1,4 @@
-#include "app/engine/model/reshape_dims.h"
+#include "app/engine/generalise/reshape_dims.h"
 
 #include <algorithm>
 

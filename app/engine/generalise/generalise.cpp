@@ -1,8 +1,8 @@
-#include "app/engine/model/generalise.h"
+#include "app/engine/generalise/generalise.h"
 
 #include <charconv>
 
-#include "app/engine/model/generaliser.h"
+#include "app/engine/generalise/generaliser.h"
 #include "compiler/ir/walk.h"
 
 namespace dyn {
