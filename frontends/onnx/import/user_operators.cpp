@@ -11,7 +11,7 @@ std::string definedName(const NodeProto& node) {
   return (domain.empty() ? "" : std::string(domain) + "::") + std::string(node.opType);
 }
 
-std::optional<AttributeValue> valueOf(MapContext& node, const text::OperatorAttribute& attribute) {
+std::optional<AttributeValue> definedValue(MapContext& node, const text::OperatorAttribute& attribute) {
   const std::string& name = attribute.name;
   switch (attribute.kind) {
     case AttributeKind::integer:
@@ -39,7 +39,7 @@ bool hasDemanded(MapContext& node, const text::OperatorDefinition& definition) {
   for (const text::OperatorAttribute& attribute : definition.attributes) {
     if (!attribute.demanded) continue;
     if (!node.hasAttribute(attribute.name)) return false;
-    const std::optional<AttributeValue> value = valueOf(node, attribute);
+    const std::optional<AttributeValue> value = definedValue(node, attribute);
     if (node.failed() || !value || !identical(*value, *attribute.demanded)) return false;
   }
   return true;
@@ -113,7 +113,7 @@ std::optional<text::OperatorBody> GraphImporter::expansionOf(MapContext& node, c
         node.fail(DiagnosticId::badAttribute, "attribute " + quotedText(attribute.name) + " is missing");
       continue;
     }
-    if (std::optional<AttributeValue> value = valueOf(node, attribute))
+    if (std::optional<AttributeValue> value = definedValue(node, attribute))
       attributes.emplace(attribute.name, *std::move(value));
   }
   for (const std::string& other : node.unreadAttributes())

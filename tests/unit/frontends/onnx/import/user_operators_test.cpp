@@ -16,10 +16,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Msg attribute(std::string_view name, int64_t value) {
+Msg nodeAttribute(std::string_view name, int64_t value) {
   return Msg().sub(5, Msg().sub(1, name).num(3, value).num(20, 2));
 }
-Msg attribute(std::string_view name, float value) {
+Msg nodeAttribute(std::string_view name, float value) {
   return Msg().sub(5, Msg().sub(1, name).f32(2, value).num(20, 1));
 }
 Msg operator+(Msg a, const Msg& b) {
@@ -80,7 +80,7 @@ std::vector<double> valuesOf(const Msg& graph, ImportOptions options, std::vecto
 
 const Msg kImports = Msg().sub(8, Msg().sub(1, "acme").num(2, 1));
 
-std::string faultOf(const Msg& graph, ImportOptions options) {
+std::string refusalOf(const Msg& graph, ImportOptions options) {
   IrContext ir;
   const Result<ImportResult> imported = importGraph(ir, graph, std::move(options), kImports);
   return imported.ok() ? "" : imported.error().toString();
@@ -91,9 +91,9 @@ constexpr const char* kScale = "operator \"acme::Scale\"(x, by: float = 2.0) { r
 TEST(UserOperators, ANodeTakesTheDefaultOrItsOwnAttribute) {
   EXPECT_THAT(valuesOf(graphOf({acme("Scale", {"x"}, {"y"})}), definedBy({kScale}), {1, 2}),
               ElementsAre(2, 4));
-  EXPECT_THAT(
-      valuesOf(graphOf({acme("Scale", {"x"}, {"y"}) + attribute("by", -0.5f)}), definedBy({kScale}), {1, 2}),
-      ElementsAre(-0.5, -1));
+  EXPECT_THAT(valuesOf(graphOf({acme("Scale", {"x"}, {"y"}) + nodeAttribute("by", -0.5f)}),
+                       definedBy({kScale}), {1, 2}),
+              ElementsAre(-0.5, -1));
   EXPECT_THAT(valuesOf(graphOf({acme("Scale", {"x"}, {"y"})}), definedBy({kScale}), {}), ElementsAre());
 }
 
@@ -104,14 +104,15 @@ TEST(UserOperators, TheFirstDefinitionThatFitsCounts) {
       "operator \"acme::F\"(x, y, mode: int) { return x * y }\n";
   const char* two = "operator \"acme::F\"(x, mode: int) { return x - 1.0 }";
   const auto value = [&](std::initializer_list<const char*> in, int64_t mode) {
-    return valuesOf(graphOf({acme("F", in, {"y"}) + attribute("mode", mode)}), definedBy({one, two}), {3, 4});
+    return valuesOf(graphOf({acme("F", in, {"y"}) + nodeAttribute("mode", mode)}), definedBy({one, two}),
+                    {3, 4});
   };
   EXPECT_THAT(value({"x"}, 1), ElementsAre(4, 5));
   EXPECT_THAT(value({"x"}, 0), ElementsAre(2, 3));
   EXPECT_THAT(value({"x", "x"}, 1), ElementsAre(9, 16));
-  EXPECT_THAT(
-      faultOf(graphOf({acme("F", {"x", "x", "x"}, {"y"}) + attribute("mode", int64_t{1})}), definedBy({one})),
-      HasSubstr("not for these 3 inputs and attributes"));
+  EXPECT_THAT(refusalOf(graphOf({acme("F", {"x", "x", "x"}, {"y"}) + nodeAttribute("mode", int64_t{1})}),
+                        definedBy({one})),
+              HasSubstr("not for these 3 inputs and attributes"));
 }
 
 // An operator of the standard, and a function of the model, give way.
@@ -150,7 +151,7 @@ operator "acme::Map"(x) {
 }
 )";
   EXPECT_THAT(valuesOf(graphOf({acme("Grow", {"x"}, {"a"}), acme("Map", {"a"}, {"b"}),
-                                acme("Grow", {"b"}, {"y"}) + attribute("times", int64_t{0})}),
+                                acme("Grow", {"b"}, {"y"}) + nodeAttribute("times", int64_t{0})}),
                        definedBy({text}), {1, 2}),
               ElementsAre(1.625, 2.625, 1.625, 2.625));
 }
@@ -158,7 +159,7 @@ operator "acme::Map"(x) {
 // What a node behind it asks of ranks and element types goes through the body.
 TEST(UserOperators, NodesBehindKnowRanks) {
   EXPECT_THAT(valuesOf(graphOf({acme("Sum", {"x"}, {"a"}),
-                                node("Flatten", {"a"}, {"y"}) + attribute("axis", int64_t{-1})}),
+                                node("Flatten", {"a"}, {"y"}) + nodeAttribute("axis", int64_t{-1})}),
                        definedBy({"operator \"acme::Sum\"(x) { return reduce_sum(x, [1], keepdims = 0) }"}),
                        {1, 2, 3, 4}),
               ElementsAre(3, 7));
@@ -180,20 +181,22 @@ TEST(UserOperators, NamesAndPlaces) {
 }
 
 TEST(UserOperators, Faults) {
+  EXPECT_THAT(refusalOf(graphOf({acme("Scale", {"x"}, {"y"}) + nodeAttribute("by", int64_t{3})}),
+                        definedBy({kScale})),
+              HasSubstr("attribute 'by' is INT where FLOAT is demanded"));
   EXPECT_THAT(
-      faultOf(graphOf({acme("Scale", {"x"}, {"y"}) + attribute("by", int64_t{3})}), definedBy({kScale})),
-      HasSubstr("attribute 'by' is INT where FLOAT is demanded"));
-  EXPECT_THAT(faultOf(graphOf({acme("Scale", {"x"}, {"y"}) + attribute("bye", 3.0f)}), definedBy({kScale})),
-              HasSubstr("attribute 'bye' is not in the definition of the operator"));
-  EXPECT_THAT(faultOf(graphOf({acme("F", {"x"}, {"y"})}),
-                      definedBy({"operator \"acme::F\"(x, a: int) { return x * a }"})),
+      refusalOf(graphOf({acme("Scale", {"x"}, {"y"}) + nodeAttribute("bye", 3.0f)}), definedBy({kScale})),
+      HasSubstr("attribute 'bye' is not in the definition of the operator"));
+  EXPECT_THAT(refusalOf(graphOf({acme("F", {"x"}, {"y"})}),
+                        definedBy({"operator \"acme::F\"(x, a: int) { return x * a }"})),
               HasSubstr("attribute 'a' is missing"));
-  EXPECT_THAT(faultOf(graphOf({acme("Scale", {"x"}, {"y", "z"})}), definedBy({kScale})),
+  EXPECT_THAT(refusalOf(graphOf({acme("Scale", {"x"}, {"y", "z"})}), definedBy({kScale})),
               HasSubstr("has 2 outputs here, and is defined with 1"));
-  EXPECT_THAT(faultOf(graphOf({acme("F", {"x", ""}, {"y"})}),
-                      definedBy({"operator \"acme::F\"(x, b?) { return b }"})),
+  EXPECT_THAT(refusalOf(graphOf({acme("F", {"x", ""}, {"y"})}),
+                        definedBy({"operator \"acme::F\"(x, b?) { return b }"})),
               HasSubstr("returns an input that is left out here"));
-  EXPECT_THAT(faultOf(graphOf({acme("Other", {"x"}, {"y"})}), definedBy({kScale})), HasSubstr("--ops FILE"));
+  EXPECT_THAT(refusalOf(graphOf({acme("Other", {"x"}, {"y"})}), definedBy({kScale})),
+              HasSubstr("--ops FILE"));
 }
 
 }  // namespace
