@@ -56,7 +56,7 @@ class Counter:
     def __init__(self, folder):
         self.folder = folder
         self.plugin = os.path.join(folder, "count.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", os.path.join(ROOT, "tests/bench/count_instructions.c"), "-o", self.plugin], check=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", os.path.join(ROOT, "tests/bench/counted/count_instructions.c"), "-o", self.plugin], check=True)
 
     def count(self, target, program):
         out = os.path.join(self.folder, "count.txt")

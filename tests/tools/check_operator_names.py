@@ -14,10 +14,15 @@ HOMES = ("compiler/ops/", "compiler/infer/", "compiler/reference/", "frontends/"
 WORDS = set("""constant dims_value dim_value fused into strided device_copy alloc arena kill check bind_dims
                if loop match call invoke closure variant""".split())
 REWRITES = {
-    "app/engine/generalise/generaliser.cpp": "add cast check_values div expand gather gather_nd mul pow reshape resize slice sub",
+    "app/engine/generalise/generalise.cpp": "gather matmul split",
+    "app/engine/generalise/generaliser.cpp":
+        "cast check_values concat expand gather gather_nd reduce_prod reshape resize shape slice squeeze unsqueeze",
+    "app/engine/generalise/generaliser_lookup.cpp": "add cast gather identity mul range reshape",
+    "app/engine/generalise/generaliser_numbers.cpp":
+        "add cast div expand mul pow range reduce_sum reshape squeeze sub transpose unsqueeze",
     "app/engine/generalise/generaliser_trace.cpp":
         "cast concat constant_of_shape cumsum expand gather gather_elements layer_norm less_equal log_softmax matmul range "
-        "reshape slice softmax squeeze tile transpose trilu unsqueeze where",
+        "reshape shape slice softmax squeeze tile transpose trilu unsqueeze where",
     "app/session/answers/run_checks.cpp": "add cast expand gather identity range reshape squeeze tile transpose unsqueeze",
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
     "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed dequantize_linear mul quantize_linear relu round",

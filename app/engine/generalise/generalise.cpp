@@ -1,9 +1,10 @@
 #include "app/engine/generalise/generalise.h"
 
 #include <charconv>
+#include <set>
 
 #include "app/engine/generalise/generaliser.h"
-#include "compiler/ir/walk.h"
+#include "compiler/ops/op_table.h"
 
 namespace dyn {
 
@@ -33,19 +34,54 @@ Result<OpenAxis> parseOpenAxis(const std::string& text) {
   return axis;
 }
 
+namespace {
+
+bool isOfOneElement(const HostTensor& tensor) {
+  const bool isSize = isInteger(tensor.dtype()) && tensor.elementCount() == 1 && tensor.intAt(0) > 1;
+  return tensor.elementCount() == 1 && !isSize;
+}
+
+// An operation of a body, or of a body in it, that may hold a size of the example: as a number, or a
+// constant as long. The bodies of recurrent layers hold none: products, parts of equal size, and what goes
+// element by element. Null: none.
+const Op* holderOfSizes(const Function& body) {
+  std::vector<const Function*> list{&body};
+  while (!list.empty()) {
+    const Function* function = list.back();
+    list.pop_back();
+    std::set<ValueId> constants;
+    for (const Op* op : function->ops) {
+      list.insert(list.end(), op->regions.begin(), op->regions.end());
+      if (op->def == &ops::constantOp) {
+        if (!isOfOneElement(*op->attributes.tensor("value"))) return op;
+        constants.insert(op->results[0].id);
+        continue;
+      }
+      const bool picks = op->def == &ops::gatherOp && constants.count(op->operands[1]) == 0;
+      const bool keepsSizes = op->def->cls == OpClass::elementwise || op->def == &ops::matmulOp ||
+                              op->def == &ops::splitOp || op->def == &ops::loopOp || op->def == &ops::ifOp;
+      if (!picks && !keepsSizes) return op;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 Result<Generalised> generalise(const Module& imported, const GeneraliseRequest& request) {
   if (request.axes.empty())
     return makeError(DiagnosticId::usageError, "no axis is to be opened: --at INPUT.AXIS");
-  // Sizes of the example that stand inside of a body are not looked for: a model that has one would come back
-  // open and wrong.
-  std::optional<Error> withBody;
-  forEachOp(imported, [&](const Function&, const Op& op) {
-    if (op.regions.empty() || withBody) return;
-    withBody = makeError(
-        DiagnosticId::unsupportedFeature,
-        "unsupported: a model with branches or loops is not opened: " + std::string(op.def->name), op.place);
-  });
-  if (withBody) return *withBody;
+  std::optional<Error> withSizes;
+  for (const Op* op : imported.main()->ops)
+    for (const Function* body : op->regions)
+      if (const Op* holder = withSizes ? nullptr : holderOfSizes(*body))
+        withSizes =
+            makeError(DiagnosticId::unsupportedFeature,
+                      "unsupported: sizes inside of branches and loops are not opened, and the operator " +
+                          std::string(holder->def->name) + " may have some in the body of " +
+                          std::string(op->def->name),
+                      holder->place);
+  if (withSizes) return *withSizes;
   return Generaliser(imported, request).run();
 }
 

@@ -6,8 +6,8 @@
 //     %s = constant() {value = i64[4] [1, 128, 12, 64]}      %s = dims_value() {value = dims(1, seq, 12, 64)}
 //     %h = reshape(%q, %s)                                   %h = reshape(%q, %s)
 //
-// Operations are looked at in order, with the types that inference finds once the dims are open. A target of
-// a reshape follows from what it reshapes (reshape_dims.h). Where two sizes must be equal and one is a
+// Operations are looked at in order, with the types that inference finds once the dims are open. A target
+// of a reshape follows from what it reshapes (reshape_dims.h). Where two sizes must be equal and one is a
 // number, the number is traced to where it is made: a shape, a limit, the end of a slice, a constant
 // (constant_pattern.h). What no rule opens is refused, with its place: there is no guess that goes unsaid.
 #pragma once

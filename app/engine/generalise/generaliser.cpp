@@ -5,6 +5,7 @@
 
 #include "app/engine/generalise/reshape_dims.h"
 #include "compiler/infer/infer.h"
+#include "compiler/infer/infer_functions.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/support/suggestion.h"
 
@@ -27,6 +28,13 @@ namespace {
 constexpr int kMostChanges = 16;  // for each operation
 constexpr int kMostChoices = 200;
 constexpr int kMostForms = 8;  // of one reshape
+
+template <typename Dims>
+Dim productOf(const Dims& dims) {
+  Dim product;
+  for (const Dim dim : dims) product = product ? product * dim : dim;
+  return product;
+}
 
 TypesOfValues openTypesOf(const Module& module) {
   TypesOfValues types;
@@ -58,6 +66,7 @@ Result<Generalised> Generaliser::run() {
     DYN_CHECK(repairAll());
   }
   if (!result_.refused.empty() && !refused_.refused.empty()) result_ = refused_;
+  while (result_.refused.empty() && request_.second == nullptr && openLength()) DYN_CHECK(infer());
   if (result_.refused.empty()) suspectNumbers();
   result_.module = changedModule(ops_.size());
   return std::move(result_);
@@ -81,67 +90,6 @@ Status Generaliser::repairAll() {
   refuseRest();
   if (result_.refused.empty()) compareWithSecond();
   return {};
-}
-
-// The number of a constant of one element; nullopt: it is none.
-static std::optional<double> loneNumber(const Op& op) {
-  const HostTensor* value = op.def == &ops::constantOp ? op.attributes.tensor("value") : nullptr;
-  if (value == nullptr || value->elementCount() != 1 || value->dtype() == Dtype::string ||
-      value->dtype() == Dtype::boolean)
-    return std::nullopt;
-  return value->realAt(0);
-}
-
-void Generaliser::openNumbers() {
-  for (size_t i = 0; i < ops_.size() && i < secondOps_.size(); ++i) {
-    const auto here = loneNumber(*ops_[i]), there = loneNumber(*secondOps_[i]);
-    if (!here || !there || *here == *there) continue;
-    for (const auto& [name, size] : result_.sizes) {
-      const Dim dim = ir_.dims().symbol(name);
-      if (*here != static_cast<double>(size) ||
-          *there != static_cast<double>(*secondSizes_.get(dim.symbol())))
-        continue;
-      const HostTensor& value = *ops_[i]->attributes.tensor("value");
-      const Op constant = *ops_[i];
-      std::vector<const Op*> made;
-      ValueId number = dimsValue(made, Shape{dim}, constant.place);
-      number = emit(made, ops::castOp, {number}, Attributes{{"to", value.dtype()}}, constant.place);
-      Shape shape;
-      for (const int64_t one : value.shape()) shape.push_back(ir_.dims().constant(one));
-      Op reshaped;
-      reshaped.def = &ops::reshapeOp;
-      reshaped.operands = {number, dimsValue(made, shape, constant.place)};
-      reshaped.results = constant.results;
-      reshaped.place = constant.place;
-      note(constant, "the number " + std::to_string(size) + " becomes " + name,
-           "it is as large as that dim in both exports");
-      ops_[i] = ir_.own(std::move(reshaped));
-      openedNumbers_.emplace_back(i, std::move(made));
-      break;
-    }
-  }
-  // Back to front, so that the places of those before stay.
-  for (auto one = openedNumbers_.rbegin(); one != openedNumbers_.rend(); ++one) {
-    size_t at = one->first;
-    insertBefore(at, one->second);
-  }
-}
-
-void Generaliser::suspectNumbers() {
-  constexpr int64_t kLeast = 8;  // smaller numbers are everywhere
-  std::set<ValueId> computedWith;
-  for (const Op* op : ops_)
-    if (op->def == &ops::mulOp || op->def == &ops::divOp || op->def == &ops::addOp ||
-        op->def == &ops::subOp || op->def == &ops::powOp)
-      computedWith.insert(op->operands.begin(), op->operands.end());
-  for (const Op* op : ops_) {
-    const auto number = loneNumber(*op);
-    if (!number || computedWith.count(op->results[0].id) == 0) continue;
-    for (const auto& [name, size] : result_.sizes)
-      if (size >= kLeast && *number == static_cast<double>(size))
-        result_.suspects.push_back({op->place, std::string(op->def->name),
-                                    "this " + std::to_string(size) + " may be the example's " + name});
-  }
 }
 
 void Generaliser::restore(const Changes& before) {
@@ -217,6 +165,9 @@ Status Generaliser::inferHere() {
   checked_.clear();
   int baked = 0;
   for (const Op* op : typed->module.main()->ops) {
+    for (const Function* region : op->regions)
+      for (const Function* body : bodiesOf(region))
+        for (const Op* inner : body->ops) baked += inner->def == &ops::checkOp && isBaked(*inner) ? 1 : 0;
     if (op->def == &ops::checkOp) {
       baked += isBaked(*op) ? 1 : 0;
     } else if (!op->results.empty() && op->def != &ops::check_valuesOp) {
@@ -397,7 +348,8 @@ void Generaliser::note(const Op& op, std::string what, std::string why, bool dou
 Result<bool> Generaliser::repair(size_t at) {
   const Op& op = *ops_[at];
   if (at > failing_) return false;
-  // An element that is picked where the example had one: which is meant among several, the file does not say.
+  // An element that is picked where the example had one: which is meant among several, the file does not
+  // say.
   const bool picks = op.def == &ops::gatherOp || op.def == &ops::gather_ndOp;
   const Type from = operandType(op, 0), to = picks && at < failing_ ? typeOf(op.results[0].id) : Type();
   for (const Dim dim : from&& to ? Shape(from.dims().begin(), from.dims().end()) : Shape())
@@ -405,6 +357,7 @@ Result<bool> Generaliser::repair(size_t at) {
       const bool stays = std::any_of(to.dims().begin(), to.dims().end(),
                                      [&](Dim made) { return onesOf(made).count(one) != 0; });
       if (stays) continue;
+      if (openLookup(at)) return true;
       refuse(op, "it picks elements along " + dim.toString() + ", and " + ir_.dims().symbolName(one) +
                      " was 1 in the example: an export at 2 or more says which");
       return false;
@@ -488,6 +441,7 @@ bool Generaliser::openReshape(size_t at) {
   if (!from || !isOpen(from.dims()) || decided_.count(op.results[0].id) != 0) return false;
   std::vector<int64_t> target;
   const std::optional<Shape> made = targetOf(op, at);
+  if (made && at != failing_ && followsSizes(op) && productOf(*made) == productOf(from.dims())) return false;
   for (size_t i = 0; made && i < made->size(); ++i)
     if (const auto value = valueOf((*made)[i])) target.push_back(*value);
   if (!made || target.size() != made->size()) {
@@ -520,6 +474,27 @@ bool Generaliser::openReshape(size_t at) {
        "it reshapes " + bracketed(fromDims) + ", and keeps the number of elements",
        opened->choicesCount > 1 && !second);
   replaceByDims(at, 1, opened->target);
+  return true;
+}
+
+bool Generaliser::followsSizes(const Op& reshape) const {
+  std::vector<ValueId> list{reshape.operands[1]};
+  while (!list.empty()) {
+    const Op* op = definition(list.back());
+    list.pop_back();
+    if (op == nullptr || op->def == &ops::constantOp) return false;
+    if (op->def == &ops::shapeOp) continue;
+    const bool ofFirst = op->def == &ops::gatherOp || op->def == &ops::sliceOp || op->def == &ops::castOp ||
+                         op->def == &ops::reduce_prodOp || op->def == &ops::squeezeOp ||
+                         op->def == &ops::unsqueezeOp;
+    if (ofFirst) {
+      list.push_back(op->operands[0]);
+    } else if (op->def == &ops::concatOp) {
+      list.insert(list.end(), op->operands.begin(), op->operands.end());
+    } else {
+      return false;
+    }
+  }
   return true;
 }
 

@@ -1,7 +1,7 @@
 // The walk of generalise.h: the operations of a module as they are by now, and the rules that change them.
 //
-// The rules of single operators are in generaliser.cpp; where two sizes must be equal, generaliser_trace.cpp
-// finds what makes the number.
+// The rules of single operators are in generaliser.cpp; where two sizes must be equal,
+// generaliser_trace.cpp finds what makes the number.
 #pragma once
 
 #include <map>
@@ -41,8 +41,8 @@ class Generaliser {
   bool fits(size_t count);
   Status inferHere();
 
-  // Must an open size be the number that it was in the example? Or is one of 1 a factor of one side alone, as
-  // of seq and batch*seq, which no model means?
+  // Must an open size be the number that it was in the example? Or is one of 1 a factor of one side alone,
+  // as of seq and batch*seq, which no model means?
   bool isBaked(const Op& check) const;
   std::set<SymbolId> onesOf(Dim dim) const;  // symbols that were 1 in the example
 
@@ -72,6 +72,12 @@ class Generaliser {
 
   // Those that differ between the exports as a size does become that size.
   void openNumbers();
+  void openNumber(size_t at, Dim dim, const std::string& why, bool doubtful);
+  // One that scales positions (range / 128), or a sum along an axis (sum / 128), and is as large as the
+  // axis. False: there is none.
+  bool openLength();
+  // What counts along a dim: positions, sums, and what is computed of them element by element.
+  std::set<ValueId> countedAlong(SymbolId symbol) const;
   // Those that cannot be told from one: a person has to look.
   void suspectNumbers();
 
@@ -122,11 +128,22 @@ class Generaliser {
   bool isKnown(const Shape& dims) const;
 
   bool openReshape(size_t at);
+  // Is its target made of nothing but sizes of values, so that it changes as they do?
+  bool followsSizes(const Op& reshape) const;
   // An expansion of something open is at least as large.
   bool openExpand(size_t at);
 
   // What a reshape makes as it is written: its result, or where that is refused its constant operand.
   std::optional<Shape> targetOf(const Op& op, size_t at) const;
+
+  // Rows of a batch of 1 that are looked up by numbers, all 0 in the example (generaliser_lookup.cpp).
+  bool openLookup(size_t at);
+  struct RowNumbers {
+    const Op* product = nullptr;  // of the row numbers and the length of a row; null: the index is a constant
+    size_t slot = 0;
+    const HostTensor* numbers = nullptr;
+  };
+  std::optional<RowNumbers> rowNumbersOf(ValueId index) const;
 
   const HostTensor* constantOf(ValueId value) const;
   const Op* definition(ValueId value) const;
@@ -159,13 +176,17 @@ class Generaliser {
   // Traces a number back to where it is made and opens it there. Empty, or why not.
   std::string open(Wanted first);
 
-  // One step back from the result of an operation: a change of it, or the operands whose sizes make its own.
+  // One step back from the result of an operation: a change of it, or the operands whose sizes make its
+  // own.
   std::string step(size_t at, const Wanted& wanted, std::vector<Wanted>& list);
 
   // Of elements that stand for themselves: the operands that have the axis.
   std::string stepBroadcast(size_t at, const Wanted& wanted, std::vector<Wanted>& list);
 
   std::optional<size_t> axisBefore(const Op& op, size_t axis) const;
+
+  // The operation `shape` that is the whole target of a reshape; null: none is.
+  const Op* shapeOfTarget(const Op& reshape) const;
 
   std::string setShape(size_t at, size_t slot, const Shape& dims);
 
@@ -204,7 +225,6 @@ class Generaliser {
   std::string failure_;
   int changesCount_ = 0, choicesCount_ = 0;
   std::vector<Choice> choices_;
-  std::vector<std::pair<size_t, std::vector<const Op*>>> openedNumbers_;
   std::map<std::string, int> preferred_;  // by form: the choice that went furthest
   Generalised result_, refused_;          // refused_: with the likeliest choices
 };

@@ -202,6 +202,11 @@ std::string Generaliser::step(size_t at, const Wanted& wanted, std::vector<Wante
       follow(0, i);
       return setShape(at, 1, resultDims());
     }
+    // It becomes as long as another value, and so does what is reshaped: both go back to one.
+    if (const Op* shape = shapeOfTarget(op)) {
+      list.push_back({positionOf(*shape), 0, axis, wanted.dim});
+      return "";
+    }
     return "a reshape makes it of other axes";
   }
   if (op.def == &ops::tileOp) return openTile(at, wanted);
@@ -223,6 +228,15 @@ std::string Generaliser::stepBroadcast(size_t at, const Wanted& wanted, std::vec
     any = true;
   }
   return any ? "" : "none of its operands has the axis";
+}
+
+const Op* Generaliser::shapeOfTarget(const Op& reshape) const {
+  const Op* op = definition(reshape.operands[1]);
+  while (op != nullptr && (op->def == &ops::castOp || op->def == &ops::concatOp) && op->operands.size() == 1)
+    op = definition(op->operands[0]);
+  const bool isWhole =
+      op != nullptr && op->def == &ops::shapeOp && !op->attributes.has("start") && !op->attributes.has("end");
+  return isWhole ? op : nullptr;
 }
 
 std::optional<size_t> Generaliser::axisBefore(const Op& op, size_t axis) const {

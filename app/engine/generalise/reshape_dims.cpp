@@ -5,7 +5,8 @@
 namespace dyn {
 namespace {
 
-// A dim as a number and symbolic factors: 12*batch is 12 and [batch], batch*seq + batch is [batch, seq + 1].
+// A dim as a number and symbolic factors: 12*batch is 12 and [batch], batch*seq + batch is [batch, seq +
+// 1].
 struct Factors {
   int64_t number = 1;
   std::vector<Dim> open;

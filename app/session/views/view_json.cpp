@@ -777,6 +777,7 @@ struct JsonWriter {
             {"changes", changes},
             {"refused", refused},
             {"example", mapJson(v->sizes)},
+            {"same_bits", v->file ? Json(v->sameBits) : Json(nullptr)},
             {"limits", mapJson(v->limits)},
             {"trials", trials}};
   }

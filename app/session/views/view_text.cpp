@@ -654,7 +654,9 @@ struct TextWriter {
     for (const auto& refused : v->refused)
       text += fmt::format("not opened: {}: {}\n", visibleLine(refused.place), visibleLine(refused.why));
     for (const auto& [name, most] : v->limits) text += fmt::format("{} is at most {}\n", name, most);
-    if (v->file) text += fmt::format("at {} the results are equal bit by bit\n", joinedWords(v->sizes));
+    if (v->file)
+      text += fmt::format("at {} the results are equal {}\n", joinedWords(v->sizes),
+                          v->sameBits ? "bit by bit" : "but for rounding");
     for (const auto& trial : v->trials)
       text += fmt::format("at {} it {}\n", joinedWords(trial.sizes),
                           trial.failure.empty() ? "runs" : "does not run: " + visibleLine(trial.failure));

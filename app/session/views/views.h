@@ -580,6 +580,7 @@ struct GeneraliseResult {
   DimValues sizes;              // of the example
   DimValues limits;             // most of a dim: tables of the model end there
   std::vector<Trial> trials;    // runs at other sizes
+  bool sameBits = true;         // results at the example's sizes; false: equal but for rounding
 };
 
 // The page that `report` writes.

@@ -138,6 +138,94 @@ TEST_F(Generalise, ARowThatIsOneOfABatch) {
             "Tensor[(batch, 5, 2), f32]");
 }
 
+// x[b, i] as a lookup in the flattened x, by b * length + i, where every b is 0.
+constexpr const char* kLookup = R"(fn @main(%mask: Tensor[(1, 4), f32], %scores: Tensor[(1, 2, 4, 4), f32]) {
+  %s = shape(%mask)
+  %n = reduce_prod(%s) {keepdims = 1}
+  %flat = reshape(%mask, %n)
+  %one = constant() {value = i64[1] [1]}
+  %length = gather(%s, %one) {axis = 0}
+  %b = constant() {value = i64[1, 1, 1, 1] [[[[ROW]]]]}
+  %begin = mul(%b, %length)
+  %i = constant() {value = i64[1, 1, 1, 4] [[[[0, 1, 2, 3]]]]}
+  %at = add(%i, %begin)
+  %picked = gather(%flat, %at) {axis = 0}
+  %all = constant() {value = i64[1] [-1]}
+  %long = reshape(%picked, %all)
+  %asAt = shape(%at)
+  %shaped = reshape(%long, %asAt)
+  return add(%scores, %shaped)
+})";
+
+std::string lookupOf(int row) {
+  std::string text = kLookup;
+  return text.replace(text.find("ROW"), 3, std::to_string(row));
+}
+
+TEST_F(Generalise, ALookupByRowNumbersIsOfEachRow) {
+  EXPECT_EQ(
+      opened(lookupOf(0), {"mask.0=batch", "mask.1=seq", "scores.0=batch", "scores.2=seq", "scores.3=seq"}),
+      "Tensor[(batch, 2, seq, seq), f32]");
+  const auto rows = std::find_if(
+      result_.openings.begin(), result_.openings.end(),
+      [](const Opening& opening) { return opening.what == "the row 0 becomes the rows 0 to batch - 1"; });
+  ASSERT_NE(rows, result_.openings.end());
+  EXPECT_TRUE(rows->doubtful);
+  // Computed targets follow the sizes: nothing says that they change.
+  for (const Opening& opening : result_.openings) EXPECT_NE(opening.op, "reshape") << opening.what;
+}
+
+TEST_F(Generalise, ALookupOfAnyOtherRowIsRefused) {
+  EXPECT_THAT(
+      opened(lookupOf(1), {"mask.0=batch", "mask.1=seq", "scores.0=batch", "scores.2=seq", "scores.3=seq"}),
+      HasSubstr("refused: it picks elements along"));
+}
+
+// What an ONNX layer becomes: a loop over the steps, whose body holds no sizes.
+constexpr const char* kRecurrent = R"(fn @main(%x: Tensor[(1, 5, 3), f32], %w: Tensor[(3, 3), f32]) {
+  %t = transpose(%x) {perm = [1, 0, 2]}
+  %steps = reshape(shape(%t) {start = 0, end = 1}, constant() {value = i64[0] []}) {allowzero = 1}
+  %h = constant() {value = f32[1, 3] [[0, 0, 0]]}
+  %last, %all = loop(%steps, _, %h, %t, %w) {carried = 1} body (%i, %state, %in, %u) {
+    %row = gather(%in, %i) {axis = 0}
+    %next = tanh(add(%row, matmul(%state, %u)))
+BODY
+    %on = constant() {value = bool[] true}
+    return %on, %next, %next
+  }
+  return %all
+})";
+
+std::string recurrentOf(const std::string& more) {
+  std::string text = kRecurrent;
+  return text.replace(text.find("BODY"), 4, more);
+}
+
+TEST_F(Generalise, ARecurrentLayer) {
+  EXPECT_EQ(opened(recurrentOf(""), {"x.0=batch", "x.1=seq"}), "Tensor[(max(0, seq), ?5, 3), f32]");
+}
+
+TEST_F(Generalise, ASizeInABodyIsRefused) {
+  const std::string reshape = "    %s = constant() {value = i64[2] [1, 3]}\n    %r = reshape(%next, %s)\n";
+  EXPECT_THAT(opened(recurrentOf(reshape), {"x.0=batch"}), HasSubstr("sizes inside of branches and loops"));
+}
+
+// The sum of an axis by its size is a mean, positions by their number are shares; other numbers are left.
+TEST_F(Generalise, ANumberThatScalesPositionsOrSums) {
+  EXPECT_EQ(opened(R"(fn @main(%x: Tensor[(12, 2), f32]) {
+  %n = constant() {value = f32[] 12}
+  %mean = div(reduce_sum(%x, constant() {value = i64[1] [0]}) {keepdims = 0}, %n)
+  return add(%mean, constant() {value = f32[] 12})
+})",
+                   {"x.0=rows"}),
+            "Tensor[(2), f32]");
+  ASSERT_EQ(result_.openings.size(), 1u);
+  EXPECT_EQ(result_.openings[0].what, "the number 12 becomes rows");
+  EXPECT_TRUE(result_.openings[0].doubtful);
+  ASSERT_EQ(result_.suspects.size(), 1u);
+  EXPECT_EQ(result_.suspects[0].why, "this 12 may be the example's rows");
+}
+
 TEST_F(Generalise, AWeightIsRefused) {
   EXPECT_THAT(opened(R"(fn @main(%x: Tensor[(2, 3), f32]) {
   return matmul(%x, constant() {value = f32[3, 1] [[1.0], [2.0], [3.0]]})
