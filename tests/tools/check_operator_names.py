@@ -22,7 +22,7 @@ REWRITES = {
         "add cast div expand mul pow range reduce_sum reshape squeeze sub transpose unsqueeze",
     "app/engine/generalise/generaliser_trace.cpp":
         "cast concat constant_of_shape cumsum expand gather gather_elements layer_norm less_equal log_softmax matmul range "
-        "reshape shape slice softmax squeeze tile transpose trilu unsqueeze where",
+        "reshape shape slice softmax split squeeze tile transpose trilu unsqueeze where",
     "app/session/answers/run_checks.cpp": "add cast expand gather identity range reshape squeeze tile transpose unsqueeze",
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
     "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed dequantize_linear mul quantize_linear relu round",

@@ -373,13 +373,12 @@ Result<bool> Generaliser::repair(size_t at) {
 bool Generaliser::openExpand(size_t at) {
   const Op& op = *ops_[at];
   const Type from = operandType(op, 0), to = typeOf(op.results[0].id);
-  if (!from || !to || from.rank() > to.rank() || decided_.count(op.results[0].id) != 0) return false;
+  if (!from || !to || from.rank() > to.rank()) return false;
   Shape made(to.dims().begin(), to.dims().end());
   const size_t missing = made.size() - from.dims().size();
   for (size_t axis = 0; axis < from.dims().size(); ++axis)
     if (isOpen(from.dims()[axis])) made[axis + missing] = from.dims()[axis];
-  if (!isKnown(made)) return false;
-  decided_.insert(op.results[0].id);
+  if (!isKnown(made) || made == Shape(to.dims().begin(), to.dims().end())) return false;
   note(op, "it expands to " + bracketed(made), "what it expands is open");
   replaceByDims(at, 1, made);
   return true;

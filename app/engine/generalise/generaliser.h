@@ -196,7 +196,7 @@ class Generaliser {
   // Another input that must be as long.
   std::string openOther(size_t index, const Wanted& wanted, const Op& demands);
 
-  std::string openTile(size_t at, const Wanted& wanted);
+  std::string openTile(size_t at, const Wanted& wanted, std::vector<Wanted>& list);
 
   std::string openRange(size_t at, const Wanted& wanted);
 

@@ -175,6 +175,11 @@ std::string Generaliser::step(size_t at, const Wanted& wanted, std::vector<Wante
     return axis < first + indices ? follow(1, axis - first) : follow(0, axis - indices + 1);
   }
   if (op.def == &ops::gather_elementsOp) return follow(1, axis);
+  if (op.def == &ops::splitOp) {
+    const int64_t along = op.attributes.integer("axis");
+    const bool isParted = static_cast<size_t>(along < 0 ? along + made.rank() : along) == axis;
+    return isParted ? "its size is a part of another" : follow(0, axis);
+  }
   if (op.def == &ops::matmulOp) {
     const bool isRow = axis + 2 == made.dims().size(), isColumn = axis + 1 == made.dims().size();
     if (isRow || isColumn) {
@@ -209,7 +214,7 @@ std::string Generaliser::step(size_t at, const Wanted& wanted, std::vector<Wante
     }
     return "a reshape makes it of other axes";
   }
-  if (op.def == &ops::tileOp) return openTile(at, wanted);
+  if (op.def == &ops::tileOp) return openTile(at, wanted, list);
   if (op.def == &ops::rangeOp) return openRange(at, wanted);
   if (op.def == &ops::sliceOp) return openEnd(at, wanted, list);
   return std::string("the operator ") + std::string(op.def->name) + " makes it";
@@ -310,15 +315,29 @@ std::string Generaliser::openOther(size_t index, const Wanted& wanted, const Op&
   return "";
 }
 
-std::string Generaliser::openTile(size_t at, const Wanted& wanted) {
+std::string Generaliser::openTile(size_t at, const Wanted& wanted, std::vector<Wanted>& list) {
   const Op& op = *ops_[at];
   const Type from = operandType(op, 0), to = typeOf(op.results[0].id);
   Shape repeats;
   for (size_t i = 0; from && i < from.dims().size(); ++i) {
     const auto before = from.dims()[i].constant(), after = to.dims()[i].constant();
-    if (!before || !after || *before < 1) return "the sizes of a tile are not numbers";
-    if (i == wanted.axis && *before != 1) return "a tile makes it of several elements";
-    repeats.push_back(i == wanted.axis ? wanted.dim : ir_.dims().constant(*after / *before));
+    Dim times = before && after && *before > 0 ? ir_.dims().constant(*after / *before) : Dim();
+    if (!times && from.dims()[i] == to.dims()[i]) times = ir_.dims().constant(1);
+    if (!times) return "the sizes of a tile are not numbers";
+    if (i == wanted.axis) {
+      Dim more;
+      for (const SymbolId one : onesOf(wanted.dim))
+        if (before && wanted.dim == ir_.dims().symbolById(one) * *before) more = ir_.dims().symbolById(one);
+      if (before == 1) more = wanted.dim;
+      if (!more && times.isConstant(1)) {
+        // Along an axis that is not repeated, what is tiled has the size.
+        list.push_back({at, 0, wanted.axis, wanted.dim});
+        return "";
+      }
+      if (!more) return "a tile makes it of several elements";
+      times = more;
+    }
+    repeats.push_back(times);
   }
   note(op, "the repeats become " + bracketed(repeats), "what reads it has sizes of the example otherwise");
   replaceByDims(at, 1, repeats);

@@ -221,6 +221,13 @@ void setUnproved(SizeFinding& finding, const std::string& why) {
   finding.diagnostic.notes.push_back(why);
 }
 
+// The number, not 1, that an open size has to be: as exporters leave it that make numbers of an example's sizes.
+std::optional<int64_t> numberDemanded(const RunCheck& check) {
+  if (check.relation == "le" || check.lhs.isConstant() == check.rhs.isConstant()) return std::nullopt;
+  const int64_t number = *(check.lhs.isConstant() ? check.lhs : check.rhs).constant();
+  return number > 1 ? std::optional<int64_t>(number) : std::nullopt;
+}
+
 // One check: nothing where it is proved.
 Result<std::optional<SizeFinding>> lookAt(SizeSearch& search, const RunCheck& check,
                                           const std::vector<RunCheck>& before, bool inShapes,
@@ -250,6 +257,9 @@ Result<std::optional<SizeFinding>> lookAt(SizeSearch& search, const RunCheck& ch
     return std::optional<SizeFinding>(std::move(finding));
   }
   finding.diagnostic.message = "fails at " + sizesAsText(finding.sizes) + ": " + finding.demand;
+  if (const std::optional<int64_t> number = numberDemanded(check))
+    finding.diagnostic.notes.push_back("this " + std::to_string(*number) +
+                                       " may be of the example that the model was exported with");
   return std::optional<SizeFinding>(std::move(finding));
 }
 

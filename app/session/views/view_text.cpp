@@ -711,6 +711,7 @@ struct TextWriter {
       const std::string node = finding.diagnostic.place.node.str();
       text += "  " + visibleLine(finding.diagnostic.message) + "\n";
       if (!node.empty()) text += "    node " + visibleLine(node) + "\n";
+      for (const std::string& note : finding.diagnostic.notes) text += "    " + visibleLine(note) + "\n";
       if (const auto source = list.sources.find(node); source != list.sources.end())
         text += fmt::format("    exported from {}:{}  {}\n", visibleLine(source->second.file),
                             source->second.line, visibleLine(source->second.code));
