@@ -11,7 +11,7 @@ namespace dyn {
 Result<OpenAxis> parseOpenAxis(const std::string& text) {
   const auto bad = [&](const char* why) {
     return makeError(DiagnosticId::usageError, "--at " + text + ": " + why)
-        .note("write --at input_ids.1, or --at input_ids.1=seq");
+        .note("write --at input_ids.1, --at input_ids.1=seq, or --at input_ids.1=seq:128");
   };
   OpenAxis axis;
   const size_t equals = text.find('=');
@@ -24,6 +24,15 @@ Result<OpenAxis> parseOpenAxis(const std::string& text) {
   axis.input = place.substr(0, dot);
   axis.symbol =
       equals == std::string::npos ? axis.input + "_" + std::to_string(axis.axis) : text.substr(equals + 1);
+  if (const size_t colon = axis.symbol.find(':'); colon != std::string::npos) {
+    int64_t size = 0;
+    const char* stop = axis.symbol.data() + axis.symbol.size();
+    const auto number = std::from_chars(axis.symbol.data() + colon + 1, stop, size);
+    if (number.ec != std::errc() || number.ptr != stop || size < 1)
+      return bad("the size of the example is not a number");
+    axis.size = size;
+    axis.symbol.resize(colon);
+  }
   for (char& c : axis.symbol) {
     const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     if (!fits && equals != std::string::npos) return bad("the name of a dim has letters, digits and _");

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,10 @@ struct OpenAxis {
   std::string input;
   int64_t axis = 0;
   std::string symbol;
+  // Of the example, where the axis is open already and numbers of it are left in the model.
+  std::optional<int64_t> size;
 };
-// "input_ids.1" (its symbol: input_ids_1), "input_ids.1=seq". Error usageError.
+// "input_ids.1" (its symbol: input_ids_1), "input_ids.1=seq", "input_ids.1=seq:128". Error usageError.
 Result<OpenAxis> parseOpenAxis(const std::string& text);
 
 struct Opening {
@@ -57,7 +60,8 @@ struct GeneraliseRequest {
   const Module* second = nullptr;  // the same model exported at other sizes, typed; it decides doubts
   const std::atomic<bool>* cancelled = nullptr;
 };
-// `imported`: before inference. Errors: usageError for axes that are not there or open already, cancelled.
+// `imported`: before inference. Errors: usageError for axes that are not there, or open already and without
+// the example's size; cancelled.
 Result<Generalised> generalise(const Module& imported, const GeneraliseRequest& request);
 
 }  // namespace dyn

@@ -239,19 +239,41 @@ Status Generaliser::openInput(const OpenAxis& axis) {
   if (!type || !type.isTensor() || axis.axis < 0 || axis.axis >= type.rank())
     return makeError(DiagnosticId::usageError, "--at " + text + ": the input has no such axis")
         .note(type ? "it is " + type.toString() : "the file does not say its rank");
-  const auto size = type.dims()[static_cast<size_t>(axis.axis)].constant();
-  if (!size)
-    return makeError(DiagnosticId::usageError, "--at " + text + ": it is open already: " +
-                                                   type.dims()[static_cast<size_t>(axis.axis)].toString());
+  const Dim dim = type.dims()[static_cast<size_t>(axis.axis)];
+  if (!dim.isConstant()) return openAgain(axis, dim);
+  const int64_t size = *dim.constant();
+  if (axis.size && axis.size != size)
+    return makeError(DiagnosticId::usageError, "--at " + text + ": its size is " + std::to_string(size));
   const auto known = result_.sizes.find(axis.symbol);
   if (known == result_.sizes.end() && ir_.dims().hasSymbol(axis.symbol))
     return makeError(DiagnosticId::usageError,
                      "--at " + text + "=" + axis.symbol + ": the model has a dim of this name");
-  if (known != result_.sizes.end() && known->second != *size)
+  if (known != result_.sizes.end() && known->second != size)
     return makeError(DiagnosticId::usageError,
-                     "--at " + text + "=" + axis.symbol + ": it is " + std::to_string(*size) +
+                     "--at " + text + "=" + axis.symbol + ": it is " + std::to_string(size) +
                          ", and another axis of that name is " + std::to_string(known->second));
-  openParameter(index, static_cast<size_t>(axis.axis), ir_.dims().symbol(axis.symbol), *size);
+  openParameter(index, static_cast<size_t>(axis.axis), ir_.dims().symbol(axis.symbol), size);
+  return {};
+}
+
+// The axis has a dim, and the model numbers of the example, too: an export with open dims that froze some.
+Status Generaliser::openAgain(const OpenAxis& axis, Dim dim) {
+  const std::string text = "--at " + axis.input + "." + std::to_string(axis.axis);
+  const bool named = dim.isSymbol() && !ir_.dims().isAnonymous(dim.symbol());
+  if (!axis.size || !named)
+    return makeError(DiagnosticId::usageError, text + ": it is open already: " + dim.toString())
+        .note("where numbers of an example are left in the model, " + text + "=" +
+              (named ? dim.toString() : axis.symbol) + ":128 says its size");
+  if (axis.symbol != dim.toString())
+    return makeError(DiagnosticId::usageError,
+                     text + "=" + axis.symbol + ": the model calls it " + dim.toString());
+  const auto [known, isNew] = result_.sizes.emplace(axis.symbol, *axis.size);
+  if (!isNew && known->second != *axis.size)
+    return makeError(DiagnosticId::usageError, text + ": " + axis.symbol + " has two sizes, " +
+                                                   std::to_string(known->second) + " and " +
+                                                   std::to_string(*axis.size));
+  example_.set(dim, *axis.size);
+  opened_.insert(dim.symbol());
   return {};
 }
 

@@ -57,6 +57,7 @@ class Generaliser {
   // Gives dims that were open before a size in the example, too.
   void assumeOthers();
   Status openInput(const OpenAxis& axis);
+  Status openAgain(const OpenAxis& axis, Dim dim);
 
   void openParameter(size_t index, size_t axis, Dim symbol, int64_t size);
 

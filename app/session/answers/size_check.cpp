@@ -221,7 +221,8 @@ void setUnproved(SizeFinding& finding, const std::string& why) {
   finding.diagnostic.notes.push_back(why);
 }
 
-// The number, not 1, that an open size has to be: as exporters leave it that make numbers of an example's sizes.
+// The number, not 1, that an open size has to be: as exporters leave it that make numbers of an example's
+// sizes.
 std::optional<int64_t> numberDemanded(const RunCheck& check) {
   if (check.relation == "le" || check.lhs.isConstant() == check.rhs.isConstant()) return std::nullopt;
   const int64_t number = *(check.lhs.isConstant() ? check.lhs : check.rhs).constant();

@@ -53,9 +53,9 @@ Result<CallInputs> inputsAt(SessionState& state, const LoadedModel& model, const
 // At the example's sizes the opened model has to compute the same, but for rounding: a table that an
 // exporter had computed may be computed here in another order. Whether it is the same to the bit.
 Result<bool> compareAtExample(SessionState& state, LoadedModel& fixed, LoadedModel& open,
-                              const DimValues& sizes) {
+                              const DimValues& fixedSizes, const DimValues& sizes) {
   constexpr Tolerance kRounding{.relative = 1e-5, .absolute = 1e-6, .ofTensor = true};
-  DYN_TRY(const CallInputs before, inputsAt(state, fixed, {}));
+  DYN_TRY(const CallInputs before, inputsAt(state, fixed, fixedSizes));
   DYN_TRY(CallInputs after, inputsAt(state, open, sizes));
   after.values = before.values;
   DYN_TRY(const std::vector<NamedValue> wanted, resultsOfRun(state, fixed, before));
@@ -168,7 +168,10 @@ Result<View> handle_generalise([[maybe_unused]] SessionState& state, [[maybe_unu
   ofOpen.path = file;
   DYN_TRY(const std::unique_ptr<LoadedModel> open,
           LoadedModel::load(ofOpen, state.now.options, state.interruption.flag()));
-  const Result<bool> same = compareAtExample(state, *original, *open, opened.sizes);
+  DimValues openBefore;  // dims that the model had
+  for (const OpenAxis& axis : request.axes)
+    if (axis.size) openBefore[axis.symbol] = *axis.size;
+  const Result<bool> same = compareAtExample(state, *original, *open, openBefore, opened.sizes);
   if (!same.ok()) {
     removeFiles(written);
     return Error(same.error());

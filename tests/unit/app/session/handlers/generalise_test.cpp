@@ -226,6 +226,24 @@ TEST_F(Generalise, ANumberThatScalesPositionsOrSums) {
   EXPECT_EQ(result_.suspects[0].why, "this 12 may be the example's rows");
 }
 
+// An export that named a dim and froze its size all the same.
+TEST_F(Generalise, AnAxisThatIsOpenAlready) {
+  const std::string text = R"(fn @main(%x: Tensor[(n, 8), f32]) {
+  %s = constant() {value = i64[2] [12, 8]}
+  return add(reshape(%x, %s), constant() {value = f32[12, 1] [[2], [2], [2], [2], [2], [2], [2], [2], [2], [2], [2], [2]]})
+})";
+  const auto with = [&](const std::string& input, const std::string& axis) {
+    std::string named = text;
+    for (size_t at = 0; (at = named.find("%x", at)) != std::string::npos; at += 2)
+      named.replace(at, 2, "%" + input);
+    return opened(named, {input + axis});
+  };
+  EXPECT_EQ(with("x", ".0=n:12"), "Tensor[(n, 8), f32]");
+  EXPECT_THAT(with("y", ".0=n"), HasSubstr("it is open already: n"));
+  EXPECT_THAT(with("z", ".0=m:12"), HasSubstr("the model calls it n"));
+  EXPECT_THAT(with("w", ".1=c:9"), HasSubstr("its size is 8"));
+}
+
 TEST_F(Generalise, AWeightIsRefused) {
   EXPECT_THAT(opened(R"(fn @main(%x: Tensor[(2, 3), f32]) {
   return matmul(%x, constant() {value = f32[3, 1] [[1.0], [2.0], [3.0]]})
