@@ -13,8 +13,8 @@ namespace dyn {
 
 namespace {
 
-// argv: the folder. It holds model.onnx, inputs and outputs (a name in each line), in0.npy ...; out0.npy ... are
-// written, or `fault`.
+// argv: the folder. It holds model.onnx, inputs and outputs (a name in each line), in0.npy and so on. Written
+// are out0.npy and so on, or `fault`.
 constexpr const char* kScript = R"(
 import os, sys
 folder = sys.argv[1]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -56,16 +57,24 @@ int64_t opsetOf(const Model& model) {
   return 0;
 }
 
-// A node that reads a weight, and as which input.
+// A node that reads a weight, and as which input; `through`: the Transpose between, or null.
 struct Reader {
   const NodeProto* node = nullptr;
   size_t input = 0;
+  const NodeProto* through = nullptr;
 };
+
+// Of a matrix.
+bool exchangesAxes(const NodeProto& node) {
+  if (node.opType != "Transpose" || !(node.domain.empty() || node.domain == "ai.onnx")) return false;
+  const AttributeProto* order = node.attribute("perm");
+  return !order || (order->ints().size() == 2 && order->ints()[0] == 1 && order->ints()[1] == 0);
+}
 
 class Quantiser {
  public:
   Quantiser(const Model& model, const QuantiseOptions& options, const TypesByName& types,
-            ExternalData external)
+            std::optional<ExternalData> external)
       : model_(model),
         graph_(*model.graph),
         options_(options),
@@ -138,9 +147,27 @@ class Quantiser {
     return real("alpha") == 1 && (!hasBias || real("beta") == 1) ? "" : "its Gemm has factors";
   }
 
-  static bool isTransposed(const NodeProto& node) {
-    const AttributeProto* attribute = node.attribute("transB");
-    return node.opType == "Gemm" && attribute && attribute->i != 0;
+  // Does it read the weight as [n, k]?
+  static bool isTransposed(const Reader& reader) {
+    const AttributeProto* attribute = reader.node->attribute("transB");
+    const bool byGemm = reader.node->opType == "Gemm" && attribute && attribute->i != 0;
+    return byGemm != (reader.through != nullptr);
+  }
+
+  // Those behind a Transpose of the matrix in place of it.
+  std::vector<Reader> readersOf(const TensorProto& weight) {
+    std::vector<Reader> readers;
+    for (const Reader& reader : readers_[weight.name]) {
+      const Text output = reader.node->outputs.empty() ? Text() : reader.node->outputs[0];
+      const bool isOwn = inBodies_.count(output) == 0 && results_.count(output) == 0;
+      if (weight.dims.size() != 2 || !exchangesAxes(*reader.node) || !isOwn || readers_[output].empty()) {
+        readers.push_back(reader);
+        continue;
+      }
+      for (const Reader& behind : readers_[output])
+        readers.push_back({behind.node, behind.input, reader.node});
+    }
+    return readers;
   }
 
   Status look(const TensorProto& weight) {
@@ -149,7 +176,7 @@ class Quantiser {
     row.name = weight.name;
     row.bytesBefore = fileBits(weight.dataType) / 8;
     for (const int64_t size : weight.dims) row.bytesBefore *= size;
-    const std::vector<Reader>& readers = readers_[weight.name];
+    const std::vector<Reader> readers = readersOf(weight);
     if (!readers.empty()) {
       row.op = readers[0].node->opType;
       row.node = readers[0].node->name;
@@ -181,12 +208,13 @@ class Quantiser {
     if (inBodies_.count(weight.name) != 0) return "a body reads it, too";
     if (results_.count(weight.name) != 0) return "it is an output";
     for (const Reader& reader : readers)
-      if (isTransposed(*reader.node) != isTransposed(*readers[0].node)) return "it is read both ways";
+      if (isTransposed(reader) != isTransposed(readers[0])) return "it is read both ways";
     return "";
   }
 
   Result<Matrix> matrixOf(const TensorProto& weight, bool transposed) {
-    DYN_TRY(const DecodedTensor decoded, decodeTensor(weight, model_.source, &external_));
+    DYN_TRY(const DecodedTensor decoded,
+            decodeTensor(weight, model_.source, external_ ? &*external_ : nullptr));
     Matrix matrix;
     matrix.transposed = transposed;
     matrix.k = weight.dims[transposed ? 1 : 0];
@@ -197,7 +225,7 @@ class Quantiser {
   }
 
   Status change(const TensorProto& weight, const std::vector<Reader>& readers, QuantisedWeight& row) {
-    DYN_TRY(const Matrix matrix, matrixOf(weight, isTransposed(*readers[0].node)));
+    DYN_TRY(const Matrix matrix, matrixOf(weight, isTransposed(readers[0])));
     if (matrix.elements.empty()) {
       row.why = "it has no elements";
       return {};
@@ -258,6 +286,7 @@ class Quantiser {
     edit_.replaced[weight.bytes.data()] = made + scalesField;
     for (const Reader& reader : readers) {
       const NodeProto& node = *reader.node;
+      if (reader.through) edit_.replaced[reader.through->bytes.data()] = "";
       const bool hasBias = node.inputs.size() > 2 && !node.inputs[2].empty();
       const std::string output(node.outputs[0]);
       NodeMessage product{.op = "MatMulNBits",
@@ -327,7 +356,7 @@ class Quantiser {
   const GraphProto& graph_;
   const QuantiseOptions& options_;
   const TypesByName& types_;
-  ExternalData external_;
+  std::optional<ExternalData> external_;                   // none: the model lies in memory
   std::unordered_map<Text, std::vector<Reader>> readers_;  // in the model's graph
   std::unordered_set<Text> inBodies_, results_;
   std::unordered_set<std::string> names_;
@@ -340,8 +369,11 @@ class Quantiser {
 
 Result<QuantisedModel> quantiseWeights(const Model& model, const QuantiseOptions& options,
                                        const TypesByName& types) {
-  DYN_TRY(ExternalData external, ExternalData::atFolder(model.folder));
-  if (!options.dataRoot.empty()) DYN_CHECK(external.allowLinks(options.dataRoot));
+  std::optional<ExternalData> external;
+  if (!model.folder.empty()) {  // of a file
+    DYN_TRY(external, ExternalData::atFolder(model.folder));
+    if (!options.dataRoot.empty()) DYN_CHECK(external->allowLinks(options.dataRoot));
+  }
   return Quantiser(model, options, types, std::move(external)).run();
 }
 

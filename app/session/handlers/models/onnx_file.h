@@ -21,8 +21,8 @@ struct TypedOnnxFile {
 // Errors: unsupportedFeature where the model is no ONNX file or came by standard input.
 Result<TypedOnnxFile> typedOnnxFile(SessionState& state);
 
-// The new file; its size. `from`: the file that it was made of, beside which it has to be where weights lie in
-// files of their own. Error usageError where the name does not end in .onnx.
+// The new file; its size. `from`: the file that it was made of, beside which it has to be where weights lie
+// in files of their own. Error usageError where the name does not end in .onnx.
 Result<int64_t> writeOnnxPieces(const onnx::FilePieces& pieces, const std::string& from,
                                 const std::string& file);
 

@@ -40,13 +40,13 @@ class GraphEdits : public testing::Test {
     const Msg model = Msg().num(1, 8).sub(7, graph).sub(8, Msg().num(2, 17));
     Result<Model> read = readModel(MappedFile::fromBytes(model.bytes, "m.onnx"));
     EXPECT_TRUE(read.ok()) << read.error().toString();
-    return *std::move(read);
+    return std::move(read).value();
   }
   // Of the file that was written.
   Model again(const FilePieces& file) {
     Result<Model> read = readModel(MappedFile::fromBytes(bytesOfFile(file), "part.onnx"));
     EXPECT_TRUE(read.ok()) << read.error().toString();
-    return *std::move(read);
+    return std::move(read).value();
   }
   IrContext ir_;
 };
@@ -154,6 +154,25 @@ TEST_F(GraphEdits, ColumnsOfEightBits) {
   EXPECT_EQ(read.graph->nodes[0].attribute("axis")->i, 1);
   EXPECT_EQ(static_cast<int8_t>(read.graph->initializers[0].rawData[0]), 127);
   EXPECT_EQ(static_cast<int8_t>(read.graph->initializers[0].rawData[7]), -127);
+}
+
+TEST_F(GraphEdits, AMatrixBehindATranspose) {
+  Msg weights = Msg().packed(1, {1, 16}).num(2, 1).sub(8, "w");
+  weights.sub(9, std::string(64, 'A'));
+  const Model model = modelOf(Msg()
+                                  .sub(1, test::node("Transpose", {"w"}, {"t"})
+                                              .sub(5, Msg().sub(1, "perm").packed(8, {1, 0}).num(20, 7)))
+                                  .sub(1, test::node("MatMul", {"x", "t"}, {"y"}))
+                                  .sub(5, weights)
+                                  .sub(11, test::valueInfo("x", test::tensorType(1, {"n", "16"})))
+                                  .sub(12, test::valueInfo("y", test::tensorType(1, {"n", "1"}))));
+  const Result<QuantisedModel> made =
+      quantiseWeights(model, {.bits = 4, .block = 16}, {{"x", type("Tensor[(n, 16), f32]")}});
+  ASSERT_TRUE(made.ok()) << made.error().toString();
+  const Model read = again(made->file);
+  ASSERT_EQ(opsOf(read), "MatMulNBits");
+  EXPECT_EQ(read.graph->nodes[0].attribute("K")->i, 16);
+  EXPECT_EQ(read.graph->nodes[0].attribute("N")->i, 1);
 }
 
 TEST_F(GraphEdits, WhatStaysSaysWhy) {
