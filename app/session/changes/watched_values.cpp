@@ -42,6 +42,10 @@ Module withResults(const Module& module, const std::vector<ValueId>& values) {
 }  // namespace
 
 Result<std::vector<Value>> watchedValues(SessionState& state, const WatchRequest& request) {
+  if (!request.inputs.overrides.empty())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: inner values of a run with another value for " +
+                         request.inputs.overrides[0].first + ", which the model has a value of its own for");
   const Module module = withResults(request.model.typed(), request.values);
   CompileOptions options = request.model.compileOptions();
   options.passes = request.passes;

@@ -15,7 +15,8 @@ namespace dyn {
 // The tensors that operations of @main compute, constants left out, in order.
 std::vector<ValueId> innerTensors(const Module& typed);
 
-// `model` has gone through inference. `passes`: the pipeline, as --passes takes it.
+// `model` has gone through inference. `passes`: the pipeline, as --passes takes it. Error unsupportedFeature
+// for inputs with a value of the model's own that are given another one.
 struct WatchRequest {
   LoadedModel& model;
   std::vector<ValueId> values;  // of @main

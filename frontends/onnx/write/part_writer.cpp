@@ -230,7 +230,11 @@ class PartWriter {
     for (const ValueInfoProto& value : graph_.valueInfos)
       if (made.count(value.name) == 0 || std::find(to_.begin(), to_.end(), value.name) != to_.end())
         leaveOut(value.bytes);
-    for (const ValueInfoProto& value : graph_.inputs) leaveOut(value.bytes);
+    for (const ValueInfoProto& value : graph_.inputs) {
+      // Old versions of the format list weights among the inputs.
+      const bool isWeight = weights_.count(value.name) != 0 && used_.count(value.name) != 0;
+      if (!isWeight || starts_.count(value.name) != 0) leaveOut(value.bytes);
+    }
     for (const ValueInfoProto& value : graph_.outputs) leaveOut(value.bytes);
     for (const Text name : from_)
       if (used_.count(name) != 0) part.inputs.emplace_back(name);

@@ -38,10 +38,26 @@ DecodedTensor tensorOf(std::string name, int32_t type, std::vector<int64_t> dims
   return tensor;
 }
 
-Result<std::string> initializerField(const DecodedTensor& tensor) {
+// Up to this version of the format, weights stand among the inputs, too.
+constexpr int64_t kWeightsAreInputs = 3;
+
+Result<std::string> weightFields(const Model& model, const DecodedTensor& tensor) {
   DYN_TRY(const std::string message, writeTensorProto(tensor));
   WireWriter out;
   out.bytes(field::kInitializer, message);
+  if (model.irVersion > kWeightsAreInputs) return out.take();
+  WireWriter shape, tensorType, type, value;
+  for (const int64_t size : tensor.dims) {
+    WireWriter dim;
+    dim.varint(1, static_cast<uint64_t>(size));
+    shape.bytes(1, dim.str());
+  }
+  tensorType.varint(1, static_cast<uint64_t>(tensor.onnxType));
+  tensorType.bytes(2, shape.str());
+  type.bytes(1, tensorType.str());
+  value.bytes(field::kNameOfValue, tensor.name);
+  value.bytes(field::kTypeOfValue, type.str());
+  out.bytes(field::kInput, value.str());
   return out.take();
 }
 
@@ -278,11 +294,11 @@ class Quantiser {
     row.relative = squares > 0 ? std::sqrt(errors / squares) : 0;
     row.form = "MatMulNBits, 4 bits, blocks of " + std::to_string(block);
     const std::string numbersName = freshName(row.name + "_q4"), scalesName = freshName(row.name + "_scales");
-    DYN_TRY(std::string made, initializerField(tensorOf(numbersName, kUint8, {matrix.n, blocks, bytes},
-                                                        packed.data(), packed.size())));
+    DYN_TRY(std::string made, weightFields(model_, tensorOf(numbersName, kUint8, {matrix.n, blocks, bytes},
+                                                            packed.data(), packed.size())));
     DYN_TRY(const std::string scalesField,
-            initializerField(tensorOf(scalesName, kFloat, {matrix.n, blocks}, scales.data(),
-                                      scales.size() * sizeof(float))));
+            weightFields(model_, tensorOf(scalesName, kFloat, {matrix.n, blocks}, scales.data(),
+                                          scales.size() * sizeof(float))));
     edit_.replaced[weight.bytes.data()] = made + scalesField;
     for (const Reader& reader : readers) {
       const NodeProto& node = *reader.node;
@@ -335,11 +351,11 @@ class Quantiser {
     row.form = "DequantizeLinear, 8 bits, a scale for each column";
     const std::string numbersName = freshName(row.name + "_q8"), scalesName = freshName(row.name + "_scales");
     DYN_TRY(const std::string made,
-            initializerField(tensorOf(numbersName, kInt8, {weight.dims.begin(), weight.dims.end()},
-                                      numbers.data(), numbers.size())));
+            weightFields(model_, tensorOf(numbersName, kInt8, {weight.dims.begin(), weight.dims.end()},
+                                          numbers.data(), numbers.size())));
     DYN_TRY(const std::string scalesField,
-            initializerField(
-                tensorOf(scalesName, kFloat, {matrix.n}, scales.data(), scales.size() * sizeof(float))));
+            weightFields(model_, tensorOf(scalesName, kFloat, {matrix.n}, scales.data(),
+                                          scales.size() * sizeof(float))));
     edit_.replaced[weight.bytes.data()] = made + scalesField;
     NodeMessage node{.op = "DequantizeLinear", .inputs = {numbersName, scalesName}, .outputs = {row.name}};
     node.attributes.integer("axis", matrix.transposed ? 0 : 1);

@@ -26,7 +26,14 @@ Status writeInputsOfRun(SessionState& state, const Command& command, TypedOnnxFi
   std::map<std::string, ValueId> values(typed.model->namedValues().begin(), typed.model->namedValues().end());
   DYN_TRY(const CallInputs inputs, callInputs(state, *typed.model, command));
   std::vector<ValueId> watched;
-  for (const ExtractResult::Boundary& input : result.inputs) watched.push_back(values.at(input.name));
+  for (const ExtractResult::Boundary& input : result.inputs) {
+    const auto value = values.find(input.name);
+    if (value == values.end())
+      return makeError(
+          DiagnosticId::unsupportedFeature,
+          "unsupported: " + input.name + " is not a value of the program, which a run could show");
+    watched.push_back(value->second);
+  }
   DYN_TRY(const std::vector<Value> made,
           watchedValues(state, {*typed.model, watched, inputs, state.now.options.passes}));
   const std::string stem = result.file.substr(0, result.file.rfind(".onnx"));

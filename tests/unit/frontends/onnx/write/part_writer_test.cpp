@@ -36,8 +36,8 @@ class GraphEdits : public testing::Test {
     EXPECT_TRUE(module.ok()) << module.error().toString();
     return module->main()->parameters[0].type;
   }
-  Model modelOf(const Msg& graph) {
-    const Msg model = Msg().num(1, 8).sub(7, graph).sub(8, Msg().num(2, 17));
+  Model modelOf(const Msg& graph, int64_t irVersion = 8) {
+    const Msg model = Msg().num(1, irVersion).sub(7, graph).sub(8, Msg().num(2, 17));
     Result<Model> read = readModel(MappedFile::fromBytes(model.bytes, "m.onnx"));
     EXPECT_TRUE(read.ok()) << read.error().toString();
     return std::move(read).value();
@@ -173,6 +173,29 @@ TEST_F(GraphEdits, AMatrixBehindATranspose) {
   ASSERT_EQ(opsOf(read), "MatMulNBits");
   EXPECT_EQ(read.graph->nodes[0].attribute("K")->i, 16);
   EXPECT_EQ(read.graph->nodes[0].attribute("N")->i, 1);
+}
+
+TEST_F(GraphEdits, OldFilesListWeightsAmongTheInputs) {
+  const Model model = modelOf(Msg()
+                                  .sub(1, test::node("MatMul", {"x", "w"}, {"y"}))
+                                  .sub(5, weight("w", {4, 2}, {127, 1, 1, 2, -5, 0, 0, -2}))
+                                  .sub(11, test::valueInfo("x", test::tensorType(1, {"n", "4"})))
+                                  .sub(11, test::valueInfo("w", test::tensorType(1, {"4", "2"})))
+                                  .sub(12, test::valueInfo("y", test::tensorType(1, {"n", "2"}))),
+                              3);
+  const auto inputsOf = [](const Model& read) {
+    std::vector<std::string> names;
+    for (const ValueInfoProto& input : read.graph->inputs) names.emplace_back(input.name);
+    return names;
+  };
+  const Result<QuantisedModel> made = quantiseWeights(model, {.bits = 8}, {});
+  ASSERT_TRUE(made.ok()) << made.error().toString();
+  EXPECT_THAT(inputsOf(again(made->file)), testing::UnorderedElementsAre("x", "w_q8", "w_scales"));
+  const Type known = type("Tensor[(n, 4), f32]");
+  const Result<ModelPart> part = partOf(model, {}, {{"x", known}, {"y", known}});
+  ASSERT_TRUE(part.ok()) << part.error().toString();
+  EXPECT_THAT(inputsOf(again(part->file)), testing::UnorderedElementsAre("w", "x"));
+  EXPECT_THAT(part->inputs, ElementsAre("x"));
 }
 
 TEST_F(GraphEdits, WhatStaysSaysWhy) {
