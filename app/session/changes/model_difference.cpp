@@ -23,12 +23,6 @@ constexpr double kClose = 1e-3;
 using FormulaChange = ModelDifference::FormulaChange;
 using WeightChange = ModelDifference::WeightChange;
 
-std::vector<std::string> namesOf(const std::vector<ValueInfo>& values) {
-  std::vector<std::string> names;
-  for (const ValueInfo& value : values) names.push_back(value.name);
-  return names;
-}
-
 bool isNamePart(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
@@ -138,7 +132,7 @@ const HostTensor* constantOf(const Op& op) {
   return op.def == &ops::constantOp ? op.attributes.tensor("value") : nullptr;
 }
 
-std::string nameOf(const IrContext& ir, const Op& op) {
+std::string resultNameOf(const IrContext& ir, const Op& op) {
   return op.results.empty() ? "" : ir.valueName(op.results[0].id);
 }
 
@@ -161,11 +155,7 @@ std::string compareWeights(const HostTensor& before, const HostTensor& after, We
 class Comparison {
  public:
   Comparison(LoadedModel& before, LoadedModel& after)
-      : before_(before),
-        after_(after),
-        names_(before, after),
-        match_(matchModels(before.imported(), namesOf(before.info().inputs), after.imported(),
-                           namesOf(after.info().inputs))) {
+      : before_(before), after_(after), names_(before, after), match_(matchModels(before, after)) {
     difference_.before = before.info().path;
     difference_.after = after.info().path;
     for (const auto& [name, other] : names_.renamed()) difference_.renamedDims.emplace_back(name, other);
@@ -198,11 +188,12 @@ class Comparison {
     if (const HostTensor* tensor = constantOf(op)) {
       WeightChange weight;
       weight.change = change;
-      weight.name = nameOf(ir, op);
+      weight.name = resultNameOf(ir, op);
       weight.type = tensorType(*tensor);
       difference_.weights.push_back(std::move(weight));
     } else {
-      difference_.ops.push_back({change, std::string(op.def->name), nameOf(ir, op), op.place.toString(), {}});
+      difference_.ops.push_back(
+          {change, std::string(op.def->name), resultNameOf(ir, op), op.place.toString(), {}});
     }
   }
 
@@ -251,8 +242,8 @@ class Comparison {
       ++difference_.sameWeightsCount;
       return;
     }
-    weight.name = nameOf(ir(), a);
-    weight.otherName = nameOf(otherIr(), b);
+    weight.name = resultNameOf(ir(), a);
+    weight.otherName = resultNameOf(otherIr(), b);
     weight.type = tensorType(before);
     weight.otherType = tensorType(after);
     difference_.weights.push_back(std::move(weight));
@@ -269,7 +260,7 @@ class Comparison {
     for (const MatchedOps& pair : match_.ops) {
       const Op& a = *pair.before;
       const Op& b = *pair.after;
-      const std::string name = nameOf(ir(), a), otherName = nameOf(otherIr(), b);
+      const std::string name = resultNameOf(ir(), a), otherName = resultNameOf(otherIr(), b);
       if (!a.results.empty() && !b.results.empty() && ir().hasName(a.results[0].id) && name != otherName)
         ++difference_.renamedValuesCount;
       const HostTensor* before = constantOf(a);

@@ -188,8 +188,15 @@ class FunctionMatcher {
 
 }  // namespace
 
-ModelMatch matchModels(const Module& before, const std::vector<std::string>& inputsBefore,
-                       const Module& after, const std::vector<std::string>& inputsAfter) {
+std::vector<std::string> inputNamesOf(const LoadedModel& model) {
+  std::vector<std::string> names;
+  for (const ValueInfo& input : model.info().inputs) names.push_back(input.name);
+  return names;
+}
+
+ModelMatch matchModels(const LoadedModel& firstModel, const LoadedModel& secondModel) {
+  const Module& before = firstModel.imported();
+  const Module& after = secondModel.imported();
   ModelMatch match;
   struct FunctionPair {
     const Function* before;
@@ -211,8 +218,10 @@ ModelMatch matchModels(const Module& before, const std::vector<std::string>& inp
     const auto [first, second] = open.front();
     FunctionMatcher matcher(before, after, *first, *second, match);
     const bool isMain = first == before.main();
-    static const std::vector<std::string> kNone;
-    matcher.matchParameters(isMain ? inputsBefore : kNone, isMain ? inputsAfter : kNone);
+    if (isMain)
+      matcher.matchParameters(inputNamesOf(firstModel), inputNamesOf(secondModel));
+    else
+      matcher.matchParameters({}, {});
     for (const MatchedOps& pair : matcher.run()) {
       match.ops.push_back(pair);
       const auto& regions = pair.before->regions;

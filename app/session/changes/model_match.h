@@ -11,10 +11,11 @@
 // Constants are matched by name, then by content, then by what reads them. Linear in the operations of both.
 #pragma once
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/ir/module.h"
+#include "app/engine/model/loaded_model.h"
 
 namespace dyn {
 
@@ -30,9 +31,9 @@ struct ModelMatch {
   std::vector<const Op*> added;                 // of the second alone
 };
 
-// Of modules with contexts of their own. The names of inputs are those of the models: they match by name,
-// then by their place.
-ModelMatch matchModels(const Module& before, const std::vector<std::string>& inputsBefore,
-                       const Module& after, const std::vector<std::string>& inputsAfter);
+// Of the imported modules. Inputs match by the names that the models give them, then by their place.
+ModelMatch matchModels(const LoadedModel& before, const LoadedModel& after);
+
+std::vector<std::string> inputNamesOf(const LoadedModel& model);
 
 }  // namespace dyn

@@ -34,7 +34,7 @@ except Exception as error:
     open(path("fault"), "w", encoding="utf-8").write("%s: %s" % (type(error).__name__, error))
 )";
 
-std::string linesOf(const std::vector<std::string>& names) {
+std::string namesAsLines(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += name + "\n";
   return text;
@@ -61,8 +61,8 @@ Result<std::vector<Value>> onnxruntimeValues(const std::string& path, const std:
     DYN_CHECK(writeNpyTensor(folder.file("in" + std::to_string(inputNames.size()) + ".npy"), value.tensor()));
     inputNames.push_back(name);
   }
-  DYN_CHECK(writeFileAtomically(folder.file("inputs"), {linesOf(inputNames)}));
-  DYN_CHECK(writeFileAtomically(folder.file("outputs"), {linesOf(names)}));
+  DYN_CHECK(writeFileAtomically(folder.file("inputs"), {namesAsLines(inputNames)}));
+  DYN_CHECK(writeFileAtomically(folder.file("outputs"), {namesAsLines(names)}));
   const char* chosen = std::getenv("DYN_PYTHON");
   const std::array<const char*, 1> programs = {chosen && *chosen ? chosen : "python3"};
   DYN_CHECK(runTool(programs, {"-c", kScript, folder.file("")},

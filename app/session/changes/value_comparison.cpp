@@ -11,12 +11,6 @@ namespace dyn {
 
 namespace {
 
-std::vector<std::string> inputNamesOf(const LoadedModel& model) {
-  std::vector<std::string> names;
-  for (const ValueInfo& input : model.info().inputs) names.push_back(input.name);
-  return names;
-}
-
 // The inputs of one model for the other: by name, or by their places where a name is not there.
 Result<CallInputs> inputsFor(const LoadedModel& other, const LoadedModel& given, const CallInputs& inputs) {
   const std::vector<std::string> names = inputNamesOf(given), wanted = inputNamesOf(other);
@@ -59,8 +53,7 @@ void summarise(ValueComparison& comparison) {
 Result<ValueComparison> compareModels(SessionState& state, const ComparisonRequest& request) {
   const Module& expected = request.expected.typed();
   const Module& actual = request.actual.typed();
-  const ModelMatch match = matchModels(request.expected.imported(), inputNamesOf(request.expected),
-                                       request.actual.imported(), inputNamesOf(request.actual));
+  const ModelMatch match = matchModels(request.expected, request.actual);
   const std::vector<ValueId> there = innerTensors(actual), here = innerTensors(expected);
   const std::set<ValueId> known(there.begin(), there.end()), watched(here.begin(), here.end());
   ValueComparison comparison;

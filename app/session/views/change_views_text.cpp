@@ -63,7 +63,7 @@ std::string indexText(const std::vector<int64_t>& index) {
   return "[" + text + "]";
 }
 
-std::string sizesOf(const DimValues& dims) {
+std::string dimValuesText(const DimValues& dims) {
   std::string text;
   for (const auto& [name, value] : dims)
     text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
@@ -87,7 +87,7 @@ std::vector<char> shownValues(const ValueComparison& view, const TextOptions& op
   return isShown;
 }
 
-int64_t countOf(const ModelDifference& view, const char* change) {
+int64_t changedWeightsCount(const ModelDifference& view, const char* change) {
   return std::count_if(view.weights.begin(), view.weights.end(),
                        [&](const auto& weight) { return weight.change == change; });
 }
@@ -107,9 +107,10 @@ std::string differenceText(const ModelDifference& view, const TextOptions& optio
       fmt::format("operators: {} equal, {} changed, added or removed\n", view.sameOpsCount, view.ops.size());
   for (size_t i = 0; i < shownCount(view.ops.size(), options); ++i) text += opText(view.ops[i]);
   text += furtherText(view.ops.size(), options);
-  text += fmt::format("weights: {} equal, {} close, {} different, {} added, {} removed\n",
-                      view.sameWeightsCount, countOf(view, "close"), countOf(view, "different"),
-                      countOf(view, "added"), countOf(view, "removed"));
+  text +=
+      fmt::format("weights: {} equal, {} close, {} different, {} added, {} removed\n", view.sameWeightsCount,
+                  changedWeightsCount(view, "close"), changedWeightsCount(view, "different"),
+                  changedWeightsCount(view, "added"), changedWeightsCount(view, "removed"));
   for (size_t i = 0; i < shownCount(view.weights.size(), options); ++i) text += weightText(view.weights[i]);
   text += furtherText(view.weights.size(), options);
   if (!view.inner.empty()) {
@@ -123,7 +124,7 @@ std::string differenceText(const ModelDifference& view, const TextOptions& optio
 
 std::string comparisonText(const ValueComparison& view, const TextOptions& options) {
   std::string text = fmt::format("{} beside {}", visibleLine(view.after), visibleLine(view.before));
-  if (!view.dims.empty()) text += " with " + sizesOf(view.dims);
+  if (!view.dims.empty()) text += " with " + dimValuesText(view.dims);
   text += fmt::format("\n{} values, {} beyond {:g} of their tensor\n", view.values.size(), view.wrongCount,
                       view.relativeTolerance);
   TextRows rows;

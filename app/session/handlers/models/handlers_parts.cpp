@@ -15,7 +15,7 @@ namespace dyn {
 #ifdef DYN_HAVE_ONNX
 namespace {
 
-std::string typeText(const onnx::TypesByName& types, const std::string& name) {
+std::string boundaryType(const onnx::TypesByName& types, const std::string& name) {
   const auto type = types.find(name);
   return type == types.end() ? "" : type->second.toString();
 }
@@ -71,9 +71,9 @@ Result<View> handle_extract([[maybe_unused]] SessionState& state, [[maybe_unused
   result.allWeightsBytes = onnx::weightsBytes(model);
   for (size_t i = 0; i < part.inputs.size(); ++i)
     result.inputs.push_back(
-        {part.inputs[i], typeText(typed.types, part.inputs[i]), "", i < part.askedInputsCount});
+        {part.inputs[i], boundaryType(typed.types, part.inputs[i]), "", i < part.askedInputsCount});
   for (const std::string& output : part.outputs)
-    result.outputs.push_back({output, typeText(typed.types, output), "", true});
+    result.outputs.push_back({output, boundaryType(typed.types, output), "", true});
   DYN_TRY(result.bytes, writeOnnxPieces(part.file, path, result.file));
   if (command.has("dim") || command.has("input") || command.has("lengths"))
     DYN_CHECK(writeInputsOfRun(state, command, typed, result));

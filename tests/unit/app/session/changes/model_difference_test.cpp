@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr const char* kModel = R"(fn @main(%x: Tensor[(batch, seq, 4), f32]) {
+constexpr const char* kSoftmaxModel = R"(fn @main(%x: Tensor[(batch, seq, 4), f32]) {
   %w = constant() {value = f32[4, 4] [[1, 2, 3, 4], [5, 6, 7, 8], [1, 2, 3, 4], [5, 6, 7, 8]]}
   %h = matmul(%x, %w)
   %s = softmax(%h) {axis = 1}
@@ -23,13 +23,13 @@ constexpr const char* kModel = R"(fn @main(%x: Tensor[(batch, seq, 4), f32]) {
 
 class Difference : public test::SessionFixture {
  protected:
-  // kModel with `other` wherever `text` stands, compared with kModel.
+  // kSoftmaxModel with `other` wherever `text` stands, compared with kSoftmaxModel.
   const ModelDifference& after(const std::string& text, const std::string& other) {
-    std::string changed = kModel;
+    std::string changed = kSoftmaxModel;
     EXPECT_NE(changed.find(text), std::string::npos);
     for (size_t at = 0; (at = changed.find(text, at)) != std::string::npos; at += other.size())
       changed.replace(at, text.size(), other);
-    EXPECT_TRUE(loadText(kModel)->ok());
+    EXPECT_TRUE(loadText(kSoftmaxModel)->ok());
     outcome_ = line(":diff --other " + folder_.write("other.dyn", changed));
     static const ModelDifference kNone;
     EXPECT_TRUE(outcome_->as<ModelDifference>()) << outcome_->error->toString();
@@ -118,7 +118,7 @@ TEST_F(Difference, ACheckThatIsNew) {
 }
 
 TEST_F(Difference, StepsAndModelsDoNotMix) {
-  EXPECT_TRUE(loadText(kModel)->ok());
+  EXPECT_TRUE(loadText(kSoftmaxModel)->ok());
   EXPECT_FALSE(line(":diff")->ok());
   EXPECT_FALSE(line(":diff import --other " + folder_ / "m.dyn")->ok());
   EXPECT_TRUE(line(":diff import")->ok());
@@ -138,9 +138,9 @@ class Values : public Difference {
 
 TEST_F(Values, TheFirstThatGoesWrongIsNamed) {
   if (!canRun()) GTEST_SKIP();
-  std::string changed = kModel;
+  std::string changed = kSoftmaxModel;
   changed.replace(changed.find("axis = 1"), 8, "axis = 2");
-  ASSERT_TRUE(loadText(kModel)->ok());
+  ASSERT_TRUE(loadText(kSoftmaxModel)->ok());
   const ValueComparison& found =
       compared("--dim batch=2 --dim seq=3 --other " + folder_.write("other.dyn", changed));
   ASSERT_TRUE(found.firstWrong.has_value());
@@ -154,7 +154,7 @@ TEST_F(Values, TheFirstThatGoesWrongIsNamed) {
 
 TEST_F(Values, OfTwoPipelines) {
   if (!canRun()) GTEST_SKIP();
-  ASSERT_TRUE(loadText(kModel)->ok());
+  ASSERT_TRUE(loadText(kSoftmaxModel)->ok());
   const ValueComparison& same = compared("--dim batch=2 --dim seq=3 --other-passes -fuse");
   EXPECT_TRUE(outcome_->ok()) << outcome_->error->toString();
   EXPECT_THAT(same.values, SizeIs(3));
@@ -162,7 +162,7 @@ TEST_F(Values, OfTwoPipelines) {
 }
 
 TEST_F(Values, NeedsAnotherModelOrPipeline) {
-  ASSERT_TRUE(loadText(kModel)->ok());
+  ASSERT_TRUE(loadText(kSoftmaxModel)->ok());
   EXPECT_FALSE(line(":compare --values --dim batch=2 --dim seq=3")->ok());
   EXPECT_FALSE(line(":compare --rtol 0.1")->ok());
 }
