@@ -297,6 +297,40 @@ int verb_generalise(const BatchContext& context) {
                 request.handedTo(CommandId::generalise).add("file", request.text("o")));
 }
 
+// Exit codes as those of diff(1): 1 says that the two are not the same, 2 that they could not be compared.
+int verb_diff(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  const auto trouble = [](int code) { return code == 1 ? 2 : code; };
+  std::shared_ptr<const Outcome> loaded = context.execute(withDims(loadCommand(request), request));
+  if (!loaded->ok()) return trouble(context.fail(*loaded));
+  if (!request.has("quiet")) context.output.warnings(loaded->warnings);
+  std::shared_ptr<const Outcome> outcome = context.execute(request.handedTo(CommandId::diff));
+  if (!outcome->as<ModelDifference>()) return trouble(context.fail(*outcome));
+  const std::string text = toText(outcome->view, context.output.textOptions());
+  if (outcome->ok()) return finish(context, toJson(outcome->view), text);
+  if (!context.output.claim()) ::pause();
+  const int code = context.output.failure(*outcome->error, toJson(outcome->view), text);
+  return code == exitCode(DiagnosticId::resultsDiffer) ? 1 : code;
+}
+
+int verb_compare(const BatchContext& context) {
+  Command compare = context.request.handedTo(CommandId::compare);
+  if (!compare.has("values")) compare.add("values");
+  return answer(context, loadCommand(context.request), std::move(compare));
+}
+
+int verb_extract(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  return answer(context, loadCommand(request),
+                request.handedTo(CommandId::extract).add("file", request.text("o")));
+}
+
+int verb_quantise(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  return answer(context, loadCommand(request),
+                request.handedTo(CommandId::quantise).add("file", request.text("o")));
+}
+
 int verb_report(const BatchContext& context) {
   const BatchRequest& request = context.request;
   Command load = loadCommand(request);

@@ -1,7 +1,7 @@
 #include "app/session/session_files.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 namespace dyn {
 
@@ -10,13 +10,15 @@ namespace {
 // Endings that say how a file is read as a model, and the commands that write such a file.
 struct ModelEnding {
   std::string_view ending;
-  std::array<CommandId, 3> writers;
+  std::vector<CommandId> writers;
   std::string_view what;
 };
-constexpr ModelEnding kModelEndings[] = {
-    {".onnx", {CommandId::save, CommandId::infer, CommandId::generalise}, "an ONNX model"},
+const ModelEnding kModelEndings[] = {
+    {".onnx",
+     {CommandId::save, CommandId::infer, CommandId::generalise, CommandId::extract, CommandId::quantise},
+     "an ONNX model"},
     {".dyn", {CommandId::save, CommandId::bisect, CommandId::ir}, "a text module"},
-    {".dynpkg", {CommandId::compile, CommandId::exportModel, CommandId::exportModel}, "a package"},
+    {".dynpkg", {CommandId::compile, CommandId::exportModel}, "a package"},
 };
 
 Status checkEnding(const Command& command, const std::string& path) {

@@ -40,6 +40,8 @@ declare -A rows=(
   ["bench -o"]="bench square.dyn --dim n=2 --seconds 0.01 -o @OUT"
   ["infer -o"]="infer model.onnx -o @OUT"
   ["generalise -o"]="generalise model.onnx --at input.0=n -o @OUT"
+  ["extract -o"]="extract model.onnx -o @OUT"
+  ["quantise -o"]="quantise model.onnx --weights int8 -o @OUT"
   ["report -o"]="report square.dyn --no-run -o @OUT"
   ["bisect -o"]="bisect square.dyn --dim n=2 -o @OUT"
   ["tune -o"]="tune square.dyn --dim n=2 -o @OUT"
@@ -50,7 +52,7 @@ for command in $("$DYNREPL" --help | awk '/^Subcommands:/ { on = 1; next } on &&
     row="${rows["$command $option"]:-}"
     [[ -n $row ]] || fail "$command $option has no row in this test"
     file=square.dyn
-    [[ $command == save || $command == infer || $command == generalise ]] && file=model.onnx
+    case $command in save | infer | generalise | extract | quantise) file=model.onnx ;; esac
     [[ $option == --output-dir ]] && file=y.npy
     # shellcheck disable=SC2086  # words
     kept "$file" "$DYNREPL" $row

@@ -340,14 +340,6 @@ Result<View> handle_back(SessionState& state, const Command& command, Outcome&) 
   return moveStep(state, -count);
 }
 
-Result<View> handle_diff(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(LoadedModel * model, state.modelWithPasses());
-  DYN_TRY(const TraceStep* from, findStep(model->trace(), command.text("from")));
-  if (!command.has("to")) return makeView(diffView(*from));
-  DYN_TRY(const TraceStep* to, findStep(model->trace(), command.text("to")));
-  return makeView(diffView(*from, *to));
-}
-
 Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
   DYN_TRY(DimsTable table, dimsTable(model->typed(), command.text("symbol")));

@@ -168,7 +168,7 @@ Result<RunPair> comparedPair(const RunHistory& runs, const Command& command) {
 
 }  // namespace
 
-Result<View> handle_compare(SessionState& state, const Command& command, Outcome&) {
+Result<View> compareKeptRuns(SessionState& state, const Command& command) {
   DYN_TRY(const RunPair pair, comparedPair(state.runs, command));
   state.runs.readDigests();
   return makeView(compareRuns(state.runs.find(pair.first)->record, state.runs.find(pair.second)->record));

@@ -21,4 +21,7 @@ int64_t keep(SessionState& state, RunRecord record);
 int64_t keep(SessionState& state, RunRecord record, std::shared_ptr<const RunResult> run,
              std::weak_ptr<const CompiledModel> program);
 
+// :compare of two runs that are kept.
+Result<View> compareKeptRuns(SessionState& state, const Command& command);
+
 }  // namespace dyn

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/engine/run/run_file.h"
+#include "app/session/views/change_views_text.h"
 #include "app/session/views/level_views_text.h"
 #include "compiler/support/visible_text.h"
 
@@ -781,6 +782,11 @@ struct JsonWriter {
             {"limits", mapJson(v->limits)},
             {"trials", trials}};
   }
+
+  Json operator()(const Shared<ModelDifference>& v) const { return differenceJson(*v); }
+  Json operator()(const Shared<ValueComparison>& v) const { return comparisonJson(*v); }
+  Json operator()(const Shared<ExtractResult>& v) const { return extractJson(*v); }
+  Json operator()(const Shared<QuantiseResult>& v) const { return quantiseJson(*v); }
 
   Json operator()(const Shared<ReportResult>& v) const {
     return {{"files", Json::array({{{"path", v->file.path}, {"bytes", v->file.bytes}}})},

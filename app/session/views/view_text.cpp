@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/engine/run/run_times.h"
+#include "app/session/views/change_views_text.h"
 #include "app/session/views/check_formats.h"
 #include "app/session/views/device_text.h"
 #include "app/session/views/generated_text.h"
@@ -662,6 +663,11 @@ struct TextWriter {
                           trial.failure.empty() ? "runs" : "does not run: " + visibleLine(trial.failure));
     return text;
   }
+
+  std::string operator()(const Shared<ModelDifference>& v) const { return differenceText(*v, options); }
+  std::string operator()(const Shared<ValueComparison>& v) const { return comparisonText(*v, options); }
+  std::string operator()(const Shared<ExtractResult>& v) const { return extractText(*v); }
+  std::string operator()(const Shared<QuantiseResult>& v) const { return quantiseText(*v, options); }
 
   std::string operator()(const Shared<ReportResult>& v) const {
     std::string text = fmt::format("wrote {} ({}): {} passes, {} kernels\n", v->file.path,

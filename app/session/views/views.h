@@ -15,6 +15,7 @@
 #include "app/engine/model/model_info.h"
 #include "app/engine/run/level_loops.h"
 #include "app/engine/run/run_result.h"
+#include "app/session/views/change_views.h"
 #include "app/session/views/device_views.h"
 #include "compiler/reference/value.h"
 #include "compiler/support/diagnostic.h"
@@ -679,6 +680,7 @@ using View =
                  Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
                  Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
                  Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>,
-                 Shared<GenerateResult>, Shared<GeneraliseResult>>;
+                 Shared<GenerateResult>, Shared<GeneraliseResult>, Shared<ModelDifference>,
+                 Shared<ValueComparison>, Shared<ExtractResult>, Shared<QuantiseResult>>;
 
 }  // namespace dyn

@@ -10,33 +10,7 @@
 namespace dyn::onnx {
 namespace {
 
-// Field numbers of onnx.proto3.
-constexpr uint32_t kGraphOfModel = 7, kInitializer = 5, kDataLocation = 14, kInput = 11, kOutput = 12,
-                   kValueInfo = 13;
-constexpr uint32_t kNameOfValue = 1, kTypeOfValue = 2;
-
-// A field: all of it, and the content of one that has a length.
-struct Part {
-  uint32_t number = 0;
-  std::string_view all, content;
-};
-
-Result<std::vector<Part>> partsOf(std::string_view message, const WireSource& source) {
-  std::vector<Part> parts;
-  const auto close = [&](const char* end) {
-    if (parts.empty()) return;
-    std::string_view& all = parts.back().all;
-    all = {all.data(), static_cast<size_t>(end - all.data())};
-  };
-  WireReader reader(message, source);
-  for (WireField field; reader.next(field);) {
-    close(field.start);
-    parts.push_back({field.number, {field.start, 0}, field.bytes});
-  }
-  if (reader.failed()) return reader.error();
-  close(message.data() + message.size());
-  return parts;
-}
+constexpr uint32_t kDataLocation = 14;  // of TensorProto
 
 class TypeWriter {
  public:
@@ -45,36 +19,33 @@ class TypeWriter {
     result_.source = std::move(file);
   }
 
-  Result<FileWithTypes> write() {
-    DYN_TRY(const std::vector<Part> parts, partsOf(result_.source->bytes(), source_));
-    for (const Part& part : parts) {
-      if (part.number == kGraphOfModel) {
+  Result<FilePieces> write() {
+    DYN_TRY(const std::vector<FilePart> parts, partsOf(result_.source->bytes(), source_));
+    for (const FilePart& part : parts) {
+      if (part.number == field::kGraphOfModel) {
         DYN_CHECK(writeGraph(part.content));
       } else {
-        keep(part.all);
+        result_.keep(part.all);
       }
     }
     return std::move(result_);
   }
 
  private:
-  void keep(std::string_view piece) { result_.pieces.push_back(piece); }
-  void add(std::string bytes) { keep(result_.made.emplace_back(std::move(bytes))); }
-
   // The message of a value with the type that is known of it.
-  std::string typed(std::string_view name, const std::vector<Part>& parts, const std::string& type) {
+  std::string typed(std::string_view name, const std::vector<FilePart>& parts, const std::string& type) {
     WireWriter out;
-    out.bytes(kNameOfValue, name);
-    out.bytes(kTypeOfValue, type);
+    out.bytes(field::kNameOfValue, name);
+    out.bytes(field::kTypeOfValue, type);
     std::string message = out.take();
-    for (const Part& part : parts)
-      if (part.number != kNameOfValue && part.number != kTypeOfValue) message += part.all;
+    for (const FilePart& part : parts)
+      if (part.number != field::kNameOfValue && part.number != field::kTypeOfValue) message += part.all;
     return message;
   }
-  void addValue(uint32_t field, const std::string& message) {
+  void addValue(uint32_t number, const std::string& message) {
     WireWriter out;
-    out.bytes(field, message);
-    add(out.take());
+    out.bytes(number, message);
+    result_.add(out.take());
   }
 
   Status lookAtWeight(std::string_view tensor) {
@@ -86,43 +57,43 @@ class TypeWriter {
   }
 
   Status writeGraph(std::string_view graph) {
-    DYN_TRY(const std::vector<Part> parts, partsOf(graph, source_));
+    DYN_TRY(const std::vector<FilePart> parts, partsOf(graph, source_));
     const size_t head = result_.pieces.size();
-    keep({});  // the field's head, once its length is known
+    result_.keep({});  // the field's head, once its length is known
     std::set<std::string_view> written;
-    for (const Part& part : parts) {
-      if (part.number == kInitializer) DYN_CHECK(lookAtWeight(part.content));
-      if (part.number != kInput && part.number != kOutput && part.number != kValueInfo) {
-        keep(part.all);
+    for (const FilePart& part : parts) {
+      if (part.number == field::kInitializer) DYN_CHECK(lookAtWeight(part.content));
+      if (part.number != field::kInput && part.number != field::kOutput && part.number != field::kValueInfo) {
+        result_.keep(part.all);
         continue;
       }
-      DYN_TRY(const std::vector<Part> value, partsOf(part.content, source_));
+      DYN_TRY(const std::vector<FilePart> value, partsOf(part.content, source_));
       std::string_view name, before;
-      for (const Part& field : value) {
-        if (field.number == kNameOfValue) name = field.content;
-        if (field.number == kTypeOfValue) before = field.content;
+      for (const FilePart& one : value) {
+        if (one.number == field::kNameOfValue) name = one.content;
+        if (one.number == field::kTypeOfValue) before = one.content;
       }
       const auto known = types_.find(name);
       const std::string type = known == types_.end() ? "" : typeMessage(known->second, kUnknownSize);
       const bool changed = !type.empty() && type != before;
-      if (part.number == kValueInfo && !written.insert(name).second) continue;
+      if (part.number == field::kValueInfo && !written.insert(name).second) continue;
       written.insert(name);
       if (changed) {
         addValue(part.number, typed(name, value, type));
       } else {
-        keep(part.all);
+        result_.keep(part.all);
       }
     }
     for (const auto& [name, known] : types_) {
       if (written.count(name) != 0) continue;
       if (const std::string type = typeMessage(known, kUnknownSize); !type.empty())
-        addValue(kValueInfo, typed(name, {}, type));
+        addValue(field::kValueInfo, typed(name, {}, type));
     }
     uint64_t size = 0;
     for (size_t i = head; i < result_.pieces.size(); ++i) size += result_.pieces[i].size();
-    WireWriter field;
-    field.head(kGraphOfModel, size);
-    result_.pieces[head] = result_.made.emplace_back(field.take());
+    WireWriter start;
+    start.head(field::kGraphOfModel, size);
+    result_.pieces[head] = result_.made.emplace_back(start.take());
     return {};
   }
 
@@ -130,12 +101,12 @@ class TypeWriter {
 
   WireSource source_;
   const TypesByName& types_;
-  FileWithTypes result_;
+  FilePieces result_;
 };
 
 }  // namespace
 
-Result<FileWithTypes> withTypes(std::shared_ptr<const MappedFile> file, const TypesByName& types) {
+Result<FilePieces> withTypes(std::shared_ptr<const MappedFile> file, const TypesByName& types) {
   return TypeWriter(std::move(file), types).write();
 }
 

@@ -1,7 +1,7 @@
 // An ONNX file with the types that inference found written into it: value_info of the model's graph, and the
 // types of its inputs and outputs. All else stays as it is, byte by byte; weights are not copied.
 //
-//   DYN_TRY(const FileWithTypes made, withTypes(file, types));      // of names of the model's graph
+//   DYN_TRY(const FilePieces made, withTypes(file, types));      // of names of the model's graph
 //   DYN_CHECK(writeFileAtomically("typed.onnx", made.pieces));
 //
 // A dim is its number, or its formula (`2*seq + 1`) as dim_param. A size that only the values of a run decide
@@ -9,29 +9,18 @@
 // Errors: onnxMalformed.
 #pragma once
 
-#include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "compiler/ir/type.h"
-#include "compiler/support/mapped_file.h"
+#include "frontends/onnx/write/file_pieces.h"
 
 namespace dyn::onnx {
 
 using TypesByName = std::map<std::string, Type, std::less<>>;
 
-struct FileWithTypes {
-  std::shared_ptr<const MappedFile> source;
-  std::deque<std::string> made;
-  std::vector<std::string_view> pieces;  // of both: the new file
-  bool hasExternalData = false;  // weights are in other files, whose paths begin at the model's folder
-};
-
 // Types that ONNX cannot say (of trees, of functions) are left out.
-Result<FileWithTypes> withTypes(std::shared_ptr<const MappedFile> file, const TypesByName& types);
+Result<FilePieces> withTypes(std::shared_ptr<const MappedFile> file, const TypesByName& types);
 
 }  // namespace dyn::onnx

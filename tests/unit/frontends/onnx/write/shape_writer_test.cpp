@@ -17,7 +17,7 @@ std::shared_ptr<const MappedFile> fileOf(const Msg& graph) {
   return std::make_shared<const MappedFile>(MappedFile::fromBytes(model.bytes, "m.onnx"));
 }
 
-std::string joined(const FileWithTypes& file) {
+std::string joined(const FilePieces& file) {
   std::string bytes;
   for (const std::string_view piece : file.pieces) bytes += piece;
   return bytes;
@@ -45,7 +45,7 @@ Msg reluTwice() {
 
 TEST_F(ShapeWriter, ValuesAndOutputsHaveTheTypesGiven) {
   const Type known = type("Tensor[(n, 4), f32]");
-  Result<FileWithTypes> made = withTypes(fileOf(reluTwice()), {{"x", known}, {"h", known}, {"y", known}});
+  Result<FilePieces> made = withTypes(fileOf(reluTwice()), {{"x", known}, {"h", known}, {"y", known}});
   ASSERT_TRUE(made.ok()) << made.error().toString();
   const Msg graph = Msg()
                         .sub(1, test::node("Relu", {"x"}, {"h"}))
@@ -60,7 +60,7 @@ TEST_F(ShapeWriter, ValuesAndOutputsHaveTheTypesGiven) {
 
 TEST_F(ShapeWriter, WithoutTypesTheFileStaysAsItIs) {
   const auto file = fileOf(reluTwice().sub(5, Msg().num(1, 2).num(14, 1).sub(8, "w")));
-  Result<FileWithTypes> made = withTypes(file, {});
+  Result<FilePieces> made = withTypes(file, {});
   ASSERT_TRUE(made.ok()) << made.error().toString();
   EXPECT_EQ(joined(*made), file->bytes());
   EXPECT_TRUE(made->hasExternalData);
@@ -70,7 +70,7 @@ TEST_F(ShapeWriter, WhatTheFileSaidOfAValueIsReplacedOnce) {
   const Msg graph = reluTwice()
                         .sub(13, test::valueInfo("h", test::tensorType(1, {"?"})))
                         .sub(13, test::valueInfo("h", test::tensorType(1, {"7"})));
-  Result<FileWithTypes> made = withTypes(fileOf(graph), {{"h", type("Tensor[(2*n + 1), f32]")}});
+  Result<FilePieces> made = withTypes(fileOf(graph), {{"h", type("Tensor[(2*n + 1), f32]")}});
   ASSERT_TRUE(made.ok()) << made.error().toString();
   const Msg expected = reluTwice().sub(13, test::valueInfo("h", test::tensorType(1, {"2*n + 1"})));
   EXPECT_EQ(joined(*made), fileOf(expected)->bytes());
@@ -84,7 +84,7 @@ TEST_F(ShapeWriter, AnUnknownSizeHasOneNameWhereverItIs) {
                         .sub(2, "g")
                         .sub(11, test::valueInfo("x", openVector))
                         .sub(12, test::valueInfo("y", Msg()));
-  Result<FileWithTypes> made = withTypes(fileOf(graph), {{"x", open}, {"y", open}});
+  Result<FilePieces> made = withTypes(fileOf(graph), {{"x", open}, {"y", open}});
   ASSERT_TRUE(made.ok()) << made.error().toString();
   Result<Model> model = readModel(MappedFile::fromBytes(joined(*made), "made.onnx"));
   ASSERT_TRUE(model.ok()) << model.error().toString();
@@ -99,7 +99,7 @@ TEST_F(ShapeWriter, AFileThatIsCutOffIsAnError) {
   for (size_t size = 1; size < bytes.size(); ++size) {
     const auto cut =
         std::make_shared<const MappedFile>(MappedFile::fromBytes(bytes.substr(0, size), "cut.onnx"));
-    Result<FileWithTypes> made = withTypes(cut, {{"h", type("Tensor[(n), f32]")}});
+    Result<FilePieces> made = withTypes(cut, {{"h", type("Tensor[(n), f32]")}});
     EXPECT_TRUE(made.ok() || made.error().id == DiagnosticId::onnxMalformed) << size;
   }
 }

@@ -1,0 +1,71 @@
+#include "app/session/changes/watched_values.h"
+
+#include <map>
+
+#include "app/engine/device/device_name.h"
+#include "compiler/ops/op_table.h"
+
+namespace dyn {
+
+std::vector<ValueId> innerTensors(const Module& typed) {
+  std::vector<ValueId> values;
+  for (const Op* op : typed.main()->ops) {
+    if (op->def == &ops::constantOp) continue;
+    for (const ValueDef& result : op->results)
+      if (result.type && result.type.isTensor() && result.type.dtype() != Dtype::string)
+        values.push_back(result.id);
+  }
+  return values;
+}
+
+namespace {
+
+// @main with these results.
+Module withResults(const Module& module, const std::vector<ValueId>& values) {
+  std::map<ValueId, Type> types;
+  for (const Parameter& parameter : module.main()->parameters) types[parameter.id] = parameter.type;
+  for (const Op* op : module.main()->ops)
+    for (const ValueDef& result : op->results) types[result.id] = result.type;
+  Function main = *module.main();
+  main.results = values;
+  main.resultTypes.clear();
+  for (const ValueId value : values) main.resultTypes.push_back(types[value]);
+  Module changed = module;
+  for (const Function*& function : changed.functions)
+    if (function == module.main()) {
+      function = module.context->own(std::move(main));
+      break;
+    }
+  return changed;
+}
+
+}  // namespace
+
+Result<std::vector<Value>> watchedValues(SessionState& state, const WatchRequest& request) {
+  if (!request.inputs.overrides.empty())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: inner values of a run with another value for " +
+                         request.inputs.overrides[0].first + ", which the model has a value of its own for");
+  const Module module = withResults(request.model.typed(), request.values);
+  CompileOptions options = request.model.compileOptions();
+  options.passes = request.passes;
+  std::vector<std::string> inputs, outputs;
+  for (const ValueInfo& input : request.model.info().inputs) inputs.push_back(input.name);
+  for (const ValueId value : request.values) outputs.push_back(module.context->valueName(value));
+  options.inputNames = inputs;
+  options.outputNames = outputs;
+  DYN_TRY(CompiledModel made, compileModel(module, options));
+  DYN_TRY(const DeviceName device, parseDevice(state.now.options.device));
+  DYN_TRY(dyn_module * raw, instantiate(std::make_shared<const CompiledModel>(std::move(made)), std::nullopt,
+                                        device.isGpu ? device.ofRuntime() : std::string()));
+  const VmModule program(raw);
+  DYN_TRY(Runner runner,
+          Runner::create(program.get(), &module, signatureOf(module, inputs, outputs), state.now.options));
+  RunResult result;
+  DYN_CHECK(runner.run(request.inputs, RunRequest(), state.interruption, result));
+  std::vector<Value> values;
+  for (NamedValue& output : result.outputs) values.push_back(std::move(output.value));
+  return values;
+}
+
+}  // namespace dyn

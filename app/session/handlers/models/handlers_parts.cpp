@@ -1,0 +1,120 @@
+// Handlers: :extract and :quantise, ONNX models made of one.
+#include <map>
+
+#include "app/session/changes/watched_values.h"
+#include "app/session/handlers/models/onnx_file.h"
+#include "compiler/support/file_names.h"
+#include "compiler/support/read_files.h"
+#ifdef DYN_HAVE_ONNX
+#include "frontends/onnx/write/part_writer.h"
+#include "frontends/onnx/write/weight_quantiser.h"
+#endif
+
+namespace dyn {
+
+#ifdef DYN_HAVE_ONNX
+namespace {
+
+std::string boundaryType(const onnx::TypesByName& types, const std::string& name) {
+  const auto type = types.find(name);
+  return type == types.end() ? "" : type->second.toString();
+}
+
+// The inputs of the part in a run of the whole model, each in a file beside it.
+Status writeInputsOfRun(SessionState& state, const Command& command, TypedOnnxFile& typed,
+                        ExtractResult& result) {
+  std::map<std::string, ValueId> values(typed.model->namedValues().begin(), typed.model->namedValues().end());
+  DYN_TRY(const CallInputs inputs, callInputs(state, *typed.model, command));
+  std::vector<ValueId> watched;
+  for (const ExtractResult::Boundary& input : result.inputs) {
+    const auto value = values.find(input.name);
+    if (value == values.end())
+      return makeError(
+          DiagnosticId::unsupportedFeature,
+          "unsupported: " + input.name + " is not a value of the program, which a run could show");
+    watched.push_back(value->second);
+  }
+  DYN_TRY(const std::vector<Value> made,
+          watchedValues(state, {*typed.model, watched, inputs, state.now.options.passes}));
+  const std::string stem = result.file.substr(0, result.file.rfind(".onnx"));
+  FileNames names;
+  result.again = "dynrepl run " + result.file;
+  for (size_t i = 0; i < made.size(); ++i) {
+    ExtractResult::Boundary& input = result.inputs[i];
+    if (!made[i].isTensor())
+      return makeError(DiagnosticId::unsupportedFeature,
+                       "unsupported: " + input.name + " is no tensor, which a file .npy could hold");
+    input.file = stem + "." + names.file(input.name, ".npy");
+    DYN_CHECK(mayWrite(input.file));
+    DYN_CHECK(writeNpyTensor(input.file, made[i].tensor()));
+    result.again += " --input '" + input.name + "=@" + input.file + "'";
+  }
+  return {};
+}
+
+}  // namespace
+#endif
+
+Result<View> handle_extract([[maybe_unused]] SessionState& state, [[maybe_unused]] const Command& command,
+                            Outcome&) {
+#ifdef DYN_HAVE_ONNX
+  ExtractResult result;
+  result.file = command.text("file");
+  DYN_TRY(TypedOnnxFile typed, typedOnnxFile(state));
+  const std::string path = typed.model->request().path;
+  DYN_TRY(const onnx::Model model, onnx::openModel(path));
+  DYN_TRY(const onnx::ModelPart part,
+          onnx::partOf(model, {command.all("from"), command.all("to")}, typed.types));
+  result.nodesCount = part.nodesCount;
+  result.allNodesCount = static_cast<int64_t>(model.graph->nodes.size());
+  result.weightsBytes = part.weightsBytes;
+  result.allWeightsBytes = onnx::weightsBytes(model);
+  for (size_t i = 0; i < part.inputs.size(); ++i)
+    result.inputs.push_back(
+        {part.inputs[i], boundaryType(typed.types, part.inputs[i]), "", i < part.askedInputsCount});
+  for (const std::string& output : part.outputs)
+    result.outputs.push_back({output, boundaryType(typed.types, output), "", true});
+  DYN_TRY(result.bytes, writeOnnxPieces(part.file, path, result.file));
+  if (command.has("dim") || command.has("input") || command.has("lengths"))
+    DYN_CHECK(writeInputsOfRun(state, command, typed, result));
+  return makeView(std::move(result));
+#else
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build reads no ONNX files");
+#endif
+}
+
+Result<View> handle_quantise([[maybe_unused]] SessionState& state, [[maybe_unused]] const Command& command,
+                             Outcome&) {
+#ifdef DYN_HAVE_ONNX
+  QuantiseResult result;
+  result.file = command.text("file");
+  onnx::QuantiseOptions options;
+  const std::string weights = command.text("weights");
+  if (weights != "int8" && weights != "int4")
+    return makeError(DiagnosticId::usageError, "--weights " + weights + ": int8 or int4");
+  options.bits = weights == "int8" ? 8 : 4;
+  options.dataRoot = state.now.options.dataRoot;
+  DYN_TRY(options.block, command.integer("block", options.block));
+  if (command.has("block") && options.bits == 8)
+    return makeError(DiagnosticId::usageError,
+                     "--block goes with --weights int4: int8 has a scale for each column");
+  if (options.block < 16 || options.block > 1024 || (options.block & (options.block - 1)) != 0)
+    return makeError(DiagnosticId::usageError,
+                     "--block " + std::to_string(options.block) + ": a power of two from 16 to 1024");
+  DYN_TRY(const TypedOnnxFile typed, typedOnnxFile(state));
+  const std::string path = typed.model->request().path;
+  DYN_TRY(const onnx::Model model, onnx::openModel(path));
+  DYN_TRY(const onnx::QuantisedModel made, onnx::quantiseWeights(model, options, typed.types));
+  DYN_TRY(const int64_t bytes, writeOnnxPieces(made.file, path, result.file));
+  result.bytesBefore = static_cast<int64_t>(model.source.file->bytes().size()) + made.externalBytesBefore;
+  result.bytesAfter = bytes + made.externalBytesAfter;
+  for (const onnx::QuantisedWeight& weight : made.weights)
+    result.weights.push_back({weight.name, weight.node, weight.op, weight.form, weight.why,
+                              weight.bytesBefore, weight.bytesAfter, weight.relative});
+  return makeView(std::move(result));
+#else
+  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build writes no ONNX files");
+#endif
+}
+
+}  // namespace dyn

@@ -1,0 +1,68 @@
+#include "app/session/handlers/models/onnx_file.h"
+
+#ifdef DYN_HAVE_ONNX
+#include <sys/stat.h>
+
+#include "app/session/handlers/read_again.h"
+#include "compiler/support/atomic_write.h"
+#include "compiler/support/folders.h"
+
+namespace dyn {
+
+namespace {
+
+// The types that @main has of its values.
+std::map<ValueId, Type> typesOfMain(const Module& module) {
+  std::map<ValueId, Type> types;
+  const Function* main = module.main();
+  if (!main) return types;
+  for (const Parameter& parameter : main->parameters) types[parameter.id] = parameter.type;
+  for (const Op* op : main->ops)
+    for (const ValueDef& result : op->results) types[result.id] = result.type;
+  return types;
+}
+
+// External data are found from the folder of the model.
+Status staysBeside(const std::string& model, const std::string& file) {
+  struct stat of = {}, to = {};
+  const bool known = ::stat(folderOf(model).c_str(), &of) == 0 && ::stat(folderOf(file).c_str(), &to) == 0;
+  if (known && of.st_dev == to.st_dev && of.st_ino == to.st_ino) return {};
+  return makeError(DiagnosticId::unsupportedFeature,
+                   "unsupported: " + file + ": the model has weights in files of its folder, " +
+                       folderOf(model) + ", where the new file has to be, too");
+}
+
+}  // namespace
+
+Result<TypedOnnxFile> typedOnnxFile(SessionState& state) {
+  DYN_TRY(const LoadedModel* loaded, state.model());
+  if (loaded->kind() != ModelKind::onnx)
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: the model has to be an ONNX file: " + loaded->info().path + " is none");
+  if (loaded->request().path == "-")
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a model of standard input is not there to be read again");
+  LoadRequest request = loaded->request();
+  request.listValues = true;
+  constexpr std::string_view kPasses[] = {"infer"};
+  TypedOnnxFile result;
+  DYN_TRY(result.model, readAgain(state, request, kPasses));
+  DYN_CHECK(result.model->ensurePasses());
+  const std::map<ValueId, Type> known = typesOfMain(result.model->typed());
+  for (const auto& [name, value] : result.model->namedValues())
+    if (const auto type = known.find(value); type != known.end() && type->second)
+      result.types[name] = type->second;
+  return result;
+}
+
+Result<int64_t> writeOnnxPieces(const onnx::FilePieces& pieces, const std::string& from,
+                                const std::string& file) {
+  if (!file.ends_with(".onnx"))
+    return makeError(DiagnosticId::usageError, file + ": a file NAME.onnx is needed");
+  if (pieces.hasExternalData) DYN_CHECK(staysBeside(from, file));
+  DYN_CHECK(writeFileAtomically(file, pieces.pieces));
+  return static_cast<int64_t>(pieces.sizeBytes());
+}
+
+}  // namespace dyn
+#endif
