@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "vm/core/builtin/builtin.h"
+#include "vm/kernels/cpu/arm_features.h"
 
 namespace dyn::vm::kernels {
 namespace {
@@ -24,9 +25,13 @@ TEST(KernelForms, sayTheTileOfProducts) {
 }
 
 #if defined(__aarch64__)
-TEST(KernelForms, areNeonOnEachArmProcessor) {
-  for (const KernelForm& form : kernelForms()) EXPECT_EQ(form.form, "neon") << form.family;
-  EXPECT_EQ(formNamed(kernelForms(), "products of f32").rows, 12);
+TEST(KernelForms, areNeonOrWhatTheProcessorHasBeyond) {
+  const std::vector<KernelForm> forms = kernelForms();
+  const ArmFeatures& has = armFeatures();
+  for (const KernelForm& form : forms)
+    if (form.family != "int8 products") EXPECT_EQ(form.form, "neon") << form.family;
+  EXPECT_EQ(formNamed(forms, "int8 products").form, has.i8mm ? "i8mm" : has.dotProducts ? "dot" : "neon");
+  EXPECT_EQ(formNamed(forms, "products of f32").rows, 12);
 }
 #endif
 
