@@ -14,7 +14,6 @@ const ArmFeatures& armFeatures() {
     const unsigned long one = getauxval(AT_HWCAP), two = getauxval(AT_HWCAP2);
     has.dotProducts = (one & HWCAP_ASIMDDP) != 0;
     has.i8mm = (two & HWCAP2_I8MM) != 0;
-    has.halves = (one & HWCAP_ASIMDHP) != 0;
     has.bf16 = (two & HWCAP2_BF16) != 0;
 #endif
     return has;

@@ -6,7 +6,6 @@ namespace dyn::vm::kernels {
 struct ArmFeatures {
   bool dotProducts = false;  // udot, sdot
   bool i8mm = false;         // usdot, sudot and products of matrices of bytes
-  bool halves = false;       // arithmetic of f16
   bool bf16 = false;         // bfdot, bfmmla
 };
 const ArmFeatures& armFeatures();

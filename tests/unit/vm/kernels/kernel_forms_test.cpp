@@ -31,6 +31,7 @@ TEST(KernelForms, areNeonOrWhatTheProcessorHasBeyond) {
   for (const KernelForm& form : forms) {
     std::string_view expected = "neon";
     if (has.dotProducts && form.family == "products with weights of 4 and 8 bits") expected = "dot";
+    if (has.bf16 && form.family == "products of bf16") expected = "bfdot";
     if (form.family == "int8 products") expected = has.i8mm ? "i8mm" : has.dotProducts ? "dot" : "neon";
     EXPECT_EQ(form.form, expected) << form.family;
   }
