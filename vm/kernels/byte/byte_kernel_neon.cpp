@@ -48,6 +48,7 @@ inline Words nextPlace(Words weights) {
 
 }  // namespace
 
+#define DYN_MAX_ROWS 4
 #define DYN_FAMILY byteGemmNeon
 #define DYN_NAME "neon"
 #include "vm/kernels/byte/byte_kernel.inc"
