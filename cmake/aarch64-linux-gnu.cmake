@@ -10,6 +10,6 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 find_program(DYN_QEMU qemu-aarch64)
 if(DYN_QEMU)
   # -R: a dry run reserves addresses, as many as there are, and qemu keeps a table of their pages.
-  set(CMAKE_CROSSCOMPILING_EMULATOR ${DYN_QEMU} -R 8G -L /usr/aarch64-linux-gnu)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${DYN_QEMU} -R 16G -L /usr/aarch64-linux-gnu)
 endif()
 set(DYN_BFD_NAMES aarch64-linux-gnu-ld.bfd)

@@ -102,7 +102,7 @@ Status runLibraryTool(std::span<const char* const> programs, const std::vector<s
 
 // Of objects for a processor.
 struct ObjectTools {
-  std::span<const char* const> linkers, copiers;
+  std::span<const char*const> linkers, copiers;
   const char* package;
 };
 ObjectTools objectToolsFor(const ElfMachine& machine) {
@@ -132,8 +132,8 @@ Result<std::vector<std::string>> codeFiles(const PackagePieces& package, size_t 
   DYN_CHECK(writeFileAtomically(list, {inputs}));
   const ObjectTools tools = objectToolsFor(machine);
   DYN_CHECK(runLibraryTool(tools.linkers, {"-r", "-o", whole, "@" + list}, whole, tools.package));
-  DYN_CHECK(runLibraryTool(tools.copiers, {"--keep-global-symbol=" + name, whole, shown}, shown,
-                           tools.package));
+  DYN_CHECK(
+      runLibraryTool(tools.copiers, {"--keep-global-symbol=" + name, whole, shown}, shown, tools.package));
   return std::vector<std::string>{shown};
 }
 

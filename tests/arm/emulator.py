@@ -12,7 +12,7 @@ PROCESSORS = ("cortex-a53", "cortex-a72", "cortex-a76", "neoverse-n1", "max")
 PAGES = (4096, 16384, 65536)
 SYSTEM = "/usr/aarch64-linux-gnu"
 # A dry run reserves addresses, as many as there are: qemu keeps a table of their pages.
-ADDRESSES = "8G"
+ADDRESSES = "16G"
 SKIPPED = 77
 
 

@@ -22,9 +22,9 @@
 namespace dyn::vm {
 namespace {
 
-// Of addresses; nothing lies behind them. A process that has fewer gives fewer.
+// Of addresses; nothing lies behind them. A small memory has fewer, and so has a process that has few itself.
 constexpr uint64_t kMostSpaceBytes = uint64_t{1} << 36, kLeastSpaceBytes = uint64_t{1} << 30;
-constexpr uint64_t kSimUnit = 256;                   // addresses of allocations; as much lies between two
+constexpr uint64_t kSimUnit = 256;  // addresses of allocations; as much lies between two
 constexpr int kFresh = 0xcb, kAwaited = 0xfe;
 
 struct SimFault {
@@ -79,9 +79,12 @@ class SimDevice {
 
   SimFault open() {
     if (space_) return {};
-    for (spaceBytes_ = kMostSpaceBytes; spaceBytes_ >= kLeastSpaceBytes; spaceBytes_ /= 4) {
-      void* space =
-          mmap(nullptr, spaceBytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    constexpr uint64_t kAddressesOfByte = 64;
+    spaceBytes_ =
+        std::clamp(totalBytes_, kLeastSpaceBytes / kAddressesOfByte, kMostSpaceBytes / kAddressesOfByte) *
+        kAddressesOfByte;
+    for (; spaceBytes_ >= kLeastSpaceBytes; spaceBytes_ /= 4) {
+      void* space = mmap(nullptr, spaceBytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (space == MAP_FAILED) continue;
       space_ = static_cast<std::byte*>(space);
       next_ = base();

@@ -1,6 +1,6 @@
 // Which byte micro-kernels the CPU can run.
+#include "vm/base/arm_features.h"
 #include "vm/kernels/byte/byte_gemm.h"
-#include "vm/kernels/cpu/arm_features.h"
 #include "vm/shared/dyn_tiles.h"
 
 namespace dyn::vm::kernels {

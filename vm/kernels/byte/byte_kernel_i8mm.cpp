@@ -1,5 +1,5 @@
-// 6x16 tiles by products of matrices of unsigned with signed bytes (usmmla), and dot products of them (usdot). Compiled for Armv8.2 with i8mm; nothing else may be in this
-// file (vm/CMakeLists.txt).
+// 6x16 tiles by products of matrices of unsigned with signed bytes (usmmla), and by dot products (usdot).
+// Compiled for Armv8.2 with i8mm; nothing else may be in this file (vm/CMakeLists.txt).
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 #define DYN_LEFT_MOVED 0
 #define DYN_ROW_PAIRS

@@ -17,8 +17,7 @@ struct EveryLane {
 
 inline EveryLane everyLane(uint32_t word) { return {vreinterpret_s16_u16(widened(word))}; }
 inline Words lanes(const int8_t* from) {
-  const int8x16_t places =
-      vreinterpretq_s8_u8(turned(vld1q_u8(reinterpret_cast<const uint8_t*>(from))));
+  const int8x16_t places = vreinterpretq_s8_u8(turned(vld1q_u8(reinterpret_cast<const uint8_t*>(from))));
   return {vmovl_s8(vget_low_s8(places)), vmovl_high_s8(places)};
 }
 inline Sums multiplyAdd(Sums sums, EveryLane a, Words b) {

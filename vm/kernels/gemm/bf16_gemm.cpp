@@ -1,6 +1,6 @@
 #include "vm/kernels/gemm/bf16_gemm.h"
 
-#include "vm/kernels/cpu/arm_features.h"
+#include "vm/base/arm_features.h"
 #include "vm/kernels/four.h"
 #include "vm/shared/dyn_tiles.h"
 

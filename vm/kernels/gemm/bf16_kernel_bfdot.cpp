@@ -12,9 +12,9 @@ typedef uint32_t Words __attribute__((vector_size(16), aligned(4), may_alias));
 
 inline Sums multiplyAdd(Sums sums, uint32_t left, Words right) {
   const bfloat16x4_t pair = vcreate_bf16(left);  // its first two
-  return reinterpret_cast<Sums>(
-      vbfdotq_lane_f32(reinterpret_cast<float32x4_t>(sums),
-                       vreinterpretq_bf16_u32(reinterpret_cast<uint32x4_t>(right)), pair, 0));
+  return reinterpret_cast<Sums>(vbfdotq_lane_f32(reinterpret_cast<float32x4_t>(sums),
+                                                 vreinterpretq_bf16_u32(reinterpret_cast<uint32x4_t>(right)),
+                                                 pair, 0));
 }
 
 void roundWords(const float* from, int64_t depth, uint32_t* to) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "vm/base/arm_features.h"
 #include "vm/kernels/builtins.h"
-#include "vm/kernels/cpu/arm_features.h"
 #include "vm/kernels/gemm/gemm.h"
 #include "vm/kernels/nbits/nbits_rounded.h"
 #include "vm/kernels/work.h"

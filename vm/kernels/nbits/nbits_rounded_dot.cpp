@@ -10,9 +10,7 @@ namespace {
 using namespace dyn::vm::kernels;
 
 // Weights are at most 15: as signed numbers they are the same.
-inline int8x16_t lowHalves(uint8x16_t bytes) {
-  return vreinterpretq_s8_u8(vandq_u8(bytes, vdupq_n_u8(15)));
-}
+inline int8x16_t lowHalves(uint8x16_t bytes) { return vreinterpretq_s8_u8(vandq_u8(bytes, vdupq_n_u8(15))); }
 inline int8x16_t highHalves(uint8x16_t bytes) { return vreinterpretq_s8_u8(vshrq_n_u8(bytes, 4)); }
 
 // Weights that one vector holds, and where the numbers of even depth that they meet lie; those of odd depth
@@ -51,8 +49,8 @@ void dotsOfColumn(const NbitsMatrix& m, const RoundedRows& rows, int64_t column,
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r)
-      sums[r] = vfmaq_n_f32(sums[r], vcvtq_f32_s32(whole[r]),
-                            scales[block] * rows.scales[r * rows.blocks + block]);
+      sums[r] =
+          vfmaq_n_f32(sums[r], vcvtq_f32_s32(whole[r]), scales[block] * rows.scales[r * rows.blocks + block]);
   }
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r) out[r * leadingOut] = vaddvq_f32(sums[r]);
@@ -160,8 +158,8 @@ void tile(const NbitsMatrix& m, const RoundedRows& rows, int64_t row, int64_t fi
     for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v)
-        whole[r][v] = vmulq_n_s32(vld1q_s32(panel.zeros + at + v * 4),
-                                  rows.blockSums[(row + r) * rows.blocks + block]);
+        whole[r][v] =
+            vmulq_n_s32(vld1q_s32(panel.zeros + at + v * 4), rows.blockSums[(row + r) * rows.blocks + block]);
     for (int64_t depth = block * m.block; depth < (block + 1) * m.block; depth += kStep)
 #pragma GCC unroll 2
       for (int64_t half = 0; half < 2; ++half, weights += kStep / 2 * kRoundedColumns) {
@@ -180,8 +178,7 @@ void tile(const NbitsMatrix& m, const RoundedRows& rows, int64_t row, int64_t fi
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
         const float32x4_t scales = vmulq_n_f32(vld1q_f32(panel.scales + at + v * 4), own);
-        vst1q_f32(sums[r] + v * 4,
-                  vfmaq_f32(vld1q_f32(sums[r] + v * 4), vcvtq_f32_s32(whole[r][v]), scales));
+        vst1q_f32(sums[r] + v * 4, vfmaq_f32(vld1q_f32(sums[r] + v * 4), vcvtq_f32_s32(whole[r][v]), scales));
       }
     }
   }
@@ -199,10 +196,17 @@ void panelOf(const NbitsMatrix& m, const RoundedRows& rows, int64_t count, int64
     for (int64_t row = 0; row < count; row += 4) {
       float* to = out + row * leadingOut;
       switch (count - row) {
-        case 1: tile<1>(m, rows, row, first, blocks, panel, columns, to, leadingOut); break;
-        case 2: tile<2>(m, rows, row, first, blocks, panel, columns, to, leadingOut); break;
-        case 3: tile<3>(m, rows, row, first, blocks, panel, columns, to, leadingOut); break;
-        default: tile<4>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
+        case 1:
+          tile<1>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
+          break;
+        case 2:
+          tile<2>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
+          break;
+        case 3:
+          tile<3>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
+          break;
+        default:
+          tile<4>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
       }
     }
   }

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "vm/base/arm_features.h"
 #include "vm/core/builtin/builtin.h"
-#include "vm/kernels/cpu/arm_features.h"
 
 namespace dyn::vm::kernels {
 namespace {

@@ -1,7 +1,7 @@
 // What a processor for 64-bit ARM has beyond Armv8.0, as the system tells it; elsewhere nothing.
 #pragma once
 
-namespace dyn::vm::kernels {
+namespace dyn::vm {
 
 struct ArmFeatures {
   bool dotProducts = false;  // udot, sdot
@@ -10,4 +10,4 @@ struct ArmFeatures {
 };
 const ArmFeatures& armFeatures();
 
-}  // namespace dyn::vm::kernels
+}  // namespace dyn::vm

@@ -1,11 +1,11 @@
-#include "vm/kernels/cpu/arm_features.h"
+#include "vm/base/arm_features.h"
 
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
 
-namespace dyn::vm::kernels {
+namespace dyn::vm {
 
 const ArmFeatures& armFeatures() {
   static const ArmFeatures features = [] {
@@ -21,4 +21,4 @@ const ArmFeatures& armFeatures() {
   return features;
 }
 
-}  // namespace dyn::vm::kernels
+}  // namespace dyn::vm
