@@ -9,6 +9,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 find_program(DYN_QEMU qemu-aarch64)
 if(DYN_QEMU)
-  set(CMAKE_CROSSCOMPILING_EMULATOR ${DYN_QEMU} -L /usr/aarch64-linux-gnu)
+  # -R: a dry run reserves addresses, as many as there are, and qemu keeps a table of their pages.
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${DYN_QEMU} -R 16G -L /usr/aarch64-linux-gnu)
 endif()
 set(DYN_BFD_NAMES aarch64-linux-gnu-ld.bfd)

@@ -100,6 +100,16 @@ Status runLibraryTool(std::span<const char* const> programs, const std::vector<s
                       "), which was not found"});
 }
 
+// Of objects for a processor.
+struct ObjectTools {
+  std::span<const char*const> linkers, copiers;
+  const char* package;
+};
+ObjectTools objectToolsFor(const ElfMachine& machine) {
+  if (machine.machine == elfMachineOfHost().machine) return {kObjectLinkers, kObjectCopiers, "binutils"};
+  return {kArmObjectLinkers, kArmObjectCopiers, "binutils-aarch64-linux-gnu"};
+}
+
 std::string entryPoint(const std::string& name, const std::string& verb) { return name + "_" + verb; }
 
 // A machine's objects and their table, as files. Where there are other machines the kernels have the same
@@ -120,15 +130,16 @@ Result<std::vector<std::string>> codeFiles(const PackagePieces& package, size_t 
   std::string inputs;
   for (const std::string& file : files) inputs += "\"" + file + "\"\n";
   DYN_CHECK(writeFileAtomically(list, {inputs}));
-  DYN_CHECK(runLibraryTool(kObjectLinkers, {"-r", "-o", whole, "@" + list}, whole, "binutils"));
+  const ObjectTools tools = objectToolsFor(machine);
+  DYN_CHECK(runLibraryTool(tools.linkers, {"-r", "-o", whole, "@" + list}, whole, tools.package));
   DYN_CHECK(
-      runLibraryTool(kObjectCopiers, {"--keep-global-symbol=" + name, whole, shown}, shown, "binutils"));
+      runLibraryTool(tools.copiers, {"--keep-global-symbol=" + name, whole, shown}, shown, tools.package));
   return std::vector<std::string>{shown};
 }
 
 // The package as objects of the folder: what the runtime reads, the rows that it calls, and the code.
-Result<std::vector<std::string>> packageFiles(const PackagePieces& package, TemporaryFolder& folder) {
-  ElfMachine machine = elfMachineOfHost();
+Result<std::vector<std::string>> packageFiles(const PackagePieces& package, ElfMachine machine,
+                                              TemporaryFolder& folder) {
   const bool generated = !package.codes.empty() && defines(package.codes[0], DYN_GEMM_FAMILY_SYMBOL);
   if (!package.codes.empty() && !package.codes[0].objects.empty()) {
     DYN_TRY(machine, elfMachineOf(package.codes[0].objects[0]));
@@ -168,7 +179,7 @@ Result<std::vector<std::string>> objectFiles(const std::vector<std::string>& obj
 // One object of the files, the runtime among them, that shows the model's entry points only and holds what
 // they reach.
 Result<std::string> linkModel(const std::vector<std::string>& files, const std::vector<std::string>& verbs,
-                              const std::string& name, TemporaryFolder& folder) {
+                              const std::string& name, const ObjectTools& tools, TemporaryFolder& folder) {
   const std::string whole = folder.file("whole.o"), renamed = folder.file("renamed.o"),
                     list = folder.file("objects.txt"), names = folder.file("names.txt"),
                     kept = folder.file("kept.txt"), sections = folder.file("sections.ld");
@@ -187,18 +198,19 @@ Result<std::string> linkModel(const std::vector<std::string>& files, const std::
   DYN_CHECK(writeFileAtomically(sections, {kSections}));
   DYN_CHECK(writeFileAtomically(kept, {visible}));
   roots.insert(roots.end(), {"-o", whole, "@" + list});
-  DYN_CHECK(runLibraryTool(kObjectLinkers, roots, whole, "binutils"));
-  DYN_CHECK(runLibraryTool(kObjectCopiers,
+  DYN_CHECK(runLibraryTool(tools.linkers, roots, whole, tools.package));
+  DYN_CHECK(runLibraryTool(tools.copiers,
                            {"--redefine-syms=" + names, "--keep-global-symbols=" + kept, whole, renamed},
-                           renamed, "binutils"));
+                           renamed, tools.package));
   return renamed;
 }
 
-Result<std::string> linkShared(const std::string& object, const std::string& name, TemporaryFolder& folder) {
+Result<std::string> linkShared(const std::string& object, const std::string& name, const SystemFiles& system,
+                               TemporaryFolder& folder) {
   const std::string output = folder.file("library.so");
   std::vector<std::string> words = {"-shared", "--build-id=none", "--eh-frame-hdr",     "-z", "now",  "-z",
                                     "relro",   "-soname",         "lib" + name + ".so", "-o", output, object};
-  for (const std::string& library : systemOfProcess().libraries) words.push_back(library);
+  words.insert(words.end(), system.libraries.begin(), system.libraries.end());
   DYN_CHECK(runLibraryTool(kLinkers, words, output, "lld-19"));
   return output;
 }
@@ -281,6 +293,9 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
                      "unsupported: a library needs the file " +
                          std::filesystem::path(request.runtime).filename().string() + ", which is not at " +
                          request.runtime);
+  DYN_TRY(const MappedFile runtime, MappedFile::open(request.runtime));
+  DYN_TRY(const ElfMachine machine, elfMachineOf(runtime.bytes()));
+  const ObjectTools tools = objectToolsFor(machine);
   TemporaryFolder folder;
   DYN_CHECK(folder.make());
   const LibraryFacts facts{name, request.source, request.ramBoundBytes};
@@ -294,7 +309,7 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
     DYN_TRY(header, freestandingLibraryHeader(facts, compiled.lowered.program));
     DYN_TRY(std::vector<std::string> inputs, objectFiles(fixed.objects, folder));
     inputs.insert(inputs.begin(), request.runtime);
-    DYN_TRY(object, linkModel(inputs, verbs, name, folder));
+    DYN_TRY(object, linkModel(inputs, verbs, name, tools, folder));
     made.weightsBytes = fixed.weightsBytes;
   } else {
     DYN_TRY(const PackagePieces package, makePackage(compiled, {.flow = request.flow,
@@ -302,9 +317,9 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
                                                                 .ramBoundBytes = request.ramBoundBytes,
                                                                 .facts = ""}));
     DYN_TRY(header, libraryHeader(facts, *package.program));
-    DYN_TRY(std::vector<std::string> inputs, packageFiles(package, folder));
+    DYN_TRY(std::vector<std::string> inputs, packageFiles(package, machine, folder));
     inputs.insert(inputs.begin(), request.runtime);
-    DYN_TRY(object, linkModel(inputs, verbs, name, folder));
+    DYN_TRY(object, linkModel(inputs, verbs, name, tools, folder));
     made.weightsBytes = package.size.weightsBytes;
   }
   for (const std::string& verb : verbs) made.entryPoints.push_back(entryPoint(name, verb));
@@ -315,7 +330,8 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
                       end(member.size() % 2, '\n');
     DYN_CHECK(files.write(place.folder / ("lib" + name + ".a"), {head, member.bytes(), end}, FileMode::data));
   } else {
-    DYN_TRY(const std::string linked, linkShared(object, name, folder));
+    const SystemFiles system = request.system.empty() ? systemOfProcess() : systemIn(request.system);
+    DYN_TRY(const std::string linked, linkShared(object, name, system, folder));
     DYN_TRY(const MappedFile library, MappedFile::open(linked));
     DYN_CHECK(files.write(place.folder / ("lib" + name + ".so"), {library.bytes()}, FileMode::executable));
   }

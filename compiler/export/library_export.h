@@ -20,6 +20,7 @@ struct LibraryRequest {
   LibraryKind kind = LibraryKind::archive;
   std::string output;   // "lib/libbert.a" or "lib/bert": the model's name is bert
   std::string runtime;  // the file dynmodel.o, or dynfreestanding-ARCH.o, made for the target
+  std::string system;   // the folder with the C library of another processor; "": that of this process
   HostCode flow = HostCode::native;
   std::string source;  // what the header says of the model's origin
   std::optional<int64_t> ramBoundBytes;

@@ -18,7 +18,8 @@ PanelLayout panelsOf(const Target& target) {
   return panelLayoutOf({.avx2 = x86 && machine.vectorBits >= 256 && machine.fma,
                         .avx512 = x86 && machine.avx512,
                         .avx512Bf16 = x86 && machine.avx512Bf16,
-                        .avx512Vnni = x86 && machine.avx512Vnni});
+                        .avx512Vnni = x86 && machine.avx512Vnni,
+                        .neon = machine.triple.rfind("aarch64", 0) == 0});
 }
 
 }  // namespace dyn

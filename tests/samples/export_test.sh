@@ -69,15 +69,17 @@ cp bert flipped && printf '\377' | dd of=flipped bs=1 seek=$(($(stat -c %s bert)
 # What is not there says so, and leaves nothing behind.
 model="$SOURCE/samples/models/bert/model.onnx"
 for options in "static --static-link" "exe --no-heap" "static --no-heap" "static --board mps2-an386" \
-    "exe --target riscv64" "static --target cortex-a72" "static --no-heap --dim batch=1..2 --dim seq=1..4 --target x86-64-multi"; do
+    "exe --target riscv64" "static --target riscv64" "static --target cortex-m4" "static --no-heap --dim batch=1..2 --dim seq=1..4 --target x86-64-multi"; do
   # shellcheck disable=SC2086  # words
   [[ $(code_of "$DYNREPL" export "$model" --quiet -o none --kind $options) == 4 ]] || fail "--kind $options: $(cat out err)"
   grep -q unsupported err || fail "--kind $options says: $(cat err)"
 done
-# An executable for ARM wants the cross-built runtime, and says how to make it (with one: tests/arm).
+# Executables and libraries for ARM want the cross-built runtime, and say how to make it (with one: tests/arm).
 mkdir -p alone/bin && cp "$DYNREPL" alone/bin/dynrepl
-[[ $(code_of alone/bin/dynrepl export "$model" --quiet -o none --kind exe --target cortex-a72) == 4 ]] || fail "--target cortex-a72: $(cat out err)"
-grep -q unsupported err && grep -q 'dev build --target aarch64' err || fail "--target cortex-a72 says: $(cat err)"
+for kind in exe static shared; do
+  [[ $(code_of alone/bin/dynrepl export "$model" --quiet -o none --kind $kind --target cortex-a72) == 4 ]] || fail "$kind for cortex-a72: $(cat out err)"
+  grep -q unsupported err && grep -q 'dev build --target aarch64' err || fail "$kind for cortex-a72 says: $(cat err)"
+done
 [[ $(code_of "$DYNREPL" export "$model" -o none --kind nonsense) == 2 ]] || fail "an unknown kind: $(cat err)"
 [[ $(code_of "$DYNREPL" export "$model" -o err/none --kind exe --quiet) == 1 ]] || fail "a folder that cannot be made: $(cat err)"
 [[ ! -e none && -z "$(ls | grep tmp || true)" ]] || fail "something is left: $(ls)"

@@ -22,8 +22,9 @@
 namespace dyn::vm {
 namespace {
 
-constexpr uint64_t kSpaceBytes = uint64_t{1} << 36;  // of addresses; nothing lies behind them
-constexpr uint64_t kSimUnit = 256;                   // addresses of allocations; as much lies between two
+// Of addresses; nothing lies behind them. A small memory has fewer, and so has a process that has few itself.
+constexpr uint64_t kMostSpaceBytes = uint64_t{1} << 36, kLeastSpaceBytes = uint64_t{1} << 30;
+constexpr uint64_t kSimUnit = 256;  // addresses of allocations; as much lies between two
 constexpr int kFresh = 0xcb, kAwaited = 0xfe;
 
 struct SimFault {
@@ -70,7 +71,7 @@ class SimDevice {
   }
   ~SimDevice() {
     for (auto& [address, block] : blocks_) deallocateAligned({}, block.shadow, block.bytes);
-    if (space_) munmap(space_, kSpaceBytes);
+    if (space_) munmap(space_, spaceBytes_);
   }
   SimDevice(const SimDevice&) = delete;
 
@@ -78,11 +79,18 @@ class SimDevice {
 
   SimFault open() {
     if (space_) return {};
-    void* space = mmap(nullptr, kSpaceBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (space == MAP_FAILED) return {DYN_UNAVAILABLE, "the system gives no addresses for a second space"};
-    space_ = static_cast<std::byte*>(space);
-    next_ = base();
-    return {};
+    constexpr uint64_t kAddressesOfByte = 64;
+    spaceBytes_ =
+        std::clamp(totalBytes_, kLeastSpaceBytes / kAddressesOfByte, kMostSpaceBytes / kAddressesOfByte) *
+        kAddressesOfByte;
+    for (; spaceBytes_ >= kLeastSpaceBytes; spaceBytes_ /= 4) {
+      void* space = mmap(nullptr, spaceBytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (space == MAP_FAILED) continue;
+      space_ = static_cast<std::byte*>(space);
+      next_ = base();
+      return {};
+    }
+    return {DYN_UNAVAILABLE, "the system gives no addresses for a second space"};
   }
 
   SimFault allocate(uint64_t bytes, void*& memory) {
@@ -173,7 +181,7 @@ class SimDevice {
  private:
   uint64_t base() const { return reinterpret_cast<uintptr_t>(space_); }
   bool isOurs(const void* address) const {
-    return space_ && reinterpret_cast<uintptr_t>(address) - base() < kSpaceBytes;
+    return space_ && reinterpret_cast<uintptr_t>(address) - base() < spaceBytes_;
   }
   // The bytes behind an address of the device; null: they do not all lie in one allocation.
   std::byte* find(const void* address, uint64_t bytes) const {
@@ -187,15 +195,15 @@ class SimDevice {
 
   // Sets next_ to addresses that nothing has; those of what was freed come again late.
   bool findRoom(uint64_t bytes) {
-    if (bytes > kSpaceBytes) return false;
-    if (next_ + bytes <= base() + kSpaceBytes && isGap(next_, bytes)) return true;
+    if (bytes > spaceBytes_) return false;
+    if (next_ + bytes <= base() + spaceBytes_ && isGap(next_, bytes)) return true;
     uint64_t begin = base();
     for (const auto& [address, block] : blocks_) {
       if (address - begin >= bytes) break;
       begin = (address + block.bytes + 2 * kSimUnit - 1) / kSimUnit * kSimUnit;
     }
     next_ = begin;
-    return begin + bytes <= base() + kSpaceBytes;
+    return begin + bytes <= base() + spaceBytes_;
   }
   bool isGap(uint64_t begin, uint64_t bytes) const {
     auto after = blocks_.lower_bound(begin);
@@ -332,6 +340,7 @@ class SimDevice {
   std::mutex mutex_;  // of all that follows; held while commands run
   std::mt19937_64 random_;
   std::byte* space_ = nullptr;
+  uint64_t spaceBytes_ = 0;
   uint64_t next_ = 0;  // where the next allocation is tried
   uint64_t totalBytes_, usedBytes_ = 0;
   std::map<uint64_t, Block> blocks_;  // by address

@@ -25,6 +25,7 @@ struct PanelInstructions {
   bool avx512 = false;
   bool avx512Bf16 = false;
   bool avx512Vnni = false;
+  bool neon = false;  // 64-bit ARM, with products of four bytes or without
 };
 
 struct PanelLayout {
@@ -47,6 +48,7 @@ inline PanelLayout panelLayoutOf(const PanelInstructions& has) {
     layout.bytes = 32;
     layout.bytesInWord = 4;
   }
+  if (has.neon) layout.bytesInWord = 4;
   return layout;
 }
 

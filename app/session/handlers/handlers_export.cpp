@@ -1,12 +1,15 @@
 // Handlers: compiling the model into a file.
 #include <algorithm>
+#include <filesystem>
 
 #include "app/engine/inputs/batch_lengths.h"
 #include "app/engine/run/ram_bound.h"
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/exports/export_writers.h"
 #include "compiler/driver/target_choice.h"
+#include "compiler/export/image_export.h"
 #include "compiler/export/package.h"
+#include "compiler/export/program_folder.h"
 #include "vm/shared/dyn_contraction.h"
 
 namespace dyn {
@@ -26,11 +29,20 @@ HostCode hostCodeOf(const SessionState& state, const Command& command) {
   return interpreted ? HostCode::bytecode : HostCode::native;
 }
 
-Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what) {
-  if (sameSystem(compiled.target)) return {};
-  return makeError(DiagnosticId::unsupportedFeature, std::string("unsupported: ") + what + " for " +
-                                                         compiled.target.machine.name +
-                                                         ": the runtime is built for this system");
+Result<RuntimeFolders> runtimeFolders(const CompiledModel& compiled, const char* what) {
+  const std::filesystem::path own = programFolder(), library = own.parent_path() / "lib";
+  if (sameSystem(compiled.target)) return RuntimeFolders{own.string(), library.string(), ""};
+  const std::string start = std::string("unsupported: ") + what + " for " + compiled.target.machine.name,
+                    processor = processorOf(compiled.target);
+  const bool linux = compiled.target.machine.triple.find("-linux-") != std::string::npos;
+  if (processor != "aarch64" || !linux)
+    return makeError(DiagnosticId::unsupportedFeature, start + ": the runtime is built for this system");
+  const std::filesystem::path other = library / processor;
+  if (!std::filesystem::exists(other / "bin" / "dynrun"))
+    return makeError(DiagnosticId::unsupportedFeature,
+                     start + ": there is no runtime for " + processor + " at " + other.string())
+        .note("a cross compiler makes it: ./dev build --target " + processor);
+  return RuntimeFolders{(other / "bin").string(), (other / "lib").string(), (other / "lib/system").string()};
 }
 
 namespace {

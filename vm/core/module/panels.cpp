@@ -10,6 +10,8 @@ PanelLayout machinePanels() {
   has.avx2 = has.avx512 || (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
   has.avx512Bf16 = has.avx512 && __builtin_cpu_supports("avx512bf16") != 0;
   has.avx512Vnni = has.avx512 && __builtin_cpu_supports("avx512vnni") != 0;
+#elif defined(__aarch64__)
+  has.neon = true;
 #endif
   return panelLayoutOf(has);
 }

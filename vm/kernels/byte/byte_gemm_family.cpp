@@ -1,11 +1,12 @@
 // Which byte micro-kernels the CPU can run.
+#include "vm/base/arm_features.h"
 #include "vm/kernels/byte/byte_gemm.h"
 #include "vm/shared/dyn_tiles.h"
 
 namespace dyn::vm::kernels {
 
 extern const ByteGemmFamily byteGemmPortable, byteGemmAvx2, byteGemmVnni, byteGemmAmx, byteGemmTileModel,
-    byteGemmNeon;
+    byteGemmNeon, byteGemmDot, byteGemmI8mm;
 
 ByteTiles::ByteTiles(const ByteGemmFamily& tiles, const ByteGemmFamily& others)
     : kernels_(tiles.microKernels, tiles.microKernels + tiles.maxRows),
@@ -41,6 +42,9 @@ std::span<const ByteGemmFamily* const> byteGemmFamilies() {
     }
     if (__builtin_cpu_supports("avx2")) usable.push_back(&byteGemmAvx2);
 #elif defined(__aarch64__)
+    const ArmFeatures& arm = armFeatures();
+    if (arm.i8mm) usable.push_back(&byteGemmI8mm);
+    if (arm.dotProducts) usable.push_back(&byteGemmDot);
     usable.push_back(&byteGemmNeon);
 #endif
     usable.push_back(&byteGemmPortable);

@@ -114,6 +114,7 @@ struct ByteGemmFamily {
   ByteRescaledLaneKernel rescaledLaneKernel;
   int32_t lanes;                       // of both lane kernels
   TileRelease releaseTiles = nullptr;  // where the kernels use tiles: held_tiles.h
+  int32_t leftMoved = 0;               // what the kernels make each byte of A less by before they multiply
 };
 
 }  // namespace dyn::vm::kernels

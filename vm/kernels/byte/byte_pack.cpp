@@ -56,7 +56,7 @@ struct Ones {
     for (uint32_t& w : words) w = word;
   }
 };
-constexpr Ones kOnesOfFour(0x01010101), kOnesOfTwo(0x00010001);
+constexpr Ones kOnesOfFour(0x01010101), kOnesOfTwo(0x00010001), kOnesOfMoved(0x81818181);
 
 // The same for a family that another machine runs.
 void sumForeignColumns(const ByteGemmFamily& family, const int8_t* panel, int64_t words, int32_t* sums) {
@@ -68,15 +68,18 @@ void sumForeignColumns(const ByteGemmFamily& family, const int8_t* panel, int64_
 
 void sumColumns(const ByteGemmFamily& family, const int8_t* panel, int64_t words, int32_t* sums) {
   if (!family.microKernels) return sumForeignColumns(family, panel, words, sums);
-  constexpr int32_t kNoTerms[2] = {0, 0};
+  // Of the sums of columns, which are not there yet, none is taken.
+  const int32_t noTerms[2] = {0, family.leftMoved};
   constexpr int64_t kWidest = 64;
   int32_t part[kWidest];
   const int64_t width = family.panelWidth;
   std::fill_n(sums, width, 0);
-  const uint32_t* ones = family.group == 4 ? kOnesOfFour.words : kOnesOfTwo.words;
+  const uint32_t* ones = family.leftMoved == 128 ? kOnesOfMoved.words
+                         : family.group == 4     ? kOnesOfFour.words
+                                                 : kOnesOfTwo.words;
   for (int64_t k = 0; k < words; k += kOnes) {
     // Without terms the zero points, for which the sums stand here, are not looked at.
-    family.microKernels[0](std::min(kOnes, words - k), ones, 0, panel + k * width * family.group, kNoTerms,
+    family.microKernels[0](std::min(kOnes, words - k), ones, 0, panel + k * width * family.group, noTerms,
                            sums, part, width, width);
     for (int64_t i = 0; i < width; ++i) sums[i] += part[i];
   }

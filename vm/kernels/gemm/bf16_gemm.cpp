@@ -1,12 +1,13 @@
 #include "vm/kernels/gemm/bf16_gemm.h"
 
+#include "vm/base/arm_features.h"
 #include "vm/kernels/four.h"
 #include "vm/shared/dyn_tiles.h"
 
 namespace dyn::vm::kernels {
 
 extern const Bf16Family bf16FamilyPortable, bf16FamilyAvx2, bf16FamilyAvx512, bf16FamilyAmx,
-    bf16FamilyTileModel, bf16FamilyNeon;
+    bf16FamilyTileModel, bf16FamilyNeon, bf16FamilyBfdot;
 
 Bf16Tiles::Bf16Tiles(const Bf16Family& tiles, const Bf16Family& others)
     : kernels_(tiles.microKernels, tiles.microKernels + tiles.maxRows), family_(tiles) {
@@ -32,6 +33,7 @@ std::span<const Bf16Family* const> bf16Families() {
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) usable.push_back(&bf16FamilyAvx2);
 #elif defined(__aarch64__)
+    if (armFeatures().bf16) usable.push_back(&bf16FamilyBfdot);
     usable.push_back(&bf16FamilyNeon);
 #endif
     usable.push_back(&bf16FamilyPortable);

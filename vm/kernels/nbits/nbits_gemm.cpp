@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "vm/base/arm_features.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/gemm/gemm.h"
 #include "vm/kernels/nbits/nbits_rounded.h"
@@ -14,7 +15,7 @@
 namespace dyn::vm::kernels {
 
 extern const NbitsKernels nbitsPortable, nbitsAvx2, nbitsAvx512, nbitsNeon;
-extern const RoundedKernels nbitsRoundedVnni;
+extern const RoundedKernels nbitsRoundedVnni, nbitsRoundedDot;
 
 std::span<const NbitsKernels* const> nbitsKernels() {
   static const std::vector<const NbitsKernels*> all = [] {
@@ -27,6 +28,9 @@ std::span<const NbitsKernels* const> nbitsKernels() {
     if (__builtin_cpu_supports("avx512f")) usable.push_back(&nbitsAvx512);
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) usable.push_back(&nbitsAvx2);
 #elif defined(__aarch64__)
+    static const NbitsKernels dot = {"dot", nbitsNeon.dots, nbitsNeon.expand, nbitsNeon.expandPanel,
+                                     &nbitsRoundedDot};
+    if (armFeatures().dotProducts) usable.push_back(&dot);
     usable.push_back(&nbitsNeon);
 #endif
     usable.push_back(&nbitsPortable);

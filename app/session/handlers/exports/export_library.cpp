@@ -3,44 +3,44 @@
 
 #include "app/session/handlers/exports/export_writers.h"
 #include "app/session/handlers/exports/freestanding_export.h"
-#include "compiler/driver/target_choice.h"
 #include "compiler/export/image_export.h"
 #include "compiler/export/library_export.h"
-#include "compiler/export/program_folder.h"
 
 namespace dyn {
 
 namespace {
 
 // The runtime without heap, and the bound of what its caller gives.
-Result<LibraryRequest> requestWithoutHeap(const ExportJob& job) {
+Result<LibraryRequest> requestWithoutHeap(const ExportJob& job, LibraryKind kind) {
   DYN_TRY(const auto loaded, loadFreestanding(job.model.sharedCompiled()));
   const CompiledModel& compiled = job.compiled();
-  if (processorOf(compiled.target) != "x86_64")
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a library without heap for " + compiled.target.machine.name +
-                         ": libraries are made for x86-64 only so far; --kind image is there");
+  LibraryRequest request;
+  // A static one takes nothing of the system.
+  if (kind == LibraryKind::shared || processorOf(compiled.target) != "aarch64") {
+    DYN_TRY(const RuntimeFolders at, runtimeFolders(compiled, "a library without heap"));
+    request.system = at.system;
+  }
   job.state.progress("trying the sizes that are allowed");
   DYN_TRY(const FreestandingBound bound, freestandingBound(*loaded, job.state.interruption.flag()));
   DYN_TRY(const uint64_t bytes, bytesOrUnsupported(bound));
   job.result.ramBoundBytes = static_cast<int64_t>(bytes);
   job.state.log("no run takes more than " + std::to_string(bytes) + " bytes");
-  LibraryRequest request;
   request.withoutHeap = true;
   request.runtime = runtimeFile("dynfreestanding", compiled.target);
   return request;
 }
 
 Result<LibraryRequest> requestWithHeap(const ExportJob& job) {
-  DYN_CHECK(runsHereOrUnsupported(job.compiled(), "a library"));
+  DYN_TRY(const RuntimeFolders at, runtimeFolders(job.compiled(), "a library"));
   LibraryRequest request;
   request.flow = hostCodeOf(job.state, job.command);
-  request.runtime = (programFolder().parent_path() / "lib" / "dynmodel.o").string();
+  request.runtime = (std::filesystem::path(at.objects) / "dynmodel.o").string();
+  request.system = at.system;
   return request;
 }
 
 Status writeLibrary(const ExportJob& job, LibraryKind kind) {
-  DYN_TRY(LibraryRequest request, job.withoutHeap() ? requestWithoutHeap(job) : requestWithHeap(job));
+  DYN_TRY(LibraryRequest request, job.withoutHeap() ? requestWithoutHeap(job, kind) : requestWithHeap(job));
   request.kind = kind;
   request.output = job.command.text("o");
   request.ramBoundBytes = job.result.ramBoundBytes;

@@ -5,11 +5,8 @@
 #include "app/session/answers/dim_views.h"
 #include "app/session/handlers/exports/export_writers.h"
 #include "app/session/views/view_json.h"
-#include "compiler/driver/target_choice.h"
 #include "compiler/export/export.h"
-#include "compiler/export/image_export.h"
 #include "compiler/export/package.h"
-#include "compiler/export/program_folder.h"
 
 namespace dyn {
 
@@ -17,30 +14,13 @@ namespace {
 
 // What reads inputs, runs and writes outputs in an executable: of an object, only what the program calls is
 // taken.
-RunnerFiles runnerAt(const std::filesystem::path& programs, const std::filesystem::path& objects,
-                     bool staticLink) {
-  if (staticLink) return {(programs / "dynrun-static").string(), ""};
-  // Builds with sanitizers have no object, as they cannot link one.
-  const std::filesystem::path object = objects / "dynrun.o";
-  return {(std::filesystem::exists(object) ? object : programs / "dynrun").string(), ""};
-}
-
-// Of this installation, or, for another processor than its own, of that below ../lib.
 Result<RunnerFiles> runnerFor(const CompiledModel& compiled, bool staticLink) {
-  const std::filesystem::path own = programFolder(), library = own.parent_path() / "lib";
-  if (sameSystem(compiled.target)) return runnerAt(own, library, staticLink);
-  const std::string processor = processorOf(compiled.target);
-  const bool linux = compiled.target.machine.triple.find("-linux-") != std::string::npos;
-  if (processor != "aarch64" || !linux) DYN_CHECK(runsHereOrUnsupported(compiled, "an executable"));
-  const std::filesystem::path other = library / processor;
-  if (!std::filesystem::exists(other / "bin" / "dynrun"))
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: an executable for " + compiled.target.machine.name +
-                         ": there is no runtime for " + processor + " at " + other.string())
-        .note("a cross compiler makes it: ./dev build --target " + processor);
-  RunnerFiles files = runnerAt(other / "bin", other / "lib", staticLink);
-  files.system = (other / "lib" / "system").string();
-  return files;
+  DYN_TRY(const RuntimeFolders at, runtimeFolders(compiled, "an executable"));
+  const std::filesystem::path programs = at.programs, object = std::filesystem::path(at.objects) / "dynrun.o";
+  if (staticLink) return RunnerFiles{(programs / "dynrun-static").string(), at.system};
+  // Builds with sanitizers have no object, as they cannot link one.
+  const std::filesystem::path runner = std::filesystem::exists(object) ? object : programs / "dynrun";
+  return RunnerFiles{runner.string(), at.system};
 }
 
 Result<PackageRequest> packageRequest(const ExportJob& job) {

@@ -33,7 +33,14 @@ struct ExportJob {
 HostCode hostCodeOf(const SessionState& state, const Command& command);
 // Of --sign; none: the package is not signed.
 Result<std::optional<SigningSeed>> signingKeyOf(const Command& command);
-// unsupportedFeature: `what` ("a library") is compiled for another system than that of the runtime's files.
-Status runsHereOrUnsupported(const CompiledModel& compiled, const char* what);
+
+// The files of the runtime for the system that the model was compiled for.
+struct RuntimeFolders {
+  std::string programs, objects;
+  std::string system;  // the C library of another processor; "": that of this process
+};
+// Of this installation, or, for another processor than its own, of that below ../lib. Error
+// unsupportedFeature: there is none for `what` ("a library").
+Result<RuntimeFolders> runtimeFolders(const CompiledModel& compiled, const char* what);
 
 }  // namespace dyn

@@ -207,9 +207,15 @@ TEST(SoftReal, fromOneWidthToAnother) {
 }
 
 #if defined(__FLT16_MAX__)
+#if defined(__aarch64__)
+using Half = __fp16;  // what GCC 12 has there in C++
+#else
+using Half = _Float16;
+#endif
+
 TEST(SoftReal, of16Bits) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
-    const auto half = std::bit_cast<_Float16>(static_cast<uint16_t>(bits));
+    const auto half = std::bit_cast<Half>(static_cast<uint16_t>(bits));
     const auto wide = static_cast<float>(half);
     ASSERT_TRUE(same<float>(soft16To32(static_cast<uint16_t>(bits)), wide, wide, wide)) << bits;
   }
@@ -219,8 +225,8 @@ TEST(SoftReal, of16Bits) {
     values.push_back(i % 2 ? randomReal<double>(random)
                            : std::ldexp(randomReal<float>(random), static_cast<int>(random() % 40) - 20));
   for (double value : values) {
-    const auto fromDouble = static_cast<_Float16>(value);
-    const auto fromFloat = static_cast<_Float16>(static_cast<float>(value));
+    const auto fromDouble = static_cast<Half>(value);
+    const auto fromFloat = static_cast<Half>(static_cast<float>(value));
     if (std::isnan(value)) {
       ASSERT_EQ(soft64To16(bitsOf(value)) & 0x7E00, 0x7E00);
       continue;

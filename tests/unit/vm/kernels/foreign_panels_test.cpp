@@ -14,8 +14,8 @@
 namespace dyn::vm::test {
 namespace {
 
-const PanelLayout kLayouts[] = {panelLayoutOf({}), panelLayoutOf({.avx2 = true}),
-                                panelLayoutOf({.avx2 = true, .avx512 = true}),
+const PanelLayout kLayouts[] = {panelLayoutOf({}), panelLayoutOf({.neon = true}),
+                                panelLayoutOf({.avx2 = true}), panelLayoutOf({.avx2 = true, .avx512 = true}),
                                 panelLayoutOf({true, true, true, true})};
 
 class ForeignPanels : public BuiltinTest {

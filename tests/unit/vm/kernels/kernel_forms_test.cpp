@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "vm/base/arm_features.h"
 #include "vm/core/builtin/builtin.h"
 
 namespace dyn::vm::kernels {
@@ -24,9 +25,17 @@ TEST(KernelForms, sayTheTileOfProducts) {
 }
 
 #if defined(__aarch64__)
-TEST(KernelForms, areNeonOnEachArmProcessor) {
-  for (const KernelForm& form : kernelForms()) EXPECT_EQ(form.form, "neon") << form.family;
-  EXPECT_EQ(formNamed(kernelForms(), "products of f32").rows, 12);
+TEST(KernelForms, areNeonOrWhatTheProcessorHasBeyond) {
+  const std::vector<KernelForm> forms = kernelForms();
+  const ArmFeatures& has = armFeatures();
+  for (const KernelForm& form : forms) {
+    std::string_view expected = "neon";
+    if (has.dotProducts && form.family == "products with weights of 4 and 8 bits") expected = "dot";
+    if (has.bf16 && form.family == "products of bf16") expected = "bfdot";
+    if (form.family == "int8 products") expected = has.i8mm ? "i8mm" : has.dotProducts ? "dot" : "neon";
+    EXPECT_EQ(form.form, expected) << form.family;
+  }
+  EXPECT_EQ(formNamed(forms, "products of f32").rows, 12);
 }
 #endif
 
