@@ -6,8 +6,8 @@
 // no-op casts, transposes, expands and reshapes are replaced by their operand, reshapes of reshapes by one.
 // Where an elementwise operation has another operand of the result's shape, an expanded operand is read
 // unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k; of integers b + (a - b) is a.
-// Rows normalised by constants are scaled and moved (scaled_rows.h). A scatter that writes everything is its
-// updates (whole_scatter.h).
+// Rows normalised by constants are scaled and moved (scaled_rows.h); of two scaled factors of a product one
+// is scaled (scaled_factors.h). A scatter that writes everything is its updates (whole_scatter.h).
 // Cost in IR size: a constant for each of these.
 #include <algorithm>
 #include <cmath>
@@ -18,6 +18,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/analysis/path_facts.h"
+#include "compiler/passes/simplify/scaled_factors.h"
 #include "compiler/passes/simplify/scaled_rows.h"
 #include "compiler/passes/simplify/whole_scatter.h"
 
@@ -64,6 +65,8 @@ class Simplifier {
         op = reshapeOfView(op, definitions);
       } else if (const Op* sum = scaledRows(*op, ir_, definitions, result.ops)) {
         op = sum;
+      } else if (const Op* product = scaledFactors(*op, ir_, types, definitions, result.ops)) {
+        op = product;
       } else if (op->def->cls == OpClass::elementwise && op->operands.size() > 1) {
         op = unexpanded(op, types, definitions, result.ops);
         if (op->def == &ops::divOp) op = exactProduct(op, types, definitions, result.ops);

@@ -1,5 +1,5 @@
-// A scatter that writes every element once, at its own place, is its updates. So exporters write an assignment
-// to a slice that is everything: mask[:, :, :, :n] = x.
+// A scatter that writes every element once, at its own place, is its updates. So exporters write an
+// assignment to a slice that is everything: mask[:, :, :, :n] = x.
 //   before  %i = concat(%b, %h, %s, %k) {axis = -1} with the running numbers of each axis
 //           %y = scatter_nd(%x, %i, %u)
 //   after   %y = %u
