@@ -92,7 +92,7 @@ class Generate(unittest.TestCase):
         return [sequence["ids"] for sequence in self.run_generate(model, *options)["sequences"]]
 
     def test_greedy_tokens_are_those_of_onnxruntime(self):
-        caches = {"prefix": "none", "bare": "none", "scaled": "partly in place", "merged": "copied", "grouped": "copied"}
+        caches = {"prefix": "none", "bare": "none", "merged": "copied", "grouped": "copied"}
         for name, model in self.models.items():
             prompt = [5, 17, 300, 2, 41]
             found = self.run_generate(name, *prompt_options([prompt]), "--max-new", 24)
@@ -103,8 +103,8 @@ class Generate(unittest.TestCase):
     def test_prompts_in_batches_give_what_each_gives_alone(self):
         prompts = [[5, 17, 300], [9], [1, 2, 3, 4, 5, 6, 7], [11, 12, 13], [400, 3]]
         # Four runs of prompts, of two the lengths are equal, and eleven steps of all. Where positions are counted from the caches, padding
-        # moves them: the two alone share steps.
-        steps = {"plain": 48, "absolute": 48, "bare": 48}
+        # moves them: a sequence joins where the others have come to its length.
+        steps = {"plain": 31, "absolute": 31, "bare": 31}
         for name, model in self.models.items():
             wanted = [greedy(model, prompt, 12) for prompt in prompts]
             self.assertEqual(self.ids(name, *prompt_options(prompts), "--max-new", 12), wanted, name)
@@ -170,7 +170,7 @@ class Generate(unittest.TestCase):
             node.output[:] = [names.get(name, name) for name in node.output]
         onnx.save(model, self.folder / "renamed.onnx")
         prompt = prompt_options([[5, 17, 300]])
-        self.assertIn("seen", self.run_generate("renamed", *prompt, code=4)["error"]["message"])
+        self.assertIn("none is called input_ids", self.run_generate("renamed", *prompt, code=4)["error"]["message"])
         roles = ("--port", "ids=tokens", "--port", "mask=seen", "--port", "positions=places", "--port", "logits=next")
         wanted = self.ids("masked", *prompt)
         self.assertEqual(self.ids("renamed", *prompt, *roles), wanted)  # caches: by their order

@@ -11,8 +11,8 @@ struct CacheBox {
   std::vector<int64_t> from, to, extents;
 };
 
-void copyBox(const std::byte* first, const std::vector<int64_t>& strides, HostTensor& target,
-             const CacheBox& box) {
+void copyCacheBox(const std::byte* first, const std::vector<int64_t>& strides, HostTensor& target,
+                  const CacheBox& box) {
   const auto width = static_cast<int64_t>(storageBytes(target.dtype()));
   const size_t rank = box.extents.size();
   std::vector<int64_t> targetStrides(rank, 1);
@@ -79,7 +79,7 @@ Result<HostTensor> cacheOfRows(const std::vector<CacheRow>& rows, const CacheAxe
       box.to[*axes.position] = row.targetBegin;
       box.extents[*axes.position] = row.length;
     }
-    copyBox(first, strides, target, box);
+    copyCacheBox(first, strides, target, box);
   }
   return target;
 }

@@ -311,9 +311,13 @@ class PortFinder {
     return true;
   }
 
-  Status looksWhole() const {
+  Status looksWhole() {
     for (size_t i = 0; i < isTaken_.size(); ++i) {
       if (isTaken_[i]) continue;
+      if (choices_.others == OtherInputs::shown) {
+        take(i, "other", "--input gives its value");
+        continue;
+      }
       if (isCacheName(input(i).info.name))
         return noDecoder("no output continues the cache " + input(i).info.name + " (present...)");
       return noDecoder("input " + portText(input(i)) +

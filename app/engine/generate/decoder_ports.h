@@ -74,9 +74,13 @@ struct PortChoice {
 // Errors: usageError.
 Result<std::vector<PortChoice>> parsePortChoices(const std::vector<std::string>& texts);
 
+// What becomes of inputs that are not understood: an error, or they wait for a value (to show the others).
+enum class OtherInputs : uint8_t { refused, shown };
+
 struct PortChoices {
   std::vector<PortChoice> ports;
   std::vector<std::string> given;  // inputs that the caller gives values for
+  OtherInputs others = OtherInputs::refused;
 };
 
 // The output that continues a cache, by its name; nothing: there is none of such a name.

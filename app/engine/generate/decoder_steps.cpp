@@ -43,7 +43,7 @@ Result<Value> matrixOf(const Port& port, size_t rows, int64_t columns, const Val
   return Value(std::move(tensor));
 }
 
-Result<Value> numberOf(const Port& port, int64_t number) {
+Result<Value> oneNumber(const Port& port, int64_t number) {
   DYN_TRY(HostTensor tensor, HostTensor::create(port.dtype, std::vector<int64_t>(port.info.shape.size(), 1)));
   tensor.setInt(0, number);
   return Value(std::move(tensor));
@@ -96,11 +96,11 @@ Result<std::vector<std::pair<size_t, Value>>> stepValues(const Signature& signat
                   [](size_t, int64_t) -> int64_t { return 1; }));
   }
   if (ports.cacheSwitch) {
-    DYN_TRY(Value flag, numberOf(signature.inputs[*ports.cacheSwitch], layout.span > 0));
+    DYN_TRY(Value flag, oneNumber(signature.inputs[*ports.cacheSwitch], layout.span > 0));
     values.emplace_back(*ports.cacheSwitch, std::move(flag));
   }
   if (ports.scoresCount) {
-    DYN_TRY(Value one, numberOf(signature.inputs[*ports.scoresCount], 1));
+    DYN_TRY(Value one, oneNumber(signature.inputs[*ports.scoresCount], 1));
     values.emplace_back(*ports.scoresCount, std::move(one));
   }
   for (const size_t input : ports.given)

@@ -85,8 +85,8 @@ class Generation {
         const int64_t token = histories_[group[0]].back();
         DYN_TRY(result_.sharesLengths, steps_->findPadding(started.batch, token, interruption_));
       }
-      const int64_t running = std::count_if(group.begin(), group.end(),
-                                            [&](size_t sequence) { return isRunning(sequence); });
+      const int64_t running =
+          std::count_if(group.begin(), group.end(), [&](size_t sequence) { return isRunning(sequence); });
       rows += static_cast<size_t>(running);
       if (running > 0) all.push_back(std::move(started));
     }

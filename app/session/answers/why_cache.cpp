@@ -5,7 +5,7 @@
 namespace dyn {
 
 Result<WhyView> whyCache(const Signature& signature) {
-  DYN_TRY(const DecoderPorts ports, decoderPorts(signature));
+  DYN_TRY(const DecoderPorts ports, decoderPorts(signature, {.others = OtherInputs::shown}));
   WhyView view;
   view.question = "what is each input and output for in :generate?";
   int64_t growing = 0, states = 0, cross = 0;

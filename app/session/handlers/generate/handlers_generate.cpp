@@ -135,7 +135,7 @@ void settleBatch(SessionState& state, LoadedModel& model, const DecoderPorts& po
 }
 
 // The values of --input, by the names of the inputs.
-Result<std::map<std::string, Value>> givenInputs(const SessionState& state, const Signature& signature,
+Result<std::map<std::string, Value>> givenValues(const SessionState& state, const Signature& signature,
                                                  const std::vector<std::string>& specs) {
   Signature given;
   for (const std::string& spec : specs) {
@@ -231,7 +231,7 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
   DYN_CHECK(model->ensureCompiled());  // the types of its outputs are known then
   DYN_TRY(const PortChoices choices, choicesOf(command));
   DYN_TRY(DecoderPorts ports, decoderPorts(model->signature(), choices));
-  DYN_TRY(request.decoder.given, givenInputs(state, model->signature(), command.all("input")));
+  DYN_TRY(request.decoder.given, givenValues(state, model->signature(), command.all("input")));
   DYN_TRY(const OwnTokenizer tokenizer, tokenizerOf(command));
   GenerateResult result;
   DYN_TRY(request.prompts, readPrompts(command, tokenizer, result));

@@ -136,7 +136,7 @@ TEST(DecoderPorts, ACacheAsLongAsWhatAnEncoderGivesIsMadeOnce) {
   signature.inputs.push_back(port("encoder_hidden_states", Dtype::f32, {"batch", "source", "8"}));
   signature.inputs.push_back(port("encoder_attention_mask", Dtype::i64, {"batch", "source"}));
   EXPECT_THAT(faultOf(signature), HasSubstr("encoder_hidden_states"));
-  const Result<DecoderPorts> ports = decoderPorts(signature, {{}, {"encoder_hidden_states"}});
+  const Result<DecoderPorts> ports = decoderPorts(signature, {.given = {"encoder_hidden_states"}});
   ASSERT_TRUE(ports.ok()) << ports.error().message;
   ASSERT_EQ(ports->caches.size(), 2U);
   EXPECT_EQ(ports->caches[0].kind, CacheKind::growing);
@@ -165,7 +165,7 @@ TEST(DecoderPorts, ChoicesOverrideNames) {
   EXPECT_FALSE(decoderPorts(signature).ok());
   const Result<std::vector<PortChoice>> choices = parsePortChoices({"mask=seen", "state=past_0:present_0"});
   ASSERT_TRUE(choices.ok());
-  const Result<DecoderPorts> ports = decoderPorts(signature, {*choices, {}});
+  const Result<DecoderPorts> ports = decoderPorts(signature, {.ports = *choices});
   ASSERT_TRUE(ports.ok()) << ports.error().message;
   EXPECT_EQ(ports->mask, 2U);
   EXPECT_EQ(ports->caches[0].kind, CacheKind::state);
