@@ -34,15 +34,16 @@ class Graph:
         return self.constant(self.random.standard_normal(shape) * scale, numpy.float32)
 
 
-def split_heads(graph, x, heads=HEADS):
-    return graph.add("Transpose", graph.add("Reshape", x, graph.constant([0, 0, heads, WIDTH // HEADS])), perm=[0, 2, 1, 3])
+def split_heads(graph, x):
+    return graph.add("Transpose", graph.add("Reshape", x, graph.constant([0, 0, HEADS, WIDTH // HEADS])), perm=[0, 2, 1, 3])
 
 
 def join_heads(graph, x):
     return graph.add("Reshape", graph.add("Transpose", x, perm=[0, 2, 1, 3]), graph.constant([0, 0, WIDTH]))
 
 
-def matrix(graph, rows=WIDTH, columns=WIDTH, scale=1.0):
+def matrix(graph, rows=None, columns=None, scale=1.0):
+    rows, columns = rows or WIDTH, columns or WIDTH
     return graph.weight(rows, columns, scale=scale * rows ** -0.5)
 
 
