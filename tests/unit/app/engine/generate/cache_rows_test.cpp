@@ -21,7 +21,7 @@ class CacheRows : public testing::Test {
     ASSERT_TRUE(module.ok());
     Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module);
     if (!compiled.ok()) GTEST_SKIP() << compiled.error().toString();
-    compiled_ = *std::move(compiled);
+    compiled_ = std::move(*compiled);
     context_ = compiled_->context.get();
   }
 
