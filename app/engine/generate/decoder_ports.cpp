@@ -296,6 +296,10 @@ class PortFinder {
     if (inputs.empty() || inputs.size() != outputs.size()) return {};
     std::vector<CachePort> caches;
     for (size_t i = 0; i < inputs.size(); ++i) {
+      // Where both have names of caches, these say that they do not belong together.
+      if (isCacheName(input(inputs[i]).info.name) &&
+          output(outputs[i]).info.name.find("present") != std::string::npos)
+        return {};
       const Result<CachePort> cache = cacheOf(inputs[i], outputs[i]);
       if (!cache.ok() || cache->kind == CacheKind::cross || !sameNumbers(inputs[i], outputs[i])) return {};
       caches.push_back(*cache);
