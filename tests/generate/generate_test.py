@@ -15,27 +15,47 @@ import numpy
 import onnx
 import onnxruntime
 
-from decoder_models import HEADS, WIDTH, decoder
+from decoder_models import HEADS, LAYERS, WIDTH, decoder, grouped, merged, recurrent, translator
 
 ARGUMENTS = None
 VOCABULARY = 420  # as the golden vocabulary that the prompts are written in
 
 
-def greedy(model: onnx.ModelProto, prompt: list, count: int) -> list:
-    """The best tokens, one after the other, by onnxruntime over the whole prefix: no caches, no padding."""
+def greedy(model: onnx.ModelProto, prompt: list, count: int, **given) -> list:
+    """The best tokens, one after the other, by onnxruntime over the whole prefix: no caches, no padding. `given`: other inputs."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     ids = list(prompt)
     for _ in range(count):
-        feeds = {"input_ids": numpy.array([ids], numpy.int64)}
+        feeds = {"input_ids": numpy.array([ids], numpy.int64), **given}
         for value in session.get_inputs():
             if value.name == "attention_mask":
                 feeds[value.name] = numpy.ones((1, len(ids)), numpy.int64)
             elif value.name == "position_ids":
                 feeds[value.name] = numpy.arange(len(ids))[None]
+            elif value.name == "use_cache_branch":
+                feeds[value.name] = numpy.array([False])
             elif "past" in value.name:
-                feeds[value.name] = numpy.zeros((1, HEADS, 0, WIDTH // HEADS), numpy.float32)
+                source = given["encoder_hidden_states"].shape[1] if "encoder" in value.name else 0
+                feeds[value.name] = numpy.zeros((1, HEADS, source, WIDTH // HEADS), numpy.float32)
         ids.append(int(session.run(["logits"], feeds)[0][0, -1].argmax()))
     return ids[len(prompt):]
+
+
+def greedy_states(model: onnx.ModelProto, prompt: list, count: int, first: float = 0) -> list:
+    """The same of a model with states, token by token."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_inputs()][1:]
+    states = [numpy.full((1, WIDTH), first, numpy.float32)] * LAYERS
+    ids = list(prompt)
+    for at in range(len(prompt) + count - 1):
+        logits, *states = session.run(None, {"input_ids": numpy.array([[ids[at]]], numpy.int64), **dict(zip(names, states))})
+        if at + 1 >= len(ids):
+            ids.append(int(logits[0, -1].argmax()))
+    return ids[len(prompt):]
+
+
+def prompt_options(prompts):
+    return [word for prompt in prompts for word in ("--prompt", "ids:" + ",".join(map(str, prompt)))]
 
 
 class Generate(unittest.TestCase):
@@ -49,9 +69,14 @@ class Generate(unittest.TestCase):
         cls.tokenizer.write_text(json.dumps(golden["tokenizer"]))
         cls.models = {}
         for name, parts in {"masked": {}, "plain": {"mask": False, "names": "past_{1}_{0}"}, "prefix": {"caches": False},
-                            "bare": {"caches": False, "mask": False}}.items():
+                            "bare": {"caches": False, "mask": False}, "scatter": {"by_scatter": True}, "scaled": {"scales_keys": True},
+                            "distance": {"positions": "distance"}, "absolute": {"positions": "past"}}.items():
             cls.models[name] = decoder(VOCABULARY, **parts)
-            onnx.save(cls.models[name], cls.folder / f"{name}.onnx")
+        for make in (merged, grouped):
+            cls.models[make.__name__] = make(VOCABULARY)
+        cls.others = {"translator": translator(VOCABULARY), "recurrent": recurrent(VOCABULARY), "named": recurrent(VOCABULARY, "h", "g")}
+        for name, model in {**cls.models, **cls.others}.items():
+            onnx.save(model, cls.folder / f"{name}.onnx")
 
     @classmethod
     def tearDownClass(cls):
@@ -67,23 +92,108 @@ class Generate(unittest.TestCase):
         return [sequence["ids"] for sequence in self.run_generate(model, *options)["sequences"]]
 
     def test_greedy_tokens_are_those_of_onnxruntime(self):
+        caches = {"prefix": "none", "bare": "none", "merged": "copied", "grouped": "copied"}
         for name, model in self.models.items():
             prompt = [5, 17, 300, 2, 41]
-            found = self.run_generate(name, "--prompt", "ids:" + ",".join(map(str, prompt)), "--max-new", 24)
+            found = self.run_generate(name, *prompt_options([prompt]), "--max-new", 24)
             self.assertEqual(found["sequences"][0]["ids"], greedy(model, prompt, 24), name)
-            self.assertEqual(found["caches"], "none" if name in ("prefix", "bare") else "in place", name)
-            self.assertEqual(found["steps_count"], 24)
+            self.assertEqual(found["caches"], caches.get(name, "in place"), name)
+            self.assertEqual((found["steps_count"], found["rows_count"]), (24, 24), name)
 
     def test_prompts_in_batches_give_what_each_gives_alone(self):
         prompts = [[5, 17, 300], [9], [1, 2, 3, 4, 5, 6, 7], [11, 12, 13], [400, 3]]
-        given = [word for prompt in prompts for word in ("--prompt", "ids:" + ",".join(map(str, prompt)))]
+        # Four runs of prompts, of two the lengths are equal, and eleven steps of all. Where positions are counted from the caches, padding
+        # moves them: a sequence joins where the others have come to its length.
+        steps = {"plain": 31, "absolute": 31, "bare": 31}
         for name, model in self.models.items():
             wanted = [greedy(model, prompt, 12) for prompt in prompts]
-            self.assertEqual(self.ids(name, *given, "--max-new", 12), wanted, name)
-            shared = self.run_generate(name, *given, "--max-new", 12, "--max-batch", 8)
+            self.assertEqual(self.ids(name, *prompt_options(prompts), "--max-new", 12), wanted, name)
+            shared = self.run_generate(name, *prompt_options(prompts), "--max-new", 12, "--max-batch", 8)
             self.assertEqual([sequence["ids"] for sequence in shared["sequences"]], wanted, name)
-            # With a mask and positions all five share steps; without, the two of equal length.
-            self.assertEqual(shared["steps_count"], 12 if name in ("masked", "prefix") else 48, name)
+            self.assertEqual((shared["steps_count"], shared["rows_count"]), (steps.get(name, 4 + 11), 60), name)
+
+    def test_sequences_that_end_leave_and_others_take_their_places(self):
+        prompts = [[5, 17, 300], [9], [1, 2, 3, 4, 5, 6, 7], [11, 12, 13], [400, 3], [7, 7], [8, 9, 10]]
+        for name in ("masked", "distance", "grouped", "prefix", "merged"):
+            alone = [greedy(self.models[name], prompt, 14) for prompt in prompts]
+            stops = {alone[0][3], alone[2][9], alone[4][1]}
+            wanted = [ids[:min([ids.index(stop) for stop in stops if stop in ids], default=13) + 1] for ids in alone]
+            self.assertLess(sum(map(len, wanted)), 14 * len(prompts) - 20)
+            for batch in (1, 3, 8):
+                options = [word for stop in sorted(stops) for word in ("--stop", stop)]
+                found = self.run_generate(name, *prompt_options(prompts), *options, "--max-new", 14, "--max-batch", batch)
+                self.assertEqual([sequence["ids"] for sequence in found["sequences"]], wanted, (name, batch))
+                # One row of a step for each token: none for sequences that have ended.
+                self.assertEqual(found["rows_count"], sum(map(len, wanted)), (name, batch))
+
+    def test_states_and_what_they_begin_with(self):
+        prompts = [[5, 17, 300], [9], [1, 2, 3, 4]]
+        for name in ("recurrent", "named"):
+            wanted = [greedy_states(self.others[name], prompt, 12) for prompt in prompts]
+            for batch in (1, 8):
+                found = self.run_generate(name, *prompt_options(prompts), "--max-new", 12, "--max-batch", batch)
+                self.assertEqual([sequence["ids"] for sequence in found["sequences"]], wanted, (name, batch))
+                self.assertEqual(found["caches"], "states")
+        first = self.folder / "first.npy"
+        numpy.save(first, numpy.full((1, WIDTH), 0.7, numpy.float32))
+        given = [word for layer in range(LAYERS) for word in ("--input", f"past_state.{layer}=@{first}")]
+        self.assertEqual(self.ids("recurrent", *prompt_options(prompts[:1]), *given, "--max-new", 12),
+                         [greedy_states(self.others["recurrent"], prompts[0], 12, 0.7)])
+
+    def test_what_an_encoder_made_is_given(self):
+        source = numpy.random.default_rng(5).standard_normal((1, 9, WIDTH)).astype(numpy.float32)
+        numpy.save(self.folder / "source.npy", source)
+        given = ("--input", f"encoder_hidden_states=@{self.folder / 'source.npy'}")
+        ones = numpy.ones((1, 9), numpy.int64)
+        wanted = greedy(self.others["translator"], [0], 20, encoder_hidden_states=source, encoder_attention_mask=ones)
+        self.assertGreater(len(set(wanted)), 3)
+        self.assertEqual(self.ids("translator", "--prompt", "ids:0", *given, "--max-new", 20), [wanted])
+        ones[0, 4:] = 0
+        numpy.save(self.folder / "mask.npy", ones)
+        masked = greedy(self.others["translator"], [0], 20, encoder_hidden_states=source, encoder_attention_mask=ones)
+        self.assertNotEqual(masked, wanted)
+        mask = ("--input", f"encoder_attention_mask=@{self.folder / 'mask.npy'}")
+        self.assertEqual(self.ids("translator", "--prompt", "ids:0", *given, *mask, "--max-new", 20), [masked])
+        missing = self.run_generate("translator", "--prompt", "ids:0", code=4)["error"]["message"]
+        self.assertIn("encoder_hidden_states", missing)
+
+    def test_ports_are_chosen_where_names_do_not_say_them(self):
+        model = onnx.ModelProto()
+        model.CopyFrom(self.models["masked"])
+        names = {"input_ids": "tokens", "attention_mask": "seen", "position_ids": "places", "logits": "next"}
+        names.update({value.name: value.name.replace("past_key_values.", "k") for value in model.graph.input if "past" in value.name})
+        names.update({value.name: value.name.replace("present.", "u") for value in model.graph.output if "present" in value.name})
+        for value in (*model.graph.input, *model.graph.output):
+            value.name = names.get(value.name, value.name)
+        for node in model.graph.node:
+            node.input[:] = [names.get(name, name) for name in node.input]
+            node.output[:] = [names.get(name, name) for name in node.output]
+        onnx.save(model, self.folder / "renamed.onnx")
+        prompt = prompt_options([[5, 17, 300]])
+        self.assertIn("none is called input_ids", self.run_generate("renamed", *prompt, code=4)["error"]["message"])
+        roles = ("--port", "ids=tokens", "--port", "mask=seen", "--port", "positions=places", "--port", "logits=next")
+        wanted = self.ids("masked", *prompt)
+        self.assertEqual(self.ids("renamed", *prompt, *roles), wanted)  # caches: by their order
+        caches = [word for layer in range(LAYERS) for kind in ("key", "value") for word in ("--port", f"cache=k{layer}.{kind}:u{layer}.{kind}:2")]
+        self.assertEqual(self.ids("renamed", *prompt, *roles, *caches), wanted)
+        for option, part in (("speed=tokens", "no such role"), ("ids=nothing", "no input or output nothing"), ("cache=k0.key:u0.key", "a pair"),
+                             ("cache=k0.key:u0.key:9", "no axis 9"), ("ids", "names no port")):
+            fault = self.run_generate("renamed", *prompt, *roles, "--port", option, code=2)["error"]["message"]
+            self.assertIn(part, fault)
+
+    def test_why_cache_says_what_each_port_is_for(self):
+        def lines(model):
+            command = [ARGUMENTS.dynrepl, "--cache-dir", "none", "inspect", self.folder / f"{model}.onnx", "--why", "cache", "-q"]
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        said = lines("grouped")
+        self.assertIn("4 caches, 0 states, 0 cross caches", said)
+        self.assertIn("along axis 2 (by their names; the axis whose size changes)", said)
+        said = lines("translator")
+        self.assertIn("4 caches, 0 states, 4 cross caches", said)
+        self.assertIn("as long as another input", said)
+        self.assertIn("0 caches, 2 states", lines("recurrent"))
+        self.assertIn("by their order; no axis grows", lines("named"))
+        self.assertIn("each step runs over the whole text", lines("bare"))
 
     def test_text_in_and_text_out(self):
         text = "Die Straße führt"

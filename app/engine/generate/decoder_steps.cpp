@@ -1,6 +1,8 @@
 #include "app/engine/generate/decoder_steps.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #include "app/engine/model/vm_value.h"
 #include "vm/include/dyn_results.h"
@@ -9,180 +11,295 @@ namespace dyn {
 
 namespace {
 
-// A tensor of `shape` whose elements, in order, `valueAt(row, column)` says.
+constexpr int64_t kTrialPadding = 3;  // positions by which findPadding pads
+
+// How the positions of a step lie: of each row the padding in front of its own, or behind.
+struct StepLayout {
+  int64_t span = 0, count = 0;   // positions in the caches, and new ones
+  std::vector<int64_t> lengths;  // of each row in the caches
+  PaddingSide side = PaddingSide::front;
+
+  // Does a position of the caches and the new ones belong to the row?
+  bool isOwn(size_t row, int64_t position) const {
+    if (side == PaddingSide::front) return position >= span - lengths[row];
+    return position < lengths[row] + count;
+  }
+};
+
+std::vector<int64_t> matrixShape(const Port& port, size_t rows, int64_t columns) {
+  if (port.info.shape.size() < 2) return {columns};
+  return {static_cast<int64_t>(rows), columns};
+}
+
+// A tensor [rows, columns], or [columns], whose elements valueAt(row, column) says.
 template <typename ValueAt>
-Result<HostTensor> matrixOf(const Port& port, size_t rowCount, size_t columnCount, const ValueAt& valueAt) {
-  std::vector<int64_t> shape;
-  if (port.info.shape.size() > 1) shape.push_back(static_cast<int64_t>(rowCount));
-  shape.push_back(static_cast<int64_t>(columnCount));
-  DYN_TRY(HostTensor tensor, HostTensor::create(port.dtype, shape));
+Result<Value> matrixOf(const Port& port, size_t rows, int64_t columns, const ValueAt& valueAt) {
+  DYN_TRY(HostTensor tensor, HostTensor::create(port.dtype, matrixShape(port, rows, columns)));
   const bool isReal = dtypeClass(port.dtype) == DtypeClass::real;
-  for (size_t row = 0; row < rowCount; ++row)
-    for (size_t column = 0; column < columnCount; ++column) {
-      const auto at = static_cast<int64_t>(row * columnCount + column);
-      const int64_t value = valueAt(row, column);
-      isReal ? tensor.setReal(at, static_cast<double>(value)) : tensor.setInt(at, value);
-    }
-  return tensor;
+  for (int64_t at = 0; at < tensor.elementCount(); ++at) {
+    const int64_t value = valueAt(static_cast<size_t>(at / columns), at % columns);
+    isReal ? tensor.setReal(at, static_cast<double>(value)) : tensor.setInt(at, value);
+  }
+  return Value(std::move(tensor));
+}
+
+Result<Value> oneNumber(const Port& port, int64_t number) {
+  DYN_TRY(HostTensor tensor, HostTensor::create(port.dtype, std::vector<int64_t>(port.info.shape.size(), 1)));
+  tensor.setInt(0, number);
+  return Value(std::move(tensor));
+}
+
+// The sizes of open dims, as far as given values say them.
+std::map<std::string, int64_t> givenSizes(const Signature& signature, const DecoderOptions& options) {
+  std::map<std::string, int64_t> sizes;
+  for (const Port& port : signature.inputs) {
+    const auto found = options.given.find(port.info.name);
+    if (found == options.given.end() || !found->second.isTensor()) continue;
+    const std::vector<int64_t>& shape = found->second.tensor().shape();
+    for (size_t axis = 0; axis < std::min(shape.size(), port.info.shape.size()); ++axis)
+      if (isOpenDim(port.info.shape[axis])) sizes.try_emplace(port.info.shape[axis], shape[axis]);
+  }
+  return sizes;
 }
 
 // The values of a step but for the caches: (input, value).
-Result<std::vector<std::pair<size_t, HostTensor>>> stepValues(const Signature& signature,
-                                                              const DecoderPorts& ports,
-                                                              const std::vector<std::vector<int64_t>>& tokens,
-                                                              const std::vector<int64_t>& padding,
-                                                              int64_t pastLength) {
-  const size_t rows = tokens.size(), count = tokens[0].size();
-  const auto past = static_cast<size_t>(pastLength);
-  std::vector<std::pair<size_t, HostTensor>> values;
-  const auto add = [&](std::optional<size_t> input, size_t columns, const auto& valueAt) -> Status {
+Result<std::vector<std::pair<size_t, Value>>> stepValues(const Signature& signature,
+                                                         const DecoderPorts& ports,
+                                                         const DecoderOptions& options,
+                                                         const StepLayout& layout, const TokenRows& tokens) {
+  const size_t rows = tokens.size();
+  std::vector<std::pair<size_t, Value>> values;
+  const auto add = [&](std::optional<size_t> input, int64_t columns, const auto& valueAt) -> Status {
     if (!input) return {};
-    DYN_TRY(HostTensor value, matrixOf(signature.inputs[*input], rows, columns, valueAt));
+    DYN_TRY(Value value, matrixOf(signature.inputs[*input], rows, columns, valueAt));
     values.emplace_back(*input, std::move(value));
     return {};
   };
-  DYN_CHECK(add(ports.ids, count, [&](size_t row, size_t column) { return tokens[row][column]; }));
-  DYN_CHECK(add(ports.mask, past + count, [&](size_t row, size_t column) -> int64_t {
-    return static_cast<int64_t>(column) >= padding[row];
+  DYN_CHECK(add(ports.ids, layout.count,
+                [&](size_t row, int64_t column) { return tokens[row][static_cast<size_t>(column)]; }));
+  DYN_CHECK(add(ports.mask, layout.span + layout.count,
+                [&](size_t row, int64_t column) -> int64_t { return layout.isOwn(row, column); }));
+  DYN_CHECK(add(ports.positions, layout.count, [&](size_t row, int64_t column) {
+    return std::max<int64_t>(0, layout.lengths[row] + column);
   }));
-  DYN_CHECK(add(ports.positions, count, [&](size_t row, size_t column) {
-    return std::max<int64_t>(0, pastLength + static_cast<int64_t>(column) - padding[row]);
-  }));
-  DYN_CHECK(add(ports.types, count, [](size_t, size_t) -> int64_t { return 0; }));
+  DYN_CHECK(
+      add(ports.cachePositions, layout.count, [&](size_t, int64_t column) { return layout.span + column; }));
+  DYN_CHECK(add(ports.types, layout.count, [](size_t, int64_t) -> int64_t { return 0; }));
+  if (ports.sourceMask) {
+    const Port& port = signature.inputs[*ports.sourceMask];
+    const std::map<std::string, int64_t> sizes = givenSizes(signature, options);
+    const auto found = sizes.find(port.info.shape[1]);
+    if (isOpenDim(port.info.shape[1]) && found == sizes.end())
+      return makeError(DiagnosticId::inputMissing, "no input says how long " + port.info.name + " is")
+          .note("--input NAME=@file.npy gives what the encoder made of the source");
+    DYN_CHECK(add(ports.sourceMask, found == sizes.end() ? std::stoll(port.info.shape[1]) : found->second,
+                  [](size_t, int64_t) -> int64_t { return 1; }));
+  }
   if (ports.cacheSwitch) {
-    const size_t rank = signature.inputs[*ports.cacheSwitch].info.shape.size();
-    DYN_TRY(HostTensor flag,
-            HostTensor::create(signature.inputs[*ports.cacheSwitch].dtype, std::vector<int64_t>(rank, 1)));
-    flag.setInt(0, pastLength > 0);
+    DYN_TRY(Value flag, oneNumber(signature.inputs[*ports.cacheSwitch], layout.span > 0));
     values.emplace_back(*ports.cacheSwitch, std::move(flag));
   }
+  if (ports.scoresCount) {
+    DYN_TRY(Value one, oneNumber(signature.inputs[*ports.scoresCount], 1));
+    values.emplace_back(*ports.scoresCount, std::move(one));
+  }
+  for (const size_t input : ports.given)
+    values.emplace_back(input, options.given.at(signature.inputs[input].info.name));
   return values;
 }
 
-// The shape of a cache that holds nothing yet.
-Result<std::vector<int64_t>> emptyCacheShape(const Port& port, const CachePort& cache,
-                                             const DecoderPorts& ports, size_t rowCount) {
+// The first value of a cache: nothing in it, zeros, or what is given.
+Result<HostTensor> firstCache(const Signature& signature, const CachePort& cache, const DecoderPorts& ports,
+                              const DecoderOptions& options, size_t rowCount) {
+  const Port &port = signature.inputs[cache.input], &present = signature.outputs[cache.output];
+  const auto given = options.given.find(port.info.name);
+  if (given != options.given.end()) {
+    if (cache.kind != CacheKind::state)
+      return makeError(DiagnosticId::unsupportedFeature, "unsupported: a first value of the " +
+                                                             std::string(toString(cache.kind)) + " " +
+                                                             port.info.name + ": only states take one");
+    return given->second.tensor();
+  }
+  const std::map<std::string, int64_t> sizes = givenSizes(signature, options);
   std::vector<int64_t> shape;
   for (size_t axis = 0; axis < port.info.shape.size(); ++axis) {
-    const std::string& dim = port.info.shape[axis];
-    if (axis == cache.axis)
+    const std::string &dim = port.info.shape[axis], &later = present.info.shape[axis];
+    const auto size = sizes.find(dim);
+    if (axis == cache.axis && cache.kind == CacheKind::growing)
       shape.push_back(0);
     else if (ports.isRowAxis(axis, dim))
       shape.push_back(static_cast<int64_t>(rowCount));
-    else if (!isOpenDim(dim))
-      shape.push_back(std::stoll(dim));
+    else if (!isOpenDim(dim) || !isOpenDim(later))
+      shape.push_back(std::stoll(isOpenDim(dim) ? later : dim));
+    else if (size != sizes.end())
+      shape.push_back(size->second);
     else
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: cache " + port.info.name + ": " +
                                                              port.info.type + ": nothing says how large " +
                                                              dim + " is");
   }
-  return shape;
+  return HostTensor::create(port.dtype, std::move(shape));
+}
+
+// Numbers about 1 in size, different ones.
+double noiseAt(int64_t i) { return 2 * std::sin(1.0 + 12.9898 * static_cast<double>(i)); }
+
+// Are scores the same up to rounding?
+bool agree(const std::vector<float>& one, const std::vector<float>& other, double tolerance) {
+  float low = 0, high = 0, apart = 0;
+  for (size_t i = 0; i < one.size(); ++i) {
+    if (std::isinf(one[i]) && one[i] == other[i]) continue;
+    const float difference = std::abs(one[i] - other[i]);
+    if (!(difference < std::numeric_limits<float>::infinity())) return false;
+    apart = std::max(apart, difference);
+    low = std::min(low, one[i]);
+    high = std::max(high, one[i]);
+  }
+  return apart <= tolerance * (high - low);
 }
 
 }  // namespace
 
-Result<CallInputs> firstInputs(const Signature& signature, const DecoderPorts& ports,
-                               const std::vector<std::vector<int64_t>>& tokens) {
+DecoderSteps::DecoderSteps(const DecoderProgram& program, const DecoderPorts& ports, DecoderOptions options)
+    : program_(program), ports_(ports), options_(std::move(options)) {
+  for (const CachePort& cache : ports.caches) grows_.push_back(cache.kind == CacheKind::growing);
+}
+
+int64_t DecoderSteps::growingCount() const { return std::count(grows_.begin(), grows_.end(), true); }
+
+Result<std::unique_ptr<DecoderSteps>> DecoderSteps::begin(const DecoderProgram& program,
+                                                          const DecoderPorts& ports, DecoderOptions options) {
+  std::unique_ptr<DecoderSteps> made(new DecoderSteps(program, ports, std::move(options)));
+  DYN_TRY(made->context_, makeContext(program.module, *program.options, Purpose::running));
+  return made;
+}
+
+Result<CallInputs> DecoderSteps::firstInputs(const Signature& signature, const DecoderPorts& ports,
+                                             const std::vector<int64_t>& prompt,
+                                             const DecoderOptions& options) {
   CallInputs inputs;
   inputs.values.resize(signature.inputs.size());
-  DYN_TRY(auto values, stepValues(signature, ports, tokens, std::vector<int64_t>(tokens.size(), 0), 0));
-  for (auto& [input, value] : values) inputs.values[input] = Value(std::move(value));
+  const bool isOne = ports.fixedLength == 1;
+  const TokenRows tokens{isOne ? std::vector<int64_t>{prompt[0]} : prompt};
+  const StepLayout layout{0, static_cast<int64_t>(tokens[0].size()), {0}};
+  DYN_TRY(auto values, stepValues(signature, ports, options, layout, tokens));
+  for (auto& [input, value] : values) inputs.values[input] = std::move(value);
   for (const CachePort& cache : ports.caches) {
-    const Port& port = signature.inputs[cache.input];
-    DYN_TRY(std::vector<int64_t> shape, emptyCacheShape(port, cache, ports, tokens.size()));
-    DYN_TRY(HostTensor empty, HostTensor::create(port.dtype, std::move(shape)));
-    inputs.values[cache.input] = Value(std::move(empty));
+    DYN_TRY(HostTensor first, firstCache(signature, cache, ports, options, 1));
+    inputs.values[cache.input] = Value(std::move(first));
   }
   return inputs;
 }
 
-DecoderSteps::DecoderSteps(const DecoderProgram& program, const DecoderPorts& ports, DecoderBatch batch)
-    : program_(program), ports_(ports), batch_(std::move(batch)), all_(batch_.padding.size()) {}
-
-Result<std::unique_ptr<DecoderSteps>> DecoderSteps::begin(const DecoderProgram& program,
-                                                          const DecoderPorts& ports, DecoderBatch batch) {
-  std::unique_ptr<DecoderSteps> made(new DecoderSteps(program, ports, std::move(batch)));
-  DYN_TRY(made->context_, makeContext(program.module, *program.options, Purpose::running));
-  DYN_CHECK(made->makeCaches());
-  return made;
+Result<VmValue> DecoderSteps::cacheValue(size_t index, const HostTensor& value) {
+  const CachePort& cache = ports_.caches[index];
+  const Port& port = program_.signature->inputs[cache.input];
+  if (!grows_[index]) return toVm(context_.get(), Value(value), port.type, program_.types);
+  dyn_value* made = nullptr;
+  const std::vector<int64_t>& shape = value.shape();
+  const int64_t room = std::max(options_.room, shape[cache.axis]);
+  const dyn_status status = dyn_value_growing(
+      context_.get(), static_cast<int32_t>(value.dtype()), value.rank(), shape.data(),
+      static_cast<int32_t>(cache.axis), room, value.data(), static_cast<size_t>(value.sizeBytes()), &made);
+  if (status != DYN_OK) return vmError(status);
+  return VmValue(made);
 }
 
-Status DecoderSteps::makeCaches() {
-  caches_.clear();
-  for (const CachePort& cache : ports_.caches) {
-    const Port& port = program_.signature->inputs[cache.input];
-    DYN_TRY(const std::vector<int64_t> shape, emptyCacheShape(port, cache, ports_, batch_.padding.size()));
-    const auto dtype = static_cast<int32_t>(port.dtype), rank = static_cast<int32_t>(shape.size());
-    dyn_value* made = nullptr;
-    const dyn_status status =
-        growsInPlace_ ? dyn_value_growing(context_.get(), dtype, rank, shape.data(),
-                                          static_cast<int32_t>(cache.axis), batch_.room, nullptr, 0, &made)
-                      : dyn_value_tensor(context_.get(), dtype, rank, shape.data(), nullptr, 0, &made);
-    if (status != DYN_OK) return vmError(status);
-    caches_.emplace_back(made);
+Result<DecoderBatch> DecoderSteps::start(size_t rowCount) {
+  DecoderBatch batch;
+  batch.lengths.assign(rowCount, 0);
+  if (ports_.caches.empty()) batch.tokens.resize(rowCount);
+  for (size_t i = 0; i < ports_.caches.size(); ++i) {
+    DYN_TRY(const HostTensor first,
+            firstCache(*program_.signature, ports_.caches[i], ports_, options_, rowCount));
+    DYN_TRY(VmValue value, cacheValue(i, first));
+    batch.caches.push_back(std::move(value));
   }
-  return {};
+  return batch;
 }
 
-Result<std::vector<std::vector<float>>> DecoderSteps::run(const std::vector<std::vector<int64_t>>& tokens,
-                                                          Interruption& interruption) {
+Result<ScoreRows> DecoderSteps::run(DecoderBatch& batch, const TokenRows& tokens,
+                                    Interruption& interruption) {
   if (ports_.caches.empty()) {
     for (size_t row = 0; row < tokens.size(); ++row)
-      all_[row].insert(all_[row].end(), tokens[row].begin(), tokens[row].end());
-    return runOnce(all_, interruption);
+      batch.tokens[row].insert(batch.tokens[row].end(), tokens[row].begin(), tokens[row].end());
+    return runOnce(batch, batch.tokens, interruption);
   }
-  if (ports_.fixedLength != 1) return runOnce(tokens, interruption);
+  if (ports_.fixedLength != 1) return runOnce(batch, tokens, interruption);
   // The model takes one token a step.
-  std::vector<std::vector<float>> scores;
+  ScoreRows scores;
   for (size_t i = 0; i < tokens[0].size(); ++i) {
-    std::vector<std::vector<int64_t>> one;
+    TokenRows one;
     for (const std::vector<int64_t>& row : tokens) one.push_back({row[i]});
-    DYN_TRY(scores, runOnce(one, interruption));
+    DYN_TRY(scores, runOnce(batch, one, interruption));
   }
   return scores;
 }
 
-Status DecoderSteps::setInput(size_t input, const HostTensor& value) {
+Status DecoderSteps::setInput(size_t input, const Value& value) {
   DYN_TRY(const VmValue handle,
-          toVm(context_.get(), Value(value), program_.signature->inputs[input].type, program_.types));
+          toVm(context_.get(), value, program_.signature->inputs[input].type, program_.types));
   const dyn_status status = dyn_context_set_input(context_.get(), static_cast<int32_t>(input), handle.get());
   return status == DYN_OK ? Status() : Status(vmError(status));
 }
 
-Status DecoderSteps::setInputs(const std::vector<std::vector<int64_t>>& tokens) {
-  DYN_TRY(const auto values, stepValues(*program_.signature, ports_, tokens, batch_.padding, pastLength_));
+Status DecoderSteps::setInputs(const DecoderBatch& batch, const TokenRows& tokens) {
+  StepLayout layout{batch.span, 0, batch.lengths, side_};
+  for (const std::vector<int64_t>& row : tokens)
+    layout.count = std::max(layout.count, static_cast<int64_t>(row.size()));
+  TokenRows padded = tokens;
+  for (size_t row = 0; row < padded.size(); ++row) {
+    // Without caches rows of different lengths are padded here, with any token.
+    const auto missing = static_cast<size_t>(layout.count) - padded[row].size();
+    padded[row].insert(padded[row].begin(), missing, padded[row][0]);
+    if (ports_.caches.empty()) layout.lengths[row] = -static_cast<int64_t>(missing);
+  }
+  DYN_TRY(const auto values, stepValues(*program_.signature, ports_, options_, layout, padded));
   for (const auto& [input, value] : values) DYN_CHECK(setInput(input, value));
-  for (size_t i = 0; i < caches_.size(); ++i) {
-    const dyn_status status =
-        dyn_context_set_input(context_.get(), static_cast<int32_t>(ports_.caches[i].input), caches_[i].get());
+  for (size_t i = 0; i < batch.caches.size(); ++i) {
+    const auto input = static_cast<int32_t>(ports_.caches[i].input);
+    const dyn_status status = dyn_context_set_input(context_.get(), input, batch.caches[i].get());
     if (status != DYN_OK) return vmError(status);
   }
   return {};
 }
 
-Result<std::vector<std::vector<float>>> DecoderSteps::runOnce(const std::vector<std::vector<int64_t>>& tokens,
-                                                              Interruption& interruption) {
-  DYN_CHECK(setInputs(tokens));
+Result<ScoreRows> DecoderSteps::runOnce(DecoderBatch& batch, const TokenRows& tokens,
+                                        Interruption& interruption) {
+  DYN_CHECK(setInputs(batch, tokens));
   dyn_status status = DYN_OK;
   DYN_CHECK(interruption.guard(context_.get(), [&] { status = dyn_context_run(context_.get()); }));
-  if (status == DYN_UNSUPPORTED && growsInPlace_ && pastLength_ == 0 && !caches_.empty()) {
-    growsInPlace_ = false;  // the program needs dense caches
-    DYN_CHECK(makeCaches());
-    return runOnce(tokens, interruption);
+  if (status == DYN_UNSUPPORTED && growingCount() > 0 && !hasRun_) {
+    grows_.assign(grows_.size(), false);  // the program needs dense caches
+    DYN_TRY(DecoderBatch dense, start(batch.lengths.size()));
+    batch.caches = std::move(dense.caches);
+    return runOnce(batch, tokens, interruption);
   }
   if (status != DYN_OK) return vmError(status);
-  if (!caches_.empty()) pastLength_ += static_cast<int64_t>(tokens[0].size());
-  return takeResults();
+  const bool isFirst = batch.span == 0;
+  if (!ports_.caches.empty()) {
+    const auto count = static_cast<int64_t>(tokens[0].size());
+    batch.span += count;
+    for (int64_t& length : batch.lengths) length += count;
+  } else {
+    for (size_t row = 0; row < tokens.size(); ++row)
+      batch.lengths[row] = static_cast<int64_t>(tokens[row].size());
+  }
+  return takeResults(batch, isFirst);
 }
 
-Result<std::vector<std::vector<float>>> DecoderSteps::takeResults() {
-  for (size_t i = 0; i < caches_.size(); ++i) {
+Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst) {
+  for (size_t i = 0; i < batch.caches.size(); ++i) {
+    const CachePort& cache = ports_.caches[i];
+    if (cache.kind == CacheKind::cross && !isFirst) continue;
     dyn_value* present = nullptr;
     const dyn_status status =
-        dyn_context_take_output(context_.get(), static_cast<int32_t>(ports_.caches[i].output), &present);
+        dyn_context_take_output(context_.get(), static_cast<int32_t>(cache.output), &present);
     if (status != DYN_OK) return vmError(status);
-    caches_[i].reset(present);
+    batch.caches[i].reset(present);
+    if (!hasRun_ && dyn_value_room(present) == 0) grows_[i] = false;  // it is a copy
   }
+  hasRun_ = true;
   dyn_value* raw = nullptr;
   const dyn_status status = dyn_context_get_output(context_.get(), static_cast<int32_t>(ports_.logits), &raw);
   if (status != DYN_OK) return vmError(status);
@@ -191,19 +308,104 @@ Result<std::vector<std::vector<float>>> DecoderSteps::takeResults() {
           fromVm(handle.get(), program_.signature->outputs[ports_.logits].type, program_.types));
   const HostTensor& logits = value.tensor();
   const int64_t vocabulary = logits.shape().empty() ? 0 : logits.shape().back();
-  const auto rows = static_cast<int64_t>(batch_.padding.size());
+  const auto rows = static_cast<int64_t>(batch.lengths.size());
   if (vocabulary == 0 || logits.elementCount() % (rows * vocabulary) != 0 || logits.elementCount() == 0)
     return makeError(DiagnosticId::internalError, "the scores do not have the shape that the model declares");
   const int64_t positions = logits.elementCount() / (rows * vocabulary);
-  std::vector<std::vector<float>> scores(static_cast<size_t>(rows));
+  ScoreRows scores(static_cast<size_t>(rows));
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t begin = ((row + 1) * positions - 1) * vocabulary;
     std::vector<float>& target = scores[static_cast<size_t>(row)];
     target.resize(static_cast<size_t>(vocabulary));
-    for (int64_t i = 0; i < vocabulary; ++i)
-      target[static_cast<size_t>(i)] = static_cast<float>(logits.realAt(begin + i));
+    if (logits.dtype() == Dtype::f32)
+      std::memcpy(target.data(), logits.as<float>() + begin, target.size() * sizeof(float));
+    else
+      for (int64_t i = 0; i < vocabulary; ++i)
+        target[static_cast<size_t>(i)] = static_cast<float>(logits.realAt(begin + i));
   }
   return scores;
+}
+
+CacheAxes DecoderSteps::axesOf(const CachePort& cache) const {
+  CacheAxes axes;
+  const std::vector<std::string>& shape = program_.signature->inputs[cache.input].info.shape;
+  for (size_t axis = 0; axis < shape.size() && !axes.rows; ++axis)
+    if (ports_.isRowAxis(axis, shape[axis])) axes.rows = axis;
+  if (cache.kind == CacheKind::growing) axes.position = cache.axis;
+  return axes;
+}
+
+int64_t DecoderSteps::beginOf(int64_t span, int64_t length) const {
+  return side_ == PaddingSide::front ? span - length : 0;
+}
+
+Result<DecoderBatch> DecoderSteps::batchOf(const std::vector<BatchRow>& rows) {
+  int64_t span = 0;
+  for (const BatchRow& row : rows) span = std::max(span, row.batch->lengths[row.row]);
+  return rowsInto(rows, span, nullptr);
+}
+
+Result<DecoderBatch> DecoderSteps::rowsInto(const std::vector<BatchRow>& rows, int64_t span,
+                                            double (*filler)(int64_t)) {
+  DecoderBatch made;
+  for (const BatchRow& row : rows) {
+    made.lengths.push_back(row.batch->lengths[row.row]);
+    if (ports_.caches.empty()) made.tokens.push_back(row.batch->tokens[row.row]);
+  }
+  if (ports_.caches.empty()) return made;
+  made.span = span;
+  for (size_t i = 0; i < ports_.caches.size(); ++i) {
+    std::vector<CacheRow> parts;
+    for (const BatchRow& row : rows) {
+      const int64_t length = row.batch->lengths[row.row];
+      parts.push_back({row.batch->caches[i].get(), static_cast<int64_t>(row.row),
+                       beginOf(row.batch->span, length), length, beginOf(span, length)});
+    }
+    DYN_TRY(const HostTensor cache, cacheOfRows(parts, axesOf(ports_.caches[i]), span, filler));
+    DYN_TRY(VmValue value, cacheValue(i, cache));
+    made.caches.push_back(std::move(value));
+  }
+  return made;
+}
+
+// They have no positions: nothing is padded.
+bool DecoderSteps::hasStatesAlone() const {
+  return !ports_.caches.empty() && !ports_.hasCaches(CacheKind::growing);
+}
+
+bool DecoderSteps::mayPad() const { return ports_.mask.has_value() || hasStatesAlone(); }
+
+bool DecoderSteps::mayShare(int64_t one, int64_t other) const { return one == other || pads_; }
+
+Result<bool> DecoderSteps::findPadding(const DecoderBatch& batch, int64_t token, Interruption& interruption) {
+  if (pads_ || !mayPad()) return pads_;
+  if (hasStatesAlone()) return pads_ = true;
+  const DecoderBatch* own = &batch;
+  DYN_TRY(DecoderBatch alone, batchOf({{own, 0}}));
+  DYN_TRY(const ScoreRows wanted, run(alone, {{token}}, interruption));
+  const bool isRough = isHalf(program_.signature->outputs[ports_.logits].dtype);
+  const double tolerance = isRough ? 0.03 : 1e-3;
+  for (const PaddingSide side : {PaddingSide::front, PaddingSide::behind}) {
+    if (side == PaddingSide::behind && (ports_.caches.empty() || ports_.cachePositions)) break;
+    DecoderBatch padded;
+    Result<ScoreRows> scores = ScoreRows();
+    side_ = side;
+    if (ports_.caches.empty()) {
+      // Beside a row that is longer: its tokens twice.
+      const std::vector<int64_t>& tokens = batch.tokens[0];
+      padded.tokens = {tokens, tokens};
+      padded.tokens[1].insert(padded.tokens[1].end(), tokens.begin(), tokens.end());
+      padded.lengths.resize(2);
+      scores = run(padded, {{token}, {token}}, interruption);
+    } else {
+      DYN_TRY(padded, rowsInto({{own, 0}}, batch.lengths[0] + kTrialPadding, noiseAt));
+      scores = run(padded, {{token}}, interruption);
+    }
+    if (!scores.ok() && scores.error().id == DiagnosticId::cancelled) return Error{scores.error()};
+    if (scores.ok() && agree(wanted[0], (*scores)[0], tolerance)) return pads_ = true;
+  }
+  side_ = PaddingSide::front;
+  return false;
 }
 
 }  // namespace dyn

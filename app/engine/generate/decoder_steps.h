@@ -1,18 +1,19 @@
-// The steps of a decoder over one batch of sequences: tokens in, the scores of the next ones out. It holds
-// the caches between the steps.
+// The steps of a decoder over batches of sequences: tokens in, the scores of the next ones out. A batch holds
+// the caches between its steps. Its rows may be of different lengths; rows leave, and others join.
 //
-//   DYN_TRY(auto steps, DecoderSteps::begin(program, ports, {.padding = {0}, .room = 100}));
-//   DYN_TRY(auto scores, steps->run({{15, 7, 3}}, interruption));  // the prompt
-//   DYN_TRY(scores, steps->run({{21}}, interruption));             // one token more
+//   DYN_TRY(auto steps, DecoderSteps::begin(program, ports, {.room = 100}));
+//   DYN_TRY(DecoderBatch batch, steps->start(1));
+//   DYN_TRY(auto scores, steps->run(batch, {{15, 7, 3}}, interruption));  // the prompt
+//   DYN_TRY(scores, steps->run(batch, {{21}}, interruption));             // one token more
 //
-// Caches are growing tensors (dyn_value_growing) where the program appends to them: nothing of the past is
-// copied. Where it needs dense ones, each step makes new ones. One thread.
+// A cache is a growing tensor (dyn_value_growing) where the program appends to it: a step copies nothing of
+// the past. Where it needs a dense one, each step makes a new one. One thread.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "app/engine/generate/decoder_ports.h"
+#include "app/engine/generate/cache_rows.h"
 #include "app/engine/run/runner.h"
 
 namespace dyn {
@@ -25,45 +26,72 @@ struct DecoderProgram {
   const EngineOptions* options = nullptr;
 };
 
-struct DecoderBatch {
-  // Tokens of the prompts by which each row is shorter than the longest: that many positions in front of it
-  // are left out by the mask.
-  std::vector<int64_t> padding;
-  int64_t room = 0;  // tokens that a sequence may come to
+struct DecoderOptions {
+  int64_t room = 0;                    // tokens that a sequence may come to
+  std::map<std::string, Value> given;  // of ports.given, and the first values of states
 };
 
-// The values of the first step, by which a program is prepared: `tokens` of each row.
-Result<CallInputs> firstInputs(const Signature& signature, const DecoderPorts& ports,
-                               const std::vector<std::vector<int64_t>>& tokens);
+struct DecoderBatch {
+  std::vector<VmValue> caches;
+  int64_t span = 0;                          // positions in the caches, padding included
+  std::vector<int64_t> lengths;              // of each row, without padding
+  std::vector<std::vector<int64_t>> tokens;  // of each row so far, where there are no caches
+};
+
+struct BatchRow {
+  const DecoderBatch* batch = nullptr;
+  size_t row = 0;
+};
+
+using TokenRows = std::vector<std::vector<int64_t>>;
+using ScoreRows = std::vector<std::vector<float>>;
 
 class DecoderSteps {
  public:
   static Result<std::unique_ptr<DecoderSteps>> begin(const DecoderProgram& program, const DecoderPorts& ports,
-                                                     DecoderBatch batch);
-  // `tokens` [rows][n]: those that follow; n is the same for all rows, padding (any id) included. Returns the
-  // scores [rows][vocabulary] behind the last.
-  Result<std::vector<std::vector<float>>> run(const std::vector<std::vector<int64_t>>& tokens,
-                                              Interruption& interruption);
-  // Do caches grow in place? Known after the first step.
-  bool growsInPlace() const { return growsInPlace_; }
+                                                     DecoderOptions options);
+  // The values of the first step, by which a program is prepared.
+  static Result<CallInputs> firstInputs(const Signature& signature, const DecoderPorts& ports,
+                                        const std::vector<int64_t>& prompt, const DecoderOptions& options);
+
+  Result<DecoderBatch> start(size_t rowCount);
+  // `tokens` [rows][n]: those that follow; n is the same for all rows. Returns the scores [rows][vocabulary]
+  // behind the last.
+  Result<ScoreRows> run(DecoderBatch& batch, const TokenRows& tokens, Interruption& interruption);
+  // A batch of these rows, in their order; what they come from stays as it is.
+  Result<DecoderBatch> batchOf(const std::vector<BatchRow>& rows);
+  // Finds out on which side shorter rows may be padded: with the first row of a batch without padding and its
+  // next token it compares the scores of a padded step, whose padding holds noise, with those of one without.
+  // False: rows must be of equal lengths.
+  Result<bool> findPadding(const DecoderBatch& batch, int64_t token, Interruption& interruption);
+  // May rows of these lengths share steps, as far as it is known?
+  bool mayShare(int64_t one, int64_t other) const;
+  // Can padding be left out at all?
+  bool mayPad() const;
+
+  // How many caches grow in place; the others are copied in each step. Known after the first step.
+  int64_t growingCount() const;
 
  private:
-  DecoderSteps(const DecoderProgram& program, const DecoderPorts& ports, DecoderBatch batch);
-  Status makeCaches();
-  Result<std::vector<std::vector<float>>> runOnce(const std::vector<std::vector<int64_t>>& tokens,
-                                                  Interruption& interruption);
-  Status setInputs(const std::vector<std::vector<int64_t>>& tokens);
-  Status setInput(size_t input, const HostTensor& value);
-  Result<std::vector<std::vector<float>>> takeResults();
+  DecoderSteps(const DecoderProgram& program, const DecoderPorts& ports, DecoderOptions options);
+  Result<VmValue> cacheValue(size_t cache, const HostTensor& value);
+  Result<DecoderBatch> rowsInto(const std::vector<BatchRow>& rows, int64_t span, double (*filler)(int64_t));
+  bool hasStatesAlone() const;
+  CacheAxes axesOf(const CachePort& cache) const;
+  int64_t beginOf(int64_t span, int64_t length) const;
+  Result<ScoreRows> runOnce(DecoderBatch& batch, const TokenRows& tokens, Interruption& interruption);
+  Status setInputs(const DecoderBatch& batch, const TokenRows& tokens);
+  Status setInput(size_t input, const Value& value);
+  Result<ScoreRows> takeResults(DecoderBatch& batch, bool isFirst);
 
   DecoderProgram program_;
   DecoderPorts ports_;
-  DecoderBatch batch_;
+  DecoderOptions options_;
   VmContext context_;
-  std::vector<VmValue> caches_;
-  std::vector<std::vector<int64_t>> all_;  // tokens so far, where there are no caches
-  int64_t pastLength_ = 0;                 // positions in the caches
-  bool growsInPlace_ = true;
+  PaddingSide side_ = PaddingSide::front;
+  bool pads_ = false;        // findPadding found a side
+  std::vector<bool> grows_;  // each cache in place
+  bool hasRun_ = false;
 };
 
 }  // namespace dyn

@@ -196,9 +196,23 @@ int64_t dimOf(const CallInputs& call, const std::string& dim) {
   return found == call.dims.end() ? 0 : found->second;
 }
 
+// The module with the sum in the dim's place.
+Module withSum(const Module& module, const DimSum& sum) {
+  DimContext& dims = module.context->dims();
+  Dim total = dims.constant(0);
+  for (const std::string& term : sum.terms) {
+    if (!dims.hasSymbol(term)) return module;
+    total = total + dims.symbol(term);
+  }
+  if (!dims.hasSymbol(sum.dim)) return module;
+  const SymbolId replaced = dims.symbol(sum.dim).symbol();
+  return substituteDims(module, [&](SymbolId symbol) { return symbol == replaced ? total : Dim(); });
+}
+
 }  // namespace
 
-Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, const std::string& sequence) {
+Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, const std::string& sequence,
+                            const std::optional<DimSum>& sum) {
   if (!model.hasModule()) return unsupported("a package does not contain the definitions of its kernels");
   DYN_CHECK(model.ensurePasses());
   if (!model.instanceInputs().empty())
@@ -208,7 +222,8 @@ Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, cons
   ScratchCopy& copy = program.copy();
   DYN_TRY(const Pipeline pipeline, parsePipeline("infer,fold,simplify,cse,dce", passTable(), {}));
   Trace trace;
-  DYN_TRY(const Module simple, runPipeline(copy.module, pipeline, trace));
+  const Module module = sum ? withSum(copy.module, *sum) : copy.module;
+  DYN_TRY(const Module simple, runPipeline(module, pipeline, trace));
   return JointMaker(simple, model.signature()).make(lengths, sequence);
 }
 

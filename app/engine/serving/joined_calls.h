@@ -42,9 +42,16 @@ struct SequenceLengths {
 // Inputs among `given` do not count.
 SequenceLengths sequenceLengthsOf(const Signature& signature, const std::vector<std::string>& given = {});
 
+// A dim that is the sum of others in all calls that are joined: their caller sees to that.
+struct DimSum {
+  std::string dim;
+  std::vector<std::string> terms;
+};
+
 // `lengths`: the input that says how long sequences are, and `sequence` the dim of the longest; both "":
 // there is none. Error unsupportedFeature: why calls cannot be joined.
-Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, const std::string& sequence);
+Result<CallJoint> callJoint(LoadedModel& model, const std::string& lengths, const std::string& sequence,
+                            const std::optional<DimSum>& sum = std::nullopt);
 
 // The positions of calls that are joined: of rows times lengths their own, and with the shorter filled up.
 // Calls without a sequence have one position a row.

@@ -9,6 +9,7 @@
 #include "app/session/answers/contraction_rows.h"
 #include "app/session/answers/dim_views.h"
 #include "app/session/answers/plan_view.h"
+#include "app/session/answers/why_cache.h"
 #include "app/session/answers/why_many.h"
 #include "app/session/answers/why_ragged.h"
 #include "app/session/graph/graph_after.h"
@@ -356,6 +357,10 @@ Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
     const TraceStep* asPass = model->trace().find("vectorize");  // --passes +vectorize
     DYN_TRY(WhyView many, whyMany(asPass ? *asPass : model->many()));
     return makeView(std::move(many));
+  }
+  if (command.text("a") == "cache" && !model->typed().context->dims().hasSymbol("cache")) {
+    DYN_TRY(WhyView cache, whyCache(model->signature()));
+    return makeView(std::move(cache));
   }
   std::vector<std::pair<std::string, ValueId>> ports;
   const Signature& signature = model->signature();

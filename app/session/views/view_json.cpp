@@ -747,17 +747,19 @@ struct JsonWriter {
   Json operator()(const Shared<GenerateResult>& v) const {
     Json sequences = Json::array();
     for (const GeneratedText& sequence : v->sequences) {
-      Json item = {{"prompt", sequence.prompt},
-                   {"prompt_ids", sequence.promptIds},
-                   {"ids", sequence.ids},
-                   {"text", sequence.text},
-                   {"end", sequence.end}};
+      Json item = {{"prompt", sequence.prompt}, {"prompt_ids", sequence.promptIds},
+                   {"ids", sequence.ids},       {"text", sequence.text},
+                   {"end", sequence.end},       {"first_token_ns", sequence.firstTokenNs}};
       if (!sequence.stop.empty()) item["stop"] = sequence.stop;
       sequences.push_back(std::move(item));
     }
-    return {{"sequences", std::move(sequences)},     {"caches", v->caches},
-            {"new_tokens_count", v->newTokensCount}, {"steps_count", v->stepsCount},
-            {"first_token_ns", v->firstTokenNs},     {"total_ns", v->totalNs}};
+    return {{"sequences", std::move(sequences)},
+            {"caches", v->caches},
+            {"new_tokens_count", v->newTokensCount},
+            {"steps_count", v->stepsCount},
+            {"rows_count", v->rowsCount},
+            {"first_token_ns", v->firstTokenNs},
+            {"total_ns", v->totalNs}};
   }
 
   Json operator()(const Shared<GeneraliseResult>& v) const {

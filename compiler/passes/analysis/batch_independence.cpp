@@ -171,6 +171,7 @@ class RowAnalysis {
   // The axis of an operation without a definition in loops that computes along one and keeps the others.
   std::optional<int64_t> alongAxis(const Op& op) const {
     if (op.def == &ops::topkOp) return op.attributes.integer("axis", -1);
+    if (op.def == &ops::matmul_nbitsOp) return -1;
     if (op.def != &ops::cumsumOp && op.def != &ops::cumprodOp) return std::nullopt;
     const auto known =
         op.operands.size() > 1 ? inferred_.contents.find(op.operands[1]) : inferred_.contents.end();

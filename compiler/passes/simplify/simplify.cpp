@@ -6,7 +6,8 @@
 // no-op casts, transposes, expands and reshapes are replaced by their operand, reshapes of reshapes by one.
 // Where an elementwise operation has another operand of the result's shape, an expanded operand is read
 // unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k; of integers b + (a - b) is a.
-// Rows normalised by constants are scaled and moved (scaled_rows.h).
+// Rows normalised by constants are scaled and moved (scaled_rows.h); of two scaled factors of a product one
+// is scaled (scaled_factors.h). A scatter that writes everything is its updates (whole_scatter.h).
 // Cost in IR size: a constant for each of these.
 #include <algorithm>
 #include <cmath>
@@ -17,7 +18,9 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/analysis/path_facts.h"
+#include "compiler/passes/simplify/scaled_factors.h"
 #include "compiler/passes/simplify/scaled_rows.h"
+#include "compiler/passes/simplify/whole_scatter.h"
 
 namespace dyn::passes {
 
@@ -25,8 +28,11 @@ namespace {
 
 class Simplifier {
  public:
-  Simplifier(const Module& module, const std::unordered_map<ValueId, Contents>& contents)
-      : ir_(*module.context), facts_(module), contents_(contents) {}
+  explicit Simplifier(const InferredModule& inferred)
+      : inferred_(inferred),
+        ir_(*inferred.module.context),
+        facts_(inferred.module),
+        contents_(inferred.contents) {}
 
   Result<const Function*> run(const Function& function) {
     std::unordered_map<ValueId, Type> types;
@@ -45,6 +51,7 @@ class Simplifier {
       for (const ValueDef& r : op->results) types[r.id] = r.type;
       ValueId same = noOp(*op, types);
       if (same == kNoValue) same = minuendOf(*op, types, definitions);
+      if (same == kNoValue) same = target(wholeScatter(*original, function, inferred_), replaced);
       if (same != kNoValue) {
         replaced[op->results[0].id] = same;
         ++removed_;
@@ -58,6 +65,8 @@ class Simplifier {
         op = reshapeOfView(op, definitions);
       } else if (const Op* sum = scaledRows(*op, ir_, definitions, result.ops)) {
         op = sum;
+      } else if (const Op* product = scaledFactors(*op, ir_, types, definitions, result.ops)) {
+        op = product;
       } else if (op->def->cls == OpClass::elementwise && op->operands.size() > 1) {
         op = unexpanded(op, types, definitions, result.ops);
         if (op->def == &ops::divOp) op = exactProduct(op, types, definitions, result.ops);
@@ -295,6 +304,7 @@ class Simplifier {
     return ir_.own(std::move(product));
   }
 
+  const InferredModule& inferred_;
   IrContext& ir_;
   PathFacts facts_;
   const std::unordered_map<ValueId, Contents>& contents_;
@@ -306,7 +316,7 @@ class Simplifier {
 
 Result<Module> runSimplify(const Module& module, PassContext& context) {
   DYN_TRY(InferredModule inferred, inferTypes(module));
-  Simplifier simplifier(inferred.module, inferred.contents);
+  Simplifier simplifier(inferred);
   DYN_TRY(Module result,
           rewriteFunctions(inferred.module, [&](const Function& f) { return simplifier.run(f); }));
   context.counters["known_shapes"] = simplifier.known_;

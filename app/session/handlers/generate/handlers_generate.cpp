@@ -1,9 +1,12 @@
 // Handler: generate, a decoder that continues prompts.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/engine/generate/decoder_ports.h"
 #include "app/engine/generate/end_tokens.h"
 #include "app/engine/generate/generation.h"
+#include "app/engine/inputs/input_spec.h"
 #include "app/engine/serving/joined_calls.h"
 #include "app/session/handlers/generate/generation_text.h"
 #include "app/session/handlers/generate/prompts.h"
@@ -101,14 +104,26 @@ void addEndTokens(SessionState& state, const std::string& model, const Command& 
   if (!names.empty()) state.log("a text ends at " + names + " (" + end.file + ")");
 }
 
+// Where the file gives the mask's length a name of its own: here it is that of the past and the new tokens.
+std::optional<DimSum> lengthOfMask(const Signature& signature, const DecoderPorts& ports) {
+  const auto dimOf = [&](size_t input, size_t axis) { return signature.inputs[input].info.shape[axis]; };
+  if (!ports.mask) return std::nullopt;
+  DimSum sum{dimOf(*ports.mask, ports.hasBatch ? 1 : 0), {dimOf(ports.ids, ports.hasBatch ? 1 : 0)}};
+  for (const CachePort& cache : ports.caches)
+    if (cache.kind == CacheKind::growing && sum.terms.size() == 1)
+      sum.terms.push_back(dimOf(cache.input, cache.axis));
+  return sum;
+}
+
 // Rows share a step where they are proved not to see each other.
 void settleBatch(SessionState& state, LoadedModel& model, const DecoderPorts& ports,
                  GenerationRequest& request) {
   if (request.maxBatch < 2 || request.prompts.size() < 2) return;
   std::string why = ports.batch.empty() ? "its batch is not open" : "";
+  if (why.empty() && !request.decoder.given.empty()) why = "inputs are given for one sequence";
   if (why.empty() && !model.hasModule()) why = "a package does not say that rows of a batch are independent";
   if (why.empty()) {
-    const Result<CallJoint> joint = callJoint(model, "", "");
+    const Result<CallJoint> joint = callJoint(model, "", "", lengthOfMask(model.signature(), ports));
     if (!joint.ok())
       why = joint.error().message;
     else if (joint->batch != ports.batch)
@@ -117,6 +132,39 @@ void settleBatch(SessionState& state, LoadedModel& model, const DecoderPorts& po
   if (why.empty()) return;
   request.maxBatch = 1;
   state.log("prompts run one by one: " + why);
+}
+
+// The values of --input, by the names of the inputs.
+Result<std::map<std::string, Value>> givenValues(const SessionState& state, const Signature& signature,
+                                                 const std::vector<std::string>& specs) {
+  Signature given;
+  for (const std::string& spec : specs) {
+    const std::string name = spec.substr(0, spec.find('='));
+    for (const Port& port : signature.inputs)
+      if (port.info.name == name) given.inputs.push_back(port);
+  }
+  InputSources sources;
+  DYN_TRY(const CallInputs inputs, makeInputs(given, {}, specs, state.now.options.seed, sources));
+  std::map<std::string, Value> values;
+  for (size_t i = 0; i < given.inputs.size(); ++i) values[given.inputs[i].info.name] = inputs.values[i];
+  return values;
+}
+
+// What the command line says of ports.
+Result<PortChoices> choicesOf(const Command& command) {
+  PortChoices choices;
+  DYN_TRY(choices.ports, parsePortChoices(command.all("port")));
+  for (const std::string& spec : command.all("input"))
+    choices.given.push_back(spec.substr(0, spec.find('=')));
+  return choices;
+}
+
+// How the caches came to their new lengths.
+std::string cachesText(const DecoderPorts& ports, int64_t growingCount) {
+  const int64_t all = std::count_if(ports.caches.begin(), ports.caches.end(),
+                                    [](const CachePort& cache) { return cache.kind == CacheKind::growing; });
+  if (all == 0) return ports.caches.empty() ? "none" : "states";
+  return growingCount == all ? "in place" : growingCount == 0 ? "copied" : "partly in place";
 }
 
 void logTimes(SessionState& state, const GenerateResult& result) {
@@ -164,11 +212,13 @@ void takeResults(GenerationResult made, const OwnTokenizer& tokenizer, GenerateR
     GeneratedText& sequence = result.sequences[i];
     sequence.ids = std::move(made.sequences[i].ids);
     sequence.end = toString(made.sequences[i].end);
+    sequence.firstTokenNs = made.sequences[i].firstTokenNs;
     if (made.sequences[i].end == GenerationEnd::stopToken)
       sequence.stop = textOfToken(tokenizer, sequence.ids.back());
     result.newTokensCount += static_cast<int64_t>(sequence.ids.size());
   }
   result.stepsCount = made.stepsCount;
+  result.rowsCount = made.rowsCount;
   result.firstTokenNs = made.firstTokenNs;
   result.totalNs = made.totalNs;
 }
@@ -179,7 +229,9 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
   DYN_TRY(GenerationRequest request, readRequest(command, state.now.options.seed));
   DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(model->ensureCompiled());  // the types of its outputs are known then
-  DYN_TRY(DecoderPorts ports, decoderPorts(model->signature()));
+  DYN_TRY(const PortChoices choices, choicesOf(command));
+  DYN_TRY(DecoderPorts ports, decoderPorts(model->signature(), choices));
+  DYN_TRY(request.decoder.given, givenValues(state, model->signature(), command.all("input")));
   DYN_TRY(const OwnTokenizer tokenizer, tokenizerOf(command));
   GenerateResult result;
   DYN_TRY(request.prompts, readPrompts(command, tokenizer, result));
@@ -188,11 +240,12 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
   addEndTokens(state, model->info().path, command, tokenizer, request);
   settleBatch(state, *model, ports, request);
 
-  DYN_TRY(CallInputs first, firstInputs(model->signature(), ports, {request.prompts[0]}));
+  DYN_TRY(CallInputs first,
+          DecoderSteps::firstInputs(model->signature(), ports, request.prompts[0], request.decoder));
   DYN_TRY(const PreparedRun prepared, state.prepare(std::move(first)));
   DYN_TRY(dyn_module * module, prepared.model->program());
   const Signature signature = prepared.model->signature();
-  DYN_TRY(ports, decoderPorts(signature));  // of the program, which may be one made for these inputs
+  DYN_TRY(ports, decoderPorts(signature, choices));  // of the program, which may be one made for these inputs
   const DecoderProgram program{module, prepared.model->hasModule() ? &prepared.model->imported() : nullptr,
                                &signature, &state.now.options};
   GenerationText texts(tokenizer.get(), stopTexts, result,
@@ -204,7 +257,10 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
       made);
   if (!status.ok() && status.error().id != DiagnosticId::cancelled) return Error{status.error()};
   DYN_CHECK(texts.finish(made));
-  result.caches = ports.caches.empty() ? "none" : made.growsInPlace ? "in place" : "copied";
+  if (!made.sharesLengths)
+    state.log(std::string("only sequences of equal lengths share steps: ") +
+              (ports.mask ? "padding changes the scores" : "the model has no mask"));
+  result.caches = cachesText(ports, made.growingCount);
   takeResults(std::move(made), tokenizer, result);
   logTimes(state, result);
   if (!status.ok()) outcome.error = status.error();

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/engine/generate/generation.h"
-
 namespace dyn {
 namespace {
 
@@ -62,7 +60,9 @@ TEST(DecoderPorts, TheAxisThatGrowsIsTheOneThatChanges) {
   signature.outputs[1].info.shape = {"batch", "more", "total", "16"};
   EXPECT_THAT(faultOf(signature), HasSubstr("more than one axis grows"));
   signature.inputs[1].info.shape = signature.outputs[1].info.shape = {"batch", "2", "64", "16"};
-  EXPECT_THAT(faultOf(signature), HasSubstr("caches of a fixed length"));
+  const Result<DecoderPorts> fixed = decoderPorts(signature);
+  ASSERT_TRUE(fixed.ok()) << fixed.error().message;
+  EXPECT_EQ(fixed->caches[0].kind, CacheKind::state);
 }
 
 TEST(DecoderPorts, TheFirstAxisIsThatOfSequencesWhateverItsName) {
@@ -119,18 +119,59 @@ TEST(DecoderPorts, WithoutCachesTheScoresAreCalledLogits) {
   EXPECT_FALSE(ports->hasBatch);
 }
 
-TEST(Batches, PromptsOfEqualLengthsShareStepsOthersWhereAMaskTellsThemApart) {
-  GenerationRequest request;
-  request.prompts = {{1}, {1, 2}, {3}, {4, 5}, {6}};
-  request.maxBatch = 2;
-  DecoderPorts ports;
-  ports.batch = "batch";
-  EXPECT_EQ(batchesOf(request, ports), (std::vector<std::vector<size_t>>{{0, 2}, {1, 3}, {4}}));
-  ports.mask = 1;
-  ports.positions = 2;
-  EXPECT_EQ(batchesOf(request, ports), (std::vector<std::vector<size_t>>{{0, 1}, {2, 3}, {4}}));
-  ports.batch.clear();
-  EXPECT_EQ(batchesOf(request, ports).size(), 5U);
+TEST(DecoderPorts, ASizeThatTheOutputKnowsDoesNotGrow) {
+  Signature signature = cached("past_0", "present_0");
+  signature.inputs[1].info.shape = {"batch", "2", "past", "kv_cache_dim"};
+  signature.outputs[1].info.shape = {"batch", "2", "max(past, total)", "16"};
+  const Result<DecoderPorts> ports = decoderPorts(signature);
+  ASSERT_TRUE(ports.ok()) << ports.error().message;
+  EXPECT_EQ(ports->caches[0].axis, 2U);
+}
+
+TEST(DecoderPorts, ACacheAsLongAsWhatAnEncoderGivesIsMadeOnce) {
+  Signature signature = cached("past_key_values.0.decoder.key", "present.0.decoder.key");
+  signature.inputs.push_back(
+      port("past_key_values.0.encoder.key", Dtype::f32, {"batch", "2", "source", "16"}));
+  signature.outputs.push_back(port("present.0.encoder.key", Dtype::f32, {"?0", "2", "?1", "16"}));
+  signature.inputs.push_back(port("encoder_hidden_states", Dtype::f32, {"batch", "source", "8"}));
+  signature.inputs.push_back(port("encoder_attention_mask", Dtype::i64, {"batch", "source"}));
+  EXPECT_THAT(faultOf(signature), HasSubstr("encoder_hidden_states"));
+  const Result<DecoderPorts> ports = decoderPorts(signature, {.given = {"encoder_hidden_states"}});
+  ASSERT_TRUE(ports.ok()) << ports.error().message;
+  ASSERT_EQ(ports->caches.size(), 2U);
+  EXPECT_EQ(ports->caches[0].kind, CacheKind::growing);
+  EXPECT_EQ(ports->caches[1].kind, CacheKind::cross);
+  EXPECT_EQ(ports->sourceMask, 4U);
+  EXPECT_EQ(ports->given, std::vector<size_t>{3});
+}
+
+TEST(DecoderPorts, WhatIsLeftIsPairedInOrderWhereAllTypesFit) {
+  Signature signature = cached("k", "a");
+  signature.inputs.push_back(port("v", Dtype::f32, {"batch", "2", "past", "16"}));
+  signature.outputs.push_back(port("b", Dtype::f32, {"batch", "2", "past + seq", "16"}));
+  const Result<DecoderPorts> ports = decoderPorts(signature);
+  ASSERT_TRUE(ports.ok()) << ports.error().message;
+  ASSERT_EQ(ports->caches.size(), 2U);
+  EXPECT_EQ(ports->caches[1].input, 2U);
+  EXPECT_EQ(ports->caches[1].output, 2U);
+  EXPECT_THAT(ports->roles.back().reason, HasSubstr("by their order"));
+  signature.outputs[2].info.shape = {"batch", "2", "past + seq", "8"};
+  EXPECT_THAT(faultOf(signature), HasSubstr("--input gives its value"));
+}
+
+TEST(DecoderPorts, ChoicesOverrideNames) {
+  Signature signature = cached("past_0", "present_0");
+  signature.inputs.push_back(port("seen", Dtype::i64, {"batch", "past + seq"}));
+  EXPECT_FALSE(decoderPorts(signature).ok());
+  const Result<std::vector<PortChoice>> choices = parsePortChoices({"mask=seen", "state=past_0:present_0"});
+  ASSERT_TRUE(choices.ok());
+  const Result<DecoderPorts> ports = decoderPorts(signature, {.ports = *choices});
+  ASSERT_TRUE(ports.ok()) << ports.error().message;
+  EXPECT_EQ(ports->mask, 2U);
+  EXPECT_EQ(ports->caches[0].kind, CacheKind::state);
+  EXPECT_THAT(ports->roles[0].reason, HasSubstr("chosen"));
+  for (const char* text : {"mask", "speed=seen", "cache=a:b", "cache=a:b:c", "state=a"})
+    EXPECT_FALSE(parsePortChoices({text}).ok()) << text;
 }
 
 }  // namespace

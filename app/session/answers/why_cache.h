@@ -1,0 +1,12 @@
+// The answer to `:why cache`: what each input and output of a decoder is for in :generate, and why.
+#pragma once
+
+#include "app/engine/model/signature.h"
+#include "app/session/views/views.h"
+
+namespace dyn {
+
+// Errors: unsupportedFeature where the model is no decoder, with what is missing.
+Result<WhyView> whyCache(const Signature& signature);
+
+}  // namespace dyn
