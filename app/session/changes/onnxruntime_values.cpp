@@ -3,6 +3,8 @@
 #ifdef DYN_HAVE_ONNX
 #include <array>
 #include <cstdlib>
+#include <filesystem>
+#include <set>
 
 #include "app/engine/inputs/input_spec.h"
 #include "compiler/export/linker.h"
@@ -40,6 +42,23 @@ std::string namesAsLines(const std::vector<std::string>& names) {
   return text;
 }
 
+// Weights in files of their own are found from the folder of the model. Their paths were checked when the
+// model was read.
+Status copyExternalData(const onnx::Model& model, const TemporaryFolder& folder) {
+  std::set<std::string> locations;
+  for (const onnx::TensorProto& weight : model.graph->initializers)
+    for (const onnx::StringPair& entry : weight.externalData)
+      if (entry.key == "location") locations.emplace(entry.value);
+  for (const std::string& location : locations) {
+    const std::filesystem::path copy = folder.file(location);
+    std::error_code fault;
+    std::filesystem::create_directories(copy.parent_path(), fault);
+    if (!fault) std::filesystem::copy_file(std::filesystem::path(model.folder) / location, copy, fault);
+    if (fault) return makeError(DiagnosticId::fileError, copy.string() + ": " + fault.message());
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<Value>> onnxruntimeValues(const std::string& path, const std::vector<std::string>& names,
@@ -47,11 +66,9 @@ Result<std::vector<Value>> onnxruntimeValues(const std::string& path, const std:
                                              const std::vector<std::pair<std::string, Value>>& inputs) {
   DYN_TRY(const onnx::Model model, onnx::openModel(path));
   DYN_TRY(const onnx::FilePieces wide, onnx::withOutputs(model, names, types));
-  if (wide.hasExternalData)
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: " + path + " has weights in files of their own, beside onnxruntime");
   TemporaryFolder folder;
   DYN_CHECK(folder.make());
+  DYN_CHECK(copyExternalData(model, folder));
   DYN_CHECK(writeFileAtomically(folder.file("model.onnx"), wide.pieces));
   std::vector<std::string> inputNames;
   for (const auto& [name, value] : inputs) {

@@ -12,8 +12,8 @@
 
 namespace dyn {
 
-// Of the names given, in their order. Errors: unsupportedFeature without Python, for weights in files of
-// their own, and with what onnxruntime says where it does not take the model.
+// Of the names given, in their order. Errors: unsupportedFeature without Python, and with what onnxruntime
+// says where it does not take the model.
 Result<std::vector<Value>> onnxruntimeValues(const std::string& path, const std::vector<std::string>& names,
                                              const onnx::TypesByName& types,
                                              const std::vector<std::pair<std::string, Value>>& inputs);
