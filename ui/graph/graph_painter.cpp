@@ -26,9 +26,9 @@ QFont subtitleFont() {
 namespace {
 
 constexpr double kLineScale = 0.14;
-constexpr double kLeastLetters = 8.5;  // pixels of a title
-constexpr double kPortText = 6;        // from a port to its text
-constexpr double kFaded = 0.22;        // what is not traced
+constexpr double kUsualLetters = 8.5, kLeastLetters = 7;  // pixels of a title
+constexpr double kPortText = 6;                           // from a port to its text
+constexpr double kFaded = 0.22;                           // what is not traced
 const QColor kMatch(255, 196, 0);
 
 constexpr const char* kClasses[] = {"elementwise", "view",       "injective", "reduction", "contraction",
@@ -354,6 +354,23 @@ void GraphPainter::paintCopy(QPainter& painter, size_t index, double scale) cons
         up ? QStringLiteral("to the GPU") : QStringLiteral("to the host"));
 }
 
+namespace {
+
+// Of a title in a small picture: as large as it fits, within what can be read.
+QFont legibleFont(const QString& title, double width, double scale) {
+  QFont font = titleFont();
+  const auto pixels = [&](double onScreen) {
+    return std::max(font.pixelSize(), static_cast<int>(std::ceil(onScreen / scale)));
+  };
+  const int most = pixels(kUsualLetters), least = pixels(kLeastLetters);
+  font.setPixelSize(most);
+  const double needed = QFontMetricsF(font).horizontalAdvance(title);
+  if (needed > width) font.setPixelSize(std::max(least, static_cast<int>(most * width / needed)));
+  return font;
+}
+
+}  // namespace
+
 void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const {
   const SceneBox& box = scene_.boxes[index];
   const bool group = box.node < 0;
@@ -393,8 +410,8 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   if (group && matched) title += QString::fromUtf8(" · ") + QString::number(marks_.matches[index]);
   QFont font = titleFont();
   if (!isWhole) {
-    font.setPixelSize(std::max(font.pixelSize(), static_cast<int>(std::ceil(kLeastLetters / scale))));
     text = r.adjusted(2, 0, -2, 0);
+    font = legibleFont(title, text.width(), scale);
   }
   painter.setFont(font);
   painter.setPen(colors.text);

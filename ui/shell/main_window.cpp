@@ -54,7 +54,7 @@ bool makesRuns(CommandId id) {
          id == CommandId::bench || id == CommandId::recall;
 }
 
-// The median, as in the list of runs; and of the run whose times stand on the graph, which is another one.
+// The median, as in the list of runs; and what stands on the graph: the times of another run, or of all.
 QString timeRows(const RunResult& run) {
   const TimeStatistics times = statisticsOf(run.runsNs);
   QString text = timeText(times.medianNs);
@@ -62,10 +62,11 @@ QString timeRows(const RunResult& run) {
   QString rows = htmlRow("time", text);
   if (const std::optional<double> spread = times.spreadShare())
     rows += htmlRow("spread", QString("%1 %").arg(100 * *spread, 0, 'f', 1));
-  if (!run.profile || run.isTimeProfiled) return rows;
+  if (!run.profile || (run.isTimeProfiled && times.count <= 1)) return rows;
   int64_t profiledNs = 0;
   for (const KernelRow& row : run.profile->rows) profiledNs += row.totalNs;
-  return rows + htmlRow("profile", timeText(profiledNs) + ", of one more run, each launch timed");
+  const char* of = run.isTimeProfiled ? ", the sum of these runs" : ", of one more run, each launch timed";
+  return rows + htmlRow("profile", timeText(profiledNs) + of);
 }
 
 // A recursion that runs node after node has a reason, which the pass tells.

@@ -9,30 +9,41 @@ namespace dyn::ui {
 namespace {
 constexpr int kNode = Qt::UserRole, kAsk = Qt::UserRole + 1;
 
-// "A = B (rule of add at node N (Add, opset 17))": B is what the next line is about, so that A tells enough.
-// What all names begin with is left out. The whole line is in the tooltip.
-QString shownOf(const QString& line, qsizetype prefix) {
+// "A = B (rule of add at node N (Add, opset 17))" → "A": B is what the next line is about. "": another line.
+QString valueOf(const QString& line) {
   static const QRegularExpression rule("^(\\S+) = \\S+ \\(rule of \\S+ at ");
-  const QRegularExpressionMatch match = rule.match(line);
-  return match.hasMatch() ? match.captured(1).mid(prefix) : line;
+  return rule.match(line).captured(1);
 }
 
-QStringList namesOf(const std::vector<WhyStep>& tree) {
+// What the names of nodes begin with.
+QString prefixOf(const std::vector<WhyStep>& tree) {
   QStringList names;
   const auto add = [&](const std::string& text) {
-    const QString line = QString::fromStdString(text), name = shownOf(line, 0);
-    if (name != line) names << name;
+    if (const QString name = valueOf(QString::fromStdString(text)); name.startsWith('/')) names << name;
   };
   for (const WhyStep& step : tree) {
     add(step.text);
     for (const std::string& line : step.folded) add(line);
   }
-  return names;
+  return names.isEmpty() ? QString() : names.first().left(sharedPrefix(names));
 }
 
-QTreeWidgetItem* itemOf(const std::string& text, qsizetype prefix) {
+// "encoder/layer.1/attention/output/Add" → "e/layer.1/a/o/Add": of parts without a number the first letter.
+QString abbreviated(const QString& name) {
+  static const QRegularExpression number("\\d");
+  QStringList parts = name.split('/');
+  for (qsizetype i = 0; i + 1 < parts.size(); ++i)
+    if (!parts[i].contains(number)) parts[i] = parts[i].left(1);
+  return parts.join('/');
+}
+
+// Short enough to be told apart; the whole line is in the tooltip.
+QTreeWidgetItem* itemOf(const std::string& text, const QString& prefix) {
   const QString line = QString::fromStdString(text);
-  auto* item = new QTreeWidgetItem({shownOf(line, prefix)});
+  QString shown = valueOf(line);
+  if (shown.startsWith(prefix)) shown = shown.mid(prefix.size());
+  shown.remove("_output_0");  // what exporters add to the name of a node
+  auto* item = new QTreeWidgetItem({shown.isEmpty() ? line : abbreviated(shown)});
   item->setToolTip(0, line);
   return item;
 }
@@ -57,7 +68,7 @@ WhyTreeView::WhyTreeView(QWidget* parent) : QTreeWidget(parent) {
 void WhyTreeView::showTree(const std::vector<WhyStep>& tree) {
   clear();
   setVisible(!tree.empty());
-  const qsizetype prefix = sharedPrefix(namesOf(tree));
+  const QString prefix = prefixOf(tree);
   std::vector<QTreeWidgetItem*> open;  // the last item of each depth
   for (const WhyStep& step : tree) {
     const size_t depth = std::min(static_cast<size_t>(step.depth), open.size());
