@@ -17,6 +17,7 @@
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/run_ratios.h"
 #include "ui/graph/text_widths.h"
+#include "ui/support/formula_text.h"
 
 namespace dyn::ui {
 
@@ -297,7 +298,7 @@ void GraphCanvas::select(int node) {
 }
 
 QString GraphCanvas::search(const QString& text) {
-  Result<GraphQuery> query = GraphQuery::parse(text.toStdString());
+  Result<GraphQuery> query = GraphQuery::parse(plainFormula(text).toStdString());
   const QString fault = query.ok() ? QString() : QString::fromStdString(query.error().message);
   query_ = query.ok() ? *std::move(query) : GraphQuery();
   findMatches();

@@ -25,8 +25,10 @@ QFont subtitleFont() {
 
 namespace {
 
-constexpr double kTextScale = 0.3, kLineScale = 0.14;
-constexpr double kFaded = 0.22;  // what is not traced
+constexpr double kLineScale = 0.14;
+constexpr double kUsualLetters = 8.5, kLeastLetters = 7;  // pixels of a title
+constexpr double kPortText = 6;                           // from a port to its text
+constexpr double kFaded = 0.22;                           // what is not traced
 const QColor kMatch(255, 196, 0);
 
 constexpr const char* kClasses[] = {"elementwise", "view",       "injective", "reduction", "contraction",
@@ -212,6 +214,24 @@ bool GraphPainter::crosses(const SceneEdge& edge) const {
   return isCopy(sideOf(static_cast<size_t>(edge.from))) || isCopy(sideOf(static_cast<size_t>(edge.to)));
 }
 
+namespace {
+
+// Where a port stands on the upper side of its box.
+QPointF portOf(const SceneEdge& edge, const QRectF& to) {
+  const double step = std::min(9.0, (to.width() - 24) / std::max(1, edge.ports - 1));
+  return {to.left() + 12 + step * edge.port, to.top()};
+}
+
+}  // namespace
+
+QRectF portTextRect(const SceneEdge& edge, const QRectF& to) {
+  if (!edge.tunnelled || edge.port + 1 < edge.ports) return {};
+  const QPointF port = portOf(edge, to);
+  const double height = QFontMetricsF(subtitleFont()).height();
+  return {port.x() + kPortText, port.y() - 3 - height, std::max(0.0, to.right() - port.x() - kPortText),
+          height};
+}
+
 // Straight within rows, bent between them.
 QPainterPath edgePath(const SceneEdge& edge) {
   QPainterPath path(edge.points.front());
@@ -235,17 +255,16 @@ void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double sc
   painter.setBrush(Qt::NoBrush);
   if (edge.tunnelled) {
     const QRectF to = scene_.boxes[static_cast<size_t>(edge.to)].rect;
-    const double step = std::min(9.0, (to.width() - 24) / std::max(1, edge.ports - 1));
-    const QPointF end(to.left() + 12 + step * edge.port, to.top());
+    const QPointF end = portOf(edge, to);
     painter.drawLine(end - QPointF(0, 9), end);
     painter.setBrush(color);
     painter.drawEllipse(end - QPointF(0, 11), 2.6, 2.6);
-    // One text for all of them: they would lie over each other.
-    if (scale < kTextScale || edge.port + 1 < edge.ports) return;
+    const QRectF room = portTextRect(edge, to);
+    if (scale < kWholeScale || room.isEmpty()) return;
     painter.setFont(subtitleFont());
     const QString text = edge.ports == 1 ? edge.name : QString("%1 values").arg(edge.ports);
-    painter.drawText(end + QPointF(6, -5),
-                     QFontMetricsF(subtitleFont()).elidedText(text, Qt::ElideMiddle, 130));
+    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
+                     QFontMetricsF(subtitleFont()).elidedText(text, Qt::ElideMiddle, room.width()));
     return;
   }
   painter.drawPath(edgePath(edge));
@@ -313,7 +332,7 @@ void GraphPainter::paintCopy(QPainter& painter, size_t index, double scale) cons
   painter.drawRoundedRect(r, 3, 3);
   painter.setPen(QPen(Qt::white, 1.2, Qt::DashLine));
   painter.drawLine(QPointF(r.left() + 3, r.center().y()), QPointF(r.right() - 3, r.center().y()));
-  if (scale < kTextScale) return;
+  if (scale < kWholeScale) return;
   const QPointF tip(r.left() + 13, r.bottom() - 5);
   painter.setPen(QPen(Qt::white, 2));
   painter.drawLine(QPointF(tip.x(), r.top() + 5), tip - QPointF(0, 4));
@@ -334,6 +353,23 @@ void GraphPainter::paintCopy(QPainter& painter, size_t index, double scale) cons
   write(below, up ? BoxSide::gpu : BoxSide::host,
         up ? QStringLiteral("to the GPU") : QStringLiteral("to the host"));
 }
+
+namespace {
+
+// Of a title in a small picture: as large as it fits, within what can be read.
+QFont legibleFont(const QString& title, double width, double scale) {
+  QFont font = titleFont();
+  const auto pixels = [&](double onScreen) {
+    return std::max(font.pixelSize(), static_cast<int>(std::ceil(onScreen / scale)));
+  };
+  const int most = pixels(kUsualLetters), least = pixels(kLeastLetters);
+  font.setPixelSize(most);
+  const double needed = QFontMetricsF(font).horizontalAdvance(title);
+  if (needed > width) font.setPixelSize(std::max(least, static_cast<int>(most * width / needed)));
+  return font;
+}
+
+}  // namespace
 
 void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const {
   const SceneBox& box = scene_.boxes[index];
@@ -367,14 +403,22 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   painter.drawRoundedRect(r, round, round);
   if (sideOf(index) != BoxSide::none) paintSide(painter, r, round, sideOf(index));
   if (scale < kTextScale) return;
-  const QRectF text = r.adjusted(9, 3, -9, -3);
+  QRectF text = r.adjusted(9, 3, -9, -3);
   QString title = box.title;
-  if (box.expandable) title = QString::fromUtf8("▸ ") + title;
+  const bool isWhole = scale >= kWholeScale;
+  if (box.expandable && isWhole) title = QString::fromUtf8("▸ ") + title;
   if (group && matched) title += QString::fromUtf8(" · ") + QString::number(marks_.matches[index]);
-  painter.setFont(titleFont());
+  QFont font = titleFont();
+  if (!isWhole) {
+    text = r.adjusted(2, 0, -2, 0);
+    font = legibleFont(title, text.width(), scale);
+  }
+  painter.setFont(font);
   painter.setPen(colors.text);
-  const QString shown = QFontMetricsF(titleFont()).elidedText(title, Qt::ElideMiddle, text.width());
-  if (box.subtitle.isEmpty()) {
+  // In a few letters the first tell most.
+  const Qt::TextElideMode elided = isWhole ? Qt::ElideMiddle : Qt::ElideRight;
+  const QString shown = QFontMetricsF(font).elidedText(title, elided, text.width());
+  if (!isWhole || box.subtitle.isEmpty()) {
     painter.drawText(text, Qt::AlignCenter, shown);
     return;
   }

@@ -15,6 +15,10 @@
 
 namespace dyn::ui {
 
+// From kTextScale on boxes have their titles, which are enlarged so that they can be read; from kWholeScale
+// on also what stands below a title, and the names at ports.
+constexpr double kTextScale = 0.26, kWholeScale = 0.66;
+
 QFont titleFont();
 QFont subtitleFont();
 
@@ -24,6 +28,9 @@ struct BoxColors {
 
 // Of an edge that is no port.
 QPainterPath edgePath(const SceneEdge& edge);
+// Of an edge that is a port of the box `to`: where its name stands, above the box and no wider. Of several
+// ports of a box the last has the text of all; of the others, and of lines, nothing.
+QRectF portTextRect(const SceneEdge& edge, const QRectF& to);
 
 enum class BoxChange : uint8_t { none, added, removed, changed };
 QColor changeColor(BoxChange change, bool dark);  // of the border

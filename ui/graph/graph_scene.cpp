@@ -9,6 +9,7 @@
 
 #include "ui/graph/column_wrap.h"
 #include "ui/graph/layered_layout.h"
+#include "ui/support/formula_text.h"
 
 namespace dyn::ui {
 
@@ -27,6 +28,7 @@ class SceneBuilder {
 
   GraphScene build() {
     openGroups();
+    findRows();
     makeBoxes();
     makeEdges();
     // Children of a group come after it, so from behind every group is sized before its parent is laid out.
@@ -123,6 +125,7 @@ class SceneBuilder {
     scene_.boxOfNode.assign(view_.nodes.size(), -1);
     for (size_t n = 0; n < view_.nodes.size(); ++n) {
       const GraphNode& node = view_.nodes[n];
+      if (scene_.boxOfNode[n] >= 0) continue;  // in a row of inputs or outputs
       if (node.kind == NodeKind::constant && !options_.showConstants) continue;
       const int closed = node.group < 0 ? -1 : closedAt_[static_cast<size_t>(node.group)];
       if (closed >= 0) {
@@ -145,9 +148,15 @@ class SceneBuilder {
             box.subtitle = QString::fromStdString(value.substr(1, value.size() - 2));
       box.opClass = QString::fromStdString(node.opClass);
       box.expandable = owners_.count(node.id) > 0;
+      const std::vector<size_t>& row = rowOf(n);
+      if (row.size() > 1) {
+        box.title += QString::fromUtf8(" … ") + QString::fromStdString(view_.nodes[row.back()].label);
+        box.subtitle = QString::fromUtf8("%1 × ").arg(row.size()) + box.subtitle;
+      }
       size(box, box.subtitle.isEmpty());
       const int index = addBox(std::move(box));
       scene_.boxOfNode[n] = index;
+      for (const size_t other : row) scene_.boxOfNode[other] = index;
       inner(node.group).items.push_back(index);
     }
     for (SceneBox& box : scene_.boxes) {
@@ -155,6 +164,46 @@ class SceneBuilder {
       box.subtitle = QString::number(box.membersCount) + (box.membersCount == 1 ? " op" : " ops");
       size(box, false);
     }
+  }
+
+  // What an input or output is joined to as it is shown: a closed group and -1, or -1 and an operation.
+  using Joint = std::pair<int, int>;
+
+  // The inputs, or the outputs, of one type that all go into one box, or come from one: a decoder has dozens,
+  // and in a row of dozens nothing can be read.
+  void findRows() {
+    constexpr size_t kFewest = 6;
+    std::map<int, std::set<Joint>> joints;  // of inputs and outputs
+    for (const GraphEdge& e : view_.edges) {
+      const auto from = indexOf_.find(e.from), to = indexOf_.find(e.to);
+      if (from == indexOf_.end() || to == indexOf_.end()) continue;
+      for (const auto& [pill, other] : {std::pair(from->second, to->second), {to->second, from->second}}) {
+        if (!isPill(pill)) continue;
+        const int group = view_.nodes[static_cast<size_t>(other)].group,
+                  closed = group < 0 ? -1 : closedAt_[static_cast<size_t>(group)];
+        joints[pill].insert(closed >= 0 ? Joint{closed, -1} : Joint{-1, other});
+      }
+    }
+    std::map<std::tuple<NodeKind, Joint, QString>, std::vector<size_t>> rows;
+    for (const auto& [pill, joined] : joints) {
+      if (joined.size() != 1) continue;
+      const GraphNode& node = view_.nodes[static_cast<size_t>(pill)];
+      const std::vector<GraphPort>& ports = node.outputs.empty() ? node.inputs : node.outputs;
+      const QString type = ports.empty() ? QString() : shortType(ports[0].type);
+      rows[{node.kind, *joined.begin(), type}].push_back(static_cast<size_t>(pill));
+    }
+    for (auto& [key, row] : rows)
+      if (row.size() >= kFewest) rows_[row.front()] = std::move(row);
+  }
+  bool isPill(int node) const {
+    const GraphNode& n = view_.nodes[static_cast<size_t>(node)];
+    return (n.kind == NodeKind::input || n.kind == NodeKind::output) && n.group < 0;
+  }
+  // Of the first of a row all in it; else nothing.
+  const std::vector<size_t>& rowOf(size_t node) const {
+    static const std::vector<size_t> kNone;
+    const auto row = rows_.find(node);
+    return row == rows_.end() ? kNone : row->second;
   }
 
   // The box that stands for a closed group: of a body the operation it belongs to, else its own.
@@ -434,6 +483,7 @@ class SceneBuilder {
   std::vector<Inner> inner_;
   std::map<NodeId, int> indexOf_;
   std::set<NodeId> owners_;
+  std::map<size_t, std::vector<size_t>> rows_;  // of inputs or outputs that are one box, by the first
   std::map<int, double> shift_;
   std::vector<std::vector<Segment>> routes_;  // of each scene edge
 };
@@ -480,7 +530,10 @@ QString shortType(const std::string& type) {
   const qsizetype close = text.lastIndexOf("), ");
   if (close < 0) return text;
   const QString dims = text.mid(8, close - 8), dtype = text.mid(close + 3, text.size() - close - 4);
-  return dims.isEmpty() ? dtype : dtype + " [" + dims + "]";
+  if (dims.isEmpty()) return dtype;
+  QStringList shown;
+  for (const QString& dim : dimsOf(dims)) shown << formulaText(dim, Numbers::exact);
+  return dtype + " [" + shown.join(", ") + "]";
 }
 
 QString timeText(int64_t timeNs) {

@@ -12,6 +12,7 @@
 
 #include "ui/support/icons.h"
 #include "ui/support/theme.h"
+#include "ui/support/why_grey.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -100,8 +101,10 @@ void CommandPalette::open(std::vector<PaletteRow> rows, const QString& begun) {
 void CommandPalette::place() {
   const QSize room = parentWidget()->size();
   const int width = std::min(kWidestPalette, room.width() - 2 * kSpaceLarge);
+  const int needed = search_->sizeHint().height() + 3 * kSpaceSmall +
+                     std::max(1, rows_->rowCount()) * rows_->verticalHeader()->defaultSectionSize();
   setGeometry((room.width() - width) / 2, kFromTop, width,
-              std::min(kHighestPalette, room.height() - 2 * kFromTop));
+              std::min({needed, kHighestPalette, room.height() - 2 * kFromTop}));
 }
 
 void CommandPalette::narrow() {
@@ -123,6 +126,7 @@ void CommandPalette::narrow() {
     if (score < 0 && row.note.contains(text, Qt::CaseInsensitive)) score = 1;
     if (score < 0) continue;
     if (!kind && row.kind == PaletteKind::operation) score -= 100;
+    if (row.action && !row.action->isEnabled()) score -= 1000;  // below all that can be done
     const auto used = uses_.find(row.text);
     matches.push_back({score, used == uses_.end() ? 0 : used->second, i});
   }
@@ -143,13 +147,16 @@ void CommandPalette::narrow() {
     rows_->item(at, 0)->setIcon(row.action && !row.action->icon().isNull() ? row.action->icon()
                                                                            : icon(iconOfRow(row)));
     setCell(rows_, at, 1, row.keys, CellAlignment::right);
-    setCell(rows_, at, 2, row.note);
+    const QString why = row.action && !row.action->isEnabled() ? whyGrey(row.action.get()) : QString();
+    setCell(rows_, at, 2, why.isEmpty() ? row.note : why);
+    if (!why.isEmpty()) rows_->item(at, 0)->setForeground(palette().color(QPalette::PlaceholderText));
     rows_->item(at, 2)->setForeground(palette().color(QPalette::PlaceholderText));
   }
   rows_->resizeColumnToContents(1);
   rows_->resizeColumnToContents(2);
   rows_->setColumnWidth(2, std::min(rows_->columnWidth(2), kWidestPalette / 3));
   if (rows_->rowCount() > 0) rows_->setCurrentCell(0, 0);
+  place();
 }
 
 void CommandPalette::take(int row) {

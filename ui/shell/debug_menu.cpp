@@ -4,6 +4,7 @@
 #include <QMenu>
 
 #include "ui/support/icons.h"
+#include "ui/support/why_grey.h"
 
 namespace dyn::ui {
 
@@ -38,18 +39,18 @@ DebugMenu::DebugMenu(QMenu* menu, std::function<Command()> start, std::function<
   });
   delete_ = action("Delete all breakpoints", "Delete", "Ctrl+Shift+F9", "actions/close",
                    [this] { Q_EMIT asked(Command::of(CommandId::delete_)); });
-  setState(false, false);
+  setState("Open a model first.", false);
 }
 
-void DebugMenu::setState(bool canRun, bool isStopped) {
+void DebugMenu::setState(const QString& whyNot, bool isStopped) {
   stopped_ = isStopped;
+  sayWhyGrey(go_, {});
   go_->setText(stopped_ ? "Continue" : "Start stepping");
   go_->setIconText(stopped_ ? "Continue" : "Start");
-  go_->setToolTip(go_->text() + " (F5)");
-  go_->setEnabled(canRun);
-  break_->setEnabled(canRun);
-  delete_->setEnabled(canRun);
-  for (QAction* one : whileStopped_) one->setEnabled(stopped_);
+  go_->setToolTip(stopped_ ? "Go on to the next breakpoint, or to the end (F5)"
+                           : "Start a run that stops at the first breakpoint; without any, at once (F5)");
+  for (QAction* one : {go_, break_, delete_}) enableUnless(one, whyNot);
+  for (QAction* one : whileStopped_) enableUnless(one, stopped_ ? "" : "No run is stopped: F5 starts one.");
 }
 
 }  // namespace dyn::ui

@@ -18,8 +18,8 @@ class DebugMenu : public QObject {
   // `start` makes the command that begins a run; `chosen` names the chosen operation, "" without one.
   DebugMenu(QMenu* menu, std::function<Command()> start, std::function<QString()> chosen);
 
-  // Nothing can be begun with a model that cannot be run; a run is stepped while it stands.
-  void setState(bool canRun, bool isStopped);
+  // `whyNot`: a run can begin, or why not. A run is stepped while it stands.
+  void setState(const QString& whyNot, bool isStopped);
   QList<QAction*> steps() const { return steps_; }  // for buttons
 
  Q_SIGNALS:

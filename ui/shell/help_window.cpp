@@ -15,6 +15,7 @@
 
 #include "ui/support/icons.h"
 #include "ui/support/theme.h"
+#include "ui/support/why_grey.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -27,6 +28,8 @@ QString docsFolder() {
 }
 
 namespace {
+
+constexpr const char* kNoPageBefore = "No page was shown before.";
 
 QString plainText(const QAction& action) { return action.text().remove('&').toHtmlEscaped(); }
 
@@ -74,7 +77,7 @@ HelpWindow::HelpWindow(QWidget* parent)
   auto* contents = new QPushButton("Contents");
   contents->setObjectName("helpContents");
   contents->setAutoDefault(false);
-  contents->setEnabled(!docsFolder().isEmpty());
+  enableUnless(contents, docsFolder().isEmpty() ? "The documentation is not installed." : "");
   auto* row = new QHBoxLayout;
   row->addWidget(back_);
   row->addWidget(contents);
@@ -90,7 +93,7 @@ HelpWindow::HelpWindow(QWidget* parent)
 void HelpWindow::showText(const QString& title, const QString& html) {
   before_.clear();
   shown_.clear();
-  back_->setEnabled(false);
+  enableUnless(back_, kNoPageBefore);
   setWindowTitle(title);
   page_->setHtml(html);
   show();
@@ -103,7 +106,7 @@ bool HelpWindow::showPage(const QString& file) {
   if (docsFolder().isEmpty() || !page.open(QIODevice::ReadOnly)) return false;
   if (!shown_.isEmpty() && shown_ != file) before_ << shown_;
   shown_ = file;
-  back_->setEnabled(!before_.isEmpty());
+  enableUnless(back_, before_.isEmpty() ? kNoPageBefore : "");
   page_->document()->setBaseUrl(QUrl::fromLocalFile(page.fileName()));
   page_->setMarkdown(QString::fromUtf8(page.readAll()));
   const QString title = page_->document()->firstBlock().text();

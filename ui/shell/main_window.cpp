@@ -18,10 +18,12 @@
 #include <QToolButton>
 #include <QUrl>
 
+#include "app/engine/run/run_statistics.h"
 #include "app/session/views/view_text.h"
 #include "ui/shell/debug_menu.h"
 #include "ui/support/icons.h"
 #include "ui/support/short_name.h"
+#include "ui/support/why_grey.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/device_counts_text.h"
 #include "ui/views/node_details.h"
@@ -50,6 +52,30 @@ QString passTip(const PassRow& pass) {
 bool makesRuns(CommandId id) {
   return id == CommandId::run || id == CommandId::time || id == CommandId::profile ||
          id == CommandId::bench || id == CommandId::recall;
+}
+
+// The median, as in the list of runs; and what stands on the graph: the times of another run, or of all.
+QString timeRows(const RunResult& run) {
+  const TimeStatistics times = statisticsOf(run.runsNs);
+  QString text = timeText(times.medianNs);
+  if (times.count > 1) text += QString(", median of %1 runs").arg(times.count);
+  QString rows = htmlRow("time", text);
+  if (const std::optional<double> spread = times.spreadShare())
+    rows += htmlRow("spread", QString("%1 %").arg(100 * *spread, 0, 'f', 1));
+  if (!run.profile || (run.isTimeProfiled && times.count <= 1)) return rows;
+  int64_t profiledNs = 0;
+  for (const KernelRow& row : run.profile->rows) profiledNs += row.totalNs;
+  const char* of = run.isTimeProfiled ? ", the sum of these runs" : ", of one more run, each launch timed";
+  return rows + htmlRow("profile", timeText(profiledNs) + of);
+}
+
+// A recursion that runs node after node has a reason, which the pass tells.
+QString whyNoLevels(const PassList* passes) {
+  QString text = "This run had no loop over levels of nodes, and no sequences of different lengths.";
+  for (const PassRow& row : passes ? passes->rows : std::vector<PassRow>())
+    for (const std::string& remark : row.remarks)
+      if (row.name == "batch_levels") text += "\n" + QString::fromStdString(remark);
+  return text;
 }
 
 // In words; stops and breakpoints have a panel, what a run ended with has not.
@@ -623,10 +649,7 @@ void MainWindow::hideUnchanged() {
 void MainWindow::showRun() {
   isLive_ = false;
   canvas_->setTimes(result_->nodeTimes);
-  QString text = "<table>";
-  int64_t least = 0;
-  for (int64_t t : result_->runsNs) least = least == 0 ? t : std::min(least, t);
-  text += htmlRow("time", timeText(least));
+  QString text = "<table>" + timeRows(*result_);
   if (result_->compileNs > 0) text += htmlRow("compile", timeText(result_->compileNs));
   text += htmlRow("kernels", QString::number(result_->kernelsCount) + ", launched " +
                                  QString::number(result_->launchesCount) + " times");
@@ -645,8 +668,7 @@ void MainWindow::showRun() {
   showNode(canvas_->selectedNode());  // with its time
   places_->setRun(result_);
   rows_->setLevels(result_->levels);
-  if (!result_->levels)
-    rows_->say("This run had no loop over levels of nodes, and no sequences of different lengths.");
+  if (!result_->levels) rows_->say(whyNoLevels(passes_.get()));
   if (result_->profile) showKernels(*result_->profile);
   // Panels that show something of a run, or for the chosen sizes, stay.
   QWidget* const panel = bottom_->currentWidget();
@@ -760,9 +782,15 @@ void MainWindow::updateBusy() {
   if (!isBusy) busy_->setText(canRun() ? "Ready" : model_ ? "Cannot be run" : "");
   cancel_->setVisible(isBusy);
   if (isBusy != beatTimer_.isActive()) isBusy ? beatTimer_.start() : beatTimer_.stop();
-  run_->setEnabled(canRun() && !isBusy);
-  runButton_->setEnabled(!model_ || canRun());
-  debug_->setState(canRun() && model_->kind != ModelKind::package, stop_->isStopped());
+  const QString noModel = "Open a model first.", noRun = "This model cannot be run: Problems says why.";
+  const QString whyNoRun = !model_ ? noModel : !canRun() ? noRun : "";
+  enableUnless(run_, isBusy && canRun() ? "Something is under way: it can be cancelled below." : whyNoRun);
+  enableUnless(runButton_, model_ ? whyNoRun : "");
+  for (QAction* action : {fit_, openGroups_, closeGroups_, compareStep_})
+    enableUnless(action, canvas_->graph() ? "" : model_ ? "There is no graph." : noModel);
+  debug_->setState(
+      canRun() && model_->kind == ModelKind::package ? "A package cannot be stepped through." : whyNoRun,
+      stop_->isStopped());
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

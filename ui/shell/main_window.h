@@ -211,6 +211,7 @@ class MainWindow : public QMainWindow {
   void showRuns(Shared<RunList> runs);
   void keepResult(const RunList& runs);
   void compareRuns(Shared<RunsView> runs);
+  void compareLastRuns();
   void askPlanNow();
   void restoreRuns();
   void keepRuns();

@@ -15,6 +15,7 @@
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"
 #include "ui/support/icons.h"
+#include "ui/support/why_grey.h"
 
 namespace dyn::ui {
 
@@ -72,7 +73,7 @@ void MainWindow::addLayouterTo(QMenu* view) {
   QAction* graphviz = view->addAction("Lay out with Graphviz");
   graphviz->setCheckable(true);
   if (dotProgram().isEmpty()) {
-    graphviz->setEnabled(false);
+    enableUnless(graphviz, "The program dot is not installed.");
     graphviz->setText("Lay out with Graphviz (not installed)");
   }
   connect(graphviz, &QAction::toggled, canvas_, [this](bool on) {

@@ -10,6 +10,7 @@
 #include "ui/shell/help_window.h"
 #include "ui/shell/main_window.h"
 #include "ui/support/icons.h"
+#include "ui/support/why_grey.h"
 
 namespace dyn::ui {
 
@@ -22,7 +23,7 @@ QList<QAction*> MainWindow::menuActions() const {
     for (QAction* action : menus[i]->actions()) {
       if (action->menu())
         menus << action->menu();
-      else if (!action->isSeparator() && action->isEnabled())
+      else if (!action->isSeparator())
         all << action;
     }
   return all;
@@ -83,7 +84,7 @@ void MainWindow::makeHelpMenu() {
   };
   const auto page = [&](const QString& text, const QString& file, const QKeySequence& key = {}) {
     QAction* made = action(text, key, [this, file] { showHelpPage(file); });
-    made->setEnabled(!docsFolder().isEmpty());
+    enableUnless(made, docsFolder().isEmpty() ? "The documentation is not installed." : "");
     if (docsFolder().isEmpty()) made->setText(text + " (not installed)");
   };
   page("Documentation", "index.md", QKeySequence::HelpContents);
@@ -97,7 +98,7 @@ void MainWindow::makeHelpMenu() {
   for (const Tour& one : tours()) {
     QAction* made = tour->addAction(icon(one.icon), one.title);
     made->setToolTip(one.text);
-    made->setEnabled(!samplesFolder().isEmpty());
+    enableUnless(made, samplesFolder().isEmpty() ? "The samples are not installed." : "");
     connect(made, &QAction::triggered, this, [this, &one] { startTour(one); });
   }
   help->addSeparator();

@@ -64,7 +64,9 @@ QWidget* MainWindow::makePipeline() {
     if (!passes_ || row < 0) return;
     QMenu menu;
     pipeline_->addActions(menu, passes_->rows[static_cast<size_t>(row)]);
-    if (!menu.isEmpty()) menu.exec(passTable_->viewport()->mapToGlobal(at));
+    menu.addSeparator();
+    menu.addActions(passTable_->actions());
+    menu.exec(passTable_->viewport()->mapToGlobal(at));
   });
   return pipeline_;
 }
@@ -102,6 +104,8 @@ void MainWindow::stepRun(const Command& command) {
   const Ticket ticket = submit(command);
   if (!isList) stepping_ = ticket;
   if (command.id != CommandId::start) return;
+  // Where there are breakpoints, the run goes on to the first.
+  if (stop_->hasBreakpoints()) stepping_ = submit(Command::of(CommandId::continue_));
   fronts_[WindowMode::debug] = levels_;
   mode_ == WindowMode::debug ? bringPanel(levels_) : setMode(WindowMode::debug);
 }

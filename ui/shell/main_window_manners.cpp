@@ -9,6 +9,7 @@
 
 #include "ui/shell/main_window.h"
 #include "ui/support/icons.h"
+#include "ui/support/why_grey.h"
 #include "ui/views/pipeline_edit.h"
 
 namespace dyn::ui {
@@ -64,6 +65,14 @@ void MainWindow::makeUndo(QMenu* view) {
   redo_->setShortcut(QKeySequence::Redo);
   undo_->setIcon(icon("actions/undo"));
   redo_->setIcon(icon("actions/redo"));
+  // The texts of both tell what is undone; what is grey has no such text.
+  const auto tell = [this](QAction* action, bool can) {
+    sayWhyGrey(action, can ? "" : "Nothing to go back on.");
+  };
+  connect(history_->stack(), &QUndoStack::canUndoChanged, this, [=, this](bool can) { tell(undo_, can); });
+  connect(history_->stack(), &QUndoStack::canRedoChanged, this, [=, this](bool can) { tell(redo_, can); });
+  tell(undo_, false);
+  tell(redo_, false);
   view->addActions({undo_, redo_});
   view->addSeparator();
   connect(canvas_, &GraphCanvas::lookChanged, this,

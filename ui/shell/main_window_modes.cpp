@@ -13,6 +13,7 @@
 #include "ui/shell/dock_title.h"
 #include "ui/shell/main_window.h"
 #include "ui/support/icons.h"
+#include "ui/support/why_grey.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/run/stop_panel.h"
 
@@ -40,7 +41,10 @@ void MainWindow::makeRail(QMenu* view) {
     rail->addAction(action);
     if (QWidget* button = rail->widgetForAction(action))
       button->setObjectName(QString("mode%1").arg(spec.name));
-    connect(action, &QAction::triggered, this, [this, mode] { setMode(mode); });
+    connect(action, &QAction::triggered, this, [this, mode] {
+      setMode(mode);
+      if (mode == WindowMode::sizes) cockpit_->takeKeys();
+    });
     modeActions_[static_cast<size_t>(mode)] = action;
   }
   menu->addSeparator();
@@ -155,7 +159,7 @@ void MainWindow::setMode(WindowMode mode) {
   const bool again = mode == mode_ && !isAtStart_;
   if (!again && !isAtStart_) dockStates_[mode_] = {now, saveState()};
   isAtStart_ = false;
-  for (QAction* action : modeActions_) action->setEnabled(true);
+  for (QAction* action : modeActions_) enableUnless(action, {});
   mode_ = mode;
   modeWidth_ = width();
   modeActions_[static_cast<size_t>(mode)]->setChecked(true);
@@ -170,7 +174,7 @@ void MainWindow::setMode(WindowMode mode) {
 // Before there is a model there is nothing that docks could show.
 void MainWindow::showStart() {
   isAtStart_ = true;
-  for (QAction* action : modeActions_) action->setEnabled(false);
+  for (QAction* action : modeActions_) enableUnless(action, "Open a model first.");
   for (QDockWidget* dock : findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly)) dock->hide();
 }
 
@@ -178,7 +182,7 @@ void MainWindow::leaveStart() {
   if (!isAtStart_) return;
   if (startState_.isEmpty() || !restoreState(startState_, kDocksVersion)) return setMode(mode_);
   isAtStart_ = false;
-  for (QAction* action : modeActions_) action->setEnabled(true);
+  for (QAction* action : modeActions_) enableUnless(action, {});
   modeWidth_ = width();
   showPanelsOf(mode_);
   updateTitles();

@@ -1,5 +1,6 @@
 // The parts of the window: menus, docks, panels, and how they are joined.
 #include <QAction>
+#include <QApplication>
 #include <QCheckBox>
 #include <QDockWidget>
 #include <QFileDialog>
@@ -23,6 +24,7 @@
 #include "ui/support/icons.h"
 #include "ui/support/save_dialog.h"
 #include "ui/support/short_name.h"
+#include "ui/support/why_grey.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/run/flame_canvas.h"
 #include "ui/views/run/rows_panel.h"
@@ -56,7 +58,7 @@ void MainWindow::makeActions() {
     if (!name.isEmpty()) submit(Command::of(CommandId::recall).add("file", name.toStdString()));
   });
   action(
-      file, "Export graph…", {},
+      file, "Export graph…", QKeySequence("Ctrl+Shift+S"),
       [this] {
         const QString name = chooseSaveFile(this, "Export the graph", besideModel("svg"),
                                             "Graphs (*.svg *.pdf *.png *.dot *.ps)", modelFile());
@@ -80,6 +82,8 @@ void MainWindow::makeActions() {
   tour_ = new TourBar(canvas_);
   run_ = action(
       model, "Run", QKeySequence("Ctrl+R"), [this] { run(); }, "actions/run");
+  action(
+      model, "Compare runs", QKeySequence("Ctrl+D"), [this] { compareLastRuns(); }, "actions/compare");
   makeDebugMenu();
   fit_ = action(
       view, "Fit", QKeySequence("Ctrl+0"), [this] { canvas_->fit(); }, "actions/fit");
@@ -126,6 +130,7 @@ void MainWindow::makeActions() {
   makeToolBar();
   makeHelpMenu();
   giveMnemonics(menuBar());
+  for (QMenu* menu : menuBar()->findChildren<QMenu*>()) menu->setToolTipsVisible(true);
   busy_ = new QLabel;
   cancel_ = new QToolButton;
   cancel_->setText("Cancel");
@@ -206,9 +211,16 @@ void MainWindow::makeDocks() {
   connect(hideUnchanged_, &QCheckBox::toggled, this, &MainWindow::hideUnchanged);
   passTable_ = makeTable("passes", {"", "Pass", "Time", "Ops", QString::fromUtf8("±")});
   keepRoomFor(passTable_, 1, {2});
+  passTable_->setToolTip(
+      "A double click (Enter) marks what the pass changed; Shift and a click, what "
+      "changed since the pass that was shown");
   connect(passTable_, &QTableWidget::currentCellChanged, this, [this](int row, int, int before, int) {
-    if (row >= 0 && row != before) showStep(row);
+    if (row < 0 || row == before) return;
+    if (QApplication::keyboardModifiers().testFlag(Qt::ShiftModifier) && before >= 0) compareWith(before);
+    showStep(row);
   });
+  connect(passTable_, &QTableWidget::cellActivated, this, [this] { compareWith(kStepBefore); });
+  connect(passTable_, &QTableWidget::cellDoubleClicked, passTable_, &QTableWidget::cellActivated);
   column->addWidget(hideUnchanged_);
   column->addWidget(passTable_);
   passSlider_ = new QSlider(Qt::Horizontal);
@@ -231,6 +243,7 @@ void MainWindow::makeDocks() {
   diffText_->setObjectName("diffText");
   kernelTable_ = makeTable(
       "kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "GFLOP/s", "Place", "On the GPU"});
+  setEmptyText(kernelTable_, "Run the model (Ctrl+R): what each kernel takes stands here.");
   kernelPlaces_ = new NameDelegate(kernelTable_);
   kernelTable_->setItemDelegateForColumn(KernelColumns::kPlace, kernelPlaces_);
   keepRoomFor(kernelTable_, KernelColumns::kPlace,
@@ -362,10 +375,7 @@ void MainWindow::connectViews() {
   connect(timelinePanel_, &TimelinePanel::placeChosen, this, &MainWindow::choosePlace);
   connect(runs_, &RunsPanel::asked, this, [this](const Command& command) { submitShown(command); });
   connect(runs_, &RunsPanel::pairChecked, places_, &PlacesPanel::compare);
-  connect(runs_, &RunsPanel::compareWanted, this, [this] {
-    places_->compare(true);
-    bringPanel(places_);
-  });
+  connect(runs_, &RunsPanel::compareWanted, this, &MainWindow::compareLastRuns);
   connect(places_, &PlacesPanel::placeChosen, this, &MainWindow::choosePlace);
   connect(rows_, &RowsPanel::placeChosen, this, &MainWindow::choosePlace);
   connect(timeline_, &TimelineCanvas::rangeChosen, this, &MainWindow::showRange);
@@ -408,7 +418,7 @@ void MainWindow::showRecent() {
     open->setShortcut(QKeySequence(key));
     connect(open, &QAction::triggered, this, [this, file] { this->open(file); });
   }
-  recent_->setEnabled(!settings_.recentFiles().isEmpty());
+  enableUnless(recent_->menuAction(), settings_.recentFiles().isEmpty() ? "No model was opened yet." : "");
   startPage_->showFiles(settings_.recentFiles());
 }
 

@@ -80,6 +80,13 @@ void MainWindow::compareRuns(Shared<RunsView> runs) {
   timelinePanel_->compare(runs, kept(runs->firstNumber), kept(runs->secondNumber));
 }
 
+// The two that are checked, or the baseline and the last one, or the last two.
+void MainWindow::compareLastRuns() {
+  if (!runs_->canCompare()) return statusBar()->showMessage("two runs are needed to compare them", 5000);
+  places_->compare(true);
+  bringPanel(places_);
+}
+
 void MainWindow::showRuns(Shared<RunList> runs) {
   keepResult(*runs);
   places_->setRunsCount(static_cast<int>(runs->rows.size()));
@@ -135,7 +142,7 @@ void MainWindow::restart(const Restart& restart) {
     if (Result<Command> command = parseCommand(line); command.ok()) submit(*std::move(command));
   console_->append("the session crashed (" + QString::fromStdString(restart.crash) +
                    "): " + QString::number(restart.commands.size()) +
-                   "commands run again to restore model, settings and values");
+                   " commands run again to restore model, settings and values");
   statusBar()->showMessage("Crashed: " + QString::fromStdString(restart.crash), 30000);
   bringPanel(console_);
 }

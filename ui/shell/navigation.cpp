@@ -5,6 +5,7 @@
 
 #include "ui/shell/menu_keys.h"
 #include "ui/support/icons.h"
+#include "ui/support/why_grey.h"
 
 namespace dyn::ui {
 
@@ -135,10 +136,11 @@ void Navigation::goToUse(bool first) {
 }
 
 void Navigation::enable() {
-  back_->setEnabled(at_ > 0);
-  forward_->setEnabled(at_ + 1 < visited_.size());
-  for (QAction* action : ofChosen_) action->setEnabled(canvas_->selectedNode() >= 0);
-  clear_->setEnabled(canvas_->isTracing());
+  enableUnless(back_, at_ > 0 ? "" : "No operation was chosen before.");
+  enableUnless(forward_, at_ + 1 < visited_.size() ? "" : "This is the operation that was chosen last.");
+  for (QAction* action : ofChosen_)
+    enableUnless(action, canvas_->selectedNode() >= 0 ? "" : "Choose an operation first.");
+  enableUnless(clear_, canvas_->isTracing() ? "" : "Nothing is traced.");
 }
 
 }  // namespace dyn::ui

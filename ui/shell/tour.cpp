@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "ui/support/theme.h"
+#include "ui/support/why_grey.h"
 
 namespace dyn::ui {
 
@@ -21,8 +22,7 @@ const std::vector<Tour>& tours() {
        {{"A BERT of any batch and any length of the text. Its output has the axes batch, seq and 32.", "find",
          "last_hidden_state"},
         {"Axis 1 of the output is seq, because it is axis 1 of input_ids: the chain of operations that keep "
-         "it "
-         "is below. A click on a step goes to its operation.",
+         "it is in Dims, at the right. A click on a step goes to its operation.",
          "why", "last_hidden_state.1"},
         {"The overview lists all that varies, and what is checked at run time because the compiler could not "
          "prove it.",
@@ -105,7 +105,7 @@ void TourBar::go(int by) {
   const TourStep& step = tour_->steps[static_cast<size_t>(step_)];
   title_->setText(QString("%1  %2 of %3").arg(tour_->title).arg(step_ + 1).arg(last + 1));
   text_->setText(step.text);
-  back_->setEnabled(step_ > 0);
+  enableUnless(back_, step_ > 0 ? "" : "This is the first step.");
   next_->setText(step_ == last ? "Done" : "Next");
   place();
   Q_EMIT shown(step.what, step.which);

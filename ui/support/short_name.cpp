@@ -26,7 +26,11 @@ qsizetype tailOf(const QString& name) {
 
 QString nodeOfPlace(const QString& place) {
   const qsizetype node = place.lastIndexOf("node ");
-  return node < 0 ? place : place.mid(node + 5).section(" (", 0, 0);
+  if (node < 0) return place;
+  QString name = place.mid(node + 5).section(" (", 0, 0);
+  // Of a node without a name the value that it makes.
+  if (name.startsWith("-> ")) name.replace(0, 2, QString::fromUtf8("→"));
+  return name;
 }
 
 qsizetype sharedPrefix(const QStringList& names) {

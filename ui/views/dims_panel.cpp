@@ -24,6 +24,12 @@ QString rangeText(const DimRow& row) {
   return text;
 }
 
+// Most dims are named by the model: what they are a dim of tells more.
+QString shortOrigin(const DimRow& row) {
+  const QString named = "the model's name for ", text = QString::fromStdString(row.origin);
+  return text.startsWith(named) ? text.mid(named.size()) : text;
+}
+
 }  // namespace
 
 DimsPanel::DimsPanel(QWidget* parent) : QWidget(parent) {
@@ -81,7 +87,8 @@ void DimsPanel::showDims(const DimsTable& dims) {
     setCell(table_, r, 0, QString::fromStdString(row.symbol));
     setCell(table_, r, 1, rangeText(row));
     setCell(table_, r, 2, QString::number(row.usesCount), CellAlignment::right);
-    setCell(table_, r, 3, QString::fromStdString(row.origin));
+    setCell(table_, r, 3, shortOrigin(row));
+    table_->item(r, 3)->setToolTip(QString::fromStdString(row.origin));
   }
   fitColumns(table_);
   table_->setColumnWidth(0, std::min(table_->columnWidth(0), 130));

@@ -3,6 +3,7 @@
 #include <QFileInfo>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/formula_text.h"
 #include "ui/views/device_counts_text.h"
 #include "ui/views/table.h"
 
@@ -13,25 +14,45 @@ namespace {
 constexpr size_t kMostAttributeText = 300;
 
 QString portLine(const std::string& name, const std::string& type) {
-  return (name.empty() ? "_" : html(name)) + ": " + shortType(type).toHtmlEscaped() + "<br>";
+  return htmlLine((name.empty() ? "_" : html(name)) + ": " + shortType(type).toHtmlEscaped());
 }
 
 // "f32 [batch, seq]" with a link on each dim that is no number: why is it so?
-QString linkedPort(const GraphPort& port) {
-  const QString type = shortType(port.type);
+QString linkedPort(const std::string& name, const std::string& ofType) {
+  const QString type = shortType(ofType);
   const qsizetype open = type.indexOf(" ["), close = type.lastIndexOf(']');
-  if (port.name.empty() || open < 0 || close < open) return portLine(port.name, port.type);
-  QString line = html(port.name) + ": " + type.left(open).toHtmlEscaped() + " [";
-  const QStringList dims = type.mid(open + 2, close - open - 2).split(", ");
+  if (name.empty() || open < 0 || close < open) return portLine(name, ofType);
+  QString line = html(name) + ": " + type.left(open).toHtmlEscaped() + " [";
+  const QStringList dims = dimsOf(type.mid(open + 2, close - open - 2));
   for (qsizetype axis = 0; axis < dims.size(); ++axis) {
     bool number = false;
     dims[axis].toLongLong(&number);
     const QString text = dims[axis].toHtmlEscaped();
     line += axis ? ", " : "";
-    line += number ? text
-                   : "<a href='why:" + html(port.name) + "." + QString::number(axis) + "'>" + text + "</a>";
+    line += number ? text : "<a href='why:" + html(name) + "." + QString::number(axis) + "'>" + text + "</a>";
   }
-  return line + "]<br>";
+  return htmlLine(line + "]");
+}
+
+// "/models/bert.onnx: byte 7: node /layer/MatMul" → "bert.onnx: byte 7: node /layer/MatMul"
+QString withoutFolder(const std::string& place) {
+  const QString text = QString::fromStdString(place);
+  const qsizetype end = text.indexOf(':');
+  return end < 0 ? text : text.mid(text.left(end).lastIndexOf('/') + 1);
+}
+
+QString kindInWords(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::onnx:
+      return "ONNX model";
+    case ModelKind::text:
+      return "text module";
+    case ModelKind::package:
+      return "package";
+    case ModelKind::none:
+      break;
+  }
+  return {};
 }
 
 }  // namespace
@@ -39,7 +60,7 @@ QString linkedPort(const GraphPort& port) {
 QString modelDetails(const ModelInfo& model) {
   QString text =
       htmlTitle(QFileInfo(QString::fromStdString(model.path)).fileName().toHtmlEscaped()) + "<table>";
-  text += htmlRow("kind", toString(model.kind));
+  text += htmlRow("kind", kindInWords(model.kind));
   if (!model.producer.empty()) text += htmlRow("producer", html(model.producer));
   if (model.kind != ModelKind::package) text += htmlRow("operations", QString::number(model.opsCount));
   if (model.weightsCount > 0)
@@ -49,7 +70,7 @@ QString modelDetails(const ModelInfo& model) {
   const auto ports = [&](const char* title, const std::vector<ValueInfo>& values) {
     if (values.empty()) return;
     text += htmlSection(title);
-    for (const ValueInfo& v : values) text += portLine(v.name, v.type);
+    for (const ValueInfo& v : values) text += linkedPort(v.name, v.type);
   };
   ports("Inputs", model.inputs);
   ports("Outputs", model.outputs);
@@ -78,14 +99,14 @@ QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& to
     text += htmlRow("on the GPU", QString::number(counts->launchesCount) +
                                       (counts->launchesCount == 1 ? " launch: " : " launches: ") +
                                       countsText(*counts).toHtmlEscaped());
-  if (!node.place.empty()) text += htmlRow("from", html(node.place));
+  if (!node.place.empty()) text += htmlRow("from", withoutFolder(node.place).toHtmlEscaped());
   for (const auto& [key, value] : node.attributes)
     text += htmlRow(html(key), html(value.substr(0, kMostAttributeText)));
   text += "</table>";
   if (!node.inputs.empty()) text += htmlSection("Inputs");
   for (const GraphPort& p : node.inputs) text += portLine(p.name, p.type);
   if (!node.outputs.empty()) text += htmlSection("Outputs");
-  for (const GraphPort& p : node.outputs) text += linkedPort(p);
+  for (const GraphPort& p : node.outputs) text += linkedPort(p.name, p.type);
   return text;
 }
 

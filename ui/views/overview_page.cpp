@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/engine/model/formula.h"
+#include "app/engine/run/run_statistics.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/formula_text.h"
 #include "ui/support/theme.h"
@@ -89,7 +90,7 @@ void writeDims(Page& page, const DimsTable& dims) {
   if (dims.rows.empty()) return page.line("Nothing: all sizes are known before a run.");
   for (const DimRow& dim : dims.rows)
     page.line(link("why", QString::fromStdString(dim.symbol), "<b>" + html(dim.symbol) + "</b>") + ": " +
-                  rangeInWords(dim) + ", in the type of " + inWords(dim.usesCount, "value"),
+                  rangeInWords(dim) + ", in the shape of " + inWords(dim.usesCount, "value"),
               html(dim.origin));
   page.line(link("mode", "Sizes", "What a run of other sizes takes"));
 }
@@ -180,9 +181,7 @@ void writeRun(Page& page, const RunResult* run, bool canRun) {
     if (canRun) page.line("Not run yet: " + link("run", "", "run it") + " with random inputs.");
     return;
   }
-  int64_t least = 0;
-  for (const int64_t time : run->runsNs) least = least == 0 ? time : std::min(least, time);
-  page.line(link("mode", "Profile", "Measured: " + timeText(least)) +
+  page.line(link("mode", "Profile", "Measured: " + timeText(medianNs(*run))) +
             (run->dims.empty() ? "" : " at " + sizesInWords(run->dims)) + ", " + bytesText(run->peakBytes) +
             " of memory at most");
 }

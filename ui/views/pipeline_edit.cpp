@@ -5,6 +5,7 @@
 #include <QMenu>
 #include <QVBoxLayout>
 
+#include "ui/support/why_grey.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -62,7 +63,8 @@ void PipelineEdit::addActions(QMenu& menu, const PassRow& pass) {
     append("-" + name, 0);
     ask(text_->text());
   });
-  leave->setEnabled(!pass.required);
+  menu.setToolTipsVisible(true);
+  enableUnless(leave, pass.required ? "What comes after it needs it." : "");
   for (const auto& [option, doc] : pass.options) {
     const QString key = QString::fromStdString(option);
     menu.addAction("Set " + key + QString::fromUtf8("… (") + QString::fromStdString(doc) + ")", this,

@@ -8,6 +8,7 @@ namespace dyn::ui {
 
 ProblemTable::ProblemTable() {
   prepareTable(this, "problems", {"Problem", "What to do", "Operator", "Place"});
+  setEmptyText(this, "Nothing keeps this model from running.");
   connect(this, &QTableWidget::cellActivated, this, [this](int row, int) {
     const QString place = item(row, 0)->data(Qt::UserRole).toString();
     if (!place.isEmpty()) Q_EMIT placeChosen(place);

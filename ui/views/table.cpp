@@ -5,14 +5,34 @@
 #include <QGuiApplication>
 #include <QHeaderView>
 #include <QKeyEvent>
+#include <QPainter>
 #include <QTableWidget>
 #include <algorithm>
 
 #include "ui/support/theme.h"
+#include "ui/views/table_copy.h"
 
 namespace dyn::ui {
 
 namespace {
+
+// Around the text of a header: its padding, and the margins of the style.
+constexpr int kAroundHeader = 27;
+
+int headerWidth(const QTableWidget* table, int column) {
+  const QTableWidgetItem* header = table->horizontalHeaderItem(column);
+  if (!header || header->text().isEmpty()) return 0;
+  return table->horizontalHeader()->fontMetrics().horizontalAdvance(header->text()) + kAroundHeader;
+}
+
+// No header is cut.
+void widenToHeaders(QTableWidget* table) {
+  for (int column = 0; column < table->columnCount(); ++column) {
+    const int needed = headerWidth(table, column);
+    if (!table->isColumnHidden(column) && table->columnWidth(column) < needed)
+      table->setColumnWidth(column, needed);
+  }
+}
 
 // Copies whole rows, and keeps them as high as the letters.
 class TableManners : public QObject {
@@ -22,6 +42,8 @@ class TableManners : public QObject {
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override {
     if (event->type() == QEvent::FontChange) fit();
+    // Until a table is shown, its letters are not yet those of the theme.
+    if (event->type() == QEvent::FontChange || event->type() == QEvent::Show) widenToHeaders(table_);
     const bool copies =
         event->type() == QEvent::KeyPress && static_cast<QKeyEvent*>(event)->matches(QKeySequence::Copy);
     if (!copies || table_->currentRow() < 0) return QObject::eventFilter(watched, event);
@@ -39,6 +61,28 @@ class TableManners : public QObject {
     table_->verticalHeader()->setDefaultSectionSize(std::max(22, table_->fontMetrics().height() + 6));
   }
   QTableWidget* table_;
+};
+
+// Says why there are no rows.
+class EmptyText : public QObject {
+ public:
+  EmptyText(QTableWidget* table, const QString& text) : QObject(table), table_(table), text_(text) {
+    table->viewport()->installEventFilter(this);
+  }
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    if (event->type() != QEvent::Paint || table_->rowCount() > 0) return QObject::eventFilter(watched, event);
+    QPainter painter(table_->viewport());
+    painter.setPen(table_->palette().color(QPalette::PlaceholderText));
+    painter.drawText(table_->viewport()->rect().adjusted(8, 8, -8, -8),
+                     Qt::AlignHCenter | Qt::AlignTop | Qt::TextWordWrap, text_);
+    return true;
+  }
+
+ private:
+  QTableWidget* table_;
+  QString text_;
 };
 
 // Sorts by what it stands for.
@@ -134,6 +178,7 @@ void prepareTable(QTableWidget* table, const QString& name, const QStringList& h
   table->setAlternatingRowColors(true);
   table->horizontalHeader()->setHighlightSections(false);
   table->horizontalHeader()->setMinimumSectionSize(30);
+  offerCopies(table);
 }
 
 void setCell(QTableWidget* table, int row, int column, const QString& text, CellAlignment alignment) {
@@ -151,14 +196,10 @@ void setNumber(QTableWidget* table, int row, int column, const QString& text, do
 }
 
 void fitColumns(QTableWidget* table) {
-  constexpr int kAround = 20;  // of a header, which its own size hint leaves out where it stands at the right
+  table->ensurePolished();
+  table->horizontalHeader()->ensurePolished();
   table->resizeColumnsToContents();
-  for (int column = 0; column < table->columnCount(); ++column) {
-    const QTableWidgetItem* header = table->horizontalHeaderItem(column);
-    if (!header) continue;
-    const int needed = table->fontMetrics().horizontalAdvance(header->text()) + kAround;
-    table->setColumnWidth(column, std::max(table->columnWidth(column), needed));
-  }
+  widenToHeaders(table);
   if (ColumnRoom* room = roomOf(table)) {
     room->measure();
     room->arrange();
@@ -168,6 +209,8 @@ void fitColumns(QTableWidget* table) {
 void keepRoomFor(QTableWidget* table, int column, const QList<int>& giveWay) {
   (new ColumnRoom(table, column, giveWay))->arrange();
 }
+
+void setEmptyText(QTableWidget* table, const QString& text) { new EmptyText(table, text); }
 
 QString htmlRow(const QString& key, const QString& value) {
   const QString quiet = themeColors(isDark(QApplication::palette())).quiet.name();
@@ -179,6 +222,10 @@ QString htmlTitle(const QString& text) {
   return QString("<p style='margin-top:0; margin-bottom:6px; font-weight:600; font-size:%1pt'>%2</p>")
       .arg(fontOf(TextStep::section).pointSizeF(), 0, 'f', 1)
       .arg(text);
+}
+
+QString htmlLine(const QString& text) {
+  return "<p style='margin-top:0; margin-bottom:2px'>" + text + "</p>";
 }
 
 QString htmlSection(const QString& text) {

@@ -22,10 +22,13 @@ void fitColumns(QTableWidget* table);
 // The column takes the room that the others leave. Where its cells do not fit, the columns of `giveWay` are
 // hidden, the first of them first. After cells changed: fitColumns().
 void keepRoomFor(QTableWidget* table, int column, const QList<int>& giveWay);
+// Shown in place of rows, while there are none.
+void setEmptyText(QTableWidget* table, const QString& text);
 // "<tr>..." with the key of less weight; `value` is HTML.
 QString htmlRow(const QString& key, const QString& value);
 // Of a page: a step larger, and above a part of it.
 QString htmlTitle(const QString& text);
+QString htmlLine(const QString& text);  // a paragraph; `text` is HTML
 QString htmlSection(const QString& text);
 QString html(const std::string& text);  // escaped
 

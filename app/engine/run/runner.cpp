@@ -317,17 +317,21 @@ Status Runner::runBehind(const RunRequest& request, Interruption& interruption, 
   RunRequest profiled;
   profiled.profiling = Profiling::on;
   profiled.live = request.live;
-  constexpr int64_t kMostNs = 500'000'000, kMostRuns = 10;
+  constexpr int64_t kMostNs = 500'000'000, kMostRuns = 10, kMostShown = 3;
   const int64_t leastNs = request.times ? request.times->leastNs()
                                         : *std::min_element(result.runsNs.begin(), result.runsNs.end());
   profiled.repeat = std::clamp<int64_t>(kMostNs / std::max<int64_t>(1, leastNs), 1, kMostRuns);
   RunResult shown;
   DYN_CHECK(runTimed(profiled, interruption, shown));
   result.placeTimes = std::move(shown.placeTimes);
-  if (profiled.repeat > 1) {
+  // Whatever else the machine does makes a run longer: of several the shortest is shown.
+  if (const int64_t tries = std::min<int64_t>(profiled.repeat, kMostShown); tries > 1) {
     profiled.repeat = 1;
-    shown = RunResult();
-    DYN_CHECK(runTimed(profiled, interruption, shown));
+    for (int64_t i = 0; i < tries; ++i) {
+      RunResult one;
+      DYN_CHECK(runTimed(profiled, interruption, one));
+      if (i == 0 || one.runsNs.front() < shown.runsNs.front()) shown = std::move(one);
+    }
   }
   result.profile = std::move(shown.profile);
   result.launches = std::move(shown.launches);

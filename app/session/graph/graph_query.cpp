@@ -19,8 +19,12 @@ std::string lower(std::string text) {
   return text;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return lower(text).find(part) != std::string::npos;
+// `part` is lower-case. Without a copy: a search asks it of every text of a graph.
+bool contains(std::string_view text, std::string_view part) {
+  const auto lowered = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; };
+  return std::search(text.begin(), text.end(), part.begin(), part.end(),
+                     [&](char a, char b) { return lowered(a) == b; }) != text.end() ||
+         part.empty();
 }
 
 // "Tensor[(batch, seq), f32]" → "batch", "seq"; nothing of other types.
@@ -112,6 +116,27 @@ std::string captionsOf(const GraphView& view, const GraphNode& node) {
   return text;
 }
 
+// Does any text of allOf() contain the word? It has no line break, so that it is in one of them.
+bool anyTextContains(const GraphView& view, const GraphNode& node, const std::string& word) {
+  // What a shown type has besides the type itself is how it is put together.
+  const bool isOfShownType = word.find_first_of(" [],") != std::string::npos;
+  const auto in = [&](const std::string& text) { return contains(text, word); };
+  const auto inType = [&](const std::string& type) { return isOfShownType && in(shownType(type)); };
+  if (in(node.op) || in(node.sourceOp) || in(node.name) || in(node.sourceNode) || in(node.label)) return true;
+  for (const GraphPort& port : node.outputs)
+    if (in(port.name) || in(port.type) || inType(port.type)) return true;
+  if (node.outputs.empty())
+    for (const GraphPort& port : node.inputs)
+      if (in(shownType(port.type))) return true;
+  for (const auto& [name, value] : node.attributes)
+    if (in(name) || in(value) || (word.find('=') != std::string::npos && in(name + "=" + value))) return true;
+  for (int g = node.group; g >= 0; g = view.groups[static_cast<size_t>(g)].parent)
+    if (const GraphGroup& group = view.groups[static_cast<size_t>(g)];
+        group.kind != GroupKind::region && in(group.label))
+      return true;
+  return false;
+}
+
 std::string allOf(const GraphView& view, const GraphNode& node) {
   std::string text = operatorsOf(node) + "\n" + namesOf(node) + "\n" + attributesOf(node);
   for (const GraphPort& port : node.outputs) text += port.type + "\n" + shownType(port.type) + "\n";
@@ -194,7 +219,7 @@ bool GraphQuery::holds(const Term& term, const GraphView& view, const GraphNode&
       return port.type.find("[(") != std::string::npos && hasShape(dimsOf(port.type), wanted);
     });
   }
-  return in(allOf(view, node));
+  return term.pattern ? in(allOf(view, node)) : anyTextContains(view, node, term.text);
 }
 
 bool GraphQuery::matches(const GraphView& view, const GraphNode& node) const {

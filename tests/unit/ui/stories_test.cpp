@@ -1,5 +1,5 @@
-// Stories: what somebody comes to the window for, played with keys and mouse clicks alone. Each says in how
-// many steps it is done at most: a step is one key, one entry typed, or one click.
+// What somebody comes to the window for; each story says in how many steps it is done at most
+// (tests/support/window_story.h).
 #include <gtest/gtest.h>
 
 #include <QAction>
@@ -21,84 +21,14 @@
 #include <QToolButton>
 #include <QTreeWidget>
 
-#include "tests/support/idle_window.h"
-#include "tests/support/paths.h"
+#include "tests/support/window_story.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/run/stop_panel.h"
 
 namespace dyn::ui {
 namespace {
 
-using test::waitIdle;
-
-class Stories : public testing::Test {
- protected:
-  void SetUp() override {
-    window_.resize(1400, 900);
-    window_.show();
-    window_.activateWindow();
-    window_.open(QString::fromStdString(test::sourceFolder() + "/samples/models/bert/model.onnx"));
-    settle();
-    if (window_.lastError().contains("reads no ONNX files")) GTEST_SKIP() << "this build reads no ONNX files";
-    ASSERT_NE(canvas()->graph(), nullptr);
-  }
-
-  // --- what a person does ---
-  void press(const QString& keys) {
-    ++steps_;
-    const QKeySequence sequence(keys);
-    QWidget* focused = QApplication::focusWidget() ? QApplication::focusWidget() : &window_;
-    QTest::keyClick(focused, Qt::Key(sequence[0].key()), sequence[0].keyboardModifiers());
-    settle();
-  }
-  void type(const QString& text) {
-    ++steps_;
-    QWidget* focused = QApplication::focusWidget();
-    ASSERT_NE(focused, nullptr) << "nobody listens to what is typed";
-    QTest::keyClicks(focused, text);
-    settle();
-  }
-  void click(QWidget* widget, QPoint at = {}) {
-    ++steps_;
-    ASSERT_NE(widget, nullptr);
-    QTest::mouseClick(widget, Qt::LeftButton, {}, at.isNull() ? widget->rect().center() : at);
-    settle();
-  }
-  void clickTab(const QString& name) {
-    for (QTabBar* bar : window_.findChildren<QTabBar*>())
-      for (int i = 0; i < bar->count(); ++i)
-        if (bar->tabText(i) == name && bar->isVisible()) return click(bar, bar->tabRect(i).center());
-    FAIL() << "there is no tab " << name.toStdString();
-  }
-  // On the rail.
-  void clickMode(const QString& name) { click(window_.findChild<QToolButton*>("mode" + name)); }
-  // The link with that text, in a text with links.
-  void clickLink(QTextBrowser* browser, const QString& text) {
-    ASSERT_TRUE(browser->find(text) || (browser->moveCursor(QTextCursor::Start), browser->find(text)));
-    const QRect rect = browser->cursorRect();
-    click(browser->viewport(), rect.center() - QPoint(8, 0));
-  }
-
-  // --- what a person sees ---
-  QString said() const { return window_.findChild<QPlainTextEdit*>("consoleOutput")->toPlainText(); }
-  std::string chosen() const {
-    const int node = canvas()->selectedNode();
-    return node < 0 ? "" : canvas()->graph()->nodes[static_cast<size_t>(node)].op;
-  }
-  GraphCanvas* canvas() const { return window_.canvas(); }
-  template <typename T>
-  T* named(const char* name) const {
-    return window_.findChild<T*>(name);
-  }
-  void settle() {
-    QApplication::processEvents();
-    waitIdle(window_);
-    QApplication::processEvents();
-  }
-
-  MainWindow window_;
-  int steps_ = 0;
-};
+class Stories : public test::WindowStory {};
 
 TEST_F(Stories, findAnOperationAndWhatItIsMadeOf) {
   press("Ctrl+F");
@@ -280,7 +210,6 @@ TEST_F(Stories, aStopInTheMachine) {
   press("Return");
   press("F9");
   press("F5");
-  press("F5");
   auto* stop = window_.findChild<StopPanel*>();
   ASSERT_TRUE(stop->isStopped()) << said().toStdString();
   EXPECT_EQ(stop->stop()->why, "breakpoint 1");
@@ -296,7 +225,7 @@ TEST_F(Stories, aStopInTheMachine) {
   settle();
   EXPECT_TRUE(named<QLabel>("tensorStatistics")->text().contains("at the stop"))
       << named<QLabel>("tensorStatistics")->text().toStdString();
-  EXPECT_LE(steps_, 7);
+  EXPECT_LE(steps_, 6);
 }
 
 TEST_F(Stories, readTheTextOfTheChosenOperation) {

@@ -4,8 +4,11 @@
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
+#include <cmath>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/axis_step.h"
+#include "ui/support/formula_text.h"
 #include "ui/support/theme.h"
 
 namespace dyn::ui {
@@ -13,6 +16,7 @@ namespace dyn::ui {
 namespace {
 
 constexpr double kLeft = 64, kRight = 10, kTop = 8, kBottom = 22;
+constexpr double kLeastBetweenLines = 44;  // pixels
 
 }  // namespace
 
@@ -147,8 +151,10 @@ int PlanCanvas::blockAt(QPointF p) const {
 QString PlanCanvas::describe(const Block& block) const {
   const PlanBuffer& b = plan_->buffers[block.buffer];
   QString text = QString::fromStdString(b.name) + ": " + QString::fromStdString(b.dtype) + " [";
-  for (size_t i = 0; i < b.shape.size(); ++i) text += (i ? ", " : "") + QString::fromStdString(b.shape[i]);
-  text += "]\n" + bytesText(*b.sizeBytes) + " = " + QString::fromStdString(b.bytes) + " bytes\n";
+  for (size_t i = 0; i < b.shape.size(); ++i)
+    text += (i ? ", " : "") + formulaText(QString::fromStdString(b.shape[i]), Numbers::exact);
+  text += "]\n" + bytesText(*b.sizeBytes) + " = " +
+          formulaText(QString::fromStdString(b.bytes), Numbers::exact) + " bytes\n";
   text += b.pooled || !b.offsetBytes ? "from the pool"
                                      : "at byte " + QString::number(*b.offsetBytes) + " of the arena";
   text += QString("\nfrom operation %1 to %2").arg(b.begin).arg(b.end);
@@ -171,13 +177,14 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
   const double bottom = height() - kBottom, up = (bottom - kTop) / top();
   const QColor line = dark ? QColor(90, 96, 110) : QColor(200, 206, 216);
   painter.setFont(fontOf(TextStep::caption));
-  for (int tick = 0; tick <= 4; ++tick) {
-    const double bytes = top() * tick / 4, y = bottom - bytes * up;
+  const double step = bytesStep(top(), std::max(2, static_cast<int>((bottom - kTop) / kLeastBetweenLines)));
+  for (double bytes = 0; bytes <= top() * (1 + 1e-9); bytes += step) {
+    const double y = bottom - bytes * up;
     painter.setPen(line);
     painter.drawLine(QPointF(kLeft, y), QPointF(width() - kRight, y));
     painter.setPen(palette().color(QPalette::Text));
     painter.drawText(QRectF(0, y - 8, kLeft - 6, 16), Qt::AlignRight | Qt::AlignVCenter,
-                     bytesText(static_cast<int64_t>(bytes)));
+                     withoutZeros(bytesText(std::llround(bytes))));
   }
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const PlanBuffer& b = plan_->buffers[blocks_[i].buffer];
@@ -222,7 +229,7 @@ QRectF PlanCanvas::paintPeak(QPainter& painter) const {
   const double x = kLeft + (plan_->peakStep + 0.5) * (width() - kLeft - kRight) / steps_;
   painter.setPen(QPen(palette().color(QPalette::Highlight), 1.5, Qt::DashLine));
   painter.drawLine(QPointF(x, kTop), QPointF(x, height() - kBottom));
-  const QString text = QString("peak at operation %1: %2 in %3 buffers")
+  const QString text = QString("most is live at operation %1: %2 in %3 buffers")
                            .arg(plan_->peakStep)
                            .arg(bytesText(plan_->peakStepBytes))
                            .arg(plan_->peakBuffers.size());

@@ -10,9 +10,29 @@
 #include <QVBoxLayout>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/formula_text.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
+
+namespace {
+
+// The peak is more than what lives at once: the arena has gaps, and some memory is not part of it.
+QString peakInParts(const PlanView& plan) {
+  int64_t arenaBytes = 0;
+  for (const PlanArena& arena : plan.arenas) {
+    if (!arena.sizeBytes) return {};
+    if (arena.function == "main") arenaBytes = *arena.sizeBytes;
+  }
+  const std::optional<int64_t>& peakBytes = plan.predictedPeakBytes;
+  if (!peakBytes || arenaBytes == 0 || *peakBytes < arenaBytes) return {};
+  return "<p>Peak of a run</p><table>" +
+         htmlRow(bytesText(arenaBytes), "the arena: buffers share its bytes") +
+         htmlRow(bytesText(*peakBytes - arenaBytes), "besides: results, and what kernels work with") +
+         htmlRow(bytesText(*peakBytes), "<b>in all</b>") + "</table>";
+}
+
+}  // namespace
 
 PlanPanel::PlanPanel(QWidget* parent) : QWidget(parent) {
   auto* column = new QVBoxLayout(this);
@@ -101,7 +121,8 @@ void PlanPanel::setPlan(Shared<PlanView> plan) {
                 QString(" in %1 slots").arg(arena.slotsCount);
   }
   summary_->setText(text);
-  summary_->setToolTip(plan_ ? "at most " + QString::fromStdString(plan_->peak) + " bytes" : QString());
+  summary_->setToolTip(plan_ ? "at most " + formulaText(QString::fromStdString(plan_->peak)) + " bytes"
+                             : QString());
   canvas_->setPlan(plan_, functions_->currentText().mid(1));
   showPeak();
   share();
@@ -148,18 +169,25 @@ void PlanPanel::share() {
 
 void PlanPanel::showPeak() {
   if (!plan_ || plan_->peakBuffers.empty()) return peak_->clear();
-  QString text = "<p><b>" + bytesText(plan_->peakStepBytes) + "</b> live at operation " +
-                 QString::number(plan_->peakStep) + "</p><table>";
+  QString text = peakInParts(*plan_) + "<p><b>" + bytesText(plan_->peakStepBytes) +
+                 "</b> live at operation " + QString::number(plan_->peakStep) + "</p><table>";
   constexpr size_t kMost = 40;
   for (size_t i = 0; i < std::min(kMost, plan_->peakBuffers.size()); ++i) {
     const PlanBuffer& b = plan_->buffers[plan_->peakBuffers[i]];
     text += htmlRow(bytesText(*b.sizeBytes),
-                    html(b.name) + " = " + html(b.bytes) + (b.pooled ? ", from the pool" : ""));
+                    html(b.name) + " = " + formulaText(QString::fromStdString(b.bytes)).toHtmlEscaped() +
+                        (b.pooled ? ", from the pool" : ""));
   }
   text += "</table>";
   if (plan_->peakBuffers.size() > kMost)
     text += QString("<p>and %1 more</p>").arg(plan_->peakBuffers.size() - kMost);
-  peak_->setHtml(text + "<p>at most, for all sizes: " + html(plan_->peak) + " bytes</p>");
+  const QString most = formulaText(QString::fromStdString(plan_->peak));
+  constexpr qsizetype kMostLetters = 160;
+  text += most.size() <= kMostLetters
+              ? "<p>At most, for all sizes: " + most.toHtmlEscaped() + " bytes</p>"
+              : QString("<p>At most, for all sizes, a formula of %1 letters: above, under the pointer</p>")
+                    .arg(most.size());
+  peak_->setHtml(text);
 }
 
 QString PlanPanel::peakText() const { return peak_->toPlainText(); }

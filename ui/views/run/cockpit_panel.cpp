@@ -24,7 +24,8 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr int kMostCockpitDim = 1 << 24, kUsualEnd = 256, kLeastColumn = 250, kWidestName = 180;
+constexpr int kMostCockpitDim = 1 << 24, kUsualEnd = 256, kLeastColumn = 250, kWidestName = 180,
+              kLeastSlidersHeight = 80, kMostSlidersHeight = 220;
 
 QString checkText(const CheckRow& check) {
   return QString("<li><b>%1 fails</b>, %2 against %3: %4 <a href='why:%1'>why?</a></li>")
@@ -87,27 +88,26 @@ QString measuredBeside(const SweepView* sweep, const PredictView& view) {
 CockpitPanel::CockpitPanel(QWidget* parent) : QWidget(parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(4, 4, 4, 4);
-  auto* parts = new QSplitter(Qt::Horizontal);
+  auto* halves = new QSplitter(Qt::Horizontal);
   sliderArea_ = new QWidget;
   sliders_ = new QGridLayout(sliderArea_);
   sliders_->setColumnStretch(1, 1);
-  auto* scroll = new QScrollArea;
-  scroll->setWidget(sliderArea_);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
-  auto* left = new QSplitter(Qt::Vertical);
-  left->addWidget(scroll);
+  sliderScroll_ = new QScrollArea;
+  sliderScroll_->setWidget(sliderArea_);
+  sliderScroll_->setWidgetResizable(true);
+  sliderScroll_->setFrameShape(QFrame::NoFrame);
+  auto* left = parts_ = new QSplitter(Qt::Vertical);
+  left->addWidget(sliderScroll_);
   summary_ = new QTextBrowser;
   summary_->setObjectName("forecast");
   summary_->setAccessibleName("Predicted cost of a run with these sizes");
   summary_->setOpenLinks(false);
   left->addWidget(summary_);
-  left->setStretchFactor(0, 1);
-  left->setStretchFactor(1, 2);
+  left->setStretchFactor(1, 1);
   left->setChildrenCollapsible(false);
   left->setMinimumWidth(kLeastColumn);
-  parts->addWidget(left);
-  parts->setChildrenCollapsible(false);
+  halves->addWidget(left);
+  halves->setChildrenCollapsible(false);
   auto* right = new QWidget;
   auto* rows = new QVBoxLayout(right);
   rows->setContentsMargins(0, 0, 0, 0);
@@ -128,9 +128,9 @@ CockpitPanel::CockpitPanel(QWidget* parent) : QWidget(parent) {
   rows->addLayout(makeLimit());
   plot_ = new SweepPlot;
   rows->addWidget(plot_, 1);
-  parts->addWidget(right);
-  parts->setSizes({320, 700});
-  column->addWidget(parts);
+  halves->addWidget(right);
+  halves->setSizes({320, 700});
+  column->addWidget(halves);
   connect(summary_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
     if (link.scheme() == "why") Q_EMIT whyAsked(link.path());
   });
@@ -218,6 +218,22 @@ void CockpitPanel::setModel(const ModelInfo* model) {
       break;
     }
   if (model->symbols.empty()) summary_->setPlainText("All shapes of this model are fixed.");
+  plot_->setAbsence(model->symbols.empty() ? "All shapes of this model are fixed." : "");
+  // The rows are not yet shown, so that the layout does not count them.
+  const QMargins margins = sliders_->contentsMargins();
+  int rowsHeight = margins.top() + margins.bottom();
+  for (const auto& [name, row] : rows_)
+    rowsHeight += row.box->sizeHint().height() + sliders_->verticalSpacing();
+  sliderScroll_->setMaximumHeight(rowsHeight);
+  sliderScroll_->setMinimumHeight(std::min(rowsHeight, kLeastSlidersHeight));
+  parts_->setSizes({std::min(rowsHeight, kMostSlidersHeight), std::max(height(), kMostSlidersHeight)});
+}
+
+void CockpitPanel::takeKeys() {
+  if (rows_.empty()) return;
+  QSpinBox* first = rows_.begin()->second.box;
+  first->setFocus();
+  first->selectAll();
 }
 
 void CockpitPanel::makeRow(const std::string& symbol, int index) {
@@ -299,12 +315,24 @@ void CockpitPanel::refresh() {
   stale_ = false;
   Q_EMIT asked(withDims(CommandId::predict, ""));
   askSweep();
+  askAgain();
+}
+
+// An answer is of the sizes that it was asked for: with others it is asked for again, or gone.
+void CockpitPanel::askAgain() {
+  if (plot_->answer().isEmpty() || othersOf(symbol()) == limitedFor_) return;
+  limit_->text().isEmpty() ? plot_->setAnswer({}) : askWithinField();
+}
+
+DimValues CockpitPanel::othersOf(const std::string& symbol) const {
+  DimValues others(values_.begin(), values_.end());
+  others.erase(symbol);
+  return others;
 }
 
 void CockpitPanel::askSweep() {
   if (sweeping_ || symbol().empty()) return;
-  DimValues others(values_.begin(), values_.end());
-  others.erase(symbol());
+  const DimValues others = othersOf(symbol());
   if (swept_ == symbol() && others == sweptOthers_) return;
   swept_ = symbol();
   sweptOthers_ = others;
@@ -319,6 +347,7 @@ void CockpitPanel::askSweep() {
 void CockpitPanel::askLimit(qint64 bytes) {
   if (!canAsk_) return;
   withinBytes_ = std::nullopt;
+  limitedFor_ = othersOf(symbol());
   plot_->setAnswer("...");
   Q_EMIT asked(withDims(CommandId::limit, symbol()).add("bytes", std::to_string(bytes)));
 }
@@ -331,7 +360,11 @@ bool CockpitPanel::take(const Outcome& outcome) {
   if (outcome.error) {
     const QString message = QString::fromStdString(outcome.error->message);
     if (id == CommandId::predict) summary_->setPlainText(message);
-    if (id == CommandId::sweep) swept_.clear();
+    if (id == CommandId::sweep) {
+      swept_.clear();
+      plot_->setSweep(nullptr);
+      plot_->setAbsence("There is nothing to plot. " + message);
+    }
     if (id == CommandId::limit) plot_->setAnswer(message);
     if (outcome.error->id == DiagnosticId::cancelled) return true;
   }

@@ -18,8 +18,10 @@ class QComboBox;
 class QGridLayout;
 class QHBoxLayout;
 class QLineEdit;
+class QScrollArea;
 class QSlider;
 class QSpinBox;
+class QSplitter;
 class QTextBrowser;
 
 namespace dyn::ui {
@@ -37,6 +39,8 @@ class CockpitPanel : public QWidget {
   // True when the outcome answers a question of this panel (or could have).
   bool take(const Outcome& outcome);
   // The largest size that fits: "512 MB", as the field takes it.
+  // The first size can be typed.
+  void takeKeys();
   void askWithin(const QString& limit);
   SweepPlot* plot() const { return plot_; }
   QString summary() const;
@@ -56,18 +60,23 @@ class CockpitPanel : public QWidget {
   void makeRow(const std::string& symbol, int index);
   void showPrediction(const PredictView& view);
   void askSweep();
+  void askAgain();
+  DimValues othersOf(const std::string& symbol) const;
   void askLimit(qint64 bytes);
   void showLimit(const LimitView& view);
   std::string symbol() const;  // that the plot is over
   Command withDims(CommandId id, const std::string& without) const;
 
   std::map<std::string, int> values_;
+  DimValues limitedFor_;  // the other sizes, of the answer for the limit
   std::map<std::string, Row> rows_;
   DimValues sweptOthers_;
   std::string swept_;
   bool canAsk_ = false, predicting_ = false, sweeping_ = false, stale_ = false;
   QGridLayout* sliders_ = nullptr;
   QWidget* sliderArea_ = nullptr;
+  QScrollArea* sliderScroll_ = nullptr;
+  QSplitter* parts_ = nullptr;  // the sliders above what is predicted
   QTextBrowser* summary_ = nullptr;
   QComboBox* over_ = nullptr;
   QSpinBox* last_ = nullptr;

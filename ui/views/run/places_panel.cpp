@@ -21,11 +21,15 @@
 #include "ui/graph/graph_scene.h"
 #include "ui/support/short_name.h"
 #include "ui/support/theme.h"
+#include "ui/support/why_grey.h"
 #include "ui/views/table.h"
+#include "ui/views/table_copy.h"
 
 namespace dyn::ui {
 
 namespace {
+
+constexpr const char* kTooFewRuns = "Two runs are needed.";
 
 enum PlacesColumn { kPlace, kLaunches, kTime, kShare, kRate, kGflops, kBound };
 
@@ -163,7 +167,8 @@ void RooflinePlot::paintEvent(QPaintEvent*) {
   if (points_.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(rect().adjusted(kSpaceSmall, 0, -kSpaceSmall, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     places_ ? "Tick \"Bounds of the machine\" for the roofline." : "Roofline of a run");
+                     places_ ? "Tick \"Roofline\": how near each kernel comes to what the machine can do."
+                             : "Roofline of a run");
     return;
   }
   const QRectF f = frame();
@@ -254,9 +259,9 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
       "two.");
   compare_->setObjectName("compareRuns");
   compare_->setCheckable(true);
-  compare_->setEnabled(false);
+  enableUnless(compare_, kTooFewRuns);
   row->addWidget(title_, 1);
-  bounds_ = new QCheckBox("Bounds of the machine");
+  bounds_ = new QCheckBox("Roofline");
   bounds_->setObjectName("bounds");
   bounds_->setToolTip(
       "Show what bounds each launch of this run and of later runs. The machine is measured once, which takes "
@@ -271,6 +276,7 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   tree_->setAccessibleName("Time by module, operation and launch");
   tree_->setHeaderLabels({"Place", "Launches", "Time", "Share", "GB/s", "GFLOP/s", "Of bound"});
   tree_->setAlternatingRowColors(true);
+  offerCopies(tree_);
   tree_->setUniformRowHeights(true);
   tree_->header()->setStretchLastSection(false);
   tree_->setSortingEnabled(true);
@@ -314,7 +320,7 @@ void PlacesPanel::clear(Of next) {
   run_ = nullptr;
   if (next == Of::otherFile) runsCount_ = 0;
   compare_->setChecked(false);
-  compare_->setEnabled(false);
+  enableUnless(compare_, kTooFewRuns);
   tree_->clear();
   differences_->setRowCount(0);
   roofline_->setPlaces(nullptr, {});
@@ -324,7 +330,7 @@ void PlacesPanel::clear(Of next) {
 void PlacesPanel::setRun(Shared<RunResult> run) {
   run_ = std::move(run);
   if (!run_ || !run_->profile) return;
-  compare_->setEnabled(++runsCount_ >= 2);
+  enableUnless(compare_, ++runsCount_ >= 2 ? "" : kTooFewRuns);
   setRange(INT64_MIN, INT64_MAX);
   if (compare_->isChecked()) Q_EMIT asked(Command::of(CommandId::compare));
 }
@@ -336,7 +342,7 @@ void PlacesPanel::setBounds(Shared<RunResult> run) {
 
 void PlacesPanel::setRunsCount(int count) {
   runsCount_ = count;
-  compare_->setEnabled(count >= 2);
+  enableUnless(compare_, count >= 2 ? "" : kTooFewRuns);
 }
 
 void PlacesPanel::compare(bool on) {
@@ -348,7 +354,7 @@ void PlacesPanel::compare(bool on) {
 
 void PlacesPanel::addRecalled(Shared<RunResult> run) {
   if (!run_) return setRun(std::move(run));
-  compare_->setEnabled(++runsCount_ >= 2);
+  enableUnless(compare_, ++runsCount_ >= 2 ? "" : kTooFewRuns);
   if (compare_->isChecked())
     Q_EMIT asked(Command::of(CommandId::compare));
   else

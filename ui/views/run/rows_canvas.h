@@ -23,6 +23,7 @@ class RowsCanvas : public QWidget {
   explicit RowsCanvas(QWidget* parent = nullptr);
 
   void clear(const QString& message = kNothingYet);
+  const QString& message() const { return message_; }
   void setLoop(const LevelLoop& loop);
   void setSequences(const SequenceRows& sequences);
   void showAll();

@@ -10,11 +10,14 @@
 
 #include "app/session/views/view_text.h"
 #include "ui/support/theme.h"
+#include "ui/support/why_grey.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
 
 namespace {
+
+constexpr const char* kNoRun = "Choose a run in the list first.";
 
 enum RunsColumn {
   kRun,
@@ -52,7 +55,7 @@ RunsPanel::RunsPanel(QWidget* parent) : QWidget(parent) {
     auto* made = new QPushButton(text);
     made->setObjectName(name);
     made->setToolTip(tip);
-    made->setEnabled(false);
+    enableUnless(made, kNoRun);
     row->addWidget(made);
     return made;
   };
@@ -64,6 +67,7 @@ RunsPanel::RunsPanel(QWidget* parent) : QWidget(parent) {
   table_ = makeTable("runs", {"Run", "", "Model", "Pipeline", "Sizes", "Inputs", "Threads", "n", "Median",
                               "Spread", "Peak", "From"});
   table_->setAccessibleName("Runs of this session");
+  setEmptyText(table_, "No run yet. Each is kept here, and two of them can be compared.");
   column->addWidget(table_, 1);
   connect(table_, &QTableWidget::itemChanged, this, [this](const QTableWidgetItem* item) {
     if (item->column() != kRun) return;
@@ -98,10 +102,10 @@ bool RunsPanel::isBaseline(int64_t number) const {
 
 void RunsPanel::updateButtons() {
   const int64_t number = currentNumber();
-  pin_->setEnabled(number > 0);
+  enableUnless(pin_, number > 0 ? "" : kNoRun);
   pin_->setText(isBaseline(number) ? "Unpin the baseline" : "Pin as baseline");
-  drop_->setEnabled(number > 0);
-  compare_->setEnabled(runs_ && runs_->rows.size() >= 2);
+  enableUnless(drop_, number > 0 ? "" : kNoRun);
+  enableUnless(compare_, canCompare() ? "" : "Two runs are needed.");
 }
 
 QString RunsPanel::summary() const {

@@ -20,6 +20,7 @@ class RunsPanel : public QWidget {
   void showRuns(Shared<RunList> runs);
   const RunList* runs() const { return runs_.get(); }  // null: none were listed
   QTableWidget* table() const { return table_; }
+  bool canCompare() const { return runs_ && runs_->rows.size() >= 2; }
 
  Q_SIGNALS:
   void asked(const Command& command);

@@ -62,9 +62,11 @@ StopPanel::StopPanel(QWidget* parent) : QWidget(parent) {
   auto* parts = new QSplitter(Qt::Vertical);
   registers_ = makeTable("registers", {"Register", "Value", "Type"});
   registers_->setAccessibleName("Registers of the stopped run");
+  setEmptyText(registers_, "Of a run that is stopped: sizes, and tensors with their first elements.");
   points_ = makeTable("breakpoints", {"No.", "Hits", "Stops at", "Where"});
   points_->setAccessibleName("Breakpoints");
   points_->setToolTip("A double click deletes a breakpoint");
+  setEmptyText(points_, "F9 sets a breakpoint at the selected operation.");
   for (QTableWidget* table : {registers_, points_}) {
     table->setMinimumHeight(50);
     table->horizontalHeader()->setStretchLastSection(true);
@@ -97,6 +99,8 @@ void StopPanel::showMenu(const QPoint& at) {
     menu.addAction("Look at the tensor", this, [this, name] { Q_EMIT tensorWanted("$" + name); });
   else
     menu.addAction("Stop when it changes", this, [this, name] { Q_EMIT watchWanted(name); });
+  menu.addSeparator();
+  menu.addActions(registers_->actions());
   menu.exec(registers_->viewport()->mapToGlobal(at));
 }
 

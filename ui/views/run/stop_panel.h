@@ -25,6 +25,7 @@ class StopPanel : public QWidget {
   bool isStopped() const { return stop_ != nullptr; }
   const StopView* stop() const { return stop_.get(); }
   // Of the breakpoint of that line of the bytecode; 0: none.
+  bool hasBreakpoints() const { return !breakpoints_.empty(); }
   int breakpointAt(int line) const;
   QTableWidget* registers() const { return registers_; }
 

@@ -9,13 +9,14 @@
 #include <cmath>
 
 #include "ui/graph/graph_scene.h"
+#include "ui/support/axis_step.h"
 #include "ui/support/theme.h"
 
 namespace dyn::ui {
 
 namespace {
 
-constexpr double kNear = 6;  // pixels
+constexpr double kNear = 6, kLeastBetweenTicks = 40;  // pixels
 
 // Blue and orange stay apart for eyes that do not part red from green.
 QColor timeColor(bool dark) { return dark ? QColor(106, 168, 255) : QColor(20, 92, 190); }
@@ -37,7 +38,7 @@ SweepPlot::SweepPlot(QWidget* parent) : QWidget(parent) {
 }
 
 void SweepPlot::setSweep(Shared<SweepView> sweep) {
-  const bool other = !sweep || !sweep_ || sweep->symbol != sweep_->symbol;
+  const bool other = !sweep || (sweep_ && sweep->symbol != sweep_->symbol);
   sweep_ = sweep && !sweep->points.empty() ? std::move(sweep) : nullptr;
   mostBytes_ = mostNs_ = 1;
   if (sweep_) {
@@ -55,6 +56,11 @@ void SweepPlot::setSweep(Shared<SweepView> sweep) {
   if (!sweep_) limitBytes_ = std::nullopt;
   if (sweep_ && (!limitBytes_ || static_cast<double>(*limitBytes_) > mostBytes_))
     limitBytes_ = static_cast<qint64>(mostBytes_ * 0.75);
+  update();
+}
+
+void SweepPlot::setAbsence(const QString& why) {
+  absence_ = why;
   update();
 }
 
@@ -106,7 +112,8 @@ void SweepPlot::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   if (!sweep_) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect(), Qt::AlignCenter, "Time and peak over one dim appear here.");
+    painter.drawText(rect().adjusted(12, 0, -12, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     absence_.isEmpty() ? "Time and peak over one dim appear here." : absence_);
     return;
   }
   paintBands(painter);
@@ -155,14 +162,22 @@ void SweepPlot::paintAxes(QPainter& painter) const {
   painter.setPen(palette().color(QPalette::Mid));
   painter.drawLine(f.bottomLeft(), f.bottomRight());
   const double height = painter.fontMetrics().height();
-  for (int tick = 0; tick <= 2; ++tick) {
-    const double part = tick / 2.0, y = f.bottom() - part * f.height();
-    painter.setPen(peakColor(dark));
+  const int ticks = std::max(2, static_cast<int>(f.height() / kLeastBetweenTicks));
+  const double bytesBetween = bytesStep(mostBytes_, ticks), nsBetween = decimalStep(mostNs_, ticks);
+  painter.setPen(peakColor(dark));
+  for (double bytes = 0; bytes <= mostBytes_; bytes += bytesBetween) {
+    const double y = yOfBytes(bytes);
+    painter.drawLine(QPointF(f.left() - 4, y), QPointF(f.left(), y));
     painter.drawText(QRectF(0, y - height / 2, f.left() - 6, height), Qt::AlignRight | Qt::AlignVCenter,
-                     bytesText(static_cast<int64_t>(part * mostBytes_)));
-    painter.setPen(timeColor(dark));
+                     withoutZeros(bytesText(std::llround(bytes))));
+  }
+  painter.setPen(timeColor(dark));
+  for (double ns = 0; ns <= mostNs_; ns += nsBetween) {
+    const double y = yOfTime(ns);
+    painter.drawLine(QPointF(f.right(), y), QPointF(f.right() + 4, y));
     painter.drawText(QRectF(f.right() + 6, y - height / 2, width() - f.right() - 6, height),
-                     Qt::AlignLeft | Qt::AlignVCenter, timeText(static_cast<int64_t>(part * mostNs_)));
+                     Qt::AlignLeft | Qt::AlignVCenter,
+                     ns == 0 ? QString("0") : withoutZeros(timeText(std::llround(ns))));
   }
   painter.setPen(palette().color(QPalette::Text));
   const int64_t first = sweep_->points.front().value, last = sweep_->points.back().value;

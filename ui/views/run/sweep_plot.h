@@ -19,6 +19,7 @@ class SweepPlot : public QWidget {
 
   void setSweep(Shared<SweepView> sweep);  // null: none
   void setSize(qint64 size);               // of the dim, as chosen now: an upright line
+  void setAbsence(const QString& why);     // shown in place of a sweep
   // What the session answered for the limit.
   void setAnswer(const QString& text);
   QString answer() const { return answer_; }
@@ -53,7 +54,7 @@ class SweepPlot : public QWidget {
   Shared<SweepView> sweep_;
   double mostBytes_ = 1, mostNs_ = 1;
   std::optional<qint64> limitBytes_, size_;
-  QString answer_;
+  QString answer_, absence_;
   bool dragging_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <QHeaderView>
 #include <QMouseEvent>
+#include <algorithm>
 
 #include "ui/graph/graph_scene.h"
 #include "ui/views/table.h"
@@ -23,7 +24,9 @@ InputsTable::InputsTable(QWidget* parent) : QTableWidget(parent) {
       "random, random:7, zeros, ones, range, @file.npy, @file.pb, [1, 2, 3], or a bound value;\n"
       "@picture.png[,resize][,mean=R/G/B][,std=R/G/B], @sound.wav, text:vocab.txt:the words.\n"
       "A double click chooses a file; a recorded case is dropped on the window.");
-  setMaximumHeight(150);
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);  // types are elided, and whole in their tooltips
+  horizontalHeader()->setSectionResizeMode(kType, QHeaderView::Stretch);
   connect(this, &QTableWidget::itemChanged, this, [this](QTableWidgetItem* item) {
     if (item->column() == kValue) case_.clear();  // no longer what was recorded
   });
@@ -46,8 +49,15 @@ void InputsTable::setModel(const ModelInfo* model) {
   }
   fitColumns(this);
   setColumnWidth(kName, std::min(columnWidth(kName), 130));
-  setColumnWidth(kValue, 84);
-  horizontalHeader()->setStretchLastSection(true);
+  setColumnWidth(kValue, 76);
+  updateGeometry();
+}
+
+QSize InputsTable::sizeHint() const {
+  constexpr int kMostRows = 8;
+  const int rows = std::clamp(rowCount(), 1, kMostRows);
+  return {QTableWidget::sizeHint().width(),
+          horizontalHeader()->sizeHint().height() + rows * verticalHeader()->defaultSectionSize() + 4};
 }
 
 bool InputsTable::setCase(const QString& directory) {

@@ -28,6 +28,7 @@ class InputsTable : public QTableWidget {
   // Does every input have a value of its own? Then the dims follow from these.
   bool givesAll() const;
   void addTo(Command& command) const;
+  QSize sizeHint() const override;  // all rows, up to a number
 
  protected:
   void mouseDoubleClickEvent(QMouseEvent* event) override;

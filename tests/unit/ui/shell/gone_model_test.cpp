@@ -114,7 +114,6 @@ class GoneModel : public testing::TestWithParam<std::tuple<const char*, const ch
     if (how == "stepping") {
       choose("softmax");
       press(Qt::Key_F9);
-      press(Qt::Key_F5);
       return press(Qt::Key_F5);
     }
     if (how == "levels") {

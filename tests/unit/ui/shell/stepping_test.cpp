@@ -236,8 +236,7 @@ TEST_F(SteppingWindow, aClickBesideALineIsABreakpoint) {
   ASSERT_GT(launch, 0);
   clickBeside(0, launch);
   EXPECT_EQ(view(0).marks(), std::set<int>{launch});
-  press(Qt::Key_F5);
-  press(Qt::Key_F5);
+  press(Qt::Key_F5);  // to the first breakpoint at once
   ASSERT_TRUE(stop_->isStopped());
   EXPECT_EQ(stop_->stop()->why, "breakpoint 1");
   EXPECT_EQ(view(0).standing(), launch);
@@ -259,8 +258,7 @@ TEST_F(SteppingWindow, aRegisterOpensAsATensor) {
   window_.canvas()->nextMatch();
   press(Qt::Key_F9);
   ASSERT_EQ(window_.lastError().toStdString(), "");
-  press(Qt::Key_F5);
-  press(Qt::Key_F5);
+  press(Qt::Key_F5);  // to the first breakpoint at once
   ASSERT_TRUE(stop_->isStopped());
   EXPECT_EQ(stop_->stop()->why, "breakpoint 1");
   int row = -1;

@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QTableWidget>
 
+#include "ui/support/axis_step.h"
 #include "ui/support/formula_text.h"
 #include "ui/support/short_name.h"
 #include "ui/views/table.h"
@@ -85,6 +86,33 @@ TEST(FormulaText, productsPowersAndDivisionsAreWrittenAsPeopleDo) {
   EXPECT_EQ(text("min(512, seq)*8"), "min(512, seq)·8");
   EXPECT_EQ(text("n*n*n"), "n³");
   EXPECT_EQ(text("4"), "4");
+  // Within each other, and around other functions.
+  EXPECT_EQ(text("floordiv(3*floordiv(h + 15, 16)*floordiv(w + 15, 16) + 15, 16)"), "⌈3·⌈h/16⌉·⌈w/16⌉/16⌉");
+  EXPECT_EQ(text("64*floordiv(max(12*floordiv(h + 15, 16), n*n) + 63, 64)"), "64·⌈max(12·⌈h/16⌉, n·n)/64⌉");
+  EXPECT_EQ(text("max(floordiv(n, 2), 3)"), "max(⌊n/2⌋, 3)");
+  EXPECT_EQ(formulaText("12288*n", Numbers::exact).toStdString(), "12288·n");
+}
+
+TEST(FormulaText, whatABoxShowsIsFound) {
+  for (const char* formula :
+       {"3*floordiv(h + 15, 16)*floordiv(w + 15, 16)", "floordiv(n, 2)", "12288*n*n", "past + seq",
+        "min(512, seq)", "floordiv(h + 1, 16)", "floordiv(3*floordiv(h + 15, 16) + 15, 16)"})
+    EXPECT_EQ(plainFormula(formulaText(formula, Numbers::exact)).toStdString(), formula);
+}
+
+TEST(FormulaText, dimsAreDividedOutsideOfBrackets) {
+  EXPECT_EQ(dimsOf("batch, min(512, seq), 768"), QStringList({"batch", "min(512, seq)", "768"}));
+  EXPECT_EQ(dimsOf(""), QStringList());
+}
+
+TEST(AxisStep, isARoundNumber) {
+  EXPECT_EQ(decimalStep(370e6, 5), 100e6);
+  EXPECT_EQ(decimalStep(7, 4), 2);
+  EXPECT_EQ(bytesStep(864.1 * 1024, 5), 200 * 1024);
+  EXPECT_EQ(bytesStep(3, 10), 1) << "there is no half of a byte";
+  EXPECT_EQ(withoutZeros("200.0 KiB"), "200 KiB");
+  EXPECT_EQ(withoutZeros("1.50 ms"), "1.5 ms");
+  EXPECT_EQ(withoutZeros("10 ms"), "10 ms");
 }
 
 }  // namespace
