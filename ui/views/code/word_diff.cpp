@@ -19,16 +19,23 @@ bool isOfName(char c) {
   return byte >= 0x80 || std::isalnum(byte) || c == '_' || c == '%' || c == '.' || c == '/' || c == '-';
 }
 
-std::vector<Word> wordsOf(std::string_view line) {
+uint32_t lettersOf(std::string_view text) {
+  return static_cast<uint32_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+// From a byte on, at which a word begins.
+std::vector<Word> wordsOf(std::string_view line, size_t from) {
   std::vector<Word> words;
-  uint32_t column = 0;
-  for (size_t at = 0; at < line.size();) {
+  constexpr size_t kUsualWords = 48;
+  words.reserve(kUsualWords);
+  uint32_t column = lettersOf(line.substr(0, from));
+  for (size_t at = from; at < line.size();) {
     size_t end = at + 1;
     if (isOfName(line[at]))
       while (end < line.size() && isOfName(line[end])) ++end;
     const std::string_view text = line.substr(at, end - at);
-    const auto width = static_cast<uint32_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    const uint32_t width = lettersOf(text);
     words.push_back({text, {column, column + width}});
     column += width;
     at = end;
@@ -58,7 +65,11 @@ void join(std::vector<Columns>& list) {
 }  // namespace
 
 WordDifference wordsThatDiffer(std::string_view before, std::string_view after) {
-  const std::vector<Word> old = wordsOf(before), now = wordsOf(after);
+  // Most pairs begin with the same words.
+  size_t same = static_cast<size_t>(
+      std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first - before.begin());
+  while (same > 0 && isOfName(before[same - 1])) --same;
+  const std::vector<Word> old = wordsOf(before, same), now = wordsOf(after, same);
   size_t head = 0, tail = 0;
   const size_t shorter = std::min(old.size(), now.size());
   while (head < shorter && old[head].text == now[head].text) ++head;
