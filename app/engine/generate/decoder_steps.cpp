@@ -373,18 +373,16 @@ bool DecoderSteps::hasStatesAlone() const {
   return !ports_.caches.empty() && !ports_.hasCaches(CacheKind::growing);
 }
 
-bool DecoderSteps::mayPad() const { return ports_.mask.has_value() || hasStatesAlone(); }
-
 bool DecoderSteps::mayShare(int64_t one, int64_t other) const { return one == other || pads_; }
 
 Result<bool> DecoderSteps::findPadding(const DecoderBatch& batch, int64_t token, Interruption& interruption) {
-  if (pads_ || !mayPad()) return pads_;
   if (hasStatesAlone()) return pads_ = true;
+  if (pads_ || !ports_.mask) return pads_;
   const DecoderBatch* own = &batch;
   DYN_TRY(DecoderBatch alone, batchOf({{own, 0}}));
   DYN_TRY(const ScoreRows wanted, run(alone, {{token}}, interruption));
   const bool isRough = isHalf(program_.signature->outputs[ports_.logits].dtype);
-  const double tolerance = isRough ? 0.03 : 1e-3;
+  const double tolerance = isRough ? 0.03 : 1e-3;  // of the range of the scores
   for (const PaddingSide side : {PaddingSide::front, PaddingSide::behind}) {
     if (side == PaddingSide::behind && (ports_.caches.empty() || ports_.cachePositions)) break;
     DecoderBatch padded;

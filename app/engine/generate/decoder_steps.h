@@ -66,8 +66,6 @@ class DecoderSteps {
   Result<bool> findPadding(const DecoderBatch& batch, int64_t token, Interruption& interruption);
   // May rows of these lengths share steps, as far as it is known?
   bool mayShare(int64_t one, int64_t other) const;
-  // Can padding be left out at all?
-  bool mayPad() const;
 
   // How many caches grow in place; the others are copied in each step. Known after the first step.
   int64_t growingCount() const;
