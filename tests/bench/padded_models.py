@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Exports models over padded batches from public libraries, with random weights, open batch and length, and a mask or lengths among their inputs: what `padded_verdicts.py` reads.
+"""Exports models over padded batches from public libraries, with random weights, open batch and length, and a mask or lengths among their inputs: what `packing_verdicts.py` reads.
 
     python3 tests/bench/padded_models.py FOLDER [NAME...]        --list prints the names
 

@@ -128,7 +128,7 @@ void DimsPanel::showFault(const QString& message) {
 QString DimsPanel::answer() const {
   QString text = answer_->toPlainText();
   for (QTreeWidgetItemIterator at(tree_); *at; ++at)
-    if (!(*at)->parent() || (*at)->parent()->isExpanded()) text += "\n" + (*at)->text(0);
+    if (!(*at)->parent() || (*at)->parent()->isExpanded()) text += "\n" + (*at)->toolTip(0);
   return text;
 }
 

@@ -9,11 +9,14 @@ namespace dyn::ui {
 namespace {
 constexpr int kNode = Qt::UserRole, kAsk = Qt::UserRole + 1;
 
-// "A = B (rule of add at node N (Add, opset 17))" → "A": B is what the next line is about. "": another line.
-QString valueOf(const QString& line) {
-  static const QRegularExpression rule("^(\\S+) = \\S+ \\(rule of \\S+ at ");
-  return rule.match(line).captured(1);
+// "A = B (rule of add at node N (Add, opset 17))": A, and add. B is what the next line is about.
+QRegularExpressionMatch ruleOf(const QString& line) {
+  static const QRegularExpression rule("^(\\S+) = \\S+ \\(rule of (\\S+) at ");
+  return rule.match(line);
 }
+
+// "": another line.
+QString valueOf(const QString& line) { return ruleOf(line).captured(1); }
 
 // What the names of nodes begin with.
 QString prefixOf(const std::vector<WhyStep>& tree) {
@@ -43,7 +46,8 @@ QTreeWidgetItem* itemOf(const std::string& text, const QString& prefix) {
   QString shown = valueOf(line);
   if (shown.startsWith(prefix)) shown = shown.mid(prefix.size());
   shown.remove("_output_0");  // what exporters add to the name of a node
-  auto* item = new QTreeWidgetItem({shown.isEmpty() ? line : abbreviated(shown)});
+  if (!shown.isEmpty()) shown = abbreviated(shown) + " (" + ruleOf(line).captured(2) + ")";
+  auto* item = new QTreeWidgetItem({shown.isEmpty() ? line : shown});
   item->setToolTip(0, line);
   return item;
 }

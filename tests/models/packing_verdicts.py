@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which models over padded batches are computed without padding, and whether their results stay what they are.
 
-    python3 tests/models/padded_verdicts.py FOLDER [NAME...] [--why] [--no-run]
+    python3 tests/models/packing_verdicts.py FOLDER [NAME...] [--why] [--no-run]
 
 FOLDER holds models as `padded_models.py` writes them: two inputs, the second a mask [batch, length] or lengths [batch]. Each is compiled by default, with `--padded-results zero` and with
 `--passes=-pack_sequences`, and run with masks of all kinds: all ones, prefixes, left padding, holes, lengths of 0 and 1. By default all results are those of the padded program, with zeros those
