@@ -38,6 +38,18 @@ QString missingSizes(const PlanView& plan, const QString& function) {
   return {};
 }
 
+// As much of the end of a value's name as fits, in whole parts: the last one says what makes it. Without what
+// exporters add to the name of a node for its first result.
+QString labelOf(const QString& name, const QFontMetrics& metrics, int width) {
+  static const QString result = QStringLiteral("_output_0");
+  const QString whole = name.endsWith(result) ? name.chopped(result.size()) : name;
+  for (qsizetype parts = whole.count('/') + 1; parts > 0; --parts) {
+    const QString end = whole.section('/', -parts);
+    if (metrics.horizontalAdvance(end) <= width) return end;
+  }
+  return metrics.elidedText(whole.section('/', -1), Qt::ElideRight, width);
+}
+
 }  // namespace
 
 PlanCanvas::PlanCanvas(QWidget* parent) : QWidget(parent) {
@@ -197,9 +209,9 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
     if (r.width() < 40 || r.height() < 13) continue;
     // A pattern lets the paper through.
     painter.setPen(b.pooled ? palette().color(QPalette::Text) : legibleOn(fill));
-    painter.drawText(r.adjusted(3, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                     painter.fontMetrics().elidedText(QString::fromStdString(b.name), Qt::ElideLeft,
-                                                      static_cast<int>(r.width()) - 6));
+    painter.drawText(
+        r.adjusted(3, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter,
+        labelOf(QString::fromStdString(b.name), painter.fontMetrics(), static_cast<int>(r.width()) - 6));
   }
   if (bytes_ > arenaBytes_ && arenaBytes_ > 0) {
     painter.setPen(QPen(palette().color(QPalette::Text), 1, Qt::DashLine));
