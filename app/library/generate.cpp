@@ -323,10 +323,10 @@ void count(dyn_generator& generator, int64_t tokenCount) {
   counts.shares_lengths = own.sharesLengths() ? 1 : 0;
 }
 
-// A step, whose tokens wait then. An interruption ends all sequences; it is said by their tokens.
+// A step, whose tokens wait then. An interruption, its only error, has ended all sequences; their tokens say
+// it.
 void step(dyn_generator& generator) {
-  const Status stepped = generator.generator->step(generator.interruption);
-  (void)stepped.ok();  // the only error is the interruption
+  if (!generator.generator->step(generator.interruption).ok()) generator.interruption.reset();
   giveEnds(generator);
   count(generator, std::count_if(generator.tokens.begin(), generator.tokens.end(),
                                  [](const Token& token) { return token.id >= 0; }));
@@ -351,9 +351,15 @@ dyn_sequence_end endOf(GenerationEnd end) {
 }
 
 Status next(dyn_generator& generator, dyn_token& target, bool& isThere) {
-  generator.interruption.reset();
   while (generator.tokens.empty()) {
     takeSubmitted(generator);
+    if (generator.interruption.requested()) {
+      generator.interruption.reset();
+      generator.generator->cancelAll();
+      giveEnds(generator);
+      count(generator, 0);
+      continue;
+    }
     if (generator.generator->isIdle() && generator.texts.empty()) return {};
     step(generator);
   }

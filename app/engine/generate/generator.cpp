@@ -48,6 +48,14 @@ void Generator::cancel(size_t sequence) {
   std::erase(waiting_, sequence);
 }
 
+void Generator::cancelAll() {
+  for (auto& [number, sequence] : sequences_)
+    if (sequence.made.end == GenerationEnd::running) sequence.made.end = GenerationEnd::interrupted;
+  waiting_.clear();
+  active_.clear();
+  batch_ = {};
+}
+
 Status Generator::step(Interruption& interruption) {
   const auto run = [&]() -> Status {
     DYN_CHECK(keepRunning());  // without those that were cancelled
@@ -58,7 +66,7 @@ Status Generator::step(Interruption& interruption) {
   Status status = run();
   if (status.ok()) return {};
   if (status.error().id == DiagnosticId::cancelled) {
-    endAll(GenerationEnd::interrupted);
+    cancelAll();
     return status;
   }
   for (const size_t sequence : active_)
@@ -80,14 +88,6 @@ void Generator::fail(size_t sequence, const Diagnostic& error) {
   GeneratedSequence& made = sequences_.at(sequence).made;
   made.end = GenerationEnd::failed;
   made.error = error;
-}
-
-void Generator::endAll(GenerationEnd end) {
-  for (auto& [number, sequence] : sequences_)
-    if (sequence.made.end == GenerationEnd::running) sequence.made.end = end;
-  waiting_.clear();
-  active_.clear();
-  batch_ = {};
 }
 
 Status Generator::startWaiting(Interruption& interruption) {
@@ -144,8 +144,8 @@ std::vector<size_t> Generator::nextGroup(size_t most, std::optional<int64_t> len
   for (auto next = waiting_.begin(); next != waiting_.end() && group.size() < most;) {
     const int64_t own = lengthOf(*next);
     const bool runsAlone = sequences_.at(*next).runsAlone;
-    const bool fits = group.empty() ? !length || steps_->mayShare(own, *length)
-                                    : !runsAlone && own == lengthOf(group[0]);
+    const bool fits =
+        group.empty() ? !length || steps_->mayShare(own, *length) : !runsAlone && own == lengthOf(group[0]);
     if (!fits) {
       ++next;
       continue;

@@ -59,6 +59,7 @@ class Generator {
   size_t add(SequenceRequest request);
   // Ends a sequence before the next step; one that has ended stays as it is.
   void cancel(size_t sequence);
+  void cancelAll();
   // Runs the prompts that wait, as many as there is room for; where there are none, one step of all
   // sequences. Error: cancelled.
   Status step(Interruption& interruption);
@@ -70,8 +71,8 @@ class Generator {
   size_t addedCount() const { return addedCount_; }
   size_t waitingCount() const { return waiting_.size(); }
   size_t activeCount() const { return active_.size(); }
-  int64_t stepsCount() const { return stepsCount_; }  // runs of the program
-  int64_t rowsCount() const { return rowsCount_; }    // the sequences in all of them
+  int64_t stepsCount() const { return stepsCount_; }               // runs of the program
+  int64_t rowsCount() const { return rowsCount_; }                 // the sequences in all of them
   int64_t growingCount() const { return steps_->growingCount(); }  // caches that grow in place
   // False: sequences of different lengths were found to disturb each other.
   bool sharesLengths() const { return sharesLengths_; }
@@ -108,7 +109,6 @@ class Generator {
                  Interruption& interruption);
   Status add(Sequence& sequence, size_t number, std::span<float> scores);
   void fail(size_t sequence, const Diagnostic& error);
-  void endAll(GenerationEnd end);
 
   std::unique_ptr<DecoderSteps> steps_;
   size_t maxBatch_;

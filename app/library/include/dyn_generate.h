@@ -62,12 +62,12 @@ typedef struct dyn_prompt {
   size_t stop_count;
   const int64_t* stop_ids;
   size_t stop_id_count;
-  int32_t ignores_end_tokens;    /* 0: it ends at those that the files beside model and tokenizer say, too */
-  double temperature;            /* 0: the best token; above: one is drawn */
-  int64_t top_k;                 /* of the best K; 0: of all */
-  double top_p;                  /* of the best whose probabilities sum up to P; 0: 1 */
-  double repetition_penalty;     /* of tokens that are there: scores above 0 are divided by it; 0: 1 */
-  uint64_t seed, stream;         /* equal ones draw equally, whatever runs beside */
+  int32_t ignores_end_tokens; /* 0: it ends at those that the files beside model and tokenizer say, too */
+  double temperature;         /* 0: the best token; above: one is drawn */
+  int64_t top_k;              /* of the best K; 0: of all */
+  double top_p;               /* of the best whose probabilities sum up to P; 0: 1 */
+  double repetition_penalty;  /* of tokens that are there: scores above 0 are divided by it; 0: 1 */
+  uint64_t seed, stream;      /* equal ones draw equally, whatever runs beside */
   /* Changes the scores [score_count] of the next token before the others apply: -INFINITY forbids one.
    * `tokens`: those of the prompt and the new ones. Called by dyn_generator_next on its thread; it may submit
    * and cancel. Anything but DYN_OK ends the sequence with that status. May be null. */
@@ -80,8 +80,8 @@ DYN_API dyn_status dyn_generator_submit(dyn_generator* generator, const dyn_prom
                                         int64_t* sequence);
 /* Ends a sequence before the next step. One that has ended, and a number of none, do nothing. */
 DYN_API void dyn_generator_cancel(dyn_generator* generator, int64_t sequence);
-/* Ends the step under way and all sequences: those submitted before. Without a call of dyn_generator_next it
- * does nothing. */
+/* Ends the step under way and all sequences; where none is under way, the next call of dyn_generator_next
+ * ends them. */
 DYN_API void dyn_generator_interrupt(dyn_generator* generator);
 
 /* --- tokens --- */
@@ -109,14 +109,14 @@ DYN_API dyn_status dyn_generator_next(dyn_generator* generator, dyn_token* token
 
 /* --- counters --- */
 typedef struct dyn_generator_statistics {
-  size_t size;                                 /* sizeof(dyn_generator_statistics), set by the caller */
-  int64_t submitted_count, ended_count;        /* sequences */
-  int64_t waiting_count, running_count;        /* of those not ended */
-  int64_t tokens_count;                        /* new ones */
-  int64_t steps_count;                         /* runs of the model, prompts included */
-  int64_t rows_count;                          /* sequences in all of them: by steps_count, the mean batch */
-  int64_t growing_caches_count, caches_count;  /* growing: a step copies nothing of the past */
-  int32_t shares_lengths;                      /* 0: only sequences of equal lengths share steps */
+  size_t size;                                /* sizeof(dyn_generator_statistics), set by the caller */
+  int64_t submitted_count, ended_count;       /* sequences */
+  int64_t waiting_count, running_count;       /* of those not ended */
+  int64_t tokens_count;                       /* new ones */
+  int64_t steps_count;                        /* runs of the model, prompts included */
+  int64_t rows_count;                         /* sequences in all of them: by steps_count, the mean batch */
+  int64_t growing_caches_count, caches_count; /* growing: a step copies nothing of the past */
+  int32_t shares_lengths;                     /* 0: only sequences of equal lengths share steps */
 } dyn_generator_statistics;
 DYN_API dyn_status dyn_generator_get_statistics(dyn_generator* generator,
                                                 dyn_generator_statistics* statistics);

@@ -108,8 +108,8 @@ void addEndTokens(SessionState& state, const std::string& model, const Command& 
 void settleBatch(SessionState& state, LoadedModel& model, const DecoderPorts& ports,
                  GenerationRequest& request) {
   if (request.maxBatch < 2 || request.prompts.size() < 2) return;
-  const std::string why = !request.decoder.given.empty() ? "inputs are given for one sequence"
-                                                         : whyRowsRunAlone(model, ports);
+  const std::string why =
+      !request.decoder.given.empty() ? "inputs are given for one sequence" : whyRowsRunAlone(model, ports);
   if (why.empty()) return;
   request.maxBatch = 1;
   state.log("prompts run one by one: " + why);

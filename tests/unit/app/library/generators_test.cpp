@@ -29,7 +29,8 @@ constexpr const char* kDecoder =
 }
 )";
 constexpr const char* kTable =
-    "f32[7, 4] [[0.9, -0.2, 0.1, 0.3], [-0.4, 1.1, 0.2, -0.3], [0.2, 0.5, -1.2, 0.4], [-0.7, -0.6, 0.3, 0.8], "
+    "f32[7, 4] [[0.9, -0.2, 0.1, 0.3], [-0.4, 1.1, 0.2, -0.3], [0.2, 0.5, -1.2, 0.4], [-0.7, -0.6, 0.3, "
+    "0.8], "
     "[0.1, 0.4, 0.9, -0.9], [0.6, -0.8, -0.5, -0.2], [-0.3, 0.2, 0.7, 1.2]]";
 
 std::string withTable(std::string text) {
@@ -113,7 +114,7 @@ class Generators : public testing::Test {
     return true;
   }
 
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
   dyn_generator* generator_ = nullptr;
 };
 
@@ -255,7 +256,8 @@ TEST_F(Generators, StopTokensEndAndPromptsComeFromOtherThreads) {
   other.join();
   for (const auto& [number, told] : all) {
     EXPECT_EQ(told.end, DYN_SEQUENCE_STOP_TOKEN);
-    EXPECT_EQ(told.ids, std::vector<int64_t>(alone.begin(), alone.begin() + static_cast<ptrdiff_t>(stops) + 1));
+    EXPECT_EQ(told.ids,
+              std::vector<int64_t>(alone.begin(), alone.begin() + static_cast<ptrdiff_t>(stops) + 1));
   }
 }
 
