@@ -137,7 +137,7 @@ bool hasTokenizer([[maybe_unused]] const dyn_generator& generator) {
 #endif
 }
 
-Result<std::unique_ptr<dyn_generator>> create(dyn_model& model, const dyn_generator_options& asked) {
+Result<std::unique_ptr<dyn_generator>> createGenerator(dyn_model& model, const dyn_generator_options& asked) {
   auto made = std::make_unique<dyn_generator>();
   DYN_CHECK(readTokenizer(*made, asked.tokenizer));
   size_t maxBatch = static_cast<size_t>(asked.max_batch > 0 ? asked.max_batch : kDefaultBatch);
@@ -230,7 +230,7 @@ ScoresHook hookOf(const dyn_prompt& prompt, int64_t number, SequenceText& text) 
   };
 }
 
-Status submit(dyn_generator& generator, const dyn_prompt& prompt, int64_t* sequence) {
+Status submitPrompt(dyn_generator& generator, const dyn_prompt& prompt, int64_t* sequence) {
   Submitted made;
   SequenceRequest& request = made.request;
   DYN_TRY(request.prompt, idsOf(generator, prompt));
@@ -309,7 +309,7 @@ void giveEnds(dyn_generator& generator) {
   }
 }
 
-void count(dyn_generator& generator, int64_t tokenCount) {
+void countStep(dyn_generator& generator, int64_t tokenCount) {
   const std::lock_guard<std::mutex> lock(generator.mutex);
   dyn_generator_statistics& counts = generator.counts;
   const Generator& own = *generator.generator;
@@ -325,11 +325,11 @@ void count(dyn_generator& generator, int64_t tokenCount) {
 
 // A step, whose tokens wait then. An interruption, its only error, has ended all sequences; their tokens say
 // it.
-void step(dyn_generator& generator) {
+void stepOnce(dyn_generator& generator) {
   if (!generator.generator->step(generator.interruption).ok()) generator.interruption.reset();
   giveEnds(generator);
-  count(generator, std::count_if(generator.tokens.begin(), generator.tokens.end(),
-                                 [](const Token& token) { return token.id >= 0; }));
+  countStep(generator, std::count_if(generator.tokens.begin(), generator.tokens.end(),
+                                     [](const Token& token) { return token.id >= 0; }));
 }
 
 dyn_sequence_end endOf(GenerationEnd end) {
@@ -350,18 +350,18 @@ dyn_sequence_end endOf(GenerationEnd end) {
   return DYN_SEQUENCE_FAILED;
 }
 
-Status next(dyn_generator& generator, dyn_token& target, bool& isThere) {
+Status nextToken(dyn_generator& generator, dyn_token& target, bool& isThere) {
   while (generator.tokens.empty()) {
     takeSubmitted(generator);
     if (generator.interruption.requested()) {
       generator.interruption.reset();
       generator.generator->cancelAll();
       giveEnds(generator);
-      count(generator, 0);
+      countStep(generator, 0);
       continue;
     }
     if (generator.generator->isIdle() && generator.texts.empty()) return {};
-    step(generator);
+    stepOnce(generator);
   }
   generator.given = std::move(generator.tokens.front());
   generator.tokens.pop_front();
@@ -396,7 +396,7 @@ dyn_status dyn_generator_create(dyn_model* model, const dyn_generator_options* o
       DYN_TRY(asked, taken(*options, sizeof(dyn_generator_options), "dyn_generator_options"));
     }
     if (asked.max_batch < 0) return badArgument("max_batch is negative");
-    DYN_TRY(std::unique_ptr<dyn_generator> made, create(*model, asked));
+    DYN_TRY(std::unique_ptr<dyn_generator> made, createGenerator(*model, asked));
     made->counts.caches_count = static_cast<int64_t>(made->ports.caches.size());
     made->counts.shares_lengths = 1;
     *generator = made.release();
@@ -415,7 +415,7 @@ dyn_status dyn_generator_submit(dyn_generator* generator, const dyn_prompt* prom
   return reporting([&]() -> Status {
     if (!generator || !prompt) return badArgument("generator or prompt is a null pointer");
     DYN_TRY(const dyn_prompt asked, taken(*prompt, sizeof(dyn_prompt), "dyn_prompt"));
-    return submit(*generator, asked, sequence);
+    return submitPrompt(*generator, asked, sequence);
   });
 }
 
@@ -434,7 +434,7 @@ dyn_status dyn_generator_next(dyn_generator* generator, dyn_token* token) {
   const dyn_status status = reporting([&]() -> Status {
     if (!generator || !token) return badArgument("generator or token is a null pointer");
     if (token->size < sizeof(size_t) || token->size > 4096) return give(dyn_token{}, token);
-    return next(*generator, *token, isThere);
+    return nextToken(*generator, *token, isThere);
   });
   return status == DYN_OK && !isThere ? DYN_NO_TOKEN : status;
 }

@@ -7,7 +7,7 @@ namespace dyn {
 namespace {
 
 // What the generator knows of the sequences. Error: why one of them failed.
-Status takeSequences(const Generator& generator, GenerationResult& result) {
+Status takeProgress(const Generator& generator, GenerationResult& result) {
   for (size_t i = 0; i < result.sequences.size(); ++i) {
     result.sequences[i] = generator.sequence(i);
     const int64_t firstNs = result.sequences[i].firstTokenNs;
@@ -37,7 +37,7 @@ Status run(const DecoderProgram& program, const DecoderPorts& ports, const Gener
   result.sequences.resize(request.prompts.size());
   while (!generator->isIdle()) {
     const Status stepped = generator->step(interruption);
-    DYN_CHECK(takeSequences(*generator, result));
+    DYN_CHECK(takeProgress(*generator, result));
     DYN_CHECK(stepped);
   }
   return {};

@@ -8,8 +8,8 @@
 // next step; one that has ended leaves, and the next prompt takes its place. Sequences of different lengths
 // share steps where DecoderSteps::findPadding finds that padding changes nothing.
 //
-// Errors: a sequence whose prompt, step, sampling, hook or sink fails ends alone (GenerationEnd::failed): what
-// fails beside others is run again by itself. An interruption ends all. One thread.
+// Errors: a sequence whose prompt, step, sampling, hook or sink fails ends alone (GenerationEnd::failed).
+// What fails beside others is run again by itself. An interruption ends all. One thread.
 #pragma once
 
 #include <deque>

@@ -9,8 +9,9 @@
  *   while (dyn_generator_next(generator, &token) == DYN_OK) fputs(token.text, stdout);
  *   dyn_generator_release(generator);
  *
- * The model is a decoder by the names and shapes of its inputs and outputs (docs/generate.md). Sequences share
- * the steps where the compiler proves that no row of a batch reads another one; else they run one by one.
+ * The model is a decoder by the names and shapes of its inputs and outputs (docs/generate.md). Sequences
+ * share the steps where the compiler proves that no row of a batch reads another one; else they run one by
+ * one.
  * A sequence that fails in a step of several runs again by itself, so that it fails alone.
  *
  * Threads: dyn_generator_next is called by one thread at a time, and runs the model on it and on the threads
@@ -56,8 +57,8 @@ typedef struct dyn_prompt {
   const int64_t* ids; /* copied; none is negative */
   size_t id_count;    /* above 0 */
   int64_t max_new;    /* tokens at most; default 32 */
-  /* A sequence ends behind a stop token, which is given, or in front of a stop text, which is not. A stop that
-   * is a token of the tokenizer is a stop token. Without a tokenizer there are no texts. */
+  /* A sequence ends behind a stop token, which is given, or in front of a stop text, which is not. A stop
+   * that is a token of the tokenizer is a stop token. Without a tokenizer there are no texts. */
   const char* const* stops;
   size_t stop_count;
   const int64_t* stop_ids;
