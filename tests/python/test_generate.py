@@ -18,7 +18,9 @@ TOKENIZER = models.SOURCE / "samples/18_generate/tokenizer.json"
 PROMPTS = [[15, 7, 3], [1, 2, 3], [200], [4, 5, 6, 7, 8, 9, 10]]
 
 ENDLESS = """
-import dyn, test_generate, time
+import signal
+import test_generate
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 model = test_generate.endless()
 model.generate([1], max_new_tokens=3)
 try:
