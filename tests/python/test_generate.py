@@ -100,7 +100,7 @@ class Generate(unittest.TestCase):
         said = self.model.commands.generate(prompt=["text:One", "text:The compiler"], tokenizer=str(TOKENIZER), max_new=9,
                                             temperature=0.8, top_k=20, repetition_penalty=1.2)
         made = self.model.generate(["One", "The compiler"], tokenizer=TOKENIZER, max_new_tokens=9, **options)
-        self.assertEqual([(one.ids, one.text) for one in made], [(one["ids"], one["text"]) for one in said["sequences"]])
+        self.assertEqual([(one.ids, one.text) for one in made], [(list(one["ids"]), one["text"]) for one in said["sequences"]])
         other = self.model.generate(["One", "The compiler"], tokenizer=TOKENIZER, max_new_tokens=9, seed=8, **options)
         self.assertNotEqual([one.ids for one in other], [one.ids for one in made])
 
