@@ -16,7 +16,8 @@ using Places = std::vector<int64_t>;
 using SourceKind = ElementSources::Kind;
 
 constexpr int64_t kMostItems = 20'000;
-constexpr size_t kMostSteps = 40;     // shown
+constexpr size_t kMostSteps = 24;     // shown
+constexpr int kMostDepth = 6;         // shown
 constexpr size_t kMostIndices = 16;   // listed of a culprit
 constexpr size_t kMostRanges = 4;     // named of a culprit
 constexpr int64_t kFewElements = 64;  // of what may be a number to compare with, or a list of sizes
@@ -84,7 +85,7 @@ void CauseWalk::say(std::string text, int depth) {
   keptCount_ = 0;
   if (!steps_.empty() && steps_.back().text == text) return;
   if (steps_.size() < kMostSteps)
-    steps_.push_back({std::move(text), depth});
+    steps_.push_back({std::move(text), std::min(depth, kMostDepth)});
   else
     ++leftOutCount_;
 }
@@ -151,8 +152,12 @@ void CauseWalk::askSymbol(int frame, SymbolId symbol, int depth) {
 void CauseWalk::askOperands(int frame, const Op& op, int depth) {
   const std::vector<ValueId> operands(op.operands.begin(), op.operands.end());
   for (size_t i = operands.size(); i-- > 0;) {
-    const HostTensor* tensor = operands[i] == kNoValue ? nullptr : run_.tensor(frame, operands[i]);
-    if (!tensor) continue;
+    if (operands[i] == kNoValue) continue;
+    const HostTensor* tensor = run_.tensor(frame, operands[i]);
+    if (!tensor) {
+      askElements(frame, operands[i], {}, Aim::counted, depth);
+      continue;
+    }
     const bool areSizes =
         !isReal(tensor->dtype()) && tensor->elementCount() > 0 && tensor->elementCount() <= kFewElements;
     if (areSizes) {
@@ -184,12 +189,6 @@ int CauseWalk::frameOf(int frame, ValueId value) const {
   const Function* function = uses_.definition(value).function;
   const int around = run_.enclosing(frame, function);
   return around >= 0 ? around : run_.last(function);
-}
-
-std::string CauseWalk::placeText(const Op& op) const {
-  std::string text(op.def->name);
-  if (!op.place.node.empty()) text += " at node " + op.place.node;
-  return text;
 }
 
 std::string CauseWalk::sizeText(int frame, const DimPlace& place) const {
@@ -315,7 +314,7 @@ bool CauseWalk::ofData(const Item& item, const Definition& at, int frame) {
       int64_t count = 0;
       for (int64_t i = 0; i < tensor->elementCount(); ++i) count += tensor->realAt(i) != 0;
       say(std::to_string(count) + " of " + std::to_string(tensor->elementCount()) + " elements of " +
-              name(op.operands[operand]) + " are not 0 (" + placeText(op) + ")",
+              name(op.operands[operand]) + " are not 0 (" + std::string(op.def->name) + ")",
           item.depth);
     }
     whole(operand, Aim::counted);
@@ -343,7 +342,7 @@ void CauseWalk::whyRan(int frame, const Op& op, int depth) {
     const HostTensor* condition = run_.tensor(frame, op.operands[0]);
     if (!condition) return;
     say("the branch " + std::string(condition->realAt(0) != 0 ? "then" : "else") + " ran, as " +
-            elementText(frame, op.operands[0], {0}) + " (" + placeText(op) + ")",
+            elementText(frame, op.operands[0], {0}) + " (" + std::string(op.def->name) + ")",
         depth);
     askElements(frame, op.operands[0], {0}, Aim::value, depth + 1);
   } else if (op.def == &ops::loopOp) {
@@ -355,21 +354,21 @@ void CauseWalk::whyRan(int frame, const Op& op, int depth) {
     if (condition && condition->intAt(0) == 0) {
       const int at = executions.empty() ? frame : executions.back();
       const ValueId value = executions.empty() ? op.operands[1] : op.regions[0]->results[0];
-      say("the loop ran " + times + ", as " + elementText(at, value, {0}) + " then (" + placeText(op) + ")",
+      say("the loop ran " + times + ", as " + elementText(at, value, {0}) + " then (" + std::string(op.def->name) + ")",
           depth);
       askElements(at, value, {0}, Aim::value, depth + 1);
     } else if (op.operands[0] != kNoValue) {
-      say("the loop ran " + times + ", as " + elementText(frame, op.operands[0], {0}) + " (" + placeText(op) +
+      say("the loop ran " + times + ", as " + elementText(frame, op.operands[0], {0}) + " (" + std::string(op.def->name) +
               ")",
           depth);
       askElements(frame, op.operands[0], {0}, Aim::value, depth + 1);
     } else {
-      say("the loop ran " + times + " until the run failed (" + placeText(op) + ")", depth);
+      say("the loop ran " + times + " until the run failed (" + std::string(op.def->name) + ")", depth);
     }
   } else if (op.def == &ops::matchOp) {
     if (const Value* data = run_.find(frame, op.operands[0]); data && data->kind() == ValueKind::data) {
       say("the body for " + data->constructor() + " ran, as " + name(op.operands[0]) + " is one (" +
-              placeText(op) + ")",
+              std::string(op.def->name) + ")",
           depth);
       askElements(frame, op.operands[0], {}, Aim::value, depth + 1);
     }
@@ -501,7 +500,7 @@ void CauseWalk::ofOperator(const Item& item, const Definition& at, int frame) {
     const HostTensor* of = run_.tensor(frame, op.operands[0]);
     if (!of) return;
     const int64_t given = op.attributes.integer("start"), start = given < 0 ? given + of->rank() : given;
-    say(elementText(frame, item.place.value, item.places) + ": " + placeText(op), item.depth);
+    say(elementText(frame, item.place.value, item.places) + ": " + std::string(op.def->name), item.depth);
     if (op.def == &ops::sizeOp)
       for (int axis = of->rank(); axis-- > 0;)
         askSize(frame, {PlaceKind::axis, op.operands[0], axis}, item.depth + 1);
@@ -531,8 +530,16 @@ void CauseWalk::ofOperator(const Item& item, const Definition& at, int frame) {
     results.push_back(value ? *value : Value());
   }
   if (!tensor || item.places.empty()) {
-    // Lists, tuples, data values: all that they were made of.
-    say(name(item.place.value) + ": " + placeText(op) + " of whole values", item.depth);
+    // Lists, tuples, data values: all that they were made of; of a length only the list before.
+    const bool changesList =
+        op.def == &ops::list_appendOp || op.def == &ops::list_insertOp || op.def == &ops::list_eraseOp;
+    if (item.aim == Aim::counted && changesList) {
+      ++keptCount_;
+      askElements(frame, op.operands[0], {}, item.aim, item.depth);
+      return;
+    }
+    if (item.aim == Aim::counted && op.def == &ops::listOp) return;
+    say(name(item.place.value) + ": " + std::string(op.def->name) + " of whole values", item.depth);
     for (size_t i = op.operands.size(); i-- > 0;) {
       if (op.operands[i] == kNoValue) continue;
       Places all;
@@ -570,7 +577,7 @@ void CauseWalk::ofOperator(const Item& item, const Definition& at, int frame) {
     std::string list;
     for (const ElementSource& source : from.sources)
       list += (list.empty() ? "" : ", ") + elementText(frame, op.operands[source.operand], source.elements);
-    say(elementText(frame, item.place.value, item.places) + ": " + why + placeText(op) +
+    say(elementText(frame, item.place.value, item.places) + ": " + why + std::string(op.def->name) +
             (list.empty() ? "" : " of " + list) +
             (from.kind == SourceKind::whole && from.sources.size() > 0 ? ", as a whole" : ""),
         item.depth);

@@ -73,7 +73,6 @@ class CauseWalk {
   std::string name(ValueId value) const { return ir_.valueName(value); }
   std::string sizeText(int frame, const DimPlace& place) const;
   std::string elementText(int frame, ValueId value, const std::vector<int64_t>& places) const;
-  std::string placeText(const Op& op) const;
   RunCauses::Culprit elementsOf(size_t input, const std::set<int64_t>& places) const;
 
   const RecordedRun& run_;

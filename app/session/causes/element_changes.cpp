@@ -12,7 +12,9 @@ constexpr int64_t kMostEdits = 64;
 
 // The next number of the element's type towards infinity, or away from it.
 double beside(Dtype dtype, double value, double towards) {
+  constexpr double kNearZero = 1e-6;  // rather than a subnormal number
   if (!isReal(dtype)) return value + (towards > 0 ? 1 : -1);
+  if (value == 0) return towards > 0 ? kNearZero : -kNearZero;
   if (dtype == Dtype::f64) return std::nextafter(value, towards);
   return static_cast<double>(std::nextafterf(static_cast<float>(value), static_cast<float>(towards)));
 }

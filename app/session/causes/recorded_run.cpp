@@ -45,7 +45,8 @@ RecordedRun::RecordedRun(const Module& module, std::vector<Value> inputs, const 
     for (size_t i = 0; i < results.size(); ++i)
       if (op.results[i].id != kNoValue) keep(frame, op.results[i].id, results[i]);
     ++frame.doneCount;
-    if (lastLeft_ > index) gave_[index][&op] = lastLeft_;
+    if (lastLeft_ >= 0) gave_[index][&op] = lastLeft_;
+    lastLeft_ = -1;
   };
   const Result<std::vector<Value>> results = interpret(module, std::move(inputs), options);
   if (results.ok()) return;

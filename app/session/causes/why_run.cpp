@@ -332,7 +332,7 @@ Result<RunCauses> RunQuestion::ofSize() {
                                                  question_.name + ", which has " +
                                                  std::to_string(tensor->rank()));
   const int64_t size = tensor->shape()[static_cast<size_t>(question_.axis)];
-  causes_.question = "why is " + asked + " " + std::to_string(size) + "?";
+  causes_.question = "how large is " + asked + " in this run?";
   causes_.answer = std::to_string(size);
   CauseWalk walk(run, *origins_, inputNames_);
   walk.askSize(frame, {AxisKind::axis, question_.value, question_.axis});
@@ -443,8 +443,8 @@ Result<RunCauses> RunQuestion::ofElement() {
            (!isReal(tensor->dtype()) || std::isfinite(tensor->realAt(place))))
       ++place;
     if (place == tensor->elementCount()) {
-      causes_.question = "why is an element of " + question_.name + " not finite?";
-      causes_.answer = "all are finite";
+      causes_.question = "which element of " + question_.name + " is not finite in this run?";
+      causes_.answer = "none";
       return std::move(causes_);
     }
   } else {
@@ -463,8 +463,7 @@ Result<RunCauses> RunQuestion::ofElement() {
   }
   const bool isFinite = !isReal(tensor->dtype()) || std::isfinite(tensor->realAt(place));
   causes_.answer = elementValueText(*tensor, place);
-  causes_.question =
-      "why is " + question_.name + indexText(tensor->shape(), place) + " " + causes_.answer + "?";
+  causes_.question = "what is " + question_.name + indexText(tensor->shape(), place) + " in this run?";
   CauseWalk walk(run, *origins_, inputNames_);
   walk.askElements(frame, question_.value, {place}, isFinite ? CauseWalk::Aim::value : CauseWalk::Aim::notFinite);
   walk.walk();
@@ -482,10 +481,18 @@ void RunQuestion::changesOfElement(const CauseWalk& walk, const Module& needed, 
     if (place >= tensor.elementCount()) return std::nullopt;
     return std::isfinite(tensor.realAt(place)) ? 0 : 1;
   };
-  if (const std::optional<ElementChange> change = smallestElementChange(search))
+  // What is computed with, before what decides where it stands.
+  ElementSearch ofReals = search;
+  std::erase_if(ofReals.elements, [&](const auto& entry) {
+    const Value& value = run_.inputs.values[entry.first];
+    return !value.isTensor() || !isReal(value.tensor().dtype());
+  });
+  std::optional<ElementChange> change = smallestElementChange(ofReals);
+  if (!change) change = smallestElementChange(search);
+  if (change)
     addElementChange(*change, "by a run of the reference");
   else
-    causes_.notes.push_back("no change of one element was found that makes it finite");
+    causes_.notes.push_back("no change of elements was found that makes it finite");
 }
 
 // --- failures ---
