@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/session/causes/element_sources.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/op_table.h"
 
@@ -16,11 +15,12 @@ using Places = std::vector<int64_t>;
 using SourceKind = ElementSources::Kind;
 
 constexpr int64_t kMostItems = 20'000;
-constexpr size_t kMostSteps = 24;     // shown
-constexpr int kMostDepth = 6;         // shown
-constexpr size_t kMostIndices = 16;   // listed of a culprit
-constexpr size_t kMostRanges = 4;     // named of a culprit
-constexpr int64_t kFewElements = 64;  // of what may be a number to compare with, or a list of sizes
+constexpr size_t kMostSteps = 24;        // shown
+constexpr size_t kMostConditions = 256;  // of a loop, that are levers
+constexpr int kMostDepth = 6;            // shown
+constexpr size_t kMostIndices = 16;      // listed of a culprit
+constexpr size_t kMostRanges = 4;        // named of a culprit
+constexpr int64_t kFewElements = 64;     // of what may be a number to compare with, or a list of sizes
 
 // Is the dim that of one place before, unchanged?
 bool keepsDim(const DimStep& step) {
@@ -78,7 +78,13 @@ CauseWalk::CauseWalk(const RecordedRun& run, DimOrigins& origins, const std::vec
       uses_(run.module()),
       inputNames_(inputNames) {}
 
+void CauseWalk::push(Item item) {
+  item.isLever = item.isLever || isLever_;
+  (item.isLever ? waitingLevers_ : waiting_).push_back(std::move(item));
+}
+
 void CauseWalk::say(std::string text, int depth) {
+  if (isLever_) return;
   if (keptCount_ > 0 && steps_.size() < kMostSteps)
     text += ", through " + counted(static_cast<size_t>(keptCount_), "operation") + " that keep" +
             (keptCount_ == 1 ? "s it" : " it");
@@ -146,7 +152,7 @@ void CauseWalk::askSymbol(int frame, SymbolId symbol, int depth) {
       }
     }
   }
-  notes_.push_back("where " + ir_.dims().symbolName(symbol) + " comes from is not known");
+  if (!isLever_) notes_.push_back("where " + ir_.dims().symbolName(symbol) + " comes from is not known");
 }
 
 void CauseWalk::askOperands(int frame, const Op& op, int depth) {
@@ -170,19 +176,31 @@ void CauseWalk::askOperands(int frame, const Op& op, int depth) {
 }
 
 void CauseWalk::walk() {
-  while (!waiting_.empty()) {
-    Item item = std::move(waiting_.back());
-    waiting_.pop_back();
+  while (!waiting_.empty() || !waitingLevers_.empty()) {
+    std::vector<Item>& next = waiting_.empty() ? waitingLevers_ : waiting_;
+    Item item = std::move(next.back());
+    next.pop_back();
+    isLever_ = item.isLever;
     if (++itemsCount_ > kMostItems) {
-      notes_.push_back("the walk ended after " + std::to_string(kMostItems) + " steps: more may lie behind");
-      waiting_.clear();
-      return;
+      if (!isLever_)
+        notes_.push_back("the walk ended after " + std::to_string(kMostItems) +
+                         " steps: more may lie behind");
+      break;
     }
     if (item.isSize)
       visitSize(item);
     else
       visitElements(std::move(item));
   }
+  waiting_.clear();
+  waitingLevers_.clear();
+  isLever_ = false;
+}
+
+std::map<size_t, std::set<int64_t>> CauseWalk::levers() const {
+  std::map<size_t, std::set<int64_t>> all = inputElements_;
+  for (const auto& [input, places] : leverElements_) all[input].insert(places.begin(), places.end());
+  return all;
 }
 
 int CauseWalk::frameOf(int frame, ValueId value) const {
@@ -241,7 +259,7 @@ void CauseWalk::visitSize(const Item& item) {
   }
   if (!at.op && run_.frame(frame).parent < 0) {
     say(std::move(text), item.depth);
-    inputAxes_[at.index].insert(item.place.index);
+    if (!isLever_) inputAxes_[at.index].insert(item.place.index);
     return;
   }
   say(std::move(text), item.depth);
@@ -252,7 +270,8 @@ void CauseWalk::visitSize(const Item& item) {
 void CauseWalk::ofSizes(const Item& item, const Definition& at, int frame) {
   if (!at.op) {
     const Source from = argumentOf(frame, at.index);
-    if (from.value != kNoValue) askSize(from.frame, {PlaceKind::axis, from.value, item.place.index}, item.depth);
+    if (from.value != kNoValue)
+      askSize(from.frame, {PlaceKind::axis, from.value, item.place.index}, item.depth);
     if (run_.frame(frame).caller) whyRan(run_.frame(frame).parent, *run_.frame(frame).caller, item.depth);
     return;
   }
@@ -354,14 +373,17 @@ void CauseWalk::whyRan(int frame, const Op& op, int depth) {
     if (condition && condition->intAt(0) == 0) {
       const int at = executions.empty() ? frame : executions.back();
       const ValueId value = executions.empty() ? op.operands[1] : op.regions[0]->results[0];
-      say("the loop ran " + times + ", as " + elementText(at, value, {0}) + " then (" + std::string(op.def->name) + ")",
+      say("the loop ran " + times + ", as " + elementText(at, value, {0}) + " then (" +
+              std::string(op.def->name) + ")",
           depth);
       askElements(at, value, {0}, Aim::value, depth + 1);
+      askConditions(frame, op);
     } else if (op.operands[0] != kNoValue) {
-      say("the loop ran " + times + ", as " + elementText(frame, op.operands[0], {0}) + " (" + std::string(op.def->name) +
-              ")",
+      say("the loop ran " + times + ", as " + elementText(frame, op.operands[0], {0}) + " (" +
+              std::string(op.def->name) + ")",
           depth);
       askElements(frame, op.operands[0], {0}, Aim::value, depth + 1);
+      askConditions(frame, op);
     } else {
       say("the loop ran " + times + " until the run failed (" + std::string(op.def->name) + ")", depth);
     }
@@ -373,6 +395,18 @@ void CauseWalk::whyRan(int frame, const Op& op, int depth) {
       askElements(frame, op.operands[0], {}, Aim::value, depth + 1);
     }
   }
+}
+
+// The conditions by which a loop went on, and the count that it did not reach: levers.
+void CauseWalk::askConditions(int frame, const Op& op) {
+  const bool before = isLever_;
+  isLever_ = true;
+  const std::vector<int>& executions = run_.executions(frame, op);
+  const size_t first = executions.size() > kMostConditions ? executions.size() - kMostConditions : 0;
+  for (size_t i = first; i < executions.size(); ++i)
+    askElements(executions[i], op.regions[0]->results[0], {0}, Aim::value);
+  if (op.operands[0] != kNoValue) askElements(frame, op.operands[0], {0}, Aim::value);
+  isLever_ = before;
 }
 
 // The value that the parameter of a body or function was given; none: it was made for it.
@@ -440,19 +474,22 @@ void CauseWalk::visitElements(Item item) {
 void CauseWalk::ofParameter(const Item& item, const Definition& at, int frame) {
   const RecordedFrame& inner = run_.frame(frame);
   if (inner.parent < 0) {
-    inputElements_[at.index].insert(item.places.begin(), item.places.end());
+    (isLever_ ? leverElements_ : inputElements_)[at.index].insert(item.places.begin(), item.places.end());
     if (item.aim == Aim::counted) counted_.insert(at.index);
     return;
   }
   const Op& op = *inner.caller;
   if (op.def == &ops::loopOp && at.index == 0) {
     say(elementText(frame, item.place.value, item.places) + ": the number of the iteration", item.depth);
+    if (op.operands[0] != kNoValue)
+      askElements(inner.parent, op.operands[0], {0}, Aim::value, item.depth + 1);
     return;
   }
   const Source from = argumentOf(frame, at.index);
   if (from.value == kNoValue) {
-    notes_.push_back("behind parameter " + name(item.place.value) + " of @" + inner.function->name +
-                     " the walk does not go on");
+    if (!isLever_)
+      notes_.push_back("behind parameter " + name(item.place.value) + " of @" + inner.function->name +
+                       " the walk does not go on");
     return;
   }
   const bool isField = op.def == &ops::matchOp && from.value == op.operands[0];
@@ -493,12 +530,11 @@ bool CauseWalk::ofBodies(const Item& item, const Definition& at, int frame) {
   return true;
 }
 
-void CauseWalk::ofOperator(const Item& item, const Definition& at, int frame) {
-  const Op& op = *at.op;
-  const HostTensor* tensor = run_.tensor(frame, item.place.value);
+// Elements that are sizes. False: the operator is another one.
+bool CauseWalk::ofShapeOperator(const Item& item, const Op& op, int frame) {
   if (op.def == &ops::shapeOp || op.def == &ops::sizeOp) {
     const HostTensor* of = run_.tensor(frame, op.operands[0]);
-    if (!of) return;
+    if (!of) return true;
     const int64_t given = op.attributes.integer("start"), start = given < 0 ? given + of->rank() : given;
     say(elementText(frame, item.place.value, item.places) + ": " + std::string(op.def->name), item.depth);
     if (op.def == &ops::sizeOp)
@@ -507,88 +543,88 @@ void CauseWalk::ofOperator(const Item& item, const Definition& at, int frame) {
     else
       for (int64_t place : item.places)
         askSize(frame, {PlaceKind::axis, op.operands[0], start + place}, item.depth);
+    return true;
+  }
+  if (op.def != &ops::dims_valueOp && op.def != &ops::dim_valueOp) return false;
+  const Shape dims = op.attributes.dims("value");
+  for (int64_t place : item.places) {
+    if (static_cast<size_t>(place) >= dims.size()) continue;
+    const Dim dim = dims[static_cast<size_t>(place)];
+    if (!dim.isConstant())
+      say(elementText(frame, item.place.value, {place}) + " = " + dim.toString(), item.depth);
+    for (SymbolId symbol : symbolsOf(dim)) askSymbol(frame, symbol, item.depth + 1);
+  }
+  return true;
+}
+
+// Lists, tuples, data values: all that they were made of; of a length only the list before.
+void CauseWalk::ofWholeValue(const Item& item, const Op& op, int frame) {
+  const bool changesList =
+      op.def == &ops::list_appendOp || op.def == &ops::list_insertOp || op.def == &ops::list_eraseOp;
+  if (item.aim == Aim::counted && changesList) {
+    ++keptCount_;
+    askElements(frame, op.operands[0], {}, item.aim, item.depth);
     return;
   }
-  if (op.def == &ops::dims_valueOp || op.def == &ops::dim_valueOp) {
-    const Shape dims = op.attributes.dims("value");
-    for (int64_t place : item.places) {
-      if (static_cast<size_t>(place) >= dims.size()) continue;
-      const Dim dim = dims[static_cast<size_t>(place)];
-      if (!dim.isConstant())
-        say(elementText(frame, item.place.value, {place}) + " = " + dim.toString(), item.depth);
-      for (SymbolId symbol : symbolsOf(dim)) askSymbol(frame, symbol, item.depth + 1);
-    }
+  if (item.aim == Aim::counted && op.def == &ops::listOp) return;
+  say(name(item.place.value) + ": " + std::string(op.def->name) + " of whole values", item.depth);
+  for (size_t i = op.operands.size(); i-- > 0;) {
+    if (op.operands[i] == kNoValue) continue;
+    Places all;
+    if (const HostTensor* one = run_.tensor(frame, op.operands[i]))
+      for (int64_t k = 0; k < one->elementCount(); ++k) all.push_back(k);
+    askElements(frame, op.operands[i], std::move(all), item.aim, item.depth + 1);
+  }
+}
+
+// Of several elements the first that is not finite; false: all are, so that the operation made what is not.
+bool CauseWalk::narrowToNotFinite(const Op& op, int frame, ElementSources& from) const {
+  for (const ElementSource& source : from.sources) {
+    const HostTensor* operand = run_.tensor(frame, op.operands[source.operand]);
+    for (int64_t place : source.elements)
+      if (operand && !isFinite(*operand, place)) {
+        from.sources = {{source.operand, {place}}};
+        return true;
+      }
+  }
+  return false;
+}
+
+void CauseWalk::ofOperator(const Item& item, const Definition& at, int frame) {
+  const Op& op = *at.op;
+  if (ofShapeOperator(item, op, frame)) return;
+  if (!run_.tensor(frame, item.place.value) || item.places.empty()) {
+    ofWholeValue(item, op, frame);
     return;
   }
   std::vector<Value> operands, results;
-  for (ValueId operand : op.operands) {
-    const Value* value = operand == kNoValue ? nullptr : run_.find(frame, operand);
-    operands.push_back(value ? *value : Value());
-  }
-  for (const ValueDef& result : op.results) {
-    const Value* value = result.id == kNoValue ? nullptr : run_.find(frame, result.id);
-    results.push_back(value ? *value : Value());
-  }
-  if (!tensor || item.places.empty()) {
-    // Lists, tuples, data values: all that they were made of; of a length only the list before.
-    const bool changesList =
-        op.def == &ops::list_appendOp || op.def == &ops::list_insertOp || op.def == &ops::list_eraseOp;
-    if (item.aim == Aim::counted && changesList) {
-      ++keptCount_;
-      askElements(frame, op.operands[0], {}, item.aim, item.depth);
-      return;
-    }
-    if (item.aim == Aim::counted && op.def == &ops::listOp) return;
-    say(name(item.place.value) + ": " + std::string(op.def->name) + " of whole values", item.depth);
-    for (size_t i = op.operands.size(); i-- > 0;) {
-      if (op.operands[i] == kNoValue) continue;
-      Places all;
-      if (const HostTensor* one = run_.tensor(frame, op.operands[i]))
-        for (int64_t k = 0; k < one->elementCount(); ++k) all.push_back(k);
-      askElements(frame, op.operands[i], std::move(all), item.aim, item.depth + 1);
-    }
-    return;
-  }
+  const auto valueOf = [&](ValueId id) {
+    const Value* value = id == kNoValue ? nullptr : run_.find(frame, id);
+    return value ? *value : Value();
+  };
+  for (ValueId operand : op.operands) operands.push_back(valueOf(operand));
+  for (const ValueDef& result : op.results) results.push_back(valueOf(result.id));
   ElementSources from = elementSources({run_.module(), op, operands, results}, at.index, item.places);
-  Aim aim = item.aim;
-  std::string why;
-  if (aim == Aim::notFinite) {
-    // Of those that are not finite the first; where there is none, this operation made it.
-    std::vector<ElementSource> bad;
-    for (const ElementSource& source : from.sources) {
-      const HostTensor* operand = run_.tensor(frame, op.operands[source.operand]);
-      for (int64_t place : source.elements)
-        if (operand && !isFinite(*operand, place)) {
-          bad.push_back({source.operand, {place}});
-          break;
-        }
-    }
-    if (bad.empty()) {
-      aim = Aim::value;
-      why = "made here: ";
-    } else {
-      from.sources = {bad.front()};
-    }
-  }
-  const bool moves = from.kind == SourceKind::moved && from.sources.size() == 1 && why.empty();
-  if (moves) {
+  const bool isMadeHere = item.aim == Aim::notFinite && !narrowToNotFinite(op, frame, from);
+  if (from.kind == SourceKind::moved && from.sources.size() == 1 && !isMadeHere) {
     ++keptCount_;
   } else {
     std::string list;
     for (const ElementSource& source : from.sources)
       list += (list.empty() ? "" : ", ") + elementText(frame, op.operands[source.operand], source.elements);
-    say(elementText(frame, item.place.value, item.places) + ": " + why + std::string(op.def->name) +
-            (list.empty() ? "" : " of " + list) +
-            (from.kind == SourceKind::whole && from.sources.size() > 0 ? ", as a whole" : ""),
+    const bool isWhole = from.kind == SourceKind::whole && !from.sources.empty();
+    say(elementText(frame, item.place.value, item.places) + ": " + (isMadeHere ? "made here: " : "") +
+            std::string(op.def->name) + (list.empty() ? "" : " of " + list) + (isWhole ? ", as a whole" : ""),
         item.depth);
   }
   // A value that an element is compared with may be one to change it to.
-  if (isComparison(op.def) || op.def == &ops::modOp)
+  if (isComparison(op.def))
     for (const ElementSource& source : from.sources) {
       const HostTensor* operand = run_.tensor(frame, op.operands[source.operand]);
       if (operand && source.elements.size() == 1 && operand->dtype() != Dtype::string)
         numbers_.insert(operand->realAt(source.elements[0]));
     }
+  const Aim aim = isMadeHere ? Aim::value : item.aim;
   const int below = item.depth + (from.sources.size() > 1 ? 1 : 0);
   for (size_t i = from.sources.size(); i-- > 0;)
     askElements(frame, op.operands[from.sources[i].operand], std::move(from.sources[i].elements), aim, below);
@@ -610,8 +646,7 @@ RunCauses::Culprit CauseWalk::elementsOf(size_t input, const std::set<int64_t>& 
   for (size_t i = 0; i < std::min(all.size(), kMostIndices); ++i)
     culprit.indices.push_back(indexOf(shape, all[i]));
   if (all.size() == 1) {
-    culprit.text =
-        culprit.name + indexText(shape, all[0]) + " is " + elementValueText(*tensor, all[0]);
+    culprit.text = culprit.name + indexText(shape, all[0]) + " is " + elementValueText(*tensor, all[0]);
     return culprit;
   }
   const bool isAll = culprit.elementsCount == tensor->elementCount();
@@ -637,8 +672,8 @@ std::vector<RunCauses::Culprit> CauseWalk::culprits() const {
       culprit.axis = axis;
       const HostTensor* tensor = run_.tensor(0, run_.module().main()->parameters[input].id);
       culprit.size = tensor ? tensor->shape()[static_cast<size_t>(axis)] : 0;
-      culprit.text = "axis " + std::to_string(axis) + " of " + culprit.name + " is " +
-                     std::to_string(culprit.size);
+      culprit.text =
+          "axis " + std::to_string(axis) + " of " + culprit.name + " is " + std::to_string(culprit.size);
       found.push_back(std::move(culprit));
     }
   for (const auto& [input, places] : inputElements_) found.push_back(elementsOf(input, places));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "app/engine/model/dim_origins.h"
+#include "app/session/causes/element_sources.h"
 #include "app/session/causes/recorded_run.h"
 #include "app/session/views/cause_views.h"
 
@@ -39,8 +40,9 @@ class CauseWalk {
   std::vector<RunCauses::Step> takeSteps() { return std::move(steps_); }
   int64_t leftOutCount() const { return leftOutCount_; }
   const std::vector<std::string>& notes() const { return notes_; }
-  // Elements of inputs that were come to, by input; and numbers that they were compared with.
-  const std::map<size_t, std::set<int64_t>>& inputElements() const { return inputElements_; }
+  // Elements of inputs that could change it, by input: those that were come to, and those by which loops went
+  // on; and numbers that they were compared with.
+  std::map<size_t, std::set<int64_t>> levers() const;
   const std::map<size_t, std::set<int64_t>>& inputAxes() const { return inputAxes_; }
   const std::set<double>& numbers() const { return numbers_; }
 
@@ -52,20 +54,25 @@ class CauseWalk {
     std::vector<int64_t> places;  // of elements
     Aim aim = Aim::value;
     int depth = 0;
+    bool isLever = false;  // it could have been otherwise; nothing is said of it
   };
   struct Source {
     int frame = -1;
     ValueId value = kNoValue;
   };
 
-  void push(Item item) { waiting_.push_back(std::move(item)); }
+  void push(Item item);
   void visitSize(const Item& item);
   void visitElements(Item item);
   void ofParameter(const Item& item, const Definition& at, int frame);
   bool ofBodies(const Item& item, const Definition& at, int frame);
   void ofOperator(const Item& item, const Definition& at, int frame);
+  bool ofShapeOperator(const Item& item, const Op& op, int frame);
+  void ofWholeValue(const Item& item, const Op& op, int frame);
+  bool narrowToNotFinite(const Op& op, int frame, ElementSources& from) const;
   void ofSizes(const Item& item, const Definition& at, int frame);
   bool ofData(const Item& item, const Definition& at, int frame);
+  void askConditions(int frame, const Op& op);
   void whyRan(int frame, const Op& op, int depth);  // a branch was taken, a loop ended
   Source argumentOf(int frame, size_t parameter) const;
   std::vector<int64_t> fresh(const Item& item, int frame);
@@ -80,14 +87,16 @@ class CauseWalk {
   IrContext& ir_;
   Uses uses_;
   std::vector<std::string> inputNames_;
-  std::vector<Item> waiting_;  // a stack
+  std::vector<Item> waiting_;        // a stack
+  std::vector<Item> waitingLevers_;  // behind all others
+  bool isLever_ = false;             // of the item that is looked at
   std::set<std::pair<int, DimPlace>> seenSizes_;
   std::map<std::tuple<int, ValueId, Aim>, std::set<int64_t>> seenElements_;
   std::set<std::pair<int, const Op*>> seenReasons_;
   std::vector<RunCauses::Step> steps_;
   std::vector<std::string> notes_;
   int64_t leftOutCount_ = 0, itemsCount_ = 0, keptCount_ = 0;
-  std::map<size_t, std::set<int64_t>> inputAxes_, inputElements_;
+  std::map<size_t, std::set<int64_t>> inputAxes_, inputElements_, leverElements_;
   std::set<size_t> counted_;            // inputs of which it counts what is 0
   std::vector<std::string> constants_;  // names of those come to
   std::set<double> numbers_;

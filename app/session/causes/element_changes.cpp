@@ -9,6 +9,7 @@ namespace {
 
 constexpr size_t kMostElements = 4096;  // looked at
 constexpr int64_t kMostEdits = 64;
+constexpr int kFarWhole = 8;  // how far whole numbers are changed where nothing says by how much
 
 // The next number of the element's type towards infinity, or away from it.
 double beside(Dtype dtype, double value, double towards) {
@@ -112,9 +113,8 @@ class Search {
     const auto cost = [](const ElementEdit& edit) {
       return std::isfinite(edit.from) ? std::abs(edit.to - edit.from) : std::abs(edit.to);
     };
-    std::stable_sort(edits.begin(), edits.end(), [&](const ElementEdit& a, const ElementEdit& b) {
-      return cost(a) < cost(b);
-    });
+    std::stable_sort(edits.begin(), edits.end(),
+                     [&](const ElementEdit& a, const ElementEdit& b) { return cost(a) < cost(b); });
     std::set<std::pair<double, double>> known;
     std::vector<ElementEdit> fresh, others;
     for (const ElementEdit& edit : edits) {
@@ -136,6 +136,7 @@ class Search {
           values.insert(value);
       for (const double step : given_.steps) values.insert(from + step);
       if (std::isfinite(from)) values.insert({from + 1, from - 1, -from});
+      for (int by = 2; !isReal(dtype) && by <= kFarWhole; ++by) values.insert({from + by, from - by});
     }
     for (const double to : values)
       if (to != from && std::isfinite(to) && std::abs(to) < 0x1p53) edits.push_back({input, place, from, to});

@@ -133,7 +133,7 @@ class NumberedElements {
 
 // Where an operand that is broadcast to the result is read.
 ElementPlaces broadcastPlaces(const std::vector<int64_t>& result, const std::vector<int64_t>& operand,
-                       const ElementPlaces& places) {
+                              const ElementPlaces& places) {
   ElementPlaces read;
   for (int64_t place : places) {
     const std::vector<int64_t> index = indexOf(result, place);
@@ -214,14 +214,37 @@ ElementSources ofMover(const ComputedOp& made, const std::vector<size_t>& moved,
   return all;
 }
 
+bool normalises(const Op& op) {
+  for (const OpDef* def : {&ops::softmaxOp, &ops::log_softmaxOp, &ops::hardmaxOp, &ops::lp_normalizationOp})
+    if (op.def == def) return true;
+  return false;
+}
+
+// From an axis on, with a scale and a bias for each element.
+bool normalisesRows(const Op& op) { return op.def == &ops::layer_normOp || op.def == &ops::rms_normOp; }
+
+bool isFold(const Op& op) {
+  for (const OpDef* def :
+       {&ops::reduce_sumOp, &ops::reduce_prodOp, &ops::reduce_meanOp, &ops::reduce_maxOp, &ops::reduce_minOp,
+        &ops::reduce_l1Op, &ops::reduce_l2Op, &ops::reduce_log_sumOp, &ops::reduce_log_sum_expOp,
+        &ops::reduce_sum_squareOp, &ops::argmaxOp, &ops::argminOp})
+    if (op.def == def) return true;
+  return normalises(op) || normalisesRows(op);
+}
+
 // Which axes an operator folds or normalises over; nothing: its attributes and operands do not say.
 std::optional<std::vector<bool>> foldedAxes(const ComputedOp& made) {
   const HostTensor* x = tensorOf(made.operands, 0);
   if (!x) return std::nullopt;
   const int64_t rank = x->rank();
   std::vector<int64_t> axes;
-  if (made.op.attributes.has("axis")) {
-    axes.push_back(made.op.attributes.integer("axis"));
+  if (normalisesRows(made.op)) {
+    const int64_t given = made.op.attributes.integer("axis", -1);
+    for (int64_t axis = given < 0 ? given + rank : given; axis >= 0 && axis < rank; ++axis)
+      axes.push_back(axis);
+  } else if (made.op.attributes.has("axis") || normalises(made.op)) {
+    const bool isArg = made.op.def == &ops::argmaxOp || made.op.def == &ops::argminOp;
+    axes.push_back(made.op.attributes.integer("axis", isArg ? 0 : -1));
   } else if (made.op.def->cls == OpClass::reduction) {
     if (const HostTensor* given = tensorOf(made.operands, 1))
       for (int64_t i = 0; i < given->elementCount(); ++i) axes.push_back(given->intAt(i));
@@ -238,7 +261,7 @@ std::optional<std::vector<bool>> foldedAxes(const ComputedOp& made) {
 
 // All elements of `shape` that agree with one of these on the axes that are not folded.
 ElementPlaces slicesThrough(const std::vector<int64_t>& shape, const std::vector<bool>& folds,
-                     const std::vector<std::vector<int64_t>>& kept) {
+                            const std::vector<std::vector<int64_t>>& kept) {
   ElementPlaces read;
   for (const std::vector<int64_t>& fixed : kept) {
     std::vector<int64_t> index = fixed;
@@ -296,7 +319,10 @@ ElementSources ofFold(const ComputedOp& made, size_t result, const ElementPlaces
   ElementPlaces read = slicesThrough(x.shape(), *folds, kept);
   if (places.size() == 1)
     if (const auto extreme = extremeOf(made.op, x, read)) return {FromKind::chosen, {{0, {*extreme}}}};
-  return {FromKind::computed, {{0, std::move(read)}}};
+  ElementSources all{FromKind::computed, {{0, std::move(read)}}};
+  for (size_t i = 1; normalisesRows(made.op) && i < made.operands.size(); ++i)
+    if (const HostTensor* operand = tensorOf(made.operands, i)) all.sources.push_back({i, allOf(*operand)});
+  return all;
 }
 
 // [..., m, k] x [..., k, n], of one axis as NumPy has it.
@@ -364,13 +390,6 @@ bool isByChannel(const Op& op) {
          op.def == &ops::dequantize_linearOp;
 }
 
-bool normalises(const Op& op) {
-  for (const OpDef* def : {&ops::softmaxOp, &ops::log_softmaxOp, &ops::hardmaxOp, &ops::lp_normalizationOp,
-                           &ops::cumsumOp, &ops::cumprodOp})
-    if (op.def == def) return op.attributes.has("axis");
-  return false;
-}
-
 }  // namespace
 
 std::vector<int64_t> indexOf(const std::vector<int64_t>& shape, int64_t place) {
@@ -408,8 +427,7 @@ ElementSources elementSources(const ComputedOp& made, size_t result, const std::
   if (def == &ops::matmulOp) return ofProduct(made, elements);
   if (def == &ops::nonzeroOp) return ofNonzero(made, elements);
   if (def == &ops::topkOp) return ofTopk(made, elements);
-  if (def->cls == OpClass::reduction || def == &ops::argmaxOp || def == &ops::argminOp || normalises(made.op))
-    return ofFold(made, result, elements);
+  if (isFold(made.op)) return ofFold(made, result, elements);
   return wholeOperands(made);
 }
 

@@ -122,9 +122,8 @@ std::vector<NearestSizes::Candidate> NearestSizes::find(const std::set<SymbolId>
       sizes.set(symbol, now);
     }
     const size_t together = std::min(all.size(), kMostTogether);
-    for (size_t count = 2; count <= together && distance >= static_cast<int64_t>(count) &&
-                           distance <= kFarTogether;
-         ++count) {
+    for (size_t count = 2;
+         count <= together && distance >= static_cast<int64_t>(count) && distance <= kFarTogether; ++count) {
       std::vector<std::vector<int64_t>> shell;
       std::vector<int64_t> changes;
       addShell(count, distance, changes, shell);

@@ -35,9 +35,9 @@ Result<CallInputs> RunTrial::atSizes(const DimValues& sizes) const {
   for (size_t i = 0; i < signature_.inputs.size(); ++i) {
     const Port& port = signature_.inputs[i];
     if (port.info.kind != "tensor")
-      return makeError(DiagnosticId::unsupportedFeature,
-                       "unsupported: other sizes beside input " + port.info.name + ", which is a " +
-                           port.info.kind);
+      return makeError(
+          DiagnosticId::unsupportedFeature,
+          "unsupported: other sizes beside input " + port.info.name + ", which is a " + port.info.kind);
     if (run_.given.count(port.info.name) == 0) continue;
     DYN_TRY(HostTensor value, resized(run_.inputs.values[i].tensor(), shapes[i]));
     sources.given[port.info.name] = Value(std::move(value));

@@ -1,7 +1,6 @@
 #include "app/session/causes/why_run.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 
@@ -9,12 +8,14 @@
 #include "app/session/causes/element_changes.h"
 #include "app/session/causes/element_sources.h"
 #include "app/session/causes/nearest_sizes.h"
+#include "app/session/causes/needed_ops.h"
+#include "app/session/causes/refused_inputs.h"
+#include "app/session/causes/run_question.h"
 #include "app/session/causes/run_trial.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/reference/ragged_values.h"
 #include "compiler/reference/reference_interpreter.h"
-#include "compiler/support/suggestion.h"
 
 namespace dyn {
 
@@ -23,160 +24,13 @@ namespace {
 using AxisKind = DimPlace::Kind;
 
 constexpr size_t kMostChanges = 3;
+constexpr size_t kLongMessage = 300;  // characters
 constexpr size_t kMostSizesTried = 8;
 constexpr double kSearchSeconds = 2;  // for changes that no formula leads to
-const std::string kFailure = "failure";
-
-// What is asked: `y.1`, `y[2,5]`, `y[nan]`, or why the run failed.
-struct Question {
-  enum class Kind : uint8_t { failure, size, element, notFinite } kind = Kind::failure;
-  ValueId value = kNoValue;
-  std::string name;  // as it was asked
-  int64_t axis = 0;
-  std::vector<int64_t> index;
-};
-
-std::optional<int64_t> wholeNumber(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  int64_t value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-using PortNames = std::vector<std::pair<std::string, ValueId>>;
-
-Result<ValueId> valueNamed(const Module& module, const PortNames& ports, const std::string& name) {
-  for (const auto& [port, value] : ports)
-    if (port == name) return value;
-  if (const ValueId value = module.context->findValue(name); value != kNoValue) {
-    const Definition at = Uses(module).definition(value);
-    if (at.function) return value;
-  }
-  std::vector<std::string_view> names;
-  for (const auto& [port, value] : ports) names.push_back(port);
-  const std::string near = suggestion(name, names);
-  return makeError(DiagnosticId::textName, "there is no value '" + name + "'")
-      .note(near.empty() ? ":ir import lists all values" : "did you mean " + near + "?");
-}
-
-Result<Question> parseQuestion(const Module& module, const PortNames& ports, std::string text) {
-  Question question;
-  if (!text.empty() && text[0] == '%') text.erase(0, 1);
-  if (text == kFailure) return question;
-  if (const size_t open = text.find('['); open != std::string::npos) {
-    if (text.back() != ']')
-      return makeError(DiagnosticId::usageError, "'" + text + "' is not an element: write y[2,5] or y[nan]");
-    question.name = text.substr(0, open);
-    DYN_TRY(question.value, valueNamed(module, ports, question.name));
-    const std::string inner = text.substr(open + 1, text.size() - open - 2);
-    question.kind = inner == "nan" ? Question::Kind::notFinite : Question::Kind::element;
-    for (size_t at = 0; inner != "nan" && at < inner.size();) {
-      const size_t end = std::min(inner.find(',', at), inner.size());
-      const std::optional<int64_t> index = wholeNumber(std::string_view(inner).substr(at, end - at));
-      if (!index)
-        return makeError(DiagnosticId::usageError, "'" + text + "': an index is a whole number: y[2,5]");
-      question.index.push_back(*index);
-      at = end + 1;
-    }
-    return question;
-  }
-  const size_t dot = text.rfind('.');
-  const std::optional<int64_t> axis =
-      dot == std::string::npos ? std::nullopt : wholeNumber(std::string_view(text).substr(dot + 1));
-  if (!axis)
-    return makeError(DiagnosticId::usageError, "'" + text + "' is nothing that a run has")
-        .note("ask for y.1 (a size), y[2,5] (an element), y[nan] (the first that is not finite), or failure");
-  question.kind = Question::Kind::size;
-  question.name = text.substr(0, dot);
-  question.axis = *axis;
-  DYN_TRY(question.value, valueNamed(module, ports, question.name));
-  return question;
-}
-
-// @main as far as its operation `last`, with these results.
-Module beginningOf(const Module& module, size_t last, std::vector<ValueId> results) {
-  Function main = *module.main();
-  main.ops.resize(std::min(main.ops.size(), last + 1));
-  std::map<ValueId, Type> types;
-  for (const Parameter& parameter : main.parameters) types[parameter.id] = parameter.type;
-  for (const Op* op : main.ops)
-    for (const ValueDef& result : op->results) types[result.id] = result.type;
-  main.resultTypes.clear();
-  for (ValueId value : results) main.resultTypes.push_back(types[value]);
-  main.results = std::move(results);
-  Module changed = module;
-  for (const Function*& function : changed.functions)
-    if (function == module.main()) {
-      function = module.context->own(std::move(main));
-      break;
-    }
-  return changed;
-}
-
-// Those operations of @main alone that `last` needs; sizes that are read from elements stay.
-Module neededFor(const Module& module, size_t last, std::vector<ValueId> results) {
-  Module beginning = beginningOf(module, last, results);
-  const Function& whole = *beginning.main();
-  std::set<ValueId> needed(results.begin(), results.end());
-  std::vector<const Op*> ops;
-  for (size_t i = whole.ops.size(); i-- > 0;) {
-    const Op* op = whole.ops[i];
-    bool takes = i == last || op->def == &ops::bind_dimsOp;
-    for (const ValueDef& result : op->results) takes = takes || needed.count(result.id) != 0;
-    if (!takes) continue;
-    for (ValueId operand : op->operands) needed.insert(operand);
-    ops.push_back(op);
-  }
-  std::reverse(ops.begin(), ops.end());
-  Function main = whole;
-  main.ops = std::move(ops);
-  for (const Function*& function : beginning.functions)
-    if (function == &whole) {
-      function = module.context->own(std::move(main));
-      break;
-    }
-  return beginning;
-}
-
-// The operation of @main that an operation stands in or is; nothing: it is in a function that is called.
-std::optional<size_t> positionIn(const Module& module, const RecordedRun& run, int frame, const Op* op) {
-  while (run.frame(frame).parent >= 0) {
-    op = run.frame(frame).caller;
-    frame = run.frame(frame).parent;
-  }
-  const std::vector<const Op*>& ops = module.main()->ops;
-  const auto found = std::find(ops.begin(), ops.end(), op);
-  if (found == ops.end()) return std::nullopt;
-  return static_cast<size_t>(found - ops.begin());
-}
-
-std::optional<size_t> positionOf(const Module& module, ValueId value) {
-  // A value in a body: the operation of @main around it.
-  const Uses uses(module);
-  Definition at = uses.definition(value);
-  std::map<const Function*, std::pair<const Function*, const Op*>> owners;
-  for (const FunctionVisit& visit : functionsOf(module))
-    if (visit.owner) owners[visit.function] = {visit.outer, visit.owner};
-  const Op* op = at.op;
-  const Function* function = at.function;
-  while (function && function != module.main()) {
-    const auto owner = owners.find(function);
-    if (owner == owners.end()) return std::nullopt;
-    op = owner->second.second;
-    function = owner->second.first;
-  }
-  const std::vector<const Op*>& ops = module.main()->ops;
-  const auto found = std::find(ops.begin(), ops.end(), op);
-  if (found == ops.end()) return std::nullopt;
-  return static_cast<size_t>(found - ops.begin());
-}
-
 // A question about one run, answered step by step.
-class RunQuestion {
+class RunAnswer {
  public:
-  RunQuestion(SessionState& state, LoadedModel& model, const Command& command)
+  RunAnswer(SessionState& state, LoadedModel& model, const Command& command)
       : state_(state), model_(model), command_(command) {}
 
   Result<RunCauses> answer();
@@ -186,7 +40,6 @@ class RunQuestion {
   Result<RunCauses> ofFailure();
   Result<RunCauses> ofSize();
   Result<RunCauses> ofElement();
-  Result<RunCauses> ofRefusedInputs(const Diagnostic& fault);
   void askAboutFailure(CauseWalk& walk, const RecordedRun& run);
   void askAboutIndex(CauseWalk& walk, const RecordedRun& run, int frame, const Op& op);
   void finish(CauseWalk& walk);
@@ -222,17 +75,16 @@ class RunQuestion {
   DimOrigins* origins_ = nullptr;
   std::vector<std::string> inputNames_;
   PortNames ports_;
-  Question question_;
+  RunQuestion question_;
   std::optional<int64_t> want_;
   std::set<double> steps_;  // of elements, that would make an index fit
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   RunCauses causes_;
 };
 
-Status RunQuestion::takeRun() {
+Status RunAnswer::takeRun() {
   const bool hasRun = state_.lastCall && state_.lastCall->model.lock().get() == &model_;
-  const bool isNew =
-      !hasRun || command_.has("dim") || command_.has("input") || command_.has("lengths");
+  const bool isNew = !hasRun || command_.has("dim") || command_.has("input") || command_.has("lengths");
   inputsOf_ = command_;
   if (!isNew) {
     inputsOf_ = state_.lastCall->command;
@@ -241,11 +93,11 @@ Status RunQuestion::takeRun() {
   for (const std::string& text : inputsOf_.all("input")) run_.given.insert(text.substr(0, text.find('=')));
   for (const std::string& text : inputsOf_.all("lengths")) run_.given.insert(text.substr(0, text.find('=')));
   if (!isNew && state_.lastCall->inputs) return {};
-  Result<CallInputs> made = isNew ? callInputs(state_, model_, inputsOf_)
-                                  : quietCallInputs(state_, model_, inputsOf_);
+  Result<CallInputs> made =
+      isNew ? callInputs(state_, model_, inputsOf_) : quietCallInputs(state_, model_, inputsOf_);
   if (made.ok()) {
     run_.inputs = *std::move(made);
-  } else if (made.error().id == DiagnosticId::inputMismatch && question_.kind == Question::Kind::failure) {
+  } else if (made.error().id == DiagnosticId::inputMismatch && question_.kind == RunQuestion::Kind::failure) {
     refused_ = made.error();
   } else {
     return made.takeError();
@@ -253,7 +105,7 @@ Status RunQuestion::takeRun() {
   return {};
 }
 
-Result<RunCauses> RunQuestion::answer() {
+Result<RunCauses> RunAnswer::answer() {
   DYN_CHECK(model_.ensurePasses());
   ScratchCopy& program = model_.questions().copy();
   module_ = &program.module;
@@ -269,31 +121,36 @@ Result<RunCauses> RunQuestion::answer() {
   }
   for (size_t i = 0; i < std::min(signature.outputs.size(), main.results.size()); ++i)
     ports_.emplace_back(signature.outputs[i].info.name, main.results[i]);
-  DYN_TRY(question_, parseQuestion(*module_, ports_, command_.text("a")));
+  DYN_TRY(question_, parseRunQuestion(*module_, ports_, command_.text("a")));
   if (command_.has("want")) {
-    if (question_.kind != Question::Kind::size)
+    if (question_.kind != RunQuestion::Kind::size)
       return makeError(DiagnosticId::usageError, "--want goes with a size: y.1 --want 60");
     DYN_TRY(want_, command_.integer("want", 0));
     if (*want_ < 0) return makeError(DiagnosticId::usageError, "--want: no size is negative");
   }
   DYN_CHECK(takeRun());
   if (!run_.inputs.overrides.empty())
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: the run with another value for " + run_.inputs.overrides[0].first +
-                         ", which the model has a value of its own for");
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: the run with another value for " +
+                                                           run_.inputs.overrides[0].first +
+                                                           ", which the model has a value of its own for");
   causes_.dims = run_.inputs.dims;
-  if (refused_) return ofRefusedInputs(*refused_);
+  if (refused_) {
+    causes_.question = "why does the run fail?";
+    causes_.answer = refused_->message;
+    DYN_CHECK(explainRefusedInputs(state_, model_, inputsOf_, causes_));
+    return std::move(causes_);
+  }
   switch (question_.kind) {
-    case Question::Kind::failure:
+    case RunQuestion::Kind::failure:
       return ofFailure();
-    case Question::Kind::size:
+    case RunQuestion::Kind::size:
       return ofSize();
     default:
       return ofElement();
   }
 }
 
-void RunQuestion::finish(CauseWalk& walk) {
+void RunAnswer::finish(CauseWalk& walk) {
   causes_.steps = walk.takeSteps();
   causes_.leftOutCount = walk.leftOutCount();
   causes_.culprits = walk.culprits();
@@ -302,7 +159,7 @@ void RunQuestion::finish(CauseWalk& walk) {
 
 // --- sizes ---
 
-Result<RunCauses> RunQuestion::ofSize() {
+Result<RunCauses> RunAnswer::ofSize() {
   const Module needed = [&] {
     const std::optional<size_t> last = positionOf(*module_, question_.value);
     const Function& main = *module_->main();
@@ -310,7 +167,8 @@ Result<RunCauses> RunQuestion::ofSize() {
     const bool isMain = at.function == &main;
     if (!last && isMain) return neededFor(*module_, 0, {question_.value});  // an input
     if (!last) return *module_;
-    return neededFor(*module_, *last, isMain ? std::vector<ValueId>{question_.value} : std::vector<ValueId>());
+    return neededFor(*module_, *last,
+                     isMain ? std::vector<ValueId>{question_.value} : std::vector<ValueId>());
   }();
   const RecordedRun run(needed, run_.inputs.values, limits());
   if (state_.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
@@ -342,16 +200,16 @@ Result<RunCauses> RunQuestion::ofSize() {
   return std::move(causes_);
 }
 
-ElementSearch RunQuestion::searchOf(const CauseWalk& walk) const {
+ElementSearch RunAnswer::searchOf(const CauseWalk& walk) const {
   ElementSearch search;
   search.inputs = run_.inputs.values;
-  search.elements = walk.inputElements();
+  search.elements = walk.levers();
   search.numbers = walk.numbers();
   search.isOver = [this] { return isOver(); };
   return search;
 }
 
-void RunQuestion::changesOfSize(const CauseWalk& walk, const Module& needed, int64_t now) {
+void RunAnswer::changesOfSize(const CauseWalk& walk, const Module& needed, int64_t now) {
   if (now == *want_) {
     causes_.notes.push_back("it is " + std::to_string(now) + " already");
     return;
@@ -393,7 +251,7 @@ void RunQuestion::changesOfSize(const CauseWalk& walk, const Module& needed, int
                        },
                        kMostSizesTried),
                    run_.inputs.dims, verify);
-  } else if (!walk.inputElements().empty()) {
+  } else if (!walk.levers().empty()) {
     ElementSearch search = searchOf(walk);
     search.steps = {static_cast<double>(*want_ - now), static_cast<double>(now - *want_)};
     search.distance = [&](const std::vector<Value>& inputs) -> std::optional<int64_t> {
@@ -410,23 +268,21 @@ void RunQuestion::changesOfSize(const CauseWalk& walk, const Module& needed, int
     addSizeChanges(around, run_.inputs.dims, verify);
   }
   if (causes_.changes.empty())
-    causes_.notes.push_back("no change was found that makes it " + std::to_string(*want_) +
-                            (isOver() ? ": the search ended after " + std::to_string(int(kSearchSeconds)) +
-                                            " seconds"
-                                      : ""));
+    causes_.notes.push_back(
+        "no change was found that makes it " + std::to_string(*want_) +
+        (isOver() ? ": the search ended after " + std::to_string(int(kSearchSeconds)) + " seconds" : ""));
 }
 
 // --- elements ---
 
-Result<RunCauses> RunQuestion::ofElement() {
+Result<RunCauses> RunAnswer::ofElement() {
   const std::optional<size_t> last = positionOf(*module_, question_.value);
   const Definition whole = Uses(*module_).definition(question_.value);
   const bool isMain = whole.function == module_->main();
   const Module needed =
-      !last && !isMain
-          ? *module_
-          : neededFor(*module_, last.value_or(0),
-                      isMain ? std::vector<ValueId>{question_.value} : std::vector<ValueId>());
+      !last && !isMain ? *module_
+                       : neededFor(*module_, last.value_or(0),
+                                   isMain ? std::vector<ValueId>{question_.value} : std::vector<ValueId>());
   const RecordedRun run(needed, run_.inputs.values, limits());
   if (state_.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
   if (!run.ok()) {
@@ -438,7 +294,7 @@ Result<RunCauses> RunQuestion::ofElement() {
   if (!tensor)
     return makeError(DiagnosticId::usageError, "this run does not come to a tensor " + question_.name);
   int64_t place = 0;
-  if (question_.kind == Question::Kind::notFinite) {
+  if (question_.kind == RunQuestion::Kind::notFinite) {
     while (place < tensor->elementCount() &&
            (!isReal(tensor->dtype()) || std::isfinite(tensor->realAt(place))))
       ++place;
@@ -449,8 +305,8 @@ Result<RunCauses> RunQuestion::ofElement() {
     }
   } else {
     if (static_cast<int>(question_.index.size()) != tensor->rank())
-      return makeError(DiagnosticId::textName,
-                       question_.name + " has " + std::to_string(tensor->rank()) + " axes: give an index for each");
+      return makeError(DiagnosticId::textName, question_.name + " has " + std::to_string(tensor->rank()) +
+                                                   " axes: give an index for each");
     for (size_t i = 0; i < question_.index.size(); ++i) {
       const int64_t size = tensor->shape()[i];
       const int64_t index = question_.index[i] < 0 ? question_.index[i] + size : question_.index[i];
@@ -465,14 +321,15 @@ Result<RunCauses> RunQuestion::ofElement() {
   causes_.answer = elementValueText(*tensor, place);
   causes_.question = "what is " + question_.name + indexText(tensor->shape(), place) + " in this run?";
   CauseWalk walk(run, *origins_, inputNames_);
-  walk.askElements(frame, question_.value, {place}, isFinite ? CauseWalk::Aim::value : CauseWalk::Aim::notFinite);
+  walk.askElements(frame, question_.value, {place},
+                   isFinite ? CauseWalk::Aim::value : CauseWalk::Aim::notFinite);
   walk.walk();
   finish(walk);
   if (!isFinite && isMain) changesOfElement(walk, needed, place);
   return std::move(causes_);
 }
 
-void RunQuestion::changesOfElement(const CauseWalk& walk, const Module& needed, int64_t place) {
+void RunAnswer::changesOfElement(const CauseWalk& walk, const Module& needed, int64_t place) {
   ElementSearch search = searchOf(walk);
   search.distance = [&](const std::vector<Value>& inputs) -> std::optional<int64_t> {
     const Result<std::vector<Value>> made = reference(needed, inputs);
@@ -497,7 +354,7 @@ void RunQuestion::changesOfElement(const CauseWalk& walk, const Module& needed, 
 
 // --- failures ---
 
-Result<RunCauses> RunQuestion::ofFailure() {
+Result<RunCauses> RunAnswer::ofFailure() {
   causes_.question = "why does the run fail?";
   const RunTrial trial(state_, model_.signature(), run_);
   const Status ran = trial.run(run_.inputs);
@@ -510,6 +367,9 @@ Result<RunCauses> RunQuestion::ofFailure() {
   const RecordedRun run(*module_, run_.inputs.values, limits());
   if (state_.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
   causes_.answer = ran.error().message;
+  // Of a formula that nobody reads the reference says it with numbers.
+  if (!run.ok() && causes_.answer.size() > kLongMessage && run.error().message.size() < causes_.answer.size())
+    causes_.answer = run.error().message;
   if (run.ok() || !run.failed() || !run.failed()->op) {
     causes_.notes.push_back(run.ok() ? "the reference computes it: neither sizes nor values are at fault"
                                      : run.error().message);
@@ -523,7 +383,7 @@ Result<RunCauses> RunQuestion::ofFailure() {
   return std::move(causes_);
 }
 
-void RunQuestion::askAboutFailure(CauseWalk& walk, const RecordedRun& run) {
+void RunAnswer::askAboutFailure(CauseWalk& walk, const RecordedRun& run) {
   const auto [frame, op] = *run.failed();
   std::string text = std::string(op->def->name) + " fails: " + run.error().message;
   if (!op->place.node.empty()) text += " at node " + op->place.node;
@@ -559,7 +419,7 @@ void RunQuestion::askAboutFailure(CauseWalk& walk, const RecordedRun& run) {
 }
 
 // An index beyond the end of a table: the first such element.
-void RunQuestion::askAboutIndex(CauseWalk& walk, const RecordedRun& run, int frame, const Op& op) {
+void RunAnswer::askAboutIndex(CauseWalk& walk, const RecordedRun& run, int frame, const Op& op) {
   const HostTensor* table = run.tensor(frame, op.operands[0]);
   const HostTensor* indices = op.operands.size() > 1 ? run.tensor(frame, op.operands[1]) : nullptr;
   if (!table || !indices) {
@@ -570,8 +430,8 @@ void RunQuestion::askAboutIndex(CauseWalk& walk, const RecordedRun& run, int fra
   const int64_t given = op.attributes.integer("axis"), rank = table->rank();
   const int64_t width = isNd && indices->rank() > 0 ? indices->shape().back() : 1;
   for (int64_t place = 0; place < indices->elementCount(); ++place) {
-    const int64_t axis = isNd ? op.attributes.integer("batch_dims") + place % width
-                              : (given < 0 ? given + rank : given);
+    const int64_t axis =
+        isNd ? op.attributes.integer("batch_dims") + place % width : (given < 0 ? given + rank : given);
     if (axis < 0 || axis >= rank) continue;
     const int64_t size = table->shape()[static_cast<size_t>(axis)], index = indices->intAt(place);
     if (index >= -size && index < size) continue;
@@ -591,7 +451,7 @@ void RunQuestion::askAboutIndex(CauseWalk& walk, const RecordedRun& run, int fra
   walk.askOperands(frame, op, 1);
 }
 
-void RunQuestion::changesOfFailure(const CauseWalk& walk, const RecordedRun& run) {
+void RunAnswer::changesOfFailure(const CauseWalk& walk, const RecordedRun& run) {
   const RunTrial trial(state_, model_.signature(), run_);
   const auto verify = [&](const CallInputs& inputs) -> std::optional<std::string> {
     return trial.run(inputs).ok() ? std::optional<std::string>("by a run") : std::nullopt;
@@ -601,12 +461,12 @@ void RunQuestion::changesOfFailure(const CauseWalk& walk, const RecordedRun& run
   std::set<SymbolId> symbols = check ? nearest.symbolsOfInputs(*check) : std::set<SymbolId>();
   const bool isBySizes = !symbols.empty();
   if (isBySizes)
-    addSizeChanges(nearest.find(
-                       symbols, [&](const DimBinding& sizes) { return nearest.allHold(sizes); },
-                       kMostSizesTried),
-                   run_.inputs.dims, verify);
+    addSizeChanges(
+        nearest.find(
+            symbols, [&](const DimBinding& sizes) { return nearest.allHold(sizes); }, kMostSizesTried),
+        run_.inputs.dims, verify);
   const std::optional<size_t> position = positionIn(*module_, run, run.failed()->frame, run.failed()->op);
-  if (!isBySizes && position && !walk.inputElements().empty()) {
+  if (!isBySizes && position && !walk.levers().empty()) {
     const Module beginning = beginningOf(*module_, *position, {});
     ElementSearch search = searchOf(walk);
     search.steps = steps_;
@@ -639,9 +499,8 @@ void RunQuestion::changesOfFailure(const CauseWalk& walk, const RecordedRun& run
 
 // --- changes ---
 
-void RunQuestion::addSizeChanges(
-    const std::vector<NearestSizes::Candidate>& candidates, const DimValues& now,
-    const std::function<std::optional<std::string>(const CallInputs&)>& verify) {
+void RunAnswer::addSizeChanges(const std::vector<NearestSizes::Candidate>& candidates, const DimValues& now,
+                               const std::function<std::optional<std::string>(const CallInputs&)>& verify) {
   const RunTrial trial(state_, model_.signature(), run_);
   std::optional<int64_t> nearest;
   for (const NearestSizes::Candidate& candidate : candidates) {
@@ -672,7 +531,7 @@ void RunQuestion::addSizeChanges(
   }
 }
 
-void RunQuestion::addElementChange(const ElementChange& found, const std::string& verified) {
+void RunAnswer::addElementChange(const ElementChange& found, const std::string& verified) {
   RunCauses::Change change;
   change.verified = verified;
   change.distance = static_cast<int64_t>(found.edits.size());
@@ -690,120 +549,13 @@ void RunQuestion::addElementChange(const ElementChange& found, const std::string
   causes_.changes.push_back(std::move(change));
 }
 
-// --- inputs that do not fit together ---
-
-// Each input by itself, as it was given; nothing: it follows from the sizes of the others.
-Result<std::map<std::string, Value>> valuesGiven(SessionState& state, LoadedModel& model,
-                                                 const Command& command) {
-  std::map<std::string, Value> values;
-  for (const std::string& text : command.all("input")) {
-    const std::string name = text.substr(0, text.find('='));
-    Signature alone;
-    for (const Port& port : model.signature().inputs)
-      if (port.info.name == name) alone.inputs.push_back(port);
-    if (alone.inputs.empty()) continue;
-    InputSources sources;
-    std::map<std::string, BoundValue> used;
-    sources.bound = [&](const std::string& bound) -> const Value* {
-      const BoundValue* found = state.values.find(bound);
-      return found ? &found->value : nullptr;
-    };
-    const Result<CallInputs> made = makeInputs(alone, {}, {text}, state.now.options.seed, sources);
-    if (made.ok() && made->values.size() == 1 && made->values[0].isTensor()) values[name] = made->values[0];
-  }
-  return values;
-}
-
-Result<RunCauses> RunQuestion::ofRefusedInputs(const Diagnostic& fault) {
-  causes_.question = "why does the run fail?";
-  causes_.answer = fault.message;
-  const Signature& signature = model_.signature();
-  DYN_TRY(const auto given, valuesGiven(state_, model_, inputsOf_));
-  // Which axis gave each dim its size first, in the order in which the inputs were given.
-  struct From {
-    std::string input;
-    int64_t axis = 0, size = 0;
-  };
-  std::map<SymbolId, std::vector<From>> sizes;
-  struct Clash {
-    From at;
-    int64_t demanded = 0;
-    std::vector<From> others;
-  };
-  std::optional<Clash> clash;
-  std::vector<std::string> order;
-  for (const std::string& text : inputsOf_.all("input")) order.push_back(text.substr(0, text.find('=')));
-  for (const std::string& name : order) {
-    const auto value = given.find(name);
-    if (value == given.end()) continue;
-    for (const Port& port : signature.inputs) {
-      if (port.info.name != name || !port.type || !port.type.isTensor()) continue;
-      const std::vector<int64_t>& shape = value->second.tensor().shape();
-      for (size_t axis = 0; axis < shape.size() && axis < port.type.dims().size() && !clash; ++axis) {
-        const Dim dim = port.type.dims()[axis];
-        const From here{name, static_cast<int64_t>(axis), shape[axis]};
-        if (const std::optional<int64_t> constant = dim.constant()) {
-          if (*constant != here.size) clash = {here, *constant, {}};
-        } else if (dim.isSymbol()) {
-          std::vector<From>& known = sizes[dim.symbol()];
-          if (!known.empty() && known.front().size != here.size)
-            clash = {here, known.front().size, known};
-          else
-            known.push_back(here);
-        }
-      }
-    }
-  }
-  if (!clash) {
-    causes_.notes.push_back("which inputs do not fit together is said by the message alone");
-    return std::move(causes_);
-  }
-  const auto addCulprit = [&](const From& from) {
-    RunCauses::Culprit culprit;
-    culprit.name = from.input;
-    culprit.axis = from.axis;
-    culprit.size = from.size;
-    culprit.text =
-        "axis " + std::to_string(from.axis) + " of " + from.input + " is " + std::to_string(from.size);
-    causes_.culprits.push_back(std::move(culprit));
-  };
-  addCulprit(clash->at);
-  for (const From& other : clash->others) addCulprit(other);
-  // The axis that does not fit gets the size of the others; or they get its size.
-  const RunTrial trial(state_, signature, run_);
-  const auto attempt = [&](const std::vector<From>& changed, int64_t size) {
-    std::map<std::string, Value> values = given;
-    RunCauses::Change change;
-    for (const From& from : changed) {
-      std::vector<int64_t> shape = values[from.input].tensor().shape();
-      shape[static_cast<size_t>(from.axis)] = size;
-      Result<HostTensor> made = resized(values[from.input].tensor(), shape);
-      if (!made.ok()) return;
-      values[from.input] = Value(*std::move(made));
-      change.distance += std::abs(from.size - size);
-      change.text += (change.text.empty() ? "axis " : ", axis ") + std::to_string(from.axis) + " of " +
-                     from.input + " = " + std::to_string(size) + " instead of " + std::to_string(from.size);
-    }
-    const Result<CallInputs> inputs = trial.with(values);
-    if (!inputs.ok() || !trial.run(*inputs).ok()) return;
-    change.verified = "by a run";
-    causes_.changes.push_back(std::move(change));
-  };
-  attempt({clash->at}, clash->demanded);
-  if (!clash->others.empty()) attempt(clash->others, clash->at.size);
-  std::stable_sort(causes_.changes.begin(), causes_.changes.end(),
-                   [](const auto& a, const auto& b) { return a.distance < b.distance; });
-  if (causes_.changes.empty()) causes_.notes.push_back("no change was found with which it runs");
-  return std::move(causes_);
-}
-
 }  // namespace
 
 bool isOfRun(const Command& why) {
   for (const char* option : {"run", "dim", "input", "lengths", "want"})
     if (why.has(option)) return true;
   const std::string asked = why.text("a");
-  return asked == kFailure || asked.find('[') != std::string::npos;
+  return asked == kAskedFailure || asked.find('[') != std::string::npos;
 }
 
 Result<RunCauses> whyOfRun(SessionState& state, const Command& why) {
@@ -814,7 +566,7 @@ Result<RunCauses> whyOfRun(SessionState& state, const Command& why) {
         .note("ask of the model it was compiled from");
   if (why.has("b"))
     return makeError(DiagnosticId::usageError, "of a run one size, element or failure is asked for");
-  return RunQuestion(state, *model, why).answer();
+  return RunAnswer(state, *model, why).answer();
 }
 
 }  // namespace dyn

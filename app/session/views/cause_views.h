@@ -29,11 +29,16 @@ struct RunCauses {
     std::vector<int64_t> index;
     std::string from, to;
   };
+  struct AxisChange {
+    std::string input;
+    int64_t axis = 0, from = 0, to = 0;
+  };
   struct Change {
     std::string text;      // "seq = 512 instead of 513"
     std::string verified;  // "by a run", "by a run of the reference"
     int64_t distance = 0;  // sizes: the sum of the differences; elements: how many
     DimValues dims;
+    std::vector<AxisChange> axes;  // of inputs that did not fit together
     std::vector<ElementChange> elements;
   };
   std::string question, answer;

@@ -23,7 +23,9 @@ const char* kindText(RunCauses::Culprit::Kind kind) {
 }
 
 CauseJson changeJson(const RunCauses::Change& change) {
-  CauseJson dims = CauseJson::object(), elements = CauseJson::array();
+  CauseJson dims = CauseJson::object(), elements = CauseJson::array(), axes = CauseJson::array();
+  for (const auto& axis : change.axes)
+    axes.push_back({{"input", axis.input}, {"axis", axis.axis}, {"from", axis.from}, {"to", axis.to}});
   for (const auto& [name, value] : change.dims) dims[name] = value;
   for (const auto& element : change.elements)
     elements.push_back(
@@ -32,6 +34,7 @@ CauseJson changeJson(const RunCauses::Change& change) {
           {"verified", change.verified.empty() ? CauseJson(nullptr) : CauseJson(change.verified)},
           {"distance", change.distance},
           {"dims", dims},
+          {"axes", axes},
           {"elements", elements}};
 }
 

@@ -113,7 +113,8 @@ TEST(ElementSources, OtherElementsOfOperandsDoNotMatter) {
           continue;
         }
         for (size_t k = 0; k < example.operands.size(); ++k) {
-          if (!example.operands[k].isTensor() || example.operands[k].tensor().dtype() == Dtype::string) continue;
+          if (!example.operands[k].isTensor() || example.operands[k].tensor().dtype() == Dtype::string)
+            continue;
           std::set<int64_t> named;
           bool isNamed = false;
           for (const ElementSource& source : from.sources)
@@ -132,8 +133,8 @@ TEST(ElementSources, OtherElementsOfOperandsDoNotMatter) {
             if (!after.ok() || !(*after)[result].isTensor()) continue;
             ++changes;
             ASSERT_TRUE(sameElement(before, (*after)[result].tensor(), place))
-                << def->name << ": element " << place << " of result " << result << " also reads element " << at
-                << " of operand " << k;
+                << def->name << ": element " << place << " of result " << result << " also reads element "
+                << at << " of operand " << k;
           }
         }
       }
@@ -142,14 +143,16 @@ TEST(ElementSources, OtherElementsOfOperandsDoNotMatter) {
   EXPECT_GT(operators, 100);
   EXPECT_GT(changes, 5000);
   // Operators for which a rule is there must not fall back on everything.
-  for (const char* name : {"reshape", "transpose", "gather", "gather_nd", "gather_elements", "concat", "slice",
-                           "expand", "tile", "where", "add", "reduce_sum", "softmax", "matmul", "split"})
+  for (const char* name :
+       {"reshape", "transpose", "gather", "gather_nd", "gather_elements", "concat", "slice", "expand", "tile",
+        "where", "add", "reduce_sum", "softmax", "matmul", "split"})
     EXPECT_EQ(whole.count(name), 0u) << name;
 }
 
 TEST(ElementSources, NameTheRowAndTheColumnOfAProduct) {
-  const Example example("fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(3, 2), f32]) { %y = matmul(%a, %b) return %y }",
-                        &ops::matmulOp);
+  const Example example(
+      "fn @main(%a: Tensor[(n, 3), f32], %b: Tensor[(3, 2), f32]) { %y = matmul(%a, %b) return %y }",
+      &ops::matmulOp);
   ASSERT_TRUE(example.op);
   const ElementSources from = example.sources(0, {2 * 2 + 1});
   ASSERT_EQ(from.sources.size(), 2u);
@@ -158,9 +161,10 @@ TEST(ElementSources, NameTheRowAndTheColumnOfAProduct) {
 }
 
 TEST(ElementSources, OfALargestElementNameThatOne) {
-  const Example example("fn @main(%x: Tensor[(n, 3), f32]) { %a = constant() {value = i64[1] [1]} %y = "
-                        "reduce_max(%x, %a) {keepdims = 0} return %y }",
-                        &ops::reduce_maxOp);
+  const Example example(
+      "fn @main(%x: Tensor[(n, 3), f32]) { %a = constant() {value = i64[1] [1]} %y = "
+      "reduce_max(%x, %a) {keepdims = 0} return %y }",
+      &ops::reduce_maxOp);
   ASSERT_TRUE(example.op);
   const HostTensor &x = example.operands[0].tensor(), &y = example.results[0].tensor();
   for (int64_t row = 0; row < 4; ++row) {
