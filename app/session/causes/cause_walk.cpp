@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/op_table.h"

@@ -23,10 +23,11 @@ Result<HostTensor> resized(const HostTensor& tensor, const std::vector<int64_t>&
   return made;
 }
 
-Result<CallInputs> RunTrial::with(const std::map<std::string, Value>& given) const {
+Result<CallInputs> RunTrial::with(const std::map<std::string, Value>& given,
+                                  const std::vector<DimSpec>& dims) const {
   InputSources sources;
   sources.given = given;
-  return makeInputs(signature_, {}, {}, state_.now.options.seed, sources);
+  return makeInputs(signature_, dims, {}, state_.now.options.seed, sources);
 }
 
 Result<CallInputs> RunTrial::atSizes(const DimValues& sizes) const {

@@ -29,8 +29,8 @@ class RunTrial {
   // With these sizes: what was given is resized, the rest made anew. Errors: those of makeInputs, and
   // unsupportedFeature where an input is no tensor.
   Result<CallInputs> atSizes(const DimValues& sizes) const;
-  // The given inputs replaced.
-  Result<CallInputs> with(const std::map<std::string, Value>& given) const;
+  // With these inputs and dims; others are made.
+  Result<CallInputs> with(const std::map<std::string, Value>& given, const std::vector<DimSpec>& dims) const;
   // Runs the model's program. Errors: what the run ends in.
   Status run(const CallInputs& inputs) const;
 

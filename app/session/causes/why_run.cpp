@@ -27,6 +27,7 @@ constexpr size_t kMostChanges = 3;
 constexpr size_t kLongMessage = 300;  // characters
 constexpr size_t kMostSizesTried = 8;
 constexpr double kSearchSeconds = 2;  // for changes that no formula leads to
+
 // A question about one run, answered step by step.
 class RunAnswer {
  public:
@@ -77,8 +78,8 @@ class RunAnswer {
   PortNames ports_;
   RunQuestion question_;
   std::optional<int64_t> want_;
-  std::set<double> steps_;  // of elements, that would make an index fit
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::set<double> steps_;                       // of elements, that would make an index fit
+  std::chrono::steady_clock::time_point begin_;  // of the search for changes
   RunCauses causes_;
 };
 
@@ -210,6 +211,7 @@ ElementSearch RunAnswer::searchOf(const CauseWalk& walk) const {
 }
 
 void RunAnswer::changesOfSize(const CauseWalk& walk, const Module& needed, int64_t now) {
+  begin_ = std::chrono::steady_clock::now();
   if (now == *want_) {
     causes_.notes.push_back("it is " + std::to_string(now) + " already");
     return;
@@ -330,6 +332,7 @@ Result<RunCauses> RunAnswer::ofElement() {
 }
 
 void RunAnswer::changesOfElement(const CauseWalk& walk, const Module& needed, int64_t place) {
+  begin_ = std::chrono::steady_clock::now();
   ElementSearch search = searchOf(walk);
   search.distance = [&](const std::vector<Value>& inputs) -> std::optional<int64_t> {
     const Result<std::vector<Value>> made = reference(needed, inputs);
@@ -452,6 +455,7 @@ void RunAnswer::askAboutIndex(CauseWalk& walk, const RecordedRun& run, int frame
 }
 
 void RunAnswer::changesOfFailure(const CauseWalk& walk, const RecordedRun& run) {
+  begin_ = std::chrono::steady_clock::now();
   const RunTrial trial(state_, model_.signature(), run_);
   const auto verify = [&](const CallInputs& inputs) -> std::optional<std::string> {
     return trial.run(inputs).ok() ? std::optional<std::string>("by a run") : std::nullopt;
