@@ -251,7 +251,7 @@ def stopped(random, runner, samples):
     else:
         case = Case("a loop's end", model, "y.0", {"x": x, "most": np.array(n)}, want=n if random.integers(2) else int(random.integers(1, stop + 1)))
         case.culprits = [("element", "x", (stop,))]
-        case.distance = 1
+        case.distance = 1 if case.want != stop + 1 else 0
     return case
 
 
@@ -281,7 +281,8 @@ def changed_inputs(case, change):
         inputs[axis["input"]] = resized(inputs[axis["input"]], axis["axis"], axis["to"])
     for element in change["elements"]:
         value = inputs[element["input"]].copy()
-        value[tuple(element["index"])] = {"true": 1, "false": 0}.get(element["to"]) if element["to"] in ("true", "false") else float(element["to"])
+        to = element["to"]
+        value[tuple(element["index"])] = to == "true" if to in ("true", "false") else float(to)
         inputs[element["input"]] = value
     return inputs, dims
 

@@ -1,8 +1,8 @@
 #include "app/session/causes/cause_walk.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/op_table.h"
@@ -67,9 +67,12 @@ std::string elementValueText(const HostTensor& tensor, int64_t place) {
   const double x = tensor.realAt(place);
   if (std::isnan(x)) return "NaN";
   if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
+  // So many digits that it is read back as the same number.
   char text[32];
-  std::snprintf(text, sizeof text, "%.6g", x);
-  return text;
+  const std::to_chars_result end = tensor.dtype() == Dtype::f64
+                                       ? std::to_chars(text, text + sizeof text, x)
+                                       : std::to_chars(text, text + sizeof text, static_cast<float>(x));
+  return std::string(text, end.ptr);
 }
 
 CauseWalk::CauseWalk(const RecordedRun& run, DimOrigins& origins, const std::vector<std::string>& inputNames)
