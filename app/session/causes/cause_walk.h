@@ -77,7 +77,7 @@ class CauseWalk {
   Source argumentOf(int frame, size_t parameter) const;
   std::vector<int64_t> fresh(const Item& item, int frame);
   int frameOf(int frame, ValueId value) const;
-  std::string name(ValueId value) const { return ir_.valueName(value); }
+  std::string name(ValueId value) const { return (ir_.hasName(value) ? "" : "%") + ir_.valueName(value); }
   std::string sizeText(int frame, const DimPlace& place) const;
   std::string elementText(int frame, ValueId value, const std::vector<int64_t>& places) const;
   RunCauses::Culprit elementsOf(size_t input, const std::set<int64_t>& places) const;

@@ -42,17 +42,19 @@ class Search {
     int64_t left = now.value_or(1);
     if (left == 0) return std::nullopt;
     const std::vector<ElementEdit> edits = candidates();
-    std::set<std::pair<size_t, int64_t>> taken;
     // One change that is enough.
+    std::set<std::pair<double, double>> helpful;  // from and to, of those that come nearer
     for (const ElementEdit& edit : edits) {
-      if (!mayRun()) break;
-      if (const auto distance = tried(edit); distance == 0) return nearer(edit);
+      if (!mayRun() || runs_ >= given_.mostRuns / 2) break;
+      const auto distance = tried(edit);
+      if (distance == 0) return nearer(edit);
+      if (distance && *distance < left) helpful.insert({edit.from, edit.to});
     }
     // Several that each come nearer, one after the other.
-    if (left == 1) return std::nullopt;
+    std::set<std::pair<size_t, int64_t>> taken;
     for (const ElementEdit& edit : edits) {
       if (!mayRun() || static_cast<int64_t>(edits_.size()) == kMostEdits) break;
-      if (taken.count({edit.input, edit.place}) != 0) continue;
+      if (helpful.count({edit.from, edit.to}) == 0 || taken.count({edit.input, edit.place}) != 0) continue;
       const auto distance = tried(edit);
       if (!distance || *distance >= left) continue;
       apply(edit);

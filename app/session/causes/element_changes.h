@@ -26,7 +26,7 @@ struct ElementSearch {
   std::set<double> steps;                        // by which a change would reach the goal
   // How far inputs are from the goal; 0: there. Nothing: the run ends otherwise.
   std::function<std::optional<int64_t>(const std::vector<Value>&)> distance;
-  int64_t mostRuns = 300;
+  int64_t mostRuns = 1000;
   std::function<bool()> isOver;  // no time is left
 };
 

@@ -5,8 +5,8 @@
 //   y = reduce_max(x), [3] of y           → row 3 of x; of one result: the element that is the largest
 //   y = matmul(a, b), [i, j] of y         → row i of a, column j of b
 //
-// Of operators that move elements the answer is not a rule of its own: the operator is evaluated once more, on
-// the numbers of its operand's elements.
+// Of operators that move elements the answer is not a rule of its own: the operator is evaluated once more,
+// on the numbers of its operand's elements.
 #pragma once
 
 #include <cstdint>

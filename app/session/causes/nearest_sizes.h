@@ -1,4 +1,5 @@
-// Sizes of inputs near those of a run, for which the checks of a model hold: by their formulas, without a run.
+// Sizes of inputs near those of a run, for which the checks of a model hold: by their formulas, without a
+// run.
 //
 //   NearestSizes nearest(typed, {{"batch", 2}, {"seq", 600}});
 //   nearest.find(symbols, 3)[0]     batch=2, seq=512 at distance 88

@@ -14,8 +14,8 @@ Module beginningOf(const Module& module, size_t last, std::vector<ValueId> resul
 Module neededFor(const Module& module, size_t last, std::vector<ValueId> results);
 // The operation of @main in which one of a recorded run stands; nothing: a tail call took the place of @main.
 std::optional<size_t> positionIn(const Module& module, const RecordedRun& run, int frame, const Op* op);
-// The operation of @main that makes the value, or in whose bodies it is made; nothing: an input, or a value of
-// a function that is called.
+// The operation of @main that makes the value, or in whose bodies it is made; nothing: an input, or a value
+// of a function that is called.
 std::optional<size_t> positionOf(const Module& module, ValueId value);
 
 }  // namespace dyn

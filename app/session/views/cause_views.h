@@ -1,5 +1,5 @@
-// The view of `:why` of a run: what made a size, an element or a failure, back to the inputs, and the smallest
-// change that gives another one.
+// The view of `:why` of a run: what made a size, an element or a failure, back to the inputs, and the
+// smallest change that gives another one.
 #pragma once
 
 #include <cstdint>
