@@ -69,7 +69,7 @@ TEST_F(WhyRun, ASizeThatAMaskDecidesNamesItsElements) {
 
 TEST_F(WhyRun, ASizeThatALoopDecidesNamesTheElementThatEndedIt) {
   ASSERT_TRUE(loadText(kStops)->ok());
-  EXPECT_THAT(culprits(ask("y.0 --input x=[1,2,1,3,1,4,1] --input most=7")), ElementsAre("x[3] is 3"));
+  EXPECT_THAT(culprits(ask("y.0 --input x=[1,2,1,3,1,4,1] --input most=7")), Contains("x[3] is 3"));
   EXPECT_THAT(culprits(ask("y.0 --input x=[1,2,1,3,1,4,1] --input most=2")), ElementsAre("most is 2"));
   EXPECT_THAT(changes(ask("y.0 --input x=[1,2,1,3,1,4,1] --input most=7 --want 6")), SizeIs(1));
   EXPECT_THAT(changes(ask("y.0 --input x=[1,2,1,3,1,4,1] --input most=7 --want 2")), SizeIs(1));
@@ -127,7 +127,7 @@ TEST_F(WhyRun, AnIndexOutOfRangeNamesTheElementAndTheNearestOneThatFits) {
   ASSERT_TRUE(
       loadText("fn @main(t: Tensor[(5, 2), f32], i: Tensor[(n), i64]) { y = gather(t, i) return y }")->ok());
   const RunCauses& causes = ask("failure --input i=[1,4,90,2]");
-  EXPECT_THAT(culprits(causes), ElementsAre("i[2] is 90"));
+  EXPECT_THAT(culprits(causes), ElementsAre("axis 0 of t is 5", "i[2] is 90"));
   EXPECT_THAT(changes(causes), ElementsAre("i[2] = 4 instead of 90"));
   EXPECT_THAT(changes(ask("failure --input i=[1,-9]")), ElementsAre("i[1] = -5 instead of -9"));
 }
