@@ -1,5 +1,5 @@
-// A walk backwards through a recorded run: from a size or from elements of a value to the axes and elements of
-// inputs that made them so, through loops, branches and calls.
+// A walk backwards through a recorded run: from a size or from elements of a value to the axes and elements
+// of inputs that made them so, through loops, branches and calls.
 //
 //   CauseWalk walk(run, origins, names);
 //   walk.askSize(0, {DimPlace::Kind::axis, y, 0});
