@@ -273,6 +273,16 @@ int verb_check(const BatchContext& context) {
   return tellProblems(context, *outcome, {{"model", context.request.text("model")}});
 }
 
+int verb_why(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  Command why = request.handedTo(CommandId::why);
+  const std::string asked = request.text("question");
+  const size_t equals = asked.find('=');
+  why.add("a", asked.substr(0, equals));
+  if (equals != std::string::npos) why.add("b", asked.substr(equals + 1));
+  return answer(context, loadCommand(request), std::move(why));
+}
+
 int verb_compile(const BatchContext& context) {
   const BatchRequest& request = context.request;
   const int code = answer(context, loadCommand(request), request.handedTo(CommandId::compile));

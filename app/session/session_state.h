@@ -39,6 +39,13 @@ struct SessionState {
   std::optional<Diagnostic> lastError;
   Journal journal;
   RunHistory runs;
+  // Of the model that ran, or was to run, last: what was asked for, and the inputs where they could be made.
+  struct LastCall {
+    std::weak_ptr<LoadedModel> model;
+    Command command;
+    std::optional<CallInputs> inputs;
+  };
+  std::optional<LastCall> lastCall;
   struct ModelFile {
     std::weak_ptr<LoadedModel> model;
     std::shared_ptr<FileDigest> digest;

@@ -12,6 +12,7 @@
 #include "app/session/answers/why_cache.h"
 #include "app/session/answers/why_many.h"
 #include "app/session/answers/why_ragged.h"
+#include "app/session/causes/why_run.h"
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/level_links.h"
 #include "app/session/graph/trace_views.h"
@@ -348,6 +349,10 @@ Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) 
 }
 
 Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
+  if (isOfRun(command)) {
+    DYN_TRY(RunCauses causes, whyOfRun(state, command));
+    return makeView(std::move(causes));
+  }
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
   if (command.text("a") == "ragged" && !model->typed().context->dims().hasSymbol("ragged")) {
     DYN_TRY(WhyView ragged, whyRagged(model->trace(), command.text("b")));

@@ -73,7 +73,9 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
     return makeError(DiagnosticId::usageError, "the number of warm-up runs is negative");
   DYN_TRY(LoadedModel * model, state.model());
   // What is wrong with the inputs is said before anything is compiled.
+  state.lastCall = SessionState::LastCall{state.now.model, command, std::nullopt};
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
+  state.lastCall->inputs = inputs;
   state.runs.forgetValues();
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   (void)setValidPositions(*prepared.model, prepared.inputs, *prepared.runner);

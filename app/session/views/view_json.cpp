@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/engine/run/run_file.h"
+#include "app/session/views/cause_views_text.h"
 #include "app/session/views/change_views_text.h"
 #include "app/session/views/level_views_text.h"
 #include "compiler/support/visible_text.h"
@@ -786,6 +787,7 @@ struct JsonWriter {
   }
 
   Json operator()(const Shared<ModelDifference>& v) const { return differenceJson(*v); }
+  Json operator()(const Shared<RunCauses>& v) const { return causesJson(*v); }
   Json operator()(const Shared<ValueComparison>& v) const { return comparisonJson(*v); }
   Json operator()(const Shared<ExtractResult>& v) const { return extractJson(*v); }
   Json operator()(const Shared<QuantiseResult>& v) const { return quantiseJson(*v); }

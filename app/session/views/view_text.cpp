@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/engine/run/run_times.h"
+#include "app/session/views/cause_views_text.h"
 #include "app/session/views/change_views_text.h"
 #include "app/session/views/check_formats.h"
 #include "app/session/views/device_text.h"
@@ -665,6 +666,7 @@ struct TextWriter {
   }
 
   std::string operator()(const Shared<ModelDifference>& v) const { return differenceText(*v, options); }
+  std::string operator()(const Shared<RunCauses>& v) const { return causesText(*v); }
   std::string operator()(const Shared<ValueComparison>& v) const { return comparisonText(*v, options); }
   std::string operator()(const Shared<ExtractResult>& v) const { return extractText(*v); }
   std::string operator()(const Shared<QuantiseResult>& v) const { return quantiseText(*v, options); }

@@ -15,6 +15,7 @@
 #include "app/engine/model/model_info.h"
 #include "app/engine/run/level_loops.h"
 #include "app/engine/run/run_result.h"
+#include "app/session/views/cause_views.h"
 #include "app/session/views/change_views.h"
 #include "app/session/views/device_views.h"
 #include "compiler/reference/value.h"
@@ -683,6 +684,6 @@ using View =
                  Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
                  Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>,
                  Shared<GenerateResult>, Shared<GeneraliseResult>, Shared<ModelDifference>,
-                 Shared<ValueComparison>, Shared<ExtractResult>, Shared<QuantiseResult>>;
+                 Shared<ValueComparison>, Shared<ExtractResult>, Shared<QuantiseResult>, Shared<RunCauses>>;
 
 }  // namespace dyn
