@@ -101,6 +101,11 @@ bool comparesPlaces(Expr e, Expr variable) {
          (loop::isShifted(b, variable) && !loop::mentions(a, variable));
 }
 
+bool comparesAnyPlaces(Expr root, Expr variable) {
+  const std::vector<Expr> nodes = loop::postorder(std::span(&root, 1));
+  return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) { return comparesPlaces(e, variable); });
+}
+
 // How many values of `root` take as much as one number of four bytes: 4 where all are bytes. Places in memory
 // do not count, nor does what is the same for all elements.
 unsigned perWord(Expr root, Expr variable) {
@@ -111,7 +116,8 @@ unsigned perWord(Expr root, Expr variable) {
     const Expr e = work.back();
     work.pop_back();
     if (!seen.insert(e.id()).second || !loop::mentions(e, variable)) continue;
-    widest = std::max(widest, isReal(e.dtype()) ? 4 : storageBytes(e.dtype()));
+    const bool moves = e.kind() == ExprKind::load || e.kind() == ExprKind::select;
+    widest = std::max(widest, isReal(e.dtype()) && !moves ? 4 : storageBytes(e.dtype()));
     if (e.kind() != ExprKind::load && !comparesPlaces(e, variable))
       work.insert(work.end(), e.operands().begin(), e.operands().end());
   }
@@ -183,8 +189,8 @@ unsigned KernelEmitter::vectorsAtOnce(const Stmt& stmt) const {
 }
 
 // Of loops that only move or reckon: where a turn of the loop costs as much as what is done in it.
-// Out-of-order processors hide that, but for elements so narrow that they fill a part of a vector; small ones
-// do not.
+// Out-of-order processors hide that, but for elements so narrow that they fill a part of a vector, and for
+// distances of places, which are reckoned once for all vectors; small ones do not.
 unsigned KernelEmitter::elementsAtOnce(const Stmt& stmt) const {
   const std::string& triple = module_.machine().triple;
   if (!hasVectors()) return 1;
@@ -199,7 +205,8 @@ unsigned KernelEmitter::elementsAtOnce(const Stmt& stmt) const {
         narrowsToBytes(*s, stmt.variable))
       return 2;
     if (!isSimple(s->value)) return 1;
-    narrow = std::min(narrow, perWord(s->value, stmt.variable));
+    narrow =
+        std::min(narrow, comparesAnyPlaces(s->value, stmt.variable) ? 4U : perWord(s->value, stmt.variable));
     if (few && (s->kind != StmtKind::store || storageBytes(s->buffer->dtype) > 1)) return 1;
   }
   return outOfOrder ? narrow : kReductionsAtOnce;
