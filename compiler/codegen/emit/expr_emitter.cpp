@@ -2,6 +2,7 @@
 #include "compiler/codegen/emit/kernel_emitter.h"
 #include "compiler/codegen/emit/lane_variables.h"
 #include "compiler/loop/access/access_pattern.h"
+#include "compiler/loop/scalar_math.h"
 #include "llvm/IR/Intrinsics.h"
 #include "vm/include/abi/dyn_kernel.h"
 
@@ -436,6 +437,36 @@ LaneValue KernelEmitter::wrapLinear(BinaryOp op, const LaneValue& a, Value* divi
                                                 : b_.CreateAdd(b_.CreateVectorSplat(lanes_, quotient), more));
 }
 
+// The lanes' own steps are compared with the distance between the places, which is one number: in lanes as
+// narrow as what the kernel moves, where places would take a vector of 64 bits each.
+Value* KernelEmitter::compareLinear(Expr e, const LaneValue& a, const LaneValue& b) {
+  const bool isLeft = a.isLinear();
+  const LaneValue &moving = isLeft ? a : b, &fixed = isLeft ? b : a;
+  auto* constant = llvm::dyn_cast_or_null<llvm::ConstantInt>(moving.stride);
+  // A place that is read may be so large that a step wraps.
+  if (!constant || !fixed.isUniform() || isData(e.operands()[isLeft ? 0 : 1])) return nullptr;
+  const int64_t step = constant->getSExtValue();
+  if (step < -kLongestStride || step > kLongestStride) return nullptr;
+  const int64_t last = step * (lanes_ - 1), low = std::min<int64_t>(0, last),
+                high = std::max<int64_t>(0, last);
+  int64_t bytes = 1;
+  for (const loop::Buffer* buffer : kernel_.buffers)
+    bytes = std::clamp<int64_t>(storageBytes(buffer->dtype), bytes, sizeof(int32_t));
+  if (bytes == 1 && (low <= INT8_MIN || high >= INT8_MAX)) bytes = sizeof(int32_t);
+  llvm::IntegerType* narrow = b_.getIntNTy(static_cast<unsigned>(bytes * 8));
+  Value* distance = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, fixed.value, moving.value);
+  distance =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, distance, ops_.splatInt(b_.getInt64Ty(), low - 1));
+  distance =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, distance, ops_.splatInt(b_.getInt64Ty(), high + 1));
+  Value* places = b_.CreateVectorSplat(lanes_, b_.CreateTrunc(distance, narrow));
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < lanes_; ++lane)
+    numbers.push_back(llvm::ConstantInt::getSigned(narrow, step * lane));
+  Value* steps = llvm::ConstantVector::get(numbers);
+  return ops_.binary(e.binaryOp(), isLeft ? steps : places, isLeft ? places : steps, Dtype::i64);
+}
+
 Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   const Expr left = e.operands()[0], right = e.operands()[1];
   const BinaryOp op = e.binaryOp();
@@ -455,6 +486,8 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
     const bool keeps = op == BinaryOp::add || op == BinaryOp::sub ||
                        (op == BinaryOp::mul && (a.isUniform() || b.isUniform()));
     if (keeps) return linearBinary(op, a, b);
+    if (loop::isComparison(op))
+      if (Value* compared = compareLinear(e, a, b)) return LaneValue::varying(compared);
   }
   if (division) {
     Result<LaneValue> guarded = guardDivisor(e, b);

@@ -283,6 +283,8 @@ class KernelEmitter {
   Result<LaneValue> address(const loop::Buffer* buffer, std::span<const loop::Expr> index);
   // floorDiv or mod of a linear value by a uniform one, without a division for each lane.
   LaneValue wrapLinear(loop::BinaryOp op, const LaneValue& a, llvm::Value* divisor);
+  // Comparison of two places, one of them linear by a constant, the other uniform; null: they are not.
+  llvm::Value* compareLinear(loop::Expr e, const LaneValue& a, const LaneValue& b);
   void storeStrided(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, int64_t stride,
                     llvm::Value* mask);
   Result<LaneValue> guardDivisor(loop::Expr division, LaneValue divisor);
