@@ -346,7 +346,7 @@ class Serving(unittest.TestCase):
         self.assertEqual((status, said["outputs"][0]["data"]), (200, x.tolist()))
 
     def test_vanishing_clients(self):
-        """A hundred clients go at different places of a request; no connection, file or memory of theirs stays."""
+        """A hundred clients leave at different places of a request; none of their connections stays open."""
         text = json.dumps({"inputs": [{"name": "x", "shape": [1000], "datatype": "FP32", "data": [1.0] * 1000},
                                       {"name": "trips", "shape": [], "datatype": "INT64", "data": [1000]}]}).encode()
         head = b"POST /v2/models/loop/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(text)
