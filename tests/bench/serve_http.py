@@ -117,6 +117,8 @@ def asked(folder, port, users, seconds):
         [row] = [row for row in csv.DictReader(file) if row["Name"] == "Aggregated"]
     if done.returncode != 0 or int(row["Failure Count"]):
         raise SystemExit("%s requests failed:\n%s" % (row["Failure Count"], done.stderr[-2000:]))
+    if int(row["Request Count"]) == 0:
+        raise SystemExit("no request was answered in %d s: more --seconds" % seconds)
     return float(row["Requests/s"]), float(row["50%"]), float(row["99%"]), int(row["Request Count"])
 
 
