@@ -2,7 +2,8 @@
 // smallest change that gives another one, which is verified by a run.
 //
 //   :why y.0 --run              why is the size what it was in the last run?
-//   :why y[2,5] --dim seq=7     why is the element what it is in this run?  y[nan]: the first that is not finite
+//   :why y[2,5] --dim seq=7     why is the element what it is in this run?
+//   :why y[nan] --dim seq=7     which is the first that is not finite, and what made it?
 //   :why failure                why did the last run fail?
 //   :why y.0 --want 60          which change of the inputs makes it 60?
 #pragma once
