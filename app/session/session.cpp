@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/session_files.h"
 #include "app/session/session_state.h"
 #include "app/session/views/live_text.h"

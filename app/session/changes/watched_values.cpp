@@ -3,6 +3,8 @@
 #include <map>
 
 #include "app/engine/device/device_name.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
