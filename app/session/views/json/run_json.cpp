@@ -69,7 +69,7 @@ Json viewJson(const RunResult& view) {
   if (!view.whyNoPrediction.empty()) json["why_no_prediction"] = view.whyNoPrediction;
   if (view.keptPositions) json["kept_positions_count"] = *view.keptPositions;
   if (view.profile) json["kernels"] = viewJson(*view.profile)["kernels"];
-  if (view.levels) json["levels"] = levelsJson(*view.levels);
+  if (view.levels) json["levels"] = viewJson(*view.levels);
   if (!view.launches.empty()) json["device_counters"] = countsJson(sumByKernel(view.launches));
   if (!view.profileFile.empty()) json["profile_file"] = view.profileFile;
   if (!view.differences.empty()) {

@@ -32,7 +32,7 @@ std::string viewText(const RunResult& view, const TextOptions& options) {
     text += name + (difference.empty() ? ": as recorded" : ": differs from what is recorded: " + difference) +
             "\n";
   if (view.profile) text += viewText(*view.profile, options);
-  if (!view.launches.empty()) text += countsText(sumByKernel(view.launches), options);
+  if (!view.launches.empty()) text += viewText(sumByKernel(view.launches), options);
   if (!view.profileFile.empty()) text += "trace written to " + view.profileFile + "\n";
   return text;
 }

@@ -19,8 +19,8 @@ std::string tensorViewText(const TensorView& v) {
   std::string text = fmt::format("{}: {} [{}], {}, {}\n", visibleLine(v.name), v.dtype, shape,
                                  bytesText(v.sizeBytes), v.from);
   if (v.least)
-    text += fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, deviation {:.6g}\n", view.least, view.largest,
-                        view.mean, view.deviation);
+    text += fmt::format("min {:.6g}, max {:.6g}, mean {:.6g}, deviation {:.6g}\n", *v.least, *v.largest,
+                        *v.mean, *v.deviation);
   text += fmt::format("{} elements, {} zero, {} NaN, {} infinite\n", v.elementsCount, v.zeroCount, v.nanCount,
                       v.infinityCount);
   static constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
