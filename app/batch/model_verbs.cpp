@@ -6,7 +6,13 @@
 
 #include "app/batch/verbs.h"
 #include "app/engine/model/dim_relation.h"
+#include "app/engine/model/model_info.h"
 #include "app/session/case_file.h"
+#include "app/session/views/change_views.h"
+#include "app/session/views/file_views.h"
+#include "app/session/views/generate_views.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/problem_views.h"
 #include "app/session/views/view_json.h"
 
 namespace dyn {

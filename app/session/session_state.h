@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/engine/model/loaded_model.h"
+#include "app/engine/model/model_info.h"
 #include "app/engine/run/run_history.h"
 #include "app/engine/run/runner.h"
 #include "app/engine/run/specialisation.h"
@@ -19,6 +20,7 @@
 #include "app/session/journal.h"
 #include "app/session/session.h"
 #include "app/session/undo_stack.h"
+#include "app/session/views/shell_views.h"
 #include "compiler/support/visible_text.h"
 
 namespace dyn {

@@ -18,8 +18,21 @@
 #include <QToolButton>
 #include <QUrl>
 
+#include "app/engine/device/launch_counts.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/run_statistics.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/file_views.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/problem_views.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/stop_views.h"
 #include "app/session/views/view_text.h"
+#include "app/session/views/why_views.h"
 #include "ui/shell/debug_menu.h"
 #include "ui/support/icons.h"
 #include "ui/support/short_name.h"

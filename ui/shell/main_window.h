@@ -12,8 +12,15 @@
 #include <map>
 #include <set>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/session.h"
 #include "app/session/supervisor.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/problem_views.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/why_views.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/shell/command_palette.h"
 #include "ui/shell/navigation.h"

@@ -2,6 +2,8 @@
 
 #include <QRegularExpression>
 
+#include "app/session/views/node_id.h"
+#include "app/session/views/why_views.h"
 #include "ui/support/short_name.h"
 
 namespace dyn::ui {

@@ -3,6 +3,8 @@
 #include <set>
 
 #include "app/session/graph/node_ids.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/why_views.h"
 
 namespace dyn {
 

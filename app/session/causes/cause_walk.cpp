@@ -507,7 +507,7 @@ bool CauseWalk::ofBodies(const Item& item, const Definition& at, int frame) {
     const size_t carried = static_cast<size_t>(op.attributes.integer("carried"));
     const std::vector<int>& executions = run_.executions(frame, op);
     if (at.index < carried) {
-      whyRan(frame, op, item.depth);
+      if (item.aim != Aim::notFinite) whyRan(frame, op, item.depth);
       if (executions.empty())
         askElements(frame, op.operands[2 + at.index], item.places, item.aim, item.depth);
       else
@@ -527,7 +527,8 @@ bool CauseWalk::ofBodies(const Item& item, const Definition& at, int frame) {
   }
   const int child = run_.resultsFrame(frame, op);
   if (child < 0 || (op.regions.empty() && op.def != &ops::callOp && op.def != &ops::invokeOp)) return false;
-  whyRan(frame, op, item.depth);
+  // Where a NaN came from is one question, which branch handed it on another.
+  if (item.aim != Aim::notFinite) whyRan(frame, op, item.depth);
   const Function& body = *run_.frame(child).function;
   if (at.index < body.results.size())
     askElements(child, body.results[at.index], item.places, item.aim, item.depth);

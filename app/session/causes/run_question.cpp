@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "app/session/command.h"
 #include "compiler/ir/walk.h"
 #include "compiler/support/suggestion.h"
 

@@ -10,8 +10,6 @@
 
 namespace dyn {
 
-inline constexpr const char* kAskedFailure = "failure";
-
 struct RunQuestion {
   enum class Kind : uint8_t { failure, size, element, notFinite } kind = Kind::failure;
   ValueId value = kNoValue;

@@ -554,13 +554,6 @@ void RunAnswer::addElementChange(const ElementChange& found, const std::string& 
 
 }  // namespace
 
-bool isOfRun(const Command& why) {
-  for (const char* option : {"run", "dim", "input", "lengths", "want"})
-    if (why.has(option)) return true;
-  const std::string asked = why.text("a");
-  return asked == kAskedFailure || asked.find('[') != std::string::npos;
-}
-
 Result<RunCauses> whyOfRun(SessionState& state, const Command& why) {
   DYN_TRY(LoadedModel * model, state.model());
   if (!model->hasModule())

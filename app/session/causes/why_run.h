@@ -14,9 +14,6 @@
 
 namespace dyn {
 
-// Is it a question about a run? Others are of the program, and need none.
-bool isOfRun(const Command& why);
-
 // Errors: textName for a value or element that is not there; usageError where there is no run to ask about;
 // unsupportedFeature for a package, and for runs of ragged sequences.
 Result<RunCauses> whyOfRun(SessionState& state, const Command& why);

@@ -1,7 +1,9 @@
 #include "app/session/changes/watched_values.h"
 
 #include "app/engine/device/device_name.h"
+#include "app/engine/model/model_info.h"
 #include "app/engine/model/value_types.h"
+#include "app/engine/run/run_result.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {

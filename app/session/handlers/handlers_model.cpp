@@ -5,6 +5,8 @@
 
 #include "app/engine/inputs/input_spec.h"
 #include "app/engine/model/model_flops.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/specialisation.h"
 #include "app/session/answers/contraction_rows.h"
 #include "app/session/answers/dim_views.h"
@@ -19,7 +21,11 @@
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/stepping.h"
 #include "app/session/session_state.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/pass_views.h"
 #include "app/session/views/view_json.h"
+#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 #include "compiler/driver/builtin_code.h"
 #include "compiler/driver/device_versions.h"
 #include "compiler/driver/target_choice.h"
@@ -349,7 +355,7 @@ Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) 
 }
 
 Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
-  if (isOfRun(command)) {
+  if (asksAboutRun(command)) {
     DYN_TRY(RunCauses causes, whyOfRun(state, command));
     return makeView(std::move(causes));
   }

@@ -89,6 +89,18 @@ bool KernelEmitter::mayFault(Expr root) {
   });
 }
 
+// As mayFault, where the statement that is emitted stores an element at the place of some loads, in a tensor
+// of the same sizes: those elements are there.
+bool KernelEmitter::mayFaultHere(Expr root) {
+  if (certainLoads_.empty()) return mayFault(root);
+  if (!mayFault(root)) return false;
+  const std::vector<Expr> nodes = loop::postorder(std::span<const Expr>(&root, 1));
+  return std::any_of(nodes.begin(), nodes.end(), [this](Expr e) {
+    if (e.kind() == ExprKind::load) return certainLoads_.count(e.id()) == 0;
+    return e.kind() == ExprKind::call || divides(e) || branches(e);
+  });
+}
+
 // Does it read what the kernel itself has written? That may be another value the next time.
 bool KernelEmitter::readsBack(Expr root) {
   return anyPart(root, backMemo_, [](Expr e) {
@@ -528,7 +540,9 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
 Result<LaneValue> KernelEmitter::selectValue(Expr e) {
   const Expr condition = e.operands()[0], ifTrue = e.operands()[1], ifFalse = e.operands()[2];
   DYN_TRY(LaneValue c, value(condition));
-  const bool guarded = mayFault(ifTrue) || mayFault(ifFalse);
+  // Under a condition that is one for all lanes only one arm is read.
+  const bool guarded =
+      c.isUniform() ? mayFault(ifTrue) || mayFault(ifFalse) : mayFaultHere(ifTrue) || mayFaultHere(ifFalse);
   if (!guarded) {
     DYN_TRY(LaneValue a, value(ifTrue));
     DYN_TRY(LaneValue b, value(ifFalse));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/session/views/memory_views.h"
+#include "app/session/views/node_id.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/axis_step.h"
 #include "ui/support/formula_text.h"

@@ -13,6 +13,8 @@
 #include <set>
 #include <vector>
 
+#include "app/session/views/memory_views.h"
+#include "app/session/views/node_id.h"
 #include "app/session/views/views.h"
 #include "ui/support/theme.h"
 

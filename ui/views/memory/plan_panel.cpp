@@ -9,6 +9,9 @@
 #include <QTextBrowser>
 #include <QVBoxLayout>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/formula_text.h"
 #include "ui/views/table.h"

@@ -5,6 +5,10 @@
 
 #include <QWidget>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/views.h"
 #include "ui/views/memory/plan_canvas.h"
 
 class QComboBox;

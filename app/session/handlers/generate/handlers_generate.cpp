@@ -13,6 +13,8 @@
 #include "app/session/session_state.h"
 #include "app/session/views/view_text.h"
 #ifdef DYN_HAVE_TOKENIZER
+#include "app/session/views/generate_views.h"
+#include "app/session/views/views.h"
 #include "app/tokenizer/tokenizer.h"
 #endif
 

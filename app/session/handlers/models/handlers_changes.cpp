@@ -10,6 +10,8 @@
 #include "app/session/handlers/read_again.h"
 #include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
+#include "app/session/views/change_views.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

@@ -18,6 +18,8 @@
 #include <QTemporaryDir>
 #include <QToolButton>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "tests/support/idle_window.h"
 #include "tests/support/paths.h"
 #include "tests/support/watched_application.h"

@@ -9,6 +9,7 @@
 #include <QTimer>
 #include <QWheelEvent>
 
+#include "app/session/views/code_views.h"
 #include "tests/support/idle_window.h"
 #include "tests/support/layered_model.h"
 #include "tests/support/watched_application.h"

@@ -1,6 +1,7 @@
 // :why of a run: sizes, elements and failures, back to the inputs, with the smallest change.
 #include <gmock/gmock.h>
 
+#include "app/session/views/cause_views.h"
 #include "app/session/views/view_text.h"
 #include "tests/support/session_fixture.h"
 

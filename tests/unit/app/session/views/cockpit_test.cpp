@@ -7,10 +7,18 @@
 #include <map>
 
 #include "app/engine/inputs/input_spec.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/answers/place_tree.h"
 #include "app/session/answers/sweep_view.h"
 #include "app/session/answers/tensor_view.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/predict_views.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/value_views.h"
 #include "app/session/views/view_text.h"
+#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 #include "tests/support/paths.h"
 #include "tests/support/session_fixture.h"
 
