@@ -39,7 +39,7 @@ bool isFinite(const HostTensor& tensor, int64_t place) {
   return !isReal(tensor.dtype()) || std::isfinite(tensor.realAt(place));
 }
 
-std::string counted(size_t count, const std::string& what) {
+std::string countedText(size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
@@ -51,8 +51,8 @@ std::string rangesText(const std::vector<int64_t>& shape, const Places& places) 
     size_t end = i;
     while (end + 1 < places.size() && places[end + 1] == places[end] + 1) ++end;
     if (++ranges > kMostRanges) return text + ", ...";
-    text += (text.empty() ? "" : ", ") + indexText(shape, places[i]);
-    if (end > i) text += " to " + indexText(shape, places[end]);
+    text += (text.empty() ? "" : ", ") + placeText(shape, places[i]);
+    if (end > i) text += " to " + placeText(shape, places[end]);
     i = end + 1;
   }
   return text;
@@ -90,7 +90,7 @@ void CauseWalk::push(Item item) {
 void CauseWalk::say(std::string text, int depth) {
   if (isLever_) return;
   if (keptCount_ > 0 && steps_.size() < kMostSteps)
-    text += ", through " + counted(static_cast<size_t>(keptCount_), "operation") + " that keep" +
+    text += ", through " + countedText(static_cast<size_t>(keptCount_), "operation") + " that keep" +
             (keptCount_ == 1 ? "s it" : " it");
   keptCount_ = 0;
   if (!steps_.empty() && steps_.back().text == text) return;
@@ -228,8 +228,8 @@ std::string CauseWalk::elementText(int frame, ValueId value, const Places& place
   const std::string shown = name(value);
   if (!tensor) return shown;
   if (places.size() == 1)
-    return shown + indexText(tensor->shape(), places[0]) + " = " + elementValueText(*tensor, places[0]);
-  return shown + " (" + counted(places.size(), "element") + ")";
+    return shown + placeText(tensor->shape(), places[0]) + " = " + elementValueText(*tensor, places[0]);
+  return shown + " (" + countedText(places.size(), "element") + ")";
 }
 
 void CauseWalk::visitSize(const Item& item) {
@@ -370,7 +370,7 @@ void CauseWalk::whyRan(int frame, const Op& op, int depth) {
     askElements(frame, op.operands[0], {0}, Aim::value, depth + 1);
   } else if (op.def == &ops::loopOp) {
     const std::vector<int>& executions = run_.executions(frame, op);
-    const std::string times = counted(executions.size(), "time");
+    const std::string times = countedText(executions.size(), "time");
     const HostTensor* condition =
         executions.empty() ? (op.operands[1] == kNoValue ? nullptr : run_.tensor(frame, op.operands[1]))
                            : run_.tensor(executions.back(), op.regions[0]->results[0]);
@@ -649,19 +649,20 @@ RunCauses::Culprit CauseWalk::elementsOf(size_t input, const std::set<int64_t>& 
   const std::vector<int64_t>& shape = tensor->shape();
   Places all(places.begin(), places.end());
   for (size_t i = 0; i < std::min(all.size(), kMostIndices); ++i)
-    culprit.indices.push_back(indexOf(shape, all[i]));
+    culprit.indices.push_back(indexOfPlace(shape, all[i]));
   if (all.size() == 1) {
-    culprit.text = culprit.name + indexText(shape, all[0]) + " is " + elementValueText(*tensor, all[0]);
+    culprit.text = culprit.name + placeText(shape, all[0]) + " is " + elementValueText(*tensor, all[0]);
     return culprit;
   }
   const bool isAll = culprit.elementsCount == tensor->elementCount();
-  culprit.text = std::string(isAll ? "all " : "") + counted(all.size(), "element") + " of " + culprit.name;
+  culprit.text =
+      std::string(isAll ? "all " : "") + countedText(all.size(), "element") + " of " + culprit.name;
   if (!isAll) culprit.text += ": " + rangesText(shape, all);
   if (counted_.count(input) != 0) {
     Places notZero;
     for (int64_t place : all)
       if (tensor->realAt(place) != 0) notZero.push_back(place);
-    culprit.text = std::to_string(notZero.size()) + " of " + counted(all.size(), "element") + " of " +
+    culprit.text = std::to_string(notZero.size()) + " of " + countedText(all.size(), "element") + " of " +
                    culprit.name + " are not 0";
     if (!notZero.empty()) culprit.text += ": " + rangesText(shape, notZero);
   }

@@ -32,9 +32,9 @@ std::optional<Value> edited(const Value& value, int64_t place, double to) {
   return Value(std::move(tensor));
 }
 
-class Search {
+class ChangesSearch {
  public:
-  explicit Search(const ElementSearch& given) : given_(given), inputs_(given.inputs) {}
+  explicit ChangesSearch(const ElementSearch& given) : given_(given), inputs_(given.inputs) {}
 
   std::optional<ElementChange> find() {
     std::optional<int64_t> now = given_.distance(inputs_);
@@ -153,7 +153,7 @@ class Search {
 }  // namespace
 
 std::optional<ElementChange> smallestElementChange(const ElementSearch& search) {
-  return Search(search).find();
+  return ChangesSearch(search).find();
 }
 
 }  // namespace dyn

@@ -31,7 +31,7 @@ const HostTensor* tensorOf(std::span<const Value> values, size_t at) {
   return at < values.size() && values[at].isTensor() ? &values[at].tensor() : nullptr;
 }
 
-ElementPlaces allOf(const HostTensor& tensor) {
+ElementPlaces allPlaces(const HostTensor& tensor) {
   ElementPlaces places(static_cast<size_t>(tensor.elementCount()));
   for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<int64_t>(i);
   return places;
@@ -136,7 +136,7 @@ ElementPlaces broadcastPlaces(const std::vector<int64_t>& result, const std::vec
                               const ElementPlaces& places) {
   ElementPlaces read;
   for (int64_t place : places) {
-    const std::vector<int64_t> index = indexOf(result, place);
+    const std::vector<int64_t> index = indexOfPlace(result, place);
     std::vector<int64_t> at(operand.size());
     for (size_t i = 0; i < operand.size(); ++i) {
       const size_t from = i + result.size() - operand.size();
@@ -151,7 +151,7 @@ ElementPlaces broadcastPlaces(const std::vector<int64_t>& result, const std::vec
 ElementSources wholeOperands(const ComputedOp& made) {
   ElementSources all;
   for (size_t i = 0; i < made.operands.size(); ++i)
-    if (const HostTensor* tensor = tensorOf(made.operands, i)) all.sources.push_back({i, allOf(*tensor)});
+    if (const HostTensor* tensor = tensorOf(made.operands, i)) all.sources.push_back({i, allPlaces(*tensor)});
   return all;
 }
 
@@ -164,14 +164,14 @@ ElementPlaces indexPlaces(const ComputedOp& made, const HostTensor& result, cons
     const int64_t rank = made.operands[0].tensor().rank(), given = made.op.attributes.integer("axis");
     const size_t axis = static_cast<size_t>(given < 0 ? given + rank : given);
     for (int64_t place : places) {
-      const std::vector<int64_t> index = indexOf(result.shape(), place);
+      const std::vector<int64_t> index = indexOfPlace(result.shape(), place);
       const auto from = index.begin() + static_cast<std::ptrdiff_t>(axis);
       read.push_back(placeOf(indices.shape(), {from, from + indices.rank()}));
     }
   } else {  // gather_nd: a row of indices for each place of the result's front
     const int64_t width = indices.shape().back();
     for (int64_t place : places) {
-      std::vector<int64_t> index = indexOf(result.shape(), place);
+      std::vector<int64_t> index = indexOfPlace(result.shape(), place);
       index.resize(static_cast<size_t>(indices.rank() - 1));
       const std::vector<int64_t> front(indices.shape().begin(), indices.shape().end() - 1);
       const int64_t row = placeOf(front, index) * width;
@@ -203,7 +203,7 @@ ElementSources ofMover(const ComputedOp& made, const std::vector<size_t>& moved,
     ElementPlaces read;
     for (int64_t place : places) {
       const size_t axis = flat ? 0 : static_cast<size_t>(given < 0 ? given + rank : given);
-      const size_t at = static_cast<size_t>(indexOf(values.shape(), place)[axis]);
+      const size_t at = static_cast<size_t>(indexOfPlace(values.shape(), place)[axis]);
       if (at < kept.size()) read.push_back(kept[at]);
     }
     sortUnique(read);
@@ -303,7 +303,7 @@ ElementSources ofFold(const ComputedOp& made, size_t result, const ElementPlaces
   const bool keeps = shape.size() == folds->size();
   std::vector<std::vector<int64_t>> kept;
   for (int64_t place : places) {
-    const std::vector<int64_t> index = indexOf(shape, place);
+    const std::vector<int64_t> index = indexOfPlace(shape, place);
     std::vector<int64_t> full(folds->size(), 0);
     size_t next = 0;
     for (size_t i = 0; i < full.size(); ++i) {
@@ -321,7 +321,8 @@ ElementSources ofFold(const ComputedOp& made, size_t result, const ElementPlaces
     if (const auto extreme = extremeOf(made.op, x, read)) return {FromKind::chosen, {{0, {*extreme}}}};
   ElementSources all{FromKind::computed, {{0, std::move(read)}}};
   for (size_t i = 1; normalisesRows(made.op) && i < made.operands.size(); ++i)
-    if (const HostTensor* operand = tensorOf(made.operands, i)) all.sources.push_back({i, allOf(*operand)});
+    if (const HostTensor* operand = tensorOf(made.operands, i))
+      all.sources.push_back({i, allPlaces(*operand)});
   return all;
 }
 
@@ -338,7 +339,7 @@ ElementSources ofProduct(const ComputedOp& made, const ElementPlaces& places) {
   };
   ElementPlaces rows, columns;
   for (int64_t place : places) {
-    const std::vector<int64_t> index = indexOf(shape, place);
+    const std::vector<int64_t> index = indexOfPlace(shape, place);
     std::vector<int64_t> row = batchOf(*a, index), column = batchOf(*b, index);
     row[row.size() - 2] = index[index.size() - 2];
     column.back() = index.back();
@@ -376,7 +377,7 @@ ElementSources ofTopk(const ComputedOp& made, const ElementPlaces& places) {
   const size_t axis = static_cast<size_t>(given < 0 ? given + x->rank() : given);
   ElementPlaces read;
   for (int64_t place : places) {
-    std::vector<int64_t> index = indexOf(chosen->shape(), place);
+    std::vector<int64_t> index = indexOfPlace(chosen->shape(), place);
     index[axis] = chosen->intAt(place);
     read.push_back(placeOf(x->shape(), index));
   }
@@ -392,7 +393,7 @@ bool isByChannel(const Op& op) {
 
 }  // namespace
 
-std::vector<int64_t> indexOf(const std::vector<int64_t>& shape, int64_t place) {
+std::vector<int64_t> indexOfPlace(const std::vector<int64_t>& shape, int64_t place) {
   std::vector<int64_t> index(shape.size());
   for (size_t i = shape.size(); i-- > 0;) {
     const int64_t size = std::max<int64_t>(shape[i], 1);
@@ -402,9 +403,9 @@ std::vector<int64_t> indexOf(const std::vector<int64_t>& shape, int64_t place) {
   return index;
 }
 
-std::string indexText(const std::vector<int64_t>& shape, int64_t place) {
+std::string placeText(const std::vector<int64_t>& shape, int64_t place) {
   std::string text;
-  for (int64_t i : indexOf(shape, place)) text += (text.empty() ? "[" : ",") + std::to_string(i);
+  for (int64_t i : indexOfPlace(shape, place)) text += (text.empty() ? "[" : ",") + std::to_string(i);
   return text.empty() ? text : text + "]";
 }
 
@@ -419,7 +420,7 @@ ElementSources elementSources(const ComputedOp& made, size_t result, const std::
     for (size_t i = 0; i < made.operands.size(); ++i)
       if (const HostTensor* operand = tensorOf(made.operands, i))
         all.sources.push_back({i, i > 0 && isByChannel(made.op)
-                                      ? allOf(*operand)
+                                      ? allPlaces(*operand)
                                       : broadcastPlaces(values->shape(), operand->shape(), elements)});
     return all;
   }

@@ -44,8 +44,8 @@ struct ComputedOp {
 ElementSources elementSources(const ComputedOp& made, size_t result, const std::vector<int64_t>& elements);
 
 // "[2,5]" of place 13 in a tensor of shape [3, 4]; "" of a scalar.
-std::string indexText(const std::vector<int64_t>& shape, int64_t place);
+std::string placeText(const std::vector<int64_t>& shape, int64_t place);
 // The places of an index; negative ones count from the end. Nothing: there is no such element.
-std::vector<int64_t> indexOf(const std::vector<int64_t>& shape, int64_t place);
+std::vector<int64_t> indexOfPlace(const std::vector<int64_t>& shape, int64_t place);
 
 }  // namespace dyn

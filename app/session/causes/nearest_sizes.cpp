@@ -8,11 +8,11 @@ namespace dyn {
 
 namespace {
 
-constexpr size_t kMostTries = 200'000;
+constexpr size_t kMostSizeTries = 200'000;
 constexpr size_t kMostTogether = 3;    // symbols that change together
 constexpr int64_t kFarTogether = 100;  // how far, then
 
-bool isTrue(const Fact& fact, const DimBinding& sizes) {
+bool isMet(const Fact& fact, const DimBinding& sizes) {
   const Result<int64_t> a = evaluate(fact.a, sizes);
   if (!a.ok()) return false;
   if (fact.kind == FactKind::range) return (!fact.low || *a >= *fact.low) && (!fact.high || *a <= *fact.high);
@@ -63,7 +63,7 @@ bool NearestSizes::isAllowed(const DimBinding& sizes) const {
     const int64_t least = std::min<int64_t>(1, *now_.get(size.dim.symbol()));
     if (*sizes.get(size.dim.symbol()) < least) return false;
   }
-  return std::all_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return isTrue(fact, sizes); });
+  return std::all_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return isMet(fact, sizes); });
 }
 
 bool NearestSizes::allHold(const DimBinding& sizes) const {
@@ -112,7 +112,7 @@ std::vector<NearestSizes::Candidate> NearestSizes::find(const std::set<SymbolId>
     for (const NamedSize& size : sizes_) candidate.sizes[size.name] = *sizes.get(size.dim.symbol());
     found.push_back(std::move(candidate));
   };
-  for (int64_t distance = 1; tries < kMostTries && found.size() < most && !all.empty(); ++distance) {
+  for (int64_t distance = 1; tries < kMostSizeTries && found.size() < most && !all.empty(); ++distance) {
     for (const SymbolId symbol : all) {
       const int64_t now = *now_.get(symbol);
       for (const int64_t change : {-distance, distance}) {
@@ -134,7 +134,7 @@ std::vector<NearestSizes::Candidate> NearestSizes::find(const std::set<SymbolId>
           size_t next = 0;
           for (size_t i = 0; i < all.size(); ++i)
             if (chosen[i]) sizes.set(all[i], *now_.get(all[i]) + by[next++]);
-          if (tries < kMostTries) consider(distance);
+          if (tries < kMostSizeTries) consider(distance);
         }
         for (const SymbolId symbol : all) sizes.set(symbol, *now_.get(symbol));
       } while (std::prev_permutation(chosen.begin(), chosen.end()));

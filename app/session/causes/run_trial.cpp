@@ -14,7 +14,7 @@ Result<HostTensor> resized(const HostTensor& tensor, const std::vector<int64_t>&
   if (tensor.elementCount() == 0) return made;
   const ElementCopier copier(made, tensor);
   for (int64_t place = 0; place < made.elementCount(); ++place) {
-    const std::vector<int64_t> index = indexOf(shape, place);
+    const std::vector<int64_t> index = indexOfPlace(shape, place);
     int64_t from = 0;
     for (size_t i = 0; i < index.size(); ++i)
       from = from * tensor.shape()[i] + std::min(index[i], tensor.shape()[i] - 1);

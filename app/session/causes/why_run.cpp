@@ -45,7 +45,7 @@ class RunAnswer {
   void askAboutIndex(CauseWalk& walk, const RecordedRun& run, int frame, const Op& op);
   void finish(CauseWalk& walk);
   void addSizeChanges(const std::vector<NearestSizes::Candidate>& candidates, const DimValues& now,
-                      const std::function<std::optional<std::string>(const CallInputs&)>& verify);
+                      const std::function<std::optional<std::string>(const CallInputs&)>& verifyWith);
   void addElementChange(const ElementChange& change, const std::string& verified);
   void changesOfFailure(const CauseWalk& walk, const RecordedRun& run);
   void changesOfSize(const CauseWalk& walk, const Module& needed, int64_t now);
@@ -241,7 +241,7 @@ void RunAnswer::changesOfSize(const CauseWalk& walk, const Module& needed, int64
       symbols.insert(symbol);
       isOfInputs = isOfInputs && nearest.now().get(symbol);
     }
-  const auto verify = [&](const CallInputs& inputs) -> std::optional<std::string> {
+  const auto verifyWith = [&](const CallInputs& inputs) -> std::optional<std::string> {
     return sizeIn(inputs.values) == want_ ? std::optional(verified) : std::nullopt;
   };
   if (isOfInputs && !symbols.empty()) {
@@ -252,7 +252,7 @@ void RunAnswer::changesOfSize(const CauseWalk& walk, const Module& needed, int64
                          return value.ok() && *value == *want_ && nearest.allHold(sizes);
                        },
                        kMostSizesTried),
-                   run_.inputs.dims, verify);
+                   run_.inputs.dims, verifyWith);
   } else if (!walk.levers().empty()) {
     ElementSearch search = searchOf(walk);
     search.steps = {static_cast<double>(*want_ - now), static_cast<double>(now - *want_)};
@@ -267,7 +267,7 @@ void RunAnswer::changesOfSize(const CauseWalk& walk, const Module& needed, int64
   if (causes_.changes.empty() && !isOfInputs && !walk.inputAxes().empty()) {
     std::vector<NearestSizes::Candidate> around = nearest.find(
         nearest.symbolsOfInputs(), [&](const DimBinding& sizes) { return nearest.allHold(sizes); }, 200);
-    addSizeChanges(around, run_.inputs.dims, verify);
+    addSizeChanges(around, run_.inputs.dims, verifyWith);
   }
   if (causes_.changes.empty())
     causes_.notes.push_back("no change was found that makes it " + std::to_string(*want_) +
@@ -320,7 +320,7 @@ Result<RunCauses> RunAnswer::ofElement() {
   }
   const bool isFinite = !isReal(tensor->dtype()) || std::isfinite(tensor->realAt(place));
   causes_.answer = elementValueText(*tensor, place);
-  causes_.question = "what is " + question_.name + indexText(tensor->shape(), place) + " in this run?";
+  causes_.question = "what is " + question_.name + placeText(tensor->shape(), place) + " in this run?";
   CauseWalk walk(run, *origins_, inputNames_);
   walk.askElements(frame, question_.value, {place},
                    isFinite ? CauseWalk::Aim::value : CauseWalk::Aim::notFinite);
@@ -437,7 +437,7 @@ void RunAnswer::askAboutIndex(CauseWalk& walk, const RecordedRun& run, int frame
     if (axis < 0 || axis >= rank) continue;
     const int64_t size = table->shape()[static_cast<size_t>(axis)], index = indices->intAt(place);
     if (index >= -size && index < size) continue;
-    walk.say(module_->context->valueName(op.operands[1]) + indexText(indices->shape(), place) + " is " +
+    walk.say(module_->context->valueName(op.operands[1]) + placeText(indices->shape(), place) + " is " +
                  std::to_string(index) + ", axis " + std::to_string(axis) + " of " +
                  module_->context->valueName(op.operands[0]) + " has " + std::to_string(size),
              1);
@@ -456,7 +456,7 @@ void RunAnswer::askAboutIndex(CauseWalk& walk, const RecordedRun& run, int frame
 void RunAnswer::changesOfFailure(const CauseWalk& walk, const RecordedRun& run) {
   begin_ = std::chrono::steady_clock::now();
   const RunTrial trial(state_, model_.signature(), run_);
-  const auto verify = [&](const CallInputs& inputs) -> std::optional<std::string> {
+  const auto verifyWith = [&](const CallInputs& inputs) -> std::optional<std::string> {
     return trial.run(inputs).ok() ? std::optional<std::string>("by a run") : std::nullopt;
   };
   const NearestSizes nearest(*module_, run_.inputs.dims);
@@ -467,7 +467,7 @@ void RunAnswer::changesOfFailure(const CauseWalk& walk, const RecordedRun& run) 
     addSizeChanges(
         nearest.find(
             symbols, [&](const DimBinding& sizes) { return nearest.allHold(sizes); }, kMostSizesTried),
-        run_.inputs.dims, verify);
+        run_.inputs.dims, verifyWith);
   const std::optional<size_t> position = positionIn(*module_, run, run.failed()->frame, run.failed()->op);
   if (!isBySizes && position && !walk.levers().empty()) {
     const Module beginning = beginningOf(*module_, *position, {});
@@ -492,7 +492,7 @@ void RunAnswer::changesOfFailure(const CauseWalk& walk, const RecordedRun& run) 
         nearest.symbolsOfInputs(), [&](const DimBinding& sizes) { return nearest.allHold(sizes); }, 200);
     addSizeChanges(around, run_.inputs.dims, [&](const CallInputs& inputs) -> std::optional<std::string> {
       if (!reference(beginning, inputs.values).ok()) return std::nullopt;
-      return verify(inputs);
+      return verifyWith(inputs);
     });
   }
   if (causes_.changes.empty())
@@ -502,8 +502,9 @@ void RunAnswer::changesOfFailure(const CauseWalk& walk, const RecordedRun& run) 
 
 // --- changes ---
 
-void RunAnswer::addSizeChanges(const std::vector<NearestSizes::Candidate>& candidates, const DimValues& now,
-                               const std::function<std::optional<std::string>(const CallInputs&)>& verify) {
+void RunAnswer::addSizeChanges(
+    const std::vector<NearestSizes::Candidate>& candidates, const DimValues& now,
+    const std::function<std::optional<std::string>(const CallInputs&)>& verifyWith) {
   const RunTrial trial(state_, model_.signature(), run_);
   std::optional<int64_t> nearest;
   for (const NearestSizes::Candidate& candidate : candidates) {
@@ -517,7 +518,7 @@ void RunAnswer::addSizeChanges(const std::vector<NearestSizes::Candidate>& candi
       }
       continue;
     }
-    const std::optional<std::string> verified = verify(*inputs);
+    const std::optional<std::string> verified = verifyWith(*inputs);
     if (!verified) continue;
     RunCauses::Change change;
     change.verified = *verified;
@@ -542,10 +543,10 @@ void RunAnswer::addElementChange(const ElementChange& found, const std::string& 
     const HostTensor& tensor = found.inputs[edit.input].tensor();
     RunCauses::ElementChange element;
     element.input = edit.input < inputNames_.size() ? inputNames_[edit.input] : "";
-    element.index = indexOf(tensor.shape(), edit.place);
+    element.index = indexOfPlace(tensor.shape(), edit.place);
     element.from = elementValueText(run_.inputs.values[edit.input].tensor(), edit.place);
     element.to = elementValueText(tensor, edit.place);
-    change.text += (change.text.empty() ? "" : ", ") + element.input + indexText(tensor.shape(), edit.place) +
+    change.text += (change.text.empty() ? "" : ", ") + element.input + placeText(tensor.shape(), edit.place) +
                    " = " + element.to + " instead of " + element.from;
     change.elements.push_back(std::move(element));
   }

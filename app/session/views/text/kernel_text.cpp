@@ -47,7 +47,7 @@ bool isSeveral(const contraction::Version& version) {
   return dispatch && dispatch->pieces.size() > 1;
 }
 
-std::string launchSizesText(const std::vector<int64_t>& sizes) {
+std::string choiceSizesText(const std::vector<int64_t>& sizes) {
   std::string text;
   for (int64_t size : sizes) text += (text.empty() ? "" : "x") + std::to_string(size);
   return text.empty() ? "-" : text;
@@ -60,8 +60,8 @@ std::string contractionsText(const std::vector<ContractionRow>& all, const TextO
     std::string mark = "chosen by " + (c.by == "measured" ? "measurement" : c.by);
     if (isSeveral(c.dispatch)) mark += ": " + textOf(c.dispatch);
     if (!c.measuredSizes.empty() && c.measuredSizes != c.sizes)
-      mark += " (measured at " + launchSizesText(c.measuredSizes) + ")";
-    addCandidates(rows, {c.key, std::to_string(c.values.size()), launchSizesText(c.sizes)}, c.candidates,
+      mark += " (measured at " + choiceSizesText(c.measuredSizes) + ")";
+    addCandidates(rows, {c.key, std::to_string(c.values.size()), choiceSizesText(c.sizes)}, c.candidates,
                   c.chosen, mark);
   }
   return "\n" + textTable({"contraction", ">uses", "input", "version", ">predicted", ">measured", ""}, rows,
