@@ -39,6 +39,24 @@ bool isFinite(const HostTensor& tensor, int64_t place) {
   return !isReal(tensor.dtype()) || std::isfinite(tensor.realAt(place));
 }
 
+std::optional<int64_t> firstNotFinite(const HostTensor& tensor) {
+  for (int64_t place = 0; place < tensor.elementCount(); ++place)
+    if (!isFinite(tensor, place)) return place;
+  return std::nullopt;
+}
+
+// In a list or tuple, too.
+bool holdsNotFinite(const Value& value) {
+  std::vector<const Value*> open{&value};
+  while (!open.empty()) {
+    const Value& one = *open.back();
+    open.pop_back();
+    if (one.isTensor() && firstNotFinite(one.tensor())) return true;
+    for (const Value& part : one.parts()) open.push_back(&part);
+  }
+  return false;
+}
+
 std::string countedText(size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -562,8 +580,25 @@ bool CauseWalk::ofShapeOperator(const Item& item, const Op& op, int frame) {
   return true;
 }
 
+// The first operand that holds something that is not finite, in a list or tuple, too. False: none does.
+bool CauseWalk::ofNotFiniteOperand(const Item& item, const Op& op, int frame) {
+  for (const ValueId operand : op.operands) {
+    const Value* value = operand == kNoValue ? nullptr : run_.find(frame, operand);
+    if (!value || !holdsNotFinite(*value)) continue;
+    Places first;
+    if (value->isTensor()) first.push_back(*firstNotFinite(value->tensor()));
+    say(name(item.place.value) + ": " + std::string(op.def->name) + " of " +
+            (value->isTensor() ? elementText(frame, operand, first) : name(operand)),
+        item.depth);
+    askElements(frame, operand, std::move(first), Aim::notFinite, item.depth + 1);
+    return true;
+  }
+  return false;
+}
+
 // Lists, tuples, data values: all that they were made of; of a length only the list before.
 void CauseWalk::ofWholeValue(const Item& item, const Op& op, int frame) {
+  if (item.aim == Aim::notFinite && ofNotFiniteOperand(item, op, frame)) return;
   const bool changesList =
       op.def == &ops::list_appendOp || op.def == &ops::list_insertOp || op.def == &ops::list_eraseOp;
   if (item.aim == Aim::counted && changesList) {
@@ -611,6 +646,7 @@ void CauseWalk::ofOperator(const Item& item, const Definition& at, int frame) {
   for (const ValueDef& result : op.results) results.push_back(valueOf(result.id));
   ElementSources from = elementSources({run_.module(), op, operands, results}, at.index, item.places);
   const bool isMadeHere = item.aim == Aim::notFinite && !narrowToNotFinite(op, frame, from);
+  if (isMadeHere && from.kind == SourceKind::whole && ofNotFiniteOperand(item, op, frame)) return;
   if (from.kind == SourceKind::moved && from.sources.size() == 1 && !isMadeHere) {
     ++keptCount_;
   } else {

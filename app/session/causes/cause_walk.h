@@ -68,6 +68,7 @@ class CauseWalk {
   bool ofBodies(const Item& item, const Definition& at, int frame);
   void ofOperator(const Item& item, const Definition& at, int frame);
   bool ofShapeOperator(const Item& item, const Op& op, int frame);
+  bool ofNotFiniteOperand(const Item& item, const Op& op, int frame);
   void ofWholeValue(const Item& item, const Op& op, int frame);
   bool narrowToNotFinite(const Op& op, int frame, ElementSources& from) const;
   void ofSizes(const Item& item, const Definition& at, int frame);
