@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Answer", "Buffer", "Cancelled", "Change", "Check", "CheckError", "Commands", "DeadlinePassed", "Diagnostic",
-    "Diff", "Dim", "DynPredictor", "Error", "Explanation", "FileError", "Generated", "Generation", "GenerationStatistics", "Graph", "InputError", "InternalError", "Kernel",
-    "KernelTime", "Limit", "MemoryLimitError", "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan",
+    "Diff", "Dim", "DynPredictor", "Error", "Explanation", "FileError", "Generated", "Generation",
+    "GenerationStatistics", "Graph", "InputError", "InternalError", "Kernel", "KernelTime", "Limit", "MemoryLimitError", "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan",
     "Package", "Port", "Prediction", "Profile", "QueueFull", "Request", "Result", "Served", "Server", "ServerStatistics",
     "ShutDown", "Token", "Unsupported", "UsageError", "from_torch", "load", "packaged",
 ]

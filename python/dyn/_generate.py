@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union
 
 import numpy as np
@@ -56,8 +55,7 @@ class Token(NamedTuple):
     end: str
 
 
-@dataclass(frozen=True)
-class Generated:
+class Generated(NamedTuple):
     """What came behind a prompt. ids: with the stop token. text: in front of what stopped it."""
 
     ids: list[int]
@@ -65,8 +63,7 @@ class Generated:
     end: str
 
 
-@dataclass(frozen=True)
-class GenerationStatistics:
+class GenerationStatistics(NamedTuple):
     """Counts of a generator, which a model keeps for later calls. steps_count: runs of the model; rows_count divided by
     it is the mean of sequences in one. growing_caches_count: of the caches_count those that a step does not copy.
     shares_lengths: sequences of different lengths share steps."""

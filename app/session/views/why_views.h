@@ -31,10 +31,11 @@ struct DimsTable {
 // One step of a chain. Steps that only hand the dim on stand folded in one.
 struct WhyStep {
   std::string text;
-  int depth = 0;                    // below the step that it explains
-  NodeId node = kNoNode;            // the operation that makes the value
-  std::string ask;                  // what :why asks about this step alone: "h.1"
-  std::vector<std::string> folded;  // the steps behind "through 38 operations that keep it"
+  int depth = 0;                     // below the step that it explains
+  NodeId node = kNoNode;             // the operation that makes the value
+  std::string ask;                   // what :why asks about this step alone: "h.1"
+  std::string keptBy;                // "add": the operator that only hands the dim on; "" of other steps
+  std::vector<WhyStep> folded = {};  // the steps behind "through 38 operations that keep it"
 };
 
 struct WhyView {

@@ -8,8 +8,11 @@ namespace {
 
 Json treeJson(const std::vector<WhyStep>& tree) {
   Json list = Json::array();
-  for (const WhyStep& step : tree)
-    list.push_back({{"text", step.text}, {"depth", step.depth}, {"folded", step.folded}});
+  for (const WhyStep& step : tree) {
+    Json folded = Json::array();
+    for (const WhyStep& one : step.folded) folded.push_back(one.text);
+    list.push_back({{"text", step.text}, {"depth", step.depth}, {"folded", folded}});
+  }
   return list;
 }
 

@@ -46,7 +46,11 @@ TEST_F(CockpitTest, ALongChainThatKeepsADimIsOneLine) {
   const WhyView& why = *outcome->as<WhyView>();
   ASSERT_EQ(why.tree.size(), 2u) << toText(outcome->view, TextOptions{});
   EXPECT_EQ(why.tree[0].text, "h39.0 = x.0 through 40 operations that keep it");
-  EXPECT_EQ(why.tree[0].folded.size(), 40u);
+  ASSERT_EQ(why.tree[0].folded.size(), 40u);
+  EXPECT_EQ(why.tree[0].folded[0].ask, "h39.0");
+  EXPECT_EQ(why.tree[0].folded[0].keptBy, "tanh");
+  EXPECT_EQ(why.tree[0].folded[39].keptBy, "relu");
+  EXPECT_EQ(why.tree[1].keptBy, "");
   EXPECT_EQ(why.tree[0].ask, "h39.0");
   EXPECT_THAT(why.tree[1].text, HasSubstr("axis 0 of input x"));
   EXPECT_THAT(toText(outcome->view, TextOptions{}), HasSubstr("through 40 operations that keep it"));
