@@ -34,6 +34,7 @@
 #include "app/session/views/view_text.h"
 #include "app/session/views/why_views.h"
 #include "ui/shell/debug_menu.h"
+#include "ui/support/freed_beside.h"
 #include "ui/support/icons.h"
 #include "ui/support/short_name.h"
 #include "ui/support/why_grey.h"
@@ -121,7 +122,7 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
   connectViews();
   session_->setListener([this](const Event& event) {
     record(event);
-    inbox_.post([this, event] { onEvent(event); });
+    inbox_.post([this, event = freedBeside(event, freeing_)] { onEvent(event); });
   });
   restoreLook();
   restoreRuns();

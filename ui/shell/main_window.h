@@ -234,9 +234,10 @@ class MainWindow : public QMainWindow {
   void updateBusy();
 
   WindowSettings settings_;
-  Inbox inbox_;                      // of the session's events; outlives it
-  CommandRecord* record_ = nullptr;  // written by the session's thread
-  Ticket recorded_ = 0;              // its own
+  Inbox inbox_;                                                   // of the session's events; outlives it
+  std::shared_ptr<Worker> freeing_ = std::make_shared<Worker>();  // of views that are shown no longer
+  CommandRecord* record_ = nullptr;                               // written by the session's thread
+  Ticket recorded_ = 0;                                           // its own
   void record(const Event& event);
   std::unique_ptr<Session> session_;
   std::map<Ticket, CommandId> pending_;

@@ -138,12 +138,12 @@ void PlanPanel::setGraph(const GraphView& graph) {
   for (const GraphNode& node : graph.nodes)
     if (const Category category = categoryOfClass(QString::fromStdString(node.opClass));
         category != Category::other && category != Category::control)
-      categories_.emplace(node.id, category);
+      categories_->emplace(node.id, category);
   for (PlanCanvas* canvas : {canvas_, kept_}) canvas->setCategories(categories_);
 }
 
 void PlanPanel::clear() {
-  categories_.clear();
+  categories_->clear();
   setPlan(nullptr);
   keep_->setChecked(false);
 }

@@ -36,7 +36,7 @@ class PlanPanel : public QWidget {
   void keep(bool on);
   void share();
 
-  std::map<NodeId, Category> categories_;
+  std::shared_ptr<NodeCategories> categories_ = std::make_shared<NodeCategories>();
   Shared<PlanView> plan_, keptPlan_;
   QString pipeline_;
   QComboBox* functions_ = nullptr;
