@@ -48,6 +48,11 @@ Command withLengths(Command command, const BatchRequest& request) {
   return command;
 }
 
+Command withRuns(Command command, const BatchRequest& request) {
+  command = withLengths(std::move(command), request);
+  return request.has("runs") ? command.add("runs", request.text("runs")) : command;
+}
+
 // For a run or a measurement: what is to be static is made for the sizes given.
 Command loadToRun(const BatchRequest& request) {
   Command load = loadCommand(request);
@@ -262,8 +267,8 @@ int verb_inspect(const BatchContext& context) {
     add(withLengths(Command::of(CommandId::plan), request), request.has("plan"));
   }
   if (request.has("limit"))
-    add(withLengths(Command::of(CommandId::limit).add("bytes", request.text("limit")), request), true);
-  if (request.has("predict")) add(withLengths(Command::of(CommandId::predict), request), true);
+    add(withRuns(Command::of(CommandId::limit).add("bytes", request.text("limit")), request), true);
+  if (request.has("predict")) add(withRuns(Command::of(CommandId::predict), request), true);
   if (!package || request.has("kernels"))
     add(withValues(Command::of(CommandId::kernels), request), request.has("kernels"));
   if (!fault) return finish(context, std::move(fields), text);
@@ -370,6 +375,10 @@ int verb_save(const BatchContext& context) {
 
 int verb_bench(const BatchContext& context) {
   return answer(context, loadToRun(context.request), context.request.handedTo(CommandId::bench));
+}
+
+int verb_latency(const BatchContext& context) {
+  return answer(context, loadToRun(context.request), context.request.handedTo(CommandId::latency));
 }
 
 int verb_serve(const BatchContext& context) {

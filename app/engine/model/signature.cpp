@@ -290,6 +290,7 @@ Status CallDims::bind(const std::string& name, int64_t value) {
     return makeError(DiagnosticId::usageError,
                      "--dim " + name + "=" + std::to_string(value) + ": a size is not negative");
   binding_.set(it->second, value);
+  givenBy_[it->second] = "--dim " + name;
   return {};
 }
 
@@ -301,14 +302,22 @@ Status CallDims::learn(const Port& port, const std::vector<int64_t>& shape) {
                                                       std::to_string(shape.size()) + ", the model takes " +
                                                       port.info.type);
   for (size_t axis = 0; axis < dims.size(); ++axis) {
-    if (dims[axis].isSymbol() && !binding_.get(dims[axis].symbol())) binding_.set(dims[axis], shape[axis]);
+    if (dims[axis].isSymbol() && !binding_.get(dims[axis].symbol())) {
+      binding_.set(dims[axis], shape[axis]);
+      givenBy_[dims[axis].symbol()] = "dim " + std::to_string(axis) + " of input " + port.info.name;
+    }
     Result<int64_t> expected = evaluate(dims[axis], binding_);
-    if (expected.ok() && *expected != shape[axis])
-      return makeError(DiagnosticId::inputMismatch,
-                       "input " + port.info.name + ": dim " + std::to_string(axis) + " is " +
-                           std::to_string(shape[axis]) + ", but " + dims[axis].toString() +
-                           (dims[axis].isConstant() ? " is demanded" : " = " + std::to_string(*expected)))
-          .note("the model takes " + port.info.type);
+    if (!expected.ok() || *expected == shape[axis]) continue;
+    Error error =
+        makeError(DiagnosticId::inputMismatch,
+                  "input " + port.info.name + ": dim " + std::to_string(axis) + " is " +
+                      std::to_string(shape[axis]) + ", but " + dims[axis].toString() +
+                      (dims[axis].isConstant() ? " is demanded" : " = " + std::to_string(*expected)))
+            .note("the model takes " + port.info.type);
+    if (dims[axis].isSymbol())
+      error = std::move(error).note(dims[axis].toString() + " = " + std::to_string(*expected) + " by " +
+                                    givenBy_[dims[axis].symbol()]);
+    return error;
   }
   return {};
 }

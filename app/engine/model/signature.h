@@ -62,6 +62,7 @@ class CallDims {
   std::vector<std::vector<Dim>> dims_;  // of each input; empty for what is no tensor
   std::vector<std::string> names_;
   DimBinding binding_;
+  std::map<SymbolId, std::string> givenBy_;  // "dim 1 of input x", for errors
   std::map<std::string, SymbolId, std::less<>> symbols_;
 };
 

@@ -1,12 +1,39 @@
 #include "app/session/answers/limit_view.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <numeric>
 
+#include "app/engine/model/loaded_model.h"
 #include "app/engine/model/model_info.h"
+#include "app/session/command.h"
 #include "app/session/views/memory_views.h"
+#include "app/session/views/view_text.h"
 
 namespace dyn {
+
+std::vector<LimitSymbol> limitSymbols(LoadedModel& model) {
+  std::vector<LimitSymbol> symbols;
+  for (const std::string& name : model.info().symbols) {
+    LimitSymbol symbol;
+    symbol.name = name;
+    if (model.hasModule() && model.ir().dims().hasSymbol(name)) {
+      const Dim dim = model.ir().dims().symbol(name);
+      const DimSolver& facts = model.ir().facts();
+      const Interval range = facts.interval(dim);
+      symbol.low = range.low;
+      symbol.high = range.high;
+      for (const Fact& fact : facts.factsAbout(dim.symbol())) {
+        if (fact.a != dim) continue;
+        if (fact.kind == FactKind::multipleOf) symbol.multiple = std::lcm(symbol.multiple, fact.multiple);
+        if (fact.kind == FactKind::likely && symbol.likely.empty()) symbol.likely = fact.likely;
+      }
+    }
+    symbols.push_back(std::move(symbol));
+  }
+  return symbols;
+}
 
 int64_t usualValue(const LimitSymbol& symbol) {
   if (!symbol.likely.empty()) return symbol.likely.front();
@@ -17,6 +44,10 @@ int64_t usualValue(const LimitSymbol& symbol) {
 
 namespace {
 
+std::string textOf(int64_t cost, LimitUnit unit) {
+  return unit == LimitUnit::bytes ? std::to_string(cost) + " bytes" : durationText(cost);
+}
+
 constexpr int64_t kLargestSearched = int64_t{1} << 40;
 constexpr std::chrono::seconds kSearchTime(10);  // a dry run of a loop takes as many steps as the loop
 
@@ -24,8 +55,8 @@ constexpr std::chrono::seconds kSearchTime(10);  // a dry run of a loop takes as
 // says (an image's sides by 32s): where one cannot be run, only multiples of 2, 4, ... are looked at.
 class Search {
  public:
-  Search(const LimitSymbol& symbol, DimValues dims, int64_t limitBytes, const PeakOfDims& peakOf)
-      : symbol_(symbol), dims_(std::move(dims)), limitBytes_(limitBytes), peakOf_(peakOf) {
+  Search(const LimitSymbol& symbol, DimValues dims, Limit limit, const CostOfDims& costOf)
+      : symbol_(symbol), dims_(std::move(dims)), limit_(limit), costOf_(costOf) {
     multiple_ = std::max<int64_t>(symbol.multiple, 1);
   }
 
@@ -41,8 +72,7 @@ class Search {
       if (best.largest && !refused_) break;  // memory ends it, nothing else
     }
     if (!best.largest && leastRun_)
-      best.end = "even " + symbol_.name + " = " + std::to_string(*leastRun_) + " takes " +
-                 std::to_string(leastBytes_) + " bytes";
+      best.end = "even " + symbol_.name + " = " + std::to_string(*leastRun_) + " takes " + text(leastCost_);
     return best;
   }
 
@@ -86,38 +116,39 @@ class Search {
       DYN_CHECK(fits(high));  // why the next one does not
       row.end = why_;
     } else if (low >= most_ && symbol_.high) {
-      row.end = symbol_.name + " is at most " + std::to_string(*symbol_.high);
+      row.end = symbol_.highReason.empty() ? symbol_.name + " is at most " + std::to_string(*symbol_.high)
+                                           : symbol_.highReason;
     } else {
       row.end = "no limit was found up to here";
     }
     const bool refused = refused_;
     DYN_TRY(bool within, fits(low));
-    if (within) row.peakBytes = peak_;
+    if (within) (limit_.unit == LimitUnit::bytes ? row.peakBytes : row.timeNs) = cost_;
     refused_ = refused;
     return row;
   }
 
   Result<bool> fits(int64_t index) {
     dims_[symbol_.name] = index * multiple_;
-    Result<int64_t> bytes = peakOf_(dims_);
-    refused_ = !bytes.ok();
-    if (bytes.ok()) {
-      peak_ = *bytes;
+    Result<int64_t> cost = costOf_(dims_);
+    refused_ = !cost.ok();
+    if (cost.ok()) {
+      cost_ = *cost;
       if (!leastRun_ || index * multiple_ < *leastRun_) {
         leastRun_ = index * multiple_;
-        leastBytes_ = peak_;
+        leastCost_ = cost_;
       }
-      if (peak_ > limitBytes_)
-        why_ = symbol_.name + " = " + std::to_string(index * multiple_) + " would take " +
-               std::to_string(peak_) + " bytes";
-      return peak_ <= limitBytes_;
+      if (cost_ > limit_.most)
+        why_ = symbol_.name + " = " + std::to_string(index * multiple_) + " would take " + text(cost_);
+      return cost_ <= limit_.most;
     }
-    if (bytes.error().id == DiagnosticId::unsupportedFeature || bytes.error().id == DiagnosticId::cancelled)
-      return bytes.takeError();
+    if (cost.error().id == DiagnosticId::unsupportedFeature || cost.error().id == DiagnosticId::cancelled)
+      return cost.takeError();
     why_ =
-        symbol_.name + " = " + std::to_string(index * multiple_) + " cannot be run: " + bytes.error().message;
+        symbol_.name + " = " + std::to_string(index * multiple_) + " cannot be run: " + cost.error().message;
     return false;
   }
+  std::string text(int64_t cost) const { return textOf(cost, limit_.unit); }
 
   // The least sizes may be ones that the model does not take.
   Result<std::optional<int64_t>> firstThatFits() {
@@ -131,11 +162,11 @@ class Search {
 
   const LimitSymbol& symbol_;
   DimValues dims_;
-  const int64_t limitBytes_;
-  const PeakOfDims& peakOf_;
-  int64_t multiple_ = 1, least_ = 0, most_ = 0, peak_ = 0;
+  const Limit limit_;
+  const CostOfDims& costOf_;
+  int64_t multiple_ = 1, least_ = 0, most_ = 0, cost_ = 0;
   std::optional<int64_t> leastRun_;  // the least size of those looked at that can be run
-  int64_t leastBytes_ = 0;
+  int64_t leastCost_ = 0;
   bool refused_ = false;  // the size looked at last cannot be run
   std::string why_;
 };
@@ -143,7 +174,7 @@ class Search {
 // A size for each dim that is not given: the usual one, or, where the model does not take these, the first
 // doubling of all that it takes.
 Result<DimValues> usualValues(const std::vector<LimitSymbol>& symbols, const DimValues& given,
-                              const PeakOfDims& peakOf) {
+                              const CostOfDims& costOf) {
   constexpr int64_t kMostScale = 1024;
   DimValues usual = given;
   for (const LimitSymbol& symbol : symbols)
@@ -155,7 +186,7 @@ Result<DimValues> usualValues(const std::vector<LimitSymbol>& symbols, const Dim
       const int64_t multiple = std::max<int64_t>(symbol.multiple, 1), wanted = usual[symbol.name] * scale;
       values[symbol.name] = symbol.high ? std::min(wanted, *symbol.high / multiple * multiple) : wanted;
     }
-    const Result<int64_t> bytes = peakOf(values);
+    const Result<int64_t> bytes = costOf(values);
     if (bytes.ok()) return values;
     if (bytes.error().id == DiagnosticId::unsupportedFeature || bytes.error().id == DiagnosticId::cancelled)
       return Result<DimValues>(Error{bytes.error()});
@@ -165,25 +196,45 @@ Result<DimValues> usualValues(const std::vector<LimitSymbol>& symbols, const Dim
 
 }  // namespace
 
-Result<LimitView> limitView(const std::vector<LimitSymbol>& symbols, const DimValues& given,
-                            int64_t limitBytes, const PeakOfDims& peakOf) {
+Result<Limit> parseLimit(const std::string& text) {
+  static constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+  for (const auto& [suffix, ns] : kUnits) {
+    if (!text.ends_with(suffix)) continue;
+    const std::string_view digits = std::string_view(text).substr(0, text.size() - suffix.size());
+    double value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    constexpr double kLongestNs = 1e15;
+    if (error != std::errc() || end != digits.data() + digits.size() || !(value > 0) ||
+        value * ns > kLongestNs)
+      continue;
+    return Limit{LimitUnit::nanoseconds, std::max<int64_t>(1, static_cast<int64_t>(value * ns))};
+  }
+  Result<int64_t> bytes = parseBytes(text);
+  if (!bytes.ok())
+    return std::move(bytes.takeError()).note("a limit of time is written 20ms, of memory 512MB");
+  return Limit{LimitUnit::bytes, *bytes};
+}
+
+Result<LimitView> limitView(const std::vector<LimitSymbol>& symbols, const DimValues& given, Limit limit,
+                            const CostOfDims& costOf) {
   LimitView view;
-  view.limitBytes = limitBytes;
+  (limit.unit == LimitUnit::bytes ? view.limitBytes : view.limitNs) = limit.most;
   view.dims = given;
-  DYN_TRY(DimValues usual, usualValues(symbols, given, peakOf));
+  DYN_TRY(DimValues usual, usualValues(symbols, given, costOf));
   for (const LimitSymbol& symbol : symbols) {
     if (given.count(symbol.name)) continue;
     DimValues others = usual;
     others.erase(symbol.name);
-    DYN_TRY(LimitRow row, Search(symbol, std::move(others), limitBytes, peakOf).run());
+    DYN_TRY(LimitRow row, Search(symbol, std::move(others), limit, costOf).run());
     view.rows.push_back(std::move(row));
   }
   if (view.rows.empty())
     return makeError(DiagnosticId::usageError,
                      symbols.empty() ? "all shapes of this model are fixed" : "all dims have a value");
   if (std::none_of(view.rows.begin(), view.rows.end(), [](const LimitRow& row) { return row.largest; }))
-    return makeError(DiagnosticId::memoryLimit, "no size stays within " + std::to_string(limitBytes) +
-                                                    " bytes: " + view.rows.front().end);
+    return makeError(DiagnosticId::memoryLimit,
+                     "no size stays within " + textOf(limit.most, limit.unit) + ": " + view.rows.front().end);
   return view;
 }
 

@@ -1,6 +1,8 @@
-// The inverse of the peak: the largest value of a dim at which a run stays within so many bytes.
+// The inverse of the peak: the largest value of a dim at which a run stays within so many bytes; likewise of the
+// time.
 //
-//   limitView(symbols, {{"batch", 1}}, 512 << 20, peakOf)   →  seq: 8063, peak 536 868 160 bytes, with batch = 1
+//   limitView(symbols, {{"batch", 1}}, {LimitUnit::bytes, 512 << 20}, peakOf)
+//       →  seq: 8063, peak 536 868 160 bytes, with batch = 1
 //
 // The peak at a size is that of a dry run, so it counts all that a run takes: arena, results, scratch
 // memory of kernels. It is taken to grow with the size; the answer n is exact in that n stays within the
@@ -21,19 +23,31 @@ struct LimitSymbol {
   std::optional<int64_t> low, high;  // its range
   int64_t multiple = 1;
   std::vector<int64_t> likely;  // most frequent first
+  std::string highReason = "";  // of its highest value; "": the model says so
 };
 
+class LoadedModel;
+// Of all dims of its inputs.
+std::vector<LimitSymbol> limitSymbols(LoadedModel& model);
 // The size to take where none is given.
 int64_t usualValue(const LimitSymbol& symbol);
 
-// The peak of a run with these dims; errors: unsupportedFeature where it depends on elements, cancelled, or
-// what the run would end in.
-using PeakOfDims = std::function<Result<int64_t>(const DimValues&)>;
+// What a run with these dims takes; errors: unsupportedFeature where it depends on elements, cancelled, or what
+// the run would end in.
+using CostOfDims = std::function<Result<int64_t>(const DimValues&)>;
+
+enum class LimitUnit : uint8_t { bytes, nanoseconds };
+struct Limit {
+  LimitUnit unit = LimitUnit::bytes;
+  int64_t most = 0;
+};
+// "512MB", "20ms". Errors: usageError.
+Result<Limit> parseLimit(const std::string& text);
 
 // One row for each symbol that is not given, the others at their likely value. Errors: usageError when all
-// are given, unsupportedFeature when the peak is not a matter of the dims, memoryLimit when not even the
+// are given, unsupportedFeature when the cost is not a matter of the dims, memoryLimit when not even the
 // least sizes stay within the limit.
-Result<LimitView> limitView(const std::vector<LimitSymbol>& symbols, const DimValues& given,
-                            int64_t limitBytes, const PeakOfDims& peakOf);
+Result<LimitView> limitView(const std::vector<LimitSymbol>& symbols, const DimValues& given, Limit limit,
+                            const CostOfDims& costOf);
 
 }  // namespace dyn

@@ -212,22 +212,6 @@ void fillOverall(const RunTimes& all, const std::vector<Work>& works, BenchResul
   fillRates({flopsKnown ? std::optional(flops) : std::nullopt, bytes, works.back().bound}, ns, bench.overall);
 }
 
-// The runs of a file that this machine, device and number of threads can be compared with. Errors:
-// fileFormat; usageError where there is none.
-Result<std::vector<RunRecord>> readBaseline(SessionState& state, const Command& command) {
-  const std::string path = command.text("baseline");
-  DYN_TRY(std::vector<RunRecord> runs, readRunsFile(path));
-  if (runs.empty()) return makeError(DiagnosticId::usageError, path + ": there is no run in it");
-  const RunRecord here = recordOf(state, command, {}, {});
-  const std::vector<std::string> why = differencesOf(runs.front(), here, Sameness::comparable);
-  std::erase_if(
-      runs, [&](const RunRecord& run) { return !differencesOf(run, here, Sameness::comparable).empty(); });
-  if (!runs.empty()) return runs;
-  Error error = makeError(DiagnosticId::usageError, path + ": not comparable with runs here");
-  error.diagnostic().notes = why;
-  return error;
-}
-
 }  // namespace
 
 Result<View> handle_bench(SessionState& state, const Command& command, Outcome& outcome) {
@@ -241,7 +225,7 @@ Result<View> handle_bench(SessionState& state, const Command& command, Outcome& 
   DYN_TRY(plan.mostSpreadPercent, mostSpreadOf(command));
   std::vector<RunRecord> baseline, made;
   if (command.has("baseline")) {
-    DYN_TRY(baseline, readBaseline(state, command));
+    DYN_TRY(baseline, comparableRuns(state, command, command.text("baseline")));
   }
   DYN_TRY(std::vector<RunCase> cases, benchCases(*model, command));
   plan.seconds = seconds / static_cast<double>(cases.size());

@@ -1,6 +1,5 @@
 // Handlers: what a run will take, before it is run.
 #include <algorithm>
-#include <numeric>
 
 #include "app/engine/inputs/batch_lengths.h"
 #include "app/engine/model/model_info.h"
@@ -12,6 +11,7 @@
 #include "app/session/answers/plan_view.h"
 #include "app/session/answers/sweep_view.h"
 #include "app/session/explain/explain.h"
+#include "app/session/handlers/latency_runs.h"
 #include "app/session/session_state.h"
 #include "app/session/views/memory_views.h"
 #include "app/session/views/predict_views.h"
@@ -63,28 +63,6 @@ Status assumeLengths(LoadedModel& model, const Question& question, Runner& runne
   return {};
 }
 
-std::vector<LimitSymbol> limitSymbols(LoadedModel& model) {
-  std::vector<LimitSymbol> symbols;
-  for (const std::string& name : model.info().symbols) {
-    LimitSymbol symbol;
-    symbol.name = name;
-    if (model.hasModule() && model.ir().dims().hasSymbol(name)) {
-      const Dim dim = model.ir().dims().symbol(name);
-      const DimSolver& facts = model.ir().facts();
-      const Interval range = facts.interval(dim);
-      symbol.low = range.low;
-      symbol.high = range.high;
-      for (const Fact& fact : facts.factsAbout(dim.symbol())) {
-        if (fact.a != dim) continue;
-        if (fact.kind == FactKind::multipleOf) symbol.multiple = std::lcm(symbol.multiple, fact.multiple);
-        if (fact.kind == FactKind::likely && symbol.likely.empty()) symbol.likely = fact.likely;
-      }
-    }
-    symbols.push_back(std::move(symbol));
-  }
-  return symbols;
-}
-
 }  // namespace
 
 Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) {
@@ -108,16 +86,61 @@ Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) 
   return makeView(std::move(view));
 }
 
+namespace {
+
+// Sizes that were measured bound the answer, as nothing is known of the time beyond them.
+void boundBySizes(const LatencyModel& latency, std::vector<LimitSymbol>& symbols) {
+  for (LimitSymbol& symbol : symbols) {
+    std::optional<int64_t> least, most;
+    for (const LatencySample& sample : latency.samples)
+      if (const auto found = sample.dims.find(symbol.name); found != sample.dims.end()) {
+        least = std::min(least.value_or(found->second), found->second);
+        most = std::max(most.value_or(found->second), found->second);
+      }
+    if (least) symbol.low = std::max(symbol.low.value_or(*least), *least);
+    if (!most || *most >= symbol.high.value_or(INT64_MAX)) continue;
+    symbol.high = *most;
+    symbol.highReason = std::to_string(*most) + " is the largest " + symbol.name + " that was measured";
+  }
+}
+
+// By the upper end of the interval: the answer is to hold.
+Result<LimitView> timeLimitView(SessionState& state, LoadedModel& model, const Command& command,
+                                const DimValues& dims, Limit limit, const CostOfDims& peakOf) {
+  DYN_TRY(const LatencyModel latency, latencyOf(state, model, command));
+  std::vector<LimitSymbol> symbols = limitSymbols(model);
+  boundBySizes(latency, symbols);
+  const CostOfDims timeOf = [&](const DimValues& values) -> Result<int64_t> {
+    DYN_CHECK(peakOf(values));  // whether there is a run of these sizes at all
+    const std::optional<Latency> time = latency.at(values);
+    if (!time)
+      return makeError(DiagnosticId::unsupportedFeature,
+                       "unsupported: the formula of the time needs more dims");
+    return static_cast<int64_t>(time->highNs);
+  };
+  DYN_TRY(LimitView view, limitView(symbols, dims, limit, timeOf));
+  view.formula = latency.formula();
+  return view;
+}
+
+}  // namespace
+
 Result<View> handle_limit(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
-  DYN_TRY(int64_t limitBytes, parseBytes(command.text("bytes")));
+  DYN_TRY(const Limit limit, parseLimit(command.text("bytes")));
+  if (limit.unit == LimitUnit::bytes && command.has("runs"))
+    return makeError(DiagnosticId::usageError, "--runs is for a limit of time, such as 20ms");
   DYN_TRY(const Question question, questionOf(*model, command));
   DYN_TRY(Runner runner, makeRunner(*model, state.now.options));
   DYN_CHECK(assumeLengths(*model, question, runner));
-  const PeakOfDims peakOf = [&](const DimValues& values) {
+  const CostOfDims peakOf = [&](const DimValues& values) {
     return runner.predictPeak(values, Runner::Warmth::repeated, state.interruption);
   };
-  DYN_TRY(LimitView view, limitView(limitSymbols(*model), question.dims, limitBytes, peakOf));
+  if (limit.unit == LimitUnit::nanoseconds) {
+    DYN_TRY(LimitView view, timeLimitView(state, *model, command, question.dims, limit, peakOf));
+    return makeView(std::move(view));
+  }
+  DYN_TRY(LimitView view, limitView(limitSymbols(*model), question.dims, limit, peakOf));
   return makeView(std::move(view));
 }
 
@@ -158,6 +181,14 @@ Result<View> handle_predict(SessionState& state, const Command& command, Outcome
                      "unsupported: a package does not contain the definitions of its kernels");
   DYN_TRY(const Question question, questionOf(*model, command));
   DYN_TRY(PredictView view, predictionOf(state, *model, question));
+  if (view.refused.empty()) {
+    const Result<LatencyModel> latency = latencyOf(state, *model, command);
+    if (!latency.ok() && command.has("runs")) return Error{latency.error()};
+    const std::optional<Latency> time = latency.ok() ? latency->at(view.dims) : std::nullopt;
+    if (time)
+      view.byRuns = {static_cast<int64_t>(time->ns), static_cast<int64_t>(time->lowNs),
+                     static_cast<int64_t>(time->highNs), latency->samples.size(), time->outside};
+  }
   return makeView(std::move(view));
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/engine/model/file_digest.h"
+#include "app/engine/run/run_file.h"
 #include "app/engine/run/run_record.h"
 #include "app/engine/run/run_result.h"
 #include "app/session/explain/machine_limits.h"
@@ -93,6 +94,20 @@ RunRecord recordOf(SessionState& state, const Command& command, RunRecord times,
   record.device = options.device;
   record.machine = processorName();
   return record;
+}
+
+Result<std::vector<RunRecord>> comparableRuns(SessionState& state, const Command& command,
+                                              const std::string& path) {
+  DYN_TRY(std::vector<RunRecord> runs, readRunsFile(path));
+  if (runs.empty()) return makeError(DiagnosticId::usageError, path + ": there is no run in it");
+  const RunRecord here = recordOf(state, command, {}, {});
+  const std::vector<std::string> why = differencesOf(runs.front(), here, Sameness::comparable);
+  std::erase_if(
+      runs, [&](const RunRecord& run) { return !differencesOf(run, here, Sameness::comparable).empty(); });
+  if (!runs.empty()) return runs;
+  Error error = makeError(DiagnosticId::usageError, path + ": not comparable with runs here");
+  error.diagnostic().notes = why;
+  return error;
 }
 
 int64_t keep(SessionState& state, RunRecord record) {

@@ -18,6 +18,10 @@ std::shared_ptr<FileDigest> modelFileOf(SessionState& state);
 // `times` has the rest.
 RunRecord recordOf(SessionState& state, const Command& command, RunRecord times,
                    const std::vector<std::string>& randomInputs);
+// The runs of a file that this machine, device and number of threads can be compared with. Errors:
+// fileFormat; usageError where there is none.
+Result<std::vector<RunRecord>> comparableRuns(SessionState& state, const Command& command,
+                                              const std::string& path);
 // Keeps the record of a measurement, or of a run with all that is known of it; the first time that an older
 // one goes for it, this is said.
 int64_t keep(SessionState& state, RunRecord record);

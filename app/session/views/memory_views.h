@@ -49,18 +49,21 @@ struct PlanView {
   std::optional<int64_t> copiedBytes;
 };
 
-// The largest value of a dim, the others as given or usual, for which the peak stays within the limit.
+// The largest value of a dim, the others as given or usual, for which a run stays within the limit.
 struct LimitRow {
   std::string symbol;
   std::optional<int64_t> largest;  // nullopt: no size does
   std::optional<int64_t> peakBytes;
+  std::optional<int64_t> timeNs;  // of a limit of time: the upper end of the interval
   DimValues others;
   std::string end;  // why not more: "seq = 513 would take 1048832 bytes"
 };
 
 struct LimitView {
-  int64_t limitBytes = 0;
-  DimValues dims;  // as given
+  int64_t limitBytes = 0;  // 0: the limit is one of time
+  int64_t limitNs = 0;
+  std::string formula;  // of a limit of time: what it was told by
+  DimValues dims;       // as given
   std::vector<LimitRow> rows;
 };
 

@@ -33,6 +33,13 @@ struct PredictView {
   std::string refused;  // why there is no run with these dims; then no time and no peak
   int64_t timeNs = 0;
   int64_t peakBytes = 0;
+  // By runs that were measured at other sizes; then with the interval.
+  struct ByRuns {
+    int64_t ns = 0, lowNs = 0, highNs = 0;
+    size_t sizesCount = 0;
+    std::string outside;  // "seq = 600 is above 512, the largest measured"
+  };
+  std::optional<ByRuns> byRuns;
   KernelTable kernels;  // boundNs is the expected time
 };
 
@@ -55,6 +62,31 @@ struct SweepView {
   std::vector<SweepPoint> points;
   std::vector<SweepBand> bands;
   std::vector<MeasuredRun> measured;  // runs so far with the same other dims
+};
+
+// A size that was measured, and what the formula says of it that all other sizes give.
+struct LatencyRow {
+  DimValues dims;
+  int64_t runsCount = 0, measuredNs = 0, leftOutNs = 0;
+};
+
+struct RefusedSize {
+  DimValues dims;
+  std::string why;
+};
+
+// The time of a run as a formula of the dims, fitted to runs of one machine.
+struct LatencyView {
+  std::string formula;  // "0.41 ms + 12.3 us*batch*seq + 3.1 us*max(0, batch*seq - 64)"
+  std::string flops;    // what it calls "flops"; "": it does not
+  double spread = 1;    // runs take from 1/spread to spread times the formula
+  std::string machine, device;
+  int threads = 0;
+  std::vector<LatencyRow> rows;
+  size_t insideCount = 0;            // rows whose time is within the spread of what all others give
+  std::vector<RefusedSize> refused;  // what the model does not take
+  std::vector<std::string> notes;    // why the interval is wide, what the time depends on besides
+  std::string file;                  // "": nothing is written
 };
 
 }  // namespace dyn

@@ -34,6 +34,7 @@ struct InferResult;
 struct IrText;
 struct KernelTable;
 struct LevelsView;
+struct LatencyView;
 struct LimitView;
 struct LinkedLines;
 struct ModelDifference;
@@ -69,18 +70,17 @@ struct WhyView;
 template <typename T>
 using Shared = std::shared_ptr<const T>;
 
-using View =
-    std::variant<std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
-                 Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>,
-                 Shared<BisectView>, Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>,
-                 Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>,
-                 Shared<ServeResult>, Shared<CacheView>, Shared<CompileResult>, Shared<ExportResult>,
-                 Shared<SaveResult>, Shared<VerifyResult>, Shared<EvalResult>, Shared<TypeView>,
-                 Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>, Shared<TuneView>,
-                 Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>, Shared<TextView>,
-                 Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
-                 Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>,
-                 Shared<GenerateResult>, Shared<GeneraliseResult>, Shared<ModelDifference>,
-                 Shared<ValueComparison>, Shared<ExtractResult>, Shared<QuantiseResult>, Shared<RunCauses>>;
+using View = std::variant<
+    std::monostate, Shared<ModelInfo>, Shared<GraphView>, Shared<IrText>, Shared<PassList>,
+    Shared<LinkedLines>, Shared<StopView>, Shared<BreakpointTable>, Shared<DiffView>, Shared<BisectView>,
+    Shared<DimsTable>, Shared<WhyView>, Shared<PlanView>, Shared<LimitView>, Shared<LatencyView>,
+    Shared<KernelTable>, Shared<RunResult>, Shared<PredictView>, Shared<BenchResult>, Shared<ServeResult>,
+    Shared<CacheView>, Shared<CompileResult>, Shared<ExportResult>, Shared<SaveResult>, Shared<VerifyResult>,
+    Shared<EvalResult>, Shared<TypeView>, Shared<VariableTable>, Shared<SettingTable>, Shared<ProblemList>,
+    Shared<TuneView>, Shared<SweepView>, Shared<TensorView>, Shared<PlaceTree>, Shared<RunsView>,
+    Shared<TextView>, Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
+    Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>,
+    Shared<GenerateResult>, Shared<GeneraliseResult>, Shared<ModelDifference>, Shared<ValueComparison>,
+    Shared<ExtractResult>, Shared<QuantiseResult>, Shared<RunCauses>>;
 
 }  // namespace dyn

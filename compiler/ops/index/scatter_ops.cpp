@@ -44,15 +44,27 @@ Status requireScatter(const InferContext& c, const TensorOperand& data, const Te
                                                    "\" is none of none, add, mul, max, min");
   }
   if (*reduction == ScatterReduction::none) return {};
-  return requireClass(c, data, {DtypeClass::real, DtypeClass::integer, DtypeClass::natural},
+  return requireClass(c, data,
+                      {DtypeClass::real, DtypeClass::integer, DtypeClass::natural, DtypeClass::boolean},
                       "data with a reduction");
+}
+
+// Of truth values a sum is whether any holds, a product whether all do.
+ScatterReduction reductionFor(Dtype dtype, ScatterReduction reduction) {
+  if (dtype != Dtype::boolean) return reduction;
+  return reduction == ScatterReduction::add   ? ScatterReduction::max
+         : reduction == ScatterReduction::mul ? ScatterReduction::min
+                                              : reduction;
 }
 
 // result[to] = result[to] (reduction) updates[from]
 class ScatterWriter {
  public:
   ScatterWriter(HostTensor& result, const HostTensor& updates, ScatterReduction reduction)
-      : result_(result), updates_(updates), reduction_(reduction), copier_(result, updates) {}
+      : result_(result),
+        updates_(updates),
+        reduction_(reductionFor(result.dtype(), reduction)),
+        copier_(result, updates) {}
 
   void write(int64_t to, int64_t from) {
     if (reduction_ == ScatterReduction::none) return copier_.copy(to, from);

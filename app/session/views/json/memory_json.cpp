@@ -45,9 +45,16 @@ Json viewJson(const LimitView& view) {
     rows.push_back({{"symbol", row.symbol},
                     {"largest", orNull(row.largest)},
                     {"peak_bytes", orNull(row.peakBytes)},
+                    {"time_ns", orNull(row.timeNs)},
                     {"others", mapJson(row.others)},
                     {"end", row.end}});
-  return {{"limit", {{"limit_bytes", view.limitBytes}, {"dims", mapJson(view.dims)}, {"largest", rows}}}};
+  const bool isTime = view.limitNs > 0;
+  return {{"limit",
+           {{"limit_bytes", isTime ? Json(nullptr) : Json(view.limitBytes)},
+            {"limit_ns", isTime ? Json(view.limitNs) : Json(nullptr)},
+            {"formula", isTime ? Json(view.formula) : Json(nullptr)},
+            {"dims", mapJson(view.dims)},
+            {"largest", rows}}}};
 }
 
 }  // namespace dyn

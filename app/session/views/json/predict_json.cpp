@@ -17,6 +17,15 @@ Json checksJson(const std::vector<CheckRow>& checks) {
   return list;
 }
 
+Json byRunsJson(const std::optional<PredictView::ByRuns>& byRuns) {
+  if (!byRuns) return nullptr;
+  return {{"time_ns", byRuns->ns},
+          {"low_ns", byRuns->lowNs},
+          {"high_ns", byRuns->highNs},
+          {"sizes_count", byRuns->sizesCount},
+          {"outside", byRuns->outside.empty() ? Json(nullptr) : Json(byRuns->outside)}};
+}
+
 }  // namespace
 
 Json viewJson(const PredictView& view) {
@@ -36,6 +45,7 @@ Json viewJson(const PredictView& view) {
             {"refused", view.refused.empty() ? Json(nullptr) : Json(view.refused)},
             {"checks", checksJson(view.checks)},
             {"time_ns", view.timeNs},
+            {"by_runs", byRunsJson(view.byRuns)},
             {"peak_bytes", view.peakBytes},
             {"limits", view.kernels.limits},
             {"kernels", kernels}}}};
@@ -58,6 +68,29 @@ Json viewJson(const SweepView& view) {
             {"points", points},
             {"bands", bands},
             {"measured", measured}}}};
+}
+
+Json viewJson(const LatencyView& view) {
+  Json sizes = Json::array(), refused = Json::array();
+  for (const LatencyRow& row : view.rows)
+    sizes.push_back({{"dims", mapJson(row.dims)},
+                     {"runs_count", row.runsCount},
+                     {"measured_ns", row.measuredNs},
+                     {"left_out_ns", row.leftOutNs}});
+  for (const RefusedSize& size : view.refused)
+    refused.push_back({{"dims", mapJson(size.dims)}, {"why", size.why}});
+  return {{"latency",
+           {{"formula", view.formula},
+            {"flops", view.flops.empty() ? Json(nullptr) : Json(view.flops)},
+            {"spread", view.spread},
+            {"machine", view.machine},
+            {"device", view.device},
+            {"threads_count", view.threads},
+            {"inside_count", view.insideCount},
+            {"sizes", sizes},
+            {"refused", refused},
+            {"notes", view.notes},
+            {"file", view.file.empty() ? Json(nullptr) : Json(view.file)}}}};
 }
 
 }  // namespace dyn

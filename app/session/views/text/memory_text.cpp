@@ -64,10 +64,17 @@ std::string viewText(const PlanView& view, const TextOptions& options) {
 }
 
 std::string viewText(const LimitView& view, const TextOptions& options) {
+  const bool isTime = view.limitNs > 0;
   TextRows rows;
   for (const LimitRow& row : view.rows)
     rows.push_back({row.symbol, row.largest ? std::to_string(*row.largest) : "none",
-                    row.peakBytes ? std::to_string(*row.peakBytes) : "-", joinedWords(row.others), row.end});
+                    row.peakBytes ? std::to_string(*row.peakBytes)
+                    : row.timeNs  ? durationText(*row.timeNs)
+                                  : "-",
+                    joinedWords(row.others), row.end});
+  if (isTime)
+    return sentence("within " + durationText(view.limitNs) + ", by measured runs: " + view.formula, options) +
+           textTable({"dim", ">largest", ">at most", "with", "why not more"}, rows, options);
   return fmt::format("within {} ({} bytes)\n", bytesText(view.limitBytes), view.limitBytes) +
          textTable({"dim", ">largest", ">peak bytes", "with", "why not more"}, rows, options);
 }

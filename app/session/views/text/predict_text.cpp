@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "app/session/views/predict_views.h"
 #include "app/session/views/text/kernel_text.h"
 #include "app/session/views/text/text_parts.h"
@@ -18,6 +20,11 @@ std::string predictionText(const PredictView& v) {
                         v.peakBytes);
   else
     text += "no run: " + v.refused + "\n";
+  if (v.byRuns)
+    text +=
+        fmt::format("by runs at {} sizes: {}, from {} to {}{}\n", v.byRuns->sizesCount,
+                    durationText(v.byRuns->ns), durationText(v.byRuns->lowNs), durationText(v.byRuns->highNs),
+                    v.byRuns->outside.empty() ? "" : "; a guess: " + v.byRuns->outside);
   for (const RangeFault& fault : v.outside) text += "  " + fault.text + "\n";
   for (const CheckRow& check : v.checks)
     if (check.fails)
@@ -48,6 +55,30 @@ std::string viewText(const SweepView& view, const TextOptions& options) {
                     bytesText(run.peakBytes), "measured"});
   return (view.others.empty() ? "" : "with " + joinedWords(view.others) + "\n") +
          textTable({view.symbol, ">time", ">peak", "versions"}, rows, options);
+}
+
+std::string viewText(const LatencyView& view, const TextOptions& options) {
+  std::string text = sentence("time = " + view.formula, options);
+  if (!view.flops.empty()) text += sentence("flops = " + view.flops, options);
+  text += fmt::format("on {}, {}, {} {}\n", view.machine.empty() ? "an unknown processor" : view.machine,
+                      view.device, view.threads, view.threads == 1 ? "thread" : "threads");
+  text += sentence(
+      fmt::format("runs take from {:.2f} to {:.2f} times as long: {} of {} sizes did when the formula "
+                  "was made from the others",
+                  1 / view.spread, view.spread, view.insideCount, view.rows.size()),
+      options);
+  for (const std::string& note : view.notes) text += sentence("note: " + note, options);
+  TextRows rows;
+  for (const LatencyRow& row : view.rows)
+    rows.push_back({joinedWords(row.dims), std::to_string(row.runsCount), durationText(row.measuredNs),
+                    durationText(row.leftOutNs),
+                    fmt::format("{:+.0f} %", 100.0 * static_cast<double>(row.measuredNs - row.leftOutNs) /
+                                                 static_cast<double>(std::max<int64_t>(row.leftOutNs, 1)))});
+  text += textTable({"size", ">runs", ">measured", ">by the others", ">off"}, rows, options);
+  for (const RefusedSize& size : view.refused)
+    text += sentence("not measured: " + joinedWords(size.dims) + ": " + size.why, options);
+  if (!view.file.empty()) text += "wrote " + view.file + "\n";
+  return text;
 }
 
 }  // namespace dyn

@@ -167,41 +167,43 @@ TEST(LimitView, KeepsToRangesAndMultiples) {
   LimitSymbol n = symbolCalled("n");
   n.low = 8;
   n.multiple = 8;
-  const PeakOfDims linear = [](const DimValues& dims) -> Result<int64_t> { return dims.at("n") * 10; };
-  EXPECT_EQ(limitView({n}, {}, 999, linear)->rows[0].largest, 96);
+  const CostOfDims linear = [](const DimValues& dims) -> Result<int64_t> { return dims.at("n") * 10; };
+  EXPECT_EQ(limitView({n}, {}, {LimitUnit::bytes, 999}, linear)->rows[0].largest, 96);
   n.high = 40;
-  Result<LimitView> ended = limitView({n}, {}, 999, linear);
+  Result<LimitView> ended = limitView({n}, {}, {LimitUnit::bytes, 999}, linear);
   EXPECT_EQ(ended->rows[0].largest, 40);
   EXPECT_THAT(ended->rows[0].end, HasSubstr("at most 40"));
-  EXPECT_EQ(limitView({n}, {}, 79, linear).error().id, DiagnosticId::memoryLimit);
-  EXPECT_THAT(limitView({n}, {}, 79, linear).error().message,
+  EXPECT_EQ(limitView({n}, {}, {LimitUnit::bytes, 79}, linear).error().id, DiagnosticId::memoryLimit);
+  EXPECT_THAT(limitView({n}, {}, {LimitUnit::bytes, 79}, linear).error().message,
               testing::HasSubstr("bytes: even n = 8 takes 80 bytes"));
 }
 
 TEST(LimitView, TheOtherDimsHaveTheirLikeliestValue) {
   LimitSymbol n = symbolCalled("n"), m = symbolCalled("m");
   m.likely = {7, 3};
-  const PeakOfDims product = [](const DimValues& dims) -> Result<int64_t> {
+  const CostOfDims product = [](const DimValues& dims) -> Result<int64_t> {
     return dims.at("n") * dims.at("m");
   };
-  Result<LimitView> view = limitView({n, m}, {}, 1000, product);
+  Result<LimitView> view = limitView({n, m}, {}, {LimitUnit::bytes, 1000}, product);
   ASSERT_TRUE(view.ok());
   EXPECT_EQ(view->rows[0].largest, 142);
   EXPECT_EQ(view->rows[0].others, (DimValues{{"m", 7}}));
   EXPECT_EQ(view->rows[1].largest, 1000);
-  EXPECT_EQ(limitView({n, m}, {{"n", 1}, {"m", 1}}, 1000, product).error().id, DiagnosticId::usageError);
+  EXPECT_EQ(limitView({n, m}, {{"n", 1}, {"m", 1}}, {LimitUnit::bytes, 1000}, product).error().id,
+            DiagnosticId::usageError);
 }
 
 // A model that takes multiples of 32 alone, as networks that halve an image and put it together again, and
 // says so only when it is run.
 TEST(LimitView, SizesThatCanNotBeRunAreSkipped) {
-  const PeakOfDims image = [](const DimValues& dims) -> Result<int64_t> {
+  const CostOfDims image = [](const DimValues& dims) -> Result<int64_t> {
     for (const char* side : {"h", "w"})
       if (dims.at(side) % 32 != 0 || dims.at(side) == 0)
         return makeError(DiagnosticId::shapeCheckFailed, "the sides are multiples of 32");
     return dims.at("h") * dims.at("w");
   };
-  Result<LimitView> view = limitView({symbolCalled("h"), symbolCalled("w")}, {}, 10000, image);
+  Result<LimitView> view =
+      limitView({symbolCalled("h"), symbolCalled("w")}, {}, {LimitUnit::bytes, 10000}, image);
   ASSERT_TRUE(view.ok()) << view.error().toString();
   EXPECT_EQ(view->rows[0].others, (DimValues{{"w", 32}}));
   EXPECT_EQ(view->rows[0].largest, 288);
@@ -209,10 +211,10 @@ TEST(LimitView, SizesThatCanNotBeRunAreSkipped) {
 }
 
 TEST(LimitView, AMemoryThatDependsOnValuesIsSaidToDo) {
-  const PeakOfDims unknown = [](const DimValues&) -> Result<int64_t> {
+  const CostOfDims unknown = [](const DimValues&) -> Result<int64_t> {
     return makeError(DiagnosticId::unsupportedFeature, "the memory depends on what x holds");
   };
-  Result<LimitView> view = limitView({symbolCalled("n")}, {}, 1000, unknown);
+  Result<LimitView> view = limitView({symbolCalled("n")}, {}, {LimitUnit::bytes, 1000}, unknown);
   ASSERT_FALSE(view.ok());
   EXPECT_EQ(view.error().id, DiagnosticId::unsupportedFeature);
 }
