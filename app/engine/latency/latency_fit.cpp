@@ -14,7 +14,8 @@ namespace dyn {
 namespace {
 
 constexpr size_t kMostQuantities = 6, kMostPieces = 4, kMostFormulaText = 4096;
-constexpr size_t kMostReadable = 40;  // characters of a quantity in a formula
+constexpr double kWorthMoreTerms = 0.8;  // of the mean square error
+constexpr size_t kMostReadable = 40;     // characters of a quantity in a formula
 
 // One for each size: the shorter of its times.
 std::vector<LatencySample> sizesOf(const std::vector<LatencySample>& samples) {
@@ -197,7 +198,7 @@ Result<LatencyModel> fitLatency(const std::vector<std::string>& quantities,
       const std::vector<Quantity> some(found.begin(),
                                        found.begin() + static_cast<ptrdiff_t>(std::min(used, found.size())));
       Fit fit(model.samples, some, pieces);
-      if (!best || fit.error() < 0.95 * best->error()) best = std::move(fit);
+      if (!best || fit.error() < kWorthMoreTerms * best->error()) best = std::move(fit);
     }
   best->fill(model);
   model.spread = spreadOf(*best, count);

@@ -1,5 +1,5 @@
-// Which size to measure next, for a formula of the time: ends first, then what is far from all that is measured,
-// and more where the formula errs.
+// Which size to measure next, for a formula of the time: ends first, then what is far from all that is
+// measured, and more where the formula errs.
 #pragma once
 
 #include <map>
@@ -23,8 +23,8 @@ class LatencySizes {
   // Nothing when all that are looked at are done. `model`: of what is measured so far, null before the first.
   std::optional<DimValues> next(const LatencyModel* model);
 
-  // A model may take fewer sizes than it says (an image's sides by 32s). Near one that it refused: with one dim,
-  // then with all of them, as multiples of 2, 4, ... 32.
+  // A model may take fewer sizes than it says (an image's sides by 32s). Near one that it refused: with one
+  // dim, then with all of them, as multiples of 2, 4, ... 32.
   struct Coarser {
     std::map<std::string, int64_t> multiples;
     DimValues dims;

@@ -12,8 +12,8 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// The normal equations of the columns that are in use, solved by Cholesky's method; nothing where they depend on
-// each other.
+// The normal equations of the columns that are in use, solved by Cholesky's method; nothing where they
+// depend on each other.
 std::optional<Vector> solve(const std::vector<Vector>& gram, const Vector& right,
                             const std::vector<size_t>& used) {
   const size_t n = used.size();

@@ -44,7 +44,7 @@ int64_t usualValue(const LimitSymbol& symbol) {
 
 namespace {
 
-std::string textOf(int64_t cost, LimitUnit unit) {
+std::string costText(int64_t cost, LimitUnit unit) {
   return unit == LimitUnit::bytes ? std::to_string(cost) + " bytes" : durationText(cost);
 }
 
@@ -148,7 +148,7 @@ class Search {
         symbol_.name + " = " + std::to_string(index * multiple_) + " cannot be run: " + cost.error().message;
     return false;
   }
-  std::string text(int64_t cost) const { return textOf(cost, limit_.unit); }
+  std::string text(int64_t cost) const { return costText(cost, limit_.unit); }
 
   // The least sizes may be ones that the model does not take.
   Result<std::optional<int64_t>> firstThatFits() {
@@ -233,8 +233,8 @@ Result<LimitView> limitView(const std::vector<LimitSymbol>& symbols, const DimVa
     return makeError(DiagnosticId::usageError,
                      symbols.empty() ? "all shapes of this model are fixed" : "all dims have a value");
   if (std::none_of(view.rows.begin(), view.rows.end(), [](const LimitRow& row) { return row.largest; }))
-    return makeError(DiagnosticId::memoryLimit,
-                     "no size stays within " + textOf(limit.most, limit.unit) + ": " + view.rows.front().end);
+    return makeError(DiagnosticId::memoryLimit, "no size stays within " + costText(limit.most, limit.unit) +
+                                                    ": " + view.rows.front().end);
   return view;
 }
 

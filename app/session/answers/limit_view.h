@@ -1,5 +1,5 @@
-// The inverse of the peak: the largest value of a dim at which a run stays within so many bytes; likewise of the
-// time.
+// The inverse of the peak: the largest value of a dim at which a run stays within so many bytes; likewise
+// of the time.
 //
 //   limitView(symbols, {{"batch", 1}}, {LimitUnit::bytes, 512 << 20}, peakOf)
 //       →  seq: 8063, peak 536 868 160 bytes, with batch = 1
@@ -32,8 +32,8 @@ std::vector<LimitSymbol> limitSymbols(LoadedModel& model);
 // The size to take where none is given.
 int64_t usualValue(const LimitSymbol& symbol);
 
-// What a run with these dims takes; errors: unsupportedFeature where it depends on elements, cancelled, or what
-// the run would end in.
+// What a run with these dims takes; errors: unsupportedFeature where it depends on elements, cancelled, or
+// what the run would end in.
 using CostOfDims = std::function<Result<int64_t>(const DimValues&)>;
 
 enum class LimitUnit : uint8_t { bytes, nanoseconds };

@@ -19,9 +19,9 @@ constexpr Id kDebug[] = {Id::start, Id::break_,  Id::delete_, Id::watch,  Id::co
                          Id::next,  Id::stepi,   Id::nexti,   Id::finish, Id::registers,
                          Id::kill,  Id::bisect,  Id::verify,  Id::warp,   Id::stepw,
                          Id::nextw, Id::finishw, Id::lanes,   Id::shared};
-constexpr Id kMeasure[] = {Id::time,    Id::profile, Id::bench,    Id::serve,  Id::predict,
-                           Id::limit,   Id::sweep,   Id::places,   Id::bounds, Id::runs,
-                           Id::compare, Id::recall,  Id::counters, Id::tune,   Id::policy};
+constexpr Id kMeasure[] = {Id::time,   Id::profile,  Id::bench,  Id::latency, Id::serve, Id::predict,
+                           Id::limit,  Id::sweep,    Id::places, Id::bounds,  Id::runs,  Id::compare,
+                           Id::recall, Id::counters, Id::tune,   Id::policy};
 constexpr Id kExport[] = {Id::compile, Id::exportModel, Id::extract, Id::quantise, Id::report, Id::cache};
 
 constexpr CommandGroup kGroups[] = {

@@ -13,7 +13,7 @@
 #include "app/engine/run/run_times.h"
 #include "app/session/answers/limit_view.h"
 #include "app/session/explain/machine_limits.h"
-#include "app/session/handlers/latency_runs.h"
+#include "app/session/handlers/measure/latency_runs.h"
 #include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
 #include "app/session/views/predict_views.h"
@@ -24,10 +24,10 @@ namespace dyn {
 
 namespace {
 
-std::string sizesText(const DimValues& dims) {
+std::string dimsText(const DimValues& dims) {
   RunRecord record;
   record.dims = dims;
-  return dyn::sizesText(record);
+  return sizesText(record);
 }
 
 constexpr size_t kMostSizes = 48;
@@ -100,7 +100,7 @@ class Measurement {
            (elapsed() < seconds_ || samples_.size() < kLeastLatencySizes + 2)) {
       const std::optional<DimValues> next = sizes_.next(fitted ? &*fitted : nullptr);
       if (!next) break;
-      state_.progress("measuring " + sizesText(*next), std::min(0.99, elapsed() / seconds_));
+      state_.progress("measuring " + dimsText(*next), std::min(0.99, elapsed() / seconds_));
       DYN_CHECK(measure(*next));
       if (!refused_.empty() && refused_.back().dims == *next) DYN_CHECK(measureNear(*next));
       if (samples_.size() >= kLeastLatencySizes && samples_.size() % 4 == 0) {
@@ -197,7 +197,7 @@ class Measurement {
 };
 
 // Why the interval is wide.
-std::vector<std::string> notesOf(const LatencyModel& latency, bool flopsKnown) {
+std::vector<std::string> intervalNotes(const LatencyModel& latency, bool flopsKnown) {
   constexpr double kNarrow = 1.15, kNoisy = 0.05;
   std::vector<std::string> notes;
   std::vector<double> spreads;
@@ -222,7 +222,7 @@ std::vector<std::string> notesOf(const LatencyModel& latency, bool flopsKnown) {
       worst = i;
     }
   }
-  notes.push_back(fmt::format("the formula is furthest off at {}", sizesText(latency.samples[worst].dims)));
+  notes.push_back(fmt::format("the formula is furthest off at {}", dimsText(latency.samples[worst].dims)));
   return notes;
 }
 
@@ -252,7 +252,7 @@ Result<View> handle_latency(SessionState& state, const Command& command, Outcome
     if (!fitted.ok()) {
       Error error = fitted.takeError();
       if (!view.refused.empty())
-        error.diagnostic().notes.push_back(sizesText(view.refused[0].dims) + ": " + view.refused[0].why);
+        error.diagnostic().notes.push_back(dimsText(view.refused[0].dims) + ": " + view.refused[0].why);
       return error;
     }
     latency = std::move(*fitted);
@@ -272,7 +272,7 @@ Result<View> handle_latency(SessionState& state, const Command& command, Outcome
   for (size_t i = 0; i < latency.samples.size(); ++i)
     view.rows.push_back({latency.samples[i].dims, latency.samples[i].time.count,
                          latency.samples[i].time.medianNs, static_cast<int64_t>(latency.leftOut[i])});
-  view.notes = notesOf(latency, model->hasModule() && flopsOf(model->typed()));
+  view.notes = intervalNotes(latency, model->hasModule() && flopsOf(model->typed()));
   return makeView(std::move(view));
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kProduct = R"(fn @main(%x: Tensor[(b, n, 32), f32], %w: Tensor[(32, 32), f32]) {
+constexpr const char* kRowsTimesMatrix = R"(fn @main(%x: Tensor[(b, n, 32), f32], %w: Tensor[(32, 32), f32]) {
   %y = matmul(%x, %w)
   return %y
 }
@@ -27,7 +27,7 @@ class LatencyTest : public test::SessionFixture {
  protected:
   void SetUp() override {
     if (!canRun()) GTEST_SKIP() << "this build generates no code";
-    ASSERT_TRUE(loadText(kProduct)->ok());
+    ASSERT_TRUE(loadText(kRowsTimesMatrix)->ok());
   }
   std::string error(const std::string& text) {
     const auto outcome = line(text);

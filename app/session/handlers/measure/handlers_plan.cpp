@@ -11,7 +11,7 @@
 #include "app/session/answers/plan_view.h"
 #include "app/session/answers/sweep_view.h"
 #include "app/session/explain/explain.h"
-#include "app/session/handlers/latency_runs.h"
+#include "app/session/handlers/measure/latency_runs.h"
 #include "app/session/session_state.h"
 #include "app/session/views/memory_views.h"
 #include "app/session/views/predict_views.h"

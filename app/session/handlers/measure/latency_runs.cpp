@@ -1,4 +1,4 @@
-#include "app/session/handlers/latency_runs.h"
+#include "app/session/handlers/measure/latency_runs.h"
 
 #include <algorithm>
 
