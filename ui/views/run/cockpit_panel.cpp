@@ -75,6 +75,14 @@ QString sharesOf(const KernelTable& kernels) {
   return text;
 }
 
+// What runs at other sizes say of the time, where there are enough of them.
+QString byRunsRow(const PredictView& view) {
+  if (!view.byRuns) return {};
+  return htmlRow("by runs", timeText(view.byRuns->ns) + ", from " + timeText(view.byRuns->lowNs) + " to " +
+                                timeText(view.byRuns->highNs) +
+                                (view.byRuns->outside.empty() ? QString() : QString(" (a guess)")));
+}
+
 // A run of these sizes, and how far it is from what was expected.
 QString measuredBeside(const SweepView* sweep, const PredictView& view) {
   QString text;
@@ -403,7 +411,8 @@ void CockpitPanel::showPrediction(const PredictView& view) {
   QString text;
   if (view.refused.empty()) {
     text += "<table>" + htmlRow("expected time", timeText(view.timeNs)) +
-            measuredBeside(plot_->sweep().get(), view) + htmlRow("peak", bytesText(view.peakBytes));
+            measuredBeside(plot_->sweep().get(), view) + byRunsRow(view) +
+            htmlRow("peak", bytesText(view.peakBytes));
     text += sharesOf(view.kernels) + "</table>";
   } else {
     text += "<p><b>No run with these sizes.</b> " + html(view.refused) + "</p>";

@@ -174,21 +174,45 @@ Result<PredictView> predictionOf(SessionState& state, LoadedModel& model, const 
 
 }  // namespace
 
+namespace {
+
+// By measured runs; nothing where there are too few of them and no file was named.
+Status predictByRuns(SessionState& state, LoadedModel& model, const Command& command, PredictView& view) {
+  const Result<LatencyModel> latency = latencyOf(state, model, command);
+  if (!latency.ok()) return command.has("runs") ? Status(Error{latency.error()}) : Status();
+  if (const std::optional<Latency> time = latency->at(view.dims))
+    view.byRuns = {static_cast<int64_t>(time->ns), static_cast<int64_t>(time->lowNs),
+                   static_cast<int64_t>(time->highNs), latency->samples.size(), time->outside};
+  return {};
+}
+
+// Of a package, which does not hold the definitions of its kernels.
+Result<PredictView> packagePrediction(SessionState& state, LoadedModel& model, const Question& question,
+                                      const Command& command) {
+  PredictView view;
+  view.dims = question.dims;
+  DYN_CHECK(predictByRuns(state, model, command, view));
+  if (!view.byRuns)
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a package does not contain the definitions of its kernels")
+        .note("latency measures it at some sizes: from these runs a prediction is made");
+  DYN_TRY(Runner runner, makeRunner(model, state.now.options));
+  DYN_TRY(view.peakBytes, runner.predictPeak(view.dims, Runner::Warmth::first, state.interruption));
+  view.timeNs = view.byRuns->ns;
+  return view;
+}
+
+}  // namespace
+
 Result<View> handle_predict(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
-  if (!model->hasModule())
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a package does not contain the definitions of its kernels");
   DYN_TRY(const Question question, questionOf(*model, command));
-  DYN_TRY(PredictView view, predictionOf(state, *model, question));
-  if (view.refused.empty()) {
-    const Result<LatencyModel> latency = latencyOf(state, *model, command);
-    if (!latency.ok() && command.has("runs")) return Error{latency.error()};
-    const std::optional<Latency> time = latency.ok() ? latency->at(view.dims) : std::nullopt;
-    if (time)
-      view.byRuns = {static_cast<int64_t>(time->ns), static_cast<int64_t>(time->lowNs),
-                     static_cast<int64_t>(time->highNs), latency->samples.size(), time->outside};
+  if (!model->hasModule()) {
+    DYN_TRY(PredictView view, packagePrediction(state, *model, question, command));
+    return makeView(std::move(view));
   }
+  DYN_TRY(PredictView view, predictionOf(state, *model, question));
+  if (view.refused.empty()) DYN_CHECK(predictByRuns(state, *model, command, view));
   return makeView(std::move(view));
 }
 

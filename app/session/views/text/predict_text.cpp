@@ -40,7 +40,7 @@ std::string predictionText(const PredictView& v) {
 
 std::string viewText(const PredictView& view, const TextOptions& options) {
   std::string text = predictionText(view);
-  if (!view.refused.empty()) return text;
+  if (!view.refused.empty() || view.kernels.rows.empty()) return text;
   return text + boundsText(view.kernels, "expected", options);
 }
 

@@ -112,6 +112,21 @@ TEST_F(LatencyTest, RunsOfTheSessionCount) {
   EXPECT_FALSE(line(":limit 20ms --dim b=1")->ok());
 }
 
+// A package does not say what its kernels do; its runs say how long they take.
+TEST_F(LatencyTest, OfAPackage) {
+  const std::string package = folder_ / "m.dynpkg";
+  ASSERT_TRUE(line(":compile -o " + package)->ok());
+  ASSERT_TRUE(line(":load " + package)->ok());
+  EXPECT_THAT(error(":predict --dim b=1 --dim n=4"), HasSubstr("latency measures it at some sizes"));
+  ASSERT_TRUE(line(":latency --dim b=1 --dim n=1..64 --seconds 0.05")->ok());
+  const auto prediction = line(":predict --dim b=1 --dim n=4");
+  ASSERT_TRUE(prediction->ok()) << prediction->error->message;
+  EXPECT_TRUE(prediction->as<PredictView>()->byRuns);
+  EXPECT_GT(prediction->as<PredictView>()->peakBytes, 0);
+  EXPECT_THAT(toText(prediction->view, {}), HasSubstr("by runs at "));
+  EXPECT_TRUE(line(":limit 20ms --dim b=1")->ok());
+}
+
 TEST_F(LatencyTest, BadQuestions) {
   EXPECT_THAT(error(":latency --dim n=1..9"), HasSubstr("the range of b is not known"));
   EXPECT_THAT(error(":latency --dim b=1 --dim n=3"), HasSubstr("every dim has one value"));
