@@ -33,6 +33,7 @@ struct PredictView {
   std::string refused;  // why there is no run with these dims; then no time and no peak
   int64_t timeNs = 0;
   int64_t peakBytes = 0;
+  std::string whyNoPeak;  // then the time is that by runs
   // By runs that were measured at other sizes; then with the interval.
   struct ByRuns {
     int64_t ns = 0, lowNs = 0, highNs = 0;

@@ -412,7 +412,7 @@ void CockpitPanel::showPrediction(const PredictView& view) {
   if (view.refused.empty()) {
     text += "<table>" + htmlRow("expected time", timeText(view.timeNs)) +
             measuredBeside(plot_->sweep().get(), view) + byRunsRow(view) +
-            htmlRow("peak", bytesText(view.peakBytes));
+            htmlRow("peak", view.whyNoPeak.empty() ? bytesText(view.peakBytes) : html(view.whyNoPeak));
     text += sharesOf(view.kernels) + "</table>";
   } else {
     text += "<p><b>No run with these sizes.</b> " + html(view.refused) + "</p>";

@@ -111,7 +111,10 @@ Result<LimitView> timeLimitView(SessionState& state, LoadedModel& model, const C
   std::vector<LimitSymbol> symbols = limitSymbols(model);
   boundBySizes(latency, symbols);
   const CostOfDims timeOf = [&](const DimValues& values) -> Result<int64_t> {
-    DYN_CHECK(peakOf(values));  // whether there is a run of these sizes at all
+    // Is there a run of these sizes at all? Values that a dry run does not have decide nothing here.
+    if (const Result<int64_t> peak = peakOf(values);
+        !peak.ok() && peak.error().id != DiagnosticId::unsupportedFeature)
+      return Error{peak.error()};
     const std::optional<Latency> time = latency.at(values);
     if (!time)
       return makeError(DiagnosticId::unsupportedFeature,
@@ -186,19 +189,23 @@ Status predictByRuns(SessionState& state, LoadedModel& model, const Command& com
   return {};
 }
 
-// Of a package, which does not hold the definitions of its kernels.
-Result<PredictView> packagePrediction(SessionState& state, LoadedModel& model, const Question& question,
-                                      const Command& command) {
+// Where the definitions of its kernels are not there (a package), or a dry run needs values: `why`. Errors:
+// that one, where there are no runs either.
+Result<PredictView> predictionByRuns(SessionState& state, LoadedModel& model, const Question& question,
+                                     const Command& command, Error why) {
   PredictView view;
   view.dims = question.dims;
   DYN_CHECK(predictByRuns(state, model, command, view));
   if (!view.byRuns)
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a package does not contain the definitions of its kernels")
-        .note("latency measures it at some sizes: from these runs a prediction is made");
-  DYN_TRY(Runner runner, makeRunner(model, state.now.options));
-  DYN_TRY(view.peakBytes, runner.predictPeak(view.dims, Runner::Warmth::first, state.interruption));
+    return std::move(why).note("latency measures it at some sizes: from these runs a prediction is made");
   view.timeNs = view.byRuns->ns;
+  DYN_TRY(Runner runner, makeRunner(model, state.now.options));
+  const Result<int64_t> peak = runner.predictPeak(view.dims, Runner::Warmth::first, state.interruption);
+  if (!peak.ok() && peak.error().id != DiagnosticId::unsupportedFeature) return Error{peak.error()};
+  if (peak.ok())
+    view.peakBytes = *peak;
+  else
+    view.whyNoPeak = peak.error().message;
   return view;
 }
 
@@ -207,13 +214,18 @@ Result<PredictView> packagePrediction(SessionState& state, LoadedModel& model, c
 Result<View> handle_predict(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_TRY(const Question question, questionOf(*model, command));
-  if (!model->hasModule()) {
-    DYN_TRY(PredictView view, packagePrediction(state, *model, question, command));
-    return makeView(std::move(view));
+  Result<PredictView> view =
+      model->hasModule()
+          ? predictionOf(state, *model, question)
+          : makeError(DiagnosticId::unsupportedFeature,
+                      "unsupported: a package does not contain the definitions of its kernels");
+  if (!view.ok() && view.error().id == DiagnosticId::unsupportedFeature) {
+    DYN_TRY(PredictView byRuns, predictionByRuns(state, *model, question, command, view.takeError()));
+    return makeView(std::move(byRuns));
   }
-  DYN_TRY(PredictView view, predictionOf(state, *model, question));
-  if (view.refused.empty()) DYN_CHECK(predictByRuns(state, *model, command, view));
-  return makeView(std::move(view));
+  if (!view.ok()) return view.takeError();
+  if (view->refused.empty()) DYN_CHECK(predictByRuns(state, *model, command, *view));
+  return makeView(std::move(*view));
 }
 
 namespace {

@@ -46,7 +46,7 @@ Json viewJson(const PredictView& view) {
             {"checks", checksJson(view.checks)},
             {"time_ns", view.timeNs},
             {"by_runs", byRunsJson(view.byRuns)},
-            {"peak_bytes", view.peakBytes},
+            {"peak_bytes", view.whyNoPeak.empty() ? Json(view.peakBytes) : Json(nullptr)},
             {"limits", view.kernels.limits},
             {"kernels", kernels}}}};
 }

@@ -15,7 +15,9 @@ namespace {
 
 std::string predictionText(const PredictView& v) {
   std::string text = v.dims.empty() ? "" : "with " + joinedWords(v.dims) + " ";
-  if (v.refused.empty())
+  if (!v.whyNoPeak.empty())
+    text += "the peak is not known: " + v.whyNoPeak + "\n";
+  else if (v.refused.empty())
     text += fmt::format("expected: {}, peak {} ({} bytes)\n", durationText(v.timeNs), bytesText(v.peakBytes),
                         v.peakBytes);
   else

@@ -127,6 +127,20 @@ TEST_F(LatencyTest, OfAPackage) {
   EXPECT_TRUE(line(":limit 20ms --dim b=1")->ok());
 }
 
+// The memory of a size that values decide is not known before the run; the time is by runs all the same.
+TEST_F(LatencyTest, WhereTheMemoryDependsOnValues) {
+  ASSERT_TRUE(loadText("fn @main(%x: Tensor[(n), f32]) { %i = nonzero(%x) %y = cast(%i) {to = f32} "
+                       "%z = add(%y, %y) return %z }")
+                  ->ok());
+  EXPECT_THAT(error(":predict --dim n=4"), HasSubstr("latency measures it at some sizes"));
+  ASSERT_TRUE(line(":latency --dim n=1..64 --seconds 0.05")->ok());
+  const auto prediction = line(":predict --dim n=4");
+  ASSERT_TRUE(prediction->ok()) << prediction->error->message;
+  EXPECT_TRUE(prediction->as<PredictView>()->byRuns);
+  EXPECT_THAT(toText(prediction->view, {}), HasSubstr("the peak is not known: "));
+  EXPECT_TRUE(line(":limit 20ms")->ok());
+}
+
 TEST_F(LatencyTest, BadQuestions) {
   EXPECT_THAT(error(":latency --dim n=1..9"), HasSubstr("the range of b is not known"));
   EXPECT_THAT(error(":latency --dim b=1 --dim n=3"), HasSubstr("every dim has one value"));
