@@ -20,6 +20,7 @@ vm/shared          : vm/include
 vm/base            : vm/include vm/shared
 vm/isa             : vm/include vm/shared vm/base
 vm/device          : vm/include vm/shared vm/base vm/isa
+vm/certificate     : vm/include vm/isa
 vm/core            : vm/include vm/shared vm/base vm/isa vm/device
 vm/kernels         : vm/include vm/shared vm/base vm/isa vm/core
 vm/onednn          : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
@@ -40,7 +41,7 @@ compiler/kernel    : compiler..passes    vm/include vm/shared vm/isa
 compiler/lower     : compiler..kernel    vm/include vm/shared vm/isa
 compiler/codegen   : compiler..loop      vm/include vm/shared vm/isa
 compiler/driver    : compiler..codegen   vm/include vm/shared vm/isa
-compiler/export    : compiler..driver    vm/include vm/shared vm/isa
+compiler/export    : compiler..driver    vm/include vm/shared vm/isa vm/certificate
 compiler/tune      : compiler..export    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include
 frontends/onnx     : compiler..infer     frontends/text vm/include

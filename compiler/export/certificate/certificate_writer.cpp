@@ -1,0 +1,137 @@
+#include "compiler/export/certificate/certificate_writer.h"
+
+#include <algorithm>
+
+#include "compiler/export/certificate/kernel_accesses.h"
+#include "compiler/export/certificate/witness_search.h"
+#include "vm/certificate/certificate.h"
+
+namespace dyn {
+
+namespace {
+
+using certificate::Atoms;
+using certificate::KernelAccesses;
+using certificate::Polynomial;
+using certificate::Scope;
+
+constexpr int kMaximumWalks = 24;
+constexpr size_t kMaximumPeaks = 12;
+
+class SearchingJudge : public certificate::Judge {
+ public:
+  using Kept = std::set<std::pair<uint32_t, uint32_t>>;
+
+  SearchingJudge(const Kept& refuted, std::vector<Polynomial> peak, bool keepsNone)
+      : refuted_(refuted), peak_(std::move(peak)), keepsNone_(keepsNone) {}
+
+  int firstNonNegative(const Atoms& atoms, const Scope& scope, std::span<const Polynomial> claims) override {
+    for (size_t i = 0; i < claims.size(); ++i) {
+      const size_t before = witnesses_.bytes.size();
+      if (claims.size() > 1) witnesses_.number(i);
+      if (search_.find(atoms, scope, claims[i], witnesses_)) return static_cast<int>(i);
+      witnesses_.bytes.resize(before);
+    }
+    if (claims.size() > 1) witnesses_.number(0);
+    witnesses_.number(3);
+    return -1;
+  }
+  bool keeps(uint32_t loop, uint32_t index) override {
+    const bool isKept = !keepsNone_ && refuted_.count({loop, index}) == 0;
+    if (isKept) kept_.insert({loop, index});
+    return isKept;
+  }
+  void refute(uint32_t loop, uint32_t index) override { newlyRefuted_.insert({loop, index}); }
+  const std::vector<Polynomial>& peak() override { return peak_; }
+  void live(const Atoms& atoms, const Polynomial& sum) override {
+    const Scope everywhere;
+    const auto isWithin = [&](const Polynomial& a, const Polynomial& b) {
+      const std::optional<Polynomial> room = scaledSum(b, a, -1);
+      return room && atoms.isPlainlyNonNegative(*room, everywhere);
+    };
+    for (const Polynomial& p : sums_)
+      if (isWithin(sum, p)) return;
+    sums_.erase(std::remove_if(sums_.begin(), sums_.end(), [&](const Polynomial& p) { return isWithin(p, sum); }),
+                sums_.end());
+    sums_.push_back(sum);
+  }
+  bool isWrong() const override { return false; }
+
+  const Kept& kept() const { return kept_; }
+  const Kept& newlyRefuted() const { return newlyRefuted_; }
+  const std::vector<Polynomial>& sums() const { return sums_; }
+  const std::string& witnesses() const { return witnesses_.bytes; }
+
+ private:
+  const Kept& refuted_;
+  std::vector<Polynomial> peak_, sums_;
+  bool keepsNone_;
+  Kept kept_, newlyRefuted_;
+  ByteWriter witnesses_;
+  WitnessSearch search_;
+};
+
+void write(ByteWriter& out, const Polynomial& p) {
+  out.number(p.terms.size());
+  for (const auto& [monomial, coefficient] : p.terms) {
+    out.signedNumber(coefficient);
+    out.number(monomial.size());
+    for (const certificate::AtomId atom : monomial) out.number(atom);
+  }
+}
+
+}  // namespace
+
+Result<std::string> makeCertificate(std::string_view program, std::span<const loop::Kernel> kernels,
+                                    std::span<const uint64_t> objectDigests) {
+  certificate::ProgramText text;
+  if (const std::string problem = certificate::readProgram(program, text); !problem.empty())
+    return makeError(DiagnosticId::internalError, "certificate: " + problem);
+  ByteWriter out;
+  out.bytes = certificate::kCertificateMagic;
+  out.number(objectDigests.size());
+  for (const uint64_t digest : objectDigests) out.fixed(digest);
+  out.number(kernels.size());
+  std::vector<KernelAccesses> accesses(kernels.size());
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const std::string bytes = writeAccesses(kernels[i]);
+    certificate::ByteReader in(bytes);
+    if (!readAccesses(in, accesses[i]))
+      return makeError(DiagnosticId::internalError, "certificate: the accesses of " + kernels[i].name);
+    out.bytes += bytes;
+  }
+  SearchingJudge::Kept refuted;
+  std::vector<Polynomial> peak;
+  std::optional<SearchingJudge> judge;
+  bool hasPeak = false;
+  for (int walk = 0;; ++walk) {
+    judge.emplace(refuted, peak, walk >= kMaximumWalks);
+    const certificate::WalkResult result = walkProgram(text, accesses, *judge);
+    if (!result.refusal.empty()) return makeError(DiagnosticId::internalError, "certificate: " + result.refusal);
+    if (!judge->newlyRefuted().empty()) {
+      refuted.insert(judge->newlyRefuted().begin(), judge->newlyRefuted().end());
+      hasPeak = false;
+      peak.clear();
+      continue;
+    }
+    if (hasPeak) break;
+    peak = judge->sums();
+    // Many peaks that can't be compared: their sum is at least each of them.
+    if (peak.size() > kMaximumPeaks) peak.resize(kMaximumPeaks);
+    hasPeak = true;
+  }
+  out.number(peak.size());
+  for (const Polynomial& p : peak) write(out, p);
+  out.number(judge->kept().size());
+  for (const auto& [loop, index] : judge->kept()) {
+    out.number(loop);
+    out.number(index);
+  }
+  out.bytes += judge->witnesses();
+  const certificate::Report report = certificate::checkProgram(program, out.bytes, objectDigests);
+  if (report.status == certificate::CertificateStatus::refused)
+    return makeError(DiagnosticId::internalError, "certificate: the checker refuses it: " + report.why);
+  return std::move(out.bytes);
+}
+
+}  // namespace dyn

@@ -1,0 +1,170 @@
+#include "compiler/export/certificate/witness_search.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace dyn {
+
+namespace {
+
+using certificate::AtomId;
+using certificate::AtomKind;
+using certificate::Atoms;
+using certificate::Monomial;
+using certificate::Polynomial;
+using certificate::Scope;
+
+constexpr int kBudget = 600, kStepDepth = 14, kCaseDepth = 5, kMaximumCases = 60;
+constexpr int64_t kMaximumScale = 1 << 20;
+
+// The atoms of `whole` without those of `part`; nothing when they are not all there.
+std::optional<Monomial> quotient(const Monomial& whole, const Monomial& part) {
+  if (!std::includes(whole.begin(), whole.end(), part.begin(), part.end())) return std::nullopt;
+  Monomial rest;
+  std::set_difference(whole.begin(), whole.end(), part.begin(), part.end(), std::back_inserter(rest));
+  return rest;
+}
+
+}  // namespace
+
+void WitnessSearch::noteFacts(const Atoms& atoms) {
+  if (atoms_ != &atoms || noted_ > atoms.facts().size()) factsOf_.clear(), noted_ = 0;
+  atoms_ = &atoms;
+  for (; noted_ < atoms.facts().size(); ++noted_) {
+    Monomial mentioned;
+    for (const auto& [monomial, coefficient] : atoms.facts()[noted_].terms)
+      mentioned.insert(mentioned.end(), monomial.begin(), monomial.end());
+    std::sort(mentioned.begin(), mentioned.end());
+    mentioned.erase(std::unique(mentioned.begin(), mentioned.end()), mentioned.end());
+    for (const AtomId atom : mentioned) factsOf_[atom].push_back(noted_);
+  }
+}
+
+bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
+  const Atoms& atoms = problem.atoms;
+  if (atoms.isPlainlyNonNegative(p, problem.scope)) return true;
+  if (depth >= kStepDepth || --problem.budget < 0) return false;
+  // The term to get rid of: that of the newest atom, which is the innermost loop variable or operation.
+  const Monomial* worst = nullptr;
+  int64_t coefficient = 0;
+  for (const auto& [monomial, factor] : p.terms) {
+    Polynomial term;
+    term.terms[monomial] = factor;
+    if (atoms.isPlainlyNonNegative(term, problem.scope)) continue;
+    const auto newest = [](const Monomial& m) { return m.empty() ? -1 : static_cast<int64_t>(m.back()); };
+    if (!worst || newest(monomial) > newest(*worst) ||
+        (newest(monomial) == newest(*worst) && monomial.size() > worst->size())) {
+      worst = &monomial;
+      coefficient = factor;
+    }
+  }
+  struct Candidate {
+    uint64_t fact = 0;
+    int64_t coefficient = 0;
+    Monomial rest;
+    size_t length = 0, terms = 0;
+  };
+  std::vector<Candidate> candidates;
+  const auto consider = [&](const Polynomial& fact, uint64_t number) {
+    for (const auto& [monomial, factor] : fact.terms) {
+      if ((factor < 0) != (coefficient < 0) || monomial.empty() != worst->empty()) continue;
+      const std::optional<Monomial> rest = quotient(*worst, monomial);
+      if (!rest) continue;
+      const bool isUsable =
+          std::all_of(rest->begin(), rest->end(), [&](AtomId a) { return atoms.isNonNegative(a, problem.scope); });
+      if (isUsable) candidates.push_back({number, factor, *rest, monomial.size(), fact.terms.size()});
+    }
+  };
+  for (size_t i = problem.scope.facts.size(); i-- > 0;) consider(problem.scope.facts[i], 2 * i + 1);
+  for (size_t i = 0; i < worst->size(); ++i) {
+    if (i > 0 && (*worst)[i] == (*worst)[i - 1]) continue;
+    if (const auto at = factsOf_.find((*worst)[i]); at != factsOf_.end())
+      for (const size_t fact : at->second) consider(atoms.facts()[fact], 2 * fact);
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.length != b.length ? a.length > b.length : a.terms < b.terms;
+  });
+  for (const Candidate& each : candidates) {
+    // scale*p - times*rest*fact has no such term.
+    const int64_t common = std::gcd(coefficient, each.coefficient);
+    int64_t scale = each.coefficient / common, times = coefficient / common;
+    if (scale < 0) scale = -scale, times = -times;
+    if (times <= 0 || scale > kMaximumScale / problem.scale) continue;
+    const Polynomial& fact =
+        each.fact % 2 == 0 ? atoms.facts()[each.fact / 2] : problem.scope.facts[each.fact / 2];
+    Polynomial factor;
+    factor.terms[each.rest] = times;
+    const std::optional<Polynomial> part = product(factor, fact);
+    const std::optional<Polynomial> scaled = scaledSum(Polynomial(), p, scale);
+    const std::optional<Polynomial> next = part && scaled ? scaledSum(*scaled, *part, -1) : std::nullopt;
+    if (!next) continue;
+    const std::vector<Step> before = problem.steps;
+    const int64_t scaleBefore = problem.scale;
+    for (Step& step : problem.steps) step.coefficient *= scale;
+    problem.scale *= scale;
+    problem.steps.push_back({each.fact, times, each.rest});
+    // The claim is of integers: scale - 1 more is allowed.
+    const std::optional<Polynomial> slack = scaledSum(*next, Polynomial(1), problem.scale - 1);
+    if (slack && atoms.isPlainlyNonNegative(*slack, problem.scope)) return true;
+    if (combine(problem, *next, depth + 1)) return true;
+    problem.steps = before;
+    problem.scale = scaleBefore;
+    if (problem.budget < 0) return false;
+  }
+  return false;
+}
+
+bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomial& p, int depth, ByteWriter& out) {
+  if (atoms.isPlainlyNonNegative(p, scope)) {
+    out.number(0);
+    return true;
+  }
+  if (++cases_ > kMaximumCases) return false;
+  Problem problem{atoms, scope, kBudget, {}, 1};
+  if (combine(problem, p, 0)) {
+    out.number(1);
+    out.number(static_cast<uint64_t>(problem.scale));
+    out.number(problem.steps.size());
+    for (const Step& step : problem.steps) {
+      out.number(step.fact);
+      out.number(static_cast<uint64_t>(step.coefficient));
+      out.number(step.monomial.size());
+      for (const AtomId atom : step.monomial) out.number(atom);
+    }
+    return true;
+  }
+  if (depth >= kCaseDepth) return false;
+  // The atoms that have cases, the newest first.
+  std::vector<AtomId> splittable;
+  for (const auto& [monomial, coefficient] : p.terms)
+    for (const AtomId atom : monomial)
+      if (atoms[atom].kind != AtomKind::symbol && atoms[atom].kind != AtomKind::floorDiv) splittable.push_back(atom);
+  std::sort(splittable.rbegin(), splittable.rend());
+  splittable.erase(std::unique(splittable.begin(), splittable.end()), splittable.end());
+  for (const AtomId atom : splittable) {
+    const size_t before = out.bytes.size();
+    out.number(2);
+    out.number(atom);
+    bool isShown = true;
+    for (const certificate::Alternative& each : alternatives(atoms, atom)) {
+      Scope inside = scope;
+      for (const Polynomial& fact : each.facts) learn(inside, atoms, fact);
+      const std::optional<Polynomial> claim = replaced(p, atom, each.value);
+      isShown = isShown && claim && cases(atoms, inside, *claim, depth + 1, out);
+    }
+    if (isShown) return true;
+    out.bytes.resize(before);
+  }
+  return false;
+}
+
+bool WitnessSearch::find(const Atoms& atoms, const Scope& scope, const Polynomial& p, ByteWriter& out) {
+  noteFacts(atoms);
+  cases_ = 0;
+  const size_t before = out.bytes.size();
+  if (cases(atoms, scope, p, 0, out)) return true;
+  out.bytes.resize(before);
+  return false;
+}
+
+}  // namespace dyn

@@ -1,0 +1,42 @@
+// The walk over a program: bytecode is executed with sizes as polynomials, and every place where memory could
+// be used wrongly becomes an obligation that the judge answers.
+//
+//   fits      a tensor that is placed in a storage lies inside of it
+//   apart     ... and shares no byte with another one that a register still holds
+//   access    an index of a generated kernel is inside of its buffer, at each launch
+//   peak      the storages that registers hold are, together, at most the stated peak
+//   shape     an output has the shape that the contract states
+//
+// Functions are walked where they are called, with what the caller gives. A function that calls itself, or is
+// called through a value that is not known, is walked once with arguments of which nothing is known. At the
+// head of a loop, registers that the loop writes hold anything, unless the judge says that they keep a shape,
+// which the walk checks at the end of the body. Facts come from the checks and branches of the program itself.
+#pragma once
+
+#include <array>
+
+#include "vm/certificate/accesses.h"
+
+namespace dyn::certificate {
+
+enum class Obligation : uint8_t { fits, apart, access, peak, shape };
+inline constexpr size_t kObligationCount = 5;
+
+struct OpenObligation {
+  Obligation kind = Obligation::fits;
+  std::string place;  // "@main:45", a word of the function's code
+  std::string what;
+};
+
+struct WalkResult {
+  std::string refusal;  // why the program is refused; else empty
+  std::array<uint64_t, kObligationCount> shown{};
+  std::vector<OpenObligation> open;
+  uint64_t launches = 0, builtinCalls = 0;
+  std::set<std::string> builtins;
+  std::vector<std::string> peak;  // the stated peak is the largest of these, in bytes
+};
+
+WalkResult walkProgram(const ProgramText& program, const std::vector<KernelAccesses>& kernels, Judge& judge);
+
+}  // namespace dyn::certificate
