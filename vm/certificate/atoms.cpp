@@ -237,7 +237,8 @@ void learnCondition(Scope& scope, const Atoms& atoms, const Polynomial& conditio
   } else if (atom.kind == AtomKind::equal && holds) {
     if (const std::optional<Polynomial> p = scaledSum(atom.a, atom.b, -1)) learnZero(scope, atoms, *p);
   } else if (atom.kind >= AtomKind::less) {
-    for (const Polynomial& fact : alternatives(atoms, *id)[holds ? 0 : 1].facts)
+    const std::vector<Alternative> cases = alternatives(atoms, *id);
+    for (const Polynomial& fact : cases[holds ? 0 : 1].facts)
       if (const std::optional<Polynomial> p = resolved(fact, scope)) learn(scope, atoms, *p);
   }
 }

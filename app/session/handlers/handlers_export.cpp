@@ -152,6 +152,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
     PackageRequest request;
     request.flow = hostCodeOf(state, command);
     request.signedBy = signedBy;
+    request.proof = PackageProof::certificate;
     DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
     result.fileBytes = file.fileBytes;
   }
