@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace dyn {
 
@@ -58,21 +59,43 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
       coefficient = factor;
     }
   }
+  const auto badTerms = [&](const Polynomial& q, const Problem& in) {
+    size_t count = 0;
+    for (const auto& [monomial, factor] : q.terms) {
+      Polynomial term;
+      term.terms[monomial] = factor;
+      count += atoms.isPlainlyNonNegative(term, in.scope) ? 0 : 1;
+    }
+    return count;
+  };
+  // What is left when a fact takes the term away; the best first.
   struct Candidate {
-    uint64_t fact = 0;
-    int64_t coefficient = 0;
-    Monomial rest;
-    size_t length = 0, terms = 0;
+    Step step;
+    int64_t scale = 1;
+    Polynomial next;
+    std::tuple<size_t, size_t, size_t> cost;
   };
   std::vector<Candidate> candidates;
   const auto consider = [&](const Polynomial& fact, uint64_t number) {
     for (const auto& [monomial, factor] : fact.terms) {
       if ((factor < 0) != (coefficient < 0) || monomial.empty() != worst->empty()) continue;
       const std::optional<Monomial> rest = quotient(*worst, monomial);
-      if (!rest) continue;
-      const bool isUsable =
-          std::all_of(rest->begin(), rest->end(), [&](AtomId a) { return atoms.isNonNegative(a, problem.scope); });
-      if (isUsable) candidates.push_back({number, factor, *rest, monomial.size(), fact.terms.size()});
+      const bool isUsable = rest && std::all_of(rest->begin(), rest->end(), [&](AtomId a) {
+                              return atoms.isNonNegative(a, problem.scope);
+                            });
+      if (!isUsable) continue;
+      // scale*p - times*rest*fact has no such term.
+      const int64_t common = std::gcd(coefficient, factor), sign = factor < 0 ? -1 : 1;
+      const int64_t scale = sign * (factor / common), times = sign * (coefficient / common);
+      if (scale > kMaximumScale / problem.scale) continue;
+      Polynomial multiplier;
+      multiplier.terms[*rest] = times;
+      const std::optional<Polynomial> part = product(multiplier, fact);
+      const std::optional<Polynomial> scaled = scaledSum(Polynomial(), p, scale);
+      std::optional<Polynomial> next = part && scaled ? scaledSum(*scaled, *part, -1) : std::nullopt;
+      if (!next) continue;
+      const size_t bad = badTerms(*next, problem);
+      candidates.push_back({{number, times, *rest}, scale, *std::move(next), {bad, fact.terms.size(), scale > 1}});
     }
   };
   for (size_t i = problem.scope.facts.size(); i-- > 0;) consider(problem.scope.facts[i], 2 * i + 1);
@@ -81,32 +104,18 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
     if (const auto at = factsOf_.find((*worst)[i]); at != factsOf_.end())
       for (const size_t fact : at->second) consider(atoms.facts()[fact], 2 * fact);
   }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return a.length != b.length ? a.length > b.length : a.terms < b.terms;
-  });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
   for (const Candidate& each : candidates) {
-    // scale*p - times*rest*fact has no such term.
-    const int64_t common = std::gcd(coefficient, each.coefficient);
-    int64_t scale = each.coefficient / common, times = coefficient / common;
-    if (scale < 0) scale = -scale, times = -times;
-    if (times <= 0 || scale > kMaximumScale / problem.scale) continue;
-    const Polynomial& fact =
-        each.fact % 2 == 0 ? atoms.facts()[each.fact / 2] : problem.scope.facts[each.fact / 2];
-    Polynomial factor;
-    factor.terms[each.rest] = times;
-    const std::optional<Polynomial> part = product(factor, fact);
-    const std::optional<Polynomial> scaled = scaledSum(Polynomial(), p, scale);
-    const std::optional<Polynomial> next = part && scaled ? scaledSum(*scaled, *part, -1) : std::nullopt;
-    if (!next) continue;
     const std::vector<Step> before = problem.steps;
     const int64_t scaleBefore = problem.scale;
-    for (Step& step : problem.steps) step.coefficient *= scale;
-    problem.scale *= scale;
-    problem.steps.push_back({each.fact, times, each.rest});
+    for (Step& step : problem.steps) step.coefficient *= each.scale;
+    problem.scale *= each.scale;
+    problem.steps.push_back(each.step);
     // The claim is of integers: scale - 1 more is allowed.
-    const std::optional<Polynomial> slack = scaledSum(*next, Polynomial(1), problem.scale - 1);
+    const std::optional<Polynomial> slack = scaledSum(each.next, Polynomial(1), problem.scale - 1);
     if (slack && atoms.isPlainlyNonNegative(*slack, problem.scope)) return true;
-    if (combine(problem, *next, depth + 1)) return true;
+    if (combine(problem, each.next, depth + 1)) return true;
     problem.steps = before;
     problem.scale = scaleBefore;
     if (problem.budget < 0) return false;
