@@ -46,8 +46,8 @@ compiler/tune      : compiler..export    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include
 frontends/onnx     : compiler..infer     frontends/text vm/include
 app/tokenizer      : compiler/support
-app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
-app/session        : app/engine app/tokenizer compiler..tune frontends/text frontends/onnx vm/include vm/shared
+app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared vm/certificate
+app/session        : app/engine app/tokenizer compiler..tune frontends/text frontends/onnx vm/include vm/shared vm/certificate
 app/repl           : app/engine app/session compiler/support
 app/batch          : app/engine app/session compiler/support vm/include
 app/library        : app/engine app/session compiler..export vm/include

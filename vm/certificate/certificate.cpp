@@ -106,4 +106,12 @@ Report checkProgram(std::string_view program, std::string_view certificate, std:
   return report.why.empty() ? check(text, certificate, objects) : report;
 }
 
+std::string whyNotSafe(const Report& report) {
+  if (!report.why.empty()) return report.why;
+  for (const OpenObligation& open : report.walk.open)
+    if (open.kind == Obligation::apart || open.kind == Obligation::access)
+      return "the certificate leaves open, at " + open.place + ": " + open.what;
+  return {};
+}
+
 }  // namespace dyn::certificate

@@ -14,10 +14,12 @@ std::string differenceText(const ModelDifference& view, const TextOptions& optio
 std::string comparisonText(const ValueComparison& view, const TextOptions& options);
 std::string extractText(const ExtractResult& view);
 std::string quantiseText(const QuantiseResult& view, const TextOptions& options);
+std::string certificateText(const CertificateView& view, const TextOptions& options);
 
 nlohmann::ordered_json differenceJson(const ModelDifference& view);
 nlohmann::ordered_json comparisonJson(const ValueComparison& view);
 nlohmann::ordered_json extractJson(const ExtractResult& view);
 nlohmann::ordered_json quantiseJson(const QuantiseResult& view);
+nlohmann::ordered_json certificateJson(const CertificateView& view);
 
 }  // namespace dyn

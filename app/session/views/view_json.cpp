@@ -789,6 +789,7 @@ struct JsonWriter {
   Json operator()(const Shared<ValueComparison>& v) const { return comparisonJson(*v); }
   Json operator()(const Shared<ExtractResult>& v) const { return extractJson(*v); }
   Json operator()(const Shared<QuantiseResult>& v) const { return quantiseJson(*v); }
+  Json operator()(const Shared<CertificateView>& v) const { return certificateJson(*v); }
 
   Json operator()(const Shared<ReportResult>& v) const {
     return {{"files", Json::array({{{"path", v->file.path}, {"bytes", v->file.bytes}}})},

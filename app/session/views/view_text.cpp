@@ -668,6 +668,7 @@ struct TextWriter {
   std::string operator()(const Shared<ValueComparison>& v) const { return comparisonText(*v, options); }
   std::string operator()(const Shared<ExtractResult>& v) const { return extractText(*v); }
   std::string operator()(const Shared<QuantiseResult>& v) const { return quantiseText(*v, options); }
+  std::string operator()(const Shared<CertificateView>& v) const { return certificateText(*v, options); }
 
   std::string operator()(const Shared<ReportResult>& v) const {
     std::string text = fmt::format("wrote {} ({}): {} passes, {} kernels\n", v->file.path,

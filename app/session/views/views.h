@@ -683,6 +683,7 @@ using View =
                  Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
                  Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>,
                  Shared<GenerateResult>, Shared<GeneraliseResult>, Shared<ModelDifference>,
-                 Shared<ValueComparison>, Shared<ExtractResult>, Shared<QuantiseResult>>;
+                 Shared<ValueComparison>, Shared<ExtractResult>, Shared<QuantiseResult>,
+                 Shared<CertificateView>>;
 
 }  // namespace dyn
