@@ -383,7 +383,8 @@ int verb_cache(const BatchContext& context) {
 }
 
 int verb_verifyPackage(const BatchContext& context) {
-  return answerAlone(context, Command::of(CommandId::verifyPackage).add("file", context.request.text("file")));
+  return answerAlone(context,
+                     Command::of(CommandId::verifyPackage).add("file", context.request.text("file")));
 }
 
 }  // namespace dyn

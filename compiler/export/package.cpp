@@ -75,8 +75,9 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
     std::vector<uint64_t> digests;
     for (const vm::ObjectSection& section : sections) digests.push_back(certificate::digestOf(section.bytes));
     const std::vector<uint8_t> program = vm::serializeProgram(packed.program);
-    DYN_TRY(owner->certificate, makeCertificate({reinterpret_cast<const char*>(program.data()), program.size()},
-                                                compiled.lowered.kernels, digests));
+    DYN_TRY(owner->certificate,
+            makeCertificate({reinterpret_cast<const char*>(program.data()), program.size()},
+                            compiled.lowered.kernels, digests));
     others.push_back({certificate::kCertificateSection, owner->certificate});
   }
   vm::PackageSigner signer;
@@ -84,7 +85,8 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
     signer = [&](const std::vector<std::string_view>& pieces, std::string& signature) {
       return vm::signPieces(pieces, *request.signedBy, signature);
     };
-  const vm::Status status = vm::makePackage(packed.program, constants, sections, owner->package, signer, others);
+  const vm::Status status =
+      vm::makePackage(packed.program, constants, sections, owner->package, signer, others);
   if (status.code == DYN_UNSUPPORTED) return makeError(DiagnosticId::unsupportedFeature, status.message);
   if (!status.ok()) return makeError(DiagnosticId::internalError, status.message);
   PackagePieces made;

@@ -10,8 +10,16 @@ class LaunchCheck {
  public:
   LaunchCheck(const Launch& launch, Atoms& atoms, const Scope& scope, Judge& judge, uint64_t& shown,
               std::vector<std::string>& open)
-      : launch_(launch), kernel_(*launch.kernel), atoms_(atoms), outer_(scope), judge_(judge), shown_(shown),
-        open_(open), values_(kernel_.nodes.size()), isKnown_(values_.size()), changes_(values_.size()),
+      : launch_(launch),
+        kernel_(*launch.kernel),
+        atoms_(atoms),
+        outer_(scope),
+        judge_(judge),
+        shown_(shown),
+        open_(open),
+        values_(kernel_.nodes.size()),
+        isKnown_(values_.size()),
+        changes_(values_.size()),
         scopes_{scope} {
     // What is loaded from memory that this launch may write can be another number the next time.
     for (size_t i = 0; i < kernel_.nodes.size(); ++i) {
@@ -26,9 +34,6 @@ class LaunchCheck {
 
   bool run() {
     for (size_t i = 0; i < kernel_.buffers.size() && !judge_.isWrong(); ++i) buffer(i);
-    // Scratch memory is one block.
-    if (!judge_.isWrong() && scratch_ && !scratch_->terms.empty())
-      ask(difference(Polynomial(static_cast<int64_t>(launch_.scratchBytes)), scratch_), "the size of its scratch memory");
     for (const Event& event : kernel_.events) {
       if (judge_.isWrong()) return false;
       step(event);
@@ -56,13 +61,10 @@ class LaunchCheck {
       evaluate(node);
       bytes = bytes && values_[node] ? product(*bytes, *values_[node]) : Value();
     }
-    if (buffer.parameter < 0) {
-      scratch_ = scratch_ && bytes ? scaledSum(*scratch_, *bytes, 1) : Value();
-      if (!scratch_) open_.emplace_back("the size of its scratch memory");
-    } else {
+    // Scratch memory is made by the kernel, as large as it is stated.
+    if (buffer.parameter >= 0)
       ask(difference(launch_.bytes[static_cast<size_t>(buffer.parameter)], bytes),
           "the size of buffer " + std::to_string(buffer.parameter));
-    }
   }
 
   void step(const Event& event) {
@@ -215,7 +217,6 @@ class LaunchCheck {
   std::vector<Value> values_;
   std::vector<bool> isKnown_, changes_;
   std::vector<Scope> scopes_;
-  Value scratch_ = Polynomial();
 };
 
 bool readNode(ByteReader& in, KernelAccesses& kernel, uint64_t index) {
@@ -267,11 +268,13 @@ bool readAccesses(ByteReader& in, KernelAccesses& kernel) {
     if (kind > static_cast<uint64_t>(EventKind::access) || !nodes(event.operands)) return false;
     event.kind = static_cast<EventKind>(kind);
     const bool isAccess = event.kind == EventKind::access;
-    if (event.subject >= (isAccess ? kernel.buffers.size() : nodeCount) && event.kind > EventKind::pop) return false;
+    if (event.subject >= (isAccess ? kernel.buffers.size() : nodeCount) && event.kind > EventKind::pop)
+      return false;
     if (isAccess && event.operands.size() != kernel.buffers[event.subject].shape.size()) return false;
     const bool isBinding = event.kind == EventKind::variable || event.kind == EventKind::let;
     if (isBinding && event.operands.size() != 1) return false;
-    if ((isBinding || event.kind == EventKind::unit) && kernel.nodes[event.subject].kind != NodeKind::variable)
+    if ((isBinding || event.kind == EventKind::unit) &&
+        kernel.nodes[event.subject].kind != NodeKind::variable)
       return false;
   }
   return !in.failed();
@@ -282,7 +285,8 @@ bool checkLaunch(const Launch& launch, Atoms& atoms, const Scope& scope, Judge& 
   for (const AccessBuffer& buffer : launch.kernel->buffers)
     if (buffer.parameter >= static_cast<int64_t>(launch.bytes.size())) return false;
   for (const Node& node : launch.kernel->nodes)
-    if (node.kind == NodeKind::scalar && static_cast<uint64_t>(node.value) >= launch.scalars.size()) return false;
+    if (node.kind == NodeKind::scalar && static_cast<uint64_t>(node.value) >= launch.scalars.size())
+      return false;
   return LaunchCheck(launch, atoms, scope, judge, shown, open).run();
 }
 

@@ -11,18 +11,34 @@
 namespace dyn::certificate {
 
 enum class NodeKind : uint8_t {
-  constant, scalar, variable, unknown, add, sub, mul, floorDiv, mod, minimum, maximum, less, lessEqual, equal,
-  both, negation, select, load
+  constant,
+  scalar,
+  variable,
+  unknown,
+  add,
+  sub,
+  mul,
+  floorDiv,
+  mod,
+  minimum,
+  maximum,
+  less,
+  lessEqual,
+  equal,
+  both,
+  negation,
+  select,
+  load
 };
 
 struct Node {
   NodeKind kind = NodeKind::unknown;
-  int64_t value = 0;  // constant; scalar: its number; load: buffer
+  int64_t value = 0;               // constant; scalar: its number; load: buffer
   std::vector<uint32_t> operands;  // nodes before this one
 };
 
 struct AccessBuffer {
-  int32_t parameter = -1;  // -1: scratch memory of the kernel
+  int32_t parameter = -1;  // -1: scratch memory, which the kernel makes
   uint32_t elementBytes = 1;
   std::vector<uint32_t> shape;
 };
@@ -32,7 +48,7 @@ enum class EventKind : uint8_t { push, pop, unit, variable, let, assume, refuse,
 
 struct Event {
   EventKind kind = EventKind::push;
-  uint32_t subject = 0;           // variable, let, unit: node; access: buffer; assume, refuse: condition
+  uint32_t subject = 0;            // variable, let, unit: node; access: buffer; assume, refuse: condition
   std::vector<uint32_t> operands;  // nodes: extent, value, index of each axis
 };
 
@@ -52,7 +68,6 @@ struct Launch {
   std::vector<Polynomial> scalars;
   std::vector<std::optional<Polynomial>> bytes;  // of each buffer's tensor; nothing: not known
   std::vector<bool> isStable;                    // no output may lie in this buffer's memory
-  uint64_t scratchBytes = 0;
 };
 
 // Asks the judge for each access; returns the number shown, and adds the others to `open`. False when the

@@ -85,7 +85,8 @@ std::optional<Polynomial> Atoms::make(AtomKind kind, const Polynomial& a, const 
   const auto [at, isNew] = ids_.try_emplace({kind, left, right}, static_cast<AtomId>(atoms_.size()));
   const Polynomial atom = ofAtom(at->second);
   if (isNew) {
-    const bool least = isPlainlyNonNegative(left, everywhere), other = isPlainlyNonNegative(right, everywhere);
+    const bool least = isPlainlyNonNegative(left, everywhere),
+               other = isPlainlyNonNegative(right, everywhere);
     const bool isNonNegative = kind == AtomKind::floorDiv  ? least
                                : kind == AtomKind::minimum ? least && other
                                : kind == AtomKind::maximum ? least || other
@@ -215,18 +216,19 @@ void learnZero(Scope& scope, const Atoms& atoms, const Polynomial& p) {
     if (!isBelow) continue;
     const std::optional<Polynomial> value = scaledSum(Polynomial(), rest, -coefficient);
     if (!value) continue;
-    if (!atoms.isPlainlyNonNegative(*value, scope) && atoms.isNonNegative(atom, scope)) learn(scope, atoms, *value);
+    if (!atoms.isPlainlyNonNegative(*value, scope) && atoms.isNonNegative(atom, scope))
+      learn(scope, atoms, *value);
     scope.values[atom] = *value;
     for (auto& [id, old] : scope.values)
       if (const std::optional<Polynomial> now = resolved(old, scope)) old = *now;
     break;
   }
   scope.facts.push_back(p);
-  if (const std::optional<Polynomial> negative = scaledSum(Polynomial(), p, -1)) scope.facts.push_back(*negative);
+  if (const std::optional<Polynomial> negative = scaledSum(Polynomial(), p, -1))
+    scope.facts.push_back(*negative);
 }
 
-void learnCondition(Scope& scope, const Atoms& atoms, const Polynomial& condition, bool holds,
-                    int depth) {
+void learnCondition(Scope& scope, const Atoms& atoms, const Polynomial& condition, bool holds, int depth) {
   const std::optional<AtomId> id = condition.atom();
   if (!id || depth > 30) return;
   const Atom& atom = atoms[*id];
@@ -248,7 +250,8 @@ std::string Atoms::print(const Polynomial& p) const { return print(p, 0); }
 std::string Atoms::print(AtomId id, int depth) const {
   const Atom& atom = atoms_[id];
   if (atom.kind == AtomKind::symbol) return atom.name;
-  static constexpr const char* kNames[] = {"", "floordiv", "min", "max", "less", "lessequal", "equal", "and", "not"};
+  static constexpr const char* kNames[] = {"",          "floordiv", "min", "max", "less",
+                                           "lessequal", "equal",    "and", "not"};
   if (depth > 20) return "...";
   std::string text = std::string(kNames[static_cast<size_t>(atom.kind)]) + "(" + print(atom.a, depth + 1);
   if (atom.kind != AtomKind::negation) text += ", " + print(atom.b, depth + 1);

@@ -20,14 +20,14 @@ enum class AtomKind : uint8_t { symbol, floorDiv, minimum, maximum, less, lessEq
 
 struct Atom {
   AtomKind kind = AtomKind::symbol;
-  Polynomial a, b;           // operands; of a negation: a
+  Polynomial a, b;  // operands; of a negation: a
   bool isNonNegative = false;
-  std::string name;          // of a symbol
+  std::string name;  // of a symbol
 };
 
 // What is known at a place of a program, beside the facts of atoms.
 struct Scope {
-  std::vector<Polynomial> facts;        // each >= 0
+  std::vector<Polynomial> facts;  // each >= 0
   std::set<AtomId> nonNegative;
   std::map<AtomId, Polynomial> values;  // symbols that equal a polynomial without them
 };

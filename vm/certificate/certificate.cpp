@@ -11,7 +11,8 @@ class CertificateJudge : public Judge {
   explicit CertificateJudge(ByteReader in) : in_(in) {}
 
   // "" is success.
-  std::string readHead(size_t kernelCount, std::span<const uint64_t> objects, std::vector<KernelAccesses>& kernels) {
+  std::string readHead(size_t kernelCount, std::span<const uint64_t> objects,
+                       std::vector<KernelAccesses>& kernels) {
     if (in_.number() != objects.size()) return "the certificate is of a package with other machine code";
     for (const uint64_t digest : objects)
       if (in_.fixed(8) != digest) return "the certificate is of a package with other machine code";
@@ -24,7 +25,8 @@ class CertificateJudge : public Judge {
       for (uint64_t terms = in_.count(in_.number()); terms > 0; --terms) {
         const int64_t coefficient = in_.signedNumber();
         Monomial monomial(std::min<uint64_t>(in_.number(), kMaximumDegree));
-        for (AtomId& atom : monomial) atom = static_cast<AtomId>(std::min<uint64_t>(in_.number(), UINT32_MAX));
+        for (AtomId& atom : monomial)
+          atom = static_cast<AtomId>(std::min<uint64_t>(in_.number(), UINT32_MAX));
         std::sort(monomial.begin(), monomial.end());
         if (coefficient != 0) p.terms[monomial] = coefficient;
       }
@@ -42,7 +44,8 @@ class CertificateJudge : public Judge {
     const uint64_t which = claims.size() > 1 ? in_.number() : 0;
     isWrong_ = in_.failed() || which >= std::max<size_t>(claims.size(), 1);
     const Verdict verdict =
-        isWrong_ ? Verdict::wrong : checkWitness(in_, atoms, scope, claims.empty() ? Polynomial(-1) : claims[which]);
+        isWrong_ ? Verdict::wrong
+                 : checkWitness(in_, atoms, scope, claims.empty() ? Polynomial(-1) : claims[which]);
     isWrong_ = verdict == Verdict::wrong;
     return verdict == Verdict::shown ? static_cast<int>(which) : -1;
   }
@@ -72,7 +75,8 @@ Report check(const ProgramText& program, std::string_view certificate, std::span
   if (!report.why.empty()) return report;
   report.walk = walkProgram(program, kernels, judge);
   report.why = report.walk.refusal;
-  if (report.why.empty() && !judge.isUsedUp()) report.why = "the certificate has witnesses that nothing asks for";
+  if (report.why.empty() && !judge.isUsedUp())
+    report.why = "the certificate has witnesses that nothing asks for";
   if (report.why.empty())
     report.status = report.walk.open.empty() ? CertificateStatus::certified : CertificateStatus::partly;
   return report;
@@ -99,7 +103,8 @@ Report checkPackage(std::string_view bytes) {
   return check(package.program, certificate->bytes, objects);
 }
 
-Report checkProgram(std::string_view program, std::string_view certificate, std::span<const uint64_t> objects) {
+Report checkProgram(std::string_view program, std::string_view certificate,
+                    std::span<const uint64_t> objects) {
   Report report;
   ProgramText text;
   report.why = readProgram(program, text);

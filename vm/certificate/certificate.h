@@ -33,7 +33,8 @@ struct Report {
 // Never reads outside of `bytes`; any bytes are taken.
 Report checkPackage(std::string_view bytes);
 // The same for a program and a certificate that lie apart. `objects`: the digests of the machine code.
-Report checkProgram(std::string_view program, std::string_view certificate, std::span<const uint64_t> objects);
+Report checkProgram(std::string_view program, std::string_view certificate,
+                    std::span<const uint64_t> objects);
 
 // "": the certificate holds, and no access to memory is open. A tensor that is not shown to fit its storage is
 // none: the runtime compares the two whenever it makes one.

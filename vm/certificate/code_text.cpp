@@ -38,7 +38,9 @@ bool isThere(const ProgramText& program, const FunctionText& function, char kind
 }
 
 bool hasArity(const ProgramText& program, const CodeRow& row) {
-  const auto callee = [&](size_t operand) -> const FunctionText& { return program.functions[static_cast<size_t>(row.word(operand))]; };
+  const auto callee = [&](size_t operand) -> const FunctionText& {
+    return program.functions[static_cast<size_t>(row.word(operand))];
+  };
   switch (row.what) {
     case Instruction::launch: {
       const KernelText& kernel = program.kernels[static_cast<size_t>(row.word(0))];
@@ -46,7 +48,8 @@ bool hasArity(const ProgramText& program, const CodeRow& row) {
              kernel.outputCount <= kernel.bufferCount;
     }
     case Instruction::invoke:
-      return row.operands[0].size() == callee(1).resultCount && row.operands[2].size() == callee(1).parameterCount;
+      return row.operands[0].size() == callee(1).resultCount &&
+             row.operands[2].size() == callee(1).parameterCount;
     case Instruction::tailInvoke:
       return row.operands[1].size() == callee(0).parameterCount;
     default:
@@ -80,12 +83,14 @@ std::string decode(const ProgramText& program, const FunctionText& function, std
       if (*kind == 'l') labels.insert(code[at]);
       at += count;
     }
-    if (!hasArity(program, row)) return "@" + function.name + ": a call has another number of operands than its callee";
+    if (!hasArity(program, row))
+      return "@" + function.name + ": a call has another number of operands than its callee";
     rows.push_back(std::move(row));
   }
   for (const int32_t label : labels)
     if (starts.count(label) == 0) return "@" + function.name + " jumps to something that is no instruction";
-  return function.parameterCount <= function.objectCount ? "" : "@" + function.name + " has too few registers";
+  return function.parameterCount <= function.objectCount ? ""
+                                                         : "@" + function.name + " has too few registers";
 }
 
 }  // namespace dyn::certificate

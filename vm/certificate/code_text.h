@@ -16,7 +16,7 @@ enum class Instruction : int32_t {
 
 struct CodeRow {
   Instruction what = Instruction::ret;
-  uint32_t position = 0;                        // of its first word
+  uint32_t position = 0;                           // of its first word
   std::vector<std::span<const int32_t>> operands;  // an immediate has two words
 
   int32_t word(size_t operand) const { return operands[operand][0]; }

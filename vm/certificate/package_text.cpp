@@ -159,7 +159,8 @@ std::string readPackage(std::string_view bytes, PackageText& package) {
     SectionText section{std::string(row.substr(0, strnlen(row.data(), kNameBytes))), kind == 2,
                         bytes.substr(offset, size)};
     const bool isRead = kind == 0 || section.name == kCertificateSection;
-    if (isRead && digestOf(section.bytes) != digest) return "section " + section.name + " is damaged (checksum)";
+    if (isRead && digestOf(section.bytes) != digest)
+      return "section " + section.name + " is damaged (checksum)";
     if (kind == 0) {
       if (std::string problem = readProgram(section.bytes, package.program); !problem.empty()) return problem;
       hasProgram = true;

@@ -29,7 +29,8 @@ struct Polynomial {
 };
 
 Polynomial ofAtom(AtomId atom);
-std::optional<Polynomial> scaledSum(const Polynomial& a, const Polynomial& b, int64_t factor);  // a + factor*b
+std::optional<Polynomial> scaledSum(const Polynomial& a, const Polynomial& b,
+                                    int64_t factor);  // a + factor*b
 std::optional<Polynomial> product(const Polynomial& a, const Polynomial& b);
 Monomial product(const Monomial& a, const Monomial& b);
 bool mentions(const Polynomial& p, AtomId atom);

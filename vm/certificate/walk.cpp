@@ -22,8 +22,8 @@ constexpr size_t kTypeCount = sizeof kElementBytes / sizeof *kElementBytes;
 
 struct LoopHead {
   uint32_t loop = 0;
-  uint32_t firstStorage = 0;  // storages from here on are made inside
-  Frame frame;                // what was assumed
+  uint32_t firstStorage = 0;         // storages from here on are made inside
+  Frame frame;                       // what was assumed
   std::set<uint32_t> kept, written;  // registers, scalars first
 };
 
@@ -111,7 +111,8 @@ class Walk {
     region->isAnywhere = true;
     return region;
   }
-  ObjectRef unknown(std::vector<RegionRef> regions, bool isNew, const std::string& why = "a value of unknown size") {
+  ObjectRef unknown(std::vector<RegionRef> regions, bool isNew,
+                    const std::string& why = "a value of unknown size") {
     if (isNew) regions.push_back(storage(std::nullopt, why));
     Object made;
     made.regions = std::move(regions);
@@ -185,15 +186,18 @@ class Walk {
           for (const RegionRef& region : object->regions) isLive[region->storage] = true;
     Value total = Polynomial();
     for (size_t i = 0; i < isLive.size() && total; ++i)
-      if (isLive[i] && !storages_[i]) return leaveOpen(Obligation::peak, reasons_[i]);
-      else if (isLive[i]) total = sum(total, storages_[i]);
+      if (isLive[i] && !storages_[i])
+        return leaveOpen(Obligation::peak, reasons_[i]);
+      else if (isLive[i])
+        total = sum(total, storages_[i]);
     total = total ? resolved(*total, state_.scope) : total;
     if (!total) return leaveOpen(Obligation::peak, "a size is out of range");
     judge_.live(atoms_, *total);
     std::vector<Value> claims;
     for (const Polynomial& p : judge_.peak())
       if (printable(p)) claims.push_back(difference(p, total));
-    demand(Obligation::peak, claims, atoms_.print(*total) + " bytes are not shown to be within the stated peak");
+    demand(Obligation::peak, claims,
+           atoms_.print(*total) + " bytes are not shown to be within the stated peak");
   }
 
   void allocateTensor(const CodeRow& row) {
@@ -221,16 +225,16 @@ class Walk {
       }
     // In the order of their making, which is the same in each walk.
     std::vector<RegionRef> ordered(live.begin(), live.end());
-    std::sort(ordered.begin(), ordered.end(), [&](const RegionRef& a, const RegionRef& b) {
-      return order_[a.get()] < order_[b.get()];
-    });
+    std::sort(ordered.begin(), ordered.end(),
+              [&](const RegionRef& a, const RegionRef& b) { return order_[a.get()] < order_[b.get()]; });
     for (const RegionRef& region : ordered) {
       if (judge_.isWrong()) return;
       if (region->isAnywhere) {
         leaveOpen(Obligation::apart, "a value that a loop or a call keeps may lie anywhere in the storage");
         continue;
       }
-      const Value sides[] = {difference(region->begin, end), difference(begin, sum(region->begin, region->size))};
+      const Value sides[] = {difference(region->begin, end),
+                             difference(begin, sum(region->begin, region->size))};
       demand(Obligation::apart, sides, "two tensors are not shown to lie apart");
     }
     auto region = std::make_shared<Region>();
@@ -246,7 +250,7 @@ class Walk {
     ++result_.launches;
     const auto index = static_cast<size_t>(row.word(0));
     const KernelText& kernel = program_.kernels[index];
-    Launch launch{&kernels_[index], scalar(row.word(1)), scalars(row.operands[4]), {}, {}, kernel.scratchBytes};
+    Launch launch{&kernels_[index], scalar(row.word(1)), scalars(row.operands[4]), {}, {}};
     const std::vector<ObjectRef> buffers = objects(row.operands[3]);
     for (size_t i = 0; i < buffers.size(); ++i) {
       const Object& buffer = *buffers[i];
@@ -258,9 +262,11 @@ class Walk {
           isStable = isStable && std::count(buffer.regions.begin(), buffer.regions.end(), region) == 0;
       launch.isStable.push_back(isStable);
     }
-    if (!launch.kernel->isStated) return leaveOpen(Obligation::access, "kernel " + kernel.name + " states no accesses");
+    if (!launch.kernel->isStated)
+      return leaveOpen(Obligation::access, "kernel " + kernel.name + " states no accesses");
     std::vector<std::string> open;
-    if (!checkLaunch(launch, atoms_, state_.scope, judge_, result_.shown[static_cast<size_t>(Obligation::access)], open) &&
+    if (!checkLaunch(launch, atoms_, state_.scope, judge_,
+                     result_.shown[static_cast<size_t>(Obligation::access)], open) &&
         !judge_.isWrong())
       result_.refusal = "the accesses of kernel " + kernel.name + " don't fit its row";
     for (const std::string& what : open) leaveOpen(Obligation::access, "kernel " + kernel.name + ": " + what);
@@ -341,7 +347,8 @@ class Walk {
     std::map<int32_t, LoopHead> heads;
     std::optional<State> left;
     for (const CodeRow& row : rows)
-      if (const std::optional<int32_t> label = labelOf(row); label && *label <= static_cast<int32_t>(row.position))
+      if (const std::optional<int32_t> label = labelOf(row);
+          label && *label <= static_cast<int32_t>(row.position))
         ends[*label] = row.position;
     bool isLive = true;
     for (const CodeRow& row : rows) {
@@ -356,8 +363,10 @@ class Walk {
         pending.erase(at);
       }
       if (!isLive || isDone()) continue;
-      if (++steps_ > kMaximumSteps) result_.refusal = "unsupported: the program has more than 4,000,000 steps to check";
-      if (const auto end = ends.find(position); end != ends.end()) heads[position] = enterLoop(rows, row.position, end->second);
+      if (++steps_ > kMaximumSteps)
+        result_.refusal = "unsupported: the program has more than 4,000,000 steps to check";
+      if (const auto end = ends.find(position); end != ends.end())
+        heads[position] = enterLoop(rows, row.position, end->second);
       if (const std::optional<int32_t> label = labelOf(row)) {
         const bool isPlain = row.what == Instruction::jump;
         const Polynomial condition = isPlain ? Polynomial(1) : scalar(row.word(0));
@@ -429,8 +438,8 @@ class Walk {
 
   State join(const State& a, const State& b) {
     State result = a;
-    const auto common = std::mismatch(a.scope.facts.begin(), a.scope.facts.end(), b.scope.facts.begin(),
-                                      b.scope.facts.end());
+    const auto common =
+        std::mismatch(a.scope.facts.begin(), a.scope.facts.end(), b.scope.facts.begin(), b.scope.facts.end());
     result.scope = {{a.scope.facts.begin(), common.first}, {}, {}};
     std::set_intersection(a.scope.nonNegative.begin(), a.scope.nonNegative.end(), b.scope.nonNegative.begin(),
                           b.scope.nonNegative.end(),
@@ -493,7 +502,8 @@ class Walk {
           regions.push_back(storage(bytes(held->dtype, held->dims), "a value that a loop carries"));
           held = tensor(held->dtype, held->dims, regions);
         } else if (!isKept) {
-          held = unknown(held ? held->regions : std::vector<RegionRef>(), true, "a value that a loop carries grows");
+          held = unknown(held ? held->regions : std::vector<RegionRef>(), true,
+                         "a value that a loop carries grows");
         }
       }
       if (isKept) head.kept.insert(index);
@@ -521,7 +531,8 @@ class Walk {
         if (isKept && (!held || !shows(*held))) judge_.refute(head.loop, index);
         continue;
       }
-      const ObjectRef &held = frame().objects[index - scalarCount], &before = head.frame.objects[index - scalarCount];
+      const ObjectRef &held = frame().objects[index - scalarCount],
+                      &before = head.frame.objects[index - scalarCount];
       if (held == before || (!held && !isKept)) continue;
       if (!isWritten) {
         // A register that was never set may get its stand-in inside of the body.
@@ -558,15 +569,18 @@ class Walk {
       if (!port.isTensor) continue;
       for (size_t axis = 0; axis < port.dims.size(); ++axis) {
         const std::string& text = port.dims[axis].text;
-        const Value stated = port.dims[axis].value >= 0 ? Polynomial(port.dims[axis].value)
-                                                        : parseDim(text, names_, atoms_);
+        const Value stated =
+            port.dims[axis].value >= 0 ? Polynomial(port.dims[axis].value) : parseDim(text, names_, atoms_);
         const std::string what = "axis " + std::to_string(axis) + " of output " + port.name;
         if (!stated && text.find('?') != std::string::npos) continue;  // nothing is stated
-        if (!stated || results[i]->kind != ObjectKind::tensor || results[i]->dims.size() != port.dims.size()) {
-          leaveOpen(Obligation::shape, what + (stated ? ": its shape is made at run time" : ": " + text + " is not read"));
+        if (!stated || results[i]->kind != ObjectKind::tensor ||
+            results[i]->dims.size() != port.dims.size()) {
+          leaveOpen(Obligation::shape,
+                    what + (stated ? ": its shape is made at run time" : ": " + text + " is not read"));
           continue;
         }
-        const Value more = difference(results[i]->dims[axis], stated), less = difference(stated, results[i]->dims[axis]);
+        const Value more = difference(results[i]->dims[axis], stated),
+                    less = difference(stated, results[i]->dims[axis]);
         if (demand(Obligation::shape, {&more, 1}, what + " is not shown to be " + text))
           demand(Obligation::shape, {&less, 1}, what + " is not shown to be " + text);
       }
@@ -612,9 +626,9 @@ class Walk {
   std::set<int32_t> closures_;
   std::vector<int32_t> queue_;
   std::vector<ObjectRef> globals_;
-  std::vector<Value> storages_;        // sizes in bytes
-  std::vector<std::string> reasons_;   // of those without
-  std::vector<RegionRef> regions_;     // all, so that no address is used twice
+  std::vector<Value> storages_;       // sizes in bytes
+  std::vector<std::string> reasons_;  // of those without
+  std::vector<RegionRef> regions_;    // all, so that no address is used twice
   std::map<const Region*, size_t> order_;
   std::map<std::pair<uint64_t, size_t>, Polynomial> dims_;  // of objects that are not known
   std::map<std::string, Polynomial> names_;                 // dims of the contract
@@ -703,10 +717,12 @@ bool Walk::executeScalar(const CodeRow& row) {
       set(row, 0, fresh(true));
       return true;
     case Instruction::checkEqual:
-      if (const Value p = difference(scalar(row.word(0)), scalar(row.word(1)))) learnZero(state_.scope, atoms_, *p);
+      if (const Value p = difference(scalar(row.word(0)), scalar(row.word(1))))
+        learnZero(state_.scope, atoms_, *p);
       return true;
     case Instruction::checkLessEqual:
-      if (const Value p = difference(scalar(row.word(1)), scalar(row.word(0)))) learn(state_.scope, atoms_, *p);
+      if (const Value p = difference(scalar(row.word(1)), scalar(row.word(0))))
+        learn(state_.scope, atoms_, *p);
       return true;
     case Instruction::check:
       learnCondition(state_.scope, atoms_, scalar(row.word(0)), true);
@@ -737,7 +753,8 @@ bool Walk::execute(const CodeRow& row) {
       Object made;
       made.kind = ObjectKind::tensor;
       made.dtype = static_cast<uint8_t>(row.word(1));
-      if (row.what == Instruction::fromScalars) made.dims = {Polynomial(static_cast<int64_t>(numbers.size()))};
+      if (row.what == Instruction::fromScalars)
+        made.dims = {Polynomial(static_cast<int64_t>(numbers.size()))};
       // A narrower type may hold another number.
       if (made.dtype < kTypeCount && kElementBytes[made.dtype] == 8) made.numbers = numbers;
       made.regions = {storage(bytes(made.dtype, made.dims))};
@@ -760,7 +777,8 @@ bool Walk::execute(const CodeRow& row) {
       setNew(row, newTensor(static_cast<uint8_t>(row.word(1)), scalars(row.operands[3])));
       return true;
     case Instruction::reuseTensor: {
-      const ObjectRef from = object(row.word(1)), made = newTensor(static_cast<uint8_t>(row.word(2)), scalars(row.operands[4]));
+      const ObjectRef from = object(row.word(1)),
+                      made = newTensor(static_cast<uint8_t>(row.word(2)), scalars(row.operands[4]));
       std::vector<RegionRef> regions = from->regions;
       regions.insert(regions.end(), made->regions.begin(), made->regions.end());
       setNew(row, tensor(made->dtype, made->dims, regions));
@@ -888,7 +906,8 @@ bool Walk::callClosure(const CodeRow& row) {
   if (closure->kind == ObjectKind::closure) {
     arguments.insert(arguments.begin(), closure->fields.begin(), closure->fields.end());
     const FunctionText& callee = program_.functions[static_cast<size_t>(closure->function)];
-    if (arguments.size() != callee.parameterCount || row.operands[0].size() != callee.resultCount) return false;
+    if (arguments.size() != callee.parameterCount || row.operands[0].size() != callee.resultCount)
+      return false;
     if (!call(closure->function, arguments, results)) return false;
   } else {
     for (const int32_t function : closures_) enqueue(function);

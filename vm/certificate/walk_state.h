@@ -22,12 +22,12 @@ enum class ObjectKind : uint8_t { unknown, tensor, storage, tuple, closure };
 struct Object {
   uint64_t id = 0;
   ObjectKind kind = ObjectKind::unknown;
-  uint8_t dtype = 0;             // tensor
-  bool isDense = true;           // tensor
-  std::vector<Polynomial> dims;  // tensor
-  std::vector<Polynomial> numbers;                     // tensor made of scalars
-  std::vector<std::shared_ptr<const Object>> fields;   // tuple, closure: captures
-  int32_t function = -1;                               // closure
+  uint8_t dtype = 0;                                  // tensor
+  bool isDense = true;                                // tensor
+  std::vector<Polynomial> dims;                       // tensor
+  std::vector<Polynomial> numbers;                    // tensor made of scalars
+  std::vector<std::shared_ptr<const Object>> fields;  // tuple, closure: captures
+  int32_t function = -1;                              // closure
   std::vector<RegionRef> regions;
 };
 using ObjectRef = std::shared_ptr<const Object>;

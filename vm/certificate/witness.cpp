@@ -54,7 +54,8 @@ Verdict checkWitness(ByteReader& in, const Atoms& atoms, const Scope& scope, con
         Scope inside = scope;
         for (const Polynomial& fact : each.facts) learn(inside, atoms, fact);
         const std::optional<Polynomial> claim = replaced(p, static_cast<AtomId>(atom), each.value);
-        if (!claim || checkWitness(in, atoms, inside, *claim, depth + 1) != Verdict::shown) return Verdict::wrong;
+        if (!claim || checkWitness(in, atoms, inside, *claim, depth + 1) != Verdict::shown)
+          return Verdict::wrong;
       }
       return Verdict::shown;
     }

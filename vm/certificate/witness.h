@@ -19,7 +19,8 @@ namespace dyn::certificate {
 enum class Verdict : uint8_t { shown, open, wrong };
 
 // Reads one witness and checks it.
-Verdict checkWitness(ByteReader& in, const Atoms& atoms, const Scope& scope, const Polynomial& p, int depth = 0);
+Verdict checkWitness(ByteReader& in, const Atoms& atoms, const Scope& scope, const Polynomial& p,
+                     int depth = 0);
 
 // Who answers what a walk over a program (walk.h) has to know: the certificate of a package, whose answers are
 // checked, or the one who makes a certificate and searches for them.
@@ -27,7 +28,8 @@ class Judge {
  public:
   virtual ~Judge() = default;
   // Is one of `claims` at least 0? The first one that is, or -1: open.
-  virtual int firstNonNegative(const Atoms& atoms, const Scope& scope, std::span<const Polynomial> claims) = 0;
+  virtual int firstNonNegative(const Atoms& atoms, const Scope& scope,
+                               std::span<const Polynomial> claims) = 0;
   // Does register `index` (scalars first) keep what it holds at the head of loop `loop`, in the order of the
   // walk: for a tensor dtype and shape, for a number not to be negative? The walk checks it where the loop
   // begins again, and calls refute() where it doesn't hold.

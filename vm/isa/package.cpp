@@ -90,8 +90,8 @@ uint64_t layOutConstants(Program& program) {
 }
 
 Status makePackage(const Program& program, std::span<const void* const> constantData,
-                   std::span<const ObjectSection> objects, PackageBytes& package,
-                   const PackageSigner& signer, std::span<const ObjectSection> others) {
+                   std::span<const ObjectSection> objects, PackageBytes& package, const PackageSigner& signer,
+                   std::span<const ObjectSection> others) {
   if (constantData.size() != program.constants.size())
     return failure(DYN_INVALID_ARGUMENT, "one data pointer per constant is needed");
   const std::vector<uint8_t> code = serializeProgram(program);

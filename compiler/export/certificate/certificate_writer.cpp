@@ -51,8 +51,9 @@ class SearchingJudge : public certificate::Judge {
     };
     for (const Polynomial& p : sums_)
       if (isWithin(sum, p)) return;
-    sums_.erase(std::remove_if(sums_.begin(), sums_.end(), [&](const Polynomial& p) { return isWithin(p, sum); }),
-                sums_.end());
+    sums_.erase(
+        std::remove_if(sums_.begin(), sums_.end(), [&](const Polynomial& p) { return isWithin(p, sum); }),
+        sums_.end());
     sums_.push_back(sum);
   }
   bool isWrong() const override { return false; }
@@ -107,7 +108,8 @@ Result<std::string> makeCertificate(std::string_view program, std::span<const lo
   for (int walk = 0;; ++walk) {
     judge.emplace(refuted, peak, walk >= kMaximumWalks);
     const certificate::WalkResult result = walkProgram(text, accesses, *judge);
-    if (!result.refusal.empty()) return makeError(DiagnosticId::internalError, "certificate: " + result.refusal);
+    if (!result.refusal.empty())
+      return makeError(DiagnosticId::internalError, "certificate: " + result.refusal);
     if (!judge->newlyRefuted().empty()) {
       refuted.insert(judge->newlyRefuted().begin(), judge->newlyRefuted().end());
       hasPeak = false;

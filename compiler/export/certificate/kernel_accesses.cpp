@@ -169,7 +169,8 @@ class AccessWriter {
       case ExprKind::cast: {
         const Dtype from = e.operands()[0].dtype(), to = e.dtype();
         const bool fits = from == to || from == Dtype::boolean || (to == Dtype::i64 && from != Dtype::u64);
-        if (to != Dtype::boolean && isInteger(to) && fits && (isInteger(from) || from == Dtype::boolean)) return of(0);
+        if (to != Dtype::boolean && isInteger(to) && fits && (isInteger(from) || from == Dtype::boolean))
+          return of(0);
         break;
       }
       default:
@@ -193,7 +194,9 @@ class AccessWriter {
     const auto exact = [&](NodeKind kind) {
       return isExact(dtype) ? node(kind, {a, b}) : node(NodeKind::unknown, {});
     };
-    const auto whole = [&](NodeKind kind) { return isWhole ? node(kind, {a, b}) : node(NodeKind::unknown, {}); };
+    const auto whole = [&](NodeKind kind) {
+      return isWhole ? node(kind, {a, b}) : node(NodeKind::unknown, {});
+    };
     switch (e.binaryOp()) {
       case BinaryOp::add:
         return exact(NodeKind::add);

@@ -95,7 +95,8 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
       std::optional<Polynomial> next = part && scaled ? scaledSum(*scaled, *part, -1) : std::nullopt;
       if (!next) continue;
       const size_t bad = badTerms(*next, problem);
-      candidates.push_back({{number, times, *rest}, scale, *std::move(next), {bad, fact.terms.size(), scale > 1}});
+      candidates.push_back(
+          {{number, times, *rest}, scale, *std::move(next), {bad, fact.terms.size(), scale > 1}});
     }
   };
   for (size_t i = problem.scope.facts.size(); i-- > 0;) consider(problem.scope.facts[i], 2 * i + 1);
@@ -123,7 +124,8 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
   return false;
 }
 
-bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomial& p, int depth, ByteWriter& out) {
+bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomial& p, int depth,
+                          ByteWriter& out) {
   if (atoms.isPlainlyNonNegative(p, scope)) {
     out.number(0);
     return true;
@@ -147,7 +149,8 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
   std::vector<AtomId> splittable;
   for (const auto& [monomial, coefficient] : p.terms)
     for (const AtomId atom : monomial)
-      if (atoms[atom].kind != AtomKind::symbol && atoms[atom].kind != AtomKind::floorDiv) splittable.push_back(atom);
+      if (atoms[atom].kind != AtomKind::symbol && atoms[atom].kind != AtomKind::floorDiv)
+        splittable.push_back(atom);
   std::sort(splittable.rbegin(), splittable.rend());
   splittable.erase(std::unique(splittable.begin(), splittable.end()), splittable.end());
   for (const AtomId atom : splittable) {

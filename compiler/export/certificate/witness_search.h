@@ -14,8 +14,8 @@ namespace dyn {
 class WitnessSearch {
  public:
   // Appends a witness of `p` to `out`, or nothing and returns false.
-  bool find(const certificate::Atoms& atoms, const certificate::Scope& scope, const certificate::Polynomial& p,
-            ByteWriter& out);
+  bool find(const certificate::Atoms& atoms, const certificate::Scope& scope,
+            const certificate::Polynomial& p, ByteWriter& out);
 
  private:
   struct Step {
@@ -31,12 +31,13 @@ class WitnessSearch {
     int64_t scale = 1;
   };
 
-  bool cases(const certificate::Atoms& atoms, const certificate::Scope& scope, const certificate::Polynomial& p,
-             int depth, ByteWriter& out);
+  bool cases(const certificate::Atoms& atoms, const certificate::Scope& scope,
+             const certificate::Polynomial& p, int depth, ByteWriter& out);
   bool combine(Problem& problem, const certificate::Polynomial& p, int depth);
   void noteFacts(const certificate::Atoms& atoms);
 
-  std::unordered_map<certificate::AtomId, std::vector<size_t>> factsOf_;  // of the atoms, by what they mention
+  std::unordered_map<certificate::AtomId, std::vector<size_t>>
+      factsOf_;  // of the atoms, by what they mention
   size_t noted_ = 0;
   const certificate::Atoms* atoms_ = nullptr;
   int cases_ = 0;  // tried for one claim

@@ -10,7 +10,8 @@ namespace dyn {
 namespace {
 
 constexpr const char* kStatusNames[] = {"certified", "partly", "missing", "refused"};
-constexpr const char* kObligationNames[certificate::kObligationCount] = {"fits", "apart", "access", "peak", "shape"};
+constexpr const char* kObligationNames[certificate::kObligationCount] = {"fits", "apart", "access", "peak",
+                                                                         "shape"};
 
 }  // namespace
 

@@ -318,8 +318,10 @@ bool mutate(vm::Program& program, std::mt19937& random) {
       word(1, 0) = other(main.scalarCount);
       return true;
     case Opcode::allocTensor:
-      if (random() % 2 == 0) word(2, 0) = other(main.scalarCount);
-      else if (reader.operand(4).count > 0) word(4, other(reader.operand(4).count)) = other(main.scalarCount);
+      if (random() % 2 == 0)
+        word(2, 0) = other(main.scalarCount);
+      else if (reader.operand(4).count > 0)
+        word(4, other(reader.operand(4).count)) = other(main.scalarCount);
       return true;
     case Opcode::newTensor:
       if (reader.operand(3).count == 0) return false;
@@ -329,9 +331,12 @@ bool mutate(vm::Program& program, std::mt19937& random) {
       word(0, 0) = other(main.objectCount);
       return true;
     case Opcode::launch:
-      if (random() % 3 == 0) word(1, 0) = other(main.scalarCount);
-      else if (random() % 2 == 0 && reader.operand(4).count > 0) word(4, other(reader.operand(4).count)) = other(main.scalarCount);
-      else word(3, other(reader.operand(3).count)) = other(main.objectCount);
+      if (random() % 3 == 0)
+        word(1, 0) = other(main.scalarCount);
+      else if (random() % 2 == 0 && reader.operand(4).count > 0)
+        word(4, other(reader.operand(4).count)) = other(main.scalarCount);
+      else
+        word(3, other(reader.operand(3).count)) = other(main.objectCount);
       return true;
     default:
       return false;
@@ -348,14 +353,16 @@ TEST(Certificates, EveryUnsafeMutationIsRefused) {
     const certificate::Report report =
         certificate::checkProgram(bytesOf(programs.back().program), programs.back().certificate, {});
     ASSERT_EQ(report.status, CertificateStatus::certified)
-        << report.why << (report.walk.open.empty() ? "" : report.walk.open[0].place + report.walk.open[0].what);
+        << report.why
+        << (report.walk.open.empty() ? "" : report.walk.open[0].place + report.walk.open[0].what);
     ASSERT_FALSE(isUnsafe(programs.back(), programs.back().program));
   }
   while (count < wanted) {
     const Certified& of = programs[random() % programs.size()];
     vm::Program program = of.program;
-    if (!mutate(program, random) || program.functions[static_cast<size_t>(program.mainFunction)].code ==
-                                        of.program.functions[static_cast<size_t>(of.program.mainFunction)].code)
+    if (!mutate(program, random) ||
+        program.functions[static_cast<size_t>(program.mainFunction)].code ==
+            of.program.functions[static_cast<size_t>(of.program.mainFunction)].code)
       continue;
     if (!vm::verifyProgram(program).ok()) continue;
     ++count;
@@ -386,7 +393,8 @@ TEST(Certificates, ADamagedCertificateIsNoBetterThanNone) {
   }
   EXPECT_EQ(certificate::checkProgram(program, of.certificate, {}).status, CertificateStatus::certified);
   const uint64_t digest = 1;
-  EXPECT_EQ(certificate::checkProgram(program, of.certificate, {&digest, 1}).status, CertificateStatus::refused);
+  EXPECT_EQ(certificate::checkProgram(program, of.certificate, {&digest, 1}).status,
+            CertificateStatus::refused);
 }
 
 }  // namespace
