@@ -32,20 +32,12 @@ const char* const kPrograms[] = {
   %y = add(%e, %a)
   return %y
 })",
-    R"(fn @main(%x: Tensor[(n, m), f32], %z: Tensor[(n, m), f32]) {
-  %a = softmax(%x) {axis = -1}
-  %b = transpose(%a) {perm = [1, 0]}
-  %c = softmax(%b) {axis = -1}
-  %d = transpose(%c) {perm = [1, 0]}
-  %y = add(%d, %z)
-  return %y
-})",
-    R"(fn @main(%x: Tensor[(a, b, 8), f32]) {
-  %p = softmax(%x) {axis = 1}
-  %q = concat(%p, %x) {axis = 0}
-  %r = softmax(%q) {axis = 1}
-  %s = concat(%r, %q) {axis = 1}
-  %y = softmax(%s) {axis = 1}
+    R"(fn @main(%x: Tensor[(n, 4), f32], %w1: Tensor[(4, 8), f32], %b1: Tensor[(8), f32], %w2: Tensor[(8, 3), f32]) {
+  %p = matmul(%x, %w1)
+  %q = add(%p, %b1)
+  %h = relu(%q)
+  %s = matmul(%h, %w2)
+  %y = softmax(%s) {axis = -1}
   return %y
 })"};
 
@@ -279,9 +271,8 @@ Run runAt(const Certified& of, const vm::Program& program, const std::map<std::s
 
 bool isUnsafe(const Certified& of, const vm::Program& program) {
   static constexpr int64_t kSizes[] = {0, 1, 2, 3, 7, 16, 61, 128, 1021, 40009};
-  for (const int64_t a : kSizes)
-    for (const int64_t b : {int64_t{1}, int64_t{5}, int64_t{64}, int64_t{257}})
-      if (runAt(of, program, {{"n", a}, {"m", b}, {"a", a}, {"b", b}}) == Run::unsafe) return true;
+  for (const int64_t n : kSizes)
+    if (runAt(of, program, {{"n", n}}) == Run::unsafe) return true;
   return false;
 }
 
