@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/batch/verbs.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
 #include "compiler/support/trusted_folder.h"

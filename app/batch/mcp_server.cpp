@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/views/view_json.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/utf8.h"

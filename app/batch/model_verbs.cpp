@@ -6,7 +6,13 @@
 
 #include "app/batch/verbs.h"
 #include "app/engine/model/dim_relation.h"
+#include "app/engine/model/model_info.h"
 #include "app/session/case_file.h"
+#include "app/session/views/change_views.h"
+#include "app/session/views/file_views.h"
+#include "app/session/views/generate_views.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/problem_views.h"
 #include "app/session/views/view_json.h"
 
 namespace dyn {
@@ -271,6 +277,16 @@ int verb_check(const BatchContext& context) {
   std::shared_ptr<const Outcome> outcome = context.execute(std::move(check));
   if (!outcome->as<ProblemList>()) return context.fail(*outcome);
   return tellProblems(context, *outcome, {{"model", context.request.text("model")}});
+}
+
+int verb_why(const BatchContext& context) {
+  const BatchRequest& request = context.request;
+  Command why = request.handedTo(CommandId::why);
+  const std::string asked = request.text("question");
+  const size_t equals = asked.find('=');
+  why.add("a", asked.substr(0, equals));
+  if (equals != std::string::npos) why.add("b", asked.substr(equals + 1));
+  return answer(context, loadCommand(request), std::move(why));
 }
 
 int verb_compile(const BatchContext& context) {

@@ -7,6 +7,7 @@
 
 #include "app/batch/verbs.h"
 #include "app/session/script_reader.h"
+#include "app/session/views/shell_views.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/mapped_file.h"
 

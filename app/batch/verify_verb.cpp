@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "app/batch/verbs.h"
+#include "app/session/views/problem_views.h"
 #include "app/session/views/view_json.h"
 #include "vm/include/dynvm.h"
 

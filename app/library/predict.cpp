@@ -1,9 +1,11 @@
 // What a run of given sizes will be, without running it.
 #include "app/engine/model/loaded_model.h"
+#include "app/engine/model/model_info.h"
 #include "app/engine/run/specialisation.h"
 #include "app/library/model.h"
 #include "app/session/answers/dim_views.h"
 #include "app/session/session_state.h"
+#include "app/session/views/predict_views.h"
 
 struct dyn_prediction {
   struct Check {

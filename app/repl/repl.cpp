@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/engine/device/launch_counts.h"
 #include "app/repl/init_file.h"
 #include "app/repl/line_editor.h"
 #include "app/repl/pager.h"
@@ -18,6 +19,8 @@
 #include "app/session/history_file.h"
 #include "app/session/script_reader.h"
 #include "app/session/supervisor.h"
+#include "app/session/views/shell_views.h"
+#include "app/session/views/stop_views.h"
 #include "app/session/views/text_table.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/standard_streams.h"

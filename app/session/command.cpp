@@ -564,4 +564,11 @@ Result<int64_t> parseBytes(std::string_view text) {
       .note("write it as 1000000, 512MB or 2GB");
 }
 
+bool asksAboutRun(const Command& why) {
+  for (const char* option : {"run", "dim", "input", "lengths", "want"})
+    if (why.has(option)) return true;
+  const std::string asked = why.text("a");
+  return asked == kAskedFailure || asked.find('[') != std::string::npos;
+}
+
 }  // namespace dyn

@@ -110,6 +110,10 @@ Result<Command> parseCommand(std::string_view line);
 Status checkCommand(const Command& command);
 std::string toLine(const Command& command);
 
+inline constexpr std::string_view kAskedFailure = "failure";  // `:why failure`: of the last run
+// Does `:why` ask about a run? Other questions are about the program, and need none.
+bool asksAboutRun(const Command& why);
+
 // Does the text go on in the next line? (an open bracket, brace or quote)
 bool isOpenEnded(std::string_view text);
 // The same, asked after each line of a text that grows: a line costs its own length.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/option_table.h"
 #include "app/session/session_state.h"
 #include "compiler/ops/op_table.h"

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/session_files.h"
 #include "app/session/session_state.h"
 #include "app/session/views/live_text.h"
@@ -50,6 +51,7 @@ auto guarded(const Work& work) -> decltype(work()) {
 // Is it a view that can be made while the model runs?
 bool isServedBeside(const Command& command) {
   const Concurrency concurrency = commandSpec(command.id).concurrency;
+  if (command.id == CommandId::why && asksAboutRun(command)) return false;
   if (concurrency == Concurrency::graphReader)
     return command.text("level", "graph") == "graph" && !command.has("linked");
   return concurrency == Concurrency::reader;

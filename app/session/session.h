@@ -27,6 +27,8 @@
 
 namespace dyn {
 
+struct LiveRun;
+
 // The options of a session are those of the model that it holds.
 using SessionOptions = EngineOptions;
 

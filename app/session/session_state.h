@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/engine/model/loaded_model.h"
+#include "app/engine/model/model_info.h"
 #include "app/engine/run/run_history.h"
 #include "app/engine/run/runner.h"
 #include "app/engine/run/specialisation.h"
@@ -19,6 +20,7 @@
 #include "app/session/journal.h"
 #include "app/session/session.h"
 #include "app/session/undo_stack.h"
+#include "app/session/views/shell_views.h"
 #include "compiler/support/visible_text.h"
 
 namespace dyn {
@@ -39,6 +41,13 @@ struct SessionState {
   std::optional<Diagnostic> lastError;
   Journal journal;
   RunHistory runs;
+  // Of the model that ran, or was to run, last: what was asked for, and the inputs where they could be made.
+  struct LastCall {
+    std::weak_ptr<LoadedModel> model;
+    Command command;
+    std::optional<CallInputs> inputs;
+  };
+  std::optional<LastCall> lastCall;
   struct ModelFile {
     std::weak_ptr<LoadedModel> model;
     std::shared_ptr<FileDigest> digest;

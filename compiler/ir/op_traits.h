@@ -19,6 +19,9 @@ struct OpTraits {
   // The first result has the rank of the first operand. Elementwise operators and reductions have rules of
   // their own.
   bool keepsRank = false;
+  // Elementwise, but operands behind the first do not broadcast from the last axis: they have one number for
+  // each channel, or one for all.
+  bool channelOperands = false;
   // Memory.
   bool view = false;  // its result is the first operand's memory under another shape; nothing is copied
   bool contentsKnown =

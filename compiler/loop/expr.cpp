@@ -79,8 +79,9 @@ std::string LoopContext::Impl::uniqueName(std::string_view hint) {
   for (char c : hint) base += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
   if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0]))) base.insert(base.begin(), '_');
   std::string name = base;
-  for (int k = 1; isReservedWord(name) || names.contains(name) || dims.hasSymbol(name); ++k)
-    name = base + "_" + std::to_string(k);
+  // Names are never given back: below the last number of a base all are taken.
+  for (int& k = lastNumber[base]; isReservedWord(name) || names.contains(name) || dims.hasSymbol(name);)
+    name = base + "_" + std::to_string(++k);
   names.insert(name);
   return name;
 }

@@ -38,9 +38,10 @@ struct LoopContext::Impl {
   std::deque<ExprNode> nodes;
   std::unordered_set<const ExprNode*, NodeHash, NodeEqual> interned;
   std::unordered_map<std::string, const ExprNode*> variables;
-  std::unordered_map<uint32_t, Expr> extents;  // by variable id
-  std::unordered_set<uint32_t> sizeDims;       // ids of dims used as extents or shapes: never negative
-  std::set<std::string, std::less<>> names;    // taken by variables, buffers, functions
+  std::unordered_map<uint32_t, Expr> extents;       // by variable id
+  std::unordered_set<uint32_t> sizeDims;            // ids of dims used as extents or shapes: never negative
+  std::set<std::string, std::less<>> names;         // taken by variables, buffers, functions
+  std::unordered_map<std::string, int> lastNumber;  // behind a name that was taken
   std::deque<Buffer> buffers;
   std::deque<UninterpretedFunction> functions;
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <unordered_set>
 
 #include "compiler/loop/expr_node.h"
 
@@ -106,22 +107,28 @@ const char* toString(UnaryOp op) { return kUnaryNames[static_cast<int>(op)]; }
 const char* toString(BinaryOp op) { return kBinaryNames[static_cast<int>(op)]; }
 const char* toString(ReduceOp op) { return kReduceNames[static_cast<int>(op)]; }
 
-bool isReservedWord(std::string_view word) {
+namespace {
+
+std::unordered_set<std::string_view> reservedWords() {
   static constexpr std::string_view kWords[] = {
       "kernel",   "in",        "out",        "scalars", "units",     "steps",  "scratch",
       "function", "let",       "accumulate", "over",    "for",       "vector", "unroll",
       "if",       "check",     "fault",      "select",  "dim",       "true",   "false",
       "inf",      "nan",       "about",      "array",   "pointers",  "low",    "high",
       "monotone", "injective", "multiple",   "inverse", "prefixSum", "reduce", "checked"};
-  for (std::string_view w : kWords)
-    if (w == word) return true;
-  for (const char* n : kUnaryNames)
-    if (word == n) return true;
-  for (const char* n : kBinaryNames)
-    if (word == n) return true;
-  for (const char* n : kReduceNames)
-    if (word == n) return true;
-  return parseDtype(word).has_value();
+  std::unordered_set<std::string_view> words(std::begin(kWords), std::end(kWords));
+  words.insert(std::begin(kUnaryNames), std::end(kUnaryNames));
+  words.insert(std::begin(kBinaryNames), std::end(kBinaryNames));
+  words.insert(std::begin(kReduceNames), std::end(kReduceNames));
+  for (int dtype = 0; dtype < dtypeCount(); ++dtype) words.insert(toString(static_cast<Dtype>(dtype)));
+  return words;
+}
+
+}  // namespace
+
+bool isReservedWord(std::string_view word) {
+  static const std::unordered_set<std::string_view> words = reservedWords();
+  return words.contains(word);
 }
 
 bool isPlainName(std::string_view name) {

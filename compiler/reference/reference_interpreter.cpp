@@ -140,6 +140,7 @@ Status Interpreter::push(const Function* function, std::vector<Value> arguments,
   Frame& frame = stack_.emplace_back();
   frame.function = function;
   frame.isRegion = isRegion;
+  if (options_.entered) options_.entered({*function, op_, stack_.size(), arguments});
   if (!isRegion) {
     frame.callerScope = std::move(scope_);
     scope_ = DimScope();
@@ -239,6 +240,7 @@ Status Interpreter::finishFrame() {
   }
   unbind(frame);
   stack_.pop_back();
+  if (options_.left) options_.left();
   if (!frame.isRegion) scope_ = std::move(frame.callerScope);
   if (stack_.empty()) {
     final_ = std::move(results);

@@ -25,6 +25,14 @@ enum class ShapeAssertion : uint8_t {
   on  // every computed shape must be what the type says (errors internalError: a wrong shape rule)
 };
 
+// A function or a body that begins.
+struct FrameEntry {
+  const Function& function;
+  const Op* caller = nullptr;  // the call, branch or loop; null: the outermost function
+  size_t depth = 0;            // frames on the stack, this one counted; a tail call replaces frames
+  std::span<const Value> arguments;
+};
+
 struct InterpreterOptions {
   ShapeAssertion shapes = ShapeAssertion::off;
   int64_t maxFrames = 200'000;                   // nested calls and bodies; past it memoryLimit
@@ -32,6 +40,8 @@ struct InterpreterOptions {
   const std::atomic<bool>* cancelled = nullptr;  // looked at before each operation
   // Called after each operation with its results.
   std::function<void(const Function&, const Op&, std::span<const Value>)> observer;
+  std::function<void(const FrameEntry&)> entered;
+  std::function<void()> left;  // the innermost frame has ended, with results
 };
 
 Result<std::vector<Value>> interpret(const Module& module, std::vector<Value> inputs,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._answers import (Answer, Buffer, Change, Check, Commands, Diff, Explanation, Graph, Kernel, KernelTime, Limit,
                            Pass, Passes, Plan, Prediction, Profile)
     from ._from_torch import from_torch
+    from ._generate import Generated, Generation, GenerationStatistics, Token
     from ._packages import Package, packaged
     from ._predictor import DynPredictor
     from ._server import Request, Served, Server, ServerStatistics
@@ -25,14 +26,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Answer", "Buffer", "Cancelled", "Change", "Check", "CheckError", "Commands", "DeadlinePassed", "Diagnostic",
-    "Diff", "Dim", "DynPredictor", "Error", "Explanation", "FileError", "Graph", "InputError", "InternalError", "Kernel",
-    "KernelTime", "Limit", "MemoryLimitError", "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan",
+    "Diff", "Dim", "DynPredictor", "Error", "Explanation", "FileError", "Generated", "Generation",
+    "GenerationStatistics", "Graph", "InputError", "InternalError", "Kernel", "KernelTime", "Limit", "MemoryLimitError", "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan",
     "Package", "Port", "Prediction", "Profile", "QueueFull", "Request", "Result", "Served", "Server", "ServerStatistics",
-    "ShutDown", "Unsupported", "UsageError", "from_torch", "load", "packaged",
+    "ShutDown", "Token", "Unsupported", "UsageError", "from_torch", "load", "packaged",
 ]
 
 
 _ELSEWHERE = {"from_torch": "_from_torch", "DynPredictor": "_predictor", "Package": "_packages", "packaged": "_packages",
+              **dict.fromkeys(("Generated", "Generation", "GenerationStatistics", "Token"), "_generate"),
               **dict.fromkeys(("Request", "Served", "Server", "ServerStatistics"), "_server")}
 
 

@@ -11,13 +11,14 @@ from typing import Any
 from . import _dyn, _values
 from ._calls import Calls
 from ._errors import ModelWarning, UsageError, diagnostic_of
+from ._generate import Generates
 from ._options import options_of
 from ._progress import Handle
 from ._questions import Questions
 from ._values import Port
 
 
-class Model(Calls, Questions):
+class Model(Calls, Generates, Questions):
     """A model that load() read. It compiles at the first call, once for all sizes. Any number of threads may
     call it at once; the lock of the interpreter is released while it compiles and runs."""
 

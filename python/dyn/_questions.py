@@ -45,9 +45,16 @@ class Questions:
                 for row in rows}
 
     def why(self, question: str) -> Explanation:
-        """"out.1" (an axis of a value), "seq" (a dim), "check0" (a check), "a.0=b.0" (a relation)."""
+        """"out.1" (an axis of a value), "seq" (a dim), "check0" (a check), "a.0=b.0" (a relation); of a run with
+        "--dim seq=7" and "--input x=@x.npy" behind it "out.1", "out[2,5]", "out[nan]" and "failure"."""
         from ._answers import Explanation
-        row = self.command(f"why {question}")["why"]
+        row = self.command(f"why {question}")
+        if "causes" in row:
+            row = row["causes"]
+            lines = [one["text"] for one in row["culprits"] + row["changes"]] + row["notes"]
+            return Explanation(row["question"], row["answer"], tuple(lines), tuple(step["text"] for step in row["steps"]),
+                               self.text(f"why {question}").rstrip("\n"))
+        row = row["why"]
         return Explanation(row["question"], row["answer"], tuple(row["lines"]), tuple(row["chain"]),
                            self.text(f"why {question}").rstrip("\n"))
 

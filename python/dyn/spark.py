@@ -41,9 +41,10 @@ def predict_udf(model: Any, *, return_type: DataType | str, batch_size: int = 10
     shapes: dict[int, Sequence[int] | None] = dict(given.items() if isinstance(given, Mapping) else enumerate(given))
     key = uuid.uuid4().hex
 
-    def predict(batches: Iterator[Tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+    def predict(batches: Iterator[Any]) -> Iterator[pa.Array]:
         predictor = _predictor_of(key, package, lengths, of_runs)
-        for columns in batches:
+        for batch in batches:
+            columns = batch if isinstance(batch, tuple) else (batch,)  # Spark hands out a single column as it is.
             count = len(columns[0])
             parts = [_predicted(predictor, [column.slice(at, batch_size) for column in columns], shapes, output, fields,
                                 lengths) for at in range(0, count, batch_size)]

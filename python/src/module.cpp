@@ -1,4 +1,5 @@
 // The extension dyn._dyn. Its callers are in dyn/, which has what people read.
+#include "generator.h"
 #include "model.h"
 #include "program.h"
 #include "runtime.h"
@@ -37,4 +38,25 @@ NB_MODULE(_dyn, module) {
       .def("shut_down", &Server::shutDown, nb::arg("how"))
       .def("statistics", &Server::statistics)
       .def("metrics", &Server::metrics);
+  nb::class_<Generator>(module, "Generator")
+      .def(nb::init<Model&, const std::optional<std::string>&, int32_t>(), nb::arg("model"),
+           nb::arg("tokenizer").none(), nb::arg("max_batch"))
+      .def(
+          "submit",
+          [](Generator& self, const std::optional<std::string>& text, const std::vector<int64_t>& ids,
+             int64_t maxNew, const std::vector<std::string>& stops, const std::vector<int64_t>& stopIds,
+             bool ignoresEnd, double temperature, int64_t topK, double topP, double repetitionPenalty,
+             uint64_t seed, uint64_t stream, nb::object hook) {
+            return self.submit(text, ids, maxNew, stops, stopIds,
+                               {temperature, topP, repetitionPenalty, topK, seed, stream, ignoresEnd},
+                               std::move(hook));
+          },
+          nb::arg("text").none(), nb::arg("ids"), nb::arg("max_new"), nb::arg("stops"), nb::arg("stop_ids"),
+          nb::arg("ignores_end_tokens"), nb::arg("temperature"), nb::arg("top_k"), nb::arg("top_p"),
+          nb::arg("repetition_penalty"), nb::arg("seed"), nb::arg("stream"), nb::arg("hook").none())
+      .def("next", &Generator::next)
+      .def("cancel", &Generator::cancel, nb::arg("sequence"))
+      .def("interrupt", &Generator::interrupt)
+      .def("sharing", &Generator::sharing)
+      .def("statistics", &Generator::statistics);
 }

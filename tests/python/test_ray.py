@@ -36,7 +36,8 @@ PROCESSOR = {"num_cpus": 0.1}
 
 
 def node_options():
-    """Two CPUs; of the processes beside a node no more than it wants, as it waits for them 15 s only."""
+    """Two CPUs; of the processes beside a node no more than it wants, as it waits for them 15 s only. Where an installer
+    has not compiled the modules of ray (uv does not), that is too short on a busy machine: python -m compileall."""
     return {"num_cpus": 2, "include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
 
 
@@ -204,7 +205,10 @@ class Cluster(unittest.TestCase):
         print("\n%d requests, %d at once, in %.0f s; a replica and a node were killed: p50 %.1f ms, p99 %.1f ms, "
               "longest %.0f ms" % (len(seconds), AT_ONCE, time.monotonic() - begun, p50, p99, longest))
         self.assertEqual((len(seconds), others), (REQUESTS, []))
-        self.assertEqual(sum(one["Alive"] for one in ray.nodes()), 1)
+        end = time.monotonic() + 120  # Ray notices later than the requests do
+        while sum(one["Alive"] for one in ray.nodes()) > 1:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.1)
 
     def test_data(self):
         """Ragged rows by Ray Data: with the mask of the model together, without it by equal shapes."""

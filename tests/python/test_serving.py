@@ -345,6 +345,47 @@ class Serving(unittest.TestCase):
         status, said = self.server.post("/v2/models/loop/infer", body)
         self.assertEqual((status, said["outputs"][0]["data"]), (200, x.tolist()))
 
+    def test_vanishing_clients(self):
+        """A hundred clients leave at different places of a request; none of their connections stays open."""
+        text = json.dumps({"inputs": [{"name": "x", "shape": [1000], "datatype": "FP32", "data": [1.0] * 1000},
+                                      {"name": "trips", "shape": [], "datatype": "INT64", "data": [1000]}]}).encode()
+        head = b"POST /v2/models/loop/infer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(text)
+        whole = head + text
+
+        def files():
+            return len(os.listdir("/proc/%d/fd" % self.server.process.pid))
+        before = files()
+        for turn in range(100):
+            with socket.create_connection(("127.0.0.1", self.server.http)) as leaving:
+                leaving.sendall(whole[:(0, 10, len(head), len(head) + len(text) // 2, len(whole))[turn % 5]])
+                if turn % 10 == 9:  # within the answer
+                    leaving.recv(1)
+        end = time.monotonic() + 60
+        while files() > before + 2:  # two may be those of other clients of this test
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+        status, said = self.server.post("/v2/models/loop/infer", text)
+        self.assertEqual((status, said["outputs"][0]["data"]), (200, [1.0] * 1000))
+
+    def test_slow_bodies(self):
+        """Bodies that trickle keep nobody else waiting, and are answered when they are complete."""
+        text = json.dumps({"inputs": [{"name": "x", "shape": [2], "datatype": "FP32", "data": [1, 2]}]}).encode()
+        whole = (b"POST /v2/models/pair/infer HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+                 % len(text) + text)
+        with contextlib.ExitStack() as all_of_them:
+            slow = [all_of_them.enter_context(socket.create_connection(("127.0.0.1", self.server.http))) for _ in range(50)]
+            for at in range(0, len(whole), 20):
+                for one in slow:
+                    one.sendall(whole[at:at + 20])
+                if at + 20 < len(whole):
+                    self.assertEqual(self.server.post("/v2/models/pair/infer", text)[0], 200)
+            for one in slow:
+                with one.makefile("rb") as answer:
+                    said = answer.read()
+                self.assertTrue(said.startswith(b"HTTP/1.1 200 "), said)
+                made = json.loads(said.split(b"\r\n\r\n", 1)[1])
+                self.assertEqual([output["data"] for output in made["outputs"]], [[2, 4], [1, 4]])
+
     def test_metrics(self):
         def runs():
             found = dict(re.findall(r'^(dyn_\w+_total)\{model="two_i8",version=""\} (\S+)$',

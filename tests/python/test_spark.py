@@ -1,5 +1,6 @@
 """Models as functions of Spark's columns, on a local Spark of two threads."""
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -104,6 +105,13 @@ class Local(unittest.TestCase):
         table = self.spark.createDataFrame([(1,)], "x long")
         with self.assertRaisesRegex(Exception, "wants f32, got i64"):
             table.select(dyn.spark.predict_udf(double, return_type="float")("x")).collect()
+        holes = self.spark.createDataFrame([(1.0,), (None,)], "x float")
+        with self.assertRaisesRegex(Exception, "input 'x': its column has 1 nulls"):
+            holes.coalesce(1).select(dyn.spark.predict_udf(double, return_type="float")("x")).collect()
+        with self.assertRaisesRegex(Exception, "2 columns are given, the model has the inputs x"):
+            table.select(dyn.spark.predict_udf(double, return_type="float")("x", "x")).collect()
+        with self.assertRaisesRegex(Exception, "there is no output 'z'; outputs: y"):
+            holes.dropna().select(dyn.spark.predict_udf(double, return_type="float", output="z")("x")).collect()
         with self.assertRaises(dyn.UsageError):
             dyn.spark.predict_udf(double, return_type="float", batch_size=0)
 
@@ -115,18 +123,42 @@ class Local(unittest.TestCase):
         self.addCleanup(os.chdir, before)
         exec(compile(block, "docs/spark.md", "exec"), {})
 
+    def test_batches(self):
+        """A partition comes in several batches of Arrow, of which a run takes a part; a partition may be empty."""
+        bert = dyn.load(models.BERT, threads=1)
+        random = np.random.default_rng(1)
+        hidden = dyn.spark.predict_udf(bert, return_type="array<array<float>>", lengths="attention_mask", batch_size=5)
+        self.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "7")
+        self.addCleanup(self.spark.conf.unset, "spark.sql.execution.arrow.maxRecordsPerBatch")
+        for count in (0, 1, 31):
+            rows = [(i, random.integers(0, 50, 1 + int(random.integers(13))).tolist()) for i in range(count)]
+            table = self.spark.createDataFrame(rows, "id long, tokens array<long>").repartition(3, "id")
+            made = table.select("id", hidden("tokens").alias("hidden")).collect()
+            self.assertEqual(sorted(row.id for row in made), list(range(count)))
+            for row in made:
+                ids = np.array([rows[row.id][1]])
+                np.testing.assert_allclose(np.float32(row.hidden), bert(ids, np.ones_like(ids))[0][0], atol=1e-5)
+
     def test_loaded_once(self):
-        """By each process of an executor."""
+        """By each process of an executor: over all tasks of two jobs a process has one model of the function."""
         double = models.text("fn @main(%x: Tensor[(n), f32]) { %y = add(%x, %x) return %y }")
         table = self.spark.createDataFrame([(float(i),) for i in range(100)], "x float").repartition(20)
-        with_count = dyn.spark.predict_udf(double, return_type="float", batch_size=1)
-        self.assertEqual(sorted(row[0] for row in table.select(with_count("x")).collect()), [2.0 * i for i in range(100)])
+        doubled = dyn.spark.predict_udf(double, return_type="float", batch_size=1)
         from pyspark.sql.functions import udf
 
-        @udf("long")
+        @udf("string")
         def loaded(_):
-            return len(dyn.spark._predictors)
-        self.assertLessEqual(max(row[0] for row in table.select(loaded("x")).collect()), 6)
+            return json.dumps([os.getpid(), {key: id(one) for key, one in dyn.spark._predictors.items()}])
+        found = {}
+        for _ in range(2):
+            self.assertEqual(sorted(row[0] for row in table.select(doubled("x")).collect()), [2.0 * i for i in range(100)])
+            for row in table.select(loaded("x")).collect():
+                process, models_there = json.loads(row[0])
+                for key, one in models_there.items():
+                    found.setdefault((process, key), set()).add(one)
+        self.assertTrue(found)
+        self.assertEqual({len(ones) for ones in found.values()}, {1})
+        self.assertLess(len({process for process, _ in found}), 20)  # far fewer processes than tasks
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "app/engine/model/model_info.h"
 #include "tests/robustness/onnx_builder.h"
 #include "tests/robustness/shell.h"
 #include "tests/robustness/worker.h"

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "app/engine/run/run_result.h"
 #include "tests/robustness/onnx_builder.h"
 #include "tests/robustness/shell.h"
 #include "tests/robustness/worker.h"

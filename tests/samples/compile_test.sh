@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# compile_test.sh BUILD SOURCE: samples/14_compile and samples/17_server, in C and in C++, over a model of samples/models; libdyn.so shows the
+# compile_test.sh BUILD SOURCE: samples/14_compile and samples/17_server, in C and in C++, and samples/18_generate in C, over models of
+# samples/models; libdyn.so shows the
 # names of libdyn.symbols, and no other. DYN_UPDATE=1 writes that list anew.
 set -euo pipefail
 BUILD="${1:?usage: compile_test.sh BUILD SOURCE}" SOURCE="${2:?}"
@@ -41,6 +42,17 @@ for program in server server_cpp; do
   if "$WORK/$program" "$WORK/absent.onnx" 2>"$WORK/said"; then fail "$program takes a file that is not there"; fi
   grep -q 'absent.onnx' "$WORK/said" || fail "$program does not name the file: $(cat "$WORK/said")"
 done
+
+GENERATE="$SOURCE/samples/18_generate"
+cc -std=c11 "${flags[@]}" "$GENERATE/generate.c" "${link[@]}" -o "$WORK/generate"
+[[ $(wc -l <"$GENERATE/generate.c") -le 40 ]] || fail "generate.c has more than 40 lines"
+GPT="$SOURCE/samples/models/gpt2/model.onnx"
+"$WORK/generate" "$GPT" "$GENERATE/tokenizer.json" "Shapes are" "One" "One" >"$WORK/said" || fail "generate: $(cat "$WORK/said")"
+for line in 0 1 2; do [[ $(grep -c "^$line: " "$WORK/said") == 8 ]] || fail "generate: $(cat "$WORK/said")"; done
+# The last two are of equal lengths.
+grep -qE '^24 tokens in (8|9|1[0-6]) steps$' "$WORK/said" || fail "generate: $(cat "$WORK/said")"
+if "$WORK/generate" "$MODEL" "$GENERATE/tokenizer.json" x 2>"$WORK/said"; then fail "generate takes a model that is no decoder"; fi
+grep -q 'the model is no decoder' "$WORK/said" || fail "generate does not say that it is no decoder: $(cat "$WORK/said")"
 
 # An executable, by what lies beside the library.
 if [[ -x $BUILD/bin/dynrun ]]; then

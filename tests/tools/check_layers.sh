@@ -50,7 +50,7 @@ app/engine         : compiler..tune      frontends/text frontends/onnx vm/includ
 app/session        : app/engine app/tokenizer compiler..tune frontends/text frontends/onnx vm/include vm/shared vm/certificate
 app/repl           : app/engine app/session compiler/support
 app/batch          : app/engine app/session compiler/support vm/include
-app/library        : app/engine app/session compiler..export vm/include
+app/library        : app/engine app/session app/tokenizer compiler..export vm/include
 app/runner         : app/engine app/session compiler/support vm/include
 app                : app/engine app/session app/repl app/batch compiler/support
 ui/support         : app/session

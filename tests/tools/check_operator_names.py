@@ -24,6 +24,19 @@ REWRITES = {
         "cast concat constant_of_shape cumsum expand gather gather_elements layer_norm less_equal log_softmax matmul range "
         "reshape shape slice softmax split squeeze tile transpose trilu unsqueeze where",
     "app/session/answers/run_checks.cpp": "add cast expand gather identity range reshape squeeze tile transpose unsqueeze",
+    # The rules by which elements of results come from elements of operands.
+    "app/session/causes/cause_walk.cpp":
+        "clip compress equal greater greater_equal less less_equal list list_append list_erase "
+        "list_insert non_max_suppression nonzero range range_real shape size unique",
+    "app/session/causes/element_sources.cpp":
+        "append argmax argmin batch_norm center_crop_pad compress concat depth_to_space dequantize_linear "
+        "expand gather gather_elements gather_nd hardmax identity layer_norm log_softmax lp_normalization "
+        "matmul nonzero pad quantize_linear reduce_l1 reduce_l2 reduce_log_sum reduce_log_sum_exp "
+        "reduce_max reduce_mean reduce_min reduce_prod reduce_sum reduce_sum_square reshape "
+        "reverse_sequence rms_norm scatter_elements scatter_nd slice softmax space_to_depth split squeeze "
+        "tile topk transpose trilu unsqueeze where",
+    "app/session/causes/why_run.cpp":
+        "gather_nd scatter_elements scatter_nd",
     "compiler/lower/host_lowering.cpp": "*",  # the table of what the host program does
     "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed dequantize_linear mul quantize_linear relu round",
     "compiler/passes/quantisation/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",

@@ -10,6 +10,10 @@
 #include <set>
 #include <unordered_set>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/views.h"
 #include "ui/graph/dot_layout.h"
 #include "ui/graph/graph_dot.h"
 #include "ui/graph/graph_export.h"

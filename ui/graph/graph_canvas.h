@@ -12,6 +12,11 @@
 #include <unordered_map>
 
 #include "app/session/graph/graph_query.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/kernel_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/views.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/kernel_nodes.h"
 #include "ui/graph/minimap.h"

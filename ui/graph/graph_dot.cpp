@@ -3,6 +3,8 @@
 #include <QStringList>
 #include <map>
 
+#include "app/session/views/graph_views.h"
+
 namespace dyn::ui {
 
 namespace {

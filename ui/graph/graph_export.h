@@ -6,6 +6,7 @@
 #include <QSize>
 #include <QString>
 
+#include "app/session/views/graph_views.h"
 #include "ui/graph/graph_painter.h"
 
 namespace dyn::ui {

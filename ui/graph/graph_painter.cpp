@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "app/session/views/graph_views.h"
 #include "ui/graph/run_ratios.h"
 #include "ui/support/theme.h"
 

@@ -11,6 +11,7 @@
 #include <QPalette>
 #include <vector>
 
+#include "app/session/views/graph_views.h"
 #include "ui/graph/graph_scene.h"
 
 namespace dyn::ui {

@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "ui/graph/column_wrap.h"
 #include "ui/graph/layered_layout.h"
 #include "ui/support/formula_text.h"

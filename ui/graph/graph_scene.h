@@ -18,7 +18,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/session/views/views.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "ui/graph/layered_layout.h"
 
 namespace dyn::ui {

@@ -4,6 +4,9 @@
 #include <set>
 #include <unordered_set>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
+
 namespace dyn::ui {
 
 KernelsOfGraph::KernelsOfGraph(const GraphView& view) : holds_(view.nodes.size(), 0) {

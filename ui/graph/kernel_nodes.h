@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "app/session/views/views.h"
+#include "app/session/views/graph_views.h"
 
 namespace dyn::ui {
 

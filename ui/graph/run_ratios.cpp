@@ -1,5 +1,7 @@
 #include "ui/graph/run_ratios.h"
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/run_views.h"
 #include "ui/graph/kernel_nodes.h"
 
 namespace dyn::ui {

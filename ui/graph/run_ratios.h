@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "app/session/views/views.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/run_views.h"
 #include "ui/graph/graph_scene.h"
 
 namespace dyn::ui {

@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "app/session/views/views.h"
+#include "app/session/views/node_id.h"
 
 class QLineEdit;
 class QTableWidget;

@@ -18,9 +18,23 @@
 #include <QToolButton>
 #include <QUrl>
 
+#include "app/engine/device/launch_counts.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/run_statistics.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/file_views.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/problem_views.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/stop_views.h"
 #include "app/session/views/view_text.h"
+#include "app/session/views/why_views.h"
 #include "ui/shell/debug_menu.h"
+#include "ui/support/freed_beside.h"
 #include "ui/support/icons.h"
 #include "ui/support/short_name.h"
 #include "ui/support/why_grey.h"
@@ -108,7 +122,7 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
   connectViews();
   session_->setListener([this](const Event& event) {
     record(event);
-    inbox_.post([this, event] { onEvent(event); });
+    inbox_.post([this, event = freedBeside(event, freeing_)] { onEvent(event); });
   });
   restoreLook();
   restoreRuns();

@@ -12,8 +12,15 @@
 #include <map>
 #include <set>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/session.h"
 #include "app/session/supervisor.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/problem_views.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/why_views.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/shell/command_palette.h"
 #include "ui/shell/navigation.h"
@@ -227,9 +234,10 @@ class MainWindow : public QMainWindow {
   void updateBusy();
 
   WindowSettings settings_;
-  Inbox inbox_;                      // of the session's events; outlives it
-  CommandRecord* record_ = nullptr;  // written by the session's thread
-  Ticket recorded_ = 0;              // its own
+  Inbox inbox_;                                                   // of the session's events; outlives it
+  std::shared_ptr<Worker> freeing_ = std::make_shared<Worker>();  // of views that are shown no longer
+  CommandRecord* record_ = nullptr;                               // written by the session's thread
+  Ticket recorded_ = 0;                                           // its own
   void record(const Event& event);
   std::unique_ptr<Session> session_;
   std::map<Ticket, CommandId> pending_;

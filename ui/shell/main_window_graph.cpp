@@ -11,6 +11,8 @@
 #include <QStatusBar>
 #include <QTableWidget>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/views.h"
 #include "ui/graph/dot_layout.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"

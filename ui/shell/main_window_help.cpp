@@ -7,6 +7,8 @@
 #include <QStatusBar>
 #include <QTimer>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/pass_views.h"
 #include "ui/shell/help_window.h"
 #include "ui/shell/main_window.h"
 #include "ui/support/icons.h"

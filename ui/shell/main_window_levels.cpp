@@ -5,6 +5,7 @@
 #include <QTabWidget>
 #include <QTableWidget>
 
+#include "app/session/views/stop_views.h"
 #include "ui/shell/debug_menu.h"
 #include "ui/shell/main_window.h"
 #include "ui/views/code/levels_panel.h"

@@ -7,6 +7,7 @@
 #include <QResizeEvent>
 #include <QStatusBar>
 
+#include "app/session/views/graph_views.h"
 #include "ui/shell/main_window.h"
 #include "ui/support/icons.h"
 #include "ui/support/why_grey.h"

@@ -3,6 +3,9 @@
 #include <QAction>
 #include <QMenu>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/views.h"
 #include "ui/shell/menu_keys.h"
 #include "ui/support/icons.h"
 #include "ui/support/why_grey.h"

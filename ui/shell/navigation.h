@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "app/session/graph/graph_query.h"
+#include "app/session/views/node_id.h"
 #include "ui/graph/graph_canvas.h"
 
 class QAction;

@@ -5,6 +5,7 @@
 #include <QFileInfo>
 #include <QSaveFile>
 
+#include "app/session/views/graph_views.h"
 #include "ui/support/theme.h"
 
 namespace dyn::ui {

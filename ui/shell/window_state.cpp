@@ -5,6 +5,10 @@
 #include <QJsonObject>
 #include <QPlainTextEdit>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/stop_views.h"
 #include "ui/shell/main_window.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/run/rows_panel.h"

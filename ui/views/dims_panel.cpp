@@ -8,6 +8,7 @@
 #include <QTreeWidgetItemIterator>
 #include <QVBoxLayout>
 
+#include "app/session/views/why_views.h"
 #include "ui/views/table.h"
 #include "ui/views/why_tree_view.h"
 

@@ -6,7 +6,7 @@
 
 #include <QWidget>
 
-#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 
 class QLineEdit;
 class QTableWidget;

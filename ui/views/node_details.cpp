@@ -2,6 +2,9 @@
 
 #include <QFileInfo>
 
+#include "app/engine/device/launch_counts.h"
+#include "app/engine/model/model_info.h"
+#include "app/session/views/graph_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/formula_text.h"
 #include "ui/views/device_counts_text.h"

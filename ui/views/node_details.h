@@ -4,7 +4,9 @@
 #include <QString>
 #include <QStringList>
 
-#include "app/session/views/views.h"
+#include "app/engine/device/launch_counts.h"
+#include "app/engine/model/model_info.h"
+#include "app/session/views/graph_views.h"
 
 namespace dyn::ui {
 

@@ -3,6 +3,8 @@
 #include <QHeaderView>
 #include <QScopedValueRollback>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/icons.h"
 

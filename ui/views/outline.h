@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "app/session/views/views.h"
 
 namespace dyn::ui {

@@ -10,7 +10,13 @@
 #include <vector>
 
 #include "app/engine/model/formula.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/run_statistics.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/problem_views.h"
+#include "app/session/views/why_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/formula_text.h"
 #include "ui/support/theme.h"

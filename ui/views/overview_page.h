@@ -6,7 +6,13 @@
 #include <QTextBrowser>
 #include <map>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/problem_views.h"
 #include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 
 namespace dyn::ui {
 

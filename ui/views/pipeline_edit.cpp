@@ -5,6 +5,7 @@
 #include <QMenu>
 #include <QVBoxLayout>
 
+#include "app/session/views/pass_views.h"
 #include "ui/support/why_grey.h"
 #include "ui/views/table.h"
 

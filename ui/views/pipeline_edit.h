@@ -5,6 +5,7 @@
 #include <QWidget>
 
 #include "app/session/session.h"
+#include "app/session/views/pass_views.h"
 
 class QLabel;
 class QLineEdit;

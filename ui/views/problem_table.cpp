@@ -2,6 +2,7 @@
 
 #include <QHeaderView>
 
+#include "app/session/views/problem_views.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {

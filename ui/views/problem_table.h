@@ -4,7 +4,7 @@
 
 #include <QTableWidget>
 
-#include "app/session/views/views.h"
+#include "app/session/views/problem_views.h"
 
 namespace dyn::ui {
 

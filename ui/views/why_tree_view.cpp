@@ -2,6 +2,8 @@
 
 #include <QRegularExpression>
 
+#include "app/session/views/node_id.h"
+#include "app/session/views/why_views.h"
 #include "ui/support/short_name.h"
 
 namespace dyn::ui {
@@ -9,24 +11,15 @@ namespace dyn::ui {
 namespace {
 constexpr int kNode = Qt::UserRole, kAsk = Qt::UserRole + 1;
 
-// "A = B (rule of add at node N (Add, opset 17))": A, and add. B is what the next line is about.
-QRegularExpressionMatch ruleOf(const QString& line) {
-  static const QRegularExpression rule("^(\\S+) = \\S+ \\(rule of (\\S+) at ");
-  return rule.match(line);
-}
-
-// "": another line.
-QString valueOf(const QString& line) { return ruleOf(line).captured(1); }
-
-// What the names of nodes begin with.
+// What the names of nodes begin with, of the steps that show a name alone.
 QString prefixOf(const std::vector<WhyStep>& tree) {
   QStringList names;
-  const auto add = [&](const std::string& text) {
-    if (const QString name = valueOf(QString::fromStdString(text)); name.startsWith('/')) names << name;
+  const auto add = [&](const WhyStep& step) {
+    if (!step.keptBy.empty() && step.ask.starts_with('/')) names << QString::fromStdString(step.ask);
   };
   for (const WhyStep& step : tree) {
-    add(step.text);
-    for (const std::string& line : step.folded) add(line);
+    add(step);
+    for (const WhyStep& one : step.folded) add(one);
   }
   return names.isEmpty() ? QString() : names.first().left(sharedPrefix(names));
 }
@@ -40,14 +33,18 @@ QString abbreviated(const QString& name) {
   return parts.join('/');
 }
 
-// Short enough to be told apart; the whole line is in the tooltip.
-QTreeWidgetItem* itemOf(const std::string& text, const QString& prefix) {
-  const QString line = QString::fromStdString(text);
-  QString shown = valueOf(line);
-  if (shown.startsWith(prefix)) shown = shown.mid(prefix.size());
-  shown.remove("_output_0");  // what exporters add to the name of a node
-  if (!shown.isEmpty()) shown = abbreviated(shown) + " (" + ruleOf(line).captured(2) + ")";
-  auto* item = new QTreeWidgetItem({shown.isEmpty() ? line : shown});
+// Short enough to be told apart; the whole line is in the tooltip. Of a step that hands the dim on, the name
+// of the value is enough: the next line says what it hands on.
+QTreeWidgetItem* itemOf(const WhyStep& step, const QString& prefix) {
+  const QString line = QString::fromStdString(step.text);
+  QString shown = line;
+  if (!step.keptBy.empty()) {
+    QString name = QString::fromStdString(step.ask);
+    if (name.startsWith(prefix)) name = name.mid(prefix.size());
+    name.remove("_output_0");  // what exporters add to the name of a node
+    shown = abbreviated(name) + " (" + QString::fromStdString(step.keptBy) + ")";
+  }
+  auto* item = new QTreeWidgetItem({shown});
   item->setToolTip(0, line);
   return item;
 }
@@ -76,10 +73,10 @@ void WhyTreeView::showTree(const std::vector<WhyStep>& tree) {
   std::vector<QTreeWidgetItem*> open;  // the last item of each depth
   for (const WhyStep& step : tree) {
     const size_t depth = std::min(static_cast<size_t>(step.depth), open.size());
-    QTreeWidgetItem* item = itemOf(step.text, prefix);
+    QTreeWidgetItem* item = itemOf(step, prefix);
     if (step.node != kNoNode) item->setData(0, kNode, static_cast<qulonglong>(step.node));
     item->setData(0, kAsk, QString::fromStdString(step.ask));
-    for (const std::string& line : step.folded) item->addChild(itemOf(line, prefix));
+    for (const WhyStep& one : step.folded) item->addChild(itemOf(one, prefix));
     if (depth == 0)
       addTopLevelItem(item);
     else

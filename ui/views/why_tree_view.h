@@ -4,7 +4,7 @@
 
 #include <QTreeWidget>
 
-#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 
 namespace dyn::ui {
 

@@ -45,9 +45,8 @@ Result<OpenAxis> parseOpenAxis(const std::string& text) {
 
 namespace {
 
-bool isOfOneElement(const HostTensor& tensor) {
-  const bool isSize = isInteger(tensor.dtype()) && tensor.elementCount() == 1 && tensor.intAt(0) > 1;
-  return tensor.elementCount() == 1 && !isSize;
+bool mayBeSize(const HostTensor& tensor) {
+  return tensor.elementCount() != 1 || (isInteger(tensor.dtype()) && tensor.intAt(0) > 1);
 }
 
 // An operation of a body, or of a body in it, that may hold a size of the example: as a number, or a
@@ -62,7 +61,7 @@ const Op* holderOfSizes(const Function& body) {
     for (const Op* op : function->ops) {
       list.insert(list.end(), op->regions.begin(), op->regions.end());
       if (op->def == &ops::constantOp) {
-        if (!isOfOneElement(*op->attributes.tensor("value"))) return op;
+        if (mayBeSize(*op->attributes.tensor("value"))) return op;
         constants.insert(op->results[0].id);
         continue;
       }

@@ -11,12 +11,6 @@
 
 namespace dyn {
 
-std::string bracketed(const std::vector<int64_t>& numbers) {
-  std::string text;
-  for (const int64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
-  return "[" + text + "]";
-}
-
 std::string bracketed(const Shape& dims) {
   std::string text;
   for (const Dim dim : dims) text += (text.empty() ? "" : ", ") + dim.toString();
@@ -34,14 +28,6 @@ Dim productOf(const Dims& dims) {
   Dim product;
   for (const Dim dim : dims) product = product ? product * dim : dim;
   return product;
-}
-
-TypesOfValues openTypesOf(const Module& module) {
-  TypesOfValues types;
-  for (const Parameter& parameter : module.main()->parameters) types[parameter.id] = parameter.type;
-  for (const Op* op : module.main()->ops)
-    for (const ValueDef& result : op->results) types[result.id] = result.type;
-  return types;
 }
 
 }  // namespace
@@ -161,7 +147,7 @@ Status Generaliser::inferHere() {
     typed = inferTypes(changedModule(good));
     if (!typed.ok()) return typed.takeError();
   }
-  types_ = openTypesOf(typed->module);
+  types_ = typesOfValues(typed->module);
   checked_.clear();
   int baked = 0;
   for (const Op* op : typed->module.main()->ops) {

@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "app/engine/generalise/generalise.h"
+#include "app/engine/model/value_types.h"
 #include "compiler/ir/op_def.h"
+#include "compiler/support/list_text.h"
 
 namespace dyn {
 
-using TypesOfValues = std::unordered_map<ValueId, Type>;
-
 // "[1, 128, 12, 64]", "[batch, seq, 12, 64]"
-std::string bracketed(const std::vector<int64_t>& numbers);
 std::string bracketed(const Shape& dims);
 
 class Generaliser {
@@ -137,10 +136,10 @@ class Generaliser {
   // What a reshape makes as it is written: its result, or where that is refused its constant operand.
   std::optional<Shape> targetOf(const Op& op, size_t at) const;
 
-  // Rows of a batch of 1 that are looked up by numbers, all 0 in the example (generaliser_lookup.cpp).
+  // Rows of a batch of 1 that are looked up by their numbers, [0] in the example (generaliser_lookup.cpp).
   bool openLookup(size_t at);
   struct RowNumbers {
-    const Op* product = nullptr;  // of the row numbers and the length of a row; null: the index is a constant
+    const Op* product = nullptr;  // of the row numbers and the length of a row
     size_t slot = 0;
     const HostTensor* numbers = nullptr;
   };

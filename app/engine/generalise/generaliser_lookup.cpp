@@ -7,16 +7,14 @@
 namespace dyn {
 namespace {
 
-bool isZero(const HostTensor& tensor) {
-  if (!isInteger(tensor.dtype()) || tensor.elementCount() == 0) return false;
-  for (int64_t i = 0; i < tensor.elementCount(); ++i)
-    if (tensor.intAt(i) != 0) return false;
-  return true;
+// [0], [[0]], ...
+bool isRowZero(const HostTensor& tensor) {
+  return isInteger(tensor.dtype()) && tensor.rank() > 0 && tensor.elementCount() == 1 && tensor.intAt(0) == 0;
 }
 
 }  // namespace
 
-// index = numbers * length + places, in any order; or a constant whose first axis is of the rows.
+// index = numbers * length + places, in any order.
 std::optional<Generaliser::RowNumbers> Generaliser::rowNumbersOf(ValueId index) const {
   std::vector<ValueId> list{index};
   while (!list.empty()) {
@@ -28,8 +26,7 @@ std::optional<Generaliser::RowNumbers> Generaliser::rowNumbersOf(ValueId index) 
     if (op->def != &ops::mulOp) continue;
     for (size_t slot = 0; slot != op->operands.size(); ++slot) {
       const HostTensor* numbers = constantOf(op->operands[slot]);
-      if (numbers != nullptr && numbers->rank() > 0 && numbers->elementCount() == 1 && isZero(*numbers))
-        return RowNumbers{op, slot, numbers};
+      if (numbers != nullptr && isRowZero(*numbers)) return RowNumbers{op, slot, numbers};
     }
   }
   return std::nullopt;

@@ -89,10 +89,9 @@ bool Generaliser::openLength() {
     for (const Op* op : ops_) {
       if (op->def != &ops::divOp && op->def != &ops::mulOp) continue;
       for (size_t slot = 0; slot != 2; ++slot) {
+        if (counted.count(op->operands[1 - slot]) == 0) continue;
         const Op* number = definition(op->operands[slot]);
-        if (number == nullptr || counted.count(op->operands[1 - slot]) == 0 ||
-            loneNumber(*number) != static_cast<double>(size))
-          continue;
+        if (number == nullptr || loneNumber(*number) != static_cast<double>(size)) continue;
         openNumber(positionOf(*number), dim, "positions or a sum along that dim are scaled by it", true);
         return true;
       }

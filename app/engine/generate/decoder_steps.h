@@ -10,6 +10,7 @@
 // the past. Where it needs a dense one, each step makes a new one. One thread.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -54,6 +55,8 @@ class DecoderSteps {
   static Result<CallInputs> firstInputs(const Signature& signature, const DecoderPorts& ports,
                                         const std::vector<int64_t>& prompt, const DecoderOptions& options);
 
+  // Caches made from here on have room for so many tokens, where they had less.
+  void reserve(int64_t room) { options_.room = std::max(options_.room, room); }
   Result<DecoderBatch> start(size_t rowCount);
   // `tokens` [rows][n]: those that follow; n is the same for all rows. Returns the scores [rows][vocabulary]
   // behind the last.

@@ -3,23 +3,15 @@
 //   GenerationRequest request{.prompts = {ids}, .maxNew = 20};
 //   DYN_CHECK(generate(program, ports, request, sink, interruption, result));
 //
-// With `maxBatch` above 1 sequences share the steps. A prompt runs by itself (prompts of equal lengths run
-// together), and its sequence joins the others at the next step; one that has ended leaves, and the next
-// prompt takes its place. Sequences of different lengths share steps where DecoderSteps::findPadding finds
-// that padding changes nothing.
+// With `maxBatch` above 1 sequences share the steps, as Generator does it.
 #pragma once
 
-#include <functional>
 #include <set>
 #include <vector>
 
-#include "app/engine/generate/decoder_steps.h"
-#include "app/engine/generate/sampling.h"
+#include "app/engine/generate/generator.h"
 
 namespace dyn {
-
-enum class GenerationEnd : uint8_t { running, length, stopToken, stopText, interrupted };
-const char* toString(GenerationEnd end);
 
 struct GenerationRequest {
   std::vector<std::vector<int64_t>> prompts;  // none is empty
@@ -28,12 +20,6 @@ struct GenerationRequest {
   SamplingPolicy sampling;
   DecoderOptions decoder;  // room is set by generate()
   std::set<int64_t> stopTokens;
-};
-
-struct GeneratedSequence {
-  std::vector<int64_t> ids;  // new ones; a stop token is the last
-  GenerationEnd end = GenerationEnd::running;
-  int64_t firstTokenNs = 0;  // since the beginning
 };
 
 struct GenerationResult {
@@ -45,9 +31,6 @@ struct GenerationResult {
   int64_t growingCount = 0;   // caches that grow in place
   bool sharesLengths = true;  // false: sequences of different lengths were found to disturb each other
 };
-
-// Takes a token of a sequence as it comes. True: the sequence ends with it (stopText).
-using TokenSink = std::function<Result<bool>(size_t sequence, int64_t token)>;
 
 // Fills `result` as it goes: after an error, and after an interruption (error `cancelled`), it holds what
 // came.

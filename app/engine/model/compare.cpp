@@ -4,15 +4,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include "compiler/support/list_text.h"
+
 namespace dyn {
 
 namespace {
-
-std::string shapeText(const std::vector<int64_t>& shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
 
 std::string indexText(const std::vector<int64_t>& shape, int64_t flat) {
   std::vector<int64_t> index(shape.size());
@@ -20,7 +16,7 @@ std::string indexText(const std::vector<int64_t>& shape, int64_t flat) {
     index[axis] = shape[axis] ? flat % shape[axis] : 0;
     flat = shape[axis] ? flat / shape[axis] : 0;
   }
-  return shapeText(index);
+  return bracketed(index);
 }
 
 std::string realText(double value) {
@@ -53,7 +49,7 @@ std::string compareTensors(const HostTensor& actual, const HostTensor& expected,
     return "element type " + std::string(toString(actual.dtype())) + " instead of " +
            std::string(toString(expected.dtype()));
   if (actual.shape() != expected.shape())
-    return "shape " + shapeText(actual.shape()) + " instead of " + shapeText(expected.shape());
+    return "shape " + bracketed(actual.shape()) + " instead of " + bracketed(expected.shape());
   const DtypeClass cls = dtypeClass(actual.dtype());
   if (tolerance.ofTensor && cls == DtypeClass::real)
     tolerance.absolute += tolerance.relative * rootMeanSquare(expected);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/engine/model/model_info.h"
 #include "app/engine/model/tuning_file.h"
+#include "app/engine/run/run_result.h"
 #include "compiler/tune/contraction_sites.h"
 
 namespace dyn {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/engine/model/loaded_model.h"
-#include "app/session/views/views.h"
+#include "app/engine/run/run_result.h"
 
 namespace dyn {
 

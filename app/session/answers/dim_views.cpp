@@ -6,10 +6,13 @@
 
 #include "app/engine/model/dim_origins.h"
 #include "app/engine/model/loaded_model.h"
+#include "app/engine/model/model_info.h"
 #include "app/session/answers/run_checks.h"
 #include "app/session/answers/why_tree.h"
 #include "app/session/explain/dim_guards.h"
 #include "app/session/graph/node_ids.h"
+#include "app/session/views/predict_views.h"
+#include "app/session/views/why_views.h"
 #include "compiler/dims/ragged_dim.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ir/op_def.h"

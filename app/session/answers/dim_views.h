@@ -1,8 +1,10 @@
 // Views of dims: the symbols with what is known, where a dim comes from, and why two are or are not equal.
 #pragma once
 
+#include "app/engine/model/model_info.h"
 #include "app/engine/model/scratch_program.h"
-#include "app/session/views/views.h"
+#include "app/session/views/predict_views.h"
+#include "app/session/views/why_views.h"
 
 namespace dyn {
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "app/engine/model/model_info.h"
+#include "app/session/views/memory_views.h"
+
 namespace dyn {
 
 int64_t usualValue(const LimitSymbol& symbol) {

@@ -9,7 +9,8 @@
 
 #include <functional>
 
-#include "app/session/views/views.h"
+#include "app/engine/model/model_info.h"
+#include "app/session/views/memory_views.h"
 #include "compiler/support/result.h"
 
 namespace dyn {

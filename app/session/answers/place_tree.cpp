@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/trace_file.h"
+#include "app/session/views/run_views.h"
 
 namespace dyn {
 

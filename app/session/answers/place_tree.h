@@ -1,7 +1,8 @@
 // Where a profiled run spent its time, by the modules and operations of the model.
 #pragma once
 
-#include "app/session/views/views.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/run_views.h"
 
 namespace dyn {
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/graph/node_ids.h"
+#include "app/session/views/memory_views.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/contraction/contraction.h"

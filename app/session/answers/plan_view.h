@@ -1,7 +1,9 @@
 // The memory plan of a placed module: arenas, what lies in them and for how long.
 #pragma once
 
-#include "app/session/views/views.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/memory_views.h"
 #include "compiler/ir/module.h"
 
 namespace dyn {

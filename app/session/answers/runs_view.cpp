@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <map>
 
+#include "app/engine/run/run_record.h"
+#include "app/session/views/bench_views.h"
+#include "app/session/views/run_views.h"
 #include "compiler/support/folders.h"
 
 namespace dyn {

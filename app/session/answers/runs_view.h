@@ -1,7 +1,9 @@
 // Two runs side by side: in all, and by the operations of the model.
 #pragma once
 
-#include "app/session/views/views.h"
+#include "app/engine/run/run_record.h"
+#include "app/session/views/bench_views.h"
+#include "app/session/views/run_views.h"
 
 namespace dyn {
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <set>
 
+#include "app/engine/model/model_info.h"
 #include "app/session/answers/run_checks.h"
 #include "app/session/explain/dim_guards.h"
+#include "app/session/views/problem_views.h"
 #include "compiler/infer/infer.h"
 #include "compiler/infer/infer_functions.h"
 

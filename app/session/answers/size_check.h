@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "app/session/views/views.h"
+#include "app/engine/model/model_info.h"
+#include "app/session/views/problem_views.h"
 #include "compiler/ir/module.h"
 
 namespace dyn {

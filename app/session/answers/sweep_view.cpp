@@ -5,6 +5,10 @@
 #include <map>
 #include <set>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/predict_views.h"
+
 namespace dyn {
 
 namespace {

@@ -3,7 +3,10 @@
 
 #include <functional>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/answers/limit_view.h"
+#include "app/session/views/predict_views.h"
 
 namespace dyn {
 

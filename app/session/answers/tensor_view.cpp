@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "app/session/views/value_views.h"
 #include "app/session/views/view_text.h"
 
 namespace dyn {

@@ -1,7 +1,7 @@
 // A tensor as a picture and in numbers: statistics over all elements, and one slice of its last two axes.
 #pragma once
 
-#include "app/session/views/views.h"
+#include "app/session/views/value_views.h"
 #include "compiler/ir/tensor.h"
 #include "compiler/support/result.h"
 

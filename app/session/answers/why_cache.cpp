@@ -1,6 +1,7 @@
 #include "app/session/answers/why_cache.h"
 
 #include "app/engine/generate/decoder_ports.h"
+#include "app/session/views/why_views.h"
 
 namespace dyn {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/engine/model/signature.h"
-#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 
 namespace dyn {
 

@@ -1,5 +1,7 @@
 #include "app/session/answers/why_many.h"
 
+#include "app/session/views/why_views.h"
+
 namespace dyn {
 
 Result<WhyView> whyMany(const TraceStep& step) {

@@ -2,7 +2,7 @@
 // once, and what it runs for each by itself.
 #pragma once
 
-#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 #include "compiler/pass/trace.h"
 
 namespace dyn {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "app/session/views/why_views.h"
+
 namespace dyn {
 
 namespace {

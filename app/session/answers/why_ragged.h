@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 #include "compiler/pass/trace.h"
 
 namespace dyn {

@@ -3,6 +3,8 @@
 #include <set>
 
 #include "app/session/graph/node_ids.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/why_views.h"
 
 namespace dyn {
 
@@ -43,13 +45,14 @@ class TreeWriter {
 
  private:
   void add(const DimStep& step, int depth) {
-    tree_.push_back({origins_.toString(step),
-                     depth,
-                     NodeIds::ofValue(step.place.value),
-                     dyn::toString(ir_, step.place),
-                     {}});
+    tree_.push_back(viewOf(step, depth));
     for (const Fact& fact : step.facts)
-      tree_.push_back({"since " + reasonText(fact), depth + 1, kNoNode, "", {}});
+      tree_.push_back({"since " + reasonText(fact), depth + 1, kNoNode, "", ""});
+  }
+
+  WhyStep viewOf(const DimStep& step, int depth) const {
+    return {origins_.toString(step), depth, NodeIds::ofValue(step.place.value),
+            dyn::toString(ir_, step.place), step.op && keeps(step) ? std::string(step.op->def->name) : ""};
   }
 
   // Writes the steps from `place` on that keep the dim; the first that does not, or null when it was written
@@ -71,11 +74,8 @@ class TreeWriter {
     const DimStep& first = *run.front();
     WhyStep folded{dyn::toString(ir_, first.place) + " = " + dyn::toString(ir_, place) + " through " +
                        std::to_string(run.size()) + " operations that keep it",
-                   depth,
-                   NodeIds::ofValue(first.place.value),
-                   dyn::toString(ir_, first.place),
-                   {}};
-    for (const DimStep* one : run) folded.folded.push_back(origins_.toString(*one));
+                   depth, NodeIds::ofValue(first.place.value), dyn::toString(ir_, first.place), ""};
+    for (const DimStep* one : run) folded.folded.push_back(viewOf(*one, depth + 1));
     tree_.push_back(std::move(folded));
     return step;
   }
@@ -93,7 +93,7 @@ std::vector<WhyStep> whyTree(const IrContext& ir, DimOrigins& origins, const Dim
   if (tree.size() > most) {
     const size_t more = tree.size() - most;
     tree.resize(most);
-    tree.push_back({"... " + std::to_string(more) + " more steps", 0, kNoNode, "", {}});
+    tree.push_back({"... " + std::to_string(more) + " more steps", 0, kNoNode, "", ""});
   }
   return tree;
 }

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "app/engine/model/dim_origins.h"
-#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 
 namespace dyn {
 

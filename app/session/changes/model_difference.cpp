@@ -11,6 +11,7 @@
 #include "compiler/ir/check_text.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"
+#include "compiler/ir/tensor_text.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -27,6 +28,33 @@ bool isNamePart(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
 }
 
+using PortPair = std::pair<const Port*, const Port*>;
+
+// By name, and those without one of their name by their place; those without any partner beside null.
+std::vector<PortPair> portPairs(const std::vector<Port>& before, const std::vector<Port>& after) {
+  std::vector<char> taken(after.size());
+  std::vector<PortPair> pairs;
+  std::vector<size_t> open;
+  for (size_t i = 0; i < before.size(); ++i) {
+    const auto found = std::find_if(after.begin(), after.end(),
+                                    [&](const Port& port) { return port.info.name == before[i].info.name; });
+    if (found == after.end()) {
+      open.push_back(i);
+    } else {
+      taken[static_cast<size_t>(found - after.begin())] = 1;
+      pairs.emplace_back(&before[i], &*found);
+    }
+  }
+  for (const size_t i : open) {
+    const bool hasPartner = i < after.size() && !taken[i];
+    if (hasPartner) taken[i] = 1;
+    pairs.emplace_back(&before[i], hasPartner ? &after[i] : nullptr);
+  }
+  for (size_t i = 0; i < after.size(); ++i)
+    if (!taken[i]) pairs.emplace_back(nullptr, &after[i]);
+  return pairs;
+}
+
 // Formulas of the first model as the second one would write them.
 class FormulaNames {
  public:
@@ -36,16 +64,12 @@ class FormulaNames {
     std::set<std::string> names, otherNames;
     for (const Port& port : first.inputs) collect(port, names);
     for (const Port& port : second.inputs) collect(port, otherNames);
-    for (size_t i = 0; i < first.inputs.size(); ++i) {
-      const Port* other = nullptr;
-      for (const Port& port : second.inputs)
-        if (port.info.name == first.inputs[i].info.name) other = &port;
-      if (!other && i < second.inputs.size()) other = &second.inputs[i];
-      if (!other || !first.inputs[i].type || !first.inputs[i].type.isTensor() || !other->type ||
-          !other->type.isTensor() || first.inputs[i].type.rank() != other->type.rank())
+    for (const auto& [port, other] : portPairs(first.inputs, second.inputs)) {
+      if (!port || !other || !port->type || !port->type.isTensor() || !other->type ||
+          !other->type.isTensor() || port->type.rank() != other->type.rank())
         continue;
       for (int axis = 0; axis < other->type.rank(); ++axis) {
-        const Dim a = first.inputs[i].type.dims()[axis], b = other->type.dims()[axis];
+        const Dim a = port->type.dims()[axis], b = other->type.dims()[axis];
         if (!a.isSymbol() || !b.isSymbol()) continue;
         const std::string name = a.toString(), otherName = b.toString();
         if (otherNames.count(name) == 0 && names.count(otherName) == 0 && name[0] != '?' &&
@@ -58,14 +82,10 @@ class FormulaNames {
   const std::map<std::string, std::string>& renamed() const { return renamed_; }
 
   // Names as in the second model; what only a run decides is `?`.
-  std::string text(const std::string& formula) const {
+  std::string text(const std::string& numbered) const {
+    const std::string formula = withoutNumbers(numbered);
     std::string text;
     for (size_t i = 0; i < formula.size();) {
-      if (formula[i] == '?') {
-        text += formula[i++];
-        while (i < formula.size() && formula[i] >= '0' && formula[i] <= '9') ++i;
-        continue;
-      }
       size_t end = i;
       while (end < formula.size() && isNamePart(formula[end])) ++end;
       if (end == i) {
@@ -120,13 +140,6 @@ class FormulaNames {
   DimContext& dims_;
   std::map<std::string, std::string> renamed_;
 };
-
-std::string tensorType(const HostTensor& tensor) {
-  std::string text = std::string(toString(tensor.dtype())) + "[";
-  for (size_t i = 0; i < tensor.shape().size(); ++i)
-    text += (i ? ", " : "") + std::to_string(tensor.shape()[i]);
-  return text + "]";
-}
 
 const HostTensor* constantOf(const Op& op) {
   return op.def == &ops::constantOp ? op.attributes.tensor("value") : nullptr;
@@ -189,7 +202,7 @@ class Comparison {
       WeightChange weight;
       weight.change = change;
       weight.name = resultNameOf(ir, op);
-      weight.type = tensorType(*tensor);
+      weight.type = tensorHead(*tensor);
       difference_.weights.push_back(std::move(weight));
     } else {
       difference_.ops.push_back(
@@ -244,8 +257,8 @@ class Comparison {
     }
     weight.name = resultNameOf(ir(), a);
     weight.otherName = resultNameOf(otherIr(), b);
-    weight.type = tensorType(before);
-    weight.otherType = tensorType(after);
+    weight.type = tensorHead(before);
+    weight.otherType = tensorHead(after);
     difference_.weights.push_back(std::move(weight));
   }
 
@@ -280,31 +293,9 @@ class Comparison {
     for (const Op* op : match_.added) addAlone("added", otherIr(), *op);
   }
 
-  // By name, and those without one of their name by their place.
   void comparePorts(const char* of, const std::vector<Port>& before, const std::vector<Port>& after) {
-    std::vector<char> taken(after.size());
-    std::vector<std::pair<const Port*, const Port*>> pairs;
-    std::vector<size_t> open;
-    for (size_t i = 0; i < before.size(); ++i) {
-      const auto found = std::find_if(after.begin(), after.end(), [&](const Port& port) {
-        return port.info.name == before[i].info.name;
-      });
-      if (found == after.end()) {
-        open.push_back(i);
-      } else {
-        taken[static_cast<size_t>(found - after.begin())] = 1;
-        pairs.emplace_back(&before[i], &*found);
-      }
-    }
-    for (const size_t i : open) {
-      const bool hasPartner = i < after.size() && !taken[i];
-      if (hasPartner) taken[i] = 1;
-      pairs.emplace_back(&before[i], hasPartner ? &after[i] : nullptr);
-    }
-    for (size_t i = 0; i < after.size(); ++i)
-      if (!taken[i]) pairs.emplace_back(nullptr, &after[i]);
     const auto full = [](const Port* port) { return port ? port->info.name + ": " + port->info.type : ""; };
-    for (const auto& [a, b] : pairs) {
+    for (const auto& [a, b] : portPairs(before, after)) {
       const bool named = a && b && a->info.name == b->info.name;
       if (named && !a->rankIsOpen && !b->rankIsOpen)
         addSeen(of, a->info.name, a->info.type, b->info.type, names_.same(a->type, b->type));

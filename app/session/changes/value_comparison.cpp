@@ -28,18 +28,13 @@ Result<CallInputs> inputsFor(const LoadedModel& other, const LoadedModel& given,
   return call;
 }
 
-struct ComparedValue {
-  ValueId expected = kNoValue, actual = kNoValue;
-  const Op* op = nullptr;
-  size_t result = 0;
-};
-
 }  // namespace
 
-void describeValue(const Module& module, const Op& op, size_t result, ValueError& error) {
-  error.name = module.context->valueName(op.results[result].id);
-  error.op = std::string(op.def->name);
-  error.place = op.place.node.empty() ? op.place.toString() : std::string(op.place.node);
+void describeValue(const Module& module, const InnerTensor& tensor, ValueError& error) {
+  const SourceLocation& place = tensor.op->place;
+  error.name = module.context->valueName(tensor.value());
+  error.op = std::string(tensor.op->def->name);
+  error.place = place.node.empty() ? place.toString() : std::string(place.node);
 }
 
 void summarise(ValueComparison& comparison) {
@@ -54,24 +49,21 @@ Result<ValueComparison> compareModels(SessionState& state, const ComparisonReque
   const Module& expected = request.expected.typed();
   const Module& actual = request.actual.typed();
   const ModelMatch match = matchModels(request.expected, request.actual);
-  const std::vector<ValueId> there = innerTensors(actual), here = innerTensors(expected);
-  const std::set<ValueId> known(there.begin(), there.end()), watched(here.begin(), here.end());
+  std::set<ValueId> there;
+  for (const InnerTensor& tensor : innerTensors(actual)) there.insert(tensor.value());
   ValueComparison comparison;
-  std::vector<ComparedValue> compared;
+  std::vector<InnerTensor> compared;
   std::vector<ValueId> first, second;
-  for (const Op* op : expected.main()->ops)
-    for (size_t i = 0; i < op->results.size(); ++i) {
-      const ValueId value = op->results[i].id;
-      if (watched.count(value) == 0) continue;
-      const auto partner = match.values.find(value);
-      if (partner == match.values.end() || known.count(partner->second) == 0) {
-        ++comparison.unmatchedCount;
-        continue;
-      }
-      compared.push_back({value, partner->second, op, i});
-      first.push_back(value);
-      second.push_back(partner->second);
+  for (const InnerTensor& tensor : innerTensors(expected)) {
+    const auto partner = match.values.find(tensor.value());
+    if (partner == match.values.end() || there.count(partner->second) == 0) {
+      ++comparison.unmatchedCount;
+      continue;
     }
+    compared.push_back(tensor);
+    first.push_back(tensor.value());
+    second.push_back(partner->second);
+  }
   if (compared.empty())
     return makeError(DiagnosticId::inputMismatch, "no value of one model was found in the other");
   DYN_TRY(const CallInputs inputs, inputsFor(request.actual, request.expected, request.inputs));
@@ -83,7 +75,7 @@ Result<ValueComparison> compareModels(SessionState& state, const ComparisonReque
           watchedValues(state, {request.actual, second, inputs, request.actualPasses}));
   for (size_t i = 0; i < compared.size(); ++i) {
     ValueError error;
-    describeValue(expected, *compared[i].op, compared[i].result, error);
+    describeValue(expected, compared[i], error);
     measureError(made.at(i), wanted.at(i), request.relativeTolerance, error);
     comparison.values.push_back(std::move(error));
   }

@@ -20,8 +20,8 @@ struct ComparisonRequest {
 // Errors: inputMismatch where the models take other inputs.
 Result<ValueComparison> compareModels(SessionState& state, const ComparisonRequest& request);
 
-// What the operations of values are, filled in from the module.
-void describeValue(const Module& module, const Op& op, size_t result, ValueError& error);
+// Fills in the value's name, its operator and the place of that in the file.
+void describeValue(const Module& module, const InnerTensor& tensor, ValueError& error);
 // Counts, and the first value that goes wrong.
 void summarise(ValueComparison& comparison);
 

@@ -3,15 +3,12 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/ir/tensor_text.h"
+#include "compiler/support/list_text.h"
+
 namespace dyn {
 
 namespace {
-
-std::string shapeOf(const HostTensor& tensor) {
-  std::string text;
-  for (const int64_t size : tensor.shape()) text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + text + "]";
-}
 
 double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
@@ -38,9 +35,9 @@ void measureError(const Value& actual, const Value& expected, double relativeTol
   }
   const HostTensor& a = actual.tensor();
   const HostTensor& b = expected.tensor();
-  error.shape = std::string(toString(b.dtype())) + shapeOf(b);
+  error.shape = tensorHead(b);
   if (a.shape() != b.shape()) {
-    error.mismatch = "shape " + shapeOf(a) + " instead of " + shapeOf(b);
+    error.mismatch = "shape " + bracketed(a.shape()) + " instead of " + bracketed(b.shape());
     error.isWrong = true;
     return;
   }

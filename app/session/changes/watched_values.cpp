@@ -1,35 +1,34 @@
 #include "app/session/changes/watched_values.h"
 
-#include <map>
-
 #include "app/engine/device/device_name.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/model/value_types.h"
+#include "app/engine/run/run_result.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
 
-std::vector<ValueId> innerTensors(const Module& typed) {
-  std::vector<ValueId> values;
+std::vector<InnerTensor> innerTensors(const Module& typed) {
+  std::vector<InnerTensor> tensors;
   for (const Op* op : typed.main()->ops) {
     if (op->def == &ops::constantOp) continue;
-    for (const ValueDef& result : op->results)
-      if (result.type && result.type.isTensor() && result.type.dtype() != Dtype::string)
-        values.push_back(result.id);
+    for (size_t i = 0; i < op->results.size(); ++i) {
+      const Type& type = op->results[i].type;
+      if (type && type.isTensor() && type.dtype() != Dtype::string) tensors.push_back({op, i});
+    }
   }
-  return values;
+  return tensors;
 }
 
 namespace {
 
 // @main with these results.
 Module withResults(const Module& module, const std::vector<ValueId>& values) {
-  std::map<ValueId, Type> types;
-  for (const Parameter& parameter : module.main()->parameters) types[parameter.id] = parameter.type;
-  for (const Op* op : module.main()->ops)
-    for (const ValueDef& result : op->results) types[result.id] = result.type;
+  const TypesOfValues types = typesOfValues(module);
   Function main = *module.main();
   main.results = values;
   main.resultTypes.clear();
-  for (const ValueId value : values) main.resultTypes.push_back(types[value]);
+  for (const ValueId value : values) main.resultTypes.push_back(types.at(value));
   Module changed = module;
   for (const Function*& function : changed.functions)
     if (function == module.main()) {

@@ -12,8 +12,15 @@
 
 namespace dyn {
 
-// The tensors that operations of @main compute, constants left out, in order.
-std::vector<ValueId> innerTensors(const Module& typed);
+// A tensor that an operation of @main computes.
+struct InnerTensor {
+  const Op* op = nullptr;
+  size_t result = 0;  // of op
+
+  ValueId value() const { return op->results[result].id; }
+};
+// In order, without constants and strings.
+std::vector<InnerTensor> innerTensors(const Module& typed);
 
 // `model` has gone through inference. `passes`: the pipeline, as --passes takes it. Error unsupportedFeature
 // for inputs with a value of the model's own that are given another one.

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "app/engine/run/run_result.h"
 #include "vm/shared/dyn_tiles.h"
 
 namespace dyn {

@@ -5,6 +5,7 @@
 // the size of the arena, packed weights by the size of all constants.
 #pragma once
 
+#include "app/engine/run/run_result.h"
 #include "app/session/explain/launch_work.h"
 #include "app/session/explain/machine_limits.h"
 

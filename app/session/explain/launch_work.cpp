@@ -6,6 +6,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "app/engine/run/run_result.h"
 #include "compiler/loop/expr.h"
 #include "compiler/loop/scalar_math.h"
 #include "vm/shared/dyn_builtin_calls.h"

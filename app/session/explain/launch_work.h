@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/engine/run/launch_kind.h"
-#include "app/session/views/views.h"
+#include "app/engine/run/run_result.h"
 #include "compiler/lower/lowered_module.h"
 
 namespace dyn {

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "app/engine/model/loaded_model.h"
+#include "app/engine/run/run_result.h"
 #include "compiler/support/clock.h"
 #include "vm/include/dynvm.h"
 #include "vm/shared/dyn_tiles.h"

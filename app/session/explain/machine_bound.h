@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/engine/model/engine_options.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/explain/launch_work.h"
 #include "app/session/explain/rate.h"
 

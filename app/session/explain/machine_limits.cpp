@@ -9,6 +9,8 @@
 #include <span>
 
 #include "app/engine/model/loaded_model.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/specialisation.h"
 #include "app/session/explain/explain.h"
 #include "app/session/explain/launch_work.h"

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #ifdef DYN_HAVE_ONNX
+#include "app/session/views/problem_views.h"
 #include "frontends/onnx/read/onnx_model.h"
 #endif
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/session/views/views.h"
+#include "app/session/views/problem_views.h"
 
 namespace dyn {
 

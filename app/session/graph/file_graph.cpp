@@ -7,6 +7,8 @@
 
 #include "app/session/graph/graph_folding.h"
 #include "app/session/graph/scope_groups.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "compiler/ir/module.h"
 #include "frontends/onnx/emit/type_importer.h"
 #include "frontends/onnx/read/onnx_model.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "app/session/views/views.h"
+#include "app/session/views/graph_views.h"
 #include "compiler/support/result.h"
 
 namespace dyn {

@@ -7,6 +7,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
+
 namespace dyn {
 
 namespace {

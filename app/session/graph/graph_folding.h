@@ -6,7 +6,7 @@
 // and bodies of operations stay what they are; they count as one item of what they stand in.
 #pragma once
 
-#include "app/session/views/views.h"
+#include "app/session/views/graph_views.h"
 
 namespace dyn {
 

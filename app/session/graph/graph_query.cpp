@@ -7,6 +7,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
+
 namespace dyn {
 
 namespace {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "app/session/views/views.h"
 #include "compiler/support/result.h"
 

@@ -5,6 +5,8 @@
 #include "app/session/graph/node_ids.h"
 #include "app/session/graph/scope_groups.h"
 #include "app/session/graph/trace_views.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/engine/run/run_result.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/session/views/views.h"
+#include "app/engine/run/run_result.h"
 #include "compiler/ir/module.h"
 
 namespace dyn {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "app/session/graph/kernel_members.h"
+#include "app/session/views/code_views.h"
 #include "compiler/driver/builtin_code.h"
 #include "compiler/ir/printer.h"
 

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "app/engine/model/loaded_model.h"
-#include "app/session/views/views.h"
+#include "app/session/views/code_views.h"
 
 namespace dyn {
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "app/session/graph/level_links.h"
+#include "app/session/views/code_views.h"
 
 namespace dyn {
 

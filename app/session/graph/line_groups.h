@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "app/session/views/views.h"
+#include "app/session/views/code_views.h"
 
 namespace dyn {
 

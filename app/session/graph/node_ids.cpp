@@ -1,5 +1,6 @@
 #include "app/session/graph/node_ids.h"
 
+#include "app/session/views/node_id.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"

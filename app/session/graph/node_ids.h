@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "app/session/views/views.h"
+#include "app/session/views/node_id.h"
 #include "compiler/ir/module.h"
 
 namespace dyn {

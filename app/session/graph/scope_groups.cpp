@@ -1,5 +1,8 @@
 #include "app/session/graph/scope_groups.h"
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
+
 namespace dyn {
 
 int ScopeGroups::group(const std::string& path, const std::string& label, GroupKind kind, int parent,

@@ -5,7 +5,8 @@
 #include <map>
 #include <string>
 
-#include "app/session/views/views.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 
 namespace dyn {
 

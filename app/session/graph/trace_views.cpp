@@ -1,6 +1,8 @@
 #include "app/session/graph/trace_views.h"
 
 #include "app/session/graph/node_ids.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/pass_views.h"
 #include "compiler/ir/diff.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/printer.h"

@@ -1,7 +1,9 @@
 // Views of the trace: the graph, the text, the passes and differences of its steps.
 #pragma once
 
-#include "app/session/views/views.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/pass_views.h"
 #include "compiler/pass/trace.h"
 
 namespace dyn {

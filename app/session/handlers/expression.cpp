@@ -5,6 +5,7 @@
 
 #include "app/engine/inputs/input_spec.h"
 #include "app/engine/model/text_options.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/handlers/named_value.h"
 #include "compiler/infer/infer.h"
 #include "compiler/ops/op_table.h"

@@ -3,7 +3,10 @@
 
 #include "app/engine/inputs/batch_lengths.h"
 #include "app/engine/model/model_flops.h"
+#include "app/engine/model/model_info.h"
 #include "app/engine/run/run_file.h"
+#include "app/engine/run/run_record.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/run_times.h"
 #include "app/engine/run/valid_positions.h"
 #include "app/session/answers/runs_view.h"
@@ -13,6 +16,8 @@
 #include "app/session/graph/kernel_members.h"
 #include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
+#include "app/session/views/bench_views.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

@@ -2,11 +2,14 @@
 #include <algorithm>
 
 #include "app/engine/model/dim_relation.h"
+#include "app/engine/model/model_info.h"
 #include "app/session/answers/size_check.h"
 #include "app/session/explain/node_source.h"
 #include "app/session/handlers/read_again.h"
 #include "app/session/session_state.h"
-#include "app/session/views/check_formats.h"
+#include "app/session/views/problem_views.h"
+#include "app/session/views/text/check_formats.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

@@ -11,6 +11,10 @@
 #include "compiler/infer/infer.h"
 #include "compiler/support/folders.h"
 #ifdef DYN_HAVE_ONNX
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/file_views.h"
+#include "app/session/views/views.h"
 #include "frontends/onnx/write/model_writer.h"
 #endif
 

@@ -4,7 +4,9 @@
 #include "app/session/graph/graph_query.h"
 #include "app/session/graph/trace_views.h"
 #include "app/session/session_state.h"
+#include "app/session/views/graph_views.h"
 #include "app/session/views/view_text.h"
+#include "app/session/views/views.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {

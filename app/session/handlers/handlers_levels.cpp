@@ -1,5 +1,8 @@
 // Handler: levels of nodes and sequences of the last run that had some.
+#include "app/engine/run/level_loops.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/session_state.h"
+#include "app/session/views/views.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {

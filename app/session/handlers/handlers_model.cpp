@@ -5,6 +5,8 @@
 
 #include "app/engine/inputs/input_spec.h"
 #include "app/engine/model/model_flops.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/specialisation.h"
 #include "app/session/answers/contraction_rows.h"
 #include "app/session/answers/dim_views.h"
@@ -12,13 +14,18 @@
 #include "app/session/answers/why_cache.h"
 #include "app/session/answers/why_many.h"
 #include "app/session/answers/why_ragged.h"
+#include "app/session/causes/why_run.h"
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/level_links.h"
 #include "app/session/graph/trace_views.h"
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/stepping.h"
 #include "app/session/session_state.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/pass_views.h"
 #include "app/session/views/view_json.h"
+#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 #include "compiler/driver/builtin_code.h"
 #include "compiler/driver/device_versions.h"
 #include "compiler/driver/target_choice.h"
@@ -348,6 +355,10 @@ Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) 
 }
 
 Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
+  if (asksAboutRun(command)) {
+    DYN_TRY(RunCauses causes, whyOfRun(state, command));
+    return makeView(std::move(causes));
+  }
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
   if (command.text("a") == "ragged" && !model->typed().context->dims().hasSymbol("ragged")) {
     DYN_TRY(WhyView ragged, whyRagged(model->trace(), command.text("b")));

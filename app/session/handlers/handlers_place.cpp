@@ -5,6 +5,8 @@
 #include "app/session/explain/placement_view.h"
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/session_state.h"
+#include "app/session/views/device_views.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

@@ -3,6 +3,8 @@
 #include <numeric>
 
 #include "app/engine/inputs/batch_lengths.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/valid_positions.h"
 #include "app/session/answers/contraction_rows.h"
 #include "app/session/answers/dim_views.h"
@@ -11,6 +13,9 @@
 #include "app/session/answers/sweep_view.h"
 #include "app/session/explain/explain.h"
 #include "app/session/session_state.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/predict_views.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

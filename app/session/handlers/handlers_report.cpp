@@ -1,9 +1,12 @@
 // Handlers: :report, the model and its compilation as one page.
 #include <nlohmann/json.hpp>
 
+#include "app/engine/model/model_info.h"
 #include "app/session/report/report_data.h"
 #include "app/session/report/report_page.h"
 #include "app/session/session_state.h"
+#include "app/session/views/file_views.h"
+#include "app/session/views/views.h"
 #include "compiler/support/atomic_write.h"
 
 namespace dyn {

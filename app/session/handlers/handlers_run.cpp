@@ -12,10 +12,12 @@
 #include "app/engine/inputs/test_value.h"
 #include "app/engine/inputs/tree_input.h"
 #include "app/engine/model/compare.h"
+#include "app/engine/model/model_info.h"
 #include "app/engine/run/device_counts.h"
 #include "app/engine/run/output_files.h"
 #include "app/engine/run/run_levels.h"
 #include "app/engine/run/run_memory.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/specialisation.h"
 #include "app/engine/run/trace_file.h"
 #include "app/engine/run/valid_positions.h"
@@ -27,6 +29,8 @@
 #include "app/session/handlers/named_value.h"
 #include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
+#include "app/session/views/problem_views.h"
+#include "app/session/views/views.h"
 #include "compiler/support/atomic_write.h"
 
 namespace dyn {
@@ -73,7 +77,9 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
     return makeError(DiagnosticId::usageError, "the number of warm-up runs is negative");
   DYN_TRY(LoadedModel * model, state.model());
   // What is wrong with the inputs is said before anything is compiled.
+  state.lastCall = SessionState::LastCall{state.now.model, command, std::nullopt};
   DYN_TRY(CallInputs inputs, callInputs(state, *model, command));
+  state.lastCall->inputs = inputs;
   state.runs.forgetValues();
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   (void)setValidPositions(*prepared.model, prepared.inputs, *prepared.runner);

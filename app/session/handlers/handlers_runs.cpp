@@ -2,12 +2,16 @@
 #include <algorithm>
 
 #include "app/engine/run/run_file.h"
+#include "app/engine/run/run_record.h"
+#include "app/engine/run/run_result.h"
 #include "app/engine/run/trace_file.h"
 #include "app/session/answers/place_tree.h"
 #include "app/session/answers/runs_view.h"
 #include "app/session/graph/kernel_members.h"
 #include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/views.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {

@@ -12,6 +12,9 @@
 #include "compiler/support/folders.h"
 #include "compiler/support/suggestion.h"
 #ifdef DYN_HAVE_ONNX
+#include "app/engine/model/model_info.h"
+#include "app/session/views/file_views.h"
+#include "app/session/views/views.h"
 #include "frontends/onnx/write/model_writer.h"
 #endif
 

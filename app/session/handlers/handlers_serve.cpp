@@ -17,7 +17,9 @@
 #include "app/engine/serving/request_trace.h"
 #include "app/engine/serving/server.h"
 #include "app/session/session_state.h"
+#include "app/session/views/bench_views.h"
 #include "app/session/views/view_text.h"
+#include "app/session/views/views.h"
 #include "compiler/support/clock.h"
 
 namespace dyn {

@@ -2,10 +2,13 @@
 #include <charconv>
 
 #include "app/engine/inputs/input_spec.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/answers/tensor_view.h"
 #include "app/session/graph/trace_views.h"
 #include "app/session/handlers/stop_text.h"
 #include "app/session/session_state.h"
+#include "app/session/views/value_views.h"
+#include "app/session/views/views.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"

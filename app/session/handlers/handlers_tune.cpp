@@ -2,7 +2,10 @@
 #include <algorithm>
 
 #include "app/engine/model/tuning_file.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/session_state.h"
+#include "app/session/views/kernel_views.h"
+#include "app/session/views/views.h"
 #include "compiler/tune/tuner.h"
 #include "vm/shared/dyn_contraction.h"
 

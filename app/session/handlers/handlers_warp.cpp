@@ -2,8 +2,11 @@
 #include <algorithm>
 
 #include "app/engine/device/device_name.h"
+#include "app/engine/device/launch_counts.h"
 #include "app/engine/device/simulated_gpu.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/session_state.h"
+#include "app/session/views/views.h"
 #include "compiler/loop/kernel.h"
 
 namespace dyn {

@@ -1,5 +1,6 @@
 #include "app/session/handlers/memory_limit.h"
 
+#include "app/engine/model/model_info.h"
 #include "app/engine/run/run_memory.h"
 #include "app/engine/run/valid_positions.h"
 

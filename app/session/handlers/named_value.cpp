@@ -1,5 +1,6 @@
 #include "app/session/handlers/named_value.h"
 
+#include "app/engine/run/run_result.h"
 #include "app/session/handlers/stop_text.h"
 #include "app/session/session_state.h"
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "app/engine/model/file_digest.h"
+#include "app/engine/run/run_record.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/explain/machine_limits.h"
 #include "app/session/option_table.h"
 #include "app/session/views/text_table.h"

@@ -1,7 +1,10 @@
 // Records of the runs that commands make, for the list of runs.
 #pragma once
 
+#include "app/engine/run/run_record.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/session_state.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

@@ -4,8 +4,10 @@
 #include <charconv>
 #include <cstring>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/graph/kernel_members.h"
 #include "app/session/handlers/expression.h"
+#include "app/session/views/stop_views.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {

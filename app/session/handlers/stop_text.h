@@ -3,8 +3,10 @@
 
 #include <optional>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/bound_values.h"
 #include "app/session/session_state.h"
+#include "app/session/views/stop_views.h"
 
 namespace dyn {
 

@@ -4,8 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "app/engine/inputs/input_spec.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/report/report_graph.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/shell_views.h"
 #include "app/session/views/view_json.h"
+#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 #include "compiler/loop/kernel.h"
 
 namespace dyn {

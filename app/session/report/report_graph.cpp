@@ -4,6 +4,9 @@
 #include <unordered_map>
 
 #include "app/session/graph/trace_views.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/pass_views.h"
 
 namespace dyn {
 

@@ -9,11 +9,4 @@ std::string headingOf(const GenerateResult& result, size_t sequence) {
   return "[" + std::to_string(sequence + 1) + "] " + visibleLine(result.sequences[sequence].prompt) + "\n";
 }
 
-std::string generatedText(const GenerateResult& result) {
-  std::string text;
-  for (size_t i = 0; i < result.sequences.size(); ++i)
-    text += headingOf(result, i) + result.sequences[i].text + "\n";
-  return text;
-}
-
 }  // namespace dyn

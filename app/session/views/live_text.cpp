@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/views/text_table.h"
 
 namespace dyn {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "app/session/views/views.h"
-
 namespace dyn {
+
+struct LiveRun;
 
 // "operation 12 of 80, now /layer.3/MatMul, iteration 45"
 std::string textOf(const LiveRun& run);

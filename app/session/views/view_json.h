@@ -3,10 +3,10 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 
 #include "app/session/views/views.h"
+#include "compiler/support/diagnostic.h"
 
 namespace dyn {
 

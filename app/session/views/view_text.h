@@ -1,12 +1,17 @@
 // Views as text for people: what the shell, the console of the window and batch commands without --json show.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "app/session/views/views.h"
+#include "compiler/reference/value.h"
+#include "compiler/support/diagnostic.h"
 
 namespace dyn {
+
+struct SettingTable;
 
 struct TextOptions {
   bool color = false;

@@ -2,6 +2,7 @@
 #include "compiler/codegen/emit/kernel_emitter.h"
 #include "compiler/codegen/emit/lane_variables.h"
 #include "compiler/loop/access/access_pattern.h"
+#include "compiler/loop/scalar_math.h"
 #include "llvm/IR/Intrinsics.h"
 #include "vm/include/abi/dyn_kernel.h"
 
@@ -85,6 +86,18 @@ bool KernelEmitter::mayFault(Expr root) {
   return anyPart(root, faultMemo_, [this](Expr e) {
     // What branches has to stand at the end of an open block.
     return e.kind() == ExprKind::load || e.kind() == ExprKind::call || divides(e) || branches(e);
+  });
+}
+
+// As mayFault, where the statement that is emitted stores an element at the place of some loads, in a tensor
+// of the same sizes: those elements are there.
+bool KernelEmitter::mayFaultHere(Expr root) {
+  if (certainLoads_.empty()) return mayFault(root);
+  if (!mayFault(root)) return false;
+  const std::vector<Expr> nodes = loop::postorder(std::span<const Expr>(&root, 1));
+  return std::any_of(nodes.begin(), nodes.end(), [this](Expr e) {
+    if (e.kind() == ExprKind::load) return certainLoads_.count(e.id()) == 0;
+    return e.kind() == ExprKind::call || divides(e) || branches(e);
   });
 }
 
@@ -436,6 +449,36 @@ LaneValue KernelEmitter::wrapLinear(BinaryOp op, const LaneValue& a, Value* divi
                                                 : b_.CreateAdd(b_.CreateVectorSplat(lanes_, quotient), more));
 }
 
+// The lanes' own steps are compared with the distance between the places, which is one number: in lanes as
+// narrow as what the kernel moves, where places would take a vector of 64 bits each.
+Value* KernelEmitter::compareLinear(Expr e, const LaneValue& a, const LaneValue& b) {
+  const bool isLeft = a.isLinear();
+  const LaneValue &moving = isLeft ? a : b, &fixed = isLeft ? b : a;
+  auto* constant = llvm::dyn_cast_or_null<llvm::ConstantInt>(moving.stride);
+  // A place that is read may be so large that a step wraps.
+  if (!constant || !fixed.isUniform() || isData(e.operands()[isLeft ? 0 : 1])) return nullptr;
+  const int64_t step = constant->getSExtValue();
+  if (step < -kLongestStride || step > kLongestStride) return nullptr;
+  const int64_t last = step * (lanes_ - 1), low = std::min<int64_t>(0, last),
+                high = std::max<int64_t>(0, last);
+  int64_t bytes = 1;
+  for (const loop::Buffer* buffer : kernel_.buffers)
+    bytes = std::clamp<int64_t>(storageBytes(buffer->dtype), bytes, sizeof(int32_t));
+  if (bytes == 1 && (low <= INT8_MIN || high >= INT8_MAX)) bytes = sizeof(int32_t);
+  llvm::IntegerType* narrow = b_.getIntNTy(static_cast<unsigned>(bytes * 8));
+  Value* distance = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, fixed.value, moving.value);
+  distance =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, distance, ops_.splatInt(b_.getInt64Ty(), low - 1));
+  distance =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, distance, ops_.splatInt(b_.getInt64Ty(), high + 1));
+  Value* places = b_.CreateVectorSplat(lanes_, b_.CreateTrunc(distance, narrow));
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < lanes_; ++lane)
+    numbers.push_back(llvm::ConstantInt::getSigned(narrow, step * lane));
+  Value* steps = llvm::ConstantVector::get(numbers);
+  return ops_.binary(e.binaryOp(), isLeft ? steps : places, isLeft ? places : steps, Dtype::i64);
+}
+
 Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   const Expr left = e.operands()[0], right = e.operands()[1];
   const BinaryOp op = e.binaryOp();
@@ -455,6 +498,8 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
     const bool keeps = op == BinaryOp::add || op == BinaryOp::sub ||
                        (op == BinaryOp::mul && (a.isUniform() || b.isUniform()));
     if (keeps) return linearBinary(op, a, b);
+    if (loop::isComparison(op))
+      if (Value* compared = compareLinear(e, a, b)) return LaneValue::varying(compared);
   }
   if (division) {
     Result<LaneValue> guarded = guardDivisor(e, b);
@@ -495,7 +540,9 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
 Result<LaneValue> KernelEmitter::selectValue(Expr e) {
   const Expr condition = e.operands()[0], ifTrue = e.operands()[1], ifFalse = e.operands()[2];
   DYN_TRY(LaneValue c, value(condition));
-  const bool guarded = mayFault(ifTrue) || mayFault(ifFalse);
+  // Under a condition that is one for all lanes only one arm is read.
+  const bool guarded =
+      c.isUniform() ? mayFault(ifTrue) || mayFault(ifFalse) : mayFaultHere(ifTrue) || mayFaultHere(ifFalse);
   if (!guarded) {
     DYN_TRY(LaneValue a, value(ifTrue));
     DYN_TRY(LaneValue b, value(ifFalse));

@@ -358,12 +358,26 @@ Status KernelEmitter::wholeLoop(const Stmt& stmt) {
   return reached.ok() ? Status() : Status(reached.takeError());
 }
 
+void KernelEmitter::noteCertainLoads(const Stmt& store) {
+  const auto same = [](Expr a, Expr b) { return a.same(b); };
+  const std::vector<Expr> nodes = loop::postorder(std::span<const Expr>(&store.value, 1));
+  for (const Expr& e : nodes) {
+    if (e.kind() != loop::ExprKind::load || e.operands().empty()) continue;
+    if (std::ranges::equal(e.operands(), store.index, same) &&
+        std::ranges::equal(e.buffer()->shape, store.buffer->shape, same))
+      certainLoads_.insert(e.id());
+  }
+}
+
 Status KernelEmitter::storeStatement(const Stmt& stmt) {
   llvm::Type* element = memoryType(context_, stmt.buffer->dtype);
   if (!element)
     return unsupported(DiagnosticId::unsupportedDtype,
                        "kernels over " + std::string(toString(stmt.buffer->dtype)));
-  DYN_TRY(LaneValue v, value(stmt.value));
+  noteCertainLoads(stmt);
+  Result<LaneValue> computed = value(stmt.value);
+  certainLoads_.clear();
+  DYN_TRY(LaneValue v, std::move(computed));
   DYN_TRY(LaneValue at, address(stmt.buffer, stmt.index));
   Value* base = buffers_.at(stmt.buffer);
   const llvm::Align align(static_cast<uint64_t>(storageBytes(stmt.buffer->dtype)));

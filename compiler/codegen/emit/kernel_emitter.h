@@ -17,6 +17,7 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/codegen/emit/device_mapping.h"
@@ -283,6 +284,8 @@ class KernelEmitter {
   Result<LaneValue> address(const loop::Buffer* buffer, std::span<const loop::Expr> index);
   // floorDiv or mod of a linear value by a uniform one, without a division for each lane.
   LaneValue wrapLinear(loop::BinaryOp op, const LaneValue& a, llvm::Value* divisor);
+  // Comparison of two places, one of them linear by a constant, the other uniform; null: they are not.
+  llvm::Value* compareLinear(loop::Expr e, const LaneValue& a, const LaneValue& b);
   void storeStrided(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, int64_t stride,
                     llvm::Value* mask);
   Result<LaneValue> guardDivisor(loop::Expr division, LaneValue divisor);
@@ -297,6 +300,8 @@ class KernelEmitter {
   bool divides(loop::Expr e);
   static bool branches(loop::Expr e);
   bool mayFault(loop::Expr e);
+  bool mayFaultHere(loop::Expr e);
+  void noteCertainLoads(const loop::Stmt& store);
   bool readsBack(loop::Expr e);
   llvm::Value* elementAt(llvm::Type* element, llvm::Value* base, llvm::Value* index);
   size_t scopeOf(loop::Expr e);
@@ -322,12 +327,14 @@ class KernelEmitter {
   llvm::Function* function_ = nullptr;
   llvm::IRBuilder<> b_;
   ScalarEmitter ops_;
-  unsigned lanes_ = 1;                      // of the loop being emitted
-  unsigned fullLanes_ = 1;                  // of the machine
-  std::optional<bool> picksBytes_;          // among registers; asked of the machine once
-  llvm::Value* mask_ = nullptr;             // lanes that may touch memory; null: all
-  llvm::Value* tailMask_ = nullptr;         // of the masked turn being emitted: at least one lane
-  llvm::Value* tailCount_ = nullptr;        // how many lanes that is, i64
+  unsigned lanes_ = 1;              // of the loop being emitted
+  unsigned fullLanes_ = 1;          // of the machine
+  std::optional<bool> picksBytes_;  // among registers; asked of the machine once
+  llvm::Value* mask_ = nullptr;     // lanes that may touch memory; null: all
+  std::unordered_set<uint32_t>
+      certainLoads_;                  // by id, of the store being emitted: what is there if its place is
+  llvm::Value* tailMask_ = nullptr;   // of the masked turn being emitted: at least one lane
+  llvm::Value* tailCount_ = nullptr;  // how many lanes that is, i64
   const loop::StmtLines* lines_ = nullptr;  // null: no debug lines
   std::optional<size_t> openSizes_;
   llvm::DISubprogram* subprogram_ = nullptr;

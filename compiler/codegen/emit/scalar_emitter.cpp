@@ -4,8 +4,10 @@
 #include <limits>
 
 #include "compiler/codegen/math/vector_math.h"
+#include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/IR/PatternMatch.h"
 
 namespace dyn {
 
@@ -13,6 +15,12 @@ using llvm::Value;
 using loop::BinaryOp;
 using loop::ReduceOp;
 using loop::UnaryOp;
+
+namespace {
+
+constexpr int kMostChoices = 6;  // inside each other, of a number that is moved as it lies in memory
+
+}  // namespace
 
 llvm::Type* valueType(llvm::LLVMContext& context, Dtype dtype) {
   switch (dtype) {
@@ -134,8 +142,60 @@ Value* ScalarEmitter::fromMemory(Value* element, Dtype dtype) {
   return element;
 }
 
+// What is only chosen among numbers of two bytes is moved as it lies in memory: null if anything is computed,
+// or there are more choices than `depth` inside each other.
+Value* ScalarEmitter::asStored(Value* value, Dtype dtype, int depth) {
+  using namespace llvm::PatternMatch;
+  Value* stored = nullptr;
+  if (dtype == Dtype::f16 && match(value, m_FPExt(m_Value(stored))) &&
+      stored->getType()->getScalarType()->isHalfTy())
+    return stored;
+  if (dtype == Dtype::bf16 && match(value, m_BitCast(m_Shl(m_ZExt(m_Value(stored)), m_SpecificInt(16)))) &&
+      stored->getType()->getScalarType()->isIntegerTy(16))
+    return stored;
+  const llvm::APFloat* constant = nullptr;
+  if (match(value, m_APFloat(constant))) {
+    llvm::APFloat narrow = *constant;
+    bool loses = false;
+    narrow.convert(dtype == Dtype::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(),
+                   llvm::APFloat::rmNearestTiesToEven, &loses);
+    if (loses || narrow.isNaN()) return nullptr;
+    if (dtype == Dtype::f16)
+      return llvm::ConstantFP::get(withLanesOf(value->getType(), b_.getHalfTy()), narrow);
+    return llvm::ConstantInt::get(withLanesOf(value->getType(), b_.getInt16Ty()), narrow.bitcastToAPInt());
+  }
+  auto* made = llvm::dyn_cast<llvm::Instruction>(value);
+  if (depth == 0 || !made) return nullptr;
+  llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(made);
+  if (Value* same = llvm::getSplatValue(value)) {
+    Value* one = asStored(same, dtype, depth - 1);
+    if (!one) return nullptr;
+    return b_.CreateVectorSplat(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements(), one);
+  }
+  if (auto* choice = llvm::dyn_cast<llvm::SelectInst>(value)) {
+    Value* ifTrue = asStored(choice->getTrueValue(), dtype, depth - 1);
+    Value* ifFalse = ifTrue ? asStored(choice->getFalseValue(), dtype, depth - 1) : nullptr;
+    if (!ifFalse) return nullptr;
+    return b_.CreateSelect(choice->getCondition(), ifTrue, ifFalse);
+  }
+  // Of a loop that is being written the last value is not there yet.
+  auto* joined = llvm::dyn_cast<llvm::PHINode>(value);
+  if (!joined || joined->getNumIncomingValues() < 2) return nullptr;
+  std::vector<Value*> arms;
+  for (Value* arm : joined->incoming_values()) {
+    arms.push_back(asStored(arm, dtype, depth - 1));
+    if (!arms.back()) return nullptr;
+  }
+  llvm::PHINode* phi = b_.CreatePHI(arms[0]->getType(), static_cast<unsigned>(arms.size()));
+  for (unsigned i = 0; i < arms.size(); ++i) phi->addIncoming(arms[i], joined->getIncomingBlock(i));
+  return phi;
+}
+
 Value* ScalarEmitter::toMemory(Value* value, Dtype dtype) {
   llvm::Type* type = value->getType();
+  if (dtype == Dtype::f16 || dtype == Dtype::bf16)
+    if (Value* stored = asStored(value, dtype, kMostChoices)) return stored;
   if (dtype == Dtype::boolean) return b_.CreateZExt(value, withLanesOf(type, b_.getInt8Ty()));
   if (dtype == Dtype::f16) return b_.CreateFPTrunc(value, withLanesOf(type, b_.getHalfTy()));
   if (dtype == Dtype::bf16) {

@@ -43,6 +43,8 @@ class ScalarEmitter {
   llvm::Value* neutral(loop::ReduceOp op, llvm::Type* type, Dtype dtype);
 
  private:
+  // `value` as numbers of two bytes, where it is only chosen among such; null otherwise.
+  llvm::Value* asStored(llvm::Value* value, Dtype dtype, int depth);
   // a^exponent for an exponent of powerOfUniform's list.
   llvm::Value* easyPower(llvm::Value* a, double exponent);
   // Rounded toward 0.

@@ -28,9 +28,11 @@ namespace {
 // Nodes of a body that is written out for each row of a square; larger ones stand in a loop once.
 constexpr size_t kSmallBody = 24;
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kSquaresOfLine = 2;  // that follow each other
-constexpr int64_t kLeastPart = 4;      // columns of a part of a square, where a half has as many
-constexpr unsigned kByteLanes = 16;    // of squares of bytes: a register of every machine holds them
+constexpr int64_t kSquaresOfLine = 2;      // that follow each other
+constexpr int64_t kLeastPart = 4;          // columns of a part of a square, where a half has as many
+constexpr unsigned kByteLanes = 16;        // of squares of bytes: a register of every machine holds them
+constexpr unsigned kRegisterBits = 128;    // in which every machine interleaves by one instruction
+constexpr unsigned kInterleavedBits = 32;  // smaller elements are interleaved
 
 // Loads that are evaluated whatever the values are.
 std::vector<Expr> certainLoads(Expr root) {
@@ -45,6 +47,44 @@ std::vector<Expr> certainLoads(Expr root) {
     for (size_t i = 0; i < count; ++i) work.push_back(e.operands()[i]);
   }
   return loads;
+}
+
+// Turns a square over: rows[r] becomes what was column r. Blocks change places between pairs of vectors, and
+// with elements of four bytes and more so do halves of blocks. Smaller elements of a block are interleaved,
+// which is one instruction where exchanging every second byte is three: after log2(block) times each vector
+// has a column.
+void turnOver(llvm::IRBuilder<>& b, std::vector<Value*>& rows) {
+  const auto lanes = static_cast<unsigned>(rows.size());
+  const unsigned bits = rows[0]->getType()->getScalarSizeInBits();
+  const unsigned block = bits < kInterleavedBits ? std::min(lanes, kRegisterBits / bits) : 1;
+  for (unsigned half = lanes / 2; half >= block && half > 0; half /= 2) {
+    std::vector<int> low, high;
+    for (unsigned c = 0; c < lanes; ++c) {
+      low.push_back(static_cast<int>(c & half ? lanes + c - half : c));
+      high.push_back(static_cast<int>(c & half ? lanes + c : c + half));
+    }
+    for (unsigned r = 0; r < lanes; ++r) {
+      if (r & half) continue;
+      Value *x = rows[r], *y = rows[r + half];
+      rows[r] = b.CreateShuffleVector(x, y, low);
+      rows[r + half] = b.CreateShuffleVector(x, y, high);
+    }
+  }
+  std::vector<int> low, high;  // halves of each block of two vectors, element by element in turn
+  for (unsigned c = 0; c < lanes; ++c) {
+    const unsigned from = c / block * block + c % block / 2 + (c % 2) * lanes;
+    low.push_back(static_cast<int>(from));
+    high.push_back(static_cast<int>(from + block / 2));
+  }
+  for (unsigned done = 1; done < block; done *= 2) {
+    const std::vector<Value*> before = rows;
+    for (unsigned r = 0; r < lanes; r += 2) {
+      const unsigned from = r / block * block + r % block / 2;
+      Value *x = before[from], *y = before[from + block / 2];
+      rows[r] = b.CreateShuffleVector(x, y, low);
+      rows[r + 1] = b.CreateShuffleVector(x, y, high);
+    }
+  }
 }
 
 StmtRef replacedIn(const StmtRef& stmt, const std::function<Expr(Expr)>& replace) {
@@ -273,20 +313,7 @@ Result<std::vector<Value*>> KernelEmitter::loadSquare(Expr load, Value* rowsLeft
     rows.push_back(wanted ? b_.CreateMaskedLoad(type, pointer, align, wanted, nothing)
                           : static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align)));
   }
-  // Halves, quarters, ... change places between pairs of vectors.
-  for (unsigned half = lanes_ / 2; half > 0; half /= 2) {
-    std::vector<int> low, high;
-    for (unsigned c = 0; c < lanes_; ++c) {
-      low.push_back(static_cast<int>(c & half ? lanes_ + c - half : c));
-      high.push_back(static_cast<int>(c & half ? lanes_ + c : c + half));
-    }
-    for (unsigned r = 0; r < lanes_; ++r) {
-      if (r & half) continue;
-      Value *x = rows[r], *y = rows[r + half];
-      rows[r] = b_.CreateShuffleVector(x, y, low);
-      rows[r + half] = b_.CreateShuffleVector(x, y, high);
-    }
-  }
+  turnOver(b_, rows);
   return rows;
 }
 

@@ -11,6 +11,7 @@
 
 #include "compiler/codegen/emit/kernel_emitter.h"
 #include "compiler/loop/access/access_pattern.h"
+#include "compiler/loop/scalar_math.h"
 
 namespace dyn {
 
@@ -91,25 +92,42 @@ bool isSimple(Expr root) {
          });
 }
 
+// Is it a comparison of a place that goes with the variable with one that stays? The lanes' numbers are
+// compared then, whatever the places are (KernelEmitter::compareLinear).
+bool comparesPlaces(Expr e, Expr variable) {
+  if (e.kind() != ExprKind::binary || !loop::isComparison(e.binaryOp())) return false;
+  const Expr a = e.operands()[0], b = e.operands()[1];
+  return (loop::isShifted(a, variable) && !loop::mentions(b, variable)) ||
+         (loop::isShifted(b, variable) && !loop::mentions(a, variable));
+}
+
+bool comparesAnyPlaces(Expr root, Expr variable) {
+  const std::vector<Expr> nodes = loop::postorder(std::span(&root, 1));
+  return std::any_of(nodes.begin(), nodes.end(), [&](Expr e) { return comparesPlaces(e, variable); });
+}
+
 // How many values of `root` take as much as one number of four bytes: 4 where all are bytes. Places in memory
-// do not count.
-unsigned perWord(Expr root) {
-  int64_t widest = 1;
+// do not count, nor does what is the same for all elements.
+unsigned perWord(Expr root, Expr variable) {
+  int64_t widest = storageBytes(root.dtype());
   std::unordered_set<uint32_t> seen;
   std::vector<Expr> work{root};
   while (!work.empty()) {
     const Expr e = work.back();
     work.pop_back();
-    if (!seen.insert(e.id()).second) continue;
-    widest = std::max(widest, isReal(e.dtype()) ? 4 : storageBytes(e.dtype()));
-    if (e.kind() != ExprKind::load) work.insert(work.end(), e.operands().begin(), e.operands().end());
+    if (!seen.insert(e.id()).second || !loop::mentions(e, variable)) continue;
+    const bool moves = e.kind() == ExprKind::load || e.kind() == ExprKind::select;
+    widest = std::max(widest, isReal(e.dtype()) && !moves ? 4 : storageBytes(e.dtype()));
+    if (e.kind() != ExprKind::load && !comparesPlaces(e, variable))
+      work.insert(work.end(), e.operands().begin(), e.operands().end());
   }
   return widest < 4 ? static_cast<unsigned>(4 / widest) : 1;
 }
 
 // Is it a byte made of a wider number by a few steps, none of which is a function?
-bool narrowsToBytes(const Stmt& stmt) {
-  if (stmt.kind != StmtKind::store || storageBytes(stmt.buffer->dtype) != 1 || perWord(stmt.value) > 1)
+bool narrowsToBytes(const Stmt& stmt, Expr variable) {
+  if (stmt.kind != StmtKind::store || storageBytes(stmt.buffer->dtype) != 1 ||
+      perWord(stmt.value, variable) > 1)
     return false;
   const std::vector<Expr> nodes = loop::postorder(std::span(&stmt.value, 1));
   return nodes.size() <= 4 * kSmallReduction && std::all_of(nodes.begin(), nodes.end(), [](Expr e) {
@@ -171,8 +189,8 @@ unsigned KernelEmitter::vectorsAtOnce(const Stmt& stmt) const {
 }
 
 // Of loops that only move or reckon: where a turn of the loop costs as much as what is done in it.
-// Out-of-order processors hide that, but for elements so narrow that they fill a part of a vector; small ones
-// do not.
+// Out-of-order processors hide that, but for elements so narrow that they fill a part of a vector, and for
+// distances of places, which are reckoned once for all vectors; small ones do not.
 unsigned KernelEmitter::elementsAtOnce(const Stmt& stmt) const {
   const std::string& triple = module_.machine().triple;
   if (!hasVectors()) return 1;
@@ -183,9 +201,12 @@ unsigned KernelEmitter::elementsAtOnce(const Stmt& stmt) const {
   for (const Stmt* s : statements) {
     if (s->value.isNull()) return 1;
     // Two vectors of numbers are packed into bytes together. AVX-512 narrows a vector in one step.
-    if (outOfOrder && !module_.machine().avx512 && statements.size() == 1 && narrowsToBytes(*s)) return 2;
+    if (outOfOrder && !module_.machine().avx512 && statements.size() == 1 &&
+        narrowsToBytes(*s, stmt.variable))
+      return 2;
     if (!isSimple(s->value)) return 1;
-    narrow = std::min(narrow, perWord(s->value));
+    narrow =
+        std::min(narrow, comparesAnyPlaces(s->value, stmt.variable) ? 4U : perWord(s->value, stmt.variable));
     if (few && (s->kind != StmtKind::store || storageBytes(s->buffer->dtype) > 1)) return 1;
   }
   return outOfOrder ? narrow : kReductionsAtOnce;

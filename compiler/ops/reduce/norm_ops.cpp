@@ -438,7 +438,7 @@ const OpDef batch_normOp{
     .name = "batch_norm",
     .summary = "normalisation by given means and variances, one per channel",
     .cls = OpClass::elementwise,
-    .traits = {.keepsRank = true},
+    .traits = {.keepsRank = true, .channelOperands = true},
     .minOperands = 5,
     .maxOperands = 5,
     .attributes = kEpsilonAttributes,

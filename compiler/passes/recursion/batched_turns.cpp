@@ -156,6 +156,7 @@ std::string BatchedIterations::sameInAll(const Op& op) {
 std::string BatchedIterations::elementwise(const Op& op) {
   for (const AttributeSpec& attribute : op.def->attributes)
     if (attribute.name == "axis") return "its axis is not known for many nodes at once";
+  if (op.def->traits.channelOperands) return "its channels are not known for many nodes at once";
   int rank = 0;
   for (ValueId v : op.operands)
     if (v != kNoValue) rank = std::max(rank, rankOf(v));

@@ -67,7 +67,8 @@ class Simplifier {
         op = sum;
       } else if (const Op* product = scaledFactors(*op, ir_, types, definitions, result.ops)) {
         op = product;
-      } else if (op->def->cls == OpClass::elementwise && op->operands.size() > 1) {
+      } else if (op->def->cls == OpClass::elementwise && !op->def->traits.channelOperands &&
+                 op->operands.size() > 1) {
         op = unexpanded(op, types, definitions, result.ops);
         if (op->def == &ops::divOp) op = exactProduct(op, types, definitions, result.ops);
       }

@@ -10,11 +10,6 @@ namespace {
 
 Text standardDomain(Text domain) { return domain == "ai.onnx" ? Text() : domain; }
 
-std::string opLabel(const NodeProto& node) {
-  const Text domain = standardDomain(node.domain);
-  return domain.empty() ? std::string(node.opType) : std::string(domain) + "::" + std::string(node.opType);
-}
-
 std::string functionKey(Text domain, Text name) {
   return std::string(standardDomain(domain)) + ":" + std::string(name);
 }
@@ -45,6 +40,11 @@ TypeKind importKindOf(const TypeProto& type) {
 }
 
 }  // namespace
+
+std::string opLabel(const NodeProto& node) {
+  const Text domain = standardDomain(node.domain);
+  return domain.empty() ? std::string(node.opType) : std::string(domain) + "::" + std::string(node.opType);
+}
 
 GraphImporter::GraphImporter(IrContext& ir, const Model& model, const ImportOptions& options)
     : ir_(ir),

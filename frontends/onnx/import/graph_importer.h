@@ -20,6 +20,9 @@
 
 namespace dyn::onnx {
 
+// As messages and definitions name an operator: "com.acme::Swish", "Gelu".
+std::string opLabel(const NodeProto& node);
+
 // A weight: where it is, the tensor once loaded, and its constant in each function that uses it.
 struct WeightBinding {
   const TensorProto* dense = nullptr;

@@ -5,12 +5,6 @@
 namespace dyn::onnx {
 namespace {
 
-// As a definition calls the operator: "com.acme::Swish", "Gelu".
-std::string definedName(const NodeProto& node) {
-  const Text domain = standardDomain(node.domain);
-  return (domain.empty() ? "" : std::string(domain) + "::") + std::string(node.opType);
-}
-
 std::optional<AttributeValue> definedValue(MapContext& node, const text::OperatorAttribute& attribute) {
   const std::string& name = attribute.name;
   switch (attribute.kind) {
@@ -49,7 +43,7 @@ bool hasDemanded(MapContext& node, const text::OperatorDefinition& definition) {
 
 bool GraphImporter::definesOperator(const NodeProto& node) const {
   if (options_.operators.empty()) return false;
-  const std::string name = definedName(node);
+  const std::string name = opLabel(node);
   for (const auto& file : options_.operators)
     if (file->defines(name)) return true;
   return false;
@@ -75,7 +69,7 @@ void GraphImporter::expandOperator(Frame& frame, const NodeProto& node) {
   };
   std::vector<bool> given;
   for (const ValueId input : *inputs) given.push_back(input != kNoValue);
-  const std::string name = definedName(node);
+  const std::string name = opLabel(node);
   const text::OperatorFile* file = nullptr;
   const text::OperatorDefinition* definition = nullptr;
   for (const auto& candidates : options_.operators)

@@ -56,6 +56,7 @@ fault=0 lines=("# model, dims, instructions of a run (instruction_counts.sh)" "#
 while read -r model dims recorded; do
   command_of 1 "$model" ${dims//,/ }
   "${command[@]}" >/dev/null  # compiles, and fills the cache
+  collected 1 "$model" ${dims//,/ } >/dev/null  # packs the weights for the CPU that valgrind shows: later processes read and check them
   few="$(collected 2 "$model" ${dims//,/ })"
   many="$(collected $((2 + runs)) "$model" ${dims//,/ })"
   now=$(((many - few) / runs))

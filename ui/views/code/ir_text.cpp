@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "app/session/views/code_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/pass_views.h"
+
 namespace dyn::ui {
 
 namespace {

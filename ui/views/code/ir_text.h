@@ -2,7 +2,9 @@
 // reached by the keyboard, is an operation: nodeChosen() says which.
 #pragma once
 
-#include "app/session/views/views.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/pass_views.h"
 #include "ui/views/code/code_view.h"
 
 namespace dyn::ui {

@@ -9,6 +9,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "app/session/views/code_views.h"
 #include "ui/support/save_dialog.h"
 
 namespace dyn::ui {

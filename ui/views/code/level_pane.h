@@ -5,6 +5,7 @@
 #include <QWidget>
 #include <array>
 
+#include "app/session/views/code_views.h"
 #include "app/session/views/views.h"
 #include "ui/views/code/code_view.h"
 

@@ -8,6 +8,8 @@
 
 #include "app/session/graph/level_links.h"
 #include "app/session/graph/line_groups.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/stop_views.h"
 #include "ui/support/short_name.h"
 
 namespace dyn::ui {

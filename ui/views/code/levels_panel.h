@@ -11,6 +11,8 @@
 #include <set>
 
 #include "app/session/session.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/stop_views.h"
 #include "ui/views/code/level_pane.h"
 
 class QSplitter;

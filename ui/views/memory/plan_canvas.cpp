@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/session/views/memory_views.h"
+#include "app/session/views/node_id.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/axis_step.h"
 #include "ui/support/formula_text.h"
@@ -113,7 +115,7 @@ void PlanCanvas::setPlan(Shared<PlanView> plan, const QString& function) {
   if (blocks_.empty()) message_ = "This function has no tensor in its own memory.";
 }
 
-void PlanCanvas::setCategories(std::map<NodeId, Category> categories) {
+void PlanCanvas::setCategories(std::shared_ptr<const NodeCategories> categories) {
   categories_ = std::move(categories);
   update();
 }
@@ -121,8 +123,9 @@ void PlanCanvas::setCategories(std::map<NodeId, Category> categories) {
 // The last part of a value's name tells what makes it: "/layer.0/MatMul_output_0".
 Category PlanCanvas::categoryOf(const PlanBuffer& buffer) const {
   const Category byName = categoryOfKernel(QString::fromStdString(buffer.name).section('/', -1));
-  const auto known = categories_.find(buffer.node);
-  return byName != Category::other || known == categories_.end() ? byName : known->second;
+  if (byName != Category::other || !categories_) return byName;
+  const auto known = categories_->find(buffer.node);
+  return known == categories_->end() ? byName : known->second;
 }
 
 void PlanCanvas::setChosen(NodeId node) {

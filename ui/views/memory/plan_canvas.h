@@ -8,11 +8,14 @@
 
 #include <QWidget>
 #include <algorithm>
-#include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
+#include "app/session/views/memory_views.h"
+#include "app/session/views/node_id.h"
 #include "app/session/views/views.h"
 #include "ui/support/theme.h"
 
@@ -23,6 +26,8 @@ namespace dyn::ui {
 // Of a buffer of the plan: the colour of the operation that makes it, lighter or darker than those beside it.
 QColor bufferColor(Category category, size_t index, bool pooled, bool dark);
 
+using NodeCategories = std::unordered_map<NodeId, Category>;
+
 class PlanCanvas : public QWidget {
   Q_OBJECT
  public:
@@ -30,7 +35,7 @@ class PlanCanvas : public QWidget {
 
   void setPlan(Shared<PlanView> plan, const QString& function);
   // What makes each value, where its name does not say it.
-  void setCategories(std::map<NodeId, Category> categories);
+  void setCategories(std::shared_ptr<const NodeCategories> categories);
   void setChosen(NodeId node);  // drawn with a border
   // A part of a run: operations that make none of these values lie in shadow, before the first of them and
   // behind the last. Null: the whole run.
@@ -64,7 +69,7 @@ class PlanCanvas : public QWidget {
   QString describe(const Block& block) const;
 
   Shared<PlanView> plan_;
-  std::map<NodeId, Category> categories_;
+  std::shared_ptr<const NodeCategories> categories_;
   std::vector<Block> blocks_;
   double top() const { return std::max({1.0, bytes_, leastTop_}); }
   double steps_ = 1, bytes_ = 0, arenaBytes_ = 0, leastTop_ = 0;

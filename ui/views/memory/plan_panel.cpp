@@ -9,6 +9,9 @@
 #include <QTextBrowser>
 #include <QVBoxLayout>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/formula_text.h"
 #include "ui/views/table.h"
@@ -135,12 +138,12 @@ void PlanPanel::setGraph(const GraphView& graph) {
   for (const GraphNode& node : graph.nodes)
     if (const Category category = categoryOfClass(QString::fromStdString(node.opClass));
         category != Category::other && category != Category::control)
-      categories_.emplace(node.id, category);
+      categories_->emplace(node.id, category);
   for (PlanCanvas* canvas : {canvas_, kept_}) canvas->setCategories(categories_);
 }
 
 void PlanPanel::clear() {
-  categories_.clear();
+  categories_->clear();
   setPlan(nullptr);
   keep_->setChecked(false);
 }

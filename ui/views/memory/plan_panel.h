@@ -5,6 +5,10 @@
 
 #include <QWidget>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/views.h"
 #include "ui/views/memory/plan_canvas.h"
 
 class QComboBox;
@@ -32,7 +36,7 @@ class PlanPanel : public QWidget {
   void keep(bool on);
   void share();
 
-  std::map<NodeId, Category> categories_;
+  std::shared_ptr<NodeCategories> categories_ = std::make_shared<NodeCategories>();
   Shared<PlanView> plan_, keptPlan_;
   QString pipeline_;
   QComboBox* functions_ = nullptr;

@@ -16,6 +16,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/predict_views.h"
+#include "app/session/views/why_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/short_name.h"
 #include "ui/views/table.h"

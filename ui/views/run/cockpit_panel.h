@@ -10,7 +10,11 @@
 #include <map>
 #include <optional>
 
+#include "app/engine/model/model_info.h"
 #include "app/session/session.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/predict_views.h"
+#include "app/session/views/why_views.h"
 #include "ui/views/run/sweep_plot.h"
 
 class QCheckBox;

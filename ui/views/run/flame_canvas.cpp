@@ -6,6 +6,7 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "app/session/views/run_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/short_name.h"
 #include "ui/support/theme.h"

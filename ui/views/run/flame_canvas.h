@@ -8,6 +8,7 @@
 #include <QWidget>
 #include <vector>
 
+#include "app/session/views/run_views.h"
 #include "app/session/views/views.h"
 
 namespace dyn::ui {

@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/answers/place_tree.h"
+#include "app/session/views/run_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/short_name.h"
 #include "ui/support/theme.h"

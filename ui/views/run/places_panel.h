@@ -7,7 +7,9 @@
 
 #include <QWidget>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/session.h"
+#include "app/session/views/run_views.h"
 
 class QCheckBox;
 class QPainter;

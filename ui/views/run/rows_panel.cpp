@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QVBoxLayout>
 
+#include "app/engine/run/level_loops.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/short_name.h"
 

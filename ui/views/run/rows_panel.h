@@ -3,6 +3,7 @@
 
 #include <QWidget>
 
+#include "app/engine/run/level_loops.h"
 #include "app/session/session.h"
 #include "ui/views/run/rows_canvas.h"
 

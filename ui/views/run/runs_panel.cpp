@@ -8,6 +8,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/engine/run/run_record.h"
+#include "app/session/views/run_views.h"
 #include "app/session/views/view_text.h"
 #include "ui/support/theme.h"
 #include "ui/support/why_grey.h"

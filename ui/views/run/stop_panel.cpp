@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <map>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/stop_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/short_name.h"
 #include "ui/support/theme.h"

@@ -5,6 +5,7 @@
 #include <QWidget>
 
 #include "app/session/session.h"
+#include "app/session/views/stop_views.h"
 
 class QAction;
 class QHBoxLayout;

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/predict_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/axis_step.h"
 #include "ui/support/theme.h"

@@ -8,6 +8,7 @@
 
 #include <QWidget>
 
+#include "app/session/views/predict_views.h"
 #include "app/session/views/views.h"
 
 namespace dyn::ui {

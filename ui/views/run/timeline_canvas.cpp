@@ -10,6 +10,8 @@
 #include <map>
 #include <numeric>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/run_views.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/theme.h"

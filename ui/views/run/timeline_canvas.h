@@ -11,6 +11,8 @@
 #include <map>
 #include <vector>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/run_views.h"
 #include "app/session/views/views.h"
 
 class QPainter;

@@ -4,6 +4,9 @@
 
 #include <QWidget>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/views.h"
 #include "ui/views/run/timeline_canvas.h"
 
 class QLabel;

@@ -6,6 +6,7 @@
 #include <QMouseEvent>
 #include <algorithm>
 
+#include "app/engine/model/model_info.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/views/table.h"
 

@@ -7,6 +7,7 @@
 
 #include <QTableWidget>
 
+#include "app/engine/model/model_info.h"
 #include "app/session/session.h"
 
 namespace dyn::ui {

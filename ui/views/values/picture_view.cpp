@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/session/views/value_views.h"
+
 namespace dyn::ui {
 
 namespace {

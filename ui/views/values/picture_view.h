@@ -4,6 +4,7 @@
 #include <QImage>
 #include <QWidget>
 
+#include "app/session/views/value_views.h"
 #include "app/session/views/views.h"
 
 namespace dyn::ui {

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/session/views/value_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/save_dialog.h"
 #include "ui/support/theme.h"

@@ -8,6 +8,7 @@
 #include <QWidget>
 
 #include "app/session/session.h"
+#include "app/session/views/value_views.h"
 
 class QCheckBox;
 class QLabel;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "vm/base/checked.h"
@@ -124,9 +125,13 @@ Status rangeOf(BuiltinCall& call, DataType dtype) {
   if (Status status = call.result(0, dtype, std::span(&count, 1), result); !status.ok()) return status;
   // start + i * delta, not a running sum: no error builds up. Inside the range nothing can overflow 64 bits.
   using Wide = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
-  for (int64_t i = 0; i < count; ++i)
-    result->as<T>()[i] =
-        static_cast<T>(static_cast<Wide>(start) + static_cast<Wide>(i) * static_cast<Wide>(delta));
+  T* out = result->as<T>();
+  const Wide first = start, step = delta;
+  const auto at = [&](auto i) { return static_cast<T>(first + static_cast<Wide>(i) * step); };
+  // Processors make reals of vectors of 32-bit integers, of 64 bits only the newest do.
+  const auto narrow = static_cast<int32_t>(std::min<int64_t>(count, std::numeric_limits<int32_t>::max()));
+  for (int32_t i = 0; i < narrow; ++i) out[i] = at(i);
+  for (int64_t i = narrow; i < count; ++i) out[i] = at(i);
   return okStatus();
 }
 

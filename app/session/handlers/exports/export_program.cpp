@@ -5,6 +5,7 @@
 #include "app/session/answers/dim_views.h"
 #include "app/session/handlers/exports/export_writers.h"
 #include "app/session/views/view_json.h"
+#include "app/session/views/why_views.h"
 #include "compiler/export/export.h"
 #include "compiler/export/package.h"
 

@@ -6,6 +6,7 @@
 #include "app/engine/model/signing_key.h"
 #include "app/session/export_kinds.h"
 #include "app/session/session_state.h"
+#include "app/session/views/file_views.h"
 #include "compiler/driver/compile.h"
 
 namespace dyn {

@@ -1,5 +1,6 @@
 #include "app/session/handlers/generate/generation_text.h"
 
+#include "app/session/views/generate_views.h"
 #include "app/session/views/generated_text.h"
 
 namespace dyn {

@@ -9,9 +9,9 @@
 
 #include "app/engine/generate/generation.h"
 #include "app/engine/generate/text_until_stop.h"
-#include "app/session/views/views.h"
 
 #ifdef DYN_HAVE_TOKENIZER
+#include "app/session/views/generate_views.h"
 #include "app/tokenizer/token_stream.h"
 #endif
 

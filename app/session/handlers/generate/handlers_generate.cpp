@@ -6,13 +6,15 @@
 #include "app/engine/generate/decoder_ports.h"
 #include "app/engine/generate/end_tokens.h"
 #include "app/engine/generate/generation.h"
+#include "app/engine/generate/row_sharing.h"
 #include "app/engine/inputs/input_spec.h"
-#include "app/engine/serving/joined_calls.h"
 #include "app/session/handlers/generate/generation_text.h"
 #include "app/session/handlers/generate/prompts.h"
 #include "app/session/session_state.h"
 #include "app/session/views/view_text.h"
 #ifdef DYN_HAVE_TOKENIZER
+#include "app/session/views/generate_views.h"
+#include "app/session/views/views.h"
 #include "app/tokenizer/tokenizer.h"
 #endif
 
@@ -104,31 +106,12 @@ void addEndTokens(SessionState& state, const std::string& model, const Command& 
   if (!names.empty()) state.log("a text ends at " + names + " (" + end.file + ")");
 }
 
-// Where the file gives the mask's length a name of its own: here it is that of the past and the new tokens.
-std::optional<DimSum> lengthOfMask(const Signature& signature, const DecoderPorts& ports) {
-  const auto dimOf = [&](size_t input, size_t axis) { return signature.inputs[input].info.shape[axis]; };
-  if (!ports.mask) return std::nullopt;
-  DimSum sum{dimOf(*ports.mask, ports.hasBatch ? 1 : 0), {dimOf(ports.ids, ports.hasBatch ? 1 : 0)}};
-  for (const CachePort& cache : ports.caches)
-    if (cache.kind == CacheKind::growing && sum.terms.size() == 1)
-      sum.terms.push_back(dimOf(cache.input, cache.axis));
-  return sum;
-}
-
 // Rows share a step where they are proved not to see each other.
 void settleBatch(SessionState& state, LoadedModel& model, const DecoderPorts& ports,
                  GenerationRequest& request) {
   if (request.maxBatch < 2 || request.prompts.size() < 2) return;
-  std::string why = ports.batch.empty() ? "its batch is not open" : "";
-  if (why.empty() && !request.decoder.given.empty()) why = "inputs are given for one sequence";
-  if (why.empty() && !model.hasModule()) why = "a package does not say that rows of a batch are independent";
-  if (why.empty()) {
-    const Result<CallJoint> joint = callJoint(model, "", "", lengthOfMask(model.signature(), ports));
-    if (!joint.ok())
-      why = joint.error().message;
-    else if (joint->batch != ports.batch)
-      why = "rows along " + ports.batch + " are not proved independent";
-  }
+  const std::string why =
+      !request.decoder.given.empty() ? "inputs are given for one sequence" : whyRowsRunAlone(model, ports);
   if (why.empty()) return;
   request.maxBatch = 1;
   state.log("prompts run one by one: " + why);

@@ -1,6 +1,5 @@
 // Handlers: :diff and :compare, two steps of a compilation, two runs, or two models.
 #include <map>
-#include <set>
 
 #include "app/session/changes/model_difference.h"
 #include "app/session/changes/onnxruntime_values.h"
@@ -11,6 +10,8 @@
 #include "app/session/handlers/read_again.h"
 #include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
+#include "app/session/views/change_views.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 
@@ -79,22 +80,19 @@ Result<ValueComparison> comparedWithOnnxruntime(SessionState& state, const Comma
   LoadedModel& model = *typed.model;
   std::map<ValueId, std::string> names;
   for (const auto& [name, value] : model.namedValues()) names.emplace(value, name);
-  const std::vector<ValueId> inner = innerTensors(model.typed());
-  const std::set<ValueId> isInner(inner.begin(), inner.end());
   ValueComparison comparison;
   std::vector<ValueId> watched;
   std::vector<std::string> watchedNames;
-  for (const Op* op : model.typed().main()->ops)
-    for (size_t i = 0; i < op->results.size(); ++i) {
-      const auto name = names.find(op->results[i].id);
-      if (isInner.count(op->results[i].id) == 0 || name == names.end()) continue;
-      ValueError value;
-      describeValue(model.typed(), *op, i, value);
-      value.name = name->second;
-      comparison.values.push_back(std::move(value));
-      watched.push_back(op->results[i].id);
-      watchedNames.push_back(name->second);
-    }
+  for (const InnerTensor& tensor : innerTensors(model.typed())) {
+    const auto name = names.find(tensor.value());
+    if (name == names.end()) continue;
+    ValueError value;
+    describeValue(model.typed(), tensor, value);
+    value.name = name->second;
+    comparison.values.push_back(std::move(value));
+    watched.push_back(tensor.value());
+    watchedNames.push_back(name->second);
+  }
   DYN_TRY(const CallInputs inputs, callInputs(state, model, command));
   comparison.dims = inputs.dims;
   std::vector<std::pair<std::string, Value>> given;

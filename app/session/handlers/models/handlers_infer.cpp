@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "app/session/handlers/models/onnx_file.h"
+#include "app/session/views/file_views.h"
+#include "app/session/views/views.h"
 
 namespace dyn {
 

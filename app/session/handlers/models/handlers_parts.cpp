@@ -6,6 +6,8 @@
 #include "compiler/support/file_names.h"
 #include "compiler/support/read_files.h"
 #ifdef DYN_HAVE_ONNX
+#include "app/session/views/change_views.h"
+#include "app/session/views/views.h"
 #include "frontends/onnx/write/part_writer.h"
 #include "frontends/onnx/write/weight_quantiser.h"
 #endif

@@ -3,6 +3,7 @@
 #ifdef DYN_HAVE_ONNX
 #include <sys/stat.h>
 
+#include "app/engine/model/value_types.h"
 #include "app/session/handlers/read_again.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/folders.h"
@@ -10,17 +11,6 @@
 namespace dyn {
 
 namespace {
-
-// The types that @main has of its values.
-std::map<ValueId, Type> typesOfMain(const Module& module) {
-  std::map<ValueId, Type> types;
-  const Function* main = module.main();
-  if (!main) return types;
-  for (const Parameter& parameter : main->parameters) types[parameter.id] = parameter.type;
-  for (const Op* op : main->ops)
-    for (const ValueDef& result : op->results) types[result.id] = result.type;
-  return types;
-}
 
 // External data are found from the folder of the model.
 Status staysBeside(const std::string& model, const std::string& file) {
@@ -48,7 +38,7 @@ Result<TypedOnnxFile> typedOnnxFile(SessionState& state) {
   TypedOnnxFile result;
   DYN_TRY(result.model, readAgain(state, request, kPasses));
   DYN_CHECK(result.model->ensurePasses());
-  const std::map<ValueId, Type> known = typesOfMain(result.model->typed());
+  const TypesOfValues known = typesOfValues(result.model->typed());
   for (const auto& [name, value] : result.model->namedValues())
     if (const auto type = known.find(value); type != known.end() && type->second)
       result.types[name] = type->second;

@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/session.h"
+#include "app/session/views/code_views.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "tests/support/session_fixture.h"

@@ -2,6 +2,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/session/views/memory_views.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/pass_table.h"
 #include "tests/support/paths.h"

@@ -2,6 +2,7 @@
 #include <fstream>
 #include <thread>
 
+#include "app/session/views/problem_views.h"
 #include "tests/support/paths.h"
 #include "tests/unit/app/session/checklist.h"
 

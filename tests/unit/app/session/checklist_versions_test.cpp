@@ -4,6 +4,9 @@
 #include <fstream>
 #include <regex>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/shell_views.h"
 #include "compiler/kernel/versions.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/unit/app/session/checklist.h"

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "app/engine/model/model_info.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {

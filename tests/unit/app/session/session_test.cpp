@@ -8,6 +8,14 @@
 #include <mutex>
 #include <thread>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/node_id.h"
+#include "app/session/views/shell_views.h"
+#include "app/session/views/value_views.h"
 #include "tests/support/sample_modules.h"
 #include "tests/support/session_fixture.h"
 

@@ -5,9 +5,14 @@
 #include <fstream>
 #include <set>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/graph/level_links.h"
 #include "app/session/graph/line_groups.h"
 #include "app/session/session.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/pass_views.h"
+#include "app/session/views/stop_views.h"
+#include "app/session/views/value_views.h"
 #include "app/session/views/view_text.h"
 #include "tests/support/paths.h"
 #include "tests/support/temporary_folder.h"

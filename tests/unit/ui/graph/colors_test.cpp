@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/views.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/support/theme.h"
 #include "ui/views/memory/plan_canvas.h"

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "app/session/session.h"
+#include "app/session/views/graph_views.h"
 #include "tests/support/paths.h"
 #include "ui/graph/dot_layout.h"
 #include "ui/graph/graph_painter.h"

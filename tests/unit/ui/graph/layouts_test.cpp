@@ -6,6 +6,8 @@
 #include <map>
 
 #include "app/session/session.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "tests/support/paths.h"
 #include "ui/graph/dot_layout.h"
 #include "ui/graph/graph_scene.h"

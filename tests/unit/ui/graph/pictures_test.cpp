@@ -15,6 +15,9 @@
 #include <QTimer>
 
 #include "app/session/session.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/stop_views.h"
 #include "tests/support/paths.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/support/theme.h"

@@ -16,6 +16,7 @@
 #include <QToolButton>
 #include <functional>
 
+#include "app/session/views/graph_views.h"
 #include "tests/support/idle_window.h"
 #include "ui/shell/navigation.h"
 #include "ui/views/code/levels_panel.h"

@@ -10,6 +10,8 @@
 #include <QMenu>
 #include <QTemporaryDir>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "tests/support/idle_window.h"
 #include "tests/support/paths.h"
 

@@ -12,6 +12,7 @@
 #include <QSlider>
 #include <QTemporaryDir>
 
+#include "app/session/views/graph_views.h"
 #include "tests/support/idle_window.h"
 
 namespace dyn::ui {

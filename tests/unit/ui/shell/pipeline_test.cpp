@@ -9,6 +9,8 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/pass_views.h"
 #include "tests/support/idle_window.h"
 #include "ui/shell/main_window.h"
 #include "ui/views/pipeline_edit.h"

@@ -15,6 +15,7 @@
 #include <QTest>
 #include <QToolButton>
 
+#include "app/session/views/code_views.h"
 #include "tests/support/idle_window.h"
 #include "ui/shell/main_window.h"
 #include "ui/support/theme.h"

@@ -12,6 +12,8 @@
 #include <QTemporaryDir>
 #include <QTimer>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "tests/support/idle_window.h"
 #include "ui/graph/graph_dot.h"
 

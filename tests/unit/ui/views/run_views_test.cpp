@@ -20,6 +20,9 @@
 #include <QTreeWidget>
 #include <QTreeWidgetItemIterator>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/value_views.h"
 #include "tests/support/idle_window.h"
 #include "tests/support/paths.h"
 #include "ui/views/memory/plan_canvas.h"

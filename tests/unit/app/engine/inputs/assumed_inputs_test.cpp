@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "app/engine/inputs/padded_sequences.h"
-#include "app/session/views/views.h"
+#include "app/engine/run/run_result.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {

@@ -5,6 +5,7 @@
 #include "app/engine/inputs/image_file.h"
 #include "app/engine/inputs/vocabulary.h"
 #include "app/engine/inputs/wave_file.h"
+#include "app/engine/run/run_result.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/engine/inputs/tree_file.h"
+#include "app/engine/run/run_result.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {

@@ -4,6 +4,9 @@
 #include <fstream>
 
 #include "app/engine/model/tuning_file.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/kernel_views.h"
 #include "compiler/driver/kernel_library.h"
 #include "tests/unit/app/session/checklist.h"
 

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/code_views.h"
+#include "app/session/views/why_views.h"
 #include "tests/support/sample_modules.h"
 #include "tests/support/session_fixture.h"
 

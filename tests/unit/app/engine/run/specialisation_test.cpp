@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/session.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/unit/frontends/onnx/proto_builder.h"

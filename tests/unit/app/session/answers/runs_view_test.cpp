@@ -1,4 +1,7 @@
 #include "app/session/answers/runs_view.h"
+#include "app/engine/run/run_record.h"
+#include "app/session/views/bench_views.h"
+#include "app/session/views/run_views.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,6 +10,7 @@
 #include "app/engine/inputs/input_spec.h"
 #include "app/engine/model/dim_origins.h"
 #include "app/engine/model/loaded_model.h"
+#include "app/session/views/why_views.h"
 #include "compiler/reference/dim_matching.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "tests/support/paths.h"

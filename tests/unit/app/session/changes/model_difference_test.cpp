@@ -1,6 +1,7 @@
 // :diff --other: what changed from one model to another.
 #include <gmock/gmock.h>
 
+#include "app/session/views/change_views.h"
 #include "app/session/views/view_text.h"
 #include "tests/support/session_fixture.h"
 

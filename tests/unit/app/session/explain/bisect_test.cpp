@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "app/session/session.h"
+#include "app/session/views/pass_views.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"

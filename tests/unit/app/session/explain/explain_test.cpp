@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/predict_views.h"
 #include "tests/support/compiled.h"
 #include "tests/support/session_fixture.h"
 #include "tests/support/text_module.h"

@@ -4,6 +4,7 @@
 #include <regex>
 #include <sstream>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/explain/machine_bound.h"
 #include "app/session/explain/machine_limits.h"
 #include "app/session/views/view_text.h"

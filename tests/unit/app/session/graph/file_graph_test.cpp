@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 #include "tests/support/paths.h"
 
 namespace dyn {

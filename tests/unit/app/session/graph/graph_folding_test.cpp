@@ -1,4 +1,6 @@
 #include "app/session/graph/graph_folding.h"
+#include "app/session/views/graph_views.h"
+#include "app/session/views/node_id.h"
 
 #include <gtest/gtest.h>
 

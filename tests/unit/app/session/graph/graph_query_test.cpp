@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "app/session/session.h"
+#include "app/session/views/graph_views.h"
 #include "tests/support/paths.h"
 #include "tests/support/temporary_folder.h"
 

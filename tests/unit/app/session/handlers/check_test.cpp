@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "app/session/explain/node_source.h"
-#include "app/session/views/check_formats.h"
+#include "app/session/views/problem_views.h"
+#include "app/session/views/text/check_formats.h"
 #include "app/session/views/view_text.h"
 #include "tests/support/session_fixture.h"
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {

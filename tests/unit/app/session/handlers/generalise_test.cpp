@@ -5,7 +5,6 @@
 
 #include "app/engine/generalise/constant_pattern.h"
 #include "app/engine/generalise/reshape_dims.h"
-#include "app/session/views/views.h"
 #include "compiler/infer/infer.h"
 #include "tests/support/text_module.h"
 

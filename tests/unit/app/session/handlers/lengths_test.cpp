@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 
 #include "app/engine/inputs/batch_lengths.h"
-#include "app/session/views/views.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/bench_views.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/predict_views.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {

@@ -2,6 +2,7 @@
 #include "app/engine/model/model_flops.h"
 
 #include "app/engine/model/formula.h"
+#include "app/engine/model/model_info.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {

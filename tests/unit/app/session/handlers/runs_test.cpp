@@ -5,8 +5,13 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "app/engine/model/model_info.h"
 #include "app/engine/run/run_file.h"
+#include "app/engine/run/run_record.h"
+#include "app/engine/run/run_result.h"
+#include "app/session/views/bench_views.h"
 #include "app/session/views/live_text.h"
+#include "app/session/views/run_views.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/mapped_file.h"
 #include "tests/support/sample_modules.h"

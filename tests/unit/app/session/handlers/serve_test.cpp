@@ -6,7 +6,7 @@
 #include "app/engine/serving/joined_calls.h"
 #include "app/engine/serving/poisson_arrivals.h"
 #include "app/engine/serving/request_trace.h"
-#include "app/session/views/views.h"
+#include "app/session/views/bench_views.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "tests/support/session_fixture.h"
 

@@ -7,8 +7,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "app/engine/model/model_info.h"
 #include "app/engine/model/tuning_file.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/session.h"
+#include "app/session/views/kernel_views.h"
 #include "compiler/driver/kernel_library.h"
 #include "tests/support/temporary_folder.h"
 

@@ -7,10 +7,18 @@
 #include <map>
 
 #include "app/engine/inputs/input_spec.h"
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/answers/place_tree.h"
 #include "app/session/answers/sweep_view.h"
 #include "app/session/answers/tensor_view.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/predict_views.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/value_views.h"
 #include "app/session/views/view_text.h"
+#include "app/session/views/views.h"
+#include "app/session/views/why_views.h"
 #include "tests/support/paths.h"
 #include "tests/support/session_fixture.h"
 
@@ -38,7 +46,11 @@ TEST_F(CockpitTest, ALongChainThatKeepsADimIsOneLine) {
   const WhyView& why = *outcome->as<WhyView>();
   ASSERT_EQ(why.tree.size(), 2u) << toText(outcome->view, TextOptions{});
   EXPECT_EQ(why.tree[0].text, "h39.0 = x.0 through 40 operations that keep it");
-  EXPECT_EQ(why.tree[0].folded.size(), 40u);
+  ASSERT_EQ(why.tree[0].folded.size(), 40u);
+  EXPECT_EQ(why.tree[0].folded[0].ask, "h39.0");
+  EXPECT_EQ(why.tree[0].folded[0].keptBy, "tanh");
+  EXPECT_EQ(why.tree[0].folded[39].keptBy, "relu");
+  EXPECT_EQ(why.tree[1].keptBy, "");
   EXPECT_EQ(why.tree[0].ask, "h39.0");
   EXPECT_THAT(why.tree[1].text, HasSubstr("axis 0 of input x"));
   EXPECT_THAT(toText(outcome->view, TextOptions{}), HasSubstr("through 40 operations that keep it"));

@@ -6,6 +6,7 @@
 #include <random>
 #include <sstream>
 
+#include "app/engine/run/level_loops.h"
 #include "app/session/views/level_homes.h"
 #include "app/session/views/view_json.h"
 #include "app/session/views/view_text.h"

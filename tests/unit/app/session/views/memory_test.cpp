@@ -6,7 +6,10 @@
 #include <map>
 #include <random>
 
+#include "app/engine/model/model_info.h"
+#include "app/engine/run/run_result.h"
 #include "app/session/answers/limit_view.h"
+#include "app/session/views/memory_views.h"
 #include "tests/support/paths.h"
 #include "tests/support/session_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <sstream>
 
-#include "app/session/views/ir_colors.h"
+#include "app/session/views/text/ir_colors.h"
 
 namespace dyn {
 namespace {

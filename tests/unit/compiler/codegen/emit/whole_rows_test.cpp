@@ -35,6 +35,22 @@ TEST(WholeRows, LoopsOverBytesFillTheirVectors) {
   EXPECT_THAT(flat("x86-64-v3", "i16", "i16", "a[i] + b[i]"), HasSubstr("store <16 x i16>"));
 }
 
+TEST(WholeRows, PlacesAreComparedInNarrowLanes) {
+  const std::string triangle = flat("x86-64-v3", "u8", "u8", "select(3 <= i, a[i], 0:u8)");
+  EXPECT_THAT(triangle, HasSubstr("store <32 x i8>"));
+  EXPECT_THAT(triangle, HasSubstr("<i8 0, i8 1, i8 2"));
+  EXPECT_THAT(triangle, Not(HasSubstr("x i64>")));
+  EXPECT_THAT(triangle, Not(HasSubstr("masked.load")));  // what is stored is there, so what is read is
+}
+
+TEST(WholeRows, ChosenHalvesStayAsTheyLie) {
+  const std::string chosen = flat("x86-64-v3", "f16", "f16", "select(3 <= i, a[i], 0.5:f16)");
+  EXPECT_THAT(chosen, Not(HasSubstr("fptrunc")));
+  EXPECT_THAT(chosen, HasSubstr("x half> "));
+  const std::string added = flat("x86-64-v3", "f16", "f16", "select(3 <= i, a[i] + b[i], a[i])");
+  EXPECT_THAT(added, HasSubstr("fptrunc"));
+}
+
 TEST(WholeRows, TheWidestValueDecides) {
   EXPECT_THAT(flat("x86-64-v3", "f32", "bool", "a[i] < b[i]"), Not(HasSubstr("store <32 x i8>")));
   EXPECT_THAT(flat("x86-64-v3", "u8", "u8", "u8(i32(a[i]) + 1:i32)"), Not(HasSubstr("store <32 x i8>")));

@@ -10,6 +10,7 @@
 #include <QMouseEvent>
 #include <QScrollBar>
 
+#include "app/session/views/pass_views.h"
 #include "tests/support/watched_application.h"
 #include "ui/views/code/ir_text.h"
 

@@ -8,6 +8,9 @@
 #include <QTest>
 #include <QWheelEvent>
 
+#include "app/engine/run/run_result.h"
+#include "app/session/views/run_views.h"
+#include "app/session/views/views.h"
 #include "ui/views/run/timeline_panel.h"
 
 namespace dyn::ui {

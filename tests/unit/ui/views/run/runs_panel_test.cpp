@@ -15,6 +15,8 @@
 #include <QTest>
 
 #include "app/engine/run/run_file.h"
+#include "app/engine/run/run_record.h"
+#include "app/session/views/graph_views.h"
 #include "tests/support/idle_window.h"
 
 namespace dyn::ui {

@@ -1,0 +1,262 @@
+#include "app/engine/generate/generator.h"
+
+#include <algorithm>
+
+#include "compiler/support/clock.h"
+
+namespace dyn {
+
+const char* toString(GenerationEnd end) {
+  switch (end) {
+    case GenerationEnd::running:
+      return "running";
+    case GenerationEnd::length:
+      return "length";
+    case GenerationEnd::stopToken:
+      return "stop token";
+    case GenerationEnd::stopText:
+      return "stop text";
+    case GenerationEnd::interrupted:
+      return "interrupted";
+    case GenerationEnd::failed:
+      return "failed";
+  }
+  return "";
+}
+
+Result<std::unique_ptr<Generator>> Generator::begin(const DecoderProgram& program, const DecoderPorts& ports,
+                                                    DecoderOptions options, size_t maxBatch) {
+  DYN_TRY(std::unique_ptr<DecoderSteps> steps, DecoderSteps::begin(program, ports, std::move(options)));
+  return std::unique_ptr<Generator>(new Generator(std::move(steps), maxBatch));
+}
+
+size_t Generator::add(SequenceRequest request) {
+  const size_t number = addedCount_++;
+  Sequence added{std::move(request), Sampler({}, 0), {}, steadyNs(), false, {}};
+  added.sampler = Sampler(added.request.sampling, added.request.stream);
+  added.history = added.request.prompt;
+  steps_->reserve(static_cast<int64_t>(added.history.size()) + added.request.maxNew);
+  sequences_.emplace(number, std::move(added));
+  waiting_.push_back(number);
+  return number;
+}
+
+void Generator::cancel(size_t sequence) {
+  const auto found = sequences_.find(sequence);
+  if (found == sequences_.end() || found->second.made.end != GenerationEnd::running) return;
+  found->second.made.end = GenerationEnd::interrupted;
+  std::erase(waiting_, sequence);
+}
+
+void Generator::cancelAll() {
+  for (auto& [number, sequence] : sequences_)
+    if (sequence.made.end == GenerationEnd::running) sequence.made.end = GenerationEnd::interrupted;
+  waiting_.clear();
+  active_.clear();
+  batch_ = {};
+}
+
+Status Generator::step(Interruption& interruption) {
+  const auto run = [&]() -> Status {
+    DYN_CHECK(keepRunning());  // without those that were cancelled
+    const int64_t before = stepsCount_;
+    DYN_CHECK(startWaiting(interruption));
+    return active_.empty() || stepsCount_ > before ? Status() : stepAll(interruption);
+  };
+  Status status = run();
+  if (status.ok()) return {};
+  if (status.error().id == DiagnosticId::cancelled) {
+    cancelAll();
+    return status;
+  }
+  for (const size_t sequence : active_)
+    if (isRunning(sequence)) fail(sequence, status.error());
+  active_.clear();
+  batch_ = {};
+  return {};
+}
+
+int64_t Generator::lengthOf(size_t sequence) const {
+  return static_cast<int64_t>(sequences_.at(sequence).history.size());
+}
+
+bool Generator::isRunning(size_t sequence) const {
+  return sequences_.at(sequence).made.end == GenerationEnd::running;
+}
+
+void Generator::fail(size_t sequence, const Diagnostic& error) {
+  GeneratedSequence& made = sequences_.at(sequence).made;
+  made.end = GenerationEnd::failed;
+  made.error = error;
+}
+
+Status Generator::startWaiting(Interruption& interruption) {
+  std::vector<Started> all;
+  size_t rows = active_.size();
+  while (rows < maxBatch_) {
+    Started started;
+    started.sequences = nextGroup(maxBatch_ - rows, lengthToShare(all));
+    const std::vector<size_t>& group = started.sequences;
+    if (group.empty()) break;
+    const Status run = startGroup(started, interruption);
+    if (!run.ok()) {
+      if (run.error().id == DiagnosticId::cancelled) return run;
+      if (group.size() == 1) fail(group[0], run.error());
+      if (group.size() > 1)  // one of them fails, so each runs by itself
+        for (auto next = group.rbegin(); next != group.rend(); ++next) {
+          sequences_.at(*next).runsAlone = true;
+          waiting_.push_front(*next);
+        }
+      continue;
+    }
+    const auto running =
+        std::count_if(group.begin(), group.end(), [&](size_t sequence) { return isRunning(sequence); });
+    rows += static_cast<size_t>(running);
+    if (running > 0) all.push_back(std::move(started));
+  }
+  return join(all);
+}
+
+Status Generator::startGroup(Started& started, Interruption& interruption) {
+  const std::vector<size_t>& group = started.sequences;
+  DYN_TRY(started.batch, steps_->start(group.size()));
+  TokenRows prompts;
+  for (const size_t sequence : group) prompts.push_back(sequences_.at(sequence).history);
+  DYN_CHECK(runRows(started.batch, group, prompts, interruption));
+  // Others that come will be of other lengths.
+  if (isPaddingKnown_ || maxBatch_ < 2 || waiting_.empty() || !isRunning(group[0])) return {};
+  isPaddingKnown_ = true;
+  const int64_t token = sequences_.at(group[0]).history.back();
+  DYN_TRY(sharesLengths_, steps_->findPadding(started.batch, token, interruption));
+  return {};
+}
+
+// How long the sequences are that a new one comes to, without their last tokens; nothing: there are none.
+std::optional<int64_t> Generator::lengthToShare(const std::vector<Started>& started) const {
+  if (!active_.empty()) return lengthOf(active_[0]) - 1;
+  if (!started.empty()) return started[0].batch.lengths[0];
+  return std::nullopt;
+}
+
+// The next prompt that may join sequences of this length, and those as long as it: at most so many.
+std::vector<size_t> Generator::nextGroup(size_t most, std::optional<int64_t> length) {
+  std::vector<size_t> group;
+  for (auto next = waiting_.begin(); next != waiting_.end() && group.size() < most;) {
+    const int64_t own = lengthOf(*next);
+    const bool runsAlone = sequences_.at(*next).runsAlone;
+    const bool fits =
+        group.empty() ? !length || steps_->mayShare(own, *length) : !runsAlone && own == lengthOf(group[0]);
+    if (!fits) {
+      ++next;
+      continue;
+    }
+    group.push_back(*next);
+    next = waiting_.erase(next);
+    if (runsAlone) break;
+  }
+  return group;
+}
+
+Status Generator::join(std::vector<Started>& started) {
+  if (started.empty()) return {};
+  if (active_.empty() && started.size() == 1 &&
+      std::all_of(started[0].sequences.begin(), started[0].sequences.end(),
+                  [&](size_t sequence) { return isRunning(sequence); })) {
+    batch_ = std::move(started[0].batch);
+    active_ = std::move(started[0].sequences);
+    return {};
+  }
+  std::vector<BatchRow> rows;
+  for (size_t row = 0; row < active_.size(); ++row) rows.push_back({&batch_, row});
+  for (const Started& one : started)
+    for (size_t row = 0; row < one.sequences.size(); ++row)
+      if (isRunning(one.sequences[row])) {
+        rows.push_back({&one.batch, row});
+        active_.push_back(one.sequences[row]);
+      }
+  return takeRows(rows);
+}
+
+Status Generator::takeRows(const std::vector<BatchRow>& rows) {
+  DecoderBatch made;
+  if (!rows.empty()) {
+    DYN_TRY(made, steps_->batchOf(rows));
+  }
+  batch_ = std::move(made);
+  return {};
+}
+
+// Sequences that have ended leave.
+Status Generator::keepRunning() {
+  std::vector<BatchRow> rows;
+  std::vector<size_t> left;
+  for (size_t row = 0; row < active_.size(); ++row)
+    if (isRunning(active_[row])) {
+      rows.push_back({&batch_, row});
+      left.push_back(active_[row]);
+    }
+  if (left.size() == active_.size()) return {};
+  active_ = std::move(left);
+  return takeRows(rows);
+}
+
+// One token more of each sequence.
+Status Generator::stepAll(Interruption& interruption) {
+  TokenRows tokens;
+  for (const size_t sequence : active_) tokens.push_back({sequences_.at(sequence).history.back()});
+  const Status run = runRows(batch_, active_, tokens, interruption);
+  if (run.ok()) return keepRunning();
+  if (run.error().id == DiagnosticId::cancelled || active_.size() == 1) return run;
+  return stepEach(tokens, interruption);
+}
+
+// One of them fails, so each takes this step by itself.
+Status Generator::stepEach(const TokenRows& tokens, Interruption& interruption) {
+  std::vector<Started> all;
+  for (size_t row = 0; row < active_.size(); ++row) {
+    Started alone{{}, {active_[row]}};
+    DYN_TRY(alone.batch, steps_->batchOf({{&batch_, row}}));
+    const Status run = runRows(alone.batch, alone.sequences, {tokens[row]}, interruption);
+    if (!run.ok() && run.error().id == DiagnosticId::cancelled) return run;
+    if (!run.ok()) fail(active_[row], run.error());
+    if (isRunning(active_[row])) all.push_back(std::move(alone));
+  }
+  active_.clear();
+  batch_ = {};
+  return join(all);
+}
+
+Status Generator::runRows(DecoderBatch& batch, const std::vector<size_t>& sequences, const TokenRows& tokens,
+                          Interruption& interruption) {
+  DYN_TRY(ScoreRows scores, steps_->run(batch, tokens, interruption));
+  ++stepsCount_;
+  rowsCount_ += static_cast<int64_t>(sequences.size());
+  for (size_t row = 0; row < sequences.size(); ++row) {
+    Sequence& sequence = sequences_.at(sequences[row]);
+    const Status added = add(sequence, sequences[row], scores[row]);
+    if (!added.ok()) fail(sequences[row], added.error());
+  }
+  return {};
+}
+
+// The next token of a sequence, by these scores.
+Status Generator::add(Sequence& sequence, size_t number, std::span<float> scores) {
+  if (sequence.request.hook) DYN_CHECK(sequence.request.hook(sequence.history, scores));
+  DYN_TRY(const int64_t token, sequence.sampler.pick(scores, sequence.history));
+  GeneratedSequence& made = sequence.made;
+  if (made.ids.empty()) made.firstTokenNs = steadyNs() - sequence.addedNs;
+  made.ids.push_back(token);
+  sequence.history.push_back(token);
+  if (sequence.request.stopTokens.contains(token)) {
+    made.end = GenerationEnd::stopToken;
+    return {};
+  }
+  DYN_TRY(const bool ends, sequence.request.sink(number, token));
+  if (ends)
+    made.end = GenerationEnd::stopText;
+  else if (static_cast<int64_t>(made.ids.size()) >= sequence.request.maxNew)
+    made.end = GenerationEnd::length;
+  return {};
+}
+
+}  // namespace dyn

@@ -1,0 +1,125 @@
+// Generator: sequences join the steps of a decoder, and leave them, while it runs.
+//
+//   DYN_TRY(auto generator, Generator::begin(program, ports, {}, 16));
+//   const size_t number = generator->add({.prompt = {15, 7, 3}, .maxNew = 20, .sink = print});
+//   while (!generator->isIdle()) DYN_CHECK(generator->step(interruption));
+//
+// A prompt runs by itself (prompts of equal lengths run together), and its sequence joins the others at the
+// next step; one that has ended leaves, and the next prompt takes its place. Sequences of different lengths
+// share steps where DecoderSteps::findPadding finds that padding changes nothing.
+//
+// Errors: a sequence whose prompt, step, sampling, hook or sink fails ends alone (GenerationEnd::failed).
+// What fails beside others is run again by itself. An interruption ends all. One thread.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "app/engine/generate/decoder_steps.h"
+#include "app/engine/generate/sampling.h"
+
+namespace dyn {
+
+enum class GenerationEnd : uint8_t { running, length, stopToken, stopText, interrupted, failed };
+const char* toString(GenerationEnd end);
+
+// Changes the scores [vocabulary] of the next token of a sequence before one is chosen; `tokens` are those of
+// its prompt and the new ones.
+using ScoresHook = std::function<Status(std::span<const int64_t> tokens, std::span<float> scores)>;
+// Takes a token of a sequence as it comes, but no stop token. True: the sequence ends with it (stopText).
+using TokenSink = std::function<Result<bool>(size_t sequence, int64_t token)>;
+
+struct SequenceRequest {
+  std::vector<int64_t> prompt;  // not empty
+  int64_t maxNew = 0;           // above 0
+  SamplingPolicy sampling;
+  uint64_t stream = 0;  // of random numbers: equal seeds and streams draw equally
+  std::set<int64_t> stopTokens;
+  ScoresHook hook;  // may be null
+  TokenSink sink;
+};
+
+struct GeneratedSequence {
+  std::vector<int64_t> ids;  // new ones; a stop token is the last
+  GenerationEnd end = GenerationEnd::running;
+  int64_t firstTokenNs = 0;         // since it was added
+  std::optional<Diagnostic> error;  // why it failed
+};
+
+class Generator {
+ public:
+  static Result<std::unique_ptr<Generator>> begin(const DecoderProgram& program, const DecoderPorts& ports,
+                                                  DecoderOptions options, size_t maxBatch);
+  // Numbers count from 0.
+  size_t add(SequenceRequest request);
+  // Ends a sequence before the next step; one that has ended stays as it is.
+  void cancel(size_t sequence);
+  void cancelAll();
+  // Runs the prompts that wait, as many as there is room for; where there are none, one step of all
+  // sequences. Error: cancelled.
+  Status step(Interruption& interruption);
+  bool isIdle() const { return waiting_.empty() && active_.empty(); }
+  const GeneratedSequence& sequence(size_t number) const { return sequences_.at(number).made; }
+  // Drops what is known of a sequence that has ended.
+  void forget(size_t sequence) { sequences_.erase(sequence); }
+
+  size_t addedCount() const { return addedCount_; }
+  size_t waitingCount() const { return waiting_.size(); }
+  size_t activeCount() const { return active_.size(); }
+  int64_t stepsCount() const { return stepsCount_; }               // runs of the program
+  int64_t rowsCount() const { return rowsCount_; }                 // the sequences in all of them
+  int64_t growingCount() const { return steps_->growingCount(); }  // caches that grow in place
+  // False: sequences of different lengths were found to disturb each other.
+  bool sharesLengths() const { return sharesLengths_; }
+
+ private:
+  struct Sequence {
+    SequenceRequest request;
+    Sampler sampler;
+    std::vector<int64_t> history;  // prompt and new tokens
+    int64_t addedNs = 0;
+    bool runsAlone = false;  // its prompt failed beside others
+    GeneratedSequence made;
+  };
+  // Prompts that have run and join the others.
+  struct Started {
+    DecoderBatch batch;
+    std::vector<size_t> sequences;
+  };
+
+  Generator(std::unique_ptr<DecoderSteps> steps, size_t maxBatch)
+      : steps_(std::move(steps)), maxBatch_(std::max<size_t>(1, maxBatch)) {}
+  int64_t lengthOf(size_t sequence) const;
+  bool isRunning(size_t sequence) const;
+  std::optional<int64_t> lengthToShare(const std::vector<Started>& started) const;
+  std::vector<size_t> nextGroup(size_t most, std::optional<int64_t> length);
+  Status startWaiting(Interruption& interruption);
+  Status startGroup(Started& started, Interruption& interruption);
+  Status join(std::vector<Started>& started);
+  Status stepAll(Interruption& interruption);
+  Status stepEach(const TokenRows& tokens, Interruption& interruption);
+  Status keepRunning();
+  Status takeRows(const std::vector<BatchRow>& rows);
+  Status runRows(DecoderBatch& batch, const std::vector<size_t>& sequences, const TokenRows& tokens,
+                 Interruption& interruption);
+  Status add(Sequence& sequence, size_t number, std::span<float> scores);
+  void fail(size_t sequence, const Diagnostic& error);
+
+  std::unique_ptr<DecoderSteps> steps_;
+  size_t maxBatch_;
+  std::map<size_t, Sequence> sequences_;
+  size_t addedCount_ = 0;
+  std::deque<size_t> waiting_;  // sequences whose prompts have not run
+  std::vector<size_t> active_;  // sequences of the rows of batch_
+  DecoderBatch batch_;
+  bool isPaddingKnown_ = false;  // findPadding was asked
+  bool sharesLengths_ = true;
+  int64_t stepsCount_ = 0, rowsCount_ = 0;
+};
+
+}  // namespace dyn

@@ -1,0 +1,69 @@
+#include "app/session/views/bench_views.h"
+#include "app/session/views/json/json_parts.h"
+#include "app/session/views/json/view_cases.h"
+
+namespace dyn {
+
+namespace {
+
+Json benchRow(const BenchRow& row) {
+  Json item = {{"dims", mapJson(row.dims)},  {"runs_count", row.runsCount},
+               {"min_ns", row.minNs},        {"p50_ns", row.p50Ns},
+               {"p90_ns", row.p90Ns},        {"p99_ns", row.p99Ns},
+               {"mean_ns", row.meanNs},      {"spread_ns", orNull(row.spreadNs)},
+               {"peak_bytes", row.peakBytes}};
+  item["gflops"] = row.gflops ? Json(*row.gflops) : Json(nullptr);
+  item["gigabytes_per_second"] = row.gigabytesPerSecond ? Json(*row.gigabytesPerSecond) : Json(nullptr);
+  if (row.baseline) {
+    item["baseline"] = timeJson(*row.baseline);
+    item["change"] = toString(row.change);
+  }
+  return item;
+}
+
+}  // namespace
+
+Json viewJson(const BenchResult& view) {
+  Json shapes = Json::array();
+  for (const BenchRow& row : view.rows) shapes.push_back(benchRow(row));
+  Json json = {{"shapes", shapes},
+               {"overall", benchRow(view.overall)},
+               {"load_ns", view.loadNs},
+               {"compile_ns", view.compileNs},
+               {"kernels_compiled_count", view.kernelsCompiledCount}};
+  if (!view.file.empty()) json["file"] = view.file;
+  if (!view.baselineFile.empty()) {
+    json["baseline_file"] = view.baselineFile;
+    json["baseline_notes"] = view.baselineNotes;
+  }
+  return json;
+}
+
+Json viewJson(const ServeResult& view) {
+  Json batching = nullptr;
+  if (view.batching)
+    batching = {{"dim", view.batch.empty() ? Json(nullptr) : Json(view.batch)},
+                {"sequence", view.sequence.empty() ? Json(nullptr) : Json(view.sequence)},
+                {"lengths", view.lengths.empty() ? Json(nullptr) : Json(view.lengths)},
+                {"compared", view.comparedText}};
+  return {{"rate_per_s", view.perSecond},
+          {"seconds", view.seconds},
+          {"batching", batching},
+          {"requests_count", view.requestsCount},
+          {"completed_count", view.completedCount},
+          {"rejected_count", view.rejectedCount},
+          {"runs_count", view.runsCount},
+          {"longest_line_count", view.longestLineCount},
+          {"p50_ns", view.p50Ns},
+          {"p90_ns", view.p90Ns},
+          {"p99_ns", view.p99Ns},
+          {"mean_ns", view.meanNs},
+          {"run_p50_ns", view.runP50Ns},
+          {"throughput_per_s", view.throughputPerSecond},
+          {"busy_share", view.busyShare},
+          {"load_ns", view.loadNs},
+          {"compile_ns", view.compileNs},
+          {"kernels_compiled_count", view.kernelsCompiledCount}};
+}
+
+}  // namespace dyn

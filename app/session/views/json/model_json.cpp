@@ -1,0 +1,46 @@
+#include "app/engine/model/model_info.h"
+#include "app/session/views/json/json_parts.h"
+#include "app/session/views/json/view_cases.h"
+#include "app/session/views/view_json.h"
+
+namespace dyn {
+
+namespace {
+
+Json portsJson(const std::vector<ValueInfo>& ports) {
+  Json list = Json::array();
+  for (const ValueInfo& port : ports) {
+    Json item = {{"name", port.name}};
+    if (port.kind != "tensor" && !port.kind.empty()) item["kind"] = port.kind;
+    item["dtype"] = port.dtype;
+    item["shape"] = shapeJson(port.shape);
+    if (port.kind != "tensor") item["type"] = port.type;
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+}  // namespace
+
+Json viewJson(const ModelInfo& view) {
+  Json json = {{"kind", toString(view.kind)}, {"path", view.path}};
+  if (!view.producer.empty()) json["producer"] = view.producer;
+  if (view.kind == ModelKind::onnx) {
+    json["ir_version"] = view.irVersion;
+    json["opset"] = view.opset;
+  }
+  json["inputs"] = portsJson(view.inputs);
+  json["outputs"] = portsJson(view.outputs);
+  json["ops"] = mapJson(view.ops);
+  json["ops_count"] = view.opsCount;
+  json["functions_count"] = view.functionsCount;
+  json["weights_count"] = view.weightsCount;
+  json["weights_bytes"] = view.weightsBytes;
+  json["parameters_count"] = view.parametersCount;
+  if (!view.flops.empty()) json["flops"] = view.flops;
+  json["warnings"] = diagnosticsJson(view.warnings);
+  if (view.problemsCount > 0) json["problems_count"] = view.problemsCount;
+  return json;
+}
+
+}  // namespace dyn

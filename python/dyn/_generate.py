@@ -1,0 +1,288 @@
+"""Decoders that continue prompts: all prompts of a call share the steps of the model."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union
+
+import numpy as np
+
+from . import _dyn
+from ._errors import UsageError, error_of
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+_ENDS = ("", "length", "stop token", "stop text", "cancelled", "failed")
+_FAILED = 5
+
+Prompt = Union[str, Sequence[int], "np.ndarray[Any, Any]"]
+# hook(tokens, scores): the scores of the next token, changed in place or returned; tokens are those of the prompt and
+# the new ones.
+LogitsProcessor = Callable[["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"], Any]
+
+
+class GenerationOptions(TypedDict, total=False):
+    """tokenizer: path of tokenizer.json, vocab.txt or vocab.json; prompts of ids do without. max_new_tokens: at most,
+    32. temperature: 0 takes the best token; 1 where top_k or top_p is given. top_k, top_p: draws from the best K, or
+    the best whose probabilities sum up to P. repetition_penalty: divides scores above 0 of tokens that are there. stop:
+    texts, tokens or ids that end a sequence. ignore_end_tokens: it goes on behind those that the files beside the model
+    say. seed: prompt i draws the same whatever runs beside it. logits_processor: one for all prompts, or a sequence
+    with one or None for each. max_batch: sequences in a step, 16."""
+
+    tokenizer: str | os.PathLike[str] | None
+    max_new_tokens: int
+    temperature: float | None
+    top_k: int
+    top_p: float
+    repetition_penalty: float
+    stop: str | int | Sequence[str | int]
+    ignore_end_tokens: bool
+    seed: int
+    logits_processor: LogitsProcessor | Sequence[LogitsProcessor | None] | None
+    max_batch: int
+
+
+class Token(NamedTuple):
+    """A token of the prompt with this number. text: what it adds, whole characters; "" without a tokenizer. end: ""
+    while the sequence goes on; then "length", "stop token", "stop text" or "cancelled", whose id is -1."""
+
+    sequence: int
+    id: int
+    text: str
+    end: str
+
+
+class Generated(NamedTuple):
+    """What came behind a prompt. ids: with the stop token. text: in front of what stopped it."""
+
+    ids: list[int]
+    text: str
+    end: str
+
+
+class GenerationStatistics(NamedTuple):
+    """Counts of a generator, which a model keeps for later calls. steps_count: runs of the model; rows_count divided by
+    it is the mean of sequences in one. growing_caches_count: of the caches_count those that a step does not copy.
+    shares_lengths: sequences of different lengths share steps."""
+
+    submitted_count: int
+    ended_count: int
+    waiting_count: int
+    running_count: int
+    tokens_count: int
+    steps_count: int
+    rows_count: int
+    growing_caches_count: int
+    caches_count: int
+    shares_lengths: bool
+
+
+class Generation(Iterator[Token], AsyncIterator[Token]):
+    """The tokens of prompts as they come, by `for` or `async for`. One thread at a time. What leaves the loop, or is
+    interrupted, ends it; close() or `with` do, too."""
+
+    def __init__(self, pool: Generators, prompts: Sequence[Prompt], options: GenerationOptions) -> None:
+        unknown = set(options) - set(GenerationOptions.__annotations__)
+        if unknown:
+            raise UsageError(f"generate: no option {', '.join(sorted(unknown))}")
+        tokenizer = options.get("tokenizer")
+        self._key = os.fspath(tokenizer) if tokenizer is not None else None, options.get("max_batch", 16)
+        if self._key[1] < 1:
+            raise UsageError(f"max_batch: {self._key[1]} is not above 0")
+        self._pool = pool
+        self._handle: _dyn.Generator | None = pool.take(*self._key)
+        self._numbers: dict[int, int] = {}
+        try:
+            for number, (prompt, hook) in enumerate(zip(prompts, _hooks_of(options, len(prompts)))):
+                self._numbers[_submit(self._handle, prompt, number, hook, options)] = number
+        except BaseException:
+            self._handle = None  # with the prompts that it has
+            raise
+
+    def __iter__(self) -> Generation:
+        return self
+
+    def __next__(self) -> Token:
+        token = self._next()
+        if token is None:
+            raise StopIteration
+        return token
+
+    def __aiter__(self) -> Generation:
+        return self
+
+    async def __anext__(self) -> Token:
+        import asyncio
+        try:
+            token = await asyncio.to_thread(self._next)
+        except asyncio.CancelledError:
+            self.close()
+            raise
+        if token is None:
+            raise StopAsyncIteration
+        return token
+
+    def _next(self) -> Token | None:
+        handle = self._handle
+        if handle is None:
+            return None
+        try:
+            told = handle.next()
+        except BaseException:
+            self.close()
+            raise
+        if told is None:
+            if self._handle is not None:  # close() was not called meanwhile
+                self._last_statistics = self.statistics
+                self._pool.give_back(handle, *self._key)
+                self._handle = None
+            return None
+        sequence, id, text, end, status, status_text, message = told
+        if end == _FAILED:
+            self.close()
+            raise error_of(status, status_text, f"prompt {self._numbers[sequence]}: {message}", [])
+        return Token(self._numbers[sequence], id, text, _ENDS[end])
+
+    def cancel(self, prompt: int) -> None:
+        """Ends the sequence of a prompt before the next step. Any thread."""
+        for sequence, number in self._numbers.items():
+            if number == prompt and self._handle is not None:
+                self._handle.cancel(sequence)
+
+    def close(self) -> None:
+        """Ends all sequences. Any thread."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._last_statistics = GenerationStatistics(**handle.statistics())  # type: ignore[arg-type]
+            handle.interrupt()
+
+    def __enter__(self) -> Generation:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.close()
+
+    @property
+    def statistics(self) -> GenerationStatistics:
+        if self._handle is None:
+            return self._last_statistics
+        return GenerationStatistics(**self._handle.statistics())  # type: ignore[arg-type]
+
+
+class Generators:
+    """Those of a model that nobody uses, by tokenizer and size of a batch."""
+
+    def __init__(self, model: _dyn.Model) -> None:
+        self._model = model
+        self._lock = threading.Lock()
+        self._idle: dict[tuple[str | None, int], list[_dyn.Generator]] = {}
+
+    def take(self, tokenizer: str | None, max_batch: int) -> _dyn.Generator:
+        with self._lock:
+            idle = self._idle.get((tokenizer, max_batch))
+            if idle:
+                return idle.pop()
+        return _dyn.Generator(self._model, tokenizer, max_batch)
+
+    def give_back(self, handle: _dyn.Generator, tokenizer: str | None, max_batch: int) -> None:
+        with self._lock:
+            self._idle.setdefault((tokenizer, max_batch), []).append(handle)
+
+
+class Generates:
+    """What of a model continues prompts."""
+
+    _handle: Any
+    _generators: Generators | None = None
+
+    def generate(self, prompts: Prompt | Sequence[Prompt], **options: Unpack[GenerationOptions]) -> list[Generated]:
+        """Continues one prompt or several, texts or ids, which share the steps of the model; the results are in their
+        order. Options are those of GenerationOptions. Ctrl-C ends it. Raises Unsupported where the model is no decoder,
+        UsageError, and what a run of a prompt fails with."""
+        with self.generate_stream(prompts, **options) as tokens:
+            made = _Collected(len(tokens._numbers))
+            for token in tokens:
+                made.add(token)
+        return made.all()
+
+    def generate_stream(self, prompts: Prompt | Sequence[Prompt], **options: Unpack[GenerationOptions]) -> Generation:
+        """The same as an iterator of tokens, by `for` or `async for`, as they come."""
+        if self._generators is None:
+            self._generators = Generators(self._handle)
+        return Generation(self._generators, _listed(prompts), options)
+
+    async def agenerate(self, prompts: Prompt | Sequence[Prompt], **options: Unpack[GenerationOptions]) -> list[Generated]:
+        """generate(), on threads of asyncio's own. A task that is cancelled ends it."""
+        import asyncio
+        tokens = await asyncio.to_thread(self.generate_stream, prompts, **options)
+        made = _Collected(len(tokens._numbers))
+        async for token in tokens:
+            made.add(token)
+        return made.all()
+
+
+class _Collected:
+    def __init__(self, count: int) -> None:
+        self._ids: list[list[int]] = [[] for _ in range(count)]
+        self._texts: list[list[str]] = [[] for _ in range(count)]
+        self._ends = [""] * count
+
+    def add(self, token: Token) -> None:
+        if token.id >= 0:
+            self._ids[token.sequence].append(token.id)
+        self._texts[token.sequence].append(token.text)
+        self._ends[token.sequence] = token.end
+
+    def all(self) -> list[Generated]:
+        return [Generated(ids, "".join(texts), end) for ids, texts, end in zip(self._ids, self._texts, self._ends)]
+
+
+def _listed(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
+    if isinstance(prompts, str):
+        return [prompts]
+    if isinstance(prompts, np.ndarray):
+        return [prompts] if prompts.ndim == 1 else list(prompts)
+    listed: list[Any] = list(prompts)
+    return [listed] if listed and all(isinstance(one, (int, np.integer)) for one in listed) else listed
+
+
+def _hooks_of(options: GenerationOptions, count: int) -> list[LogitsProcessor | None]:
+    given = options.get("logits_processor")
+    if given is None or callable(given):
+        return [given] * count
+    if len(given) != count:
+        raise UsageError(f"logits_processor: {len(given)} for {count} prompts")
+    return list(given)
+
+
+def _submit(handle: _dyn.Generator, prompt: Prompt, number: int, hook: LogitsProcessor | None,
+            options: GenerationOptions) -> int:
+    text = prompt if isinstance(prompt, str) else None
+    ids = [] if isinstance(prompt, str) else [int(one) for one in prompt]
+    stop = options.get("stop", ())
+    stops = [stop] if isinstance(stop, (str, int)) else list(stop)
+    temperature = options.get("temperature")
+    if temperature is None:
+        temperature = 1.0 if "top_k" in options or "top_p" in options else 0.0
+    max_new = options.get("max_new_tokens", 32)
+    for name, value in (("max_new_tokens", max_new), ("top_p", options.get("top_p", 1.0)),
+                        ("repetition_penalty", options.get("repetition_penalty", 1.0))):
+        if value <= 0:
+            raise UsageError(f"{name}: {value} is not above 0")
+    return handle.submit(text, ids, max_new, [one for one in stops if isinstance(one, str)],
+                         [int(one) for one in stops if not isinstance(one, str)],
+                         options.get("ignore_end_tokens", False), temperature, options.get("top_k", 0),
+                         options.get("top_p", 1.0), options.get("repetition_penalty", 1.0), options.get("seed", 0),
+                         number, None if hook is None else _on_views(hook))
+
+
+def _on_views(hook: LogitsProcessor) -> Callable[[memoryview, memoryview], None]:
+    def call(tokens: memoryview, scores: memoryview) -> None:
+        # Copies: the memory is the library's, for the time of the call.
+        own = np.frombuffer(scores, np.float32).copy()
+        changed = hook(np.frombuffer(tokens, np.int64).copy(), own)
+        np.frombuffer(scores, np.float32)[:] = own if changed is None else changed
+    return call

@@ -1,0 +1,315 @@
+// Generators by the C API: what a C program sees of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/library/include/dyn_generate.h"
+#include "tests/support/temporary_folder.h"
+
+namespace dyn {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Attention over a cache of embeddings, without a mask: sequences of equal lengths share steps. Ids are 0..6.
+constexpr const char* kDecoder =
+    R"(fn @main(%input_ids: Tensor[(b, s), i64], %past_key_0: Tensor[(b, p, 4), f32], %table: Tensor[(7, 4), f32]) {
+  %e = gather(%table, %input_ids) {axis = 0}
+  %present_key_0 = concat(%past_key_0, %e) {axis = 1}
+  %w = softmax(matmul(%e, transpose(%present_key_0) {perm = [0, 2, 1]})) {axis = -1}
+  %logits = matmul(add(matmul(%w, %present_key_0), %e), transpose(%table) {perm = [1, 0]})
+  return %logits, %present_key_0
+}
+)";
+constexpr const char* kTable =
+    "f32[7, 4] [[0.9, -0.2, 0.1, 0.3], [-0.4, 1.1, 0.2, -0.3], [0.2, 0.5, -1.2, 0.4], [-0.7, -0.6, 0.3, "
+    "0.8], "
+    "[0.1, 0.4, 0.9, -0.9], [0.6, -0.8, -0.5, -0.2], [-0.3, 0.2, 0.7, 1.2]]";
+
+std::string withTable(std::string text) {
+  const std::string parameter = ", %table: Tensor[(7, 4), f32]";
+  text.erase(text.find(parameter), parameter.size());
+  for (size_t at = text.find("%table"); at != std::string::npos; at = text.find("%table", at))
+    text.replace(at, 6, kTable);
+  return text;
+}
+
+std::string whatWasRefused() {
+  dyn_diagnostic said{};
+  said.size = sizeof said;
+  return dyn_diagnostic_get(0, &said) == DYN_OK ? said.message : "";
+}
+
+struct Told {
+  std::vector<int64_t> ids;
+  dyn_sequence_end end = DYN_SEQUENCE_RUNS;
+  dyn_status status = DYN_OK;
+  std::string message;
+  int ends = 0;
+};
+
+class Generators : public testing::Test {
+ protected:
+  ~Generators() override { dyn_generator_release(generator_); }
+
+  // Without code generation there is nothing that runs.
+  dyn_status create(const std::string& text, int32_t maxBatch = 0) {
+    const std::vector<dyn_option> list = {{"cache-dir", "none"}, {"threads", "1"}};
+    const std::string path = folder_.write("m.dyn", text);
+    dyn_model_options opened{};
+    opened.size = sizeof opened;
+    opened.path = path.c_str();
+    opened.options = list.data();
+    opened.option_count = list.size();
+    dyn_model* model = nullptr;
+    EXPECT_EQ(dyn_model_open(&opened, &model), DYN_OK) << whatWasRefused();
+    dyn_generator_options options{};
+    options.size = sizeof options;
+    options.max_batch = maxBatch;
+    dyn_generator_release(generator_);
+    const dyn_status status = dyn_generator_create(model, &options, &generator_);
+    dyn_model_release(model);  // the generator needs it no more
+    return status;
+  }
+  dyn_status submit(const std::vector<int64_t>& ids, dyn_prompt prompt = {}, int64_t* sequence = nullptr) {
+    prompt.size = sizeof prompt;
+    prompt.ids = ids.data();
+    prompt.id_count = ids.size();
+    return dyn_generator_submit(generator_, &prompt, sequence);
+  }
+  std::map<int64_t, Told> rest() {
+    std::map<int64_t, Told> all;
+    dyn_token token{};
+    token.size = sizeof token;
+    dyn_status status = DYN_OK;
+    while ((status = dyn_generator_next(generator_, &token)) == DYN_OK) note(token, all);
+    EXPECT_EQ(status, DYN_NO_TOKEN) << whatWasRefused();
+    return all;
+  }
+  static void note(const dyn_token& token, std::map<int64_t, Told>& all) {
+    Told& told = all[token.sequence];
+    EXPECT_EQ(told.ends, 0) << "a token behind the last";
+    if (token.id >= 0) told.ids.push_back(token.id);
+    told.end = token.end;
+    told.status = token.status;
+    told.message = token.message;
+    if (token.end != DYN_SEQUENCE_RUNS) ++told.ends;
+  }
+  dyn_generator_statistics statistics() {
+    dyn_generator_statistics made{};
+    made.size = sizeof made;
+    EXPECT_EQ(dyn_generator_get_statistics(generator_, &made), DYN_OK);
+    return made;
+  }
+  bool hasCode(dyn_status status) {
+    if (status == DYN_UNSUPPORTED && whatWasRefused().find("LLVM") != std::string::npos) return false;
+    EXPECT_EQ(status, DYN_OK) << whatWasRefused();
+    return true;
+  }
+
+  test::TemporaryFolder folder_;
+  dyn_generator* generator_ = nullptr;
+};
+
+TEST_F(Generators, SequencesOfEqualLengthsShareStepsAndAreWhatEachIsAlone) {
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  EXPECT_THAT(dyn_generator_sharing(generator_), HasSubstr("along b"));
+  const std::vector<std::vector<int64_t>> prompts = {{1, 5, 2}, {0}, {6, 4, 4}, {3, 3, 1}};
+  dyn_prompt ten{};
+  ten.max_new = 10;
+  std::vector<std::vector<int64_t>> alone;
+  for (const auto& prompt : prompts) {
+    ASSERT_EQ(submit(prompt, ten), DYN_OK) << whatWasRefused();
+    alone.push_back(rest().begin()->second.ids);
+    EXPECT_EQ(alone.back().size(), 10U);
+  }
+  const int64_t before = statistics().steps_count;
+  EXPECT_EQ(before, 40);
+  for (const auto& prompt : prompts) ASSERT_EQ(submit(prompt, ten), DYN_OK);
+  for (const auto& [number, told] : rest()) {
+    EXPECT_EQ(told.ids, alone[static_cast<size_t>(number) - 4]);
+    EXPECT_EQ(told.end, DYN_SEQUENCE_LENGTH);
+  }
+  const dyn_generator_statistics said = statistics();
+  EXPECT_LT(said.steps_count - before, 25);
+  EXPECT_EQ(said.rows_count, 80);
+  EXPECT_EQ(said.tokens_count, 80);
+  EXPECT_EQ(said.submitted_count, 8);
+  EXPECT_EQ(said.ended_count, 8);
+  EXPECT_EQ(said.running_count + said.waiting_count, 0);
+  EXPECT_EQ(said.caches_count, 1);
+}
+
+TEST_F(Generators, DrawsDependOnSeedAndStreamAlone) {
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  dyn_prompt drawn{};
+  drawn.max_new = 30;
+  drawn.temperature = 3;
+  drawn.seed = 7;
+  ASSERT_EQ(submit({1, 2}, drawn), DYN_OK);
+  const std::vector<int64_t> first = rest()[0].ids;
+  ASSERT_EQ(submit({4, 4}), DYN_OK);
+  ASSERT_EQ(submit({1, 2}, drawn), DYN_OK);
+  drawn.stream = 1;
+  ASSERT_EQ(submit({1, 2}, drawn), DYN_OK);
+  auto all = rest();
+  EXPECT_EQ(all[2].ids, first);
+  EXPECT_NE(all[3].ids, first);
+}
+
+// Forbids all tokens but one; fails a sequence; cancels another.
+struct Hook {
+  dyn_generator* generator = nullptr;
+  int64_t only = -1, cancels = -1;
+  size_t failsAt = 0;
+  static dyn_status score(void* user, int64_t, const int64_t* tokens, size_t count, float* scores,
+                          size_t scoreCount) {
+    const auto* self = static_cast<const Hook*>(user);
+    EXPECT_EQ(scoreCount, 7U);
+    EXPECT_GE(tokens[0], 0);
+    if (self->failsAt > 0 && count >= self->failsAt) return DYN_BAD_INPUT;
+    if (self->cancels >= 0) dyn_generator_cancel(self->generator, self->cancels);
+    for (size_t i = 0; i < scoreCount && self->only >= 0; ++i)
+      if (static_cast<int64_t>(i) != self->only) scores[i] = -INFINITY;
+    return DYN_OK;
+  }
+};
+
+TEST_F(Generators, HooksChangeScoresFailAloneAndCancel) {
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  ASSERT_EQ(submit({2, 3}), DYN_OK);
+  const std::vector<int64_t> alone = rest()[0].ids;
+  Hook forced, failing, cancelling;
+  forced.only = 5;
+  failing.failsAt = 4;
+  cancelling.generator = generator_;
+  dyn_prompt prompt{};
+  prompt.score = &Hook::score;
+  int64_t victim = -1;
+  ASSERT_EQ(submit({2, 3}, {}, nullptr), DYN_OK);
+  prompt.user = &forced;
+  prompt.max_new = 3;
+  ASSERT_EQ(submit({1, 6}, prompt), DYN_OK);
+  prompt.user = &failing;
+  prompt.max_new = 9;
+  ASSERT_EQ(submit({1, 6}, prompt), DYN_OK);
+  ASSERT_EQ(submit({5, 5}, {}, &victim), DYN_OK);
+  cancelling.cancels = victim;
+  prompt.user = &cancelling;
+  ASSERT_EQ(submit({0, 1}, prompt), DYN_OK);
+  auto all = rest();
+  EXPECT_EQ(all[1].ids, alone);
+  EXPECT_THAT(all[2].ids, ElementsAre(5, 5, 5));
+  EXPECT_EQ(all[3].end, DYN_SEQUENCE_FAILED);
+  EXPECT_EQ(all[3].status, DYN_BAD_INPUT);
+  EXPECT_EQ(all[3].ids.size(), 2U);
+  EXPECT_THAT(all[3].message, HasSubstr("score"));
+  EXPECT_EQ(all[victim].end, DYN_SEQUENCE_CANCELLED);
+  EXPECT_EQ(all[victim].status, DYN_CANCELLED);
+  EXPECT_EQ(all[victim].ids.size(), 1U);
+  EXPECT_EQ(all[victim + 1].ids.size(), 9U);
+}
+
+TEST_F(Generators, AFalseTokenFailsItsSequenceAlone) {
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  ASSERT_EQ(submit({2, 3}), DYN_OK);
+  const std::vector<int64_t> alone = rest()[0].ids;
+  ASSERT_EQ(submit({2, 3}), DYN_OK);
+  ASSERT_EQ(submit({2, 99}), DYN_OK);  // outside the table
+  ASSERT_EQ(submit({2, 3}), DYN_OK);
+  auto all = rest();
+  EXPECT_EQ(all[1].ids, alone);
+  EXPECT_EQ(all[3].ids, alone);
+  EXPECT_EQ(all[2].end, DYN_SEQUENCE_FAILED);
+  EXPECT_TRUE(all[2].ids.empty());
+  EXPECT_FALSE(all[2].message.empty());
+}
+
+TEST_F(Generators, StopTokensEndAndPromptsComeFromOtherThreads) {
+  if (!hasCode(create(withTable(kDecoder), 2))) GTEST_SKIP();
+  dyn_prompt forty{};
+  forty.max_new = 40;
+  ASSERT_EQ(submit({1, 2, 3}, forty), DYN_OK);
+  const std::vector<int64_t> alone = rest()[0].ids;
+  forty.stop_ids = &alone[4];
+  forty.stop_id_count = 1;
+  const size_t stops = static_cast<size_t>(std::find(alone.begin(), alone.end(), alone[4]) - alone.begin());
+  std::thread other([&] {
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(submit({1, 2, 3}, forty), DYN_OK);
+  });
+  std::map<int64_t, Told> all;
+  dyn_token token{};
+  token.size = sizeof token;
+  int ended = 0;
+  while (ended < 20) {
+    if (dyn_generator_next(generator_, &token) != DYN_OK) continue;  // the other thread has not come so far
+    note(token, all);
+    ended += token.end != DYN_SEQUENCE_RUNS;
+  }
+  other.join();
+  for (const auto& [number, told] : all) {
+    EXPECT_EQ(told.end, DYN_SEQUENCE_STOP_TOKEN);
+    EXPECT_EQ(told.ids,
+              std::vector<int64_t>(alone.begin(), alone.begin() + static_cast<ptrdiff_t>(stops) + 1));
+  }
+}
+
+TEST_F(Generators, AnInterruptionEndsAllSequences) {
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  struct Interrupts {
+    static dyn_status score(void* user, int64_t, const int64_t*, size_t, float*, size_t) {
+      dyn_generator_interrupt(static_cast<dyn_generator*>(user));
+      return DYN_OK;
+    }
+  };
+  dyn_prompt prompt{};
+  prompt.score = &Interrupts::score;
+  prompt.user = generator_;
+  ASSERT_EQ(submit({1}), DYN_OK);
+  ASSERT_EQ(submit({1}, prompt), DYN_OK);
+  ASSERT_EQ(submit({1, 2}), DYN_OK);
+  for (const auto& [number, told] : rest()) {
+    EXPECT_EQ(told.end, DYN_SEQUENCE_CANCELLED) << number;
+    EXPECT_LE(told.ids.size(), 2U);
+  }
+  ASSERT_EQ(submit({1}), DYN_OK);  // it goes on
+  EXPECT_EQ(rest().at(3).ids.size(), 32U);
+}
+
+TEST_F(Generators, ErrorsSayWhatIsWrong) {
+  EXPECT_EQ(create("fn @main(%x: Tensor[(n), f32]) { %y = mul(%x, %x) return %y }\n"), DYN_UNSUPPORTED);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("input_ids"));
+  EXPECT_EQ(generator_, nullptr);
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  EXPECT_EQ(submit({}), DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(submit({-1}), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("negative"));
+  dyn_prompt prompt{};
+  prompt.top_p = 2;
+  EXPECT_EQ(submit({1}, prompt), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("top_p"));
+  prompt = {};
+  prompt.size = sizeof prompt;
+  prompt.text = "a text";
+  EXPECT_EQ(dyn_generator_submit(generator_, &prompt, nullptr), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("tokenizer"));
+  dyn_token token{};
+  EXPECT_EQ(dyn_generator_next(generator_, &token), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("size"));
+  token.size = sizeof token;
+  EXPECT_EQ(dyn_generator_next(generator_, &token), DYN_NO_TOKEN);
+  dyn_generator_cancel(generator_, 17);
+  dyn_generator_cancel(nullptr, 0);
+  dyn_generator_interrupt(nullptr);
+  dyn_generator_release(nullptr);
+}
+
+}  // namespace
+}  // namespace dyn

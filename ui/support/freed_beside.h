@@ -1,0 +1,34 @@
+// Views that another thread frees: to free a graph of 20,000 operations takes longer than an event may.
+#pragma once
+
+#include <memory>
+
+#include "app/session/session.h"
+#include "ui/support/inbox.h"
+
+namespace dyn::ui {
+
+// The same view; who lets go of it last hands its memory to the worker and does not wait.
+template <typename T>
+Shared<T> freedBeside(Shared<T> view, std::shared_ptr<Worker> worker) {
+  const T* shown = view.get();
+  return Shared<T>(shown, [view = std::move(view), worker = std::move(worker)](const T*) mutable {
+    worker->post([view = std::move(view)] {});
+  });
+}
+
+// The event with an outcome whose view is freed beside.
+inline Event freedBeside(Event event, const std::shared_ptr<Worker>& worker) {
+  if (!event.outcome) return event;
+  auto outcome = std::make_shared<Outcome>(*event.outcome);
+  std::visit(
+      [&]<typename V>(V& view) {
+        if constexpr (!std::is_same_v<V, std::monostate>)
+          if (view) view = freedBeside(std::move(view), worker);
+      },
+      outcome->view);
+  event.outcome = std::move(outcome);
+  return event;
+}
+
+}  // namespace dyn::ui
