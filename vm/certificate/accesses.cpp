@@ -13,7 +13,6 @@ class LaunchCheck {
       : launch_(launch),
         kernel_(*launch.kernel),
         atoms_(atoms),
-        outer_(scope),
         judge_(judge),
         shown_(shown),
         open_(open),
@@ -42,10 +41,6 @@ class LaunchCheck {
   }
 
  private:
-  using Value = std::optional<Polynomial>;
-
-  static Value difference(const Value& a, const Value& b) { return a && b ? scaledSum(*a, *b, -1) : Value(); }
-
   void ask(const Value& claim, const std::string& what) {
     const Value p = claim ? resolved(*claim, scopes_.back()) : claim;
     if (p && judge_.firstNonNegative(atoms_, scopes_.back(), {&*p, 1}) == 0)
@@ -113,6 +108,7 @@ class LaunchCheck {
     isKnown_[node] = true;
     const Value last = difference(difference(extent, Polynomial(1)), symbol);
     if (last) learn(scopes_.back(), atoms_, *last);
+    if (extent) learnPositive(scopes_.back(), atoms_, *extent);
   }
 
   // Operands come before their users, so one pass over the nodes up to `root` evaluates all that are needed.
@@ -141,9 +137,6 @@ class LaunchCheck {
       if (!values_[operand]) return atoms_.symbol("value", false);
       of.push_back(*values_[operand]);
     }
-    const auto make = [&](AtomKind kind) {
-      return atoms_.make(kind, of[0], of.size() > 1 ? of[1] : Polynomial(), outer_);
-    };
     Value result;
     switch (node.kind) {
       case NodeKind::constant:
@@ -155,54 +148,23 @@ class LaunchCheck {
       case NodeKind::unknown:
       case NodeKind::load:
         break;
-      case NodeKind::add:
-        result = scaledSum(of[0], of[1], 1);
-        break;
-      case NodeKind::sub:
-        result = scaledSum(of[0], of[1], -1);
-        break;
-      case NodeKind::mul:
-        result = product(of[0], of[1]);
-        break;
-      case NodeKind::floorDiv:
-        result = make(AtomKind::floorDiv);
-        break;
-      case NodeKind::mod: {
-        const Value quotient = make(AtomKind::floorDiv);
-        result = difference(of[0], quotient ? product(*quotient, of[1]) : Value());
-        break;
-      }
-      case NodeKind::minimum:
-        result = make(AtomKind::minimum);
-        break;
-      case NodeKind::maximum:
-        result = make(AtomKind::maximum);
-        break;
-      case NodeKind::less:
-        result = make(AtomKind::less);
-        break;
-      case NodeKind::lessEqual:
-        result = make(AtomKind::lessEqual);
-        break;
-      case NodeKind::equal:
-        result = make(AtomKind::equal);
-        break;
-      case NodeKind::both:
-        result = make(AtomKind::both);
-        break;
-      case NodeKind::negation:
-        result = make(AtomKind::negation);
-        break;
       case NodeKind::select: {
         // c*a + (1 - c)*b, for a condition that is 0 or 1.
         const std::optional<AtomId> condition = of[0].atom();
         if (changes_[node.operands[0]]) break;
         if (of[0].constant()) return *of[0].constant() != 0 ? of[1] : of[2];
-        if (!condition || atoms_[*condition].kind < AtomKind::less) break;
-        const Value change = difference(of[1], of[2]), part = change ? product(of[0], *change) : Value();
-        result = part ? scaledSum(of[2], *part, 1) : part;
+        if (!condition || atoms_[*condition].kind < Operation::less) break;
+        const Value change = difference(of[1], of[2]);
+        result = sum(of[2], change ? product(of[0], *change) : change);
         break;
       }
+      case NodeKind::operation:
+        // The least of two is chosen by what holds in all of the kernel: the value outlives this scope.
+        result = atoms_.compute(node.what, of[0], of.size() > 1 ? of[1] : Polynomial(),
+                                node.what == Operation::minimum || node.what == Operation::maximum
+                                    ? scopes_.front()
+                                    : scopes_.back());
+        break;
     }
     return result ? result : atoms_.symbol("value", false);
   }
@@ -210,7 +172,6 @@ class LaunchCheck {
   const Launch& launch_;
   const KernelAccesses& kernel_;
   Atoms& atoms_;
-  const Scope& outer_;
   Judge& judge_;
   uint64_t& shown_;
   std::vector<std::string>& open_;
@@ -220,17 +181,19 @@ class LaunchCheck {
 };
 
 bool readNode(ByteReader& in, KernelAccesses& kernel, uint64_t index) {
+  constexpr auto kFirst = static_cast<uint64_t>(NodeKind::operation);
   const uint64_t kind = in.number();
-  if (kind > static_cast<uint64_t>(NodeKind::load)) return false;
-  Node node{static_cast<NodeKind>(kind), 0, {}};
+  if (kind >= kFirst + kOperationCount) return false;
+  Node node;
+  node.kind = static_cast<NodeKind>(std::min(kind, kFirst));
+  if (kind >= kFirst) node.what = static_cast<Operation>(kind - kFirst);
   if (node.kind == NodeKind::constant || node.kind == NodeKind::scalar || node.kind == NodeKind::load)
     node.value = in.signedNumber();
-  const bool isPlain = node.kind <= NodeKind::unknown;
-  const uint64_t arity = node.kind == NodeKind::select     ? 3
-                         : node.kind == NodeKind::negation ? 1
-                         : node.kind == NodeKind::load     ? in.count(in.number())
-                         : isPlain                         ? 0
-                                                           : 2;
+  const uint64_t arity = node.kind == NodeKind::select      ? 3
+                         : node.kind == NodeKind::load      ? in.count(in.number())
+                         : node.kind != NodeKind::operation ? 0
+                         : node.what == Operation::negation ? 1
+                                                            : 2;
   for (uint64_t i = 0; i < arity; ++i) {
     node.operands.push_back(static_cast<uint32_t>(std::min<uint64_t>(in.number(), UINT32_MAX)));
     if (node.operands.back() >= index) return false;

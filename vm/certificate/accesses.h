@@ -2,37 +2,20 @@
 // index expressions, over its scalars.
 //
 // The certificate's statement is part of what is trusted, like the code generator that made the machine code
-// from the same loops; that every index then lies inside of the tensor that a launch gives is checked, at each
-// launch, with the launch's own sizes.
+// from the same loops; that every index then lies inside of the tensor that a launch gives is checked, at
+// each launch, with the launch's own sizes.
 #pragma once
 
 #include "vm/certificate/witness.h"
 
 namespace dyn::certificate {
 
-enum class NodeKind : uint8_t {
-  constant,
-  scalar,
-  variable,
-  unknown,
-  add,
-  sub,
-  mul,
-  floorDiv,
-  mod,
-  minimum,
-  maximum,
-  less,
-  lessEqual,
-  equal,
-  both,
-  negation,
-  select,
-  load
-};
+// From `operation` on: that operation (atoms.h) of the operands.
+enum class NodeKind : uint8_t { constant, scalar, variable, unknown, select, load, operation };
 
 struct Node {
   NodeKind kind = NodeKind::unknown;
+  Operation what = Operation::symbol;
   int64_t value = 0;               // constant; scalar: its number; load: buffer
   std::vector<uint32_t> operands;  // nodes before this one
 };
@@ -66,8 +49,8 @@ struct Launch {
   const KernelAccesses* kernel = nullptr;
   Polynomial units;
   std::vector<Polynomial> scalars;
-  std::vector<std::optional<Polynomial>> bytes;  // of each buffer's tensor; nothing: not known
-  std::vector<bool> isStable;                    // no output may lie in this buffer's memory
+  std::vector<Value> bytes;    // of each buffer's tensor; nothing: not known
+  std::vector<bool> isStable;  // no output may lie in this buffer's memory
 };
 
 // Asks the judge for each access; returns the number shown, and adds the others to `open`. False when the

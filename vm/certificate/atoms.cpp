@@ -1,5 +1,6 @@
 #include "vm/certificate/atoms.h"
 
+#include <algorithm>
 #include <tuple>
 
 namespace dyn::certificate {
@@ -11,7 +12,7 @@ int64_t floorOf(int64_t a, int64_t k) { return a / k - (a % k < 0 ? 1 : 0); }
 }  // namespace
 
 Polynomial Atoms::symbol(std::string name, bool isNonNegative) {
-  atoms_.push_back({AtomKind::symbol, {}, {}, isNonNegative, std::move(name)});
+  atoms_.push_back({Operation::symbol, {}, {}, isNonNegative, std::move(name)});
   return ofAtom(static_cast<AtomId>(atoms_.size() - 1));
 }
 
@@ -29,21 +30,55 @@ bool Atoms::isPlainlyNonNegative(const Polynomial& p, const Scope& scope) const 
   return true;
 }
 
-std::optional<Polynomial> Atoms::make(AtomKind kind, const Polynomial& a, const Polynomial& b,
-                                      const Scope& scope) {
-  const std::optional<int64_t> x = a.constant(), y = b.constant();
+bool Atoms::isPositive(const Polynomial& p, int depth) const {
   const Scope everywhere;
-  Polynomial left = a, right = b, whole;
-  switch (kind) {
-    case AtomKind::floorDiv: {
-      if (y ? *y < 1 : true) {
-        // Only a divisor that is at least 1 for all values of its atoms.
-        const std::optional<Polynomial> less = scaledSum(b, Polynomial(1), -1);
-        if (y || !less || !isPlainlyNonNegative(*less, everywhere)) return std::nullopt;
-        break;
-      }
+  const Value rest = scaledSum(p, Polynomial(1), -1);
+  if (rest && isPlainlyNonNegative(*rest, everywhere)) return true;
+  const std::optional<AtomId> id = p.atom();
+  if (!id || depth > 20) return false;
+  const Atom& atom = atoms_[*id];
+  if (atom.kind == Operation::maximum) return isPositive(atom.a, depth + 1) || isPositive(atom.b, depth + 1);
+  return atom.kind == Operation::minimum && isPositive(atom.a, depth + 1) && isPositive(atom.b, depth + 1);
+}
+
+Value Atoms::quotientWithin(const Polynomial& a, const Polynomial& b, Scope& scope) {
+  const Value least = scaledSum(b, Polynomial(1), -1);
+  if (!least || std::find(scope.facts.begin(), scope.facts.end(), *least) == scope.facts.end())
+    return std::nullopt;
+  const Polynomial quotient = atom(Operation::floorDiv, a, b, false);
+  const Value rest = difference(a, product(quotient, b)), room = difference(*least, rest);
+  if (rest) scope.facts.push_back(*rest);
+  if (room) scope.facts.push_back(*room);
+  if (isPlainlyNonNegative(a, scope)) scope.nonNegative.insert(*quotient.atom());
+  return quotient;
+}
+
+Value Atoms::compute(Operation what, const Polynomial& a, const Polynomial& b, Scope& scope) {
+  const std::optional<int64_t> x = a.constant(), y = b.constant();
+  const bool isFixed = x && y;
+  const auto truth = [](bool holds) { return Polynomial(holds ? 1 : 0); };
+  switch (what) {
+    case Operation::symbol:
+      return std::nullopt;
+    case Operation::add:
+      return scaledSum(a, b, 1);
+    case Operation::sub:
+      return scaledSum(a, b, -1);
+    case Operation::mul:
+      return product(a, b);
+    case Operation::ceilDiv: {
+      const Value up = difference(sum(a, b), Polynomial(1));
+      return up ? compute(Operation::floorDiv, *up, b, scope) : up;
+    }
+    case Operation::mod: {
+      const Value quotient = compute(Operation::floorDiv, a, b, scope);
+      return difference(a, quotient ? product(*quotient, b) : quotient);
+    }
+    case Operation::floorDiv: {
+      if (!isPositive(b)) return quotientWithin(a, b, scope);
+      if (!y) break;
       // What the divisor divides goes out: floordiv(8*n + 11, 8) = n + 1 + floordiv(3, 8).
-      left = {};
+      Polynomial left, whole;
       for (const auto& [monomial, coefficient] : a.terms) {
         const int64_t quotient = monomial.empty()        ? floorOf(coefficient, *y)
                                  : coefficient % *y == 0 ? coefficient / *y
@@ -51,65 +86,62 @@ std::optional<Polynomial> Atoms::make(AtomKind kind, const Polynomial& a, const 
         if (quotient != 0) whole.terms[monomial] = quotient;
         if (const int64_t rest = coefficient - quotient * *y) left.terms[monomial] = rest;
       }
-      if (const std::optional<int64_t> rest = left.constant(); rest && *rest >= 0 && *rest < *y) return whole;
-      break;
+      const std::optional<int64_t> rest = left.constant();
+      return rest && *rest >= 0 && *rest < *y ? whole : sum(whole, atom(what, left, b));
     }
-    case AtomKind::minimum:
-    case AtomKind::maximum: {
-      const std::optional<Polynomial> more = scaledSum(a, b, -1), less = scaledSum(b, a, -1);
-      const bool isMaximum = kind == AtomKind::maximum;
+    case Operation::minimum:
+    case Operation::maximum: {
+      const Value more = scaledSum(a, b, -1), less = scaledSum(b, a, -1);
+      const bool isMaximum = what == Operation::maximum;
       if (more && isPlainlyNonNegative(*more, scope)) return isMaximum ? a : b;
       if (less && isPlainlyNonNegative(*less, scope)) return isMaximum ? b : a;
-      if (right < left) std::swap(left, right);
-      break;
+      return b < a ? atom(what, b, a) : atom(what, a, b);
     }
-    case AtomKind::less:
-      if (x && y) return Polynomial(*x < *y ? 1 : 0);
+    case Operation::less:
+      if (isFixed) return truth(*x < *y);
       break;
-    case AtomKind::lessEqual:
-      if (x && y) return Polynomial(*x <= *y ? 1 : 0);
+    case Operation::lessEqual:
+      if (isFixed) return truth(*x <= *y);
       break;
-    case AtomKind::equal:
-      if (a == b) return Polynomial(1);
-      if (x && y) return Polynomial(0);
+    case Operation::equal:
+      if (isFixed || a == b) return truth(a == b);
       break;
-    case AtomKind::both:
-      if (x && y) return Polynomial(*x != 0 && *y != 0 ? 1 : 0);
+    case Operation::both:
+      if (isFixed) return truth(*x != 0 && *y != 0);
       break;
-    case AtomKind::negation:
-      if (x) return Polynomial(*x == 0 ? 1 : 0);
+    case Operation::negation:
+      if (x) return truth(*x == 0);
       break;
-    case AtomKind::symbol:
-      return std::nullopt;
   }
-  const auto [at, isNew] = ids_.try_emplace({kind, left, right}, static_cast<AtomId>(atoms_.size()));
-  const Polynomial atom = ofAtom(at->second);
-  if (isNew) {
-    const bool least = isPlainlyNonNegative(left, everywhere),
-               other = isPlainlyNonNegative(right, everywhere);
-    const bool isNonNegative = kind == AtomKind::floorDiv  ? least
-                               : kind == AtomKind::minimum ? least && other
-                               : kind == AtomKind::maximum ? least || other
-                                                           : true;
-    atoms_.push_back({kind, left, right, isNonNegative, {}});
-    if (kind == AtomKind::floorDiv) {
-      if (const std::optional<Polynomial> back = product(atom, right)) {
-        fact(scaledSum(left, *back, -1));
-        const std::optional<Polynomial> rest = scaledSum(*back, left, -1);
-        const std::optional<Polynomial> room = rest ? scaledSum(*rest, right, 1) : std::nullopt;
-        if (room) fact(scaledSum(*room, Polynomial(1), -1));
-      }
-    } else if (kind == AtomKind::minimum) {
-      fact(scaledSum(left, atom, -1));
-      fact(scaledSum(right, atom, -1));
-    } else if (kind == AtomKind::maximum) {
-      fact(scaledSum(atom, left, -1));
-      fact(scaledSum(atom, right, -1));
-    } else {
-      fact(scaledSum(Polynomial(1), atom, -1));
-    }
+  return atom(what, a, b);
+}
+
+Polynomial Atoms::atom(Operation what, const Polynomial& a, const Polynomial& b, bool hasFacts) {
+  const auto [at, isNew] = ids_.try_emplace({what, a, b}, static_cast<AtomId>(atoms_.size()));
+  const Polynomial made = ofAtom(at->second);
+  if (!isNew) return made;
+  const Scope everywhere;
+  const bool left = isPlainlyNonNegative(a, everywhere), right = isPlainlyNonNegative(b, everywhere);
+  const bool isNonNegative = what == Operation::floorDiv  ? left && hasFacts
+                             : what == Operation::minimum ? left && right
+                             : what == Operation::maximum ? left || right
+                                                          : true;
+  atoms_.push_back({what, a, b, isNonNegative, {}});
+  if (!hasFacts) return made;
+  if (what == Operation::floorDiv) {
+    const Value back = product(made, b);
+    fact(difference(a, back));
+    fact(difference(sum(difference(back, a), b), Polynomial(1)));
+  } else if (what == Operation::minimum) {
+    fact(difference(a, made));
+    fact(difference(b, made));
+  } else if (what == Operation::maximum) {
+    fact(difference(made, a));
+    fact(difference(made, b));
+  } else {
+    fact(difference(Polynomial(1), made));
   }
-  return scaledSum(whole, atom, 1);
+  return made;
 }
 
 std::vector<Alternative> alternatives(const Atoms& atoms, AtomId id) {
@@ -118,58 +150,56 @@ std::vector<Alternative> alternatives(const Atoms& atoms, AtomId id) {
   // The case in which the atom is `value`, and high - low + constant >= 0.
   const auto next = [&](const Polynomial& value) { result.push_back({value, {}}); };
   const auto fact = [&](const Polynomial& high, const Polynomial& low, int64_t constant) {
-    std::optional<Polynomial> p = scaledSum(high, low, -1);
-    if (p) p = scaledSum(*p, Polynomial(1), constant);
+    const Value p = sum(difference(high, low), Polynomial(constant));
     if (p) result.back().facts.push_back(*p);
   };
   const Polynomial zero(0), one(1);
   switch (atom.kind) {
-    case AtomKind::maximum:
+    case Operation::maximum:
       next(atom.a), fact(atom.a, atom.b, 0);
       next(atom.b), fact(atom.b, atom.a, 0);
       break;
-    case AtomKind::minimum:
+    case Operation::minimum:
       next(atom.a), fact(atom.b, atom.a, 0);
       next(atom.b), fact(atom.a, atom.b, 0);
       break;
-    case AtomKind::less:
+    case Operation::less:
       next(one), fact(atom.b, atom.a, -1);
       next(zero), fact(atom.a, atom.b, 0);
       break;
-    case AtomKind::lessEqual:
+    case Operation::lessEqual:
       next(one), fact(atom.b, atom.a, 0);
       next(zero), fact(atom.a, atom.b, -1);
       break;
-    case AtomKind::equal:
+    case Operation::equal:
       next(one), fact(atom.a, atom.b, 0), fact(atom.b, atom.a, 0);
       next(zero);
       break;
-    case AtomKind::both:
-    case AtomKind::negation:
+    case Operation::both:
+    case Operation::negation:
       next(one);
       next(zero);
       break;
-    case AtomKind::symbol:
-    case AtomKind::floorDiv:
+    default:
       return result;
   }
   for (Alternative& each : result) {
-    std::optional<Polynomial> p = scaledSum(each.value, ofAtom(id), -1);
+    Value p = scaledSum(each.value, ofAtom(id), -1);
     if (p) each.facts.push_back(*p);
     if (p) each.facts.push_back(*scaledSum(zero, *p, -1));
   }
   return result;
 }
 
-std::optional<Polynomial> replaced(const Polynomial& p, AtomId atom, const Polynomial& value) {
-  std::optional<Polynomial> result = Polynomial();
+Value replaced(const Polynomial& p, AtomId atom, const Polynomial& value) {
+  Value result = Polynomial();
   for (const auto& [monomial, coefficient] : p.terms) {
     Polynomial term;
     Monomial others;
     size_t power = 0;
     for (const AtomId id : monomial) id == atom ? void(++power) : others.push_back(id);
     term.terms[others] = coefficient;
-    std::optional<Polynomial> part = term;
+    Value part = term;
     for (; power > 0 && part; --power) part = product(*part, value);
     if (part) result = scaledSum(*result, *part, 1);
     if (!part || !result) return std::nullopt;
@@ -177,8 +207,8 @@ std::optional<Polynomial> replaced(const Polynomial& p, AtomId atom, const Polyn
   return result;
 }
 
-std::optional<Polynomial> resolved(const Polynomial& p, const Scope& scope) {
-  std::optional<Polynomial> result = p;
+Value resolved(const Polynomial& p, const Scope& scope) {
+  Value result = p;
   if (!scope.values.empty())
     for (const auto& [atom, value] : scope.values)
       if (result && mentions(*result, atom)) result = replaced(*result, atom, value);
@@ -201,47 +231,54 @@ void learn(Scope& scope, const Atoms& atoms, const Polynomial& p) {
   if (found) scope.nonNegative.insert(atom);
 }
 
+void learnPositive(Scope& scope, const Atoms& atoms, const Polynomial& p) {
+  if (p.terms.size() != 1 || !atoms.isPlainlyNonNegative(p, scope)) return;
+  Monomial factors = p.terms.begin()->first;
+  factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
+  for (const AtomId atom : factors)
+    if (atoms.isNonNegative(atom, scope)) scope.facts.push_back(*scaledSum(ofAtom(atom), Polynomial(1), -1));
+}
+
 void learnZero(Scope& scope, const Atoms& atoms, const Polynomial& p) {
   // A symbol that equals the rest is replaced by it from here on. No value mentions a replaced symbol: p is
   // resolved, and older values are brought up to date.
   for (const auto& [monomial, coefficient] : p.terms) {
     if (monomial.size() != 1 || (coefficient != 1 && coefficient != -1)) continue;
     const AtomId atom = monomial[0];
-    if (atoms[atom].kind != AtomKind::symbol) continue;
+    if (atoms[atom].kind != Operation::symbol) continue;
     Polynomial rest = p;
     rest.terms.erase(monomial);
     bool isBelow = true;  // only older atoms, so that no compound of the symbol stands for it
     for (const auto& [other, factor] : rest.terms)
       for (const AtomId id : other) isBelow = isBelow && id < atom;
     if (!isBelow) continue;
-    const std::optional<Polynomial> value = scaledSum(Polynomial(), rest, -coefficient);
+    const Value value = scaledSum(Polynomial(), rest, -coefficient);
     if (!value) continue;
     if (!atoms.isPlainlyNonNegative(*value, scope) && atoms.isNonNegative(atom, scope))
       learn(scope, atoms, *value);
     scope.values[atom] = *value;
     for (auto& [id, old] : scope.values)
-      if (const std::optional<Polynomial> now = resolved(old, scope)) old = *now;
+      if (const Value now = resolved(old, scope)) old = *now;
     break;
   }
   scope.facts.push_back(p);
-  if (const std::optional<Polynomial> negative = scaledSum(Polynomial(), p, -1))
-    scope.facts.push_back(*negative);
+  if (const Value negative = scaledSum(Polynomial(), p, -1)) scope.facts.push_back(*negative);
 }
 
 void learnCondition(Scope& scope, const Atoms& atoms, const Polynomial& condition, bool holds, int depth) {
   const std::optional<AtomId> id = condition.atom();
   if (!id || depth > 30) return;
   const Atom& atom = atoms[*id];
-  if (atom.kind == AtomKind::negation) return learnCondition(scope, atoms, atom.a, !holds, depth + 1);
-  if (atom.kind == AtomKind::both && holds) {
+  if (atom.kind == Operation::negation) return learnCondition(scope, atoms, atom.a, !holds, depth + 1);
+  if (atom.kind == Operation::both && holds) {
     learnCondition(scope, atoms, atom.a, true, depth + 1);
     learnCondition(scope, atoms, atom.b, true, depth + 1);
-  } else if (atom.kind == AtomKind::equal && holds) {
-    if (const std::optional<Polynomial> p = scaledSum(atom.a, atom.b, -1)) learnZero(scope, atoms, *p);
-  } else if (atom.kind >= AtomKind::less) {
+  } else if (atom.kind == Operation::equal && holds) {
+    if (const Value p = scaledSum(atom.a, atom.b, -1)) learnZero(scope, atoms, *p);
+  } else if (atom.kind >= Operation::less) {
     const std::vector<Alternative> cases = alternatives(atoms, *id);
     for (const Polynomial& fact : cases[holds ? 0 : 1].facts)
-      if (const std::optional<Polynomial> p = resolved(fact, scope)) learn(scope, atoms, *p);
+      if (const Value p = resolved(fact, scope)) learn(scope, atoms, *p);
   }
 }
 
@@ -249,12 +286,12 @@ std::string Atoms::print(const Polynomial& p) const { return print(p, 0); }
 
 std::string Atoms::print(AtomId id, int depth) const {
   const Atom& atom = atoms_[id];
-  if (atom.kind == AtomKind::symbol) return atom.name;
-  static constexpr const char* kNames[] = {"",          "floordiv", "min", "max", "less",
-                                           "lessequal", "equal",    "and", "not"};
+  if (atom.kind == Operation::symbol) return atom.name;
+  static constexpr const char* kNames[kOperationCount] = {
+      "", "", "", "", "", "", "floordiv", "min", "max", "less", "lessequal", "equal", "and", "not"};
   if (depth > 20) return "...";
   std::string text = std::string(kNames[static_cast<size_t>(atom.kind)]) + "(" + print(atom.a, depth + 1);
-  if (atom.kind != AtomKind::negation) text += ", " + print(atom.b, depth + 1);
+  if (atom.kind != Operation::negation) text += ", " + print(atom.b, depth + 1);
   return text + ")";
 }
 

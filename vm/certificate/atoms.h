@@ -16,10 +16,28 @@
 
 namespace dyn::certificate {
 
-enum class AtomKind : uint8_t { symbol, floorDiv, minimum, maximum, less, lessEqual, equal, both, negation };
+// What a program, a kernel and a contract compute with. From `floorDiv` on they are atoms; comparisons are 0
+// or 1.
+enum class Operation : uint8_t {
+  symbol,
+  add,
+  sub,
+  mul,
+  ceilDiv,
+  mod,
+  floorDiv,
+  minimum,
+  maximum,
+  less,
+  lessEqual,
+  equal,
+  both,
+  negation
+};
+inline constexpr size_t kOperationCount = 14;
 
 struct Atom {
-  AtomKind kind = AtomKind::symbol;
+  Operation kind = Operation::symbol;
   Polynomial a, b;  // operands; of a negation: a
   bool isNonNegative = false;
   std::string name;  // of a symbol
@@ -36,7 +54,8 @@ class Atoms {
  public:
   Polynomial symbol(std::string name, bool isNonNegative);
   // The operation on `a` and `b`, simplified. Nothing: out of range, or a divisor that may be below 1.
-  std::optional<Polynomial> make(AtomKind kind, const Polynomial& a, const Polynomial& b, const Scope& scope);
+  // Where only the scope shows that a divisor is at least 1, it gets the facts of the quotient.
+  Value compute(Operation what, const Polynomial& a, const Polynomial& b, Scope& scope);
 
   size_t size() const { return atoms_.size(); }
   const Atom& operator[](AtomId id) const { return atoms_[id]; }
@@ -49,15 +68,18 @@ class Atoms {
   std::string print(const Polynomial& p) const;
 
  private:
+  bool isPositive(const Polynomial& p, int depth = 0) const;  // for all values of its atoms
+  Polynomial atom(Operation what, const Polynomial& a, const Polynomial& b, bool hasFacts = true);
+  Value quotientWithin(const Polynomial& a, const Polynomial& b, Scope& scope);
   std::string print(AtomId id, int depth) const;
   std::string print(const Polynomial& p, int depth) const;
-  void fact(const std::optional<Polynomial>& p) {
+  void fact(const Value& p) {
     if (p) facts_.push_back(*p);
   }
 
   std::vector<Atom> atoms_;
   std::vector<Polynomial> facts_;
-  std::map<std::tuple<AtomKind, Polynomial, Polynomial>, AtomId> ids_;
+  std::map<std::tuple<Operation, Polynomial, Polynomial>, AtomId> ids_;
 };
 
 // One of the cases of an atom: its value there, and what holds there.
@@ -68,12 +90,14 @@ struct Alternative {
 // One of them is true. Empty: the atom has none.
 std::vector<Alternative> alternatives(const Atoms& atoms, AtomId id);
 // `p` with `atom` replaced; nothing when it gets out of range.
-std::optional<Polynomial> replaced(const Polynomial& p, AtomId atom, const Polynomial& value);
+Value replaced(const Polynomial& p, AtomId atom, const Polynomial& value);
 
 // `p` with symbols replaced by their values in the scope; nothing when it gets out of range.
-std::optional<Polynomial> resolved(const Polynomial& p, const Scope& scope);
+Value resolved(const Polynomial& p, const Scope& scope);
 // Adds p >= 0, or p = 0.
 void learn(Scope& scope, const Atoms& atoms, const Polynomial& p);
+// Adds what follows from p >= 1: of a product of numbers that are not negative, each is at least 1.
+void learnPositive(Scope& scope, const Atoms& atoms, const Polynomial& p);
 void learnZero(Scope& scope, const Atoms& atoms, const Polynomial& p);
 // Adds that the boolean `condition` holds, or does not.
 void learnCondition(Scope& scope, const Atoms& atoms, const Polynomial& condition, bool holds, int depth = 0);

@@ -11,13 +11,13 @@ class CertificateJudge : public Judge {
   explicit CertificateJudge(ByteReader in) : in_(in) {}
 
   // "" is success.
-  std::string readHead(size_t kernelCount, std::span<const uint64_t> objects,
+  std::string readHead(const ProgramText& program, std::span<const uint64_t> objects,
                        std::vector<KernelAccesses>& kernels) {
     if (in_.number() != objects.size()) return "the certificate is of a package with other machine code";
     for (const uint64_t digest : objects)
       if (in_.fixed(8) != digest) return "the certificate is of a package with other machine code";
-    kernels.resize(kernelCount);
-    if (in_.number() != kernelCount) return "the certificate is of a program with other kernels";
+    kernels.resize(program.kernels.size());
+    if (in_.fixed(8) != program.kernelDigest) return "the certificate is of a program with other kernels";
     for (KernelAccesses& kernel : kernels)
       if (!readAccesses(in_, kernel)) return "the accesses of a kernel are damaged";
     for (uint64_t left = in_.count(in_.number()); left > 0 && !in_.failed(); --left) {
@@ -30,10 +30,6 @@ class CertificateJudge : public Judge {
         std::sort(monomial.begin(), monomial.end());
         if (coefficient != 0) p.terms[monomial] = coefficient;
       }
-    }
-    for (uint64_t left = in_.count(in_.number()); left > 0; --left) {
-      const auto loop = static_cast<uint32_t>(in_.number());
-      kept_.insert({loop, static_cast<uint32_t>(in_.number())});
     }
     return in_.failed() ? "the certificate is cut off" : "";
   }
@@ -49,8 +45,6 @@ class CertificateJudge : public Judge {
     isWrong_ = verdict == Verdict::wrong;
     return verdict == Verdict::shown ? static_cast<int>(which) : -1;
   }
-  bool keeps(uint32_t loop, uint32_t index) override { return kept_.count({loop, index}) != 0; }
-  void refute(uint32_t /*loop*/, uint32_t /*index*/) override { isWrong_ = true; }
   const std::vector<Polynomial>& peak() override { return peak_; }
   void live(const Atoms& /*atoms*/, const Polynomial& /*sum*/) override {}
   bool isWrong() const override { return isWrong_; }
@@ -58,7 +52,6 @@ class CertificateJudge : public Judge {
  private:
   ByteReader in_;
   std::vector<Polynomial> peak_;
-  std::set<std::pair<uint32_t, uint32_t>> kept_;
   bool isWrong_ = false;
 };
 
@@ -71,7 +64,7 @@ Report check(const ProgramText& program, std::string_view certificate, std::span
   }
   CertificateJudge judge(ByteReader(certificate.substr(8)));
   std::vector<KernelAccesses> kernels;
-  report.why = judge.readHead(program.kernels.size(), objects, kernels);
+  report.why = judge.readHead(program, objects, kernels);
   if (!report.why.empty()) return report;
   report.walk = walkProgram(program, kernels, judge);
   report.why = report.walk.refusal;
@@ -113,10 +106,18 @@ Report checkProgram(std::string_view program, std::string_view certificate,
 
 std::string whyNotSafe(const Report& report) {
   if (!report.why.empty()) return report.why;
-  for (const OpenObligation& open : report.walk.open)
-    if (open.kind == Obligation::apart || open.kind == Obligation::access)
-      return "the certificate leaves open, at " + open.place + ": " + open.what;
-  return {};
+  std::string what, first;
+  for (const Obligation kind : {Obligation::apart, Obligation::access}) {
+    size_t count = 0;
+    for (const OpenObligation& open : report.walk.open) {
+      if (open.kind != kind) continue;
+      ++count;
+      if (first.empty()) first = " (at " + open.place + ": " + open.what + ")";
+    }
+    const std::string name = kObligationNames[static_cast<size_t>(kind)];
+    if (count > 0) what += (what.empty() ? "" : ", ") + std::to_string(count) + " of " + name;
+  }
+  return what.empty() ? what : "the certificate leaves obligations open: " + what + first;
 }
 
 }  // namespace dyn::certificate

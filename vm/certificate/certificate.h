@@ -9,8 +9,8 @@
 // walks the package's own bytecode (walk.h), so a certificate says nothing about another program: where a
 // plan was changed, its witnesses show nothing.
 //
-// The section, numbers as ByteReader::number reads them: "DYNCERT1", the digests of the object sections, the
-// accesses of each kernel (accesses.h), the stated peak, the registers that loops keep, then the witnesses
+// The section, numbers as ByteReader::number reads them: "DYNCERT1", the digests of the object sections and
+// of the table of kernels, the accesses of each kernel (accesses.h), the stated peak, then the witnesses
 // (witness.h) in the order in which the walk asks.
 #pragma once
 
@@ -36,8 +36,8 @@ Report checkPackage(std::string_view bytes);
 Report checkProgram(std::string_view program, std::string_view certificate,
                     std::span<const uint64_t> objects);
 
-// "": the certificate holds, and no access to memory is open. A tensor that is not shown to fit its storage is
-// none: the runtime compares the two whenever it makes one.
+// "": the certificate holds, and no access to memory is open. A tensor that may not fit its storage
+// is none: the runtime compares the two whenever it makes one.
 std::string whyNotSafe(const Report& report);
 
 }  // namespace dyn::certificate

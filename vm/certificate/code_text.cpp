@@ -29,7 +29,9 @@ bool isThere(const ProgramText& program, const FunctionText& function, char kind
     case 'b':
       return index < program.builtins.size();
     case 'c':
-      return index < program.constants.size();
+      return index < program.constants.size() && program.constants[index].dtype < kTypeCount;
+    case 'd':
+      return index < kTypeCount;
     case 'g':
       return index < program.globalCount;
     default:
@@ -37,7 +39,7 @@ bool isThere(const ProgramText& program, const FunctionText& function, char kind
   }
 }
 
-bool hasArity(const ProgramText& program, const CodeRow& row) {
+bool hasArity(const ProgramText& program, const FunctionText& function, const CodeRow& row) {
   const auto callee = [&](size_t operand) -> const FunctionText& {
     return program.functions[static_cast<size_t>(row.word(operand))];
   };
@@ -51,7 +53,10 @@ bool hasArity(const ProgramText& program, const CodeRow& row) {
       return row.operands[0].size() == callee(1).resultCount &&
              row.operands[2].size() == callee(1).parameterCount;
     case Instruction::tailInvoke:
-      return row.operands[1].size() == callee(0).parameterCount;
+      return row.operands[1].size() == callee(0).parameterCount &&
+             callee(0).resultCount == function.resultCount;
+    case Instruction::ret:
+      return row.operands[0].size() == function.resultCount;
     default:
       return true;
   }
@@ -83,7 +88,7 @@ std::string decode(const ProgramText& program, const FunctionText& function, std
       if (*kind == 'l') labels.insert(code[at]);
       at += count;
     }
-    if (!hasArity(program, row))
+    if (!hasArity(program, function, row))
       return "@" + function.name + ": a call has another number of operands than its callee";
     rows.push_back(std::move(row));
   }

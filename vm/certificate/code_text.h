@@ -14,6 +14,13 @@ enum class Instruction : int32_t {
 #undef DYN_INSTRUCTION
 };
 
+inline constexpr int64_t kElementBytes[] = {
+#define DYN_DTYPE(name, text, storageBits, class, onnxCode) (storageBits) / 8,
+#include "vm/include/abi/dyn_dtype.def"
+#undef DYN_DTYPE
+};
+inline constexpr size_t kTypeCount = sizeof kElementBytes / sizeof *kElementBytes;
+
 struct CodeRow {
   Instruction what = Instruction::ret;
   uint32_t position = 0;                           // of its first word

@@ -14,7 +14,6 @@ bool isNameCharacter(char c) {
 
 class DimParser {
  public:
-  using Value = std::optional<Polynomial>;
   DimParser(std::string_view text, const std::map<std::string, Polynomial>& names, Atoms& atoms)
       : text_(text), names_(names), atoms_(atoms) {}
 
@@ -36,17 +35,16 @@ class DimParser {
   }
 
   Value sum(int depth) {
-    Value value = take('-') ? scaled(term(depth), -1) : term(depth);
+    Value value = take('-') ? difference(Polynomial(), term(depth)) : term(depth);
     while (value) {
-      const int64_t factor = take('+') ? 1 : take('-') ? -1 : 0;
-      if (factor == 0) break;
-      const Value next = term(depth);
-      value = next ? scaledSum(*value, *next, factor) : next;
+      if (take('+'))
+        value = certificate::sum(value, term(depth));
+      else if (take('-'))
+        value = difference(value, term(depth));
+      else
+        break;
     }
     return value;
-  }
-  static Value scaled(const Value& value, int64_t factor) {
-    return value ? scaledSum({}, *value, factor) : value;
   }
   Value term(int depth) {
     Value value = factor(depth);
@@ -85,18 +83,14 @@ class DimParser {
     if (!a || !take(',')) return std::nullopt;
     const Value b = sum(depth);
     if (!b || !take(')')) return std::nullopt;
-    const Scope everywhere;
-    if (name == "min") return atoms_.make(AtomKind::minimum, *a, *b, everywhere);
-    if (name == "max") return atoms_.make(AtomKind::maximum, *a, *b, everywhere);
-    if (name == "floordiv") return atoms_.make(AtomKind::floorDiv, *a, *b, everywhere);
-    if (name == "ceildiv") {
-      const Value up = scaledSum(*a, *b, 1), rest = up ? scaledSum(*up, Polynomial(1), -1) : up;
-      return rest ? atoms_.make(AtomKind::floorDiv, *rest, *b, everywhere) : rest;
-    }
-    if (name != "mod") return std::nullopt;
-    const Value quotient = atoms_.make(AtomKind::floorDiv, *a, *b, everywhere);
-    const Value back = quotient ? product(*quotient, *b) : quotient;
-    return back ? scaledSum(*a, *back, -1) : back;
+    static const std::map<std::string_view, Operation> kOperations = {{"min", Operation::minimum},
+                                                                      {"max", Operation::maximum},
+                                                                      {"floordiv", Operation::floorDiv},
+                                                                      {"ceildiv", Operation::ceilDiv},
+                                                                      {"mod", Operation::mod}};
+    const auto at = kOperations.find(name);
+    Scope everywhere;
+    return at == kOperations.end() ? Value() : atoms_.compute(at->second, *a, *b, everywhere);
   }
 
   std::string_view text_;
@@ -114,8 +108,7 @@ bool isDimName(std::string_view text) {
   return true;
 }
 
-std::optional<Polynomial> parseDim(std::string_view text, const std::map<std::string, Polynomial>& names,
-                                   Atoms& atoms) {
+Value parseDim(std::string_view text, const std::map<std::string, Polynomial>& names, Atoms& atoms) {
   return DimParser(text, names, atoms).all();
 }
 

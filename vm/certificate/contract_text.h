@@ -11,7 +11,6 @@ namespace dyn::certificate {
 
 bool isDimName(std::string_view text);
 // Nothing: not readable, or a name that is not among `names`.
-std::optional<Polynomial> parseDim(std::string_view text, const std::map<std::string, Polynomial>& names,
-                                   Atoms& atoms);
+Value parseDim(std::string_view text, const std::map<std::string, Polynomial>& names, Atoms& atoms);
 
 }  // namespace dyn::certificate

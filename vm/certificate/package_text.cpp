@@ -103,6 +103,7 @@ std::string readProgram(std::string_view bytes, ProgramText& program) {
   program.mainFunction = static_cast<int32_t>(in.fixed(4));
   program.initFunction = static_cast<int32_t>(in.fixed(4));
   program.globalCount = static_cast<uint32_t>(in.fixed(4));
+  const size_t kernelsBegin = in.position();
   for (uint64_t left = in.count(in.fixed(4)); left > 0 && !in.failed(); --left) {
     KernelText& kernel = program.kernels.emplace_back();
     kernel.name = in.text();
@@ -110,9 +111,10 @@ std::string readProgram(std::string_view bytes, ProgramText& program) {
     kernel.bufferCount = static_cast<uint32_t>(in.fixed(4));
     kernel.outputCount = static_cast<uint32_t>(in.fixed(4));
     kernel.scalarCount = static_cast<uint32_t>(in.fixed(4));
-    kernel.scratchBytes = in.fixed(8);
+    in.skip(8);  // scratch memory
     in.text();
   }
+  program.kernelDigest = digestOf(in.since(kernelsBegin));
   for (uint64_t left = in.count(in.fixed(4)); left > 0 && !in.failed(); --left)
     program.builtins.push_back(in.text());
   for (uint64_t left = in.count(in.fixed(4)); left > 0 && !in.failed(); --left) {
@@ -162,6 +164,7 @@ std::string readPackage(std::string_view bytes, PackageText& package) {
     if (isRead && digestOf(section.bytes) != digest)
       return "section " + section.name + " is damaged (checksum)";
     if (kind == 0) {
+      if (hasProgram) return "the package has two programs";
       if (std::string problem = readProgram(section.bytes, package.program); !problem.empty()) return problem;
       hasProgram = true;
     }

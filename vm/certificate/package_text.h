@@ -30,7 +30,6 @@ struct FunctionText {
 struct KernelText {
   std::string name;
   uint32_t bufferCount = 0, outputCount = 0, scalarCount = 0;
-  uint64_t scratchBytes = 0;
 };
 
 struct ConstantText {
@@ -43,6 +42,7 @@ struct ProgramText {
   int32_t mainFunction = -1, initFunction = -1;
   uint32_t globalCount = 0;
   std::vector<KernelText> kernels;
+  uint64_t kernelDigest = 0;  // of their table
   std::vector<std::string> builtins;
   std::vector<ConstantText> constants;
   std::vector<PortText> inputs, outputs;
@@ -71,6 +71,8 @@ class ByteReader {
   std::string text();                // a size of 4 bytes, then the bytes
   uint64_t count(uint64_t value);    // a count of rows that take a byte or more each: else 0 and failed
   void skip(size_t sizeBytes);
+  std::string_view since(size_t position) const { return bytes_.substr(position, at_ - position); }
+  size_t position() const { return at_; }
 
  private:
   std::string_view bytes_;

@@ -35,7 +35,7 @@ Polynomial ofAtom(AtomId atom) {
   return p;
 }
 
-std::optional<Polynomial> scaledSum(const Polynomial& a, const Polynomial& b, int64_t factor) {
+Value scaledSum(const Polynomial& a, const Polynomial& b, int64_t factor) {
   Polynomial sum = a;
   for (const auto& [monomial, coefficient] : b.terms) {
     int64_t scaled = 0;
@@ -51,7 +51,7 @@ Monomial product(const Monomial& a, const Monomial& b) {
   return result;
 }
 
-std::optional<Polynomial> product(const Polynomial& a, const Polynomial& b) {
+Value product(const Polynomial& a, const Polynomial& b) {
   Polynomial result;
   for (const auto& [left, x] : a.terms)
     for (const auto& [right, y] : b.terms) {

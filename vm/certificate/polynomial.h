@@ -28,10 +28,13 @@ struct Polynomial {
   std::optional<AtomId> atom() const;       // of a polynomial that is one atom
 };
 
+using Value = std::optional<Polynomial>;  // nothing: it is not known
+
 Polynomial ofAtom(AtomId atom);
-std::optional<Polynomial> scaledSum(const Polynomial& a, const Polynomial& b,
-                                    int64_t factor);  // a + factor*b
-std::optional<Polynomial> product(const Polynomial& a, const Polynomial& b);
+Value scaledSum(const Polynomial& a, const Polynomial& b, int64_t factor);  // a + factor*b
+Value product(const Polynomial& a, const Polynomial& b);
+inline Value sum(const Value& a, const Value& b) { return a && b ? scaledSum(*a, *b, 1) : Value(); }
+inline Value difference(const Value& a, const Value& b) { return a && b ? scaledSum(*a, *b, -1) : Value(); }
 Monomial product(const Monomial& a, const Monomial& b);
 bool mentions(const Polynomial& p, AtomId atom);
 

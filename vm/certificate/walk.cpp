@@ -1,10 +1,11 @@
 #include "vm/certificate/walk.h"
 
 #include <algorithm>
-#include <iterator>
 
+#include "vm/certificate/builtin_results.h"
 #include "vm/certificate/code_text.h"
 #include "vm/certificate/contract_text.h"
+#include "vm/certificate/inner_launch.h"
 #include "vm/certificate/walk_state.h"
 
 namespace dyn::certificate {
@@ -13,21 +14,27 @@ namespace {
 
 constexpr uint64_t kMaximumSteps = 4'000'000;
 constexpr size_t kMaximumCalls = 64;
-constexpr int64_t kElementBytes[] = {
-#define DYN_DTYPE(name, text, storageBits, class, onnxCode) (storageBits) / 8,
-#include "vm/include/abi/dyn_dtype.def"
-#undef DYN_DTYPE
-};
-constexpr size_t kTypeCount = sizeof kElementBytes / sizeof *kElementBytes;
 
-struct LoopHead {
-  uint32_t loop = 0;
-  uint32_t firstStorage = 0;         // storages from here on are made inside
-  Frame frame;                       // what was assumed
-  std::set<uint32_t> kept, written;  // registers, scalars first
+// A loop that is walked until its head covers all that comes back to it, and once more for its obligations.
+struct Loop {
+  size_t row = 0;        // of its head
+  int32_t label = 0;     // the position of its head
+  uint32_t end = 0;      // ... of the last jump back
+  bool isFinal = false;  // the pass that asks
+  Head head;
+  State entry;  // its frame grows
+  std::map<int32_t, State> pending;
+  std::optional<State> left;
 };
 
-class Walk {
+// A call of a function that calls itself, walked in the same way.
+struct RepeatedCall {
+  Head head;
+  std::vector<ObjectRef> arguments, results;
+  bool hasResults = false;
+};
+
+class Walk : WalkValues {
  public:
   Walk(const ProgramText& program, const std::vector<KernelAccesses>& kernels, Judge& judge)
       : program_(program), kernels_(kernels), judge_(judge), globals_(program.globalCount) {}
@@ -49,7 +56,7 @@ class Walk {
     // The list grows while it is walked.
     for (size_t i = 0; i < queue_.size(); ++i) {
       std::vector<ObjectRef> arguments(program_.functions[static_cast<size_t>(queue_[i])].parameterCount);
-      for (ObjectRef& argument : arguments) argument = unknown({}, true);
+      for (ObjectRef& argument : arguments) argument = newUnknown("a value of unknown size");
       walkApart(queue_[i], arguments);
     }
     if (judge_.isWrong() && result_.refusal.empty())
@@ -59,14 +66,7 @@ class Walk {
   }
 
  private:
-  using Value = std::optional<Polynomial>;
-
   // --- values
-  static NumberRef number(Polynomial p) { return std::make_shared<const Polynomial>(std::move(p)); }
-  Polynomial fresh(bool isNonNegative = false) {
-    return atoms_.symbol("value" + std::to_string(atoms_.size()) + place_, isNonNegative);
-  }
-  Polynomial orFresh(Value p) { return p ? *p : fresh(); }
   bool printable(const Polynomial& p) const {
     for (const auto& [monomial, coefficient] : p.terms)
       for (const AtomId atom : monomial)
@@ -84,60 +84,18 @@ class Walk {
     return result;
   }
   Frame& frame() { return state_.frames.back(); }
-  const ObjectRef& object(int32_t index) {
-    ObjectRef& held = frame().objects[static_cast<size_t>(index)];
-    if (!held) held = unknown({}, true);
-    return held;
+  ObjectRef object(int32_t index) {
+    const ObjectRef& held = frame().objects[static_cast<size_t>(index)];
+    return held ? held : newUnknown("a value of unknown size");
   }
   std::vector<ObjectRef> objects(std::span<const int32_t> list) {
     std::vector<ObjectRef> result;
     for (const int32_t index : list) result.push_back(object(index));
     return result;
   }
-  ObjectRef finish(Object object) {
-    object.id = ++objectCount_;
-    for (const ObjectRef& field : object.fields)
-      object.regions.insert(object.regions.end(), field->regions.begin(), field->regions.end());
-    std::sort(object.regions.begin(), object.regions.end());
-    object.regions.erase(std::unique(object.regions.begin(), object.regions.end()), object.regions.end());
-    return std::make_shared<const Object>(std::move(object));
-  }
-  // A storage, all of which the region is.
-  RegionRef storage(Value sizeBytes, const std::string& why = {}) {
-    storages_.push_back(sizeBytes);
-    reasons_.push_back(why);
-    auto region = std::make_shared<Region>();
-    region->storage = static_cast<uint32_t>(storages_.size() - 1);
-    region->isAnywhere = true;
-    return region;
-  }
-  ObjectRef unknown(std::vector<RegionRef> regions, bool isNew,
-                    const std::string& why = "a value of unknown size") {
-    if (isNew) regions.push_back(storage(std::nullopt, why));
-    Object made;
-    made.regions = std::move(regions);
-    return finish(std::move(made));
-  }
-  ObjectRef tensor(uint8_t dtype, std::vector<Polynomial> dims, std::vector<RegionRef> regions) {
-    Object made;
-    made.kind = ObjectKind::tensor;
-    made.dtype = dtype;
-    made.dims = std::move(dims);
-    made.regions = std::move(regions);
-    return finish(std::move(made));
-  }
-  ObjectRef newTensor(uint8_t dtype, const std::vector<Polynomial>& dims) {
-    for (const Polynomial& dim : dims) learn(state_.scope, atoms_, dim);  // else it faults
-    return tensor(dtype, dims, {storage(bytes(dtype, dims), "a tensor whose size is out of range")});
-  }
-  Value bytes(uint8_t dtype, const std::vector<Polynomial>& dims) const {
-    Value size = Polynomial(dtype < kTypeCount ? kElementBytes[dtype] : 16);
-    for (const Polynomial& dim : dims) size = size ? product(*size, dim) : size;
-    return size ? resolved(*size, state_.scope) : size;
-  }
   // An input: its memory is the caller's. A dim that the contract names is called so.
   ObjectRef input(const PortText& port) {
-    const ObjectRef made = unknown({storage(Polynomial())}, false);
+    const ObjectRef made = unknown({storage(Polynomial())});
     if (port.isTensor)
       for (size_t axis = 0; axis < port.dims.size(); ++axis) {
         const std::string& text = port.dims[axis].text;
@@ -158,9 +116,11 @@ class Walk {
 
   // --- obligations
   void leaveOpen(Obligation kind, const std::string& what) {
-    if (openPlaces_.insert({kind, place_ + what}).second) result_.open.push_back({kind, place_, what});
+    if (dry_ == 0 && openPlaces_.insert({kind, place_ + what}).second)
+      result_.open.push_back({kind, place_, what});
   }
   bool demand(Obligation kind, std::span<const Value> claims, const std::string& what) {
+    if (dry_ > 0) return true;
     std::vector<Polynomial> known;
     for (const Value& claim : claims)
       if (const Value p = claim ? resolved(*claim, state_.scope) : claim) known.push_back(*p);
@@ -172,12 +132,9 @@ class Walk {
       leaveOpen(kind, what);
     return isShown;
   }
-  static Value difference(const Value& a, const Value& b) { return a && b ? scaledSum(*a, *b, -1) : Value(); }
-  static Value sum(const Value& a, const Value& b) { return a && b ? scaledSum(*a, *b, 1) : Value(); }
-
   // Asks for what registers hold on to beside `more`, after a storage was made.
-  void demandPeak(const std::vector<RegionRef>& more) {
-    if (!isMain_) return;
+  void demandPeak(const Regions& more) {
+    if (!isMain_ || dry_ > 0) return;
     std::vector<bool> isLive(storages_.size());
     for (const RegionRef& region : more) isLive[region->storage] = true;
     for (const Frame& frame : state_.frames)
@@ -186,10 +143,10 @@ class Walk {
           for (const RegionRef& region : object->regions) isLive[region->storage] = true;
     Value total = Polynomial();
     for (size_t i = 0; i < isLive.size() && total; ++i)
-      if (isLive[i] && !storages_[i])
-        return leaveOpen(Obligation::peak, reasons_[i]);
+      if (isLive[i] && !storages_[i].size)
+        return leaveOpen(Obligation::peak, storages_[i].why);
       else if (isLive[i])
-        total = sum(total, storages_[i]);
+        total = sum(total, storages_[i].size);
     total = total ? resolved(*total, state_.scope) : total;
     if (!total) return leaveOpen(Obligation::peak, "a size is out of range");
     judge_.live(atoms_, *total);
@@ -211,23 +168,23 @@ class Walk {
       leaveOpen(Obligation::apart, "the storage of a tensor is not known");
       return set(row, 0, tensor(dtype, dims, place->regions));
     }
+    // Only values of this function, and globals, can lie in a storage that it has made itself.
     const uint32_t in = place->regions[0]->storage;
-    const Value end = sum(begin, size), claims[] = {begin, difference(storages_[in], end)};
+    if (in < frame().firstStorage) leaveOpen(Obligation::apart, "the storage is another function's");
+    const Value end = sum(begin, size), claims[] = {begin, difference(storages_[in].size, end)};
     demand(Obligation::fits, {claims, 1}, "the offset is not shown to be at least 0");
     demand(Obligation::fits, {claims + 1, 1}, "the tensor is not shown to end inside of its storage");
-    std::set<RegionRef> live;
-    for (const Frame& each : state_.frames)
-      for (size_t i = 0; i < each.objects.size(); ++i) {
-        const bool isTarget = &each == &frame() && i == static_cast<size_t>(row.word(0));
-        if (!each.objects[i] || isTarget || each.objects[i]->kind == ObjectKind::storage) continue;
-        for (const RegionRef& region : each.objects[i]->regions)
-          if (region->storage == in) live.insert(region);
-      }
-    // In the order of their making, which is the same in each walk.
-    std::vector<RegionRef> ordered(live.begin(), live.end());
-    std::sort(ordered.begin(), ordered.end(),
-              [&](const RegionRef& a, const RegionRef& b) { return order_[a.get()] < order_[b.get()]; });
-    for (const RegionRef& region : ordered) {
+    Regions live;
+    const auto note = [&](const ObjectRef& held) {
+      if (held && held->kind != ObjectKind::storage)
+        for (const RegionRef& region : held->regions)
+          if (region->storage == in && std::count(live.begin(), live.end(), region) == 0)
+            live.push_back(region);
+    };
+    for (size_t i = 0; i < frame().objects.size(); ++i)
+      if (i != static_cast<size_t>(row.word(0))) note(frame().objects[i]);
+    for (const ObjectRef& held : globals_) note(held);
+    for (const RegionRef& region : live) {
       if (judge_.isWrong()) return;
       if (region->isAnywhere) {
         leaveOpen(Obligation::apart, "a value that a loop or a call keeps may lie anywhere in the storage");
@@ -241,25 +198,43 @@ class Walk {
     region->storage = in;
     region->begin = begin;
     region->size = *size;
-    order_[region.get()] = order_.size();
-    regions_.push_back(region);
     set(row, 0, tensor(dtype, dims, {region}));
   }
 
+  // Numbers that the walk knows may not be written over.
+  void demandWritable(const std::vector<ObjectRef>& outputs) {
+    for (const ObjectRef& output : outputs)
+      for (const RegionRef& region : output->regions)
+        if (numbers_.count(region->storage) != 0)
+          return leaveOpen(Obligation::access, "a kernel may write over the numbers of a shape");
+  }
+
   void launch(const CodeRow& row) {
-    ++result_.launches;
-    const auto index = static_cast<size_t>(row.word(0));
-    const KernelText& kernel = program_.kernels[index];
-    Launch launch{&kernels_[index], scalar(row.word(1)), scalars(row.operands[4]), {}, {}};
     const std::vector<ObjectRef> buffers = objects(row.operands[3]);
+    std::vector<Value> sizes;
+    for (const ObjectRef& buffer : buffers) sizes.push_back(bytesOf(buffer));
+    launch(static_cast<size_t>(row.word(0)), scalar(row.word(1)), scalars(row.operands[4]), buffers, sizes);
+  }
+
+  // A view that is not dense faults.
+  Value bytesOf(const ObjectRef& buffer) const {
+    return buffer->kind == ObjectKind::tensor ? bytes(buffer->dtype, buffer->dims) : Value();
+  }
+
+  void launch(size_t index, const Polynomial& units, std::vector<Polynomial> scalars,
+              const std::vector<ObjectRef>& buffers, std::vector<Value> sizes) {
+    if (dry_ > 0) return;
+    ++result_.launches;
+    const KernelText& kernel = program_.kernels[index];
+    Launch launch{&kernels_[index], units, std::move(scalars), std::move(sizes), {}};
+    const size_t firstOutput = kernel.bufferCount - kernel.outputCount;
+    demandWritable({buffers.begin() + static_cast<std::ptrdiff_t>(firstOutput), buffers.end()});
     for (size_t i = 0; i < buffers.size(); ++i) {
-      const Object& buffer = *buffers[i];
-      const bool isKnown = buffer.kind == ObjectKind::tensor && buffer.isDense;
-      launch.bytes.push_back(isKnown ? bytes(buffer.dtype, buffer.dims) : Value());
-      bool isStable = i < kernel.bufferCount - kernel.outputCount;
-      for (size_t k = kernel.bufferCount - kernel.outputCount; k < buffers.size(); ++k)
+      bool isStable = i < firstOutput;
+      for (size_t k = firstOutput; k < buffers.size(); ++k)
         for (const RegionRef& region : buffers[k]->regions)
-          isStable = isStable && std::count(buffer.regions.begin(), buffer.regions.end(), region) == 0;
+          isStable =
+              isStable && std::count(buffers[i]->regions.begin(), buffers[i]->regions.end(), region) == 0;
       launch.isStable.push_back(isStable);
     }
     if (!launch.kernel->isStated)
@@ -270,6 +245,51 @@ class Walk {
         !judge_.isWrong())
       result_.refusal = "the accesses of kernel " + kernel.name + " don't fit its row";
     for (const std::string& what : open) leaveOpen(Obligation::access, "kernel " + kernel.name + ": " + what);
+  }
+
+  // The generated kernel that a builtin calls for rows of its result.
+  void launchInside(const CodeRow& row, const std::string& name) {
+    std::vector<ObjectRef> arguments = objects(row.operands[2]), results = objects(row.operands[1]);
+    if (dry_ > 0 || results.empty()) return;
+    const auto inner = innerLaunch(name, row.operands[4], arguments, *results[0]);
+    if (!inner) return;
+    std::vector<Polynomial> given = scalars(row.operands[3]);
+    const bool isRow = inner->kernel < kernels_.size() && arguments.size() >= inner->firstArgument &&
+                       given.size() >= inner->firstScalar;
+    if (!isRow) return;  // it faults
+    const KernelText& kernel = program_.kernels[inner->kernel];
+    if (!inner->rows || !inner->columns)
+      return leaveOpen(Obligation::access, "kernel " + kernel.name + " inside of builtin " + name);
+    given.erase(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(inner->firstScalar));
+    const Value elements = product(*inner->rows, *inner->columns),
+                elsewhere = elements ? scaledSum({}, *elements, 4) : elements;
+    std::vector<ObjectRef> buffers;
+    std::vector<Value> sizes;
+    const auto add = [&](const ObjectRef& buffer, bool isElsewhere) {
+      buffers.push_back(buffer);
+      sizes.push_back(isElsewhere ? elsewhere : bytesOf(buffer));
+    };
+    const ObjectRef rows = newUnknown("rows of a product");
+    for (size_t i = inner->firstArgument; i < arguments.size(); ++i) {
+      const bool isEmpty = !frame().objects[static_cast<size_t>(row.operands[2][i])];
+      const bool isRows =
+          (inner->isElsewhere && isEmpty) || (inner->readsElsewhere && i + 1 == arguments.size());
+      add(isRows ? rows : arguments[i], isRows);
+    }
+    if (inner->isElsewhere)
+      add(rows, true);
+    else
+      for (const ObjectRef& result : results) add(result, false);
+    const State before = state_;
+    if (inner->takesColumns) {
+      const Polynomial first = fresh(true), end = fresh(true);
+      given.push_back(first);
+      given.push_back(end);
+      if (const Value room = difference(inner->columns, end)) learn(state_.scope, atoms_, *room);
+    }
+    if (kernel.bufferCount == buffers.size() && kernel.scalarCount == given.size())
+      launch(inner->kernel, *inner->rows, given, buffers, sizes);
+    state_ = before;
   }
 
   // --- functions
@@ -311,27 +331,78 @@ class Walk {
   // The results; state_ goes on behind the call. False: it doesn't return.
   bool call(int32_t function, const std::vector<ObjectRef>& arguments, std::vector<ObjectRef>& results) {
     const FunctionText& callee = program_.functions[static_cast<size_t>(function)];
-    if (!isRepeated_[static_cast<size_t>(function)] && depth_ < kMaximumCalls) {
-      const std::optional<std::vector<ObjectRef>> given = walkFunction(function, arguments);
-      if (given) results = *given;
-      return given.has_value();
+    if (const auto outer = repeated_.find(function); outer != repeated_.end())
+      return callAgain(outer->second, arguments, results);
+    if (depth_ >= kMaximumCalls) {
+      enqueue(function);
+      giveUnknown(arguments, callee.resultCount, "calls are nested too deeply", results);
+      return true;
     }
-    enqueue(function);
-    giveUnknown(arguments, callee.resultCount, "function @" + callee.name + " calls itself", results);
-    return true;
+    if (isRepeated_[static_cast<size_t>(function)]) return callRepeated(function, arguments, results);
+    const std::optional<std::vector<ObjectRef>> given = walkFunction(function, arguments);
+    if (given) results = *given;
+    return given.has_value();
+  }
+
+  bool callAgain(RepeatedCall& outer, const std::vector<ObjectRef>& arguments,
+                 std::vector<ObjectRef>& results) {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      outer.arguments[i] = grown(outer.head, i, outer.arguments[i], arguments[i]);
+    if (isMain_) leaveOpen(Obligation::peak, "a function calls itself");
+    for (const ObjectRef& result : outer.results) results.push_back(itemOf(result));
+    return outer.hasResults;
+  }
+
+  bool callRepeated(int32_t function, const std::vector<ObjectRef>& arguments,
+                    std::vector<ObjectRef>& results) {
+    RepeatedCall& own = repeated_[function];
+    own.head = newHead();
+    own.arguments = arguments;
+    own.results.resize(program_.functions[static_cast<size_t>(function)].resultCount);
+    const State before = state_;
+    std::optional<std::vector<ObjectRef>> given;
+    ++dry_;
+    for (bool isFinal = false; !isDone();) {
+      state_ = before;
+      own.head.isChanged = false;
+      given = walkFunction(function, own.arguments);
+      for (size_t i = 0; given && i < given->size(); ++i)
+        own.results[i] = common(own.head, own.arguments.size() + i, own.results[i], (*given)[i]);
+      own.head.isChanged = own.head.isChanged || (given && !own.hasResults);
+      own.hasResults = given.has_value();
+      if (own.head.isChanged) {
+        if (isFinal) result_.refusal = "a function that calls itself has no fixed point at " + place_;
+        continue;
+      }
+      if (isFinal) break;
+      --dry_;
+      isFinal = true;
+      if (dry_ > 0) break;
+    }
+    repeated_.erase(function);
+    if (given) results = *given;
+    return given.has_value();
   }
 
   void giveUnknown(const std::vector<ObjectRef>& arguments, size_t count, const std::string& why,
                    std::vector<ObjectRef>& results) {
-    std::vector<RegionRef> regions;
+    Regions regions;
     for (const ObjectRef& argument : arguments)
       regions.insert(regions.end(), argument->regions.begin(), argument->regions.end());
-    for (size_t i = 0; i < count; ++i) results.push_back(unknown(regions, true, why));
+    for (size_t i = 0; i < count; ++i) results.push_back(newUnknown(why, regions));
     // What a callee needs that can't be followed is not in the stated peak.
     if (isMain_) leaveOpen(Obligation::peak, why);
   }
 
   bool isDone() const { return judge_.isWrong() || !result_.refusal.empty(); }
+
+  // Where the walk of one function is.
+  struct Course {
+    std::map<int32_t, State> pending;  // by label
+    std::optional<State> left;         // it returned
+    std::vector<Loop> loops;           // the innermost last
+    bool isLive = true;
+  };
 
   std::optional<std::vector<ObjectRef>> walkFunction(int32_t index, const std::vector<ObjectRef>& arguments) {
     const FunctionText& function = program_.functions[static_cast<size_t>(index)];
@@ -339,227 +410,128 @@ class Walk {
     Frame& frame = state_.frames.emplace_back();
     frame.scalars.resize(function.scalarCount);
     frame.objects.resize(function.objectCount);
+    frame.firstStorage = static_cast<uint32_t>(storages_.size());
     for (size_t i = 0; i < std::min<size_t>(arguments.size(), function.parameterCount); ++i)
       frame.objects[i] = arguments[i];
     ++depth_;
-    std::map<int32_t, State> pending;  // by label
+    Course course;
     std::map<int32_t, uint32_t> ends;  // of loops: the last jump back to a label
-    std::map<int32_t, LoopHead> heads;
-    std::optional<State> left;
     for (const CodeRow& row : rows)
       if (const std::optional<int32_t> label = labelOf(row);
           label && *label <= static_cast<int32_t>(row.position))
         ends[*label] = row.position;
-    bool isLive = true;
-    for (const CodeRow& row : rows) {
+    for (size_t i = 0; i < rows.size() && !isDone(); ++i) {
+      const CodeRow& row = rows[i];
       const auto position = static_cast<int32_t>(row.position);
       place_ = "@" + function.name + ":" + std::to_string(position);
-      if (const auto at = pending.find(position); at != pending.end()) {
-        if (isLive)
-          state_ = join(state_, at->second);
-        else
-          state_ = std::move(at->second);
-        isLive = true;
-        pending.erase(at);
+      if (const auto at = course.pending.find(position); at != course.pending.end()) {
+        state_ = course.isLive ? join(state_, at->second) : std::move(at->second);
+        course.isLive = true;
+        course.pending.erase(at);
       }
-      if (!isLive || isDone()) continue;
-      if (++steps_ > kMaximumSteps)
-        result_.refusal = "unsupported: the program has more than 4,000,000 steps to check";
-      if (const auto end = ends.find(position); end != ends.end())
-        heads[position] = enterLoop(rows, row.position, end->second);
-      if (const std::optional<int32_t> label = labelOf(row)) {
-        const bool isPlain = row.what == Instruction::jump;
-        const Polynomial condition = isPlain ? Polynomial(1) : scalar(row.word(0));
-        const std::optional<int64_t> fixed = condition.constant();
-        const bool isNegated = row.what == Instruction::jumpIfNot;
-        const bool goes = !fixed || (*fixed != 0) != isNegated, falls = !isPlain && (!fixed || !goes);
-        State after = state_;
-        if (!fixed) learnCondition(after.scope, atoms_, condition, isNegated);
-        if (goes) {
-          if (!fixed) learnCondition(state_.scope, atoms_, condition, !isNegated);
-          if (*label <= position) {
-            if (const auto head = heads.find(*label); head != heads.end())
-              endLoop(head->second);
-            else
-              result_.refusal = "a jump back into a place that is not reached at " + place_;
-          } else if (const auto at = pending.find(*label); at != pending.end()) {
-            at->second = join(at->second, state_);
-          } else {
-            pending.emplace(*label, state_);
-          }
-        }
-        isLive = falls;
-        state_ = std::move(after);
-        continue;
-      }
-      if (row.what == Instruction::ret || row.what == Instruction::tailInvoke) {
-        std::vector<ObjectRef> results;
-        bool returns = true;
-        if (row.what == Instruction::ret)
-          results = objects(row.operands[0]);
-        else
-          returns = call(row.word(0), objects(row.operands[1]), results);
-        if (returns && isMain_ && depth_ == 1) checkShapes(results);
-        if (returns) {
-          state_.frames.back() = {{}, results};
-          left = left ? join(*left, state_) : state_;
-        }
-        isLive = false;
-      } else if (row.what == Instruction::fatal) {
-        isLive = false;
-      } else {
-        isLive = execute(row);
-      }
+      if (const auto end = ends.find(position); end != ends.end() && course.isLive) enter(course, i, *end);
+      if (course.isLive) step(course, row);
+      if (!course.loops.empty() && course.loops.back().end == row.position) i = leave(course, i);
     }
     --depth_;
-    if (isLive && !isDone()) result_.refusal = "function @" + function.name + " runs off its end";
-    if (!left) return std::nullopt;
-    state_ = std::move(*left);
+    if (course.isLive && !isDone()) result_.refusal = "function @" + function.name + " runs off its end";
+    if (!course.left) return std::nullopt;
+    state_ = std::move(*course.left);
     std::vector<ObjectRef> results = std::move(state_.frames.back().objects);
     state_.frames.pop_back();
     return results;
+  }
+
+  void enter(Course& course, size_t row, std::pair<int32_t, uint32_t> place) {
+    if (!course.loops.empty() && course.loops.back().row == row) return;  // once more
+    if (!course.loops.empty() && course.loops.back().end <= place.second)
+      result_.refusal = "unsupported: loops that overlap at " + place_;
+    course.loops.push_back(
+        {row, place.first, place.second, false, newHead(), state_, course.pending, course.left});
+    ++dry_;
+  }
+
+  // The row from whose successor the walk goes on: behind the loop, or its head.
+  size_t leave(Course& course, size_t row) {
+    Loop& loop = course.loops.back();
+    if (!loop.head.isChanged) {
+      if (!loop.isFinal) --dry_;
+      if (loop.isFinal || dry_ > 0) {
+        course.loops.pop_back();
+        return row;
+      }
+      loop.isFinal = true;
+    } else if (loop.isFinal) {
+      result_.refusal = "a loop has no fixed point at " + place_;
+    }
+    loop.head.isChanged = false;
+    state_ = loop.entry;
+    course.pending = loop.pending;
+    course.left = loop.left;
+    course.isLive = true;
+    return loop.row - 1;
+  }
+
+  void comeBack(Course& course, int32_t label) {
+    for (Loop& loop : course.loops) {
+      if (loop.label != label) continue;
+      Frame& before = loop.entry.frames.back();
+      for (size_t i = 0; i < before.scalars.size(); ++i)
+        before.scalars[i] = grown(loop.head, before.scalars[i], frame().scalars[i]);
+      for (size_t i = 0; i < before.objects.size(); ++i)
+        before.objects[i] = grown(loop.head, i, before.objects[i], frame().objects[i]);
+      return;
+    }
+    result_.refusal = "a jump back into a place that is not reached at " + place_;
+  }
+
+  // One instruction of a path that is alive.
+  void step(Course& course, const CodeRow& row) {
+    if (++steps_ > kMaximumSteps)
+      result_.refusal = "unsupported: the program has more than 4,000,000 steps to check";
+    if (const std::optional<int32_t> label = labelOf(row)) return jump(course, row, *label);
+    if (row.what == Instruction::ret || row.what == Instruction::tailInvoke) {
+      std::vector<ObjectRef> results;
+      bool returns = true;
+      if (row.what == Instruction::ret)
+        results = objects(row.operands[0]);
+      else
+        returns = call(row.word(0), objects(row.operands[1]), results);
+      if (returns && isMain_ && depth_ == 1) checkShapes(results);
+      if (returns) {
+        state_.frames.back() = {{}, results};
+        course.left = course.left ? join(*course.left, state_) : state_;
+      }
+      course.isLive = false;
+    } else {
+      endsPath_ = row.what == Instruction::fatal;
+      if (!endsPath_) execute(row);
+      course.isLive = !endsPath_;
+    }
+  }
+
+  void jump(Course& course, const CodeRow& row, int32_t label) {
+    const bool isPlain = row.what == Instruction::jump, isNegated = row.what == Instruction::jumpIfNot;
+    const Polynomial condition = isPlain ? Polynomial(1) : scalar(row.word(0));
+    const std::optional<int64_t> fixed = condition.constant();
+    const bool goes = !fixed || (*fixed != 0) != isNegated;
+    State after = state_;
+    course.isLive = !isPlain && (!fixed || !goes);
+    if (!fixed) learnCondition(after.scope, atoms_, condition, isNegated);
+    if (!fixed) learnCondition(state_.scope, atoms_, condition, !isNegated);
+    if (goes && label <= static_cast<int32_t>(row.position)) {
+      comeBack(course, label);
+    } else if (goes) {
+      const auto [at, isNew] = course.pending.try_emplace(label, state_);
+      if (!isNew) at->second = join(at->second, state_);
+    }
+    state_ = std::move(after);
   }
 
   static std::optional<int32_t> labelOf(const CodeRow& row) {
     if (row.what == Instruction::jump) return row.word(0);
     if (row.what == Instruction::jumpIf || row.what == Instruction::jumpIfNot) return row.word(1);
     return std::nullopt;
-  }
-
-  // --- joins and loops
-  bool isSameShape(const Object& a, const Object& b) const {
-    if (a.kind != ObjectKind::tensor || b.kind != ObjectKind::tensor || a.dtype != b.dtype || !a.isDense ||
-        !b.isDense || a.dims.size() != b.dims.size())
-      return false;
-    for (size_t i = 0; i < a.dims.size(); ++i)
-      if (resolved(a.dims[i], state_.scope) != resolved(b.dims[i], state_.scope)) return false;
-    return true;
-  }
-
-  State join(const State& a, const State& b) {
-    State result = a;
-    const auto common =
-        std::mismatch(a.scope.facts.begin(), a.scope.facts.end(), b.scope.facts.begin(), b.scope.facts.end());
-    result.scope = {{a.scope.facts.begin(), common.first}, {}, {}};
-    std::set_intersection(a.scope.nonNegative.begin(), a.scope.nonNegative.end(), b.scope.nonNegative.begin(),
-                          b.scope.nonNegative.end(),
-                          std::inserter(result.scope.nonNegative, result.scope.nonNegative.end()));
-    for (const auto& [atom, value] : a.scope.values)
-      if (const auto at = b.scope.values.find(atom); at != b.scope.values.end() && at->second == value)
-        result.scope.values[atom] = value;
-    for (size_t f = 0; f < result.frames.size(); ++f) {
-      Frame& frame = result.frames[f];
-      for (size_t i = 0; i < frame.scalars.size(); ++i) {
-        const NumberRef &left = frame.scalars[i], &right = b.frames[f].scalars[i];
-        if (left == right || (left && right && *left == *right)) continue;
-        const bool isNonNegative = left && right && atoms_.isPlainlyNonNegative(*left, a.scope) &&
-                                   atoms_.isPlainlyNonNegative(*right, b.scope);
-        frame.scalars[i] = number(fresh(isNonNegative));
-      }
-      for (size_t i = 0; i < frame.objects.size(); ++i) {
-        const ObjectRef left = frame.objects[i], right = b.frames[f].objects[i];
-        if (left == right) continue;
-        std::vector<RegionRef> regions;
-        for (const ObjectRef& side : {left, right})
-          if (side) regions.insert(regions.end(), side->regions.begin(), side->regions.end());
-        frame.objects[i] = left && right && isSameShape(*left, *right)
-                               ? tensor(left->dtype, left->dims, regions)
-                               : unknown(regions, false);
-      }
-    }
-    return result;
-  }
-
-  LoopHead enterLoop(const std::vector<CodeRow>& rows, uint32_t begin, uint32_t end) {
-    LoopHead head;
-    head.loop = loopCount_++;
-    Frame& frame = this->frame();
-    const auto scalarCount = static_cast<uint32_t>(frame.scalars.size());
-    for (const CodeRow& row : rows) {
-      if (row.position < begin || row.position > end) continue;
-      size_t operand = 0;
-      for (const char* kind = operandKinds(row.what); *kind != '\0'; ++kind) {
-        if (*kind == ' ' || *kind == '*') continue;
-        if (*kind == 'S') head.written.insert(static_cast<uint32_t>(row.word(operand)));
-        if (*kind == 'O')
-          for (const int32_t index : row.operands[operand])
-            head.written.insert(scalarCount + static_cast<uint32_t>(index));
-        ++operand;
-      }
-    }
-    for (const uint32_t index : head.written) {
-      bool isKept = judge_.keeps(head.loop, index);
-      if (index < scalarCount) {
-        NumberRef& held = frame.scalars[index];
-        if (isKept && (!held || !shows(*held))) isKept = false, judge_.refute(head.loop, index);
-        held = number(fresh(isKept));
-      } else {
-        ObjectRef& held = frame.objects[index - scalarCount];
-        if (held && isKept && (held->kind != ObjectKind::tensor || !held->isDense))
-          isKept = false, judge_.refute(head.loop, index);
-        if (held && isKept) {
-          std::vector<RegionRef> regions = held->regions;
-          regions.push_back(storage(bytes(held->dtype, held->dims), "a value that a loop carries"));
-          held = tensor(held->dtype, held->dims, regions);
-        } else if (!isKept) {
-          held = unknown(held ? held->regions : std::vector<RegionRef>(), true,
-                         "a value that a loop carries grows");
-        }
-      }
-      if (isKept) head.kept.insert(index);
-    }
-    head.firstStorage = static_cast<uint32_t>(storages_.size());
-    head.frame = frame;
-    return head;
-  }
-
-  bool shows(const Polynomial& p) {
-    const Value claim = resolved(p, state_.scope);
-    return claim && judge_.firstNonNegative(atoms_, state_.scope, {&*claim, 1}) == 0;
-  }
-
-  // The end of a body: is what the head assumed still so?
-  void endLoop(const LoopHead& head) {
-    const auto scalarCount = static_cast<uint32_t>(frame().scalars.size());
-    const auto count = scalarCount + static_cast<uint32_t>(frame().objects.size());
-    for (uint32_t index = 0; index < count && !isDone(); ++index) {
-      const bool isWritten = head.written.count(index) != 0, isKept = head.kept.count(index) != 0;
-      if (index < scalarCount) {
-        const NumberRef &held = frame().scalars[index], &before = head.frame.scalars[index];
-        if (!isWritten && held != before && before && !(held && *held == *before))
-          result_.refusal = "a loop changes a register outside of its body at " + place_;
-        if (isKept && (!held || !shows(*held))) judge_.refute(head.loop, index);
-        continue;
-      }
-      const ObjectRef &held = frame().objects[index - scalarCount],
-                      &before = head.frame.objects[index - scalarCount];
-      if (held == before || (!held && !isKept)) continue;
-      if (!isWritten) {
-        // A register that was never set may get its stand-in inside of the body.
-        if (before) result_.refusal = "a loop changes a register outside of its body at " + place_;
-        continue;
-      }
-      if (isKept && (!held || !before || !keepsShape(*held, *before, head))) {
-        judge_.refute(head.loop, index);
-        continue;
-      }
-      for (const RegionRef& region : held->regions)
-        if (region->storage < head.firstStorage &&
-            std::count(before->regions.begin(), before->regions.end(), region) == 0)
-          leaveOpen(Obligation::apart, "a loop carries a value in a storage that was planned outside of it");
-    }
-  }
-
-  bool keepsShape(const Object& held, const Object& before, const LoopHead& head) const {
-    if (!isSameShape(held, before)) return false;
-    for (const RegionRef& region : held.regions) {
-      const bool isOld = std::count(before.regions.begin(), before.regions.end(), region) != 0;
-      // A storage of its own, of the size that the head counts.
-      const bool isNew = region->storage >= head.firstStorage && region->isAnywhere &&
-                         storages_[region->storage] == bytes(held.dtype, held.dims);
-      if (!isOld && !isNew) return false;
-    }
-    return true;
   }
 
   // --- the contract
@@ -602,150 +574,100 @@ class Walk {
     demandPeak(made->regions);
     set(row, 0, std::move(made));
   }
-  ObjectRef withFields(ObjectKind kind, const std::vector<ObjectRef>& fields, int32_t function = -1) {
-    Object made;
-    made.kind = kind;
-    made.fields = fields;
-    made.function = function;
-    return finish(std::move(made));
-  }
 
-  bool execute(const CodeRow& row);
-  bool executeScalar(const CodeRow& row);
+  void execute(const CodeRow& row);
+  void executeObject(const CodeRow& row);
   void callBuiltin(const CodeRow& row);
-  bool callClosure(const CodeRow& row);
+  void callClosure(const CodeRow& row);
 
   const ProgramText& program_;
   const std::vector<KernelAccesses>& kernels_;
   Judge& judge_;
   WalkResult result_;
-  Atoms atoms_;
-  State state_;
   std::vector<std::vector<CodeRow>> code_;
   std::vector<bool> isRepeated_;
   std::set<int32_t> closures_;
   std::vector<int32_t> queue_;
   std::vector<ObjectRef> globals_;
-  std::vector<Value> storages_;       // sizes in bytes
-  std::vector<std::string> reasons_;  // of those without
-  std::vector<RegionRef> regions_;    // all, so that no address is used twice
-  std::map<const Region*, size_t> order_;
+  std::set<uint32_t> numbers_;                              // storages of tensors whose numbers are known
   std::map<std::pair<uint64_t, size_t>, Polynomial> dims_;  // of objects that are not known
   std::map<std::string, Polynomial> names_;                 // dims of the contract
   std::set<std::pair<Obligation, std::string>> openPlaces_;
-  std::string place_;
-  uint64_t steps_ = 0, objectCount_ = 0;
-  uint32_t loopCount_ = 0;
+  std::map<int32_t, RepeatedCall> repeated_;  // that run
+  uint64_t steps_ = 0;
   size_t depth_ = 0;
-  bool isMain_ = false;
+  int dry_ = 0;  // above 0: a pass that only looks for what a head holds
+  bool isMain_ = false, endsPath_ = false;
 };
 
-bool Walk::executeScalar(const CodeRow& row) {
-  const auto compare = [&](AtomKind kind) {
-    set(row, 0, orFresh(atoms_.make(kind, scalar(row.word(1)), scalar(row.word(2)), state_.scope)));
-  };
+constexpr std::pair<Instruction, Operation> kOperations[] = {{Instruction::add, Operation::add},
+                                                             {Instruction::sub, Operation::sub},
+                                                             {Instruction::mul, Operation::mul},
+                                                             {Instruction::floorDiv, Operation::floorDiv},
+                                                             {Instruction::ceilDiv, Operation::ceilDiv},
+                                                             {Instruction::mod, Operation::mod},
+                                                             {Instruction::minimum, Operation::minimum},
+                                                             {Instruction::maximum, Operation::maximum},
+                                                             {Instruction::equal, Operation::equal},
+                                                             {Instruction::less, Operation::less},
+                                                             {Instruction::lessEqual, Operation::lessEqual},
+                                                             {Instruction::logicalAnd, Operation::both}};
+
+void Walk::execute(const CodeRow& row) {
+  for (const auto& [instruction, operation] : kOperations)
+    if (row.what == instruction) {
+      const Polynomial a = scalar(row.word(1)), b = scalar(row.word(2));
+      return set(row, 0, orFresh(atoms_.compute(operation, a, b, state_.scope)));
+    }
   switch (row.what) {
     case Instruction::constInt:
-      set(row, 0, Polynomial(row.immediate(1)));
-      return true;
+      return set(row, 0, Polynomial(row.immediate(1)));
     case Instruction::move:
-      set(row, 0, scalar(row.word(1)));
-      return true;
-    case Instruction::add:
-      set(row, 0, orFresh(scaledSum(scalar(row.word(1)), scalar(row.word(2)), 1)));
-      return true;
-    case Instruction::sub:
-      set(row, 0, orFresh(scaledSum(scalar(row.word(1)), scalar(row.word(2)), -1)));
-      return true;
-    case Instruction::mul:
-      set(row, 0, orFresh(product(scalar(row.word(1)), scalar(row.word(2)))));
-      return true;
+      return set(row, 0, scalar(row.word(1)));
     case Instruction::addImmediate:
-      set(row, 0, orFresh(scaledSum(scalar(row.word(1)), Polynomial(row.immediate(2)), 1)));
-      return true;
+      return set(row, 0, orFresh(scaledSum(scalar(row.word(1)), Polynomial(row.immediate(2)), 1)));
     case Instruction::mulImmediate:
-      set(row, 0, orFresh(scaledSum({}, scalar(row.word(1)), row.immediate(2))));
-      return true;
-    case Instruction::floorDiv:
-      compare(AtomKind::floorDiv);
-      return true;
-    case Instruction::ceilDiv: {
-      const Polynomial a = scalar(row.word(1)), k = scalar(row.word(2));
-      const Value up = difference(sum(a, k), Polynomial(1));
-      set(row, 0, orFresh(up ? atoms_.make(AtomKind::floorDiv, *up, k, state_.scope) : up));
-      return true;
-    }
-    case Instruction::mod: {
-      const Polynomial a = scalar(row.word(1)), k = scalar(row.word(2));
-      const Value quotient = atoms_.make(AtomKind::floorDiv, a, k, state_.scope);
-      set(row, 0, orFresh(difference(a, quotient ? product(*quotient, k) : quotient)));
-      return true;
-    }
-    case Instruction::minimum:
-      compare(AtomKind::minimum);
-      return true;
-    case Instruction::maximum:
-      compare(AtomKind::maximum);
-      return true;
-    case Instruction::equal:
-      compare(AtomKind::equal);
-      return true;
-    case Instruction::less:
-      compare(AtomKind::less);
-      return true;
-    case Instruction::lessEqual:
-      compare(AtomKind::lessEqual);
-      return true;
-    case Instruction::logicalAnd:
-      compare(AtomKind::both);
-      return true;
+      return set(row, 0, orFresh(scaledSum({}, scalar(row.word(1)), row.immediate(2))));
     case Instruction::logicalNot:
-      set(row, 0, orFresh(atoms_.make(AtomKind::negation, scalar(row.word(1)), {}, state_.scope)));
-      return true;
+      return set(row, 0, orFresh(atoms_.compute(Operation::negation, scalar(row.word(1)), {}, state_.scope)));
     case Instruction::dim:
-      set(row, 0, dimOf(object(row.word(1)), static_cast<size_t>(row.word(2))));
-      return true;
+      return set(row, 0, dimOf(object(row.word(1)), static_cast<size_t>(row.word(2))));
     case Instruction::item: {
       const ObjectRef from = object(row.word(1));
       const std::optional<int64_t> index = scalar(row.word(2)).constant();
       const bool isKnown = index && *index >= 0 && static_cast<size_t>(*index) < from->numbers.size();
-      set(row, 0, isKnown ? from->numbers[static_cast<size_t>(*index)] : fresh());
-      return true;
+      return set(row, 0, isKnown ? from->numbers[static_cast<size_t>(*index)] : fresh());
     }
     case Instruction::getTag:
     case Instruction::listLength:
-      set(row, 0, fresh(true));
-      return true;
+      return set(row, 0, fresh(true));
     case Instruction::checkEqual:
       if (const Value p = difference(scalar(row.word(0)), scalar(row.word(1))))
         learnZero(state_.scope, atoms_, *p);
-      return true;
+      return;
     case Instruction::checkLessEqual:
       if (const Value p = difference(scalar(row.word(1)), scalar(row.word(0))))
         learn(state_.scope, atoms_, *p);
-      return true;
+      return;
     case Instruction::check:
-      learnCondition(state_.scope, atoms_, scalar(row.word(0)), true);
-      return true;
+      return learnCondition(state_.scope, atoms_, scalar(row.word(0)), true);
     default:
-      return false;
+      return executeObject(row);
   }
 }
 
-// False: the path ends here.
-bool Walk::execute(const CodeRow& row) {
-  if (executeScalar(row)) return true;
+void Walk::executeObject(const CodeRow& row) {
   switch (row.what) {
     case Instruction::checkTensor: {
       const ObjectRef held = object(row.word(0));
-      if (held->kind == ObjectKind::tensor) return true;
+      if (held->kind == ObjectKind::tensor) return;
       std::vector<Polynomial> dims;
       for (int32_t axis = 0; axis < std::min(row.word(2), 32); ++axis)
         dims.push_back(dimOf(held, static_cast<size_t>(axis)));
       const ObjectRef typed = tensor(static_cast<uint8_t>(row.word(1)), dims, held->regions);
       for (ObjectRef& other : frame().objects)
         if (other == held) other = typed;
-      return true;
+      return;
     }
     case Instruction::fromScalars:
     case Instruction::fromScalar: {
@@ -756,10 +678,10 @@ bool Walk::execute(const CodeRow& row) {
       if (row.what == Instruction::fromScalars)
         made.dims = {Polynomial(static_cast<int64_t>(numbers.size()))};
       // A narrower type may hold another number.
-      if (made.dtype < kTypeCount && kElementBytes[made.dtype] == 8) made.numbers = numbers;
+      if (kElementBytes[made.dtype] == 8) made.numbers = numbers;
       made.regions = {storage(bytes(made.dtype, made.dims))};
-      setNew(row, finish(std::move(made)));
-      return true;
+      if (!made.numbers.empty()) numbers_.insert(made.regions[0]->storage);
+      return setNew(row, finish(std::move(made)));
     }
     case Instruction::allocStorage: {
       const Polynomial size = scalar(row.word(1));
@@ -767,22 +689,18 @@ bool Walk::execute(const CodeRow& row) {
       Object made;
       made.kind = ObjectKind::storage;
       made.regions = {storage(size)};
-      setNew(row, finish(std::move(made)));
-      return true;
+      return setNew(row, finish(std::move(made)));
     }
     case Instruction::allocTensor:
-      allocateTensor(row);
-      return true;
+      return allocateTensor(row);
     case Instruction::newTensor:
-      setNew(row, newTensor(static_cast<uint8_t>(row.word(1)), scalars(row.operands[3])));
-      return true;
+      return setNew(row, newTensor(static_cast<uint8_t>(row.word(1)), scalars(row.operands[3])));
     case Instruction::reuseTensor: {
       const ObjectRef from = object(row.word(1)),
                       made = newTensor(static_cast<uint8_t>(row.word(2)), scalars(row.operands[4]));
-      std::vector<RegionRef> regions = from->regions;
+      Regions regions = from->regions;
       regions.insert(regions.end(), made->regions.begin(), made->regions.end());
-      setNew(row, tensor(made->dtype, made->dims, regions));
-      return true;
+      return setNew(row, tensor(made->dtype, made->dims, regions));
     }
     case Instruction::reshapeTensor:
     case Instruction::stridedView: {
@@ -794,129 +712,139 @@ bool Walk::execute(const CodeRow& row) {
       if (from->kind == ObjectKind::tensor) {
         made.kind = ObjectKind::tensor;
         made.dtype = from->dtype;
-        made.isDense = !isView && from->isDense;
         const Value before = bytes(from->dtype, from->dims), after = bytes(from->dtype, made.dims);
         const Value change = isView ? Value() : difference(after, before);  // it faults unless they are equal
         if (change && !change->terms.empty()) learnZero(state_.scope, atoms_, *change);
       }
-      set(row, 0, finish(std::move(made)));
-      return true;
+      return set(row, 0, finish(std::move(made)));
     }
     case Instruction::deviceCopy: {
       const ObjectRef from = object(row.word(1));
-      if (from->kind == ObjectKind::tensor)
-        setNew(row, newTensor(from->dtype, from->dims));
-      else
-        setNew(row, unknown({}, true, "a copy of a value of unknown size"));
-      return true;
+      if (from->kind == ObjectKind::tensor) return setNew(row, newTensor(from->dtype, from->dims));
+      return setNew(row, newUnknown("a copy of a value of unknown size"));
     }
     case Instruction::moveObject:
-      set(row, 0, object(row.word(1)));
-      return true;
+      return set(row, 0, frame().objects[static_cast<size_t>(row.word(1))]);
     case Instruction::kill:
-      set(row, 0, ObjectRef());
-      return true;
+      return set(row, 0, ObjectRef());
     case Instruction::loadConstant: {
       const ConstantText& constant = program_.constants[static_cast<size_t>(row.word(1))];
       std::vector<Polynomial> dims;
       for (const int64_t dim : constant.shape) dims.emplace_back(dim);
-      set(row, 0, tensor(constant.dtype, dims, {storage(Polynomial())}));
-      return true;
+      return set(row, 0, tensor(constant.dtype, dims, {storage(Polynomial())}));
     }
     case Instruction::loadGlobal: {
       const ObjectRef held = globals_[static_cast<size_t>(row.word(1))];
-      set(row, 0, held ? held : unknown({storage(Polynomial())}, false));
-      return true;
+      return set(row, 0, held ? held : unknown({storage(Polynomial())}));
     }
     case Instruction::storeGlobal: {
       // It is made once, at load, and no part of a run.
       const ObjectRef held = object(row.word(0));
-      const std::vector<RegionRef> own{storage(Polynomial())};
+      Regions own = held->regions;
+      own.push_back(storage(Polynomial()));
       globals_[static_cast<size_t>(row.word(1))] =
-          held->kind == ObjectKind::tensor ? tensor(held->dtype, held->dims, own) : unknown(own, false);
-      return true;
+          held->kind == ObjectKind::tensor ? tensor(held->dtype, held->dims, own) : unknown(own);
+      return;
     }
     case Instruction::makeTuple:
-      set(row, 0, withFields(ObjectKind::tuple, objects(row.operands[2])));
-      return true;
+      return set(row, 0, withFields(ObjectKind::tuple, objects(row.operands[2])));
     case Instruction::makeClosure:
-      set(row, 0, withFields(ObjectKind::closure, objects(row.operands[2]), row.word(1)));
-      return true;
-    case Instruction::makeList:
-      set(row, 0, withFields(ObjectKind::unknown, objects(row.operands[1])));
-      return true;
+      return set(row, 0, withFields(ObjectKind::closure, objects(row.operands[2]), row.word(1)));
+    case Instruction::makeList: {
+      ObjectRef item;
+      for (const ObjectRef& each : objects(row.operands[1])) item = item ? common(item, each) : each;
+      return set(row, 0, withFields(ObjectKind::list, item ? std::vector{item} : std::vector<ObjectRef>()));
+    }
     case Instruction::getField: {
       const ObjectRef from = object(row.word(1));
       const auto index = static_cast<size_t>(row.word(2));
       const bool isKnown = from->kind == ObjectKind::tuple && index < from->fields.size();
-      set(row, 0, isKnown ? from->fields[index] : unknown(from->regions, false));
-      return true;
+      return set(row, 0, isKnown ? from->fields[index] : unknown(from->regions));
     }
-    case Instruction::listAt:
+    case Instruction::listAt: {
+      const ObjectRef from = object(row.word(1));
+      const bool isKnown = from->kind == ObjectKind::list && !from->fields.empty();
+      return set(row, 0, isKnown ? itemOf(from->fields[0]) : unknown(from->regions));
+    }
     case Instruction::listErase:
-      set(row, 0, unknown(object(row.word(1))->regions, false));
-      return true;
-    case Instruction::listInsert:
-      set(row, 0, withFields(ObjectKind::unknown, {object(row.word(1)), object(row.word(2))}));
-      return true;
+      return set(row, 0, object(row.word(1)));
+    case Instruction::listInsert: {
+      const ObjectRef from = object(row.word(1)), item = object(row.word(2));
+      if (from->kind == ObjectKind::list)
+        return set(
+            row, 0,
+            withFields(ObjectKind::list, {from->fields.empty() ? item : common(from->fields[0], item)}));
+      return set(row, 0, withFields(ObjectKind::unknown, {from, item}));
+    }
     case Instruction::invoke: {
       std::vector<ObjectRef> results;
       const std::string at = place_;
-      if (!call(row.word(1), objects(row.operands[2]), results)) return false;
+      endsPath_ = !call(row.word(1), objects(row.operands[2]), results);
       place_ = at;
-      setAll(row.operands[0], results);
-      return true;
+      if (!endsPath_) setAll(row.operands[0], results);
+      return;
     }
     case Instruction::invokeClosure:
       return callClosure(row);
     case Instruction::launch:
-      launch(row);
-      return true;
+      return launch(row);
     case Instruction::callBuiltin:
     case Instruction::callBuiltinInto:
-      callBuiltin(row);
-      return true;
+      return callBuiltin(row);
     default:
       result_.refusal = "unsupported: an instruction that the checker doesn't know at " + place_;
-      return false;
   }
 }
 
 void Walk::callBuiltin(const CodeRow& row) {
-  ++result_.builtinCalls;
   const std::string& name = program_.builtins[static_cast<size_t>(row.word(0))];
-  result_.builtins.insert(name);
-  if (row.what == Instruction::callBuiltinInto) return;
+  if (dry_ == 0) {
+    ++result_.builtinCalls;
+    result_.builtins.insert(name);
+  }
+  if (row.what == Instruction::callBuiltinInto) {
+    demandWritable(objects(row.operands[1]));
+    return launchInside(row, name);
+  }
   // A builtin makes its results; what is in a list may be in the result, too.
-  std::vector<RegionRef> shared;
-  for (const ObjectRef& argument : objects(row.operands[2]))
+  std::vector<ObjectRef> arguments = objects(row.operands[2]), results;
+  Regions shared;
+  for (ObjectRef& argument : arguments) {
     if (argument->kind != ObjectKind::tensor)
       shared.insert(shared.end(), argument->regions.begin(), argument->regions.end());
-  std::vector<ObjectRef> results;
-  for (size_t i = 0; i < row.operands[1].size(); ++i)
-    results.push_back(unknown(shared, true, "builtin " + name + " makes a result of its own size"));
+    if (argument->kind == ObjectKind::list && !argument->fields.empty())
+      argument = itemOf(argument->fields[0]);
+  }
+  const auto shapes = resultsOf(name, arguments, scalars(row.operands[3]), row.operands[4]);
+  for (size_t i = 0; i < row.operands[1].size(); ++i) {
+    if (i >= shapes.size() || !shapes[i]) {
+      results.push_back(newUnknown("builtin " + name + " makes a result of its own size", shared));
+      continue;
+    }
+    std::vector<Polynomial> dims;
+    for (const Value& dim : shapes[i]->dims) dims.push_back(dim ? *dim : fresh(true));
+    results.push_back(newTensor(shapes[i]->dtype, dims));
+  }
   setAll(row.operands[1], results);
   demandPeak({});
 }
 
-bool Walk::callClosure(const CodeRow& row) {
+void Walk::callClosure(const CodeRow& row) {
   const ObjectRef closure = object(row.word(1));
   std::vector<ObjectRef> arguments = objects(row.operands[2]), results;
   const std::string at = place_;
   if (closure->kind == ObjectKind::closure) {
     arguments.insert(arguments.begin(), closure->fields.begin(), closure->fields.end());
     const FunctionText& callee = program_.functions[static_cast<size_t>(closure->function)];
-    if (arguments.size() != callee.parameterCount || row.operands[0].size() != callee.resultCount)
-      return false;
-    if (!call(closure->function, arguments, results)) return false;
+    endsPath_ = arguments.size() != callee.parameterCount || row.operands[0].size() != callee.resultCount ||
+                !call(closure->function, arguments, results);
   } else {
     for (const int32_t function : closures_) enqueue(function);
     arguments.push_back(closure);
     giveUnknown(arguments, row.operands[0].size(), "a function value that is not known is called", results);
   }
   place_ = at;
-  setAll(row.operands[0], results);
-  return true;
+  if (!endsPath_) setAll(row.operands[0], results);
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 //   peak      the storages that registers hold are, together, at most the stated peak
 //   shape     an output has the shape that the contract states
 //
-// Functions are walked where they are called, with what the caller gives. A function that calls itself, or is
-// called through a value that is not known, is walked once with arguments of which nothing is known. At the
-// head of a loop, registers that the loop writes hold anything, unless the judge says that they keep a shape,
-// which the walk checks at the end of the body. Facts come from the checks and branches of the program itself.
+// Functions are walked where they are called, with what the caller gives. A loop, or a function that calls
+// itself, is walked again and again, each time with more general registers at its beginning, until they cover
+// what comes back there; the last pass asks. A function that is called through a value that is not known is
+// walked with arguments of which nothing is known. Facts come from the checks and branches of the program.
 #pragma once
 
 #include <array>
@@ -21,6 +21,8 @@ namespace dyn::certificate {
 
 enum class Obligation : uint8_t { fits, apart, access, peak, shape };
 inline constexpr size_t kObligationCount = 5;
+inline constexpr const char* kObligationNames[kObligationCount] = {"fits", "apart", "access", "peak",
+                                                                   "shape"};
 
 struct OpenObligation {
   Obligation kind = Obligation::fits;

@@ -21,8 +21,8 @@ bool subtractFact(ByteReader& in, const Atoms& atoms, const Scope& scope, Polyno
   if (in.failed() || which / 2 >= facts.size() || coefficient < 1 || coefficient > INT64_MAX) return false;
   std::sort(monomial.begin(), monomial.end());
   factor.terms[monomial] = static_cast<int64_t>(coefficient);
-  const std::optional<Polynomial> part = product(factor, facts[which / 2]);
-  const std::optional<Polynomial> left = part ? scaledSum(rest, *part, -1) : std::nullopt;
+  const Value part = product(factor, facts[which / 2]);
+  const Value left = part ? scaledSum(rest, *part, -1) : std::nullopt;
   if (!left) return false;
   rest = *left;
   return true;
@@ -37,7 +37,7 @@ Verdict checkWitness(ByteReader& in, const Atoms& atoms, const Scope& scope, con
     case 1: {
       const uint64_t scale = in.number();
       if (in.failed() || scale < 1 || scale > (1u << 30)) return Verdict::wrong;
-      const std::optional<Polynomial> scaled =
+      const Value scaled =
           scaledSum(Polynomial(static_cast<int64_t>(scale) - 1), p, static_cast<int64_t>(scale));
       if (!scaled) return Verdict::wrong;
       Polynomial rest = *scaled;
@@ -53,11 +53,19 @@ Verdict checkWitness(ByteReader& in, const Atoms& atoms, const Scope& scope, con
       for (const Alternative& each : cases) {
         Scope inside = scope;
         for (const Polynomial& fact : each.facts) learn(inside, atoms, fact);
-        const std::optional<Polynomial> claim = replaced(p, static_cast<AtomId>(atom), each.value);
+        const Value claim = replaced(p, static_cast<AtomId>(atom), each.value);
         if (!claim || checkWitness(in, atoms, inside, *claim, depth + 1) != Verdict::shown)
           return Verdict::wrong;
       }
       return Verdict::shown;
+    }
+    case 4: {
+      const uint64_t which = in.number();
+      const std::vector<Polynomial>& facts = which % 2 == 0 ? atoms.facts() : scope.facts;
+      if (in.failed() || which / 2 >= facts.size() || depth > kSplitDepth) return Verdict::wrong;
+      const Value factor = sum(facts[which / 2], Polynomial(1));
+      const Value claim = sum(factor ? product(*factor, p) : factor, facts[which / 2]);
+      return claim ? checkWitness(in, atoms, scope, *claim, depth + 1) : Verdict::wrong;
     }
     case 3:
       return in.failed() || depth > 0 ? Verdict::wrong : Verdict::open;

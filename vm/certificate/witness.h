@@ -5,6 +5,7 @@
 //   1 D n (f c m)*           D*p + D - 1 minus the sum of c * m * (fact f) is of the first form: c >= 1, and m is a
 //                            monomial of atoms that are not negative. All are integers, so p >= 0 follows.
 //   2 a w w                  w shows p >= 0 in each alternative of atom a (atoms.h)
+//   4 f w                    w shows D*p + D - 1 >= 0 for D = (fact f) + 1, which is at least 1: p >= 0 as above
 //   3                        there is none: the obligation stays open, and the report says so
 // Fact 2*i is fact i of the atoms, 2*i + 1 fact i of the scope. Numbers as ByteReader::number reads them.
 #pragma once
@@ -22,19 +23,14 @@ enum class Verdict : uint8_t { shown, open, wrong };
 Verdict checkWitness(ByteReader& in, const Atoms& atoms, const Scope& scope, const Polynomial& p,
                      int depth = 0);
 
-// Who answers what a walk over a program (walk.h) has to know: the certificate of a package, whose answers are
-// checked, or the one who makes a certificate and searches for them.
+// Who answers what a walk over a program (walk.h) has to know: the certificate of a package, whose answers
+// are checked, or the one who makes a certificate and searches for them.
 class Judge {
  public:
   virtual ~Judge() = default;
   // Is one of `claims` at least 0? The first one that is, or -1: open.
   virtual int firstNonNegative(const Atoms& atoms, const Scope& scope,
                                std::span<const Polynomial> claims) = 0;
-  // Does register `index` (scalars first) keep what it holds at the head of loop `loop`, in the order of the
-  // walk: for a tensor dtype and shape, for a number not to be negative? The walk checks it where the loop
-  // begins again, and calls refute() where it doesn't hold.
-  virtual bool keeps(uint32_t loop, uint32_t index) = 0;
-  virtual void refute(uint32_t loop, uint32_t index) = 0;
   // The stated peak: a run has at most as many bytes as the largest of these. `live` is one of its sums.
   virtual const std::vector<Polynomial>& peak() = 0;
   virtual void live(const Atoms& atoms, const Polynomial& sum) = 0;

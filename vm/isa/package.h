@@ -49,7 +49,7 @@ using PackageSigner =
     std::function<Status(const std::vector<std::string_view>& pieces, std::string& signature)>;
 
 // constantData[i] is the data of constant i, which is not copied; the program's offsets must come from
-// layOutConstants. Equal input gives equal bytes. `signer` may be empty; `others` are sections of other kinds.
+// layOutConstants. Equal input gives equal bytes. `signer` may be empty; `others` are of other kinds.
 Status makePackage(const Program& program, std::span<const void* const> constantData,
                    std::span<const ObjectSection> objects, PackageBytes& package,
                    const PackageSigner& signer = {}, std::span<const ObjectSection> others = {});

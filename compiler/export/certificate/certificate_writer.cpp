@@ -15,17 +15,16 @@ using certificate::KernelAccesses;
 using certificate::Polynomial;
 using certificate::Scope;
 
-constexpr int kMaximumWalks = 24;
 constexpr size_t kMaximumPeaks = 12;
 
 class SearchingJudge : public certificate::Judge {
  public:
-  using Kept = std::set<std::pair<uint32_t, uint32_t>>;
-
-  SearchingJudge(const Kept& refuted, std::vector<Polynomial> peak, bool keepsNone)
-      : refuted_(refuted), peak_(std::move(peak)), keepsNone_(keepsNone) {}
+  // Without a peak it only notes what is held at once.
+  explicit SearchingJudge(const std::optional<std::vector<Polynomial>>& peak)
+      : isSearching_(peak.has_value()), peak_(peak.value_or(std::vector<Polynomial>())) {}
 
   int firstNonNegative(const Atoms& atoms, const Scope& scope, std::span<const Polynomial> claims) override {
+    if (!isSearching_) return 0;
     for (size_t i = 0; i < claims.size(); ++i) {
       const size_t before = witnesses_.bytes.size();
       if (claims.size() > 1) witnesses_.number(i);
@@ -36,12 +35,6 @@ class SearchingJudge : public certificate::Judge {
     witnesses_.number(3);
     return -1;
   }
-  bool keeps(uint32_t loop, uint32_t index) override {
-    const bool isKept = !keepsNone_ && refuted_.count({loop, index}) == 0;
-    if (isKept) kept_.insert({loop, index});
-    return isKept;
-  }
-  void refute(uint32_t loop, uint32_t index) override { newlyRefuted_.insert({loop, index}); }
   const std::vector<Polynomial>& peak() override { return peak_; }
   void live(const Atoms& atoms, const Polynomial& sum) override {
     const Scope everywhere;
@@ -58,16 +51,12 @@ class SearchingJudge : public certificate::Judge {
   }
   bool isWrong() const override { return false; }
 
-  const Kept& kept() const { return kept_; }
-  const Kept& newlyRefuted() const { return newlyRefuted_; }
   const std::vector<Polynomial>& sums() const { return sums_; }
   const std::string& witnesses() const { return witnesses_.bytes; }
 
  private:
-  const Kept& refuted_;
+  bool isSearching_;
   std::vector<Polynomial> peak_, sums_;
-  bool keepsNone_;
-  Kept kept_, newlyRefuted_;
   ByteWriter witnesses_;
   WitnessSearch search_;
 };
@@ -92,7 +81,9 @@ Result<std::string> makeCertificate(std::string_view program, std::span<const lo
   out.bytes = certificate::kCertificateMagic;
   out.number(objectDigests.size());
   for (const uint64_t digest : objectDigests) out.fixed(digest);
-  out.number(kernels.size());
+  out.fixed(text.kernelDigest);
+  if (kernels.size() != text.kernels.size())
+    return makeError(DiagnosticId::internalError, "certificate: the loops of some kernels are missing");
   std::vector<KernelAccesses> accesses(kernels.size());
   for (size_t i = 0; i < kernels.size(); ++i) {
     const std::string bytes = writeAccesses(kernels[i]);
@@ -101,35 +92,19 @@ Result<std::string> makeCertificate(std::string_view program, std::span<const lo
       return makeError(DiagnosticId::internalError, "certificate: the accesses of " + kernels[i].name);
     out.bytes += bytes;
   }
-  SearchingJudge::Kept refuted;
-  std::vector<Polynomial> peak;
-  std::optional<SearchingJudge> judge;
-  bool hasPeak = false;
-  for (int walk = 0;; ++walk) {
-    judge.emplace(refuted, peak, walk >= kMaximumWalks);
-    const certificate::WalkResult result = walkProgram(text, accesses, *judge);
-    if (!result.refusal.empty())
-      return makeError(DiagnosticId::internalError, "certificate: " + result.refusal);
-    if (!judge->newlyRefuted().empty()) {
-      refuted.insert(judge->newlyRefuted().begin(), judge->newlyRefuted().end());
-      hasPeak = false;
-      peak.clear();
-      continue;
-    }
-    if (hasPeak) break;
-    peak = judge->sums();
-    // Many peaks that can't be compared: their sum is at least each of them.
-    if (peak.size() > kMaximumPeaks) peak.resize(kMaximumPeaks);
-    hasPeak = true;
-  }
+  // The first walk finds what is held at once, the second has it as the stated peak.
+  SearchingJudge first(std::nullopt);
+  certificate::WalkResult walked = walkProgram(text, accesses, first);
+  std::vector<Polynomial> peak = first.sums();
+  if (peak.size() > kMaximumPeaks) peak.resize(kMaximumPeaks);
+  SearchingJudge judge(peak);
+  if (walked.refusal.empty()) walked = walkProgram(text, accesses, judge);
+  if (walked.refusal.starts_with("unsupported: ")) return std::string();
+  if (!walked.refusal.empty())
+    return makeError(DiagnosticId::internalError, "certificate: " + walked.refusal);
   out.number(peak.size());
   for (const Polynomial& p : peak) write(out, p);
-  out.number(judge->kept().size());
-  for (const auto& [loop, index] : judge->kept()) {
-    out.number(loop);
-    out.number(index);
-  }
-  out.bytes += judge->witnesses();
+  out.bytes += judge.witnesses();
   const certificate::Report report = certificate::checkProgram(program, out.bytes, objectDigests);
   if (report.status == certificate::CertificateStatus::refused)
     return makeError(DiagnosticId::internalError, "certificate: the checker refuses it: " + report.why);

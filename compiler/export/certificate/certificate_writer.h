@@ -2,7 +2,7 @@
 // kernels in loop form and the digests of the machine code; establishes that the checker takes it.
 //
 // The checker's own walk over the program asks what has to be shown; the answers that are found are the
-// certificate. What a loop keeps is assumed first and given up where it doesn't hold, until nothing changes.
+// certificate.
 #pragma once
 
 #include <span>
@@ -13,7 +13,8 @@
 
 namespace dyn {
 
-// `program`: bytes of serializeProgram(). Error internalError when the checker refuses what was made.
+// `program`: bytes of serializeProgram(). "": the program is beyond what the checker walks. Error
+// internalError when the checker refuses what was made.
 Result<std::string> makeCertificate(std::string_view program, std::span<const loop::Kernel> kernels,
                                     std::span<const uint64_t> objectDigests);
 

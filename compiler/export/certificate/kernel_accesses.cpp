@@ -13,6 +13,7 @@ namespace {
 
 using certificate::EventKind;
 using certificate::NodeKind;
+using certificate::Operation;
 using loop::BinaryOp;
 using loop::Buffer;
 using loop::Expr;
@@ -25,6 +26,25 @@ using loop::StmtKind;
 using loop::UnaryOp;
 
 constexpr int kDimDepth = 200;
+
+Operation operationOf(DimKind kind) {
+  switch (kind) {
+    case DimKind::add:
+      return Operation::add;
+    case DimKind::mul:
+      return Operation::mul;
+    case DimKind::floorDiv:
+      return Operation::floorDiv;
+    case DimKind::mod:
+      return Operation::mod;
+    case DimKind::min:
+      return Operation::minimum;
+    case DimKind::max:
+      return Operation::maximum;
+    default:
+      return Operation::symbol;
+  }
+}
 
 class AccessWriter {
  public:
@@ -76,12 +96,17 @@ class AccessWriter {
     for (const uint32_t operand : operands) nodes_.number(operand);
     return nodeCount_++;
   }
+  uint32_t node(Operation what, std::initializer_list<uint32_t> operands) {
+    nodes_.number(static_cast<uint64_t>(NodeKind::operation) + static_cast<uint64_t>(what));
+    for (const uint32_t operand : operands) nodes_.number(operand);
+    return nodeCount_++;
+  }
   uint32_t valued(NodeKind kind, int64_t value) {
     nodes_.number(static_cast<uint64_t>(kind));
     nodes_.signedNumber(value);
     return nodeCount_++;
   }
-  uint32_t negated(uint32_t a) { return node(NodeKind::negation, {a}); }
+  uint32_t negated(uint32_t a) { return node(Operation::negation, {a}); }
 
   uint32_t nodeOf(Dim dim, int depth = 0) {
     const auto [at, isNew] = dims_.try_emplace(dim.id(), 0);
@@ -94,30 +119,8 @@ class AccessWriter {
     if (const auto scalar = scalars_.find(dim.id()); scalar != scalars_.end() && dim.isSymbol())
       return valued(NodeKind::scalar, static_cast<int64_t>(scalar->second));
     if (const std::optional<int64_t> value = dim.constant()) return valued(NodeKind::constant, *value);
-    NodeKind kind = NodeKind::unknown;
-    switch (dim.kind()) {
-      case DimKind::add:
-        kind = NodeKind::add;
-        break;
-      case DimKind::mul:
-        kind = NodeKind::mul;
-        break;
-      case DimKind::floorDiv:
-        kind = NodeKind::floorDiv;
-        break;
-      case DimKind::mod:
-        kind = NodeKind::mod;
-        break;
-      case DimKind::min:
-        kind = NodeKind::minimum;
-        break;
-      case DimKind::max:
-        kind = NodeKind::maximum;
-        break;
-      default:
-        break;
-    }
-    if (kind == NodeKind::unknown || depth > kDimDepth) {
+    const Operation what = operationOf(dim.kind());
+    if (what == Operation::symbol || depth > kDimDepth) {
       // A symbol that is no scalar, or a form that only a scalar can have.
       const auto scalar = scalars_.find(dim.id());
       return scalar != scalars_.end() ? valued(NodeKind::scalar, static_cast<int64_t>(scalar->second))
@@ -125,7 +128,7 @@ class AccessWriter {
     }
     uint32_t result = nodeOf(dim.operands()[0], depth + 1);
     for (size_t i = 1; i < dim.operands().size(); ++i)
-      result = node(kind, {result, nodeOf(dim.operands()[i], depth + 1)});
+      result = node(what, {result, nodeOf(dim.operands()[i], depth + 1)});
     return result;
   }
 
@@ -138,7 +141,7 @@ class AccessWriter {
     return exprs_.at(root.id());
   }
 
-  // A value of this type is computed as an integer without bounds is: i64 sums don't wrap (sizes are checked).
+  // A value of this type is computed as an integer without bounds is: i64 sums don't wrap (sizes checked).
   static bool isExact(Dtype dtype) { return dtype == Dtype::i64 || dtype == Dtype::boolean; }
 
   uint32_t makeNode(Expr e) {
@@ -159,7 +162,7 @@ class AccessWriter {
       case ExprKind::unary:
         if (e.unaryOp() == UnaryOp::logicalNot) return negated(of(0));
         if (e.unaryOp() == UnaryOp::neg && isExact(e.dtype()))
-          return node(NodeKind::sub, {valued(NodeKind::constant, 0), of(0)});
+          return node(Operation::sub, {valued(NodeKind::constant, 0), of(0)});
         break;
       case ExprKind::binary:
         return binary(e);
@@ -191,39 +194,39 @@ class AccessWriter {
     const uint32_t a = exprs_.at(e.operands()[0].id()), b = exprs_.at(e.operands()[1].id());
     const Dtype dtype = e.operands()[0].dtype();
     const bool isWhole = isInteger(dtype) || dtype == Dtype::boolean;
-    const auto exact = [&](NodeKind kind) {
-      return isExact(dtype) ? node(kind, {a, b}) : node(NodeKind::unknown, {});
+    const auto exact = [&](Operation what) {
+      return isExact(dtype) ? node(what, {a, b}) : node(NodeKind::unknown, {});
     };
-    const auto whole = [&](NodeKind kind) {
-      return isWhole ? node(kind, {a, b}) : node(NodeKind::unknown, {});
+    const auto whole = [&](Operation what) {
+      return isWhole ? node(what, {a, b}) : node(NodeKind::unknown, {});
     };
     switch (e.binaryOp()) {
       case BinaryOp::add:
-        return exact(NodeKind::add);
+        return exact(Operation::add);
       case BinaryOp::sub:
-        return exact(NodeKind::sub);
+        return exact(Operation::sub);
       case BinaryOp::mul:
-        return exact(NodeKind::mul);
+        return exact(Operation::mul);
       case BinaryOp::floorDiv:
-        return exact(NodeKind::floorDiv);
+        return exact(Operation::floorDiv);
       case BinaryOp::mod:
-        return exact(NodeKind::mod);
+        return exact(Operation::mod);
       case BinaryOp::min:
-        return whole(NodeKind::minimum);
+        return whole(Operation::minimum);
       case BinaryOp::max:
-        return whole(NodeKind::maximum);
+        return whole(Operation::maximum);
       case BinaryOp::less:
-        return whole(NodeKind::less);
+        return whole(Operation::less);
       case BinaryOp::lessEqual:
-        return whole(NodeKind::lessEqual);
+        return whole(Operation::lessEqual);
       case BinaryOp::equal:
-        return whole(NodeKind::equal);
+        return whole(Operation::equal);
       case BinaryOp::notEqual:
-        return negated(whole(NodeKind::equal));
+        return negated(whole(Operation::equal));
       case BinaryOp::logicalAnd:
-        return node(NodeKind::both, {a, b});
+        return node(Operation::both, {a, b});
       case BinaryOp::logicalOr:
-        return negated(node(NodeKind::both, {negated(a), negated(b)}));
+        return negated(node(Operation::both, {negated(a), negated(b)}));
       default:
         return node(NodeKind::unknown, {});
     }

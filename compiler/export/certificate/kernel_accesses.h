@@ -1,5 +1,5 @@
-// What a kernel accesses, written for a certificate: its loops, guards and index expressions, over its scalars
-// (vm/certificate/accesses.h is the reader).
+// What a kernel accesses, written for a certificate: its loops, guards and index expressions, over its
+// scalars (vm/certificate/accesses.h is the reader).
 #pragma once
 
 #include <string>

@@ -9,9 +9,9 @@ namespace dyn {
 namespace {
 
 using certificate::AtomId;
-using certificate::AtomKind;
 using certificate::Atoms;
 using certificate::Monomial;
+using certificate::Operation;
 using certificate::Polynomial;
 using certificate::Scope;
 
@@ -145,11 +145,12 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
     return true;
   }
   if (depth >= kCaseDepth) return false;
+  if (scaled(atoms, scope, p, out)) return true;
   // The atoms that have cases, the newest first.
   std::vector<AtomId> splittable;
   for (const auto& [monomial, coefficient] : p.terms)
     for (const AtomId atom : monomial)
-      if (atoms[atom].kind != AtomKind::symbol && atoms[atom].kind != AtomKind::floorDiv)
+      if (atoms[atom].kind != Operation::symbol && atoms[atom].kind != Operation::floorDiv)
         splittable.push_back(atom);
   std::sort(splittable.rbegin(), splittable.rend());
   splittable.erase(std::unique(splittable.begin(), splittable.end()), splittable.end());
@@ -165,6 +166,28 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
       isShown = isShown && claim && cases(atoms, inside, *claim, depth + 1, out);
     }
     if (isShown) return true;
+    out.bytes.resize(before);
+  }
+  return false;
+}
+
+// By a divisor that is at least 1 in this scope: of u < m*k follows floordiv(u, k) < m.
+bool WitnessSearch::scaled(const Atoms& atoms, const Scope& scope, const Polynomial& p, ByteWriter& out) {
+  std::set<AtomId> quotients;
+  for (const auto& [monomial, coefficient] : p.terms)
+    for (const AtomId atom : monomial)
+      if (atoms[atom].kind == Operation::floorDiv && !atoms[atom].b.constant()) quotients.insert(atom);
+  for (const AtomId atom : quotients) {
+    const Polynomial& divisor = atoms[atom].b;
+    const certificate::Value least = scaledSum(divisor, Polynomial(1), -1);
+    const auto fact = least ? std::find(scope.facts.begin(), scope.facts.end(), *least) : scope.facts.end();
+    if (fact == scope.facts.end()) continue;
+    const certificate::Value claim = sum(product(divisor, p), *least);
+    if (!claim) continue;
+    const size_t before = out.bytes.size();
+    out.number(4);
+    out.number(2 * static_cast<uint64_t>(fact - scope.facts.begin()) + 1);
+    if (cases(atoms, scope, *claim, kCaseDepth, out)) return true;
     out.bytes.resize(before);
   }
   return false;

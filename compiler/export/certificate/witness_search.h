@@ -33,6 +33,8 @@ class WitnessSearch {
 
   bool cases(const certificate::Atoms& atoms, const certificate::Scope& scope,
              const certificate::Polynomial& p, int depth, ByteWriter& out);
+  bool scaled(const certificate::Atoms& atoms, const certificate::Scope& scope,
+              const certificate::Polynomial& p, ByteWriter& out);
   bool combine(Problem& problem, const certificate::Polynomial& p, int depth);
   void noteFacts(const certificate::Atoms& atoms);
 

@@ -10,8 +10,6 @@ namespace dyn {
 namespace {
 
 constexpr const char* kStatusNames[] = {"certified", "partly", "missing", "refused"};
-constexpr const char* kObligationNames[certificate::kObligationCount] = {"fits", "apart", "access", "peak",
-                                                                         "shape"};
 
 }  // namespace
 
@@ -27,7 +25,7 @@ Result<View> handle_verifyPackage(SessionState&, const Command& command, Outcome
   view.why = report.why;
   view.certificateBytes = static_cast<int64_t>(report.certificateBytes);
   for (size_t i = 0; i < certificate::kObligationCount; ++i)
-    view.kinds.push_back({kObligationNames[i], static_cast<int64_t>(report.walk.shown[i]), 0});
+    view.kinds.push_back({certificate::kObligationNames[i], static_cast<int64_t>(report.walk.shown[i]), 0});
   for (const certificate::OpenObligation& open : report.walk.open) {
     CertificateView::Kind& kind = view.kinds[static_cast<size_t>(open.kind)];
     ++kind.openCount;
