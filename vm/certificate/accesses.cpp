@@ -81,6 +81,13 @@ class LaunchCheck {
         values_[event.subject] = values_[event.operands[0]];
         isKnown_[event.subject] = true;
         break;
+      case EventKind::same: {
+        evaluate(event.subject);
+        const Value &given = values_[event.subject], &formula = values_[event.operands[0]];
+        ask(difference(given, formula), "a scalar");
+        if (!judge_.isWrong()) ask(difference(formula, given), "a scalar");
+        break;
+      }
       case EventKind::assume:
       case EventKind::refuse:
         evaluate(event.subject);
@@ -159,11 +166,11 @@ class LaunchCheck {
         break;
       }
       case NodeKind::operation:
-        // The least of two is chosen by what holds in all of the kernel: the value outlives this scope.
-        result = atoms_.compute(node.what, of[0], of.size() > 1 ? of[1] : Polynomial(),
-                                node.what == Operation::minimum || node.what == Operation::maximum
-                                    ? scopes_.front()
-                                    : scopes_.back());
+        // What holds in all of the kernel simplifies a value, which outlives this scope.
+        result =
+            atoms_.compute(node.what, of[0], of.size() > 1 ? of[1] : Polynomial(),
+                           node.what == Operation::floorDiv || node.what == Operation::mod ? scopes_.back()
+                                                                                           : scopes_.front());
         break;
     }
     return result ? result : atoms_.symbol("value", false);
@@ -235,7 +242,7 @@ bool readAccesses(ByteReader& in, KernelAccesses& kernel) {
       return false;
     if (isAccess && event.operands.size() != kernel.buffers[event.subject].shape.size()) return false;
     const bool isBinding = event.kind == EventKind::variable || event.kind == EventKind::let;
-    if (isBinding && event.operands.size() != 1) return false;
+    if ((isBinding || event.kind == EventKind::same) && event.operands.size() != 1) return false;
     if ((isBinding || event.kind == EventKind::unit) &&
         kernel.nodes[event.subject].kind != NodeKind::variable)
       return false;

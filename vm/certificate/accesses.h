@@ -27,7 +27,8 @@ struct AccessBuffer {
 };
 
 // variable: 0 <= node < operand, for all that follows in its scope; the extent of the units is the launch's.
-enum class EventKind : uint8_t { push, pop, unit, variable, let, assume, refuse, access };
+// same: a scalar that the launch gives has the value of a formula of others, as the kernel's loops have it.
+enum class EventKind : uint8_t { push, pop, unit, variable, let, same, assume, refuse, access };
 
 struct Event {
   EventKind kind = EventKind::push;

@@ -41,6 +41,11 @@ bool Atoms::isPositive(const Polynomial& p, int depth) const {
   return atom.kind == Operation::minimum && isPositive(atom.a, depth + 1) && isPositive(atom.b, depth + 1);
 }
 
+bool Atoms::isAtLeast(const Polynomial& a, const Polynomial& b, int64_t more, const Scope& scope) const {
+  const Value rest = difference(difference(a, b), Polynomial(more));
+  return rest && isPlainlyNonNegative(*rest, scope);
+}
+
 Value Atoms::quotientWithin(const Polynomial& a, const Polynomial& b, Scope& scope) {
   const Value least = scaledSum(b, Polynomial(1), -1);
   if (!least || std::find(scope.facts.begin(), scope.facts.end(), *least) == scope.facts.end())
@@ -91,17 +96,21 @@ Value Atoms::compute(Operation what, const Polynomial& a, const Polynomial& b, S
     }
     case Operation::minimum:
     case Operation::maximum: {
-      const Value more = scaledSum(a, b, -1), less = scaledSum(b, a, -1);
       const bool isMaximum = what == Operation::maximum;
-      if (more && isPlainlyNonNegative(*more, scope)) return isMaximum ? a : b;
-      if (less && isPlainlyNonNegative(*less, scope)) return isMaximum ? b : a;
-      return b < a ? atom(what, b, a) : atom(what, a, b);
+      if (isAtLeast(a, b, 0, scope)) return isMaximum ? a : b;
+      if (isAtLeast(b, a, 0, scope)) return isMaximum ? b : a;
+      const Polynomial made = b < a ? atom(what, b, a) : atom(what, a, b);
+      const bool left = isPlainlyNonNegative(a, scope), right = isPlainlyNonNegative(b, scope);
+      if (isMaximum ? left || right : left && right) scope.nonNegative.insert(*made.atom());
+      return made;
     }
     case Operation::less:
-      if (isFixed) return truth(*x < *y);
+      if (isAtLeast(a, b, 0, scope)) return truth(false);
+      if (isAtLeast(b, a, 1, scope)) return truth(true);
       break;
     case Operation::lessEqual:
-      if (isFixed) return truth(*x <= *y);
+      if (isAtLeast(b, a, 0, scope)) return truth(true);
+      if (isAtLeast(a, b, 1, scope)) return truth(false);
       break;
     case Operation::equal:
       if (isFixed || a == b) return truth(a == b);

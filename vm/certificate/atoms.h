@@ -68,6 +68,8 @@ class Atoms {
   std::string print(const Polynomial& p) const;
 
  private:
+  // a >= b + more, without a search.
+  bool isAtLeast(const Polynomial& a, const Polynomial& b, int64_t more, const Scope& scope) const;
   bool isPositive(const Polynomial& p, int depth = 0) const;  // for all values of its atoms
   Polynomial atom(Operation what, const Polynomial& a, const Polynomial& b, bool hasFacts = true);
   Value quotientWithin(const Polynomial& a, const Polynomial& b, Scope& scope);
@@ -87,6 +89,7 @@ struct Alternative {
   Polynomial value;
   std::vector<Polynomial> facts;  // each >= 0
 };
+inline bool hasCases(Operation kind) { return kind >= Operation::minimum; }
 // One of them is true. Empty: the atom has none.
 std::vector<Alternative> alternatives(const Atoms& atoms, AtomId id);
 // `p` with `atom` replaced; nothing when it gets out of range.

@@ -2,6 +2,7 @@
 // is not among them makes a result of which nothing is known.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 
@@ -11,13 +12,18 @@ namespace dyn::certificate {
 
 struct ResultShape {
   uint8_t dtype = 0;
-  std::vector<Value> dims;  // nothing: any number
+  std::vector<Polynomial> dims;
 };
 
-// Of a call with these tensors (a list: one of its items), scalars and numbers. Nothing: not known.
-std::vector<std::optional<ResultShape>> resultsOf(const std::string& name,
-                                                  const std::vector<ObjectRef>& arguments,
-                                                  const std::vector<Polynomial>& scalars,
-                                                  std::span<const int32_t> numbers);
+struct BuiltinCall {
+  const std::string& name;
+  const std::vector<ObjectRef>& arguments;  // for a list, one of its items
+  std::vector<Polynomial> scalars;
+  std::span<const int32_t> numbers;
+  std::function<Polynomial()> anySize;  // a number of which only the data knows
+};
+
+// Of each result; nothing: not known.
+std::vector<std::optional<ResultShape>> resultsOf(const BuiltinCall& call);
 
 }  // namespace dyn::certificate

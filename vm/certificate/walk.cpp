@@ -815,16 +815,13 @@ void Walk::callBuiltin(const CodeRow& row) {
     if (argument->kind == ObjectKind::list && !argument->fields.empty())
       argument = itemOf(argument->fields[0]);
   }
-  const auto shapes = resultsOf(name, arguments, scalars(row.operands[3]), row.operands[4]);
-  for (size_t i = 0; i < row.operands[1].size(); ++i) {
-    if (i >= shapes.size() || !shapes[i]) {
+  const auto shapes =
+      resultsOf({name, arguments, scalars(row.operands[3]), row.operands[4], [this] { return fresh(true); }});
+  for (size_t i = 0; i < row.operands[1].size(); ++i)
+    if (i < shapes.size() && shapes[i])
+      results.push_back(newTensor(shapes[i]->dtype, shapes[i]->dims));
+    else
       results.push_back(newUnknown("builtin " + name + " makes a result of its own size", shared));
-      continue;
-    }
-    std::vector<Polynomial> dims;
-    for (const Value& dim : shapes[i]->dims) dims.push_back(dim ? *dim : fresh(true));
-    results.push_back(newTensor(shapes[i]->dtype, dims));
-  }
   setAll(row.operands[1], results);
   demandPeak({});
 }

@@ -36,27 +36,39 @@ class SearchingJudge : public certificate::Judge {
     return -1;
   }
   const std::vector<Polynomial>& peak() override { return peak_; }
+  // Keeps the sums that no other covers. One that names what a later place makes covers nothing before it.
   void live(const Atoms& atoms, const Polynomial& sum) override {
     const Scope everywhere;
     const auto isWithin = [&](const Polynomial& a, const Polynomial& b) {
       const std::optional<Polynomial> room = scaledSum(b, a, -1);
       return room && atoms.isPlainlyNonNegative(*room, everywhere);
     };
-    for (const Polynomial& p : sums_)
-      if (isWithin(sum, p)) return;
-    sums_.erase(
-        std::remove_if(sums_.begin(), sums_.end(), [&](const Polynomial& p) { return isWithin(p, sum); }),
-        sums_.end());
-    sums_.push_back(sum);
+    certificate::AtomId newest = 0;
+    for (const auto& [monomial, coefficient] : sum.terms)
+      if (!monomial.empty()) newest = std::max(newest, monomial.back());
+    for (const Sum& each : sums_)
+      if (isWithin(sum, each.bytes)) return;
+    std::erase_if(sums_,
+                  [&](const Sum& each) { return newest < each.atomCount && isWithin(each.bytes, sum); });
+    sums_.push_back({sum, atoms.size()});
   }
   bool isWrong() const override { return false; }
 
-  const std::vector<Polynomial>& sums() const { return sums_; }
+  std::vector<Polynomial> sums() const {
+    std::vector<Polynomial> result;
+    for (const Sum& each : sums_) result.push_back(each.bytes);
+    return result;
+  }
   const std::string& witnesses() const { return witnesses_.bytes; }
 
  private:
   bool isSearching_;
-  std::vector<Polynomial> peak_, sums_;
+  std::vector<Polynomial> peak_;
+  struct Sum {
+    Polynomial bytes;
+    size_t atomCount = 0;  // when it was held
+  };
+  std::vector<Sum> sums_;
   ByteWriter witnesses_;
   WitnessSearch search_;
 };

@@ -56,6 +56,11 @@ class AccessWriter {
     // Buffers first: their numbers are those of the kernel.
     for (const Buffer* buffer : kernel_.buffers) bufferNumber(*buffer);
     for (const Buffer* buffer : kernel_.scratch) bufferNumber(*buffer);
+    for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
+      if (kernel_.scalars[i].isSymbol()) continue;
+      const uint32_t formula = nodeOf(kernel_.scalars[i]);
+      event(EventKind::same, valued(NodeKind::scalar, static_cast<int64_t>(i)), {formula});
+    }
     event(EventKind::unit, nodeOf(kernel_.unit), {});
     tasks_.push_back({kernel_.body.get()});
     while (!tasks_.empty()) {

@@ -15,7 +15,10 @@ using certificate::Operation;
 using certificate::Polynomial;
 using certificate::Scope;
 
-constexpr int kBudget = 600, kStepDepth = 14, kCaseDepth = 5, kMaximumCases = 60;
+constexpr int kBudget = 500, kBudgetOfCase = 80;  // steps of one combination
+constexpr int kStepDepth = 14, kCaseDepth = 2, kMaximumCases = 16;
+constexpr int64_t kMaximumSteps = 150'000;  // of a program; from there on no cases are tried
+constexpr size_t kMaximumSplits = 8;
 constexpr int64_t kMaximumScale = 1 << 20;
 
 // The atoms of `whole` without those of `part`; nothing when they are not all there.
@@ -45,6 +48,7 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
   const Atoms& atoms = problem.atoms;
   if (atoms.isPlainlyNonNegative(p, problem.scope)) return true;
   if (depth >= kStepDepth || --problem.budget < 0) return false;
+  ++steps_;
   // The term to get rid of: that of the newest atom, which is the innermost loop variable or operation.
   const Monomial* worst = nullptr;
   int64_t coefficient = 0;
@@ -131,7 +135,7 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
     return true;
   }
   if (++cases_ > kMaximumCases) return false;
-  Problem problem{atoms, scope, kBudget, {}, 1};
+  Problem problem{atoms, scope, depth == 0 ? kBudget : kBudgetOfCase, {}, 1};
   if (combine(problem, p, 0)) {
     out.number(1);
     out.number(static_cast<uint64_t>(problem.scale));
@@ -144,17 +148,9 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
     }
     return true;
   }
-  if (depth >= kCaseDepth) return false;
+  if (depth >= caseDepth_) return false;
   if (scaled(atoms, scope, p, out)) return true;
-  // The atoms that have cases, the newest first.
-  std::vector<AtomId> splittable;
-  for (const auto& [monomial, coefficient] : p.terms)
-    for (const AtomId atom : monomial)
-      if (atoms[atom].kind != Operation::symbol && atoms[atom].kind != Operation::floorDiv)
-        splittable.push_back(atom);
-  std::sort(splittable.rbegin(), splittable.rend());
-  splittable.erase(std::unique(splittable.begin(), splittable.end()), splittable.end());
-  for (const AtomId atom : splittable) {
+  for (const AtomId atom : splittable(atoms, scope, p)) {
     const size_t before = out.bytes.size();
     out.number(2);
     out.number(atom);
@@ -169,6 +165,32 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
     out.bytes.resize(before);
   }
   return false;
+}
+
+// The atoms that have cases: those of the claim, the newest first, then those of the facts about its atoms.
+std::vector<AtomId> WitnessSearch::splittable(const Atoms& atoms, const Scope& scope, const Polynomial& p) {
+  std::vector<AtomId> result;
+  std::set<AtomId> mentioned, met;
+  const auto add = [&](const Polynomial& of) {
+    std::set<AtomId> own;
+    for (const auto& [monomial, coefficient] : of.terms) own.insert(monomial.begin(), monomial.end());
+    for (auto atom = own.rbegin(); atom != own.rend(); ++atom)
+      if (certificate::hasCases(atoms[*atom].kind) && met.insert(*atom).second) result.push_back(*atom);
+    return own;
+  };
+  mentioned = add(p);
+  for (size_t i = scope.facts.size(); i-- > 0 && result.size() < kMaximumSplits;) {
+    const Polynomial& fact = scope.facts[i];
+    const bool isAbout = std::any_of(mentioned.begin(), mentioned.end(),
+                                     [&](AtomId atom) { return certificate::mentions(fact, atom); });
+    if (isAbout) add(fact);
+  }
+  for (size_t i = 0; i < result.size() && result.size() < kMaximumSplits; ++i) {
+    const certificate::Atom& atom = atoms[result[i]];
+    add(atom.a);
+    add(atom.b);
+  }
+  return result;
 }
 
 // By a divisor that is at least 1 in this scope: of u < m*k follows floordiv(u, k) < m.
@@ -195,10 +217,14 @@ bool WitnessSearch::scaled(const Atoms& atoms, const Scope& scope, const Polynom
 
 bool WitnessSearch::find(const Atoms& atoms, const Scope& scope, const Polynomial& p, ByteWriter& out) {
   noteFacts(atoms);
-  cases_ = 0;
   const size_t before = out.bytes.size();
-  if (cases(atoms, scope, p, 0, out)) return true;
-  out.bytes.resize(before);
+  // One case inside of another is tried when none alone is enough.
+  const int deepest = steps_ < kMaximumSteps ? kCaseDepth : 0;
+  for (caseDepth_ = 0; caseDepth_ <= deepest; ++caseDepth_) {
+    cases_ = 0;
+    if (cases(atoms, scope, p, 0, out)) return true;
+    out.bytes.resize(before);
+  }
   return false;
 }
 

@@ -33,6 +33,9 @@ class WitnessSearch {
 
   bool cases(const certificate::Atoms& atoms, const certificate::Scope& scope,
              const certificate::Polynomial& p, int depth, ByteWriter& out);
+  static std::vector<certificate::AtomId> splittable(const certificate::Atoms& atoms,
+                                                     const certificate::Scope& scope,
+                                                     const certificate::Polynomial& p);
   bool scaled(const certificate::Atoms& atoms, const certificate::Scope& scope,
               const certificate::Polynomial& p, ByteWriter& out);
   bool combine(Problem& problem, const certificate::Polynomial& p, int depth);
@@ -43,6 +46,8 @@ class WitnessSearch {
   size_t noted_ = 0;
   const certificate::Atoms* atoms_ = nullptr;
   int cases_ = 0;  // tried for one claim
+  int caseDepth_ = 0;
+  int64_t steps_ = 0;  // of all claims
 };
 
 }  // namespace dyn

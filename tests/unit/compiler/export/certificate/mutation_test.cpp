@@ -112,6 +112,16 @@ test::SizedRun runsOf(const Certified& of, const vm::Program& program) {
   return all;
 }
 
+// "program 4, word 57: 12, was 3".
+std::string changeText(const std::vector<Certified>& programs, const Certified& of,
+                       const vm::Program& program) {
+  const std::vector<int32_t>& code = program.functions[static_cast<size_t>(program.mainFunction)].code;
+  size_t at = 0;
+  while (at + 1 < code.size() && code[at] == of.code()[at]) ++at;
+  return "program " + std::to_string(&of - programs.data()) + ", word " + std::to_string(at) + ": " +
+         std::to_string(code[at]) + ", was " + std::to_string(of.code()[at]);
+}
+
 // Changes one operand of one instruction: another register, number, place to jump to, kernel or constant.
 bool mutate(vm::Program& program, std::mt19937& random) {
   vm::Function& main = program.functions[static_cast<size_t>(program.mainFunction)];
@@ -190,10 +200,11 @@ TEST(Certificates, EveryUnsafeMutationIsRefused) {
     misshapen += runs.isMisshapen ? 1 : 0;
     refused += report.status == CertificateStatus::refused ? 1 : 0;
     // `run --certified` refuses it, and `verify-package` does not call it certified.
-    EXPECT_FALSE(runs.isUnsafe && certificate::whyNotSafe(report).empty()) << "mutation " << count;
+    EXPECT_FALSE(runs.isUnsafe && certificate::whyNotSafe(report).empty())
+        << changeText(programs, of, program);
     EXPECT_FALSE((runs.isUnsafe || runs.isMisfit || runs.isMisshapen) &&
                  report.status == CertificateStatus::certified)
-        << "mutation " << count;
+        << changeText(programs, of, program);
   }
   EXPECT_GT(unsafe, wanted / 20);
   EXPECT_GT(misfit + misshapen, wanted / 100);

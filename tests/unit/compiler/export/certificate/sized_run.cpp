@@ -15,7 +15,7 @@ namespace {
 using vm::Opcode;
 
 constexpr int kMostSteps = 20000;
-constexpr int64_t kMostBytes = 1 << 16, kMostUnits = 64;  // of a launch that is run
+constexpr int64_t kMostBytes = 1 << 14, kMostUnits = 64;  // of a launch that is run
 
 struct Thing {
   bool isStorage = false, isDense = true;
