@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "app/session/session_state.h"
+#include "app/session/views/change_views.h"
 #include "compiler/support/mapped_file.h"
 #include "vm/certificate/certificate.h"
 
