@@ -206,7 +206,9 @@ Status applySettings(BatchRequest& r) {
   for (const OptionRow* row : settingTable()) {
     const std::vector<std::string> keys = row->keys();
     if (keys.empty() || !r.has(keys.back())) continue;
-    std::string value = row->value.kind == OptionValue::Kind::flag ? "off" : "";
+    std::string value = row->value.kind != OptionValue::Kind::flag ? ""
+                        : keys.back().starts_with("no-")           ? "off"
+                                                                   : "on";
     for (const std::string& text : r.all(keys.back()))
       value += (value.empty() || text.empty() ? "" : row->value.joint) + text;
     DYN_CHECK(row->storage.set(r.session, std::string(row->spelling), value));

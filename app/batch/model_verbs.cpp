@@ -393,14 +393,23 @@ int verb_tune(const BatchContext& context) {
   return answer(context, loadCommand(context.request), context.request.handedTo(CommandId::tune));
 }
 
-int verb_cache(const BatchContext& context) {
-  std::shared_ptr<const Outcome> outcome =
-      context.execute(Command::of(CommandId::cache).add("what", context.request.text("action")));
-  if (!outcome->as<CacheView>()) return context.fail(*outcome);
+// Prints what a command without a model says, also when it failed.
+static int answerAlone(const BatchContext& context, Command command) {
+  std::shared_ptr<const Outcome> outcome = context.execute(std::move(command));
+  if (std::holds_alternative<std::monostate>(outcome->view)) return context.fail(*outcome);
   const std::string text = toText(outcome->view, context.output.textOptions());
   if (outcome->ok()) return finish(context, toJson(outcome->view), text);
   if (!context.output.claim()) ::pause();
   return context.output.failure(*outcome->error, toJson(outcome->view), text);
+}
+
+int verb_cache(const BatchContext& context) {
+  return answerAlone(context, Command::of(CommandId::cache).add("what", context.request.text("action")));
+}
+
+int verb_verifyPackage(const BatchContext& context) {
+  return answerAlone(context,
+                     Command::of(CommandId::verifyPackage).add("file", context.request.text("file")));
 }
 
 }  // namespace dyn

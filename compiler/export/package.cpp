@@ -4,11 +4,14 @@
 #include <optional>
 
 #include "compiler/driver/packed_weights.h"
+#include "compiler/export/certificate/certificate_writer.h"
 #include "compiler/export/file_places.h"
 #include "compiler/export/linker.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
+#include "vm/certificate/certificate.h"
 #include "vm/isa/package.h"
+#include "vm/isa/program_file.h"
 
 namespace dyn {
 
@@ -52,6 +55,7 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
     vm::Program program;
     std::vector<HostTensor> constants;
     std::vector<MappedFile> linked;
+    std::string certificate;
   };
   auto owner = std::make_shared<Owner>();
   std::vector<vm::ObjectSection> sections;
@@ -66,12 +70,24 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
   }
   for (size_t i = 0; i < owner->linked.size(); ++i)
     sections.push_back({codes[i].needs, owner->linked[i].bytes()});
+  std::vector<vm::ObjectSection> others;
+  if (request.proof == PackageProof::certificate) {
+    std::vector<uint64_t> digests;
+    for (const vm::ObjectSection& section : sections) digests.push_back(certificate::digestOf(section.bytes));
+    const std::vector<uint8_t> program = vm::serializeProgram(packed.program);
+    DYN_TRY(owner->certificate,
+            makeCertificate({reinterpret_cast<const char*>(program.data()), program.size()},
+                            compiled.lowered.kernels, digests));
+    if (!owner->certificate.empty())
+      others.push_back({certificate::kCertificateSection, owner->certificate});
+  }
   vm::PackageSigner signer;
   if (request.signedBy)
     signer = [&](const std::vector<std::string_view>& pieces, std::string& signature) {
       return vm::signPieces(pieces, *request.signedBy, signature);
     };
-  const vm::Status status = vm::makePackage(packed.program, constants, sections, owner->package, signer);
+  const vm::Status status =
+      vm::makePackage(packed.program, constants, sections, owner->package, signer, others);
   if (status.code == DYN_UNSUPPORTED) return makeError(DiagnosticId::unsupportedFeature, status.message);
   if (!status.ok()) return makeError(DiagnosticId::internalError, status.message);
   PackagePieces made;

@@ -33,9 +33,12 @@ struct ExportedFile {
 // How the objects of kernels and host program are held: linked as one shared object in the package, or apart,
 // for who links them himself.
 enum class PackageCode : uint8_t { linked, apart };
+// Is a certificate in the package (vm/certificate/certificate.h)?
+enum class PackageProof : uint8_t { none, certificate };
 struct PackageRequest {
   HostCode flow = HostCode::native;
   PackageCode code = PackageCode::linked;
+  PackageProof proof = PackageProof::none;
   // Of the package's metadata, where they are known: "ram_bound_bytes", and what is known of the dims
   // ("facts": a JSON object).
   std::optional<int64_t> ramBoundBytes;

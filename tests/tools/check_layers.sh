@@ -20,6 +20,7 @@ vm/shared          : vm/include
 vm/base            : vm/include vm/shared
 vm/isa             : vm/include vm/shared vm/base
 vm/device          : vm/include vm/shared vm/base vm/isa
+vm/certificate     : vm/include vm/isa
 vm/core            : vm/include vm/shared vm/base vm/isa vm/device
 vm/kernels         : vm/include vm/shared vm/base vm/isa vm/core
 vm/onednn          : vm/include vm/shared vm/base vm/isa vm/core vm/kernels
@@ -40,13 +41,13 @@ compiler/kernel    : compiler..passes    vm/include vm/shared vm/isa
 compiler/lower     : compiler..kernel    vm/include vm/shared vm/isa
 compiler/codegen   : compiler..loop      vm/include vm/shared vm/isa
 compiler/driver    : compiler..codegen   vm/include vm/shared vm/isa
-compiler/export    : compiler..driver    vm/include vm/shared vm/isa
+compiler/export    : compiler..driver    vm/include vm/shared vm/isa vm/certificate
 compiler/tune      : compiler..export    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include
 frontends/onnx     : compiler..infer     frontends/text vm/include
 app/tokenizer      : compiler/support
-app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared
-app/session        : app/engine app/tokenizer compiler..tune frontends/text frontends/onnx vm/include vm/shared
+app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared vm/certificate
+app/session        : app/engine app/tokenizer compiler..tune frontends/text frontends/onnx vm/include vm/shared vm/certificate
 app/repl           : app/engine app/session compiler/support
 app/batch          : app/engine app/session compiler/support vm/include
 app/library        : app/engine app/session app/tokenizer compiler..export vm/include

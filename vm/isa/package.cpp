@@ -90,8 +90,8 @@ uint64_t layOutConstants(Program& program) {
 }
 
 Status makePackage(const Program& program, std::span<const void* const> constantData,
-                   std::span<const ObjectSection> objects, PackageBytes& package,
-                   const PackageSigner& signer) {
+                   std::span<const ObjectSection> objects, PackageBytes& package, const PackageSigner& signer,
+                   std::span<const ObjectSection> others) {
   if (constantData.size() != program.constants.size())
     return failure(DYN_INVALID_ARGUMENT, "one data pointer per constant is needed");
   const std::vector<uint8_t> code = serializeProgram(program);
@@ -110,6 +110,8 @@ Status makePackage(const Program& program, std::span<const void* const> constant
   add(SectionKind::constants, "constants", *std::move(constants));
   for (const ObjectSection& object : objects)
     add(SectionKind::object, object.name, {{object.bytes}, object.bytes.size()});
+  for (const ObjectSection& other : others)
+    add(SectionKind::other, other.name, {{other.bytes}, other.bytes.size()});
   if (signer) {
     std::vector<std::string> rows(sections.size());
     std::vector<std::string_view> pieces;

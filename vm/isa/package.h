@@ -49,10 +49,10 @@ using PackageSigner =
     std::function<Status(const std::vector<std::string_view>& pieces, std::string& signature)>;
 
 // constantData[i] is the data of constant i, which is not copied; the program's offsets must come from
-// layOutConstants. Equal input gives equal bytes. `signer` may be empty.
+// layOutConstants. Equal input gives equal bytes. `signer` may be empty; `others` are of other kinds.
 Status makePackage(const Program& program, std::span<const void* const> constantData,
                    std::span<const ObjectSection> objects, PackageBytes& package,
-                   const PackageSigner& signer = {});
+                   const PackageSigner& signer = {}, std::span<const ObjectSection> others = {});
 
 // Where the package of a file lies: in all of it, or behind a program, at a page, with a trailer at the end.
 struct PackagePlace {

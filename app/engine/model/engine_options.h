@@ -33,6 +33,8 @@ struct EngineOptions {
   // none.
   bool nativeCode = true;
   std::string verifyKey;
+  // Packages must have a certificate that holds and leaves no access to memory open.
+  bool needsCertificate = false;
   std::string dataRoot;  // folder that symbolic links to external data may not leave; "": none is followed
   std::string operatorFiles;        // of operators that the user defines: "a.dyn;b.dyn"; "": none
   std::string tuningFile;           // of records; "" is beside the object cache, "none" off

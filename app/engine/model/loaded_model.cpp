@@ -7,6 +7,7 @@
 #include "app/engine/model/text_options.h"
 #include "app/engine/model/tuning_file.h"
 #include "compiler/tune/policies.h"
+#include "vm/certificate/certificate.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/include/dyn_load.h"
 
@@ -274,6 +275,14 @@ Error LoadedModel::packageError(dyn_status status) const {
   return Error(std::move(said)).at({.file = info_.path});
 }
 
+Status LoadedModel::checkCertificate() const {
+  DYN_TRY(const MappedFile file, MappedFile::open(request_.path));
+  const certificate::Report report = certificate::checkPackage(file.bytes());
+  const std::string why = certificate::whyNotSafe(report);
+  if (why.empty()) return {};
+  return makeError(DiagnosticId::badPackage, "--certified: " + why, {.file = info_.path});
+}
+
 Result<VmModule> LoadedModel::openPackage() const {
   dyn_module* module = nullptr;
   dyn_host host{};
@@ -288,6 +297,7 @@ Result<VmModule> LoadedModel::openPackage() const {
     DYN_TRY(key, readVerifyKey(options_.verifyKey));
     how.verify_key = key.data();
   }
+  if (options_.needsCertificate) DYN_CHECK(checkCertificate());
   const dyn_status status = dyn_module_load_file_with(request_.path.c_str(), &host, &how, &module);
   if (status != DYN_OK) return packageError(status);
   return VmModule(module);

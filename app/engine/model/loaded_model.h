@@ -134,6 +134,7 @@ class LoadedModel {
   Status readOnnx();
   Status readText(std::string text);
   Status readPackage();
+  Status checkCertificate() const;
   Result<VmModule> openPackage() const;
   Error packageError(dyn_status status) const;
   Status declareDims();

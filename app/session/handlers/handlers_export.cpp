@@ -145,6 +145,8 @@ Status writeExport(const ExportJob& job) {
 Result<View> handle_compile(SessionState& state, const Command& command, Outcome& outcome) {
   if (command.has("sign") && !command.has("o"))
     return makeError(DiagnosticId::usageError, "--sign signs the package that -o FILE writes");
+  if (command.has("certify") && !command.has("o"))
+    return makeError(DiagnosticId::usageError, "--certify is for the package that -o FILE writes");
   DYN_TRY(const std::optional<SigningSeed> signedBy, signingKeyOf(command));
   DYN_TRY(ToWrite made, compiledToWrite(state, command, ExportMemory::unbounded, outcome));
   const CompiledModel& compiled = *made.model->compiled();
@@ -154,6 +156,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
     PackageRequest request;
     request.flow = hostCodeOf(state, command);
     request.signedBy = signedBy;
+    if (command.has("certify")) request.proof = PackageProof::certificate;
     DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
     result.fileBytes = file.fileBytes;
   }

@@ -84,4 +84,23 @@ struct QuantiseResult {
   std::vector<Weight> weights;
 };
 
+// The certificate of a package, checked.
+struct CertificateView {
+  struct Kind {
+    std::string name;  // "fits", "apart", "access", "peak", "shape"
+    int64_t shownCount = 0, openCount = 0;
+  };
+  struct Open {
+    std::string kind, place, what;
+  };
+  std::string file, status;  // "certified", "partly", "missing", "refused"
+  std::string why;           // missing, refused
+  int64_t certificateBytes = 0, checkNs = 0;
+  std::vector<Kind> kinds;
+  std::vector<Open> open;
+  std::vector<std::string> peak;  // bytes: the largest of these formulas
+  int64_t launchesCount = 0, builtinCallsCount = 0;
+  std::vector<std::string> builtins;  // what they do inside is not part of the certificate
+};
+
 }  // namespace dyn

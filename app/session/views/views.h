@@ -20,6 +20,7 @@ struct BenchResult;
 struct BisectView;
 struct BreakpointTable;
 struct CacheView;
+struct CertificateView;
 struct CompileResult;
 struct DeviceCountTable;
 struct DiffView;
@@ -81,6 +82,6 @@ using View = std::variant<
     Shared<TextView>, Shared<RunList>, Shared<NodeList>, Shared<DeviceCountTable>, Shared<WarpView>,
     Shared<PlacementView>, Shared<LevelsView>, Shared<InferResult>, Shared<ReportResult>,
     Shared<GenerateResult>, Shared<GeneraliseResult>, Shared<ModelDifference>, Shared<ValueComparison>,
-    Shared<ExtractResult>, Shared<QuantiseResult>, Shared<RunCauses>>;
+    Shared<ExtractResult>, Shared<QuantiseResult>, Shared<RunCauses>, Shared<CertificateView>>;
 
 }  // namespace dyn

@@ -42,7 +42,8 @@ void noteFile(const ExportJob& job, const ExportedFile& file) {
 }  // namespace
 
 Status write_package(const ExportJob& job) {
-  DYN_TRY(const PackageRequest request, packageRequest(job));
+  DYN_TRY(PackageRequest request, packageRequest(job));
+  if (job.command.has("certify")) request.proof = PackageProof::certificate;
   DYN_TRY(const ExportedFile file, writePackageFile(job.compiled(), job.command.text("o"), request));
   noteFile(job, file);
   return {};

@@ -131,4 +131,23 @@ Json viewJson(const QuantiseResult& view) {
           {"weights", weights}};
 }
 
+Json viewJson(const CertificateView& view) {
+  Json kinds = Json::object(), open = Json::array();
+  for (const auto& kind : view.kinds)
+    kinds[kind.name] = {{"shown_count", kind.shownCount}, {"open_count", kind.openCount}};
+  for (const auto& each : view.open)
+    open.push_back({{"kind", each.kind}, {"place", each.place}, {"what", each.what}});
+  return {{"package", view.file},
+          {"status", view.status},
+          {"why", view.why.empty() ? Json(nullptr) : Json(view.why)},
+          {"certificate_bytes", view.certificateBytes},
+          {"check_ns", view.checkNs},
+          {"obligations", kinds},
+          {"open", open},
+          {"peak_formulas", view.peak},
+          {"launches_count", view.launchesCount},
+          {"builtin_calls_count", view.builtinCallsCount},
+          {"builtins", view.builtins}};
+}
+
 }  // namespace dyn

@@ -9,6 +9,7 @@ struct BenchResult;
 struct BisectView;
 struct BreakpointTable;
 struct CacheView;
+struct CertificateView;
 struct CompileResult;
 struct DeviceCountTable;
 struct DiffView;
@@ -106,5 +107,6 @@ nlohmann::ordered_json viewJson(const ModelDifference& view);
 nlohmann::ordered_json viewJson(const ValueComparison& view);
 nlohmann::ordered_json viewJson(const ExtractResult& view);
 nlohmann::ordered_json viewJson(const QuantiseResult& view);
+nlohmann::ordered_json viewJson(const CertificateView& view);
 
 }  // namespace dyn

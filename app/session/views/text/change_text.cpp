@@ -188,4 +188,34 @@ std::string viewText(const QuantiseResult& view, const TextOptions& options) {
   return text + textTable({"weight", "operator", ">before", ">after", ">error", "form"}, rows, options);
 }
 
+std::string viewText(const CertificateView& view, const TextOptions& options) {
+  static constexpr size_t kMostOpen = 12;
+  std::string text = fmt::format("{}: {}", visibleLine(view.file),
+                                 view.status == "partly" ? "partly certified" : view.status);
+  if (!view.why.empty()) return text + ": " + visibleLine(view.why) + "\n";
+  text += fmt::format(", {} checked in {}\n", bytesText(view.certificateBytes), durationText(view.checkNs));
+  TextRows rows;
+  for (const auto& kind : view.kinds)
+    rows.push_back({kind.name, std::to_string(kind.shownCount), std::to_string(kind.openCount)});
+  text += textTable({"obligation", ">shown", ">open"}, rows, options);
+  const bool isPeakOpen =
+      std::any_of(view.open.begin(), view.open.end(), [](const auto& e) { return e.kind == "peak"; });
+  if (!isPeakOpen)
+    for (const std::string& peak : view.peak)
+      text += fmt::format("{} {} bytes\n", &peak == &view.peak.front() ? "peak: at most" : "      or",
+                          visibleLine(peak));
+  const size_t count = options.full ? view.open.size() : std::min(view.open.size(), kMostOpen);
+  for (size_t i = 0; i < count; ++i)
+    text += fmt::format("open: {} {}: {}\n", view.open[i].kind, visibleLine(view.open[i].place),
+                        visibleLine(view.open[i].what));
+  if (count < view.open.size()) text += fmt::format("      ... {} more\n", view.open.size() - count);
+  std::string names;
+  for (const std::string& name : view.builtins) names += (names.empty() ? "" : ", ") + visibleLine(name);
+  text +=
+      fmt::format("not covered: machine code follows the stated accesses ({} launches)", view.launchesCount);
+  if (view.builtinCallsCount > 0)
+    text += fmt::format("; insides of built-in kernels ({} calls: {})", view.builtinCallsCount, names);
+  return text + "\n";
+}
+
 }  // namespace dyn

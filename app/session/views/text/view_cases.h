@@ -11,6 +11,7 @@ struct BenchResult;
 struct BisectView;
 struct BreakpointTable;
 struct CacheView;
+struct CertificateView;
 struct CompileResult;
 struct DeviceCountTable;
 struct DiffView;
@@ -108,5 +109,6 @@ std::string viewText(const ModelDifference& view, const TextOptions& options);
 std::string viewText(const ValueComparison& view, const TextOptions& options);
 std::string viewText(const ExtractResult& view, const TextOptions& options);
 std::string viewText(const QuantiseResult& view, const TextOptions& options);
+std::string viewText(const CertificateView& view, const TextOptions& options);
 
 }  // namespace dyn

@@ -1,0 +1,231 @@
+#include "compiler/export/certificate/witness_search.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace dyn {
+
+namespace {
+
+using certificate::AtomId;
+using certificate::Atoms;
+using certificate::Monomial;
+using certificate::Operation;
+using certificate::Polynomial;
+using certificate::Scope;
+
+constexpr int kBudget = 500, kBudgetOfCase = 80;  // steps of one combination
+constexpr int kStepDepth = 14, kCaseDepth = 2, kMaximumCases = 16;
+constexpr int64_t kMaximumSteps = 150'000;  // of a program; from there on no cases are tried
+constexpr size_t kMaximumSplits = 8;
+constexpr int64_t kMaximumScale = 1 << 20;
+
+// The atoms of `whole` without those of `part`; nothing when they are not all there.
+std::optional<Monomial> quotient(const Monomial& whole, const Monomial& part) {
+  if (!std::includes(whole.begin(), whole.end(), part.begin(), part.end())) return std::nullopt;
+  Monomial rest;
+  std::set_difference(whole.begin(), whole.end(), part.begin(), part.end(), std::back_inserter(rest));
+  return rest;
+}
+
+}  // namespace
+
+void WitnessSearch::noteFacts(const Atoms& atoms) {
+  if (atoms_ != &atoms || noted_ > atoms.facts().size()) factsOf_.clear(), noted_ = 0;
+  atoms_ = &atoms;
+  for (; noted_ < atoms.facts().size(); ++noted_) {
+    Monomial mentioned;
+    for (const auto& [monomial, coefficient] : atoms.facts()[noted_].terms)
+      mentioned.insert(mentioned.end(), monomial.begin(), monomial.end());
+    std::sort(mentioned.begin(), mentioned.end());
+    mentioned.erase(std::unique(mentioned.begin(), mentioned.end()), mentioned.end());
+    for (const AtomId atom : mentioned) factsOf_[atom].push_back(noted_);
+  }
+}
+
+bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
+  const Atoms& atoms = problem.atoms;
+  if (atoms.isPlainlyNonNegative(p, problem.scope)) return true;
+  if (depth >= kStepDepth || --problem.budget < 0) return false;
+  ++steps_;
+  // The term to get rid of: that of the newest atom, which is the innermost loop variable or operation.
+  const Monomial* worst = nullptr;
+  int64_t coefficient = 0;
+  for (const auto& [monomial, factor] : p.terms) {
+    Polynomial term;
+    term.terms[monomial] = factor;
+    if (atoms.isPlainlyNonNegative(term, problem.scope)) continue;
+    const auto newest = [](const Monomial& m) { return m.empty() ? -1 : static_cast<int64_t>(m.back()); };
+    if (!worst || newest(monomial) > newest(*worst) ||
+        (newest(monomial) == newest(*worst) && monomial.size() > worst->size())) {
+      worst = &monomial;
+      coefficient = factor;
+    }
+  }
+  const auto badTerms = [&](const Polynomial& q, const Problem& in) {
+    size_t count = 0;
+    for (const auto& [monomial, factor] : q.terms) {
+      Polynomial term;
+      term.terms[monomial] = factor;
+      count += atoms.isPlainlyNonNegative(term, in.scope) ? 0 : 1;
+    }
+    return count;
+  };
+  // What is left when a fact takes the term away; the best first.
+  struct Candidate {
+    Step step;
+    int64_t scale = 1;
+    Polynomial next;
+    std::tuple<size_t, size_t, size_t> cost;
+  };
+  std::vector<Candidate> candidates;
+  const auto consider = [&](const Polynomial& fact, uint64_t number) {
+    for (const auto& [monomial, factor] : fact.terms) {
+      if ((factor < 0) != (coefficient < 0) || monomial.empty() != worst->empty()) continue;
+      const std::optional<Monomial> rest = quotient(*worst, monomial);
+      const bool isUsable = rest && std::all_of(rest->begin(), rest->end(), [&](AtomId a) {
+                              return atoms.isNonNegative(a, problem.scope);
+                            });
+      if (!isUsable) continue;
+      // scale*p - times*rest*fact has no such term.
+      const int64_t common = std::gcd(coefficient, factor), sign = factor < 0 ? -1 : 1;
+      const int64_t scale = sign * (factor / common), times = sign * (coefficient / common);
+      if (scale > kMaximumScale / problem.scale) continue;
+      Polynomial multiplier;
+      multiplier.terms[*rest] = times;
+      const std::optional<Polynomial> part = product(multiplier, fact);
+      const std::optional<Polynomial> scaled = scaledSum(Polynomial(), p, scale);
+      std::optional<Polynomial> next = part && scaled ? scaledSum(*scaled, *part, -1) : std::nullopt;
+      if (!next) continue;
+      const size_t bad = badTerms(*next, problem);
+      candidates.push_back(
+          {{number, times, *rest}, scale, *std::move(next), {bad, fact.terms.size(), scale > 1}});
+    }
+  };
+  for (size_t i = problem.scope.facts.size(); i-- > 0;) consider(problem.scope.facts[i], 2 * i + 1);
+  for (size_t i = 0; i < worst->size(); ++i) {
+    if (i > 0 && (*worst)[i] == (*worst)[i - 1]) continue;
+    if (const auto at = factsOf_.find((*worst)[i]); at != factsOf_.end())
+      for (const size_t fact : at->second) consider(atoms.facts()[fact], 2 * fact);
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
+  for (const Candidate& each : candidates) {
+    const std::vector<Step> before = problem.steps;
+    const int64_t scaleBefore = problem.scale;
+    for (Step& step : problem.steps) step.coefficient *= each.scale;
+    problem.scale *= each.scale;
+    problem.steps.push_back(each.step);
+    // The claim is of integers: scale - 1 more is allowed.
+    const std::optional<Polynomial> slack = scaledSum(each.next, Polynomial(1), problem.scale - 1);
+    if (slack && atoms.isPlainlyNonNegative(*slack, problem.scope)) return true;
+    if (combine(problem, each.next, depth + 1)) return true;
+    problem.steps = before;
+    problem.scale = scaleBefore;
+    if (problem.budget < 0) return false;
+  }
+  return false;
+}
+
+bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomial& p, int depth,
+                          ByteWriter& out) {
+  if (atoms.isPlainlyNonNegative(p, scope)) {
+    out.number(0);
+    return true;
+  }
+  if (++cases_ > kMaximumCases) return false;
+  Problem problem{atoms, scope, depth == 0 ? kBudget : kBudgetOfCase, {}, 1};
+  if (combine(problem, p, 0)) {
+    out.number(1);
+    out.number(static_cast<uint64_t>(problem.scale));
+    out.number(problem.steps.size());
+    for (const Step& step : problem.steps) {
+      out.number(step.fact);
+      out.number(static_cast<uint64_t>(step.coefficient));
+      out.number(step.monomial.size());
+      for (const AtomId atom : step.monomial) out.number(atom);
+    }
+    return true;
+  }
+  if (depth >= caseDepth_) return false;
+  if (scaled(atoms, scope, p, out)) return true;
+  for (const AtomId atom : splittable(atoms, scope, p)) {
+    const size_t before = out.bytes.size();
+    out.number(2);
+    out.number(atom);
+    bool isShown = true;
+    for (const certificate::Alternative& each : alternatives(atoms, atom)) {
+      Scope inside = scope;
+      for (const Polynomial& fact : each.facts) learn(inside, atoms, fact);
+      const std::optional<Polynomial> claim = replaced(p, atom, each.value);
+      isShown = isShown && claim && cases(atoms, inside, *claim, depth + 1, out);
+    }
+    if (isShown) return true;
+    out.bytes.resize(before);
+  }
+  return false;
+}
+
+// The atoms that have cases: those of the claim, the newest first, then those of the facts about its atoms.
+std::vector<AtomId> WitnessSearch::splittable(const Atoms& atoms, const Scope& scope, const Polynomial& p) {
+  std::vector<AtomId> result;
+  std::set<AtomId> mentioned, met;
+  const auto add = [&](const Polynomial& of) {
+    std::set<AtomId> own;
+    for (const auto& [monomial, coefficient] : of.terms) own.insert(monomial.begin(), monomial.end());
+    for (auto atom = own.rbegin(); atom != own.rend(); ++atom)
+      if (certificate::hasCases(atoms[*atom].kind) && met.insert(*atom).second) result.push_back(*atom);
+    return own;
+  };
+  mentioned = add(p);
+  for (size_t i = scope.facts.size(); i-- > 0 && result.size() < kMaximumSplits;) {
+    const Polynomial& fact = scope.facts[i];
+    const bool isAbout = std::any_of(mentioned.begin(), mentioned.end(),
+                                     [&](AtomId atom) { return certificate::mentions(fact, atom); });
+    if (isAbout) add(fact);
+  }
+  for (size_t i = 0; i < result.size() && result.size() < kMaximumSplits; ++i) {
+    const certificate::Atom& atom = atoms[result[i]];
+    add(atom.a);
+    add(atom.b);
+  }
+  return result;
+}
+
+// By a divisor that is at least 1 in this scope: of u < m*k follows floordiv(u, k) < m.
+bool WitnessSearch::scaled(const Atoms& atoms, const Scope& scope, const Polynomial& p, ByteWriter& out) {
+  std::set<AtomId> quotients;
+  for (const auto& [monomial, coefficient] : p.terms)
+    for (const AtomId atom : monomial)
+      if (atoms[atom].kind == Operation::floorDiv && !atoms[atom].b.constant()) quotients.insert(atom);
+  for (const AtomId atom : quotients) {
+    const Polynomial& divisor = atoms[atom].b;
+    const certificate::Value least = scaledSum(divisor, Polynomial(1), -1);
+    const auto fact = least ? std::find(scope.facts.begin(), scope.facts.end(), *least) : scope.facts.end();
+    if (fact == scope.facts.end()) continue;
+    const certificate::Value claim = sum(product(divisor, p), *least);
+    if (!claim) continue;
+    const size_t before = out.bytes.size();
+    out.number(4);
+    out.number(2 * static_cast<uint64_t>(fact - scope.facts.begin()) + 1);
+    if (cases(atoms, scope, *claim, kCaseDepth, out)) return true;
+    out.bytes.resize(before);
+  }
+  return false;
+}
+
+bool WitnessSearch::find(const Atoms& atoms, const Scope& scope, const Polynomial& p, ByteWriter& out) {
+  noteFacts(atoms);
+  const size_t before = out.bytes.size();
+  // One case inside of another is tried when none alone is enough.
+  const int deepest = steps_ < kMaximumSteps ? kCaseDepth : 0;
+  for (caseDepth_ = 0; caseDepth_ <= deepest; ++caseDepth_) {
+    cases_ = 0;
+    if (cases(atoms, scope, p, 0, out)) return true;
+    out.bytes.resize(before);
+  }
+  return false;
+}
+
+}  // namespace dyn
