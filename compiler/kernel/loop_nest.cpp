@@ -29,6 +29,7 @@ constexpr int64_t kBlockElements = 4096;   // of a flat kernel: enough to pay fo
 constexpr int64_t kBlockReductions = 64;   // reductions side by side, across memory
 constexpr int64_t kBlockShortRows = 1024;  // rows of up to kShortStride elements: all stay in the cache
 constexpr int64_t kBlockTile = 64;         // both sides of what is read across: a few lines of memory
+constexpr size_t kMostTogether = 96;       // nodes of the elements of a short axis that one loop makes
 constexpr int64_t kBlockSharing = 256;     // along the innermost axis, where elements share work,
 constexpr int64_t kSharedAtOnce = 32;      // and along the axis whose elements share it
 
@@ -146,12 +147,30 @@ class NestBuilder {
 
   // Stores an element of each output, whose definitions are `roots`, where the index has `values`.
   void storeElements(const std::vector<Expr>& roots, const IndexValues& values, NestScope& scope) {
+    for (size_t i = 0; i < roots.size(); ++i) storeElement(i, roots[i], values, scope);
+  }
+  void storeElement(size_t output, Expr root, const IndexValues& values, NestScope& scope) {
     std::vector<Expr> position;
     for (const Expr& v : axes_.index) position.push_back(renamed(v, values));
-    for (size_t i = 0; i < roots.size(); ++i) {
-      const Expr value = lowering_.lower(renamed(roots[i], values), scope);
-      scope.statements.push_back(loop::store(outputs_[i], position, value));
-    }
+    const Expr value = lowering_.lower(renamed(root, values), scope);
+    scope.statements.push_back(loop::store(outputs_[output], position, value));
+  }
+
+  // A vector loop that in each turn stores the elements of each output at all places of a short axis: what
+  // lies between the lanes there is read, or written, by the same turn (interleaving_emitter.cpp).
+  StmtRef loopOfShortAxis(Expr variable, Expr extent, size_t shortAxis, IndexValues values, NestScope inner) {
+    lowering_.bind(variable, inner);
+    for (size_t i = 0; i < axes_.roots.size(); ++i)
+      for (int64_t k = 0; k < *axes_.space[shortAxis].constant(); ++k) {
+        values[axes_.index[shortAxis].id()] = loops_.integer(k);
+        storeElement(i, axes_.roots[i], values, inner);
+      }
+    return loop::loopOver(variable, extent, LoopKind::vector, loop::block(std::move(inner.statements)));
+  }
+  // Is the code of all places of a short axis little enough for one loop?
+  bool fitsTogether(size_t shortAxis) const {
+    const auto places = static_cast<size_t>(axes_.space[shortAxis].constant().value_or(INT32_MAX));
+    return places * loop::postorder(axes_.roots).size() <= kMostTogether;
   }
 
   // A loop of `extent` turns that stores an element of each output in each.
@@ -300,25 +319,51 @@ class NestBuilder {
     return units;
   }
 
+  // What a unit has of an axis, of which a block of kBlockShortRows is the last of the units' `axes`.
+  struct UnitBlock {
+    Dim units;
+    Expr start, count;
+  };
+  UnitBlock blockOfUnit(loop::Kernel& kernel, NestScope& unit, size_t axis, std::vector<UnitAxis> axes,
+                        IndexValues& values) {
+    const Expr block = loops_.variable("b");
+    axes.push_back({block, ceilDiv(axes_.space[axis], dims_.constant(kBlockShortRows))});
+    loops_.bound(block, loops_.dim(axes.back().extent));
+    const Dim units = makeUnits(kernel, axes, unit, values);
+    const Expr from = axes.size() == 1 ? kernel.unit : block, start = from * kBlockShortRows;
+    return {units, start, min(loops_.integer(kBlockShortRows), loops_.dim(axes_.space[axis]) - start)};
+  }
+
   // Rows of a few elements, whose number is known: the vector loop goes along an axis outside of them, once
   // for each of their elements.
   Dim inShortRows(loop::Kernel& kernel, NestScope& unit, size_t along) {
     const size_t last = axes_.index.size() - 1;
     const int64_t length = *axes_.space[last].constant();
-    std::vector<UnitAxis> axes = outerAxesBut(along);
-    const Expr block = loops_.variable("b");
-    axes.push_back({block, ceilDiv(axes_.space[along], dims_.constant(kBlockShortRows))});
-    loops_.bound(block, loops_.dim(axes.back().extent));
     IndexValues values;
-    const Dim units = makeUnits(kernel, axes, unit, values);
-    const Expr from = axes.size() == 1 ? kernel.unit : block, start = from * kBlockShortRows;
-    const Expr count = min(loops_.integer(kBlockShortRows), loops_.dim(axes_.space[along]) - start);
+    const auto [units, start, count] = blockOfUnit(kernel, unit, along, outerAxesBut(along), values);
+    if (along + 1 == last && fitsTogether(last)) {
+      const Expr inside = loops_.variable("e");
+      values[axes_.index[along].id()] = start + inside;
+      unit.statements.push_back(loopOfShortAxis(inside, count, last, values, NestScope::inside(unit)));
+      return units;
+    }
     for (int64_t k = 0; k < length; ++k) {
       const Expr inside = loops_.variable("e");
       values[axes_.index[along].id()] = start + inside;
       values[axes_.index[last].id()] = loops_.integer(k);
       unit.statements.push_back(storingLoop(inside, count, axes_.roots, values, NestScope::inside(unit)));
     }
+    return units;
+  }
+
+  // The innermost axis in blocks, and all places of a short axis outside of it in each turn.
+  Dim besideShortAxis(loop::Kernel& kernel, NestScope& unit, size_t shortAxis) {
+    IndexValues values;
+    const size_t last = axes_.index.size() - 1;
+    const auto [units, start, count] = blockOfUnit(kernel, unit, last, outerAxesBut(shortAxis), values);
+    const Expr inside = loops_.variable("e");
+    values[axes_.index[last].id()] = start + inside;
+    unit.statements.push_back(loopOfShortAxis(inside, count, shortAxis, values, NestScope::inside(unit)));
     return units;
   }
 
@@ -358,6 +403,9 @@ class NestBuilder {
       if (length > 1 && length <= kShortStride && !hasChecks(axes_))
         return inShortRows(kernel, unit, across.value_or(rank - 2));
       if (across) return inTiles(kernel, unit, *across);
+      if (const std::optional<size_t> between = axisReadBetween(axes_);
+          between && fitsTogether(*between) && !hasChecks(axes_))
+        return besideShortAxis(kernel, unit, *between);
       if (const std::optional<size_t> sharing = axisOfSharing(axes_); sharing && !hasChecks(axes_))
         return sharingWork(kernel, unit, *sharing);
     }

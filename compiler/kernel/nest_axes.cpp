@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/kernel/nest_choice.h"
 #include "compiler/loop/builder/axis_fusion.h"
 
 namespace dyn {
@@ -24,16 +25,27 @@ bool isWrap(Expr e, Expr variable) {
          e.operands()[0].same(variable);
 }
 
-// The one divisor of all wraps of the variable; null if absent, or several.
+// Is an innermost axis of so many elements one of a few columns, which are made together, in rows that are no
+// short ones of a known length?
+bool isInterleaved(Dim size, int64_t inner) { return inner <= kShortStride && !size.isConstant(); }
+
+// How many times `part` a divisor is: 1 for the same one, 0 where they are not constants, or no multiple.
+int64_t timesOf(Expr divisor, Expr part) {
+  if (divisor.same(part)) return 1;
+  if (divisor.kind() != ExprKind::intConstant || part.kind() != ExprKind::intConstant) return 0;
+  const int64_t whole = divisor.intValue(), own = part.intValue();
+  return own > 0 && whole > 0 && whole % own == 0 ? whole / own : 0;
+}
+
+// The least divisor of the wraps of the variable, of which all others are multiples; null if there is none.
 Expr commonDivisor(const std::vector<Expr>& roots, Expr variable) {
-  Expr divisor;
-  for (const Expr& e : loop::postorder(roots)) {
-    if (!isWrap(e, variable)) continue;
-    const Expr own = e.operands()[1];
-    if (!divisor.isNull() && !divisor.same(own)) return {};
-    divisor = own;
-  }
-  return divisor;
+  std::vector<Expr> all;
+  for (const Expr& e : loop::postorder(roots))
+    if (isWrap(e, variable)) all.push_back(e.operands()[1]);
+  for (Expr least : all)
+    if (std::all_of(all.begin(), all.end(), [&](Expr other) { return timesOf(other, least) > 0; }))
+      return least;
+  return {};
 }
 
 Dim dimOf(Expr e, DimContext& dims) {
@@ -93,7 +105,9 @@ void splitWrappedAxes(NestAxes& axes, const DimSolver& facts, LoopContext& loops
     const Dim inner = dimOf(divisor, dims);
     if (!inner) continue;
     const bool innermost = axis + 1 == axes.index.size();
-    if (innermost && inner.isConstant() && *inner.constant() < kShortestInnermost) continue;
+    if (innermost && inner.isConstant() && *inner.constant() < kShortestInnermost &&
+        !isInterleaved(axes.space[axis], *inner.constant()))
+      continue;
     const Dim outer = quotientOf(facts.canonical(axes.space[axis]), facts.canonical(inner), facts, dims);
     if (!outer || outer.isConstant(1)) continue;
     const Expr q = loops.variable("i"), e = loops.variable("i");
@@ -101,14 +115,23 @@ void splitWrappedAxes(NestAxes& axes, const DimSolver& facts, LoopContext& loops
     loops.bound(e, loops.dim(inner));
     for (Expr& root : axes.roots)
       root = loops.substitute(root, [&](Expr part) {
-        if (isWrap(part, variable)) return part.binaryOp() == BinaryOp::mod ? e : q;
+        if (isWrap(part, variable)) {
+          const bool isRest = part.binaryOp() == BinaryOp::mod;
+          const int64_t times = timesOf(part.operands()[1], divisor);
+          if (times == 1) return isRest ? e : q;
+          const Expr by = loops.integer(times);
+          return isRest ? mod(q, by) * loops.dim(inner) + e : floorDiv(q, by);
+        }
         return part.same(variable) ? q * loops.dim(inner) + e : Expr();
       });
     axes.space[axis] = inner;
     axes.index[axis] = e;
     axes.space.insert(axes.space.begin() + static_cast<std::ptrdiff_t>(axis), outer);
     axes.index.insert(axes.index.begin() + static_cast<std::ptrdiff_t>(axis), q);
-    ++axis;
+    if (commonDivisor(axes.roots, q).isNull())
+      ++axis;
+    else
+      --axis;  // q is taken apart, too
   }
 }
 

@@ -119,6 +119,59 @@ std::optional<size_t> axisReadAcross(const NestAxes& axes) {
   return axis;
 }
 
+namespace {
+
+// Is it `inner` times `stride`, plus `between`, plus what has neither?
+bool isBetween(Expr place, Expr inner, Expr between, int64_t stride) {
+  int inners = 0, betweens = 0;
+  std::vector<Expr> work{place};
+  while (!work.empty()) {
+    const Expr e = work.back();
+    work.pop_back();
+    const bool isSum = e.kind() == ExprKind::binary && e.binaryOp() == loop::BinaryOp::add;
+    if (e.same(between)) {
+      ++betweens;
+    } else if (isSum) {
+      work.insert(work.end(), e.operands().begin(), e.operands().end());
+    } else if (mentions(e, inner)) {
+      if (e.kind() != ExprKind::binary || e.binaryOp() != loop::BinaryOp::mul) return false;
+      const bool first = e.operands()[0].same(inner);
+      if (!first && !e.operands()[1].same(inner)) return false;
+      if (constantOf(e.operands()[first ? 1 : 0]) != stride) return false;
+      ++inners;
+    } else if (mentions(e, between)) {
+      return false;
+    }
+  }
+  return inners == 1 && betweens == 1;
+}
+
+}  // namespace
+
+std::optional<size_t> axisReadBetween(const NestAxes& axes) {
+  const Expr innermost = axes.index.back();
+  for (size_t axis = 0; axis + 1 < axes.index.size(); ++axis) {
+    const int64_t size = axes.space[axis].constant().value_or(0);
+    if (size < 2 || size > kShortStride) continue;
+    const Expr variable = axes.index[axis];
+    for (const Expr& root : axes.roots)
+      for (const NestPart& part : partsOf(root)) {
+        const auto at = part.expr.operands();
+        if (part.expr.kind() != ExprKind::load || !part.always || at.empty()) continue;
+        if (at.size() > 1 && loop::readsAcross(at, variable, innermost) &&
+            loop::isShifted(at[at.size() - 2], innermost) &&
+            constantOf(part.expr.buffer()->shape.back()) == size)
+          return axis;
+        const auto leads = at.first(at.size() - 1);
+        if (isBetween(at.back(), innermost, variable, size) &&
+            std::none_of(leads.begin(), leads.end(),
+                         [&](Expr e) { return mentions(e, innermost) || mentions(e, variable); }))
+          return axis;
+      }
+  }
+  return std::nullopt;
+}
+
 std::optional<size_t> axisOfSharing(const NestAxes& axes) {
   const std::vector<Expr> nodes = loop::postorder(axes.roots);
   std::optional<size_t> best;

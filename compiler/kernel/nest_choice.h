@@ -37,6 +37,10 @@ Dim oneRowLength(const NestAxes& axes, size_t vectorAxis, const DimSolver& facts
 // The axis, other than the innermost, along which most of what is read lies in memory.
 std::optional<size_t> axisReadAcross(const NestAxes& axes);
 
+// A short axis, other than the innermost, between whose elements something that is read has none: those of
+// the innermost axis lie as many apart as it has. What it reads is read once, if all are made in one turn.
+std::optional<size_t> axisReadBetween(const NestAxes& axes);
+
 // An axis, other than the innermost, whose elements share much of what is computed of values read: where an
 // image is sampled, the places are the same for all of its channels. That is then done once for all of them.
 std::optional<size_t> axisOfSharing(const NestAxes& axes);

@@ -64,7 +64,6 @@ WITHOUT = {name: why for names, why in {
 # Rows that stay below 0.8, each with its reason: a pattern of the title that is printed.
 REASONS = {
     r"^Resize .* mode=nearest .*nearest_mode=floor .*\[1,1,2,2\]": "onnxruntime has a loop of its own for twice the size; ours copies the row it made, too",
-    r"^Resize u8 mode=linear": "bytes are summed in f64, so that what is cut to a byte is what the standard's evaluator cuts",
     r"^Trilu .* memory|^EyeLike .* memory|^S(plit|lice) .* memory": "memory's rate with stores that go through the cache, as a plain memcpy of that size does not",
     r"^(Concat axis=2 .a:f32.n,m,1|Transpose .*\(x:T\[n,3,h,w).* (cache|memory)": "every second or third number is stored by a mask: lines are read before they are written",
     r"^Split axis=2": "every third number, which is gathered",

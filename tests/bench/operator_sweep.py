@@ -116,6 +116,8 @@ class Sweep:
         """Packages of all models, compiled two at a time."""
         def start(index):
             command = [f"{self.arguments.build}/bin/dynrepl", "compile", f"{folder}/{index}.onnx", "-o", f"{folder}/{index}.dynpkg", "--quiet"]
+            if self.arguments.target:
+                command += ["--target", self.arguments.target]
             return index, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         running, failures = [], {}
         for index in [*models, None]:

@@ -3,7 +3,7 @@
 
     ./dev bench operators [GROUP...] [--threads N] [--seconds S]
     ./dev bench operators --all [--only REGEX] [--sizes small,cache,memory] [--threads N] [--seconds S] [--json]
-                          [--part K/N] [--append FILE] [--report] [--own-names equal|ones]
+                          [--part K/N] [--append FILE] [--report] [--own-names equal|ones] [--target NAME]
 
 --all: every row of the operator table at three sizes beside onnxruntime (operator_sweep.py; its rows are operator_rows.py): the ratio of the medians
 (onnxruntime's time / ours) for each, those below 0.8 and 0.5, the geometric mean, operators that no row shows. The whole takes 5 to 10 minutes; --part K/N runs every Nth row from the Kth, --append keeps results in a
@@ -130,6 +130,7 @@ def main():
     parser.add_argument("--json", action="store_true", help="with --all")
     parser.add_argument("--own-names", choices=["equal", "ones"],
                         help="with --all: each dim of each input has a name of its own in the model; ones: all of the last input's are 1 when it runs")
+    parser.add_argument("--target", metavar="NAME", help="with --all: compile for this machine (haswell: AVX2); the runtime's own kernels stay those of this one")
     parser.add_argument("--part", type=part, default=(1, 1), metavar="K/N", help="with --all: every Nth row from the Kth")
     parser.add_argument("--append", metavar="FILE", help="with --all: keep results here, beside those of earlier runs")
     parser.add_argument("--report", action="store_true", help="with --all and --append: measure nothing, say what FILE holds")

@@ -70,8 +70,19 @@ bool KernelEmitter::divides(Expr e) {
          isData(e.operands()[1]);
 }
 
+// Is it a cast of data between reals and integers of 64 bits on a machine without vectors of such casts?
+// (AVX2: each lane is one conversion, taken out of the vector and put back.)
+bool KernelEmitter::castsBySize(Expr e) {
+  const MachineDescription& machine = module_.machine();
+  if (machine.avx512 || !machine.maskedMemory || machine.triple.rfind("x86_64", 0) != 0) return false;
+  const Dtype from = e.operands()[0].dtype(), to = e.dtype();
+  const auto isLong = [](Dtype dtype) { return dtype == Dtype::i64 || dtype == Dtype::u64; };
+  return ((isReal(from) && isLong(to)) || (isLong(from) && isReal(to))) && isData(e.operands()[0]);
+}
+
 // Does its code branch: into libm for large arguments (math_functions.def), by the value of an exponent?
 bool KernelEmitter::branches(Expr e) {
+  if (e.kind() == ExprKind::cast) return castsBySize(e);
   if (e.kind() == ExprKind::unary)
     return e.unaryOp() == loop::UnaryOp::sin || e.unaryOp() == loop::UnaryOp::cos ||
            e.unaryOp() == loop::UnaryOp::tan;
@@ -385,6 +396,7 @@ Result<LaneValue> KernelEmitter::loadValue(Expr e) {
                          : static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align));
     return LaneValue::varying(ops_.fromMemory(loaded, buffer->dtype));
   }
+  if (Value* elements = loadFromWide(e)) return LaneValue::varying(ops_.fromMemory(elements, buffer->dtype));
   for (int64_t stride = 2; stride <= kLongestStride; ++stride)
     if (at.hasStride(stride)) {
       Value* pointer = b_.CreateGEP(element, base, at.value);
@@ -485,7 +497,7 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   const Dtype dtype = left.dtype();
   DYN_TRY(LaneValue a, value(left));
   // One exponent for all is looked at: so it is where the sizes of a run say that it is one.
-  if (op == BinaryOp::pow && lanes_ > 1 && isReal(dtype))
+  if (op == BinaryOp::pow && lanes_ > 1)
     if (const Expr chosen = loop::chosenLoads(right, variesIn(values_))) {
       const auto power = [&](int arm) { return kernel_.context->binary(op, left, chosen.operands()[arm]); };
       return value(select(chosen.operands()[0], power(1), power(2)));
@@ -529,6 +541,8 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
         result);
   } else if (op == BinaryOp::pow && isReal(dtype) && b.isUniform()) {
     result = ops_.powerOfUniform(x, b.value, dtype);
+  } else if (op == BinaryOp::pow && b.isUniform()) {
+    result = ops_.integerPowerOfUniform(x, b.value, dtype);
   } else {
     result = ops_.binary(op, x, y, dtype);
   }
@@ -646,7 +660,9 @@ Result<LaneValue> KernelEmitter::compute(Expr e) {
       DYN_TRY(LaneValue a, value(e.operands()[0]));
       if (e.operands()[0].dtype() == e.dtype()) return a;
       const bool uniform = a.isUniform() || lanes_ == 1;
-      Value* result = ops_.cast(uniform ? a.value : vector(a), e.operands()[0].dtype(), e.dtype());
+      const Dtype from = e.operands()[0].dtype();
+      Value* result = !uniform && castsBySize(e) ? ops_.castBySize(vector(a), from, e.dtype())
+                                                 : ops_.cast(uniform ? a.value : vector(a), from, e.dtype());
       return uniform ? LaneValue::uniform(result) : LaneValue::varying(result);
     }
     default:

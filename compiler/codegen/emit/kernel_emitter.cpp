@@ -145,6 +145,11 @@ Status KernelEmitter::children(const Stmt& stmt) { return statements(stmt.childr
 
 Status KernelEmitter::statements(std::span<const loop::StmtRef> list) {
   while (!list.empty()) {
+    DYN_TRY(const size_t joined, interleavedStores(list));
+    if (joined > 0) {
+      list = list.subspan(joined);
+      continue;
+    }
     size_t done = 1;
     if (list[0]->kind == StmtKind::accumulate && !sharesLoops()) {
       const std::vector<const Stmt*> together = accumulatedTogether(list);
@@ -336,7 +341,7 @@ Status KernelEmitter::wholeLoop(const Stmt& stmt) {
   DYN_TRY(Value * extent, scalar(stmt.extent));
   Value* first = b_.getInt64(0);
   std::vector<Value*> nothing;
-  const auto body = [&](Value*) { return children(stmt); };
+  const auto body = [&](Value*) { return vectorBody(stmt); };
   if (stmt.loopKind == LoopKind::vector && lanes_ == 1 && fullLanes_ > 1 &&
       vectorizable(stmt, stmt.variable)) {
     if (const unsigned row = wholeRowLanes(stmt)) return wholeRow(stmt, row);

@@ -67,6 +67,9 @@ class KernelEmitter {
   Status loopStatement(const loop::Stmt& stmt);
   Status loopHere(const loop::Stmt& stmt);
   Status wholeLoop(const loop::Stmt& stmt);
+  // A turn of a vector loop (whole_rows.cpp).
+  Status vectorBody(const loop::Stmt& stmt);
+  Status onEitherSide(const loop::Stmt& stmt);
   Status storeStatement(const loop::Stmt& stmt);
   Status statements(std::span<const loop::StmtRef> list);
   Status accumulateStatements(std::span<const loop::Stmt* const> together);
@@ -286,6 +289,18 @@ class KernelEmitter {
   LaneValue wrapLinear(loop::BinaryOp op, const LaneValue& a, llvm::Value* divisor);
   // Comparison of two places, one of them linear by a constant, the other uniform; null: they are not.
   llvm::Value* compareLinear(loop::Expr e, const LaneValue& a, const LaneValue& b);
+  // Stores to neighbours of each lane's place, as one (interleaving_emitter.cpp): how many of `list` were
+  // done, 0 where they are others.
+  Result<size_t> interleavedStores(std::span<const loop::StmtRef> list);
+  // What several loads of a turn of the loop take apart, read as it lies.
+  struct WideLoad {
+    const loop::Buffer* buffer = nullptr;
+    std::vector<loop::Expr> index;  // without the constant of the last place,
+    int64_t low = 0, stride = 0;    // the least of which is `low`
+    llvm::Value* elements = nullptr;
+  };
+  Status noteWideLoads(const loop::Stmt& loop);
+  llvm::Value* loadFromWide(loop::Expr load);
   void storeStrided(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, int64_t stride,
                     llvm::Value* mask);
   Result<LaneValue> guardDivisor(loop::Expr division, LaneValue divisor);
@@ -298,7 +313,8 @@ class KernelEmitter {
   bool anyPart(loop::Expr root, std::unordered_map<uint32_t, bool>& memo, const Own& own);
   bool isData(loop::Expr e);
   bool divides(loop::Expr e);
-  static bool branches(loop::Expr e);
+  bool branches(loop::Expr e);
+  bool castsBySize(loop::Expr e);
   bool mayFault(loop::Expr e);
   bool mayFaultHere(loop::Expr e);
   void noteCertainLoads(const loop::Stmt& store);
@@ -342,7 +358,8 @@ class KernelEmitter {
   std::unordered_map<uint32_t, LaneValue> values_;      // by expression id
   std::unordered_map<uint32_t, size_t> variableScope_;  // by expression id of the variable
   std::unordered_map<uint32_t, size_t> scopeMemo_;
-  int ownVariables_ = 0;  // so many are made
+  std::vector<WideLoad> wideLoads_;  // of the vector loop being emitted
+  int ownVariables_ = 0;             // so many are made
   std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_, backMemo_;
   std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;

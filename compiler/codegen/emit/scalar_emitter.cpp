@@ -360,6 +360,41 @@ Value* ScalarEmitter::integerPower(Value* base, Value* exponent, Dtype dtype) {
   return b_.CreateSelect(negative, unit, result);
 }
 
+Value* ScalarEmitter::integerPowerOfUniform(Value* a, Value* exponent, Dtype dtype) {
+  constexpr uint64_t kLargestEasy = 16;
+  auto general = [&] {
+    auto* vector = llvm::dyn_cast<llvm::VectorType>(a->getType());
+    return integerPower(a, vector ? b_.CreateVectorSplat(vector->getElementCount(), exponent) : exponent,
+                        dtype);
+  };
+  if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(exponent)) {
+    const uint64_t count = constant->getZExtValue();
+    if (count == 0 || count > kLargestEasy) return wrapped(general(), dtype);
+    Value *power = a, *result = nullptr;
+    for (uint64_t rest = count;; power = b_.CreateMul(power, power)) {
+      if (rest & 1) result = result ? b_.CreateMul(result, power) : power;
+      if (rest >>= 1; rest == 0) return wrapped(result, dtype);
+    }
+  }
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  auto* easy = llvm::BasicBlock::Create(b_.getContext(), "power.square", function);
+  auto* other = llvm::BasicBlock::Create(b_.getContext(), "power.other", function);
+  auto* join = llvm::BasicBlock::Create(b_.getContext(), "power.join", function);
+  b_.CreateCondBr(b_.CreateICmpEQ(exponent, splatInt(exponent->getType(), 2)), easy, other);
+  b_.SetInsertPoint(easy);
+  Value* square = b_.CreateMul(a, a);
+  b_.CreateBr(join);
+  b_.SetInsertPoint(other);
+  Value* any = general();
+  other = b_.GetInsertBlock();
+  b_.CreateBr(join);
+  b_.SetInsertPoint(join);
+  llvm::PHINode* result = b_.CreatePHI(a->getType(), 2);
+  result->addIncoming(square, easy);
+  result->addIncoming(any, other);
+  return wrapped(result, dtype);
+}
+
 namespace {
 constexpr double kEasyExponents[] = {2, 3, 4, 0.5, -0.5, -1, -2};
 }
@@ -503,6 +538,45 @@ Value* ScalarEmitter::cast(Value* a, Dtype from, Dtype to) {
   const bool fromSigned = isSignedInteger(from);
   if (toReal) return round(fromSigned ? b_.CreateSIToFP(a, target) : b_.CreateUIToFP(a, target), to);
   return wrapped(b_.CreateIntCast(a, target, fromSigned), to);
+}
+
+Value* ScalarEmitter::castBySize(Value* a, Dtype from, Dtype to) {
+  llvm::Type* type = a->getType();
+  llvm::Type* i32 = withLanesOf(type, b_.getInt32Ty());
+  llvm::Type* target = withLanesOf(type, valueType(b_.getContext(), to));
+  constexpr double kSmall = 2147483648.0;  // 2^31
+  Value* small = nullptr;
+  if (isReal(from)) {
+    const bool isSigned = isSignedInteger(to);
+    Value* size = isSigned ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a) : a;
+    small = b_.CreateFCmpOLT(size, splat(type, kSmall));
+    if (!isSigned) small = b_.CreateAnd(small, b_.CreateFCmpOGE(a, splat(type, 0)));
+    small = b_.CreateAndReduce(small);
+  } else {
+    // Nothing above the low half: of i64 when as much is added as makes the smallest i32 a 0.
+    const int64_t low = isSignedInteger(from) ? int64_t{1} << 31 : 0,
+                  high = isSignedInteger(from) ? ~int64_t{0xffffffff} : ~int64_t{0x7fffffff};
+    Value* above = b_.CreateAnd(b_.CreateAdd(a, splatInt(type, low)), splatInt(type, high));
+    small = b_.CreateICmpEQ(b_.CreateOrReduce(above), b_.getInt64(0));
+  }
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  auto* narrow = llvm::BasicBlock::Create(b_.getContext(), "cast.small", function);
+  auto* wide = llvm::BasicBlock::Create(b_.getContext(), "cast.large", function);
+  auto* join = llvm::BasicBlock::Create(b_.getContext(), "cast.join", function);
+  b_.CreateCondBr(small, narrow, wide);
+  b_.SetInsertPoint(narrow);
+  Value* ofSmall = isReal(from) ? b_.CreateIntCast(b_.CreateFPToSI(a, i32), target, isSignedInteger(to))
+                                : round(b_.CreateSIToFP(b_.CreateTrunc(a, i32), target), to);
+  b_.CreateBr(join);
+  b_.SetInsertPoint(wide);
+  Value* ofAny = cast(a, from, to);
+  wide = b_.GetInsertBlock();
+  b_.CreateBr(join);
+  b_.SetInsertPoint(join);
+  llvm::PHINode* result = b_.CreatePHI(target, 2);
+  result->addIncoming(ofSmall, narrow);
+  result->addIncoming(ofAny, wide);
+  return result;
 }
 
 // double → float cut off, with the last bit set where that lost anything: rounded once more, to a type of

@@ -27,7 +27,12 @@ class ScalarEmitter {
   // Reals: all lanes of `a` to one exponent, a scalar. The few that most models have multiply or take a root;
   // which it is decides a branch, where the exponent is not a constant.
   llvm::Value* powerOfUniform(llvm::Value* a, llvm::Value* exponent, Dtype dtype);
+  // Integers: all lanes of `a` to one exponent, a scalar. Small ones multiply, as above.
+  llvm::Value* integerPowerOfUniform(llvm::Value* a, llvm::Value* exponent, Dtype dtype);
   llvm::Value* cast(llvm::Value* a, Dtype from, Dtype to);
+  // The same between reals and integers of 64 bits, on machines that convert no vectors of such: by way of 32
+  // bits where all lanes are small, which is decided by a branch.
+  llvm::Value* castBySize(llvm::Value* a, Dtype from, Dtype to);
   llvm::Value* saturated(llvm::Value* a, llvm::Type* target, bool isSigned);
   llvm::Value* roundedToOdd(llvm::Value* a, llvm::Type* target);
   llvm::Value* wrapped(llvm::Value* value, Dtype dtype);

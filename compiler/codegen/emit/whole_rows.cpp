@@ -154,6 +154,66 @@ bool alongLanes(Expr root, Expr variable) {
 
 }  // namespace
 
+Status KernelEmitter::vectorBody(const Stmt& stmt) {
+  DYN_CHECK(noteWideLoads(stmt));
+  Status done = onEitherSide(stmt);
+  wideLoads_.clear();
+  return done;
+}
+
+// The one comparison of places in the values that a loop stores; null where there are others, or none.
+static Expr comparedPlaces(const Stmt& stmt) {
+  Expr only;
+  for (const Stmt* s : statementsIn(stmt)) {
+    if (s->kind != StmtKind::store) return {};
+    for (const Expr& e : loop::postorder(std::span(&s->value, 1))) {
+      if (!comparesPlaces(e, stmt.variable)) continue;
+      if (!only.isNull() && !only.same(e)) return {};
+      only = e;
+    }
+  }
+  return only;
+}
+
+// A turn of several vectors that compares places is written twice: as it stands, and for places that are all
+// on one side of the fixed one, where the comparison is the same for all lanes. Most turns of a triangle's
+// rows only copy, or only fill.
+Status KernelEmitter::onEitherSide(const Stmt& stmt) {
+  if (lanes_ <= fullLanes_ || mask_ || device_) return children(stmt);
+  const Expr compared = comparedPlaces(stmt);
+  if (compared.isNull()) return children(stmt);
+  DYN_TRY(LaneValue left, value(compared.operands()[0]));
+  DYN_TRY(LaneValue right, value(compared.operands()[1]));
+  const LaneValue &moving = left.isLinear() ? left : right, &fixed = left.isLinear() ? right : left;
+  auto* stride = llvm::dyn_cast_or_null<llvm::ConstantInt>(moving.isLinear() ? moving.stride : nullptr);
+  if (!stride || !fixed.isUniform() || isData(compared.operands()[left.isLinear() ? 0 : 1]))
+    return children(stmt);
+  const int64_t last = stride->getSExtValue() * (lanes_ - 1), low = std::min<int64_t>(0, last),
+                high = std::max<int64_t>(0, last);
+  // Where the difference wraps, it is on one side, or compared as it stands.
+  Value* distance = b_.CreateSub(fixed.value, moving.value);
+  Value* between = b_.CreateICmpULE(b_.CreateSub(distance, ops_.splatInt(b_.getInt64Ty(), low)),
+                                    ops_.splatInt(b_.getInt64Ty(), high - low));
+  llvm::BasicBlock *mixed = newBlock("places.mixed"), *same = newBlock("places.same"),
+                   *join = newBlock("places.join");
+  b_.CreateCondBr(between, mixed, same);
+  b_.SetInsertPoint(mixed);
+  pushScope(nullptr);
+  DYN_CHECK(children(stmt));
+  popScope();
+  b_.CreateBr(join);
+  b_.SetInsertPoint(same);
+  pushScope(nullptr);
+  values_[compared.id()] =
+      LaneValue::uniform(ops_.binary(compared.binaryOp(), left.value, right.value, Dtype::i64));
+  scopes_.back().values.push_back(compared.id());
+  DYN_CHECK(children(stmt));
+  popScope();
+  b_.CreateBr(join);
+  b_.SetInsertPoint(join);
+  return {};
+}
+
 unsigned KernelEmitter::wholeRowLanes(const Stmt& stmt) const {
   if (stmt.extent.kind() != ExprKind::intConstant || fullLanes_ == 1) return 0;
   const int64_t length = stmt.extent.intValue();

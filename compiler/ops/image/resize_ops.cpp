@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "compiler/loop/scalar_math.h"
 #include "compiler/ops/image/resize_rules.h"
 #include "compiler/ops/image/sampling_rules.h"
 #include "compiler/ops/op_table.h"
@@ -281,7 +282,10 @@ Status evaluateResize(EvalContext& c) {
     } else {
       double sum = 0;
       for (const Tap& tap : taps) sum += tap.weight * x.realAt(tap.at);
-      result.setReal(flat, sum);
+      if (isReal(x.dtype()))
+        result.setReal(flat, sum);
+      else  // cubics reach beyond the range of their elements
+        result.setInt(flat, loop::realToInteger(x.dtype(), sum));
     }
   }
   c.setResult(0, std::move(result));
@@ -478,7 +482,7 @@ Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   return inside ? select(inside, sum, castTo(f64(c, o.extrapolation), dtype)) : sum;
 }
 
-// The builtin makes tables of places and weights for each axis; regions, proportions and sums of bytes go by
+// The builtin makes tables of places and weights for each axis; regions, proportions and sums of halves go by
 // loops.
 bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
   const Result<ResizeOptions> o = resizeOptions(op, operandTypes[0].rank());
@@ -490,7 +494,9 @@ bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
     return false;
   const Dtype dtype = operandTypes[0].dtype();
   if (o->mode == ResizeMode::nearest) return dtype != Dtype::string && storageBytes(dtype) <= 8;
-  return dtype == Dtype::f32 || dtype == Dtype::f64;
+  constexpr Dtype kSummed[] = {Dtype::f32, Dtype::f64, Dtype::u8,  Dtype::i8,  Dtype::u16,
+                               Dtype::i16, Dtype::u32, Dtype::i32, Dtype::u64, Dtype::i64};
+  return std::find(std::begin(kSummed), std::end(kSummed), dtype) != std::end(kSummed);
 }
 
 Status fillResize(const BuiltinRequest& request, CallFields<calls::Resize>& call) {

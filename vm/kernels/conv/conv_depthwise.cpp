@@ -96,14 +96,21 @@ class RowTask {
                   start = chunk.columnBegin * c.stride[2] - columnWindow_.pad,
                   before = std::max<int64_t>(-start, 0), behind = std::clamp<int64_t>(start, 0, c.input[2]),
                   held = std::min(c.input[2] - behind, std::max<int64_t>(length_ * c.stride[2] - before, 0));
-    for (int64_t row = 0; row < used; ++row) {
-      float* to = frame + row % c.stride[1] * c.stride[2] * phaseElements() + row / c.stride[1] * length_;
+    const Pairs pairs = c.stride[2] == 2 ? pairsOf(before, held) : Pairs();
+    int64_t phase = 0, line = 0;  // row % stride, row / stride
+    for (int64_t row = 0; row < used; ++row, ++phase) {
+      if (phase == c.stride[1]) phase = 0, ++line;
+      float* to = frame + phase * c.stride[2] * phaseElements() + line * length_;
       const int64_t from = first + row;
       if (from < 0 || from >= c.input[1] || held == 0) {
         for (int64_t q = 0; q < c.stride[2]; ++q) std::fill_n(to + q * phaseElements(), length_, 0.0f);
         continue;
       }
       const float* elements = slice + from * c.input[2] + behind;
+      if (c.stride[2] == 2) {
+        fillPairs(elements, pairs, to);
+        continue;
+      }
       if (c.stride[2] > 1) {
         fillPhases(elements, before, held, to);
         continue;
@@ -123,15 +130,35 @@ class RowTask {
       float* phase = to + q * phaseElements();
       std::fill_n(phase, inside.low, 0.0f);
       std::fill(phase + inside.high, phase + length_, 0.0f);
-      if (stride == 2) continue;
       for (int64_t j = inside.low; j < inside.high; ++j) phase[j] = elements[j * stride + q - before];
     }
-    if (stride != 2) return;
-    const int64_t odd = before % 2, pairs = held / 2;
-    float* evens = to + odd * phaseElements() + before / 2;
-    float* odds = to + (1 - odd) * phaseElements() + (before + 1) / 2;
-    convolutionKernels().unzip(elements, pairs, evens, odds);
-    if (held % 2 != 0) evens[pairs] = elements[held - 1];
+  }
+
+  // The same of two phases, whose places are the same for all rows.
+  struct Pairs {
+    Places inside[2];
+    int64_t evens = 0, odds = 0;  // where the elements of even and of odd places go
+    int64_t count = 0;
+    bool hasLast = false;  // an even one without its pair
+  };
+  Pairs pairsOf(int64_t before, int64_t held) const {
+    Pairs pairs;
+    for (int64_t q = 0; q < 2; ++q) pairs.inside[q] = placesInside(q - before, 2, held).within(0, length_);
+    const int64_t odd = before % 2;
+    pairs.evens = odd * phaseElements() + before / 2;
+    pairs.odds = (1 - odd) * phaseElements() + (before + 1) / 2;
+    pairs.count = held / 2;
+    pairs.hasLast = held % 2 != 0;
+    return pairs;
+  }
+  void fillPairs(const float* elements, const Pairs& pairs, float* to) const {
+    for (int64_t q = 0; q < 2; ++q) {
+      float* phase = to + q * phaseElements();
+      std::fill(phase, phase + pairs.inside[q].low, 0.0f);
+      std::fill(phase + pairs.inside[q].high, phase + length_, 0.0f);
+    }
+    convolutionKernels().unzip(elements, pairs.count, to + pairs.evens, to + pairs.odds);
+    if (pairs.hasLast) to[pairs.evens + pairs.count] = elements[2 * pairs.count];
   }
 
   void findTaps(const float* weights, int64_t lanes, const Chunk& chunk, int64_t base, Taps& taps) const {

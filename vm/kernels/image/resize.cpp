@@ -5,9 +5,16 @@
 // behind it, rows the one before: a row is sampled along the columns when it is first wanted and kept while
 // its neighbours are blended, so each is sampled once. More axes that change go before, each as rows of what
 // lies behind it.
+//
+// Integers are widened row by row, summed as reals and cut back. Where all weights are short binary fractions
+// (of a scale of 2, say) the sums are exact, in f32 if its digits are enough. Where not, they are those of the
+// standard's evaluator: in f64, rows before columns, since a sum near a whole number may be cut to either side.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "vm/include/abi/dyn_builtin_numbers.h"
@@ -155,16 +162,34 @@ void makeTaps(const Options& o, double scale, Axis& axis) {
 }
 
 // Rows of T, sums in W.
+// kTaps 0: `taps`.
+template <int64_t kTaps, typename T>
+void sampleTaps(int64_t taps, const int32_t* __restrict places, const T* __restrict weights, int64_t columns,
+                const T* __restrict row, T* __restrict out) {
+  const int64_t count = kTaps > 0 ? kTaps : taps;
+  for (int64_t i = 0; i < columns; ++i) {
+    T sum = weights[i] * row[places[i]];
+    for (int64_t t = 1; t < count; ++t) sum += weights[t * columns + i] * row[places[t * columns + i]];
+    out[i] = sum;
+  }
+}
+template <int64_t kTaps, typename T>
+void blendTaps(int64_t taps, const T* const* rows, const T* weights, int64_t columns, T* __restrict out) {
+  const int64_t count = kTaps > 0 ? kTaps : taps;
+  for (int64_t i = 0; i < columns; ++i) {
+    T sum = weights[0] * rows[0][i];
+    for (int64_t t = 1; t < count; ++t) sum += weights[t] * rows[t][i];
+    out[i] = sum;
+  }
+}
+
 template <typename T>
 void sampleRow(int64_t taps, const int32_t* places, const T* weights, int64_t columns, const T* row, T* out) {
   if constexpr (std::is_same_v<T, float>) {
     resizeKernels().sampleRow(taps, places, weights, columns, row, out);
   } else {
-    for (int64_t i = 0; i < columns; ++i) {
-      T sum = 0;
-      for (int64_t t = 0; t < taps; ++t) sum += weights[t * columns + i] * row[places[t * columns + i]];
-      out[i] = sum;
-    }
+    const auto by = taps == 2 ? sampleTaps<2, T> : taps == 4 ? sampleTaps<4, T> : sampleTaps<0, T>;
+    by(taps, places, weights, columns, row, out);
   }
 }
 template <typename T>
@@ -172,11 +197,8 @@ void blendRows(int64_t taps, const T* const* rows, const T* weights, int64_t col
   if constexpr (std::is_same_v<T, float>) {
     resizeKernels().blendRows(taps, rows, weights, columns, out);
   } else {
-    for (int64_t i = 0; i < columns; ++i) {
-      T sum = 0;
-      for (int64_t t = 0; t < taps; ++t) sum += weights[t] * rows[t][i];
-      out[i] = sum;
-    }
+    const auto by = taps == 2 ? blendTaps<2, T> : taps == 4 ? blendTaps<4, T> : blendTaps<0, T>;
+    by(taps, rows, weights, columns, out);
   }
 }
 
@@ -208,91 +230,158 @@ struct Columns {
   }
 };
 
-// Planes of [rows, columns]; `rows` null: rows stay as they are.
+// How elements in memory become the numbers that are summed, and back; null: they are those.
+template <typename T>
+struct Stored {
+  int64_t bytes = sizeof(T);  // of an element
+  void (*widen)(const std::byte* from, int64_t count, T* to) = nullptr;
+  void (*narrow)(const T* from, int64_t count, std::byte* to) = nullptr;
+};
+
+template <typename Integer, typename T>
+void widenIntegers(const std::byte* from, int64_t count, T* __restrict to) {
+  const auto* __restrict elements = reinterpret_cast<const Integer*>(from);
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(elements[i]);
+}
+// Cut at the decimal point, and to the range of the type.
+template <typename Integer, typename T>
+void narrowToIntegers(const T* __restrict from, int64_t count, std::byte* to) {
+  using Limits = std::numeric_limits<Integer>;
+  auto* __restrict elements = reinterpret_cast<Integer*>(to);
+  // Beyond the largest number of 64 bits the next real is out of range.
+  constexpr T kLow = static_cast<T>(Limits::lowest()), kHigh = static_cast<T>(Limits::max());
+  for (int64_t i = 0; i < count; ++i) {
+    if constexpr (sizeof(Integer) == 8) {
+      const T value = from[i];
+      elements[i] = value <= kLow    ? Limits::lowest()
+                    : value >= kHigh ? Limits::max()
+                                     : static_cast<Integer>(value);
+    } else {
+      using Whole = std::conditional_t<sizeof(Integer) == 4, int64_t, int32_t>;
+      T value = from[i];
+      value = value > kLow ? value : kLow;
+      value = value < kHigh ? value : kHigh;
+      elements[i] = static_cast<Integer>(static_cast<Whole>(value));
+    }
+  }
+}
+
+// Planes of [rows, columns].
+template <typename T>
+struct PlaneForm {
+  const Axis* rows = nullptr;  // null: rows stay as they are
+  Columns<T> columns;
+  Stored<T> in, out;
+  bool nearest = false;
+  bool rowsFirst = false;  // rows are blended, then that one is sampled
+
+  int64_t slotCount() const { return rows ? std::min(rows->taps + 1, rows->input) : 0; }
+  int64_t slotLength() const { return rowsFirst ? columns.input : columns.output; }
+  // What is kept between rows: rows that were sampled or widened,
+  int64_t slotElements() const {
+    const bool keeps = !nearest && (in.widen || (columns.taps > 0 && !rowsFirst));
+    return keeps ? slotCount() * slotLength() : 0;
+  }
+  // one that was blended or widened before it is sampled,
+  int64_t rowElements() const { return rowsFirst || in.widen ? columns.input : 0; }
+  // and a row of the result that is to be narrowed.
+  int64_t resultElements() const { return out.narrow ? columns.output : 0; }
+  int64_t elements() const { return slotElements() + rowElements() + resultElements(); }
+};
+
 template <typename T>
 class Plane {
  public:
-  Plane(const Axis* rows, const Columns<T>& columns, bool nearest, T* kept)
-      : rows_(rows), columns_(columns), nearest_(nearest), kept_(kept) {
-    if (!rows) return;
-    blendsFirst_ = rows->output < rows->input && columns.taps > 0;
-    slots_.assign(static_cast<size_t>(slotCount(*rows)), -1);
-    weights_.assign(rows->weights.begin(), rows->weights.end());
-  }
-  // Elements that are kept between rows: rows that are sampled, or the one that is blended before it is.
-  static int64_t keptElements(const Axis& rows, const Columns<T>& columns) {
-    return std::max(slotCount(rows) * columns.output, columns.input);
+  Plane(const PlaneForm<T>& form, T* memory)
+      : form_(form),
+        rows_(form.rows),
+        columns_(form.columns),
+        kept_(memory),
+        row_(memory + form.slotElements()),
+        result_(row_ + form.rowElements()) {
+    if (!rows_) return;
+    slots_.assign(static_cast<size_t>(form.slotCount()), -1);
+    weights_.assign(rows_->weights.begin(), rows_->weights.end());
   }
 
   // Result rows [begin, end) of a plane whose input is `x` and whose result is `y`.
-  void run(const T* x, T* y, int64_t begin, int64_t end) {
+  void run(const std::byte* x, std::byte* y, int64_t begin, int64_t end) {
     std::fill(slots_.begin(), slots_.end(), -1);
     for (int64_t r = begin; r < end; ++r) {
-      T* out = y + r * columns_.output;
+      std::byte* to = y + r * columns_.output * form_.out.bytes;
+      T* out = form_.out.narrow ? result_ : reinterpret_cast<T*>(to);
       if (!rows_) {
-        sample(x + r * columns_.input, out);
-      } else if (nearest_) {
+        sample(inputRow(x, r, row_), out);
+      } else if (form_.nearest) {
         const int64_t from = rows_->places[static_cast<size_t>(r)];
         if (r > begin && from == rows_->places[static_cast<size_t>(r - 1)])
           std::memcpy(out, out - columns_.output, static_cast<size_t>(columns_.output) * sizeof(T));
         else
-          sample(x + from * columns_.input, out);
+          sample(inputRow(x, from, row_), out);
       } else {
         blend(x, r, out);
       }
+      if (form_.out.narrow) form_.out.narrow(out, columns_.output, to);
     }
   }
 
  private:
+  // As it lies, or widened in `room`.
+  const T* inputRow(const std::byte* x, int64_t place, T* room) const {
+    const std::byte* from = x + place * columns_.input * form_.in.bytes;
+    if (!form_.in.widen) return reinterpret_cast<const T*>(from);
+    form_.in.widen(from, columns_.input, room);
+    return room;
+  }
+  // A row that is kept as make(room) makes it. Neighbours lie in different slots: there are more of them than
+  // taps, or one for each row.
+  template <typename Make>
+  const T* keptRow(int64_t place, const Make& make) {
+    const auto slot = static_cast<size_t>(place) % slots_.size();
+    T* row = kept_ + static_cast<int64_t>(slot) * form_.slotLength();
+    if (slots_[slot] != place) make(row);
+    slots_[slot] = place;
+    return row;
+  }
   void sample(const T* row, T* out) const {
     if (columns_.taps == 0) {
       std::memcpy(out, row, static_cast<size_t>(columns_.output) * sizeof(T));
-    } else if (nearest_ && columns_.repeat == 2) {
+    } else if (form_.nearest && columns_.repeat == 2) {
       T* __restrict to = out;
       const T* __restrict from = row;
       for (int64_t i = 0, count = columns_.input; i < count; ++i) to[2 * i] = to[2 * i + 1] = from[i];
-    } else if (nearest_) {
+    } else if (form_.nearest) {
       for (int64_t i = 0; i < columns_.output; ++i) out[i] = row[columns_.places[static_cast<size_t>(i)]];
     } else if constexpr (std::is_floating_point_v<T>) {
       sampleRow<T>(columns_.taps, columns_.places.data(), columns_.weights.data(), columns_.output, row, out);
     }
   }
 
-  void blend(const T* x, int64_t r, T* out) {
+  void blend(const std::byte* x, int64_t r, T* out) {
     if constexpr (std::is_floating_point_v<T>) {
       const int64_t taps = rows_->taps;
+      const bool samples = columns_.taps > 0 && !form_.rowsFirst;
       from_.clear();
-      if (blendsFirst_) {
-        // Fewer rows come out than go in: sampling them is less work than sampling those.
-        for (int64_t t = 0; t < taps; ++t)
-          from_.push_back(x + rows_->places[static_cast<size_t>(r * taps + t)] * columns_.input);
-        blendRows<T>(taps, from_.data(), weights_.data() + r * taps, columns_.input, kept_);
-        return sample(kept_, out);
-      }
       for (int64_t t = 0; t < taps; ++t) {
         const int64_t place = rows_->places[static_cast<size_t>(r * taps + t)];
-        if (columns_.taps == 0) {
-          from_.push_back(x + place * columns_.input);
-          continue;
-        }
-        // Neighbours lie in different slots: there are more of them than taps, or one for each row.
-        const auto slot = static_cast<size_t>(place) % slots_.size();
-        T* row = kept_ + static_cast<int64_t>(slot) * columns_.output;
-        if (slots_[slot] != place) sample(x + place * columns_.input, row);
-        slots_[slot] = place;
-        from_.push_back(row);
+        if (samples)
+          from_.push_back(keptRow(place, [&](T* room) { sample(inputRow(x, place, row_), room); }));
+        else if (form_.in.widen)
+          from_.push_back(keptRow(place, [&](T* room) { inputRow(x, place, room); }));
+        else
+          from_.push_back(inputRow(x, place, nullptr));
       }
-      blendRows<T>(taps, from_.data(), weights_.data() + r * taps, columns_.output, out);
+      const T* weights = weights_.data() + r * taps;
+      if (!form_.rowsFirst) return blendRows<T>(taps, from_.data(), weights, columns_.output, out);
+      blendRows<T>(taps, from_.data(), weights, columns_.input, row_);
+      sample(row_, out);
     }
   }
 
-  static int64_t slotCount(const Axis& rows) { return std::min(rows.taps + 1, rows.input); }
-
+  const PlaneForm<T>& form_;
   const Axis* rows_;
   const Columns<T>& columns_;
-  const bool nearest_;
-  bool blendsFirst_ = false;
-  T* kept_;
+  T *kept_, *row_, *result_;
   std::vector<int64_t> slots_;
   std::vector<T> weights_;
   std::vector<const T*> from_;
@@ -301,31 +390,30 @@ class Plane {
 // One sweep over [outer, rows, columns].
 template <typename T>
 struct Sweep {
-  const Axis* rows = nullptr;  // null: `plainRows` that stay as they are
-  Columns<T> columns;
-  int64_t outer = 1, plainRows = 0;
+  PlaneForm<T> form;
+  int64_t outer = 1, plainRows = 0;  // `plainRows` that stay as they are, where the form has no rows
 
-  int64_t in() const { return rows ? rows->input : plainRows; }
-  int64_t out() const { return rows ? rows->output : plainRows; }
+  int64_t in() const { return form.rows ? form.rows->input : plainRows; }
+  int64_t out() const { return form.rows ? form.rows->output : plainRows; }
   int64_t tasks(const CallInputs& call) const {
-    return worthwhileTasks(call, static_cast<double>(outer * out()) * static_cast<double>(columns.output));
+    return worthwhileTasks(call,
+                           static_cast<double>(outer * out()) * static_cast<double>(form.columns.output));
   }
-  int64_t ownElements(bool nearest) const {
-    const int64_t kept = rows && !nearest && columns.taps > 0 ? Plane<T>::keptElements(*rows, columns) : 0;
-    return wholeLines((kept * static_cast<int64_t>(sizeof(T)) + 3) / 4);
+  int64_t ownElements() const {
+    return wholeLines((form.elements() * static_cast<int64_t>(sizeof(T)) + 3) / 4);
   }
 
-  Status run(FlatCall& call, bool nearest, const T* x, T* y) const {
-    const int64_t in = this->in(), out = this->out(), tasks = this->tasks(call),
+  Status run(FlatCall& call, const std::byte* x, std::byte* y) const {
+    const int64_t in = this->in() * form.columns.input * form.in.bytes, out = this->out(),
+                  outBytes = out * form.columns.output * form.out.bytes, tasks = this->tasks(call),
                   parts = partsFor(tasks, outer, out);
-    Scratch scratch(call, 0, tasks, ownElements(nearest));
+    Scratch scratch(call, 0, tasks, ownElements());
     if (!scratch) return scratch.status();
     call.split(outer * parts, tasks, [&](int64_t begin, int64_t end) {
-      Plane<T> plane(rows, columns, nearest, reinterpret_cast<T*>(scratch.next()));
+      Plane<T> plane(form, reinterpret_cast<T*>(scratch.next()));
       for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
         const int64_t at = unit / parts, part = unit % parts;
-        plane.run(x + at * in * columns.input, y + at * out * columns.output, part * out / parts,
-                  (part + 1) * out / parts);
+        plane.run(x + at * in, y + at * outBytes, part * out / parts, (part + 1) * out / parts);
       }
     });
     return okStatus();
@@ -339,6 +427,8 @@ struct Sweeps {
   std::vector<Sweep<T>> all;
   int64_t half = 0;  // elements of four bytes of one of the two places between sweeps
   bool nearest = false;
+  Stored<T> stored;      // of the operand and the result
+  bool ordered = false;  // rows before columns, whichever takes less
 
   Status make(const std::vector<Axis>& axes) {
     // The axes that change; all between two of them count to the rows of the later one.
@@ -357,15 +447,20 @@ struct Sweeps {
     if (axes[last].taps > 0 && axes[last].input * inner >= kMostPlaces)
       return failure(DYN_UNSUPPORTED, "resize: rows of 2^31 elements");
     Sweep<T> first;
+    first.form.nearest = nearest;
+    Columns<T>& columns = first.form.columns;
     if (axes[last].taps > 0)
-      first.columns.make(axes[last], inner);
+      columns.make(axes[last], inner);
     else
-      first.columns.input = first.columns.output = axes[last].input * inner;
+      columns.input = columns.output = axes[last].input * inner;
     changed.pop_back();
     // Neighbouring axes go together; else the columns go first, by themselves.
     const bool together = !changed.empty() && changed.back() + 1 == last;
     if (together) {
-      first.rows = &axes[changed.back()];
+      const Axis& rows = axes[changed.back()];
+      first.form.rows = &rows;
+      // Where fewer rows come out than go in, sampling them is less work than sampling those.
+      first.form.rowsFirst = !nearest && (ordered || rows.output < rows.input);
       first.outer = product(0, changed.back(), false);
       changed.pop_back();
     } else {
@@ -377,11 +472,16 @@ struct Sweeps {
       const size_t axis = changed[k];
       most = std::max(most, product(0, axis + 1, false) * product(axis + 1, axes.size(), true));
       Sweep<T> next;
-      next.rows = &axes[axis];
-      next.columns.input = next.columns.output = product(axis + 1, axes.size(), true);
+      next.form.nearest = nearest;
+      next.form.rows = &axes[axis];
+      next.form.columns.input = next.form.columns.output = product(axis + 1, axes.size(), true);
       next.outer = product(0, axis, false);
       all.push_back(std::move(next));
     }
+    all.front().form.in = stored;
+    all.front().form.in.narrow = nullptr;
+    all.back().form.out = stored;
+    all.back().form.out.widen = nullptr;
     half = wholeLines((most * static_cast<int64_t>(sizeof(T)) + 3) / 4);
     return okStatus();
   }
@@ -391,18 +491,19 @@ struct Sweeps {
   int64_t elements(const CallInputs& call) const {
     int64_t most = 0;
     for (const Sweep<T>& sweep : all)
-      most = std::max(most, scratchElements(0, sweep.tasks(call), sweep.ownElements(nearest)));
+      most = std::max(most, scratchElements(0, sweep.tasks(call), sweep.ownElements()));
     return scratchElements(betweenElements(), 0, 0) + most;
   }
-  Status run(FlatCall& call, const T* x, T* y) const {
+  Status run(FlatCall& call, const std::byte* x, std::byte* y) const {
     Scratch between(call, betweenElements(), 0, 0);
     if (!between) return between.status();
     Status done;
     for (size_t k = 0; k < all.size() && done.ok(); ++k) {
-      T* const to = k + 1 == all.size()
-                        ? y
-                        : reinterpret_cast<T*>(between.shared() + static_cast<int64_t>(k % 2) * half);
-      done = all[k].run(call, nearest, x, to);
+      std::byte* const to =
+          k + 1 == all.size()
+              ? y
+              : reinterpret_cast<std::byte*>(between.shared() + static_cast<int64_t>(k % 2) * half);
+      done = all[k].run(call, x, to);
       x = to;
     }
     return done;
@@ -419,6 +520,12 @@ struct ResizeCall {
   std::vector<double> factors;  // of each axis; of those that change
 
   bool nearest() const { return o.mode == kNearest; }
+  // Is it one that is summed?
+  bool sums() const {
+    const DataClass of = row(x->dtype()).dataClass;
+    return x->dtype() == DataType::f32 || x->dtype() == DataType::f64 ||
+           ((of == DataClass::integer || of == DataClass::natural) && !isPacked(x->dtype()));
+  }
 
   // All but the axes.
   Status read(const FlatCall& call) {
@@ -436,8 +543,7 @@ struct ResizeCall {
     o.excludeOutside = n.excludeOutside != 0;
     o.antialias = n.antialias != 0;
     o.cubicA = static_cast<double>(n.cubicCoefficient);
-    if (o.mode != kNearest && x->dtype() != DataType::f32 && x->dtype() != DataType::f64)
-      return badArgument("resize", Call::x, "f32 or f64", x);
+    if (o.mode != kNearest && !sums()) return badArgument("resize", Call::x, "f32, f64 or integers", x);
     if (isGiven() && (scales->dtype() != DataType::f32 || scales->elements != static_cast<int64_t>(count)))
       return badArgument("resize", Call::scales, "one f32 for each axis", scales);
     if (x->elements == 0 && y->elements > 0)
@@ -473,18 +579,74 @@ struct ResizeCall {
 
   bool isGiven() const { return scales && scales->elements > 0; }
 
-  // visit<T>() with a type of the elements' size, or the elements' type where they are summed.
+  bool sumsIntegers() const {
+    return !copies() && x->dtype() != DataType::f32 && x->dtype() != DataType::f64;
+  }
+  // Is there nothing to do but to copy?
+  bool copies() const {
+    return nearest() ||
+           std::all_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.taps == 0; });
+  }
+
+  // visit(Sweeps<T>) with a type of the elements' size where they are moved, else the one that they are
+  // summed in. `digits`: binary places behind the point that all weights have, together; less than 0: any.
   template <typename Visit>
-  Status ofType(const Visit& visit) const {
-    if (!nearest()) {
-      if (x->dtype() == DataType::f32) return visit.template operator()<float>();
-      return visit.template operator()<double>();
-    }
+  Status ofType(int64_t digits, const Visit& visit) const {
     Status done;
-    const bool known = visitSizes(x->dtype(), [&]<typename T>() { done = visit.template operator()<T>(); });
-    return known ? done : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype())));
+    if (copies()) {
+      const bool known =
+          visitSizes(x->dtype(), [&]<typename T>() { done = visit(Sweeps<T>{.nearest = true}); });
+      return known ? done : failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype())));
+    }
+    if (x->dtype() == DataType::f32) return visit(Sweeps<float>());
+    if (x->dtype() == DataType::f64) return visit(Sweeps<double>());
+    visitNumbers(x->dtype(), [&]<typename Integer>() {
+      if constexpr (std::is_integral_v<Integer>) {
+        const auto isExactIn = [&](int digitsOfReal) {
+          return digits >= 0 && std::numeric_limits<Integer>::digits + digits <= digitsOfReal;
+        };
+        if constexpr (sizeof(Integer) <= 2)
+          if (isExactIn(std::numeric_limits<float>::digits)) {
+            done = visit(Sweeps<float>{.stored = storedAs<Integer, float>()});
+            return;
+          }
+        done = visit(Sweeps<double>{.stored = storedAs<Integer, double>(),
+                                    .ordered = !isExactIn(std::numeric_limits<double>::digits)});
+      }
+    });
+    return done;
+  }
+
+ private:
+  static bool isPacked(DataType dtype) {
+    return dtype == DataType::i4 || dtype == DataType::u4 || dtype == DataType::i2 || dtype == DataType::u2;
+  }
+  template <typename Integer, typename T>
+  static Stored<T> storedAs() {
+    return {sizeof(Integer), widenIntegers<Integer, T>, narrowToIntegers<Integer, T>};
   }
 };
+
+// Binary places that sums by all weights of these axes have behind the point and, of cubics, which may sum to
+// more than their largest element, before it; -1: too many.
+int64_t weightDigitsOf(const std::vector<Axis>& axes) {
+  constexpr double kMostWeight = 1 << 16;
+  int64_t all = 0;
+  for (const Axis& axis : axes) {
+    if (axis.taps == 0) continue;
+    int digits = 0;
+    double unit = 1;  // 2^digits
+    for (const double weight : axis.weights) {
+      if (!(std::fabs(weight) < kMostWeight)) return -1;
+      while (weight * unit != static_cast<double>(static_cast<int64_t>(weight * unit))) {
+        if (++digits > std::numeric_limits<float>::digits) return -1;
+        unit *= 2;
+      }
+    }
+    all += digits + (axis.taps > 2 ? 1 : 0);
+  }
+  return all;
+}
 
 }  // namespace
 
@@ -493,11 +655,16 @@ Status resizeScratch(const FlatCall& call, int64_t& elements) {
   if (Status status = r.read(call); !status.ok()) return status;
   if (r.y->elements == 0) return okStatus();
   if (Status status = r.readAxes(); !status.ok()) return status;
-  return r.ofType([&]<typename T>() {
-    Sweeps<T> sweeps{.nearest = r.nearest()};
-    Status status = sweeps.make(r.axes);
-    elements = sweeps.elements(call);
-    return status;
+  // Weights say in which order integers are summed: there is room for either.
+  return r.ofType(-1, [&]<typename T>(Sweeps<T> sweeps) {
+    for (const bool ordered : {true, false}) {
+      if (!sweeps.stored.widen && ordered) continue;
+      sweeps.all.clear();
+      sweeps.ordered = ordered;
+      if (Status status = sweeps.make(r.axes); !status.ok()) return status;
+      elements = std::max(elements, sweeps.elements(call));
+    }
+    return okStatus();
   });
 }
 
@@ -508,10 +675,9 @@ Status resize(FlatCall& call) {
   if (Status status = r.readAxes(); !status.ok()) return status;
   for (size_t i = 0; i < r.axes.size(); ++i)
     if (r.axes[i].taps > 0) makeTaps(r.o, r.factors[i], r.axes[i]);
-  return r.ofType([&]<typename T>() {
-    Sweeps<T> sweeps{.nearest = r.nearest()};
+  return r.ofType(r.sumsIntegers() ? weightDigitsOf(r.axes) : -1, [&]<typename T>(Sweeps<T> sweeps) {
     if (Status status = sweeps.make(r.axes); !status.ok()) return status;
-    return sweeps.run(call, r.x->as<T>(), call.result(0)->as<T>());
+    return sweeps.run(call, r.x->as<std::byte>(), call.result(0)->as<std::byte>());
   });
 }
 

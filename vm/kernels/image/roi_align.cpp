@@ -115,10 +115,27 @@ struct AxisWeights {
   }
 };
 
+// A pixel that a sample reads, and its weight.
+template <typename T>
+struct Tap {
+  int32_t at;
+  T weight;
+};
+
+constexpr int64_t kTapsOfSample = 4;
+
+// How many pixels the samples of a region have room for: what most regions take, and little enough to stay in
+// the cache while every channel is read with them.
+int64_t tapRoom(int64_t cells) {
+  constexpr int64_t kSamples = 4, kMost = 1 << 12;
+  return std::min(cells > kMost ? kMost : cells * kSamples * kTapsOfSample, kMost);
+}
+
 // The tables of a task in its scratch memory.
 struct Tables {
   int64_t cellRows, cellColumns, width;
   Neighbours *rowSamples, *columnSamples;
+  Tap<double>* taps;  // or of floats: of each cell those of all its samples
   AxisWeights rows, columns;
   void* line;  // of one row of cells: what its pixels' columns sum up to
 
@@ -133,6 +150,7 @@ struct Tables {
     rows.ends = take<int64_t>(cellRows);
     columns.ends = take<int64_t>(cellColumns);
     line = take<double>(std::max(width, 2 * sampleRoom(cellColumns)));
+    taps = take<Tap<double>>(tapRoom(cellRows * cellColumns));
   }
   int64_t elements() const { return taken_; }
 
@@ -208,6 +226,39 @@ void meansOf(const Tables& tables, const T* plane, T samples, T* to) {
   }
 }
 
+// The pixels of all samples, cell by cell: each channel of the region reads the same.
+template <typename T>
+void makeSampleTaps(const RegionAxis& rows, const RegionAxis& columns, int64_t cellRows, int64_t cellColumns,
+                    int64_t width, Tap<T>* to) {
+  for (int64_t cellRow = 0; cellRow < cellRows; ++cellRow)
+    for (int64_t cellColumn = 0; cellColumn < cellColumns; ++cellColumn)
+      for (int64_t i = 0; i < rows.perCell; ++i) {
+        const Neighbours v = rows.cell(cellRow)[i];
+        const T above = static_cast<T>(v.lowWeight), below = static_cast<T>(v.highWeight);
+        for (int64_t k = 0; k < columns.perCell; ++k) {
+          const Neighbours h = columns.cell(cellColumn)[k];
+          const T left = static_cast<T>(h.lowWeight), right = static_cast<T>(h.highWeight);
+          *to++ = {static_cast<int32_t>(v.low * width + h.low), above * left};
+          *to++ = {static_cast<int32_t>(v.low * width + h.high), above * right};
+          *to++ = {static_cast<int32_t>(v.high * width + h.low), below * left};
+          *to++ = {static_cast<int32_t>(v.high * width + h.high), below * right};
+        }
+      }
+}
+
+// One channel of a region: of each cell the largest of what its `count` taps give.
+template <typename T>
+void largestOfTaps(const Tap<T>* taps, int64_t count, int64_t cells, const T* plane, T* to) {
+  for (int64_t cell = 0; cell < cells; ++cell, taps += count) {
+    T largest[kTapsOfSample];
+    std::fill_n(largest, kTapsOfSample, std::numeric_limits<T>::lowest());
+    for (int64_t i = 0; i < count; i += kTapsOfSample)
+      for (int64_t k = 0; k < kTapsOfSample; ++k)
+        largest[k] = std::max(largest[k], taps[i + k].weight * plane[taps[i + k].at]);
+    to[cell] = std::max(std::max(largest[0], largest[1]), std::max(largest[2], largest[3]));
+  }
+}
+
 template <typename T>
 class Aligner {
  public:
@@ -273,6 +324,14 @@ class Aligner {
     const auto cellAt = !inTables ? (isMax_ ? cellBySamples<false, true, T> : cellBySamples<false, false, T>)
                                   : cellBySamples<true, true, T>;
     const T* from = x_->as<T>() + batches_[region] * out_[1] * plane;
+    const int64_t ofCell = rows.perCell * columns.perCell * kTapsOfSample;
+    if (isMax_ && inTables && ofCell > 0 && ofCell * cells <= tapRoom(cells) && plane <= INT32_MAX) {
+      auto* taps = reinterpret_cast<Tap<T>*>(tables.taps);
+      makeSampleTaps(rows, columns, out_[2], out_[3], in_[3], taps);
+      for (int64_t channel = 0; channel < out_[1]; ++channel, from += plane, to += cells)
+        largestOfTaps(taps, ofCell, cells, from, to);
+      return;
+    }
     for (int64_t channel = 0; channel < out_[1]; ++channel, from += plane, to += cells) {
       if (inTables && !isMax_) {
         meansOf(tables, from, samples, to);
