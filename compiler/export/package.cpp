@@ -78,8 +78,7 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
     DYN_TRY(owner->certificate,
             makeCertificate({reinterpret_cast<const char*>(program.data()), program.size()},
                             compiled.lowered.kernels, digests));
-    if (!owner->certificate.empty())
-      others.push_back({certificate::kCertificateSection, owner->certificate});
+    if (!owner->certificate.empty()) others.push_back({certificate::kCertificateSection, owner->certificate});
   }
   vm::PackageSigner signer;
   if (request.signedBy)

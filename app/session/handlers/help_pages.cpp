@@ -22,7 +22,8 @@ constexpr Id kDebug[] = {Id::start, Id::break_,  Id::delete_, Id::watch,  Id::co
 constexpr Id kMeasure[] = {Id::time,   Id::profile,  Id::bench,  Id::latency, Id::serve, Id::predict,
                            Id::limit,  Id::sweep,    Id::places, Id::bounds,  Id::runs,  Id::compare,
                            Id::recall, Id::counters, Id::tune,   Id::policy};
-constexpr Id kExport[] = {Id::compile, Id::exportModel, Id::extract, Id::quantise, Id::report, Id::cache};
+constexpr Id kExport[] = {Id::compile, Id::exportModel, Id::extract,      Id::quantise,
+                          Id::report,  Id::cache,       Id::verifyPackage};
 
 constexpr CommandGroup kGroups[] = {
     {"begin", "Begin: a model, a run, values", kBegin},
