@@ -482,8 +482,8 @@ Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   return inside ? select(inside, sum, castTo(f64(c, o.extrapolation), dtype)) : sum;
 }
 
-// The builtin makes tables of places and weights for each axis; regions, proportions and sums of halves go by
-// loops.
+// The builtin makes tables of places and weights for each axis; regions, proportions, and sums of halves and
+// integers go by loops.
 bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
   const Result<ResizeOptions> o = resizeOptions(op, operandTypes[0].rank());
   if (!o.ok() || operandTypes[0].rank() == 0 || o->coordinates == Coordinates::cropAndResize ||
@@ -494,9 +494,9 @@ bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
     return false;
   const Dtype dtype = operandTypes[0].dtype();
   if (o->mode == ResizeMode::nearest) return dtype != Dtype::string && storageBytes(dtype) <= 8;
-  constexpr Dtype kSummed[] = {Dtype::f32, Dtype::f64, Dtype::u8,  Dtype::i8,  Dtype::u16,
-                               Dtype::i16, Dtype::u32, Dtype::i32, Dtype::u64, Dtype::i64};
-  return std::find(std::begin(kSummed), std::end(kSummed), dtype) != std::end(kSummed);
+  // Integers go by loops: the builtin adds row by row, and a sum near a whole number may be cut to the
+  // other side.
+  return dtype == Dtype::f32 || dtype == Dtype::f64;
 }
 
 Status fillResize(const BuiltinRequest& request, CallFields<calls::Resize>& call) {
