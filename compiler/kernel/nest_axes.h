@@ -23,8 +23,8 @@ struct NestAxes {
   std::vector<const loop::Buffer*> inputs;  // views of the same memory take the place of what was there
 };
 
-// Every axis of which all wraps (mod and floorDiv of it) are by one divisor of its size, or multiples of that,
-// becomes two, the divisor's the inner one.
+// Every axis of which all wraps (mod and floorDiv of it) are by one divisor of its size, or multiples of
+// that, becomes two, the divisor's the inner one.
 void splitWrappedAxes(NestAxes& axes, const DimSolver& facts, loop::LoopContext& loops);
 
 // Neighbouring axes that every access walks side by side, with provably equal inner sizes, become one.

@@ -6,9 +6,10 @@
 // its neighbours are blended, so each is sampled once. More axes that change go before, each as rows of what
 // lies behind it.
 //
-// Integers are widened row by row, summed as reals and cut back. Where all weights are short binary fractions
-// (of a scale of 2, say) the sums are exact, in f32 if its digits are enough. Where not, they are those of the
-// standard's evaluator: in f64, rows before columns, since a sum near a whole number may be cut to either side.
+// Integers are widened row by row, summed as reals and cut back. Where all weights are short binary
+// fractions (of a scale of 2, say) the sums are exact, in f32 if its digits are enough. Where not, they are
+// those of the standard's evaluator: in f64, rows before columns, since a sum near a whole number may be cut
+// to either side.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
