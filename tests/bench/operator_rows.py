@@ -67,7 +67,6 @@ REASONS = {
     r"^Trilu .* memory|^EyeLike .* memory|^S(plit|lice) .* memory": "memory's rate with stores that go through the cache, as a plain memcpy of that size does not",
     r"^(Concat axis=2 .a:f32.n,m,1|Transpose .*\(x:T\[n,3,h,w).* (cache|memory)": "every second or third number is stored by a mask: lines are read before they are written",
     r"^Split axis=2": "every third number, which is gathered",
-    r"^SpaceToDepth f32 blocksize=4": "every fourth number: three in four of what is read is for another turn",
     r"^(LSTM|GRU) .* (small|cache)$": "weights are inputs here and read as they lie in each step; what a step allocates and launches takes a third of it",
     r"^MelWeightMatrix": "made once in a model: each element by its formula, also those outside of the triangles",
     r"^Reduce\w+ .*a=\[[01]\]\) memory": "columns: 256 bytes of each row at a time, far apart in memory, which no prefetcher foresees",
@@ -299,7 +298,7 @@ row("Resize", "x:T[n,c,h,w] - s=f32:[1,1,2,2]", "f32 u8",
      {"mode": "cubic", "coordinate_transformation_mode": "align_corners"}], sizes=RESIZES)
 row("Resize", "x:u8[n,c,h,w] - s=f32:[1,1,2,2]", "", [{"mode": "linear"}], sizes=RESIZES)
 row("Resize", "x:T[n,c,h,w] - s=f32:[1,1,0.5,0.5]", "f32", [{"mode": "linear"}, {"mode": "nearest"}, {"mode": "cubic"}, {"mode": "linear", "antialias": 1}, {"mode": "cubic", "antialias": 1}], sizes=RESIZES)
-row("Resize", "x:T[n,c,h,w] - s=f32:[1,1,1.75,1.25]", "f32", [{"mode": "linear"}, {"mode": "nearest"}], sizes=RESIZES)
+row("Resize", "x:T[n,c,h,w] - s=f32:[1,1,1.75,1.25]", "f32 u8", [{"mode": "linear"}, {"mode": "nearest"}], sizes=RESIZES)
 row("Resize", "x:T[n,h,w,3] - s=f32:[1,2,2,1]", "f32 u8", [{"mode": "linear"}, {"mode": "nearest"}], sizes=[{"n": 1, "h": 16, "w": 16}, {"n": 1, "h": 64, "w": 64}, {"n": 1, "h": 480, "w": 640}])
 row("Resize", "x:f32[n,c,m] - s=f32:[1,1,2]", "", [{"mode": "linear"}, {"mode": "nearest"}, {"mode": "cubic"}], sizes=[{"n": 1, "c": 8, "m": 64}, {"n": 1, "c": 64, "m": 1000}, {"n": 4, "c": 256, "m": 2000}])
 row("Resize", "x:f32[n,c,d,h,w] - s=f32:[1,1,2,2,2]", "", [{"mode": "linear"}, {"mode": "nearest"}],
