@@ -38,6 +38,7 @@ declare -A rows=(
   ["export -o"]="export square.dyn --kind exe -o @OUT"
   ["save -o"]="save model.onnx -o @OUT"
   ["bench -o"]="bench square.dyn --dim n=2 --seconds 0.01 -o @OUT"
+  ["latency -o"]="latency square.dyn --dim n=1..16 --seconds 0.01 -o @OUT"
   ["infer -o"]="infer model.onnx -o @OUT"
   ["generalise -o"]="generalise model.onnx --at input.0=n -o @OUT"
   ["extract -o"]="extract model.onnx -o @OUT"
