@@ -255,6 +255,23 @@ Result<std::vector<SampledAxis>> sampledAxes(const EvalContext& c, const ResizeO
   return axes;
 }
 
+bool isCropped(const ResizeOptions& o) { return o.coordinates == Coordinates::cropAndResize; }
+
+// Along the first axis, of those sums along the second, and so on, as the standard's evaluator does: what is
+// cut to an integer depends on the last bit. Axes with one tap keep their elements.
+double sumAxisByAxis(const HostTensor& x, std::span<const std::vector<Tap>> along,
+                     std::span<const int64_t> strides, int64_t at = 0) {
+  if (along.empty()) return x.realAt(at);
+  double sum = 0;
+  const std::vector<Tap>& taps = along.back();
+  for (const Tap& tap : taps) {
+    const double part = sumAxisByAxis(x, along.first(along.size() - 1), strides.first(along.size() - 1),
+                                      at + tap.at * strides.back());
+    sum += taps.size() > 1 ? tap.weight * part : part;
+  }
+  return sum;
+}
+
 Status evaluateResize(EvalContext& c) {
   const HostTensor& x = c.operand(0);
   DYN_TRY(ResizeOptions o, resizeOptions(c.op(), x.rank()));
@@ -274,18 +291,20 @@ Status evaluateResize(EvalContext& c) {
       outside = outside || place < 0 || place > static_cast<double>(axes[k].input - 1);
       along[k] = tapsOf(o, axes[k], place);
     }
+    const bool weighs = std::any_of(along.begin(), along.end(), [](const auto& t) { return t.size() > 1; });
+    if (!isReal(x.dtype()) && weighs && !(outside && isCropped(o))) {
+      result.setInt(flat, loop::realToInteger(x.dtype(), sumAxisByAxis(x, along, strides)));
+      continue;
+    }
     const std::vector<Tap> taps = combined(along, strides);
-    if (outside && o.coordinates == Coordinates::cropAndResize) {
+    if (outside && isCropped(o)) {
       result.setReal(flat, o.extrapolation);
-    } else if (!isReal(x.dtype()) && o.mode == ResizeMode::nearest) {
+    } else if (!isReal(x.dtype())) {
       result.setInt(flat, x.intAt(taps[0].at));
     } else {
       double sum = 0;
       for (const Tap& tap : taps) sum += tap.weight * x.realAt(tap.at);
-      if (isReal(x.dtype()))
-        result.setReal(flat, sum);
-      else  // cubics reach beyond the range of their elements
-        result.setInt(flat, loop::realToInteger(x.dtype(), sum));
+      result.setReal(flat, sum);
     }
   }
   c.setResult(0, std::move(result));
@@ -451,7 +470,24 @@ Result<Expr> lowerFiltered(LowerContext& c, const ResizeOptions& o, std::span<co
 }
 
 // Is element i of an axis of unchanged size element i of the operand?
-bool keepsPlaces(const ResizeOptions& o) { return o.coordinates != Coordinates::cropAndResize; }
+bool keepsPlaces(const ResizeOptions& o) { return !isCropped(o); }
+
+// As sumAxisByAxis of tensors; `at` has the places along the axes behind `count`.
+Result<Expr> sumAxisByAxis(LowerContext& c, const std::vector<std::vector<LoweredTap>>& along, size_t count,
+                           std::vector<Expr>& at) {
+  if (count == 0) {
+    DYN_TRY(Expr x, c.read(0, at));
+    return castTo(x, Dtype::f64);
+  }
+  Expr sum;
+  for (const LoweredTap& tap : along[count - 1]) {
+    at[count - 1] = tap.at;
+    DYN_TRY(Expr part, sumAxisByAxis(c, along, count - 1, at));
+    if (tap.weight) part = part * tap.weight;
+    sum = sum ? sum + part : part;
+  }
+  return sum;
+}
 
 Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   const Type type = c.operandType(0);
@@ -477,13 +513,17 @@ Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
     }
     DYN_TRY(along[axis], lowerTaps(c, o, k, in, out, place));
   }
-  DYN_TRY(Expr sum, weightedSum(c, 0, along, computed));
+  const bool weighs =
+      std::any_of(along.begin(), along.end(), [](const auto& taps) { return taps.size() > 1; });
+  std::vector<Expr> at(along.size());
+  DYN_TRY(Expr sum, weighs && !isReal(dtype) ? sumAxisByAxis(c, along, along.size(), at)
+                                             : weightedSum(c, 0, along, computed));
   sum = castTo(sum, dtype);
   return inside ? select(inside, sum, castTo(f64(c, o.extrapolation), dtype)) : sum;
 }
 
-// The builtin makes tables of places and weights for each axis; regions, proportions, and sums of halves and
-// integers go by loops.
+// The builtin makes tables of places and weights for each axis; regions, proportions and sums of halves go by
+// loops.
 bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
   const Result<ResizeOptions> o = resizeOptions(op, operandTypes[0].rank());
   if (!o.ok() || operandTypes[0].rank() == 0 || o->coordinates == Coordinates::cropAndResize ||
@@ -494,9 +534,9 @@ bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
     return false;
   const Dtype dtype = operandTypes[0].dtype();
   if (o->mode == ResizeMode::nearest) return dtype != Dtype::string && storageBytes(dtype) <= 8;
-  // Integers go by loops: the builtin adds row by row, and a sum near a whole number may be cut to the
-  // other side.
-  return dtype == Dtype::f32 || dtype == Dtype::f64;
+  constexpr Dtype kSummed[] = {Dtype::f32, Dtype::f64, Dtype::u8,  Dtype::i8,  Dtype::u16,
+                               Dtype::i16, Dtype::u32, Dtype::i32, Dtype::u64, Dtype::i64};
+  return std::find(std::begin(kSummed), std::end(kSummed), dtype) != std::end(kSummed);
 }
 
 Status fillResize(const BuiltinRequest& request, CallFields<calls::Resize>& call) {

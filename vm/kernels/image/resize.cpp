@@ -8,8 +8,8 @@
 //
 // Integers are widened row by row, summed as reals and cut back. Where all weights are short binary
 // fractions (of a scale of 2, say) the sums are exact, in f32 if its digits are enough. Where not, they are
-// those of the standard's evaluator: in f64, rows before columns, since a sum near a whole number may be
-// cut to either side.
+// those of the standard's evaluator: in f64, axis after axis from the first one on, since a sum near a whole
+// number may be cut to either side.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -429,9 +429,17 @@ struct Sweeps {
   int64_t half = 0;  // elements of four bytes of one of the two places between sweeps
   bool nearest = false;
   Stored<T> stored;      // of the operand and the result
-  bool ordered = false;  // rows before columns, whichever takes less
+  bool ordered = false;  // from the first axis to the last, whichever takes less
 
   Status make(const std::vector<Axis>& axes) {
+    if (Status status = makeSweeps(axes); !status.ok()) return status;
+    all.front().form.in = stored;
+    all.front().form.in.narrow = nullptr;
+    all.back().form.out = stored;
+    all.back().form.out.widen = nullptr;
+    return okStatus();
+  }
+  Status makeSweeps(const std::vector<Axis>& axes) {
     // The axes that change; all between two of them count to the rows of the later one.
     std::vector<size_t> changed;
     for (size_t i = 0; i < axes.size(); ++i)
@@ -455,34 +463,33 @@ struct Sweeps {
     else
       columns.input = columns.output = axes[last].input * inner;
     changed.pop_back();
-    // Neighbouring axes go together; else the columns go first, by themselves.
+    // Neighbouring axes go together; else the columns go by themselves.
     const bool together = !changed.empty() && changed.back() + 1 == last;
+    // The other axes go behind these two, from the last one on, or before them in their order.
+    const size_t others = changed.size() - (together ? 1 : 0);
+    const bool areBefore = ordered && others > 0;
+    int64_t most = 0;
+    const auto addOther = [&](size_t axis) {
+      most = std::max(most, product(0, axis + 1, areBefore) * product(axis + 1, axes.size(), !areBefore));
+      Sweep<T> next;
+      next.form.nearest = nearest;
+      next.form.rows = &axes[axis];
+      next.form.columns.input = next.form.columns.output = product(axis + 1, axes.size(), !areBefore);
+      next.outer = product(0, axis, areBefore);
+      all.push_back(std::move(next));
+    };
+    for (size_t k = 0; areBefore && k < others; ++k) addOther(changed[k]);
     if (together) {
       const Axis& rows = axes[changed.back()];
       first.form.rows = &rows;
       // Where fewer rows come out than go in, sampling them is less work than sampling those.
       first.form.rowsFirst = !nearest && (ordered || rows.output < rows.input);
-      first.outer = product(0, changed.back(), false);
-      changed.pop_back();
+      first.outer = product(0, changed.back(), areBefore);
     } else {
-      first.plainRows = product(0, last, false);
+      first.plainRows = product(0, last, areBefore);
     }
     all.push_back(std::move(first));
-    int64_t most = 0;
-    for (size_t k = changed.size(); k-- > 0;) {
-      const size_t axis = changed[k];
-      most = std::max(most, product(0, axis + 1, false) * product(axis + 1, axes.size(), true));
-      Sweep<T> next;
-      next.form.nearest = nearest;
-      next.form.rows = &axes[axis];
-      next.form.columns.input = next.form.columns.output = product(axis + 1, axes.size(), true);
-      next.outer = product(0, axis, false);
-      all.push_back(std::move(next));
-    }
-    all.front().form.in = stored;
-    all.front().form.in.narrow = nullptr;
-    all.back().form.out = stored;
-    all.back().form.out.widen = nullptr;
+    for (size_t k = others; !areBefore && k-- > 0;) addOther(changed[k]);
     half = wholeLines((most * static_cast<int64_t>(sizeof(T)) + 3) / 4);
     return okStatus();
   }

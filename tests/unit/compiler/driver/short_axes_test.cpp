@@ -262,5 +262,29 @@ TEST(ShortAxes, ImagesOfIntegersResized) {
       }
 }
 
+// Weights that are none: axis after axis, as the standard's evaluator does, whichever axes change.
+TEST(ShortAxes, IntegersResizedAxisByAxis) {
+  for (const NamedType& type :
+       {NamedType{"u8", Dtype::u8}, NamedType{"i16", Dtype::i16}, NamedType{"i64", Dtype::i64}})
+    for (const char* axes : {"0, 1, 2, 3", "0, 2, 3", "1, 3", "0, 1", "0, 1, 3", "3"})
+      for (const char* attributes :
+           {"mode = \"linear\"", "mode = \"cubic\"",
+            "mode = \"linear\", coordinate_transformation_mode = \"align_corners\""}) {
+        const std::string list = axes;
+        const auto count = static_cast<int64_t>(list.size() + 2) / 3;
+        HostTensor x = test::randomTensor(type.dtype, {2, 3, 4, 5}, 1),
+                   s = *HostTensor::create(Dtype::i64, {count});
+        for (int64_t i = 0; i < x.elementCount(); i += 7) x.setInt(i, 100);
+        for (int64_t i = 0; i < count; ++i) s.setInt(i, 7 - i);
+        expectSameOnMachines(
+            withType("fn @main(%x: Tensor[(a, b, c, d), TYPE], %s: Tensor[(" + std::to_string(count) +
+                         "), i64]) { %y = resize(%x, _, _, %s) {axes = [" + list + "], " + attributes +
+                         "} return %y }",
+                     type.name),
+            {{x, s}});
+        if (HasFatalFailure()) return;
+      }
+}
+
 }  // namespace
 }  // namespace dyn
