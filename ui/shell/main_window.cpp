@@ -547,7 +547,8 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   if (!sameFile) overlay_->forget();
   outline_->show(nullptr);
   found_->show(nullptr);
-  details_->setHtml(modelDetails(*model_));
+  sizeTitles_.clear();
+  details_->setHtml(modelDetails(*model_, sizeTitles_));
   if (model_->kind == ModelKind::package) {
     canvas_->setEmptyText(
         "A package holds the compiled program, not the graph it was made from. It can be run.");
@@ -761,7 +762,7 @@ void MainWindow::showKernels(const KernelTable& table) {
 
 void MainWindow::showNode(int node) {
   if (node < 0 || !canvas_->graph()) {
-    details_->setHtml(model_ ? modelDetails(*model_) : QString());
+    details_->setHtml(model_ ? modelDetails(*model_, sizeTitles_) : QString());
     plan_->canvas()->setChosen(kNoNode);
     timeline_->setChosenPlace({});
     levels_->showPlace({});

@@ -110,7 +110,7 @@ class MainWindow : public QMainWindow {
   // A command of the shell; its answer is shown where it belongs. False when it is none.
   bool submitLine(const std::string& line);
   void askWhy(const QString& question);
-  // Values for the nodes, from a file (app/session/graph/overlay_file.h). False: lastError() says what is wrong.
+  // Values for the nodes, from a file (app/session/graph/overlay_file.h). False: lastError() says why.
   bool openOverlay(const QString& file);
   bool idle() const { return pending_.empty() && canvas_->settled(); }
   QByteArray stateJson() const;

@@ -62,7 +62,7 @@ QString kindInWords(ModelKind kind) {
 
 }  // namespace
 
-QString modelDetails(const ModelInfo& model) {
+QString modelDetails(const ModelInfo& model, const SizeTitles& titles) {
   QString text =
       htmlTitle(QFileInfo(QString::fromStdString(model.path)).fileName().toHtmlEscaped()) + "<table>";
   text += htmlRow("kind", kindInWords(model.kind));
@@ -75,7 +75,7 @@ QString modelDetails(const ModelInfo& model) {
   const auto ports = [&](const char* title, const std::vector<ValueInfo>& values) {
     if (values.empty()) return;
     text += htmlSection(title);
-    for (const ValueInfo& v : values) text += linkedPort(v.name, v.type);
+    for (const ValueInfo& v : values) text += linkedPort(v.name, v.type, titles);
   };
   ports("Inputs", model.inputs);
   ports("Outputs", model.outputs);

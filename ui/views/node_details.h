@@ -13,7 +13,7 @@ namespace dyn::ui {
 
 using SizeTitles = std::map<QString, QString>;
 
-QString modelDetails(const ModelInfo& model);
+QString modelDetails(const ModelInfo& model, const SizeTitles& titles = {});
 // timeNs 0: not measured. Dims of the outputs are links "why:VALUE.AXIS".
 // `together`: the other operations that its kernels compute.
 // `rows`: more of the table, as HTML.

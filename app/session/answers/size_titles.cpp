@@ -33,6 +33,9 @@ const std::vector<std::pair<std::string_view, std::string_view>>& sizeTitles() {
 }
 
 std::string sizeTitle(std::string_view reason) {
+  // "nonzero: nonzero counts ...": the operator goes before.
+  if (const size_t colon = reason.find(": "); colon != std::string_view::npos)
+    reason.remove_prefix(colon + 2);
   for (const auto& [begin, title] : sizeTitles())
     if (reason.starts_with(begin)) return std::string(title);
   return {};

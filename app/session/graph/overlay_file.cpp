@@ -64,6 +64,10 @@ Result<Overlay> parseOverlay(std::string_view text, const std::string& file) {
   Json json;
   try {
     json = Json::parse(text.begin(), text.end(), keepShallow);
+  } catch (const Json::out_of_range& error) {  // a number beyond a double, which has no place
+    return makeError(DiagnosticId::fileFormat,
+                     std::string("a number of the overlay is out of range: ") + error.what(),
+                     placeAt(text, 0, file));
   } catch (const Json::parse_error& error) {
     // "... at line 1, column 2: syntax error while parsing value - unexpected ..."
     const std::string said = error.what();

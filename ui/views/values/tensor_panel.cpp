@@ -13,6 +13,7 @@
 #include <QPushButton>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QTextDocumentFragment>
 #include <QToolTip>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -387,6 +388,8 @@ void TensorPanel::show(Shared<TensorView> tensor) {
   numbers_->setPlainText(QString::fromStdString(t.text));
 }
 
-QString TensorPanel::statistics() const { return statistics_->text(); }
+QString TensorPanel::statistics() const {
+  return QTextDocumentFragment::fromHtml(statistics_->text()).toPlainText();
+}
 
 }  // namespace dyn::ui

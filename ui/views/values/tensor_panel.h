@@ -77,8 +77,8 @@ class TensorPanel : public QWidget {
   void setName(const QString& name);        // proposed: of the operation that is chosen
   void lookAt(const QString& name);
   void clear();
-  bool take(const Outcome& outcome);  // true when it answers this panel
-  QString statistics() const;
+  bool take(const Outcome& outcome);      // true when it answers this panel
+  QString statistics() const;             // as plain text
   void setWhyNot(const QString& whyNot);  // "" or why nothing can be asked about the last run
 
  Q_SIGNALS:

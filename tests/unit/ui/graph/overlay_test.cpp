@@ -3,6 +3,7 @@
 
 #include <QAction>
 #include <QApplication>
+#include <QDragEnterEvent>
 #include <QDropEvent>
 #include <QFile>
 #include <QMimeData>
@@ -51,6 +52,9 @@ class OverlayTest : public testing::Test {
   void drop(const char* name) {
     QMimeData data;
     data.setUrls({QUrl::fromLocalFile(folder_.filePath(name))});
+    QDragEnterEvent enter(QPoint(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(&window_, &enter);
+    ASSERT_TRUE(enter.isAccepted());
     QDropEvent event(QPointF(400, 300), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QApplication::sendEvent(&window_, &event);
     settle();
