@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
-constexpr int kMostNesting = 16;
+constexpr int kMostOverlayNesting = 16;
 
 SourceLocation placeAt(std::string_view text, size_t offset, const std::string& file) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
@@ -58,7 +58,7 @@ const Json* resultsOf(const Json& file) {
 Result<Overlay> parseOverlay(std::string_view text, const std::string& file) {
   bool isTooDeep = false;
   const auto keepShallow = [&](int depth, Json::parse_event_t, const Json&) {
-    isTooDeep = isTooDeep || depth > kMostNesting;
+    isTooDeep = isTooDeep || depth > kMostOverlayNesting;
     return !isTooDeep;
   };
   Json json;
@@ -79,7 +79,7 @@ Result<Overlay> parseOverlay(std::string_view text, const std::string& file) {
   }
   if (isTooDeep)
     return makeError(DiagnosticId::fileFormat,
-                     "the overlay is nested deeper than " + std::to_string(kMostNesting),
+                     "the overlay is nested deeper than " + std::to_string(kMostOverlayNesting),
                      placeAt(text, 0, file));
   if (!json.is_object())
     return makeError(DiagnosticId::fileFormat, "an overlay is a JSON object: node name → number or text",

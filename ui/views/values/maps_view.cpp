@@ -12,7 +12,7 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr double kGap = 3, kMargin = 4;
+constexpr double kMapGap = 3, kMapMargin = 4;
 
 }  // namespace
 
@@ -75,20 +75,21 @@ double MapsView::captionHeight() const {
 QRectF MapsView::rectOf(int map) const {
   const int all = count();
   if (map < 0 || map >= all) return {};
-  const double wide = width() - 2 * kMargin, high = height() - 2 * kMargin - captionHeight();
+  const double wide = width() - 2 * kMapMargin, high = height() - 2 * kMapMargin - captionHeight();
   const double ratio = static_cast<double>(tensor_->mapColumns) / tensor_->mapRows;
   double best = 0;
   int columns = 1;
   for (int c = 1; c <= all; ++c) {
     const int rows = (all + c - 1) / c;
-    const double side = std::min((wide - (c - 1) * kGap) / c, ((high - (rows - 1) * kGap) / rows) * ratio);
+    const double side =
+        std::min((wide - (c - 1) * kMapGap) / c, ((high - (rows - 1) * kMapGap) / rows) * ratio);
     if (side <= best) continue;
     best = side;
     columns = c;
   }
   const double tileWidth = std::max(2.0, best), tileHeight = std::max(2.0, best / ratio);
-  return QRectF(kMargin + map % columns * (tileWidth + kGap), kMargin + map / columns * (tileHeight + kGap),
-                tileWidth, tileHeight);
+  return QRectF(kMapMargin + map % columns * (tileWidth + kMapGap),
+                kMapMargin + map / columns * (tileHeight + kMapGap), tileWidth, tileHeight);
 }
 
 double MapsView::most() const {
