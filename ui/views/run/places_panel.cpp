@@ -168,9 +168,11 @@ void RooflinePlot::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   if (points_.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect().adjusted(kSpaceSmall, 0, -kSpaceSmall, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     places_ ? "Tick \"Roofline\": how near each kernel comes to what the machine can do."
-                             : "Roofline of a run");
+    painter.drawText(
+        rect().adjusted(kSpaceSmall, 0, -kSpaceSmall, 0), Qt::AlignCenter | Qt::TextWordWrap,
+        places_ ? "Nothing to draw yet: the machine is being measured, or no kernel has known work and "
+                  "bytes."
+                : "Roofline of a run");
     return;
   }
   const QRectF f = frame();
@@ -287,6 +289,7 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   roofline_ = new RooflinePlot;
   parts->addWidget(tree_);
   parts->addWidget(roofline_);
+  roofline_->hide();
   parts->setSizes({700, 300});
   pages_->addWidget(parts);
   differences_ = makeTable("differences", {"Place", "First", "Second", "Ratio", "Change"});
@@ -305,6 +308,7 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
     if (!place.isEmpty()) Q_EMIT placeChosen(place);
   });
   connect(bounds_, &QCheckBox::toggled, this, [this](bool on) {
+    showRoofline();
     if (on && run_ && run_->profile && !run_->profile->explained)
       Q_EMIT asked(Command::of(CommandId::bounds));
   });
@@ -315,6 +319,11 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
     else
       Q_EMIT runsCompared(nullptr);
   });
+}
+
+// The columns have its room until it is wanted.
+void PlacesPanel::showRoofline() {
+  roofline_->setVisible(bounds_->isChecked() || !roofline_->points().empty());
 }
 
 bool PlacesPanel::wantsBounds() const { return bounds_->isChecked(); }
@@ -401,6 +410,7 @@ void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
   const KernelTable& profile = *run_->profile;
   roofline_->setPlaces(
       places, {profile.mostGflops, profile.memoryGigabytesPerSecond, profile.cacheGigabytesPerSecond});
+  showRoofline();
 }
 
 void PlacesPanel::setOverlay(Shared<Overlay> overlay, std::map<std::string, OverlayEntry> values) {

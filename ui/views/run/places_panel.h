@@ -104,6 +104,7 @@ class PlacesPanel : public QWidget {
  private:
   void showPlaces(Shared<PlaceTree> places);
   void showOverlay();
+  void showRoofline();
   void showDifferences(const RunsView& runs);
 
   Shared<RunResult> run_;

@@ -12,7 +12,7 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr double kMapGap = 3, kMapMargin = 4;
+constexpr double kMapGap = 3, kMapSide = 4;
 
 }  // namespace
 
@@ -75,7 +75,7 @@ double MapsView::captionHeight() const {
 QRectF MapsView::rectOf(int map) const {
   const int all = count();
   if (map < 0 || map >= all) return {};
-  const double wide = width() - 2 * kMapMargin, high = height() - 2 * kMapMargin - captionHeight();
+  const double wide = width() - 2 * kMapSide, high = height() - 2 * kMapSide - captionHeight();
   const double ratio = static_cast<double>(tensor_->mapColumns) / tensor_->mapRows;
   double best = 0;
   int columns = 1;
@@ -88,8 +88,8 @@ QRectF MapsView::rectOf(int map) const {
     columns = c;
   }
   const double tileWidth = std::max(2.0, best), tileHeight = std::max(2.0, best / ratio);
-  return QRectF(kMapMargin + map % columns * (tileWidth + kMapGap),
-                kMapMargin + map / columns * (tileHeight + kMapGap), tileWidth, tileHeight);
+  return QRectF(kMapSide + map % columns * (tileWidth + kMapGap),
+                kMapSide + map / columns * (tileHeight + kMapGap), tileWidth, tileHeight);
 }
 
 double MapsView::most() const {
