@@ -77,6 +77,7 @@ int prepare(MainWindow& window, const QCommandLineParser& parser,
   if (parser.isSet("script"))
     if (const int code = runScript(window, parser.value("script"))) return code;
   if (parser.isSet("why")) window.askWhy(parser.value("why"));
+  if (parser.isSet("overlay") && !window.openOverlay(parser.value("overlay"))) return settle(window);
   if (parser.isSet("open-groups")) window.canvas()->setAllOpen(true);
   if (mode) window.setMode(*mode);
   if (parser.isSet("panel") && !window.showPanel(parser.value("panel")))
@@ -150,10 +151,11 @@ int runWindow(int argc, char** argv, dyn::CommandRecord* record, const dyn::Rest
        {"dim", "Run with this size of a named dim.", "name=size"},
        {"step", "Show the graph after this pass (name or number).", "pass"},
        {"why", "Explain a dim: VALUE.AXIS.", "dim"},
+       {"overlay", "Colour the graph by the values of a JSON file: node name to number or text.", "file"},
        {"find", "Show the first operation that contains these words, in a picture.", "text"},
        {"panel",
         "Show this lower panel: IR, Changes, Code, Kernels, By layer, Flame, Timeline, Runs, Structure, "
-        "Tensor, Memory, Sizes, Problems, Console.",
+        "Tensor, Why, Memory, Sizes, Problems, Console.",
         "name"},
        {"open-groups", "Open all groups first."},
        {"size", "Size of the window, such as 1280x800.", "size"},

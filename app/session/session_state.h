@@ -48,6 +48,13 @@ struct SessionState {
     std::optional<CallInputs> inputs;
   };
   std::optional<LastCall> lastCall;
+  // The value of the last run that was looked at last, computed by the reference; of at most 64 MB.
+  struct LookedAt {
+    std::weak_ptr<const RunResult> run;
+    std::string name, step;
+    Value value;
+  };
+  std::optional<LookedAt> lookedAt;
   struct ModelFile {
     std::weak_ptr<LoadedModel> model;
     std::shared_ptr<FileDigest> digest;

@@ -112,6 +112,7 @@ void GraphCanvas::adopt(const Arrangement& wish, GraphScene scene) {
     for (size_t n = 0; n < shown_.view->nodes.size() && kept != kNoNode; ++n)
       if (shown_.view->nodes[n].id == kept) shown_.selected = static_cast<int>(n);
     spreadTimes();
+    spreadOverlay();
     findMatches();
   }
   const int keeper = otherView ? shown_.selected : wish.keepNode;
@@ -158,6 +159,26 @@ void GraphCanvas::setComparedRuns(Shared<RunsView> runs) {
   recount();
   if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
   update();
+}
+
+void GraphCanvas::setOverlay(Shared<Overlay> overlay) {
+  const int legend = legendHeight(shown_.marks, font());
+  overlay_ = std::move(overlay);
+  spreadOverlay();
+  recount();
+  if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
+  update();
+}
+
+void GraphCanvas::spreadOverlay() {
+  shown_.overlay = overlay_ && shown_.view ? overlayOn(*overlay_, *shown_.view) : OverlayOnGraph();
+}
+
+const OverlayEntry* GraphCanvas::overlayOfNode(int node) const {
+  const size_t at = static_cast<size_t>(node);
+  if (!overlay_ || node < 0 || at >= shown_.overlay.entryOfNode.size()) return nullptr;
+  const int entry = shown_.overlay.entryOfNode[at];
+  return entry < 0 ? nullptr : &overlay_->entries[static_cast<size_t>(entry)];
 }
 
 void GraphCanvas::setLogarithmicHeat(bool on) {
@@ -208,6 +229,8 @@ void GraphCanvas::recount() {
         shown_.marks.together[static_cast<size_t>(other)] = 1;
   }
   for (int64_t t : shown_.marks.times) shown_.marks.mostNs = std::max(shown_.marks.mostNs, t);
+  shown_.marks.overlay =
+      overlay_ && shown_.view ? overlayMarks(*overlay_, shown_.overlay, shown_.scene) : OverlayMarks();
   shown_.marks.ratios.clear();
   if (comparedRuns_ && shown_.view)
     shown_.marks.ratios = ratiosOf(*shown_.view, shown_.scene, comparedRuns_->rows);

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "app/session/graph/graph_query.h"
+#include "app/session/graph/overlay_file.h"
 #include "app/session/views/graph_views.h"
 #include "app/session/views/kernel_views.h"
 #include "app/session/views/node_id.h"
@@ -43,6 +44,11 @@ class GraphCanvas : public QWidget {
   void setTimes(std::vector<NodeTime> times);  // empty: no heat
   // Two runs: boxes show how much longer the second takes, in place of heat; null: no longer.
   void setComparedRuns(Shared<RunsView> runs);
+  // Values of a file, in place of heat and differences; null: none.
+  void setOverlay(Shared<Overlay> overlay);
+  // Of a node; null: none.
+  const OverlayEntry* overlayOfNode(int node) const;
+  const OverlayOnGraph& overlayOnGraph() const { return shown_.overlay; }
   void setLogarithmicHeat(bool on);
   // Places of operations that cannot be compiled: they are red.
   void setProblems(std::vector<std::string> places);
@@ -131,6 +137,7 @@ class GraphCanvas : public QWidget {
   void adopt(const Arrangement& wish, GraphScene scene);
   void rebuild(int keepNode);
   void spreadTimes();
+  void spreadOverlay();
   void findMatches();
   void compare();
   bool step(int key);  // from the chosen operation to the next; false: absent
@@ -154,6 +161,7 @@ class GraphCanvas : public QWidget {
     std::vector<int> matches;
     int match = 0;  // shown, from 1
     int selected = -1;
+    OverlayOnGraph overlay;
     BoxMarks marks;
   };
   Shown shown_;
@@ -164,6 +172,7 @@ class GraphCanvas : public QWidget {
   bool settled_ = true, logarithmicHeat_ = false;
   std::vector<NodeTime> times_;
   Shared<RunsView> comparedRuns_;
+  Shared<Overlay> overlay_;
   std::vector<std::string> problems_;
   Minimap minimap_;
   GraphQuery query_;

@@ -75,7 +75,7 @@ void paintRatios(QPainter& painter, QSize size, const QPalette& palette) {
 
 struct LegendRow {
   QColor color, border;
-  const char* what;
+  QString what;
 };
 
 // Squares of colours with what they mean, `above` the lower edge.
@@ -116,9 +116,61 @@ void paintSides(QPainter& painter, QSize size, int above, const QPalette& palett
             palette);
 }
 
+// "error: -41.5 ... 3.2 dB", and squares of the texts.
+void paintOverlay(QPainter& painter, QSize size, const OverlayMarks& overlay, const QPalette& palette) {
+  const QFontMetrics metrics = painter.fontMetrics();
+  const QString title = metrics.elidedText(overlay.title, Qt::ElideMiddle, 160);
+  const QString unit = overlay.unit.isEmpty() ? "" : " " + overlay.unit;
+  const QString least = QString::number(overlay.least, 'g', 4),
+                largest = QString::number(overlay.largest, 'g', 4) + unit;
+  std::vector<LegendRow> rows;
+  const bool dark = isDark(palette);
+  for (int i = 0; i < std::min<int>(kMostOverlayTexts, static_cast<int>(overlay.texts.size())); ++i)
+    rows.push_back({overlayTextColor(i, dark), palette.color(QPalette::Mid),
+                    metrics.elidedText(overlay.texts[i], Qt::ElideMiddle, 120)});
+  if (overlay.texts.size() > kMostOverlayTexts)
+    rows.push_back({overlayTextColor(kMostOverlayTexts, dark), palette.color(QPalette::Mid),
+                    QString("%1 more").arg(overlay.texts.size() - kMostOverlayTexts)});
+  int width = 2 * kMargin + metrics.horizontalAdvance(title);
+  if (overlay.hasNumbers)
+    width += 2 * kMargin + kBar + metrics.horizontalAdvance(least) + metrics.horizontalAdvance(largest) + 8;
+  for (const LegendRow& row : rows) width += kHigh + 5 + metrics.horizontalAdvance(row.what) + kMargin;
+  const QString nothing = "no node of this step is in the file";
+  if (!overlay.hasNumbers && rows.empty()) width += metrics.horizontalAdvance(nothing) + kMargin;
+  const int height = barHeight(metrics);
+  const QRect rect(kMargin, size.height() - height - kMargin, width, height);
+  frame(painter, rect, palette);
+  int x = rect.left() + kMargin;
+  const int base = rect.center().y() + metrics.ascent() / 2 - 1;
+  const auto write = [&](const QString& text) {
+    painter.setPen(palette.color(QPalette::Text));
+    painter.drawText(x, base, text);
+    x += metrics.horizontalAdvance(text);
+  };
+  write(title);
+  x += kMargin;
+  if (overlay.hasNumbers) {
+    write(least);
+    x += 4;
+    for (int i = 0; i < kBar; ++i)
+      painter.fillRect(x + i, rect.center().y() - kHigh / 2, 1, kHigh, overlayColor(double(i) / kBar));
+    x += kBar + 4;
+    write(largest);
+    x += kMargin;
+  }
+  for (const LegendRow& row : rows) {
+    painter.fillRect(x, rect.center().y() - kHigh / 2, kHigh, kHigh, row.border);
+    painter.fillRect(x + 1, rect.center().y() - kHigh / 2 + 1, kHigh - 2, kHigh - 2, row.color);
+    x += kHigh + 5;
+    write(row.what);
+    x += kMargin;
+  }
+  if (!overlay.hasNumbers && rows.empty()) write(nothing);
+}
+
 // Colours of a run, or of two steps or runs.
 bool hasColors(const BoxMarks& marks) {
-  return !marks.changes.empty() || !marks.ratios.empty() || marks.mostNs > 0;
+  return marks.overlay.isShown() || !marks.changes.empty() || !marks.ratios.empty() || marks.mostNs > 0;
 }
 
 }  // namespace
@@ -131,7 +183,9 @@ int legendHeight(const BoxMarks& marks, const QFont& font) {
 void paintLegend(QPainter& painter, QSize size, const BoxMarks& marks, const QPalette& palette) {
   painter.save();
   painter.setFont(legendFont(painter.font()));
-  if (!marks.changes.empty())
+  if (marks.overlay.isShown())
+    paintOverlay(painter, size, marks.overlay, palette);
+  else if (!marks.changes.empty())
     paintChanges(painter, size, palette);
   else if (!marks.ratios.empty())
     paintRatios(painter, size, palette);

@@ -178,7 +178,8 @@ void GraphPainter::paintFar(QPainter& painter, const QRectF& visible) const {
   for (size_t i = 0; i < scene_.boxes.size(); ++i) {
     if (scene_.boxes[i].frame || !scene_.boxes[i].rect.intersects(visible)) continue;
     const BoxColors colors = colorsOfBox(i);
-    const bool isChanged = !marks_.changes.empty() && marks_.changes[i] != BoxChange::none;
+    const bool isChanged =
+        !marks_.changes.empty() && !marks_.overlay.isShown() && marks_.changes[i] != BoxChange::none;
     const bool copies = isCopy(sideOf(i));
     const QColor fill = marks_.matches[i] > 0                             ? kMatch
                         : isChanged || copies                             ? colors.border
@@ -278,16 +279,21 @@ void GraphPainter::paintEdge(QPainter& painter, const SceneEdge& edge, double sc
   painter.drawPolygon(head, 3);
 }
 
-// Problems, then a difference of two steps, then that of two runs, then heat, then the class: one of them
-// fills a box, so that no colour means two things in one picture.
+// Problems, then an overlay, then a difference of two steps, then that of two runs, then heat, then the
+// class: one of them fills a box, so that no colour means two things in one picture.
 BoxColors GraphPainter::colorsOfBox(size_t index) const {
   const bool isDark = dark_;
   if (marks_.problems[index] > 0)
     return filled(isDark ? QColor(150, 30, 36) : QColor(206, 44, 48), QColor(120, 12, 20));
-  const bool neutral = marks_.mostNs > 0 || !marks_.changes.empty() || !marks_.ratios.empty();
+  const bool neutral =
+      marks_.mostNs > 0 || !marks_.changes.empty() || !marks_.ratios.empty() || marks_.overlay.isShown();
   const QString opClass = neutral ? QStringLiteral("neutral") : scene_.boxes[index].opClass;
   auto known = colors_.constFind(opClass);
   if (known == colors_.constEnd()) known = colors_.insert(opClass, classColors(opClass, isDark));
+  if (marks_.overlay.isShown()) {
+    const QColor fill = marks_.overlay.fillOf(marks_.overlay.boxes[index], isDark);
+    return fill.isValid() ? filled(fill, known->border) : *known;
+  }
   if (!marks_.changes.empty()) {
     const BoxChange change = marks_.changes[index];
     return change == BoxChange::none ? *known
@@ -376,7 +382,8 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   const SceneBox& box = scene_.boxes[index];
   const bool group = box.node < 0;
   const int64_t time = marks_.times[index];
-  const BoxChange change = marks_.changes.empty() ? BoxChange::none : marks_.changes[index];
+  const BoxChange change =
+      marks_.changes.empty() || marks_.overlay.isShown() ? BoxChange::none : marks_.changes[index];
   const BoxColors colors = colorsOfBox(index);
   const bool faded = !marks_.traced.empty() && !marks_.traced[index];
   painter.setOpacity(faded ? kFaded : 1);
@@ -427,7 +434,9 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   painter.setFont(subtitleFont());
   painter.setPen(colors.quiet);
   QString below = box.subtitle;
-  if (!marks_.changes.empty()) {
+  if (marks_.overlay.isShown()) {
+    if (const QString& value = marks_.overlay.boxes[index].shown; !value.isEmpty()) below = value;
+  } else if (!marks_.changes.empty()) {
     // A difference of two steps has no times.
   } else if (!marks_.ratios.empty()) {
     if (const double ratio = marks_.ratios[index]; ratio > 0)

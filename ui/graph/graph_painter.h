@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/session/views/graph_views.h"
+#include "ui/graph/graph_overlay.h"
 #include "ui/graph/graph_scene.h"
 
 namespace dyn::ui {
@@ -62,6 +63,7 @@ struct BoxMarks {
   std::vector<int> matches;
   std::vector<int> problems;
   std::vector<BoxSide> sides;  // by box; empty: all is on the host
+  OverlayMarks overlay;        // of a file; it hides the colours of runs and differences
   int64_t mostNs = 0, sumNs = 0;
   bool logarithmicHeat = false;  // three decades below the longest, for graphs that one operation rules
   // 0 to 1, for heatColor().

@@ -34,6 +34,8 @@
 #include "app/session/views/view_text.h"
 #include "app/session/views/why_views.h"
 #include "ui/shell/debug_menu.h"
+#include "ui/shell/overlay_menu.h"
+#include "ui/shell/run_questions.h"
 #include "ui/support/freed_beside.h"
 #include "ui/support/icons.h"
 #include "ui/support/short_name.h"
@@ -391,6 +393,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
       console_->append(QString::fromStdString(warning.toString()));
   if ((cockpit_->take(outcome) || tensor_->take(outcome) || places_->take(outcome)) && !typed) return;
   if (pipeline_->take(outcome) && !typed) return;
+  if (questions_->take(outcome)) return;
   if (outcome.error) {
     if (outcome.command.id == CommandId::why)
       return dimsPanel_->showFault(QString::fromStdString(outcome.error->toString()));
@@ -492,6 +495,7 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   const std::map<std::string, int> kept = settings_.dimsOf(path);
   cockpit_->setModel(model_.get());
   tensor_->clear();
+  questions_->forget();
   places_->clear(sameFile ? PlacesPanel::Of::sameFile : PlacesPanel::Of::otherFile);
   if (!sameFile) search_->clear();
   rows_->clear();
@@ -540,9 +544,11 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   canvas_->setCompared(nullptr);
   comparing_ = 0;
   navigation_->forget();
+  if (!sameFile) overlay_->forget();
   outline_->show(nullptr);
   found_->show(nullptr);
-  details_->setHtml(modelDetails(*model_));
+  sizeTitles_.clear();
+  details_->setHtml(modelDetails(*model_, sizeTitles_));
   if (model_->kind == ModelKind::package) {
     canvas_->setEmptyText(
         "A package holds the compiled program, not the graph it was made from. It can be run.");
@@ -562,6 +568,10 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
 // The boxes take no size the model cannot have.
 void MainWindow::showDims(const DimsTable& dims) {
   dimsPanel_->showDims(dims);
+  sizeTitles_.clear();
+  for (const DimRow& row : dims.rows)
+    if (!row.title.empty())
+      sizeTitles_[QString::fromStdString(row.symbol)] = QString::fromStdString(row.title);
   overview_->setDims(dims);
   cockpit_->setDims(dims);
   for (const DimRow& row : dims.rows) {
@@ -752,7 +762,7 @@ void MainWindow::showKernels(const KernelTable& table) {
 
 void MainWindow::showNode(int node) {
   if (node < 0 || !canvas_->graph()) {
-    details_->setHtml(model_ ? modelDetails(*model_) : QString());
+    details_->setHtml(model_ ? modelDetails(*model_, sizeTitles_) : QString());
     plan_->canvas()->setChosen(kNoNode);
     timeline_->setChosenPlace({});
     levels_->showPlace({});
@@ -768,8 +778,14 @@ void MainWindow::showNode(int node) {
   if (result_)
     for (const TimelineEvent& event : result_->timeline)
       if (event.counts && event.place == n.place && !n.place.empty()) counts.add(*event.counts);
-  details_->setHtml(
-      nodeDetails(n, canvas_->timeOfNode(node), together, counts.launchesCount > 0 ? &counts : nullptr));
+  QString rows = n.name.empty()
+                     ? QString()
+                     : htmlRow("elements", "<a href='look:" + html(n.name) + "'>look at its values</a>");
+  if (const OverlayEntry* entry = canvas_->overlayOfNode(node))
+    rows += htmlRow(html(overlay_->shown()->title),
+                    overlayText(*entry, QString::fromStdString(overlay_->shown()->unit)).toHtmlEscaped());
+  details_->setHtml(nodeDetails(n, canvas_->timeOfNode(node), together,
+                                counts.launchesCount > 0 ? &counts : nullptr, rows, sizeTitles_));
   irText_->showNode(n.id);
   levels_->showPlace(QString::fromStdString(n.place));
   tensor_->setName(QString::fromStdString(n.name));
@@ -802,6 +818,8 @@ void MainWindow::updateBusy() {
   enableUnless(runButton_, model_ ? whyNoRun : "");
   for (QAction* action : {fit_, openGroups_, closeGroups_, compareStep_})
     enableUnless(action, canvas_->graph() ? "" : model_ ? "There is no graph." : noModel);
+  updateQuestions(whyNoRun);
+  overlay_->setModelState(model_ ? "" : noModel);
   debug_->setState(
       canRun() && model_->kind == ModelKind::package ? "A package cannot be stepped through." : whyNoRun,
       stop_->isStopped());
@@ -818,7 +836,10 @@ void MainWindow::dragLeaveEvent(QDragLeaveEvent*) { startPage_->setDropping(fals
 void MainWindow::dropEvent(QDropEvent* event) {
   startPage_->setDropping(false);
   for (const QUrl& url : event->mimeData()->urls())
-    if (url.isLocalFile()) return takeDropped(url.toLocalFile()) ? run() : open(url.toLocalFile());
+    if (url.isLocalFile()) {
+      if (model_ && url.path().endsWith(".json")) return void(openOverlay(url.toLocalFile()));
+      return takeDropped(url.toLocalFile()) ? run() : open(url.toLocalFile());
+    }
 }
 
 }  // namespace dyn::ui

@@ -65,9 +65,11 @@ class FlameCanvas;
 class HelpWindow;
 class LevelsPanel;
 class NameDelegate;
+class OverlayMenu;
 class OverviewPage;
 class PipelineEdit;
 class RowsPanel;
+class RunQuestions;
 class RunsPanel;
 class StopPanel;
 class TimelinePanel;
@@ -108,6 +110,8 @@ class MainWindow : public QMainWindow {
   // A command of the shell; its answer is shown where it belongs. False when it is none.
   bool submitLine(const std::string& line);
   void askWhy(const QString& question);
+  // Values for the nodes, from a file (app/session/graph/overlay_file.h). False: lastError() says why.
+  bool openOverlay(const QString& file);
   bool idle() const { return pending_.empty() && canvas_->settled(); }
   QByteArray stateJson() const;
 
@@ -146,6 +150,11 @@ class MainWindow : public QMainWindow {
   void addLayouterTo(QMenu* view);
   void makeLevels();
   void makeDebugMenu();
+  void makeQuestions();
+  void makeOverlay();
+  void showOverlay();
+  void showOverlayOfPlaces();
+  void updateQuestions(const QString& whyNoRun);
   QWidget* makePipeline();
   void stepRun(const Command& command);
   bool takeLevels(const Outcome& outcome);  // true: the answer is theirs alone
@@ -249,6 +258,7 @@ class MainWindow : public QMainWindow {
   Shared<RunResult> newest_;                      // run or recalled last; the list of runs comes next
   std::map<int64_t, Shared<RunResult>> results_;  // of the last runs, by their numbers
   std::map<std::string, int> dims_;
+  std::map<QString, QString> sizeTitles_;  // "?0" → "boxes kept"
   QString error_;
   int errorCode_ = 0;
   QTimer beatTimer_;     // ten times a second while something is under way
@@ -301,6 +311,8 @@ class MainWindow : public QMainWindow {
   QCheckBox* hideUnchanged_ = nullptr;
   QCheckBox* repeats_ = nullptr;
   RunsPanel* runs_ = nullptr;
+  RunQuestions* questions_ = nullptr;
+  OverlayMenu* overlay_ = nullptr;
   IrTextView* irText_ = nullptr;
   IrTextView* diffText_ = nullptr;
   LevelsPanel* levels_ = nullptr;

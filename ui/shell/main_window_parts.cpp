@@ -21,6 +21,8 @@
 
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"
+#include "ui/shell/overlay_menu.h"
+#include "ui/shell/run_questions.h"
 #include "ui/support/icons.h"
 #include "ui/support/save_dialog.h"
 #include "ui/support/short_name.h"
@@ -57,6 +59,7 @@ void MainWindow::makeActions() {
                                                       "Profiles and runs (*.json)");
     if (!name.isEmpty()) submit(Command::of(CommandId::recall).add("file", name.toStdString()));
   });
+  file->addAction(overlay_->openAction());
   action(
       file, "Export graph…", QKeySequence("Ctrl+Shift+S"),
       [this] {
@@ -84,6 +87,8 @@ void MainWindow::makeActions() {
       model, "Run", QKeySequence("Ctrl+R"), [this] { run(); }, "actions/run");
   action(
       model, "Compare runs", QKeySequence("Ctrl+D"), [this] { compareLastRuns(); }, "actions/compare");
+  model->addSeparator();
+  model->addActions(questions_->actions());
   makeDebugMenu();
   fit_ = action(
       view, "Fit", QKeySequence("Ctrl+0"), [this] { canvas_->fit(); }, "actions/fit");
@@ -96,6 +101,7 @@ void MainWindow::makeActions() {
   constants_ = view->addAction("Show constants");
   constants_->setCheckable(true);
   connect(constants_, &QAction::toggled, canvas_, &GraphCanvas::setShowConstants);
+  view->addAction(overlay_->showAction());
   addLayouterTo(view);
   view->addSeparator();
   makeUndo(view);
@@ -138,6 +144,7 @@ void MainWindow::makeActions() {
   cancel_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   cancel_->setObjectName("cancel");
   connect(cancel_, &QToolButton::clicked, this, &MainWindow::cancel);
+  statusBar()->addPermanentWidget(questions_->button());
   statusBar()->addPermanentWidget(busy_);
   statusBar()->addPermanentWidget(cancel_);
 }
@@ -295,6 +302,8 @@ void MainWindow::makeDocks() {
   details_->setOpenLinks(false);
   dock("Inspector", "detailsDock", details_, Qt::RightDockWidgetArea);
   makeRunPanel();
+  makeQuestions();
+  makeOverlay();
   makeLevels();
   makeGraphDocks();
   // A panel that is behind others does not widen the window.
@@ -407,6 +416,9 @@ void MainWindow::connectViews() {
   });
   connect(details_, &QTextBrowser::anchorClicked, this, [this](const QUrl& link) {
     if (link.scheme() == "why") askWhy(link.path());
+    if (link.scheme() != "look") return;
+    bringPanel(tensor_);
+    tensor_->lookAt(link.path());
   });
 }
 

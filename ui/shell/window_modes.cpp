@@ -39,7 +39,7 @@ const std::array<ModeSpec, kWindowModes.size()>& specs() {
        "Time of a run by kernel, by layer and on a timeline",
        {"runDock", "outlineDock", "foundDock"},
        {"detailsDock", "dimsDock"},
-       {"Kernels", "By layer", "Flame", "Timeline", "Runs", "Structure", "Tensor"},
+       {"Kernels", "By layer", "Flame", "Timeline", "Runs", "Structure", "Tensor", "Why"},
        0.42},
       {"Memory",
        "modes/memory",
@@ -60,7 +60,7 @@ const std::array<ModeSpec, kWindowModes.size()>& specs() {
        "A run step by step: breakpoints, registers, tensors",
        {"steppingDock", "runDock", "foundDock"},
        {"detailsDock", "outlineDock"},
-       {"Code", "Tensor"},
+       {"Code", "Tensor", "Why"},
        0.5},
   }};
   return all;

@@ -10,6 +10,7 @@
 #include "app/session/views/pass_views.h"
 #include "app/session/views/stop_views.h"
 #include "ui/shell/main_window.h"
+#include "ui/shell/run_questions.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/run/rows_panel.h"
 #include "ui/views/run/stop_panel.h"
@@ -96,6 +97,7 @@ QByteArray MainWindow::stateJson() const {
                                 {"line", static_cast<qint64>(stop->line)},
                                 {"registers", static_cast<qint64>(stop->registers.size())}};
   if (!rows_->isEmpty()) state["rows"] = rowsState(*rows_);
+  if (questions_->panel()->causes()) state["causes"] = questions_->panel()->answer();
   state["log"] = console_->text();
   if (result_) state["run"] = runState(*result_);
   return QJsonDocument(state).toJson();

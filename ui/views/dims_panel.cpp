@@ -63,7 +63,7 @@ DimsPanel::DimsPanel(QWidget* parent) : QWidget(parent) {
   halves->setStretchFactor(1, 3);
   column->addWidget(halves);
   connect(table_, &QTableWidget::cellClicked, this,
-          [this](int row, int) { ask(table_->item(row, 0)->text()); });
+          [this](int row, int) { ask(table_->item(row, 0)->data(Qt::UserRole).toString()); });
   connect(question_, &QLineEdit::returnPressed, this, [this] { ask(question_->text()); });
 }
 
@@ -85,7 +85,9 @@ void DimsPanel::showDims(const DimsTable& dims) {
   table_->setRowCount(static_cast<int>(dims.rows.size()));
   for (int r = 0; r < table_->rowCount(); ++r) {
     const DimRow& row = dims.rows[static_cast<size_t>(r)];
-    setCell(table_, r, 0, QString::fromStdString(row.symbol));
+    const QString symbol = QString::fromStdString(row.symbol);
+    setCell(table_, r, 0, row.title.empty() ? symbol : symbol + " " + QString::fromStdString(row.title));
+    table_->item(r, 0)->setData(Qt::UserRole, symbol);
     setCell(table_, r, 1, rangeText(row));
     setCell(table_, r, 2, QString::number(row.usesCount), CellAlignment::right);
     setCell(table_, r, 3, shortOrigin(row));

@@ -21,7 +21,7 @@ QString portLine(const std::string& name, const std::string& type) {
 }
 
 // "f32 [batch, seq]" with a link on each dim that is no number: why is it so?
-QString linkedPort(const std::string& name, const std::string& ofType) {
+QString linkedPort(const std::string& name, const std::string& ofType, const SizeTitles& titles = {}) {
   const QString type = shortType(ofType);
   const qsizetype open = type.indexOf(" ["), close = type.lastIndexOf(']');
   if (name.empty() || open < 0 || close < open) return portLine(name, ofType);
@@ -30,7 +30,9 @@ QString linkedPort(const std::string& name, const std::string& ofType) {
   for (qsizetype axis = 0; axis < dims.size(); ++axis) {
     bool number = false;
     dims[axis].toLongLong(&number);
-    const QString text = dims[axis].toHtmlEscaped();
+    const auto title = titles.find(dims[axis]);
+    const QString text =
+        (title == titles.end() ? dims[axis] : dims[axis] + " " + title->second).toHtmlEscaped();
     line += axis ? ", " : "";
     line += number ? text : "<a href='why:" + html(name) + "." + QString::number(axis) + "'>" + text + "</a>";
   }
@@ -60,7 +62,7 @@ QString kindInWords(ModelKind kind) {
 
 }  // namespace
 
-QString modelDetails(const ModelInfo& model) {
+QString modelDetails(const ModelInfo& model, const SizeTitles& titles) {
   QString text =
       htmlTitle(QFileInfo(QString::fromStdString(model.path)).fileName().toHtmlEscaped()) + "<table>";
   text += htmlRow("kind", kindInWords(model.kind));
@@ -73,7 +75,7 @@ QString modelDetails(const ModelInfo& model) {
   const auto ports = [&](const char* title, const std::vector<ValueInfo>& values) {
     if (values.empty()) return;
     text += htmlSection(title);
-    for (const ValueInfo& v : values) text += linkedPort(v.name, v.type);
+    for (const ValueInfo& v : values) text += linkedPort(v.name, v.type, titles);
   };
   ports("Inputs", model.inputs);
   ports("Outputs", model.outputs);
@@ -85,13 +87,14 @@ QString modelDetails(const ModelInfo& model) {
 }
 
 QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& together,
-                    const DeviceCounts* counts) {
+                    const DeviceCounts* counts, const QString& rows, const SizeTitles& titles) {
   QString text = htmlTitle(html(node.label.empty() ? node.op : node.label)) + "<table>";
   text += htmlRow("operator", html(node.op) + (node.opClass.empty() || node.opClass == node.op
                                                    ? ""
                                                    : " (" + html(node.opClass) + ")"));
   text += htmlRow("value", html(node.name));
   if (timeNs > 0) text += htmlRow("time", timeText(timeNs));
+  text += rows;
   if (!together.isEmpty()) {
     constexpr int kMostNamed = 6;
     QString names = together.mid(0, kMostNamed).join(", ");
@@ -109,7 +112,7 @@ QString nodeDetails(const GraphNode& node, int64_t timeNs, const QStringList& to
   if (!node.inputs.empty()) text += htmlSection("Inputs");
   for (const GraphPort& p : node.inputs) text += portLine(p.name, p.type);
   if (!node.outputs.empty()) text += htmlSection("Outputs");
-  for (const GraphPort& p : node.outputs) text += linkedPort(p.name, p.type);
+  for (const GraphPort& p : node.outputs) text += linkedPort(p.name, p.type, titles);
   return text;
 }
 

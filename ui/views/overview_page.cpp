@@ -95,8 +95,9 @@ void writeDims(Page& page, const DimsTable& dims) {
   page.section("What varies from run to run");
   if (dims.rows.empty()) return page.line("Nothing: all sizes are known before a run.");
   for (const DimRow& dim : dims.rows)
-    page.line(link("why", QString::fromStdString(dim.symbol), "<b>" + html(dim.symbol) + "</b>") + ": " +
-                  rangeInWords(dim) + ", in the shape of " + inWords(dim.usesCount, "value"),
+    page.line(link("why", QString::fromStdString(dim.symbol), "<b>" + html(dim.symbol) + "</b>") +
+                  (dim.title.empty() ? "" : " (" + html(dim.title) + ")") + ": " + rangeInWords(dim) +
+                  ", in the shape of " + inWords(dim.usesCount, "value"),
               html(dim.origin));
   page.line(link("mode", "Sizes", "What a run of other sizes takes"));
 }

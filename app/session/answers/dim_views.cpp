@@ -8,6 +8,7 @@
 #include "app/engine/model/loaded_model.h"
 #include "app/engine/model/model_info.h"
 #include "app/session/answers/run_checks.h"
+#include "app/session/answers/size_titles.h"
 #include "app/session/answers/why_tree.h"
 #include "app/session/explain/dim_guards.h"
 #include "app/session/graph/node_ids.h"
@@ -258,6 +259,7 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     names.push_back(row.symbol);
     if (!symbol.empty() && row.symbol != symbol) continue;
     row.origin = ir.dims().symbolReason(id);
+    if (ir.dims().isAnonymous(id)) row.title = sizeTitle(row.origin);
     const Interval interval = ir.facts().interval(ir.dims().symbolById(id));
     row.low = interval.low;
     row.high = interval.high;

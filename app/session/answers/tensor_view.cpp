@@ -80,15 +80,47 @@ void fillGrid(const HostTensor& tensor, int64_t offset, TensorView& view) {
   view.gridRows = static_cast<int>(std::min<int64_t>(view.sliceRows, kMostCells));
   view.gridColumns = static_cast<int>(std::min<int64_t>(view.sliceColumns, kMostCells));
   view.grid.assign(static_cast<size_t>(view.gridRows) * static_cast<size_t>(view.gridColumns), 0);
+  view.gridElements.assign(view.grid.size(), -1);
   for (int64_t r = 0; r < view.sliceRows; ++r)
     for (int64_t c = 0; c < view.sliceColumns; ++c) {
-      const double x = tensor.realAt(offset + r * view.sliceColumns + c);
-      double& cell = view.grid[static_cast<size_t>(r * view.gridRows / view.sliceRows) *
-                                   static_cast<size_t>(view.gridColumns) +
-                               static_cast<size_t>(c * view.gridColumns / view.sliceColumns)];
-      if (std::isnan(cell)) continue;
-      if (std::isnan(x) || std::abs(x) > std::abs(cell)) cell = x;
+      const int64_t place = r * view.sliceColumns + c;
+      const double x = tensor.realAt(offset + place);
+      const size_t at =
+          static_cast<size_t>(r * view.gridRows / view.sliceRows) * static_cast<size_t>(view.gridColumns) +
+          static_cast<size_t>(c * view.gridColumns / view.sliceColumns);
+      const bool isFirst = view.gridElements[at] < 0;
+      if (!isFirst &&
+          (std::isnan(view.grid[at]) || !(std::isnan(x) || std::abs(x) > std::abs(view.grid[at]))))
+        continue;
+      view.grid[at] = x;
+      view.gridElements[at] = place;
     }
+}
+
+// Of a cell's elements the one of greatest magnitude, as in the grid.
+void fillMaps(const HostTensor& tensor, TensorView& view) {
+  const size_t rank = tensor.shape().size();
+  if (rank < 3) return;
+  view.mapsCount = tensor.shape()[rank - 3];
+  view.firstMap = view.slice.back() / TensorView::kMostMaps * TensorView::kMostMaps;
+  const int64_t shown = std::min<int64_t>(view.mapsCount - view.firstMap, TensorView::kMostMaps);
+  const int64_t rows = view.sliceRows, columns = view.sliceColumns;
+  view.mapRows = static_cast<int>(std::min<int64_t>(rows, TensorView::kMostMapSide));
+  view.mapColumns = static_cast<int>(std::min<int64_t>(columns, TensorView::kMostMapSide));
+  const int64_t cells = int64_t{view.mapRows} * view.mapColumns;
+  view.maps.assign(static_cast<size_t>(shown * cells), 0);
+  int64_t first = 0;  // element of the first map
+  for (size_t i = 0; i + 1 < view.slice.size(); ++i) first = first * tensor.shape()[i] + view.slice[i];
+  first = (first * view.mapsCount + view.firstMap) * rows * columns;
+  for (int64_t m = 0; m < shown; ++m)
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c) {
+        const auto x = static_cast<float>(tensor.realAt(first + (m * rows + r) * columns + c));
+        float& cell = view.maps[static_cast<size_t>(m * cells + r * view.mapRows / rows * view.mapColumns +
+                                                    c * view.mapColumns / columns)];
+        if (std::isnan(cell)) continue;
+        if (std::isnan(x) || std::abs(x) > std::abs(cell)) cell = x;
+      }
 }
 
 // Which axes are rows, columns and channels; an axis of -1: there is none.
@@ -158,6 +190,7 @@ Result<TensorView> tensorView(const std::string& name, const HostTensor& tensor,
   DYN_TRY(const int64_t offset, chooseSlice(tensor, slice, view));
   if (tensor.elementCount() > 0) {
     fillGrid(tensor, offset, view);
+    fillMaps(tensor, view);
     fillPicture(tensor, view);
   }
   view.text = toText(Value(tensor), "", TextOptions{});

@@ -51,7 +51,7 @@ class TreeWriter {
   }
 
   WhyStep viewOf(const DimStep& step, int depth) const {
-    return {origins_.toString(step), depth, NodeIds::ofValue(step.place.value),
+    return {origins_.toString(step), depth, NodeIds::ofMaker(step.op, step.place.value),
             dyn::toString(ir_, step.place), step.op && keeps(step) ? std::string(step.op->def->name) : ""};
   }
 
@@ -74,7 +74,7 @@ class TreeWriter {
     const DimStep& first = *run.front();
     WhyStep folded{dyn::toString(ir_, first.place) + " = " + dyn::toString(ir_, place) + " through " +
                        std::to_string(run.size()) + " operations that keep it",
-                   depth, NodeIds::ofValue(first.place.value), dyn::toString(ir_, first.place), ""};
+                   depth, NodeIds::ofMaker(first.op, first.place.value), dyn::toString(ir_, first.place), ""};
     for (const DimStep* one : run) folded.folded.push_back(viewOf(*one, depth + 1));
     tree_.push_back(std::move(folded));
     return step;

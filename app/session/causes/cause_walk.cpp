@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/op_table.h"
@@ -105,7 +106,7 @@ void CauseWalk::push(Item item) {
   (item.isLever ? waitingLevers_ : waiting_).push_back(std::move(item));
 }
 
-void CauseWalk::say(std::string text, int depth) {
+void CauseWalk::say(std::string text, int depth, NodeId node) {
   if (isLever_) return;
   if (keptCount_ > 0 && steps_.size() < kMostSteps)
     text += ", through " + countedText(static_cast<size_t>(keptCount_), "operation") + " that keep" +
@@ -113,7 +114,7 @@ void CauseWalk::say(std::string text, int depth) {
   keptCount_ = 0;
   if (!steps_.empty() && steps_.back().text == text) return;
   if (steps_.size() < kMostSteps)
-    steps_.push_back({std::move(text), std::min(depth, kMostDepth)});
+    steps_.push_back({std::move(text), std::min(depth, kMostDepth), node == kNoNode ? node_ : node});
   else
     ++leftOutCount_;
 }
@@ -209,6 +210,7 @@ void CauseWalk::walk() {
                          " steps: more may lie behind");
       break;
     }
+    node_ = item.place.value == kNoValue ? kNoNode : nodeOf(item.place.value);
     if (item.isSize)
       visitSize(item);
     else
@@ -217,6 +219,7 @@ void CauseWalk::walk() {
   waiting_.clear();
   waitingLevers_.clear();
   isLever_ = false;
+  node_ = kNoNode;
 }
 
 std::map<size_t, std::set<int64_t>> CauseWalk::levers() const {
@@ -379,6 +382,12 @@ bool CauseWalk::ofData(const Item& item, const Definition& at, int frame) {
 // A branch was taken, a loop ended: by which value.
 void CauseWalk::whyRan(int frame, const Op& op, int depth) {
   if (!seenReasons_.insert({frame, &op}).second) return;
+  const NodeId before = std::exchange(node_, NodeIds::ofMaker(&op, kNoValue));
+  sayWhyRan(frame, op, depth);
+  node_ = before;
+}
+
+void CauseWalk::sayWhyRan(int frame, const Op& op, int depth) {
   if (op.def == &ops::ifOp) {
     const HostTensor* condition = run_.tensor(frame, op.operands[0]);
     if (!condition) return;

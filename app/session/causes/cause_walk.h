@@ -18,6 +18,7 @@
 #include "app/engine/model/dim_origins.h"
 #include "app/session/causes/element_sources.h"
 #include "app/session/causes/recorded_run.h"
+#include "app/session/graph/node_ids.h"
 #include "app/session/views/cause_views.h"
 
 namespace dyn {
@@ -33,7 +34,8 @@ class CauseWalk {
   void askElements(int frame, ValueId value, std::vector<int64_t> places, Aim aim, int depth = 0);
   // What decides the result of an operation that failed: sizes and small integers of its operands.
   void askOperands(int frame, const Op& op, int depth = 0);
-  void say(std::string text, int depth = 0);
+  // Without a node: of the value that the walk is at.
+  void say(std::string text, int depth = 0, NodeId node = kNoNode);
   void walk();
 
   std::vector<RunCauses::Culprit> culprits() const;
@@ -75,9 +77,11 @@ class CauseWalk {
   bool ofData(const Item& item, const Definition& at, int frame);
   void askConditions(int frame, const Op& op);
   void whyRan(int frame, const Op& op, int depth);  // a branch was taken, a loop ended
+  void sayWhyRan(int frame, const Op& op, int depth);
   Source argumentOf(int frame, size_t parameter) const;
   std::vector<int64_t> fresh(const Item& item, int frame);
   int frameOf(int frame, ValueId value) const;
+  NodeId nodeOf(ValueId value) const { return NodeIds::ofMaker(uses_.definition(value).op, value); }
   std::string name(ValueId value) const { return (ir_.hasName(value) ? "" : "%") + ir_.valueName(value); }
   std::string sizeText(int frame, const DimPlace& place) const;
   std::string elementText(int frame, ValueId value, const std::vector<int64_t>& places) const;
@@ -91,6 +95,7 @@ class CauseWalk {
   std::vector<Item> waiting_;        // a stack
   std::vector<Item> waitingLevers_;  // behind all others
   bool isLever_ = false;             // of the item that is looked at
+  NodeId node_ = kNoNode;            // likewise
   std::set<std::pair<int, DimPlace>> seenSizes_;
   std::map<std::tuple<int, ValueId, Aim>, std::set<int64_t>> seenElements_;
   std::set<std::pair<int, const Op*>> seenReasons_;

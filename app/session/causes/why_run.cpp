@@ -12,6 +12,7 @@
 #include "app/session/causes/refused_inputs.h"
 #include "app/session/causes/run_question.h"
 #include "app/session/causes/run_trial.h"
+#include "app/session/graph/node_ids.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/reference/ragged_values.h"
@@ -34,9 +35,15 @@ class RunAnswer {
   RunAnswer(SessionState& state, LoadedModel& model, const Command& command)
       : state_(state), model_(model), command_(command) {}
 
-  Result<RunCauses> answer();
+  Result<RunCauses> answer() {
+    DYN_TRY(RunCauses causes, causesOfRun());
+    nameNodes(causes);
+    return causes;
+  }
 
  private:
+  Result<RunCauses> causesOfRun();
+  void nameNodes(RunCauses& causes) const;
   Status takeRun();
   Result<RunCauses> ofFailure();
   Result<RunCauses> ofSize();
@@ -106,7 +113,20 @@ Status RunAnswer::takeRun() {
   return {};
 }
 
-Result<RunCauses> RunAnswer::answer() {
+// Where the culprits stand in the graph.
+void RunAnswer::nameNodes(RunCauses& causes) const {
+  for (RunCauses::Culprit& culprit : causes.culprits) {
+    ValueId value = kNoValue;
+    for (const auto& [port, id] : ports_)
+      if (value == kNoValue && port == culprit.name) value = id;
+    if (value == kNoValue)
+      value =
+          module_->context->findValue(culprit.name.starts_with('%') ? culprit.name.substr(1) : culprit.name);
+    if (value != kNoValue) culprit.node = NodeIds::ofValue(value);
+  }
+}
+
+Result<RunCauses> RunAnswer::causesOfRun() {
   DYN_CHECK(model_.ensurePasses());
   ScratchCopy& program = model_.questions().copy();
   module_ = &program.module;
@@ -389,7 +409,7 @@ void RunAnswer::askAboutFailure(CauseWalk& walk, const RecordedRun& run) {
   const auto [frame, op] = *run.failed();
   std::string text = std::string(op->def->name) + " fails: " + run.error().message;
   if (!op->place.node.empty()) text += " at node " + op->place.node;
-  walk.say(std::move(text));
+  walk.say(std::move(text), 0, NodeIds(*module_).of(*op));
   if (op->def == &ops::checkOp) {
     const std::vector<const Op*>& body = run.frame(frame).function->ops;
     const Op* demands = nullptr;
@@ -440,7 +460,7 @@ void RunAnswer::askAboutIndex(CauseWalk& walk, const RecordedRun& run, int frame
     walk.say(module_->context->valueName(op.operands[1]) + placeText(indices->shape(), place) + " is " +
                  std::to_string(index) + ", axis " + std::to_string(axis) + " of " +
                  module_->context->valueName(op.operands[0]) + " has " + std::to_string(size),
-             1);
+             1, NodeIds::ofMaker(Uses(*module_).definition(op.operands[1]).op, op.operands[1]));
     steps_.insert(static_cast<double>(index >= size ? size - 1 - index : -size - index));
     if (index < 0) steps_.insert(static_cast<double>(-index));
     // A table that is no constant: its size may be the one to change.

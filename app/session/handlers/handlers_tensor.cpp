@@ -124,12 +124,22 @@ Result<Found> findTensor(SessionState& state, const Command& command, const std:
     return Found{Value(*constant), "a constant of the model, " + step};
   CallInputs inputs;
   const Shared<RunResult> run = state.runs.last(state.now.model);
-  if (!command.has("dim") && !command.has("input") && run && !run->inputs.empty()) {
+  const bool isOfRun = !command.has("dim") && !command.has("input") && run && !run->inputs.empty();
+  const std::string asked = step + " " + command.text("pass");
+  if (isOfRun && state.lookedAt && state.lookedAt->run.lock() == run && state.lookedAt->name == name &&
+      state.lookedAt->step == asked)
+    return Found{state.lookedAt->value, "by the reference, " + step};
+  if (isOfRun) {
     for (const NamedValue& input : run->inputs) inputs.values.push_back(input.value);
   } else {
     DYN_TRY(inputs, callInputs(state, *model, command));
   }
   DYN_TRY(Value value, valueByReference(state, *module, inputs.values, name));
+  // Its other slices are asked for next.
+  constexpr int64_t kMostKeptBytes = int64_t{64} << 20;
+  state.lookedAt.reset();
+  if (isOfRun && value.isTensor() && value.tensor().sizeBytes() <= kMostKeptBytes)
+    state.lookedAt = SessionState::LookedAt{run, name, asked, value};
   return Found{std::move(value), "by the reference, " + step};
 }
 

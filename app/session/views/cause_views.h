@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "app/engine/model/model_info.h"
+#include "app/session/views/node_id.h"
 
 namespace dyn {
 
 struct RunCauses {
   struct Step {
     std::string text;
-    int depth = 0;  // below the step that it explains
+    int depth = 0;          // below the step that it explains
+    NodeId node = kNoNode;  // the operation, or the input, that it is about
   };
   // An axis or elements of an input, or a constant of the model.
   struct Culprit {
@@ -23,6 +25,7 @@ struct RunCauses {
     int64_t axis = -1, size = 0;                // of an axis
     int64_t elementsCount = 0;                  // of elements
     std::vector<std::vector<int64_t>> indices;  // the first of them
+    NodeId node = kNoNode;                      // the input or constant
   };
   struct ElementChange {
     std::string input;

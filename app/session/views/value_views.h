@@ -23,15 +23,23 @@ struct TensorView {
   std::vector<int64_t> slice;  // where the axes before are held
   int64_t sliceRows = 0, sliceColumns = 0;
   int gridRows = 0, gridColumns = 0;
-  std::vector<double> grid;  // row by row; NaN where one is not a number
+  std::vector<double> grid;           // row by row; NaN where one is not a number
+  std::vector<int64_t> gridElements;  // of each cell: where its element stands in the slice
   // The slice's batch as a picture, where the axes allow it: an axis of 1, 3 or 4 channels in front of rows
   // and columns or behind them, or rows and columns alone. Larger ones are thinned out.
   std::string pictureAxes;  // "NCHW", "CHW", "NHWC", "HWC", "HW"; "": it is none
   int pictureRows = 0, pictureColumns = 0, pictureChannels = 0;
   double pictureFrom = 0, pictureTo = 1;  // the values that are black and white
   std::vector<uint8_t> picture;           // channels of a pixel side by side
-  std::string text;                       // the elements, long axes cut
-  std::string file;                       // where it was written, or ""
+  // Slices along the axis before the last two: feature maps of [batch, channels, rows, columns], attention
+  // maps of [batch, heads, queries, keys]. Larger ones are thinned as the grid is; of many, some around the
+  // slice are kept.
+  static constexpr int kMostMaps = 64, kMostMapSide = 64;
+  int64_t mapsCount = 0, firstMap = 0;  // 0: it has no such axis
+  int mapRows = 0, mapColumns = 0;
+  std::vector<float> maps;  // one after the other, row by row; NaN where one is not a number
+  std::string text;         // the elements, long axes cut
+  std::string file;         // where it was written, or ""
 };
 
 struct EvalResult {

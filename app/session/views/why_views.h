@@ -15,6 +15,7 @@ struct DimRow {
   std::string symbol;
   std::string
       origin;  // why it exists: "dim 1 of input input_ids", "NonZero counts the non-zero elements at ..."
+  std::string title;  // "boxes kept": of a size that only a run knows; "": it has none
   std::vector<std::string> facts;
   std::optional<int64_t> low, high;
   int64_t multiple = 1;

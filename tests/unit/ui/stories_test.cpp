@@ -84,6 +84,25 @@ TEST_F(Stories, runWithOtherSizes) {
   EXPECT_LE(steps_, 2);
 }
 
+// It has 512 positions.
+TEST_F(Stories, whyARunFailsAndARunThatDoesNot) {
+  auto* box = named<QSpinBox>("dim_seq");
+  ASSERT_NE(box, nullptr);
+  box->setFocus();
+  enterHere("600", Qt::Key_Return);
+  if (window_.lastError().contains("unsupported")) GTEST_SKIP() << "this build generates no code";
+  ASSERT_NE(window_.lastError(), "");
+  click(named<QToolButton>("whyFailedButton"));
+  auto* answer = named<QTextBrowser>("causeAnswer");
+  ASSERT_TRUE(answer->toPlainText().contains("axis 1 of input_ids is 600"))
+      << answer->toPlainText().toStdString();
+  ASSERT_TRUE(answer->toPlainText().contains("seq = 512 instead of 600"));
+  clickLink(answer, "run with it");
+  ASSERT_NE(window_.lastRun(), nullptr);
+  EXPECT_EQ(window_.dimValues().at("seq"), 512);
+  EXPECT_LE(steps_, 3);
+}
+
 TEST_F(Stories, seeWhatAPassChanged) {
   canvas()->setFocus();
   const int before = canvas()->graph()->step;

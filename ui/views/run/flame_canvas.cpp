@@ -8,7 +8,6 @@
 
 #include "app/session/views/run_views.h"
 #include "ui/graph/graph_scene.h"
-#include "ui/support/short_name.h"
 #include "ui/support/theme.h"
 #include "ui/views/run/timeline_canvas.h"
 
@@ -16,7 +15,8 @@ namespace dyn::ui {
 
 namespace {
 constexpr double kFlameRow = 22, kFlameSide = 8, kLeastFlame = 0.5;  // pixels
-}
+constexpr double kLeastLabelled = 44;                                // fewer letters than four tell nothing
+}  // namespace
 
 FlameCanvas::FlameCanvas(QWidget* parent) : QWidget(parent) {
   setObjectName("flame");
@@ -112,14 +112,14 @@ void FlameCanvas::paintEvent(QPaintEvent*) {
       painter.setBrush(Qt::NoBrush);
       painter.drawRect(r.adjusted(1, 1, -2, -1));
     }
-    if (r.width() < 28) continue;
+    if (r.width() < kLeastLabelled) continue;
     painter.setPen(legibleOn(fill));
     const QString time = "  " + timeText(timeOf(bar.row));
     const QFontMetrics metrics = painter.fontMetrics();
     const int room = static_cast<int>(r.width()) - 8;
     const bool both = metrics.horizontalAdvance(label + time) <= room;
     painter.drawText(r.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter,
-                     both ? label + time : elidedName(label, 0, metrics, room));
+                     both ? label + time : metrics.elidedText(label, Qt::ElideRight, room));
   }
   if (!hasFocus()) return;
   painter.setPen(QPen(palette().color(QPalette::Highlight), 1));

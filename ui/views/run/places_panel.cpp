@@ -33,7 +33,7 @@ namespace {
 
 constexpr const char* kTooFewRuns = "Two runs are needed.";
 
-enum PlacesColumn { kPlace, kLaunches, kTime, kShare, kRate, kGflops, kBound };
+enum PlacesColumn { kPlace, kLaunches, kTime, kShare, kRate, kGflops, kBound, kOverlay };
 
 // Sorts by what a cell stands for, not by how it is written.
 class PlaceItem : public QTreeWidgetItem {
@@ -168,9 +168,11 @@ void RooflinePlot::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   if (points_.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect().adjusted(kSpaceSmall, 0, -kSpaceSmall, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     places_ ? "Tick \"Roofline\": how near each kernel comes to what the machine can do."
-                             : "Roofline of a run");
+    painter.drawText(
+        rect().adjusted(kSpaceSmall, 0, -kSpaceSmall, 0), Qt::AlignCenter | Qt::TextWordWrap,
+        places_ ? "Nothing to draw yet: the machine is being measured, or no kernel has known work and "
+                  "bytes."
+                : "Roofline of a run");
     return;
   }
   const QRectF f = frame();
@@ -276,7 +278,8 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   tree_ = new QTreeWidget;
   tree_->setObjectName("places");
   tree_->setAccessibleName("Time by module, operation and launch");
-  tree_->setHeaderLabels({"Place", "Launches", "Time", "Share", "GB/s", "GFLOP/s", "Of bound"});
+  tree_->setHeaderLabels({"Place", "Launches", "Time", "Share", "GB/s", "GFLOP/s", "Of bound", "Overlay"});
+  tree_->setColumnHidden(kOverlay, true);
   tree_->setAlternatingRowColors(true);
   offerCopies(tree_);
   tree_->setUniformRowHeights(true);
@@ -286,6 +289,7 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   roofline_ = new RooflinePlot;
   parts->addWidget(tree_);
   parts->addWidget(roofline_);
+  roofline_->hide();
   parts->setSizes({700, 300});
   pages_->addWidget(parts);
   differences_ = makeTable("differences", {"Place", "First", "Second", "Ratio", "Change"});
@@ -304,6 +308,7 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
     if (!place.isEmpty()) Q_EMIT placeChosen(place);
   });
   connect(bounds_, &QCheckBox::toggled, this, [this](bool on) {
+    showRoofline();
     if (on && run_ && run_->profile && !run_->profile->explained)
       Q_EMIT asked(Command::of(CommandId::bounds));
   });
@@ -316,6 +321,11 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   });
 }
 
+// The columns have its room until it is wanted.
+void PlacesPanel::showRoofline() {
+  roofline_->setVisible(bounds_->isChecked() || !roofline_->points().empty());
+}
+
 bool PlacesPanel::wantsBounds() const { return bounds_->isChecked(); }
 
 void PlacesPanel::clear(Of next) {
@@ -324,6 +334,8 @@ void PlacesPanel::clear(Of next) {
   compare_->setChecked(false);
   enableUnless(compare_, kTooFewRuns);
   tree_->clear();
+  items_.clear();
+  shownPlaces_ = nullptr;
   differences_->setRowCount(0);
   roofline_->setPlaces(nullptr, {});
   title_->setText("Run the model: where its time goes appears here.");
@@ -374,16 +386,18 @@ void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
   const QSignalBlocker quiet(tree_);
   tree_->setSortingEnabled(false);
   tree_->clear();
-  std::vector<PlaceItem*> items;
+  items_.clear();
+  shownPlaces_ = places;
   for (const PlaceRow& row : places->rows) {
     auto* item = new PlaceItem;
     fillItem(*item, row, places->runNs);
     if (row.parent < 0)
       tree_->addTopLevelItem(item);
     else
-      items[static_cast<size_t>(row.parent)]->addChild(item);
-    items.push_back(item);
+      items_[static_cast<size_t>(row.parent)]->addChild(item);
+    items_.push_back(item);
   }
+  showOverlay();
   tree_->setSortingEnabled(true);
   // Down to where it forks.
   for (QTreeWidgetItem* item = tree_->topLevelItem(0); item;
@@ -396,6 +410,45 @@ void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
   const KernelTable& profile = *run_->profile;
   roofline_->setPlaces(
       places, {profile.mostGflops, profile.memoryGigabytesPerSecond, profile.cacheGigabytesPerSecond});
+  showRoofline();
+}
+
+void PlacesPanel::setOverlay(Shared<Overlay> overlay, std::map<std::string, OverlayEntry> values) {
+  if (!overlay && !overlay_) return;
+  overlay_ = std::move(overlay);
+  overlayValues_ = std::move(values);
+  const QSignalBlocker quiet(tree_);
+  const bool isSorted = tree_->isSortingEnabled();
+  tree_->setSortingEnabled(false);
+  showOverlay();
+  tree_->setSortingEnabled(isSorted);
+  if (overlay_) tree_->resizeColumnToContents(kOverlay);
+}
+
+// Above an operation the largest number of what lies below.
+void PlacesPanel::showOverlay() {
+  tree_->setColumnHidden(kOverlay, !overlay_);
+  if (!overlay_) return;
+  const QString unit = QString::fromStdString(overlay_->unit);
+  const QString title = QString::fromStdString(overlay_->title);
+  tree_->headerItem()->setText(kOverlay, unit.isEmpty() ? title : title + ", " + unit);
+  tree_->headerItem()->setToolTip(kOverlay, "Of the overlay file; of a module the largest of its operations");
+  std::vector<std::optional<double>> largest(items_.size());
+  for (size_t i = items_.size(); i-- > 0;) {
+    const PlaceRow& row = shownPlaces_->rows[i];
+    auto* item = static_cast<PlaceItem*>(items_[i]);
+    const auto found = overlayValues_.find(row.place);
+    const OverlayEntry* entry = found == overlayValues_.end() || row.place.empty() ? nullptr : &found->second;
+    if (entry && entry->number) largest[i] = std::max(largest[i].value_or(*entry->number), *entry->number);
+    item->put(kOverlay,
+              entry && !entry->number ? QString::fromStdString(entry->text)
+              : largest[i]            ? QString::number(*largest[i], 'g', 4)
+                                      : QString(),
+              largest[i].value_or(-HUGE_VAL));
+    if (row.parent < 0 || !largest[i]) continue;
+    std::optional<double>& above = largest[static_cast<size_t>(row.parent)];
+    above = std::max(above.value_or(*largest[i]), *largest[i]);
+  }
 }
 
 bool PlacesPanel::take(const Outcome& outcome) {

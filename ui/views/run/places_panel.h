@@ -6,8 +6,10 @@
 #pragma once
 
 #include <QWidget>
+#include <map>
 
 #include "app/engine/run/run_result.h"
+#include "app/session/graph/overlay_file.h"
 #include "app/session/session.h"
 #include "app/session/views/run_views.h"
 
@@ -18,6 +20,7 @@ class QPushButton;
 class QStackedWidget;
 class QTableWidget;
 class QTreeWidget;
+class QTreeWidgetItem;
 
 namespace dyn::ui {
 
@@ -81,6 +84,8 @@ class PlacesPanel : public QWidget {
   // Only what was launched between these times; the whole run without.
   void setRange(qint64 beginNs, qint64 endNs);
   bool take(const Outcome& outcome);
+  // A column of the values of an overlay, by place; null: none.
+  void setOverlay(Shared<Overlay> overlay, std::map<std::string, OverlayEntry> values);
   bool wantsBounds() const;  // runs shall say what bounds each launch
   // How many runs can be compared.
   void setRunsCount(int count);
@@ -98,9 +103,15 @@ class PlacesPanel : public QWidget {
 
  private:
   void showPlaces(Shared<PlaceTree> places);
+  void showOverlay();
+  void showRoofline();
   void showDifferences(const RunsView& runs);
 
   Shared<RunResult> run_;
+  Shared<PlaceTree> shownPlaces_;
+  std::vector<QTreeWidgetItem*> items_;  // by row of these
+  Shared<Overlay> overlay_;
+  std::map<std::string, OverlayEntry> overlayValues_;
   int runsCount_ = 0;
   QStackedWidget* pages_ = nullptr;
   QTreeWidget* tree_ = nullptr;

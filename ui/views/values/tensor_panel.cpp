@@ -1,9 +1,10 @@
 #include "ui/views/values/tensor_panel.h"
 
-#include <QCheckBox>
+#include <QComboBox>
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QImage>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMouseEvent>
@@ -12,6 +13,7 @@
 #include <QPushButton>
 #include <QSplitter>
 #include <QStackedWidget>
+#include <QTextDocumentFragment>
 #include <QToolTip>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -21,23 +23,18 @@
 #include "ui/graph/graph_scene.h"
 #include "ui/support/save_dialog.h"
 #include "ui/support/theme.h"
+#include "ui/support/why_grey.h"
 #include "ui/views/table.h"
+#include "ui/views/values/maps_view.h"
 #include "ui/views/values/picture_view.h"
 
 namespace dyn::ui {
 
 namespace {
 
-QString number(double x) { return QString::number(x, 'g', 6); }
+const char* const kNotOfRun = "This value is not of the last run.";
 
-// From zero to the greatest magnitude.
-QRgb cellColor(double part, bool dark) {
-  const QColor zero = dark ? QColor(30, 32, 38) : QColor(250, 250, 250);
-  const QColor end = part < 0 ? QColor(33, 102, 201) : QColor(205, 62, 38);
-  const double t = std::min(1.0, std::abs(part));
-  const auto mix = [t](int a, int b) { return static_cast<int>(a + t * (b - a)); };
-  return qRgb(mix(zero.red(), end.red()), mix(zero.green(), end.green()), mix(zero.blue(), end.blue()));
-}
+QString number(double x) { return QString::number(x, 'g', 6); }
 
 }  // namespace
 
@@ -45,12 +42,73 @@ HeatMap::HeatMap(QWidget* parent) : QWidget(parent) {
   setObjectName("heatMap");
   setAccessibleName("One slice of the tensor");
   setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
   setMinimumSize(140, 90);
 }
 
 void HeatMap::setTensor(Shared<TensorView> tensor) {
   tensor_ = std::move(tensor);
+  row_ = column_ = -1;
   update();
+}
+
+QRectF HeatMap::rectOf(int row, int column) const {
+  const QRectF all = area();
+  if (all.isEmpty()) return {};
+  const double width = all.width() / tensor_->gridColumns, height = all.height() / tensor_->gridRows;
+  return QRectF(all.left() + column * width, all.top() + row * height, width, height);
+}
+
+std::optional<std::pair<int, int>> HeatMap::cellAt(QPointF at) const {
+  const QRectF all = area();
+  if (!all.contains(at)) return std::nullopt;
+  const auto cell = [](double part, int count) {
+    return std::clamp(static_cast<int>(part * count), 0, count - 1);
+  };
+  return std::pair(cell((at.y() - all.top()) / all.height(), tensor_->gridRows),
+                   cell((at.x() - all.left()) / all.width(), tensor_->gridColumns));
+}
+
+QString HeatMap::chosenElement() const {
+  if (!tensor_ || row_ < 0) return {};
+  const int64_t at =
+      tensor_->gridElements[static_cast<size_t>(row_) * static_cast<size_t>(tensor_->gridColumns) +
+                            static_cast<size_t>(column_)];
+  QStringList index;
+  for (const int64_t i : tensor_->slice) index << QString::number(i);
+  if (tensor_->shape.size() >= 2) index << QString::number(at / tensor_->sliceColumns);
+  if (!tensor_->shape.empty()) index << QString::number(at % tensor_->sliceColumns);
+  return index.join(',');
+}
+
+void HeatMap::choose(int row, int column) {
+  row_ = row;
+  column_ = column;
+  update();
+  Q_EMIT elementChosen();
+}
+
+void HeatMap::mousePressEvent(QMouseEvent* event) {
+  if (const auto cell = cellAt(event->position())) choose(cell->first, cell->second);
+}
+
+void HeatMap::mouseDoubleClickEvent(QMouseEvent* event) {
+  mousePressEvent(event);
+  if (cellAt(event->position())) Q_EMIT elementActivated();
+}
+
+void HeatMap::keyPressEvent(QKeyEvent* event) {
+  if (!tensor_ || tensor_->grid.empty()) return QWidget::keyPressEvent(event);
+  const int key = event->key();
+  if ((key == Qt::Key_Return || key == Qt::Key_Enter) && row_ >= 0) {
+    Q_EMIT elementActivated();
+    return;
+  }
+  const int down = (key == Qt::Key_Down) - (key == Qt::Key_Up),
+            right = (key == Qt::Key_Right) - (key == Qt::Key_Left);
+  if (down == 0 && right == 0) return QWidget::keyPressEvent(event);
+  choose(std::clamp(std::max(row_, 0) + (row_ < 0 ? 0 : down), 0, tensor_->gridRows - 1),
+         std::clamp(std::max(column_, 0) + (column_ < 0 ? 0 : right), 0, tensor_->gridColumns - 1));
 }
 
 // Cells are square where there is room for that.
@@ -76,7 +134,7 @@ QImage HeatMap::picture() const {
     for (int c = 0; c < t.gridColumns; ++c) {
       const double x =
           t.grid[static_cast<size_t>(r) * static_cast<size_t>(t.gridColumns) + static_cast<size_t>(c)];
-      image.setPixel(c, r, !std::isfinite(x) ? qRgb(190, 0, 190) : cellColor(most > 0 ? x / most : 0, dark));
+      image.setPixel(c, r, !std::isfinite(x) ? kNotFiniteColor : signedColor(most > 0 ? x / most : 0, dark));
     }
   return image;
 }
@@ -92,16 +150,15 @@ void HeatMap::paintEvent(QPaintEvent*) {
   painter.drawImage(area(), picture());
   painter.setPen(palette().color(QPalette::Mid));
   painter.drawRect(area());
+  if (row_ < 0) return;
+  painter.setPen(QPen(palette().color(QPalette::Text), 2));
+  painter.drawRect(rectOf(row_, column_).adjusted(-1, -1, 1, 1));
 }
 
 void HeatMap::mouseMoveEvent(QMouseEvent* event) {
-  const QRectF at = area();
-  if (!at.contains(event->position())) return QToolTip::hideText();
-  const auto cell = [](double part, int count) {
-    return std::clamp(static_cast<int>(part * count), 0, count - 1);
-  };
-  const int c = cell((event->position().x() - at.left()) / at.width(), tensor_->gridColumns),
-            r = cell((event->position().y() - at.top()) / at.height(), tensor_->gridRows);
+  const auto cell = cellAt(event->position());
+  if (!cell) return QToolTip::hideText();
+  const auto [r, c] = *cell;
   QString index;
   for (const int64_t i : tensor_->slice) index += QString::number(i) + ", ";
   const auto range = [](int i, int cells, int64_t size) {
@@ -168,10 +225,19 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   row->addWidget(name_, 1);
   row->addWidget(slice_);
   row->addWidget(look);
-  asPicture_ = new QCheckBox("As a picture");
-  asPicture_->setObjectName("tensorAsPicture");
-  asPicture_->setToolTip("Rows and columns with 1, 3 or 4 channels before or after them: NCHW, NHWC, HW");
-  row->addWidget(asPicture_);
+  why_ = new QPushButton("Why?");
+  why_->setObjectName("tensorWhy");
+  why_->setToolTip("Which axes and elements of the inputs made the chosen element what it is");
+  row->addWidget(why_);
+  as_ = new QComboBox;
+  as_->setObjectName("tensorAs");
+  as_->setAccessibleName("How the tensor is drawn");
+  as_->addItems({"Heat map", "Maps", "Picture"});
+  as_->setItemData(0, "One slice of the last two axes", Qt::ToolTipRole);
+  as_->setItemData(1, "All slices beside each other: feature maps, attention maps of heads", Qt::ToolTipRole);
+  as_->setItemData(2, "Rows and columns with 1, 3 or 4 channels before or after them: NCHW, NHWC, HW",
+                   Qt::ToolTipRole);
+  row->addWidget(as_);
   row->addWidget(save);
   column->addLayout(row);
   auto* parts = new QSplitter(Qt::Horizontal);
@@ -180,7 +246,7 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   facts->setContentsMargins(0, 0, 0, 0);
   statistics_ = new QLabel;
   statistics_->setObjectName("tensorStatistics");
-  statistics_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  statistics_->setTextInteractionFlags(Qt::TextBrowserInteraction);
   statistics_->setWordWrap(true);
   histogram_ = new Histogram;
   facts->addWidget(statistics_);
@@ -189,8 +255,8 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   pages_ = new QStackedWidget;
   heat_ = new HeatMap;
   picture_ = new PictureView;
-  pages_->addWidget(heat_);
-  pages_->addWidget(picture_);
+  maps_ = new MapsView;
+  for (QWidget* page : std::initializer_list<QWidget*>{heat_, maps_, picture_}) pages_->addWidget(page);
   parts->addWidget(pages_);
   numbers_ = new QPlainTextEdit;
   numbers_->setObjectName("tensorNumbers");
@@ -200,7 +266,19 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   parts->addWidget(numbers_);
   parts->setSizes({260, 330, 420});
   column->addWidget(parts, 1);
-  connect(asPicture_, &QCheckBox::toggled, this, [this](bool on) { pages_->setCurrentIndex(on ? 1 : 0); });
+  connect(as_, &QComboBox::currentIndexChanged, pages_, &QStackedWidget::setCurrentIndex);
+  connect(maps_, &MapsView::mapChosen, this, [this](const QString& slice) {
+    slice_->setText(slice);
+    as_->setCurrentIndex(0);
+    ask({});
+  });
+  const auto askOfElement = [this] {
+    if (why_->isEnabled()) askWhy("[" + heat_->chosenElement() + "]");
+  };
+  connect(why_, &QPushButton::clicked, this, askOfElement);
+  connect(heat_, &HeatMap::elementActivated, this, askOfElement);
+  connect(heat_, &HeatMap::elementChosen, this, &TensorPanel::updateWhy);
+  connect(statistics_, &QLabel::linkActivated, this, &TensorPanel::askWhy);
   connect(name_, &QLineEdit::returnPressed, this, [this] { ask({}); });
   connect(slice_, &QLineEdit::returnPressed, this, [this] { ask({}); });
   connect(look, &QPushButton::clicked, this, [this] { ask({}); });
@@ -210,8 +288,39 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   });
 }
 
+void TensorPanel::setWhyNot(const QString& whyNot) {
+  const bool changesLinks = tensor_ && whyNot.isEmpty() != whyNot_.isEmpty();
+  whyNot_ = whyNot;
+  changesLinks ? show(tensor_) : updateWhy();
+}
+
+// What the last run made can be asked about; a bound value, or a register, is none of it.
+void TensorPanel::updateWhy() {
+  const bool isOfRun = tensor_ && !tensor_->name.starts_with('$') && tensor_->from != "bound" &&
+                       !tensor_->from.starts_with("at the stop");
+  enableUnless(why_, !whyNot_.isEmpty() ? whyNot_
+                     : !tensor_         ? "Look at a value first."
+                     : !isOfRun         ? kNotOfRun
+                     : heat_->chosenElement().isEmpty() && !tensor_->shape.empty()
+                         ? "Choose an element of the slice first: a click, or the arrow keys."
+                         : "");
+}
+
+// ".1": an axis, "[0,3]": an element, "[nan]"
+void TensorPanel::askWhy(const QString& link) {
+  if (tensor_ && whyNot_.isEmpty()) Q_EMIT whyAsked(QString::fromStdString(tensor_->name) + link);
+}
+
 void TensorPanel::setName(const QString& name) {
-  if (!name_->hasFocus()) name_->setText(name);
+  if (name_->hasFocus() || name_->text() == name) return;
+  name_->setText(name);
+  slice_->clear();  // of another value
+}
+
+void TensorPanel::lookAt(const QString& name) {
+  name_->setText(name);
+  slice_->clear();
+  ask({});
 }
 
 void TensorPanel::clear() {
@@ -245,14 +354,22 @@ bool TensorPanel::take(const Outcome& outcome) {
 void TensorPanel::show(Shared<TensorView> tensor) {
   tensor_ = std::move(tensor);
   heat_->setTensor(tensor_);
+  maps_->setTensor(tensor_);
   picture_->setTensor(tensor_);
   histogram_->setTensor(tensor_);
   statistics_->clear();
   numbers_->clear();
+  updateWhy();
   if (!tensor_) return;
   const TensorView& t = *tensor_;
   QString shape;
-  for (const int64_t size : t.shape) shape += (shape.isEmpty() ? "" : ", ") + QString::number(size);
+  // Links are what can be asked about: of a value of the last run.
+  const bool isAsked = whyNot_.isEmpty() && whyGrey(why_) != kNotOfRun;
+  const auto linked = [isAsked](const QString& text, const QString& question) {
+    return isAsked ? "<a href='" + question + "'>" + text + "</a>" : text;
+  };
+  for (size_t axis = 0; axis < t.shape.size(); ++axis)
+    shape += (axis ? ", " : "") + linked(QString::number(t.shape[axis]), "." + QString::number(axis));
   QString text = "<b>" + html(t.name) + "</b> " + html(t.dtype) + " [" + shape + "], " +
                  bytesText(t.sizeBytes) + "<br>" + html(t.from) + "<table>";
   if (t.least)
@@ -261,14 +378,18 @@ void TensorPanel::show(Shared<TensorView> tensor) {
   text += htmlRow("zero", QString("%1 of %2").arg(t.zeroCount).arg(t.elementsCount));
   const bool faulty = t.nanCount > 0 || t.infinityCount > 0;
   const QString counts = QString("%1, %2").arg(t.nanCount).arg(t.infinityCount);
-  text +=
-      htmlRow("NaN, infinite", faulty ? "<b><span style='color:#c22'>" + counts + "</span></b>" : counts) +
-      "</table>";
+  text += htmlRow("NaN, infinite",
+                  faulty ? "<b><span style='color:" + palette().color(QPalette::BrightText).name() + "'>" +
+                               counts + "</span></b> " + linked("why?", "[nan]")
+                         : counts) +
+          "</table>";
   if (!t.file.empty()) text += "written to " + html(t.file);
   statistics_->setText(text);
   numbers_->setPlainText(QString::fromStdString(t.text));
 }
 
-QString TensorPanel::statistics() const { return statistics_->text(); }
+QString TensorPanel::statistics() const {
+  return QTextDocumentFragment::fromHtml(statistics_->text()).toPlainText();
+}
 
 }  // namespace dyn::ui

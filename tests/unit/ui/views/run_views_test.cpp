@@ -262,6 +262,8 @@ TEST_F(RunViewsTest, BoundsAreSaidOfTheRunThatIsShown) {
     EXPECT_LT(rate, 10'000) << "no machine has that rate: " << roof[i].toStdString();
   }
   EXPECT_FALSE(places_->roofline()->points().empty());
+  ASSERT_TRUE(window_.showPanel("By layer"));
+  EXPECT_TRUE(places_->roofline()->isVisible());
   for (QTreeWidgetItemIterator at(places_->tree()); *at; ++at) {
     const QString share = (*at)->text(6);
     EXPECT_TRUE(share.isEmpty() || share == "> 100 %" || share.section(' ', 0, 0).toDouble() <= 100)

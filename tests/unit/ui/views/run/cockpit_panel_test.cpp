@@ -160,7 +160,7 @@ TEST_F(CockpitPanelTest, TheLimitIsTypedAndCountsTheWeights) {
 TEST_F(CockpitPanelTest, TheChainBehindADimOpensAndClosesAndLeadsToItsOperations) {
   window_.askWhy("y.0");
   waitIdle(window_);
-  auto* tree = window_.findChild<WhyTreeView*>();
+  auto* tree = window_.findChild<WhyTreeView*>("whyTree");
   ASSERT_EQ(tree->topLevelItemCount(), 2);
   QTreeWidgetItem* folded = tree->topLevelItem(0);
   EXPECT_EQ(folded->text(0).toStdString(), "y.0 = x.0 through 6 operations that keep it");
