@@ -17,12 +17,16 @@ cleanup() { umount "$work/root/proc" 2>/dev/null || true; rm -rf "$work"; }
 trap cleanup EXIT
 
 case "$suite" in
-  bookworm) components=main mirror=http://deb.debian.org/debian ;;
-  noble) components=main,universe mirror=http://archive.ubuntu.com/ubuntu ;;
+  bookworm) components=main mirror=http://deb.debian.org/debian keyring=debian ;;
+  noble)  # LLVM 19 is among its updates
+    components=main,universe keyring=ubuntu mirror="deb http://archive.ubuntu.com/ubuntu noble main universe
+deb http://archive.ubuntu.com/ubuntu noble-updates main universe" ;;
   *) fail "no such suite: $suite" ;;
 esac
+keyring="/usr/share/keyrings/$keyring-archive-keyring.gpg"
+[[ -e $keyring ]] || skip "the keys of $suite are not there: $keyring"
 bare() {  # FOLDER: a root that has apt and nothing else
-  mmdebstrap --variant=apt --components="$components" "$suite" "$1" "$mirror" >"$work/log" 2>&1 ||
+  mmdebstrap --keyring="$keyring" --variant=apt --components="$components" "$suite" "$1" "$mirror" >"$work/log" 2>&1 ||
     { tail -n 5 "$work/log"; skip "mmdebstrap could not make a root of $suite"; }
   mount -t proc proc "$1/proc" 2>"$work/log" || skip "/proc cannot be mounted"  # the loader finds $ORIGIN by it
   printf 'fn @main(%%x: Tensor[(n), f32]) { %%y = mul(%%x, %%x) return %%y }\n' >"$1/tmp/square.dyn"

@@ -2,26 +2,21 @@
 
 #include <QCheckBox>
 #include <QDockWidget>
-#include <QDragEnterEvent>
 #include <QFileInfo>
 #include <QFormLayout>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
-#include <QMimeData>
 #include <QPushButton>
-#include <QSlider>
 #include <QSpinBox>
 #include <QStatusBar>
 #include <QTableWidget>
 #include <QTextBrowser>
 #include <QToolButton>
-#include <QUrl>
 
 #include "app/engine/device/launch_counts.h"
 #include "app/engine/model/model_info.h"
 #include "app/engine/run/run_result.h"
-#include "app/engine/run/run_statistics.h"
 #include "app/session/views/code_views.h"
 #include "app/session/views/file_views.h"
 #include "app/session/views/graph_views.h"
@@ -38,7 +33,6 @@
 #include "ui/shell/run_questions.h"
 #include "ui/support/freed_beside.h"
 #include "ui/support/icons.h"
-#include "ui/support/short_name.h"
 #include "ui/support/why_grey.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/device_counts_text.h"
@@ -49,7 +43,6 @@
 #include "ui/views/run/rows_panel.h"
 #include "ui/views/run/stop_panel.h"
 #include "ui/views/run/timeline_panel.h"
-#include "ui/views/table.h"
 
 namespace dyn::ui {
 
@@ -57,41 +50,10 @@ namespace {
 
 constexpr int kMostDim = 1 << 24;
 
-// What a pass is for, and what can be set of it.
-QString passTip(const PassRow& pass) {
-  QString tip = "<b>" + html(pass.name) + "</b> " + html(pass.summary);
-  for (const auto& [option, doc] : pass.options) tip += "<br><code>" + html(option) + "</code>: " + html(doc);
-  return tip;
-}
-
 // Is the list of runs another one behind such a command?
 bool makesRuns(CommandId id) {
   return id == CommandId::run || id == CommandId::time || id == CommandId::profile ||
          id == CommandId::bench || id == CommandId::recall;
-}
-
-// The median, as in the list of runs; and what stands on the graph: the times of another run, or of all.
-QString timeRows(const RunResult& run) {
-  const TimeStatistics times = statisticsOf(run.runsNs);
-  QString text = timeText(times.medianNs);
-  if (times.count > 1) text += QString(", median of %1 runs").arg(times.count);
-  QString rows = htmlRow("time", text);
-  if (const std::optional<double> spread = times.spreadShare())
-    rows += htmlRow("spread", QString("%1 %").arg(100 * *spread, 0, 'f', 1));
-  if (!run.profile || (run.isTimeProfiled && times.count <= 1)) return rows;
-  int64_t profiledNs = 0;
-  for (const KernelRow& row : run.profile->rows) profiledNs += row.totalNs;
-  const char* of = run.isTimeProfiled ? ", the sum of these runs" : ", of one more run, each launch timed";
-  return rows + htmlRow("profile", timeText(profiledNs) + of);
-}
-
-// A recursion that runs node after node has a reason, which the pass tells.
-QString whyNoLevels(const PassList* passes) {
-  QString text = "This run had no loop over levels of nodes, and no sequences of different lengths.";
-  for (const PassRow& row : passes ? passes->rows : std::vector<PassRow>())
-    for (const std::string& remark : row.remarks)
-      if (row.name == "batch_levels") text += "\n" + QString::fromStdString(remark);
-  return text;
 }
 
 // In words; stops and breakpoints have a panel, what a run ended with has not.
@@ -607,159 +569,6 @@ void MainWindow::showProblems(const ProblemList& list) {
   bringPanel(problems_);
 }
 
-void MainWindow::showPasses(Shared<PassList> list) {
-  passes_ = std::move(list);
-  pipeline_->showPasses(*passes_);
-  overview_->setPasses(passes_);
-  pipelineEdits_ = QString::fromStdString(passes_->edits);
-  plan_->setPipeline(QString::fromStdString(passes_->edits));
-  int first = 0, usual = 0;
-  {
-    const QSignalBlocker block(passTable_);
-    passTable_->setRowCount(0);
-    passTable_->setRowCount(static_cast<int>(passes_->rows.size()));
-    for (int r = 0; r < passTable_->rowCount(); ++r) {
-      const PassRow& row = passes_->rows[static_cast<size_t>(r)];
-      if (row.name == wanted_.step.toStdString() && !row.failed) first = r;
-      if (row.name == "infer" && !row.failed) usual = r;
-      const int64_t delta = row.opsAfter - row.opsBefore;
-      setCell(passTable_, r, 0, row.failed ? QString::fromUtf8("✕") : QString());
-      const Category ink = row.changed ? Category::contraction : Category::other;
-      if (!row.failed)
-        passTable_->item(r, 0)->setIcon(
-            icon(iconOfPass(QString::fromStdString(row.name), QString::fromStdString(row.kind)), ink));
-      setCell(passTable_, r, 1, QString::fromStdString(row.name));
-      setCell(passTable_, r, 2, timeText(row.timeNs), CellAlignment::right);
-      setCell(passTable_, r, 3, QString::number(row.opsAfter), CellAlignment::right);
-      setCell(passTable_, r, 4,
-              delta == 0 || row.kind == "import"
-                  ? ""
-                  : (delta > 0 ? "+" : QString::fromUtf8("−")) + QString::number(std::abs(delta)),
-              CellAlignment::right);
-      passTable_->item(r, 0)->setForeground(palette().color(QPalette::BrightText));
-      passTable_->item(r, 1)->setToolTip(passTip(row));
-      passTable_->item(r, 0)->setToolTip(row.failed ? "failed" : row.changed ? "changed the graph" : "");
-    }
-    fitColumns(passTable_);
-  }
-  hideUnchanged();
-  // A pipeline without the step that was looked at shows the usual one.
-  const bool isThere = first > 0 || wanted_.step == "import";
-  if (passTable_->rowCount() > 0 && step_ < 0) showStep(isThere ? first : usual);
-}
-
-// The row of the step that is shown.
-void MainWindow::markStep() {
-  const QSignalBlocker block(passTable_);
-  const QSignalBlocker blockSlider(passSlider_);
-  passSlider_->setRange(0, std::max(0, passTable_->rowCount() - 1));
-  passSlider_->setValue(step_);
-  if (step_ >= 0 && step_ < passTable_->rowCount()) passTable_->setCurrentCell(step_, 1);
-  hideUnchanged();
-}
-
-void MainWindow::hideUnchanged() {
-  if (!passes_) return;
-  int hidden = 0;
-  for (int r = 0; r < passTable_->rowCount(); ++r) {
-    const PassRow& row = passes_->rows[static_cast<size_t>(r)];
-    const bool quiet = !row.changed && !row.failed && row.kind == "pass" && r != step_;
-    passTable_->setRowHidden(r, hideUnchanged_->isChecked() && quiet);
-    hidden += quiet;
-  }
-  hideUnchanged_->setText("Hide passes that changed nothing (" + QString::number(hidden) + ")");
-}
-
-void MainWindow::showRun() {
-  isLive_ = false;
-  canvas_->setTimes(result_->nodeTimes);
-  QString text = "<table>" + timeRows(*result_);
-  if (result_->compileNs > 0) text += htmlRow("compile", timeText(result_->compileNs));
-  text += htmlRow("kernels", QString::number(result_->kernelsCount) + ", launched " +
-                                 QString::number(result_->launchesCount) + " times");
-  text += htmlRow(
-      "peak",
-      bytesText(result_->peakBytes) +
-          (result_->predictedPeakBytes ? " (planned " + bytesText(*result_->predictedPeakBytes) + ")" : ""));
-  for (const auto& [name, difference] : result_->differences)
-    text += htmlRow("recorded " + html(name),
-                    difference.empty() ? "the same" : "<b>differs</b>: " + html(difference));
-  for (const NamedValue& v : result_->outputs)
-    text += htmlRow(html(v.name), shortType(v.type).toHtmlEscaped());
-  runSummary_->setHtml(text + "</table>");
-  timeline_->setRun(result_);
-  overview_->setRun(result_);
-  showNode(canvas_->selectedNode());  // with its time
-  places_->setRun(result_);
-  rows_->setLevels(result_->levels);
-  if (!result_->levels) rows_->say(whyNoLevels(passes_.get()));
-  if (result_->profile) showKernels(*result_->profile);
-  // Panels that show something of a run, or for the chosen sizes, stay.
-  QWidget* const panel = bottom_->currentWidget();
-  if (panel != timelinePanel_ && panel != flame_ && panel != plan_ && panel != cockpit_ && panel != places_ &&
-      panel != tensor_ && panel != rows_ && panel != levels_)
-    bringPanel(kernelTable_);
-}
-
-// What the simulated GPU counted in the launches of a row of the profile; "": nothing.
-QString MainWindow::countsOfKernel(const KernelRow& row) const {
-  DeviceCounts counts;
-  if (result_ && row.kind == "kernel")
-    for (const TimelineEvent& event : result_->timeline)
-      if (event.counts && event.kind == row.kind && event.name == row.name) counts.add(*event.counts);
-  return counts.launchesCount > 0 ? countsText(counts) : QString();
-}
-
-// Arithmetic of a row's launches; 0: not known.
-double MainWindow::operationsOfKernel(const KernelRow& row) const {
-  if (row.operations > 0 || !result_) return row.operations;
-  double operations = 0;
-  for (const TimelineEvent& event : result_->timeline)
-    if (event.kind == row.kind && event.name == row.name && (row.site.empty() || event.place == row.site))
-      operations += event.operations;
-  return operations;
-}
-
-void MainWindow::showKernels(const KernelTable& table) {
-  using Columns = KernelColumns;
-  QStringList places;
-  kernelTable_->setSortingEnabled(false);
-  kernelTable_->setRowCount(0);
-  kernelTable_->setRowCount(static_cast<int>(table.rows.size()));
-  for (int r = 0; r < kernelTable_->rowCount(); ++r) {
-    const KernelRow& row = table.rows[static_cast<size_t>(r)];
-    const auto ns = static_cast<double>(row.totalNs);
-    const auto rate = [&](int column, double amount) {
-      const bool moves = row.kind == "kernel" || row.kind == "builtin" || row.kind == "copy";
-      const double perNs = moves && amount > 0 && ns > 0 ? amount / ns : 0;
-      setNumber(kernelTable_, r, column, perNs > 0 ? QString::number(perNs, 'f', 1) : "", perNs);
-    };
-    setCell(kernelTable_, r, Columns::kName, QString::fromStdString(row.name));
-    const Category category = categoryOfKernel(QString::fromStdString(row.name));
-    kernelTable_->item(r, Columns::kName)->setIcon(icon(iconOfCategory(category), category));
-    kernelTable_->item(r, Columns::kName)->setData(Qt::UserRole, QString::fromStdString(row.place));
-    kernelTable_->item(r, Columns::kName)->setData(Qt::UserRole + 1, QString::fromStdString(row.kind));
-    setCell(kernelTable_, r, Columns::kWhat,
-            QString::fromStdString(row.description.empty() ? row.kind : row.description));
-    setNumber(kernelTable_, r, Columns::kLaunches, QString::number(row.launchesCount),
-              static_cast<double>(row.launchesCount));
-    setNumber(kernelTable_, r, Columns::kTotal, timeText(row.totalNs), ns);
-    setNumber(kernelTable_, r, Columns::kShare, QString::number(100 * row.share, 'f', 1) + "%", row.share);
-    rate(Columns::kRate, static_cast<double>(row.bytes));
-    rate(Columns::kGflops, operationsOfKernel(row));
-    setCell(kernelTable_, r, Columns::kPlace, nodeOfPlace(row.place));
-    places << kernelTable_->item(r, Columns::kPlace)->text();
-    setCell(kernelTable_, r, Columns::kOnGpu, countsOfKernel(row));
-  }
-  kernelPlaces_->setNames(places);
-  kernelTable_->setSortingEnabled(true);
-  kernelTable_->sortByColumn(Columns::kTotal, Qt::DescendingOrder);
-  kernelTable_->setColumnHidden(Columns::kOnGpu, !result_ || result_->launches.empty());
-  fitColumns(kernelTable_);
-  kernelTable_->setColumnWidth(Columns::kName, std::min(kernelTable_->columnWidth(Columns::kName), 260));
-  kernelTable_->setColumnWidth(Columns::kWhat, std::min(kernelTable_->columnWidth(Columns::kWhat), 220));
-}
-
 void MainWindow::showNode(int node) {
   if (node < 0 || !canvas_->graph()) {
     details_->setHtml(model_ ? modelDetails(*model_, sizeTitles_) : QString());
@@ -823,23 +632,6 @@ void MainWindow::updateBusy() {
   debug_->setState(
       canRun() && model_->kind == ModelKind::package ? "A package cannot be stepped through." : whyNoRun,
       stop_->isStopped());
-}
-
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-  if (!event->mimeData()->hasUrls()) return;
-  event->acceptProposedAction();
-  startPage_->setDropping(true);
-}
-
-void MainWindow::dragLeaveEvent(QDragLeaveEvent*) { startPage_->setDropping(false); }
-
-void MainWindow::dropEvent(QDropEvent* event) {
-  startPage_->setDropping(false);
-  for (const QUrl& url : event->mimeData()->urls())
-    if (url.isLocalFile()) {
-      if (model_ && url.path().endsWith(".json")) return void(openOverlay(url.toLocalFile()));
-      return takeDropped(url.toLocalFile()) ? run() : open(url.toLocalFile());
-    }
 }
 
 }  // namespace dyn::ui

@@ -1,20 +1,34 @@
 // The window's levels side by side, its pipeline, and runs that are stepped through.
+#include <QCheckBox>
 #include <QDockWidget>
 #include <QMenuBar>
+#include <QSlider>
 #include <QStatusBar>
 #include <QTabWidget>
 #include <QTableWidget>
 
+#include "app/session/views/pass_views.h"
 #include "app/session/views/stop_views.h"
 #include "ui/shell/debug_menu.h"
 #include "ui/shell/main_window.h"
+#include "ui/support/icons.h"
 #include "ui/views/code/levels_panel.h"
+#include "ui/views/node_details.h"
+#include "ui/views/overview_page.h"
 #include "ui/views/pipeline_edit.h"
 #include "ui/views/run/stop_panel.h"
+#include "ui/views/table.h"
 
 namespace dyn::ui {
 
 namespace {
+
+// What a pass is for, and what can be set of it.
+QString passTip(const PassRow& pass) {
+  QString tip = "<b>" + html(pass.name) + "</b> " + html(pass.summary);
+  for (const auto& [option, doc] : pass.options) tip += "<br><code>" + html(option) + "</code>: " + html(doc);
+  return tip;
+}
 
 bool stepsTheRun(CommandId id) {
   return id == CommandId::continue_ || id == CommandId::next || id == CommandId::stepi ||
@@ -138,6 +152,69 @@ bool MainWindow::takeLevels(const Outcome& outcome) {
 void MainWindow::endStop() {
   stop_->clear();
   levels_->clearStop();
+}
+
+void MainWindow::showPasses(Shared<PassList> list) {
+  passes_ = std::move(list);
+  pipeline_->showPasses(*passes_);
+  overview_->setPasses(passes_);
+  pipelineEdits_ = QString::fromStdString(passes_->edits);
+  plan_->setPipeline(QString::fromStdString(passes_->edits));
+  int first = 0, usual = 0;
+  {
+    const QSignalBlocker block(passTable_);
+    passTable_->setRowCount(0);
+    passTable_->setRowCount(static_cast<int>(passes_->rows.size()));
+    for (int r = 0; r < passTable_->rowCount(); ++r) {
+      const PassRow& row = passes_->rows[static_cast<size_t>(r)];
+      if (row.name == wanted_.step.toStdString() && !row.failed) first = r;
+      if (row.name == "infer" && !row.failed) usual = r;
+      const int64_t delta = row.opsAfter - row.opsBefore;
+      setCell(passTable_, r, 0, row.failed ? QString::fromUtf8("✕") : QString());
+      const Category ink = row.changed ? Category::contraction : Category::other;
+      if (!row.failed)
+        passTable_->item(r, 0)->setIcon(
+            icon(iconOfPass(QString::fromStdString(row.name), QString::fromStdString(row.kind)), ink));
+      setCell(passTable_, r, 1, QString::fromStdString(row.name));
+      setCell(passTable_, r, 2, timeText(row.timeNs), CellAlignment::right);
+      setCell(passTable_, r, 3, QString::number(row.opsAfter), CellAlignment::right);
+      setCell(passTable_, r, 4,
+              delta == 0 || row.kind == "import"
+                  ? ""
+                  : (delta > 0 ? "+" : QString::fromUtf8("−")) + QString::number(std::abs(delta)),
+              CellAlignment::right);
+      passTable_->item(r, 0)->setForeground(palette().color(QPalette::BrightText));
+      passTable_->item(r, 1)->setToolTip(passTip(row));
+      passTable_->item(r, 0)->setToolTip(row.failed ? "failed" : row.changed ? "changed the graph" : "");
+    }
+    fitColumns(passTable_);
+  }
+  hideUnchanged();
+  // A pipeline without the step that was looked at shows the usual one.
+  const bool isThere = first > 0 || wanted_.step == "import";
+  if (passTable_->rowCount() > 0 && step_ < 0) showStep(isThere ? first : usual);
+}
+
+// The row of the step that is shown.
+void MainWindow::markStep() {
+  const QSignalBlocker block(passTable_);
+  const QSignalBlocker blockSlider(passSlider_);
+  passSlider_->setRange(0, std::max(0, passTable_->rowCount() - 1));
+  passSlider_->setValue(step_);
+  if (step_ >= 0 && step_ < passTable_->rowCount()) passTable_->setCurrentCell(step_, 1);
+  hideUnchanged();
+}
+
+void MainWindow::hideUnchanged() {
+  if (!passes_) return;
+  int hidden = 0;
+  for (int r = 0; r < passTable_->rowCount(); ++r) {
+    const PassRow& row = passes_->rows[static_cast<size_t>(r)];
+    const bool quiet = !row.changed && !row.failed && row.kind == "pass" && r != step_;
+    passTable_->setRowHidden(r, hideUnchanged_->isChecked() && quiet);
+    hidden += quiet;
+  }
+  hideUnchanged_->setText("Hide passes that changed nothing (" + QString::number(hidden) + ")");
 }
 
 }  // namespace dyn::ui

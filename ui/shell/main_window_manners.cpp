@@ -1,11 +1,14 @@
 // How the window looks and behaves: layouts, theme, size of letters, what it remembers and does by itself.
 #include <QActionGroup>
 #include <QDir>
+#include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QMenu>
+#include <QMimeData>
 #include <QResizeEvent>
 #include <QStatusBar>
+#include <QUrl>
 
 #include "app/session/views/graph_views.h"
 #include "ui/shell/main_window.h"
@@ -191,6 +194,23 @@ void MainWindow::reload() {
   keepLookedAt();
   wanted_ = settings_.last;
   open(QString::fromStdString(model_->path));
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (!event->mimeData()->hasUrls()) return;
+  event->acceptProposedAction();
+  startPage_->setDropping(true);
+}
+
+void MainWindow::dragLeaveEvent(QDragLeaveEvent*) { startPage_->setDropping(false); }
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  startPage_->setDropping(false);
+  for (const QUrl& url : event->mimeData()->urls())
+    if (url.isLocalFile()) {
+      if (model_ && url.path().endsWith(".json")) return void(openOverlay(url.toLocalFile()));
+      return takeDropped(url.toLocalFile()) ? run() : open(url.toLocalFile());
+    }
 }
 
 }  // namespace dyn::ui

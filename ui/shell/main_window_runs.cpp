@@ -3,25 +3,67 @@
 #include <QFileInfo>
 #include <QLabel>
 #include <QStatusBar>
+#include <QTabWidget>
 #include <QTableWidget>
+#include <QTextBrowser>
 #include <climits>
 #include <set>
 
+#include "app/engine/device/launch_counts.h"
 #include "app/engine/inputs/media_input.h"
 #include "app/engine/run/run_file.h"
 #include "app/engine/run/run_record.h"
 #include "app/engine/run/run_result.h"
+#include "app/engine/run/run_statistics.h"
 #include "app/session/answers/place_tree.h"
 #include "app/session/session_state.h"
 #include "app/session/views/graph_views.h"
 #include "app/session/views/node_id.h"
+#include "app/session/views/pass_views.h"
 #include "app/session/views/run_views.h"
 #include "app/session/views/views.h"
 #include "ui/shell/main_window.h"
+#include "ui/support/icons.h"
+#include "ui/support/short_name.h"
+#include "ui/views/code/levels_panel.h"
+#include "ui/views/device_counts_text.h"
+#include "ui/views/node_details.h"
+#include "ui/views/overview_page.h"
+#include "ui/views/run/flame_canvas.h"
+#include "ui/views/run/rows_panel.h"
 #include "ui/views/run/runs_panel.h"
 #include "ui/views/run/timeline_panel.h"
+#include "ui/views/table.h"
 
 namespace dyn::ui {
+
+namespace {
+
+// The median, as in the list of runs; and what stands on the graph: the times of another run, or of all.
+QString timeRows(const RunResult& run) {
+  const TimeStatistics times = statisticsOf(run.runsNs);
+  QString text = timeText(times.medianNs);
+  if (times.count > 1) text += QString(", median of %1 runs").arg(times.count);
+  QString rows = htmlRow("time", text);
+  if (const std::optional<double> spread = times.spreadShare())
+    rows += htmlRow("spread", QString("%1 %").arg(100 * *spread, 0, 'f', 1));
+  if (!run.profile || (run.isTimeProfiled && times.count <= 1)) return rows;
+  int64_t profiledNs = 0;
+  for (const KernelRow& row : run.profile->rows) profiledNs += row.totalNs;
+  const char* of = run.isTimeProfiled ? ", the sum of these runs" : ", of one more run, each launch timed";
+  return rows + htmlRow("profile", timeText(profiledNs) + of);
+}
+
+// A recursion that runs node after node has a reason, which the pass tells.
+QString whyNoLevels(const PassList* passes) {
+  QString text = "This run had no loop over levels of nodes, and no sequences of different lengths.";
+  for (const PassRow& row : passes ? passes->rows : std::vector<PassRow>())
+    for (const std::string& remark : row.remarks)
+      if (row.name == "batch_levels") text += "\n" + QString::fromStdString(remark);
+  return text;
+}
+
+}  // namespace
 
 void MainWindow::showRange(qint64 beginNs, qint64 endNs) {
   if (!result_) return;
@@ -162,6 +204,96 @@ void MainWindow::beat() {
   if (since_.isValid() && since_.elapsed() >= 100)
     text += QString("  %1 s").arg(static_cast<double>(since_.elapsed()) / 1000, 0, 'f', 1);
   busy_->setText(text);
+}
+
+void MainWindow::showRun() {
+  isLive_ = false;
+  canvas_->setTimes(result_->nodeTimes);
+  QString text = "<table>" + timeRows(*result_);
+  if (result_->compileNs > 0) text += htmlRow("compile", timeText(result_->compileNs));
+  text += htmlRow("kernels", QString::number(result_->kernelsCount) + ", launched " +
+                                 QString::number(result_->launchesCount) + " times");
+  text += htmlRow(
+      "peak",
+      bytesText(result_->peakBytes) +
+          (result_->predictedPeakBytes ? " (planned " + bytesText(*result_->predictedPeakBytes) + ")" : ""));
+  for (const auto& [name, difference] : result_->differences)
+    text += htmlRow("recorded " + html(name),
+                    difference.empty() ? "the same" : "<b>differs</b>: " + html(difference));
+  for (const NamedValue& v : result_->outputs)
+    text += htmlRow(html(v.name), shortType(v.type).toHtmlEscaped());
+  runSummary_->setHtml(text + "</table>");
+  timeline_->setRun(result_);
+  overview_->setRun(result_);
+  showNode(canvas_->selectedNode());  // with its time
+  places_->setRun(result_);
+  rows_->setLevels(result_->levels);
+  if (!result_->levels) rows_->say(whyNoLevels(passes_.get()));
+  if (result_->profile) showKernels(*result_->profile);
+  // Panels that show something of a run, or for the chosen sizes, stay.
+  QWidget* const panel = bottom_->currentWidget();
+  if (panel != timelinePanel_ && panel != flame_ && panel != plan_ && panel != cockpit_ && panel != places_ &&
+      panel != tensor_ && panel != rows_ && panel != levels_)
+    bringPanel(kernelTable_);
+}
+
+// What the simulated GPU counted in the launches of a row of the profile; "": nothing.
+QString MainWindow::countsOfKernel(const KernelRow& row) const {
+  DeviceCounts counts;
+  if (result_ && row.kind == "kernel")
+    for (const TimelineEvent& event : result_->timeline)
+      if (event.counts && event.kind == row.kind && event.name == row.name) counts.add(*event.counts);
+  return counts.launchesCount > 0 ? countsText(counts) : QString();
+}
+
+// Arithmetic of a row's launches; 0: not known.
+double MainWindow::operationsOfKernel(const KernelRow& row) const {
+  if (row.operations > 0 || !result_) return row.operations;
+  double operations = 0;
+  for (const TimelineEvent& event : result_->timeline)
+    if (event.kind == row.kind && event.name == row.name && (row.site.empty() || event.place == row.site))
+      operations += event.operations;
+  return operations;
+}
+
+void MainWindow::showKernels(const KernelTable& table) {
+  using Columns = KernelColumns;
+  QStringList places;
+  kernelTable_->setSortingEnabled(false);
+  kernelTable_->setRowCount(0);
+  kernelTable_->setRowCount(static_cast<int>(table.rows.size()));
+  for (int r = 0; r < kernelTable_->rowCount(); ++r) {
+    const KernelRow& row = table.rows[static_cast<size_t>(r)];
+    const auto ns = static_cast<double>(row.totalNs);
+    const auto rate = [&](int column, double amount) {
+      const bool moves = row.kind == "kernel" || row.kind == "builtin" || row.kind == "copy";
+      const double perNs = moves && amount > 0 && ns > 0 ? amount / ns : 0;
+      setNumber(kernelTable_, r, column, perNs > 0 ? QString::number(perNs, 'f', 1) : "", perNs);
+    };
+    setCell(kernelTable_, r, Columns::kName, QString::fromStdString(row.name));
+    const Category category = categoryOfKernel(QString::fromStdString(row.name));
+    kernelTable_->item(r, Columns::kName)->setIcon(icon(iconOfCategory(category), category));
+    kernelTable_->item(r, Columns::kName)->setData(Qt::UserRole, QString::fromStdString(row.place));
+    kernelTable_->item(r, Columns::kName)->setData(Qt::UserRole + 1, QString::fromStdString(row.kind));
+    setCell(kernelTable_, r, Columns::kWhat,
+            QString::fromStdString(row.description.empty() ? row.kind : row.description));
+    setNumber(kernelTable_, r, Columns::kLaunches, QString::number(row.launchesCount),
+              static_cast<double>(row.launchesCount));
+    setNumber(kernelTable_, r, Columns::kTotal, timeText(row.totalNs), ns);
+    setNumber(kernelTable_, r, Columns::kShare, QString::number(100 * row.share, 'f', 1) + "%", row.share);
+    rate(Columns::kRate, static_cast<double>(row.bytes));
+    rate(Columns::kGflops, operationsOfKernel(row));
+    setCell(kernelTable_, r, Columns::kPlace, nodeOfPlace(row.place));
+    places << kernelTable_->item(r, Columns::kPlace)->text();
+    setCell(kernelTable_, r, Columns::kOnGpu, countsOfKernel(row));
+  }
+  kernelPlaces_->setNames(places);
+  kernelTable_->setSortingEnabled(true);
+  kernelTable_->sortByColumn(Columns::kTotal, Qt::DescendingOrder);
+  kernelTable_->setColumnHidden(Columns::kOnGpu, !result_ || result_->launches.empty());
+  fitColumns(kernelTable_);
+  kernelTable_->setColumnWidth(Columns::kName, std::min(kernelTable_->columnWidth(Columns::kName), 260));
+  kernelTable_->setColumnWidth(Columns::kWhat, std::min(kernelTable_->columnWidth(Columns::kWhat), 220));
 }
 
 }  // namespace dyn::ui

@@ -1,0 +1,125 @@
+// What the user says about the sizes of a model, and a program of one instance that becomes one of many.
+#include <algorithm>
+
+#include "app/engine/model/loaded_model.h"
+#include "compiler/ir/walk.h"
+#include "compiler/passes/many/many_inputs.h"
+#include "compiler/passes/pass_table.h"
+#include "compiler/support/clock.h"
+#include "compiler/support/suggestion.h"
+
+namespace dyn {
+
+// Dims of inputs whose shape is fixed become numbers wherever their symbols occur.
+void LoadedModel::fixShapes() {
+  std::map<SymbolId, int64_t> sizes;
+  const Function* main = imported_.main();
+  for (const FixedInput& fixed : request_.fixedInputs) {
+    if (fixed.kind != FixedInput::Kind::shape || main == nullptr) continue;
+    const auto name = std::find(inputNames_.begin(), inputNames_.end(), fixed.name);
+    if (name == inputNames_.end()) continue;
+    const Type type = main->parameters[static_cast<size_t>(name - inputNames_.begin())].type;
+    for (size_t axis = 0; axis < type.dims().size(); ++axis)
+      if (type.dims()[axis].isSymbol()) sizes.emplace(type.dims()[axis].symbol(), fixed.shape[axis]);
+  }
+  if (sizes.empty()) return;
+  imported_ = substituteDims(imported_, [&](SymbolId symbol) {
+    const auto found = sizes.find(symbol);
+    return found == sizes.end() ? Dim() : ir_->dims().constant(found->second);
+  });
+}
+
+// The option as the pass takes it: inputs by the names of their values.
+Result<std::string> LoadedModel::manyInputs() const {
+  if (options_.many == "all") return options_.many;
+  const Function& main = *imported_.main();
+  std::vector<std::string> names, values;
+  for (size_t i = 0; i < main.parameters.size(); ++i) {
+    values.push_back(ir_->valueName(main.parameters[i].id));
+    names.push_back(i < inputNames_.size() ? inputNames_[i] : values.back());
+  }
+  std::string inputs;
+  for (const std::string& name : passes::manyInputsOf(options_.many)) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      Error error = makeError(DiagnosticId::usageError, "--many: the model has no input '" + name + "'");
+      const std::string near = suggestion(name, std::vector<std::string_view>(names.begin(), names.end()));
+      return near.empty() ? error : std::move(error).note("did you mean " + near + "?");
+    }
+    inputs += (inputs.empty() ? "" : "+") + values[static_cast<size_t>(found - names.begin())];
+  }
+  return inputs;
+}
+
+// The program of one instance becomes one of many before anything else is said of its dims.
+Status LoadedModel::makeMany() {
+  if (options_.many.empty()) return {};
+  if (!openInputs_.empty())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: --many of a model that does not declare the rank of input " +
+                         inputNames_[openInputs_[0]]);
+  const int64_t start = steadyNs();
+  PassContext context;
+  DYN_TRY(context.options["inputs"], manyInputs());
+  const Module one = imported_;
+  DYN_TRY(imported_, findPass(passTable(), "vectorize")->run(one, context));
+  for (size_t i = 0; i < one.main()->parameters.size(); ++i)
+    instanceInputs_.push_back(imported_.main()->parameters[i].type != one.main()->parameters[i].type);
+  outputFaults_ = nullptr;  // the file declares those of one instance
+  many_.name = "vectorize";
+  many_.after = imported_;
+  many_.timeNs = steadyNs() - start;
+  many_.counters = std::move(context.counters);
+  many_.remarks = std::move(context.remarks);
+  return {};
+}
+
+// A symbol by its name, or by an input and its axis: "seq", "x.1".
+Result<Dim> LoadedModel::declaredDim(const std::string& name) const {
+  if (ir_->dims().hasSymbol(name)) return ir_->dims().symbol(name);
+  std::vector<std::string> known;
+  const Function* main = imported_.main();
+  for (size_t i = 0; main && i < main->parameters.size(); ++i) {
+    const Parameter& p = main->parameters[i];
+    for (SymbolId s : symbolsOf(p.type)) known.push_back(ir_->dims().symbolName(s));
+    if (!p.type.isTensor()) continue;
+    const std::string input = i < inputNames_.size() ? inputNames_[i] : ir_->valueName(p.id);
+    for (size_t axis = 0; axis < p.type.dims().size(); ++axis)
+      if (name == input + "." + std::to_string(axis) && p.type.dims()[axis].isSymbol())
+        return p.type.dims()[axis];
+  }
+  std::vector<std::string_view> views(known.begin(), known.end());
+  const std::string near = suggestion(name, views);
+  Error error = makeError(DiagnosticId::usageError, "the model has no dim '" + name + "'");
+  if (!near.empty()) return std::move(error).note("did you mean " + near + "?");
+  return error;
+}
+
+// What the user says about dims holds for the whole program.
+Status LoadedModel::declareDims() {
+  DimSolver& facts = ir_->facts();
+  std::map<SymbolId, int64_t> fixed;
+  StatedDims stated(facts, [&](const std::string& name) { return declaredDim(name); });
+  for (const DimSpec& spec : request_.dims) {
+    const Reason reason{spec.reason.empty() ? "user: --dim " + spec.text : spec.reason, {}};
+    for (const DimRelation& relation : spec.relations) DYN_CHECK(stated.learn(relation, reason));
+    if (!spec.relations.empty()) continue;
+    DYN_TRY(Dim dim, declaredDim(spec.name));
+    if (spec.value) {
+      DYN_CHECK(facts.addRange(dim, *spec.value, *spec.value, reason));
+      fixed[dim.symbol()] = *spec.value;
+      fixedDims_[spec.name] = *spec.value;
+    }
+    if (spec.low || spec.high) DYN_CHECK(facts.addRange(dim, spec.low, spec.high, reason));
+    if (spec.multiple > 1) DYN_CHECK(facts.addMultipleOf(dim, spec.multiple, reason));
+    if (!spec.likely.empty()) facts.addLikely(dim, spec.likely, reason);
+  }
+  if (fixed.empty()) return {};
+  imported_ = substituteDims(imported_, [&](SymbolId symbol) {
+    auto it = fixed.find(symbol);
+    return it == fixed.end() ? Dim() : ir_->dims().constant(it->second);
+  });
+  return {};
+}
+
+}  // namespace dyn
