@@ -3,6 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+
+struct dyn_thread_pool;
 
 namespace dyn {
 
@@ -20,6 +23,7 @@ struct ServingPolicy {
   int64_t memoryLimitBytes = 0;          // of all runs together; 0: none
   size_t maxQueue = 1000;                // requests that wait; further ones are refused
   size_t workers = 1;                    // runs at the same time
+  std::shared_ptr<dyn_thread_pool> threads;  // that runs share; null: each has its own
 };
 
 }  // namespace dyn
