@@ -1,7 +1,7 @@
 // ThreadPool: fork-join over a few threads: the calling one and workers (worker_set.h), which are the pool's
 // own or shared with pools of other contexts. A task that its worker has not begun when the caller is done
-// with its own runs on the caller. One pool per context; with one thread there are no workers and nothing ever
-// spins.
+// with its own runs on the caller. One pool per context; with one thread there are no workers and nothing
+// ever spins.
 //
 // On shared workers a run asks for those that are free, at most its fair share, and never waits for more: its
 // tasks are taken one after the other by the workers that it got and by the caller. How a run is cut into

@@ -4,9 +4,9 @@
 // worker has not begun can be taken back: a worker without a core, or one that still wakes up, is not waited
 // for. A worker that finds itself on the caller's core goes to another.
 //
-// Threads: a set that is shared takes calls from any thread. One caller at a time uses a worker: it is lent by
-// take(), and given back once its task has ended or was taken back. The owner of a set of its own may use each
-// worker without taking it.
+// Threads: a set that is shared takes calls from any thread. One caller at a time uses a worker: take() lends
+// it, and it is given back once its task has ended or was taken back. Who has a set alone may use each worker
+// without taking it.
 // fork(): the child has no workers. Nothing may run there on a set whose workers had started; dropping such a
 // set leaves its memory to the process.
 #pragma once
@@ -57,7 +57,7 @@ class WorkerSet {
     uint32_t together_;
   };
 
-  // Has the worker run a task. spans: where it notes when it worked, or null. Returns what the other two take.
+  // Has the worker run a task. spans: where it notes when it worked, or null. Gives what the other two take.
   uint64_t post(Number worker, TaskFunction function, void* argument, uint32_t task,
                 std::vector<TaskSpan>* spans);
   // True: the worker had not begun, and the task is the caller's again.

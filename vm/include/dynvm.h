@@ -100,7 +100,7 @@ typedef struct dyn_module dyn_module;
 typedef struct dyn_context dyn_context;
 typedef struct dyn_value dyn_value;
 typedef struct dyn_thread_pool dyn_thread_pool; /* threads that contexts share */
-typedef struct dyn_builtin dyn_builtin; /* of a library that a host adds: dyn_library.h */
+typedef struct dyn_builtin dyn_builtin;         /* of a library that a host adds: dyn_library.h */
 
 /* A kernel that the host has, what it brings of matrix kernels, and native code of a program's functions:
  * abi/dyn_kernel.h and abi/dyn_flow.h say more. Only hosts of programs without packages bring them. */
@@ -240,10 +240,10 @@ DYN_API const char* dyn_module_disassembly(dyn_module* module);
 
 /* --- thread pools --- */
 /* Threads for the contexts that name the pool in dyn_options.thread_pool: of any modules, running at the same
- * time on any threads. thread_count (1 to 1024) counts the thread that calls a run: the pool has one less. The
- * first run that splits a kernel starts them.
+ * time on any threads. thread_count (1 to 1024) counts the thread that calls a run: the pool has one less.
+ * The first run that splits a kernel starts them.
  *
- * A kernel is split into as many parts as its context has threads, whatever else runs. The calling thread and
+ * A kernel has at most as many parts as its context has threads, whatever else runs. The calling thread and
  * the free threads of the pool take part after part; kernels that run at the same time get equal shares. A
  * kernel that finds no thread free runs on the calling one alone, so a run never waits for another. Results
  * have the same bits as with threads of the context's own. Cancelling a run leaves others alone.
