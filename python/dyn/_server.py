@@ -121,6 +121,8 @@ class Server:
                             ("workers", workers)):
             if value <= 0:
                 raise UsageError(f"{name}: {value} is not above 0")
+        if threads is not None and not isinstance(threads, ThreadPool):
+            raise UsageError(f"threads: a {type(threads).__name__} is no ThreadPool; load() says how many threads a run has")
         self._handle = _dyn.Server(_BATCHING[batching], max_batch, int(max_wait_s * 1e9), int(max_batch_time_s * 1e9),
                                    memory_limit_bytes, max_queue, workers, threads._handle if threads is not None else None)
         self._open: dict[int, tuple[Request, Served]] = {}

@@ -89,6 +89,8 @@ class Threads(unittest.TestCase):
                 self.assertTrue(all(same))
             self.assertLessEqual(len(set(os.listdir("/proc/self/task")) - before), 8 + 3)
         self.assertEqual(loaded[1].command("set threads")["settings"][0]["value"], "4")
+        with self.assertRaisesRegex(dyn.UsageError, "a int is no ThreadPool"):
+            dyn.Server(threads=4)
         for count in (-1, 2000):
             with self.assertRaises(dyn.UsageError):
                 dyn.ThreadPool(count)
