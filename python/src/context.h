@@ -16,14 +16,16 @@ namespace dynpython {
 // A value that a context made; it may become an input of it.
 class Value {
  public:
-  explicit Value(Held held) : held_(std::move(held)) {}
+  Value(Held held, std::vector<Lent> lent) : held_(std::move(held)), lent_(std::move(lent)) {}
   dyn_value* get() const { return held_.get(); }
+  const std::vector<Lent>& lent() const { return lent_; }
 
  private:
   Held held_;
+  std::vector<Lent> lent_;
 };
 
-// Belongs to one thread at a time, but for cancel().
+// Belongs to one thread at a time, but for cancel(): while it runs, calls of others are errors.
 class Context {
  public:
   // Of a program that outlives it. interpret, dryRun: as in dyn_options.
@@ -45,7 +47,7 @@ class Context {
   void run();
   void cancel() { dyn_context_cancel(context_); }
 
-  int32_t resultCount() const { return dyn_context_result_count(context_); }
+  int32_t resultCount() const { return dyn_context_result_count(idle()); }
   // Results of the last run, in the forms of values.h. They are read-only: the context has them, too.
   nb::object output(int32_t index);
 
@@ -59,8 +61,12 @@ class Context {
   void simulateThreads(bool enabled);
 
  private:
+  dyn_context* idle() const;
+  void setInput(int32_t index, dyn_value* value, std::vector<Lent> lent);
+
   Program& program_;
   dyn_context* context_ = nullptr;
+  bool isRunning_ = false;                 // changed and read with the interpreter's lock
   std::vector<std::vector<Lent>> inputs_;  // by input that is set: the caller's memory that it lies in
   std::vector<Lent> lent_;                 // of all inputs of the last run
 };

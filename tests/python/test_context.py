@@ -138,6 +138,15 @@ class Contexts(unittest.TestCase):
                 raised.append(fault)
         thread = threading.Thread(target=work)
         thread.start()
+        while not raised and thread.is_alive():  # it is another thread's while it runs, but for cancel()
+            try:
+                context.set({"trips": np.int64(2**62)})
+            except dyn.UsageError as fault:
+                self.assertIn("another thread", str(fault))
+                break
+        for call in (context.run, lambda: context.output(0), lambda: context.statistics, lambda: context.outputs):
+            with self.assertRaisesRegex(dyn.UsageError, "another thread"):
+                call()
         while thread.is_alive():
             context.cancel()
             time.sleep(0.01)
