@@ -172,4 +172,6 @@ def serve(build, model, threads, clock):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] != ["serve"]:
+        sys.exit(__doc__)
     serve(*sys.argv[2:])
