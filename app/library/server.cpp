@@ -92,6 +92,10 @@ Result<ServingPolicy> policyOf(const dyn_server_policy* given) {
   if (asked.worker_count > 0) policy.workers = static_cast<size_t>(asked.worker_count);
   policy.maxWaitNs = asked.max_wait_ns;
   policy.memoryLimitBytes = asked.memory_limit_bytes;
+  if (asked.thread_pool) {
+    dyn_thread_pool_retain(asked.thread_pool);
+    policy.threads.reset(asked.thread_pool, dyn_thread_pool_release);
+  }
   return policy;
 }
 

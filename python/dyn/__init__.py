@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from ._errors import (CheckError, Cancelled, DeadlinePassed, Diagnostic, Error, FileError, InputError, InternalError,
                       MemoryLimitError, ModelError, ModelWarning, QueueFull, ShutDown, Unsupported, UsageError)
 from ._model import Model, load
+from ._threads import ThreadPool
 from ._values import Dim, Port, Result
 
 if TYPE_CHECKING:
     from ._answers import (Answer, Buffer, Change, Check, Commands, Diff, Explanation, Graph, Kernel, KernelTime, Limit,
                            Pass, Passes, Plan, Prediction, Profile)
+    from ._context import Context, RunStatistics
     from ._from_torch import from_torch
     from ._generate import Generated, Generation, GenerationStatistics, Token
     from ._packages import Package, packaged
@@ -25,15 +27,16 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Answer", "Buffer", "Cancelled", "Change", "Check", "CheckError", "Commands", "DeadlinePassed", "Diagnostic",
+    "Answer", "Buffer", "Cancelled", "Change", "Check", "CheckError", "Commands", "Context", "DeadlinePassed", "Diagnostic",
     "Diff", "Dim", "DynPredictor", "Error", "Explanation", "FileError", "Generated", "Generation",
     "GenerationStatistics", "Graph", "InputError", "InternalError", "Kernel", "KernelTime", "Limit", "MemoryLimitError", "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan",
-    "Package", "Port", "Prediction", "Profile", "QueueFull", "Request", "Result", "Served", "Server", "ServerStatistics",
-    "ShutDown", "Token", "Unsupported", "UsageError", "from_torch", "load", "packaged",
+    "Package", "Port", "Prediction", "Profile", "QueueFull", "Request", "Result", "RunStatistics", "Served", "Server", "ServerStatistics",
+    "ShutDown", "ThreadPool", "Token", "Unsupported", "UsageError", "from_torch", "load", "packaged",
 ]
 
 
 _ELSEWHERE = {"from_torch": "_from_torch", "DynPredictor": "_predictor", "Package": "_packages", "packaged": "_packages",
+              "Context": "_context", "RunStatistics": "_context",
               **dict.fromkeys(("Generated", "Generation", "GenerationStatistics", "Token"), "_generate"),
               **dict.fromkeys(("Request", "Served", "Server", "ServerStatistics"), "_server")}
 

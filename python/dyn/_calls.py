@@ -13,6 +13,7 @@ from ._values import Port, Result
 
 if TYPE_CHECKING:
     from . import _dyn
+    from ._context import Context
 
 
 class Calls:
@@ -100,6 +101,12 @@ class Calls:
         if room < max(given.shape[axis], 1):
             raise UsageError(f"growing: room for {room} rows, the array has {given.shape[axis]}")
         return _dtypes.restored(program.growing(np.ascontiguousarray(given), code, axis, room), code)
+
+    def context(self, *, interpret: bool = False, dry_run: bool = False) -> Context:
+        """For many runs with inputs that stay set. interpret: its host code runs as bytecode; dry_run: runs only count
+        memory."""
+        from ._context import Context
+        return Context(self, self._program or self._compiled(), interpret, dry_run)
 
     async def arun(self, /, *positional: Any, **by_name: Any) -> Result:
         """As a call, on a thread of asyncio's own: `y = await model.arun(x)`. A task that is cancelled waits no

@@ -15,6 +15,7 @@ from ._generate import Generates
 from ._options import options_of
 from ._progress import Handle
 from ._questions import Questions
+from ._threads import split
 from ._values import Port
 
 
@@ -22,11 +23,12 @@ class Model(Calls, Generates, Questions):
     """A model that load() read. It compiles at the first call, once for all sizes. Any number of threads may
     call it at once; the lock of the interpreter is released while it compiles and runs."""
 
-    def __init__(self, handle: Handle, package: bytes | str | None = None) -> None:
-        """package: the bytes or the path of what was loaded, if that is a package."""
+    def __init__(self, handle: Handle, package: bytes | str | None = None, pool: _dyn.ThreadPool | None = None) -> None:
+        """package: the bytes or the path of what was loaded, if that is a package; pool: whose threads its runs use."""
         super().__init__(tuple(_values.port_of(row) for row in handle.ports(input=True)))
         self._handle = handle
         self._package = package
+        self._pool = pool
         self._compiling = threading.Lock()
 
     def _output_ports(self) -> tuple[Port, ...]:
@@ -44,7 +46,7 @@ class Model(Calls, Generates, Questions):
                 self._names = tuple(port.name for port in self.outputs)
                 with self._handle.progress:
                     self._program = self._handle.compile(int(settings["threads"]) or _dyn.usable_cores(),
-                                                         int(settings["mem-limit"]))
+                                                         int(settings["mem-limit"]), self._pool)
             return self._program
 
     def cancel(self) -> None:
@@ -100,15 +102,18 @@ def _unpickled(package: bytes, options: dict[str, Any]) -> Model:
 def load(source: Any, *, name: str = "model.onnx", dims: Mapping[str, Any] | Sequence[str] | None = None, **options: Any) -> Model:
     """Reads and checks a model: a path (.onnx, .dyn, .dynpkg), bytes (`name` says by its ending what they are),
     or an onnx.ModelProto. dims={"seq": "1..512:8"} declares ranges, dims=["seq=2*n"] relations. Options are those of the shell's `set`, `_`
-    for `-`: threads=2, math="bf16", device="cuda", cache_dir="none", mem_limit="512MB"; static=True refuses open
-    sizes. Warnings of the model are ModelWarning. Raises FileError, ModelError, Unsupported, UsageError."""
+    for `-`: threads=2 (or a ThreadPool), math="bf16", device="cuda", cache_dir="none", mem_limit="512MB"; static=True
+    refuses open sizes. Warnings of the model are ModelWarning. Raises FileError, ModelError, Unsupported, UsageError."""
+    pool = None
+    if "threads" in options:
+        options["threads"], pool = split(options["threads"])
     handle = opened(source, name, {"dims": dims, **options})
     for said in warnings_of(handle):
         warnings.warn(said, ModelWarning, stacklevel=2)
     if isinstance(source, (str, os.PathLike)):
         path = os.fsdecode(os.fspath(source))
-        return Model(handle, os.path.abspath(path) if path.endswith(".dynpkg") else None)
-    return Model(handle, bytes(source) if name.endswith(".dynpkg") else None)
+        return Model(handle, os.path.abspath(path) if path.endswith(".dynpkg") else None, pool)
+    return Model(handle, bytes(source) if name.endswith(".dynpkg") else None, pool)
 
 
 def warnings_of(handle: Handle) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from . import _dyn, _values
 from ._errors import UsageError, error_of
 from ._model import Model
+from ._threads import ThreadPool
 from ._values import Result
 
 _BATCHING = {"auto": 0, "on": 1, "off": 2}
@@ -108,19 +109,22 @@ class Server:
     batching: "auto" (joined where that takes less time), "on" (add() fails where requests may not be joined) or "off".
     max_batch: requests in one run. max_wait_s: seconds that a request waits for others to join it. max_batch_time_s:
     of a joined run, as far as earlier runs tell. memory_limit_bytes: of all runs together, 0: no limit. max_queue:
-    requests that wait. workers: runs at the same time, each with the threads of its model."""
+    requests that wait. workers: runs at the same time, each with the threads of its model; threads: a ThreadPool that
+    all runs share instead."""
 
     def __init__(self, *, batching: str = "auto", max_batch: int = 16, max_wait_s: float = 0.0,
                  max_batch_time_s: float = 0.1, memory_limit_bytes: int = 0, max_queue: int = 1000,
-                 workers: int = 1) -> None:
+                 workers: int = 1, threads: ThreadPool | None = None) -> None:
         if batching not in _BATCHING:
             raise UsageError(f"batching is none of {', '.join(_BATCHING)}: {batching!r}")
         for name, value in (("max_batch", max_batch), ("max_batch_time_s", max_batch_time_s), ("max_queue", max_queue),
                             ("workers", workers)):
             if value <= 0:
                 raise UsageError(f"{name}: {value} is not above 0")
+        if threads is not None and not isinstance(threads, ThreadPool):
+            raise UsageError(f"threads: a {type(threads).__name__} is no ThreadPool; load() says how many threads a run has")
         self._handle = _dyn.Server(_BATCHING[batching], max_batch, int(max_wait_s * 1e9), int(max_batch_time_s * 1e9),
-                                   memory_limit_bytes, max_queue, workers)
+                                   memory_limit_bytes, max_queue, workers, threads._handle if threads is not None else None)
         self._open: dict[int, tuple[Request, Served]] = {}
         self._lock = threading.Lock()
         self._numbers = itertools.count()

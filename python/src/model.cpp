@@ -4,6 +4,7 @@
 
 #include "interruption.h"
 #include "program.h"
+#include "thread_pool.h"
 
 namespace dynpython {
 
@@ -142,12 +143,13 @@ nb::list Model::ports(bool input) {
   return ports;
 }
 
-Program* Model::compile(int32_t threads, uint64_t memoryLimitBytes) {
+Program* Model::compile(int32_t threads, uint64_t memoryLimitBytes, const ThreadPool* pool) {
   dyn_module* module = nullptr;
   inTurn([&] { return dyn_model_compile(model_, &module); });
   dyn_options options{};
   options.thread_count = threads;
   options.memory_limit_bytes = memoryLimitBytes;
+  options.thread_pool = pool ? pool->get() : nullptr;
   return new Program(module, options);
 }
 

@@ -16,6 +16,7 @@
 namespace dynpython {
 
 class Program;
+class ThreadPool;
 
 // Of a call of dyn.h or dyn_server.h that this thread just made.
 Fault modelFault(dyn_status status);
@@ -36,8 +37,8 @@ class Model {
   nb::list warnings() const { return listOf(warnings_); }
   // [(name, kind, type, dtype, rank, [(value, text, low, high, multiple)])]
   nb::list ports(bool input);
-  // threads and bytes: of the runs, 0: the runtime's default.
-  Program* compile(int32_t threads, uint64_t memoryLimitBytes);
+  // threads and bytes: of the runs, 0: the runtime's default. pool: whose threads they are, or null.
+  Program* compile(int32_t threads, uint64_t memoryLimitBytes, const ThreadPool* pool);
   std::string command(const std::string& line, bool asText);
   // Ends the call under way. Any thread.
   void cancel() { dyn_model_cancel(model_); }

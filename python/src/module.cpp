@@ -4,6 +4,7 @@
 #include "program.h"
 #include "runtime.h"
 #include "server.h"
+#include "thread_pool.h"
 
 using namespace dynpython;
 
@@ -18,7 +19,7 @@ NB_MODULE(_dyn, module) {
       .def_prop_ro("warnings", &Model::warnings)
       .def("ports", &Model::ports, nb::arg("input"))
       .def("compile", &Model::compile, nb::arg("threads"), nb::arg("memory_limit_bytes"),
-           nb::rv_policy::take_ownership)
+           nb::arg("pool").none(), nb::rv_policy::take_ownership)
       .def("command", &Model::command, nb::arg("line"), nb::arg("as_text"))
       .def("cancel", &Model::cancel)
       .def("export", &Model::exportTo, nb::arg("kind"), nb::arg("path"), nb::arg("options"))
@@ -26,9 +27,9 @@ NB_MODULE(_dyn, module) {
       .def("predict", &Model::predict, nb::arg("dims"));
   nb::class_<Request>(module, "Request").def("cancel", &Request::cancel);
   nb::class_<Server>(module, "Server")
-      .def(nb::init<int32_t, int32_t, int64_t, int64_t, int64_t, int32_t, int32_t>(), nb::arg("batching"),
-           nb::arg("max_batch"), nb::arg("max_wait_ns"), nb::arg("max_batch_time_ns"),
-           nb::arg("memory_limit_bytes"), nb::arg("max_queue"), nb::arg("workers"))
+      .def(nb::init<int32_t, int32_t, int64_t, int64_t, int64_t, int32_t, int32_t, const ThreadPool*>(),
+           nb::arg("batching"), nb::arg("max_batch"), nb::arg("max_wait_ns"), nb::arg("max_batch_time_ns"),
+           nb::arg("memory_limit_bytes"), nb::arg("max_queue"), nb::arg("workers"), nb::arg("pool").none())
       .def("add", &Server::add, nb::arg("model"))
       .def("joining", &Server::joining, nb::arg("model"))
       .def("submit", &Server::submit, nb::arg("model"), nb::arg("program"), nb::arg("inputs"),

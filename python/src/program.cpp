@@ -79,6 +79,7 @@ class Lease {
 };
 
 Program::Program(dyn_module* module, const dyn_options& options) : module_(module), options_(options) {
+  dyn_thread_pool_retain(options_.thread_pool);
   for (int32_t i = 0; i < dyn_module_input_count(module); ++i) {
     const char *name = nullptr, *kind = nullptr;
     Wanted wanted{-1, -1};
@@ -97,6 +98,7 @@ Program::Program(dyn_module* module, const dyn_options& options) : module_(modul
 Program::~Program() {
   for (dyn_context* context : idle_) dyn_context_release(context);
   dyn_module_release(module_);
+  dyn_thread_pool_release(options_.thread_pool);
   giveBack();
 }
 

@@ -16,7 +16,7 @@ class Lease;
 
 class Program {
  public:
-  // Takes the module over.
+  // Takes the module over, and keeps the thread pool.
   Program(dyn_module* module, const dyn_options& options);
   ~Program();
   Program(const Program&) = delete;
@@ -41,6 +41,15 @@ class Program {
   nb::object growing(nb::handle array, int32_t dtype, int32_t axis, int64_t room);
   // Inputs of a run that another makes, in the forms of values.h; lent: their memory.
   std::vector<Held> valuesOf(nb::list inputs, std::vector<Lent>& lent);
+  // The same for another context of the module, and what its output is for Python.
+  Held valueIn(dyn_context* context, nb::handle form, std::vector<Lent>& lent) {
+    return valueOf(context, form, copies_, lent);
+  }
+  nb::object objectIn(Held output, int32_t index, const std::vector<Lent>& lent) {
+    return objectOf(std::move(output), optionalOutputs_.at(static_cast<size_t>(index)), lent, copies_);
+  }
+  dyn_module* module() const { return module_; }
+  const dyn_options& options() const { return options_; }
   // By output of the model: is it an optional?
   const std::vector<bool>& optionalOutputs() const { return optionalOutputs_; }
   // Ends the runs under way with DYN_CANCELLED. Any thread.

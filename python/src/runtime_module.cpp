@@ -5,6 +5,7 @@
 #include "fault.h"
 #include "program.h"
 #include "runtime.h"
+#include "thread_pool.h"
 
 using namespace dynpython;
 
@@ -35,7 +36,7 @@ nb::list portsOf(const dyn_module* module, int32_t count, Port port, PortDim por
 // (program, ports of inputs, ports of outputs). key: "" or an Ed25519 public key of 32 bytes, by which the
 // package must be signed.
 nb::tuple load(const std::string& path, int32_t threads, uint64_t memoryLimitBytes, bool nativeCode,
-               const nb::bytes& key) {
+               const nb::bytes& key, const ThreadPool* pool) {
   dyn_load_options how{};
   how.no_native_code = !nativeCode;
   how.verify_key = key.size() == 0 ? nullptr : static_cast<const uint8_t*>(key.data());
@@ -45,6 +46,7 @@ nb::tuple load(const std::string& path, int32_t threads, uint64_t memoryLimitByt
   dyn_options options{};
   options.thread_count = threads;
   options.memory_limit_bytes = memoryLimitBytes;
+  options.thread_pool = pool ? pool->get() : nullptr;
   const nb::object program = nb::cast(new Program(module, options), nb::rv_policy::take_ownership);
   return nb::make_tuple(
       program, portsOf(module, dyn_module_input_count(module), &dyn_module_input, &dyn_module_input_dim),
@@ -56,5 +58,5 @@ nb::tuple load(const std::string& path, int32_t threads, uint64_t memoryLimitByt
 NB_MODULE(_dyn, module) {
   bindRuntime(module);
   module.def("load", &load, nb::arg("path"), nb::arg("threads"), nb::arg("memory_limit_bytes"),
-             nb::arg("native_code"), nb::arg("key"));
+             nb::arg("native_code"), nb::arg("key"), nb::arg("pool").none());
 }

@@ -8,6 +8,7 @@
 #include "arrays.h"
 #include "fault.h"
 #include "interruption.h"
+#include "thread_pool.h"
 #include "unlocked.h"
 #include "values.h"
 
@@ -81,7 +82,7 @@ void Request::cancel() {
 }
 
 Server::Server(int32_t batching, int32_t maxBatch, int64_t maxWaitNs, int64_t maxBatchTimeNs,
-               int64_t memoryLimitBytes, int32_t maxQueue, int32_t workers)
+               int64_t memoryLimitBytes, int32_t maxQueue, int32_t workers, const ThreadPool* pool)
     : answers_(std::make_shared<Answers>()) {
   dyn_server_policy policy{};
   policy.size = sizeof policy;
@@ -92,6 +93,7 @@ Server::Server(int32_t batching, int32_t maxBatch, int64_t maxWaitNs, int64_t ma
   policy.memory_limit_bytes = memoryLimitBytes;
   policy.max_queue = maxQueue;
   policy.worker_count = workers;
+  policy.thread_pool = pool ? pool->get() : nullptr;
   check(dyn_server_create(&policy, &server_));
 }
 

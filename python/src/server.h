@@ -33,7 +33,7 @@ class Server {
  public:
   // Of dyn_server_policy; 0: its default.
   Server(int32_t batching, int32_t maxBatch, int64_t maxWaitNs, int64_t maxBatchTimeNs,
-         int64_t memoryLimitBytes, int32_t maxQueue, int32_t workers);
+         int64_t memoryLimitBytes, int32_t maxQueue, int32_t workers, const ThreadPool* pool);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-import dynvm
+import contexts
 import feeds
 import measuring
 
@@ -53,13 +53,13 @@ def main():
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     shapes, size_of = shapes_of(arguments)
-    module = dynvm.load(arguments.build, arguments.model, arguments.threads)
+    module = contexts.load(arguments.build, arguments.model, arguments.threads)
     sizes = np.array([float(size_of(dims)) for dims in shapes])
     times, first_over_next = np.full(len(shapes), np.inf), []
     random = np.random.default_rng(0)
     for _ in range(ROUNDS):
         for index in random.permutation(len(shapes)):  # so that the shape before is another one
-            module.set_inputs(feeds.feed(module.inputs, shapes[index]))
+            module.set(feeds.feed(module.inputs, shapes[index]))
             measured = [measuring.clock(module.run) for _ in range(1 + RUNS)]
             times[index] = min(times[index], *measured)
             first_over_next.append(measured[0] / np.median(measured[1:]))

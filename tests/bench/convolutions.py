@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import measuring
 import peers
 
@@ -137,9 +137,9 @@ def in_f64(r, model, x):
 def measure(arguments, r, random):
     with tempfile.TemporaryDirectory() as folder:
         path, model = model_of(r, folder, random)
-        ours, theirs = dynvm.load(arguments.build, path, arguments.threads), peers.peer_session(path, arguments.threads)
+        ours, theirs = contexts.load(arguments.build, path, arguments.threads), peers.peer_session(path, arguments.threads)
     x = random.standard_normal((r["batch"], r["channels"], *[r["size"]] * r["rank"]), dtype=np.float32)
-    ours.set_inputs({"x": x})
+    ours.set({"x": x})
     ours.run()
     binding = theirs.io_binding()
     binding.bind_cpu_input("x", x)

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-import dynvm
+import contexts
 import feeds
 import measuring
 import peers
@@ -28,20 +28,17 @@ def pairs_of(module_inputs, outputs):
 
 
 class Ours:
-    def __init__(self, arguments, inputs, pairs, outputs, growing):
-        self.module = dynvm.load(arguments.build, arguments.model, arguments.threads)
-        self.module.set_inputs(inputs)
-        names = [name for name, _, _ in self.module.inputs]
-        self.links = [(names.index(a), outputs.index(b)) for a, b in pairs]
+    def __init__(self, arguments, inputs, pairs, growing):
+        self.module = contexts.load(arguments.build, arguments.model, arguments.threads)
+        self.module.set(inputs)
+        self.links = dict(pairs)
         if growing:
-            for index, _ in self.links:
-                array = inputs[names[index]]
-                axis = growing[names[index]]
-                self.module.set_growing(index, array, axis, array.shape[axis] + arguments.steps + 1)
+            for name in self.links:
+                self.module.set_growing(name, inputs[name], growing[name], inputs[name].shape[growing[name]] + arguments.steps + 1)
 
     def step(self):
         self.module.run()
-        self.module.hand_on(self.links)
+        self.module.feed_back(self.links)
 
     def logits(self, index):
         return self.module.output(index)
@@ -81,7 +78,7 @@ def main():
         import onnxruntime
     except ImportError:
         sys.exit("decode: skipped: onnxruntime is not installed (pip install onnxruntime)")
-    probe = dynvm.load(arguments.build, arguments.model, 1)
+    probe = contexts.load(arguments.build, arguments.model, 1)
     inputs = feeds.feed(probe.inputs, measuring.parse_shape(arguments.shape))
     outputs = [o.name for o in peers.peer_session(arguments.model, 1).get_outputs()]
     pairs = pairs_of(probe.inputs, outputs)
@@ -89,7 +86,7 @@ def main():
     axes = {}
     for a, _ in pairs:  # the axis whose size is the past's own
         axes[a] = next(i for i, d in enumerate(past[a]) if isinstance(d, str) and "past" in d)
-    runners = {"growing": Ours(arguments, inputs, pairs, outputs, axes), "copied": Ours(arguments, inputs, pairs, outputs, None),
+    runners = {"growing": Ours(arguments, inputs, pairs, axes), "copied": Ours(arguments, inputs, pairs, None),
                "onnxruntime": Theirs(arguments, inputs, pairs)}
     times = {name: [] for name in runners}
     for _ in range(arguments.steps):
@@ -102,8 +99,8 @@ def main():
     print(f"{arguments.model}, {arguments.shape}, {arguments.steps} steps, {arguments.threads} thread(s), {measuring.cpu_name()}, onnxruntime {onnxruntime.__version__}")
     for name, ns in median.items():
         print(f"{name:14}{ns / 1000:>12.1f} us a step   ratio {median['onnxruntime'] / ns:5.2f}")
-    print(f"allocations of a step: {runners['growing'].module.statistics()['allocations_count']} growing, "
-          f"{runners['copied'].module.statistics()['allocations_count']} copied; "
+    print(f"allocations of a step: {runners['growing'].module.statistics.allocations_count} growing, "
+          f"{runners['copied'].module.statistics.allocations_count} copied; "
           f"{first}: growing and copied {'the same bits' if same else 'DIFFER'}, error beside onnxruntime {error:.2g}{'' if error <= 1 else '  DIFFERS'}")
     return 3 if error > 1 or not same else 0
 

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import feeds
 import measuring
 
@@ -20,7 +20,7 @@ import measuring
 def measure(dynamic, static, dims, seconds):
     inputs = feeds.feed(dynamic.inputs, dims)
     for module in (dynamic, static):
-        module.set_inputs(inputs)
+        module.set(inputs)
         module.run()
     error = measuring.difference(dynamic.outputs(), static.outputs())
     first, second = [], []
@@ -44,14 +44,14 @@ def main():
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     rows = []
-    dynamic = dynvm.load(arguments.build, arguments.model, arguments.threads)
+    dynamic = contexts.load(arguments.build, arguments.model, arguments.threads)
     if not arguments.json:
         print(f"{arguments.model}, {arguments.threads} thread(s), {measuring.cpu_name()}")
         print(f"{'shape':32}{'dynamic us':>12}{'static us':>12}{'ratio':>8}   quartiles")
     for text in arguments.shape:
         dims = measuring.parse_shape(text)
         fixed = [part for dim, size in dims.items() for part in ("--dim", f"{dim}={size}")]
-        static = dynvm.load(arguments.build, arguments.model, arguments.threads, fixed)
+        static = contexts.load(arguments.build, arguments.model, arguments.threads, fixed)
         row = measure(dynamic, static, dims, arguments.seconds)
         rows.append(row)
         if not arguments.json:

@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import feeds
 import measuring
 import peers
@@ -25,7 +25,7 @@ SHAPES = ("batch=1,h=224,w=224,frames=8,seq=59,decoded=17,samples=16000", "batch
 
 def compare(module, session, feed, seconds):
     """(error, ratio, our milliseconds)"""
-    module.set_inputs(feed)
+    module.set(feed)
     module.run()
     error = measuring.difference(module.outputs(), session.run(None, feed))
     times = ([], [])
@@ -40,7 +40,7 @@ def compare(module, session, feed, seconds):
 
 
 def one(build, path, shapes, seconds):
-    module, session = dynvm.load(build, str(path)), peers.peer_session(str(path), 1)
+    module, session = contexts.load(build, str(path)), peers.peer_session(str(path), 1)
     known = {input.name for input in session.get_inputs()}
     module.inputs = [input for input in module.inputs if input[0] in known]
     rows = []

@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import measuring
 import peers
 
@@ -123,7 +123,7 @@ def clock(call):
 
 def row(module, session, inputs, runs):
     """(our seconds, theirs, the distance of the logits); the runs in turn."""
-    module.set_inputs(inputs)
+    module.set(inputs)
     binding = session.io_binding()
     for name, array in inputs.items():
         binding.bind_cpu_input(name, array)
@@ -229,7 +229,7 @@ def main():
         for block in arguments.block:
             for level in arguments.level:
                 path = made(folder, block, level)
-                module, session = dynvm.load(arguments.build, path, 1), peers.peer_session(path, 1)
+                module, session = contexts.load(arguments.build, path, 1), peers.peer_session(path, 1)
                 for seq, past, runs in [(1, arguments.past, arguments.steps)] + [(n, 0, 3) for n in arguments.prefill]:
                     ours, theirs, far = row(module, session, feed(seq, past), runs)
                     what = "decode" if seq == 1 else f"prefill {seq}"

@@ -11,7 +11,7 @@ import os
 import statistics
 import time
 
-import dynvm
+import contexts
 import feeds
 import measuring
 
@@ -26,7 +26,7 @@ def median_of(contexts, repeat):
         for context, kept in zip(contexts, times):
             context.run()
             if turn >= 3:
-                kept.append(context.statistics()["run_ns"])
+                kept.append(context.statistics.run_ns)
     return [statistics.median(kept) for kept in times]
 
 
@@ -34,17 +34,16 @@ def measure(arguments, model, shape):
     dims = measuring.parse_shape(shape)
 
     def context(**options):
-        made = dynvm.load(arguments.build, model, **options)
-        made.set_inputs(feeds.feed(made.inputs, dims))
+        made = contexts.load(arguments.build, model, **options)
+        made.set(feeds.feed(made.inputs, dims))
         return made
 
-    counting = context(interpret=1)
-    counting.runtime.check(counting.api.dyn_context_profile(counting.context, 1))
-    counting.run()
-    instructions = counting.statistics()["instructions_count"]
+    counting = context(interpret=True)
+    counting.profile()
+    instructions = counting.statistics.instructions_count
     print(f"{model} {shape}: {instructions} instructions")
-    for what, options in (("outside of kernels", {"dry_run": 1}), ("whole run", {})):
-        native, interpreted = median_of([context(**options), context(interpret=1, **options)], arguments.repeat)
+    for what, options in (("outside of kernels", {"dry_run": True}), ("whole run", {})):
+        native, interpreted = median_of([context(**options), context(interpret=True, **options)], arguments.repeat)
         print(f"  {what:18}  native {native / 1000:9.1f} us {native / instructions:6.1f} ns an instruction   bytecode {interpreted / 1000:9.1f} us "
               f"{interpreted / instructions:6.1f} ns   ratio {native / interpreted:.2f}")
 

@@ -14,7 +14,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import measuring
 
 CHANNELS, SIZES = (8, 16, 24, 32, 64, 96, 128, 256), (112, 28, 9)
@@ -42,7 +42,7 @@ def save(path, channels, kernel, group, random):
 def ratio(modules, x, seconds):
     """planes / last, and whether they agree."""
     for module in modules:
-        module.set_inputs({"x": x})
+        module.set({"x": x})
         module.run()
     planes, last = (module.outputs()[0] for module in modules)
     times, end = [], time.monotonic() + seconds
@@ -78,7 +78,7 @@ def main():
             for channels in CHANNELS:
                 group = groups(channels)
                 save(path, channels, kernel, group, random)
-                modules = [dynvm.load(arguments.build, path, 1, ["--passes=" + passes]) for passes in ("-layout", "+layout{regions=all}")]
+                modules = [contexts.load(arguments.build, path, 1, ["--passes=" + passes]) for passes in ("-layout", "+layout{regions=all}")]
                 line = f"{kind:6}{channels:>9}"
                 for size in SIZES:
                     if channels * channels // group * kernel * kernel * size * size > MOST_STEPS:

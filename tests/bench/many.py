@@ -7,7 +7,6 @@ Models are the text modules of samples/18_many, with random weights of the width
 instances: how many times faster the joined run is, and the operations' launches per instance of both. Results are compared; a difference ends the program. Needs numpy.
 """
 import argparse
-import ctypes
 import json
 import os
 import subprocess
@@ -17,7 +16,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import measuring
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "samples", "18_many")
@@ -70,19 +69,12 @@ def compiled(build, runtime, folder, name, many, threads):
     package = os.path.join(folder, f"{name}{'.many' if many else ''}.dynpkg")
     options = ["--many", "+".join(many)] if many else []
     subprocess.run([f"{build}/bin/dynrepl", "compile", os.path.join(FOLDER, f"{name}.dyn"), "-o", package, "--quiet", *options], check=True, stdout=subprocess.DEVNULL)
-    return dynvm.Module(runtime, package, threads)
+    return contexts.opened(runtime, package, threads)
 
 
 def tensors(module):
     """Outputs that are tensors, by place; None for lists."""
-    outputs = []
-    for index in range(module.api.dyn_context_result_count(module.context)):
-        value = ctypes.c_void_p()
-        module.runtime.check(module.api.dyn_context_get_output(module.context, index, ctypes.byref(value)))
-        is_tensor = module.api.dyn_value_kind(value) == 0
-        module.api.dyn_value_release(value)
-        outputs.append(module.output(index) if is_tensor else None)
-    return outputs
+    return [output if isinstance(output, np.ndarray) else None for output in module.outputs()]
 
 
 def measured(call, seconds):
@@ -104,26 +96,26 @@ def bench(options, runtime, folder, name):
         together = {k: np.ascontiguousarray(v[:r]) for k, v in own.items()} | shared
         alone, launches = [], 0
         for feed in feeds:
-            one.set_inputs(feed)
+            one.set(feed)
             one.run()
             alone.append(tensors(one))
-            launches += one.statistics()["launches_count"]
-        many.set_inputs(together)
+            launches += one.statistics.launches_count
+        many.set(together)
         many.run()
         joined = tensors(many)
         for i, outputs in enumerate(alone):
             pairs = [(a[i], b) for a, b in zip(joined, outputs, strict=True) if a is not None]
             if measuring.difference([a for a, _ in pairs], [b for _, b in pairs]) > 1:
                 sys.exit(f"{name}, instance {i} of {r}: the joined run gives something else")
-        joined_launches = many.statistics()["launches_count"]
+        joined_launches = many.statistics.launches_count
 
         def by_one():
             for feed in feeds:
-                one.set_inputs(feed)
+                one.set(feed)
                 one.run()
 
         def joined_run():
-            many.set_inputs(together)
+            many.set(together)
             many.run()
 
         times = {by_one: [], joined_run: []}
@@ -152,7 +144,7 @@ def main():
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     options.count = options.count or [1, 8, 64]
-    runtime = dynvm.Runtime(f"{options.build}/lib/libdynvm.so")
+    runtime = contexts.package(options.build)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.model or MODELS:

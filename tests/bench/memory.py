@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-import dynvm
+import contexts
 import feeds
 import measuring
 
@@ -29,29 +29,29 @@ def allocations(module, runs):
 
 
 def warm_statistics(module, inputs):
-    module.set_inputs(inputs)
+    module.set(inputs)
     for _ in range(3):
         module.run()
-    return module.statistics()
+    return module.statistics
 
 
 def measure(dynamic, unplanned, static, dims, runs):
     inputs = feeds.feed(dynamic.inputs, dims)
     ours, each = warm_statistics(dynamic, inputs), warm_statistics(unplanned, inputs)
-    fixed = warm_statistics(static, inputs) if static else {"peak_bytes": None}
+    fixed = warm_statistics(static, inputs) if static else None
     count, time = allocations(dynamic, runs)
     each_count, each_time = allocations(unplanned, runs)
     return {"dims": dims, "allocations_count": count, "unplanned_allocations_count": each_count,
             "allocation_ns": time, "unplanned_allocation_ns": each_time,
-            "peak_bytes": ours["peak_bytes"], "unplanned_peak_bytes": each["peak_bytes"], "static_peak_bytes": fixed["peak_bytes"],
-            "system_allocations_count": ours["allocations_count"]}
+            "peak_bytes": ours.peak_bytes, "unplanned_peak_bytes": each.peak_bytes, "static_peak_bytes": fixed.peak_bytes if fixed else None,
+            "system_allocations_count": ours.allocations_count}
 
 
 def static_build(arguments, dims):
     """The model for this one shape; None where it can't be had (a shape that depends on values stays open)."""
     fixed = [part for dim, size in dims.items() for part in ("--dim", f"{dim}={size}")]
     try:
-        return dynvm.load(arguments.build, arguments.model, arguments.threads, ["--static", *fixed])
+        return contexts.load(arguments.build, arguments.model, arguments.threads, ["--static", *fixed])
     except subprocess.CalledProcessError:
         print(f"no static build for {dims}: what dynrepl says of it stands above", file=sys.stderr)
         return None
@@ -74,8 +74,8 @@ def main():
     parser.add_argument("--build", default="build/release", help="folder of the build")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    dynamic = dynvm.load(arguments.build, arguments.model, arguments.threads)
-    unplanned = dynvm.load(arguments.build, arguments.model, arguments.threads, ["--passes", "-plan"])
+    dynamic = contexts.load(arguments.build, arguments.model, arguments.threads)
+    unplanned = contexts.load(arguments.build, arguments.model, arguments.threads, ["--passes", "-plan"])
     rows = []
     if not arguments.json:
         print(f"{arguments.model}, {arguments.threads} thread(s), {measuring.cpu_name()}")

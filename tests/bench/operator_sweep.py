@@ -12,7 +12,7 @@ import zlib
 
 import numpy as np
 
-import dynvm
+import contexts
 import measuring
 import operator_rows
 import peers
@@ -83,7 +83,7 @@ def difference(ours, theirs, dtype, unordered):
 def time_one(module, session, feed, seconds, threads):
     """Lower quartiles of both, in turn: [ours, theirs] in ns. With one thread it is the processor's time: others may be at work on the machine."""
     clock = time.process_time_ns if threads == 1 else time.perf_counter_ns
-    module.set_inputs(feed)
+    module.set(feed)
     module.run()
     binding = session.io_binding()
     for name, array in feed.items():
@@ -109,7 +109,7 @@ def time_one(module, session, feed, seconds, threads):
 class Sweep:
     def __init__(self, arguments):
         self.arguments, self.maker = arguments, conformance_maker()
-        self.runtime = dynvm.Runtime(f"{arguments.build}/lib/libdynvm.so")
+        self.runtime = contexts.package(arguments.build)
         self.results, self.refused, self.wrong = [], [], []
 
     def compile(self, folder, models):
@@ -167,7 +167,7 @@ class Sweep:
         return [sizes.get(d.split(".")[0], d) if isinstance(d, str) else d for d in dims]
 
     def measure(self, title, row, dtype, attributes, inputs, session, package):
-        module = dynvm.Module(self.runtime, package, self.arguments.threads)
+        module = contexts.opened(self.runtime, package, self.arguments.threads)
         given = [(name, kind, dims) for name, kind, dims in inputs if kind]
         for number, sizes in enumerate(row["sizes"]):
             size = operator_rows.SIZE_NAMES[number]
@@ -182,12 +182,12 @@ class Sweep:
                 self.refused.append(f"{name}: onnxruntime: {str(error).splitlines()[0][:120]}")
                 continue
             try:
-                module.set_inputs(feed)
+                module.set(feed)
                 module.run()
                 error = difference(module.outputs(), wanted, dtype, attributes.get("axis", -1) if attributes.get("sorted") == 0 and row["op"] == "TopK" else None)
                 del wanted
                 ours, theirs = time_one(module, session, feed, self.arguments.seconds, self.arguments.threads)
-            except dynvm.Error as error:
+            except contexts.Error as error:
                 self.wrong.append(f"{name}: {str(error).splitlines()[0][:160]}")
                 continue
             if error > 1:

@@ -26,7 +26,7 @@ for option, count in zip(sys.argv, sys.argv[1:]):  # OpenBLAS takes its number o
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
-import dynvm
+import contexts
 import measuring
 
 GEMM = [(m, k, n) for m in (16, 59, 128, 512) for k, n in ((768, 768), (768, 3072), (3072, 768), (768, 2304))]
@@ -97,8 +97,8 @@ GROUPS = {"gemm": (product, GEMM), "gemv": (product, GEMV), "conv": (convolution
 def measure(arguments, torch, make, sizes, random):
     with tempfile.TemporaryDirectory() as folder:
         model, x, peers, operations = make(torch, folder, sizes, random)
-        ours = dynvm.load(arguments.build, model, arguments.threads)
-    ours.set_inputs({ours.inputs[0][0]: x})
+        ours = contexts.load(arguments.build, model, arguments.threads)
+    ours.set({ours.inputs[0][0]: x})
     ours.run()
     runs = {"ours": ours.run} | peers
     wanted = np.asarray(next(iter(peers.values()))())

@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import feeds
 import measuring
 
@@ -32,7 +32,7 @@ def peer_session(path, threads):
 
 
 def measure(module, session, inputs, seconds, threads, clock, apart):
-    module.set_inputs(inputs)
+    module.set(inputs)
     module.run()
     wide = {given.name for given in session.get_inputs() if given.type == "tensor(float)"}
     inputs = {name: array.astype(np.float32) if name in wide else array for name, array in inputs.items()}
@@ -80,7 +80,7 @@ def main():
         import onnxruntime
     except ImportError:
         sys.exit("peers: skipped: onnxruntime is not installed (pip install onnxruntime)")
-    module = dynvm.load(arguments.build, arguments.model, arguments.threads, ("--math", arguments.math))
+    module = contexts.load(arguments.build, arguments.model, arguments.threads, ("--math", arguments.math))
     session = peer_session(arguments.peer or arguments.model, arguments.threads)
     rows = []
     if not arguments.json:
@@ -99,7 +99,7 @@ def main():
         print(f"{text:32}{us(a[1]):>12}{us(b[1]):>12}{row['ratio']:>8.2f}   {low:.2f}..{high:.2f}"
               f"   {us(a[0])}/{us(a[2])}, {us(b[0])}/{us(b[2])}; {row['error']:.2g}{'' if row['error'] <= 1 or arguments.peer else '  DIFFERS'}", flush=True)
         if arguments.profile:
-            print(module.profile())
+            print(module.profile_head())
     if arguments.json:
         print(json.dumps({"schema": 1, "command": "bench peers", "model": arguments.model, "threads": arguments.threads, "cpu": measuring.cpu_name(),
                           "peer": f"onnxruntime {onnxruntime.__version__}", "rows": rows}))

@@ -16,7 +16,7 @@ import tempfile
 
 import numpy as np
 
-import dynvm
+import contexts
 import feeds
 import measuring
 
@@ -54,7 +54,7 @@ def main():
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     ranges = measuring.parse_ranges(arguments.vary)
-    module = dynvm.load(arguments.build, arguments.model, arguments.threads)
+    module = contexts.load(arguments.build, arguments.model, arguments.threads)
     random = np.random.default_rng(1)
     shapes = [{name: int(random.integers(low, high + 1)) for name, (low, high) in ranges.items()} for _ in range(arguments.count)]
     formula = None
@@ -69,14 +69,14 @@ def main():
         if expected is None or (formula and expected["by_runs"] is None):
             print(f"{arguments.model}: no prediction: {answer.get('error', {}).get('message', '')}")
             return 0
-        module.set_inputs(feeds.feed(module.inputs, dims))
+        module.set(feeds.feed(module.inputs, dims))
         for _ in range(3):
             module.run()
         measured = float(np.median([measuring.clock(module.run) for _ in range(RUNS)]))
         told = expected["by_runs"] if formula else expected
         rows.append({"dims": dims, "predicted_ns": told["time_ns"], "measured_ns": measured,
                      "inside": bool(formula and told["low_ns"] <= measured <= told["high_ns"]),
-                     "peak_bytes": expected["peak_bytes"], "measured_peak_bytes": module.statistics()["peak_bytes"]})
+                     "peak_bytes": expected["peak_bytes"], "measured_peak_bytes": module.statistics.peak_bytes})
     ratios = np.array([row["predicted_ns"] / row["measured_ns"] for row in rows])
     off = float(np.median(np.maximum(ratios, 1 / ratios)) - 1)
     result = {"schema": 1, "command": "bench predict", "model": arguments.model, "threads": arguments.threads,

@@ -23,7 +23,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-import dynvm
+import contexts
 import measuring
 
 SIZES = {"encoder": {"width": 512, "heads": 8, "within": 2048, "layers": 6}, "bert": {"width": 768, "heads": 12, "within": 3072, "layers": 12},
@@ -225,7 +225,7 @@ def measure(model, ours, padded, peer, batches, size, seconds, clock, text, micr
     times = {"ours_ns": [], "padded_ns": [], "onnxruntime_ns": []} | {f"{who}_in_{n}_ns": [] for n in micro for who in ("padded", "onnxruntime")}
 
     def run_padded(inputs):
-        padded.set_inputs(inputs)
+        padded.set(inputs)
         padded.run()
     random, error, end = np.random.default_rng(1), 0.0, time.monotonic() + seconds
     exact = full = 0
@@ -233,8 +233,8 @@ def measure(model, ours, padded, peer, batches, size, seconds, clock, text, micr
         if at >= 2 and time.monotonic() > end:
             break
         inputs = feed(model, lengths, size, random)
-        ours.set_inputs(as_rows(inputs) if text else inputs)
-        padded.set_inputs(inputs)
+        ours.set(as_rows(inputs) if text else inputs)
+        padded.set(inputs)
         if at == 0:
             ours.run(), padded.run()
         times["ours_ns"].append(clock(ours.run))
@@ -295,10 +295,10 @@ def main():
         policy = ("--padded-results", "zero" if arguments.model == "encoder" else "exact")
         if arguments.text:
             write_text(path, os.path.join(folder, "model.dyn"))
-            ours = dynvm.load(arguments.build, os.path.join(folder, "model.dyn"), arguments.threads)
+            ours = contexts.load(arguments.build, os.path.join(folder, "model.dyn"), arguments.threads)
         else:
-            ours = dynvm.load(arguments.build, path, arguments.threads, policy)
-        padded = dynvm.load(arguments.build, path, arguments.threads, ("--passes=-pack_sequences",))
+            ours = contexts.load(arguments.build, path, arguments.threads, policy)
+        padded = contexts.load(arguments.build, path, arguments.threads, ("--passes=-pack_sequences",))
         peer = load_peer(path, arguments.threads)
         if not arguments.json:
             print(f"{arguments.model}, {size['layers']} layers, {arguments.threads} thread(s), {measuring.cpu_name()}")

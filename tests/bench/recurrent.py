@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import measuring
 import peers
 import predict
@@ -120,7 +120,7 @@ def quartiles(runs, seconds, clock):
 
 
 def measure(arguments, module, session, kind, layers, feed):
-    module.set_inputs(feed)
+    module.set(feed)
     module.run()
     x = feed["x"]
     wanted = in_f64(kind, layers, x, feed.get("lengths", np.full(x.shape[1], x.shape[0])))
@@ -137,7 +137,7 @@ def measure(arguments, module, session, kind, layers, feed):
 
 def rows_of(arguments, path, kind, hidden, layers, directions, random):
     kept = save(path, kind, hidden, layers, directions, arguments.lengths, random)
-    module = dynvm.load(arguments.build, path, arguments.threads, ("--math", arguments.math))
+    module = contexts.load(arguments.build, path, arguments.threads, ("--math", arguments.math))
     session = peers.peer_session(path, arguments.threads)
     shapes = [(batch, steps) for batch in arguments.batch for steps in arguments.steps]
     told = predict.predictions(arguments.build, path, [{"batch": b, "steps": s} for b, s in shapes], arguments.threads) if arguments.predict else []
@@ -147,7 +147,7 @@ def rows_of(arguments, path, kind, hidden, layers, directions, random):
         row = {"name": f"{kind:11}{batch:>6}{hidden:>7}{layers:>7}{directions:>11}{steps:>6}", "times": times, "steps": steps, "errors": errors,
                "rate": read / times[0], "told": ""}
         if told and (prediction := told[at].get("prediction")):
-            row["told"] = f"{prediction['time_ns'] / times[0]:>8.2f}{prediction['peak_bytes'] / module.statistics()['peak_bytes']:>8.2f}"
+            row["told"] = f"{prediction['time_ns'] / times[0]:>8.2f}{prediction['peak_bytes'] / module.statistics.peak_bytes:>8.2f}"
         yield row
 
 

@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import feeds
 import measuring
 
@@ -23,16 +23,13 @@ ROWS = 10
 
 
 def simulated(module):
-    module.runtime.check(module.api.dyn_context_simulate_threads(module.context, 1))
+    module.simulate_threads()
     return module
 
 
 def spans(module, bytes_per_ns):
     """Of a profiled run: {(what, where it stands in the program): (nanoseconds, its name)}, floors kept."""
-    module.runtime.check(module.api.dyn_context_profile(module.context, 1))
-    module.run()
-    trace = json.loads(module.api.dyn_context_profile_text(module.context, b"trace").decode())
-    module.runtime.check(module.api.dyn_context_profile(module.context, 0))
+    trace = json.loads(module.profile(1, "trace"))
     found = {}
     for event in trace["traceEvents"]:
         if event.get("ph") != "X" or event.get("cat") not in ("kernel", "builtin"):
@@ -53,7 +50,7 @@ def measure(module, cores, rounds, bytes_per_ns):
     for _ in range(rounds):
         began = time.thread_time_ns()
         module.run()
-        times.append(module.statistics()["run_ns"] if cores > 1 else time.thread_time_ns() - began)
+        times.append(module.statistics.run_ns if cores > 1 else time.thread_time_ns() - began)
         for key, ns in spans(module, bytes_per_ns if cores > 1 else 0).items():
             least[key] = min(ns, least.get(key, ns))
     total = min(times)
@@ -89,8 +86,8 @@ def main():
     dims, counts = measuring.parse_shape(arguments.shape), [int(count) for count in arguments.cores.split(",")]
     rows, one, last = [], None, None
     for count in counts:
-        module = dynvm.load(arguments.build, arguments.model, count, options=("--threads", str(count)))
-        module.set_inputs(feeds.feed(module.inputs, dims))
+        module = contexts.load(arguments.build, arguments.model, count, options=("--threads", str(count)))
+        module.set(feeds.feed(module.inputs, dims))
         if count > 1:
             simulated(module)
         total, each = measure(module, count, arguments.rounds, arguments.bandwidth)
@@ -100,9 +97,9 @@ def main():
     lost = losses(one, last)
     real = None
     if arguments.real:
-        pair = [dynvm.load(arguments.build, arguments.model, count, options=("--threads", str(count))) for count in (1, arguments.real)]
+        pair = [contexts.load(arguments.build, arguments.model, count, options=("--threads", str(count))) for count in (1, arguments.real)]
         for module in pair:
-            module.set_inputs(feeds.feed(module.inputs, dims))
+            module.set(feeds.feed(module.inputs, dims))
         times = [[measuring.clock(module.run) for module in pair] for _ in range(4 * arguments.rounds + 2)][2:]
         real = {"cores": arguments.real, "speedup": float(np.median([a / b for a, b in times])), "best": min(a for a, _ in times) / min(b for _, b in times)}
     result = {"schema": 1, "command": "bench scale", "model": arguments.model, "dims": dims, "cpu": measuring.cpu_name(), "rows": rows, "real": real,

@@ -131,19 +131,19 @@ def cases(build, folder, count, form):
 def c_api(build, folder, count):
     import numpy as np
 
-    import dynvm
-    module = dynvm.load(build, f"{folder}/main.dyn")
+    import contexts
+    module = contexts.load(build, f"{folder}/main.dyn")
     watching = Watch(os.getpid(), count)
     feeds = [{"x": np.ones((n, 4), np.float32), "w": np.ones((4, 3), np.float32)} for n in range(1, 40)]
     for i in range(count):
-        module.set_inputs(feeds[i % len(feeds)])
+        module.set(feeds[i % len(feeds)])
         module.run()
         module.output(0)
         if i % 10 == 0:  # and what goes wrong: an input that does not fit
             try:
-                module.set_inputs({"x": feeds[0]["x"], "w": np.ones((5, 3), np.float32)})
+                module.set({"x": feeds[0]["x"], "w": np.ones((5, 3), np.float32)})
                 module.run()
-            except dynvm.Error:
+            except contexts.Error:
                 pass
         watching.see(i + 1)
     return watching.row()

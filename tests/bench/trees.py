@@ -10,7 +10,6 @@ of the processor, since others may use it. Printed: medians of a batch's time, h
 `--chains` takes chains of 1 to 39 inner nodes instead of the file's trees: each level has one node then, which is the worst case.
 """
 import argparse
-import ctypes
 import json
 import os
 import sys
@@ -23,8 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", sys.argv[sys.argv.index("--threads
 import numpy as np
 import onnx
 
-import c_header
-import dynvm
+import contexts
 import measuring
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "models"))
@@ -176,7 +174,7 @@ def measure(name, make, ours, plain, peer, by_tree, joined_runs, trees, batch, s
         results = []
         pair = (("ours_ns", ours), ("plain_ns", plain))
         for what, module in pair if rounds % 2 == 0 else reversed(pair):  # who runs first finds caches as others left them
-            module.set_inputs(joined)
+            module.set(joined)
             if rounds == 0:
                 module.run()
             note(what, module.run)
@@ -219,8 +217,8 @@ def linearizer(build, folder, trees, nodes):
         tables.append(np.where(table < 0, -1, table + count))
         count += len(tree)
     children = np.concatenate(tables)
-    module = dynvm.load(build, path)
-    module.set_inputs({"rows": np.array(count + 1, np.int64), "writes": np.arange(count, dtype=np.int64), "children": children})
+    module = contexts.load(build, path)
+    module.set({"rows": np.array(count + 1, np.int64), "writes": np.arange(count, dtype=np.int64), "children": children})
     module.run()
     best = min(processor_clock(module.run) for _ in range(5))
     return {"nodes_count": count, "nodes_per_s": count / best * 1e9}
@@ -240,7 +238,6 @@ fn @encode(t: Tree, e: Tensor[(words, 2), f32], w: Tensor[(2, 2), f32]) -> (Tens
   return h
 }
 """
-Forest = c_header.structure("dyn_forest", c_header.HEADER.parent / "dyn_trees.h")
 
 
 def arrays(build, folder, trees, nodes):
@@ -248,8 +245,7 @@ def arrays(build, folder, trees, nodes):
     path = os.path.join(folder, "encoder.dyn")
     with open(path, "w") as text:
         text.write(ENCODER)
-    module = dynvm.load(build, path)
-    api, check = module.api, module.runtime.check
+    module = contexts.load(build, path)
     below, count = [], 0
     while count < nodes:
         tree = trees[len(below) % len(trees)]
@@ -260,34 +256,20 @@ def arrays(build, folder, trees, nodes):
     children = np.array([c for all in below for c in all], np.int64)
     words = np.arange(int((constructors == 0).sum()), dtype=np.int64) % 100
 
-    def value(array):
-        made = ctypes.c_void_p()
-        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-        check(api.dyn_value_tensor(module.context, module.runtime.code_of[array.dtype], array.ndim, shape, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes), ctypes.byref(made)))
-        return made
-
     random = np.random.default_rng(1)
-    for index, shape in ((1, (100, 2)), (2, (2, 2))):
-        check(api.dyn_context_set_input(module.context, index, value(random.standard_normal(shape).astype(np.float32))))
-    table = (ctypes.c_void_p * 1)(value(words))
-    forest = Forest(count, *(a.ctypes.data for a in (constructors, starts, children)), None, 0, ctypes.addressof(table), 1)
+    module.set_some({name: random.standard_normal(shape).astype(np.float32) for name, shape in (("e", (100, 2)), ("w", (2, 2)))})
 
     def by_arrays():
-        check(api.dyn_context_set_forest_input(module.context, b"trees", ctypes.byref(forest)))
+        module.set_forest("trees", constructors, starts, children, [words])
 
     row = {"nodes_count": count, "arrays_nodes_per_s": count / min(processor_clock(by_arrays) for _ in range(5)) * 1e9}
     row["arrays_run_ns"] = min(processor_clock(module.run) for _ in range(5))
     result = module.output(0)
 
-    def compound(kind, tag, items):
-        made = ctypes.c_void_p()
-        check(api.dyn_value_compound(module.context, kind, tag, (ctypes.c_void_p * len(items))(*items), ctypes.c_int64(len(items)), ctypes.byref(made)))
-        return made
-
     made, leaf, inner = [], iter(words), set(children.tolist())
     for all in below:
-        made.append(compound(1, 1, [made[c] for c in all]) if all else compound(1, 0, [value(np.array(next(leaf)))]))
-    check(api.dyn_context_set_input(module.context, 0, compound(2, 0, [v for i, v in enumerate(made) if i not in inner])))
+        made.append(module.data(1, [made[c] for c in all]) if all else module.data(0, [np.array(next(leaf))]))
+    module.set_data("trees", module.items([v for i, v in enumerate(made) if i not in inner]))
     row["objects_run_ns"] = min(processor_clock(module.run) for _ in range(3))
     row["error"] = 0.0 if np.array_equal(result, module.output(0)) else 2.0
     return row
@@ -342,8 +324,8 @@ def main():
                 model, _, make = made(name, width)
                 path = os.path.join(folder, f"{name}_{width}.onnx")
                 onnx.save(model, path)
-                ours = dynvm.load(arguments.build, path, arguments.threads)
-                plain = dynvm.load(arguments.build, path, arguments.threads, ("--passes=-batch_levels",))
+                ours = contexts.load(arguments.build, path, arguments.threads)
+                plain = contexts.load(arguments.build, path, arguments.threads, ("--passes=-batch_levels",))
                 peer = load_peer(path, arguments.threads)
                 by_tree = {what: run for what, run in (("numpy", eager(name, model, width)), ("torch", torch_eager(name, model, arguments.threads))) if run}
                 joined_runs = {what: run for what, run in (("agenda", agenda(name, model)),) if run}

@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-import dynvm
+import contexts
 import feeds
 import measuring
 import peers
@@ -256,8 +256,8 @@ def measure(runners, seconds, now):
     while len(next(iter(times.values()))) < 5 or time.monotonic() < end:
         for name, run in runners.items():
             start = now()
-            run()
-            times[name].append((now() - start) / 1e6)
+            there = run()  # the time that another process took
+            times[name].append((now() - start if there is None else there) / 1e6)
     return {name: np.array(t) for name, t in times.items()}
 
 
@@ -283,8 +283,9 @@ def main():
         sys.exit("zoo: skipped: onnx or onnxruntime is not installed (./dev setup test)")
     if arguments.cpu and arguments.threads != 1:
         parser.error("--cpu counts the time of one thread")
-    now = time.thread_time_ns if arguments.cpu else time.perf_counter_ns
-    builds = {"dyn": arguments.build} | ({"before": arguments.against} if arguments.against else {})
+    clock = "thread_time_ns" if arguments.cpu else "perf_counter_ns"
+    now = getattr(time, clock)
+    builds = ["dyn", "before"] if arguments.against else ["dyn"]
     print(f"{arguments.threads} thread(s), {measuring.cpu_name()}, onnxruntime {onnxruntime.__version__}")
     print(f"{'network':20}{'shape':>14}" + "".join(f"{name:>10}" for name in (*builds, "peer")) + f"{'peer/dyn':>10}" + ("" if len(builds) == 1 else f"{'before/dyn':>12}") + "   error")
     ratios, gains, wrong = [], [], 0
@@ -298,11 +299,13 @@ def main():
                 quantise(path, arguments.quantised)
             session = peers.peer_session(path, arguments.threads)
             options = ["--passes=" + arguments.passes] if arguments.passes else []
-            modules = {build: dynvm.load(where, path, arguments.threads, options if build == "dyn" else ()) for build, where in builds.items()}
+            modules = {"dyn": contexts.load(arguments.build, path, arguments.threads, options)}
+            if arguments.against:
+                modules["before"] = contexts.Elsewhere(arguments.against, path, arguments.threads, clock)
             for batch, height, width in SHAPES:
                 inputs = feeds.feed(next(iter(modules.values())).inputs, {"batch": batch, "height": height, "width": width})
                 for module in modules.values():
-                    module.set_inputs(inputs)
+                    module.set(inputs)
                     module.run()
                 # Sums of hundreds of layers: the largest distance beside the largest result.
                 (theirs,), (ours,) = session.run(None, inputs), modules["dyn"].outputs()
@@ -321,7 +324,7 @@ def main():
                     line += f"{gains[-1]:12.2f}"
                 print(f"{line}   {error:.1g}{'' if error < most else '  DIFFERS'}", flush=True)
                 if arguments.profile:
-                    print(modules["dyn"].profile(rows=40))
+                    print(modules["dyn"].profile_head(rows=40))
     mean = lambda values: float(np.exp(np.mean(np.log(values))))
     print(f"geometric mean of {len(ratios)}: peer/dyn {mean(ratios):.3f}, least {min(ratios):.2f}" + (f"; before/dyn {mean(gains):.3f}, least {min(gains):.2f}" if gains else ""))
     return 3 if wrong else 0

@@ -17,7 +17,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
-import dynvm
+import contexts
 
 TOLERANCE = 1e-5
 
@@ -97,16 +97,16 @@ def check(build, path):
         peer = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception:  # an operator that it lacks
         peer = None
-    programs = [dynvm.load(build, path, 1, policy) for policy in ((), ("--padded-results", "zero"), ("--passes=-pack_sequences",))]
+    programs = [contexts.load(build, path, 1, policy) for policy in ((), ("--padded-results", "zero"), ("--passes=-pack_sequences",))]
     worst, where = {"default": 0.0, "zero": 0.0, "default, onnxruntime": 0.0, "zero, onnxruntime": 0.0}, {}
     for what, inputs, mask in feeds(path):
         results = []
         for program in programs:
             try:  # an exporter may have taken the length for a number
-                program.set_inputs(inputs)
+                program.set(inputs)
                 program.run()
                 results.append(program.outputs())
-            except dynvm.Error as fault:
+            except contexts.Error as fault:
                 results.append(str(fault))
         if any(isinstance(one, str) for one in results):
             if len({isinstance(one, str) for one in results}) > 1:

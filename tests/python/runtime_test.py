@@ -63,6 +63,21 @@ class Runtime(unittest.TestCase):
         np.testing.assert_array_equal(past[1, 0, :, 3], [0, 0, 2, 4, 6, 8, 10, 12])
         self.assertEqual((past.__array_interface__["data"][0], model.copies), (begin, 0))
 
+    def test_a_context(self):
+        pool = dyn.ThreadPool(2)
+        model = self.load("append", threads=pool)
+        context = model.context()
+        self.assertIsInstance(context, dyn.Context)
+        context.set({"past": model.growing(np.zeros((2, 1, 1, 4), np.float32), axis=2, room=8)})
+        for i in range(7):
+            context.set({"x": np.full((2, 1, 1, 4), i, np.float32)})
+            context.run()
+            context.feed_back({"past": "cache"})
+        np.testing.assert_array_equal(context.outputs.cache[1, 0, :, 3], [0, 0, 2, 4, 6, 8, 10, 12])
+        self.assertIsInstance(context.statistics, dyn.RunStatistics)
+        self.assertIn("total_ns", context.profile(runs=2).splitlines()[0])
+        self.assertEqual(repr(pool), "ThreadPool(2)")
+
     def test_errors(self):
         model = self.load("product")
         with self.assertRaises(dyn.CheckError):

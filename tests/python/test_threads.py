@@ -1,5 +1,6 @@
 """Several threads on one model, and Ctrl-C."""
 import concurrent.futures
+import os
 import signal
 import subprocess
 import sys
@@ -67,6 +68,32 @@ class Threads(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             for same in pool.map(work, range(8)):
                 self.assertTrue(all(same))
+
+    def test_a_pool_that_models_share(self):
+        asked = [models.bert_inputs(1 + i % 3, 3 + 5 * (i % 7), seed=i) for i in range(12)]
+        wanted = [dyn.load(models.BERT, threads=1)(*given)[0] for given in asked]
+        pool = dyn.ThreadPool(4)
+        self.assertEqual((pool.threads, repr(pool)), (4, "ThreadPool(4)"))
+        loaded = [dyn.load(models.BERT, threads=pool) for _ in range(3)]
+        server = dyn.Server(threads=pool, workers=3, batching="off")
+        served = server.add(loaded[0])
+        before = set(os.listdir("/proc/self/task"))
+        del pool  # the models keep it
+
+        def work(index):
+            model = served if index % 4 == 3 else loaded[index % 4]
+            return [np.array_equal(model(*asked[(index + i) % 12])[0], wanted[(index + i) % 12]) for i in range(12)]
+
+        with concurrent.futures.ThreadPoolExecutor(8) as callers, server:
+            for same in callers.map(work, range(8)):
+                self.assertTrue(all(same))
+            self.assertLessEqual(len(set(os.listdir("/proc/self/task")) - before), 8 + 3)
+        self.assertEqual(loaded[1].command("set threads")["settings"][0]["value"], "4")
+        with self.assertRaisesRegex(dyn.UsageError, "a int is no ThreadPool"):
+            dyn.Server(threads=4)
+        for count in (-1, 2000):
+            with self.assertRaises(dyn.UsageError):
+                dyn.ThreadPool(count)
 
     def test_questions_beside_runs(self):
         model = dyn.load(models.BERT, threads=1)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# All that can be checked, one after the other, whatever fails before: the tests of each preset and the differential fuzzer in the same build; at the end
-# one line for each. What they said is in build/check. Not for CI: it takes a night, and the sanitizers' builds an hour or two.
-# Usage: check_all.sh [--quick] [--seconds N] [PRESET]...      PRESET: release, asan and tsan; --seconds (3600): of the fuzzer, in each; --quick: 60
+# All that can be checked, one after the other, whatever fails before: the tests of each preset and the differential fuzzer in the same build; a
+# build without any optional package (bare_build.sh); at the end one line for each. What they said is in build/check. Not for CI: it takes a night, and the
+# sanitizers' builds an hour or two.
+# Usage: check_all.sh [--quick] [--seconds N] [PRESET]...      PRESET: release, bare, asan and tsan; --seconds (3600): of the fuzzer, in each; --quick: 60
 #        check_all.sh arm      what qemu can say of 64-bit ARM
 set -uo pipefail
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
@@ -18,7 +19,7 @@ while [[ $# -gt 0 ]]; do
   esac
   shift
 done
-[[ ${#PRESETS[@]} -gt 0 ]] || PRESETS=(release asan tsan)
+[[ ${#PRESETS[@]} -gt 0 ]] || PRESETS=(release bare asan tsan)
 
 SUMMARY=()
 FAILED=no
@@ -56,6 +57,10 @@ fuzz() {
 
 mkdir -p "$LOGS"
 for preset in "${PRESETS[@]}"; do
+  if [[ $preset == bare ]]; then
+    step "build.bare" "$ROOT/tests/tools/bare_build.sh" "$ROOT"
+    continue
+  fi
   if [[ $preset == arm ]]; then
     step "build.aarch64" "$ROOT/dev" build --target aarch64
     # "max" has every form of a kernel, which the unit tests take in turn; the others choose what they have.

@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-#define DYN_ABI_VERSION 4
+#define DYN_ABI_VERSION 5
 
 typedef enum dyn_status {
   DYN_OK = 0,
@@ -99,7 +99,8 @@ typedef enum dyn_kind {
 typedef struct dyn_module dyn_module;
 typedef struct dyn_context dyn_context;
 typedef struct dyn_value dyn_value;
-typedef struct dyn_builtin dyn_builtin; /* of a library that a host adds: dyn_library.h */
+typedef struct dyn_thread_pool dyn_thread_pool; /* threads that contexts share */
+typedef struct dyn_builtin dyn_builtin;         /* of a library that a host adds: dyn_library.h */
 
 /* A kernel that the host has, what it brings of matrix kernels, and native code of a program's functions:
  * abi/dyn_kernel.h and abi/dyn_flow.h say more. Only hosts of programs without packages bring them. */
@@ -130,7 +131,7 @@ typedef struct dyn_host {
 
 /* Zero means the default, for every member. */
 typedef struct dyn_options {
-  /* Threads of a run, the calling thread included; default 1. */
+  /* Threads of a run, the calling thread included; default 1, with thread_pool those of the pool. */
   int32_t thread_count;
   /* Nested calls; default 100000. */
   int32_t depth_limit;
@@ -156,6 +157,9 @@ typedef struct dyn_options {
   int32_t lay_out;
   /* Nonzero: the host code runs as bytecode, even where the module has native code. */
   int32_t interpret;
+  /* Not null: runs use these threads, which contexts share; the context keeps the pool. Null: threads of the
+   * context's own, thread_count - 1 beside the calling one. */
+  dyn_thread_pool* thread_pool;
 } dyn_options;
 
 typedef enum dyn_trap_action { DYN_TRAP_CONTINUE, DYN_TRAP_STEP, DYN_TRAP_STOP } dyn_trap_action;
@@ -233,6 +237,24 @@ DYN_API dyn_status dyn_module_output_dim(const dyn_module* module, int32_t index
 DYN_API const char* dyn_module_metadata(const dyn_module* module, const char* key);
 /* The text form of the bytecode; borrowed from the module, made at the first call. */
 DYN_API const char* dyn_module_disassembly(dyn_module* module);
+
+/* --- thread pools --- */
+/* Threads for the contexts that name the pool in dyn_options.thread_pool: of any modules, running at the same
+ * time on any threads. thread_count (1 to 1024) counts the thread that calls a run: the pool has one less.
+ * The first run that splits a kernel starts them.
+ *
+ * A kernel has at most as many parts as its context has threads, whatever else runs. The calling thread and
+ * the free threads of the pool take part after part; kernels that run at the same time get equal shares. A
+ * kernel that finds no thread free runs on the calling one alone, so a run never waits for another. Results
+ * have the same bits as with threads of the context's own. Cancelling a run leaves others alone.
+ *
+ * fork(): the child has none of these threads. It may release pools and contexts of its parent, and makes its
+ * own for runs. At exit nothing needs to be released. */
+DYN_API dyn_status dyn_thread_pool_create(int32_t thread_count, dyn_thread_pool** pool);
+DYN_API void dyn_thread_pool_retain(dyn_thread_pool* pool);
+/* The threads end when pool and contexts are released. Null: nothing. */
+DYN_API void dyn_thread_pool_release(dyn_thread_pool* pool);
+DYN_API int32_t dyn_thread_pool_thread_count(const dyn_thread_pool* pool); /* 0: null */
 
 /* --- contexts --- */
 DYN_API dyn_status dyn_context_create(dyn_module* module, const dyn_options* options, dyn_context** context);

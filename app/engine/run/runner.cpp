@@ -60,9 +60,11 @@ void Interruption::setRunning(dyn_context* context) {
   if (listener_) listener_(context != nullptr);
 }
 
-Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose) {
+Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose,
+                              dyn_thread_pool* threads) {
   dyn_options settings{};
   settings.thread_count = threadsOf(options);
+  settings.thread_pool = threads;
   settings.memory_limit_bytes = purpose == Purpose::running ? options.memoryLimitBytes : UINT64_MAX;
   settings.interpret = options.hostCode == "bytecode";
   settings.dry_run = purpose == Purpose::dryRun;

@@ -64,9 +64,10 @@ struct RunRequest {
   static constexpr double kLeastSeconds = 0.1;
 };
 
-// A context for runs with these options, or for dry runs.
+// A context for runs with these options, or for dry runs; threads: a pool that it shares, or null.
 enum class Purpose : uint8_t { running, dryRun };
-Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose);
+Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose,
+                              dyn_thread_pool* threads = nullptr);
 // Whether a run that took these times, `seconds` in all, is repeated once more.
 bool goesOn(const RunRequest& request, const RunTimes& times, double seconds);
 

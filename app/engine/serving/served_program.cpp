@@ -106,6 +106,7 @@ Result<std::shared_ptr<ServedProgram>> ServedProgram::of(LoadedModel& model,
   made->batching_ = policy.batching;
   made->maxBatchTimeNs_ = policy.maxBatchTimeNs;
   made->maxBatch_ = policy.maxBatch;
+  made->threads_ = policy.threads;
   if (model.compiled())
     made->check_ = [compiled = model.sharedCompiled()] { return checkCachedWeights(*compiled); };
   if (policy.batching == Batching::never) {
@@ -262,7 +263,7 @@ Result<ServedProgram::Worker*> ServedProgram::worker(size_t index) {
   const std::lock_guard<std::mutex> lock(contextsMutex_);
   Worker& worker = workers_[index];
   if (!worker.context) {
-    DYN_TRY(worker.context, makeContext(module_.get(), options_, Purpose::running));
+    DYN_TRY(worker.context, makeContext(module_.get(), options_, Purpose::running, threads_.get()));
   }
   return &worker;
 }

@@ -73,9 +73,10 @@ class ServedProgram : public ServedModel {
   Batching batching_ = Batching::whereItPays;
   int64_t maxBatchTimeNs_ = 0, maxRows_ = INT64_MAX;
   size_t maxBatch_ = 1;
-  bool computesPadding_ = false;  // between joined calls of different lengths
-  bool trims_ = false;            // memory has a limit: none is kept between runs
-  std::string lengths_;           // the input that says how long sequences are
+  std::shared_ptr<dyn_thread_pool> threads_;  // that runs share; null: each context has its own
+  bool computesPadding_ = false;              // between joined calls of different lengths
+  bool trims_ = false;                        // memory has a limit: none is kept between runs
+  std::string lengths_;                       // the input that says how long sequences are
 
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const CallJoint> joint_;

@@ -81,6 +81,22 @@ class Module {
   std::unique_ptr<dyn_module, detail::Release<dyn_module_release>> handle_;
 };
 
+// Threads that contexts share: options.thread_pool = pool.get(). Contexts and servers keep them.
+class ThreadPool {
+ public:
+  // threadCount: with the thread that calls a run.
+  explicit ThreadPool(int32_t threadCount) {
+    dyn_thread_pool* pool = nullptr;
+    detail::checkRun(dyn_thread_pool_create(threadCount, &pool));
+    handle_.reset(pool);
+  }
+  int32_t threadCount() const { return dyn_thread_pool_thread_count(get()); }
+  dyn_thread_pool* get() const { return handle_.get(); }
+
+ private:
+  std::unique_ptr<dyn_thread_pool, detail::Release<dyn_thread_pool_release>> handle_;
+};
+
 class Context;
 
 class Value {

@@ -53,6 +53,8 @@ typedef struct dyn_server_policy {
   int64_t memory_limit_bytes; /* of all runs together, by their predicted peaks; default: no limit */
   int32_t max_queue;          /* requests that wait; default 1000 */
   int32_t worker_count;       /* runs at the same time; default 1. Each has the threads of its model. */
+  /* Not null: all runs share these threads instead of having their own. The server keeps the pool. */
+  dyn_thread_pool* thread_pool;
 } dyn_server_policy;
 
 /* --- servers --- */

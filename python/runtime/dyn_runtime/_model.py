@@ -10,6 +10,7 @@ from typing import Any
 from . import _dyn, _values
 from ._calls import Calls
 from ._errors import FileError, Unsupported, UsageError
+from ._threads import ThreadPool, split
 from ._values import Port
 
 _COMPILES = ("unsupported: {} without a compiler: dyn_runtime runs packages (.dynpkg) alone. The package dyn and "
@@ -17,6 +18,7 @@ _COMPILES = ("unsupported: {} without a compiler: dyn_runtime runs packages (.dy
 _UNITS = {"": 1, "B": 1, "K": 2**10, "KB": 2**10, "KIB": 2**10, "M": 2**20, "MB": 2**20, "MIB": 2**20, "G": 2**30,
           "GB": 2**30, "GIB": 2**30}
 _MAGIC = b"DYNPACK1"
+_How = tuple[int, int, bool, bytes, _dyn.ThreadPool | None]
 _KEY_HEAD = bytes.fromhex("302a300506032b6570032100")  # DER of such a key, but for its 32 bytes
 
 
@@ -66,15 +68,16 @@ def _bytes_of(memory: int | str) -> int:
     return int(found[1]) * _UNITS[found[2].upper()]
 
 
-def load(source: Any, *, name: str = "model.dynpkg", threads: int = 0, mem_limit: int | str = 0, native_code: bool = True,
+def load(source: Any, *, name: str = "model.dynpkg", threads: int | ThreadPool = 0, mem_limit: int | str = 0, native_code: bool = True,
          verify_key: str | os.PathLike[str] | None = None, **options: Any) -> Model:
-    """Opens a package: a path, or bytes (of that name). threads: of a call, 0: all cores; mem_limit: bytes or "512MB", 0: the
+    """Opens a package: a path, or bytes (of that name). threads: of a call, 0: all cores, or a ThreadPool; mem_limit: bytes or "512MB", 0: the
     machine's memory; native_code=False: without the package's machine code; verify_key: the file of an Ed25519 public
     key that must have signed it. Other options are the compiler's: Unsupported. Raises FileError, ModelError."""
     if options:
         raise Unsupported(_COMPILES.format(f"option {', '.join(options)}"), "E0502")
     key = b"" if verify_key is None else _key_of(verify_key)
-    how = (threads or _dyn.usable_cores(), _bytes_of(mem_limit), native_code, key)
+    count, pool = split(threads)
+    how = (count or _dyn.usable_cores(), _bytes_of(mem_limit), native_code, key, pool)
     if isinstance(source, (bytes, bytearray, memoryview)):
         if bytes(source[:len(_MAGIC)]) != _MAGIC:
             raise Unsupported(_COMPILES.format(f"{name}, whose bytes are no package,"), "E0502")
@@ -87,12 +90,12 @@ def load(source: Any, *, name: str = "model.dynpkg", threads: int = 0, mem_limit
     return _loaded(path, how)
 
 
-def _loaded(path: str, how: tuple[int, int, bool, bytes]) -> Model:
+def _loaded(path: str, how: _How) -> Model:
     program, inputs, outputs = _dyn.load(path, *how)
     return Model(program, _ports(inputs), _ports(outputs))
 
 
-def _loaded_bytes(source: bytes | bytearray | memoryview, how: tuple[int, int, bool, bytes]) -> Model:
+def _loaded_bytes(source: bytes | bytearray | memoryview, how: _How) -> Model:
     """The runtime maps files; this one lies in memory and has no name."""
     descriptor = os.memfd_create("package")
     with os.fdopen(descriptor, "wb") as file:

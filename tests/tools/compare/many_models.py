@@ -12,7 +12,7 @@ import tempfile
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
-import dynvm  # noqa: E402
+import contexts  # noqa: E402
 import measuring  # noqa: E402
 from many import tensors  # noqa: E402
 
@@ -24,7 +24,7 @@ def compiled(build, runtime, model, package, options):
     done = subprocess.run([f"{build}/bin/dynrepl", "compile", model, "-o", package, "--quiet", *options], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{model} {' '.join(options)}: {done.stderr}{done.stdout}")
-    return dynvm.Module(runtime, package, 1)
+    return contexts.opened(runtime, package, 1)
 
 
 def random_inputs(module, random):
@@ -48,13 +48,13 @@ def check(build, runtime, model, folder):
     alone = []
     try:
         for feed in feeds:
-            one.set_inputs(feed)
+            one.set(feed)
             one.run()
             alone.append(tensors(one))
-    except dynvm.Error:
+    except contexts.Error:
         return None
     many = compiled(build, runtime, model, os.path.join(folder, "many.dynpkg"), ["--many", "all"])
-    many.set_inputs({name: np.stack([feed[name] for feed in feeds]) for name in feeds[0]})
+    many.set({name: np.stack([feed[name] for feed in feeds]) for name in feeds[0]})
     many.run()
     for index, joined in enumerate(tensors(many)):
         for number, outputs in enumerate(alone):
@@ -65,7 +65,7 @@ def check(build, runtime, model, folder):
 
 def main():
     build, models = sys.argv[1], sys.argv[2]
-    runtime = dynvm.Runtime(f"{build}/lib/libdynvm.so")
+    runtime = contexts.package(build)
     ran, wrong = 0, []
     for name in sorted(os.listdir(models)):
         model = os.path.join(models, name, "model.onnx")

@@ -111,7 +111,9 @@ Status createContext(dyn_module* module, const dyn_options& options, const dyn_d
     return invalid("memory is not at a multiple of 64");
   if (options.memory && options.allocate) return invalid("memory and allocate are both given");
   if (options.lay_out && !options.dry_run) return invalid("lay_out needs dry_run");
-  if ((options.memory || options.lay_out) && options.thread_count > 1)
+  const int32_t poolThreads = options.thread_pool ? dyn_thread_pool_thread_count(options.thread_pool) : 1;
+  const int32_t threadCount = options.thread_count ? options.thread_count : poolThreads;
+  if ((options.memory || options.lay_out) && threadCount > 1)
     return failure(DYN_UNSUPPORTED, "memory of the caller with more than one thread");
   context = std::make_unique<dyn_context>();
   context->module = module->module;
@@ -125,8 +127,11 @@ Status createContext(dyn_module* module, const dyn_options& options, const dyn_d
   memory.arenaBytes = options.memory_bytes / 64 * 64;
   context->pool = MemoryPool::create(memory);
   if (!context->pool) return failure(DYN_OUT_OF_MEMORY, "no memory for a context");
-  if (options.thread_count > 1)
-    context->threads = std::make_unique<ThreadPool>(static_cast<uint32_t>(options.thread_count));
+  if (threadCount > 1 && options.thread_pool)
+    context->threads =
+        std::make_unique<ThreadPool>(static_cast<uint32_t>(threadCount), options.thread_pool->workers);
+  else if (threadCount > 1)
+    context->threads = std::make_unique<ThreadPool>(static_cast<uint32_t>(threadCount));
   InterpreterOptions interpreter;
   interpreter.pool = context->pool;
   interpreter.threads = context->threads.get();

@@ -25,6 +25,11 @@ struct dyn_value {
   std::shared_ptr<dyn::vm::Module> module;  // constants that the value shares live there
 };
 
+struct dyn_thread_pool {
+  std::atomic<uint32_t> references{1};
+  std::shared_ptr<dyn::vm::WorkerSet> workers;
+};
+
 namespace dyn::vm::api {
 
 // An input that was given as sequences for the program to see padded.
