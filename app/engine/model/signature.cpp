@@ -342,7 +342,7 @@ Status CallDims::learn(const Port& port, const std::vector<int64_t>& shape) {
       error = std::move(error).note(dims[axis].toString() + " = " + std::to_string(*expected) + " by " +
                                     givenBy_[dims[axis].symbol()]);
     if (isOfOtherAxes(dims[axis]))
-      error = std::move(error).note("if it is a size of its own, whatever the model calls it: " +
+      error = std::move(error).note("if it is a size of its own: " +
                                     ownAxisAdvice(port.info.name, axis));
     return error;
   }

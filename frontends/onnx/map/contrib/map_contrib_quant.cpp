@@ -26,8 +26,8 @@ ValueId spatialAxes(MapContext& c, ValueId x, bool channelsLast) {
   return c.emit("range", {c.integerValue(1), c.emit("sub", {rank, c.integerValue(1)}), c.integerValue(1)});
 }
 
-// The mean of input 0 along the axes, quantised as result: (mean of x - zero point) * scale, so that no element
-// is more than converted and added.
+// The mean of input 0 along the axes, quantised as result: (mean of x - zero point) * scale, so that no
+// element is more than converted and added.
 void setQuantizedMean(MapContext& c, ValueId axes, int64_t keepdims) {
   const Dtype real = c.dtypeOr(c.input(1), Dtype::f32);
   ValueId mean = c.emit("reduce_mean", {castTo(c, c.input(0), real), axes}, {{"keepdims", keepdims}});
