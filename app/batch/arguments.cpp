@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "app/batch/command_line_text.h"
+#include "app/engine/model/signature.h"
 #include "app/session/explain/placement_view.h"
 #include "compiler/support/suggestion.h"
 
@@ -243,9 +244,14 @@ double BatchRequest::real(std::string_view name, double fallback) const {
 }
 
 Command BatchRequest::handedTo(CommandId id) const {
+  // Names for axes are said where a model is loaded; these commands load it.
+  const bool loads = id == CommandId::load || id == CommandId::compile || id == CommandId::exportModel ||
+                     id == CommandId::check;
   Command command = Command::of(id);
   for (const ArgumentSpec& argument : commandSpec(id).arguments)
-    for (const std::string& value : all(argument.name)) command.add(argument.name, value);
+    for (const std::string& value : all(argument.name))
+      if (loads || argument.name != std::string_view("dim") || !axisNameOf(value))
+        command.add(argument.name, value);
   return command;
 }
 

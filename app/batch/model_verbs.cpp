@@ -7,6 +7,7 @@
 #include "app/batch/verbs.h"
 #include "app/engine/model/dim_relation.h"
 #include "app/engine/model/model_info.h"
+#include "app/engine/model/signature.h"
 #include "app/session/case_file.h"
 #include "app/session/views/change_views.h"
 #include "app/session/views/file_views.h"
@@ -21,18 +22,28 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
+// With the names that are given to axes.
 Command loadCommand(const BatchRequest& request) {
-  return Command::of(CommandId::load).add("model", request.text("model"));
+  Command load = Command::of(CommandId::load).add("model", request.text("model"));
+  for (const std::string& dim : request.all("dim"))
+    if (axisNameOf(dim)) load.add("dim", dim);
+  return load;
 }
 
-Command withDims(Command command, const BatchRequest& request) {
-  for (const std::string& dim : request.all("dim")) command.add("dim", dim);
-  return command;
+Command withDims(Command load, const BatchRequest& request) {
+  for (const std::string& dim : request.all("dim"))
+    if (!axisNameOf(dim)) load.add("dim", dim);
+  return load;
 }
 
 // Ranges, lists and relations are what loading declares.
 bool declares(const std::string& dim) {
   return dim.find("..") != std::string::npos || dim.find('@') != std::string::npos || isDimRelation(dim);
+}
+
+std::vector<std::string> withoutAxisNames(std::vector<std::string> dims) {
+  std::erase_if(dims, [](const std::string& dim) { return axisNameOf(dim).has_value(); });
+  return dims;
 }
 
 // With those dims that have one value.
@@ -121,7 +132,7 @@ std::optional<Diagnostic> runCase(const BatchContext& context, const Command& sh
   std::optional<Diagnostic> error;
   std::shared_ptr<const Outcome> outcome;
   if (read.ok()) {
-    read->addDefaults(context.request.all("dim"), context.request.all("input"));
+    read->addDefaults(withoutAxisNames(context.request.all("dim")), context.request.all("input"));
     Command command = shared;
     read->addTo(command);
     command.place = read->place;
@@ -357,7 +368,7 @@ int verb_report(const BatchContext& context) {
   Command load = loadCommand(request);
   // The page is of the model of any size: only what is said of several sizes is declared.
   for (const std::string& dim : request.all("dim"))
-    if (declares(dim)) load.add("dim", dim);
+    if (declares(dim) && !axisNameOf(dim)) load.add("dim", dim);
   return answer(context, std::move(load), request.handedTo(CommandId::report));
 }
 

@@ -68,7 +68,7 @@ REASONS = {
     r"^(Concat axis=2 .a:f32.n,m,1|Transpose .*\(x:T\[n,3,h,w).* (cache|memory)": "every second or third number is stored by a mask: lines are read before they are written",
     r"^Split axis=2": "every third number, which is gathered",
     r"^(LSTM|GRU) .* (small|cache)$": "weights are inputs here and read as they lie in each step; what a step allocates and launches takes a third of it",
-    r"^MelWeightMatrix": "made once in a model: each element by its formula, also those outside of the triangles",
+    r"^MelWeightMatrix": "made once in a model: each element by both sides of its triangle, also those outside of it",
     r"^Reduce\w+ .*a=\[[01]\]\) memory": "columns: 256 bytes of each row at a time, far apart in memory, which no prefetcher foresees",
     r"^MaxUnpool": "scattered one by one to places that are read, each of which is tested",
     r"^Transpose (u8|f32 perm=\[0, 2, 3, 1\] \(x:T\[b).* memory": "squares of 16: parts of lines are stored, so that the lines are read first",

@@ -328,6 +328,10 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
   CallInputs call;
   CallDims known(signature);
   for (const DimSpec& spec : dims) {
+    if (spec.axisName)
+      return makeError(DiagnosticId::usageError,
+                       "--dim " + spec.text + ": an axis is named where the model is loaded")
+          .note(":load MODEL --dim " + spec.text);
     if (!spec.value)
       return makeError(DiagnosticId::usageError,
                        "--dim " + spec.text + ": a run needs one value, not a range");

@@ -119,6 +119,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
             " is not a model: its name ends in none of .onnx, .dyn, .dynpkg, and it is not a package");
   }
   if (model->hasModule() && model->problems_.empty()) {
+    DYN_CHECK(model->nameAxes());
     model->fixShapes();
     DYN_CHECK(model->makeMany());
     DYN_CHECK(model->declareDims());

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -137,6 +138,8 @@ class LoadedModel {
   Status checkCertificate() const;
   Result<VmModule> openPackage() const;
   Error packageError(dyn_status status) const;
+  Status nameAxes();
+  bool isNamed(const AxisName& axis) const;
   Status declareDims();
   Result<std::string> manyInputs() const;
   Status makeMany();
@@ -166,6 +169,7 @@ class LoadedModel {
   Signature signature_;
   DimValues fixedDims_;
   std::map<std::string, std::map<int64_t, int64_t>> observed_;  // dim → size → runs
+  std::set<std::string> axisNames_;                             // that --dim INPUT.AXIS=NAME gave
   std::vector<std::pair<std::string, ValueId>> namedValues_;
   std::map<std::string, std::string> versions_;  // by policy and from records
   Trace trace_;

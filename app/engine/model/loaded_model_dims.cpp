@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "app/engine/model/loaded_model.h"
+#include "compiler/dims/ragged_dim.h"
 #include "compiler/ir/walk.h"
 #include "compiler/passes/many/many_inputs.h"
 #include "compiler/passes/pass_table.h"
@@ -9,6 +10,56 @@
 #include "compiler/support/suggestion.h"
 
 namespace dyn {
+
+// `--dim y.0=cols` where the model has no `cols`: that axis alone has a dim of this name. Names in a file are
+// an exporter's: it may give one to two sizes of which one is 1 and broadcast.
+Status LoadedModel::nameAxes() {
+  const Function* main = imported_.main();
+  if (main == nullptr) return {};
+  Function changed = *main;
+  for (const DimSpec& spec : request_.dims) {
+    if (!spec.axisName) continue;
+    const auto& [input, axis, name] = *spec.axisName;
+    if (ir_->dims().hasSymbol(input + "." + std::to_string(axis))) continue;   // a dim of the model
+    if (ir_->dims().hasSymbol(name) && axisNames_.count(name) == 0) continue;  // the two are equal
+    size_t at = 0;
+    while (at < changed.parameters.size() &&
+           input != (at < inputNames_.size() ? inputNames_[at] : ir_->valueName(changed.parameters[at].id)))
+      ++at;
+    const std::string option = "--dim " + spec.text;
+    if (at == changed.parameters.size())
+      return makeError(DiagnosticId::usageError, option + ": the model has no input '" + input + "'");
+    Type& type = changed.parameters[at].type;
+    if (!type || !type.isTensor())
+      return makeError(DiagnosticId::usageError,
+                       option + ": input " + input + " has no shape in the model, so no dim that has a name");
+    Shape shape = type.dims();
+    if (axis >= shape.size())
+      return makeError(DiagnosticId::usageError,
+                       option + ": the model takes " + type.toString() + " as input " + input);
+    if (shape[axis].isConstant())
+      return makeError(DiagnosticId::usageError, option + ": dim " + std::to_string(axis) + " of input " +
+                                                     input + " is " + shape[axis].toString() +
+                                                     " in the model, for any run");
+    if (isRagged(shape[axis]))
+      return makeError(DiagnosticId::usageError, option + ": dim " + std::to_string(axis) + " of input " +
+                                                     input + " is " + shape[axis].toString() +
+                                                     ", which differs from sequence to sequence");
+    shape[axis] = ir_->dims().symbol(name);
+    if (axisNames_.insert(name).second)
+      ir_->dims().setSymbolReason(shape[axis].symbol(), "named by the user: " + option);
+    type = ir_->tensorType(shape, type.dtype());
+  }
+  if (axisNames_.empty()) return {};
+  for (const Function*& function : imported_.functions)
+    if (function == main) function = ir_->own(std::move(changed));
+  return {};
+}
+
+bool LoadedModel::isNamed(const AxisName& axis) const {
+  return axisNames_.count(axis.name) != 0 &&
+         !ir_->dims().hasSymbol(axis.input + "." + std::to_string(axis.axis));
+}
 
 // Dims of inputs whose shape is fixed become numbers wherever their symbols occur.
 void LoadedModel::fixShapes() {
@@ -102,8 +153,16 @@ Status LoadedModel::declareDims() {
   StatedDims stated(facts, [&](const std::string& name) { return declaredDim(name); });
   for (const DimSpec& spec : request_.dims) {
     const Reason reason{spec.reason.empty() ? "user: --dim " + spec.text : spec.reason, {}};
+    if (spec.axisName && isNamed(*spec.axisName)) continue;
     for (const DimRelation& relation : spec.relations) DYN_CHECK(stated.learn(relation, reason));
     if (!spec.relations.empty()) continue;
+    if (spec.axisName) {
+      // An input whose name is nothing that an expression has.
+      DYN_TRY(const Dim left, declaredDim(spec.axisName->input + "." + std::to_string(spec.axisName->axis)));
+      DYN_TRY(const Dim right, declaredDim(spec.axisName->name));
+      DYN_CHECK(facts.addEqual(left, right, reason));
+      continue;
+    }
     DYN_TRY(Dim dim, declaredDim(spec.name));
     if (spec.value) {
       DYN_CHECK(facts.addRange(dim, *spec.value, *spec.value, reason));

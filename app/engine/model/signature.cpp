@@ -7,6 +7,7 @@
 #include "compiler/dims/ragged_dim.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/suggestion.h"
+#include "vm/shared/dyn_axis_name.h"
 
 namespace dyn {
 
@@ -36,7 +37,15 @@ Port portOf(const dyn_module* module, int32_t index, bool input) {
 
 Error badDim(const std::string& text, const char* why) {
   return makeError(DiagnosticId::usageError, "--dim " + text + ": " + why)
-      .note("write --dim NAME=N, NAME=1..512, NAME=1..512:8, NAME=@lengths.txt, NAME=2*OTHER or NAME<=OTHER");
+      .note(
+          "write --dim NAME=N, NAME=1..512, NAME=1..512:8, NAME=@lengths.txt, NAME=2*OTHER, NAME<=OTHER or "
+          "INPUT.AXIS=NEWNAME");
+}
+
+bool isIdentifier(std::string_view text) {
+  return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
 }
 
 std::optional<int64_t> wholeNumber(std::string_view text) {
@@ -289,9 +298,24 @@ Status CallDims::bind(const std::string& name, int64_t value) {
   if (value < 0)
     return makeError(DiagnosticId::usageError,
                      "--dim " + name + "=" + std::to_string(value) + ": a size is not negative");
+  const std::string by = "--dim " + name;
+  const std::optional<int64_t> before = binding_.get(it->second);
+  if (before && *before != value && givenBy_[it->second] != by)
+    return makeError(DiagnosticId::usageError, by + "=" + std::to_string(value) + ": " +
+                                                   context_->symbolName(it->second) + " is " +
+                                                   std::to_string(*before) + " by " + givenBy_[it->second]);
   binding_.set(it->second, value);
-  givenBy_[it->second] = "--dim " + name;
+  givenBy_[it->second] = by;
   return {};
+}
+
+// Is its value known from inputs, and not from what the user says of it?
+bool CallDims::isOfOtherAxes(Dim dim) const {
+  const std::vector<SymbolId> symbols = symbolsOf(dim);
+  return !symbols.empty() && std::all_of(symbols.begin(), symbols.end(), [&](SymbolId symbol) {
+    const auto by = givenBy_.find(symbol);
+    return by != givenBy_.end() && !by->second.starts_with("--dim ");
+  });
 }
 
 Status CallDims::learn(const Port& port, const std::vector<int64_t>& shape) {
@@ -317,6 +341,8 @@ Status CallDims::learn(const Port& port, const std::vector<int64_t>& shape) {
     if (dims[axis].isSymbol())
       error = std::move(error).note(dims[axis].toString() + " = " + std::to_string(*expected) + " by " +
                                     givenBy_[dims[axis].symbol()]);
+    if (isOfOtherAxes(dims[axis]))
+      error = std::move(error).note("if it is a size of its own: " + ownAxisAdvice(port.info.name, axis));
     return error;
   }
   return {};
@@ -356,12 +382,26 @@ DimValues CallDims::values() const {
   return values;
 }
 
+std::optional<AxisName> axisNameOf(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) return std::nullopt;
+  const size_t dot = text.rfind('.', equals - 1);
+  if (dot == std::string::npos || dot == 0) return std::nullopt;
+  const std::optional<int64_t> axis = wholeNumber(std::string_view(text).substr(dot + 1, equals - dot - 1));
+  const std::string name = text.substr(equals + 1);
+  if (!axis || *axis < 0 || !isIdentifier(name)) return std::nullopt;
+  return AxisName{text.substr(0, dot), static_cast<size_t>(*axis), name};
+}
+
 Result<DimSpec> parseDimSpec(const std::string& text) {
   DimSpec spec;
   spec.text = text;
   if (isDimRelation(text)) {
     spec.name = text;
-    DYN_TRY(spec.relations, parseDimRelations(text));
+    spec.axisName = axisNameOf(text);
+    Result<std::vector<DimRelation>> relations = parseDimRelations(text);
+    if (!relations.ok() && !spec.axisName) return relations.takeError();
+    if (relations.ok()) spec.relations = *std::move(relations);
     return spec;
   }
   const size_t equals = text.find('=');

@@ -57,6 +57,8 @@ class CallDims {
   DimValues values() const;
 
  private:
+  bool isOfOtherAxes(Dim dim) const;
+
   std::shared_ptr<DimContext> context_;
   const Signature& signature_;
   std::vector<std::vector<Dim>> dims_;  // of each input; empty for what is no tensor
@@ -69,6 +71,13 @@ class CallDims {
 // The shapes of all inputs, by the dims.
 Result<std::vector<std::vector<int64_t>>> shapesFor(const Signature& signature, const DimValues& dims);
 
+// `y.0=cols`: an axis of an input, and a name for its dim.
+struct AxisName {
+  std::string input;
+  size_t axis = 0;
+  std::string name;
+};
+
 // One `--dim NAME=...`.
 struct DimSpec {
   std::string name;
@@ -78,11 +87,16 @@ struct DimSpec {
   std::vector<int64_t> likely;         // of @file, most frequent first
   std::vector<int64_t> sequence;       // of @file, as written
   std::vector<DimRelation> relations;  // seq=2*n, n<=m: `name` is the whole text
+  // Of y.0=cols. `relations` say the same, unless the input's name is nothing that expressions have: what it
+  // means depends on the model's names.
+  std::optional<AxisName> axisName;
   std::string text;
   std::string reason;  // of what is declared; "": user: --dim TEXT
 };
 // "seq=59", "seq=1..512", "seq=1..512:8", "seq=@lengths.txt", "seq=2*n", "n<=m"
 Result<DimSpec> parseDimSpec(const std::string& text);
 Result<std::vector<DimSpec>> parseDimSpecs(const std::vector<std::string>& texts);
+// "y.0=cols"; nothing for any other text.
+std::optional<AxisName> axisNameOf(const std::string& text);
 
 }  // namespace dyn

@@ -26,6 +26,7 @@ bool wasInterrupted(const Diagnostic& fault) {
 bool isBoundedBelow(const std::vector<DimSpec>& specs, const std::string& name) {
   return std::any_of(specs.begin(), specs.end(), [&](const DimSpec& spec) {
     if (spec.name == name) return spec.value || spec.low;
+    if (spec.axisName) return false;
     return std::any_of(spec.relations.begin(), spec.relations.end(), [&](const DimRelation& relation) {
       if (relation.kind == DimRelation::Kind::equal) return relation.left == name || relation.right == name;
       return relation.right == name && !relation.left.empty() &&
@@ -66,10 +67,16 @@ Result<std::unique_ptr<LoadedModel>> typedFor(SessionState& state, const std::st
   return readAgain(state, request, kForSizes);
 }
 
+// The names that are given to axes, without what is said of sizes.
+std::vector<DimSpec> namedAxes(std::vector<DimSpec> specs) {
+  std::erase_if(specs, [](const DimSpec& spec) { return !spec.axisName; });
+  return specs;
+}
+
 // Shapes alone: type inference of the model at these sizes.
-FailsAt failsAtSizes(SessionState& state, const std::string& path) {
-  return [&state, path](const DimValues& sizes) -> Result<std::optional<Diagnostic>> {
-    std::vector<DimSpec> dims;
+FailsAt failsAtSizes(SessionState& state, const std::string& path, std::vector<DimSpec> names) {
+  return [&state, path, names](const DimValues& sizes) -> Result<std::optional<Diagnostic>> {
+    std::vector<DimSpec> dims = names;
     for (const auto& [name, value] : sizes) {
       DimSpec spec;
       spec.name = name;
@@ -96,7 +103,7 @@ Result<SizeCheck> sizeCheck(SessionState& state, const Command& command, LoadedM
   DYN_TRY(const std::unique_ptr<LoadedModel> typed, typedFor(state, path, specs));
   const Status fits = typed->ensurePasses();
   if (fits.ok()) {
-    DYN_TRY(result, checkSizes(typed->typed(), failsAtSizes(state, path)));
+    DYN_TRY(result, checkSizes(typed->typed(), failsAtSizes(state, path, namedAxes(specs))));
   } else {
     if (wasInterrupted(fits.error())) return Error(fits.error());
     SizeFinding finding;
@@ -128,6 +135,8 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
     LoadRequest request;
     request.path = command.has("model") ? command.text("model") : state.now.model->request().path;
     request.collectProblems = true;
+    DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
+    request.dims = namedAxes(std::move(dims));
     list.model = request.path;
     Result<std::unique_ptr<LoadedModel>> loaded =
         LoadedModel::load(request, state.now.options, state.interruption.flag());

@@ -95,7 +95,10 @@ Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Exp
       return makeError(DiagnosticId::usageError, "tuning records choose onednn, which packages run without")
           .note("--tuning none leaves the records out");
     if (command.has("dim")) {
-      DYN_TRY(request.dims, parseDimSpecs(command.all("dim")));
+      DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
+      // Other facts are those of this command; the names of axes stay.
+      std::erase_if(request.dims, [](const DimSpec& spec) { return !spec.axisName; });
+      std::move(dims.begin(), dims.end(), std::back_inserter(request.dims));
     }
     DYN_CHECK(declareLengths(model->signature(), command, request.dims));
     request.requireStatic = command.has("static") || (forPackage && request.requireStatic);

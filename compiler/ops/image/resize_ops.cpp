@@ -522,8 +522,8 @@ Result<Expr> lowerResize(LowerContext& c, int, std::span<const Expr> index) {
   return inside ? select(inside, sum, castTo(f64(c, o.extrapolation), dtype)) : sum;
 }
 
-// The builtin makes tables of places and weights for each axis; regions, proportions and sums of halves go by
-// loops.
+// The builtin makes tables of places and weights for each axis; regions, proportions and sums of narrower
+// reals go by loops.
 bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
   const Result<ResizeOptions> o = resizeOptions(op, operandTypes[0].rank());
   if (!o.ok() || operandTypes[0].rank() == 0 || o->coordinates == Coordinates::cropAndResize ||
@@ -534,8 +534,8 @@ bool builtinResizes(const Op& op, std::span<const Type> operandTypes) {
     return false;
   const Dtype dtype = operandTypes[0].dtype();
   if (o->mode == ResizeMode::nearest) return dtype != Dtype::string && storageBytes(dtype) <= 8;
-  constexpr Dtype kSummed[] = {Dtype::f32, Dtype::f64, Dtype::u8,  Dtype::i8,  Dtype::u16,
-                               Dtype::i16, Dtype::u32, Dtype::i32, Dtype::u64, Dtype::i64};
+  constexpr Dtype kSummed[] = {Dtype::f32, Dtype::f64, Dtype::f16, Dtype::bf16, Dtype::u8,  Dtype::i8,
+                               Dtype::u16, Dtype::i16, Dtype::u32, Dtype::i32,  Dtype::u64, Dtype::i64};
   return std::find(std::begin(kSummed), std::end(kSummed), dtype) != std::end(kSummed);
 }
 

@@ -13,9 +13,10 @@ constexpr size_t kProblemsInNotes = 20;
 Result<ImportResult> importRead(IrContext& ir, const Model& model, const ImportOptions& options) {
   ImportResult result = GraphImporter(ir, model, options).run();
   if (result.problems.empty() && result.openInputs.empty()) {
-    Result<Module> settled = settleLists(result.module);
+    Result<SettledLists> settled = settleLists(result.module);
     if (settled.ok()) {
-      result.module = *settled;
+      result.module = settled->module;
+      std::move(settled->warnings.begin(), settled->warnings.end(), std::back_inserter(result.warnings));
     } else {
       result.problems.push_back(settled.error());
     }

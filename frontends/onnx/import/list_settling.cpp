@@ -60,53 +60,136 @@ void joinOperation(const Op& op, Flow& flow) {
       flow.join(op.operands[2 + k], body.results[1 + k]);
       flow.join(op.operands[2 + k], op.results[k].id);
     }
-  } else if (op.def == &ops::list_appendOp || op.def == &ops::list_insertOp || op.def == &ops::list_eraseOp) {
+  } else if (op.def == &ops::list_appendOp || op.def == &ops::list_insertOp || op.def == &ops::list_eraseOp ||
+             op.def == &ops::optional_getOp || op.def == &ops::optional_someOp) {
     flow.join(op.operands[0], op.results[0].id);
   }
 }
 
+// What the program finds out about its lists.
+class ListTypes {
+ public:
+  static Result<ListTypes> of(const Module& module) {
+    DYN_TRY(const InferredModule typed, inferTypes(module));
+    ListTypes types(module);
+    forEachOp(typed.module, [&](const Function&, const Op& op) { joinOperation(op, types.flow_); });
+    for (const FunctionVisit& visit : functionsOf(typed.module)) {
+      for (const Parameter& parameter : visit.function->parameters) types.learn(parameter);
+      for (const Op* op : visit.function->ops)
+        for (const ValueDef& result : op->results) types.learn(result);
+    }
+    return types;
+  }
+
+  // List[T], with sizes of the model's inputs and `?`; null: nothing is ever put into it.
+  Type find(ValueId id) {
+    const Type type = found_[flow_.find(id)];
+    return type ? mapDims(ir_, type,
+                          [&](Dim d, const TypePath&) {
+                            for (SymbolId symbol : symbolsOf(d))
+                              if (ofInputs_.count(symbol) == 0)
+                                return ir_.dims().any("the size of a list element");
+                            return d;
+                          })
+                : type;
+  }
+
+ private:
+  explicit ListTypes(const Module& module)
+      : ir_(*module.context), flow_(ir_.valueCount()), found_(ir_.valueCount()) {
+    for (const Parameter& parameter : module.main()->parameters)
+      for (SymbolId symbol : symbolsOf(parameter.type)) ofInputs_.insert(symbol);
+  }
+  template <typename Typed>
+  void learn(const Typed& value) {
+    if (!value.type || value.type.kind() != TypeKind::list || isUnsettled(value.type)) return;
+    Type& found = found_[flow_.find(value.id)];
+    if (!found) found = value.type;
+  }
+
+  IrContext& ir_;
+  Flow flow_;
+  std::vector<Type> found_;
+  std::unordered_set<SymbolId> ofInputs_;
+};
+
+// The list that the type is, or that it is an optional of; null: neither.
+Type listIn(Type type) {
+  if (type && type.kind() == TypeKind::optional) type = type.element();
+  return type && type.kind() == TypeKind::list && type.element().isTensor() ? type : Type();
+}
+
+Type withList(IrContext& ir, Type like, Type list) {
+  return like.kind() == TypeKind::optional ? ir.optionalType(list) : list;
+}
+
+Module withMain(const Module& module, Function main) {
+  Module changed = module;
+  const Function* before = module.main();
+  for (const Function*& function : changed.functions)
+    if (function == before) function = module.context->own(Function(main));
+  return changed;
+}
+
+// Inputs whose lists get elements of another rank than is declared.
+SettledLists correctInputs(const Module& module) {
+  SettledLists corrected{module, {}};
+  const Function* declared = module.main();
+  if (declared == nullptr) return corrected;
+  IrContext& ir = *module.context;
+  Function open = *declared;
+  bool any = false;
+  for (Parameter& parameter : open.parameters) {
+    if (!listIn(parameter.type)) continue;
+    parameter.type = withList(ir, parameter.type, ir.listType(ir.tupleType({})));
+    any = true;
+  }
+  if (!any) return corrected;
+  const size_t mark = ir.facts().mark();
+  Result<ListTypes> types = ListTypes::of(withMain(module, open));
+  ir.facts().rollback(mark);
+  if (!types.ok()) return corrected;  // a fault of the module, which type inference will name
+  Function main = *declared;
+  for (Parameter& parameter : main.parameters) {
+    const Type list = listIn(parameter.type), found = list ? types->find(parameter.id) : Type();
+    if (!found || !found.element().isTensor() || found.element().rank() == list.element().rank()) continue;
+    corrected.warnings.push_back({.id = DiagnosticId::warning,
+                                  .severity = Severity::warning,
+                                  .message = "input " + ir.valueName(parameter.id) + " is declared as " +
+                                             parameter.type.toString() + ", and the model puts " +
+                                             found.element().toString() +
+                                             " into it: the declaration is left out of account"});
+    parameter.type = withList(ir, parameter.type, found);
+  }
+  if (!corrected.warnings.empty()) corrected.module = withMain(module, main);
+  return corrected;
+}
+
 }  // namespace
 
-Result<Module> settleLists(const Module& module) {
-  if (!hasUnsettled(module)) return module;
+Result<SettledLists> settleLists(const Module& module) {
+  SettledLists settled = correctInputs(module);
+  if (!hasUnsettled(settled.module)) return settled;
   IrContext& ir = *module.context;
-  DYN_TRY(InferredModule typed, inferTypes(module));
-  Flow flow(ir.valueCount());
-  std::vector<Type> found(ir.valueCount());
-  const auto learn = [&](ValueId id, Type type) {
-    if (!type || type.kind() != TypeKind::list || isUnsettled(type)) return;
-    if (!found[flow.find(id)]) found[flow.find(id)] = type;
-  };
-  forEachOp(typed.module, [&](const Function&, const Op& op) { joinOperation(op, flow); });
-  for (const FunctionVisit& visit : functionsOf(typed.module)) {
-    for (const Parameter& parameter : visit.function->parameters) learn(parameter.id, parameter.type);
-    for (const Op* op : visit.function->ops)
-      for (const ValueDef& result : op->results) learn(result.id, result.type);
-  }
-  std::unordered_set<SymbolId> ofInputs;
-  for (const Parameter& parameter : module.main()->parameters)
-    for (SymbolId symbol : symbolsOf(parameter.type)) ofInputs.insert(symbol);
-
-  return rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
-    Function changed = function;
-    bool any = false;
-    for (const Op*& op : changed.ops) {
-      if (op->def != &ops::listOp || !isUnsettled(op->results[0].type)) continue;
-      Type type = found[flow.find(op->results[0].id)];
-      if (!type)
-        type = ir.listType(ir.tensorType(Shape{ir.dims().any("nothing is put into the list")}, Dtype::f32));
-      type = mapDims(ir, type, [&](Dim d, const TypePath&) {
-        for (SymbolId symbol : symbolsOf(d))
-          if (ofInputs.count(symbol) == 0) return ir.dims().any("the size of a list element");
-        return d;
-      });
-      Op settled = *op;
-      settled.results[0].type = type;
-      op = ir.own(std::move(settled));
-      any = true;
-    }
-    return any ? ir.own(std::move(changed)) : &function;
-  });
+  DYN_TRY(ListTypes types, ListTypes::of(settled.module));
+  DYN_TRY(settled.module,
+          rewriteFunctions(settled.module, [&](const Function& function) -> Result<const Function*> {
+            Function changed = function;
+            bool any = false;
+            for (const Op*& op : changed.ops) {
+              if (op->def != &ops::listOp || !isUnsettled(op->results[0].type)) continue;
+              Type type = types.find(op->results[0].id);
+              if (!type)
+                type = ir.listType(
+                    ir.tensorType(Shape{ir.dims().any("nothing is put into the list")}, Dtype::f32));
+              Op known = *op;
+              known.results[0].type = type;
+              op = ir.own(std::move(known));
+              any = true;
+            }
+            return any ? ir.own(std::move(changed)) : &function;
+          }));
+  return settled;
 }
 
 }  // namespace dyn::onnx

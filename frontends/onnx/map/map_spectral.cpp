@@ -59,22 +59,28 @@ void mapMelWeightMatrix(MapContext& c) {
   const ValueId hertz = ofReal("mul", ofReal("sub", c.emit("exp", {ofReal("div", mels, perDecade)}), 1), 700);
   const ValueId scaled = c.emit("mul", {hertz, ofReal("add", f64(length), 1)});
   const ValueId bins = c.emit("floor", {c.emit("div", {scaled, f64(c.input(2))})});
-  const auto cut = [&](int64_t start, int64_t end) {
-    return c.emit("slice", {bins, c.integersValue({start}), c.integersValue({end}), c.integersValue({0})});
+  const auto cut = [&](ValueId value, int64_t start, int64_t end) {
+    return c.emit("slice", {value, c.integersValue({start}), c.integersValue({end}), c.integersValue({0})});
   };
-  const ValueId left = cut(0, -2), centre = cut(1, -1), right = cut(2, INT64_MAX);
+  // Side k of the triangles goes from edge k up, or down, to edge k + 1: at a bin, the way from its foot
+  // times the side's slope. One that is upright has 1 at its edge and more than 1 on the triangle's side; one
+  // that goes back has nothing. Slopes are made once for a side.
+  const ValueId from = cut(bins, 0, -1), to = cut(bins, 1, INT64_MAX), run = c.emit("sub", {to, from});
+  const auto ifUpright = [&](double a, ValueId b) {
+    return c.emit("where", {c.emit("equal", {run, real(0)}), real(a), b});
+  };
+  const ValueId slope = ifUpright(2, c.emit("div", {real(1), run}));
+  const ValueId isBack = c.emit("less", {run, real(0)});
+  const ValueId shift = ifUpright(1, c.emit("where", {isBack, real(-1e300), real(0)}));
   const ValueId half = c.emit("add", {c.emit("div", {length, c.integerValue(2)}), c.integerValue(1)});
   const ValueId bin = unsqueezed(c, countUp(half), {1});
-  const auto between = [&](ValueId from, ValueId at, ValueId to) {
-    return c.emit("div", {c.emit("sub", {at, from}), c.emit("sub", {to, from})});
+  const auto sideAt = [&](ValueId way, int64_t start, int64_t end) {
+    return c.emit("add", {c.emit("mul", {way, cut(slope, start, end)}), cut(shift, start, end)});
   };
-  const auto both = [&](ValueId a, ValueId b) { return c.emit("logical_and", {a, b}); };
-  const ValueId upright = c.emit("equal", {left, centre});
-  const ValueId rises = c.emit("where", {upright, real(1), between(left, bin, centre)});
-  const ValueId isRising = both(c.emit("greater_equal", {bin, left}), c.emit("less_equal", {bin, centre}));
-  const ValueId isFalling = both(c.emit("greater_equal", {bin, centre}), c.emit("less", {bin, right}));
-  const ValueId falls = between(right, bin, centre);
-  const ValueId y = c.emit("where", {isFalling, falls, c.emit("where", {isRising, rises, real(0)})});
+  const ValueId rises = sideAt(c.emit("sub", {bin, cut(bins, 0, -2)}), 0, -1);
+  const ValueId falls = sideAt(c.emit("sub", {cut(bins, 2, INT64_MAX), bin}), 1, INT64_MAX);
+  const ValueId lower = c.emit("where", {c.emit("less", {rises, falls}), rises, falls});
+  const ValueId y = c.emit("relu", {lower});
   c.setOutput(0, castTo(c, y, c.dtype("output_datatype").value_or(Dtype::f32)));
 }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <string_view>
 
+#include "vm/shared/dyn_axis_name.h"
+
 namespace dyn::vm {
 namespace {
 
@@ -123,7 +125,9 @@ Status checkContractInputs(std::span<const ContractValue> expected, std::span<co
   for (const SharedDim& dim : shared)
     if (size(dim.first) != size(dim.other))
       return failure(DYN_BAD_INPUT, "dim " + expected[dim.first.input].type.dims[dim.first.axis].text +
-                                        " is " + told(dim.first) + " but " + told(dim.other));
+                                        " is " + told(dim.first) + " but " + told(dim.other) +
+                                        "; if these are two sizes: " +
+                                        ownAxisAdvice(expected[dim.other.input].name, dim.other.axis));
   return okStatus();
 }
 

@@ -9,7 +9,7 @@
 // Integers are widened row by row, summed as reals and cut back. Where all weights are short binary
 // fractions (of a scale of 2, say) the sums are exact, in f32 if its digits are enough. Where not, they are
 // those of the standard's evaluator: in f64, axis after axis from the first one on, since a sum near a whole
-// number may be cut to either side.
+// number may be cut to either side. Halves are widened row by row, too, and summed in f32.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -531,7 +531,7 @@ struct ResizeCall {
   // Is it one that is summed?
   bool sums() const {
     const DataClass of = row(x->dtype()).dataClass;
-    return x->dtype() == DataType::f32 || x->dtype() == DataType::f64 ||
+    return x->dtype() == DataType::f32 || x->dtype() == DataType::f64 || isHalf(x->dtype()) ||
            ((of == DataClass::integer || of == DataClass::natural) && !isPacked(x->dtype()));
   }
 
@@ -551,7 +551,8 @@ struct ResizeCall {
     o.excludeOutside = n.excludeOutside != 0;
     o.antialias = n.antialias != 0;
     o.cubicA = static_cast<double>(n.cubicCoefficient);
-    if (o.mode != kNearest && !sums()) return badArgument("resize", Call::x, "f32, f64 or integers", x);
+    if (o.mode != kNearest && !sums())
+      return badArgument("resize", Call::x, "f32, f64, f16, bf16 or integers", x);
     if (isGiven() && (scales->dtype() != DataType::f32 || scales->elements != static_cast<int64_t>(count)))
       return badArgument("resize", Call::scales, "one f32 for each axis", scales);
     if (x->elements == 0 && y->elements > 0)
@@ -588,7 +589,7 @@ struct ResizeCall {
   bool isGiven() const { return scales && scales->elements > 0; }
 
   bool sumsIntegers() const {
-    return !copies() && x->dtype() != DataType::f32 && x->dtype() != DataType::f64;
+    return !copies() && x->dtype() != DataType::f32 && x->dtype() != DataType::f64 && !isHalf(x->dtype());
   }
   // Is there nothing to do but to copy?
   bool copies() const {
@@ -608,6 +609,12 @@ struct ResizeCall {
     }
     if (x->dtype() == DataType::f32) return visit(Sweeps<float>());
     if (x->dtype() == DataType::f64) return visit(Sweeps<double>());
+    if (isHalf(x->dtype())) {
+      const ResizeKernels& rows = resizeKernels();
+      return visit(Sweeps<float>{.stored = x->dtype() == DataType::f16
+                                               ? Stored<float>{2, rows.widenF16, rows.narrowToF16}
+                                               : Stored<float>{2, rows.widenBf16, rows.narrowToBf16}});
+    }
     visitNumbers(x->dtype(), [&]<typename Integer>() {
       if constexpr (std::is_integral_v<Integer>) {
         const auto isExactIn = [&](int digitsOfReal) {
@@ -626,6 +633,7 @@ struct ResizeCall {
   }
 
  private:
+  static bool isHalf(DataType dtype) { return dtype == DataType::f16 || dtype == DataType::bf16; }
   static bool isPacked(DataType dtype) {
     return dtype == DataType::i4 || dtype == DataType::u4 || dtype == DataType::i2 || dtype == DataType::u2;
   }

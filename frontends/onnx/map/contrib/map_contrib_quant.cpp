@@ -26,6 +26,15 @@ ValueId spatialAxes(MapContext& c, ValueId x, bool channelsLast) {
   return c.emit("range", {c.integerValue(1), c.emit("sub", {rank, c.integerValue(1)}), c.integerValue(1)});
 }
 
+// The mean of input 0 along the axes, quantised as result: (mean of x - zero point) * scale, so that no
+// element is more than converted and added.
+void setQuantizedMean(MapContext& c, ValueId axes, int64_t keepdims) {
+  const Dtype real = c.dtypeOr(c.input(1), Dtype::f32);
+  ValueId mean = c.emit("reduce_mean", {castTo(c, c.input(0), real), axes}, {{"keepdims", keepdims}});
+  if (c.hasInput(2)) mean = c.emit("sub", {mean, scalarOf(c, castTo(c, c.input(2), real))});
+  setQuantized(c, c.emit("mul", {mean, scalarOf(c, c.input(1))}), 3);
+}
+
 }  // namespace
 
 // a * ua + (b * ub + shift): each scale is divided by the result's once, and the zero points go together into
@@ -90,17 +99,15 @@ void mapQLinearSoftmax(MapContext& c) {
 
 void mapQLinearReduceMean(MapContext& c) {
   const ValueId axes = c.hasAttribute("axes") ? c.integersValue(c.integers("axes")) : kNoValue;
-  setQuantized(c, c.emit("reduce_mean", {valueOf(c, 0), axes}, {{"keepdims", c.integer("keepdims", 1)}}), 3);
+  setQuantizedMean(c, axes, c.integer("keepdims", 1));
 }
 
 // QLinearGlobalAveragePool, QLinearAveragePool
 void mapQLinearPool(MapContext& c) {
-  ValueId x = valueOf(c, 0);
   const bool channelsLast = c.integer("channels_last", 0) != 0;
-  if (c.node().opType == "QLinearGlobalAveragePool") {
-    const Attributes keep = {{"keepdims", int64_t{1}}};
-    return setQuantized(c, c.emit("reduce_mean", {x, spatialAxes(c, x, channelsLast)}, keep), 3);
-  }
+  if (c.node().opType == "QLinearGlobalAveragePool")
+    return setQuantizedMean(c, spatialAxes(c, c.input(0), channelsLast), 1);
+  const ValueId x = valueOf(c, 0);
   if (channelsLast) c.unsupported("average pools with the channels last");
   Attributes attributes;
   for (const char* name : {"strides", "pads", "kernel_shape"})
