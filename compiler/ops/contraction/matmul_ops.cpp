@@ -74,7 +74,7 @@ Status fillMatmul(const BuiltinRequest& request, CallFields<calls::Gemm>& call) 
   return {};
 }
 
-// Narrow types go by loops. Vectors are seen as matrices of one row or column (function_lowering.cpp).
+// Narrow types go by loops. Vectors are seen as matrices of one row or column (builtin_lowering.cpp).
 bool builtinGemmTakes(const Op&, std::span<const Type> operandTypes) {
   switch (operandTypes[0].dtype()) {
     case Dtype::f32:
