@@ -255,6 +255,8 @@ row("DFT", "x:T[b,n,1]", "f32 f64", [{}, {"onesided": 1}, {"inverse": 0}], dims=
 row("DFT", "x:T[b,n,2] - a=-2", "f32 f64", [{}, {"inverse": 1}], dims={"n": [1, 2, 3, 5, 8]}, opset=20)
 row("STFT", "x:f32[n,16,1] s=4 w=f32:[0.1,0.5,0.9,1,0.7,0.4,0.2,0.1]", "", [{}, {"onesided": 0}])
 row("MelWeightMatrix", "b=8 l=16 r=8000 low=f32:0.0 high=f32:4000.0")
+row("MelWeightMatrix", "b=20 l=16 r=8000 low=f32:100.0 high=f32:3000.0")  # sides of no width
+row("MelWeightMatrix", "b=6 l=32 r=8000 low=f32:4000.0 high=f32:3500.0")  # and edges that go back
 
 row("QuantizeLinear", "x:f32[n,m] s:f32[] z:T[]", "u8 i8 u16 i16", fills={"s": "1 3", "z": "0 3"})
 row("QuantizeLinear", "x:f32[n,m] s:f32[m] z:T[m]", "u8 i8", fills={"s": "1 3", "z": "0 3"})

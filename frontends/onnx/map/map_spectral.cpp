@@ -63,22 +63,22 @@ void mapMelWeightMatrix(MapContext& c) {
     return c.emit("slice", {value, c.integersValue({start}), c.integersValue({end}), c.integersValue({0})});
   };
   // Side k of the triangles goes from edge k up, or down, to edge k + 1: at a bin, the way from its foot
-  // times the side's slope. One that is upright has 1 at its edge and more than 1 on the triangle's side; one
-  // that goes back has nothing. Slopes are made once for a side.
+  // times the side's slope. One that is upright has 1 at its edge and more than 1 on the triangle's side.
+  // Where edges go back, a rising side has nothing, and a falling one is upright at its first edge. Slopes are
+  // made once for a side.
   const ValueId from = cut(bins, 0, -1), to = cut(bins, 1, INT64_MAX), run = c.emit("sub", {to, from});
-  const auto ifUpright = [&](double a, ValueId b) {
-    return c.emit("where", {c.emit("equal", {run, real(0)}), real(a), b});
-  };
-  const ValueId slope = ifUpright(2, c.emit("div", {real(1), run}));
-  const ValueId isBack = c.emit("less", {run, real(0)});
-  const ValueId shift = ifUpright(1, c.emit("where", {isBack, real(-1e300), real(0)}));
+  const ValueId isUpright = c.emit("less_equal", {run, real(0)}), isBack = c.emit("less", {run, real(0)});
+  const auto ifUpright = [&](ValueId a, ValueId b) { return c.emit("where", {isUpright, a, b}); };
+  const ValueId slope = ifUpright(real(2), c.emit("div", {real(1), run}));
+  const ValueId atEdge = ifUpright(c.emit("sub", {real(1), c.emit("mul", {run, real(2)})}), real(0));
+  const ValueId unlessBack = c.emit("where", {isBack, real(-1e300), atEdge});
   const ValueId half = c.emit("add", {c.emit("div", {length, c.integerValue(2)}), c.integerValue(1)});
   const ValueId bin = unsqueezed(c, countUp(half), {1});
-  const auto sideAt = [&](ValueId way, int64_t start, int64_t end) {
+  const auto sideAt = [&](ValueId way, ValueId shift, int64_t start, int64_t end) {
     return c.emit("add", {c.emit("mul", {way, cut(slope, start, end)}), cut(shift, start, end)});
   };
-  const ValueId rises = sideAt(c.emit("sub", {bin, cut(bins, 0, -2)}), 0, -1);
-  const ValueId falls = sideAt(c.emit("sub", {cut(bins, 2, INT64_MAX), bin}), 1, INT64_MAX);
+  const ValueId rises = sideAt(c.emit("sub", {bin, cut(bins, 0, -2)}), unlessBack, 0, -1);
+  const ValueId falls = sideAt(c.emit("sub", {cut(bins, 2, INT64_MAX), bin}), atEdge, 1, INT64_MAX);
   const ValueId lower = c.emit("where", {c.emit("less", {rises, falls}), rises, falls});
   const ValueId y = c.emit("relu", {lower});
   c.setOutput(0, castTo(c, y, c.dtype("output_datatype").value_or(Dtype::f32)));
