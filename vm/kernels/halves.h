@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "vm/core/builtin/builtin.h"
+#include "vm/kernels/half_bits.h"
 #include "vm/kernels/pool_scratch.h"
 
 namespace dyn::vm::kernels {
@@ -18,24 +19,9 @@ inline uint16_t halfAnywhere(const uint16_t* at) {
 // to[i] = from[i]: exact. `from` may lie at any address.
 inline void widenHalves(DataType dtype, const uint16_t* from, int64_t count, float* to) {
   if (dtype == DataType::bf16) {
-    for (int64_t i = 0; i < count; ++i) {
-      const uint32_t bits = static_cast<uint32_t>(halfAnywhere(from + i)) << 16;
-      memcpy(to + i, &bits, sizeof bits);
-    }
-    return;
-  }
-  // Exponent and digits of an f16 moved to their places are a float 2^112 times too small, denormals
-  // included; infinities and NaN lack an exponent of all ones.
-  for (int64_t i = 0; i < count; ++i) {
-    const uint32_t half = halfAnywhere(from + i), magnitude = (half & 0x7fff) << 13,
-                   sign = (half & 0x8000) << 16;
-    float value;
-    memcpy(&value, &magnitude, sizeof value);
-    value *= 0x1p112f;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits |= sign | (magnitude >= 0x7c00u << 13 ? 0xffu << 23 : 0);
-    memcpy(to + i, &bits, sizeof bits);
+    for (int64_t i = 0; i < count; ++i) to[i] = floatOfBf16(halfAnywhere(from + i));
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = floatOfF16(halfAnywhere(from + i));
   }
 }
 

@@ -528,11 +528,13 @@ struct ResizeCall {
   std::vector<double> factors;  // of each axis; of those that change
 
   bool nearest() const { return o.mode == kNearest; }
-  // Is it one that is summed?
+  // Is it one that is summed? As it is, or cut back to an integer?
+  bool sumsReals() const {
+    return x->dtype() == DataType::f32 || x->dtype() == DataType::f64 || isHalf(x->dtype());
+  }
   bool sums() const {
     const DataClass of = row(x->dtype()).dataClass;
-    return x->dtype() == DataType::f32 || x->dtype() == DataType::f64 || isHalf(x->dtype()) ||
-           ((of == DataClass::integer || of == DataClass::natural) && !isPacked(x->dtype()));
+    return sumsReals() || ((of == DataClass::integer || of == DataClass::natural) && !isPacked(x->dtype()));
   }
 
   // All but the axes.
@@ -588,9 +590,7 @@ struct ResizeCall {
 
   bool isGiven() const { return scales && scales->elements > 0; }
 
-  bool sumsIntegers() const {
-    return !copies() && x->dtype() != DataType::f32 && x->dtype() != DataType::f64 && !isHalf(x->dtype());
-  }
+  bool sumsIntegers() const { return !copies() && !sumsReals(); }
   // Is there nothing to do but to copy?
   bool copies() const {
     return nearest() ||
