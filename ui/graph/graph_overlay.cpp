@@ -7,14 +7,8 @@
 namespace dyn::ui {
 
 QColor overlayColor(double part) {
-  const double t = std::clamp(part, 0.0, 1.0);
-  const double stops[3][3] = {{244, 240, 250}, {166, 148, 214}, {84, 32, 140}};
-  const double at = t * 2;
-  const int i = std::min(1, static_cast<int>(at));
-  const auto mix = [&](int c) {
-    return static_cast<int>(stops[i][c] * (1 - (at - i)) + stops[i + 1][c] * (at - i));
-  };
-  return QColor(mix(0), mix(1), mix(2));
+  static constexpr Rgb kStops[] = {{244, 240, 250}, {166, 148, 214}, {84, 32, 140}};
+  return gradient(kStops, part);
 }
 
 QColor overlayTextColor(int text, bool dark) {

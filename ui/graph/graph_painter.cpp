@@ -55,13 +55,8 @@ QStringList boxClasses() {
 }
 
 QColor heatColor(double share) {
-  const double t = std::clamp(share, 0.0, 1.0);
-  const double stops[4][3] = {{255, 247, 214}, {254, 204, 107}, {243, 120, 53}, {172, 22, 38}};
-  const double at = t * 3;
-  const int i = std::min(2, static_cast<int>(at));
-  const double f = at - i;
-  const auto mix = [&](int c) { return static_cast<int>(stops[i][c] * (1 - f) + stops[i + 1][c] * f); };
-  return QColor(mix(0), mix(1), mix(2));
+  static constexpr Rgb kStops[] = {{255, 247, 214}, {254, 204, 107}, {243, 120, 53}, {172, 22, 38}};
+  return gradient(kStops, share);
 }
 
 QColor ratioColor(double ratio, bool dark) {

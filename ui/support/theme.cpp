@@ -79,6 +79,15 @@ std::optional<Theme> themeOf(const QString& name) {
   return std::nullopt;
 }
 
+QColor gradient(std::span<const Rgb> stops, double share) {
+  const double at = std::clamp(share, 0.0, 1.0) * static_cast<double>(stops.size() - 1);
+  const size_t i = std::min(stops.size() - 2, static_cast<size_t>(at));
+  const double f = at - static_cast<double>(i);
+  const auto mix = [f](double a, double b) { return static_cast<int>(a * (1 - f) + b * f); };
+  const Rgb &from = stops[i], &to = stops[i + 1];
+  return QColor(mix(from.red, to.red), mix(from.green, to.green), mix(from.blue, to.blue));
+}
+
 double contrastOf(const QColor& a, const QColor& b) {
   const auto [darker, lighter] = std::minmax({luminance(a), luminance(b)});  // by value: both are temporaries
   return (lighter + 0.05) / (darker + 0.05);

@@ -10,6 +10,7 @@
 #include <QString>
 #include <array>
 #include <optional>
+#include <span>
 
 namespace dyn::ui {
 
@@ -61,6 +62,12 @@ Category categoryOfKernel(const QString& name);
 // Strong: of bars, marks and borders, 3 of the background. Soft: of a fill under text.
 QColor categoryColor(Category category, bool dark);
 QColor categoryFill(Category category, bool dark);
+
+// Of the share from 0 to 1, between stops that are equally far apart.
+struct Rgb {
+  double red, green, blue;
+};
+QColor gradient(std::span<const Rgb> stops, double share);
 
 // How far apart two colours are for the eye, as WCAG 2 counts it: 1 to 21. Text needs 4.5 of what is behind
 // it, a line that means something 3.

@@ -75,7 +75,11 @@ Result<int64_t> chooseSlice(const HostTensor& tensor, const std::string& text, T
   return offset * view.sliceRows * view.sliceColumns;
 }
 
-// Of a cell's elements the one of greatest magnitude; one that is no number hides the others.
+// Of a cell's elements the one of greatest magnitude is shown; one that is no number hides the others.
+bool outdoes(double x, double shown) {
+  return !std::isnan(shown) && (std::isnan(x) || std::abs(x) > std::abs(shown));
+}
+
 void fillGrid(const HostTensor& tensor, int64_t offset, TensorView& view) {
   view.gridRows = static_cast<int>(std::min<int64_t>(view.sliceRows, kMostCells));
   view.gridColumns = static_cast<int>(std::min<int64_t>(view.sliceColumns, kMostCells));
@@ -89,15 +93,12 @@ void fillGrid(const HostTensor& tensor, int64_t offset, TensorView& view) {
           static_cast<size_t>(r * view.gridRows / view.sliceRows) * static_cast<size_t>(view.gridColumns) +
           static_cast<size_t>(c * view.gridColumns / view.sliceColumns);
       const bool isFirst = view.gridElements[at] < 0;
-      if (!isFirst &&
-          (std::isnan(view.grid[at]) || !(std::isnan(x) || std::abs(x) > std::abs(view.grid[at]))))
-        continue;
+      if (!isFirst && !outdoes(x, view.grid[at])) continue;
       view.grid[at] = x;
       view.gridElements[at] = place;
     }
 }
 
-// Of a cell's elements the one of greatest magnitude, as in the grid.
 void fillMaps(const HostTensor& tensor, TensorView& view) {
   const size_t rank = tensor.shape().size();
   if (rank < 3) return;
@@ -118,8 +119,7 @@ void fillMaps(const HostTensor& tensor, TensorView& view) {
         const auto x = static_cast<float>(tensor.realAt(first + (m * rows + r) * columns + c));
         float& cell = view.maps[static_cast<size_t>(m * cells + r * view.mapRows / rows * view.mapColumns +
                                                     c * view.mapColumns / columns)];
-        if (std::isnan(cell)) continue;
-        if (std::isnan(x) || std::abs(x) > std::abs(cell)) cell = x;
+        if (outdoes(x, cell)) cell = x;
       }
 }
 
