@@ -133,6 +133,12 @@ const Definition& Uses::definition(ValueId id) const {
   return id < definitions_.size() ? definitions_[id] : kNone;
 }
 
+Module withMain(const Module& module, const Function* main) {
+  Module changed = module;
+  std::replace(changed.functions.begin(), changed.functions.end(), module.main(), main);
+  return changed;
+}
+
 Result<Module> rewriteFunctions(const Module& module, const FunctionChange& change) {
   const std::vector<FunctionVisit> visits = functionsOf(module);
   FunctionMap replaced;

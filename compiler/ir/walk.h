@@ -79,6 +79,9 @@ class Uses {
 using FunctionChange = std::function<Result<const Function*>(const Function&)>;
 Result<Module> rewriteFunctions(const Module& module, const FunctionChange& change);
 
+// The module with another main function in the place of its own.
+Module withMain(const Module& module, const Function* main);
+
 // `function` with operands and results replaced by `replacement` (values not in it are kept; chains a → b → c
 // are followed). The same pointer when nothing changed.
 using ValueMap = std::unordered_map<ValueId, ValueId>;

@@ -6,6 +6,7 @@
 #include "app/engine/generalise/reshape_dims.h"
 #include "compiler/infer/infer.h"
 #include "compiler/infer/infer_functions.h"
+#include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/support/suggestion.h"
 
@@ -113,10 +114,7 @@ Module Generaliser::changedModule(size_t count) const {
   } else {
     std::fill(main.resultTypes.begin(), main.resultTypes.end(), Type());
   }
-  Module changed = module_;
-  for (const Function*& function : changed.functions)
-    if (function == module_.main()) function = ir_.own(std::move(main));
-  return changed;
+  return withMain(module_, ir_.own(std::move(main)));
 }
 
 Status Generaliser::infer() {

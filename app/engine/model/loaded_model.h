@@ -138,6 +138,7 @@ class LoadedModel {
   Status checkCertificate() const;
   Result<VmModule> openPackage() const;
   Error packageError(dyn_status status) const;
+  std::string inputName(size_t index) const;
   Status nameAxes();
   bool isNamed(const AxisName& axis) const;
   Status declareDims();

@@ -11,6 +11,12 @@
 
 namespace dyn {
 
+// As the file calls it, else as the program does.
+std::string LoadedModel::inputName(size_t index) const {
+  return index < inputNames_.size() ? inputNames_[index]
+                                    : ir_->valueName(imported_.main()->parameters[index].id);
+}
+
 // `--dim y.0=cols` where the model has no `cols`: that axis alone has a dim of this name. Names in a file are
 // an exporter's: it may give one to two sizes of which one is 1 and broadcast.
 Status LoadedModel::nameAxes() {
@@ -23,9 +29,7 @@ Status LoadedModel::nameAxes() {
     if (ir_->dims().hasSymbol(input + "." + std::to_string(axis))) continue;   // a dim of the model
     if (ir_->dims().hasSymbol(name) && axisNames_.count(name) == 0) continue;  // the two are equal
     size_t at = 0;
-    while (at < changed.parameters.size() &&
-           input != (at < inputNames_.size() ? inputNames_[at] : ir_->valueName(changed.parameters[at].id)))
-      ++at;
+    while (at < changed.parameters.size() && input != inputName(at)) ++at;
     const std::string option = "--dim " + spec.text;
     if (at == changed.parameters.size())
       return makeError(DiagnosticId::usageError, option + ": the model has no input '" + input + "'");
@@ -51,8 +55,7 @@ Status LoadedModel::nameAxes() {
     type = ir_->tensorType(shape, type.dtype());
   }
   if (axisNames_.empty()) return {};
-  for (const Function*& function : imported_.functions)
-    if (function == main) function = ir_->own(std::move(changed));
+  imported_ = withMain(imported_, ir_->own(std::move(changed)));
   return {};
 }
 
@@ -87,7 +90,7 @@ Result<std::string> LoadedModel::manyInputs() const {
   std::vector<std::string> names, values;
   for (size_t i = 0; i < main.parameters.size(); ++i) {
     values.push_back(ir_->valueName(main.parameters[i].id));
-    names.push_back(i < inputNames_.size() ? inputNames_[i] : values.back());
+    names.push_back(inputName(i));
   }
   std::string inputs;
   for (const std::string& name : passes::manyInputsOf(options_.many)) {
@@ -134,7 +137,7 @@ Result<Dim> LoadedModel::declaredDim(const std::string& name) const {
     const Parameter& p = main->parameters[i];
     for (SymbolId s : symbolsOf(p.type)) known.push_back(ir_->dims().symbolName(s));
     if (!p.type.isTensor()) continue;
-    const std::string input = i < inputNames_.size() ? inputNames_[i] : ir_->valueName(p.id);
+    const std::string input = inputName(i);
     for (size_t axis = 0; axis < p.type.dims().size(); ++axis)
       if (name == input + "." + std::to_string(axis) && p.type.dims()[axis].isSymbol())
         return p.type.dims()[axis];

@@ -434,6 +434,11 @@ Result<DimSpec> parseDimSpec(const std::string& text) {
   return spec;
 }
 
+std::vector<DimSpec> axisNamesIn(std::vector<DimSpec> specs) {
+  std::erase_if(specs, [](const DimSpec& spec) { return !spec.axisName; });
+  return specs;
+}
+
 Result<std::vector<DimSpec>> parseDimSpecs(const std::vector<std::string>& texts) {
   std::vector<DimSpec> specs;
   for (const std::string& text : texts) {

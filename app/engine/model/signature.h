@@ -96,6 +96,8 @@ struct DimSpec {
 // "seq=59", "seq=1..512", "seq=1..512:8", "seq=@lengths.txt", "seq=2*n", "n<=m"
 Result<DimSpec> parseDimSpec(const std::string& text);
 Result<std::vector<DimSpec>> parseDimSpecs(const std::vector<std::string>& texts);
+// Those of them that name axes.
+std::vector<DimSpec> axisNamesIn(std::vector<DimSpec> specs);
 // "y.0=cols"; nothing for any other text.
 std::optional<AxisName> axisNameOf(const std::string& text);
 

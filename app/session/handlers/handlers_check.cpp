@@ -67,12 +67,6 @@ Result<std::unique_ptr<LoadedModel>> typedFor(SessionState& state, const std::st
   return readAgain(state, request, kForSizes);
 }
 
-// The names that are given to axes, without what is said of sizes.
-std::vector<DimSpec> namedAxes(std::vector<DimSpec> specs) {
-  std::erase_if(specs, [](const DimSpec& spec) { return !spec.axisName; });
-  return specs;
-}
-
 // Shapes alone: type inference of the model at these sizes.
 FailsAt failsAtSizes(SessionState& state, const std::string& path, std::vector<DimSpec> names) {
   return [&state, path, names](const DimValues& sizes) -> Result<std::optional<Diagnostic>> {
@@ -103,7 +97,7 @@ Result<SizeCheck> sizeCheck(SessionState& state, const Command& command, LoadedM
   DYN_TRY(const std::unique_ptr<LoadedModel> typed, typedFor(state, path, specs));
   const Status fits = typed->ensurePasses();
   if (fits.ok()) {
-    DYN_TRY(result, checkSizes(typed->typed(), failsAtSizes(state, path, namedAxes(specs))));
+    DYN_TRY(result, checkSizes(typed->typed(), failsAtSizes(state, path, axisNamesIn(specs))));
   } else {
     if (wasInterrupted(fits.error())) return Error(fits.error());
     SizeFinding finding;
@@ -136,7 +130,7 @@ Result<View> handle_check(SessionState& state, const Command& command, Outcome& 
     request.path = command.has("model") ? command.text("model") : state.now.model->request().path;
     request.collectProblems = true;
     DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
-    request.dims = namedAxes(std::move(dims));
+    request.dims = axisNamesIn(std::move(dims));
     list.model = request.path;
     Result<std::unique_ptr<LoadedModel>> loaded =
         LoadedModel::load(request, state.now.options, state.interruption.flag());

@@ -97,7 +97,7 @@ Result<ToWrite> compiledToWrite(SessionState& state, const Command& command, Exp
     if (command.has("dim")) {
       DYN_TRY(std::vector<DimSpec> dims, parseDimSpecs(command.all("dim")));
       // Other facts are those of this command; the names of axes stay.
-      std::erase_if(request.dims, [](const DimSpec& spec) { return !spec.axisName; });
+      request.dims = axisNamesIn(std::move(request.dims));
       std::move(dims.begin(), dims.end(), std::back_inserter(request.dims));
     }
     DYN_CHECK(declareLengths(model->signature(), command, request.dims));

@@ -127,10 +127,7 @@ Result<InferredModule> withRaggedCallsInlined(const Module& module) {
     const Function* main = inferred.module.main();
     DYN_TRY(const Function* changed, CallInliner(inferred.module).run());
     if (changed == main) return inferred;
-    Module next = inferred.module;
-    for (const Function*& function : next.functions)
-      if (function == main) function = changed;
-    DYN_TRY(inferred, inferTypes(withoutUncalled(std::move(next))));
+    DYN_TRY(inferred, inferTypes(withoutUncalled(withMain(inferred.module, changed))));
   }
 }
 

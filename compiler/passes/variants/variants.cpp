@@ -71,9 +71,7 @@ class Variants {
     if (guards_.empty()) return module_;
     Function main = main_;
     main.ops.insert(main.ops.begin(), guards_.begin(), guards_.end());
-    Module result = module_;
-    for (const Function*& function : result.functions)
-      if (function == &main_) function = ir_.own(std::move(main));
+    Module result = withMain(module_, ir_.own(std::move(main)));
     result.functions.insert(result.functions.end(), made_.begin(), made_.end());
     DYN_TRY(InferredModule inferred, inferTypes(result));
     return inferred.module;

@@ -123,14 +123,6 @@ Type withList(IrContext& ir, Type like, Type list) {
   return like.kind() == TypeKind::optional ? ir.optionalType(list) : list;
 }
 
-Module withMain(const Module& module, Function main) {
-  Module changed = module;
-  const Function* before = module.main();
-  for (const Function*& function : changed.functions)
-    if (function == before) function = module.context->own(Function(main));
-  return changed;
-}
-
 // Inputs whose lists get elements of another rank than is declared.
 SettledLists correctInputs(const Module& module) {
   SettledLists corrected{module, {}};
@@ -146,7 +138,7 @@ SettledLists correctInputs(const Module& module) {
   }
   if (!any) return corrected;
   const size_t mark = ir.facts().mark();
-  Result<ListTypes> types = ListTypes::of(withMain(module, open));
+  Result<ListTypes> types = ListTypes::of(withMain(module, ir.own(std::move(open))));
   ir.facts().rollback(mark);
   if (!types.ok()) return corrected;  // a fault of the module, which type inference will name
   Function main = *declared;
@@ -161,7 +153,7 @@ SettledLists correctInputs(const Module& module) {
                                              " into it: the declaration is left out of account"});
     parameter.type = withList(ir, parameter.type, found);
   }
-  if (!corrected.warnings.empty()) corrected.module = withMain(module, main);
+  if (!corrected.warnings.empty()) corrected.module = withMain(module, ir.own(std::move(main)));
   return corrected;
 }
 
