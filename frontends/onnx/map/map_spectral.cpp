@@ -64,8 +64,8 @@ void mapMelWeightMatrix(MapContext& c) {
   };
   // Side k of the triangles goes from edge k up, or down, to edge k + 1: at a bin, the way from its foot
   // times the side's slope. One that is upright has 1 at its edge and more than 1 on the triangle's side.
-  // Where edges go back, a rising side has nothing, and a falling one is upright at its first edge. Slopes are
-  // made once for a side.
+  // Where edges go back, a rising side has nothing, and a falling one is upright at its first edge. Slopes
+  // are made once for a side.
   const ValueId from = cut(bins, 0, -1), to = cut(bins, 1, INT64_MAX), run = c.emit("sub", {to, from});
   const ValueId isUpright = c.emit("less_equal", {run, real(0)}), isBack = c.emit("less", {run, real(0)});
   const auto ifUpright = [&](ValueId a, ValueId b) { return c.emit("where", {isUpright, a, b}); };
