@@ -394,6 +394,8 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
     }
   }
   DYN_CHECK(learnLengths(signature, given, fills, seed, known, call.notes));
+  const std::vector<std::string> deduced = known.deduce();
+  call.notes.insert(call.notes.end(), deduced.begin(), deduced.end());
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     const Port& port = signature.inputs[i];
     if (!given[i]) {

@@ -140,6 +140,8 @@ class LoadedModel {
   Error packageError(dyn_status status) const;
   Status nameAxes();
   bool isNamed(const AxisName& axis) const;
+  static std::vector<DeducedDim> deducedDims(IrContext& ir, const DimValues& known,
+                                             const std::vector<std::string>& unknown);
   Status declareDims();
   Result<std::string> manyInputs() const;
   Status makeMany();

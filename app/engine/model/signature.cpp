@@ -348,6 +348,21 @@ Status CallDims::learn(const Port& port, const std::vector<int64_t>& shape) {
   return {};
 }
 
+std::vector<std::string> CallDims::deduce() {
+  std::vector<std::string> notes, unknown;
+  for (const std::string& name : names_)
+    if (!binding_.get(symbols_.find(name)->second)) unknown.push_back(name);
+  if (unknown.empty() || !signature_.deduce) return notes;
+  for (const DeducedDim& dim : signature_.deduce(values(), unknown)) {
+    const SymbolId symbol = symbols_.find(dim.name)->second;
+    binding_.set(symbol, dim.value);
+    givenBy_[symbol] = dim.reason.empty() ? "the other dims" : dim.reason;
+    notes.push_back("dim " + dim.name + " is " + std::to_string(dim.value) +
+                    (dim.reason.empty() ? "" : ": " + dim.reason));
+  }
+  return notes;
+}
+
 Result<std::vector<int64_t>> CallDims::shapeOf(const Port& port) const {
   if (port.rankIsOpen)
     return makeError(DiagnosticId::inputMissing,

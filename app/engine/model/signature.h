@@ -7,6 +7,7 @@
 //   DYN_TRY(std::vector<int64_t> shape, dims.shapeOf(signature.inputs[1]));
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -29,11 +30,21 @@ struct Port {
   std::string length;
 };
 
+// A size that nobody gives, as the facts of the model leave it no other.
+struct DeducedDim {
+  std::string name;
+  int64_t value = 0;
+  std::string reason;  // "m = 2*n (user: --dim m=2*n)"; may be empty
+};
+
 struct Signature {
   std::vector<Port> inputs, outputs;
   // Inputs with a value of the model's own: a call may give another one, for which the model is compiled.
   std::vector<Port> defaults;
   DimValues fixedDims;  // dims that the program was made for; a call may name them with that value
+  // Which of the dims that are not known follow from those that are. Null: of a package.
+  std::function<std::vector<DeducedDim>(const DimValues& known, const std::vector<std::string>& unknown)>
+      deduce;
 };
 
 Signature signatureOf(const Module& module, const std::vector<std::string>& inputNames,
@@ -52,6 +63,8 @@ class CallDims {
   Status bind(const std::string& name, int64_t value);
   // Binds the symbols of an input by the shape of its value; inputMismatch when it cannot have that shape.
   Status learn(const Port& port, const std::vector<int64_t>& shape);
+  // Binds the dims that follow from those that are bound; a note for each.
+  std::vector<std::string> deduce();
   // inputMissing when a symbol is not bound, listing all that are missing in any input.
   Result<std::vector<int64_t>> shapeOf(const Port& port) const;
   DimValues values() const;
