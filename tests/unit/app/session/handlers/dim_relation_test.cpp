@@ -74,11 +74,11 @@ TEST_F(DimRelations, GiveTheSizesThatFollow) {
   ASSERT_TRUE(loadText(kTwo, "--dim m=2*n")->ok());
   const auto forward = line(":run --dim n=3");
   ASSERT_TRUE(forward->ok()) << forward->error->toString();
-  EXPECT_EQ(forward->as<RunResult>()->outputs.at(0).type, "f32[6]");
+  EXPECT_EQ(forward->as<RunResult>()->outputs.at(0).type, "Tensor[(6), f32]");
   const auto backward = line(":run --dim m=8");
   ASSERT_TRUE(backward->ok()) << backward->error->toString();
-  EXPECT_EQ(backward->as<RunResult>()->outputs.at(0).type, "f32[8]");
-  EXPECT_EQ(line(":run --input b=[1,2,3,4]")->as<RunResult>()->outputs.at(0).type, "f32[4]");
+  EXPECT_EQ(backward->as<RunResult>()->outputs.at(0).type, "Tensor[(8), f32]");
+  EXPECT_EQ(line(":run --input b=[1,2,3,4]")->as<RunResult>()->outputs.at(0).type, "Tensor[(4), f32]");
   EXPECT_TRUE(line(":predict --dim n=3")->ok());
   for (const char* none : {":run", ":run --dim m=7", ":run --dim n=3 --dim m=7"})
     EXPECT_FALSE(line(none)->ok()) << none;
