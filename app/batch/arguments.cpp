@@ -243,14 +243,16 @@ double BatchRequest::real(std::string_view name, double fallback) const {
   return has(name) ? std::strtod(text(name).c_str(), nullptr) : fallback;
 }
 
+bool isSaidOfModel(const std::string& dim) { return axisNameOf(dim).has_value() || isDimRelation(dim); }
+
 Command BatchRequest::handedTo(CommandId id) const {
-  // Names for axes are said where a model is loaded; these commands load it.
+  // What is said of the model is said where it is loaded; these commands load it.
   const bool loads = id == CommandId::load || id == CommandId::compile || id == CommandId::exportModel ||
                      id == CommandId::check;
   Command command = Command::of(id);
   for (const ArgumentSpec& argument : commandSpec(id).arguments)
     for (const std::string& value : all(argument.name))
-      if (loads || argument.name != std::string_view("dim") || !axisNameOf(value))
+      if (loads || argument.name != std::string_view("dim") || !isSaidOfModel(value))
         command.add(argument.name, value);
   return command;
 }

@@ -18,6 +18,9 @@ namespace dyn {
 
 enum class ColorChoice : uint8_t { automatic, always, never };
 
+// Is it said of the model for all runs: a name for an axis (`y.0=cols`), or a relation (`m=2*n`)?
+bool isSaidOfModel(const std::string& dim);
+
 struct BatchRequest {
   const VerbRow* verb = nullptr;
   SessionOptions session;

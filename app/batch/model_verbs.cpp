@@ -22,17 +22,17 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-// With the names that are given to axes.
+// With the names that are given to axes, and relations of dims.
 Command loadCommand(const BatchRequest& request) {
   Command load = Command::of(CommandId::load).add("model", request.text("model"));
   for (const std::string& dim : request.all("dim"))
-    if (axisNameOf(dim)) load.add("dim", dim);
+    if (isSaidOfModel(dim)) load.add("dim", dim);
   return load;
 }
 
 Command withDims(Command load, const BatchRequest& request) {
   for (const std::string& dim : request.all("dim"))
-    if (!axisNameOf(dim)) load.add("dim", dim);
+    if (!isSaidOfModel(dim)) load.add("dim", dim);
   return load;
 }
 
@@ -41,8 +41,8 @@ bool declares(const std::string& dim) {
   return dim.find("..") != std::string::npos || dim.find('@') != std::string::npos || isDimRelation(dim);
 }
 
-std::vector<std::string> withoutAxisNames(std::vector<std::string> dims) {
-  std::erase_if(dims, [](const std::string& dim) { return axisNameOf(dim).has_value(); });
+std::vector<std::string> saidOfRuns(std::vector<std::string> dims) {
+  std::erase_if(dims, isSaidOfModel);
   return dims;
 }
 
@@ -132,7 +132,7 @@ std::optional<Diagnostic> runCase(const BatchContext& context, const Command& sh
   std::optional<Diagnostic> error;
   std::shared_ptr<const Outcome> outcome;
   if (read.ok()) {
-    read->addDefaults(withoutAxisNames(context.request.all("dim")), context.request.all("input"));
+    read->addDefaults(saidOfRuns(context.request.all("dim")), context.request.all("input"));
     Command command = shared;
     read->addTo(command);
     command.place = read->place;
@@ -368,7 +368,7 @@ int verb_report(const BatchContext& context) {
   Command load = loadCommand(request);
   // The page is of the model of any size: only what is said of several sizes is declared.
   for (const std::string& dim : request.all("dim"))
-    if (declares(dim) && !axisNameOf(dim)) load.add("dim", dim);
+    if (declares(dim) && !isSaidOfModel(dim)) load.add("dim", dim);
   return answer(context, std::move(load), request.handedTo(CommandId::report));
 }
 

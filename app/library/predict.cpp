@@ -53,6 +53,7 @@ Status predict(SessionState& state, const dyn_dim* given, size_t count, dyn_pred
     if (!given[i].name) return badArgument("dim " + std::to_string(i) + ": its name is a null pointer");
     DYN_CHECK(bound.bind(given[i].name, given[i].value));
   }
+  (void)bound.deduce();
   const DimValues dims = bound.values();
   DYN_TRY([[maybe_unused]] const auto shapes, shapesFor(model->signature(), dims));
   bool fails = false;

@@ -332,6 +332,7 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       return makeError(DiagnosticId::usageError,
                        "--dim " + spec.text + ": an axis is named where the model is loaded")
           .note(":load MODEL --dim " + spec.text);
+    if (!spec.relations.empty()) return lateRelation(spec, signature);
     if (!spec.value)
       return makeError(DiagnosticId::usageError,
                        "--dim " + spec.text + ": a run needs one value, not a range");
@@ -394,6 +395,8 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
     }
   }
   DYN_CHECK(learnLengths(signature, given, fills, seed, known, call.notes));
+  const std::vector<std::string> deduced = known.deduce();
+  call.notes.insert(call.notes.end(), deduced.begin(), deduced.end());
   for (size_t i = 0; i < signature.inputs.size(); ++i) {
     const Port& port = signature.inputs[i];
     if (!given[i]) {

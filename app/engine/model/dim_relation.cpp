@@ -1,46 +1,13 @@
 #include "app/engine/model/dim_relation.h"
 
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <optional>
 
+#include "app/engine/model/signature.h"
 #include "compiler/dims/dim_order.h"
 
 namespace dyn {
-namespace {
-
-bool beginsName(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
-bool isNamePart(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
-
-// The text with each name replaced; names before `(` are functions.
-template <typename Replace>
-Result<std::string> withNames(const std::string& text, Replace&& replace) {
-  std::string made;
-  for (size_t at = 0; at < text.size();) {
-    if (!beginsName(text[at])) {
-      made += text[at++];
-      continue;
-    }
-    size_t end = at;
-    while (end < text.size() && isNamePart(text[end])) ++end;
-    // `len[b]` is one name.
-    if (end < text.size() && text[end] == '[') end = std::min(text.find(']', end), text.size() - 1) + 1;
-    const std::string name = text.substr(at, end - at);
-    const size_t next = text.find_first_not_of(" \t", end);
-    if (next != std::string::npos && text[next] == '(') {
-      made += name;
-    } else {
-      DYN_TRY(const std::string with, replace(name));
-      made += with;
-    }
-    at = end;
-  }
-  return made;
-}
-
-}  // namespace
-
 // An expression of the model's dims, or `factor * name + offset` of a name that the model does not have.
 struct StatedDims::Side {
   Dim dim;
@@ -55,8 +22,7 @@ Result<StatedDims::Side> StatedDims::sideOf(const std::string& text) const {
     Result<Dim> dim = dimOf_(name);
     if (dim.ok()) return "(" + dim->toString() + ")";
     // A name close to one of the model's is a slip of the pen.
-    if (!dim.error().notes.empty() || (!side.freeName.empty() && side.freeName != name))
-      return dim.takeError();
+    if (hasNearDim(dim.error()) || (!side.freeName.empty() && side.freeName != name)) return dim.takeError();
     side.freeName = name;
     side.unknown = dim.takeError();
     return name;

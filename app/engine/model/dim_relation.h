@@ -29,6 +29,11 @@ struct DimRelation {
 bool isDimRelation(std::string_view text);
 // Error usageError. `<` and `>` are strict; `=` and `==` are the same.
 Result<std::vector<DimRelation>> parseDimRelations(const std::string& text);
+// The text with each name replaced; names before `(` are functions.
+using ReplaceName = std::function<Result<std::string>(const std::string& name)>;
+Result<std::string> withNames(const std::string& text, const ReplaceName& replace);
+// The names that its expressions are of, in order of appearance.
+std::vector<std::string> namesIn(const DimRelation& relation);
 // "batch>=1, seq<=512": one relation behind the other; commas within parentheses are those of functions.
 std::vector<std::string> splitRelations(std::string_view text);
 

@@ -1,5 +1,6 @@
 // The text of relations, apart from what a solver learns of them: programs without a compiler read --dim,
 // too.
+#include <cctype>
 #include <utility>
 
 #include "app/engine/model/dim_relation.h"
@@ -33,7 +34,44 @@ std::string withoutBlanks(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(" \t") - begin + 1));
 }
 
+bool beginsName(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool isNamePart(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
+
 }  // namespace
+
+Result<std::string> withNames(const std::string& text, const ReplaceName& replace) {
+  std::string made;
+  for (size_t at = 0; at < text.size();) {
+    if (!beginsName(text[at])) {
+      made += text[at++];
+      continue;
+    }
+    size_t end = at;
+    while (end < text.size() && isNamePart(text[end])) ++end;
+    // `len[b]` is one name.
+    if (end < text.size() && text[end] == '[') end = std::min(text.find(']', end), text.size() - 1) + 1;
+    const std::string name = text.substr(at, end - at);
+    const size_t next = text.find_first_not_of(" \t", end);
+    if (next != std::string::npos && text[next] == '(') {
+      made += name;
+    } else {
+      DYN_TRY(const std::string with, replace(name));
+      made += with;
+    }
+    at = end;
+  }
+  return made;
+}
+
+std::vector<std::string> namesIn(const DimRelation& relation) {
+  std::vector<std::string> names;
+  for (const std::string& side : {relation.left, relation.right})
+    (void)withNames(side, [&](const std::string& name) -> Result<std::string> {
+      names.push_back(name);
+      return name;
+    });
+  return names;
+}
 
 bool isDimRelation(std::string_view text) {
   if (text.find_first_of("<>") != std::string_view::npos || text.find("==") != std::string_view::npos)
@@ -42,7 +80,7 @@ bool isDimRelation(std::string_view text) {
   if (equals == std::string_view::npos) return false;
   const std::string value = withoutBlanks(text.substr(equals + 1));
   return !value.empty() && value[0] != '@' && value.find("..") == std::string::npos &&
-         value.find_first_not_of("0123456789") != std::string::npos;
+         value.find_first_not_of("0123456789.+-") != std::string::npos;  // `-1` and `1.5` are no sizes
 }
 
 std::vector<std::string> splitRelations(std::string_view text) {

@@ -227,6 +227,9 @@ void LoadedModel::describeSignature(const Module& module) {
   signature_ = signatureOf(module, inputNames_, outputNames_);
   signature_.fixedDims = fixedDims_;
   signature_.defaults = defaultPorts_;
+  signature_.deduce = [ir = ir_](const DimValues& known, const std::vector<std::string>& unknown) {
+    return deducedDims(*ir, known, unknown);
+  };
 }
 
 void LoadedModel::describe() {

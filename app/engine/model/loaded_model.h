@@ -141,6 +141,8 @@ class LoadedModel {
   std::string inputName(size_t index) const;
   Status nameAxes();
   bool isNamed(const AxisName& axis) const;
+  static std::vector<DeducedDim> deducedDims(IrContext& ir, const DimValues& known,
+                                             const std::vector<std::string>& unknown);
   Status declareDims();
   Result<std::string> manyInputs() const;
   Status makeMany();

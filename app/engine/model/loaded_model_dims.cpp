@@ -135,18 +135,39 @@ Result<Dim> LoadedModel::declaredDim(const std::string& name) const {
   const Function* main = imported_.main();
   for (size_t i = 0; main && i < main->parameters.size(); ++i) {
     const Parameter& p = main->parameters[i];
-    for (SymbolId s : symbolsOf(p.type)) known.push_back(ir_->dims().symbolName(s));
+    for (SymbolId s : symbolsOf(p.type))
+      if (const std::string& name = ir_->dims().symbolName(s); std::ranges::find(known, name) == known.end())
+        known.push_back(name);
     if (!p.type.isTensor()) continue;
     const std::string input = inputName(i);
     for (size_t axis = 0; axis < p.type.dims().size(); ++axis)
       if (name == input + "." + std::to_string(axis) && p.type.dims()[axis].isSymbol())
         return p.type.dims()[axis];
   }
-  std::vector<std::string_view> views(known.begin(), known.end());
-  const std::string near = suggestion(name, views);
-  Error error = makeError(DiagnosticId::usageError, "the model has no dim '" + name + "'");
-  if (!near.empty()) return std::move(error).note("did you mean " + near + "?");
-  return error;
+  return noSuchDim(name, known);
+}
+
+// With the known sizes as further facts: what has no other value left.
+std::vector<DeducedDim> LoadedModel::deducedDims(IrContext& ir, const DimValues& known,
+                                                 const std::vector<std::string>& unknown) {
+  const std::string given = "given";
+  DimContext& dims = ir.facts().context();
+  DimSolver facts = ir.facts();
+  for (const auto& [name, value] : known)
+    if (dims.hasSymbol(name) && !facts.addRange(dims.symbol(name), value, value, {given, {}}).ok())
+      return {};  // the run says what contradicts what
+  std::vector<DeducedDim> deduced;
+  for (const std::string& name : unknown) {
+    if (!dims.hasSymbol(name)) continue;
+    const Dim dim = dims.symbol(name);
+    const Interval range = facts.interval(dim);
+    if (!range.low || range.low != range.high) continue;
+    DeducedDim one{name, *range.low, ""};
+    for (const Fact& fact : facts.explainEqual(dim, dims.constant(*range.low)))
+      if (fact.reason.text != given) one.reason += (one.reason.empty() ? "" : ", ") + fact.toString();
+    deduced.push_back(std::move(one));
+  }
+  return deduced;
 }
 
 // What the user says about dims holds for the whole program.

@@ -170,6 +170,8 @@ Status LoadedModel::readPackage() {
   if (const char* producer = dyn_module_metadata(module, "producer")) info_.producer = producer;
   if (const char* notice = dyn_module_metadata(module, "device_notice"))
     info_.warnings.push_back({.id = DiagnosticId::warning, .severity = Severity::warning, .message = notice});
+  for (const DimSpec& spec : request_.dims)
+    if (!spec.relations.empty() && !spec.axisName) return lateRelation(spec, signatureOf(module));
   if (!request_.dims.empty())
     return makeError(DiagnosticId::usageError, "the dims of a package were declared when it was compiled");
   return {};

@@ -274,10 +274,37 @@ CallDims::CallDims(const Signature& signature)
   }
 }
 
-Status CallDims::bind(const std::string& name, int64_t value) {
+namespace {
+constexpr std::string_view kNearDim = "did you mean ";
+}  // namespace
+
+bool hasNearDim(const Diagnostic& noSuchDim) {
+  return !noSuchDim.notes.empty() && noSuchDim.notes.front().starts_with(kNearDim);
+}
+
+Error noSuchDim(const std::string& name, const std::vector<std::string>& dims) {
+  Error error = makeError(DiagnosticId::usageError, "the model has no dim '" + name + "'");
+  const std::vector<std::string_view> known(dims.begin(), dims.end());
+  const std::string near = suggestion(name, known);
+  if (!near.empty()) return std::move(error).note(std::string(kNearDim) + near + "?");
+  std::string list;
+  for (const std::string& dim : dims) list += (list.empty() ? "" : ", ") + dim;
+  return std::move(error).note(list.empty() ? "its inputs have fixed shapes" : "its dims: " + list);
+}
+
+std::map<std::string, SymbolId, std::less<>>::const_iterator CallDims::find(const std::string& name) const {
   auto it = symbols_.find(name);
   if (it == symbols_.end() && context_->hasSymbol(name))
     it = symbols_.find(context_->symbol(name).toString());
+  return it;
+}
+
+bool CallDims::has(const std::string& name) const {
+  return find(name) != symbols_.end() || signature_.fixedDims.contains(name);
+}
+
+Status CallDims::bind(const std::string& name, int64_t value) {
+  const auto it = find(name);
   const auto fixed = signature_.fixedDims.find(name);
   if (it == symbols_.end() && fixed != signature_.fixedDims.end()) {
     if (fixed->second == value) return {};
@@ -286,15 +313,7 @@ Status CallDims::bind(const std::string& name, int64_t value) {
                                                    std::to_string(fixed->second))
         .note("load or compile the model without --dim " + name + "=" + std::to_string(fixed->second));
   }
-  if (it == symbols_.end()) {
-    Error error = makeError(DiagnosticId::usageError, "the model has no dim '" + name + "'");
-    std::vector<std::string_view> known(names_.begin(), names_.end());
-    const std::string near = suggestion(name, known);
-    if (!near.empty()) return std::move(error).note("did you mean " + near + "?");
-    std::string list;
-    for (const std::string& n : names_) list += (list.empty() ? "" : ", ") + n;
-    return std::move(error).note(list.empty() ? "its inputs have fixed shapes" : "its dims: " + list);
-  }
+  if (it == symbols_.end()) return noSuchDim(name, names_);
   if (value < 0)
     return makeError(DiagnosticId::usageError,
                      "--dim " + name + "=" + std::to_string(value) + ": a size is not negative");
@@ -348,6 +367,21 @@ Status CallDims::learn(const Port& port, const std::vector<int64_t>& shape) {
   return {};
 }
 
+std::vector<std::string> CallDims::deduce() {
+  std::vector<std::string> notes, unknown;
+  for (const std::string& name : names_)
+    if (!binding_.get(symbols_.find(name)->second)) unknown.push_back(name);
+  if (unknown.empty() || !signature_.deduce) return notes;
+  for (const DeducedDim& dim : signature_.deduce(values(), unknown)) {
+    const SymbolId symbol = symbols_.find(dim.name)->second;
+    binding_.set(symbol, dim.value);
+    givenBy_[symbol] = dim.reason.empty() ? "the other dims" : dim.reason;
+    notes.push_back("dim " + dim.name + " is " + std::to_string(dim.value) +
+                    (dim.reason.empty() ? "" : ": " + dim.reason));
+  }
+  return notes;
+}
+
 Result<std::vector<int64_t>> CallDims::shapeOf(const Port& port) const {
   if (port.rankIsOpen)
     return makeError(DiagnosticId::inputMissing,
@@ -391,6 +425,19 @@ std::optional<AxisName> axisNameOf(const std::string& text) {
   const std::string name = text.substr(equals + 1);
   if (!axis || *axis < 0 || !isIdentifier(name)) return std::nullopt;
   return AxisName{text.substr(0, dot), static_cast<size_t>(*axis), name};
+}
+
+Error lateRelation(const DimSpec& spec, const Signature& signature) {
+  const CallDims dims(signature);
+  for (const DimRelation& relation : spec.relations)
+    for (const std::string& name : namesIn(relation))
+      if (!dims.has(name)) return noSuchDim(name, dims.names());
+  const std::string said = "--dim " + spec.text + ": ";
+  if (!signature.deduce)
+    return makeError(DiagnosticId::usageError,
+                     said + "the dims of a package were declared when it was compiled");
+  return makeError(DiagnosticId::usageError, said + "a relation is said where the model is loaded")
+      .note(":load MODEL --dim " + spec.text);
 }
 
 Result<DimSpec> parseDimSpec(const std::string& text) {

@@ -7,6 +7,7 @@
 //   DYN_TRY(std::vector<int64_t> shape, dims.shapeOf(signature.inputs[1]));
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -29,11 +30,21 @@ struct Port {
   std::string length;
 };
 
+// A size that nobody gives, as the facts of the model leave it no other.
+struct DeducedDim {
+  std::string name;
+  int64_t value = 0;
+  std::string reason;  // "m = 2*n (user: --dim m=2*n)"; may be empty
+};
+
 struct Signature {
   std::vector<Port> inputs, outputs;
   // Inputs with a value of the model's own: a call may give another one, for which the model is compiled.
   std::vector<Port> defaults;
   DimValues fixedDims;  // dims that the program was made for; a call may name them with that value
+  // Which of the dims that are not known follow from those that are. Null: of a package.
+  std::function<std::vector<DeducedDim>(const DimValues& known, const std::vector<std::string>& unknown)>
+      deduce;
 };
 
 Signature signatureOf(const Module& module, const std::vector<std::string>& inputNames,
@@ -42,22 +53,31 @@ Signature signatureOf(const dyn_module* module);
 ValueInfo valueInfo(std::string name, Type type);
 const char* kindName(TypeKind kind);  // "tensor", "list"
 
+// usageError; its note names the nearest of the dims, or all of them.
+Error noSuchDim(const std::string& name, const std::vector<std::string>& dims);
+// Does its note name a dim that is near?
+bool hasNearDim(const Diagnostic& noSuchDim);
+
 class CallDims {
  public:
   explicit CallDims(const Signature& signature);
   // Named symbols of the inputs, in order of appearance; "?3" and "x.1" (axis 1 of input x) are names too.
   const std::vector<std::string>& names() const { return names_; }
+  bool has(const std::string& name) const;
   // Errors: usageError for an unknown name (with "did you mean"), a negative value, or another value than the
   // one fixed.
   Status bind(const std::string& name, int64_t value);
   // Binds the symbols of an input by the shape of its value; inputMismatch when it cannot have that shape.
   Status learn(const Port& port, const std::vector<int64_t>& shape);
+  // Binds the dims that follow from those that are bound; a note for each.
+  std::vector<std::string> deduce();
   // inputMissing when a symbol is not bound, listing all that are missing in any input.
   Result<std::vector<int64_t>> shapeOf(const Port& port) const;
   DimValues values() const;
 
  private:
   bool isOfOtherAxes(Dim dim) const;
+  std::map<std::string, SymbolId, std::less<>>::const_iterator find(const std::string& name) const;
 
   std::shared_ptr<DimContext> context_;
   const Signature& signature_;
@@ -95,6 +115,8 @@ struct DimSpec {
 };
 // "seq=59", "seq=1..512", "seq=1..512:8", "seq=@lengths.txt", "seq=2*n", "n<=m"
 Result<DimSpec> parseDimSpec(const std::string& text);
+// The error of a relation that is said of a run, or of a package: usageError.
+Error lateRelation(const DimSpec& spec, const Signature& signature);
 Result<std::vector<DimSpec>> parseDimSpecs(const std::vector<std::string>& texts);
 // Those of them that name axes.
 std::vector<DimSpec> axisNamesIn(std::vector<DimSpec> specs);

@@ -100,7 +100,7 @@ Result<View> handle_tune(SessionState& state, const Command& command, Outcome&) 
   const std::vector<std::string>& symbols = model->info().symbols;
   for (const DimSpec& spec : specs)
     if (std::find(symbols.begin(), symbols.end(), spec.name) == symbols.end())
-      return makeError(DiagnosticId::usageError, "the model has no dim '" + spec.name + "'");
+      return noSuchDim(spec.name, symbols);
   std::string missing;
   for (const std::string& symbol : symbols)
     if (missing.empty() &&

@@ -42,6 +42,7 @@ Result<Question> questionOf(const LoadedModel& model, const Command& command) {
     question.given[call.name] = Value(std::move(call.value));
   }
   for (const DimSpec& spec : question.specs) DYN_CHECK(dims.bind(spec.name, *spec.value));
+  (void)dims.deduce();
   question.dims = dims.values();
   return question;
 }

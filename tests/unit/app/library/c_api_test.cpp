@@ -285,7 +285,11 @@ TEST_F(LibraryTest, PredictsShapesMemoryAndChecks) {
   dyn_prediction_release(made);
   EXPECT_EQ(dyn_model_predict(model_, unknown, 1, &made), DYN_INVALID_ARGUMENT);
   EXPECT_EQ(made, nullptr);
-  EXPECT_EQ(dyn_model_predict(model_, equal, 2, &made), DYN_BAD_INPUT);  // m is missing
+  EXPECT_EQ(dyn_model_predict(model_, equal, 1, &made), DYN_BAD_INPUT);  // k is missing
+  // m is k, as the product demands.
+  ASSERT_EQ(dyn_model_predict(model_, equal, 2, &made), DYN_OK) << diagnostic().message;
+  EXPECT_STREQ(dyn_prediction_refused(made), "");
+  dyn_prediction_release(made);
 }
 
 TEST_F(LibraryTest, WritesAPackageThatTheRuntimeLoads) {

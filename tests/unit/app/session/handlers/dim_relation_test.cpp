@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "app/engine/run/run_result.h"
 #include "app/session/views/why_views.h"
 #include "tests/support/session_fixture.h"
 
@@ -67,6 +68,22 @@ TEST_F(DimRelations, WhatContradictsIsRefusedWithItsReason) {
   ASSERT_FALSE(outcome->ok());
   const std::string text = outcome->error->toString();
   EXPECT_THAT(text, HasSubstr("user: --dim m<=6"));
+}
+
+TEST_F(DimRelations, GiveTheSizesThatFollow) {
+  ASSERT_TRUE(loadText(kTwo, "--dim m=2*n")->ok());
+  const auto forward = line(":run --dim n=3");
+  ASSERT_TRUE(forward->ok()) << forward->error->toString();
+  EXPECT_EQ(forward->as<RunResult>()->outputs.at(0).type, "Tensor[(6), f32]");
+  const auto backward = line(":run --dim m=8");
+  ASSERT_TRUE(backward->ok()) << backward->error->toString();
+  EXPECT_EQ(backward->as<RunResult>()->outputs.at(0).type, "Tensor[(8), f32]");
+  EXPECT_EQ(line(":run --input b=[1,2,3,4]")->as<RunResult>()->outputs.at(0).type, "Tensor[(4), f32]");
+  EXPECT_TRUE(line(":predict --dim n=3")->ok());
+  for (const char* none : {":run", ":run --dim m=7", ":run --dim n=3 --dim m=7"})
+    EXPECT_FALSE(line(none)->ok()) << none;
+  ASSERT_TRUE(loadText(kTwo)->ok());
+  EXPECT_EQ(line(":run --dim n=3")->error->id, DiagnosticId::inputMissing) << "m may be 1, too";
 }
 
 TEST_F(DimRelations, UnknownNamesAreRefused) {
