@@ -46,6 +46,28 @@ bool colorWanted(int descriptor) {
   return !(no && *no) && ::isatty(descriptor) && terminal && std::string(terminal) != "dumb";
 }
 
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool hasTrueColor() {
+  const std::string depth = environment("COLORTERM");
+  return depth == "truecolor" || depth == "24bit";
+}
+
+// By what terminals say of themselves; tmux and screen pass neither protocol on.
+TextOptions::Pictures picturesOfTerminal() {
+  const std::string terminal = environment("TERM"), program = environment("TERM_PROGRAM");
+  if (terminal.starts_with("tmux") || terminal.starts_with("screen")) return TextOptions::Pictures::blocks;
+  if (terminal == "xterm-kitty" || terminal == "xterm-ghostty" || program == "WezTerm")
+    return TextOptions::Pictures::kitty;
+  if (terminal.starts_with("foot") || terminal.starts_with("mlterm") ||
+      terminal.find("sixel") != std::string::npos)
+    return TextOptions::Pictures::sixel;
+  return TextOptions::Pictures::blocks;
+}
+
 int widthOfTerminal() {
   winsize size{};
   return ::ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 100;
@@ -62,6 +84,9 @@ class Shell {
   explicit Shell(bool interactive, CommandRecord* record = nullptr)
       : interactive_(interactive), record_(record), session_(options()) {
     text_.color = interactive && colorWanted(1);
+    text_.trueColor = hasTrueColor();
+    text_.terminalPictures = text_.color ? picturesOfTerminal() : TextOptions::Pictures::off;
+    text_.pictures = text_.terminalPictures;
     const char* terminal = std::getenv("TERM");
     if (interactive && terminal && std::string(terminal) != "dumb") pager_ = pagerCommand();
     text_.mostLines = interactive && pager_.empty() ? 40 : 0;
@@ -187,7 +212,9 @@ class Shell {
     // Lines that are typed already would be keys of the pager.
     int typedBytes = 0;
     if (::ioctl(0, FIONREAD, &typedBytes) == 0 && typedBytes > 0) return false;
-    if (pager_.empty() || !paging_ || std::count(text.begin(), text.end(), '\n') < heightOfTerminal())
+    // A pager shows the bytes of a picture, unless it is of characters.
+    const bool isPicture = text.find("\033_G") != std::string::npos || text.find("\033P") != std::string::npos;
+    if (isPicture || pager_.empty() || !paging_ || std::count(text.begin(), text.end(), '\n') < heightOfTerminal())
       return false;
     const Paged paged = showByPager(pager_, text, signals_);
     if (paged == Paged::ended) ended_ = true;

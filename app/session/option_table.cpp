@@ -150,6 +150,14 @@ Storage printed(const char* fallback, int64_t most) {
           fallback};
 }
 
+Storage printedWord(const char* fallback, const std::vector<std::string>& words) {
+  return {nullptr,
+          [=](SessionOptions&, const std::string& name, const std::string& value) {
+            return checkWord(name, value, words);
+          },
+          fallback};
+}
+
 Storage printedSwitch(const char* fallback) {
   return {nullptr,
           [](SessionOptions&, const std::string& name, const std::string& value) {

@@ -21,6 +21,10 @@ struct TextOptions {
   int edgeItems = 3;
   bool full = false;  // tensors and differences whole
   int mostLines = 0;  // of a difference, unless full; 0: no limit
+  enum class Pictures : uint8_t { off, blocks, kitty, sixel };
+  Pictures pictures = Pictures::off;          // of tensors
+  Pictures terminalPictures = Pictures::off;  // what `:set pictures auto` chooses
+  bool trueColor = false;                     // else 256 colours
 };
 
 // Ends in a newline unless it is empty.

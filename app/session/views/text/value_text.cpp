@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/session/views/text/picture_text.h"
 #include "app/session/views/text/text_parts.h"
 #include "app/session/views/text/view_cases.h"
 #include "app/session/views/text_table.h"
@@ -13,7 +14,7 @@ namespace dyn {
 
 namespace {
 
-std::string tensorViewText(const TensorView& v) {
+std::string tensorViewText(const TensorView& v, const TextOptions& options) {
   std::string shape;
   for (const int64_t size : v.shape) shape += (shape.empty() ? "" : ", ") + std::to_string(size);
   std::string text = fmt::format("{}: {} [{}], {}, {}\n", visibleLine(v.name), v.dtype, shape,
@@ -28,6 +29,7 @@ std::string tensorViewText(const TensorView& v) {
   for (const int64_t count : v.histogram)
     text += kBlocks[count == 0 ? 0 : 1 + 7 * (count - 1) / std::max<int64_t>(1, most)];
   if (!v.histogram.empty()) text += "\n";
+  text += pictureText(v, options);
   text += v.text + "\n";
   if (!v.file.empty()) text += "written to " + v.file + "\n";
   return text;
@@ -35,7 +37,9 @@ std::string tensorViewText(const TensorView& v) {
 
 }  // namespace
 
-std::string viewText(const TensorView& view, const TextOptions&) { return tensorViewText(view); }
+std::string viewText(const TensorView& view, const TextOptions& options) {
+  return tensorViewText(view, options);
+}
 
 std::string viewText(const EvalResult& view, const TextOptions& options) {
   if (view.quiet) return "";

@@ -64,11 +64,25 @@ std::string durationText(int64_t timeNs) {
   return fmt::format("{:.2f} s", t / 1e9);
 }
 
+namespace {
+
+TextOptions::Pictures picturesOf(const std::string& word, const TextOptions& options) {
+  using Pictures = TextOptions::Pictures;
+  if (word == "auto") return options.terminalPictures;
+  return word == "blocks"  ? Pictures::blocks
+         : word == "kitty" ? Pictures::kitty
+         : word == "sixel" ? Pictures::sixel
+                           : Pictures::off;
+}
+
+}  // namespace
+
 void applySettings(const SettingTable& table, TextOptions& options) {
   for (const SettingTable::Row& row : table.rows) {
     if (row.name == "precision") options.precision = std::atoi(row.value.c_str());
     if (row.name == "edge-items") options.edgeItems = std::atoi(row.value.c_str());
     if (row.name == "full") options.full = row.value == "on";
+    if (row.name == "pictures") options.pictures = picturesOf(row.value, options);
   }
 }
 
