@@ -1,5 +1,5 @@
-// What the importer says of element types and ranks without inference, against inference: over the examples
-// of all operators.
+// What the importer says of element types, ranks and lists without inference, against inference: over the
+// examples of all operators.
 #include <gtest/gtest.h>
 
 #include "compiler/infer/infer.h"
@@ -26,7 +26,7 @@ void learnOperands(const Op& op, const Uses& uses, ValueTable& values) {
 }
 
 TEST(SimpleRules, SayWhatInferenceFinds) {
-  size_t dtypes = 0, ranks = 0;
+  size_t dtypes = 0, ranks = 0, lists = 0;
   for (const OpDef* row : opTable()) {
     SCOPED_TRACE(std::string(row->name) + ": " + std::string(row->example));
     IrContext ir;
@@ -41,7 +41,12 @@ TEST(SimpleRules, SayWhatInferenceFinds) {
       learnOperands(op, uses, values);
       for (size_t i = 0; i < op.results.size(); ++i) {
         const Type type = op.results[i].type;
+        if (type.kind() == TypeKind::list && op.regions.empty()) {
+          EXPECT_TRUE(makesList(*op.def)) << "result " << i;
+          ++lists;
+        }
         if (!type.isTensor()) continue;
+        EXPECT_FALSE(makesList(*op.def)) << "result " << i;
         if (const std::optional<Dtype> dtype = resultDtype(op, i, values)) {
           EXPECT_EQ(toString(*dtype), toString(type.dtype())) << "result " << i;
           ++dtypes;
@@ -53,6 +58,7 @@ TEST(SimpleRules, SayWhatInferenceFinds) {
       }
     });
   }
+  EXPECT_GE(lists, 5U);
   EXPECT_GT(dtypes, opTable().size() / 2);
   EXPECT_GT(ranks, opTable().size() / 3);
 }
