@@ -70,11 +70,13 @@ ValueId FunctionBuilder::addParameter(std::string_view name, std::optional<Dtype
   const ValueId id = ir_.newValue(name);
   const bool isVector = type && type.isTensor() && type.rank() == 1;
   const int64_t length = isVector ? type.dims()[0].constant().value_or(-1) : -1;
+  const bool mayBeNone = type && type.kind() == TypeKind::optional;
+  const Type held = mayBeNone ? type.elements()[0] : type;
   values_.at(id) = {serial_,
                     dtype,
                     nullptr,
                     rank,
-                    type && type.kind() == TypeKind::list,
+                    held && held.kind() == TypeKind::list,
                     length < INT32_MAX ? static_cast<int>(length) : -1};
   parameters_.push_back({id, type});
   return id;
@@ -108,7 +110,7 @@ void FunctionBuilder::add(Op op) {
                           resultDtype(*owned, i, values_),
                           &def == &ops::constantOp ? owned : nullptr,
                           resultRank(*owned, i, values_),
-                          makesList(def),
+                          resultIsList(*owned, values_),
                           i == 0 ? resultLength(*owned, values_) : -1};
     if (&def == &ops::constantOp) values_.at(result).rank = owned->attributes.tensor("value")->rank();
   }

@@ -27,8 +27,8 @@ class ValueTable {
     std::optional<Dtype> dtype;    // of a tensor; of the elements of a list or optional
     const Op* constant = nullptr;  // the `constant` operation that makes it
     int rank = -1;                 // of a tensor, when it is known without inference
-    bool isList = false;
-    int vectorLength = -1;  // of a vector whose length is known without inference
+    bool isList = false;           // a list, or an optional that may hold one
+    int vectorLength = -1;         // of a vector whose length is known without inference
     // Of a tuple of keys [k] and values [..., k], a map or a list of maps with the same keys: the keys'
     // type; `dtype` is that of the values.
     std::optional<Dtype> mapKeys = std::nullopt;

@@ -72,8 +72,14 @@ constexpr const OpDef* kListMakers[] = {&ops::listOp,        &ops::list_ofOp,   
 
 }  // namespace
 
-bool makesList(const OpDef& op) {
-  return std::find(std::begin(kListMakers), std::end(kListMakers), &op) != std::end(kListMakers);
+bool resultIsList(const Op& op, ValueTable& values) {
+  if (op.def == &ops::optional_someOp || op.def == &ops::optional_getOp)
+    return !op.operands.empty() && op.operands[0] != kNoValue && values.at(op.operands[0]).isList;
+  if (op.def == &ops::optional_noneOp) {
+    const Type type = op.attributes.type("type");
+    return type && type.kind() == TypeKind::list;
+  }
+  return std::find(std::begin(kListMakers), std::end(kListMakers), op.def) != std::end(kListMakers);
 }
 
 std::optional<Dtype> resultDtype(const Op& op, size_t index, ValueTable& values) {
