@@ -57,6 +57,29 @@ MODELS = {
             co = Identity(ci) from = Constant <value_ints=[0]> () one = Constant <value_ints=[1]> () j = Unsqueeze(i, from)
             to = Add(j, one) e = Slice(x, from, to, from) so = SequenceInsert(si, e) }>
         r = RELU(s) y = ConcatFromSequence <axis=0> (r) }""", MATRICES),
+    # What an exporter writes for the repetition of rows by numbers: the rank of `e` follows from pieces of one element.
+    "rows_by_numbers": ("""g (float[n,m] x, int64[n] k) => (float[p,m] y) {
+        ks = Shape(k) one = ConstantOfShape <value = int64[1] {1}> (ks) t = Squeeze(ks) c = Constant <value = bool {1}> ()
+        xs = SplitToSequence <axis=0> (x, one) rs = SplitToSequence <axis=0> (k, one) s0 = SequenceEmpty <dtype=1> ()
+        s = Loop (t, c, s0) <body = b (int64 i, bool ci, seq(float[q,m]) si) => (bool co, seq(float[q,m]) so) {
+            co = Identity(ci) row = SequenceAt(xs, i) r = SequenceAt(rs, i) rest = Constant <value_ints=[1]> ()
+            to = Concat <axis=0> (r, rest) e = Expand(row, to) so = SequenceInsert(si, e) }>
+        y = ConcatFromSequence <axis=0> (s) }""",
+        [{"x": DRAWS.standard_normal((len(k), 3), np.float32), "k": np.array(k, np.int64)} for k in ([2, 0, 3], [1], [0, 5, 1, 1, 2, 0, 4])]),
+    "equal_pieces": ("""g (float[n,m] x) => (float[2,m] y, float[k,m] z) {
+        sizes = Constant <value_ints=[2, 2, 2]> () s = SplitToSequence <axis=0> (x, sizes) i = Constant <value_int=-1> ()
+        y = SequenceAt(s, i) r = RELU(s) z = ConcatFromSequence <axis=0> (r) }""",
+        [{"x": DRAWS.standard_normal((6, m), np.float32)} for m in (1, 7)]),
+    "unequal_pieces": ("""g (float[n,m] x) => (float[k,m] y, float[l,m] z) {
+        sizes = Constant <value_ints=[1, 0, 4]> () s = SplitToSequence <axis=0> (x, sizes) i = Constant <value_int=1> ()
+        y = SequenceAt(s, i) r = RELU(s) z = ConcatFromSequence <axis=0> (r) }""",
+        [{"x": DRAWS.standard_normal((5, m), np.float32)} for m in (1, 7)]),
+    "pieces_with_a_rest": ("""g (float[7,m] x) => (float[k,m] y, float[7,m] z) {
+        size = Constant <value_int=3> () s = SplitToSequence <axis=0> (x, size) i = Constant <value_int=-1> ()
+        y = SequenceAt(s, i) z = ConcatFromSequence <axis=0> (s) }""", [{"x": DRAWS.standard_normal((7, m), np.float32)} for m in (1, 5)]),
+    "pieces_without_a_rest": ("""g (float[6,m] x) => (float[3,m] y, float[6,m] z) {
+        size = Constant <value_int=3> () s = SplitToSequence <axis=0> (x, size) i = Constant <value_int=0> ()
+        y = SequenceAt(s, i) z = ConcatFromSequence <axis=0> (s) }""", [{"x": DRAWS.standard_normal((6, m), np.float32)} for m in (1, 5)]),
 }
 
 

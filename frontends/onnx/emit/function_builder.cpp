@@ -46,7 +46,8 @@ ValueId FunctionBuilder::capture(ValueId outer) {
   if (known != captureParameters_.end()) return known->second;
   const ValueId inner = ir_.newValue(ir_.hasName(outer) ? ir_.valueName(outer) : "");
   const ValueTable::Entry seen = values_.at(outer);
-  values_.at(inner) = {serial_, seen.dtype, nullptr, seen.rank, seen.isList, seen.vectorLength, seen.mapKeys};
+  values_.at(inner) = {serial_,     seen.dtype,        nullptr,      seen.rank,
+                       seen.isList, seen.vectorLength, seen.mapKeys, seen.fill};
   captureParameters_.emplace(place, inner);
   local_.emplace(outer, inner);
   return inner;
@@ -112,6 +113,9 @@ void FunctionBuilder::add(Op op) {
                           resultRank(*owned, i, values_),
                           resultIsList(*owned, values_),
                           i == 0 ? resultLength(*owned, values_) : -1};
+    if (const HostTensor* fill = owned->attributes.tensor("value");
+        &def == &ops::constant_of_shapeOp && fill != nullptr && isInteger(fill->dtype()))
+      values_.at(result).fill = fill->intAt(0);
     if (&def == &ops::constantOp) values_.at(result).rank = owned->attributes.tensor("value")->rank();
   }
   ops_.push_back(owned);

@@ -32,6 +32,7 @@ class ValueTable {
     // Of a tuple of keys [k] and values [..., k], a map or a list of maps with the same keys: the keys'
     // type; `dtype` is that of the values.
     std::optional<Dtype> mapKeys = std::nullopt;
+    std::optional<int64_t> fill = std::nullopt;  // the number that all elements of an integer tensor are
     bool isMap() const { return mapKeys.has_value(); }
   };
   Entry& at(ValueId id) {
