@@ -80,6 +80,18 @@ MODELS = {
     "pieces_without_a_rest": ("""g (float[6,m] x) => (float[3,m] y, float[6,m] z) {
         size = Constant <value_int=3> () s = SplitToSequence <axis=0> (x, size) i = Constant <value_int=0> ()
         y = SequenceAt(s, i) z = ConcatFromSequence <axis=0> (s) }""", [{"x": DRAWS.standard_normal((6, m), np.float32)} for m in (1, 5)]),
+    # As the bags of an EmbeddingBag are written: the bounds of a Slice are themselves cut out of a vector, from i to i + 1.
+    "bags_between_offsets": ("""g (float[n,m] x, int64[k] o) => (float[k,m] y) {
+        ends = Shape <start=0, end=1> (x) all = Concat <axis=0> (o, ends) ks = Shape(o) t = Squeeze(ks) c = Constant <value = bool {1}> ()
+        s0 = SequenceEmpty <dtype=1> () none = Constant <value_ints=[-1]> ()
+        s = Loop (t, c, s0) <body = b (int64 i, bool ci, seq(float[1,m]) si) => (bool co, seq(float[1,m]) so) {
+            co = Identity(ci) j = Reshape(i, none) one = Constant <value_int=1> () two = Constant <value_int=2> () oc = CastLike(one, j)
+            j1 = Add(j, oc) j2 = Add(two, j) from = Slice(all, j, j1) to = Slice(all, j1, j2) same = Equal(from, to) zero = Constant <value_ints=[0]> ()
+            e = If (same) <then_branch = p () => (float[1,m] u) { one1 = Constant <value_ints=[1]> () r = Slice(x, zero, one1) u = Sub(r, r) },
+                           else_branch = q () => (float[1,m] w) { r = Slice(x, from, to) w = ReduceSum <keepdims=1> (r, zero) }>
+            so = SequenceInsert(si, e) }>
+        y = ConcatFromSequence <axis=0> (s) }""",
+        [{"x": DRAWS.standard_normal((n, 3), np.float32), "o": np.array(o, np.int64)} for n, o in ((7, [0, 3, 3, 5]), (1, [0]), (11, [0, 0, 11]))]),
 }
 
 

@@ -3,6 +3,7 @@
 #include "compiler/ops/op_table.h"
 #include "frontends/onnx/emit/result_dtypes.h"
 #include "frontends/onnx/emit/result_ranks.h"
+#include "frontends/onnx/emit/result_sums.h"
 
 namespace dyn::onnx {
 
@@ -46,8 +47,10 @@ ValueId FunctionBuilder::capture(ValueId outer) {
   if (known != captureParameters_.end()) return known->second;
   const ValueId inner = ir_.newValue(ir_.hasName(outer) ? ir_.valueName(outer) : "");
   const ValueTable::Entry seen = values_.at(outer);
-  values_.at(inner) = {serial_,     seen.dtype,        nullptr,      seen.rank,
-                       seen.isList, seen.vectorLength, seen.mapKeys, seen.fill};
+  values_.at(inner) = seen;
+  values_.at(inner).owner = serial_;
+  values_.at(inner).constant = nullptr;
+  values_.at(inner).base = kNoValue;  // a value of the function around
   captureParameters_.emplace(place, inner);
   local_.emplace(outer, inner);
   return inner;
@@ -113,11 +116,9 @@ void FunctionBuilder::add(Op op) {
                           resultRank(*owned, i, values_),
                           resultIsList(*owned, values_),
                           i == 0 ? resultLength(*owned, values_) : -1};
-    if (const HostTensor* fill = owned->attributes.tensor("value");
-        &def == &ops::constant_of_shapeOp && fill != nullptr && isInteger(fill->dtype()))
-      values_.at(result).fill = fill->intAt(0);
     if (&def == &ops::constantOp) values_.at(result).rank = owned->attributes.tensor("value")->rank();
   }
+  learnSums(*owned, values_);
   ops_.push_back(owned);
 }
 

@@ -33,6 +33,9 @@ class ValueTable {
     // type; `dtype` is that of the values.
     std::optional<Dtype> mapKeys = std::nullopt;
     std::optional<int64_t> fill = std::nullopt;  // the number that all elements of an integer tensor are
+    ValueId base = kNoValue;                     // the value is `base` plus `offset`
+    int64_t offset = 0;
+    int64_t atMost = -1;  // elements of a vector, where its length is not known
     bool isMap() const { return mapKeys.has_value(); }
   };
   Entry& at(ValueId id) {
