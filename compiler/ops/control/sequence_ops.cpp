@@ -10,6 +10,19 @@ namespace {
 
 // --- types
 
+// The size that every piece has, where the sizes say it: all of the vector are one number, or one number
+// makes up the axis without a rest. Null: pieces differ, or it is not known.
+Dim pieceOf(InferContext& c, Dim axis, int sizesRank) {
+  const std::optional<Contents> sizes = c.operandContents(1);
+  if (!sizes || sizes->empty()) return Dim();
+  const std::optional<int64_t> size = (*sizes)[0].constant();
+  for (const Dim& other : *sizes)
+    if (!size || other.constant() != size) return Dim();
+  if (*size < (sizesRank == 0 ? 1 : 0)) return Dim();
+  if (sizesRank == 0 && *size != 1 && axis.constant().value_or(1) % *size != 0) return Dim();
+  return constantDim(c, *size);
+}
+
 Status inferSequenceSplit(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", 0), x.rank()));
@@ -20,7 +33,8 @@ Status inferSequenceSplit(InferContext& c) {
     DYN_CHECK(requireClass(c, sizes, {DtypeClass::integer}, "the sizes of the pieces"));
     if (sizes.rank() > 1)
       return c.error(DiagnosticId::rankMismatch, "the sizes of the pieces are a vector or one number");
-    shape[at] = c.fresh("pieces of a split differ in size");
+    const Dim piece = pieceOf(c, shape[at], sizes.rank());
+    shape[at] = piece ? piece : c.fresh("pieces of a split differ in size");
   } else if (c.attributes().integer("keepdims", 1) != 0) {
     shape[at] = constantDim(c, 1);
   } else {

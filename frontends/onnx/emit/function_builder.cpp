@@ -3,6 +3,7 @@
 #include "compiler/ops/op_table.h"
 #include "frontends/onnx/emit/result_dtypes.h"
 #include "frontends/onnx/emit/result_ranks.h"
+#include "frontends/onnx/emit/result_sums.h"
 
 namespace dyn::onnx {
 
@@ -46,7 +47,10 @@ ValueId FunctionBuilder::capture(ValueId outer) {
   if (known != captureParameters_.end()) return known->second;
   const ValueId inner = ir_.newValue(ir_.hasName(outer) ? ir_.valueName(outer) : "");
   const ValueTable::Entry seen = values_.at(outer);
-  values_.at(inner) = {serial_, seen.dtype, nullptr, seen.rank, seen.isList, seen.vectorLength, seen.mapKeys};
+  values_.at(inner) = seen;
+  values_.at(inner).owner = serial_;
+  values_.at(inner).constant = nullptr;
+  values_.at(inner).base = kNoValue;  // a value of the function around
   captureParameters_.emplace(place, inner);
   local_.emplace(outer, inner);
   return inner;
@@ -70,11 +74,13 @@ ValueId FunctionBuilder::addParameter(std::string_view name, std::optional<Dtype
   const ValueId id = ir_.newValue(name);
   const bool isVector = type && type.isTensor() && type.rank() == 1;
   const int64_t length = isVector ? type.dims()[0].constant().value_or(-1) : -1;
+  const bool mayBeNone = type && type.kind() == TypeKind::optional;
+  const Type held = mayBeNone ? type.elements()[0] : type;
   values_.at(id) = {serial_,
                     dtype,
                     nullptr,
                     rank,
-                    type && type.kind() == TypeKind::list,
+                    held && held.kind() == TypeKind::list,
                     length < INT32_MAX ? static_cast<int>(length) : -1};
   parameters_.push_back({id, type});
   return id;
@@ -108,10 +114,11 @@ void FunctionBuilder::add(Op op) {
                           resultDtype(*owned, i, values_),
                           &def == &ops::constantOp ? owned : nullptr,
                           resultRank(*owned, i, values_),
-                          makesList(def),
+                          resultIsList(*owned, values_),
                           i == 0 ? resultLength(*owned, values_) : -1};
     if (&def == &ops::constantOp) values_.at(result).rank = owned->attributes.tensor("value")->rank();
   }
+  learnSums(*owned, values_);
   ops_.push_back(owned);
 }
 

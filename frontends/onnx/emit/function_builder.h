@@ -27,11 +27,15 @@ class ValueTable {
     std::optional<Dtype> dtype;    // of a tensor; of the elements of a list or optional
     const Op* constant = nullptr;  // the `constant` operation that makes it
     int rank = -1;                 // of a tensor, when it is known without inference
-    bool isList = false;
-    int vectorLength = -1;  // of a vector whose length is known without inference
+    bool isList = false;           // a list, or an optional that may hold one
+    int vectorLength = -1;         // of a vector whose length is known without inference
     // Of a tuple of keys [k] and values [..., k], a map or a list of maps with the same keys: the keys'
     // type; `dtype` is that of the values.
     std::optional<Dtype> mapKeys = std::nullopt;
+    std::optional<int64_t> fill = std::nullopt;  // the number that all elements of an integer tensor are
+    ValueId base = kNoValue;                     // the value is `base` plus `offset`
+    int64_t offset = 0;
+    int64_t atMost = -1;  // elements of a vector, where its length is not known
     bool isMap() const { return mapKeys.has_value(); }
   };
   Entry& at(ValueId id) {

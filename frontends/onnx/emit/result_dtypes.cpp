@@ -1,96 +1,103 @@
 #include "frontends/onnx/emit/result_dtypes.h"
 
 #include <algorithm>
-#include <string_view>
 
-#include "compiler/ir/op_def.h"
+#include "compiler/ops/op_table.h"
 
 namespace dyn::onnx {
 namespace {
 
 struct FixedRow {
-  std::string_view op;
+  const OpDef* op;
   int result;  // -1: every one
   Dtype dtype;
 };
 
 // Operators whose results do not have the type of their first operand.
 constexpr FixedRow kFixed[] = {
-    {"equal", 0, Dtype::boolean},
-    {"less", 0, Dtype::boolean},
-    {"less_equal", 0, Dtype::boolean},
-    {"greater", 0, Dtype::boolean},
-    {"greater_equal", 0, Dtype::boolean},
-    {"is_nan", 0, Dtype::boolean},
-    {"is_inf", 0, Dtype::boolean},
-    {"optional_has", 0, Dtype::boolean},
-    {"regex_full_match", 0, Dtype::boolean},
-    {"string_split", 1, Dtype::i64},
-    {"tfidf", 0, Dtype::f32},
-    {"string_pick", 0, Dtype::string},
-    {"string_ranks", 0, Dtype::i64},
-    {"string_ranks", 1, Dtype::string},
-    {"shape", 0, Dtype::i64},
-    {"size", 0, Dtype::i64},
-    {"argmax", 0, Dtype::i64},
-    {"argmin", 0, Dtype::i64},
-    {"nonzero", 0, Dtype::i64},
-    {"non_max_suppression", 0, Dtype::i64},
-    {"dims_value", 0, Dtype::i64},
-    {"dim_value", 0, Dtype::i64},
-    {"list_length", 0, Dtype::i64},
-    {"topk", 1, Dtype::i64},
-    {"unique", 1, Dtype::i64},
-    {"unique", 2, Dtype::i64},
-    {"unique", 3, Dtype::i64},
-    {"max_pool", 1, Dtype::i64},
-    {"layer_norm", 1, Dtype::f32},
-    {"layer_norm", 2, Dtype::f32},
-    {"matmul_integer", 0, Dtype::i32},
-    {"matmul_integer_packed", 0, Dtype::i32},
-    {"conv_integer", 0, Dtype::i32},
-    {"conv_integer_packed", 0, Dtype::i32},
-    {"walk_trees", 0, Dtype::i32},
-    {"constant_of_shape", 0, Dtype::f32},  // without a value
-    {"dynamic_quantize_linear", 0, Dtype::u8},
-    {"dynamic_quantize_linear", 1, Dtype::f32},
-    {"dynamic_quantize_linear", 2, Dtype::u8},
+    {&ops::equalOp, 0, Dtype::boolean},
+    {&ops::lessOp, 0, Dtype::boolean},
+    {&ops::less_equalOp, 0, Dtype::boolean},
+    {&ops::greaterOp, 0, Dtype::boolean},
+    {&ops::greater_equalOp, 0, Dtype::boolean},
+    {&ops::is_nanOp, 0, Dtype::boolean},
+    {&ops::is_infOp, 0, Dtype::boolean},
+    {&ops::optional_hasOp, 0, Dtype::boolean},
+    {&ops::regex_full_matchOp, 0, Dtype::boolean},
+    {&ops::string_splitOp, 1, Dtype::i64},
+    {&ops::tfidfOp, 0, Dtype::f32},
+    {&ops::string_pickOp, 0, Dtype::string},
+    {&ops::string_ranksOp, 0, Dtype::i64},
+    {&ops::string_ranksOp, 1, Dtype::string},
+    {&ops::shapeOp, 0, Dtype::i64},
+    {&ops::sizeOp, 0, Dtype::i64},
+    {&ops::argmaxOp, 0, Dtype::i64},
+    {&ops::argminOp, 0, Dtype::i64},
+    {&ops::nonzeroOp, 0, Dtype::i64},
+    {&ops::non_max_suppressionOp, 0, Dtype::i64},
+    {&ops::dims_valueOp, 0, Dtype::i64},
+    {&ops::dim_valueOp, 0, Dtype::i64},
+    {&ops::list_lengthOp, 0, Dtype::i64},
+    {&ops::topkOp, 1, Dtype::i64},
+    {&ops::uniqueOp, 1, Dtype::i64},
+    {&ops::uniqueOp, 2, Dtype::i64},
+    {&ops::uniqueOp, 3, Dtype::i64},
+    {&ops::max_poolOp, 1, Dtype::i64},
+    {&ops::layer_normOp, 1, Dtype::f32},
+    {&ops::layer_normOp, 2, Dtype::f32},
+    {&ops::matmul_integerOp, 0, Dtype::i32},
+    {&ops::matmul_integer_packedOp, 0, Dtype::i32},
+    {&ops::conv_integerOp, 0, Dtype::i32},
+    {&ops::conv_integer_packedOp, 0, Dtype::i32},
+    {&ops::walk_treesOp, 0, Dtype::i32},
+    {&ops::constant_of_shapeOp, 0, Dtype::f32},  // without a value
+    {&ops::dynamic_quantize_linearOp, 0, Dtype::u8},
+    {&ops::dynamic_quantize_linearOp, 1, Dtype::f32},
+    {&ops::dynamic_quantize_linearOp, 2, Dtype::u8},
 };
 
 struct OperandRow {
-  std::string_view op;
+  const OpDef* op;
   size_t operand;
 };
 
-constexpr OperandRow kOfOperand[] = {
-    {"where", 1}, {"one_hot", 2}, {"dequantize_linear", 1}, {"quantize_linear", 2}, {"compress", 0}};
+constexpr OperandRow kOfOperand[] = {{&ops::whereOp, 1},
+                                     {&ops::one_hotOp, 2},
+                                     {&ops::dequantize_linearOp, 1},
+                                     {&ops::quantize_linearOp, 2},
+                                     {&ops::compressOp, 0}};
 
-constexpr std::string_view kListMakers[] = {"list", "list_append", "list_insert", "list_erase",
-                                            "split_to_list"};
+constexpr const OpDef* kListMakers[] = {&ops::listOp,        &ops::list_ofOp,    &ops::list_appendOp,
+                                        &ops::list_insertOp, &ops::list_eraseOp, &ops::split_to_sequenceOp};
 
 }  // namespace
 
-bool makesList(const OpDef& op) {
-  return std::find(std::begin(kListMakers), std::end(kListMakers), op.name) != std::end(kListMakers);
+bool resultIsList(const Op& op, ValueTable& values) {
+  if (op.def == &ops::optional_someOp || op.def == &ops::optional_getOp)
+    return !op.operands.empty() && op.operands[0] != kNoValue && values.at(op.operands[0]).isList;
+  if (op.def == &ops::optional_noneOp) {
+    const Type type = op.attributes.type("type");
+    return type && type.kind() == TypeKind::list;
+  }
+  return std::find(std::begin(kListMakers), std::end(kListMakers), op.def) != std::end(kListMakers);
 }
 
 std::optional<Dtype> resultDtype(const Op& op, size_t index, ValueTable& values) {
   for (const char* name : {"value", "values"})
     if (const HostTensor* value = op.attributes.tensor(name)) return value->dtype();
   for (const FixedRow& row : kFixed) {
-    if (row.op == op.def->name && (row.result < 0 || static_cast<size_t>(row.result) == index))
-      return row.dtype;
+    if (row.op == op.def && (row.result < 0 || static_cast<size_t>(row.result) == index)) return row.dtype;
   }
   for (const auto& [name, value] : op.attributes.all()) {
     if (kindOf(value) == AttributeKind::dtype && (name == "to" || name == "dtype" || name == "output_dtype"))
       return std::get<Dtype>(value);
   }
   // A tuple's fields differ; what a body returns is known where it was imported.
-  if (op.def->name == "tuple" || op.def->name == "tuple_get" || !op.regions.empty()) return std::nullopt;
+  if (op.def == &ops::tupleOp || op.def == &ops::tuple_getOp || !op.regions.empty()) return std::nullopt;
   size_t operand = 0;
-  if ((op.def->name == "list_append" || op.def->name == "list_insert") && op.operands.size() > 1) operand = 1;
+  if ((op.def == &ops::list_appendOp || op.def == &ops::list_insertOp) && op.operands.size() > 1) operand = 1;
   for (const OperandRow& row : kOfOperand)
-    if (row.op == op.def->name) operand = row.operand;
+    if (row.op == op.def) operand = row.operand;
   if (operand >= op.operands.size() || op.operands[operand] == kNoValue) return std::nullopt;
   return values.at(op.operands[operand]).dtype;
 }

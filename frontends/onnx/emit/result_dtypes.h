@@ -10,7 +10,7 @@ namespace dyn::onnx {
 
 // Of result `index`; of a list or optional the type of its tensors. nullopt: unknown.
 std::optional<Dtype> resultDtype(const Op& op, size_t index, ValueTable& values);
-// Whether its result is a list.
-bool makesList(const OpDef& op);
+// Whether its result is a list, or an optional that may hold one.
+bool resultIsList(const Op& op, ValueTable& values);
 
 }  // namespace dyn::onnx

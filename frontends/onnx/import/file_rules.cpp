@@ -173,6 +173,15 @@ void findUntypedOutputs(const FileGraphs& file, FaultList& faults) {
                  output.bytes);
 }
 
+void findRepeatedOutputs(const FileGraphs& file, FaultList& faults) {
+  std::unordered_set<Text> known;
+  for (const ValueInfoProto& output : file.model.graph->outputs)
+    if (!output.name.empty() && !known.insert(output.name).second)
+      faults.add("output " + quotedText(output.name) +
+                     " is listed twice; from the second on it has a number behind its name",
+                 output.bytes);
+}
+
 // --- initializers
 
 template <typename Check>
@@ -498,7 +507,8 @@ constexpr FileRule kRules[] = {
     {"contrib-not-imported", "an operator of com.microsoft where that is not imported", kWarning},
     {"graph-unnamed", "a graph without name", kWarning, findUnnamedGraph},
     {"input-unnamed", "an input without name", kError, findUnnamedInputs},
-    {"output-unnamed", "an output without name, or one that is listed twice", kError},
+    {"output-unnamed", "an output without name", kError},
+    {"output-twice", "a value that is listed twice as an output", kWarning, findRepeatedOutputs},
     {"output-untyped", "an output without a type", kWarning, findUntypedOutputs},
     {"dim-negative", "an input with a dim below -1", kError, findNegativeDims},
     {"dim-minus-one", "a dim of -1 where an unknown one is meant", kWarning, findMinusOne},

@@ -1,5 +1,7 @@
 #include "frontends/onnx/import/graph_importer.h"
 
+#include <algorithm>
+
 #include "compiler/ops/op_table.h"
 #include "compiler/support/suggestion.h"
 #include "frontends/onnx/import/file_rules.h"
@@ -163,7 +165,7 @@ void GraphImporter::openMain() {
   }
   if (result_.openInputs.empty()) return orderFrame(frame);
   // What the operations mean depends on ranks: the body waits for them.
-  for (const ValueInfoProto& output : model_.graph->outputs) result_.outputNames.emplace_back(output.name);
+  result_.outputNames = outputNames();
   frames_.pop_back();
   if (!result_.problems.empty()) return;
   result_.module.context = &ir_;
@@ -440,16 +442,32 @@ void GraphImporter::closeFunction() {
   frames_.pop_back();
 }
 
+// As written; a value that is listed again is `y.2`, so that each output has a name of its own.
+std::vector<std::string> GraphImporter::outputNames() const {
+  std::unordered_set<std::string> written, taken;
+  for (const ValueInfoProto& output : model_.graph->outputs) written.emplace(output.name);
+  std::vector<std::string> names;
+  for (const ValueInfoProto& output : model_.graph->outputs) {
+    std::string name(output.name);
+    for (int again = 2; !taken.insert(name).second; ++again) {
+      name = std::string(output.name) + "." + std::to_string(again);
+      if (written.count(name) != 0) name = std::string(output.name);
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 void GraphImporter::closeMain() {
   Frame& frame = frames_.back();
+  const std::vector<std::string> names = outputNames();
   std::vector<ValueId> results;
   std::vector<std::pair<std::string, ValueId>> keysOfMaps;
-  std::unordered_set<Text> seen;
-  for (const ValueInfoProto& output : model_.graph->outputs) {
+  for (size_t i = 0; i != names.size(); ++i) {
+    const ValueInfoProto& output = model_.graph->outputs[i];
     const SourceLocation place = model_.place(output.bytes);
-    if (output.name.empty() || !seen.insert(output.name).second) {
-      report(DiagnosticId::onnxInvalid,
-             "output " + quotedText(output.name) + " is listed twice or has no name", place);
+    if (output.name.empty()) {
+      report(DiagnosticId::onnxInvalid, "output " + std::to_string(i) + " has no name", place);
       continue;
     }
     const std::optional<ValueId> value = resolve(frame, output.name, place, {});
@@ -458,16 +476,16 @@ void GraphImporter::closeMain() {
         return main_.emit(ops::tuple_getOp, {*value}, {{"index", index}}, 1, place)[0];
       };
       results.push_back(part(1));
-      keysOfMaps.emplace_back(std::string(output.name) + ".keys", part(0));
+      keysOfMaps.emplace_back(names[i] + ".keys", part(0));
     } else if (value) {
       results.push_back(main_.localize(*value));
     }
-    result_.outputNames.emplace_back(output.name);
+    result_.outputNames.push_back(names[i]);
     result_.declaredOutputs.push_back(declaredOutput(output, place));
   }
   SourceLocation place = model_.place(model_.graph->bytes);
   for (const auto& [name, keys] : keysOfMaps) {
-    if (seen.count(name) != 0)
+    if (std::find(names.begin(), names.end(), name) != names.end())
       report(DiagnosticId::unsupportedFeature,
              "output " + quotedText(name) + " has the name that the keys of a map take", place);
     results.push_back(keys);

@@ -122,6 +122,7 @@ class GraphImporter : private TypeProbe {
   void mapNode(Frame& frame, const NodeProto& node, const MapRow& row, int64_t version);
   void openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function);
   void closeFunction();
+  std::vector<std::string> outputNames() const;
   void closeMain();
   const FunctionProto* findFunction(const NodeProto& node) const;
   std::optional<int64_t> versionOf(Frame& frame, const NodeProto& node);

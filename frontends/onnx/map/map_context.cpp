@@ -176,6 +176,9 @@ int MapContext::inferredRank(ValueId id) {
   return known >= 0 || id == kNoValue || failed() ? known : learn(id).rank;
 }
 
+std::optional<int64_t> MapContext::fillOf(ValueId id) const {
+  return id == kNoValue ? std::nullopt : values_.at(id).fill;
+}
 int MapContext::lengthOf(ValueId id) const { return id == kNoValue ? -1 : values_.at(id).vectorLength; }
 
 bool MapContext::knowsOp(std::string_view op) const { return findOp(op) != nullptr; }

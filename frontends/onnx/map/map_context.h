@@ -75,8 +75,10 @@ class MapContext {
   const HostTensor* constantOf(ValueId id) const;
   // All elements of a constant integer value.
   std::optional<std::vector<int64_t>> constantIntegers(ValueId id) const;
-  int rankOf(ValueId id) const;    // -1: unknown
-  int inferredRank(ValueId id);    // inference is asked, too
+  int rankOf(ValueId id) const;                     // -1: unknown
+  int inferredRank(ValueId id);                     // inference is asked, too
+  std::optional<int64_t> fillOf(ValueId id) const;  // the number that all elements are, where one filled it
+  int64_t atMostOf(ValueId id) const { return id == kNoValue ? -1 : values_.at(id).atMost; }
   int lengthOf(ValueId id) const;  // of a vector; -1: unknown
 
   // The operator of that name in ops.def; a failure (unsupportedOp) when there is none or an operand is

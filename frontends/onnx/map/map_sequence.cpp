@@ -18,11 +18,25 @@ void mapConcatFromSequence(MapContext& c) {
                         {{"axis", c.requiredInteger("axis")}}));
 }
 
+// Sizes that are all 1, as exports write them for repeats by numbers: one number says so to inference, which
+// does not see into a vector of unknown length. The axis must be as long as the vector.
+ValueId piecesOfOne(MapContext& c, ValueId x, ValueId sizes, int64_t axis) {
+  Attributes range = {{"start", axis}};
+  if (axis != -1) range.set("end", axis + 1);
+  const ValueId length = c.emit("shape", {x}, std::move(range));
+  c.requireInRange(c.emit("shape", {sizes}), length, length, "the sum of the sizes");
+  return c.integerValue(1);
+}
+
 void mapSplitToSequence(MapContext& c) {
   Attributes attributes;
   attributes.set("axis", c.integer("axis", 0));
   attributes.set("keepdims", c.integer("keepdims", 1));
-  c.setOutput(0, c.emit("split_to_sequence", {c.input(0), c.optionalInput(1)}, std::move(attributes)));
+  const ValueId x = c.input(0);
+  ValueId sizes = c.optionalInput(1);
+  if (sizes != kNoValue && c.fillOf(sizes) == 1 && c.inferredRank(sizes) == 1)
+    sizes = piecesOfOne(c, x, sizes, c.integer("axis", 0));
+  c.setOutput(0, c.emit("split_to_sequence", {x, sizes}, std::move(attributes)));
 }
 
 void mapOptional(MapContext& c) {

@@ -83,8 +83,18 @@ ValueId filled(MapContext& c, ValueId like, int64_t value) {
 
 }  // namespace
 
+// A bound that a run cuts out of a vector: it can only be one element, but inference knows that only of a
+// reshape.
+ValueId boundsVector(MapContext& c, ValueId bounds) {
+  if (c.lengthOf(bounds) >= 0 || c.atMostOf(bounds) != 1) return bounds;
+  return c.emit("reshape", {bounds, c.integersValue({1})});
+}
+
 void mapSlice(MapContext& c) {
   if (c.version() >= 10) {
+    const ValueId from = boundsVector(c, c.input(1)), to = boundsVector(c, c.input(2));
+    if (from != c.input(1) || to != c.input(2))
+      return c.setOutput(0, c.emit("slice", {c.input(0), from, to, c.optionalInput(3), c.optionalInput(4)}));
     if (!isValue(c, c.optionalInput(3))) return mapDirect(c, "slice");
     const ValueId x = c.input(0), axes = c.input(3), shape = c.emit("shape", {x});
     const ValueId starts = forAllAxes(c, filled(c, shape, 0), axes, c.input(1));

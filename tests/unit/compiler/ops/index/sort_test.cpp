@@ -70,6 +70,25 @@ TEST(NonMaxSuppression, KeepsTheBest) {
   EXPECT_EQ(shapeOf(checkOp({"non_max_suppression", {boxes, scores}})), (Shapes{0, 3}));
 }
 
+// The size of the pieces is known where the sizes tell it: then it stands in the type of the list.
+TEST(Sequence, PiecesOfOneSizeHaveThatSizeInTheirType) {
+  const auto pieces = [](std::string_view axis, std::string_view sizes) {
+    const Program p = inferText("fn @main(%x: Tensor[(" + std::string(axis) +
+                                "), f32]) { %s = constant() {value = " + std::string(sizes) +
+                                "} %l = split_to_sequence(%x, %s) {axis = 0} return %l }");
+    return p.inferred.module.main()->resultTypes[0].element().dims()[0].constant();
+  };
+  EXPECT_EQ(pieces("n", "i64[3] [2, 2, 2]"), 2);
+  EXPECT_EQ(pieces("n", "i64[2] [0, 0]"), 0);
+  EXPECT_EQ(pieces("n", "i64[3] [2, 2, 1]"), std::nullopt);
+  EXPECT_EQ(pieces("n", "i64[0] []"), std::nullopt);
+  EXPECT_EQ(pieces("n", "i64[2] [-1, -1]"), std::nullopt);
+  EXPECT_EQ(pieces("n", "i64[] 1"), 1);
+  EXPECT_EQ(pieces("n", "i64[] 2"), std::nullopt) << "the last piece may be smaller";
+  EXPECT_EQ(pieces("7", "i64[] 2"), std::nullopt);
+  EXPECT_EQ(pieces("6", "i64[] 2"), 2);
+}
+
 TEST(Sequence, SplitAndJoin) {
   const Program p = inferText(
       "fn @main(%x: Tensor[(n, 3), f32], %s: Tensor[(), i64]) { %l = split_to_sequence(%x, %s) {axis = 0} "

@@ -1,5 +1,5 @@
-// What the importer says of element types and ranks without inference, against inference: over the examples
-// of all operators.
+// What the importer says of element types, ranks and lists without inference, against inference: over the
+// examples of all operators.
 #include <gtest/gtest.h>
 
 #include "compiler/infer/infer.h"
@@ -17,6 +17,7 @@ void learnOperands(const Op& op, const Uses& uses, ValueTable& values) {
   for (const ValueId id : op.operands) {
     if (id == kNoValue) continue;
     const Type type = uses.definition(id).type;
+    values.at(id).isList = type.kind() == TypeKind::list;
     if (!type.isTensor()) continue;
     values.at(id).dtype = type.dtype();
     values.at(id).rank = type.rank();
@@ -26,7 +27,7 @@ void learnOperands(const Op& op, const Uses& uses, ValueTable& values) {
 }
 
 TEST(SimpleRules, SayWhatInferenceFinds) {
-  size_t dtypes = 0, ranks = 0;
+  size_t dtypes = 0, ranks = 0, lists = 0;
   for (const OpDef* row : opTable()) {
     SCOPED_TRACE(std::string(row->name) + ": " + std::string(row->example));
     IrContext ir;
@@ -41,7 +42,12 @@ TEST(SimpleRules, SayWhatInferenceFinds) {
       learnOperands(op, uses, values);
       for (size_t i = 0; i < op.results.size(); ++i) {
         const Type type = op.results[i].type;
+        if (type.kind() == TypeKind::list && op.regions.empty()) {
+          EXPECT_TRUE(resultIsList(op, values)) << "result " << i;
+          ++lists;
+        }
         if (!type.isTensor()) continue;
+        EXPECT_FALSE(resultIsList(op, values)) << "result " << i;
         if (const std::optional<Dtype> dtype = resultDtype(op, i, values)) {
           EXPECT_EQ(toString(*dtype), toString(type.dtype())) << "result " << i;
           ++dtypes;
@@ -53,6 +59,7 @@ TEST(SimpleRules, SayWhatInferenceFinds) {
       }
     });
   }
+  EXPECT_GE(lists, 5U);
   EXPECT_GT(dtypes, opTable().size() / 2);
   EXPECT_GT(ranks, opTable().size() / 3);
 }

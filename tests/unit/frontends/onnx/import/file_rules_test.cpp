@@ -83,7 +83,7 @@ const Violation kViolations[] = {
      [](FileParts& f) { f.input.sub(11, valueInfo("", tensorType(1, {"n"}))); }},
     {"output-unnamed", "has no name",
      [](FileParts& f) { f.output.sub(12, valueInfo("", tensorType(1, {"n"}))); }},
-    {"output-unnamed", "listed twice",
+    {"output-twice", "output 'y' is listed twice",
      [](FileParts& f) {
        f.output.sub(12, valueInfo("y", tensorType(1, {"n", "3"})));
      }},

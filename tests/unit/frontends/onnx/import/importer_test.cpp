@@ -310,6 +310,20 @@ TEST(Importer, LoopWithCarriedAndStackedValues) {
   EXPECT_THAT(results[1].shape(), ElementsAre(0, 2));
 }
 
+TEST(Importer, AnOutputListedTwiceIsTwoOutputsWithNamesOfTheirOwn) {
+  const std::string bytes =
+      modelBytes(join({nodes({node("Neg", {"x"}, {"y"}), node("Abs", {"x"}, {"y.2"})}), input("x", {"n"}),
+                       output("y"), output("y"), output("y.2"), output("y"), output("x")}));
+  IrContext ir;
+  Result<ImportResult> imported = import(ir, bytes);
+  ASSERT_TRUE(imported.ok()) << imported.error().toString();
+  EXPECT_THAT(imported->outputNames, ElementsAre("y", "y.3", "y.2", "y.4", "x"));
+  const std::vector<HostTensor> results = run(bytes, {floats({2}, {1, -2})});
+  ASSERT_EQ(results.size(), 5u);
+  for (const size_t i : {0, 1, 3}) EXPECT_THAT(numbers(results[i]), ElementsAre(-1, 2));
+  EXPECT_THAT(numbers(results[2]), ElementsAre(1, 2));
+}
+
 TEST(Importer, LoopCollectsAnEmptySequence) {
   const Msg body =
       join({nodes({node("Add", {"x", "x"}, {"two"}), node("SequenceInsert", {"s", "two"}, {"t"}),
