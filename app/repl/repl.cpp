@@ -213,8 +213,10 @@ class Shell {
     int typedBytes = 0;
     if (::ioctl(0, FIONREAD, &typedBytes) == 0 && typedBytes > 0) return false;
     // A pager shows the bytes of a picture, unless it is of characters.
-    const bool isPicture = text.find("\033_G") != std::string::npos || text.find("\033P") != std::string::npos;
-    if (isPicture || pager_.empty() || !paging_ || std::count(text.begin(), text.end(), '\n') < heightOfTerminal())
+    const bool isPicture =
+        text.find("\033_G") != std::string::npos || text.find("\033P") != std::string::npos;
+    if (isPicture || pager_.empty() || !paging_ ||
+        std::count(text.begin(), text.end(), '\n') < heightOfTerminal())
       return false;
     const Paged paged = showByPager(pager_, text, signals_);
     if (paged == Paged::ended) ended_ = true;

@@ -1,5 +1,6 @@
 #include "compiler/ir/tensor.h"
 
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -175,6 +176,7 @@ struct HostTensor::Borrowed {
   bool misaligned = false;
   std::once_flag once;
   Buffer aligned;
+  std::atomic<const std::byte*> ready = nullptr;  // the copy: elements are read one by one
 };
 
 HostTensor HostTensor::borrow(Dtype dtype, std::vector<int64_t> shape, const void* data,
@@ -200,11 +202,13 @@ HostTensor HostTensor::borrow(Dtype dtype, std::vector<int64_t> shape, const voi
 
 const std::byte* HostTensor::alignedData() const {
   if (!borrowed_->misaligned) return data_;
+  if (const std::byte* copied = borrowed_->ready.load(std::memory_order_acquire)) return copied;
   std::call_once(borrowed_->once, [this] {
     Buffer copy = allocateZeroed(sizeBytes());
     if (copy.data == nullptr) throw std::bad_alloc();
     std::memcpy(copy.data, data_, static_cast<size_t>(sizeBytes()));
     borrowed_->aligned = std::move(copy);
+    borrowed_->ready.store(borrowed_->aligned.data, std::memory_order_release);
     forget();  // not once in the file's memory and once here
   });
   return borrowed_->aligned.data;

@@ -95,12 +95,12 @@ Status evaluatePair(EvalContext& c, bool isTest, Compute compute) {
                    shapeText(a.shape()) + " and " + shapeText(b.shape()) + " do not broadcast");
   }
   DYN_TRY(HostTensor result, newTensor(isTest ? Dtype::boolean : a.dtype(), *shape));
-  OffsetWalk walk(*shape, {broadcastStrides(a.shape(), *shape), broadcastStrides(b.shape(), *shape)});
-  for (int64_t i = 0; i < result.elementCount(); ++i, walk.next()) {
-    if (!compute(result, i, a, walk.offset(0), b, walk.offset(1))) {
-      return c.error(DiagnosticId::runtimeError, "integer division by zero");
-    }
-  }
+  RowWalk row(*shape, {broadcastStrides(a.shape(), *shape), broadcastStrides(b.shape(), *shape)});
+  for (; !row.done(); row.next())
+    for (int64_t j = 0; j < row.count(); ++j)
+      if (!compute(result, row.first() + j, a, row.offset(0) + j * row.step(0), b,
+                   row.offset(1) + j * row.step(1)))
+        return c.error(DiagnosticId::runtimeError, "integer division by zero");
   c.setResult(0, std::move(result));
   return {};
 }
@@ -108,10 +108,22 @@ Status evaluatePair(EvalContext& c, bool isTest, Compute compute) {
 using IntegerRule = int64_t (*)(int64_t, int64_t);
 using RealRule = double (*)(double, double);
 
+// What weights are folded by: their elements where they lie.
+Status evaluateFloats(EvalContext& c, RealRule rule) {
+  const float *a = c.operand(0).as<float>(), *b = c.operand(1).as<float>();
+  float* result = nullptr;
+  return evaluatePair(
+      c, false, [&](HostTensor& r, int64_t i, const HostTensor&, int64_t ia, const HostTensor&, int64_t ib) {
+        if (i == 0) result = r.mutableAs<float>();
+        return result[i] = static_cast<float>(rule(a[ia], b[ib])), true;
+      });
+}
+
 // `onNatural` serves u64, whose elements are bit patterns here; null: the rule for signed numbers does.
 Status evaluateArithmetic(EvalContext& c, RealRule onReal, IntegerRule onInteger,
                           IntegerRule onNatural = nullptr, bool divides = false) {
   const Dtype dtype = c.operand(0).dtype();
+  if (dtype == Dtype::f32 && c.operand(1).dtype() == Dtype::f32) return evaluateFloats(c, onReal);
   const IntegerRule rule = !isSigned(dtype) && onNatural ? onNatural : onInteger;
   return evaluatePair(
       c, false,

@@ -179,12 +179,15 @@ Status evaluateBatchNorm(EvalContext& c) {
   const HostTensor& x = c.operand(0);
   const double epsilon = c.attributes().real("epsilon", 1e-5);
   DYN_TRY(HostTensor result, newTensor(x.dtype(), x.shape()));
-  for (int64_t i = 0; i < x.elementCount(); ++i) {
-    const int64_t channel = channelOf(x, i);
-    const double centred = x.realAt(i) - c.operand(3).realAt(channel);
-    result.setReal(
-        i, centred / std::sqrt(c.operand(4).realAt(channel) + epsilon) * c.operand(1).realAt(channel) +
-               c.operand(2).realAt(channel));
+  const HostTensor &scales = c.operand(1), &biases = c.operand(2), &means = c.operand(3),
+                   &variances = c.operand(4);
+  const int64_t place = sizeProduct(x.shape(), 2, x.rank());  // elements of a channel, beside each other
+  for (int64_t first = 0; first < x.elementCount(); first += place) {
+    const int64_t channel = first / place % x.shape()[1];
+    const double mean = means.realAt(channel), deviation = std::sqrt(variances.realAt(channel) + epsilon);
+    const double scale = scales.realAt(channel), bias = biases.realAt(channel);
+    for (int64_t i = first; i < first + place; ++i)
+      result.setReal(i, (x.realAt(i) - mean) / deviation * scale + bias);
   }
   c.setResult(0, std::move(result));
   return {};

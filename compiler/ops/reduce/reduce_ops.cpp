@@ -117,22 +117,23 @@ Status evaluateReal(EvalContext& c, Fold fold, const FoldedAxes& folded) {
   std::vector<double> sums(count, neutral), peaks;
   std::vector<int64_t> counts(count, 0);
   const std::vector<int64_t> strides = foldedStrides(folded, x.shape());
+  const auto forEach = [&](auto take) {
+    const float* floats = x.dtype() == Dtype::f32 ? x.as<float>() : nullptr;
+    for (RowWalk row(x.shape(), {strides}); !row.done(); row.next())
+      for (int64_t j = 0; j < row.count(); ++j) {
+        const int64_t i = row.first() + j;
+        take(static_cast<size_t>(row.offset(0) + j * row.step(0)), floats ? floats[i] : x.realAt(i));
+      }
+  };
   if (fold == Fold::logSumExp) {
     peaks.assign(count, -infinity);
-    OffsetWalk walk(x.shape(), {strides});
-    for (int64_t i = 0; i < x.elementCount(); ++i, walk.next()) {
-      double& peak = peaks[static_cast<size_t>(walk.offset(0))];
-      peak = combineReal(Fold::max, peak, x.realAt(i));
-    }
+    forEach([&](size_t at, double value) { peaks[at] = combineReal(Fold::max, peaks[at], value); });
     for (double& peak : peaks) peak = std::isfinite(peak) ? peak : 0;
   }
-  OffsetWalk walk(x.shape(), {strides});
-  for (int64_t i = 0; i < x.elementCount(); ++i, walk.next()) {
-    const size_t at = static_cast<size_t>(walk.offset(0));
-    const double value = fold == Fold::logSumExp ? std::exp(x.realAt(i) - peaks[at]) : x.realAt(i);
-    sums[at] = combineReal(fold, sums[at], value);
+  forEach([&](size_t at, double value) {
+    sums[at] = combineReal(fold, sums[at], fold == Fold::logSumExp ? std::exp(value - peaks[at]) : value);
     ++counts[at];
-  }
+  });
   for (size_t at = 0; at < count; ++at) {
     double value = sums[at];
     if (fold == Fold::mean) value /= static_cast<double>(counts[at]);

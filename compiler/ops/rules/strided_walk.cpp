@@ -69,6 +69,56 @@ void OffsetWalk::next() {
   }
 }
 
+struct RowWalk::Merged {
+  std::vector<int64_t> shape;                 // the outer axes
+  std::vector<std::vector<int64_t>> strides;  // of them
+  std::vector<int64_t> steps;                 // of the rows
+  int64_t count = 1;                          // elements of a row
+  int64_t elements = 1;
+};
+
+RowWalk::Merged RowWalk::merge(std::vector<int64_t> shape, std::vector<std::vector<int64_t>> strides) {
+  Merged merged;
+  merged.elements = sizeProduct(shape, 0, static_cast<int>(shape.size()));
+  merged.strides.resize(strides.size());
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (shape[axis] == 1) continue;
+    const auto goesOn = [&](size_t k) { return merged.strides[k].back() == strides[k][axis] * shape[axis]; };
+    bool joins = !merged.shape.empty();
+    for (size_t k = 0; joins && k < strides.size(); ++k) joins = goesOn(k);
+    if (joins) {
+      merged.shape.back() *= shape[axis];
+      for (size_t k = 0; k < strides.size(); ++k) merged.strides[k].back() = strides[k][axis];
+    } else {
+      merged.shape.push_back(shape[axis]);
+      for (size_t k = 0; k < strides.size(); ++k) merged.strides[k].push_back(strides[k][axis]);
+    }
+  }
+  merged.steps.assign(strides.size(), 0);
+  if (merged.shape.empty()) return merged;
+  merged.count = merged.shape.back();
+  merged.shape.pop_back();
+  for (size_t k = 0; k < strides.size(); ++k) {
+    merged.steps[k] = merged.strides[k].back();
+    merged.strides[k].pop_back();
+  }
+  return merged;
+}
+
+RowWalk::RowWalk(std::vector<int64_t> shape, std::vector<std::vector<int64_t>> strides)
+    : RowWalk(merge(std::move(shape), std::move(strides))) {}
+
+RowWalk::RowWalk(Merged merged)
+    : end_(merged.elements),
+      count_(merged.count),
+      steps_(std::move(merged.steps)),
+      outer_(std::move(merged.shape), std::move(merged.strides)) {}
+
+void RowWalk::next() {
+  first_ += count_;
+  outer_.next();
+}
+
 ElementCopier::ElementCopier(HostTensor& to, const HostTensor& from)
     : to_(to),
       from_(from),

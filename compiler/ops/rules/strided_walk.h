@@ -41,6 +41,31 @@ class OffsetWalk {
   std::vector<std::vector<int64_t>> strides_;
 };
 
+// The same, a row at a time: axes that every operand walks as if they were one are one, so rows are as long
+// as they can be.
+//
+//   for (RowWalk row(shape, strides); !row.done(); row.next())
+//     for (int64_t j = 0; j < row.count(); ++j) sum(row.first() + j, row.offset(0) + j * row.step(0));
+class RowWalk {
+ public:
+  RowWalk(std::vector<int64_t> shape, std::vector<std::vector<int64_t>> strides);
+  bool done() const { return first_ >= end_; }
+  int64_t first() const { return first_; }  // row-major place of the row's first element
+  int64_t count() const { return count_; }
+  int64_t offset(int operand) const { return outer_.offset(operand); }
+  int64_t step(int operand) const { return steps_[static_cast<size_t>(operand)]; }
+  void next();
+
+ private:
+  struct Merged;
+  explicit RowWalk(Merged merged);
+  static Merged merge(std::vector<int64_t> shape, std::vector<std::vector<int64_t>> strides);
+
+  int64_t first_ = 0, end_ = 0, count_ = 1;
+  std::vector<int64_t> steps_;
+  OffsetWalk outer_;
+};
+
 // Copies single elements between tensors of one dtype, strings too. Both tensors must outlive it and not be
 // copied meanwhile.
 class ElementCopier {

@@ -81,8 +81,6 @@ ValueId filled(MapContext& c, ValueId like, int64_t value) {
   return c.emit("constant_of_shape", {c.emit("shape", {like})}, {{"value", element}});
 }
 
-}  // namespace
-
 // A bound that a run cuts out of a vector: it can only be one element, but inference knows that only of a
 // reshape.
 ValueId boundsVector(MapContext& c, ValueId bounds) {
@@ -90,15 +88,16 @@ ValueId boundsVector(MapContext& c, ValueId bounds) {
   return c.emit("reshape", {bounds, c.integersValue({1})});
 }
 
+}  // namespace
+
 void mapSlice(MapContext& c) {
   if (c.version() >= 10) {
+    const ValueId x = c.input(0), axes = c.optionalInput(3);
     const ValueId from = boundsVector(c, c.input(1)), to = boundsVector(c, c.input(2));
-    if (from != c.input(1) || to != c.input(2))
-      return c.setOutput(0, c.emit("slice", {c.input(0), from, to, c.optionalInput(3), c.optionalInput(4)}));
-    if (!isValue(c, c.optionalInput(3))) return mapDirect(c, "slice");
-    const ValueId x = c.input(0), axes = c.input(3), shape = c.emit("shape", {x});
-    const ValueId starts = forAllAxes(c, filled(c, shape, 0), axes, c.input(1));
-    const ValueId ends = forAllAxes(c, shape, axes, c.input(2));
+    if (!isValue(c, axes)) return c.setOutput(0, c.emit("slice", {x, from, to, axes, c.optionalInput(4)}));
+    const ValueId shape = c.emit("shape", {x});
+    const ValueId starts = forAllAxes(c, filled(c, shape, 0), axes, from);
+    const ValueId ends = forAllAxes(c, shape, axes, to);
     ValueId steps = kNoValue;
     if (c.hasInput(4)) steps = forAllAxes(c, filled(c, shape, 1), axes, c.input(4));
     return c.setOutput(0, c.emit("slice", {x, starts, ends, kNoValue, steps}));

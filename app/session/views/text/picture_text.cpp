@@ -11,7 +11,7 @@
 namespace dyn {
 namespace {
 
-constexpr int kMostRows = 48;        // pixels: 24 lines of half blocks
+constexpr int kMostPixelRows = 48;   // pixels: 24 lines of half blocks
 constexpr int kMostEnlarged = 4;     // a small matrix is drawn as large as that
 constexpr int kFewestMapsInRow = 4;  // maps are thinned until so many fit
 constexpr uint32_t kNotANumber = 0xE0342FFF;
@@ -82,9 +82,9 @@ Raster enlarged(const Raster& raster, int factor) {
 int factorFor(int size, int most) { return std::max(1, (size + most - 1) / std::max(1, most)); }
 
 Raster fitted(const Raster& raster, int columns) {
-  const int down = std::max(factorFor(raster.columns, columns), factorFor(raster.rows, kMostRows));
+  const int down = std::max(factorFor(raster.columns, columns), factorFor(raster.rows, kMostPixelRows));
   if (down > 1) return thinned(raster, down);
-  return enlarged(raster, std::min({kMostEnlarged, columns / raster.columns, kMostRows / raster.rows}));
+  return enlarged(raster, std::min({kMostEnlarged, columns / raster.columns, kMostPixelRows / raster.rows}));
 }
 
 struct Drawn {
@@ -92,7 +92,8 @@ struct Drawn {
   std::string caption;
 };
 
-std::string rangeText(double from, double to) {
+std::string colourRange(double from, double to) {
+  if (from > to) return "no finite number";
   return fmt::format("{:.4g} violet to {:.4g} yellow", from, to);
 }
 
@@ -107,10 +108,10 @@ Drawn drawnMaps(const TensorView& view, int columns) {
       to = std::max<double>(to, x);
     }
   const int down = std::max(factorFor(view.mapColumns, columns / std::min(held, kFewestMapsInRow) - 1),
-                            factorFor(view.mapRows, kMostRows / 2));
+                            factorFor(view.mapRows, kMostPixelRows / 2));
   const int height = (view.mapRows + down - 1) / down, width = (view.mapColumns + down - 1) / down;
   const int inRow = std::min(held, std::max(1, (columns + 1) / (width + 1)));
-  const int rows = std::clamp(kMostRows / (height + 1), 1, (held + inRow - 1) / inRow);
+  const int rows = std::clamp(kMostPixelRows / (height + 1), 1, (held + inRow - 1) / inRow);
   const int shown = std::min(held, rows * inRow);
   Raster raster(rows * (height + 1) - 1, inRow * (width + 1) - 1);
   for (int m = 0; m < shown; ++m) {
@@ -123,7 +124,7 @@ Drawn drawnMaps(const TensorView& view, int columns) {
   const size_t axis = view.shape.size() - 3;
   return {std::move(raster), fmt::format("axis {}: {} to {} of {}, each {} x {}; {}", axis, view.firstMap,
                                          view.firstMap + shown - 1, view.mapsCount, view.sliceRows,
-                                         view.sliceColumns, rangeText(from, to))};
+                                         view.sliceColumns, colourRange(from, to))};
 }
 
 // Three channels are colours whatever the type; one or four may as well be heads or features, unless they are
@@ -147,7 +148,7 @@ std::optional<Drawn> drawn(const TensorView& view, int columns) {
     }
   const Raster slice = rasterOfValues(std::span(view.grid), view.gridRows, view.gridColumns, from, to);
   return Drawn{fitted(slice, columns),
-               fmt::format("{} x {}; {}", view.sliceRows, view.sliceColumns, rangeText(from, to))};
+               fmt::format("{} x {}; {}", view.sliceRows, view.sliceColumns, colourRange(from, to))};
 }
 
 // The nearest of the 6 x 6 x 6 colours, or of the greys, that terminals of 256 colours have.

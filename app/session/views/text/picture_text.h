@@ -1,4 +1,5 @@
-// Pictures in a terminal: a tensor as pixels, by coloured half blocks or by what the terminal has for pictures.
+// Pictures in a terminal: a tensor as pixels, by coloured half blocks or by what the terminal has for
+// pictures.
 //
 //   std::string drawn = pictureText(view, options);   // "" where the terminal shows none, or nothing has two axes
 #pragma once

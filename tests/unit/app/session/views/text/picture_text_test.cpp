@@ -37,7 +37,9 @@ TextOptions drawing(Pictures pictures, int width = 100) {
   return options;
 }
 
-uint32_t pixelOf(uint32_t red, uint32_t green, uint32_t blue) { return red << 24 | green << 16 | blue << 8 | 0xFF; }
+uint32_t pixelOf(uint32_t red, uint32_t green, uint32_t blue) {
+  return red << 24 | green << 16 | blue << 8 | 0xFF;
+}
 
 // Of true colours.
 Raster readHalfBlocks(const std::string& text) {
@@ -139,8 +141,9 @@ TEST(Pictures, KittyGetsEachPixelInChunks) {
     }
     ASSERT_EQ(bytes.size(), 4 * raster.pixels.size());
     for (size_t i = 0; i < raster.pixels.size(); ++i)
-      EXPECT_EQ(uint32_t{bytes[4 * i]} << 24 | bytes[4 * i + 1] << 16 | bytes[4 * i + 2] << 8 | bytes[4 * i + 3],
-                raster.pixels[i]);
+      EXPECT_EQ(
+          uint32_t{bytes[4 * i]} << 24 | bytes[4 * i + 1] << 16 | bytes[4 * i + 2] << 8 | bytes[4 * i + 3],
+          raster.pixels[i]);
   }
 }
 
@@ -156,7 +159,8 @@ TEST(Pictures, SixelsHoldEachPixel) {
     for (size_t i = text.find('q') + 1; text[i] != '\033';) {
       const auto number = [&] {
         uint32_t value = 0;
-        while (std::isdigit(static_cast<unsigned char>(text[i]))) value = 10 * value + static_cast<uint32_t>(text[i++] - '0');
+        while (std::isdigit(static_cast<unsigned char>(text[i])))
+          value = 10 * value + static_cast<uint32_t>(text[i++] - '0');
         return value;
       };
       const char c = text[i++];
@@ -210,8 +214,14 @@ TEST(Pictures, AreDrawnWhereTheTerminalHasThemAndTwoAxesAreThere) {
 }
 
 TEST(Pictures, FitTheTerminalWhateverTheShape) {
-  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{
-           {500, 700}, {2, 4000}, {4000, 2}, {1, 12, 128, 128}, {1, 64, 7, 7}, {3, 2, 90}, {2, 3, 224, 224}, {97, 3, 5, 5}})
+  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{500, 700},
+                                                                             {2, 4000},
+                                                                             {4000, 2},
+                                                                             {1, 12, 128, 128},
+                                                                             {1, 64, 7, 7},
+                                                                             {3, 2, 90},
+                                                                             {2, 3, 224, 224},
+                                                                             {97, 3, 5, 5}})
     for (const int width : {40, 79, 100}) {
       const std::string text = pictureText(viewOf(countingUp(shape)), drawing(Pictures::blocks, width));
       ASSERT_FALSE(text.empty());
@@ -223,7 +233,8 @@ TEST(Pictures, FitTheTerminalWhateverTheShape) {
 }
 
 TEST(Pictures, ColoursAreOfThreeChannelsAndMapsOfOthers) {
-  EXPECT_THAT(pictureText(viewOf(countingUp({1, 3, 4, 4})), drawing(Pictures::blocks)), HasSubstr("NCHW as a picture"));
+  EXPECT_THAT(pictureText(viewOf(countingUp({1, 3, 4, 4})), drawing(Pictures::blocks)),
+              HasSubstr("NCHW as a picture"));
   EXPECT_THAT(pictureText(viewOf(countingUp({1, 4, 5, 6})), drawing(Pictures::blocks)),
               HasSubstr("axis 1: 0 to 3 of 4, each 5 x 6; 0 violet to 119 yellow"));
 }
@@ -235,8 +246,7 @@ TEST(Pictures, NumbersThatAreNoneHaveAColourOfTheirOwn) {
   EXPECT_THAT(text, HasSubstr("224;52;47"));
   EXPECT_THAT(text, HasSubstr("0 violet to 3 yellow"));
   for (int64_t i = 0; i < 4; ++i) tensor.setReal(i, std::numeric_limits<double>::infinity());
-  EXPECT_THAT(pictureText(viewOf(tensor), drawing(Pictures::blocks)),
-              HasSubstr("no finite number"));
+  EXPECT_THAT(pictureText(viewOf(tensor), drawing(Pictures::blocks)), HasSubstr("no finite number"));
 }
 
 }  // namespace
