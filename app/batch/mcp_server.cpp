@@ -71,7 +71,7 @@ const char* meaningOf(ArgumentKind kind) {
     case ArgumentKind::dim:
       return "size of a dim, such as seq=59";
     case ArgumentKind::input:
-      return "value of an input: NAME=@file.npy, NAME=text:vocab.txt:WORDS, NAME=[1,2,3], NAME=zeros";
+      return "value of an input: NAME=@file.npy, NAME=text:tokenizer.json:WORDS, NAME=[1,2,3], NAME=zeros";
     case ArgumentKind::kernel:
       return "name or number of a kernel; `kernels` lists them";
     case ArgumentKind::placement:

@@ -96,11 +96,10 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
     const std::string_view known[] = {"random", "zeros", "ones", "range"};
     const std::string near = suggestion(spec, known);
     return makeError(DiagnosticId::usageError, "--input " + port.info.name + "=" + spec + " is not a value")
-        .note(
-            near.empty()
-                ? "write @file.npy, @file.pb, @picture.png, @sound.wav, text:vocab.txt:WORDS, random[:SEED], "
-                  "zeros, ones, range or a literal [1, 2, 3]"
-                : "did you mean " + near + "?");
+        .note(near.empty() ? "write @file.npy, @file.pb, @picture.png, @sound.wav, "
+                             "text:tokenizer.json:WORDS, random[:SEED], "
+                             "zeros, ones, range or a literal [1, 2, 3]"
+                           : "did you mean " + near + "?");
   }
   DYN_TRY(HostTensor converted, convertLiteral(*literal, port.dtype, port.info.name));
   return std::optional<Value>(Value(std::move(converted)));

@@ -266,14 +266,37 @@ Result<Value> soundValue(const Port& port, const MediaWords& words, const DimVal
   return Value(std::move(tensor));
 }
 
+// What has its name from the package `tokenizers`: "bert/tokenizer.json".
+bool isTokenizerName(const std::string& path) { return path.ends_with("tokenizer.json"); }
+
+struct TextIds {
+  std::vector<int64_t> ids;
+  const char* kind = "";  // what they are numbers of
+};
+
+Result<TextIds> idsOfText(const std::string& path, std::string_view text, const TokenReader& tokens) {
+  if (isTokenizerName(path)) {
+    if (!tokens)
+      return makeError(DiagnosticId::unsupportedFeature,
+                       "unsupported: " + path + ": this build has no Oniguruma and utf8proc to read it with");
+    DYN_TRY(std::vector<int64_t> ids, tokens(path, text));
+    return TextIds{std::move(ids), "tokens"};
+  }
+  DYN_TRY(const Vocabulary words, Vocabulary::read(path));
+  DYN_TRY(std::vector<int64_t> ids, words.idsOf(text));
+  return TextIds{std::move(ids), words.isBytePairs() ? "byte pairs" : "word pieces"};
+}
+
 // "VOCABULARY:TEXT"
-Result<Value> textValue(const Port& port, const std::string& spec, std::string* note) {
+Result<Value> textValue(const Port& port, const std::string& spec, std::string* note,
+                        const TokenReader& tokens) {
   const size_t colon = spec.find(':');
   if (colon == std::string::npos)
     return makeError(DiagnosticId::usageError, "text:" + spec + " names no vocabulary")
-        .note("write text:vocab.txt:the words");
-  DYN_TRY(const Vocabulary words, Vocabulary::read(spec.substr(0, colon)));
-  DYN_TRY(const std::vector<int64_t> ids, words.idsOf(std::string_view(spec).substr(colon + 1)));
+        .note("write text:tokenizer.json:the words, or text:vocab.txt:the words");
+  const std::string path = spec.substr(0, colon);
+  DYN_TRY(const TextIds text, idsOfText(path, std::string_view(spec).substr(colon + 1), tokens));
+  const std::vector<int64_t>& ids = text.ids;
   const size_t rank = port.rankIsOpen ? 2 : port.info.shape.size();
   if (!isInteger(port.dtype) || rank == 0)
     return makeError(DiagnosticId::inputMismatch,
@@ -282,8 +305,7 @@ Result<Value> textValue(const Port& port, const std::string& spec, std::string* 
   shape.back() = static_cast<int64_t>(ids.size());
   DYN_TRY(HostTensor tensor, HostTensor::create(port.dtype, shape));
   for (size_t i = 0; i < ids.size(); ++i) tensor.setInt(static_cast<int64_t>(i), ids[i]);
-  *note = std::to_string(ids.size()) + (words.isBytePairs() ? " byte pairs" : " word pieces") + " of " +
-          spec.substr(0, colon);
+  *note = std::to_string(ids.size()) + " " + text.kind + " of " + path;
   return Value(std::move(tensor));
 }
 
@@ -298,14 +320,14 @@ bool isSoundName(const std::string& path) {
 bool isMediaName(const std::string& path) { return isPictureName(path) || isSoundName(path); }
 
 Result<std::optional<Value>> readMedia(const Port& port, const std::string& spec, const DimValues& known,
-                                       std::string* note) {
+                                       std::string* note, const TokenReader& tokens) {
   const bool text = spec.rfind("text:", 0) == 0;
   const MediaWords words = spec.rfind('@', 0) == 0 ? mediaWordsOf(spec.substr(1)) : MediaWords{};
   if (!text && !isMediaName(words.path)) return std::optional<Value>();
   if (port.info.kind != "tensor")
     return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " is a " + port.info.kind +
                                                       ": it must be given as @file.pb");
-  Result<Value> value = text                        ? textValue(port, spec.substr(5), note)
+  Result<Value> value = text                        ? textValue(port, spec.substr(5), note, tokens)
                         : isPictureName(words.path) ? pictureValue(port, words, known, note)
                                                     : soundValue(port, words, known, note);
   if (!value.ok()) return value.takeError();

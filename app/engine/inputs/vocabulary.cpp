@@ -235,7 +235,7 @@ Status Vocabulary::readPairs(const std::string& path) {
   for (const auto& [piece, id] : json.items()) {
     if (!id.is_number_integer())
       return makeError(DiagnosticId::fileFormat, path + ": the number of '" + piece + "' is none")
-          .note("vocab.json as of GPT-2 is read, tokenizer.json is not");
+          .note("a tokenizer of the package tokenizers is read where its file's name ends in tokenizer.json");
     ids_.emplace(piece, id.get<int64_t>());
   }
   const size_t slash = path.rfind('/');

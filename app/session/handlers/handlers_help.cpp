@@ -101,7 +101,8 @@ std::string helpOfCommand(CommandId id) {
         "value;\n"
         "    @picture.png (.jpg, .bmp, .ppm, .pgm) with ,resize[=HxW] ,scale=N ,mean=R/G/B ,std=R/G/B ,bgr "
         ",nchw ,nhwc;\n"
-        "    @sound.wav with ,rate=N; text:vocab.txt:WORDS (or vocab.json with merges.txt beside it)\n";
+        "    @sound.wav with ,rate=N; text:tokenizer.json:WORDS (or vocab.txt, or vocab.json with "
+        "merges.txt)\n";
   if (takesLengths(spec)) text += "  SPEC of lengths: @file with a number a line, or 3,1,2\n";
   if (takes(spec, ArgumentKind::dim))
     text += "  N: a number; declared before compilation also 1..512, 1..512:8, @lengths.txt\n";

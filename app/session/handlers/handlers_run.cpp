@@ -28,6 +28,7 @@
 #include "app/session/handlers/memory_limit.h"
 #include "app/session/handlers/named_value.h"
 #include "app/session/handlers/run_records.h"
+#include "app/session/handlers/token_text.h"
 #include "app/session/session_state.h"
 #include "app/session/views/problem_views.h"
 #include "app/session/views/views.h"
@@ -208,7 +209,7 @@ Result<CallInputs> quietCallInputs(SessionState& state, LoadedModel& model, cons
       DYN_TRY(std::optional<Value> value, readTreeInput(port, model.imported(), spec, note));
       if (value) return value;
     }
-    return readMedia(port, spec, known, note);
+    return readMedia(port, spec, known, note, tokenReader());
   };
   for (const std::string& text : command.all("lengths")) {
     DYN_TRY(const BatchLengths lengths, parseBatchLengths(text));

@@ -262,6 +262,26 @@ TEST_F(MediaInputTest, TextByWordPieces) {
   EXPECT_THAT(fault_, HasSubstr("names no vocabulary"));
 }
 
+#ifdef DYN_HAVE_TOKENIZER
+TEST_F(MediaInputTest, TextByATokenizer) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  const std::string file = folder_.write("tokenizer.json", R"({
+    "normalizer": {"type": "Lowercase"}, "pre_tokenizer": {"type": "Whitespace"},
+    "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 2], "cls": ["[CLS]", 1]},
+    "model": {"type": "WordLevel", "unk_token": "[UNK]",
+              "vocab": {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "shapes": 3, "open": 4}}})");
+  EXPECT_THAT(given("(batch, seq), i64", "text:" + file + ":Shapes: open"),
+              testing::ElementsAre(1, 3, 0, 4, 2))
+      << fault_;
+  EXPECT_EQ(shape_, (std::vector<int64_t>{1, 5}));
+  EXPECT_THAT(said_, HasSubstr("5 tokens of " + file));
+  given("(n), i64", "text:" + folder_.write("bad_tokenizer.json", "{}") + ":open");
+  EXPECT_THAT(fault_, HasSubstr("bad_tokenizer.json"));
+  given("(n), i64", "text:absent/tokenizer.json:open");
+  EXPECT_THAT(fault_, HasSubstr("absent/tokenizer.json"));
+}
+#endif
+
 TEST_F(MediaInputTest, TextByBytePairs) {
   folder_.write("merges.txt", "#version: 0.2\na b\n\u0120 ab\nc c\n");
   const std::string file = folder_.write(
