@@ -1,5 +1,5 @@
-// What each <name>_fuzz.cpp defines. libfuzzer_entry.cpp calls it for libFuzzer, replay_main.cpp in an ordinary
-// build.
+// What each <name>_fuzz.cpp defines. libfuzzer_entry.cpp calls it for libFuzzer, replay_main.cpp in an
+// ordinary build.
 #pragma once
 
 #include <cstddef>
