@@ -3,10 +3,10 @@
 #include <charconv>
 #include <cstddef>
 #include <cstring>
-#include <numeric>
 
 #include "app/engine/model/loaded_model.h"
 #include "app/session/session_state.h"
+#include "compiler/dims/size_multiples.h"
 
 namespace dyn::library {
 
@@ -154,7 +154,7 @@ Status rangeOf(dyn_model& model, const std::string& text, dyn_contract_dim& dim)
     dim.high = range.high.value_or(INT64_MAX);
     for (const Fact& fact : loaded->ir().facts().factsAbout(symbol.symbol()))
       if (fact.a == symbol && fact.kind == FactKind::multipleOf)
-        dim.multiple = std::lcm(dim.multiple, fact.multiple);
+        dim.multiple = commonMultiple(dim.multiple, fact.multiple);
     return {};
   });
 }

@@ -34,8 +34,10 @@ Result<std::vector<std::pair<int64_t, double>>> drawsOf(const LikelyDim& dim, Ex
         DiagnosticId::usageError,
         "--dim " + dim.text + ": tune wants a value, a range from 1 on with both ends, or @lengths.txt");
   if (extent == Extent::sparse) {
-    for (int64_t value = 1; value <= *dim.high; value *= 2)
+    for (int power = 0; power < 63 && int64_t{1} << power <= *dim.high; ++power) {
+      const int64_t value = int64_t{1} << power;
       if (value >= *dim.low && value % dim.multiple == 0) draws.emplace_back(value, 1.0);
+    }
     if (!draws.empty()) {
       for (auto& draw : draws) draw.second /= static_cast<double>(draws.size());
       return draws;
@@ -45,9 +47,10 @@ Result<std::vector<std::pair<int64_t, double>>> drawsOf(const LikelyDim& dim, Ex
     const double at = std::log(static_cast<double>(*dim.low)) +
                       (std::log(static_cast<double>(*dim.high)) - std::log(static_cast<double>(*dim.low))) *
                           static_cast<double>(i) / 3;
-    int64_t value = std::clamp<int64_t>(std::llround(std::exp(at)), *dim.low, *dim.high);
-    value = std::min((value + dim.multiple - 1) / dim.multiple * dim.multiple,
-                     *dim.high / dim.multiple * dim.multiple);
+    const double size = std::exp(at);
+    int64_t value = size < 0x1p62 ? std::clamp<int64_t>(std::llround(size), *dim.low, *dim.high) : *dim.high;
+    const int64_t whole = value / dim.multiple * dim.multiple, most = *dim.high / dim.multiple * dim.multiple;
+    value = whole < value && whole < most ? whole + dim.multiple : whole;
     if (value < *dim.low || (!draws.empty() && draws.back().first == value)) continue;
     draws.emplace_back(value, 1.0);
   }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/replay/fuzz_target.h"
 #include "vm/base/clock.h"
 #include "vm/core/run/interpreter.h"
 #include "vm/core/run/module_init.h"
@@ -103,7 +104,8 @@ struct Host {
   }
 };
 
-void loadAndRun(Program program) {
+// Each says whether it came to running.
+bool loadAndRun(Program program) {
   const Program copy = program;
   Host host{&copy};
   Module::Options options;
@@ -112,29 +114,30 @@ void loadAndRun(Program program) {
   options.host.resolve_constant = Host::constant;
   options.memoryLimitBytes = kMemoryBytes;
   std::shared_ptr<Module> module;
-  if (!loadModule(std::move(program), std::move(options), module).ok()) return;
+  if (!loadModule(std::move(program), std::move(options), module).ok()) return false;
   const std::string text = printProgram(module->program());
   Program again;
   if (parseProgramText(text, again).ok() && printProgram(again) != text) std::abort();
   runAll(*module);
+  return true;
 }
 
-void tryProgram(std::vector<uint8_t> bytes) {
-  if (bytes.size() < kProgramHeaderBytes) return;
+bool tryProgram(std::vector<uint8_t> bytes) {
+  if (bytes.size() < kProgramHeaderBytes) return false;
   const uint64_t checksum =
       checksumBytes(bytes.data() + kProgramHeaderBytes, bytes.size() - kProgramHeaderBytes);
   memcpy(bytes.data() + kProgramChecksumAt, &checksum, sizeof checksum);
   const uint64_t size = bytes.size() - kProgramHeaderBytes;
   memcpy(bytes.data() + kProgramChecksumAt - sizeof size, &size, sizeof size);
   Program program;
-  if (parseProgram(bytes.data(), bytes.size(), program).ok()) loadAndRun(std::move(program));
+  return parseProgram(bytes.data(), bytes.size(), program).ok() && loadAndRun(std::move(program));
 }
 
 // Objects are left out: linking code is trusting it.
-void tryPackage(std::vector<uint8_t> bytes) {
+bool tryPackage(std::vector<uint8_t> bytes) {
   const PackagePlace place = placeOfPackage(bytes.data(), bytes.size());
   if (place.offset > bytes.size() || place.sizeBytes > bytes.size() - place.offset) std::abort();
-  if (bytes.size() < kPackageHeaderBytes) return;
+  if (bytes.size() < kPackageHeaderBytes) return false;
   uint32_t count = 0;
   memcpy(&count, bytes.data() + 12, sizeof count);
   if (count <= (bytes.size() - kPackageHeaderBytes) / kPackageRowBytes) {
@@ -142,13 +145,15 @@ void tryPackage(std::vector<uint8_t> bytes) {
     memcpy(bytes.data() + kPackageChecksumAt, &checksum, sizeof checksum);
   }
   std::vector<PackageSection> sections;
-  if (!readPackageTable(bytes.data(), bytes.size(), sections).ok()) return;
+  if (!readPackageTable(bytes.data(), bytes.size(), sections).ok()) return false;
+  bool ran = false;
   for (const PackageSection& section : sections) {
     (void)checkSection(bytes.data(), section);
     if (section.kind != SectionKind::program) continue;
     const uint8_t* at = bytes.data() + section.offset;
-    tryProgram(std::vector<uint8_t>(at, at + section.sizeBytes));
+    ran |= tryProgram(std::vector<uint8_t>(at, at + section.sizeBytes));
   }
+  return ran;
 }
 
 bool startsWith(const uint8_t* data, size_t size, const char* magic) {
@@ -157,19 +162,14 @@ bool startsWith(const uint8_t* data, size_t size, const char* magic) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size > 1 << 16) return 0;
-  if (startsWith(data, size, "DYNBYTES")) {
-    tryProgram(std::vector<uint8_t>(data, data + size));
-  } else if (startsWith(data, size, "DYNPACK1")) {
-    tryPackage(std::vector<uint8_t>(data, data + size));
-  } else {
-    Program program;
-    if (!parseProgramText(std::string(reinterpret_cast<const char*>(data), size), program).ok()) return 0;
-    const std::string once = printProgram(program);
-    Program again;
-    if (!parseProgramText(once, again).ok() || printProgram(again) != once) std::abort();
-    loadAndRun(std::move(program));
-  }
-  return 0;
+bool dyn::fuzz::tryInput(const uint8_t* data, size_t size) {
+  if (size > 1 << 16) return false;
+  if (startsWith(data, size, "DYNBYTES")) return tryProgram(std::vector<uint8_t>(data, data + size));
+  if (startsWith(data, size, "DYNPACK1")) return tryPackage(std::vector<uint8_t>(data, data + size));
+  Program program;
+  if (!parseProgramText(std::string(reinterpret_cast<const char*>(data), size), program).ok()) return false;
+  const std::string once = printProgram(program);
+  Program again;
+  if (!parseProgramText(once, again).ok() || printProgram(again) != once) std::abort();
+  return loadAndRun(std::move(program));
 }

@@ -7,6 +7,7 @@
 
 #include "app/engine/inputs/input_spec.h"
 #include "app/session/case_file.h"
+#include "tests/fuzz/replay/fuzz_target.h"
 #include "tests/support/text_module.h"
 
 namespace {
@@ -34,15 +35,15 @@ void tryCase(const Signature& signature, const RunCase& one) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size > 1 << 16) return 0;
+bool dyn::fuzz::tryInput(const uint8_t* data, size_t size) {
+  if (size > 1 << 16) return false;
   Result<CaseFile> cases = CaseFile::of(
       MappedFile::fromBytes(std::string(reinterpret_cast<const char*>(data), size), "fuzz.jsonl"));
-  if (!cases.ok()) return 0;
+  if (!cases.ok()) return false;
   IrContext ir;
   const Result<Module> module = test::parseText(ir, R"(
 fn @main(%x: Tensor[(n, 2*m), f32], %ids: Tensor[(n), i64], %on: Tensor[(), bool]) { return %x, %ids, %on })");
-  if (!module.ok()) return 0;
+  if (!module.ok()) abort();  // the text is ours
   const Signature signature = signatureOf(*module, {"x", "ids", "on"}, {"a", "b", "c"});
   for (int64_t i = 0; i < cases->count(); ++i) {
     const Result<std::optional<RunCase>> one = cases->next();
@@ -51,5 +52,5 @@ fn @main(%x: Tensor[(n, 2*m), f32], %ids: Tensor[(n), i64], %on: Tensor[(), bool
     (*one)->addTo(command);
     tryCase(signature, **one);
   }
-  return 0;
+  return true;
 }

@@ -6,15 +6,16 @@
 #include <string_view>
 
 #include "app/session/command.h"
+#include "tests/fuzz/replay/fuzz_target.h"
 
 namespace {
 
 using namespace dyn;
 
-void tryLine(const std::string& line) {
+bool tryLine(const std::string& line) {
   (void)isOpenEnded(line);
   const Result<Command> command = parseCommand(line);
-  if (!command.ok()) return;
+  if (!command.ok()) return false;
   (void)checkCommand(*command);
   for (const auto& [name, values] : command->arguments) {
     (void)command->integer(name, 0);
@@ -23,16 +24,17 @@ void tryLine(const std::string& line) {
   }
   const Result<Command> again = parseCommand(toLine(*command));
   if (!again.ok() || !(*again == *command)) std::abort();
+  return true;
 }
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size > 1 << 14) return 0;
+bool dyn::fuzz::tryInput(const uint8_t* data, size_t size) {
+  if (size > 1 << 14) return false;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  tryLine(std::string(text));
+  bool accepted = tryLine(std::string(text));
   const Result<std::vector<ScriptLine>> lines = splitScript(text, "fuzz.dyns");
   if (lines.ok())
-    for (const ScriptLine& line : *lines) tryLine(line.text);
-  return 0;
+    for (const ScriptLine& line : *lines) accepted |= tryLine(line.text);
+  return accepted;
 }

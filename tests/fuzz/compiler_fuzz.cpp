@@ -11,6 +11,7 @@
 #include "compiler/lower/lowered_module.h"
 #include "compiler/passes/pass_table.h"
 #include "frontends/onnx/import/importer.h"
+#include "tests/fuzz/replay/fuzz_target.h"
 #include "tests/support/text_module.h"
 
 namespace {
@@ -39,13 +40,13 @@ Result<Module> readModule(IrContext& ir, std::string_view bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size > 1 << 14) return 0;
+bool dyn::fuzz::tryInput(const uint8_t* data, size_t size) {
+  if (size > 1 << 14) return false;
   IrContext ir;
   Result<Module> module = readModule(ir, std::string_view(reinterpret_cast<const char*>(data), size));
   if (!module.ok()) {
     expectNoDefect(module.error());
-    return 0;
+    return false;
   }
   Trace trace;
   PipelineRun run;
@@ -66,9 +67,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Result<Module> placed = runPipeline(*module, pipeline, trace, run);
   if (!placed.ok()) {
     expectNoDefect(placed.error());
-    return 0;
+    return false;
   }
   const Result<LoweredModule> lowered = lowerModule(*placed, {});
   if (!lowered.ok()) expectNoDefect(lowered.error());
-  return 0;
+  return lowered.ok();
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "compiler/dims/dim.h"
+#include "tests/fuzz/replay/fuzz_target.h"
 
 namespace {
 
@@ -26,20 +27,20 @@ DimBinding bindingOf(const DimContext& context) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size > 1 << 12) return 0;
+bool dyn::fuzz::tryInput(const uint8_t* data, size_t size) {
+  if (size > 1 << 12) return false;
   DimContext context;
   const Result<Dim> dim = parseDim(context, std::string_view(reinterpret_cast<const char*>(data), size));
-  if (!dim.ok()) return 0;
+  if (!dim.ok()) return false;
   (void)symbolsOf(*dim);
   const Dim replaced = substitute(*dim, [&](SymbolId id) { return 2 * context.symbolById(id) + 1; });
   (void)replaced.toString();
   const std::string once = dim->toString();
-  if (once.size() > 1 << 15) return 0;  // cut, or nearly so
+  if (once.size() > 1 << 15) return true;  // cut, or nearly so
   DimContext other;
   const Result<Dim> again = parseDim(other, once);
   if (!again.ok() || again->toString() != once) std::abort();
   const Result<int64_t> value = evaluate(*dim, bindingOf(context)), same = evaluate(*again, bindingOf(other));
   if (value.ok() && same.ok() && *value != *same) std::abort();
-  return 0;
+  return true;
 }

@@ -4,12 +4,13 @@
 #include <string>
 
 #include "compiler/support/npy.h"
+#include "tests/fuzz/replay/fuzz_target.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+bool dyn::fuzz::tryInput(const uint8_t* data, size_t size) {
   using namespace dyn;
   std::string bytes(reinterpret_cast<const char*>(data), size);
   const Result<NpyArray> array = parseNpy(MappedFile::fromBytes(std::move(bytes), "fuzz.npy"));
-  if (!array.ok()) return 0;
+  if (!array.ok()) return false;
   Result<std::string> file = npyHeader(array->kind, array->elementBytes, array->shape);
   if (!file.ok()) std::abort();
   if (!array->data.empty())
@@ -18,5 +19,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!again.ok() || again->kind != array->kind || again->elementBytes != array->elementBytes ||
       again->shape != array->shape || again->data != array->data)
     std::abort();
-  return 0;
+  return true;
 }

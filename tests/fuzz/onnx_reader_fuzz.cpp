@@ -6,6 +6,7 @@
 #include <string>
 
 #include "frontends/onnx/read/onnx_tensor.h"
+#include "tests/fuzz/replay/fuzz_target.h"
 
 namespace {
 
@@ -23,17 +24,19 @@ void decodeAll(const Model& model, const GraphProto& graph) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+bool dyn::fuzz::tryInput(const uint8_t* data, size_t size) {
   std::string bytes(reinterpret_cast<const char*>(data), size);
   ReadOptions options;
   options.arenaLimitBytes = uint64_t{256} << 20;
   dyn::Result<Model> model = readModel(dyn::MappedFile::fromBytes(bytes, "fuzz.onnx"), options);
+  bool accepted = model.ok();
   if (model.ok()) decodeAll(*model, *model->graph);
   auto file =
       std::make_shared<const dyn::MappedFile>(dyn::MappedFile::fromBytes(std::move(bytes), "fuzz.pb"));
   for (DataKind kind : {DataKind::tensor, DataKind::sequence, DataKind::optional, DataKind::map}) {
     dyn::Result<DataValue> value = readData(file, kind);
+    accepted |= value.ok();
     if (value.ok() && kind != DataKind::map) (void)writeData(*value);
   }
-  return 0;
+  return accepted;
 }

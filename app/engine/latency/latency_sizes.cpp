@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+
+#include "compiler/dims/size_multiples.h"
 
 namespace dyn {
 
@@ -117,10 +118,10 @@ std::optional<DimValues> LatencySizes::rounded(DimValues dims,
   for (const SizeRange& range : ranges_) {
     const auto found = multiples.find(range.dim);
     if (found == multiples.end()) continue;
-    const int64_t multiple = std::lcm(range.multiple, found->second);
+    const int64_t multiple = commonMultiple(range.multiple, found->second);
     int64_t& size = dims[range.dim];
     size = size / multiple * multiple;
-    if (size < range.low) size += multiple;
+    if (size < range.low) size = leastMultipleFrom(range.low, multiple);
     if (size < range.low || size > range.high) return std::nullopt;
   }
   return dims;

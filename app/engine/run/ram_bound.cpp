@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/engine/model/vm_value.h"
+#include "compiler/dims/size_multiples.h"
 
 namespace dyn {
 
@@ -13,7 +14,7 @@ constexpr int64_t kMostCombinations = 20000;
 struct Range {
   std::string name;
   int64_t low = 0, high = INT64_MAX, multiple = 1;
-  int64_t first() const { return (low + multiple - 1) / multiple * multiple; }
+  int64_t first() const { return leastMultipleFrom(low, multiple); }
   int64_t count() const { return high < first() ? 0 : (high - first()) / multiple + 1; }
 };
 

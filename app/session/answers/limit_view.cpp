@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <numeric>
 
 #include "app/engine/model/loaded_model.h"
 #include "app/engine/model/model_info.h"
 #include "app/session/command.h"
 #include "app/session/views/memory_views.h"
 #include "app/session/views/view_text.h"
+#include "compiler/dims/size_multiples.h"
 
 namespace dyn {
 
@@ -26,7 +26,8 @@ std::vector<LimitSymbol> limitSymbols(LoadedModel& model) {
       symbol.high = range.high;
       for (const Fact& fact : facts.factsAbout(dim.symbol())) {
         if (fact.a != dim) continue;
-        if (fact.kind == FactKind::multipleOf) symbol.multiple = std::lcm(symbol.multiple, fact.multiple);
+        if (fact.kind == FactKind::multipleOf)
+          symbol.multiple = commonMultiple(symbol.multiple, fact.multiple);
         if (fact.kind == FactKind::likely && symbol.likely.empty()) symbol.likely = fact.likely;
       }
     }
@@ -39,7 +40,7 @@ int64_t usualValue(const LimitSymbol& symbol) {
   if (!symbol.likely.empty()) return symbol.likely.front();
   const int64_t multiple = std::max<int64_t>(symbol.multiple, 1);
   const int64_t least = std::max<int64_t>(symbol.low.value_or(1), 1);
-  return (least + multiple - 1) / multiple * multiple;
+  return leastMultipleFrom(least, multiple);
 }
 
 namespace {
@@ -79,7 +80,7 @@ class Search {
  private:
   void count(int64_t multiple) {
     multiple_ = multiple;
-    least_ = (std::max<int64_t>(symbol_.low.value_or(0), 0) + multiple_ - 1) / multiple_;
+    least_ = *checkedCeilDiv(std::max<int64_t>(symbol_.low.value_or(0), 0), multiple_);
     most_ = std::min(symbol_.high.value_or(kLargestSearched), kLargestSearched) / multiple_;
   }
 

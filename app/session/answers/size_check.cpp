@@ -38,7 +38,7 @@ bool isTrue(const Fact& fact, const DimBinding& sizes) {
   const Result<int64_t> a = evaluate(fact.a, sizes);
   if (!a.ok()) return false;
   if (fact.kind == FactKind::range) return (!fact.low || *a >= *fact.low) && (!fact.high || *a <= *fact.high);
-  if (fact.kind == FactKind::multipleOf) return *a % fact.multiple == 0;
+  if (fact.kind == FactKind::multipleOf) return fact.multiple == 0 ? *a == 0 : *a % fact.multiple == 0;
   const Result<int64_t> b = evaluate(fact.b, sizes);
   return b.ok() && *a == *b;
 }

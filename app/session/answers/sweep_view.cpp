@@ -8,6 +8,7 @@
 #include "app/engine/model/model_info.h"
 #include "app/engine/run/run_result.h"
 #include "app/session/views/predict_views.h"
+#include "compiler/dims/dim.h"
 
 namespace dyn {
 
@@ -15,11 +16,12 @@ namespace {
 
 std::vector<int64_t> sizesBetween(const LimitSymbol& symbol, int64_t first, int64_t last, int64_t count) {
   const int64_t multiple = std::max<int64_t>(symbol.multiple, 1);
-  const int64_t low = (std::max<int64_t>(first, 0) + multiple - 1) / multiple, high = last / multiple;
+  const int64_t low = *checkedCeilDiv(std::max<int64_t>(first, 0), multiple), high = last / multiple;
   std::set<int64_t> sizes;
   for (int64_t i = 0; i < count && low <= high; ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(count - 1);
-    sizes.insert((low + static_cast<int64_t>(std::llround(part * static_cast<double>(high - low)))) *
+    const double step = part * static_cast<double>(high - low);
+    sizes.insert((step < 0x1p62 ? std::min(low + static_cast<int64_t>(std::llround(step)), high) : high) *
                  multiple);
   }
   return {sizes.begin(), sizes.end()};

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "app/engine/run/run_result.h"
+#include "compiler/support/clock.h"
 #include "vm/shared/dyn_tiles.h"
 
 namespace dyn {
@@ -66,7 +67,7 @@ void fillRowTimes(const RowTimes& times, KernelRow& row) {
   row.movedBytes = times.work.bytes;
   row.operations = times.work.operations;
   row.calls = times.work.calls;
-  row.boundNs = static_cast<int64_t>(times.boundNs);
+  row.boundNs = wholeNs(times.boundNs);
   row.bound = times.sum.bound();
   row.dims = times.dims;
 }
@@ -191,7 +192,7 @@ void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& low
     const LaunchWork work = workOf(event, lowered, limits.panelColumns);
     event.movedBytes = work.bytes;
     event.operations = work.products + work.operations;
-    event.boundNs = static_cast<int64_t>(timeOf(work, limits, footprint).boundNs());
+    event.boundNs = wholeNs(timeOf(work, limits, footprint).boundNs());
   }
   const std::map<RowKey, RowTimes> times = timesByRow(events, lowered, limits, footprint);
   for (KernelRow& row : table.rows) {
@@ -228,7 +229,7 @@ KernelTable predictKernels(const Runner::DryRun& dryRun, const LoweredModule& lo
     row.description = times.description;
     row.launchesCount = times.count;
     fillRowTimes(times, row);
-    row.totalNs = static_cast<int64_t>(times.expectedNs);
+    row.totalNs = wholeNs(times.expectedNs);
     total += times.expectedNs;
     table.rows.push_back(std::move(row));
   }

@@ -540,7 +540,8 @@ bool AccessProver::eliminate(const Polynomial& p, uint32_t id, int depth) {
     }
     case AtomKind::floorDiv: {
       if ((!up && !down) || !prove(sum(b, constant(1), -1), depth + 1)) return false;
-      const bool one = c.size() == 1 && c.begin()->first.empty() && std::abs(c.begin()->second) == 1;
+      const bool one =
+          c.size() == 1 && c.begin()->first.empty() && (c.begin()->second == 1 || c.begin()->second == -1);
       auto scaled = multiply(b, r);
       if (!scaled) return false;
       // q <= a / k and q >= (a - k + 1) / k; with coefficient 1 or -1 exactly: k*r + a >= 0, k*r + k - 1 - a

@@ -179,6 +179,14 @@ RoiPlace roiPlace(double at, int64_t size) {
   return {low, low + 1, 1 - part, part};
 }
 
+// Has an axis of so many cells no more samples than a region of this operand can have? As the kernel counts.
+bool isSampled(double cell, int64_t samples, int64_t cells) {
+  constexpr int64_t kMostSamples = 1 << 20;
+  if (!std::isfinite(cell) || std::ceil(cell) > static_cast<double>(kMostSamples)) return false;
+  const int64_t perCell = samples > 0 ? samples : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell)));
+  return perCell <= kMostSamples / std::max<int64_t>(cells, 1);
+}
+
 Status evaluateRoiAlign(EvalContext& c) {
   const HostTensor &x = c.operand(0), &regions = c.operand(1);
   DYN_TRY(RoiOptions o, roiOptions(c.op()));
@@ -198,6 +206,8 @@ Status evaluateRoiAlign(EvalContext& c) {
     const double least = o.halfPixel ? -HUGE_VAL : 1;
     const double cellHeight = std::max(edge(3) - top, least) / static_cast<double>(o.height);
     const double cellWidth = std::max(edge(2) - left, least) / static_cast<double>(o.width);
+    if (!isSampled(cellHeight, o.samples, o.height) || !isSampled(cellWidth, o.samples, o.width))
+      return c.error(DiagnosticId::runtimeError, "region " + std::to_string(region) + " has no usable size");
     const auto samplesOf = [&](double cell) {
       return o.samples > 0 ? o.samples : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell)));
     };

@@ -60,8 +60,13 @@ Status inferSizes(InferContext& c, const ResizeOptions& o, const Shape& input, S
     inputs.push_back(*from.constant());
   }
   const double scale = *commonScale(o.policy, sizes, inputs);
-  for (size_t k = 0; k < o.axes.size(); ++k)
-    (*shape)[static_cast<size_t>(o.axes[k])] = constantDim(c, roundedSize(scale, inputs[k]));
+  for (size_t k = 0; k < o.axes.size(); ++k) {
+    const int64_t size = roundedSize(scale, inputs[k]);
+    if (size < 0)
+      return c.error(DiagnosticId::shapeCheckFailed,
+                     "an axis of " + std::to_string(inputs[k]) + " cannot be resized");
+    (*shape)[static_cast<size_t>(o.axes[k])] = constantDim(c, size);
+  }
   return {};
 }
 
@@ -173,14 +178,25 @@ double filterWeight(const ResizeOptions& o, double distance) {
                                       : cubicWeight(o.cubicA, distance);
 }
 
+// The element nearest to a place. A tiny scale makes places that are no numbers.
+int64_t elementAt(const SampledAxis& axis, double place) {
+  return place > 0 ? static_cast<int64_t>(std::min(place, static_cast<double>(axis.input - 1))) : 0;
+}
+
+// A filter longer than that follows from no sizes, but from a tiny scale that is given beside them.
+bool isTooLong(const ResizeOptions& o, const SampledAxis& axis) {
+  constexpr double kMost = 1 << 20;
+  return o.antialias && 2 * static_cast<double>(reachOf(o)) / std::min(axis.scale, 1.0) >
+                            std::max(kMost, 4 * static_cast<double>(axis.input));
+}
+
 // The taps of the filter around x, stretched when the axis shrinks; their weights sum to 1.
 std::vector<Tap> filterTaps(const ResizeOptions& o, const SampledAxis& axis, double x) {
   const double scale = std::min(axis.scale, 1.0), reach = static_cast<double>(reachOf(o)) / scale;
-  const int64_t last = axis.input - 1;
   std::vector<Tap> taps;
   double sum = 0;
   for (double at = std::ceil(x - reach); at <= x + reach; ++at) {
-    const int64_t inside = static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(last)));
+    const int64_t inside = elementAt(axis, at);
     const bool outside = static_cast<double>(inside) != at;
     const double weight = o.excludeOutside && outside ? 0 : filterWeight(o, (at - x) * scale);
     taps.push_back({inside, weight});
@@ -191,9 +207,7 @@ std::vector<Tap> filterTaps(const ResizeOptions& o, const SampledAxis& axis, dou
 }
 
 std::vector<Tap> tapsOf(const ResizeOptions& o, const SampledAxis& axis, double x) {
-  auto clamped = [&](double at) {
-    return static_cast<int64_t>(std::clamp(at, 0.0, static_cast<double>(axis.input - 1)));
-  };
+  const auto clamped = [&](double at) { return elementAt(axis, at); };
   if (o.antialias) return filterTaps(o, axis, x);
   if (o.mode == ResizeMode::nearest) return {{clamped(nearestPlace(o.nearest, x, axis.scale)), 1}};
   const double base = std::floor(x), part = x - base;
@@ -247,6 +261,10 @@ Result<std::vector<SampledAxis>> sampledAxes(const EvalContext& c, const ResizeO
     if (a.output < 0 || (a.input == 0 && a.output > 0))
       return c.error(DiagnosticId::shapeCheckFailed,
                      "an axis of " + std::to_string(a.input) + " cannot be resized");
+    if (a.output > 0 && isTooLong(o, a))
+      return c.error(
+          DiagnosticId::runtimeError,
+          "the scale " + std::to_string(a.scale) + " is too small for an axis of " + std::to_string(a.input));
     if (o.coordinates == Coordinates::cropAndResize) {
       a.begin = c.operand(kRoi).realAt(flat);
       a.end = c.operand(kRoi).realAt(flat + static_cast<int64_t>(count));

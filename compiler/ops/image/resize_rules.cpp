@@ -85,7 +85,8 @@ std::optional<double> commonScale(AspectPolicy policy, std::span<const int64_t> 
 }
 
 int64_t roundedSize(double scale, int64_t input) {
-  return static_cast<int64_t>(std::floor(scale * static_cast<double>(input) + 0.5));
+  const double size = std::floor(scale * static_cast<double>(input) + 0.5);
+  return size >= 0 && size < 0x1p62 ? static_cast<int64_t>(size) : -1;
 }
 
 }  // namespace dyn

@@ -139,7 +139,8 @@ class PadFinder {
     for (size_t i = 0; i < 2 * rank; ++i) {
       const Dim amount = margin.amounts[i];
       if (amount.isConstant(0)) continue;
-      if (i % rank < 2 || (amount.isConstant() && std::abs(*amount.constant()) > kMost)) return false;
+      const int64_t number = amount.isConstant() ? *amount.constant() : 0;
+      if (i % rank < 2 || number > kMost || number < -kMost) return false;
       for (SymbolId s : symbolsOf(amount))
         if (known.count(s) == 0) return false;
     }

@@ -7,7 +7,8 @@
 // says. The seed is printed before anything runs, and after mutation K of seed R comes mutation K+1 of it,
 // however fast the machine is. A fault is the target's crash, a sanitizer's report, or an input that takes
 // longer than kLongestInput; the input that did it is then the file <program>.last, which can be put into the
-// corpus.
+// corpus. A seed must be accepted, or refused where it lies in a folder `refused`: one of an old format would
+// try nothing behind the reader.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@
 #include <string>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t sizeBytes);
+#include "tests/fuzz/replay/fuzz_target.h"
 
 namespace {
 
@@ -51,7 +52,7 @@ class LastInput {
   }
   LastInput(const LastInput&) = delete;
   // What follows the input in the file are zeros.
-  void run(const Bytes& input) {
+  bool run(const Bytes& input) {
     if (memory_) {
       const size_t size = std::min(input.size(), kLargestInput);
       if (size > 0) std::memcpy(memory_, input.data(), size);
@@ -59,8 +60,9 @@ class LastInput {
       lastSize_ = size;
     }
     ::alarm(kLongestInput);  // ends the program; the input stays behind
-    LLVMFuzzerTestOneInput(input.data(), input.size());
+    const bool accepted = dyn::fuzz::tryInput(input.data(), input.size());
     ::alarm(0);
+    return accepted;
   }
 
  private:
@@ -131,7 +133,7 @@ Bytes mutated(const std::vector<Bytes>& corpus, std::mt19937& random) {
 }
 
 struct Arguments {
-  std::vector<fs::path> inputs;  // the files of all folders, sorted
+  std::vector<fs::path> inputs;  // the files below all folders, sorted
   uint64_t mutationsCount = 0;
   std::chrono::seconds time{3600};
   uint32_t seed = 1;
@@ -146,7 +148,7 @@ Arguments readArguments(int argc, char** argv) {
     } else if (word == "--seconds" && i + 1 < argc) {
       arguments.time = std::chrono::seconds(std::strtoul(argv[++i], nullptr, 10));
     } else if (fs::is_directory(word)) {
-      for (const auto& entry : fs::directory_iterator(word))
+      for (const auto& entry : fs::recursive_directory_iterator(word))
         if (entry.is_regular_file()) arguments.inputs.push_back(entry.path());
     } else {
       std::fprintf(stderr, "%s is not a folder\n", word.c_str());
@@ -170,13 +172,20 @@ int main(int argc, char** argv) {
   LastInput last(std::string(argv[0]) + ".last");
   last.run({});
   std::vector<Bytes> corpus;
+  int wrong = 0;
   for (const fs::path& path : arguments.inputs) {
     std::printf("%s\n", path.c_str());
     std::fflush(stdout);
     std::ifstream file(path, std::ios::binary);
     corpus.emplace_back((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    last.run(corpus.back());
+    const bool expected = path.parent_path().filename() != "refused";
+    if (last.run(corpus.back()) == expected) continue;
+    ++wrong;
+    std::printf(expected
+                    ? "  it is refused: make it again, or move it to the folder refused if it is meant so\n"
+                    : "  it is accepted, although it lies in a folder refused\n");
   }
+  if (wrong > 0) return 1;
   std::printf("mutations with DYN_FUZZ_SEED=%u; one that fails is left in %s.last\n", arguments.seed,
               argv[0]);
   std::fflush(stdout);

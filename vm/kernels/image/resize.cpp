@@ -100,10 +100,15 @@ double cubicWeightOf(double a, double x) {
   return 0;
 }
 
+// The element of an axis that is nearest to a place. A tiny scale makes places that are no numbers.
+int64_t elementAt(const Axis& axis, double place) {
+  return place > 0 ? static_cast<int64_t>(std::min(place, static_cast<double>(axis.input - 1))) : 0;
+}
+
 void addTap(const Options& o, Axis& axis, double at, double weight) {
-  const double inside = std::clamp(at, 0.0, static_cast<double>(axis.input - 1));
-  axis.places.push_back(static_cast<int64_t>(inside));
-  axis.weights.push_back(o.excludeOutside && inside != at ? 0 : weight);
+  const int64_t inside = elementAt(axis, at);
+  axis.places.push_back(inside);
+  axis.weights.push_back(o.excludeOutside && static_cast<double>(inside) != at ? 0 : weight);
 }
 
 // Weights of the last place divided by their sum.
@@ -116,6 +121,12 @@ void normalize(Axis& axis) {
 
 double reachOf(const Options& o, double scale) {
   return (o.mode == kLinear ? 1.0 : 2.0) / std::min(scale, 1.0);
+}
+
+// A filter longer than that follows from no sizes, but from a tiny scale that is given beside them.
+bool isTooLong(const Options& o, double scale, const Axis& axis) {
+  constexpr double kMost = 1 << 20;
+  return o.antialias && 2 * reachOf(o, scale) > std::max(kMost, 4 * static_cast<double>(axis.input));
 }
 
 int64_t tapsOf(const Options& o, double scale) {
@@ -132,8 +143,7 @@ void makeTaps(const Options& o, double scale, Axis& axis) {
     if (o.mode == kNearest) {
       const double near = placeOf(o, static_cast<float>(i), static_cast<float>(in), static_cast<float>(out),
                                   static_cast<float>(scale));
-      axis.places.push_back(
-          static_cast<int64_t>(std::clamp(nearestOf(o.rounding, near, scale), 0.0, in - 1)));
+      axis.places.push_back(elementAt(axis, nearestOf(o.rounding, near, scale)));
       axis.weights.push_back(1);
       continue;
     }
@@ -152,8 +162,8 @@ void makeTaps(const Options& o, double scale, Axis& axis) {
     }
     const double base = std::floor(x), part = x - base;
     if (o.mode == kLinear) {
-      axis.places.push_back(static_cast<int64_t>(std::clamp(base, 0.0, in - 1)));
-      axis.places.push_back(static_cast<int64_t>(std::clamp(base + 1, 0.0, in - 1)));
+      axis.places.push_back(elementAt(axis, base));
+      axis.places.push_back(elementAt(axis, base + 1));
       axis.weights.insert(axis.weights.end(), {1 - part, part});
       continue;
     }
@@ -579,6 +589,9 @@ struct ResizeCall {
       const double scale = isGiven() ? static_cast<double>(scales->as<float>()[k])
                                      : static_cast<double>(axis.output) / static_cast<double>(axis.input);
       if (axis.input == axis.output && scale == 1) continue;
+      if (isTooLong(o, scale, axis))
+        return failure(DYN_BAD_INPUT, "resize: the scale " + std::to_string(scale) +
+                                          " is too small for an axis of " + std::to_string(axis.input));
       axis.taps = tapsOf(o, scale);
       factors[static_cast<size_t>(at)] = scale;
     }

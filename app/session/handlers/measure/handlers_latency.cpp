@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 
 #include "app/engine/latency/latency_sizes.h"
 #include "app/engine/model/model_flops.h"
@@ -19,6 +18,7 @@
 #include "app/session/views/predict_views.h"
 #include "app/session/views/text_table.h"
 #include "app/session/views/views.h"
+#include "compiler/dims/size_multiples.h"
 
 namespace dyn {
 
@@ -54,7 +54,7 @@ Result<std::vector<SizeRange>> rangesOf(LoadedModel& model, const std::vector<Di
     if (spec != specs.end()) {
       range.low = spec->value ? *spec->value : *spec->low;
       range.high = spec->value ? *spec->value : *spec->high;
-      if (!spec->value) range.multiple = std::lcm(range.multiple, spec->multiple);
+      if (!spec->value) range.multiple = commonMultiple(range.multiple, spec->multiple);
       if (spec->value) range.multiple = 1;
     } else if (known != symbols.end() && known->high) {
       range.low = std::max<int64_t>(1, known->low.value_or(1));
@@ -63,7 +63,7 @@ Result<std::vector<SizeRange>> rangesOf(LoadedModel& model, const std::vector<Di
       return makeError(DiagnosticId::usageError, "the range of " + name + " is not known")
           .note("give it: --dim " + name + "=1..512, or one value: --dim " + name + "=8");
     }
-    range.low = (range.low + range.multiple - 1) / range.multiple * range.multiple;
+    range.low = leastMultipleFrom(range.low, range.multiple);
     range.high = range.high / range.multiple * range.multiple;
     if (range.low > range.high)
       return makeError(DiagnosticId::usageError,

@@ -16,6 +16,7 @@
 #include "app/session/views/memory_views.h"
 #include "app/session/views/predict_views.h"
 #include "app/session/views/views.h"
+#include "compiler/support/clock.h"
 
 namespace dyn {
 
@@ -120,7 +121,7 @@ Result<LimitView> timeLimitView(SessionState& state, LoadedModel& model, const C
     if (!time)
       return makeError(DiagnosticId::unsupportedFeature,
                        "unsupported: the formula of the time needs more dims");
-    return static_cast<int64_t>(time->highNs);
+    return wholeNs(time->highNs);
   };
   DYN_TRY(LimitView view, limitView(symbols, dims, limit, timeOf));
   view.formula = latency.formula();
@@ -185,8 +186,8 @@ Status predictByRuns(SessionState& state, LoadedModel& model, const Command& com
   const Result<LatencyModel> latency = latencyOf(state, model, command);
   if (!latency.ok()) return command.has("runs") ? Status(Error{latency.error()}) : Status();
   if (const std::optional<Latency> time = latency->at(view.dims))
-    view.byRuns = {static_cast<int64_t>(time->ns), static_cast<int64_t>(time->lowNs),
-                   static_cast<int64_t>(time->highNs), latency->samples.size(), time->outside};
+    view.byRuns = {wholeNs(time->ns), wholeNs(time->lowNs), wholeNs(time->highNs), latency->samples.size(),
+                   time->outside};
   return {};
 }
 

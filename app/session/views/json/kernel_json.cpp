@@ -1,6 +1,7 @@
 #include "app/session/views/json/json_parts.h"
 #include "app/session/views/json/view_cases.h"
 #include "app/session/views/kernel_views.h"
+#include "compiler/support/clock.h"
 
 namespace dyn {
 
@@ -8,9 +9,7 @@ namespace {
 
 Json candidatesJson(const std::vector<VersionTimes>& all) {
   Json list = Json::array();
-  auto orNothing = [](std::optional<double> ns) {
-    return ns ? Json(static_cast<int64_t>(*ns)) : Json(nullptr);
-  };
+  auto orNothing = [](std::optional<double> ns) { return ns ? Json(wholeNs(*ns)) : Json(nullptr); };
   for (const VersionTimes& c : all)
     list.push_back({{"version", textOf(c.version)},
                     {"predicted_ns", orNothing(c.predictedNs)},

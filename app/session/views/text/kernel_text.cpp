@@ -9,6 +9,7 @@
 #include "app/session/views/text/view_cases.h"
 #include "app/session/views/text_table.h"
 #include "app/session/views/view_text.h"
+#include "compiler/support/clock.h"
 
 namespace dyn {
 
@@ -26,9 +27,7 @@ void addCandidates(TextRows& rows, std::vector<std::string> head, std::vector<Ve
     if (a.measuredNs.has_value() != b.measuredNs.has_value()) return a.measuredNs.has_value();
     return time(a) < time(b);
   });
-  const auto timeText = [](const std::optional<double>& ns) {
-    return ns ? durationText(static_cast<int64_t>(*ns)) : "-";
-  };
+  const auto timeText = [](const std::optional<double>& ns) { return ns ? durationText(wholeNs(*ns)) : "-"; };
   constexpr size_t kMostShown = 5;
   for (size_t i = 0; i < all.size() && i < kMostShown; ++i) {
     std::vector<std::string> row = head;
@@ -107,9 +106,8 @@ std::string viewText(const TuneView& view, const TextOptions& options) {
       continue;
     }
     if (isSeveral(row.chosen)) {
-      head.insert(head.end(),
-                  {textOf(row.chosen), "",
-                   row.chosenNs ? durationText(static_cast<int64_t>(*row.chosenNs)) : "-", "chosen"});
+      head.insert(head.end(), {textOf(row.chosen), "",
+                               row.chosenNs ? durationText(wholeNs(*row.chosenNs)) : "-", "chosen"});
       rows.push_back(head);
       for (std::string& cell : head) cell.clear();
       head.resize(4);

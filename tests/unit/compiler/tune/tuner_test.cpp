@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -186,6 +187,14 @@ TEST(LikelySizes, comeFromAValueARangeOrLengths) {
   ASSERT_TRUE(often.ok());
   EXPECT_EQ((*often)[0].dims.at("n"), 5);
   EXPECT_GT((*often)[0].weight, 0.7);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const Extent extent : {Extent::all, Extent::sparse}) {
+    const LikelyDim all{.name = "n", .low = 1, .high = kMost, .multiple = extent == Extent::all ? 5 : 1};
+    const Result<std::vector<Draw>> sizes = drawsOf({all}, extent);
+    ASSERT_TRUE(sizes.ok());
+    EXPECT_EQ(sizes->size(), extent == Extent::all ? 4u : 63u);
+    for (const Draw& d : *sizes) EXPECT_GE(d.dims.at("n"), 1);
+  }
   Result<std::vector<Draw>> open = draw({.name = "n", .low = 0, .text = "n=0.."});
   ASSERT_FALSE(open.ok());
   EXPECT_THAT(open.error().toString(), HasSubstr("n=0.."));

@@ -130,6 +130,34 @@ TEST(RoiAlign, MeanOfAWholePlane) {
   EXPECT_THAT(runError(wrong).message, HasSubstr("out of range"));
 }
 
+TEST(RoiAlign, RegionsOfNoUsableSize) {
+  const HostTensor x = reals({1, 1, 2, 2}, {1, 2, 3, 4});
+  for (const double end : {1e30, 1e8, HUGE_VAL, std::nan("")}) {
+    OpCase test("roi_align", {x, reals({1, 4}, {0, 0, 1, end}), vec({0})});
+    EXPECT_THAT(runError(test).message, HasSubstr("no usable size")) << end;
+  }
+}
+
+// A scale beside sizes may be any positive number, so that places are none.
+TEST(Resize, TinyScalesBesideSizes) {
+  for (const char* places : {"half_pixel_symmetric", "half_pixel", "asymmetric"})
+    for (const double scale : {1e-45, 1e-30, 3e38}) {
+      const Attributes attributes = {{"coordinate_transformation_mode", std::string(places)}};
+      checkOp(OpCase("resize", {real({3}), std::nullopt, reals({1}, {scale}), vec({7})}, attributes));
+    }
+  OpCase filtered("resize", {real({3}), std::nullopt, reals({1}, {1e-30}), vec({7})},
+                  {{"mode", std::string("linear")}, {"antialias", int64_t{1}}});
+  EXPECT_THAT(runError(filtered).message, HasSubstr("is too small for an axis of 3"));
+}
+
+TEST(Resize, ProportionsOfSizesBeyondAllNumbers) {
+  OpCase test("resize", {real({1, 4}), std::nullopt, std::nullopt, vec({INT64_MAX, 4})},
+              {{"keep_aspect_ratio_policy", std::string("not_smaller")}});
+  test.constants = {3};
+  test.dynamic = false;
+  EXPECT_THAT(inferError(test).message, HasSubstr("cannot be resized"));
+}
+
 TEST(Det, SmallMatrices) {
   EXPECT_THAT(elements(checkOp(OpCase("det", {reals({2, 2, 2}, {1, 2, 3, 4, 0, 1, 1, 0})}))),
               ElementsAre(-2, -1));

@@ -42,6 +42,32 @@ TEST_F(ImageTest, RegionsWithManySamplesInACell) {
     }
 }
 
+// A tiny scale beside sizes makes places that are no numbers, and filters of endless length.
+TEST_F(ImageTest, ResizeByATinyScale) {
+  Tensor* x = tensor<float>(DataType::f32, {3}, {1, 2, 4});
+  for (const float scale : {1e-45F, 1e-30F, 3e38F})
+    for (const int32_t mode : {0, 1, 2})
+      for (const int32_t grid : {0, 1, 2, 3, 4, 6}) {
+        Tensor *scales = tensor<float>(DataType::f32, {1}, {scale}), *y = output({7});
+        calls::Resize::Numbers<calls::Owned> n;
+        n.mode = mode, n.grid = grid, n.axes = {0};
+        const Status status =
+            call("resize", {x, nullptr, scales}, {.numbers = calls::writeNumbers<calls::Resize>(n)}, {y});
+        ASSERT_TRUE(status.ok()) << status.toString();
+        for (int64_t i = 0; mode == 0 && i < 7; ++i) {
+          const float element = y->as<float>()[i];
+          EXPECT_TRUE(element == 1 || element == 2 || element == 4)
+              << scale << ", " << grid << ": " << element;
+        }
+      }
+  calls::Resize::Numbers<calls::Owned> n;
+  n.mode = 1, n.antialias = 1, n.axes = {0};
+  const Status status = call("resize", {x, nullptr, tensor<float>(DataType::f32, {1}, {1e-30F})},
+                             {.numbers = calls::writeNumbers<calls::Resize>(n)}, {output({7})});
+  EXPECT_EQ(status.code, DYN_BAD_INPUT);
+  EXPECT_NE(status.toString().find("too small for an axis of 3"), std::string::npos) << status.toString();
+}
+
 // Of regions of one sample a cell, few samples and more than have room in a table.
 TEST_F(ImageTest, TheLargestOfWhatPixelsGive) {
   constexpr int64_t kSize = 13, kChannels = 3, kRows = 3, kColumns = 4;
