@@ -21,6 +21,7 @@
 #include "app/session/supervisor.h"
 #include "app/session/views/shell_views.h"
 #include "app/session/views/stop_views.h"
+#include "app/session/views/text/picture_text.h"
 #include "app/session/views/text_table.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/standard_streams.h"
@@ -212,10 +213,8 @@ class Shell {
     // Lines that are typed already would be keys of the pager.
     int typedBytes = 0;
     if (::ioctl(0, FIONREAD, &typedBytes) == 0 && typedBytes > 0) return false;
-    // A pager shows the bytes of a picture, unless it is of characters.
-    const bool isPicture =
-        text.find("\033_G") != std::string::npos || text.find("\033P") != std::string::npos;
-    if (isPicture || pager_.empty() || !paging_ ||
+    // A pager would show the bytes of pixels.
+    if (hasPixels(text) || pager_.empty() || !paging_ ||
         std::count(text.begin(), text.end(), '\n') < heightOfTerminal())
       return false;
     const Paged paged = showByPager(pager_, text, signals_);

@@ -14,6 +14,7 @@ namespace {
 constexpr int kMostPixelRows = 48;   // pixels: 24 lines of half blocks
 constexpr int kMostEnlarged = 4;     // a small matrix is drawn as large as that
 constexpr int kFewestMapsInRow = 4;  // maps are thinned until so many fit
+constexpr std::string_view kKittyStart = "\033_G", kSixelStart = "\033P";
 constexpr uint32_t kNotANumber = 0xE0342FFF;
 
 uint32_t colour(double red, double green, double blue) {
@@ -189,6 +190,10 @@ uint32_t& Raster::at(int row, int column) {
 
 uint32_t Raster::at(int row, int column) const { return const_cast<Raster*>(this)->at(row, column); }
 
+bool hasPixels(std::string_view text) {
+  return text.find(kKittyStart) != std::string_view::npos || text.find(kSixelStart) != std::string_view::npos;
+}
+
 std::string halfBlocks(const Raster& raster, bool trueColor) {
   std::string text;
   for (int r = 0; r < raster.rows; r += 2) {
@@ -221,7 +226,7 @@ std::string kittyPicture(const Raster& raster) {
     const std::string head = at > 0 ? ""
                                     : fmt::format("a=T,q=2,f=32,s={},v={},c={},r={},", raster.columns,
                                                   raster.rows, raster.columns, (raster.rows + 1) / 2);
-    text += fmt::format("\033_G{}m={};{}\033\\", head, at + kChunk < data.size() ? 1 : 0,
+    text += fmt::format("{}{}m={};{}\033\\", kKittyStart, head, at + kChunk < data.size() ? 1 : 0,
                         data.substr(at, kChunk));
   }
   return text + "\n";
@@ -233,7 +238,7 @@ std::string sixelPicture(const Raster& raster) {
     const auto level = [&](int shift) { return static_cast<int>((pixel >> shift & 0xFF) * 5 + 127) / 255; };
     return 36 * level(24) + 6 * level(16) + level(8);
   };
-  std::string text = fmt::format("\033P0;1;0q\"1;1;{};{}", raster.columns, raster.rows);
+  std::string text = fmt::format("{}0;1;0q\"1;1;{};{}", kSixelStart, raster.columns, raster.rows);
   for (int i = 0; i < 216; ++i)
     text += fmt::format("#{};2;{};{};{}", i, i / 36 * 20, i / 6 % 6 * 20, i % 6 * 20);
   for (int top = 0; top < raster.rows; top += kBand) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/session/views/value_views.h"
@@ -25,6 +26,9 @@ struct Raster {
 
 // The picture, the maps beside each other, or the slice; with a line below that says which.
 std::string pictureText(const TensorView& view, const TextOptions& options);
+
+// Is a picture of kitty's or of sixels in the text?
+bool hasPixels(std::string_view text);
 
 // Each ends in a newline.
 std::string halfBlocks(const Raster& raster, bool trueColor);  // a line of text for two rows of pixels

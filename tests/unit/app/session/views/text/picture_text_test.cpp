@@ -106,6 +106,13 @@ TEST(Pictures, HalfBlocksHoldEachPixel) {
   }
 }
 
+TEST(Pictures, OnlyHalfBlocksGoThroughAPager) {
+  const Raster raster = colourful(7, 5);
+  EXPECT_FALSE(hasPixels(halfBlocks(raster, true)));
+  EXPECT_TRUE(hasPixels(kittyPicture(raster)));
+  EXPECT_TRUE(hasPixels(sixelPicture(raster)));
+}
+
 TEST(Pictures, ATerminalOf256ColoursGetsThose) {
   Raster raster(1, 3);
   raster.pixels = {pixelOf(255, 0, 0), pixelOf(128, 128, 128), pixelOf(0, 95, 255)};
