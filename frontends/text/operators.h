@@ -20,6 +20,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,9 +67,11 @@ class OperatorFile {
 
   const std::vector<OperatorDefinition>& definitions() const { return definitions_; }
   bool defines(std::string_view name) const;
-  // Attributes that are not among `attributes` have their defaults.
+  // Attributes that are not among `attributes` have their defaults. `inputs`: the element types of the node's
+  // inputs as far as they are known; literals beside them take these.
   Result<OperatorBody> expand(IrContext& context, const OperatorDefinition& definition,
-                              const OperatorAttributes& attributes) const;
+                              const OperatorAttributes& attributes,
+                              std::span<const std::optional<Dtype>> inputs = {}) const;
   // The functions and data types beside the operators.
   Result<Module> functions(IrContext& context) const;
 

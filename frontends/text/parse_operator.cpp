@@ -195,7 +195,8 @@ Result<std::vector<OperatorDefinition>> Parser::operatorDefinitions() {
 
 // `values`: where those begin that a node gives, behind the end of the file.
 Result<OperatorBody> Parser::operatorBody(const OperatorDefinition& definition, uint32_t fileEnd,
-                                          const std::map<std::string, uint32_t>& values) {
+                                          const std::map<std::string, uint32_t>& values,
+                                          std::span<const std::optional<Dtype>> inputs) {
   OperatorBody body;
   while (peek().kind != TokenKind::end && peek().offset < fileEnd) {
     if (isName("type")) {
@@ -211,8 +212,10 @@ Result<OperatorBody> Parser::operatorBody(const OperatorDefinition& definition, 
       Frame root;
       root.function.place = definition.place;
       topName_ = root.function.name = context_.uniqueFunctionName(plainName(definition.name));
-      for (const OperatorInput& input : definition.inputs) {
+      for (size_t i = 0; i != definition.inputs.size(); ++i) {
+        const OperatorInput& input = definition.inputs[i];
         const ValueId id = context_.newValue();
+        if (i < inputs.size() && inputs[i]) dtypes_[id] = *inputs[i];
         root.function.parameters.push_back({id, Type()});
         root.scope.emplace(input.name, std::pair{id, definition.begin});
       }
@@ -266,7 +269,8 @@ bool OperatorFile::defines(std::string_view name) const {
 }
 
 Result<OperatorBody> OperatorFile::expand(IrContext& context, const OperatorDefinition& definition,
-                                          const OperatorAttributes& attributes) const {
+                                          const OperatorAttributes& attributes,
+                                          std::span<const std::optional<Dtype>> inputs) const {
   std::string text = text_;
   std::map<std::string, uint32_t> values;
   std::map<std::string, HostTensor> tensors;
@@ -283,7 +287,7 @@ Result<OperatorBody> OperatorFile::expand(IrContext& context, const OperatorDefi
   options.weights = &tensors;
   Parser parser(context, text, options);
   DYN_CHECK(parser.start());
-  return parser.operatorBody(definition, static_cast<uint32_t>(text_.size()), values);
+  return parser.operatorBody(definition, static_cast<uint32_t>(text_.size()), values, inputs);
 }
 
 Result<Module> OperatorFile::functions(IrContext& context) const {

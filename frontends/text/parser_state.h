@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -96,7 +97,8 @@ class Parser {
   Result<HostTensor> wholeTensor();
   Result<std::vector<OperatorDefinition>> operatorDefinitions();
   Result<OperatorBody> operatorBody(const OperatorDefinition& definition, uint32_t fileEnd,
-                                    const std::map<std::string, uint32_t>& values);
+                                    const std::map<std::string, uint32_t>& values,
+                                    std::span<const std::optional<Dtype>> inputs);
 
  private:
   // tokens (parser.cpp)

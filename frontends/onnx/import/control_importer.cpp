@@ -160,6 +160,16 @@ Binding valueBinding(ValueId value) {
 
 }  // namespace
 
+namespace {
+
+int declaredRank(const ValueInfoProto& value) {
+  const bool isTensor =
+      value.type != nullptr && value.type->kind == TypeProto::Kind::tensor && value.type->wrappers.empty();
+  return isTensor && value.type->hasShape ? static_cast<int>(value.type->shape.size()) : -1;
+}
+
+}  // namespace
+
 void GraphImporter::bindLoopInputs(Frame& body, ControlNode& control) {
   const GraphProto& graph = *body.graph;
   const size_t carried = control.inputs.size() - 2;
@@ -174,8 +184,12 @@ void GraphImporter::bindLoopInputs(Frame& body, ControlNode& control) {
   for (size_t i = 0; i != carried; ++i) {
     const ValueTable::Entry initial =
         control.inputs[2 + i] == kNoValue ? ValueTable::Entry() : values_.at(control.inputs[2 + i]);
+    // A value keeps its rank from one iteration to the next.
+    const int rank = initial.isList || initial.rank >= 0 || 2 + i >= graph.inputs.size()
+                         ? initial.rank
+                         : declaredRank(graph.inputs[2 + i]);
     const ValueId value = body.builder->addParameter(
-        2 + i < graph.inputs.size() ? graph.inputs[2 + i].name : Text(), initial.dtype);
+        2 + i < graph.inputs.size() ? graph.inputs[2 + i].name : Text(), initial.dtype, rank);
     values_.at(value).isList = initial.isList;
     if (2 + i < graph.inputs.size())
       define(body, graph.inputs[2 + i].name, valueBinding(value), control.place);

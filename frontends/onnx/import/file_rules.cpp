@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "frontends/onnx/import/importer.h"
+#include "frontends/onnx/import/search_graph.h"
 #include "frontends/onnx/read/onnx_tensor.h"
 #include "frontends/onnx/read/wire_reader.h"
 
@@ -341,30 +342,32 @@ void findLateReads(const FileGraphs& file, FaultList& faults) {
   if (file.graphs.size() > 1) LateReads(file, faults).find();
 }
 
-// A walk from the outside in that knows the names of all graphs around.
+// A walk from the outside in that knows the names of all graphs around. The decoder of a search is a graph of
+// its own, whose inputs are called as those of the model.
 void findShadowed(const FileGraphs& file, FaultList& faults) {
   if (file.graphs.size() == 1) return;  // no bodies
   struct Step {
     const GraphProto* graph;
-    bool leaves;
+    bool leaves, isDecoder;
   };
-  std::vector<Step> steps{{file.model.graph, false}};
+  std::vector<Step> steps{{file.model.graph, false, false}};
   std::unordered_map<Text, int> around;
   while (!steps.empty()) {
     const Step step = steps.back();
     steps.pop_back();
     for (Text name : namesMadeIn(*step.graph)) {
       int& count = around[name];
-      if (!step.leaves && count > 0)
+      if (!step.leaves && !step.isDecoder && count > 0)
         faults.add("value " + quotedText(name) + " of a body has the name of one around it",
                    step.graph->bytes);
       count += step.leaves ? -1 : 1;
     }
     if (step.leaves) continue;
-    steps.push_back({step.graph, true});
+    steps.push_back({step.graph, true, false});
     for (const NodeProto& node : step.graph->nodes)
       for (const AttributeProto& attribute : node.attributes)
-        for (const GraphProto& body : attribute.graphs()) steps.push_back({&body, false});
+        for (const GraphProto& body : attribute.graphs())
+          steps.push_back({&body, false, isSearchOperator(node.domain, node.opType)});
   }
 }
 

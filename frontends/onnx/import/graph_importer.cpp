@@ -6,6 +6,7 @@
 #include "compiler/support/suggestion.h"
 #include "frontends/onnx/import/file_rules.h"
 #include "frontends/onnx/import/operator_schemas.h"
+#include "frontends/onnx/import/search_steps.h"
 
 namespace dyn::onnx {
 namespace {
@@ -56,6 +57,7 @@ GraphImporter::GraphImporter(IrContext& ir, const Model& model, const ImportOpti
       types_(ir),
       freeNames_(model),
       main_(ir, values_, nullptr, nullptr),
+      operators_(options.operators),
       firstValue_(ir.valueCount()) {
   for (const FunctionProto& function : model.functions)
     functions_[functionKey(function.domain, function.name)].push_back(&function);
@@ -309,6 +311,7 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
     warn("operator " + opLabel(node) + " is out of use in operator set " + std::to_string(*version),
          placeOf(frame, node));
   if (isControlOperator(domain, node.opType)) return openControl(frame, node);
+  if (isSearchOperator(domain, node.opType)) return openSearch(frame, node);
   const MapRow* row = findMapRow(domain, node.opType);
   if (row != nullptr) return mapNode(frame, node, *row, *version);
   std::string advice;
@@ -363,7 +366,8 @@ void GraphImporter::mapNode(Frame& frame, const NodeProto& node, const MapRow& r
   }
 }
 
-void GraphImporter::openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function) {
+void GraphImporter::openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function,
+                                 bool seesAround) {
   const SourceLocation place = placeOf(frame, node);
   for (const FunctionEnvironment* at = frame.environment.get(); at != nullptr; at = at->caller.get()) {
     if (at->function != &function) continue;
@@ -404,6 +408,7 @@ void GraphImporter::openFunction(Frame& frame, const NodeProto& node, const Func
   Frame& inner = frames_.back();
   inner.kind = Frame::Kind::function;
   inner.builder = builder;
+  if (seesAround) inner.scope.outer = &frame.scope;
   inner.environment = std::move(environment);
   inner.nodes = function.nodes;
   inner.callNode = &node;
@@ -414,6 +419,23 @@ void GraphImporter::openFunction(Frame& frame, const NodeProto& node, const Func
     define(inner, function.inputs[i], binding, place);
   }
   orderFrame(inner);
+}
+
+void GraphImporter::openSearch(Frame& frame, const NodeProto& node) {
+  std::vector<OperatorSetId> opsets;
+  for (const auto& [domain, version] : frame.environment->opsets) opsets.push_back({domain, version});
+  auto search = searchGraph(node, std::move(opsets));
+  if (!search.ok()) {
+    report(search.error(), placeOf(frame, node), node.opType);
+    return bindFailed(frame, node);
+  }
+  if (searches_.empty()) {
+    Result<text::OperatorFile> steps = searchSteps();
+    if (!steps.ok()) return report(steps.error(), placeOf(frame, node), node.opType);
+    operators_.push_back(std::make_shared<const text::OperatorFile>(*std::move(steps)));
+  }
+  searches_.push_back(*std::move(search));
+  openFunction(frame, node, searches_.back()->function, true);
 }
 
 void GraphImporter::closeFunction() {

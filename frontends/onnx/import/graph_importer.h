@@ -16,6 +16,7 @@
 #include "frontends/onnx/emit/type_probe.h"
 #include "frontends/onnx/import/graph_order.h"
 #include "frontends/onnx/import/importer.h"
+#include "frontends/onnx/import/search_graph.h"
 #include "frontends/onnx/map/map_table.h"
 
 namespace dyn::onnx {
@@ -120,7 +121,11 @@ class GraphImporter : private TypeProbe {
   // False, and reported: the node has a fault.
   bool hasForm(Frame& frame, const NodeProto& node, std::optional<Diagnostic> fault);
   void mapNode(Frame& frame, const NodeProto& node, const MapRow& row, int64_t version);
-  void openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function);
+  // `seesAround`: the function's nodes may use the names of the graph around the call.
+  void openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function,
+                    bool seesAround = false);
+  // GreedySearch and BeamSearch.
+  void openSearch(Frame& frame, const NodeProto& node);
   void closeFunction();
   std::vector<std::string> outputNames() const;
   void closeMain();
@@ -194,6 +199,8 @@ class GraphImporter : private TypeProbe {
   std::deque<Frame> frames_;
   std::unordered_map<std::string, std::vector<const FunctionProto*>> functions_;  // by "domain:name"
   std::unordered_set<std::string> reportedOnce_;
+  std::vector<std::shared_ptr<const text::OperatorFile>> operators_;  // the user's, and Dyn's own
+  std::vector<std::shared_ptr<SearchGraph>> searches_;
   // What the bodies of the user's operators refer to: functions and data types of the module.
   std::unordered_set<const text::OperatorFile*> usedFiles_;
   std::vector<const Function*> userFunctions_;

@@ -42,9 +42,9 @@ bool hasDemanded(MapContext& node, const text::OperatorDefinition& definition) {
 }  // namespace
 
 bool GraphImporter::definesOperator(const NodeProto& node) const {
-  if (options_.operators.empty()) return false;
+  if (operators_.empty()) return false;
   const std::string name = opLabel(node);
-  for (const auto& file : options_.operators)
+  for (const auto& file : operators_)
     if (file->defines(name)) return true;
   return false;
 }
@@ -72,7 +72,7 @@ void GraphImporter::expandOperator(Frame& frame, const NodeProto& node) {
   const std::string name = opLabel(node);
   const text::OperatorFile* file = nullptr;
   const text::OperatorDefinition* definition = nullptr;
-  for (const auto& candidates : options_.operators)
+  for (const auto& candidates : operators_)
     for (const text::OperatorDefinition& candidate : candidates->definitions()) {
       if (definition != nullptr || candidate.name != name || !candidate.takes(given)) continue;
       MapContext c = contextOf(frame, node, *inputs, 1, place);
@@ -114,7 +114,10 @@ std::optional<text::OperatorBody> GraphImporter::expansionOf(MapContext& node, c
     node.fail(DiagnosticId::badAttribute,
               "attribute " + quotedText(other) + " is not in the definition of the operator");
   if (node.failed()) return std::nullopt;
-  Result<text::OperatorBody> body = file.expand(ir_, definition, attributes);
+  std::vector<std::optional<Dtype>> dtypes;
+  for (size_t i = 0; i != definition.inputs.size(); ++i)
+    dtypes.push_back(node.dtypeOf(node.optionalInput(static_cast<int>(i))));
+  Result<text::OperatorBody> body = file.expand(ir_, definition, attributes, dtypes);
   if (body.ok()) return *std::move(body);
   node.fail(body.error());
   return std::nullopt;

@@ -6,7 +6,7 @@ Row = collections.namedtuple("Row", "domain name target")
 
 MAP = "frontends/onnx/map/map_table.cpp"
 SCHEMAS = "frontends/onnx/import/operator_schemas.def"
-CONTROL = "frontends/onnx/import/control_importer.cpp"
+CONTROL = [("frontends/onnx/import/control_importer.cpp", "isControlOperator"), ("frontends/onnx/import/search_graph.cpp", "isSearchOperator")]
 
 
 def text_of(value, constants):
@@ -28,7 +28,7 @@ def mapped(root):
 
 def control(root):
     """The operators with bodies, which the importer expands: [Row] without a target."""
-    body = re.search(r"bool isControlOperator\(.*?\n\}", (root / CONTROL).read_text(), re.S)[0]
+    body = "".join(re.search(r"bool %s\(.*?\n\}" % name, (root / file).read_text(), re.S)[0] for file, name in CONTROL)
     rows, domain = [], ""
     for found in re.finditer(r'domain == "([^"]*)"|domain\.empty\(\)|name == "(\w+)"', body):
         if found[2]:

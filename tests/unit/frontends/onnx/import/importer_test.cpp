@@ -86,20 +86,11 @@ Msg nodes(std::initializer_list<Msg> list) {
   for (const Msg& n : list) all.sub(1, n);
   return all;
 }
-Msg intAttribute(std::string_view name, int64_t value) {
-  return Msg().sub(5, Msg().sub(1, name).num(3, value).num(20, 2));
-}
 Msg intsAttribute(std::string_view name, std::initializer_list<int64_t> values) {
   return Msg().sub(5, Msg().sub(1, name).packed(8, values).num(20, 7));
 }
-Msg floatAttribute(std::string_view name, float value) {
-  return Msg().sub(5, Msg().sub(1, name).f32(2, value).num(20, 1));
-}
 Msg textAttribute(std::string_view name, std::string_view value) {
   return Msg().sub(5, Msg().sub(1, name).sub(4, value).num(20, 3));
-}
-Msg graphAttribute(std::string_view name, const Msg& graph) {
-  return Msg().sub(5, Msg().sub(1, name).sub(6, graph).num(20, 5));
 }
 Msg floatTensor(std::string_view name, std::initializer_list<int64_t> dims,
                 std::initializer_list<float> values) {

@@ -16,16 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Msg nodeAttribute(std::string_view name, int64_t value) {
-  return Msg().sub(5, Msg().sub(1, name).num(3, value).num(20, 2));
-}
-Msg nodeAttribute(std::string_view name, float value) {
-  return Msg().sub(5, Msg().sub(1, name).f32(2, value).num(20, 1));
-}
-Msg operator+(Msg a, const Msg& b) {
-  a.bytes += b.bytes;
-  return a;
-}
 Msg acme(std::string_view op, std::initializer_list<const char*> in, std::initializer_list<const char*> out) {
   return node(op, in, out).sub(7, "acme").sub(3, "at_" + std::string(op));
 }
@@ -91,10 +81,24 @@ constexpr const char* kScale = "operator \"acme::Scale\"(x, by: float = 2.0) { r
 TEST(UserOperators, ANodeTakesTheDefaultOrItsOwnAttribute) {
   EXPECT_THAT(valuesOf(graphOf({acme("Scale", {"x"}, {"y"})}), definedBy({kScale}), {1, 2}),
               ElementsAre(2, 4));
-  EXPECT_THAT(valuesOf(graphOf({acme("Scale", {"x"}, {"y"}) + nodeAttribute("by", -0.5f)}),
+  EXPECT_THAT(valuesOf(graphOf({acme("Scale", {"x"}, {"y"}) + floatAttribute("by", -0.5f)}),
                        definedBy({kScale}), {1, 2}),
               ElementsAre(-0.5, -1));
   EXPECT_THAT(valuesOf(graphOf({acme("Scale", {"x"}, {"y"})}), definedBy({kScale}), {}), ElementsAre());
+}
+
+// Whatever the input's element type is.
+TEST(UserOperators, LiteralsAndAttributesTakeTheTypeOfTheInput) {
+  const char* text = "operator \"acme::F\"(x, by: int = 3) { return where(x * 2 == by, by, x - 1) }";
+  for (const int64_t dtype : {1, 6, 7, 10, 11}) {
+    Msg graph = Msg().sub(2, "g").sub(1, acme("F", {"x"}, {"y"}));
+    graph.sub(11, valueInfo("x", tensorType(dtype, {"n", "2"}))).sub(12, valueInfo("y", Msg()));
+    IrContext ir;
+    Result<ImportResult> imported = importGraph(ir, graph, definedBy({text}), kImports);
+    ASSERT_TRUE(imported.ok()) << imported.error().toString();
+    Result<InferredModule> typed = inferTypes(imported->module);
+    EXPECT_TRUE(typed.ok()) << dtype << ": " << typed.error().toString();
+  }
 }
 
 // The definition is looked for by inputs and demanded attributes, file by file, in the order of the text.
@@ -104,13 +108,13 @@ TEST(UserOperators, TheFirstDefinitionThatFitsCounts) {
       "operator \"acme::F\"(x, y, mode: int) { return x * y }\n";
   const char* two = "operator \"acme::F\"(x, mode: int) { return x - 1.0 }";
   const auto value = [&](std::initializer_list<const char*> in, int64_t mode) {
-    return valuesOf(graphOf({acme("F", in, {"y"}) + nodeAttribute("mode", mode)}), definedBy({one, two}),
+    return valuesOf(graphOf({acme("F", in, {"y"}) + intAttribute("mode", mode)}), definedBy({one, two}),
                     {3, 4});
   };
   EXPECT_THAT(value({"x"}, 1), ElementsAre(4, 5));
   EXPECT_THAT(value({"x"}, 0), ElementsAre(2, 3));
   EXPECT_THAT(value({"x", "x"}, 1), ElementsAre(9, 16));
-  EXPECT_THAT(refusalOf(graphOf({acme("F", {"x", "x", "x"}, {"y"}) + nodeAttribute("mode", int64_t{1})}),
+  EXPECT_THAT(refusalOf(graphOf({acme("F", {"x", "x", "x"}, {"y"}) + intAttribute("mode", int64_t{1})}),
                         definedBy({one})),
               HasSubstr("not for these 3 inputs and attributes"));
 }
@@ -151,7 +155,7 @@ operator "acme::Map"(x) {
 }
 )";
   EXPECT_THAT(valuesOf(graphOf({acme("Grow", {"x"}, {"a"}), acme("Map", {"a"}, {"b"}),
-                                acme("Grow", {"b"}, {"y"}) + nodeAttribute("times", int64_t{0})}),
+                                acme("Grow", {"b"}, {"y"}) + intAttribute("times", int64_t{0})}),
                        definedBy({text}), {1, 2}),
               ElementsAre(1.625, 2.625, 1.625, 2.625));
 }
@@ -159,7 +163,7 @@ operator "acme::Map"(x) {
 // What a node behind it asks of ranks and element types goes through the body.
 TEST(UserOperators, NodesBehindKnowRanks) {
   EXPECT_THAT(valuesOf(graphOf({acme("Sum", {"x"}, {"a"}),
-                                node("Flatten", {"a"}, {"y"}) + nodeAttribute("axis", int64_t{-1})}),
+                                node("Flatten", {"a"}, {"y"}) + intAttribute("axis", int64_t{-1})}),
                        definedBy({"operator \"acme::Sum\"(x) { return reduce_sum(x, [1], keepdims = 0) }"}),
                        {1, 2, 3, 4}),
               ElementsAre(3, 7));
@@ -181,11 +185,11 @@ TEST(UserOperators, NamesAndPlaces) {
 }
 
 TEST(UserOperators, Faults) {
-  EXPECT_THAT(refusalOf(graphOf({acme("Scale", {"x"}, {"y"}) + nodeAttribute("by", int64_t{3})}),
-                        definedBy({kScale})),
-              HasSubstr("attribute 'by' is INT where FLOAT is demanded"));
   EXPECT_THAT(
-      refusalOf(graphOf({acme("Scale", {"x"}, {"y"}) + nodeAttribute("bye", 3.0f)}), definedBy({kScale})),
+      refusalOf(graphOf({acme("Scale", {"x"}, {"y"}) + intAttribute("by", int64_t{3})}), definedBy({kScale})),
+      HasSubstr("attribute 'by' is INT where FLOAT is demanded"));
+  EXPECT_THAT(
+      refusalOf(graphOf({acme("Scale", {"x"}, {"y"}) + floatAttribute("bye", 3.0f)}), definedBy({kScale})),
       HasSubstr("attribute 'bye' is not in the definition of the operator"));
   EXPECT_THAT(refusalOf(graphOf({acme("F", {"x"}, {"y"})}),
                         definedBy({"operator \"acme::F\"(x, a: int) { return x * a }"})),
