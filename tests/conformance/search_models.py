@@ -3,7 +3,8 @@
 
     search_models.py DYNREPL FOLDER
 
-The decoder is that of GPT-2 in onnxruntime's form: Attention with a cache. Needs numpy, onnx, onnxruntime.
+Decoders in the forms of onnxruntime's tools: GPT-2 (Attention with a cache), and T5 behind its encoder, which may
+take the first step itself. Needs numpy, onnx, onnxruntime.
 """
 import pathlib
 import subprocess
@@ -55,8 +56,112 @@ def decoder(seed, shared, name):
     return graph, [w for w in weights if w not in own]
 
 
-def model(kind, feeds, seed, shared=False, first_step=False, **attributes):
+class Part:
+    """Nodes and weights of one graph of an encoder with its decoder."""
+    SIZE = HIDDEN // HEADS
+
+    def __init__(self, seed):
+        self.draws, self.nodes = np.random.default_rng(seed), []
+        self.weights = [numpy_helper.from_array(np.array(v, np.int64), k) for k, v in
+                        (("apart", [0, 0, HEADS, self.SIZE]), ("together", [0, 0, HIDDEN]), ("axes", [1, 2]), ("one", [0]))]
+
+    def weight(self, label, *shape, scale=HIDDEN ** -0.5):
+        self.weights.append(numpy_helper.from_array((self.draws.standard_normal(shape) * scale).astype(np.float32), label))
+        return label
+
+    def node(self, op, inputs, output, **attributes):
+        self.nodes.append(helper.make_node(op, inputs, [output], **attributes))
+        return output
+
+    def heads(self, x, name):
+        """[b, s, hidden] as [b, heads, s, size], by a product of its own."""
+        product = self.node("MatMul", [x, self.weight(f"{name}_w", HIDDEN, HIDDEN)], f"{name}_p")
+        return self.node("Transpose", [self.node("Reshape", [product, "apart"], f"{name}_r")], name, perm=[0, 2, 1, 3])
+
+    def attend(self, query, keys, values, name, mask=None):
+        turned = self.node("Transpose", [keys], f"{name}_t", perm=[0, 1, 3, 2])
+        scores = self.node("MatMul", [query, turned], f"{name}_s")
+        if mask:
+            scores = self.node("Add", [scores, mask], f"{name}_m")
+        mixed = self.node("MatMul", [self.node("Softmax", [scores], f"{name}_a"), values], f"{name}_v")
+        return self.node("Reshape", [self.node("Transpose", [mixed], f"{name}_b", perm=[0, 2, 1, 3]), "together"], f"{name}_o")
+
+    def embed(self, ids, name):
+        return self.node("Gather", [self.weight("words", VOCAB, HIDDEN, scale=1.0), ids], name)
+
+    def layers(self, x, mask, read):
+        """A step of the decoder: self-attention over a cache, attention to what the encoder read."""
+        for k in range(LAYERS):
+            for part in ("key", "value"):
+                new = self.heads(x, f"self_{part}_{k}")
+                self.node("Concat", [f"past_{part}_self_{k}", new], f"present_{part}_self_{k}", axis=2)
+            own = self.attend(self.heads(x, f"self_query_{k}"), f"present_key_self_{k}", f"present_value_self_{k}", f"own_{k}")
+            x = self.node("Add", [x, own], f"x{k}")
+            other = self.attend(self.heads(x, f"cross_query_{k}"), *read[2 * k:2 * k + 2], f"other_{k}", mask)
+            x = self.node("Add", [x, other], f"y{k}")
+        self.node("MatMul", [x, self.weight("head", HIDDEN, VOCAB)], "logits")
+
+    def mask(self):
+        """encoder_attention_mask [b, s] as something to add to scores [b, heads, 1, s]."""
+        self.weights.append(numpy_helper.from_array(np.array([1e4], np.float32), "much"))
+        real = self.node("Cast", ["encoder_attention_mask"], "mask_f", to=TensorProto.FLOAT)
+        less = self.node("Sub", [self.node("Mul", [real, "much"], "mask_s"), "much"], "mask_l")
+        return self.node("Unsqueeze", [less, "axes"], "mask_added")
+
+    def graph(self, name, inputs, outputs):
+        return helper.make_graph(self.nodes, name, inputs, outputs, self.weights)
+
+
+def cache_values(prefix, of, length):
+    return [value(f"{prefix}_{part}_{of}_{k}", TensorProto.FLOAT, ["rows", HEADS, length, Part.SIZE]) for k in range(LAYERS) for part in ("key", "value")]
+
+
+def encoder_and_decoder(seed, form):
+    """form: "caches" (the encoder gives what the decoder attends to), "first step" (and the first logits)."""
+    ints = [value("encoder_input_ids", TensorProto.INT32, ["batch", "seq"]), value("encoder_attention_mask", TensorProto.INT32, ["batch", "seq"])]
+    logits = value("logits", TensorProto.FLOAT, ["rows", 1, VOCAB])
+    hidden = value("encoder_hidden_states", TensorProto.FLOAT, ["rows", "seq", HIDDEN])
+    first = form == "first step"
+    reader = Part(seed)
+    x = reader.embed("encoder_input_ids", "read")
+    mixed = reader.attend(reader.heads(x, "q"), reader.heads(x, "k"), reader.heads(x, "v"), "all", reader.mask())
+    reader.node("Add", [x, mixed], "encoder_hidden_states")
+    for k in range(LAYERS):
+        for part in ("key", "value"):
+            reader.heads("encoder_hidden_states", f"present_{part}_cross_{k}")
+    outputs = cache_values("present", "cross", "seq")
+    if first:
+        # The same decoder, without a past: its weights are drawn again from the seed.
+        step = Part(seed + 100)
+        for entry in cache_values("past", "self", 0):
+            step.weights.append(numpy_helper.from_array(np.zeros((1, HEADS, 0, Part.SIZE), np.float32), "empty_" + entry.name))
+            shape = step.node("Shape", ["decoder_input_ids"], "n_" + entry.name, start=0, end=1)
+            step.weights.append(numpy_helper.from_array(np.array([HEADS, 0, Part.SIZE], np.int64), "s_" + entry.name))
+            step.node("Expand", ["empty_" + entry.name, step.node("Concat", [shape, "s_" + entry.name], "e_" + entry.name, axis=0)], entry.name)
+        step.layers(step.embed("decoder_input_ids", "x"), "mask_added", [entry.name for entry in outputs])
+        rename = {w.name: "first_" + w.name for w in step.weights}
+        for weight in step.weights:
+            weight.name = rename[weight.name]
+        for node in step.nodes:
+            node.input[:] = [rename.get(name, name) for name in node.input]
+        reader.nodes += step.nodes
+        reader.weights += step.weights
+        ints.append(value("decoder_input_ids", TensorProto.INT32, ["batch", 1]))
+        outputs = [logits, hidden] + cache_values("present", "self", 1) + outputs
+    writer = Part(seed + 100)
+    reads = cache_values("past", "cross", "seq")
+    writer.layers(writer.embed("input_ids", "x"), writer.mask(), [entry.name for entry in reads])
+    inputs = [value("input_ids", TensorProto.INT32, ["rows", 1]), value("encoder_attention_mask", TensorProto.INT32, ["rows", "seq"])]
+    inputs += ([hidden] if first else []) + cache_values("past", "self", "past") + reads
+    return reader.graph("encoder", ints, outputs), writer.graph("decoder", inputs, [logits] + cache_values("present", "self", "total"))
+
+
+def model(kind, feeds, seed, shared=False, first_step=False, encoder=None, **attributes):
     graph, around = decoder(seed, shared, "decoder")
+    attributes["model_type"] = 0
+    if encoder:
+        attributes["encoder"], graph = encoder_and_decoder(seed, encoder)
+        attributes.update(model_type=1, decoder_start_token_id=1)
     if first_step:
         attributes["init_decoder"] = decoder(seed, shared, "first")[0]
     names = [name if name in feeds else "" for name in INPUTS[kind]]
@@ -66,7 +171,7 @@ def model(kind, feeds, seed, shared=False, first_step=False, **attributes):
     if kind == "BeamSearch":
         outputs.append(value("sequences_scores", TensorProto.FLOAT, None))
     inputs = [value(name, helper.np_dtype_to_tensor_dtype(feed.dtype), [None] * feed.ndim) for name, feed in feeds.items()]
-    node = helper.make_node(kind, names, [o.name for o in outputs], domain="com.microsoft", decoder=graph, model_type=0, pad_token_id=PAD,
+    node = helper.make_node(kind, names, [o.name for o in outputs], domain="com.microsoft", decoder=graph, pad_token_id=PAD,
                             eos_token_id=END, **attributes)
     return helper.make_model(helper.make_graph([node], "search", inputs, outputs, around),
                              opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=9)
@@ -96,6 +201,12 @@ def rows(kind):
     yield {**feeds(2, 4, 12), "input_ids": padded}, {}
     yield {**feeds(2, 4, 12), "input_ids": padded, "attention_mask": np.array([[0, 1, 1, 1], [1, 1, 1, 1]], np.int32)}, {}
     if kind == "BeamSearch":
+        for form in ("caches", "first step"):
+            yield feeds(2, 5, 12), {"encoder": form}
+            yield feeds(1, 1, 3, beams=4, returned=4), {"encoder": form, "early_stopping": 1}
+            yield {**feeds(2, 4, 9, least=4, repetition=1.2), "input_ids": padded}, {"encoder": form, "no_repeat_ngram_size": 2}
+            mask = np.array([[1, 0, 1, 1], [1, 1, 1, 0]], np.int32)
+            yield feeds(2, 4, 14, penalty=2.0, attention_mask=mask), {"encoder": form}
         for beams, returned in ((1, 1), (2, 1), (3, 3), (5, 2)):
             for early in (0, 1):
                 yield feeds(3, 4, 14, beams=beams, returned=returned, penalty=2.0 * early), {"early_stopping": early}

@@ -23,17 +23,28 @@ const GraphProto* graphOf(const NodeProto& node, Text name) {
   return attribute == nullptr || attribute->graphs().empty() ? nullptr : &attribute->graphs()[0];
 }
 
-// A decoder's cache for the first step: [2, rows, heads, 0, size].
+// A decoder's cache: [2, rows, heads, positions, size] for keys and values, or one [rows, heads, positions,
+// size] for each behind an encoder.
 struct Cache {
   Text past, present;
   int64_t heads = 0, size = 0;
   int32_t elementType = 0;
 };
 
+// What is common to the decoders of T5 and their like: the inputs from `firstCache` on are the caches of
+// what was written, then as many of what was read, which stay the same.
+struct EncodedInputs {
+  size_t firstCache = 0, caches = 0;
+  bool takesHidden() const { return firstCache == 3; }
+};
+
 class SearchWriter {
  public:
   SearchWriter(const NodeProto& node, std::vector<OperatorSetId> opsets)
-      : node_(node), isBeam_(node.opType == "BeamSearch"), graph_(std::make_shared<SearchGraph>()) {
+      : node_(node),
+        isBeam_(node.opType == "BeamSearch"),
+        encoder_(integerOf(node, "model_type", 0) == 1 ? graphOf(node, "encoder") : nullptr),
+        graph_(std::make_shared<SearchGraph>()) {
     graph_->opsets = std::move(opsets);
     graph_->opsets.push_back({kStepDomain, 1});
   }
@@ -43,6 +54,13 @@ class SearchWriter {
     nodes_ = &graph_->nodeLists.emplace_back();
     begin();
     const GraphProto& decoder = *graphOf(node_, "decoder");
+    if (encoder_ != nullptr) {
+      DYN_CHECK(encode(decoder));
+      loop(decoder, Text());
+      end();
+      finish();
+      return std::move(graph_);
+    }
     const GraphProto* first = graphOf(node_, "init_decoder");
     DYN_TRY(state_.caches, cachesOf(first != nullptr ? *first : decoder));
     startCaches();
@@ -77,8 +95,12 @@ class SearchWriter {
   }
 
   Status check() const {
-    if (const int64_t type = integerOf(node_, "model_type", 0); type != 0)
-      return refuse("the decoder of an encoder (model_type " + std::to_string(type) + ") is not supported");
+    const int64_t type = integerOf(node_, "model_type", 0);
+    if (type != 0 && !(type == 1 && isBeam_))
+      return refuse("a decoder of model_type " + std::to_string(type) + " is not supported");
+    if (type == 1 && encoder_ == nullptr)
+      return makeError(DiagnosticId::badAttribute,
+                       "attribute \"encoder\" with the encoder's graph is missing");
     if (graphOf(node_, "decoder") == nullptr)
       return makeError(DiagnosticId::badAttribute,
                        "attribute \"decoder\" with the decoder's graph is missing");
@@ -88,13 +110,14 @@ class SearchWriter {
                                : "it needs input_ids and max_length");
     if (isBeam_ && node_.outputs.size() > 2 && !node_.outputs[2].empty())
       return refuse("the scores of all words at each step are not supported");
-    if (isBeam_ && !input(10).empty()) return refuse("decoder_input_ids without an encoder");
+    if (isBeam_ && !input(10).empty())
+      return refuse("decoder_input_ids, which is for Whisper, is not supported");
     if (isBeam_ && !input(11).empty())
       return refuse("a logits_processor, which is for Whisper, is not supported");
     for (const AttributeProto& attribute : node_.attributes) {
       static constexpr Text kKnown[] = {
-          "decoder",    "init_decoder",         "model_type",     "eos_token_id",          "pad_token_id",
-          "vocab_size", "no_repeat_ngram_size", "early_stopping", "decoder_start_token_id"};
+          "decoder",      "encoder",    "init_decoder",         "model_type",     "eos_token_id",
+          "pad_token_id", "vocab_size", "no_repeat_ngram_size", "early_stopping", "decoder_start_token_id"};
       if (std::find(std::begin(kKnown), std::end(kKnown), attribute.name) == std::end(kKnown))
         return refuse("attribute \"" + std::string(attribute.name) + "\" is not supported");
     }
@@ -116,18 +139,24 @@ class SearchWriter {
                       " is taken");
     std::vector<Cache> caches;
     for (size_t i = 3; i != decoder.inputs.size(); ++i) {
-      const ValueInfoProto& past = decoder.inputs[i];
-      const std::span<const Dimension> shape =
-          past.type == nullptr ? std::span<const Dimension>() : past.type->shape;
-      if (shape.size() != 5 || shape[2].kind != Dimension::Kind::value ||
-          shape[4].kind != Dimension::Kind::value || shape[2].value < 1 || shape[4].value < 1)
-        return refuse("the cache " + std::string(past.name) +
-                      " of its decoder is not declared as [2, rows, heads, positions, size] with numbers of "
-                      "heads and sizes");
-      caches.push_back(
-          {past.name, decoder.outputs[i - 2].name, shape[2].value, shape[4].value, past.type->elementType});
+      DYN_TRY(const Cache cache, cacheOf(decoder.inputs[i], decoder.outputs[i - 2].name, 5));
+      caches.push_back(cache);
     }
     return caches;
+  }
+
+  // Declared with this rank and a number of heads and sizes.
+  Result<Cache> cacheOf(const ValueInfoProto& past, Text present, size_t rank) const {
+    const std::span<const Dimension> shape =
+        past.type == nullptr ? std::span<const Dimension>() : past.type->shape;
+    const auto number = [&](size_t axis) {
+      return shape[axis].kind == Dimension::Kind::value ? shape[axis].value : 0;
+    };
+    if (shape.size() != rank || number(rank - 3) < 1 || number(rank - 1) < 1)
+      return refuse("the cache " + std::string(past.name) + " of its decoder is not declared as [" +
+                    (rank == 5 ? "2, " : "") +
+                    "rows, heads, positions, size] with numbers of heads and sizes");
+    return Cache{past.name, present, number(rank - 3), number(rank - 1), past.type->elementType};
   }
 
   Text input(size_t i) const {
@@ -194,20 +223,26 @@ class SearchWriter {
   void begin() {
     most_ = one("Number", {inputName(1)});
     beams_ = isBeam_ ? one("Number", {inputName(3)}) : one(1);
-    const Text mask = maskInput().empty() ? one("Mask", {inputName(0)}, {pad()}) : maskInput();
-    const std::vector<Text> start =
-        step("Start", 4, {inputName(0), mask, beams_, most_},
-             {text("what", isBeam_ ? "BeamSearch: max_length" : "GreedySearch: max_length"), pad()});
-    prompt_ = start[0];
-    state_.ids = state_.sequences = start[0];
-    state_.places = start[1];
-    state_.mask = start[2];
-    state_.next = start[3];
+    if (encoder_ != nullptr) {
+      prompt_ = one("StartToken", {inputName(0), beams_, most_},
+                    {number("start", integerOf(node_, "decoder_start_token_id", -1))});
+      state_.ids = state_.sequences = prompt_;
+    } else {
+      const Text mask = maskInput().empty() ? one("Mask", {inputName(0)}, {pad()}) : maskInput();
+      const std::vector<Text> start =
+          step("Start", 4, {inputName(0), mask, beams_, most_},
+               {text("what", isBeam_ ? "BeamSearch: max_length" : "GreedySearch: max_length"), pad()});
+      prompt_ = start[0];
+      state_.ids = state_.sequences = start[0];
+      state_.places = start[1];
+      state_.mask = start[2];
+      state_.next = start[3];
+    }
     const size_t penalty = isBeam_ ? 6 : 3;
     if (!input(penalty).empty()) repetition_ = one("Real", {input(penalty)});
     if (!input(2).empty()) least_ = one("Number", {input(2)});
     wordMask_ = input(penalty + 1);
-    if (!input(penalty + 2).empty()) firstMask_ = one("Rows", {input(penalty + 2), beams_});
+    if (!input(penalty + 2).empty()) firstMask_ = rows(input(penalty + 2), 2);
     if (isBeam_) {
       returned_ = one("Number", {inputName(4)});
       lengthPenalty_ = one("Real", {input(5).empty() ? one(1) : input(5)});
@@ -224,12 +259,87 @@ class SearchWriter {
   void startCaches() {
     for (const Cache& cache : state_.caches)
       state_.pasts.push_back(
-          one("Cache", {prompt_},
+          one(encoder_ != nullptr ? "KeysOrValues" : "Cache", {prompt_},
               {number("heads", cache.heads), number("size", cache.size), number("to", cache.elementType)}));
   }
 
+  // x [batch, ...] of this rank for each beam.
+  Text rows(Text x, size_t rank) {
+    static constexpr int64_t kAxes[] = {1, 2, 3};
+    AttributeProto rest;
+    rest.name = "rest";
+    rest.type = AttributeType::integers;
+    rest.items = kAxes;
+    rest.itemCount = rank - 1;
+    return one("Rows", {x, beams_}, {rest});
+  }
+
+  // The encoder's nodes, and what of its results the decoder takes. An encoder with a third input, the
+  // decoder's first word, gives the first logits and caches too.
+  Status encode(const GraphProto& decoder) {
+    const auto named = [](std::span<const ValueInfoProto> values, size_t i, Text name) {
+      return i < values.size() && values[i].name == name;
+    };
+    const size_t inputs = decoder.inputs.size(), written = decoder.outputs.size() - 1;
+    encoded_.firstCache = named(decoder.inputs, 2, "encoder_hidden_states") ? 3 : 2;
+    encoded_.caches = written;
+    if (!named(decoder.inputs, 0, "input_ids") || !named(decoder.inputs, 1, "encoder_attention_mask") ||
+        decoder.outputs.empty() || written == 0 || inputs != encoded_.firstCache + 2 * written)
+      return refuse(
+          "its decoder takes other inputs than input_ids, encoder_attention_mask, maybe "
+          "encoder_hidden_states, "
+          "and the caches of what was written and of what was read");
+    const bool isFirst = encoder_->inputs.size() == 3;
+    if (!named(encoder_->inputs, 0, "encoder_input_ids") ||
+        !named(encoder_->inputs, 1, "encoder_attention_mask") ||
+        (isFirst ? !named(encoder_->inputs, 2, "decoder_input_ids") : encoder_->inputs.size() != 2) ||
+        encoder_->outputs.size() != (isFirst ? 2 + 2 * written : written) ||
+        (!isFirst && encoded_.takesHidden()))
+      return refuse("its encoder has other inputs or outputs than its decoder needs");
+    for (size_t i = encoded_.firstCache; i != encoded_.firstCache + written; ++i) {
+      DYN_TRY(const Cache cache,
+              cacheOf(decoder.inputs[i], decoder.outputs[i + 1 - encoded_.firstCache].name, 4));
+      state_.caches.push_back(cache);
+    }
+
+    const Text mask = maskInput().empty() ? one("EncoderMask", {inputName(0)}, {pad()}) : maskInput();
+    addNode({}, "Identity", {inputName(0)}, {encoder_->inputs[0].name}, {});
+    addNode({}, "Identity", {mask}, {encoder_->inputs[1].name}, {});
+    if (isFirst) {
+      const Text first = one("FirstToken", {inputName(0)},
+                             {number("start", integerOf(node_, "decoder_start_token_id", -1))});
+      addNode({}, "Identity", {first}, {encoder_->inputs[2].name}, {});
+    }
+    if (!encoder_->sparseInitializers.empty())
+      return refuse("sparse weights of its encoder are not supported");
+    for (const TensorProto& weight : encoder_->initializers) {
+      AttributeProto value;
+      value.name = "value";
+      value.type = AttributeType::tensor;
+      value.items = &weight;
+      value.itemCount = 1;
+      addNode({}, "Constant", {}, {weight.name}, {value});
+    }
+    nodes_->insert(nodes_->end(), encoder_->nodes.begin(), encoder_->nodes.end());
+
+    encoderMask_ = rows(mask, 2);
+    const std::span<const ValueInfoProto> results = encoder_->outputs;
+    if (encoded_.takesHidden()) hidden_ = rows(results[1].name, 3);
+    for (size_t i = results.size() - written; i != results.size(); ++i)
+      read_.push_back(rows(results[i].name, 4));
+    if (isFirst) {
+      std::vector<Text> presents;
+      for (size_t i = 0; i != written; ++i) presents.push_back(rows(results[2 + i].name, 4));
+      advance(rows(results[0].name, 3), std::move(presents), state_);
+    } else {
+      startCaches();
+    }
+    return {};
+  }
+
   std::vector<Text*> carried(State& state) const {
-    std::vector<Text*> all = {&state.ids, &state.places, &state.mask, &state.next, &state.sequences};
+    std::vector<Text*> all = {&state.ids, &state.sequences};
+    if (encoder_ == nullptr) all.insert(all.end(), {&state.places, &state.mask, &state.next});
     if (isBeam_)
       all.insert(all.end(), {&state.scores, &state.texts, &state.textScores, &state.done});
     else
@@ -245,14 +355,21 @@ class SearchWriter {
     nodes_ = &graph_->nodeLists.emplace_back(decoder.nodes.begin(), decoder.nodes.end());
     std::vector<Text> inputs = {fresh(), fresh()};
     inside.ids = decoder.inputs[0].name;
-    inside.places = decoder.inputs[1].name;
-    inside.mask = decoder.inputs[2].name;
+    if (encoder_ != nullptr) {
+      bindEncoded(decoder);
+    } else {
+      inside.places = decoder.inputs[1].name;
+      inside.mask = decoder.inputs[2].name;
+    }
     for (size_t i = 0; i != inside.pasts.size(); ++i) inside.pasts[i] = inside.caches[i].past;
     for (Text* name : {&inside.next, &inside.sequences, &inside.scores, &inside.texts, &inside.textScores,
                        &inside.done, &inside.ended})
       *name = fresh();
     for (const Text* name : carried(inside)) inputs.push_back(*name);
-    advance(decoder, inside);
+    std::vector<Text> presents;
+    for (const Cache& cache : inside.caches) presents.push_back(cache.present);
+    advance(decoder.outputs[0].name, std::move(presents), inside);
+    if (encoder_ != nullptr && takesWholeText(decoder)) inside.ids = inside.sequences;
     std::vector<Text> outputs = {inside.go};
     for (const Text* name : carried(inside)) outputs.push_back(*name);
 
@@ -277,6 +394,22 @@ class SearchWriter {
     state_.go = one("Open", {isBeam_ ? state_.done : state_.ended});
   }
 
+  // What a step takes of the encoder, by the decoder's names.
+  void bindEncoded(const GraphProto& decoder) {
+    const auto bind = [&](size_t i, Text value) {
+      addNode({}, "Identity", {value}, {decoder.inputs[i].name}, {});
+    };
+    bind(1, encoderMask_);
+    if (encoded_.takesHidden()) bind(2, hidden_);
+    for (size_t i = 0; i != read_.size(); ++i) bind(encoded_.firstCache + encoded_.caches + i, read_[i]);
+  }
+  // As onnxruntime has it: the last word alone where that is what is declared.
+  static bool takesWholeText(const GraphProto& decoder) {
+    const TypeProto* type = decoder.inputs[0].type;
+    return type == nullptr || type->shape.size() != 2 || type->shape[1].kind != Dimension::Kind::value ||
+           type->shape[1].value != 1;
+  }
+
   void end() {
     if (isBeam_)
       graph_->function.outputs = list(step("BeamEnd", 2,
@@ -299,9 +432,8 @@ class SearchWriter {
     function.opsetImports = graph_->opsets;
   }
 
-  // One step in the body of a loop: `state` becomes that of the next.
-  void advance(const GraphProto& decoder, State& state) {
-    const Text logits = decoder.outputs[0].name;
+  // One step: `state` becomes that of the next.
+  void advance(Text logits, std::vector<Text> presents, State& state) {
     const int64_t words = integerOf(node_, "vocab_size", 0);
     Text scores = words > 0 ? one("Last", {logits, one(words)}) : one("Last", {logits});
     if (isBeam_) scores = one("LogSoftmax", {scores});
@@ -312,8 +444,6 @@ class SearchWriter {
     if (!firstMask_.empty()) scores = one("FirstWords", {scores, firstMask_, state.sequences, prompt_});
     if (!least_.empty()) scores = one("LeastLength", {scores, state.sequences, least_}, {eos()});
 
-    std::vector<Text> presents;
-    for (const Cache& cache : state.caches) presents.push_back(cache.present);
     Text mask = state.mask;
     if (isBeam_) {
       const std::vector<Text> r = step(
@@ -327,8 +457,9 @@ class SearchWriter {
       state.textScores = r[5];
       state.done = r[6];
       state.go = r[7];
-      mask = one("PickMask", {mask, r[2]});
-      for (Text& present : presents) present = one("Pick", {present, r[2]});
+      if (!mask.empty()) mask = one("PickRows", {mask, r[2]});
+      for (Text& present : presents)
+        present = one(encoder_ != nullptr ? "PickRows" : "Pick", {present, r[2]});
     } else {
       const std::vector<Text> r = step("Greedy", 4, {scores, state.sequences, state.ended}, {eos(), pad()});
       state.ids = r[0];
@@ -337,6 +468,7 @@ class SearchWriter {
       state.go = r[3];
     }
     state.pasts = std::move(presents);
+    if (encoder_ != nullptr) return;
     state.mask = one("Longer", {mask});
     state.places = state.next;
     state.next = one("Next", {state.next});
@@ -355,9 +487,13 @@ class SearchWriter {
 
   const NodeProto& node_;
   const bool isBeam_;
+  const GraphProto* encoder_;  // null: the decoder reads the prompt itself
   std::shared_ptr<SearchGraph> graph_;
   std::vector<NodeProto>* nodes_ = nullptr;  // of the graph that is being written
   State state_;
+  EncodedInputs encoded_;
+  Text encoderMask_, hidden_;
+  std::vector<Text> read_;  // the caches of what the encoder read
   Text prompt_, most_, beams_, returned_, lengthPenalty_, repetition_, least_, wordMask_, firstMask_;
 };
 

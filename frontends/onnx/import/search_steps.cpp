@@ -1,4 +1,4 @@
-// The steps of GreedySearch and BeamSearch, in the text language: search_importer.cpp makes loops of them.
+// The steps of GreedySearch and BeamSearch, in the text language: search_graph.cpp makes loops of them.
 #include "frontends/onnx/import/search_steps.h"
 
 #include "compiler/ops/op_table.h"
@@ -47,11 +47,32 @@ operator "dyn.search::Cache"(rows, heads: int, size: int, to: dtype) {
   return cast(expand(0.0, sizes), to = to)
 }
 
-# The masks of the first step, [batch, v], for each row.
-operator "dyn.search::Rows"(mask, beams) {
-  sizes = shape(mask)
-  to = concat(sizes[:1], unsqueeze(beams, [0]), sizes[1:], axis = 0)
-  return reshape(expand(unsqueeze(mask, [1]), to), concat(sizes[:1] * beams, sizes[1:], axis = 0))
+# Of one cache of keys, or of values: [r, heads, 0, size].
+operator "dyn.search::KeysOrValues"(rows, heads: int, size: int, to: dtype) {
+  sizes = concat(shape(rows)[:1], reshape(heads, [1]), [0], reshape(size, [1]), axis = 0)
+  return cast(expand(0.0, sizes), to = to)
+}
+
+# x [batch, ...] for each beam; `rest` are its other axes.
+operator "dyn.search::Rows"(x, beams, rest: ints) {
+  sizes = shape(x)
+  others = gather(sizes, rest, axis = 0)
+  to = concat(sizes[:1], unsqueeze(beams, [0]), others, axis = 0)
+  return reshape(expand(unsqueeze(x, [1]), to), concat(sizes[:1] * beams, others, axis = 0))
+}
+
+# Behind an encoder a text begins with one word. Padding is masked where it stands first: a word that is the same
+# may end the text.
+operator "dyn.search::EncoderMask"(ids, pad: int) {
+  return cast(cumsum(cast(ids != pad, i32), 1) > i32(0), i32)
+}
+operator "dyn.search::FirstToken"(ids, start: int) {
+  return ids[:, :1] * 0 + i32(start)
+}
+operator "dyn.search::StartToken"(ids, beams, most, start: int) {
+  check_values(most, 2, 2147483647, elements = "in_range", what = "BeamSearch: max_length")
+  check_values(beams, 1, 2147483647, elements = "in_range", what = "num_beams")
+  return expand(i32(start), concat(shape(ids)[:1] * beams, [1], axis = 0))
 }
 
 # Logits of the last position, [r, v], of the words that the vocabulary has.
@@ -179,8 +200,8 @@ operator "dyn.search::BeamEnd"(sequences, scores, texts, text_scores, done, pena
 operator "dyn.search::Pick"(cache, rows) {
   return gather(cache, rows, axis = 1)
 }
-operator "dyn.search::PickMask"(mask, rows) {
-  return gather(mask, rows, axis = 0)
+operator "dyn.search::PickRows"(x, rows) {
+  return gather(x, rows, axis = 0)
 }
 
 # What the next step takes.

@@ -1,5 +1,5 @@
 // What one step of GreedySearch and BeamSearch computes beside the decoder, as operators of the domain
-// `dyn.search` in the text language. search_importer.cpp makes loops of them.
+// `dyn.search` in the text language. search_graph.cpp makes loops of them.
 #pragma once
 
 #include "frontends/text/operators.h"

@@ -176,7 +176,12 @@ TEST(SearchGraph, ManyBeamsFindTheBestOfAllTexts) {
 
 TEST(SearchGraph, WhatIsNotThereIsRefused) {
   EXPECT_THAT(refusalOf(greedy(kDecoder + intAttribute("model_type", 1))),
-              HasSubstr("decoder of an encoder (model_type 1)"));
+              HasSubstr("a decoder of model_type 1 is not supported"));
+  EXPECT_THAT(refusalOf(beam({"y"}, kDecoder + intAttribute("model_type", 1))),
+              HasSubstr("attribute \"encoder\""));
+  EXPECT_THAT(
+      refusalOf(beam({"y"}, kDecoder + graphAttribute("encoder", decoder()) + intAttribute("model_type", 1))),
+      HasSubstr("its decoder takes other inputs"));
   EXPECT_THAT(refusalOf(greedy(Msg())), HasSubstr("attribute \"decoder\""));
   EXPECT_THAT(refusalOf(greedy(kDecoder + intAttribute("temperature", 1))),
               HasSubstr("attribute \"temperature\""));
