@@ -354,18 +354,11 @@ class SearchWriter {
     std::vector<NodeProto>* around = nodes_;
     nodes_ = &graph_->nodeLists.emplace_back(decoder.nodes.begin(), decoder.nodes.end());
     std::vector<Text> inputs = {fresh(), fresh()};
-    inside.ids = decoder.inputs[0].name;
-    if (encoder_ != nullptr) {
-      bindEncoded(decoder);
-    } else {
-      inside.places = decoder.inputs[1].name;
-      inside.mask = decoder.inputs[2].name;
-    }
-    for (size_t i = 0; i != inside.pasts.size(); ++i) inside.pasts[i] = inside.caches[i].past;
-    for (Text* name : {&inside.next, &inside.sequences, &inside.scores, &inside.texts, &inside.textScores,
-                       &inside.done, &inside.ended})
+    for (Text* name : carried(inside)) {
       *name = fresh();
-    for (const Text* name : carried(inside)) inputs.push_back(*name);
+      inputs.push_back(*name);
+    }
+    nameInside(decoder, inside);
     std::vector<Text> presents;
     for (const Cache& cache : inside.caches) presents.push_back(cache.present);
     advance(decoder.outputs[0].name, std::move(presents), inside);
@@ -375,7 +368,7 @@ class SearchWriter {
 
     GraphProto& body = graph_->graphs.emplace_back(decoder);
     body.nodes = *nodes_;
-    body.inputs = values(inputs, decoder.inputs);
+    body.inputs = values(inputs);
     body.outputs = values(outputs);
     nodes_ = around;
     if (trips.empty()) trips = one("Room", {state_.sequences, most_});
@@ -392,6 +385,48 @@ class SearchWriter {
     attribute.itemCount = 1;
     addNode({}, "Loop", std::move(operands), std::move(results), {attribute});
     state_.go = one("Open", {isBeam_ ? state_.done : state_.ended});
+  }
+
+  // In the body: what is carried, with its sizes, by the decoder's names.
+  void nameInside(const GraphProto& decoder, State& state) {
+    const auto bind = [&](Text name, Text& value) {
+      addNode({}, "Identity", {value}, {name}, {});
+      value = name;
+    };
+    const Text first = state.pasts[0];
+    for (size_t i = 0; i != state.pasts.size(); ++i) {
+      const Cache& cache = state.caches[i];
+      state.pasts[i] =
+          one(encoder_ != nullptr ? "InsideKeys" : "InsideCache", {state.pasts[i], first, prompt_},
+              {number("heads", cache.heads), number("size", cache.size)});
+      bind(cache.past, state.pasts[i]);
+    }
+    if (encoder_ != nullptr) {
+      state.ids = one("InsideText", {state.ids, prompt_});
+      bindEncoded(decoder);
+    } else {
+      const std::vector<Text> sized =
+          step("Inside", 4, {state.ids, state.places, state.mask, state.next, first, prompt_});
+      state.ids = sized[0];
+      state.places = sized[1];
+      state.mask = sized[2];
+      state.next = sized[3];
+      bind(decoder.inputs[1].name, state.places);
+      bind(decoder.inputs[2].name, state.mask);
+    }
+    bind(decoder.inputs[0].name, state.ids);
+    state.sequences = one("InsideText", {state.sequences, prompt_});
+    if (isBeam_) {
+      const std::vector<Text> sized =
+          step("InsideBeams", 4,
+               {state.scores, state.texts, state.textScores, state.done, inputName(0), beams_, most_});
+      state.scores = sized[0];
+      state.texts = sized[1];
+      state.textScores = sized[2];
+      state.done = sized[3];
+    } else {
+      state.ended = one("InsideEnded", {state.ended, prompt_});
+    }
   }
 
   // What a step takes of the encoder, by the decoder's names.
@@ -474,14 +509,9 @@ class SearchWriter {
     state.next = one("Next", {state.next});
   }
 
-  std::span<const ValueInfoProto> values(const std::vector<Text>& names,
-                                         std::span<const ValueInfoProto> known = {}) {
+  std::span<const ValueInfoProto> values(const std::vector<Text>& names) {
     std::vector<ValueInfoProto>& all = graph_->valueLists.emplace_back();
-    for (const Text name : names) {
-      const auto declared = std::find_if(known.begin(), known.end(),
-                                         [&](const ValueInfoProto& value) { return value.name == name; });
-      all.push_back(declared != known.end() ? *declared : ValueInfoProto{node_.bytes, name, nullptr});
-    }
+    for (const Text name : names) all.push_back({node_.bytes, name, nullptr});
     return all;
   }
 

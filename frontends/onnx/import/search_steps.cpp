@@ -75,6 +75,40 @@ operator "dyn.search::StartToken"(ids, beams, most, start: int) {
   return expand(i32(start), concat(shape(ids)[:1] * beams, [1], axis = 0))
 }
 
+# What a step begins with. The sizes of what goes from step to step are said here, as those of the first text
+# [r, s], the first cache, and the batch: a loop alone knows nothing of them.
+operator "dyn.search::Inside"(ids, places, mask, next, past, prompt) {
+  r = gather(shape(prompt), [0])
+  s = gather(shape(ids), [1])
+  total = gather(shape(past), [3]) + s
+  column = concat(r, [1], axis = 0)
+  now = concat(r, s, axis = 0)
+  return reshape(ids, now), reshape(places, now), reshape(mask, concat(r, total, axis = 0)), reshape(next, column)
+}
+operator "dyn.search::InsideText"(text, prompt) {
+  return reshape(text, concat(gather(shape(prompt), [0]), [-1], axis = 0))
+}
+operator "dyn.search::InsideCache"(past, first, prompt, heads: int, size: int) {
+  r = gather(shape(prompt), [0])
+  positions = gather(shape(first), [3])
+  return reshape(past, concat([2], r, reshape(heads, [1]), positions, reshape(size, [1]), axis = 0))
+}
+operator "dyn.search::InsideKeys"(past, first, prompt, heads: int, size: int) {
+  r = gather(shape(prompt), [0])
+  positions = gather(shape(first), [2])
+  return reshape(past, concat(r, reshape(heads, [1]), positions, reshape(size, [1]), axis = 0))
+}
+operator "dyn.search::InsideEnded"(ended, prompt) {
+  return reshape(ended, concat(gather(shape(prompt), [0]), [1], axis = 0))
+}
+operator "dyn.search::InsideBeams"(scores, texts, text_scores, done, input, beams, most) {
+  batch = gather(shape(input), [0])
+  sizes = concat(batch, reshape(beams, [1]), axis = 0)
+  all = concat(sizes, reshape(most, [1]), axis = 0)
+  column = concat(batch, [1], axis = 0)
+  return reshape(scores, sizes), reshape(texts, all), reshape(text_scores, sizes), reshape(done, column)
+}
+
 # Logits of the last position, [r, v], of the words that the vocabulary has.
 operator "dyn.search::Last"(logits) {
   return cast(logits, f32)[:, -1]
