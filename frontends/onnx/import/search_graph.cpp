@@ -164,13 +164,18 @@ class SearchWriter {
   }
   // The inputs of the function have names of their own.
   static Text inputName(size_t i) {
-    static constexpr Text kNames[] = {"search:0", "search:1", "search:2",  "search:3",
-                                      "search:4", "search:5", "search:6",  "search:7",
-                                      "search:8", "search:9", "search:10", "search:11"};
+    static constexpr Text kNames[] = {"search/input_0", "search/input_1",  "search/input_2",
+                                      "search/input_3", "search/input_4",  "search/input_5",
+                                      "search/input_6", "search/input_7",  "search/input_8",
+                                      "search/input_9", "search/input_10", "search/input_11"};
     return i < std::size(kNames) ? kNames[i] : Text();
   }
 
-  Text fresh() { return graph_->names.emplace_back("search:v" + std::to_string(graph_->names.size())); }
+  // "search/Beams_7"
+  Text fresh(Text what = "value") {
+    return graph_->names.emplace_back("search/" + std::string(what) + "_" +
+                                      std::to_string(graph_->names.size()));
+  }
   std::span<const Text> list(std::vector<Text> names) { return graph_->lists.emplace_back(std::move(names)); }
 
   static AttributeProto number(Text name, int64_t value) {
@@ -203,7 +208,7 @@ class SearchWriter {
   // Operator of search_steps.cpp.
   std::vector<Text> step(Text op, size_t results, std::vector<Text> inputs, Attributes attributes = {}) {
     std::vector<Text> outputs;
-    for (size_t i = 0; i != results; ++i) outputs.push_back(fresh());
+    for (size_t i = 0; i != results; ++i) outputs.push_back(fresh(op));
     addNode(kStepDomain, op, std::move(inputs), outputs, std::move(attributes));
     return outputs;
   }
@@ -211,7 +216,7 @@ class SearchWriter {
     return step(op, 1, std::move(inputs), std::move(attributes))[0];
   }
   Text one(int64_t value) {
-    const Text name = fresh();
+    const Text name = fresh("number");
     addNode({}, "Constant", {}, {name}, {number("value_int", value)});
     return name;
   }
