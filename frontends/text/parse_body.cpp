@@ -278,8 +278,24 @@ Status Parser::beginBody() {
   }
   inner.function.name = outer.bodyName + "." + label;
   DYN_CHECK(signature(&inner));
+  guessParameters(outer.statement, inner.function.parameters);
   stack_.push_back(std::move(inner));
   return {};
+}
+
+// Parameters of the bodies of `if` and `loop` most likely have the types of the operands that they stand for.
+void Parser::guessParameters(const Op& statement, const std::vector<Parameter>& parameters) {
+  const bool isLoop = statement.def->name == "loop";
+  if (!isLoop && statement.def->name != "if") return;
+  // Operands before them: the condition of `if`; of `loop` the trips too, whose place the iteration takes.
+  for (size_t i = 0; i < parameters.size() && i + 1 < statement.operands.size(); ++i) {
+    const auto known = dtypes_.find(statement.operands[i + 1]);
+    if (isLoop && i == 0) {
+      dtypes_.emplace(parameters[i].id, Dtype::i64);
+    } else if (known != dtypes_.end()) {
+      dtypes_.emplace(parameters[i].id, Dtype(known->second));
+    }
+  }
 }
 
 // The values behind `return`, or a bare expression that ends the body; `first` is read already.

@@ -388,6 +388,17 @@ Result<ValueId> Parser::addConstant(HostTensor tensor, uint32_t offset) {
 
 // The dtype a result most likely has, for the literals beside it; type inference decides what it is.
 void Parser::guessDtype(const Op& op) {
+  if (op.def->name == "if" || op.def->name == "loop") {
+    // What a body returns; that of a loop first whether to go on.
+    const size_t before = op.def->name == "loop" ? 1 : 0;
+    for (size_t i = 0; i != op.results.size(); ++i)
+      for (const Function* body : op.regions) {
+        const auto known =
+            before + i < body->results.size() ? dtypes_.find(body->results[before + i]) : dtypes_.end();
+        if (known != dtypes_.end()) dtypes_.emplace(op.results[i].id, Dtype(known->second));
+      }
+    return;
+  }
   std::optional<Dtype> guess;
   if (op.attributes.has("to")) guess = op.attributes.dtype("to");
   if (!guess && op.def->cls != OpClass::opaque && op.def->cls != OpClass::structural) {

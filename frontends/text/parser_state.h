@@ -216,6 +216,7 @@ class Parser {
   Status statementExpression(std::vector<NamedResult> names, bool named, std::optional<Operand> first);
   bool atBody(const Op& op) const;
   Status beginBody();
+  void guessParameters(const Op& statement, const std::vector<Parameter>& parameters);
   Status finishStatement(Op op, std::vector<NamedResult> names, bool named);
   Status defineName(const NamedResult& name, ValueId id);
   Status parameters(Frame* frame);

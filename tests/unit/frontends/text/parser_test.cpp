@@ -184,6 +184,24 @@ TEST(Parser, literalsTakeTheDtypeOfTheirNeighboursButIndicesStayIntegers) {
   EXPECT_THAT(text, HasSubstr("return %g, %same, %z, %k, "));
 }
 
+// In bodies too, whose parameters have no types, and beside what bodies return.
+TEST(Parser, literalsInBodiesTakeTheDtypeOfTheOperands) {
+  const std::string text = reprinted(
+      "fn main(x: Tensor[(n), f64], c: Tensor[(), bool]) {\n"
+      "  y, steps = loop(3, _, x, x) {carried = 1} body (i, a, b) {\n"
+      "    return true, a + 2 + b, i + 3\n"
+      "  }\n"
+      "  z = if(c, y) then (v) {\n"
+      "    return v + 4\n"
+      "  } else (v) {\n"
+      "    return v + 5\n"
+      "  }\n"
+      "  return z + 6, y + 7, steps + 8\n"
+      "}");
+  for (const char* literal : {"f64[] 2", "i64[] 3", "f64[] 4", "f64[] 5", "f64[] 6", "f64[] 7", "i64[] 8"})
+    EXPECT_THAT(text, HasSubstr(literal)) << text;
+}
+
 TEST(Parser, callsOfFunctionsByAt) {
   EXPECT_EQ(reprinted("fn helper(x) { return x }\n"
                       "fn main(x) {\n"
