@@ -117,11 +117,12 @@ def cache_values(prefix, of, length):
 
 
 def encoder_and_decoder(seed, form):
-    """form: "caches" (the encoder gives what the decoder attends to), "first step" (and the first logits)."""
+    """form: "caches" (the encoder gives what the decoder attends to), "first step" (and the first logits); behind
+    either ", whole text": the decoder gets the text so far, not the last word alone."""
     ints = [value("encoder_input_ids", TensorProto.INT32, ["batch", "seq"]), value("encoder_attention_mask", TensorProto.INT32, ["batch", "seq"])]
     logits = value("logits", TensorProto.FLOAT, ["rows", 1, VOCAB])
     hidden = value("encoder_hidden_states", TensorProto.FLOAT, ["rows", "seq", HIDDEN])
-    first = form == "first step"
+    first, whole = form.startswith("first step"), form.endswith("whole text")
     reader = Part(seed)
     x = reader.embed("encoder_input_ids", "read")
     mixed = reader.attend(reader.heads(x, "q"), reader.heads(x, "k"), reader.heads(x, "v"), "all", reader.mask())
@@ -150,8 +151,12 @@ def encoder_and_decoder(seed, form):
         outputs = [logits, hidden] + cache_values("present", "self", 1) + outputs
     writer = Part(seed + 100)
     reads = cache_values("past", "cross", "seq")
-    writer.layers(writer.embed("input_ids", "x"), writer.mask(), [entry.name for entry in reads])
-    inputs = [value("input_ids", TensorProto.INT32, ["rows", 1]), value("encoder_attention_mask", TensorProto.INT32, ["rows", "seq"])]
+    word = "input_ids"
+    if whole:
+        writer.weights += [numpy_helper.from_array(np.array([v], np.int64), n) for n, v in (("last", -1), ("end", 2 ** 31), ("axis", 1))]
+        word = writer.node("Slice", ["input_ids", "last", "end", "axis"], "word")
+    writer.layers(writer.embed(word, "x"), writer.mask(), [entry.name for entry in reads])
+    inputs = [value("input_ids", TensorProto.INT32, ["rows", "written" if whole else 1]), value("encoder_attention_mask", TensorProto.INT32, ["rows", "seq"])]
     inputs += ([hidden] if first else []) + cache_values("past", "self", "past") + reads
     return reader.graph("encoder", ints, outputs), writer.graph("decoder", inputs, [logits] + cache_values("present", "self", "total"))
 
@@ -201,7 +206,7 @@ def rows(kind):
     yield {**feeds(2, 4, 12), "input_ids": padded}, {}
     yield {**feeds(2, 4, 12), "input_ids": padded, "attention_mask": np.array([[0, 1, 1, 1], [1, 1, 1, 1]], np.int32)}, {}
     if kind == "BeamSearch":
-        for form in ("caches", "first step"):
+        for form in ("caches", "first step", "caches, whole text", "first step, whole text"):
             yield feeds(2, 5, 12), {"encoder": form}
             yield feeds(1, 1, 3, beams=4, returned=4), {"encoder": form, "early_stopping": 1}
             yield {**feeds(2, 4, 9, least=4, repetition=1.2), "input_ids": padded}, {"encoder": form, "no_repeat_ngram_size": 2}

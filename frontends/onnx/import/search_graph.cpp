@@ -292,8 +292,7 @@ class SearchWriter {
         decoder.outputs.empty() || written == 0 || inputs != encoded_.firstCache + 2 * written)
       return refuse(
           "its decoder takes other inputs than input_ids, encoder_attention_mask, maybe "
-          "encoder_hidden_states, "
-          "and the caches of what was written and of what was read");
+          "encoder_hidden_states, and the caches of what was written and of what was read");
     const bool isFirst = encoder_->inputs.size() == 3;
     if (!named(encoder_->inputs, 0, "encoder_input_ids") ||
         !named(encoder_->inputs, 1, "encoder_attention_mask") ||
@@ -336,6 +335,7 @@ class SearchWriter {
       std::vector<Text> presents;
       for (size_t i = 0; i != written; ++i) presents.push_back(rows(results[2 + i].name, 4));
       advance(rows(results[0].name, 3), std::move(presents), state_);
+      if (takesWholeText(decoder)) state_.ids = state_.sequences;
     } else {
       startCaches();
     }
