@@ -295,6 +295,16 @@ row("Trilu", "x:T[b,n,m] k:i64[]", "f32 f64 i64", [{}, {"upper": 0}], fills={"k"
 
 row("Attention", "q:T[b,2,s,4] k:T[b,2,t,4] v:T[b,2,t,6]", "f32 f16", [{}, {"is_causal": 1}, {"scale": 0.3}], opset=23, dims={"s": [1, 2, 5], "t": [1, 3, 5]})
 row("Attention", "q:f32[b,2,s,4] k:f32[b,2,t,4] v:f32[b,2,t,6] m:T[s,t]", "f32 bool i32 i64 u8", opset=23, dims={"s": [1, 2, 5], "t": [1, 3, 5]})
+ATTENTION = {"s": [1, 2, 5], "t": [1, 3, 7], "p": [0, 1, 6]}
+row("Attention", "q:f32[b,4,s,8] k:f32[b,2,t,8] v:f32[b,2,t,8] m:f32[s,t]", "",
+    [{"softcap": 3.0, "qk_matmul_output_mode": mode} for mode in range(4)], outputs=4, opset=23, dims=ATTENTION)
+row("Attention", "q:f32[b,4,s,8] k:f32[b,2,s,8] v:f32[b,2,s,8] - p:f32[b,2,p,8] w:f32[b,2,p,8]", "", [{"is_causal": 1}], outputs=3, opset=23, dims=ATTENTION)
+row("Attention", "q:f32[b,s,32] k:f32[b,t,16] v:f32[b,t,16] m:bool[b,1,s,t]", "", [{"q_num_heads": 4, "kv_num_heads": 2}], opset=23, dims=ATTENTION)
+row("Attention", "q:f32[b,4,s,8] k:f32[b,2,t,8] v:f32[b,2,t,8] - - - n:i64[b]", "", [{}, {"is_causal": 1}], fills={"n": "1 t"}, opset=24, dims={"b": [1, 2], **ATTENTION})
+row("RotaryEmbedding", "x:f32[b,4,s,8] c:f32[9,2] d:f32[9,2] p:i64[b,s]", "", [{"rotary_embedding_dim": 4}], fills={"p": "0 8"}, opset=23, dims=some("bs"))
+row("RotaryEmbedding", "x:f32[b,s,32] c:f32[b,s,4] d:f32[b,s,4]", "", [{"num_heads": 4, "interleaved": 1}], opset=23, dims=some("bs"))
+row("RMSNormalization", "x:f32[b,n,m] s:f32[n,m]", "", [{"axis": 1}], opset=23, dims=some("bnm"))
+row("RMSNormalization", "x:f32[b,n,m] s:f32[m]", "", [{"axis": 1, "epsilon": 0.1}], opset=23, dims=some("bnm"))
 row("RotaryEmbedding", "x:T[b,2,s,4] c:T[b,s,2] n:T[b,s,2]", "f32 f16", [{}, {"interleaved": 1}], opset=23)
 row("NegativeLogLikelihoodLoss", "x:f32[n,5,d] t:i64[n,d]", "", [{"reduction": r} for r in ("mean", "sum", "none")], fills={"t": "0 4"}, dims=some("nd"))
 row("SoftmaxCrossEntropyLoss", "x:f32[n,5,d] t:i64[n,d]", "", [{"reduction": r} for r in ("mean", "sum", "none")], fills={"t": "0 4"}, dims=some("nd"))
