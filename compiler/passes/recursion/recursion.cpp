@@ -128,7 +128,7 @@ class RecursionFinder {
       const ValueId v = body.parameters[i].id;
       if (i < fields) {
         made.fields.push_back(v);
-        made.dependence[v] = IterationDependence::turn;
+        made.dependence[v] = IterationDependence::iteration;
       } else {
         same[v] = match.operands[1 + i - fields];
       }
