@@ -20,9 +20,9 @@ class SpinLock {
   void lock() {
     // A thread that is started while the lock is held finds it taken.
     if (alone()) return taken_.store(true, std::memory_order_relaxed);
-    for (uint32_t spins = 0; taken_.exchange(true, std::memory_order_acquire);)
+    for (uint32_t turns = 0; taken_.exchange(true, std::memory_order_acquire);)
       while (taken_.load(std::memory_order_relaxed))
-        if (++spins % 256 == 0) std::this_thread::yield();  // whoever has it may wait for this core
+        if (++turns % 256 == 0) std::this_thread::yield();  // whoever has it may wait for this core
   }
   void unlock() { taken_.store(false, std::memory_order_release); }
 

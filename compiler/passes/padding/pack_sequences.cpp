@@ -135,14 +135,13 @@ void addPairs(OneMask& one, const InferredModule& inferred, const Positions& pos
 // "" or why a position that is read whatever the mask says forbids it.
 std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
   if (!needs.readsUnmasked()) return "";
-  if (!sites.recurrences.empty()) return "a position is read whether its sequence has it or not";
+  if (!sites.recurrences.empty()) return "padded positions are read";
   constexpr double kLosesScores = -1e30;  // whatever is added to a score leaves nothing of it
   for (const auto& [op, site] : sites.attentions) {
     if (site.pairs && site.fill > kLosesScores && needs.isPacked(*op))
-      return "a position is read whatever the mask says, which hides it by no more than " +
-             std::to_string(site.fill);
+      return "masked positions are read, as the mask adds only " + std::to_string(site.fill);
     if ((site.causal || site.window) && needs.isPacked(*op))
-      return "a position is read whatever the mask says, which under a " +
+      return "masked positions are read, and one under a " +
              std::string(site.causal ? "causal mask" : "window of keys") + " may have no key";
   }
   return "";

@@ -267,7 +267,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::gather(const Op& o
   const int rank = rows_.typeOf(op.operands[1]).rank();
   if (!places || places->empty() || rank > 1 ||
       std::any_of(places->begin(), places->end(), [&](int64_t place) { return (place < 0) != ends; }))
-    return refusal(op, "it takes positions that are not known, or of both ends");
+    return refusal(op, "it takes positions that are not constants, or count from both ends");
   const int64_t least = ends ? -*std::min_element(places->begin(), places->end())
                              : *std::max_element(places->begin(), places->end()) + 1;
   maker_.check(ops::check_valuesOp, {prelude_.lengths(axes.length), maker_.integer(least)},
