@@ -54,7 +54,7 @@ Result<std::string> valueField(uint32_t number, Text name, const TypesByName& ty
   const std::string message = type == types.end() || !type->second ? "" : typeMessage(type->second, "unk_");
   if (message.empty())
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: ONNX cannot express the type of " + std::string(name));
+                     "unsupported: the type of " + std::string(name) + " is unknown, or has no form in ONNX");
   WireWriter value, out;
   value.bytes(field::kNameOfValue, name);
   value.bytes(field::kTypeOfValue, message);
