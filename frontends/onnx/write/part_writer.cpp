@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "compiler/support/suggestion.h"
+#include "frontends/onnx/read/onnx_tensor.h"
 #include "frontends/onnx/read/wire_writer.h"
 #include "frontends/onnx/write/messages.h"
 
