@@ -82,7 +82,7 @@ Result<ServingPolicy> policyOf(const dyn_server_policy* given) {
       asked.memory_limit_bytes < 0 || asked.max_queue < 0 || asked.worker_count < 0)
     return badArgument("a member of the policy is negative");
   if (asked.batching < DYN_BATCHING_AUTO || asked.batching > DYN_BATCHING_OFF)
-    return badArgument("batching is none of dyn_batching");
+    return badArgument("batching is not a value of dyn_batching");
   policy.batching = asked.batching == DYN_BATCHING_ON    ? Batching::always
                     : asked.batching == DYN_BATCHING_OFF ? Batching::never
                                                          : Batching::whereItPays;
@@ -174,7 +174,7 @@ dyn_status submit(dyn_server& server, const dyn_server_request& asked, dyn_reque
   const dyn_status thrown = reporting([&]() -> Status {
     DYN_TRY(const dyn_server_request whole, taken(asked, sizeof(dyn_server_request), "dyn_server_request"));
     if (!target && !whole.answered)
-      return badArgument("a request without a handle needs a callback: nobody would see its answer");
+      return badArgument("a request without a handle needs a callback, which gets its answer");
     DYN_TRY(const auto program, programOf(&server, whole.model));
     DYN_TRY(std::vector<VmValue> inputs, inputsOf(*program, whole));
     const auto made = std::make_shared<dyn_request>();
@@ -265,7 +265,7 @@ dyn_status dyn_server_shut_down(dyn_server* server, dyn_shutdown how) {
   return reporting([&]() -> Status {
     if (!server) return badArgument("server is a null pointer");
     if (how < DYN_SHUTDOWN_DRAIN || how > DYN_SHUTDOWN_CANCEL)
-      return badArgument("how is none of dyn_shutdown");
+      return badArgument("how is not a value of dyn_shutdown");
     const Shutdown shutdown = how == DYN_SHUTDOWN_DRAIN    ? Shutdown::drain
                               : how == DYN_SHUTDOWN_REFUSE ? Shutdown::refuse
                                                            : Shutdown::cancel;

@@ -251,7 +251,7 @@ class Parser {
   Result<Value> lengthOf(std::string_view lengths) {
     skipSpace();
     const size_t begin = at_;
-    if (!letter(peek())) return fail("in the brackets stands the symbol of the batch: len[b]");
+    if (!letter(peek())) return fail("the brackets hold the symbol of the batch: len[b]");
     while (letter(peek()) || digit(peek()) || peek() == '.') ++at_;
     const std::string_view batch = text_.substr(begin, at_ - begin);
     if (!take(']')) return fail("']' is expected");

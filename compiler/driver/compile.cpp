@@ -38,7 +38,8 @@ Status addPlaces(const std::vector<std::string>& places, Pipeline& pipeline) {
     return {};
   }
   return makeError(DiagnosticId::usageError,
-                   "--place " + places[0] + " says which side of a GPU computes: no pass devices runs")
+                   "--place " + places[0] +
+                       " places operators on the host or on a GPU, but the pass devices does not run")
       .note("it goes with --device cuda");
 }
 

@@ -60,7 +60,7 @@ class Ways {
 
   bool take(int32_t dtype, int64_t least, int64_t most, int64_t* value) {
     if (most < least && dtype != DYN_BOOL) {
-      why_ = "a size or a number of turns depends on values";
+      why_ = "a size or a number of iterations depends on values";
       return false;
     }
     if (next_ == taken_.size()) {

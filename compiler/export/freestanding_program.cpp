@@ -33,7 +33,7 @@ Status checkFreestanding(const vm::Program& program) {
       names += (names.empty() ? "" : ", ") + name;
   if (!names.empty()) return refuse("the hand-written kernels " + names + " are not in its runtime");
   if (program.initFunction >= 0 || program.globalCount > 0)
-    return refuse("values that are made when the program is loaded");
+    return refuse("it computes values when it is loaded");
   for (const auto* ports : {&program.inputs, &program.outputs})
     for (const vm::ContractValue& port : *ports)
       if (port.type.kind != vm::ContractKind::tensor) return refuse(port.name + " is not a tensor");
@@ -81,8 +81,8 @@ uint32_t freestandingAlignment(const Target& target) {
 Result<FreestandingObjects> freestandingObjects(const CompiledModel& compiled, uint64_t ramBoundBytes) {
   if (!compiled.target.levels.empty())
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: a program without heap with code for several processors (" +
-                         compiled.target.machine.name + "): it has nothing that would choose");
+                     "unsupported: a program without heap cannot choose among code for several processors (" +
+                         compiled.target.machine.name + ")");
   DYN_TRY(const LoadableProgram program, loadable(compiled));
   const std::vector<const void*> constants = bytesOf(program);
   const MachineDescription& machine = compiled.target.machine;

@@ -132,14 +132,14 @@ bool InferDriver::takeOther(const Error& fault) {
   const int impossible = frame.state.pending->region;
   const ValueId condition = op->operands[0];
 
-  Dim value = ir_.dims().any("the condition of a branch whose rank does not fit what follows");
+  Dim value = ir_.dims().any("the condition of a branch whose result has an unusable rank");
   Op bind;
   bind.def = &ops::bind_dimsOp;
   bind.operands = {condition};
   bind.attributes = Attributes{{"dims", Shape{value}}, {"elements", std::vector<int64_t>{0}}};
   bind.place = op->place;
   const std::string what = std::string(impossible == 0 ? "then" : "else") +
-                           " would be taken, and nothing that follows fits its result (" +
+                           " would be taken, and its result does not fit the operations after it (" +
                            fault.diagnostic().message + ")";
   const Op* check = checkOp("eq", value, ir_.dims().constant(impossible == 0 ? 0 : 1), what, op->place);
   impossible_.push_back(fault.diagnostic().message);

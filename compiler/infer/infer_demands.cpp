@@ -372,7 +372,7 @@ Result<std::vector<Type>> InferDriver::instantiate(const Signature& signature,
     if (!isKnown(p)) {
       if (path.nested) return a;
       return error(DiagnosticId::unsupportedFeature,
-                   what + ": " + p.toString() + " uses a dim that no parameter has by itself");
+                   what + ": " + p.toString() + " uses a dim that no axis of a parameter gives");
     }
     const Dim expected = substitute(p, replace);
     if (expected == a) return a;

@@ -161,7 +161,7 @@ class Verifier {
 
   void define(ValueId id, Type type, const Op* op) {
     if (id >= definedIn_.size()) {
-      fault(DiagnosticId::invalidIr, "a value is defined whose id is not of this context", op);
+      fault(DiagnosticId::invalidIr, "a defined value has an id of another context", op);
       return;
     }
     if (definedIn_[id] != 0) fault(DiagnosticId::invalidIr, name(id) + " is defined twice", op);
@@ -175,7 +175,7 @@ class Verifier {
 
   void use(ValueId id, const Op* op) {
     if (id >= definedIn_.size()) {
-      fault(DiagnosticId::invalidIr, "a value is used whose id is not of this context", op);
+      fault(DiagnosticId::invalidIr, "a used value has an id of another context", op);
     } else if (definedIn_[id] == 0) {
       fault(DiagnosticId::invalidIr, name(id) + " is used before it is defined", op);
     } else if (definedIn_[id] != number_) {

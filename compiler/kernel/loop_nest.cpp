@@ -156,8 +156,8 @@ class NestBuilder {
     scope.statements.push_back(loop::store(outputs_[output], position, value));
   }
 
-  // A vector loop that in each turn stores the elements of each output at all places of a short axis: what
-  // lies between the lanes there is read, or written, by the same turn (interleaving_emitter.cpp).
+  // A vector loop that in each iteration stores the elements of each output at all places of a short axis:
+  // what lies between the lanes there is read, or written, by the same iteration (interleaving_emitter.cpp).
   StmtRef loopOfShortAxis(Expr variable, Expr extent, size_t shortAxis, IndexValues values, NestScope inner) {
     lowering_.bind(variable, inner);
     for (size_t i = 0; i < axes_.roots.size(); ++i)
@@ -173,7 +173,7 @@ class NestBuilder {
     return places * loop::postorder(axes_.roots).size() <= kMostTogether;
   }
 
-  // A loop of `extent` turns that stores an element of each output in each.
+  // A loop of `extent` iterations that stores an element of each output in each.
   StmtRef storingLoop(Expr variable, Expr extent, const std::vector<Expr>& roots, const IndexValues& values,
                       NestScope inner) {
     lowering_.bind(variable, inner);
@@ -197,7 +197,7 @@ class NestBuilder {
       units = units * axes_.space[axis];
       reductions = reductions * axes_.space[axis];
     }
-    innerTurns_ = reductions;
+    innerIterations_ = reductions;
     loops_.bound(kernel.unit, loops_.dim(units));
     // The blocks are the fastest part of the unit.
     Expr block = kernel.unit, rest = kernel.unit;
@@ -258,7 +258,7 @@ class NestBuilder {
     kernel.unit = loops_.variable("u");
     NestScope unit;
     const size_t rank = axes_.index.size();
-    innerTurns_ = elementCount(dims_, axes_.space);
+    innerIterations_ = elementCount(dims_, axes_.space);
     const bool scalarAxis =
         rank > 0 && !nest_.columns && hasReductionOver(axes_, axes_.index.back()) &&
         (nest_.schedule == NestSchedule::reductionsInLanes || reductionsRunAlongMemory(axes_));
@@ -356,7 +356,7 @@ class NestBuilder {
     return units;
   }
 
-  // The innermost axis in blocks, and all places of a short axis outside of it in each turn.
+  // The innermost axis in blocks, and all places of a short axis outside of it in each iteration.
   Dim besideShortAxis(loop::Kernel& kernel, NestScope& unit, size_t shortAxis) {
     IndexValues values;
     const size_t last = axes_.index.size() - 1;
@@ -382,7 +382,7 @@ class NestBuilder {
     for (const NestSegment& segment : segments) {
       const Expr begin = clipped(segment.begin), inside = loops_.variable("e");
       values[index.id()] = begin + inside;
-      // Nothing moves out of the loop: where there is no turn of it, what it reads need not be there.
+      // Nothing moves out of the loop: where there is no iteration of it, what it reads need not be there.
       NestScope inner;
       inner.depth = unit.depth + 1;
       lowering_.bind(inside, inner);
@@ -478,22 +478,22 @@ class NestBuilder {
     return units;
   }
 
-  // Elementary steps of a launch: nodes per element, and nodes per turn of each reduction, coarsely.
+  // Elementary steps of a launch: nodes per element, and nodes per iteration of each reduction, coarsely.
   Dim steps(Dim units) const {
     const int64_t nodes = static_cast<int64_t>(loop::postorder(axes_.roots).size());
     const Dim elements = elementCount(dims_, axes_.space);
     Dim total = elements * std::max<int64_t>(1, nodes / 2);
     for (const auto& [depth, extents] : lowering_.reductions()) {
-      Dim turns = depth == 0 ? units : depth == 1 ? innerTurns_ : elements;
+      Dim iterations = depth == 0 ? units : depth == 1 ? innerIterations_ : elements;
       for (const Expr& extent : extents) {
-        if (extent.kind() == ExprKind::dim) turns = turns * extent.dimValue();
-        if (extent.kind() == ExprKind::intConstant) turns = turns * extent.intValue();
+        if (extent.kind() == ExprKind::dim) iterations = iterations * extent.dimValue();
+        if (extent.kind() == ExprKind::intConstant) iterations = iterations * extent.intValue();
         // At most so many: parts of something longer.
         if (extent.kind() == ExprKind::binary && extent.binaryOp() == loop::BinaryOp::min)
           for (const Expr& part : extent.operands())
-            if (part.kind() == ExprKind::intConstant) turns = turns * part.intValue();
+            if (part.kind() == ExprKind::intConstant) iterations = iterations * part.intValue();
       }
-      total = total + turns * 2;
+      total = total + iterations * 2;
     }
     return total;
   }
@@ -528,8 +528,8 @@ class NestBuilder {
   NestAxes axes_;
   std::vector<const Buffer*> outputs_;
   NestLowering lowering_;
-  Dim innerTurns_;  // how often what stands in the loop in a unit is done
-  Dim rowLength_;   // NestKernel::rowLength
+  Dim innerIterations_;  // how often what stands in the loop in a unit is done
+  Dim rowLength_;        // NestKernel::rowLength
 };
 
 }  // namespace

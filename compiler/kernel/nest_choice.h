@@ -38,7 +38,8 @@ Dim oneRowLength(const NestAxes& axes, size_t vectorAxis, const DimSolver& facts
 std::optional<size_t> axisReadAcross(const NestAxes& axes);
 
 // A short axis, other than the innermost, between whose elements something that is read has none: those of
-// the innermost axis lie as many apart as it has. What it reads is read once, if all are made in one turn.
+// the innermost axis lie as many apart as it has. What it reads is read once, if all are made in one
+// iteration.
 std::optional<size_t> axisReadBetween(const NestAxes& axes);
 
 // An axis, other than the innermost, whose elements share much of what is computed of values read: where an

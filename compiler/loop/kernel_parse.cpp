@@ -559,11 +559,11 @@ class KernelParser {
     }
     if (isRealText) {
       if (!isReal(type))
-        return failAt(start, "a real literal of an integer type", DiagnosticId::dtypeMismatch);
+        return failAt(start, "a real literal needs a real type", DiagnosticId::dtypeMismatch);
       return c_.real(std::strtod(digits.c_str(), nullptr), type);
     }
     if (!isInteger(type))
-      return failAt(start, "an integer literal of a type that is none", DiagnosticId::dtypeMismatch);
+      return failAt(start, "an integer literal needs an integer type", DiagnosticId::dtypeMismatch);
     int64_t value = 0;
     uint64_t natural = 0;
     const char* end = digits.data() + digits.size();

@@ -90,8 +90,8 @@ bool isReadLater(const Function& body, size_t next, ValueId value) {
 
 // The register of a list that is made from operand 0, which is in `from`. One that is not needed afterwards
 // gives its own: the VM then changes it in place, unless somebody else holds it. Ten thousand insertions in a
-// row copy nothing. Nor do a loop's: what it carries from turn to turn is overwritten at the end of the turn,
-// so that the last reader may take it away (`from` is the new register then).
+// row copy nothing. Nor do a loop's: what it carries from iteration to iteration is overwritten at the end of
+// the iteration, so that the last reader may take it away (`from` is the new register then).
 int32_t defineChangedList(FunctionLowering& c, const Op& op, const LoweredBody& body, int32_t& from) {
   const ValueId list = op.operands[0];
   if (c.isCarried(list) && !isReadLater(*body.function, body.next, list)) {

@@ -71,6 +71,29 @@ Status lowerRescaled(FunctionLowering& c, const Op& contraction, const ByteResca
   return {};
 }
 
+// The epilogue is a kernel of its own, launched after the product: the builtin sees a vector at the right as
+// a matrix of one column, the epilogue does not, so its rows are other rows. Where their elements differ in
+// size, the product gets memory of its own.
+Status lowerThenLaunch(FunctionLowering& c, const Op& contraction, const std::vector<ValueId>& operands,
+                       const std::vector<int32_t>& destinations, const KernelGroup& epilogue,
+                       std::unordered_map<ValueId, ValueId>& outer) {
+  const ValueDef& product = contraction.results[0];
+  if (storageBytes(product.type.dtype()) == storageBytes(epilogue.body.resultTypes.at(0).dtype())) {
+    DYN_CHECK(lowerBuiltin(c, contraction, operands, destinations, true));
+    return launchGroup(c, epilogue);
+  }
+  DYN_TRY(std::vector<int32_t> shape, c.shapeRegisters(product.type.dims()));
+  const int32_t apart = c.newObject();
+  c.emit(Opcode::newTensor, apart, static_cast<int32_t>(product.type.dtype()), vm::kHostDevice,
+         OperandList(shape));
+  c.alias(product.id, apart);
+  outer[product.id] = product.id;
+  DYN_CHECK(lowerBuiltin(c, contraction, operands, std::span(&apart, 1), true));
+  DYN_CHECK(launchGroup(c, epilogue));
+  c.kill(apart);
+  return {};
+}
+
 // The epilogue works in place on each tile of the product while it is in the cache.
 Status lowerContraction(FunctionLowering& c, const Op& into) {
   const size_t outputs = static_cast<size_t>(into.attributes.integer("outputs"));
@@ -115,22 +138,7 @@ Status lowerContraction(FunctionLowering& c, const Op& into) {
     DYN_TRY(KernelCall epilogue, makeKernel(c, group, {0}, c.program().epilogueColumns(c.ir().dims())));
     return lowerBuiltin(c, contraction, operands, destinations, true, &epilogue);
   }
-  // The builtin sees a vector at the right as a matrix of one column, the epilogue does not: its rows are
-  // other rows.
-  const Type type = contraction.results[0].type;
-  if (storageBytes(type.dtype()) == storageBytes(body.resultTypes.at(0).dtype())) {
-    DYN_CHECK(lowerBuiltin(c, contraction, operands, destinations, true));
-    return launchGroup(c, group);
-  }
-  DYN_TRY(std::vector<int32_t> shape, c.shapeRegisters(type.dims()));
-  const int32_t apart = c.newObject();
-  c.emit(Opcode::newTensor, apart, static_cast<int32_t>(type.dtype()), vm::kHostDevice, OperandList(shape));
-  c.alias(given[0], apart);
-  outer[given[0]] = given[0];
-  DYN_CHECK(lowerBuiltin(c, contraction, operands, std::span(&apart, 1), true));
-  DYN_CHECK(launchGroup(c, group));
-  c.kill(apart);
-  return {};
+  return lowerThenLaunch(c, contraction, operands, destinations, group, outer);
 }
 
 // The builtin computes rows of scores into memory of its own; the kernel between the products works on them

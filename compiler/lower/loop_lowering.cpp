@@ -39,7 +39,7 @@ struct LoopRegisters {
   std::vector<int32_t> carried, scans;
 };
 
-// Does nobody but the loop's first turn read that operand? Then the turn may work in its memory.
+// Does nobody but the loop's first iteration read that operand? Then the iteration may work in its memory.
 bool isHandedOver(FunctionLowering& c, const Op& loop, ValueId operand, const LoweredBody& body) {
   if (c.isBorrowed(operand) || std::count(loop.operands.begin(), loop.operands.end(), operand) != 1)
     return false;
@@ -99,10 +99,10 @@ Status makeCaptured(FunctionLowering& c, const LoopRegisters& loop) {
   return {};
 }
 
-// --- a turn
+// --- an iteration
 
 // The head and the region's parameters.
-Status enterTurn(FunctionLowering& c, const LoopRegisters& loop) {
+Status enterIteration(FunctionLowering& c, const LoopRegisters& loop) {
   c.code().bind(loop.head);
   if (loop.trip >= 0) {
     const int32_t inside = c.dims().newScalar();
@@ -164,7 +164,7 @@ Status takeCarried(FunctionLowering& c, const LoopRegisters& loop) {
   return {};
 }
 
-Status finishTurn(FunctionLowering& c, const LoopRegisters& loop) {
+Status finishIteration(FunctionLowering& c, const LoopRegisters& loop) {
   if (c.ended()) return makeError(DiagnosticId::internalError, "a tail call inside a loop");
   DYN_CHECK(takeCondition(c, loop));
   DYN_CHECK(takeScanned(c, loop));
@@ -230,8 +230,8 @@ Status lowerLoop(FunctionLowering& c, const Op& op, LoweredBody& body) {
   startScans(c, *loop);
   DYN_CHECK(makeCaptured(c, *loop));
   c.push([&c, loop] { return leaveLoop(c, *loop); });
-  c.pushRegion(loop->region, false, [&c, loop] { return finishTurn(c, *loop); });
-  return enterTurn(c, *loop);
+  c.pushRegion(loop->region, false, [&c, loop] { return finishIteration(c, *loop); });
+  return enterIteration(c, *loop);
 }
 
 }  // namespace

@@ -77,9 +77,10 @@ Status inputsGiveTheirSymbols(const Module& module, const Function& main) {
     for (Dim d : p.type.dims())
       for (SymbolId symbol : symbolsOf(d))
         if (given.count(symbol) == 0)
-          return makeError(DiagnosticId::unsupportedFeature,
-                           "the dim " + d.toString() + " of input '" + module.context->valueName(p.id) +
-                               "' is an expression of a symbol that is not a dim of any input by itself");
+          return makeError(
+              DiagnosticId::unsupportedFeature,
+              "the dim " + d.toString() + " of input '" + module.context->valueName(p.id) +
+                  "' is an expression of a symbol, and no axis of an input has that symbol as its size");
   }
   return {};
 }

@@ -31,7 +31,7 @@ Status lowerAlloc(FunctionLowering& c, const Op& op, LoweredBody& body) {
     // The size depends on values: the rule of the operation that will write here computes it from its
     // operands.
     const Op* into = writerOf(body, result.id);
-    if (!into) return makeError(DiagnosticId::internalError, "an alloc that nothing writes");
+    if (!into) return makeError(DiagnosticId::internalError, "no operation writes an alloc");
     std::unordered_map<ValueId, ValueId> outer;
     const Function& kernel = *into->regions[0];
     for (size_t i = 0; i < kernel.parameters.size(); ++i) outer[kernel.parameters[i].id] = into->operands[i];

@@ -31,7 +31,7 @@ class ControlInferContext : public InferContext {
   // Result k of the region must have type expected[k] (null: anything); what cannot be proved is checked at
   // the end of the body.
   virtual void expectResults(int region, std::vector<Type> expected) = 0;
-  // An axis of a carried value whose size differs between turns of a loop.
+  // An axis of a carried value whose size differs between iterations of a loop.
   struct WidenedAxis {
     size_t carried = 0, axis = 0;
   };

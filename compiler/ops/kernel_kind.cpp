@@ -61,7 +61,7 @@ Result<std::optional<KernelKind>> chooseLowering(const Op& op, std::span<const T
     return makeError(DiagnosticId::unsupportedOp,
                      "unsupported: " + std::string(def.name) + " is a hand-written kernel" +
                          (target.hasBuiltins ? " that takes memory of the heap, and the target has no heap"
-                                             : ", and the target has none of them"),
+                                             : ", and the target has no hand-written kernels"),
                      op.place);
   if (def.traits.contentsKnown || (!loops && (!builtin || def.builtin.makesResults()))) return Choice();
   // A list, a structure or texts that stay what they are have no elements that a kernel could copy.

@@ -28,9 +28,9 @@ Status ReadFiles::mayWrite(const std::string& path) const {
   if (found == files_.end()) return {};
   const std::string& name = found->second;
   return makeError(DiagnosticId::usageError,
-                   path == name ? path + " is read here: it is not written over"
+                   path == name ? path + " is an input of this command: it is not overwritten"
                                 : path + " is the same file as " + name +
-                                      ", which is read here: it is not written over",
+                                      ", an input of this command: it is not overwritten",
                    SourceLocation{.file = path})
       .note("name another file to be written");
 }

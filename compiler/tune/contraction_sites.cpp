@@ -31,10 +31,10 @@ struct HostRates {
 double measuredGigahertz() {
   double best = 0;
   for (int round = 0; round < 10; ++round) {
-    constexpr int64_t kTurns = 10000, kLinks = 16;
+    constexpr int64_t kIterations = 10000, kLinks = 16;
     const int64_t start = steadyNs();
     uint64_t chain = 1;
-    for (int64_t i = 0; i < kTurns; ++i)
+    for (int64_t i = 0; i < kIterations; ++i)
       for (int64_t link = 0; link < kLinks; ++link) {
         chain += 3;
 #if defined(__GNUC__)
@@ -42,7 +42,7 @@ double measuredGigahertz() {
 #endif
       }
     const auto ns = static_cast<double>(steadyNs() - start);
-    if (ns > 0) best = std::max(best, static_cast<double>(kTurns * kLinks) / ns);
+    if (ns > 0) best = std::max(best, static_cast<double>(kIterations * kLinks) / ns);
   }
   return best > 0 ? best : 1;
 }

@@ -26,7 +26,7 @@ Status fitsDevice(const Policies& policies, bool onDevice) {
   if (onDevice && windows != policies.end() && windows->second != "auto")
     return makeError(
         DiagnosticId::usageError,
-        "conv=" + windows->second + " is a version of the host: on a GPU convolutions have none");
+        "conv=" + windows->second + " is a version for the host; convolutions on a GPU have no versions");
   const auto products = policies.find("matmul");
   if (products == policies.end() || (products->second == kCublasLt) == onDevice || products->second == "auto")
     return {};

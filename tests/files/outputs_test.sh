@@ -26,7 +26,7 @@ kept() {
   ln "$file" hard
   for name in "$file" symbolic hard "./$file"; do
     [[ $(exit_of "${@//@OUT/$name}") == 2 ]] || fail "${*//@OUT/$name} does not end with 2: $(cat out err)"
-    grep -qE 'not written over|does not end with .onnx|does not end with .html|does not write' err || fail "${*//@OUT/$name} says: $(cat err)"
+    grep -qE 'not overwritten|does not end with .onnx|does not end with .html|does not write' err || fail "${*//@OUT/$name} says: $(cat err)"
     [[ $(sha256sum <"$file") == "$sum" && -L symbolic ]] || fail "${*//@OUT/$name} changed $file"
     count=$((count + 1))
   done

@@ -98,7 +98,7 @@ REWRITES = {
     "compiler/passes/many/shape_rules.cpp": "concat expand eye_like pad reduce_prod reshape shape size slice squeeze tile "
                                             "transpose unsqueeze",
     "compiler/passes/many/vectorize.cpp": "list_length",
-    "compiler/passes/recursion/batched_turns.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
+    "compiler/passes/recursion/batched_iterations.cpp": "concat expand gather gather_nd layer_norm log_softmax matmul mul reduce_l2 reduce_max "
                                          "reduce_mean reduce_min reduce_prod reduce_sum reshape rms_norm shape slice softmax split "
                                          "squeeze transpose unsqueeze",
     "compiler/passes/recursion/level_places.cpp": "add gather range slice sub",

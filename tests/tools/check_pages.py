@@ -4,7 +4,8 @@
 Links: each link to a file of the repository, in every page, leads to one that is there, and to a heading that it
 has. Pages below docs/ are linked in docs/index.md. Width: README.md has at most 130 lines, no line above 120
 columns and no cell of a table above 80; lines of the pages below docs/ end at 110 columns. Longer may be a row
-of a table, a line without a blank to break at, and pages that are generated (GENERATED)."""
+of a table, a line without a blank to break at, and pages that are generated (GENERATED). Outside of blocks no
+line ends in ' ...': there it is the rest of a line that a tool has cut."""
 import pathlib
 import re
 import subprocess
@@ -88,6 +89,13 @@ def cells(line):
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", shown)]
 
 
+def cut(root, names):
+    for name in names:
+        for number, line, block in prose((root / name).read_text()):
+            if not block and line.endswith(" ..."):
+                yield "%s:%d: the end of the line is cut" % (name, number)
+
+
 def too_wide(root, names):
     for name in names:
         text = (root / name).read_text()
@@ -113,7 +121,7 @@ def main():
     if not names:
         print("there are no pages below %s" % root)
         return 1
-    found = list(broken(root, names)) + list(unlinked(root, names)) + list(too_wide(root, names))
+    found = list(broken(root, names)) + list(unlinked(root, names)) + list(cut(root, names)) + list(too_wide(root, names))
     print("\n".join(found) if found else "%d pages" % len(names))
     return 1 if found else 0
 

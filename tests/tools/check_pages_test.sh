@@ -21,12 +21,13 @@ long="$(printf 'word %.0s' {1..30})"
 } >"$tree/README.md"
 printf '# There\n\n[one](one.md)\n' >"$tree/docs/index.md"
 printf '%s\n| %s |\n`%s`\n```\n%s\n```\n' "$long" "$long" "$long" "$long" >"$tree/docs/one.md"
-printf 'text\n' >"$tree/docs/two.md"
+printf 'text ...\n```\nof a block ...\n```\n' >"$tree/docs/two.md"
 out="$("$PYTHON" "$here/check_pages.py" "$tree" || true)"
 expected='README.md:2: there is no file docs/none.md
 README.md:2: docs/index.md has no heading #here
 README.md:9: there is no file gone.md
 docs/index.md: it has no link to docs/two.md
+docs/two.md:1: the end of the line is cut
 README.md:4: wider than 120 columns
 README.md:6: wider than 120 columns
 README.md:7: a cell is wider than 80 columns
@@ -35,7 +36,7 @@ docs/one.md:5: wider than 110 columns'
 [[ "$out" == "$expected" ]] || { echo "check_pages.py said"; echo "$out"; echo "and not"; echo "$expected"; exit 1; }
 printf '%0.s\n' {1..131} >"$tree/README.md"
 printf '[one](one.md) [two](two.md)\n' >"$tree/docs/index.md"
-printf 'short\n' >"$tree/docs/one.md"
+printf 'short\n' | tee "$tree/docs/two.md" >"$tree/docs/one.md"
 [[ "$("$PYTHON" "$here/check_pages.py" "$tree" || true)" == "README.md: it has 131 lines, more than 130" ]]
 echo short >"$tree/README.md"
 "$PYTHON" "$here/check_pages.py" "$tree" >/dev/null

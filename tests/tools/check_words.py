@@ -2,8 +2,8 @@
 """Former words are gone from what a user meets.  check_words.py ROOT [WORDS]
 
 WORDS (words.txt beside this file) lists patterns and the field's words. Refused are the patterns in public headers, in help texts (strings of
-the sources in HELP) and in pages, but for docs/glossary.md, which explains them. The table itself is checked, too: each pattern matches its
-example, and each of the field's words stands in the glossary."""
+the sources in HELP), in messages (strings with a blank, in all sources of MESSAGES) and in pages, but for docs/glossary.md, which explains
+them. The table itself is checked, too: each pattern matches its example, and each of the field's words stands in the glossary."""
 import pathlib
 import re
 import sys
@@ -13,6 +13,8 @@ GLOSSARY = "docs/glossary.md"
 # Of these only strings. A name behind a bar ("--host-code | --flow") is a former one.
 HELP = ("app/session/command_line.def", "app/batch/arguments.cpp", "app/runner/arguments.cpp", "app/session/commands.def",
         "app/session/option_table.cpp", "app/session/handlers/handlers_values.cpp", "compiler/support/diagnostics.def")
+MESSAGES = ("vm", "compiler", "frontends", "app", "ui", "python/src")
+SOURCES = {".h", ".cpp", ".c", ".def"}
 FORMER = re.compile(r" \| -[\w-]+$")
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
@@ -38,12 +40,12 @@ def faults_of_table(rows, glossary):
             yield "words.txt: %s does not have '%s' in a first column" % (GLOSSARY, word)
 
 
-def help_of(text):
-    """The text with everything but strings blanked, line by line."""
+def help_of(text, words=False):
+    """The text with everything but strings blanked, line by line. words: strings with a blank alone, no names."""
     lines = []
     for line in text.splitlines():
         strings = [] if line.lstrip().startswith("//") else [FORMER.sub("", text) for text in STRING.findall(line)]
-        lines.append(" ".join(strings))
+        lines.append(" ; ".join(text for text in strings if not words or " " in text.strip()))
     return "\n".join(lines)
 
 
@@ -62,10 +64,14 @@ def main():
         found += found_in(path.relative_to(root), path.read_text(), rows)
     for name in HELP:
         found += found_in(name, help_of((root / name).read_text()), rows)
+    messages = sorted(path for top in MESSAGES for path in (root / top).rglob("*") if path.suffix in SOURCES)
+    for path in messages:
+        if str(path.relative_to(root)) not in HELP:
+            found += found_in(path.relative_to(root), help_of(path.read_text(), True), rows)
     if len(texts) < 2:
         found.append("no pages and headers below %s" % root)
     if not found:
-        print("%d words, %d files" % (len(rows), len(texts) + len(HELP)))
+        print("%d words, %d files" % (len(rows), len(texts) + len(HELP) + len(messages)))
         return 0
     print("\n".join(found))
     print("these are former words; the field's word stands behind each (%s)" % GLOSSARY)

@@ -16,18 +16,21 @@ printf 'A dry run.\nA page without old words.\n' | tee "$tree/README.md" >"$tree
 printf '/* dry_run */\n' >"$tree/vm/include/a.h"
 printf 'int rehearsal;\nadd("a dry run");\n  // a "rehearsal" of a comment\nDYN_OPTION("--dry-run | --rehearsal");\n' \
   >"$tree/app/session/command_line.def"
+printf 'name("rehearsal");\nint rehearsal = 0;  // rehearsal\n' >"$tree/compiler/support/names.cpp"  # a name is no message
 check || { echo "a tree without former words was refused"; exit 1; }
 
 printf 'Two\nrehearsals, where there is\nnone.\n' >"$tree/docs/tutorial/01.md"
 printf '/* of a REHEARSED run there are\n * none */\n' >"$tree/vm/include/a.h"
 printf 'add("a rehearsal");\n' >>"$tree/app/session/command_line.def"
+printf 'fail("a rehearsal of it");\n' >"$tree/compiler/support/text.cpp"
 out="$(check || true)"
 expected="docs/tutorial/01.md:2: 'rehearsals': dry run
 docs/tutorial/01.md:2: 'is none': (a noun)
 vm/include/a.h:1: 'REHEARSED': dry run
 vm/include/a.h:1: 'are * none': (a noun)
-app/session/command_line.def:5: 'rehearsal': dry run"
-[[ "$(head -5 <<<"$out")" == "$expected" && "$(wc -l <<<"$out")" -eq 6 ]] || { echo "check_words.py said '$out' and not '$expected'"; exit 1; }
+app/session/command_line.def:5: 'rehearsal': dry run
+compiler/support/text.cpp:1: 'rehearsal': dry run"
+[[ "$(head -6 <<<"$out")" == "$expected" && "$(wc -l <<<"$out")" -eq 7 ]] || { echo "check_words.py said '$out' and not '$expected'"; exit 1; }
 
 # The table: an example that its pattern does not match, a word that the glossary lacks.
 printf 'unpad\tpacking\tpadded\n' >"$tree/words.txt"

@@ -188,8 +188,8 @@ int main(int count, char** arguments) {
   }
   if (count < 4) return usage();
   if (isSameFile(arguments[2], arguments[3]))
-    return complain(
-        failure(DYN_IO_ERROR, std::string(arguments[3]) + " is read here: it is not written over"));
+    return complain(failure(
+        DYN_IO_ERROR, std::string(arguments[3]) + " is an input of this command: it is not overwritten"));
   const std::vector<uint8_t> bytes = serializeProgram(program);
   std::ofstream file(arguments[3], std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));

@@ -234,7 +234,7 @@ Status Vocabulary::readPairs(const std::string& path) {
                      path + " is not a vocabulary: JSON of pieces and their numbers");
   for (const auto& [piece, id] : json.items()) {
     if (!id.is_number_integer())
-      return makeError(DiagnosticId::fileFormat, path + ": the number of '" + piece + "' is none")
+      return makeError(DiagnosticId::fileFormat, path + ": the number of '" + piece + "' is not an integer")
           .note("a tokenizer of the package tokenizers is read where its file's name ends in tokenizer.json");
     ids_.emplace(piece, id.get<int64_t>());
   }

@@ -60,7 +60,7 @@ std::vector<double> nonnegativeFit(const std::vector<std::vector<double>>& colum
   }
   std::vector<bool> isUsed(count), isBarred(count);
   std::vector<size_t> used;
-  for (size_t turn = 0; turn < 10 * count + 10; ++turn) {
+  for (size_t iteration = 0; iteration < 10 * count + 10; ++iteration) {
     // The column that would shorten the rest most.
     size_t best = count;
     double most = 1e-9;

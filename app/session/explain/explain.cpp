@@ -208,7 +208,7 @@ KernelTable predictKernels(const Runner::DryRun& dryRun, const LoweredModule& lo
   table.limits = limitsLine(limits);
   KernelRow host;
   host.kind = host.bound = "host";
-  host.name = "the host program";
+  host.name = "the host code";
   host.launchesCount = 1;
   host.totalNs = host.boundNs = dryRun.hostNs;
   auto total = static_cast<double>(dryRun.hostNs);

@@ -156,7 +156,7 @@ Result<RunPair> comparedPair(const RunHistory& runs, const Command& command) {
     if (entry.record.from.empty()) last = entry.record.number;
   }
   if (all.size() < 2)
-    return noRun("two runs are needed; there " + std::string(all.empty() ? "is none" : "is one"));
+    return noRun("two runs are needed; there is " + std::string(all.empty() ? "no run yet" : "one"));
   if (last == 0) last = all.back();
   RunPair pair{all.back() != last ? all.back() : all[all.size() - 2], last};
   if (const RunHistory::Entry* baseline = runs.baseline(); baseline && baseline->record.number != last)

@@ -27,7 +27,7 @@ namespace {
 
 constexpr unsigned kRows = kRowsOfAttention, kKeys = kKeysOfAttention;
 constexpr unsigned kSide = kSideOfAttention, kOfThread = kOfAttentionThread, kPad = kPaddingOfAttention;
-constexpr unsigned kAtOnce = 4;  // steps of a sum in a turn of its loop
+constexpr unsigned kAtOnce = 4;  // steps of a sum in an iteration of its loop
 
 }  // namespace
 

@@ -60,7 +60,7 @@ Result<std::string> textOf(const loop::Kernel& kernel, const std::string& symbol
   if (mapping == DeviceMapping::thread) made.perUnit = !emitter.dealsElements();
   if (indices == Indices::narrow) narrowIndices(*module.contents().module->getFunction(symbol));
   DYN_TRY(ObjectCompiler compiler, ObjectCompiler::create(machine));
-  // The loops of products hold much that is the same in each turn.
+  // The loops of products hold much that is the same in each iteration.
   const bool isProduct = mapping == DeviceMapping::tile || mapping == DeviceMapping::square || byTensor;
   return compiler.assembly(module, {.passes = isProduct ? IrPasses::o2 : IrPasses::registers});
 }

@@ -68,7 +68,7 @@ bool isFixed(Expr root) {
   return true;
 }
 
-Expr mostTurns(Expr extent) {
+Expr mostIterations(Expr extent) {
   if (isFixed(extent)) return extent;
   if (isBinary(extent, BinaryOp::min))
     for (const Expr& part : extent.operands())

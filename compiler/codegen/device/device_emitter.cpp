@@ -66,7 +66,7 @@ const Stmt* soleLoop(const Stmt& body) {
   }
   const bool deals = s->kind == StmtKind::loop &&
                      (s->loopKind == LoopKind::vector || s->loopKind == LoopKind::tile) &&
-                     !mostTurns(s->extent).isNull();
+                     !mostIterations(s->extent).isNull();
   return deals ? s : nullptr;
 }
 
@@ -205,7 +205,7 @@ Status KernelEmitter::elementsOfThreads() {
   std::vector<Value*> extents;
   Value* all = device_->units;
   for (const Stmt* loop : loops) {
-    DYN_TRY(Value * extent, scalar(mostTurns(loop->extent)));
+    DYN_TRY(Value * extent, scalar(mostIterations(loop->extent)));
     extents.push_back(extent);
     all = b_.CreateMul(all, extent);
   }

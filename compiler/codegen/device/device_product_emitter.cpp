@@ -297,14 +297,14 @@ Result<std::function<void()>> KernelEmitter::fetchSingles(const ProductTile& til
                                                           Value* k0, Value* stage) {
   const unsigned perThread = factor.byChunks ? kPerThread : 1;
   const unsigned pieces = factor.size * tile.depth / perThread;
-  const unsigned turns = (pieces + tile.threads - 1) / tile.threads;
+  const unsigned iterations = (pieces + tile.threads - 1) / tile.threads;
   struct Piece {
     Value *across, *k, *isMine;
     std::vector<Value*> values;
   };
   std::vector<Piece> fetched;
-  for (unsigned turn = 0; turn < turns; ++turn) {
-    Value* number = b_.CreateAdd(device_->thread, b_.getInt64(uint64_t{turn} * tile.threads));
+  for (unsigned iteration = 0; iteration < iterations; ++iteration) {
+    Value* number = b_.CreateAdd(device_->thread, b_.getInt64(uint64_t{iteration} * tile.threads));
     const unsigned fast = (factor.depthFirst ? tile.depth : factor.size) / perThread;
     Value* inLine = b_.CreateMul(b_.CreateURem(number, b_.getInt64(fast)), b_.getInt64(perThread));
     Value* line = b_.CreateUDiv(number, b_.getInt64(fast));

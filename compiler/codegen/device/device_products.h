@@ -42,8 +42,9 @@ std::string sizesAtLaunch(const loop::Kernel& kernel, const TiledProduct& produc
 
 // The same for all units: of dims and constants.
 bool isFixed(loop::Expr e);
-// The most turns of a loop, the same for all units: its extent, or what that is the minimum of. Null: none.
-loop::Expr mostTurns(loop::Expr extent);
+// The most iterations of a loop, the same for all units: its extent, or what that is the minimum of. Null:
+// none.
+loop::Expr mostIterations(loop::Expr extent);
 
 // A factor that is an element as it lies in memory, perhaps widened.
 struct PlainFactor {

@@ -2,10 +2,10 @@
 // device_product_emitter.cpp.
 //
 // A stage holds 64 bytes of each row and column: 32 elements of f16 or bf16, 16 of tf32. Where a factor is an
-// element as it lies in memory, lines of 16 bytes are copied by cp.async, which the next turn waits for; else
-// it is computed, rounded and stored. ldmatrix brings the fragments of mma.sync into registers: as they are
-// where lines are rows (columns), transposed where lines are steps of the sum; tf32 has no transposed form
-// and is loaded singly.
+// element as it lies in memory, lines of 16 bytes are copied by cp.async, which the next iteration waits for;
+// else it is computed, rounded and stored. ldmatrix brings the fragments of mma.sync into registers: as they
+// are where lines are rows (columns), transposed where lines are steps of the sum; tf32 has no transposed
+// form and is loaded singly.
 //
 // A step is 32 bytes of the sum: m16n8k16 of 16-bit elements, m16n8k8 of tf32. Of a warp's 32 lanes lane l
 // has of a result's 16 x 8 square: row l / 4 (and that + 8), columns 2 * (l % 4) and the next.

@@ -154,7 +154,7 @@ Result<LaneValue> KernelEmitter::value(Expr e) {
     scopes_[scope].values.push_back(e.id());
     return v;
   }
-  // Before the loop that opens the next scope: its preheader runs once per turn of the scope the value
+  // Before the loop that opens the next scope: its preheader runs once per iteration of the scope the value
   // belongs to.
   llvm::Instruction* before = scopes_[scope + 1].hoistPoint;
   llvm::IRBuilder<>::InsertPointGuard guard(b_);

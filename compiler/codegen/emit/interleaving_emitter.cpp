@@ -1,5 +1,5 @@
 // Vector loops whose lanes lie a few elements apart, where what lies between belongs to other statements of
-// the same turn:
+// the same iteration:
 //
 //   for e < n vector { y[e, 0] = a[e]; y[e, 1] = b[e]; y[e, 2] = c[e] }     interleaved in registers, stored as it lies
 //   for e < n vector { y[0, e] = x[e, 0]; y[1, e] = x[e, 1] }               read as it lies, taken apart in registers
@@ -39,7 +39,7 @@ std::pair<Expr, int64_t> withoutConstant(Expr place, loop::LoopContext& loops) {
   return {place, 0};
 }
 
-// Loads of inputs that the statements of a loop evaluate in each turn.
+// Loads of inputs that the statements of a loop evaluate in each iteration.
 void addLoads(Expr root, std::vector<Expr>& loads) {
   std::vector<Expr> work{root};
   std::unordered_map<uint32_t, bool> seen;

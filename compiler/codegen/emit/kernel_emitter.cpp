@@ -42,9 +42,9 @@ std::optional<int64_t> constantOf(Expr extent) {
   return std::nullopt;
 }
 
-// Whether a loop of this step over what lies ahead may turn at all; takes what it covers off. A loop that can
+// Whether a loop of this step over what lies ahead runs at all; takes what it covers off. A loop that can
 // not is not written: LLVM would work on its body before it finds out.
-bool takesTurns(std::optional<int64_t>& ahead, int64_t step) {
+bool iterates(std::optional<int64_t>& ahead, int64_t step) {
   if (ahead && *ahead < step) return false;
   if (ahead) *ahead %= step;
   return true;
@@ -255,8 +255,8 @@ std::optional<int64_t> KernelEmitter::leftAfterVectors(Expr extent) const {
   return mod(extent.dimValue(), dims.constant(fullLanes_)).constant();
 }
 
-Status KernelEmitter::maskedTurn(Expr variable, Value* start, Value* limit, std::optional<int64_t> left,
-                                 std::vector<Value*>& carried, const std::function<Status()>& body) {
+Status KernelEmitter::maskedIteration(Expr variable, Value* start, Value* limit, std::optional<int64_t> left,
+                                      std::vector<Value*>& carried, const std::function<Status()>& body) {
   if (left == 0) return {};
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* inside = newBlock("tail");
@@ -347,7 +347,7 @@ Status KernelEmitter::wholeLoop(const Stmt& stmt) {
     if (const unsigned row = wholeRowLanes(stmt)) return wholeRow(stmt, row);
     std::optional<int64_t> ahead = constantOf(stmt.extent);
     for (unsigned vectors = vectorsAtOnce(stmt); vectors > 0; vectors = vectors > 1 ? 1 : 0) {
-      if (!takesTurns(ahead, int64_t{fullLanes_} * vectors)) continue;
+      if (!iterates(ahead, int64_t{fullLanes_} * vectors)) continue;
       lanes_ = fullLanes_ * vectors;
       Result<Value*> reached = countedLoop(stmt.variable, first, extent, lanes_, nothing, body);
       lanes_ = 1;
@@ -357,7 +357,7 @@ Status KernelEmitter::wholeLoop(const Stmt& stmt) {
     const std::optional<int64_t> left = leftAfterVectors(stmt.extent);
     if (left == 0) return {};
     if (masksTails())
-      return maskedTurn(stmt.variable, first, extent, left, nothing, [&] { return children(stmt); });
+      return maskedIteration(stmt.variable, first, extent, left, nothing, [&] { return children(stmt); });
   }
   Result<Value*> reached = countedLoop(stmt.variable, first, extent, 1, nothing, body);
   return reached.ok() ? Status() : Status(reached.takeError());
@@ -449,7 +449,7 @@ Status KernelEmitter::accumulateLevel(std::span<const Stmt* const> together, siz
   const bool last = level + 1 == stmt.variables.size();
   Value* first = b_.getInt64(0);
   if (!last || !vectors) {
-    // A window's few elements: a turn of a loop would cost more than what is done in it.
+    // A window's few elements: an iteration of a loop would cost more than what is done in it.
     const std::optional<int64_t> count = constantOf(stmt.extents[level]);
     if (count && *count > 0 && *count <= kUnrolledWindow && (last || hasVectors())) {
       for (int64_t i = 0; i < *count; ++i) {
@@ -473,7 +473,7 @@ Status KernelEmitter::accumulateLevel(std::span<const Stmt* const> together, siz
   std::optional<int64_t> ahead = constantOf(stmt.extents[level]);
   for (unsigned unroll : {4u, 2u, 1u}) {
     const int64_t step = int64_t{fullLanes_} * unroll;
-    if (!takesTurns(ahead, step)) continue;
+    if (!iterates(ahead, step)) continue;
     const unsigned place = unroll == 1 ? 2 : 0;
     Result<Value*> reached =
         countedLoop(stmt.variables[level], first, extent, step, partial, [&](Value* counter) -> Status {
@@ -496,7 +496,7 @@ Status KernelEmitter::accumulateLevel(std::span<const Stmt* const> together, siz
   const std::optional<int64_t> left = leftAfterVectors(stmt.extents[level]);
   if (left == 0) return {};
   if (masksTails())
-    return maskedTurn(stmt.variables[level], first, extent, left, partial, [&]() -> Status {
+    return maskedIteration(stmt.variables[level], first, extent, left, partial, [&]() -> Status {
       bind(LaneValue::linear(first, b_.getInt64(1)));
       const std::vector<Value*> before = partial;
       DYN_CHECK(accumulateInto(3));

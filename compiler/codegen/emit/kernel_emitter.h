@@ -27,7 +27,7 @@
 
 namespace dyn {
 
-// One element of scratch memory: what a loop carries from turn to turn.
+// One element of scratch memory: what a loop carries from iteration to iteration.
 inline bool isCell(const loop::Buffer& buffer) {
   return buffer.role == loop::BufferRole::scratch && buffer.shape.size() == 1 &&
          buffer.shape[0].kind() == loop::ExprKind::intConstant && buffer.shape[0].intValue() == 1;
@@ -67,7 +67,7 @@ class KernelEmitter {
   Status loopStatement(const loop::Stmt& stmt);
   Status loopHere(const loop::Stmt& stmt);
   Status wholeLoop(const loop::Stmt& stmt);
-  // A turn of a vector loop (whole_rows.cpp).
+  // An iteration of a vector loop (whole_rows.cpp).
   Status vectorBody(const loop::Stmt& stmt);
   Status onEitherSide(const loop::Stmt& stmt);
   Status storeStatement(const loop::Stmt& stmt);
@@ -78,15 +78,16 @@ class KernelEmitter {
   Status branchStatement(const loop::Stmt& stmt);
   Status checkStatement(const loop::Stmt& stmt);
   // The loop `variable` = start, start + step, ... while variable + step <= limit. Returns the first value
-  // that was not reached. `carried` are values that the body replaces in each turn: initial values in, final
-  // values out.
+  // that was not reached. `carried` are values that the body replaces in each iteration: initial values in,
+  // final values out.
   Result<llvm::Value*> countedLoop(loop::Expr variable, llvm::Value* start, llvm::Value* limit, int64_t step,
                                    std::vector<llvm::Value*>& carried,
                                    const std::function<Status(llvm::Value* first)>& body);
-  // One more turn of a vector loop for start, ..., limit - 1, fewer than all lanes, under a mask. The body is
-  // told the mask. `left` is how many are left, where that is known: then nothing is tested.
-  Status maskedTurn(loop::Expr variable, llvm::Value* start, llvm::Value* limit, std::optional<int64_t> left,
-                    std::vector<llvm::Value*>& carried, const std::function<Status()>& body);
+  // One more iteration of a vector loop for start, ..., limit - 1, fewer than all lanes, under a mask. The
+  // body is told the mask. `left` is how many are left, where that is known: then nothing is tested.
+  Status maskedIteration(loop::Expr variable, llvm::Value* start, llvm::Value* limit,
+                         std::optional<int64_t> left, std::vector<llvm::Value*>& carried,
+                         const std::function<Status()>& body);
   // --- axes of units, counted (unit_counter.cpp)
   struct UnitDigit {
     loop::Expr variable, extent;  // extent null: the first, which is not bounded
@@ -125,7 +126,7 @@ class KernelEmitter {
   // --- running sums of a GPU's block (device_scan_emitter.cpp)
   struct RunningLoop {
     loop::ReduceOp op = loop::ReduceOp::sum;
-    loop::Expr held, element;  // what the cell holds, and what each turn adds
+    loop::Expr held, element;  // what the cell holds, and what each iteration adds
     bool exclusive = false;
     const loop::Stmt *fold = nullptr, *put = nullptr;
   };
@@ -292,7 +293,7 @@ class KernelEmitter {
   // Stores to neighbours of each lane's place, as one (interleaving_emitter.cpp): how many of `list` were
   // done, 0 where they are others.
   Result<size_t> interleavedStores(std::span<const loop::StmtRef> list);
-  // What several loads of a turn of the loop take apart, read as it lies.
+  // What several loads of an iteration of the loop take apart, read as it lies.
   struct WideLoad {
     const loop::Buffer* buffer = nullptr;
     std::vector<loop::Expr> index;  // without the constant of the last place,
@@ -349,7 +350,7 @@ class KernelEmitter {
   llvm::Value* mask_ = nullptr;     // lanes that may touch memory; null: all
   std::unordered_set<uint32_t>
       certainLoads_;                  // by id, of the store being emitted: what is there if its place is
-  llvm::Value* tailMask_ = nullptr;   // of the masked turn being emitted: at least one lane
+  llvm::Value* tailMask_ = nullptr;   // of the masked iteration being emitted: at least one lane
   llvm::Value* tailCount_ = nullptr;  // how many lanes that is, i64
   const loop::StmtLines* lines_ = nullptr;  // null: no debug lines
   std::optional<size_t> openSizes_;

@@ -238,12 +238,14 @@ Status KernelEmitter::tileColumnsLeft(const Tile& tile, const TileRows& rows, Va
   if (left == 0) return {};
   DYN_TRY(Value * extent, scalar(tile.columnExtent));
   std::vector<Value*> nothing;
-  if (module_.machine().avx512) return maskedTurn(tile.column, first, extent, left, nothing, squares);
+  if (module_.machine().avx512) return maskedIteration(tile.column, first, extent, left, nothing, squares);
   if (masksTails() || tile.copies) {
     const int64_t half = fullLanes_ / 2, least = std::min<int64_t>(half, kLeastPart);
     for (int64_t part = half; part >= least; part /= 2) {
       Value* next = b_.CreateAdd(first, b_.getInt64(static_cast<uint64_t>(part)));
-      const auto partOfSquares = [&] { return maskedTurn(tile.column, first, next, part, nothing, squares); };
+      const auto partOfSquares = [&] {
+        return maskedIteration(tile.column, first, next, part, nothing, squares);
+      };
       if (!left) {
         Value* isThere = b_.CreateICmpSLE(next, extent);
         DYN_CHECK(when(isThere, partOfSquares));
@@ -339,7 +341,7 @@ Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
     }
     return {};
   }
-  // The rows wait in memory for their turn of a loop.
+  // The rows wait in memory for their iteration of a loop.
   std::vector<Value*> waiting;
   for (const std::vector<Value*>& rows : squares) {
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
@@ -350,9 +352,9 @@ Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
     for (unsigned k = 0; k < lanes_; ++k)
       b_.CreateStore(squares[i][k], b_.CreateConstGEP1_64(squares[i][k]->getType(), waiting[i], k));
   Value* count = rowsLeft ? rowsLeft : b_.getInt64(lanes_);
-  const Expr turn = ownVariable("turn", Dtype::i64);
+  const Expr iteration = ownVariable("iteration", Dtype::i64);
   std::vector<Value*> nothing;
-  Result<Value*> done = countedLoop(turn, b_.getInt64(0), count, 1, nothing, [&](Value* k) -> Status {
+  Result<Value*> done = countedLoop(iteration, b_.getInt64(0), count, 1, nothing, [&](Value* k) -> Status {
     bindVariable(tile.inner, LaneValue::uniform(b_.CreateAdd(first, k)));
     for (size_t i = 0; i < squares.size(); ++i) {
       llvm::Type* type = squares[i][0]->getType();

@@ -175,9 +175,9 @@ static Expr comparedPlaces(const Stmt& stmt) {
   return only;
 }
 
-// A turn of several vectors that compares places is written twice: as it stands, and for places that are all
-// on one side of the fixed one, where the comparison is the same for all lanes. Most turns of a triangle's
-// rows only copy, or only fill.
+// An iteration of several vectors that compares places is written twice: as it stands, and for places that
+// are all on one side of the fixed one, where the comparison is the same for all lanes. Most iterations of a
+// triangle's rows only copy, or only fill.
 Status KernelEmitter::onEitherSide(const Stmt& stmt) {
   if (lanes_ <= fullLanes_ || mask_ || device_) return children(stmt);
   const Expr compared = comparedPlaces(stmt);
@@ -248,7 +248,7 @@ unsigned KernelEmitter::vectorsAtOnce(const Stmt& stmt) const {
   return elementsAtOnce(stmt);
 }
 
-// Of loops that only move or reckon: where a turn of the loop costs as much as what is done in it.
+// Of loops that only move or reckon: where an iteration of the loop costs as much as what is done in it.
 // Out-of-order processors hide that, but for elements so narrow that they fill a part of a vector, and for
 // distances of places, which are reckoned once for all vectors; small ones do not.
 unsigned KernelEmitter::elementsAtOnce(const Stmt& stmt) const {

@@ -117,7 +117,7 @@ std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescrip
   std::vector<KernelJob> jobs;
   for (Part& part : parts) {
     KernelJob job;
-    job.name = "host program";
+    job.name = "host code";
     job.key = keyOf(part, settings);
     job.passes = IrPasses::registers;
     job.build = [part = std::move(part), &program, &machine, calls = settings.calls] {
@@ -126,7 +126,7 @@ std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescrip
     jobs.push_back(std::move(job));
   }
   KernelJob table;
-  table.name = "table of the host program";
+  table.name = "table of the host code";
   table.build = [all = std::move(all), digest = vm::flowDigest(program), &machine] {
     return emitTable(all, digest, machine);
   };

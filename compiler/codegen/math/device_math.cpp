@@ -143,7 +143,7 @@ Value* longRemainder(MathParts& m, Value* x, Value* y) {
   Value* less = b.CreateICmpSLT(a.exponent, by.exponent);
   llvm::Function* kernel = b.GetInsertBlock()->getParent();
   const auto block = [&](const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, kernel); };
-  llvm::BasicBlock *before = b.GetInsertBlock(), *header = block("divide"), *turn = block("divide.more"),
+  llvm::BasicBlock *before = b.GetInsertBlock(), *header = block("divide"), *iteration = block("divide.more"),
                    *after = block("divided");
   Value* first = b.CreateURem(a.mantissa, mantissa);
   Value* bits = b.CreateSelect(less, number(0), b.CreateSub(a.exponent, by.exponent));
@@ -152,11 +152,11 @@ Value* longRemainder(MathParts& m, Value* x, Value* y) {
   llvm::PHINode *rest = b.CreatePHI(b.getInt64Ty(), 2), *left = b.CreatePHI(b.getInt64Ty(), 2);
   rest->addIncoming(first, before);
   left->addIncoming(bits, before);
-  b.CreateCondBr(b.CreateICmpSGT(left, number(0)), turn, after);
-  b.SetInsertPoint(turn);
+  b.CreateCondBr(b.CreateICmpSGT(left, number(0)), iteration, after);
+  b.SetInsertPoint(iteration);
   Value* step = b.CreateSelect(b.CreateICmpSLT(left, number(11)), left, number(11));
-  rest->addIncoming(b.CreateURem(b.CreateShl(rest, step), mantissa), turn);
-  left->addIncoming(b.CreateSub(left, step), turn);
+  rest->addIncoming(b.CreateURem(b.CreateShl(rest, step), mantissa), iteration);
+  left->addIncoming(b.CreateSub(left, step), iteration);
   b.CreateBr(header);
   b.SetInsertPoint(after);
   // rest 2^(exponent of y), its leading bit where a double has it, or as far as denormals go.

@@ -101,7 +101,7 @@ Status WeightCheck::wait() {
   done_.wait(lock, [&] { return !working_; });
   if (damaged_.empty()) return {};
   return makeError(DiagnosticId::fileFormat,
-                   "the cached weights " + damaged_ + " are damaged: what was computed with them is wrong",
+                   "the cached weights " + damaged_ + " are damaged: results computed with them are wrong",
                    {.file = damaged_})
       .note("the file has been removed from the cache; the next run makes it again from the model");
 }

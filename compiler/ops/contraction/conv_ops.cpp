@@ -285,7 +285,7 @@ Status inferConvTranspose(InferContext& c) {
   DYN_TRY(std::vector<TransposedAxis> axes, transposedAxes(c.op(), x.dims, w.dims));
   Shape shape{x.dims[0], w.dims[1] * group};
   for (const TransposedAxis& a : axes) {
-    DYN_CHECK(c.requireLessEqual(constantDim(c, 0), a.output, "the output is not cut below nothing"));
+    DYN_CHECK(c.requireLessEqual(constantDim(c, 0), a.output, "the padding leaves a size of at least 0"));
     shape.push_back(a.output);
   }
   setTensor(c, shape, x.dtype);
@@ -307,7 +307,7 @@ Status evaluateConvTranspose(EvalContext& c) {
   std::vector<int64_t> space, pads, shape{x.shape()[0], outGroup * group};
   for (const TransposedAxis& a : axes) {
     if (!a.output.isConstant() || !a.padBegin.isConstant() || *a.output.constant() < 0)
-      return c.error(DiagnosticId::shapeCheckFailed, "the output is not cut below nothing");
+      return c.error(DiagnosticId::shapeCheckFailed, "the padding leaves a size of at least 0");
     space.push_back(*a.output.constant());
     pads.push_back(*a.padBegin.constant());
   }

@@ -46,7 +46,7 @@ Status inferPackedAttention(InferContext& c) {
     DYN_CHECK(c.requireEqual(lengths.dims[0], constantDim(c, 2), "lengths of queries and of keys"));
     if (c.hasOperand(6) || c.attributes().integer("causal", 0) != 0)
       return c.error(DiagnosticId::badOperands,
-                     "a table, and what is causal, are of queries and keys of the same runs");
+                     "a table and a causal mask need queries and keys of the same runs");
   } else {
     DYN_CHECK(c.requireEqual(keys, positions, "positions of values"));
   }

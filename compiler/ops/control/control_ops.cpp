@@ -436,7 +436,7 @@ constexpr AttributeSpec kLoopAttributes[] = {
      "how many of the operands are carried from iteration to iteration",
      Allowed::byRule("0 to the number of operands behind the condition")}};
 constexpr AttributeSpec kMatchAttributes[] = {{"constructors", AttributeKind::strings, true,
-                                               "the constructor of each body; every one stands once",
+                                               "the constructor of each body, each of them once",
                                                Allowed::byRule("every constructor of the type once")}};
 constexpr AttributeSpec kCalleeAttributes[] = {{"callee", AttributeKind::string, true, "name of the function",
                                                 Allowed::byRule("a function of the module")}};

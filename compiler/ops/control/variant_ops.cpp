@@ -16,7 +16,7 @@ Status inferVariant(InferContext& c) {
         return c.error(DiagnosticId::textName, d.toString() + " has no value here");
   const std::string relation = c.attributes().string("relation");
   if (relation != "eq" && relation != "le")
-    return c.error(DiagnosticId::badAttribute, "the relation is none of \"eq\" and \"le\"");
+    return c.error(DiagnosticId::badAttribute, "the relation is \"eq\" or \"le\"");
   return {};
 }
 

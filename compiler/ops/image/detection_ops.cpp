@@ -142,9 +142,10 @@ Result<RoiOptions> roiOptions(const Op& op) {
   const std::string centre = op.attributes.string("coordinate_transformation_mode", "half_pixel");
   if (o.height < 1 || o.width < 1 || o.samples < 0 || o.samples > INT32_MAX)
     return bad("sizes are positive and sampling_ratio is not negative");
-  if (mode != "avg" && mode != "max") return bad("mode \"" + mode + "\" is none of avg, max");
+  if (mode != "avg" && mode != "max") return bad("mode \"" + mode + "\" is unknown: it is avg or max");
   if (centre != "half_pixel" && centre != "output_half_pixel")
-    return bad("coordinate_transformation_mode \"" + centre + "\" is none of half_pixel, output_half_pixel");
+    return bad("coordinate_transformation_mode \"" + centre +
+               "\" is unknown: it is half_pixel or output_half_pixel");
   o.isMax = mode == "max";
   o.halfPixel = centre == "half_pixel";
   return o;

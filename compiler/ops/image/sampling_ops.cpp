@@ -35,10 +35,11 @@ Result<SampleOptions> sampleOptions(const Context& c) {
   const std::string mode = c.attributes().string("mode", "linear");
   const std::string border = c.attributes().string("padding_mode", "zeros");
   if (mode != "linear" && mode != "nearest" && mode != "cubic")
-    return c.error(DiagnosticId::badAttribute, "mode \"" + mode + "\" is none of linear, nearest, cubic");
+    return c.error(DiagnosticId::badAttribute,
+                   "mode \"" + mode + "\" is unknown: it is linear, nearest or cubic");
   if (border != "zeros" && border != "border" && border != "reflection")
     return c.error(DiagnosticId::badAttribute,
-                   "padding_mode \"" + border + "\" is none of zeros, border, reflection");
+                   "padding_mode \"" + border + "\" is unknown: it is zeros, border or reflection");
   o.mode = mode == "linear"    ? SampleMode::linear
            : mode == "nearest" ? SampleMode::nearest
                                : SampleMode::cubic;

@@ -41,7 +41,7 @@ Status requireScatter(const InferContext& c, const TensorOperand& data, const Te
   const std::optional<ScatterReduction> reduction = reductionOf(c.attributes());
   if (!reduction) {
     return c.error(DiagnosticId::badAttribute, "reduction \"" + c.attributes().string("reduction") +
-                                                   "\" is none of none, add, mul, max, min");
+                                                   "\" is unknown; known: none, add, mul, max, min");
   }
   if (*reduction == ScatterReduction::none) return {};
   return requireClass(c, data,
@@ -274,7 +274,7 @@ Status inferTensorScatter(InferContext& c) {
   DYN_CHECK(requireSameDtype(c, past, update));
   const std::string mode = c.attributes().string("mode", "linear");
   if (mode != "linear" && mode != "circular")
-    return c.error(DiagnosticId::badAttribute, "mode \"" + mode + "\" is none of linear, circular");
+    return c.error(DiagnosticId::badAttribute, "mode \"" + mode + "\" is unknown: it is linear or circular");
   DYN_TRY(int axis, axisOf(c, c.attributes().integer("axis", -2), past.rank()));
   if (axis == 0) return c.error(DiagnosticId::badAttribute, "axis 0 is that of the batches");
   for (int i = 0; i < past.rank(); ++i) {

@@ -46,8 +46,8 @@ Result<int64_t> stepFrom(const EvalContext& c, int64_t row, int64_t place) {
                    "place " + std::to_string(place) + " is not a node of " + std::to_string(nodes));
   const auto link = [&](int64_t column) { return links.intAt(place * kLinks + column); };
   if (link(kFeature) < 0 || link(kFeature) >= features)
-    return c.error(DiagnosticId::runtimeError,
-                   "feature " + std::to_string(link(kFeature)) + " is none of " + std::to_string(features));
+    return c.error(DiagnosticId::runtimeError, "feature " + std::to_string(link(kFeature)) +
+                                                   " does not exist: there are " + std::to_string(features));
   const double value = x.realAt(row * features + link(kFeature));
   const bool holds = std::isnan(value) ? link(kMissing) != 0 : value <= splits.realAt(place);
   return link(holds ? kOnTrue : kOnFalse);

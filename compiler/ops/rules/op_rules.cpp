@@ -127,8 +127,8 @@ Result<Contents> vectorContents(const InferContext& c, int i, std::string_view w
   }
   if (*length > kMaxContents) {
     return c.error(DiagnosticId::rankMismatch, std::string(what) + " has " + std::to_string(*length) +
-                                                   " elements that are not known, at most " +
-                                                   std::to_string(kMaxContents) + " can be");
+                                                   " elements that are not constants; at most " +
+                                                   std::to_string(kMaxContents) + " are supported");
   }
   return Contents(static_cast<size_t>(*length));
 }

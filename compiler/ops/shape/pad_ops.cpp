@@ -133,7 +133,7 @@ Status inferPad(InferContext& c) {
     DYN_CHECK(requireSameDtype(c, x, value));
   }
   const std::optional<PadMode> mode = padModeOf(c.attributes());
-  if (!mode) return c.error(DiagnosticId::badAttribute, "the mode is none of constant, reflect, edge, wrap");
+  if (!mode) return c.error(DiagnosticId::badAttribute, "the mode is constant, reflect, edge or wrap");
   DYN_TRY(PadPlaces places, padPlaces(c, x.rank()));
   DYN_CHECK(c.requireEqual(pads.dims[0], constantDim(c, 2 * places.count),
                            "a begin and an end for each axis padded"));

@@ -46,11 +46,11 @@ class Scatter {
     w.add(loop::loopOver(t, count, loop::LoopKind::vector, loop::store(out, at, w.loops().load(data, at))));
   }
   // An index from the end if negative, checked.
-  Expr place(std::vector<StmtRef>& turn, Expr given, Expr size, const std::string& bound) {
+  Expr place(std::vector<StmtRef>& iteration, Expr given, Expr size, const std::string& bound) {
     const Expr index =
-        w.named(turn, "given", given.dtype() == Dtype::i64 ? given : w.loops().cast(given, Dtype::i64));
-    const Expr at = w.named(turn, "at", select(index < w.integer(0), index + size, index));
-    turn.push_back(
+        w.named(iteration, "given", given.dtype() == Dtype::i64 ? given : w.loops().cast(given, Dtype::i64));
+    const Expr at = w.named(iteration, "at", select(index < w.integer(0), index + size, index));
+    iteration.push_back(
         w.check(w.integer(0) <= at && at < size, {DYN_KERNEL_INDEX_OUT_OF_RANGE, index, "index", bound}));
     return at;
   }
@@ -89,10 +89,10 @@ Result<StatementKernel> makeScatterElements(const StatementRequest& request) {
   const Expr count = w.dim(indices.dims()[axis]), k = w.counter("k", count);
   std::vector<Expr> of = at;
   of[axis] = k;
-  std::vector<StmtRef> turn;
-  const Expr to = scatter.place(turn, w.loops().load(places, of), w.dim(size), axisText(data, axis));
-  turn.push_back(scatter.write(out, at, axis, to, w.loops().load(updates, of)));
-  StmtRef walk = loop::loopOver(k, count, loop::LoopKind::serial, loop::block(std::move(turn)));
+  std::vector<StmtRef> iteration;
+  const Expr to = scatter.place(iteration, w.loops().load(places, of), w.dim(size), axisText(data, axis));
+  iteration.push_back(scatter.write(out, at, axis, to, w.loops().load(updates, of)));
+  StmtRef walk = loop::loopOver(k, count, loop::LoopKind::serial, loop::block(std::move(iteration)));
   // The other axes of the indices may be shorter.
   Expr inside;
   for (size_t i = 0; i < at.size(); ++i) {
@@ -101,8 +101,8 @@ Result<StatementKernel> makeScatterElements(const StatementRequest& request) {
     inside = inside.isNull() ? one : inside && one;
   }
   w.add(inside.isNull() ? walk : loop::branch(inside, loop::block({walk})));
-  const Dim turns = elementCount(request.dims, pieces) * indices.dims()[axis];
-  return w.finish(elementCount(request.dims, data.dims()) + turns);
+  const Dim iterations = elementCount(request.dims, pieces) * indices.dims()[axis];
+  return w.finish(elementCount(request.dims, data.dims()) + iterations);
 }
 
 Result<StatementKernel> makeScatterNd(const StatementRequest& request) {
@@ -125,16 +125,16 @@ Result<StatementKernel> makeScatterNd(const StatementRequest& request) {
   scatter.copyPiece(from, out, at, 0, at[0], w.dim(targets));
 
   const Expr count = w.dim(rows), k = w.counter("k", count);
-  std::vector<StmtRef> turn;
+  std::vector<StmtRef> iteration;
   Expr to = w.integer(0);
   for (size_t c = 0; c < static_cast<size_t>(*depth); ++c) {
     const Expr size = w.dim(data.dims()[c]);
     const Expr given = w.loops().load(places, {k, w.integer(static_cast<int64_t>(c))});
-    to = to * size + scatter.place(turn, given, size, axisText(data, c));
+    to = to * size + scatter.place(iteration, given, size, axisText(data, c));
   }
-  if (*depth > 1) to = w.named(turn, "to", to);
-  turn.push_back(scatter.write(out, at, 0, to, w.loops().load(updates, {k, at[1]})));
-  w.add(loop::loopOver(k, count, loop::LoopKind::serial, loop::block(std::move(turn))));
+  if (*depth > 1) to = w.named(iteration, "to", to);
+  iteration.push_back(scatter.write(out, at, 0, to, w.loops().load(updates, {k, at[1]})));
+  w.add(loop::loopOver(k, count, loop::LoopKind::serial, loop::block(std::move(iteration))));
   return w.finish(elementCount(request.dims, data.dims()) + elementCount(request.dims, pieces) * rows);
 }
 

@@ -23,12 +23,12 @@ class StatementWriter {
   // Memory that is no operand (its number is -1) and no result.
   const loop::Buffer* given(const std::string& name, Dtype dtype, const Shape& shape);
   const loop::Buffer* memory(const std::string& name, Dtype dtype, const Shape& shape);
-  // One element of memory of a unit, that carries a value from turn to turn.
+  // One element of memory of a unit, that carries a value from iteration to iteration.
   const loop::Buffer* cell(const std::string& name, Dtype dtype);
 
   // The indices of axes of these sizes, the last fastest, of which each place is a unit. Call once, first.
   std::vector<loop::Expr> units(const Shape& extents);
-  // The variable of a loop of that many turns.
+  // The variable of a loop of that many iterations.
   loop::Expr counter(const char* hint, loop::Expr extent);
   void add(loop::StmtRef statement) { body_.push_back(std::move(statement)); }
   std::vector<loop::StmtRef>& body() { return body_; }  // what add() adds to

@@ -117,7 +117,7 @@ Result<TfidfTable> tfidfTable(const Op& op) {
   };
   const std::string mode = op.attributes.string("mode");
   if (mode != "tf" && mode != "idf" && mode != "tfidf")
-    return bad("mode \"" + mode + "\" is none of tf, idf, tfidf");
+    return bad("mode \"" + mode + "\" is unknown: it is tf, idf or tfidf");
   table.mode = mode == "tf"    ? TfidfMode::counts
                : mode == "idf" ? TfidfMode::weights
                                : TfidfMode::weightedCounts;

@@ -149,7 +149,7 @@ Status inferStringNormalize(InferContext& c) {
   if (x.rank() == 2) DYN_CHECK(c.requireEqual(x.dims[0], constantDim(c, 1), "a matrix has one row"));
   if (!caseOf(c.attributes()))
     return c.error(DiagnosticId::badAttribute,
-                   "case \"" + c.attributes().string("case") + "\" is none of none, lower, upper");
+                   "case \"" + c.attributes().string("case") + "\" is unknown; known: none, lower, upper");
   Shape shape = x.dims;
   shape.back() = c.fresh("string_normalize counts what is not a stop word");
   setTensor(c, shape, Dtype::string);

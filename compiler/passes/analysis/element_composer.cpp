@@ -119,7 +119,7 @@ Result<Expr> ElementComposer::element(ValueId v, std::span<const Expr> index) {
   while (op.results[result].id != v) ++result;
   Step step(*this, op);
   if (op.def->cls != OpClass::contraction) return op.def->lower(step, static_cast<int>(result), index);
-  // Sums within sums grow with each turn: what a second product is made of is not asked.
+  // Sums within sums grow with each iteration: what a second product is made of is not asked.
   if (insideProduct_) return load(v, index);
   insideProduct_ = true;
   Result<Expr> sum = op.def->lower(step, static_cast<int>(result), index);

@@ -64,7 +64,7 @@ std::unordered_set<size_t> loadedOperands(const Op& op, const std::vector<Type>&
   return loaded;
 }
 
-Expr withoutSingleTurns(Expr root) {
+Expr withoutSingleIterations(Expr root) {
   loop::LoopContext& loops = root.context();
   const auto isOne = [](const Expr& e) { return e.kind() == ExprKind::intConstant && e.intValue() == 1; };
   return loops.substitute(root, [&](Expr now) -> Expr {
@@ -80,7 +80,7 @@ Expr withoutSingleTurns(Expr root) {
         extents.push_back(all[k]);
       }
     if (single.empty()) return {};
-    const Expr body = withoutSingleTurns(loops.rename(all.back(), single));
+    const Expr body = withoutSingleIterations(loops.rename(all.back(), single));
     return variables.empty() ? body : loops.reduce(now.reduceOp(), variables, extents, body);
   });
 }

@@ -48,7 +48,7 @@ std::unordered_set<size_t> loadedOperands(const Op& op, const std::vector<Type>&
 // extent?
 bool isElementOf(loop::Expr e, loop::Expr index, Dim extent);
 
-// The same expression without loops that turn once: sum(k < 1, x[i + k]) is x[i].
-loop::Expr withoutSingleTurns(loop::Expr e);
+// The same expression without loops of one iteration: sum(k < 1, x[i + k]) is x[i].
+loop::Expr withoutSingleIterations(loop::Expr e);
 
 }  // namespace dyn::passes

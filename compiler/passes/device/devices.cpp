@@ -242,8 +242,8 @@ class Placement {
       return {};
     }
     if (op.def == &ops::ifOp || op.def == &ops::loopOp) {
-      if (rule && rule->onDevice) return cannot(*rule, "the host decides about branches and turns");
-      note(op, DeviceSide::host, "the host decides about branches and turns", rule);
+      if (rule && rule->onDevice) return cannot(*rule, "the host decides about branches and loops");
+      note(op, DeviceSide::host, "the host decides about branches and loops", rule);
       return regions(op, body);
     }
     if (op.def->traits.readsShape) {
@@ -374,7 +374,7 @@ class Placement {
     const size_t carried = loops ? static_cast<size_t>(op.attributes.integer("carried")) : 0;
     std::vector<std::optional<DeviceSide>> results(op.results.size());
     std::vector<Demand> demands(captures);
-    // What is carried stays on the device as long as some turn leaves it there. Lists and texts are the
+    // What is carried stays on the device as long as some iteration leaves it there. Lists and texts are the
     // host's.
     std::vector<DeviceSide> carriedSides(carried, DeviceSide::device);
     for (size_t k = 0; k < carried; ++k) {

@@ -16,7 +16,7 @@
 // whole of a sequence whose mask holds nowhere, as its softmax is over all of it; what the program itself
 // multiplies by the mask is 0 elsewhere. Under `zero` results of the program are 0 at positions that the
 // mask leaves out, and nothing is computed there. What is not packed, and who reads it, is told in
-// remarks. Batches of other sizes, each with a mask of its own, have their turn one after the other. Cost in
+// remarks. Batches of other sizes, each with a mask of its own, are packed one after the other. Cost in
 // IR size: some twenty operations, and about eight for each value that is packed or put back.
 #include <algorithm>
 #include <set>
@@ -62,7 +62,7 @@ struct OneMask {
   bool areOthers = false;  // there are sites of another batch, or of other sequences
 };
 
-// Of batches whose turn is over, `seen`, nothing is taken; the one that is taken joins them.
+// Nothing is taken of batches that are packed, `seen`; the one that is taken joins them.
 std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContext& context,
                                       std::set<std::string>& seen, std::vector<std::string>& refusals) {
   const IrContext& ir = *inferred.module.context;
@@ -104,7 +104,7 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
   for (const PaddedRecurrence& site : recurrences.found)
     take(site, {site.lengths}, *site.loop, *site.loop, one.sites.recurrences);
   for (const auto& [loop, site] : one.sites.recurrences)
-    one.sites.turns.insert(site.turns.begin(), site.turns.end());
+    one.sites.reversals.insert(site.reversals.begin(), site.reversals.end());
   if (!one.batch) return std::nullopt;
   seen.insert(batchName(one.batch, one.sequence));
   return one;
@@ -135,14 +135,13 @@ void addPairs(OneMask& one, const InferredModule& inferred, const Positions& pos
 // "" or why a position that is read whatever the mask says forbids it.
 std::string whyNotSeen(const MaskedSites& sites, const PositionNeeds& needs) {
   if (!needs.readsUnmasked()) return "";
-  if (!sites.recurrences.empty()) return "a position is read whether its sequence has it or not";
+  if (!sites.recurrences.empty()) return "padded positions are read";
   constexpr double kLosesScores = -1e30;  // whatever is added to a score leaves nothing of it
   for (const auto& [op, site] : sites.attentions) {
     if (site.pairs && site.fill > kLosesScores && needs.isPacked(*op))
-      return "a position is read whatever the mask says, which hides it by no more than " +
-             std::to_string(site.fill);
+      return "masked positions are read, as the mask adds only " + std::to_string(site.fill);
     if ((site.causal || site.window) && needs.isPacked(*op))
-      return "a position is read whatever the mask says, which under a " +
+      return "masked positions are read, and one under a " +
              std::string(site.causal ? "causal mask" : "window of keys") + " may have no key";
   }
   return "";

@@ -161,7 +161,7 @@ class PaddedRecurrenceFinder {
     return "";
   }
 
-  // What counts its steps from the last is stacked in that order: whoever reads it turns it.
+  // What counts its steps from the last is stacked in that order: its reader reverses it.
   std::string byPosition() {
     const Function& main = *inferred_.module.main();
     for (size_t k = carried(); k < loop_.results.size(); ++k) {
@@ -172,17 +172,17 @@ class PaddedRecurrenceFinder {
         return "its stacked result is read in the order of its steps";
       for (const Op* op : main.ops) {
         if (std::find(op->operands.begin(), op->operands.end(), result) == op->operands.end()) continue;
-        if (!isTurn(*op) || found_.stacked.back() != kNoValue)
+        if (!isReversal(*op) || found_.stacked.back() != kNoValue)
           return "its stacked result is read in the order of its steps";
         found_.stacked.back() = op->results[0].id;
-        found_.turns.push_back(op);
+        found_.reversals.push_back(op);
       }
     }
     return "";
   }
 
   // slice from -1 down along the first axis.
-  bool isTurn(const Op& op) const {
+  bool isReversal(const Op& op) const {
     if (op.def != &ops::sliceOp || op.operands.size() < 5) return false;
     const auto is = [&](size_t operand, auto holds) {
       const auto known = inferred_.contents.find(op.operands[operand]);

@@ -33,9 +33,9 @@ struct PaddedRecurrence {
   // What is stacked, by position: results of the loop, or what slices from the last step to the first make of
   // them; kNoValue where nobody reads it.
   std::vector<ValueId> stacked;
-  std::vector<const Op*> turns;  // these slices
-  std::string mask;              // the same text: the same lengths
-  bool inStepOrder = false;      // what is stacked: of a backward one not by position, but by step
+  std::vector<const Op*> reversals;  // these slices
+  std::string mask;                  // the same text: the same lengths
+  bool inStepOrder = false;          // what is stacked: of a backward one not by position, but by step
 };
 
 struct RecurrenceSearch {

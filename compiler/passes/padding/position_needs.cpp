@@ -249,7 +249,7 @@ void PositionNeeds::visitPacked(const Op& op) {
     for (ValueId v : site->second.own) pairsAreEnough(v);
     return;
   }
-  if (sites_.turns.count(&op)) return keptIsEnough(op.operands[0]);
+  if (sites_.reversals.count(&op)) return keptIsEnough(op.operands[0]);
   for (ValueId v : op.operands) {
     if (v == kNoValue) continue;
     if (positions_.axesOf(positions_.typeOf(v)))

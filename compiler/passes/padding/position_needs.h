@@ -33,13 +33,13 @@ enum class PositionNeed : uint8_t { none, kept, all };
 struct MaskedSites {
   std::unordered_map<const Op*, MaskedAttention> attentions;
   std::unordered_map<const Op*, PaddedRecurrence> recurrences;
-  std::unordered_set<const Op*> turns;  // of what recurrences stack
-  std::unordered_set<const Op*> pairs;  // what biases of attention by pairs of positions are made by
+  std::unordered_set<const Op*> reversals;  // of what recurrences stack
+  std::unordered_set<const Op*> pairs;      // what biases of attention by pairs of positions are made by
   // Products of other queries with keys, and of what they see with values: their second operands, where no
   // position is seen that the mask hides, but of a sequence whose mask holds nowhere.
   std::unordered_set<const Op*> keyReaders;
 
-  bool isRecurrence(const Op& op) const { return recurrences.count(&op) != 0 || turns.count(&op) != 0; }
+  bool isRecurrence(const Op& op) const { return recurrences.count(&op) != 0 || reversals.count(&op) != 0; }
   bool has(const Op& op) const { return attentions.count(&op) != 0 || isRecurrence(op); }
 };
 

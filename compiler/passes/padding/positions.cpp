@@ -192,7 +192,7 @@ std::string Positions::byLoads(const Op& op, size_t result, const PositionAxes& 
     return isElementOf(load.operands()[static_cast<size_t>(axis)], index[static_cast<size_t>(of)],
                        type.dims()[static_cast<size_t>(axis)]);
   };
-  std::vector<Expr> others{withoutSingleTurns(*element)};  // places along the other axes
+  std::vector<Expr> others{withoutSingleIterations(*element)};  // places along the other axes
   for (size_t k = 0; k < others.size() && why.empty(); ++k)
     forEachLoad(
         others[k],

@@ -380,7 +380,7 @@ class SequencePacker {
         return emitAttention(site->second);
       if (const auto site = sites_.recurrences.find(&op); site != sites_.recurrences.end())
         return emitRecurrence(site->second);
-      if (sites_.turns.count(&op)) return;  // of what a recurrence stacks: it is made by position
+      if (sites_.reversals.count(&op)) return;  // of what a recurrence stacks: it is made by position
       if (op.def->traits.view) {
         packed_[op.results[0].id] = reshape(packed(op.operands[0]), packedShape(op.results[0].type.dims()));
         return;

@@ -317,7 +317,7 @@ class RaggedPacker {
       if (rows_.hasLengths(d))
         return makeError(DiagnosticId::unsupportedFeature,
                          "unsupported: %" + ir_.valueName(v) + " is the length " + d.toString() +
-                             " of a sequence, which is read as a number: " + who,
+                             " of a sequence, and is read as a number: " + who,
                          maker_.place());
     const ValueId made = rows_.typeOf(v).rank() == 0 ? maker_.size(known[0]) : maker_.sizes(known);
     return made;

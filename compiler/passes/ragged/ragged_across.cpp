@@ -205,7 +205,7 @@ ValueId AcrossPositions::takenFrames(ValueId x, const RowAxes& axes, const std::
 }
 
 // From the last position to the first: all of them.
-bool AcrossPositions::isTurn(const Op& op, Dim count, Dim length) const {
+bool AcrossPositions::isReversal(const Op& op, Dim count, Dim length) const {
   const std::optional<std::vector<int64_t>> start = numbersOf(op, 1), step = numbersOf(op, 4);
   return start && step && (*start)[0] == -1 && (*step)[0] == -1 &&
          ir_.facts().equal(count, length) == Answer::yes;
@@ -223,7 +223,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::slice(const Op& op
     return std::optional<Made>();
   if (along->size() != 1)
     return refusal(op, "it takes a part of the axis of positions and of others at once");
-  if (isTurn(op, to.dims()[static_cast<size_t>(from.position)], from.length)) {
+  if (isReversal(op, to.dims()[static_cast<size_t>(from.position)], from.length)) {
     const ValueId last = maker_.gather(prelude_.ends(from.length), prelude_.sequence(from.length), 0);
     const ValueId behind = maker_.make(ops::addOp, {prelude_.position(from.length), maker_.integer(1)});
     const ValueId at = maker_.make(ops::subOp, {last, behind});
@@ -267,7 +267,7 @@ Result<std::optional<AcrossPositions::Made>> AcrossPositions::gather(const Op& o
   const int rank = rows_.typeOf(op.operands[1]).rank();
   if (!places || places->empty() || rank > 1 ||
       std::any_of(places->begin(), places->end(), [&](int64_t place) { return (place < 0) != ends; }))
-    return refusal(op, "it takes positions that are not known, or of both ends");
+    return refusal(op, "it takes positions that are not constants, or count from both ends");
   const int64_t least = ends ? -*std::min_element(places->begin(), places->end())
                              : *std::max_element(places->begin(), places->end()) + 1;
   maker_.check(ops::check_valuesOp, {prelude_.lengths(axes.length), maker_.integer(least)},

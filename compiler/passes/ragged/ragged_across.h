@@ -46,7 +46,7 @@ class AcrossPositions {
   Result<std::optional<Made>> concat(const Op& op);
   Result<std::optional<Made>> slice(const Op& op);
   Result<std::optional<Made>> gather(const Op& op);
-  bool isTurn(const Op& op, Dim count, Dim length) const;
+  bool isReversal(const Op& op, Dim count, Dim length) const;
 
   Error refusal(const Op& op, const std::string& why) const { return raggedRefusal(ir_, op, why); }
   std::optional<std::vector<int64_t>> numbersOf(const Op& op, size_t operand) const;

@@ -15,10 +15,10 @@
 //   before the loop.
 // node_loop.h says which loops these are. The indices are looked at when the program runs: `levels` gives
 // each node the height above those whose rows it reads, in one walk over them. Where an index points forward,
-// or two turns write one row, it makes a level of each turn, in their order: then the loop is what it was. A
-// cycle among nodes is such a case, as some node of it reads a row that is written later.
-// What depends on the number of the turn alone, and holds a product, is one product of all turns before the
-// loop. A result differs from that of the loop by the order in which its products are summed.
+// or two iterations write one row, it makes a level of each iteration, in their order: then the loop is what
+// it was. A cycle among nodes is such a case, as some node of it reads a row that is written later.
+// What depends on the number of the iteration alone, and holds a product, is one product of all iterations
+// before the loop. A result differs from that of the loop by the order in which its products are summed.
 // Cost in IR size: the body once more, and about twenty operations.
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"

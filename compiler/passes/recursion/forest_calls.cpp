@@ -29,7 +29,7 @@ bool isTrue(const Makers& makers, ValueId v) {
   return value && value->elementCount() == 1 && value->intAt(0) != 0;
 }
 
-// One loop of `function`, whose turns are those of a list.
+// One loop of `function`, whose iterations are those of a list.
 class ListLoop {
  public:
   ListLoop(IrContext& ir, const Makers& outer, const Op& loop,
@@ -93,7 +93,8 @@ class ListLoop {
     return kNoValue;
   }
 
-  // Of the call of the whole list: it is of the value of this turn, and all else is the same in all turns.
+  // Of the call of the whole list: it is of the value of this iteration, and all else is the same in all
+  // iterations.
   std::optional<std::vector<ValueId>> argumentsOf(const Op& op, const Makers& inner) const {
     if (op.def != &ops::callOp) return std::nullopt;
     const auto forest = forests_.find(op.attributes.string("callee"));

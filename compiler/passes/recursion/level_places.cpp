@@ -39,10 +39,10 @@ ValueId placesOfLevel(IrContext& ir, BatchedIterations& b, ValueId starts, Value
   return b.make(ops::addOp, {places, first});
 }
 
-Dim numberOfTurns(IrContext& ir, BatchedIterations& b, ValueId count) {
-  const Dim turns = bound(ir, b, count, "the rows of a table");
-  checkAtMost(b, ir.dims().constant(0), turns, "a table has rows");
-  return turns;
+Dim numberOfIterations(IrContext& ir, BatchedIterations& b, ValueId count) {
+  const Dim iterations = bound(ir, b, count, "the rows of a table");
+  checkAtMost(b, ir.dims().constant(0), iterations, "a table has rows");
+  return iterations;
 }
 
 ValueId countsOfLevels(BatchedIterations& b, ValueId starts) {

@@ -1,7 +1,7 @@
 // Where the nodes of a level stand among all nodes in the order of their levels.
 #pragma once
 
-#include "compiler/passes/recursion/batched_turns.h"
+#include "compiler/passes/recursion/batched_iterations.h"
 
 namespace dyn::passes {
 
@@ -15,7 +15,7 @@ struct LevelPart {
 };
 
 // `count`, i64 [1] or [], which is at least 0, as a new dim.
-Dim numberOfTurns(IrContext& ir, BatchedIterations& b, ValueId count);
+Dim numberOfIterations(IrContext& ir, BatchedIterations& b, ValueId count);
 // Of each level how many rows it has: starts[1] - starts[0], starts[2] - starts[1], ...
 ValueId countsOfLevels(BatchedIterations& b, ValueId starts);
 struct LevelTables {

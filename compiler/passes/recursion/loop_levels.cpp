@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/recursion/iteration_plan.h"
 #include "compiler/passes/recursion/level_places.h"
-#include "compiler/passes/recursion/turn_plan.h"
 #include "compiler/passes/rewrite/loop_captures.h"
 
 namespace dyn::passes {
@@ -22,9 +22,9 @@ class LevelBatcher {
         contents_(inferred.contents),
         loop_(loop),
         body_(*loop.body),
-        turns_(ir_.newValue()),
+        iterations_(ir_.newValue()),
         nodes_(ir_.newValue()),
-        before_(inferred, types, turns_),
+        before_(inferred, types, iterations_),
         level_(inferred, types, nodes_) {}
 
   // The operations in place of the loop go to `ops`; results of it that are other values now, to `replaced`.
@@ -60,7 +60,8 @@ class LevelBatcher {
       for (const Op* read : state.reads) {
         const ValueId index = read->operands[1];
         before.push_back(index);
-        if (dependenceOf(index) == IterationDependence::turn && maker(index) && given.insert(index).second)
+        if (dependenceOf(index) == IterationDependence::iteration && maker(index) &&
+            given.insert(index).second)
           indices_.push_back(index);
       }
     }
@@ -75,10 +76,10 @@ class LevelBatcher {
     return std::string(op.def->name) + " %" + ir_.valueName(op.results[0].id) + where + ": " + why;
   }
 
-  // --- before the loop: the order, and what is computed for all turns at once
+  // --- before the loop: the order, and what is computed for all iterations at once
 
   // As a value; it is the dim `rows_` as well, which all tables have.
-  ValueId countOfTurns() {
+  ValueId countOfIterations() {
     const ValueId given = loop_.loop->operands[0];
     const auto known = contents_.find(given);
     if (known != contents_.end() && known->second.size() == 1 && known->second[0]) {
@@ -87,7 +88,7 @@ class LevelBatcher {
                                          : given;
     }
     const ValueId count = before_.make(ops::maxOp, {given, before_.integer(0)});
-    rows_ = numberOfTurns(ir_, before_, count);
+    rows_ = numberOfIterations(ir_, before_, count);
     return before_.make(ops::dim_valueOp, {}, {{"value", Shape{rows_}}});
   }
 
@@ -95,8 +96,8 @@ class LevelBatcher {
     const std::vector<ValueId>& operands = loop_.loop->operands;
     BatchedIterations& b = before_;
     b.setPlace(loop_.loop->place);
-    b.makeAs(turns_, ops::rangeOp, {b.integer(0), countOfTurns(), b.integer(1)});
-    b.bind(body_.parameters[0].id, turns_, true);
+    b.makeAs(iterations_, ops::rangeOp, {b.integer(0), countOfIterations(), b.integer(1)});
+    b.bind(body_.parameters[0].id, iterations_, true);
     for (size_t i = 1; i < body_.parameters.size(); ++i)
       b.bind(body_.parameters[i].id, operands[i + 1], false);
     for (const Op* op : body_.ops) {
@@ -130,12 +131,12 @@ class LevelBatcher {
     return "";
   }
 
-  // Of all turns, in the order of the levels: then a level's are side by side.
-  ValueId inOrder(ValueId ofTurns) {
-    return before_.make(ops::gatherOp, {ofTurns, order_}, {{"axis", int64_t{0}}});
+  // Of all iterations, in the order of the levels: then a level's are side by side.
+  ValueId inOrder(ValueId ofIterations) {
+    return before_.make(ops::gatherOp, {ofIterations, order_}, {{"axis", int64_t{0}}});
   }
 
-  // For all turns, as i64.
+  // For all iterations, as i64.
   ValueId numbers(ValueId ofBody) {
     const ValueId many = before_.manyOf(ofBody);
     if (types_.at(ofBody).dtype() == Dtype::i64) return many;
@@ -201,12 +202,13 @@ class LevelBatcher {
     }
     for (size_t k = 0; k < scans(); ++k) {
       if (dependenceOf(scan(k)) != IterationDependence::state) continue;
-      const ValueId turns = b.make(ops::reshapeOp, {nodes_, b.integers({-1, 1})});
+      const ValueId iterations = b.make(ops::reshapeOp, {nodes_, b.integers({-1, 1})});
       const Type type = types_.at(scan(k));
       const ValueId inside = ir_.newValue();
       const ValueDef& result = loop_.loop->results[carried() + k];
-      states_.push_back({zeros(type), inside, b.make(ops::scatter_ndOp, {inside, turns, b.manyOf(scan(k))}),
-                         result.id, result.type});
+      states_.push_back({zeros(type), inside,
+                         b.make(ops::scatter_ndOp, {inside, iterations, b.manyOf(scan(k))}), result.id,
+                         result.type});
     }
     return "";
   }
@@ -263,7 +265,7 @@ class LevelBatcher {
   const decltype(InferredModule::contents)& contents_;
   const NodeLoop& loop_;
   const Function& body_;
-  const ValueId turns_, nodes_;
+  const ValueId iterations_, nodes_;
   BatchedIterations before_, level_;
   IterationPlan plan_;
   LoopCaptures captures_{ir_};

@@ -41,10 +41,10 @@ class NodeLoopFinder {
       for (const ValueDef& r : op->results) found_.makers[r.id] = op;
     if (const std::string why = carriedValues(); !why.empty()) return why;
     if (found_.states.empty()) return "it writes no rows";
-    if (!isTrue(body().results[0], found_.makers)) return "a turn may end it";
+    if (!isTrue(body().results[0], found_.makers)) return "an iteration may end it";
     const std::vector<ValueId>& operands = found_.loop->operands;
-    if (operands[0] == kNoValue) return "its turns are not counted";
-    if (types_.at(operands[0]).dtype() != Dtype::i64) return "its turns are not counted in i64";
+    if (operands[0] == kNoValue) return "its iterations are not counted";
+    if (types_.at(operands[0]).dtype() != Dtype::i64) return "its iterations are not counted in i64";
     if (operands[1] != kNoValue && !isTrue(operands[1], outer_)) return "whether it begins is not known";
     if (const std::string why = rows(); !why.empty()) return why;
     for (size_t k = 1 + carried(); k < body().results.size(); ++k)
@@ -62,9 +62,9 @@ class NodeLoopFinder {
     return value && value->elementCount() == 1 && value->intAt(0) != 0;
   }
 
-  // Each carried value is written one row a turn, or handed on.
+  // Each carried value is written one row an iteration, or handed on.
   std::string carriedValues() {
-    found_.dependence[body().parameters[0].id] = IterationDependence::turn;
+    found_.dependence[body().parameters[0].id] = IterationDependence::iteration;
     for (size_t i = 1; i < body().parameters.size(); ++i)
       found_.dependence[body().parameters[i].id] = IterationDependence::none;
     std::string why;
@@ -145,8 +145,8 @@ class NodeLoopFinder {
 
   std::string writes() {
     for (const NodeLoop::State& state : found_.states) {
-      if (found_.dependence.at(state.write->operands[1]) != IterationDependence::turn)
-        return named(*state.write) + " writes a row that the number of the turn does not decide";
+      if (found_.dependence.at(state.write->operands[1]) != IterationDependence::iteration)
+        return named(*state.write) + " writes a row that the number of the iteration does not decide";
       if (!same(state.write->operands[1], found_.writes()))
         return named(*state.write) + " and " + named(*found_.states[0].write) +
                " are not known to write one row";

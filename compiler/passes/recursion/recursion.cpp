@@ -49,7 +49,7 @@ class RecursionFinder {
       if (match) return "it has two matches";
       match = op;
     }
-    if (!match) return "it has no match of its own, whose bodies would be those of the kinds of nodes";
+    if (!match) return "it has no match, whose cases would compute the kinds of nodes";
     const auto subject = std::find_if(function_.parameters.begin(), function_.parameters.end(),
                                       [&](const Parameter& p) { return p.id == match->operands[0]; });
     if (subject == function_.parameters.end()) return named(*match) + " is not of a parameter";
@@ -128,7 +128,7 @@ class RecursionFinder {
       const ValueId v = body.parameters[i].id;
       if (i < fields) {
         made.fields.push_back(v);
-        made.dependence[v] = IterationDependence::turn;
+        made.dependence[v] = IterationDependence::iteration;
       } else {
         same[v] = match.operands[1 + i - fields];
       }

@@ -19,8 +19,8 @@
 
 #include "compiler/ops/index/node_table_ops.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/passes/recursion/iteration_plan.h"
 #include "compiler/passes/recursion/level_places.h"
-#include "compiler/passes/recursion/turn_plan.h"
 
 namespace dyn::passes {
 
@@ -90,9 +90,9 @@ class Emitter {
   size_t results() const { return function_.results.size(); }
   static bool isInner(const Tables& tables) { return tables.starts != kNoValue; }
 
-  void flush(BatchedIterations& turns) {
-    ops_.insert(ops_.end(), turns.ops().begin(), turns.ops().end());
-    turns.ops().clear();
+  void flush(BatchedIterations& iterations) {
+    ops_.insert(ops_.end(), iterations.ops().begin(), iterations.ops().end());
+    iterations.ops().clear();
   }
 
   std::string emit() {
@@ -141,7 +141,7 @@ class Emitter {
 
   // All tables of the constructor have one dim then.
   void countRows(Tables& tables, const Recursion::Case& of) {
-    tables.count = numberOfTurns(ir_, once_, once_.make(ops::shapeOp, {tables.rows}));
+    tables.count = numberOfIterations(ir_, once_, once_.make(ops::shapeOp, {tables.rows}));
     const auto counted = [&](ValueId& table, const Shape& behind) {
       Shape dims{tables.count};
       dims.insert(dims.end(), behind.begin(), behind.end());
@@ -156,14 +156,14 @@ class Emitter {
     }
   }
 
-  // Values of the function's own scope are the same in all turns.
-  void bindShared(const Op& op, BatchedIterations& turns, bool inside) {
+  // Values of the function's own scope are the same in all iterations.
+  void bindShared(const Op& op, BatchedIterations& iterations, bool inside) {
     for (ValueId v : op.operands)
-      if (v != kNoValue) bindShared(v, turns, inside);
+      if (v != kNoValue) bindShared(v, iterations, inside);
   }
-  void bindShared(ValueId v, BatchedIterations& turns, bool inside) {
-    if (turns.isBound(v) || !once_.isBound(v)) return;
-    turns.bind(v, inside ? captured_(once_.at(v)) : once_.at(v), false);
+  void bindShared(ValueId v, BatchedIterations& iterations, bool inside) {
+    if (iterations.isBound(v) || !once_.isBound(v)) return;
+    iterations.bind(v, inside ? captured_(once_.at(v)) : once_.at(v), false);
   }
 
   // Of leaves everything, of other nodes the products that need no other node.
@@ -171,25 +171,25 @@ class Emitter {
     const Recursion::Case& of = recursion_.cases[c];
     Tables& tables = tables_[c];
     tables.before = std::make_unique<BatchedIterations>(inferred_, types_, tables.rows);
-    BatchedIterations& turns = *tables.before;
-    for (size_t i = 0; i < of.fields.size(); ++i) turns.bind(of.fields[i], tables.fields[i], true);
+    BatchedIterations& iterations = *tables.before;
+    for (size_t i = 0; i < of.fields.size(); ++i) iterations.bind(of.fields[i], tables.fields[i], true);
     std::vector<ValueId> wanted = of.results;
     tables.plan = isInner(tables) ? planIterations(of.ops, of.dependence, std::move(wanted), {})
                                   : planIterations(of.ops, of.dependence, {}, std::move(wanted));
     for (const Op* op : of.ops) {
       const bool check = op->def == &ops::checkOp && !isInner(tables);
       if (!tables.plan.before.count(op) && !check) continue;
-      bindShared(*op, turns, false);
-      if (std::string why = turns.emit(*op); !why.empty()) return named(*op, why);
+      bindShared(*op, iterations, false);
+      if (std::string why = iterations.emit(*op); !why.empty()) return named(*op, why);
     }
     hoisted_ += static_cast<int64_t>(tables.plan.hoisted.size());
     if (!isInner(tables))
       for (size_t k = 0; k < results(); ++k) {
-        bindShared(of.results[k], turns, false);
+        bindShared(of.results[k], iterations, false);
         leaves_.resize(results());
-        leaves_[k].push_back(turns.manyOf(of.results[k]));
+        leaves_[k].push_back(iterations.manyOf(of.results[k]));
       }
-    flush(turns);
+    flush(iterations);
     return "";
   }
 

@@ -11,8 +11,8 @@
 //           %y = concat_from_sequence(%m) {axis = 0}                                             [n, ...]
 // batch_rows.h says what may run so, slice_regions.h where it is worth it. How many images a slice has is
 // decided when the program runs, by what one takes: as many as fit into the second caches (or an eighth of
-// the last), one at least, all slices alike. Where that is the whole batch there is one turn, and what it
-// made is the list's only item, which is handed on: nothing is copied. Memory is that of a slice, and what
+// the last), one at least, all slices alike. Where that is the whole batch there is one iteration, and what
+// it made is the list's only item, which is handed on: nothing is copied. Memory is that of a slice, and what
 // crosses. Sums have the same order for a slice as for a batch of that size. Cost in IR size: some ten
 // operations a region, and one for each value that goes in or out.
 #include <algorithm>
@@ -56,9 +56,9 @@ class SliceLoop {
     replaced_.clear();
     body_ = {};
     DimContext& dims = ir_.dims();
-    turn_ = dims.any("the number of a slice of the batch");
+    iteration_ = dims.any("the number of a slice of the batch");
     images_ = dims.any("the images of a slice of the batch");
-    (void)ir_.facts().addRange(turn_, 0, std::nullopt, {"slices are counted from 0", {}});
+    (void)ir_.facts().addRange(iteration_, 0, std::nullopt, {"slices are counted from 0", {}});
     (void)ir_.facts().addRange(images_, 0, std::nullopt, {"a slice of the batch", {}});
     place_ = function_.ops[region.members.front()]->place;
     body_.name = ir_.uniqueFunctionName(function_.name + ".slices");
@@ -78,10 +78,10 @@ class SliceLoop {
       initial.push_back(emit(to, ops::listOp, {}, {}, list));
       carried.push_back({ir_.newValue(), list});
     }
-    const ValueId turns =
+    const ValueId iterations =
         emit(to, ops::dim_valueOp, {}, {{"value", Shape{max(one, ceilDiv(batch_, each_))}}}, number);
     fillBody(outputs, carried);
-    to.push_back(listLoop(ir_, place_, turns, initial, outer_, carried, std::move(body_)));
+    to.push_back(listLoop(ir_, place_, iterations, initial, outer_, carried, std::move(body_)));
     const std::vector<ValueDef>& lists = to.back()->results;
     for (size_t k = 0; k < outputs.size(); ++k)
       emit(to, ops::concat_from_sequenceOp, {lists[k].id}, {{"axis", int64_t{0}}}, rows_.typeOf(outputs[k]),
@@ -128,13 +128,13 @@ class SliceLoop {
 
   void fillBody(const std::vector<ValueId>& outputs, const std::vector<Parameter>& carried) {
     const Type number = ir_.tensorType(Shape{}, Dtype::i64);
-    const Parameter turn{ir_.newValue(), number};
+    const Parameter iteration{ir_.newValue(), number};
     outer_.clear();
-    parameters_ = {turn};
+    parameters_ = {iteration};
     parameters_.insert(parameters_.end(), carried.begin(), carried.end());
-    bind(body_.ops, turn_, turn.id);
+    bind(body_.ops, iteration_, iteration.id);
     bind(body_.ops, images_,
-         emit(body_.ops, ops::dim_valueOp, {}, {{"value", Shape{min(each_, batch_ - turn_ * each_)}}},
+         emit(body_.ops, ops::dim_valueOp, {}, {{"value", Shape{min(each_, batch_ - iteration_ * each_)}}},
               number));
     for (size_t i : region_->members) take(*function_.ops[i]);
     body_.results = {emit(body_.ops, ops::constantOp, {},
@@ -204,7 +204,7 @@ class SliceLoop {
     for (size_t axis = strides.size() - 1; axis-- > 0;)
       strides[axis] = strides[axis + 1] * type.dims()[axis + 1];
     return replaced_[v] = emit(body_.ops, ops::stridedOp, {parameter.id},
-                               {{"offset", Shape{turn_ * each_ * strides[0]}}, {"strides", strides}},
+                               {{"offset", Shape{iteration_ * each_ * strides[0]}}, {"strides", strides}},
                                withFirst(type, images_));
   }
 
@@ -215,7 +215,7 @@ class SliceLoop {
   std::unordered_map<ValueId, size_t> lastUse_;
   std::unordered_map<ValueId, const Op*> known_;
   const SliceRegion* region_ = nullptr;
-  Dim turn_, images_, each_;  // which slice, how many it has, how many each has but the last
+  Dim iteration_, images_, each_;  // which slice, how many it has, how many each has but the last
   SourceLocation place_;
   Function body_;
   std::vector<Parameter> parameters_;

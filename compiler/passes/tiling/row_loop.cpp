@@ -90,15 +90,15 @@ void RowLoop::make(const RowRegion& region, std::vector<const Op*>& to, std::vec
     initial.push_back(emit(to, ops::listOp, {}, {}, list));
     carried.push_back({ir_.newValue(), list});
   }
-  const Dim turns = whole_ + (one(whole_) - whole_) * slices_ * max(one(whole_), last.images);
+  const Dim iterations = whole_ + (one(whole_) - whole_) * slices_ * max(one(whole_), last.images);
   const ValueId count =
-      emit(to, ops::dim_valueOp, {}, {{"value", Shape{turns}}}, ir_.tensorType(Shape{}, Dtype::i64));
-  // What a turn needs at most is bound around the loop, the rest in its body.
+      emit(to, ops::dim_valueOp, {}, {{"value", Shape{iterations}}}, ir_.tensorType(Shape{}, Dtype::i64));
+  // What an iteration needs at most is bound around the loop, the rest in its body.
   made_.most = each_;
-  const ValueId turn = ir_.newValue();
-  parameters_.push_back({turn, ir_.tensorType(Shape{}, Dtype::i64)});
+  const ValueId iteration = ir_.newValue();
+  parameters_.push_back({iteration, ir_.tensorType(Shape{}, Dtype::i64)});
   parameters_.insert(parameters_.end(), carried.begin(), carried.end());
-  bindTurn(turn);
+  bindIteration(iteration);
   followRows();
   fillBody(carried);
   to.push_back(listLoop(ir_, place_, count, initial, outer_, carried, std::move(body_)));
@@ -138,11 +138,11 @@ void RowLoop::chooseSizes(std::vector<const Op*>& to) {
                   "how many images a slice of rows is of");
 }
 
-void RowLoop::bindTurn(ValueId turn) {
+void RowLoop::bindIteration(ValueId iteration) {
   const Dim number = ir_.dims().any("the number of a slice of rows");
   (void)ir_.facts().addRange(number, 0, std::nullopt, {"slices are counted from 0", {}});
-  emit(body_.ops, ops::bind_dimsOp, {turn}, {{"dims", Shape{number}}, {"elements", std::vector<int64_t>{0}}},
-       Type());
+  emit(body_.ops, ops::bind_dimsOp, {iteration},
+       {{"dims", Shape{number}}, {"elements", std::vector<int64_t>{0}}}, Type());
   image_ = bound(body_.ops, floorDiv(number, slices_), "the image of a slice of rows");
   const Dim rows = region_->members.back().rows;
   made_.first = bound(body_.ops, (number - image_ * slices_) * each_, "the first row of a slice");
@@ -287,7 +287,7 @@ ValueId RowLoop::captured(ValueId v) {
   return there->second = parameter.id;
 }
 
-// Rows of the turn's images: of a value of the body, or of one around it.
+// Rows of the iteration's images: of a value of the body, or of one around it.
 ValueId RowLoop::rowsOf(ValueId v, const Rows& wanted) {
   const auto made = inside_.find(v);
   const bool isMade = made != inside_.end() && !std::count(outer_.begin(), outer_.end(), v);

@@ -18,14 +18,15 @@ class RowLoop {
   void make(const RowRegion& region, std::vector<const Op*>& to, std::vector<const Op*>& sizes);
 
  private:
-  // Rows [first, first + count) of an image in a turn, `most` in any. All but `most` are known in the body.
+  // Rows [first, first + count) of an image in an iteration, `most` in any. All but `most` are known in the
+  // body.
   struct Rows {
     Dim first, count, most;
     bool operator==(const Rows& other) const { return first == other.first && count == other.count; }
   };
 
   void chooseSizes(std::vector<const Op*>& to);
-  void bindTurn(ValueId turn);
+  void bindIteration(ValueId iteration);
   void followRows();
   Rows rowsRead(const RowMember& member, const Rows& made);
   Rows both(const Rows& a, const Rows& b, Dim all);
@@ -58,13 +59,13 @@ class RowLoop {
   std::vector<ValueId> outputs_;
   Dim each_, slices_, whole_,
       images_;  // rows of a slice, slices of an image, 1: all of it is one, images of it
-  Dim image_;   // the first one of a turn
+  Dim image_;   // the first one of an iteration
   Rows made_;   // of the results
   std::vector<const Op*>* sizes_ = nullptr;
   Function body_;
   std::vector<Parameter> parameters_;
   std::vector<ValueId> outer_;
-  std::unordered_map<ValueId, Rows> of_;    // rows there are of a value in a turn
+  std::unordered_map<ValueId, Rows> of_;    // rows there are of a value in an iteration
   std::unordered_map<ValueId, Rows> read_;  // by result of a member with a window: what it reads
   std::unordered_map<ValueId, ValueId> inside_;
   std::map<std::pair<ValueId, uint32_t>, ValueId> views_;  // by value and the first row

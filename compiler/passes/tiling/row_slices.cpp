@@ -12,11 +12,11 @@
 // row_members.h says what may run so, row_regions.h where it is worth it. How many rows a slice has is
 // decided when the program runs, by what an image takes: as many as fit into the second cache of a core, or
 // some more where these would be too few. All rows where that is the whole image, or an image has fewer than
-// 16 columns: then there is one turn for all images, and what it made is handed on. Rows at the borders of
-// slices are computed twice, each alike, so that results are the same to the bit. Memory is that of a slice,
-// and what crosses. It stands behind batch_slices: turns of its loops have slices of their own. On request,
-// since programs of small images may take longer with loops that do not slice them. Cost in IR size: some
-// twenty operations a region, and three for each window in it.
+// 16 columns: then there is one iteration for all images, and what it made is handed on. Rows at the borders
+// of slices are computed twice, each alike, so that results are the same to the bit. Memory is that of a
+// slice, and what crosses. It stands behind batch_slices: iterations of its loops have slices of their own.
+// On request, since programs of small images may take longer with loops that do not slice them. Cost in IR
+// size: some twenty operations a region, and three for each window in it.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,5 @@
 // What the passes have in common that work through images by slices, of the batch or of rows: operations in
-// runs, and a loop that gathers what its turns make.
+// runs, and a loop that gathers what its iterations make.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ inline bool mayStandBefore(const Op& op, const std::unordered_set<ValueId>& made
          op.def->lowering != LoweringKind::structural;
 }
 
-// `count` turns of `body`, which carry lists from `initial` on and see `outer`. Its results are the lists.
+// `count` iterations of `body`, which carry lists from `initial` on and see `outer`. Its results are the
+// lists.
 inline const Op* listLoop(IrContext& ir, const SourceLocation& place, ValueId count,
                           const std::vector<ValueId>& initial, const std::vector<ValueId>& outer,
                           const std::vector<Parameter>& carried, Function body) {

@@ -52,10 +52,10 @@ class Variants {
     DYN_TRY(SymbolId symbol, inputDim(buckets.dim, buckets.sizes.back()));
     const BatchIndependence apart = batchIndependence(inferred, symbol);
     if (!apart.whyNot.empty())
-      return makeError(
-                 DiagnosticId::unsupportedFeature,
-                 "unsupported: buckets of " + buckets.dim + ", whose rows do not stay apart: " + apart.whyNot)
-          .note("with rows put behind them the others would change");
+      return makeError(DiagnosticId::unsupportedFeature,
+                       "unsupported: buckets of " + buckets.dim +
+                           ": its rows depend on each other: " + apart.whyNot)
+          .note("rows of padding would change the results of the others");
     const Dim dim = ir_.dims().symbolById(symbol), one = ir_.dims().constant(1);
     for (int64_t size : buckets.sizes) {
       DYN_TRY(std::string exact, fixedCopy({{symbol, size}}));

@@ -34,7 +34,7 @@ ValueId GraphImporter::emit(Frame& frame, std::string_view op, std::vector<Value
   const OpDef* def = findOp(op);
   if (def == nullptr) {
     report(DiagnosticId::unsupportedOp,
-           "it needs the operator `" + std::string(op) + "`, which is not there yet", place);
+           "it needs the operator `" + std::string(op) + "`, which Dyn does not have yet", place);
     return kNoValue;
   }
   return frame.builder->emit(*def, std::move(operands), std::move(attributes), 1, place)[0];

@@ -72,7 +72,7 @@ void findMissingIrVersion(const FileGraphs& file, FaultList& faults) {
 void findNewerIrVersion(const FileGraphs& file, FaultList& faults) {
   if (file.model.irVersion > kNewestIrVersion)
     faults.add("IR version " + std::to_string(file.model.irVersion) +
-                   " is not known: " + std::to_string(kNewestIrVersion) + " is the newest that is",
+                   " is unknown: " + std::to_string(kNewestIrVersion) + " is the newest known",
                file.model.graph->bytes);
 }
 
@@ -108,7 +108,7 @@ void findNewerOpset(const FileGraphs& file, FaultList& faults) {
     for (const OperatorSetId& set : sets)
       if (plainDomain(set.domain).empty() && set.version > kNewestOpset)
         faults.add("operator set " + std::to_string(set.version) +
-                       " is not known: " + std::to_string(kOldestOpset) + " to " +
+                       " is unknown: " + std::to_string(kOldestOpset) + " to " +
                        std::to_string(kNewestOpset) + " are; the ONNX version converter makes one of these",
                    bytes);
   });
@@ -178,9 +178,9 @@ void findRepeatedOutputs(const FileGraphs& file, FaultList& faults) {
   std::unordered_set<Text> known;
   for (const ValueInfoProto& output : file.model.graph->outputs)
     if (!output.name.empty() && !known.insert(output.name).second)
-      faults.add("output " + quotedText(output.name) +
-                     " is listed twice; from the second on it has a number behind its name",
-                 output.bytes);
+      faults.add(
+          "output " + quotedText(output.name) + " is listed twice; the second gets a number after its name",
+          output.bytes);
 }
 
 // --- initializers
@@ -499,7 +499,7 @@ constexpr FileRule kRules[] = {
     {"ir-version-newer", "an IR version that is not known yet", kUnsupported, findNewerIrVersion},
     {"opset-missing", "a model that imports no operator set (from IR version 3 on)", kError,
      findMissingOpsets},
-    {"opset-too-early", "operator sets in a file of an IR version that has none", kWarning,
+    {"opset-too-early", "operator sets in a file of an IR version without operator sets", kWarning,
      findOpsetsTooEarly},
     {"opset-below-1", "an operator set of the standard below 1", kError, findOpsetBelowOne},
     {"opset-newer", "an operator set that is not known yet", kUnsupported, findNewerOpset},
@@ -536,8 +536,8 @@ constexpr FileRule kRules[] = {
     {"function-twice", "two functions of one domain, name and overload", kError, findFunctionsTwice},
     {"function-names", "an input, output or attribute that a function lists twice", kError,
      findRepeatedNames},
-    {"function-domain", "an operator of a domain that its function does not import, where nothing calls that",
-     kWarning, findDomainsOfUncalled},
+    {"function-domain", "an uncalled function that uses an operator of a domain it does not import", kWarning,
+     findDomainsOfUncalled},
     {"function-recursive", "a function that calls itself", kError},
     {"metadata-twice", "a metadata key that is there twice", kWarning, findRepeatedMetadata},
     {"output-dtype", "an output declared with another element type than it has", kError},

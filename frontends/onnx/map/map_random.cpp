@@ -42,7 +42,7 @@ class Draws {
           kStep);
     } else {
       key_ = hashOf(c.node().outputs.empty() ? std::string_view() : std::string_view(c.node().outputs[0]));
-      c.warn("without a seed, the same numbers are drawn at every run, and at every turn of a loop");
+      c.warn("without a seed, the same numbers are drawn in every run, and in every iteration of a loop");
     }
   }
 

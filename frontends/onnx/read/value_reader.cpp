@@ -122,7 +122,7 @@ Status ModelReader::readValueInfo(Text bytes, ValueInfoProto& info) {
   return reader.failed() ? Status(reader.error()) : Status();
 }
 
-// Each turn of the loop goes one wrapper inwards.
+// Each iteration goes one wrapper inwards.
 Status ModelReader::readType(Text bytes, TypeProto& type) {
   std::vector<TypeWrapper> wrappers;
   Text inner = bytes;

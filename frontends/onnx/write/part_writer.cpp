@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "compiler/support/suggestion.h"
+#include "frontends/onnx/read/onnx_tensor.h"
 #include "frontends/onnx/read/wire_writer.h"
 #include "frontends/onnx/write/messages.h"
 
@@ -54,7 +55,7 @@ Result<std::string> valueField(uint32_t number, Text name, const TypesByName& ty
   const std::string message = type == types.end() || !type->second ? "" : typeMessage(type->second, "unk_");
   if (message.empty())
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: nothing that ONNX could say is known of the type of " + std::string(name));
+                     "unsupported: the type of " + std::string(name) + " is unknown, or has no form in ONNX");
   WireWriter value, out;
   value.bytes(field::kNameOfValue, name);
   value.bytes(field::kTypeOfValue, message);

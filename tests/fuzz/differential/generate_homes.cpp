@@ -242,7 +242,7 @@ bool Generator::manyCarried(Place& place) {
       for (Size& size : last.shape) size = unknown();
     s.results.push_back(newValue(last));
   }
-  // Stacked: the number of the turn, twice, and a value from outside.
+  // Stacked: the number of the iteration, twice, and a value from outside.
   for (const int each : {turn, turn, outside}) {
     if (!random_.chance(40) || info(each).shape.size() >= kMostRank) continue;
     body.results.push_back(each);

@@ -23,8 +23,8 @@ import onnxruntime
 
 # A size of 0 that was computed: ONNX's Reshape takes it as "as before", unless it is told not to, and fails; we take it as written.
 COMPUTED_ZERO = ("cannot be reshaped to the requested shape", "The dimension with value zero exceeds the dimension size")
-# ONNX's evaluator cannot stack what a loop without turns gives.
-NO_TURNS = "need at least one array to concatenate"
+# ONNX's evaluator cannot stack what a loop without iterations gives.
+NO_ITERATIONS = "need at least one array to concatenate"
 
 
 def session(path):
@@ -94,7 +94,7 @@ def compare(folder, model, runs):
         if not found:
             continue
         second = check(run, lambda feeds: onnx.reference.ReferenceEvaluator(model).run(None, feeds), folder)
-        if NO_TURNS in second and check_each(run, peer, wanted, folder, is_mean_of_nothing):
+        if NO_ITERATIONS in second and check_each(run, peer, wanted, folder, is_mean_of_nothing):
             second = ""
         counts["settled"] += not second
         if second:

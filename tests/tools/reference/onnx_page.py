@@ -24,7 +24,7 @@ def main():
         "*Several* means that the reader writes the node as several operators; *bodies* that it holds graphs, which become bodies of "
         "`if` and `loop`. Operator sets 1 to %s are known." % newest) + [""] + paragraph(
         "`dynrepl inspect MODEL --check` names everything in a model that cannot be read. `:ir import` shows the operators "
-        "that a model became. [Operators that are not there](../operators-not-there.md) gives the reasons for the others.") + [""]
+        "that a model became. [Operators that are not there](operators-not-there.md) gives the reasons for the others.") + [""]
     for domain in sorted({row.domain for row in rows.values()}):
         lines += ["## `%s`" % TITLES[domain], ""]
         table_rows = []

@@ -133,10 +133,10 @@ Status takeFlow(const LoadedObject& code, const DynFlowProgram*& flow) {
   if (!flow) return okStatus();
   if (!code.holds(flow, sizeof *flow) ||
       !code.holds(flow->pieces, uint64_t{flow->pieceCount} * sizeof(DynFlowPiece)))
-    return badTable("its table of the host program");
+    return badTable("its table of host code");
   for (uint32_t i = 0; i < flow->pieceCount; ++i)
     if (!code.isCode(reinterpret_cast<const void*>(flow->pieces[i].code)))
-      return badTable("a piece of the host program");
+      return badTable("a piece of the host code");
   return okStatus();
 }
 

@@ -9,7 +9,7 @@ namespace dyn::vm {
 
 Status FlowCode::create(const DynFlowProgram& given, const Program& program, FlowCode& code) {
   const auto refuse = [](const std::string& why) {
-    return failure(DYN_BAD_PROGRAM, "the native code of the host program " + why);
+    return failure(DYN_BAD_PROGRAM, "the native host code " + why);
   };
   if (given.version != DYN_FLOW_VERSION)
     return refuse("is of version " + std::to_string(given.version) + ", this runtime has " +

@@ -5,7 +5,7 @@
 // Two-level segregated free lists (Masmano et al., TLSF, 2004): allocate and free are O(1). When a request
 // does not fit, chunks that are wholly free go back to the system first, so what is held stays near what is
 // in use. The memory limit is checked before the system is asked. Small blocks wait in lists of one size
-// each, unmerged, until their size is asked for again (a loop asks for the same ones in each turn) or
+// each, unmerged, until their size is asked for again (a loop asks for the same ones in each iteration) or
 // something else finds no room. Thread-safe; between beginRun() and endRun() those lists belong to the thread
 // that runs, which takes no lock for them. The pool outlives its owner until its last block is returned
 // (values may outlive their context).

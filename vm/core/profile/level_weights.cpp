@@ -25,7 +25,7 @@ bool multipliesByWeights(const std::string& builtin) {
   return false;
 }
 
-void LevelWeights::add(uint64_t turn, std::span<Object* const> written, std::span<Object* const> read,
+void LevelWeights::add(uint64_t iteration, std::span<Object* const> written, std::span<Object* const> read,
                        size_t weightsBegin) {
   if (parts_.size() + written_.size() + written.size() + read.size() > kMaximumParts) return;
   for (const Object* object : written)
@@ -37,20 +37,20 @@ void LevelWeights::add(uint64_t turn, std::span<Object* const> written, std::spa
     const Tensor* tensor = tensorOnHost(read[i]);
     if (!tensor || tensor->elementCount == 0 || (i < weightsBegin && !isConstant(tensor))) continue;
     Part& part = parts_[tensor->data];
-    if (part.turnsCount == 0 || part.lastTurn != turn) ++part.turnsCount;
-    part.lastTurn = turn;
+    if (part.iterationCount == 0 || part.lastIteration != iteration) ++part.iterationCount;
+    part.lastIteration = iteration;
     part.bytes = std::max(part.bytes, static_cast<int64_t>(tensor->sizeBytes()));
   }
 }
 
-LevelWeights::Sum LevelWeights::sum(uint64_t turnsCount) const {
+LevelWeights::Sum LevelWeights::sum(uint64_t iterationCount) const {
   Sum sum;
   auto write = written_.begin();
   const std::byte* writtenTo = nullptr;  // the furthest end of those that begin before the part ends
   for (const auto& [data, part] : parts_) {
     for (; write != written_.end() && write->first < data + part.bytes; ++write)
       writtenTo = std::max(writtenTo, write->first + write->second);
-    if (part.turnsCount != turnsCount || writtenTo > data) continue;
+    if (part.iterationCount != iterationCount || writtenTo > data) continue;
     sum.bytes += part.bytes;
     ++sum.count;
   }

@@ -1,9 +1,9 @@
-// LevelWeights: what the turns of a loop over levels of nodes read again and again: the weights of its
+// LevelWeights: what the iterations of a loop over levels of nodes read again and again: the weights of its
 // products, and constants.
 //
-//   turn 1: gemm reads panels of 4096 bytes, add a bias of 160     the same memory at
-//   turn 2: gemm reads panels of 4096 bytes, add a bias of 160     each turn: 4256 bytes
-//   turn 1: gemm reads a matrix made in the loop                   written in the loop: no weights
+//   iteration 1: gemm reads panels of 4096 bytes, add a bias of 160     the same memory at
+//   iteration 2: gemm reads panels of 4096 bytes, add a bias of 160     each iteration: 4256 bytes
+//   iteration 1: gemm reads a matrix made in the loop                   written in the loop: no weights
 //
 // What a loop gathers rows of (states of nodes, their inputs) is no weights: a level reads a part of it.
 #pragma once
@@ -28,17 +28,17 @@ class LevelWeights {
   struct Sum {
     int64_t bytes = 0, count = 0;
   };
-  // An instruction of turn `turn` (from 0), with the tensors that it reads and writes. `weightsBegin`: from
-  // which argument on they may be weights though they are no constants of the module.
-  void add(uint64_t turn, std::span<Object* const> written, std::span<Object* const> read,
+  // An instruction of iteration `iteration` (from 0), with the tensors that it reads and writes.
+  // `weightsBegin`: from which argument on they may be weights though they are no constants of the module.
+  void add(uint64_t iteration, std::span<Object* const> written, std::span<Object* const> read,
            size_t weightsBegin);
-  // Of what each of so many turns read, and none wrote.
-  Sum sum(uint64_t turnsCount) const;
+  // Of what each of so many iterations read, and none wrote.
+  Sum sum(uint64_t iterationCount) const;
 
  private:
   struct Part {
     int64_t bytes = 0;
-    uint64_t lastTurn = 0, turnsCount = 0;
+    uint64_t lastIteration = 0, iterationCount = 0;
   };
   std::map<const std::byte*, Part> parts_;       // by their first element
   std::map<const std::byte*, int64_t> written_;  // bytes

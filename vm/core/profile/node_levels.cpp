@@ -79,7 +79,7 @@ void NodeLevels::addTables(const TablesMade& made, std::span<Object* const> resu
     levelsCount_ += loop.nodes.size();
     if (calls_.empty() || calls_.back().depth != made.depth) calls_.push_back({made.depth, {}, {}});
     Call& call = calls_.back();
-    // Within a loop: those of the turn before wait no more.
+    // Within a loop: those of the iteration before wait no more.
     std::erase_if(call.waiting, [&](size_t i) { return loops_[i].position == made.position; });
     call.waiting.push_back(loops_.size());
     loops_.push_back(std::move(loop));
@@ -108,15 +108,15 @@ void NodeLevels::endWalk(Call& call) {
   if (!call.walk) return;
   const Walk walk = *std::exchange(call.walk, std::nullopt);
   const auto found = std::find_if(call.waiting.begin(), call.waiting.end(), [&](size_t i) {
-    return loops_[i].position < walk.range.begin && loops_[i].nodes.size() == walk.turns.size();
+    return loops_[i].position < walk.range.begin && loops_[i].nodes.size() == walk.iterations.size();
   });
   if (found == call.waiting.end()) return;
-  loops_[*found].turns = walk.turns;
-  loops_[*found].weights = walk.weights.sum(walk.turns.size());
+  loops_[*found].iterations = walk.iterations;
+  loops_[*found].weights = walk.weights.sum(walk.iterations.size());
   call.waiting.erase(found);
 }
 
-void NodeLevels::addEvent(size_t depth, uint32_t function, uint32_t position, const Turn& event) {
+void NodeLevels::addEvent(size_t depth, uint32_t function, uint32_t position, const Iteration& event) {
   if (calls_.empty() || calls_.back().depth != depth) return;
   Call& call = calls_.back();
   try {
@@ -129,10 +129,10 @@ void NodeLevels::addEvent(size_t depth, uint32_t function, uint32_t position, co
                        std::none_of(walk.inner.begin(), walk.inner.end(), [&](const LoopRange& inner) {
                          return inner.holds(position) && inner.holds(walk.last);
                        });
-    if (walk.turns.empty() || (again && walk.turns.size() < kMaximumLevels))
-      walk.turns.push_back({event.beginNs, event.endNs, 0});
-    walk.turns.back().endNs = event.endNs;
-    walk.turns.back().bytes += event.bytes;
+    if (walk.iterations.empty() || (again && walk.iterations.size() < kMaximumLevels))
+      walk.iterations.push_back({event.beginNs, event.endNs, 0});
+    walk.iterations.back().endNs = event.endNs;
+    walk.iterations.back().bytes += event.bytes;
     walk.last = position;
   } catch (const std::bad_alloc&) {
     call.walk.reset();
@@ -143,7 +143,7 @@ void NodeLevels::addOperands(std::span<Object* const> written, std::span<Object*
                              size_t weightsBegin) {
   Call& call = calls_.back();
   try {
-    call.walk->weights.add(call.walk->turns.size() - 1, written, read, weightsBegin);
+    call.walk->weights.add(call.walk->iterations.size() - 1, written, read, weightsBegin);
   } catch (const std::bad_alloc&) {
     call.walk.reset();
   }
@@ -162,10 +162,10 @@ std::string NodeLevels::json(const Module& module) const {
     if (loop.leavesCount >= 0) text += ",\"leaves_count\":" + std::to_string(loop.leavesCount);
     if (!loop.oneByOne.empty()) text += ",\"one_by_one\":" + quoted(loop.oneByOne);
     text += ",\"nodes\":" + listText(loop.nodes, [](int64_t count) { return count; });
-    if (!loop.turns.empty())
-      text += ",\"begin_ns\":" + std::to_string(loop.turns.front().beginNs) +
-              ",\"times_ns\":" + listText(loop.turns, [](const Turn& t) { return t.endNs - t.beginNs; }) +
-              ",\"bytes\":" + listText(loop.turns, [](const Turn& t) { return t.bytes; }) +
+    if (!loop.iterations.empty())
+      text += ",\"begin_ns\":" + std::to_string(loop.iterations.front().beginNs) + ",\"times_ns\":" +
+              listText(loop.iterations, [](const Iteration& t) { return t.endNs - t.beginNs; }) +
+              ",\"bytes\":" + listText(loop.iterations, [](const Iteration& t) { return t.bytes; }) +
               ",\"weights_bytes\":" + std::to_string(loop.weights.bytes) +
               ",\"weights_count\":" + std::to_string(loop.weights.count);
     text += "}";

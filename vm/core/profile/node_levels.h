@@ -2,12 +2,12 @@
 // many nodes each level has, and how long it took.
 //
 //   tables: levels made 11, 8, 6, ... nodes      main@500
-//   events: main@706 main@741 ... main@1032      the first turn of the loop behind it: level 1
+//   events: main@706 main@741 ... main@1032      the first iteration of the loop behind it: level 1
 //           main@706 ...                         position falls: level 2
 //
 // Apart from the profile's events, which end at a million: a chain of 300,000 nodes has as many levels. Times
-// are those of a loop behind the tables, in the same call, that has as many turns as they have levels; where
-// no loop has, they are not known.
+// are those of a loop behind the tables, in the same call, that has as many iterations as they have levels;
+// where no loop has, they are not known.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,16 @@ class NodeLevels {
   // So many loops, and levels of all of them, are kept; of others nothing is.
   static constexpr size_t kMaximumLoops = 1000, kMaximumLevels = 10'000'000;
 
-  struct Turn {
+  struct Iteration {
     uint64_t beginNs = 0, endNs = 0, bytes = 0;  // bytes: of all memory that it asked for
   };
   struct Loop {
     uint32_t function = 0, position = 0;  // of what made the tables
     int64_t leavesCount = -1;             // that stand below the first level; -1: not known
     std::vector<int64_t> nodes;           // of each level, from the leaves up
-    std::vector<Turn> turns;              // as many as levels, or none
-    LevelWeights::Sum weights;            // that each turn reads; known where turns are
-    std::string oneByOne;                 // why each turn of the model's loop is a level; "": they are not
+    std::vector<Iteration> iterations;    // as many as levels, or none
+    LevelWeights::Sum weights;            // that each iteration reads; known where iterations are
+    std::string oneByOne;  // why each iteration of the model's loop is a level; "": they are not
   };
 
   void begin(const Program& program);
@@ -55,7 +55,7 @@ class NodeLevels {
   void addTables(const TablesMade& made, std::span<Object* const> results, std::span<const int32_t> numbers,
                  const std::string& version);
   // Any instruction that is an event: from when to when, and the memory that it asked for.
-  void addEvent(size_t depth, uint32_t function, uint32_t position, const Turn& event);
+  void addEvent(size_t depth, uint32_t function, uint32_t position, const Iteration& event);
   // Behind it, where isWalking(): what a call or launch wrote and read (LevelWeights::add).
   void addOperands(std::span<Object* const> written, std::span<Object* const> read, size_t weightsBegin);
   bool isWalking() const { return !calls_.empty() && calls_.back().walk.has_value(); }
@@ -67,11 +67,11 @@ class NodeLevels {
   std::string json(const Module& module) const;
 
  private:
-  // The turns of one loop of the bytecode so far.
+  // The iterations of one loop of the bytecode so far.
   struct Walk {
     LoopRange range;
     std::vector<LoopRange> inner;
-    std::vector<Turn> turns;
+    std::vector<Iteration> iterations;
     LevelWeights weights;
     uint32_t last = 0;
   };

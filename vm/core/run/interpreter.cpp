@@ -397,7 +397,7 @@ Interpreter::Outcome Interpreter::scalarFault(const int32_t* at) {
 
 // --- native code
 
-// Each turn is a frame, or a piece of a long function.
+// Each iteration is a frame, or a piece of a long function.
 Interpreter::Outcome Interpreter::runNative() {
   flow_.launches = 0;
   Outcome outcome = Outcome::proceed;

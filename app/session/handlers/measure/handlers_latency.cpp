@@ -138,8 +138,8 @@ class Measurement {
   }
 
   Status measureNear(const DimValues& refused) {
-    constexpr int kMostTurns = 3;
-    if (++turnsNear_ > kMostTurns) return {};
+    constexpr int kMostNear = 3;
+    if (++measuredNear_ > kMostNear) return {};
     for (const LatencySizes::Coarser& trial : sizes_.coarser(refused)) {
       const size_t before = samples_.size(), refusals = refused_.size();
       DYN_CHECK(measure(trial.dims));
@@ -193,7 +193,7 @@ class Measurement {
   std::vector<LatencySample> samples_;
   std::vector<RunRecord> records_;
   std::vector<RefusedSize> refused_;
-  int turnsNear_ = 0;
+  int measuredNear_ = 0;
 };
 
 // Why the interval is wide.

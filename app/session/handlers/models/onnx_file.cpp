@@ -28,7 +28,7 @@ Result<TypedOnnxFile> typedOnnxFile(SessionState& state) {
   DYN_TRY(const LoadedModel* loaded, state.model());
   if (loaded->kind() != ModelKind::onnx)
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: the model has to be an ONNX file: " + loaded->info().path + " is none");
+                     "unsupported: this needs an ONNX file, not " + loaded->info().path);
   if (loaded->request().path == "-")
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a model of standard input is not there to be read again");

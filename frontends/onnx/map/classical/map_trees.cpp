@@ -28,8 +28,8 @@ ValueId entriesAt(MapContext& c, ValueId table, ValueId places) {
 // The leaves [n, starts] that the rows of x [n, f] reach from these places.
 ValueId leavesReached(MapContext& c, ValueId x, const TreeTables& trees, const std::vector<int64_t>& starts,
                       Dtype dtype) {
-  // So many steps are one operation. More of them are turns of a loop: not every target has a kernel that
-  // walks down any number.
+  // So many steps are one operation. More of them are iterations of a loop: not every target has a kernel
+  // that walks down any number.
   constexpr int64_t kSteps = 64;
   ValueId places = placeTable(c, starts);
   if (trees.depth == 0) {
@@ -46,8 +46,8 @@ ValueId leavesReached(MapContext& c, ValueId x, const TreeTables& trees, const s
   if (trees.depth <= kSteps) {
     places = walked(places, trees.depth);
   } else {
-    const ValueId turns = c.integerValue((trees.depth - 1) / kSteps);
-    places = c.emitLoop(turns, {walked(places, kSteps)}, 0, [&](const MapContext::LoopBody& body) {
+    const ValueId iterations = c.integerValue((trees.depth - 1) / kSteps);
+    places = c.emitLoop(iterations, {walked(places, kSteps)}, 0, [&](const MapContext::LoopBody& body) {
       return std::vector<ValueId>{walked(body.carried[0], kSteps)};
     })[0];
   }

@@ -212,7 +212,7 @@ TreeNodes finished(MapContext& c, TreeNodes nodes) {
       nodes.missingIsTrue[i] = 0;
     } else if (nodes.feature[i] < 0 || nodes.onTrue[i] < 0 || nodes.onTrue[i] >= size ||
                nodes.onFalse[i] < 0 || nodes.onFalse[i] >= size) {
-      invalid(c, "node " + std::to_string(i) + " has a feature or a branch that is not there");
+      invalid(c, "node " + std::to_string(i) + " names a feature or a branch that does not exist");
     }
   }
   if (!c.failed()) measureDepth(c, nodes);
@@ -323,7 +323,7 @@ TreeNodes readPlacedTrees(MapContext& c) {
     const int64_t there = branch[i];
     const size_t limit = toLeaf ? weights.size() : count;
     if (there < 0 || static_cast<size_t>(there) >= limit)
-      return invalid(c, "node " + std::to_string(i) + " leads to what is not there");
+      return invalid(c, "node " + std::to_string(i) + " leads to a node or leaf that does not exist");
     if (!toLeaf) return;
     branch[i] = static_cast<int64_t>(nodes.count());
     for (std::vector<int64_t>* column : {&nodes.feature, &nodes.onTrue, &nodes.onFalse, &nodes.missingIsTrue})

@@ -55,7 +55,7 @@ std::string run(const dynapi::Module& module, const dyn_options& options, int64_
   context.set("x", dynapi::Value::tensor(context, DYN_F32, {rows, 96}, x.data()));
   context.set("w", dynapi::Value::tensor(context, DYN_F32, {96, 96}, w.data()));
   std::string bytes;
-  for (int turn = 0; turn < 5; ++turn) {
+  for (int iteration = 0; iteration < 5; ++iteration) {
     context.run();
     bytes = bytesOf(context.output(0)) + bytesOf(context.output(1));
   }

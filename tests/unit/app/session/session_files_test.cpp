@@ -32,7 +32,7 @@ class SessionFilesTest : public test::SessionFixture {
   void expectRefused(const Outcome& outcome, const std::string& path, const std::string& before) {
     ASSERT_FALSE(outcome.ok());
     EXPECT_EQ(outcome.exitCode(), 2) << outcome.error->message;
-    EXPECT_THAT(outcome.error->message, HasSubstr("not written over"));
+    EXPECT_THAT(outcome.error->message, HasSubstr("not overwritten"));
     EXPECT_EQ(textOf(path), before);
   }
 

@@ -135,8 +135,8 @@ TEST(Control, casesInAnyOrder) {
 }
 
 // Loops and tail calls, also over a chain of data and by two functions in turn, need no more memory for
-// 100,000 turns than for ten.
-TEST(Control, manyTurnsInFlatMemory) {
+// 100,000 iterations than for ten.
+TEST(Control, manyIterationsInFlatMemory) {
   const char* loop = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
     y = loop(n, _, x) {carried = 1} body (i, a) {
       b = a * 0.5 + 1.0
@@ -160,13 +160,13 @@ TEST(Control, manyTurnsInFlatMemory) {
     Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module);
     ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
     uint64_t peak = 0;
-    for (int64_t turns : {10, 100'000}) {
+    for (int64_t iterations : {10, 100'000}) {
       Result<std::vector<HostTensor>> result =
-          (*compiled)->run({controlNumber(turns), randomTensor(Dtype::f32, {5}, 1)});
+          (*compiled)->run({controlNumber(iterations), randomTensor(Dtype::f32, {5}, 1)});
       ASSERT_TRUE(result.ok()) << result.error().toString();
       dyn_statistics statistics{};
       ASSERT_EQ(dyn_context_statistics((*compiled)->context.get(), &statistics), DYN_OK);
-      if (turns == 10) peak = statistics.peak_bytes;
+      if (iterations == 10) peak = statistics.peak_bytes;
       EXPECT_EQ(statistics.peak_bytes, peak) << text;
     }
   }

@@ -10,7 +10,7 @@ namespace {
 using test::fromVm;
 using test::randomTensor;
 
-// Not by a last call: each turn is a frame that waits.
+// Not by a last call: each iteration is a frame that waits.
 const char* const kDown = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) { return @down(n, x) }
   fn @down(n: Tensor[(), i64], x: Tensor[(k), f32]) -> (Tensor[(k), f32]) {
     r = if(equal(n, 0), n, x) then (n, x) { return x } else (n, x) {
@@ -19,7 +19,7 @@ const char* const kDown = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
     }
     return r
   })";
-const char* const kTurns = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
+const char* const kIterations = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
   y = loop(n, _, x) {carried = 1} body (i, a) {
     b = a * 0.5 + 1.0
     return true, b
@@ -51,12 +51,12 @@ class HostFlow : public testing::Test {
     compiled_ = std::move(compiled).value();
   }
 
-  Ended run(dyn_options options, int64_t turns, int64_t size = 5) {
+  Ended run(dyn_options options, int64_t iterations, int64_t size = 5) {
     dyn_context* context = nullptr;
     EXPECT_EQ(dyn_context_create(compiled_->module.get(), &options, &context), DYN_OK);
     compiled_->context.reset(context);
     HostTensor count = *HostTensor::create(Dtype::i64, {});
-    count.setInt(0, turns);
+    count.setInt(0, iterations);
     const HostTensor inputs[] = {count, randomTensor(Dtype::f32, {size}, 1)};
     for (int32_t i = 0; i < 2; ++i)
       EXPECT_EQ(dyn_context_set_input(context, i, compiled_->toVm(inputs[i]).get()), DYN_OK);
@@ -71,11 +71,11 @@ class HostFlow : public testing::Test {
     return ended;
   }
   // Both ways.
-  Ended same(dyn_options options, int64_t turns, int64_t size = 5) {
+  Ended same(dyn_options options, int64_t iterations, int64_t size = 5) {
     options.interpret = 1;
-    const Ended interpreted = run(options, turns, size);
+    const Ended interpreted = run(options, iterations, size);
     options.interpret = 0;
-    Ended native = run(options, turns, size);
+    Ended native = run(options, iterations, size);
     EXPECT_EQ(native.status, interpreted.status) << native.message << " / " << interpreted.message;
     EXPECT_EQ(native.first, interpreted.first);
     // Of memory the message says how much is in use, which may be less.
@@ -114,7 +114,7 @@ TEST_F(HostFlow, kernelsFaultTheSame) {
 }
 
 TEST_F(HostFlow, memoryIsLimited) {
-  compile(kTurns);
+  compile(kIterations);
   if (!compiled_) return;
   dyn_options small{};
   small.memory_limit_bytes = 1 << 20;
@@ -124,7 +124,7 @@ TEST_F(HostFlow, memoryIsLimited) {
 }
 
 TEST_F(HostFlow, loopsAreInterrupted) {
-  compile(kTurns);
+  compile(kIterations);
   if (!compiled_) return;
   dyn_context* running = nullptr;
   dyn_options options{};
@@ -148,7 +148,7 @@ TEST_F(HostFlow, loopsAreInterrupted) {
 }
 
 TEST_F(HostFlow, profilesNameKernels) {
-  compile(kTurns);
+  compile(kIterations);
   if (!compiled_) return;
   (void)run({}, 1);
   dyn_context* context = compiled_->context.get();

@@ -1,7 +1,7 @@
-// Axes of two to four elements beside the lanes: what lies between is read and written by the same turn of
-// a loop (codegen/emit/interleaving_emitter.cpp), rows of triangles are copied or filled in whole turns,
-// and numbers of 64 bits are converted by way of 32 where all are small. Against the reference, for this
-// host's vectors and for those of AVX2.
+// Axes of two to four elements beside the lanes: what lies between is read and written by the same iteration
+// of a loop (codegen/emit/interleaving_emitter.cpp), rows of triangles are copied or filled in whole
+// iterations, and numbers of 64 bits are converted by way of 32 where all are small. Against the reference,
+// for this host's vectors and for those of AVX2.
 #include <limits>
 
 #include "compiler/codegen/llvm/machine_catalog.h"

@@ -90,7 +90,7 @@ TEST_F(FreestandingProgram, sizesThatDoNotAgree) {
   same({randomTensor(Dtype::f32, {4}, 1), randomTensor(Dtype::f32, {3}, 2)});
 }
 
-const char* const kFixedProgramTurns = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
+const char* const kFixedProgramIterations = R"(fn @main(n: Tensor[(), i64], x: Tensor[(k), f32]) {
   y = loop(n, _, x) {carried = 1} body (i, a) {
     b = a * 0.5 + 1.0
     return true, b
@@ -99,13 +99,13 @@ const char* const kFixedProgramTurns = R"(fn @main(n: Tensor[(), i64], x: Tensor
 })";
 
 TEST_F(FreestandingProgram, loops) {
-  compile(kFixedProgramTurns);
-  for (int64_t turns : {0, 1, 7}) same({number(turns), randomTensor(Dtype::f32, {5}, 1)}, false);
+  compile(kFixedProgramIterations);
+  for (int64_t iterations : {0, 1, 7}) same({number(iterations), randomTensor(Dtype::f32, {5}, 1)}, false);
 }
 
 TEST_F(FreestandingProgram, loopsInManyPieces) {
-  compile(kFixedProgramTurns, 5);
-  for (int64_t turns : {0, 1, 7}) same({number(turns), randomTensor(Dtype::f32, {5}, 1)}, false);
+  compile(kFixedProgramIterations, 5);
+  for (int64_t iterations : {0, 1, 7}) same({number(iterations), randomTensor(Dtype::f32, {5}, 1)}, false);
 }
 
 TEST_F(FreestandingProgram, loopsThatStack) {

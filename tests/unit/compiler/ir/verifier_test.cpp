@@ -49,8 +49,8 @@ TEST_F(VerifierTest, definitionsAndUses) {
   b.function.ops.push_back(c.own(Op{findSmallOp("relu"), {x}, {{x, f32}}, {}, {}, {}}));
   b.op("relu", {9999}, f32);
   EXPECT_EQ(faults({b.done({kNoValue}, {f32})}),
-            "%late is used before it is defined\n%x is defined twice\na value is used whose id is not of "
-            "this context\n"
+            "%late is used before it is defined\n%x is defined twice\na used value has an id of another "
+            "context\n"
             "result 0 of the function is left out\n");
 }
 

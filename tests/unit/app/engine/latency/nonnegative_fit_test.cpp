@@ -48,8 +48,9 @@ TEST(NonnegativeFit, columnsThatAreZeroOrDependOnOthers) {
 TEST(NonnegativeFit, nothingNearbyIsBetter) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> number(0, 1);
-  for (int turn = 0; turn < 200; ++turn) {
-    const size_t rows = 4 + static_cast<size_t>(turn) % 20, count = 1 + static_cast<size_t>(turn) % 9;
+  for (int iteration = 0; iteration < 200; ++iteration) {
+    const size_t rows = 4 + static_cast<size_t>(iteration) % 20,
+                 count = 1 + static_cast<size_t>(iteration) % 9;
     Columns columns(count, std::vector<double>(rows));
     for (std::vector<double>& column : columns)
       for (double& value : column) value = number(random) < 0.2 ? 0 : number(random);
@@ -60,7 +61,7 @@ TEST(NonnegativeFit, nothingNearbyIsBetter) {
       for (const double step : {1e-4, -1e-4}) {
         std::vector<double> other = x;
         other[i] = std::max(0.0, other[i] + step);
-        EXPECT_GE(restOf(columns, other), rest - 1e-9) << "turn " << turn << ", column " << i;
+        EXPECT_GE(restOf(columns, other), rest - 1e-9) << "iteration " << iteration << ", column " << i;
       }
     }
   }

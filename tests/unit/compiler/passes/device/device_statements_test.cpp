@@ -158,7 +158,7 @@ TEST_F(OnDeviceStatements, whatConditionsKeep) {
   }
 }
 
-// In bodies of loops, where their results are what the next turn begins with.
+// In bodies of loops, where their results are what the next iteration begins with.
 TEST_F(OnDeviceStatements, insideOfLoops) {
   same(
       "fn @main(x: Tensor[(n, 4), f32], i: Tensor[(k, 1), i64], u: Tensor[(k, 4), f32], t: Tensor[(), i64]) "
@@ -167,9 +167,9 @@ TEST_F(OnDeviceStatements, insideOfLoops) {
       "    return true, scatter_nd(tanh(c), i, u)\n  }\n  return y\n}",
       {{reals({70, 4}), places({9, 1}, -70, 69), reals({9, 4}, 2),
         [] {
-          HostTensor turns = *HostTensor::create(Dtype::i64, {});
-          turns.setInt(0, 3);
-          return turns;
+          HostTensor iterations = *HostTensor::create(Dtype::i64, {});
+          iterations.setInt(0, 3);
+          return iterations;
         }()}},
       1e-6);
 }
@@ -189,9 +189,9 @@ TEST_F(OnDeviceStatements, updatesInPlace) {
             {reals({1, 200}), places({1, 1}, 0, 0), reals({1, 200}, 2)}},
            1e-5);
     }
-  // Carried from turn to turn (that nothing is copied then: tests/device/simcuda_test.sh); the first value is
-  // read afterwards, too.
-  const auto turns = [](int64_t count) { return HostTensor::scalarInt(Dtype::i64, count); };
+  // Carried from iteration to iteration (that nothing is copied then: tests/device/simcuda_test.sh); the
+  // first value is read afterwards, too.
+  const auto iterations = [](int64_t count) { return HostTensor::scalarInt(Dtype::i64, count); };
   for (const char* axis : {"0", "1"}) {
     const std::string text =
         std::string(
@@ -202,7 +202,7 @@ TEST_F(OnDeviceStatements, updatesInPlace) {
         ", reduction = \"max\"}\n  }\n  return y, neg(x)\n}";
     std::vector<std::vector<HostTensor>> inputs;
     for (const int64_t count : {0, 1, 4})
-      inputs.push_back({reals({150, 4}), places({3, 2}, 0, 3), reals({3, 2}, 2), turns(count)});
+      inputs.push_back({reals({150, 4}), places({3, 2}, 0, 3), reals({3, 2}, 2), iterations(count)});
     SCOPED_TRACE(text);
     same(text, inputs, 1e-5);
   }

@@ -119,10 +119,10 @@ TEST_F(OnDevice, whatIsCarriedStaysThere) {
       "fn @main(x: Tensor[(n), f32], t: Tensor[(), i64]) {\n"
       "  y = loop(t, _, x, x) {carried = 1} body (i, c, k) {\n    return true, tanh(add(c, k))\n  }\n"
       "  return y\n}";
-  HostTensor turns = *HostTensor::create(Dtype::i64, {});
-  turns.setInt(0, 5);
-  same(text, {{reals({40}), turns}});
-  EXPECT_EQ(counted(text, "device_copies"), 2) << "in and out, whatever the number of turns";
+  HostTensor iterations = *HostTensor::create(Dtype::i64, {});
+  iterations.setInt(0, 5);
+  same(text, {{reals({40}), iterations}});
+  EXPECT_EQ(counted(text, "device_copies"), 2) << "in and out, whatever the number of iterations";
 }
 
 // What a run asks of the driver, by its own account: the second, when code and memory are there.

@@ -365,7 +365,7 @@ TEST(PackSequences, CausalMasksAndOnePositionOfEach) {
   const std::string text = encoder(kInputs, kPlaces + "  %both = logical_and(%keys, %before)\n",
                                    "where(%both, %N_s, f32[] -1.0e9)", kFirstPosition);
   expectAsPadded(text, unseen(), 0);
-  EXPECT_THAT(remarksOf(*compiledOf(text, unseen())), HasSubstr("which under a causal mask may have no key"));
+  EXPECT_THAT(remarksOf(*compiledOf(text, unseen())), HasSubstr("one under a causal mask may have no key"));
 }
 
 TEST(PackSequences, NaNsOfRowsWithoutKeysAreMadeZero) {

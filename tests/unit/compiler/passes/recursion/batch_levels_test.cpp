@@ -177,7 +177,8 @@ TEST(BatchLevels, IndicesOfOtherTypes) {
   expectAsLoop(lineariseProgram(kLineariseCell, "hh, cc", "", "i32"), 1, Dtype::i32);
 }
 
-// What is stacked by turn: of the states, of the words alone, the same in all turns, numbers of turns.
+// What is stacked by iteration: of the states, of the words alone, the same in all iterations, numbers of
+// iterations.
 TEST(BatchLevels, StackedResults) {
   expectAsLoop(
       lineariseProgram(kLineariseCell + "    s = gather(two, 1)\n    t = one * two\n    p = word + f32[] 1\n",
@@ -229,7 +230,7 @@ TEST(BatchLevels, Operations) {
   }
 }
 
-// Products of the turn alone are one product before the loop; those of states stay inside.
+// Products of the iteration alone are one product before the loop; those of states stay inside.
 TEST(BatchLevels, ProductsOfWordsAreHoisted) {
   const auto made = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"), {});
   ASSERT_TRUE(made);
@@ -286,7 +287,7 @@ TEST(BatchLevels, WhatIsNotTouched) {
   expectWhyNot(rows + "    y = tanh(a)\n" + ends + "    d = gather(hh, i)\n", "written already", "hh, cc, d");
 }
 
-// A chain as deep as there are turns, and one level of as many nodes.
+// A chain as deep as there are iterations, and one level of as many nodes.
 TEST(BatchLevels, DeepAndWide) {
   const auto made = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"), {}),
              plain = lineariseCompiledOf(lineariseProgram(kLineariseCell, "hh, cc"),
@@ -307,7 +308,7 @@ TEST(BatchLevels, DeepAndWide) {
   }
 }
 
-// How many turns there are is a value of the run; none where it is negative.
+// How many iterations there are is a value of the run; none where it is negative.
 TEST(BatchLevels, TurnsThatOnlyTheRunCounts) {
   const std::string text =
       R"(fn @main(n: Tensor[(), i64], h0: Tensor[(rows, 4), f32], k: Tensor[(m), i64], w: Tensor[(4, 4), f32]) {
@@ -319,8 +320,8 @@ TEST(BatchLevels, TurnsThatOnlyTheRunCounts) {
 })";
   ASSERT_NE(lineariseCompiledOf(text, {}), nullptr);
   std::vector<std::vector<HostTensor>> sets;
-  for (int64_t turns : {0, -3, 1, 4, 7})
-    sets.push_back({HostTensor::scalarInt(Dtype::i64, turns), randomTensor(Dtype::f32, {8, 4}, 1),
+  for (int64_t iterations : {0, -3, 1, 4, 7})
+    sets.push_back({HostTensor::scalarInt(Dtype::i64, iterations), randomTensor(Dtype::f32, {8, 4}, 1),
                     HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{7, 0, 7, 2, 1, 4, 5}),
                     randomTensor(Dtype::f32, {4, 4}, 2)});
   test::expectSame(text, sets);

@@ -201,7 +201,7 @@ TEST(BatchSlices, memoryIsThatOfASlice) {
   EXPECT_LT(2 * slices, peaksOf(test::residual(), images, whole())[0]);
 }
 
-// What a single turn has made is handed on: the input's 400,000 bytes and as many for the result.
+// What a single iteration has made is handed on: the input's 400,000 bytes and as many for the result.
 TEST(BatchSlices, aListOfOneTensorIsJoinedWithoutACopy) {
   const std::string text =
       "fn @main(%x: Tensor[(n), f32]) { %y = relu(%x) %l = list(%y) %z = concat_from_sequence(%l) {axis = 0} "

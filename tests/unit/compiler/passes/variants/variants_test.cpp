@@ -244,7 +244,8 @@ TEST(Variants, WhatIsAskedForWronglyIsNamed) {
   EXPECT_THAT(fault("n=3,n=4", ""), HasSubstr("gives n two sizes"));
   EXPECT_THAT(fault("", "b=4,x"), HasSubstr("'x' is not a size"));
   EXPECT_THAT(fault("", "b="), HasSubstr("names no size"));
-  EXPECT_THAT(fault("", "n=4"), HasSubstr("unsupported: buckets of n, whose rows do not stay apart: matmul"));
+  EXPECT_THAT(fault("", "n=4"),
+              HasSubstr("unsupported: buckets of n: its rows depend on each other: matmul"));
 }
 
 }  // namespace

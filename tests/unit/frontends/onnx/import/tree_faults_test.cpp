@@ -114,7 +114,7 @@ TEST(TreeFaults, WhatHasNoMeaning) {
   EXPECT_THAT(treeFaultOf(target), HasSubstr("target 4 of a leaf is outside [0, 1)"));
   Trees feature;
   feature.feature[0] = -1;
-  EXPECT_THAT(treeFaultOf(feature), HasSubstr("a feature or a branch that is not there"));
+  EXPECT_THAT(treeFaultOf(feature), HasSubstr("a feature or a branch that does not exist"));
   Trees mode;
   mode.mode[0] = "BRANCH_MAYBE";
   EXPECT_THAT(treeFaultOf(mode), HasSubstr("BRANCH_MAYBE"));

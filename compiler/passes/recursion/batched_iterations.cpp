@@ -1,4 +1,4 @@
-#include "compiler/passes/recursion/batched_turns.h"
+#include "compiler/passes/recursion/batched_iterations.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace {
 
 int64_t counted(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 
-std::vector<int64_t> behindTurns(std::vector<int64_t> axes, int64_t rank) {
+std::vector<int64_t> behindIterations(std::vector<int64_t> axes, int64_t rank) {
   for (int64_t& axis : axes) axis = counted(axis, rank) + 1;
   return axes;
 }
@@ -65,9 +65,10 @@ ValueId BatchedIterations::sizes(const Shape& dims) {
     all.insert(all.end(), dims.begin(), dims.end());
     return make(ops::dims_valueOp, {}, {{"value", std::move(all)}});
   }
-  const ValueId turns = make(ops::shapeOp, {turns_});
-  if (dims.empty()) return turns;
-  return make(ops::concatOp, {turns, make(ops::dims_valueOp, {}, {{"value", dims}})}, {{"axis", int64_t{0}}});
+  const ValueId iterations = make(ops::shapeOp, {iterations_});
+  if (dims.empty()) return iterations;
+  return make(ops::concatOp, {iterations, make(ops::dims_valueOp, {}, {{"value", dims}})},
+              {{"axis", int64_t{0}}});
 }
 
 ValueId BatchedIterations::reshaped(ValueId id, const Shape& dims) {
@@ -127,7 +128,7 @@ std::string BatchedIterations::emit(const Op& op) {
   return rule ? (this->*rule->emit)(op) : "it is not known for many nodes at once";
 }
 
-// Sizes are the same in all turns.
+// Sizes are the same in all iterations.
 bool BatchedIterations::knownSizes(const Op& op) {
   if (op.def->traits.contentsKnown || op.def == &ops::constantOp || op.results.size() != 1) return false;
   const auto found = inferred_.contents.find(op.results[0].id);
@@ -233,7 +234,7 @@ std::string BatchedIterations::slice(const Op& op) {
   if (!axes) return "its axes are not known";
   std::vector<ValueId> operands = here(op);
   operands.resize(std::max<size_t>(operands.size(), 4), kNoValue);
-  operands[3] = integers(behindTurns(*axes, rank));
+  operands[3] = integers(behindIterations(*axes, rank));
   return again(op, std::move(operands), op.attributes);
 }
 
@@ -262,7 +263,7 @@ std::string BatchedIterations::reduce(const Op& op) {
   if (!axes || rank == 0) return "its axes are not known";
   if (axes->empty() && op.attributes.integer("noop_with_empty_axes", 0) != 0) return "it has no axes";
   if (axes->empty()) axes = countFrom(0, rank);
-  return again(op, {at(op.operands[0]), integers(behindTurns(*axes, rank))}, op.attributes);
+  return again(op, {at(op.operands[0]), integers(behindIterations(*axes, rank))}, op.attributes);
 }
 
 std::string BatchedIterations::reshape(const Op& op) {
@@ -285,14 +286,14 @@ std::string BatchedIterations::squeeze(const Op& op) {
     for (int i = 0; i < type.rank(); ++i)
       if (type.dims()[static_cast<size_t>(i)].isConstant(1)) axes->push_back(i);
   if (axes->empty()) return finish(op, at(op.operands[0]));
-  return again(op, {at(op.operands[0]), integers(behindTurns(*axes, type.rank()))}, op.attributes);
+  return again(op, {at(op.operands[0]), integers(behindIterations(*axes, type.rank()))}, op.attributes);
 }
 
 std::string BatchedIterations::unsqueeze(const Op& op) {
   if (manyAt(op, 1)) return "its axes differ from node to node";
   const std::optional<std::vector<int64_t>> axes = known(op.operands[1]);
   if (!axes) return "its axes are not known";
-  return again(op, {at(op.operands[0]), integers(behindTurns(*axes, op.results[0].type.rank()))},
+  return again(op, {at(op.operands[0]), integers(behindIterations(*axes, op.results[0].type.rank()))},
                op.attributes);
 }
 
@@ -301,7 +302,7 @@ std::string BatchedIterations::transpose(const Op& op) {
   std::vector<int64_t> order = op.attributes.integers("perm");
   if (order.empty())
     for (int64_t i = rank; i-- > 0;) order.push_back(i);
-  order = behindTurns(std::move(order), rank);
+  order = behindIterations(std::move(order), rank);
   order.insert(order.begin(), 0);
   return again(op, {at(op.operands[0])}, {{"perm", std::move(order)}});
 }

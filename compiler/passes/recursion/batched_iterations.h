@@ -1,12 +1,12 @@
-// The operations of a loop's body for many turns at once: every value that differs from turn to turn gets one
-// more axis, the first, of the turns.
+// The operations of a loop's body for many iterations at once: every value that differs from iteration to
+// iteration gets one more axis, the first, of the iterations.
 //
-//   one turn      %w = gather(%words, %i)  %p = matmul(%w, %U)  %q = add(%p, %b)        [5], [8], [8]
-//   many          %w = gather(%words, %turns)  %p = matmul(%w, %U)  %q = add(%p, %b)    [m, 5], [m, 8], [m, 8]
+//   one iteration  %w = gather(%words, %i)           %p = matmul(%w, %U)  %q = add(%p, %b)    [5], [8], [8]
+//   many           %w = gather(%words, %iterations)  %p = matmul(%w, %U)  %q = add(%p, %b)    [m, 5], [m, 8], [m, 8]
 //
-// Which operations are known, and how each is written for many turns, is one table (batched_turns.cpp). Each
-// element is computed by the same operator from the same operands as in one turn; only sums of products may
-// be in another order.
+// Which operations are known, and how each is written for many iterations, is one table
+// (batched_iterations.cpp). Each element is computed by the same operator from the same operands as in one
+// iteration; only sums of products may be in another order.
 #pragma once
 
 #include <string>
@@ -20,18 +20,18 @@ namespace dyn::passes {
 
 class BatchedIterations {
  public:
-  // `turns`: i64 [m], the numbers of the turns, a value of the function that gets the operations.
+  // `iterations`: i64 [m], the numbers of the iterations, a value of the function that gets the operations.
   BatchedIterations(const InferredModule& inferred, const std::unordered_map<ValueId, Type>& types,
-                    ValueId turns)
-      : inferred_(inferred), ir_(*inferred.module.context), types_(types), turns_(turns) {}
+                    ValueId iterations)
+      : inferred_(inferred), ir_(*inferred.module.context), types_(types), iterations_(iterations) {}
   BatchedIterations(const BatchedIterations&) = delete;
 
-  // A value of the body is `id` here: the same in all turns, or many, with an axis of the turns.
+  // A value of the body is `id` here: the same in all iterations, or many, with an axis of the iterations.
   void bind(ValueId ofBody, ValueId id, bool many) { values_[ofBody] = {id, many}; }
   bool isBound(ValueId ofBody) const { return values_.count(ofBody) != 0; }
   bool isMany(ValueId ofBody) const { return values_.at(ofBody).many; }
   ValueId at(ValueId ofBody) const { return values_.at(ofBody).id; }
-  // With an axis of the turns, also where it is the same in all of them.
+  // With an axis of the iterations, also where it is the same in all of them.
   ValueId manyOf(ValueId ofBody);
 
   // The operation of the body, whose operands are bound; binds its results. "" or why it can't be done.
@@ -55,7 +55,7 @@ class BatchedIterations {
   ValueId reshaped(ValueId id, const Shape& dims);
   ValueId expanded(ValueId id, const Shape& dims);
   void setPlace(SourceLocation place) { maker_.standAt(std::move(place)); }
-  // How many turns there are, where it is known without their numbers, which then may never be needed.
+  // How many iterations there are, where it is known without their numbers, which then may never be needed.
   void setCount(Dim count) { count_ = count; }
 
   std::vector<const Op*>& ops() { return ops_; }
@@ -73,7 +73,7 @@ class BatchedIterations {
   bool manyAt(const Op& op, size_t i) const { return has(op, i) && isMany(op.operands[i]); }
   std::optional<std::vector<int64_t>> known(ValueId ofBody) const;
   ValueId sizes(const Shape& dims);
-  // With axes of size 1 behind that of the turns, so that it has `rank` others.
+  // With axes of size 1 behind that of the iterations, so that it has `rank` others.
   ValueId aligned(ValueId ofBody, int rank);
   std::string finish(const Op& op, ValueId result);
   std::string again(const Op& op, std::vector<ValueId> operands, Attributes attributes);
@@ -97,7 +97,7 @@ class BatchedIterations {
   const InferredModule& inferred_;
   IrContext& ir_;
   const std::unordered_map<ValueId, Type>& types_;
-  const ValueId turns_;
+  const ValueId iterations_;
   Dim count_;
   std::unordered_map<ValueId, Here> values_;
   std::vector<const Op*> ops_;

@@ -20,8 +20,8 @@ struct IterationPlan {
   std::vector<ValueId> hoisted;  // made before, read in the level; ascending
 };
 
-// Of the operations of one turn (or node). `level`, `before`: values that are wanted there; kNoValue is none.
-// `given`: values that a level has without computing them.
+// Of the operations of one iteration (or node). `level`, `before`: values that are wanted there; kNoValue is
+// none. `given`: values that a level has without computing them.
 IterationPlan planIterations(const std::vector<const Op*>& ops,
                              const std::unordered_map<ValueId, IterationDependence>& dependence,
                              std::vector<ValueId> level, std::vector<ValueId> before,

@@ -1,4 +1,4 @@
-#include "compiler/passes/recursion/turn_plan.h"
+#include "compiler/passes/recursion/iteration_plan.h"
 
 #include <algorithm>
 
@@ -10,16 +10,16 @@ namespace {
 
 using Dependences = std::unordered_map<ValueId, IterationDependence>;
 
-// Values of the turn alone that are made of a product.
-std::unordered_set<ValueId> productsOfTheTurn(const std::vector<const Op*>& ops,
-                                              const Dependences& dependence) {
+// Values of the iteration alone that are made of a product.
+std::unordered_set<ValueId> productsOfTheIteration(const std::vector<const Op*>& ops,
+                                                   const Dependences& dependence) {
   std::unordered_set<ValueId> products;
   for (const Op* op : ops) {
     const bool product = op->def->cls == OpClass::contraction ||
                          std::any_of(op->operands.begin(), op->operands.end(),
                                      [&](ValueId v) { return products.count(v) != 0; });
     for (const ValueDef& r : op->results)
-      if (product && dependence.at(r.id) == IterationDependence::turn) products.insert(r.id);
+      if (product && dependence.at(r.id) == IterationDependence::iteration) products.insert(r.id);
   }
   return products;
 }
@@ -37,7 +37,7 @@ IterationPlan planIterations(const std::vector<const Op*>& ops, const Dependence
     const auto found = makers.find(v);
     return found == makers.end() ? nullptr : found->second;
   };
-  const std::unordered_set<ValueId> products = productsOfTheTurn(ops, dependence);
+  const std::unordered_set<ValueId> products = productsOfTheIteration(ops, dependence);
   std::unordered_set<ValueId> hoisted;
   while (!level.empty()) {
     const ValueId v = level.back();
