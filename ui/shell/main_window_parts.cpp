@@ -19,6 +19,7 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
+#include "ui/graph/graph_pair.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"
 #include "ui/shell/overlay_menu.h"
@@ -173,7 +174,7 @@ void MainWindow::makeToolBar() {
   bar->addSeparator();
   bar->addActions({navigation_->backAction(), navigation_->forwardAction()});
   bar->addSeparator();
-  bar->addActions({fit_, openGroups_, closeGroups_, compareStep_});
+  bar->addActions({fit_, openGroups_, closeGroups_, compareStep_, sideBySide_});
   auto* space = new QWidget;
   space->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   bar->addWidget(space);
@@ -353,6 +354,10 @@ void MainWindow::makeRunPanel() {
 // All views look at one selection: choosing an operation in one shows it in the others.
 void MainWindow::connectViews() {
   connect(canvas_, &GraphCanvas::nodeSelected, this, &MainWindow::showNode);
+  connect(pair_, &GraphPair::otherReady, this, [this] {
+    updateBusy();
+    if (idle()) Q_EMIT becameIdle();
+  });
   connect(canvas_, &GraphCanvas::searched, this, &MainWindow::showFound);
   connect(canvas_, &GraphCanvas::sceneReady, this, [this] {
     if (canvas_->graph() && model_ && std::exchange(pictureWanted_, false))
