@@ -10,6 +10,7 @@
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSlider>
 #include <QStatusBar>
 #include <QTableWidget>
@@ -347,7 +348,14 @@ void MainWindow::makeRunPanel() {
   column->addWidget(runSummary_, 1);
   auto* d = new QDockWidget("Run", this);
   d->setObjectName("runDock");
-  d->setWidget(panel);
+  // Many dims and inputs must not keep the pages above and beside them small.
+  auto* scroll = new QScrollArea;
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setMinimumSize(200, 120);
+  scroll->setWidget(panel);
+  d->setWidget(scroll);
   addDockWidget(Qt::RightDockWidgetArea, d);
 }
 

@@ -1,7 +1,7 @@
 // RowsCanvas: what a run computed together, row by row: the levels of a tree computed level by level, leaves
 // at the bottom, a mark for each node and beside them the time of the level; or the sequences of a ragged
-// value, a bar as long as each, and pale behind it what padding would have added; or a decoder's caches, a bar
-// for each run: what it was given, and behind it what it appended.
+// value, a bar as long as each, and pale behind it what padding would have added; or the caches of a
+// decoder, a bar for each run: what it was given, and behind it what it appended.
 //
 // Where marks would be too small they are a bar; where there are more rows than lines of the picture,
 // neighbours stand together: what is painted depends on the size of the window alone, so a million nodes are
