@@ -12,6 +12,7 @@
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QTextBrowser>
+#include <QToolButton>
 #include <set>
 
 #include "tests/support/idle_window.h"
@@ -79,10 +80,13 @@ class Looks : public testing::Test {
       if (!isElided && label->fontMetrics().horizontalAdvance(label->text()) > label->width())
         cut << label->text();
     }
-    for (const QAbstractButton* button : window.findChildren<QAbstractButton*>())
+    for (const QAbstractButton* button : window.findChildren<QAbstractButton*>()) {
+      const auto* tool = qobject_cast<const QToolButton*>(button);
+      if (tool && tool->toolButtonStyle() == Qt::ToolButtonIconOnly) continue;
       if (!button->visibleRegion().isEmpty() && !button->text().isEmpty() &&
           button->width() < button->fontMetrics().horizontalAdvance(button->text().remove('&')))
         cut << button->text();
+    }
     return cut;
   }
 
