@@ -151,6 +151,21 @@ void GraphCanvas::setTimes(std::vector<NodeTime> times) {
   recount();
   if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
   update();
+  Q_EMIT heatChanged();
+}
+
+void GraphCanvas::takeHeatOf(const GraphCanvas& other) {
+  logarithmicHeat_ = other.logarithmicHeat_;
+  heatInComparison_ = other.heatInComparison_;
+  setTimes(other.times_);
+}
+
+void GraphCanvas::setHeatInComparison(bool on) {
+  const int legend = legendHeight(shown_.marks, font());
+  shown_.marks.heatInComparison = heatInComparison_ = on;
+  if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
+  update();
+  Q_EMIT heatChanged();
 }
 
 void GraphCanvas::setComparedRuns(Shared<RunsView> runs) {
@@ -184,6 +199,7 @@ const OverlayEntry* GraphCanvas::overlayOfNode(int node) const {
 void GraphCanvas::setLogarithmicHeat(bool on) {
   shown_.marks.logarithmicHeat = logarithmicHeat_ = on;
   update();
+  Q_EMIT heatChanged();
 }
 
 void GraphCanvas::spreadTimes() {
@@ -217,6 +233,7 @@ void GraphCanvas::recount() {
   shown_.marks.problems.assign(shown_.scene.boxes.size(), 0);
   shown_.marks.mostNs = shown_.marks.sumNs = 0;
   shown_.marks.logarithmicHeat = logarithmicHeat_;
+  shown_.marks.heatInComparison = heatInComparison_;
   shown_.marks.together.assign(shown_.scene.boxes.size(), 0);
   for (size_t i = 0; i < shown_.kernels.size(); ++i) {
     const KernelNodes& kernel = shown_.kernels[i];

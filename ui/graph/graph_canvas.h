@@ -50,6 +50,11 @@ class GraphCanvas : public QWidget {
   const OverlayEntry* overlayOfNode(int node) const;
   const OverlayOnGraph& overlayOnGraph() const { return shown_.overlay; }
   void setLogarithmicHeat(bool on);
+  // While steps are compared, too: the heat fills a box, and a sign in its corner says whether it is new (+),
+  // removed (-) or changed (~).
+  void setHeatInComparison(bool on);
+  // Times and scale of another canvas.
+  void takeHeatOf(const GraphCanvas& other);
   // Places of operations that cannot be compiled: they are red.
   void setProblems(std::vector<std::string> places);
   void setShowConstants(bool show);
@@ -110,6 +115,7 @@ class GraphCanvas : public QWidget {
   void lookChanged(const QString& what);       // by a person: "open groups"
   void nodeSelected(int node);
   void searched(int matches);
+  void heatChanged();                                        // times, or how they are shown
   void exported(const QString& file, const QString& fault);  // fault "": well
   void remarked(const QString& text);                        // of a layout: what could not be done as wished
 
@@ -169,7 +175,7 @@ class GraphCanvas : public QWidget {
   SceneOptions options_;
   std::atomic<uint64_t> generation_{0};  // the last layout that was wished for
   Layouter layouter_ = Layouter::layered;
-  bool settled_ = true, logarithmicHeat_ = false;
+  bool settled_ = true, logarithmicHeat_ = false, heatInComparison_ = false;
   std::vector<NodeTime> times_;
   Shared<RunsView> comparedRuns_;
   Shared<Overlay> overlay_;

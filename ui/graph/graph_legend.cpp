@@ -107,6 +107,22 @@ void paintChanges(QPainter& painter, QSize size, const QPalette& palette) {
       palette);
 }
 
+// "+ new   ~ changed   - removed", above the scale of the heat
+void paintSigns(QPainter& painter, QSize size, int above, const QPalette& palette) {
+  QStringList words;
+  for (const auto& [change, what] :
+       {std::pair(BoxChange::added, "new"), std::pair(BoxChange::changed, "changed"),
+        std::pair(BoxChange::removed, "removed")})
+    words << changeSign(change) + " " + what;
+  const QString text = words.join("    ");
+  const QFontMetrics metrics = painter.fontMetrics();
+  const int height = barHeight(metrics);
+  const QRect rect(kMargin, size.height() - height - kMargin - above,
+                   2 * kMargin + metrics.horizontalAdvance(text), height);
+  frame(painter, rect, palette);
+  painter.drawText(rect, Qt::AlignCenter, text);
+}
+
 void paintSides(QPainter& painter, QSize size, int above, const QPalette& palette) {
   const auto row = [](const QColor& color, const char* what) { return LegendRow{color, color, what}; };
   const bool dark = isDark(palette);
@@ -176,7 +192,8 @@ bool hasColors(const BoxMarks& marks) {
 }  // namespace
 
 int legendHeight(const BoxMarks& marks, const QFont& font) {
-  const int bars = (hasColors(marks) ? 1 : 0) + (marks.sides.empty() ? 0 : 1);
+  const int bars =
+      (hasColors(marks) ? 1 : 0) + (marks.signsChanges() ? 1 : 0) + (marks.sides.empty() ? 0 : 1);
   return bars * (barHeight(QFontMetrics(legendFont(font))) + kMargin);
 }
 
@@ -185,14 +202,16 @@ void paintLegend(QPainter& painter, QSize size, const BoxMarks& marks, const QPa
   painter.setFont(legendFont(painter.font()));
   if (marks.overlay.isShown())
     paintOverlay(painter, size, marks.overlay, palette);
-  else if (!marks.changes.empty())
+  else if (!marks.changes.empty() && !marks.signsChanges())
     paintChanges(painter, size, palette);
-  else if (!marks.ratios.empty())
+  else if (!marks.ratios.empty() && !marks.signsChanges())
     paintRatios(painter, size, palette);
   else if (marks.mostNs > 0)
     paintHeat(painter, size, marks, palette);
+  const int bar = barHeight(painter.fontMetrics()) + kMargin;
+  if (marks.signsChanges()) paintSigns(painter, size, bar, palette);
   if (!marks.sides.empty())
-    paintSides(painter, size, hasColors(marks) ? barHeight(painter.fontMetrics()) + kMargin : 0, palette);
+    paintSides(painter, size, (hasColors(marks) ? bar : 0) + (marks.signsChanges() ? bar : 0), palette);
   painter.restore();
 }
 

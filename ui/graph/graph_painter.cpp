@@ -173,8 +173,8 @@ void GraphPainter::paintFar(QPainter& painter, const QRectF& visible) const {
   for (size_t i = 0; i < scene_.boxes.size(); ++i) {
     if (scene_.boxes[i].frame || !scene_.boxes[i].rect.intersects(visible)) continue;
     const BoxColors colors = colorsOfBox(i);
-    const bool isChanged =
-        !marks_.changes.empty() && !marks_.overlay.isShown() && marks_.changes[i] != BoxChange::none;
+    const bool isChanged = !marks_.changes.empty() && !marks_.overlay.isShown() && !marks_.signsChanges() &&
+                           marks_.changes[i] != BoxChange::none;
     const bool copies = isCopy(sideOf(i));
     const QColor fill = marks_.matches[i] > 0                             ? kMatch
                         : isChanged || copies                             ? colors.border
@@ -289,12 +289,12 @@ BoxColors GraphPainter::colorsOfBox(size_t index) const {
     const QColor fill = marks_.overlay.fillOf(marks_.overlay.boxes[index], isDark);
     return fill.isValid() ? filled(fill, known->border) : *known;
   }
-  if (!marks_.changes.empty()) {
+  if (!marks_.changes.empty() && !marks_.signsChanges()) {
     const BoxChange change = marks_.changes[index];
     return change == BoxChange::none ? *known
                                      : filled(changeFill(change, isDark), changeColor(change, isDark));
   }
-  if (!marks_.ratios.empty()) {
+  if (!marks_.ratios.empty() && !marks_.signsChanges()) {
     const double ratio = marks_.ratios[index];
     return ratio > 0 ? filled(ratioColor(ratio, isDark), known->border) : *known;
   }
@@ -305,6 +305,33 @@ BoxColors GraphPainter::colorsOfBox(size_t index) const {
   else if (marks_.mostNs > 0 && marks_.together[index])
     colors.border = heatColor(0.5);
   return colors;
+}
+
+QString changeSign(BoxChange change) {
+  switch (change) {
+    case BoxChange::added:
+      return "+";
+    case BoxChange::removed:
+      return QString::fromUtf8("−");
+    case BoxChange::changed:
+      return "~";
+    case BoxChange::none:
+      break;
+  }
+  return {};
+}
+
+// A disc of paper on the upper right corner, with letters' colours alone: the fill of the box is the heat.
+void GraphPainter::paintSign(QPainter& painter, const QRectF& rect, BoxChange change) const {
+  constexpr double kSide = 20;
+  const QRectF disc(rect.right() - 0.6 * kSide, rect.top() - 0.4 * kSide, kSide, kSide);
+  painter.setPen(QPen(palette_.color(QPalette::Text), 1.2));
+  painter.setBrush(palette_.color(QPalette::Base));
+  painter.drawEllipse(disc);
+  QFont font = titleFont();
+  font.setPixelSize(16);
+  painter.setFont(font);
+  painter.drawText(disc, Qt::AlignCenter, changeSign(change));
 }
 
 // A band along the left side.
@@ -401,10 +428,11 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   }
   const bool chosen = static_cast<int>(index) == marks_.selected;
   painter.setPen(QPen(chosen ? palette_.color(QPalette::Highlight) : colors.border,
-                      chosen || change != BoxChange::none ? 3 : 1.2));
+                      chosen || (change != BoxChange::none && !marks_.signsChanges()) ? 3 : 1.2));
   painter.setBrush(colors.fill);
   painter.drawRoundedRect(r, round, round);
   if (sideOf(index) != BoxSide::none) paintSide(painter, r, round, sideOf(index));
+  if (marks_.signsChanges() && change != BoxChange::none) paintSign(painter, r, change);
   if (scale < kTextScale) return;
   QRectF text = r.adjusted(9, 3, -9, -3);
   QString title = box.title;
@@ -431,9 +459,9 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   QString below = box.subtitle;
   if (marks_.overlay.isShown()) {
     if (const QString& value = marks_.overlay.boxes[index].shown; !value.isEmpty()) below = value;
-  } else if (!marks_.changes.empty()) {
+  } else if (!marks_.changes.empty() && !marks_.signsChanges()) {
     // A difference of two steps has no times.
-  } else if (!marks_.ratios.empty()) {
+  } else if (!marks_.ratios.empty() && !marks_.signsChanges()) {
     if (const double ratio = marks_.ratios[index]; ratio > 0)
       below = QString::fromUtf8("× %1").arg(ratio, 0, 'f', 2);
     else if (ratio == kWithinNoise)

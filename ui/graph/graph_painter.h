@@ -37,6 +37,7 @@ QRectF portTextRect(const SceneEdge& edge, const QRectF& to);
 enum class BoxChange : uint8_t { none, added, removed, changed };
 QColor changeColor(BoxChange change, bool dark);  // of the border
 QColor changeFill(BoxChange change, bool dark);
+QString changeSign(BoxChange change);  // "+", where a colour has another meaning
 // All that a box of a class of operators can be filled with, and the text on it.
 BoxColors classColors(const QString& opClass, bool dark);
 QStringList boxClasses();
@@ -65,7 +66,11 @@ struct BoxMarks {
   std::vector<BoxSide> sides;  // by box; empty: all is on the host
   OverlayMarks overlay;        // of a file; it hides the colours of runs and differences
   int64_t mostNs = 0, sumNs = 0;
-  bool logarithmicHeat = false;  // three decades below the longest, for graphs that one operation rules
+  bool logarithmicHeat = false;   // three decades below the longest, for graphs that one operation rules
+  bool heatInComparison = false;  // of two steps: the heat fills boxes, and signs tell changes
+  bool signsChanges() const {
+    return heatInComparison && !changes.empty() && mostNs > 0 && !overlay.isShown();
+  }
   // 0 to 1, for heatColor().
   double heatOf(int64_t timeNs) const;
   int selected = -1;
@@ -95,6 +100,7 @@ class GraphPainter {
   BoxColors colorsOfBox(size_t index) const;
   void paintBox(QPainter& painter, size_t index, double scale) const;
   BoxSide sideOf(size_t index) const { return marks_.sides.empty() ? BoxSide::none : marks_.sides[index]; }
+  void paintSign(QPainter& painter, const QRectF& rect, BoxChange change) const;
   void paintSide(QPainter& painter, const QRectF& rect, double round, BoxSide side) const;
   void paintCopy(QPainter& painter, size_t index, double scale) const;
   void paintEdge(QPainter& painter, const SceneEdge& edge, double scale) const;

@@ -28,6 +28,7 @@
 #include "app/session/views/stop_views.h"
 #include "app/session/views/view_text.h"
 #include "app/session/views/why_views.h"
+#include "ui/graph/graph_pair.h"
 #include "ui/shell/debug_menu.h"
 #include "ui/shell/overlay_menu.h"
 #include "ui/shell/run_questions.h"
@@ -71,7 +72,8 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
   resize(1280, 800);
   setAcceptDrops(true);
   canvas_ = new GraphCanvas;
-  setCentralWidget(canvas_);
+  pair_ = new GraphPair(canvas_);
+  setCentralWidget(pair_);
   planTimer_.setSingleShot(true);
   planTimer_.setInterval(150);
   connect(&planTimer_, &QTimer::timeout, this, &MainWindow::askPlan);
@@ -334,7 +336,7 @@ void MainWindow::onFinished(const Event& event) {
     const bool isLatest = latest != latest_.end() && latest->second == event.ticket;
     const bool isOfLevels = takeLevels(*event.outcome);
     if (!isOfLevels && event.ticket == comparing_)
-      canvas_->setCompared(event.outcome->share<GraphView>());
+      showCompared(event.outcome->share<GraphView>());
     else if (!isOfLevels && isLatest)
       onOutcome(*event.outcome, typed);
     if (event.outcome->ok() && makesRuns(id)) submit(Command::of(CommandId::runs));
@@ -503,7 +505,7 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   canvas_->setTimes({});
   canvas_->setProblems({});
   canvas_->setGraph(nullptr, false);
-  canvas_->setCompared(nullptr);
+  showCompared(nullptr);
   comparing_ = 0;
   navigation_->forget();
   if (!sameFile) overlay_->forget();
@@ -625,7 +627,7 @@ void MainWindow::updateBusy() {
   const QString whyNoRun = !model_ ? noModel : !canRun() ? noRun : "";
   enableUnless(run_, isBusy && canRun() ? "Something is under way: it can be cancelled below." : whyNoRun);
   enableUnless(runButton_, model_ ? whyNoRun : "");
-  for (QAction* action : {fit_, openGroups_, closeGroups_, compareStep_})
+  for (QAction* action : {fit_, openGroups_, closeGroups_, compareStep_, sideBySide_})
     enableUnless(action, canvas_->graph() ? "" : model_ ? "There is no graph." : noModel);
   updateQuestions(whyNoRun);
   overlay_->setModelState(model_ ? "" : noModel);

@@ -62,6 +62,7 @@ namespace dyn::ui {
 
 class DebugMenu;
 class FlameCanvas;
+class GraphPair;
 class HelpWindow;
 class LevelsPanel;
 class NameDelegate;
@@ -112,7 +113,7 @@ class MainWindow : public QMainWindow {
   void askWhy(const QString& question);
   // Values for the nodes, from a file (app/session/graph/overlay_file.h). False: lastError() says why.
   bool openOverlay(const QString& file);
-  bool idle() const { return pending_.empty() && canvas_->settled(); }
+  bool idle() const;
   QByteArray stateJson() const;
 
   GraphCanvas* canvas() const { return canvas_; }
@@ -176,6 +177,8 @@ class MainWindow : public QMainWindow {
   void goToPass(int by);
   void fillCompareMenu();
   void search(const QString& text);
+  void showCompared(Shared<GraphView> other);
+  void showSideBySide(bool on);
   void showFound(int count);
   void showOutline(Shared<GraphView> graph);
   // Of the menus: how the window looks, and what it does by itself.
@@ -305,6 +308,7 @@ class MainWindow : public QMainWindow {
   bool pictureWanted_ = false;  // of the model that was opened, when it is laid out
 
   GraphCanvas* canvas_ = nullptr;
+  GraphPair* pair_ = nullptr;  // its place, and that of the graph it is compared with
   QTableWidget* passTable_ = nullptr;
   QTableWidget* kernelTable_ = nullptr;
   NameDelegate* kernelPlaces_ = nullptr;  // of a column of it
@@ -344,7 +348,7 @@ class MainWindow : public QMainWindow {
   CommandPalette* palette_ = nullptr;
   QAction *run_ = nullptr, *open_ = nullptr, *undo_ = nullptr, *redo_ = nullptr;
   QAction *fit_ = nullptr, *openGroups_ = nullptr, *closeGroups_ = nullptr, *commands_ = nullptr;
-  QAction *compareStep_ = nullptr, *searchKeys_ = nullptr;
+  QAction *compareStep_ = nullptr, *sideBySide_ = nullptr, *searchKeys_ = nullptr;
   QPushButton* runButton_ = nullptr;
 };
 

@@ -14,6 +14,7 @@
 #include "app/session/views/graph_views.h"
 #include "app/session/views/views.h"
 #include "ui/graph/dot_layout.h"
+#include "ui/graph/graph_pair.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"
 #include "ui/support/icons.h"
@@ -64,6 +65,13 @@ void MainWindow::makeGoMenu() {
                         [this] { compareWith(comparedStep_ == kStepBefore ? kNotCompared : kStepBefore); });
   compareStep_->setIcon(icon("actions/compare"));
   compareStep_->setToolTip("Mark in the graph and the text what this pass changed (D on the graph)");
+  sideBySide_ = action("Side by side", "Shift+D", [this] { showSideBySide(sideBySide_->isChecked()); });
+  actOnGraphAlone(sideBySide_, canvas_);
+  sideBySide_->setCheckable(true);
+  sideBySide_->setIcon(icon("actions/side_by_side"));
+  sideBySide_->setToolTip(
+      "The graphs of two passes beside each other, removals in the one and additions in the other "
+      "(Shift+D on the graph)");
 }
 
 void MainWindow::addLayouterTo(QMenu* view) {
@@ -72,6 +80,10 @@ void MainWindow::addLayouterTo(QMenu* view) {
   logarithmic->setShortcut(QKeySequence("L"));
   actOnGraphAlone(logarithmic, canvas_);
   connect(logarithmic, &QAction::toggled, canvas_, &GraphCanvas::setLogarithmicHeat);
+  QAction* compared = view->addAction("Heat while passes are compared");
+  compared->setCheckable(true);
+  compared->setToolTip("Boxes have the colour of their time, and signs say what is new, changed or removed");
+  connect(compared, &QAction::toggled, canvas_, &GraphCanvas::setHeatInComparison);
   QAction* graphviz = view->addAction("Lay out with Graphviz");
   graphviz->setCheckable(true);
   if (dotProgram().isEmpty()) {
@@ -124,13 +136,26 @@ void MainWindow::compareWith(int step) {
   const int other = step == kStepBefore ? step_ - 1 : step;
   if (!canRun() || other < 0 || other == step_) {
     comparing_ = 0;
-    canvas_->setCompared(nullptr);
+    showCompared(nullptr);
     return;
   }
   comparing_ =
       session_->submit(Command::of(CommandId::graph).add("pass", std::to_string(other)), Delivery::byEvent);
   pending_[comparing_] = CommandId::graph;
   updateBusy();
+}
+
+bool MainWindow::idle() const { return pending_.empty() && canvas_->settled() && pair_->settled(); }
+
+// Where nothing is compared yet: with the step before.
+void MainWindow::showSideBySide(bool on) {
+  pair_->setSideBySide(on);
+  if (on && comparedStep_ == kNotCompared) compareWith(kStepBefore);
+}
+
+void MainWindow::showCompared(Shared<GraphView> other) {
+  canvas_->setCompared(other);
+  pair_->setOther(std::move(other));
 }
 
 // Of a search: how many there are, which one is shown, and the list.

@@ -10,6 +10,7 @@
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSlider>
 #include <QStatusBar>
 #include <QTableWidget>
@@ -19,6 +20,7 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
+#include "ui/graph/graph_pair.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/menu_keys.h"
 #include "ui/shell/overlay_menu.h"
@@ -173,7 +175,7 @@ void MainWindow::makeToolBar() {
   bar->addSeparator();
   bar->addActions({navigation_->backAction(), navigation_->forwardAction()});
   bar->addSeparator();
-  bar->addActions({fit_, openGroups_, closeGroups_, compareStep_});
+  bar->addActions({fit_, openGroups_, closeGroups_, compareStep_, sideBySide_});
   auto* space = new QWidget;
   space->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
   bar->addWidget(space);
@@ -346,13 +348,24 @@ void MainWindow::makeRunPanel() {
   column->addWidget(runSummary_, 1);
   auto* d = new QDockWidget("Run", this);
   d->setObjectName("runDock");
-  d->setWidget(panel);
+  // Many dims and inputs must not keep the pages above and beside them small.
+  auto* scroll = new QScrollArea;
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setMinimumSize(200, 120);
+  scroll->setWidget(panel);
+  d->setWidget(scroll);
   addDockWidget(Qt::RightDockWidgetArea, d);
 }
 
 // All views look at one selection: choosing an operation in one shows it in the others.
 void MainWindow::connectViews() {
   connect(canvas_, &GraphCanvas::nodeSelected, this, &MainWindow::showNode);
+  connect(pair_, &GraphPair::otherReady, this, [this] {
+    updateBusy();
+    if (idle()) Q_EMIT becameIdle();
+  });
   connect(canvas_, &GraphCanvas::searched, this, &MainWindow::showFound);
   connect(canvas_, &GraphCanvas::sceneReady, this, [this] {
     if (canvas_->graph() && model_ && std::exchange(pictureWanted_, false))

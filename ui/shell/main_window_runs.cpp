@@ -138,6 +138,7 @@ void MainWindow::compareLastRuns() {
 void MainWindow::showRuns(Shared<RunList> runs) {
   keepResult(*runs);
   places_->setRunsCount(static_cast<int>(runs->rows.size()));
+  rows_->setCaches(model_ ? grownCaches(*model_, runs->rows) : std::vector<GrownCaches>());
   runs_->showRuns(std::move(runs));
 }
 

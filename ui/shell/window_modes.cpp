@@ -144,7 +144,9 @@ void applyMode(QMainWindow& window, WindowMode mode) {
   resize(right, (twoColumns ? 0.19 : 0.26) * window.width(), Qt::Horizontal);
   // In one column the page of the overview has most of the height.
   if (!twoColumns && !left.isEmpty() && !right.isEmpty() && mode == WindowMode::overview)
-    window.resizeDocks({left.first(), right.first()}, {65, 35}, Qt::Vertical);
+    window.resizeDocks({left.first(), right.first()},
+                       {static_cast<int>(0.65 * window.height()), static_cast<int>(0.35 * window.height())},
+                       Qt::Vertical);
   if (!spec.panels.isEmpty()) resize(lower, spec.panelsHeight * window.height(), Qt::Vertical);
 }
 

@@ -5,6 +5,7 @@
 #include <QLabel>
 #include <QPlainTextEdit>
 #include <QScrollBar>
+#include <QTextOption>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -34,7 +35,7 @@ ConsolePanel::ConsolePanel(Completer completer, std::string historyPath)
   output_->setReadOnly(true);
   output_->setMaximumBlockCount(kMostLines);
   output_->setFont(font);
-  output_->setLineWrapMode(QPlainTextEdit::NoWrap);
+  output_->setWordWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
   output_->setFrameStyle(QFrame::NoFrame);
   line_->setObjectName("consoleLine");
   line_->setFont(font);
@@ -60,7 +61,6 @@ void ConsolePanel::append(const QString& text) {
   if (lines.isEmpty()) return;
   output_->appendPlainText(lines);
   output_->verticalScrollBar()->setValue(output_->verticalScrollBar()->maximum());
-  output_->horizontalScrollBar()->setValue(0);
 }
 
 void ConsolePanel::echo(const QString& entry) {

@@ -12,6 +12,7 @@
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "ui/support/save_dialog.h"
 #include "ui/views/code/shown_line.h"
@@ -175,6 +176,11 @@ void CodeView::setHighlights(std::vector<std::pair<int, QColor>> lines) {
 
 void CodeView::setGroups(std::vector<int> groups) {
   groups_ = std::move(groups);
+  longGroups_.clear();
+  constexpr int kLong = 40;  // lines: a page
+  std::map<int, int> counts;
+  for (const int group : groups_)
+    if (group >= 0 && ++counts[group] > kLong) longGroups_.insert(group);
   viewport()->update();
 }
 

@@ -39,8 +39,10 @@ class CodeView : public QAbstractScrollArea {
   void setHighlights(std::vector<std::pair<int, QColor>> lines);
   const std::vector<std::pair<int, QColor>>& highlights() const { return highlights_; }
 
-  // By line: what has the same number has the same background; -1 and lines without one have none.
+  // By line: what has the same number has the same background; -1 and lines without one have none. One
+  // of many lines has a stripe before them instead: a whole page of one colour tells nothing.
   void setGroups(std::vector<int> groups);
+  bool isStriped(int group) const { return longGroups_.count(group) > 0; }
   const std::vector<int>& groups() const { return groups_; }
   // Discs in front of the line numbers. Where they are taken, a click beside the numbers asks for one.
   void setTakesMarks(bool takes);
@@ -125,6 +127,7 @@ class CodeView : public QAbstractScrollArea {
   std::vector<std::pair<int, QColor>> highlights_;
   Position cursor_, anchor_;
   std::vector<int> groups_;
+  std::set<int> longGroups_;
   std::set<int> marks_;
   int chosen_ = -1, hovered_ = -1, standing_ = -1;
   bool wrapped_ = false, selecting_ = false, takesMarks_ = false, shortNames_ = false;

@@ -13,6 +13,7 @@ namespace dyn::ui {
 
 namespace {
 
+constexpr int kStripe = 5;   // pixels
 constexpr int kMarked = 60;  // opacity of what is chosen, not only looked at
 
 QColor tokenColor(TokenKind kind, bool dark) {
@@ -56,10 +57,17 @@ QColor markColor(LineMark mark, bool dark) {
 
 }  // namespace
 
-QColor groupColor(int group, bool dark) {
+namespace {
+
+int hueOfGroup(int group) {
   constexpr std::array<int, 8> kHues = {208, 38, 130, 284, 62, 336, 178, 12};
-  const int hue = kHues[static_cast<size_t>(group) % kHues.size()];
-  return QColor::fromHsl(hue, dark ? 110 : 170, dark ? 50 : 232);
+  return kHues[static_cast<size_t>(group) % kHues.size()];
+}
+
+}  // namespace
+
+QColor groupColor(int group, bool dark) {
+  return QColor::fromHsl(hueOfGroup(group), dark ? 110 : 170, dark ? 50 : 232);
 }
 
 void CodeView::paintEvent(QPaintEvent* event) {
@@ -98,8 +106,14 @@ void CodeView::paintBack(QPainter& painter, Row row, int y) const {
     paintCells(painter, row, y, static_cast<int>(columns.first), static_cast<int>(columns.second),
                mark == LineMark::before ? (isDark(palette()) ? QColor(128, 48, 48) : QColor(255, 196, 190))
                                         : (isDark(palette()) ? QColor(36, 104, 58) : QColor(176, 232, 188)));
-  if (line < groups_.size() && groups_[line] >= 0)
-    painter.fillRect(whole, groupColor(groups_[line], isDark(palette())));
+  if (line < groups_.size() && groups_[line] >= 0) {
+    const QColor color = groupColor(groups_[line], isDark(palette()));
+    if (isStriped(groups_[line]))
+      painter.fillRect(whole.left(), y, kStripe, lineHeight_,
+                       QColor::fromHsl(hueOfGroup(groups_[line]), 150, isDark(palette()) ? 110 : 150));
+    else
+      painter.fillRect(whole, color);
+  }
   if (row.line == standing_)
     painter.fillRect(whole, isDark(palette()) ? QColor(96, 84, 10) : QColor(255, 238, 120));
   for (auto at = std::lower_bound(highlights_.begin(), highlights_.end(), row.line,

@@ -11,6 +11,7 @@
 #include "ui/graph/graph_scene.h"
 #include "ui/support/axis_step.h"
 #include "ui/support/formula_text.h"
+#include "ui/support/paper_text.h"
 #include "ui/support/theme.h"
 
 namespace dyn::ui {
@@ -220,7 +221,7 @@ void PlanCanvas::paintEvent(QPaintEvent*) {
     painter.setPen(QPen(palette().color(QPalette::Text), 1, Qt::DashLine));
     const double y = bottom - arenaBytes_ * up;
     painter.drawLine(QPointF(kLeft, y), QPointF(width() - kRight, y));
-    painter.drawText(QPointF(kLeft + 4, y - 3), "end of the arena; above it: from the pool");
+    paintOnPaper(painter, QPointF(kLeft + 4, y - 3), "end of the arena; above it: from the pool", palette());
   }
   const QRectF peak = paintPeak(painter);
   const QString steps = QString::fromUtf8("operations 0 → %1").arg(static_cast<int>(steps_) - 1);

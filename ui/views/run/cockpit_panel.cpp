@@ -23,6 +23,7 @@
 #include "app/session/views/why_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/short_name.h"
+#include "ui/views/run/variant_words.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -429,17 +430,17 @@ void CockpitPanel::showPrediction(const PredictView& view) {
   if (held > 0)
     text += QString("<p>%1 run-time %2 would hold.</p>").arg(held).arg(held == 1 ? "check" : "checks");
   if (!view.kernels.contractions.empty()) {
-    text += "<p><b>Kernel variants</b></p><table>";
+    text += "<p><b>Kernel variants</b></p>";
     for (const ContractionRow& row : view.kernels.contractions) {
       QString values;
       if (!row.values.empty())
         values = elidedName(QString::fromStdString(row.values.front()), 0, fontMetrics(), kWidestName)
                      .toHtmlEscaped();
       if (row.values.size() > 1) values += QString(" and %1 more").arg(row.values.size() - 1);
-      text += "<tr><td>" + values + "&nbsp;&nbsp;</td><td>" + html(contraction::textOf(row.chosen)) +
-              "</td><td>&nbsp;by " + html(row.by) + "</td></tr>";
+      const QString chosen = QString::fromStdString(contraction::textOf(row.chosen));
+      text += "<p style='margin-top:0'>" + values + "<br><span title='" + html(chosen.toStdString()) + "'>" +
+              variantWords(chosen).toHtmlEscaped() + "</span> (by " + html(row.by) + ")</p>";
     }
-    text += "</table>";
   }
   summary_->setHtml(text);
 }

@@ -41,11 +41,13 @@ RowsCanvas::RowsCanvas(QWidget* parent) : QWidget(parent) {
 
 void RowsCanvas::clear(const QString& message) {
   message_ = message;
+  caches_ = std::nullopt;
   take({}, {}, {});
 }
 
 void RowsCanvas::setLoop(const LevelLoop& loop) {
   isTree_ = true;
+  caches_ = std::nullopt;
   leaves_ = loop.leaves.value_or(-1);
   take(loop.nodes, loop.timesNs, loop.takenBytes);
 }
@@ -54,7 +56,26 @@ void RowsCanvas::setSequences(const SequenceRows& sequences) {
   isTree_ = false;
   leaves_ = -1;
   sequences_ = sequences;
+  caches_ = std::nullopt;
   take(sequences.lengths, {}, {});
+}
+
+void RowsCanvas::setCaches(const GrownCaches& caches) {
+  isTree_ = false;
+  leaves_ = -1;
+  caches_ = caches;
+  std::vector<int64_t> positions;
+  for (const GrownCaches::Run& run : caches.runs) positions.push_back(run.after);
+  take(std::move(positions), {}, {});
+}
+
+QRectF RowsCanvas::givenPart(const Row& row) const {
+  if (!caches_ || row.begin + 1 != row.end) return {};
+  QRectF part = row.marks;
+  const GrownCaches::Run& run = caches_->runs[row.begin];
+  part.setWidth(part.width() * static_cast<double>(run.before) /
+                std::max(1.0, static_cast<double>(run.after)));
+  return part;
 }
 
 void RowsCanvas::take(std::vector<int64_t> sizes, std::vector<int64_t> timesNs, std::vector<int64_t> bytes) {
@@ -154,11 +175,36 @@ double RowsCanvas::meanNsOf(const Row& row) const {
   return static_cast<double>(sum(timeSums_, row.begin, row.end)) / static_cast<double>(row.end - row.begin);
 }
 
-QString RowsCanvas::labelOf(const Row& row) const { return rowRangeText(row.begin, row.end); }
+QString RowsCanvas::labelOf(const Row& row) const {
+  if (!caches_) return rowRangeText(row.begin, row.end);
+  const QString first = groupedText(caches_->runs[row.begin].number);
+  if (row.begin + 1 == row.end) return first;
+  return first + QString::fromUtf8("–") + groupedText(caches_->runs[row.end - 1].number);
+}
 
-QString RowsCanvas::headOfLabels() const { return isTree_ ? "level" : "sequence"; }
+QString RowsCanvas::headOfLabels() const { return caches_ ? "run" : isTree_ ? "level" : "sequence"; }
+
+// "run 3: 16 positions given, 8 appended: 24" and the bytes of all caches
+QString RowsCanvas::describeCaches(size_t begin, size_t end) const {
+  QString text;
+  constexpr size_t kMostLines = 8;
+  for (size_t i = begin; i < std::min(end, begin + kMostLines); ++i) {
+    const GrownCaches::Run& run = caches_->runs[i];
+    text += QString("%1run %2: %3 %4 given, %5 appended: %6 (%7)")
+                .arg(i > begin ? "\n" : "", groupedText(run.number), groupedText(run.before),
+                     run.before == 1 ? "position" : "positions", groupedText(run.after - run.before),
+                     groupedText(run.after), QString::fromStdString(run.sizes)) +
+            QString("\n%1 in %2, %3 after it")
+                .arg(bytesText(run.bytesBefore),
+                     caches_->count == 1 ? QString("one cache") : groupedText(caches_->count) + " caches",
+                     bytesText(run.bytesAfter));
+  }
+  if (end > begin + kMostLines) text += QString("\nand %1 more").arg(end - begin - kMostLines);
+  return text;
+}
 
 QString RowsCanvas::describe(size_t begin, size_t end) const {
+  if (caches_) return describeCaches(begin, end);
   const int64_t size = sum(sums_, begin, end);
   const bool one = begin + 1 == end;
   if (!isTree_) {
@@ -188,7 +234,7 @@ void RowsCanvas::paintRow(QPainter& painter, const Row& row, const Columns& c) c
   const QPalette& p = palette();
   const bool timed = !timeSums_.empty();
   const QColor color = timed ? heatColor(row.heat) : p.color(QPalette::Highlight);
-  if (!isTree_) {  // what padding adds
+  if (!isTree_ && !caches_) {  // what padding adds
     QColor pale = p.color(QPalette::Text);
     pale.setAlpha(sequences_.isComputedPadded ? 60 : 22);
     painter.fillRect(
@@ -200,6 +246,13 @@ void RowsCanvas::paintRow(QPainter& painter, const Row& row, const Columns& c) c
       painter.fillRect(QRectF(c.marks + i * c.pixelsEach, row.marks.y(), side, row.marks.height()), color);
   } else if (sum(sums_, row.begin, row.end) > 0) {
     painter.fillRect(row.marks, color);
+    // What a run was given is quieter than what it appended.
+    if (const QRectF given = givenPart(row); given.width() > 0) {
+      painter.fillRect(given, p.color(QPalette::Base));
+      QColor quiet = p.color(QPalette::Highlight);
+      quiet.setAlpha(110);
+      painter.fillRect(given, quiet);
+    }
   }
   if (c.timeWidth > 0) painter.fillRect(row.time, color);
   if (chosen_ && *chosen_ >= row.begin && *chosen_ < row.end) {
@@ -240,7 +293,7 @@ void RowsCanvas::paintEvent(QPaintEvent*) {
     painter.drawText(QPointF(x, metrics.ascent() + 3), text);
   };
   head(c.label, headOfLabels());
-  head(c.marks, isTree_ ? "nodes" : "rows");
+  head(c.marks, caches_ ? "positions: given, and appended by the run" : isTree_ ? "nodes" : "rows");
   if (c.timeWidth > 0) head(c.time, "time");
   double lastText = isTree_ ? 1e9 : -1e9;
   for (const Row& row : rows()) {

@@ -1,6 +1,7 @@
 // RowsCanvas: what a run computed together, row by row: the levels of a tree computed level by level, leaves
 // at the bottom, a mark for each node and beside them the time of the level; or the sequences of a ragged
-// value, a bar as long as each, and pale behind it what padding would have added.
+// value, a bar as long as each, and pale behind it what padding would have added; or the caches of a
+// decoder, a bar for each run: what it was given, and behind it what it appended.
 //
 // Where marks would be too small they are a bar; where there are more rows than lines of the picture,
 // neighbours stand together: what is painted depends on the size of the window alone, so a million nodes are
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "app/engine/run/level_loops.h"
+#include "ui/views/run/grown_caches.h"
 
 class QPainter;
 
@@ -26,6 +28,7 @@ class RowsCanvas : public QWidget {
   const QString& message() const { return message_; }
   void setLoop(const LevelLoop& loop);
   void setSequences(const SequenceRows& sequences);
+  void setCaches(const GrownCaches& caches);
   void showAll();
 
   // Of the levels or sequences [begin, end), counted from 0: what one line of the picture stands for.
@@ -41,6 +44,8 @@ class RowsCanvas : public QWidget {
   std::pair<size_t, size_t> inSight() const { return {first_, last_}; }
   std::optional<size_t> chosen() const { return chosen_; }
   QString describe(size_t begin, size_t end) const;
+  // Of caches: where what was given ends in the bar of a row of one run.
+  QRectF givenPart(const Row& row) const;
 
  Q_SIGNALS:
   void rowChosen(qint64 row);  // a level or a sequence, from 0
@@ -80,11 +85,15 @@ class RowsCanvas : public QWidget {
   double rowsBottom() const;
 
   static constexpr const char* kNothingYet =
-      "Run a model over trees, or over sequences of different lengths: its levels and rows appear here.";
+      "Run a model over trees, over sequences of different lengths, or a decoder with caches: levels, rows "
+      "and "
+      "caches appear here.";
   QString message_ = kNothingYet;  // where there is nothing to draw
+  QString describeCaches(size_t begin, size_t end) const;
   bool isTree_ = true;
   int64_t leaves_ = -1;
   SequenceRows sequences_;  // what is known of them besides
+  std::optional<GrownCaches> caches_;
   std::vector<int64_t> sizes_, sums_, timeSums_, bytes_;
   int64_t most_ = 1;
   size_t first_ = 0, last_ = 0;  // in sight

@@ -42,6 +42,14 @@ QString summaryOf(const SequenceRows& rows) {
              .arg(100 * rows.paddingShare(), 0, 'f', 1);
 }
 
+QString summaryOf(const GrownCaches& caches) {
+  const GrownCaches::Run& last = caches.runs.back();
+  return QString::fromUtf8("%1, %2 → %3; run %4: %5 → %6")
+      .arg(counted(caches.count, "cache", "caches"), QString::fromStdString(caches.from),
+           QString::fromStdString(caches.to), groupedText(last.number), bytesText(last.bytesBefore),
+           bytesText(last.bytesAfter));
+}
+
 }  // namespace
 
 RowsPanel::RowsPanel(QWidget* parent) : QWidget(parent) {
@@ -71,13 +79,29 @@ RowsPanel::RowsPanel(QWidget* parent) : QWidget(parent) {
 
 QString RowsPanel::summary() const { return summary_->text(); }
 
-void RowsPanel::clear() { setLevels(nullptr); }
+void RowsPanel::clear() {
+  caches_.clear();
+  setLevels(nullptr);
+}
 
-void RowsPanel::say(const QString& why) { canvas_->clear(why); }
+void RowsPanel::say(const QString& why) {
+  why_ = why;
+  if (isEmpty()) canvas_->clear(why);
+}
 
 void RowsPanel::setLevels(Shared<LevelsView> levels) {
-  const QString before = choice_->currentText();
   levels_ = std::move(levels);
+  why_.clear();
+  fill();
+}
+
+void RowsPanel::setCaches(std::vector<GrownCaches> caches) {
+  caches_ = std::move(caches);
+  fill();
+}
+
+void RowsPanel::fill() {
+  const QString before = choice_->currentText();
   {
     const QSignalBlocker quiet(choice_);
     choice_->clear();
@@ -87,6 +111,7 @@ void RowsPanel::setLevels(Shared<LevelsView> levels) {
       for (const SequenceRows& rows : levels_->sequences)
         choice_->addItem(QString::fromStdString(rows.value));
     }
+    for (const GrownCaches& caches : caches_) choice_->addItem(caches.name);
     choice_->setVisible(choice_->count() > 0);
     if (const int same = choice_->findText(before); same >= 0) choice_->setCurrentIndex(same);
   }
@@ -94,11 +119,16 @@ void RowsPanel::setLevels(Shared<LevelsView> levels) {
 }
 
 void RowsPanel::show(int index) {
-  if (!levels_ || index < 0) {
+  if (isEmpty() || index < 0) {
     summary_->clear();
-    return canvas_->clear();
+    return why_.isEmpty() ? canvas_->clear() : canvas_->clear(why_);
   }
   const auto at = static_cast<size_t>(index);
+  const size_t ofRun = levels_ ? levels_->loops.size() + levels_->sequences.size() : 0;
+  if (at >= ofRun) {
+    summary_->setText(summaryOf(caches_[at - ofRun]));
+    return canvas_->setCaches(caches_[at - ofRun]);
+  }
   if (at < levels_->loops.size()) {
     summary_->setText(summaryOf(levels_->loops[at]));
     return canvas_->setLoop(levels_->loops[at]);

@@ -1,4 +1,5 @@
-// RowsPanel: the levels of trees and the sequences of a run (rows_canvas.h); which of them, a list chooses.
+// RowsPanel: the levels of trees, the sequences of a run, and the caches of a decoder over its runs
+// (rows_canvas.h); which of them, a list chooses.
 #pragma once
 
 #include <QWidget>
@@ -20,7 +21,8 @@ class RowsPanel : public QWidget {
   void clear();
   void say(const QString& why);               // there is nothing to show
   void setLevels(Shared<LevelsView> levels);  // null: the run has none
-  bool isEmpty() const { return !levels_; }
+  void setCaches(std::vector<GrownCaches> caches);
+  bool isEmpty() const { return !levels_ && caches_.empty(); }
   RowsCanvas* canvas() const { return canvas_; }
   QComboBox* choice() const { return choice_; }
   QString summary() const;
@@ -29,9 +31,12 @@ class RowsPanel : public QWidget {
   void placeChosen(const QString& place);
 
  private:
+  void fill();
   void show(int index);
 
   Shared<LevelsView> levels_;
+  std::vector<GrownCaches> caches_;
+  QString why_;  // there is nothing to show
   QComboBox* choice_ = nullptr;
   QLabel* summary_ = nullptr;
   RowsCanvas* canvas_ = nullptr;

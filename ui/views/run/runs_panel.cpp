@@ -24,15 +24,15 @@ constexpr const char* kNoRun = "Choose a run in the list first.";
 enum RunsColumn {
   kRun,
   kMark,
-  kModel,
-  kPipeline,
-  kRunSizes,
-  kRunInputs,
-  kThreads,
-  kCount,
   kMedian,
   kSpread,
   kPeak,
+  kRunSizes,
+  kPipeline,
+  kModel,
+  kCount,
+  kThreads,
+  kRunInputs,
   kFrom
 };
 
@@ -66,8 +66,8 @@ RunsPanel::RunsPanel(QWidget* parent) : QWidget(parent) {
   compare_ = button("Compare", "compareChecked",
                     "The two checked runs; else the baseline and the last run; else the last two (:compare)");
   column->addLayout(row);
-  table_ = makeTable("runs", {"Run", "", "Model", "Pipeline", "Sizes", "Inputs", "Threads", "n", "Median",
-                              "Spread", "Peak", "From"});
+  table_ = makeTable("runs", {"Run", "", "Median", "Spread", "Peak", "Sizes", "Pipeline", "Model",
+                              "Times run", "Threads", "Inputs", "From"});
   table_->setAccessibleName("Runs of this session");
   setEmptyText(table_, "No run yet. Each is kept here, and two of them can be compared.");
   column->addWidget(table_, 1);

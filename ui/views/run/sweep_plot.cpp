@@ -12,7 +12,9 @@
 #include "app/session/views/predict_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/axis_step.h"
+#include "ui/support/paper_text.h"
 #include "ui/support/theme.h"
+#include "ui/views/run/variant_words.h"
 
 namespace dyn::ui {
 
@@ -25,8 +27,9 @@ QColor timeColor(bool dark) { return dark ? QColor(106, 168, 255) : QColor(20, 9
 QColor peakColor(bool dark) { return dark ? QColor(255, 176, 84) : QColor(196, 98, 8); }
 
 QColor bandColor(size_t band, bool dark) {
-  const int hue = static_cast<int>((200 + band * 67) % 360);
-  return QColor::fromHsl(hue, 70, dark ? 48 : 238);
+  // Two shades in turn: beside each other they differ, and curves and letters stay the loudest.
+  const bool even = band % 2 == 0;
+  return QColor::fromHsl(212, 50, dark ? (even ? 36 : 48) : (even ? 246 : 236));
 }
 
 }  // namespace
@@ -132,6 +135,7 @@ void SweepPlot::paintEvent(QPaintEvent*) {
 void SweepPlot::paintBands(QPainter& painter) const {
   const bool dark = isDark(palette());
   const QRectF f = frame();
+  bool named = false;
   for (size_t i = 0; i < sweep_->bands.size(); ++i) {
     const SweepBand& band = sweep_->bands[i];
     const double left = xOf(static_cast<double>(band.from));
@@ -140,10 +144,14 @@ void SweepPlot::paintBands(QPainter& painter) const {
     const QRectF area(left, f.top(), right - left, f.height());
     painter.fillRect(area, bandColor(i, dark));
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    const QString text = painter.fontMetrics().elidedText(QString::fromStdString(band.versions),
-                                                          Qt::ElideRight, static_cast<int>(area.width()) - 8);
-    if (area.width() > 40) painter.drawText(area.adjusted(4, 2, -4, 0), Qt::AlignTop | Qt::AlignLeft, text);
+    const QString text = variantWords(QString::fromStdString(band.versions));
+    if (painter.fontMetrics().horizontalAdvance(text) > area.width() - 8) continue;
+    named = true;
+    painter.drawText(area.adjusted(4, 2, -4, 0), Qt::AlignTop | Qt::AlignLeft, text);
   }
+  if (!named && sweep_->bands.size() > 1)
+    painter.drawText(f.adjusted(4, 2, -4, 0), Qt::AlignTop | Qt::AlignLeft,
+                     "another shade: another kernel variant");
   painter.setBrush(QBrush(palette().color(QPalette::PlaceholderText), Qt::BDiagPattern));
   painter.setPen(Qt::NoPen);
   // From the first size that cannot be run to the last beside it.
@@ -247,10 +255,11 @@ void SweepPlot::paintLimit(QPainter& painter) const {
   const QString text = "limit " + bytesText(*limitBytes_);
   const double width = painter.fontMetrics().horizontalAdvance(text) + 8,
                height = painter.fontMetrics().height();
-  QRectF label(frame().right() - width - 4, y - height - 1, width, height);
+  QRectF label(frame().left() + 4, y - height - 1, width, height);  // curves rise to the right
   if (label.top() < frame().top()) label.moveTop(y + 2);
   painter.setPen(palette().color(QPalette::Text));
-  painter.drawText(label, Qt::AlignCenter, text);
+  paintOnPaper(painter, QPointF(label.left() + 4, label.top() + painter.fontMetrics().ascent()), text,
+               palette());
 }
 
 QString SweepPlot::describe(double x) const {
@@ -263,7 +272,8 @@ QString SweepPlot::describe(double x) const {
   text +=
       "\nexpected " + timeText(near->timeNs.value_or(0)) + ", peak " + bytesText(near->peakBytes.value_or(0));
   if (near->band >= 0)
-    text += "\n" + QString::fromStdString(sweep_->bands[static_cast<size_t>(near->band)].versions);
+    text +=
+        "\n" + variantWords(QString::fromStdString(sweep_->bands[static_cast<size_t>(near->band)].versions));
   for (const MeasuredRun& run : sweep_->measured)
     if (run.dims.at(sweep_->symbol) == near->value)
       text += "\nmeasured " + timeText(run.timeNs) + ", peak " + bytesText(run.peakBytes);

@@ -44,14 +44,30 @@ void InputsTable::setModel(const ModelInfo* model) {
     setCell(this, r, kName, QString::fromStdString(input.name));
     setCell(this, r, kValue, "random");
     setCell(this, r, kType, shortType(input.type));
+    item(r, kName)->setToolTip(QString::fromStdString(input.name) + ": " + shortType(input.type));
     for (const int column : {kName, kType})
       item(r, column)->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable);
     item(r, kValue)->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsEditable);
   }
   fitColumns(this);
   setColumnWidth(kName, std::min(columnWidth(kName), 130));
-  setColumnWidth(kValue, 76);
+  giveRoom();
   updateGeometry();
+}
+
+// Where types would be cut to "f3…4]" they are in the tooltips of the names alone.
+void InputsTable::giveRoom() {
+  constexpr int kValueWidth = 76;
+  const int room = viewport()->width() - columnWidth(kName) - kValueWidth;
+  const bool narrow = room < fontMetrics().horizontalAdvance("f32 [… seq]");
+  setColumnHidden(kType, narrow);
+  horizontalHeader()->setSectionResizeMode(kValue, narrow ? QHeaderView::Stretch : QHeaderView::Interactive);
+  if (!narrow) setColumnWidth(kValue, kValueWidth);
+}
+
+void InputsTable::resizeEvent(QResizeEvent* event) {
+  QTableWidget::resizeEvent(event);
+  giveRoom();
 }
 
 QSize InputsTable::sizeHint() const {

@@ -33,9 +33,11 @@ class InputsTable : public QTableWidget {
 
  protected:
   void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void chooseFile(int row);
+  void giveRoom();
   QString case_;
 };
 

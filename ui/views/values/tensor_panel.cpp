@@ -32,6 +32,10 @@ namespace dyn::ui {
 
 namespace {
 
+constexpr const char* kNothingYet =
+    "Select an operation and press Look: statistics, a histogram, and the elements as a heat map, as maps "
+    "beside each other (feature maps, attention) or as a picture.";
+
 const char* const kNotOfRun = "This value is not of the last run.";
 
 QString number(double x) { return QString::number(x, 'g', 6); }
@@ -144,7 +148,8 @@ void HeatMap::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   if (!tensor_ || tensor_->grid.empty()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect(), Qt::AlignCenter, tensor_ ? "no elements" : "one slice, as a heat map");
+    painter.drawText(rect().adjusted(16, 0, -16, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                     tensor_ ? "no elements" : kNothingYet);
     return;
   }
   painter.drawImage(area(), picture());
@@ -213,7 +218,7 @@ TensorPanel::TensorPanel(QWidget* parent) : QWidget(parent) {
   auto* row = new QHBoxLayout;
   name_ = new QLineEdit;
   name_->setObjectName("tensorName");
-  name_->setPlaceholderText("A value: select an operation, or type its name and press Enter");
+  name_->setPlaceholderText("Select an operation, or type a name");
   slice_ = new QLineEdit;
   slice_->setObjectName("tensorSlice");
   slice_->setPlaceholderText("slice: 0,3");
@@ -353,6 +358,14 @@ bool TensorPanel::take(const Outcome& outcome) {
 
 void TensorPanel::show(Shared<TensorView> tensor) {
   tensor_ = std::move(tensor);
+  // Without a tensor one page says how to get one; what went wrong stands at the left.
+  const bool isEmpty = !tensor_;
+  numbers_->setHidden(isEmpty);
+  histogram_->setHidden(isEmpty);
+  if (isEmpty)
+    pages_->setCurrentIndex(0);
+  else
+    pages_->setCurrentIndex(as_->currentIndex());
   heat_->setTensor(tensor_);
   maps_->setTensor(tensor_);
   picture_->setTensor(tensor_);

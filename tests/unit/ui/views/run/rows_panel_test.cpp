@@ -190,5 +190,65 @@ TEST(RowsPanel, ARunOverTreesIsShownAndInTheState) {
   EXPECT_THAT(panel->summary().toStdString(), HasSubstr("4 sequences, 9 rows, the longest 5"));
 }
 
+GrownCaches cachesOfTwo() {
+  GrownCaches caches;
+  caches.name = "past_key_0 … past_value_1";
+  caches.count = 4;
+  caches.from = "past";
+  caches.to = "past + seq";
+  caches.runs = {{1, 0, 8, 0, 4096, "past=0, seq=8"}, {2, 8, 9, 4096, 4608, "past=8, seq=1"}};
+  return caches;
+}
+
+TEST(RowsCanvas, CachesGrowFromRunToRun) {
+  RowsCanvas canvas;
+  canvas.resize(800, 300);
+  canvas.setCaches(cachesOfTwo());
+  const std::vector<RowsCanvas::Row> rows = canvas.rows();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_LT(rows[0].rect.y(), rows[1].rect.y());
+  EXPECT_EQ(canvas.givenPart(rows[0]).width(), 0) << "the first run was given nothing";
+  EXPECT_NEAR(canvas.givenPart(rows[1]).width(), rows[1].marks.width() * 8 / 9, 1);
+  EXPECT_NEAR(rows[0].marks.width(), rows[1].marks.width() * 8 / 9, 1);
+  EXPECT_EQ(canvas.describe(1, 2).toStdString(),
+            "run 2: 8 positions given, 1 appended: 9 (past=8, seq=1)\n4.0 KiB in 4 caches, 4.5 KiB after it");
+  // Given and appended are told apart.
+  const QImage picture = canvas.grab().toImage();
+  const QRectF given = canvas.givenPart(rows[1]), all = rows[1].marks;
+  EXPECT_NE(picture.pixelColor(given.center().toPoint()),
+            picture.pixelColor(QPointF((given.right() + all.right()) / 2, all.center().y()).toPoint()));
+  canvas.setSequences({"x", "len", false, false, {5, 0}});
+  EXPECT_EQ(canvas.givenPart(canvas.rows().front()).width(), 0) << "of sequences nothing was given";
+}
+
+TEST(RowsPanel, TheCachesOfADecoderOverItsRuns) {
+  MainWindow window;
+  window.resize(1280, 900);
+  window.show();
+  window.open(QString::fromStdString(test::sourceFolder()) + "/samples/models/gpt2/model.onnx");
+  waitIdle(window);
+  if (!window.lastError().isEmpty()) GTEST_SKIP() << "this build reads no ONNX files";
+  auto* panel = window.findChild<RowsPanel*>();
+  EXPECT_TRUE(window.showPanel("Structure"));
+  EXPECT_TRUE(panel->isEmpty());
+  for (const char* sizes :
+       {"--dim batch=2 --dim past=0 --dim seq=8", "--dim batch=2 --dim past=8 --dim seq=1"}) {
+    window.submitLine(std::string(":run ") + sizes);
+    waitIdle(window);
+  }
+  if (!window.lastRun()) GTEST_SKIP() << "this build generates no code";
+  ASSERT_EQ(panel->choice()->count(), 1) << "all caches have one shape";
+  EXPECT_EQ(panel->choice()->currentText(), QString::fromUtf8("past_key_0 … past_value_1"));
+  EXPECT_EQ(panel->canvas()->count(), 2u);
+  // 2 x 2 heads x 16 x f32: 256 bytes a position, in four caches
+  EXPECT_THAT(panel->summary().toStdString(),
+              HasSubstr("4 caches, past → past + seq; run 2: 8.0 KiB → 9.0 KiB"));
+  EXPECT_FALSE(QJsonDocument::fromJson(window.stateJson()).object()["rows"].isUndefined());
+  // Another model has none.
+  window.open(QString::fromStdString(test::sourceFolder()) + "/samples/12_ragged/encoder.dyn");
+  waitIdle(window);
+  EXPECT_TRUE(panel->isEmpty());
+}
+
 }  // namespace
 }  // namespace dyn::ui

@@ -1,0 +1,48 @@
+// GraphPair: the graph, and beside it the graph of the step that it is compared with, the earlier one at the
+// left. What is gone is marked in the one, what is new in the other; an operation that is chosen in one comes
+// to the middle in both.
+//
+// The graph that is shown always is the window's (GraphCanvas given to the constructor); the other one has
+// its opened groups and the times of its run.
+#pragma once
+
+#include <QWidget>
+
+#include "ui/graph/graph_canvas.h"
+
+class QLabel;
+class QSplitter;
+
+namespace dyn::ui {
+
+class GraphPair : public QWidget {
+  Q_OBJECT
+ public:
+  explicit GraphPair(GraphCanvas* shown, QWidget* parent = nullptr);
+
+  // Both are wanted; `other` null: there is nothing to stand beside the graph.
+  void setOther(Shared<GraphView> other);
+  void setSideBySide(bool on);
+  bool isSideBySide() const { return isWanted_; }
+  GraphCanvas* other() const { return other_; }  // null until both were shown once
+  bool isOtherShown() const;
+  bool settled() const { return !other_ || !isOtherShown() || other_->settled(); }
+
+ Q_SIGNALS:
+  void otherReady();  // it was laid out
+
+ private:
+  void refresh();
+  void follow(GraphCanvas& from, GraphCanvas& to);
+  QWidget* titled(GraphCanvas* canvas, QLabel*& title);
+
+  GraphCanvas* shown_ = nullptr;
+  GraphCanvas* other_ = nullptr;
+  QLabel *shownTitle_ = nullptr, *otherTitle_ = nullptr;
+  QSplitter* parts_ = nullptr;
+  QWidget* otherPart_ = nullptr;
+  Shared<GraphView> compared_;
+  bool isWanted_ = false, isFollowing_ = false;
+};
+
+}  // namespace dyn::ui
