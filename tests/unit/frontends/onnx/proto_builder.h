@@ -64,20 +64,6 @@ inline Msg node(std::string_view op, std::initializer_list<const char*> in,
   for (const char* name : out) m.sub(2, std::string_view(name));
   return m.sub(4, op);
 }
-// Fields behind each other, as those of a node and its attributes.
-inline Msg operator+(Msg a, const Msg& b) {
-  a.bytes += b.bytes;
-  return a;
-}
-inline Msg intAttribute(std::string_view name, int64_t value) {
-  return Msg().sub(5, Msg().sub(1, name).num(3, value).num(20, 2));
-}
-inline Msg floatAttribute(std::string_view name, float value) {
-  return Msg().sub(5, Msg().sub(1, name).f32(2, value).num(20, 1));
-}
-inline Msg graphAttribute(std::string_view name, const Msg& graph) {
-  return Msg().sub(5, Msg().sub(1, name).sub(6, graph).num(20, 5));
-}
 inline Msg model(const Msg& graph) { return Msg().num(1, 8).sub(8, Msg().num(2, 17)).sub(7, graph); }
 
 // A model with one of nearly everything.

@@ -36,6 +36,7 @@ constexpr const char* kLayered = R"(fn @main(%x: Tensor[(batch, seq, 96), f32], 
 class Looks : public testing::Test {
  protected:
   void TearDown() override { applyTheme(Theme::light); }
+  void lookAtEveryMode(QSize size);
   void open(MainWindow& window, QSize size) {
     QFile file(folder_.filePath("m.dyn"));
     ASSERT_TRUE(file.open(QIODevice::WriteOnly));
@@ -106,43 +107,43 @@ class Looks : public testing::Test {
   QTemporaryDir folder_;
 };
 
-TEST_F(Looks, everyModeInBothThemesAndSizes) {
-  for (const QSize size : {QSize(1000, 700), QSize(1440, 900)}) {
-    MainWindow window;
-    open(window, size);
-    for (const WindowMode mode : kWindowModes)
-      for (const Theme theme : {Theme::light, Theme::dark}) {
-        SCOPED_TRACE(
-            (nameOf(mode) + " " + nameOf(theme) + " " + QString::number(size.width())).toStdString());
-        applyTheme(theme);
-        window.setMode(mode);
-        settle(window);
-        EXPECT_EQ(window.size(), size) << "no mode widens the window";
-        EXPECT_EQ(cutWords(window).join("; ").toStdString(), "");
-        const QRect graph = inWindow(*window.canvas(), window);
-        EXPECT_GE(graph.width(), 300);
-        EXPECT_GE(graph.height(), 150);
-        std::vector<QRect> taken = {graph};
-        for (const QDockWidget* dock : window.findChildren<QDockWidget*>()) {
-          if (!isSeen(*dock)) continue;
-          const QRect rect = inWindow(*dock, window);
-          EXPECT_TRUE(window.rect().contains(rect)) << dock->objectName().toStdString();
-          for (const QRect& other : taken)
-            EXPECT_FALSE(rect.intersects(other)) << dock->objectName().toStdString();
-          taken.push_back(rect);
-        }
-        EXPECT_GE(taken.size(), 2u) << "a mode has panels";
-        const QImage picture = window.grab().toImage();
-        const double light = lightShare(picture);
-        if (theme == Theme::dark) {
-          EXPECT_LT(light, 0.08) << "white areas in the dark";
-        } else {
-          EXPECT_GT(light, 0.6);
-        }
-        EXPECT_GT(colorsCount(picture), 40u) << "there is something on it";
+void Looks::lookAtEveryMode(QSize size) {
+  MainWindow window;
+  open(window, size);
+  for (const WindowMode mode : kWindowModes)
+    for (const Theme theme : {Theme::light, Theme::dark}) {
+      SCOPED_TRACE((nameOf(mode) + " " + nameOf(theme) + " " + QString::number(size.width())).toStdString());
+      applyTheme(theme);
+      window.setMode(mode);
+      settle(window);
+      EXPECT_EQ(window.size(), size) << "no mode widens the window";
+      EXPECT_EQ(cutWords(window).join("; ").toStdString(), "");
+      const QRect graph = inWindow(*window.canvas(), window);
+      EXPECT_GE(graph.width(), 300);
+      EXPECT_GE(graph.height(), 150);
+      std::vector<QRect> taken = {graph};
+      for (const QDockWidget* dock : window.findChildren<QDockWidget*>()) {
+        if (!isSeen(*dock)) continue;
+        const QRect rect = inWindow(*dock, window);
+        EXPECT_TRUE(window.rect().contains(rect)) << dock->objectName().toStdString();
+        for (const QRect& other : taken)
+          EXPECT_FALSE(rect.intersects(other)) << dock->objectName().toStdString();
+        taken.push_back(rect);
       }
-  }
+      EXPECT_GE(taken.size(), 2u) << "a mode has panels";
+      const QImage picture = window.grab().toImage();
+      const double light = lightShare(picture);
+      if (theme == Theme::dark) {
+        EXPECT_LT(light, 0.08) << "white areas in the dark";
+      } else {
+        EXPECT_GT(light, 0.6);
+      }
+      EXPECT_GT(colorsCount(picture), 40u) << "there is something on it";
+    }
 }
+
+TEST_F(Looks, everyModeInBothThemesInASmallWindow) { lookAtEveryMode({1000, 700}); }
+TEST_F(Looks, everyModeInBothThemesInALargeWindow) { lookAtEveryMode({1440, 900}); }
 
 // In one column the page of the overview has most of the height.
 TEST_F(Looks, theOverviewIsAPageInASmallWindow) {

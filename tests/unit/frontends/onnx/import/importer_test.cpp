@@ -13,7 +13,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "frontends/onnx/map/map_table.h"
-#include "tests/unit/frontends/onnx/proto_builder.h"
+#include "tests/unit/frontends/onnx/node_fields.h"
 
 namespace dyn::onnx::test {
 namespace {

@@ -12,7 +12,7 @@
 #include "compiler/reference/reference_interpreter.h"
 #include "frontends/onnx/import/importer.h"
 #include "frontends/onnx/import/search_steps.h"
-#include "tests/unit/frontends/onnx/proto_builder.h"
+#include "tests/unit/frontends/onnx/node_fields.h"
 
 namespace dyn::onnx::test {
 namespace {
