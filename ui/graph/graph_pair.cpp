@@ -13,7 +13,7 @@ namespace dyn::ui {
 namespace {
 
 // "after fuse: 649 operations, 87 of them new"
-QString titleOf(const GraphView& view, const GraphView& other) {
+QString pairTitle(const GraphView& view, const GraphView& other) {
   std::unordered_map<NodeId, const GraphNode*> others;
   for (const GraphNode& node : other.nodes) others[node.id] = &node;
   int64_t count = 0, absent = 0;
@@ -103,8 +103,8 @@ void GraphPair::refresh() {
     return;
   }
   const GraphView& shown = *shown_->graph();
-  shownTitle_->setText(titleOf(shown, *compared_));
-  otherTitle_->setText(titleOf(*compared_, shown));
+  shownTitle_->setText(pairTitle(shown, *compared_));
+  otherTitle_->setText(pairTitle(*compared_, shown));
   for (QLabel* title : {shownTitle_, otherTitle_}) title->setToolTip(title->text());
   const bool isOtherFirst = compared_->step < shown.step;
   if ((parts_->indexOf(otherPart_) == 0) != isOtherFirst)

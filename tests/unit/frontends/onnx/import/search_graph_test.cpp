@@ -37,9 +37,14 @@ struct Form {
 Msg decoder(const Form& form = {}) {
   return Msg()
       .sub(1, node("Gather", {"chances", form.first}, {"logits"}))
-      .sub(1, node("Identity", {"past_0"}, {"present_0"}))
+      .sub(1, node("Cast", {form.first}, {"real"}) + intAttribute("to", kFloat))
+      .sub(1, node("Unsqueeze", {"real", "axes"}, {"one"}))
+      .sub(1, node("Concat", {"one", "one"}, {"two"}) + intAttribute("axis", 0))
+      .sub(1, node("Concat", {"two", "two"}, {"new"}) + intAttribute("axis", 4))
+      .sub(1, node("Concat", {"past_0", "new"}, {"present_0"}) + intAttribute("axis", 3))
       .sub(2, "decoder")
       .sub(5, table())
+      .sub(5, Msg().num(1, 3).num(2, 7).sub(8, "axes").packed(7, std::initializer_list<int64_t>{0, 2, 4}))
       .sub(11, valueInfo(form.first, tensorType(kInt32, {"rows", "seq"})))
       .sub(11, valueInfo("position_ids", tensorType(kInt32, {"rows", "seq"})))
       .sub(11, valueInfo("attention_mask", tensorType(kInt32, {"rows", "total"})))
@@ -71,19 +76,19 @@ Msg beam(std::initializer_list<const char*> outputs, const Msg& more = kDecoder)
   return search("BeamSearch", {"ids", "most", "", "beams", "returned"}, outputs, more);
 }
 
-Result<ImportResult> import(IrContext& ir, const Msg& model) {
+Result<ImportResult> importSearch(IrContext& ir, const Msg& model) {
   return importModel(ir, MappedFile::fromBytes(model.bytes, "test.onnx"), {});
 }
-std::string refusalOf(const Msg& node) {
+std::string searchRefusal(const Msg& node) {
   IrContext ir;
-  const Result<ImportResult> imported = import(ir, modelOf(node, {"y"}));
+  const Result<ImportResult> imported = importSearch(ir, modelOf(node, {"y"}));
   return imported.ok() ? "" : imported.error().toString();
 }
 
-std::vector<HostTensor> run(const Msg& model, const HostTensor& ids, int64_t most, int64_t beams = 1,
-                            int64_t returned = 1) {
+std::vector<HostTensor> runSearch(const Msg& model, const HostTensor& ids, int64_t most, int64_t beams = 1,
+                                  int64_t returned = 1) {
   IrContext ir;
-  Result<ImportResult> imported = import(ir, model);
+  Result<ImportResult> imported = importSearch(ir, model);
   EXPECT_TRUE(imported.ok()) << imported.error().toString();
   if (!imported.ok()) return {};
   EXPECT_TRUE(imported->warnings.empty()) << imported->warnings[0].toString();
@@ -105,7 +110,7 @@ HostTensor idsOf(std::vector<int64_t> values, int64_t rows) {
   const auto columns = static_cast<int64_t>(values.size()) / rows;
   return HostTensor::vectorInt(Dtype::i32, values).reshaped({rows, columns});
 }
-std::vector<int64_t> integers(const HostTensor& tensor) {
+std::vector<int64_t> integersOf(const HostTensor& tensor) {
   std::vector<int64_t> values;
   for (int64_t i = 0; i < tensor.elementCount(); ++i) values.push_back(tensor.intAt(i));
   return values;
@@ -118,18 +123,19 @@ TEST(SearchGraph, TheStepsAreWellFormed) {
 
 // 0 is followed by 1, that by 2, that by the end: padding from there on.
 TEST(SearchGraph, GreedyTakesTheLikeliestWordUntilTheEnd) {
-  const std::vector<HostTensor> results = run(modelOf(greedy(), {"y"}), idsOf({2, 0, 0, 1}, 2), 6);
+  const std::vector<HostTensor> results = runSearch(modelOf(greedy(), {"y"}), idsOf({2, 0, 0, 1}, 2), 6);
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].dtype(), Dtype::i32);
   EXPECT_THAT(results[0].shape(), ElementsAre(2, 6));
-  EXPECT_THAT(integers(results[0]), ElementsAre(2, 0, 1, 2, 0, 0, 0, 1, 2, 0, 0, 0));
+  EXPECT_THAT(integersOf(results[0]), ElementsAre(2, 0, 1, 2, 0, 0, 0, 1, 2, 0, 0, 0));
 }
 
 TEST(SearchGraph, ADecoderOfItsOwnForTheFirstStepIsTaken) {
   const Msg both = kDecoder + graphAttribute("init_decoder", decoder());
-  EXPECT_EQ(integers(run(modelOf(greedy(both), {"y"}), idsOf({0}, 1), 4)[0]),
+  EXPECT_EQ(integersOf(runSearch(modelOf(greedy(both), {"y"}), idsOf({0}, 1), 4)[0]),
             (std::vector<int64_t>{0, 1, 2, 0}));
-  EXPECT_EQ(integers(run(modelOf(greedy(both), {"y"}), idsOf({0}, 1), 2)[0]), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(integersOf(runSearch(modelOf(greedy(both), {"y"}), idsOf({0}, 1), 2)[0]),
+            (std::vector<int64_t>{0, 1}));
 }
 
 // Enough beams to keep every text: the best of all.
@@ -163,11 +169,11 @@ TEST(SearchGraph, ManyBeamsFindTheBestOfAllTexts) {
     best = -1e9;
     walk({start}, 0);
     const std::vector<HostTensor> results =
-        run(modelOf(beam({"y", "scores"}), {"y", "scores"}), idsOf({start}, 1), kMost, 30, 2);
+        runSearch(modelOf(beam({"y", "scores"}), {"y", "scores"}), idsOf({start}, 1), kMost, 30, 2);
     ASSERT_EQ(results.size(), 2u);
     EXPECT_THAT(results[0].shape(), ElementsAre(1, 2, kMost));
     EXPECT_THAT(results[1].shape(), ElementsAre(1, 2));
-    std::vector<int64_t> first = integers(results[0]);
+    std::vector<int64_t> first = integersOf(results[0]);
     first.resize(kMost);
     EXPECT_EQ(first, wanted) << start;
     EXPECT_NEAR(results[1].realAt(0), best, 1e-5) << start;
@@ -175,23 +181,23 @@ TEST(SearchGraph, ManyBeamsFindTheBestOfAllTexts) {
 }
 
 TEST(SearchGraph, WhatIsNotThereIsRefused) {
-  EXPECT_THAT(refusalOf(greedy(kDecoder + intAttribute("model_type", 1))),
+  EXPECT_THAT(searchRefusal(greedy(kDecoder + intAttribute("model_type", 1))),
               HasSubstr("a decoder of model_type 1 is not supported"));
-  EXPECT_THAT(refusalOf(beam({"y"}, kDecoder + intAttribute("model_type", 1))),
+  EXPECT_THAT(searchRefusal(beam({"y"}, kDecoder + intAttribute("model_type", 1))),
               HasSubstr("attribute \"encoder\""));
-  EXPECT_THAT(
-      refusalOf(beam({"y"}, kDecoder + graphAttribute("encoder", decoder()) + intAttribute("model_type", 1))),
-      HasSubstr("its decoder takes other inputs"));
-  EXPECT_THAT(refusalOf(greedy(Msg())), HasSubstr("attribute \"decoder\""));
-  EXPECT_THAT(refusalOf(greedy(kDecoder + intAttribute("temperature", 1))),
+  EXPECT_THAT(searchRefusal(beam(
+                  {"y"}, kDecoder + graphAttribute("encoder", decoder()) + intAttribute("model_type", 1))),
+              HasSubstr("its decoder takes other inputs"));
+  EXPECT_THAT(searchRefusal(greedy(Msg())), HasSubstr("attribute \"decoder\""));
+  EXPECT_THAT(searchRefusal(greedy(kDecoder + intAttribute("temperature", 1))),
               HasSubstr("attribute \"temperature\""));
-  EXPECT_THAT(refusalOf(search("BeamSearch", {"ids", "most"}, {"y"}, kDecoder)),
+  EXPECT_THAT(searchRefusal(search("BeamSearch", {"ids", "most"}, {"y"}, kDecoder)),
               HasSubstr("num_return_sequences"));
-  EXPECT_THAT(refusalOf(beam({"y", "", "all"})), HasSubstr("scores of all words"));
-  EXPECT_THAT(
-      refusalOf(greedy(graphAttribute("decoder", decoder({.cache = {"2", "rows", "heads", "past", "2"}})))),
-      HasSubstr("cache past_0"));
-  EXPECT_THAT(refusalOf(greedy(graphAttribute("decoder", decoder({.first = "tokens"})))),
+  EXPECT_THAT(searchRefusal(beam({"y", "", "all"})), HasSubstr("scores of all words"));
+  EXPECT_THAT(searchRefusal(
+                  greedy(graphAttribute("decoder", decoder({.cache = {"2", "rows", "heads", "past", "2"}})))),
+              HasSubstr("cache past_0"));
+  EXPECT_THAT(searchRefusal(greedy(graphAttribute("decoder", decoder({.first = "tokens"})))),
               HasSubstr("input 0 of its decoder is tokens"));
 }
 
