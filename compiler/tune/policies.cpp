@@ -32,7 +32,7 @@ Status fitsDevice(const Policies& policies, bool onDevice) {
     return {};
   return makeError(DiagnosticId::usageError,
                    "matmul=" + products->second +
-                       (onDevice ? " is a version of the host: on a GPU there are auto and cublaslt"
+                       (onDevice ? " is a version for the host: on a GPU there are auto and cublaslt"
                                  : " is a version of a GPU: it goes with --device cuda"));
 }
 

@@ -80,8 +80,8 @@ ends 0 'by cuBLASLt|cublaslt \(by policy\)' env DYN_CUBLASLT="$BUILD/simcuda/lib
 DYN_SIMCUBLASLT_FAIL=cublasLtCreate:1 ends 4 'unavailable: version cublaslt: cuBLASLt cannot be used here: CUBLAS_STATUS_NOT_INITIALIZED' \
   "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" "${policy[@]}"
 ends 2 'goes with --device cuda' "$DYNREPL" run "$bert" "${sizes[@]}" "${policy[@]}"
-ends 2 'is a version of the host' "$DYNREPL" --device cuda inspect "$bert" --kernels --policy matmul=onednn
-ends 2 'is a version of the host' "$DYNREPL" --device cuda inspect "$bert" --kernels --policy conv=direct
+ends 2 'is a version for the host' "$DYNREPL" --device cuda inspect "$bert" --kernels --policy matmul=onednn
+ends 2 'is a version for the host' "$DYNREPL" --device cuda inspect "$bert" --kernels --policy conv=direct
 
 # What it cannot do the kernels do; what fails names kernel and node.
 DYN_SIMCUBLASLT_FAIL=cublasLtMatmulAlgoGetHeuristic:15 DYN_SIMCUDA_TRACE=trace "$DYNREPL" --device simcuda run "$bert" "${sizes[@]}" "${policy[@]}" --quiet --output-dir refused >/dev/null || fail "not supported"
