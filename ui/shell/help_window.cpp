@@ -15,6 +15,7 @@
 
 #include "ui/support/icons.h"
 #include "ui/support/theme.h"
+#include "ui/support/theme_text.h"
 #include "ui/support/why_grey.h"
 #include "ui/views/table.h"
 
@@ -64,6 +65,7 @@ QString shortcutsPage(const QMenuBar& bar) {
 
 HelpWindow::HelpWindow(QWidget* parent)
     : QDialog(parent), page_(new QTextBrowser), back_(new QPushButton("Back")) {
+  followTheme(page_);
   setObjectName("help");
   resize(820, 640);
   page_->setObjectName("helpPage");

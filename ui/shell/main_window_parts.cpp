@@ -28,6 +28,7 @@
 #include "ui/support/icons.h"
 #include "ui/support/save_dialog.h"
 #include "ui/support/short_name.h"
+#include "ui/support/theme_text.h"
 #include "ui/support/why_grey.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/run/flame_canvas.h"
@@ -302,6 +303,7 @@ void MainWindow::makeDocks() {
   details_ = new QTextBrowser;
   details_->setObjectName("details");
   details_->setOpenLinks(false);
+  followTheme(details_);
   dock("Inspector", "detailsDock", details_, Qt::RightDockWidgetArea);
   makeRunPanel();
   makeQuestions();
@@ -343,6 +345,7 @@ void MainWindow::makeRunPanel() {
   column->addWidget(repeats_);
   column->addWidget(runButton_);
   runSummary_ = new QTextBrowser;
+  followTheme(runSummary_);
   runSummary_->setObjectName("runSummary");
   runSummary_->setPlaceholderText("Inputs are random until given. Times appear on the graph.");
   column->addWidget(runSummary_, 1);

@@ -9,6 +9,7 @@
 #include <QVBoxLayout>
 
 #include "app/session/views/why_views.h"
+#include "ui/support/theme_text.h"
 #include "ui/views/table.h"
 #include "ui/views/why_tree_view.h"
 
@@ -49,6 +50,7 @@ DimsPanel::DimsPanel(QWidget* parent) : QWidget(parent) {
   question_->setPlaceholderText("Why? seq, y.1, or y.1 = x.0");
   question_->setClearButtonEnabled(true);
   answer_ = new QTextBrowser;
+  followTheme(answer_);
   answer_->setObjectName("whyAnswer");
   answer_->setPlaceholderText("A dim: its origin and constraints, and why two dims are equal.");
   rows->addWidget(question_);

@@ -14,6 +14,7 @@
 #include "app/session/views/views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/formula_text.h"
+#include "ui/support/theme_text.h"
 #include "ui/views/table.h"
 
 namespace dyn::ui {
@@ -74,6 +75,7 @@ PlanPanel::PlanPanel(QWidget* parent) : QWidget(parent) {
   keptTitle_->setObjectName("planKept");
   kept_->setObjectName("keptPlan");
   peak_ = new QTextBrowser;
+  followTheme(peak_);
   peak_->setObjectName("planPeak");
   peak_->setAccessibleName("Buffers of the peak");
   parts->addWidget(peak_);

@@ -11,6 +11,7 @@
 #include <QVBoxLayout>
 
 #include "app/session/views/why_views.h"
+#include "ui/support/theme_text.h"
 #include "ui/support/why_grey.h"
 #include "ui/views/table.h"
 #include "ui/views/why_tree_view.h"
@@ -96,6 +97,7 @@ CausesPanel::CausesPanel(QWidget* parent) : QWidget(parent) {
   column->addLayout(row);
   auto* halves = new QSplitter(Qt::Horizontal);
   answer_ = new QTextBrowser;
+  followTheme(answer_);
   answer_->setObjectName("causeAnswer");
   answer_->setOpenLinks(false);
   answer_->setPlaceholderText(

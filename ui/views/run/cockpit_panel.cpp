@@ -23,6 +23,7 @@
 #include "app/session/views/why_views.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/short_name.h"
+#include "ui/support/theme_text.h"
 #include "ui/views/run/variant_words.h"
 #include "ui/views/table.h"
 
@@ -113,6 +114,7 @@ CockpitPanel::CockpitPanel(QWidget* parent) : QWidget(parent) {
   auto* left = parts_ = new QSplitter(Qt::Vertical);
   left->addWidget(sliderScroll_);
   summary_ = new QTextBrowser;
+  followTheme(summary_);
   summary_->setObjectName("forecast");
   summary_->setAccessibleName("Predicted cost of a run with these sizes");
   summary_->setOpenLinks(false);

@@ -117,6 +117,31 @@ TEST_F(Manners, themesChangeWhatIsPainted) {
   EXPECT_EQ(QApplication::font().pointSizeF(), size);
 }
 
+// What a page was written with in the one theme is not read in the other.
+TEST_F(Manners, pagesThatStandThereTakeTheColoursOfTheTheme) {
+  MainWindow window;
+  window.resize(1000, 700);
+  window.show();
+  actionNamed(window, "Light")->trigger();
+  window.open(model_);
+  waitIdle(window);
+  window.run();
+  waitIdle(window);
+  const auto* inspector = window.findChild<QTextBrowser*>("details");
+  ASSERT_TRUE(inspector->toHtml().contains(themeColors(false).quiet.name()));
+  for (const bool dark : {true, false, true}) {
+    actionNamed(window, dark ? "Dark" : "Light")->trigger();
+    QApplication::processEvents();
+    EXPECT_TRUE(inspector->toHtml().contains(themeColors(dark).quiet.name()));
+    const ThemeColors& other = themeColors(!dark);
+    for (const QTextBrowser* page : window.findChildren<QTextBrowser*>())
+      for (const QColor& color : {other.text, other.quiet, other.link})
+        EXPECT_FALSE(page->toHtml().contains(color.name()))
+            << page->objectName().toStdString() << " " << color.name().toStdString();
+  }
+  actionNamed(window, "Light")->trigger();
+}
+
 TEST_F(Manners, whatWasLookedAtComesBack) {
   NodeId chosen = kNoNode;
   {
