@@ -15,6 +15,8 @@ inline uint16_t halfAnywhere(const uint16_t* at) {
   memcpy(&value, at, sizeof value);
   return value;
 }
+// By bytes: memcpy of a typed pointer demands that it is aligned to its type.
+inline void copyAnywhere(void* to, const void* from, size_t bytes) { memcpy(to, from, bytes); }
 
 // to[i] = from[i]: exact. `from` may lie at any address.
 inline void widenHalves(DataType dtype, const uint16_t* from, int64_t count, float* to) {

@@ -20,7 +20,7 @@ void packPanels(const DynGemmFamily& family, const float* b, int64_t depth, int6
     const int64_t count = std::min(width, columns - panel * width);
     if (strideN == 1) {
       for (int64_t k = 0; k < depth; ++k, out += width) {
-        memcpy(out, from + k * strideK, static_cast<size_t>(count) * sizeof(float));
+        copyAnywhere(out, from + k * strideK, static_cast<size_t>(count) * sizeof(float));
         std::fill(out + count, out + width, 0.0f);
       }
       continue;

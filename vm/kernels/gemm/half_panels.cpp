@@ -48,7 +48,7 @@ void packHalfPanels(const DynGemmFamily& family, const uint16_t* b, int64_t dept
       const int64_t end = std::min(begin + kBlock, depth);
       if (strideN == 1) {
         for (int64_t k = begin; k < end; ++k)
-          memcpy(out + k * width, from + k * strideK, static_cast<size_t>(count) * sizeof *out);
+          copyAnywhere(out + k * width, from + k * strideK, static_cast<size_t>(count) * sizeof *out);
       } else {
         for (int64_t i = 0; i < count; ++i)
           for (int64_t k = begin; k < end; ++k)
