@@ -31,13 +31,6 @@ struct Cache {
   int32_t elementType = 0;
 };
 
-// What is common to the decoders of T5 and their like: the inputs from `firstCache` on are the caches of
-// what was written, then as many of what was read, which stay the same.
-struct EncodedInputs {
-  size_t firstCache = 0, caches = 0;
-  bool takesHidden() const { return firstCache == 3; }
-};
-
 class SearchWriter {
  public:
   SearchWriter(const NodeProto& node, std::vector<OperatorSetId> opsets)
@@ -52,25 +45,12 @@ class SearchWriter {
   Result<std::shared_ptr<SearchGraph>> write() {
     DYN_CHECK(check());
     nodes_ = &graph_->nodeLists.emplace_back();
-    begin();
+    takeInputs();
     const GraphProto& decoder = *graphOf(node_, "decoder");
     if (encoder_ != nullptr) {
       DYN_CHECK(encode(decoder));
-      loop(decoder, Text());
-      end();
-      finish();
-      return std::move(graph_);
-    }
-    const GraphProto* first = graphOf(node_, "init_decoder");
-    DYN_TRY(state_.caches, cachesOf(first != nullptr ? *first : decoder));
-    startCaches();
-    if (first != nullptr) {
-      loop(*first, one(1));
-      DYN_TRY(std::vector<Cache> caches, cachesOf(decoder));
-      if (caches.size() != state_.caches.size())
-        return refuse("its two graphs have " + std::to_string(state_.caches.size()) + " and " +
-                      std::to_string(caches.size()) + " caches");
-      state_.caches = std::move(caches);
+    } else {
+      DYN_CHECK(begin(decoder));
     }
     loop(decoder, Text());
     end();
@@ -79,6 +59,21 @@ class SearchWriter {
   }
 
  private:
+  // The caches before the loop; of a decoder of its own for the first step, that step too.
+  Status begin(const GraphProto& decoder) {
+    const GraphProto* first = graphOf(node_, "init_decoder");
+    DYN_TRY(state_.caches, cachesOf(first != nullptr ? *first : decoder));
+    startCaches();
+    if (first == nullptr) return {};
+    loop(*first, one(1));
+    DYN_TRY(std::vector<Cache> caches, cachesOf(decoder));
+    if (caches.size() != state_.caches.size())
+      return refuse("its two graphs have " + std::to_string(state_.caches.size()) + " and " +
+                    std::to_string(caches.size()) + " caches");
+    state_.caches = std::move(caches);
+    return {};
+  }
+
   using Attributes = std::vector<AttributeProto>;
 
   // Names, in the graph that is being written, of what goes from one step to the next.
@@ -179,17 +174,22 @@ class SearchWriter {
   std::span<const Text> list(std::vector<Text> names) { return graph_->lists.emplace_back(std::move(names)); }
 
   static AttributeProto number(Text name, int64_t value) {
-    AttributeProto attribute;
-    attribute.name = name;
-    attribute.type = AttributeType::integer;
+    AttributeProto attribute = attributeOf(name, AttributeType::integer);
     attribute.i = value;
     return attribute;
   }
   static AttributeProto text(Text name, Text value) {
+    AttributeProto attribute = attributeOf(name, AttributeType::text);
+    attribute.s = value;
+    return attribute;
+  }
+  static AttributeProto attributeOf(Text name, AttributeType type, const void* items = nullptr,
+                                    size_t count = 0) {
     AttributeProto attribute;
     attribute.name = name;
-    attribute.type = AttributeType::text;
-    attribute.s = value;
+    attribute.type = type;
+    attribute.items = items;
+    attribute.itemCount = count;
     return attribute;
   }
 
@@ -225,7 +225,7 @@ class SearchWriter {
   AttributeProto eos() const { return number("end", integerOf(node_, "eos_token_id", -1)); }
   Text maskInput() const { return input(isBeam_ ? 9 : 6); }
 
-  void begin() {
+  void takeInputs() {
     most_ = one("Number", {inputName(1)});
     beams_ = isBeam_ ? one("Number", {inputName(3)}) : one(1);
     if (encoder_ != nullptr) {
@@ -261,22 +261,24 @@ class SearchWriter {
     }
   }
 
+  // Of a decoder without an encoder, keys and values stand in one cache.
+  Attributes sizesOf(const Cache& cache) const {
+    static constexpr int64_t kTwo[] = {2};
+    return {attributeOf("before", AttributeType::integers, kTwo, encoder_ == nullptr ? 1 : 0),
+            number("heads", cache.heads), number("size", cache.size)};
+  }
   void startCaches() {
-    for (const Cache& cache : state_.caches)
-      state_.pasts.push_back(
-          one(encoder_ != nullptr ? "KeysOrValues" : "Cache", {prompt_},
-              {number("heads", cache.heads), number("size", cache.size), number("to", cache.elementType)}));
+    for (const Cache& cache : state_.caches) {
+      Attributes attributes = sizesOf(cache);
+      attributes.push_back(number("to", cache.elementType));
+      state_.pasts.push_back(one("Cache", {prompt_}, std::move(attributes)));
+    }
   }
 
   // x [batch, ...] of this rank for each beam.
   Text rows(Text x, size_t rank) {
     static constexpr int64_t kAxes[] = {1, 2, 3};
-    AttributeProto rest;
-    rest.name = "rest";
-    rest.type = AttributeType::integers;
-    rest.items = kAxes;
-    rest.itemCount = rank - 1;
-    return one("Rows", {x, beams_}, {rest});
+    return one("Rows", {x, beams_}, {attributeOf("rest", AttributeType::integers, kAxes, rank - 1)});
   }
 
   // The encoder's nodes, and what of its results the decoder takes. An encoder with a third input, the
@@ -286,10 +288,10 @@ class SearchWriter {
       return i < values.size() && values[i].name == name;
     };
     const size_t inputs = decoder.inputs.size(), written = decoder.outputs.size() - 1;
-    encoded_.firstCache = named(decoder.inputs, 2, "encoder_hidden_states") ? 3 : 2;
-    encoded_.caches = written;
+    const bool takesHidden = named(decoder.inputs, 2, "encoder_hidden_states");
+    const size_t firstCache = takesHidden ? 3 : 2;
     if (!named(decoder.inputs, 0, "input_ids") || !named(decoder.inputs, 1, "encoder_attention_mask") ||
-        decoder.outputs.empty() || written == 0 || inputs != encoded_.firstCache + 2 * written)
+        decoder.outputs.empty() || written == 0 || inputs != firstCache + 2 * written)
       return refuse(
           "its decoder takes other inputs than input_ids, encoder_attention_mask, maybe "
           "encoder_hidden_states, and the caches of what was written and of what was read");
@@ -297,12 +299,10 @@ class SearchWriter {
     if (!named(encoder_->inputs, 0, "encoder_input_ids") ||
         !named(encoder_->inputs, 1, "encoder_attention_mask") ||
         (isFirst ? !named(encoder_->inputs, 2, "decoder_input_ids") : encoder_->inputs.size() != 2) ||
-        encoder_->outputs.size() != (isFirst ? 2 + 2 * written : written) ||
-        (!isFirst && encoded_.takesHidden()))
+        encoder_->outputs.size() != (isFirst ? 2 + 2 * written : written) || (!isFirst && takesHidden))
       return refuse("its encoder has other inputs or outputs than its decoder needs");
-    for (size_t i = encoded_.firstCache; i != encoded_.firstCache + written; ++i) {
-      DYN_TRY(const Cache cache,
-              cacheOf(decoder.inputs[i], decoder.outputs[i + 1 - encoded_.firstCache].name, 4));
+    for (size_t i = firstCache; i != firstCache + written; ++i) {
+      DYN_TRY(const Cache cache, cacheOf(decoder.inputs[i], decoder.outputs[i + 1 - firstCache].name, 4));
       state_.caches.push_back(cache);
     }
 
@@ -316,19 +316,13 @@ class SearchWriter {
     }
     if (!encoder_->sparseInitializers.empty())
       return refuse("sparse weights of its encoder are not supported");
-    for (const TensorProto& weight : encoder_->initializers) {
-      AttributeProto value;
-      value.name = "value";
-      value.type = AttributeType::tensor;
-      value.items = &weight;
-      value.itemCount = 1;
-      addNode({}, "Constant", {}, {weight.name}, {value});
-    }
+    for (const TensorProto& weight : encoder_->initializers)
+      addNode({}, "Constant", {}, {weight.name}, {attributeOf("value", AttributeType::tensor, &weight, 1)});
     nodes_->insert(nodes_->end(), encoder_->nodes.begin(), encoder_->nodes.end());
 
     encoderMask_ = rows(mask, 2);
     const std::span<const ValueInfoProto> results = encoder_->outputs;
-    if (encoded_.takesHidden()) hidden_ = rows(results[1].name, 3);
+    if (takesHidden) hidden_ = rows(results[1].name, 3);
     for (size_t i = results.size() - written; i != results.size(); ++i)
       read_.push_back(rows(results[i].name, 4));
     if (isFirst) {
@@ -383,14 +377,11 @@ class SearchWriter {
       *name = fresh();
       results.push_back(*name);
     }
-    AttributeProto attribute;
-    attribute.name = "body";
-    attribute.type = AttributeType::graph;
-    attribute.items = &body;
-    attribute.itemCount = 1;
-    addNode({}, "Loop", std::move(operands), std::move(results), {attribute});
-    state_.go = one("Open", {isBeam_ ? state_.done : state_.ended});
+    addNode({}, "Loop", std::move(operands), std::move(results),
+            {attributeOf("body", AttributeType::graph, &body, 1)});
+    state_.go = openOf(state_);
   }
+  Text openOf(const State& state) { return one("Open", {isBeam_ ? state.done : state.ended}); }
 
   // In the body: what is carried, with its sizes, by the decoder's names.
   void nameInside(const GraphProto& decoder, State& state) {
@@ -401,9 +392,7 @@ class SearchWriter {
     const Text first = state.pasts[0];
     for (size_t i = 0; i != state.pasts.size(); ++i) {
       const Cache& cache = state.caches[i];
-      state.pasts[i] =
-          one(encoder_ != nullptr ? "InsideKeys" : "InsideCache", {state.pasts[i], first, prompt_},
-              {number("heads", cache.heads), number("size", cache.size)});
+      state.pasts[i] = one("InsideCache", {state.pasts[i], first, prompt_}, sizesOf(cache));
       bind(cache.past, state.pasts[i]);
     }
     if (encoder_ != nullptr) {
@@ -440,8 +429,10 @@ class SearchWriter {
       addNode({}, "Identity", {value}, {decoder.inputs[i].name}, {});
     };
     bind(1, encoderMask_);
-    if (encoded_.takesHidden()) bind(2, hidden_);
-    for (size_t i = 0; i != read_.size(); ++i) bind(encoded_.firstCache + encoded_.caches + i, read_[i]);
+    if (!hidden_.empty()) bind(2, hidden_);
+    // The last inputs, as many as there are caches of what was written before them.
+    const size_t firstRead = decoder.inputs.size() - read_.size();
+    for (size_t i = 0; i != read_.size(); ++i) bind(firstRead + i, read_[i]);
   }
   // As onnxruntime has it: the last word alone where that is what is declared.
   static bool takesWholeText(const GraphProto& decoder) {
@@ -487,7 +478,7 @@ class SearchWriter {
     Text mask = state.mask;
     if (isBeam_) {
       const std::vector<Text> r = step(
-          "Beams", 8,
+          "Beams", 7,
           {scores, state.sequences, state.scores, state.texts, state.textScores, state.done, lengthPenalty_},
           {eos(), pad(), number("early", integerOf(node_, "early_stopping", 0))});
       state.ids = r[0];
@@ -496,17 +487,16 @@ class SearchWriter {
       state.texts = r[4];
       state.textScores = r[5];
       state.done = r[6];
-      state.go = r[7];
       if (!mask.empty()) mask = one("PickRows", {mask, r[2]});
       for (Text& present : presents)
         present = one(encoder_ != nullptr ? "PickRows" : "Pick", {present, r[2]});
     } else {
-      const std::vector<Text> r = step("Greedy", 4, {scores, state.sequences, state.ended}, {eos(), pad()});
+      const std::vector<Text> r = step("Greedy", 3, {scores, state.sequences, state.ended}, {eos(), pad()});
       state.ids = r[0];
       state.sequences = r[1];
       state.ended = r[2];
-      state.go = r[3];
     }
+    state.go = openOf(state);
     state.pasts = std::move(presents);
     if (encoder_ != nullptr) return;
     state.mask = one("Longer", {mask});
@@ -526,7 +516,6 @@ class SearchWriter {
   std::shared_ptr<SearchGraph> graph_;
   std::vector<NodeProto>* nodes_ = nullptr;  // of the graph that is being written
   State state_;
-  EncodedInputs encoded_;
   Text encoderMask_, hidden_;
   std::vector<Text> read_;  // the caches of what the encoder read
   Text prompt_, most_, beams_, returned_, lengthPenalty_, repetition_, least_, wordMask_, firstMask_;

@@ -41,16 +41,10 @@ operator "dyn.search::Real"(x) {
   return cast(reshape(x, i64[0] []), f32)
 }
 
-# A cache without positions: [2, r, heads, 0, size].
-operator "dyn.search::Cache"(rows, heads: int, size: int, to: dtype) {
-  sizes = concat([2], shape(rows)[:1], reshape(heads, [1]), [0], reshape(size, [1]), axis = 0)
-  return cast(expand(0.0, sizes), to = to)
-}
-
-# Of one cache of keys, or of values: [r, heads, 0, size].
-operator "dyn.search::KeysOrValues"(rows, heads: int, size: int, to: dtype) {
-  sizes = concat(shape(rows)[:1], reshape(heads, [1]), [0], reshape(size, [1]), axis = 0)
-  return cast(expand(0.0, sizes), to = to)
+# A cache without positions: [...before, r, heads, 0, size], where `before` is [2] for keys and values in one.
+operator "dyn.search::Cache"(rows, before: ints, heads: int, size: int, to: dtype) {
+  r = gather(shape(rows), [0])
+  return cast(expand(0.0, concat(before, r, reshape(heads, [1]), [0], reshape(size, [1]), axis = 0)), to = to)
 }
 
 # x [batch, ...] for each beam; `rest` are its other axes.
@@ -88,15 +82,10 @@ operator "dyn.search::Inside"(ids, places, mask, next, past, prompt) {
 operator "dyn.search::InsideText"(text, prompt) {
   return reshape(text, concat(gather(shape(prompt), [0]), [-1], axis = 0))
 }
-operator "dyn.search::InsideCache"(past, first, prompt, heads: int, size: int) {
+operator "dyn.search::InsideCache"(past, first, prompt, before: ints, heads: int, size: int) {
   r = gather(shape(prompt), [0])
-  positions = gather(shape(first), [3])
-  return reshape(past, concat([2], r, reshape(heads, [1]), positions, reshape(size, [1]), axis = 0))
-}
-operator "dyn.search::InsideKeys"(past, first, prompt, heads: int, size: int) {
-  r = gather(shape(prompt), [0])
-  positions = gather(shape(first), [2])
-  return reshape(past, concat(r, reshape(heads, [1]), positions, reshape(size, [1]), axis = 0))
+  positions = shape(first, start = -2, end = -1)
+  return reshape(past, concat(before, r, reshape(heads, [1]), positions, reshape(size, [1]), axis = 0))
 }
 operator "dyn.search::InsideEnded"(ended, prompt) {
   return reshape(ended, concat(gather(shape(prompt), [0]), [1], axis = 0))
@@ -163,8 +152,7 @@ operator "dyn.search::Greedy"(scores, sequences, ended, end: int, pad: int) {
   best = cast(argmax(scores, axis = 1), i32)
   now = ended or best == end
   token = where(now, pad, best)
-  open = reduce_sum(cast(not now, i64), keepdims = 0)
-  return token, concat(sequences, token, axis = 1), now, open > 0
+  return token, concat(sequences, token, axis = 1), now
 }
 operator "dyn.search::GreedyEnd"(sequences, most, pad: int) {
   rest = most - shape(sequences)[1]
@@ -215,8 +203,7 @@ operator "dyn.search::Beams"(scores, sequences, before, texts, text_scores, done
   worst = kept_scores[:, -1:]
   full = worst > -inf
   now = done or full and (early == 1 or worst >= best[:, :1] / per_token)
-  open = reduce_sum(cast(not now, i64), keepdims = 0)
-  return column, longer, rows, next_scores, kept_texts, kept_scores, now, open > 0
+  return column, longer, rows, next_scores, kept_texts, kept_scores, now
 }
 operator "dyn.search::BeamEnd"(sequences, scores, texts, text_scores, done, penalty, count, pad: int) {
   sizes = shape(scores)
