@@ -17,8 +17,7 @@ Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
     case Way::staged:
       return convStaged(memory, work);
     case Way::direct:
-      if (work.c.isSparse()) return convTaps(memory, work);
-      return work.c.makesChannelsLast() ? convDirectLast(memory, work) : convDirect(memory, work);
+      return work.c.isSparse() ? convTaps(memory, work) : convLiveTaps(memory, work);
     case Way::winograd:
       return convWinograd(memory, work);
   }
@@ -34,8 +33,7 @@ int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
     case Way::staged:
       return convStagedScratch(work);
     case Way::direct:
-      if (c.isSparse()) return convTapsScratch(work);
-      return c.makesChannelsLast() ? convDirectLastScratch(work) : convDirectScratch(work);
+      return c.isSparse() ? convTapsScratch(work) : convLiveTapsScratch(work);
     case Way::winograd:
       return convWinogradScratch(work);
   }

@@ -174,8 +174,9 @@ Status convRows(FlatCall& memory, const ConvolutionCall& work);
 Status convStaged(FlatCall& memory, const ConvolutionCall& work);
 Status convDirect(FlatCall& memory, const ConvolutionCall& work);
 Status convWinograd(FlatCall& memory, const ConvolutionCall& work);
-// The way direct of sparse windows, in either layout.
+// The way direct, in either layout: of sparse windows, and of all others, by the taps that meet the input.
 Status convTaps(FlatCall& memory, const ConvolutionCall& work);
+Status convLiveTaps(FlatCall& memory, const ConvolutionCall& work);
 // Those of tensors with their channels last, but Winograd's, which takes both.
 Status convRowsLast(FlatCall& memory, const ConvolutionCall& work);
 Status convDirectLast(FlatCall& memory, const ConvolutionCall& work);
@@ -186,6 +187,7 @@ int64_t convStagedScratch(const ConvolutionCall& work);
 int64_t convDirectScratch(const ConvolutionCall& work);
 int64_t convWinogradScratch(const ConvolutionCall& work);
 int64_t convTapsScratch(const ConvolutionCall& work);
+int64_t convLiveTapsScratch(const ConvolutionCall& work);
 int64_t convRowsLastScratch(const ConvolutionCall& work);
 int64_t convDirectLastScratch(const ConvolutionCall& work);
 

@@ -31,10 +31,21 @@ constexpr int64_t kInputElements =
 struct Axis {
   int64_t inputs, outputs, step;  // step: inputs from block to block
   int64_t places;
-  int64_t weights;  // distinct sums of taps; the last is of all places from weights - 1 on
+  int64_t weights;                // distinct sums of taps; the last is of all places from weights - 1 on
+  std::array<uint8_t, 7> reads;   // bit i: the place reads input i
+  std::array<uint8_t, 7> serves;  // bit i: output i has the place's product in its sum
   int64_t weightOf(int64_t place) const { return std::min(place, weights - 1); }
 };
-constexpr Axis kAxes[2] = {{4, 2, 2, 4, 4}, {7, 3, 6, 7, 5}};
+constexpr Axis kAxes[2] = {
+    {4, 2, 2, 4, 4, {0b101, 0b110, 0b110, 0b1010}, {0b1, 0b11, 0b11, 0b10}},
+    {7,
+     3,
+     6,
+     7,
+     5,
+     {0b10001, 0b10100, 0b10100, 0b1000100, 0b10, 0b1000, 0b100000},
+     {0b1, 0b111, 0b111, 0b100, 0b1, 0b10, 0b100}},
+};
 const Axis& axisOf(const Convolution& c) { return kAxes[c.stride[2] - 1]; }
 
 // G of one axis: to[weight * step].
@@ -82,8 +93,9 @@ struct WinogradTask {
   const int64_t lanes = panels.kernels.narrow;
   std::array<Class, kMostPlaces> classTable;
   size_t classCount = 0;
-  Table<int64_t> offsets;  // of the channels of V
-  int64_t most = 0;        // blocks of a chunk
+  std::array<uint8_t, 3> live{};  // bit i: a product of place i of an axis may be other than zero and is used
+  Table<int64_t> offsets;         // of the channels of V
+  int64_t most = 0;               // blocks of a chunk
   const int64_t tasks = worthwhileTasks(work.call, c.steps());
 
   explicit WinogradTask(const ConvolutionCall& convolution)
@@ -91,6 +103,7 @@ struct WinogradTask {
     const int64_t fit = kInputElements / (places() * std::max<int64_t>(c.channels, 1));
     most = evenPart(blocks(), std::clamp<int64_t>(fit, panels.kernels.maxRows, kMostBlocks));
     most = sharedPart();
+    for (size_t i = 1; i < 3; ++i) live[i] = livePlaces(i);
     const auto count = [&](int64_t weight) {
       return weight + 1 < axis.weights ? 1 : axis.places - axis.weights + 1;
     };
@@ -150,6 +163,10 @@ struct WinogradTask {
         const auto place = static_cast<size_t>(k.row * axis.places + k.column);
         const float* from = v + inputPlaces[place].begin;
         float* to = m + productPlaces[place].begin;
+        if (!lives(k)) {
+          std::fill_n(to, k.places() * count * width, 0.0f);
+          continue;
+        }
         forEachRowTile(panels.kernels.maxRows, k.places() * count, [&](int64_t row, int64_t height) {
           panels.tiles(panel)[height - 1](c.channels, from + row * inputRow(), inputRow(), offsets.data(),
                                           u + k.weights * c.channels * width, to + row * width, width, width,
@@ -175,6 +192,33 @@ struct WinogradTask {
                weightsAreLess = axis.weights * axis.weights * c.filters <= 4 * blocks() * places();
     if (!fewUnits && !weightsAreLess) return most;
     return std::min(most, std::max<int64_t>(panels.kernels.maxRows / 2, partsOf(blocks(), wanted)));
+  }
+
+  // In an axis of few inputs or outputs some places of all blocks see nothing but padding, or serve no result:
+  // their weights need not be read.
+  uint8_t livePlaces(size_t i) const {
+    uint8_t inputs = 0, outputs = 0;  // of a block, that are there in some block
+    const auto all = [](int64_t count) { return (1 << count) - 1; };
+    const int64_t count = i == 1 ? blockRows() : blockColumns();
+    for (int64_t block = 0; block < count && (inputs != all(axis.inputs) || outputs != all(axis.outputs));
+         ++block) {
+      for (int64_t k = 0; k < axis.inputs; ++k) {
+        const int64_t from = block * axis.step + k - c.pad[i];
+        if (from >= 0 && from < c.input[i]) inputs |= static_cast<uint8_t>(1 << k);
+      }
+      for (int64_t k = 0; k < axis.outputs; ++k)
+        if (block * axis.outputs + k < c.output[i]) outputs |= static_cast<uint8_t>(1 << k);
+    }
+    uint8_t places = 0;
+    for (size_t k = 0; k < static_cast<size_t>(axis.places); ++k)
+      if ((axis.reads[k] & inputs) && (axis.serves[k] & outputs)) places |= static_cast<uint8_t>(1 << k);
+    return places;
+  }
+  bool lives(const Class& k) const {
+    const auto any = [](uint8_t places, int64_t first, int64_t count) {
+      return (places >> first & ((1 << count) - 1)) != 0;
+    };
+    return any(live[1], k.row, k.rows) && any(live[2], k.column, k.columns);
   }
 
   using PlaceTable = std::array<WinogradPlace, kMostPlaces>;

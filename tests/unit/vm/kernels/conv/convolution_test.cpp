@@ -179,30 +179,32 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
   };
   // One row for each way the operator may go (vm/kernels/conv/convolution.h); `longest` is the largest size
   // of an axis when there is one axis.
-  enum Kind { any, pointwise, deep, threes, wide, depthwise, sparse, window };
-  for (int round = 0; round < 320; ++round) {
-    const auto kind = static_cast<Kind>(round % 8);
-    const int64_t rank = kind == threes || kind == depthwise || kind == window
+  enum Kind { any, pointwise, deep, threes, wide, depthwise, sparse, window, tiny };  // tiny: of padding
+  for (int round = 0; round < 360; ++round) {
+    const auto kind = static_cast<Kind>(round % 9);
+    const int third = round / 9 % 3;  // of the rounds of a kind
+    const int64_t rank = kind == threes || kind == depthwise || kind == window || kind == tiny
                              ? 2
                              : pick(1, kind == any || kind == pointwise ? 3 : 2);
-    const int64_t groups = kind == depthwise                ? pick(2, round % 3 == 1 ? 40 : 9)
+    const int64_t groups = kind == depthwise                ? pick(2, third == 1 ? 40 : 9)
                            : kind == window                 ? pick(16, 70)
                            : kind == deep || kind == threes ? 1
                                                             : pick(1, 3);
     const int64_t channels = kind == depthwise || kind == window ? 1
                              : kind == deep                      ? pick(1, 2) * 256
                              : kind == threes || kind == sparse  ? pick(16, 20)
+                             : kind == tiny                      ? pick(1, 40)
                                                                  : pick(1, 3);
     const int64_t filters = kind == depthwise || kind == window ? 1
                             : kind == deep || kind == threes    ? pick(5, 40)
-                            : kind == sparse                    ? pick(13, 40)
+                            : kind == sparse || kind == tiny    ? pick(13, 40)
                             : kind == wide || round % 12 == 1   ? pick(13, 70)
                                                                 : pick(1, 6);
     const int64_t batch = pick(0, 2), longest = kind == wide && rank == 1 ? 1200 : 70;
     const bool still = kind == pointwise;
     const int64_t stepped = pick(1, 2);  // the stride of Winograd's way, and of windows that have a kernel
     const int64_t odd = 2 * pick(1, 3) + 1;  // and the size of these
-    threads_ = pools_[round % 3];
+    threads_ = pools_[third];
     std::vector<int64_t> xs{batch, groups * channels}, ws{groups * filters, channels},
         ys{batch, groups * filters}, pads;
     std::vector<int32_t> numbers{static_cast<int32_t>(rank), static_cast<int32_t>(groups)};
@@ -226,11 +228,19 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
         kernel[d] = odd;
         pad[d] = pick(0, odd);
       }
-      in[d] = std::max<int64_t>(kind == threes      ? pick(1, 37)
-                                : kind == window    ? pick(1, 50)
-                                : kind == depthwise ? pick(1, round % 3 == 1 ? 20 : 90)
-                                                    : pick(1, rank == 1 ? longest : 9),
-                                dilation[d] * (kernel[d] - 1) + 1 - (spreads || kind == window ? pad[d] : 0));
+      if (kind == tiny) {  // by Winograd's way too, where it is a window of three
+        stride[d] = stepped;
+        dilation[d] = odd == 3 ? 1 : pick(1, 2);
+        kernel[d] = odd;
+        pad[d] = pick(0, dilation[d] * odd);
+      }
+      in[d] = std::max<int64_t>(
+          kind == threes      ? pick(1, 37)
+          : kind == window    ? pick(1, 50)
+          : kind == tiny      ? pick(1, 3)
+          : kind == depthwise ? pick(1, third == 1 ? 20 : 90)
+                              : pick(1, rank == 1 ? longest : 9),
+          dilation[d] * (kernel[d] - 1) + 1 - (spreads || kind == window || kind == tiny ? pad[d] : 0));
       out[d] = (in[d] + pad[d] + after - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1;
       xs.push_back(in[d]);
       ws.push_back(kernel[d]);
