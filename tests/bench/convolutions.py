@@ -3,7 +3,8 @@
 
     ./dev bench convolutions [GROUP...] [--threads N] [--seconds S] [--below R] [--only TEXT]
 
-Groups: depthwise, grouped, line (1-D), odd (1x1 images, windows as large as the image, few channels), transposed, pools. Each row is a model of one node with constant
+Groups: depthwise, grouped, line (1-D), odd (1x1 images, windows as large as the image, few channels), deep (many weights for few places), padded (windows that
+see more padding than image), transposed, pools. Each row is a model of one node with constant
 weights, compiled for all sizes; ours and onnxruntime run in turn on the same input. Results are checked against sums in f64 first. Printed: the medians and the
 ratio onnxruntime / ours, the worst last; with --below only rows under that ratio. Needs numpy, onnx and onnxruntime.
 """
@@ -61,6 +62,16 @@ def rows_of(group):
         yield from (row("Conv", 64, 64, 1, 28, 3, dilation=d) for d in (2, 6))
         yield from (row("Conv", 512, 512, 1, 7, 3, batch=b) for b in (1, 4))
         yield from (row("Conv", 8, 8, 1, s, 3, rank=3) for s in (16,))
+    elif group == "deep":
+        yield from (row("Conv", c, c, 1, s, 3) for c, s in itertools.product((128, 256, 512), (2, 3, 5, 7, 10, 14)))
+        yield from (row("Conv", c, 2 * c, 1, s, 3, stride=2) for c, s in itertools.product((128, 256), (4, 7, 14, 28)))
+        yield from (row("Conv", c, f, 1, s, 1) for c, f in ((512, 2048), (2048, 512), (256, 1024)) for s in (1, 3, 7, 14))
+    elif group == "padded":
+        yield from (row("Conv", c, c, 1, 1, 3) for c in (64, 128, 512))
+        yield from (row("Conv", c, c, 1, s, k) for c in (64, 192) for s, k in ((1, 5), (2, 5), (3, 5), (1, 7), (3, 7)))
+        yield from (row("Conv", 256, 256, 1, s, 3, dilation=d) for s, d in ((1, 2), (3, 2), (3, 3), (7, 12), (14, 12)))
+        yield from (row("Conv", 256, 256, 1, s, 3, stride=2) for s in (1, 2, 3))
+        yield from (row("Conv", 256, 256, 1, s, k, rank=1) for s, k in ((1, 3), (1, 9), (3, 9)))
     elif group == "transposed":
         yield from (row("ConvTranspose", c, f, 1, s, k, stride=t, pad="none") for c, f, s, k, t in (
             (64, 32, 28, 2, 2), (256, 128, 14, 4, 2), (32, 16, 56, 3, 2), (128, 64, 7, 3, 1), (512, 256, 4, 4, 2), (16, 3, 64, 4, 2)))
@@ -75,7 +86,7 @@ def rows_of(group):
         yield row("MaxPool", 32, 32, 32, 112, 3, stride=2, ceil_mode=1)
 
 
-GROUPS = ("depthwise", "grouped", "line", "odd", "transposed", "pools")
+GROUPS = ("depthwise", "grouped", "line", "odd", "deep", "padded", "transposed", "pools")
 
 
 def model_of(r, folder, random):
