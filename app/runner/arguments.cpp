@@ -102,7 +102,7 @@ std::string takeTexts(const Texts& texts, EngineOptions& session) {
 std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
   bool json = false;  // even after an argument that is not an option
   for (int i = 1; i < argc; ++i) json = json || std::strcmp(argv[i], "--json") == 0;
-  CLI::App app("Runs the model that this file holds, or that of a package.");
+  CLI::App app("Runs the model inside of this file, or a package.");
   Texts texts;
   defineOptions(app, r, texts);
   try {

@@ -21,7 +21,7 @@
 #include "app/session/views/node_id.h"
 #include "app/session/views/pass_views.h"
 #include "app/session/views/run_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/shell/main_window.h"
 #include "ui/support/icons.h"
 #include "ui/support/short_name.h"

@@ -6,7 +6,7 @@
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/session_state.h"
 #include "app/session/views/device_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn {
 

@@ -6,7 +6,7 @@
 #include "app/engine/device/simulated_gpu.h"
 #include "app/engine/run/run_result.h"
 #include "app/session/session_state.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/loop/kernel.h"
 
 namespace dyn {
