@@ -1,5 +1,6 @@
-// View: what a session answers. Windows, shell, batch and tests read the same structs. They are plain immutable
-// values: nothing in them points into the compiler's data, so they may be kept and passed between threads.
+// View: what a session answers. Windows, shell, batch and tests read the same structs. They are plain
+// immutable values: nothing in them points into the compiler's data, so they may be kept and passed between
+// threads.
 //
 // Shapes are lists of texts: "59", "seq", "2*seq + 1", "?3". Sizes and times carry their unit in the name.
 //

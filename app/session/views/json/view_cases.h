@@ -8,6 +8,7 @@ namespace dyn {
 #define DYN_VIEW(kind) \
   struct kind;         \
   nlohmann::ordered_json viewJson(const kind& view);
-#include "app/session/views/kinds/views.def"
+#include "app/session/views/views.def"
+#undef DYN_VIEW
 
 }  // namespace dyn

@@ -12,7 +12,8 @@ using Json = nlohmann::ordered_json;
 Json toJson(const View& view) {
 #define DYN_VIEW(kind) \
   if (const auto* held = view.as<kind>()) return viewJson(*held);
-#include "app/session/views/kinds/views.def"
+#include "app/session/views/views.def"
+#undef DYN_VIEW
   return Json::object();
 }
 

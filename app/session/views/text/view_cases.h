@@ -10,6 +10,7 @@ struct TextOptions;
 #define DYN_VIEW(kind) \
   struct kind;         \
   std::string viewText(const kind& view, const TextOptions& options);
-#include "app/session/views/kinds/views.def"
+#include "app/session/views/views.def"
+#undef DYN_VIEW
 
 }  // namespace dyn

@@ -14,17 +14,18 @@ namespace dyn {
 
 namespace {
 
-std::string textOf(const View& view, const TextOptions& options) {
+std::string textOfView(const View& view, const TextOptions& options) {
 #define DYN_VIEW(kind) \
   if (const auto* held = view.as<kind>()) return viewText(*held, options);
-#include "app/session/views/kinds/views.def"
+#include "app/session/views/views.def"
+#undef DYN_VIEW
   return "";
 }
 
 }  // namespace
 
 std::string toText(const View& view, const TextOptions& options) {
-  return visibleText(textOf(view, options), options.color ? ColorCodes::kept : ColorCodes::escaped);
+  return visibleText(textOfView(view, options), options.color ? ColorCodes::kept : ColorCodes::escaped);
 }
 
 std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {

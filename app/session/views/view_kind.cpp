@@ -3,14 +3,16 @@
 namespace dyn {
 
 #define DYN_VIEW(kind) struct kind;
-#include "app/session/views/kinds/views.def"
+#include "app/session/views/views.def"
+#undef DYN_VIEW
 
 namespace {
 
 enum class Row : ViewKind {
   empty,
 #define DYN_VIEW(kind) kind,
-#include "app/session/views/kinds/views.def"
+#include "app/session/views/views.def"
+#undef DYN_VIEW
 };
 
 template <typename T>
@@ -20,7 +22,8 @@ struct RowOf;
   struct RowOf<kind> {                     \
     static constexpr Row kRow = Row::kind; \
   };
-#include "app/session/views/kinds/views.def"
+#include "app/session/views/views.def"
+#undef DYN_VIEW
 
 }  // namespace
 
@@ -30,6 +33,7 @@ ViewKind viewKind() {
 }
 
 #define DYN_VIEW(kind) template ViewKind viewKind<kind>();
-#include "app/session/views/kinds/views.def"
+#include "app/session/views/views.def"
+#undef DYN_VIEW
 
 }  // namespace dyn
