@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "app/batch/command_line_text.h"
+#include "app/engine/device/device_name.h"
 #include "app/engine/model/signature.h"
 #include "app/session/explain/placement_view.h"
 #include "compiler/support/suggestion.h"
@@ -197,9 +198,10 @@ std::string unknownWord(const CLI::App& app, int argc, char** argv) {
 std::string faultOfPlaces(const BatchRequest& r) {
   if (const Status places = checkPlaces(r.session.places); !places.ok()) return places.error().message;
   const bool script = r.verb->id == VerbId::script || r.verb->id == VerbId::lines;
-  return r.session.places.empty() || script || r.session.device != "cpu"
+  return r.session.places.empty() || script || !isOnHost(r.session.device)
              ? ""
-             : "--place assigns operators to a GPU or its host: it needs --device cuda";
+             : "--place assigns operators to a GPU or its host: it needs " +
+                   namesOfDevices("--device ", " or ");
 }
 
 // Options that are settings, checked and stored as :set does.
@@ -309,8 +311,8 @@ ParsedArguments parseArguments(int argc, char** argv) {
   if (Status settings = applySettings(r); !settings.ok()) r.settingFault = settings.error();
   if (const std::string fault = faultOfPlaces(r); !fault.empty()) return usageFault(fault);
   // PTX is the code of no other device.
-  if (r.verb->id == VerbId::inspect && r.text("ir") == "ptx" && r.session.device == "cpu")
-    r.session.device = "cuda";
+  const DeviceRow* device = r.verb->id == VerbId::inspect ? findDeviceOfLevel(r.text("ir")) : nullptr;
+  if (device && isOnHost(r.session.device)) r.session.device = device->name;
   parsed.request = std::move(r);
   return parsed;
 }

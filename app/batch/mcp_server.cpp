@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "app/engine/device/device_name.h"
 #include "app/engine/run/run_result.h"
+#include "app/session/views/code_views.h"
 #include "app/session/views/view_json.h"
 #include "app/session/views/view_text.h"
 #include "compiler/support/utf8.h"
@@ -47,7 +49,7 @@ bool isTool(const CommandSpec& spec, bool writes) {
   return isOffered(spec.id) && (writes || !alwaysWrites(spec));
 }
 
-const char* meaningOf(ArgumentKind kind) {
+std::string meaningOf(ArgumentKind kind) {
   switch (kind) {
     case ArgumentKind::file:
       return "path of a file to read";
@@ -61,7 +63,7 @@ const char* meaningOf(ArgumentKind kind) {
     case ArgumentKind::pass:
       return "name or number of a pass; `passes` lists them";
     case ArgumentKind::level:
-      return "graph, placed, loop, llvm, asm, ptx, bytecode or target";
+      return listOfLevels(" or ");
     case ArgumentKind::value:
       return "name of a bound value";
     case ArgumentKind::valuedim:
@@ -75,7 +77,7 @@ const char* meaningOf(ArgumentKind kind) {
     case ArgumentKind::kernel:
       return "name or number of a kernel; `kernels` lists them";
     case ArgumentKind::placement:
-      return "operator or value, with =cpu or =cuda";
+      return "operator or value, with " + namesOfSides("=", " or ");
     case ArgumentKind::expression:
       return "an expression of the text language";
     case ArgumentKind::setting:

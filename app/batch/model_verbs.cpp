@@ -90,7 +90,7 @@ int answer(const BatchContext& context, Command load, Command command) {
   const bool isOfOutcome =
       outcome->command.id == CommandId::run || outcome->command.id == CommandId::generalise;
   if (!quiet && isOfOutcome) context.output.warnings(outcome->warnings);
-  if (!outcome->ok() && std::holds_alternative<std::monostate>(outcome->view)) return context.fail(*outcome);
+  if (!outcome->ok() && outcome->view.isEmpty()) return context.fail(*outcome);
   Json fields = {{"model", context.request.text("model")}};
   merge(fields, toJson(outcome->view));
   // What came piece by piece was printed then.
@@ -243,7 +243,7 @@ int verb_inspect(const BatchContext& context) {
   auto add = [&](Command command, bool wanted) {
     if (!wanted && !context.output.json()) return;
     std::shared_ptr<const Outcome> outcome = context.execute(std::move(command));
-    if (!std::holds_alternative<std::monostate>(outcome->view)) {
+    if (!outcome->view.isEmpty()) {
       merge(fields, toJson(outcome->view));
       if (wanted) text += toText(outcome->view, options);
       if (const PassList* passes = outcome->as<PassList>(); passes && wanted && request.has("verbose"))
@@ -407,7 +407,7 @@ int verb_tune(const BatchContext& context) {
 // Prints what a command without a model says, also when it failed.
 static int answerAlone(const BatchContext& context, Command command) {
   std::shared_ptr<const Outcome> outcome = context.execute(std::move(command));
-  if (std::holds_alternative<std::monostate>(outcome->view)) return context.fail(*outcome);
+  if (outcome->view.isEmpty()) return context.fail(*outcome);
   const std::string text = toText(outcome->view, context.output.textOptions());
   if (outcome->ok()) return finish(context, toJson(outcome->view), text);
   if (!context.output.claim()) ::pause();

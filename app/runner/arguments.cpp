@@ -20,6 +20,16 @@ struct Texts {  // options that need a second look after CLI11
   bool noGraphs = false;
 };
 
+// "cpu, cuda, cuda:1"
+std::string sides() {
+  std::string text;
+  for (const DeviceRow& row : deviceTable())
+    if (!row.isSimulated())
+      text += (text.empty() ? "" : ", ") + std::string(row.name) +
+              (row.isHost() ? "" : ", " + std::string(row.name) + ":1");
+  return text;
+}
+
 // The rows of docs/man/dynrun.1.
 void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
   app.add_option("PACKAGE", r.package, "package to run, where this file holds no model");
@@ -41,12 +51,12 @@ void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
       ->check(CLI::PositiveNumber);
   app.add_option("--mem-limit", texts.memoryLimit, "most memory of a run: bytes, or 512MB");
   app.add_option("--device", texts.device,
-                 "device of a model that was compiled for a GPU: cpu, cuda, cuda:1 (default: the first GPU; "
-                 "without a GPU the cpu)");
+                 "device of a model that was compiled for a GPU: " + sides() +
+                     " (default: the first GPU; without a GPU the cpu)");
   app.add_option("--device-mem-limit", texts.deviceLimit,
                  "most GPU memory of a run: bytes, or 512MB (default: as --mem-limit)");
   app.add_flag("--no-graphs", texts.noGraphs,
-               "launch repeated GPU kernels one by one instead of as a CUDA graph");
+               "launch repeated GPU kernels one by one instead of as one graph");
   app.add_option("--seed", r.session.seed, "seed of random inputs")->check(CLI::NonNegativeNumber);
   app.add_flag("--quiet,-q", r.quiet, "print no notes");
   app.add_flag("--json", r.json, "one JSON document on standard output");
@@ -83,7 +93,8 @@ std::string takeTexts(const Texts& texts, EngineOptions& session) {
   session.device = texts.device;
   const Result<DeviceName> device = parseDevice(texts.device);
   if (!device.ok()) return device.error().message;
-  return device->isSimulated ? "there is cpu, cuda and cuda:1; DYN_CUDA_DRIVER names another driver" : "";
+  if (!device->isSimulated()) return {};
+  return "there is " + sides() + "; " + std::string(deviceRow(device->kind).driver) + " names another driver";
 }
 
 }  // namespace
@@ -91,7 +102,7 @@ std::string takeTexts(const Texts& texts, EngineOptions& session) {
 std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
   bool json = false;  // even after an argument that is not an option
   for (int i = 1; i < argc; ++i) json = json || std::strcmp(argv[i], "--json") == 0;
-  CLI::App app("Runs the model that this file holds, or that of a package.");
+  CLI::App app("Runs the model inside of this file, or a package.");
   Texts texts;
   defineOptions(app, r, texts);
   try {

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "app/session/script_reader.h"
+#include "app/session/views/code_views.h"
 #include "compiler/support/suggestion.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
@@ -86,6 +88,14 @@ CommandSpec makeSpec(CommandId id, std::string_view name, std::string_view argum
   return spec;
 }
 
+// The levels follow from the devices.
+std::string_view irHelp() {
+  static const std::string kHelp =
+      "Print the model after a pass (name or number), or at a lower level: " + listOfLevels() +
+      "; -o writes it to a file; --linked, for --json, adds the origin of each line";
+  return kHelp;
+}
+
 const char* placeholder(ArgumentKind kind) {
   switch (kind) {
     case ArgumentKind::flag:
@@ -120,8 +130,10 @@ const char* placeholder(ArgumentKind kind) {
       return "NAME=SPEC";
     case ArgumentKind::kernel:
       return "KERNEL|N";
-    case ArgumentKind::placement:
-      return "OPERATOR[=cpu|cuda]";
+    case ArgumentKind::placement: {
+      static const std::string kPlacement = "OPERATOR[=" + namesOfSides("", "|") + "]";
+      return kPlacement.c_str();
+    }
     case ArgumentKind::expression:
       return "EXPRESSION";
     case ArgumentKind::setting:

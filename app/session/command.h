@@ -33,7 +33,7 @@ enum class ArgumentKind : uint8_t {
   folder,    // files are written into it
   records,   // is read, and written anew with more in it
   pass,      // name or number of a step
-  level,     // graph, placed, loop, llvm, asm, ptx, bytecode, target
+  level,     // graph, placed, loop, ...: levelNames() of views/code_views.h
   value,     // a bound value
   valuedim,  // "y.1", a symbol, or a dim expression
   symbol,

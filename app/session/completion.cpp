@@ -8,8 +8,10 @@
 #include "app/engine/run/run_result.h"
 #include "app/session/option_table.h"
 #include "app/session/session_state.h"
+#include "app/session/views/code_views.h"
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/pass_table.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
@@ -45,7 +47,7 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
     case ArgumentKind::pass:
       return words.passes;
     case ArgumentKind::level:
-      return {"graph", "placed", "loop", "llvm", "asm", "ptx", "bytecode", "target"};
+      return {levelNames().begin(), levelNames().end()};
     case ArgumentKind::value:
       return {words.values.begin(), words.values.end()};
     case ArgumentKind::valuedim: {
@@ -90,7 +92,10 @@ std::vector<std::string> wordsFor(const CompletionWords& words, ArgumentKind kin
     case ArgumentKind::placement: {
       const size_t equals = word.find('=');
       if (equals == std::string::npos) return words.ops;
-      return {word.substr(0, equals) + "=cpu", word.substr(0, equals) + "=cuda"};
+      std::vector<std::string> all;
+      for (const DeviceRow& row : deviceTable())
+        if (!row.isSimulated()) all.push_back(word.substr(0, equals + 1) + std::string(row.name));
+      return all;
     }
     case ArgumentKind::expression: {
       std::vector<std::string> all(words.values.begin(), words.values.end());

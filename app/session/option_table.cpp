@@ -7,6 +7,7 @@
 #include "app/engine/model/operator_check.h"
 #include "app/engine/model/signing_key.h"
 #include "app/session/export_kinds.h"
+#include "app/session/views/code_views.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/passes/variants/variant_spec.h"
@@ -196,6 +197,17 @@ Status setDevice(SessionOptions& o, const std::string&, const std::string& value
   return {};
 }
 
+std::string_view placeHelp() {
+  static const std::string kHelp = "device of an operator, an ONNX node or a value under " +
+                                   namesOfDevices("--device ", " or ") + ": " +
+                                   namesOfSides("OPERATOR=", " or ");
+  return kHelp;
+}
+std::string_view levelHelp() {
+  static const std::string kHelp = "level to print: " + listOfLevels(" or ");
+  return kHelp;
+}
+
 std::string cacheText(const SessionOptions& o) {
   return o.cacheDirectory.empty() ? "none" : o.cacheDirectory;
 }
@@ -206,8 +218,8 @@ Status setCache(SessionOptions& o, const std::string&, const std::string& value)
 
 std::string mathText(const SessionOptions& o) { return o.math; }
 Status setMath(SessionOptions& o, const std::string& name, const std::string& value) {
-  const std::string here = isGpu(o.device) ? "tf32" : "f16-relaxed";
-  const std::string there = isGpu(o.device) ? "f16-relaxed" : "tf32";
+  const std::string here = isOnHost(o.device) ? "f16-relaxed" : "tf32";
+  const std::string there = isOnHost(o.device) ? "tf32" : "f16-relaxed";
   DYN_CHECK(checkWord(name, value, {"fp32", "bf16", here}, {"fp16", there, "int8"}));
   o.math = value;
   return {};

@@ -14,7 +14,7 @@
 #include "app/engine/run/run_result.h"
 #include "app/session/session_files.h"
 #include "app/session/session_state.h"
-#include "app/session/views/live_text.h"
+#include "app/session/views/text/live_text.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/mapped_file.h"
 

@@ -23,7 +23,7 @@
 
 #include "app/engine/model/engine_options.h"
 #include "app/session/command.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn {
 
@@ -58,13 +58,11 @@ struct Outcome {
   // The view of that kind, or null.
   template <typename T>
   const T* as() const {
-    const Shared<T>* held = std::get_if<Shared<T>>(&view);
-    return held ? held->get() : nullptr;
+    return view.as<T>();
   }
   template <typename T>
   Shared<T> share() const {
-    const Shared<T>* held = std::get_if<Shared<T>>(&view);
-    return held ? *held : nullptr;
+    return view.share<T>();
   }
 };
 

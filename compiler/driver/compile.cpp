@@ -13,7 +13,6 @@
 #include "compiler/support/clock.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/isa/program_file.h"
-#include "vm/shared/dyn_device_code.h"
 #ifdef DYN_HAVE_LLVM
 #include "compiler/codegen/object/weight_check.h"
 #endif
@@ -40,7 +39,7 @@ Status addPlaces(const std::vector<std::string>& places, Pipeline& pipeline) {
   return makeError(DiagnosticId::usageError,
                    "--place " + places[0] +
                        " places operators on the host or on a GPU, but the pass devices does not run")
-      .note("it goes with --device cuda");
+      .note("it goes with " + namesOfDevices("--device ", " or "));
 }
 
 }  // namespace
@@ -53,11 +52,11 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   // What runs on a device, or may take no memory that values decide, keeps its padding unless it is asked.
   const bool plainHost = !options.memoryOfSizes && (!options.target || options.target->prefersBuiltins());
   if (options.paddedResults == "zero" || plainHost) add("pack_sequences");
-  if (options.target && options.target->device != DeviceKind::cpu) add("devices");
+  if (options.target && !options.target->isHostOnly()) add("devices");
   DYN_TRY(Pipeline pipeline, parsePipeline(options.passes, passTable(), standard));
   if (options.target && !options.target->prefersBuiltins())
     std::erase_if(pipeline, [&](const PipelineItem& item) {
-      const bool ofDevice = options.target->device != DeviceKind::cpu && item.pass->name == "attention";
+      const bool ofDevice = !options.target->isHostOnly() && item.pass->name == "attention";
       return item.pass->makesBuiltins && !ofDevice;
     });
   for (PipelineItem& item : pipeline) {
@@ -72,7 +71,7 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
     if (item.pass->name == "prepack" || item.pass->name == "layout")
       std::copy_if(options.versions.begin(), options.versions.end(),
                    std::inserter(item.options, item.options.end()),
-                   [](const auto& version) { return version.second != kCublasLt; });
+                   [](const auto& version) { return !findDeviceOfLibrary(version.second); });
   for (const PipelineItem& item : pipeline)
     for (const auto& [name, value] : item.options) DYN_CHECK(libraryReady(value));
   for (PipelineItem& item : pipeline) {

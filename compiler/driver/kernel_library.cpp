@@ -2,19 +2,32 @@
 
 #include "vm/include/dyn_gpu.h"
 #include "vm/shared/dyn_contraction.h"
-#include "vm/shared/dyn_device_code.h"
 #ifdef DYN_HAVE_ONEDNN
 #include "vm/include/dyn_library.h"
 #endif
 
 namespace dyn {
+namespace {
+
+struct DeviceLibrary {
+  std::string_view version;
+  const char* (*fault)();  // null: the device has no library
+};
+constexpr DeviceLibrary kDeviceLibraries[] = {
+#define DYN_DEVICE(id, name, number, level, language, generator, library, libraryFault, help) \
+  {library, libraryFault},
+#include "compiler/target/devices.def"
+};
+
+}  // namespace
 
 Status libraryReady(std::string_view version) {
-  if (version == kCublasLt) {
-    const char* missing = dyn_cublaslt_fault();
+  for (const DeviceLibrary& library : kDeviceLibraries) {
+    if (!library.fault || version != library.version) continue;
+    const char* missing = library.fault();
     if (!missing) return {};
     return makeError(DiagnosticId::unsupportedFeature,
-                     std::string("unavailable: version cublaslt: ") + missing);
+                     "unavailable: version " + std::string(version) + ": " + missing);
   }
   if (version != contraction::kOneDnn) return {};
 #ifdef DYN_HAVE_ONEDNN

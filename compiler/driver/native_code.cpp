@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "compiler/codegen/built/built_objects.h"
-#include "compiler/codegen/device/device_code.h"
+#include "compiler/codegen/device/device_generator.h"
 #include "compiler/codegen/emit/loop_codegen.h"
 #include "compiler/codegen/emit/micro_kernel.h"
 #include "compiler/codegen/emit/noted_lines.h"
@@ -17,7 +17,6 @@
 #include "compiler/driver/shared_code.h"
 #include "compiler/loop/kernel_key.h"
 #include "compiler/support/clock.h"
-#include "vm/shared/dyn_device_code.h"
 
 namespace dyn {
 
@@ -104,41 +103,26 @@ Status addMatrixKernels(const CompiledModel& compiled, KernelEngine& engine,
 
 namespace {
 
-DeviceMath mathOf(const CompiledModel& compiled) {
-  for (const auto& [key, value] : compiled.lowered.program.metadata)
-    if (key == kDeviceMathKey) return deviceMathOf(value);
-  return DeviceMath::fp32;
+DeviceKernelSource deviceSourceOf(const CompiledModel& compiled, size_t kernel) {
+  return {kernel, &compiled.lowered.kernels[kernel], &compiled.lowered.program.kernels[kernel].symbol};
 }
 
 }  // namespace
 
 Status emitDeviceCode(CompiledModel& compiled, const CompileOptions& options) {
-  if (compiled.target.device == DeviceKind::cpu) return {};
-  std::vector<std::string> modules, tensorModules;
-  std::string rows;
-  const DeviceMath math = deviceMathOf(options.math);
+  if (compiled.target.isHostOnly()) return {};
+  std::vector<DeviceKernelSource> kernels;
+  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i)
+    if (compiled.lowered.kernelOnDevice[i]) kernels.push_back(deviceSourceOf(compiled, i));
+  if (kernels.empty()) return {};
   const auto version = options.versions.find("matmul");
-  const bool byLibrary = version != options.versions.end() && version->second == kCublasLt;
-  for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
-    if (!compiled.lowered.kernelOnDevice[i]) continue;
-    DYN_TRY(DeviceKernel kernel,
-            emitDeviceKernel(compiled.lowered.kernels[i], compiled.lowered.program.kernels[i].symbol, math));
-    rows += std::to_string(i) + (kernel.thread ? " thread" : "") + (kernel.block ? " block" : "") +
-            (kernel.narrow ? " narrow" : "") + (kernel.perUnit ? " units" : "") +
-            (kernel.sizes.empty() ? "" : (kernel.attention ? " attention=" : " tile=") + kernel.sizes) +
-            (kernel.tensorPtx.empty() ? "" : " tensor") +
-            (kernel.library.empty() ? "" : std::string(" ") + kLibraryWord + "=" + kernel.library) +
-            (byLibrary && !kernel.library.empty() ? std::string(" ") + kCublasLt : "") +
-            (kernel.mayFault ? " fault\n" : "\n");
-    modules.push_back(std::move(kernel.ptx));
-    if (!kernel.tensorPtx.empty()) tensorModules.push_back(std::move(kernel.tensorPtx));
-  }
-  if (modules.empty()) return {};
+  const bool byLibrary =
+      version != options.versions.end() && version->second == deviceRow(compiled.target.device).library;
+  DYN_TRY(DeviceMetadata rows,
+          generatorOf(compiled.target.device)
+              .program(kernels, {options.math, byLibrary ? LibraryUse::take : LibraryUse::leaveOut}));
   auto& metadata = compiled.lowered.program.metadata;
-  metadata.emplace_back(kDeviceKernelsKey, std::move(rows));
-  metadata.emplace_back(kDevicePtxKey, joinPtx(modules));
-  if (math != DeviceMath::fp32) metadata.emplace_back(kDeviceMathKey, options.math);
-  if (!tensorModules.empty()) metadata.emplace_back(kDeviceTensorPtxKey, joinPtx(tensorModules));
+  std::move(rows.begin(), rows.end(), std::back_inserter(metadata));
   std::sort(metadata.begin(), metadata.end());
   return {};
 }
@@ -274,10 +258,8 @@ Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, Ker
   if (kernel >= compiled.lowered.kernels.size())
     return makeError(DiagnosticId::textName, "there is no kernel " + std::to_string(kernel));
   if (form == KernelText::assembly && compiled.lowered.kernelOnDevice[kernel]) {
-    DYN_TRY(DeviceKernel device,
-            emitDeviceKernel(compiled.lowered.kernels[kernel],
-                             compiled.lowered.program.kernels[kernel].symbol, mathOf(compiled)));
-    return device.ptx + device.tensorPtx;
+    return generatorOf(compiled.target.device)
+        .text(deviceSourceOf(compiled, kernel), compiled.lowered.program.metadata);
   }
   const MachineDescription& machine = compiled.target.machine;
   std::mutex emitting;

@@ -107,8 +107,8 @@ Result<int32_t> FunctionLowering::objectOn(bool device, ValueId value) {
     return made;
   }
   DYN_TRY(int32_t source, object(value));
-  emit(Opcode::deviceCopy, made, source, device ? vm::kHostDevice : vm::kCudaDevice,
-       device ? vm::kCudaDevice : vm::kHostDevice);
+  emit(Opcode::deviceCopy, made, source, device ? vm::kHostDevice : program_.deviceNumber(),
+       device ? program_.deviceNumber() : vm::kHostDevice);
   return made;
 }
 

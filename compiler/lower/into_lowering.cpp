@@ -29,7 +29,7 @@ Status lowerKernel(FunctionLowering& c, const Op& into, const Function& body, st
   for (size_t i = 0; i < body.parameters.size(); ++i) outer[body.parameters[i].id] = inputs[i];
   DYN_TRY(std::vector<int32_t> destinations, c.objectsOf(outputs));
   const bool device = isForDevice(into);
-  const std::string where = device ? "loop on cuda, " : "loop, ";
+  const std::string where = device ? c.program().onDevice("loop") + ", " : "loop, ";
   return launchGroup(c, {.body = body,
                          .outer = outer,
                          .given = {},

@@ -4,6 +4,8 @@
 #include "compiler/lower/function_lowering.h"
 #include "compiler/lower/homes.h"
 #include "compiler/lower/limits.h"
+#include "compiler/ops/device_ops.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
@@ -85,6 +87,22 @@ Status inputsGiveTheirSymbols(const Module& module, const Function& main) {
   return {};
 }
 
+// The device that operations name; a program has one beside the host.
+Result<DeviceKind> deviceOf(const Module& module) {
+  const DeviceRow* found = nullptr;
+  const DeviceRow* other = nullptr;
+  forEachOp(module, [&](const Function&, const Op& op) {
+    const DeviceRow* row = findDevice(op.attributes.string(op.def == &ops::device_copyOp ? "to" : "device"));
+    if (!row || row->isHost()) return;
+    if (found && row != found) other = row;
+    found = row;
+  });
+  if (other)
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: a program for more than one device beside the host");
+  return found ? found->kind : DeviceKind{};
+}
+
 }  // namespace
 
 Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& options) {
@@ -95,6 +113,8 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
   DYN_CHECK(withinLimits(module));
   DYN_CHECK(inputsGiveTheirSymbols(module, *main));
   DYN_CHECK(everyUseIsDominated(module));
+  DYN_TRY(const DeviceKind device, deviceOf(module));
+  builder.setDevice(device);
   for (const Function* f : module.functions) builder.declareFunction(f->name);
   for (const Function* f : module.functions) {
     FunctionLowering lowering(module, builder);

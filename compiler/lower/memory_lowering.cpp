@@ -5,6 +5,7 @@
 #include "compiler/lower/shape_program.h"
 #include "compiler/ops/device_ops.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
@@ -45,14 +46,14 @@ Status lowerAlloc(FunctionLowering& c, const Op& op, LoweredBody& body) {
   const bool device = isForDevice(op);
   if (device) c.setOnDevice(result.id);
   if (op.operands.empty()) {
-    c.emit(Opcode::newTensor, c.define(result.id), dtype, device ? vm::kCudaDevice : vm::kHostDevice,
-           OperandList(shape));
+    c.emit(Opcode::newTensor, c.define(result.id), dtype,
+           device ? c.program().deviceNumber() : vm::kHostDevice, OperandList(shape));
     return {};
   }
   if (op.attributes.integer("reuse") != 0) {
     DYN_TRY(int32_t old, c.object(op.operands[0]));
-    c.emit(Opcode::reuseTensor, c.define(result.id), old, dtype, device ? vm::kCudaDevice : vm::kHostDevice,
-           OperandList(shape));
+    c.emit(Opcode::reuseTensor, c.define(result.id), old, dtype,
+           device ? c.program().deviceNumber() : vm::kHostDevice, OperandList(shape));
     return {};
   }
   DYN_TRY(int32_t arena, c.object(op.operands[0]));
@@ -64,7 +65,7 @@ Status lowerAlloc(FunctionLowering& c, const Op& op, LoweredBody& body) {
 Status lowerArena(FunctionLowering& c, const Op& op, LoweredBody&) {
   DYN_TRY(int32_t bytes, c.dims().emit(op.results[0].type.dims()[0]));
   c.emit(Opcode::allocStorage, c.define(op.results[0].id), bytes,
-         isForDevice(op) ? vm::kCudaDevice : vm::kHostDevice);
+         isForDevice(op) ? c.program().deviceNumber() : vm::kHostDevice);
   return {};
 }
 
@@ -99,7 +100,7 @@ Status lowerStrided(FunctionLowering& c, const Op& op, LoweredBody&) {
 
 Status lowerDeviceCopy(FunctionLowering& c, const Op& op, LoweredBody&) {
   const ValueId from = op.operands[0], to = op.results[0].id;
-  const bool toDevice = op.attributes.string("to") != "cpu";
+  const bool toDevice = op.attributes.string("to") != deviceTable().front().name;
   if (toDevice) c.setOnDevice(to);
   if (const FunctionLowering::Lazy* known = c.lazy(from)) {
     // Made where somebody reads its bytes; its contents are known all the same.
@@ -109,8 +110,8 @@ Status lowerDeviceCopy(FunctionLowering& c, const Op& op, LoweredBody&) {
     return {};
   }
   DYN_TRY(int32_t source, c.object(from));
-  c.emit(Opcode::deviceCopy, c.define(to), source, toDevice ? vm::kHostDevice : vm::kCudaDevice,
-         toDevice ? vm::kCudaDevice : vm::kHostDevice);
+  c.emit(Opcode::deviceCopy, c.define(to), source, toDevice ? vm::kHostDevice : c.program().deviceNumber(),
+         toDevice ? c.program().deviceNumber() : vm::kHostDevice);
   return {};
 }
 

@@ -85,12 +85,11 @@ void sayPanels(vm::Program& program, const std::string& panels) {
 
 }  // namespace
 
-Status addInit(vm::Program& program, std::span<const Packing> packings,
-               std::span<const std::pair<int32_t, int32_t>> deviceConstants) {
+Status addInit(vm::Program& program, std::span<const Packing> packings, const DeviceConstants& constants) {
   vm::CodeWriter code;
-  for (const auto& [constant, global] : deviceConstants) {
+  for (const auto& [constant, global] : constants.globals) {
     code.emit(Opcode::loadConstant, 0, constant);
-    code.emit(Opcode::deviceCopy, 1, 0, vm::kHostDevice, vm::kCudaDevice);
+    code.emit(Opcode::deviceCopy, 1, 0, vm::kHostDevice, constants.device);
     code.emit(Opcode::storeGlobal, 1, global);
   }
   for (const Packing& packing : packings) {

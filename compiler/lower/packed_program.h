@@ -11,6 +11,7 @@
 #include <span>
 
 #include "compiler/lower/lowered_module.h"
+#include "vm/isa/isa.h"
 
 namespace dyn {
 
@@ -21,11 +22,14 @@ struct LoadableProgram {
   std::vector<bool> onlyPacked;       // as in LoweredModule
 };
 
-// Appends the function @init, which does these packings and copies these constants, each to a global, into
-// the memory of the device, and names it in the program. Who has a device has no packings: products are
-// generated there.
-Status addInit(vm::Program& program, std::span<const Packing> packings,
-               std::span<const std::pair<int32_t, int32_t>> deviceConstants);
+// Constants that go into the memory of a device, each with the global that it is then.
+struct DeviceConstants {
+  int32_t device = vm::kHostDevice;  // its number in programs
+  std::span<const std::pair<int32_t, int32_t>> globals;
+};
+// Appends the function @init, which does these packings and copies these constants, and names it in the
+// program. Who has a device has no packings: products are generated there.
+Status addInit(vm::Program& program, std::span<const Packing> packings, const DeviceConstants& constants);
 
 // A program whose function `pack` (symbol kPackFunction) returns the packed weights of one packing.
 inline constexpr const char* kPackFunction = "pack";

@@ -120,7 +120,7 @@ Status ProgramBuilder::finishInit() {
   out_.deviceConstants.assign(deviceGlobals_.begin(), deviceGlobals_.end());
   if (out_.packings.empty() && out_.deviceConstants.empty()) return {};
   functions_["init"] = static_cast<int32_t>(out_.program.functions.size());
-  return addInit(out_.program, out_.packings, out_.deviceConstants);
+  return addInit(out_.program, out_.packings, {deviceNumber(), out_.deviceConstants});
 }
 
 void ProgramBuilder::declareFunction(const std::string& name) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "compiler/lower/lowered_module.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
@@ -30,6 +31,10 @@ class ProgramBuilder {
                        Dtype dtype, const std::string& name);
   // The global that holds the constant in the memory of the target's device; @init fills it.
   int32_t deviceGlobal(const HostTensor& tensor, const std::string& name);
+  // The device beside the host that the program names; the host where it names none.
+  void setDevice(DeviceKind device) { device_ = device; }
+  int32_t deviceNumber() const { return deviceRow(device_).number; }
+  std::string onDevice(const char* what) const { return std::string(what) + " on " + toString(device_); }
   // The kernel of this row is launched there.
   void runsOnDevice(int32_t kernel) { out_.kernelOnDevice[static_cast<size_t>(kernel)] = true; }
   // Writes @init when anything needs it. Call once, last.
@@ -55,6 +60,7 @@ class ProgramBuilder {
   std::optional<std::pair<Dim, Dim>> epilogueColumns_;
   // constant, builtin, its numbers → global, element type
   std::map<std::tuple<int32_t, std::string, std::vector<int32_t>>, std::pair<int32_t, Dtype>> packed_;
+  DeviceKind device_ = {};
   std::map<int32_t, int32_t> deviceGlobals_;  // constant → global
 };
 

@@ -40,13 +40,14 @@ Status lowerSelection(FunctionLowering& c, const Op& op) {
                            .dims = c.ir().dims(),
                            .facts = c.facts(),
                            .name = std::string(op.def->name),
-                           .description = "loop on cuda, 1 operation"};
+                           .description = c.program().onDevice("loop") + ", 1 operation"};
   for (ValueId v : op.operands) request.operandTypes.push_back(v == kNoValue ? Type() : c.typeOf(v));
   request.contents = [&](int i) { return c.contents(op.operands[static_cast<size_t>(i)]); };
   DYN_TRY(SelectionKernels kernels, makeSelectionKernels(request));
   const auto made = [&](Dtype dtype, const Shape& shape, int32_t object) -> Status {
     DYN_TRY(std::vector<int32_t> sizes, c.shapeRegisters(shape));
-    c.emit(Opcode::newTensor, object, static_cast<int32_t>(dtype), vm::kCudaDevice, OperandList(sizes));
+    c.emit(Opcode::newTensor, object, static_cast<int32_t>(dtype), c.program().deviceNumber(),
+           OperandList(sizes));
     return {};
   };
   std::vector<int32_t> memories;
@@ -56,7 +57,7 @@ Status lowerSelection(FunctionLowering& c, const Op& op) {
   }
   for (SelectionStep& step : kernels.counting) DYN_CHECK(launchStep(c, std::move(step), op, memories, {}));
   const int32_t onHost = c.newObject();
-  c.emit(Opcode::deviceCopy, onHost, memories[kernels.total], vm::kCudaDevice, vm::kHostDevice);
+  c.emit(Opcode::deviceCopy, onHost, memories[kernels.total], c.program().deviceNumber(), vm::kHostDevice);
   if (!c.dims().bound(kernels.count.symbol())) {
     const int32_t count = c.dims().newScalar();
     c.emit(Opcode::item, count, onHost, c.dims().emitConstant(0));

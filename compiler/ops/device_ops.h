@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/ir/op_def.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn::ops {
 
@@ -14,6 +15,6 @@ namespace dyn {
 // Of operators with results as long as values decide, as groups have it; set by the pass `devices`.
 inline constexpr AttributeSpec kDeviceAttribute = {"device", AttributeKind::string, false,
                                                    "whose generated kernels do it; default: the host",
-                                                   Allowed::oneOf("cuda")};
+                                                   Allowed::oneOf(kWordsOfDevices)};
 
 }  // namespace dyn

@@ -30,8 +30,10 @@ std::string readLine(std::string_view line, Target& target) {
   const std::string_view key = trim(line.substr(0, equals)), value = trim(line.substr(equals + 1));
   const std::string bad = "bad value '" + std::string(value) + "' of '" + std::string(key) + "'";
   if (key == "device") {
-    target.device = value == toString(DeviceKind::cuda) ? DeviceKind::cuda : DeviceKind::cpu;
-    return value == toString(target.device) ? "" : bad;
+    const DeviceRow* row = findDevice(value);
+    if (!row || row->isSimulated()) return bad;
+    target.device = row->kind;
+    return "";
   }
   if (key == "objectFormat") {
     target.objectFormat = value;
@@ -54,16 +56,6 @@ std::string readLine(std::string_view line, Target& target) {
 }
 
 }  // namespace
-
-const char* toString(DeviceKind kind) {
-  switch (kind) {
-    case DeviceKind::cpu:
-      break;
-    case DeviceKind::cuda:
-      return "cuda";
-  }
-  return "cpu";
-}
 
 std::string printTarget(const Target& target) {
   std::string text(kFirstLine);

@@ -11,16 +11,15 @@
 #include <string>
 #include <string_view>
 
+#include "compiler/target/device_kind.h"
 #include "compiler/target/machine.h"
 
 namespace dyn {
 
-// cuda: kernels run on a GPU where they can, the rest beside it on the machine.
-enum class DeviceKind : uint8_t { cpu, cuda };
-const char* toString(DeviceKind kind);
-
 struct Target {
+  // The host, or a device beside it: kernels run there where they can, the rest on the machine.
   DeviceKind device = DeviceKind::cpu;
+  bool isHostOnly() const { return isHost(device); }
   std::string objectFormat = "elf";  // of the object files that kernels become
   bool hasHeap = true;               // memory may be asked for while a program runs
   bool hasThreads = true;
@@ -30,7 +29,7 @@ struct Target {
   // best that its processor has when it starts.
   std::vector<std::string> levels;
   // Products and the like run as the runtime's hand-written kernels, with what follows them as epilogues.
-  bool prefersBuiltins() const { return hasBuiltins && device == DeviceKind::cpu; }
+  bool prefersBuiltins() const { return hasBuiltins && isHostOnly(); }
   MachineDescription machine;  // without triple and cpu: any, as long as no code is generated
 
   bool operator==(const Target&) const = default;

@@ -3,7 +3,7 @@
 #include "compiler/driver/kernel_library.h"
 #include "compiler/kernel/versions.h"
 #include "compiler/passes/layout/contraction_versions.h"
-#include "vm/shared/dyn_device_code.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
@@ -11,7 +11,7 @@ Status checkPolicies(const Policies& policies) {
   for (const auto& [kind, version] : policies) {
     if (kind == "loop") {
       DYN_TRY([[maybe_unused]] VersionPolicy policy, parseVersionPolicy(version));
-    } else if (kind == "matmul" && version == kCublasLt) {
+    } else if (kind == "matmul" && findDeviceOfLibrary(version)) {
       // Of products on a GPU: who chooses the device says whether there is one.
     } else {
       DYN_CHECK(passes::checkPolicy(kind, version));
@@ -21,19 +21,23 @@ Status checkPolicies(const Policies& policies) {
   return {};
 }
 
-Status fitsDevice(const Policies& policies, bool onDevice) {
+Status fitsDevice(const Policies& policies, DeviceKind device) {
+  const bool onDevice = !isHost(device);
   const auto windows = policies.find("conv");
   if (onDevice && windows != policies.end() && windows->second != "auto")
     return makeError(
         DiagnosticId::usageError,
         "conv=" + windows->second + " is a version for the host; convolutions on a GPU have no versions");
   const auto products = policies.find("matmul");
-  if (products == policies.end() || (products->second == kCublasLt) == onDevice || products->second == "auto")
-    return {};
+  if (products == policies.end() || products->second == "auto") return {};
+  const DeviceRow* other = findDeviceOfLibrary(products->second);
+  if (other ? other->kind == device : !onDevice) return {};
+  const std::string library(deviceRow(device).library);
   return makeError(DiagnosticId::usageError,
                    "matmul=" + products->second +
-                       (onDevice ? " is a version for the host: on a GPU there are auto and cublaslt"
-                                 : " is a version of a GPU: it goes with --device cuda"));
+                       (other ? " is a version of a GPU: it goes with --device " + std::string(other->name)
+                              : " is a version for the host: on a GPU there " +
+                                    (library.empty() ? std::string("is auto") : "are auto and " + library)));
 }
 
 Result<Policies> parsePolicies(const std::string& text) {

@@ -14,7 +14,7 @@ using Policies = std::map<std::string, std::string>;  // conv, matmul or loop â†
 // Error usageError: there is no such operator, or it has no such version.
 Status checkPolicies(const Policies& policies);
 // Error usageError: a product cannot be done so on the device, or on the host.
-Status fitsDevice(const Policies& policies, bool onDevice);
+Status fitsDevice(const Policies& policies, DeviceKind device);
 // "auto": none. A part after a comma that names no operator belongs to the version before it.
 Result<Policies> parsePolicies(const std::string& text);
 std::string textOf(const Policies& policies);

@@ -22,10 +22,10 @@ MODELS = [("samples/models/gpt2/model.onnx", "batch=1,seq=1,past=64"), ("samples
 def median_of(contexts, repeat):
     """Medians of the runtime's own times of runs, taken in turns."""
     times = [[] for _ in contexts]
-    for turn in range(repeat + 3):
+    for number in range(repeat + 3):
         for context, kept in zip(contexts, times):
             context.run()
-            if turn >= 3:
+            if number >= 3:
                 kept.append(context.statistics.run_ns)
     return [statistics.median(kept) for kept in times]
 

@@ -94,15 +94,15 @@ def time_one(module, session, feed, seconds, threads):
     theirs()
     # Short ones several times at once: a clock is read in a part of a microsecond.
     estimate = measuring.clock(module.run) + measuring.clock(theirs)
-    turns = max(1, min(50, int(100_000 / max(1, estimate))))
+    repeats = max(1, min(50, int(100_000 / max(1, estimate))))
     begin = time.monotonic()
     times, end, patience = ([], []), begin + seconds, begin + 10 * seconds
     while not times[0] or (len(times[0]) < 5 and time.monotonic() < patience) or (time.monotonic() < end and len(times[0]) < 200):
         for mine, run in zip(times, (module.run, theirs)):
             start = clock()
-            for _ in range(turns):
+            for _ in range(repeats):
                 run()
-            mine.append((clock() - start) / turns)
+            mine.append((clock() - start) / repeats)
     return [float(np.percentile(t, 25)) for t in times]
 
 

@@ -143,12 +143,12 @@ def disturb(port, repository, package, stop, done):
     """Until `stop`: what a public server has to bear. Counts in `done`; what was not refused is under "faults"."""
     body = json.dumps({"inputs": [{"name": name, "shape": [1, 64], "datatype": "INT64", "data": [1] * 64}
                                   for name in ("input_ids", "attention_mask")]}).encode()
-    slow, turn = [], 0
+    slow, seconds = [], 0
     while not stop.wait(1):
-        turn += 1
+        seconds += 1
         try:
             disturb_once(port, body, slow, done)
-            if turn % 5 == 0:
+            if seconds % 5 == 0:
                 shutil.copy(package, repository / "next")
                 os.replace(repository / "next", repository / "bert.dynpkg")
                 load = urllib.request.Request("http://127.0.0.1:%d/v2/repository/models/bert/load" % port, b"", method="POST")
@@ -259,14 +259,14 @@ def main():
             print("load %s" % os.getloadavg()[0])
             print("%-6s %-6s %-12s %12s %10s %10s %7s" % ("users", "round", "runtime", "requests/s", "p50 ms", "p99 ms", "ratio"))
             for users in given.users:
-                for turn in range(given.rounds):
+                for number in range(given.rounds):
                     said = {}
-                    for name in sorted(servers, reverse=turn % 2 == 1):  # the one that begins alternates
+                    for name in sorted(servers, reverse=number % 2 == 1):  # the one that begins alternates
                         said[name] = asked(folder / name, servers[name][1], users, given.seconds)
                     ratio = said["dyn"][0] / said["onnxruntime"][0]
                     for name, row in said.items():
                         print("%-6d %-6d %-12s %12.1f %10.1f %10.1f %7s"
-                              % (users, turn, name, *row[:3], "%.2f" % ratio if name == "dyn" else ""), flush=True)
+                              % (users, number, name, *row[:3], "%.2f" % ratio if name == "dyn" else ""), flush=True)
         finally:
             for process, _ in servers.values():
                 end(process)

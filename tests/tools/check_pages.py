@@ -2,7 +2,7 @@
 """Pages that a reader can use.  check_pages.py ROOT
 
 Links: each link to a file of the repository, in every page, leads to one that is there, and to a heading that it
-has. Pages below docs/ are linked in docs/index.md. Width: README.md has at most 130 lines, no line above 120
+has. Pages below docs/ are linked in docs/index.md. Width: README.md has at most 105 lines, no line above 120
 columns and no cell of a table above 80; lines of the pages below docs/ end at 110 columns. Longer may be a row
 of a table, a line without a blank to break at, and pages that are generated (GENERATED). Outside of blocks no
 line ends in ' ...': there it is the rest of a line that a tool has cut."""
@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-LINES, COLUMNS, CELL, PAGE_COLUMNS = 130, 120, 80, 110
+LINES, COLUMNS, CELL, PAGE_COLUMNS = 105, 120, 80, 110
 GENERATED = {"docs/commands.md"}
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\]|!\[[^\]]*\]\([^)]*\))*)\]\(([^()\s]+(?:\([^()\s]*\))?)\)")
 

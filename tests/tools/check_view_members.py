@@ -17,7 +17,7 @@ WITHIN_ONE_CALL = {
 
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
-    views = set(re.findall(r"Shared<(\w+)>", (root / "app/session/views/views.h").read_text()))
+    views = set(re.findall(r"^DYN_VIEW\((\w+)\)", (root / "app/session/views/views.def").read_text(), re.M))
     views |= {"GraphScene", "BoxMarks", "GraphNode", "GraphGroup", "TimelineEvent", "KernelRow", "PlaceRow"}
     member = re.compile(r"^\s+(?:const )?(%s)(?: const)?\s*[*&]\s*\w+_?(?: = \w+)?;" % "|".join(sorted(views)))
     faults = []

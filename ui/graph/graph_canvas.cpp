@@ -13,7 +13,7 @@
 #include "app/session/views/graph_views.h"
 #include "app/session/views/node_id.h"
 #include "app/session/views/run_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/graph/dot_layout.h"
 #include "ui/graph/graph_dot.h"
 #include "ui/graph/graph_export.h"

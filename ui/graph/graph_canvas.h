@@ -17,7 +17,7 @@
 #include "app/session/views/kernel_views.h"
 #include "app/session/views/node_id.h"
 #include "app/session/views/run_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/kernel_nodes.h"
 #include "ui/graph/minimap.h"

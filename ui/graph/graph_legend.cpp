@@ -128,7 +128,7 @@ void paintSides(QPainter& painter, QSize size, int above, const QPalette& palett
   const bool dark = isDark(palette);
   paintRows(painter, size, above,
             {row(sideColor(BoxSide::host, dark), "on the host"),
-             row(sideColor(BoxSide::gpu, dark), "on the GPU"), row(copyColor(dark), "copy between them")},
+             row(sideColor(BoxSide::device, dark), "on the GPU"), row(copyColor(dark), "copy between them")},
             palette);
 }
 

@@ -69,7 +69,7 @@ QColor ratioColor(double ratio, bool dark) {
 }
 
 QColor sideColor(BoxSide side, bool dark) {
-  if (side == BoxSide::gpu) return dark ? QColor(122, 190, 60) : QColor(92, 158, 24);
+  if (side == BoxSide::device) return dark ? QColor(122, 190, 60) : QColor(92, 158, 24);
   return dark ? QColor(116, 140, 190) : QColor(92, 116, 172);
 }
 
@@ -105,12 +105,12 @@ std::vector<BoxSide> sidesOf(const GraphView& view, const GraphScene& scene) {
     if (scene.boxes[i].node < 0) continue;
     const GraphNode& node = view.nodes[static_cast<size_t>(scene.boxes[i].node)];
     if (node.kind != NodeKind::operation) continue;
-    const bool gpu = !node.device.empty() && node.device != "cpu";
+    const bool there = node.isOnDevice;
     if (node.op == "device_copy")
-      sides[i] = gpu ? BoxSide::toGpu : BoxSide::toHost;
+      sides[i] = there ? BoxSide::toDevice : BoxSide::toHost;
     else
-      sides[i] = gpu ? BoxSide::gpu : BoxSide::host;
-    any |= gpu || node.op == "device_copy";
+      sides[i] = there ? BoxSide::device : BoxSide::host;
+    any |= there || node.op == "device_copy";
   }
   if (!any) sides.clear();
   return sides;
@@ -176,10 +176,11 @@ void GraphPainter::paintFar(QPainter& painter, const QRectF& visible) const {
     const bool isChanged = !marks_.changes.empty() && !marks_.overlay.isShown() && !marks_.signsChanges() &&
                            marks_.changes[i] != BoxChange::none;
     const bool copies = isCopy(sideOf(i));
-    const QColor fill = marks_.matches[i] > 0                             ? kMatch
-                        : isChanged || copies                             ? colors.border
-                        : sideOf(i) == BoxSide::gpu && marks_.mostNs == 0 ? sideColor(BoxSide::gpu, dark_)
-                                                                          : colors.fill;
+    const QColor fill = marks_.matches[i] > 0 ? kMatch
+                        : isChanged || copies ? colors.border
+                        : sideOf(i) == BoxSide::device && marks_.mostNs == 0
+                            ? sideColor(BoxSide::device, dark_)
+                            : colors.fill;
     const bool isOnTrace = marks_.traced.empty() || marks_.traced[i];
     const QColor border =
         static_cast<int>(i) == marks_.selected ? palette_.color(QPalette::Highlight) : colors.border;
@@ -346,14 +347,14 @@ void GraphPainter::paintSide(QPainter& painter, const QRectF& rect, double round
 void GraphPainter::paintCopy(QPainter& painter, size_t index, double scale) const {
   const SceneBox& box = scene_.boxes[index];
   const QRectF r = box.rect;
-  const bool up = sideOf(index) == BoxSide::toGpu;
+  const bool up = sideOf(index) == BoxSide::toDevice;
   QPainterPath shape;
   shape.addRoundedRect(r, 3, 3);
   painter.setClipPath(shape, Qt::IntersectClip);
   const QRectF above(r.left(), r.top(), r.width(), r.height() / 2),
       below = above.translated(0, r.height() / 2);
-  painter.fillRect(above, sideColor(up ? BoxSide::host : BoxSide::gpu, dark_));
-  painter.fillRect(below, sideColor(up ? BoxSide::gpu : BoxSide::host, dark_));
+  painter.fillRect(above, sideColor(up ? BoxSide::host : BoxSide::device, dark_));
+  painter.fillRect(below, sideColor(up ? BoxSide::device : BoxSide::host, dark_));
   painter.setClipping(false);
   const bool chosen = static_cast<int>(index) == marks_.selected;
   painter.setPen(QPen(chosen ? palette_.color(QPalette::Highlight) : copyColor(dark_), chosen ? 3 : 1.6));
@@ -377,9 +378,9 @@ void GraphPainter::paintCopy(QPainter& painter, size_t index, double scale) cons
     painter.drawText(room, Qt::AlignCenter, metrics.elidedText(text, Qt::ElideRight, room.width()));
   };
   const int64_t time = marks_.times[index];
-  write(above, up ? BoxSide::host : BoxSide::gpu,
+  write(above, up ? BoxSide::host : BoxSide::device,
         time > 0 ? "copy, " + timeText(time) : QStringLiteral("copy"));
-  write(below, up ? BoxSide::gpu : BoxSide::host,
+  write(below, up ? BoxSide::device : BoxSide::host,
         up ? QStringLiteral("to the GPU") : QStringLiteral("to the host"));
 }
 

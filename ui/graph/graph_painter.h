@@ -47,8 +47,8 @@ QColor heatColor(double share);
 QColor ratioColor(double ratio, bool dark);
 
 // Where a box runs, or between which sides it copies.
-enum class BoxSide : uint8_t { none, host, gpu, toGpu, toHost };
-inline bool isCopy(BoxSide side) { return side == BoxSide::toGpu || side == BoxSide::toHost; }
+enum class BoxSide : uint8_t { none, host, device, toDevice, toHost };
+inline bool isCopy(BoxSide side) { return side == BoxSide::toDevice || side == BoxSide::toHost; }
 // Of a host's or a GPU's box.
 QColor sideColor(BoxSide side, bool dark);
 // Of a copy and of the edges at it.

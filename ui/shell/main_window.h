@@ -80,7 +80,7 @@ QString windowTitleOf(const QString& path);
 
 // Of the table of kernels.
 struct KernelColumns {
-  enum Column { kName, kWhat, kLaunches, kTotal, kShare, kRate, kGflops, kPlace, kOnGpu };
+  enum Column { kName, kWhat, kLaunches, kTotal, kShare, kRate, kGflops, kPlace, kOnDevice };
 };
 
 class MainWindow : public QMainWindow {

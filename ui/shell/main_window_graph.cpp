@@ -12,7 +12,7 @@
 #include <QTableWidget>
 
 #include "app/session/views/graph_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/graph/dot_layout.h"
 #include "ui/graph/graph_pair.h"
 #include "ui/shell/main_window.h"

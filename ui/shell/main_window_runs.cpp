@@ -21,7 +21,7 @@
 #include "app/session/views/node_id.h"
 #include "app/session/views/pass_views.h"
 #include "app/session/views/run_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/shell/main_window.h"
 #include "ui/support/icons.h"
 #include "ui/support/short_name.h"
@@ -286,12 +286,12 @@ void MainWindow::showKernels(const KernelTable& table) {
     rate(Columns::kGflops, operationsOfKernel(row));
     setCell(kernelTable_, r, Columns::kPlace, nodeOfPlace(row.place));
     places << kernelTable_->item(r, Columns::kPlace)->text();
-    setCell(kernelTable_, r, Columns::kOnGpu, countsOfKernel(row));
+    setCell(kernelTable_, r, Columns::kOnDevice, countsOfKernel(row));
   }
   kernelPlaces_->setNames(places);
   kernelTable_->setSortingEnabled(true);
   kernelTable_->sortByColumn(Columns::kTotal, Qt::DescendingOrder);
-  kernelTable_->setColumnHidden(Columns::kOnGpu, !result_ || result_->launches.empty());
+  kernelTable_->setColumnHidden(Columns::kOnDevice, !result_ || result_->launches.empty());
   fitColumns(kernelTable_);
   kernelTable_->setColumnWidth(Columns::kName, std::min(kernelTable_->columnWidth(Columns::kName), 260));
   kernelTable_->setColumnWidth(Columns::kWhat, std::min(kernelTable_->columnWidth(Columns::kWhat), 220));

@@ -5,7 +5,7 @@
 
 #include "app/session/views/graph_views.h"
 #include "app/session/views/node_id.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/shell/menu_keys.h"
 #include "ui/support/icons.h"
 #include "ui/support/why_grey.h"

@@ -4,7 +4,7 @@
 #include <QObject>
 
 #include "app/session/graph/overlay_file.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 class QAction;
 

@@ -21,12 +21,7 @@ Shared<T> freedBeside(Shared<T> view, std::shared_ptr<Worker> worker) {
 inline Event freedBeside(Event event, const std::shared_ptr<Worker>& worker) {
   if (!event.outcome) return event;
   auto outcome = std::make_shared<Outcome>(*event.outcome);
-  std::visit(
-      [&]<typename V>(V& view) {
-        if constexpr (!std::is_same_v<V, std::monostate>)
-          if (view) view = freedBeside(std::move(view), worker);
-      },
-      outcome->view);
+  outcome->view.replaceOwner([&](Shared<void> view) { return freedBeside(std::move(view), worker); });
   event.outcome = std::move(outcome);
   return event;
 }

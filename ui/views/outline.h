@@ -9,7 +9,7 @@
 
 #include "app/session/views/graph_views.h"
 #include "app/session/views/node_id.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn::ui {
 

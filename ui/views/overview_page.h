@@ -11,7 +11,7 @@
 #include "app/session/views/memory_views.h"
 #include "app/session/views/pass_views.h"
 #include "app/session/views/problem_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "app/session/views/why_views.h"
 
 namespace dyn::ui {

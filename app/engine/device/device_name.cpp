@@ -10,22 +10,25 @@ constexpr int kMostDevices = 64;  // as the runtime has rows for
 
 Error unknown(const std::string& text) {
   return makeError(DiagnosticId::usageError, "there is no device '" + text + "'")
-      .note("there is cpu, cuda, simcuda, and of several GPUs cuda:1 and the like");
+      .note("there is " + allDeviceNames() + ", and of several GPUs " + namesOfDevices("", ":1, ") +
+            ":1 and the like");
 }
 
 }  // namespace
 
-std::string DeviceName::ofRuntime() const { return isGpu ? "cuda:" + std::to_string(index) : "cpu"; }
+std::string DeviceName::ofRuntime() const {
+  const std::string name = toString(compiledAs());
+  return isHost() ? name : name + ":" + std::to_string(index);
+}
 
 Result<DeviceName> parseDevice(const std::string& text) {
-  if (text == "cpu") return DeviceName();
-  if (text == "sim")
-    return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device sim")
-        .note("there is cpu, cuda, simcuda");
+  if (isRuntimeDevice(text))
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: the device " + text)
+        .note("there is " + allDeviceNames());
   const size_t colon = text.find(':');
-  const std::string kind = text.substr(0, colon);
-  if (kind != "cuda" && kind != "simcuda") return unknown(text);
-  DeviceName device{true, kind == "simcuda", 0};
+  const DeviceRow* row = findDevice(text.substr(0, colon));
+  if (!row || (row->isHost() && colon != std::string::npos)) return unknown(text);
+  DeviceName device{row->kind, 0};
   if (colon == std::string::npos) return device;
   const char *begin = text.data() + colon + 1, *end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(begin, end, device.index);
@@ -39,21 +42,38 @@ Result<DeviceName> parseDevice(const std::string& text) {
 }
 
 Status hasCodeFor(const DeviceName& device, const dyn_module* module) {
-  if (!device.isGpu || dyn_module_metadata(module, "device")) return {};
+  if (device.isHost() || dyn_module_metadata(module, "device")) return {};
   return makeError(DiagnosticId::usageError,
                    "--device " + device.ofRuntime() +
                        ": the program was made for the cpu, it has no code for a GPU")
-      .note("compile and export take --device cuda");
+      .note("compile and export take " + namesOfDevices("--device ", " or "));
 }
 
-bool isGpu(const std::string& device) {
+bool isOnHost(const std::string& device) {
   const Result<DeviceName> name = parseDevice(device);
-  return name.ok() && name->isGpu;
+  return !name.ok() || name->isHost();
 }
 
-bool isSimulatedGpu(const std::string& device) {
+bool isOnSimulator(const std::string& device) {
   const Result<DeviceName> name = parseDevice(device);
-  return name.ok() && name->isSimulated;
+  return name.ok() && name->isSimulated();
+}
+
+std::string_view deviceHelp() {
+  static const std::string kHelp = [] {
+    std::string text;
+    for (const DeviceRow& row : deviceTable())
+      text += (text.empty() ? "" : "; ") + std::string(row.name) +
+              (row.help.empty() ? "" : ": " + std::string(row.help));
+    return text;
+  }();
+  return kHelp;
+}
+
+Error nothingBesideHost() {
+  return makeError(DiagnosticId::usageError, "everything runs on the cpu")
+      .note(namesOfDevices(":set device ", " or ") + ", or " + namesOfDevices("--device ", " or ") +
+            ", puts a GPU beside it");
 }
 
 }  // namespace dyn

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dyn {
@@ -51,7 +52,8 @@ struct WarpView {
   std::array<uint32_t, 3> grid{}, threads{};
   uint32_t block = 0, warp = 0, warpsCount = 0;
   uint32_t active = 0, exists = 0, ended = 0, parked = 0;  // a bit for each lane
-  uint32_t line = 0;                                       // of the PTX; 0: it has ended
+  std::string_view language;                               // of the code: "PTX"
+  uint32_t line = 0;                                       // of it; 0: it has ended
   std::string instruction;
   uint32_t loopLine = 0;  // of the kernel's loop IR; 0: not known
   std::string loopText;

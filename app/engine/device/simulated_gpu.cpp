@@ -125,6 +125,8 @@ Result<SimulatedGpu*> SimulatedGpu::use() {
   return now.gpu = gpu.release();
 }
 
+std::string SimulatedGpu::howToUse() { return ":set device simcuda, or --device simcuda"; }
+
 Status SimulatedGpu::useAnother() {
   Chosen& now = chosen();
   const std::lock_guard<std::mutex> lock(now.mutex);
@@ -180,6 +182,7 @@ Result<WarpView> SimulatedGpu::stop(const std::string& registers) const {
     return makeError(DiagnosticId::usageError, "no warp is stepped through").note(":warp 1 opens one");
   WarpView view;
   view.function = stop.kernel;
+  view.language = "PTX";
   std::copy(stop.grid, stop.grid + 3, view.grid.begin());
   std::copy(stop.threads, stop.threads + 3, view.threads.begin());
   view.block = stop.block;

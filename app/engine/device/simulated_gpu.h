@@ -30,6 +30,7 @@ class SimulatedGpu {
   static Status useAnother();
   // Null: it is not used.
   static SimulatedGpu* used();
+  static std::string howToUse();  // ":set device simcuda, or --device simcuda"
 
   int64_t launchCount() const;
   // Those that have run, in the order in which they were asked for.

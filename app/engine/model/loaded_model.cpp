@@ -87,14 +87,14 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
     DYN_TRY(model->target_, chooseTarget(options.target));
   }
   DYN_TRY(const DeviceName device, parseDevice(options.device));
-  if (device.isSimulated) {
-    DYN_TRY([[maybe_unused]] const SimulatedGpu* gpu, SimulatedGpu::use());
+  if (device.isSimulated()) {
+    DYN_TRY([[maybe_unused]] const SimulatedGpu* simulator, SimulatedGpu::use());
   }
-  DYN_CHECK(fitsDevice(options.policies, device.isGpu));
-  if (device.isGpu) {
+  DYN_CHECK(fitsDevice(options.policies, device.compiledAs()));
+  if (!device.isHost()) {
     DYN_TRY(const Target host, hostTarget());
     if (!model->target_) model->target_ = host;
-    model->target_->device = DeviceKind::cuda;
+    model->target_->device = device.compiledAs();
   }
   if (request.withoutHeap) {
     DYN_TRY(const Target host, hostTarget());
@@ -264,7 +264,7 @@ void LoadedModel::describe() {
 CompileOptions LoadedModel::compileOptions() const {
   CompileOptions options;
   options.passes = options_.passes;
-  if (target_ && target_->device != DeviceKind::cpu) options.places = options_.places;
+  if (target_ && !target_->isHostOnly()) options.places = options_.places;
   options.math = options_.math;
   options.paddedResults = options_.paddedResults;
   options.memoryOfSizes = request_.memoryOfSizes;
@@ -368,13 +368,13 @@ Result<VmModule> LoadedModel::newProgram() {
   DYN_CHECK(ensureCompiled());
   DYN_TRY(const DeviceName device, parseDevice(options_.device));
   DYN_TRY(dyn_module * module,
-          instantiate(compiled_, std::nullopt, device.isGpu ? device.ofRuntime() : std::string()));
+          instantiate(compiled_, std::nullopt, device.isHost() ? std::string() : device.ofRuntime()));
   return VmModule(module);
 }
 
 Result<VmModule> LoadedModel::programOf(HostCode flow) {
   DYN_CHECK(ensureCompiled());
-  DYN_TRY(dyn_module * module, instantiate(compiled_, flow, "cpu"));
+  DYN_TRY(dyn_module * module, instantiate(compiled_, flow, DeviceName().ofRuntime()));
   return VmModule(module);
 }
 

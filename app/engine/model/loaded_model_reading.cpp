@@ -4,6 +4,7 @@
 #include "app/engine/model/operator_files.h"
 #include "app/engine/model/signing_key.h"
 #include "app/engine/model/text_options.h"
+#include "compiler/driver/kernel_library.h"
 #include "compiler/ir/printer.h"
 #include "compiler/support/mapped_file.h"
 #include "frontends/text/parser.h"

@@ -17,10 +17,10 @@
 #include "app/engine/run/live_run.h"
 #include "app/engine/run/place_times.h"
 #include "app/engine/run/trace_file.h"
+#include "compiler/target/device_kind.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/include/dyn_ragged.h"
 #include "vm/include/dynvm.h"
-#include "vm/shared/dyn_device_code.h"
 
 namespace dyn {
 
@@ -82,17 +82,17 @@ namespace {
 Status hasChosenLibrary(dyn_module* module, const EngineOptions& options) {
   const auto products = options.policies.find("matmul");
   const char* notice = dyn_module_metadata(module, "device_notice");
-  if (!notice || products == options.policies.end() || products->second != kCublasLt) return {};
+  if (!notice || products == options.policies.end() || !findDeviceOfLibrary(products->second)) return {};
   const std::string why = notice;
   return makeError(DiagnosticId::unsupportedFeature,
-                   "unavailable: version cublaslt: " + why.substr(0, why.find("; ")));
+                   "unavailable: version " + products->second + ": " + why.substr(0, why.find("; ")));
 }
 
 }  // namespace
 
 Result<Runner> Runner::create(dyn_module* module, const Module* types, const Signature& signature,
                               const EngineOptions& options) {
-  if (isGpu(options.device) && !isSimulatedGpu(options.device)) DYN_CHECK(SimulatedGpu::useAnother());
+  if (!isOnHost(options.device) && !isOnSimulator(options.device)) DYN_CHECK(SimulatedGpu::useAnother());
   DYN_CHECK(hasChosenLibrary(module, options));
   Runner runner;
   runner.module_ = module;

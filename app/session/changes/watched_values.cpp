@@ -56,7 +56,7 @@ Result<std::vector<Value>> watchedValues(SessionState& state, const WatchRequest
   DYN_TRY(CompiledModel made, compileModel(module, options));
   DYN_TRY(const DeviceName device, parseDevice(state.now.options.device));
   DYN_TRY(dyn_module * raw, instantiate(std::make_shared<const CompiledModel>(std::move(made)), std::nullopt,
-                                        device.isGpu ? device.ofRuntime() : std::string()));
+                                        device.isHost() ? std::string() : device.ofRuntime()));
   const VmModule program(raw);
   DYN_TRY(Runner runner,
           Runner::create(program.get(), &module, signatureOf(module, inputs, outputs), state.now.options));

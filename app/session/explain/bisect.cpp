@@ -254,7 +254,7 @@ Result<std::vector<Value>> runPlaced(const Module& placed, const std::vector<Val
   auto compiled = std::make_shared<const CompiledModel>(std::move(made));
   DYN_TRY(const DeviceName device, parseDevice(options.device));
   DYN_TRY(dyn_module * raw,
-          instantiate(compiled, std::nullopt, device.isGpu ? device.ofRuntime() : std::string()));
+          instantiate(compiled, std::nullopt, device.isHost() ? std::string() : device.ofRuntime()));
   const VmModule program(raw);
   DYN_TRY(Runner runner, Runner::create(program.get(), &placed, signatureOf(placed, {}, {}), options));
   CallInputs call;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "app/engine/device/device_name.h"
 #include "app/engine/model/loaded_model.h"
 #include "app/engine/run/run_result.h"
 #include "compiler/support/clock.h"
@@ -83,7 +84,7 @@ MachineBound machineBound(int threads, ProductsOf narrowest) {
 
 MachineBound checkRates(const EngineOptions& options, RunResult& run) {
   const int threads = threadsOf(options);
-  const bool onHost = options.device.empty() || options.device == "cpu";
+  const bool onHost = isOnHost(options.device);
   const MachineBound bound = onHost ? machineBound(threads, narrowestOf(run)) : MachineBound();
   const auto isBeyond = [](double amount, int64_t timeNs, double most) {
     return Rate::of(amount, static_cast<double>(timeNs), most).isBeyond();

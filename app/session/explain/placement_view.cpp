@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <sstream>
 
+#include "app/engine/device/device_name.h"
 #include "app/engine/model/loaded_model.h"
 #include "compiler/passes/device/place_rules.h"
 #include "compiler/passes/device/placement.h"
 #include "compiler/support/suggestion.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
@@ -60,7 +62,7 @@ Status checkPlaces(const std::vector<std::string>& places) {
     DYN_TRY([[maybe_unused]] const std::vector<PlaceRule> rules, parsePlaces(place));
     if (rules.size() != 1)
       return makeError(DiagnosticId::usageError,
-                       "--place " + place + " is not of the form OPERATOR=cpu or OPERATOR=cuda");
+                       "--place " + place + " is not of the form " + namesOfSides("OPERATOR=", " or "));
   }
   return {};
 }
@@ -69,10 +71,9 @@ Result<PlacementView> placementView(LoadedModel& model, const std::string& what)
   DYN_CHECK(model.ensurePasses());
   const CompileOptions options = model.compileOptions();
   const TraceStep* step = model.trace().find("devices");
-  if (!options.target || options.target->device == DeviceKind::cpu || !step)
-    return makeError(DiagnosticId::usageError, "everything runs on the cpu")
-        .note(":set device cuda, or --device cuda, puts a GPU beside it");
+  if (!options.target || options.target->isHostOnly() || !step) return nothingBesideHost();
   PlacementView view;
+  view.device = toString(options.target->device);
   DYN_TRY(view.rules, rulesOf(model));
   DYN_TRY(const std::vector<PlacedOperation> log,
           explainPlacement(step->before, *options.target, view.rules));

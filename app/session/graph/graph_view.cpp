@@ -12,6 +12,7 @@
 #include "compiler/ir/walk.h"
 #include "compiler/ops/device_ops.h"
 #include "compiler/ops/op_table.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
@@ -128,6 +129,8 @@ class GraphBuilder {
     }
     node.name = node.outputs.empty() ? "" : node.outputs[0].name;
     node.device = op.attributes.string(op.def == &ops::device_copyOp ? "to" : "device");
+    const DeviceRow* device = findDevice(node.device);
+    node.isOnDevice = device && !device->isHost();
     node.label = labelOf(op);
     node.managesMemory = op.def == &ops::allocOp || op.def == &ops::arenaOp || op.def == &ops::killOp;
     // What is written into memory made before: from here on the value comes from this operation.

@@ -2,7 +2,7 @@
 #include "app/session/explain/bisect.h"
 #include "app/session/session_state.h"
 #include "app/session/views/pass_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/support/atomic_write.h"

@@ -7,7 +7,7 @@
 #include "compiler/support/trusted_folder.h"
 #ifdef DYN_HAVE_LLVM
 #include "app/session/views/file_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/codegen/object/cache_contents.h"
 #endif
 

@@ -9,7 +9,7 @@
 #include "app/session/session_state.h"
 #include "app/session/views/problem_views.h"
 #include "app/session/views/text/check_formats.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn {
 

@@ -7,7 +7,7 @@
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/exports/export_writers.h"
 #include "app/session/views/file_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/driver/target_choice.h"
 #include "compiler/export/image_export.h"
 #include "compiler/export/package.h"

@@ -14,7 +14,7 @@
 #include "app/engine/model/model_info.h"
 #include "app/engine/run/run_result.h"
 #include "app/session/views/file_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "frontends/onnx/write/model_writer.h"
 #endif
 

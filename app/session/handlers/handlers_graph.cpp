@@ -5,8 +5,8 @@
 #include "app/session/graph/trace_views.h"
 #include "app/session/session_state.h"
 #include "app/session/views/graph_views.h"
+#include "app/session/views/view.h"
 #include "app/session/views/view_text.h"
-#include "app/session/views/views.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {

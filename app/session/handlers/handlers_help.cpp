@@ -6,7 +6,7 @@
 #include "app/session/option_table.h"
 #include "app/session/session_state.h"
 #include "app/session/views/shell_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"

@@ -2,7 +2,7 @@
 #include "app/engine/run/level_loops.h"
 #include "app/engine/run/run_result.h"
 #include "app/session/session_state.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/support/suggestion.h"
 
 namespace dyn {

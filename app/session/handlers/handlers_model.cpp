@@ -23,8 +23,8 @@
 #include "app/session/session_state.h"
 #include "app/session/views/code_views.h"
 #include "app/session/views/pass_views.h"
+#include "app/session/views/view.h"
 #include "app/session/views/view_json.h"
-#include "app/session/views/views.h"
 #include "app/session/views/why_views.h"
 #include "compiler/driver/builtin_code.h"
 #include "compiler/driver/device_versions.h"
@@ -68,16 +68,19 @@ Result<View> shown(const Command& command, IrText text) {
   return makeView(std::move(text));
 }
 
-// Of kernels that run on a GPU: its code. The others are named.
-Result<IrText> ptxText(SessionState& state) {
+// Of kernels that run on the device: its code. The others are named.
+Result<IrText> deviceCodeText(SessionState& state, const DeviceRow& device) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_CHECK(model->ensureCompiled());
   const CompiledModel& compiled = *model->compiled();
-  if (compiled.target.device == DeviceKind::cpu)
-    return makeError(DiagnosticId::usageError, "the model is compiled for the cpu, which has no PTX")
-        .note("--device cuda, or :set device cuda");
+  if (compiled.target.device != device.kind)
+    return makeError(DiagnosticId::usageError, std::string("the model is compiled for the ") +
+                                                   toString(compiled.target.device) + ", which has no " +
+                                                   std::string(device.language))
+        .note("--device " + std::string(device.name) + ", or :set device " + std::string(device.name));
   IrText text;
-  text.level = IrLevel::ptx;
+  text.level = IrLevel::deviceCode;
+  text.device = device.kind;
   int64_t count = 0;
   for (size_t i = 0; i < compiled.lowered.kernels.size(); ++i) {
     if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
@@ -206,21 +209,25 @@ Result<const TraceStep*> stepOf(LoadedModel& model, const std::string& pass, boo
   return findStep(model.trace(), "import");
 }
 
-Result<IrLevel> levelOf(const std::string& level) {
-  if (level == "asm") return IrLevel::assembly;
-  for (const IrLevel known : {IrLevel::graph, IrLevel::placed, IrLevel::loop, IrLevel::llvm, IrLevel::ptx,
-                              IrLevel::bytecode, IrLevel::target})
-    if (level == toString(known)) return known;
-  const std::string_view levels[] = {"graph", "placed", "loop", "llvm", "asm", "ptx", "bytecode", "target"};
-  const std::string near = suggestion(level, levels);
+struct AskedLevel {
+  IrLevel level = IrLevel::graph;
+  const DeviceRow* device = nullptr;  // of the level deviceCode
+};
+
+Result<AskedLevel> levelOf(const std::string& level) {
+  for (const IrLevel known : {IrLevel::graph, IrLevel::placed, IrLevel::loop, IrLevel::llvm,
+                              IrLevel::assembly, IrLevel::bytecode, IrLevel::target})
+    if (level == toString(known)) return AskedLevel{known};
+  if (const DeviceRow* device = findDeviceOfLevel(level)) return AskedLevel{IrLevel::deviceCode, device};
+  const std::string near = suggestion(level, levelNames());
   return makeError(DiagnosticId::usageError, "there is no level '" + level + "'")
-      .note(near.empty() ? "the levels: graph, placed, loop, llvm, asm, ptx, bytecode, target"
-                         : "did you mean " + near + "?");
+      .note(near.empty() ? "the levels: " + listOfLevels() : "did you mean " + near + "?");
 }
 
 enum class Origins : uint8_t { leaveOut, add };
-Result<IrText> levelTextOf(SessionState& state, IrLevel level, const std::string& pass, Places places,
+Result<IrText> levelTextOf(SessionState& state, AskedLevel asked, const std::string& pass, Places places,
                            Origins origins) {
+  const IrLevel level = asked.level;
   const bool isGraph = level == IrLevel::graph || level == IrLevel::placed;
   const TraceStep* step = nullptr;
   IrText text;
@@ -232,8 +239,8 @@ Result<IrText> levelTextOf(SessionState& state, IrLevel level, const std::string
     text.level = level;
   } else if (level == IrLevel::target) {
     return targetText(state);
-  } else if (level == IrLevel::ptx) {
-    return ptxText(state);
+  } else if (asked.device) {
+    return deviceCodeText(state, *asked.device);
   } else if (level == IrLevel::bytecode) {
     DYN_TRY(text, bytecodeText(state));
   } else if (origins == Origins::leaveOut && level == IrLevel::loop) {
@@ -252,7 +259,7 @@ Result<IrText> levelTextOf(SessionState& state, IrLevel level, const std::string
 }  // namespace
 
 Result<View> handle_ir(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(const IrLevel level, levelOf(command.text("level", "graph")));
+  DYN_TRY(const AskedLevel level, levelOf(command.text("level", "graph")));
   DYN_TRY(IrText text, levelTextOf(state, level, command.text("pass"),
                                    command.has("places") ? Places::show : Places::leaveOut,
                                    command.has("linked") ? Origins::add : Origins::leaveOut));
@@ -260,12 +267,13 @@ Result<View> handle_ir(SessionState& state, const Command& command, Outcome&) {
 }
 
 Result<View> handle_lines(SessionState& state, const Command& command, Outcome&) {
-  DYN_TRY(const IrLevel level, levelOf(command.text("level")));
+  DYN_TRY(const AskedLevel asked, levelOf(command.text("level")));
+  const IrLevel level = asked.level;
   DYN_TRY(const int64_t line, command.integer("line", 1));
-  if (level == IrLevel::target || level == IrLevel::ptx)
+  if (level == IrLevel::target || asked.device)
     return makeError(DiagnosticId::usageError,
-                     std::string("the level ") + toString(level) + " has no lines that lead elsewhere");
-  DYN_TRY(const IrText from, levelTextOf(state, level, command.text("pass"), Places::leaveOut, Origins::add));
+                     "the level " + command.text("level") + " has no lines that lead elsewhere");
+  DYN_TRY(const IrText from, levelTextOf(state, asked, command.text("pass"), Places::leaveOut, Origins::add));
   const auto textAt = [](const IrText& text, uint32_t at) {
     size_t begin = 0;
     for (uint32_t i = 1; i < at && begin != std::string::npos; ++i) begin = text.text.find('\n', begin) + 1;
@@ -282,7 +290,7 @@ Result<View> handle_lines(SessionState& state, const Command& command, Outcome&)
                               IrLevel::llvm, IrLevel::assembly}) {
     if (other == level) continue;
     if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
-    DYN_TRY(const IrText text, levelTextOf(state, other, "", Places::leaveOut, Origins::add));
+    DYN_TRY(const IrText text, levelTextOf(state, AskedLevel{other}, "", Places::leaveOut, Origins::add));
     LinkedLines::Level found{other, {}};
     for (const uint32_t at : linesOf(from, static_cast<uint32_t>(line), text))
       found.lines.push_back({at, textAt(text, at)});

@@ -6,7 +6,7 @@
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/session_state.h"
 #include "app/session/views/device_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn {
 
@@ -33,9 +33,7 @@ Result<View> handle_place(SessionState& state, const Command& command, Outcome&)
     state.now.options.places.clear();
     DYN_CHECK(compileAnew(state));
   } else if (what.find('=') != std::string::npos) {
-    if (!isGpu(state.now.options.device))
-      return makeError(DiagnosticId::usageError, "everything runs on the cpu")
-          .note(":set device cuda, or --device cuda, puts a GPU beside it");
+    if (isOnHost(state.now.options.device)) return nothingBesideHost();
     DYN_CHECK(wish(state, what));
     what.resize(what.rfind('='));
   }

@@ -6,7 +6,7 @@
 #include "app/session/report/report_page.h"
 #include "app/session/session_state.h"
 #include "app/session/views/file_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/support/atomic_write.h"
 
 namespace dyn {

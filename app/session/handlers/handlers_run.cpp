@@ -31,7 +31,7 @@
 #include "app/session/handlers/token_text.h"
 #include "app/session/session_state.h"
 #include "app/session/views/problem_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/support/atomic_write.h"
 
 namespace dyn {

@@ -11,7 +11,7 @@
 #include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
 #include "app/session/views/run_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {

@@ -14,7 +14,7 @@
 #ifdef DYN_HAVE_ONNX
 #include "app/engine/model/model_info.h"
 #include "app/session/views/file_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "frontends/onnx/write/model_writer.h"
 #endif
 

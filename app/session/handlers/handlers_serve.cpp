@@ -18,8 +18,8 @@
 #include "app/engine/serving/server.h"
 #include "app/session/session_state.h"
 #include "app/session/views/bench_views.h"
+#include "app/session/views/view.h"
 #include "app/session/views/view_text.h"
-#include "app/session/views/views.h"
 #include "compiler/support/clock.h"
 
 namespace dyn {

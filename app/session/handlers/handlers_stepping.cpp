@@ -9,8 +9,8 @@
 #include "app/session/handlers/stop_text.h"
 #include "app/session/views/node_id.h"
 #include "app/session/views/stop_views.h"
+#include "app/session/views/view.h"
 #include "app/session/views/view_text.h"
-#include "app/session/views/views.h"
 #include "compiler/driver/code_positions.h"
 #include "compiler/ir/walk.h"
 

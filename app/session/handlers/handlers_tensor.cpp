@@ -8,7 +8,7 @@
 #include "app/session/handlers/stop_text.h"
 #include "app/session/session_state.h"
 #include "app/session/views/value_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"

@@ -5,7 +5,7 @@
 #include "app/engine/run/run_result.h"
 #include "app/session/session_state.h"
 #include "app/session/views/kernel_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/tune/tuner.h"
 #include "vm/shared/dyn_contraction.h"
 

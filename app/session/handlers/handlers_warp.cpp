@@ -6,7 +6,7 @@
 #include "app/engine/device/simulated_gpu.h"
 #include "app/engine/run/run_result.h"
 #include "app/session/session_state.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/loop/kernel.h"
 
 namespace dyn {
@@ -15,9 +15,9 @@ namespace {
 
 Result<SimulatedGpu*> simulatedGpu(const SessionState& state) {
   SimulatedGpu* gpu = SimulatedGpu::used();
-  if (gpu && isSimulatedGpu(state.now.options.device)) return gpu;
+  if (gpu && isOnSimulator(state.now.options.device)) return gpu;
   return makeError(DiagnosticId::usageError, "nothing runs on the simulated GPU")
-      .note(":set device simcuda, or --device simcuda");
+      .note(SimulatedGpu::howToUse());
 }
 
 // Which kernel of the program "dyn_kernel_3_block" is, and the line of its loop IR.

@@ -37,14 +37,14 @@ constexpr std::string_view kFirstLines =
     "An expression is evaluated; a command begins with a colon.\n"
     "  x = random(f32, [2, 3])     y = relu(x @ w) + 1.0     y[0, 1:]     f = fn (a) {...}     _ is the last "
     "value\n"
-    "  :load model.onnx            :run --dim seq=59         the outputs have their names then\n";
+    "  :load model.onnx            :run --dim seq=59         then the outputs are bound to their names\n";
 
 constexpr std::string_view kLastLines =
-    "\n:help GROUP lists a group, such as :help look; :help NAME or ?NAME tells of a command, an operator or "
+    "\n:help GROUP lists a group, such as :help look; :help NAME or ?NAME explains a command, an operator or "
     "a "
-    "value; :help language shows how expressions and modules are written. Unique beginnings of names are "
-    "enough, Tab "
-    "completes them.\n";
+    "value; :help language shows how expressions and modules are written. A unique prefix of a name is "
+    "enough; "
+    "Tab completes it.\n";
 
 constexpr std::string_view kLanguage =
     R"(Expressions, at the prompt and in a module (docs/language.md is the whole language):

@@ -4,7 +4,7 @@
 #include "app/engine/run/run_record.h"
 #include "app/engine/run/run_result.h"
 #include "app/session/session_state.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/session/session_state.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn {
 

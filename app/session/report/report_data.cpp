@@ -10,8 +10,8 @@
 #include "app/session/views/code_views.h"
 #include "app/session/views/pass_views.h"
 #include "app/session/views/shell_views.h"
+#include "app/session/views/view.h"
 #include "app/session/views/view_json.h"
-#include "app/session/views/views.h"
 #include "app/session/views/why_views.h"
 #include "compiler/loop/kernel.h"
 
@@ -114,7 +114,7 @@ class Collector {
   Status addSettings(Json& data) {
     Outcome outcome;
     DYN_TRY(const View view, handle_set(state_, Command::of(CommandId::set), outcome));
-    data["command_line"] = commandLine(*std::get<Shared<SettingTable>>(view));
+    data["command_line"] = commandLine(*view.as<SettingTable>());
     data["settings"] = toJson(view)["settings"];
     return {};
   }
@@ -123,7 +123,7 @@ class Collector {
     Outcome outcome;
     DYN_TRY(const View view, handle_passes(state_, Command::of(CommandId::passes), outcome));
     Json fields = toJson(view);
-    const PassList& list = *std::get<Shared<PassList>>(view);
+    const PassList& list = *view.as<PassList>();
     for (size_t i = 0; i < list.rows.size(); ++i) fields["passes"][i]["summary"] = list.rows[i].summary;
     data["pipeline"] = std::move(fields["pipeline"]);
     data["passes"] = std::move(fields["passes"]);
@@ -143,7 +143,7 @@ class Collector {
     dims = toJson(view);
     data["dims"] = std::move(dims["dims"]);
     data["checks"] = std::move(dims["checks"]);
-    const DimsTable& table = *std::get<Shared<DimsTable>>(view);
+    const DimsTable& table = *view.as<DimsTable>();
     std::vector<std::string> questions;
     for (const DimRow& row : table.rows) questions.push_back(row.symbol);
     for (const ValueInfo& output : model_.info().outputs)
@@ -175,7 +175,7 @@ class Collector {
     Json run;
     DYN_TRY(const View view, ask(handle_profile, profile, run));
     if (run.is_null()) {
-      const RunResult& result = *std::get<Shared<RunResult>>(view);
+      const RunResult& result = *view.as<RunResult>();
       sizes_ = result.dims;
       run = toJson(view);
       run.erase("outputs");  // the page tells of the model, not of one run's values
@@ -219,14 +219,14 @@ class Collector {
     Json refused;
     DYN_TRY(const View linked,
             ask(handle_ir, Command::of(CommandId::ir).add("level", "loop").add("linked"), refused));
-    const auto* text = std::get_if<Shared<IrText>>(&linked);
+    const auto* text = linked.as<IrText>();
     for (size_t i = 0; i < compiled->lowered.kernels.size(); ++i) {
       Json machineCode;
       DYN_TRY(const View assembly,
               ask(handle_asm_, Command::of(CommandId::asm_).add("kernel", std::to_string(i)), machineCode));
-      if (machineCode.is_null()) machineCode = std::get<Shared<IrText>>(assembly)->text;
+      if (machineCode.is_null()) machineCode = assembly.as<IrText>()->text;
       Json item = {{"loop", loop::print(compiled->lowered.kernels[i])}, {"asm", std::move(machineCode)}};
-      if (text && i < (*text)->kernelPlaces.size()) item["places"] = (*text)->kernelPlaces[i];
+      if (text && i < text->kernelPlaces.size()) item["places"] = text->kernelPlaces[i];
       data["kernel_texts"].push_back(std::move(item));
     }
     return {};

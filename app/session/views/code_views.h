@@ -2,15 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/session/views/node_id.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
-enum class IrLevel : uint8_t { graph, placed, loop, llvm, assembly, ptx, bytecode, target };
+// deviceCode: of the target's device; its name is that of its row in devices.def ("ptx").
+enum class IrLevel : uint8_t { graph, placed, loop, llvm, assembly, deviceCode, bytecode, target };
 const char* toString(IrLevel level);
+// As users write them, the last and others joined: "graph, placed, ... or target".
+std::span<const std::string_view> levelNames();
+std::string listOfLevels(std::string_view lastJoint = ", ");
 
 struct IrLine {
   uint32_t line = 0;  // 1-based
@@ -30,13 +37,16 @@ struct LineOrigin {
 
 struct IrText {
   IrLevel level = IrLevel::graph;
-  int step = -1;      // of the trace, for graph levels
-  std::string title;  // "after fuse"
+  DeviceKind device = {};  // of the level deviceCode
+  int step = -1;           // of the trace, for graph levels
+  std::string title;       // "after fuse"
   std::string text;
   std::vector<IrLine> lines;                           // where operations start; graph levels only
   std::vector<LineOrigin> origins;                     // by line; where they were asked for, and then also:
   std::vector<std::vector<std::string>> kernelPlaces;  // by kernel: the operations that it is launched for
   std::string file;                                    // where it was written, or ""
+
+  std::string_view levelName() const;
 };
 
 // A line of one level, and what belongs to it at the others.

@@ -19,7 +19,8 @@ struct PlacementView {
     std::string reason;
     std::string rule;  // of the user, which decided; "" when none did
   };
-  bool isWhole = true;  // all operations, not one that was asked for
+  bool isWhole = true;               // all operations, not one that was asked for
+  std::string host = "cpu", device;  // "cuda"
   std::vector<std::string> rules;
   std::vector<Row> rows;
   int64_t copiesCount = 0;  // in the program

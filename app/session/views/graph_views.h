@@ -34,6 +34,7 @@ struct GraphNode {
   int group = -1;              // index into GraphView::groups; -1: top level
   std::string text;            // the line of the text IR
   std::string device;          // where it runs, or of a copy where it goes: "cuda"; "": the host
+  bool isOnDevice = false;     // that is not the host
   bool managesMemory = false;  // it makes or ends memory, and computes nothing
 };
 

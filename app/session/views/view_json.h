@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/support/diagnostic.h"
 
 namespace dyn {

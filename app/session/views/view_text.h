@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/reference/value.h"
 #include "compiler/support/diagnostic.h"
 

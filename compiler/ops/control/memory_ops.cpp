@@ -90,8 +90,9 @@ Status evaluateDeviceCopy(EvalContext& c) {
   return {};
 }
 
-constexpr AttributeSpec kDeviceCopyAttributes[] = {
-    {"to", AttributeKind::string, true, "cpu or cuda: where the copy lies", Allowed::oneOf("cpu cuda")}};
+constexpr AttributeSpec kDeviceCopyAttributes[] = {{"to", AttributeKind::string, true,
+                                                    "where the copy lies: the host or the device",
+                                                    Allowed::oneOf(kWordsOfSides)}};
 constexpr AttributeSpec kStridedAttributes[] = {
     {"offset", AttributeKind::dims, true, "which element is the first, one dim",
      Allowed::byRule("one dim, of an element")},
@@ -101,14 +102,16 @@ constexpr AttributeSpec kFusedAttributes[] = {
     {"kind", AttributeKind::string, true,
      "loop: one loop nest; contraction: a matmul and what follows it; attention: product, softmax, product",
      Allowed::oneOf("loop contraction attention builtin")},
-    {"device", AttributeKind::string, false, "cuda: it runs there; default the host", Allowed::oneOf("cuda")},
+    {"device", AttributeKind::string, false, "where it runs; default: the host",
+     Allowed::oneOf(kWordsOfDevices)},
 };
 constexpr AttributeSpec kIntoAttributes[] = {
     {"kind", AttributeKind::string, true, "loop, contraction, attention or builtin",
      Allowed::oneOf("loop contraction attention builtin")},
     {"outputs", AttributeKind::integer, true, "how many of the last operands are written",
      Allowed::atLeast(1)},
-    {"device", AttributeKind::string, false, "cuda: it runs there; default the host", Allowed::oneOf("cuda")},
+    {"device", AttributeKind::string, false, "where it runs; default: the host",
+     Allowed::oneOf(kWordsOfDevices)},
 };
 constexpr AttributeSpec kAllocAttributes[] = {
     {"offset", AttributeKind::dims, false, "byte offset in the arena operand, one dim",
@@ -116,12 +119,12 @@ constexpr AttributeSpec kAllocAttributes[] = {
     {"reuse", AttributeKind::integer, false,
      "1: the operand is a tensor, and its memory is taken when nothing else holds it; default 0",
      Allowed::flag()},
-    {"device", AttributeKind::string, false, "cuda: memory of that device; default the host's",
-     Allowed::oneOf("cuda")},
+    {"device", AttributeKind::string, false, "whose memory it is; default: the host's",
+     Allowed::oneOf(kWordsOfDevices)},
 };
 constexpr AttributeSpec kArenaAttributes[] = {
-    {"device", AttributeKind::string, false, "cuda: memory of that device; default the host's",
-     Allowed::oneOf("cuda")},
+    {"device", AttributeKind::string, false, "whose memory it is; default: the host's",
+     Allowed::oneOf(kWordsOfDevices)},
 };
 
 }  // namespace

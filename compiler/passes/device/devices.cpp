@@ -161,7 +161,8 @@ class Placement {
     Op copy;
     copy.def = &ops::device_copyOp;
     copy.operands = {side == DeviceSide::host ? homes.device : homes.host};
-    copy.attributes = {{"to", std::string(side == DeviceSide::host ? "cpu" : "cuda")}};
+    copy.attributes = {
+        {"to", std::string(side == DeviceSide::host ? deviceTable().front().name : deviceName())}};
     there = ir_.newValue(ir_.valueName(value) + (side == DeviceSide::host ? ".host" : ".device"));
     copy.results = {{there, homes.type}};
     body.copies.emplace(homes.from, ir_.own(std::move(copy)));
@@ -235,19 +236,19 @@ class Placement {
   Status operation(const Op& op, Body& body) {
     const PlaceRule* rule = rules_.ruleOf(op);
     if (op.def->traits.contentsKnown || op.def == &ops::constantOp) {
-      if (rule && rule->onDevice) return cannot(*rule, "its contents are known to the compiler");
+      if (rule && rule->onDevice()) return cannot(*rule, "its contents are known to the compiler");
       note(op, DeviceSide::host, "a constant: copied once where the device reads it", rule);
       body.ops.push_back(&op);
       define(op, DeviceSide::host, body);
       return {};
     }
     if (op.def == &ops::ifOp || op.def == &ops::loopOp) {
-      if (rule && rule->onDevice) return cannot(*rule, "the host decides about branches and loops");
+      if (rule && rule->onDevice()) return cannot(*rule, "the host decides about branches and loops");
       note(op, DeviceSide::host, "the host decides about branches and loops", rule);
       return regions(op, body);
     }
     if (op.def->traits.readsShape) {
-      if (rule && rule->onDevice) return cannot(*rule, "a shape is the host's");
+      if (rule && rule->onDevice()) return cannot(*rule, "a shape is the host's");
       note(op, DeviceSide::host, "sizes are the host's, wherever the tensor lies", rule);
       return onSide(op, sideOf(op.operands[0], body), body);
     }
@@ -264,7 +265,7 @@ class Placement {
       return view(op, body, rule);
     std::string why = kNoKernel;
     if (!kind && hasSelectionKernels(*op.def)) {
-      why = rule && !rule->onDevice ? "by " + rule->text() : countedRefusal(op, types);
+      why = rule && !rule->onDevice() ? "by " + rule->text() : countedRefusal(op, types);
       if (why.empty()) return selection(op, body, rule);
     }
     const auto isKnown = [&](int operand) {
@@ -272,18 +273,18 @@ class Placement {
     };
     if (kind) {
       why = kind == KernelKind::loop ? generatedRefusal(op, types) : builtinRefusal(op, types, isKnown);
-      const bool toDevice = rule ? rule->onDevice && (why.empty() || why == kSmallIntegers) : why.empty();
+      const bool toDevice = rule ? rule->onDevice() && (why.empty() || why == kSmallIntegers) : why.empty();
       if (toDevice) {
         note(op, DeviceSide::device, "generated code", rule);
         return kernel(op, body);
       }
-      if (rule && !rule->onDevice)
+      if (rule && !rule->onDevice())
         why = "by " + rule->text();
       else if (why != kSmallIntegers)
         ++refused_[nameOf(op) + ": " + why];
       ++hostKernels_;
     }
-    if (rule && rule->onDevice) return cannot(*rule, why);
+    if (rule && rule->onDevice()) return cannot(*rule, why);
     if (!kind && op.def->lowering == LoweringKind::builtin && !rule && why != kSmallIntegers)
       ++refused_[nameOf(op) + ": " + why];
     note(op, DeviceSide::host, why, rule);
@@ -306,7 +307,7 @@ class Placement {
   Status selection(const Op& op, Body& body, const PlaceRule* rule) {
     note(op, DeviceSide::device, "generated code; the host waits for how many there are", rule);
     Op placed = op;
-    placed.attributes.set("device", std::string("cuda"));
+    placed.attributes.set("device", std::string(deviceName()));
     for (ValueId& v : placed.operands) v = get(v, DeviceSide::device, body);
     body.ops.push_back(ir_.own(std::move(placed)));
     define(op, DeviceSide::device, body);
@@ -321,7 +322,7 @@ class Placement {
 
   Status kernel(const Op& op, Body& body) {
     Op placed = op.def == &ops::fusedOp ? op : grouped(op, body);
-    placed.attributes.set("device", std::string("cuda"));
+    placed.attributes.set("device", std::string(deviceName()));
     const std::vector<bool> sizes = onlySizes(*placed.regions[0], placed.operands.size());
     for (size_t i = 0; i < placed.operands.size(); ++i) {
       ValueId& v = placed.operands[i];
@@ -337,7 +338,7 @@ class Placement {
 
   Status view(const Op& op, Body& body, const PlaceRule* rule) {
     DeviceSide side = sideOf(op.operands[0], body);
-    if (rule) side = rule->onDevice ? DeviceSide::device : DeviceSide::host;
+    if (rule) side = rule->onDevice() ? DeviceSide::device : DeviceSide::host;
     note(op, side, rule ? "by " + rule->text() : "a view lies where its tensor lies", rule);
     Op placed = op;
     for (size_t i = 0; i < placed.operands.size(); ++i)
@@ -475,6 +476,8 @@ class Placement {
     refused_ = counts.refused;
   }
 
+  std::string_view deviceName() const { return toString(context_.target.device); }
+
   IrContext& ir_;
   PassContext& context_;
   int64_t deviceKernels_ = 0, hostKernels_ = 0, copies_ = 0;
@@ -484,7 +487,7 @@ class Placement {
 };
 
 Result<Module> runDevices(const Module& module, PassContext& context, std::vector<PlacedOperation>* log) {
-  if (context.target.device == DeviceKind::cpu) return module;
+  if (context.target.isHostOnly()) return module;
   bool done = false;
   forEachOp(module, [&](const Function&, const Op& op) { done = done || op.attributes.has("device"); });
   if (done) return module;
@@ -511,7 +514,7 @@ Result<Module> runDevicesPass(const Module& module, PassContext& context) {
 }
 
 constexpr PassOptionSpec kDeviceOptions[] = {
-    {"place", "OP=cpu or OP=cuda: where an operator, a node or a value is computed"}};
+    {"place", "OP=DEVICE: where an operator, a node or a value is computed"}};
 
 }  // namespace
 

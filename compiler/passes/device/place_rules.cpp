@@ -14,12 +14,12 @@ Result<std::vector<PlaceRule>> parsePlaces(const std::string& lines) {
   for (std::string line; std::getline(text, line);) {
     if (line.empty()) continue;
     const size_t equals = line.rfind('=');
-    const std::string side = equals == std::string::npos ? "" : line.substr(equals + 1);
-    if (equals == 0 || (side != "cpu" && side != "cuda") || line.find_first_of(",{}") != std::string::npos)
+    const DeviceRow* side = equals == std::string::npos ? nullptr : findDevice(line.substr(equals + 1));
+    if (equals == 0 || !side || side->isSimulated() || line.find_first_of(",{}") != std::string::npos)
       return makeError(DiagnosticId::usageError,
-                       "--place " + line + " is not of the form OPERATOR=cpu or OPERATOR=cuda")
+                       "--place " + line + " is not of the form " + namesOfSides("OPERATOR=", " or "))
           .note("it may be a node of the model or a value, too");
-    PlaceRule rule{line.substr(0, equals), side == "cuda"};
+    PlaceRule rule{line.substr(0, equals), side->kind};
     if (rule.what[0] == '%') rule.what.erase(0, 1);
     std::erase_if(rules, [&](const PlaceRule& earlier) { return earlier.what == rule.what; });
     rules.push_back(std::move(rule));

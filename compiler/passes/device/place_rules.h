@@ -12,13 +12,15 @@
 #include "compiler/ir/module.h"
 #include "compiler/passes/device/placement.h"
 #include "compiler/support/result.h"
+#include "compiler/target/device_kind.h"
 
 namespace dyn {
 
 struct PlaceRule {
   std::string what;  // an operator, a node or a value
-  bool onDevice = false;
-  std::string text() const { return what + (onDevice ? "=cuda" : "=cpu"); }
+  DeviceKind device = {};
+  bool onDevice() const { return !isHost(device); }
+  std::string text() const { return what + "=" + toString(device); }
 };
 
 // Lines "OP=cpu" and "OP=cuda", later ones before earlier ones about the same. Errors: usageError.

@@ -262,7 +262,7 @@ Result<Module> runAttention(const Module& module, PassContext& context) {
   int64_t count = 0;
   PathFacts facts(module);
   auto sweep = [&](const Function& function) -> Result<const Function*> {
-    Attention attention(function, *module.context, facts, context.target.device != DeviceKind::cpu);
+    Attention attention(function, *module.context, facts, !context.target.isHostOnly());
     const Function* result = attention.run();
     count += attention.count();
     return result;

@@ -153,7 +153,7 @@ class Fuser {
   }
   // A product of a device, which is loops like all that follows it.
   bool isGenerated(const Op& op) const {
-    return context_.target.device != DeviceKind::cpu && op.def->traits.epilogue && op.def->lower &&
+    return !context_.target.isHostOnly() && op.def->traits.epilogue && op.def->lower &&
            isReal(op.results[0].type.dtype());
   }
 
@@ -356,7 +356,7 @@ class Fuser {
   bool readsAcross(size_t i) {
     const Op& op = *function_.ops[i];
     // A device's threads hide it; machines of little memory have no use for another buffer, and no lines.
-    const bool hasLines = context_.target.device == DeviceKind::cpu && context_.target.hasHeap;
+    const bool hasLines = context_.target.isHostOnly() && context_.target.hasHeap;
     const Shape& dims = op.results[0].type.dims();
     if (!hasLines) return false;
     constexpr int64_t kSmall = 512;  // elements
@@ -455,7 +455,7 @@ class Fuser {
     Op op;
     op.def = &ops::fusedOp;
     op.place = root.place;
-    const bool byBuiltin = group.contraction && context_.target.device == DeviceKind::cpu;
+    const bool byBuiltin = group.contraction && context_.target.isHostOnly();
     setKernelKind(op, byBuiltin ? KernelKind::contraction : KernelKind::loop);
     // Values that only the group reads keep their ids, operations of none but such are shared.
     std::unordered_map<ValueId, ValueId> renamed;

@@ -131,7 +131,7 @@ class Recurrences {
 Result<Module> runRecurrent(const Module& module, PassContext& context) {
   bool anyLoops = false;
   forEachOp(module, [&](const Function&, const Op& op) { anyLoops |= op.def == &ops::loopOp; });
-  if (!anyLoops || context.target.device != DeviceKind::cpu) return module;
+  if (!anyLoops || !context.target.isHostOnly()) return module;
   DYN_TRY(InferredModule inferred, inferTypes(module));
   PathFacts facts(inferred.module);
   Recurrences recurrences(inferred, facts);

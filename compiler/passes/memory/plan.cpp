@@ -54,7 +54,7 @@ struct PlannedBuffer {
 
 // What the buffers of one memory come to: the host's, or the device's.
 struct Placed {
-  bool onDevice = false;
+  std::string device;  // "cuda"; "": the host
   std::vector<Slot> slots;
   std::unordered_map<size_t, size_t> slotOf;  // op index → slot
 };
@@ -96,7 +96,7 @@ class Planner {
     if (ofHost.size() >= 2) arenas.push_back(placed(ofHost));
     if (ofDevice.size() >= 2) {
       arenas.push_back(placed(ofDevice));
-      arenas.back().onDevice = true;
+      arenas.back().device = function.ops[ofDevice.front().op]->attributes.string("device");
     }
     return arenas.empty() ? &function : rebuild(function, begin, arenas, ir);
   }
@@ -261,9 +261,9 @@ class Planner {
     }
     Op arena;
     arena.def = &ops::arenaOp;
-    arena.results = {
-        {ir.newValue(placed.onDevice ? "arena.device" : "arena"), ir.tensorType(Shape{total}, Dtype::u8)}};
-    if (placed.onDevice) arena.attributes.set("device", std::string("cuda"));
+    arena.results = {{ir.newValue(placed.device.empty() ? "arena" : "arena.device"),
+                      ir.tensorType(Shape{total}, Dtype::u8)}};
+    if (!placed.device.empty()) arena.attributes.set("device", placed.device);
     arena.place = function.place;
     return arena;
   }
@@ -281,7 +281,7 @@ class Planner {
       Op arena = arenaOf(function, placed, offsets, ir);
       values.push_back(arena.results[0].id);
       for (const auto& [op, slot] : placed.slotOf) homes[op] = {values.back(), offsets[slot]};
-      if (begin > 0 && !placed.onDevice) inner_.noteArena(function, arena);
+      if (begin > 0 && placed.device.empty()) inner_.noteArena(function, arena);
       planned.ops.push_back(arenaOps[values.back()] = ir.own(std::move(arena)));
       slots_ += static_cast<int64_t>(placed.slots.size());
     }

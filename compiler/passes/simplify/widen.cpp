@@ -138,7 +138,7 @@ Result<Module> runWiden(const Module& module, PassContext& context) {
     if (it->second == "relaxed") rounding = Rounding::relaxed;
   }
   // A device's generated products widen what they read, and its tensor cores take it as it is.
-  if (context.target.device != DeviceKind::cpu) {
+  if (!context.target.isHostOnly()) {
     if (rounding == Rounding::relaxed)
       return makeError(DiagnosticId::unsupportedFeature, "unsupported: relaxed f16 on a device");
     return module;

@@ -253,7 +253,7 @@ Result<Module> runBatchSlices(const Module& module, PassContext& context) {
     if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || cacheBytes < 1)
       return makeError(DiagnosticId::usageError, "batch_slices: bytes is a number from 1 on, not " + text);
   }
-  if (context.target.device != DeviceKind::cpu || !context.target.hasHeap || cacheBytes <= 0) return module;
+  if (!context.target.isHostOnly() || !context.target.hasHeap || cacheBytes <= 0) return module;
   IrContext& ir = *module.context;
   int64_t regions = 0, operations = 0;
   const auto change = [&](const Function& function) -> Result<const Function*> {

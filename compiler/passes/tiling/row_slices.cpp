@@ -148,7 +148,7 @@ Result<Module> runRowSlices(const Module& module, PassContext& context) {
   if (which != "cost" && which != "all")
     return makeError(DiagnosticId::usageError, "row_slices: regions are cost or all, not " + which);
   limits.all = which == "all";
-  if (context.target.device != DeviceKind::cpu || !context.target.hasHeap || limits.slice <= 0) return module;
+  if (!context.target.isHostOnly() || !context.target.hasHeap || limits.slice <= 0) return module;
   IrContext& ir = *module.context;
   std::unordered_set<const Function*> kernels;
   for (const FunctionVisit& visit : functionsOf(module))

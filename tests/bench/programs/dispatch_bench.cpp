@@ -1,6 +1,6 @@
 // What it costs to choose the schedule of a matrix product, uncached and cached, and how much slower the
 // chosen one is than the best of all: an exhaustive search over 200 random shapes. Times of products are
-// thread CPU time, the least of several turns.
+// thread CPU time, the least of several rounds.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
@@ -118,9 +118,9 @@ std::vector<size_t> distinctSchedules(const contraction::ProductShape& shape, in
 }
 
 // Every schedule is measured in turn; the best ones and the chosen one then measured anew, so that what
-// merely had a lucky turn does not count as best.
+// merely had a lucky round does not count as best.
 void distanceFromExhaustiveSearch(benchmark::State& state) {
-  constexpr int kTurns = 5, kFreshTurns = 25;
+  constexpr int kRounds = 5, kFreshRounds = 25;
   constexpr size_t kContenders = 3;
   const DynGemmFamily& family = *defaultGemmFamily();
   const contraction::ProductMachine machine = kernels::productMachine(family.maxRows, family.panelWidth);
@@ -138,11 +138,11 @@ void distanceFromExhaustiveSearch(benchmark::State& state) {
       contraction::ProductShape asked = shape;
       asked.copiesLeft = shape.depth % 1024 == 0 && shape.rows > 4;
       const std::vector<size_t> distinct = distinctSchedules(shape, family.maxRows);
-      const auto measured = [&](const std::vector<size_t>& schedules, int turns) {
+      const auto measured = [&](const std::vector<size_t>& schedules, int rounds) {
         std::vector<double> best(schedules.size(), HUGE_VAL);
-        for (int turn = 0; turn < turns; ++turn)
+        for (int round = 0; round < rounds; ++round)
           for (size_t i = 0; i < schedules.size(); ++i) {
-            const size_t at = turn % 2 ? schedules.size() - 1 - i : i;
+            const size_t at = round % 2 ? schedules.size() - 1 - i : i;
             const auto number = 4 + 256 * static_cast<int32_t>(schedules[at] + 1);
             best[at] = std::min(best[at], products.run({a.get(), packed}, result, number, "gemm", true));
           }
@@ -158,7 +158,7 @@ void distanceFromExhaustiveSearch(benchmark::State& state) {
         return schedule;
       };
       const size_t chosen = standIn(contraction::cheapestSchedule(asked, machine));
-      const std::vector<double> all = measured(distinct, kTurns);
+      const std::vector<double> all = measured(distinct, kRounds);
       std::vector<size_t> order(distinct.size());
       std::iota(order.begin(), order.end(), size_t{0});
       std::sort(order.begin(), order.end(), [&](size_t l, size_t r) { return all[l] < all[r]; });
@@ -167,7 +167,7 @@ void distanceFromExhaustiveSearch(benchmark::State& state) {
       for (size_t i = 0; i < order.size() && i < kContenders; ++i)
         if (std::find(again.begin(), again.end(), distinct[order[i]]) == again.end())
           again.push_back(distinct[order[i]]);
-      const std::vector<double> fresh = measured(again, kFreshTurns);
+      const std::vector<double> fresh = measured(again, kFreshRounds);
       const auto least = std::min_element(fresh.begin(), fresh.end());
       ratios.push_back(fresh[0] / *least);
       ofFirst.push_back(fresh[chosen != 0 ? 1 : 0] / *least);
@@ -218,7 +218,7 @@ double rankCorrelation(const std::vector<double>& a, const std::vector<double>& 
 // listed, and measured there.
 void rankOfUnlistedLengths(benchmark::State& state) {
   constexpr int64_t kDepth = 1600, kColumns = 512;
-  constexpr int kTurns = 7;
+  constexpr int kRounds = 7;
   const DynGemmFamily& family = *defaultGemmFamily();
   const contraction::ProductMachine machine = kernels::productMachine(family.maxRows, family.panelWidth);
   const int64_t fits = 10 * family.maxRows;
@@ -233,7 +233,7 @@ void rankOfUnlistedLengths(benchmark::State& state) {
       Ref<Object> a = products.matrix(rows, kDepth), c = products.matrix(rows, kColumns);
       Object* result = c.get();
       double best = HUGE_VAL;
-      for (int turn = 0; turn < kTurns; ++turn)
+      for (int round = 0; round < kRounds; ++round)
         best = std::min(best, products.run({a.get(), packed}, result,
                                            4 + 256 * static_cast<int32_t>(schedule + 1), "gemm", true));
       return best;
@@ -261,7 +261,7 @@ BENCHMARK(rankOfUnlistedLengths)->Iterations(1)->Unit(benchmark::kMillisecond);
 // nobody wants.
 void tilesOfTwoHeights(benchmark::State& state) {
   constexpr int64_t kDepth = 512, kPanels = 8;
-  constexpr int kTurns = 200;
+  constexpr int kRounds = 200;
   const DynGemmFamily& family = *defaultGemmFamily();
   const int64_t rows = state.range(0), room = 2 * rows + family.maxRows;
   std::vector<float> a(static_cast<size_t>(room * kDepth), 1.0f),
@@ -275,7 +275,7 @@ void tilesOfTwoHeights(benchmark::State& state) {
   const contraction::RowTiles tiles(rows, family.maxRows);
   for (auto _ : state) {
     std::vector<double> best(static_cast<size_t>(family.maxRows) + 1, HUGE_VAL);  // 0: of two heights
-    for (int turn = 0; turn < kTurns; ++turn)
+    for (int round = 0; round < kRounds; ++round)
       for (int64_t height = 0; height <= family.maxRows; ++height) {
         const double start = threadNs();
         for (int64_t panel = 0; panel < kPanels; ++panel) {

@@ -130,7 +130,7 @@ bool Generator::loop(Place& place) {
   if (grows)
     for (Size& size : last.shape) size = unknown();
   s.results = {newValue(last)};
-  // What each turn gives, stacked; of the same size in every turn, as far as it can be seen.
+  // What each iteration gives, stacked; of the same size in every iteration, as far as it can be seen.
   const int each = pick(inner, [&](const ValueInfo& v) {
     return v.shape.size() < kMostRank && std::none_of(v.shape.begin(), v.shape.end(), [](const Size& z) {
              return z.find('?') != std::string::npos;

@@ -63,10 +63,10 @@ bool Generator::recursion(Place& place) {
   stop.word = "then", go.word = "else";
   const std::vector<int> inStop = handIn({kv, xv}, &stop), inGo = handIn({kv, xv}, &go);
   stop.results = {inStop[1]};
-  Place turn{&go, inGo, 2};
+  Place step{&go, inGo, 2};
   const std::string call = "@" + function.name + "(sub($0, i64[] 1), ";
-  const int called = tail ? add(turn, data, call + "@" + inner + "($1))", inGo)
-                          : add(turn, data, "@" + inner + "(" + call + "neg($1)))", inGo);
+  const int called = tail ? add(step, data, call + "@" + inner + "($1))", inGo)
+                          : add(step, data, "@" + inner + "(" + call + "neg($1)))", inGo);
   go.results = {called};
   function.body.statements.push_back({{result}, {kv, xv}, "if(less_equal($0, i64[] 0), $0, $1)", {stop, go}});
   function.body.results = {result};
@@ -98,9 +98,9 @@ bool Generator::chain(Place& place) {
   const int i = newValue(iteration), rest = newValue(data);
   body.parameters = {i, rest};
   const std::vector<int> inside = handIn({row}, &body);
-  Place turn{&body, {inside[0], i}, 2};
-  const int payload = bodyResult(turn, flat, SizesOf::any, inside[0]);
-  body.results = {-1, add(turn, data, "Link($0, $1)", {payload, rest})};
+  Place step{&body, {inside[0], i}, 2};
+  const int payload = bodyResult(step, flat, SizesOf::any, inside[0]);
+  body.results = {-1, add(step, data, "Link($0, $1)", {payload, rest})};
   const int made =
       add(place, data, "loop(" + few("$0") + ", _, $1, $2) {carried = 1}", {k, end, row}, {body});
 

@@ -1,6 +1,6 @@
 // What parts a value or a size from its home: equal expressions as several results, one value twice wherever
-// values stand, values of the code around and constants as results, loops of no turn, and sizes that are made
-// of values, by products, quotients, branches and loops.
+// values stand, values of the code around and constants as results, loops of no iteration, and sizes that are
+// made of values, by products, quotients, branches and loops.
 #include <algorithm>
 
 #include "tests/fuzz/differential/generator_state.h"
@@ -185,8 +185,8 @@ bool Generator::manyResults(Place& place) {
   return true;
 }
 
-// What a body hands to its next turn: states in other places, a value twice, one from outside, or something
-// new.
+// What a body hands to its next iteration: states in other places, a value twice, one from outside, or
+// something new.
 std::vector<int> Generator::carriedOn(Place& inner, const std::vector<int>& states, int outside,
                                       SizesOf sizes) {
   std::vector<int> results = {-1};
@@ -220,8 +220,8 @@ bool Generator::manyCarried(Place& place) {
   const bool counted = k >= 0 && random_.chance(60);
   Body body;
   body.word = "body";
-  const int turn = newValue(whole(3));
-  body.parameters = {turn};
+  const int iteration = newValue(whole(3));
+  body.parameters = {iteration};
   ValueInfo carried = info(start);
   std::vector<int> states;
   for (size_t i = 0; i < starts.size(); ++i) {
@@ -230,7 +230,7 @@ bool Generator::manyCarried(Place& place) {
     states.push_back(newValue(carried));
   }
   body.parameters.insert(body.parameters.end(), states.begin(), states.end());
-  Place inner{&body, {turn}, place.depth + 1};
+  Place inner{&body, {iteration}, place.depth + 1};
   const int outside = handIn({start}, &body)[0];  // captured and carried
   inner.values.push_back(outside);
   inner.values.insert(inner.values.end(), states.begin(), states.end());
@@ -243,7 +243,7 @@ bool Generator::manyCarried(Place& place) {
     s.results.push_back(newValue(last));
   }
   // Stacked: the number of the iteration, twice, and a value from outside.
-  for (const int each : {turn, turn, outside}) {
+  for (const int each : {iteration, iteration, outside}) {
     if (!random_.chance(40) || info(each).shape.size() >= kMostRank) continue;
     body.results.push_back(each);
     ValueInfo stacked = info(each);
@@ -295,7 +295,7 @@ bool Generator::passedThrough(Place& place) {
   return true;
 }
 
-// Branches, or the turns of a loop, say how large something is.
+// Branches, or the iterations of a loop, say how large something is.
 bool Generator::sizeFromControl(Place& place) {
   const int k = scalar(place), x = pick(place, hasAxes);
   if (k < 0 || x < 0) return false;
@@ -318,13 +318,13 @@ bool Generator::sizeFromControl(Place& place) {
   } else {
     Body body;
     body.word = "body";
-    const int turn = newValue(whole(3)), state = newValue(whole(14));
-    body.parameters = {turn, state};
+    const int iteration = newValue(whole(3)), state = newValue(whole(14));
+    body.parameters = {iteration, state};
     const int inside = handIn({size}, &body)[0];
-    Place inner{&body, {turn, state, inside}, place.depth + 1};
+    Place inner{&body, {iteration, state, inside}, place.depth + 1};
     body.results = {-1,
                     add(inner, whole(14), random_.chance(50) ? "add($0, $1)" : "min(mul($0, i64[] 2), $1)",
-                        {state, random_.chance(50) ? inside : turn})};
+                        {state, random_.chance(50) ? inside : iteration})};
     decided = add(place, whole(14), "loop(" + few("$0") + ", _, $1, $1) {carried = 1}", {k, size}, {body});
   }
   ValueInfo made;
@@ -374,8 +374,8 @@ bool Generator::sameInLists(Place& place) {
   if (random_.chance(50)) {
     Body body;
     body.word = "body";
-    const int turn = newValue(whole(3)), state = newValue(list);
-    body.parameters = {turn, state};
+    const int iteration = newValue(whole(3)), state = newValue(list);
+    body.parameters = {iteration, state};
     const int inside = handIn({x}, &body)[0];
     Place inner{&body, {}, 2};
     body.results = {-1,

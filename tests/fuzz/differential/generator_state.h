@@ -115,7 +115,7 @@ class Generator {
   bool scattered(Place& place);
 
   // --- control flow
-  // What is carried from turn to turn stays small and, when it is exact, exact.
+  // What is carried from iteration to iteration stays small and, when it is exact, exact.
   static ValueInfo carriedOf(ValueInfo i);
   int normalised(Place& place, int x);
   // A few statements over `values`, then something of the kind of `wanted`: of its dtype and, unless sizes

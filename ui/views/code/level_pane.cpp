@@ -26,8 +26,8 @@ QString titleOf(IrLevel level) {
       return "LLVM IR";
     case IrLevel::assembly:
       return "Assembly";
-    case IrLevel::ptx:
-      return "PTX";
+    case IrLevel::deviceCode:
+      return "Device code";
     case IrLevel::bytecode:
       return "Bytecode";
     case IrLevel::target:

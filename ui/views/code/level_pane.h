@@ -6,7 +6,7 @@
 #include <array>
 
 #include "app/session/views/code_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/views/code/code_view.h"
 
 class QComboBox;

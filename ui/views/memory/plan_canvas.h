@@ -16,7 +16,7 @@
 
 #include "app/session/views/memory_views.h"
 #include "app/session/views/node_id.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/support/theme.h"
 
 class QPainter;

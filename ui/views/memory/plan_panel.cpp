@@ -11,7 +11,7 @@
 
 #include "app/session/views/graph_views.h"
 #include "app/session/views/memory_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/formula_text.h"
 #include "ui/support/theme_text.h"

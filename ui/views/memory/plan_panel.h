@@ -8,7 +8,7 @@
 #include "app/session/views/graph_views.h"
 #include "app/session/views/memory_views.h"
 #include "app/session/views/node_id.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/views/memory/plan_canvas.h"
 
 class QComboBox;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/session/views/run_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn::ui {
 

@@ -9,7 +9,7 @@
 #include <QWidget>
 
 #include "app/session/views/predict_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn::ui {
 

@@ -13,7 +13,7 @@
 
 #include "app/engine/run/run_result.h"
 #include "app/session/views/run_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 class QPainter;
 

@@ -6,7 +6,7 @@
 
 #include "app/engine/run/run_result.h"
 #include "app/session/views/run_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/views/run/timeline_canvas.h"
 
 class QLabel;

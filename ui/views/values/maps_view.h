@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/session/views/value_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn::ui {
 

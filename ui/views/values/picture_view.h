@@ -5,7 +5,7 @@
 #include <QWidget>
 
 #include "app/session/views/value_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn::ui {
 

@@ -14,7 +14,7 @@
 #include "app/session/views/view_text.h"
 #ifdef DYN_HAVE_TOKENIZER
 #include "app/session/views/generate_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "app/tokenizer/tokenizer.h"
 #endif
 

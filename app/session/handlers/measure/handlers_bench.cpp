@@ -17,7 +17,7 @@
 #include "app/session/handlers/run_records.h"
 #include "app/session/session_state.h"
 #include "app/session/views/bench_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn {
 

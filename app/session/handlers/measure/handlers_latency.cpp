@@ -17,7 +17,7 @@
 #include "app/session/session_state.h"
 #include "app/session/views/predict_views.h"
 #include "app/session/views/text_table.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/dims/size_multiples.h"
 
 namespace dyn {

@@ -15,7 +15,7 @@
 #include "app/session/session_state.h"
 #include "app/session/views/memory_views.h"
 #include "app/session/views/predict_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "compiler/support/clock.h"
 
 namespace dyn {

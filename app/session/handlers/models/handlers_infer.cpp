@@ -3,7 +3,7 @@
 
 #include "app/session/handlers/models/onnx_file.h"
 #include "app/session/views/file_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn {
 

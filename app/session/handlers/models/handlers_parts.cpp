@@ -7,7 +7,7 @@
 #include "compiler/support/read_files.h"
 #ifdef DYN_HAVE_ONNX
 #include "app/session/views/change_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "frontends/onnx/write/part_writer.h"
 #include "frontends/onnx/write/weight_quantiser.h"
 #endif

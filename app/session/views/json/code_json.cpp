@@ -5,7 +5,7 @@
 namespace dyn {
 
 Json viewJson(const IrText& view) {
-  Json ir = {{"level", toString(view.level)}, {"title", view.title}, {"text", view.text}};
+  Json ir = {{"level", view.levelName()}, {"title", view.title}, {"text", view.text}};
   if (!view.file.empty()) ir["file"] = view.file;
   for (const LineOrigin& origin : view.origins)
     ir["origins"].push_back({{"line", origin.line},

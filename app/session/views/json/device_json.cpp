@@ -78,7 +78,7 @@ Json viewJson(const PlacementView& view) {
     rows.push_back({{"values", row.values},
                     {"operation", row.operation},
                     {"place", row.place},
-                    {"device", row.onDevice ? "cuda" : "cpu"},
+                    {"device", row.onDevice ? view.device : view.host},
                     {"reason", row.reason},
                     {"rule", row.rule}});
   return {{"placement", rows}, {"place_rules", view.rules}, {"device_copies_count", view.copiesCount}};

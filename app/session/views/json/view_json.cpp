@@ -9,19 +9,13 @@ namespace dyn {
 
 using Json = nlohmann::ordered_json;
 
-namespace {
-
-struct JsonWriter {
-  Json operator()(std::monostate) const { return Json::object(); }
-  template <typename T>
-  Json operator()(const Shared<T>& view) const {
-    return viewJson(*view);
-  }
-};
-
-}  // namespace
-
-Json toJson(const View& view) { return std::visit(JsonWriter{}, view); }
+Json toJson(const View& view) {
+#define DYN_VIEW(kind) \
+  if (const auto* held = view.as<kind>()) return viewJson(*held);
+#include "app/session/views/views.def"
+#undef DYN_VIEW
+  return Json::object();
+}
 
 Json toJson(const Diagnostic& diagnostic) {
   Json json = {{"id", std::string(diagnosticRow(diagnostic.id).code)},

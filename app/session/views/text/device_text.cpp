@@ -137,12 +137,12 @@ std::string viewText(const PlacementView& view, const TextOptions& options) {
     const std::string why = row.rule.empty() || row.reason.find(row.rule) != std::string::npos
                                 ? row.reason
                                 : row.reason + ", by " + row.rule;
-    rows.push_back({row.onDevice ? "cuda" : "cpu", row.operation, made, why});
+    rows.push_back({row.onDevice ? view.device : view.host, row.operation, made, why});
   }
   std::string text = rows.empty() ? "" : textTable({"runs on", "operation", "makes", "why"}, rows, options);
   if (!view.isWhole) return text;
-  text += fmt::format("{} on cuda, {} on the cpu, {} constants; {} copies in the program\n", onDevice, onHost,
-                      constants, view.copiesCount);
+  text += fmt::format("{} on {}, {} on the {}, {} constants; {} copies in the program\n", onDevice,
+                      view.device, onHost, view.host, constants, view.copiesCount);
   for (const std::string& rule : view.rules) text += "by request: " + rule + "\n";
   return text;
 }
@@ -163,7 +163,7 @@ std::string viewText(const WarpView& view, const TextOptions&) {
                       lanesText(view));
   if (!view.fault.empty()) text += "  fault: " + view.fault + "\n";
   if (view.line == 0 && view.fault.empty()) text += "  the warp has ended\n";
-  if (view.line > 0) text += fmt::format("  PTX line {}: {}\n", view.line, view.instruction);
+  if (view.line > 0) text += fmt::format("  {} line {}: {}\n", view.language, view.line, view.instruction);
   if (view.loopLine > 0) text += fmt::format("  loop line {}: {}\n", view.loopLine, view.loopText);
   for (const WarpView::Register& held : view.registers) text += registerText(held, view.exists);
   return text;

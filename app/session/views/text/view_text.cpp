@@ -14,20 +14,18 @@ namespace dyn {
 
 namespace {
 
-struct TextWriter {
-  const TextOptions& options;
-  std::string operator()(std::monostate) const { return ""; }
-  template <typename T>
-  std::string operator()(const Shared<T>& view) const {
-    return viewText(*view, options);
-  }
-};
+std::string textOfView(const View& view, const TextOptions& options) {
+#define DYN_VIEW(kind) \
+  if (const auto* held = view.as<kind>()) return viewText(*held, options);
+#include "app/session/views/views.def"
+#undef DYN_VIEW
+  return "";
+}
 
 }  // namespace
 
 std::string toText(const View& view, const TextOptions& options) {
-  return visibleText(std::visit(TextWriter{options}, view),
-                     options.color ? ColorCodes::kept : ColorCodes::escaped);
+  return visibleText(textOfView(view, options), options.color ? ColorCodes::kept : ColorCodes::escaped);
 }
 
 std::string toText(const Diagnostic& diagnostic, const TextOptions& options) {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "app/session/views/graph_views.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 #include "ui/graph/graph_canvas.h"
 #include "ui/support/theme.h"
 #include "ui/views/memory/plan_canvas.h"
@@ -52,7 +52,7 @@ TEST(Colors, textIsLegibleOnEveryFillThatIsUsed) {
     }
     for (const BoxChange change : {BoxChange::added, BoxChange::removed, BoxChange::changed})
       expectText(changeFill(change, dark), theme + "change");
-    for (const BoxSide side : {BoxSide::host, BoxSide::gpu})
+    for (const BoxSide side : {BoxSide::host, BoxSide::device})
       expectText(sideColor(side, dark), theme + "side");
     for (const char* kind : {"kernel", "worker", "device", "iteration", "builtin", "copy", "allocation", "x"})
       for (const char* name : {"gemm", "softmax", "gather", "loop", "check", "add", "?"})

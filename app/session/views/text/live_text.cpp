@@ -1,4 +1,4 @@
-#include "app/session/views/live_text.h"
+#include "app/session/views/text/live_text.h"
 
 #include <fmt/format.h>
 
