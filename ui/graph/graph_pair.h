@@ -1,6 +1,6 @@
 // GraphPair: the graph, and beside it the graph of the step that it is compared with, the earlier one at the
-// left. What is gone is marked in the one, what is new in the other. An operation that is chosen in one is chosen
-// in both; both have one scale, and where one is moved the other follows: the point in the middle of the one
+// left. What is gone is marked in the one, what is new in the other. An operation that is chosen in one is
+// chosen in both; both have one scale, and where one is moved the other follows: the point in the middle of the one
 // goes to where the operations around it are in the other.
 //
 // The graph that is shown always is the window's (GraphCanvas given to the constructor); the other one has
@@ -25,7 +25,8 @@ class GraphPair : public QWidget {
   void setOther(Shared<GraphView> other);
   void setSideBySide(bool on);
   bool isSideBySide() const { return isWanted_; }
-  GraphCanvas* other() const { return other_; }  // null until both were shown once
+  const Shared<GraphView>& compared() const { return compared_; }  // null: none
+  GraphCanvas* other() const { return other_; }                    // null until both were shown once
   bool isOtherShown() const;
   bool settled() const { return !other_ || !isOtherShown() || other_->settled(); }
 
