@@ -1,7 +1,7 @@
 // GraphPair: the graph, and beside it the graph of the step that it is compared with, the earlier one at the
 // left. What is gone is marked in the one, what is new in the other. An operation that is chosen in one is
-// chosen in both; both have one scale, and where one is moved the other follows: the point in the middle of the one
-// goes to where the operations around it are in the other.
+// chosen in both; both have one scale, and where one is moved the other follows: the point in the middle of
+// the one goes to where the operations around it are in the other.
 //
 // The graph that is shown always is the window's (GraphCanvas given to the constructor); the other one has
 // its opened groups and the times of its run.
