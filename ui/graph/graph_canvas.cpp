@@ -27,7 +27,7 @@ namespace dyn::ui {
 
 namespace {
 
-constexpr double kLeastScale = 0.02, kMostScale = 4;
+constexpr double kLeastScale = 0.02, kMostScale = 4, kMostFitScale = 1.3;
 // Up to this many nodes the layout takes a few milliseconds: it is made at once.
 constexpr size_t kMostNodesAtOnce = 1500;
 
@@ -125,6 +125,7 @@ void GraphCanvas::adopt(const Arrangement& wish, GraphScene scene) {
   if (wish.fit && !(otherView && stays)) fit();
   if (wish.centerNode >= 0) center(wish.centerNode);
   update();
+  Q_EMIT viewMoved();
   if (otherView) Q_EMIT searched(matchesCount());
   Q_EMIT sceneReady();
   if (!shown_.scene.remarks.isEmpty()) Q_EMIT remarked(shown_.scene.remarks.join("; "));
@@ -144,13 +145,18 @@ void GraphCanvas::rebuild(int keepNode) {
   arrange(wish);
 }
 
+// Nothing lies behind a legend that came.
+void GraphCanvas::fitToLegend(int before) {
+  if (fitted_ && legendHeight(shown_.marks, font()) != before) fit();
+  update();
+}
+
 void GraphCanvas::setTimes(std::vector<NodeTime> times) {
   const int legend = legendHeight(shown_.marks, font());
   times_ = std::move(times);
   spreadTimes();
   recount();
-  if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
-  update();
+  fitToLegend(legend);
   Q_EMIT heatChanged();
 }
 
@@ -163,8 +169,7 @@ void GraphCanvas::takeHeatOf(const GraphCanvas& other) {
 void GraphCanvas::setHeatInComparison(bool on) {
   const int legend = legendHeight(shown_.marks, font());
   shown_.marks.heatInComparison = heatInComparison_ = on;
-  if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
-  update();
+  fitToLegend(legend);
   Q_EMIT heatChanged();
 }
 
@@ -172,8 +177,7 @@ void GraphCanvas::setComparedRuns(Shared<RunsView> runs) {
   const int legend = legendHeight(shown_.marks, font());
   comparedRuns_ = std::move(runs);
   recount();
-  if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
-  update();
+  fitToLegend(legend);
 }
 
 void GraphCanvas::setOverlay(Shared<Overlay> overlay) {
@@ -181,8 +185,7 @@ void GraphCanvas::setOverlay(Shared<Overlay> overlay) {
   overlay_ = std::move(overlay);
   spreadOverlay();
   recount();
-  if (fitted_ && legendHeight(shown_.marks, font()) != legend) fit();
-  update();
+  fitToLegend(legend);
 }
 
 void GraphCanvas::spreadOverlay() {
@@ -365,9 +368,10 @@ void GraphCanvas::setTraced(const std::vector<int>& nodes) {
 }
 
 void GraphCanvas::setCompared(Shared<GraphView> other) {
+  const int legend = legendHeight(shown_.marks, font());
   compared_ = std::move(other);
   recount();
-  update();
+  fitToLegend(legend);
 }
 
 // Operations keep their ids from step to step.
@@ -397,8 +401,25 @@ void GraphCanvas::center(int node) {
   const SceneBox* box = boxOf(node);
   if (!box) return;
   scale_ = std::max(scale_, 0.8);
-  offset_ = QPointF(width(), height()) / 2 - box->rect.center() * scale_;
+  offset_ = middle() - box->rect.center() * scale_;
+  moved();
+}
+
+void GraphCanvas::moved() {
   fitted_ = false;
+  update();
+  Q_EMIT viewMoved();
+}
+
+// Above the legend.
+QPointF GraphCanvas::middle() const {
+  return QPointF(width(), height() - legendHeight(shown_.marks, font())) / 2;
+}
+
+void GraphCanvas::showAt(double scale, QPointF scenePoint) {
+  scale_ = std::clamp(scale, kLeastScale, kMostScale);
+  offset_ = middle() - scenePoint * scale_;
+  moved();
 }
 
 // Opens the groups around a node and brings it to the middle.
@@ -493,22 +514,28 @@ bool GraphCanvas::step(int key) {
   return true;
 }
 
-void GraphCanvas::fit() {
+double GraphCanvas::fitScale() const {
+  const QRectF b = shown_.scene.bounds;
+  if (b.isEmpty()) return kMostFitScale;
+  return std::clamp(std::min((width() - 40) / b.width(), (2 * middle().y() - 40) / b.height()), kLeastScale,
+                    kMostFitScale);
+}
+
+void GraphCanvas::fit(double mostScale) {
   fitted_ = true;
   const QRectF b = shown_.scene.bounds;
   if (b.isEmpty()) return;
-  const double tall = height() - legendHeight(shown_.marks, font());  // nothing lies behind the legend
-  scale_ = std::clamp(std::min((width() - 40) / b.width(), (tall - 40) / b.height()), kLeastScale, 1.3);
-  offset_ = QPointF(width(), tall) / 2 - b.center() * scale_;
+  scale_ = std::min(fitScale(), mostScale);
+  offset_ = middle() - b.center() * scale_;
   update();
+  Q_EMIT viewMoved();
 }
 
 void GraphCanvas::zoom(double factor, QPointF at) {
   const QPointF under = toScene(at);
   scale_ = std::clamp(scale_ * factor, kLeastScale, kMostScale);
   offset_ = at - under * scale_;
-  fitted_ = false;
-  update();
+  moved();
 }
 
 int GraphCanvas::boxAt(QPointF p) const {
@@ -532,11 +559,7 @@ void GraphCanvas::mousePressEvent(QMouseEvent* event) {
   lookAt(minimap_.toScene(pressed_, size()));
 }
 
-void GraphCanvas::lookAt(QPointF scenePoint) {
-  offset_ = QPointF(width(), height()) / 2 - scenePoint * scale_;
-  fitted_ = false;
-  update();
-}
+void GraphCanvas::lookAt(QPointF scenePoint) { showAt(scale_, scenePoint); }
 
 QRectF GraphCanvas::inSight() const { return QRectF(toScene({0, 0}), toScene(QPointF(width(), height()))); }
 
@@ -545,14 +568,13 @@ bool GraphCanvas::minimapShown() const { return shown_.view && !inSight().contai
 void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
   if (!(event->buttons() & (Qt::LeftButton | Qt::MiddleButton))) return;
   if (inMinimap_) return lookAt(minimap_.toScene(event->position(), size()));
-  const QPointF moved = event->position() - pressed_;
-  if (!dragging_ && moved.manhattanLength() < 4) return;
+  const QPointF way = event->position() - pressed_;
+  if (!dragging_ && way.manhattanLength() < 4) return;
   dragging_ = true;
-  fitted_ = false;
   setCursor(Qt::ClosedHandCursor);
-  offset_ += moved;
+  offset_ += way;
   pressed_ = event->position();
-  update();
+  moved();
 }
 
 void GraphCanvas::mouseReleaseEvent(QMouseEvent* event) {
@@ -602,12 +624,17 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
     default:
       return QWidget::keyPressEvent(event);
   }
-  fitted_ = false;
-  update();
+  moved();
 }
 
 void GraphCanvas::resizeEvent(QResizeEvent*) {
   if (fitted_) fit();
+}
+
+// The map is a picture that is kept.
+void GraphCanvas::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && shown_.view) minimap_.setScene(shown_.scene, palette());
 }
 
 void GraphCanvas::paintEvent(QPaintEvent*) {

@@ -102,8 +102,14 @@ class GraphCanvas : public QWidget {
   // Opens the groups around the node, brings it to the middle and selects it; false: it is not in this graph.
   bool revealId(NodeId id);
   bool revealPlace(const QString& place);
-  void fit();
+  void fit(double mostScale = 4);  // the whole, at most that large
+  bool isFitted() const { return fitted_; }
+  double fitScale() const;  // of the whole
+  double scale() const { return scale_; }
+  void showAt(double scale, QPointF scenePoint);  // which comes to the middle
+  QPointF middle() const;                         // of the part that no legend covers
   bool minimapShown() const;
+  QPointF toScene(QPointF p) const { return (p - offset_) / scale_; }
   QPointF onScreen(QPointF scenePoint) const { return scenePoint * scale_ + offset_; }
   int changesCount(BoxChange change) const {
     return static_cast<int>(std::count(shown_.marks.changes.begin(), shown_.marks.changes.end(), change));
@@ -111,6 +117,7 @@ class GraphCanvas : public QWidget {
 
  Q_SIGNALS:
   void sceneReady();
+  void viewMoved();                            // panned, zoomed or fitted
   void menuWanted(const QPoint& globalPlace);  // at the chosen operation
   void lookChanged(const QString& what);       // by a person: "open groups"
   void nodeSelected(int node);
@@ -120,6 +127,7 @@ class GraphCanvas : public QWidget {
   void remarked(const QString& text);                        // of a layout: what could not be done as wished
 
  protected:
+  void changeEvent(QEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
@@ -150,13 +158,14 @@ class GraphCanvas : public QWidget {
   void recount();      // times and matches per box
   const SceneBox* boxOf(int node) const;
   int boxAt(QPointF scenePoint) const;
-  QPointF toScene(QPointF p) const { return (p - offset_) / scale_; }
   QRectF inSight() const;
   void lookAt(QPointF scenePoint);
   int nodeOfPlace(const std::string& place) const;  // -1: none
   void reveal(int node);
   void center(int node);
   void zoom(double factor, QPointF at);
+  void moved();  // by a person or to show something: it is no longer fitted
+  void fitToLegend(int before);
 
   // A graph, and all that counts by its nodes and boxes: they come and go together, so that no index of one
   // graph is ever used in another.

@@ -3,7 +3,10 @@
 #include <QLabel>
 #include <QSplitter>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ui/graph/graph_scene.h"
 #include "ui/support/theme.h"
@@ -85,10 +88,15 @@ void GraphPair::refresh() {
     parts_->addWidget(otherPart_);
     connect(shown_, &GraphCanvas::nodeSelected, this, [this] { follow(*shown_, *other_); });
     connect(other_, &GraphCanvas::sceneReady, this, [this] {
+      findCommon();
       follow(*shown_, *other_);
       Q_EMIT otherReady();
     });
     connect(other_, &GraphCanvas::nodeSelected, this, [this] { follow(*other_, *shown_); });
+    for (GraphCanvas* canvas : {shown_, other_}) {
+      GraphCanvas* with = canvas == shown_ ? other_ : shown_;
+      connect(canvas, &GraphCanvas::viewMoved, this, [this, canvas, with] { moveAlong(*canvas, *with); });
+    }
     connect(shown_, &GraphCanvas::lookChanged, this, [this] { other_->setLook(shown_->look()); });
     connect(shown_, &GraphCanvas::heatChanged, this, [this] { other_->takeHeatOf(*shown_); });
   }
@@ -98,8 +106,11 @@ void GraphPair::refresh() {
   const bool came = both && otherPart_->isHidden();
   otherPart_->setVisible(both);
   if (!both) {
+    const bool went = other_->graph() != nullptr;
     other_->setCompared(nullptr);
     other_->setGraph(nullptr, false);
+    common_.clear();
+    if (went && shown_->isFitted()) shown_->fit();
     return;
   }
   const GraphView& shown = *shown_->graph();
@@ -116,15 +127,86 @@ void GraphPair::refresh() {
   }
   other_->takeHeatOf(*shown_);
   other_->setCompared(shown_->graph());
+  findCommon();
   follow(*shown_, *other_);
 }
 
-// The same operation there; one that is not in it leaves the other graph as it is, without a choice.
+// The same operation there; one that is not in it leaves the other graph without a choice.
 void GraphPair::follow(GraphCanvas& from, GraphCanvas& to) {
   if (isFollowing_ || !isOtherShown()) return;
   isFollowing_ = true;
-  if (from.selectedId() == kNoNode || !to.revealId(from.selectedId())) to.select(-1);
+  const NodeId id = from.selectedId();
+  const bool isThere = id != kNoNode && (to.selectedId() == id || to.revealId(id));
+  if (!isThere && to.selectedId() != kNoNode) to.select(-1);
   isFollowing_ = false;
+  moveAlong(from, to);
+  const GraphScene& scene = to.scene();
+  const int box = isThere && to.settled() ? scene.boxOfNode[static_cast<size_t>(to.selectedNode())] : -1;
+  if (box < 0) return;
+  // At the edge of the one it may be beyond the edge of the other.
+  const QRectF place = scene.boxes[static_cast<size_t>(box)].rect;
+  if (to.rect().contains(to.onScreen(place.center()).toPoint())) return;
+  isMoving_ = true;
+  to.showAt(from.scale(), place.center());
+  isMoving_ = false;
+}
+
+// Boxes of operations and closed groups that both have. Of a group one point: its box.
+void GraphPair::findCommon() {
+  common_.clear();
+  if (!isOtherShown() || !other_->graph() || !shown_->graph()) return;
+  const auto boxOf = [](const GraphCanvas& canvas, size_t node) -> const SceneBox* {
+    if (node >= canvas.scene().boxOfNode.size()) return nullptr;
+    const int box = canvas.scene().boxOfNode[node];
+    return box < 0 ? nullptr : &canvas.scene().boxes[static_cast<size_t>(box)];
+  };
+  std::unordered_map<NodeId, size_t> others;
+  for (size_t n = 0; n < other_->graph()->nodes.size(); ++n) others[other_->graph()->nodes[n].id] = n;
+  std::unordered_set<const SceneBox*> taken;
+  for (size_t n = 0; n < shown_->graph()->nodes.size(); ++n) {
+    const auto other = others.find(shown_->graph()->nodes[n].id);
+    if (other == others.end()) continue;
+    const SceneBox *here = boxOf(*shown_, n), *there = boxOf(*other_, other->second);
+    if (here && there && taken.insert(here).second)
+      common_.push_back({static_cast<int>(n), here->rect.center(), there->rect.center()});
+  }
+}
+
+// Where the point is in the other scene: moved as the operations around it are, the nearest most; the chosen
+// one leads while it is well in sight, so that it stands at one height in both.
+QPointF GraphPair::counterpart(const GraphCanvas& from, QPointF scenePoint) const {
+  const bool isShown = &from == shown_;
+  constexpr double kNear = 400;  // square of some pixels: no weight is endless
+  QPointF sum, chosen;
+  double weights = 0, lead = 0;
+  for (const Common& common : common_) {
+    const QPointF here = isShown ? common.shown : common.other,
+                  way = (isShown ? common.other : common.shown) - here, away = here - scenePoint;
+    const double near = QPointF::dotProduct(away, away) + kNear, weight = 1 / (near * near);
+    sum += way * weight;
+    weights += weight;
+    if (common.shownNode != shown_->selectedNode()) continue;
+    const QPointF at = from.onScreen(here) - from.middle();
+    const double part = std::max(std::abs(at.x()) / std::max(1, from.width()),
+                                 std::abs(at.y()) / std::max(1, from.height()));  // 0.5: at the edge
+    lead = std::clamp(4 * (0.5 - part), 0.0, 1.0);
+    chosen = way;
+  }
+  if (weights == 0) return scenePoint;
+  return scenePoint + chosen * lead + sum / weights * (1 - lead);
+}
+
+void GraphPair::moveAlong(GraphCanvas& from, GraphCanvas& to) {
+  if (isMoving_ || isFollowing_ || !isOtherShown() || !from.graph() || !to.graph()) return;
+  isMoving_ = true;
+  if (from.isFitted()) {
+    const double both = std::min(from.fitScale(), to.fitScale());
+    from.fit(both);
+    to.fit(both);
+  } else {
+    to.showAt(from.scale(), counterpart(from, from.toScene(from.middle())));
+  }
+  isMoving_ = false;
 }
 
 }  // namespace dyn::ui

@@ -13,6 +13,7 @@
 #include <QTableWidget>
 #include <QTextBrowser>
 #include <QToolButton>
+#include <QVBoxLayout>
 
 #include "app/engine/device/launch_counts.h"
 #include "app/engine/model/model_info.h"
@@ -35,6 +36,7 @@
 #include "ui/support/freed_beside.h"
 #include "ui/support/icons.h"
 #include "ui/support/why_grey.h"
+#include "ui/views/code/ir_pair.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/device_counts_text.h"
 #include "ui/views/node_details.h"
@@ -42,6 +44,7 @@
 #include "ui/views/pipeline_edit.h"
 #include "ui/views/run/flame_canvas.h"
 #include "ui/views/run/rows_panel.h"
+#include "ui/views/run/run_cards.h"
 #include "ui/views/run/stop_panel.h"
 #include "ui/views/run/timeline_panel.h"
 
@@ -73,7 +76,15 @@ MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
   setAcceptDrops(true);
   canvas_ = new GraphCanvas;
   pair_ = new GraphPair(canvas_);
-  setCentralWidget(pair_);
+  cards_ = new RunCards;
+  auto* middle = new QWidget;
+  auto* column = new QVBoxLayout(middle);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(cards_);
+  column->addWidget(pair_, 1);
+  cards_->hide();
+  setCentralWidget(middle);
   planTimer_.setSingleShot(true);
   planTimer_.setInterval(150);
   connect(&planTimer_, &QTimer::timeout, this, &MainWindow::askPlan);
@@ -263,8 +274,9 @@ void MainWindow::showTexts(int index) {
   levels_->setStep(index);
   const std::string step = std::to_string(index);
   const QWidget* shown = bottom_->currentWidget();
-  if (shown == irText_ && std::exchange(irStep_, index) != index)
+  if (shown == irPair_ && std::exchange(irStep_, index) != index)
     submit(Command::of(CommandId::ir).add("pass", step));
+  askOtherText();
   if (shown == diffText_ && std::exchange(diffStep_, index) != index) {
     // What the graph is compared with, the text is, too; else the step before.
     const bool chosen = comparedStep_ >= 0 && comparedStep_ != index;
@@ -335,7 +347,13 @@ void MainWindow::onFinished(const Event& event) {
     const auto latest = latest_.find(id);
     const bool isLatest = latest != latest_.end() && latest->second == event.ticket;
     const bool isOfLevels = takeLevels(*event.outcome);
-    if (!isOfLevels && event.ticket == comparing_)
+    if (event.ticket == comparingText_ && comparingText_ != 0) {
+      comparingText_ = 0;
+      const auto* text = event.outcome->as<IrText>();
+      if (text) irPair_->setOther(*text);
+      pending_.erase(event.ticket);
+      if (text) askOtherText();  // another one may be wanted by now
+    } else if (!isOfLevels && event.ticket == comparing_)
       showCompared(event.outcome->share<GraphView>());
     else if (!isOfLevels && isLatest)
       onOutcome(*event.outcome, typed);
@@ -398,10 +416,9 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     if (!text->file.empty())
       return statusBar()->showMessage("written to " + QString::fromStdString(text->file), 8000);
     if (text->level != IrLevel::graph) return;
-    irText_->showIr(*text);
+    irPair_->setText(*text);
     irStep_ = text->step;
-    const int node = canvas_->selectedNode();
-    if (node >= 0) irText_->showNode(canvas_->graph()->nodes[static_cast<size_t>(node)].id);
+    irPair_->showNode(canvas_->selectedId());
   } else if (const auto* diff = outcome.as<DiffView>()) {
     diffText_->showDiff(*diff);
   } else if (const auto* dims = outcome.as<DimsTable>()) {
@@ -424,6 +441,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
       result_ = result;
       places_->setBounds(result);
       if (result->profile) showKernels(*result->profile);
+      cards_->setRun(result);
       return;
     }
     result_ = result;
@@ -492,8 +510,9 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   }
   runSummary_->clear();
   kernelTable_->setRowCount(0);
+  showCards(nullptr);
   passTable_->setRowCount(0);
-  irText_->clear();
+  irPair_->clear();
   diffText_->clear();
   irStep_ = diffStep_ = -1;
   timeline_->setRun(nullptr);
@@ -577,6 +596,7 @@ void MainWindow::showNode(int node) {
     plan_->canvas()->setChosen(kNoNode);
     timeline_->setChosenPlace({});
     levels_->showPlace({});
+    irPair_->showNode(kNoNode);
     return;
   }
   const GraphNode& n = canvas_->graph()->nodes[static_cast<size_t>(node)];
@@ -597,7 +617,7 @@ void MainWindow::showNode(int node) {
                     overlayText(*entry, QString::fromStdString(overlay_->shown()->unit)).toHtmlEscaped());
   details_->setHtml(nodeDetails(n, canvas_->timeOfNode(node), together,
                                 counts.launchesCount > 0 ? &counts : nullptr, rows, sizeTitles_));
-  irText_->showNode(n.id);
+  irPair_->showNode(n.id);
   levels_->showPlace(QString::fromStdString(n.place));
   tensor_->setName(QString::fromStdString(n.name));
   tensor_->setStep(canvas_->graph()->step);
@@ -611,6 +631,7 @@ void MainWindow::cancel() {
   // What waited is dropped without an event; what runs ends with one.
   for (auto it = pending_.begin(); it != pending_.end();)
     it = it->first == running_ ? std::next(it) : pending_.erase(it);
+  comparingText_ = 0;
   irStep_ = diffStep_ = -1;  // a text that was asked for may not come
   levels_->forgetAsked();
   const auto graph = latest_.find(CommandId::graph);

@@ -64,12 +64,14 @@ class DebugMenu;
 class FlameCanvas;
 class GraphPair;
 class HelpWindow;
+class IrPair;
 class LevelsPanel;
 class NameDelegate;
 class OverlayMenu;
 class OverviewPage;
 class PipelineEdit;
 class RowsPanel;
+class RunCards;
 class RunQuestions;
 class RunsPanel;
 class StopPanel;
@@ -179,6 +181,7 @@ class MainWindow : public QMainWindow {
   void search(const QString& text);
   void showCompared(Shared<GraphView> other);
   void showSideBySide(bool on);
+  void askOtherText();
   void showFound(int count);
   void showOutline(Shared<GraphView> graph);
   // Of the menus: how the window looks, and what it does by itself.
@@ -221,6 +224,7 @@ class MainWindow : public QMainWindow {
   // What a run was given stands in the Run panel, wherever it was asked for.
   void showGiven(const Command& command, const RunResult& run);
   void showKernels(const KernelTable& table);
+  void showCards(Shared<RunResult> run);
   double operationsOfKernel(const KernelRow& row) const;
   QString countsOfKernel(const KernelRow& row) const;
   void showRange(qint64 beginNs, qint64 endNs);
@@ -291,7 +295,8 @@ class MainWindow : public QMainWindow {
   QByteArray startState_;   // of the docks, when there is one
   int unseenFaults_ = 0;    // written to the console since it was looked at
   QTimer titleTimer_;
-  std::map<WindowMode, QWidget*> fronts_;  // the panel that each showed last
+  std::map<WindowMode, std::pair<IrLevel, IrLevel>> levelsOf_;  // that each showed last
+  std::map<WindowMode, QWidget*> fronts_;                       // the panel that each showed last
   std::map<WindowMode, std::pair<QSize, QByteArray>> dockStates_;
   std::array<QAction*, kWindowModes.size()> modeActions_ = {};
   QToolButton* problemsButton_ = nullptr;
@@ -308,6 +313,7 @@ class MainWindow : public QMainWindow {
   bool pictureWanted_ = false;  // of the model that was opened, when it is laid out
 
   GraphCanvas* canvas_ = nullptr;
+  RunCards* cards_ = nullptr;  // above it
   GraphPair* pair_ = nullptr;  // its place, and that of the graph it is compared with
   QTableWidget* passTable_ = nullptr;
   QTableWidget* kernelTable_ = nullptr;
@@ -317,7 +323,9 @@ class MainWindow : public QMainWindow {
   RunsPanel* runs_ = nullptr;
   RunQuestions* questions_ = nullptr;
   OverlayMenu* overlay_ = nullptr;
-  IrTextView* irText_ = nullptr;
+  IrPair* irPair_ = nullptr;      // its place, and that of the text it is compared with
+  IrTextView* irText_ = nullptr;  // of it
+  Ticket comparingText_ = 0;      // of the text that the shown one is compared with
   IrTextView* diffText_ = nullptr;
   LevelsPanel* levels_ = nullptr;
   StopPanel* stop_ = nullptr;

@@ -19,6 +19,7 @@
 #include "ui/shell/menu_keys.h"
 #include "ui/support/icons.h"
 #include "ui/support/why_grey.h"
+#include "ui/views/code/ir_pair.h"
 
 namespace dyn::ui {
 
@@ -150,12 +151,29 @@ bool MainWindow::idle() const { return pending_.empty() && canvas_->settled() &&
 // Where nothing is compared yet: with the step before.
 void MainWindow::showSideBySide(bool on) {
   pair_->setSideBySide(on);
-  if (on && comparedStep_ == kNotCompared) compareWith(kStepBefore);
+  if (on && comparedStep_ == kNotCompared) return compareWith(kStepBefore);
+  askOtherText();
 }
 
 void MainWindow::showCompared(Shared<GraphView> other) {
   canvas_->setCompared(other);
   pair_->setOther(std::move(other));
+  askOtherText();
+}
+
+// The text beside the text, where both graphs are; it is asked for when it is looked at.
+void MainWindow::askOtherText() {
+  const GraphView* other = pair_->isSideBySide() ? pair_->compared().get() : nullptr;
+  if (!other || !canRun() || other->step == step_) {
+    comparingText_ = 0;
+    return irPair_->dropOther();
+  }
+  if (bottom_->currentWidget() != irPair_ || irPair_->otherStep() == other->step || comparingText_ != 0)
+    return;
+  comparingText_ = session_->submit(Command::of(CommandId::ir).add("pass", std::to_string(other->step)),
+                                    Delivery::byEvent);
+  pending_[comparingText_] = CommandId::ir;
+  updateBusy();
 }
 
 // Of a search: how many there are, which one is shown, and the list.

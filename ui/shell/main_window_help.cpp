@@ -123,6 +123,14 @@ void MainWindow::followLink(const QString& what, const QString& which) {
   if (what == "why") return askWhy(which);
   if (what == "run") return run();
   if (what == "plan") return askPlanNow();
+  if (what == "place") {
+    bringPanel(kernelTable_);
+    return choosePlace(which);
+  }
+  if (what == "bounds") {
+    bringPanel(places_);
+    return places_->showBounds();
+  }
   if (what == "panel") return static_cast<void>(showPanel(which));
   if (what == "line") return static_cast<void>(submitLine(which.toStdString()));
   if (what == "limit") {

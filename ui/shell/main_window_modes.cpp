@@ -15,6 +15,7 @@
 #include "ui/support/icons.h"
 #include "ui/support/why_grey.h"
 #include "ui/views/code/levels_panel.h"
+#include "ui/views/run/run_cards.h"
 #include "ui/views/run/stop_panel.h"
 
 namespace dyn::ui {
@@ -160,7 +161,17 @@ void MainWindow::setMode(WindowMode mode) {
   if (!again && !isAtStart_) dockStates_[mode_] = {now, saveState()};
   isAtStart_ = false;
   for (QAction* action : modeActions_) enableUnless(action, {});
+  const auto hasLevels = [](WindowMode one) { return one == WindowMode::code || one == WindowMode::debug; };
+  if (hasLevels(mode_)) levelsOf_[mode_] = {levels_->pane(0)->level(), levels_->pane(1)->level()};
+  if (hasLevels(mode) && mode != mode_) {
+    // A run is followed in the program that runs, beside the graph that it was made from.
+    const auto first = mode == WindowMode::debug ? std::pair(IrLevel::bytecode, IrLevel::graph)
+                                                 : std::pair(IrLevel::graph, IrLevel::assembly);
+    const auto [left, right] = levelsOf_.try_emplace(mode, first).first->second;
+    levels_->setLevels(left, right);
+  }
   mode_ = mode;
+  cards_->setVisible(mode == WindowMode::profile && cards_->hasCards());
   modeWidth_ = width();
   modeActions_[static_cast<size_t>(mode)]->setChecked(true);
   showPanelsOf(mode);

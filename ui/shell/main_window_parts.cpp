@@ -30,9 +30,11 @@
 #include "ui/support/short_name.h"
 #include "ui/support/theme_text.h"
 #include "ui/support/why_grey.h"
+#include "ui/views/code/ir_pair.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/run/flame_canvas.h"
 #include "ui/views/run/rows_panel.h"
+#include "ui/views/run/run_cards.h"
 #include "ui/views/run/runs_panel.h"
 #include "ui/views/run/timeline_panel.h"
 #include "ui/views/table.h"
@@ -247,9 +249,9 @@ void MainWindow::makeDocks() {
   bottom_ = new QTabWidget;
   bottom_->setObjectName("bottomTabs");
   bottom_->setMinimumHeight(90);  // whatever its tabs would like
-  irText_ = new IrTextView;
+  irPair_ = new IrPair;
+  irText_ = irPair_->view();
   diffText_ = new IrTextView;
-  irText_->setObjectName("irText");
   diffText_->setObjectName("diffText");
   kernelTable_ = makeTable(
       "kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "GFLOP/s", "Place", "On the GPU"});
@@ -261,7 +263,7 @@ void MainWindow::makeDocks() {
   console_ = new ConsolePanel(
       [this](const std::string& line, size_t cursor) { return session_->complete(line, cursor); },
       settings_.isKept() ? historyPath() : "");
-  bottom_->addTab(irText_, "IR");
+  bottom_->addTab(irPair_, "IR");
   bottom_->addTab(diffText_, "Changes");
   plan_ = new PlanPanel;
   timelinePanel_ = new TimelinePanel;
@@ -298,6 +300,7 @@ void MainWindow::makeDocks() {
   });
   overview_ = new OverviewPage;
   connect(overview_, &OverviewPage::linkChosen, this, &MainWindow::followLink);
+  connect(cards_, &RunCards::linkChosen, this, &MainWindow::followLink);
   dock("Overview", "overviewDock", overview_, Qt::LeftDockWidgetArea);
 
   details_ = new QTextBrowser;
@@ -378,7 +381,7 @@ void MainWindow::connectViews() {
     updateBusy();
     if (idle()) Q_EMIT becameIdle();
   });
-  connect(irText_, &IrTextView::nodeChosen, this, &MainWindow::chooseNode);
+  connect(irPair_, &IrPair::nodeChosen, this, &MainWindow::chooseNode);
   connect(diffText_, &IrTextView::nodeChosen, this, &MainWindow::chooseNode);
   connect(plan_->canvas(), &PlanCanvas::nodeChosen, this, &MainWindow::chooseNode);
   connect(bottom_, &QTabWidget::currentChanged, this, &MainWindow::askPlan);

@@ -24,6 +24,7 @@
 #include "app/session/views/view.h"
 #include "ui/shell/main_window.h"
 #include "ui/support/icons.h"
+#include "ui/support/kind_text.h"
 #include "ui/support/short_name.h"
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/device_counts_text.h"
@@ -31,6 +32,7 @@
 #include "ui/views/overview_page.h"
 #include "ui/views/run/flame_canvas.h"
 #include "ui/views/run/rows_panel.h"
+#include "ui/views/run/run_cards.h"
 #include "ui/views/run/runs_panel.h"
 #include "ui/views/run/timeline_panel.h"
 #include "ui/views/table.h"
@@ -228,6 +230,7 @@ void MainWindow::showRun() {
   overview_->setRun(result_);
   showNode(canvas_->selectedNode());  // with its time
   places_->setRun(result_);
+  showCards(result_);
   rows_->setLevels(result_->levels);
   if (!result_->levels) rows_->say(whyNoLevels(passes_.get()));
   if (result_->profile) showKernels(*result_->profile);
@@ -236,6 +239,12 @@ void MainWindow::showRun() {
   if (panel != timelinePanel_ && panel != flame_ && panel != plan_ && panel != cockpit_ && panel != places_ &&
       panel != tensor_ && panel != rows_ && panel != levels_)
     bringPanel(kernelTable_);
+}
+
+// In the mode of runs, above the graph.
+void MainWindow::showCards(Shared<RunResult> run) {
+  cards_->setRun(std::move(run));
+  cards_->setVisible(mode_ == WindowMode::profile && cards_->hasCards());
 }
 
 // What the simulated GPU counted in the launches of a row of the profile; "": nothing.
@@ -277,7 +286,7 @@ void MainWindow::showKernels(const KernelTable& table) {
     kernelTable_->item(r, Columns::kName)->setData(Qt::UserRole, QString::fromStdString(row.place));
     kernelTable_->item(r, Columns::kName)->setData(Qt::UserRole + 1, QString::fromStdString(row.kind));
     setCell(kernelTable_, r, Columns::kWhat,
-            QString::fromStdString(row.description.empty() ? row.kind : row.description));
+            row.description.empty() ? kindText(row.kind) : QString::fromStdString(row.description));
     setNumber(kernelTable_, r, Columns::kLaunches, QString::number(row.launchesCount),
               static_cast<double>(row.launchesCount));
     setNumber(kernelTable_, r, Columns::kTotal, timeText(row.totalNs), ns);

@@ -2,6 +2,7 @@
 // (tests/support/window_story.h).
 #include <gtest/gtest.h>
 
+#include <QAbstractButton>
 #include <QAction>
 #include <QApplication>
 #include <QFile>
@@ -279,6 +280,30 @@ TEST_F(Stories, whatIsSlowerWithLongerSequences) {
   EXPECT_GT(named<QTableWidget>("differences")->rowCount(), 3);
   EXPECT_NE(canvas()->grab().toImage(), heat) << "the graph shows the ratio";
   EXPECT_LE(steps_, 7);
+}
+
+// Words of the code are not those of the window: no label, tip, menu or cell after a run has one.
+TEST_F(Stories, noPrivateWordsInLabels) {
+  press("Ctrl+R");
+  QStringList texts;
+  for (const WindowMode mode : kWindowModes) {
+    window_.setMode(mode);
+    settle();
+    for (const QAction* action : window_.findChildren<QAction*>())
+      texts << action->text() << action->toolTip();
+    for (const QWidget* widget : window_.findChildren<QWidget*>())
+      texts << widget->toolTip() << widget->accessibleName();
+    for (const QLabel* label : window_.findChildren<QLabel*>()) texts << label->text();
+    for (const QAbstractButton* button : window_.findChildren<QAbstractButton*>()) texts << button->text();
+    for (const QTableWidget* table : window_.findChildren<QTableWidget*>())
+      for (int row = 0; row < table->rowCount(); ++row)
+        for (int column = 0; column < table->columnCount(); ++column)
+          if (const QTableWidgetItem* item = table->item(row, column))
+            texts << item->text() << item->toolTip();
+  }
+  ASSERT_GT(texts.size(), 500);
+  static const QRegularExpression hidden("\\b(builtins?|NodeId|linearise|absorb|gone later)\\b");
+  for (const QString& text : texts) EXPECT_FALSE(text.contains(hidden)) << text.toStdString();
 }
 
 TEST_F(Stories, whatChangedBetweenTwoStepsWordByWord) {

@@ -182,9 +182,49 @@ std::vector<Fold> foldsOf(const CodeText& text) {
   return folds;
 }
 
+namespace {
+
+// What was cut out of a text: bytes, and two characters that took their place.
+struct Cut {
+  size_t begin = 0, end = 0;
+};
+
+// Columns of a line, after cuts within it.
+std::vector<Columns> cutColumns(const CodeText& text, uint32_t index, const std::vector<Columns>& columns,
+                                const std::vector<Cut>& cuts) {
+  constexpr uint32_t kInstead = 2;  // "…/"
+  const std::string_view line = text.line(index);
+  const auto lineBegin = static_cast<size_t>(line.data() - text.text().data());
+  const auto column = [&](size_t byte) {
+    return static_cast<uint32_t>(std::count_if(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(byte),
+                                               [](char c) { return !isContinuation(c); }));
+  };
+  auto first = std::lower_bound(cuts.begin(), cuts.end(), lineBegin,
+                                [](const Cut& cut, size_t at) { return cut.begin < at; });
+  std::vector<Columns> ranges;  // of the cuts
+  for (; first != cuts.end() && first->begin < lineBegin + line.size(); ++first)
+    ranges.emplace_back(column(first->begin - lineBegin), column(first->end - lineBegin));
+  const auto moved = [&](uint32_t at) {
+    uint32_t less = 0;
+    for (const auto& [begin, end] : ranges) {
+      if (at <= begin) break;
+      if (at < end) return std::min(at, begin + kInstead) - less;
+      less += end - begin - kInstead;
+    }
+    return at - less;
+  };
+  std::vector<Columns> result;
+  for (const auto& [begin, end] : columns)
+    if (moved(begin) < moved(end)) result.emplace_back(moved(begin), moved(end));
+  return result;
+}
+
+}  // namespace
+
 CodeText withShortNames(const CodeText& text) {
   const std::string& all = text.text();
   std::string cut;
+  std::vector<Cut> cuts;
   cut.reserve(all.size());
   size_t from = 0;
   for (size_t at = all.find("%\""); at != std::string::npos; at = all.find("%\"", at + 1)) {
@@ -193,12 +233,17 @@ CodeText withShortNames(const CodeText& text) {
     const size_t words = lastWords(std::string_view(all).substr(begin, end - begin));
     if (words < 3) continue;
     cut.append(all, from, begin - from).append("…/");
+    cuts.push_back({begin, begin + words});
     from = begin + words;
   }
   cut.append(all, from);
   CodeText shown(std::move(cut));
   shown.marks = text.marks;
   shown.folds = text.folds;
+  shown.numbers = text.numbers;
+  shown.changed.resize(text.changed.size());
+  for (uint32_t i = 0; i < text.changed.size(); ++i)
+    if (!text.changed[i].empty()) shown.changed[i] = cutColumns(text, i, text.changed[i], cuts);
   return shown;
 }
 

@@ -12,7 +12,8 @@
 
 namespace dyn::ui {
 
-enum class LineMark : uint8_t { none, added, removed, before, after };
+// absent: an empty line opposite one that only the other text has.
+enum class LineMark : uint8_t { none, added, removed, before, after, absent };
 
 // Lines `first` + 1 to `last` are hidden while it is closed.
 struct Fold {
@@ -44,6 +45,7 @@ class CodeText {
   std::vector<LineMark> marks;                // by line, or empty
   std::vector<std::vector<Columns>> changed;  // by line, what differs in it; or empty
   std::vector<Fold> folds;                    // by their first line
+  std::vector<uint32_t> numbers;              // by line, from 1; 0: has none; or empty: they are counted
 
  private:
   std::string text_;
@@ -55,6 +57,7 @@ class CodeText {
 // Blocks by their indentation: a line that ends in an opening bracket, to the line that closes it. Runs of
 // `dim` facts, of declarations, attributes and metadata are folds that are closed at first.
 std::vector<Fold> foldsOf(const CodeText& text);
-// The same lines with the paths in front of quoted names cut: %"…/self/MatMul". Folds and marks stay.
+// The same lines with the paths in front of quoted names cut: %"…/self/MatMul". Folds, marks and what
+// differs stay.
 CodeText withShortNames(const CodeText& text);
 }  // namespace dyn::ui

@@ -72,10 +72,8 @@ void CodeView::setCode(std::shared_ptr<const CodeText> code) {
   horizontalScrollBar()->setValue(0);
 }
 
-// A difference has columns of the whole names.
 void CodeView::cutNames() {
-  const bool cuts = shortNames_ && full_->changed.empty();
-  code_ = cuts ? std::make_shared<const CodeText>(withShortNames(*full_)) : full_;
+  code_ = shortNames_ ? std::make_shared<const CodeText>(withShortNames(*full_)) : full_;
 }
 
 void CodeView::setShortNames(bool isShort) {

@@ -49,6 +49,8 @@ QColor markColor(LineMark mark, bool dark) {
     case LineMark::before:
     case LineMark::after:
       return dark ? QColor(70, 56, 22) : QColor(255, 246, 220);
+    case LineMark::absent:
+      return dark ? QColor(255, 255, 255, 10) : QColor(0, 0, 0, 10);
     case LineMark::none:
       break;
   }
@@ -188,9 +190,13 @@ void CodeView::paintMargin(QPainter& painter, Row row, int y) const {
   painter.fillRect(QRect(0, y, marginWidth() - 3, lineHeight_), palette().color(QPalette::AlternateBase));
   if (row.part > 0) return;
   if (takesMarks_) paintMarks(painter, row.line, y);
+  const auto line = static_cast<size_t>(row.line);
+  const uint32_t number =
+      line < code_->numbers.size() ? code_->numbers[line] : static_cast<uint32_t>(line) + 1;
+  if (number == 0) return;
   painter.setPen(tokenColor(TokenKind::path, isDark(palette())));
   painter.drawText(QRectF(0, y, marginWidth() - 2.4 * cell_, lineHeight_), Qt::AlignRight | Qt::AlignVCenter,
-                   QString::number(row.line + 1));
+                   QString::number(number));
   const bool isFold = std::binary_search(code_->folds.begin(), code_->folds.end(),
                                          Fold{static_cast<uint32_t>(row.line), 0, false},
                                          [](const Fold& a, const Fold& b) { return a.first < b.first; });

@@ -102,6 +102,11 @@ void IrTextView::showDiff(const DiffView& diff) {
   setCode(text.take());
 }
 
+void IrTextView::showAligned(std::shared_ptr<const CodeText> code, std::vector<IrLine> lines) {
+  lines_ = std::move(lines);
+  setCode(std::move(code));
+}
+
 NodeId IrTextView::nodeAtLine(uint32_t line) const {
   const auto after = std::upper_bound(lines_.begin(), lines_.end(), line,
                                       [](uint32_t at, const IrLine& start) { return at < start.line; });
@@ -112,7 +117,7 @@ void IrTextView::showNode(NodeId node) {
   const auto found = std::find_if(lines_.begin(), lines_.end(), [&](const IrLine& line) {
     return line.node == node && line.line > 0 && static_cast<int>(line.line) <= lineCount();
   });
-  if (found == lines_.end()) return;
+  if (found == lines_.end() || node == kNoNode) return setHighlights({});
   const int line = static_cast<int>(found->line) - 1;
   QColor color = palette().color(QPalette::Highlight);
   color.setAlpha(60);

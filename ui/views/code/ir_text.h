@@ -15,7 +15,9 @@ class IrTextView : public CodeView {
   explicit IrTextView(QWidget* parent = nullptr);
   void showIr(const IrText& text);
   void showDiff(const DiffView& diff);
-  void showNode(NodeId node);              // marks the line of that operation
+  // A text made elsewhere, with the lines of its operations in ascending order.
+  void showAligned(std::shared_ptr<const CodeText> code, std::vector<IrLine> lines);
+  void showNode(NodeId node);  // marks the line of that operation; none has one: no line is marked
   NodeId nodeAtLine(uint32_t line) const;  // 1-based; of the operation that the line is part of
 
  Q_SIGNALS:

@@ -24,6 +24,7 @@
 #include "ui/support/short_name.h"
 #include "ui/support/theme.h"
 #include "ui/support/why_grey.h"
+#include "ui/views/run/run_cards.h"
 #include "ui/views/table.h"
 #include "ui/views/table_copy.h"
 
@@ -66,10 +67,6 @@ QString rate(double amount, double ns) {
   return amount > 0 && ns > 0 ? QString::number(amount / ns, 'f', 1) : "";
 }
 
-constexpr const char* kBeyond =
-    "It took less than its bound: its data was in a nearer cache than the bound assumes, or the machine was "
-    "busy when it was measured.";
-
 // The least time by the machine's limits, over the time it took. Nothing does better than its bound: where
 // one seems to, the bound is wrong, and that is said.
 QString boundText(const PlaceRow& row) {
@@ -90,7 +87,7 @@ void fillItem(PlaceItem& item, const PlaceRow& row, int64_t runNs) {
   item.put(kRate, rate(row.bytes, ns), ns > 0 ? row.bytes / ns : 0);
   item.put(kGflops, rate(row.operations, ns), ns > 0 ? row.operations / ns : 0);
   item.put(kBound, boundText(row), ns > 0 ? static_cast<double>(row.boundNs) / ns : 0);
-  if (row.boundNs > row.totalNs && row.totalNs > 0) item.setToolTip(kBound, kBeyond);
+  if (row.boundNs > row.totalNs && row.totalNs > 0) item.setToolTip(kBound, kBeyondBound);
   if (row.kind == "gap") {
     QFont font = item.font(kPlace);
     font.setItalic(true);
@@ -353,6 +350,8 @@ void PlacesPanel::setBounds(Shared<RunResult> run) {
   run_ = std::move(run);
   setRange(INT64_MIN, INT64_MAX);
 }
+
+void PlacesPanel::showBounds() { bounds_->setChecked(true); }
 
 void PlacesPanel::setRunsCount(int count) {
   runsCount_ = count;

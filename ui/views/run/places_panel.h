@@ -79,6 +79,7 @@ class PlacesPanel : public QWidget {
   void setRun(Shared<RunResult> run);
   // The same run, of which the bounds are known by now.
   void setBounds(Shared<RunResult> run);
+  void showBounds();  // of this run and later ones; asks for them where they are not there
   // One that was saved: it is compared with the run that is shown; shown itself where there is none.
   void addRecalled(Shared<RunResult> run);
   // Only what was launched between these times; the whole run without.

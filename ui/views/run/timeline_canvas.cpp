@@ -14,6 +14,7 @@
 #include "app/session/views/run_views.h"
 #include "ui/graph/graph_painter.h"
 #include "ui/graph/graph_scene.h"
+#include "ui/support/kind_text.h"
 #include "ui/support/theme.h"
 #include "ui/views/device_counts_text.h"
 
@@ -144,8 +145,8 @@ int TimelineCanvas::barAt(QPointF p) const {
 
 QString TimelineCanvas::describe(size_t bar) const {
   const TimelineEvent& e = run_->timeline[bar];
-  QString text = QString::fromStdString(e.name) + " (" + QString::fromStdString(e.kind) + "), " +
-                 timeText(e.durationNs) + ", at " + timeText(e.beginNs);
+  QString text = QString::fromStdString(e.name) + " (" + kindText(e.kind) + "), " + timeText(e.durationNs) +
+                 ", at " + timeText(e.beginNs);
   if (!e.kernel.empty()) text += "\n" + QString::fromStdString(e.kernel);
   if (!e.shapes.empty()) text += "\n" + QString::fromStdString(e.shapes);
   if (e.bytes > 0) {

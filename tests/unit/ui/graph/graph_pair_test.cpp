@@ -12,6 +12,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
+#include <QWheelEvent>
 
 #include "app/engine/run/run_result.h"
 #include "app/session/views/graph_views.h"
@@ -148,6 +149,75 @@ TEST_F(GraphPairTest, AClickInOneChoosesInBoth) {
   EXPECT_EQ(chosen(after), nullptr);
 }
 
+// A chosen difference has a legend: no box lies behind it.
+TEST_F(GraphPairTest, NoBoxLiesBehindTheLegend) {
+  const auto lowest = [](const GraphCanvas& canvas) {
+    return canvas.onScreen(canvas.scene().bounds.bottomLeft()).y();
+  };
+  press(Qt::Key_D);  // alone, too
+  ASSERT_GT(window_.canvas()->changesCount(BoxChange::changed), 0);
+  EXPECT_LE(lowest(*window_.canvas()), 2 * window_.canvas()->middle().y());
+  EXPECT_LT(2 * window_.canvas()->middle().y(), window_.canvas()->height()) << "there is a legend";
+  press(Qt::Key_D, Qt::ShiftModifier);
+  for (const QSize size : {QSize(1000, 700), QSize(1440, 900)}) {
+    window_.resize(size);
+    settle();
+    for (const GraphCanvas* canvas : {static_cast<const GraphCanvas*>(window_.canvas()),
+                                      static_cast<const GraphCanvas*>(pair()->other())}) {
+      EXPECT_LE(lowest(*canvas), 2 * canvas->middle().y()) << size.width();
+      EXPECT_GE(canvas->onScreen(canvas->scene().bounds.topLeft()).y(), 0) << size.width();
+    }
+  }
+}
+
+// The wheel, the mouse and the keys in the one move both; both have one scale.
+TEST_F(GraphPairTest, OneIsMovedAndTheOtherFollows) {
+  press(Qt::Key_D, Qt::ShiftModifier);
+  GraphCanvas &before = *pair()->other(), &after = *window_.canvas();
+  EXPECT_TRUE(before.isFitted() && after.isFitted());
+  EXPECT_DOUBLE_EQ(before.scale(), after.scale());
+  const auto wheel = [](GraphCanvas& canvas, int by) {
+    const QPointF at(canvas.width() / 2.0, canvas.height() / 2.0);
+    QWheelEvent event(at, canvas.mapToGlobal(at), {}, QPoint(0, by), Qt::NoButton, Qt::NoModifier,
+                      Qt::NoScrollPhase, false);
+    QApplication::sendEvent(&canvas, &event);
+  };
+  for (GraphCanvas* moved : {&before, &after}) {
+    GraphCanvas& other = moved == &before ? after : before;
+    const double scale = moved->scale();
+    wheel(*moved, 480);
+    EXPECT_GT(moved->scale(), scale);
+    EXPECT_DOUBLE_EQ(other.scale(), moved->scale());
+    const QPointF here = placeOf(*moved, "y"), there = placeOf(other, "y");
+    const QPoint start(moved->width() / 2, 20);
+    QTest::mousePress(moved, Qt::LeftButton, {}, start);
+    for (int i = 1; i <= 10; ++i) {
+      QMouseEvent drag(QEvent::MouseMove, start + QPoint(0, -6 * i),
+                       moved->mapToGlobal(start + QPoint(0, -6 * i)), Qt::NoButton, Qt::LeftButton, {});
+      QApplication::sendEvent(moved, &drag);
+    }
+    QTest::mouseRelease(moved, Qt::LeftButton, {}, start + QPoint(0, -60));
+    EXPECT_NEAR(placeOf(*moved, "y").y(), here.y() - 60, 1);
+    EXPECT_LT(placeOf(other, "y").y(), there.y() - 30) << "it followed";
+  }
+  // What is chosen stands at one height in both.
+  press(Qt::Key_Space);
+  QTest::mouseClick(&after, Qt::LeftButton, {}, placeOf(after, "sum").toPoint());
+  settle();
+  after.showAt(
+      1.5, after.scene()
+               .boxes
+               .at(static_cast<size_t>(after.scene().boxOfNode.at(static_cast<size_t>(after.selectedNode()))))
+               .rect.center());
+  press(Qt::Key_Down, Qt::ShiftModifier);
+  EXPECT_NEAR(placeOf(before, "sum").y(), placeOf(after, "sum").y(), 1);
+  EXPECT_NEAR(placeOf(before, "sum").x() - before.middle().x(),
+              placeOf(after, "sum").x() - after.middle().x(), 1);
+  press(Qt::Key_Space);
+  EXPECT_TRUE(before.isFitted());
+  EXPECT_DOUBLE_EQ(before.scale(), after.scale());
+}
+
 // Heat fills both, and no colour of a change is seen.
 TEST_F(GraphPairTest, HeatWithSigns) {
   window_.run();
@@ -179,6 +249,24 @@ TEST_F(GraphPairTest, HeatWithSigns) {
     EXPECT_TRUE(shows(*window_.canvas(), heatColor(1))) << "the slowest";
     EXPECT_TRUE(shows(*pair()->other(), heatColor(1))) << "and before the pass";
   }
+}
+
+// The small map is of the theme that is shown, whenever it was laid out.
+TEST_F(GraphPairTest, TheMapChangesWithTheTheme) {
+  applyTheme(Theme::light);
+  GraphCanvas& canvas = *window_.canvas();
+  for (int i = 0; i < 6; ++i) press(Qt::Key_Plus);
+  ASSERT_TRUE(canvas.minimapShown());
+  const auto corner = [&] {
+    const QImage image = canvas.grab().toImage();
+    int64_t sum = 0;
+    for (int i = 15; i < 45; ++i) sum += image.pixelColor(image.width() - i, image.height() - i).lightness();
+    return sum / 30;
+  };
+  const int64_t light = corner();
+  applyTheme(Theme::dark);
+  settle();
+  EXPECT_LT(corner(), light / 2);
 }
 
 // Another model, and a model that can not be run: there is nothing beside it.

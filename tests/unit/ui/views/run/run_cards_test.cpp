@@ -1,0 +1,130 @@
+// The cards above the graph: what they say of a run, that each leads to its detail, no share above its bound.
+#include "ui/views/run/run_cards.h"
+
+#include <gtest/gtest.h>
+
+#include <QCheckBox>
+#include <QPushButton>
+#include <QTabWidget>
+
+#include "tests/support/window_story.h"
+#include "ui/views/code/levels_panel.h"
+#include "ui/views/run/stop_panel.h"
+
+namespace dyn::ui {
+namespace {
+
+RunResult cardRun(int64_t boundNs) {
+  auto table = std::make_shared<KernelTable>();
+  table->profiled = true;
+  table->explained = boundNs > 0;
+  table->mostGflops = boundNs > 0 ? 10 : 0;
+  KernelRow fast, slow;
+  fast.kind = slow.kind = "kernel";
+  fast.name = "relu";
+  slow.name = "softmax";
+  fast.totalNs = 1000;
+  slow.totalNs = 3000;
+  fast.share = 0.25;
+  slow.share = 0.75;
+  fast.boundNs = slow.boundNs = boundNs;
+  table->rows = {fast, slow};
+  RunResult run;
+  run.runsNs = {4000, 4100, 4200};
+  run.peakBytes = 2048;
+  run.profile = table;
+  TimelineEvent event;
+  event.kind = "kernel";
+  event.operations = 80000;
+  run.timeline = {event};
+  return run;
+}
+
+const RunCard& card(const QList<RunCard>& cards, const char* name) {
+  return *std::find_if(cards.begin(), cards.end(), [&](const RunCard& one) { return one.name == name; });
+}
+
+TEST(RunCards, WhatARunComesTo) {
+  EXPECT_TRUE(runCards(RunResult()).isEmpty());
+  const QList<RunCard> cards = runCards(cardRun(0));
+  ASSERT_EQ(cards.size(), 5);
+  EXPECT_TRUE(card(cards, "time").note.startsWith("median of 3, spread "));
+  EXPECT_EQ(card(cards, "slowest").value, "softmax");
+  EXPECT_TRUE(card(cards, "slowest").note.startsWith("75.0 %"));
+  EXPECT_EQ(card(cards, "rate").value, "20.0 GFLOP/s");
+  EXPECT_FALSE(card(cards, "rate").note.contains("%")) << "the machine was not measured";
+}
+
+TEST(RunCards, NoFigureBeyondTheBoundOfTheMachine) {
+  const QList<RunCard> within = runCards(cardRun(500));
+  EXPECT_EQ(card(within, "rate").note, "25 % of the machine's bound");
+  // It does 10 GFLOP/s at most; and the bound of a launch is more than it took.
+  const QList<RunCard> beyond = runCards(cardRun(5000));
+  EXPECT_EQ(card(beyond, "rate").value, "10.0 GFLOP/s");
+  EXPECT_EQ(card(beyond, "rate").note, "100 % of the machine's bound");
+  EXPECT_TRUE(card(beyond, "rate").tip.contains("less than its bound")) << "and says why";
+}
+
+class CardStory : public test::WindowStory {
+ protected:
+  void press(const char* card) { click(named<QPushButton>(card)); }
+  QString tab() const {
+    const auto* tabs = named<QTabWidget>("bottomTabs");
+    return tabs->tabText(tabs->currentIndex());
+  }
+};
+
+TEST_F(CardStory, eachLeadsToItsDetail) {
+  const auto* cards = window_.findChild<RunCards*>();
+  WindowStory::press("Ctrl+R");
+  if (!window_.lastRun()) GTEST_SKIP() << "this build generates no code";
+  ASSERT_TRUE(cards->isVisible());
+  for (const QSize size : {QSize(1000, 700), QSize(1440, 900)}) {
+    window_.resize(size);
+    settle();
+    EXPECT_EQ(window_.size(), size) << "cards do not widen the window";
+    EXPECT_GT(canvas()->height(), 150);
+  }
+  press("card_slowest");
+  EXPECT_EQ(tab(), "Kernels");
+  EXPECT_GE(canvas()->selectedNode(), 0);
+  press("card_time");
+  EXPECT_EQ(tab(), "Runs");
+  press("card_kernels");
+  EXPECT_EQ(tab(), "Kernels");
+  press("card_memory");
+  EXPECT_EQ(window_.mode(), WindowMode::memory);
+  EXPECT_FALSE(cards->isVisible()) << "they are of the profile";
+  clickMode("Profile");
+  ASSERT_TRUE(cards->isVisible());
+  press("card_rate");
+  EXPECT_EQ(tab(), "By layer");
+  EXPECT_TRUE(named<QCheckBox>("bounds")->isChecked());
+  EXPECT_TRUE(named<QPushButton>("card_rate")->accessibleName().contains("of the machine's bound"));
+  open("/samples/models/gru/model.onnx");
+  EXPECT_FALSE(cards->isVisible()) << "of another model";
+}
+
+// A run is followed in its program, not in machine code.
+TEST_F(CardStory, debugShowsTheProgramFirst) {
+  clickMode("Code");
+  auto* panel = window_.findChild<LevelsPanel*>();
+  EXPECT_EQ(panel->pane(1)->level(), IrLevel::assembly);
+  clickMode("Debug");
+  EXPECT_EQ(panel->pane(0)->level(), IrLevel::bytecode);
+  EXPECT_EQ(panel->pane(1)->level(), IrLevel::graph);
+  canvas()->setFocus();
+  WindowStory::press("F5");
+  if (window_.lastError().contains("unsupported")) GTEST_SKIP() << "this build generates no code";
+  const CodeView& program = *panel->pane(0)->view();
+  EXPECT_GE(program.standing(), 0);
+  EXPECT_FALSE(program.lineRect(program.standing()).isEmpty()) << "the current line is in sight";
+  EXPECT_GT(window_.findChild<StopPanel*>()->registers()->rowCount(), 0) << "values beside it";
+  // Each mode keeps its own levels.
+  clickMode("Code");
+  EXPECT_EQ(panel->pane(0)->level(), IrLevel::graph);
+  EXPECT_EQ(panel->pane(1)->level(), IrLevel::assembly);
+}
+
+}  // namespace
+}  // namespace dyn::ui

@@ -1,0 +1,174 @@
+#include "ui/views/run/run_cards.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "app/engine/run/run_statistics.h"
+#include "ui/graph/graph_scene.h"
+#include "ui/support/theme.h"
+
+namespace dyn::ui {
+
+namespace {
+
+bool computes(const KernelRow& row) { return row.kind == "kernel" || row.kind == "builtin"; }
+
+RunCard timeCard(const RunResult& run) {
+  const TimeStatistics times = statisticsOf(run.runsNs);
+  RunCard card{"time", "Time of a run", timeText(times.medianNs), "one run", "", "panel", "Runs"};
+  if (times.count > 1) card.note = QString("median of %1").arg(groupedText(times.count));
+  if (const std::optional<double> spread = times.spreadShare())
+    card.note += QString(", spread %1 %").arg(100 * *spread, 0, 'f', 1);
+  card.tip = "From start to end, without a profile where there were several runs. All runs stand in Runs.";
+  return card;
+}
+
+RunCard slowestCard(const KernelTable& table) {
+  const auto slowest =
+      std::max_element(table.rows.begin(), table.rows.end(),
+                       [](const KernelRow& a, const KernelRow& b) { return a.totalNs < b.totalNs; });
+  const QString place = QString::fromStdString(slowest->place);
+  return {
+      "slowest",
+      "Slowest kernel",
+      QString::fromStdString(slowest->name),
+      QString("%1 % of the time, %2").arg(100 * slowest->share, 0, 'f', 1).arg(timeText(slowest->totalNs)),
+      place.isEmpty() ? "Of all launches." : "At " + place,
+      place.isEmpty() ? "panel" : "place",
+      place.isEmpty() ? "Kernels" : place};
+}
+
+RunCard memoryCard(const RunResult& run) {
+  QString note = "at the same time";
+  if (run.predictedPeakBytes)
+    note = *run.predictedPeakBytes == run.peakBytes ? QString("as planned")
+                                                    : "planned " + bytesText(*run.predictedPeakBytes);
+  return {"memory",
+          "Peak of memory",
+          bytesText(run.peakBytes),
+          note,
+          "Of values of the run, without the weights. Memory shows every buffer.",
+          "mode",
+          "Memory"};
+}
+
+// Arithmetic over the time of the launches that were profiled; what it is of the least time that the machine
+// allows.
+RunCard rateCard(const RunResult& run) {
+  const KernelTable& table = *run.profile;
+  double operations = 0, ns = 0, boundNs = 0, boundedNs = 0;
+  for (const TimelineEvent& event : run.timeline)
+    if (event.kind == "kernel" || event.kind == "builtin") operations += event.operations;
+  for (const KernelRow& row : table.rows) {
+    if (!computes(row)) continue;
+    const auto took = static_cast<double>(row.totalNs);
+    ns += took;
+    if (row.boundNs <= 0) continue;
+    boundNs += std::min(static_cast<double>(row.boundNs), took);
+    boundedNs += took;
+  }
+  double gflops = operations > 0 && ns > 0 ? operations / ns : 0;
+  RunCard card{"rate", "Arithmetic", "", "", "", "bounds", ""};
+  if (table.explained && table.mostGflops > 0 && gflops > table.mostGflops) {
+    gflops = table.mostGflops;
+    card.tip = kBeyondBound;
+  }
+  card.value = gflops > 0 ? QString("%1 GFLOP/s").arg(gflops, 0, 'f', 1) : "not counted";
+  if (boundedNs <= 0) {
+    card.note = "compare with the machine";
+    card.tip = "Measures the machine once, and says how near each launch comes to its bound.";
+    return card;
+  }
+  card.note = QString("%1 % of the machine's bound").arg(100 * boundNs / boundedNs, 0, 'f', 0);
+  if (card.tip.isEmpty())
+    card.tip =
+        "The least time that arithmetic and memory of this machine allow, over the time of the launches: " +
+        QString::fromStdString(table.limits);
+  return card;
+}
+
+RunCard countCard(const RunResult& run) {
+  return {
+      "kernels",
+      "Kernels",
+      groupedText(run.kernelsCount),
+      QString("%1 %2").arg(groupedText(run.launchesCount), run.launchesCount == 1 ? "launch" : "launches"),
+      "Compiled kernels of the program, and launches of these and of the library's kernels.",
+      "panel",
+      "Kernels"};
+}
+
+// Says by dots that a narrow card cut it.
+class CutLabel : public QLabel {
+ public:
+  using QLabel::QLabel;
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QPainter painter(this);
+    painter.setPen(palette().color(foregroundRole()));
+    painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter,
+                     fontMetrics().elidedText(text(), Qt::ElideRight, width()));
+  }
+};
+
+QPushButton* cardButton(const RunCard& card) {
+  auto* button = new QPushButton;
+  button->setObjectName("card_" + card.name);
+  button->setAccessibleName(card.title + ": " + card.value + ", " + card.note);
+  button->setToolTip(card.value + ": " + card.note + "\n" + card.tip);
+  button->setCursor(Qt::PointingHandCursor);
+  // A narrow window cuts words, and is not widened by them.
+  button->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  auto* column = new QVBoxLayout(button);
+  column->setContentsMargins(9, 5, 9, 6);
+  column->setSpacing(0);
+  int height = 11;
+  for (const auto& [text, step] :
+       {std::pair(card.title, TextStep::caption), std::pair(card.value, TextStep::section),
+        std::pair(card.note, TextStep::caption)}) {
+    auto* label = new CutLabel(text);
+    label->setFont(fontOf(step));
+    label->setAttribute(Qt::WA_TransparentForMouseEvents);
+    label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+    if (step == TextStep::caption) label->setForegroundRole(QPalette::PlaceholderText);
+    height += label->sizeHint().height();
+    column->addWidget(label);
+  }
+  button->setFixedHeight(height);
+  return button;
+}
+
+}  // namespace
+
+QList<RunCard> runCards(const RunResult& run) {
+  if (!run.profile || run.profile->rows.empty()) return {};
+  return {timeCard(run), slowestCard(*run.profile), memoryCard(run), rateCard(run), countCard(run)};
+}
+
+RunCards::RunCards(QWidget* parent) : QWidget(parent) {
+  setObjectName("runCards");
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(8, 8, 8, 8);
+  row->setSpacing(8);
+}
+
+void RunCards::setRun(Shared<RunResult> run) {
+  cards_ = run ? runCards(*run) : QList<RunCard>();
+  while (QLayoutItem* item = layout()->takeAt(0)) {
+    item->widget()->deleteLater();  // a press may be what asked for this run
+    item->widget()->hide();
+    delete item;
+  }
+  for (const RunCard& card : cards_) {
+    QPushButton* button = cardButton(card);
+    connect(button, &QPushButton::clicked, this, [this, card] { Q_EMIT linkChosen(card.link, card.target); });
+    static_cast<QHBoxLayout*>(layout())->addWidget(button, 1);
+  }
+}
+
+}  // namespace dyn::ui

@@ -1,0 +1,42 @@
+// RunCards: what a run comes to, in a row above the graph: time, slowest kernel, peak of memory, arithmetic
+// against the bound of the machine, kernels. Each card leads to its detail.
+#pragma once
+
+#include <QList>
+#include <QString>
+#include <QWidget>
+
+#include "app/engine/run/run_result.h"
+#include "app/session/views/views.h"
+
+namespace dyn::ui {
+
+// Nothing does better than its bound: where a time says so, this is said.
+inline constexpr const char* kBeyondBound =
+    "It took less than its bound: its data was in a nearer cache than the bound assumes, or the machine was "
+    "busy when it was measured.";
+
+struct RunCard {
+  QString name, title, value, note, tip;
+  QString link, target;  // as of MainWindow::followLink
+};
+
+// Of a run with a profile; {} without one. A share of the bound is there once the machine was measured, and
+// is never more than all of it.
+QList<RunCard> runCards(const RunResult& run);
+
+class RunCards : public QWidget {
+  Q_OBJECT
+ public:
+  explicit RunCards(QWidget* parent = nullptr);
+  void setRun(Shared<RunResult> run);  // null: none
+  bool hasCards() const { return !cards_.isEmpty(); }
+
+ Q_SIGNALS:
+  void linkChosen(const QString& link, const QString& target);
+
+ private:
+  QList<RunCard> cards_;
+};
+
+}  // namespace dyn::ui
