@@ -7,7 +7,8 @@
 // Where an elementwise operation has another operand of the result's shape, an expanded operand is read
 // unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k; of integers b + (a - b) is a.
 // Rows normalised by constants are scaled and moved (scaled_rows.h); of two scaled factors of a product one
-// is scaled (scaled_factors.h). A scatter that writes everything is its updates (whole_scatter.h).
+// is scaled (scaled_factors.h). Attention between whose products the batches are regrouped has its rows in one
+// form (regrouped_rows.h). A scatter that writes everything is its updates (whole_scatter.h).
 // Cost in IR size: a constant for each of these.
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/analysis/path_facts.h"
+#include "compiler/passes/simplify/regrouped_rows.h"
 #include "compiler/passes/simplify/scaled_factors.h"
 #include "compiler/passes/simplify/scaled_rows.h"
 #include "compiler/passes/simplify/whole_scatter.h"
@@ -42,12 +44,16 @@ class Simplifier {
     body_ = facts_.bodyOf(function);
     position_ = 0;
     ValueMap replaced;
+    RegroupedRows rows(ir_, function, types, definitions, [&](Dim a, Dim b) {
+      return facts_.equal(a, b, {body_, position_ - 1});
+    });
     Function result = function;
     result.ops.clear();
     bool changed = false;
     for (const Op* original : function.ops) {
       ++position_;
       const Op* op = renamed(original, replaced);
+      if (op->def == &ops::reshapeOp) op = reshapeOfView(op, definitions);
       for (const ValueDef& r : op->results) types[r.id] = r.type;
       ValueId same = noOp(*op, types);
       if (same == kNoValue) same = minuendOf(*op, types, definitions);
@@ -61,8 +67,8 @@ class Simplifier {
       if (const Op* known = knownDims(*op)) {
         op = known;
         ++known_;
-      } else if (op->def == &ops::reshapeOp) {
-        op = reshapeOfView(op, definitions);
+      } else if (const Op* regrouped = rows.of(*op, result.ops)) {
+        op = regrouped;
       } else if (const Op* sum = scaledRows(*op, ir_, definitions, result.ops)) {
         op = sum;
       } else if (const Op* product = scaledFactors(*op, ir_, types, definitions, result.ops)) {

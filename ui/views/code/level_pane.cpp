@@ -46,6 +46,7 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
   levels_ = new QComboBox;
   levels_->setObjectName(name + "Level");
   levels_->setAccessibleName("Level");
+  levels_->setSizePolicy(QSizePolicy::Minimum, QSizePolicy::Fixed);  // its words are never cut
   for (const IrLevel level : kShownLevels) levels_->addItem(titleOf(level), static_cast<int>(level));
   find_ = new QLineEdit;
   find_->setObjectName(name + "Find");

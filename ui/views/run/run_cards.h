@@ -7,7 +7,7 @@
 #include <QWidget>
 
 #include "app/engine/run/run_result.h"
-#include "app/session/views/views.h"
+#include "app/session/views/view.h"
 
 namespace dyn::ui {
 
