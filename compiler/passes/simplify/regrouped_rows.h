@@ -1,5 +1,5 @@
-// Attention between whose products the batches are regrouped: heads in groups that share a key, or batches and
-// heads as one axis. The regrouping goes behind what works row by row, where it meets its opposite.
+// Attention between whose products the batches are regrouped: heads in groups that share a key, or batches
+// and heads as one axis. The regrouping goes behind what works row by row, where it meets its opposite.
 //
 //   before  %s = matmul(%q, %k)       [b, h, 1, m, n]      %t = reshape(%s)   [b, h, m, n]
 //           %p = softmax(%t)                               %u = reshape(%p)   [b, h, 1, m, n]

@@ -14,7 +14,7 @@ namespace dyn::ui {
 namespace {
 
 // "after fuse: 12 lines added, 3 changed"
-QString titleOf(const IrText& text, int otherCount, const char* what, int changedCount) {
+QString sideTitle(const IrText& text, int otherCount, const char* what, int changedCount) {
   QStringList parts;
   if (otherCount > 0)
     parts << QString("%1 %2 %3").arg(otherCount).arg(otherCount == 1 ? "line" : "lines", what);
@@ -115,8 +115,8 @@ void IrPair::refresh() {
          *rightTitle = isOtherFirst ? shownTitle_ : otherTitle_;
   const IrText &before = isOtherFirst ? *otherText_ : *text_, &after = isOtherFirst ? *text_ : *otherText_;
   AlignedTexts texts = alignTexts(before, after);
-  leftTitle->setText(titleOf(before, texts.removedCount, "removed", texts.changedCount));
-  rightTitle->setText(titleOf(after, texts.addedCount, "added", texts.changedCount));
+  leftTitle->setText(sideTitle(before, texts.removedCount, "removed", texts.changedCount));
+  rightTitle->setText(sideTitle(after, texts.addedCount, "added", texts.changedCount));
   // Rows stand at one height only where no line takes two.
   for (IrTextView* view : {left, right}) view->setWrapped(false);
   left->showAligned(texts.before, std::move(texts.beforeLines));

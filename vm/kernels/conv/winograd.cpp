@@ -194,8 +194,8 @@ struct WinogradTask {
     return std::min(most, std::max<int64_t>(panels.kernels.maxRows / 2, partsOf(blocks(), wanted)));
   }
 
-  // In an axis of few inputs or outputs some places of all blocks see nothing but padding, or serve no result:
-  // their weights need not be read.
+  // In an axis of few inputs or outputs some places of all blocks see nothing but padding, or serve no
+  // result: their weights need not be read.
   uint8_t livePlaces(size_t i) const {
     uint8_t inputs = 0, outputs = 0;  // of a block, that are there in some block
     const auto all = [](int64_t count) { return (1 << count) - 1; };
