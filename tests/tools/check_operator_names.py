@@ -55,7 +55,7 @@ REWRITES = {
     "compiler/passes/simplify/einsum_to_matmul.cpp": "einsum expand matmul transpose",
     "compiler/passes/layout/views.cpp": "reshape slice split",
     "compiler/passes/quantisation/few_bits.cpp": "cast dequantize_linear div gather matmul matmul_nbits mul range sub transpose",
-    "compiler/passes/simplify/regrouped_rows.cpp": "constant matmul reshape softmax squeeze unsqueeze",
+    "compiler/passes/simplify/regrouped_rows.cpp": "matmul reshape softmax squeeze unsqueeze",
     "compiler/passes/simplify/scaled_rows.cpp": "add batch_norm mul",
     "compiler/passes/simplify/scaled_factors.cpp": "matmul mul",
     "compiler/passes/simplify/whole_scatter.cpp": "scatter_nd",

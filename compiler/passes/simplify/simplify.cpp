@@ -7,8 +7,8 @@
 // Where an elementwise operation has another operand of the result's shape, an expanded operand is read
 // unexpanded, and a tensor of one number as that number. x / 2^k is x * 2^-k; of integers b + (a - b) is a.
 // Rows normalised by constants are scaled and moved (scaled_rows.h); of two scaled factors of a product one
-// is scaled (scaled_factors.h). Attention between whose products the batches are regrouped has one form of its
-// rows (regrouped_rows.h). A scatter that writes everything is its updates (whole_scatter.h).
+// is scaled (scaled_factors.h). Attention between whose products the batches are regrouped has one form of
+// its rows (regrouped_rows.h). A scatter that writes everything is its updates (whole_scatter.h).
 // Cost in IR size: a constant for each of these.
 #include <algorithm>
 #include <cmath>
