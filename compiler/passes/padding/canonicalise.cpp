@@ -7,6 +7,7 @@
 
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/rewrite/changed_main.h"
+#include "compiler/passes/simplify/regrouped_rows.h"
 
 namespace dyn::passes {
 
@@ -16,7 +17,13 @@ constexpr size_t kMostFormsBetween = 16;  // values between a softmax and the sc
 
 class CanonicalForms {
  public:
-  explicit CanonicalForms(const Module& module) : module_(module), ir_(*module.context) {
+  explicit CanonicalForms(const InferredModule& inferred)
+      : module_(inferred.module),
+        ir_(*module_.context),
+        contents_(inferred.contents),
+        rows_(ir_, *module_.main(), types_, made_,
+              [this](Dim a, Dim b) { return ir_.facts().equal(a, b) == Answer::yes; }) {
+    const Module& module = module_;
     for (const Parameter& p : module.main()->parameters) {
       types_[p.id] = p.type;
       for (SymbolId s : symbolsOf(p.type)) given_.insert(s);
@@ -35,7 +42,10 @@ class CanonicalForms {
       return nullptr;
     const std::unordered_set<const Op*> scores = madeForScores();
     for (const Op* op : main.ops)
-      if (isSame(*op) || (scores.count(op) && isTimesOne(*op))) {
+      if (const ValueId source = viewedBack(*op); source != kNoValue) {
+        instead_[op->results[0].id] = source;
+        changed_ = true;
+      } else if (isSame(*op) || (scores.count(op) && isTimesOne(*op))) {
         instead_[op->results[0].id] = now(op->operands[scaledOperand(*op)]);
         changed_ = true;
       } else {
@@ -69,8 +79,13 @@ class CanonicalForms {
     } else if (ofScores && factorOf(op)) {
       other = distribute(copy) || other;
     }
-    ops_.push_back(other ? ir_.own(std::move(copy)) : &op);
-    made_[copy.results.empty() ? kNoValue : copy.results[0].id] = ops_.back();
+    const Op* now = other ? ir_.own(std::move(copy)) : &op;
+    if (const Op* regrouped = rows_.of(*now, ops_)) {
+      now = regrouped;
+      changed_ = true;
+    }
+    ops_.push_back(now);
+    made_[now->results.empty() ? kNoValue : now->results[0].id] = now;
   }
 
   // (a + b) * c = a * c + b * c, also of a and b that are sums: each is scaled by itself.
@@ -149,8 +164,27 @@ class CanonicalForms {
     return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return given_.count(s) != 0; });
   }
 
+  // What views lead back to, in the shape that it had.
+  ValueId viewedBack(const Op& op) const {
+    const auto isView = [](const Op& of) {
+      return of.def == &ops::reshapeOp || of.def == &ops::squeezeOp || of.def == &ops::unsqueezeOp;
+    };
+    if (!isView(op)) return kNoValue;
+    for (auto made = made_.find(now(op.operands[0])); made != made_.end() && isView(*made->second);
+         made = made_.find(made->second->operands[0]))
+      if (hasSameShape(made->second->operands[0], op.results[0].type)) return made->second->operands[0];
+    return kNoValue;
+  }
+
+  bool addsNothing(const Op& pad) const {
+    const auto pads = contents_.find(pad.operands[1]);
+    return pads != contents_.end() && !pads->second.empty() &&
+           std::all_of(pads->second.begin(), pads->second.end(), [](Dim d) { return d && d.isConstant(0); });
+  }
+
   // Is the result the first operand?
   bool isSame(const Op& op) const {
+    if (op.def == &ops::padOp) return addsNothing(op) && hasSameShape(op.operands[0], op.results[0].type);
     if ((op.def != &ops::sliceOp && op.def != &ops::reshapeOp) ||
         !hasSameShape(op.operands[0], op.results[0].type))
       return false;
@@ -184,6 +218,7 @@ class CanonicalForms {
 
   const Module& module_;
   IrContext& ir_;
+  const std::unordered_map<ValueId, Contents>& contents_;
   std::vector<const Op*> ops_;
   std::unordered_set<SymbolId> given_;  // sizes of the inputs
   std::unordered_map<ValueId, Type> types_;
@@ -191,10 +226,13 @@ class CanonicalForms {
   std::unordered_map<ValueId, const Op*> made_;    // in what is written
   std::unordered_map<ValueId, ValueId> instead_;   // values that are read in place of others
   bool changed_ = false;
+  RegroupedRows rows_;
 };
 
 }  // namespace
 
-Module withCanonicalForms(const Module& module) { return replacedMain(module, CanonicalForms(module).run()); }
+Module withCanonicalForms(const InferredModule& inferred) {
+  return replacedMain(inferred.module, CanonicalForms(inferred).run());
+}
 
 }  // namespace dyn::passes

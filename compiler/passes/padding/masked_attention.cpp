@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "compiler/loop/expr_forms.h"
@@ -85,7 +86,12 @@ class Search {
   // softmax along the last axis, perhaps with its NaNs made 0.
   const Op* softmaxBehind(const Op& product, MaskedAttention& to) {
     ValueId p = asItIs(product.operands[0]);
-    if (const Op* where = maker(p, ops::whereOp)) {
+    emptyUnder_ = kNoValue;
+    if (const Op* where = maker(p, ops::whereOp); where && hiddenRows(*where) != kNoValue) {
+      emptyUnder_ = hiddenRows(*where);
+      to.nanAsZero = true;  // of a query without keys; numbers that are none already become 0 with it
+      p = asItIs(where->operands[2]);
+    } else if (where) {
       const Op* isNan = maker(where->operands[0], ops::is_nanOp);
       if (!isNan || isNan->operands[0] != where->operands[2] || constantOf(where->operands[1]) != 0.0)
         return nullptr;
@@ -96,6 +102,16 @@ class Search {
     if (!softmax) return nullptr;
     const int64_t axis = softmax->attributes.integer("axis", -1), rank = type(p).rank();
     return rank == 4 && (axis == -1 || axis == rank - 1) ? softmax : nullptr;
+  }
+
+  // where(max(bias) == -infinity, 0, p): the bias. A query without any key has no probabilities.
+  ValueId hiddenRows(const Op& where) {
+    const Op* equal = maker(where.operands[0], ops::equalOp);
+    if (!equal || constantOf(where.operands[1]) != 0.0 ||
+        constantOf(equal->operands[1]) != -std::numeric_limits<double>::infinity())
+      return kNoValue;
+    const Op* most = maker(equal->operands[0], ops::reduce_maxOp);
+    return most ? most->operands[0] : kNoValue;
   }
 
   std::string read(MaskedAttention& a) {
@@ -305,6 +321,10 @@ class Search {
       if (!why.empty()) return why;
     }
     if (a.bias == kNoValue && a.allowed == kNoValue) return noMask_;
+    // Which queries have no key is what that bias says: not where another hides keys, too.
+    if (emptyUnder_ != kNoValue && (steps_.size() != 1 || steps_[0].added != emptyUnder_ || !a.own.empty() ||
+                                    a.table != kNoValue || a.seesItself))
+      return "a query without keys has another result";
     // A query without keys sees others than without that bound: under a causal mask none such is computed.
     if (bounded_ && !a.causal) return "its scores are bounded behind the mask";
     if (a.seesItself && (a.window || a.causal || a.pairs || a.allowed != kNoValue))
@@ -603,10 +623,11 @@ class Search {
   const std::unordered_map<ValueId, const Op*> madeBy_;
   std::vector<Step> steps_;  // of the attention that is read
   MaskKind biasKind_ = MaskKind::other;
-  bool bounded_ = false;  // its scores from below, by a number that none reaches unless it is hidden
-  std::string noMask_;    // why it has none, where it has none
-  std::string hiddenBy_;  // what a key counts by, in its last mask of keys; "": not known
-  std::string keyMask_;   // of its last mask of keys, whatever hides keys by their places; "": not known
+  bool bounded_ = false;           // its scores from below, by a number that none reaches unless it is hidden
+  std::string noMask_;             // why it has none, where it has none
+  ValueId emptyUnder_ = kNoValue;  // rows that this hides as a whole are 0
+  std::string hiddenBy_;           // what a key counts by, in its last mask of keys; "": not known
+  std::string keyMask_;  // of its last mask of keys, whatever hides keys by their places; "": not known
 };
 
 }  // namespace

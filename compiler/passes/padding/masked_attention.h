@@ -4,7 +4,7 @@
 //   %t = mul(%s, %scale)         any products with, and divisions by, constants
 //   %u = add(%t, %bias)          bias of the keys: [b, 1, 1, s], or expanded from that
 //   or   where(%mask, %t, %fill) fill: a constant of -10^4 or less
-//   %p = softmax(%u)             perhaps where(is_nan(%p), 0, %p)
+//   %p = softmax(%u)             perhaps where(is_nan(%p), 0, %p), or where(max(%bias) == -infinity, 0, %p)
 //   %z = matmul(%p, %v)          v [b, h, s, e]
 //
 // Beside the mask of keys there may be a causal one, which hides keys behind the query, and a bias [h, s, s]

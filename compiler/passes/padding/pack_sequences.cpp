@@ -187,8 +187,9 @@ PackedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResults 
 // In the forms that attention is looked for in; as it is, where a size that only an operation makes known has
 // another name then.
 Result<InferredModule> withTypes(const Module& module) {
-  Result<InferredModule> plain = inferTypes(withHeadsApart(withCanonicalForms(module)));
-  return plain.ok() ? std::move(plain) : inferTypes(module);
+  DYN_TRY(InferredModule inferred, inferTypes(module));
+  Result<InferredModule> plain = inferTypes(withHeadsApart(withCanonicalForms(inferred)));
+  return plain.ok() ? std::move(plain) : std::move(inferred);
 }
 
 Result<Module> runPackSequences(const Module& module, PassContext& context) {

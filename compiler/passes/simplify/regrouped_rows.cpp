@@ -95,6 +95,10 @@ const Op* RegroupedRows::product(const Op& reshape, const View& view, std::vecto
 // Softmax and elementwise operations of regrouped rows are computed before the regrouping.
 const Op* RegroupedRows::rowsBehind(const Op& op, std::vector<const Op*>& ops) {
   const bool isSoftmax = isSoftmaxOfRows(op);
+  if (isSoftmax ||
+      (op.def->cls == OpClass::elementwise && std::any_of(op.operands.begin(), op.operands.end(),
+                                                          [&](ValueId v) { return weights_.count(v) != 0; })))
+    weights_.insert(op.results[0].id);
   if (!isSoftmax && (op.def->cls != OpClass::elementwise || op.def->traits.channelOperands)) return nullptr;
   const Shape& after = op.results[0].type.dims();
   const Op* regrouped = nullptr;
@@ -141,17 +145,17 @@ const Op* RegroupedRows::rowsBehind(const Op& op, std::vector<const Op*>& ops) {
   }
   const Type type = ir_.tensorType(before, op.results[0].type.dtype());
   changed.results = {{ir_.newValue(), type}};
+  if (weights_.count(op.results[0].id)) weights_.insert(changed.results[0].id);
   ops.push_back(noted(std::move(changed)));
   scores_.insert(op.results[0].id);
   return reshapeOf(ops.back()->results[0].id, op, ops);
 }
 
-// matmul(reshape(p), v) with p of a softmax is a product of p and the reshaped v, regrouped.
+// matmul(reshape(p), v) with p made of a softmax is a product of p and the reshaped v, regrouped.
 const Op* RegroupedRows::productBehind(const Op& op, std::vector<const Op*>& ops) {
   const Op* view = madeBy(op.operands[0]);
   if (!view || !isView(*view) || op.attributes.integer("transpose_a", 0) != 0) return nullptr;
-  const Op* rows = madeBy(view->operands[0]);
-  if (!rows || !(isSoftmaxOfRows(*rows) || scores_.count(view->operands[0]))) return nullptr;
+  if (!weights_.count(view->operands[0])) return nullptr;
   const Shape &before = types_.at(view->operands[0]).dims(), &after = view->results[0].type.dims(),
               &right = types_.at(op.operands[1]).dims();
   if (before.size() < 3 || after.size() < 3 || right.size() < 3 || !equalEnds(before, after, kMatrix) ||

@@ -51,7 +51,8 @@ class RegroupedRows {
   Definitions& definitions_;
   std::function<bool(Dim, Dim)> equal_;
   std::unordered_map<ValueId, int> uses_;
-  std::unordered_set<ValueId> scores_;  // reshapes of products of two values, and what was made of them
+  std::unordered_set<ValueId> scores_;   // reshapes of products of two values, and what was made of them
+  std::unordered_set<ValueId> weights_;  // what a softmax made, and what was made of that
 };
 
 }  // namespace dyn::passes

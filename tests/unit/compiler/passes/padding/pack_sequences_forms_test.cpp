@@ -31,6 +31,45 @@ TEST(PackSequencesForms, DifferencesAndScaledSums) {
                  unseen(), 2);
 }
 
+// As ONNX's Attention (opset 23) is written out: heads in groups of one, a mask that may be shorter than the
+// keys, and queries without any key that get zeros.
+TEST(PackSequencesForms, HeadsInGroups) {
+  const std::string mask = R"(
+  %e = tanh(%x)
+  %keep = unsqueeze(cast(%attention) {to = bool}, i64[2] [1, 2])
+  %short = where(%keep, f32[] 0, f32[] -inf)
+  %missing = sub(gather(shape(%x), i64[] 1), gather(shape(%attention), i64[] 1))
+  %bias = pad(%short, concat(i64[1] [0], unsqueeze(%missing, i64[1] [0])) {axis = 0}, f32[] -inf, i64[1] [-1])
+)";
+  const auto grouped = [](std::string text, const std::string& hidden) {
+    for (const std::string layer : {"first", "y"})
+      for (const auto& [what, with] : std::vector<std::pair<std::string, std::string>>{
+               {"mul(matmul(%N_q, %N_k), f32[] 0.5)",
+                "mul(squeeze(matmul(unsqueeze(%N_q, i64[1] [2]), unsqueeze(%N_k, i64[1] [2])), i64[1] [2]), "
+                "f32[] 0.5)"},
+               {"matmul(%N_p, %N_v)", "squeeze(matmul(unsqueeze(where(equal(reduce_max(" + hidden +
+                                          ", i64[1] [-1]) {keepdims = 1}, f32[] -inf), f32[] 0, %N_p), "
+                                          "i64[1] [2]), unsqueeze(%N_v, "
+                                          "i64[1] [2])), i64[1] [2])"}}) {
+        const auto named = [&](std::string of) {
+          for (size_t at = 0; (at = of.find("%N", at)) != std::string::npos;) of.replace(at, 2, "%" + layer);
+          return of;
+        };
+        const size_t at = text.find(named(what));
+        EXPECT_NE(at, std::string::npos) << what;
+        if (at != std::string::npos) text.replace(at, named(what).size(), named(with));
+      }
+    return text;
+  };
+  for (const std::string& end : {kMeanOfMask, kFirstPosition})
+    expectAsPadded(grouped(encoder(kInputs, mask, "add(%N_s, %bias)", end), "%bias"), unseen(), 2);
+  // What hides the keys is another bias than the one that is asked.
+  const auto program = compiledOf(
+      grouped(encoder(kInputs, mask, "add(%N_s, %bias)", kFirstPosition), "mul(%bias, f32[] 2)"), unseen());
+  ASSERT_TRUE(program);
+  EXPECT_THAT(remarksOf(*program), HasSubstr("a query without keys has another result"));
+}
+
 // A slice of all and a reshape to the same are no steps; a slice backwards is one, and so is one of others.
 TEST(PackSequencesForms, SlicesOfAll) {
   const auto sliced = [&](const std::string& slice) {
