@@ -121,6 +121,7 @@ const Op* RegroupedRows::rowsBehind(const Op& op, std::vector<const Op*>& ops) {
   while (first + last < shorter && equal_(before[before.size() - 1 - last], after[after.size() - 1 - last]))
     ++last;
   Op changed = op;
+  if (isSoftmax) changed.attributes.set("axis", int64_t{-1});  // the last, whatever the rank is now
   std::vector<Shape> shapes(op.operands.size());
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const ValueId v = op.operands[i];
