@@ -166,11 +166,8 @@ class CanonicalForms {
 
   // What views lead back to, in the shape that it had.
   ValueId viewedBack(const Op& op) const {
-    const auto isView = [](const Op& of) {
-      return of.def == &ops::reshapeOp || of.def == &ops::squeezeOp || of.def == &ops::unsqueezeOp;
-    };
-    if (!isView(op)) return kNoValue;
-    for (auto made = made_.find(now(op.operands[0])); made != made_.end() && isView(*made->second);
+    if (!op.def->traits.view) return kNoValue;
+    for (auto made = made_.find(now(op.operands[0])); made != made_.end() && made->second->def->traits.view;
          made = made_.find(made->second->operands[0]))
       if (hasSameShape(made->second->operands[0], op.results[0].type)) return made->second->operands[0];
     return kNoValue;

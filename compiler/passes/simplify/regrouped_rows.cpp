@@ -17,10 +17,6 @@ Shape withBatchesOf(const Shape& batches, const Shape& matrix) {
   return shape;
 }
 
-bool isView(const Op& op) {
-  return op.def == &ops::reshapeOp || op.def == &ops::squeezeOp || op.def == &ops::unsqueezeOp;
-}
-
 bool isSoftmaxOfRows(const Op& op) {
   if (op.def != &ops::softmaxOp || !op.results[0].type.isTensor()) return false;
   const int64_t axis = op.attributes.integer("axis", -1);
@@ -60,7 +56,7 @@ bool RegroupedRows::equalBatches(const Shape& a, const Shape& b) const {
 // A view that leaves the rows of matrices as they are.
 const Op* RegroupedRows::of(const Op& op, std::vector<const Op*>& ops) {
   if (op.results.size() != 1 || !op.results[0].type.isTensor()) return nullptr;
-  if (isView(op)) {
+  if (op.def->traits.view) {
     const Op* made = madeBy(op.operands[0]);
     if (!made || made->def != &ops::matmulOp || made->results[0].type.rank() < 3 ||
         op.results[0].type.rank() < 3)
@@ -104,7 +100,7 @@ const Op* RegroupedRows::rowsBehind(const Op& op, std::vector<const Op*>& ops) {
   const Op* regrouped = nullptr;
   for (ValueId v : op.operands) {
     const Op* made = v == kNoValue ? nullptr : madeBy(v);
-    if (!made || !isView(*made) || !(isSoftmax || scores_.count(v))) continue;
+    if (!made || !made->def->traits.view || !(isSoftmax || scores_.count(v))) continue;
     const Shape &own = made->results[0].type.dims(), &before = types_.at(made->operands[0]).dims();
     if (own.size() != after.size() || !equalEnds(own, after, own.size()) || before.size() < kMatrix ||
         after.size() < kMatrix || !equalEnds(before, after, kMatrix))
@@ -155,7 +151,7 @@ const Op* RegroupedRows::rowsBehind(const Op& op, std::vector<const Op*>& ops) {
 // matmul(reshape(p), v) with p made of a softmax is a product of p and the reshaped v, regrouped.
 const Op* RegroupedRows::productBehind(const Op& op, std::vector<const Op*>& ops) {
   const Op* view = madeBy(op.operands[0]);
-  if (!view || !isView(*view) || op.attributes.integer("transpose_a", 0) != 0) return nullptr;
+  if (!view || !view->def->traits.view || op.attributes.integer("transpose_a", 0) != 0) return nullptr;
   if (!weights_.count(view->operands[0])) return nullptr;
   const Shape &before = types_.at(view->operands[0]).dims(), &after = view->results[0].type.dims(),
               &right = types_.at(op.operands[1]).dims();
@@ -179,7 +175,7 @@ ValueId RegroupedRows::viewed(ValueId v, const Shape& shape, const SourceLocatio
   };
   while (!fits(v)) {
     const Op* made = madeBy(v);
-    if (!made || !isView(*made)) break;
+    if (!made || !made->def->traits.view) break;
     v = made->operands[0];
   }
   if (fits(v)) return v;
