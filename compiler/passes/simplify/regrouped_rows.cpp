@@ -53,10 +53,9 @@ bool RegroupedRows::equalBatches(const Shape& a, const Shape& b) const {
   return a.size() == b.size() && std::equal(a.begin(), a.end() - kMatrix, b.begin(), equal_);
 }
 
-// A view that leaves the rows of matrices as they are.
 const Op* RegroupedRows::of(const Op& op, std::vector<const Op*>& ops) {
   if (op.results.size() != 1 || !op.results[0].type.isTensor()) return nullptr;
-  if (op.def->traits.view) {
+  if (op.def->traits.view) {  // of a product, with the rows of its matrices as they are
     const Op* made = madeBy(op.operands[0]);
     if (!made || made->def != &ops::matmulOp || made->results[0].type.rank() < 3 ||
         op.results[0].type.rank() < 3)
