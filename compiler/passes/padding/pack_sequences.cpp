@@ -188,7 +188,9 @@ PackedMain unpadMask(const InferredModule& inferred, OneMask one, PaddedResults 
 // another name then.
 Result<InferredModule> withTypes(const Module& module) {
   DYN_TRY(InferredModule inferred, inferTypes(module));
-  Result<InferredModule> plain = inferTypes(withHeadsApart(withCanonicalForms(inferred)));
+  const Module forms = withHeadsApart(withCanonicalForms(inferred));
+  if (forms.main() == inferred.module.main()) return inferred;
+  Result<InferredModule> plain = inferTypes(forms);
   return plain.ok() ? std::move(plain) : std::move(inferred);
 }
 
