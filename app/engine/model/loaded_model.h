@@ -93,6 +93,8 @@ class LoadedModel {
   ScratchProgram& library();
   ScratchProgram& questions();
 
+  // What the file and the user say of dims, as entries of an ONNX file's metadata: key and value.
+  std::map<std::string, std::string, std::less<>> dimMetadata() const;
   // The dims of a run: sizes that were seen are likely ones.
   void observe(const DimValues& dims);
   // Error usageError or unsupportedFeature, naming operation, dim and cause of the first size left open; the
@@ -139,11 +141,15 @@ class LoadedModel {
   Result<VmModule> openPackage() const;
   Error packageError(dyn_status status) const;
   std::string inputName(size_t index) const;
+  void takeFileDims(const std::vector<std::string>& texts);
+  void passOver(const std::string& text, const std::string& why);
+  std::vector<DimSpec> statedDims() const;
   Status nameAxes();
   bool isNamed(const AxisName& axis) const;
   static std::vector<DeducedDim> deducedDims(IrContext& ir, const DimValues& known,
                                              const std::vector<std::string>& unknown);
   Status declareDims();
+  Status declare(const DimSpec& spec, StatedDims& stated, std::map<SymbolId, int64_t>& fixed);
   Result<std::string> manyInputs() const;
   Status makeMany();
   Result<Dim> declaredDim(const std::string& name) const;
@@ -170,6 +176,7 @@ class LoadedModel {
   std::vector<SourceLocation> randomNodes_;
   ModelInfo info_;
   Signature signature_;
+  std::vector<DimSpec> fileDims_;  // what the file itself says
   DimValues fixedDims_;
   std::map<std::string, std::map<int64_t, int64_t>> observed_;  // dim → size → runs
   std::set<std::string> axisNames_;                             // that --dim INPUT.AXIS=NAME gave

@@ -1,5 +1,6 @@
 // What the user says about the sizes of a model, and a program of one instance that becomes one of many.
 #include <algorithm>
+#include <set>
 
 #include "app/engine/model/loaded_model.h"
 #include "compiler/dims/ragged_dim.h"
@@ -8,13 +9,70 @@
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/suggestion.h"
+#ifdef DYN_HAVE_ONNX
+#include "frontends/onnx/read/dim_metadata.h"
+#endif
 
 namespace dyn {
+namespace {
+
+constexpr std::string_view kFileReason = "file: ";  // before the text of a fact
+
+}  // namespace
 
 // As the file calls it, else as the program does.
 std::string LoadedModel::inputName(size_t index) const {
   return index < inputNames_.size() ? inputNames_[index]
                                     : ir_->valueName(imported_.main()->parameters[index].id);
+}
+
+// What is no fact of a dim is said and passed over: a file is not lost by its metadata. It never names another
+// file (`seq=@lengths.txt`).
+void LoadedModel::takeFileDims(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const bool namesFile = text.find('@') != std::string::npos;
+    Result<DimSpec> spec = namesFile ? Result<DimSpec>(makeError(DiagnosticId::usageError, "it names a file"))
+                                     : parseDimSpec(text);
+    if (spec.ok()) {
+      spec->reason = std::string(kFileReason) + text;
+      fileDims_.push_back(*std::move(spec));
+    } else {
+      passOver(text, spec.error().message);
+    }
+  }
+}
+
+void LoadedModel::passOver(const std::string& text, const std::string& why) {
+  info_.warnings.push_back({.id = DiagnosticId::warning,
+                            .severity = Severity::warning,
+                            .message = "what the file's metadata says of dims, " + text + ": " + why,
+                            .place = {.file = info_.path},
+                            .notes = {"it is passed over"}});
+}
+
+// The file's first: a user's that contradicts it is refused with both reasons.
+std::vector<DimSpec> LoadedModel::statedDims() const {
+  std::vector<DimSpec> all = fileDims_;
+  all.insert(all.end(), request_.dims.begin(), request_.dims.end());
+  return all;
+}
+
+std::map<std::string, std::string, std::less<>> LoadedModel::dimMetadata() const {
+  std::map<std::string, std::string, std::less<>> entries;
+#ifdef DYN_HAVE_ONNX
+  std::set<std::string_view> written;
+  const std::vector<DimSpec> stated = statedDims();
+  for (const DimSpec& spec : stated) {
+    if (!spec.relations.empty()) {
+      if (!written.insert(spec.text).second) continue;
+      std::string& all = entries[std::string(onnx::kRelationsKey)];
+      all += (all.empty() ? "" : ", ") + spec.text;
+    } else if (spec.low || spec.high || spec.multiple > 1) {
+      entries[std::string(onnx::kRangeKey) + spec.name] = spec.text.substr(spec.text.find('=') + 1);
+    }
+  }
+#endif
+  return entries;
 }
 
 // `--dim y.0=cols` where the model has no `cols`: that axis alone has a dim of this name. Names in a file are
@@ -23,7 +81,7 @@ Status LoadedModel::nameAxes() {
   const Function* main = imported_.main();
   if (main == nullptr) return {};
   Function changed = *main;
-  for (const DimSpec& spec : request_.dims) {
+  for (const DimSpec& spec : statedDims()) {
     if (!spec.axisName) continue;
     const auto& [input, axis, name] = *spec.axisName;
     if (ir_->dims().hasSymbol(input + "." + std::to_string(axis))) continue;   // a dim of the model
@@ -170,38 +228,46 @@ std::vector<DeducedDim> LoadedModel::deducedDims(IrContext& ir, const DimValues&
   return deduced;
 }
 
-// What the user says about dims holds for the whole program.
+// What is said about dims holds for the whole program.
 Status LoadedModel::declareDims() {
-  DimSolver& facts = ir_->facts();
   std::map<SymbolId, int64_t> fixed;
-  StatedDims stated(facts, [&](const std::string& name) { return declaredDim(name); });
-  for (const DimSpec& spec : request_.dims) {
-    const Reason reason{spec.reason.empty() ? "user: --dim " + spec.text : spec.reason, {}};
-    if (spec.axisName && isNamed(*spec.axisName)) continue;
-    for (const DimRelation& relation : spec.relations) DYN_CHECK(stated.learn(relation, reason));
-    if (!spec.relations.empty()) continue;
-    if (spec.axisName) {
-      // An input whose name is nothing that an expression has.
-      DYN_TRY(const Dim left, declaredDim(spec.axisName->input + "." + std::to_string(spec.axisName->axis)));
-      DYN_TRY(const Dim right, declaredDim(spec.axisName->name));
-      DYN_CHECK(facts.addEqual(left, right, reason));
-      continue;
-    }
-    DYN_TRY(Dim dim, declaredDim(spec.name));
-    if (spec.value) {
-      DYN_CHECK(facts.addRange(dim, *spec.value, *spec.value, reason));
-      fixed[dim.symbol()] = *spec.value;
-      fixedDims_[spec.name] = *spec.value;
-    }
-    if (spec.low || spec.high) DYN_CHECK(facts.addRange(dim, spec.low, spec.high, reason));
-    if (spec.multiple > 1) DYN_CHECK(facts.addMultipleOf(dim, spec.multiple, reason));
-    if (!spec.likely.empty()) facts.addLikely(dim, spec.likely, reason);
+  StatedDims stated(ir_->facts(), [&](const std::string& name) { return declaredDim(name); });
+  for (const DimSpec& spec : fileDims_) {
+    Status status = declare(spec, stated, fixed);
+    if (!status.ok() && status.error().id != DiagnosticId::usageError) return status;
+    if (!status.ok()) passOver(spec.text, status.error().message);
   }
+  for (const DimSpec& spec : request_.dims) DYN_CHECK(declare(spec, stated, fixed));
   if (fixed.empty()) return {};
   imported_ = substituteDims(imported_, [&](SymbolId symbol) {
     auto it = fixed.find(symbol);
     return it == fixed.end() ? Dim() : ir_->dims().constant(it->second);
   });
+  return {};
+}
+
+// One of them; `fixed`: dims that become numbers.
+Status LoadedModel::declare(const DimSpec& spec, StatedDims& stated, std::map<SymbolId, int64_t>& fixed) {
+  DimSolver& facts = ir_->facts();
+  const Reason reason{spec.reason.empty() ? "user: --dim " + spec.text : spec.reason, {}};
+  if (spec.axisName && isNamed(*spec.axisName)) return {};
+  for (const DimRelation& relation : spec.relations) DYN_CHECK(stated.learn(relation, reason));
+  if (!spec.relations.empty()) return {};
+  if (spec.axisName) {
+    // An input whose name is nothing that an expression has.
+    DYN_TRY(const Dim left, declaredDim(spec.axisName->input + "." + std::to_string(spec.axisName->axis)));
+    DYN_TRY(const Dim right, declaredDim(spec.axisName->name));
+    return facts.addEqual(left, right, reason);
+  }
+  DYN_TRY(Dim dim, declaredDim(spec.name));
+  if (spec.value) {
+    DYN_CHECK(facts.addRange(dim, *spec.value, *spec.value, reason));
+    fixed[dim.symbol()] = *spec.value;
+    fixedDims_[spec.name] = *spec.value;
+  }
+  if (spec.low || spec.high) DYN_CHECK(facts.addRange(dim, spec.low, spec.high, reason));
+  if (spec.multiple > 1) DYN_CHECK(facts.addMultipleOf(dim, spec.multiple, reason));
+  if (!spec.likely.empty()) facts.addLikely(dim, spec.likely, reason);
   return {};
 }
 

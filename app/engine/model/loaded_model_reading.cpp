@@ -88,6 +88,9 @@ Status LoadedModel::readOnnx() {
   info_.problemsCount = static_cast<int64_t>(problems_.size());
   info_.warnings = std::move(result.warnings);
   randomNodes_ = std::move(result.randomNodes);
+  std::vector<std::string> said = splitRelations(result.dimRelations);
+  for (const auto& [name, range] : result.dimRanges) said.push_back(name + "=" + range);
+  takeFileDims(said);
   info_.producer = std::move(result.producer);
   info_.irVersion = result.irVersion;
   info_.opset = result.opset;

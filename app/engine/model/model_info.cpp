@@ -16,4 +16,11 @@ const char* toString(ModelKind kind) {
   return "?";
 }
 
+std::string dimValuesText(const DimValues& dims) {
+  std::string text;
+  for (const auto& [name, value] : dims)
+    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
+  return text;
+}
+
 }  // namespace dyn

@@ -12,6 +12,7 @@
 namespace dyn {
 
 using DimValues = std::map<std::string, int64_t>;
+std::string dimValuesText(const DimValues& dims);  // "batch=1, seq=16"
 
 struct ValueInfo {
   std::string name;

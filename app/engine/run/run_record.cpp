@@ -11,10 +11,7 @@ std::string orElse(const std::string& text, const char* other) { return text.emp
 }  // namespace
 
 std::string sizesText(const RunRecord& record) {
-  std::string text;
-  for (const auto& [name, value] : record.dims)
-    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
-  return text.empty() ? "fixed shapes" : text;
+  return record.dims.empty() ? "fixed shapes" : dimValuesText(record.dims);
 }
 
 std::vector<std::string> differencesOf(const RunRecord& first, const RunRecord& second, Sameness which) {

@@ -200,12 +200,7 @@ class SizeSearch {
   std::vector<Fact> facts_;
 };
 
-std::string sizesAsText(const DimValues& sizes) {
-  std::string text;
-  for (const auto& [name, value] : sizes)
-    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
-  return text.empty() ? "any" : text;
-}
+std::string sizesAsText(const DimValues& sizes) { return sizes.empty() ? "any" : dimValuesText(sizes); }
 
 SizeFinding findingOf(const RunCheck& check) {
   SizeFinding finding;

@@ -28,12 +28,20 @@ struct ModelDifference {
     std::string of;  // "input", "output", "value", "peak", "check"
     std::string name, before, after;
   };
+  // What runs of these sizes are predicted to take, where that was asked for.
+  struct TimeChange {
+    DimValues dims;
+    int64_t beforeNs = 0, afterNs = 0, beforePeakBytes = 0, afterPeakBytes = 0;
+    std::string beforeRefused, afterRefused;  // why there is no such run; then no numbers
+    std::optional<double> ratio() const;      // the time after over the time before
+  };
   std::string before, after;  // the files
   std::vector<OpChange> ops;
   std::vector<WeightChange> weights;
   std::vector<FormulaChange> seen;   // of inputs, outputs, the peak and checks: what callers see
   std::vector<FormulaChange> inner;  // of matched values
   std::vector<std::pair<std::string, std::string>> renamedDims;
+  std::vector<TimeChange> times;
   int64_t sameOpsCount = 0, sameWeightsCount = 0, renamedValuesCount = 0, sameFormulasCount = 0;
 };
 

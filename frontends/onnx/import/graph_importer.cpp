@@ -7,6 +7,7 @@
 #include "frontends/onnx/import/file_rules.h"
 #include "frontends/onnx/import/operator_schemas.h"
 #include "frontends/onnx/import/search_steps.h"
+#include "frontends/onnx/read/dim_metadata.h"
 
 namespace dyn::onnx {
 namespace {
@@ -67,6 +68,11 @@ ImportResult GraphImporter::run() {
   result_.irVersion = model_.irVersion;
   result_.producer = std::string(model_.producerName);
   if (!model_.producerVersion.empty()) result_.producer += " " + std::string(model_.producerVersion);
+  for (const StringPair& entry : model_.metadata) {
+    if (entry.key == kRelationsKey) result_.dimRelations = std::string(entry.value);
+    if (entry.key.starts_with(kRangeKey))
+      result_.dimRanges.emplace_back(entry.key.substr(kRangeKey.size()), entry.value);
+  }
   FileFaults faults = checkFile(model_);
   for (Diagnostic& error : faults.errors) report(std::move(error), {}, {});
   result_.warnings = std::move(faults.warnings);

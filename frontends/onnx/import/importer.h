@@ -88,6 +88,9 @@ struct ImportResult {
   int64_t irVersion = 0;
   int64_t opset = 0;  // of the standard's own domain
   std::string producer;
+  // What the file says of its dims (dim_metadata.h): relations, and ranges by name.
+  std::string dimRelations;
+  std::vector<std::pair<std::string, std::string>> dimRanges;
   std::map<std::string, int64_t>
       opCounts;  // nodes by operator, bodies and functions included; "domain::Op" for other domains
 };

@@ -40,12 +40,12 @@ struct FilePart {
 };
 Result<std::vector<FilePart>> partsOf(std::string_view message, const WireSource& source);
 
-// Numbers of fields of ModelProto, GraphProto and ValueInfoProto.
+// Numbers of fields of ModelProto, GraphProto, ValueInfoProto and StringStringEntryProto.
 namespace field {
-inline constexpr uint32_t kOpsetOfModel = 8, kGraphOfModel = 7;
+inline constexpr uint32_t kOpsetOfModel = 8, kGraphOfModel = 7, kMetadataOfModel = 14;
 inline constexpr uint32_t kNode = 1, kInitializer = 5, kInput = 11, kOutput = 12, kValueInfo = 13,
                           kAnnotation = 14, kSparseInitializer = 15;
-inline constexpr uint32_t kNameOfValue = 1, kTypeOfValue = 2;
+inline constexpr uint32_t kNameOfValue = 1, kTypeOfValue = 2, kKeyOfEntry = 1;
 }  // namespace field
 
 struct GraphEdit {

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "frontends/onnx/read/dim_metadata.h"
 #include "frontends/onnx/read/wire_writer.h"
 #include "frontends/onnx/write/module_writer.h"
 
@@ -11,7 +12,7 @@ namespace {
 // What onnxruntime and the checker take these operator sets in.
 int64_t irVersionOf(int64_t opset) { return opset <= 22 ? 10 : opset == 23 ? 11 : opset == 24 ? 12 : 13; }
 
-// "dyn.dim.seq" = "1..512" of the named dims of the inputs.
+// Of the named dims of the inputs.
 std::vector<std::pair<std::string, std::string>> rangesOf(const Module& module) {
   std::vector<std::pair<std::string, std::string>> ranges;
   const DimSolver& facts = module.context->facts();
@@ -23,7 +24,7 @@ std::vector<std::pair<std::string, std::string>> rangesOf(const Module& module) 
       if (dims.isAnonymous(symbol) || !seen.insert(symbol).second) continue;
       const Interval interval = facts.interval(dims.symbolById(symbol));
       if (!interval.high && interval.low.value_or(0) <= 0) continue;
-      ranges.emplace_back("dyn.dim." + dims.symbolName(symbol),
+      ranges.emplace_back(std::string(kRangeKey) + dims.symbolName(symbol),
                           std::to_string(interval.low.value_or(0)) + ".." +
                               (interval.high ? std::to_string(*interval.high) : ""));
     }

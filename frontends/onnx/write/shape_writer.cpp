@@ -12,10 +12,12 @@ namespace {
 
 constexpr uint32_t kDataLocation = 14;  // of TensorProto
 
+using Metadata = std::map<std::string, std::string, std::less<>>;
+
 class TypeWriter {
  public:
-  TypeWriter(std::shared_ptr<const MappedFile> file, const TypesByName& types)
-      : source_(file), types_(types) {
+  TypeWriter(std::shared_ptr<const MappedFile> file, const TypesByName& types, const Metadata& metadata)
+      : source_(file), types_(types), metadata_(metadata) {
     result_.source = std::move(file);
   }
 
@@ -24,10 +26,12 @@ class TypeWriter {
     for (const FilePart& part : parts) {
       if (part.number == field::kGraphOfModel) {
         DYN_CHECK(writeGraph(part.content));
-      } else {
-        result_.keep(part.all);
+        continue;
       }
+      DYN_TRY(const bool isReplaced, replaces(part));
+      if (!isReplaced) result_.keep(part.all);
     }
+    for (const auto& [key, value] : metadata_) addMessage(field::kMetadataOfModel, entryMessage(key, value));
     return std::move(result_);
   }
 
@@ -42,7 +46,15 @@ class TypeWriter {
       if (part.number != field::kNameOfValue && part.number != field::kTypeOfValue) message += part.all;
     return message;
   }
-  void addValue(uint32_t number, const std::string& message) {
+  // Is it an entry of the file whose key has another value now?
+  Result<bool> replaces(const FilePart& part) {
+    if (part.number != field::kMetadataOfModel) return false;
+    DYN_TRY(const std::vector<FilePart> entry, partsOf(part.content, source_));
+    for (const FilePart& one : entry)
+      if (one.number == field::kKeyOfEntry) return metadata_.find(one.content) != metadata_.end();
+    return false;
+  }
+  void addMessage(uint32_t number, const std::string& message) {
     WireWriter out;
     out.bytes(number, message);
     result_.add(out.take());
@@ -79,7 +91,7 @@ class TypeWriter {
       if (part.number == field::kValueInfo && !written.insert(name).second) continue;
       written.insert(name);
       if (changed) {
-        addValue(part.number, typed(name, value, type));
+        addMessage(part.number, typed(name, value, type));
       } else {
         result_.keep(part.all);
       }
@@ -87,7 +99,7 @@ class TypeWriter {
     for (const auto& [name, known] : types_) {
       if (written.count(name) != 0) continue;
       if (const std::string type = typeMessage(known, kUnknownSize); !type.empty())
-        addValue(field::kValueInfo, typed(name, {}, type));
+        addMessage(field::kValueInfo, typed(name, {}, type));
     }
     uint64_t size = 0;
     for (size_t i = head; i < result_.pieces.size(); ++i) size += result_.pieces[i].size();
@@ -101,13 +113,15 @@ class TypeWriter {
 
   WireSource source_;
   const TypesByName& types_;
+  const Metadata& metadata_;
   FilePieces result_;
 };
 
 }  // namespace
 
-Result<FilePieces> withTypes(std::shared_ptr<const MappedFile> file, const TypesByName& types) {
-  return TypeWriter(std::move(file), types).write();
+Result<FilePieces> withTypes(std::shared_ptr<const MappedFile> file, const TypesByName& types,
+                             const Metadata& metadata) {
+  return TypeWriter(std::move(file), types, metadata).write();
 }
 
 }  // namespace dyn::onnx

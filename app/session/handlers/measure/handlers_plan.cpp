@@ -1,75 +1,25 @@
 // Handlers: what a run will take, before it is run.
 #include <algorithm>
 
-#include "app/engine/inputs/batch_lengths.h"
 #include "app/engine/model/model_info.h"
 #include "app/engine/run/run_result.h"
-#include "app/engine/run/valid_positions.h"
 #include "app/session/answers/contraction_rows.h"
-#include "app/session/answers/dim_views.h"
 #include "app/session/answers/limit_view.h"
 #include "app/session/answers/plan_view.h"
 #include "app/session/answers/sweep_view.h"
 #include "app/session/explain/explain.h"
 #include "app/session/handlers/measure/latency_runs.h"
+#include "app/session/handlers/measure/predictions.h"
 #include "app/session/session_state.h"
 #include "app/session/views/memory_views.h"
-#include "app/session/views/predict_views.h"
 #include "app/session/views/view.h"
 #include "compiler/support/clock.h"
 
 namespace dyn {
 
-namespace {
-
-// What is asked about: dims, and lengths where they are given.
-struct Question {
-  DimValues dims;
-  std::vector<DimSpec> specs;
-  std::map<std::string, Value> given;  // inputs that the lengths make
-};
-
-Result<Question> questionOf(const LoadedModel& model, const Command& command) {
-  Question question;
-  CallDims dims(model.signature());
-  DYN_TRY(question.specs, parseDimSpecs(command.all("dim")));
-  for (const DimSpec& spec : question.specs)
-    if (!spec.value)
-      return makeError(DiagnosticId::usageError, "--dim " + spec.text + ": one value is wanted here");
-  for (const std::string& text : command.all("lengths")) {
-    DYN_TRY(const BatchLengths lengths, parseBatchLengths(text));
-    DYN_TRY(LengthsOfCall call, lengthsOfCall(model.signature(), lengths, question.specs));
-    question.specs.insert(question.specs.end(), call.dims.begin(), call.dims.end());
-    question.given[call.name] = Value(std::move(call.value));
-  }
-  for (const DimSpec& spec : question.specs) DYN_CHECK(dims.bind(spec.name, *spec.value));
-  (void)dims.deduce();
-  question.dims = dims.values();
-  return question;
-}
-
-// Without lengths, and where they leave a size open, all positions count: the most that a run can take.
-Status assumeLengths(LoadedModel& model, const Question& question, Runner& runner) {
-  runner.assumeElements({});
-  if (question.given.empty() || question.dims.size() < model.info().symbols.size()) return {};
-  InputSources sources;
-  sources.given = question.given;
-  std::vector<std::string> zeros, unknown;
-  for (const Port& port : model.signature().inputs)
-    if (port.info.kind == "tensor" && question.given.count(port.info.name) == 0) {
-      unknown.push_back(port.info.name);
-      zeros.push_back(port.info.name + "=zeros");
-    }
-  DYN_TRY(const CallInputs inputs, makeInputs(model.signature(), question.specs, zeros, 0, sources));
-  (void)setValidPositions(model, inputs, runner, unknown);
-  return {};
-}
-
-}  // namespace
-
 Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
-  DYN_TRY(const Question question, questionOf(*model, command));
+  DYN_TRY(const Question question, questionOf(*model, command.all("dim"), command.all("lengths")));
   const DimValues& dims = question.dims;
   PlanView view = planView(model->placed(), dims);
   // The peak is that of the compiled program; of what cannot be compiled yet the plan is there all the same.
@@ -135,7 +85,7 @@ Result<View> handle_limit(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(const Limit limit, parseLimit(command.text("bytes")));
   if (limit.unit == LimitUnit::bytes && command.has("runs"))
     return makeError(DiagnosticId::usageError, "--runs is for a limit of time, such as 20ms");
-  DYN_TRY(const Question question, questionOf(*model, command));
+  DYN_TRY(const Question question, questionOf(*model, command.all("dim"), command.all("lengths")));
   DYN_TRY(Runner runner, makeRunner(*model, state.now.options));
   DYN_CHECK(assumeLengths(*model, question, runner));
   const CostOfDims peakOf = [&](const DimValues& values) {
@@ -148,36 +98,6 @@ Result<View> handle_limit(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(LimitView view, limitView(limitSymbols(*model), question.dims, limit, peakOf));
   return makeView(std::move(view));
 }
-
-namespace {
-
-// What there is to say of a run with these dims before it is begun.
-Result<PredictView> predictionOf(SessionState& state, LoadedModel& model, const Question& question) {
-  PredictView view;
-  const DimValues& dims = view.dims = question.dims;
-  DYN_TRY(Runner runner, makeRunner(model, state.now.options));
-  DYN_CHECK(assumeLengths(model, question, runner));
-  view.checks = checkRows(model.typed(), dims);
-  view.outside = rangeFaults(model.typed(), dims);
-  Result<Runner::DryRun> dryRun = runner.dryRunEvents(dims, state.interruption);
-  if (!dryRun.ok()) {
-    // Sizes that the model does not take are an answer; all else is a fault of the question.
-    const bool answers = !view.outside.empty() || (!view.checks.empty() && view.checks.front().fails) ||
-                         dryRun.error().id == DiagnosticId::shapeCheckFailed;
-    if (!answers) return dryRun.takeError();
-    view.refused = dryRun.error().message;
-    return view;
-  }
-  DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
-                                              [&](const std::string& text) { state.log(text); }));
-  view.peakBytes = dryRun->peakBytes;
-  view.kernels = predictKernels(*dryRun, model.compiled()->lowered, limits);
-  for (const KernelRow& row : view.kernels.rows) view.timeNs += row.totalNs;
-  DYN_TRY(view.kernels.contractions, contractionRows(model, state.now.options, dims));
-  return view;
-}
-
-}  // namespace
 
 namespace {
 
@@ -215,10 +135,11 @@ Result<PredictView> predictionByRuns(SessionState& state, LoadedModel& model, co
 
 Result<View> handle_predict(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
-  DYN_TRY(const Question question, questionOf(*model, command));
+  DYN_TRY(const Question question, questionOf(*model, command.all("dim"), command.all("lengths")));
+  std::optional<MachineLimits> limits;
   Result<PredictView> view =
       model->hasModule()
-          ? predictionOf(state, *model, question)
+          ? predictionOf(state, *model, question, limits)
           : makeError(DiagnosticId::unsupportedFeature,
                       "unsupported: a package does not contain the definitions of its kernels");
   if (!view.ok() && view.error().id == DiagnosticId::unsupportedFeature) {
@@ -252,7 +173,7 @@ Result<View> handle_sweep(SessionState& state, const Command& command, Outcome&)
   if (!model->hasModule())
     return makeError(DiagnosticId::unsupportedFeature,
                      "unsupported: a package does not contain the definitions of its kernels");
-  DYN_TRY(const Question question, questionOf(*model, command));
+  DYN_TRY(const Question question, questionOf(*model, command.all("dim"), command.all("lengths")));
   const DimValues& dims = question.dims;
   DYN_TRY(int64_t pointsCount, command.integer("points", 24));
   if (pointsCount < 2 || pointsCount > 1000)

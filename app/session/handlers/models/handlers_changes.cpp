@@ -1,4 +1,6 @@
 // Handlers: :diff and :compare, two steps of a compilation, two runs, or two models.
+#include <fmt/format.h>
+
 #include <map>
 
 #include "app/session/changes/model_difference.h"
@@ -6,6 +8,7 @@
 #include "app/session/changes/value_comparison.h"
 #include "app/session/changes/value_differences.h"
 #include "app/session/graph/trace_views.h"
+#include "app/session/handlers/measure/predictions.h"
 #include "app/session/handlers/models/onnx_file.h"
 #include "app/session/handlers/read_again.h"
 #include "app/session/handlers/run_records.h"
@@ -25,23 +28,77 @@ Status hasValues(const LoadedModel& model) {
       .note("give the model it was compiled from");
 }
 
-Result<View> diffOfModels(SessionState& state, const std::string& other, Outcome& outcome) {
+// A dim that has another name in the second model is meant by both; one that the second does not have is a
+// number there.
+std::vector<std::string> sizesOf(const LoadedModel& model, const std::vector<std::string>& sizes,
+                                 const std::map<std::string, std::string>& names) {
+  const CallDims dims(model.signature());
+  std::vector<std::string> ofModel;
+  for (const std::string& size : sizes) {
+    const size_t equals = std::min(size.find('='), size.size());
+    const auto renamed = names.find(size.substr(0, equals));
+    const std::string name = renamed == names.end() ? size.substr(0, equals) : renamed->second;
+    if (dims.has(name)) ofModel.push_back(name + size.substr(equals));
+  }
+  return ofModel;
+}
+
+// What a run with sizes such as "batch=1,seq=128" is predicted to take in both models.
+Result<ModelDifference::TimeChange> timeChange(SessionState& state, LoadedModel& before, LoadedModel& after,
+                                               const std::string& text, const ModelDifference& difference,
+                                               std::optional<MachineLimits>& limits) {
+  const std::vector<std::string> sizes = splitRelations(text);
+  DYN_TRY(const Question first, questionOf(before, sizes, {}));
+  const std::map<std::string, std::string> names(difference.renamedDims.begin(),
+                                                 difference.renamedDims.end());
+  DYN_TRY(const Question second, questionOf(after, sizesOf(after, sizes, names), {}));
+  DYN_TRY(const PredictView was, predictionOf(state, before, first, limits));
+  DYN_TRY(const PredictView is, predictionOf(state, after, second, limits));
+  return ModelDifference::TimeChange{first.dims,   was.timeNs,  is.timeNs, was.peakBytes,
+                                     is.peakBytes, was.refused, is.refused};
+}
+
+// "3 formulas of inputs, outputs, the peak or checks changed; with batch=1, seq=128 ... 1.4 times as long"
+std::string verdictOf(const ModelDifference& difference, std::optional<double> slower) {
+  std::string verdict;
+  if (const size_t count = difference.seen.size(); count > 0)
+    verdict = std::to_string(count) + (count == 1 ? " formula" : " formulas") +
+              " of inputs, outputs, the peak or checks changed";
+  for (const ModelDifference::TimeChange& change : difference.times) {
+    const std::optional<double> ratio = change.ratio();
+    const bool isSlower = slower && ratio && *ratio > *slower;
+    const bool isRefused = slower && change.beforeRefused.empty() && !change.afterRefused.empty();
+    if (!isSlower && !isRefused) continue;
+    verdict += (verdict.empty() ? "" : "; ") + std::string("with ") + dimValuesText(change.dims) +
+               (isRefused ? " there is no run any more"
+                          : fmt::format(" a run is predicted to take {:.2f} times as long", *ratio));
+  }
+  return verdict;
+}
+
+Result<View> diffOfModels(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(LoadedModel * before, state.modelWithPasses());
   DYN_CHECK(hasValues(*before));
   LoadRequest request;
-  request.path = other;
+  request.path = command.text("other");
   request.dims = before->request().dims;
   DYN_TRY(const std::unique_ptr<LoadedModel> after,
           LoadedModel::load(request, state.now.options, state.interruption.flag()));
   DYN_CHECK(hasValues(*after));
   DYN_CHECK(after->ensurePasses());
   ModelDifference difference = modelDifference(*before, *after);
-  if (!difference.seen.empty())
-    outcome.error =
-        makeError(DiagnosticId::resultsDiffer, std::to_string(difference.seen.size()) +
-                                                   (difference.seen.size() == 1 ? " formula" : " formulas") +
-                                                   " of inputs, outputs, the peak or checks changed")
-            .diagnostic();
+  std::optional<MachineLimits> limits;
+  for (const std::string& sizes : command.all("time")) {
+    DYN_TRY(ModelDifference::TimeChange change,
+            timeChange(state, *before, *after, sizes, difference, limits));
+    difference.times.push_back(std::move(change));
+  }
+  std::optional<double> slower;
+  if (command.has("slower")) {
+    DYN_TRY(slower, command.number("slower", 1));
+  }
+  if (const std::string verdict = verdictOf(difference, slower); !verdict.empty())
+    outcome.error = makeError(DiagnosticId::resultsDiffer, verdict).diagnostic();
   return makeView(std::move(difference));
 }
 
@@ -143,8 +200,13 @@ Result<View> comparisonOfValues(SessionState& state, const Command& command, Out
 }  // namespace
 
 Result<View> handle_diff(SessionState& state, const Command& command, Outcome& outcome) {
+  if (command.has("slower") && !command.has("time"))
+    return makeError(DiagnosticId::usageError,
+                     "--slower goes with --time SIZES, such as --time batch=1,seq=128");
+  if (command.has("time") && !command.has("other"))
+    return makeError(DiagnosticId::usageError, "--time goes with --other MODEL");
   if (command.has("other")) {
-    if (!command.has("from")) return diffOfModels(state, command.text("other"), outcome);
+    if (!command.has("from")) return diffOfModels(state, command, outcome);
     return makeError(DiagnosticId::usageError,
                      "steps are those of one model: leave out " + command.text("from"));
   }

@@ -55,8 +55,23 @@ Json viewJson(const ModelDifference& view) {
     weights.push_back(std::move(item));
   }
   for (const auto& [name, other] : view.renamedDims) renamed[name] = other;
+  Json times = Json::array();
+  for (const ModelDifference::TimeChange& change : view.times) {
+    Json dims = Json::object();
+    for (const auto& [name, value] : change.dims) dims[name] = value;
+    const auto side = [](const std::string& refused, int64_t ns, int64_t bytes) -> Json {
+      if (!refused.empty()) return {{"refused", refused}};
+      return {{"time_ns", ns}, {"peak_bytes", bytes}};
+    };
+    const std::optional<double> ratio = change.ratio();
+    times.push_back({{"dims", dims},
+                     {"before", side(change.beforeRefused, change.beforeNs, change.beforePeakBytes)},
+                     {"after", side(change.afterRefused, change.afterNs, change.afterPeakBytes)},
+                     {"ratio", ratio ? Json(*ratio) : Json(nullptr)}});
+  }
   return {{"before", view.before},
           {"after", view.after},
+          {"times", times},
           {"changed", formulasJson(view.seen)},
           {"inner", formulasJson(view.inner)},
           {"renamed_dims", renamed},

@@ -17,7 +17,7 @@ std::string viewText(const BenchResult& view, const TextOptions& options) {
                     row.gflops ? fmt::format("{:.2f}", *row.gflops) : "-",
                     row.gigabytesPerSecond ? fmt::format("{:.2f}", *row.gigabytesPerSecond) : "-"});
   };
-  for (const BenchRow& row : view.rows) add(row, row.dims.empty() ? "(fixed)" : joinedWords(row.dims));
+  for (const BenchRow& row : view.rows) add(row, row.dims.empty() ? "(fixed)" : dimValuesText(row.dims));
   if (view.rows.size() > 1) add(view.overall, "all");
   std::string text =
       textTable({"shape", ">runs", ">min", ">p50", ">p90", ">p99", ">GFLOP/s", ">GB/s"}, rows, options);

@@ -64,13 +64,6 @@ std::string indexText(const std::vector<int64_t>& index) {
   return "[" + text + "]";
 }
 
-std::string dimValuesText(const DimValues& dims) {
-  std::string text;
-  for (const auto& [name, value] : dims)
-    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
-  return text;
-}
-
 // Those with the largest errors, the first that goes wrong, and the last.
 std::vector<char> shownValues(const ValueComparison& view, const TextOptions& options) {
   const size_t count = view.values.size();
@@ -95,6 +88,36 @@ int64_t changedWeightsCount(const ModelDifference& view, const char* change) {
 
 }  // namespace
 
+namespace {
+
+std::string timesText(const ModelDifference& view, const TextOptions& options) {
+  TextRows rows;
+  std::string refused;
+  for (const ModelDifference::TimeChange& change : view.times) {
+    const std::string sizes = dimValuesText(change.dims);
+    const std::optional<double> ratio = change.ratio();
+    const auto time = [&](bool isRefused, int64_t ns) { return isRefused ? "no run" : durationText(ns); };
+    const auto peak = [&](bool isRefused, int64_t bytes) { return isRefused ? "" : bytesText(bytes); };
+    const bool noBefore = !change.beforeRefused.empty(), noAfter = !change.afterRefused.empty();
+    rows.push_back({sizes, time(noBefore, change.beforeNs), time(noAfter, change.afterNs),
+                    ratio ? fmt::format("{:.2f}", *ratio) : "", peak(noBefore, change.beforePeakBytes),
+                    peak(noAfter, change.afterPeakBytes)});
+    for (const std::string& why : {change.beforeRefused, change.afterRefused})
+      if (!why.empty()) refused += "  no run with " + sizes + ": " + visibleLine(why) + "\n";
+  }
+  if (rows.empty()) return "";
+  return "predicted runs:\n" +
+         textTable({"sizes", ">time before", ">after", ">ratio", ">peak before", ">after"}, rows, options) +
+         refused;
+}
+
+}  // namespace
+
+std::optional<double> ModelDifference::TimeChange::ratio() const {
+  if (!beforeRefused.empty() || !afterRefused.empty() || beforeNs <= 0) return std::nullopt;
+  return static_cast<double>(afterNs) / static_cast<double>(beforeNs);
+}
+
 std::string viewText(const ModelDifference& view, const TextOptions& options) {
   std::string text = fmt::format("{} -> {}\n", visibleLine(view.before), visibleLine(view.after));
   if (view.seen.empty())
@@ -104,6 +127,7 @@ std::string viewText(const ModelDifference& view, const TextOptions& options) {
   text += formulasText(view.seen, options);
   for (const auto& [name, other] : view.renamedDims)
     text += "  dim " + visibleLine(name) + " is called " + visibleLine(other) + "\n";
+  text += timesText(view, options);
   text +=
       fmt::format("operators: {} equal, {} changed, added or removed\n", view.sameOpsCount, view.ops.size());
   for (size_t i = 0; i < shownCount(view.ops.size(), options); ++i) text += opText(view.ops[i]);

@@ -78,10 +78,10 @@ std::string viewText(const GeneraliseResult& view, const TextOptions&) {
     text += fmt::format("not opened: {}: {}\n", visibleLine(refused.place), visibleLine(refused.why));
   for (const auto& [name, most] : view.limits) text += fmt::format("{} is at most {}\n", name, most);
   if (view.file)
-    text += fmt::format("at {} the results are equal {}\n", joinedWords(view.sizes),
+    text += fmt::format("at {} the results are equal {}\n", dimValuesText(view.sizes),
                         view.sameBits ? "bit by bit" : "but for rounding");
   for (const auto& trial : view.trials)
-    text += fmt::format("at {} it {}\n", joinedWords(trial.sizes),
+    text += fmt::format("at {} it {}\n", dimValuesText(trial.sizes),
                         trial.failure.empty() ? "runs" : "does not run: " + visibleLine(trial.failure));
   return text;
 }

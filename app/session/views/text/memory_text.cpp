@@ -54,7 +54,7 @@ std::string viewText(const PlanView& view, const TextOptions& options) {
   if (view.copiesCount > 0)
     text += fmt::format("{} {} of {} bytes because readers take no strides, see :kernels\n", view.copiesCount,
                         view.copiesCount == 1 ? "copy" : "copies", view.copied);
-  if (!view.dims.empty()) text += "with " + joinedWords(view.dims) + ": ";
+  if (!view.dims.empty()) text += "with " + dimValuesText(view.dims) + ": ";
   if (view.predictedPeakBytes) text += peakText(view);
   if (!view.dims.empty() && !view.predictedPeakBytes)
     text +=
@@ -71,7 +71,7 @@ std::string viewText(const LimitView& view, const TextOptions& options) {
                     row.peakBytes ? std::to_string(*row.peakBytes)
                     : row.timeNs  ? durationText(*row.timeNs)
                                   : "-",
-                    joinedWords(row.others), row.end});
+                    dimValuesText(row.others), row.end});
   if (isTime)
     return sentence("within " + durationText(view.limitNs) + ", by measured runs: " + view.formula, options) +
            textTable({"dim", ">largest", ">at most", "with", "why not more"}, rows, options);

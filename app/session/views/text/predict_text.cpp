@@ -14,7 +14,7 @@ namespace dyn {
 namespace {
 
 std::string predictionText(const PredictView& v) {
-  std::string text = v.dims.empty() ? "" : "with " + joinedWords(v.dims) + " ";
+  std::string text = v.dims.empty() ? "" : "with " + dimValuesText(v.dims) + " ";
   if (!v.whyNoPeak.empty())
     text += "the peak is not known: " + v.whyNoPeak + "\n";
   else if (v.refused.empty())
@@ -55,7 +55,7 @@ std::string viewText(const SweepView& view, const TextOptions& options) {
   for (const MeasuredRun& run : view.measured)
     rows.push_back({std::to_string(run.dims.at(view.symbol)), durationText(run.timeNs),
                     bytesText(run.peakBytes), "measured"});
-  return (view.others.empty() ? "" : "with " + joinedWords(view.others) + "\n") +
+  return (view.others.empty() ? "" : "with " + dimValuesText(view.others) + "\n") +
          textTable({view.symbol, ">time", ">peak", "versions"}, rows, options);
 }
 
@@ -72,13 +72,13 @@ std::string viewText(const LatencyView& view, const TextOptions& options) {
   for (const std::string& note : view.notes) text += sentence("note: " + note, options);
   TextRows rows;
   for (const LatencyRow& row : view.rows)
-    rows.push_back({joinedWords(row.dims), std::to_string(row.runsCount), durationText(row.measuredNs),
+    rows.push_back({dimValuesText(row.dims), std::to_string(row.runsCount), durationText(row.measuredNs),
                     durationText(row.leftOutNs),
                     fmt::format("{:+.0f} %", 100.0 * static_cast<double>(row.measuredNs - row.leftOutNs) /
                                                  static_cast<double>(std::max<int64_t>(row.leftOutNs, 1)))});
   text += textTable({"size", ">runs", ">measured", ">by the others", ">off"}, rows, options);
   for (const RefusedSize& size : view.refused)
-    text += sentence("not measured: " + joinedWords(size.dims) + ": " + size.why, options);
+    text += sentence("not measured: " + dimValuesText(size.dims) + ": " + size.why, options);
   if (!view.file.empty()) text += "wrote " + view.file + "\n";
   return text;
 }

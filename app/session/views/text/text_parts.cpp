@@ -14,13 +14,6 @@ std::string joinedWords(const std::vector<std::string>& parts, const char* separ
   return text;
 }
 
-std::string joinedWords(const DimValues& dims) {
-  std::string text;
-  for (const auto& [name, value] : dims)
-    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
-  return text;
-}
-
 std::string bytesOrDash(std::optional<int64_t> bytes) { return bytes ? bytesText(*bytes) : "-"; }
 
 std::string sentence(const std::string& words, const TextOptions& options) {

@@ -14,7 +14,6 @@ namespace dyn {
 // Between escape sequences of a terminal, `code` as in "1;31", where colors are wished for.
 std::string paint(const std::string& text, const char* code, const TextOptions& options);
 std::string joinedWords(const std::vector<std::string>& parts, const char* separator = ", ");
-std::string joinedWords(const DimValues& dims);                              // "batch=1, seq=16"
 std::string bytesOrDash(std::optional<int64_t> bytes);                       // "3.2 MiB", "-"
 std::string sentence(const std::string& words, const TextOptions& options);  // a line of words, wrapped
 

@@ -33,7 +33,7 @@ std::string viewText(const WhyView& view, const TextOptions& options) {
   for (const std::string& fact : view.facts) text += "  because " + fact + "\n";
   for (const std::string& fact : view.known) text += "  known: " + fact + "\n";
   if (!view.counterexample.empty())
-    text += "  not for " + joinedWords(view.counterexample) +
+    text += "  not for " + dimValuesText(view.counterexample) +
             (view.shapes.empty() ? "" : ": inputs " + joinedWords(view.shapes)) + "\n";
   if (!view.guard.empty())
     text += "  the cheapest guard that would make them equal: " + view.guard +

@@ -25,13 +25,14 @@ constexpr const char* kSoftmaxModel = R"(fn @main(%x: Tensor[(batch, seq, 4), f3
 class Difference : public test::SessionFixture {
  protected:
   // kSoftmaxModel with `other` wherever `text` stands, compared with kSoftmaxModel.
-  const ModelDifference& after(const std::string& text, const std::string& other) {
+  const ModelDifference& after(const std::string& text, const std::string& other,
+                               const std::string& options = "") {
     std::string changed = kSoftmaxModel;
     EXPECT_NE(changed.find(text), std::string::npos);
     for (size_t at = 0; (at = changed.find(text, at)) != std::string::npos; at += other.size())
       changed.replace(at, text.size(), other);
     EXPECT_TRUE(loadText(kSoftmaxModel)->ok());
-    outcome_ = line(":diff --other " + folder_.write("other.dyn", changed));
+    outcome_ = line(":diff --other " + folder_.write("other.dyn", changed) + options);
     static const ModelDifference kNone;
     EXPECT_TRUE(outcome_->as<ModelDifference>()) << outcome_->error->toString();
     return outcome_->as<ModelDifference>() ? *outcome_->as<ModelDifference>() : kNone;
@@ -116,6 +117,43 @@ TEST_F(Difference, ACheckThatIsNew) {
     return change.of == "check" && change.before.empty();
   });
   EXPECT_TRUE(hasCheck) << toText(outcome_->view, TextOptions());
+}
+
+TEST_F(Difference, OfThePredictedTime) {
+  if (!canRun()) GTEST_SKIP();
+  const std::string sizes = " --time batch=64,seq=300 --time batch=1,seq=1";
+  const ModelDifference& same = after("fn ", "fn ", sizes + " --slower 1.1");
+  EXPECT_TRUE(outcome_->ok());
+  ASSERT_THAT(same.times, SizeIs(2));
+  EXPECT_EQ(same.times[0].dims, (DimValues{{"batch", 64}, {"seq", 300}}));
+  EXPECT_GT(same.times[0].beforeNs, same.times[1].beforeNs);
+  EXPECT_DOUBLE_EQ(same.times[0].ratio().value(), 1);
+  // Two more kernels over the same elements; without a factor a longer time is no failure.
+  const char* longer = "  %a = softmax(%y) {axis = 1}\n  %b = softmax(%a) {axis = 1}\n  return %b";
+  EXPECT_GT(after("  return %y", longer, sizes).times[0].ratio().value(), 1.2);
+  EXPECT_TRUE(outcome_->ok());
+  after("  return %y", longer, sizes + " --slower 1.2");
+  ASSERT_FALSE(outcome_->ok());
+  EXPECT_THAT(outcome_->error->message, HasSubstr("with batch=64, seq=300 a run is predicted to take "));
+  EXPECT_THAT(toText(outcome_->view, TextOptions()), HasSubstr("batch=64, seq=300"));
+}
+
+TEST_F(Difference, OfTheTimeWhereADimHasAnotherNameOrIsANumber) {
+  if (!canRun()) GTEST_SKIP();
+  EXPECT_DOUBLE_EQ(after("seq", "length", " --time batch=4,seq=30").times.at(0).ratio().value(), 1);
+  EXPECT_TRUE(after("batch", "4", " --time batch=4,seq=30").times.at(0).ratio().has_value());
+}
+
+TEST_F(Difference, OfTheTimeWhereThereIsNoRunAnyMore) {
+  if (!canRun()) GTEST_SKIP();
+  const ModelDifference& checked = after(
+      "  return %y", "  %g = constant() {value = f32[2, 1] [[1], [1]]}\n  %z = add(%y, %g)\n  return %z",
+      " --time batch=2,seq=3 --time batch=2,seq=2 --slower 9");
+  ASSERT_THAT(checked.times, SizeIs(2));
+  EXPECT_FALSE(checked.times[0].afterRefused.empty());
+  EXPECT_TRUE(checked.times[1].afterRefused.empty());
+  ASSERT_FALSE(outcome_->ok());
+  EXPECT_THAT(outcome_->error->message, HasSubstr("with batch=2, seq=3 there is no run any more"));
 }
 
 TEST_F(Difference, StepsAndModelsDoNotMix) {

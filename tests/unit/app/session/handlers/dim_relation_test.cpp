@@ -3,9 +3,16 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "app/engine/run/run_result.h"
 #include "app/session/views/why_views.h"
 #include "tests/support/session_fixture.h"
+#ifdef DYN_HAVE_ONNX
+#include "frontends/onnx/read/wire_writer.h"
+#include "frontends/onnx/write/messages.h"
+#endif
 
 namespace dyn {
 namespace {
@@ -114,6 +121,49 @@ TEST_F(DimRelations, ARunChecksThem) {
   ASSERT_FALSE(outcome->ok());
   EXPECT_THAT(outcome->error->message, HasSubstr("m = 2*n (user: --dim m=2*n)"));
 }
+
+#ifdef DYN_HAVE_ONNX
+TEST_F(DimRelations, TravelInAnOnnxFile) {
+  ASSERT_TRUE(loadText(kTwo, "--dim m=2*n --dim n=1..64")->ok());
+  const std::string saved = folder_.path() + "/saved.onnx", typed = folder_.path() + "/typed.onnx";
+  ASSERT_TRUE(line(":save " + saved)->ok());
+  ASSERT_TRUE(line(":load " + saved)->ok());
+  EXPECT_THAT(factsOf("m"), Contains("m = 2*n (file: m=2*n)"));
+  EXPECT_EQ(line(":dims m")->as<DimsTable>()->rows.at(0).high, 128);
+  EXPECT_TRUE(line(":dims")->as<DimsTable>()->checks.empty());
+  // What is said of that file besides joins what it says.
+  ASSERT_TRUE(line(":load " + saved + " --dim n<=8 --dim m=2*n")->ok());
+  ASSERT_TRUE(line(":infer " + typed)->ok());
+  ASSERT_TRUE(line(":load " + typed)->ok());
+  EXPECT_THAT(factsOf("n"), Contains("n <= 8 (file: n<=8)"));
+  EXPECT_THAT(factsOf("m"), Contains("m = 2*n (file: m=2*n)"));
+  // Both reasons of a contradiction.
+  const auto contradiction = line(":load " + saved + " --dim m=3*n+1");
+  ASSERT_FALSE(contradiction->ok());
+  EXPECT_THAT(contradiction->error->toString(),
+              testing::AllOf(HasSubstr("file: m=2*n"), HasSubstr("user: --dim m=3*n+1")));
+}
+
+// A file is not lost by what its metadata says, and makes no other file be read.
+TEST_F(DimRelations, OfAFileThatAreNoneArePassedOverAloud) {
+  ASSERT_TRUE(loadText(kTwo)->ok());
+  const std::string plain = folder_.path() + "/plain.onnx";
+  ASSERT_TRUE(line(":save " + plain)->ok());
+  std::ifstream in(plain, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  onnx::WireWriter more;
+  more.bytes(14, onnx::entryMessage("dyn.dims", "n<=, n=@/etc/passwd, a<=b, n<=m"));
+  more.bytes(14, onnx::entryMessage("dyn.dim.m", "8..2"));
+  const std::string file = folder_.write("said.onnx", bytes + more.take());
+  const auto loaded = line(":load " + file);
+  ASSERT_TRUE(loaded->ok());
+  EXPECT_THAT(factsOf("n"), Contains(HasSubstr("file: n<=m")));
+  std::string warnings;
+  for (const Diagnostic& warning : loaded->warnings) warnings += warning.toString() + "\n";
+  for (const char* said : {"n<=: ", "n=@/etc/passwd: it names a file", "a<=b: ", "m=8..2: "})
+    EXPECT_THAT(warnings, HasSubstr(said));
+}
+#endif
 
 }  // namespace
 }  // namespace dyn
