@@ -249,7 +249,7 @@ row("Resize", "x:T[1,1,h,w] - - s=[1,1,4,5]", "f32 u8 i8",
     [{"mode": "nearest", "nearest_mode": "round_prefer_ceil", "coordinate_transformation_mode": "asymmetric"}], dims={"h": [1, 2, 3, 5], "w": [1, 3, 4, 7]})
 row("Resize", "x:T[1,2,h,w] - s=f32:[1,1,1.5,0.75]", "f32 f16", [{"mode": "nearest"}, {"mode": "linear"}], dims={"h": [2, 3, 5], "w": [3, 4, 7]}, rtol=1e-3)
 row("GridSample", "x:T[n,c,h,w] g:T[n,a,b,2]", "f32 f64",
-    [{}, {"mode": "nearest"}, {"mode": "cubic"}, {"padding_mode": "border"}, {"padding_mode": "reflection", "align_corners": 1}], dims=IMAGE, rtol=1e-3)
+    [{}, {"mode": "nearest"}, {"mode": "cubic"}, {"mode": "cubic", "padding_mode": "border"}, {"padding_mode": "border"}, {"padding_mode": "reflection", "align_corners": 1}], dims=IMAGE, rtol=1e-3)
 row("AffineGrid", "t:T[n,2,3] s=[3,2,4,5]", "f32 f64", [{}, {"align_corners": 1}], dims={"n": [3]})
 row("DFT", "x:T[b,n,1]", "f32 f64", [{}, {"onesided": 1}, {"inverse": 0}], dims={"n": [1, 2, 3, 5, 8]}, opset=20)
 row("DFT", "x:T[b,n,2] - a=-2", "f32 f64", [{}, {"inverse": 1}], dims={"n": [1, 2, 3, 5, 8]}, opset=20)

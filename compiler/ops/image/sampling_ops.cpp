@@ -29,6 +29,10 @@ struct SampleOptions {
 
 constexpr double kSampleCubicA = -0.75;
 
+// How far beyond the border a place may lie and still be told from the border. Every element that a cubic
+// reads lies at the border by itself, so a place beyond it has a value of its own until all four lie there.
+int kept(SampleMode mode) { return mode == SampleMode::cubic ? 2 : 0; }
+
 template <typename Context>
 Result<SampleOptions> sampleOptions(const Context& c) {
   SampleOptions o;
@@ -94,7 +98,8 @@ std::vector<Tap> sampleTaps(const SampleOptions& o, Dtype gridType, double coord
                             : rounded(rounded(rounded(rounded(coordinate + 1) * length) - 1) / 2);
   if (o.mode == SampleMode::nearest) x = std::nearbyint(x);
   const double low = o.alignCorners ? 0 : -0.5, high = o.alignCorners ? last : length - 0.5;
-  if (o.border == Border::edge && (x < low || x > high)) x = std::clamp(x, 0.0, last);
+  if (o.border == Border::edge && (x < low || x > high))
+    x = std::clamp(x, 0.0 - kept(o.mode), last + kept(o.mode));
   if (o.border == Border::reflection) x = reflected(x, low, high);
   const auto tap = [&](double at, double weight) {
     if (o.border == Border::reflection) at = std::trunc(reflected(at, low, high));
@@ -166,7 +171,10 @@ std::vector<LoweredTap> lowerSampleTaps(LowerContext& c, const SampleOptions& o,
                           : ((coordinate + constant(1)) * length - constant(1)) / constant(2);
   if (o.mode == SampleMode::nearest) x = unary(UnaryOp::round, x);
   const Expr low = constant(o.alignCorners ? 0 : -0.5), high = o.alignCorners ? last : length - constant(0.5);
-  if (o.border == Border::edge) x = select(x >= low && x <= high, x, max(min(x, last), constant(0)));
+  if (o.border == Border::edge) {
+    const Expr beyond = constant(kept(o.mode));
+    x = select(x >= low && x <= high, x, max(min(x, last + beyond), constant(0) - beyond));
+  }
   if (o.border == Border::reflection) x = lowerReflected(c, x, low, high);
   const Expr highest = c.dim(size) - 1, none = c.integer(0);
   const auto tap = [&](Expr at, Expr weight) {
