@@ -141,6 +141,7 @@ void MainWindow::restoreLook() {
   mode_ = modeOf(settings_.mode).value_or(WindowMode::overview);
   startState_ = settings_.docks;
   setMode(mode_);
+  restoreColumns();
   showStart();
   makePictures();
 }
@@ -149,6 +150,7 @@ void MainWindow::keepLookedAt() {
   settings_.geometry = saveGeometry();
   settings_.docks = isAtStart_ ? startState_ : saveState(kDocksVersion);
   settings_.mode = nameOf(mode_);
+  keepColumns();
   settings_.uses = palette_->uses();
   if (model_) {
     const int node = canvas_->selectedNode();
