@@ -184,8 +184,10 @@ class OnnxSource {
     return type.ok() ? type->toString() : "";
   }
   static std::string weightType(const TensorProto& tensor) {
-    return onnx::elementTypeName(tensor.dataType) + " " +
-           sourceList(tensor.dims, [](int64_t dim) { return std::to_string(dim); });
+    const std::optional<Dtype> dtype = dtypeFromOnnx(tensor.dataType);
+    std::string dims;
+    for (const int64_t dim : tensor.dims) dims += (dims.empty() ? "" : ", ") + std::to_string(dim);
+    return "Tensor[(" + dims + "), " + (dtype ? toString(*dtype) : onnx::elementTypeName(tensor.dataType)) + "]";
   }
 
   // From a list of what is open, as bodies lie as deep in each other as the file says.
