@@ -410,7 +410,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     if (std::exchange(newModel_, false)) {
       revealWanted();
       // The same file by another pipeline can be taken back.
-      sameFile_ ? history_->note(viewState(), "pipeline") : history_->begin(viewState());
+      sameFile_ ? history_->readAgain(viewState()) : history_->begin(viewState());
     }
   } else if (const auto* text = outcome.as<IrText>()) {
     if (!text->file.empty())

@@ -104,28 +104,27 @@ class OnnxSource {
   void nodeLine(const std::string& text, size_t outwards = 0) {
     line(text, outwards);
     const NodeProto& node = *owner();
+    SourceLocation place = model_.place(node);
+    place.node = onnx::placeName(node, opsetOf(node.domain));
+    own(&node, place);
+  }
+  // The line that was written belongs to what begins at that byte of the file. What was not imported is named as
+  // the graph of the file names it (file_graph.h).
+  void own(const void* owner, const SourceLocation& place) {
     std::vector<LineOrigin>& origins = text_.origins;
-    if (owned_ == &node && !origins.empty() && origins.back().lastLine + 1 == lines_) {
+    if (owned_ == owner && !origins.empty() && origins.back().lastLine + 1 == lines_) {
       origins.back().lastLine = lines_;
       return;
     }
-    owned_ = &node;
+    owned_ = owner;
     LineOrigin& origin = origins.emplace_back();
     origin.line = origin.lastLine = lines_;
-    const SourceLocation place = model_.place(node);
-    if (const auto found = known_.places.find(place.byteOffset); found != known_.places.end())
-      origin.places = found->second;
-    else
-      origin.places = {placeOfFile(node, place)};
+    const auto found = known_.places.find(place.byteOffset);
+    origin.places = found == known_.places.end() ? std::vector<std::string>{place.toString()} : found->second;
   }
   const NodeProto* owner() const {
     if (open_.empty() || !open_.back().isInNode) return nullptr;
     return &open_.back().nodes[open_.back().node];
-  }
-  // As the graph of a file that cannot be imported names it (file_graph.h).
-  std::string placeOfFile(const NodeProto& node, SourceLocation place) const {
-    place.node = onnx::placeName(node, opsetOf(node.domain));
-    return place.toString();
   }
   int64_t opsetOf(Text domain) const {
     const auto standard = [](Text name) { return name == "ai.onnx" ? Text() : name; };
@@ -168,6 +167,7 @@ class OnnxSource {
       const std::string type = weightType(weight);
       open_.back().types[weight.name] = type;
       line("weight " + nameInSource(weight.name) + ": " + type);
+      own(&weight, model_.place(weight.bytes));
     }
   }
   void port(const char* what, const onnx::ValueInfoProto& value) {
@@ -187,7 +187,7 @@ class OnnxSource {
     const std::optional<Dtype> dtype = dtypeFromOnnx(tensor.dataType);
     std::string dims;
     for (const int64_t dim : tensor.dims) dims += (dims.empty() ? "" : ", ") + std::to_string(dim);
-    return "Tensor[(" + dims + "), " + (dtype ? toString(*dtype) : onnx::elementTypeName(tensor.dataType)) + "]";
+    return "Tensor[(" + dims + "), " + (dtype ? std::string(toString(*dtype)) : onnx::elementTypeName(tensor.dataType)) + "]";
   }
 
   // From a list of what is open, as bodies lie as deep in each other as the file says.
@@ -310,7 +310,7 @@ class OnnxSource {
   IrContext ir_;
   onnx::TypeImporter types_;
   std::vector<Open> open_;
-  const NodeProto* owned_ = nullptr;  // of the last origin
+  const void* owned_ = nullptr;  // of the last origin: a node or a weight
   uint32_t lines_ = 0;
   IrText text_;
 };
