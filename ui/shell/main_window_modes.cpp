@@ -186,7 +186,8 @@ void MainWindow::setMode(WindowMode mode) {
 void MainWindow::keepColumns() {
   if (mode_ == WindowMode::code) levelsOf_[mode_] = {levels_->pane(0)->level(), levels_->pane(1)->level()};
   const auto shown = levelsOf_.find(WindowMode::code);
-  if (shown != levelsOf_.end()) settings_.columns = {toString(shown->second.first), toString(shown->second.second)};
+  if (shown != levelsOf_.end())
+    settings_.columns = {toString(shown->second.first), toString(shown->second.second)};
 }
 
 void MainWindow::restoreColumns() {

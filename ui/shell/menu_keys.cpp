@@ -161,7 +161,9 @@ void goRound(QMainWindow* window, Around way) {
     return nullptr;
   };
   const QWidget* focused = QApplication::focusWidget();
-  const auto holds = [&](const QWidget* part) { return focused && (part == focused || part->isAncestorOf(focused)); };
+  const auto holds = [&](const QWidget* part) {
+    return focused && (part == focused || part->isAncestorOf(focused));
+  };
   const auto count = static_cast<int>(parts.size());
   int at = 0;
   while (at < count && !holds(parts[at])) ++at;

@@ -22,8 +22,8 @@ struct NodeTrees {
   std::vector<Node> nodes;  // children before their parents
   int64_t allNodes = 0;     // of the input: those that are not here were left out
 
-  uint32_t levelsCount() const;                 // above the leaves
-  int64_t nodesOfLevel(uint32_t level) const;   // 0: leaves
+  uint32_t levelsCount() const;                // above the leaves
+  int64_t nodesOfLevel(uint32_t level) const;  // 0: leaves
 };
 
 // At most `mostNodes` of each, whole trees where they are values. `specs` are what the run was given by

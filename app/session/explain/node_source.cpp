@@ -26,8 +26,8 @@ std::string_view firstLine(std::string_view text) {
 }  // namespace
 
 std::vector<NodeSource> framesIn(std::string_view trace) {
-  constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ", kComment = ".py:",
-                             kCall = ".py(";
+  constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ",
+                             kComment = ".py:", kCall = ".py(";
   std::vector<NodeSource> frames;
   for (size_t at = trace.find(kFile); at != std::string_view::npos; at = trace.find(kFile, at + 1)) {
     const size_t name = at + kFile.size(), line = trace.find(kLine, name);

@@ -187,7 +187,8 @@ class OnnxSource {
     const std::optional<Dtype> dtype = dtypeFromOnnx(tensor.dataType);
     std::string dims;
     for (const int64_t dim : tensor.dims) dims += (dims.empty() ? "" : ", ") + std::to_string(dim);
-    return "Tensor[(" + dims + "), " + (dtype ? std::string(toString(*dtype)) : onnx::elementTypeName(tensor.dataType)) + "]";
+    return "Tensor[(" + dims + "), " +
+           (dtype ? std::string(toString(*dtype)) : onnx::elementTypeName(tensor.dataType)) + "]";
   }
 
   // From a list of what is open, as bodies lie as deep in each other as the file says.

@@ -148,7 +148,8 @@ TEST_F(WindowStories, theColumnsOfCodeComeBackAtTheNextStart) {
 
 TEST_F(WindowStories, theSourceOfAModelThatCannotBeCompiled) {
   const QString name = folder_.filePath("unknown.onnx");
-  QFile known(QString::fromStdString(test::sourceFolder() + "/samples/models/bert_new/model.onnx")), file(name);
+  QFile known(QString::fromStdString(test::sourceFolder() + "/samples/models/bert_new/model.onnx")),
+      file(name);
   ASSERT_TRUE(known.open(QIODevice::ReadOnly) && file.open(QIODevice::WriteOnly));
   file.write(known.readAll().replace("\x22\x07Softmax", "\x22\x07Softmex"));
   file.close();
@@ -186,11 +187,13 @@ TEST_F(WindowStories, theTreesOfARunAreDrawnWithTheirWords) {
   // Every node is seen, children below their parents, and no two at one place.
   for (size_t i = 0; i < nodes.size(); ++i) {
     EXPECT_TRUE(QRectF(tree->rect()).contains(tree->onScreen(i))) << i;
-    for (const uint32_t child : nodes[i].children) EXPECT_GT(tree->onScreen(child).y(), tree->onScreen(i).y());
+    for (const uint32_t child : nodes[i].children)
+      EXPECT_GT(tree->onScreen(child).y(), tree->onScreen(i).y());
     for (size_t j = 0; j < i; ++j) EXPECT_NE(tree->onScreen(i), tree->onScreen(j));
   }
   // A click on a node marks its level, here and in the bars beside it.
-  const auto above = std::find_if(nodes.begin(), nodes.end(), [](const auto& node) { return node.level == 2; });
+  const auto above =
+      std::find_if(nodes.begin(), nodes.end(), [](const auto& node) { return node.level == 2; });
   const auto at = static_cast<size_t>(above - nodes.begin());
   click(tree, tree->onScreen(at).toPoint());
   EXPECT_EQ(tree->chosenLevel(), 2u);
@@ -340,7 +343,8 @@ TEST_F(WindowStories, aFileOfNumbersIsDroppedOnTheGraph) {
   QFile file(name);
   ASSERT_TRUE(file.open(QIODevice::WriteOnly));
   const auto& nodes = canvas()->graph()->nodes;
-  const auto node = std::find_if(nodes.begin(), nodes.end(), [](const auto& one) { return one.op == "softmax"; });
+  const auto node =
+      std::find_if(nodes.begin(), nodes.end(), [](const auto& one) { return one.op == "softmax"; });
   ASSERT_NE(node, nodes.end());
   file.write(("{\"name\": \"error\", \"unit\": \"dB\", \"results\": {\"" + node->name + "\": 5}}").c_str());
   file.close();

@@ -26,7 +26,7 @@ class LevelsPanel : public QWidget {
 
   // Another model, or none: texts and choices go. What cannot be compiled may have a source.
   void setModel(bool canCompile, bool hasSource);
-  void setStep(int step);          // that the level of the graph shows
+  void setStep(int step);  // that the level of the graph shows
   void setLevels(IrLevel left, IrLevel right);
   void setTwo(bool two);
   bool isTwo() const;

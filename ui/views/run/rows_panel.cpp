@@ -160,7 +160,8 @@ void RowsPanel::showTree(int index) {
       if (isSame) shown = &trees;
     }
   } else if (const size_t before = (levels_ ? levels_->sequences.size() : 0) + caches_.size();
-             (!levels_ || levels_->loops.empty()) && index >= 0 && at >= before && at - before < trees_.size()) {
+             (!levels_ || levels_->loops.empty()) && index >= 0 && at >= before &&
+             at - before < trees_.size()) {
     shown = &trees_[at - before];
   }
   tree_->setVisible(shown != nullptr);
@@ -177,7 +178,8 @@ void RowsPanel::show(int index) {
   const size_t ofRun = levels_ ? levels_->loops.size() + levels_->sequences.size() : 0;
   if (at >= ofRun + caches_.size()) {
     summary_->setText(summaryOf(trees_[at - ofRun - caches_.size()]));
-    return canvas_->clear(why_.isEmpty() ? QString("The run had no loop over the levels of these trees.") : why_);
+    return canvas_->clear(why_.isEmpty() ? QString("The run had no loop over the levels of these trees.")
+                                         : why_);
   }
   if (at >= ofRun) {
     summary_->setText(summaryOf(caches_[at - ofRun]));

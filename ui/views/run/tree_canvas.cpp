@@ -90,7 +90,8 @@ void TreeCanvas::showAll() {
   scale_ = std::clamp(wide / std::max(1.0, extent_.width()), kLeastLeafGap, kMostLeafGap);
   rise_ = std::clamp(high / std::max(1.0, extent_.height()), 4.0, kMostRise);
   const double left = fontMetrics().horizontalAdvance("level 00  ") + kTreeSide + 20;
-  origin_ = QPointF(left, std::min(height() - kTreeSide - 1.5 * line, kTreeSide + line + rise_ * extent_.height() + line));
+  origin_ = QPointF(
+      left, std::min(height() - kTreeSide - 1.5 * line, kTreeSide + line + rise_ * extent_.height() + line));
   update();
 }
 
@@ -113,7 +114,8 @@ QString TreeCanvas::describe(size_t node) const {
   const int64_t beside = sizes_[one.level] - 1;
   text += one.level == 0 ? QString("\nlevel 0, the leaves")
                          : QString("\nlevel %1, which runs at once").arg(one.level);
-  if (beside > 0) text += QString(", with %1 other %2").arg(groupedText(beside), beside == 1 ? "node" : "nodes");
+  if (beside > 0)
+    text += QString(", with %1 other %2").arg(groupedText(beside), beside == 1 ? "node" : "nodes");
   return text;
 }
 
@@ -147,9 +149,10 @@ void TreeCanvas::paintEvent(QPaintEvent*) {
   }
   if (trees_.allNodes <= static_cast<int64_t>(trees_.nodes.size())) return;
   painter.setPen(quiet);
-  painter.drawText(rect().adjusted(0, 2, -kSpaceSmall, 0), Qt::AlignRight | Qt::AlignTop,
-                   QString("%1 of %2 nodes are drawn")
-                       .arg(groupedText(static_cast<int64_t>(trees_.nodes.size())), groupedText(trees_.allNodes)));
+  painter.drawText(
+      rect().adjusted(0, 2, -kSpaceSmall, 0), Qt::AlignRight | Qt::AlignTop,
+      QString("%1 of %2 nodes are drawn")
+          .arg(groupedText(static_cast<int64_t>(trees_.nodes.size())), groupedText(trees_.allNodes)));
 }
 
 void TreeCanvas::paintNodes(QPainter& painter) const {

@@ -69,7 +69,8 @@ TEST(OverlayFile, AnEntryIsOfValuesAndOfNodesOfTheFile) {
       parseOverlay(R"({"/l/MatMul": 4, "%h2": 7, "s_other": "int8", "gone": 100})", "o.json");
   ASSERT_TRUE(overlay.ok());
   const OverlayOnGraph on = overlayOn(*overlay, graph);
-  EXPECT_THAT(on.entryOfNode, testing::ElementsAre(0, 1, 2, -1)) << "a value's own name goes before that of its node";
+  EXPECT_THAT(on.entryOfNode, testing::ElementsAre(0, 1, 2, -1))
+      << "a value's own name goes before that of its node";
   EXPECT_EQ(on.least, 4);
   EXPECT_EQ(on.largest, 7) << "what is not shown does not stretch the range";
   EXPECT_THAT(on.texts, testing::ElementsAre("int8"));
