@@ -11,7 +11,7 @@ namespace {
 using DrawnNode = NodeTrees::Node;
 
 // The lines of the file that a specification names as `words=FILE`.
-std::vector<std::string> wordsOf(const std::vector<std::string>& specs) {
+std::vector<std::string> wordLines(const std::vector<std::string>& specs) {
   constexpr size_t kMostWords = 1'000'000;
   constexpr std::string_view kWords = ",words=";
   std::vector<std::string> words;
@@ -202,7 +202,7 @@ int64_t NodeTrees::nodesOfLevel(uint32_t level) const {
 std::vector<NodeTrees> nodeTrees(const RunResult& run, const std::vector<std::string>& specs,
                                  size_t mostNodes) {
   std::vector<NodeTrees> all;
-  const std::vector<std::string> words = wordsOf(specs);
+  const std::vector<std::string> words = wordLines(specs);
   for (const NamedValue& input : run.inputs)
     if (auto trees = treesOfValue(input, words, mostNodes)) all.push_back(*std::move(trees));
   if (auto trees = treesOfPairs(run, words, mostNodes)) all.push_back(*std::move(trees));

@@ -1,8 +1,8 @@
 // Lines of the source, graph IR, bytecode, loop IR, LLVM IR and machine code that belong together.
 //
-// Source, graph and bytecode meet at the places of operations; all meet kernels where the bytecode launches them;
-// the texts of a kernel meet line by line, by the debug lines of its code. A kernel that several operations
-// share belongs to all of them.
+// Source, graph and bytecode meet at the places of operations; all meet kernels where the bytecode
+// launches them; the texts of a kernel meet line by line, by the debug lines of its code. A kernel that
+// several operations share belongs to all of them.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@
 namespace dyn {
 
 bool isOfKernels(IrLevel level);  // loop, llvm, assembly: a text for each kernel
-// What stands for a hand-written kernel at one of these levels: a card that says what it is; of assembly its
-// machine code behind it, and that of the matrix kernels where it runs on these.
+// What stands for a hand-written kernel at one of these levels: a card that says what it is; of assembly
+// its machine code behind it, and that of the matrix kernels where it runs on these.
 Result<std::vector<std::string>> builtinTexts(const CompiledModel& compiled,
                                               const std::vector<std::string>& names, IrLevel level);
 Result<std::string> matrixKernelsText(const CompiledModel& compiled);

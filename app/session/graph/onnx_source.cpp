@@ -23,7 +23,7 @@ using onnx::NodeProto;
 using onnx::TensorProto;
 using onnx::Text;
 
-constexpr size_t kMostElements = 32, kMostCharacters = 400, kMostIndent = 40;
+constexpr size_t kMostSourceElements = 32, kMostCharacters = 400, kMostIndent = 40;
 constexpr std::string_view kTraceKey = "pkg.torch.onnx.stack_trace";
 
 std::string quotedSource(Text text) {
@@ -52,8 +52,9 @@ std::string operatorOf(const NodeProto& node) {
 template <typename Items, typename Write>
 std::string sourceList(const Items& items, const Write& write) {
   std::string text = "[";
-  for (size_t i = 0; i < items.size() && i < kMostElements; ++i) text += (i ? ", " : "") + write(items[i]);
-  if (items.size() > kMostElements) text += fmt::format(", ... {} in all", items.size());
+  for (size_t i = 0; i < items.size() && i < kMostSourceElements; ++i)
+    text += (i ? ", " : "") + write(items[i]);
+  if (items.size() > kMostSourceElements) text += fmt::format(", ... {} in all", items.size());
   return text + "]";
 }
 
@@ -108,8 +109,8 @@ class OnnxSource {
     place.node = onnx::placeName(node, opsetOf(node.domain));
     own(&node, place);
   }
-  // The line that was written belongs to what begins at that byte of the file. What was not imported is named as
-  // the graph of the file names it (file_graph.h).
+  // The line that was written belongs to what begins at that byte of the file. What was not imported is
+  // named as the graph of the file names it (file_graph.h).
   void own(const void* owner, const SourceLocation& place) {
     std::vector<LineOrigin>& origins = text_.origins;
     if (owned_ == owner && !origins.empty() && origins.back().lastLine + 1 == lines_) {
@@ -146,7 +147,7 @@ class OnnxSource {
   }
 
   void comment(Text text) {
-    for (size_t begin = 0, lines = 0; begin < text.size() && lines < kMostElements; ++lines) {
+    for (size_t begin = 0, lines = 0; begin < text.size() && lines < kMostSourceElements; ++lines) {
       const size_t end = std::min(text.find('\n', begin), text.size());
       line("// " + std::string(text.substr(begin, std::min(end - begin, kMostCharacters))));
       begin = end + 1;
@@ -277,13 +278,14 @@ class OnnxSource {
   std::string valueOf(const TensorProto& tensor) {
     int64_t count = 1;
     for (const int64_t dim : tensor.dims)
-      count = dim < 0 || count * dim > static_cast<int64_t>(kMostElements) ? kMostElements + 1 : count * dim;
-    if (tensor.location != TensorProto::Location::inside || count > static_cast<int64_t>(kMostElements))
+      count = dim < 0 || count * dim > static_cast<int64_t>(kMostSourceElements) ? kMostSourceElements + 1
+                                                                                 : count * dim;
+    if (tensor.location != TensorProto::Location::inside || count > static_cast<int64_t>(kMostSourceElements))
       return weightType(tensor);
     const Result<HostTensor> value = loader_.load(tensor);
     if (!value.ok()) return weightType(tensor);
     std::string text = tensorHead(*value) + " ";
-    appendElements(&text, *value, kMostElements);
+    appendElements(&text, *value, kMostSourceElements);
     return text;
   }
   // What the exporter wrote beside the node: the lines of its program as Python's traces name them.

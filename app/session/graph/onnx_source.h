@@ -1,5 +1,6 @@
-// An ONNX file as text: its graph node by node, each with operator, name, operator set, inputs and outputs with
-// their types, attributes, documentation, metadata, and the lines of the program that it was exported from.
+// An ONNX file as text: its graph node by node, each with operator, name, operator set, inputs and outputs
+// with their types, attributes, documentation, metadata, and the lines of the program that it was exported
+// from.
 #pragma once
 
 #include <map>
@@ -19,8 +20,8 @@ struct KnownNodes {
   std::map<std::pair<uint64_t, std::string>, std::string> types;
 };
 
-// Sets text and origins, these without kernels. Errors: those of the reader; unsupportedFeature in builds that
-// read no ONNX files.
+// Sets text and origins, these without kernels. Errors: those of the reader; unsupportedFeature in builds
+// that read no ONNX files.
 Result<IrText> onnxSource(const std::string& path, const KnownNodes& known);
 
 }  // namespace dyn

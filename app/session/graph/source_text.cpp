@@ -21,14 +21,14 @@ void eachTracedOp(const LoadedModel& model, const Visit& visit) {
   if (steps.size() > 1) forEachOp(model.placed(), visit);
 }
 
-void addOnce(std::vector<std::string>& places, std::string place) {
+void addPlaceOnce(std::vector<std::string>& places, std::string place) {
   if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(std::move(place));
 }
 
 KnownNodes knownNodes(const LoadedModel& model) {
   KnownNodes known;
   eachTracedOp(model, [&](const Function&, const Op& op) {
-    if (op.place.known()) addOnce(known.places[op.place.byteOffset], op.place.toString());
+    if (op.place.known()) addPlaceOnce(known.places[op.place.byteOffset], op.place.toString());
   });
   if (!model.problems().empty()) return known;
   const Module& typed = model.typed();
@@ -66,7 +66,7 @@ Result<IrText> textSource(const LoadedModel& model) {
                      "unsupported: " + path + " is too large to be shown as text");
   std::map<uint32_t, std::vector<std::string>> places;
   eachTracedOp(model, [&](const Function&, const Op& op) {
-    if (op.place.line > 0) addOnce(places[op.place.line], op.place.toString());
+    if (op.place.line > 0) addPlaceOnce(places[op.place.line], op.place.toString());
   });
   IrText text;
   text.text = file.bytes();
@@ -90,7 +90,7 @@ Result<IrText> textSource(const LoadedModel& model) {
 
 }  // namespace
 
-Result<IrText> sourceText(const LoadedModel& model) {
+Result<IrText> modelSource(const LoadedModel& model) {
   const std::string& path = model.request().path;
   if (!model.hasModule())
     return makeError(DiagnosticId::unsupportedFeature,

@@ -240,7 +240,7 @@ Result<IrText> levelTextOf(SessionState& state, AskedLevel asked, const std::str
     text.level = level;
   } else if (level == IrLevel::source) {
     DYN_TRY(LoadedModel * model, state.opened());
-    DYN_TRY(text, sourceText(*model));
+    DYN_TRY(text, modelSource(*model));
     // A model that cannot be compiled has no other levels.
     if (!model->problems().empty() || !model->ensurePasses().ok()) return text;
   } else if (level == IrLevel::target) {

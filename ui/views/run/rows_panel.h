@@ -1,5 +1,5 @@
-// RowsPanel: the trees of a run (tree_canvas.h), their levels, the sequences of a run, and the caches of a decoder over its runs
-// (rows_canvas.h); which of them, a list chooses.
+// RowsPanel: the trees of a run (tree_canvas.h), their levels, the sequences of a run, and the caches of a
+// decoder over its runs (rows_canvas.h); which of them, a list chooses.
 #pragma once
 
 #include <QWidget>
