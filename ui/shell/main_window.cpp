@@ -410,7 +410,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     if (std::exchange(newModel_, false)) {
       revealWanted();
       // The same file by another pipeline can be taken back.
-      sameFile_ ? history_->note(viewState(), "pipeline") : history_->begin(viewState());
+      sameFile_ ? history_->readAgain(viewState()) : history_->begin(viewState());
     }
   } else if (const auto* text = outcome.as<IrText>()) {
     if (!text->file.empty())
@@ -446,7 +446,7 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     }
     result_ = result;
     showGiven(outcome.command, *result);
-    showRun();
+    showRun(outcome.command);
   } else if (!typed && shownHere(outcome)) {
     if (const auto* saved = outcome.as<SaveResult>())
       statusBar()->showMessage("wrote " + QString::fromStdString(saved->files[0].path), 5000);
@@ -460,7 +460,7 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   result_ = nullptr;
   passes_ = nullptr;
   step_ = -1;
-  levels_->setModel(canRun() && model_->kind != ModelKind::package);
+  levels_->setModel(canRun() && model_->kind != ModelKind::package, model_->kind != ModelKind::package);
   endStop();
   stop_->clearBreakpoints();
   newModel_ = true;

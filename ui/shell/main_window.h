@@ -220,7 +220,7 @@ class MainWindow : public QMainWindow {
   void markStep();
   void showTexts(int step);
   void backToShownStep();
-  void showRun();
+  void showRun(const Command& command);
   // What a run was given stands in the Run panel, wherever it was asked for.
   void showGiven(const Command& command, const RunResult& run);
   void showKernels(const KernelTable& table);
@@ -295,6 +295,8 @@ class MainWindow : public QMainWindow {
   QByteArray startState_;   // of the docks, when there is one
   int unseenFaults_ = 0;    // written to the console since it was looked at
   QTimer titleTimer_;
+  void keepColumns();
+  void restoreColumns();
   std::map<WindowMode, std::pair<IrLevel, IrLevel>> levelsOf_;  // that each showed last
   std::map<WindowMode, QWidget*> fronts_;                       // the panel that each showed last
   std::map<WindowMode, std::pair<QSize, QByteArray>> dockStates_;

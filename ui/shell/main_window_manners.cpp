@@ -66,7 +66,8 @@ void MainWindow::makeUndo(QMenu* view) {
   undo_ = history_->stack()->createUndoAction(this, "Undo");
   redo_ = history_->stack()->createRedoAction(this, "Redo");
   undo_->setShortcut(QKeySequence::Undo);
-  redo_->setShortcut(QKeySequence::Redo);
+  // Desktops have the one or the other; both are pressed.
+  redo_->setShortcuts({QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")});
   undo_->setIcon(icon("actions/undo"));
   redo_->setIcon(icon("actions/redo"));
   // The texts of both tell what is undone; what is grey has no such text.
@@ -141,6 +142,7 @@ void MainWindow::restoreLook() {
   mode_ = modeOf(settings_.mode).value_or(WindowMode::overview);
   startState_ = settings_.docks;
   setMode(mode_);
+  restoreColumns();
   showStart();
   makePictures();
 }
@@ -149,6 +151,7 @@ void MainWindow::keepLookedAt() {
   settings_.geometry = saveGeometry();
   settings_.docks = isAtStart_ ? startState_ : saveState(kDocksVersion);
   settings_.mode = nameOf(mode_);
+  keepColumns();
   settings_.uses = palette_->uses();
   if (model_) {
     const int node = canvas_->selectedNode();

@@ -182,6 +182,24 @@ void MainWindow::setMode(WindowMode mode) {
   updateStrip();
 }
 
+// From one start to the next.
+void MainWindow::keepColumns() {
+  if (mode_ == WindowMode::code) levelsOf_[mode_] = {levels_->pane(0)->level(), levels_->pane(1)->level()};
+  const auto shown = levelsOf_.find(WindowMode::code);
+  if (shown != levelsOf_.end())
+    settings_.columns = {toString(shown->second.first), toString(shown->second.second)};
+}
+
+void MainWindow::restoreColumns() {
+  std::vector<IrLevel> known;
+  for (const QString& name : settings_.columns)
+    for (const IrLevel level : kShownLevels)
+      if (name == toString(level)) known.push_back(level);
+  if (known.size() != 2) return;
+  levelsOf_[WindowMode::code] = {known[0], known[1]};
+  if (mode_ == WindowMode::code) levels_->setLevels(known[0], known[1]);
+}
+
 // Before there is a model there is nothing that docks could show.
 void MainWindow::showStart() {
   isAtStart_ = true;

@@ -82,6 +82,19 @@ void MainWindow::makeActions() {
         if (!name.isEmpty()) saveOnnx(name);
       },
       "actions/save");
+  action(
+      file, "Report…", {},
+      [this] {
+        if (!canRun()) return statusBar()->showMessage("a report needs a model that can be run", 5000);
+        const QString name = chooseSaveFile(this, "Write a page to share: graph, passes, plan, profile",
+                                            besideModel("html"), "Pages (*.html)", modelFile());
+        if (name.isEmpty()) return;
+        Command command = Command::of(CommandId::report).add("o", name.toStdString());
+        if (!inputs_->givesAll()) addDims(command);
+        inputs_->addTo(command);
+        submitShown(std::move(command));
+      },
+      "actions/export");
   makeHabits(file);
   action(file, "Quit", QKeySequence::Quit, [this] { close(); });
   makeGoMenu();
@@ -117,6 +130,9 @@ void MainWindow::makeActions() {
   commands_ = action(
       view, "Commands and shortcuts…", QKeySequence("Ctrl+Shift+P"), [this] { openPalette({}); },
       "actions/commands");
+  action(view, "Next part of the window", QKeySequence("F6"), [this] { goRound(this, Around::next); });
+  action(view, "Previous part of the window", QKeySequence("Shift+F6"),
+         [this] { goRound(this, Around::previous); });
   action(view, "Go to an operation…", QKeySequence("Ctrl+P"), [this] { openPalette("@"); });
   auto* ask = new QAction(this);  // the same by a letter of the graph
   ask->setShortcut(QKeySequence("?"));

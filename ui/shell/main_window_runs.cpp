@@ -15,6 +15,7 @@
 #include "app/engine/run/run_record.h"
 #include "app/engine/run/run_result.h"
 #include "app/engine/run/run_statistics.h"
+#include "app/session/answers/node_trees.h"
 #include "app/session/answers/place_tree.h"
 #include "app/session/session_state.h"
 #include "app/session/views/graph_views.h"
@@ -209,7 +210,7 @@ void MainWindow::beat() {
   busy_->setText(text);
 }
 
-void MainWindow::showRun() {
+void MainWindow::showRun(const Command& command) {
   isLive_ = false;
   canvas_->setTimes(result_->nodeTimes);
   QString text = "<table>" + timeRows(*result_);
@@ -232,6 +233,7 @@ void MainWindow::showRun() {
   places_->setRun(result_);
   showCards(result_);
   rows_->setLevels(result_->levels);
+  rows_->setTrees(nodeTrees(*result_, command.all("input")));
   if (!result_->levels) rows_->say(whyNoLevels(passes_.get()));
   if (result_->profile) showKernels(*result_->profile);
   // Panels that show something of a run, or for the chosen sizes, stay.

@@ -1,10 +1,15 @@
 #include "ui/shell/menu_keys.h"
 
 #include <QAction>
+#include <QApplication>
+#include <QDockWidget>
 #include <QKeyEvent>
 #include <QLineEdit>
+#include <QMainWindow>
 #include <QMenu>
 #include <QMenuBar>
+#include <QToolBar>
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
@@ -131,6 +136,43 @@ class FieldKeys : public QObject {
 void actOnGraphAlone(QAction* action, QWidget* graph) {
   action->setShortcutContext(Qt::WidgetShortcut);
   graph->addAction(action);
+}
+
+void goRound(QMainWindow* window, Around way) {
+  QList<QWidget*> parts;
+  const auto add = [&](QWidget* part) {
+    if (part && part->isVisible() && !part->visibleRegion().isEmpty()) parts.append(part);
+  };
+  add(window->centralWidget());
+  for (QDockWidget* dock : window->findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly))
+    add(dock->widget());
+  for (QToolBar* bar : window->findChildren<QToolBar*>(QString(), Qt::FindDirectChildrenOnly)) add(bar);
+  const auto placeOf = [&](const QWidget* part) { return part->mapTo(window, QPoint(0, 0)); };
+  std::sort(parts.begin(), parts.end(), [&](const QWidget* a, const QWidget* b) {
+    const QPoint at = placeOf(a), other = placeOf(b);
+    return std::pair(at.y(), at.x()) < std::pair(other.y(), other.x());
+  });
+  // The first field of a part that takes keys, or the one that had them last.
+  const auto entryOf = [](QWidget* part) -> QWidget* {
+    if (QWidget* last = part->focusWidget(); last && last->isVisible() && last->isEnabled()) return last;
+    if (part->focusPolicy() & Qt::TabFocus) return part;
+    for (QWidget* child : part->findChildren<QWidget*>())
+      if ((child->focusPolicy() & Qt::TabFocus) && child->isVisible() && child->isEnabled()) return child;
+    return nullptr;
+  };
+  const QWidget* focused = QApplication::focusWidget();
+  const auto holds = [&](const QWidget* part) {
+    return focused && (part == focused || part->isAncestorOf(focused));
+  };
+  const auto count = static_cast<int>(parts.size());
+  int at = 0;
+  while (at < count && !holds(parts[at])) ++at;
+  const int by = way == Around::next ? 1 : -1;
+  if (at == count) at = by > 0 ? -1 : 0;
+  for (int step = 1; step <= count; ++step) {
+    QWidget* entry = entryOf(parts[((at + by * step) % count + count) % count]);
+    if (entry) return entry->setFocus(Qt::ShortcutFocusReason);
+  }
 }
 
 void giveMnemonics(QMenuBar* bar) {

@@ -3,6 +3,7 @@
 
 class QAction;
 class QLineEdit;
+class QMainWindow;
 class QMenuBar;
 class QWidget;
 
@@ -18,5 +19,11 @@ void giveMnemonics(QMenuBar* bar);
 // Keys that the window knows act in the field, too, though fields have uses of their own for some (Ctrl+E);
 // Escape empties it and goes on to `next`.
 void keepWindowKeys(QLineEdit* field, QWidget* window, QWidget* next);
+
+// The keys go to the next part of the window, or to the one before: tool bars, docks that are seen, the
+// graph, the panel below, from the left to the right and downwards. A part that had them gets them where it
+// had them.
+enum class Around : bool { next, previous };
+void goRound(QMainWindow* window, Around way);
 
 }  // namespace dyn::ui

@@ -5,6 +5,7 @@
 #include <QEvent>
 #include <QFileInfo>
 #include <QGridLayout>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QPainter>
 #include <QPainterPath>
@@ -212,6 +213,11 @@ void StartCard::paintPicture(QPainter& painter) const {
 void StartCard::enterEvent(QEnterEvent* event) {
   QAbstractButton::enterEvent(event);
   update();
+}
+
+void StartCard::keyPressEvent(QKeyEvent* event) {
+  if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) return click();
+  QAbstractButton::keyPressEvent(event);
 }
 
 void StartCard::leaveEvent(QEvent* event) {

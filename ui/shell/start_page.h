@@ -36,6 +36,7 @@ class StartCard : public QAbstractButton {
   void paintEvent(QPaintEvent* event) override;
   void enterEvent(QEnterEvent* event) override;
   void leaveEvent(QEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;  // Enter as Space
 
  private:
   void paintPicture(QPainter& painter) const;

@@ -43,6 +43,11 @@ void ViewHistory::begin(ViewState state) {
   now_ = std::move(state);
 }
 
+void ViewHistory::readAgain(ViewState now) {
+  if (now.pipeline != now_.pipeline) return note(std::move(now), "pipeline");
+  now_ = std::move(now);
+}
+
 void ViewHistory::note(ViewState now, const QString& what) {
   if (restoring_ || now == now_) return;
   const ViewState before = std::exchange(now_, now);

@@ -25,6 +25,8 @@ class ViewHistory : public QObject {
   void begin(ViewState state);  // of another model: nothing can be taken back
   // What is so now; `what` names the change. Changes of one dim that follow each other are one.
   void note(ViewState now, const QString& what);
+  // What is so now that a pipeline was read again. One that came by undo is no change of a person.
+  void readAgain(ViewState now);
   QUndoStack* stack() { return &stack_; }  // its actions are those of the menu
 
  Q_SIGNALS:

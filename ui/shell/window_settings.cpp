@@ -39,6 +39,7 @@ WindowSettings::WindowSettings(QString name) : file_(std::move(name)) {
   geometry = QByteArray::fromBase64(all["geometry"].toString().toLatin1());
   docks = QByteArray::fromBase64(all["docks"].toString().toLatin1());
   mode = all["mode"].toString();
+  for (const QJsonValue& level : all["columns"].toArray()) columns.append(level.toString());
   theme = themeOf(all["theme"].toString()).value_or(Theme::system);
   textSteps = std::clamp(all["textSteps"].toInt(), kLeastTextSteps, kMostTextSteps);
   const QJsonObject used = all["uses"].toObject();
@@ -97,6 +98,7 @@ void WindowSettings::save() const {
       {"geometry", QString::fromLatin1(geometry.toBase64())},
       {"docks", QString::fromLatin1(docks.toBase64())},
       {"mode", mode},
+      {"columns", QJsonArray::fromStringList(columns)},
       {"theme", nameOf(theme)},
       {"textSteps", textSteps},
       {"uses", used},

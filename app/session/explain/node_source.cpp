@@ -1,5 +1,6 @@
 #include "app/session/explain/node_source.h"
 
+#include <algorithm>
 #include <charconv>
 
 #ifdef DYN_HAVE_ONNX
@@ -24,24 +25,48 @@ std::string_view firstLine(std::string_view text) {
 
 }  // namespace
 
-NodeSource sourceIn(std::string_view trace) {
-  constexpr std::string_view kFile = "File \"", kLine = "\", line ", kEnding = ".py:";
-  NodeSource found;
+std::vector<NodeSource> framesIn(std::string_view trace) {
+  constexpr std::string_view kFile = "File \"", kLine = "\", line ", kIn = ", in ",
+                             kComment = ".py:", kCall = ".py(";
+  std::vector<NodeSource> frames;
   for (size_t at = trace.find(kFile); at != std::string_view::npos; at = trace.find(kFile, at + 1)) {
     const size_t name = at + kFile.size(), line = trace.find(kLine, name);
     if (line == std::string_view::npos) break;
-    found.file = trace.substr(name, line - name);
-    found.line = lineNumberAt(trace.substr(line + kLine.size()));
-    const size_t end = trace.find('\n', line);
-    found.code = end == std::string_view::npos ? "" : std::string(firstLine(trace.substr(end + 1)));
+    NodeSource& frame = frames.emplace_back();
+    frame.file = trace.substr(name, line - name);
+    frame.line = lineNumberAt(trace.substr(line + kLine.size()));
+    const size_t end = std::min(trace.find('\n', line), trace.size());
+    if (const size_t in = trace.find(kIn, line); in < end)
+      frame.function = trace.substr(in + kIn.size(), end - in - kIn.size());
+    if (const std::string_view code = firstLine(trace.substr(std::min(end + 1, trace.size())));
+        code.rfind(kFile, 0) != 0)
+      frame.code = code;
+    if (frame.line <= 0) frames.pop_back();
   }
-  if (found.line > 0) return found;
-  const size_t ending = trace.find(kEnding);
-  if (ending == std::string_view::npos) return {};
-  const size_t begin = trace.find_last_of(" \t\n#", ending) + 1;  // of none: the text's begin
-  found.file = trace.substr(begin, ending + kEnding.size() - 1 - begin);
-  found.line = lineNumberAt(trace.substr(ending + kEnding.size()));
-  return found.line > 0 ? found : NodeSource();
+  if (!frames.empty()) return frames;
+  if (const size_t ending = trace.find(kComment); ending != std::string_view::npos) {
+    const size_t begin = trace.find_last_of(" \t\n#", ending) + 1;  // of none: the text's begin
+    NodeSource frame;
+    frame.file = trace.substr(begin, ending + kComment.size() - 1 - begin);
+    frame.line = lineNumberAt(trace.substr(ending + kComment.size()));
+    if (frame.line > 0) return {frame};
+  }
+  for (size_t at = trace.find(kCall); at != std::string_view::npos; at = trace.find(kCall, at + 1)) {
+    const size_t begin = trace.find_last_of(" \t\n#", at) + 1;
+    const size_t end = std::min(trace.find('\n', at), trace.size());
+    NodeSource frame;
+    frame.file = trace.substr(begin, at + kCall.size() - 1 - begin);
+    frame.line = lineNumberAt(trace.substr(at + kCall.size()));
+    if (const size_t name = trace.find("): ", at); name < end)
+      frame.function = trace.substr(name + 3, end - name - 3);
+    if (frame.line > 0) frames.insert(frames.begin(), std::move(frame));
+  }
+  return frames;
+}
+
+NodeSource sourceIn(std::string_view trace) {
+  std::vector<NodeSource> frames = framesIn(trace);
+  return frames.empty() ? NodeSource() : std::move(frames.back());
 }
 
 std::map<std::string, NodeSource> sourcesOf([[maybe_unused]] const std::string& path,

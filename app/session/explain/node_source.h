@@ -10,12 +10,16 @@
 
 namespace dyn {
 
-// By the text of the place's node; those without a source are left out. Empty for files that cannot be read.
+// By the text of the place's node; those without a source are left out. Empty for files that cannot be
+// read.
 std::map<std::string, NodeSource> sourcesOf(const std::string& path,
                                             const std::vector<Diagnostic>& diagnostics);
 
-// The innermost frame of a trace of Python, `File "...", line 12, in forward`, or of a comment `#
-// /a/NAME.py:12:0`. line 0: there is none.
+// The frames of a trace of Python, the innermost last: `File "...", line 12, in forward` with the code
+// below, a comment `# /a/NAME.py:12:0`, or lines `/a/NAME.py(12): forward`, which have the innermost
+// first.
+std::vector<NodeSource> framesIn(std::string_view trace);
+// The innermost one. line 0: there is none.
 NodeSource sourceIn(std::string_view trace);
 
 }  // namespace dyn

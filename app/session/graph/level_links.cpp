@@ -122,6 +122,16 @@ void addBytecodeOrigins(const Launches& launches, IrText& text) {
   }
 }
 
+// A line of the source belongs to all that its operations became.
+void addSourceOrigins(const Launches& launches, IrText& text) {
+  for (LineOrigin& origin : text.origins) {
+    std::set<int> kernels;
+    for (const std::string& place : origin.places)
+      for (const int kernel : launches.kernelsOf(place)) kernels.insert(kernel);
+    origin.kernels.assign(kernels.begin(), kernels.end());
+  }
+}
+
 // Texts of kernels, one after the other: the text becomes theirs.
 void addKernel(IrText& text, int kernel, std::string_view title, const KernelListing& listing) {
   uint32_t at = static_cast<uint32_t>(std::count(text.text.begin(), text.text.end(), '\n')) + 1;
@@ -253,6 +263,7 @@ Status addOrigins(LoadedModel& model, const TraceStep* step, IrText& text) {
   DYN_TRY(const Launches launches, Launches::of(model));
   text.kernelPlaces = launches.placesByKernel();
   if (isOfKernels(text.level)) return addKernelOrigins(*model.compiled(), text);
+  if (text.level == IrLevel::source) addSourceOrigins(launches, text);
   if (text.level == IrLevel::bytecode) addBytecodeOrigins(launches, text);
   if (step) addGraphOrigins(*step, launches, text);
   return {};

@@ -1,8 +1,8 @@
-// Lines of graph IR, bytecode, loop IR, LLVM IR and machine code that belong together.
+// Lines of the source, graph IR, bytecode, loop IR, LLVM IR and machine code that belong together.
 //
-// Graph and bytecode meet at the places of operations; both meet kernels where the bytecode launches them;
-// the texts of a kernel meet line by line, by the debug lines of its code. A kernel that several operations
-// share belongs to all of them.
+// Source, graph and bytecode meet at the places of operations; all meet kernels where the bytecode
+// launches them; the texts of a kernel meet line by line, by the debug lines of its code. A kernel that
+// several operations share belongs to all of them.
 #pragma once
 
 #include <map>
@@ -14,12 +14,13 @@
 namespace dyn {
 
 bool isOfKernels(IrLevel level);  // loop, llvm, assembly: a text for each kernel
-// What stands for a hand-written kernel at one of these levels: a card that says what it is; of assembly its
-// machine code behind it, and that of the matrix kernels where it runs on these.
+// What stands for a hand-written kernel at one of these levels: a card that says what it is; of assembly
+// its machine code behind it, and that of the matrix kernels where it runs on these.
 Result<std::vector<std::string>> builtinTexts(const CompiledModel& compiled,
                                               const std::vector<std::string>& names, IrLevel level);
 Result<std::string> matrixKernelsText(const CompiledModel& compiled);
-// Sets text.origins and text.kernelPlaces; the model is compiled. Of graph levels `step` is the one that is
+// Sets text.origins and text.kernelPlaces; the model is compiled. A source has its places already
+// (source_text.h) and gets its kernels. Of graph levels `step` is the one that is
 // printed, as in text.
 Status addOrigins(LoadedModel& model, const TraceStep* step, IrText& text);
 // The lines of `to` that belong to a line of `from`; 1-based, ascending. Both have their origins.

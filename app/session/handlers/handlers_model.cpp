@@ -17,6 +17,7 @@
 #include "app/session/causes/why_run.h"
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/level_links.h"
+#include "app/session/graph/source_text.h"
 #include "app/session/graph/trace_views.h"
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/stepping.h"
@@ -215,7 +216,7 @@ struct AskedLevel {
 };
 
 Result<AskedLevel> levelOf(const std::string& level) {
-  for (const IrLevel known : {IrLevel::graph, IrLevel::placed, IrLevel::loop, IrLevel::llvm,
+  for (const IrLevel known : {IrLevel::source, IrLevel::graph, IrLevel::placed, IrLevel::loop, IrLevel::llvm,
                               IrLevel::assembly, IrLevel::bytecode, IrLevel::target})
     if (level == toString(known)) return AskedLevel{known};
   if (const DeviceRow* device = findDeviceOfLevel(level)) return AskedLevel{IrLevel::deviceCode, device};
@@ -237,6 +238,11 @@ Result<IrText> levelTextOf(SessionState& state, AskedLevel asked, const std::str
     DYN_TRY(step, stepOf(*model, pass, level == IrLevel::placed));
     text = irText(*step, places);
     text.level = level;
+  } else if (level == IrLevel::source) {
+    DYN_TRY(LoadedModel * model, state.opened());
+    DYN_TRY(text, modelSource(*model));
+    // A model that cannot be compiled has no other levels.
+    if (!model->problems().empty() || !model->ensurePasses().ok()) return text;
   } else if (level == IrLevel::target) {
     return targetText(state);
   } else if (asked.device) {
@@ -286,8 +292,8 @@ Result<View> handle_lines(SessionState& state, const Command& command, Outcome&)
   LinkedLines view;
   view.level = level;
   view.line = {static_cast<uint32_t>(line), textAt(from, static_cast<uint32_t>(line))};
-  for (const IrLevel other : {IrLevel::graph, IrLevel::placed, IrLevel::bytecode, IrLevel::loop,
-                              IrLevel::llvm, IrLevel::assembly}) {
+  for (const IrLevel other : {IrLevel::source, IrLevel::graph, IrLevel::placed, IrLevel::bytecode,
+                              IrLevel::loop, IrLevel::llvm, IrLevel::assembly}) {
     if (other == level) continue;
     if (state.interruption.requested()) return makeError(DiagnosticId::cancelled, "interrupted");
     DYN_TRY(const IrText text, levelTextOf(state, AskedLevel{other}, "", Places::leaveOut, Origins::add));

@@ -4,6 +4,8 @@ namespace dyn {
 
 const char* toString(IrLevel level) {
   switch (level) {
+    case IrLevel::source:
+      return "source";
     case IrLevel::graph:
       return "graph";
     case IrLevel::placed:
@@ -26,7 +28,7 @@ const char* toString(IrLevel level) {
 
 std::span<const std::string_view> levelNames() {
   static const std::vector<std::string_view> kNames = [] {
-    std::vector<std::string_view> names = {"graph", "placed", "loop", "llvm", "asm"};
+    std::vector<std::string_view> names = {"source", "graph", "placed", "loop", "llvm", "asm"};
     for (const DeviceRow& row : deviceTable())
       if (row.isTarget()) names.push_back(row.level);
     names.insert(names.end(), {"bytecode", "target"});

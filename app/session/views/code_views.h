@@ -12,8 +12,9 @@
 
 namespace dyn {
 
+// source: what the model was read from, of a text module its file, of an ONNX file its nodes as text.
 // deviceCode: of the target's device; its name is that of its row in devices.def ("ptx").
-enum class IrLevel : uint8_t { graph, placed, loop, llvm, assembly, deviceCode, bytecode, target };
+enum class IrLevel : uint8_t { source, graph, placed, loop, llvm, assembly, deviceCode, bytecode, target };
 const char* toString(IrLevel level);
 // As users write them, the last and others joined: "graph, placed, ... or target".
 std::span<const std::string_view> levelNames();

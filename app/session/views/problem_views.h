@@ -39,6 +39,7 @@ struct SizeCheck {
 struct NodeSource {
   std::string file, code;
   int64_t line = 0;
+  std::string function;  // "forward"; "": not said
 };
 
 enum class ProblemFormat : uint8_t { text, sarif, github };

@@ -97,6 +97,9 @@ void Lexer::next() {
   if (c == '%' || c == '@') return addName(at_, endOf(at_ + 1, isNamePart));
   if (c == '"') {
     const size_t end = line_.find('"', at_ + 1);
+    // The name of a node behind its operator.
+    if (end != std::string_view::npos && line_.substr(end + 1).rfind(" {", 0) == 0)
+      return addName(at_, end + 1);
     return add(TokenKind::string, end == std::string_view::npos ? line_.size() : end + 1);
   }
   if (c == '$' ||
@@ -116,7 +119,7 @@ size_t indentOf(std::string_view line) {
 bool isAside(std::string_view line) {
   return line.rfind("dim ", 0) == 0 || line.rfind("string \"", 0) == 0 || line.rfind("constant \"", 0) == 0 ||
          line.rfind("declare ", 0) == 0 || line.rfind("attributes #", 0) == 0 || line.rfind("!", 0) == 0 ||
-         line.rfind("; Function Attrs", 0) == 0;
+         line.rfind("; Function Attrs", 0) == 0 || line.rfind("weight %", 0) == 0;
 }
 
 // Runs of lines that are asides, empty ones between them included.

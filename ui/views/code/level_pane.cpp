@@ -16,6 +16,8 @@ namespace dyn::ui {
 
 QString titleOf(IrLevel level) {
   switch (level) {
+    case IrLevel::source:
+      return "Source";
     case IrLevel::graph:
       return "Graph IR";
     case IrLevel::placed:
@@ -48,6 +50,8 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
   levels_->setAccessibleName("Level");
   levels_->setSizePolicy(QSizePolicy::Minimum, QSizePolicy::Fixed);  // its words are never cut
   for (const IrLevel level : kShownLevels) levels_->addItem(titleOf(level), static_cast<int>(level));
+  levels_->setCurrentIndex(levels_->findData(static_cast<int>(IrLevel::graph)));
+  levels_->setToolTip("Source: the file that the model was read from; below it what it became");
   find_ = new QLineEdit;
   find_->setObjectName(name + "Find");
   find_->setPlaceholderText("Find");

@@ -17,8 +17,8 @@ class QToolButton;
 
 namespace dyn::ui {
 
-constexpr std::array<IrLevel, 5> kShownLevels = {IrLevel::graph, IrLevel::loop, IrLevel::llvm,
-                                                 IrLevel::assembly, IrLevel::bytecode};
+constexpr std::array<IrLevel, 6> kShownLevels = {IrLevel::source, IrLevel::graph,    IrLevel::loop,
+                                                 IrLevel::llvm,   IrLevel::assembly, IrLevel::bytecode};
 QString titleOf(IrLevel level);  // "Loop IR"
 
 class LevelPane : public QWidget {

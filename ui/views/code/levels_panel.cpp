@@ -82,16 +82,22 @@ LevelsPanel::LevelsPanel(QWidget* parent) : QWidget(parent) {
   connect(two_, &QToolButton::toggled, this, &LevelsPanel::setTwo);
 }
 
-void LevelsPanel::setModel(bool canCompile) {
+void LevelsPanel::setModel(bool canCompile, bool hasSource) {
   canCompile_ = canCompile;
+  hasSource_ = hasSource;
   levels_.clear();
   step_ = standing_ = -1;
   place_.clear();
   breakpoints_.clear();
   chosen_ = hovered_ = {};
-  for (LevelPane* pane : panes_)
-    pane->setFault(canCompile ? QString() : QString("// nothing here can be compiled"));
+  for (LevelPane* pane : panes_) pane->setFault(whyNot(pane->level()));
   refresh();
+}
+
+QString LevelsPanel::whyNot(IrLevel level) const {
+  if (canCompile_ || (level == IrLevel::source && hasSource_)) return {};
+  return hasSource_ ? QString("// this model cannot be compiled; its source is there")
+                    : QString("// nothing here can be compiled");
 }
 
 void LevelsPanel::setStep(int step) {
@@ -123,9 +129,13 @@ void LevelsPanel::showEvent(QShowEvent* event) {
 
 // Asks for what is seen and not there.
 void LevelsPanel::refresh() {
-  if (!isVisible() || !canCompile_ || step_ < 0) return;
+  if (!isVisible()) return;
   for (LevelPane* pane : panes_) {
-    if (!isShown(*pane)) continue;
+    if (!isShown(*pane) || (step_ < 0 && pane->level() != IrLevel::source)) continue;
+    if (const QString why = whyNot(pane->level()); !why.isEmpty()) {
+      pane->setFault(why);
+      continue;
+    }
     Level& level = levels_[pane->level()];
     if (level.text && level.text != pane->text()) fill(*pane);
     if (level.text || level.asked) continue;

@@ -1,5 +1,6 @@
-// LevelsPanel: two levels of the model side by side: graph, loops, LLVM IR, machine code, bytecode. Lines
-// that belong together have the same background, and a line that is chosen in one is marked in both.
+// LevelsPanel: two levels of the model side by side: source, graph, loops, LLVM IR, machine code,
+// bytecode. Lines that belong together have the same background, and a line that is chosen in one is
+// marked in both.
 //
 // The panel asks by signal (command ir --linked) when it is seen, and is given the answers. Bytecode shows
 // where a run stands, and takes breakpoints.
@@ -24,8 +25,9 @@ class LevelsPanel : public QWidget {
  public:
   explicit LevelsPanel(QWidget* parent = nullptr);
 
-  void setModel(bool canCompile);  // another model, or none: texts and choices go
-  void setStep(int step);          // that the level of the graph shows
+  // Another model, or none: texts and choices go. What cannot be compiled may have a source.
+  void setModel(bool canCompile, bool hasSource);
+  void setStep(int step);  // that the level of the graph shows
   void setLevels(IrLevel left, IrLevel right);
   void setTwo(bool two);
   bool isTwo() const;
@@ -56,6 +58,7 @@ class LevelsPanel : public QWidget {
   };
 
   bool isShown(const LevelPane& pane) const;
+  QString whyNot(IrLevel level) const;  // "": it can be asked for
   void refresh();
   void fill(LevelPane& pane);
   void setBreakpoints(const BreakpointTable& table);
@@ -72,7 +75,7 @@ class LevelsPanel : public QWidget {
   QSplitter* splitter_ = nullptr;
   QToolButton* two_ = nullptr;
   std::map<IrLevel, Level> levels_;
-  bool canCompile_ = false, telling_ = false;
+  bool canCompile_ = false, hasSource_ = false, telling_ = false;
   int step_ = -1;
   QString place_;  // chosen
   Lines chosen_, hovered_;

@@ -94,6 +94,11 @@ void RowsCanvas::showAll() {
   update();
 }
 
+void RowsCanvas::mark(std::optional<size_t> row) {
+  chosen_ = row && *row < sizes_.size() ? row : std::nullopt;
+  update();
+}
+
 double RowsCanvas::rowsTop() const { return fontMetrics().height() + 8; }
 
 // Where rows end; below are the leaves.

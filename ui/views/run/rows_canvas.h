@@ -30,6 +30,7 @@ class RowsCanvas : public QWidget {
   void setSequences(const SequenceRows& sequences);
   void setCaches(const GrownCaches& caches);
   void showAll();
+  void mark(std::optional<size_t> row);  // as if it were chosen; no signal
 
   // Of the levels or sequences [begin, end), counted from 0: what one line of the picture stands for.
   struct Row {

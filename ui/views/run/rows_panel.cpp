@@ -3,6 +3,7 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QSplitter>
 #include <QVBoxLayout>
 
 #include "app/engine/run/level_loops.h"
@@ -31,6 +32,11 @@ QString summaryOf(const LevelLoop& loop) {
   if (!loop.takenBytes.empty()) text += "; a level takes up to " + bytesText(loop.mostBytes());
   if (!loop.oneByOne.empty()) text += "; one by one: " + QString::fromStdString(loop.oneByOne);
   return text;
+}
+
+QString summaryOf(const NodeTrees& trees) {
+  return counted(trees.allNodes, "node", "nodes") + " of " + QString::fromStdString(trees.input) + ", " +
+         counted(trees.levelsCount(), "level", "levels") + " above the leaves";
 }
 
 QString summaryOf(const SequenceRows& rows) {
@@ -66,11 +72,24 @@ RowsPanel::RowsPanel(QWidget* parent) : QWidget(parent) {
   row->addWidget(choice_);
   row->addWidget(summary_, 1);
   column->addLayout(row);
+  auto* sides = new QSplitter(Qt::Horizontal);
+  sides->setChildrenCollapsible(false);
+  tree_ = new TreeCanvas;
+  tree_->hide();
   canvas_ = new RowsCanvas;
-  column->addWidget(canvas_, 1);
+  sides->addWidget(tree_);
+  sides->addWidget(canvas_);
+  sides->setStretchFactor(0, 3);
+  sides->setStretchFactor(1, 2);
+  column->addWidget(sides, 1);
+  // Rows of the levels begin above the leaves.
+  connect(tree_, &TreeCanvas::levelChosen, this, [this](int level) {
+    canvas_->mark(level > 0 ? std::optional(static_cast<size_t>(level) - 1) : std::nullopt);
+  });
   connect(choice_, &QComboBox::currentIndexChanged, this, &RowsPanel::show);
-  connect(canvas_, &RowsCanvas::rowChosen, this, [this] {
+  connect(canvas_, &RowsCanvas::rowChosen, this, [this](qint64 row) {
     const auto at = static_cast<size_t>(choice_->currentIndex());
+    if (tree_->isVisible()) tree_->chooseLevel(static_cast<uint32_t>(row) + 1);
     if (levels_ && at < levels_->loops.size())
       Q_EMIT placeChosen(QString::fromStdString(levels_->loops[at].place));
   });
@@ -81,6 +100,7 @@ QString RowsPanel::summary() const { return summary_->text(); }
 
 void RowsPanel::clear() {
   caches_.clear();
+  trees_.clear();
   setLevels(nullptr);
 }
 
@@ -92,6 +112,11 @@ void RowsPanel::say(const QString& why) {
 void RowsPanel::setLevels(Shared<LevelsView> levels) {
   levels_ = std::move(levels);
   why_.clear();
+  fill();
+}
+
+void RowsPanel::setTrees(std::vector<NodeTrees> trees) {
+  trees_ = std::move(trees);
   fill();
 }
 
@@ -112,19 +137,50 @@ void RowsPanel::fill() {
         choice_->addItem(QString::fromStdString(rows.value));
     }
     for (const GrownCaches& caches : caches_) choice_->addItem(caches.name);
+    // Trees stand beside the loop over their levels; without one they are a choice of their own.
+    if (!levels_ || levels_->loops.empty())
+      for (const NodeTrees& trees : trees_) choice_->addItem(QString::fromStdString(trees.input));
     choice_->setVisible(choice_->count() > 0);
     if (const int same = choice_->findText(before); same >= 0) choice_->setCurrentIndex(same);
   }
   show(choice_->currentIndex());
 }
 
+// A loop over levels has the trees that have as many nodes at each level; others would be told wrongly.
+void RowsPanel::showTree(int index) {
+  const auto at = static_cast<size_t>(std::max(index, 0));
+  const NodeTrees* shown = nullptr;
+  if (levels_ && at < levels_->loops.size()) {
+    const std::vector<int64_t>& nodes = levels_->loops[at].nodes;
+    for (const NodeTrees& trees : trees_) {
+      bool isSame = trees.levelsCount() == nodes.size();
+      const bool isWhole = trees.allNodes == static_cast<int64_t>(trees.nodes.size());
+      for (size_t level = 0; isSame && isWhole && level < nodes.size(); ++level)
+        isSame = trees.nodesOfLevel(static_cast<uint32_t>(level) + 1) == nodes[level];
+      if (isSame) shown = &trees;
+    }
+  } else if (const size_t before = (levels_ ? levels_->sequences.size() : 0) + caches_.size();
+             (!levels_ || levels_->loops.empty()) && index >= 0 && at >= before &&
+             at - before < trees_.size()) {
+    shown = &trees_[at - before];
+  }
+  tree_->setVisible(shown != nullptr);
+  if (shown) tree_->setTrees(*shown);
+}
+
 void RowsPanel::show(int index) {
+  showTree(isEmpty() ? -1 : index);
   if (isEmpty() || index < 0) {
     summary_->clear();
     return why_.isEmpty() ? canvas_->clear() : canvas_->clear(why_);
   }
   const auto at = static_cast<size_t>(index);
   const size_t ofRun = levels_ ? levels_->loops.size() + levels_->sequences.size() : 0;
+  if (at >= ofRun + caches_.size()) {
+    summary_->setText(summaryOf(trees_[at - ofRun - caches_.size()]));
+    return canvas_->clear(why_.isEmpty() ? QString("The run had no loop over the levels of these trees.")
+                                         : why_);
+  }
   if (at >= ofRun) {
     summary_->setText(summaryOf(caches_[at - ofRun]));
     return canvas_->setCaches(caches_[at - ofRun]);

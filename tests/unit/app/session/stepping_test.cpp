@@ -150,7 +150,7 @@ TEST_F(SteppingTest, linesAnswersForAllLevels) {
   auto outcome = say(":lines bytecode " + std::to_string(lineWith(*text("bytecode"), "launch k")));
   ASSERT_TRUE(outcome->ok()) << outcome->error->message;
   const auto* view = outcome->as<LinkedLines>();
-  ASSERT_EQ(view->levels.size(), 5u);
+  ASSERT_EQ(view->levels.size(), 6u);
   for (const LinkedLines::Level& level : view->levels)
     EXPECT_FALSE(level.lines.empty()) << toString(level.level);
   EXPECT_FALSE(say(":lines bytecode 100000")->ok());

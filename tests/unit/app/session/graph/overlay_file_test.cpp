@@ -6,7 +6,6 @@
 namespace dyn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -25,18 +24,18 @@ std::string fault(const std::string& text) {
 TEST(OverlayFile, ThreeFormsAreRead) {
   const Result<Overlay> plain = parseOverlay(R"({"h": 1.25, "/l/MatMul": "int8", "n": -3})", "folder/o.json");
   ASSERT_TRUE(plain.ok()) << plain.error().toString();
-  EXPECT_THAT(shown(*plain), ElementsAre("h # 1.25", "/l/MatMul = int8", "n # -3"));
+  EXPECT_THAT(shown(*plain), testing::ElementsAre("h # 1.25", "/l/MatMul = int8", "n # -3"));
   EXPECT_EQ(plain->title, "o");
   const Result<Overlay> named = parseOverlay(
       R"({"name": "error", "unit": "dB", "results": {"h": {"value": -41.5}, "y": 2}})", "o.json");
   ASSERT_TRUE(named.ok()) << named.error().toString();
-  EXPECT_THAT(shown(*named), ElementsAre("h # -41.5", "y # 2"));
+  EXPECT_THAT(shown(*named), testing::ElementsAre("h # -41.5", "y # 2"));
   EXPECT_EQ(named->title, "error");
   EXPECT_EQ(named->unit, "dB");
   const Result<Overlay> explorer = parseOverlay(
       R"({"main": {"results": {"h": {"value": 3, "bgColor": "red"}}, "gradient": []}})", "o.json");
   ASSERT_TRUE(explorer.ok()) << explorer.error().toString();
-  EXPECT_THAT(shown(*explorer), ElementsAre("h # 3"));
+  EXPECT_THAT(shown(*explorer), testing::ElementsAre("h # 3"));
   EXPECT_EQ(explorer->title, "main");
 }
 
@@ -70,11 +69,12 @@ TEST(OverlayFile, AnEntryIsOfValuesAndOfNodesOfTheFile) {
       parseOverlay(R"({"/l/MatMul": 4, "%h2": 7, "s_other": "int8", "gone": 100})", "o.json");
   ASSERT_TRUE(overlay.ok());
   const OverlayOnGraph on = overlayOn(*overlay, graph);
-  EXPECT_THAT(on.entryOfNode, ElementsAre(0, 1, 2, -1)) << "a value's own name goes before that of its node";
+  EXPECT_THAT(on.entryOfNode, testing::ElementsAre(0, 1, 2, -1))
+      << "a value's own name goes before that of its node";
   EXPECT_EQ(on.least, 4);
   EXPECT_EQ(on.largest, 7) << "what is not shown does not stretch the range";
-  EXPECT_THAT(on.texts, ElementsAre("int8"));
-  EXPECT_THAT(on.unmatched, ElementsAre("gone"));
+  EXPECT_THAT(on.texts, testing::ElementsAre("int8"));
+  EXPECT_THAT(on.unmatched, testing::ElementsAre("gone"));
 }
 
 }  // namespace
