@@ -26,8 +26,8 @@ std::string LoadedModel::inputName(size_t index) const {
                                     : ir_->valueName(imported_.main()->parameters[index].id);
 }
 
-// What is no fact of a dim is said and passed over: a file is not lost by its metadata. It never names another
-// file (`seq=@lengths.txt`).
+// What is no fact of a dim is said and passed over: a file is not lost by its metadata. It never names
+// another file (`seq=@lengths.txt`).
 void LoadedModel::takeFileDims(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const bool namesFile = text.find('@') != std::string::npos;

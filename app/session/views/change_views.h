@@ -33,7 +33,11 @@ struct ModelDifference {
     DimValues dims;
     int64_t beforeNs = 0, afterNs = 0, beforePeakBytes = 0, afterPeakBytes = 0;
     std::string beforeRefused, afterRefused;  // why there is no such run; then no numbers
-    std::optional<double> ratio() const;      // the time after over the time before
+    // The time after over the time before; nothing where one of them has no such run.
+    std::optional<double> ratio() const {
+      if (!beforeRefused.empty() || !afterRefused.empty() || beforeNs <= 0) return std::nullopt;
+      return static_cast<double>(afterNs) / static_cast<double>(beforeNs);
+    }
   };
   std::string before, after;  // the files
   std::vector<OpChange> ops;

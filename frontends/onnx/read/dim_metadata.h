@@ -1,4 +1,5 @@
-// What a file says of its dims beyond their names: entries of ModelProto.metadata_props, as `--dim` takes them.
+// What a file says of its dims beyond their names: entries of ModelProto.metadata_props, as `--dim` takes
+// them.
 //
 //   dyn.dims      m=2*n, n<=m     relations
 //   dyn.dim.seq   1..512          the range of one dim, perhaps with a multiple: 1..512:8

@@ -20,8 +20,8 @@ namespace dyn::onnx {
 
 using TypesByName = std::map<std::string, Type, std::less<>>;
 
-// Types that ONNX cannot say (of trees, of functions) are left out. `metadata`: entries of metadata_props that
-// the new file has, instead of the file's own of those keys.
+// Types that ONNX cannot say (of trees, of functions) are left out. `metadata`: entries of metadata_props
+// that the new file has, instead of the file's own of those keys.
 Result<FilePieces> withTypes(std::shared_ptr<const MappedFile> file, const TypesByName& types,
                              const std::map<std::string, std::string, std::less<>>& metadata = {});
 

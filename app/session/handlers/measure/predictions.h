@@ -1,5 +1,5 @@
-// What a run with given sizes will take, before it is run: for the handlers that ask it of the session's model
-// or of another one.
+// What a run with given sizes will take, before it is run: for the handlers that ask it of the session's
+// model or of another one.
 #pragma once
 
 #include <map>
@@ -27,8 +27,8 @@ Result<Question> questionOf(const LoadedModel& model, const std::vector<std::str
 Status assumeLengths(LoadedModel& model, const Question& question, Runner& runner);
 
 // Checks, time and peak. `limits` are measured where they are not there yet: predictions that are compared
-// have the same. Error unsupportedFeature where the time cannot be predicted: a package, sizes that only values
-// decide.
+// have the same. Error unsupportedFeature where the time cannot be predicted: a package, sizes that only
+// values decide.
 Result<PredictView> predictionOf(SessionState& state, LoadedModel& model, const Question& question,
                                  std::optional<MachineLimits>& limits);
 

@@ -1,6 +1,7 @@
 // Handlers: :diff and :compare, two steps of a compilation, two runs, or two models.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "app/session/changes/model_difference.h"
@@ -30,8 +31,8 @@ Status hasValues(const LoadedModel& model) {
 
 // A dim that has another name in the second model is meant by both; one that the second does not have is a
 // number there.
-std::vector<std::string> sizesOf(const LoadedModel& model, const std::vector<std::string>& sizes,
-                                 const std::map<std::string, std::string>& names) {
+std::vector<std::string> sizesOfSecond(const LoadedModel& model, const std::vector<std::string>& sizes,
+                                       const std::map<std::string, std::string>& names) {
   const CallDims dims(model.signature());
   std::vector<std::string> ofModel;
   for (const std::string& size : sizes) {
@@ -51,11 +52,21 @@ Result<ModelDifference::TimeChange> timeChange(SessionState& state, LoadedModel&
   DYN_TRY(const Question first, questionOf(before, sizes, {}));
   const std::map<std::string, std::string> names(difference.renamedDims.begin(),
                                                  difference.renamedDims.end());
-  DYN_TRY(const Question second, questionOf(after, sizesOf(after, sizes, names), {}));
-  DYN_TRY(const PredictView was, predictionOf(state, before, first, limits));
-  DYN_TRY(const PredictView is, predictionOf(state, after, second, limits));
-  return ModelDifference::TimeChange{first.dims,   was.timeNs,  is.timeNs, was.peakBytes,
-                                     is.peakBytes, was.refused, is.refused};
+  DYN_TRY(const Question second, questionOf(after, sizesOfSecond(after, sizes, names), {}));
+  ModelDifference::TimeChange change;
+  change.dims = first.dims;
+  constexpr int kPredictions = 3;  // the host's part of each is timed: the least counts
+  for (int i = 0; i < kPredictions; ++i) {
+    DYN_TRY(const PredictView was, predictionOf(state, before, first, limits));
+    DYN_TRY(const PredictView is, predictionOf(state, after, second, limits));
+    change.beforeNs = i == 0 ? was.timeNs : std::min(change.beforeNs, was.timeNs);
+    change.afterNs = i == 0 ? is.timeNs : std::min(change.afterNs, is.timeNs);
+    change.beforePeakBytes = was.peakBytes;
+    change.afterPeakBytes = is.peakBytes;
+    change.beforeRefused = was.refused;
+    change.afterRefused = is.refused;
+  }
+  return change;
 }
 
 // "3 formulas of inputs, outputs, the peak or checks changed; with batch=1, seq=128 ... 1.4 times as long"

@@ -113,11 +113,6 @@ std::string timesText(const ModelDifference& view, const TextOptions& options) {
 
 }  // namespace
 
-std::optional<double> ModelDifference::TimeChange::ratio() const {
-  if (!beforeRefused.empty() || !afterRefused.empty() || beforeNs <= 0) return std::nullopt;
-  return static_cast<double>(afterNs) / static_cast<double>(beforeNs);
-}
-
 std::string viewText(const ModelDifference& view, const TextOptions& options) {
   std::string text = fmt::format("{} -> {}\n", visibleLine(view.before), visibleLine(view.after));
   if (view.seen.empty())

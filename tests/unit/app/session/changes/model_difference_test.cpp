@@ -122,16 +122,18 @@ TEST_F(Difference, ACheckThatIsNew) {
 TEST_F(Difference, OfThePredictedTime) {
   if (!canRun()) GTEST_SKIP();
   const std::string sizes = " --time batch=64,seq=300 --time batch=1,seq=1";
-  const ModelDifference& same = after("fn ", "fn ", sizes + " --slower 1.1");
+  const ModelDifference& same = after("fn ", "fn ", sizes);
   EXPECT_TRUE(outcome_->ok());
+  EXPECT_THAT(same.seen, IsEmpty());
   ASSERT_THAT(same.times, SizeIs(2));
   EXPECT_EQ(same.times[0].dims, (DimValues{{"batch", 64}, {"seq", 300}}));
   EXPECT_GT(same.times[0].beforeNs, same.times[1].beforeNs);
-  EXPECT_DOUBLE_EQ(same.times[0].ratio().value(), 1);
+  EXPECT_NEAR(same.times[0].ratio().value(), 1, 0.05);  // kernels dominate; the host's part is timed
   // Two more kernels over the same elements; without a factor a longer time is no failure.
   const char* longer = "  %a = softmax(%y) {axis = 1}\n  %b = softmax(%a) {axis = 1}\n  return %b";
   EXPECT_GT(after("  return %y", longer, sizes).times[0].ratio().value(), 1.2);
-  EXPECT_TRUE(outcome_->ok());
+  ASSERT_FALSE(outcome_->ok()) << "the formula of the peak changed";
+  EXPECT_THAT(outcome_->error->message, testing::Not(HasSubstr("predicted")));
   after("  return %y", longer, sizes + " --slower 1.2");
   ASSERT_FALSE(outcome_->ok());
   EXPECT_THAT(outcome_->error->message, HasSubstr("with batch=64, seq=300 a run is predicted to take "));
@@ -140,7 +142,7 @@ TEST_F(Difference, OfThePredictedTime) {
 
 TEST_F(Difference, OfTheTimeWhereADimHasAnotherNameOrIsANumber) {
   if (!canRun()) GTEST_SKIP();
-  EXPECT_DOUBLE_EQ(after("seq", "length", " --time batch=4,seq=30").times.at(0).ratio().value(), 1);
+  EXPECT_NEAR(after("seq", "length", " --time batch=64,seq=300").times.at(0).ratio().value(), 1, 0.05);
   EXPECT_TRUE(after("batch", "4", " --time batch=4,seq=30").times.at(0).ratio().has_value());
 }
 

@@ -28,9 +28,10 @@ TEST(GridSample, CubicsBeyondTheBorder) {
   const HostTensor x = reals({1, 1, 1, 4}, {1, 2, 4, 8});
   const HostTensor grid = reals({1, 1, 4, 2}, {-0.85, 0, 0.85, 0, -3, 0, 1.1, 0});
   const auto at = [&](int64_t aligned) {
-    return elements(checkOp(OpCase(
-        "grid_sample", {x, grid},
-        {{"mode", std::string("cubic")}, {"padding_mode", std::string("border")}, {"align_corners", aligned}})));
+    return elements(checkOp(OpCase("grid_sample", {x, grid},
+                                   {{"mode", std::string("cubic")},
+                                    {"padding_mode", std::string("border")},
+                                    {"align_corners", aligned}})));
   };
   EXPECT_THAT(at(0), Pointwise(DoubleNear(1e-4), {0.904000, 8.384003, 1.0, 8.189001}));
   EXPECT_THAT(at(1), Pointwise(DoubleNear(1e-4), {1.142170, 7.254758, 1.0, 8.325123}));
