@@ -300,7 +300,7 @@ TEST_F(ReportedFaults, aRunOverTreesShowsItsLevelsOrWhyThereAreNone) {
     EXPECT_TRUE(window_.showPanel("Structure"));
     settle();
     auto* rows = window_.findChild<RowsPanel*>();
-    return rows->summary().isEmpty() ? rows->canvas()->message() : rows->summary();
+    return rows->summary() + "\n" + rows->canvas()->message();
   };
   const QString levels = structureOf("/samples/models/treelstm/model.onnx");
   EXPECT_TRUE(levels.contains(QRegularExpression("\\d+ nodes? in \\d+ levels?"))) << levels.toStdString();
