@@ -1,8 +1,9 @@
 #include "compiler/kernel/nest_segments.h"
 
 #include <algorithm>
-#include <functional>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "compiler/loop/access/access_pattern.h"
 
@@ -16,8 +17,10 @@ using loop::mentions;
 
 namespace {
 
-constexpr size_t kMostPoints = 3;  // each is another loop of code
-constexpr size_t kMostNodes = 96;  // of the roots: likewise
+constexpr size_t kMostPoints = 128;  // where answers change; finding their order takes more with each
+constexpr size_t kMostLoops = 64;    // of code
+constexpr size_t kMostOfLoop = 96;   // nodes of the roots of one
+constexpr size_t kMostNodes = 1024;  // of all together
 
 // A sum of dims and constants as a dim; null for anything else.
 Dim segmentDimOf(Expr e, DimContext& dims) {
@@ -74,6 +77,67 @@ std::optional<Comparison> comparisonOf(Expr e, Expr index, DimContext& dims) {
   return Comparison{point, below};
 }
 
+// The points in their order, each once, and the place of each comparison among them.
+class AnswerPoints {
+ public:
+  AnswerPoints(Expr index, const DimSolver& facts, DimContext& dims)
+      : index_(index), facts_(facts), dims_(dims) {}
+
+  // False where their order is not known, or they are too many.
+  bool find(const std::vector<Expr>& nodes) {
+    std::vector<std::pair<Expr, Comparison>> comparisons;
+    for (const Expr& e : nodes)
+      if (std::optional<Comparison> found = comparisonOf(e, index_, dims_)) {
+        found->point = facts_.canonical(found->point);
+        comparisons.emplace_back(e, *found);
+        if (!insert(found->point)) return false;
+      }
+    for (size_t i = 0; i + 1 < points_.size(); ++i)
+      if (facts_.lessEqual(points_[i], points_[i + 1]) != Answer::yes) return false;
+    for (const auto& [e, comparison] : comparisons) {
+      auto at = std::find(points_.begin(), points_.end(), comparison.point);
+      if (at == points_.end())
+        at = std::find_if(points_.begin(), points_.end(),
+                          [&](Dim known) { return facts_.equal(known, comparison.point) == Answer::yes; });
+      if (at == points_.end()) return false;
+      places_[e.id()] = {static_cast<size_t>(at - points_.begin()), comparison.holdsBelow};
+    }
+    return true;
+  }
+  const std::vector<Dim>& points() const { return points_; }
+  // What a comparison says between two points, of which the first has the place `begin - 1` and the second
+  // `end`; nothing where it says the one and the other, or is no comparison of the index.
+  std::optional<bool> answer(Expr e, size_t begin, size_t end) const {
+    const auto found = places_.find(e.id());
+    if (found == places_.end()) return std::nullopt;
+    const auto& [place, holdsBelow] = found->second;
+    if (place < begin) return !holdsBelow;
+    if (place >= end) return holdsBelow;
+    return std::nullopt;
+  }
+
+ private:
+  bool insert(Dim point) {
+    size_t low = 0, high = points_.size();
+    while (low < high) {
+      const size_t middle = (low + high) / 2;
+      if (points_[middle] == point || facts_.equal(points_[middle], point) == Answer::yes) return true;
+      if (facts_.lessEqual(points_[middle], point) == Answer::yes)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    points_.insert(points_.begin() + static_cast<std::ptrdiff_t>(low), point);
+    return points_.size() <= kMostPoints;
+  }
+
+  Expr index_;
+  const DimSolver& facts_;
+  DimContext& dims_;
+  std::vector<Dim> points_;
+  std::map<uint32_t, std::pair<size_t, bool>> places_;  // by expression: of its point, holds below it
+};
+
 }  // namespace
 
 std::vector<NestSegment> segmentsOf(const std::vector<Expr>& roots, Expr index, Dim extent,
@@ -82,40 +146,29 @@ std::vector<NestSegment> segmentsOf(const std::vector<Expr>& roots, Expr index, 
   const Dim zero = dims.constant(0);
   const std::vector<NestSegment> whole{{zero, extent, roots}};
   const std::vector<Expr> nodes = loop::postorder(roots);
-  if (nodes.size() > kMostNodes) return whole;
-  std::vector<Dim> points;
-  for (const Expr& e : nodes) {
+  for (const Expr& e : nodes)
     if (e.kind() == ExprKind::reduce || e.kind() == ExprKind::checked) return whole;
-    const std::optional<Comparison> found = comparisonOf(e, index, dims);
-    if (!found) continue;
-    const Dim point = facts.canonical(found->point);
-    // Comparisons that are the same everywhere: with nothing below 0, and with all below the extent.
-    if (std::none_of(points.begin(), points.end(),
-                     [&](Dim known) { return facts.equal(known, point) == Answer::yes; }))
-      points.push_back(point);
-  }
-  if (points.empty() || points.size() > kMostPoints) return whole;
-  for (size_t i = 0; i < points.size(); ++i)
-    for (size_t k = 0; k + 1 < points.size() - i; ++k)
-      if (facts.lessEqual(points[k], points[k + 1]) != Answer::yes) std::swap(points[k], points[k + 1]);
-  for (size_t i = 0; i + 1 < points.size(); ++i)
-    if (facts.lessEqual(points[i], points[i + 1]) != Answer::yes) return whole;
+  AnswerPoints answers(index, facts, dims);
+  if (nodes.size() > 2 * kMostNodes || !answers.find(nodes) || answers.points().empty()) return whole;
+  // Beyond the most loops each takes several operands, and compares the index among these alone.
+  const std::vector<Dim>& points = answers.points();
+  const size_t each = points.size() / kMostLoops + 1;
   std::vector<NestSegment> segments;
-  for (size_t i = 0; i <= points.size(); ++i) {
-    const Dim begin = i == 0 ? zero : points[i - 1], end = i == points.size() ? extent : points[i];
-    if (i > 0 && facts.lessEqual(extent, begin) == Answer::yes) continue;
-    if (i < points.size() && facts.lessEqual(end, zero) == Answer::yes) continue;
+  size_t count = 0;
+  for (size_t at = 0; at <= points.size(); at += each) {
+    const size_t last = std::min(at + each - 1, points.size());  // the place of the point where it ends
+    const Dim begin = at == 0 ? zero : points[at - 1], end = last == points.size() ? extent : points[last];
+    if (at > 0 && facts.lessEqual(extent, begin) == Answer::yes) continue;
+    if (last < points.size() && facts.lessEqual(end, zero) == Answer::yes) continue;
     NestSegment segment{begin, end, {}};
-    const std::function<Expr(Expr)> known = [&](Expr root) {
-      return loops.substitute(root, [&](Expr e) -> Expr {
-        const std::optional<Comparison> found = comparisonOf(e, index, dims);
-        if (!found) return {};
-        size_t at = 0;
-        while (facts.equal(points[at], found->point) != Answer::yes) ++at;
-        return loops.boolean((i <= at) == found->holdsBelow);
-      });
-    };
-    for (const Expr& root : roots) segment.roots.push_back(known(root));
+    for (const Expr& root : roots)
+      segment.roots.push_back(loops.substitute(root, [&](Expr e) -> Expr {
+        const std::optional<bool> said = answers.answer(e, at, last);
+        return said ? loops.boolean(*said) : Expr();
+      }));
+    const size_t nodesCount = loop::postorder(segment.roots).size();
+    count += nodesCount;
+    if (nodesCount > kMostOfLoop || count > kMostNodes) return whole;
     segments.push_back(std::move(segment));
   }
   return segments.size() < 2 && points.size() > 1 ? whole : segments;

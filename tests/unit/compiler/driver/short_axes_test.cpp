@@ -323,5 +323,29 @@ TEST(ShortAxes, IntegersResizedAxisByAxis) {
       }
 }
 
+// Each operand of a concatenation along the innermost axis is copied by a loop of its own; beyond 64 loops each
+// copies several.
+TEST(ShortAxes, ManyOperandsJoined) {
+  for (const NamedType& type : {NamedType{"f32", Dtype::f32}, NamedType{"i64", Dtype::i64}})
+    for (const size_t count : {4u, 5u, 17u, 64u, 65u, 66u, 128u, 140u})
+      for (const bool hasOwnNames : {false, true}) {
+        std::string parameters, operands;
+        std::vector<HostTensor> inputs;
+        for (size_t i = 0; i < count; ++i) {
+          const int64_t length = kLengths[(i * 7 + count) % 9];
+          const std::string name = "%x" + std::to_string(i),
+                            dim = hasOwnNames ? "n" + std::to_string(i) : std::to_string(length);
+          parameters += (i ? ", " : "") + name + ": Tensor[(r, " + dim + "), TYPE]";
+          operands += (i ? ", " : "") + name;
+          inputs.push_back(test::randomTensor(type.dtype, {3, length}, static_cast<uint32_t>(i)));
+        }
+        test::expectSame(
+            withType("fn @main(" + parameters + ") { %y = concat(" + operands + ") {axis = 1} return %y }",
+                     type.name),
+            {inputs}, {}, 0);
+        if (HasFatalFailure()) return;
+      }
+}
+
 }  // namespace
 }  // namespace dyn
