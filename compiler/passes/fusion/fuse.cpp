@@ -276,6 +276,16 @@ class Fuser {
     });
   }
 
+  // A nest copies one operand after the other along its innermost axis; a reduction would ask for each element
+  // whose it is.
+  bool joinsInnermost(const Op& op) const {
+    const Type type = op.results[0].type;
+    if (op.def != &ops::concatOp || type.rank() == 0) return false;
+    const auto rank = static_cast<int64_t>(type.rank());
+    const int64_t axis = op.attributes.integer("axis", 0);
+    return axis == rank - 1 || axis == -1;
+  }
+
   bool legalEdge(const Op& producer, const Op& consumer, const Group& group) {
     const Type type = producer.results[0].type;
     if (givesSizes(producer, consumer)) return false;
@@ -292,6 +302,8 @@ class Fuser {
       case OpClass::view: {
         // A gather may read an element many times: only cheap producers are worth computing again.
         if (consumer.def->cls == OpClass::injective && producer.def->cls != OpClass::view && !cheap(producer))
+          return false;
+        if (joinsInnermost(producer) && (consumer.def->cls == OpClass::reduction || reductionsIn(group) > 0))
           return false;
         const Type out = consumer.results[0].type;
         if (consumer.def->cls == OpClass::elementwise && !cheap(producer) && !sameShape(type, out, group))
