@@ -190,9 +190,17 @@ Status evaluateSlice(EvalContext& c) {
 }
 
 // Where the slice begins along one axis, from values that may only be known when it runs.
-Result<Expr> sliceStart(LowerContext& c, int64_t i, Expr n, Expr step) {
+Result<Expr> sliceStart(LowerContext& c, int64_t i, Dim extent, Expr step) {
+  const Expr n = c.dim(extent);
   DYN_TRY(Expr start, c.contents(1, i));
   start = c.loops().cast(start, Dtype::i64);
+  if (start.kind() == loop::ExprKind::intConstant && step.kind() == loop::ExprKind::intConstant &&
+      step.intValue() > 0) {
+    // Within the axis for all its sizes: nothing to bring near.
+    const int64_t first = start.intValue();
+    const Dim reach = c.loops().dims().constant(first < 0 ? -std::max(first, -kBeyond) : first);
+    if (c.solver().lessEqual(reach, extent) == Answer::yes) return wrapped(start, n);
+  }
   // A value is brought near the axis first: n is not added to the smallest number there is.
   if (start.kind() != loop::ExprKind::intConstant) start = min(max(start, c.integer(0) - n - 1), n + 1);
   start = wrapped(start, n);
@@ -223,7 +231,7 @@ Result<Expr> lowerSlice(LowerContext& c, int, std::span<const Expr> index) {
       DYN_TRY(step, c.contents(4, i));
       step = c.loops().cast(step, Dtype::i64);
     }
-    DYN_TRY(Expr start, sliceStart(c, i, c.dim(dims[axis]), step));
+    DYN_TRY(Expr start, sliceStart(c, i, dims[axis], step));
     source[axis] = start + index[axis] * step;
   }
   return c.read(0, source);
