@@ -276,8 +276,8 @@ class Fuser {
     });
   }
 
-  // A nest copies one operand after the other along its innermost axis; a reduction would ask for each element
-  // whose it is.
+  // A nest copies one operand after the other along its innermost axis; a reduction would ask for each
+  // element whose it is.
   bool joinsInnermost(const Op& op) const {
     const Type type = op.results[0].type;
     if (op.def != &ops::concatOp || type.rank() == 0) return false;

@@ -323,8 +323,8 @@ TEST(ShortAxes, IntegersResizedAxisByAxis) {
       }
 }
 
-// Each operand of a concatenation along the innermost axis is copied by a loop of its own; beyond 64 loops each
-// copies several.
+// Each operand of a concatenation along the innermost axis is copied by a loop of its own; beyond 64 loops
+// each copies several.
 TEST(ShortAxes, ManyOperandsJoined) {
   for (const NamedType& type : {NamedType{"f32", Dtype::f32}, NamedType{"i64", Dtype::i64}})
     for (const size_t count : {4u, 5u, 17u, 64u, 65u, 66u, 128u, 140u})
