@@ -86,10 +86,6 @@ int64_t changedWeightsCount(const ModelDifference& view, const char* change) {
                        [&](const auto& weight) { return weight.change == change; });
 }
 
-}  // namespace
-
-namespace {
-
 std::string timesText(const ModelDifference& view, const TextOptions& options) {
   TextRows rows;
   std::string refused;
