@@ -1,8 +1,7 @@
-// sort, topk, unique. Order of reals: ascending with NaN last, as numpy does; descending is its exact
+// sort, topk. Order of reals: ascending with NaN last, as numpy does; descending is its exact
 // reverse, so NaN comes first. Equal elements keep their order (lowest index first), in both directions.
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "vm/include/abi/dyn_builtin_numbers.h"
@@ -108,93 +107,6 @@ Status select(BuiltinCall& call, int64_t axis, int64_t count, bool all, bool lar
   return okStatus();
 }
 
-// Lexicographic order of slices (of single elements when flat).
-struct Slices {
-  const Tensor* x;
-  AxisView view;
-  int64_t elementAt(int64_t slice, int64_t i) const {
-    return (i / view.inner * view.size + slice) * view.inner + i % view.inner;
-  }
-  int64_t sizeOfSlice() const { return view.outer * view.inner; }
-};
-
-// The slices in ascending order, equal ones in order of appearance.
-template <typename T, typename Compare>
-std::vector<int64_t> sortedSlices(const Slices& slices, const Compare& compare) {
-  const int64_t count = slices.view.size;
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  if (slices.sizeOfSlice() == 1) {
-    visitItems<T>(count, [&]<typename Item>() {
-      RowOrder<T, Item> row(false);
-      size_t to = 0;
-      for (const Item& item : row.first(slices.x->as<T>(), count, 1, count))
-        order[to++] = ItemOf<Item>::index(item);
-    });
-    return order;
-  }
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return compare(a, b) < 0; });
-  return order;
-}
-
-template <typename T>
-Status uniqueOf(BuiltinCall& call, const Slices& slices, std::vector<int64_t> shape, size_t axis,
-                bool sorted) {
-  const T* data = slices.x->as<T>();
-  const int64_t count = slices.view.size, length = slices.sizeOfSlice();
-  auto compare = [&](int64_t a, int64_t b) {
-    for (int64_t i = 0; i < length; ++i) {
-      const auto left = RankOf<T>::of(data[slices.elementAt(a, i)]),
-                 right = RankOf<T>::of(data[slices.elementAt(b, i)]);
-      if (left != right) return left < right ? -1 : 1;
-    }
-    return 0;
-  };
-  const std::vector<int64_t> order = sortedSlices<T>(slices, compare);
-  // Groups of equal slices; the first of each is the one that came first. NaNs are one group, as in numpy.
-  struct Group {
-    int64_t first, count;
-  };
-  std::vector<Group> groups;
-  std::vector<int64_t> groupOf(static_cast<size_t>(count));
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || compare(order[i - 1], order[i]) != 0) groups.push_back({order[i], 0});
-    ++groups.back().count;
-    groupOf[static_cast<size_t>(order[i])] = static_cast<int64_t>(groups.size()) - 1;
-  }
-  std::vector<int64_t> rank(groups.size());
-  std::iota(rank.begin(), rank.end(), 0);
-  if (!sorted)
-    std::sort(rank.begin(), rank.end(), [&](int64_t a, int64_t b) {
-      return groups[static_cast<size_t>(a)].first < groups[static_cast<size_t>(b)].first;
-    });
-  std::vector<int64_t> place(groups.size());
-  for (size_t i = 0; i < rank.size(); ++i) place[static_cast<size_t>(rank[i])] = static_cast<int64_t>(i);
-
-  const auto found = static_cast<int64_t>(groups.size());
-  shape[axis] = found;
-  Tensor *values = nullptr, *first = nullptr, *inverse = nullptr, *counts = nullptr;
-  if (Status status = call.result(0, slices.x->dtype, shape, values); !status.ok()) return status;
-  Tensor** wanted[] = {&first, &inverse, &counts};
-  for (size_t i = 1; i < call.results.size(); ++i)
-    if (Status status = call.result(i, DataType::i64, std::span(i == 2 ? &count : &found, 1), *wanted[i - 1]);
-        !status.ok())
-      return status;
-  const AxisView& view = slices.view;
-  for (int64_t i = 0; i < found; ++i) {
-    const Group& group = groups[static_cast<size_t>(rank[static_cast<size_t>(i)])];
-    for (int64_t j = 0; j < length; ++j)
-      values->as<T>()[(j / view.inner * found + i) * view.inner + j % view.inner] =
-          data[slices.elementAt(group.first, j)];
-    if (first) first->as<int64_t>()[i] = group.first;
-    if (counts) counts->as<int64_t>()[i] = group.count;
-  }
-  if (inverse)
-    for (int64_t i = 0; i < count; ++i)
-      inverse->as<int64_t>()[i] = place[static_cast<size_t>(groupOf[static_cast<size_t>(i)])];
-  return okStatus();
-}
-
 }  // namespace
 
 float halfToFloat(uint16_t bits) {
@@ -218,25 +130,6 @@ Status sort(BuiltinCall& call) {
 Status topk(BuiltinCall& call) {
   const auto n = call.numbersOf<calls::Topk>();
   return select(call, n.axis, call.scalarsOf<calls::Topk>(n).count, false, n.largest);
-}
-
-Status unique(BuiltinCall& call) {
-  using Call = calls::Unique;
-  const Tensor* x = call.argument(Call::x);
-  if (!x) return badArgument("unique", Call::x, "a tensor", call.arguments[Call::x]);
-  const auto n = call.numbersOf<Call>();
-  int64_t axis = n.axis;
-  const bool flat = axis == DYN_AXIS_FLAT, sorted = n.sorted != 0;
-  if (!flat && !normalizeAxis(axis, x->rank))
-    return failure(DYN_BAD_INPUT, "axis is out of range for " + describe(x));
-  const Slices slices{x, flat ? AxisView{1, x->elementCount, 1} : axisView(x->shape(), x->rank, axis)};
-  std::vector<int64_t> shape =
-      flat ? std::vector<int64_t>{0} : std::vector<int64_t>(x->shape(), x->shape() + x->rank);
-  Status status = failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
-  visitNumbersAndHalves(x->dtype, [&]<typename T>() {
-    status = uniqueOf<T>(call, slices, std::move(shape), flat ? 0 : static_cast<size_t>(axis), sorted);
-  });
-  return status;
 }
 
 }  // namespace dyn::vm::kernels
