@@ -7,6 +7,7 @@
 
 #include "app/batch/command_line_text.h"
 #include "app/engine/device/device_name.h"
+#include "app/engine/model/dim_relation.h"
 #include "app/engine/model/signature.h"
 #include "app/session/explain/placement_view.h"
 #include "compiler/support/suggestion.h"
@@ -146,7 +147,7 @@ void CommandLine::take(const CLI::App& chosen, BatchRequest& request) const {
       if (one.owner != owner || one.option->count() == 0) continue;
       const std::vector<std::string> texts = textsOf(*one.option, one.row->value);
       for (const std::string& key : one.row->keys())
-        if (!texts.empty()) request.given[key] = texts;
+        if (!texts.empty()) request.given[key] = key == "dim" ? splitDims(texts) : texts;
     }
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/engine/device/device_name.h"
+#include "app/engine/model/dim_relation.h"
 #include "app/session/command.h"
 #include "app/session/views/view_json.h"
 #include "compiler/support/standard_streams.h"
@@ -34,7 +35,9 @@ std::string sides() {
 void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
   app.add_option("PACKAGE", r.package, "package to run, where this file holds no model");
   app.add_flag("--describe", r.describe, "print the inputs, outputs, dims and memory of the model");
-  app.add_option("--dim", r.dims, "size of a dim: NAME=N")->take_all()->expected(1);
+  app.add_option("--dim", r.dims, "size of a dim: NAME=N, or several: NAME=N,OTHER=M")
+      ->take_all()
+      ->expected(1);
   app.add_option("--input", r.inputs,
                  "value of an input: NAME=@file.npy, @file.pb, random[:SEED], zeros, ones, range or [1,2,3]; "
                  "default: random")
@@ -115,6 +118,7 @@ std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
     return usageFault(error.what(), json);
   }
   if (const std::string fault = takeTexts(texts, r.session); !fault.empty()) return usageFault(fault, r.json);
+  r.dims = splitDims(r.dims);
   if (!r.profile.empty()) r.run.profiling = Profiling::on;
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "app/engine/model/dim_relation.h"
 #include "app/session/script_reader.h"
 #include "app/session/views/code_views.h"
 #include "compiler/support/suggestion.h"
@@ -342,6 +343,16 @@ std::string_view withoutPrompt(std::string_view line) {
   return line;
 }
 
+// "seq=59", "seq=1..512", "batch=1,seq=7"
+bool areSizes(std::string_view word) {
+  const std::vector<std::string> parts = splitDims(word);
+  return std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
+    const size_t equals = part.find('=');
+    return equals != std::string::npos && equals > 0 && equals + 1 < part.size() && part[equals + 1] >= '0' &&
+           part[equals + 1] <= '9' && part.find_first_not_of("0123456789.:", equals + 1) == std::string::npos;
+  });
+}
+
 // "?x" and "x?" ask what x is, "?" alone for help.
 std::optional<std::string> askedFor(std::string_view line) {
   const bool before = line.front() == '?';
@@ -378,6 +389,11 @@ Result<Command> parseCommand(std::string_view line) {
   std::vector<const ArgumentSpec*> positional;
   for (const ArgumentSpec& a : spec.arguments)
     if (!a.option) positional.push_back(&a);
+  const auto give = [&](const ArgumentSpec& argument, const std::string& text) {
+    if (argument.kind != ArgumentKind::dim) return void(command.add(argument.name, text));
+    for (std::string& one : splitDims(text)) command.add(argument.name, std::move(one));
+  };
+  const ArgumentSpec* dims = spec.find("dim");
   size_t next = 0;
   for (size_t i = 0; i < tokens.size(); ++i) {
     const std::string& word = tokens[i].text;
@@ -404,11 +420,15 @@ Result<Command> parseCommand(std::string_view line) {
       if (option->kind == ArgumentKind::flag) {
         command.add(name);
       } else if (equals != std::string_view::npos) {
-        command.add(name, std::string(body.substr(equals + 1)));
+        give(*option, std::string(body.substr(equals + 1)));
       } else {
         if (++i == tokens.size()) return usage(spec, "the option " + word + " needs a value");
-        command.add(name, tokens[i].text);
+        give(*option, tokens[i].text);
       }
+      continue;
+    }
+    if (dims && areSizes(word)) {  // `:run batch=1 seq=7`
+      give(*dims, word);
       continue;
     }
     if (next == positional.size()) return usage(spec, "'" + word + "' is one argument too many");

@@ -36,6 +36,9 @@ Result<std::string> withNames(const std::string& text, const ReplaceName& replac
 std::vector<std::string> namesIn(const DimRelation& relation);
 // "batch>=1, seq<=512": one relation behind the other; commas within parentheses are those of functions.
 std::vector<std::string> splitRelations(std::string_view text);
+// What one `--dim` says of several dims: "batch=1, seq=7". From `=@` on it is the name of a file.
+std::vector<std::string> splitDims(std::string_view text);
+std::vector<std::string> splitDims(const std::vector<std::string>& texts);
 
 class StatedDims {
  public:

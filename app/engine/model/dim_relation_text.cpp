@@ -98,6 +98,22 @@ std::vector<std::string> splitRelations(std::string_view text) {
   return parts;
 }
 
+std::vector<std::string> splitDims(std::string_view text) {
+  const size_t file = text.find("=@");
+  const size_t begin =
+      file == std::string_view::npos ? text.size() : text.rfind(',', file) + 1;  // 0: no comma
+  std::vector<std::string> parts = splitRelations(text.substr(0, begin));
+  if (begin < text.size() || parts.empty()) parts.emplace_back(withoutBlanks(text.substr(begin)));
+  return parts;
+}
+
+std::vector<std::string> splitDims(const std::vector<std::string>& texts) {
+  std::vector<std::string> parts;
+  for (const std::string& text : texts)
+    for (std::string& part : splitDims(std::string_view(text))) parts.push_back(std::move(part));
+  return parts;
+}
+
 Result<std::vector<DimRelation>> parseDimRelations(const std::string& text) {
   std::vector<std::string> sides;
   std::vector<const Comparator*> comparators;

@@ -105,7 +105,10 @@ std::string helpOfCommand(CommandId id) {
         "merges.txt)\n";
   if (takesLengths(spec)) text += "  SPEC of lengths: @file with a number a line, or 3,1,2\n";
   if (takes(spec, ArgumentKind::dim))
-    text += "  N: a number; declared before compilation also 1..512, 1..512:8, @lengths.txt\n";
+    text +=
+        "  N: a number; declared before compilation also 1..512, 1..512:8, @lengths.txt. Sizes need no "
+        "--dim, "
+        "and may stand together: batch=1,seq=7\n";
   return text;
 }
 

@@ -1,5 +1,5 @@
-// unique: the values of a tensor, or the slices of one of its axes, each once. Order of reals as in order.cpp; all NaNs
-// are one value, as in numpy.
+// unique: the values of a tensor, or the slices of one of its axes, each once. Order of reals as in order.cpp;
+// all NaNs are one value, as in numpy.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -82,10 +82,14 @@ OrderedSlices ordered(const Slices& slices, const Rank* ranks) {
 // By the width of an element: four forms serve all types.
 OrderedSlices ordered(const Slices& slices, const std::vector<std::byte>& ranks) {
   switch (sizeBytes(slices.x->dtype)) {
-    case 1: return ordered(slices, reinterpret_cast<const uint8_t*>(ranks.data()));
-    case 2: return ordered(slices, reinterpret_cast<const uint16_t*>(ranks.data()));
-    case 4: return ordered(slices, reinterpret_cast<const uint32_t*>(ranks.data()));
-    default: return ordered(slices, reinterpret_cast<const uint64_t*>(ranks.data()));
+    case 1:
+      return ordered(slices, reinterpret_cast<const uint8_t*>(ranks.data()));
+    case 2:
+      return ordered(slices, reinterpret_cast<const uint16_t*>(ranks.data()));
+    case 4:
+      return ordered(slices, reinterpret_cast<const uint32_t*>(ranks.data()));
+    default:
+      return ordered(slices, reinterpret_cast<const uint64_t*>(ranks.data()));
   }
 }
 
@@ -148,8 +152,8 @@ Status unique(BuiltinCall& call) {
   bool isKnown = false;
   const std::vector<std::byte> ranks = ranksOf(*x, isKnown);
   if (!isKnown) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(x->dtype)));
-  return uniqueOf(call, slices, ordered(slices, ranks), std::move(shape), flat ? 0 : static_cast<size_t>(axis),
-                  sorted);
+  return uniqueOf(call, slices, ordered(slices, ranks), std::move(shape),
+                  flat ? 0 : static_cast<size_t>(axis), sorted);
 }
 
 }  // namespace dyn::vm::kernels

@@ -51,6 +51,24 @@ TEST(Command, ACommandPrintsToALineThatIsTheSameCommand) {
   }
 }
 
+TEST(Command, SizesNeedNoOptionAndComeSeveralAtATime) {
+  const std::vector<std::string> both = {"batch=1", "seq=7"};
+  for (const char* line : {":run --dim batch=1 --dim seq=7", ":run --dim batch=1,seq=7", ":run batch=1 seq=7",
+                           ":run batch=1,seq=7", ":run --dim=batch=1,seq=7"}) {
+    Result<Command> command = parseCommand(line);
+    ASSERT_TRUE(command.ok()) << line << ": " << command.error().message;
+    EXPECT_EQ(command->all("dim"), both) << line;
+  }
+  Result<Command> load = parseCommand(":load net-lr=0.1.onnx n=1..8,m<=max(n,4)");
+  ASSERT_FALSE(load.ok()) << "a relation needs --dim";
+  load = parseCommand(":load net-lr=0.1.onnx n=1..8 --dim \"m<=max(n,4),k=@a,b.txt\"");
+  ASSERT_TRUE(load.ok()) << load.error().message;
+  EXPECT_EQ(load->text("model"), "net-lr=0.1.onnx");
+  EXPECT_EQ(load->all("dim"), (std::vector<std::string>{"n=1..8", "m<=max(n,4)", "k=@a,b.txt"}));
+  EXPECT_FALSE(parseCommand(":info batch=1").ok()) << "a command without dims";
+  EXPECT_EQ(parseCommand(":time 100 seq=59")->text("count"), "100");
+}
+
 TEST(Cases, OneNestedWithoutEndIsRefused) {
   std::string line = R"({"inputs": {"x": )";
   line.append(1'000'000, '[').append(1'000'000, ']').append("}}");
