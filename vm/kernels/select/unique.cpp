@@ -1,5 +1,5 @@
-// unique: the values of a tensor, or the slices of one of its axes, each once. Order of reals as in order.cpp;
-// all NaNs are one value, as in numpy.
+// unique: the values of a tensor, or the slices of one of its axes, each once. Order of reals as in
+// order.cpp; all NaNs are one value, as in numpy.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
