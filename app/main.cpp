@@ -1,12 +1,35 @@
-// dynrepl: without arguments, but for --no-init, the shell, else batch mode.
+// dynrepl: without arguments the shell, with a model's file the shell with that model, else batch mode.
+#include <unistd.h>
+
+#include <string>
 #include <string_view>
 
 #include "app/batch/batch.h"
+#include "app/engine/model/loaded_model.h"
 #include "app/repl/repl.h"
+#include "app/session/command.h"
 #include "compiler/support/standard_streams.h"
+
+namespace {
+
+// `dynrepl [--no-init] [MODEL [SIZE or option of :load]...]`.
+bool startsShell(int argc, char** argv, dyn::ShellStart& start) {
+  int at = 1;
+  if (at < argc && std::string_view(argv[at]) == "--no-init") {
+    start.initFile = false;
+    ++at;
+  }
+  if (at == argc) return true;
+  if (!dyn::namesModel(argv[at])) return false;
+  start.command = ":load";
+  for (; at < argc; ++at) start.command += " " + dyn::quotedWord(argv[at], false);
+  return true;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   dyn::holdStandardStreams();
-  const bool noInit = argc == 2 && std::string_view(argv[1]) == "--no-init";
-  return argc > 1 && !noInit ? dyn::runBatch(argc, argv) : dyn::runRepl(!noInit);
+  dyn::ShellStart start;
+  return startsShell(argc, argv, start) ? dyn::runRepl(start) : dyn::runBatch(argc, argv);
 }

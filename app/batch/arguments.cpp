@@ -98,6 +98,20 @@ std::vector<std::string> textsOf(const CLI::Option& option, const OptionValue& v
   }
 }
 
+// Of the program: what can be called, its commands, and then the options; of a command CLI11's order.
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    if (app->get_parent()) return Formatter::make_help(app, name, mode);
+    return make_description(app) +
+           "\n  dynrepl                    the shell"
+           "\n  dynrepl MODEL.onnx         the shell with a model (.onnx, .dyn, .dynpkg)"
+           "\n  dynrepl COMMAND MODEL ...  one command, such as: dynrepl run bert.onnx batch=1 seq=59"
+           "\n  dynrepl help COMMAND       the options of a command\n" +
+           make_subcommands(app, mode) + make_groups(app, mode);
+  }
+};
+
 // CLI11's form of the tables.
 struct CommandLine {
   struct Bound {
@@ -105,8 +119,7 @@ struct CommandLine {
     const CLI::Option* option;
     const OptionRow* row;
   };
-  CLI::App app{
-      "dynrepl: compile, run and inspect neural networks with dynamic shapes. Without a command: the shell."};
+  CLI::App app{"dynrepl: compile, run and inspect neural networks with dynamic shapes."};
   std::map<const CLI::App*, const VerbRow*> verbs;
   std::vector<Bound> bound;
 
@@ -121,11 +134,14 @@ CommandLine::CommandLine() {
   app.set_version_flag("--version", kVersion);
   app.set_help_all_flag("--help-all", "help of all commands");
   app.require_subcommand(0, 1);
+  app.formatter(std::make_shared<HelpFormat>());
   for (const VerbRow& verb : verbTable()) {
     CLI::App* owner =
         verb.id == VerbId::lines ? &app : app.add_subcommand(std::string(verb.name), std::string(verb.help));
     verbs[owner] = &verb;
     addOptionsOf(*owner, verb);
+    owner->group("Commands");
+    if (owner->get_option_no_throw("--dim")) owner->allow_extras();  // sizes need no --dim
   }
 }
 
@@ -151,6 +167,16 @@ void CommandLine::take(const CLI::App& chosen, BatchRequest& request) const {
     }
 }
 
+// Takes the words beside the options as sizes (`run bert.onnx batch=1 seq=7`); the first that is none, or "".
+std::string takeSizes(const CLI::App& chosen, BatchRequest& request) {
+  for (const std::string& word : chosen.remaining()) {
+    if (word.empty() || word[0] == '-' || !areSizes(word)) return word;
+    for (std::string& size : splitDims(std::string_view(word)))
+      request.given["dim"].push_back(std::move(size));
+  }
+  return "";
+}
+
 // What `dynrepl COMMAND --help` begins with.
 std::string commandHelp(const CLI::App& command, const VerbRow& verb) {
   std::string text = command.help();
@@ -163,11 +189,11 @@ std::string commandHelp(const CLI::App& command, const VerbRow& verb) {
 }
 
 // The unknown option or command, with a suggestion; "" when all are known.
-std::string unknownWord(const CLI::App& app, int argc, char** argv) {
+std::string unknownWord(const CLI::App& app, const std::vector<char*>& words) {
   const CLI::App* command = &app;
   std::string wrong;
-  for (int i = 1; i < argc && wrong.empty(); ++i) {
-    const std::string word = argv[i];
+  for (size_t i = 1; i < words.size() && wrong.empty(); ++i) {
+    const std::string word = words[i];
     if (command == &app && word[0] != '-') {
       for (const CLI::App* sub : app.get_subcommands({}))
         if (sub->get_name() == word) command = sub;
@@ -268,18 +294,28 @@ std::string manualText() { return manualPage(CommandLine().app, "dynrepl", kVers
 
 ParsedArguments parseArguments(int argc, char** argv) {
   ParsedArguments parsed;
+  std::vector<char*> words(argv, argv + argc);
+  std::string help = "--help";
+  if (argc > 1 && std::strcmp(argv[1], "help") == 0) {  // `help run` is `run --help`
+    words.erase(words.begin() + 1);
+    words.push_back(help.data());
+  }
   for (int i = 1; i < argc; ++i) parsed.json = parsed.json || std::strcmp(argv[i], "--json") == 0;
   CommandLine line;
+  bool isOfVerb = false;
   auto usageFault = [&](const std::string& message) {
     parsed.exitCode = 2;
     parsed.toStderr = message;
-    if (parsed.toStderr.find("--help") == std::string::npos) parsed.toStderr += " (dynrepl --help)";
+    if (parsed.toStderr.find("--help") == std::string::npos)
+      parsed.toStderr += " (dynrepl " + (isOfVerb ? parsed.command + " " : "") + "--help)";
     return parsed;
   };
   try {
-    line.app.parse(argc, argv);
+    line.app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::CallForHelp&) {
     const std::vector<CLI::App*> chosen = line.app.get_subcommands();
+    const std::string unknown = chosen.empty() ? unknownWord(line.app, words) : "";
+    if (!unknown.empty()) return usageFault(unknown);
     parsed.toStdout = chosen.empty() ? line.app.help() : commandHelp(*chosen[0], *line.verbs.at(chosen[0]));
     return parsed;
   } catch (const CLI::CallForAllHelp&) {
@@ -290,11 +326,12 @@ ParsedArguments parseArguments(int argc, char** argv) {
     return parsed;
   } catch (const CLI::Error& e) {
     const std::vector<CLI::App*> chosen = line.app.get_subcommands();
-    if (!chosen.empty()) parsed.command = chosen[0]->get_name();
+    isOfVerb = !chosen.empty();
+    if (isOfVerb) parsed.command = chosen[0]->get_name();
     std::string message = e.what();
     for (char& c : message)
       if (c == '\n') c = ' ';
-    const std::string unknown = unknownWord(line.app, argc, argv);
+    const std::string unknown = unknownWord(line.app, words);
     return usageFault(unknown.empty() ? message : unknown);
   }
   const std::vector<CLI::App*> chosen = line.app.get_subcommands();
@@ -302,10 +339,16 @@ ParsedArguments parseArguments(int argc, char** argv) {
   BatchRequest r;
   r.verb = line.verbs.at(&sub);
   line.take(sub, r);
+  parsed.command = r.verb->name;
+  isOfVerb = !chosen.empty();
+  if (const std::string wrong = takeSizes(sub, r); !wrong.empty()) {
+    const std::string unknown = unknownWord(line.app, words);
+    return usageFault(unknown.empty() ? "the argument " + wrong + " is not expected; sizes are NAME=N"
+                                      : unknown);
+  }
   if (r.verb->id == VerbId::lines && !r.has("e")) return usageFault("a command is missing");
   if (r.verb->id != VerbId::lines && r.has("e"))
     return usageFault("-e cannot be combined with the command " + std::string(r.verb->name));
-  parsed.command = r.verb->name;
   parsed.json = r.has("json");
   r.session.cacheDirectory = cacheFolder();
   r.session.places = r.all("place");

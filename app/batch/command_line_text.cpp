@@ -158,8 +158,10 @@ std::string manualPage(const CLI::App& app, std::string_view program, std::strin
   const std::string name(program);
   std::string text = ".TH " + name + " 1 \"\" \"" + std::string(version) + "\"\n.SH NAME\n" + name + " \\- " +
                      roff("compile, run and look into dynamic neural networks") + "\n.SH SYNOPSIS\n.B " +
-                     name + "\n[OPTIONS] [COMMAND [ARGUMENTS]]\n.SH DESCRIPTION\n" +
-                     roff(commands[0].summary) + "\n.SH OPTIONS\nThey go with every command.\n";
+                     name + "\n[OPTIONS] [COMMAND [ARGUMENTS]]\n.br\n.B " + name +
+                     "\nMODEL [NAME=SIZE]...\n.SH DESCRIPTION\n" + roff(commands[0].summary) +
+                     " Without a command it is a shell, with the model in it that is named.\n.SH "
+                     "OPTIONS\nThey go with every command.\n";
   text += manualOptions(commands[0].options, [](const CLI::Option&) { return true; });
   text += ".SH COMMANDS\n";
   const auto isOwn = [&](const CLI::Option& option) {

@@ -94,24 +94,27 @@ class Shell {
     session_.setListener([this](const Event& event) { onEvent(event); });
   }
 
-  // restored: what another shell was told, which crashed; else the commands of `initFile` come first.
-  int runInteractive(const std::vector<std::string>& restored, bool initFile) {
-    if (restored.empty()) write(1, kBanner);
-    if (!restored.empty())
+  // restored: what another shell was told, which crashed; else what the start asks for comes first.
+  int runInteractive(const std::vector<std::string>& restored, const ShellStart& start) {
+    if (!restored.empty()) {
       restore(restored);
-    else if (initFile)
-      runInitFile();
+      return readLines();
+    }
+    write(1, kBanner);
+    if (start.initFile) runInitFile();
+    int code = 0;
+    if (!start.command.empty()) handle(start.command, code);
     return readLines();
   }
 
   // Piped input: stops at the first error.
-  int runPiped() {
+  int runPiped(const ShellStart& start) {
     PipedLines lines(signals_);
     std::string pending, line;
     OpenEnd openEnd;
     uint32_t number = 0, begin = 0;
     int code = 0;
-    bool goOn = true;
+    bool goOn = start.command.empty() || handle(start.command, code);
     while (goOn && code == 0) {
       const LineEnd end = lines.next(line);
       if (end == LineEnd::endOfFile) break;
@@ -441,12 +444,12 @@ class Shell {
 
 }  // namespace
 
-int runRepl(bool initFile) {
+int runRepl(const ShellStart& start) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
-  if (!::isatty(0) || !::isatty(1)) return Shell(false).runPiped();
+  if (!::isatty(0) || !::isatty(1)) return Shell(false).runPiped(start);
   return supervise("shell", [&](CommandRecord& record, const Restart& restart) {
-    return Shell(true, &record).runInteractive(restart.commands, initFile);
+    return Shell(true, &record).runInteractive(restart.commands, start);
   });
 }
 

@@ -5,9 +5,15 @@
 // stops at the first error with that error's exit code.
 #pragma once
 
+#include <string>
+
 namespace dyn {
 
-// initFile: the commands of a person's own (app/repl/init_file.h) come first, on a terminal.
-int runRepl(bool initFile);
+struct ShellStart {
+  bool initFile = true;  // the commands of a person's own (app/repl/init_file.h) come first, on a terminal
+  std::string command;   // and then this one, such as ":load bert.onnx"; "": none
+};
+
+int runRepl(const ShellStart& start);
 
 }  // namespace dyn

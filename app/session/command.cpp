@@ -197,17 +197,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-std::string quotedWord(const std::string& text, bool mayBeOption) {
-  const bool plain = !text.empty() && text.find_first_of(" \t\r\n\"'") == std::string::npos;
-  if (plain && !(mayBeOption && text[0] == '-')) return text;
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 bool isIntegerText(std::string_view text) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -343,16 +332,6 @@ std::string_view withoutPrompt(std::string_view line) {
   return line;
 }
 
-// "seq=59", "seq=1..512", "batch=1,seq=7"
-bool areSizes(std::string_view word) {
-  const std::vector<std::string> parts = splitDims(word);
-  return std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
-    const size_t equals = part.find('=');
-    return equals != std::string::npos && equals > 0 && equals + 1 < part.size() && part[equals + 1] >= '0' &&
-           part[equals + 1] <= '9' && part.find_first_not_of("0123456789.:", equals + 1) == std::string::npos;
-  });
-}
-
 // "?x" and "x?" ask what x is, "?" alone for help.
 std::optional<std::string> askedFor(std::string_view line) {
   const bool before = line.front() == '?';
@@ -463,6 +442,17 @@ Status checkCommand(const Command& command) {
                    ":" + std::string(spec.name) + " needs " +
                        (argument.rest ? std::string("an expression") : "the argument " + argument.name));
   return {};
+}
+
+std::string quotedWord(const std::string& text, bool mayBeOption) {
+  const bool plain = !text.empty() && text.find_first_of(" \t\r\n\"'") == std::string::npos;
+  if (plain && !(mayBeOption && text[0] == '-')) return text;
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
 }
 
 std::string toLine(const Command& command) {

@@ -109,6 +109,9 @@ Result<Command> parseCommand(std::string_view line);
 // note.
 Status checkCommand(const Command& command);
 std::string toLine(const Command& command);
+// The text as a word of a line: in quotes where it has blanks or quotes, and where it must not be read as an
+// option.
+std::string quotedWord(const std::string& text, bool mayBeOption);
 
 inline constexpr std::string_view kAskedFailure = "failure";  // `:why failure`: of the last run
 // Does `:why` ask about a run? Other questions are about the program, and need none.

@@ -48,7 +48,7 @@ declare -A rows=(
   ["tune -o"]="tune square.dyn --dim n=2 -o @OUT"
 )
 # The walk: a command that gets an output has a row here.
-for command in $("$DYNREPL" --help | awk '/^Subcommands:/ { on = 1; next } on && /^  [a-z]/ { print $1 }'); do
+for command in $("$DYNREPL" --help | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 } on && /^  [a-z]/ { print $1 }'); do
   for option in $("$DYNREPL" "$command" --help | grep -oE '^ +(-o|--output[a-z-]*|--profile)' | tr -d ' ' || true); do
     row="${rows["$command $option"]:-}"
     [[ -n $row ]] || fail "$command $option has no row in this test"

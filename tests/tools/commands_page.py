@@ -35,7 +35,7 @@ def page(program):
     whole = say(program, "--help")
     common = options_of(whole)
     names = {option for option, _ in common}
-    commands = re.findall(r"^ {2}([\w-]+) {2,}(.+)$", whole.split("Subcommands:")[1], re.M)
+    commands = re.findall(r"^ {2}([\w-]+) {2,}(.+)$", whole.split("\nCommands:\n")[1].split("\n\n")[0], re.M)
     lines = [
         "# Commands", "",
         "Generated from `dynrepl --help` and `:help`: `DYN_UPDATE=1 ./dev test docs.commands` writes this page.",

@@ -1,5 +1,7 @@
 #include "app/engine/inputs/input_spec.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -94,7 +96,8 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
   Result<HostTensor> literal = text::parseTensor(spec);
   if (!literal.ok()) {
     const std::string_view known[] = {"random", "zeros", "ones", "range"};
-    const std::string near = suggestion(spec, known);
+    const bool isFile = ::access(spec.substr(0, spec.find(',')).c_str(), F_OK) == 0;
+    const std::string near = isFile ? "@" + spec : suggestion(spec, known);
     return makeError(DiagnosticId::usageError, "--input " + port.info.name + "=" + spec + " is not a value")
         .note(near.empty() ? "write @file.npy, @file.pb, @picture.png, @sound.wav, "
                              "text:tokenizer.json:WORDS, random[:SEED], "

@@ -39,6 +39,8 @@ std::vector<std::string> splitRelations(std::string_view text);
 // What one `--dim` says of several dims: "batch=1, seq=7". From `=@` on it is the name of a file.
 std::vector<std::string> splitDims(std::string_view text);
 std::vector<std::string> splitDims(const std::vector<std::string>& texts);
+// Sizes and ranges alone, which need no `--dim`: "seq=59", "seq=1..512", "batch=1,seq=7".
+bool areSizes(std::string_view text);
 
 class StatedDims {
  public:

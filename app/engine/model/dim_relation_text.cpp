@@ -114,6 +114,15 @@ std::vector<std::string> splitDims(const std::vector<std::string>& texts) {
   return parts;
 }
 
+bool areSizes(std::string_view text) {
+  const std::vector<std::string> parts = splitDims(text);
+  return std::all_of(parts.begin(), parts.end(), [](const std::string& part) {
+    const size_t equals = part.find('=');
+    return equals != std::string::npos && equals > 0 && equals + 1 < part.size() && part[equals + 1] >= '0' &&
+           part[equals + 1] <= '9' && part.find_first_not_of("0123456789.:", equals + 1) == std::string::npos;
+  });
+}
+
 Result<std::vector<DimRelation>> parseDimRelations(const std::string& text) {
   std::vector<std::string> sides;
   std::vector<const Comparator*> comparators;

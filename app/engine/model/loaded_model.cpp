@@ -30,11 +30,15 @@ bool endsWith(const std::string& text, std::string_view suffix) {
   return text.size() >= suffix.size() && std::string_view(text).substr(text.size() - suffix.size()) == suffix;
 }
 
-// What the file is read as: by the ending of its name; a package also by what it begins with.
-std::string_view endingOf(const std::string& path) {
-  const std::string name = shownPath(path);
+std::string_view endingOfName(const std::string& name) {
   for (std::string_view ending : {".dyn", ".onnx", ".dynpkg"})
     if (endsWith(name, ending)) return ending;
+  return "";
+}
+
+// What the file is read as: by the ending of its name; a package also by what it begins with.
+std::string_view endingOf(const std::string& path) {
+  if (const std::string_view ending = endingOfName(shownPath(path)); !ending.empty()) return ending;
   constexpr std::string_view kPackageMagic = "DYNPACK1";
   const Result<MappedFile> file = MappedFile::open(path);
   return file.ok() && file->bytes().substr(0, kPackageMagic.size()) == kPackageMagic ? ".dynpkg" : "";
@@ -72,6 +76,8 @@ std::string FixedInput::toString() const {
   for (int64_t i = 0; i < contents.elementCount(); ++i) elements.push_back(contents.intAt(i));
   return name + " = " + (contents.rank() == 0 ? std::to_string(elements[0]) : listText(elements));
 }
+
+bool namesModel(const std::string& path) { return !endingOfName(path).empty(); }
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& request,
                                                        const EngineOptions& options,

@@ -41,6 +41,9 @@ inline constexpr std::string_view kObservedReason = "observed: sizes of earlier 
 
 struct TunedOperation;
 
+// Does the path end as those of models do? Whether the file is there, and is one, shows when it is loaded.
+bool namesModel(const std::string& path);
+
 struct LoadRequest {
   std::string
       path;  // of a file, which may lie in memory (compiler/support/memory_file.h); "-": standard input

@@ -394,7 +394,8 @@ Result<std::vector<int64_t>> CallDims::shapeOf(const Port& port) const {
       if (binding_.get(symbol)) continue;
       std::string missing;
       for (const std::string& name : names_)
-        if (!binding_.get(symbols_.find(name)->second)) missing += " --dim " + name + "=N";
+        if (!binding_.get(symbols_.find(name)->second))
+          missing += (missing.empty() ? " --dim " : ",") + name + "=N";
       return makeError(DiagnosticId::inputMissing, "input " + port.info.name +
                                                        " is not given, and its shape " + port.info.type +
                                                        " has dims without a value")
