@@ -17,6 +17,7 @@ Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
     case Way::staged:
       return convStaged(memory, work);
     case Way::direct:
+      if (takesGathered(work.c)) return convGathered(memory, work);
       return work.c.isSparse() ? convTaps(memory, work) : convLiveTaps(memory, work);
     case Way::winograd:
       return convWinograd(memory, work);
@@ -33,6 +34,7 @@ int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
     case Way::staged:
       return convStagedScratch(work);
     case Way::direct:
+      if (takesGathered(c)) return convGatheredScratch(work);
       return c.isSparse() ? convTapsScratch(work) : convLiveTapsScratch(work);
     case Way::winograd:
       return convWinogradScratch(work);

@@ -174,7 +174,10 @@ Status convRows(FlatCall& memory, const ConvolutionCall& work);
 Status convStaged(FlatCall& memory, const ConvolutionCall& work);
 Status convDirect(FlatCall& memory, const ConvolutionCall& work);
 Status convWinograd(FlatCall& memory, const ConvolutionCall& work);
-// The way direct, in either layout: of sparse windows, and of all others, by the taps that meet the input.
+// The way direct, in either layout: of images of a few places where takesGathered() says so, of sparse
+// windows, and of all others, by the taps that meet the input.
+bool takesGathered(const Convolution& c);
+Status convGathered(FlatCall& memory, const ConvolutionCall& work);
 Status convTaps(FlatCall& memory, const ConvolutionCall& work);
 Status convLiveTaps(FlatCall& memory, const ConvolutionCall& work);
 // Those of tensors with their channels last, but Winograd's, which takes both.
@@ -186,6 +189,7 @@ int64_t convRowsScratch(const FlatCall& call, const Convolution& c);
 int64_t convStagedScratch(const ConvolutionCall& work);
 int64_t convDirectScratch(const ConvolutionCall& work);
 int64_t convWinogradScratch(const ConvolutionCall& work);
+int64_t convGatheredScratch(const ConvolutionCall& work);
 int64_t convTapsScratch(const ConvolutionCall& work);
 int64_t convLiveTapsScratch(const ConvolutionCall& work);
 int64_t convRowsLastScratch(const ConvolutionCall& work);

@@ -76,10 +76,10 @@ struct Class {
   int64_t places() const { return rows * columns; }
 };
 
-// Blocks of one row of blocks, inside one chunk.
+// Blocks of one row of blocks of an image, inside one chunk.
 struct Run {
-  int64_t row = 0, column = 0, count = 0;  // first block, and how many
-  int64_t at = 0;                          // place of the first in the chunk
+  int64_t image = 0, row = 0, column = 0, count = 0;  // first block, and how many
+  int64_t at = 0;                                     // place of the first in the chunk
 };
 
 constexpr size_t kMostPlaces = 49;  // of a block
@@ -122,7 +122,12 @@ struct WinogradTask {
   int64_t places() const { return axis.places * axis.places; }
   int64_t blockRows() const { return (c.output[1] + axis.outputs - 1) / axis.outputs; }
   int64_t blockColumns() const { return (c.output[2] + axis.outputs - 1) / axis.outputs; }
-  int64_t blocks() const { return blockRows() * blockColumns(); }
+  int64_t imageBlocks() const { return blockRows() * blockColumns(); }
+  // Images of so few blocks that a tile is not full are done one behind the other, as one of many blocks:
+  // the weights are read once for all.
+  bool joinsImages() const { return c.batch > 1 && imageBlocks() < panels.kernels.maxRows; }
+  int64_t wholes() const { return joinsImages() ? 1 : c.batch; }
+  int64_t blocks() const { return joinsImages() ? c.batch * imageBlocks() : imageBlocks(); }
   int64_t chunks() const { return (blocks() + most - 1) / most; }
   // Rows of V and M: of one class after the other, in it of one block after the other, in it place by place.
   // Rows, and the places of a block, lie an odd number of lines apart: those that are written and read
@@ -147,13 +152,13 @@ struct WinogradTask {
                          std::max(axis.outputs * rowElements(), wholeLines(patchElements())));
   }
 
-  // Panels [panelBegin, panelEnd) of blocks [first, last) of an image.
-  int32_t run(int64_t image, int64_t first, int64_t last, int64_t panelBegin, int64_t panelEnd,
+  // Panels [panelBegin, panelEnd) of blocks [first, last) of an image, or of all that are joined.
+  int32_t run(int64_t whole, int64_t first, int64_t last, int64_t panelBegin, int64_t panelEnd,
               float* scratch) const {
     float *v = scratch, *m = v + matrixElements(inputRow()), *rest = m + matrixElements(productRow());
     const int64_t count = last - first;
     const PlaceTable inputPlaces = placesOf(count, inputRow());
-    transformInput(work.x + image * c.channels * c.inputSize(), first, last, v, inputPlaces, rest);
+    transformInput(whole, first, last, v, inputPlaces, rest);
     for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
       if (work.call.cancelled()) return DYN_KERNEL_OK;
       const int64_t width = panels.width(panel);
@@ -173,11 +178,11 @@ struct WinogradTask {
                                           nullptr, 0, nullptr);
         });
       }
-      const int32_t code = writeOutput(m, productPlaces, image, first, last, panel, rest);
+      const int32_t code = writeOutput(m, productPlaces, whole, first, last, panel, rest);
       if (code != DYN_KERNEL_OK) return code;
     }
     return c.readsChannelsLast() && work.epilogue
-               ? finishLast(image, first, last, panels.first(panelBegin), panels.end(panelEnd - 1))
+               ? finishLast(whole, first, last, panels.first(panelBegin), panels.end(panelEnd - 1))
                : DYN_KERNEL_OK;
   }
 
@@ -185,9 +190,9 @@ struct WinogradTask {
   // Tasks that share a chunk transform its input each for itself, and where it has one panel cannot share it
   // at all: then there are as many chunks for each task, unless reading the weights once more is worse.
   int64_t sharedPart() const {
-    const int64_t now = c.batch * chunks();
+    const int64_t now = wholes() * chunks();
     if (tasks <= 1 || blocks() == 0 || now % tasks == 0 || now >= 4 * tasks) return most;
-    const int64_t wanted = partsOf((now / tasks + 1) * tasks, c.batch);
+    const int64_t wanted = partsOf((now / tasks + 1) * tasks, wholes());
     const bool fewUnits = now * panels.count() < 2 * tasks,
                weightsAreLess = axis.weights * axis.weights * c.filters <= 4 * blocks() * places();
     if (!fewUnits && !weightsAreLess) return most;
@@ -236,21 +241,24 @@ struct WinogradTask {
   }
 
   template <typename Work>
-  void forEachRun(int64_t first, int64_t last, int64_t longest, const Work& each) const {
+  void forEachRun(int64_t whole, int64_t first, int64_t last, int64_t longest, const Work& each) const {
     for (int64_t block = first; block < last;) {
-      Run run{block / blockColumns(), block % blockColumns(), 0, block - first};
+      const int64_t inImage = block % imageBlocks();
+      Run run{whole + block / imageBlocks(), inImage / blockColumns(), inImage % blockColumns(), 0,
+              block - first};
       run.count = std::min({blockColumns() - run.column, last - block, longest});
       each(run);
       block += run.count;
     }
   }
 
-  void transformInput(const float* image, int64_t first, int64_t last, float* v, const PlaceTable& to,
+  void transformInput(int64_t whole, int64_t first, int64_t last, float* v, const PlaceTable& to,
                       float* patch) const {
     for (int64_t channel = 0; channel < c.channels; channel += lanes)
-      forEachRun(first, last, patchBlocks(), [&](const Run& run) {
+      forEachRun(whole, first, last, patchBlocks(), [&](const Run& run) {
         const int64_t count = std::min(lanes, c.channels - channel);
-        const float* planes = image + channel * (c.readsChannelsLast() ? 1 : c.inputSize());
+        const float* planes = work.x + run.image * c.channels * c.inputSize() +
+                              channel * (c.readsChannelsLast() ? 1 : c.inputSize());
         forEachPart(run, count, [&](const Run& part, const Place* inPlace) {
           PlaceTable shifted = to;
           for (WinogradPlace& place : shifted) place.begin += part.at * place.step;
@@ -281,7 +289,7 @@ struct WinogradTask {
     if (!c.readsChannelsLast() || count < lanes || row < 0 || row + axis.inputs > c.input[1] || low == high)
       return part(run, nullptr);
     const auto cut = [&](int64_t from, int64_t to) {
-      return Run{run.row, from, to - from, run.at + from - run.column};
+      return Run{run.image, run.row, from, to - from, run.at + from - run.column};
     };
     if (run.column < low) part(cut(run.column, low), nullptr);
     const Place first{row, low * axis.step - c.pad[2]};
@@ -335,12 +343,13 @@ struct WinogradTask {
   }
 
   // The panel's filters of all blocks, written with bias, then the epilogue on their rows.
-  int32_t writeOutput(const float* m, const PlaceTable& from, int64_t image, int64_t first, int64_t last,
+  int32_t writeOutput(const float* m, const PlaceTable& from, int64_t whole, int64_t first, int64_t last,
                       int64_t panel, float* rows) const {
     const int64_t filter = panels.first(panel), count = panels.end(panel) - filter,
-                  width = panels.width(panel), channel = image * c.filters + filter;
+                  width = panels.width(panel);
     int32_t fault = DYN_KERNEL_OK;
-    forEachRun(first, last, most, [&](const Run& run) {
+    forEachRun(whole, first, last, most, [&](const Run& run) {
+      const int64_t channel = run.image * c.filters + filter;
       PlaceTable shifted = from;
       for (WinogradPlace& place : shifted) place.begin += run.at * place.step;
       const int64_t down = axis.outputs * run.row, right = axis.outputs * run.column;
@@ -348,7 +357,7 @@ struct WinogradTask {
       // Whole blocks of whole vectors of filters are written where they belong.
       const bool inPlace = c.readsChannelsLast() && count == width && columns == axis.outputs * run.count &&
                            down + axis.outputs <= c.output[1];
-      const int64_t begin = image * c.outputSize() + down * c.output[2] + right;
+      const int64_t begin = run.image * c.outputSize() + down * c.output[2] + right;
       float* to = inPlace ? work.y + begin * c.filters + filter : rows;
       transforms.output[c.stride[2] - 1](m, shifted.data(), run.count, width / lanes, to,
                                          inPlace ? c.output[2] * c.filters : rowElements(),
@@ -358,7 +367,7 @@ struct WinogradTask {
         if (c.readsChannelsLast()) {
           if (!inPlace || work.bias)
             writeLast(inPlace ? nullptr : rows + i * rowElements(), width, columns,
-                      image * c.outputSize() + begin, filter, count);
+                      run.image * c.outputSize() + begin, filter, count);
           continue;
         }
         writeTransposed(rows + i * rowElements(), width, columns, count,
@@ -382,13 +391,13 @@ struct WinogradTask {
   }
 
   // The epilogue on filters [low, high) of all blocks: its rows are positions.
-  int32_t finishLast(int64_t image, int64_t first, int64_t last, int64_t low, int64_t high) const {
+  int32_t finishLast(int64_t whole, int64_t first, int64_t last, int64_t low, int64_t high) const {
     int32_t fault = DYN_KERNEL_OK;
-    forEachRun(first, last, most, [&](const Run& run) {
+    forEachRun(whole, first, last, most, [&](const Run& run) {
       const int64_t down = axis.outputs * run.row, right = axis.outputs * run.column;
       const int64_t columns = std::min(axis.outputs * run.count, c.output[2] - right);
       for (int64_t i = 0; i < axis.outputs && down + i < c.output[1]; ++i) {
-        const int64_t begin = image * c.outputSize() + (down + i) * c.output[2] + right;
+        const int64_t begin = run.image * c.outputSize() + (down + i) * c.output[2] + right;
         const int32_t code = work.epilogue.run(begin, begin + columns, low, high);
         if (code != DYN_KERNEL_OK) fault = code;
       }
@@ -419,22 +428,22 @@ int64_t convWinogradScratch(const ConvolutionCall& work) {
 }
 
 Status convWinograd(FlatCall& call, const ConvolutionCall& work) {
-  const Convolution& c = work.c;
   WinogradTask task(work);
   const int64_t chunks = task.chunks(), panels = task.panels.count();
   Scratch scratch(call, task.tableElements(), task.tasks, task.scratchElements());
   if (!scratch) return scratch.status();
   task.makeTable(scratch.shared());
   EpilogueFault fault;
-  call.split(c.batch * chunks * panels, static_cast<uint32_t>(task.tasks), [&](int64_t begin, int64_t end) {
-    float* memory = scratch.next();
-    forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
-      const int64_t first = whole % chunks * task.most;
-      if (!call.cancelled())
-        fault.note(task.run(whole / chunks, first, std::min(first + task.most, task.blocks()), panelBegin,
-                            panelEnd, memory));
-    });
-  });
+  call.split(task.wholes() * chunks * panels, static_cast<uint32_t>(task.tasks),
+             [&](int64_t begin, int64_t end) {
+               float* memory = scratch.next();
+               forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
+                 const int64_t first = whole % chunks * task.most;
+                 if (!call.cancelled())
+                   fault.note(task.run(whole / chunks, first, std::min(first + task.most, task.blocks()),
+                                       panelBegin, panelEnd, memory));
+               });
+             });
   return fault.status();
 }
 

@@ -200,7 +200,7 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
                             : kind == sparse || kind == tiny    ? pick(13, 40)
                             : kind == wide || round % 12 == 1   ? pick(13, 70)
                                                                 : pick(1, 6);
-    const int64_t batch = pick(0, 2), longest = kind == wide && rank == 1 ? 1200 : 70;
+    const int64_t batch = pick(0, kind == tiny ? 30 : 2), longest = kind == wide && rank == 1 ? 1200 : 70;
     const bool still = kind == pointwise;
     const int64_t stepped = pick(1, 2);  // the stride of Winograd's way, and of windows that have a kernel
     const int64_t odd = 2 * pick(1, 3) + 1;  // and the size of these
@@ -284,6 +284,51 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
             }
     expectPackedTheSame(x, w, bias, pads, numbers, y);
     if (rank < 3) expectTheSameWithChannelsLast(x, w, bias, pads, numbers, y, kind == deep ? 1e-3 : 1e-4);
+  }
+}
+
+// Small images share tiles: which others there are changes no bit of an image.
+TEST_F(ConvolutionTest, anImageInABatchHasTheBitsItHasAlone) {
+  struct Window {
+    int64_t size, kernel, pad;
+    int32_t stride, groups;
+  };
+  for (const Window& window : {Window{1, 3, 1, 1, 1},
+                               {2, 3, 1, 1, 1},
+                               {3, 3, 1, 1, 1},
+                               {2, 3, 1, 2, 1},
+                               {4, 3, 1, 2, 1},
+                               {3, 7, 3, 1, 1},
+                               {2, 5, 2, 1, 2},
+                               {1, 1, 0, 1, 1}}) {
+    const int64_t batch = 29, channels = 24, filters = 40, out = (window.size - 1) / window.stride + 1;
+    Tensor *x = floats({batch, channels, window.size, window.size}),
+           *w = floats({filters, channels / window.groups, window.kernel, window.kernel}),
+           *bias = floats({filters}), *y = output({batch, filters, out, out}),
+           *one = output({1, filters, out, out});
+    std::vector<int32_t> numbers{2, window.groups, window.stride, window.stride, 1, 1};
+    const std::vector<int64_t> pads{window.pad, window.pad};
+    for (int32_t way : {3, 4}) {  // direct, winograd
+      numbers[0] = 2 + 8 * way;
+      if (!call("conv_pack", {w}, {.numbers = numbers}).ok()) continue;
+      Tensor* packed = result(0);
+      std::vector<int32_t> all = numbers;
+      for (int64_t size : shape(w)) all.push_back(static_cast<int32_t>(size));
+      for (ThreadPool* threads : pools_) {
+        threads_ = threads;
+        ASSERT_TRUE(call("conv_packed", {x, packed, bias}, {.scalars = pads, .numbers = all}, {y}).ok());
+        for (int64_t image = 0; image < batch; ++image) {
+          const auto size = static_cast<size_t>(channels * window.size * window.size);
+          const float* from = x->as<float>() + image * static_cast<int64_t>(size);
+          Tensor* alone = tensor<float>(DataType::f32, {1, channels, window.size, window.size},
+                                        std::vector<float>(from, from + size));
+          ASSERT_TRUE(
+              call("conv_packed", {alone, packed, bias}, {.scalars = pads, .numbers = all}, {one}).ok());
+          ASSERT_EQ(memcmp(one->data, y->as<float>() + image * one->elementCount, one->sizeBytes()), 0)
+              << "image " << image << " of size " << window.size << ", way " << way - 1;
+        }
+      }
+    }
   }
 }
 
