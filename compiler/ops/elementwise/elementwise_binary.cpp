@@ -26,19 +26,22 @@ constexpr Classes kEqualable = {DtypeClass::real, DtypeClass::integer, DtypeClas
 // An element of the result's contents from known elements of both sides; null when it cannot be told.
 using ContentRule = Dim (*)(const InferContext&, Dim, Dim);
 
-Status inferPair(InferContext& c, Classes classes, bool isTest, ContentRule rule) {
-  TensorOperand a, b;
-  DYN_TRY(Shape shape, inferBroadcastPair(c, &a, &b));
-  DYN_CHECK(requireClass(c, a, classes, "the operands"));
-  setTensor(c, shape, isTest ? Dtype::boolean : a.dtype);
-  if (!rule) return {};
+void setPairContents(InferContext& c, const Shape& shape, ContentRule rule) {
   std::optional<ContentPair> pair = broadcastContents(c, shape);
-  if (!pair) return {};
+  if (!pair) return;
   Contents contents(pair->a.size());
   for (size_t i = 0; i < contents.size(); ++i) {
     if (pair->a[i] && pair->b[i]) contents[i] = rule(c, pair->a[i], pair->b[i]);
   }
   c.setResultContents(0, std::move(contents));
+}
+
+Status inferPair(InferContext& c, Classes classes, bool isTest, ContentRule rule) {
+  TensorOperand a, b;
+  DYN_TRY(Shape shape, inferBroadcastPair(c, &a, &b));
+  DYN_CHECK(requireClass(c, a, classes, "the operands"));
+  setTensor(c, shape, isTest ? Dtype::boolean : a.dtype);
+  if (rule) setPairContents(c, shape, rule);
   return {};
 }
 
@@ -63,6 +66,19 @@ Dim contentsMod(const InferContext& c, Dim a, Dim b) {
   if (!positive) return Dim();
   // The remainder of fmod has the sign of a.
   return c.attributes().integer("fmod") == 0 || isNonNegative(c, a) ? mod(a, b) : Dim();
+}
+
+// Squares of sizes: exporters write the places of a square image so.
+Dim contentsPow(const InferContext& c, Dim a, Dim b) {
+  constexpr int64_t kMostFactors = 4;
+  const std::optional<int64_t> exponent = b.constant();
+  if (!exponent) return Dim();
+  if (const std::optional<int64_t> base = a.constant())
+    return constantDim(c, loop::integerPower(*base, *exponent, true));
+  if (*exponent < 0 || *exponent > kMostFactors) return Dim();
+  Dim power = constantDim(c, 1);
+  for (int64_t i = 0; i < *exponent; ++i) power = power * a;
+  return power;
 }
 
 Dim contentsEqual(const InferContext& c, Dim a, Dim b) {
@@ -196,6 +212,7 @@ Status inferPow(InferContext& c) {
   DYN_CHECK(requireClass(c, b, kNumbers, "the exponent"));
   DYN_TRY(Shape shape, broadcastShapes(c, a.dims, b.dims));
   setTensor(c, shape, a.dtype);
+  setPairContents(c, shape, contentsPow);
   return {};
 }
 
