@@ -51,14 +51,19 @@ bool isNonNegative(const InferContext& c, Dim d) {
   return c.solver().lessEqual(constantDim(c, 0), d) == Answer::yes;
 }
 
-// Truncation and floor agree where both signs are known.
+// Truncation is floor from 0 up. Exporters divide sizes less one, of which a later operation may tell that they
+// are not negative: what is below 0 stands by itself until then.
 Dim contentsDiv(const InferContext& c, Dim a, Dim b) {
   if (a.isConstant() && b.isConstant()) {
     if (*b.constant() == 0 || (*b.constant() == -1 && *a.constant() == INT64_MIN)) return Dim();
     return constantDim(c, *a.constant() / *b.constant());
   }
-  const bool positive = c.solver().lessEqual(constantDim(c, 1), b) == Answer::yes;
-  return isNonNegative(c, a) && positive ? floorDiv(a, b) : Dim();
+  const Dim zero = constantDim(c, 0);
+  if (c.solver().lessEqual(constantDim(c, 1), b) != Answer::yes) return Dim();
+  if (isNonNegative(c, a)) return floorDiv(a, b);
+  const Dim above = floorDiv(dyn::max(a, zero), b);
+  if (c.solver().lessEqual(zero, a + b - 1) == Answer::yes) return above;
+  return above - floorDiv(dyn::max(zero - a, zero), b);
 }
 
 Dim contentsMod(const InferContext& c, Dim a, Dim b) {
