@@ -14,8 +14,8 @@ namespace {
 // Does the node compute with sizes, if its inputs are such?
 bool computesSizes(const NodeProto& node) {
   static constexpr std::array<std::string_view, 18> kOperators = {
-      "Add",    "Cast", "Ceil", "Concat", "Div",     "Floor", "Gather",  "Max", "Min",
-      "Mod",    "Mul",  "Neg",  "Pow",    "Reshape", "Slice", "Squeeze", "Sub", "Unsqueeze"};
+      "Add", "Cast", "Ceil", "Concat", "Div",     "Floor", "Gather",  "Max", "Min",
+      "Mod", "Mul",  "Neg",  "Pow",    "Reshape", "Slice", "Squeeze", "Sub", "Unsqueeze"};
   return std::binary_search(kOperators.begin(), kOperators.end(), std::string_view(node.opType));
 }
 
