@@ -20,7 +20,8 @@ bool computesSizes(const NodeProto& node) {
 }
 
 // Sorted nodes, but those that compute sizes stand right before the first that needs them for something else.
-// Exporters list them first; what the operations in between demand of the sizes (a window fits) is known then.
+// Exporters list them first; what the operations in between demand of the sizes (a window fits) is known
+// then.
 template <typename Needs>
 std::vector<uint32_t> sizesLate(std::span<const NodeProto> nodes, const Needs& forEachNeed) {
   const auto count = static_cast<uint32_t>(nodes.size());
