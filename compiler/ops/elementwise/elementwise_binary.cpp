@@ -51,8 +51,8 @@ bool isNonNegative(const InferContext& c, Dim d) {
   return c.solver().lessEqual(constantDim(c, 0), d) == Answer::yes;
 }
 
-// Truncation is floor from 0 up. Exporters divide sizes less one, of which a later operation may tell that they
-// are not negative: what is below 0 stands by itself until then.
+// Truncation is floor from 0 up. Exporters divide sizes less one, of which a later operation may tell that
+// they are not negative: what is below 0 stands by itself until then.
 Dim contentsDiv(const InferContext& c, Dim a, Dim b) {
   if (a.isConstant() && b.isConstant()) {
     if (*b.constant() == 0 || (*b.constant() == -1 && *a.constant() == INT64_MIN)) return Dim();

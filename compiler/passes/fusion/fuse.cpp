@@ -320,9 +320,9 @@ class Fuser {
     }
   }
 
-  // A pad of elements of the tensor itself: comparisons at each read say which, and no load is of a row. Where
-  // a kernel reads several places of it (a stencil), it is made once. Machines of little memory have no use
-  // for another buffer, and a device waits for memory, not for comparisons.
+  // A pad of elements of the tensor itself: comparisons at each read say which, and no load is of a row.
+  // Where a kernel reads several places of it (a stencil), it is made once. Machines of little memory have no
+  // use for another buffer, and a device waits for memory, not for comparisons.
   bool repeatsElements(const Op& op) const {
     return op.def == &ops::padOp && op.attributes.string("mode", "constant") != "constant" &&
            context_.target.isHostOnly() && context_.target.hasHeap;
