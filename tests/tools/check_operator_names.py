@@ -43,7 +43,7 @@ REWRITES = {
     "compiler/lower/memory_lowering.cpp": "*",
     "compiler/lower/byte_rescale.cpp": "add cast conv_integer_packed dequantize_linear mul quantize_linear relu round",
     "compiler/passes/quantisation/byte_tables.cpp": "batch_norm cast dequantize_linear gather quantize_linear",
-    "compiler/passes/fusion/fuse.cpp": "cast concat gather",
+    "compiler/passes/fusion/fuse.cpp": "cast concat gather pad",
     "compiler/passes/quantisation/clone_dequantize.cpp": "dequantize_linear",
     "compiler/passes/padding/moved_positions.cpp": "gather range reshape",
     "compiler/passes/padding/canonicalise.cpp": "add div mul neg pad reshape slice softmax sub",

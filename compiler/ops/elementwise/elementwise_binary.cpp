@@ -26,19 +26,22 @@ constexpr Classes kEqualable = {DtypeClass::real, DtypeClass::integer, DtypeClas
 // An element of the result's contents from known elements of both sides; null when it cannot be told.
 using ContentRule = Dim (*)(const InferContext&, Dim, Dim);
 
-Status inferPair(InferContext& c, Classes classes, bool isTest, ContentRule rule) {
-  TensorOperand a, b;
-  DYN_TRY(Shape shape, inferBroadcastPair(c, &a, &b));
-  DYN_CHECK(requireClass(c, a, classes, "the operands"));
-  setTensor(c, shape, isTest ? Dtype::boolean : a.dtype);
-  if (!rule) return {};
+void setPairContents(InferContext& c, const Shape& shape, ContentRule rule) {
   std::optional<ContentPair> pair = broadcastContents(c, shape);
-  if (!pair) return {};
+  if (!pair) return;
   Contents contents(pair->a.size());
   for (size_t i = 0; i < contents.size(); ++i) {
     if (pair->a[i] && pair->b[i]) contents[i] = rule(c, pair->a[i], pair->b[i]);
   }
   c.setResultContents(0, std::move(contents));
+}
+
+Status inferPair(InferContext& c, Classes classes, bool isTest, ContentRule rule) {
+  TensorOperand a, b;
+  DYN_TRY(Shape shape, inferBroadcastPair(c, &a, &b));
+  DYN_CHECK(requireClass(c, a, classes, "the operands"));
+  setTensor(c, shape, isTest ? Dtype::boolean : a.dtype);
+  if (rule) setPairContents(c, shape, rule);
   return {};
 }
 
@@ -48,14 +51,19 @@ bool isNonNegative(const InferContext& c, Dim d) {
   return c.solver().lessEqual(constantDim(c, 0), d) == Answer::yes;
 }
 
-// Truncation and floor agree where both signs are known.
+// Truncation is floor from 0 up. Exporters divide sizes less one, of which a later operation may tell that
+// they are not negative: what is below 0 stands by itself until then.
 Dim contentsDiv(const InferContext& c, Dim a, Dim b) {
   if (a.isConstant() && b.isConstant()) {
     if (*b.constant() == 0 || (*b.constant() == -1 && *a.constant() == INT64_MIN)) return Dim();
     return constantDim(c, *a.constant() / *b.constant());
   }
-  const bool positive = c.solver().lessEqual(constantDim(c, 1), b) == Answer::yes;
-  return isNonNegative(c, a) && positive ? floorDiv(a, b) : Dim();
+  const Dim zero = constantDim(c, 0);
+  if (c.solver().lessEqual(constantDim(c, 1), b) != Answer::yes) return Dim();
+  if (isNonNegative(c, a)) return floorDiv(a, b);
+  const Dim above = floorDiv(dyn::max(a, zero), b);
+  if (c.solver().lessEqual(zero, a + b - 1) == Answer::yes) return above;
+  return above - floorDiv(dyn::max(zero - a, zero), b);
 }
 
 Dim contentsMod(const InferContext& c, Dim a, Dim b) {
@@ -63,6 +71,19 @@ Dim contentsMod(const InferContext& c, Dim a, Dim b) {
   if (!positive) return Dim();
   // The remainder of fmod has the sign of a.
   return c.attributes().integer("fmod") == 0 || isNonNegative(c, a) ? mod(a, b) : Dim();
+}
+
+// Squares of sizes: exporters write the places of a square image so.
+Dim contentsPow(const InferContext& c, Dim a, Dim b) {
+  constexpr int64_t kMostFactors = 4;
+  const std::optional<int64_t> exponent = b.constant();
+  if (!exponent) return Dim();
+  if (const std::optional<int64_t> base = a.constant())
+    return constantDim(c, loop::integerPower(*base, *exponent, true));
+  if (*exponent < 0 || *exponent > kMostFactors) return Dim();
+  Dim power = constantDim(c, 1);
+  for (int64_t i = 0; i < *exponent; ++i) power = power * a;
+  return power;
 }
 
 Dim contentsEqual(const InferContext& c, Dim a, Dim b) {
@@ -196,6 +217,7 @@ Status inferPow(InferContext& c) {
   DYN_CHECK(requireClass(c, b, kNumbers, "the exponent"));
   DYN_TRY(Shape shape, broadcastShapes(c, a.dims, b.dims));
   setTensor(c, shape, a.dtype);
+  setPairContents(c, shape, contentsPow);
   return {};
 }
 

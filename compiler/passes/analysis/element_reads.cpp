@@ -185,4 +185,9 @@ bool GroupPlaces::takes(ValueId value, const std::vector<OperandRead>& reads, co
   return known->second.size() == 1 || repeated_ + (known->second.size() - 1) * reads.size() <= kMostRepeated;
 }
 
+size_t GroupPlaces::countOf(ValueId value) const {
+  const auto known = places_.find(value);
+  return known == places_.end() ? 0 : known->second.size();
+}
+
 }  // namespace dyn::passes

@@ -73,6 +73,8 @@ class GroupPlaces {
   void add(const Op& op, const std::vector<OperandRead>& reads, ElementReads& all, bool isResult);
   // Would the group stay small with the maker of `value` in it, which reads so?
   bool takes(ValueId value, const std::vector<OperandRead>& reads, const ElementReads& all) const;
+  // Places at which members read `value`.
+  size_t countOf(ValueId value) const;
 
  private:
   // Definitions and loads that a kernel may have beyond those of a group in which each is needed once.

@@ -206,6 +206,7 @@ class Fuser {
     groups_[group].measured = true;
     const std::vector<OperandRead> reads = readsOf(op);
     if (!target.places.takes(result.id, reads, elements_)) return kNoGroup;
+    if (target.places.countOf(result.id) > 1 && repeatsElements(op)) return kNoGroup;
     groups_[group].places.add(op, reads, elements_, outside);
     groups_[group].operandCount += op.operands.size();
     groups_[group].severalResults = target.severalResults || outside;
@@ -317,6 +318,14 @@ class Fuser {
       default:
         return false;
     }
+  }
+
+  // A pad of elements of the tensor itself: comparisons at each read say which, and no load is of a row.
+  // Where a kernel reads several places of it (a stencil), it is made once. Machines of little memory have no
+  // use for another buffer, and a device waits for memory, not for comparisons.
+  bool repeatsElements(const Op& op) const {
+    return op.def == &ops::padOp && op.attributes.string("mode", "constant") != "constant" &&
+           context_.target.isHostOnly() && context_.target.hasHeap;
   }
 
   bool feedsContraction(const Op& op) const { return isContraction(op); }

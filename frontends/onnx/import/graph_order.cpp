@@ -1,10 +1,65 @@
 #include "frontends/onnx/import/graph_order.h"
 
+#include <algorithm>
+#include <array>
 #include <memory_resource>
 #include <queue>
+#include <string_view>
 #include <unordered_set>
 
 namespace dyn::onnx {
+
+namespace {
+
+// Does the node compute with sizes, if its inputs are such?
+bool computesSizes(const NodeProto& node) {
+  static constexpr std::array<std::string_view, 18> kOperators = {
+      "Add", "Cast", "Ceil", "Concat", "Div",     "Floor", "Gather",  "Max", "Min",
+      "Mod", "Mul",  "Neg",  "Pow",    "Reshape", "Slice", "Squeeze", "Sub", "Unsqueeze"};
+  return std::binary_search(kOperators.begin(), kOperators.end(), std::string_view(node.opType));
+}
+
+// Sorted nodes, but those that compute sizes stand right before the first that needs them for something else.
+// Exporters list them first; what the operations in between demand of the sizes (a window fits) is known
+// then.
+template <typename Needs>
+std::vector<uint32_t> sizesLate(std::span<const NodeProto> nodes, const Needs& forEachNeed) {
+  const auto count = static_cast<uint32_t>(nodes.size());
+  std::vector<uint8_t> isLate(count, 0);
+  std::vector<uint32_t> order, work;
+  order.reserve(count);
+  // Behind it stand the late nodes that `node` needs, those that they need before them.
+  const auto append = [&](uint32_t node) {
+    work.assign(1, node);
+    while (!work.empty()) {
+      const uint32_t top = work.back();
+      const size_t before = work.size();
+      forEachNeed(top, [&](uint32_t producer) {
+        if (isLate[producer]) work.push_back(producer);
+      });
+      if (work.size() != before) continue;
+      work.pop_back();
+      if (top == node || isLate[top]) order.push_back(top);
+      isLate[top] = 0;
+    }
+  };
+  for (uint32_t i = 0; i != count; ++i) {
+    bool needs = false, ofSizes = true;
+    forEachNeed(i, [&](uint32_t producer) {
+      needs = true;
+      ofSizes = ofSizes && isLate[producer];
+    });
+    if (nodes[i].opType == "Shape" || (needs && ofSizes && computesSizes(nodes[i])))
+      isLate[i] = 1;
+    else
+      append(i);
+  }
+  for (uint32_t i = 0; i != count; ++i)
+    if (isLate[i]) append(i);
+  return order;
+}
+
+}  // namespace
 
 FreeNames::FreeNames(const Model& model) {
   std::vector<const GraphProto*> graphs;  // outer before inner
@@ -71,7 +126,10 @@ NodeOrder orderNodes(std::span<const NodeProto> nodes, const FreeNames& freeName
     forEachNeed(i, [&](uint32_t producer) { sorted = sorted && producer < i; });
     result.order.push_back(i);
   }
-  if (sorted) return result;
+  if (sorted) {
+    result.order = sizesLate(nodes, forEachNeed);
+    return result;
+  }
 
   std::vector<std::vector<uint32_t>> users(count);
   std::vector<uint32_t> waiting(count, 0);

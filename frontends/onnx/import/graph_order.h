@@ -21,7 +21,7 @@ class FreeNames {
 };
 
 struct NodeOrder {
-  std::vector<uint32_t> order;   // the file's order where that is right
+  std::vector<uint32_t> order;   // the file's order where that is right, but sizes are computed late
   std::vector<uint32_t> cyclic;  // nodes that wait for each other; left out of `order`
 };
 NodeOrder orderNodes(std::span<const NodeProto> nodes, const FreeNames& freeNames);

@@ -122,6 +122,48 @@ TEST(Infer, ContentsThroughArithmetic) {
   EXPECT_EQ(runTextError(p, {real({3}), real({9})}).id, DiagnosticId::inputMismatch);
 }
 
+// As PyTorch's exporter writes the places of a square image.
+TEST(Infer, ContentsOfSquares) {
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(n), f32], %y: Tensor[(n, n), f32]) {
+      %size = shape(%x)
+      %two = constant() {value = i64[1] [2]}
+      %target = pow(%size, %two)
+      %z = reshape(%y, %target)
+      return %z
+    })");
+  EXPECT_THAT(p.text(), HasSubstr("%z = reshape(%y, %target) : Tensor[(n*n), f32]"));
+  EXPECT_EQ(checkCount(p.inferred.module), 0) << p.text();
+  EXPECT_EQ(shapeOf(run(p, {real({3}), real({3, 3})})), (std::vector<int64_t>{9}));
+}
+
+// Truncation is no floor below 0: of n = 0 the size is 1.
+TEST(Infer, ContentsOfDivisionsWhoseSignIsUnknown) {
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(n), f32]) {
+      %size = shape(%x)
+      %one = constant() {value = i64[1] [1]}
+      %five = constant() {value = i64[1] [5]}
+      %four = constant() {value = i64[1] [4]}
+      %zero = constant() {value = f32[] 0.0}
+      %a = sub(%size, %one)
+      %b = div(%a, %four)
+      %c = add(%b, %one)
+      %y = expand(%zero, %c)
+      %d = sub(%size, %five)
+      %e = div(%d, %four)
+      %f = add(%e, %one)
+      %z = expand(%zero, %f)
+      return %y, %z
+    })");
+  EXPECT_THAT(p.text(), HasSubstr("%y = expand(%zero, %c) : Tensor[(floordiv(max(0, n - 1), 4) + 1), f32]"));
+  for (int64_t n = 0; n < 12; ++n) {
+    const std::vector<Value> results = run(p, {real({n})});
+    EXPECT_EQ(shapeOf(results, 0), (std::vector<int64_t>{(n - 1) / 4 + 1})) << n;
+    EXPECT_EQ(shapeOf(results, 1), (std::vector<int64_t>{(n - 5) / 4 + 1})) << n;
+  }
+}
+
 // As PyTorch's exporter writes a padding: pairs in the other order, turned, then all begins and all ends.
 TEST(Infer, ContentsThroughSlicesAndTransposesOfTables) {
   Program p = inferText(R"(

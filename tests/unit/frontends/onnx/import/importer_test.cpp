@@ -203,6 +203,28 @@ TEST(Importer, NodesMayStandInAnyOrderButNotInACycle) {
   EXPECT_THAT(cyclic.problems[0].message, HasSubstr("cycle"));
 }
 
+// As PyTorch's exporter writes a size: before the convolution, whose window says that it is not 0.
+TEST(Importer, SizesAreComputedBehindWhatTellsOfThem) {
+  const auto sizeTensor = [](std::string_view name, int64_t value) {
+    return Msg().packed(1, {1}).num(2, 7).packed(7, {value}).sub(8, name);
+  };
+  Msg graph = join(
+      {nodes({node("Shape", {"x"}, {"n"}) + intAttribute("start", 2), node("Sub", {"n", "one"}, {"a"}),
+              node("Div", {"a", "two"}, {"b"}), node("Add", {"b", "one"}, {"c"}),
+              node("Conv", {"x", "w"}, {"p"}) + intsAttribute("pads", {1, 1}) + intsAttribute("strides", {2}),
+              node("Reshape", {"p", "c"}, {"y"})}),
+       input("x", {"1", "1", "n"}), output("y")});
+  graph.sub(5, sizeTensor("one", 1))
+      .sub(5, sizeTensor("two", 2))
+      .sub(5, floatTensor("w", {1, 1, 3}, {1, 1, 1}));
+  IrContext ir;
+  Result<ImportResult> imported = import(ir, modelBytes(graph));
+  ASSERT_TRUE(imported.ok()) << imported.error().toString();
+  Result<InferredModule> typed = inferTypes(imported->module);
+  ASSERT_TRUE(typed.ok()) << typed.error().toString();
+  EXPECT_THAT(print(typed->module), HasSubstr("%y = reshape(%p, %c) : Tensor[(floordiv(n + 1, 2)), f32]"));
+}
+
 TEST(Importer, WeightsAreBorrowedFromTheFile) {
   const std::string raw(64 * 4, '\x01');
   Msg graph = join({nodes({node("Add", {"x", "w"}, {"y"})}), input("x", {"64"}), output("y")});
