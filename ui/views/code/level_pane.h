@@ -37,12 +37,16 @@ class LevelPane : public QWidget {
   bool isCovered() const { return covered_; }
   const Shared<IrText>& text() const { return text_; }
   CodeView* view() const { return view_; }
+  static constexpr int kLeastWidth = 150;
   void addButton(QToolButton* button);  // at the right of its row
   void find(CodeView::Direction direction = CodeView::Direction::forward);
 
  Q_SIGNALS:
   void levelChosen();
   void saveWanted(const QString& file);
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void sayFound();
@@ -54,6 +58,8 @@ class LevelPane : public QWidget {
   QLineEdit* find_ = nullptr;
   QLabel* found_ = nullptr;
   QLabel* note_ = nullptr;
+  QToolButton *wrap_ = nullptr, *save_ = nullptr;
+  QToolButton* more_ = nullptr;  // both, where there is no room for them
   QHBoxLayout* row_ = nullptr;
   CodeView* view_ = nullptr;
 };
