@@ -418,17 +418,31 @@ void GraphPainter::paintCopy(QPainter& painter, size_t index, double scale) cons
 
 namespace {
 
-// Of a title in a small picture: as large as it fits, within what can be read.
-QFont legibleFont(const QString& title, double width, double scale) {
+// A title in a small picture: as large as it fits, within what can be read. Letters are set in pixels of the
+// screen, so that their stems are whole ones: between two pixels they are pale.
+void paintSmallTitle(QPainter& painter, const QRectF& room, const QString& title, const QColor& fill) {
+  const QTransform toScreen = painter.transform();
+  const QRectF onScreen = toScreen.mapRect(room);
   QFont font = titleFont();
-  const auto pixels = [&](double onScreen) {
-    return std::max(font.pixelSize(), static_cast<int>(std::ceil(onScreen / scale)));
-  };
-  const int most = pixels(kUsualLetters), least = pixels(kLeastLetters);
+  font.setWeight(QFont::Bold);
+  font.setHintingPreference(QFont::PreferFullHinting);
+  const int most = static_cast<int>(std::ceil(kUsualLetters)), least = static_cast<int>(kLeastLetters);
   font.setPixelSize(most);
-  const double needed = QFontMetricsF(font).horizontalAdvance(title);
-  if (needed > width) font.setPixelSize(std::max(least, static_cast<int>(most * width / needed)));
-  return font;
+  while (font.pixelSize() > least && QFontMetricsF(font).horizontalAdvance(title) > onScreen.width())
+    font.setPixelSize(font.pixelSize() - 1);
+  const QFontMetrics metrics(font);
+  // In a few letters the first tell most.
+  const QString shown = metrics.elidedText(title, Qt::ElideRight, static_cast<int>(onScreen.width()));
+  painter.save();
+  painter.resetTransform();
+  painter.setFont(font);
+  painter.setPen(strongestOn(fill));
+  painter.drawText(
+      QPoint(static_cast<int>(std::lround(onScreen.center().x() - metrics.horizontalAdvance(shown) / 2.0)),
+             static_cast<int>(std::lround(onScreen.center().y() +
+                                          (metrics.ascent() - metrics.descent()) / 2.0))),
+      shown);
+  painter.restore();
 }
 
 }  // namespace
@@ -472,24 +486,19 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   const bool isWhole = scale >= kWholeScale;
   if (box.expandable && isWhole) title = QString::fromUtf8("▸ ") + title;
   if (group && matched) title += QString::fromUtf8(" · ") + QString::number(marks_.matches[index]);
-  QFont font = titleFont();
-  if (!isWhole) {
-    text = r.adjusted(2, 0, -2, 0);
-    font = legibleFont(title, text.width(), scale);
-  }
+  if (!isWhole) return paintSmallTitle(painter, r.adjusted(2, 0, -2, 0), title, colors.fill);
+  const QFont font = titleFont();
   painter.setFont(font);
-  painter.setPen(colors.text);
-  // In a few letters the first tell most.
-  const Qt::TextElideMode elided = isWhole ? Qt::ElideMiddle : Qt::ElideRight;
-  const QString shown = QFontMetricsF(font).elidedText(title, elided, text.width());
-  if (!isWhole || box.subtitle.isEmpty()) {
+  painter.setPen(scale < 1 ? strongestOn(colors.fill) : colors.text);
+  const QString shown = QFontMetricsF(font).elidedText(title, Qt::ElideMiddle, text.width());
+  if (box.subtitle.isEmpty()) {
     painter.drawText(text, Qt::AlignCenter, shown);
     return;
   }
   painter.drawText(text, Qt::AlignHCenter | Qt::AlignTop, shown);
   painter.setFont(subtitleFont());
   // Letters of a few pixels are paler than their colour: those of less weight are for larger ones.
-  painter.setPen(scale < 1 ? colors.text : colors.quiet);
+  painter.setPen(scale < 1 ? strongestOn(colors.fill) : colors.quiet);
   QString below = box.subtitle;
   if (marks_.overlay.isShown()) {
     if (const QString& value = marks_.overlay.boxes[index].shown; !value.isEmpty()) below = value;

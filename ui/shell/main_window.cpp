@@ -275,6 +275,12 @@ void MainWindow::showStep(int index) {
 // Texts are asked for when they are looked at.
 void MainWindow::showTexts(int index) {
   levels_->setStep(index);
+  // What is asked for in vain would bring the console in front of the problems.
+  if (!canRun()) {
+    for (IrTextView* text : {irText_, diffText_})
+      text->setPlainText("// this model cannot be compiled: Problems says why");
+    return;
+  }
   const std::string step = std::to_string(index);
   const QWidget* shown = bottom_->currentWidget();
   if (shown == irPair_ && std::exchange(irStep_, index) != index)

@@ -307,8 +307,10 @@ void MainWindow::showKernels(const KernelTable& table) {
   kernelTable_->sortByColumn(Columns::kTotal, Qt::DescendingOrder);
   kernelTable_->setColumnHidden(Columns::kOnDevice, !result_ || result_->launches.empty());
   fitColumns(kernelTable_);
-  kernelTable_->setColumnWidth(Columns::kName, std::min(kernelTable_->columnWidth(Columns::kName), 260));
-  kernelTable_->setColumnWidth(Columns::kWhat, std::min(kernelTable_->columnWidth(Columns::kWhat), 220));
+  // A column that gave way has a width of 0, which it must not come back with.
+  for (const auto& [column, most] : {std::pair(Columns::kName, 260), std::pair(Columns::kWhat, 220)})
+    if (!kernelTable_->isColumnHidden(column))
+      kernelTable_->setColumnWidth(column, std::min(kernelTable_->columnWidth(column), most));
 }
 
 }  // namespace dyn::ui

@@ -40,7 +40,7 @@ TEST_F(ColumnStories, aThirdLevelBesideTheTwo) {
     if (!code()->pane(1)->text()) GTEST_SKIP() << "this build generates no code";
     // A line chosen in one is marked in all, and what belongs together has one colour in all.
     int line = 0;
-    while (line < view(0).lineCount() && !view(0).lineText(line).contains("gelu(")) ++line;
+    while (line < view(0).lineCount() && !view(0).lineText(line).contains("softmax(")) ++line;
     ASSERT_LT(line, view(0).lineCount());
     view(0).showLine(line);
     const QRect at = view(0).lineRect(line);
@@ -86,7 +86,8 @@ TEST_F(ColumnStories, threeColumnsComeBackAtTheNextStart) {
     window.show();
     window.setMode(WindowMode::code);
     EXPECT_EQ(window.findChild<LevelsPanel*>()->columns(), count);
-    if (count == 3) EXPECT_EQ(window.findChild<QComboBox*>("thirdLevelLevel")->currentText(), "Bytecode");
+    if (count < 3) continue;
+    EXPECT_EQ(window.findChild<QComboBox*>("thirdLevelLevel")->currentText(), "Bytecode");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <QCheckBox>
 #include <QPushButton>
 #include <QTabWidget>
+#include <QTableWidget>
 
 #include "tests/support/window_story.h"
 #include "ui/views/code/levels_panel.h"
@@ -133,6 +134,21 @@ TEST_F(CardStory, eachLeadsToItsDetail) {
       << rate.toStdString();
   open("/samples/models/gru/model.onnx");
   EXPECT_FALSE(cards->isVisible()) << "of another model";
+}
+
+TEST_F(CardStory, columnsOfKernelsAreWholeOrAway) {
+  auto* table = named<QTableWidget>("kernels");
+  for (const QSize size : {QSize(1000, 700), QSize(1440, 900), QSize(1000, 700), QSize(1900, 1000)}) {
+    window_.resize(size);
+    settle();
+    WindowStory::press("Ctrl+R");
+    if (!window_.lastRun()) GTEST_SKIP() << "this build generates no code";
+    for (int column = 0; column < table->columnCount(); ++column)
+      EXPECT_TRUE(table->isColumnHidden(column) ||
+                  table->columnWidth(column) >=
+                      table->fontMetrics().horizontalAdvance(table->horizontalHeaderItem(column)->text()))
+          << size.width() << ": " << table->horizontalHeaderItem(column)->text().toStdString();
+  }
 }
 
 // A run is followed in its program, not in machine code.
