@@ -143,9 +143,9 @@ void GraphPainter::paint(QPainter& painter, const QRectF& visible, double scale)
     painter.setFont(font);
     painter.setPen(frameTitleColor(isDark));
     const QRectF room = box.rect.adjusted(12, 5 - (font.pixelSize() - 12) / 2.0, -8, 0);
-    painter.drawText(room, Qt::AlignLeft | Qt::AlignTop,
-                     QFontMetricsF(font).elidedText(QString::fromUtf8("▾ ") + box.title, Qt::ElideRight,
-                                                    room.width()));
+    painter.drawText(
+        room, Qt::AlignLeft | Qt::AlignTop,
+        QFontMetricsF(font).elidedText(QString::fromUtf8("▾ ") + box.title, Qt::ElideRight, room.width()));
   }
   if (scale < kLineScale) {
     paintFar(painter, visible);
@@ -439,8 +439,8 @@ void paintSmallTitle(QPainter& painter, const QRectF& room, const QString& title
   painter.setPen(strongestOn(fill));
   painter.drawText(
       QPoint(static_cast<int>(std::lround(onScreen.center().x() - metrics.horizontalAdvance(shown) / 2.0)),
-             static_cast<int>(std::lround(onScreen.center().y() +
-                                          (metrics.ascent() - metrics.descent()) / 2.0))),
+             static_cast<int>(
+                 std::lround(onScreen.center().y() + (metrics.ascent() - metrics.descent()) / 2.0))),
       shown);
   painter.restore();
 }

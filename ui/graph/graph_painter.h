@@ -38,9 +38,9 @@ enum class BoxChange : uint8_t { none, added, removed, changed };
 QColor changeColor(BoxChange change, bool dark);  // of the border
 QColor changeFill(BoxChange change, bool dark);
 QString changeSign(BoxChange change);  // "+", where a colour has another meaning
-QColor frameTitleColor(bool dark);  // on an open group
-QColor noteFill();  // of the mark of a note, in both themes
-QColor noteInk();   // its lines
+QColor frameTitleColor(bool dark);     // on an open group
+QColor noteFill();                     // of the mark of a note, in both themes
+QColor noteInk();                      // its lines
 // All that a box of a class of operators can be filled with, and the text on it.
 BoxColors classColors(const QString& opClass, bool dark);
 QStringList boxClasses();

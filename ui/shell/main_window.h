@@ -298,7 +298,7 @@ class MainWindow : public QMainWindow {
     bool isSideBySide = false;
   };
   std::optional<Comparison> passesComparison_;  // of the mode Passes, while another is shown
-  Ticket comparing_ = 0;  // of the graph that the shown one is compared with
+  Ticket comparing_ = 0;                        // of the graph that the shown one is compared with
   Navigation* navigation_ = nullptr;
   Outline* outline_ = nullptr;
   Outline* found_ = nullptr;
@@ -316,7 +316,7 @@ class MainWindow : public QMainWindow {
   void keepColumns();
   void restoreColumns();
   std::map<WindowMode, std::vector<IrLevel>> levelsOf_;  // of the columns that each showed last
-  std::map<WindowMode, QWidget*> fronts_;                       // the panel that each showed last
+  std::map<WindowMode, QWidget*> fronts_;                // the panel that each showed last
   std::map<WindowMode, std::pair<QSize, QByteArray>> dockStates_;
   std::array<QAction*, kWindowModes.size()> modeActions_ = {};
   QToolButton* problemsButton_ = nullptr;

@@ -97,8 +97,8 @@ LineGroups lineGroups(std::span<const IrText* const> texts) {
   std::vector<int> textsOf(static_cast<size_t>(count)), seenIn(static_cast<size_t>(count), -1);
   for (size_t text = 0; text < texts.size(); ++text)
     for (const int group : found.texts[text])
-      if (group >= 0 && std::exchange(seenIn[static_cast<size_t>(group)], static_cast<int>(text)) !=
-                            static_cast<int>(text))
+      if (group >= 0 &&
+          std::exchange(seenIn[static_cast<size_t>(group)], static_cast<int>(text)) != static_cast<int>(text))
         ++textsOf[static_cast<size_t>(group)];
   std::vector<int> number(static_cast<size_t>(count), -1);
   for (std::vector<int>& groups : found.texts)

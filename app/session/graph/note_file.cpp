@@ -32,8 +32,8 @@ Result<NoteTexts> parseNotes(std::string_view text, const std::string& file) {
   } catch (const NoteJson::exception& error) {  // "... at line 1, column 2: ...": said as it is
     const std::string said = error.what();
     const size_t at = said.find("at line");
-    return noteFault(file, "the notes are not JSON" +
-                               (at == std::string::npos ? std::string() : " " + said.substr(at)));
+    return noteFault(
+        file, "the notes are not JSON" + (at == std::string::npos ? std::string() : " " + said.substr(at)));
   }
   if (!json.is_object() || !json.contains("notes") || !json["notes"].is_object())
     return noteFault(file, "a file of notes is {\"version\": 1, \"notes\": {node: text}}");

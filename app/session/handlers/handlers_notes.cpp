@@ -51,7 +51,8 @@ NoteLine splitNoteLine(const std::string& line) {
   }
   const size_t begin = line.find_first_not_of(' ', std::min(at + 1, line.size()));
   for (size_t i = begin; i < line.size(); ++i) {
-    const bool escaped = line[i] == '\\' && i + 1 < line.size() && (line[i + 1] == 'n' || line[i + 1] == '\\');
+    const bool escaped =
+        line[i] == '\\' && i + 1 < line.size() && (line[i + 1] == 'n' || line[i + 1] == '\\');
     split.text += escaped ? (line[i + 1] == 'n' ? '\n' : '\\') : line[i];
     i += escaped;
   }

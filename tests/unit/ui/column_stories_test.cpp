@@ -74,7 +74,8 @@ TEST_F(ColumnStories, threeColumnsComeBackAtTheNextStart) {
       MainWindow window({}, settings);
       window.show();
       window.setMode(WindowMode::code);
-      QTest::mouseClick(window.findChild<QToolButton*>(QString("levelsColumns%1").arg(count)), Qt::LeftButton);
+      QTest::mouseClick(window.findChild<QToolButton*>(QString("levelsColumns%1").arg(count)),
+                        Qt::LeftButton);
       if (count == 3) {
         auto* third = window.findChild<QComboBox*>("thirdLevelLevel");
         third->setFocus();

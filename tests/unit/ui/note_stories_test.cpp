@@ -164,8 +164,7 @@ TEST_F(NoteStories, areThereAtTheNextStartAndAfterEveryPass) {
 
 TEST_F(NoteStories, theConsoleWritesTheSame) {
   choose("op:softmax");
-  const std::string name =
-      canvas()->graph()->nodes[static_cast<size_t>(canvas()->selectedNode())].sourceNode;
+  const std::string name = canvas()->graph()->nodes[static_cast<size_t>(canvas()->selectedNode())].sourceNode;
   press("Ctrl+`");
   type(":note " + QString::fromStdString(name) + " by the shell");
   press("Return");

@@ -135,7 +135,8 @@ void LevelsPanel::setColumns(int count) {
                                IrLevel::bytecode, IrLevel::llvm,     IrLevel::source};
   shown.resize(std::min(shown.size(), static_cast<size_t>(count)));
   for (const IrLevel level : kNext)
-    if (shown.size() < static_cast<size_t>(count) && std::find(shown.begin(), shown.end(), level) == shown.end())
+    if (shown.size() < static_cast<size_t>(count) &&
+        std::find(shown.begin(), shown.end(), level) == shown.end())
       shown.push_back(level);
   const bool grew = count > columns_;
   setLevels(shown);

@@ -115,8 +115,8 @@ void RooflinePlot::setPlaces(Shared<PlaceTree> places, const Roof& roof) {
       const PlaceRow& row = places_->rows[i];
       if (row.kind != "operation" || row.operations <= 0 || row.bytes <= 0 || row.totalNs <= 0) continue;
       Point point{i, row.operations / row.bytes, row.operations / static_cast<double>(row.totalNs)};
-      point.isBeyond = point.gflops > std::min(roof_.gflops, point.intensity * std::max(roof_.memoryRate,
-                                                                                       roof_.cacheRate));
+      point.isBeyond = point.gflops >
+                       std::min(roof_.gflops, point.intensity * std::max(roof_.memoryRate, roof_.cacheRate));
       leastY = std::min(leastY, point.gflops);
       leastX = std::min(leastX, point.intensity);
       mostX = std::max(mostX, point.intensity);

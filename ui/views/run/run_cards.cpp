@@ -100,8 +100,9 @@ RunCard rateCard(const RunResult& run, const LaunchSums& sums) {
   }
   QString left;
   if (sums.beyond > 0)
-    left = QString("\nWithout %1 that took less than the bound: data in a nearer cache than it assumes, or a "
-                   "machine that was busy when it was measured.")
+    left = QString(
+               "\nWithout %1 that took less than the bound: data in a nearer cache than it assumes, or a "
+               "machine that was busy when it was measured.")
                .arg(sums.beyond == 1 ? QString("1 kernel") : groupedText(sums.beyond) + " kernels");
   if (sums.boundedNs <= 0) {
     card.note = "no bound is known";
@@ -129,7 +130,8 @@ RunCard trafficCard(const RunResult& run, const LaunchSums& sums) {
   card.note = bytesText(static_cast<int64_t>(sums.bytes)) + " read and written";
   card.tip = "Elements that kernels read and write, over their time; of caches, too.";
   if (table.explained && table.memoryGigabytesPerSecond > 0)
-    card.tip += QString(" This machine's memory gives %1 GB/s.").arg(table.memoryGigabytesPerSecond, 0, 'f', 1);
+    card.tip +=
+        QString(" This machine's memory gives %1 GB/s.").arg(table.memoryGigabytesPerSecond, 0, 'f', 1);
   return card;
 }
 

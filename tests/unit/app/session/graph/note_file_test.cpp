@@ -160,9 +160,9 @@ TEST(NotesOfOnnx, StandUnderTheNodesOfTheFile) {
   for (const char* pass : {"import", "infer", "fuse"}) {
     const auto view = session.execute(Command::of(CommandId::graph).add("pass", pass))->share<GraphView>();
     ASSERT_TRUE(view) << pass;
-    EXPECT_TRUE(std::any_of(view->nodes.begin(), view->nodes.end(),
-                            [&](const GraphNode& one) { return index.of(one) != nullptr; }))
-        << pass;
+    EXPECT_TRUE(std::any_of(view->nodes.begin(), view->nodes.end(), [&](const GraphNode& one) {
+      return index.of(one) != nullptr;
+    })) << pass;
   }
 }
 
