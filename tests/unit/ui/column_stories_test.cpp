@@ -33,6 +33,8 @@ TEST_F(ColumnStories, aThirdLevelBesideTheTwo) {
     for (int column = 0; column < 3; ++column) {
       ASSERT_TRUE(code()->pane(column)->isVisible()) << column;
       EXPECT_GE(view(column).viewport()->width(), 100) << column;
+      auto* level = code()->pane(column)->findChild<QComboBox*>();
+      EXPECT_GE(level->width(), level->sizeHint().width()) << column << ": its words are whole";
       EXPECT_LE(code()->pane(column)->mapTo(code(), QPoint(code()->pane(column)->width(), 0)).x(),
                 code()->width())
           << "column " << column << " is not cut";

@@ -59,7 +59,7 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
   find_->setPlaceholderText("Find");
   find_->setToolTip("Enter: the next match; Shift+Enter: the previous match");
   find_->setClearButtonEnabled(true);
-  find_->setMinimumWidth(50);
+  find_->setMinimumWidth(30);
   found_ = new QLabel;
   note_ = new QLabel;
   note_->setObjectName(name + "Note");
@@ -125,7 +125,7 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
 void LevelPane::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   constexpr int kRoomy = 330;
-  const bool isRoomy = width() >= kRoomy;
+  const bool isRoomy = width() >= kRoomy + added_;
   wrap_->setVisible(isRoomy);
   save_->setVisible(isRoomy);
   more_->setVisible(!isRoomy);
@@ -170,7 +170,12 @@ bool LevelPane::cover(const QString& message) {
   return true;
 }
 
-void LevelPane::addButton(QToolButton* button) { row_->addWidget(button); }
+void LevelPane::addButton(QToolButton* button) {
+  constexpr int kButtonWidth = 24;
+  button->setFixedWidth(kButtonWidth);
+  added_ += kButtonWidth + row_->spacing();
+  row_->addWidget(button);
+}
 
 void LevelPane::find(CodeView::Direction direction) { view_->find(find_->text(), direction); }
 

@@ -38,7 +38,7 @@ class LevelPane : public QWidget {
   const Shared<IrText>& text() const { return text_; }
   CodeView* view() const { return view_; }
   static constexpr int kLeastWidth = 150;
-  void addButton(QToolButton* button);  // at the right of its row
+  void addButton(QToolButton* button);  // narrow  // at the right of its row
   void find(CodeView::Direction direction = CodeView::Direction::forward);
 
  Q_SIGNALS:
@@ -54,6 +54,7 @@ class LevelPane : public QWidget {
   Shared<IrText> text_;
   std::shared_ptr<const CodeText> code_;  // of text_
   bool covered_ = false;
+  int added_ = 0;  // width of the buttons that were added
   QComboBox* levels_ = nullptr;
   QLineEdit* find_ = nullptr;
   QLabel* found_ = nullptr;
