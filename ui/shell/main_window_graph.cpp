@@ -157,8 +157,8 @@ void MainWindow::showSideBySide(bool on) {
   askOtherText();
 }
 
-// What a pass changed belongs to the mode of passes: elsewhere boxes are what a run or a plan says of them. It
-// is there again when the mode is.
+// What a pass changed belongs to the mode of passes: elsewhere boxes are what a run or a plan says of them.
+// It is there again when the mode is.
 void MainWindow::keepComparisonInPasses(WindowMode next) {
   if (mode_ == WindowMode::passes && next != WindowMode::passes) {
     passesComparison_.reset();

@@ -1,7 +1,7 @@
 // Lines of two or more levels that belong together, as groups that a window gives one colour.
 //
-// Texts of kernels meet statement by statement; where one of them is of operations, all meet where a kernel is
-// launched; graph and bytecode meet at operations, those of one kernel together.
+// Texts of kernels meet statement by statement; where one of them is of operations, all meet where a kernel
+// is launched; graph and bytecode meet at operations, those of one kernel together.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// A person's notes on operations, by keys and clicks: written below the Inspector, marked in the graph, listed,
-// found, saved beside the model (tests/support/window_story.h).
+// A person's notes on operations, by keys and clicks: written below the Inspector, marked in the graph,
+// listed, found, saved beside the model (tests/support/window_story.h).
 #include <gtest/gtest.h>
 
 #include <QAction>

@@ -1,5 +1,5 @@
-// LevelsPanel: one, two or three levels of the model side by side: source, graph, loops, LLVM IR, machine code,
-// bytecode. Lines that belong together have the same background, and a line that is chosen in one is
+// LevelsPanel: one, two or three levels of the model side by side: source, graph, loops, LLVM IR, machine
+// code, bytecode. Lines that belong together have the same background, and a line that is chosen in one is
 // marked in all.
 //
 // The panel asks by signal (command ir --linked) when it is seen, and is given the answers. Bytecode shows

@@ -1,7 +1,7 @@
 // Rates of kernels: GFLOP/s and GB/s, and none where it is more than the machine does.
 //
-// A launch whose data was in a nearer cache than the one that was measured, or a machine that was busy when it
-// was measured, gives a rate beyond the roof. No such figure is shown: it would be one of the measurement.
+// A launch whose data was in a nearer cache than the one that was measured, or a machine that was busy when
+// it was measured, gives a rate beyond the roof. No such figure is shown: it would be one of the measurement.
 #pragma once
 
 #include <QString>

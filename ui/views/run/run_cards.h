@@ -16,8 +16,8 @@ struct RunCard {
   QString link, target;  // as of MainWindow::followLink
 };
 
-// Of a run with a profile; {} without one. A share of the bound is there once the machine was measured. What is
-// beyond its bound has no figure (bounded_rate.h).
+// Of a run with a profile; {} without one. A share of the bound is there once the machine was measured. What
+// is beyond its bound has no figure (bounded_rate.h).
 QList<RunCard> runCards(const RunResult& run);
 
 class RunCards : public QWidget {

@@ -73,8 +73,8 @@ TEST(Colors, textIsLegibleOnEveryFillThatIsUsed) {
   }
 }
 
-// What is drawn, with the paleness of small letters: at every scale the text of a box can be read, or there is
-// none.
+// What is drawn, with the paleness of small letters: at every scale the text of a box can be read, or there
+// is none.
 TEST(Colors, textIsLegibleAtEveryScale) {
   constexpr int kSteps = 10;
   for (const bool dark : {false, true}) {
