@@ -111,6 +111,7 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
     if (!file.isEmpty()) Q_EMIT saveWanted(file);
   });
   connect(view_, &CodeView::findAsked, this, [this] {
+    find_->show();
     find_->setFocus();
     find_->selectAll();
   });
@@ -128,6 +129,7 @@ void LevelPane::resizeEvent(QResizeEvent* event) {
   const bool isRoomy = width() >= kRoomy + added_;
   wrap_->setVisible(isRoomy);
   save_->setVisible(isRoomy);
+  find_->setVisible(isRoomy || added_ == 0 || !find_->text().isEmpty());  // else it comes by Ctrl+F
   more_->setVisible(!isRoomy);
 }
 

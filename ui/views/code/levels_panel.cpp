@@ -140,7 +140,7 @@ void LevelsPanel::setColumns(int count) {
       shown.push_back(level);
   const bool grew = count > columns_;
   setLevels(shown);
-  if (grew) splitter_->setSizes({1180, 1000, 1000});  // the first one has the buttons
+  if (grew) splitter_->setSizes({1300, 1000, 1000});  // the first one has the buttons
 }
 
 bool LevelsPanel::isShown(const LevelPane& pane) const {
