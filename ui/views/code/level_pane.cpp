@@ -59,7 +59,7 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
   find_->setPlaceholderText("Find");
   find_->setToolTip("Enter: the next match; Shift+Enter: the previous match");
   find_->setClearButtonEnabled(true);
-  find_->setMinimumWidth(30);
+  find_->setMinimumWidth(24);
   found_ = new QLabel;
   note_ = new QLabel;
   note_->setObjectName(name + "Note");
