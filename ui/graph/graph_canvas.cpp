@@ -258,6 +258,10 @@ void GraphCanvas::recount() {
     const int box = shown_.scene.boxOfNode[static_cast<size_t>(node)];
     if (box >= 0) ++shown_.marks.matches[static_cast<size_t>(box)];
   }
+  shown_.marks.notes.assign(notes_ && !notes_->isEmpty() ? shown_.scene.boxes.size() : 0, 0);
+  for (size_t n = 0; n < shown_.scene.boxOfNode.size() && !shown_.marks.notes.empty(); ++n)
+    if (const int box = shown_.scene.boxOfNode[n]; box >= 0 && notes_->of(shown_.view->nodes[n]))
+      shown_.marks.notes[static_cast<size_t>(box)] = 1;
   std::unordered_set<NodeId> traced(traced_.begin(), traced_.end());
   shown_.marks.traced.assign(traced.empty() ? 0 : shown_.scene.boxes.size(), 0);
   for (size_t n = 0; n < shown_.scene.boxOfNode.size() && !traced.empty(); ++n)
@@ -348,11 +352,21 @@ QString GraphCanvas::search(const QString& text) {
   Result<GraphQuery> query = GraphQuery::parse(plainFormula(text).toStdString());
   const QString fault = query.ok() ? QString() : QString::fromStdString(query.error().message);
   query_ = query.ok() ? *std::move(query) : GraphQuery();
+  query_.setNotes(notes_);
   findMatches();
   recount();
   update();
   Q_EMIT searched(matchesCount());
   return fault;
+}
+
+void GraphCanvas::setNotes(std::shared_ptr<const NoteIndex> notes) {
+  notes_ = std::move(notes);
+  query_.setNotes(notes_);
+  if (!query_.isEmpty()) findMatches();
+  recount();
+  update();
+  if (!query_.isEmpty()) Q_EMIT searched(matchesCount());
 }
 
 void GraphCanvas::findMatches() {

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "app/session/graph/graph_query.h"
+#include "app/session/graph/note_file.h"
 #include "app/session/graph/overlay_file.h"
 #include "app/session/views/graph_views.h"
 #include "app/session/views/kernel_views.h"
@@ -46,6 +47,9 @@ class GraphCanvas : public QWidget {
   void setComparedRuns(Shared<RunsView> runs);
   // Values of a file, in place of heat and differences; null: none.
   void setOverlay(Shared<Overlay> overlay);
+  // A person's notes: their boxes have a mark, and a search finds them; null: none.
+  void setNotes(std::shared_ptr<const NoteIndex> notes);
+  const std::shared_ptr<const NoteIndex>& notes() const { return notes_; }
   // Of a node; null: none.
   const OverlayEntry* overlayOfNode(int node) const;
   const OverlayOnGraph& overlayOnGraph() const { return shown_.overlay; }
@@ -188,6 +192,7 @@ class GraphCanvas : public QWidget {
   std::vector<NodeTime> times_;
   Shared<RunsView> comparedRuns_;
   Shared<Overlay> overlay_;
+  std::shared_ptr<const NoteIndex> notes_;
   std::vector<std::string> problems_;
   Minimap minimap_;
   GraphQuery query_;

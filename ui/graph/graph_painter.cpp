@@ -134,14 +134,22 @@ void GraphPainter::paint(QPainter& painter, const QRectF& visible, double scale)
                         kind == GroupKind::region ? Qt::DashLine : Qt::SolidLine));
     painter.setBrush(isDark ? QColor(255, 255, 255, 9) : QColor(90, 110, 160, 13));
     painter.drawRoundedRect(box.rect, 9, 9);
-    if (scale < kTextScale / 2) continue;
-    painter.setFont(titleFont());
-    painter.setPen(isDark ? QColor(160, 172, 196) : QColor(88, 102, 134));
-    painter.drawText(box.rect.adjusted(12, 5, -8, 0), Qt::AlignLeft | Qt::AlignTop,
-                     QString::fromUtf8("▾ ") + box.title);
+    // Above what stands in it there is room for this much.
+    constexpr int kMostFrameLetters = 18;
+    QFont font = titleFont();
+    font.setPixelSize(
+        std::clamp(static_cast<int>(std::ceil(kUsualLetters / scale)), font.pixelSize(), kMostFrameLetters));
+    if (font.pixelSize() * scale < kLeastLetters) continue;
+    painter.setFont(font);
+    painter.setPen(frameTitleColor(isDark));
+    const QRectF room = box.rect.adjusted(12, 5 - (font.pixelSize() - 12) / 2.0, -8, 0);
+    painter.drawText(
+        room, Qt::AlignLeft | Qt::AlignTop,
+        QFontMetricsF(font).elidedText(QString::fromUtf8("▾ ") + box.title, Qt::ElideRight, room.width()));
   }
   if (scale < kLineScale) {
     paintFar(painter, visible);
+    paintNotes(painter, visible, scale);
     return;
   }
   for (const SceneEdge& edge : scene_.edges) {
@@ -153,6 +161,25 @@ void GraphPainter::paint(QPainter& painter, const QRectF& visible, double scale)
     if (!scene_.boxes[i].frame && scene_.boxes[i].rect.adjusted(-4, -4, 4, 14).intersects(visible))
       paintBox(painter, i, scale);
   painter.setOpacity(1);
+  paintNotes(painter, visible, scale);
+}
+
+// A slip of paper at the upper left corner, and never too small to be seen.
+void GraphPainter::paintNotes(QPainter& painter, const QRectF& visible, double scale) const {
+  constexpr double kSide = 12, kLeastOnScreen = 7, kOut = 5;
+  const double side = std::max(kSide, kLeastOnScreen / scale);
+  for (size_t i = 0; i < marks_.notes.size(); ++i) {
+    const SceneBox& box = scene_.boxes[i];
+    if (!marks_.notes[i] || box.frame || !box.rect.intersects(visible)) continue;
+    const QRectF slip(box.rect.left() - kOut, box.rect.top() - kOut, side, side);
+    painter.setPen(QPen(noteInk(), scale < kLineScale ? 0 : 1.2));
+    painter.setBrush(noteFill());
+    painter.drawRect(slip);
+    if (scale < kTextScale) continue;
+    for (const double line : {0.3, 0.53, 0.76})
+      painter.drawLine(QPointF(slip.left() + 0.22 * side, slip.top() + line * side),
+                       QPointF(slip.right() - (line > 0.7 ? 0.45 : 0.22) * side, slip.top() + line * side));
+  }
 }
 
 // Thousands of boxes and lines of a few pixels: those of one colour at once.
@@ -308,6 +335,11 @@ BoxColors GraphPainter::colorsOfBox(size_t index) const {
   return colors;
 }
 
+QColor frameTitleColor(bool dark) { return dark ? QColor(172, 184, 208) : QColor(80, 94, 126); }
+
+QColor noteFill() { return QColor(255, 224, 102); }
+QColor noteInk() { return QColor(84, 62, 0); }
+
 QString changeSign(BoxChange change) {
   switch (change) {
     case BoxChange::added:
@@ -386,17 +418,31 @@ void GraphPainter::paintCopy(QPainter& painter, size_t index, double scale) cons
 
 namespace {
 
-// Of a title in a small picture: as large as it fits, within what can be read.
-QFont legibleFont(const QString& title, double width, double scale) {
+// A title in a small picture: as large as it fits, within what can be read. Letters are set in pixels of the
+// screen, so that their stems are whole ones: between two pixels they are pale.
+void paintSmallTitle(QPainter& painter, const QRectF& room, const QString& title, const QColor& fill) {
+  const QTransform toScreen = painter.transform();
+  const QRectF onScreen = toScreen.mapRect(room);
   QFont font = titleFont();
-  const auto pixels = [&](double onScreen) {
-    return std::max(font.pixelSize(), static_cast<int>(std::ceil(onScreen / scale)));
-  };
-  const int most = pixels(kUsualLetters), least = pixels(kLeastLetters);
+  font.setWeight(QFont::Bold);
+  font.setHintingPreference(QFont::PreferFullHinting);
+  const int most = static_cast<int>(std::ceil(kUsualLetters)), least = static_cast<int>(kLeastLetters);
   font.setPixelSize(most);
-  const double needed = QFontMetricsF(font).horizontalAdvance(title);
-  if (needed > width) font.setPixelSize(std::max(least, static_cast<int>(most * width / needed)));
-  return font;
+  while (font.pixelSize() > least && QFontMetricsF(font).horizontalAdvance(title) > onScreen.width())
+    font.setPixelSize(font.pixelSize() - 1);
+  const QFontMetrics metrics(font);
+  // In a few letters the first tell most.
+  const QString shown = metrics.elidedText(title, Qt::ElideRight, static_cast<int>(onScreen.width()));
+  painter.save();
+  painter.resetTransform();
+  painter.setFont(font);
+  painter.setPen(strongestOn(fill));
+  painter.drawText(
+      QPoint(static_cast<int>(std::lround(onScreen.center().x() - metrics.horizontalAdvance(shown) / 2.0)),
+             static_cast<int>(
+                 std::lround(onScreen.center().y() + (metrics.ascent() - metrics.descent()) / 2.0))),
+      shown);
+  painter.restore();
 }
 
 }  // namespace
@@ -440,23 +486,19 @@ void GraphPainter::paintBox(QPainter& painter, size_t index, double scale) const
   const bool isWhole = scale >= kWholeScale;
   if (box.expandable && isWhole) title = QString::fromUtf8("▸ ") + title;
   if (group && matched) title += QString::fromUtf8(" · ") + QString::number(marks_.matches[index]);
-  QFont font = titleFont();
-  if (!isWhole) {
-    text = r.adjusted(2, 0, -2, 0);
-    font = legibleFont(title, text.width(), scale);
-  }
+  if (!isWhole) return paintSmallTitle(painter, r.adjusted(2, 0, -2, 0), title, colors.fill);
+  const QFont font = titleFont();
   painter.setFont(font);
-  painter.setPen(colors.text);
-  // In a few letters the first tell most.
-  const Qt::TextElideMode elided = isWhole ? Qt::ElideMiddle : Qt::ElideRight;
-  const QString shown = QFontMetricsF(font).elidedText(title, elided, text.width());
-  if (!isWhole || box.subtitle.isEmpty()) {
+  painter.setPen(scale < 1 ? strongestOn(colors.fill) : colors.text);
+  const QString shown = QFontMetricsF(font).elidedText(title, Qt::ElideMiddle, text.width());
+  if (box.subtitle.isEmpty()) {
     painter.drawText(text, Qt::AlignCenter, shown);
     return;
   }
   painter.drawText(text, Qt::AlignHCenter | Qt::AlignTop, shown);
   painter.setFont(subtitleFont());
-  painter.setPen(colors.quiet);
+  // Letters of a few pixels are paler than their colour: those of less weight are for larger ones.
+  painter.setPen(scale < 1 ? strongestOn(colors.fill) : colors.quiet);
   QString below = box.subtitle;
   if (marks_.overlay.isShown()) {
     if (const QString& value = marks_.overlay.boxes[index].shown; !value.isEmpty()) below = value;

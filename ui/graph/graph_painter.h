@@ -19,7 +19,7 @@ namespace dyn::ui {
 
 // From kTextScale on boxes have their titles, which are enlarged so that they can be read; from kWholeScale
 // on also what stands below a title, and the names at ports.
-constexpr double kTextScale = 0.26, kWholeScale = 0.66;
+constexpr double kTextScale = 0.26, kWholeScale = 0.7;
 
 QFont titleFont();
 QFont subtitleFont();
@@ -38,6 +38,9 @@ enum class BoxChange : uint8_t { none, added, removed, changed };
 QColor changeColor(BoxChange change, bool dark);  // of the border
 QColor changeFill(BoxChange change, bool dark);
 QString changeSign(BoxChange change);  // "+", where a colour has another meaning
+QColor frameTitleColor(bool dark);     // on an open group
+QColor noteFill();                     // of the mark of a note, in both themes
+QColor noteInk();                      // its lines
 // All that a box of a class of operators can be filled with, and the text on it.
 BoxColors classColors(const QString& opClass, bool dark);
 QStringList boxClasses();
@@ -63,6 +66,7 @@ struct BoxMarks {
   std::vector<BoxChange> changes;  // by box; empty: nothing is compared
   std::vector<int> matches;
   std::vector<int> problems;
+  std::vector<char> notes;     // by box: a person wrote one on what is in it; empty: on none
   std::vector<BoxSide> sides;  // by box; empty: all is on the host
   OverlayMarks overlay;        // of a file; it hides the colours of runs and differences
   int64_t mostNs = 0, sumNs = 0;
@@ -100,6 +104,7 @@ class GraphPainter {
   BoxColors colorsOfBox(size_t index) const;
   void paintBox(QPainter& painter, size_t index, double scale) const;
   BoxSide sideOf(size_t index) const { return marks_.sides.empty() ? BoxSide::none : marks_.sides[index]; }
+  void paintNotes(QPainter& painter, const QRectF& visible, double scale) const;
   void paintSign(QPainter& painter, const QRectF& rect, BoxChange change) const;
   void paintSide(QPainter& painter, const QRectF& rect, double round, BoxSide side) const;
   void paintCopy(QPainter& painter, size_t index, double scale) const;

@@ -70,6 +70,10 @@ void GraphPair::setOther(Shared<GraphView> other) {
   refresh();
 }
 
+void GraphPair::takeNotes() {
+  if (other_) other_->setNotes(shown_->notes());
+}
+
 void GraphPair::setSideBySide(bool on) {
   isWanted_ = on;
   refresh();
@@ -126,6 +130,7 @@ void GraphPair::refresh() {
     other_->setGraph(compared_, other_->graph() != nullptr);
   }
   other_->takeHeatOf(*shown_);
+  other_->setNotes(shown_->notes());
   other_->setCompared(shown_->graph());
   findCommon();
   follow(*shown_, *other_);

@@ -24,6 +24,7 @@ class GraphPair : public QWidget {
   // Both are wanted; `other` null: there is nothing to stand beside the graph.
   void setOther(Shared<GraphView> other);
   void setSideBySide(bool on);
+  void takeNotes();  // those of the graph that is shown
   bool isSideBySide() const { return isWanted_; }
   const Shared<GraphView>& compared() const { return compared_; }  // null: none
   GraphCanvas* other() const { return other_; }                    // null until both were shown once

@@ -40,6 +40,7 @@
 #include "ui/views/code/levels_panel.h"
 #include "ui/views/device_counts_text.h"
 #include "ui/views/node_details.h"
+#include "ui/views/note_field.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/pipeline_edit.h"
 #include "ui/views/run/flame_canvas.h"
@@ -115,6 +116,7 @@ MainWindow::~MainWindow() {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+  if (!keepNotes()) return event->ignore();
   keepDims();
   keepLookedAt();
   keepRuns();
@@ -163,6 +165,7 @@ void MainWindow::open(const QString& file) {
   error_.clear();
   errorCode_ = 0;
   keepDims();
+  note_->commit();
   submitShown(Command::of(CommandId::load).add("model", file.toStdString()).add("anyway"));
 }
 
@@ -272,6 +275,12 @@ void MainWindow::showStep(int index) {
 // Texts are asked for when they are looked at.
 void MainWindow::showTexts(int index) {
   levels_->setStep(index);
+  // What is asked for in vain would bring the console in front of the problems.
+  if (!canRun()) {
+    for (IrTextView* text : {irText_, diffText_})
+      text->setPlainText("// this model cannot be compiled: Problems says why");
+    return;
+  }
   const std::string step = std::to_string(index);
   const QWidget* shown = bottom_->currentWidget();
   if (shown == irPair_ && std::exchange(irStep_, index) != index)
@@ -347,6 +356,7 @@ void MainWindow::onFinished(const Event& event) {
     const auto latest = latest_.find(id);
     const bool isLatest = latest != latest_.end() && latest->second == event.ticket;
     const bool isOfLevels = takeLevels(*event.outcome);
+    if (id == CommandId::note) noteAnswered(*event.outcome);
     if (event.ticket == comparingText_ && comparingText_ != 0) {
       comparingText_ = 0;
       const auto* text = event.outcome->as<IrText>();
@@ -430,6 +440,8 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     overview_->setPlan(plan);
   } else if (auto runs = outcome.share<RunList>()) {
     showRuns(runs);
+  } else if (auto notes = outcome.share<NoteList>()) {
+    if (outcome.command.id == CommandId::notes) showNotes(notes);
   } else if (auto result = outcome.share<RunResult>()) {
     newest_ = result;
     if (!result->recalledFrom.empty() && result_) {
@@ -526,8 +538,10 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   canvas_->setGraph(nullptr, false);
   showCompared(nullptr);
   comparing_ = 0;
+  passesComparison_.reset();
   navigation_->forget();
   if (!sameFile) overlay_->forget();
+  if (!sameFile) showNotes(nullptr);
   outline_->show(nullptr);
   found_->show(nullptr);
   sizeTitles_.clear();
@@ -540,12 +554,14 @@ void MainWindow::showModel(Shared<ModelInfo> model) {
   if (!canRun()) {
     submit(Command::of(CommandId::graph));
     submit(Command::of(CommandId::check));
+    submit(Command::of(CommandId::notes));
     return;
   }
   overview_->setSizes(sizes());
   submit(Command::of(CommandId::passes));
   submit(Command::of(CommandId::dims));
   submit(Command::of(CommandId::info));
+  submit(Command::of(CommandId::notes));
 }
 
 // The boxes take no size the model cannot have.
@@ -597,9 +613,11 @@ void MainWindow::showNode(int node) {
     timeline_->setChosenPlace({});
     levels_->showPlace({});
     irPair_->showNode(kNoNode);
+    showNoteOf(nullptr);
     return;
   }
   const GraphNode& n = canvas_->graph()->nodes[static_cast<size_t>(node)];
+  showNoteOf(&n);
   QStringList together;
   for (int other : canvas_->computedWith(node)) {
     const GraphNode& o = canvas_->graph()->nodes[static_cast<size_t>(other)];

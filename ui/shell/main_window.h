@@ -10,6 +10,7 @@
 #include <QMainWindow>
 #include <QTimer>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "app/engine/model/model_info.h"
@@ -67,6 +68,7 @@ class HelpWindow;
 class IrPair;
 class LevelsPanel;
 class NameDelegate;
+class NoteField;
 class OverlayMenu;
 class OverviewPage;
 class PipelineEdit;
@@ -157,6 +159,15 @@ class MainWindow : public QMainWindow {
   void makeOverlay();
   void showOverlay();
   void showOverlayOfPlaces();
+  QWidget* makeInspector();
+  void makeNotesDock();
+  void writeNote();
+  void showAllNotes();
+  void goToNote(int row);
+  void showNotes(Shared<NoteList> notes);
+  void showNoteOf(const GraphNode* node);
+  void noteAnswered(const Outcome& outcome);
+  bool keepNotes();
   void updateQuestions(const QString& whyNoRun);
   QWidget* makePipeline();
   void stepRun(const Command& command);
@@ -181,6 +192,7 @@ class MainWindow : public QMainWindow {
   void search(const QString& text);
   void showCompared(Shared<GraphView> other);
   void showSideBySide(bool on);
+  void keepComparisonInPasses(WindowMode next);
   void askOtherText();
   void showFound(int count);
   void showOutline(Shared<GraphView> graph);
@@ -281,7 +293,12 @@ class MainWindow : public QMainWindow {
   QString pipelineEdits_;  // of the model that is shown
   static constexpr int kNotCompared = -2, kStepBefore = -1;
   int comparedStep_ = kNotCompared;
-  Ticket comparing_ = 0;  // of the graph that the shown one is compared with
+  struct Comparison {
+    int step = kNotCompared;
+    bool isSideBySide = false;
+  };
+  std::optional<Comparison> passesComparison_;  // of the mode Passes, while another is shown
+  Ticket comparing_ = 0;                        // of the graph that the shown one is compared with
   Navigation* navigation_ = nullptr;
   Outline* outline_ = nullptr;
   Outline* found_ = nullptr;
@@ -295,10 +312,11 @@ class MainWindow : public QMainWindow {
   QByteArray startState_;   // of the docks, when there is one
   int unseenFaults_ = 0;    // written to the console since it was looked at
   QTimer titleTimer_;
+  QTimer seenTimer_;  // runs while the console shows faults: one that only flashes up shows none
   void keepColumns();
   void restoreColumns();
-  std::map<WindowMode, std::pair<IrLevel, IrLevel>> levelsOf_;  // that each showed last
-  std::map<WindowMode, QWidget*> fronts_;                       // the panel that each showed last
+  std::map<WindowMode, std::vector<IrLevel>> levelsOf_;  // of the columns that each showed last
+  std::map<WindowMode, QWidget*> fronts_;                // the panel that each showed last
   std::map<WindowMode, std::pair<QSize, QByteArray>> dockStates_;
   std::array<QAction*, kWindowModes.size()> modeActions_ = {};
   QToolButton* problemsButton_ = nullptr;
@@ -348,6 +366,9 @@ class MainWindow : public QMainWindow {
   QMenu* recent_ = nullptr;
   ConsolePanel* console_ = nullptr;
   QTextBrowser* details_ = nullptr;
+  NoteField* note_ = nullptr;  // below it
+  QTableWidget* noteTable_ = nullptr;
+  Shared<NoteList> notes_;  // null: not known yet
   QFormLayout* dimForm_ = nullptr;
   std::map<std::string, QSpinBox*> dimBoxes_;
   QTextBrowser* runSummary_ = nullptr;

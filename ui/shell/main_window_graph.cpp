@@ -60,6 +60,8 @@ void MainWindow::makeGoMenu() {
   navigation_ = new Navigation(canvas_, go->addMenu("Operation"));
   connect(navigation_, &Navigation::said, this,
           [this](const QString& text) { statusBar()->showMessage(text, 8000); });
+  connect(navigation_, &Navigation::noteWanted, this, &MainWindow::writeNote);
+  action("All notes", "", [this] { showAllNotes(); })->setToolTip("Your notes on operations of this model");
   compare_ = go->addMenu("Compare with");
   connect(compare_, &QMenu::aboutToShow, this, &MainWindow::fillCompareMenu);
   compareStep_ = action("Compare with the step before", "D",
@@ -153,6 +155,25 @@ void MainWindow::showSideBySide(bool on) {
   pair_->setSideBySide(on);
   if (on && comparedStep_ == kNotCompared) return compareWith(kStepBefore);
   askOtherText();
+}
+
+// What a pass changed belongs to the mode of passes: elsewhere boxes are what a run or a plan says of them.
+// It is there again when the mode is.
+void MainWindow::keepComparisonInPasses(WindowMode next) {
+  if (mode_ == WindowMode::passes && next != WindowMode::passes) {
+    passesComparison_.reset();
+    if (comparedStep_ == kNotCompared && !pair_->isSideBySide()) return;
+    passesComparison_ = {comparedStep_, pair_->isSideBySide()};
+    sideBySide_->setChecked(false);
+    pair_->setSideBySide(false);
+    compareWith(kNotCompared);
+  } else if (mode_ != WindowMode::passes && next == WindowMode::passes && passesComparison_) {
+    const Comparison kept = *std::exchange(passesComparison_, std::nullopt);
+    if (comparedStep_ != kNotCompared || pair_->isSideBySide()) return;  // of what was begun elsewhere
+    sideBySide_->setChecked(kept.isSideBySide);
+    pair_->setSideBySide(kept.isSideBySide);
+    compareWith(kept.step);
+  }
 }
 
 void MainWindow::showCompared(Shared<GraphView> other) {

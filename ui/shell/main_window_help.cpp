@@ -63,6 +63,15 @@ std::vector<PaletteRow> MainWindow::paletteRows() const {
     if (!pass.failed) rows.push_back(std::move(row));
   }
   if (!canvas_->graph()) return rows;
+  for (size_t i = 0; notes_ && i < notes_->rows.size(); ++i) {
+    const NoteList::Row& note = notes_->rows[i];
+    if (note.id == kNoNode) continue;
+    PaletteRow row =
+        named(PaletteKind::operation, "note: " + QString::fromStdString(note.text).replace('\n', ' '));
+    row.note = QString::fromStdString(note.node);
+    row.node = note.id;
+    rows.push_back(std::move(row));
+  }
   for (const GraphNode& node : canvas_->graph()->nodes) {
     if (node.kind == NodeKind::constant) continue;
     PaletteRow row =

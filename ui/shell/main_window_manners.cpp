@@ -168,7 +168,7 @@ void MainWindow::keepLookedAt() {
 void MainWindow::reopenLast() {
   if (!settings_.reopens || settings_.last.file.isEmpty()) return;
   if (!settings_.last.opened) {
-    statusBar()->showMessage(settings_.last.file + "was not opened: the last start ended while opening it");
+    statusBar()->showMessage(settings_.last.file + " was not opened: the last start ended while opening it");
     return;
   }
   if (!QFileInfo::exists(settings_.last.file)) {

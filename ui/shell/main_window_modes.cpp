@@ -79,6 +79,13 @@ void MainWindow::makeStrip() {
       button("problemsButton", "modes/problems", "What keeps the model from running", problems_);
   consoleButton_ = button("consoleButton", "modes/console", "The shell (Ctrl+`)", console_);
   connect(bottom_, &QTabWidget::currentChanged, this, &MainWindow::panelCame);
+  constexpr int kSeenAfterMs = 1000;
+  seenTimer_.setSingleShot(true);
+  seenTimer_.setInterval(kSeenAfterMs);
+  connect(&seenTimer_, &QTimer::timeout, this, [this] {
+    unseenFaults_ = 0;
+    updateStrip();
+  });
   updateStrip();
 }
 
@@ -88,7 +95,10 @@ void MainWindow::updateStrip() {
     const auto* dock = findChild<QDockWidget*>("textDock");
     return bottom_->currentWidget() == panel && !dock->isHidden();
   };
-  if (isOpen(console_)) unseenFaults_ = 0;
+  if (!isOpen(console_) || unseenFaults_ == 0)
+    seenTimer_.stop();
+  else if (!seenTimer_.isActive())
+    seenTimer_.start();
   const int problems = problems_->rowCount();
   problemsButton_->setText(problems == 0 ? QString("Problems") : QString("Problems %1").arg(problems));
   consoleButton_->setText(unseenFaults_ == 0 ? QString("Console") : QString("Console %1").arg(unseenFaults_));
@@ -161,14 +171,14 @@ void MainWindow::setMode(WindowMode mode) {
   if (!again && !isAtStart_) dockStates_[mode_] = {now, saveState()};
   isAtStart_ = false;
   for (QAction* action : modeActions_) enableUnless(action, {});
+  keepComparisonInPasses(mode);
   const auto hasLevels = [](WindowMode one) { return one == WindowMode::code || one == WindowMode::debug; };
-  if (hasLevels(mode_)) levelsOf_[mode_] = {levels_->pane(0)->level(), levels_->pane(1)->level()};
+  if (hasLevels(mode_)) levelsOf_[mode_] = levels_->levels();
   if (hasLevels(mode) && mode != mode_) {
     // A run is followed in the program that runs, beside the graph that it was made from.
-    const auto first = mode == WindowMode::debug ? std::pair(IrLevel::bytecode, IrLevel::graph)
-                                                 : std::pair(IrLevel::graph, IrLevel::assembly);
-    const auto [left, right] = levelsOf_.try_emplace(mode, first).first->second;
-    levels_->setLevels(left, right);
+    const auto first = mode == WindowMode::debug ? std::vector{IrLevel::bytecode, IrLevel::graph}
+                                                 : std::vector{IrLevel::graph, IrLevel::assembly};
+    levels_->setLevels(levelsOf_.try_emplace(mode, first).first->second);
   }
   mode_ = mode;
   cards_->setVisible(mode == WindowMode::profile && cards_->hasCards());
@@ -184,10 +194,11 @@ void MainWindow::setMode(WindowMode mode) {
 
 // From one start to the next.
 void MainWindow::keepColumns() {
-  if (mode_ == WindowMode::code) levelsOf_[mode_] = {levels_->pane(0)->level(), levels_->pane(1)->level()};
+  if (mode_ == WindowMode::code) levelsOf_[mode_] = levels_->levels();
   const auto shown = levelsOf_.find(WindowMode::code);
-  if (shown != levelsOf_.end())
-    settings_.columns = {toString(shown->second.first), toString(shown->second.second)};
+  if (shown == levelsOf_.end()) return;
+  settings_.columns.clear();
+  for (const IrLevel level : shown->second) settings_.columns << toString(level);
 }
 
 void MainWindow::restoreColumns() {
@@ -195,9 +206,9 @@ void MainWindow::restoreColumns() {
   for (const QString& name : settings_.columns)
     for (const IrLevel level : kShownLevels)
       if (name == toString(level)) known.push_back(level);
-  if (known.size() != 2) return;
-  levelsOf_[WindowMode::code] = {known[0], known[1]};
-  if (mode_ == WindowMode::code) levels_->setLevels(known[0], known[1]);
+  if (known.empty() || known.size() > LevelsPanel::kMostColumns) return;
+  levelsOf_[WindowMode::code] = known;
+  if (mode_ == WindowMode::code) levels_->setLevels(known);
 }
 
 // Before there is a model there is nothing that docks could show.

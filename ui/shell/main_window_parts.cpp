@@ -323,12 +323,13 @@ void MainWindow::makeDocks() {
   details_->setObjectName("details");
   details_->setOpenLinks(false);
   followTheme(details_);
-  dock("Inspector", "detailsDock", details_, Qt::RightDockWidgetArea);
+  dock("Inspector", "detailsDock", makeInspector(), Qt::RightDockWidgetArea);
   makeRunPanel();
   makeQuestions();
   makeOverlay();
   makeLevels();
   makeGraphDocks();
+  makeNotesDock();
   // A panel that is behind others does not widen the window.
   constexpr int kLeastPanelWidth = 240;
   for (int i = 0; i < bottom_->count(); ++i) bottom_->widget(i)->setMinimumWidth(kLeastPanelWidth);

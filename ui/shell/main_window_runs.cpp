@@ -31,6 +31,7 @@
 #include "ui/views/device_counts_text.h"
 #include "ui/views/node_details.h"
 #include "ui/views/overview_page.h"
+#include "ui/views/run/bounded_rate.h"
 #include "ui/views/run/flame_canvas.h"
 #include "ui/views/run/rows_panel.h"
 #include "ui/views/run/run_cards.h"
@@ -270,6 +271,7 @@ double MainWindow::operationsOfKernel(const KernelRow& row) const {
 
 void MainWindow::showKernels(const KernelTable& table) {
   using Columns = KernelColumns;
+  const MachineRoof roof = roofOf(table);
   QStringList places;
   kernelTable_->setSortingEnabled(false);
   kernelTable_->setRowCount(0);
@@ -277,10 +279,11 @@ void MainWindow::showKernels(const KernelTable& table) {
   for (int r = 0; r < kernelTable_->rowCount(); ++r) {
     const KernelRow& row = table.rows[static_cast<size_t>(r)];
     const auto ns = static_cast<double>(row.totalNs);
-    const auto rate = [&](int column, double amount) {
+    const auto rate = [&](int column, double amount, double most) {
       const bool moves = row.kind == "kernel" || row.kind == "builtin" || row.kind == "copy";
-      const double perNs = moves && amount > 0 && ns > 0 ? amount / ns : 0;
-      setNumber(kernelTable_, r, column, perNs > 0 ? QString::number(perNs, 'f', 1) : "", perNs);
+      const BoundedRate of = boundedRate(moves ? amount : 0, ns, most);
+      setNumber(kernelTable_, r, column, of.text(), of.value);
+      kernelTable_->item(r, column)->setToolTip(of.tip());
     };
     setCell(kernelTable_, r, Columns::kName, QString::fromStdString(row.name));
     const Category category = categoryOfKernel(QString::fromStdString(row.name));
@@ -293,8 +296,8 @@ void MainWindow::showKernels(const KernelTable& table) {
               static_cast<double>(row.launchesCount));
     setNumber(kernelTable_, r, Columns::kTotal, timeText(row.totalNs), ns);
     setNumber(kernelTable_, r, Columns::kShare, QString::number(100 * row.share, 'f', 1) + "%", row.share);
-    rate(Columns::kRate, static_cast<double>(row.bytes));
-    rate(Columns::kGflops, operationsOfKernel(row));
+    rate(Columns::kRate, static_cast<double>(row.bytes), roof.gigabytesPerSecond);
+    rate(Columns::kGflops, operationsOfKernel(row), roof.gflops);
     setCell(kernelTable_, r, Columns::kPlace, nodeOfPlace(row.place));
     places << kernelTable_->item(r, Columns::kPlace)->text();
     setCell(kernelTable_, r, Columns::kOnDevice, countsOfKernel(row));
@@ -304,8 +307,10 @@ void MainWindow::showKernels(const KernelTable& table) {
   kernelTable_->sortByColumn(Columns::kTotal, Qt::DescendingOrder);
   kernelTable_->setColumnHidden(Columns::kOnDevice, !result_ || result_->launches.empty());
   fitColumns(kernelTable_);
-  kernelTable_->setColumnWidth(Columns::kName, std::min(kernelTable_->columnWidth(Columns::kName), 260));
-  kernelTable_->setColumnWidth(Columns::kWhat, std::min(kernelTable_->columnWidth(Columns::kWhat), 220));
+  // A column that gave way has a width of 0, which it must not come back with.
+  for (const auto& [column, most] : {std::pair(Columns::kName, 260), std::pair(Columns::kWhat, 220)})
+    if (!kernelTable_->isColumnHidden(column))
+      kernelTable_->setColumnWidth(column, std::min(kernelTable_->columnWidth(column), most));
 }
 
 }  // namespace dyn::ui

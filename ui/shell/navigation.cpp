@@ -40,6 +40,8 @@ Navigation::Navigation(GraphCanvas* canvas, QMenu* menu) : QObject(canvas), canv
   menu->addSeparator();
   ofChosen("First use", "Alt+Home", [this] { goToUse(true); });
   ofChosen("Last use", "Alt+End", [this] { goToUse(false); });
+  menu->addSeparator();
+  ofChosen(QString::fromUtf8("Add a note…"), "N", [this] { Q_EMIT noteWanted(); });
   connect(canvas, &GraphCanvas::nodeSelected, this, &Navigation::noteChoice);
   connect(canvas, &GraphCanvas::menuWanted, this, [this](const QPoint& at) { menu_->popup(at); });
   connect(canvas, &GraphCanvas::sceneReady, this, &Navigation::enable);

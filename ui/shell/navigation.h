@@ -34,6 +34,7 @@ class Navigation : public QObject {
 
  Q_SIGNALS:
   void said(const QString& text);  // "made of 12 values"
+  void noteWanted();               // on the chosen operation
 
  private:
   QAction* add(const QString& text, const QString& key, const std::function<void()>& what);

@@ -24,7 +24,7 @@ class WindowSettings {
   void setDims(const QString& file, const std::map<std::string, int>& dims);
   QByteArray geometry, docks;  // as QMainWindow saves them
   QString mode;                // by name
-  QStringList columns;         // of the mode Code: the names of their levels
+  QStringList columns;         // of the mode Code, one to three: the names of their levels
   Theme theme = Theme::system;
   int textSteps = 0;
   bool followsFile = false;  // a model that changes on disk is read again

@@ -46,7 +46,7 @@ QJsonObject runState(const RunResult& run) {
 
 QJsonArray levelsState(const LevelsPanel& levels) {
   QJsonArray panes;
-  for (int i = 0; i < (levels.isTwo() ? 2 : 1); ++i)
+  for (int i = 0; i < levels.columns(); ++i)
     panes.append(QJsonObject{
         {"level", titleOf(levels.pane(i)->level())},
         {"lines", levels.pane(i)->view()->lineCount()},

@@ -106,6 +106,9 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox { background: @base; color: @text; border: 1px solid @field;
   border-radius: 5px; padding: 3px 7px; selection-background-color: @chosen;
   selection-color: @chosenText; }
+QPlainTextEdit#note { border: 1px solid @field; border-radius: 5px; padding: 2px 4px; }
+QPlainTextEdit#note:hover { border-color: @outline; }
+QPlainTextEdit#note:focus { border-color: @accent; }
 QLineEdit:hover, QSpinBox:hover, QComboBox:hover { border-color: @outline; }
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus { border-color: @accent; }
 QLineEdit:disabled, QSpinBox:disabled, QComboBox:disabled { color: @quiet; background: @window; }

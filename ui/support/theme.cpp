@@ -100,6 +100,11 @@ QColor legibleOn(const QColor& fill) {
   return contrastOf(paper, fill) >= kLegible ? paper : black;
 }
 
+QColor strongestOn(const QColor& fill) {
+  const QColor black(0, 0, 0), white(255, 255, 255);
+  return contrastOf(black, fill) >= contrastOf(white, fill) ? black : white;
+}
+
 QColor quietOn(const QColor& fill) {
   const QColor text = legibleOn(fill);
   for (int part = 40; part > 0; part -= 5)

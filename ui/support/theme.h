@@ -77,6 +77,8 @@ double contrastOf(const QColor& a, const QColor& b);
 // kLegible allows.
 QColor legibleOn(const QColor& fill);
 QColor quietOn(const QColor& fill);
+// Of letters of a few pixels: black or white.
+QColor strongestOn(const QColor& fill);
 
 QPalette lightPalette();
 QPalette darkPalette();

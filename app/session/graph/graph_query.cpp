@@ -14,8 +14,8 @@ namespace dyn {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kFacts = {"op",   "name",  "type", "dtype",
-                                                    "attr", "place", "dim",  "shape"};
+constexpr std::array<std::string_view, 9> kFacts = {"op",    "name", "type",  "dtype", "attr",
+                                                    "place", "dim",  "shape", "note"};
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -197,10 +197,13 @@ Result<GraphQuery> GraphQuery::parse(const std::string& text) {
   return query;
 }
 
-bool GraphQuery::holds(const Term& term, const GraphView& view, const GraphNode& node) {
+bool GraphQuery::holds(const Term& term, const GraphView& view, const GraphNode& node) const {
   const auto in = [&](const std::string& text) {
     return term.pattern ? std::regex_search(text, *term.pattern) : contains(text, term.text);
   };
+  const std::string* note = notes_ ? notes_->of(node) : nullptr;
+  if (term.fact == "note") return note && in(*note);
+  if (term.fact.empty() && note && in(*note)) return true;
   if (term.fact == "op") return in(operatorsOf(node));
   if (term.fact == "name") return in(namesOf(node));
   if (term.fact == "attr") return in(attributesOf(node));

@@ -1,11 +1,13 @@
 // What is searched for in a graph, and how one goes from operation to operation.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include "app/session/graph/note_file.h"
 #include "app/session/views/graph_views.h"
 #include "app/session/views/node_id.h"
 #include "app/session/views/view.h"
@@ -20,6 +22,7 @@ namespace dyn {
 //   f32 [?0, 4]        a type as boxes show it
 //   shape:[batch,seq]  a result or operand of that shape; `?` and `_` stand for any dim, `...` for any number
 //   dim:seq            a dim made of that symbol: seq, past + seq
+//   note:slow          a person's note on it (note_file.h); words look there, too
 //   /mat.*add/         a regular expression, over all facts
 //   "layer norm"       with its blanks
 //   -cast              what must not be found
@@ -27,6 +30,8 @@ class GraphQuery {
  public:
   // Errors: usageError for a regular expression that is none.
   static Result<GraphQuery> parse(const std::string& text);
+  // Notes that are searched, too; null: none.
+  void setNotes(std::shared_ptr<const NoteIndex> notes) { notes_ = std::move(notes); }
   bool matches(const GraphView& view, const GraphNode& node) const;
   // Does a word, and not only what is known of its type, find this weight or constant?
   bool names(const GraphNode& constant) const;
@@ -38,8 +43,9 @@ class GraphQuery {
     std::optional<std::regex> pattern;
     bool absent = false;
   };
-  static bool holds(const Term& term, const GraphView& view, const GraphNode& node);
+  bool holds(const Term& term, const GraphView& view, const GraphNode& node) const;
   std::vector<Term> terms_;
+  std::shared_ptr<const NoteIndex> notes_;
 };
 
 // In execution order. Constants only where `constants`; else who takes a constant that is found stands for

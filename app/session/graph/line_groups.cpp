@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "app/session/graph/level_links.h"
 #include "app/session/views/code_views.h"
@@ -36,14 +37,16 @@ class LinePlaces {
   std::vector<size_t> parent_;
 };
 
-// What the lines of both texts are known by.
+// What the lines of the texts are known by.
 class Keys {
  public:
-  Keys(const IrText& first, const IrText& second)
-      : statements_(isOfKernels(first.level) && isOfKernels(second.level)),
-        kernels_(isOfKernels(first.level) || isOfKernels(second.level)) {
+  explicit Keys(std::span<const IrText* const> texts) {
+    for (const IrText* text : texts) {
+      statements_ = statements_ && isOfKernels(text->level);
+      kernels_ = kernels_ || isOfKernels(text->level);
+    }
     if (kernels_) return;
-    for (const IrText* text : {&first, &second})
+    for (const IrText* text : texts)
       for (const LineOrigin& origin : text->origins) places_.unite(origin.places);
   }
   std::vector<Key> of(const LineOrigin& origin) {
@@ -60,7 +63,7 @@ class Keys {
   }
 
  private:
-  bool statements_, kernels_;
+  bool statements_ = true, kernels_ = false;
   LinePlaces places_;
 };
 
@@ -70,8 +73,8 @@ size_t linesCount(const IrText& text) {
 
 }  // namespace
 
-LineGroups lineGroups(const IrText& first, const IrText& second) {
-  Keys keysOf(first, second);
+LineGroups lineGroups(std::span<const IrText* const> texts) {
+  Keys keysOf(texts);
   std::unordered_map<Key, int> groupOfKey;
   int count = 0;
   const auto mark = [&](const IrText& text) {
@@ -88,19 +91,21 @@ LineGroups lineGroups(const IrText& first, const IrText& second) {
     }
     return groups;
   };
-  LineGroups found{mark(first), mark(second), 0};
+  LineGroups found;
+  for (const IrText* text : texts) found.texts.push_back(mark(*text));
   // Groups of one text alone are none; the others are numbered anew.
-  std::vector<char> inFirst(static_cast<size_t>(count)), inSecond(static_cast<size_t>(count));
-  for (const int group : found.first)
-    if (group >= 0) inFirst[static_cast<size_t>(group)] = 1;
-  for (const int group : found.second)
-    if (group >= 0) inSecond[static_cast<size_t>(group)] = 1;
+  std::vector<int> textsOf(static_cast<size_t>(count)), seenIn(static_cast<size_t>(count), -1);
+  for (size_t text = 0; text < texts.size(); ++text)
+    for (const int group : found.texts[text])
+      if (group >= 0 &&
+          std::exchange(seenIn[static_cast<size_t>(group)], static_cast<int>(text)) != static_cast<int>(text))
+        ++textsOf[static_cast<size_t>(group)];
   std::vector<int> number(static_cast<size_t>(count), -1);
-  for (std::vector<int>* groups : {&found.first, &found.second})
-    for (int& group : *groups) {
+  for (std::vector<int>& groups : found.texts)
+    for (int& group : groups) {
       if (group < 0) continue;
       const auto at = static_cast<size_t>(group);
-      if (inFirst[at] && inSecond[at] && number[at] < 0) number[at] = found.count++;
+      if (textsOf[at] > 1 && number[at] < 0) number[at] = found.count++;
       group = number[at];
     }
   return found;

@@ -1,9 +1,10 @@
-// Lines of two levels that belong together, as groups that a window gives one colour.
+// Lines of two or more levels that belong together, as groups that a window gives one colour.
 //
-// Two texts of kernels meet statement by statement; a text of kernels and one of operations meet where a
-// kernel is launched; graph and bytecode meet at operations, those of one kernel together.
+// Texts of kernels meet statement by statement; where one of them is of operations, all meet where a kernel
+// is launched; graph and bytecode meet at operations, those of one kernel together.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "app/session/views/code_views.h"
@@ -11,11 +12,11 @@
 namespace dyn {
 
 struct LineGroups {
-  std::vector<int> first, second;  // by line, from 0; -1: the other text has nothing that belongs to it
-  int count = 0;                   // groups, numbered as they come in the first text
+  std::vector<std::vector<int>> texts;  // by text and line, from 0; -1: no other text has what belongs to it
+  int count = 0;                        // groups, numbered as they come in the texts
 };
-// Both texts have their origins (level_links.h). An operation of several kernels has the group of the first
+// All texts have their origins (level_links.h). An operation of several kernels has the group of the first
 // one that no operation before it has. Linear in the lines.
-LineGroups lineGroups(const IrText& first, const IrText& second);
+LineGroups lineGroups(std::span<const IrText* const> texts);
 
 }  // namespace dyn

@@ -2,6 +2,7 @@
 #include "app/session/graph/file_graph.h"
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/graph_query.h"
+#include "app/session/graph/note_file.h"
 #include "app/session/graph/trace_views.h"
 #include "app/session/session_state.h"
 #include "app/session/views/graph_views.h"
@@ -64,8 +65,17 @@ Result<View> handle_graph(SessionState& state, const Command& command, Outcome&)
   return makeView(std::move(view));
 }
 
-Result<View> handle_find(SessionState& state, const Command& command, Outcome&) {
+Result<View> handle_find(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(GraphQuery query, GraphQuery::parse(command.text("rest")));
+  DYN_TRY(LoadedModel * model, state.opened());
+  if (Result<NoteTexts> notes = readNotes(noteFileOf(model->request().path)); !notes.ok()) {
+    outcome.warnings.push_back(notes.error());
+    outcome.warnings.back().severity = Severity::warning;
+  } else if (!notes->empty()) {
+    NoteList list;
+    for (const auto& [node, text] : *notes) list.rows.push_back({.node = node, .text = text, .op = {}});
+    query.setNotes(std::make_shared<const NoteIndex>(list));
+  }
   DYN_TRY(GraphView view, graphOf(state, command));
   const std::vector<int> found = findNodes(view, query, true);
   return makeView(nodeListOf(view, found,

@@ -12,9 +12,10 @@ constexpr Id kBegin[] = {Id::load,    Id::reload, Id::info,     Id::check,      
                          Id::type,    Id::vars,   Id::drop,     Id::set,        Id::undo,    Id::save,
                          Id::infer,   Id::help,   Id::generate, Id::generalise, Id::explain, Id::ops,
                          Id::history, Id::source, Id::quit};
-constexpr Id kLook[] = {Id::ir,     Id::graph,   Id::find,   Id::trace,    Id::path, Id::tensor, Id::dims,
-                        Id::why,    Id::plan,    Id::passes, Id::step,     Id::back, Id::diff,   Id::place,
-                        Id::levels, Id::kernels, Id::lines,  Id::bytecode, Id::llvm, Id::asm_};
+constexpr Id kLook[] = {Id::ir,    Id::graph,    Id::find, Id::note,  Id::notes,  Id::trace,
+                        Id::path,  Id::tensor,   Id::dims, Id::why,   Id::plan,   Id::passes,
+                        Id::step,  Id::back,     Id::diff, Id::place, Id::levels, Id::kernels,
+                        Id::lines, Id::bytecode, Id::llvm, Id::asm_};
 constexpr Id kDebug[] = {Id::start, Id::break_,  Id::delete_, Id::watch,  Id::continue_,
                          Id::next,  Id::stepi,   Id::nexti,   Id::finish, Id::registers,
                          Id::kill,  Id::bisect,  Id::verify,  Id::warp,   Id::stepw,

@@ -84,4 +84,15 @@ struct NodeList {
   NodeId firstUse = kNoNode, lastUse = kNoNode;  // of the operation that was asked for
 };
 
+// A person's notes on operations (app/session/graph/note_file.h).
+struct NoteList {
+  std::string file;  // where they are kept
+  struct Row {
+    std::string node, text;
+    NodeId id = kNoNode;  // as the model's file has it; none: the model has no such operation
+    std::string op;
+  };
+  std::vector<Row> rows;  // in the order of their names
+};
+
 }  // namespace dyn

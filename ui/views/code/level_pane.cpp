@@ -5,6 +5,8 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
+#include <QResizeEvent>
 #include <QSignalBlocker>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -57,42 +59,59 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
   find_->setPlaceholderText("Find");
   find_->setToolTip("Enter: the next match; Shift+Enter: the previous match");
   find_->setClearButtonEnabled(true);
-  find_->setMinimumWidth(50);
+  find_->setMinimumWidth(24);
   found_ = new QLabel;
   note_ = new QLabel;
   note_->setObjectName(name + "Note");
   note_->setForegroundRole(QPalette::PlaceholderText);
   note_->hide();
-  auto* wrap = new QToolButton;
-  wrap->setText("Wrap");
-  wrap->setToolTip("Wrap long lines");
-  wrap->setObjectName(name + "Wrap");
-  wrap->setCheckable(true);
-  auto* save = new QToolButton;
-  save->setText(QString::fromUtf8("Save…"));
-  save->setToolTip("Write this text to a file");
-  save->setObjectName(name + "Save");
+  wrap_ = new QToolButton;
+  wrap_->setText("Wrap");
+  wrap_->setToolTip("Wrap long lines");
+  wrap_->setObjectName(name + "Wrap");
+  wrap_->setCheckable(true);
+  save_ = new QToolButton;
+  save_->setText(QString::fromUtf8("Save…"));
+  save_->setToolTip("Write this text to a file");
+  save_->setObjectName(name + "Save");
+  more_ = new QToolButton;
+  more_->setText(QString::fromUtf8("⋯"));
+  more_->setToolTip("Wrap, save");
+  more_->setAccessibleName("More");
+  more_->setObjectName(name + "More");
+  more_->setPopupMode(QToolButton::InstantPopup);
+  auto* menu = new QMenu(more_);
+  QAction* wrapped = menu->addAction("Wrap long lines");
+  wrapped->setCheckable(true);
+  connect(wrapped, &QAction::toggled, wrap_, &QToolButton::setChecked);
+  connect(wrap_, &QToolButton::toggled, wrapped, &QAction::setChecked);
+  connect(menu->addAction(QString::fromUtf8("Save…")), &QAction::triggered, save_, &QToolButton::click);
+  more_->setMenu(menu);
+  more_->hide();
   row_->addWidget(levels_);
   row_->addWidget(find_, 1);
   row_->addWidget(found_);
   row_->addWidget(note_);
-  row_->addWidget(wrap);
-  row_->addWidget(save);
+  row_->addWidget(wrap_);
+  row_->addWidget(save_);
+  row_->addWidget(more_);
   column->addLayout(row_);
   view_ = new CodeView;
   view_->setObjectName(name + "Text");
   view_->setShortNames(true);
   column->addWidget(view_, 1);
+  setMinimumWidth(kLeastWidth);
   connect(levels_, &QComboBox::currentIndexChanged, this, [this] {
     setFault({});
     Q_EMIT levelChosen();
   });
-  connect(wrap, &QToolButton::toggled, view_, &CodeView::setWrapped);
-  connect(save, &QToolButton::clicked, this, [this] {
+  connect(wrap_, &QToolButton::toggled, view_, &CodeView::setWrapped);
+  connect(save_, &QToolButton::clicked, this, [this] {
     const QString file = chooseSaveFile(this, "Write " + titleOf(level()), "level.txt", "Text (*.txt)");
     if (!file.isEmpty()) Q_EMIT saveWanted(file);
   });
   connect(view_, &CodeView::findAsked, this, [this] {
+    find_->show();
     find_->setFocus();
     find_->selectAll();
   });
@@ -101,6 +120,17 @@ LevelPane::LevelPane(const QString& name, QWidget* parent) : QWidget(parent) {
     const bool back = (QGuiApplication::keyboardModifiers() & Qt::ShiftModifier) != 0;
     find(back ? CodeView::Direction::backward : CodeView::Direction::forward);
   });
+}
+
+// Of three columns in a small window each has room for its level, the search and little more.
+void LevelPane::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  constexpr int kRoomy = 330;
+  const bool isRoomy = width() >= kRoomy + added_;
+  wrap_->setVisible(isRoomy);
+  save_->setVisible(isRoomy);
+  find_->setVisible(isRoomy || added_ == 0 || !find_->text().isEmpty());  // else it comes by Ctrl+F
+  more_->setVisible(!isRoomy);
 }
 
 IrLevel LevelPane::level() const { return static_cast<IrLevel>(levels_->currentData().toInt()); }
@@ -142,7 +172,12 @@ bool LevelPane::cover(const QString& message) {
   return true;
 }
 
-void LevelPane::addButton(QToolButton* button) { row_->addWidget(button); }
+void LevelPane::addButton(QToolButton* button) {
+  constexpr int kButtonWidth = 24;
+  button->setFixedWidth(kButtonWidth);
+  added_ += kButtonWidth + row_->spacing();
+  row_->addWidget(button);
+}
 
 void LevelPane::find(CodeView::Direction direction) { view_->find(find_->text(), direction); }
 

@@ -37,12 +37,16 @@ class LevelPane : public QWidget {
   bool isCovered() const { return covered_; }
   const Shared<IrText>& text() const { return text_; }
   CodeView* view() const { return view_; }
-  void addButton(QToolButton* button);  // at the right of its row
+  static constexpr int kLeastWidth = 150;
+  void addButton(QToolButton* button);  // narrow  // at the right of its row
   void find(CodeView::Direction direction = CodeView::Direction::forward);
 
  Q_SIGNALS:
   void levelChosen();
   void saveWanted(const QString& file);
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void sayFound();
@@ -50,10 +54,13 @@ class LevelPane : public QWidget {
   Shared<IrText> text_;
   std::shared_ptr<const CodeText> code_;  // of text_
   bool covered_ = false;
+  int added_ = 0;  // width of the buttons that were added
   QComboBox* levels_ = nullptr;
   QLineEdit* find_ = nullptr;
   QLabel* found_ = nullptr;
   QLabel* note_ = nullptr;
+  QToolButton *wrap_ = nullptr, *save_ = nullptr;
+  QToolButton* more_ = nullptr;  // both, where there is no room for them
   QHBoxLayout* row_ = nullptr;
   CodeView* view_ = nullptr;
 };

@@ -50,14 +50,9 @@ LevelsPanel::LevelsPanel(QWidget* parent) : QWidget(parent) {
   splitter_ = new QSplitter(Qt::Horizontal);
   splitter_->setChildrenCollapsible(false);
   column->addWidget(splitter_);
-  two_ = new QToolButton;
-  two_->setText("Two");
-  two_->setObjectName("levelsTwo");
-  two_->setToolTip("Two levels side by side");
-  two_->setCheckable(true);
-  two_->setChecked(true);
-  for (int i = 0; i < 2; ++i) {
-    auto* pane = new LevelPane(i == 0 ? "leftLevel" : "rightLevel");
+  constexpr const char* kNames[kMostColumns] = {"leftLevel", "rightLevel", "thirdLevel"};
+  for (int i = 0; i < kMostColumns; ++i) {
+    auto* pane = new LevelPane(kNames[i]);
     panes_[static_cast<size_t>(i)] = pane;
     splitter_->addWidget(pane);
     connect(pane, &LevelPane::levelChosen, this, &LevelsPanel::refresh);
@@ -77,9 +72,19 @@ LevelsPanel::LevelsPanel(QWidget* parent) : QWidget(parent) {
     connect(pane->view(), &CodeView::markClicked, this,
             [this](int line) { Q_EMIT breakpointClicked(line + 1); });
   }
-  panes_[0]->addButton(two_);
-  panes_[1]->setLevel(IrLevel::assembly);
-  connect(two_, &QToolButton::toggled, this, &LevelsPanel::setTwo);
+  constexpr const char* kTips[kMostColumns] = {"One level", "Two levels side by side",
+                                               "Three levels side by side"};
+  for (int i = 0; i < kMostColumns; ++i) {
+    auto* button = counts_[static_cast<size_t>(i)] = new QToolButton;
+    button->setText(QString::number(i + 1));
+    button->setObjectName(QString("levelsColumns%1").arg(i + 1));
+    button->setToolTip(kTips[i]);
+    button->setAccessibleName(kTips[i]);
+    button->setCheckable(true);
+    connect(button, &QToolButton::clicked, this, [this, i] { setColumns(i + 1); });
+    panes_[0]->addButton(button);
+  }
+  setLevels({IrLevel::graph, IrLevel::assembly});
 }
 
 void LevelsPanel::setModel(bool canCompile, bool hasSource) {
@@ -106,20 +111,40 @@ void LevelsPanel::setStep(int step) {
   refresh();
 }
 
-void LevelsPanel::setLevels(IrLevel left, IrLevel right) {
-  panes_[0]->setLevel(left);
-  panes_[1]->setLevel(right);
+void LevelsPanel::setLevels(const std::vector<IrLevel>& levels) {
+  const size_t count = std::clamp<size_t>(levels.size(), 1, kMostColumns);
+  for (size_t i = 0; i < std::min(count, levels.size()); ++i) panes_[i]->setLevel(levels[i]);
+  columns_ = static_cast<int>(count);
+  for (size_t i = 0; i < panes_.size(); ++i) {
+    panes_[i]->setVisible(i < count);
+    counts_[i]->setChecked(i + 1 == count);
+  }
   refresh();
 }
 
-bool LevelsPanel::isTwo() const { return two_->isChecked(); }
+std::vector<IrLevel> LevelsPanel::levels() const {
+  std::vector<IrLevel> shown;
+  for (const LevelPane* pane : panes_)
+    if (isShown(*pane)) shown.push_back(pane->level());
+  return shown;
+}
 
-bool LevelsPanel::isShown(const LevelPane& pane) const { return isTwo() || &pane == panes_[0]; }
+void LevelsPanel::setColumns(int count) {
+  std::vector<IrLevel> shown = levels();
+  constexpr IrLevel kNext[] = {IrLevel::graph,    IrLevel::assembly, IrLevel::loop,
+                               IrLevel::bytecode, IrLevel::llvm,     IrLevel::source};
+  shown.resize(std::min(shown.size(), static_cast<size_t>(count)));
+  for (const IrLevel level : kNext)
+    if (shown.size() < static_cast<size_t>(count) &&
+        std::find(shown.begin(), shown.end(), level) == shown.end())
+      shown.push_back(level);
+  const bool grew = count > columns_;
+  setLevels(shown);
+  if (grew) splitter_->setSizes({1300, 1000, 1000});  // the first one has the buttons
+}
 
-void LevelsPanel::setTwo(bool two) {
-  two_->setChecked(two);
-  panes_[1]->setVisible(two);
-  refresh();
+bool LevelsPanel::isShown(const LevelPane& pane) const {
+  return std::find(panes_.begin(), panes_.begin() + columns_, &pane) != panes_.begin() + columns_;
 }
 
 void LevelsPanel::showEvent(QShowEvent* event) {
@@ -208,13 +233,20 @@ void LevelsPanel::fill(LevelPane& pane) {
 
 // What belongs together has one colour. Without a second text there is nothing to belong to.
 void LevelsPanel::colour() {
-  const bool both = isTwo() && panes_[0]->text() && panes_[1]->text();
-  LineGroups groups;
-  if (both) groups = lineGroups(*panes_[0]->text(), *panes_[1]->text());
+  std::vector<const IrText*> texts;
+  std::vector<LevelPane*> of;
   for (LevelPane* pane : panes_)
-    if (pane->isCovered()) (pane == panes_[0] ? groups.first : groups.second).clear();
-  panes_[0]->view()->setGroups(std::move(groups.first));
-  panes_[1]->view()->setGroups(std::move(groups.second));
+    if (isShown(*pane) && pane->text()) {
+      texts.push_back(pane->text().get());
+      of.push_back(pane);
+    }
+  LineGroups groups = lineGroups(texts);
+  for (LevelPane* pane : panes_) {
+    const auto at = std::find(of.begin(), of.end(), pane);
+    const bool isPlain = at == of.end() || of.size() < 2 || pane->isCovered();
+    pane->view()->setGroups(isPlain ? std::vector<int>()
+                                    : std::move(groups.texts[static_cast<size_t>(at - of.begin())]));
+  }
 }
 
 LevelsPanel::Lines LevelsPanel::linesOf(int pane, int line) const {
@@ -224,9 +256,9 @@ LevelsPanel::Lines LevelsPanel::linesOf(int pane, int line) const {
   const auto at = static_cast<uint32_t>(line) + 1;
   const LineOrigin* origin = originOf(*from, at);
   if (!origin) return lines;
-  for (int other = 0; other < 2; ++other) {
+  for (int other = 0; other < kMostColumns; ++other) {
     const Shared<IrText>& to = panes_[static_cast<size_t>(other)]->text();
-    if (!to || (other != pane && !isTwo())) continue;
+    if (!to || !isShown(*panes_[static_cast<size_t>(other)])) continue;
     std::vector<uint32_t>& found = lines[static_cast<size_t>(other)];
     // Of its own text the operation, or what the statement became; not all that shares its kernel.
     if (other == pane && (!origin->inKernel || origin->loopLine == 0))
@@ -241,9 +273,10 @@ void LevelsPanel::choose(int pane, int line) {
   for (LevelPane* one : panes_) one->setNote({});
   chosen_ = linesOf(pane, line);
   highlight();
-  const auto other = static_cast<size_t>(1 - pane);
-  if (!chosen_[other].empty() && !anySeen(*panes_[other]->view(), chosen_[other]))
-    panes_[other]->view()->showLine(static_cast<int>(chosen_[other].front()) - 1);
+  for (size_t other = 0; other < panes_.size(); ++other)
+    if (static_cast<int>(other) != pane && !chosen_[other].empty() &&
+        !anySeen(*panes_[other]->view(), chosen_[other]))
+      panes_[other]->view()->showLine(static_cast<int>(chosen_[other].front()) - 1);
   const LevelPane& from = *panes_[static_cast<size_t>(pane)];
   if (const Shared<IrText> text = from.text(); text && !from.isCovered()) tellNode(*text, line);
 }

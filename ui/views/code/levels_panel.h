@@ -1,6 +1,6 @@
-// LevelsPanel: two levels of the model side by side: source, graph, loops, LLVM IR, machine code,
-// bytecode. Lines that belong together have the same background, and a line that is chosen in one is
-// marked in both.
+// LevelsPanel: one, two or three levels of the model side by side: source, graph, loops, LLVM IR, machine
+// code, bytecode. Lines that belong together have the same background, and a line that is chosen in one is
+// marked in all.
 //
 // The panel asks by signal (command ir --linked) when it is seen, and is given the answers. Bytecode shows
 // where a run stands, and takes breakpoints.
@@ -28,9 +28,13 @@ class LevelsPanel : public QWidget {
   // Another model, or none: texts and choices go. What cannot be compiled may have a source.
   void setModel(bool canCompile, bool hasSource);
   void setStep(int step);  // that the level of the graph shows
-  void setLevels(IrLevel left, IrLevel right);
-  void setTwo(bool two);
-  bool isTwo() const;
+  // As many columns as there are levels, one to three.
+  void setLevels(const std::vector<IrLevel>& levels);
+  std::vector<IrLevel> levels() const;  // of the columns that are shown
+  // One that comes has a level that no other shows.
+  void setColumns(int count);
+  int columns() const { return columns_; }
+  static constexpr int kMostColumns = 3;
   // The operation that is chosen elsewhere.
   void showPlace(const QString& place);
   // An answer to :ir --linked is this panel's alone: true. Stops and breakpoints are others', too.
@@ -50,7 +54,7 @@ class LevelsPanel : public QWidget {
   void showEvent(QShowEvent* event) override;
 
  private:
-  using Lines = std::array<std::vector<uint32_t>, 2>;  // of each pane, from 1, ascending
+  using Lines = std::array<std::vector<uint32_t>, kMostColumns>;  // of each pane, from 1, ascending
   struct Level {
     Shared<IrText> text;
     std::shared_ptr<const CodeText> code;
@@ -71,9 +75,10 @@ class LevelsPanel : public QWidget {
   void showMarks();
   LevelPane* bytecodePane() const;
 
-  std::array<LevelPane*, 2> panes_{};
+  std::array<LevelPane*, kMostColumns> panes_{};
   QSplitter* splitter_ = nullptr;
-  QToolButton* two_ = nullptr;
+  std::array<QToolButton*, kMostColumns> counts_{};  // choose how many columns there are
+  int columns_ = 2;
   std::map<IrLevel, Level> levels_;
   bool canCompile_ = false, hasSource_ = false, telling_ = false;
   int step_ = -1;

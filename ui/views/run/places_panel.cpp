@@ -24,7 +24,7 @@
 #include "ui/support/short_name.h"
 #include "ui/support/theme.h"
 #include "ui/support/why_grey.h"
-#include "ui/views/run/run_cards.h"
+#include "ui/views/run/bounded_rate.h"
 #include "ui/views/table.h"
 #include "ui/views/table_copy.h"
 
@@ -63,19 +63,15 @@ class BackgroundDelegate : public QStyledItemDelegate {
   }
 };
 
-QString rate(double amount, double ns) {
-  return amount > 0 && ns > 0 ? QString::number(amount / ns, 'f', 1) : "";
-}
-
 // The least time by the machine's limits, over the time it took. Nothing does better than its bound: where
-// one seems to, the bound is wrong, and that is said.
+// one seems to, the bound is wrong, and there is no figure.
 QString boundText(const PlaceRow& row) {
   if (row.boundNs <= 0 || row.totalNs <= 0) return {};
   const double share = 100 * static_cast<double>(row.boundNs) / static_cast<double>(row.totalNs);
-  return share > 100.5 ? QString("> 100 %") : QString::number(share, 'f', 0) + " %";
+  return share > 100.5 ? QString::fromUtf8("–") : QString::number(share, 'f', 0) + " %";
 }
 
-void fillItem(PlaceItem& item, const PlaceRow& row, int64_t runNs) {
+void fillItem(PlaceItem& item, const PlaceRow& row, int64_t runNs, const MachineRoof& roof) {
   const double ns = static_cast<double>(row.totalNs);
   item.setText(kPlace, QString::fromStdString(row.label));
   item.setToolTip(kPlace, QString::fromStdString(row.place.empty() ? row.label : row.place));
@@ -84,8 +80,12 @@ void fillItem(PlaceItem& item, const PlaceRow& row, int64_t runNs) {
   item.put(kTime, timeText(row.totalNs), ns);
   item.put(kShare, runNs > 0 ? QString::number(100 * ns / static_cast<double>(runNs), 'f', 1) + " %" : "",
            ns);
-  item.put(kRate, rate(row.bytes, ns), ns > 0 ? row.bytes / ns : 0);
-  item.put(kGflops, rate(row.operations, ns), ns > 0 ? row.operations / ns : 0);
+  const auto putRate = [&](PlacesColumn column, const BoundedRate& rate) {
+    item.put(column, rate.text(), rate.value);
+    item.setToolTip(column, rate.tip());
+  };
+  putRate(kRate, boundedRate(row.bytes, ns, roof.gigabytesPerSecond));
+  putRate(kGflops, boundedRate(row.operations, ns, roof.gflops));
   item.put(kBound, boundText(row), ns > 0 ? static_cast<double>(row.boundNs) / ns : 0);
   if (row.boundNs > row.totalNs && row.totalNs > 0) item.setToolTip(kBound, kBeyondBound);
   if (row.kind == "gap") {
@@ -114,7 +114,9 @@ void RooflinePlot::setPlaces(Shared<PlaceTree> places, const Roof& roof) {
     for (size_t i = 0; i < places_->rows.size(); ++i) {
       const PlaceRow& row = places_->rows[i];
       if (row.kind != "operation" || row.operations <= 0 || row.bytes <= 0 || row.totalNs <= 0) continue;
-      const Point point{i, row.operations / row.bytes, row.operations / static_cast<double>(row.totalNs)};
+      Point point{i, row.operations / row.bytes, row.operations / static_cast<double>(row.totalNs)};
+      point.isBeyond = point.gflops >
+                       std::min(roof_.gflops, point.intensity * std::max(roof_.memoryRate, roof_.cacheRate));
       leastY = std::min(leastY, point.gflops);
       leastX = std::min(leastX, point.intensity);
       mostX = std::max(mostX, point.intensity);
@@ -197,9 +199,9 @@ void RooflinePlot::paintEvent(QPaintEvent*) {
   for (const Point& p : points_) longest = std::max(longest, places_->rows[p.row].totalNs);
   QColor color = palette().color(QPalette::Highlight);
   color.setAlpha(150);
-  painter.setBrush(color);
-  painter.setPen(QPen(palette().color(QPalette::Base), 1));
   for (const Point& p : points_) {
+    painter.setBrush(p.isBeyond ? QBrush(Qt::NoBrush) : QBrush(color));
+    painter.setPen(QPen(p.isBeyond ? color : palette().color(QPalette::Base), 1));
     const double share = static_cast<double>(places_->rows[p.row].totalNs) / static_cast<double>(longest);
     const double radius = 3 + 7 * std::sqrt(share);
     painter.drawEllipse(positionOf(p), radius, radius);
@@ -234,6 +236,10 @@ void RooflinePlot::mouseMoveEvent(QMouseEvent* event) {
   if (i < 0) return QToolTip::hideText();
   const Point& p = points_[static_cast<size_t>(i)];
   const PlaceRow& row = places_->rows[p.row];
+  if (p.isBeyond)
+    return QToolTip::showText(
+        event->globalPosition().toPoint(),
+        QString::fromStdString(row.place) + "\n" + timeText(row.totalNs) + ". " + kBeyondBound, this);
   QToolTip::showText(event->globalPosition().toPoint(),
                      QString("%1\n%2, %3 GFLOP/s, %4 operations a byte")
                          .arg(QString::fromStdString(row.place), timeText(row.totalNs))
@@ -387,9 +393,10 @@ void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
   tree_->clear();
   items_.clear();
   shownPlaces_ = places;
+  const MachineRoof roof = roofOf(*run_->profile);
   for (const PlaceRow& row : places->rows) {
     auto* item = new PlaceItem;
-    fillItem(*item, row, places->runNs);
+    fillItem(*item, row, places->runNs, roof);
     if (row.parent < 0)
       tree_->addTopLevelItem(item);
     else

@@ -43,6 +43,7 @@ class RooflinePlot : public QWidget {
   struct Point {
     size_t row = 0;
     double intensity = 0, gflops = 0;
+    bool isBeyond = false;  // the roof: it is hollow, and has no figure
   };
   const std::vector<Point>& points() const { return points_; }
   QPointF positionOf(const Point& point) const;

@@ -10,6 +10,7 @@
 #include "app/engine/run/run_statistics.h"
 #include "ui/graph/graph_scene.h"
 #include "ui/support/theme.h"
+#include "ui/views/run/bounded_rate.h"
 
 namespace dyn::ui {
 
@@ -56,38 +57,81 @@ RunCard memoryCard(const RunResult& run) {
           "Memory"};
 }
 
+struct LaunchSums {
+  double operations = 0, bytes = 0, ns = 0;  // of launches that compute
+  double boundNs = 0, boundedNs = 0;         // of those with a bound that holds
+  int64_t beyond = 0;                        // kernels that took less than their bound
+};
+LaunchSums sumsOf(const RunResult& run) {
+  LaunchSums sums;
+  for (const TimelineEvent& event : run.timeline)
+    if (event.kind == "kernel" || event.kind == "builtin") sums.operations += event.operations;
+  for (const KernelRow& row : run.profile->rows) {
+    if (!computes(row)) continue;
+    sums.ns += static_cast<double>(row.totalNs);
+    sums.bytes += row.movedBytes > 0 ? row.movedBytes : static_cast<double>(row.bytes);
+    if (row.boundNs <= 0) continue;
+    if (row.boundNs > row.totalNs) {
+      ++sums.beyond;
+      continue;
+    }
+    sums.boundNs += static_cast<double>(row.boundNs);
+    sums.boundedNs += static_cast<double>(row.totalNs);
+  }
+  return sums;
+}
+
 // Arithmetic over the time of the launches that were profiled; what it is of the least time that the machine
 // allows.
-RunCard rateCard(const RunResult& run) {
+RunCard rateCard(const RunResult& run, const LaunchSums& sums) {
   const KernelTable& table = *run.profile;
-  double operations = 0, ns = 0, boundNs = 0, boundedNs = 0;
-  for (const TimelineEvent& event : run.timeline)
-    if (event.kind == "kernel" || event.kind == "builtin") operations += event.operations;
-  for (const KernelRow& row : table.rows) {
-    if (!computes(row)) continue;
-    const auto took = static_cast<double>(row.totalNs);
-    ns += took;
-    if (row.boundNs <= 0) continue;
-    boundNs += std::min(static_cast<double>(row.boundNs), took);
-    boundedNs += took;
+  const BoundedRate rate = boundedRate(sums.operations, sums.ns, roofOf(table).gflops);
+  RunCard card{"rate", "Arithmetic", "not counted", "", rate.tip(), "bounds", ""};
+  if (rate.value > 0) card.value = rate.text() + " GFLOP/s";
+  if (rate.isBeyond) {
+    card.value = QString::fromUtf8("–");
+    card.note = "beyond what was measured";
+    return card;
   }
-  double gflops = operations > 0 && ns > 0 ? operations / ns : 0;
-  RunCard card{"rate", "Arithmetic", "", "", "", "bounds", ""};
-  if (table.explained && table.mostGflops > 0 && gflops > table.mostGflops) {
-    gflops = table.mostGflops;
-    card.tip = kBeyondBound;
-  }
-  card.value = gflops > 0 ? QString("%1 GFLOP/s").arg(gflops, 0, 'f', 1) : "not counted";
-  if (boundedNs <= 0) {
+  if (!table.explained) {
     card.note = "compare with the machine";
     card.tip = "Measures the machine once, and says how near each launch comes to its bound.";
     return card;
   }
-  card.note = QString("%1 % of the machine's bound").arg(100 * boundNs / boundedNs, 0, 'f', 0);
-  if (card.tip.isEmpty())
-    card.tip =
-        "The least time that arithmetic and memory of this machine allow, over the time of the launches: " +
-        QString::fromStdString(table.limits);
+  QString left;
+  if (sums.beyond > 0)
+    left = QString(
+               "\nWithout %1 that took less than the bound: data in a nearer cache than it assumes, or a "
+               "machine that was busy when it was measured.")
+               .arg(sums.beyond == 1 ? QString("1 kernel") : groupedText(sums.beyond) + " kernels");
+  if (sums.boundedNs <= 0) {
+    card.note = "no bound is known";
+    card.tip = sums.beyond > 0 ? QString(kBeyondBound) : "Of none of the kernels is the arithmetic known.";
+    return card;
+  }
+  card.note = QString("%1 % of the machine's bound").arg(100 * sums.boundNs / sums.boundedNs, 0, 'f', 0);
+  card.tip =
+      "The least time that arithmetic and memory of this machine allow, over the time of the launches: " +
+      QString::fromStdString(table.limits) + left;
+  return card;
+}
+
+// What kernels read and write, over their time.
+RunCard trafficCard(const RunResult& run, const LaunchSums& sums) {
+  const KernelTable& table = *run.profile;
+  const BoundedRate rate = boundedRate(sums.bytes, sums.ns, roofOf(table).gigabytesPerSecond);
+  RunCard card{"traffic", "Memory traffic", "not counted", "", rate.tip(), "panel", "Kernels"};
+  if (rate.isBeyond) {
+    card.value = QString::fromUtf8("–");
+    card.note = "beyond what was measured";
+    return card;
+  }
+  if (rate.value > 0) card.value = rate.text() + " GB/s";
+  card.note = bytesText(static_cast<int64_t>(sums.bytes)) + " read and written";
+  card.tip = "Elements that kernels read and write, over their time; of caches, too.";
+  if (table.explained && table.memoryGigabytesPerSecond > 0)
+    card.tip +=
+        QString(" This machine's memory gives %1 GB/s.").arg(table.memoryGigabytesPerSecond, 0, 'f', 1);
   return card;
 }
 
@@ -147,7 +191,9 @@ QPushButton* cardButton(const RunCard& card) {
 
 QList<RunCard> runCards(const RunResult& run) {
   if (!run.profile || run.profile->rows.empty()) return {};
-  return {timeCard(run), slowestCard(*run.profile), memoryCard(run), rateCard(run), countCard(run)};
+  const LaunchSums sums = sumsOf(run);
+  return {timeCard(run),       slowestCard(*run.profile), memoryCard(run),
+          rateCard(run, sums), trafficCard(run, sums),    countCard(run)};
 }
 
 RunCards::RunCards(QWidget* parent) : QWidget(parent) {

@@ -1,5 +1,5 @@
 // RunCards: what a run comes to, in a row above the graph: time, slowest kernel, peak of memory, arithmetic
-// against the bound of the machine, kernels. Each card leads to its detail.
+// and memory traffic against the bounds of the machine, kernels. Each card leads to its detail.
 #pragma once
 
 #include <QList>
@@ -11,18 +11,13 @@
 
 namespace dyn::ui {
 
-// Nothing does better than its bound: where a time says so, this is said.
-inline constexpr const char* kBeyondBound =
-    "It took less than its bound: its data was in a nearer cache than the bound assumes, or the machine was "
-    "busy when it was measured.";
-
 struct RunCard {
   QString name, title, value, note, tip;
   QString link, target;  // as of MainWindow::followLink
 };
 
-// Of a run with a profile; {} without one. A share of the bound is there once the machine was measured, and
-// is never more than all of it.
+// Of a run with a profile; {} without one. A share of the bound is there once the machine was measured. What
+// is beyond its bound has no figure (bounded_rate.h).
 QList<RunCard> runCards(const RunResult& run);
 
 class RunCards : public QWidget {

@@ -52,4 +52,15 @@ Json viewJson(const NodeList& view) {
   return json;
 }
 
+Json viewJson(const NoteList& view) {
+  Json rows = Json::array();
+  for (const NoteList::Row& row : view.rows) {
+    rows.push_back({{"node", row.node}, {"note", row.text}});
+    if (row.id == kNoNode) continue;
+    rows.back()["id"] = row.id;
+    rows.back()["op"] = row.op;
+  }
+  return {{"file", view.file}, {"notes", rows}};
+}
+
 }  // namespace dyn

@@ -24,4 +24,12 @@ std::string viewText(const NodeList& view, const TextOptions& options) {
          (rows.empty() ? "" : textTable({">#", "operator", "value", "type", "place"}, rows, options)) + uses;
 }
 
+std::string viewText(const NoteList& view, const TextOptions& options) {
+  if (view.rows.empty()) return "no notes; :note NODE TEXT writes one, to " + view.file + "\n";
+  TextRows rows;
+  for (const NoteList::Row& row : view.rows)
+    rows.push_back({row.node, row.id == kNoNode ? "not in this model" : row.op, row.text});
+  return textTable({"node", "operator", "note"}, rows, options) + "in " + view.file + "\n";
+}
+
 }  // namespace dyn

@@ -46,6 +46,8 @@ TEST(Colors, textIsLegibleOnEveryFillThatIsUsed) {
       expectLegible(colors.text, colors.fill, theme + opClass.toStdString());
       expectLegible(colors.quiet, colors.fill, theme + opClass.toStdString() + ", quiet");
     }
+    expectLegible(frameTitleColor(dark), themeColors(dark).base, theme + "frame");
+    expectLegible(noteInk(), noteFill(), theme + "note");
     for (int step = 0; step <= 50; ++step) {
       expectText(heatColor(step / 50.0), theme + "heat");
       expectText(ratioColor(std::exp2(step / 12.5 - 2), dark), theme + "ratio");
@@ -69,6 +71,52 @@ TEST(Colors, textIsLegibleOnEveryFillThatIsUsed) {
     expectLegible(palette.color(QPalette::HighlightedText), palette.color(QPalette::Highlight),
                   theme + "chosen");
   }
+}
+
+// What is drawn, with the paleness of small letters: at every scale the text of a box can be read, or there
+// is none.
+TEST(Colors, textIsLegibleAtEveryScale) {
+  constexpr int kSteps = 10;
+  for (const bool dark : {false, true}) {
+    QApplication::setPalette(dark ? darkPalette() : lightPalette());
+    auto view = std::make_shared<GraphView>();
+    std::vector<NodeTime> times;
+    for (int i = 0; i <= kSteps; ++i) {
+      GraphNode node;
+      node.id = static_cast<NodeId>(i) + 1;
+      node.op = node.label = "MWMW";
+      node.place = "m: " + std::to_string(i);
+      view->nodes.push_back(node);
+      if (i > 0) times.push_back({node.place, {}, i * 1000});
+    }
+    GraphCanvas canvas;
+    canvas.setPalette(QApplication::palette());
+    canvas.resize(900, 600);
+    canvas.setGraph(view, false);
+    for (const bool hot : {false, true}) {
+      canvas.setTimes(hot ? times : std::vector<NodeTime>());
+      for (const double scale : {0.1, 0.2, 0.26, 0.3, 0.4, 0.55, 0.69, 0.7, 0.85, 1.0, 1.5})
+        for (const SceneBox& box : canvas.scene().boxes) {
+          canvas.showAt(scale, box.rect.center());
+          const QImage image = canvas.grab().toImage();
+          const QRectF at(canvas.onScreen(box.rect.topLeft()), canvas.onScreen(box.rect.bottomRight()));
+          const QRect inner = at.adjusted(4, 3, -4, -3).toRect();
+          if (inner.width() < 8 || inner.height() < 3) continue;
+          const QColor fill = image.pixelColor(QPoint(inner.left(), inner.center().y()));
+          double most = 1;
+          for (int y = inner.top(); y <= inner.bottom(); ++y)
+            for (int x = inner.left(); x <= inner.right(); ++x)
+              most = std::max(most, contrastOf(image.pixelColor(x, y), fill));
+          const std::string where = std::string(dark ? "dark" : "light") + (hot ? ", heat " : " ") +
+                                    std::to_string(scale) + ", box " + box.title.toStdString();
+          if (scale >= kTextScale)
+            EXPECT_GE(most, kLegible) << where;
+          else
+            EXPECT_LT(most, 1.2) << where << ": no text";
+        }
+    }
+  }
+  applyTheme(Theme::system);
 }
 
 // Two operations that one kernel computes, one that another does, and memory for them.

@@ -94,13 +94,15 @@ void tell(Story& story, MainWindow& window, const QString& file) {
   auto* levels = window.findChild<LevelsPanel*>();
   story.step(window, "show levels", [&] { window.showPanel("Code"); });
   for (const IrLevel level : kShownLevels)
-    story.step(window, "choose level", [&] { levels->setLevels(IrLevel::graph, level); });
-  story.step(window, "choose levels of kernels",
-             [&] { levels->setLevels(IrLevel::loop, IrLevel::assembly); });
+    story.step(window, "choose level", [&] { levels->setLevels({IrLevel::graph, level}); });
+  story.step(window, "choose levels of kernels", [&] {
+    levels->setLevels({IrLevel::loop, IrLevel::assembly});
+  });
   story.step(window, "choose line", [&] { Q_EMIT levels->pane(0)->view()->lineChosen(40); });
   story.step(window, "hover line", [&] { Q_EMIT levels->pane(1)->view()->lineHovered(200); });
-  story.step(window, "choose levels of operations",
-             [&] { levels->setLevels(IrLevel::graph, IrLevel::bytecode); });
+  story.step(window, "choose levels of operations", [&] {
+    levels->setLevels({IrLevel::graph, IrLevel::bytecode});
+  });
   story.step(window, "pass with levels", [&] { passes->setCurrentCell(1, 1); });
   EXPECT_TRUE(levels->pane(0)->text() && levels->pane(1)->text());
   window.showPanel("Changes");

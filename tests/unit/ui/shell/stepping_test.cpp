@@ -61,7 +61,7 @@ class SteppingWindow : public testing::Test {
   }
   void show(IrLevel left, IrLevel right) {
     ASSERT_TRUE(window_.showPanel("Code"));
-    levels_->setLevels(left, right);
+    levels_->setLevels({left, right});
     settle();
     ASSERT_TRUE(levels_->pane(0)->text() && levels_->pane(1)->text());
   }
@@ -131,7 +131,7 @@ TEST_F(SteppingWindow, linesThatBelongTogetherHaveOneColour) {
   const QPoint end(at.right() - 2, at.center().y());
   EXPECT_NE(image.pixel(end), plain.pixel(end));
   // One pane alone has nothing to belong to.
-  levels_->setTwo(false);
+  levels_->setColumns(1);
   EXPECT_TRUE(view(0).groups().empty());
 }
 

@@ -6,9 +6,11 @@
 #include <QCheckBox>
 #include <QPushButton>
 #include <QTabWidget>
+#include <QTableWidget>
 
 #include "tests/support/window_story.h"
 #include "ui/views/code/levels_panel.h"
+#include "ui/views/run/bounded_rate.h"
 #include "ui/views/run/stop_panel.h"
 
 namespace dyn::ui {
@@ -18,7 +20,8 @@ RunResult cardRun(int64_t boundNs) {
   auto table = std::make_shared<KernelTable>();
   table->profiled = true;
   table->explained = boundNs > 0;
-  table->mostGflops = boundNs > 0 ? 10 : 0;
+  table->mostGflops = boundNs > 0 ? 30 : 0;
+  table->memoryGigabytesPerSecond = boundNs > 0 ? 8 : 0;
   KernelRow fast, slow;
   fast.kind = slow.kind = "kernel";
   fast.name = "relu";
@@ -28,6 +31,7 @@ RunResult cardRun(int64_t boundNs) {
   fast.share = 0.25;
   slow.share = 0.75;
   fast.boundNs = slow.boundNs = boundNs;
+  fast.bytes = slow.bytes = 10000;
   table->rows = {fast, slow};
   RunResult run;
   run.runsNs = {4000, 4100, 4200};
@@ -47,22 +51,47 @@ const RunCard& card(const QList<RunCard>& cards, const char* name) {
 TEST(RunCards, WhatARunComesTo) {
   EXPECT_TRUE(runCards(RunResult()).isEmpty());
   const QList<RunCard> cards = runCards(cardRun(0));
-  ASSERT_EQ(cards.size(), 5);
+  ASSERT_EQ(cards.size(), 6);
   EXPECT_TRUE(card(cards, "time").note.startsWith("median of 3, spread "));
   EXPECT_EQ(card(cards, "slowest").value, "softmax");
   EXPECT_TRUE(card(cards, "slowest").note.startsWith("75.0 %"));
   EXPECT_EQ(card(cards, "rate").value, "20.0 GFLOP/s");
   EXPECT_FALSE(card(cards, "rate").note.contains("%")) << "the machine was not measured";
+  EXPECT_EQ(card(cards, "traffic").value, "5.0 GB/s");
 }
 
+// What is beyond its bound has no figure: one that is cut to the bound would be no measurement.
 TEST(RunCards, NoFigureBeyondTheBoundOfTheMachine) {
+  const QString none = QString::fromUtf8("–");
   const QList<RunCard> within = runCards(cardRun(500));
+  EXPECT_EQ(card(within, "rate").value, "20.0 GFLOP/s");
   EXPECT_EQ(card(within, "rate").note, "25 % of the machine's bound");
-  // It does 10 GFLOP/s at most; and the bound of a launch is more than it took.
-  const QList<RunCard> beyond = runCards(cardRun(5000));
-  EXPECT_EQ(card(beyond, "rate").value, "10.0 GFLOP/s");
-  EXPECT_EQ(card(beyond, "rate").note, "100 % of the machine's bound");
-  EXPECT_TRUE(card(beyond, "rate").tip.contains("less than its bound")) << "and says why";
+  // One kernel of two took less than its bound: the share is that of the other.
+  const QList<RunCard> mixed = runCards(cardRun(1500));
+  EXPECT_EQ(card(mixed, "rate").note, "50 % of the machine's bound");
+  EXPECT_TRUE(card(mixed, "rate").tip.contains("Without 1 kernel that took less")) << "and says so";
+  const QList<RunCard> allLess = runCards(cardRun(5000));
+  EXPECT_FALSE(card(allLess, "rate").note.contains("%"));
+  EXPECT_EQ(card(allLess, "rate").tip, kBeyondBound);
+  RunResult beyond = cardRun(500);
+  beyond.timeline[0].operations = 800000;  // 200 GFLOP/s of 30
+  auto table = std::make_shared<KernelTable>(*beyond.profile);
+  for (KernelRow& row : table->rows) row.bytes = 100000;  // 50 GB/s of 8
+  beyond.profile = table;
+  for (const char* name : {"rate", "traffic"}) {
+    EXPECT_EQ(card(runCards(beyond), name).value, none) << name;
+    EXPECT_EQ(card(runCards(beyond), name).tip, kBeyondBound) << "and says why";
+  }
+  table->cacheGigabytesPerSecond = 60;
+  EXPECT_EQ(card(runCards(beyond), "traffic").value, "50.0 GB/s") << "a cache can do that";
+}
+
+TEST(RunCards, ARateHasItsRoof) {
+  EXPECT_EQ(boundedRate(200, 10, 0).text(), "20.0") << "the machine was not measured";
+  EXPECT_EQ(boundedRate(200, 10, 25).text(), "20.0");
+  EXPECT_EQ(boundedRate(200, 10, 15).text(), QString::fromUtf8("–"));
+  EXPECT_EQ(boundedRate(200, 10, 15).tip(), kBeyondBound);
+  EXPECT_EQ(boundedRate(0, 10, 15).text(), "");
 }
 
 class CardStory : public test::WindowStory {
@@ -100,9 +129,26 @@ TEST_F(CardStory, eachLeadsToItsDetail) {
   press("card_rate");
   EXPECT_EQ(tab(), "By layer");
   EXPECT_TRUE(named<QCheckBox>("bounds")->isChecked());
-  EXPECT_TRUE(named<QPushButton>("card_rate")->accessibleName().contains("of the machine's bound"));
+  const QString rate = named<QPushButton>("card_rate")->accessibleName();
+  EXPECT_TRUE(rate.contains("of the machine's bound") || rate.contains("beyond") || rate.contains("no bound"))
+      << rate.toStdString();
   open("/samples/models/gru/model.onnx");
   EXPECT_FALSE(cards->isVisible()) << "of another model";
+}
+
+TEST_F(CardStory, columnsOfKernelsAreWholeOrAway) {
+  auto* table = named<QTableWidget>("kernels");
+  for (const QSize size : {QSize(1000, 700), QSize(1440, 900), QSize(1000, 700), QSize(1900, 1000)}) {
+    window_.resize(size);
+    settle();
+    WindowStory::press("Ctrl+R");
+    if (!window_.lastRun()) GTEST_SKIP() << "this build generates no code";
+    for (int column = 0; column < table->columnCount(); ++column)
+      EXPECT_TRUE(table->isColumnHidden(column) ||
+                  table->columnWidth(column) >=
+                      table->fontMetrics().horizontalAdvance(table->horizontalHeaderItem(column)->text()))
+          << size.width() << ": " << table->horizontalHeaderItem(column)->text().toStdString();
+  }
 }
 
 // A run is followed in its program, not in machine code.
