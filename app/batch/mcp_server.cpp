@@ -38,7 +38,8 @@ bool isWritten(ArgumentKind kind) {
 
 // Does the command write also when no argument of it is a file to write?
 bool alwaysWrites(const CommandSpec& spec) {
-  if (spec.id == CommandId::save || spec.id == CommandId::cache || spec.id == CommandId::tune) return true;
+  constexpr CommandId kOwnFiles[] = {CommandId::save, CommandId::cache, CommandId::tune, CommandId::note};
+  if (std::find(std::begin(kOwnFiles), std::end(kOwnFiles), spec.id) != std::end(kOwnFiles)) return true;
   return std::any_of(spec.arguments.begin(), spec.arguments.end(), [&](const ArgumentSpec& a) {
     return isWritten(a.kind) &&
            (a.required || spec.id == CommandId::exportModel || spec.id == CommandId::report);

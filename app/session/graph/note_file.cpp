@@ -83,6 +83,7 @@ NoteIndex::NoteIndex(const NoteList& notes) {
 }
 
 const std::string* NoteIndex::of(const GraphNode& node) const {
+  if (node.kind == NodeKind::output) return nullptr;  // it has the name of what makes it
   if (const auto found = byName_.find(noteNameOf(node)); found != byName_.end() && !found->first.empty())
     return &found->second;
   const auto found = byId_.find(node.id);

@@ -62,7 +62,7 @@ struct LaunchSums {
   double boundNs = 0, boundedNs = 0;         // of those with a bound that holds
   int64_t beyond = 0;                        // kernels that took less than their bound
 };
-LaunchSums sumsOf(const RunResult& run) {
+LaunchSums launchSumsOf(const RunResult& run) {
   LaunchSums sums;
   for (const TimelineEvent& event : run.timeline)
     if (event.kind == "kernel" || event.kind == "builtin") sums.operations += event.operations;
@@ -191,7 +191,7 @@ QPushButton* cardButton(const RunCard& card) {
 
 QList<RunCard> runCards(const RunResult& run) {
   if (!run.profile || run.profile->rows.empty()) return {};
-  const LaunchSums sums = sumsOf(run);
+  const LaunchSums sums = launchSumsOf(run);
   return {timeCard(run),       slowestCard(*run.profile), memoryCard(run),
           rateCard(run, sums), trafficCard(run, sums),    countCard(run)};
 }

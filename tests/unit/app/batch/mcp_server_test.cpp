@@ -91,6 +91,7 @@ TEST_F(McpServerTest, WithoutLeaveNoToolWrites) {
   EXPECT_THAT(textOf(use("ir", {{"o", file}})), HasSubstr("--allow-writes"));
   EXPECT_NE(::access(file.c_str(), F_OK), 0);
   EXPECT_EQ(ask("tools/call", {{"name", "save"}, {"arguments", Json::object()}})["error"]["code"], -32602);
+  EXPECT_EQ(ask("tools/call", {{"name", "note"}, {"arguments", Json::object()}})["error"]["code"], -32602);
   EXPECT_THAT(textOf(use("set", {{"name", "native-code"}, {"value", "on"}})), HasSubstr("is the user's"));
   EXPECT_FALSE(use("set")["isError"]);
 
