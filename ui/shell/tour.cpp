@@ -41,7 +41,7 @@ const std::vector<Tour>& tours() {
        "modes/profile",
        "models/bert/model.onnx",
        {{"The model runs for 4 texts of 128 words. The slowest kernels come first.", "line",
-         ":profile --dim batch=4 --dim seq=128"},
+         ":profile batch=4 seq=128"},
         {"The same time by module: a bar is as wide as its time. A double click goes into it.", "panel",
          "Flame"},
         {"Along time, with a row for each thread.", "panel", "Timeline"},

@@ -38,7 +38,7 @@ constexpr std::string_view kFirstLines =
     "An expression is evaluated; a command begins with a colon.\n"
     "  x = random(f32, [2, 3])     y = relu(x @ w) + 1.0     y[0, 1:]     f = fn (a) {...}     _ is the last "
     "value\n"
-    "  :load model.onnx            :run --dim seq=59         then the outputs are bound to their names\n";
+    "  :load model.onnx            :run seq=59               then the outputs are bound to their names\n";
 
 constexpr std::string_view kLastLines =
     "\n:help GROUP lists a group, such as :help look; :help NAME or ?NAME explains a command, an operator or "

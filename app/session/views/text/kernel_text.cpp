@@ -83,16 +83,24 @@ std::string copiesText(const std::vector<CopyRow>& all, const TextOptions& optio
 
 std::string boundsText(const KernelTable& table, const char* timeTitle, const TextOptions& options) {
   TextRows rows;
+  bool isBeyond = false;
   for (const KernelRow& k : table.rows)
-    if (!k.bound.empty())
+    if (!k.bound.empty()) {
+      const std::optional<double> fraction = boundFraction(k);
+      isBeyond = isBeyond || !fraction;
       rows.push_back({k.kind, shortened(k.name, 36), std::to_string(k.launchesCount), durationText(k.totalNs),
                       fmt::format("{:.1f}%", k.share * 100), bytesText(static_cast<int64_t>(k.movedBytes)),
                       fmt::format("{:.3g}", (k.operations + k.calls) * 1e-6), k.bound,
-                      fmt::format("{:.0f}%", boundFraction(k) * 100), k.dims, nodeOf(k.site)});
+                      fraction ? fmt::format("{:.0f}%", *fraction * 100) : "-", k.dims, nodeOf(k.site)});
+    }
   return textTable({"kind", "name", ">launches", std::string(">") + timeTitle, ">share", ">moved", ">Mop",
                     "bound by", ">of it", "sizes", "at"},
                    rows, options) +
-         table.limits + "\n";
+         table.limits + "\n" +
+         (isBeyond ? sentence("-: it took less than its bound, as its data was in a nearer cache than the bound "
+                              "assumes",
+                              options)
+                   : "");
 }
 
 std::string viewText(const TuneView& view, const TextOptions& options) {

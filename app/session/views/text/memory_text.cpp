@@ -39,27 +39,39 @@ std::string peakText(const PlanView& v) {
 }  // namespace
 
 std::string viewText(const PlanView& view, const TextOptions& options) {
+  // With sizes: numbers, the peak first. Without: formulas.
+  const bool hasSizes = !view.dims.empty();
   std::string text;
-  for (const PlanArena& arena : view.arenas)
-    text +=
-        sentence(fmt::format("arena of @{}: {} bytes{}, {} slots", arena.function, arena.bytes,
-                             arena.sizeBytes ? " = " + bytesText(*arena.sizeBytes) : "", arena.slotsCount),
-                 options);
+  if (hasSizes)
+    text += sentence("with " + dimValuesText(view.dims) + ": " +
+                         (view.predictedPeakBytes ? peakText(view)
+                                                  : "the peak is not known from these dims alone" +
+                                                        (view.whyNoPeak.empty() ? "" : ": " + view.whyNoPeak)),
+                     options);
+  for (const PlanArena& arena : view.arenas) {
+    std::string line = "arena of @" + arena.function + ": ";
+    line += arena.sizeBytes ? fmt::format("{} in {} slots = {} bytes", bytesText(*arena.sizeBytes),
+                                          arena.slotsCount, arena.bytes)
+                            : fmt::format("{} bytes, {} slots", arena.bytes, arena.slotsCount);
+    text += sentence(line, options);
+  }
   TextRows rows;
-  for (const PlanBuffer& b : view.buffers)
-    rows.push_back({b.name, "@" + b.function, b.pooled ? "pool" : b.offset, b.bytes, bytesOrDash(b.sizeBytes),
-                    fmt::format("{}..{}", b.begin, b.end)});
-  if (!rows.empty()) text += textTable({"buffer", "in", "offset", "bytes", ">size", "life"}, rows, options);
+  for (const PlanBuffer& b : view.buffers) {
+    const std::string offset = b.pooled ? "pool" : b.offsetBytes ? std::to_string(*b.offsetBytes) : b.offset;
+    const std::string life = fmt::format("{}..{}", b.begin, b.end);
+    if (hasSizes)
+      rows.push_back({b.name, "@" + b.function, offset, bytesOrDash(b.sizeBytes), life, b.bytes});
+    else
+      rows.push_back({b.name, "@" + b.function, offset, b.bytes, bytesOrDash(b.sizeBytes), life});
+  }
+  if (!rows.empty())
+    text += hasSizes ? textTable({"buffer", "in", ">offset", ">size", "life", "bytes"}, rows, options)
+                     : textTable({"buffer", "in", "offset", "bytes", ">size", "life"}, rows, options);
   text += sentence("at most " + view.peak + " bytes, constants " + bytesText(view.constantsBytes), options);
   if (view.copiesCount > 0)
     text += fmt::format("{} {} of {} bytes because readers take no strides, see :kernels\n", view.copiesCount,
                         view.copiesCount == 1 ? "copy" : "copies", view.copied);
-  if (!view.dims.empty()) text += "with " + dimValuesText(view.dims) + ": ";
-  if (view.predictedPeakBytes) text += peakText(view);
-  if (!view.dims.empty() && !view.predictedPeakBytes)
-    text +=
-        "the peak is not known from these dims alone" + (view.whyNoPeak.empty() ? "" : ": " + view.whyNoPeak);
-  if (view.predictedPeakBytes || !view.dims.empty()) text += "\n";
+  if (!hasSizes && view.predictedPeakBytes) text += peakText(view) + "\n";
   return text;
 }
 
