@@ -10,11 +10,12 @@
 namespace dyn::vm::kernels {
 namespace {
 
-constexpr int64_t kMostPlaces = 16;      // of the output
-constexpr int64_t kMostTerms = 1 << 17;  // (channel, live tap) of all places
-constexpr int64_t kDepthBlock = 2048;    // k steps whose weights stay in the L2 cache
-constexpr double kLeastTileCycles = 4;   // a step of a tile of one row waits for the one before it
-constexpr double kGain = 1.1;            // less is not worth gathering
+constexpr int64_t kMostPlaces = 16;         // of the output
+constexpr int64_t kMostTerms = 1 << 16;     // (channel, live tap) of all places
+constexpr int64_t kMostGathered = 1 << 18;  // elements of a block of images, where that allows a full tile
+constexpr int64_t kDepthBlock = 2048;       // k steps whose weights stay in the L2 cache
+constexpr double kLeastTileCycles = 4;      // a step of a tile of one row waits for the one before it
+constexpr double kGain = 1.1;               // less is not worth gathering
 
 double cyclesOfTiles(int64_t maxRows, int64_t rows) {
   double cycles = 0;
@@ -52,8 +53,8 @@ struct GatheredTask {
   const ConvolutionCall& work;
   const Convolution& c;
   FilterPanels panels;
-  int64_t images;     // of a block
-  int64_t terms = 0;  // of all places
+  int64_t images = 0;  // of a block
+  int64_t terms = 0;   // of all places
   std::array<Place, kMostPlaces> places;
   std::array<int64_t, kMostPlaces> firstTerm;   // of each place, in the tables
   std::array<int64_t, kMostPlaces> firstInput;  // of each place, in what is gathered
@@ -62,13 +63,16 @@ struct GatheredTask {
   float* inputs = nullptr;
 
   explicit GatheredTask(const ConvolutionCall& convolution) : work(convolution), c(convolution.c), panels(c) {
-    images = evenPart(c.batch, 2 * panels.kernels.maxRows);
     for (int64_t p = 0; p < c.outputSize(); ++p) {
       const auto i = static_cast<size_t>(p);
       places[i] = placeAt(c, p);
       firstTerm[i] = terms;
-      firstInput[i] = gathered;
       terms += places[i].live() * c.channels;
+    }
+    const int64_t maxRows = panels.kernels.maxRows;
+    images = evenPart(c.batch, std::clamp(kMostGathered / std::max<int64_t>(terms, 1), maxRows, 2 * maxRows));
+    for (int64_t p = 0; p < c.outputSize(); ++p) {
+      firstInput[static_cast<size_t>(p)] = gathered;
       gathered += images * leading(p);
     }
   }

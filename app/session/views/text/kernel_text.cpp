@@ -97,10 +97,11 @@ std::string boundsText(const KernelTable& table, const char* timeTitle, const Te
                     "bound by", ">of it", "sizes", "at"},
                    rows, options) +
          table.limits + "\n" +
-         (isBeyond ? sentence("-: it took less than its bound, as its data was in a nearer cache than the bound "
-                              "assumes",
-                              options)
-                   : "");
+         (isBeyond
+              ? sentence("-: it took less than its bound, as its data was in a nearer cache than the bound "
+                         "assumes",
+                         options)
+              : "");
 }
 
 std::string viewText(const TuneView& view, const TextOptions& options) {

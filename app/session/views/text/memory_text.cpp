@@ -43,11 +43,12 @@ std::string viewText(const PlanView& view, const TextOptions& options) {
   const bool hasSizes = !view.dims.empty();
   std::string text;
   if (hasSizes)
-    text += sentence("with " + dimValuesText(view.dims) + ": " +
-                         (view.predictedPeakBytes ? peakText(view)
-                                                  : "the peak is not known from these dims alone" +
-                                                        (view.whyNoPeak.empty() ? "" : ": " + view.whyNoPeak)),
-                     options);
+    text +=
+        sentence("with " + dimValuesText(view.dims) + ": " +
+                     (view.predictedPeakBytes ? peakText(view)
+                                              : "the peak is not known from these dims alone" +
+                                                    (view.whyNoPeak.empty() ? "" : ": " + view.whyNoPeak)),
+                 options);
   for (const PlanArena& arena : view.arenas) {
     std::string line = "arena of @" + arena.function + ": ";
     line += arena.sizeBytes ? fmt::format("{} in {} slots = {} bytes", bytesText(*arena.sizeBytes),
