@@ -10,8 +10,8 @@
 
 namespace dyn {
 
-// The least time over the one it took, at most 1. Null where it took less than that, so that the bound does not
-// hold: its data was in a nearer cache than the bound assumes.
+// The least time over the one it took, at most 1. Null where it took less than that, so that the bound does
+// not hold: its data was in a nearer cache than the bound assumes.
 std::optional<double> boundFraction(const KernelRow& row);
 
 struct TuneView : TuneReport {
