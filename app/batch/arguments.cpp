@@ -53,7 +53,10 @@ CLI::Option* addOption(CLI::App& app, const std::string& names, const OptionValu
     case OptionValue::Kind::text:
       return addTyped<std::string>(app, names, help);
     case OptionValue::Kind::texts:
-      return addTyped<std::vector<std::string>>(app, names, help)->take_all()->expected(1);
+      return addTyped<std::vector<std::string>>(app, names, help)
+          ->take_all()
+          ->expected(1)
+          ->allow_extra_args(false);
     case OptionValue::Kind::arguments:
       return addTyped<std::vector<std::string>>(app, names, help);
     case OptionValue::Kind::whole:

@@ -37,12 +37,14 @@ void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
   app.add_flag("--describe", r.describe, "print the inputs, outputs, dims and memory of the model");
   app.add_option("--dim", r.dims, "size of a dim: NAME=N, or several: NAME=N,OTHER=M")
       ->take_all()
-      ->expected(1);
+      ->expected(1)
+      ->allow_extra_args(false);
   app.add_option("--input", r.inputs,
                  "value of an input: NAME=@file.npy, @file.pb, random[:SEED], zeros, ones, range or [1,2,3]; "
                  "default: random")
       ->take_all()
-      ->expected(1);
+      ->expected(1)
+      ->allow_extra_args(false);
   app.add_option("--output-dir", r.outputDirectory, "write each output as NAME.npy");
   app.add_option("--repeat", r.run.repeat, "number of timed runs")->check(CLI::Range(int64_t{1}, INT64_MAX));
   app.add_option("--warmup", r.run.warmup, "runs before the timed ones")

@@ -50,10 +50,12 @@ std::string viewText(const PlanView& view, const TextOptions& options) {
                                                     (view.whyNoPeak.empty() ? "" : ": " + view.whyNoPeak)),
                  options);
   for (const PlanArena& arena : view.arenas) {
-    std::string line = "arena of @" + arena.function + ": ";
-    line += arena.sizeBytes ? fmt::format("{} in {} slots = {} bytes", bytesText(*arena.sizeBytes),
-                                          arena.slotsCount, arena.bytes)
-                            : fmt::format("{} bytes, {} slots", arena.bytes, arena.slotsCount);
+    const std::string slots =
+                          fmt::format("{} {}", arena.slotsCount, arena.slotsCount == 1 ? "slot" : "slots"),
+                      name = "arena of @" + arena.function + ": ";
+    const std::string line = arena.sizeBytes ? fmt::format("{}{} in {} = {} bytes", name,
+                                                           bytesText(*arena.sizeBytes), slots, arena.bytes)
+                                             : fmt::format("{}{} bytes, {}", name, arena.bytes, slots);
     text += sentence(line, options);
   }
   TextRows rows;
