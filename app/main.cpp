@@ -1,6 +1,4 @@
 // dynrepl: without arguments the shell, with a model's file the shell with that model, else batch mode.
-#include <unistd.h>
-
 #include <string>
 #include <string_view>
 
