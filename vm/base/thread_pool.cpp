@@ -56,6 +56,12 @@ ThreadPool::ThreadPool(uint32_t threadCount, std::shared_ptr<WorkerSet> shared)
   posted_.resize(threadCount_ - 1);
 }
 
+ThreadPool::ThreadPool(const ThreadPool& whole, uint32_t first, uint32_t threadCount)
+    : ThreadPool(threadCount, whole.workers_) {
+  first_ = first;
+  isShared_ = whole.isShared_;
+}
+
 void ThreadPool::watch(bool on) {
   watched_ = on && workers_;
   if (watched_) spans_.assign(workers_->workerCount(), {});
@@ -65,14 +71,18 @@ uint64_t ThreadPool::clockNs() const {
   return simulated_ ? static_cast<uint64_t>(computedNs() - savedNs_) : nowNs();
 }
 
-bool ThreadPool::runInTurn(uint32_t taskCount, TaskFunction function, void* argument) {
+// What a lane has saved by itself is not counted again.
+bool ThreadPool::runInTurn(uint32_t taskCount, TaskFunction function, void* argument,
+                           std::span<const std::unique_ptr<ThreadPool>> lanes) {
   bool done = true;
   int64_t togetherNs = 0;
   const int64_t beginNs = computedNs();
   for (uint32_t task = 0; task < taskCount; ++task) {
+    ThreadPool* lane = lanes.empty() ? nullptr : lanes[task].get();
+    if (lane) lane->savedNs_ = 0;
     const int64_t before = computedNs();
     done = WorkerSet::runsToItsEnd(function, argument, task) && done;
-    const int64_t ownNs = computedNs() - before;
+    const int64_t ownNs = computedNs() - before - (lane ? lane->savedNs_ : 0);
     const int64_t beginsNs = task == 0 ? (taskCount - 1) * kPostNs : int64_t{task} * kPostNs + kArrivalNs;
     togetherNs = std::max(togetherNs, beginsNs + ownNs);
   }
@@ -80,18 +90,24 @@ bool ThreadPool::runInTurn(uint32_t taskCount, TaskFunction function, void* argu
   return done;
 }
 
-// Worker i runs task i+1: the same each time, so that its caches hold what it had.
-bool ThreadPool::runOnOwn(uint32_t taskCount, TaskFunction function, void* argument) {
+// Worker first_+i runs task i+1: the same each time, so that its caches hold what it had. Of lanes: the
+// worker that each begins with.
+bool ThreadPool::runOnOwn(uint32_t taskCount, TaskFunction function, void* argument,
+                          std::span<const std::unique_ptr<ThreadPool>> lanes) {
   WorkerSet& workers = *workers_;
-  const uint32_t posted = std::min(taskCount - 1, workers.startedCount());
-  for (uint32_t i = 0; i < posted; ++i)
-    posted_[i] = workers.post(static_cast<WorkerSet::Number>(i), function, argument, i + 1, spansOf(i));
+  const auto workerOf = [&](uint32_t i) {
+    return static_cast<WorkerSet::Number>(lanes.empty() ? first_ + i : lanes[i + 1]->first_ - 1);
+  };
+  const uint32_t started = workers.startedCount();
+  uint32_t posted = 0;
+  for (; posted + 1 < taskCount && workerOf(posted) < started; ++posted)
+    posted_[posted] = workers.post(workerOf(posted), function, argument, posted + 1, spansOf(workerOf(posted)));
   // Whatever happens here, the others still use what `argument` points to until they are done.
   bool done = WorkerSet::runsToItsEnd(function, argument, 0);
   for (uint32_t i = 0; i < posted; ++i) {
-    const auto worker = static_cast<WorkerSet::Number>(i);
-    const bool mine = workers.takeBack(worker, posted_[i]);
-    done = (mine ? WorkerSet::runsToItsEnd(function, argument, i + 1) : workers.await(worker, posted_[i])) &&
+    const bool mine = workers.takeBack(workerOf(i), posted_[i]);
+    done = (mine ? WorkerSet::runsToItsEnd(function, argument, i + 1)
+                 : workers.await(workerOf(i), posted_[i])) &&
            done;
   }
   for (uint32_t task = posted + 1; task < taskCount; ++task)
@@ -123,10 +139,26 @@ void ThreadPool::run(uint32_t taskCount, TaskFunction function, void* argument) 
     for (uint32_t task = 0; task < taskCount; ++task)
       done = WorkerSet::runsToItsEnd(function, argument, task) && done;
   } else if (simulated_) {
-    done = runInTurn(taskCount, function, argument);
+    done = runInTurn(taskCount, function, argument, {});
   } else {
     workers_->start();  // what the system does not give, the calling thread does itself
-    done = isShared_ ? runOnShared(taskCount, function, argument) : runOnOwn(taskCount, function, argument);
+    done =
+        isShared_ ? runOnShared(taskCount, function, argument) : runOnOwn(taskCount, function, argument, {});
+  }
+  if (!done) throw std::bad_alloc();
+}
+
+void ThreadPool::runLanes(std::span<const std::unique_ptr<ThreadPool>> lanes, TaskFunction function,
+                          void* argument) {
+  const auto count = static_cast<uint32_t>(lanes.size());
+  if (!workers_ || count <= 1) return run(count, function, argument);
+  for (const std::unique_ptr<ThreadPool>& lane : lanes) lane->simulated_ = simulated_;
+  bool done = false;
+  if (simulated_) {
+    done = runInTurn(count, function, argument, lanes);
+  } else {
+    workers_->start();
+    done = isShared_ ? runOnShared(count, function, argument) : runOnOwn(count, function, argument, lanes);
   }
   if (!done) throw std::bad_alloc();
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "vm/base/worker_set.h"
@@ -21,6 +22,9 @@ class ThreadPool {
   // Workers are started by the first parallel run. threadCount counts the calling thread.
   explicit ThreadPool(uint32_t threadCount);
   ThreadPool(uint32_t threadCount, std::shared_ptr<WorkerSet> shared);
+  // A lane of `whole`: threadCount of its threads from number `first` on, for whoever runs on the first of
+  // them (runLanes).
+  ThreadPool(const ThreadPool& whole, uint32_t first, uint32_t threadCount);
   ThreadPool(const ThreadPool&) = delete;
 
   uint32_t threadCount() const { return threadCount_; }
@@ -30,6 +34,9 @@ class ThreadPool {
   // done. When workers cannot be started the tasks run here one after the other. A task that throws
   // (std::bad_alloc of its own memory) ends alone; when all are done std::bad_alloc is thrown here.
   void run(uint32_t taskCount, TaskFunction function, void* argument);
+  // Runs task i on the first thread of lanes[i], all at the same time; each may run tasks on its own lane.
+  // The lanes are of this pool and share no thread; the first begins with the calling one.
+  void runLanes(std::span<const std::unique_ptr<ThreadPool>> lanes, TaskFunction function, void* argument);
 
   // From the next run on workers note when they work (watch(true) forgets what they noted before). Tasks that
   // the caller runs itself are not noted. Both while nothing runs.
@@ -70,12 +77,15 @@ class ThreadPool {
   }
 
  private:
-  bool runInTurn(uint32_t taskCount, TaskFunction function, void* argument);
-  bool runOnOwn(uint32_t taskCount, TaskFunction function, void* argument);
+  bool runInTurn(uint32_t taskCount, TaskFunction function, void* argument,
+                 std::span<const std::unique_ptr<ThreadPool>> lanes);
+  bool runOnOwn(uint32_t taskCount, TaskFunction function, void* argument,
+                std::span<const std::unique_ptr<ThreadPool>> lanes);
   bool runOnShared(uint32_t taskCount, TaskFunction function, void* argument);
   std::vector<TaskSpan>* spansOf(uint32_t worker) { return watched_ ? &spans_[worker] : nullptr; }
 
   uint32_t threadCount_;
+  uint32_t first_ = 0;  // of the threads of the whole: the calling one is 0, worker i is i+1
   bool isShared_ = false;
   bool watched_ = false, simulated_ = false;
   int64_t savedNs_ = 0;

@@ -543,6 +543,17 @@ int32_t dyn_flow_closure(DynFlow* flow, int32_t target, int32_t function, const 
   return setMade(ROWS(flow), target, gathered(ROWS(flow), DYN_FREESTANDING_CLOSURE, function, captures));
 }
 
+/* --- a stage: here its calls run one after the other */
+
+int32_t dyn_flow_branch(DynFlow* flow, int32_t branches, int32_t branch, int64_t steps, int64_t pieces) {
+  (void)flow, (void)branches, (void)branch, (void)steps, (void)pieces;
+  return 1;
+}
+int32_t dyn_flow_join(DynFlow* flow) {
+  (void)flow;
+  return 1;
+}
+
 /* --- computing */
 
 static int32_t cancelled(DynFreestanding* vm) {

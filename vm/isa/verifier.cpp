@@ -175,6 +175,9 @@ class FunctionVerifier {
         if (Status status = checkDevice(word(2)); !status.ok()) return status;
         return checkDevice(word(3));
       }
+      case Opcode::branch:
+        if (word(0) >= 2 && word(0) <= kMaximumBranches && word(1) >= 0 && word(1) < word(0)) return okStatus();
+        return problem("branch " + std::to_string(word(1)) + " of " + std::to_string(word(0)));
       case Opcode::getField:
         return word(2) >= 0 ? okStatus() : problem("negative field");
       case Opcode::storeGlobal:

@@ -235,6 +235,16 @@ struct FlowCalls {
     });
   }
 
+  static int32_t branch(DynFlow* flow, int32_t branches, int32_t branch, int64_t steps,
+                        int64_t pieces) {
+    of(flow).branch(branches, {steps, pieces, branch});
+    return 1;
+  }
+  static int32_t join(DynFlow* flow) {
+    if (!of(flow).stage_.isOpen()) return 1;
+    return call(flow, [](Interpreter& vm) { return vm.joinStage(); });
+  }
+
   static int32_t invoke(DynFlow* flow, const int32_t* results, int32_t function, const int32_t* arguments,
                         int32_t resume) {
     return trapPoint(flow, [&](Interpreter& vm) {
@@ -255,6 +265,7 @@ struct FlowCalls {
   static int32_t ret(DynFlow* flow, const int32_t* results) {
     bool last = false;
     const int32_t well = call(flow, [&](Interpreter& vm) {
+      if (!vm.joinStage()) return false;
       last = vm.popFrame(words(results));
       return true;
     });

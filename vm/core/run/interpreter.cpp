@@ -25,7 +25,8 @@ Interpreter::Interpreter(const Module& module, const InterpreterOptions& options
     : module_(module),
       program_(module.program()),
       options_(options),
-      host_(options.threads, &trapBits_, module.kernelEntries()) {
+      host_(options.threads, &trapBits_, module.kernelEntries()),
+      stage_(module, options.pool, options.threads, &trapBits_, host_) {
   size_t buffers = 0, scalars = 0;
   for (const KernelRow& kernel : program_.kernels) {
     buffers = std::max<size_t>(buffers, kernel.bufferCount);
@@ -95,6 +96,7 @@ Status Interpreter::run(uint32_t function, std::span<Object* const> arguments,
     outcome = Outcome::fault;
     status_.code = DYN_OUT_OF_MEMORY;
   }
+  stage_.drop();  // after a fault
   finishDevices();
   if (outcome != Outcome::done || !status_.ok()) clear();
   return std::move(status_);
@@ -135,6 +137,10 @@ bool Interpreter::growStack(size_t scalars, size_t objects) {
 }
 
 bool Interpreter::pushFrame(uint32_t function, const int32_t* resume, const int32_t* results) {
+  if (!joinStage()) {
+    dropGathered();
+    return false;
+  }
   size_t scalarBase = 0, objectBase = 0;
   if (!frames_.empty()) {
     if (frames_.size() >= options_.depthLimit) {
@@ -228,6 +234,7 @@ bool Interpreter::invoke(uint32_t function, WordList arguments, const int32_t* r
 }
 
 bool Interpreter::tailInvoke(uint32_t function, WordList arguments) {
+  if (!joinStage()) return false;
   gather(arguments);
   releaseRegisters(frames_.back());
   return enter(function);
@@ -341,7 +348,7 @@ Interpreter::Outcome Interpreter::trace() {
   if (!(bits & kStep) &&
       !std::binary_search(breakpoints_.begin(), breakpoints_.end(), std::pair{function, position}))
     return Outcome::proceed;
-  if (!settle()) return Outcome::fault;  // who is called may look at any tensor
+  if (!joinStage() || !settle()) return Outcome::fault;  // who is called may look at any tensor
   const std::string text = printInstruction(program_, function, position);
   const dyn_trap trap{static_cast<int32_t>(function),
                       position,
@@ -665,9 +672,17 @@ Interpreter::Outcome Interpreter::loop() {
       }
       case Opcode::ret:
         at_ = at;
+        if (!joinStage()) return Outcome::fault;
         if (popFrame(wordsAt(w))) return Outcome::done;
         DYN_RELOAD();
         break;
+
+      case Opcode::branch:
+        branch(w[0], {R[w[2]], R[w[3]], w[1]});
+        at += 5;
+        break;
+      case Opcode::join:
+        DYN_OPERATION(0, joinStage());
 
       case Opcode::launch: {
         DYN_TRAP_POINT();

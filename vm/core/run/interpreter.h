@@ -24,6 +24,7 @@
 #include "vm/core/profile/live_counts.h"
 #include "vm/core/profile/profile.h"
 #include "vm/core/run/flow.h"
+#include "vm/core/run/stage.h"
 #include "vm/isa/isa.h"
 
 namespace dyn::vm {
@@ -188,6 +189,12 @@ class Interpreter {
   bool makeClosure(int32_t target, uint32_t function, WordList captures);
   bool launch(uint32_t kernelIndex, int64_t extent, int64_t steps, const int32_t* buffers,
               const int64_t* scalars);
+  // Calls that wait for others (stage.h). joinStage(): they run, if any do.
+  void branch(int32_t branches, const stage::Call& call);
+  bool joinStage() { return !stage_.isOpen() || runStage(); }
+  bool runStage();
+  bool addToStage(const BuiltinRow& builtin, const BuiltinCall& call);
+  std::span<Object* const> objectsAt(std::span<const int32_t> registers);  // until the next call
   bool callBuiltin(uint32_t index, bool into, WordList results, WordList arguments,
                    std::span<const int64_t> scalars, WordList numbers);
 
@@ -272,13 +279,14 @@ class Interpreter {
   std::vector<void*> buffers_;
   std::vector<uint64_t> bufferBytes_;
   std::vector<int64_t> scalars_;
-  std::vector<Object*> builtinArguments_, builtinResults_;
+  std::vector<Object*> builtinArguments_, builtinResults_, stageObjects_;
   std::vector<BoundOutput> bound_;
   bool bindActive_ = false;
 
   Status status_;
   std::atomic<uint32_t> trapBits_{0};
   BuiltinHost host_;
+  Stage stage_;
   std::vector<std::unique_ptr<DeviceSession>> devices_;      // by number; null: not named yet
   std::vector<std::pair<uint32_t, uint32_t>> launchPlaces_;  // on a device, since it was waited for
   FlowHead flow_;

@@ -52,6 +52,14 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
   if (!wanted) return true;
   if (!known_.empty()) dryRunKernel(kernelIndex, extent, steps, buffers, scalars);
   ++launches_;
+  if (stage_.isOpen()) {
+    if (device <= kHostDevice) {
+      stage_.addLaunch(at_, kernelIndex, extent, steps, objectsAt({buffers, kernel.bufferCount}),
+                       {scalars, kernel.scalarCount});
+      return true;
+    }
+    if (!joinStage()) return false;
+  }
   if (!runKernel(kernelIndex, extent, steps, device, scalars)) return false;
   if (trapBits_.load(std::memory_order_relaxed) & kCancel)
     return fault(DYN_CANCELLED, "the run was cancelled");
@@ -61,6 +69,8 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
 bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordList arguments,
                               std::span<const int64_t> scalars, WordList numbers) {
   const BuiltinRow& builtin = *module_.builtins()[index];
+  const bool waits = stage_.isOpen() && into && builtin.isFlat() && !builtin.is(calls::SETTINGS);
+  if (!waits && !joinStage()) return false;
   builtinArguments_.clear();
   for (uint32_t i = 0; i < arguments.count; ++i) {
     Object* object = V_[arguments.items[i]];
@@ -110,6 +120,7 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
       return inBoundMemory(dtype, shape, count, why);
     };
   ++launches_;
+  if (waits) return addToStage(builtin, call);
   if (options_.dryRun && !builtin.isFlat() && !builtin.is(calls::DRY_RUN))
     return dryRunEnds(std::string(builtin.name));
   Status status = runBuiltin(builtin, call);
@@ -130,6 +141,42 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
                                   ? status.message
                                   : std::string(builtin.name) + ": " + status.message);
   return true;
+}
+
+// --- a stage
+
+void Interpreter::branch(int32_t branches, const stage::Call& call) {
+  // Who looks at single calls sees them one after the other.
+  if (stage_.isPossible() && trapBits_.load(std::memory_order_relaxed) == 0 && known_.empty())
+    stage_.setBranch(branches, call);
+}
+
+std::span<Object* const> Interpreter::objectsAt(std::span<const int32_t> registers) {
+  stageObjects_.clear();
+  for (const int32_t index : registers) stageObjects_.push_back(V_[index]);
+  return stageObjects_;
+}
+
+bool Interpreter::addToStage(const BuiltinRow& builtin, const BuiltinCall& call) {
+  DynBuiltinCall flat;
+  if (const Status status = host_.describeCall(builtin.name, call, flat); !status.ok())
+    return fault(status.code, std::string(builtin.name) + ": " + status.message);
+  stageObjects_.assign(call.arguments.begin(), call.arguments.end());
+  stageObjects_.insert(stageObjects_.end(), call.results.begin(), call.results.end());
+  stage_.addBuiltin(at_, builtin, flat, stageObjects_);
+  return true;
+}
+
+bool Interpreter::runStage() {
+  Stage::Fault failed;
+  if (!stage_.run(options_.dryRun, failed)) {
+    at_ = failed.at;
+    if (failed.isKernel) return kernelFault(failed.text);
+    if (failed.wantedBytes > 0) return memoryFault(failed.status.code, failed.wantedBytes);
+    return fault(failed.status.code, failed.status.message);
+  }
+  return (trapBits_.load(std::memory_order_relaxed) & kCancel) == 0 ||
+         fault(DYN_CANCELLED, "the run was cancelled");
 }
 
 // --- profile

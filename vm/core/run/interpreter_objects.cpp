@@ -115,7 +115,7 @@ bool Interpreter::item(int32_t source, int64_t index, int64_t& value) {
   if (!tensor || !isDense(tensor, "item")) return false;
   if (index < 0 || index >= tensor->elementCount)
     return fault(DYN_OUT_OF_RANGE, "element " + std::to_string(index) + " of " + describe(tensor));
-  if (!arrived(tensor)) return false;
+  if (!joinStage() || !arrived(tensor)) return false;
   if (!isOnHost(tensor)) return fault(DYN_CHECK_FAILED, "item of a tensor that is not on the cpu");
   const std::byte* elements = static_cast<const std::byte*>(tensor->data);
   if (tensor->storage && tensor->storage->unknown) {
@@ -368,6 +368,7 @@ bool Interpreter::stridedView(int32_t target, int32_t from, int64_t offset, std:
 bool Interpreter::deviceCopy(int32_t target, int32_t from, int32_t fromDevice, int32_t toDevice) {
   fromDevice = actual(fromDevice);
   toDevice = actual(toDevice);
+  if (!joinStage()) return false;
   Tensor* source = tensorAt(from);
   if (!source || !isDense(source, "a copy")) return false;
   // Constants of the program are written by nobody: on one device one is enough.

@@ -103,6 +103,9 @@ constexpr ShownRow kRows[] = {
      "const r0 2\nconst r1 -1\nstridedview v1 v0 r0 [r0] [r1]\nbuiltin b2 [v2] [v1] [] []\nconst r0 1\n"
      "item r0 v2 r0\ndim r1 v2 0",
      6, 2},
+    {"branch", "const r0 4\nconst r1 5\nbranch 2 1 r0 r1\njoin", 4, 5},
+    {"branch", "branch 2 2 r0 r0", 0, 0, "branch 2 of 2"},
+    {"join", "const r0 4\nconst r1 5\njoin", 4, 5},
     {"stridedview", "const r0 2\nconst r1 1\nstridedview v1 v0 r0 [r0] [r1]", 0, 0, "reaches beyond i64[3]"},
     {"reusetensor", "const r0 3\nreusetensor v1 v0 i64 0 [r0]\ndim r1 v1 0", 3, 3},
 };

@@ -1,0 +1,211 @@
+#include "compiler/passes/parallel/stage_search.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+#include <unordered_map>
+
+#include "vm/shared/dyn_stage_cost.h"
+
+namespace dyn {
+namespace {
+
+using Set = uint64_t;  // of operations
+Set only(uint32_t op) { return Set{1} << op; }
+
+template <typename Visit>
+void forEachIn(Set set, const Visit& visit) {
+  for (; set != 0; set &= set - 1) visit(static_cast<uint32_t>(std::countr_zero(set)));
+}
+
+stage::Call callOf(const StageOp& op, int32_t branch) { return {op.steps, op.pieces, branch}; }
+
+class Search {
+ public:
+  Search(std::span<const StageOp> ops, int64_t threads, const StageLimits& limits)
+      : ops_(ops), threads_(threads), limits_(limits) {
+    for (const StageOp& op : ops) {
+      Set needs = 0;
+      for (const uint32_t need : op.needs) needs |= only(need);
+      needs_.push_back(needs);
+    }
+    all_ = ops.size() == kMostStageOps ? ~Set{0} : only(static_cast<uint32_t>(ops.size())) - 1;
+  }
+
+  // nullopt: there is more to try than the limits allow.
+  std::optional<StageSchedule> run() {
+    if (!solve(0)) return std::nullopt;
+    StageSchedule schedule;
+    schedule.cost = best_.at(0).cost;
+    for (Set done = 0; done != all_;) {
+      const Set stage = best_.at(done).stage;
+      schedule.stages.push_back(describe(stage));
+      done |= stage;
+    }
+    return schedule;
+  }
+
+ private:
+  struct Best {
+    int64_t cost = INT64_MAX;
+    Set stage = 0;
+  };
+
+  // The cheapest way from the operations that have run to the end.
+  bool solve(Set done) {
+    if (done == all_ || best_.count(done)) return true;
+    Best best;
+    if (!extend(done, 0, 0, best)) return false;
+    best_[done] = best;
+    return true;
+  }
+  int64_t costFrom(Set done) const { return done == all_ ? 0 : best_.at(done).cost; }
+
+  // Every stage that can follow is made once: an operation is taken, or left out with all that need it.
+  bool extend(Set done, Set stage, Set left, Best& best) {
+    Set ready = 0;
+    forEachIn(all_ & ~(done | stage | left), [&](uint32_t op) {
+      if ((needs_[op] & ~(done | stage)) == 0) ready |= only(op);
+    });
+    if (ready == 0) return stage == 0 || consider(done, stage, best);
+    const auto op = static_cast<uint32_t>(std::countr_zero(ready));
+    const Set with = stage | only(op);
+    if (fits(with) && !extend(done, with, left, best)) return false;
+    return extend(done, stage, left | only(op), best);
+  }
+
+  bool consider(Set done, Set stage, Best& best) {
+    if (++tried_ > limits_.mostStages) return false;
+    const int64_t here = costOf(stage);
+    if (here >= best.cost) return true;
+    if (!solve(done | stage)) return false;
+    const int64_t cost = here + costFrom(done | stage);
+    if (cost < best.cost) best = {cost, stage};
+    return true;
+  }
+
+  // The groups of a stage, as sets.
+  std::vector<Set> groupsOf(Set stage) const {
+    std::vector<Set> groups;
+    forEachIn(stage, [&](uint32_t op) {
+      Set joined = only(op);
+      std::erase_if(groups, [&](Set group) {
+        if ((needs_[op] & group) == 0) return false;
+        joined |= group;
+        return true;
+      });
+      groups.push_back(joined);
+    });
+    return groups;
+  }
+  // A single group runs in turn anyway: it may be as large as it likes.
+  bool fits(Set stage) const {
+    const std::vector<Set> groups = groupsOf(stage);
+    return groups.size() == 1 ||
+           (groups.size() <= limits_.mostGroups && std::all_of(groups.begin(), groups.end(), [&](Set group) {
+              return static_cast<uint32_t>(std::popcount(group)) <= limits_.mostInGroup;
+            }));
+  }
+
+  struct Calls {
+    std::vector<uint32_t> ops;
+    std::vector<stage::Call> costs;
+    int32_t branchCount = 0;
+  };
+  Calls callsOf(Set stage) const {
+    const std::vector<Set> groups = groupsOf(stage);
+    Calls calls;
+    calls.branchCount = static_cast<int32_t>(groups.size());
+    forEachIn(stage, [&](uint32_t op) {
+      calls.ops.push_back(op);
+      const auto group = std::find_if(groups.begin(), groups.end(), [&](Set g) { return (g & only(op)) != 0; });
+      calls.costs.push_back(callOf(ops_[op], static_cast<int32_t>(group - groups.begin())));
+    });
+    return calls;
+  }
+  int64_t costOf(Set stage) {
+    const auto known = costs_.find(stage);
+    if (known != costs_.end()) return known->second;
+    const Calls calls = callsOf(stage);
+    return costs_[stage] = stage::costOf(calls.costs, calls.branchCount, threads_).least();
+  }
+  FoundStage describe(Set stage) const {
+    Calls calls = callsOf(stage);
+    FoundStage found{std::move(calls.ops), std::vector<int32_t>(calls.costs.size(), 0), 1};
+    if (!stage::costOf(calls.costs, calls.branchCount, threads_).wantsLanes()) return found;
+    for (size_t i = 0; i < calls.costs.size(); ++i) found.branches[i] = calls.costs[i].branch;
+    found.branchCount = calls.branchCount;
+    return found;
+  }
+
+  std::span<const StageOp> ops_;
+  const int64_t threads_;
+  const StageLimits limits_;
+  Set all_ = 0;
+  std::vector<Set> needs_;
+  std::unordered_map<Set, Best> best_;  // by what has run
+  std::unordered_map<Set, int64_t> costs_;
+  int64_t tried_ = 0;
+};
+
+int64_t inTurn(std::span<const StageOp> ops, int64_t threads) {
+  int64_t steps = 0;
+  for (const StageOp& op : ops) steps += stage::stepsOnThreads(callOf(op, 0), threads);
+  return steps;
+}
+
+}  // namespace
+
+StageSchedule searchStages(std::span<const StageOp> ops, int64_t threads, const StageLimits& limits) {
+  StageLimits tried = limits;
+  bool isWhole = true;
+  for (;;) {
+    if (std::optional<StageSchedule> found = Search(ops, threads, tried).run()) {
+      found->inTurn = inTurn(ops, threads);
+      found->isWhole = isWhole;
+      return *found;
+    }
+    isWhole = false;
+    if (tried.mostInGroup == 1 && tried.mostGroups <= 2) break;
+    tried.mostInGroup = std::max(1U, tried.mostInGroup / 2);
+    tried.mostGroups = std::max(2U, tried.mostGroups / 2);
+  }
+  StageSchedule none;
+  none.isWhole = false;
+  none.cost = none.inTurn = inTurn(ops, threads);
+  FoundStage stage;
+  for (uint32_t op = 0; op < ops.size(); ++op) stage.ops.push_back(op);
+  stage.branches.assign(ops.size(), 0);
+  none.stages.push_back(std::move(stage));
+  return none;
+}
+
+std::vector<std::pair<size_t, size_t>> stageRegions(std::span<const StageOp> ops) {
+  const size_t count = ops.size(), words = (count + 63) / 64;
+  // What each needs, directly or not, and how many need it so.
+  std::vector<std::vector<uint64_t>> before(count, std::vector<uint64_t>(words, 0));
+  std::vector<size_t> wants(count, 0), wantedBy(count, 0);
+  for (size_t i = 0; i < count; ++i) {
+    for (const uint32_t need : ops[i].needs) {
+      before[i][need / 64] |= uint64_t{1} << (need % 64);
+      for (size_t w = 0; w < words; ++w) before[i][w] |= before[need][w];
+    }
+    for (size_t w = 0; w < words; ++w)
+      for (uint64_t bits = before[i][w]; bits != 0; bits &= bits - 1) {
+        ++wants[i];
+        ++wantedBy[w * 64 + static_cast<size_t>(std::countr_zero(bits))];
+      }
+  }
+  std::vector<std::pair<size_t, size_t>> regions;
+  size_t begin = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (wants[i] + wantedBy[i] + 1 != count) continue;  // neither before nor behind some other
+    if (begin < i) regions.emplace_back(begin, i);
+    regions.emplace_back(i, i + 1);
+    begin = i + 1;
+  }
+  if (begin < count) regions.emplace_back(begin, count);
+  return regions;
+}
+
+}  // namespace dyn

@@ -1,0 +1,286 @@
+#include "vm/core/run/stage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "vm/base/checked.h"
+#include "vm/base/device_text.h"
+#include "vm/device/cpu_device.h"
+
+namespace dyn::vm {
+namespace {
+
+static_assert(stage::kStepsPerTask == kHostStepsPerTask);
+
+uint64_t rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
+void Stage::setBranch(int32_t branches, const stage::Call& call) {
+  open_ = true;
+  branches_ = branches;
+  cost_ = call;
+}
+
+// --- calls are noted
+
+void Stage::noteTensor(const Tensor* tensor) {
+  Noted& noted = tensors_.emplace_back();
+  if (!tensor) {
+    noted.view.dtype = DYN_NO_TENSOR;
+    return;
+  }
+  BuiltinHost::describe(tensor, noted.view);
+  noted.shape = static_cast<int64_t>(numbers_.size());
+  numbers_.insert(numbers_.end(), noted.view.shape, noted.view.shape + tensor->rank);
+  if (noted.view.strides) {
+    noted.strides = static_cast<int64_t>(numbers_.size());
+    numbers_.insert(numbers_.end(), noted.view.strides, noted.view.strides + tensor->rank);
+  }
+  // A single element may lie in a frame of native code, which writes another there before this call runs.
+  if (!tensor->storage && tensor->elementCount > 0 && tensor->sizeBytes() <= sizeof(int64_t)) {
+    noted.element = static_cast<int64_t>(numbers_.size());
+    int64_t word = 0;
+    memcpy(&word, tensor->data, tensor->sizeBytes());
+    numbers_.push_back(word);
+  }
+}
+
+Stage::Waiting& Stage::add(const int32_t* at, std::span<Object* const> objects,
+                           std::span<const int64_t> scalars) {
+  Waiting& waiting = calls_.emplace_back();
+  waiting = {};
+  waiting.at = at;
+  waiting.cost = cost_;
+  cost_.steps = 1;  // an operation of several calls says what they take together
+  waiting.tensors = tensors_.size();
+  waiting.tensorCount = objects.size();
+  for (Object* object : objects) {
+    auto* tensor = static_cast<Tensor*>(object);
+    noteTensor(tensor);
+    // A view of native code does not count its storage.
+    for (Object* held : {object, tensor ? static_cast<Object*>(tensor->storage) : nullptr})
+      if (held) {
+        held_.push_back(held);
+        retain(held);
+      }
+  }
+  waiting.scalars = numbers_.size();
+  waiting.scalarCount = scalars.size();
+  numbers_.insert(numbers_.end(), scalars.begin(), scalars.end());
+  return waiting;
+}
+
+void Stage::addLaunch(const int32_t* at, uint32_t kernel, int64_t units, int64_t steps,
+                      std::span<Object* const> buffers, std::span<const int64_t> scalars) {
+  Waiting& waiting = add(at, buffers, scalars);
+  waiting.kernel = kernel;
+  waiting.units = units;
+  waiting.steps = steps;
+}
+
+void Stage::addBuiltin(const int32_t* at, const BuiltinRow& row, const DynBuiltinCall& call,
+                       std::span<Object* const> objects) {
+  Waiting& waiting = add(at, objects, {call.scalars, call.scalarCount});
+  waiting.row = &row;
+  waiting.call = call;
+}
+
+void Stage::setAddresses() {
+  views_.clear();
+  buffers_.clear();
+  for (const Noted& noted : tensors_) {
+    DynTensorView view = noted.view;
+    if (noted.shape >= 0) view.shape = numbers_.data() + noted.shape;
+    if (noted.strides >= 0) view.strides = numbers_.data() + noted.strides;
+    if (noted.element >= 0) view.data = numbers_.data() + noted.element;
+    views_.push_back(view);
+    buffers_.push_back(view.dtype == DYN_NO_TENSOR ? nullptr : view.data);
+  }
+  for (Waiting& waiting : calls_) {
+    if (!waiting.row) continue;
+    waiting.call.arguments = views_.data() + waiting.tensors;
+    waiting.call.results = waiting.call.arguments + waiting.call.argumentCount;
+    waiting.call.scalars = numbers_.data() + waiting.scalars;
+  }
+}
+
+// --- lanes
+
+Stage::Cut& Stage::cutOf(uint32_t lanes) {
+  Cut& cut = cuts_[lanes];
+  if (!cut.hosts.empty()) return cut;
+  const uint32_t threads = threads_->threadCount();
+  for (uint32_t lane = 0, first = 0; lane < lanes; ++lane) {
+    const auto share = static_cast<uint32_t>(
+        stage::threadsOfLane(threads, static_cast<int32_t>(lanes), static_cast<int32_t>(lane)));
+    cut.threads.push_back(std::make_unique<ThreadPool>(*threads_, first, share));
+    cut.hosts.push_back(
+        std::make_unique<BuiltinHost>(cut.threads.back().get(), cancelBits_, module_.kernelEntries()));
+    first += share;
+  }
+  return cut;
+}
+
+std::vector<Stage::Lane> Stage::dealOut() {
+  std::vector<stage::Call> costs;
+  for (const Waiting& waiting : calls_) costs.push_back(waiting.cost);
+  const stage::Cost cost = stage::costOf(costs, branches_, threads_->threadCount());
+  std::vector<Lane> lanes(cost.wantsLanes() ? static_cast<size_t>(cost.lanes) : 1);
+  if (lanes.size() == 1) {
+    lanes[0].threads = threads_;
+    lanes[0].host = &host_;
+  } else {
+    Cut& cut = cutOf(static_cast<uint32_t>(cost.lanes));
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      lanes[i].threads = cut.threads[i].get();
+      lanes[i].host = cut.hosts[i].get();
+    }
+  }
+  for (uint32_t i = 0; i < calls_.size(); ++i)
+    lanes[lanes.size() == 1 ? 0 : static_cast<size_t>(cost.laneOf[static_cast<size_t>(costs[i].branch)])]
+        .calls.push_back(i);
+  return lanes;
+}
+
+DynLaunch Stage::launchOf(const Waiting& waiting, const Lane& lane) {
+  const KernelRow& kernel = module_.program().kernels[waiting.kernel];
+  DynLaunch launch{};
+  launch.kernel = reinterpret_cast<uintptr_t>(&module_.kernelEntries()[waiting.kernel]);
+  launch.buffers = buffers_.data() + waiting.tensors;
+  launch.scalars = numbers_.data() + waiting.scalars;
+  launch.bufferCount = kernel.bufferCount;
+  launch.scalarCount = kernel.scalarCount;
+  launch.units = waiting.units;
+  launch.steps = waiting.steps;
+  launch.context = lane.host->context();
+  launch.gridX = static_cast<uint32_t>(hostTasks(waiting.units, waiting.steps, launch.context->threads));
+  launch.scratchBytes = rounded(kernel.scratchBytes);
+  launch.scratch = lane.scratch;
+  return launch;
+}
+
+uint64_t Stage::scratchOf(const Waiting& waiting, const Lane& lane, int32_t& status) {
+  if (!waiting.row) {
+    const DynLaunch launch = launchOf(waiting, lane);
+    uint64_t bytes = 0;
+    if (__builtin_mul_overflow(launch.scratchBytes, uint64_t{launch.gridX}, &bytes)) bytes = UINT64_MAX;
+    return bytes;
+  }
+  if (!waiting.row->flat.scratchBytes) return 0;
+  DynBuiltinCall call = waiting.call;
+  call.context = lane.host->context();
+  uint64_t bytes = 0;
+  status = waiting.row->flat.scratchBytes(&call, &bytes);
+  return bytes;
+}
+
+bool Stage::takeScratch(std::span<Lane> lanes, Fault& fault) {
+  for (Lane& lane : lanes) {
+    for (const uint32_t index : lane.calls) {
+      int32_t status = DYN_OK;
+      const uint64_t bytes = scratchOf(calls_[index], lane, status);
+      if (status != DYN_OK) {
+        fault = {calls_[index].at, lane.host->takeFault(status)};
+        return false;
+      }
+      lane.scratchBytes = std::max(lane.scratchBytes, bytes);
+    }
+    if (lane.scratchBytes == 0) continue;
+    dyn_status why = DYN_OK;
+    if (lane.scratchBytes <= INT64_MAX) lane.scratch = pool_->allocate(lane.scratchBytes, why, MemoryUse::data);
+    if (lane.scratch) continue;
+    fault.at = calls_[lane.calls.front()].at;
+    fault.status.code = why == DYN_OK ? DYN_OUT_OF_MEMORY : why;
+    fault.wantedBytes = lane.scratchBytes;
+    return false;
+  }
+  return true;
+}
+
+bool Stage::runCall(const Waiting& waiting, Lane& lane) {
+  lane.fault.at = waiting.at;
+  if (!waiting.row) {
+    const DynLaunch launch = launchOf(waiting, lane);
+    const DynDevice& cpu = cpuDevice();
+    const int32_t status = cpu.functions->launch(&cpu, 0, &launch, &lane.fault.text);
+    lane.fault.isKernel = status == DYN_KERNEL_FAULT;
+    if (status != DYN_OK && !lane.fault.isKernel)
+      lane.fault.status = failure(static_cast<dyn_status>(status), lane.fault.text.text);
+    return status == DYN_OK;
+  }
+  DynBuiltinCall call = waiting.call;
+  call.context = lane.host->context();
+  call.scratch = lane.scratch;
+  call.scratchBytes = lane.scratchBytes;
+  int32_t status = DYN_OK;
+  try {
+    status = waiting.row->flat.run(&call);
+  } catch (const std::bad_alloc&) {  // of tables that are not in scratch memory
+    status = DYN_OUT_OF_MEMORY;
+  }
+  if (status == DYN_OK) return true;
+  lane.fault.status = lane.host->takeFault(status);
+  lane.fault.status.message = std::string(waiting.row->name) + ": " + lane.fault.status.message;
+  return false;
+}
+
+// Calls before the first that failed run to their end, so that it is always the same that is named.
+void Stage::runLane(Lane& lane) {
+  for (const uint32_t index : lane.calls) {
+    if (index > firstFailed_.load(std::memory_order_relaxed) ||
+        (cancelBits_->load(std::memory_order_relaxed) & 1) != 0)
+      return;
+    if (runCall(calls_[index], lane)) continue;
+    lane.failed = index;
+    uint32_t first = firstFailed_.load(std::memory_order_relaxed);
+    while (index < first && !firstFailed_.compare_exchange_weak(first, index)) {
+    }
+    return;
+  }
+}
+
+bool Stage::run(bool dryRun, Fault& fault) {
+  open_ = false;
+  if (calls_.empty()) return true;
+  setAddresses();
+  std::vector<Lane> lanes = dealOut();
+  for (Lane& lane : lanes) lane.host->setVersion(nullptr);
+  bool well = takeScratch(lanes, fault);
+  if (well && !dryRun) {
+    firstFailed_.store(UINT32_MAX, std::memory_order_relaxed);
+    if (lanes.size() == 1) {
+      runLane(lanes[0]);
+    } else {
+      struct Work {
+        Stage* stage;
+        std::vector<Lane>* lanes;
+      } work{this, &lanes};
+      threads_->runLanes(
+          cutOf(static_cast<uint32_t>(lanes.size())).threads,
+          [](void* argument, uint32_t task) {
+            const Work& w = *static_cast<Work*>(argument);
+            w.stage->runLane((*w.lanes)[task]);
+          },
+          &work);
+    }
+    const uint32_t first = firstFailed_.load(std::memory_order_relaxed);
+    for (Lane& lane : lanes)
+      if (first != UINT32_MAX && lane.failed == first) fault = std::move(lane.fault);
+    well = first == UINT32_MAX;
+  }
+  for (Lane& lane : lanes) pool_->deallocate(lane.scratch);
+  drop();
+  return well;
+}
+
+void Stage::drop() {
+  open_ = false;
+  for (Object* object : held_) release(object);
+  held_.clear();
+  calls_.clear();
+  tensors_.clear();
+  numbers_.clear();
+}
+
+}  // namespace dyn::vm

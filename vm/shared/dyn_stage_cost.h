@@ -1,0 +1,94 @@
+/* What a stage costs: calls of several branches, on lanes at the same time or one after the other. For compiler
+ * and runtime alike (C++20, header only): the pass `stages` searches with it for sample sizes, the runtime
+ * chooses with it for the sizes of a run. Speed alone depends on it.
+ *
+ * Unit: elementary steps, about multiply-adds of a core. */
+#ifndef DYN_STAGE_COST_H
+#define DYN_STAGE_COST_H
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace dyn::stage {
+
+// Below this a task of its own costs more to start than it saves.
+inline constexpr int64_t kStepsPerTask = int64_t{1} << 15;
+// What it takes to start tasks on other threads and to wait for them: once, and for each task.
+inline constexpr int64_t kForkSteps = 8'000, kForkStepsPerTask = 2'500;
+// Tasks of one call read some of the same memory.
+inline constexpr int64_t kSharedPercent = 103;
+// Lanes that gain less are not worth their caches.
+inline constexpr int64_t kLeastGainPercent = 3;
+
+// A call: what it computes, and into how many pieces it can be cut.
+struct Call {
+  int64_t steps = 1, pieces = 1;
+  int32_t branch = 0;
+};
+
+inline int64_t forkSteps(int64_t tasks) { return kForkSteps + kForkStepsPerTask * tasks; }
+
+// One call on so many threads: as long as the task with most pieces.
+inline int64_t stepsOnThreads(const Call& call, int64_t threads) {
+  const int64_t pieces = std::max<int64_t>(call.pieces, 1);
+  const int64_t tasks = std::max<int64_t>(std::min({call.steps / kStepsPerTask, pieces, threads}), 1);
+  if (tasks == 1) return call.steps;
+  const int64_t most = (pieces + tasks - 1) / tasks;
+  const double share = static_cast<double>(most) / static_cast<double>(pieces);
+  return static_cast<int64_t>(static_cast<double>(call.steps) * share) / 100 * kSharedPercent + forkSteps(tasks);
+}
+
+struct Cost {
+  int64_t inTurn = 0, onLanes = 0;
+  std::vector<int32_t> laneOf;  // by branch
+  int32_t lanes = 1;
+
+  bool wantsLanes() const {
+    return lanes > 1 && inTurn - onLanes > inTurn / 100 * kLeastGainPercent;
+  }
+  int64_t least() const { return wantsLanes() ? onLanes : inTurn; }
+};
+
+// How many of `threads` a lane has.
+inline int64_t threadsOfLane(int64_t threads, int32_t lanes, int32_t lane) {
+  return threads / lanes + (lane < threads % lanes ? 1 : 0);
+}
+
+// Calls in the order of the program. Branches are dealt out to as many lanes as there
+// are threads, the longest first, each to the lane that has least.
+inline Cost costOf(std::span<const Call> calls, int32_t branchCount, int64_t threads) {
+  Cost cost;
+  std::vector<int64_t> whole(static_cast<size_t>(branchCount), 0);
+  for (const Call& call : calls) {
+    cost.inTurn += stepsOnThreads(call, threads);
+    whole[static_cast<size_t>(call.branch)] += call.steps;
+  }
+  const auto used = std::count_if(whole.begin(), whole.end(), [](int64_t branch) { return branch > 0; });
+  cost.lanes = static_cast<int32_t>(std::clamp<int64_t>(used, 1, threads));
+  std::vector<int32_t> order(static_cast<size_t>(branchCount));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return whole[static_cast<size_t>(a)] > whole[static_cast<size_t>(b)];
+  });
+  std::vector<int64_t> dealt(static_cast<size_t>(cost.lanes), 0), takes = dealt;
+  cost.laneOf.assign(static_cast<size_t>(branchCount), 0);
+  for (const int32_t branch : order) {
+    const auto least = std::min_element(dealt.begin(), dealt.end());
+    cost.laneOf[static_cast<size_t>(branch)] = static_cast<int32_t>(least - dealt.begin());
+    *least += whole[static_cast<size_t>(branch)];
+  }
+  for (const Call& call : calls) {
+    const int32_t lane = cost.laneOf[static_cast<size_t>(call.branch)];
+    takes[static_cast<size_t>(lane)] += stepsOnThreads(call, threadsOfLane(threads, cost.lanes, lane));
+  }
+  cost.onLanes = *std::max_element(takes.begin(), takes.end()) + forkSteps(cost.lanes);
+  return cost;
+}
+
+}  // namespace dyn::stage
+
+#endif
