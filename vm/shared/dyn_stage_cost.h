@@ -44,22 +44,20 @@ inline int64_t stepsOnThreads(const Call& call, int64_t threads) {
 
 struct Cost {
   int64_t inTurn = 0, onLanes = 0;
-  std::vector<int32_t> laneOf;  // by branch
-  int32_t lanes = 1;
+  std::vector<int32_t> laneOf;    // by branch
+  std::vector<uint32_t> threads;  // by lane
 
   bool wantsLanes() const {
-    return lanes > 1 && inTurn - onLanes > inTurn / 100 * kLeastGainPercent;
+    return threads.size() > 1 && inTurn - onLanes > inTurn / 100 * kLeastGainPercent;
   }
+  // An estimate: where it is not far from that, trying both ways decides.
+  bool mayGain() const { return threads.size() > 1 && onLanes < inTurn + inTurn / 4; }
   int64_t least() const { return wantsLanes() ? onLanes : inTurn; }
 };
 
-// How many of `threads` a lane has.
-inline int64_t threadsOfLane(int64_t threads, int32_t lanes, int32_t lane) {
-  return threads / lanes + (lane < threads % lanes ? 1 : 0);
-}
-
-// Calls in the order of the program. Branches are dealt out to as many lanes as there
-// are threads, the longest first, each to the lane that has least.
+// Calls in the order of the program. Branches are dealt out to at most as many lanes as there are threads, the
+// longest first, each to the lane that has least. A lane has a thread; each one more goes to the lane that takes
+// longest.
 inline Cost costOf(std::span<const Call> calls, int32_t branchCount, int64_t threads) {
   Cost cost;
   std::vector<int64_t> whole(static_cast<size_t>(branchCount), 0);
@@ -68,24 +66,34 @@ inline Cost costOf(std::span<const Call> calls, int32_t branchCount, int64_t thr
     whole[static_cast<size_t>(call.branch)] += call.steps;
   }
   const auto used = std::count_if(whole.begin(), whole.end(), [](int64_t branch) { return branch > 0; });
-  cost.lanes = static_cast<int32_t>(std::clamp<int64_t>(used, 1, threads));
+  const auto lanes = static_cast<size_t>(std::clamp<int64_t>(used, 1, threads));
   std::vector<int32_t> order(static_cast<size_t>(branchCount));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
     return whole[static_cast<size_t>(a)] > whole[static_cast<size_t>(b)];
   });
-  std::vector<int64_t> dealt(static_cast<size_t>(cost.lanes), 0), takes = dealt;
+  std::vector<int64_t> dealt(lanes, 0);
   cost.laneOf.assign(static_cast<size_t>(branchCount), 0);
   for (const int32_t branch : order) {
     const auto least = std::min_element(dealt.begin(), dealt.end());
     cost.laneOf[static_cast<size_t>(branch)] = static_cast<int32_t>(least - dealt.begin());
     *least += whole[static_cast<size_t>(branch)];
   }
-  for (const Call& call : calls) {
-    const int32_t lane = cost.laneOf[static_cast<size_t>(call.branch)];
-    takes[static_cast<size_t>(lane)] += stepsOnThreads(call, threadsOfLane(threads, cost.lanes, lane));
+  cost.threads.assign(lanes, 1);
+  std::vector<int64_t> takes(lanes, 0);
+  const auto measure = [&](size_t lane) {
+    takes[lane] = 0;
+    for (const Call& call : calls)
+      if (static_cast<size_t>(cost.laneOf[static_cast<size_t>(call.branch)]) == lane)
+        takes[lane] += stepsOnThreads(call, cost.threads[lane]);
+  };
+  for (size_t lane = 0; lane < lanes; ++lane) measure(lane);
+  for (int64_t left = threads - static_cast<int64_t>(lanes); left > 0; --left) {
+    const auto longest = static_cast<size_t>(std::max_element(takes.begin(), takes.end()) - takes.begin());
+    ++cost.threads[longest];
+    measure(longest);
   }
-  cost.onLanes = *std::max_element(takes.begin(), takes.end()) + forkSteps(cost.lanes);
+  cost.onLanes = *std::max_element(takes.begin(), takes.end()) + forkSteps(static_cast<int64_t>(lanes));
   return cost;
 }
 

@@ -23,6 +23,7 @@
 #include "compiler/passes/analysis/live_bytes.h"
 #include "compiler/passes/analysis/op_work.h"
 #include "compiler/passes/parallel/stage_search.h"
+#include "vm/shared/dyn_stage_cost.h"
 
 namespace dyn::passes {
 
@@ -58,6 +59,8 @@ class StageMaker {
   void report() {
     context_.counters["stages"] = stages_;
     context_.counters["operations_in_stages"] = members_;
+    // For sample sizes and the threads of the search.
+    context_.counters["expected_gain_percent"] = staged_ > 0 ? (inTurn_ - staged_) * 100 / staged_ : 0;
   }
 
  private:
@@ -138,6 +141,12 @@ class StageMaker {
         const size_t to = std::min(last, from + kMostSearched);
         if (to - from == 1 || context_.isCancelled()) {
           for (size_t m = from; m < to; ++m) places[m].step = step++;
+          if (to - from == 1) {
+            const int64_t steps =
+                stage::stepsOnThreads({graph[from].steps, graph[from].pieces, 0}, threads_);
+            inTurn_ += steps;
+            staged_ += steps;
+          }
           continue;
         }
         any = place(graph, from, to, places, step) || any;
@@ -158,6 +167,8 @@ class StageMaker {
     if (!found.isWhole)
       context_.remarks.push_back("a graph of " + std::to_string(to - from) +
                                  " operations is too wide for a whole search of stages");
+    inTurn_ += found.inTurn;
+    staged_ += std::min(found.cost, found.inTurn);
     const bool gains = (found.inTurn - found.cost) * 100 >= found.inTurn * kLeastGainPercent;
     for (const FoundStage& stage : found.stages) {
       const bool isStage = gains && stage.branchCount > 1;
@@ -303,7 +314,7 @@ class StageMaker {
   Liveness live_;
   std::vector<const Op*> ops_;
   std::vector<OpWork> work_;  // of the members of the range at work
-  int64_t stages_ = 0, members_ = 0;
+  int64_t stages_ = 0, members_ = 0, inTurn_ = 0, staged_ = 0;
 };
 
 Result<Module> runStages(const Module& module, PassContext& context) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "vm/base/checked.h"
 #include "vm/base/device_text.h"
@@ -11,6 +12,9 @@ namespace dyn::vm {
 namespace {
 
 static_assert(stage::kStepsPerTask == kHostStepsPerTask);
+
+constexpr size_t kMostCuts = 64, kMostTrials = 1024;  // that are kept
+constexpr uint32_t kTrials = 4;  // of each way
 
 uint64_t rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -107,13 +111,12 @@ void Stage::setAddresses() {
 
 // --- lanes
 
-Stage::Cut& Stage::cutOf(uint32_t lanes) {
-  Cut& cut = cuts_[lanes];
+Stage::Cut& Stage::cutOf(const std::vector<uint32_t>& threads) {
+  if (cuts_.size() > kMostCuts) cuts_.clear();
+  Cut& cut = cuts_[threads];
   if (!cut.hosts.empty()) return cut;
-  const uint32_t threads = threads_->threadCount();
-  for (uint32_t lane = 0, first = 0; lane < lanes; ++lane) {
-    const auto share = static_cast<uint32_t>(
-        stage::threadsOfLane(threads, static_cast<int32_t>(lanes), static_cast<int32_t>(lane)));
+  uint32_t first = 0;
+  for (const uint32_t share : threads) {
     cut.threads.push_back(std::make_unique<ThreadPool>(*threads_, first, share));
     cut.hosts.push_back(
         std::make_unique<BuiltinHost>(cut.threads.back().get(), cancelBits_, module_.kernelEntries()));
@@ -122,24 +125,22 @@ Stage::Cut& Stage::cutOf(uint32_t lanes) {
   return cut;
 }
 
-std::vector<Stage::Lane> Stage::dealOut() {
-  std::vector<stage::Call> costs;
-  for (const Waiting& waiting : calls_) costs.push_back(waiting.cost);
-  const stage::Cost cost = stage::costOf(costs, branches_, threads_->threadCount());
-  std::vector<Lane> lanes(cost.wantsLanes() ? static_cast<size_t>(cost.lanes) : 1);
-  if (lanes.size() == 1) {
+std::vector<Stage::Lane> Stage::dealOut(const stage::Cost& cost, Cut* cut) {
+  std::vector<Lane> lanes(1);
+  if (!cut) {
     lanes[0].threads = threads_;
     lanes[0].host = &host_;
-  } else {
-    Cut& cut = cutOf(static_cast<uint32_t>(cost.lanes));
-    for (size_t i = 0; i < lanes.size(); ++i) {
-      lanes[i].threads = cut.threads[i].get();
-      lanes[i].host = cut.hosts[i].get();
-    }
+    lanes[0].calls.resize(calls_.size());
+    std::iota(lanes[0].calls.begin(), lanes[0].calls.end(), 0U);
+    return lanes;
+  }
+  lanes.resize(cost.threads.size());
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    lanes[i].threads = cut->threads[i].get();
+    lanes[i].host = cut->hosts[i].get();
   }
   for (uint32_t i = 0; i < calls_.size(); ++i)
-    lanes[lanes.size() == 1 ? 0 : static_cast<size_t>(cost.laneOf[static_cast<size_t>(costs[i].branch)])]
-        .calls.push_back(i);
+    lanes[static_cast<size_t>(cost.laneOf[static_cast<size_t>(calls_[i].cost.branch)])].calls.push_back(i);
   return lanes;
 }
 
@@ -240,16 +241,45 @@ void Stage::runLane(Lane& lane) {
   }
 }
 
+// The first time of a way has cold caches and hosts without plans: it says little.
+bool Stage::Trial::nextOnLanes() const {
+  if (runs[0] < kTrials || runs[1] < kTrials) return runs[1] <= runs[0];
+  return leastNs[1] < leastNs[0];
+}
+
 bool Stage::run(bool dryRun, Fault& fault) {
   open_ = false;
   if (calls_.empty()) return true;
   setAddresses();
-  std::vector<Lane> lanes = dealOut();
+  std::vector<stage::Call> costs;
+  for (const Waiting& waiting : calls_) costs.push_back(waiting.cost);
+  const stage::Cost cost = stage::costOf(costs, branches_, threads_->threadCount());
+  bool well = false;
+  if (!cost.mayGain()) {
+    well = runWay(false, cost, dryRun, fault);
+  } else if (dryRun) {  // the memory of either way
+    well = runWay(false, cost, true, fault) && runWay(true, cost, true, fault);
+  } else {
+    if (trials_.size() > kMostTrials) trials_.clear();
+    Trial& trial = trials_[{calls_.front().at, cost.inTurn}];
+    const bool onLanes = trial.nextOnLanes();
+    const uint64_t beginNs = threads_->clockNs();
+    well = runWay(onLanes, cost, false, fault);
+    if (trial.runs[onLanes]++ > 0)
+      trial.leastNs[onLanes] = std::min(trial.leastNs[onLanes], threads_->clockNs() - beginNs);
+  }
+  drop();
+  return well;
+}
+
+bool Stage::runWay(bool onLanes, const stage::Cost& cost, bool dryRun, Fault& fault) {
+  Cut* cut = onLanes ? &cutOf(cost.threads) : nullptr;
+  std::vector<Lane> lanes = dealOut(cost, cut);
   for (Lane& lane : lanes) lane.host->setVersion(nullptr);
   bool well = takeScratch(lanes, fault);
   if (well && !dryRun) {
     firstFailed_.store(UINT32_MAX, std::memory_order_relaxed);
-    if (lanes.size() == 1) {
+    if (!cut) {
       runLane(lanes[0]);
     } else {
       struct Work {
@@ -257,7 +287,7 @@ bool Stage::run(bool dryRun, Fault& fault) {
         std::vector<Lane>* lanes;
       } work{this, &lanes};
       threads_->runLanes(
-          cutOf(static_cast<uint32_t>(lanes.size())).threads,
+          cut->threads,
           [](void* argument, uint32_t task) {
             const Work& w = *static_cast<Work*>(argument);
             w.stage->runLane((*w.lanes)[task]);
@@ -270,7 +300,6 @@ bool Stage::run(bool dryRun, Fault& fault) {
     well = first == UINT32_MAX;
   }
   for (Lane& lane : lanes) pool_->deallocate(lane.scratch);
-  drop();
   return well;
 }
 

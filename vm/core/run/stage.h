@@ -8,9 +8,10 @@
 //   join               both run, here or on lanes
 //
 // A lane is a part of the pool's threads with a host of its own for builtins. Branches are dealt out to lanes
-// by their steps, the longest first; the calls of a lane run in the program's order. Where lanes are not
-// expected to gain, the calls run one after the other on all threads, in the program's order. Results are the
-// same to the bit. The program promises that calls of different branches write what no other of them touches.
+// by their steps, the longest first; the calls of a lane run in the program's order. Where lanes have no chance
+// to gain, the calls run one after the other on all threads, in the program's order; where they have, the first
+// runs of a stage at some sizes try both ways, and later ones go the faster. Results are the same to the bit.
+// The program promises that calls of different branches write what no other of them touches.
 //
 // What a call uses is held until it has run. Of one interpreter, on its thread.
 #pragma once
@@ -89,7 +90,7 @@ class Stage {
     uint32_t failed = UINT32_MAX;  // the call
     Fault fault;
   };
-  // The threads and hosts of a cut into so many lanes.
+  // The threads and hosts of lanes with so many threads each.
   struct Cut {
     std::vector<std::unique_ptr<ThreadPool>> threads;
     std::vector<std::unique_ptr<BuiltinHost>> hosts;
@@ -98,8 +99,16 @@ class Stage {
   Waiting& add(const int32_t* at, std::span<Object* const> objects, std::span<const int64_t> scalars);
   void noteTensor(const Tensor* tensor);
   void setAddresses();
-  std::vector<Lane> dealOut();
-  Cut& cutOf(uint32_t lanes);
+  // What both ways took, at their best, of a stage at some sizes: 0 in turn, 1 on lanes.
+  struct Trial {
+    uint32_t runs[2] = {};
+    uint64_t leastNs[2] = {UINT64_MAX, UINT64_MAX};
+    bool nextOnLanes() const;
+  };
+
+  bool runWay(bool onLanes, const stage::Cost& cost, bool dryRun, Fault& fault);
+  std::vector<Lane> dealOut(const stage::Cost& cost, Cut* cut);  // null: all on all threads
+  Cut& cutOf(const std::vector<uint32_t>& threads);
   uint64_t scratchOf(const Waiting& waiting, const Lane& lane, int32_t& status);
   bool takeScratch(std::span<Lane> lanes, Fault& fault);
   void runLane(Lane& lane);
@@ -111,7 +120,8 @@ class Stage {
   ThreadPool* threads_;
   const std::atomic<uint32_t>* cancelBits_;
   BuiltinHost& host_;
-  std::map<uint32_t, Cut> cuts_;  // by the number of lanes
+  std::map<std::pair<const int32_t*, int64_t>, Trial> trials_;  // by the first call and the steps in turn
+  std::map<std::vector<uint32_t>, Cut> cuts_;  // by the threads of each lane
 
   bool open_ = false;
   int32_t branches_ = 0;
