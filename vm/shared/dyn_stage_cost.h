@@ -19,8 +19,8 @@ namespace dyn::stage {
 inline constexpr int64_t kStepsPerTask = int64_t{1} << 15;
 // What it takes to start tasks on other threads and to wait for them: once, and for each task.
 inline constexpr int64_t kForkSteps = 8'000, kForkStepsPerTask = 2'500;
-// Tasks of one call read some of the same memory.
-inline constexpr int64_t kSharedPercent = 103;
+// What every task of a call does again, or one does for all (packing, tables, the last tile), of the call.
+inline constexpr double kRepeatedShare = 0.06;
 // Lanes that gain less are not worth their caches.
 inline constexpr int64_t kLeastGainPercent = 3;
 
@@ -39,7 +39,9 @@ inline int64_t stepsOnThreads(const Call& call, int64_t threads) {
   if (tasks == 1) return call.steps;
   const int64_t most = (pieces + tasks - 1) / tasks;
   const double share = static_cast<double>(most) / static_cast<double>(pieces);
-  return static_cast<int64_t>(static_cast<double>(call.steps) * share) / 100 * kSharedPercent + forkSteps(tasks);
+  return static_cast<int64_t>(static_cast<double>(call.steps) *
+                              (kRepeatedShare + (1 - kRepeatedShare) * share)) +
+         forkSteps(tasks);
 }
 
 struct Cost {
