@@ -29,23 +29,25 @@ namespace dyn::passes {
 
 namespace {
 
-constexpr int64_t kUsualThreads = 8;
+constexpr int64_t kUsualThreads = 8, kMostThreads = 1024, kMostSteps = int64_t{1} << 40;
 constexpr size_t kMostSearched = 24;  // operations of a region that are searched at once
 constexpr int64_t kLeastGainPercent = 2;
 
 class StageMaker {
  public:
-  StageMaker(const Module& module, PassContext& context, int64_t threads)
-      : ir_(*module.context), context_(context), threads_(threads), samples_(module) {}
+  // `steps`: of every operation; 0: as its sizes say.
+  StageMaker(const Module& module, PassContext& context, int64_t threads, int64_t steps)
+      : ir_(*module.context), context_(context), threads_(threads), steps_(steps), samples_(module) {}
 
   Result<const Function*> make(const Function& function) {
     ops_ = function.ops;
     live_ = computeLiveness(function);
     samples_.describe(function);
     bool changed = false;
+    const std::vector<bool> movable = movableIn(function);
     for (size_t begin = 0; begin < ops_.size();) {
       size_t end = begin;
-      while (end < ops_.size() && mayMove(*ops_[end])) ++end;
+      while (end < ops_.size() && movable[end]) ++end;
       if (end > begin) changed = makeIn(begin, end) || changed;
       begin = end + 1;
     }
@@ -54,6 +56,16 @@ class StageMaker {
     staged.ops = ops_;
     DYN_CHECK(check(staged));
     return ir_.own(std::move(staged));
+  }
+
+  // Of a function, before its bodies: what they find known.
+  void noteBodies(const Function& function) {
+    std::set<SymbolId> known = knownAtEntry(function);
+    for (const Op* op : function.ops) {
+      if (op->def != &ops::intoOp)
+        for (const Function* region : op->regions) outer_[region->name] = known;
+      collectOwnSymbols(*op, known);
+    }
   }
 
   void report() {
@@ -69,6 +81,27 @@ class StageMaker {
     if (isMember(op) || op.def == &ops::killOp) return true;
     if (op.def == &ops::allocOp) return op.operands.empty() && !op.attributes.has("device");
     return op.def->traits.view || op.def->traits.contentsKnown || op.def->traits.packsWeights;
+  }
+  // What makes a size known (from elements, say) stays where it is: others need the size.
+  std::vector<bool> movableIn(const Function& function) {
+    std::set<SymbolId> known = knownAtEntry(function);
+    std::vector<bool> movable;
+    for (const Op* op : function.ops) {
+      std::set<SymbolId> own;
+      collectOwnSymbols(*op, own);
+      movable.push_back(mayMove(*op) && (op->def->traits.packsWeights ||
+                                         std::includes(known.begin(), known.end(), own.begin(), own.end())));
+      known.insert(own.begin(), own.end());
+    }
+    return movable;
+  }
+  std::set<SymbolId> knownAtEntry(const Function& function) const {
+    const auto outer = outer_.find(function.name);
+    std::set<SymbolId> known = outer == outer_.end() ? std::set<SymbolId>() : outer->second;
+    for (const Parameter& p : function.parameters)
+      if (p.type)
+        for (SymbolId s : symbolsOf(p.type)) known.insert(s);
+    return known;
   }
   static size_t outputsOf(const Op& into) {
     return static_cast<size_t>(into.attributes.integer("outputs"));
@@ -94,7 +127,7 @@ class StageMaker {
     for (uint32_t m = 0; m < members.size(); ++m) {
       const Op& op = *ops_[members[m]];
       StageOp node;
-      work_.push_back(workOf(op, ir_));
+      work_.push_back(steps_ > 0 ? OpWork{ir_.dims().constant(steps_), ir_.dims().constant(1)} : workOf(op, ir_));
       node.steps = std::max<int64_t>(1, samples_.sampleOf(work_.back().steps));
       node.pieces = std::max<int64_t>(1, samples_.sampleOf(work_.back().pieces));
       std::set<uint32_t> needs;
@@ -309,27 +342,38 @@ class StageMaker {
 
   IrContext& ir_;
   PassContext& context_;
-  const int64_t threads_;
+  const int64_t threads_, steps_;
   LiveBytes samples_;
+  std::unordered_map<std::string, std::set<SymbolId>> outer_;  // by body: sizes that it finds known
   Liveness live_;
   std::vector<const Op*> ops_;
   std::vector<OpWork> work_;  // of the members of the range at work
   int64_t stages_ = 0, members_ = 0, inTurn_ = 0, staged_ = 0;
 };
 
+Result<int64_t> numberOption(const PassContext& context, const char* name, int64_t usual, int64_t least,
+                             int64_t most) {
+  const auto given = context.options.find(name);
+  if (given == context.options.end()) return usual;
+  const std::string& text = given->second;
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= least && number <= most)
+    return number;
+  return makeError(DiagnosticId::badAttribute, "option " + std::string(name) + " of stages: a number from " +
+                                                   std::to_string(least) + " to " + std::to_string(most) +
+                                                   ", not '" + text + "'");
+}
+
 Result<Module> runStages(const Module& module, PassContext& context) {
-  int64_t threads = kUsualThreads;
-  if (const auto given = context.options.find("threads"); given != context.options.end()) {
-    const std::string& text = given->second;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
-    if (error != std::errc() || end != text.data() + text.size() || threads < 2 || threads > 1024)
-      return makeError(DiagnosticId::badAttribute,
-                       "option threads of stages: a number from 2 to 1024, not '" + text + "'");
-  }
+  DYN_TRY(const int64_t threads, numberOption(context, "threads", kUsualThreads, 2, kMostThreads));
+  DYN_TRY(const int64_t steps, numberOption(context, "steps", 0, 0, kMostSteps));
   std::unordered_set<const Function*> kernelBodies;
   for (const FunctionVisit& visit : functionsOf(module))
     if (visit.owner && visit.owner->def == &ops::intoOp) kernelBodies.insert(visit.function);
-  StageMaker maker(module, context, threads);
+  StageMaker maker(module, context, threads, steps);
+  for (const FunctionVisit& visit : functionsOf(module))
+    if (!kernelBodies.count(visit.function)) maker.noteBodies(*visit.function);
   DYN_TRY(Module staged, rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
             if (kernelBodies.count(&function)) return &function;
             return maker.make(function);
@@ -344,7 +388,8 @@ PassDef stagesPass() {
   return {.name = "stages",
           .summary = "finds operations that can run at the same time, and orders them in stages",
           .requiredProperties = Property::destinations,
-          .options = {{"threads", "for how many threads stages are searched; default 8"}},
+          .options = {{"threads", "for how many threads stages are searched; default 8"},
+                      {"steps", "of how many steps each operation counts, for tests; default 0: as its sizes say"}},
           .run = runStages,
           .onRequest = true};
 }

@@ -72,6 +72,10 @@ const std::vector<std::string>& pipelines() {
     for (const PassDef& pass : passTable()) {
       const std::string name(pass.name);
       if (name == "vectorize") continue;  // its program takes other inputs: tests/fuzz/many compares it
+      if (name == "stages") {
+        all.emplace_back(kStages);
+        continue;
+      }
       if (name == "rematerialise")        // it does something only when it is asked to
         all.push_back("+rematerialise{dims=},+plan{dims=}");
       else if (!pass.required)
@@ -165,7 +169,8 @@ Comparison compare(const Program& program, const std::vector<Sizes>& sizes, uint
       options.target->device = DeviceKind::cuda;
     }
     options.threadCount = 1;
-    Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
+    Result<std::unique_ptr<test::Compiled>> compiled =
+        test::Compiled::make(*module, options, passes == kStages ? kStageThreads : 1);
     if (!compiled.ok()) {
       // A variant for sizes that the program has none of, or buckets of rows that do not stay apart.
       if (isOfVariants(passes) && compiled.error().id != DiagnosticId::internalError &&

@@ -32,6 +32,9 @@ struct Comparison {
 
 // Stands in a list of pipelines for the standard one, with kernels on a GPU.
 inline constexpr std::string_view kCuda = "cuda";
+// All operations that may run at the same time do, on lanes of so many threads.
+inline constexpr std::string_view kStages = "+stages{threads=4,steps=16777216}";
+inline constexpr int kStageThreads = 4;
 
 // "", then "-fold", "-fuse" and so on: what may be off.
 const std::vector<std::string>& pipelines();

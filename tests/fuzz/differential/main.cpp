@@ -1,11 +1,12 @@
 // Random programs: compiled = reference, and each pass off = all on.
 //
-//   differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda] [--output DIR] [--show] [--suite DIR]
+//   differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda|stages] [--output DIR] [--show] [--suite DIR]
 //
 // Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes, one with
 // a variant or a bucket, and one with a pass off, in turn (--passes all: each pass off for each program;
 // flow: its host program as machine code and as bytecode instead; freestanding: in the freestanding runtime;
-// cuda: on the GPU that DYN_CUDA_DRIVER or the system has, all passes on).
+// cuda: on the GPU that DYN_CUDA_DRIVER or the system has, all passes on; stages: with all operations that may
+// run at the same time on lanes of threads).
 // What differs is cut down and written to DIR: seed-N.dyn, its inputs as .npy, and seed-N.dyns, which runs it
 // in the shell. Ends with 1 when anything differed. --show prints the programs and runs nothing.
 #include <sys/mman.h>
@@ -34,7 +35,7 @@ namespace {
 struct Arguments {
   int64_t count = 300;
   uint64_t seed = 1;
-  bool allPasses = false, flows = false, freestanding = false, cuda = false, show = false;
+  bool allPasses = false, flows = false, freestanding = false, cuda = false, stages = false, show = false;
   std::string output = "differential-failures", suite;
 };
 
@@ -45,6 +46,7 @@ std::vector<std::string> passesFor(const Program& program, const std::vector<Siz
   if (arguments.flows) return {std::string(kFlows)};
   if (arguments.freestanding) return {std::string(kFreestanding)};
   if (arguments.cuda) return {std::string(kCuda)};
+  if (arguments.stages) return {std::string(kStages)};
   std::vector<std::string> passes = pipelines();
   if (!arguments.allPasses) passes = {"", passes[1 + seed % (passes.size() - 1)]};
   if (const std::string variants = variantsOf(program, sizes, seed); !variants.empty())
@@ -181,7 +183,7 @@ int run(const Arguments& arguments) {
 int usage() {
   std::fprintf(
       stderr,
-      "usage: differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda] [--output "
+      "usage: differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda|stages] [--output "
       "DIR] [--show] "
       "[--suite DIR]\n");
   return 2;
@@ -207,11 +209,12 @@ int main(int argumentCount, char** argumentTexts) {
     } else if (name == "--seed") {
       arguments.seed = std::strtoull(value.c_str(), nullptr, 10);
     } else if (name == "--passes" && (value == "all" || value == "some" || value == "flow" ||
-                                      value == kFreestanding || value == kCuda)) {
+                                      value == kFreestanding || value == kCuda || value == "stages")) {
       arguments.allPasses = value == "all";
       arguments.flows = value == "flow";
       arguments.freestanding = value == kFreestanding;
       arguments.cuda = value == kCuda;
+      arguments.stages = value == "stages";
     } else if (name == "--suite") {
       arguments.suite = value;
     } else if (name == "--output") {
