@@ -49,6 +49,7 @@ REWRITES = {
     "compiler/passes/padding/canonicalise.cpp": "add div mul neg pad reshape slice softmax sub",
     "compiler/passes/rewrite/pointwise_product.cpp": "add matmul reshape unsqueeze",
     "compiler/passes/padding/positions.cpp": "conv",
+    "compiler/passes/analysis/op_work.cpp": "recurrence",
     "compiler/passes/layout/fold_transposes.cpp": "matmul matmul_permuted transpose",
     "compiler/passes/memory/append.cpp": "append concat matmul matmul_permuted",
     "compiler/passes/fusion/attention.cpp": "matmul matmul_permuted softmax",

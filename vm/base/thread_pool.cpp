@@ -101,7 +101,8 @@ bool ThreadPool::runOnOwn(uint32_t taskCount, TaskFunction function, void* argum
   const uint32_t started = workers.startedCount();
   uint32_t posted = 0;
   for (; posted + 1 < taskCount && workerOf(posted) < started; ++posted)
-    posted_[posted] = workers.post(workerOf(posted), function, argument, posted + 1, spansOf(workerOf(posted)));
+    posted_[posted] =
+        workers.post(workerOf(posted), function, argument, posted + 1, spansOf(workerOf(posted)));
   // Whatever happens here, the others still use what `argument` points to until they are done.
   bool done = WorkerSet::runsToItsEnd(function, argument, 0);
   for (uint32_t i = 0; i < posted; ++i) {

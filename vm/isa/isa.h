@@ -109,7 +109,7 @@ inline constexpr uint32_t kMaximumKernelOperands = 1u << 16;         // buffers 
 inline constexpr uint64_t kMaximumScratchBytes = uint64_t{1} << 46;  // of a kernel, per task
 inline constexpr uint32_t kMaximumRank = 32;
 inline constexpr uint32_t kMaximumContractDepth = 32;  // nesting of the type of an input or output
-inline constexpr int32_t kMaximumBranches = 1024;     // of a stage
+inline constexpr int32_t kMaximumBranches = 1024;      // of a stage
 inline constexpr uint32_t kMaximumDevices = 256;       // which of them are there, the table of devices knows
 
 }  // namespace dyn::vm

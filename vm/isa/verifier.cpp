@@ -176,7 +176,8 @@ class FunctionVerifier {
         return checkDevice(word(3));
       }
       case Opcode::branch:
-        if (word(0) >= 2 && word(0) <= kMaximumBranches && word(1) >= 0 && word(1) < word(0)) return okStatus();
+        if (word(0) >= 2 && word(0) <= kMaximumBranches && word(1) >= 0 && word(1) < word(0))
+          return okStatus();
         return problem("branch " + std::to_string(word(1)) + " of " + std::to_string(word(0)));
       case Opcode::getField:
         return word(2) >= 0 ? okStatus() : problem("negative field");

@@ -1,6 +1,6 @@
-/* What a stage costs: calls of several branches, on lanes at the same time or one after the other. For compiler
- * and runtime alike (C++20, header only): the pass `stages` searches with it for sample sizes, the runtime
- * chooses with it for the sizes of a run. Speed alone depends on it.
+/* What a stage costs: calls of several branches, on lanes at the same time or one after the other. For
+ * compiler and runtime alike (C++20, header only): the pass `stages` searches with it for sample sizes, the
+ * runtime chooses with it for the sizes of a run. Speed alone depends on it.
  *
  * Unit: elementary steps, about multiply-adds of a core. */
 #ifndef DYN_STAGE_COST_H
@@ -57,9 +57,9 @@ struct Cost {
   int64_t least() const { return wantsLanes() ? onLanes : inTurn; }
 };
 
-// Calls in the order of the program. Branches are dealt out to at most as many lanes as there are threads, the
-// longest first, each to the lane that has least. A lane has a thread; each one more goes to the lane that takes
-// longest.
+// Calls in the order of the program. Branches are dealt out to at most as many lanes as there are threads,
+// the longest first, each to the lane that has least. A lane has a thread; each one more goes to the lane
+// that takes longest.
 inline Cost costOf(std::span<const Call> calls, int32_t branchCount, int64_t threads) {
   Cost cost;
   std::vector<int64_t> whole(static_cast<size_t>(branchCount), 0);

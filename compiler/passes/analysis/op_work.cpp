@@ -13,7 +13,8 @@ constexpr int64_t kRowsOfTile = 14, kColumnsOfPanel = 32;
 
 // They have a size of their own that no run knows; what is done with them is in the products.
 bool isPackedWeights(Type type) {
-  return type && type.isTensor() && type.rank() == 1 && type.dims()[0].isSymbol() && hasAnonymous(type.dims()[0]);
+  return type && type.isTensor() && type.rank() == 1 && type.dims()[0].isSymbol() &&
+         hasAnonymous(type.dims()[0]);
 }
 
 class WorkCounter {
@@ -43,10 +44,10 @@ class WorkCounter {
     const Shape weights = op.attributes.dims("weights");
     const bool isConvolution = op.def->traits.flatPositions || !weights.empty();
     const bool channelsLast = !isConvolution || op.attributes.string("layout").find("channels_last") == 0;
-    const Dim columns = result.rank() == 0          ? dims.constant(1)
-                        : channelsLast              ? result.dims().back()
-                        : !weights.empty()          ? weights[0]
-                                                    : result.dims()[static_cast<size_t>(result.rank() > 1 ? 1 : 0)];
+    const Dim columns = result.rank() == 0 ? dims.constant(1)
+                        : channelsLast     ? result.dims().back()
+                        : !weights.empty() ? weights[0]
+                                           : result.dims()[static_cast<size_t>(result.rank() > 1 ? 1 : 0)];
     const Dim rows = floorDiv(elementsOf(result), max(dims.constant(1), columns));
     return max(ceilDiv(rows, dims.constant(kRowsOfTile)), ceilDiv(columns, dims.constant(kColumnsOfPanel)));
   }
@@ -90,7 +91,8 @@ OpWork workOf(const Op& into, IrContext& ir) {
   for (const Parameter& p : body.parameters)
     if (!isPackedWeights(p.type)) elements = elements + counter.elementsOf(p.type);
   work.steps = work.steps + elements * kStepsPerElement;
-  if (!work.pieces) work.pieces = max(dims.constant(1), floorDiv(work.steps, dims.constant(stage::kStepsPerTask)));
+  if (!work.pieces)
+    work.pieces = max(dims.constant(1), floorDiv(work.steps, dims.constant(stage::kStepsPerTask)));
   return work;
 }
 

@@ -1,5 +1,5 @@
-// How much an operation computes, and how far it can be shared among threads: what stages of operations that run
-// at the same time are chosen by.
+// How much an operation computes, and how far it can be shared among threads: what stages of operations that
+// run at the same time are chosen by.
 #pragma once
 
 #include "compiler/ir/module.h"

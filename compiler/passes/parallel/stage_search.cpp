@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -118,7 +119,8 @@ class Search {
     calls.branchCount = static_cast<int32_t>(groups.size());
     forEachIn(stage, [&](uint32_t op) {
       calls.ops.push_back(op);
-      const auto group = std::find_if(groups.begin(), groups.end(), [&](Set g) { return (g & only(op)) != 0; });
+      const auto group =
+          std::find_if(groups.begin(), groups.end(), [&](Set g) { return (g & only(op)) != 0; });
       calls.costs.push_back(callOf(ops_[op], static_cast<int32_t>(group - groups.begin())));
     });
     return calls;
@@ -178,6 +180,93 @@ StageSchedule searchStages(std::span<const StageOp> ops, int64_t threads, const 
   stage.branches.assign(ops.size(), 0);
   none.stages.push_back(std::move(stage));
   return none;
+}
+
+namespace {
+
+// Some of the operations, as a graph of their own; `which` is in an order in which they can run.
+std::vector<StageOp> graphOf(std::span<const StageOp> ops, std::span<const uint32_t> which) {
+  std::unordered_map<uint32_t, uint32_t> at;
+  std::vector<StageOp> graph;
+  for (uint32_t i = 0; i < which.size(); ++i) {
+    StageOp op = ops[which[i]];
+    std::erase_if(op.needs, [&](uint32_t need) { return !at.count(need); });
+    for (uint32_t& need : op.needs) need = at[need];
+    graph.push_back(std::move(op));
+    at[which[i]] = i;
+  }
+  return graph;
+}
+
+// How many each comes behind in a row.
+std::vector<uint32_t> levelsOf(std::span<const StageOp> ops) {
+  std::vector<uint32_t> levels(ops.size(), 0);
+  for (uint32_t i = 0; i < ops.size(); ++i)
+    for (const uint32_t need : ops[i].needs) levels[i] = std::max(levels[i], levels[need] + 1);
+  return levels;
+}
+
+StageSchedule byParts(std::span<const StageOp> ops, std::span<const uint32_t> order, int64_t threads) {
+  StageSchedule whole;
+  for (size_t begin = 0; begin < order.size(); begin += kMostSearched) {
+    const auto part = order.subspan(begin, std::min(kMostSearched, order.size() - begin));
+    StageSchedule found = searchStages(graphOf(ops, part), threads);
+    for (FoundStage& stage : found.stages) {
+      for (uint32_t& op : stage.ops) op = part[op];
+      whole.stages.push_back(std::move(stage));
+    }
+    whole.cost += found.cost;
+    whole.isWhole = whole.isWhole && found.isWhole;
+  }
+  return whole;
+}
+
+// One stage: a branch is what hangs together.
+StageSchedule byComponents(std::span<const StageOp> ops, int64_t threads) {
+  std::vector<uint32_t> root(ops.size());
+  const auto rootOf = [&](uint32_t op) {
+    while (root[op] != op) op = root[op] = root[root[op]];
+    return op;
+  };
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    root[i] = i;
+    for (const uint32_t need : ops[i].needs) root[rootOf(need)] = i;
+  }
+  StageSchedule whole;
+  FoundStage stage;
+  std::unordered_map<uint32_t, int32_t> names;
+  std::vector<stage::Call> calls;
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    const int32_t branch = names.try_emplace(rootOf(i), static_cast<int32_t>(names.size())).first->second;
+    stage.ops.push_back(i);
+    stage.branches.push_back(branch);
+    calls.push_back(callOf(ops[i], branch));
+  }
+  stage.branchCount = static_cast<int32_t>(names.size());
+  whole.cost = stage::costOf(calls, stage.branchCount, threads).least();
+  whole.stages.push_back(std::move(stage));
+  return whole;
+}
+
+}  // namespace
+
+StageSchedule scheduleStages(std::span<const StageOp> ops, int64_t threads) {
+  std::vector<uint32_t> order(ops.size());
+  std::iota(order.begin(), order.end(), 0U);
+  StageSchedule found = byParts(ops, order, threads);
+  if (ops.size() > kMostSearched) {
+    const std::vector<uint32_t> levels = levelsOf(ops);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return levels[a] < levels[b]; });
+    if (StageSchedule other = byParts(ops, order, threads); other.cost < found.cost) found = std::move(other);
+  }
+  StageSchedule apart = byComponents(ops, threads);
+  if (apart.stages[0].branchCount > 1 && apart.cost < found.cost) {
+    apart.isWhole = found.isWhole;
+    found = std::move(apart);
+  }
+  found.inTurn = inTurn(ops, threads);
+  return found;
 }
 
 std::vector<std::pair<size_t, size_t>> stageRegions(std::span<const StageOp> ops) {

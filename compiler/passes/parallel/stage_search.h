@@ -1,7 +1,7 @@
 // A schedule of stages (inter-operator scheduling): which operations of a graph run at the same time.
 //
-// A stage is a set of operations that need nothing of one another but within its groups; a group is what hangs
-// together in it, and runs one operation after the other. All of a stage has run before the next begins. The
+// A stage is a set of operations that need nothing of one another but within its groups. A group is what
+// hangs together in it, and runs one operation after the other. A stage ends before the next begins. The
 // cheapest sequence of stages is found by dynamic programming over the sets of operations that have run
 // (Ding et al., "IOS: Inter-Operator Scheduler for CNN Acceleration", MLSys 2021): a set is closed under what
 // its operations need, so that there are few of them in graphs that are not wide.
@@ -15,7 +15,7 @@ namespace dyn {
 
 struct StageOp {
   int64_t steps = 1, pieces = 1;  // vm/shared/dyn_stage_cost.h
-  std::vector<uint32_t> needs;  // operations before it
+  std::vector<uint32_t> needs;    // operations before it
 };
 
 struct FoundStage {
@@ -28,7 +28,7 @@ struct FoundStage {
 // `mostStages` tries the search begins anew with groups and stages half as large, and at last gives up.
 struct StageLimits {
   uint32_t mostInGroup = 8, mostGroups = 8;
-  int64_t mostStages = 50'000;
+  int64_t mostStages = 20'000;
 };
 
 struct StageSchedule {
@@ -40,6 +40,11 @@ struct StageSchedule {
 // At most kMostStageOps operations, in an order in which they can run.
 inline constexpr size_t kMostStageOps = 64;
 StageSchedule searchStages(std::span<const StageOp> ops, int64_t threads, const StageLimits& limits = {});
+
+// Of any number: more than the search takes are cut into parts, in their order or by how many operations they
+// come behind in a row, and what hangs together apart from the rest is tried as one stage of long branches.
+inline constexpr size_t kMostSearched = 24;
+StageSchedule scheduleStages(std::span<const StageOp> ops, int64_t threads);
 
 // The ranges of operations between those that all others come before or behind: each can be searched alone.
 std::vector<std::pair<size_t, size_t>> stageRegions(std::span<const StageOp> ops);

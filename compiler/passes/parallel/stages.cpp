@@ -9,9 +9,9 @@
 // run in this order. stage_search.h finds the stages, for sample sizes and `threads` threads; a sequence of
 // stages that gains less than 2 % is left out.
 // What a stage frees is freed behind it, so that `plan` gives no memory to two operations that may run at the
-// same time: checked here, for each pair. What takes its operand's memory stays outside of stages, and so does
-// all that is no kernel of the host. Cost in IR size: none. On request, as a stage's memory is more than that
-// of its operations one after the other.
+// same time: checked here, for each pair. What takes its operand's memory stays outside of stages, and so
+// does all that is no kernel of the host. Cost in IR size: none. On request, as a stage's memory is more than
+// that of its operations one after the other.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -23,14 +23,12 @@
 #include "compiler/passes/analysis/live_bytes.h"
 #include "compiler/passes/analysis/op_work.h"
 #include "compiler/passes/parallel/stage_search.h"
-#include "vm/shared/dyn_stage_cost.h"
 
 namespace dyn::passes {
 
 namespace {
 
 constexpr int64_t kUsualThreads = 8, kMostThreads = 1024, kMostSteps = int64_t{1} << 40;
-constexpr size_t kMostSearched = 24;  // operations of a region that are searched at once
 constexpr int64_t kLeastGainPercent = 2;
 
 class StageMaker {
@@ -103,9 +101,7 @@ class StageMaker {
         for (SymbolId s : symbolsOf(p.type)) known.insert(s);
     return known;
   }
-  static size_t outputsOf(const Op& into) {
-    return static_cast<size_t>(into.attributes.integer("outputs"));
-  }
+  static size_t outputsOf(const Op& into) { return static_cast<size_t>(into.attributes.integer("outputs")); }
   std::vector<ValueId> readBy(const Op& into) const {
     std::vector<ValueId> roots;
     for (size_t i = 0; i + outputsOf(into) < into.operands.size(); ++i)
@@ -127,7 +123,8 @@ class StageMaker {
     for (uint32_t m = 0; m < members.size(); ++m) {
       const Op& op = *ops_[members[m]];
       StageOp node;
-      work_.push_back(steps_ > 0 ? OpWork{ir_.dims().constant(steps_), ir_.dims().constant(1)} : workOf(op, ir_));
+      work_.push_back(steps_ > 0 ? OpWork{ir_.dims().constant(steps_), ir_.dims().constant(1)}
+                                 : workOf(op, ir_));
       node.steps = std::max<int64_t>(1, samples_.sampleOf(work_.back().steps));
       node.pieces = std::max<int64_t>(1, samples_.sampleOf(work_.back().pieces));
       std::set<uint32_t> needs;
@@ -169,21 +166,10 @@ class StageMaker {
     std::vector<Place> places(members.size());
     int64_t step = 0;  // stages and what runs in turn between them, in order
     bool any = false;
-    for (const auto& [first, last] : stageRegions(graph))
-      for (size_t from = first; from < last; from += kMostSearched) {
-        const size_t to = std::min(last, from + kMostSearched);
-        if (to - from == 1 || context_.isCancelled()) {
-          for (size_t m = from; m < to; ++m) places[m].step = step++;
-          if (to - from == 1) {
-            const int64_t steps =
-                stage::stepsOnThreads({graph[from].steps, graph[from].pieces, 0}, threads_);
-            inTurn_ += steps;
-            staged_ += steps;
-          }
-          continue;
-        }
-        any = place(graph, from, to, places, step) || any;
-      }
+    for (const auto& [from, to] : stageRegions(graph)) {
+      if (context_.isCancelled()) return false;
+      any = place(graph, from, to, places, step) || any;
+    }
     if (any) reorder(begin, end, places);
     return any;
   }
@@ -196,13 +182,13 @@ class StageMaker {
 
   bool place(const std::vector<StageOp>& graph, size_t from, size_t to, std::vector<Place>& places,
              int64_t& step) {
-    const StageSchedule found = searchStages(part(graph, from, to), threads_);
+    const StageSchedule found = scheduleStages(part(graph, from, to), threads_);
     if (!found.isWhole)
       context_.remarks.push_back("a graph of " + std::to_string(to - from) +
                                  " operations is too wide for a whole search of stages");
     inTurn_ += found.inTurn;
     staged_ += std::min(found.cost, found.inTurn);
-    const bool gains = (found.inTurn - found.cost) * 100 >= found.inTurn * kLeastGainPercent;
+    const bool gains = (found.inTurn - found.cost) * 100 > found.inTurn * kLeastGainPercent;
     for (const FoundStage& stage : found.stages) {
       const bool isStage = gains && stage.branchCount > 1;
       for (size_t i = 0; i < stage.ops.size(); ++i) {
@@ -255,7 +241,8 @@ class StageMaker {
           madeIn[op.operands[k]] = step;
       } else if (op.def != &ops::killOp && op.def != &ops::allocOp) {
         for (ValueId operand : op.operands)
-          if (const auto made = madeIn.find(operand); made != madeIn.end()) step = std::max(step, made->second);
+          if (const auto made = madeIn.find(operand); made != madeIn.end())
+            step = std::max(step, made->second);
         for (const ValueDef& result : op.results) madeIn[result.id] = step;
       }
       if (op.def == &ops::killOp) continue;
@@ -337,7 +324,8 @@ class StageMaker {
           return wrong(*op, "memory is taken over before the stage ends");
       }
     }
-    return open < 0 ? Status() : makeError(DiagnosticId::internalError, "a stage of @" + function.name + " has no end");
+    return open < 0 ? Status()
+                    : makeError(DiagnosticId::internalError, "a stage of @" + function.name + " has no end");
   }
 
   IrContext& ir_;
@@ -389,7 +377,8 @@ PassDef stagesPass() {
           .summary = "finds operations that can run at the same time, and orders them in stages",
           .requiredProperties = Property::destinations,
           .options = {{"threads", "for how many threads stages are searched; default 8"},
-                      {"steps", "of how many steps each operation counts, for tests; default 0: as its sizes say"}},
+                      {"steps",
+                       "of how many steps each operation counts, for tests; default 0: as its sizes say"}},
           .run = runStages,
           .onRequest = true};
 }

@@ -76,7 +76,7 @@ const std::vector<std::string>& pipelines() {
         all.emplace_back(kStages);
         continue;
       }
-      if (name == "rematerialise")        // it does something only when it is asked to
+      if (name == "rematerialise")  // it does something only when it is asked to
         all.push_back("+rematerialise{dims=},+plan{dims=}");
       else if (!pass.required)
         all.push_back((pass.onRequest ? "+" : "-") + name);

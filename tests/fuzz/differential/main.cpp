@@ -5,8 +5,8 @@
 // Seed S + i makes program i. Each is run at six sets of sizes from one compilation with all passes, one with
 // a variant or a bucket, and one with a pass off, in turn (--passes all: each pass off for each program;
 // flow: its host program as machine code and as bytecode instead; freestanding: in the freestanding runtime;
-// cuda: on the GPU that DYN_CUDA_DRIVER or the system has, all passes on; stages: with all operations that may
-// run at the same time on lanes of threads).
+// cuda: on the GPU that DYN_CUDA_DRIVER or the system has, all passes on; stages: all operations that may run
+// at the same time do, on lanes of threads).
 // What differs is cut down and written to DIR: seed-N.dyn, its inputs as .npy, and seed-N.dyns, which runs it
 // in the shell. Ends with 1 when anything differed. --show prints the programs and runs nothing.
 #include <sys/mman.h>
@@ -181,11 +181,11 @@ int run(const Arguments& arguments) {
 }
 
 int usage() {
-  std::fprintf(
-      stderr,
-      "usage: differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda|stages] [--output "
-      "DIR] [--show] "
-      "[--suite DIR]\n");
+  std::fprintf(stderr,
+               "usage: differential [--count N] [--seed S] [--passes all|some|flow|freestanding|cuda|stages] "
+               "[--output "
+               "DIR] [--show] "
+               "[--suite DIR]\n");
   return 2;
 }
 

@@ -235,8 +235,7 @@ struct FlowCalls {
     });
   }
 
-  static int32_t branch(DynFlow* flow, int32_t branches, int32_t branch, int64_t steps,
-                        int64_t pieces) {
+  static int32_t branch(DynFlow* flow, int32_t branches, int32_t branch, int64_t steps, int64_t pieces) {
     of(flow).branch(branches, {steps, pieces, branch});
     return 1;
   }

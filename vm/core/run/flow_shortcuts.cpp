@@ -101,7 +101,8 @@ FlowShortcuts::Outcome FlowShortcuts::launch(Interpreter& vm, int32_t index, int
   const KernelRow& row = vm.program_.kernels[static_cast<size_t>(index)];
   const int64_t most = vm.flow_.directSteps;
   if (!vm.known_.empty()) return Outcome::none;
-  if (vm.stage_.isOpen() || units <= 0 || units >= most || steps >= most || row.scratchBytes > 0 || watched(vm))
+  if (vm.stage_.isOpen() || units <= 0 || units >= most || steps >= most || row.scratchBytes > 0 ||
+      watched(vm))
     return Outcome::none;
   const uint32_t inputs = row.bufferCount - row.outputCount;
   for (uint32_t i = 0; i < row.bufferCount; ++i) {
@@ -149,7 +150,8 @@ FlowShortcuts::Outcome FlowShortcuts::builtinInto(Interpreter& vm, int32_t index
                                                   const int32_t* numberList) {
   const BuiltinRow& row = *vm.module_.builtins()[static_cast<size_t>(index)];
   const bool dryRun = vm.options_.dryRun;
-  if (vm.stage_.isOpen() || !row.isFlat() || !vm.known_.empty() || (dryRun && row.is(calls::SETTINGS)) || watched(vm))
+  if (vm.stage_.isOpen() || !row.isFlat() || !vm.known_.empty() || (dryRun && row.is(calls::SETTINGS)) ||
+      watched(vm))
     return Outcome::none;
   const auto results = Interpreter::wordsAt(resultList), arguments = Interpreter::wordsAt(argumentList),
              numbers = Interpreter::wordsAt(numberList);

@@ -14,7 +14,7 @@ namespace {
 static_assert(stage::kStepsPerTask == kHostStepsPerTask);
 
 constexpr size_t kMostCuts = 64, kMostTrials = 1024;  // that are kept
-constexpr uint32_t kTrials = 4;  // of each way
+constexpr uint32_t kTrials = 4;                       // of each way
 
 uint64_t rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -189,7 +189,8 @@ bool Stage::takeScratch(std::span<Lane> lanes, Fault& fault) {
     }
     if (lane.scratchBytes == 0) continue;
     dyn_status why = DYN_OK;
-    if (lane.scratchBytes <= INT64_MAX) lane.scratch = pool_->allocate(lane.scratchBytes, why, MemoryUse::data);
+    if (lane.scratchBytes <= INT64_MAX)
+      lane.scratch = pool_->allocate(lane.scratchBytes, why, MemoryUse::data);
     if (lane.scratch) continue;
     fault.at = calls_[lane.calls.front()].at;
     fault.status.code = why == DYN_OK ? DYN_OUT_OF_MEMORY : why;
@@ -247,21 +248,37 @@ bool Stage::Trial::nextOnLanes() const {
   return leastNs[1] < leastNs[0];
 }
 
+// Where two digests are the same, a way is taken that may be the slower one.
+Stage::Trial& Stage::trialOf() {
+  uint64_t digest = reinterpret_cast<uintptr_t>(calls_.front().at);
+  const auto add = [&](int64_t number) { digest = (digest ^ static_cast<uint64_t>(number)) * 0x100000001b3; };
+  for (const Waiting& waiting : calls_) {
+    add(waiting.cost.steps);
+    add(waiting.cost.pieces);
+    add(waiting.cost.branch);
+  }
+  if (trials_.size() > kMostTrials) trials_.clear();
+  const auto [known, isNew] = trials_.try_emplace(digest);
+  if (isNew) {
+    std::vector<stage::Call> costs;
+    for (const Waiting& waiting : calls_) costs.push_back(waiting.cost);
+    known->second.cost = stage::costOf(costs, branches_, threads_->threadCount());
+  }
+  return known->second;
+}
+
 bool Stage::run(bool dryRun, Fault& fault) {
   open_ = false;
   if (calls_.empty()) return true;
   setAddresses();
-  std::vector<stage::Call> costs;
-  for (const Waiting& waiting : calls_) costs.push_back(waiting.cost);
-  const stage::Cost cost = stage::costOf(costs, branches_, threads_->threadCount());
+  Trial& trial = trialOf();
+  const stage::Cost& cost = trial.cost;
   bool well = false;
   if (!cost.mayGain()) {
     well = runWay(false, cost, dryRun, fault);
   } else if (dryRun) {  // the memory of either way
     well = runWay(false, cost, true, fault) && runWay(true, cost, true, fault);
   } else {
-    if (trials_.size() > kMostTrials) trials_.clear();
-    Trial& trial = trials_[{calls_.front().at, cost.inTurn}];
     const bool onLanes = trial.nextOnLanes();
     const uint64_t beginNs = threads_->clockNs();
     well = runWay(onLanes, cost, false, fault);

@@ -1,16 +1,16 @@
 // Stage: calls of kernels that wait until the program joins them, so that those of different branches run at
 // the same time (inter-operator parallelism).
 //
-//   branch 2 0 r5 r6   the call that follows is of branch 0 of 2: about r5 elementary steps in r6 pieces
+//   branch 2 0 r5 r6   the call that follows is of branch 0 of 2: some r5 elementary steps in r6 pieces
 //   launch ...         noted: addresses, sizes, scalars
 //   branch 2 1 r7 r8
 //   builtininto ...
 //   join               both run, here or on lanes
 //
 // A lane is a part of the pool's threads with a host of its own for builtins. Branches are dealt out to lanes
-// by their steps, the longest first; the calls of a lane run in the program's order. Where lanes have no chance
-// to gain, the calls run one after the other on all threads, in the program's order; where they have, the first
-// runs of a stage at some sizes try both ways, and later ones go the faster. Results are the same to the bit.
+// by their steps, the longest first; the calls of a lane run in the program's order. Where lanes have no
+// chance to gain, all calls run in the program's order on all threads. Where they have, the first runs of a
+// stage at some sizes try both ways, and later ones go the faster. Results are the same to the bit.
 // The program promises that calls of different branches write what no other of them touches.
 //
 // What a call uses is held until it has run. Of one interpreter, on its thread.
@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "vm/base/thread_pool.h"
@@ -56,8 +57,8 @@ class Stage {
   struct Fault {
     const int32_t* at = nullptr;
     Status status;
-    DynDeviceText text{};    // of DYN_KERNEL_FAULT
-    bool isKernel = false;   // the text says more than the status
+    DynDeviceText text{};      // of DYN_KERNEL_FAULT
+    bool isKernel = false;     // the text says more than the status
     uint64_t wantedBytes = 0;  // of scratch memory that was not there
   };
   // Runs what waits, and closes the stage. False: the first call in the program's order that failed. In a dry
@@ -69,10 +70,10 @@ class Stage {
   struct Waiting {
     const int32_t* at;
     stage::Call cost;
-    const BuiltinRow* row;       // null: a kernel
+    const BuiltinRow* row;  // null: a kernel
     uint32_t kernel;
-    int64_t units, steps;        // of a kernel
-    DynBuiltinCall call;         // of a builtin; views and scalars by their places below
+    int64_t units, steps;         // of a kernel
+    DynBuiltinCall call;          // of a builtin; views and scalars by their places below
     size_t tensors, tensorCount;  // in tensors_
     size_t scalars, scalarCount;  // in numbers_
   };
@@ -99,13 +100,16 @@ class Stage {
   Waiting& add(const int32_t* at, std::span<Object* const> objects, std::span<const int64_t> scalars);
   void noteTensor(const Tensor* tensor);
   void setAddresses();
-  // What both ways took, at their best, of a stage at some sizes: 0 in turn, 1 on lanes.
+  // Of a stage at some sizes: what it is expected to cost, and what both ways took, at their best.
+  // 0: in turn, 1: on lanes.
   struct Trial {
+    stage::Cost cost;
     uint32_t runs[2] = {};
     uint64_t leastNs[2] = {UINT64_MAX, UINT64_MAX};
     bool nextOnLanes() const;
   };
 
+  Trial& trialOf();
   bool runWay(bool onLanes, const stage::Cost& cost, bool dryRun, Fault& fault);
   std::vector<Lane> dealOut(const stage::Cost& cost, Cut* cut);  // null: all on all threads
   Cut& cutOf(const std::vector<uint32_t>& threads);
@@ -120,7 +124,8 @@ class Stage {
   ThreadPool* threads_;
   const std::atomic<uint32_t>* cancelBits_;
   BuiltinHost& host_;
-  std::map<std::pair<const int32_t*, int64_t>, Trial> trials_;  // by the first call and the steps in turn
+  std::unordered_map<uint64_t, Trial>
+      trials_;  // by a digest of the first call's place and what all calls cost
   std::map<std::vector<uint32_t>, Cut> cuts_;  // by the threads of each lane
 
   bool open_ = false;
@@ -128,9 +133,9 @@ class Stage {
   stage::Call cost_;  // of the calls that come
   std::vector<Waiting> calls_;
   std::vector<Noted> tensors_;
-  std::vector<DynTensorView> views_;   // of tensors_, with their addresses
-  std::vector<void*> buffers_;         // the same, as kernels take them
-  std::vector<int64_t> numbers_;       // scalars, sizes, strides, single elements
+  std::vector<DynTensorView> views_;  // of tensors_, with their addresses
+  std::vector<void*> buffers_;        // the same, as kernels take them
+  std::vector<int64_t> numbers_;      // scalars, sizes, strides, single elements
   std::vector<Object*> held_;
   std::atomic<uint32_t> firstFailed_{UINT32_MAX};
 };

@@ -147,12 +147,33 @@ TEST(StageSearch, AWideGraphIsCutShort) {
   EXPECT_LE(found.cost, found.inTurn);
 }
 
+// Two towers, longer than what is searched at once, listed one behind the other.
+TEST(StageSearch, LongTowersAreTwoBranches) {
+  std::vector<StageOp> ops(80);
+  for (uint32_t i = 0; i < ops.size(); ++i) {
+    ops[i] = {1'000'000, 2, {}};
+    if (i % 40 != 0) ops[i].needs = {i - 1};
+    if (i % 40 > 1) ops[i].needs.push_back(i - 2);
+  }
+  const StageSchedule found = scheduleStages(ops, 8);
+  expectSound(ops, found, 8);
+  ASSERT_EQ(found.stages.size(), 1u);
+  EXPECT_EQ(found.stages[0].branchCount, 2);
+}
+
+TEST(StageSearch, AGraphOfAnySizeIsScheduledInParts) {
+  std::mt19937 random(5);
+  const std::vector<StageOp> ops = randomGraph(150, random);
+  const StageSchedule found = scheduleStages(ops, 8);
+  expectSound(ops, found, 8);
+  EXPECT_LE(found.cost, found.inTurn);
+}
+
 TEST(StageSearch, RegionsLieBetweenOperationsThatAllOthersComeBeforeOrBehind) {
   // 0 -> {1 -> 2, 3} -> 4 -> 5
   std::vector<StageOp> ops(6);
   ops[1].needs = {0}, ops[2].needs = {1}, ops[3].needs = {0}, ops[4].needs = {2, 3}, ops[5].needs = {4};
-  EXPECT_EQ(stageRegions(ops),
-            (std::vector<std::pair<size_t, size_t>>{{0, 1}, {1, 4}, {4, 5}, {5, 6}}));
+  EXPECT_EQ(stageRegions(ops), (std::vector<std::pair<size_t, size_t>>{{0, 1}, {1, 4}, {4, 5}, {5, 6}}));
   EXPECT_TRUE(stageRegions({}).empty());
 }
 

@@ -53,7 +53,8 @@ TEST_F(Stages, ResultsAreTheSameToTheBit) {
     EXPECT_GE(counterOf(*staged, "stages"), 1);
     EXPECT_GE(counterOf(*staged, "operations_in_stages"), 4);
     for (const int64_t n : {1, 13, 0, 64, 13}) {
-      const std::vector<HostTensor> inputs = {randomTensor(Dtype::f32, {n, 32}, 1), randomTensor(Dtype::f32, {32, 32}, 2),
+      const std::vector<HostTensor> inputs = {randomTensor(Dtype::f32, {n, 32}, 1),
+                                              randomTensor(Dtype::f32, {32, 32}, 2),
                                               randomTensor(Dtype::f32, {32, 32}, 3)};
       const auto expected = plain->run(inputs);
       ASSERT_TRUE(expected.ok()) << expected.error().toString();
@@ -61,7 +62,8 @@ TEST_F(Stages, ResultsAreTheSameToTheBit) {
         const auto actual = staged->run(inputs);
         ASSERT_TRUE(actual.ok()) << actual.error().toString();
         for (size_t i = 0; i < expected->size(); ++i)
-          EXPECT_TRUE((*actual)[i].identical((*expected)[i])) << threads << " threads, n " << n << ", result " << i;
+          EXPECT_TRUE((*actual)[i].identical((*expected)[i]))
+              << threads << " threads, n " << n << ", result " << i;
       }
     }
   }
@@ -69,12 +71,14 @@ TEST_F(Stages, ResultsAreTheSameToTheBit) {
 
 // A chain has nothing that could run beside it, and small operations nothing to gain.
 TEST_F(Stages, WhereNothingIsGainedNothingChanges) {
-  const std::string chain = "fn @main(%x: Tensor[(n, 512), f32], %w: Tensor[(512, 512), f32]) {\n"
-                            "  %a = matmul(%x, %w)\n  %b = matmul(%a, %w)\n  return %b\n}";
+  const std::string chain =
+      "fn @main(%x: Tensor[(n, 512), f32], %w: Tensor[(512, 512), f32]) {\n"
+      "  %a = matmul(%x, %w)\n  %b = matmul(%a, %w)\n  return %b\n}";
   EXPECT_EQ(counterOf(*compiled(chain, kForced, 2), "stages"), 0);
-  const std::string small = "fn @main(%x: Tensor[(4, 8), f32], %w: Tensor[(8, 8), f32]) {\n  %a = matmul(%x, %w)\n"
-                            "  %b = softmax(%x) {axis = 0}\n  %c = matmul(%b, %w)\n  %d = matmul(%a, %c) {transpose_b = 1}\n"
-                            "  return %d\n}";
+  const std::string small =
+      "fn @main(%x: Tensor[(4, 8), f32], %w: Tensor[(8, 8), f32]) {\n  %a = matmul(%x, %w)\n"
+      "  %b = softmax(%x) {axis = 0}\n  %c = matmul(%b, %w)\n  %d = matmul(%a, %c) {transpose_b = 1}\n"
+      "  return %d\n}";
   EXPECT_EQ(counterOf(*compiled(small, "+stages", 2), "stages"), 0);
 }
 

@@ -91,7 +91,7 @@ function f parameters 1 results 2
   }
 }
 
-// The host reads what a waiting call writes: it has run by then. No join is needed before the end of a function.
+// The host reads what a waiting call writes: it has run by then. A function may end without a join.
 TEST(Stage, ReadingAnElementAndReturningEndAStage) {
   Machine machine(std::string(kKernelRows) + R"(
 function f parameters 0 results 2
