@@ -193,7 +193,7 @@ Status lowerAttention(FunctionLowering& c, const Op& into) {
   return {};
 }
 
-Status lowerCall(FunctionLowering& c, const Op& op) {
+Status lowerKernelOf(FunctionLowering& c, const Op& op) {
   const size_t outputs = static_cast<size_t>(op.attributes.integer("outputs"));
   const std::span<const ValueId> all(op.operands);
   const std::span<const ValueId> inputs = all.first(all.size() - outputs), results = all.last(outputs);
@@ -219,12 +219,12 @@ Status lowerCall(FunctionLowering& c, const Op& op) {
 }
 
 Status lowerInto(FunctionLowering& c, const Op& op, LoweredBody&) {
-  if (!op.attributes.has("stage")) return lowerCall(c, op);
+  if (!op.attributes.has("stage")) return lowerKernelOf(c, op);
   DYN_TRY(int32_t steps, c.dims().emit(op.attributes.dims("steps").at(0)));
   DYN_TRY(int32_t pieces, c.dims().emit(op.attributes.dims("pieces").at(0)));
   c.emit(Opcode::branch, static_cast<int32_t>(op.attributes.integer("branches")),
          static_cast<int32_t>(op.attributes.integer("branch")), steps, pieces);
-  DYN_CHECK(lowerCall(c, op));
+  DYN_CHECK(lowerKernelOf(c, op));
   if (op.attributes.integer("joins") != 0) c.emit(Opcode::join);
   return {};
 }

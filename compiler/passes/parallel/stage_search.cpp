@@ -21,9 +21,9 @@ void forEachIn(Set set, const Visit& visit) {
 
 stage::Call callOf(const StageOp& op, int32_t branch) { return {op.steps, op.pieces, branch}; }
 
-class Search {
+class StageSearch {
  public:
-  Search(std::span<const StageOp> ops, int64_t threads, const StageLimits& limits)
+  StageSearch(std::span<const StageOp> ops, int64_t threads, const StageLimits& limits)
       : ops_(ops), threads_(threads), limits_(limits) {
     for (const StageOp& op : ops) {
       Set needs = 0;
@@ -162,7 +162,7 @@ StageSchedule searchStages(std::span<const StageOp> ops, int64_t threads, const 
   StageLimits tried = limits;
   bool isWhole = true;
   for (;;) {
-    if (std::optional<StageSchedule> found = Search(ops, threads, tried).run()) {
+    if (std::optional<StageSchedule> found = StageSearch(ops, threads, tried).run()) {
       found->inTurn = inTurn(ops, threads);
       found->isWhole = isWhole;
       return *found;
@@ -199,7 +199,7 @@ std::vector<StageOp> graphOf(std::span<const StageOp> ops, std::span<const uint3
 }
 
 // How many each comes behind in a row.
-std::vector<uint32_t> levelsOf(std::span<const StageOp> ops) {
+std::vector<uint32_t> stageLevelsOf(std::span<const StageOp> ops) {
   std::vector<uint32_t> levels(ops.size(), 0);
   for (uint32_t i = 0; i < ops.size(); ++i)
     for (const uint32_t need : ops[i].needs) levels[i] = std::max(levels[i], levels[need] + 1);
@@ -255,7 +255,7 @@ StageSchedule scheduleStages(std::span<const StageOp> ops, int64_t threads) {
   std::iota(order.begin(), order.end(), 0U);
   StageSchedule found = byParts(ops, order, threads);
   if (ops.size() > kMostSearched) {
-    const std::vector<uint32_t> levels = levelsOf(ops);
+    const std::vector<uint32_t> levels = stageLevelsOf(ops);
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return levels[a] < levels[b]; });
     if (StageSchedule other = byParts(ops, order, threads); other.cost < found.cost) found = std::move(other);

@@ -29,7 +29,7 @@ namespace dyn::passes {
 namespace {
 
 constexpr int64_t kUsualThreads = 8, kMostThreads = 1024, kMostSteps = int64_t{1} << 40;
-constexpr int64_t kLeastGainPercent = 2;
+constexpr int64_t kLeastStageGainPercent = 2;
 
 class StageMaker {
  public:
@@ -188,7 +188,7 @@ class StageMaker {
                                  " operations is too wide for a whole search of stages");
     inTurn_ += found.inTurn;
     staged_ += std::min(found.cost, found.inTurn);
-    const bool gains = (found.inTurn - found.cost) * 100 > found.inTurn * kLeastGainPercent;
+    const bool gains = (found.inTurn - found.cost) * 100 > found.inTurn * kLeastStageGainPercent;
     for (const FoundStage& stage : found.stages) {
       const bool isStage = gains && stage.branchCount > 1;
       for (size_t i = 0; i < stage.ops.size(); ++i) {

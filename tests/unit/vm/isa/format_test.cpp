@@ -47,6 +47,10 @@ Program everyInstruction() {
         code.emit(op, 2, OperandList{});
         continue;
       }
+      if (op == Opcode::branch) {
+        code.emit(op, 2, 1, 3, 4);
+        continue;
+      }
       std::vector<CodeWriter::Argument> arguments;
       for (uint32_t i = 0; i < instruction.operandCount; ++i) {
         const Operand operand = instruction.operands[i];
