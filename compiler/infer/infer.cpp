@@ -283,7 +283,10 @@ Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, st
       state.aliases.emplace_back(inferred.symbol(), annotated);
       return annotated;
     }
-    if (ir_.dims().isAnonymous(annotated.symbol())) return inferred;
+    if (ir_.dims().isAnonymous(annotated.symbol())) {
+      stack_.back().renamed.try_emplace(annotated.symbol(), inferred);  // later attributes name it
+      return inferred;
+    }
     if (solver_.factsAbout(annotated.symbol()).empty()) {
       DYN_CHECK(solver_.addEqual(annotated, inferred, named));
       return annotated;

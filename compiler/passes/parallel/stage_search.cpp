@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <unordered_map>
@@ -10,6 +11,8 @@
 
 namespace dyn {
 namespace {
+
+constexpr size_t kLeastHalved = 8;
 
 using Set = uint64_t;  // of operations
 Set only(uint32_t op) { return Set{1} << op; }
@@ -206,17 +209,30 @@ std::vector<uint32_t> stageLevelsOf(std::span<const StageOp> ops) {
   return levels;
 }
 
+void append(StageSchedule& whole, StageSchedule part) {
+  std::move(part.stages.begin(), part.stages.end(), std::back_inserter(whole.stages));
+  whole.cost += part.cost;
+  whole.isWhole = whole.isWhole && part.isWhole;
+}
+
+// What is too wide for a whole search is searched in halves as well.
+StageSchedule ofPart(std::span<const StageOp> ops, std::span<const uint32_t> part, int64_t threads) {
+  StageSchedule found = searchStages(graphOf(ops, part), threads);
+  for (FoundStage& stage : found.stages)
+    for (uint32_t& op : stage.ops) op = part[op];
+  if (found.isWhole || part.size() <= kLeastHalved) return found;
+  StageSchedule halves = ofPart(ops, part.first(part.size() / 2), threads);
+  append(halves, ofPart(ops, part.subspan(part.size() / 2), threads));
+  if (halves.cost >= found.cost) return found;
+  halves.isWhole = false;
+  return halves;
+}
+
 StageSchedule byParts(std::span<const StageOp> ops, std::span<const uint32_t> order, int64_t threads) {
   StageSchedule whole;
   for (size_t begin = 0; begin < order.size(); begin += kMostSearched) {
     const auto part = order.subspan(begin, std::min(kMostSearched, order.size() - begin));
-    StageSchedule found = searchStages(graphOf(ops, part), threads);
-    for (FoundStage& stage : found.stages) {
-      for (uint32_t& op : stage.ops) op = part[op];
-      whole.stages.push_back(std::move(stage));
-    }
-    whole.cost += found.cost;
-    whole.isWhole = whole.isWhole && found.isWhole;
+    append(whole, ofPart(ops, part, threads));
   }
   return whole;
 }

@@ -28,7 +28,7 @@ struct FoundStage {
 // `mostStages` tries the search begins anew with groups and stages half as large, and at last gives up.
 struct StageLimits {
   uint32_t mostInGroup = 8, mostGroups = 8;
-  int64_t mostStages = 20'000;
+  int64_t mostStages = 10'000;
 };
 
 struct StageSchedule {

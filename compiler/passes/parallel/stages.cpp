@@ -75,8 +75,10 @@ class StageMaker {
 
  private:
   static bool isMember(const Op& op) { return op.def == &ops::intoOp && !op.attributes.has("device"); }
+  // Of sizes alone: earlier, it holds for more.
+  static bool isCheck(const Op& op) { return op.def == &ops::checkOp && op.operands.empty(); }
   static bool mayMove(const Op& op) {
-    if (isMember(op) || op.def == &ops::killOp) return true;
+    if (isMember(op) || op.def == &ops::killOp || isCheck(op)) return true;
     if (op.def == &ops::allocOp) return op.operands.empty() && !op.attributes.has("device");
     return op.def->traits.view || op.def->traits.contentsKnown || op.def->traits.packsWeights;
   }
@@ -258,6 +260,8 @@ class StageMaker {
       } else if (op->def == &ops::killOp) {
         const auto used = usedIn.find(op->operands[0]);
         items.push_back({used == usedIn.end() ? -1 : used->second, 2, i, op});
+      } else if (isCheck(*op)) {
+        items.push_back({-1, 0, i, op});
       } else {
         items.push_back({stepAt[i - begin], 1, i, op});
       }

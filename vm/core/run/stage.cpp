@@ -200,30 +200,34 @@ bool Stage::takeScratch(std::span<Lane> lanes, Fault& fault) {
   return true;
 }
 
-bool Stage::runCall(const Waiting& waiting, Lane& lane) {
-  lane.fault.at = waiting.at;
-  if (!waiting.row) {
-    const DynLaunch launch = launchOf(waiting, lane);
-    const DynDevice& cpu = cpuDevice();
-    const int32_t status = cpu.functions->launch(&cpu, 0, &launch, &lane.fault.text);
-    lane.fault.isKernel = status == DYN_KERNEL_FAULT;
-    if (status != DYN_OK && !lane.fault.isKernel)
-      lane.fault.status = failure(static_cast<dyn_status>(status), lane.fault.text.text);
-    return status == DYN_OK;
-  }
-  DynBuiltinCall call = waiting.call;
-  call.context = lane.host->context();
-  call.scratch = lane.scratch;
-  call.scratchBytes = lane.scratchBytes;
-  int32_t status = DYN_OK;
+int32_t Stage::statusOf(const Waiting& waiting, Lane& lane) {
   try {
-    status = waiting.row->flat.run(&call);
+    if (!waiting.row) {
+      const DynLaunch launch = launchOf(waiting, lane);
+      const DynDevice& cpu = cpuDevice();
+      return cpu.functions->launch(&cpu, 0, &launch, &lane.fault.text);
+    }
+    DynBuiltinCall call = waiting.call;
+    call.context = lane.host->context();
+    call.scratch = lane.scratch;
+    call.scratchBytes = lane.scratchBytes;
+    return waiting.row->flat.run(&call);
   } catch (const std::bad_alloc&) {  // of tables that are not in scratch memory
-    status = DYN_OUT_OF_MEMORY;
+    return DYN_OUT_OF_MEMORY;
   }
+}
+
+bool Stage::runCall(const Waiting& waiting, Lane& lane) {
+  const int32_t status = statusOf(waiting, lane);
   if (status == DYN_OK) return true;
-  lane.fault.status = lane.host->takeFault(status);
-  lane.fault.status.message = std::string(waiting.row->name) + ": " + lane.fault.status.message;
+  lane.fault.at = waiting.at;
+  lane.fault.isKernel = !waiting.row && status == DYN_KERNEL_FAULT;
+  if (waiting.row) {
+    lane.fault.status = lane.host->takeFault(status);
+    lane.fault.status.message = std::string(waiting.row->name) + ": " + lane.fault.status.message;
+  } else if (!lane.fault.isKernel) {
+    lane.fault.status = failure(static_cast<dyn_status>(status), lane.fault.text.text);
+  }
   return false;
 }
 

@@ -117,6 +117,7 @@ class Stage {
   bool takeScratch(std::span<Lane> lanes, Fault& fault);
   void runLane(Lane& lane);
   bool runCall(const Waiting& waiting, Lane& lane);
+  int32_t statusOf(const Waiting& waiting, Lane& lane);
   DynLaunch launchOf(const Waiting& waiting, const Lane& lane);
 
   const Module& module_;
