@@ -10,7 +10,32 @@
 namespace dyn::vm::kernels {
 namespace {
 
+// What winograd does in images of one place: of its transformed windows four in sixteen planes would be read.
+ConvolutionCall ofMiddleTap(const ConvolutionCall& work, const Convolution& middle) {
+  return {work.call, middle,    work.x, work.inputEnd, work.weights + winogradMiddleTaps(work.c),
+          work.bias, work.y, work.epilogue};
+}
+
+// Images of one place lie the same in planes and with their channels last, and the ways of the latter share
+// weights among images.
+bool isAlsoLast(const Convolution& c, Way way) {
+  return c.inputSize() == 1 && c.outputSize() == 1 && !c.readsChannelsLast() && c.rank <= 2 &&
+         way != Way::staged;
+}
+Convolution withChannelsLast(Convolution c) {
+  c.layout = ImageLayout::channelsLast;
+  return c;
+}
+
 Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
+  if (isAlsoLast(work.c, way)) {
+    const Convolution last = withChannelsLast(work.c);
+    const Epilogue epilogue = work.c.makesChannelsLast()
+                                  ? work.epilogue
+                                  : work.epilogue.ofImagesOfOnePlace(last.groups * last.filters);
+    return convF32(
+        memory, {work.call, last, work.x, work.inputEnd, work.weights, work.bias, work.y, epilogue}, way);
+  }
   switch (way) {
     case Way::rows:
       return work.c.makesChannelsLast() ? convRowsLast(memory, work) : convRows(memory, work);
@@ -20,12 +45,15 @@ Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
       if (takesGathered(work.c)) return convGathered(memory, work);
       return work.c.isSparse() ? convTaps(memory, work) : convLiveTaps(memory, work);
     case Way::winograd:
+      if (const auto middle = middleTapOf(work.c))
+        return convF32(memory, ofMiddleTap(work, *middle), Way::direct);
       return convWinograd(memory, work);
   }
   return okStatus();
 }
 
 int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
+  if (isAlsoLast(c, way)) return convF32Scratch(call, withChannelsLast(c), way);
   const Epilogue none{};
   const ConvolutionCall work{call, c, nullptr, nullptr, nullptr, nullptr, nullptr, none};
   switch (way) {
@@ -37,6 +65,7 @@ int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
       if (takesGathered(c)) return convGatheredScratch(work);
       return c.isSparse() ? convTapsScratch(work) : convLiveTapsScratch(work);
     case Way::winograd:
+      if (const auto middle = middleTapOf(c)) return convF32Scratch(call, *middle, Way::direct);
       return convWinogradScratch(work);
   }
   return 0;

@@ -148,7 +148,7 @@ int64_t packedElementCount(const Convolution& c, Way way, FilterWidths widths) {
     case Way::direct:
       return c.groups * FilterPanels(c, widths).lanes() * c.depth();
     case Way::winograd:
-      return FilterPanels(c, widths).lanes() * c.channels * winogradWeights(c);
+      return winogradElements(c, widths);
   }
   return 0;
 }

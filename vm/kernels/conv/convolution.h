@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 #include "vm/base/flat_call.h"
@@ -129,7 +130,10 @@ int64_t packedElementCount(const Convolution& c, Way way, FilterWidths widths = 
 int64_t packUnits(const Convolution& c, Way way, FilterWidths widths);
 void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w, int64_t unit,
               float* packed);
-int64_t winogradWeights(const Convolution& c);  // of each 3x3 window
+// The way winograd packs transformed windows and, where none of these is the middle tap, that tap of all
+// windows behind them, as the way direct packs pointwise ones.
+int64_t winogradElements(const Convolution& c, FilterWidths widths);
+int64_t winogradMiddleTaps(const Convolution& c, FilterWidths widths = machineFilters());  // where they begin
 void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int64_t panel, float* packed);
 
 // The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of
@@ -180,6 +184,9 @@ bool takesGathered(const Convolution& c);
 Status convGathered(FlatCall& memory, const ConvolutionCall& work);
 Status convTaps(FlatCall& memory, const ConvolutionCall& work);
 Status convLiveTaps(FlatCall& memory, const ConvolutionCall& work);
+// Does no tap but the middle one of 3x3 meet the input, at stride 1: the images are one place? Then what is
+// left, a pointwise convolution.
+std::optional<Convolution> middleTapOf(const Convolution& c);
 // Those of tensors with their channels last, but Winograd's, which takes both.
 Status convRowsLast(FlatCall& memory, const ConvolutionCall& work);
 Status convDirectLast(FlatCall& memory, const ConvolutionCall& work);

@@ -408,17 +408,30 @@ struct WinogradTask {
 
 }  // namespace
 
-int64_t winogradWeights(const Convolution& c) { return axisOf(c).weights * axisOf(c).weights; }
+static int64_t winogradWeights(const Convolution& c) { return axisOf(c).weights * axisOf(c).weights; }
+
+int64_t winogradMiddleTaps(const Convolution& c, FilterWidths widths) {
+  return FilterPanels(c, widths).lanes() * c.channels * winogradWeights(c);
+}
+
+// At stride 2 the middle tap is among the products.
+int64_t winogradElements(const Convolution& c, FilterWidths widths) {
+  const int64_t middle = c.stride[2] == 1 ? FilterPanels(c, widths).lanes() * c.channels : 0;
+  return winogradMiddleTaps(c, widths) + middle;
+}
 
 void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int64_t panel, float* packed) {
   const FilterPanels panels(c, widths);
   const int64_t width = panels.width(panel), first = panels.first(panel);
   float* to = packed + first * winogradWeights(c) * c.channels;
+  float* middle =
+      c.stride[2] == 1 ? packed + winogradMiddleTaps(c, widths) + first * c.channels : nullptr;
   for (int64_t lane = 0; lane < width; ++lane)
     for (int64_t channel = 0; channel < c.channels; ++channel) {
       static constexpr float kNothing[9] = {};
       const float* g = first + lane < c.filters ? w + ((first + lane) * c.channels + channel) * 9 : kNothing;
       transformFilter(c.stride[2], g, c.channels * width, to + channel * width + lane);
+      if (middle) middle[channel * width + lane] = floatAnywhere(g + 4);
     }
 }
 

@@ -332,6 +332,49 @@ TEST_F(ConvolutionTest, anImageInABatchHasTheBitsItHasAlone) {
   }
 }
 
+// The bytes of one tap in nine, and no turning: what is packed for blocks is not read at all.
+TEST_F(ConvolutionTest, winogradReadsTheMiddleTapAloneInImagesOfOnePlace) {
+  const KernelRow row{"double_and_mark", "double_and_mark", 2, 2, 3, 0, ""};
+  for (const auto& [channels, filters] : {std::pair<int64_t, int64_t>{1, 1}, {7, 13}, {24, 16}, {37, 70}}) {
+    Tensor *w = floats({filters, channels, 3, 3}), *bias = floats({filters});
+    std::vector<int32_t> numbers{2 + 8 * (static_cast<int32_t>(kernels::Way::winograd) + 1), 1, 1, 1, 1, 1};
+    ASSERT_TRUE(call("conv_pack", {w}, {.numbers = numbers}).ok());
+    Tensor* packed = result(0);
+    const int64_t lanes = packed->elementCount / (channels * 17);
+    std::fill_n(packed->as<float>(), 16 * lanes * channels, std::numeric_limits<float>::quiet_NaN());
+    for (int64_t size : shape(w)) numbers.push_back(static_cast<int32_t>(size));
+    numbers.push_back(1);  // the epilogue
+    for (const ImageLayout layout : {ImageLayout::planes, ImageLayout::channelsLast})
+      for (const int64_t batch : {0, 1, 2, 13, 31})
+        for (ThreadPool* threads : pools_) {
+          threads_ = threads;
+          const bool last = layout == ImageLayout::channelsLast;
+          const auto images = [&](int64_t count) {
+            return last ? std::vector<int64_t>{batch, 1, 1, count} : std::vector<int64_t>{batch, count, 1, 1};
+          };
+          Tensor *x = floats(images(channels)), *y = output(images(filters)), *marks = output(images(filters));
+          std::fill_n(marks->as<float>(), marks->elementCount, 0.0f);
+          std::vector<int32_t> all = numbers;
+          if (last) all[0] += LaidNumber::kUnit << 3;
+          const Status status = call("conv_packed", {x, packed, bias},
+                                     {.scalars = {1, 1, last ? filters : 1},
+                                      .numbers = all,
+                                      .kernels = {doubleAndMark},
+                                      .rows = {row}},
+                                     {y, marks});
+          ASSERT_TRUE(status.ok()) << status.toString();
+          for (int64_t i = 0; i < batch * filters; ++i) {
+            double sum = static_cast<double>(bias->as<float>()[i % filters]);
+            for (int64_t k = 0; k < channels; ++k)
+              sum += static_cast<double>(x->as<float>()[i / filters * channels + k]) *
+                     static_cast<double>(w->as<float>()[(i % filters * channels + k) * 9 + 4]);
+            ASSERT_NEAR(y->as<float>()[i], 2 * sum, 1e-4) << "batch " << batch << " at " << i;
+            ASSERT_EQ(marks->as<float>()[i], 1.0f) << "batch " << batch << " at " << i;
+          }
+        }
+  }
+}
+
 // Transposed: each input element times the window is added where the window stands.
 TEST_F(ConvolutionTest, convTransposeEqualsTheNaiveSum) {
   auto pick = [&](int64_t low, int64_t high) {
