@@ -12,7 +12,7 @@ namespace {
 
 // What winograd does in images of one place: of its transformed windows four in sixteen planes would be read.
 ConvolutionCall ofMiddleTap(const ConvolutionCall& work, const Convolution& middle) {
-  return {work.call, middle,    work.x, work.inputEnd, work.weights + winogradMiddleTaps(work.c),
+  return {work.call, middle, work.x,       work.inputEnd, work.weights + winogradMiddleTaps(work.c),
           work.bias, work.y, work.epilogue};
 }
 
@@ -33,8 +33,8 @@ Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
     const Epilogue epilogue = work.c.makesChannelsLast()
                                   ? work.epilogue
                                   : work.epilogue.ofImagesOfOnePlace(last.groups * last.filters);
-    return convF32(
-        memory, {work.call, last, work.x, work.inputEnd, work.weights, work.bias, work.y, epilogue}, way);
+    return convF32(memory,
+                   {work.call, last, work.x, work.inputEnd, work.weights, work.bias, work.y, epilogue}, way);
   }
   switch (way) {
     case Way::rows:

@@ -123,21 +123,14 @@ struct GatheredTask {
     const float* bias = work.bias ? work.bias + channel : nullptr;
     if (c.makesChannelsLast()) {
       multiply(group, panel, count, work.y + first * size * wide + channel, wide, bias);
-      if (const TileEnd* end = work.epilogue.closed()) {
-        panels.kernels.finish(count * size, filters, work.y + first * size * wide + channel, wide,
-                              end->from(channel));
-        return DYN_KERNEL_OK;
-      }
-      return work.epilogue
-                 ? work.epilogue.run(first * size, (first + count) * size, channel, channel + filters)
-                 : DYN_KERNEL_OK;
+      return finishRows(work, first * size, (first + count) * size, channel, channel + filters, wide);
     }
     multiply(group, panel, count, tile, width, nullptr);
     int32_t code = DYN_KERNEL_OK;
     for (int64_t image = 0; image < count && code == DYN_KERNEL_OK; ++image) {
       const int64_t row = (first + image) * wide + channel;
       writeTransposed(tile + image * size * width, width, size, filters, bias, work.y + row * size, size);
-      if (work.epilogue) code = work.epilogue.run(row, row + filters, 0, size);
+      code = finishRows(work, row, row + filters, 0, size, size);
     }
     return code;
   }

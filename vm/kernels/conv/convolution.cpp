@@ -212,4 +212,18 @@ void writeTransposed(const float* tile, int64_t leading, int64_t positions, int6
   }
 }
 
+int32_t finishRows(const ConvolutionCall& work, int64_t rowBegin, int64_t rowEnd, int64_t columnBegin,
+                   int64_t columnEnd, int64_t length) {
+  if (!work.epilogue) return DYN_KERNEL_OK;
+  const TileEnd* end = work.epilogue.closed();
+  if (!end) return work.epilogue.run(rowBegin, rowEnd, columnBegin, columnEnd);
+  const int64_t rows = rowEnd - rowBegin, columns = columnEnd - columnBegin;
+  float* first = work.y + rowBegin * length + columnBegin;
+  if (columns == length && !end->bias)  // one row as well
+    convolutionKernels().finish(1, rows * length, first, length, *end);
+  else
+    convolutionKernels().finish(rows, columns, first, length, end->from(columnBegin));
+  return DYN_KERNEL_OK;
+}
+
 }  // namespace dyn::vm::kernels

@@ -171,6 +171,11 @@ struct ConvolutionCall {
   float* y;
   const Epilogue& epilogue;
 };
+// The epilogue on elements [columnBegin, columnEnd) of rows [rowBegin, rowEnd) of the result, rows of `length`
+// elements: planes, or places with their channels. A closed one without a call of the generated kernel, which
+// takes longer than short rows do.
+int32_t finishRows(const ConvolutionCall& work, int64_t rowBegin, int64_t rowEnd, int64_t columnBegin,
+                   int64_t columnEnd, int64_t length);
 // `weights` as they were given: ways that want them packed pack them for this call. `memory` is the call
 // again, for its scratch memory.
 Status convUnpacked(FlatCall& memory, ConvolutionCall work, Way way);

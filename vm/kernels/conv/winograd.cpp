@@ -373,8 +373,8 @@ struct WinogradTask {
         writeTransposed(rows + i * rowElements(), width, columns, count,
                         work.bias ? work.bias + filter : nullptr, work.y + channel * c.outputSize() + begin,
                         c.outputSize());
-        if (!work.epilogue) continue;
-        const int32_t code = work.epilogue.run(channel, channel + count, begin, begin + columns);
+        const int32_t code =
+            finishRows(work, channel, channel + count, begin, begin + columns, c.outputSize());
         if (code != DYN_KERNEL_OK) fault = code;
       }
     });
@@ -398,7 +398,7 @@ struct WinogradTask {
       const int64_t columns = std::min(axis.outputs * run.count, c.output[2] - right);
       for (int64_t i = 0; i < axis.outputs && down + i < c.output[1]; ++i) {
         const int64_t begin = run.image * c.outputSize() + (down + i) * c.output[2] + right;
-        const int32_t code = work.epilogue.run(begin, begin + columns, low, high);
+        const int32_t code = finishRows(work, begin, begin + columns, low, high, c.filters);
         if (code != DYN_KERNEL_OK) fault = code;
       }
     });
@@ -424,8 +424,7 @@ void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int
   const FilterPanels panels(c, widths);
   const int64_t width = panels.width(panel), first = panels.first(panel);
   float* to = packed + first * winogradWeights(c) * c.channels;
-  float* middle =
-      c.stride[2] == 1 ? packed + winogradMiddleTaps(c, widths) + first * c.channels : nullptr;
+  float* middle = c.stride[2] == 1 ? packed + winogradMiddleTaps(c, widths) + first * c.channels : nullptr;
   for (int64_t lane = 0; lane < width; ++lane)
     for (int64_t channel = 0; channel < c.channels; ++channel) {
       static constexpr float kNothing[9] = {};

@@ -352,7 +352,8 @@ TEST_F(ConvolutionTest, winogradReadsTheMiddleTapAloneInImagesOfOnePlace) {
           const auto images = [&](int64_t count) {
             return last ? std::vector<int64_t>{batch, 1, 1, count} : std::vector<int64_t>{batch, count, 1, 1};
           };
-          Tensor *x = floats(images(channels)), *y = output(images(filters)), *marks = output(images(filters));
+          Tensor *x = floats(images(channels)), *y = output(images(filters)),
+                 *marks = output(images(filters));
           std::fill_n(marks->as<float>(), marks->elementCount, 0.0f);
           std::vector<int32_t> all = numbers;
           if (last) all[0] += LaidNumber::kUnit << 3;
@@ -373,6 +374,76 @@ TEST_F(ConvolutionTest, winogradReadsTheMiddleTapAloneInImagesOfOnePlace) {
           }
         }
   }
+}
+
+int32_t refuseToRun(void* const*, const int64_t*, int64_t, int64_t, void*) { return DYN_KERNEL_BAD_VALUE; }
+
+// Every way adds what belongs to a column and cuts at zero, in both layouts, and gives the bits that follow.
+TEST_F(ConvolutionTest, closedEpiloguesAreComputedWithoutTheGeneratedKernel) {
+  struct Window {
+    std::vector<int64_t> x, w;
+    int64_t pad, outputs;       // of the two axes
+    std::vector<int32_t> rest;  // group, strides, dilations
+  };
+  const Window windows[] = {
+      {{3, 20, 1, 1}, {37, 20, 3, 3}, 1, 1, {1, 1, 1, 1, 1}},
+      {{2, 20, 2, 2}, {37, 20, 3, 3}, 1, 2, {1, 1, 1, 1, 1}},
+      {{2, 20, 7, 7}, {18, 20, 3, 3}, 1, 4, {1, 2, 2, 1, 1}},
+      {{5, 5, 3, 3}, {13, 5, 1, 1}, 0, 3, {1, 1, 1, 1, 1}},
+      {{1, 5, 9, 9}, {40, 5, 1, 1}, 0, 9, {1, 1, 1, 1, 1}},
+      {{2, 37, 5, 5}, {37, 1, 3, 3}, 1, 5, {37, 1, 1, 1, 1}},
+      {{2, 37, 3, 3}, {37, 1, 3, 3}, 1, 2, {37, 2, 2, 1, 1}},
+      {{2, 20, 9, 9}, {37, 20, 3, 3}, 5, 9, {1, 1, 1, 5, 5}},
+      {{2, 32, 4, 4}, {26, 16, 3, 3}, 1, 4, {2, 1, 1, 1, 1}},
+  };
+  const KernelRow plain{"refuse", "refuse", 2, 1, 2, 0, ""}, added{"refuse", "refuse", 3, 1, 2, 0, ""};
+  for (const Window& window : windows)
+    for (const kernels::Way way :
+         {kernels::Way::rows, kernels::Way::staged, kernels::Way::direct, kernels::Way::winograd})
+      for (const ImageLayout layout : {ImageLayout::planes, ImageLayout::channelsLast}) {
+        const bool last = layout == ImageLayout::channelsLast;
+        if (last && way == kernels::Way::staged) continue;
+        std::vector<int32_t> numbers{2 + 8 * (static_cast<int32_t>(way) + 1)};
+        numbers.insert(numbers.end(), window.rest.begin(), window.rest.end());
+        Tensor* w = floats(window.w);
+        if (!call("conv_pack", {w}, {.numbers = numbers}).ok()) continue;
+        Tensor* packed = result(0);
+        numbers[0] += last ? LaidNumber::kUnit << 3 : 0;
+        for (int64_t size : window.w) numbers.push_back(static_cast<int32_t>(size));
+        const int64_t filters = window.w[0], outputs = window.outputs,
+                      columns = last ? filters : outputs * outputs;
+        const auto images = [&](int64_t channels, int64_t size) {
+          return last ? std::vector<int64_t>{window.x[0], size, size, channels}
+                      : std::vector<int64_t>{window.x[0], channels, size, size};
+        };
+        Tensor *x = floats(images(window.x[1], window.x[2])), *bias = floats({filters}),
+               *sums = output(images(filters, outputs)), *addend = floats({columns});
+        const std::vector<int64_t> pads{window.pad, window.pad};
+        ASSERT_TRUE(
+            call("conv_packed", {x, packed, bias}, {.scalars = pads, .numbers = numbers}, {sums}).ok());
+        for (ThreadPool* threads : pools_)
+          for (const bool adds : {false, true}) {
+            threads_ = threads;
+            Tensor* y = output(images(filters, outputs));
+            std::vector<int32_t> all = numbers;
+            all.push_back(EpilogueNumber{1, {.bias = adds, .zero = true}}.number());
+            std::vector<Object*> arguments{x, packed, bias};
+            if (adds) arguments.push_back(addend);
+            arguments.push_back(y);
+            const Status status = call(
+                "conv_packed", arguments,
+                {.scalars = pads, .numbers = all, .kernels = {refuseToRun}, .rows = {adds ? added : plain}},
+                {y});
+            // Of planes of one place the columns are places, but those of the way they go are channels.
+            ASSERT_TRUE(status.ok() || (adds && !last && outputs == 1))
+                << status.toString() << ", way " << static_cast<int32_t>(way);
+            for (int64_t i = 0; status.ok() && i < y->elementCount; ++i) {
+              const float sum = sums->as<float>()[i] + (adds ? addend->as<float>()[i % columns] : 0.0f);
+              ASSERT_EQ(y->as<float>()[i], sum < 0 ? 0.0f : sum)
+                  << "way " << static_cast<int32_t>(way) << " at " << i;
+            }
+          }
+      }
 }
 
 // Transposed: each input element times the window is added where the window stands.
