@@ -10,9 +10,8 @@
 namespace dyn::vm::kernels {
 namespace {
 
-// What winograd does in images of one place: of its transformed windows four in sixteen planes would be read.
-ConvolutionCall ofMiddleTap(const ConvolutionCall& work, const Convolution& middle) {
-  return {work.call, middle, work.x,       work.inputEnd, work.weights + winogradMiddleTaps(work.c),
+ConvolutionCall onDirectWeights(const ConvolutionCall& work, const Convolution& direct) {
+  return {work.call, direct, work.x,       work.inputEnd, work.weights + winogradDirectWeights(work.c),
           work.bias, work.y, work.epilogue};
 }
 
@@ -45,8 +44,8 @@ Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
       if (takesGathered(work.c)) return convGathered(memory, work);
       return work.c.isSparse() ? convTaps(memory, work) : convLiveTaps(memory, work);
     case Way::winograd:
-      if (const auto middle = middleTapOf(work.c))
-        return convF32(memory, ofMiddleTap(work, *middle), Way::direct);
+      if (const auto direct = winogradAsDirect(work.c))
+        return convF32(memory, onDirectWeights(work, *direct), Way::direct);
       return convWinograd(memory, work);
   }
   return okStatus();
@@ -65,7 +64,7 @@ int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
       if (takesGathered(c)) return convGatheredScratch(work);
       return c.isSparse() ? convTapsScratch(work) : convLiveTapsScratch(work);
     case Way::winograd:
-      if (const auto middle = middleTapOf(c)) return convF32Scratch(call, *middle, Way::direct);
+      if (const auto direct = winogradAsDirect(c)) return convF32Scratch(call, *direct, Way::direct);
       return convWinogradScratch(work);
   }
   return 0;
@@ -169,6 +168,7 @@ struct ConvCall {
     if (y->elements == 0 || x->dtype() != DataType::f32) return okStatus();
     if (Status status = wayOf(n.way, c, way); !status.ok()) return status;
     if (n.way == 0) way = contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
+    if (way == Way::winograd && winogradAsDirect(c)) way = Way::direct;
     return okStatus();
   }
 };
@@ -283,7 +283,8 @@ Status convPackedFloatsScratch(const FlatCall& call, int64_t& elements) {
   Way way{};
   const int32_t named = call.numbersOf<calls::ConvPacked>().way;
   if (Status status = wayOfPacked(named, c, way); !status.ok()) return status;
-  nameVersion(call, c, way, LaidNumber::parted(named).number);
+  nameVersion(call, c, way == Way::winograd && winogradAsDirect(c) ? Way::direct : way,
+              LaidNumber::parted(named).number);
   elements = convF32Scratch(call, c, way);
   return okStatus();
 }

@@ -130,10 +130,13 @@ int64_t packedElementCount(const Convolution& c, Way way, FilterWidths widths = 
 int64_t packUnits(const Convolution& c, Way way, FilterWidths widths);
 void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w, int64_t unit,
               float* packed);
-// The way winograd packs transformed windows and, where none of these is the middle tap, that tap of all
-// windows behind them, as the way direct packs pointwise ones.
+// The way winograd packs transformed windows, and behind them what the way direct reads in images that are too
+// small for blocks: the middle tap of each window as a pointwise one, or all taps.
 int64_t winogradElements(const Convolution& c, FilterWidths widths);
-int64_t winogradMiddleTaps(const Convolution& c, FilterWidths widths = machineFilters());  // where they begin
+int64_t winogradDirectWeights(const Convolution& c, FilterWidths widths = machineFilters());  // their begin
+// The convolution that goes the way direct in such images. A matter of the images' size alone: one in a batch
+// has the bits that it has alone.
+std::optional<Convolution> winogradAsDirect(const Convolution& c);
 void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int64_t panel, float* packed);
 
 // The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of

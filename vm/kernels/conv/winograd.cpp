@@ -410,27 +410,41 @@ struct WinogradTask {
 
 static int64_t winogradWeights(const Convolution& c) { return axisOf(c).weights * axisOf(c).weights; }
 
-int64_t winogradMiddleTaps(const Convolution& c, FilterWidths widths) {
+int64_t winogradDirectWeights(const Convolution& c, FilterWidths widths) {
   return FilterPanels(c, widths).lanes() * c.channels * winogradWeights(c);
 }
 
-// At stride 2 the middle tap is among the products.
+// Of each window what the way direct may read: at stride 1 the middle tap, at stride 2 all.
+static int64_t directTaps(const Convolution& c) { return c.stride[2] == 1 ? 1 : c.taps(); }
+
 int64_t winogradElements(const Convolution& c, FilterWidths widths) {
-  const int64_t middle = c.stride[2] == 1 ? FilterPanels(c, widths).lanes() * c.channels : 0;
-  return winogradMiddleTaps(c, widths) + middle;
+  return winogradDirectWeights(c, widths) + FilterPanels(c, widths).lanes() * c.channels * directTaps(c);
+}
+
+std::optional<Convolution> winogradAsDirect(const Convolution& c) {
+  if (c.stride[2] == 1) return middleTapOf(c);
+  // Products; those of blocks are transformed besides.
+  constexpr double kTransforms = 1.1;
+  const Axis& axis = axisOf(c);
+  const auto products = static_cast<double>(partsOf(c.output[1], axis.outputs) *
+                                            partsOf(c.output[2], axis.outputs) * axis.places * axis.places),
+             direct = static_cast<double>(c.outputSize() * c.taps());
+  return products * kTransforms > direct ? std::optional(c) : std::nullopt;
 }
 
 void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int64_t panel, float* packed) {
   const FilterPanels panels(c, widths);
-  const int64_t width = panels.width(panel), first = panels.first(panel);
+  const int64_t width = panels.width(panel), first = panels.first(panel), taps = directTaps(c),
+                firstTap = taps == 1 ? c.taps() / 2 : 0;
   float* to = packed + first * winogradWeights(c) * c.channels;
-  float* middle = c.stride[2] == 1 ? packed + winogradMiddleTaps(c, widths) + first * c.channels : nullptr;
+  float* direct = packed + winogradDirectWeights(c, widths) + first * c.channels * taps;
   for (int64_t lane = 0; lane < width; ++lane)
     for (int64_t channel = 0; channel < c.channels; ++channel) {
       static constexpr float kNothing[9] = {};
       const float* g = first + lane < c.filters ? w + ((first + lane) * c.channels + channel) * 9 : kNothing;
       transformFilter(c.stride[2], g, c.channels * width, to + channel * width + lane);
-      if (middle) middle[channel * width + lane] = floatAnywhere(g + 4);
+      for (int64_t i = 0; i < taps; ++i)
+        direct[(channel * taps + i) * width + lane] = floatAnywhere(g + firstTap + i);
     }
 }
 

@@ -376,6 +376,58 @@ TEST_F(ConvolutionTest, winogradReadsTheMiddleTapAloneInImagesOfOnePlace) {
   }
 }
 
+// At stride 2 blocks of 3x3 places are more work than the sum itself in images that do not fill them.
+TEST_F(ConvolutionTest, winogradAtStrideTwoReadsTheWindowsThemselvesInSmallImages) {
+  const int64_t channels = 19, filters = 37, batch = 3;
+  Tensor* w = floats({filters, channels, 3, 3});
+  std::vector<int32_t> numbers{2 + 8 * (static_cast<int32_t>(kernels::Way::winograd) + 1), 1, 2, 2, 1, 1};
+  for (const auto& [size, direct] : {std::pair<int64_t, bool>{1, true},
+                                     {2, true},
+                                     {3, true},
+                                     {4, true},
+                                     {5, false},
+                                     {6, false},
+                                     {7, true},
+                                     {11, false},
+                                     {14, true}}) {
+    std::vector<int32_t> all = numbers;
+    ASSERT_TRUE(call("conv_pack", {w}, {.numbers = all}).ok());
+    Tensor* packed = result(0);
+    const int64_t blocks = packed->elementCount / 34 * 25, out = (size - 1) / 2 + 1;
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    if (direct)
+      std::fill_n(packed->as<float>(), blocks, nan);
+    else
+      std::fill_n(packed->as<float>() + blocks, packed->elementCount - blocks, nan);
+    for (int64_t dim : shape(w)) all.push_back(static_cast<int32_t>(dim));
+    Tensor* x = floats({batch, channels, size, size});
+    for (const bool last : {false, true})
+      for (ThreadPool* threads : pools_) {
+        threads_ = threads;
+        all[0] = numbers[0] + (last ? LaidNumber::kUnit << 3 : 0);
+        Tensor* y = output(last ? std::vector<int64_t>{batch, out, out, filters}
+                                : std::vector<int64_t>{batch, filters, out, out});
+        const Status status = call("conv_packed", {last ? moved(x, false) : x, packed},
+                                   {.scalars = {1, 1}, .numbers = all}, {y});
+        ASSERT_TRUE(status.ok()) << status.toString();
+        const Tensor* planes = last ? moved(y, true) : y;
+        for (int64_t i = 0; i < planes->elementCount; ++i) {
+          const int64_t image = i / (filters * out * out), filter = i / (out * out) % filters,
+                        top = i / out % out * 2 - 1, left = i % out * 2 - 1;
+          double sum = 0;
+          for (int64_t channel = 0; channel < channels; ++channel)
+            for (int64_t tap = 0; tap < 9; ++tap)
+              if (const int64_t row = top + tap / 3, column = left + tap % 3;
+                  row >= 0 && row < size && column >= 0 && column < size)
+                sum += static_cast<double>(
+                           x->as<float>()[((image * channels + channel) * size + row) * size + column]) *
+                       static_cast<double>(w->as<float>()[(filter * channels + channel) * 9 + tap]);
+          ASSERT_NEAR(planes->as<float>()[i], sum, 1e-4) << "size " << size << " at " << i;
+        }
+      }
+  }
+}
+
 int32_t refuseToRun(void* const*, const int64_t*, int64_t, int64_t, void*) { return DYN_KERNEL_BAD_VALUE; }
 
 // Every way adds what belongs to a column and cuts at zero, in both layouts, and gives the bits that follow.
