@@ -264,6 +264,7 @@ class TransposedTask {
     }
   }
 
+  static constexpr int64_t kNone = -1;
   // The output plane of a frame: padding is cut off, the phases are put together again.
   void write(const float* frame, float bias, float* plane) const {
     const auto inFrame = [&](size_t axis, int64_t place) {
@@ -272,22 +273,33 @@ class TransposedTask {
     const Places inside = Places{-c.pad[2], c.stride[2] * lines_[2] - c.pad[2]}.within(0, c.output[2]);
     const int64_t start = inside.low + c.pad[2], even = start < 0 ? 0 : columnPlace(start),
                   odd = start < 0 ? 0 : columnPlace(start + 1);
-    for (int64_t od = 0; od < c.output[0]; ++od)
+    const int64_t phaseRows = c.stride[2] * phaseElements();
+    for (int64_t od = 0; od < c.output[0]; ++od) {
+      const int64_t d = od + c.pad[0], slice = d < 0 ? 0 : rowPlace(d, 0);
+      int64_t phase = kNone, line = 0;  // of the row, counted on from the first
       for (int64_t oh = 0; oh < c.output[1]; ++oh) {
         float* row = plane + (od * c.output[1] + oh) * c.output[2];
-        const int64_t d = od + c.pad[0], h = oh + c.pad[1];
+        const int64_t h = oh + c.pad[1];
         if (!inFrame(0, d) || !inFrame(1, h) || inside.high == inside.low) {
           std::fill_n(row, c.output[2], bias);
           continue;
         }
         std::fill_n(row, inside.low, bias);
         std::fill(row + inside.high, row + c.output[2], bias);
-        const float* from = frame + rowPlace(d, h);
+        if (phase == kNone) {
+          phase = h % c.stride[1];
+          line = h / c.stride[1];
+        } else if (++phase == c.stride[1]) {
+          phase = 0;
+          ++line;
+        }
+        const float* from = frame + slice + phase * phaseRows + line * lines_[2];
         if (c.stride[2] == 2)
           zipRow(from + even, from + odd, inside.high - inside.low, bias, row + inside.low);
         else
           writeRow(from, inside, bias, row);
       }
+    }
   }
   // In turn from both phases, from `even` first.
   static void zipRow(const float* even, const float* odd, int64_t count, float bias, float* to) {
