@@ -217,12 +217,17 @@ int32_t finishRows(const ConvolutionCall& work, int64_t rowBegin, int64_t rowEnd
   if (!work.epilogue) return DYN_KERNEL_OK;
   const TileEnd* end = work.epilogue.closed();
   if (!end) return work.epilogue.run(rowBegin, rowEnd, columnBegin, columnEnd);
+  const FinishKernel finish = convolutionKernels().finish;
+  constexpr int64_t kVectorsAtOnce = 4;  // by the kernel, of one row
   const int64_t rows = rowEnd - rowBegin, columns = columnEnd - columnBegin;
   float* first = work.y + rowBegin * length + columnBegin;
+  // The kernel goes down columns; long rows that lie far apart are better done one by one.
   if (columns == length && !end->bias)  // one row as well
-    convolutionKernels().finish(1, rows * length, first, length, *end);
+    finish(1, rows * length, first, length, *end);
+  else if (end->bias || columns < kVectorsAtOnce * convolutionKernels().narrow)
+    finish(rows, columns, first, length, end->from(columnBegin));
   else
-    convolutionKernels().finish(rows, columns, first, length, end->from(columnBegin));
+    for (int64_t row = 0; row < rows; ++row) finish(1, columns, first + row * length, length, *end);
   return DYN_KERNEL_OK;
 }
 
