@@ -192,6 +192,24 @@ void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w
   }
 }
 
+// The same for whole fours of `filters` filters and four positions at least: how many filters are done. The
+// last positions may overlap those before.
+static int64_t writeFours(const float* tile, int64_t leading, int64_t positions, int64_t filters,
+                          const float* bias, float* y, int64_t strideY) {
+  int64_t filter = 0;
+  for (; filter + 4 <= filters; filter += 4) {
+    const Four added = bias ? four(bias + filter) : Four{};
+    for (int64_t at = 0; at < positions; at += 4) {
+      const int64_t block = std::min(at, positions - 4);
+      Four rows[4];
+      for (int64_t i = 0; i < 4; ++i) rows[i] = four(tile + (block + i) * leading + filter) + added;
+      transpose(rows);
+      for (int64_t i = 0; i < 4; ++i) four(y + (filter + i) * strideY + block) = rows[i];
+    }
+  }
+  return filter;
+}
+
 void writeTransposed(const float* tile, int64_t leading, int64_t positions, int64_t filters,
                      const float* bias, float* y, int64_t strideY) {
   constexpr int64_t kAhead =
@@ -206,6 +224,9 @@ void writeTransposed(const float* tile, int64_t leading, int64_t positions, int6
       for (int64_t i = 0; i < lanes; ++i) __builtin_prefetch(to + i * strideY + kAhead, 1);
       kernels.turn(tile + begin * leading + filter, leading, bias ? bias + filter : nullptr, to, strideY);
     }
+    if (end - begin >= 4)
+      filter += writeFours(tile + begin * leading + filter, leading, end - begin, filters - filter,
+                           bias ? bias + filter : nullptr, y + filter * strideY + begin, strideY);
     for (; filter < filters; ++filter)
       for (int64_t at = begin; at < end; ++at)
         y[filter * strideY + at] = tile[at * leading + filter] + (bias ? bias[filter] : 0.0f);

@@ -287,6 +287,28 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
   }
 }
 
+// Of any number of both, and nothing beside them.
+TEST_F(ConvolutionTest, tilesAreTurnedWhenTheyAreWritten) {
+  constexpr int64_t kMost = 37, kLeading = 41, kStride = 43;
+  const Tensor *tile = floats({kMost, kLeading}), *bias = floats({kMost});
+  for (int64_t positions = 0; positions <= kMost; ++positions)
+    for (int64_t filters = 0; filters <= kMost; ++filters)
+      for (const bool biased : {false, true}) {
+        std::vector<float> y(static_cast<size_t>((kMost + 1) * kStride), 9);
+        kernels::writeTransposed(tile->as<float>(), kLeading, positions, filters,
+                                 biased ? bias->as<float>() : nullptr, y.data(), kStride);
+        for (int64_t i = 0; i < static_cast<int64_t>(y.size()); ++i) {
+          const int64_t filter = i / kStride, position = i % kStride;
+          const bool written = filter < filters && position < positions;
+          const float expected = !written ? 9
+                                          : tile->as<float>()[position * kLeading + filter] +
+                                                (biased ? bias->as<float>()[filter] : 0.0f);
+          ASSERT_EQ(y[static_cast<size_t>(i)], expected)
+              << positions << " positions, " << filters << " filters, at " << i;
+        }
+      }
+}
+
 // Small images share tiles: which others there are changes no bit of an image.
 TEST_F(ConvolutionTest, anImageInABatchHasTheBitsItHasAlone) {
   struct Window {
