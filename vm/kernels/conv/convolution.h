@@ -130,10 +130,11 @@ int64_t packedElementCount(const Convolution& c, Way way, FilterWidths widths = 
 int64_t packUnits(const Convolution& c, Way way, FilterWidths widths);
 void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w, int64_t unit,
               float* packed);
-// The way winograd packs transformed windows, and behind them what the way direct reads in images that are too
-// small for blocks: the middle tap of each window as a pointwise one, or all taps.
+// The way winograd packs transformed windows, and behind them what the way direct reads in images that are
+// too small for blocks: the middle tap of each window as a pointwise one, or all taps.
 int64_t winogradElements(const Convolution& c, FilterWidths widths);
-int64_t winogradDirectWeights(const Convolution& c, FilterWidths widths = machineFilters());  // their begin
+// Where these begin.
+int64_t winogradDirectWeights(const Convolution& c, FilterWidths widths = machineFilters());
 // The convolution that goes the way direct in such images. A matter of the images' size alone: one in a batch
 // has the bits that it has alone.
 std::optional<Convolution> winogradAsDirect(const Convolution& c);
@@ -174,9 +175,9 @@ struct ConvolutionCall {
   float* y;
   const Epilogue& epilogue;
 };
-// The epilogue on elements [columnBegin, columnEnd) of rows [rowBegin, rowEnd) of the result, rows of `length`
-// elements: planes, or places with their channels. A closed one without a call of the generated kernel, which
-// takes longer than short rows do.
+// The epilogue on elements [columnBegin, columnEnd) of rows [rowBegin, rowEnd) of the result, rows of
+// `length` elements: planes, or places with their channels. A closed one without a call of the generated
+// kernel, which takes longer than short rows do.
 int32_t finishRows(const ConvolutionCall& work, int64_t rowBegin, int64_t rowEnd, int64_t columnBegin,
                    int64_t columnEnd, int64_t length);
 // `weights` as they were given: ways that want them packed pack them for this call. `memory` is the call
