@@ -73,9 +73,25 @@ void Epilogue::close(EpilogueForm form) {
 int32_t Epilogue::run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const {
   int64_t scalars[kMostScalars];
   std::copy_n(scalars_.data(), scalarCount_, scalars);
-  scalars[scalarCount_] = columnBegin;
-  scalars[scalarCount_ + 1] = columnEnd;
-  return function_(buffers_.data(), scalars, rowBegin, rowEnd, nullptr);
+  scalars[scalarCount_] = channels_ > 0 ? 0 : columnBegin;
+  scalars[scalarCount_ + 1] = channels_ > 0 ? 1 : columnEnd;
+  if (channels_ == 0) return function_(buffers_.data(), scalars, rowBegin, rowEnd, nullptr);
+  if (columnBegin == 0 && columnEnd == channels_)
+    return function_(buffers_.data(), scalars, rowBegin * channels_, rowEnd * channels_, nullptr);
+  for (int64_t row = rowBegin; row < rowEnd; ++row) {
+    const int32_t fault = function_(buffers_.data(), scalars, row * channels_ + columnBegin,
+                                    row * channels_ + columnEnd, nullptr);
+    if (fault != DYN_KERNEL_OK) return fault;
+  }
+  return DYN_KERNEL_OK;
+}
+
+Epilogue Epilogue::ofImagesOfOnePlace(int64_t channels) const {
+  Epilogue result = *this;
+  result.channels_ = channels;
+  // A closed one adds its bias by columns, which are places here.
+  if (end_.bias) result.closed_ = false;
+  return result;
 }
 
 int32_t Epilogue::runApart(const void* tile, int64_t pitch, int64_t rowLength, int64_t rowBegin,

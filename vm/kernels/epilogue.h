@@ -55,6 +55,10 @@ class Epilogue : public BoundKernel {
   // Returns the kernel's fault, 0 if absent. Thread-safe.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const;
 
+  // That of a convolution whose results are planes of one place each, `channels` an image: its rows. The one
+  // that is returned has images as rows and channels as columns.
+  Epilogue ofImagesOfOnePlace(int64_t channels) const;
+
   // Null, or what it does: finishKernel() does the same, tile by tile.
   const TileEnd* closed() const { return closed_ ? &end_ : nullptr; }
 
@@ -69,6 +73,7 @@ class Epilogue : public BoundKernel {
   void close(EpilogueForm form);
 
   bool apart_ = false, closed_ = false;
+  int64_t channels_ = 0;  // 0: its rows are the kernel's
   TileEnd end_;
 };
 

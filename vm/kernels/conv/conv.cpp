@@ -10,7 +10,31 @@
 namespace dyn::vm::kernels {
 namespace {
 
+ConvolutionCall onDirectWeights(const ConvolutionCall& work, const Convolution& direct) {
+  return {work.call, direct, work.x,       work.inputEnd, work.weights + winogradDirectWeights(work.c),
+          work.bias, work.y, work.epilogue};
+}
+
+// Images of one place lie the same in planes and with their channels last, and the ways of the latter share
+// weights among images.
+bool isAlsoLast(const Convolution& c, Way way) {
+  return c.inputSize() == 1 && c.outputSize() == 1 && !c.readsChannelsLast() && c.rank <= 2 &&
+         way != Way::staged;
+}
+Convolution withChannelsLast(Convolution c) {
+  c.layout = ImageLayout::channelsLast;
+  return c;
+}
+
 Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
+  if (isAlsoLast(work.c, way)) {
+    const Convolution last = withChannelsLast(work.c);
+    const Epilogue epilogue = work.c.makesChannelsLast()
+                                  ? work.epilogue
+                                  : work.epilogue.ofImagesOfOnePlace(last.groups * last.filters);
+    return convF32(memory,
+                   {work.call, last, work.x, work.inputEnd, work.weights, work.bias, work.y, epilogue}, way);
+  }
   switch (way) {
     case Way::rows:
       return work.c.makesChannelsLast() ? convRowsLast(memory, work) : convRows(memory, work);
@@ -20,12 +44,15 @@ Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
       if (takesGathered(work.c)) return convGathered(memory, work);
       return work.c.isSparse() ? convTaps(memory, work) : convLiveTaps(memory, work);
     case Way::winograd:
+      if (const auto direct = winogradAsDirect(work.c))
+        return convF32(memory, onDirectWeights(work, *direct), Way::direct);
       return convWinograd(memory, work);
   }
   return okStatus();
 }
 
 int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
+  if (isAlsoLast(c, way)) return convF32Scratch(call, withChannelsLast(c), way);
   const Epilogue none{};
   const ConvolutionCall work{call, c, nullptr, nullptr, nullptr, nullptr, nullptr, none};
   switch (way) {
@@ -37,6 +64,7 @@ int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
       if (takesGathered(c)) return convGatheredScratch(work);
       return c.isSparse() ? convTapsScratch(work) : convLiveTapsScratch(work);
     case Way::winograd:
+      if (const auto direct = winogradAsDirect(c)) return convF32Scratch(call, *direct, Way::direct);
       return convWinogradScratch(work);
   }
   return 0;
@@ -140,6 +168,7 @@ struct ConvCall {
     if (y->elements == 0 || x->dtype() != DataType::f32) return okStatus();
     if (Status status = wayOf(n.way, c, way); !status.ok()) return status;
     if (n.way == 0) way = contraction::wayByRule(c, convolutionKernels().narrow, c.batch * c.outputSize());
+    if (way == Way::winograd && winogradAsDirect(c)) way = Way::direct;
     return okStatus();
   }
 };
@@ -254,7 +283,8 @@ Status convPackedFloatsScratch(const FlatCall& call, int64_t& elements) {
   Way way{};
   const int32_t named = call.numbersOf<calls::ConvPacked>().way;
   if (Status status = wayOfPacked(named, c, way); !status.ok()) return status;
-  nameVersion(call, c, way, LaidNumber::parted(named).number);
+  nameVersion(call, c, way == Way::winograd && winogradAsDirect(c) ? Way::direct : way,
+              LaidNumber::parted(named).number);
   elements = convF32Scratch(call, c, way);
   return okStatus();
 }

@@ -274,7 +274,7 @@ Status convRows(FlatCall& call, const ConvolutionCall& work) {
                            others * c.output[0] * planeChunks};
   EpilogueFault fault;
   const auto finish = [&](int64_t plane, int64_t count, int64_t first, int64_t positions) {
-    if (work.epilogue) fault.note(work.epilogue.run(plane, plane + count, first, first + positions));
+    fault.note(finishRows(work, plane, plane + count, first, first + positions, c.outputSize()));
   };
   const auto runGroup = [&](int64_t image, int64_t unit, Taps& taps, float* own) {
     const int64_t first = unit / groupChunks * lanes, begin = unit % groupChunks * groups.rows(),

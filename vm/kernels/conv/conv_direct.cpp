@@ -109,10 +109,8 @@ struct DirectTask {
       writeTransposed(scratch, panels.width(panel), chunk.rows * chunk.columns, count,
                       work.bias ? work.bias + first : nullptr, work.y + channel * c.outputSize() + position,
                       c.outputSize());
-      if (!work.epilogue) continue;
-      // Its rows are the channels of the images, its columns all positions of one.
-      const int32_t code =
-          work.epilogue.run(channel, channel + count, position, position + chunk.rows * chunk.columns);
+      const int32_t code = finishRows(work, channel, channel + count, position,
+                                      position + chunk.rows * chunk.columns, c.outputSize());
       if (code != DYN_KERNEL_OK) return code;
     }
     return DYN_KERNEL_OK;

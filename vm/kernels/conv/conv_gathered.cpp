@@ -60,6 +60,7 @@ struct GatheredTask {
   std::array<int64_t, kMostPlaces> firstInput;  // of each place, in what is gathered
   int64_t gathered = 0;                         // elements of a block
   Table<int64_t> offsets[2];                    // of the weights of each term, in panels of each width
+  Table<int64_t> reads;                         // of the input: of each live tap of each place
   float* inputs = nullptr;
 
   explicit GatheredTask(const ConvolutionCall& convolution) : work(convolution), c(convolution.c), panels(c) {
@@ -79,7 +80,10 @@ struct GatheredTask {
 
   int64_t depthOf(int64_t place) const { return places[static_cast<size_t>(place)].live() * c.channels; }
   int64_t leading(int64_t place) const { return oddLineStride(depthOf(place)); }
-  int64_t tableElements() const { return 2 * kernels::tableElements<int64_t>(terms); }
+  int64_t readCount() const { return c.channels > 0 ? terms / c.channels : 0; }
+  int64_t tableElements() const {
+    return 2 * kernels::tableElements<int64_t>(terms) + kernels::tableElements<int64_t>(readCount());
+  }
   int64_t sharedElements() const { return tableElements() + gathered; }
   int64_t tileElements() const {
     return c.makesChannelsLast() ? 0 : oddLineStride(images * c.outputSize() * panels.kernels.wide);
@@ -96,21 +100,26 @@ struct GatheredTask {
           offsets[narrow].add((channel * c.taps() + tap) * width);
         });
     }
+    reads = Table<int64_t>(memory);
+    memory += kernels::tableElements<int64_t>(readCount());
+    const int64_t place = c.readsChannelsLast() ? c.groups * c.channels : 1;
+    for (int64_t p = 0; p < c.outputSize() && c.channels > 0; ++p)
+      forEachTap(p, [&](int64_t, int64_t at) { reads.add(at * place); });
     inputs = memory;
   }
 
   // What the windows of one group read in the images from `first` on.
   void gather(int64_t group, int64_t first, int64_t count) const {
-    const int64_t place = c.readsChannelsLast() ? c.groups * c.channels : 1,
-                  channelStride = c.readsChannelsLast() ? 1 : c.inputSize();
+    const int64_t channelStride = c.readsChannelsLast() ? 1 : c.inputSize();
     for (int64_t image = 0; image < count; ++image) {
       const float* from = work.x + (first + image) * c.groups * c.channels * c.inputSize() +
                           group * c.channels * channelStride;
+      const int64_t* at = reads.data();
       for (int64_t p = 0; p < c.outputSize(); ++p) {
-        float* to = inputs + firstInput[static_cast<size_t>(p)] + image * leading(p);
-        forEachTerm(p, [&](int64_t channel, int64_t, int64_t at) {
-          *to++ = from[channel * channelStride + at * place];
-        });
+        const int64_t live = places[static_cast<size_t>(p)].live();
+        gatherPlace(from, channelStride, at, live,
+                    inputs + firstInput[static_cast<size_t>(p)] + image * leading(p));
+        at += live;
       }
     }
   }
@@ -123,39 +132,70 @@ struct GatheredTask {
     const float* bias = work.bias ? work.bias + channel : nullptr;
     if (c.makesChannelsLast()) {
       multiply(group, panel, count, work.y + first * size * wide + channel, wide, bias);
-      if (const TileEnd* end = work.epilogue.closed()) {
-        panels.kernels.finish(count * size, filters, work.y + first * size * wide + channel, wide,
-                              end->from(channel));
-        return DYN_KERNEL_OK;
-      }
-      return work.epilogue
-                 ? work.epilogue.run(first * size, (first + count) * size, channel, channel + filters)
-                 : DYN_KERNEL_OK;
+      return finishRows(work, first * size, (first + count) * size, channel, channel + filters, wide);
     }
     multiply(group, panel, count, tile, width, nullptr);
     int32_t code = DYN_KERNEL_OK;
     for (int64_t image = 0; image < count && code == DYN_KERNEL_OK; ++image) {
       const int64_t row = (first + image) * wide + channel;
       writeTransposed(tile + image * size * width, width, size, filters, bias, work.y + row * size, size);
-      if (work.epilogue) code = work.epilogue.run(row, row + filters, 0, size);
+      code = finishRows(work, row, row + filters, 0, size, size);
     }
     return code;
   }
 
  private:
+  // Loops over taps are short: those of a usual count are unrolled.
+  void gatherPlace(const float* from, int64_t channelStride, const int64_t* at, int64_t live,
+                   float* to) const {
+    switch (live) {
+      case 1:
+        return gatherTaps<1>(from, channelStride, at, live, to);
+      case 2:
+        return gatherTaps<2>(from, channelStride, at, live, to);
+      case 4:
+        return gatherTaps<4>(from, channelStride, at, live, to);
+      case 6:
+        return gatherTaps<6>(from, channelStride, at, live, to);
+      case 9:
+        return gatherTaps<9>(from, channelStride, at, live, to);
+      default:
+        return gatherTaps<0>(from, channelStride, at, live, to);
+    }
+  }
+  // kTaps: 0 where it is `live`.
+  template <int64_t kTaps>
+  void gatherTaps(const float* from, int64_t channelStride, const int64_t* at, int64_t live,
+                  float* to) const {
+    const int64_t taps = kTaps > 0 ? kTaps : live;
+    int64_t first[kTaps > 0 ? kTaps : 1];
+    if constexpr (kTaps > 0) {
+      std::copy_n(at, kTaps, first);
+      at = first;
+    }
+    for (int64_t channel = 0; channel < c.channels; ++channel, from += channelStride, to += taps)
+#pragma GCC unroll 9
+      for (int64_t i = 0; i < taps; ++i) to[i] = from[at[i]];
+  }
+
   // visit(channel, tap, place of the input) in the order in which the way direct sums.
   template <typename Visit>
   void forEachTerm(int64_t p, const Visit& visit) const {
+    for (int64_t channel = 0; channel < c.channels; ++channel)
+      forEachTap(p, [&](int64_t tap, int64_t at) { visit(channel, tap, at); });
+  }
+  // visit(tap, place of the input)
+  template <typename Visit>
+  void forEachTap(int64_t p, const Visit& visit) const {
     const Place& place = places[static_cast<size_t>(p)];
     const auto inputAt = [&](size_t axis, int64_t tap) {
       return place.at[axis] * c.stride[axis] - c.pad[axis] + tap * c.dilation[axis];
     };
-    for (int64_t channel = 0; channel < c.channels; ++channel)
-      for (int64_t d = place.taps[0].low; d < place.taps[0].high; ++d)
-        for (int64_t h = place.taps[1].low; h < place.taps[1].high; ++h)
-          for (int64_t w = place.taps[2].low; w < place.taps[2].high; ++w)
-            visit(channel, (d * c.kernel[1] + h) * c.kernel[2] + w,
-                  (inputAt(0, d) * c.input[1] + inputAt(1, h)) * c.input[2] + inputAt(2, w));
+    for (int64_t d = place.taps[0].low; d < place.taps[0].high; ++d)
+      for (int64_t h = place.taps[1].low; h < place.taps[1].high; ++h)
+        for (int64_t w = place.taps[2].low; w < place.taps[2].high; ++w)
+          visit((d * c.kernel[1] + h) * c.kernel[2] + w,
+                (inputAt(0, d) * c.input[1] + inputAt(1, h)) * c.input[2] + inputAt(2, w));
   }
 
   // `to`: the first result of the panel; from place to place of an image there are `pitch` elements.

@@ -76,6 +76,14 @@ ConvolutionCall with(const ConvolutionCall& work, const Convolution& c, const fl
 
 }  // namespace
 
+std::optional<Convolution> middleTapOf(const Convolution& c) {
+  if (c.kernel != std::array<int64_t, 3>{1, 3, 3}) return std::nullopt;
+  const std::optional<LiveWindow> live = liveWindow(c);
+  return live && live->first == std::array<int64_t, 3>{0, 1, 1} && live->c.isPointwise()
+             ? std::optional(live->c)
+             : std::nullopt;
+}
+
 int64_t convLiveTapsScratch(const ConvolutionCall& work) {
   const std::optional<LiveWindow> live = liveWindow(work.c);
   if (!live) return directScratch(work);

@@ -238,11 +238,9 @@ struct StagedTask {
             writeRow(tile + i * leading + row * staging.rowLength, c.output[2], ownBias ? ownBias[i] : 0.0f,
                      out + i * c.outputSize() + row * c.output[2]);
       }
-      if (!work.epilogue) continue;
-      // Its rows are the channels of the images, its columns all positions of one.
       const int64_t begin = (slice * c.output[1] + first) * c.output[2];
       if (const int32_t code =
-              work.epilogue.run(channel, channel + height, begin, begin + rows * c.output[2]);
+              finishRows(work, channel, channel + height, begin, begin + rows * c.output[2], c.outputSize());
           code != DYN_KERNEL_OK)
         return code;
     }

@@ -102,8 +102,7 @@ class TapsTask {
                   positions = chunk.rows * chunk.columns;
     writeTransposed(tile, panels_.width(panel), positions, count, work_.bias ? work_.bias + filter : nullptr,
                     work_.y + plane * c.outputSize() + position, c.outputSize());
-    return work_.epilogue ? work_.epilogue.run(plane, plane + count, position, position + positions)
-                          : DYN_KERNEL_OK;
+    return finishRows(work_, plane, plane + count, position, position + positions, c.outputSize());
   }
 
   int32_t writeLast(const Chunk& chunk, int64_t panel, const float* tile) const {
@@ -116,8 +115,7 @@ class TapsTask {
       const float* from = tile + i * panels_.width(panel);
       for (int64_t j = 0; j < count; ++j) to[j] = from[j] + (work_.bias ? work_.bias[filter + j] : 0.0f);
     }
-    return work_.epilogue ? work_.epilogue.run(first, first + positions, filter, filter + count)
-                          : DYN_KERNEL_OK;
+    return finishRows(work_, first, first + positions, filter, filter + count, wide);
   }
 
   const ConvolutionCall& work_;

@@ -17,6 +17,7 @@
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/conv/convolution.h"
+#include "vm/kernels/four.h"
 #include "vm/kernels/gemm/gemm.h"
 
 namespace dyn::vm::kernels {
@@ -227,12 +228,13 @@ class TransposedTask {
     return greatest < 0x7f800000u;
   }
 
-  // Where the place of each axis, counted in the frame, lies.
-  int64_t placeOf(int64_t d, int64_t h, int64_t w) const {
-    const int64_t phase = (d % c.stride[0] * c.stride[1] + h % c.stride[1]) * c.stride[2] + w % c.stride[2];
-    return phase * phaseElements() + (d / c.stride[0] * lines_[1] + h / c.stride[1]) * lines_[2] +
-           w / c.stride[2];
+  // Where the place of each axis, counted in the frame, lies: what the row and the column add to it.
+  int64_t rowPlace(int64_t d, int64_t h) const {
+    const int64_t phase = (d % c.stride[0] * c.stride[1] + h % c.stride[1]) * c.stride[2];
+    return phase * phaseElements() + (d / c.stride[0] * lines_[1] + h / c.stride[1]) * lines_[2];
   }
+  int64_t columnPlace(int64_t w) const { return w % c.stride[2] * phaseElements() + w / c.stride[2]; }
+  int64_t placeOf(int64_t d, int64_t h, int64_t w) const { return rowPlace(d, h) + columnPlace(w); }
   int64_t offsetOf(int64_t tap) const {
     return placeOf(tap / (c.kernel[1] * c.kernel[2]) * c.dilation[0],
                    tap / c.kernel[2] % c.kernel[1] * c.dilation[1], tap % c.kernel[2] * c.dilation[2]);
@@ -262,39 +264,62 @@ class TransposedTask {
     }
   }
 
+  static constexpr int64_t kNone = -1;
   // The output plane of a frame: padding is cut off, the phases are put together again.
   void write(const float* frame, float bias, float* plane) const {
     const auto inFrame = [&](size_t axis, int64_t place) {
       return place >= 0 && place < c.stride[axis] * lines_[axis];
     };
     const Places inside = Places{-c.pad[2], c.stride[2] * lines_[2] - c.pad[2]}.within(0, c.output[2]);
-    for (int64_t od = 0; od < c.output[0]; ++od)
+    const int64_t start = inside.low + c.pad[2], even = start < 0 ? 0 : columnPlace(start),
+                  odd = start < 0 ? 0 : columnPlace(start + 1);
+    const int64_t phaseRows = c.stride[2] * phaseElements();
+    for (int64_t od = 0; od < c.output[0]; ++od) {
+      const int64_t d = od + c.pad[0], slice = d < 0 ? 0 : rowPlace(d, 0);
+      int64_t phase = kNone, line = 0;  // of the row, counted on from the first
       for (int64_t oh = 0; oh < c.output[1]; ++oh) {
         float* row = plane + (od * c.output[1] + oh) * c.output[2];
-        const int64_t d = od + c.pad[0], h = oh + c.pad[1];
+        const int64_t h = oh + c.pad[1];
         if (!inFrame(0, d) || !inFrame(1, h) || inside.high == inside.low) {
           std::fill_n(row, c.output[2], bias);
           continue;
         }
         std::fill_n(row, inside.low, bias);
         std::fill(row + inside.high, row + c.output[2], bias);
-        writeRow(frame, d, h, inside, bias, row);
+        if (phase == kNone) {
+          phase = h % c.stride[1];
+          line = h / c.stride[1];
+        } else if (++phase == c.stride[1]) {
+          phase = 0;
+          ++line;
+        }
+        const float* from = frame + slice + phase * phaseRows + line * lines_[2];
+        if (c.stride[2] == 2)
+          zipRow(from + even, from + odd, inside.high - inside.low, bias, row + inside.low);
+        else
+          writeRow(from, inside, bias, row);
       }
+    }
   }
-  void writeRow(const float* frame, int64_t d, int64_t h, Places inside, float bias, float* row) const {
+  // In turn from both phases, from `even` first.
+  static void zipRow(const float* even, const float* odd, int64_t count, float bias, float* to) {
+    int64_t i = 0;
+    for (; i + 4 <= count / 2; i += 4) {
+      const Four first = four(even + i) + bias, second = four(odd + i) + bias;
+      four(to + 2 * i) = __builtin_shufflevector(first, second, 0, 4, 1, 5);
+      four(to + 2 * i + 4) = __builtin_shufflevector(first, second, 2, 6, 3, 7);
+    }
+    for (; i < count / 2; ++i) {
+      to[2 * i] = even[i] + bias;
+      to[2 * i + 1] = odd[i] + bias;
+    }
+    if (count % 2 != 0) to[count - 1] = even[count / 2] + bias;
+  }
+  void writeRow(const float* line, Places inside, float bias, float* row) const {
     const int64_t stride = c.stride[2], count = inside.high - inside.low, start = inside.low + c.pad[2];
     float* to = row + inside.low;
-    if (stride == 2) {
-      const float *even = frame + placeOf(d, h, start), *odd = frame + placeOf(d, h, start + 1);
-      for (int64_t i = 0; i < count / 2; ++i) {
-        to[2 * i] = even[i] + bias;
-        to[2 * i + 1] = odd[i] + bias;
-      }
-      if (count % 2 != 0) to[count - 1] = even[count / 2] + bias;
-      return;
-    }
     for (int64_t q = 0; q < std::min(stride, count); ++q) {
-      const float* from = frame + placeOf(d, h, start + q);
+      const float* from = line + columnPlace(start + q);
       if (stride == 1)
         for (int64_t i = 0; i < count; ++i) to[i] = from[i] + bias;
       else

@@ -148,7 +148,7 @@ int64_t packedElementCount(const Convolution& c, Way way, FilterWidths widths) {
     case Way::direct:
       return c.groups * FilterPanels(c, widths).lanes() * c.depth();
     case Way::winograd:
-      return FilterPanels(c, widths).lanes() * c.channels * winogradWeights(c);
+      return winogradElements(c, widths);
   }
   return 0;
 }
@@ -192,6 +192,24 @@ void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w
   }
 }
 
+// The same for whole fours of `filters` filters and four positions at least: how many filters are done. The
+// last positions may overlap those before.
+static int64_t writeFours(const float* tile, int64_t leading, int64_t positions, int64_t filters,
+                          const float* bias, float* y, int64_t strideY) {
+  int64_t filter = 0;
+  for (; filter + 4 <= filters; filter += 4) {
+    const Four added = bias ? four(bias + filter) : Four{};
+    for (int64_t at = 0; at < positions; at += 4) {
+      const int64_t block = std::min(at, positions - 4);
+      Four rows[4];
+      for (int64_t i = 0; i < 4; ++i) rows[i] = four(tile + (block + i) * leading + filter) + added;
+      transpose(rows);
+      for (int64_t i = 0; i < 4; ++i) four(y + (filter + i) * strideY + block) = rows[i];
+    }
+  }
+  return filter;
+}
+
 void writeTransposed(const float* tile, int64_t leading, int64_t positions, int64_t filters,
                      const float* bias, float* y, int64_t strideY) {
   constexpr int64_t kAhead =
@@ -206,10 +224,32 @@ void writeTransposed(const float* tile, int64_t leading, int64_t positions, int6
       for (int64_t i = 0; i < lanes; ++i) __builtin_prefetch(to + i * strideY + kAhead, 1);
       kernels.turn(tile + begin * leading + filter, leading, bias ? bias + filter : nullptr, to, strideY);
     }
+    if (end - begin >= 4)
+      filter += writeFours(tile + begin * leading + filter, leading, end - begin, filters - filter,
+                           bias ? bias + filter : nullptr, y + filter * strideY + begin, strideY);
     for (; filter < filters; ++filter)
       for (int64_t at = begin; at < end; ++at)
         y[filter * strideY + at] = tile[at * leading + filter] + (bias ? bias[filter] : 0.0f);
   }
+}
+
+int32_t finishRows(const ConvolutionCall& work, int64_t rowBegin, int64_t rowEnd, int64_t columnBegin,
+                   int64_t columnEnd, int64_t length) {
+  if (!work.epilogue) return DYN_KERNEL_OK;
+  const TileEnd* end = work.epilogue.closed();
+  if (!end) return work.epilogue.run(rowBegin, rowEnd, columnBegin, columnEnd);
+  const FinishKernel finish = convolutionKernels().finish;
+  constexpr int64_t kVectorsAtOnce = 4;  // by the kernel, of one row
+  const int64_t rows = rowEnd - rowBegin, columns = columnEnd - columnBegin;
+  float* first = work.y + rowBegin * length + columnBegin;
+  // The kernel goes down columns; long rows that lie far apart are better done one by one.
+  if (columns == length && !end->bias)  // one row as well
+    finish(1, rows * length, first, length, *end);
+  else if (end->bias || columns < kVectorsAtOnce * convolutionKernels().narrow)
+    finish(rows, columns, first, length, end->from(columnBegin));
+  else
+    for (int64_t row = 0; row < rows; ++row) finish(1, columns, first + row * length, length, *end);
+  return DYN_KERNEL_OK;
 }
 
 }  // namespace dyn::vm::kernels

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 #include "vm/base/flat_call.h"
@@ -129,7 +130,14 @@ int64_t packedElementCount(const Convolution& c, Way way, FilterWidths widths = 
 int64_t packUnits(const Convolution& c, Way way, FilterWidths widths);
 void packUnit(const Convolution& c, Way way, FilterWidths widths, const float* w, int64_t unit,
               float* packed);
-int64_t winogradWeights(const Convolution& c);  // of each 3x3 window
+// The way winograd packs transformed windows, and behind them what the way direct reads in images that are
+// too small for blocks: the middle tap of each window as a pointwise one, or all taps.
+int64_t winogradElements(const Convolution& c, FilterWidths widths);
+// Where these begin.
+int64_t winogradDirectWeights(const Convolution& c, FilterWidths widths = machineFilters());
+// The convolution that goes the way direct in such images. A matter of the images' size alone: one in a batch
+// has the bits that it has alone.
+std::optional<Convolution> winogradAsDirect(const Convolution& c);
 void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int64_t panel, float* packed);
 
 // The filters of a group side by side in the lanes of vectors: panels of `wide` filters, the last perhaps of
@@ -167,6 +175,11 @@ struct ConvolutionCall {
   float* y;
   const Epilogue& epilogue;
 };
+// The epilogue on elements [columnBegin, columnEnd) of rows [rowBegin, rowEnd) of the result, rows of
+// `length` elements: planes, or places with their channels. A closed one without a call of the generated
+// kernel, which takes longer than short rows do.
+int32_t finishRows(const ConvolutionCall& work, int64_t rowBegin, int64_t rowEnd, int64_t columnBegin,
+                   int64_t columnEnd, int64_t length);
 // `weights` as they were given: ways that want them packed pack them for this call. `memory` is the call
 // again, for its scratch memory.
 Status convUnpacked(FlatCall& memory, ConvolutionCall work, Way way);
@@ -180,6 +193,9 @@ bool takesGathered(const Convolution& c);
 Status convGathered(FlatCall& memory, const ConvolutionCall& work);
 Status convTaps(FlatCall& memory, const ConvolutionCall& work);
 Status convLiveTaps(FlatCall& memory, const ConvolutionCall& work);
+// Does no tap but the middle one of 3x3 meet the input, at stride 1: the images are one place? Then what is
+// left, a pointwise convolution.
+std::optional<Convolution> middleTapOf(const Convolution& c);
 // Those of tensors with their channels last, but Winograd's, which takes both.
 Status convRowsLast(FlatCall& memory, const ConvolutionCall& work);
 Status convDirectLast(FlatCall& memory, const ConvolutionCall& work);

@@ -52,9 +52,8 @@ LaneRows LaneFrame::fill(const float* input, int64_t begin, int64_t end, float* 
     const int64_t block = std::min(at, positions - lanes_);
     turn(from + block, c.inputSize(), nullptr, scratch + block * lanes_, lanes_);
   }
-  for (int64_t at = 0; positions < lanes_ && at < positions; ++at)
-    for (int64_t lane = 0; lane < lanes_; ++lane)
-      scratch[at * lanes_ + lane] = from[lane * c.inputSize() + at];
+  if (positions < lanes_)
+    writeTransposed(from, c.inputSize(), lanes_, std::max<int64_t>(positions, 0), nullptr, scratch, lanes_);
 
   const int64_t before = std::max<int64_t>(right_.pad, 0),
                 skipped = std::clamp<int64_t>(-right_.pad, 0, c.input[2]),
@@ -119,8 +118,7 @@ void LaneFrame::write(const float* tile, int64_t begin, int64_t end, float* outp
     const int64_t block = std::min(at, positions - lanes_);
     turn(tile + block * lanes_, lanes_, nullptr, to + block, plane);
   }
-  for (int64_t at = 0; positions < lanes_ && at < positions; ++at)
-    for (int64_t lane = 0; lane < lanes_; ++lane) to[lane * plane + at] = tile[at * lanes_ + lane];
+  if (positions < lanes_) writeTransposed(tile, lanes_, positions, lanes_, nullptr, to, plane);
 }
 
 }  // namespace dyn::vm::kernels

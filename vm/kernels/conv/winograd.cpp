@@ -373,8 +373,8 @@ struct WinogradTask {
         writeTransposed(rows + i * rowElements(), width, columns, count,
                         work.bias ? work.bias + filter : nullptr, work.y + channel * c.outputSize() + begin,
                         c.outputSize());
-        if (!work.epilogue) continue;
-        const int32_t code = work.epilogue.run(channel, channel + count, begin, begin + columns);
+        const int32_t code =
+            finishRows(work, channel, channel + count, begin, begin + columns, c.outputSize());
         if (code != DYN_KERNEL_OK) fault = code;
       }
     });
@@ -398,7 +398,7 @@ struct WinogradTask {
       const int64_t columns = std::min(axis.outputs * run.count, c.output[2] - right);
       for (int64_t i = 0; i < axis.outputs && down + i < c.output[1]; ++i) {
         const int64_t begin = run.image * c.outputSize() + (down + i) * c.output[2] + right;
-        const int32_t code = work.epilogue.run(begin, begin + columns, low, high);
+        const int32_t code = finishRows(work, begin, begin + columns, low, high, c.filters);
         if (code != DYN_KERNEL_OK) fault = code;
       }
     });
@@ -408,17 +408,43 @@ struct WinogradTask {
 
 }  // namespace
 
-int64_t winogradWeights(const Convolution& c) { return axisOf(c).weights * axisOf(c).weights; }
+static int64_t winogradWeights(const Convolution& c) { return axisOf(c).weights * axisOf(c).weights; }
+
+int64_t winogradDirectWeights(const Convolution& c, FilterWidths widths) {
+  return FilterPanels(c, widths).lanes() * c.channels * winogradWeights(c);
+}
+
+// Of each window what the way direct may read: at stride 1 the middle tap, at stride 2 all.
+static int64_t directTaps(const Convolution& c) { return c.stride[2] == 1 ? 1 : c.taps(); }
+
+int64_t winogradElements(const Convolution& c, FilterWidths widths) {
+  return winogradDirectWeights(c, widths) + FilterPanels(c, widths).lanes() * c.channels * directTaps(c);
+}
+
+std::optional<Convolution> winogradAsDirect(const Convolution& c) {
+  if (c.stride[2] == 1) return middleTapOf(c);
+  // Products; those of blocks are transformed besides.
+  constexpr double kTransforms = 1.1;
+  const Axis& axis = axisOf(c);
+  const auto products = static_cast<double>(partsOf(c.output[1], axis.outputs) *
+                                            partsOf(c.output[2], axis.outputs) * axis.places * axis.places),
+             direct = static_cast<double>(c.outputSize() * c.taps());
+  return products * kTransforms > direct ? std::optional(c) : std::nullopt;
+}
 
 void packWinograd(const Convolution& c, FilterWidths widths, const float* w, int64_t panel, float* packed) {
   const FilterPanels panels(c, widths);
-  const int64_t width = panels.width(panel), first = panels.first(panel);
+  const int64_t width = panels.width(panel), first = panels.first(panel), taps = directTaps(c),
+                firstTap = taps == 1 ? c.taps() / 2 : 0;
   float* to = packed + first * winogradWeights(c) * c.channels;
+  float* direct = packed + winogradDirectWeights(c, widths) + first * c.channels * taps;
   for (int64_t lane = 0; lane < width; ++lane)
     for (int64_t channel = 0; channel < c.channels; ++channel) {
       static constexpr float kNothing[9] = {};
       const float* g = first + lane < c.filters ? w + ((first + lane) * c.channels + channel) * 9 : kNothing;
       transformFilter(c.stride[2], g, c.channels * width, to + channel * width + lane);
+      for (int64_t i = 0; i < taps; ++i)
+        direct[(channel * taps + i) * width + lane] = floatAnywhere(g + firstTap + i);
     }
 }
 

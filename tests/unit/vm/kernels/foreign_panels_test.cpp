@@ -102,9 +102,10 @@ TEST_F(ForeignPanels, Bytes) {
 }
 
 // What is packed of each filter, wherever it lies: [filter][of the filter], in one order for all layouts.
+// `behind`: how much of the depth lies in panels of its own, behind the others.
 std::vector<std::vector<float>> filtersOf(const Tensor* packed, contraction::Way way,
                                           const PanelLayout& layout, int64_t groups, int64_t filters,
-                                          int64_t depth) {
+                                          int64_t depth, int64_t behind) {
   std::vector<std::vector<float>> all(static_cast<size_t>(groups * filters));
   const float* at = packed->as<float>();
   if (way == contraction::Way::staged) {
@@ -117,18 +118,19 @@ std::vector<std::vector<float>> filtersOf(const Tensor* packed, contraction::Way
         for (int64_t lane = 0; lane < lanes; ++lane, ++at)
           if (first + lane < groups) all[static_cast<size_t>(first + lane)].push_back(*at);
   } else {
-    for (int64_t group = 0; group < groups; ++group)
-      for (int64_t first = 0; first < filters;) {
-        const int64_t left = filters - first,
-                      width = left > layout.narrowFilters ? layout.wideFilters : layout.narrowFilters;
-        for (int64_t k = 0; k < depth; ++k)
-          for (int64_t lane = 0; lane < width; ++lane, ++at)
-            if (lane < left)
-              all[static_cast<size_t>(group * filters + first + lane)].push_back(*at);
-            else
-              EXPECT_EQ(*at, 0.0f);
-        first += width;
-      }
+    for (const int64_t steps : {depth - behind, behind})
+      for (int64_t group = 0; group < groups; ++group)
+        for (int64_t first = 0; first < filters;) {
+          const int64_t left = filters - first,
+                        width = left > layout.narrowFilters ? layout.wideFilters : layout.narrowFilters;
+          for (int64_t k = 0; k < steps; ++k)
+            for (int64_t lane = 0; lane < width; ++lane, ++at)
+              if (lane < left)
+                all[static_cast<size_t>(group * filters + first + lane)].push_back(*at);
+              else
+                EXPECT_EQ(*at, 0.0f);
+          first += width;
+        }
   }
   EXPECT_EQ(at, packed->as<float>() + packed->elementCount);
   return all;
@@ -138,22 +140,24 @@ TEST_F(ForeignPanels, Filters) {
   using contraction::Way;
   struct Case {
     Way way;
-    int64_t groups, filters, channels, depth;
+    int64_t groups, filters, channels, depth, behind = 0;
+    int32_t stride = 1;
   };
-  // Winograd makes 16 of 9 weights.
+  // Winograd makes 16 or 25 of 9 weights, behind which it keeps the middle one or all.
   for (const Case& c :
        {Case{Way::direct, 2, 37, 5, 45}, Case{Way::direct, 1, 4, 3, 27}, Case{Way::staged, 3, 7, 2, 18},
-        Case{Way::rows, 21, 1, 1, 9}, Case{Way::winograd, 1, 45, 6, 6 * 16}}) {
+        Case{Way::rows, 21, 1, 1, 9}, Case{Way::winograd, 1, 45, 6, 6 * 17, 6},
+        Case{Way::winograd, 1, 45, 6, 6 * 34, 6 * 9, 2}}) {
     Tensor* weights = floats({c.groups * c.filters, c.channels, 3, 3});
     const Options options{.numbers = {2 + ((1 + static_cast<int32_t>(c.way)) << 3),
-                                      static_cast<int32_t>(c.groups), 1, 1, 1, 1}};
+                                      static_cast<int32_t>(c.groups), c.stride, c.stride, 1, 1}};
     const PanelLayout here = machinePanels();
-    const auto expected =
-        filtersOf(packed("conv_pack", weights, options, nullptr), c.way, here, c.groups, c.filters, c.depth);
+    const auto expected = filtersOf(packed("conv_pack", weights, options, nullptr), c.way, here, c.groups,
+                                    c.filters, c.depth, c.behind);
     for (const PanelLayout& layout : kLayouts) {
       SCOPED_TRACE(toString(layout) + ", way " + std::to_string(static_cast<int>(c.way)));
       EXPECT_EQ(filtersOf(packed("conv_pack", weights, options, &layout), c.way, layout, c.groups, c.filters,
-                          c.depth),
+                          c.depth, c.behind),
                 expected);
     }
   }

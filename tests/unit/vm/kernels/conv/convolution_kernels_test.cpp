@@ -144,7 +144,7 @@ TEST_P(ConvolutionKernelsTest, whatFollowsATileDoesItsColumnsAndNoOthers) {
   const ConvolutionKernels& k = kernels();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (int64_t rows : {0, 1, 5, 13})
-    for (int64_t columns = 1; columns <= 2 * k.wide + 3; ++columns)
+    for (int64_t columns = 1; columns <= 5 * k.wide + 3; ++columns)
       for (const bool biased : {false, true}) {
         const int64_t leading = columns + 2;
         std::vector<float> c = floats(rows * leading);

@@ -287,6 +287,28 @@ TEST_F(ConvolutionTest, convEqualsTheNaiveSum) {
   }
 }
 
+// Of any number of both, and nothing beside them.
+TEST_F(ConvolutionTest, tilesAreTurnedWhenTheyAreWritten) {
+  constexpr int64_t kMost = 37, kLeading = 41, kStride = 43;
+  const Tensor *tile = floats({kMost, kLeading}), *bias = floats({kMost});
+  for (int64_t positions = 0; positions <= kMost; ++positions)
+    for (int64_t filters = 0; filters <= kMost; ++filters)
+      for (const bool biased : {false, true}) {
+        std::vector<float> y(static_cast<size_t>((kMost + 1) * kStride), 9);
+        kernels::writeTransposed(tile->as<float>(), kLeading, positions, filters,
+                                 biased ? bias->as<float>() : nullptr, y.data(), kStride);
+        for (int64_t i = 0; i < static_cast<int64_t>(y.size()); ++i) {
+          const int64_t filter = i / kStride, position = i % kStride;
+          const bool written = filter < filters && position < positions;
+          const float expected = !written ? 9
+                                          : tile->as<float>()[position * kLeading + filter] +
+                                                (biased ? bias->as<float>()[filter] : 0.0f);
+          ASSERT_EQ(y[static_cast<size_t>(i)], expected)
+              << positions << " positions, " << filters << " filters, at " << i;
+        }
+      }
+}
+
 // Small images share tiles: which others there are changes no bit of an image.
 TEST_F(ConvolutionTest, anImageInABatchHasTheBitsItHasAlone) {
   struct Window {
@@ -330,6 +352,173 @@ TEST_F(ConvolutionTest, anImageInABatchHasTheBitsItHasAlone) {
       }
     }
   }
+}
+
+// The bytes of one tap in nine, and no turning: what is packed for blocks is not read at all.
+TEST_F(ConvolutionTest, winogradReadsTheMiddleTapAloneInImagesOfOnePlace) {
+  const KernelRow row{"double_and_mark", "double_and_mark", 2, 2, 3, 0, ""};
+  for (const auto& [channels, filters] : {std::pair<int64_t, int64_t>{1, 1}, {7, 13}, {24, 16}, {37, 70}}) {
+    Tensor *w = floats({filters, channels, 3, 3}), *bias = floats({filters});
+    std::vector<int32_t> numbers{2 + 8 * (static_cast<int32_t>(kernels::Way::winograd) + 1), 1, 1, 1, 1, 1};
+    ASSERT_TRUE(call("conv_pack", {w}, {.numbers = numbers}).ok());
+    Tensor* packed = result(0);
+    const int64_t lanes = packed->elementCount / (channels * 17);
+    std::fill_n(packed->as<float>(), 16 * lanes * channels, std::numeric_limits<float>::quiet_NaN());
+    for (int64_t size : shape(w)) numbers.push_back(static_cast<int32_t>(size));
+    numbers.push_back(1);  // the epilogue
+    for (const ImageLayout layout : {ImageLayout::planes, ImageLayout::channelsLast})
+      for (const int64_t batch : {0, 1, 2, 13, 31})
+        for (ThreadPool* threads : pools_) {
+          threads_ = threads;
+          const bool last = layout == ImageLayout::channelsLast;
+          const auto images = [&](int64_t count) {
+            return last ? std::vector<int64_t>{batch, 1, 1, count} : std::vector<int64_t>{batch, count, 1, 1};
+          };
+          Tensor *x = floats(images(channels)), *y = output(images(filters)),
+                 *marks = output(images(filters));
+          std::fill_n(marks->as<float>(), marks->elementCount, 0.0f);
+          std::vector<int32_t> all = numbers;
+          if (last) all[0] += LaidNumber::kUnit << 3;
+          const Status status = call("conv_packed", {x, packed, bias},
+                                     {.scalars = {1, 1, last ? filters : 1},
+                                      .numbers = all,
+                                      .kernels = {doubleAndMark},
+                                      .rows = {row}},
+                                     {y, marks});
+          ASSERT_TRUE(status.ok()) << status.toString();
+          for (int64_t i = 0; i < batch * filters; ++i) {
+            double sum = static_cast<double>(bias->as<float>()[i % filters]);
+            for (int64_t k = 0; k < channels; ++k)
+              sum += static_cast<double>(x->as<float>()[i / filters * channels + k]) *
+                     static_cast<double>(w->as<float>()[(i % filters * channels + k) * 9 + 4]);
+            ASSERT_NEAR(y->as<float>()[i], 2 * sum, 1e-4) << "batch " << batch << " at " << i;
+            ASSERT_EQ(marks->as<float>()[i], 1.0f) << "batch " << batch << " at " << i;
+          }
+        }
+  }
+}
+
+// At stride 2 blocks of 3x3 places are more work than the sum itself in images that do not fill them.
+TEST_F(ConvolutionTest, winogradAtStrideTwoReadsTheWindowsThemselvesInSmallImages) {
+  const int64_t channels = 19, filters = 37, batch = 3;
+  Tensor* w = floats({filters, channels, 3, 3});
+  std::vector<int32_t> numbers{2 + 8 * (static_cast<int32_t>(kernels::Way::winograd) + 1), 1, 2, 2, 1, 1};
+  for (const auto& [size, direct] : {std::pair<int64_t, bool>{1, true},
+                                     {2, true},
+                                     {3, true},
+                                     {4, true},
+                                     {5, false},
+                                     {6, false},
+                                     {7, true},
+                                     {11, false},
+                                     {14, true}}) {
+    std::vector<int32_t> all = numbers;
+    ASSERT_TRUE(call("conv_pack", {w}, {.numbers = all}).ok());
+    Tensor* packed = result(0);
+    const int64_t blocks = packed->elementCount / 34 * 25, out = (size - 1) / 2 + 1;
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    if (direct)
+      std::fill_n(packed->as<float>(), blocks, nan);
+    else
+      std::fill_n(packed->as<float>() + blocks, packed->elementCount - blocks, nan);
+    for (int64_t dim : shape(w)) all.push_back(static_cast<int32_t>(dim));
+    Tensor* x = floats({batch, channels, size, size});
+    for (const bool last : {false, true})
+      for (ThreadPool* threads : pools_) {
+        threads_ = threads;
+        all[0] = numbers[0] + (last ? LaidNumber::kUnit << 3 : 0);
+        Tensor* y = output(last ? std::vector<int64_t>{batch, out, out, filters}
+                                : std::vector<int64_t>{batch, filters, out, out});
+        const Status status = call("conv_packed", {last ? moved(x, false) : x, packed},
+                                   {.scalars = {1, 1}, .numbers = all}, {y});
+        ASSERT_TRUE(status.ok()) << status.toString();
+        const Tensor* planes = last ? moved(y, true) : y;
+        for (int64_t i = 0; i < planes->elementCount; ++i) {
+          const int64_t image = i / (filters * out * out), filter = i / (out * out) % filters,
+                        top = i / out % out * 2 - 1, left = i % out * 2 - 1;
+          double sum = 0;
+          for (int64_t channel = 0; channel < channels; ++channel)
+            for (int64_t tap = 0; tap < 9; ++tap)
+              if (const int64_t row = top + tap / 3, column = left + tap % 3;
+                  row >= 0 && row < size && column >= 0 && column < size)
+                sum += static_cast<double>(
+                           x->as<float>()[((image * channels + channel) * size + row) * size + column]) *
+                       static_cast<double>(w->as<float>()[(filter * channels + channel) * 9 + tap]);
+          ASSERT_NEAR(planes->as<float>()[i], sum, 1e-4) << "size " << size << " at " << i;
+        }
+      }
+  }
+}
+
+int32_t refuseToRun(void* const*, const int64_t*, int64_t, int64_t, void*) { return DYN_KERNEL_BAD_VALUE; }
+
+// Every way adds what belongs to a column and cuts at zero, in both layouts, and gives the bits that follow.
+TEST_F(ConvolutionTest, closedEpiloguesAreComputedWithoutTheGeneratedKernel) {
+  struct Window {
+    std::vector<int64_t> x, w;
+    int64_t pad, outputs;       // of the two axes
+    std::vector<int32_t> rest;  // group, strides, dilations
+  };
+  const Window windows[] = {
+      {{3, 20, 1, 1}, {37, 20, 3, 3}, 1, 1, {1, 1, 1, 1, 1}},
+      {{2, 20, 2, 2}, {37, 20, 3, 3}, 1, 2, {1, 1, 1, 1, 1}},
+      {{2, 20, 7, 7}, {18, 20, 3, 3}, 1, 4, {1, 2, 2, 1, 1}},
+      {{5, 5, 3, 3}, {13, 5, 1, 1}, 0, 3, {1, 1, 1, 1, 1}},
+      {{1, 5, 9, 9}, {40, 5, 1, 1}, 0, 9, {1, 1, 1, 1, 1}},
+      {{1, 5, 27, 27}, {40, 5, 1, 1}, 0, 27, {1, 1, 1, 1, 1}},
+      {{2, 37, 5, 5}, {37, 1, 3, 3}, 1, 5, {37, 1, 1, 1, 1}},
+      {{2, 37, 3, 3}, {37, 1, 3, 3}, 1, 2, {37, 2, 2, 1, 1}},
+      {{2, 20, 9, 9}, {37, 20, 3, 3}, 5, 9, {1, 1, 1, 5, 5}},
+      {{2, 32, 4, 4}, {26, 16, 3, 3}, 1, 4, {2, 1, 1, 1, 1}},
+  };
+  const KernelRow plain{"refuse", "refuse", 2, 1, 2, 0, ""}, added{"refuse", "refuse", 3, 1, 2, 0, ""};
+  for (const Window& window : windows)
+    for (const kernels::Way way :
+         {kernels::Way::rows, kernels::Way::staged, kernels::Way::direct, kernels::Way::winograd})
+      for (const ImageLayout layout : {ImageLayout::planes, ImageLayout::channelsLast}) {
+        const bool last = layout == ImageLayout::channelsLast;
+        if (last && way == kernels::Way::staged) continue;
+        std::vector<int32_t> numbers{2 + 8 * (static_cast<int32_t>(way) + 1)};
+        numbers.insert(numbers.end(), window.rest.begin(), window.rest.end());
+        Tensor* w = floats(window.w);
+        if (!call("conv_pack", {w}, {.numbers = numbers}).ok()) continue;
+        Tensor* packed = result(0);
+        numbers[0] += last ? LaidNumber::kUnit << 3 : 0;
+        for (int64_t size : window.w) numbers.push_back(static_cast<int32_t>(size));
+        const int64_t filters = window.w[0], outputs = window.outputs,
+                      columns = last ? filters : outputs * outputs;
+        const auto images = [&](int64_t channels, int64_t size) {
+          return last ? std::vector<int64_t>{window.x[0], size, size, channels}
+                      : std::vector<int64_t>{window.x[0], channels, size, size};
+        };
+        Tensor *x = floats(images(window.x[1], window.x[2])), *bias = floats({filters}),
+               *sums = output(images(filters, outputs)), *addend = floats({columns});
+        const std::vector<int64_t> pads{window.pad, window.pad};
+        ASSERT_TRUE(
+            call("conv_packed", {x, packed, bias}, {.scalars = pads, .numbers = numbers}, {sums}).ok());
+        for (ThreadPool* threads : pools_)
+          for (const bool adds : {false, true}) {
+            threads_ = threads;
+            Tensor* y = output(images(filters, outputs));
+            std::vector<int32_t> all = numbers;
+            all.push_back(EpilogueNumber{1, {.bias = adds, .zero = true}}.number());
+            std::vector<Object*> arguments{x, packed, bias};
+            if (adds) arguments.push_back(addend);
+            arguments.push_back(y);
+            const Status status = call(
+                "conv_packed", arguments,
+                {.scalars = pads, .numbers = all, .kernels = {refuseToRun}, .rows = {adds ? added : plain}},
+                {y});
+            // Of planes of one place the columns are places, but those of the way they go are channels.
+            ASSERT_TRUE(status.ok() || (adds && !last && outputs == 1))
+                << status.toString() << ", way " << static_cast<int32_t>(way);
+            for (int64_t i = 0; status.ok() && i < y->elementCount; ++i) {
+              const float sum = sums->as<float>()[i] + (adds ? addend->as<float>()[i % columns] : 0.0f);
+              ASSERT_EQ(y->as<float>()[i], sum < 0 ? 0.0f : sum)
+                  << "way " << static_cast<int32_t>(way) << " at " << i;
+            }
+          }
+      }
 }
 
 // Transposed: each input element times the window is added where the window stands.
