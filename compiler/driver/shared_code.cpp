@@ -13,7 +13,9 @@ SharedCode::SharedCode(const std::vector<loop::Kernel>& kernels)
   std::unordered_map<std::string, size_t> groupOf;
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::optional<loop::GeneralKernel> general = loop::generalOf(kernels[i]);
-    const std::optional<std::string> key = general ? loop::lastingKey(general->kernel) : std::nullopt;
+    std::optional<std::string> key = general ? loop::lastingKey(general->kernel) : std::nullopt;
+    // A kernel of open sizes reads as a scalar what one of known sizes reads as its own size.
+    if (key) *key += "scalars " + std::to_string(general->given.size()) + "\n";
     if (!key) {
       groups_.push_back({i});
       continue;

@@ -288,6 +288,7 @@ Result<std::vector<Value*>> KernelEmitter::loadSquare(Expr load, Value* rowsLeft
     return unsupported(DiagnosticId::unsupportedDtype,
                        "kernels over " + std::string(toString(buffer->dtype)));
   DYN_TRY(LaneValue at, address(buffer, load.operands()));
+  if (at.isUniform()) at = LaneValue::linear(at.value, b_.getInt64(0));  // a buffer that has no elements
   if (!at.isLinear())
     return makeError(DiagnosticId::internalError, "a square of kernel " + kernel_.name + " is not linear");
   auto* type = llvm::FixedVectorType::get(element, lanes_);
