@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "app/batch/batch.h"
+#include "app/engine/model/dim_relation.h"
 #include "app/engine/model/loaded_model.h"
 #include "app/repl/repl.h"
 #include "app/session/command.h"
@@ -10,7 +11,7 @@
 
 namespace {
 
-// `dynrepl [--no-init] [MODEL [SIZE or option of :load]...]`.
+// `dynrepl [--no-init] [MODEL [SIZE or option of :load]...]`; sizes may stand before the model, too.
 bool startsShell(int argc, char** argv, dyn::ShellStart& start) {
   int at = 1;
   if (at < argc && std::string_view(argv[at]) == "--no-init") {
@@ -18,7 +19,9 @@ bool startsShell(int argc, char** argv, dyn::ShellStart& start) {
     ++at;
   }
   if (at == argc) return true;
-  if (!dyn::namesModel(argv[at])) return false;
+  int model = at;
+  while (model + 1 < argc && dyn::areSizes(argv[model])) ++model;
+  if (!dyn::namesModel(argv[model])) return false;
   start.command = ":load";
   for (; at < argc; ++at) start.command += " " + dyn::quotedWord(argv[at], false);
   return true;

@@ -131,6 +131,7 @@ struct CommandLine {
   // Texts of the options of the program and of the verb that was parsed; the verb's own replace the
   // program's.
   void take(const CLI::App& chosen, BatchRequest& request) const;
+  std::string takeSizes(const CLI::App& chosen, BatchRequest& request) const;
 };
 
 CommandLine::CommandLine() {
@@ -170,13 +171,34 @@ void CommandLine::take(const CLI::App& chosen, BatchRequest& request) const {
     }
 }
 
-// Takes the words beside the options as sizes (`run bert.onnx batch=1 seq=7`); the first that is none, or "".
-std::string takeSizes(const CLI::App& chosen, BatchRequest& request) {
-  for (const std::string& word : chosen.remaining()) {
-    if (word.empty() || word[0] == '-' || !areSizes(word)) return word;
-    for (std::string& size : splitDims(std::string_view(word)))
-      request.given["dim"].push_back(std::move(size));
+// Takes sizes from among the words beside the options, wherever they stand (`run batch=1 bert.onnx seq=7`); of
+// the others CLI11 has given the first ones away, in their order. A fault, or "".
+std::string CommandLine::takeSizes(const CLI::App& chosen, BatchRequest& request) const {
+  if (!chosen.get_option_no_throw("--dim")) return "";
+  std::vector<const Bound*> places;
+  std::vector<std::string> words;
+  for (const Bound& one : bound) {
+    if (one.owner != &chosen || !one.option->get_positional()) continue;
+    places.push_back(&one);
+    for (const std::string& word : one.option->results()) words.push_back(word);
+    for (const std::string& key : one.row->keys()) request.given.erase(key);
   }
+  for (const std::string& word : chosen.remaining()) words.push_back(word);
+  size_t next = 0;
+  for (const std::string& word : words) {
+    const bool isOption = word.empty() || word[0] == '-';
+    if (!isOption && areSizes(word)) {
+      for (std::string& size : splitDims(std::string_view(word)))
+        request.given["dim"].push_back(std::move(size));
+      continue;
+    }
+    if (isOption || next == places.size())
+      return "the argument " + word + " is not expected; sizes are NAME=N";
+    for (const std::string& key : places[next]->row->keys()) request.given[key] = {word};
+    ++next;
+  }
+  for (; next < places.size(); ++next)
+    if (places[next]->row->value.required) return std::string(places[next]->row->spelling) + " is required";
   return "";
 }
 
@@ -344,10 +366,9 @@ ParsedArguments parseArguments(int argc, char** argv) {
   line.take(sub, r);
   parsed.command = r.verb->name;
   isOfVerb = !chosen.empty();
-  if (const std::string wrong = takeSizes(sub, r); !wrong.empty()) {
+  if (const std::string fault = line.takeSizes(sub, r); !fault.empty()) {
     const std::string unknown = unknownWord(line.app, words);
-    return usageFault(unknown.empty() ? "the argument " + wrong + " is not expected; sizes are NAME=N"
-                                      : unknown);
+    return usageFault(unknown.empty() ? fault : unknown);
   }
   if (r.verb->id == VerbId::lines && !r.has("e")) return usageFault("a command is missing");
   if (r.verb->id != VerbId::lines && r.has("e"))

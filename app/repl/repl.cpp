@@ -94,16 +94,23 @@ class Shell {
     session_.setListener([this](const Event& event) { onEvent(event); });
   }
 
-  // restored: what another shell was told, which crashed; else what the start asks for comes first.
-  int runInteractive(const std::vector<std::string>& restored, const ShellStart& start) {
-    if (!restored.empty()) {
-      restore(restored);
-      return readLines();
+  // What the start asks for comes first; behind a crash, what the shell before it held, and nothing else: what
+  // crashed once crashes again.
+  int runInteractive(const Restart& restart, const ShellStart& start) {
+    const bool isFirst = restart.crash.empty();
+    if (isFirst)
+      write(1, kBanner);
+    else if (!restart.commands.empty())
+      restore(restart.commands);
+    bool crashed = false;
+    for (const std::string& line : startLines(start)) {
+      int code = 0;
+      crashed |= line == restart.running;
+      if (isFirst)
+        handle(line, code);
+      else if (crashed)
+        write(2, "not done again by itself: " + line + "\n");
     }
-    write(1, kBanner);
-    if (start.initFile) runInitFile();
-    int code = 0;
-    if (!start.command.empty()) handle(start.command, code);
     return readLines();
   }
 
@@ -286,12 +293,17 @@ class Shell {
                  " commands were done again (:info, :vars and :set show what is there)\n");
   }
 
-  void runInitFile() {
+  // The init file and the command of the start, as the record of commands has them.
+  static std::vector<std::string> startLines(const ShellStart& start) {
+    std::vector<std::string> lines;
     std::string why;
-    const std::string file = initFile(why);
+    const std::string file = start.initFile ? initFile(why) : "";
     if (!why.empty()) write(2, why + "\n");
-    int code = 0;
-    if (!file.empty()) handle(toLine(Command::of(CommandId::source).add("file", file)), code);
+    if (!file.empty()) lines.push_back(toLine(Command::of(CommandId::source).add("file", file)));
+    if (start.command.empty()) return lines;
+    const Result<Command> command = parseCommand(start.command);
+    lines.push_back(command.ok() ? toLine(*command) : start.command);
+    return lines;
   }
 
   // As execute(); what changes the session is noted for the case of a crash.
@@ -449,7 +461,7 @@ int runRepl(const ShellStart& start) {
   ::signal(SIGXFSZ, SIG_IGN);
   if (!::isatty(0) || !::isatty(1)) return Shell(false).runPiped(start);
   return supervise("shell", [&](CommandRecord& record, const Restart& restart) {
-    return Shell(true, &record).runInteractive(restart.commands, start);
+    return Shell(true, &record).runInteractive(restart, start);
   });
 }
 

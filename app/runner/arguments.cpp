@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/engine/device/device_name.h"
 #include "app/engine/model/dim_relation.h"
@@ -35,7 +36,7 @@ std::string sides() {
 void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
   app.add_option("PACKAGE", r.package, "package to run, where this file holds no model");
   app.add_flag("--describe", r.describe, "print the inputs, outputs, dims and memory of the model");
-  app.add_option("--dim", r.dims, "size of a dim: NAME=N, or several: NAME=N,OTHER=M")
+  app.add_option("--dim", r.dims, "size of a dim: NAME=N, or several: NAME=N,OTHER=M; without --dim, too")
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
@@ -66,6 +67,24 @@ void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
   app.add_flag("--quiet,-q", r.quiet, "print no notes");
   app.add_flag("--json", r.json, "one JSON document on standard output");
   app.set_version_flag("--version", kVersion);
+}
+
+// The words beside the options: sizes, and a package. The fault, or "".
+std::string takeWords(const std::vector<std::string>& beside, RunnerRequest& r) {
+  std::vector<std::string> words;
+  if (!r.package.empty()) words.push_back(std::exchange(r.package, ""));
+  words.insert(words.end(), beside.begin(), beside.end());
+  for (std::string& word : words) {
+    const bool isOption = word.empty() || word[0] == '-';
+    if (!isOption && areSizes(word))
+      r.dims.push_back(std::move(word));
+    else if (!isOption && r.package.empty())
+      r.package = std::move(word);
+    else
+      return isOption && !word.empty() ? "there is no option " + word
+                                       : "the argument " + word + " is not expected; sizes are NAME=N";
+  }
+  return "";
 }
 
 int usageFault(const std::string& message, bool json) {
@@ -110,6 +129,7 @@ std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
   CLI::App app("Runs the model inside of this file, or a package.");
   Texts texts;
   defineOptions(app, r, texts);
+  app.allow_extras();  // sizes need no --dim
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -119,6 +139,8 @@ std::optional<int> parseArguments(int argc, char** argv, RunnerRequest& r) {
   } catch (const CLI::ParseError& error) {
     return usageFault(error.what(), json);
   }
+  if (const std::string fault = takeWords(app.remaining(), r); !fault.empty())
+    return usageFault(fault, r.json);
   if (const std::string fault = takeTexts(texts, r.session); !fault.empty()) return usageFault(fault, r.json);
   r.dims = splitDims(r.dims);
   if (!r.profile.empty()) r.run.profiling = Profiling::on;

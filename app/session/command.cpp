@@ -178,14 +178,8 @@ Result<std::vector<Token>> tokenize(std::string_view line) {
         continue;
       }
       token.quoted = true;
-      ++at;
-      while (at < line.size() && line[at] != c) {
-        if (c == '"' && line[at] == '\\' && at + 1 < line.size()) ++at;
-        token.text += line[at++];
-      }
-      if (at == line.size())
-        return makeError(DiagnosticId::usageError, std::string("the quote ") + c + " is not closed");
-      ++at;
+      DYN_TRY(const std::string quoted, takeQuoted(line, at));
+      token.text += quoted;
     }
     tokens.push_back(std::move(token));
   }
@@ -344,6 +338,19 @@ std::optional<std::string> askedFor(std::string_view line) {
 }
 
 }  // namespace
+
+Result<std::string> takeQuoted(std::string_view line, size_t& at) {
+  const char quote = line[at++];
+  std::string text;
+  while (at < line.size() && line[at] != quote) {
+    if (quote == '"' && line[at] == '\\' && at + 1 < line.size()) ++at;
+    text += line[at++];
+  }
+  if (at == line.size())
+    return makeError(DiagnosticId::usageError, std::string("the quote ") + quote + " is not closed");
+  ++at;
+  return text;
+}
 
 Result<Command> parseCommand(std::string_view line) {
   line = withoutPrompt(trimmed(line));

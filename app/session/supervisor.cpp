@@ -149,6 +149,7 @@ int supervise(const std::string& what, const std::function<int(CommandRecord&, c
     if (!isFault(signal)) return 128 + signal;
     if (isTerminal) ::tcsetattr(0, TCSADRAIN, &terminal);
     const std::string running = record.running();
+    restart.running = running;
     restart.crash = std::string(strsignal(signal)) + (running.empty() ? "" : " in: " + running);
     say("\nthe " + what + " crashed (" + strsignal(signal) + ")" +
         (running.empty() ? "" : " in: " + running) + "\n");

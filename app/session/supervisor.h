@@ -41,7 +41,8 @@ bool changesSession(const Command& command);
 // What a process that takes the place of one that crashed is told; nothing at the first start.
 struct Restart {
   std::vector<std::string> commands;  // to be done again
-  std::string crash;                  // "Segmentation fault in: :run --dim k=4"
+  std::string crash;                  // "Segmentation fault in: :run --dim k=4"; "": the first start
+  std::string running;                // the command that crashed; "": between commands
 };
 
 // Runs `work` in a process until it ends by itself; its exit code. `what` it is, for who reads of the crash:

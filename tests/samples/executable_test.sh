@@ -56,6 +56,8 @@ same "${sizes[@]}" --threads 1 --output-dir results
 same "${sizes[@]}" --threads 1 --seed 7 --quiet --output-dir results
 same "${sizes[@]}" --threads 1 --repeat 3 --warmup 2
 same "${sizes[@]}" --threads 2 --repeat 2
+same batch=2 seq=7 --threads 1
+same batch=2,seq=7 --threads 1 --output-dir results
 same "$ids" --input attention_mask=ones --threads 1 --output-dir results
 same "${sizes[@]}" --input input_ids=random:3 --input attention_mask=zeros --threads 1 --output-dir results
 same "${sizes[@]}" --threads 1 --profile trace.json
@@ -78,6 +80,13 @@ wrong 1 "${sizes[@]}" --output-dir program/results
 wrong 1 --dim batch=64 --dim seq=500 --mem-limit 64MB --threads 1
 wrong 2 --dim batch=two
 wrong 2 --dim nonsense=2
+wrong 2 nonsense=2
+for words in "one another" "--nonsense"; do
+  code=0
+  # shellcheck disable=SC2086  # two words, two arguments
+  ./program batch=2 seq=7 $words --json >theirs.json 2>theirs.err || code=$?
+  [[ $code == 2 ]] && grep -q '"name":"usageError"' theirs.json && grep -q "${words##* }" theirs.err || fail "$words: $code, $(cat theirs.err)"
+done
 wrong 1 "${sizes[@]}" --input nonsense=ones
 
 # Ended from outside: the exit code, one document, nothing half written.

@@ -37,6 +37,6 @@ say "5. Where the time goes (batch 3, seq 59, 50 runs)"
 "$BIN/dynrepl" -e ":load $MODEL; :profile --dim batch=3 --dim seq=59 --repeat 50" 2>/dev/null | sed -n '/^50 runs/,$p' | cut -c1-118 | head -14
 
 say "Next"
-echo "  the shell:   ./dev run               then  :load $MODEL   and  :help"
+echo "  the shell:   ./dev run $MODEL       then  :help"
 echo "  the window:  ./dev studio $MODEL"
 echo "  the lessons: samples/README.md"

@@ -67,6 +67,15 @@ Result<HostTensor> convertLiteral(const HostTensor& literal, Dtype dtype, const 
   return tensor;
 }
 
+// Is it the name of a file, be there one or not?
+bool namesFile(const std::string& spec) {
+  const std::string name = spec.substr(0, spec.find(','));
+  if (::access(name.c_str(), F_OK) == 0 || name.find('/') != std::string::npos) return true;
+  static constexpr std::string_view kEndings[] = {".npy", ".pb", ".png", ".jpg", ".jpeg", ".wav"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
 // Null: a kind of filling, which needs the shape first.
 Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec, const InputSources& sources,
                                       const DimValues& known, std::string* note) {
@@ -96,13 +105,13 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
   Result<HostTensor> literal = text::parseTensor(spec);
   if (!literal.ok()) {
     const std::string_view known[] = {"random", "zeros", "ones", "range"};
-    const bool isFile = ::access(spec.substr(0, spec.find(',')).c_str(), F_OK) == 0;
-    const std::string near = isFile ? "@" + spec : suggestion(spec, known);
-    return makeError(DiagnosticId::usageError, "--input " + port.info.name + "=" + spec + " is not a value")
-        .note(near.empty() ? "write @file.npy, @file.pb, @picture.png, @sound.wav, "
-                             "text:tokenizer.json:WORDS, random[:SEED], "
-                             "zeros, ones, range or a literal [1, 2, 3]"
-                           : "did you mean " + near + "?");
+    const std::string near = namesFile(spec) ? "@" + spec : suggestion(spec, known);
+    Error fault =
+        makeError(DiagnosticId::usageError, "--input " + port.info.name + "=" + spec + " is not a value");
+    if (!near.empty()) fault = std::move(fault).note("did you mean " + near + "?");
+    return std::move(fault).note(
+        "write @file.npy, @file.pb, @picture.png, @sound.wav, text:tokenizer.json:WORDS, random[:SEED], "
+        "zeros, ones, range or a literal [1, 2, 3]");
   }
   DYN_TRY(HostTensor converted, convertLiteral(*literal, port.dtype, port.info.name));
   return std::optional<Value>(Value(std::move(converted)));

@@ -53,7 +53,6 @@ class TreeBuilder {
       PlaceRow& at = tree.rows[static_cast<size_t>(row)];
       at.launchesCount += !isOnDevice(event);  // the host has launched it
       at.totalNs += event.durationNs;
-      at.boundNs += event.boundNs;
       if (movesBytes(event))
         at.bytes += event.movedBytes > 0 ? event.movedBytes : static_cast<double>(event.bytes);
       at.operations += event.operations;
@@ -65,6 +64,15 @@ class TreeBuilder {
  private:
   std::map<std::tuple<int, std::string, std::string>, int> known_;
 };
+
+// Rows of launches have their bounds, `boundsNs` by row; those above them the sums of the bounds that hold.
+void addBounds(const std::vector<int64_t>& boundsNs, std::vector<PlaceRow>& rows) {
+  for (size_t i = rows.size(); i-- > 0;) {  // parents stand before children
+    PlaceRow& row = rows[i];
+    if (row.kind == "launch") row.bound.add(boundsNs[i], row.totalNs);
+    if (row.parent >= 0) rows[static_cast<size_t>(row.parent)].bound.add(row.bound);
+  }
+}
 
 // What no event but the functions covers.
 int64_t gapsNs(std::vector<std::pair<int64_t, int64_t>> spans, int64_t beginNs, int64_t endNs,
@@ -124,6 +132,7 @@ std::vector<NodeTime> nodeTimes(const RunResult& run, TimeRange range) {
 PlaceTree placeTree(const RunResult& run, TimeRange range) {
   TreeBuilder builder;
   std::vector<std::pair<int64_t, int64_t>> spans;
+  std::vector<int64_t> boundsNs;
   int64_t beginNs = INT64_MAX, endNs = 0;
   for (const TimelineEvent& event : run.timeline) {
     if (!range.holds(event)) continue;
@@ -141,7 +150,10 @@ PlaceTree placeTree(const RunResult& run, TimeRange range) {
       what = event.name + "  on " + lane->second;
     row = builder.child(row, what, "launch", event.place);
     builder.addUpwards(row, event);
+    boundsNs.resize(builder.tree.rows.size());
+    boundsNs[static_cast<size_t>(row)] += event.boundNs;
   }
+  addBounds(boundsNs, builder.tree.rows);
   builder.tree.runNs = endNs > beginNs ? endNs - beginNs : 0;
   if (!spans.empty()) {
     PlaceRow gaps;

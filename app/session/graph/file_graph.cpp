@@ -47,7 +47,7 @@ class FileGraph {
  public:
   explicit FileGraph(const onnx::Model& model) : model_(model), types_(ir_) {
     for (const onnx::OperatorSetId& set : model.opsetImports)
-      opsets_[set.domain == "ai.onnx" ? "" : std::string(set.domain)] = set.version;
+      opsets_[std::string(onnx::standardDomain(set.domain))] = set.version;
   }
 
   GraphView build() {
@@ -116,7 +116,7 @@ class FileGraph {
     GraphNode& node = add(scope, constant ? NodeKind::constant : NodeKind::operation,
                           std::string(from.opType), from.outputs.empty() ? Text() : from.outputs[0]);
     SourceLocation place = model_.place(from);
-    const auto opset = opsets_.find(from.domain == "ai.onnx" ? "" : std::string(from.domain));
+    const auto opset = opsets_.find(std::string(onnx::standardDomain(from.domain)));
     place.node = onnx::placeName(from, opset == opsets_.end() ? 0 : opset->second);
     node.place = place.toString();
     node.sourceNode = from.name;

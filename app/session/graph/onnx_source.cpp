@@ -44,7 +44,8 @@ std::string nameInSource(Text name) {
 }
 
 std::string operatorOf(const NodeProto& node) {
-  std::string name = node.domain.empty() || node.domain == "ai.onnx" ? "" : std::string(node.domain) + ".";
+  const std::string_view domain = onnx::standardDomain(node.domain);
+  std::string name = domain.empty() ? "" : std::string(domain) + ".";
   name += node.opType;
   return node.overload.empty() ? name : name + ":" + std::string(node.overload);
 }

@@ -41,15 +41,16 @@ NoteList noteListOf(std::string file, const NoteTexts& notes, const GraphView* g
 struct NoteLine {
   std::string node, text;
 };
-NoteLine splitNoteLine(const std::string& line) {
+Result<NoteLine> splitNoteLine(const std::string& line) {
   NoteLine split;
-  const bool quoted = !line.empty() && line[0] == '"';
-  size_t at = quoted;
-  for (; at < line.size() && line[at] != (quoted ? '"' : ' '); ++at) {
-    if (quoted && line[at] == '\\' && at + 1 < line.size()) ++at;
-    split.node += line[at];
+  size_t at = 0;
+  if (!line.empty() && line[0] == '"') {
+    DYN_TRY(split.node, takeQuoted(line, at));
+  } else {
+    at = std::min(line.find(' '), line.size());
+    split.node = line.substr(0, at);
   }
-  const size_t begin = line.find_first_not_of(' ', std::min(at + 1, line.size()));
+  const size_t begin = line.find_first_not_of(' ', at);
   for (size_t i = begin; i < line.size(); ++i) {
     const bool escaped =
         line[i] == '\\' && i + 1 < line.size() && (line[i + 1] == 'n' || line[i + 1] == '\\');
@@ -78,7 +79,7 @@ Result<std::string> noteNameIn(const GraphView& graph, const std::string& name) 
 
 Result<View> handle_note(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.opened());
-  const NoteLine line = splitNoteLine(command.text("rest"));
+  DYN_TRY(const NoteLine line, splitNoteLine(command.text("rest")));
   DYN_TRY(const GraphView graph, writtenGraph(*model));
   const std::string file = noteFileOf(model->request().path);
   DYN_TRY(NoteTexts notes, readNotes(file));

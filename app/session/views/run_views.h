@@ -8,6 +8,7 @@
 
 #include "app/engine/run/run_record.h"
 #include "app/engine/run/run_statistics.h"
+#include "app/session/views/kernel_views.h"
 
 namespace dyn {
 
@@ -17,7 +18,8 @@ struct PlaceRow {
   std::string label, place;  // place: of operations and launches
   std::string kind;          // "module", "operation", "launch", "gap"
   int parent = -1;           // parents before children
-  int64_t launchesCount = 0, totalNs = 0, boundNs = 0;
+  int64_t launchesCount = 0, totalNs = 0;
+  BoundSum bound;  // above launches: of those launches whose bound holds
   double bytes = 0, operations = 0;
 };
 

@@ -50,10 +50,8 @@ class FaultList {
 
 namespace {
 
-Text plainDomain(Text domain) { return domain == "ai.onnx" ? Text() : domain; }
-
 std::string domainText(Text domain) {
-  return plainDomain(domain).empty() ? "the standard's operator set" : "domain " + quotedText(domain);
+  return standardDomain(domain).empty() ? "the standard's operator set" : "domain " + quotedText(domain);
 }
 
 // `check(imports, place)` for the model and for each function.
@@ -90,7 +88,7 @@ void findOpsetsTooEarly(const FileGraphs& file, FaultList& faults) {
 void findOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
   forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
     for (const OperatorSetId& set : sets)
-      if (plainDomain(set.domain).empty() && set.version < kOldestOpset)
+      if (standardDomain(set.domain).empty() && set.version < kOldestOpset)
         faults.add("operator set " + std::to_string(set.version) + " is imported", bytes);
   });
 }
@@ -98,7 +96,7 @@ void findOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
 void findForeignOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
   forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
     for (const OperatorSetId& set : sets)
-      if (!plainDomain(set.domain).empty() && set.version < 1)
+      if (!standardDomain(set.domain).empty() && set.version < 1)
         faults.add(domainText(set.domain) + " is imported in version " + std::to_string(set.version), bytes);
   });
 }
@@ -106,7 +104,7 @@ void findForeignOpsetBelowOne(const FileGraphs& file, FaultList& faults) {
 void findNewerOpset(const FileGraphs& file, FaultList& faults) {
   forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
     for (const OperatorSetId& set : sets)
-      if (plainDomain(set.domain).empty() && set.version > kNewestOpset)
+      if (standardDomain(set.domain).empty() && set.version > kNewestOpset)
         faults.add("operator set " + std::to_string(set.version) +
                        " is unknown: " + std::to_string(kOldestOpset) + " to " +
                        std::to_string(kNewestOpset) + " are; the ONNX version converter makes one of these",
@@ -119,7 +117,7 @@ void findOpsetsTwice(const FileGraphs& file, FaultList& faults, Repetition wante
   forEachImports(file, [&](std::span<const OperatorSetId> sets, Text bytes) {
     std::map<Text, int64_t> known;
     for (const OperatorSetId& set : sets) {
-      const auto [first, fresh] = known.try_emplace(plainDomain(set.domain), set.version);
+      const auto [first, fresh] = known.try_emplace(standardDomain(set.domain), set.version);
       if (fresh || (first->second == set.version) != (wanted == Repetition::same)) continue;
       faults.add(domainText(set.domain) + " is imported twice, in version " + std::to_string(first->second) +
                      " and in version " + std::to_string(set.version),
@@ -408,7 +406,7 @@ void findRepeatedAxesIn(std::span<const NodeProto> nodes, std::span<const Tensor
         value && !value->tensors().empty() && !node.outputs.empty())
       constants[node.outputs[0]] = &value->tensors()[0];
   for (const NodeProto& node : nodes) {
-    if (!plainDomain(node.domain).empty()) continue;
+    if (!standardDomain(node.domain).empty()) continue;
     for (const AxesOperand& row : kAxesOperands) {
       if (node.opType != row.op) continue;
       std::vector<int64_t> axes;
@@ -464,9 +462,9 @@ void findDomainsOfUncalled(const FileGraphs& file, FaultList& faults) {
   for (const FunctionProto& function : file.model.functions) {
     if (called.count(std::string(function.domain) + "::" + std::string(function.name))) continue;
     std::unordered_set<Text> known;
-    for (const OperatorSetId& set : function.opsetImports) known.insert(plainDomain(set.domain));
+    for (const OperatorSetId& set : function.opsetImports) known.insert(standardDomain(set.domain));
     for (const NodeProto& node : function.nodes)
-      if (known.insert(plainDomain(node.domain)).second)
+      if (known.insert(standardDomain(node.domain)).second)
         faults.add("function " + functionName(function) + " uses " + domainText(node.domain) +
                        " and does not import it",
                    node.bytes);

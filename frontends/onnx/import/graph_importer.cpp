@@ -12,8 +12,6 @@
 namespace dyn::onnx {
 namespace {
 
-Text standardDomain(Text domain) { return domain == "ai.onnx" ? Text() : domain; }
-
 std::string functionKey(Text domain, Text name) {
   return std::string(standardDomain(domain)) + ":" + std::string(name);
 }

@@ -6,7 +6,7 @@ namespace dyn::onnx {
 SourceLocation GraphImporter::placeOf(const Frame& frame, const NodeProto& node) const {
   SourceLocation place = model_.place(node);
   int64_t version = 0;
-  const auto found = frame.environment->opsets.find(std::string(node.domain == "ai.onnx" ? "" : node.domain));
+  const auto found = frame.environment->opsets.find(std::string(standardDomain(node.domain)));
   if (found != frame.environment->opsets.end()) version = found->second;
   place.node = frame.environment->path + placeName(node, version);
   return place;

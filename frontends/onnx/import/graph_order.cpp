@@ -1,22 +1,18 @@
 #include "frontends/onnx/import/graph_order.h"
 
-#include <algorithm>
-#include <array>
 #include <memory_resource>
 #include <queue>
-#include <string_view>
 #include <unordered_set>
+
+#include "frontends/onnx/map/map_table.h"
 
 namespace dyn::onnx {
 
 namespace {
 
-// Does the node compute with sizes, if its inputs are such?
-bool computesSizes(const NodeProto& node) {
-  static constexpr std::array<std::string_view, 18> kOperators = {
-      "Add", "Cast", "Ceil", "Concat", "Div",     "Floor", "Gather",  "Max", "Min",
-      "Mod", "Mul",  "Neg",  "Pow",    "Reshape", "Slice", "Squeeze", "Sub", "Unsqueeze"};
-  return std::binary_search(kOperators.begin(), kOperators.end(), std::string_view(node.opType));
+SizeRole sizeRoleOf(const NodeProto& node) {
+  const MapRow* row = findMapRow(standardDomain(node.domain), node.opType);
+  return row != nullptr ? row->sizes : SizeRole::none;
 }
 
 // Sorted nodes, but those that compute sizes stand right before the first that needs them for something else.
@@ -49,7 +45,8 @@ std::vector<uint32_t> sizesLate(std::span<const NodeProto> nodes, const Needs& f
       needs = true;
       ofSizes = ofSizes && isLate[producer];
     });
-    if (nodes[i].opType == "Shape" || (needs && ofSizes && computesSizes(nodes[i])))
+    const SizeRole role = sizeRoleOf(nodes[i]);
+    if (role == SizeRole::given || (needs && ofSizes && role == SizeRole::computed))
       isLate[i] = 1;
     else
       append(i);

@@ -12,12 +12,20 @@
 
 namespace dyn::onnx {
 
+// What the operator is for where a model computes sizes: exporters write `Shape`, and small sums of it.
+enum class SizeRole : uint8_t {
+  none,
+  given,     // its results are sizes
+  computed,  // its results are, if its operands are
+};
+
 struct MapRow {
   std::string_view name;    // "Gemm"
   std::string_view target;  // same meaning: "relu"; empty: `map` does it
   void (*map)(MapContext&) = nullptr;
   std::string_view ignored = {};  // attributes without a meaning for inference: "momentum seed"
   std::string_view domain = {};
+  SizeRole sizes = SizeRole::none;
 };
 
 // Sorted by domain and name.

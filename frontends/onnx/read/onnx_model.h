@@ -43,8 +43,11 @@ struct StringPair {
   Text key, value;
 };
 
+// The standard's own operators have two names.
+inline Text standardDomain(Text domain) { return domain == "ai.onnx" ? Text() : domain; }
+
 struct OperatorSetId {
-  Text domain;  // "" is the standard's own
+  Text domain;  // "" is the standard's own, see standardDomain()
   int64_t version = 0;
 };
 

@@ -69,7 +69,7 @@ std::string nodeFields(const NodeMessage& node) {
 
 int64_t opsetOf(const Model& model) {
   for (const OperatorSetId& opset : model.opsetImports)
-    if (opset.domain.empty() || opset.domain == "ai.onnx") return opset.version;
+    if (standardDomain(opset.domain).empty()) return opset.version;
   return 0;
 }
 
@@ -82,7 +82,7 @@ struct Reader {
 
 // Of a matrix.
 bool exchangesAxes(const NodeProto& node) {
-  if (node.opType != "Transpose" || !(node.domain.empty() || node.domain == "ai.onnx")) return false;
+  if (node.opType != "Transpose" || !standardDomain(node.domain).empty()) return false;
   const AttributeProto* order = node.attribute("perm");
   return !order || (order->ints().size() == 2 && order->ints()[0] == 1 && order->ints()[1] == 0);
 }
@@ -142,7 +142,7 @@ class Quantiser {
   // "": this reader can take the weight in few bits.
   std::string whyNot(const TensorProto& weight, const Reader& reader) const {
     const NodeProto& node = *reader.node;
-    const bool isProduct = node.domain.empty() || node.domain == "ai.onnx";
+    const bool isProduct = standardDomain(node.domain).empty();
     if (!isProduct || (node.opType != "MatMul" && node.opType != "Gemm"))
       return "read by " + std::string(node.opType);
     if (reader.input != 1) return "not the right factor of its product";

@@ -2,7 +2,16 @@
 
 #include <algorithm>
 
+#include "ui/graph/graph_scene.h"
+
 namespace dyn::ui {
+
+QString withoutBeyond(int64_t count, const QString& one, const QString& several) {
+  return QString(
+             "Without %1 that took less than the bound: data in a nearer cache than it assumes, or a machine "
+             "that was busy when it was measured.")
+      .arg(count == 1 ? "1 " + one : groupedText(count) + " " + several);
+}
 
 MachineRoof roofOf(const KernelTable& table) {
   if (!table.explained) return {};

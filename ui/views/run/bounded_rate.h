@@ -15,6 +15,9 @@ inline constexpr const char* kBeyondBound =
     "It took less than its bound: its data was in a nearer cache than the bound assumes, or the machine was "
     "busy when it was measured.";
 
+// The same of some of several: "Without 3 launches that took less than the bound: ...".
+QString withoutBeyond(int64_t count, const QString& one, const QString& several);
+
 // The most that the machine does, in GFLOP/s and GB/s; 0: it was not measured.
 struct MachineRoof {
   double gflops = 0, gigabytesPerSecond = 0;

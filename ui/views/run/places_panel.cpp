@@ -63,12 +63,9 @@ class BackgroundDelegate : public QStyledItemDelegate {
   }
 };
 
-// The least time by the machine's limits, over the time it took. Nothing does better than its bound: where
-// one seems to, the bound is wrong, and there is no figure.
-QString boundText(const PlaceRow& row) {
-  if (row.boundNs <= 0 || row.totalNs <= 0) return {};
-  const double share = 100 * static_cast<double>(row.boundNs) / static_cast<double>(row.totalNs);
-  return share > 100.5 ? QString::fromUtf8("–") : QString::number(share, 'f', 0) + " %";
+QString boundText(const BoundShare& share) {
+  if (share.isBeyond) return QString::fromUtf8("–");
+  return share.value ? QString::number(100 * *share.value, 'f', 0) + " %" : QString();
 }
 
 void fillItem(PlaceItem& item, const PlaceRow& row, int64_t runNs, const MachineRoof& roof) {
@@ -86,8 +83,12 @@ void fillItem(PlaceItem& item, const PlaceRow& row, int64_t runNs, const Machine
   };
   putRate(kRate, boundedRate(row.bytes, ns, roof.gigabytesPerSecond));
   putRate(kGflops, boundedRate(row.operations, ns, roof.gflops));
-  item.put(kBound, boundText(row), ns > 0 ? static_cast<double>(row.boundNs) / ns : 0);
-  if (row.boundNs > row.totalNs && row.totalNs > 0) item.setToolTip(kBound, kBeyondBound);
+  const BoundShare share = row.bound.share();
+  item.put(kBound, boundText(share), share.value.value_or(share.isBeyond ? 0 : -1));
+  if (share.isBeyond)
+    item.setToolTip(kBound, kBeyondBound);
+  else if (row.bound.beyondCount > 0)
+    item.setToolTip(kBound, withoutBeyond(row.bound.beyondCount, "launch", "launches"));
   if (row.kind == "gap") {
     QFont font = item.font(kPlace);
     font.setItalic(true);

@@ -59,8 +59,7 @@ RunCard memoryCard(const RunResult& run) {
 
 struct LaunchSums {
   double operations = 0, bytes = 0, ns = 0;  // of launches that compute
-  double boundNs = 0, boundedNs = 0;         // of those with a bound that holds
-  int64_t beyond = 0;                        // kernels that took less than their bound
+  BoundSum bound;                            // of those with a bound that holds
 };
 LaunchSums launchSumsOf(const RunResult& run) {
   LaunchSums sums;
@@ -70,13 +69,7 @@ LaunchSums launchSumsOf(const RunResult& run) {
     if (!computes(row)) continue;
     sums.ns += static_cast<double>(row.totalNs);
     sums.bytes += row.movedBytes > 0 ? row.movedBytes : static_cast<double>(row.bytes);
-    if (row.boundNs <= 0) continue;
-    if (row.boundNs > row.totalNs) {
-      ++sums.beyond;
-      continue;
-    }
-    sums.boundNs += static_cast<double>(row.boundNs);
-    sums.boundedNs += static_cast<double>(row.totalNs);
+    sums.bound.add(row.boundNs, row.totalNs);
   }
   return sums;
 }
@@ -98,21 +91,18 @@ RunCard rateCard(const RunResult& run, const LaunchSums& sums) {
     card.tip = "Measures the machine once, and says how near each launch comes to its bound.";
     return card;
   }
-  QString left;
-  if (sums.beyond > 0)
-    left = QString(
-               "\nWithout %1 that took less than the bound: data in a nearer cache than it assumes, or a "
-               "machine that was busy when it was measured.")
-               .arg(sums.beyond == 1 ? QString("1 kernel") : groupedText(sums.beyond) + " kernels");
-  if (sums.boundedNs <= 0) {
+  const BoundShare share = sums.bound.share();
+  if (!share.value) {
     card.note = "no bound is known";
-    card.tip = sums.beyond > 0 ? QString(kBeyondBound) : "Of none of the kernels is the arithmetic known.";
+    card.tip = share.isBeyond ? QString(kBeyondBound) : "Of none of the kernels is the arithmetic known.";
     return card;
   }
-  card.note = QString("%1 % of the machine's bound").arg(100 * sums.boundNs / sums.boundedNs, 0, 'f', 0);
+  card.note = QString("%1 % of the machine's bound").arg(100 * *share.value, 0, 'f', 0);
   card.tip =
       "The least time that arithmetic and memory of this machine allow, over the time of the launches: " +
-      QString::fromStdString(table.limits) + left;
+      QString::fromStdString(table.limits);
+  if (sums.bound.beyondCount > 0)
+    card.tip += "\n" + withoutBeyond(sums.bound.beyondCount, "kernel", "kernels");
   return card;
 }
 

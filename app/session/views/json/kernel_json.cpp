@@ -43,7 +43,7 @@ Json viewJson(const KernelTable& view) {
       item["calls_count"] = k.calls;
       item["bound"] = k.bound;
       item["bound_ns"] = k.boundNs;
-      item["bound_fraction"] = orNull(boundFraction(k));
+      item["bound_fraction"] = orNull(boundShare(k.boundNs, k.totalNs).value);
       item["dims"] = k.dims;
     }
     list.push_back(std::move(item));

@@ -90,7 +90,8 @@ Json viewJson(const PlaceTree& view) {
                     {"parent", row.parent},
                     {"launches_count", row.launchesCount},
                     {"total_ns", row.totalNs},
-                    {"bound_ns", row.boundNs},
+                    {"bound_ns", row.bound.boundNs},
+                    {"bound_fraction", orNull(row.bound.share().value)},
                     {"bytes", row.bytes},
                     {"operations_count", row.operations}});
   return {{"run_ns", view.runNs}, {"places", rows}};

@@ -86,12 +86,15 @@ std::string boundsText(const KernelTable& table, const char* timeTitle, const Te
   bool isBeyond = false;
   for (const KernelRow& k : table.rows)
     if (!k.bound.empty()) {
-      const std::optional<double> fraction = boundFraction(k);
-      isBeyond = isBeyond || !fraction;
+      const BoundShare share = boundShare(k.boundNs, k.totalNs);
+      isBeyond = isBeyond || share.isBeyond;
       rows.push_back({k.kind, shortened(k.name, 36), std::to_string(k.launchesCount), durationText(k.totalNs),
                       fmt::format("{:.1f}%", k.share * 100), bytesText(static_cast<int64_t>(k.movedBytes)),
                       fmt::format("{:.3g}", (k.operations + k.calls) * 1e-6), k.bound,
-                      fraction ? fmt::format("{:.0f}%", *fraction * 100) : "-", k.dims, nodeOf(k.site)});
+                      share.value      ? fmt::format("{:.0f}%", *share.value * 100)
+                      : share.isBeyond ? "-"
+                                       : "",
+                      k.dims, nodeOf(k.site)});
     }
   return textTable({"kind", "name", ">launches", std::string(">") + timeTitle, ">share", ">moved", ">Mop",
                     "bound by", ">of it", "sizes", "at"},

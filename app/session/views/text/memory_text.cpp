@@ -62,14 +62,12 @@ std::string viewText(const PlanView& view, const TextOptions& options) {
   for (const PlanBuffer& b : view.buffers) {
     const std::string offset = b.pooled ? "pool" : b.offsetBytes ? std::to_string(*b.offsetBytes) : b.offset;
     const std::string life = fmt::format("{}..{}", b.begin, b.end);
-    if (hasSizes)
-      rows.push_back({b.name, "@" + b.function, offset, bytesOrDash(b.sizeBytes), life, b.bytes});
-    else
-      rows.push_back({b.name, "@" + b.function, offset, b.bytes, bytesOrDash(b.sizeBytes), life});
+    rows.push_back({b.name, "@" + b.function, offset, bytesOrDash(b.sizeBytes), life, b.bytes});
   }
+  // Offsets without sizes are formulas.
   if (!rows.empty())
-    text += hasSizes ? textTable({"buffer", "in", ">offset", ">size", "life", "bytes"}, rows, options)
-                     : textTable({"buffer", "in", "offset", "bytes", ">size", "life"}, rows, options);
+    text +=
+        textTable({"buffer", "in", hasSizes ? ">offset" : "offset", ">size", "life", "bytes"}, rows, options);
   text += sentence("at most " + view.peak + " bytes, constants " + bytesText(view.constantsBytes), options);
   if (view.copiesCount > 0)
     text += fmt::format("{} {} of {} bytes because readers take no strides, see :kernels\n", view.copiesCount,

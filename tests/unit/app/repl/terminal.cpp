@@ -47,7 +47,7 @@ namespace {
 
 }  // namespace
 
-Terminal::Terminal(Leader leader, const Texts& files, const Texts& environment) {
+Terminal::Terminal(Leader leader, const Texts& files, const Texts& environment, const std::string& argument) {
   for (const auto& [name, text] : files) folder_.write(name, text);
   process_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
   if (process_ == 0) {
@@ -59,7 +59,7 @@ Terminal::Terminal(Leader leader, const Texts& files, const Texts& environment) 
     for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
     if (::chdir(folder_.path().c_str()) != 0) ::_exit(126);
     if (leader == Leader::job) leadJob();
-    ::execl(shellProgram().c_str(), "dynrepl", nullptr);
+    ::execl(shellProgram().c_str(), "dynrepl", argument.empty() ? nullptr : argument.c_str(), nullptr);
     ::_exit(127);
   }
   // Held open, so that the terminal's mode can be looked at when the program has gone.

@@ -19,7 +19,9 @@ class Terminal {
   enum class Leader : uint8_t { none, job };
   // files: in the folder, by their names. environment: beside a dumb terminal and that home.
   using Texts = std::map<std::string, std::string>;
-  explicit Terminal(Leader leader = Leader::none, const Texts& files = {}, const Texts& environment = {});
+  // argument: of the program; "": none.
+  explicit Terminal(Leader leader = Leader::none, const Texts& files = {}, const Texts& environment = {},
+                    const std::string& argument = "");
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;

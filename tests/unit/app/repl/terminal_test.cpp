@@ -241,6 +241,40 @@ TEST_F(TerminalTest, ACrashLeavesTheSession) {
   EXPECT_TRUE(shell.becomes(Terminal::Mode::lines));
 }
 
+// What the shell does by itself at its start, and crashes of, is done once: the next shell does without.
+TEST_F(TerminalTest, AModelWhoseLoadCrashesIsLoadedOnce) {
+  std::string model = "fn @main(%x: Tensor[(n, 8), f32]) {\n  %v0 = x\n";
+  constexpr int kLayers = 500000;  // seconds of reading
+  for (int i = 0; i < kLayers; ++i)
+    model += "  %v" + std::to_string(i + 1) + " = softmax(%v" + std::to_string(i) + ", axis = 0)\n";
+  model += "  return %v" + std::to_string(kLayers) + "\n}\n";
+  Terminal shell(Terminal::Leader::none, {{"long.dyn", model}}, {}, "long.dyn");
+  ASSERT_TRUE(shell.expect("leaves")) << shell.seen();
+  ::usleep(150'000);
+  const pid_t first = shell.shell();
+  ASSERT_EQ(::kill(first, SIGSEGV), 0);
+  ASSERT_TRUE(shell.expect("crashed (Segmentation fault) in: :load long.dyn")) << shell.seen();
+  ASSERT_TRUE(shell.expect("not done again by itself: :load long.dyn")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> ", 2000)) << shell.seen();
+  EXPECT_NE(shell.shell(), first);
+  shell.type("[7] + [1]\r");
+  ASSERT_TRUE(shell.expect("[8]")) << shell.seen();
+  shell.type(":quit\r");
+  EXPECT_EQ(shell.wait(), 0);
+}
+
+TEST_F(TerminalTest, AnInitFileThatCrashesRunsOnce) {
+  Terminal shell(Terminal::Leader::none,
+                 {{".config/dyn/init.dyns", ":load loop.dyn\n:run --dim k=4 --input n=1000000000000\n"},
+                  {"loop.dyn", std::string(test::kSineLoop)}});
+  ASSERT_TRUE(shell.expect("random")) << shell.seen();
+  ASSERT_EQ(::kill(shell.shell(), SIGSEGV), 0);
+  ASSERT_TRUE(shell.expect("not done again by itself: :source")) << shell.seen();
+  ASSERT_TRUE(shell.expect("dyn> ", 2000)) << shell.seen();
+  shell.type(":quit\r");
+  EXPECT_EQ(shell.wait(), 0);
+}
+
 TEST_F(TerminalTest, TheInitFileComesFirst) {
   Terminal shell(Terminal::Leader::none, {{".config/dyn/init.dyns", "# of my own\ny = [6] + [1]\n"}});
   ASSERT_TRUE(shell.expect("dyn> "));
