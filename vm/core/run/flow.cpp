@@ -236,10 +236,12 @@ struct FlowCalls {
   }
 
   static int32_t branch(DynFlow* flow, int32_t branches, int32_t branch, int64_t steps, int64_t pieces) {
-    of(flow).branch(branches, {steps, pieces, branch});
+    Interpreter& vm = of(flow);
+    vm.branch(vm.code_ + flow->position, branches, {steps, pieces, branch});
     return 1;
   }
   static int32_t join(DynFlow* flow) {
+    of(flow).stage_.passJoin();
     if (!of(flow).stage_.isOpen()) return 1;
     return call(flow, [](Interpreter& vm) { return vm.joinStage(); });
   }

@@ -678,10 +678,11 @@ Interpreter::Outcome Interpreter::loop() {
         break;
 
       case Opcode::branch:
-        branch(w[0], {R[w[2]], R[w[3]], w[1]});
+        branch(at, w[0], {R[w[2]], R[w[3]], w[1]});
         at += 5;
         break;
       case Opcode::join:
+        stage_.passJoin();
         DYN_OPERATION(0, joinStage());
 
       case Opcode::launch: {

@@ -190,7 +190,7 @@ class Interpreter {
   bool launch(uint32_t kernelIndex, int64_t extent, int64_t steps, const int32_t* buffers,
               const int64_t* scalars);
   // Calls that wait for others (stage.h). joinStage(): they run, if any do.
-  void branch(int32_t branches, const stage::Call& call);
+  void branch(const int32_t* at, int32_t branches, const stage::Call& call);
   bool joinStage() { return !stage_.isOpen() || runStage(); }
   bool runStage();
   bool addToStage(const BuiltinRow& builtin, const BuiltinCall& call);

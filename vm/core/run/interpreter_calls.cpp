@@ -145,12 +145,12 @@ bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordL
 
 // --- a stage
 
-void Interpreter::branch(int32_t branches, const stage::Call& call) {
+void Interpreter::branch(const int32_t* at, int32_t branches, const stage::Call& call) {
   // Who looks at single calls sees them one after the other. A stage that is open knows of each call whose it
   // is.
   if (stage_.isOpen() ||
       (stage_.isPossible() && trapBits_.load(std::memory_order_relaxed) == 0 && known_.empty()))
-    stage_.setBranch(branches, call);
+    stage_.setBranch(at, branches, call);
 }
 
 std::span<Object* const> Interpreter::objectsAt(std::span<const int32_t> registers) {

@@ -20,7 +20,20 @@ uint64_t rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
-void Stage::setBranch(int32_t branches, const stage::Call& call) {
+uint64_t Stage::digestOf(const int32_t* at, const stage::Call& call) {
+  uint64_t digest = reinterpret_cast<uintptr_t>(at);
+  for (const int64_t number : {call.steps, call.pieces, int64_t{call.branch}})
+    digest = (digest ^ static_cast<uint64_t>(number)) * 0x100000001b3;
+  return digest;
+}
+
+void Stage::setBranch(const int32_t* at, int32_t branches, const stage::Call& call) {
+  if (isPassing_) return;
+  if (!open_) {
+    began_ = digestOf(at, call);
+    isPassing_ = inTurn_.count(began_) > 0;
+    if (isPassing_) return;
+  }
   open_ = true;
   branches_ = branches;
   cost_ = call;
@@ -247,20 +260,21 @@ void Stage::runLane(Lane& lane) {
 }
 
 // The first time of a way has cold caches and hosts without plans: it says little.
+bool Stage::Trial::isDecided() const { return runs[0] >= kTrials && runs[1] >= kTrials; }
 bool Stage::Trial::nextOnLanes() const {
-  if (runs[0] < kTrials || runs[1] < kTrials) return runs[1] <= runs[0];
+  if (!isDecided()) return runs[1] <= runs[0];
   return leastNs[1] < leastNs[0];
+}
+
+void Stage::noteInTurn() {
+  if (inTurn_.size() > kMostTrials) inTurn_.clear();
+  inTurn_.insert(began_);
 }
 
 // Where two digests are the same, a way is taken that may be the slower one.
 Stage::Trial& Stage::trialOf() {
-  uint64_t digest = reinterpret_cast<uintptr_t>(calls_.front().at);
-  const auto add = [&](int64_t number) { digest = (digest ^ static_cast<uint64_t>(number)) * 0x100000001b3; };
-  for (const Waiting& waiting : calls_) {
-    add(waiting.cost.steps);
-    add(waiting.cost.pieces);
-    add(waiting.cost.branch);
-  }
+  uint64_t digest = began_;
+  for (const Waiting& waiting : calls_) digest = digestOf(waiting.at, waiting.cost) ^ digest * 0x100000001b3;
   if (trials_.size() > kMostTrials) trials_.clear();
   const auto [known, isNew] = trials_.try_emplace(digest);
   if (isNew) {
@@ -280,6 +294,7 @@ bool Stage::run(bool dryRun, Fault& fault) {
   bool well = false;
   if (!cost.mayGain()) {
     well = runWay(false, cost, dryRun, fault);
+    noteInTurn();
   } else if (dryRun) {  // the memory of either way
     well = runWay(false, cost, true, fault) && runWay(true, cost, true, fault);
   } else {
@@ -288,6 +303,7 @@ bool Stage::run(bool dryRun, Fault& fault) {
     well = runWay(onLanes, cost, false, fault);
     if (trial.runs[onLanes]++ > 0)
       trial.leastNs[onLanes] = std::min(trial.leastNs[onLanes], threads_->clockNs() - beginNs);
+    if (!trial.nextOnLanes() && trial.isDecided()) noteInTurn();
   }
   drop();
   return well;
@@ -325,7 +341,7 @@ bool Stage::runWay(bool onLanes, const stage::Cost& cost, bool dryRun, Fault& fa
 }
 
 void Stage::drop() {
-  open_ = false;
+  open_ = isPassing_ = false;
   for (Object* object : held_) release(object);
   held_.clear();
   calls_.clear();

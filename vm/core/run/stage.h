@@ -10,7 +10,8 @@
 // A lane is a part of the pool's threads with a host of its own for builtins. Branches are dealt out to lanes
 // by their steps, the longest first; the calls of a lane run in the program's order. Where lanes have no
 // chance to gain, all calls run in the program's order on all threads. Where they have, the first runs of a
-// stage at some sizes try both ways, and later ones go the faster. Results are the same to the bit.
+// stage at some sizes try both ways, and later ones go the faster; calls wait only if that is on lanes.
+// Results are the same to the bit.
 // The program promises that calls of different branches write what no other of them touches.
 //
 // What a call uses is held until it has run. Of one interpreter, on its thread.
@@ -22,6 +23,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "vm/base/thread_pool.h"
@@ -44,7 +46,9 @@ class Stage {
   // With one thread calls need not wait.
   bool isPossible() const { return threads_ && threads_->threadCount() > 1; }
   bool isOpen() const { return open_; }
-  void setBranch(int32_t branches, const stage::Call& call);
+  // `at`: the instruction. A stage whose calls ran in turn when it began so is not opened until its join.
+  void setBranch(const int32_t* at, int32_t branches, const stage::Call& call);
+  void passJoin() { isPassing_ = false; }
 
   // Notes a call; the stage is open. `at`: its instruction. Objects are tensors, or null where an argument is
   // left out.
@@ -106,9 +110,12 @@ class Stage {
     stage::Cost cost;
     uint32_t runs[2] = {};
     uint64_t leastNs[2] = {UINT64_MAX, UINT64_MAX};
+    bool isDecided() const;
     bool nextOnLanes() const;
   };
 
+  static uint64_t digestOf(const int32_t* at, const stage::Call& call);
+  void noteInTurn();
   Trial& trialOf();
   bool runWay(bool onLanes, const stage::Cost& cost, bool dryRun, Fault& fault);
   std::vector<Lane> dealOut(const stage::Cost& cost, Cut* cut);  // null: all on all threads
@@ -129,7 +136,9 @@ class Stage {
       trials_;  // by a digest of the first call's place and what all calls cost
   std::map<std::vector<uint32_t>, Cut> cuts_;  // by the threads of each lane
 
-  bool open_ = false;
+  bool open_ = false, isPassing_ = false;  // passing: its calls do not wait
+  uint64_t began_ = 0;                     // digest of the branch that opened it
+  std::unordered_set<uint64_t> inTurn_;    // of stages that are slower on lanes
   int32_t branches_ = 0;
   stage::Call cost_;  // of the calls that come
   std::vector<Waiting> calls_;
