@@ -100,8 +100,8 @@ struct Command {
   bool operator==(const Command& other) const { return id == other.id && arguments == other.arguments; }
 };
 
-// The text in the quotes that open at line[at]; `at` is behind them then. In "..." a backslash takes the letter
-// behind it as it is. Errors: usageError, where they are not closed.
+// The text in the quotes that open at line[at]; `at` is behind them then. In "..." a backslash takes the
+// letter behind it as it is. Errors: usageError, where they are not closed.
 Result<std::string> takeQuoted(std::string_view line, size_t& at);
 
 // The command of that name or unique prefix. Errors: usageError, with the candidates or "did you mean".

@@ -85,7 +85,7 @@ for words in "one another" "--nonsense"; do
   code=0
   # shellcheck disable=SC2086  # two words, two arguments
   ./program batch=2 seq=7 $words --json >theirs.json 2>theirs.err || code=$?
-  [[ $code == 2 ]] && grep -q '"name":"usageError"' theirs.json && grep -q "${words##* }" theirs.err || fail "$words: $code, $(cat theirs.err)"
+  [[ $code == 2 ]] && grep -q '"name":"usageError"' theirs.json && grep -qF -- "${words##* }" theirs.err || fail "$words: $code, $(cat theirs.err)"
 done
 wrong 1 "${sizes[@]}" --input nonsense=ones
 
