@@ -171,8 +171,8 @@ void CommandLine::take(const CLI::App& chosen, BatchRequest& request) const {
     }
 }
 
-// Takes sizes from among the words beside the options, wherever they stand (`run batch=1 bert.onnx seq=7`); of
-// the others CLI11 has given the first ones away, in their order. A fault, or "".
+// Takes sizes from among the words beside the options, wherever they stand (`run batch=1 bert.onnx seq=7`);
+// of the others CLI11 has given the first ones away, in their order. A fault, or "".
 std::string CommandLine::takeSizes(const CLI::App& chosen, BatchRequest& request) const {
   if (!chosen.get_option_no_throw("--dim")) return "";
   std::vector<const Bound*> places;

@@ -94,8 +94,8 @@ class Shell {
     session_.setListener([this](const Event& event) { onEvent(event); });
   }
 
-  // What the start asks for comes first; behind a crash, what the shell before it held, and nothing else: what
-  // crashed once crashes again.
+  // What the start asks for comes first; behind a crash, what the shell before it held, and nothing else:
+  // what crashed once crashes again.
   int runInteractive(const Restart& restart, const ShellStart& start) {
     const bool isFirst = restart.crash.empty();
     if (isFirst)
