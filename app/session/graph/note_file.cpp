@@ -1,6 +1,12 @@
 #include "app/session/graph/note_file.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +26,33 @@ Error noteFault(const std::string& file, const std::string& what) {
   return makeError(DiagnosticId::fileFormat, file + ": " + what)
       .note("the file is left as it is: mend it, or move it away, to write notes again");
 }
+
+// Of the model: the file of its notes is replaced each time, and a file for the lock would stay behind.
+class ModelLock {
+ public:
+  explicit ModelLock(const std::string& model) : model_(model) {
+    descriptor_ = ::open(model.c_str(), O_RDONLY | O_CLOEXEC);
+  }
+  ~ModelLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  ModelLock(const ModelLock&) = delete;
+  ModelLock& operator=(const ModelLock&) = delete;
+  Status take() {
+    int locked = -1;
+    while (descriptor_ >= 0 && (locked = ::flock(descriptor_, LOCK_EX)) != 0 && errno == EINTR) {
+    }
+    // Some file systems of a network lock nothing that is open for reading: there who writes last wins.
+    if (locked == 0 || (descriptor_ >= 0 && (errno == EBADF || errno == ENOLCK || errno == EOPNOTSUPP)))
+      return {};
+    return makeError(DiagnosticId::fileError,
+                     model_ + ": it cannot be locked to write notes: " + std::strerror(errno));
+  }
+
+ private:
+  std::string model_;
+  int descriptor_ = -1;
+};
 
 }  // namespace
 
@@ -69,6 +102,16 @@ Status writeNotes(const std::string& file, const NoteTexts& notes) {
   // Names and texts that are no UTF-8 lose what is none, and nothing throws.
   const std::string text = json.dump(2, ' ', false, NoteJson::error_handler_t::replace) + "\n";
   return updateFileAtomically(file, {text});
+}
+
+Result<NoteTexts> updateNotes(const std::string& model, const std::function<Status(NoteTexts&)>& change) {
+  ModelLock lock(model);
+  DYN_CHECK(lock.take());
+  const std::string file = noteFileOf(model);
+  DYN_TRY(NoteTexts notes, readNotes(file));
+  DYN_CHECK(change(notes));
+  DYN_CHECK(writeNotes(file, notes));
+  return notes;
 }
 
 const std::string& noteNameOf(const GraphNode& node) {

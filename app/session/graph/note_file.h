@@ -8,6 +8,7 @@
 // note whose name the model has no longer stays in the file.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ Result<NoteTexts> parseNotes(std::string_view text, const std::string& file);
 Result<NoteTexts> readNotes(const std::string& file);
 // The whole file or nothing; without notes there is no file. Errors: those of writing it.
 Status writeNotes(const std::string& file, const NoteTexts& notes);
+
+// Reads, changes and writes the notes of a model in one go, so that nothing is lost that another session
+// writes meanwhile; what was written. `change` may give up with an error, and nothing is written then.
+Result<NoteTexts> updateNotes(const std::string& model, const std::function<Status(NoteTexts&)>& change);
 
 // What a note on the node stands under; "": it has no name.
 const std::string& noteNameOf(const GraphNode& node);

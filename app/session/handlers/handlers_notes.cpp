@@ -88,12 +88,14 @@ Result<View> handle_note(SessionState& state, const Command& command, Outcome&) 
   if (notes.count(name) == 0) {
     DYN_TRY(name, noteNameIn(graph, line.node));
   }
-  if (line.text == "-" || !line.text.empty()) {
-    if (line.text == "-")
-      notes.erase(name);
-    else
-      notes[name] = line.text;
-    DYN_CHECK(writeNotes(file, notes));
+  if (!line.text.empty()) {
+    DYN_TRY(notes, updateNotes(model->request().path, [&](NoteTexts& kept) -> Status {
+              if (line.text == "-")
+                kept.erase(name);
+              else
+                kept[name] = line.text;
+              return {};
+            }));
   }
   const auto kept = notes.find(name);
   return makeView(noteListOf(file, kept == notes.end() ? NoteTexts() : NoteTexts{*kept}, &graph));

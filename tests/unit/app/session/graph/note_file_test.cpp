@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "app/session/session.h"
 #include "app/session/views/view_text.h"
@@ -37,6 +38,32 @@ TEST(NoteFile, ComesBackAsItWasWritten) {
   ASSERT_TRUE(writeNotes(file, {}).ok());
   EXPECT_FALSE(std::filesystem::exists(file));
   EXPECT_TRUE(writeNotes(file, {}).ok()) << "and none again";
+}
+
+// Two windows on one model.
+TEST(NoteFile, TwoWritersLoseNothing) {
+  const test::TemporaryFolder folder;
+  const std::string model = folder.write("m.onnx", ""), file = noteFileOf(model);
+  constexpr int kNotes = 100;
+  const auto write = [&model](const std::string& who) {
+    for (int i = 0; i < kNotes; ++i) {
+      const auto add = [&](NoteTexts& notes) -> Status {
+        notes[who + std::to_string(i)] = who;
+        return {};
+      };
+      EXPECT_TRUE(updateNotes(model, add).ok());
+    }
+  };
+  std::thread first(write, "a"), second(write, "b");
+  first.join();
+  second.join();
+  EXPECT_EQ(readNotes(file)->size(), 2u * kNotes);
+  // What gives up changes nothing.
+  EXPECT_FALSE(updateNotes(model, [](NoteTexts& notes) -> Status {
+                 notes.clear();
+                 return makeError(DiagnosticId::fileError, "no");
+               }).ok());
+  EXPECT_EQ(readNotes(file)->size(), 2u * kNotes);
 }
 
 TEST(NoteFile, FaultsAreNamed) {
@@ -88,6 +115,7 @@ TEST_F(Notes, AreWrittenShownAndRemoved) {
   say(":note y -");
   EXPECT_FALSE(std::filesystem::exists(file())) << "without notes there is no file";
   EXPECT_THAT(say(":note nowhere x"), HasSubstr("has no operation 'nowhere'"));
+  EXPECT_THAT(say(":note \"h is slow"), HasSubstr("not closed"));
 }
 
 // The window sends them this way.
