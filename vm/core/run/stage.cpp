@@ -34,8 +34,8 @@ void Stage::setBranch(const int32_t* at, int32_t branches, const stage::Call& ca
     isPassing_ = inTurn_.count(began_) > 0;
     if (isPassing_) return;
   }
+  branches_ = open_ ? std::max(branches_, branches) : branches;  // a program from a file may say two numbers
   open_ = true;
-  branches_ = branches;
   cost_ = call;
 }
 

@@ -116,6 +116,31 @@ function f parameters 0 results 2
   EXPECT_EQ(dataOf<int64_t>(machine.output(1)), (std::vector<int64_t>{42, 42, 42}));
 }
 
+// No compiler writes such a program; from a file it may come.
+TEST(Stage, TwoNumbersOfBranchesAreNoFault) {
+  Machine machine(std::string(kKernelRows) + R"(
+function f parameters 0 results 2
+  const r0 3
+  const r1 1
+  const r3 16777216
+  newtensor v1 i64 0 [r0]
+  newtensor v2 i64 0 [r0]
+  branch 900 899 r3 r1
+  launch k1 r0 r0 [v1] [r0]
+  branch 2 0 r3 r1
+  launch k1 r0 r0 [v2] [r1]
+  join
+  ret [v1 v2]
+)",
+                  withThreads(3));
+  ASSERT_EQ(machine.loadStatus, DYN_OK) << machine.loadMessage;
+  for (int run = 0; run < 10; ++run) {
+    ASSERT_EQ(machine.call("f"), DYN_OK) << machine.message;
+    EXPECT_EQ(dataOf<int64_t>(machine.output(0)), (std::vector<int64_t>{3, 3, 3}));
+    EXPECT_EQ(dataOf<int64_t>(machine.output(1)), (std::vector<int64_t>{1, 1, 1}));
+  }
+}
+
 // Of two calls that fail at the same time the first in the program is named; what waits is forgotten.
 TEST(Stage, TheFirstCallThatFailsIsNamed) {
   const std::string text = std::string(kKernelRows) + R"(
