@@ -285,29 +285,25 @@ StageSchedule scheduleStages(std::span<const StageOp> ops, int64_t threads) {
   return found;
 }
 
+// Linear: an operation is such a bound if no edge leads past it, all before it are needed by somebody, and
+// all behind it need somebody.
 std::vector<std::pair<size_t, size_t>> stageRegions(std::span<const StageOp> ops) {
-  const size_t count = ops.size(), words = (count + 63) / 64;
-  // What each needs, directly or not, and how many need it so.
-  std::vector<std::vector<uint64_t>> before(count, std::vector<uint64_t>(words, 0));
-  std::vector<size_t> wants(count, 0), wantedBy(count, 0);
-  for (size_t i = 0; i < count; ++i) {
-    for (const uint32_t need : ops[i].needs) {
-      before[i][need / 64] |= uint64_t{1} << (need % 64);
-      for (size_t w = 0; w < words; ++w) before[i][w] |= before[need][w];
-    }
-    for (size_t w = 0; w < words; ++w)
-      for (uint64_t bits = before[i][w]; bits != 0; bits &= bits - 1) {
-        ++wants[i];
-        ++wantedBy[w * 64 + static_cast<size_t>(std::countr_zero(bits))];
-      }
-  }
+  const size_t count = ops.size();
+  std::vector<size_t> lastUser(count, 0), sourcesFrom(count + 1, 0);  // sources: from there on
+  for (size_t i = 0; i < count; ++i)
+    for (const uint32_t need : ops[i].needs) lastUser[need] = i;
+  for (size_t i = count; i-- > 0;) sourcesFrom[i] = sourcesFrom[i + 1] + (ops[i].needs.empty() ? 1 : 0);
   std::vector<std::pair<size_t, size_t>> regions;
-  size_t begin = 0;
+  size_t begin = 0, reach = 0;  // reach: the last user of all before
+  bool isEnd = false;           // is there one before that nobody needs?
   for (size_t i = 0; i < count; ++i) {
-    if (wants[i] + wantedBy[i] + 1 != count) continue;  // neither before nor behind some other
-    if (begin < i) regions.emplace_back(begin, i);
-    regions.emplace_back(i, i + 1);
-    begin = i + 1;
+    if (!isEnd && reach <= i && sourcesFrom[i + 1] == 0) {
+      if (begin < i) regions.emplace_back(begin, i);
+      regions.emplace_back(i, i + 1);
+      begin = i + 1;
+    }
+    reach = std::max(reach, lastUser[i]);
+    isEnd = isEnd || lastUser[i] == 0;
   }
   if (begin < count) regions.emplace_back(begin, count);
   return regions;

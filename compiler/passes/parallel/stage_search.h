@@ -46,7 +46,8 @@ StageSchedule searchStages(std::span<const StageOp> ops, int64_t threads, const 
 inline constexpr size_t kMostSearched = 24;
 StageSchedule scheduleStages(std::span<const StageOp> ops, int64_t threads);
 
-// The ranges of operations between those that all others come before or behind: each can be searched alone.
+// The ranges of operations between those that all others come before or behind, and no edge leads past: each
+// can be searched alone.
 std::vector<std::pair<size_t, size_t>> stageRegions(std::span<const StageOp> ops);
 
 }  // namespace dyn
