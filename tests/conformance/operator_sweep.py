@@ -30,7 +30,7 @@ def walk(table):
     recorded = (HERE / "make_contrib_cases.py").read_text()
     swept = {(row["domain"], row["op"]) for row in sweep_rows.TABLE}
     missing, known = [], set()
-    for name, rest in re.findall(r'^    \{"(\w+)", (.*)\},$', pathlib.Path(table).read_text(), re.M):
+    for name, rest in re.findall(r'^    (?:\w+\()?\{"(\w+)", (.*)\}\)?,$', pathlib.Path(table).read_text(), re.M):
         domain = "com.microsoft" if "kContrib" in rest else next(iter(re.findall(r'"(ai\.onnx[\w.]*)"', rest)), "")
         full = f"com.microsoft::{name}" if domain == "com.microsoft" else name
         known.add(full)

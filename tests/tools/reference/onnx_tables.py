@@ -19,6 +19,7 @@ def mapped(root):
     constants = dict(re.findall(r'constexpr std::string_view (\w+) = "([^"]*)";', text))
     body = re.search(r"kMapRows\[\] = \{\n(.*?)\n\};", text, re.S)[1]
     rows = []
+    # A row is {...}, or {...} with its part in computing sizes: ofSizes({...}).
     for line in re.sub(r",\n +(?![ {]|\w+\(\{)", ", ", body).splitlines():
         fields = [field.strip() for field in re.match(r" *(?:\w+\()?\{(.*)\}\)?,$", line)[1].split(",")]
         domain = text_of(fields[4], constants) if len(fields) > 4 else ""
