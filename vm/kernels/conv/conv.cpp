@@ -16,18 +16,20 @@ ConvolutionCall onDirectWeights(const ConvolutionCall& work, const Convolution& 
 }
 
 // Images of one place lie the same in planes and with their channels last, and the ways of the latter share
-// weights among images.
-bool isAlsoLast(const Convolution& c, Way way) {
+// weights among images. Windows of several taps have the bits of their planes, as an image has whose pads
+// were made apart; those that came as Winograd's never had them.
+bool isAlsoLast(const Convolution& c, Way way, bool ofWinograd) {
   return c.inputSize() == 1 && c.outputSize() == 1 && !c.readsChannelsLast() && c.rank <= 2 &&
-         way != Way::staged;
+         way != Way::staged && (way != Way::direct || ofWinograd || c.taps() == 1);
 }
 Convolution withChannelsLast(Convolution c) {
   c.layout = ImageLayout::channelsLast;
   return c;
 }
 
-Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
-  if (isAlsoLast(work.c, way)) {
+// `ofWinograd`: the weights are those that stand behind Winograd's.
+Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way, bool ofWinograd = false) {
+  if (isAlsoLast(work.c, way, ofWinograd)) {
     const Convolution last = withChannelsLast(work.c);
     const Epilogue epilogue = work.c.makesChannelsLast()
                                   ? work.epilogue
@@ -45,14 +47,14 @@ Status convF32(FlatCall& memory, const ConvolutionCall& work, Way way) {
       return work.c.isSparse() ? convTaps(memory, work) : convLiveTaps(memory, work);
     case Way::winograd:
       if (const auto direct = winogradAsDirect(work.c))
-        return convF32(memory, onDirectWeights(work, *direct), Way::direct);
+        return convF32(memory, onDirectWeights(work, *direct), Way::direct, true);
       return convWinograd(memory, work);
   }
   return okStatus();
 }
 
-int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
-  if (isAlsoLast(c, way)) return convF32Scratch(call, withChannelsLast(c), way);
+int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way, bool ofWinograd = false) {
+  if (isAlsoLast(c, way, ofWinograd)) return convF32Scratch(call, withChannelsLast(c), way);
   const Epilogue none{};
   const ConvolutionCall work{call, c, nullptr, nullptr, nullptr, nullptr, nullptr, none};
   switch (way) {
@@ -64,7 +66,7 @@ int64_t convF32Scratch(const FlatCall& call, const Convolution& c, Way way) {
       if (takesGathered(c)) return convGatheredScratch(work);
       return c.isSparse() ? convTapsScratch(work) : convLiveTapsScratch(work);
     case Way::winograd:
-      if (const auto direct = winogradAsDirect(c)) return convF32Scratch(call, *direct, Way::direct);
+      if (const auto direct = winogradAsDirect(c)) return convF32Scratch(call, *direct, Way::direct, true);
       return convWinogradScratch(work);
   }
   return 0;
