@@ -19,6 +19,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/analysis/live_bytes.h"
+#include "compiler/passes/rewrite/kernel_bodies.h"
 
 namespace dyn::passes {
 
@@ -218,9 +219,7 @@ Result<Module> runRematerialise(const Module& module, PassContext& context) {
   const auto dims = context.options.find("dims");
   if (dims == context.options.end()) return module;
   DYN_TRY(auto sample, parseSampleDims(dims->second));
-  std::unordered_set<const Function*> kernelBodies;
-  for (const FunctionVisit& visit : functionsOf(module))
-    if (visit.owner && visit.owner->def == &ops::fusedOp) kernelBodies.insert(visit.function);
+  const std::unordered_set<const Function*> kernelBodies = kernelBodiesOf(module);
   Rematerialiser rematerialiser(module, context, std::move(sample));
   DYN_TRY(Module changed, rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {
             return kernelBodies.count(&function) ? &function : rematerialiser.run(function);

@@ -16,6 +16,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/analysis/live_bytes.h"
+#include "compiler/passes/rewrite/kernel_bodies.h"
 
 namespace dyn::passes {
 
@@ -225,9 +226,7 @@ class Scheduler {
 
 // Bodies of kernels run in registers; all others are scheduled.
 Result<Module> runSchedule(const Module& module, PassContext& context) {
-  std::unordered_set<const Function*> kernelBodies;
-  for (const FunctionVisit& visit : functionsOf(module))
-    if (visit.owner && visit.owner->def == &ops::fusedOp) kernelBodies.insert(visit.function);
+  const std::unordered_set<const Function*> kernelBodies = kernelBodiesOf(module);
   Scheduler scheduler(module, context);
   DYN_TRY(Module scheduled,
           rewriteFunctions(module, [&](const Function& function) -> Result<const Function*> {

@@ -185,10 +185,7 @@ StageSchedule searchStages(std::span<const StageOp> ops, int64_t threads, const 
   return none;
 }
 
-namespace {
-
-// Some of the operations, as a graph of their own; `which` is in an order in which they can run.
-std::vector<StageOp> graphOf(std::span<const StageOp> ops, std::span<const uint32_t> which) {
+std::vector<StageOp> stageGraphOf(std::span<const StageOp> ops, std::span<const uint32_t> which) {
   std::unordered_map<uint32_t, uint32_t> at;
   std::vector<StageOp> graph;
   for (uint32_t i = 0; i < which.size(); ++i) {
@@ -200,6 +197,8 @@ std::vector<StageOp> graphOf(std::span<const StageOp> ops, std::span<const uint3
   }
   return graph;
 }
+
+namespace {
 
 // How many each comes behind in a row.
 std::vector<uint32_t> stageLevelsOf(std::span<const StageOp> ops) {
@@ -217,7 +216,7 @@ void append(StageSchedule& whole, StageSchedule part) {
 
 // What is too wide for a whole search is searched in halves as well.
 StageSchedule ofPart(std::span<const StageOp> ops, std::span<const uint32_t> part, int64_t threads) {
-  StageSchedule found = searchStages(graphOf(ops, part), threads);
+  StageSchedule found = searchStages(stageGraphOf(ops, part), threads);
   for (FoundStage& stage : found.stages)
     for (uint32_t& op : stage.ops) op = part[op];
   if (found.isWhole || part.size() <= kLeastHalved) return found;

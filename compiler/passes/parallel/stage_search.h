@@ -18,6 +18,9 @@ struct StageOp {
   std::vector<uint32_t> needs;    // operations before it
 };
 
+// Some of the operations, as a graph of their own; `which` is in an order in which they can run.
+std::vector<StageOp> stageGraphOf(std::span<const StageOp> ops, std::span<const uint32_t> which);
+
 struct FoundStage {
   std::vector<uint32_t> ops;      // ascending
   std::vector<int32_t> branches;  // of each of ops: its group

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "compiler/ir/walk.h"
@@ -23,6 +24,7 @@
 #include "compiler/passes/analysis/live_bytes.h"
 #include "compiler/passes/analysis/op_work.h"
 #include "compiler/passes/parallel/stage_search.h"
+#include "compiler/passes/rewrite/kernel_bodies.h"
 
 namespace dyn::passes {
 
@@ -147,17 +149,6 @@ class StageMaker {
     return graph;
   }
 
-  // A region of the graph as a graph of its own.
-  static std::vector<StageOp> part(const std::vector<StageOp>& graph, size_t begin, size_t end) {
-    std::vector<StageOp> part(graph.begin() + static_cast<std::ptrdiff_t>(begin),
-                              graph.begin() + static_cast<std::ptrdiff_t>(end));
-    for (StageOp& op : part) {
-      std::erase_if(op.needs, [&](uint32_t need) { return need < begin; });
-      for (uint32_t& need : op.needs) need -= static_cast<uint32_t>(begin);
-    }
-    return part;
-  }
-
   bool makeIn(size_t begin, size_t end) {
     std::vector<size_t> members;
     for (size_t i = begin; i < end; ++i)
@@ -184,7 +175,9 @@ class StageMaker {
 
   bool place(const std::vector<StageOp>& graph, size_t from, size_t to, std::vector<Place>& places,
              int64_t& step) {
-    const StageSchedule found = scheduleStages(part(graph, from, to), threads_);
+    std::vector<uint32_t> region(to - from);
+    std::iota(region.begin(), region.end(), static_cast<uint32_t>(from));
+    const StageSchedule found = scheduleStages(stageGraphOf(graph, region), threads_);
     if (!found.isWhole)
       context_.remarks.push_back("a graph of " + std::to_string(to - from) +
                                  " operations is too wide for a whole search of stages");
@@ -360,9 +353,7 @@ Result<int64_t> numberOption(const PassContext& context, const char* name, int64
 Result<Module> runStages(const Module& module, PassContext& context) {
   DYN_TRY(const int64_t threads, numberOption(context, "threads", kUsualThreads, 2, kMostThreads));
   DYN_TRY(const int64_t steps, numberOption(context, "steps", 0, 0, kMostSteps));
-  std::unordered_set<const Function*> kernelBodies;
-  for (const FunctionVisit& visit : functionsOf(module))
-    if (visit.owner && visit.owner->def == &ops::intoOp) kernelBodies.insert(visit.function);
+  const std::unordered_set<const Function*> kernelBodies = kernelBodiesOf(module);
   StageMaker maker(module, context, threads, steps);
   for (const FunctionVisit& visit : functionsOf(module))
     if (!kernelBodies.count(visit.function)) maker.noteBodies(*visit.function);

@@ -238,8 +238,6 @@ class Interpreter {
   Tensor* newTensorOn(int32_t device, DataType dtype, std::span<const int64_t> shape, dyn_status& why);
   Status copyBetween(int32_t from, const void* source, int32_t to, void* target, uint64_t sizeBytes);
   // On the host, without its tasks and scratch memory.
-  DynLaunch launchOf(size_t index, void* const* buffers, const int64_t* scalars, int64_t units,
-                     int64_t steps);
   bool runKernel(size_t index, int64_t units, int64_t steps, int32_t device, const int64_t* scalars);
   bool runOn(int32_t device, size_t index, DynLaunch& launch);
   // `all`: everything was waited for; else what was launched goes on being counted.

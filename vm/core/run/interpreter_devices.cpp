@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vm/base/checked.h"
+#include "vm/core/run/host_launch.h"
 #include "vm/core/run/interpreter.h"
 #include "vm/device/cpu_device.h"
 
@@ -116,28 +117,10 @@ bool Interpreter::runOn(int32_t device, size_t index, DynLaunch& launch) {
   return status.ok() || fault(status.code, status.message);
 }
 
-DynLaunch Interpreter::launchOf(size_t index, void* const* buffers, const int64_t* scalars, int64_t units,
-                                int64_t steps) {
-  const KernelRow& kernel = program_.kernels[index];
-  DynLaunch launch{};
-  launch.kernel = reinterpret_cast<uintptr_t>(&module_.kernelEntries()[index]);
-  launch.buffers = buffers;
-  launch.scalars = scalars;
-  launch.bufferCount = kernel.bufferCount;
-  launch.scalarCount = kernel.scalarCount;
-  launch.units = units;
-  launch.steps = steps;
-  launch.context = host_.context();
-  return launch;
-}
-
 // The kernel's buffers are in buffers_. False after a fault. On other devices it may run later.
 bool Interpreter::runKernel(size_t index, int64_t units, int64_t steps, int32_t device,
                             const int64_t* scalars) {
-  const KernelRow& kernel = program_.kernels[index];
-  DynLaunch launch = launchOf(index, buffers_.data(), scalars, units, steps);
-  launch.gridX = static_cast<uint32_t>(hostTasks(units, steps, launch.context->threads));
-  launch.scratchBytes = (kernel.scratchBytes + 63) / 64 * 64;
+  DynLaunch launch = hostLaunch(module_, index, buffers_.data(), scalars, units, steps, host_.context());
   if (device > kHostDevice) return runOn(device, index, launch);
   if (launch.scratchBytes > 0) {
     dyn_status why = DYN_OK;

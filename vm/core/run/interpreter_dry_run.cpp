@@ -1,6 +1,7 @@
 // Interpreter: what a dry run computes all the same, of elements that it knows (known_elements.h).
 #include <cstring>
 
+#include "vm/core/run/host_launch.h"
 #include "vm/core/run/interpreter.h"
 #include "vm/device/cpu_device.h"
 
@@ -49,7 +50,7 @@ void Interpreter::dryRunKernel(uint32_t index, int64_t units, int64_t steps, con
     at[i] = made.back().data();
   }
   if (known) {
-    DynLaunch launch = launchOf(index, at.data(), scalars, units, steps);
+    DynLaunch launch = hostLaunch(module_, index, at.data(), scalars, units, steps, host_.context());
     launch.gridX = 1;
     DynDeviceText text;
     const DynDevice& cpu = cpuDevice();

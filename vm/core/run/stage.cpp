@@ -4,9 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "vm/base/checked.h"
-#include "vm/base/device_text.h"
-#include "vm/device/cpu_device.h"
+#include "vm/core/run/host_launch.h"
 
 namespace dyn::vm {
 namespace {
@@ -15,8 +13,6 @@ static_assert(stage::kStepsPerTask == kHostStepsPerTask);
 
 constexpr size_t kMostCuts = 64, kMostTrials = 1024;  // that are kept
 constexpr uint32_t kTrials = 4;                       // of each way
-
-uint64_t rounded(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
@@ -71,7 +67,6 @@ Stage::Waiting& Stage::add(const int32_t* at, std::span<Object* const> objects,
   waiting.cost = cost_;
   cost_.steps = 1;  // an operation of several calls says what they take together
   waiting.tensors = tensors_.size();
-  waiting.tensorCount = objects.size();
   for (Object* object : objects) {
     auto* tensor = static_cast<Tensor*>(object);
     noteTensor(tensor);
@@ -83,7 +78,6 @@ Stage::Waiting& Stage::add(const int32_t* at, std::span<Object* const> objects,
       }
   }
   waiting.scalars = numbers_.size();
-  waiting.scalarCount = scalars.size();
   numbers_.insert(numbers_.end(), scalars.begin(), scalars.end());
   return waiting;
 }
@@ -141,35 +135,22 @@ Stage::Cut& Stage::cutOf(const std::vector<uint32_t>& threads) {
 std::vector<Stage::Lane> Stage::dealOut(const stage::Cost& cost, Cut* cut) {
   std::vector<Lane> lanes(1);
   if (!cut) {
-    lanes[0].threads = threads_;
     lanes[0].host = &host_;
     lanes[0].calls.resize(calls_.size());
     std::iota(lanes[0].calls.begin(), lanes[0].calls.end(), 0U);
     return lanes;
   }
   lanes.resize(cost.threads.size());
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    lanes[i].threads = cut->threads[i].get();
-    lanes[i].host = cut->hosts[i].get();
-  }
+  for (size_t i = 0; i < lanes.size(); ++i) lanes[i].host = cut->hosts[i].get();
   for (uint32_t i = 0; i < calls_.size(); ++i)
     lanes[static_cast<size_t>(cost.laneOf[static_cast<size_t>(calls_[i].cost.branch)])].calls.push_back(i);
   return lanes;
 }
 
 DynLaunch Stage::launchOf(const Waiting& waiting, const Lane& lane) {
-  const KernelRow& kernel = module_.program().kernels[waiting.kernel];
-  DynLaunch launch{};
-  launch.kernel = reinterpret_cast<uintptr_t>(&module_.kernelEntries()[waiting.kernel]);
-  launch.buffers = buffers_.data() + waiting.tensors;
-  launch.scalars = numbers_.data() + waiting.scalars;
-  launch.bufferCount = kernel.bufferCount;
-  launch.scalarCount = kernel.scalarCount;
-  launch.units = waiting.units;
-  launch.steps = waiting.steps;
-  launch.context = lane.host->context();
-  launch.gridX = static_cast<uint32_t>(hostTasks(waiting.units, waiting.steps, launch.context->threads));
-  launch.scratchBytes = rounded(kernel.scratchBytes);
+  DynLaunch launch =
+      hostLaunch(module_, waiting.kernel, buffers_.data() + waiting.tensors,
+                 numbers_.data() + waiting.scalars, waiting.units, waiting.steps, lane.host->context());
   launch.scratch = lane.scratch;
   return launch;
 }
@@ -313,6 +294,13 @@ bool Stage::runWay(bool onLanes, const stage::Cost& cost, bool dryRun, Fault& fa
   Cut* cut = onLanes ? &cutOf(cost.threads) : nullptr;
   std::vector<Lane> lanes = dealOut(cost, cut);
   for (Lane& lane : lanes) lane.host->setVersion(nullptr);
+  struct ScratchEnd {  // also where a message finds no memory
+    MemoryPool* pool;
+    const std::vector<Lane>& lanes;
+    ~ScratchEnd() {
+      for (const Lane& lane : lanes) pool->deallocate(lane.scratch);
+    }
+  } const scratchEnd{pool_, lanes};
   bool well = takeScratch(lanes, fault);
   if (well && !dryRun) {
     firstFailed_.store(UINT32_MAX, std::memory_order_relaxed);
@@ -336,7 +324,6 @@ bool Stage::runWay(bool onLanes, const stage::Cost& cost, bool dryRun, Fault& fa
       if (first != UINT32_MAX && lane.failed == first) fault = std::move(lane.fault);
     well = first == UINT32_MAX;
   }
-  for (Lane& lane : lanes) pool_->deallocate(lane.scratch);
   return well;
 }
 

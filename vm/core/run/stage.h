@@ -76,10 +76,9 @@ class Stage {
     stage::Call cost;
     const BuiltinRow* row;  // null: a kernel
     uint32_t kernel;
-    int64_t units, steps;         // of a kernel
-    DynBuiltinCall call;          // of a builtin; views and scalars by their places below
-    size_t tensors, tensorCount;  // in tensors_
-    size_t scalars, scalarCount;  // in numbers_
+    int64_t units, steps;     // of a kernel
+    DynBuiltinCall call;      // of a builtin; views and scalars by their places below
+    size_t tensors, scalars;  // where they begin in tensors_ and numbers_
   };
   // Addresses into numbers_ come when all calls are noted, as it may move until then.
   struct Noted {
@@ -87,7 +86,6 @@ class Stage {
     int64_t shape = -1, strides = -1, element = -1;  // places in numbers_; -1: none
   };
   struct Lane {
-    ThreadPool* threads;
     BuiltinHost* host;
     std::vector<uint32_t> calls;  // places in calls_
     uint64_t scratchBytes = 0;
