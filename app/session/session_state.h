@@ -64,6 +64,7 @@ struct SessionState {
   std::weak_ptr<LoadedModel> breakpointsOf;  // of whose program their positions are
   int lastBreakpoint = 0;                    // numbers are not used again
   std::vector<std::string> watched;          // registers and dims, as they were given
+  bool hasRemeasuredLimits = false;          // it takes seconds: once
   std::unique_ptr<SteppedRun> debug;         // null: no run is stepped through
   int64_t warpLaunch = 0;  // the launch on the simulated GPU whose warps are stepped through
   std::function<void(EventKind, const std::string& text, double fraction)> emit;

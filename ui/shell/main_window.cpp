@@ -67,6 +67,14 @@ bool shownHere(const Outcome& outcome) {
   return outcome.as<BreakpointTable>() == nullptr && (!stop || stop->ended);
 }
 
+// Elements of outputs lie in memory of the program, where the next run would count them. No view shows them;
+// the session has them until then.
+Shared<RunResult> withoutElementsOfOutputs(const RunResult& run) {
+  auto shown = std::make_shared<RunResult>(run);
+  for (NamedValue& output : shown->outputs) output.value = Value();
+  return shown;
+}
+
 }  // namespace
 
 MainWindow::MainWindow(SessionOptions options, const QString& settingsFile)
@@ -442,7 +450,8 @@ void MainWindow::onOutcome(const Outcome& outcome, bool typed) {
     showRuns(runs);
   } else if (auto notes = outcome.share<NoteList>()) {
     if (outcome.command.id == CommandId::notes) showNotes(notes);
-  } else if (auto result = outcome.share<RunResult>()) {
+  } else if (const auto run = outcome.share<RunResult>()) {
+    const Shared<RunResult> result = withoutElementsOfOutputs(*run);
     newest_ = result;
     if (!result->recalledFrom.empty() && result_) {
       places_->addRecalled(result);

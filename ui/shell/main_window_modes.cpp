@@ -3,6 +3,7 @@
 #include <QActionGroup>
 #include <QDockWidget>
 #include <QMenu>
+#include <QPointer>
 #include <QStatusBar>
 #include <QTabBar>
 #include <QTabWidget>
@@ -165,6 +166,7 @@ void MainWindow::showPanelsOf(WindowMode mode) {
 
 void MainWindow::setMode(WindowMode mode) {
   const QSize now = size();
+  const QPointer<QWidget> focused = focusWidget();
   // How a person arranged the docks of a mode is kept while the window has its size; its button pressed again
   // puts them back.
   const bool again = mode == mode_ && !isAtStart_;
@@ -188,6 +190,8 @@ void MainWindow::setMode(WindowMode mode) {
   const auto kept = dockStates_.find(mode);
   if (again || kept == dockStates_.end() || kept->second.first != now || !restoreState(kept->second.second))
     applyMode(*this, mode);
+  // The focus of a panel that is gone would be in the next field, where letters are a search.
+  if (focusWidget() != focused) canvas_->setFocus();
   updateTitles();
   updateStrip();
 }

@@ -306,11 +306,7 @@ void MainWindow::showKernels(const KernelTable& table) {
   kernelTable_->setSortingEnabled(true);
   kernelTable_->sortByColumn(Columns::kTotal, Qt::DescendingOrder);
   kernelTable_->setColumnHidden(Columns::kOnDevice, !result_ || result_->launches.empty());
-  fitColumns(kernelTable_);
-  // A column that gave way has a width of 0, which it must not come back with.
-  for (const auto& [column, most] : {std::pair(Columns::kName, 260), std::pair(Columns::kWhat, 220)})
-    if (!kernelTable_->isColumnHidden(column))
-      kernelTable_->setColumnWidth(column, std::min(kernelTable_->columnWidth(column), most));
+  fitColumns(kernelTable_, {{Columns::kName, 260}, {Columns::kWhat, 220}});
 }
 
 }  // namespace dyn::ui

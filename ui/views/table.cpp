@@ -113,8 +113,11 @@ class ColumnRoom : public QObject {
     table->viewport()->installEventFilter(this);
     table->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
   }
-  void arrange() {
+  void showAll() {
     for (const int column : giveWay_) table_->setColumnHidden(column, false);
+  }
+  void arrange() {
+    showAll();
     for (const int column : giveWay_) {
       if (roomOf() >= needed_) return;
       table_->setColumnHidden(column, true);
@@ -195,12 +198,16 @@ void setNumber(QTableWidget* table, int row, int column, const QString& text, do
   table->setItem(row, column, item);
 }
 
-void fitColumns(QTableWidget* table) {
+void fitColumns(QTableWidget* table, const QList<ColumnCap>& caps) {
   table->ensurePolished();
   table->horizontalHeader()->ensurePolished();
+  ColumnRoom* room = roomOf(table);
+  if (room) room->showAll();  // a hidden column is not measured
   table->resizeColumnsToContents();
   widenToHeaders(table);
-  if (ColumnRoom* room = roomOf(table)) {
+  for (const auto& [column, most] : caps)
+    table->setColumnWidth(column, std::min(table->columnWidth(column), most));
+  if (room) {
     room->measure();
     room->arrange();
   }

@@ -17,8 +17,11 @@ void setCell(QTableWidget* table, int row, int column, const QString& text,
              CellAlignment alignment = CellAlignment::left);
 // At the right, and sorted by its value.
 void setNumber(QTableWidget* table, int row, int column, const QString& text, double value);
-// As wide as cells and headers need.
-void fitColumns(QTableWidget* table);
+// As wide as cells and headers need, and at most as wide, in pixels, as the column's cap says.
+struct ColumnCap {
+  int column, most;
+};
+void fitColumns(QTableWidget* table, const QList<ColumnCap>& caps = {});
 // The column takes the room that the others leave. Where its cells do not fit, the columns of `giveWay` are
 // hidden, the first of them first. After cells changed: fitColumns().
 void keepRoomFor(QTableWidget* table, int column, const QList<int>& giveWay);

@@ -45,7 +45,7 @@ class Interruption {
 };
 
 // `behind`: the runs that are timed are not profiled. Some more behind them are, for the times of operations
-// over these, and up to three last ones: the events of the shortest are those of the result. Where one run is
+// over these, and up to ten last ones: the events of the shortest are those of the result. Where one run is
 // enough, and the warm-up took longer than `seconds`, there is one run, profiled and timed.
 enum class Profiling : uint8_t { off, on, behind };
 

@@ -201,6 +201,17 @@ void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& low
   }
 }
 
+bool isBeyondLimits(const KernelTable& table) {
+  constexpr double kNoise = 1.1;
+  int64_t boundedNs = 0, beyondNs = 0;
+  for (const KernelRow& row : table.rows) {
+    if (row.bound != "compute" || row.boundNs <= 0) continue;
+    boundedNs += row.totalNs;
+    if (static_cast<double>(row.boundNs) > kNoise * static_cast<double>(row.totalNs)) beyondNs += row.totalNs;
+  }
+  return 2 * beyondNs > boundedNs;
+}
+
 KernelTable predictKernels(const Runner::DryRun& dryRun, const LoweredModule& lowered,
                            const MachineLimits& limits) {
   KernelTable table;

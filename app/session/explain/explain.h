@@ -32,6 +32,9 @@ void countTouchedBytes(const LoweredModule& lowered, RunResult& result);
 // Fills what explains each row of a profiled run, and each launch.
 void explainKernels(std::vector<TimelineEvent>& events, const LoweredModule& lowered,
                     const MachineLimits& limits, const Footprint& footprint, KernelTable& table);
+// Whether most of the time that arithmetic bounds was shorter than an explained run's limits allow, by more
+// than its share of noise: they were measured while the machine did something else.
+bool isBeyondLimits(const KernelTable& table);
 // The rows of a dry run, longest first; their times are those expected. The host program
 // has one.
 KernelTable predictKernels(const Runner::DryRun& dryRun, const LoweredModule& lowered,

@@ -457,33 +457,56 @@ std::string processorName() {
   return "";
 }
 
-Result<MachineLimits> machineLimits(const EngineOptions& options, Interruption& interruption,
-                                    const std::function<void(const std::string&)>& say) {
-  const int threads = threadsOf(options);
-  const std::string cpu = processorName();
-  const bool kept = !options.cacheDirectory.empty() && options.cacheDirectory != "none";
-  const std::string file = options.cacheDirectory + "/machine-limits-" + std::to_string(threads) + ".txt";
-  if (kept) {
-    Result<MappedFile> read = MappedFile::open(file);
-    if (read.ok()) {
-      Result<MachineLimits> known = parseLimits(std::string_view(read->bytes()));
-      if (known.ok() && known->cpu == cpu && known->threads == threads) return known;
-    }
-  }
-  say("measuring what this machine can do");
+namespace {
+
+// "": limits are not kept.
+std::string limitsFile(const EngineOptions& options) {
+  if (options.cacheDirectory.empty() || options.cacheDirectory == "none") return "";
+  return options.cacheDirectory + "/machine-limits-" + std::to_string(threadsOf(options)) + ".txt";
+}
+
+Result<MachineLimits> measuredLimits(const EngineOptions& options, Interruption& interruption) {
   EngineOptions own = options;  // the standard passes, whatever is set for the model
   own.passes.clear();
   own.target.clear();
   own.math = "fp32";
   own.memoryLimitBytes = 0;  // it holds for the model
-  own.threadCount = threads;
+  own.threadCount = threadsOf(options);
   DYN_TRY(MachineLimits limits, Measuring(own, interruption).run());
-  limits.cpu = cpu;
-  limits.threads = threads;
-  if (kept) {
-    const std::string text = printLimits(limits);
-    (void)updateFileAtomically(file, {text});  // without it the next one measures, too
+  limits.cpu = processorName();
+  limits.threads = own.threadCount;
+  return limits;
+}
+
+void keepLimits(const MachineLimits& limits, const EngineOptions& options) {
+  const std::string text = printLimits(limits);
+  // Without the file the next one measures, too.
+  if (const std::string file = limitsFile(options); !file.empty()) (void)updateFileAtomically(file, {text});
+}
+
+}  // namespace
+
+Result<MachineLimits> machineLimits(const EngineOptions& options, Interruption& interruption,
+                                    const std::function<void(const std::string&)>& say) {
+  if (const std::string file = limitsFile(options); !file.empty()) {
+    Result<MappedFile> read = MappedFile::open(file);
+    if (read.ok()) {
+      Result<MachineLimits> known = parseLimits(std::string_view(read->bytes()));
+      if (known.ok() && known->cpu == processorName() && known->threads == threadsOf(options)) return known;
+    }
   }
+  say("measuring what this machine can do");
+  DYN_TRY(MachineLimits limits, measuredLimits(options, interruption));
+  keepLimits(limits, options);
+  return limits;
+}
+
+Result<MachineLimits> remeasuredLimits(const MachineLimits& known, const EngineOptions& options,
+                                       Interruption& interruption) {
+  DYN_TRY(MachineLimits limits, measuredLimits(options, interruption));
+  // As a whole: what is measured together fits together.
+  if (limits.gemmOperations * limits.bytesLarge <= known.gemmOperations * known.bytesLarge) return known;
+  keepLimits(limits, options);
   return limits;
 }
 

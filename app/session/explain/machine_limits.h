@@ -59,6 +59,10 @@ Result<MachineLimits> parseLimits(std::string_view text);
 // compiling and running the programs.
 Result<MachineLimits> machineLimits(const EngineOptions& options, Interruption& interruption,
                                     const std::function<void(const std::string&)>& say);
+// Measured anew, and of both those with the higher rates: what the machine does besides can only lower them.
+// Kept as those of machineLimits. Errors: as of machineLimits.
+Result<MachineLimits> remeasuredLimits(const MachineLimits& known, const EngineOptions& options,
+                                       Interruption& interruption);
 // The name of this machine's processor, "" where the system does not tell.
 std::string processorName();
 

@@ -288,6 +288,7 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
   offerCopies(tree_);
   tree_->setUniformRowHeights(true);
   tree_->header()->setStretchLastSection(false);
+  tree_->viewport()->installEventFilter(this);
   tree_->setSortingEnabled(true);
   tree_->sortByColumn(kTime, Qt::DescendingOrder);
   roofline_ = new RooflinePlot;
@@ -323,6 +324,22 @@ PlacesPanel::PlacesPanel(QWidget* parent) : QWidget(parent) {
     else
       Q_EMIT runsCompared(nullptr);
   });
+}
+
+bool PlacesPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == tree_->viewport() && event->type() == QEvent::Resize) widenPlace();
+  return QWidget::eventFilter(watched, event);
+}
+
+// Names have the room that the figures leave, and enough of it where there is none.
+void PlacesPanel::widenPlace() {
+  int room = tree_->viewport()->width();
+  for (int column = kPlace + 1; column < tree_->columnCount(); ++column)
+    if (!tree_->isColumnHidden(column)) room -= tree_->columnWidth(column);
+  constexpr int kLeast = 220;
+  const bool fits = room >= kLeast;
+  tree_->header()->setSectionResizeMode(kPlace, fits ? QHeaderView::Stretch : QHeaderView::Interactive);
+  if (!fits) tree_->setColumnWidth(kPlace, kLeast);
 }
 
 // The columns have its room until it is wanted.
@@ -410,8 +427,10 @@ void PlacesPanel::showPlaces(Shared<PlaceTree> places) {
   for (QTreeWidgetItem* item = tree_->topLevelItem(0); item;
        item = item->childCount() > 0 ? item->child(0) : nullptr)
     item->setExpanded(true);
-  tree_->header()->resizeSections(QHeaderView::ResizeToContents);
-  tree_->setColumnWidth(kPlace, std::min(420, tree_->columnWidth(kPlace)));
+  tree_->setColumnHidden(kBound, !run_->profile->explained);
+  for (int column = kPlace + 1; column < tree_->columnCount(); ++column)
+    if (!tree_->isColumnHidden(column)) tree_->resizeColumnToContents(column);
+  widenPlace();
   tree_->scrollToTop();
   Q_EMIT placesShown(places);
   const KernelTable& profile = *run_->profile;

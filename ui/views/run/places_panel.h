@@ -103,11 +103,15 @@ class PlacesPanel : public QWidget {
   void runsCompared(Shared<RunsView> runs);  // null: no longer
   void placesShown(Shared<PlaceTree> places);
 
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  private:
   void showPlaces(Shared<PlaceTree> places);
   void showOverlay();
   void showRoofline();
   void showDifferences(const RunsView& runs);
+  void widenPlace();
 
   Shared<RunResult> run_;
   Shared<PlaceTree> shownPlaces_;

@@ -21,10 +21,12 @@ bool computes(const KernelRow& row) { return row.kind == "kernel" || row.kind ==
 RunCard timeCard(const RunResult& run) {
   const TimeStatistics times = statisticsOf(run.runsNs);
   RunCard card{"time", "Time of a run", timeText(times.medianNs), "one run", "", "panel", "Runs"};
-  if (times.count > 1) card.note = QString("median of %1").arg(groupedText(times.count));
+  if (times.count > 1) card.title = "Median of " + groupedText(times.count) + " runs";
   if (const std::optional<double> spread = times.spreadShare())
-    card.note += QString(", spread %1 %").arg(100 * *spread, 0, 'f', 1);
-  card.tip = "From start to end, without a profile where there were several runs. All runs stand in Runs.";
+    card.note = QString("spread %1 %").arg(100 * *spread, 0, 'f', 1);
+  card.tip =
+      "From start to end, without a profile where there were several runs; the spread is that of the middle "
+      "half of them. All runs stand in Runs.";
   return card;
 }
 
@@ -33,14 +35,13 @@ RunCard slowestCard(const KernelTable& table) {
       std::max_element(table.rows.begin(), table.rows.end(),
                        [](const KernelRow& a, const KernelRow& b) { return a.totalNs < b.totalNs; });
   const QString place = QString::fromStdString(slowest->place);
-  return {
-      "slowest",
-      "Slowest kernel",
-      QString::fromStdString(slowest->name),
-      QString("%1 % of the time, %2").arg(100 * slowest->share, 0, 'f', 1).arg(timeText(slowest->totalNs)),
-      place.isEmpty() ? "Of all launches." : "At " + place,
-      place.isEmpty() ? "panel" : "place",
-      place.isEmpty() ? "Kernels" : place};
+  return {"slowest",
+          "Slowest kernel",
+          QString::fromStdString(slowest->name),
+          QString("%1 % of the time").arg(100 * slowest->share, 0, 'f', 1),
+          timeText(slowest->totalNs) + (place.isEmpty() ? " in all launches." : " at " + place),
+          place.isEmpty() ? "panel" : "place",
+          place.isEmpty() ? "Kernels" : place};
 }
 
 RunCard memoryCard(const RunResult& run) {
@@ -87,7 +88,7 @@ RunCard rateCard(const RunResult& run, const LaunchSums& sums) {
     return card;
   }
   if (!table.explained) {
-    card.note = "compare with the machine";
+    card.note = "show the bound";
     card.tip = "Measures the machine once, and says how near each launch comes to its bound.";
     return card;
   }
@@ -97,7 +98,7 @@ RunCard rateCard(const RunResult& run, const LaunchSums& sums) {
     card.tip = share.isBeyond ? QString(kBeyondBound) : "Of none of the kernels is the arithmetic known.";
     return card;
   }
-  card.note = QString("%1 % of the machine's bound").arg(100 * *share.value, 0, 'f', 0);
+  card.note = QString("%1 % of the bound").arg(100 * *share.value, 0, 'f', 0);
   card.tip =
       "The least time that arithmetic and memory of this machine allow, over the time of the launches: " +
       QString::fromStdString(table.limits);
@@ -117,7 +118,7 @@ RunCard trafficCard(const RunResult& run, const LaunchSums& sums) {
     return card;
   }
   if (rate.value > 0) card.value = rate.text() + " GB/s";
-  card.note = bytesText(static_cast<int64_t>(sums.bytes)) + " read and written";
+  card.note = bytesText(static_cast<int64_t>(sums.bytes)) + " moved";
   card.tip = "Elements that kernels read and write, over their time; of caches, too.";
   if (table.explained && table.memoryGigabytesPerSecond > 0)
     card.tip +=

@@ -150,6 +150,21 @@ TEST_F(Modes, aPanelThatIsWantedBringsItsMode) {
   EXPECT_EQ(window.mode(), WindowMode::profile);
 }
 
+// Its panel is gone with the mode; letters are no search then.
+TEST_F(Modes, theFocusOfAModeIsNotLeftToTheSearch) {
+  MainWindow window;
+  show(window, {1440, 900});
+  click(window, button(window, "modePasses"));
+  auto* passes = window.findChild<QWidget*>("passes");
+  ASSERT_NE(passes, nullptr);
+  passes->setFocus();
+  for (const char* mode : {"modeMemory", "modeDebug", "modeOverview"}) {
+    click(window, button(window, mode));
+    ASSERT_NE(window.focusWidget(), nullptr) << mode;
+    EXPECT_NE(window.focusWidget()->objectName(), "search") << mode;
+  }
+}
+
 TEST_F(Modes, aModeKeepsThePanelThatWasInFront) {
   MainWindow window;
   show(window, {1440, 900});

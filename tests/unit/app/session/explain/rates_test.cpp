@@ -1,6 +1,7 @@
 // Rates: none that is shown anywhere is beyond what the machine can do.
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <regex>
 #include <sstream>
 
@@ -162,6 +163,24 @@ TEST_F(AllViews, ShowNoRateBeyondTheMachine) {
   ASSERT_TRUE(limits.ok()) << limits.error().toString();
   EXPECT_GT(limits->eachLaunchNs, 0);
   EXPECT_LT(limits->eachLaunchNs, 1e6);
+}
+
+// What was measured while the machine was busy is no bound, and is not kept for ever.
+TEST_F(AllViews, LimitsThatARunBeatsAreMeasuredAgain) {
+  SessionOptions options{.threadCount = 1, .cacheDirectory = folder_.path()};
+  Interruption interruption;
+  const auto keptLimits = [&] { return machineLimits(options, interruption, [](const std::string&) {}); };
+  ASSERT_TRUE(line(":set threads 1")->ok());
+  Result<MachineLimits> limits = keptLimits();
+  ASSERT_TRUE(limits.ok()) << limits.error().toString();
+  MachineLimits low = *limits;
+  low.gemmOperations /= 20;
+  std::ofstream(folder_.path() + "/machine-limits-1.txt") << printLimits(low);
+  ASSERT_EQ(keptLimits()->gemmOperations, low.gemmOperations);
+  ASSERT_TRUE(
+      loadText("fn @main(%x: Tensor[(n, 512), f32], %y: Tensor[(512, 512), f32]) { matmul(%x, %y) }")->ok());
+  ASSERT_TRUE(line(":profile --explain --dim n=256")->ok());
+  EXPECT_GT(keptLimits()->gemmOperations, 4 * low.gemmOperations) << "for other processes, too";
 }
 
 }  // namespace
