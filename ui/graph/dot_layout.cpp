@@ -32,7 +32,7 @@ QByteArray question(const LayoutInput& input) {
   row("source", input.tops);
   row("sink", input.bottoms);
   for (const LayoutEdge& edge : input.edges)
-    if (edge.from != edge.to)
+    if (edge.from != edge.to && !edge.isTunnelled)
       text += "  " + QByteArray::number(edge.from) + " -> " + QByteArray::number(edge.to) + ";\n";
   return text + "}\n";
 }
@@ -63,6 +63,8 @@ class Answer {
     }
     if (bad_ || nodes != input_.nodes.size()) return {std::nullopt, "Graphviz printed something unreadable"};
     for (size_t e = 0; e < input_.edges.size(); ++e) {
+      result_.edges[e].tunnelled = input_.edges[e].isTunnelled;
+      if (input_.edges[e].isTunnelled) continue;
       auto curve = curves.find({input_.edges[e].from, input_.edges[e].to});
       if (curve == curves.end()) continue;
       result_.edges[e].points = curve->second;

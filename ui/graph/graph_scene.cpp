@@ -33,6 +33,7 @@ class SceneBuilder {
     findRows();
     makeBoxes();
     makeEdges();
+    findFans();
     // Children of a group come after it, so from behind every group is sized before its parent is laid out.
     for (int g = static_cast<int>(view_.groups.size()); g-- > 0;)
       if (frameOf_[static_cast<size_t>(g)] >= 0) layContainer(g);
@@ -61,6 +62,7 @@ class SceneBuilder {
     std::map<Port, int> ports;               // numbered in the order they came
     std::vector<std::pair<int, int>> links;  // boxes; ports are idOf(number)
     std::map<std::pair<int, int>, size_t> linkIndex;
+    std::vector<bool> isDrawn;  // of links: some line takes its way
     LayoutResult layout;
   };
 
@@ -322,6 +324,25 @@ class SceneBuilder {
     }
   }
 
+  // Lines of one value to many boxes of a frame that it does not stand in: the first is drawn, others are
+  // ports. No box is placed by a line that is not drawn.
+  void findFans() {
+    std::map<std::pair<int, int>, std::vector<size_t>> into;
+    for (size_t e = 0; e < scene_.edges.size(); ++e) {
+      const SceneEdge& edge = scene_.edges[e];
+      if (!edge.ownership && containerOf(edge.from) != containerOf(edge.to))
+        into[{edge.from, containerOf(edge.to)}].push_back(e);
+    }
+    isOfFan_.assign(scene_.edges.size(), false);
+    for (const auto& [end, edges] : into)
+      for (size_t i = 1; i < edges.size() && static_cast<int>(edges.size()) > kMostLinesIntoFrame; ++i)
+        isOfFan_[edges[i]] = true;
+    for (Inner& in : inner_) in.isDrawn.assign(in.links.size(), false);
+    for (size_t e = 0; e < routes_.size(); ++e)
+      for (const Segment& part : routes_[e])
+        if (!isOfFan_[e]) inner(part.container).isDrawn[part.link] = true;
+  }
+
   void layContainer(int container) {
     Inner& in = inner(container);
     std::map<int, int> local;
@@ -336,7 +357,8 @@ class SceneBuilder {
     input.nodes.resize(in.items.size() + in.ports.size(), {kPortWidth, 0});
     for (const auto& [port, number] : in.ports)
       (port.top ? input.tops : input.bottoms).push_back(local[idOf(number)]);
-    for (const auto& [a, b] : in.links) input.edges.push_back({local[a], local[b]});
+    for (size_t l = 0; l < in.links.size(); ++l)
+      input.edges.push_back({local[in.links[l].first], local[in.links[l].second], !in.isDrawn[l]});
     if (options_.before) input.before = placesBefore(in.items, input.nodes.size());
     const bool own = !layOtherwise(input, in.layout);
     if (own) in.layout = layeredLayout(input);
@@ -428,26 +450,10 @@ class SceneBuilder {
     for (const SceneBox& box : scene_.boxes) scene_.bounds |= box.rect;
   }
 
-  // Lines of one value to many boxes of a frame that it does not stand in.
-  std::vector<bool> fans() const {
-    std::map<std::pair<int, int>, std::vector<size_t>> into;
-    for (size_t e = 0; e < scene_.edges.size(); ++e) {
-      const SceneEdge& edge = scene_.edges[e];
-      if (!edge.ownership && containerOf(edge.from) != containerOf(edge.to))
-        into[{edge.from, containerOf(edge.to)}].push_back(e);
-    }
-    std::vector<bool> ports(scene_.edges.size(), false);
-    for (const auto& [end, edges] : into)
-      for (size_t i = 1; i < edges.size() && static_cast<int>(edges.size()) > kMostLinesIntoFrame; ++i)
-        ports[edges[i]] = true;
-    return ports;
-  }
-
   void route() {
-    const std::vector<bool> ports = fans();
     for (size_t e = 0; e < scene_.edges.size(); ++e) {
       SceneEdge& edge = scene_.edges[e];
-      edge.tunnelled = ports[e];
+      edge.tunnelled = isOfFan_[e];
       for (const Segment& part : routes_[e]) {
         const RoutedEdge& routed = inner(part.container).layout.edges[part.link];
         edge.tunnelled |= routed.tunnelled;
@@ -488,6 +494,7 @@ class SceneBuilder {
   std::map<size_t, std::vector<size_t>> rows_;  // of inputs or outputs that are one box, by the first
   std::map<int, double> shift_;
   std::vector<std::vector<Segment>> routes_;  // of each scene edge
+  std::vector<bool> isOfFan_;                 // of each scene edge: a port instead of a line
 };
 
 }  // namespace

@@ -43,8 +43,9 @@ class Layout {
     std::vector<std::vector<int>> out(input_.nodes.size());
     directed_.assign(input_.edges.size(), {-1, -1});
     for (size_t e = 0; e < input_.edges.size(); ++e) {
-      const auto [from, to] = input_.edges[e];
-      if (from == to || from < 0 || to < 0 || from >= count_ || to >= count_) continue;
+      const auto [from, to, isTunnelled] = input_.edges[e];
+      result_.edges[e].tunnelled = isTunnelled;
+      if (isTunnelled || from == to || from < 0 || to < 0 || from >= count_ || to >= count_) continue;
       directed_[e] = {from, to};
       out[static_cast<size_t>(from)].push_back(static_cast<int>(e));
     }

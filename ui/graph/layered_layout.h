@@ -28,7 +28,8 @@ struct LayoutSize {
 };
 
 struct LayoutEdge {
-  int from = 0, to = 0;  // indices of nodes; from == to is left without points
+  int from = 0, to = 0;      // indices of nodes; from == to is left without points
+  bool isTunnelled = false;  // takes no part, as one over more than `tunnelRows` rows
 };
 
 struct LayoutInput {

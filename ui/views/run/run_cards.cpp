@@ -16,6 +16,11 @@ namespace dyn::ui {
 
 namespace {
 
+// A card has room for three digits and a point.
+QString shortRate(const BoundedRate& rate) {
+  return rate.value >= 100 ? QString::number(rate.value, 'f', 0) : rate.text();
+}
+
 bool computes(const KernelRow& row) { return row.kind == "kernel" || row.kind == "builtin"; }
 
 RunCard timeCard(const RunResult& run) {
@@ -81,7 +86,7 @@ RunCard rateCard(const RunResult& run, const LaunchSums& sums) {
   const KernelTable& table = *run.profile;
   const BoundedRate rate = boundedRate(sums.operations, sums.ns, roofOf(table).gflops);
   RunCard card{"rate", "Arithmetic", "not counted", "", rate.tip(), "bounds", ""};
-  if (rate.value > 0) card.value = rate.text() + " GFLOP/s";
+  if (rate.value > 0) card.value = shortRate(rate) + " GFLOP/s";
   if (rate.isBeyond) {
     card.value = QString::fromUtf8("–");
     card.note = "beyond what was measured";
@@ -117,7 +122,7 @@ RunCard trafficCard(const RunResult& run, const LaunchSums& sums) {
     card.note = "beyond what was measured";
     return card;
   }
-  if (rate.value > 0) card.value = rate.text() + " GB/s";
+  if (rate.value > 0) card.value = shortRate(rate) + " GB/s";
   card.note = bytesText(static_cast<int64_t>(sums.bytes)) + " moved";
   card.tip = "Elements that kernels read and write, over their time; of caches, too.";
   if (table.explained && table.memoryGigabytesPerSecond > 0)

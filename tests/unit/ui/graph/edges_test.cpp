@@ -137,5 +137,36 @@ TEST(Edges, noneRunsBehindABoxOfOthersByGraphviz) {
                                << (faults.empty() ? "" : faults[0]);
 }
 
+// A mask that every layer reads comes in by a line and ports: the layers stand as they would without it.
+TEST(Edges, whatIsNotDrawnMovesNoBox) {
+  constexpr NodeId kLayers = 12;
+  const auto encoder = [](NodeId readers) {
+    GraphView view;
+    view.groups.push_back({.path = "encoder", .label = "encoder"});
+    for (NodeId id = 1; id <= kLayers + 1; ++id) {
+      GraphNode node;
+      node.id = id;
+      node.op = node.label = "relu";
+      node.group = id == 1 ? -1 : 0;
+      view.nodes.push_back(node);
+      if (id > 2) view.edges.push_back({.from = id - 1, .to = id, .name = "h"});
+      if (id > 1 && id <= readers + 1) view.edges.push_back({.from = 1, .to = id, .name = "mask"});
+    }
+    SceneOptions options;
+    options.open = {"encoder"};
+    return buildScene(view, options);
+  };
+  const GraphScene all = encoder(kLayers), one = encoder(1);
+  EXPECT_EQ(std::count_if(all.edges.begin(), all.edges.end(), [](const auto& e) { return e.tunnelled; }),
+            static_cast<int>(kLayers) - 1);
+  const auto place = [](const GraphScene& scene, size_t layer) {
+    const auto box = [&](size_t node) {
+      return scene.boxes[static_cast<size_t>(scene.boxOfNode[node])].rect;
+    };
+    return box(layer).center() - box(1).center();
+  };
+  for (size_t layer = 2; layer <= kLayers; ++layer) EXPECT_EQ(place(all, layer), place(one, layer)) << layer;
+}
+
 }  // namespace
 }  // namespace dyn::ui
