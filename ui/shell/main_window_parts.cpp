@@ -271,6 +271,7 @@ void MainWindow::makeDocks() {
   diffText_->setObjectName("diffText");
   kernelTable_ = makeTable(
       "kernels", {"Kernel", "What", "Launches", "Total", "Share", "GB/s", "GFLOP/s", "Place", "On the GPU"});
+  kernelTable_->setColumnHidden(KernelColumns::kOnDevice, true);
   setEmptyText(kernelTable_, "Run the model (Ctrl+R): what each kernel takes stands here.");
   kernelPlaces_ = new NameDelegate(kernelTable_);
   kernelTable_->setItemDelegateForColumn(KernelColumns::kPlace, kernelPlaces_);
