@@ -4,7 +4,7 @@
     ./dev bench branches MODEL.onnx... [--shape b=1,h=96,w=96]... [--cores 1,2,4,8,16] [--real 2] [--rounds 5] [--json]
 
 Cores are simulated (vm/include/dyn_cores.h): tasks run one after the other, each launch counts as its longest task; lanes count as the longest of them.
-A stage tries both ways in its first eight runs; these are left out. --real N measures N threads of this machine, in turn with and without stages. Printed: milliseconds without stages and the ratio (above 1: stages are faster).
+A stage tries both ways in its first eight runs; these are left out. --real N measures N threads of this machine, in turn with and without stages; where onnxruntime is there, its sequential and its parallel mode (N threads each, and N for operators at once) in the same turns. Printed: milliseconds without stages and the ratio (above 1: stages are faster).
 Results with and without stages must be the same to the bit. Needs numpy.
 """
 import argparse
@@ -48,11 +48,30 @@ def simulated(build, model, cores, dims, rounds):
     return least
 
 
+def theirs(model, cores, inputs):
+    """Runs of onnxruntime, one operator after the other and several at once; none where it is absent."""
+    try:
+        import onnxruntime
+    except ImportError:
+        return []
+    runs = []
+    for mode in (onnxruntime.ExecutionMode.ORT_SEQUENTIAL, onnxruntime.ExecutionMode.ORT_PARALLEL):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = cores
+        options.execution_mode = mode
+        options.log_severity_level = 3
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        given = {one.name: inputs[one.name] for one in session.get_inputs()}
+        runs.append(lambda session=session, given=given: session.run(None, given))
+    return runs
+
+
 def real(build, model, cores, dims, rounds):
     modules = pair(build, model, cores, dims)
-    least, ratios = [float("inf")] * 2, []
+    runs = [module.run for module in modules] + theirs(model, cores, feeds.feed(modules[0].inputs, dims))
+    least, ratios = [float("inf")] * len(runs), []
     for turn in range(8 * rounds + 12):
-        times = [measuring.clock(module.run) for module in modules]
+        times = [measuring.clock(run) for run in runs]
         if turn < 12:
             continue
         ratios.append(times[0] / times[1])
@@ -81,8 +100,9 @@ def main():
             a, b = simulated(arguments.build, model, count, dims, arguments.rounds)
             row["simulated"].append({"cores": count, "ns": a, "staged_ns": b, "ratio": a / b})
         if arguments.real:
-            (a, b), median = real(arguments.build, model, arguments.real, dims, arguments.rounds)
-            row["real"] = {"cores": arguments.real, "ns": a, "staged_ns": b, "ratio": a / b, "median_ratio": median}
+            (a, b, *others), median = real(arguments.build, model, arguments.real, dims, arguments.rounds)
+            row["real"] = {"cores": arguments.real, "ns": a, "staged_ns": b, "ratio": a / b, "median_ratio": median,
+                           "onnxruntime_ns": others[0] if others else None, "onnxruntime_parallel_ns": others[1] if others else None}
         rows.append(row)
         if not arguments.json:
             print(f"{model} {dims}" + ("" if row["same"] else "  RESULTS DIFFER"))
@@ -91,6 +111,8 @@ def main():
             if row["real"]:
                 r = row["real"]
                 print(f"  {r['cores']:3} threads, real    {r['ns'] / 1e6:10.3f} ms {r['ratio']:6.2f} (median of pairs {r['median_ratio']:.2f})", flush=True)
+                if r["onnxruntime_ns"]:
+                    print(f"      onnxruntime      {r['onnxruntime_ns'] / 1e6:10.3f} ms, its parallel mode {r['onnxruntime_parallel_ns'] / 1e6:.3f} ms")
     if arguments.json:
         print(json.dumps({"schema": 1, "command": "bench branches", "cpu": measuring.cpu_name(), "rows": rows}))
     return 0 if all(row["same"] for row in rows) else 1

@@ -52,10 +52,11 @@ ASAN = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DCMAKE_CXX_FLAGS=-fsanitize=addre
 
 
 def asan_environment():
-    """Python itself is built without, so the sanitizer's library comes first; leaks are not asked for: an interpreter
-    that ends leaves much behind."""
-    library = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout.strip()
-    return {"LD_PRELOAD": library, "PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1"}
+    """Python itself is built without, so the sanitizer's library comes first, and that of C++ with it: the sanitizer
+    looks for its exceptions when it starts. Leaks are not asked for: an interpreter that ends leaves much behind."""
+    libraries = [subprocess.run(["g++", "-print-file-name=" + name], capture_output=True, text=True, check=True).stdout.strip()
+                 for name in ("libasan.so", "libstdc++.so")]
+    return {"LD_PRELOAD": " ".join(libraries), "PYTHONMALLOC": "malloc", "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1"}
 
 
 def built(release):

@@ -14,6 +14,7 @@
 #include "app/session/answers/why_cache.h"
 #include "app/session/answers/why_many.h"
 #include "app/session/answers/why_ragged.h"
+#include "app/session/answers/why_stages.h"
 #include "app/session/causes/why_run.h"
 #include "app/session/graph/graph_after.h"
 #include "app/session/graph/level_links.h"
@@ -382,6 +383,10 @@ Result<View> handle_why(SessionState& state, const Command& command, Outcome&) {
     const TraceStep* asPass = model->trace().find("vectorize");  // --passes +vectorize
     DYN_TRY(WhyView many, whyMany(asPass ? *asPass : model->many()));
     return makeView(std::move(many));
+  }
+  if (command.text("a") == "stages" && !model->typed().context->dims().hasSymbol("stages")) {
+    DYN_TRY(WhyView stages, whyStages(model->trace()));
+    return makeView(std::move(stages));
   }
   if (command.text("a") == "cache" && !model->typed().context->dims().hasSymbol("cache")) {
     DYN_TRY(WhyView cache, whyCache(model->signature()));
