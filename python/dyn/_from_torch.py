@@ -53,7 +53,8 @@ def _quiet() -> Iterator[None]:
 
 
 def _refused(step: str, fault: Exception) -> ModelError:
-    lines = [line.strip() for line in str(fault).splitlines() if line.strip()]
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(fault))  # the exporter colours its words
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     return ModelError(f"{step} refuses the model: {type(fault).__name__}: {lines[0] if lines else ''}", "torch",
                       notes=tuple(lines[1:20]))
 

@@ -119,8 +119,15 @@ def _with_numbers(graph: Any, numbers: dict[str, Any]) -> Any:
     return torch.fx.GraphModule(graph, copied)
 
 
+def _number(given: Any) -> Any:
+    return given.item() if isinstance(given, torch.Tensor) else given
+
+
 class _Runner:
     """Runs one graph: in Dyn if it can, else by its own code."""
+
+    # A model holds the numbers among its inputs; one that differs from call to call is not worth a model each time.
+    MOST_MODELS = 8
 
     def __init__(self, graph: Any, row: Graph) -> None:
         self.graph, self.row = graph, row
@@ -157,7 +164,7 @@ class _Runner:
         return (self.model is not None
                 and all(one is given[i] and one._version == version and one.data_ptr() == place
                         for i, (one, version, place) in self.seen)
-                and all(given[i].item() == number for i, number in self.numbers.items()))
+                and all(_number(given[i]) == number for i, number in self.numbers.items()))
 
     def left(self, reason: str, given: Any) -> Any:
         self.row.runs_in, self.row.reason, self.model = "torch", reason, None
@@ -167,6 +174,9 @@ class _Runner:
     def compile(self, given: Any) -> None:
         """Sets model; tensors: the inputs that it takes; wanted: where each result comes from; seen: the weights;
         numbers: what the model holds for good."""
+        if self.row.compilations_count >= self.MOST_MODELS and self.numbers:
+            names = ", ".join(f"'{self.inputs[i].name}'" for i in self.numbers)
+            raise Unsupported(f"unsupported: {names}: a number that differs from call to call")
         fakes = [node.meta.get("example_value") for node in self.inputs]
         plan: list[tuple[str, Any]] = []
         self.tensors: list[int] = []
@@ -202,8 +212,11 @@ class _Runner:
                 plan.append(("tensor", self.tensors.index(i)))
             elif str(fakes[i]) in places:
                 plan.append(("size", places[str(fakes[i])]))
+            elif isinstance(one, (int, float, bool)):
+                self.numbers[i] = one
+                plan.append(("number", one))
             else:
-                raise Unsupported(f"unsupported: input '{self.inputs[i].name}' is a number and no tensor's size")
+                raise Unsupported(f"unsupported: input '{self.inputs[i].name}' is neither a tensor nor a number")
         self.wanted: list[tuple[str, Any]] = []
         outputs = []
         memory = {fake.untyped_storage()._cdata for fake in fakes if isinstance(fake, torch.Tensor)}
@@ -224,7 +237,8 @@ class _Runner:
         if not outputs:
             raise Unsupported("unsupported: a graph without a tensor that it computes")
         tensors = [given[i].detach() for i in self.tensors]
-        graph = _with_numbers(self.graph, {self.inputs[i].name: number for i, number in self.numbers.items()})
+        graph = _with_numbers(self.graph, {self.inputs[i].name: number for i, number in self.numbers.items()
+                                           if isinstance(given[i], torch.Tensor)})
         program = _from_torch.exported(_Call(graph, plan, outputs).eval(), tensors, None,
                                        {"tensors": tuple(shapes)})
         _refuse(program)
