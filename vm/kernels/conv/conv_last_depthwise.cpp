@@ -32,7 +32,7 @@ class RowsTask {
   int64_t rowChunks() const { return partsOf(c.output[1], lines_.rows()); }
   int64_t channelChunks() const { return partsOf(c.groups, kChannelsTogether); }
   int64_t units() const { return c.batch * rowChunks() * channelChunks(); }
-  int64_t scratchElements() const { return tapsAt() + weightElements() + tableElements<int64_t>(c.taps()); }
+  int64_t scratchElements() const { return shiftedAt() + wholeLines(c.taps() * narrow_); }
 
   int32_t run(int64_t unit, float* scratch) const {
     const int64_t chunk = unit / channelChunks() % rowChunks(), image = unit / channelChunks() / rowChunks();
@@ -41,13 +41,21 @@ class RowsTask {
                   last = std::min(first + kChannelsTogether, c.groups);
     for (int64_t channel = first; channel < last;) {
       const bool line = channel + kLineLanes <= last;
-      const int64_t count = std::min(line ? kLineLanes : narrow_, last - channel);
-      const LaneKernel kernel = line ? convolutionKernels().line : convolutionKernels().lanes;
       const int64_t lanes = line ? kLineLanes : narrow_;
+      int64_t count = std::min(lanes, last - channel);
+      const float* weights =
+          work_.weights + channel * c.taps();  // [taps, vector] for each vector of channels
+      // Channels that do not fill a vector are computed with some of those before them, once more.
+      if (count < lanes && first + lanes <= last) {
+        channel = last - lanes;
+        count = lanes;
+        weights = shiftedWeights(channel, scratch);
+      }
+      const LaneKernel kernel = line ? convolutionKernels().line : convolutionKernels().lanes;
       if (count == lanes && runs_.count > 0)
-        sumInPlace(lanes, kernel, image, channel, begin, end, scratch);
+        sumInPlace(lanes, kernel, image, channel, weights, begin, end, scratch);
       else
-        sum(line ? lines_ : vectors_, kernel, image, channel, count, begin, end, scratch);
+        sum(line ? lines_ : vectors_, kernel, image, channel, count, weights, begin, end, scratch);
       channel += count;
     }
     if (!work_.epilogue || work_.epilogue.closed()) return DYN_KERNEL_OK;
@@ -129,6 +137,18 @@ class RowsTask {
   int64_t tapsAt() const { return startAt() + wholeLines((c.output[2] + 1) * kLineLanes); }
   int64_t startAt() const { return wholeLines(std::max(lines_.lastElements(), vectors_.lastElements())); }
 
+  int64_t shiftedAt() const { return tapsAt() + weightElements() + tableElements<int64_t>(c.taps()); }
+  // [taps, vector]: of a vector's channels from `channel` on, which no vector begins with.
+  const float* shiftedWeights(int64_t channel, float* scratch) const {
+    float* shifted = scratch + shiftedAt();
+    for (int64_t i = 0; i < narrow_; ++i) {
+      const float* own =
+          work_.weights + (channel + i) / narrow_ * narrow_ * c.taps() + (channel + i) % narrow_;
+      for (int64_t tap = 0; tap < c.taps(); ++tap) shifted[tap * narrow_ + i] = own[tap * narrow_];
+    }
+    return shifted;
+  }
+
   // What the kernels that sum tap by tap read: of each tap its weights, and how far its place is from the
   // first.
   struct TapTables {
@@ -151,7 +171,7 @@ class RowsTask {
   }
 
   void sum(const LaneFrame& frame, LaneKernel kernel, int64_t image, int64_t channel, int64_t count,
-           int64_t begin, int64_t end, float* scratch) const {
+           const float* weights, int64_t begin, int64_t end, float* scratch) const {
     const int64_t lanes = frame.lanes();
     const LaneRows held = frame.fillLast(work_.x + image * c.inputSize() * c.groups + channel, c.groups,
                                          count, begin, end, scratch);
@@ -159,7 +179,6 @@ class RowsTask {
     std::fill_n(start, lanes, 0.0f);
     if (work_.bias) std::copy_n(work_.bias + channel, count, start);
     const Places &down = frame.down().taps, &right = frame.right().taps;
-    const float* weights = work_.weights + channel * c.taps();  // [taps, vector] for each vector of channels
     const int64_t line = held.pitch * held.step, row = c.dilation[1] * line;
     const bool ofWindows = isWindow(right, c.output[2]);
     const TapTables taps =
@@ -185,10 +204,9 @@ class RowsTask {
   }
 
   // Channels that fill vectors.
-  void sumInPlace(int64_t lanes, LaneKernel kernel, int64_t image, int64_t channel, int64_t begin,
-                  int64_t end, float* scratch) const {
+  void sumInPlace(int64_t lanes, LaneKernel kernel, int64_t image, int64_t channel, const float* weights,
+                  int64_t begin, int64_t end, float* scratch) const {
     const float* x = work_.x + image * c.inputSize() * c.groups + channel;
-    const float* weights = work_.weights + channel * c.taps();  // [taps, vector] for each vector of channels
     const float* bias = work_.bias ? work_.bias + channel : nullptr;
     const int64_t line = c.dilation[1] * c.input[2] * c.groups;
     const std::optional<TileEnd> last = endOf(channel);
