@@ -210,27 +210,39 @@ class LaneTask {
  public:
   LaneTask(const Convolution& convolution, int64_t tasks)
       : c(convolution),
-        frame_(c, 0.0f, mostRowsFor(c, c.batch * (c.groups / convolutionKernels().narrow), tasks)),
+        frame_(c, 0.0f, mostRowsFor(c, c.batch * partsOf(c.groups, convolutionKernels().narrow), tasks)),
         window_(c.dilation[2] == 1 ? convolutionKernels().window(c.kernel[2], c.stride[2]) : nullptr) {}
 
   int64_t lanes() const { return frame_.lanes(); }
   int64_t rows() const { return frame_.rows(); }
-  // Whole groups of channels that go this way, from the first on.
-  int64_t groupCount() const { return frame_.suits() ? c.groups / lanes() : 0; }
+  // Channels that go this way, from the first on: whole groups, and those behind them where they are not too
+  // few.
+  int64_t channelCount() const {
+    if (!frame_.suits()) return 0;
+    const int64_t rest = c.groups % lanes();
+    return rest >= fewestChannels() ? c.groups : c.groups - rest;
+  }
+  int64_t groupCount() const { return partsOf(channelCount(), lanes()); }
   int64_t scratchElements() const {
     return frame_.frameElements() + frame_.tileElements() + factorElements() +
-           tableElements<int64_t>(c.taps());
+           tableElements<int64_t>(c.taps()) + lanes();
   }
 
-  // Output rows [begin, end) of a group of planes. `weights`: its own, [taps, lanes]; `bias`: lanes, or null.
-  // `made`: of `scratch`, in whose frame and table of taps the next call finds what all groups have in common.
-  void run(const float* input, const float* weights, const float* bias, int64_t begin, int64_t end,
-           float* output, float* scratch, LaneChunk& made) const {
+  // Output rows [begin, end) of a group of `count` planes, at most `lanes`. `weights`: its own, [taps, lanes];
+  // `bias`: `count`, or null. `made`: of `scratch`, in whose frame and table of taps the next call finds what
+  // all groups have in common.
+  void run(const float* input, int64_t count, const float* weights, const float* bias, int64_t begin,
+           int64_t end, float* output, float* scratch, LaneChunk& made) const {
     float *tile = scratch + frame_.frameElements(), *factors = tile + frame_.tileElements();
     int64_t* offsets = reinterpret_cast<int64_t*>(factors + factorElements());
+    float* start = reinterpret_cast<float*>(offsets) + tableElements<int64_t>(c.taps());
+    if (bias && count < lanes()) {
+      std::fill(std::copy_n(bias, count, start), start + lanes(), 0.0f);
+      bias = start;
+    }
     const TapWindow &down = frame_.down(), &right = frame_.right();
     if (made.end == 0) listOffsets(offsets);
-    const LaneRows held = frame_.fill(input, begin, end, scratch, made);
+    const LaneRows held = frame_.fill(input, count, begin, end, scratch, made);
     const ConvolutionKernels& kernels = convolutionKernels();
     if (!seesAllTaps())
       for (int64_t h = 0; h < down.count(); ++h)
@@ -243,21 +255,26 @@ class LaneTask {
       // Of the rows of taps those that meet the input.
       const Places live = placesInside(row * c.stride[1] - c.pad[1], c.dilation[1], c.input[1])
                               .within(down.taps.low, down.taps.high);
-      const int64_t skipped = live.low - down.taps.low, count = live.high - live.low;
+      const int64_t skipped = live.low - down.taps.low, rowsOfTaps = live.high - live.low;
       const float *from = held.at + (row - begin) * c.stride[1] * line,
                   *its = own + skipped * right.count() * lanes();
       float* to = tile + (row - begin) * c.output[2] * lanes();
       if (ofWindows)
-        window_(count, from + skipped * c.dilation[1] * line, c.dilation[1] * line, lanes(), its, bias, to,
+        window_(rowsOfTaps, from + skipped * c.dilation[1] * line, c.dilation[1] * line, lanes(), its, bias, to,
                 lanes(), c.output[2], nullptr);
       else
-        kernels.lanes(count * right.count(), from, c.stride[2] * lanes(), offsets + skipped * right.count(),
+        kernels.lanes(rowsOfTaps * right.count(), from, c.stride[2] * lanes(), offsets + skipped * right.count(),
                       its, bias, to, lanes(), c.output[2]);
     }
-    frame_.write(tile, begin, end, output);
+    frame_.write(tile, count, begin, end, scratch, output);
   }
 
  private:
+  // Where fewer channels are left they are faster plane by plane, the longer their rows are.
+  int64_t fewestChannels() const {
+    constexpr int64_t kSmall = 64, kMiddle = 512;  // places of the output
+    return c.outputSize() <= kSmall ? 1 : c.outputSize() <= kMiddle ? lanes() / 4 : lanes() / 2;
+  }
   bool seesAllTaps() const { return frame_.down().count() * frame_.right().count() == c.taps(); }
   int64_t factorElements() const { return tableElements<float>(c.taps() * lanes()); }
   void listOffsets(int64_t* to) const {
@@ -275,7 +292,7 @@ class LaneTask {
 
 // Of a task: groups of channels that are turned, and other channels.
 static int64_t ownElements(const Convolution& c, const RowTask& planes, const LaneTask& groups) {
-  const int64_t turned = groups.groupCount() * groups.lanes();
+  const int64_t turned = groups.channelCount();
   return wholeLines(std::max(turned > 0 ? groups.scratchElements() : 0,
                              turned < c.groups ? planes.scratchElements() : 0)) +
          Taps::elements(c, groups.lanes());
@@ -291,12 +308,12 @@ Status convRows(FlatCall& call, const ConvolutionCall& work) {
   const RowTask planes(c);
   const int64_t tasks = worthwhileTasks(call, depthwiseSteps(c));
   const LaneTask groups(c, tasks);
-  const int64_t lanes = groups.lanes(), turned = groups.groupCount() * lanes, others = c.groups - turned;
+  const int64_t lanes = groups.lanes(), turned = groups.channelCount(), others = c.groups - turned;
   Scratch scratch(call, 0, tasks, ownElements(c, planes, groups));
   if (!scratch) return scratch.status();
   // Units of an image are (group of channels, chunk of rows), then (channel, slice, chunk).
   const int64_t groupChunks = partsOf(c.output[1], groups.rows()), planeChunks = planes.chunkCount(),
-                groupUnits = turned / lanes * groupChunks;
+                groupUnits = groups.groupCount() * groupChunks;
   const UnequalUnits units{groupUnits, std::max<int64_t>(1, planesOfGroup(lanes) * planeChunks / groupChunks),
                            others * c.output[0] * planeChunks};
   EpilogueFault fault;
@@ -305,11 +322,12 @@ Status convRows(FlatCall& call, const ConvolutionCall& work) {
   };
   const auto runGroup = [&](int64_t image, int64_t unit, float* own, LaneChunk& made) {
     const int64_t first = unit / groupChunks * lanes, begin = unit % groupChunks * groups.rows(),
-                  end = std::min(begin + groups.rows(), c.output[1]), plane = image * c.groups + first;
-    groups.run(work.x + plane * c.inputSize(), work.weights + first * c.taps(),
+                  end = std::min(begin + groups.rows(), c.output[1]), plane = image * c.groups + first,
+                  count = std::min(lanes, turned - first);
+    groups.run(work.x + plane * c.inputSize(), count, work.weights + first * c.taps(),
                work.bias ? work.bias + first : nullptr, begin, end, work.y + plane * c.outputSize(), own,
                made);
-    finish(plane, lanes, begin * c.output[2], (end - begin) * c.output[2]);
+    finish(plane, count, begin * c.output[2], (end - begin) * c.output[2]);
   };
   const auto runPlane = [&](int64_t image, int64_t unit, Taps& taps, float* own) {
     const int64_t slice = unit / planeChunks % c.output[0], group = turned + unit / planeChunks / c.output[0],

@@ -122,7 +122,7 @@ class LanePool {
   void run(const float* input, int64_t chunk, float* output, float* scratch, LaneChunk& made) const {
     const Convolution& w = p_.window;
     const int64_t begin = chunk * rows(), end = std::min(begin + rows(), w.output[1]);
-    const LaneRows held = frame_.fill(input, begin, end, scratch, made);
+    const LaneRows held = frame_.fill(input, lanes(), begin, end, scratch, made);
     float *tile = scratch + frame_.frameElements(), *line = tile + frame_.tileElements();
     const int64_t down = frame_.down().count(), right = frame_.right().count();
     Table<int64_t> below(scratch + lineEnd()), beside(scratch + lineEnd() + tableElements<int64_t>(down));
@@ -140,7 +140,7 @@ class LanePool {
       }
       if (p_.mode != kMaximum) divide(to, begin + row);
     }
-    frame_.write(tile, begin, end, output);
+    frame_.write(tile, lanes(), begin, end, scratch, output);
   }
 
  private:
