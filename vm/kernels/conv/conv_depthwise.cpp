@@ -270,10 +270,16 @@ class LaneTask {
   }
 
  private:
-  // Where fewer channels are left they are faster plane by plane, the longer their rows are.
+  // A group takes as long with one channel as with all; planes take longer for a place, the shorter their rows
+  // are. So many sixteenths of the lanes take as long one by one.
   int64_t fewestChannels() const {
-    constexpr int64_t kSmall = 64, kMiddle = 512;  // places of the output
-    return c.outputSize() <= kSmall ? 1 : c.outputSize() <= kMiddle ? lanes() / 4 : lanes() / 2;
+    struct Least {
+      int64_t places, sixteenths;  // up to so many places of the output
+    };
+    constexpr Least kLeast[] = {{16, 2}, {64, 4}, {256, 5}, {512, 7}, {800, 8}, {INT64_MAX, 10}};
+    const Least* least = kLeast;
+    while (c.outputSize() > least->places) ++least;
+    return partsOf(least->sixteenths * lanes(), 16);
   }
   bool seesAllTaps() const { return frame_.down().count() * frame_.right().count() == c.taps(); }
   int64_t factorElements() const { return tableElements<float>(c.taps() * lanes()); }
