@@ -29,6 +29,7 @@ Convolution straightened(Convolution c) {
 // Output positions of a chunk: rows [row, row + rows) x columns [column, column + columns) of a slice.
 struct Chunk {
   int64_t slice = 0, row = 0, column = 0, rows = 0, columns = 0;
+  bool operator==(const Chunk&) const = default;
 };
 
 struct DirectTask {
@@ -89,16 +90,18 @@ struct DirectTask {
     return chunk;
   }
 
-  // Panels [panelBegin, panelEnd) of one chunk of one group of one image.
+  // Panels [panelBegin, panelEnd) of one chunk of one group of one image. `made`: the chunk that `scratch` was
+  // copied for before, with its padding; one of no rows: none.
   int32_t run(int64_t image, int64_t group, const Chunk& chunk, int64_t panelBegin, int64_t panelEnd,
-              float* scratch) const {
+              float* scratch, Chunk& made) const {
     const float* input = work.x + (image * c.groups + group) * c.channels * c.inputSize();
     const float* from = scratch + tileElements();
     if (inPlace)
       from = input + (chunk.slice * c.stride[0] - c.pad[0]) * sliceSize +
              (chunk.row * c.stride[1] - c.pad[1]) * rowLength + chunk.column * c.stride[2] - c.pad[2];
     else
-      copyPadded(input, chunk, scratch + tileElements());
+      copyPadded(input, chunk, made == chunk, scratch + tileElements());
+    made = chunk;
     const int64_t position = (chunk.slice * c.output[1] + chunk.row) * c.output[2] + chunk.column;
     for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
       if (work.call.cancelled()) return DYN_KERNEL_OK;
@@ -141,7 +144,8 @@ struct DirectTask {
     }
   }
 
-  void copyPadded(const float* input, const Chunk& chunk, float* to) const {
+  // `isPadded`: the padding is there already.
+  void copyPadded(const float* input, const Chunk& chunk, bool isPadded, float* to) const {
     const int64_t left = chunk.column * c.stride[2] - c.pad[2];
     const Places inside = placesInside(left, 1, c.input[2]).within(0, rowLength);
     const int64_t wanted = (chunk.rows - 1) * c.stride[1] + c.reach(1) + 1;
@@ -152,14 +156,11 @@ struct DirectTask {
         const int64_t id = chunk.slice * c.stride[0] - c.pad[0] + d;
         for (int64_t h = 0; h < wanted; ++h, row += rowLength) {
           const int64_t ih = chunk.row * c.stride[1] - c.pad[1] + h;
-          if (id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1]) {
-            zeroShort(rowLength, row);
-            continue;
-          }
-          zeroShort(inside.low, row);
+          const bool outside = id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1];
+          if (!isPadded) zeroShort(rowLength, row);
+          if (outside) continue;
           copyShort(from + (id * c.input[1] + ih) * c.input[2] + left + inside.low, inside.high - inside.low,
                     row + inside.low);
-          zeroShort(rowLength - inside.high, row + inside.high);
         }
       }
     }
@@ -187,11 +188,12 @@ Status convDirect(FlatCall& call, const ConvolutionCall& work) {
   call.split(c.batch * c.groups * chunks * panels, static_cast<uint32_t>(tasks),
              [&](int64_t begin, int64_t end) {
                float* memory = scratch.next();
+               Chunk made;
                forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
                  const int64_t plane = whole / chunks;
                  if (!call.cancelled())
                    fault.note(task.run(plane / c.groups, plane % c.groups, task.chunk(whole % chunks),
-                                       panelBegin, panelEnd, memory));
+                                       panelBegin, panelEnd, memory, made));
                });
              });
   return fault.status();
