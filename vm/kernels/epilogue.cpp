@@ -95,8 +95,7 @@ int32_t Epilogue::run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int
   if (channels_ == 0) return function_(buffers_.data(), scalars, rowBegin, rowEnd, nullptr);
   const bool whole = columnBegin == 0 && columnEnd == channels_;
   if (whole && even_) return runAsOneRow(rowBegin * channels_, rowEnd * channels_);
-  if (whole)
-    return function_(buffers_.data(), scalars, rowBegin * channels_, rowEnd * channels_, nullptr);
+  if (whole) return function_(buffers_.data(), scalars, rowBegin * channels_, rowEnd * channels_, nullptr);
   for (int64_t row = rowBegin; row < rowEnd; ++row) {
     const int64_t begin = row * channels_ + columnBegin, end = row * channels_ + columnEnd;
     const int32_t fault =

@@ -43,7 +43,9 @@ struct EpilogueNumber {
     return {number & kMostKernels, {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0}};
   }
   constexpr int32_t number() const {
-    const int32_t bits = form.even ? kEven : (form.bias ? 1 : 0) | (form.low ? 2 : 0) | (form.zero ? 4 : 0) | (form.high ? 8 : 0);
+    const int32_t bits =
+        form.even ? kEven
+                  : (form.bias ? 1 : 0) | (form.low ? 2 : 0) | (form.zero ? 4 : 0) | (form.high ? 8 : 0);
     return kernelPlusOne | bits << kKernelBits;
   }
 };

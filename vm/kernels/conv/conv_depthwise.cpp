@@ -260,11 +260,11 @@ class LaneTask {
                   *its = own + skipped * right.count() * lanes();
       float* to = tile + (row - begin) * c.output[2] * lanes();
       if (ofWindows)
-        window_(rowsOfTaps, from + skipped * c.dilation[1] * line, c.dilation[1] * line, lanes(), its, bias, to,
-                lanes(), c.output[2], nullptr);
+        window_(rowsOfTaps, from + skipped * c.dilation[1] * line, c.dilation[1] * line, lanes(), its, bias,
+                to, lanes(), c.output[2], nullptr);
       else
-        kernels.lanes(rowsOfTaps * right.count(), from, c.stride[2] * lanes(), offsets + skipped * right.count(),
-                      its, bias, to, lanes(), c.output[2]);
+        kernels.lanes(rowsOfTaps * right.count(), from, c.stride[2] * lanes(),
+                      offsets + skipped * right.count(), its, bias, to, lanes(), c.output[2]);
     }
     frame_.write(tile, count, begin, end, scratch, output);
   }

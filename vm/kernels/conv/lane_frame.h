@@ -57,9 +57,7 @@ class LaneFrame {
   const TapWindow& down() const { return down_; }
   const TapWindow& right() const { return right_; }
   int64_t columns() const { return columns_; }  // that the windows of an output row reach over
-  int64_t frameElements() const {
-    return planesAt() + tableElements<int64_t>(lanes_);
-  }
+  int64_t frameElements() const { return planesAt() + tableElements<int64_t>(lanes_); }
   int64_t tileElements() const { return rows_ * c.output[2] * lanes_; }
 
   // From `count` planes, at most `lanes`, each c.inputSize() elements long, from `input` on. Lanes beyond hold
