@@ -14,8 +14,8 @@
 
 namespace dyn {
 
-// The form of a kernel that works on a tile of the product in `product`, one of its buffers; neither closed nor
-// even where it does anything else. A closed one's buffers have one order only.
+// The form of a kernel that works on a tile of the product in `product`, one of its buffers; neither closed
+// nor even where it does anything else. A closed one's buffers have one order only.
 EpilogueForm closedFormOf(const loop::Kernel& kernel, const loop::Buffer* product);
 
 }  // namespace dyn

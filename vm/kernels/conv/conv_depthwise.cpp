@@ -228,9 +228,9 @@ class LaneTask {
            tableElements<int64_t>(c.taps()) + lanes();
   }
 
-  // Output rows [begin, end) of a group of `count` planes, at most `lanes`. `weights`: its own, [taps, lanes];
-  // `bias`: `count`, or null. `made`: of `scratch`, in whose frame and table of taps the next call finds what
-  // all groups have in common.
+  // Output rows [begin, end) of a group of `count` planes, at most `lanes`. `weights`: its own, [taps,
+  // lanes]; `bias`: `count`, or null. `made`: of `scratch`, in whose frame and table of taps the next call
+  // finds what all groups have in common.
   void run(const float* input, int64_t count, const float* weights, const float* bias, int64_t begin,
            int64_t end, float* output, float* scratch, LaneChunk& made) const {
     float *tile = scratch + frame_.frameElements(), *factors = tile + frame_.tileElements();
@@ -270,8 +270,8 @@ class LaneTask {
   }
 
  private:
-  // A group takes as long with one channel as with all; planes take longer for a place, the shorter their rows
-  // are. So many sixteenths of the lanes take as long one by one.
+  // A group takes as long with one channel as with all; planes take longer for a place, the shorter their
+  // rows are. So many sixteenths of the lanes take as long one by one.
   int64_t fewestChannels() const {
     struct Least {
       int64_t places, sixteenths;  // up to so many places of the output

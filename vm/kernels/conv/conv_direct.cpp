@@ -119,8 +119,8 @@ struct DirectTask {
     return chunk;
   }
 
-  // Panels [panelBegin, panelEnd) of one chunk of one group of one image. `made`: the chunk that `scratch` was
-  // copied for before, with its padding; one of no rows: none.
+  // Panels [panelBegin, panelEnd) of one chunk of one group of one image. `made`: the chunk that `scratch`
+  // was copied for before, with its padding; one of no rows: none.
   int32_t run(int64_t image, int64_t group, const Chunk& chunk, int64_t panelBegin, int64_t panelEnd,
               float* scratch, Chunk& made) const {
     const float* input = work.x + (image * c.groups + group) * c.channels * c.inputSize();

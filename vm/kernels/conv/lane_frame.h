@@ -60,9 +60,9 @@ class LaneFrame {
   int64_t frameElements() const { return planesAt() + tableElements<int64_t>(lanes_); }
   int64_t tileElements() const { return rows_ * c.output[2] * lanes_; }
 
-  // From `count` planes, at most `lanes`, each c.inputSize() elements long, from `input` on. Lanes beyond hold
-  // what the last one does. `scratch` holds frameElements(), which nobody else writes until the next call with
-  // the same `made`. The pitch is columns().
+  // From `count` planes, at most `lanes`, each c.inputSize() elements long, from `input` on. Lanes beyond
+  // hold what the last one does. `scratch` holds frameElements(), which nobody else writes until the next
+  // call with the same `made`. The pitch is columns().
   LaneRows fill(const float* input, int64_t count, int64_t begin, int64_t end, float* scratch,
                 LaneChunk& made) const;
   // From `count` channels, at most `lanes`, of an image that has its channels last, `pitch` of them. Whole

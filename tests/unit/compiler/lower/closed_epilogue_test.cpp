@@ -65,7 +65,7 @@ TEST(ClosedEpilogue, evenOnesDependOnTheirOwnPlaceAlone) {
   EXPECT_EQ(formOf("in b: f32[n, 41], ", "", c + " * b[u, dim(p) + e]"), none);  // rows of another length
   EXPECT_EQ(formOf("in b: f32[n, 1], ", "", c + " * b[0, 0]"), even);            // one element
   EXPECT_EQ(formOf("", "", c + " * c[0, 0]"), none);                             // of the tile: another row's
-  EXPECT_EQ(formOf("", "", "select(u < 3, " + c + ", 0.0)"), none);                // the number of the row
+  EXPECT_EQ(formOf("", "", "select(u < 3, " + c + ", 0.0)"), none);              // the number of the row
 }
 
 TEST(ClosedEpilogue, theNumberHoldsKernelAndForm) {

@@ -1,5 +1,5 @@
-// Convolutions of small images in planes, many of them in one call: what their kernels keep from image to image,
-// channels that do not fill vectors, and epilogues that see whole planes as one row.
+// Convolutions of small images in planes, many of them in one call: what their kernels keep from image to
+// image, channels that do not fill vectors, and epilogues that see whole planes as one row.
 #include <gmock/gmock.h>
 
 #include <algorithm>
