@@ -1,6 +1,8 @@
 #include "compiler/lower/closed_epilogue.h"
 
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/loop/expr_forms.h"
 
@@ -19,6 +21,7 @@ using loop::StmtKind;
 struct OneStore {
   const Stmt* store = nullptr;
   std::unordered_map<uint32_t, Expr> lets;
+  std::optional<Expr> column;  // the variable of its one loop
 
   explicit OneStore(const loop::Kernel& kernel) {
     std::vector<const Stmt*> waiting{kernel.body.get()};
@@ -29,6 +32,7 @@ struct OneStore {
       waiting.pop_back();
       for (const loop::StmtRef& child : stmt.children) waiting.push_back(child.get());
       loops += stmt.kind == StmtKind::loop;
+      if (stmt.kind == StmtKind::loop) column = stmt.variable;
       stores += stmt.kind == StmtKind::store;
       if (stmt.kind == StmtKind::store) store = &stmt;
       if (stmt.kind == StmtKind::let) lets.emplace(stmt.variable.id(), stmt.value);
@@ -48,6 +52,37 @@ class FormReader {
  public:
   FormReader(const loop::Kernel& kernel, const Buffer* product) : product_(product), from_(kernel) {}
 
+  // Is each element made of elements at its own place and of single ones?
+  bool isEven() const {
+    if (!from_.store || from_.store->buffer->dtype != Dtype::f32 || product_->dtype != Dtype::f32 ||
+        !columnIsLast())
+      return false;
+    std::vector<Expr> waiting{from_.store->value};
+    std::unordered_set<uint32_t> seen;
+    while (!waiting.empty()) {
+      const Expr e = from_.resolved(waiting.back());
+      waiting.pop_back();
+      if (!seen.insert(e.id()).second) continue;
+      switch (e.kind()) {
+        case ExprKind::intConstant:
+        case ExprKind::realConstant:
+          break;
+        case ExprKind::load:
+          if (!isItsOwn(e)) return false;
+          break;
+        case ExprKind::unary:
+        case ExprKind::binary:
+        case ExprKind::select:
+        case ExprKind::cast:
+          for (const Expr& operand : e.operands()) waiting.push_back(operand);
+          break;
+        default:
+          return false;
+      }
+    }
+    return true;
+  }
+
   // `buffers`: bias, low and high.
   EpilogueForm read(std::vector<const Buffer*>& buffers) const {
     if (!from_.store || from_.store->buffer->dtype != Dtype::f32 || product_->dtype != Dtype::f32) return {};
@@ -66,6 +101,26 @@ class FormReader {
   }
 
  private:
+  // Is the last index of the store the column, and no other one of it?
+  bool columnIsLast() const {
+    const std::vector<Expr>& index = from_.store->index;
+    if (index.empty() || !from_.column || !isBinary(index.back(), BinaryOp::add)) return false;
+    const std::span<const Expr> sum = index.back().operands();
+    if (sum[0].kind() != ExprKind::dim || !sum[1].same(*from_.column)) return false;
+    for (const Expr& at : std::span(index).first(index.size() - 1))
+      if (mentions(from_.resolved(at), *from_.column)) return false;
+    return true;
+  }
+  // The element of the store's place in a buffer of the same shape, or the first one of any.
+  bool isItsOwn(const Expr& load) const {
+    const std::vector<Expr>&shape = load.buffer()->shape, &result = from_.store->buffer->shape;
+    bool same = isAtStore(load.operands()) && shape.size() == result.size();
+    for (size_t i = 0; same && i < shape.size(); ++i) same = shape[i].same(result[i]);
+    if (same) return true;
+    for (const Expr& at : load.operands())
+      if (!isZero(at)) return false;
+    return load.buffer() != product_;
+  }
   bool isProduct(Expr e) const {
     return e.kind() == ExprKind::load && e.buffer() == product_ && isAtStore(e.operands());
   }
@@ -120,11 +175,13 @@ class FormReader {
 
 EpilogueForm closedFormOf(const loop::Kernel& kernel, const Buffer* product) {
   std::vector<const Buffer*> read;
-  const EpilogueForm form = FormReader(kernel, product).read(read);
+  const FormReader reader(kernel, product);
+  const EpilogueForm form = reader.read(read), other{.even = reader.isEven()};
+  if (!form.isClosed()) return other;
   // Behind them: the product and the result.
   if (kernel.buffers.size() != read.size() + 2 ||
       !std::equal(read.begin(), read.end(), kernel.buffers.begin()) || kernel.buffers[read.size()] != product)
-    return {};
+    return other;
   return form;
 }
 

@@ -54,6 +54,7 @@ Status Epilogue::bind(const FlatCall& call, int32_t number, size_t firstExtra,
                                  std::span(results).first(count), scalars, kColumns);
       !status.ok())
     return status;
+  even_ = named.form.even && !apart_;
   close(named.form);
   return okStatus();
 }
@@ -70,17 +71,35 @@ void Epilogue::close(EpilogueForm form) {
   closed_ = !std::isnan(end_.low) && !std::isnan(end_.high);
 }
 
+// Its columns are the elements of the whole result.
+int32_t Epilogue::runAsOneRow(int64_t begin, int64_t end) const {
+  int64_t scalars[kMostScalars];
+  std::copy_n(scalars_.data(), scalarCount_, scalars);
+  scalars[scalarCount_] = begin;
+  scalars[scalarCount_ + 1] = end;
+  return function_(buffers_.data(), scalars, 0, 1, nullptr);
+}
+
+int32_t Epilogue::runRows(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd,
+                          int64_t length) const {
+  return even_ && rowBegin < rowEnd && columnEnd - columnBegin == length
+             ? runAsOneRow(rowBegin * length, rowEnd * length)
+             : run(rowBegin, rowEnd, columnBegin, columnEnd);
+}
+
 int32_t Epilogue::run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const {
   int64_t scalars[kMostScalars];
   std::copy_n(scalars_.data(), scalarCount_, scalars);
   scalars[scalarCount_] = channels_ > 0 ? 0 : columnBegin;
   scalars[scalarCount_ + 1] = channels_ > 0 ? 1 : columnEnd;
   if (channels_ == 0) return function_(buffers_.data(), scalars, rowBegin, rowEnd, nullptr);
-  if (columnBegin == 0 && columnEnd == channels_)
-    return function_(buffers_.data(), scalars, rowBegin * channels_, rowEnd * channels_, nullptr);
+  const bool whole = columnBegin == 0 && columnEnd == channels_;
+  if (whole && even_) return runAsOneRow(rowBegin * channels_, rowEnd * channels_);
+  if (whole) return function_(buffers_.data(), scalars, rowBegin * channels_, rowEnd * channels_, nullptr);
   for (int64_t row = rowBegin; row < rowEnd; ++row) {
-    const int32_t fault = function_(buffers_.data(), scalars, row * channels_ + columnBegin,
-                                    row * channels_ + columnEnd, nullptr);
+    const int64_t begin = row * channels_ + columnBegin, end = row * channels_ + columnEnd;
+    const int32_t fault =
+        even_ ? runAsOneRow(begin, end) : function_(buffers_.data(), scalars, begin, end, nullptr);
     if (fault != DYN_KERNEL_OK) return fault;
   }
   return DYN_KERNEL_OK;

@@ -55,6 +55,10 @@ class Epilogue : public BoundKernel {
   // Returns the kernel's fault, 0 if absent. Thread-safe.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd) const;
 
+  // The same, of rows of `length` elements: an even one sees whole rows as one.
+  int32_t runRows(int64_t rowBegin, int64_t rowEnd, int64_t columnBegin, int64_t columnEnd,
+                  int64_t length) const;
+
   // That of a convolution whose results are planes of one place each, `channels` an image: its rows. The one
   // that is returned has images as rows and channels as columns.
   Epilogue ofImagesOfOnePlace(int64_t channels) const;
@@ -71,8 +75,9 @@ class Epilogue : public BoundKernel {
 
  private:
   void close(EpilogueForm form);
+  int32_t runAsOneRow(int64_t begin, int64_t end) const;
 
-  bool apart_ = false, closed_ = false;
+  bool apart_ = false, closed_ = false, even_ = false;
   int64_t channels_ = 0;  // 0: its rows are the kernel's
   TileEnd end_;
 };

@@ -29,7 +29,14 @@ inline void copyShort(const float* from, int64_t count, float* to) {
     four(to + i) = four(from + i);
     four(to + i + 4) = four(from + i + 4);
   }
-  for (; i < count; ++i) to[i] = from[i];
+  if (i == count) return;
+  if (count < 4) {
+    for (; i < count; ++i) to[i] = from[i];
+    return;
+  }
+  // The last four may overlap those before.
+  if (i + 4 < count) four(to + i) = four(from + i);
+  four(to + count - 4) = four(from + count - 4);
 }
 // Writes whole fours: up to three floats beyond the last.
 inline void zeroShort(int64_t count, float* to) {

@@ -210,45 +210,95 @@ class LaneTask {
  public:
   LaneTask(const Convolution& convolution, int64_t tasks)
       : c(convolution),
-        frame_(c, 0.0f, mostRowsFor(c, c.batch * (c.groups / convolutionKernels().narrow), tasks)) {}
+        frame_(c, 0.0f, mostRowsFor(c, c.batch * partsOf(c.groups, convolutionKernels().narrow), tasks)),
+        window_(c.dilation[2] == 1 ? convolutionKernels().window(c.kernel[2], c.stride[2]) : nullptr) {}
 
   int64_t lanes() const { return frame_.lanes(); }
   int64_t rows() const { return frame_.rows(); }
-  // Whole groups of channels that go this way, from the first on.
-  int64_t groupCount() const { return frame_.suits() ? c.groups / lanes() : 0; }
-  int64_t scratchElements() const { return frame_.frameElements() + frame_.tileElements(); }
+  // Channels that go this way, from the first on: whole groups, and those behind them where they are not too
+  // few.
+  int64_t channelCount() const {
+    if (!frame_.suits()) return 0;
+    const int64_t rest = c.groups % lanes();
+    return rest >= fewestChannels() ? c.groups : c.groups - rest;
+  }
+  int64_t groupCount() const { return partsOf(channelCount(), lanes()); }
+  int64_t scratchElements() const {
+    return frame_.frameElements() + frame_.tileElements() + factorElements() +
+           tableElements<int64_t>(c.taps()) + lanes();
+  }
 
-  // Output rows [begin, end) of a group of planes. `weights`: its own, [taps, lanes]; `bias`: lanes, or null.
-  void run(const float* input, const float* weights, const float* bias, int64_t begin, int64_t end,
-           float* output, Taps& taps, float* scratch) const {
-    const LaneRows held = frame_.fill(input, begin, end, scratch);
-    float* tile = scratch + frame_.frameElements();
+  // Output rows [begin, end) of a group of `count` planes, at most `lanes`. `weights`: its own, [taps,
+  // lanes]; `bias`: `count`, or null. `made`: of `scratch`, in whose frame and table of taps the next call
+  // finds what all groups have in common.
+  void run(const float* input, int64_t count, const float* weights, const float* bias, int64_t begin,
+           int64_t end, float* output, float* scratch, LaneChunk& made) const {
+    float *tile = scratch + frame_.frameElements(), *factors = tile + frame_.tileElements();
+    int64_t* offsets = reinterpret_cast<int64_t*>(factors + factorElements());
+    float* start = reinterpret_cast<float*>(offsets) + tableElements<int64_t>(c.taps());
+    if (bias && count < lanes()) {
+      std::fill(std::copy_n(bias, count, start), start + lanes(), 0.0f);
+      bias = start;
+    }
     const TapWindow &down = frame_.down(), &right = frame_.right();
-    taps.factors.clear();
-    taps.offsets.clear();
-    for (int64_t h = 0; h < down.count(); ++h)
-      for (int64_t w = 0; w < right.count(); ++w) {
-        taps.offsets.add((h * c.dilation[1] * held.pitch + w * c.dilation[2]) * lanes());
-        const float* own = weights + ((down.taps.low + h) * c.kernel[2] + right.taps.low + w) * lanes();
-        for (int64_t lane = 0; lane < lanes(); ++lane) taps.factors.add(own[lane]);
-      }
-    for (int64_t row = 0; row < end - begin; ++row)
-      convolutionKernels().lanes(taps.offsets.size(), held.at + row * c.stride[1] * held.pitch * lanes(),
-                                 c.stride[2] * lanes(), taps.offsets.data(), taps.factors.data(), bias,
-                                 tile + row * c.output[2] * lanes(), lanes(), c.output[2]);
-    frame_.write(tile, begin, end, output);
+    if (made.end == 0) listOffsets(offsets);
+    const LaneRows held = frame_.fill(input, count, begin, end, scratch, made);
+    const ConvolutionKernels& kernels = convolutionKernels();
+    if (!seesAllTaps())
+      for (int64_t h = 0; h < down.count(); ++h)
+        kernels.gather(weights + ((down.taps.low + h) * c.kernel[2] + right.taps.low) * lanes(), lanes(),
+                       right.count(), factors + h * right.count() * lanes());
+    const float* own = seesAllTaps() ? weights : factors;
+    const int64_t line = held.pitch * lanes();
+    const bool ofWindows = window_ && right.count() == c.kernel[2] && c.output[2] >= kernels.fewestPositions;
+    for (int64_t row = begin; row < end; ++row) {
+      // Of the rows of taps those that meet the input.
+      const Places live = placesInside(row * c.stride[1] - c.pad[1], c.dilation[1], c.input[1])
+                              .within(down.taps.low, down.taps.high);
+      const int64_t skipped = live.low - down.taps.low, rowsOfTaps = live.high - live.low;
+      const float *from = held.at + (row - begin) * c.stride[1] * line,
+                  *its = own + skipped * right.count() * lanes();
+      float* to = tile + (row - begin) * c.output[2] * lanes();
+      if (ofWindows)
+        window_(rowsOfTaps, from + skipped * c.dilation[1] * line, c.dilation[1] * line, lanes(), its, bias,
+                to, lanes(), c.output[2], nullptr);
+      else
+        kernels.lanes(rowsOfTaps * right.count(), from, c.stride[2] * lanes(),
+                      offsets + skipped * right.count(), its, bias, to, lanes(), c.output[2]);
+    }
+    frame_.write(tile, count, begin, end, scratch, output);
   }
 
  private:
+  // A group takes as long with one channel as with all; planes take longer for a place, the shorter their
+  // rows are. So many sixteenths of the lanes take as long one by one.
+  int64_t fewestChannels() const {
+    struct Least {
+      int64_t places, sixteenths;  // up to so many places of the output
+    };
+    constexpr Least kLeast[] = {{16, 2}, {64, 4}, {256, 5}, {512, 7}, {800, 8}, {INT64_MAX, 10}};
+    const Least* least = kLeast;
+    while (c.outputSize() > least->places) ++least;
+    return partsOf(least->sixteenths * lanes(), 16);
+  }
+  bool seesAllTaps() const { return frame_.down().count() * frame_.right().count() == c.taps(); }
+  int64_t factorElements() const { return tableElements<float>(c.taps() * lanes()); }
+  void listOffsets(int64_t* to) const {
+    for (int64_t h = 0; h < frame_.down().count(); ++h)
+      for (int64_t w = 0; w < frame_.right().count(); ++w)
+        *to++ = (h * c.dilation[1] * frame_.columns() + w * c.dilation[2]) * lanes();
+  }
+
   const Convolution& c;
   const LaneFrame frame_;
+  const WindowKernel window_;  // or null
 };
 
 }  // namespace
 
 // Of a task: groups of channels that are turned, and other channels.
 static int64_t ownElements(const Convolution& c, const RowTask& planes, const LaneTask& groups) {
-  const int64_t turned = groups.groupCount() * groups.lanes();
+  const int64_t turned = groups.channelCount();
   return wholeLines(std::max(turned > 0 ? groups.scratchElements() : 0,
                              turned < c.groups ? planes.scratchElements() : 0)) +
          Taps::elements(c, groups.lanes());
@@ -264,25 +314,26 @@ Status convRows(FlatCall& call, const ConvolutionCall& work) {
   const RowTask planes(c);
   const int64_t tasks = worthwhileTasks(call, depthwiseSteps(c));
   const LaneTask groups(c, tasks);
-  const int64_t lanes = groups.lanes(), turned = groups.groupCount() * lanes, others = c.groups - turned;
+  const int64_t lanes = groups.lanes(), turned = groups.channelCount(), others = c.groups - turned;
   Scratch scratch(call, 0, tasks, ownElements(c, planes, groups));
   if (!scratch) return scratch.status();
   // Units of an image are (group of channels, chunk of rows), then (channel, slice, chunk).
   const int64_t groupChunks = partsOf(c.output[1], groups.rows()), planeChunks = planes.chunkCount(),
-                groupUnits = turned / lanes * groupChunks;
+                groupUnits = groups.groupCount() * groupChunks;
   const UnequalUnits units{groupUnits, std::max<int64_t>(1, planesOfGroup(lanes) * planeChunks / groupChunks),
                            others * c.output[0] * planeChunks};
   EpilogueFault fault;
   const auto finish = [&](int64_t plane, int64_t count, int64_t first, int64_t positions) {
     fault.note(finishRows(work, plane, plane + count, first, first + positions, c.outputSize()));
   };
-  const auto runGroup = [&](int64_t image, int64_t unit, Taps& taps, float* own) {
+  const auto runGroup = [&](int64_t image, int64_t unit, float* own, LaneChunk& made) {
     const int64_t first = unit / groupChunks * lanes, begin = unit % groupChunks * groups.rows(),
-                  end = std::min(begin + groups.rows(), c.output[1]), plane = image * c.groups + first;
-    groups.run(work.x + plane * c.inputSize(), work.weights + first * c.taps(),
-               work.bias ? work.bias + first : nullptr, begin, end, work.y + plane * c.outputSize(), taps,
-               own);
-    finish(plane, lanes, begin * c.output[2], (end - begin) * c.output[2]);
+                  end = std::min(begin + groups.rows(), c.output[1]), plane = image * c.groups + first,
+                  count = std::min(lanes, turned - first);
+    groups.run(work.x + plane * c.inputSize(), count, work.weights + first * c.taps(),
+               work.bias ? work.bias + first : nullptr, begin, end, work.y + plane * c.outputSize(), own,
+               made);
+    finish(plane, count, begin * c.output[2], (end - begin) * c.output[2]);
   };
   const auto runPlane = [&](int64_t image, int64_t unit, Taps& taps, float* own) {
     const int64_t slice = unit / planeChunks % c.output[0], group = turned + unit / planeChunks / c.output[0],
@@ -294,18 +345,18 @@ Status convRows(FlatCall& call, const ConvolutionCall& work) {
     finish(plane, 1, (slice * c.output[1] + chunk.rowBegin) * c.output[2] + chunk.columnBegin,
            chunk.rows() == 1 ? chunk.columns() : chunk.rows() * c.output[2]);
   };
-  const auto runUnit = [&](int64_t image, int64_t unit, Taps& taps, float* own) {
-    if (unit < groupUnits)
-      runGroup(image, unit, taps, own);
-    else
-      runPlane(image, unit - groupUnits, taps, own);
+  const auto runUnit = [&](int64_t image, int64_t unit, Taps& taps, float* own, LaneChunk& made) {
+    if (unit < groupUnits) return runGroup(image, unit, own, made);
+    made = LaneChunk();  // planes take the same memory
+    runPlane(image, unit - groupUnits, taps, own);
   };
   call.split(c.batch * units.total(), static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     float* own = scratch.next();
+    LaneChunk made;
     Taps taps(c, lanes, own + ownElements(c, planes, groups) - Taps::elements(c, lanes));
     forEachWhole(begin, end, units.total(), [&](int64_t image, int64_t low, int64_t high) {
       for (int64_t unit = units.from(low); unit < units.from(high) && !call.cancelled(); ++unit)
-        runUnit(image, unit, taps, own);
+        runUnit(image, unit, taps, own, made);
     });
   });
   return fault.status();

@@ -5,6 +5,9 @@
 // the input is read as it is; only where windows reach beyond it, the rows behind a chunk of output rows are
 // copied with their padding. Tiles have their positions in rows, the result in columns: they are turned when
 // they are written.
+//
+// Images of a few places in short rows would make tiles of a few rows, which wait for weights: each of them
+// reads all. There the elements of each step are copied side by side, and one tile takes all places.
 #include <array>
 #include <vector>
 
@@ -19,6 +22,7 @@ constexpr int64_t kPositions = 512;  // of a chunk, about
 constexpr int64_t kCopiedElements =
     1 << 16;                           // of input copied for a chunk, at most where a few positions allow it
 constexpr int64_t kDepthBlock = 2048;  // k steps whose weights stay in the L2 cache
+constexpr int64_t kShortRow = 4;       // of places
 
 // A pointwise one has one long row of positions.
 Convolution straightened(Convolution c) {
@@ -26,37 +30,62 @@ Convolution straightened(Convolution c) {
   return c;
 }
 
+// Do no windows reach beyond the input?
+bool isInPlace(const Convolution& c) {
+  bool inside = true;
+  for (size_t i = 0; i < 3; ++i)
+    inside &= c.pad[i] <= 0 && (c.output[i] - 1) * c.stride[i] - c.pad[i] + c.reach(i) < c.input[i];
+  return inside;
+}
+
 // Output positions of a chunk: rows [row, row + rows) x columns [column, column + columns) of a slice.
 struct Chunk {
   int64_t slice = 0, row = 0, column = 0, rows = 0, columns = 0;
+  bool operator==(const Chunk&) const = default;
 };
 
 struct DirectTask {
   const ConvolutionCall& work;
   const Convolution c;
   FilterPanels panels;
-  bool inPlace = true;
+  const bool inPlace;
+  const bool sideBySide;                                    // the places of each step
   int64_t rows = 0, columns = 0;                            // of a chunk
   int64_t rowLength = 0, sliceSize = 0, channelStride = 0;  // of the input as the kernels read it
   Table<int64_t> offsets;                                   // of each (channel, tap)
+  Table<int64_t> reads;  // side by side: pairs of an element of a channel, and where it goes
 
   explicit DirectTask(const ConvolutionCall& convolution)
-      : work(convolution), c(straightened(convolution.c)), panels(c) {
-    for (size_t i = 0; i < 3; ++i)
-      inPlace &= c.pad[i] <= 0 && (c.output[i] - 1) * c.stride[i] - c.pad[i] + c.reach(i) < c.input[i];
+      : work(convolution),
+        c(straightened(convolution.c)),
+        panels(c),
+        inPlace(isInPlace(c)),
+        sideBySide(takesSideBySide(c)) {
     columns = evenPart(c.output[2], kPositions);
     rows = columns < c.output[2] ? 1 : evenPart(c.output[1], std::max<int64_t>(1, kPositions / columns));
-    while (!inPlace && rows > 1 && copiedElements() > kCopiedElements) rows = evenPart(c.output[1], rows / 2);
-    while (!inPlace && columns > panels.kernels.maxRows && copiedElements() > kCopiedElements)
+    while (!inPlace && !sideBySide && rows > 1 && copiedElements() > kCopiedElements)
+      rows = evenPart(c.output[1], rows / 2);
+    while (!inPlace && !sideBySide && columns > panels.kernels.maxRows && copiedElements() > kCopiedElements)
       columns = evenPart(c.output[2], columns / 2);
     rowLength = inPlace ? c.input[2] : copiedColumns();
     sliceSize = rowLength * (inPlace ? c.input[1] : copiedRows());
     channelStride = inPlace ? c.inputSize() : oddLineStride(sliceSize * (c.reach(0) + 1));
+    if (sideBySide) channelStride = c.taps() * c.outputSize();
   }
 
-  int64_t tableElements() const { return kernels::tableElements<int64_t>(c.depth()); }
+  int64_t offsetElements() const { return kernels::tableElements<int64_t>(c.depth()); }
+  int64_t tableElements() const {
+    return offsetElements() +
+           (sideBySide ? kernels::tableElements<int64_t>(2 * c.taps() * c.outputSize()) : 0);
+  }
   void makeTable(float* memory) {
     offsets = Table<int64_t>(memory);
+    if (sideBySide) {
+      for (int64_t k = 0; k < c.depth(); ++k) offsets.add(k * c.outputSize());
+      reads = Table<int64_t>(memory + offsetElements());
+      listReads();
+      return;
+    }
     for (int64_t channel = 0; channel < c.channels; ++channel)
       for (int64_t d = 0; d < c.kernel[0]; ++d)
         for (int64_t h = 0; h < c.kernel[1]; ++h)
@@ -68,6 +97,7 @@ struct DirectTask {
   int64_t copiedRows() const { return (rows - 1) * c.stride[1] + c.reach(1) + 1; }
   int64_t copiedColumns() const { return (columns - 1) * c.stride[2] + c.reach(2) + 1; }
   int64_t copiedElements() const {
+    if (sideBySide) return c.depth() * c.outputSize();
     return c.channels * oddLineStride((c.reach(0) + 1) * copiedRows() * copiedColumns());
   }
   int64_t tileElements() const { return rows * columns * panels.kernels.wide; }
@@ -89,16 +119,20 @@ struct DirectTask {
     return chunk;
   }
 
-  // Panels [panelBegin, panelEnd) of one chunk of one group of one image.
+  // Panels [panelBegin, panelEnd) of one chunk of one group of one image. `made`: the chunk that `scratch`
+  // was copied for before, with its padding; one of no rows: none.
   int32_t run(int64_t image, int64_t group, const Chunk& chunk, int64_t panelBegin, int64_t panelEnd,
-              float* scratch) const {
+              float* scratch, Chunk& made) const {
     const float* input = work.x + (image * c.groups + group) * c.channels * c.inputSize();
     const float* from = scratch + tileElements();
     if (inPlace)
       from = input + (chunk.slice * c.stride[0] - c.pad[0]) * sliceSize +
              (chunk.row * c.stride[1] - c.pad[1]) * rowLength + chunk.column * c.stride[2] - c.pad[2];
+    else if (sideBySide)
+      copySideBySide(input, made == chunk, scratch + tileElements());
     else
-      copyPadded(input, chunk, scratch + tileElements());
+      copyPadded(input, chunk, made == chunk, scratch + tileElements());
+    made = chunk;
     const int64_t position = (chunk.slice * c.output[1] + chunk.row) * c.output[2] + chunk.column;
     for (int64_t panel = panelBegin; panel < panelEnd; ++panel) {
       if (work.call.cancelled()) return DYN_KERNEL_OK;
@@ -123,9 +157,17 @@ struct DirectTask {
     const PositionKernel* kernels = panels.tiles(panel);
     const int64_t stepDown = c.stride[1] * rowLength, stepRight = c.stride[2];
     // Tiles run along the longer side.
-    const bool down = chunk.rows > chunk.columns;
-    const int64_t along = down ? chunk.rows : chunk.columns, across = down ? chunk.columns : chunk.rows;
-    const int64_t stepAlong = down ? stepDown : stepRight, stepAcross = down ? stepRight : stepDown;
+    const bool down = chunk.rows > chunk.columns && !sideBySide;
+    const int64_t along = sideBySide ? c.outputSize()
+                          : down     ? chunk.rows
+                                     : chunk.columns,
+                  across = sideBySide ? 1
+                           : down     ? chunk.columns
+                                      : chunk.rows;
+    const int64_t stepAlong = sideBySide ? 1
+                              : down     ? stepDown
+                                         : stepRight,
+                  stepAcross = down ? stepRight : stepDown;
     const int64_t tileAlong = (down ? chunk.columns : 1) * width,
                   tileAcross = (down ? 1 : chunk.columns) * width;
     const int64_t block = evenPart(depth, kDepthBlock);
@@ -141,7 +183,28 @@ struct DirectTask {
     }
   }
 
-  void copyPadded(const float* input, const Chunk& chunk, float* to) const {
+  void listReads() {
+    for (int64_t h = 0; h < c.kernel[1]; ++h)
+      for (int64_t w = 0; w < c.kernel[2]; ++w)
+        for (int64_t row = 0; row < c.output[1]; ++row)
+          for (int64_t column = 0; column < c.output[2]; ++column) {
+            const int64_t y = row * c.stride[1] - c.pad[1] + h * c.dilation[1],
+                          x = column * c.stride[2] - c.pad[2] + w * c.dilation[2];
+            if (y < 0 || y >= c.input[1] || x < 0 || x >= c.input[2]) continue;
+            reads.add(y * c.input[2] + x);
+            reads.add(((h * c.kernel[2] + w) * c.output[1] + row) * c.output[2] + column);
+          }
+  }
+  void copySideBySide(const float* input, bool isPadded, float* to) const {
+    if (!isPadded) std::fill_n(to, c.depth() * c.outputSize(), 0.0f);
+    const int64_t* pairs = reads.data();
+    const int64_t count = reads.size();
+    for (int64_t channel = 0; channel < c.channels; ++channel, input += c.inputSize(), to += channelStride)
+      for (int64_t i = 0; i < count; i += 2) to[pairs[i + 1]] = input[pairs[i]];
+  }
+
+  // `isPadded`: the padding is there already.
+  void copyPadded(const float* input, const Chunk& chunk, bool isPadded, float* to) const {
     const int64_t left = chunk.column * c.stride[2] - c.pad[2];
     const Places inside = placesInside(left, 1, c.input[2]).within(0, rowLength);
     const int64_t wanted = (chunk.rows - 1) * c.stride[1] + c.reach(1) + 1;
@@ -152,14 +215,11 @@ struct DirectTask {
         const int64_t id = chunk.slice * c.stride[0] - c.pad[0] + d;
         for (int64_t h = 0; h < wanted; ++h, row += rowLength) {
           const int64_t ih = chunk.row * c.stride[1] - c.pad[1] + h;
-          if (id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1]) {
-            zeroShort(rowLength, row);
-            continue;
-          }
-          zeroShort(inside.low, row);
+          const bool outside = id < 0 || id >= c.input[0] || ih < 0 || ih >= c.input[1];
+          if (!isPadded) zeroShort(rowLength, row);
+          if (outside) continue;
           copyShort(from + (id * c.input[1] + ih) * c.input[2] + left + inside.low, inside.high - inside.low,
                     row + inside.low);
-          zeroShort(rowLength - inside.high, row + inside.high);
         }
       }
     }
@@ -167,6 +227,13 @@ struct DirectTask {
 };
 
 }  // namespace
+
+bool takesSideBySide(const Convolution& c) {
+  const ConvolutionKernels& kernels = convolutionKernels();
+  return c.layout == ImageLayout::planes && c.rank == 2 && std::max(c.output[1], c.output[2]) <= kShortRow &&
+         std::min(c.output[1], c.output[2]) > 1 && c.outputSize() <= kernels.maxRows &&
+         c.filters >= kernels.wide && c.depth() * c.outputSize() <= kCopiedElements && !isInPlace(c);
+}
 
 int64_t convDirectScratch(const ConvolutionCall& work) {
   const DirectTask task(work);
@@ -187,11 +254,12 @@ Status convDirect(FlatCall& call, const ConvolutionCall& work) {
   call.split(c.batch * c.groups * chunks * panels, static_cast<uint32_t>(tasks),
              [&](int64_t begin, int64_t end) {
                float* memory = scratch.next();
+               Chunk made;
                forEachWhole(begin, end, panels, [&](int64_t whole, int64_t panelBegin, int64_t panelEnd) {
                  const int64_t plane = whole / chunks;
                  if (!call.cancelled())
                    fault.note(task.run(plane / c.groups, plane % c.groups, task.chunk(whole % chunks),
-                                       panelBegin, panelEnd, memory));
+                                       panelBegin, panelEnd, memory, made));
                });
              });
   return fault.status();

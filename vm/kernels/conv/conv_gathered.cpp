@@ -235,9 +235,12 @@ bool takesGathered(const Convolution& c) {
     if (c.kernel[i] < 1) return false;
   for (int64_t p = 0; p < c.outputSize(); ++p) live += placeAt(c, p).live();
   if (live * c.channels > kMostTerms) return false;
-  // Tiles of the way direct run along the longer side of an image, or over all of it.
+  // Tiles of the way direct run along the longer side of an image, or over all of it: one image then reads no
+  // weight twice, and of several each does.
   const int64_t maxRows = panels.kernels.maxRows,
-                along = c.isPointwise() ? c.outputSize() : std::max(c.output[1], c.output[2]),
+                along = c.isPointwise() || (c.batch == 1 && takesSideBySide(c))
+                            ? c.outputSize()
+                            : std::max(c.output[1], c.output[2]),
                 lines = c.outputSize() / along;
   const double direct = static_cast<double>(c.batch * c.taps() * lines) * cyclesOfTiles(maxRows, along);
   return static_cast<double>(live) * cyclesOfTiles(maxRows, c.batch) * kGain < direct;

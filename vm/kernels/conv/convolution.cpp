@@ -237,7 +237,7 @@ int32_t finishRows(const ConvolutionCall& work, int64_t rowBegin, int64_t rowEnd
                    int64_t columnEnd, int64_t length) {
   if (!work.epilogue) return DYN_KERNEL_OK;
   const TileEnd* end = work.epilogue.closed();
-  if (!end) return work.epilogue.run(rowBegin, rowEnd, columnBegin, columnEnd);
+  if (!end) return work.epilogue.runRows(rowBegin, rowEnd, columnBegin, columnEnd, length);
   const FinishKernel finish = convolutionKernels().finish;
   constexpr int64_t kVectorsAtOnce = 4;  // by the kernel, of one row
   const int64_t rows = rowEnd - rowBegin, columns = columnEnd - columnBegin;

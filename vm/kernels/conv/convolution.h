@@ -187,6 +187,8 @@ Status convRows(FlatCall& memory, const ConvolutionCall& work);
 Status convStaged(FlatCall& memory, const ConvolutionCall& work);
 Status convDirect(FlatCall& memory, const ConvolutionCall& work);
 Status convWinograd(FlatCall& memory, const ConvolutionCall& work);
+// Does the way direct copy what its steps read side by side, so that one tile has all places of an image?
+bool takesSideBySide(const Convolution& c);
 // The way direct, in either layout: of images of a few places where takesGathered() says so, of sparse
 // windows, and of all others, by the taps that meet the input.
 bool takesGathered(const Convolution& c);

@@ -53,6 +53,12 @@ using GatherKernel = void (*)(const float* from, int64_t stride, int64_t positio
 // positions as a vector has lanes. bias may be null.
 using TurnKernel = void (*)(const float* tile, int64_t leading, const float* bias, float* y, int64_t strideY);
 
+// to[places[position] + lane] = from[lane * stride + position] for the lanes of one vector, position <
+// positions. Both counts are at least 1 and at most the lanes of a vector; lanes beyond `lanes` hold what the
+// last one does.
+using TurnToKernel = void (*)(const float* from, int64_t stride, int64_t lanes, int64_t positions,
+                              const int64_t* places, float* to);
+
 // even[i] = row[2 * i], odd[i] = row[2 * i + 1], i < columns.
 using PairKernel = void (*)(const float* row, int64_t columns, float* even, float* odd);
 
@@ -71,6 +77,7 @@ struct ConvolutionKernels {
   RowKernel row;
   LaneKernel lanes;  // `narrow` of them
   TurnKernel turn;
+  TurnToKernel turnTo;
   PairKernel unzip;
   AddKernel add;
   GatherKernel gather;

@@ -40,41 +40,41 @@ bool LaneFrame::suits() const {
          c.input[2] > 0 && c.output[2] < most && c.input[2] < 4 * most;
 }
 
-LaneRows LaneFrame::fill(const float* input, int64_t begin, int64_t end, float* scratch) const {
+void LaneFrame::prepare(int64_t begin, int64_t end, float* scratch) const {
+  const int64_t first = begin * c.stride[1] - down_.pad,
+                held = (end - 1 - begin) * c.stride[1] + down_.reach + 1;
+  std::fill_n(scratch, held * columns_ * lanes_, outside_);
+  int64_t *places = reinterpret_cast<int64_t*>(scratch + placesAt()),
+          *planes = reinterpret_cast<int64_t*>(scratch + planesAt());
+  const Places inside = Places{first, first + held}.within(0, c.input[1]);
+  for (int64_t row = inside.low; row < inside.high; ++row)
+    for (int64_t column = 0; column < c.input[2]; ++column) {
+      const int64_t at = column + right_.pad;
+      *places++ = at >= 0 && at < columns_ ? ((row - first) * columns_ + at) * lanes_ : outsideAt();
+    }
+  for (int64_t lane = 0; lane < lanes_; ++lane) planes[lane] = lane * c.outputSize();
+}
+
+LaneRows LaneFrame::fill(const float* input, int64_t count, int64_t begin, int64_t end, float* scratch,
+                         LaneChunk& made) const {
+  if (made.begin != begin || made.end != end) {
+    prepare(begin, end, scratch);
+    made = {begin, end};
+  }
+  const int64_t* places = reinterpret_cast<const int64_t*>(scratch + placesAt());
   const int64_t first = begin * c.stride[1] - down_.pad,
                 held = (end - 1 - begin) * c.stride[1] + down_.reach + 1;
   const Places inside = Places{first, first + held}.within(0, c.input[1]);
   const int64_t positions = (inside.high - inside.low) * c.input[2];
   const float* from = input + inside.low * c.input[2];
-  const auto turn = convolutionKernels().turn;
+  const auto turn = convolutionKernels().turnTo;
+  if (positions > 0 && positions < lanes_) turn(from, c.inputSize(), count, positions, places, scratch);
   // The last block may overlap the one before it.
   for (int64_t at = 0; positions >= lanes_ && at < positions; at += lanes_) {
     const int64_t block = std::min(at, positions - lanes_);
-    turn(from + block, c.inputSize(), nullptr, scratch + block * lanes_, lanes_);
+    turn(from + block, c.inputSize(), count, lanes_, places + block, scratch);
   }
-  if (positions < lanes_)
-    writeTransposed(from, c.inputSize(), lanes_, std::max<int64_t>(positions, 0), nullptr, scratch, lanes_);
-
-  const int64_t before = std::max<int64_t>(right_.pad, 0),
-                skipped = std::clamp<int64_t>(-right_.pad, 0, c.input[2]),
-                kept = std::clamp<int64_t>(columns_ - before, 0, c.input[2] - skipped);
-  // Where nothing lies outside, what was turned is the frame.
-  if (before == 0 && kept == columns_ && inside.high - inside.low == held)
-    return {scratch + skipped * lanes_, c.input[2], lanes_};
-  float* frame = scratch + heldRows() * c.input[2] * lanes_;
-  for (int64_t line = 0; line < held; ++line) {
-    float* to = frame + line * columns_ * lanes_;
-    const int64_t row = first + line;
-    if (row < 0 || row >= c.input[1] || kept == 0) {
-      std::fill_n(to, columns_ * lanes_, outside_);
-      continue;
-    }
-    std::fill_n(to, before * lanes_, outside_);
-    std::copy_n(scratch + ((row - inside.low) * c.input[2] + skipped) * lanes_, kept * lanes_,
-                to + before * lanes_);
-    std::fill(to + (before + kept) * lanes_, to + columns_ * lanes_, outside_);
-  }
-  return {frame, columns_, lanes_};
+  return {scratch, columns_, lanes_};
 }
 
 LaneRows LaneFrame::fillLast(const float* image, int64_t pitch, int64_t count, int64_t begin, int64_t end,
@@ -110,15 +110,21 @@ LaneRows LaneFrame::fillLast(const float* image, int64_t pitch, int64_t count, i
   return {scratch, columns_, lanes_};
 }
 
-void LaneFrame::write(const float* tile, int64_t begin, int64_t end, float* output) const {
-  const auto turn = convolutionKernels().turn;
+void LaneFrame::write(const float* tile, int64_t count, int64_t begin, int64_t end, const float* scratch,
+                      float* output) const {
+  const ConvolutionKernels& kernels = convolutionKernels();
   const int64_t positions = (end - begin) * c.output[2], plane = c.outputSize();
+  const int64_t* planes = reinterpret_cast<const int64_t*>(scratch + planesAt());
   float* to = output + begin * c.output[2];
-  for (int64_t at = 0; positions >= lanes_ && at < positions; at += lanes_) {
+  if (positions < lanes_) return writeTransposed(tile, lanes_, positions, count, nullptr, to, plane);
+  // The last block may overlap the one before it.
+  for (int64_t at = 0; at < positions; at += lanes_) {
     const int64_t block = std::min(at, positions - lanes_);
-    turn(tile + block * lanes_, lanes_, nullptr, to + block, plane);
+    if (count == lanes_)
+      kernels.turn(tile + block * lanes_, lanes_, nullptr, to + block, plane);
+    else
+      kernels.turnTo(tile + block * lanes_, lanes_, lanes_, count, planes, to + block);
   }
-  if (positions < lanes_) writeTransposed(tile, lanes_, positions, lanes_, nullptr, to, plane);
 }
 
 }  // namespace dyn::vm::kernels

@@ -3,12 +3,14 @@
 // vectors with positions.
 //
 //   LaneFrame frame(c, 0.0f);
-//   const LaneRows rows = frame.fill(x, begin, end, scratch);     // for output rows [begin, end)
+//   LaneChunk made;
+//   const LaneRows rows = frame.fill(x, begin, end, scratch, made);     // for output rows [begin, end)
 //   // output row r, column j, tap (h, w): lanes at rows.at + ((r * stride + h * dilation) * rows.pitch + j * stride + w * dilation) * lanes,
 //   // h and w counted from the first tap of down() and right()
 #pragma once
 
 #include "vm/kernels/conv/convolution.h"
+#include "vm/kernels/work.h"
 
 namespace dyn::vm::kernels {
 
@@ -36,6 +38,12 @@ struct LaneRows {
   int64_t step = 0;   // elements from place to place
 };
 
+// The output rows that the frame in scratch memory was last filled for: the same rows of other planes find
+// what lies outside there. None: the memory holds anything.
+struct LaneChunk {
+  int64_t begin = 0, end = 0;
+};
+
 class LaneFrame {
  public:
   // A chunk has at most so many output rows. `lanes`: of a vector.
@@ -49,22 +57,33 @@ class LaneFrame {
   const TapWindow& down() const { return down_; }
   const TapWindow& right() const { return right_; }
   int64_t columns() const { return columns_; }  // that the windows of an output row reach over
-  int64_t frameElements() const { return heldRows() * (c.input[2] + columns_) * lanes_; }
+  int64_t frameElements() const { return planesAt() + tableElements<int64_t>(lanes_); }
   int64_t tileElements() const { return rows_ * c.output[2] * lanes_; }
 
-  // From `lanes` planes, each c.inputSize() elements long, from `input` on; `scratch` holds frameElements().
-  LaneRows fill(const float* input, int64_t begin, int64_t end, float* scratch) const;
+  // From `count` planes, at most `lanes`, each c.inputSize() elements long, from `input` on. Lanes beyond
+  // hold what the last one does. `scratch` holds frameElements(), which nobody else writes until the next
+  // call with the same `made`. The pitch is columns().
+  LaneRows fill(const float* input, int64_t count, int64_t begin, int64_t end, float* scratch,
+                LaneChunk& made) const;
   // From `count` channels, at most `lanes`, of an image that has its channels last, `pitch` of them. Whole
   // groups of channels around which nothing lies outside are read where they are. `scratch` holds
   // lastElements(). Here lanes may be those of several vectors.
   LaneRows fillLast(const float* image, int64_t pitch, int64_t count, int64_t begin, int64_t end,
                     float* scratch) const;
   int64_t lastElements() const { return heldRows() * columns_ * lanes_; }
-  // Back to the planes of the output: `tile` is [rows, columns, lanes].
-  void write(const float* tile, int64_t begin, int64_t end, float* output) const;
+  // Back to `count` planes of the output: `tile` is [rows, columns, lanes], `scratch` was filled.
+  void write(const float* tile, int64_t count, int64_t begin, int64_t end, const float* scratch,
+             float* output) const;
 
  private:
   int64_t heldRows() const { return (rows_ - 1) * c.stride[1] + down_.reach + 1; }
+  // Where places go that no window sees.
+  int64_t outsideAt() const { return heldRows() * columns_ * lanes_; }
+  // Tables: where each place of the input goes, and where each plane of the output begins.
+  int64_t placesAt() const { return outsideAt() + lanes_; }
+  int64_t planesAt() const { return placesAt() + tableElements<int64_t>(heldRows() * c.input[2]); }
+  // What lies outside, and the tables.
+  void prepare(int64_t begin, int64_t end, float* scratch) const;
 
   const Convolution& c;
   const float outside_;

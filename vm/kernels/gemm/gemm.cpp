@@ -409,8 +409,9 @@ Status finishInPlace(const FlatCall& call, const ProductProblem& p, const Epilog
   if (!epilogue) return okStatus();
   const int64_t rows = p.rows * p.batches;
   const double elements = static_cast<double>(rows) * static_cast<double>(p.columns);
-  call.split(rows, worthwhileTasks(call, elements),
-             [&](int64_t begin, int64_t end) { fault.note(epilogue.run(begin, end, 0, p.columns)); });
+  call.split(rows, worthwhileTasks(call, elements), [&](int64_t begin, int64_t end) {
+    fault.note(epilogue.runRows(begin, end, 0, p.columns, p.columns));
+  });
   return fault.status();
 }
 

@@ -118,10 +118,11 @@ class LanePool {
            tableElements<int64_t>(frame_.right().count());
   }
 
-  void run(const float* input, int64_t chunk, float* output, float* scratch) const {
+  // `made`: of `scratch`, whose frame it leaves to the next call.
+  void run(const float* input, int64_t chunk, float* output, float* scratch, LaneChunk& made) const {
     const Convolution& w = p_.window;
     const int64_t begin = chunk * rows(), end = std::min(begin + rows(), w.output[1]);
-    const LaneRows held = frame_.fill(input, begin, end, scratch);
+    const LaneRows held = frame_.fill(input, lanes(), begin, end, scratch, made);
     float *tile = scratch + frame_.frameElements(), *line = tile + frame_.tileElements();
     const int64_t down = frame_.down().count(), right = frame_.right().count();
     Table<int64_t> below(scratch + lineEnd()), beside(scratch + lineEnd() + tableElements<int64_t>(down));
@@ -139,7 +140,7 @@ class LanePool {
       }
       if (p_.mode != kMaximum) divide(to, begin + row);
     }
-    frame_.write(tile, begin, end, output);
+    frame_.write(tile, lanes(), begin, end, scratch, output);
   }
 
  private:
@@ -394,9 +395,10 @@ Status pool(FlatCall& call) {
     const int64_t end = plan.shares.from(high);
     float* memory = scratch.next();
     int64_t unit = plan.shares.from(low);
+    LaneChunk made;
     for (; unit < std::min(end, groupUnits) && !call.cancelled(); ++unit) {
       const int64_t plane = unit / chunks * plan.groups.lanes();
-      plan.groups.run(from + plane * w.inputSize(), unit % chunks, to + plane * w.outputSize(), memory);
+      plan.groups.run(from + plane * w.inputSize(), unit % chunks, to + plane * w.outputSize(), memory, made);
     }
     if (unit >= end || call.cancelled()) return;
     Plane plane(p, memory);

@@ -40,26 +40,40 @@ TEST(ClosedEpilogue, theFormIsRead) {
 TEST(ClosedEpilogue, anythingElseIsNot) {
   const std::string c = "c[u, dim(p) + e]", b = "b[dim(p) + e]", bias = "in b: f32[40], ",
                     letLow = "  let v: f32 = l[]\n", letHigh = "  let w: f32 = h[]\n";
-  const EpilogueForm none;
-  EXPECT_EQ(formOf("", "", c), none);
+  const EpilogueForm none, even{.even = true};
+  EXPECT_EQ(formOf("", "", c), even);
   EXPECT_EQ(formOf(bias, "", c + " * " + b), none);
   EXPECT_EQ(formOf(bias, "", c + " - " + b), none);
-  EXPECT_EQ(formOf("in b: f32[n, 40], ", "", c + " + b[u, dim(p) + e]"), none);  // of each row
+  EXPECT_EQ(formOf("in b: f32[n, 40], ", "", c + " + b[u, dim(p) + e]"), even);  // of each row
   EXPECT_EQ(formOf("in b: f32[n], ", "", c + " + b[u]"), none);                  // of the row
   EXPECT_EQ(formOf(bias, "", "c[u, e] + " + b), none);                           // another place
   EXPECT_EQ(formOf(bias, "", "max(" + b + ", " + c + ")"), none);                // a bound of each column
-  EXPECT_EQ(formOf("in l: f32[], ", letLow, "max(" + c + ", v)"), none);         // equal: the bound
-  EXPECT_EQ(formOf("in l: f32[], in h: f32[], ", letLow + letHigh, "max(v, min(w, " + c + "))"), none);
-  EXPECT_EQ(formOf("in h: f32[], in l: f32[], ", letLow + letHigh, "min(w, max(v, " + c + "))"), none);
-  EXPECT_EQ(formOf("in l: f32[], ", letLow, "min(v, max(v, " + c + "))"), none);  // one buffer for both
-  EXPECT_EQ(formOf("", "", "select(" + c + " < 0.0, 0.0, " + c + " * 2.0)"), none);
-  EXPECT_EQ(formOf("", "", "exp(select(" + c + " < 0.0, 0.0, " + c + "))"), none);
+  EXPECT_EQ(formOf("in l: f32[], ", letLow, "max(" + c + ", v)"), even);         // equal: the bound
+  EXPECT_EQ(formOf("in l: f32[], in h: f32[], ", letLow + letHigh, "max(v, min(w, " + c + "))"), even);
+  EXPECT_EQ(formOf("in h: f32[], in l: f32[], ", letLow + letHigh, "min(w, max(v, " + c + "))"), even);
+  EXPECT_EQ(formOf("in l: f32[], ", letLow, "min(v, max(v, " + c + "))"), even);  // one buffer for both
+  EXPECT_EQ(formOf("", "", "select(" + c + " < 0.0, 0.0, " + c + " * 2.0)"), even);
+  EXPECT_EQ(formOf("", "", "exp(select(" + c + " < 0.0, 0.0, " + c + "))"), even);
+}
+
+TEST(ClosedEpilogue, evenOnesDependOnTheirOwnPlaceAlone) {
+  const std::string c = "c[u, dim(p) + e]";
+  const EpilogueForm none, even{.even = true};
+  EXPECT_EQ(formOf("", "", c + " * sigmoid(" + c + ")"), even);
+  EXPECT_EQ(formOf("in b: f32[1, 40], ", "", c + " * b[0, dim(p) + e]"), none);  // of its column
+  EXPECT_EQ(formOf("in b: f32[n, 1], ", "", c + " * b[u, 0]"), none);            // of its row
+  EXPECT_EQ(formOf("in b: f32[n, 41], ", "", c + " * b[u, dim(p) + e]"), none);  // rows of another length
+  EXPECT_EQ(formOf("in b: f32[n, 1], ", "", c + " * b[0, 0]"), even);            // one element
+  EXPECT_EQ(formOf("", "", c + " * c[0, 0]"), none);                             // of the tile: another row's
+  EXPECT_EQ(formOf("", "", "select(u < 3, " + c + ", 0.0)"), none);              // the number of the row
 }
 
 TEST(ClosedEpilogue, theNumberHoldsKernelAndForm) {
   for (const int32_t kernel : {0, 1, 77, EpilogueNumber::kMostKernels})
     for (int bits = 0; bits < 16; ++bits) {
-      const EpilogueForm form{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
+      EpilogueForm form{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
+      // No closed form has two lower bounds and nothing else: the number is that of an even one.
+      if (bits == EpilogueNumber::kEven) form = {.even = true};
       const EpilogueNumber read = EpilogueNumber::parted(EpilogueNumber{kernel, form}.number());
       EXPECT_EQ(read.kernelPlusOne, kernel);
       EXPECT_EQ(read.form, form);
@@ -132,6 +146,20 @@ TEST(ClosedEpilogue, productsGiveTheBitsOfGeneratedKernels) {
                           "%d = clip(%a, %low, %high) return %d }", "%d = clip(%c, _, %high) return %d }"})
     // The last has so many rows that tiles are finished one by one.
     expectSameBits(begin + end, images({{1, 16}, {13, 16}, {0, 16}, {29, 16}, {101, 16}, {8009, 16}}), "");
+}
+
+// Products and planes whose rows hold one element, or a few, with what else is added to each.
+TEST(ClosedEpilogue, evenOnesGiveTheBitsOfGeneratedKernels) {
+  const std::string text =
+      "fn @main(%x: Tensor[(n, 5, h, w), f32], %low: Tensor[(), f32], %high: Tensor[(), f32]) {\n" +
+      test::constant("v", {37, 5, 1, 1}, 1) + test::constant("b", {37}, 2) +
+      test::constant("d", {37, 1, 3, 3}, 3) +
+      "%a = conv(%x, %v, %b) %c = hard_swish(%a) %e = conv(%c, %d) {pads = [1, 1, 1, 1], group = 37}\n"
+      "%f = sigmoid(%e) %g = mul(%e, %f) %k = add(%g, %c) %m = clip(%k, %low) %q = abs(%m) return %c, %q }";
+  for (const char* passes : {"", "-layout"})
+    expectSameBits(
+        text, images({{4, 5, 1, 1}, {3, 5, 2, 2}, {0, 5, 1, 1}, {2, 5, 7, 1}, {5, 5, 3, 3}, {1, 5, 13, 11}}),
+        passes);
 }
 
 TEST(ClosedEpilogue, halvesGiveTheBitsOfGeneratedKernels) {

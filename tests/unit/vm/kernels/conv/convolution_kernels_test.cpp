@@ -170,6 +170,28 @@ TEST_P(ConvolutionKernelsTest, whatFollowsATileDoesItsColumnsAndNoOthers) {
       }
 }
 
+// Any counts of lanes and positions, to places in any order; the vectors between stay as they are.
+TEST_P(ConvolutionKernelsTest, planesAreTurnedToTheirPlaces) {
+  const ConvolutionKernels& k = kernels();
+  for (int64_t lanes = 1; lanes <= k.narrow; ++lanes)
+    for (int64_t positions = 1; positions <= k.narrow; ++positions) {
+      const int64_t stride = positions + 3;
+      // No more than is there may be read: the last row ends with its last position.
+      const std::vector<float> from = floats((lanes - 1) * stride + positions);
+      std::vector<int64_t> places;
+      for (int64_t i = 0; i < positions; ++i) places.push_back((2 * (positions - i) - 1) * k.narrow);
+      std::vector<float> to(static_cast<size_t>((2 * positions + 1) * k.narrow), kUntouched);
+      k.turnTo(from.data(), stride, lanes, positions, places.data(), to.data());
+      for (int64_t i = 0; i <= 2 * positions; ++i)
+        for (int64_t lane = 0; lane < k.narrow; ++lane) {
+          const int64_t position = positions - (i + 1) / 2, row = std::min(lane, lanes - 1);
+          const float expected = i % 2 == 1 ? from[static_cast<size_t>(row * stride + position)] : kUntouched;
+          ASSERT_EQ(to[static_cast<size_t>(i * k.narrow + lane)], expected)
+              << lanes << " lanes, " << positions << " positions, vector " << i << ", lane " << lane;
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(EachInstructionSet, ConvolutionKernelsTest,
                          testing::Range<size_t>(0, families().size()));
 
