@@ -113,6 +113,10 @@ class RaggedPacker {
 
   using Sites = std::unordered_map<const Op*, RaggedAttention>;
 
+  static std::vector<ValueId> operandsOf(const RaggedAttention& site) {
+    return {site.q, site.k, site.v, site.bias, site.allowed};
+  }
+
   // What results of the program and checks are made of; nothing is refused that nobody reads.
   std::vector<const Op*> neededOps(const Sites& sites) const {
     std::unordered_set<ValueId> read(main_.results.begin(), main_.results.end());
@@ -124,11 +128,9 @@ class RaggedPacker {
                                       [&](const ValueDef& r) { return read.count(r.id) != 0; });
       if (!wanted) continue;
       needed.push_back(&op);
-      if (const auto site = sites.find(&op); site != sites.end())
-        read.insert(
-            {site->second.q, site->second.k, site->second.v, site->second.bias, site->second.allowed});
-      else
-        read.insert(op.operands.begin(), op.operands.end());
+      const auto site = sites.find(&op);
+      const std::vector<ValueId> operands = site != sites.end() ? operandsOf(site->second) : op.operands;
+      read.insert(operands.begin(), operands.end());
     }
     std::reverse(needed.begin(), needed.end());
     return needed;
@@ -159,6 +161,10 @@ class RaggedPacker {
   // Is all there that it reads?
   bool isReady(const Op& op) const {
     if (isSizes(op)) return true;
+    if (const auto site = sites_.find(&op); site != sites_.end()) {
+      const std::vector<ValueId> read = operandsOf(site->second);  // not what its steps make of them
+      return std::none_of(read.begin(), read.end(), [&](ValueId v) { return open_.count(v) != 0; });
+    }
     std::unordered_set<ValueId> own;
     for (const Op* member : unitOf(op)) {
       for (ValueId v : member->operands)
