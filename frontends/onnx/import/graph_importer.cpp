@@ -12,6 +12,8 @@
 namespace dyn::onnx {
 namespace {
 
+constexpr std::string_view kContribDomain = "com.microsoft";
+
 std::string functionKey(Text domain, Text name) {
   return std::string(standardDomain(domain)) + ":" + std::string(name);
 }
@@ -270,8 +272,6 @@ const FunctionProto* GraphImporter::findFunction(const NodeProto& node) const {
 }
 
 // Optimisers of onnxruntime wrote its own operators without importing their domain.
-constexpr std::string_view kContribDomain = "com.microsoft";
-
 std::optional<int64_t> GraphImporter::versionOf(Frame& frame, const NodeProto& node) {
   const std::string domain(standardDomain(node.domain));
   const auto found = frame.environment->opsets.find(domain);
