@@ -17,6 +17,7 @@
 // operations for each ragged input and result, a prelude for each pattern of lengths, four operations for
 // each reduction.
 #include <algorithm>
+#include <array>
 #include <unordered_set>
 
 #include "compiler/ir/ragged_parameters.h"
@@ -113,7 +114,7 @@ class RaggedPacker {
 
   using Sites = std::unordered_map<const Op*, RaggedAttention>;
 
-  static std::vector<ValueId> operandsOf(const RaggedAttention& site) {
+  static std::array<ValueId, 5> operandsOf(const RaggedAttention& site) {
     return {site.q, site.k, site.v, site.bias, site.allowed};
   }
 
@@ -128,9 +129,12 @@ class RaggedPacker {
                                       [&](const ValueDef& r) { return read.count(r.id) != 0; });
       if (!wanted) continue;
       needed.push_back(&op);
-      const auto site = sites.find(&op);
-      const std::vector<ValueId> operands = site != sites.end() ? operandsOf(site->second) : op.operands;
-      read.insert(operands.begin(), operands.end());
+      if (const auto site = sites.find(&op); site != sites.end()) {
+        const std::array<ValueId, 5> operands = operandsOf(site->second);
+        read.insert(operands.begin(), operands.end());
+      } else {
+        read.insert(op.operands.begin(), op.operands.end());
+      }
     }
     std::reverse(needed.begin(), needed.end());
     return needed;
@@ -162,7 +166,7 @@ class RaggedPacker {
   bool isReady(const Op& op) const {
     if (isSizes(op)) return true;
     if (const auto site = sites_.find(&op); site != sites_.end()) {
-      const std::vector<ValueId> read = operandsOf(site->second);  // not what its steps make of them
+      const std::array<ValueId, 5> read = operandsOf(site->second);  // not what its steps make of them
       return std::none_of(read.begin(), read.end(), [&](ValueId v) { return open_.count(v) != 0; });
     }
     std::unordered_set<ValueId> own;
