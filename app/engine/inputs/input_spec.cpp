@@ -113,7 +113,9 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
         "write @file.npy, @file.pb, @picture.png, @sound.wav, text:tokenizer.json:WORDS, random[:SEED], "
         "zeros, ones, range or a literal [1, 2, 3]");
   }
-  DYN_TRY(HostTensor converted, convertLiteral(*literal, port.dtype, port.info.name));
+  const bool ofOptional = port.type && port.type.kind() == TypeKind::optional && port.type.element().isTensor();
+  const Dtype dtype = ofOptional ? port.type.element().dtype() : port.dtype;
+  DYN_TRY(HostTensor converted, convertLiteral(*literal, dtype, port.info.name));
   return std::optional<Value>(Value(std::move(converted)));
 }
 
@@ -395,6 +397,8 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       return makeError(DiagnosticId::inputMismatch,
                        "input " + name + " has other lengths than the sequences that are given");
     if (!note.empty()) call.notes.push_back("input " + name + ": " + note);
+    if (given[index] && given[index]->isTensor() && port.info.kind == "optional")
+      given[index] = Value::some(*std::move(given[index]));
     if (given[index] && takeAsScalar(port, &*given[index])) call.scalars.push_back(name);
     if (given[index] && given[index]->isTensor() && port.info.kind == "tensor") {
       const HostTensor& tensor = given[index]->tensor();
