@@ -359,7 +359,8 @@ std::string InferDriver::resultName(const ValueDef& result) const {
 Result<Type> InferDriver::meetAnnotation(OpState& state, Type inferred, Type annotation,
                                          std::string_view what, const SourceLocation& place) {
   if (!annotation)
-    return mapDims(ir_, inferred, [&](Dim d, const TypePath& path) { return path.nested ? d : named(state, d); });
+    return mapDims(ir_, inferred,
+                   [&](Dim d, const TypePath& path) { return path.nested ? d : named(state, d); });
   if (annotation == inferred) return inferred;
   std::unordered_map<SymbolId, Dim> renamed;
   Result<Type> met =

@@ -81,8 +81,9 @@ Status partsAreNoExpressions(const Module& module, const Function& main, const P
   Dim found;
   (void)mapDims(*module.context, part.type, [&](Dim d, const TypePath& path) {
     const std::vector<SymbolId> symbols = symbolsOf(d);
-    const bool isRead = !path.nested || std::all_of(symbols.begin(), symbols.end(),
-                                                    [&](SymbolId symbol) { return known.count(symbol) != 0; });
+    const bool isRead = !path.nested || std::all_of(symbols.begin(), symbols.end(), [&](SymbolId symbol) {
+      return known.count(symbol) != 0;
+    });
     if (!d.constant() && !d.isSymbol() && isRead) found = d;
     return d;
   });

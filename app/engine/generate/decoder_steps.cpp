@@ -313,8 +313,8 @@ Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst) {
   // Values inside of the model may decide the shape.
   if (vocabulary == 0 || logits.elementCount() % (rows * vocabulary) != 0 || logits.elementCount() == 0)
     return makeError(DiagnosticId::runtimeError,
-                     "the model gave scores of shape " + shapeText(logits.shape()) + " for " + std::to_string(rows) +
-                         (rows == 1 ? " prompt" : " prompts"));
+                     "the model gave scores of shape " + shapeText(logits.shape()) + " for " +
+                         std::to_string(rows) + (rows == 1 ? " prompt" : " prompts"));
   const int64_t positions = logits.elementCount() / (rows * vocabulary);
   ScoreRows scores(static_cast<size_t>(rows));
   for (int64_t row = 0; row < rows; ++row) {

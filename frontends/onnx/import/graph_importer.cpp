@@ -31,7 +31,8 @@ std::string adviceWithout(Text domain, Text name) {
     return "this operator of onnxruntime's is not taken, though most are: export the model without it, or "
            "before onnxruntime's optimiser has written it";
   if (!domain.empty())
-    return "no operator of this domain is known: define it in a text file (--ops FILE), give it as a function "
+    return "no operator of this domain is known: define it in a text file (--ops FILE), give it as a "
+           "function "
            "of the model, or write it in the standard's operators";
   if (name == "ImageDecoder")
     return "what runs packages has no library that decodes pictures: take the node out, and give the picture "

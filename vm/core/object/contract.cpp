@@ -50,10 +50,11 @@ Status checkTensor(const ContractValue& expected, const char* role, const Object
 std::string misfit(const ContractType& type, const Object* value, const std::string& self) {
   const std::string what = self + " is " + (value ? describe(value) : "absent");
   if (!value) return type.kind == ContractKind::optional ? "" : what;
-  const auto misfitIn = [&](std::span<Object* const> parts, const char* name) {
+  const auto misfitIn = [&](std::span<Object* const> parts, const std::string& name) {
     for (size_t i = 0; i < parts.size(); ++i) {
       const ContractType& part = type.elements[type.kind == ContractKind::tuple ? i : 0];
-      std::string wrong = misfit(part, parts[i], self + ", " + name + " " + std::to_string(i));
+      const std::string number = type.kind == ContractKind::optional ? "" : " " + std::to_string(i);
+      std::string wrong = misfit(part, parts[i], self + ", " + name + number);
       if (!wrong.empty()) return wrong;
     }
     return std::string();
@@ -78,16 +79,18 @@ std::string misfit(const ContractType& type, const Object* value, const std::str
     }
     case ContractKind::optional: {
       const auto* tuple = static_cast<const Tuple*>(value);
-      if (value->kind != ObjectKind::tuple || tuple->count > 1 || tuple->tag != static_cast<int>(tuple->count))
+      if (value->kind != ObjectKind::tuple || tuple->count > 1 ||
+          tuple->tag != static_cast<int>(tuple->count))
         return what;
       return type.elements.empty()
                  ? ""
-                 : misfitIn({const_cast<Tuple*>(tuple)->fields(), tuple->count}, "the optional value");
+                 : misfitIn({const_cast<Tuple*>(tuple)->fields(), tuple->count}, "the optional's value");
     }
     case ContractKind::list: {
       const auto* list = static_cast<const List*>(value);
       if (value->kind != ObjectKind::list) return what;
-      return type.elements.empty() ? "" : misfitIn({list->items, static_cast<size_t>(list->count)}, "element");
+      return type.elements.empty() ? ""
+                                   : misfitIn({list->items, static_cast<size_t>(list->count)}, "element");
     }
     case ContractKind::closure:
       return value->kind == ObjectKind::closure ? "" : what;
