@@ -433,7 +433,7 @@ TEST(Contract, partsOfValuesAreChecked) {
         fourIntegers = m.integers({1, 2, 3, 4});
   Value good = matrix(2, 5, 2), other = matrix(2, 1, 2), narrow = matrix(2, 5, 1), longer = matrix(3, 5, 2);
   refused("l", compound(DYN_KIND_LIST, 0, {good.get(), two.get()}), "it, element 1 is f32[2]");
-  refused("l", compound(DYN_KIND_LIST, 0, {narrow.get()}), "it, element 0 is f32[2, 5, 1]");
+  refused("l", compound(DYN_KIND_LIST, 0, {narrow.get()}), "it, element 0 is f32[2,5,1]");
   refused("l", compound(DYN_KIND_LIST, 0, {nullptr}), "it, element 0 is absent");
   refused("l", two, "expected list(f32[n, own, 2]), got f32[2]");
   refused("o", threeIntegers, "expected optional(i64[k]), got i64[3]");
@@ -461,7 +461,7 @@ TEST(Contract, partsOfValuesAreChecked) {
   set("o", compound(DYN_KIND_TUPLE, 0, {}));
   set("l", compound(DYN_KIND_LIST, 0, {longer.get()}));
   EXPECT_EQ(dyn_context_run(c), DYN_BAD_INPUT);
-  EXPECT_THAT(dyn_last_message(), HasSubstr("input \"l\": dim n is 2, but 3 in f32[3, 5, 2]"));
+  EXPECT_THAT(dyn_last_message(), HasSubstr("input \"l\": dim n is 2, but 3 in f32[3,5,2]"));
   set("l", compound(DYN_KIND_LIST, 0, {good.get()}));
   set("t", compound(DYN_KIND_TUPLE, 0,
                     {threeIntegers.get(), compound(DYN_KIND_LIST, 0, {fourIntegers.get()}).get()}));
