@@ -335,8 +335,8 @@ Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, st
   return inferred;
 }
 
-// Sizes that the operation makes known take the names that the annotations give them. It is done for all results
-// before any is met: a size of the first may be computed from one that stands alone in the last.
+// Sizes that the operation makes known take the names that the annotations give them. It is done for all
+// results before any is met: a size of the first may be computed from one that stands alone in the last.
 void InferDriver::nameFreshDims(OpState& state, const Op& op) {
   if (state.fresh.empty()) return;
   for (size_t i = 0; i < op.results.size(); ++i) {

@@ -24,8 +24,8 @@ inline constexpr double kRepeatedShare = 0.06;
 // Lanes that gain less are not worth their caches.
 inline constexpr int64_t kLeastGainPercent = 3;
 
-// More steps or pieces than that count as so many, so that those of a stage add up to a number. Behind so many
-// calls a stage ends by itself.
+// More steps or pieces than that count as so many, so that those of a stage add up to a number. Behind so
+// many calls a stage ends by itself.
 inline constexpr int64_t kMostSteps = int64_t{1} << 48;
 inline constexpr size_t kMostCalls = 4096;
 

@@ -51,8 +51,8 @@ class Stage {
   void setBranch(const int32_t* at, int32_t branches, const stage::Call& call);
   void passJoin() { isPassing_ = false; }
 
-  // Notes a call; the stage is open, and not full. `at`: its instruction. Objects are tensors, or null where an argument is
-  // left out.
+  // Notes a call; the stage is open, and not full. `at`: its instruction. Objects are tensors, or null where
+  // an argument is left out.
   void addLaunch(const int32_t* at, uint32_t kernel, int64_t units, int64_t steps,
                  std::span<Object* const> buffers, std::span<const int64_t> scalars);
   // `call`: as described for a flat row; `objects`: of its arguments, then of its results.
