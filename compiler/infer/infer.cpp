@@ -268,18 +268,28 @@ const Function* InferDriver::sureBranch(const Op& op) const {
   return op.regions[*condition->front().constant() != 0 ? 0 : 1];
 }
 
+bool InferDriver::isFresh(const OpState& state, Dim dim) {
+  return dim.isSymbol() && std::find(state.fresh.begin(), state.fresh.end(), dim) != state.fresh.end();
+}
+
+// The dim in the names that annotations gave to sizes that the operation makes known.
+Dim InferDriver::named(const OpState& state, Dim dim) {
+  if (state.aliases.empty()) return dim;
+  return substitute(dim, [&](SymbolId symbol) {
+    for (const auto& [fresh, alias] : state.aliases)
+      if (fresh == symbol) return alias;
+    return Dim();
+  });
+}
+
 Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, std::string_view what,
                                  const SourceLocation& place) {
-  for (const auto& [symbol, alias] : state.aliases) {
-    if (inferred.isSymbol() && inferred.symbol() == symbol) inferred = alias;
-  }
+  inferred = named(state, inferred);
   if (inferred == annotated) return inferred;
-  const Reason named{"annotation of " + std::string(what), place};
+  const Reason annotation{"annotation of " + std::string(what), place};
   if (annotated.isSymbol() && !inScope(annotated)) {
-    const bool isFresh = inferred.isSymbol() &&
-                         std::find(state.fresh.begin(), state.fresh.end(), inferred) != state.fresh.end();
-    if (isFresh) {
-      DYN_CHECK(solver_.addEqual(inferred, annotated, named));
+    if (isFresh(state, inferred)) {
+      DYN_CHECK(solver_.addEqual(inferred, annotated, annotation));
       state.aliases.emplace_back(inferred.symbol(), annotated);
       return annotated;
     }
@@ -288,7 +298,7 @@ Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, st
       return inferred;
     }
     if (solver_.factsAbout(annotated.symbol()).empty()) {
-      DYN_CHECK(solver_.addEqual(annotated, inferred, named));
+      DYN_CHECK(solver_.addEqual(annotated, inferred, annotation));
       return annotated;
     }
   } else if (!inScope(annotated)) {
@@ -325,9 +335,33 @@ Result<Dim> InferDriver::meetDim(OpState& state, Dim inferred, Dim annotated, st
   return inferred;
 }
 
+// Sizes that the operation makes known take the names that the annotations give them. It is done for all
+// results before any is met: a size of the first may be computed from one that stands alone in the last.
+void InferDriver::nameFreshDims(OpState& state, const Op& op) {
+  if (state.fresh.empty()) return;
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const Type annotation = op.results[i].type;
+    if (!state.results[i] || !annotation || annotation == state.results[i]) continue;
+    const std::string what = resultName(op.results[i]);
+    // What does not fit is found by meetAnnotation.
+    (void)zipTypes(ir_, state.results[i], annotation, what,
+                   [&](Dim t, Dim a, const TypePath& path) -> Result<Dim> {
+                     if (path.nested || !isFresh(state, t) || !a.isSymbol() || inScope(a)) return t;
+                     return meetDim(state, t, a, what + " " + path.text, op.place);
+                   });
+  }
+}
+
+std::string InferDriver::resultName(const ValueDef& result) const {
+  return result.id == kNoValue ? "a result left out" : "%" + ir_.valueName(result.id);
+}
+
 Result<Type> InferDriver::meetAnnotation(OpState& state, Type inferred, Type annotation,
                                          std::string_view what, const SourceLocation& place) {
-  if (!annotation || annotation == inferred) return inferred;
+  if (!annotation)
+    return mapDims(ir_, inferred,
+                   [&](Dim d, const TypePath& path) { return path.nested ? d : named(state, d); });
+  if (annotation == inferred) return inferred;
   std::unordered_map<SymbolId, Dim> renamed;
   Result<Type> met =
       zipTypes(ir_, inferred, annotation, what, [&](Dim t, Dim a, const TypePath& path) -> Result<Dim> {
@@ -374,14 +408,14 @@ Status InferDriver::finishOp(Frame& frame, const Op* source) {
   for (const RegionCall& call : state.regionCalls) regions[static_cast<size_t>(call.region)] = call.function;
   bool changed = regions != source->regions;
   std::vector<ValueDef> results = source->results;
+  nameFreshDims(state, *source);
   for (size_t i = 0; i < results.size(); ++i) {
     if (!state.results[i]) {
       if (results[i].id == kNoValue) continue;
       return error(DiagnosticId::internalError,
                    "the type rule leaves result " + std::to_string(i) + " without a type");
     }
-    const std::string what =
-        results[i].id == kNoValue ? "a result left out" : "%" + ir_.valueName(results[i].id);
+    const std::string what = resultName(results[i]);
     DYN_TRY(Type met, meetAnnotation(state, state.results[i], results[i].type, what, source->place));
     bool fits = true;
     mapDims(ir_, met, [&](Dim d, const TypePath&) {

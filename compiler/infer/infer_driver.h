@@ -133,6 +133,10 @@ class InferDriver final : public ControlInferContext, public NeedListener {
   Status finishOp(Frame& frame, const Op* source);
   Status finishFrame();
   void leaveFrame();
+  static bool isFresh(const OpState& state, Dim dim);
+  static Dim named(const OpState& state, Dim dim);
+  std::string resultName(const ValueDef& result) const;
+  void nameFreshDims(OpState& state, const Op& op);
   Result<Type> meetAnnotation(OpState& state, Type inferred, Type annotation, std::string_view what,
                               const SourceLocation& place);
   Type canonicalType(Type type);

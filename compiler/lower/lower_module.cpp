@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_set>
 
 #include "compiler/ir/walk.h"
@@ -5,6 +6,7 @@
 #include "compiler/lower/homes.h"
 #include "compiler/lower/limits.h"
 #include "compiler/ops/device_ops.h"
+#include "compiler/ops/rules/type_zip.h"
 #include "compiler/target/device_kind.h"
 
 namespace dyn {
@@ -66,6 +68,33 @@ std::string nameOf(const std::vector<std::string>& names, size_t index, const Mo
   return index < names.size() ? names[index] : module.context->valueName(value);
 }
 
+// A size of a part of an input is a number, a symbol, or an expression of symbols that elements of lists have
+// as their own: the runtime compares sizes of parts by name, before the program runs.
+Status partsAreNoExpressions(const Module& module, const Function& main, const Parameter& part) {
+  std::unordered_set<SymbolId> known;
+  for (const Parameter& p : main.parameters)
+    (void)mapDims(*module.context, p.type, [&](Dim d, const TypePath& path) {
+      if (!path.nested)
+        for (SymbolId symbol : symbolsOf(d)) known.insert(symbol);
+      return d;
+    });
+  Dim found;
+  (void)mapDims(*module.context, part.type, [&](Dim d, const TypePath& path) {
+    const std::vector<SymbolId> symbols = symbolsOf(d);
+    const bool isRead = !path.nested || std::all_of(symbols.begin(), symbols.end(), [&](SymbolId symbol) {
+      return known.count(symbol) != 0;
+    });
+    if (!d.constant() && !d.isSymbol() && isRead) found = d;
+    return d;
+  });
+  if (!found) return {};
+  return makeError(DiagnosticId::unsupportedFeature,
+                   "unsupported: the size " + found.toString() + " in input '" +
+                       module.context->valueName(part.id) +
+                       "' is computed from sizes of inputs; in a list, tuple or optional give it a name")
+      .at(main.place);
+}
+
 // Each symbol in a dim of an input is a dim of some input by itself: a program reads sizes, it does not solve
 // equations.
 Status inputsGiveTheirSymbols(const Module& module, const Function& main) {
@@ -75,7 +104,10 @@ Status inputsGiveTheirSymbols(const Module& module, const Function& main) {
       for (Dim d : p.type.dims())
         if (d.isSymbol()) given.insert(d.symbol());
   for (const Parameter& p : main.parameters) {
-    if (!p.type.isTensor()) continue;
+    if (!p.type.isTensor()) {
+      DYN_CHECK(partsAreNoExpressions(module, main, p));
+      continue;
+    }
     for (Dim d : p.type.dims())
       for (SymbolId symbol : symbolsOf(d))
         if (given.count(symbol) == 0)

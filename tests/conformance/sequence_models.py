@@ -57,6 +57,23 @@ MODELS = {
             co = Identity(ci) from = Constant <value_ints=[0]> () one = Constant <value_ints=[1]> () j = Unsqueeze(i, from)
             to = Add(j, one) e = Slice(x, from, to, from) so = SequenceInsert(si, e) }>
         r = RELU(s) y = ConcatFromSequence <axis=0> (r) }""", MATRICES),
+    # What a loop carries is optional at its beginning, and filled by each iteration.
+    "loop_fills_some": ("""g (float[n,m] x) => (float[p,m] y) {
+        l = Shape <start=0, end=1> (x) t = Squeeze(l) c = Constant <value = bool {1}> () s0 = SequenceConstruct(x) o = Optional(s0)
+        s = Loop (t, c, o) <body = b (int64 i, bool ci, optional(seq(float[k,m])) oi) => (bool co, seq(float[k,m]) so) {
+            co = Identity(ci) has = OptionalHasElement(oi)
+            q = If (has) <then_branch = a () => (seq(float[k,m]) u) { u = OptionalGetElement(oi) },
+                          else_branch = e () => (seq(float[k,m]) w) { w = SequenceEmpty <dtype=1> () }>
+            so = SequenceInsert(q, x) }>
+        y = ConcatFromSequence <axis=0> (s) }""", MATRICES),
+    "loop_fills_none": ("""g (float[n,m] x) => (float[p,m] y) {
+        l = Shape <start=0, end=1> (x) t = Squeeze(l) c = Constant <value = bool {1}> () o = Optional <type = seq(float[n,m])> ()
+        s = Loop (t, c, o) <body = b (int64 i, bool ci, optional(seq(float[k,m])) oi) => (bool co, seq(float[k,m]) so) {
+            co = Identity(ci) has = OptionalHasElement(oi)
+            q = If (has) <then_branch = a () => (seq(float[k,m]) u) { u = OptionalGetElement(oi) },
+                          else_branch = e () => (seq(float[k,m]) w) { w = SequenceEmpty <dtype=1> () }>
+            so = SequenceInsert(q, x) }>
+        y = ConcatFromSequence <axis=0> (s) }""", MATRICES),
     # What an exporter writes for the repetition of rows by numbers: the rank of `e` follows from pieces of one element.
     "rows_by_numbers": ("""g (float[n,m] x, int64[n] k) => (float[p,m] y) {
         ks = Shape(k) one = ConstantOfShape <value = int64[1] {1}> (ks) t = Squeeze(ks) c = Constant <value = bool {1}> ()

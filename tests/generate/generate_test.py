@@ -263,6 +263,21 @@ class Generate(unittest.TestCase):
         self.assertIn("no output continues the cache past_key_values.1.value", fault("lost"))
         self.assertIn("needs --tokenizer", self.run_generate("masked", "--prompt", "text:a", code=2)["error"]["message"])
 
+    def test_scores_of_no_position_are_a_fault_of_the_model(self):
+        # How many positions have scores is decided by the tokens.
+        node, number = onnx.helper.make_node, onnx.TensorProto
+        graph = onnx.helper.make_graph(
+            [node("Cast", ["input_ids"], ["reals"], to=number.FLOAT), node("Unsqueeze", ["reals", "last"], ["column"]),
+             node("Expand", ["column", "sizes"], ["rows"]), node("ReduceMax", ["input_ids", "first"], ["largest"], keepdims=0),
+             node("Greater", ["largest", "three"], ["taken"]), node("Compress", ["rows", "taken"], ["logits"], axis=1)], "g",
+            [onnx.helper.make_tensor_value_info("input_ids", number.INT64, ["batch", "seq"])],
+            [onnx.helper.make_tensor_value_info("logits", number.FLOAT, ["batch", "kept", 7])],
+            [onnx.numpy_helper.from_array(numpy.array(value, numpy.int64), name)
+             for name, value in (("last", [2]), ("first", [0]), ("sizes", [1, 1, 7]), ("three", 3))])
+        onnx.save(onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 18)]), self.folder / "empty_scores.onnx")
+        fault = self.run_generate("empty_scores", "--prompt", "ids:1,2", code=1)["error"]
+        self.assertEqual((fault["id"], fault["message"]), ("E0303", "the model gave scores of shape (1, 0, 7) for 1 prompt"))
+
     def test_an_interruption_keeps_what_came(self):
         command = [ARGUMENTS.dynrepl, "--cache-dir", "none", "generate", self.folder / "masked.onnx", "--prompt", "ids:5,17,300,2,41", "--max-new", "200"]
         whole = self.ids("masked", "--prompt", "ids:5,17,300,2,41", "--max-new", 200)[0]

@@ -24,17 +24,28 @@ inline constexpr double kRepeatedShare = 0.06;
 // Lanes that gain less are not worth their caches.
 inline constexpr int64_t kLeastGainPercent = 3;
 
-// A call: what it computes, and into how many pieces it can be cut.
+// More steps or pieces than that count as so many, so that those of a stage add up to a number. Behind so
+// many calls a stage ends by itself.
+inline constexpr int64_t kMostSteps = int64_t{1} << 48;
+inline constexpr size_t kMostCalls = 4096;
+
+// A call: what it computes, and into how many pieces it can be cut. Numbers of a program from a file are any.
 struct Call {
   int64_t steps = 1, pieces = 1;
   int32_t branch = 0;
+
+  Call() = default;
+  Call(int64_t anySteps, int64_t anyPieces, int32_t ofBranch)
+      : steps(std::clamp<int64_t>(anySteps, 0, kMostSteps)),
+        pieces(std::clamp<int64_t>(anyPieces, 1, kMostSteps)),
+        branch(ofBranch) {}
 };
 
 inline int64_t forkSteps(int64_t tasks) { return kForkSteps + kForkStepsPerTask * tasks; }
 
 // One call on so many threads: as long as the task with most pieces.
 inline int64_t stepsOnThreads(const Call& call, int64_t threads) {
-  const int64_t pieces = std::max<int64_t>(call.pieces, 1);
+  const int64_t pieces = call.pieces;
   const int64_t tasks = std::max<int64_t>(std::min({call.steps / kStepsPerTask, pieces, threads}), 1);
   if (tasks == 1) return call.steps;
   const int64_t most = (pieces + tasks - 1) / tasks;

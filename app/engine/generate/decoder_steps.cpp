@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "app/engine/model/vm_value.h"
+#include "compiler/ops/rules/strided_walk.h"
 #include "vm/include/dyn_results.h"
 
 namespace dyn {
@@ -309,8 +310,11 @@ Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst) {
   const HostTensor& logits = value.tensor();
   const int64_t vocabulary = logits.shape().empty() ? 0 : logits.shape().back();
   const auto rows = static_cast<int64_t>(batch.lengths.size());
+  // Values inside of the model may decide the shape.
   if (vocabulary == 0 || logits.elementCount() % (rows * vocabulary) != 0 || logits.elementCount() == 0)
-    return makeError(DiagnosticId::internalError, "the scores do not have the shape that the model declares");
+    return makeError(DiagnosticId::runtimeError,
+                     "the model gave scores of shape " + shapeText(logits.shape()) + " for " +
+                         std::to_string(rows) + (rows == 1 ? " prompt" : " prompts"));
   const int64_t positions = logits.elementCount() / (rows * vocabulary);
   ScoreRows scores(static_cast<size_t>(rows));
   for (int64_t row = 0; row < rows; ++row) {

@@ -96,8 +96,8 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
   const std::string word = spec.substr(0, spec.find(':'));
   if (word == "random" || spec == "zeros" || spec == "ones" || spec == "range") {
     if (port.info.kind != "tensor")
-      return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " is a " + port.info.kind +
-                                                        ": it must be given as @file.pb");
+      return makeError(DiagnosticId::inputMismatch, "input " + port.info.name + " is of the kind " +
+                                                        port.info.kind + ": it must be given as @file.pb");
     return std::optional<Value>();
   }
   if (sources.bound)
@@ -113,7 +113,10 @@ Result<std::optional<Value>> readSpec(const Port& port, const std::string& spec,
         "write @file.npy, @file.pb, @picture.png, @sound.wav, text:tokenizer.json:WORDS, random[:SEED], "
         "zeros, ones, range or a literal [1, 2, 3]");
   }
-  DYN_TRY(HostTensor converted, convertLiteral(*literal, port.dtype, port.info.name));
+  const bool ofOptional =
+      port.type && port.type.kind() == TypeKind::optional && port.type.element().isTensor();
+  const Dtype dtype = ofOptional ? port.type.element().dtype() : port.dtype;
+  DYN_TRY(HostTensor converted, convertLiteral(*literal, dtype, port.info.name));
   return std::optional<Value>(Value(std::move(converted)));
 }
 
@@ -395,6 +398,8 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
       return makeError(DiagnosticId::inputMismatch,
                        "input " + name + " has other lengths than the sequences that are given");
     if (!note.empty()) call.notes.push_back("input " + name + ": " + note);
+    if (given[index] && given[index]->isTensor() && port.info.kind == "optional")
+      given[index] = Value::some(*std::move(given[index]));
     if (given[index] && takeAsScalar(port, &*given[index])) call.scalars.push_back(name);
     if (given[index] && given[index]->isTensor() && port.info.kind == "tensor") {
       const HostTensor& tensor = given[index]->tensor();
@@ -418,8 +423,8 @@ Result<CallInputs> makeInputs(const Signature& signature, const std::vector<DimS
           continue;
         }
         if (port.info.kind != "tensor")
-          return makeError(DiagnosticId::inputMissing,
-                           "input " + port.info.name + " is a " + port.info.kind + " and must be given");
+          return makeError(DiagnosticId::inputMissing, "input " + port.info.name + " is of the kind " +
+                                                           port.info.kind + " and must be given");
         DYN_TRY(std::optional<AssumedInput> assumed, assumedInput(signature, port, known));
         if (assumed) {
           call.values.emplace_back(std::move(assumed->value));

@@ -148,10 +148,10 @@ Result<LaneValue> KernelEmitter::value(Expr e) {
     }
   if (scope == own || !scopes_[scope + 1].hoistPoint) {
     // A scope without a hoist point (a branch) keeps its values at its own place.
-    scope = own;
     DYN_TRY(LaneValue v, compute(e));
     values_[e.id()] = v;
-    scopes_[scope].values.push_back(e.id());
+    scopes_[own].values.push_back(e.id());
+    if (scope < own) scopes_[own].fromOutside.push_back(e.id());
     return v;
   }
   // Before the loop that opens the next scope: its preheader runs once per iteration of the scope the value
@@ -168,7 +168,16 @@ Result<LaneValue> KernelEmitter::value(Expr e) {
                            std::make_move_iterator(scopes_.end()));
   scopes_.resize(scope + 1);
   mask_ = nullptr;
+  // What stands further in is not there yet, though it may belong further out.
+  std::vector<std::pair<uint32_t, LaneValue>> hidden;
+  for (const Scope& left : inner)
+    for (const uint32_t id : left.fromOutside)
+      if (const auto known = values_.find(id); known != values_.end()) {
+        hidden.emplace_back(id, known->second);
+        values_.erase(known);
+      }
   Result<LaneValue> v = compute(e);
+  for (const auto& [id, known] : hidden) values_.try_emplace(id, known);
   mask_ = mask;
   lanes_ = lanes;
   if (v.ok()) {

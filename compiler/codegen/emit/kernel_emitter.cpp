@@ -69,7 +69,7 @@ llvm::BasicBlock* KernelEmitter::newBlock(const char* name) {
   return llvm::BasicBlock::Create(context_, name, function_);
 }
 
-void KernelEmitter::pushScope(llvm::Instruction* hoistPoint) { scopes_.push_back({hoistPoint, {}}); }
+void KernelEmitter::pushScope(llvm::Instruction* hoistPoint) { scopes_.push_back({hoistPoint, {}, {}}); }
 
 void KernelEmitter::popScope() {
   for (uint32_t id : scopes_.back().values) values_.erase(id);

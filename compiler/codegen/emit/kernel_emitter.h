@@ -54,6 +54,7 @@ class KernelEmitter {
     llvm::Instruction* hoistPoint =
         nullptr;                   // instructions of this scope go before it; null: at the builder's place
     std::vector<uint32_t> values;  // ids of expressions remembered in this scope
+    std::vector<uint32_t> fromOutside;  // those of them that belong further out, where no hoist point is
   };
 
   // --- lines (emitted_lines.cpp)

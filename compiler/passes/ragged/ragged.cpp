@@ -17,6 +17,7 @@
 // operations for each ragged input and result, a prelude for each pattern of lengths, four operations for
 // each reduction.
 #include <algorithm>
+#include <array>
 #include <unordered_set>
 
 #include "compiler/ir/ragged_parameters.h"
@@ -113,6 +114,10 @@ class RaggedPacker {
 
   using Sites = std::unordered_map<const Op*, RaggedAttention>;
 
+  static std::array<ValueId, 5> operandsOf(const RaggedAttention& site) {
+    return {site.q, site.k, site.v, site.bias, site.allowed};
+  }
+
   // What results of the program and checks are made of; nothing is refused that nobody reads.
   std::vector<const Op*> neededOps(const Sites& sites) const {
     std::unordered_set<ValueId> read(main_.results.begin(), main_.results.end());
@@ -124,11 +129,12 @@ class RaggedPacker {
                                       [&](const ValueDef& r) { return read.count(r.id) != 0; });
       if (!wanted) continue;
       needed.push_back(&op);
-      if (const auto site = sites.find(&op); site != sites.end())
-        read.insert(
-            {site->second.q, site->second.k, site->second.v, site->second.bias, site->second.allowed});
-      else
+      if (const auto site = sites.find(&op); site != sites.end()) {
+        const std::array<ValueId, 5> operands = operandsOf(site->second);
+        read.insert(operands.begin(), operands.end());
+      } else {
         read.insert(op.operands.begin(), op.operands.end());
+      }
     }
     std::reverse(needed.begin(), needed.end());
     return needed;
@@ -159,6 +165,10 @@ class RaggedPacker {
   // Is all there that it reads?
   bool isReady(const Op& op) const {
     if (isSizes(op)) return true;
+    if (const auto site = sites_.find(&op); site != sites_.end()) {
+      const std::array<ValueId, 5> read = operandsOf(site->second);  // not what its steps make of them
+      return std::none_of(read.begin(), read.end(), [&](ValueId v) { return open_.count(v) != 0; });
+    }
     std::unordered_set<ValueId> own;
     for (const Op* member : unitOf(op)) {
       for (ValueId v : member->operands)

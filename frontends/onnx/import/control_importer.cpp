@@ -363,6 +363,26 @@ std::vector<ValueId> GraphImporter::emitLoop(Frame& frame, ControlNode& control,
   return results;
 }
 
+namespace {
+
+bool isOptional(const ValueInfoProto& value) {
+  return value.type != nullptr && !value.type->wrappers.empty() &&
+         value.type->wrappers[0].kind == TypeWrapper::Kind::optional;
+}
+
+// Carried values that the body takes as optional ones and gives without that: from the first iteration on
+// there is a value.
+std::vector<size_t> filledByBody(const GraphProto& body, size_t carried) {
+  std::vector<size_t> filled;
+  for (size_t i = 0; i < carried; ++i)
+    if (2 + i < body.inputs.size() && 1 + i < body.outputs.size() && isOptional(body.inputs[2 + i]) &&
+        body.outputs[1 + i].type != nullptr && !isOptional(body.outputs[1 + i]))
+      filled.push_back(i);
+  return filled;
+}
+
+}  // namespace
+
 void GraphImporter::finishLoop(Frame& frame, ControlNode& control) {
   const NodeProto& node = *control.node;
   const size_t carried = control.inputs.size() - 2;
@@ -375,8 +395,20 @@ void GraphImporter::finishLoop(Frame& frame, ControlNode& control) {
     return bindFailed(frame, node);
   }
   const std::vector<ValueId> initial(control.inputs.begin() + 2, control.inputs.end());
-  const std::vector<ValueId> results =
+  const std::vector<size_t> filled = filledByBody(*control.graphs[0], carried);
+  for (const size_t i : filled) {
+    ValueId& value = control.bodies[0].results[1 + i];
+    const bool isList = values_.at(value).isList;
+    value = control.bodies[0].builder->emit(ops::optional_someOp, {value}, {}, 1, control.place)[0];
+    values_.at(value).isList = isList;
+  }
+  std::vector<ValueId> results =
       emitLoop(frame, control, control.inputs[0], control.inputs[1], initial, count - 1 - carried);
+  for (const size_t i : filled) {
+    const bool isList = values_.at(results[i]).isList;
+    results[i] = frame.builder->emit(ops::optional_getOp, {results[i]}, {}, 1, control.place)[0];
+    values_.at(results[i]).isList = isList;
+  }
   for (size_t i = 0; i != node.outputs.size(); ++i) bindOutput(frame, node, i, results[i]);
 }
 

@@ -12,6 +12,8 @@
 namespace dyn::onnx {
 namespace {
 
+constexpr std::string_view kContribDomain = "com.microsoft";
+
 std::string functionKey(Text domain, Text name) {
   return std::string(standardDomain(domain)) + ":" + std::string(name);
 }
@@ -20,6 +22,24 @@ std::string nearestOperator(Text name) {
   std::vector<std::string_view> names;
   for (const MapRow& row : mapTable()) names.push_back(row.name);
   return suggestion(name, names);
+}
+
+// How to do without an operator that is not taken.
+std::string adviceWithout(Text domain, Text name) {
+  if (domain == "ai.onnx.ml") return "the standard has no such operator for features and models";
+  if (domain == kContribDomain)
+    return "this operator of onnxruntime's is not taken, though most are: export the model without it, or "
+           "before onnxruntime's optimiser has written it";
+  if (!domain.empty())
+    return "no operator of this domain is known: define it in a text file (--ops FILE), give it as a "
+           "function "
+           "of the model, or write it in the standard's operators";
+  if (name == "ImageDecoder")
+    return "what runs packages has no library that decodes pictures: take the node out, and give the picture "
+           "itself, which an input reads from a file (--input NAME=@picture.png)";
+  const std::string near = schemasOf(domain, name).empty() ? nearestOperator(name) : "";
+  return near.empty() ? "express the operator by others, or as a function of the model"
+                      : "did you mean " + near + "?";
 }
 
 // A tensor (or list or optional of such) of a known element type and no shape at all.
@@ -253,8 +273,6 @@ const FunctionProto* GraphImporter::findFunction(const NodeProto& node) const {
 }
 
 // Optimisers of onnxruntime wrote its own operators without importing their domain.
-constexpr std::string_view kContribDomain = "com.microsoft";
-
 std::optional<int64_t> GraphImporter::versionOf(Frame& frame, const NodeProto& node) {
   const std::string domain(standardDomain(node.domain));
   const auto found = frame.environment->opsets.find(domain);
@@ -318,27 +336,11 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
   if (isSearchOperator(domain, node.opType)) return openSearch(frame, node);
   const MapRow* row = findMapRow(domain, node.opType);
   if (row != nullptr) return mapNode(frame, node, *row, *version);
-  std::string advice;
-  if (domain == "ai.onnx.ml") {
-    advice = "the standard has no such operator for features and models";
-  } else if (domain == kContribDomain) {
-    advice =
-        "this operator of onnxruntime's is not taken, though most are: export the model without it, or "
-        "before onnxruntime's optimiser has written it";
-  } else if (!domain.empty()) {
-    advice =
-        "no operator of this domain is known: define it in a text file (--ops FILE), give it as a function "
-        "of the "
-        "model, or write it in the standard's operators";
-  }
-  if (const std::string near = domain.empty() ? nearestOperator(node.opType) : ""; !near.empty())
-    advice = "did you mean " + near + "?";
-  if (advice.empty()) advice = "express the operator by others, or as a function of the model";
   if (node.opType.empty()) {
     report(DiagnosticId::onnxInvalid, "a node has no operator", placeOf(frame, node));
   } else {
     report(DiagnosticId::unsupportedOp, "operator " + opLabel(node) + " is not supported",
-           placeOf(frame, node), node.opType, advice);
+           placeOf(frame, node), node.opType, adviceWithout(domain, node.opType));
   }
   bindFailed(frame, node);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <span>
 #include <string_view>
 
 #include "vm/shared/dyn_axis_name.h"
@@ -44,6 +45,116 @@ Status checkTensor(const ContractValue& expected, const char* role, const Object
   return okStatus();
 }
 
+// "element 1 is i8[3]": the first part of a value that is not of its type; "" where all are. `self` names the
+// value. Programs read parts without a look at their types. Types nest at most 32 deep.
+std::string misfit(const ContractType& type, const Object* value, const std::string& self) {
+  const std::string what = self + " is " + (value ? describe(value) : "absent");
+  if (!value) return type.kind == ContractKind::optional ? "" : what;
+  const auto misfitIn = [&](std::span<Object* const> parts, const std::string& name) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const ContractType& part = type.elements[type.kind == ContractKind::tuple ? i : 0];
+      const std::string number = type.kind == ContractKind::optional ? "" : " " + std::to_string(i);
+      std::string wrong = misfit(part, parts[i], self + ", " + name + number);
+      if (!wrong.empty()) return wrong;
+    }
+    return std::string();
+  };
+  switch (type.kind) {
+    case ContractKind::tensor: {
+      const auto* tensor = static_cast<const Tensor*>(value);
+      if (value->kind != ObjectKind::tensor || static_cast<uint8_t>(tensor->dtype) != type.dtype ||
+          tensor->rank != type.dims.size())
+        return what;
+      for (size_t axis = 0; axis < type.dims.size(); ++axis)
+        if (type.dims[axis].value >= 0 && tensor->shape()[axis] != type.dims[axis].value) return what;
+      return "";
+    }
+    case ContractKind::tuple: {
+      const auto* tuple = static_cast<const Tuple*>(value);
+      if (type.elements.empty()) return "";  // what a list holds that is empty in the program
+      if (value->kind != ObjectKind::tuple) return what;
+      return tuple->count == type.elements.size()
+                 ? misfitIn({const_cast<Tuple*>(tuple)->fields(), tuple->count}, "field")
+                 : what;
+    }
+    case ContractKind::optional: {
+      const auto* tuple = static_cast<const Tuple*>(value);
+      if (value->kind != ObjectKind::tuple || tuple->count > 1 ||
+          tuple->tag != static_cast<int>(tuple->count))
+        return what;
+      return type.elements.empty()
+                 ? ""
+                 : misfitIn({const_cast<Tuple*>(tuple)->fields(), tuple->count}, "the optional's value");
+    }
+    case ContractKind::list: {
+      const auto* list = static_cast<const List*>(value);
+      if (value->kind != ObjectKind::list) return what;
+      return type.elements.empty() ? ""
+                                   : misfitIn({list->items, static_cast<size_t>(list->count)}, "element");
+    }
+    case ContractKind::closure:
+      return value->kind == ObjectKind::closure ? "" : what;
+    case ContractKind::data:
+      return value->kind == ObjectKind::tuple ? "" : what;
+  }
+  return "";
+}
+
+// Sizes by the names of dims, of the tensors in values that are of their types.
+class NamedSizes {
+ public:
+  // False: a size differs from one that has the same name. First all that lie in no list; elements of lists
+  // have sizes of their own, where none of these has the name.
+  bool add(const ContractType& type, const Object* value, bool ofLists, bool inList = false) {
+    if (!value) return true;
+    const auto addAll = [&](std::span<Object* const> parts, bool inside) {
+      for (size_t i = 0; i < parts.size(); ++i)
+        if (!add(type.elements[type.kind == ContractKind::tuple ? i : 0], parts[i], ofLists, inside))
+          return false;
+      return true;
+    };
+    if (type.kind == ContractKind::tensor) {
+      return inList != ofLists || addTensor(type, static_cast<const Tensor*>(value), inList);
+    }
+    if (type.elements.empty()) return true;
+    if (type.kind == ContractKind::list) {
+      const auto* list = static_cast<const List*>(value);
+      return !ofLists || addAll({list->items, static_cast<size_t>(list->count)}, true);
+    }
+    auto* tuple = const_cast<Tuple*>(static_cast<const Tuple*>(value));  // or an optional
+    return addAll({tuple->fields(), tuple->count}, inList);
+  }
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  bool addTensor(const ContractType& type, const Tensor* tensor, bool inList) {
+    for (size_t axis = 0; axis < type.dims.size(); ++axis) {
+      const std::string& name = type.dims[axis].text;
+      if (type.dims[axis].value >= 0 || !isContractSymbol(name)) continue;
+      const int64_t size = tensor->shape()[axis];
+      const auto known = inList ? sizes_.find(name) : sizes_.try_emplace(name, size).first;
+      if (known == sizes_.end() || known->second == size) continue;
+      wrong_ = "dim " + name + " is " + std::to_string(known->second) + ", but " + std::to_string(size) +
+               " in " + describe(tensor);
+      return false;
+    }
+    return true;
+  }
+
+  std::map<std::string_view, int64_t> sizes_;
+  std::string wrong_;
+};
+
+// Sizes in tuples, optionals and lists.
+Status checkPartSizes(std::span<const ContractValue> expected, std::span<Object* const> values) {
+  NamedSizes sizes;
+  for (const bool ofLists : {false, true})
+    for (size_t i = 0; i < expected.size(); ++i)
+      if (!sizes.add(expected[i].type, values[i], ofLists))
+        return failure(DYN_BAD_INPUT, "input " + quotedName(expected[i]) + ": " + sizes.wrong());
+  return okStatus();
+}
+
 }  // namespace
 
 const char* contractKindText(ContractKind kind) {
@@ -77,20 +188,21 @@ Status checkContractValue(const ContractValue& expected, const char* role, const
     case ContractKind::tensor:
       return checkTensor(expected, role, value);
     case ContractKind::tuple:
-      if (value->kind == ObjectKind::tuple && !expected.type.elements.empty() &&
-          static_cast<const Tuple*>(value)->count != expected.type.elements.size())
-        return failure(DYN_BAD_INPUT, std::string(role) + " " + quotedName(expected) + ": expected " +
-                                          contractTypeText(expected.type) + ", got " + describe(value));
-      return kindIs(ObjectKind::tuple);
+    case ContractKind::optional:  // without a value it may also be null, which does not come here
+    case ContractKind::data:
+      if (value->kind != ObjectKind::tuple) return kindIs(ObjectKind::tuple);
+      break;
     case ContractKind::list:
-      return kindIs(ObjectKind::list);
+      if (value->kind != ObjectKind::list) return kindIs(ObjectKind::list);
+      break;
     case ContractKind::closure:
       return kindIs(ObjectKind::closure);
-    case ContractKind::data:
-      return kindIs(ObjectKind::tuple);
-    case ContractKind::optional:
-      return okStatus();
   }
+  const std::string wrong = misfit(expected.type, value, "it");
+  if (!wrong.empty())
+    return failure(DYN_BAD_INPUT, std::string(role) + " " + quotedName(expected) + ": expected " +
+                                      contractTypeText(expected.type) + ", got " + describe(value) + "; " +
+                                      wrong);
   return okStatus();
 }
 
@@ -128,6 +240,9 @@ Status checkContractInputs(std::span<const ContractValue> expected, std::span<co
                                         " is " + told(dim.first) + " but " + told(dim.other) +
                                         "; if these are two sizes: " +
                                         ownAxisAdvice(expected[dim.other.input].name, dim.other.axis));
+  if (std::any_of(expected.begin(), expected.end(),
+                  [](const ContractValue& input) { return !input.type.elements.empty(); }))
+    return checkPartSizes(expected, values);
   return okStatus();
 }
 

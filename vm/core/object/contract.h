@@ -15,7 +15,8 @@ namespace dyn::vm {
 const char* contractKindText(ContractKind kind);  // "tensor"
 // "f32[batch, 768]", "list(f32[?])"
 std::string contractTypeText(const ContractType& type);
-// Kind, dtype, rank, constant dims, declared bounds. `role` is "input".
+// Kind, dtype, rank, constant dims, declared bounds; of tuples, optionals and lists all parts. `role` is
+// "input".
 Status checkContractValue(const ContractValue& expected, const char* role, const Object* value);
 // Two axes of tensors that have a dim of one name: the first that has it, and another.
 struct ContractAxis {
@@ -26,7 +27,8 @@ struct SharedDim {
 };
 // All pairs, in the order of the others.
 std::vector<SharedDim> sharedDims(std::span<const ContractValue> inputs);
-// All are set (optionals may be null), and dims of one name have one value. Each value is of its contract.
+// All are set (optionals may be null), and dims of one name have one value, also in parts; those of elements
+// of lists alone have any. Each value is of its contract.
 Status checkContractInputs(std::span<const ContractValue> expected, std::span<const SharedDim> shared,
                            std::span<Object* const> values);
 

@@ -53,7 +53,7 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
   if (!known_.empty()) dryRunKernel(kernelIndex, extent, steps, buffers, scalars);
   ++launches_;
   if (stage_.isOpen()) {
-    if (device <= kHostDevice) {
+    if (device <= kHostDevice && !stage_.isFull()) {
       stage_.addLaunch(at_, kernelIndex, extent, steps, objectsAt({buffers, kernel.bufferCount}),
                        {scalars, kernel.scalarCount});
       return true;
@@ -69,7 +69,8 @@ bool Interpreter::launch(uint32_t kernelIndex, int64_t extent, int64_t steps, co
 bool Interpreter::callBuiltin(uint32_t index, bool into, WordList results, WordList arguments,
                               std::span<const int64_t> scalars, WordList numbers) {
   const BuiltinRow& builtin = *module_.builtins()[index];
-  const bool waits = stage_.isOpen() && into && builtin.isFlat() && !builtin.is(calls::SETTINGS);
+  const bool waits =
+      stage_.isOpen() && !stage_.isFull() && into && builtin.isFlat() && !builtin.is(calls::SETTINGS);
   if (!waits && !joinStage()) return false;
   builtinArguments_.clear();
   for (uint32_t i = 0; i < arguments.count; ++i) {

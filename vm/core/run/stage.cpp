@@ -252,13 +252,14 @@ void Stage::noteInTurn() {
   inTurn_.insert(began_);
 }
 
-// Where two digests are the same, a way is taken that may be the slower one.
+// Where two digests are the same, a way is taken that may be the slower one; but one for as many branches.
 Stage::Trial& Stage::trialOf() {
   uint64_t digest = began_;
   for (const Waiting& waiting : calls_) digest = digestOf(waiting.at, waiting.cost) ^ digest * 0x100000001b3;
   if (trials_.size() > kMostTrials) trials_.clear();
   const auto [known, isNew] = trials_.try_emplace(digest);
-  if (isNew) {
+  if (isNew || known->second.cost.laneOf.size() != static_cast<size_t>(branches_)) {
+    known->second = {};
     std::vector<stage::Call> costs;
     for (const Waiting& waiting : calls_) costs.push_back(waiting.cost);
     known->second.cost = stage::costOf(costs, branches_, threads_->threadCount());

@@ -46,12 +46,13 @@ class Stage {
   // With one thread calls need not wait.
   bool isPossible() const { return threads_ && threads_->threadCount() > 1; }
   bool isOpen() const { return open_; }
+  bool isFull() const { return calls_.size() >= stage::kMostCalls; }
   // `at`: the instruction. A stage whose calls ran in turn when it began so is not opened until its join.
   void setBranch(const int32_t* at, int32_t branches, const stage::Call& call);
   void passJoin() { isPassing_ = false; }
 
-  // Notes a call; the stage is open. `at`: its instruction. Objects are tensors, or null where an argument is
-  // left out.
+  // Notes a call; the stage is open, and not full. `at`: its instruction. Objects are tensors, or null where
+  // an argument is left out.
   void addLaunch(const int32_t* at, uint32_t kernel, int64_t units, int64_t steps,
                  std::span<Object* const> buffers, std::span<const int64_t> scalars);
   // `call`: as described for a flat row; `objects`: of its arguments, then of its results.

@@ -123,6 +123,7 @@ TEST(BuiltinCalls, whatProgramsMayHoldIsReadWithoutFault) {
   EXPECT_EQ(readNumbers<Conv>(Owned{-8 + 1, 1, 1, 1}).way, -1);
   EXPECT_FALSE(readNumbers<Gemm>(Owned{16, INT32_MAX}).complete);
   EXPECT_FALSE(readNumbers<Gemm>(Owned{16, -1}).complete);
+  EXPECT_FALSE(readNumbers<Gemm>(Owned{16, 0x4000'0001, 3, 59}).complete);  // twice that is 2 in 32 bits
   EXPECT_FALSE(readNumbers<StringSplit>(Owned{-1, -5}).complete);
   EXPECT_FALSE(readNumbers<StringSplit>(Owned{-1, INT32_MAX}).complete);
   EXPECT_FALSE(readNumbers<Lookup>(Owned{DYN_STRING, INT32_MAX, 0, 0}).complete);

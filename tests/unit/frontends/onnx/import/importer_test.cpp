@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Msg opsets(int64_t version) { return Msg().num(2, version); }
 
@@ -144,6 +145,15 @@ TEST(Importer, PlacesNameFileNodeOperatorAndOpset) {
   EXPECT_EQ(op.place.file, "test.onnx");
   EXPECT_EQ(op.place.node, "/first/relu (Relu, opset 17)");
   EXPECT_EQ(ir.valueName(op.results[0].id), "y");
+}
+
+// An operator of the standard that is not taken is no misspelt one.
+TEST(Importer, AdviceOnAnOperatorOfTheStandardIsNoOtherName) {
+  const ImportResult result = problemsOf(
+      modelBytes(join({nodes({node("ImageDecoder", {"x"}, {"y"})}), input("x", {"n"}), output("y")}), 20));
+  ASSERT_EQ(result.problems.size(), 1u);
+  EXPECT_THAT(result.problems[0].toString(), HasSubstr("--input NAME=@picture.png"));
+  EXPECT_THAT(result.problems[0].toString(), Not(HasSubstr("did you mean")));
 }
 
 TEST(Importer, AllProblemsAreReportedAtOnce) {

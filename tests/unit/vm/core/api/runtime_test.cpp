@@ -406,6 +406,69 @@ TEST(Contract, isToldAndChecked) {
   EXPECT_THAT(dataOf<float>(m.output()), ElementsAre(2, 4));
 }
 
+// A program reads the parts of a value without a look at their types and sizes.
+TEST(Contract, partsOfValuesAreChecked) {
+  Machine m(
+      "input \"x\" tensor f32 [\"n\"]\ninput \"l\" list (tensor f32 [\"n\", \"own\", 2])\n"
+      "input \"o\" optional (tensor i64 [\"k\"])\ninput \"t\" tuple (tensor i64 [\"k\"], list (tensor "
+      "i64 [\"k\"]))\nfunction main parameters 4 results 0\n ret []\nmain main\n");
+  ASSERT_EQ(m.loadStatus, DYN_OK) << m.loadMessage;
+  dyn_context* c = m.context();
+  const auto compound = [&](dyn_kind kind, int32_t tag, std::vector<dyn_value*> parts) {
+    dyn_value* made = nullptr;
+    EXPECT_EQ(dyn_value_compound(c, kind, tag, parts.data(), static_cast<int64_t>(parts.size()), &made),
+              DYN_OK)
+        << dyn_last_message();
+    return Value(made);
+  };
+  const auto refused = [&](const char* input, const Value& value, const char* part) {
+    EXPECT_EQ(dyn_context_set_input_name(c, input, value.get()), DYN_BAD_INPUT) << part;
+    EXPECT_THAT(dyn_last_message(), HasSubstr(part));
+  };
+  const auto matrix = [&](int64_t rows, int64_t columns, int64_t last) {
+    return m.tensor(DYN_F32, {rows, columns, last},
+                    std::vector<float>(static_cast<size_t>(rows * columns * last)));
+  };
+  Value two = m.floats({1, 2}), threeIntegers = m.integers({1, 2, 3}),
+        fourIntegers = m.integers({1, 2, 3, 4});
+  Value good = matrix(2, 5, 2), other = matrix(2, 1, 2), narrow = matrix(2, 5, 1), longer = matrix(3, 5, 2);
+  refused("l", compound(DYN_KIND_LIST, 0, {good.get(), two.get()}), "it, element 1 is f32[2]");
+  refused("l", compound(DYN_KIND_LIST, 0, {narrow.get()}), "it, element 0 is f32[2,5,1]");
+  refused("l", compound(DYN_KIND_LIST, 0, {nullptr}), "it, element 0 is absent");
+  refused("l", two, "expected list(f32[n, own, 2]), got f32[2]");
+  refused("o", threeIntegers, "expected optional(i64[k]), got i64[3]");
+  refused("o", compound(DYN_KIND_TUPLE, 1, {two.get()}), "it, the optional's value is f32[2]");
+  refused("o", compound(DYN_KIND_TUPLE, 1, {}), "got tuple");
+  Value list = compound(DYN_KIND_LIST, 0, {threeIntegers.get()});
+  refused("t", compound(DYN_KIND_TUPLE, 0, {threeIntegers.get()}), "got tuple");
+  refused("t",
+          compound(DYN_KIND_TUPLE, 0, {threeIntegers.get(), compound(DYN_KIND_LIST, 0, {two.get()}).get()}),
+          "it, field 1, element 0 is f32[2]");
+
+  // Sizes by name: those of elements of lists alone are their own.
+  const auto set = [&](const char* input, const Value& value) {
+    ASSERT_EQ(dyn_context_set_input_name(c, input, value.get()), DYN_OK) << dyn_last_message();
+  };
+  set("x", two);
+  set("l", compound(DYN_KIND_LIST, 0, {good.get(), other.get()}));
+  set("t", compound(DYN_KIND_TUPLE, 0, {threeIntegers.get(), list.get()}));
+  EXPECT_EQ(dyn_context_run(c), DYN_OK) << dyn_last_message();
+  set("o", compound(DYN_KIND_TUPLE, 1, {threeIntegers.get()}));
+  EXPECT_EQ(dyn_context_run(c), DYN_OK) << dyn_last_message();
+  set("o", compound(DYN_KIND_TUPLE, 1, {fourIntegers.get()}));
+  EXPECT_EQ(dyn_context_run(c), DYN_BAD_INPUT);
+  EXPECT_THAT(dyn_last_message(), HasSubstr("input \"t\": dim k is 4, but 3 in i64[3]"));
+  set("o", compound(DYN_KIND_TUPLE, 0, {}));
+  set("l", compound(DYN_KIND_LIST, 0, {longer.get()}));
+  EXPECT_EQ(dyn_context_run(c), DYN_BAD_INPUT);
+  EXPECT_THAT(dyn_last_message(), HasSubstr("input \"l\": dim n is 2, but 3 in f32[3,5,2]"));
+  set("l", compound(DYN_KIND_LIST, 0, {good.get()}));
+  set("t", compound(DYN_KIND_TUPLE, 0,
+                    {threeIntegers.get(), compound(DYN_KIND_LIST, 0, {fourIntegers.get()}).get()}));
+  EXPECT_EQ(dyn_context_run(c), DYN_BAD_INPUT);
+  EXPECT_THAT(dyn_last_message(), HasSubstr("input \"t\": dim k is 3, but 4 in i64[4]"));
+}
+
 TEST(Contract, boundOutputsAreMadeInPlace) {
   Machine m(kContract);
   alignas(64) float memory[4] = {};

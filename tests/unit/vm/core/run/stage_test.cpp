@@ -141,6 +141,56 @@ function f parameters 0 results 2
   }
 }
 
+TEST(Stage, AnyNumbersOfStepsAndPiecesAreNoFault) {
+  for (const char* number : {"9223372036854775807", "-9223372036854775808", "-1", "0"}) {
+    Machine machine(std::string(kKernelRows) + R"(
+function f parameters 0 results 2
+  const r0 3
+  const r1 1
+  const r3 )" + number + R"(
+  newtensor v1 i64 0 [r0]
+  newtensor v2 i64 0 [r0]
+  branch 2 0 r3 r3
+  launch k1 r0 r0 [v1] [r0]
+  branch 2 1 r3 r3
+  launch k1 r0 r0 [v2] [r1]
+  branch 2 0 r3 r3
+  launch k1 r0 r0 [v1] [r0]
+  join
+  ret [v1 v2]
+)",
+                    withThreads(3));
+    ASSERT_EQ(machine.loadStatus, DYN_OK) << machine.loadMessage;
+    for (int run = 0; run < 10; ++run) {
+      ASSERT_EQ(machine.call("f"), DYN_OK) << machine.message;
+      EXPECT_EQ(dataOf<int64_t>(machine.output(0)), (std::vector<int64_t>{3, 3, 3})) << number;
+      EXPECT_EQ(dataOf<int64_t>(machine.output(1)), (std::vector<int64_t>{1, 1, 1})) << number;
+    }
+  }
+}
+
+// What waits takes memory that no limit counts: a stage in a loop of a program from a file ends before.
+TEST(Stage, AFullStageRuns) {
+  Machine machine(std::string(kKernelRows) + R"(
+function f parameters 0 results 1
+  const r0 3
+  const r1 1
+  const r3 16777216
+  const r4 20000
+  newtensor v1 i64 0 [r0]
+again:
+  branch 2 1 r3 r1
+  launch k1 r0 r0 [v1] [r4]
+  addi r4 r4 -1
+  jumpif r4 again
+  ret [v1]
+)",
+                  withThreads(2));
+  ASSERT_EQ(machine.loadStatus, DYN_OK) << machine.loadMessage;
+  ASSERT_EQ(machine.call("f"), DYN_OK) << machine.message;
+  EXPECT_EQ(dataOf<int64_t>(machine.output(0)), (std::vector<int64_t>{1, 1, 1}));
+}
+
 // Of two calls that fail at the same time the first in the program is named; what waits is forgotten.
 TEST(Stage, TheFirstCallThatFailsIsNamed) {
   const std::string text = std::string(kKernelRows) + R"(
