@@ -15,7 +15,7 @@
 
 namespace dyn::vm {
 
-inline constexpr uint32_t kProgramFormatVersion = 2;
+inline constexpr uint32_t kProgramFormatVersion = 3;
 
 // Equal programs give equal bytes.
 std::vector<uint8_t> serializeProgram(const Program& program);
