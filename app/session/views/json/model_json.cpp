@@ -12,9 +12,11 @@ Json portsJson(const std::vector<ValueInfo>& ports) {
   for (const ValueInfo& port : ports) {
     Json item = {{"name", port.name}};
     if (port.kind != "tensor" && !port.kind.empty()) item["kind"] = port.kind;
-    item["dtype"] = port.dtype;
-    item["shape"] = shapeJson(port.shape);
-    if (port.kind != "tensor") item["type"] = port.type;
+    // Until inference has run, nothing is known of an output that its file does not describe.
+    const bool isKnown = !port.kind.empty();
+    item["dtype"] = isKnown ? Json(port.dtype) : Json();
+    item["shape"] = isKnown ? shapeJson(port.shape) : Json();
+    if (isKnown && port.kind != "tensor") item["type"] = port.type;
     list.push_back(std::move(item));
   }
   return list;
