@@ -17,7 +17,7 @@ import numpy as np
 import contexts
 import measuring
 
-CHANNELS, SIZES = (8, 16, 24, 32, 64, 96, 128, 256), (112, 28, 9)
+CHANNELS, SIZES = (8, 16, 24, 32, 40, 44, 64, 72, 96, 128, 256), (112, 56, 28, 9)
 MOST_STEPS = 5e8  # of one convolution
 KINDS = {"p1": (1, lambda c: 1), "w3": (3, lambda c: 1), "w5": (5, lambda c: 1), "d3": (3, lambda c: c), "d5": (5, lambda c: c), "g8": (3, lambda c: max(1, c // 8)),
          "g16": (3, lambda c: max(1, c // 16))}
@@ -77,6 +77,8 @@ def main():
             kernel, groups = KINDS[kind]
             for channels in CHANNELS:
                 group = groups(channels)
+                if channels % group:
+                    continue
                 save(path, channels, kernel, group, random)
                 modules = [contexts.load(arguments.build, path, 1, ["--passes=" + passes]) for passes in ("-layout", "+layout{regions=all}")]
                 line = f"{kind:6}{channels:>9}"

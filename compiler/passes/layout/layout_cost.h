@@ -1,15 +1,18 @@
 // What a region of images takes with its channels last beside what it takes in planes, in multiplications of
-// a well filled kernel. Sizes that are open stand for an image of 224 x 224: only the ratio is used.
+// a well filled kernel. Sizes that are open stand for a large image and for a small one: what is said of them
+// is the mean of both ratios.
 //
 //   LayoutCost cost(target.machine.vectorBits / 32);
 //   cost.convolution(window, outputDims, weightsDims);   ...
-//   if (cost.last() < cost.planes()) turn();
+//   if (cost.ratio() < 1) turn();
 //
 // In planes the lanes of a vector are places of an image, with channels last they are channels: few
 // channels, or a number of them that does not fill vectors, are what decides. Then small images are better
 // with channels last, as their rows do not fill vectors either. The factors are rounded means of measured
 // chains of equal convolutions (tests/bench/RESULTS.md, "layouts of convolutions").
 #pragma once
+
+#include <array>
 
 #include "compiler/dims/dim.h"
 #include "compiler/ir/type.h"
@@ -30,14 +33,18 @@ class LayoutCost {
   void border(const Shape& image, int64_t elementBytes = 4);
   // `parts` images side by side along their channels.
   void join(const Shape& image, size_t parts);
-  void add(const LayoutCost& other) { planes_ += other.planes_, last_ += other.last_; }
+  void add(const LayoutCost& other);
 
-  double planes() const { return planes_; }
-  double last() const { return last_; }
+  // Channels last over planes.
+  double ratio() const;
 
  private:
+  static constexpr std::array<int64_t, 2> kOpenSizes = {224, 96};
+  struct Sums {
+    double planes = 0, last = 0;
+  };
   int64_t lanes_;
-  double planes_ = 0, last_ = 0;
+  std::array<Sums, kOpenSizes.size()> sums_;  // by what an open size stands for
 };
 
 }  // namespace dyn::passes

@@ -244,12 +244,12 @@ void ImageRegions::findRegions() {
   std::unordered_set<ValueId> turned;  // roots
   for (const auto& [v, region] : regions) {
     if (region.convolutions < kFewConvolutions || region.convolutions < 2 * region.borders) continue;
-    const bool isTurned = always_ || region.cost.last() < kWorth * region.cost.planes();
+    const bool isTurned = always_ || region.cost.ratio() < kWorth;
     char text[160];
     std::snprintf(text, sizeof text,
                   "%s: from %%%.60s on, %lld convolutions, channels last at %.2f of the cost",
                   isTurned ? "turned" : "in planes", region.first.c_str(),
-                  static_cast<long long>(region.convolutions), region.cost.last() / region.cost.planes());
+                  static_cast<long long>(region.convolutions), region.cost.ratio());
     remarks_.emplace_back(text);
     if (!isTurned) continue;
     turned.insert(v);
