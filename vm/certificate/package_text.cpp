@@ -96,7 +96,7 @@ std::string readProgram(std::string_view bytes, ProgramText& program) {
   if (bytes.size() < kProgramHeaderBytes || memcmp(bytes.data(), "DYNBYTES", 8) != 0)
     return "the program section is no program";
   ByteReader in(bytes.substr(8));
-  if (in.fixed(4) != 2) return "the program has a format that this checker doesn't know";
+  if (in.fixed(4) != 3) return "the program has a format that this checker doesn't know";
   in.skip(kProgramHeaderBytes - 12);
   for (uint64_t left = in.count(in.fixed(4)); left > 0 && !in.failed(); --left)
     readFunction(in, program.functions.emplace_back());

@@ -28,8 +28,8 @@ double filled(int64_t count, int64_t lanes) {
   return static_cast<double>(count) / static_cast<double>(vectors * lanes);
 }
 
-// Those of a 1 x 1 convolution are columns of a product, whose tiles are narrower than a vector's: what is left
-// out is little.
+// Those of a 1 x 1 convolution are columns of a product, whose tiles are narrower than a vector's: what is
+// left out is little.
 double filledOfPointwise(int64_t count, int64_t lanes) {
   constexpr double kNearlyAll = 0.8;
   const double share = filled(count, lanes);
