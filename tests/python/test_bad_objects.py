@@ -43,7 +43,7 @@ class Objects(unittest.TestCase):
         self.refused([self.x, self.x[:1]], "it is no array")
         listed = models.text("fn @main(x: List[Tensor[(?, 3), f32]]) { return concat_from_sequence(x, axis = 0) }")
         for given, said in (([self.x, [[1.0], [2.0, 3.0]]], "item 1: it is no array"), (self.x, "wants a list"),
-                            ([self.x, "text"], "item 1|dtype"), ([self.x, self.x[0]], ""), ([self.x, None], "item 1")):
+                            ([self.x, "text"], "element 1 is string"), ([self.x, self.x[0]], ""), ([self.x, None], "item 1")):
             with self.assertRaisesRegex(dyn.Error, said):
                 listed(given)
         self.assertEqual(listed([self.x, self.x])[0].shape, (4, 3))

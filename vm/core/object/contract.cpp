@@ -46,15 +46,16 @@ Status checkTensor(const ContractValue& expected, const char* role, const Object
 }
 
 // "element 1 is i8[3]": the first part of a value that is not of its type; "" where all are. `self` names the
-// value. Programs read parts without a look at their types. Types nest at most 32 deep.
+// value, "" the one that is given. Programs read parts without a look at their types. Types nest at most 32
+// deep.
 std::string misfit(const ContractType& type, const Object* value, const std::string& self) {
-  const std::string what = self + " is " + (value ? describe(value) : "absent");
+  const std::string what = (self.empty() ? "it" : self) + " is " + (value ? describe(value) : "absent");
   if (!value) return type.kind == ContractKind::optional ? "" : what;
   const auto misfitIn = [&](std::span<Object* const> parts, const std::string& name) {
     for (size_t i = 0; i < parts.size(); ++i) {
       const ContractType& part = type.elements[type.kind == ContractKind::tuple ? i : 0];
       const std::string number = type.kind == ContractKind::optional ? "" : " " + std::to_string(i);
-      std::string wrong = misfit(part, parts[i], self + ", " + name + number);
+      std::string wrong = misfit(part, parts[i], (self.empty() ? "" : self + ", ") + name + number);
       if (!wrong.empty()) return wrong;
     }
     return std::string();
@@ -198,7 +199,7 @@ Status checkContractValue(const ContractValue& expected, const char* role, const
     case ContractKind::closure:
       return kindIs(ObjectKind::closure);
   }
-  const std::string wrong = misfit(expected.type, value, "it");
+  const std::string wrong = misfit(expected.type, value, "");
   if (!wrong.empty())
     return failure(DYN_BAD_INPUT, std::string(role) + " " + quotedName(expected) + ": expected " +
                                       contractTypeText(expected.type) + ", got " + describe(value) + "; " +

@@ -432,18 +432,18 @@ TEST(Contract, partsOfValuesAreChecked) {
   Value two = m.floats({1, 2}), threeIntegers = m.integers({1, 2, 3}),
         fourIntegers = m.integers({1, 2, 3, 4});
   Value good = matrix(2, 5, 2), other = matrix(2, 1, 2), narrow = matrix(2, 5, 1), longer = matrix(3, 5, 2);
-  refused("l", compound(DYN_KIND_LIST, 0, {good.get(), two.get()}), "it, element 1 is f32[2]");
-  refused("l", compound(DYN_KIND_LIST, 0, {narrow.get()}), "it, element 0 is f32[2,5,1]");
-  refused("l", compound(DYN_KIND_LIST, 0, {nullptr}), "it, element 0 is absent");
+  refused("l", compound(DYN_KIND_LIST, 0, {good.get(), two.get()}), "element 1 is f32[2]");
+  refused("l", compound(DYN_KIND_LIST, 0, {narrow.get()}), "element 0 is f32[2,5,1]");
+  refused("l", compound(DYN_KIND_LIST, 0, {nullptr}), "element 0 is absent");
   refused("l", two, "expected list(f32[n, own, 2]), got f32[2]");
   refused("o", threeIntegers, "expected optional(i64[k]), got i64[3]");
-  refused("o", compound(DYN_KIND_TUPLE, 1, {two.get()}), "it, the optional's value is f32[2]");
+  refused("o", compound(DYN_KIND_TUPLE, 1, {two.get()}), "the optional's value is f32[2]");
   refused("o", compound(DYN_KIND_TUPLE, 1, {}), "got tuple");
   Value list = compound(DYN_KIND_LIST, 0, {threeIntegers.get()});
   refused("t", compound(DYN_KIND_TUPLE, 0, {threeIntegers.get()}), "got tuple");
   refused("t",
           compound(DYN_KIND_TUPLE, 0, {threeIntegers.get(), compound(DYN_KIND_LIST, 0, {two.get()}).get()}),
-          "it, field 1, element 0 is f32[2]");
+          "field 1, element 0 is f32[2]");
 
   // Sizes by name: those of elements of lists alone are their own.
   const auto set = [&](const char* input, const Value& value) {
