@@ -176,13 +176,12 @@ class FormReader {
 EpilogueForm closedFormOf(const loop::Kernel& kernel, const Buffer* product) {
   std::vector<const Buffer*> read;
   const FormReader reader(kernel, product);
-  const EpilogueForm form = reader.read(read), other{.even = reader.isEven()};
-  if (!form.isClosed()) return other;
-  // Behind them: the product and the result.
-  if (kernel.buffers.size() != read.size() + 2 ||
-      !std::equal(read.begin(), read.end(), kernel.buffers.begin()) || kernel.buffers[read.size()] != product)
-    return other;
-  return form;
+  const EpilogueForm form = reader.read(read);
+  // Behind those that are read: the product and the result.
+  const bool isClosed = form.isClosed() && kernel.buffers.size() == read.size() + 2 &&
+                        std::equal(read.begin(), read.end(), kernel.buffers.begin()) &&
+                        kernel.buffers[read.size()] == product;
+  return isClosed ? form : EpilogueForm{.even = reader.isEven()};
 }
 
 }  // namespace dyn

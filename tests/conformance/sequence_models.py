@@ -21,6 +21,19 @@ DRAWS = np.random.default_rng(0)
 MATRICES = [{"x": DRAWS.standard_normal(shape, np.float32)} for shape in ((4, 3), (1, 1), (7, 5), (2, 11))]
 RELU = "SequenceMap <body = b (float[k,m] e) => (float[k,m] f) { f = Relu(e) }>"
 
+
+def filled_by_a_loop(beginning):
+    """A loop from the optional sequence `o`, which each iteration fills."""
+    return f"""g (float[n,m] x) => (float[p,m] y) {{
+        l = Shape <start=0, end=1> (x) t = Squeeze(l) c = Constant <value = bool {{1}}> () {beginning}
+        s = Loop (t, c, o) <body = b (int64 i, bool ci, optional(seq(float[k,m])) oi) => (bool co, seq(float[k,m]) so) {{
+            co = Identity(ci) has = OptionalHasElement(oi)
+            q = If (has) <then_branch = a () => (seq(float[k,m]) u) {{ u = OptionalGetElement(oi) }},
+                          else_branch = e () => (seq(float[k,m]) w) {{ w = SequenceEmpty <dtype=1> () }}>
+            so = SequenceInsert(q, x) }}>
+        y = ConcatFromSequence <axis=0> (s) }}"""
+
+
 MODELS = {
     # The sequence of SequenceMap comes from each operator that gives one.
     "map_of_pieces": ("""g (float[n,m] x) => (float[p,m] y) {
@@ -58,22 +71,8 @@ MODELS = {
             to = Add(j, one) e = Slice(x, from, to, from) so = SequenceInsert(si, e) }>
         r = RELU(s) y = ConcatFromSequence <axis=0> (r) }""", MATRICES),
     # What a loop carries is optional at its beginning, and filled by each iteration.
-    "loop_fills_some": ("""g (float[n,m] x) => (float[p,m] y) {
-        l = Shape <start=0, end=1> (x) t = Squeeze(l) c = Constant <value = bool {1}> () s0 = SequenceConstruct(x) o = Optional(s0)
-        s = Loop (t, c, o) <body = b (int64 i, bool ci, optional(seq(float[k,m])) oi) => (bool co, seq(float[k,m]) so) {
-            co = Identity(ci) has = OptionalHasElement(oi)
-            q = If (has) <then_branch = a () => (seq(float[k,m]) u) { u = OptionalGetElement(oi) },
-                          else_branch = e () => (seq(float[k,m]) w) { w = SequenceEmpty <dtype=1> () }>
-            so = SequenceInsert(q, x) }>
-        y = ConcatFromSequence <axis=0> (s) }""", MATRICES),
-    "loop_fills_none": ("""g (float[n,m] x) => (float[p,m] y) {
-        l = Shape <start=0, end=1> (x) t = Squeeze(l) c = Constant <value = bool {1}> () o = Optional <type = seq(float[n,m])> ()
-        s = Loop (t, c, o) <body = b (int64 i, bool ci, optional(seq(float[k,m])) oi) => (bool co, seq(float[k,m]) so) {
-            co = Identity(ci) has = OptionalHasElement(oi)
-            q = If (has) <then_branch = a () => (seq(float[k,m]) u) { u = OptionalGetElement(oi) },
-                          else_branch = e () => (seq(float[k,m]) w) { w = SequenceEmpty <dtype=1> () }>
-            so = SequenceInsert(q, x) }>
-        y = ConcatFromSequence <axis=0> (s) }""", MATRICES),
+    "loop_fills_some": (filled_by_a_loop("s0 = SequenceConstruct(x) o = Optional(s0)"), MATRICES),
+    "loop_fills_none": (filled_by_a_loop("o = Optional <type = seq(float[n,m])> ()"), MATRICES),
     # What an exporter writes for the repetition of rows by numbers: the rank of `e` follows from pieces of one element.
     "rows_by_numbers": ("""g (float[n,m] x, int64[n] k) => (float[p,m] y) {
         ks = Shape(k) one = ConstantOfShape <value = int64[1] {1}> (ks) t = Squeeze(ks) c = Constant <value = bool {1}> ()

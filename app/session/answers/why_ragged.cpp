@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "app/session/answers/step_counter.h"
 #include "app/session/views/why_views.h"
 
 namespace dyn {
@@ -14,11 +15,6 @@ bool isMadeIn(const Function& function, ValueId value) {
     return std::any_of(op->results.begin(), op->results.end(),
                        [&](const ValueDef& result) { return result.id == value; });
   });
-}
-
-int64_t countOf(const TraceStep& step, const std::string& what) {
-  const auto found = step.counters.find(what);
-  return found == step.counters.end() ? 0 : found->second;
 }
 
 // One line for each reason why values are padded: that of the last value with it, as those that it is made
@@ -58,7 +54,7 @@ Result<WhyView> whyRagged(const Trace& trace, const std::string& value) {
                      "padding was not analysed: the pass pack_sequences did not run")
         .note("--passes=-pack_sequences leaves it out, and so do programs for a device");
   WhyView view;
-  const int64_t attentions = countOf(*step, "attentions"), recurrences = countOf(*step, "recurrences");
+  const int64_t attentions = counterOf(*step, "attentions"), recurrences = counterOf(*step, "recurrences");
   const bool any = attentions + recurrences > 0;
   if (value.empty()) {
     view.question = "computed without padding?";

@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "app/session/answers/step_counter.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
 
@@ -57,14 +58,10 @@ Result<WhyView> whyStages(const Trace& trace) {
     view.lines.insert(view.lines.end(), step->remarks.begin(), step->remarks.end());
     return view;
   }
-  const auto counted = [&](const char* what) {
-    const auto found = step->counters.find(what);
-    return std::to_string(found == step->counters.end() ? 0 : found->second);
-  };
-  view.answer = counted("operations_in_stages") + " operations, in " + std::to_string(rows.size()) +
-                (rows.size() == 1 ? " stage" : " stages");
+  view.answer = std::to_string(counterOf(*step, "operations_in_stages")) + " operations, in " +
+                std::to_string(rows.size()) + (rows.size() == 1 ? " stage" : " stages");
   view.lines.push_back("By the costs of operations at sample sizes a run is " +
-                       counted("expected_gain_percent") +
+                       std::to_string(counterOf(*step, "expected_gain_percent")) +
                        " % faster. Runs of new sizes try both ways, and later ones take the faster.");
   for (size_t i = 0; i < rows.size(); ++i) {
     view.lines.push_back("stage " + std::to_string(i + 1) + ": " + std::to_string(rows[i].branches) +

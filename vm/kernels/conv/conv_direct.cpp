@@ -155,21 +155,15 @@ struct DirectTask {
     const int64_t depth = c.depth(), width = panels.width(panel);
     const float* weights = work.weights + (group * panels.lanes() + panels.first(panel)) * depth;
     const PositionKernel* kernels = panels.tiles(panel);
-    const int64_t stepDown = c.stride[1] * rowLength, stepRight = c.stride[2];
+    // Places side by side are one row.
+    const int64_t rowsHere = sideBySide ? 1 : chunk.rows,
+                  columnsHere = sideBySide ? c.outputSize() : chunk.columns;
+    const int64_t stepDown = c.stride[1] * rowLength, stepRight = sideBySide ? 1 : c.stride[2];
     // Tiles run along the longer side.
-    const bool down = chunk.rows > chunk.columns && !sideBySide;
-    const int64_t along = sideBySide ? c.outputSize()
-                          : down     ? chunk.rows
-                                     : chunk.columns,
-                  across = sideBySide ? 1
-                           : down     ? chunk.columns
-                                      : chunk.rows;
-    const int64_t stepAlong = sideBySide ? 1
-                              : down     ? stepDown
-                                         : stepRight,
-                  stepAcross = down ? stepRight : stepDown;
-    const int64_t tileAlong = (down ? chunk.columns : 1) * width,
-                  tileAcross = (down ? 1 : chunk.columns) * width;
+    const bool down = rowsHere > columnsHere;
+    const int64_t along = down ? rowsHere : columnsHere, across = down ? columnsHere : rowsHere;
+    const int64_t stepAlong = down ? stepDown : stepRight, stepAcross = down ? stepRight : stepDown;
+    const int64_t tileAlong = (down ? columnsHere : 1) * width, tileAcross = (down ? 1 : columnsHere) * width;
     const int64_t block = evenPart(depth, kDepthBlock);
     for (int64_t k = 0; k < std::max<int64_t>(depth, 1); k += block) {
       const int64_t now = std::min(block, depth - k);
