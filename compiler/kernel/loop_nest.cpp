@@ -186,12 +186,17 @@ class NestBuilder {
   // Reductions side by side: `vectorAxis` in blocks of lanes, what no reduction depends on inside.
   Dim acrossMemory(loop::Kernel& kernel, NestScope& unit, size_t vectorAxis) {
     std::vector<size_t> outer, within;
+    IndexValues values;
     Dim units = ceilDiv(axes_.space[vectorAxis], dims_.constant(kBlockReductions)),
         reductions = axes_.space[vectorAxis];
     const Dim blocks = units;
     for (size_t axis = 0; axis < axes_.index.size(); ++axis) {
       if (axis == vectorAxis) continue;
       const bool depends = hasReductionOver(axes_, axes_.index[axis]);
+      if (!depends && axes_.space[axis].isConstant(1)) {
+        values[axes_.index[axis].id()] = loops_.integer(0);  // a loop would keep vectors from going together
+        continue;
+      }
       (depends ? outer : within).push_back(axis);
       if (!depends) continue;
       units = units * axes_.space[axis];
@@ -205,11 +210,10 @@ class NestBuilder {
       block = mod(kernel.unit, loops_.dim(blocks));
       rest = floorDiv(kernel.unit, loops_.dim(blocks));
     }
-    IndexValues values;
     if (outer.size() == 1) {
       unit.statements.push_back(loop::let(axes_.index[outer[0]], rest));
     } else {
-      values = indexFromUnit(rest, unitAxes(outer), unit);
+      values.merge(indexFromUnit(rest, unitAxes(outer), unit));
     }
     const Expr inside = loops_.variable("e"), start = block * kBlockReductions;
     const Expr extent = min(loops_.integer(kBlockReductions), loops_.dim(axes_.space[vectorAxis]) - start);

@@ -65,16 +65,26 @@ bool isWrappedCopy(Expr root) {
   return root.kind() == ExprKind::load && wrapped;
 }
 
-bool isCheap(Expr root) {
-  const std::vector<Expr> nodes = loop::postorder(std::span(&root, 1));
-  return nodes.size() <= kSmallReduction && std::all_of(nodes.begin(), nodes.end(), [](Expr e) {
-           if (e.kind() == ExprKind::unary)
-             return e.unaryOp() == loop::UnaryOp::neg || e.unaryOp() == loop::UnaryOp::abs;
-           if (e.kind() == ExprKind::binary)
-             return e.binaryOp() == BinaryOp::add || e.binaryOp() == BinaryOp::sub ||
-                    e.binaryOp() == BinaryOp::mul;
-           return e.kind() != ExprKind::select && e.kind() != ExprKind::checked && e.kind() != ExprKind::call;
-         });
+// What an iteration of an accumulation computes, all lanes of `lane` side by side. What is the same for all
+// iterations and lanes is computed before the loop.
+bool isCheap(const Stmt& accumulation, Expr lane) {
+  const std::vector<Expr> nodes = loop::postorder(std::span(&accumulation.value, 1));
+  std::unordered_set<uint32_t> varying{lane.id()};
+  for (const Expr& variable : accumulation.variables) varying.insert(variable.id());
+  size_t count = 0;
+  for (const Expr& e : nodes) {
+    if (std::ranges::any_of(e.operands(), [&](Expr part) { return varying.contains(part.id()); }))
+      varying.insert(e.id());
+    if (e.kind() == ExprKind::select || e.kind() == ExprKind::checked || e.kind() == ExprKind::call) return false;
+    if (!varying.contains(e.id())) continue;
+    ++count;
+    if (e.kind() == ExprKind::unary && e.unaryOp() != loop::UnaryOp::neg && e.unaryOp() != loop::UnaryOp::abs)
+      return false;
+    if (e.kind() == ExprKind::binary && e.binaryOp() != BinaryOp::add && e.binaryOp() != BinaryOp::sub &&
+        e.binaryOp() != BinaryOp::mul)
+      return false;
+  }
+  return count <= kSmallReduction;
 }
 
 // As cheap, or with comparisons, choices and bits.
@@ -238,7 +248,7 @@ unsigned KernelEmitter::vectorsAtOnce(const Stmt& stmt) const {
     const bool accumulates = s->kind == StmtKind::accumulate && statementsIn(*s).empty();
     if (!accumulates && s->kind != StmtKind::store && s->kind != StmtKind::let) return 1;
     if (accumulates) {
-      if (!isCheap(s->value) || !alongLanes(s->value, stmt.variable)) return 1;
+      if (!isCheap(*s, stmt.variable) || !alongLanes(s->value, stmt.variable)) return 1;
       reduces = true;
     } else if (!s->value.isNull() && !alongLanes(s->value, stmt.variable)) {
       return 1;

@@ -259,12 +259,11 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
     if (first < 0) continue;
     const Expr size = c.dim(x.dims()[i]);
     DYN_TRY(Expr begin, c.contents(1, first));
+    // An axis whose pads are 0 stays as it is.
+    if (begin.same(zero) && c.solver().equal(x.dims()[i], c.resultType(0).dims()[i]) == Answer::yes) continue;
     if (mode == PadMode::constant) {
       from[i] = index[i] - begin;
-      // An axis whose pads are 0 needs no test.
-      const bool isWhole =
-          begin.same(zero) && c.solver().equal(x.dims()[i], c.resultType(0).dims()[i]) == Answer::yes;
-      if (!isWhole) isInside = isInside && inRange(c, from[i], size);
+      isInside = isInside && inRange(c, from[i], size);
       continue;
     }
     DYN_TRY(Expr end, c.contents(1, last));

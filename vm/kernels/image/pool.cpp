@@ -98,6 +98,9 @@ Status describePool(const FlatCall& call, const TensorView* x, const TensorView*
   return okStatus();
 }
 
+// Longer rows of input fill vectors by themselves, and to turn them costs more than it saves.
+constexpr int64_t kMostTurnedColumns = 64;
+
 float neutralOf(Mode mode) { return mode == kMaximum ? -std::numeric_limits<float>::infinity() : 0.0f; }
 
 // As many planes as a vector has lanes.
@@ -112,7 +115,9 @@ class LanePool {
   int64_t rows() const { return frame_.rows(); }
   int64_t chunkCount() const { return (p_.window.output[1] + rows() - 1) / rows(); }
   // Whole groups of planes that go this way, from the first on.
-  int64_t groupCount() const { return frame_.suits() ? p_.planes / lanes() : 0; }
+  int64_t groupCount() const {
+    return frame_.suits() && p_.window.input[2] < kMostTurnedColumns ? p_.planes / lanes() : 0;
+  }
   int64_t scratchElements() const {
     return lineEnd() + tableElements<int64_t>(frame_.down().count()) +
            tableElements<int64_t>(frame_.right().count());
