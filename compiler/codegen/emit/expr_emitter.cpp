@@ -304,7 +304,7 @@ Result<Value*> KernelEmitter::dimValue(Dim root) {
 
 // --- memory
 
-Result<LaneValue> KernelEmitter::address(const loop::Buffer* buffer, std::span<const Expr> index) {
+Expr KernelEmitter::linearPlace(const loop::Buffer* buffer, std::span<const Expr> index) {
   // Row-major: ((i0 * n1 + i1) * n2 + i2)...; shapes are kernel expressions, so the products are shared and
   // hoisted like any other. The innermost axis is added last: what the others sum to seldom changes in the
   // innermost loop, and is made before it.
@@ -317,7 +317,11 @@ Result<LaneValue> KernelEmitter::address(const loop::Buffer* buffer, std::span<c
   }
   Expr linear = loops.integer(0);
   for (const Expr& place : places) linear = linear + place;
-  return value(linear);
+  return linear;
+}
+
+Result<LaneValue> KernelEmitter::address(const loop::Buffer* buffer, std::span<const Expr> index) {
+  return value(linearPlace(buffer, index));
 }
 
 // Every stride-th element: what lies between is left out by the mask of a load `stride` times as wide, so
@@ -581,6 +585,8 @@ Result<LaneValue> KernelEmitter::selectValue(Expr e) {
     return LaneValue::varying(b_.CreateSelect(selector, vector(a), vector(b)));
   }
   if (c.isUniform()) {
+    DYN_TRY(std::optional<LaneValue> element, loadChosenRow(e));
+    if (element) return *element;
     llvm::BasicBlock* blocks[2] = {newBlock("then"), newBlock("else")};
     llvm::BasicBlock* join = newBlock("select.join");
     b_.CreateCondBr(c.value, blocks[0], blocks[1]);

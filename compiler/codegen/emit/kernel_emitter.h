@@ -284,8 +284,13 @@ class KernelEmitter {
   llvm::Value* loadStrided(llvm::FixedVectorType* type, llvm::Value* pointer, llvm::Align align,
                            int64_t stride, llvm::Value* mask);
   Result<LaneValue> selectValue(loop::Expr e);
+  // A choice among rows of tensors (row_choice.cpp); none: it is another choice.
+  Result<std::optional<LaneValue>> loadChosenRow(loop::Expr choice);
+  Result<loop::Expr> chosenRow(loop::Expr e, Dtype dtype, loop::Expr& last);
+  loop::Expr addressVariable(const loop::Buffer* buffer);
   Result<LaneValue> binaryValue(loop::Expr e);
   Result<llvm::Value*> dimValue(Dim dim);
+  loop::Expr linearPlace(const loop::Buffer* buffer, std::span<const loop::Expr> index);
   Result<LaneValue> address(const loop::Buffer* buffer, std::span<const loop::Expr> index);
   // floorDiv or mod of a linear value by a uniform one, without a division for each lane.
   LaneValue wrapLinear(loop::BinaryOp op, const LaneValue& a, llvm::Value* divisor);
@@ -365,6 +370,8 @@ class KernelEmitter {
   std::unordered_map<uint32_t, bool> faultMemo_, dataMemo_, backMemo_;
   std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
+  std::unordered_map<const loop::Buffer*, loop::Expr> addressVariables_;
+  std::unordered_map<uint32_t, const loop::Buffer*> chosenRows_;  // by id of the choice
   std::optional<DeviceEmission> device_;                            // of a GPU
   std::map<llvm::Type*, llvm::Value*> reductionParts_, scanParts_;  // shared memory by element type
 };

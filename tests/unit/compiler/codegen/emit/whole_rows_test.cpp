@@ -13,19 +13,23 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// The LLVM IR of a flat kernel whose elements are `value`, of a[i] and b[i].
-std::string flat(const std::string& machine, const std::string& from, const std::string& to,
-                 const std::string& value) {
+std::string irOf(const std::string& machine, const std::string& text) {
   DimContext dims;
-  auto kernel = loop::parseKernel(
-      dims, "kernel @flat(in a: " + from + "[n], in b: " + from + "[n], out y: " + to +
-                "[n]) scalars (n) units u < 1 {\n  for i < n vector {\n    y[i] = " + value + "\n  }\n}\n");
+  auto kernel = loop::parseKernel(dims, text);
   EXPECT_TRUE(kernel.ok()) << kernel.error().toString();
   auto description = machinePreset(machine);
   EXPECT_TRUE(description.ok());
   auto module = emitLoopKernel(*kernel, "flat", *description);
   EXPECT_TRUE(module.ok()) << module.error().toString();
   return module->irText();
+}
+
+// Of a flat kernel whose elements are `value`, of a[i] and b[i].
+std::string flat(const std::string& machine, const std::string& from, const std::string& to,
+                 const std::string& value) {
+  return irOf(machine, "kernel @flat(in a: " + from + "[n], in b: " + from + "[n], out y: " + to +
+                           "[n]) scalars (n) units u < 1 {\n  for i < n vector {\n    y[i] = " + value +
+                           "\n  }\n}\n");
 }
 
 TEST(WholeRows, LoopsOverBytesFillTheirVectors) {
@@ -55,6 +59,20 @@ TEST(WholeRows, TheWidestValueDecides) {
   EXPECT_THAT(flat("x86-64-v3", "f32", "bool", "a[i] < b[i]"), Not(HasSubstr("store <32 x i8>")));
   EXPECT_THAT(flat("x86-64-v3", "u8", "u8", "u8(i32(a[i]) + 1:i32)"), Not(HasSubstr("store <32 x i8>")));
   EXPECT_THAT(flat("x86-64-v3", "f16", "f16", "a[i] + b[i]"), HasSubstr("store <8 x half>"));
+}
+
+// What the units are taken apart into is reckoned before the loop: it does not make a sum dear.
+TEST(WholeRows, SumsSideBySideInBatchesGoFourVectorsAtOnce) {
+  const std::string sums = irOf(
+      "x86-64-v4",
+      "kernel @sums(in x: f32[b, c, n], out y: f32[b, n]) scalars (b; c; n; floordiv(n + 63, 64); "
+      "b*floordiv(n + 63, 64)) units u < dim(b*floordiv(n + 63, 64)) {\n"
+      "  let i: i64 = floorDiv(u, dim(floordiv(n + 63, 64)))\n"
+      "  for e < min(64, n - mod(u, dim(floordiv(n + 63, 64))) * 64) vector {\n"
+      "    accumulate r: f32 = sum over k < c vector {\n"
+      "      x[i, k, mod(u, dim(floordiv(n + 63, 64))) * 64 + e]\n    }\n"
+      "    y[i, mod(u, dim(floordiv(n + 63, 64))) * 64 + e] = r / f32(c)\n  }\n}\n");
+  EXPECT_THAT(sums, HasSubstr("fadd <64 x float>"));
 }
 
 }  // namespace
