@@ -220,6 +220,10 @@ row("MaxPool", "x:T[n,c,h,w]", "f32 f64 f16 i8 u8",
      {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}, {"kernel_shape": [2, 2], "dilations": [2, 1]},
      {"kernel_shape": [3, 3], "auto_pad": "SAME_UPPER", "strides": [2, 2]}, {"kernel_shape": [2, 3], "auto_pad": "SAME_LOWER"}], dims=WIDE)
 row("MaxPool", "x:f32[n,c,h,w]", "", [{"kernel_shape": [2, 2]}, {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "storage_order": 1}], outputs=2, dims=WIDE)
+LONG_ROWS = {"n": [1, 2], "c": [16, 17, 33], "h": [4, 9], "w": [62, 63, 64, 65, 131]}  # planes in lanes, and row by row
+for op in ("MaxPool", "AveragePool"):
+    row(op, "x:f32[n,c,h,w]", "", [{"kernel_shape": [2, 2], "strides": [2, 2]}, {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
+                                   {"kernel_shape": [5, 5], "pads": [2, 2, 2, 2]}], dims=LONG_ROWS)
 row("LpPool", "x:f32[n,c,h,w]", "", [{"kernel_shape": [2, 2]}, {"kernel_shape": [2, 2], "p": 1}, {"kernel_shape": [3, 2], "strides": [2, 1]},
                                    {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}], dims=WIDE)
 row("GlobalAveragePool", "x:T[n,c,h,w]", "f32", dims=WIDE)
