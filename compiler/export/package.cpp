@@ -55,7 +55,7 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
     vm::Program program;
     std::vector<HostTensor> constants;
     std::vector<MappedFile> linked;
-    std::string certificate;
+    Certificate certificate;
   };
   auto owner = std::make_shared<Owner>();
   std::vector<vm::ObjectSection> sections;
@@ -78,7 +78,7 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
     DYN_TRY(owner->certificate,
             makeCertificate({reinterpret_cast<const char*>(program.data()), program.size()},
                             compiled.lowered.kernels, digests));
-    if (!owner->certificate.empty()) others.push_back({certificate::kCertificateSection, owner->certificate});
+    others.push_back({certificate::kCertificateSection, owner->certificate.bytes});
   }
   vm::PackageSigner signer;
   if (request.signedBy)
@@ -93,6 +93,8 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
   made.pieces = owner->package.pieces;
   for (std::string_view piece : made.pieces) made.size.fileBytes += static_cast<int64_t>(piece.size());
   made.size.weightsBytes = static_cast<int64_t>(owner->package.constantsBytes);
+  if (request.proof == PackageProof::certificate)
+    made.size.openObligations = owner->certificate.openObligations;
   if (!linked) made.codes = std::move(codes);
   owner->program = std::move(packed.program);
   owner->constants = std::move(packed.constants);

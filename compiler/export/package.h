@@ -27,13 +27,15 @@ using VerifyKey = vm::VerifyKey;
 
 struct ExportedFile {
   int64_t fileBytes = 0;
-  int64_t weightsBytes = 0;  // of them constants
+  int64_t weightsBytes = 0;                // of them constants
+  std::optional<int64_t> openObligations;  // of its certificate; none: it has no certificate
 };
 
 // How the objects of kernels and host program are held: linked as one shared object in the package, or apart,
 // for who links them himself.
 enum class PackageCode : uint8_t { linked, apart };
-// Is a certificate in the package (vm/certificate/certificate.h)?
+// Is a certificate in the package (vm/certificate/certificate.h)? Error unsupportedFeature where the program
+// is beyond what the checker walks.
 enum class PackageProof : uint8_t { none, certificate };
 struct PackageRequest {
   HostCode flow = HostCode::native;

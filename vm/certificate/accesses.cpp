@@ -96,10 +96,13 @@ class LaunchCheck {
         break;
       case EventKind::access: {
         const AccessBuffer& buffer = kernel_.buffers[event.subject];
+        if (launch_.isOneRow) {
+          askPlace(buffer, event.operands);
+          break;
+        }
         for (size_t axis = 0; axis < event.operands.size() && !judge_.isWrong(); ++axis) {
           const Value& index = values_[event.operands[axis]];
-          const std::string what = "axis " + std::to_string(axis) + " of buffer " +
-                                   (buffer.parameter < 0 ? "scratch" : std::to_string(buffer.parameter));
+          const std::string what = "axis " + std::to_string(axis) + " of " + nameOf(buffer);
           ask(index, what);
           const Value room = difference(values_[buffer.shape[axis]], index);
           if (!judge_.isWrong()) ask(difference(room, Polynomial(1)), what);
@@ -109,7 +112,29 @@ class LaunchCheck {
     }
   }
 
+  static std::string nameOf(const AccessBuffer& buffer) {
+    return "buffer " + (buffer.parameter < 0 ? "scratch" : std::to_string(buffer.parameter));
+  }
+
+  void askPlace(const AccessBuffer& buffer, const std::vector<uint32_t>& index) {
+    Value place = Polynomial(), size = Polynomial(1);
+    for (size_t axis = 0; axis < index.size(); ++axis) {
+      const Value &extent = values_[buffer.shape[axis]], &at = values_[index[axis]];
+      size = size && extent ? product(*size, *extent) : Value();
+      place = place && extent ? product(*place, *extent) : Value();
+      place = sum(place, at);
+    }
+    ask(place, "a place of " + nameOf(buffer));
+    if (!judge_.isWrong())
+      ask(difference(difference(size, place), Polynomial(1)), "a place of " + nameOf(buffer));
+  }
+
   void variable(uint32_t node, const Value& extent) {
+    if (launch_.isOneRow && extent && extent->constant() == 1) {
+      values_[node] = Polynomial();
+      isKnown_[node] = true;
+      return;
+    }
     const Polynomial symbol = atoms_.symbol("i" + std::to_string(node), true);
     values_[node] = symbol;
     isKnown_[node] = true;

@@ -52,6 +52,9 @@ struct Launch {
   std::vector<Polynomial> scalars;
   std::vector<Value> bytes;    // of each buffer's tensor; nothing: not known
   std::vector<bool> isStable;  // no output may lie in this buffer's memory
+  // There is one unit, and places along an axis may go on into the next rows: all that is asked of an access
+  // is that it is inside of its tensor.
+  bool isOneRow = false;
 };
 
 // Asks the judge for each access; returns the number shown, and adds the others to `open`. False when the

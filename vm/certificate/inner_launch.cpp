@@ -7,6 +7,8 @@ namespace dyn::certificate {
 namespace {
 
 constexpr int32_t kKernelBits = 27;  // of the number of an epilogue; its form is above
+constexpr int32_t kEvenForm = 6;
+constexpr uint32_t kLayoutUnit = 64;  // of the number of a convolution's way; its layout is above
 constexpr int64_t kProductBytes = 4;
 
 Value productOf(const std::vector<Polynomial>& dims, size_t begin, size_t end) {
@@ -59,9 +61,12 @@ std::optional<InnerLaunch> innerLaunch(const std::string& name, std::span<const 
     inner.firstArgument = 4;
   } else if (name == "conv" || name == "conv_packed" || name == "byteconv") {
     at = 2 + 2 * axes + (name == "conv_packed" ? axes + 2 : 0);
-    inner.firstArgument = name == "byteconv" ? 4 : 3;
+    const bool isOfBytes = name == "byteconv";
+    inner.firstArgument = isOfBytes ? 4 : 3;
     inner.firstScalar = axes;
-    rowAxes = 2;
+    // Rows are planes; with the channels last they are places.
+    const bool isLast = isOfBytes ? (bits >> 3 & 1) != 0 : (bits >> 3) / kLayoutUnit != 0;
+    rowAxes = isLast ? rank - 1 : 2;
   } else {
     return std::nullopt;
   }
@@ -69,10 +74,9 @@ std::optional<InnerLaunch> innerLaunch(const std::string& name, std::span<const 
   if (kernel == 0) return std::nullopt;
   inner.kernel = static_cast<size_t>(kernel) - 1;
   inner.takesColumns = true;
+  inner.isEven = number(at) >> kKernelBits == kEvenForm;
   inner.readsElsewhere = kElementBytes[result.dtype] < kProductBytes;
-  // With channels last the rows are positions.
-  const bool isPlain = name == "gemm" || name == "bytegemm" || name == "conv";
-  if (isPlain && rank >= 2 && dims.size() == rank) {
+  if (rank >= 2 && dims.size() == rank) {
     inner.rows = productOf(dims, 0, rowAxes);
     inner.columns = productOf(dims, rowAxes, rank);
   }

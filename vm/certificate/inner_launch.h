@@ -14,6 +14,7 @@ struct InnerLaunch {
   // The kernel's units are the rows of what is computed; nothing: how it is cut up is not known.
   Value rows, columns;
   bool takesColumns = false;    // its last two scalars: the first column, and the one behind the last
+  bool isEven = false;          // whole rows may be told to it as one long row
   bool isElsewhere = false;     // the result is computed in rows of other memory, of four bytes an element
   bool readsElsewhere = false;  // ... which the last argument stands for, and the result is another tensor
 };

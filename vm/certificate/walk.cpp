@@ -222,11 +222,11 @@ class Walk : WalkValues {
   }
 
   void launch(size_t index, const Polynomial& units, std::vector<Polynomial> scalars,
-              const std::vector<ObjectRef>& buffers, std::vector<Value> sizes) {
+              const std::vector<ObjectRef>& buffers, std::vector<Value> sizes, bool isOneRow = false) {
     if (dry_ > 0) return;
-    ++result_.launches;
+    if (!isOneRow) ++result_.launches;
     const KernelText& kernel = program_.kernels[index];
-    Launch launch{&kernels_[index], units, std::move(scalars), std::move(sizes), {}};
+    Launch launch{&kernels_[index], units, std::move(scalars), std::move(sizes), {}, isOneRow};
     const size_t firstOutput = kernel.bufferCount - kernel.outputCount;
     demandWritable({buffers.begin() + static_cast<std::ptrdiff_t>(firstOutput), buffers.end()});
     for (size_t i = 0; i < buffers.size(); ++i) {
@@ -280,16 +280,21 @@ class Walk : WalkValues {
       add(rows, true);
     else
       for (const ObjectRef& result : results) add(result, false);
-    const State before = state_;
-    if (inner->takesColumns) {
-      const Polynomial first = fresh(true), end = fresh(true);
-      given.push_back(first);
-      given.push_back(end);
-      if (const Value room = difference(inner->columns, end)) learn(state_.scope, atoms_, *room);
-    }
-    if (kernel.bufferCount == buffers.size() && kernel.scalarCount == given.size())
-      launch(inner->kernel, *inner->rows, given, buffers, sizes);
-    state_ = before;
+    const auto launchRows = [&](const Polynomial& count, const Value& columns, bool isOneRow) {
+      const State before = state_;
+      std::vector<Polynomial> all = given;
+      if (inner->takesColumns) {
+        const Polynomial first = fresh(true), end = fresh(true);
+        all.push_back(first);
+        all.push_back(end);
+        if (const Value room = difference(columns, end)) learn(state_.scope, atoms_, *room);
+      }
+      if (kernel.bufferCount == buffers.size() && kernel.scalarCount == all.size())
+        launch(inner->kernel, count, all, buffers, sizes, isOneRow);
+      state_ = before;
+    };
+    launchRows(*inner->rows, inner->columns, false);
+    if (inner->isEven) launchRows(Polynomial(1), elements, true);
   }
 
   // --- functions

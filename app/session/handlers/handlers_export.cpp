@@ -162,6 +162,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
     if (command.has("certify")) request.proof = PackageProof::certificate;
     DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
     result.fileBytes = file.fileBytes;
+    result.openObligations = file.openObligations;
   }
   result.passesNs = compiled.statistics.passesNs;
   result.lowerNs = compiled.statistics.lowerNs;

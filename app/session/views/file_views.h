@@ -30,6 +30,7 @@ struct CompileResult {
   int64_t passesNs = 0, lowerNs = 0, compileNs = 0;
   int64_t kernelsCount = 0, kernelsCompiledCount = 0, constantsBytes = 0;
   std::string machine;
+  std::optional<int64_t> openObligations;  // of the certificate in the file; none: there is none
 };
 
 struct ExportResult {
@@ -42,6 +43,7 @@ struct ExportResult {
   std::optional<int64_t> ramBoundBytes;        // none: the memory has no bound that is known
   int64_t weightsBytes = 0, runtimeBytes = 0;  // the rest: code and tables
   std::vector<std::string> entryPoints;
+  std::optional<int64_t> openObligations;  // of a package's certificate; none: it has none
 };
 
 // The graph after a pass as an ONNX model.

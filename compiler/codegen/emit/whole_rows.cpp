@@ -75,7 +75,8 @@ bool isCheap(const Stmt& accumulation, Expr lane) {
   for (const Expr& e : nodes) {
     if (std::ranges::any_of(e.operands(), [&](Expr part) { return varying.contains(part.id()); }))
       varying.insert(e.id());
-    if (e.kind() == ExprKind::select || e.kind() == ExprKind::checked || e.kind() == ExprKind::call) return false;
+    if (e.kind() == ExprKind::select || e.kind() == ExprKind::checked || e.kind() == ExprKind::call)
+      return false;
     if (!varying.contains(e.id())) continue;
     ++count;
     if (e.kind() == ExprKind::unary && e.unaryOp() != loop::UnaryOp::neg && e.unaryOp() != loop::UnaryOp::abs)

@@ -84,8 +84,9 @@ void write(ByteWriter& out, const Polynomial& p) {
 
 }  // namespace
 
-Result<std::string> makeCertificate(std::string_view program, std::span<const loop::Kernel> kernels,
+Result<Certificate> makeCertificate(std::string_view program, std::span<const loop::Kernel> kernels,
                                     std::span<const uint64_t> objectDigests) {
+  constexpr std::string_view kUnsupported = "unsupported: ";
   certificate::ProgramText text;
   if (const std::string problem = certificate::readProgram(program, text); !problem.empty())
     return makeError(DiagnosticId::internalError, "certificate: " + problem);
@@ -111,7 +112,9 @@ Result<std::string> makeCertificate(std::string_view program, std::span<const lo
   if (peak.size() > kMaximumPeaks) peak.resize(kMaximumPeaks);
   SearchingJudge judge(peak);
   if (walked.refusal.empty()) walked = walkProgram(text, accesses, judge);
-  if (walked.refusal.starts_with("unsupported: ")) return std::string();
+  if (walked.refusal.starts_with(kUnsupported))
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: a certificate of this program: " +
+                                                           walked.refusal.substr(kUnsupported.size()));
   if (!walked.refusal.empty())
     return makeError(DiagnosticId::internalError, "certificate: " + walked.refusal);
   out.number(peak.size());
@@ -120,7 +123,7 @@ Result<std::string> makeCertificate(std::string_view program, std::span<const lo
   const certificate::Report report = certificate::checkProgram(program, out.bytes, objectDigests);
   if (report.status == certificate::CertificateStatus::refused)
     return makeError(DiagnosticId::internalError, "certificate: the checker refuses it: " + report.why);
-  return std::move(out.bytes);
+  return Certificate{std::move(out.bytes), static_cast<int64_t>(report.walk.open.size())};
 }
 
 }  // namespace dyn

@@ -13,9 +13,14 @@
 
 namespace dyn {
 
-// `program`: bytes of serializeProgram(). "": the program is beyond what the checker walks. Error
-// internalError when the checker refuses what was made.
-Result<std::string> makeCertificate(std::string_view program, std::span<const loop::Kernel> kernels,
+struct Certificate {
+  std::string bytes;
+  int64_t openObligations = 0;  // what the checker asks and the certificate does not show
+};
+
+// `program`: bytes of serializeProgram(). Error unsupportedFeature: the program is beyond what the checker
+// walks. Error internalError when the checker refuses what was made.
+Result<Certificate> makeCertificate(std::string_view program, std::span<const loop::Kernel> kernels,
                                     std::span<const uint64_t> objectDigests);
 
 }  // namespace dyn

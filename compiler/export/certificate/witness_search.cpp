@@ -1,6 +1,7 @@
 #include "compiler/export/certificate/witness_search.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <tuple>
 
@@ -15,10 +16,11 @@ using certificate::Operation;
 using certificate::Polynomial;
 using certificate::Scope;
 
-constexpr int kBudget = 500, kBudgetOfCase = 80;  // steps of one combination
-constexpr int kStepDepth = 14, kCaseDepth = 2, kMaximumCases = 16;
+constexpr int kBudget = 500, kBudgetOfCase = 80;        // steps of one combination
+constexpr std::array<int, 3> kStepDepths = {3, 6, 14};  // most proofs are short: those are tried first
+constexpr int kCaseDepth = 2, kMaximumCases = 16;
 constexpr int64_t kMaximumSteps = 150'000;  // of a program; from there on no cases are tried
-constexpr size_t kMaximumSplits = 8;
+constexpr size_t kMaximumSplits = 8, kMaximumAtoms = 24, kMaximumScalings = 3;
 constexpr int64_t kMaximumScale = 1 << 20;
 
 // The atoms of `whole` without those of `part`; nothing when they are not all there.
@@ -27,6 +29,23 @@ std::optional<Monomial> quotient(const Monomial& whole, const Monomial& part) {
   Monomial rest;
   std::set_difference(whole.begin(), whole.end(), part.begin(), part.end(), std::back_inserter(rest));
   return rest;
+}
+
+// The atoms of `p`, and what they are operations on: a number that is too small for `p` may be a bound of any.
+std::set<AtomId> atomsBelow(const Atoms& atoms, const Polynomial& p) {
+  std::set<AtomId> met;
+  std::vector<const Polynomial*> work{&p};
+  while (!work.empty() && met.size() < kMaximumAtoms) {
+    const Polynomial& next = *work.back();
+    work.pop_back();
+    for (const auto& [monomial, coefficient] : next.terms)
+      for (const AtomId atom : monomial)
+        if (met.insert(atom).second) {
+          work.push_back(&atoms[atom].a);
+          work.push_back(&atoms[atom].b);
+        }
+  }
+  return met;
 }
 
 }  // namespace
@@ -47,7 +66,7 @@ void WitnessSearch::noteFacts(const Atoms& atoms) {
 bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
   const Atoms& atoms = problem.atoms;
   if (atoms.isPlainlyNonNegative(p, problem.scope)) return true;
-  if (depth >= kStepDepth || --problem.budget < 0) return false;
+  if (depth >= problem.deepest || --problem.budget < 0) return false;
   ++steps_;
   // The term to get rid of: that of the newest atom, which is the innermost loop variable or operation.
   const Monomial* worst = nullptr;
@@ -104,14 +123,13 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
     }
   };
   for (size_t i = problem.scope.facts.size(); i-- > 0;) consider(problem.scope.facts[i], 2 * i + 1);
-  for (size_t i = 0; i < worst->size(); ++i) {
-    if (i > 0 && (*worst)[i] == (*worst)[i - 1]) continue;
-    if (const auto at = factsOf_.find((*worst)[i]); at != factsOf_.end())
+  for (const AtomId atom : worst->empty() ? atomsBelow(atoms, p) : std::set(worst->begin(), worst->end()))
+    if (const auto at = factsOf_.find(atom); at != factsOf_.end())
       for (const size_t fact : at->second) consider(atoms.facts()[fact], 2 * fact);
-  }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
   for (const Candidate& each : candidates) {
+    if (!problem.tried.insert(each.next.terms).second) continue;
     const std::vector<Step> before = problem.steps;
     const int64_t scaleBefore = problem.scale;
     for (Step& step : problem.steps) step.coefficient *= each.scale;
@@ -135,8 +153,9 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
     return true;
   }
   if (++cases_ > kMaximumCases) return false;
-  Problem problem{atoms, scope, depth == 0 ? kBudget : kBudgetOfCase, {}, 1};
-  if (combine(problem, p, 0)) {
+  for (const int deepest : kStepDepths) {
+    Problem problem{atoms, scope, deepest, depth == 0 ? kBudget : kBudgetOfCase, {}, 1, {}};
+    if (!combine(problem, p, 0)) continue;
     out.number(1);
     out.number(static_cast<uint64_t>(problem.scale));
     out.number(problem.steps.size());
@@ -148,8 +167,8 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
     }
     return true;
   }
-  if (depth >= caseDepth_) return false;
   if (scaled(atoms, scope, p, out)) return true;
+  if (depth >= caseDepth_) return false;
   for (const AtomId atom : splittable(atoms, scope, p)) {
     const size_t before = out.bytes.size();
     out.number(2);
@@ -193,14 +212,14 @@ std::vector<AtomId> WitnessSearch::splittable(const Atoms& atoms, const Scope& s
   return result;
 }
 
-// By a divisor that is at least 1 in this scope: of u < m*k follows floordiv(u, k) < m.
+// By a divisor that is at least 1 in this scope: of u < m*k follows floordiv(u, k) < m. Of quotients of
+// quotients, as the units of a kernel are taken apart, by one divisor after the other.
 bool WitnessSearch::scaled(const Atoms& atoms, const Scope& scope, const Polynomial& p, ByteWriter& out) {
-  std::set<AtomId> quotients;
-  for (const auto& [monomial, coefficient] : p.terms)
-    for (const AtomId atom : monomial)
-      if (atoms[atom].kind == Operation::floorDiv && !atoms[atom].b.constant()) quotients.insert(atom);
-  for (const AtomId atom : quotients) {
+  if (scaledBy_.size() >= kMaximumScalings) return false;
+  for (const AtomId atom : atomsBelow(atoms, p)) {
+    if (atoms[atom].kind != Operation::floorDiv || atoms[atom].b.constant()) continue;
     const Polynomial& divisor = atoms[atom].b;
+    if (std::find(scaledBy_.begin(), scaledBy_.end(), divisor) != scaledBy_.end()) continue;
     const certificate::Value least = scaledSum(divisor, Polynomial(1), -1);
     const auto fact = least ? std::find(scope.facts.begin(), scope.facts.end(), *least) : scope.facts.end();
     if (fact == scope.facts.end()) continue;
@@ -209,7 +228,10 @@ bool WitnessSearch::scaled(const Atoms& atoms, const Scope& scope, const Polynom
     const size_t before = out.bytes.size();
     out.number(4);
     out.number(2 * static_cast<uint64_t>(fact - scope.facts.begin()) + 1);
-    if (cases(atoms, scope, *claim, kCaseDepth, out)) return true;
+    scaledBy_.push_back(divisor);
+    const bool isShown = cases(atoms, scope, *claim, kCaseDepth, out);
+    scaledBy_.pop_back();
+    if (isShown) return true;
     out.bytes.resize(before);
   }
   return false;

@@ -26,9 +26,11 @@ class WitnessSearch {
   struct Problem {
     const certificate::Atoms& atoms;
     const certificate::Scope& scope;
+    int deepest = 0;  // so many steps at most
     int budget = 0;
     std::vector<Step> steps;
     int64_t scale = 1;
+    std::set<std::map<certificate::Monomial, int64_t>> tried;  // what was left before
   };
 
   bool cases(const certificate::Atoms& atoms, const certificate::Scope& scope,
@@ -44,6 +46,7 @@ class WitnessSearch {
   std::unordered_map<certificate::AtomId, std::vector<size_t>>
       factsOf_;  // of the atoms, by what they mention
   size_t noted_ = 0;
+  std::vector<certificate::Polynomial> scaledBy_;  // the divisors of the claim that is looked at
   const certificate::Atoms* atoms_ = nullptr;
   int cases_ = 0;  // tried for one claim
   int caseDepth_ = 0;

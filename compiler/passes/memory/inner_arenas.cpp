@@ -13,6 +13,27 @@ bool allIn(Dim d, const std::set<SymbolId>& available) {
   return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return available.count(s) != 0; });
 }
 
+// Is `d` at least as large where a symbol that is not available is larger, by its form alone?
+bool growsWithOthers(Dim d, const std::set<SymbolId>& available) {
+  if (allIn(d, available)) return d.constant().value_or(0) >= 0;
+  const auto grows = [&](Dim part) { return growsWithOthers(part, available); };
+  const auto& parts = d.operands();
+  switch (d.kind()) {
+    case DimKind::symbol:
+      return true;
+    case DimKind::add:
+    case DimKind::mul:
+    case DimKind::min:
+    case DimKind::max:
+      return std::all_of(parts.begin(), parts.end(), grows);
+    case DimKind::floorDiv:
+    case DimKind::ceilDiv:
+      return grows(parts[0]) && allIn(parts[1], available);
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 size_t InnerArenas::bindAtEntry(const Function& function, std::set<SymbolId>& available) {
@@ -75,8 +96,12 @@ Dim InnerArenas::bytesOf(const Op& loop, const std::set<SymbolId>& available) co
   return arena == arenas_.end() ? Dim() : mostOf(arena->second.bytes, available);
 }
 
-const Op* InnerArenas::within(const Op& loop, const Op& arena, Dim offset) const {
-  const ValueId old = arenas_.at(loop.regions[0]->name).value;
+// The places are those of the largest tensors where smaller ones fit there, too: they are the same in each
+// iteration, and shown to be within the outer arena by its own size.
+const Op* InnerArenas::within(const Op& loop, const Op& arena, Dim offset,
+                              const std::set<SymbolId>& available) const {
+  const auto& [old, bytes] = arenas_.at(loop.regions[0]->name);
+  const bool isFixed = growsWithOthers(bytes, available);
   const ValueDef& outer = arena.results[0];
   Function body = *loop.regions[0];
   const Parameter parameter{ir_.newValue(), outer.type};
@@ -89,8 +114,11 @@ const Op* InnerArenas::within(const Op& loop, const Op& arena, Dim offset) const
     if (reads) {
       Op moved = *op;
       std::replace(moved.operands.begin(), moved.operands.end(), old, parameter.id);
-      if (moved.def == &ops::allocOp)
-        moved.attributes.set("offset", Shape{moved.attributes.dims("offset").at(0) + offset});
+      if (moved.def == &ops::allocOp) {
+        const Dim own = moved.attributes.dims("offset").at(0),
+                  most = isFixed ? mostOf(own, available) : Dim();
+        moved.attributes.set("offset", Shape{(most ? most : own) + offset});
+      }
       op = ir_.own(std::move(moved));
     }
     body.ops.push_back(op);

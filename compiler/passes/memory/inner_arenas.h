@@ -34,7 +34,7 @@ class InnerArenas {
   // has none to be moved.
   Dim bytesOf(const Op& loop, const std::set<SymbolId>& available) const;
   // The loop with that arena at `offset` of the outer one.
-  const Op* within(const Op& loop, const Op& arena, Dim offset) const;
+  const Op* within(const Op& loop, const Op& arena, Dim offset, const std::set<SymbolId>& available) const;
 
  private:
   Dim mostOf(Dim d, const std::set<SymbolId>& available) const;

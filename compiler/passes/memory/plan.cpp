@@ -292,8 +292,8 @@ class Planner {
         continue;
       }
       if (function.ops[i]->def == &ops::loopOp) {
-        planned.ops.push_back(
-            inner_.within(*function.ops[i], *arenaOps.at(home->second.first), home->second.second));
+        planned.ops.push_back(inner_.within(*function.ops[i], *arenaOps.at(home->second.first),
+                                            home->second.second, availableAtEntry_.at(function.name)));
         continue;
       }
       Op alloc = *function.ops[i];

@@ -46,6 +46,7 @@ Status write_package(const ExportJob& job) {
   if (job.command.has("certify")) request.proof = PackageProof::certificate;
   DYN_TRY(const ExportedFile file, writePackageFile(job.compiled(), job.command.text("o"), request));
   noteFile(job, file);
+  job.result.openObligations = file.openObligations;
   return {};
 }
 

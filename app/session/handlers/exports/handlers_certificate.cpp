@@ -38,7 +38,7 @@ Result<View> handle_verifyPackage(SessionState&, const Command& command, Outcome
   view.builtins.assign(report.walk.builtins.begin(), report.walk.builtins.end());
   if (report.status != certificate::CertificateStatus::certified) {
     const std::string what = report.status == certificate::CertificateStatus::partly
-                                 ? std::to_string(report.walk.open.size()) + " obligations are open"
+                                 ? "open obligations: " + std::to_string(report.walk.open.size())
                                  : view.why;
     outcome.error = makeError(DiagnosticId::badPackage, what).at({.file = view.file}).diagnostic();
   }

@@ -23,7 +23,8 @@ Json viewJson(const CompileResult& view) {
           {"compile_ns", view.compileNs},
           {"kernels_count", view.kernelsCount},
           {"kernels_compiled_count", view.kernelsCompiledCount},
-          {"constants_bytes", view.constantsBytes}};
+          {"constants_bytes", view.constantsBytes},
+          {"open_obligations", orNull(view.openObligations)}};
 }
 
 Json viewJson(const ExportResult& view) {
@@ -36,7 +37,8 @@ Json viewJson(const ExportResult& view) {
           {"ram_bound_bytes", orNull(view.ramBoundBytes)},
           {"weights_bytes", view.weightsBytes},
           {"runtime_bytes", view.runtimeBytes},
-          {"entry_points", view.entryPoints}};
+          {"entry_points", view.entryPoints},
+          {"open_obligations", orNull(view.openObligations)}};
 }
 
 Json viewJson(const SaveResult& view) {

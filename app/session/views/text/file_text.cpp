@@ -23,12 +23,23 @@ std::string viewText(const CacheView& view, const TextOptions&) {
   return text;
 }
 
+namespace {
+
+std::string certificateLine(std::optional<int64_t> openObligations, const std::string& file) {
+  if (!openObligations) return "";
+  if (*openObligations == 0) return "certified\n";
+  return fmt::format("partly certified, open obligations: {} (dynrepl verify-package {})\n", *openObligations,
+                     file);
+}
+
+}  // namespace
+
 std::string viewText(const CompileResult& view, const TextOptions&) {
   std::string text = fmt::format("{} kernels, {} compiled now; passes {}, lowering {}, code {}\n",
                                  view.kernelsCount, view.kernelsCompiledCount, durationText(view.passesNs),
                                  durationText(view.lowerNs), durationText(view.compileNs));
   if (!view.file.empty()) text += fmt::format("wrote {} ({})\n", view.file, bytesText(view.fileBytes));
-  return text;
+  return text + certificateLine(view.openObligations, view.file);
 }
 
 std::string viewText(const ExportResult& view, const TextOptions&) {
@@ -37,7 +48,7 @@ std::string viewText(const ExportResult& view, const TextOptions&) {
     text += fmt::format("wrote {} ({})\n", file.path, bytesText(file.bytes));
   text += fmt::format("for {}: weights {}, runtime, code and tables {}\n", view.target,
                       bytesText(view.weightsBytes), bytesText(view.runtimeBytes));
-  return text;
+  return text + certificateLine(view.openObligations, view.files.empty() ? "" : view.files[0].path);
 }
 
 std::string viewText(const SaveResult& view, const TextOptions&) {

@@ -40,7 +40,8 @@ TEST(RowChoice, TheAddressIsChosenBeforeTheLoop) {
 }
 
 TEST(RowChoice, TreesOfChoicesAreOne) {
-  const std::string text = rows("select(u < 8, select(u < 4, a[u, i], a[u + -4, i]), b[u + -8, i]) * 2.0:f32");
+  const std::string text =
+      rows("select(u < 8, select(u < 4, a[u, i], a[u + -4, i]), b[u + -8, i]) * 2.0:f32");
   EXPECT_THAT(text, Not(HasSubstr("select.join")));
 }
 

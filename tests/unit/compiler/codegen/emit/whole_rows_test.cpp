@@ -63,15 +63,15 @@ TEST(WholeRows, TheWidestValueDecides) {
 
 // What the units are taken apart into is reckoned before the loop: it does not make a sum dear.
 TEST(WholeRows, SumsSideBySideInBatchesGoFourVectorsAtOnce) {
-  const std::string sums = irOf(
-      "x86-64-v4",
-      "kernel @sums(in x: f32[b, c, n], out y: f32[b, n]) scalars (b; c; n; floordiv(n + 63, 64); "
-      "b*floordiv(n + 63, 64)) units u < dim(b*floordiv(n + 63, 64)) {\n"
-      "  let i: i64 = floorDiv(u, dim(floordiv(n + 63, 64)))\n"
-      "  for e < min(64, n - mod(u, dim(floordiv(n + 63, 64))) * 64) vector {\n"
-      "    accumulate r: f32 = sum over k < c vector {\n"
-      "      x[i, k, mod(u, dim(floordiv(n + 63, 64))) * 64 + e]\n    }\n"
-      "    y[i, mod(u, dim(floordiv(n + 63, 64))) * 64 + e] = r / f32(c)\n  }\n}\n");
+  const std::string sums =
+      irOf("x86-64-v4",
+           "kernel @sums(in x: f32[b, c, n], out y: f32[b, n]) scalars (b; c; n; floordiv(n + 63, 64); "
+           "b*floordiv(n + 63, 64)) units u < dim(b*floordiv(n + 63, 64)) {\n"
+           "  let i: i64 = floorDiv(u, dim(floordiv(n + 63, 64)))\n"
+           "  for e < min(64, n - mod(u, dim(floordiv(n + 63, 64))) * 64) vector {\n"
+           "    accumulate r: f32 = sum over k < c vector {\n"
+           "      x[i, k, mod(u, dim(floordiv(n + 63, 64))) * 64 + e]\n    }\n"
+           "    y[i, mod(u, dim(floordiv(n + 63, 64))) * 64 + e] = r / f32(c)\n  }\n}\n");
   EXPECT_THAT(sums, HasSubstr("fadd <64 x float>"));
 }
 

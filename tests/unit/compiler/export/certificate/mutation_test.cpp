@@ -91,9 +91,9 @@ Certified certified(const char* text) {
   EXPECT_TRUE(compiled.ok()) << compiled.error().message;
   made.program = compiled->lowered.program;
   made.kernels = compiled->lowered.kernels;
-  Result<std::string> certificate = makeCertificate(bytesOf(made.program), made.kernels, {});
+  Result<Certificate> certificate = makeCertificate(bytesOf(made.program), made.kernels, {});
   EXPECT_TRUE(certificate.ok()) << certificate.error().message;
-  made.certificate = *certificate;
+  made.certificate = certificate->bytes;
   made.runner = std::make_unique<test::SizedRunner>(made.kernels);
   return made;
 }
