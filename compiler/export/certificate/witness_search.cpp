@@ -17,7 +17,8 @@ using certificate::Polynomial;
 using certificate::Scope;
 
 constexpr int kBudget = 500, kBudgetOfCase = 80;        // steps of one combination
-constexpr std::array<int, 3> kStepDepths = {3, 6, 14};  // most proofs are short: those are tried first
+// Most proofs are short: those are tried first.
+constexpr std::array<int, 3> kStepDepths = {3, 6, 14};
 constexpr int kCaseDepth = 2, kMaximumCases = 16;
 constexpr int64_t kMaximumSteps = 150'000;  // of a program; from there on no cases are tried
 constexpr size_t kMaximumSplits = 8, kMaximumAtoms = 24, kMaximumScalings = 3;
@@ -31,7 +32,8 @@ std::optional<Monomial> quotient(const Monomial& whole, const Monomial& part) {
   return rest;
 }
 
-// The atoms of `p`, and what they are operations on: a number that is too small for `p` may be a bound of any.
+// The atoms of `p`, and what they are operations on: a number that is too small for `p` may be a bound of
+// any.
 std::set<AtomId> atomsBelow(const Atoms& atoms, const Polynomial& p) {
   std::set<AtomId> met;
   std::vector<const Polynomial*> work{&p};
