@@ -32,6 +32,13 @@ struct BenchResult {
 };
 
 // Requests that came at times of their own, and how long each waited for its answer.
+// Of requests at one mean rate.
+struct LoadPoint {
+  double perSecond = 0, throughputPerSecond = 0;
+  int64_t p50Ns = 0, p99Ns = 0;  // 0: none was answered
+  int64_t rejectedCount = 0;
+};
+
 struct ServeResult {
   double perSecond = 0, seconds = 0;  // as asked for
   bool batching = false;
@@ -42,6 +49,8 @@ struct ServeResult {
   int64_t runP50Ns = 0;                                 // of a run, with putting together and taking apart
   double throughputPerSecond = 0, busyShare = 0;
   int64_t loadNs = 0, compileNs = 0, kernelsCompiledCount = 0;
+  std::string plotFile;                 // "" when none was written; the rest is of it
+  std::vector<LoadPoint> loads, alone;  // by rising rate; the same one by one, where requests are joined
 };
 
 }  // namespace dyn

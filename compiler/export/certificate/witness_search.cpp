@@ -16,7 +16,7 @@ using certificate::Operation;
 using certificate::Polynomial;
 using certificate::Scope;
 
-constexpr int kBudget = 500, kBudgetOfCase = 80;        // steps of one combination
+constexpr int kBudget = 500, kBudgetOfCase = 80;  // steps of one combination
 // Most proofs are short: those are tried first.
 constexpr std::array<int, 3> kStepDepths = {3, 6, 14};
 constexpr int kCaseDepth = 2, kMaximumCases = 16;

@@ -39,6 +39,17 @@ Json viewJson(const BenchResult& view) {
   return json;
 }
 
+static Json loadsJson(const std::vector<LoadPoint>& loads) {
+  Json list = Json::array();
+  for (const LoadPoint& point : loads)
+    list.push_back({{"rate_per_s", point.perSecond},
+                    {"throughput_per_s", point.throughputPerSecond},
+                    {"p50_ns", point.p50Ns > 0 ? Json(point.p50Ns) : Json(nullptr)},
+                    {"p99_ns", point.p99Ns > 0 ? Json(point.p99Ns) : Json(nullptr)},
+                    {"rejected_count", point.rejectedCount}});
+  return list;
+}
+
 Json viewJson(const ServeResult& view) {
   Json batching = nullptr;
   if (view.batching)
@@ -63,7 +74,10 @@ Json viewJson(const ServeResult& view) {
           {"busy_share", view.busyShare},
           {"load_ns", view.loadNs},
           {"compile_ns", view.compileNs},
-          {"kernels_compiled_count", view.kernelsCompiledCount}};
+          {"kernels_compiled_count", view.kernelsCompiledCount},
+          {"plot", view.plotFile.empty() ? Json(nullptr) : Json(view.plotFile)},
+          {"loads", loadsJson(view.loads)},
+          {"alone", loadsJson(view.alone)}};
 }
 
 }  // namespace dyn

@@ -25,7 +25,30 @@ std::string viewText(const BenchResult& view, const TextOptions& options) {
   return view.baselineFile.empty() ? text : text + baselineText(view, options);
 }
 
-std::string viewText(const ServeResult& view, const TextOptions&) {
+namespace {
+
+std::string loadsText(const ServeResult& view, const TextOptions& options) {
+  TextRows rows;
+  std::vector<std::string> titles = {">requests/s", ">p50", ">p99", ">rejected"};
+  if (!view.alone.empty())
+    titles = {">requests/s", ">joined p50", ">p99", ">rejected", ">one by one p50", ">p99", ">rejected"};
+  const auto add = [](std::vector<std::string>& row, const LoadPoint& point) {
+    row.insert(row.end(),
+               {point.p50Ns > 0 ? durationText(point.p50Ns) : "-",
+                point.p99Ns > 0 ? durationText(point.p99Ns) : "-", std::to_string(point.rejectedCount)});
+  };
+  for (size_t i = 0; i < view.loads.size(); ++i) {
+    std::vector<std::string> row = {rateText(view.loads[i].perSecond)};
+    add(row, view.loads[i]);
+    if (i < view.alone.size()) add(row, view.alone[i]);
+    rows.push_back(std::move(row));
+  }
+  return textTable(titles, rows, options) + "wrote " + view.plotFile + "\n";
+}
+
+}  // namespace
+
+std::string viewText(const ServeResult& view, const TextOptions& options) {
   std::string text = fmt::format("{} requests in {} s, {:.1f} answered a second", view.requestsCount,
                                  view.seconds, view.throughputPerSecond);
   if (view.rejectedCount > 0)
@@ -34,6 +57,7 @@ std::string viewText(const ServeResult& view, const TextOptions&) {
                       durationText(view.p90Ns), durationText(view.p99Ns));
   text += fmt::format("{} runs, p50 {}, busy {:.0f} % of the time; at most {} waited\n", view.runsCount,
                       durationText(view.runP50Ns), 100 * view.busyShare, view.longestLineCount);
+  if (!view.plotFile.empty()) text += loadsText(view, options);
   if (!view.batching) return text;
   if (view.batch.empty()) return text + view.comparedText + "\n";
   const double each = view.runsCount == 0

@@ -1,5 +1,7 @@
 #include "app/session/views/text/text_parts.h"
 
+#include <fmt/format.h>
+
 #include "app/session/views/text_table.h"
 
 namespace dyn {
@@ -18,6 +20,10 @@ std::string bytesOrDash(std::optional<int64_t> bytes) { return bytes ? bytesText
 
 std::string sentence(const std::string& words, const TextOptions& options) {
   return wrapped(words, options.fitted ? static_cast<size_t>(options.width) : 0, 2) + "\n";
+}
+
+std::string rateText(double perSecond) {
+  return perSecond >= 100 ? fmt::format("{:.0f}", perSecond) : fmt::format("{:.3g}", perSecond);
 }
 
 }  // namespace dyn

@@ -16,10 +16,12 @@
 #include "app/engine/serving/poisson_arrivals.h"
 #include "app/engine/serving/request_trace.h"
 #include "app/engine/serving/server.h"
+#include "app/session/handlers/measure/load_plot.h"
 #include "app/session/session_state.h"
 #include "app/session/views/bench_views.h"
 #include "app/session/views/view.h"
 #include "app/session/views/view_text.h"
+#include "compiler/support/atomic_write.h"
 #include "compiler/support/clock.h"
 
 namespace dyn {
@@ -425,11 +427,11 @@ Result<ServingPolicy> policyOf(const Command& command, ServeResult& result) {
   return policy;
 }
 
-// When requests arrive: by the trace, or at random times.
+// When requests arrive: by the trace, or at random times, at `part` of `parts` of the rate.
 Result<NextArrival> arrivalsOf(const Command& command, const std::optional<RequestTrace>& trace,
-                               uint64_t seed, ServeResult& result) {
+                               uint64_t seed, ServeResult& result, int part = 1, int parts = 1) {
   if (trace) {
-    for (const char* other : {"rate", "seconds", "burst"})
+    for (const char* other : {"rate", "seconds", "burst", "plot"})
       if (command.has(other))
         return makeError(DiagnosticId::usageError,
                          "--" + std::string(other) + " and --trace: the trace says when requests arrive");
@@ -453,11 +455,72 @@ Result<NextArrival> arrivalsOf(const Command& command, const std::optional<Reque
     return makeError(DiagnosticId::usageError, "--seconds is not a positive time");
   if (burst < 1 || burst > 1'000'000)
     return makeError(DiagnosticId::usageError, "--burst is not a number of requests");
+  result.perSecond = result.perSecond * part / parts;
   return NextArrival([arrivals = PoissonArrivals(result.perSecond, result.seconds, burst, seed)]() mutable {
     const std::optional<int64_t> next = arrivals.next();
     if (next) arrivals.advance();
     return next;
   });
+}
+
+// What comes, and what answers it: the same for each load that is measured.
+struct Requests {
+  LoadedModel& model;
+  const Shapes& shapes;
+  const Calls& calls;
+};
+
+Status serveLoad(SessionState& state, const Requests& requests, const ServingPolicy& policy,
+                 const NextArrival& next, ServeResult& result) {
+  const Shapes& shapes = requests.shapes;
+  DYN_TRY(const std::unique_ptr<Server> server, Server::start(policy));
+  DYN_TRY(const ServedCalls served,
+          serveCalls(state, *server, requests.calls, SequenceLengths{shapes.lengths, shapes.sequence}));
+  DYN_CHECK(warmUp(*server, served));
+  result.loadNs = requests.model.readyNs();
+  if (const CompiledModel* compiled = requests.model.compiled()) {
+    result.compileNs = compiled->statistics.compileNs;
+    result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
+  }
+  if (policy.batching != Batching::never) {
+    DYN_CHECK(tryBatching(*server, served, requests.calls.turns, state.now.options, result));
+    if (!result.sequence.empty() && shapes.lengths) result.lengths = shapes.lengths->info.name;
+  }
+  return measure(state, *server, served, requests.calls.turns, next, result);
+}
+
+LoadPoint pointOf(const ServeResult& result) {
+  return {result.perSecond, result.throughputPerSecond, result.p50Ns, result.p99Ns, result.rejectedCount};
+}
+
+// Smaller loads than the one of `result`, and all of them one by one where requests are joined.
+Status plotLoads(SessionState& state, const Requests& requests, const ServingPolicy& policy,
+                 const Command& command, ServeResult& result) {
+  constexpr int kLoads = 8;
+  ServingPolicy alone = policy;
+  alone.batching = Batching::never;
+  for (int i = 1; i <= kLoads; ++i) {
+    const auto measured = [&](const ServingPolicy& by) -> Result<LoadPoint> {
+      ServeResult one;
+      DYN_TRY(const NextArrival next, arrivalsOf(command, {}, state.now.options.seed, one, i, kLoads));
+      DYN_CHECK(serveLoad(state, requests, by, next, one));
+      return pointOf(one);
+    };
+    if (i == kLoads) {
+      result.loads.push_back(pointOf(result));
+    } else {
+      DYN_TRY(LoadPoint point, measured(policy));
+      result.loads.push_back(point);
+    }
+    if (policy.batching == Batching::never) continue;
+    DYN_TRY(LoadPoint point, measured(alone));
+    result.alone.push_back(point);
+  }
+  std::vector<LoadCurve> curves = {{result.alone.empty() ? "one by one" : "joined", "#1d4ed8", result.loads}};
+  if (!result.alone.empty()) curves.push_back({"one by one", "#c2410c", result.alone});
+  result.plotFile = command.text("plot");
+  const std::string plot = loadPlot(curves, "Latency over load");
+  return writeFileAtomically(result.plotFile, {plot});
 }
 
 }  // namespace
@@ -475,20 +538,9 @@ Result<View> handle_serve(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(const std::optional<CallJoint> joint, jointOf(*model, shapes, policy.batching == Batching::always));
   if (joint && !namesBatch(command, shapes, joint->batch)) shapes.dims.push_back(joint->batch + "=1");
   DYN_TRY(const Calls calls, drawCalls(state, *model, command, shapes, trace));
-  DYN_TRY(const std::unique_ptr<Server> server, Server::start(policy));
-  DYN_TRY(const ServedCalls served,
-          serveCalls(state, *server, calls, SequenceLengths{shapes.lengths, shapes.sequence}));
-  DYN_CHECK(warmUp(*server, served));
-  result.loadNs = model->readyNs();
-  if (const CompiledModel* compiled = model->compiled()) {
-    result.compileNs = compiled->statistics.compileNs;
-    result.kernelsCompiledCount = compiled->statistics.kernelsCompiledCount;
-  }
-  if (result.batching) {
-    DYN_CHECK(tryBatching(*server, served, calls.turns, state.now.options, result));
-    if (!result.sequence.empty() && shapes.lengths) result.lengths = shapes.lengths->info.name;
-  }
-  DYN_CHECK(measure(state, *server, served, calls.turns, next, result));
+  const Requests requests{*model, shapes, calls};
+  DYN_CHECK(serveLoad(state, requests, policy, next, result));
+  if (command.has("plot")) DYN_CHECK(plotLoads(state, requests, policy, command, result));
   return makeView(std::move(result));
 }
 
