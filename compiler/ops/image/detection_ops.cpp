@@ -180,8 +180,8 @@ RoiPlace roiPlace(double at, int64_t size) {
   return {low, low + 1, 1 - part, part};
 }
 
-// Along one axis of a cell: as many as are wanted, else one a pixel; a region may end before it begins, and far
-// before.
+// Along one axis of a cell: as many as are wanted, else one a pixel; a region may end before it begins, and
+// far before.
 int64_t samplesOf(double cell, int64_t wanted) {
   return wanted > 0 ? wanted : static_cast<int64_t>(std::max(0.0, std::ceil(cell)));
 }

@@ -247,7 +247,8 @@ TEST_P(OperatorSweep, compiledAsInterpreted) {
   }
 }
 
-// A reference that takes integers by way of f64 rounds them, and what is folded at compile time then is wrong.
+// A reference that takes integers by way of f64 rounds them, and then what is folded at compile time is
+// wrong.
 TEST_P(OperatorSweep, integersAtTheirLimitsAreExact) {
   for (const SweepRow& row : sweepTable()) {
     if (row.op != GetParam()) continue;

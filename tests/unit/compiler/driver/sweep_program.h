@@ -68,8 +68,8 @@ inline std::vector<int64_t> specialIntegers(Dtype dtype) {
 // The inputs of one run.
 class Draw {
  public:
-  // Plain elements; reals where functions end; integers at the limits of T. Of the last two only what the row gives no
-  // fill for.
+  // Plain elements; reals where functions end; integers at the limits of T. The last two only where the row
+  // gives no fill.
   enum class Elements : uint8_t { plain, special, limits };
   Draw(const SweepRow& row, IrContext& ir, const Function& main, uint32_t seed)
       : row_(row), ir_(ir), main_(main), random_(seed) {}
