@@ -1,7 +1,10 @@
 #include "app/engine/inputs/tree_input.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <unordered_map>
 
@@ -183,26 +186,42 @@ class Builder {
       shape.push_back(*size);
     }
     DYN_TRY(HostTensor tensor, HostTensor::create(type.dtype(), shape));
-    std::vector<double> values = node.values;
+    if (type.dtype() == Dtype::string)
+      return atNode(request_.file, node, "a " + type.toString() + " cannot be read from a file of trees");
     if (!node.hasValues) {
       if (tensor.elementCount() != 1)
         return atNode(request_.file, node,
                       "a node has no elements of its " + type.toString() + ": {\"value\": [...]} gives them");
       DYN_TRY(std::optional<int64_t> word, wordNumber(request_, node));
       if (!word) word = treeNumberOf(node.label);
-      values = {static_cast<double>(word.value_or(number))};
+      const int64_t element = word.value_or(number);
+      tensor.setInt(0, element);
+      if (!isHeld(tensor, 0, element)) return outsideOfType(node, std::to_string(element), type);
+      return tensor;
     }
+    const std::vector<double>& values = node.values;
     if (static_cast<int64_t>(values.size()) != tensor.elementCount())
       return atNode(
           request_.file, node,
           "a node has " + std::to_string(values.size()) + " elements, its type is " + type.toString());
     for (size_t i = 0; i < values.size(); ++i) {
-      if (isReal(type.dtype()))
-        tensor.setReal(static_cast<int64_t>(i), values[i]);
-      else
-        tensor.setInt(static_cast<int64_t>(i), static_cast<int64_t>(values[i]));
+      const auto at = static_cast<int64_t>(i);
+      tensor.setReal(at, values[i]);
+      // From 2^53 on a number of the file may have been rounded to this one.
+      const bool mayBeInteger = std::abs(values[i]) < 0x1p53 && std::trunc(values[i]) == values[i];
+      if (isInteger(type.dtype()) && !(mayBeInteger && isHeld(tensor, at, static_cast<int64_t>(values[i]))))
+        return outsideOfType(node, fmt::format("{}", values[i]), type);
     }
     return tensor;
+  }
+  // Has an element of integers kept this number?
+  static bool isHeld(const HostTensor& tensor, int64_t at, int64_t number) {
+    if (!isInteger(tensor.dtype())) return true;
+    return tensor.intAt(at) == number && (isSigned(tensor.dtype()) || number >= 0);
+  }
+  Error outsideOfType(const TreeNode& node, const std::string& number, const Type& type) const {
+    return atNode(request_.file, node,
+                  "a node has the value " + number + ", which is no element of its " + type.toString());
   }
 
   const TreeRequest& request_;

@@ -164,13 +164,14 @@ void fillPicture(const HostTensor& tensor, TensorView& view) {
   view.pictureRows = static_cast<int>((rows + thin - 1) / thin);
   view.pictureColumns = static_cast<int>((columns + thin - 1) / thin);
   view.pictureChannels = static_cast<int>(channels);
-  const double range = view.pictureTo - view.pictureFrom;
+  // Halves keep the width of a range that is wider than a double.
+  const double half = view.pictureTo / 2 - view.pictureFrom / 2;
   for (int64_t r = 0; r < rows; r += thin)
     for (int64_t c = 0; c < columns; c += thin)
       for (int64_t k = 0; k < channels; ++k) {
         const double x = tensor.realAt(batch + r * strideOf(axes.rows) + c * strideOf(axes.columns) +
                                        k * strideOf(axes.channels));
-        const double part = range > 0 && std::isfinite(x) ? (x - view.pictureFrom) / range : 0;
+        const double part = half > 0 && std::isfinite(x) ? (x / 2 - view.pictureFrom / 2) / half : 0;
         view.picture.push_back(static_cast<uint8_t>(std::lround(std::clamp(part, 0.0, 1.0) * 255)));
       }
 }

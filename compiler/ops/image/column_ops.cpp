@@ -66,6 +66,7 @@ Status evaluateCol2im(EvalContext& c) {
   DYN_TRY(HostTensor result, newTensor(x.dtype(), shape));
   for (int64_t outer = 0; outer < shape[0] * channels; ++outer) {
     std::vector<double> sums(static_cast<size_t>(space), 0);
+    std::vector<uint64_t> integers(static_cast<size_t>(space), 0);  // they wrap
     OffsetWalk tap(block, {});
     for (int64_t k = 0; k < taps; ++k, tap.next()) {
       OffsetWalk place(places, {});
@@ -77,15 +78,19 @@ Status evaluateCol2im(EvalContext& c) {
           inside = inside && here >= 0 && here < image[i];
           at = at * image[i] + here;
         }
-        if (inside) sums[static_cast<size_t>(at)] += x.realAt((outer * taps + k) * windows + o);
+        if (!inside) continue;
+        const int64_t from = (outer * taps + k) * windows + o;
+        if (isReal(x.dtype()))
+          sums[static_cast<size_t>(at)] += x.realAt(from);
+        else
+          integers[static_cast<size_t>(at)] += static_cast<uint64_t>(x.intAt(from));
       }
     }
     for (int64_t i = 0; i < space; ++i) {
-      const double sum = sums[static_cast<size_t>(i)];
       if (isReal(x.dtype())) {
-        result.setReal(outer * space + i, sum);
+        result.setReal(outer * space + i, sums[static_cast<size_t>(i)]);
       } else {
-        result.setInt(outer * space + i, static_cast<int64_t>(sum));
+        result.setInt(outer * space + i, static_cast<int64_t>(integers[static_cast<size_t>(i)]));
       }
     }
   }

@@ -180,12 +180,17 @@ RoiPlace roiPlace(double at, int64_t size) {
   return {low, low + 1, 1 - part, part};
 }
 
+// Along one axis of a cell: as many as are wanted, else one a pixel; a region may end before it begins, and
+// far before.
+int64_t samplesOf(double cell, int64_t wanted) {
+  return wanted > 0 ? wanted : static_cast<int64_t>(std::max(0.0, std::ceil(cell)));
+}
+
 // Has an axis of so many cells no more samples than a region of this operand can have? As the kernel counts.
 bool isSampled(double cell, int64_t samples, int64_t cells) {
   constexpr int64_t kMostSamples = 1 << 20;
   if (!std::isfinite(cell) || std::ceil(cell) > static_cast<double>(kMostSamples)) return false;
-  const int64_t perCell = samples > 0 ? samples : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell)));
-  return perCell <= kMostSamples / std::max<int64_t>(cells, 1);
+  return samplesOf(cell, samples) <= kMostSamples / std::max<int64_t>(cells, 1);
 }
 
 Status evaluateRoiAlign(EvalContext& c) {
@@ -209,10 +214,7 @@ Status evaluateRoiAlign(EvalContext& c) {
     const double cellWidth = std::max(edge(2) - left, least) / static_cast<double>(o.width);
     if (!isSampled(cellHeight, o.samples, o.height) || !isSampled(cellWidth, o.samples, o.width))
       return c.error(DiagnosticId::runtimeError, "region " + std::to_string(region) + " has no usable size");
-    const auto samplesOf = [&](double cell) {
-      return o.samples > 0 ? o.samples : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell)));
-    };
-    const int64_t rows = samplesOf(cellHeight), columns = samplesOf(cellWidth);
+    const int64_t rows = samplesOf(cellHeight, o.samples), columns = samplesOf(cellWidth, o.samples);
     for (int64_t channel = 0; channel < channels; ++channel) {
       const int64_t plane = (batch * channels + channel) * height * width;
       for (int64_t cell = 0; cell < o.height * o.width; ++cell, ++flat) {

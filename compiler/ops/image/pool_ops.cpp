@@ -77,22 +77,37 @@ struct WindowFold {
   Pool pool;
   int64_t p;
   double value = 0;
+  int64_t integer = 0;  // the largest one: f64 does not hold all of 64 bits
   int64_t place = 0, count = 0;
   bool any = false;
 
-  void add(double x, int64_t at) {
-    if (pool == Pool::average) value += x;
-    if (pool == Pool::norm) value += std::pow(std::fabs(x), static_cast<double>(p));
-    if (pool == Pool::max && (!any || x > value || (std::isnan(x) && !std::isnan(value)))) {
-      value = x;
-      place = at;
-    }
+  void add(const HostTensor& x, int64_t from, int64_t at) {
+    if (isReal(x.dtype()))
+      addReal(x.realAt(from), at);
+    else
+      addInteger(x.intAt(from), isSigned(x.dtype()), at);
     any = true;
   }
   double result() const {
     if (pool == Pool::average) return value / static_cast<double>(count);
     if (pool == Pool::norm) return std::pow(value, 1.0 / static_cast<double>(p));
     return any ? value : -std::numeric_limits<double>::infinity();
+  }
+
+ private:
+  void addReal(double x, int64_t at) {
+    if (pool == Pool::average) value += x;
+    if (pool == Pool::norm) value += std::pow(std::fabs(x), static_cast<double>(p));
+    if (pool == Pool::max && (!any || x > value || (std::isnan(x) && !std::isnan(value)))) {
+      value = x;
+      place = at;
+    }
+  }
+  // Only the largest is taken of integers.
+  void addInteger(int64_t x, bool isSignedType, int64_t at) {
+    if (any && !(isSignedType ? x > integer : loop::asNatural(x) > loop::asNatural(integer))) return;
+    integer = x;
+    place = at;
   }
 };
 
@@ -126,12 +141,12 @@ Status evaluatePool(EvalContext& c, Pool pool) {
         place += position * placeSteps[i + 2];
       }
       fold.count += includePads ? insidePadded : inside;
-      if (inside) fold.add(x.realAt(at), place);
+      if (inside) fold.add(x, at, place);
     }
     if (isReal(x.dtype())) {
       result.setReal(flat, fold.result());
     } else {
-      result.setInt(flat, fold.any ? static_cast<int64_t>(fold.value) : loop::integerLowest(x.dtype()));
+      result.setInt(flat, fold.any ? fold.integer : loop::integerLowest(x.dtype()));
     }
     places.setInt(flat, fold.place);
   }

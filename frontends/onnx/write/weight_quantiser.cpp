@@ -338,7 +338,8 @@ class Quantiser {
     for (int64_t column = 0; column < matrix.n; ++column) {
       float largest = 0;
       for (int64_t i = 0; i < matrix.k; ++i) largest = std::max(largest, std::abs(matrix.at(i, column)));
-      const float scale = largest > 0 ? largest / 127.0f : 1.0f;
+      // Of the smallest numbers it would be 0.
+      const float scale = largest / 127.0f > 0 ? largest / 127.0f : 1.0f;
       scales[static_cast<size_t>(column)] = scale;
       for (int64_t i = 0; i < matrix.k; ++i) {
         const float x = matrix.at(i, column), number = std::clamp(std::nearbyint(x / scale), -127.0f, 127.0f);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <type_traits>
 
 #include "vm/base/checked.h"
 #include "vm/kernels/builtins.h"
@@ -62,6 +63,15 @@ struct Walk {
   std::pair<int64_t, int64_t> bounds;
 };
 
+// Integers wrap.
+template <typename T>
+T sumOf(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
+}
+
 // Adds one channel's columns [taps][places] to its rows, of at least two axes. Walks taps outside, places
 // inside; the last two axes are plain loops.
 template <typename T>
@@ -91,7 +101,7 @@ void addColumns(std::span<const WindowAxis> axes, const ImageRows& rows, int64_t
                     next = axes[down].stride * rows.length();
       for (int64_t r = walk[down].bounds.first; r < walk[down].bounds.second;
            ++r, row += axes[last].places, sums += next)
-        for (int64_t i = 0; i < count; ++i) sums[i] = static_cast<T>(sums[i] + row[i]);
+        for (int64_t i = 0; i < count; ++i) sums[i] = sumOf(sums[i], row[i]);
       any = false;
       for (size_t i = down; i-- > 0 && !any;) {
         any = ++walk[i].place < walk[i].bounds.second;

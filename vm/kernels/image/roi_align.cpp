@@ -39,8 +39,9 @@ class RegionAxis {
     const double length = halfPixel ? end - begin : std::max(end - begin, 1.0),
                  cell = length / static_cast<double>(cells);
     if (!std::isfinite(cell) || std::ceil(cell) > static_cast<double>(kMostSamples)) return false;
-    perCell = samplesWanted > 0 ? samplesWanted : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(cell)));
-    if (perCell > kMostSamples || perCell * cells > kMostSamples) return false;
+    // It may end before it begins, and far before.
+    perCell = samplesWanted > 0 ? samplesWanted : static_cast<int64_t>(std::max(0.0, std::ceil(cell)));
+    if (perCell > kMostSamples / std::max<int64_t>(cells, 1)) return false;
     begin_ = begin, cell_ = cell, size_ = size;
     inTable_ = perCell * cells <= room_;
     if (!inTable_) return true;

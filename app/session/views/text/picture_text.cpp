@@ -29,7 +29,9 @@ uint32_t colourOf(double value, double from, double to) {
   if (std::isnan(value)) return kNotANumber;
   static constexpr std::array<std::array<double, 3>, 5> kStops = {
       {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}}};
-  const double share = to > from ? std::clamp((value - from) / (to - from), 0.0, 1.0) : 0;
+  // Halves keep the width of a range that is wider than a double.
+  const double half = to / 2 - from / 2;
+  const double share = half > 0 ? std::clamp((value / 2 - from / 2) / half, 0.0, 1.0) : 0;
   const double place = share * (kStops.size() - 1);
   const size_t left = std::min(static_cast<size_t>(place), kStops.size() - 2);
   const double part = place - static_cast<double>(left);

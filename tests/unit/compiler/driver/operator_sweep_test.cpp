@@ -20,15 +20,22 @@ using namespace test;
 // What passes write, for all programs; never read from a file.
 constexpr const char* kPassMade[] = {"fused", "into", "alloc", "arena", "kill", "strided", "device_copy"};
 
-std::vector<std::vector<HostTensor>> inputSets(const SweepRow& row, IrContext& ir, const Function& main) {
-  using Elements = Draw::Elements;
+using Elements = Draw::Elements;
+
+std::vector<std::vector<HostTensor>> inputSets(const SweepRow& row, IrContext& ir, const Function& main,
+                                               Elements wanted) {
   std::vector<std::vector<HostTensor>> sets;
   uint32_t seed = 1;
   const auto add = [&](auto size, Elements elements = Elements::plain) {
     sets.push_back(Draw(row, ir, main, seed++).inputs(size, elements));
   };
-  for (int64_t all : {1, 3, 0}) add([&](size_t) { return all; });
   constexpr int64_t kPrimes[] = {5, 7, 3, 2, 11};
+  if (wanted == Elements::limits) {
+    for (int64_t all : {1, 3, 7}) add([&](size_t) { return all; }, wanted);
+    add([&](size_t k) { return kPrimes[k % 5]; }, wanted);
+    return sets;
+  }
+  for (int64_t all : {1, 3, 0}) add([&](size_t) { return all; });
   add([&](size_t k) { return kPrimes[k % 5]; });
   add([&](size_t k) { return k == 0 ? 0 : kPrimes[k % 5]; });
   add([&](size_t k) { return k == 1 ? 0 : 2; });
@@ -39,6 +46,14 @@ std::vector<std::vector<HostTensor>> inputSets(const SweepRow& row, IrContext& i
   if (findOp(row.op)->cls == OpClass::elementwise)
     add([](size_t k) { return k % 2 == 0 ? 7 : 11; }, Elements::special);
   return sets;
+}
+
+// To the last bit. Beyond 2^53 two neighbours are one f64.
+void expectSameIntegers(const HostTensor& actual, const HostTensor& expected, const std::string& what) {
+  ASSERT_EQ(actual.dtype(), expected.dtype()) << what;
+  ASSERT_EQ(actual.shape(), expected.shape()) << what;
+  for (int64_t i = 0; i < actual.elementCount(); ++i)
+    ASSERT_EQ(actual.intAt(i), expected.intAt(i)) << what << ": element " << i;
 }
 
 // What rounding once to the type may differ by, where the reference computes in f64.
@@ -78,7 +93,8 @@ class OperatorSweep : public testing::TestWithParam<std::string> {
     EXPECT_EQ(exitCode(compiled.error().id), 4) << compiled.error().toString();
   }
   enum class Shows : uint8_t { results, agreement };  // some runs must come to a result, or none need to
-  static void compare(const SweepRow& row, const std::string& text, Shows shows = Shows::results) {
+  static void compare(const SweepRow& row, const std::string& text, Shows shows = Shows::results,
+                      Elements elements = Elements::plain) {
     SCOPED_TRACE(text);
     IrContext ir;
     Result<Module> parsed = parseText(ir, text);
@@ -88,7 +104,7 @@ class OperatorSweep : public testing::TestWithParam<std::string> {
     Result<std::unique_ptr<Compiled>> compiled = Compiled::make(*parsed);
     ASSERT_TRUE(compiled.ok()) << compiled.error().toString();
     int succeeded = 0;
-    for (const std::vector<HostTensor>& inputs : inputSets(row, ir, *typed->module.main())) {
+    for (const std::vector<HostTensor>& inputs : inputSets(row, ir, *typed->module.main(), elements)) {
       std::string what;
       for (const HostTensor& input : inputs) what += toString(input, 6) + " ";
       Result<std::vector<Value>> expected =
@@ -104,6 +120,11 @@ class OperatorSweep : public testing::TestWithParam<std::string> {
       ASSERT_EQ(expected->size(), actual->size());
       for (size_t i = 0; i < expected->size(); ++i) {
         const HostTensor& wanted = (*expected)[i].tensor();
+        if (elements == Elements::limits && !isReal(wanted.dtype())) {
+          expectSameIntegers((*actual)[i], wanted, what + "output " + std::to_string(i));
+          if (testing::Test::HasFatalFailure()) return;
+          continue;
+        }
         expectClose((*actual)[i], wanted, what + "output " + std::to_string(i),
                     std::max(row.tolerance, 2.0) * roundingOf(wanted.dtype()));
         if (testing::Test::HasFatalFailure()) return;
@@ -223,6 +244,20 @@ TEST_P(OperatorSweep, compiledAsInterpreted) {
     const bool single = std::find(dtypes.begin(), dtypes.end(), "f32") != dtypes.end();
     for (size_t i = 1; i < row.attributes.size(); ++i)
       compare(row, programOf(row, single ? "f32" : dtypes[0], row.attributes[i]));
+  }
+}
+
+// A reference that takes integers by way of f64 rounds them, and then what is folded at compile time is
+// wrong.
+TEST_P(OperatorSweep, integersAtTheirLimitsAreExact) {
+  for (const SweepRow& row : sweepTable()) {
+    if (row.op != GetParam()) continue;
+    const std::vector<std::string> notCompiled = words(row.notCompiled);
+    for (const std::string& dtype : words(row.dtypes)) {
+      if (isReal(*parseDtype(dtype)) || dtype == "bool") continue;
+      if (std::find(notCompiled.begin(), notCompiled.end(), dtype) != notCompiled.end()) continue;
+      compare(row, programOf(row, dtype, row.attributes[0]), Shows::agreement, Elements::limits);
+    }
   }
 }
 

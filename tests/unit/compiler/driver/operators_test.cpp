@@ -93,6 +93,17 @@ TEST(Operators, regions) {
        {f32({1, 2, 3, 3}), f32({1, 4}), sizes({1})}});
 }
 
+// One that ends far before it begins has no samples.
+TEST(Operators, regionsTurnedAround) {
+  HostTensor region = *HostTensor::create(Dtype::f32, {2, 4});
+  for (int64_t i = 0; i < 8; ++i) region.setReal(i, i % 4 < 2 ? 2 : i < 4 ? -1 : -1e30);
+  expectSame(
+      "fn @main(%x: Tensor[(n, c, h, w), f32], %r: Tensor[(k, 4), f32], %b: Tensor[(k), i64]) "
+      "{ %y = roi_align(%x, %r, %b) {output_height = 2, output_width = 3, coordinate_transformation_mode = "
+      "\"half_pixel\"} return %y }",
+      {{f32({2, 3, 6, 5}), region, sizes({1, 0})}});
+}
+
 TEST(Operators, determinants) {
   expectSame("fn @main(%x: Tensor[(n, m, m), f32]) { %y = det(%x) return %y }",
              {{f32({2, 3, 3})}, {f32({3, 1, 1})}, {f32({1, 0, 0})}, {f32({0, 2, 2})}, {f32({2, 7, 7})}});

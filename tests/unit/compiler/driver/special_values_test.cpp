@@ -64,16 +64,6 @@ std::vector<double> specialReals(Dtype dtype) {
   return values;
 }
 
-std::vector<int64_t> specialIntegers(Dtype dtype) {
-  if (dtype == Dtype::boolean) return {0, 1};
-  const int bits = loop::integerBits(dtype);
-  const auto top = static_cast<int64_t>(~uint64_t{0} >> (64 - bits + (isSigned(dtype) ? 1 : 0)));
-  std::vector<int64_t> values{0, 1, 2, 3, 7, top - 1, top, top / 2};
-  if (isSigned(dtype))
-    for (int64_t x : {int64_t{-1}, int64_t{-2}, int64_t{-3}, -top, -top - 1}) values.push_back(x);
-  return values;
-}
-
 int64_t countOf(Dtype dtype) {
   return static_cast<int64_t>(isReal(dtype) ? specialReals(dtype).size() : specialIntegers(dtype).size());
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compiler/infer/infer.h"
+#include "compiler/loop/scalar_math.h"
 #include "tests/unit/compiler/driver/operator_sweep.h"
 
 namespace dyn::test {
@@ -53,10 +54,23 @@ inline std::vector<std::string> words(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
+// The limits of an integer type, what is next to them, and small numbers.
+inline std::vector<int64_t> specialIntegers(Dtype dtype) {
+  if (dtype == Dtype::boolean) return {0, 1};
+  const int bits = loop::integerBits(dtype);
+  const auto top = static_cast<int64_t>(~uint64_t{0} >> (64 - bits + (isSigned(dtype) ? 1 : 0)));
+  std::vector<int64_t> values{0, 1, 2, 3, 7, top - 1, top, top / 2};
+  if (isSigned(dtype))
+    for (int64_t x : {int64_t{-1}, int64_t{-2}, int64_t{-3}, -top, -top - 1}) values.push_back(x);
+  return values;
+}
+
 // The inputs of one run.
 class Draw {
  public:
-  enum class Elements : uint8_t { plain, special };
+  // Plain elements; reals where functions end; integers at the limits of T. The last two only where the row
+  // gives no fill.
+  enum class Elements : uint8_t { plain, special, limits };
   Draw(const SweepRow& row, IrContext& ir, const Function& main, uint32_t seed)
       : row_(row), ir_(ir), main_(main), random_(seed) {}
 
@@ -97,6 +111,9 @@ class Draw {
     const int64_t value = named != byName_.end() ? named->second : std::stoll(rest);
     return (negative ? -value : value) - (named != byName_.end() && end != std::string::npos ? 1 : 0);
   }
+  bool isOfElementType(const std::string& parameter) const {
+    return row_.parameters.find("%" + parameter + " T[") != std::string::npos;
+  }
   HostTensor tensor(const std::string& name, Dtype dtype, std::vector<int64_t> shape, Elements elements) {
     if (dtype == Dtype::string) return texts(std::move(shape));
     HostTensor made = *HostTensor::create(dtype, std::move(shape));
@@ -111,8 +128,13 @@ class Draw {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     constexpr double kSpecial[] = {kInfinity, -kInfinity, std::nan(""), -0.0,   0.0,  1.0,
                                    -1.0,      0.5,        88.0,         -104.0, 1e-6, 3e4};
+    const bool atLimits = elements == Elements::limits && fill == row_.fills.end() && !isReal(dtype) &&
+                          dtype != Dtype::boolean && isOfElementType(name);
+    const std::vector<int64_t> limits = atLimits ? specialIntegers(dtype) : std::vector<int64_t>();
     for (int64_t i = 0; i < made.elementCount(); ++i) {
-      if (!isReal(dtype))
+      if (atLimits)
+        made.setInt(i, limits[random_() % limits.size()]);
+      else if (!isReal(dtype))
         made.setInt(i, std::uniform_int_distribution<int64_t>(low, high)(random_));
       else if (elements == Elements::special && fill == row_.fills.end())
         made.setReal(i, kSpecial[random_() % std::size(kSpecial)]);

@@ -128,6 +128,38 @@ TEST_F(TreeInputTest, ValuesOfADataType) {
   EXPECT_THAT(fault_, HasSubstr("not an option"));
 }
 
+// A number that the type does not have is refused, not cut or wrapped.
+TEST_F(TreeInputTest, ElementsOfTheNodesType) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  const auto load = [&](const std::string& type) {
+    return loadText("type Tree { Leaf(Tensor[(), " + type + "]), Node(Tree, Tree) }\n" +
+                    "fn @main(t: Tree) {\n  s = match(t) case Leaf(w) { return w } " +
+                    "case Node(a, b) { y = constant() {value = " + type + "[] 0} return y }\n  return s\n}\n")
+        ->ok();
+  };
+  const auto given = [&](const std::string& value) {
+    return result("--input t=@" + folder_.write("t.json", "[{\"value\": [" + value + "]}]"));
+  };
+  ASSERT_TRUE(load("i32"));
+  EXPECT_THAT(given("-2147483648"), testing::ElementsAre(-2147483648.0)) << fault_;
+  for (const char* value : {"1e30", "-1e300", "2.5", "5000000000", "2147483648"}) {
+    EXPECT_THAT(given(value), IsEmpty()) << value;
+    EXPECT_THAT(fault_, HasSubstr("no element of its Tensor[(), i32]")) << value;
+  }
+  ASSERT_TRUE(load("i64"));
+  EXPECT_THAT(given("5000000000"), testing::ElementsAre(5e9)) << fault_;
+  EXPECT_THAT(given("9007199254740993"), IsEmpty()) << "a number of JSON is a f64";
+  ASSERT_TRUE(load("u64"));
+  EXPECT_THAT(given("-1"), IsEmpty());
+  ASSERT_TRUE(load("f32"));
+  EXPECT_THAT(given("2.5"), testing::ElementsAre(2.5)) << fault_;
+  // The number of a word, too.
+  ASSERT_TRUE(load("i8"));
+  EXPECT_THAT(result("--input t=@" + folder_.write("t.txt", "(0 127)")), testing::ElementsAre(127)) << fault_;
+  EXPECT_THAT(result("--input t=@" + folder_.write("t.txt", "(0 128)")), IsEmpty());
+  EXPECT_THAT(fault_, HasSubstr("the value 128, which is no element of its Tensor[(), i8]"));
+}
+
 TEST_F(TreeInputTest, ArraysOfNodes) {
   if (!canRun()) GTEST_SKIP() << "no code generation";
   const std::string file = folder_.write("t.txt", "(3 (0 5) (4 (0 6) (0 7)))\n(0 9)\n(1 (0 2) (0 3))");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace dyn {
 namespace {
@@ -53,6 +54,17 @@ TEST(TensorViewOf, MapsAreThoseAroundTheSlice) {
   // The last cell of the last map has the last element, the greatest.
   EXPECT_EQ(second->maps.back(), static_cast<float>(tensor.elementCount() - 1));
   EXPECT_EQ(tensorView("t", counted({4, 5}), "")->mapsCount, 0);
+}
+
+TEST(TensorViewOf, APictureOfARangeThatIsWiderThanADouble) {
+  HostTensor tensor = *HostTensor::create(Dtype::f64, {3, 4, 4});
+  const double largest = std::numeric_limits<double>::max();
+  for (int64_t i = 0; i < tensor.elementCount(); ++i) tensor.setReal(i, i % 2 ? largest : -largest);
+  const Result<TensorView> view = tensorView("t", tensor, "");
+  ASSERT_TRUE(view.ok());
+  ASSERT_FALSE(view->picture.empty());
+  EXPECT_EQ(view->picture[0], 0);
+  EXPECT_EQ(view->picture[3], 255) << "of the second column";
 }
 
 }  // namespace

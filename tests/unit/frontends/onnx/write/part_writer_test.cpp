@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "frontends/onnx/read/onnx_tensor.h"
 #include "frontends/onnx/write/weight_quantiser.h"
 #include "tests/support/text_module.h"
@@ -154,6 +156,22 @@ TEST_F(GraphEdits, ColumnsOfEightBits) {
   EXPECT_EQ(read.graph->nodes[0].attribute("axis")->i, 1);
   EXPECT_EQ(static_cast<int8_t>(read.graph->initializers[0].rawData[0]), 127);
   EXPECT_EQ(static_cast<int8_t>(read.graph->initializers[0].rawData[7]), -127);
+}
+
+// The scale of a column of the smallest numbers would be 0, by which nothing can be divided.
+TEST_F(GraphEdits, AColumnOfTheSmallestNumbers) {
+  const float smallest = std::numeric_limits<float>::denorm_min();
+  const Model model = modelOf(Msg()
+                                  .sub(1, test::node("MatMul", {"x", "w"}, {"y"}))
+                                  .sub(5, weight("w", {4, 2}, {smallest, 127, 0, 1, -smallest, 2, 0, 0}))
+                                  .sub(11, test::valueInfo("x", test::tensorType(1, {"n", "4"})))
+                                  .sub(12, test::valueInfo("y", test::tensorType(1, {"n", "2"}))));
+  const Result<QuantisedModel> made = quantiseWeights(model, {.bits = 8}, {});
+  ASSERT_TRUE(made.ok()) << made.error().toString();
+  const Model read = again(made->file);
+  const std::string_view numbers = read.graph->initializers[0].rawData;
+  for (size_t row = 0; row < 4; ++row) EXPECT_EQ(numbers[2 * row], 0) << row;
+  EXPECT_EQ(numbers[1], 127);
 }
 
 TEST_F(GraphEdits, AMatrixBehindATranspose) {

@@ -42,6 +42,20 @@ TEST_F(ImageTest, RegionsWithManySamplesInACell) {
     }
 }
 
+// A region that ends far before it begins has no samples.
+TEST_F(ImageTest, ARegionThatEndsBeforeItBegins) {
+  Tensor* x = floats({1, 1, 4, 4});
+  for (const float end : {-1.0F, -1e30F}) {
+    Tensor *regions = tensor<float>(DataType::f32, {1, 4}, {2, 1, end, end}), *y = output({1, 1, 2, 2});
+    calls::RoiAlign::Numbers<calls::Owned> n;
+    n.scale = 1, n.halfPixel = 1;
+    const Status status = call("roi_align", {x, regions, integers({0})},
+                               {.numbers = calls::writeNumbers<calls::RoiAlign>(n)}, {y});
+    ASSERT_TRUE(status.ok()) << status.toString();
+    EXPECT_EQ(data<float>(y), std::vector<float>(4, 0)) << end;
+  }
+}
+
 // A tiny scale beside sizes makes places that are no numbers, and filters of endless length.
 TEST_F(ImageTest, ResizeByATinyScale) {
   Tensor* x = tensor<float>(DataType::f32, {3}, {1, 2, 4});

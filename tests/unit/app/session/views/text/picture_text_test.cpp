@@ -256,5 +256,21 @@ TEST(Pictures, NumbersThatAreNoneHaveAColourOfTheirOwn) {
   EXPECT_THAT(pictureText(viewOf(tensor), drawing(Pictures::blocks)), HasSubstr("no finite number"));
 }
 
+// As wide as a double can be, and as narrow.
+TEST(Pictures, RangesWithoutAWidth) {
+  HostTensor tensor = *HostTensor::create(Dtype::f64, {2, 2});
+  const double largest = std::numeric_limits<double>::max(),
+               smallest = std::numeric_limits<double>::denorm_min();
+  const auto drawn = [&](double from, double to) {
+    for (int64_t i = 0; i < 4; ++i) tensor.setReal(i, i < 2 ? from : to);
+    const std::string text = pictureText(viewOf(tensor), drawing(Pictures::blocks));
+    return readHalfBlocks(text.substr(0, text.rfind("2 x 2")));
+  };
+  const Raster wide = drawn(-largest, largest);
+  EXPECT_EQ(wide.at(0, 0), pixelOf(68, 1, 84));
+  EXPECT_EQ(wide.at(wide.rows - 1, wide.columns - 1), pixelOf(253, 231, 37));
+  EXPECT_EQ(drawn(0, smallest).at(0, 0), pixelOf(68, 1, 84));
+}
+
 }  // namespace
 }  // namespace dyn
