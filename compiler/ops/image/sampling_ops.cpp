@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/index_rules.h"
+#include "compiler/ops/rules/reduce_rules.h"
 #include "vm/include/abi/dyn_builtin_numbers.h"
 
 namespace dyn {
@@ -185,6 +187,8 @@ std::vector<LoweredTap> lowerSampleTaps(LowerContext& c, const SampleOptions& o,
     x = select(x >= low && x <= high, x, max(min(x, last + beyond), constant(0) - beyond));
   }
   if (o.border == Border::reflection) x = lowerReflected(c, x, low, high);
+  // Weights of what is far outside stay finite: they are multiplied by 0.
+  if (o.border == Border::zeros) x = max(min(x, last + constant(3)), constant(-3));
   const Expr highest = c.dim(size) - 1, none = c.integer(0);
   const auto tap = [&](Expr at, Expr weight) {
     if (o.border == Border::reflection) at = unary(UnaryOp::trunc, lowerReflected(c, at, low, high));
