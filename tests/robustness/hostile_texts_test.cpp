@@ -67,11 +67,11 @@ constexpr TextRow kFormsOfPasses[] = {
      "E0502 unsupported: `arena` in a program"},
     {"in a branch",
      R"(fn @main(%c: Tensor[(), bool], %x: Tensor[(n), f32]) {
-  %y = if(%c) then () {
+  %y = if(%c, %x) then (%p: Tensor[(n), f32]) {
     %a = alloc() : Tensor[(n), f32]
     return %a
-  } else () {
-    return %x
+  } else (%p: Tensor[(n), f32]) {
+    return %p
   }
   return %y
 })",
