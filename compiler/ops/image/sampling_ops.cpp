@@ -90,7 +90,7 @@ double reflected(double x, double low, double high) {
   return (x < low) == even ? low + rest : high - rest;
 }
 
-// The taps along an axis of `size` elements for a coordinate in [-1, 1], as the grid's type computes it. A NaN
+// The taps along an axis of `size` elements for a coordinate in [-1, 1], as the grid's type computes it. NaN
 // reads as -1, as PyTorch's page says and onnxruntime does. An infinite coordinate lies outside; it has no
 // mirror image, and with the border `reflection` reads as -1, too, as both do.
 std::vector<Tap> sampleTaps(const SampleOptions& o, Dtype gridType, double coordinate, int64_t size) {
@@ -176,7 +176,8 @@ std::vector<LoweredTap> lowerSampleTaps(LowerContext& c, const SampleOptions& o,
                           : ((coordinate + constant(1)) * length - constant(1)) / constant(2);
   const Expr low = constant(o.alignCorners ? 0 : -0.5), high = o.alignCorners ? last : length - constant(0.5);
   if (o.border == Border::reflection) {
-    const double largest = dtype == Dtype::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    const double largest =
+        dtype == Dtype::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
     x = select(unary(UnaryOp::abs, x) <= constant(largest), x, low);
   } else {
     x = select(isNotANumber(x), low, x);
@@ -361,7 +362,8 @@ const OpDef grid_sampleOp{
     .doc =
         "x [n, c, s...], grid [n, o..., r], r the number of spatial axes -> [n, c, o...]; a coordinate of -1 "
         "is the "
-        "begin of its axis, 1 the end, the last axis named first; NaN reads as -1, and so does an infinite one "
+        "begin of its axis, 1 the end, the last axis named first; NaN reads as -1, and so does an infinite "
+        "one "
         "under reflection",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %g: Tensor[(n, a, b, 2), f32]) "

@@ -33,7 +33,7 @@ namespace {
 
 // The cells of regions along one axis of x.
 struct RoiCells {
-  ValueId inside = kNoValue;  // [k, cells, size] bool: does the cell have the element?
+  ValueId inside = kNoValue;   // [k, cells, size] bool: does the cell have the element?
   ValueId isEmpty = kNoValue;  // [k, cells] bool
 };
 
@@ -62,8 +62,9 @@ RoiCells roiCells(MapContext& c, ValueId begin, ValueId end, int64_t cells, Valu
 
 }  // namespace
 
-// The largest element of each cell, first along the columns, then along the rows: an element belongs to a cell
-// when its column and its row do. Regions are [k, 5]: the batch, then x1, y1, x2, y2 with both ends inside.
+// The largest element of each cell, first along the columns, then along the rows: an element belongs to a
+// cell when its column and its row do. Regions are [k, 5]: the batch, then x1, y1, x2, y2, both ends
+// inside.
 void mapMaxRoiPool(MapContext& c) {
   const ValueId x = c.input(0), regions = c.input(1);
   const std::vector<int64_t> cells = c.integers("pooled_shape");
@@ -87,16 +88,18 @@ void mapMaxRoiPool(MapContext& c) {
   const RoiCells across = roiCells(c, rounded(1), rounded(3), cells[1], sizeOf(3), computed);
   const RoiCells down = roiCells(c, rounded(2), rounded(4), cells[0], sizeOf(2), computed);
   const ValueId batch = castTo(c, column(0), Dtype::i64);
-  c.requireInRange(batch, c.integerValue(0), c.emit("sub", {sizeOf(0), c.integerValue(1)}), "the batch of a region");
+  c.requireInRange(batch, c.integerValue(0), c.emit("sub", {sizeOf(0), c.integerValue(1)}),
+                   "the batch of a region");
   const ValueId nothing = c.number(-HUGE_VAL, x);
   const auto largest = [&](ValueId inside, ValueId of, int64_t axis) {
     return c.emit("reduce_max", {c.emit("where", {inside, of, nothing}), c.integersValue({axis})},
                   {{"keepdims", int64_t{0}}});
   };
   ValueId y = unsqueezed(c, c.emit("gather", {x, batch}, {{"axis", int64_t{0}}}), {3});  // [k, c, h, 1, w]
-  y = largest(unsqueezed(c, across.inside, {1, 2}), y, 4);                              // [k, c, h, columns]
-  y = largest(unsqueezed(c, down.inside, {1, 4}), unsqueezed(c, y, {2}), 3);            // [k, c, rows, columns]
-  const ValueId isEmpty = c.emit("logical_or", {unsqueezed(c, down.isEmpty, {1, 3}), unsqueezed(c, across.isEmpty, {1, 2})});
+  y = largest(unsqueezed(c, across.inside, {1, 2}), y, 4);                               // [k, c, h, columns]
+  y = largest(unsqueezed(c, down.inside, {1, 4}), unsqueezed(c, y, {2}), 3);  // [k, c, rows, columns]
+  const ValueId isEmpty =
+      c.emit("logical_or", {unsqueezed(c, down.isEmpty, {1, 3}), unsqueezed(c, across.isEmpty, {1, 2})});
   c.setOutput(0, c.emit("where", {isEmpty, c.number(0, x), y}));
 }
 

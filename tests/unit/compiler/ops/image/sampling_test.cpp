@@ -64,11 +64,11 @@ TEST(GridSample, CoordinatesThatAreNoNumbers) {
         for (Dtype dtype : {Dtype::f32, Dtype::f64}) {
           SCOPED_TRACE(mode + (" " + border));
           const HostTensor x = reals({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}, dtype);
-          const HostTensor grid = reals(
-              {1, 1, 6, 2}, {-1, -1, kNaN, -1, -1, kNaN, kInf, -1, -kInf, -1, kNaN, kInf}, dtype);
-          const std::vector<double> y = elements(checkOp(OpCase(
-              "grid_sample", {x, grid},
-              {{"mode", std::string(mode)}, {"padding_mode", border}, {"align_corners", aligned}})));
+          const HostTensor grid =
+              reals({1, 1, 6, 2}, {-1, -1, kNaN, -1, -1, kNaN, kInf, -1, -kInf, -1, kNaN, kInf}, dtype);
+          const std::vector<double> y = elements(checkOp(
+              OpCase("grid_sample", {x, grid},
+                     {{"mode", std::string(mode)}, {"padding_mode", border}, {"align_corners", aligned}})));
           EXPECT_EQ(y[1], y[0]);
           EXPECT_EQ(y[2], y[0]);
           const std::vector<double> infinite(y.begin() + 3, y.end());
