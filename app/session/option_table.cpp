@@ -17,7 +17,7 @@ namespace dyn {
 
 namespace {
 
-constexpr int64_t kMostThreads = 4096;
+constexpr int64_t kMostThreads = 1024;  // of the runtime: dyn_options.thread_count
 
 // --- values ---
 

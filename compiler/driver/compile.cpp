@@ -7,7 +7,9 @@
 #include "compiler/driver/native_code.h"
 #include "compiler/driver/packed_weights.h"
 #include "compiler/driver/target_choice.h"
+#include "compiler/ir/op_def.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/ir/walk.h"
 #include "compiler/passes/device/place_rules.h"
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/clock.h"
@@ -86,6 +88,19 @@ Result<Pipeline> pipelineOf(const CompileOptions& options) {
   for (PipelineItem& item : pipeline)
     if (item.pass->name == "rematerialise" || item.pass->name == "plan") item.options["dims"] = dims;
   return pipeline;
+}
+
+Status refuseFormsOfPasses(const Module& source) {
+  const Op* first = nullptr;
+  forEachOp(source, [&](const Function&, const Op& op) {
+    if (!first && op.def->traits.onlyOfPasses) first = &op;
+  });
+  if (!first) return {};
+  return makeError(DiagnosticId::unsupportedFeature,
+                   "unsupported: `" + std::string(first->def->name) +
+                       "` in a program: only passes make it, of the operations of a program",
+                   first->place)
+      .note("give the text from before the pass fuse: dynrepl inspect MODEL --pass infer");
 }
 
 Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace) {

@@ -83,6 +83,10 @@ struct CompiledModel {
 // The pipeline of runPasses.
 Result<Pipeline> pipelineOf(const CompileOptions& options);
 
+// A program that names an operator which only passes may make (OpTraits::onlyOfPasses: kernels, destinations)
+// is unsupported: the pipeline forms these anew and would take them for something else.
+Status refuseFormsOfPasses(const Module& source);
+
 // Runs the pipeline only; the trace gets the steps even when one fails.
 Result<Module> runPasses(const Module& module, const CompileOptions& options, Trace& trace);
 

@@ -70,6 +70,7 @@ REASONS = {
     r"^(LSTM|GRU) .* (small|cache)$": "weights are inputs here and read as they lie in each step; what a step allocates and launches takes a third of it",
     r"^MelWeightMatrix": "made once in a model: each element by both sides of its triangle, also those outside of it",
     r"^Reduce\w+ .*a=\[[01]\]\) memory": "columns: 256 bytes of each row at a time, far apart in memory, which no prefetcher foresees",
+    r"^MaxRoiPool": "each cell reads its whole row and column under a mask",
     r"^MaxUnpool": "scattered one by one to places that are read, each of which is tested",
     r"^Transpose (u8|f32 perm=\[0, 2, 3, 1\] \(x:T\[b).* memory": "squares of 16: parts of lines are stored, so that the lines are read first",
     r"^ConvTranspose .* small$": "what each tap gives is added in a frame of phases, which are put together at the end",
@@ -289,6 +290,8 @@ row("Compress", "x:T[n,m] c:bool[m]", "f32", [{"axis": 1}])
 row("Compress", "x:T[n] c:bool[n]", "f32", sizes=[{"n": 256}, {"n": 100000}, {"n": 4000000}])
 row("NonMaxSuppression", "b:f32[1,n,4] s:f32[1,k,n] m=[100] i=f32:[0.5] t=f32:[0.1]", fills={"b": "0 100", "s": "0 1"},
     sizes=[{"n": 32, "k": 1}, {"n": 1000, "k": 4}, {"n": 8000, "k": 20}])
+row("MaxRoiPool", "x:f32[1,c,h,w] r:f32[k,5]", "", [{"pooled_shape": [7, 7], "spatial_scale": 8.0}], fills={"r": "0 0"},
+    sizes=[{"c": 8, "h": 14, "w": 14, "k": 4}, {"c": 64, "h": 28, "w": 28, "k": 16}], shows="reduce_max")
 row("RoiAlign", "x:f32[1,c,h,w] r:f32[k,4] b:i64[k]", "", [{"output_height": 7, "output_width": 7, "sampling_ratio": 2}, {"output_height": 7, "output_width": 7, "mode": "max", "sampling_ratio": 2}],
     fills={"b": "0 0", "r": "0 12"}, sizes=[{"c": 8, "h": 14, "w": 14, "k": 4}, {"c": 64, "h": 28, "w": 28, "k": 32}, {"c": 256, "h": 56, "w": 56, "k": 100}])
 RESIZES = [{"n": 1, "c": 3, "h": 16, "w": 16}, {"n": 1, "c": 32, "h": 28, "w": 28}, {"n": 1, "c": 64, "h": 112, "w": 112}]

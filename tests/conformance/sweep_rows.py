@@ -238,6 +238,8 @@ row("Compress", "x:T[n,m] c:bool[n]", ALL, [{"axis": 0}])
 row("Compress", "x:f32[n,m] c:bool[k]", "", [{}], dims={"k": [1, 2], "n": [2, 3, 5], "m": [1, 2, 5]})
 row("NonMaxSuppression", "b:f32[c,n,4] s:f32[c,k,n] m:i64[1] i:f32[1] t:f32[1]", "", [{}, {"center_point_box": 1}],
     fills={"m": "0 4", "i": "0 1", "b": "0 3"}, dims={"c": [1, 2]})
+row("MaxRoiPool", "x:f32[n,c,h,w] r:f32[k,5]", "",
+    [{"pooled_shape": [2, 3]}, {"pooled_shape": [1, 1], "spatial_scale": 0.5}, {"pooled_shape": [4, 2], "spatial_scale": 2.5}], fills={"r": "0 n-1"}, dims=WIDE)
 row("RoiAlign", "x:T[n,c,h,w] r:T[k,4] b:i64[k]", "f32 f64",
     [{"output_height": 2, "output_width": 3}, {"mode": "max", "sampling_ratio": 1}, {"sampling_ratio": 2, "spatial_scale": 0.5},
      {"coordinate_transformation_mode": "output_half_pixel"}], fills={"b": "0 n-1", "r": "0 4"}, dims=WIDE)

@@ -311,7 +311,10 @@ Status LoadedModel::ensurePasses() {
   }
   const int64_t start = steadyNs();
   Trace trace;
-  Result<Module> placed = runPasses(imported_, compileOptions(), trace);
+  Result<Module> placed = [&]() -> Result<Module> {
+    DYN_CHECK(refuseFormsOfPasses(imported_));
+    return runPasses(imported_, compileOptions(), trace);
+  }();
   trace_.steps.resize(1);
   for (TraceStep& step : trace.steps) {
     step.index = static_cast<int>(trace_.steps.size());

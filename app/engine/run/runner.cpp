@@ -60,8 +60,8 @@ void Interruption::setRunning(dyn_context* context) {
   if (listener_) listener_(context != nullptr);
 }
 
-Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose,
-                              dyn_thread_pool* threads) {
+dyn_status createContext(dyn_module* module, const EngineOptions& options, Purpose purpose,
+                         dyn_thread_pool* threads, VmContext& context) {
   dyn_options settings{};
   settings.thread_count = threadsOf(options);
   settings.thread_pool = threads;
@@ -70,10 +70,18 @@ Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, 
   settings.dry_run = purpose == Purpose::dryRun;
   const dyn_device_options onDevice{purpose == Purpose::running ? options.deviceLimitBytes : UINT64_MAX,
                                     options.deviceGraphs ? 0 : 1};
-  dyn_context* context = nullptr;
-  const dyn_status status = dyn_context_create_on(module, &settings, &onDevice, &context);
+  dyn_context* made = nullptr;
+  const dyn_status status = dyn_context_create_on(module, &settings, &onDevice, &made);
+  if (status == DYN_OK) context.reset(made);
+  return status;
+}
+
+Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose,
+                              dyn_thread_pool* threads) {
+  VmContext context;
+  const dyn_status status = createContext(module, options, purpose, threads, context);
   if (status != DYN_OK) return vmError(status);
-  return VmContext(context);
+  return context;
 }
 
 namespace {

@@ -66,6 +66,9 @@ struct RunRequest {
 
 // A context for runs with these options, or for dry runs; threads: a pool that it shares, or null.
 enum class Purpose : uint8_t { running, dryRun };
+// `context` is left alone where the status is not DYN_OK.
+dyn_status createContext(dyn_module* module, const EngineOptions& options, Purpose purpose,
+                         dyn_thread_pool* threads, VmContext& context);
 Result<VmContext> makeContext(dyn_module* module, const EngineOptions& options, Purpose purpose,
                               dyn_thread_pool* threads = nullptr);
 // Whether a run that took these times, `seconds` in all, is repeated once more.

@@ -259,13 +259,13 @@ int64_t ServedProgram::peakBytes(const std::vector<ServedCall*>& calls, const Ca
   return bytes;
 }
 
-Result<ServedProgram::Worker*> ServedProgram::worker(size_t index) {
+dyn_status ServedProgram::worker(size_t index, Worker*& worker) {
   const std::lock_guard<std::mutex> lock(contextsMutex_);
-  Worker& worker = workers_[index];
-  if (!worker.context) {
-    DYN_TRY(worker.context, makeContext(module_.get(), options_, Purpose::running, threads_.get()));
-  }
-  return &worker;
+  VmContext& context = workers_[index].context;
+  dyn_status status = DYN_OK;
+  if (!context) status = createContext(module_.get(), options_, Purpose::running, threads_.get(), context);
+  worker = context ? &workers_[index] : nullptr;
+  return status;
 }
 
 void ServedProgram::cancel(size_t index) {
@@ -283,22 +283,22 @@ Status ServedProgram::checkOnce() {
 
 ServedAnswer ServedProgram::runValues(size_t index, const std::vector<VmValue>& inputs) {
   ServedAnswer answer;
-  Result<Worker*> worker = this->worker(index);
   const auto failed = [&](dyn_status status, std::string message) {
     answer.kind = AnswerKind::failed;
     answer.status = status;
     answer.message = std::move(message);
   };
-  if (!worker.ok()) {
-    failed(DYN_INTERNAL, worker.error().message);
+  Worker* worker = nullptr;
+  dyn_status status = this->worker(index, worker);
+  if (!worker) {
+    failed(status, dyn_last_message());
     return answer;
   }
-  dyn_context* context = (*worker)->context.get();
-  dyn_status status = DYN_OK;
+  dyn_context* context = worker->context.get();
   for (size_t i = 0; i < inputs.size() && status == DYN_OK; ++i)
     status = dyn_context_set_input(context, static_cast<int32_t>(i), inputs[i].get());
   if (status == DYN_OK) status = dyn_context_run(context);
-  ++(*worker)->runsCount;
+  ++worker->runsCount;
   if (status != DYN_OK) failed(status, dyn_last_message());
   const int32_t count = status == DYN_OK ? dyn_context_result_count(context) : 0;
   answer.outputs.reserve(static_cast<size_t>(count));
@@ -382,9 +382,10 @@ bool ServedProgram::runJoined(size_t worker, const CallJoint& joint, const std::
   std::vector<const CallInputs*> inputs;
   for (const ServedCall* call : calls) inputs.push_back(&*call->tensors);
   Result<CallInputs> together = joined(joint, inputs);
-  Result<Worker*> mine = this->worker(worker);
-  if (!together.ok() || !mine.ok()) return false;
-  dyn_context* context = (*mine)->context.get();
+  Worker* mine = nullptr;
+  (void)this->worker(worker, mine);
+  if (!together.ok() || !mine) return false;
+  dyn_context* context = mine->context.get();
   std::vector<VmValue> values;
   for (const Value& value : together->values) {
     Result<VmValue> made = toVm(context, value, Type(), nullptr);
@@ -431,9 +432,10 @@ void ServedProgram::run(size_t index, const Gathering& gathering) {
   const bool failed = std::any_of(calls.begin(), calls.end(), [](const ServedCall* call) {
     return call->answer.kind != AnswerKind::results || call->cancelled;
   });
-  const Result<Worker*> worker = this->worker(index);
+  Worker* worker = nullptr;
+  (void)this->worker(index, worker);
   constexpr int64_t kWarm = 3;  // runs that make room, and fill caches
-  if (!mine.joint() || failed || !worker.ok() || (*worker)->runsCount <= kWarm) return;
+  if (!mine.joint() || failed || !worker || worker->runsCount <= kWarm) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (joined)
     costs_.ranJoined(mine.waitingCount(), static_cast<int64_t>(calls.size()), mine.positions(), ns);

@@ -59,7 +59,7 @@ class ServedProgram : public ServedModel {
                  JoiningTrial trial) const;
   Result<int64_t> peakOf(const std::vector<std::vector<int64_t>>& shapes);
   int64_t peakBytes(const std::vector<ServedCall*>& calls, const CallJoint* joint);
-  Result<Worker*> worker(size_t index);
+  dyn_status worker(size_t index, Worker*& worker);  // null where its context cannot be made
   ServedAnswer runValues(size_t worker, const std::vector<VmValue>& inputs);
   void runAlone(size_t worker, ServedCall& call);
   bool runJoined(size_t worker, const CallJoint& joint, const std::vector<ServedCall*>& calls);

@@ -368,10 +368,7 @@ void KernelEmitter::storeStrided(Value* stored, Value* pointer, llvm::Align alig
 
 Result<LaneValue> KernelEmitter::loadValue(Expr e) {
   const loop::Buffer* buffer = e.buffer();
-  llvm::Type* element = memoryType(context_, buffer->dtype);
-  if (!element)
-    return unsupported(DiagnosticId::unsupportedDtype,
-                       "kernels over " + std::string(toString(buffer->dtype)));
+  DYN_TRY(llvm::Type * element, elementType(*buffer));
   DYN_TRY(std::optional<LaneValue> known, loadKnownPlaces(e));
   if (known) return *known;
   DYN_TRY(std::optional<LaneValue> found, lookUpBytes(e));

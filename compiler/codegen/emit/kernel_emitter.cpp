@@ -107,6 +107,11 @@ void KernelEmitter::returnFault(Value* failed, const std::function<Value*()>& fa
   b_.SetInsertPoint(go);
 }
 
+Result<llvm::Type*> KernelEmitter::elementType(const loop::Buffer& buffer) {
+  if (llvm::Type* element = memoryType(context_, buffer.dtype)) return element;
+  return unsupported(DiagnosticId::unsupportedDtype, "kernels over " + std::string(toString(buffer.dtype)));
+}
+
 Status KernelEmitter::emit() {
   function_ = openSizes_ ? addGeneralFunction(module_, symbol_) : addKernelFunction(module_, symbol_);
   Value* buffers = function_->getArg(0);
@@ -132,8 +137,8 @@ Status KernelEmitter::emit() {
                            "scratch memory of a size known only at run time");
       count *= extent.intValue();
     }
-    buffers_[scratch] =
-        b_.CreateAlloca(memoryType(context_, scratch->dtype), b_.getInt64(static_cast<uint64_t>(count)));
+    DYN_TRY(llvm::Type * element, elementType(*scratch));
+    buffers_[scratch] = b_.CreateAlloca(element, b_.getInt64(static_cast<uint64_t>(count)));
   }
   DYN_CHECK(emitUnits());
   b_.CreateRet(b_.getInt32(0));
@@ -375,10 +380,7 @@ void KernelEmitter::noteCertainLoads(const Stmt& store) {
 }
 
 Status KernelEmitter::storeStatement(const Stmt& stmt) {
-  llvm::Type* element = memoryType(context_, stmt.buffer->dtype);
-  if (!element)
-    return unsupported(DiagnosticId::unsupportedDtype,
-                       "kernels over " + std::string(toString(stmt.buffer->dtype)));
+  DYN_TRY(llvm::Type * element, elementType(*stmt.buffer));
   noteCertainLoads(stmt);
   Result<LaneValue> computed = value(stmt.value);
   certainLoads_.clear();

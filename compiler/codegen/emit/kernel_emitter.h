@@ -342,6 +342,8 @@ class KernelEmitter {
   llvm::Value* laneOf(const LaneValue& v, llvm::Value* fails);
   llvm::Value* saturated(llvm::Value* number);
   Error unsupported(DiagnosticId id, const std::string& what) const;
+  // Of a buffer in memory; unsupported where LLVM has no such type (8-bit floats, for example).
+  Result<llvm::Type*> elementType(const loop::Buffer& buffer);
 
   KernelModule& module_;
   const loop::Kernel& kernel_;

@@ -283,10 +283,7 @@ int64_t KernelEmitter::rowsOfLine(const Tile& tile) const {
 // that is behind the last one, the last one is read, and nothing where their number is known.
 Result<std::vector<Value*>> KernelEmitter::loadSquare(Expr load, Value* rowsLeft) {
   const loop::Buffer* buffer = load.buffer();
-  llvm::Type* element = memoryType(context_, buffer->dtype);
-  if (!element)
-    return unsupported(DiagnosticId::unsupportedDtype,
-                       "kernels over " + std::string(toString(buffer->dtype)));
+  DYN_TRY(llvm::Type * element, elementType(*buffer));
   DYN_TRY(LaneValue at, address(buffer, load.operands()));
   if (at.isUniform()) at = LaneValue::linear(at.value, b_.getInt64(0));  // a buffer that has no elements
   if (!at.isLinear())

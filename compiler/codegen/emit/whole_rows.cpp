@@ -332,7 +332,7 @@ Result<std::optional<LaneValue>> KernelEmitter::loadKnownPlaces(Expr e) {
   const auto span = static_cast<unsigned>(*high - first + 1);
   index.back() = kernel_.context->integer(first);
   DYN_TRY(LaneValue base, address(e.buffer(), index));
-  llvm::Type* element = memoryType(context_, e.buffer()->dtype);
+  DYN_TRY(llvm::Type * element, elementType(*e.buffer()));
   Value* row = loadRow(element, span, b_.CreateGEP(element, buffers_.at(e.buffer()), base.value));
   std::vector<int> chosen;
   for (int64_t place : at) chosen.push_back(static_cast<int>(place - first));

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/index_rules.h"
+#include "compiler/ops/rules/reduce_rules.h"
 #include "vm/include/abi/dyn_builtin_numbers.h"
 
 namespace dyn {
@@ -88,7 +90,9 @@ double reflected(double x, double low, double high) {
   return (x < low) == even ? low + rest : high - rest;
 }
 
-// The taps along an axis of `size` elements for a coordinate in [-1, 1], as the grid's type computes it.
+// The taps along an axis of `size` elements for a coordinate in [-1, 1], as the grid's type computes it. NaN
+// reads as -1, as PyTorch's page says and onnxruntime does. An infinite coordinate lies outside; it has no
+// mirror image, and with the border `reflection` reads as -1, too, as both do.
 std::vector<Tap> sampleTaps(const SampleOptions& o, Dtype gridType, double coordinate, int64_t size) {
   const auto rounded = [&](double value) {
     return gridType == Dtype::f64 ? value : static_cast<double>(static_cast<float>(value));
@@ -96,8 +100,9 @@ std::vector<Tap> sampleTaps(const SampleOptions& o, Dtype gridType, double coord
   const double length = static_cast<double>(size), last = length - 1;
   double x = o.alignCorners ? rounded(rounded(rounded(coordinate + 1) / 2) * last)
                             : rounded(rounded(rounded(rounded(coordinate + 1) * length) - 1) / 2);
-  if (o.mode == SampleMode::nearest) x = std::nearbyint(x);
   const double low = o.alignCorners ? 0 : -0.5, high = o.alignCorners ? last : length - 0.5;
+  if (std::isnan(x) || (o.border == Border::reflection && std::isinf(x))) x = low;
+  if (o.mode == SampleMode::nearest) x = std::nearbyint(x);
   if (o.border == Border::edge && (x < low || x > high))
     x = std::clamp(x, 0.0 - kept(o.mode), last + kept(o.mode));
   if (o.border == Border::reflection) x = reflected(x, low, high);
@@ -169,13 +174,22 @@ std::vector<LoweredTap> lowerSampleTaps(LowerContext& c, const SampleOptions& o,
   const Expr length = castTo(c.dim(size), dtype), last = length - constant(1);
   Expr x = o.alignCorners ? (coordinate + constant(1)) / constant(2) * last
                           : ((coordinate + constant(1)) * length - constant(1)) / constant(2);
-  if (o.mode == SampleMode::nearest) x = unary(UnaryOp::round, x);
   const Expr low = constant(o.alignCorners ? 0 : -0.5), high = o.alignCorners ? last : length - constant(0.5);
+  if (o.border == Border::reflection) {
+    const double largest =
+        dtype == Dtype::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    x = select(unary(UnaryOp::abs, x) <= constant(largest), x, low);
+  } else {
+    x = select(isNotANumber(x), low, x);
+  }
+  if (o.mode == SampleMode::nearest) x = unary(UnaryOp::round, x);
   if (o.border == Border::edge) {
     const Expr beyond = constant(kept(o.mode));
     x = select(x >= low && x <= high, x, max(min(x, last + beyond), constant(0) - beyond));
   }
   if (o.border == Border::reflection) x = lowerReflected(c, x, low, high);
+  // Weights of what is far outside stay finite: they are multiplied by 0.
+  if (o.border == Border::zeros) x = max(min(x, last + constant(3)), constant(-3));
   const Expr highest = c.dim(size) - 1, none = c.integer(0);
   const auto tap = [&](Expr at, Expr weight) {
     if (o.border == Border::reflection) at = unary(UnaryOp::trunc, lowerReflected(c, at, low, high));
@@ -348,7 +362,9 @@ const OpDef grid_sampleOp{
     .doc =
         "x [n, c, s...], grid [n, o..., r], r the number of spatial axes -> [n, c, o...]; a coordinate of -1 "
         "is the "
-        "begin of its axis, 1 the end, the last axis named first",
+        "begin of its axis, 1 the end, the last axis named first; NaN reads as -1, and so does an infinite "
+        "one "
+        "under reflection",
     .example =
         "fn @main(%x: Tensor[(n, 3, h, w), f32], %g: Tensor[(n, a, b, 2), f32]) "
         "{ %y = grid_sample(%x, %g) {mode = \"linear\"} return %y }",

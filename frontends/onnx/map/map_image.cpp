@@ -1,4 +1,7 @@
 // Operators of images that the IR has in another form.
+#include <cmath>
+#include <numeric>
+
 #include "frontends/onnx/map/map_functions.h"
 #include "frontends/onnx/map/map_table.h"
 
@@ -24,6 +27,80 @@ void mapRoiAlign(MapContext& c) {
                          {"output_width", c.integer("output_width", 1)},
                          {"sampling_ratio", c.integer("sampling_ratio", 0)},
                          {"spatial_scale", c.real("spatial_scale", 1)}}));
+}
+
+namespace {
+
+// The cells of regions along one axis of x.
+struct RoiCells {
+  ValueId inside = kNoValue;   // [k, cells, size] bool: does the cell have the element?
+  ValueId isEmpty = kNoValue;  // [k, cells] bool
+};
+
+// A region from `begin` to `end`, both inside [k], is cut into `cells` of the same length, whose ends are
+// rounded outwards and held in the axis: neighbours share an element where they do not come out even.
+RoiCells roiCells(MapContext& c, ValueId begin, ValueId end, int64_t cells, ValueId size, Dtype computed) {
+  const ValueId one = c.integerValue(1);
+  const ValueId length = c.emit("max", {c.emit("add", {c.emit("sub", {end, begin}), one}), one});
+  const ValueId bin = unsqueezed(
+      c, c.emit("div", {castTo(c, length, computed), c.numberOf(static_cast<double>(cells), computed)}), {1});
+  std::vector<int64_t> numbers(static_cast<size_t>(cells)), next;
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (int64_t n : numbers) next.push_back(n + 1);
+  const ValueId from = unsqueezed(c, begin, {1});
+  const auto place = [&](const char* rounding, const std::vector<int64_t>& steps) {
+    const ValueId step = castTo(c, c.integersValue(steps), computed);
+    const ValueId at = castTo(c, c.emit(rounding, {c.emit("mul", {step, bin})}), Dtype::i64);
+    return c.emit("min", {c.emit("max", {c.emit("add", {at, from}), c.integerValue(0)}), size});
+  };
+  const ValueId low = place("floor", numbers), high = place("ceil", next);
+  const ValueId position = c.emit("range", {c.integerValue(0), size, one});
+  const ValueId behind = c.emit("greater_equal", {position, unsqueezed(c, low, {2})});
+  const ValueId before = c.emit("less", {position, unsqueezed(c, high, {2})});
+  return {c.emit("logical_and", {behind, before}), c.emit("less_equal", {high, low})};
+}
+
+}  // namespace
+
+// The largest element of each cell, first along the columns, then along the rows: an element belongs to a
+// cell when its column and its row do. Regions are [k, 5]: the batch, then x1, y1, x2, y2, both ends
+// inside.
+void mapMaxRoiPool(MapContext& c) {
+  const ValueId x = c.input(0), regions = c.input(1);
+  const std::vector<int64_t> cells = c.integers("pooled_shape");
+  if (cells.size() != 2 || cells[0] < 1 || cells[1] < 1)
+    return c.fail(DiagnosticId::badAttribute, "pooled_shape is the number of cells along rows and columns");
+  const Dtype computed = c.inferredDtype(x) == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+  const auto column = [&](int64_t k) {
+    const ValueId at = c.emit("gather", {regions, c.integerValue(k)}, {{"axis", int64_t{1}}});
+    return castTo(c, at, computed);
+  };
+  // Halves are rounded away from zero. f64 has the sum with a half.
+  const auto rounded = [&](int64_t k) {
+    const double scale = static_cast<double>(static_cast<float>(c.real("spatial_scale", 1)));
+    const ValueId v = castTo(c, c.emit("mul", {column(k), c.numberOf(scale, computed)}), Dtype::f64);
+    const ValueId away = c.emit("floor", {c.emit("add", {c.emit("abs", {v}), c.numberOf(0.5, Dtype::f64)})});
+    return castTo(c, c.emit("mul", {c.emit("sign", {v}), away}), Dtype::i64);
+  };
+  const auto sizeOf = [&](int64_t axis) {
+    return scalarOf(c, c.emit("shape", {x}, {{"start", axis}, {"end", axis + 1}}));
+  };
+  const RoiCells across = roiCells(c, rounded(1), rounded(3), cells[1], sizeOf(3), computed);
+  const RoiCells down = roiCells(c, rounded(2), rounded(4), cells[0], sizeOf(2), computed);
+  const ValueId batch = castTo(c, column(0), Dtype::i64);
+  c.requireInRange(batch, c.integerValue(0), c.emit("sub", {sizeOf(0), c.integerValue(1)}),
+                   "the batch of a region");
+  const ValueId nothing = c.number(-HUGE_VAL, x);
+  const auto largest = [&](ValueId inside, ValueId of, int64_t axis) {
+    return c.emit("reduce_max", {c.emit("where", {inside, of, nothing}), c.integersValue({axis})},
+                  {{"keepdims", int64_t{0}}});
+  };
+  ValueId y = unsqueezed(c, c.emit("gather", {x, batch}, {{"axis", int64_t{0}}}), {3});  // [k, c, h, 1, w]
+  y = largest(unsqueezed(c, across.inside, {1, 2}), y, 4);                               // [k, c, h, columns]
+  y = largest(unsqueezed(c, down.inside, {1, 4}), unsqueezed(c, y, {2}), 3);  // [k, c, rows, columns]
+  const ValueId isEmpty =
+      c.emit("logical_or", {unsqueezed(c, down.isEmpty, {1, 3}), unsqueezed(c, across.isEmpty, {1, 2})});
+  c.setOutput(0, c.emit("where", {isEmpty, c.number(0, x), y}));
 }
 
 // The indices are those of the pool's flat operand, whose sizes follow from the window; a larger output gets

@@ -122,6 +122,7 @@ constexpr MapRow kMapRows[] = {
     {"MatMulInteger", "matmul_integer"},
     ofSizes({"Max", "", mapMax}),
     {"MaxPool", "max_pool"},
+    {"MaxRoiPool", "", mapMaxRoiPool},
     {"MaxUnpool", "", mapMaxUnpool},
     {"Mean", "", mapMean},
     {"MeanVarianceNormalization", "mean_variance_normalization"},

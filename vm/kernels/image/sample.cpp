@@ -46,6 +46,7 @@ struct Axis {
     const double last = static_cast<double>(size) - 1;
     double x = alignCorners ? (coordinate + 1) / 2 * (length - 1) : ((coordinate + 1) * length - 1) / 2;
     const double low = alignCorners ? 0 : -0.5, high = alignCorners ? last : last + 0.5;
+    if (std::isnan(x) || (border == kReflection && std::isinf(x))) x = low;  // reads as -1
     if (border == kEdge && (x < low || x > high)) x = std::clamp(x, 0.0, last);
     if (border == kReflection) x = reflected(x, low, high);
     const double base = std::floor(x);
@@ -75,6 +76,7 @@ struct Pairs {
                 high0 = last - low0, edge = axis.border == kEdge ? 1.0f : 0.0f;
     for (int64_t p = 0; p < count; ++p) {
       float x = ((coordinates[2 * p] + 1) * scale - shift) / 2;
+      x = x == x ? x : low0;  // NaN reads as -1
       const float beyond = x < low0 ? 0.0f : x > high0 ? last : x;
       x = edge != 0 ? beyond : x;
       const float held = x > -2 ? (x < length ? x : length) : -2.0f;

@@ -1,6 +1,7 @@
 // grid_sample, affine_grid, dft, deform_conv, col2im, roi_align, det, tensor_scatter, running products,
 // bitcast.
 #include <cmath>
+#include <limits>
 
 #include "tests/unit/compiler/ops/lowered_op.h"
 #include "vm/include/abi/dyn_kernel.h"
@@ -51,6 +52,34 @@ TEST(GridSample, ModesBordersAndRanksAgreeWithTheKernel) {
   }
   checkOp(OpCase("grid_sample", {real({1, 2, 3, 2, 4}), real({1, 2, 1, 3, 3}, Dtype::f32, 5)}));
   checkOp(OpCase("grid_sample", {real({0, 2, 3, 3}), real({0, 2, 2, 2})}));
+}
+
+// NaN reads as -1 in every mode. An infinite coordinate lies outside: zeros there, the border's elements, and
+// what -1 reads where it would have to be mirrored.
+TEST(GridSample, CoordinatesThatAreNoNumbers) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = HUGE_VAL;
+  for (const char* mode : {"linear", "nearest", "cubic"})
+    for (const std::string border : {"zeros", "border", "reflection"})
+      for (int64_t aligned : {0, 1})
+        for (Dtype dtype : {Dtype::f32, Dtype::f64}) {
+          SCOPED_TRACE(mode + (" " + border));
+          const HostTensor x = reals({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}, dtype);
+          const HostTensor grid =
+              reals({1, 1, 6, 2}, {-1, -1, kNaN, -1, -1, kNaN, kInf, -1, -kInf, -1, kNaN, kInf}, dtype);
+          const std::vector<double> y = elements(checkOp(
+              OpCase("grid_sample", {x, grid},
+                     {{"mode", std::string(mode)}, {"padding_mode", border}, {"align_corners", aligned}})));
+          EXPECT_EQ(y[1], y[0]);
+          EXPECT_EQ(y[2], y[0]);
+          const std::vector<double> infinite(y.begin() + 3, y.end());
+          if (border == "zeros") {
+            EXPECT_THAT(infinite, ElementsAre(0, 0, 0));
+          } else if (border == "reflection") {
+            EXPECT_THAT(infinite, ElementsAre(y[0], y[0], y[0]));
+          } else if (std::string(mode) != "cubic") {
+            EXPECT_THAT(infinite, ElementsAre(3, 1, 4));
+          }
+        }
 }
 
 TEST(GridSample, NothingToSample) {
