@@ -28,6 +28,7 @@ struct OpTraits {
       false;  // its contents stand in its attributes: made into a tensor only where bytes are read
   bool onlyReads = false;  // structural, and keeps no reference to its operands (loops and builtins never do)
   bool readsShape = false;    // of its operand only the sizes
+  bool joinsList = false;     // of a list along `axis`, whose items say how long that gets
   bool onlyOfPasses = false;  // makes kernels or their memory explicit, which a program may not
   bool updatesFirst = false;  // its builtin may leave the result in the first operand's memory
   bool packsWeights =

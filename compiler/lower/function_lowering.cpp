@@ -193,7 +193,8 @@ Status FunctionLowering::checkJoined(const Op& op, int32_t object) {
   emit(Opcode::dim, actual, object, static_cast<int32_t>(axis < 0 ? axis + type.rank() : axis));
   DYN_TRY(const int32_t expected, dims_.emit(d));
   emit(Opcode::checkEqual, actual, expected,
-       program_.string("axis " + std::to_string(axis) + " of a joined list must be " + shortText(d, kMostOfDim)));
+       program_.string("axis " + std::to_string(axis) + " of a joined list must be " +
+                       shortText(d, kMostOfDim)));
   return {};
 }
 
@@ -301,7 +302,7 @@ Status FunctionLowering::lowerOp(const Op& op, LoweredBody& body) {
     std::vector<int32_t> destinations;
     for (const ValueDef& r : op.results) destinations.push_back(define(r.id));
     DYN_CHECK(lowerBuiltin(*this, op, op.operands, destinations, false));
-    if (op.def == &ops::concat_from_sequenceOp) DYN_CHECK(checkJoined(op, destinations[0]));
+    if (op.def->traits.joinsList) DYN_CHECK(checkJoined(op, destinations[0]));
     for (size_t i = 0; i < op.results.size(); ++i)
       DYN_CHECK(bindFromObject(op.results[i].type, destinations[i]));
     return {};

@@ -133,6 +133,7 @@ const OpDef concat_from_sequenceOp{
     .name = "concat_from_sequence",
     .summary = "the tensors of a list joined along an axis",
     .cls = OpClass::opaque,
+    .traits = {.joinsList = true},
     .minOperands = 1,
     .maxOperands = 1,
     .attributes = kSequenceConcatAttributes,
