@@ -82,6 +82,17 @@ Status checkStated(FunctionLowering& c, const std::unordered_set<SymbolId>& symb
   return {};
 }
 
+Status checkDim(FunctionLowering& c, int32_t object, int32_t axis, Dim d, const std::string& what) {
+  const int32_t actual = c.dims().newScalar();
+  c.emit(Opcode::dim, actual, object, axis);
+  DYN_TRY(const int32_t expected, c.dims().emit(d));
+  c.emit(Opcode::checkEqual, actual, expected, c.program().string(what));
+  return {};
+}
+
+// A program has a message for each check, and nobody reads more of a size than this.
+constexpr size_t kMostOfDim = 1000;
+
 }  // namespace
 
 Status bindParameters(FunctionLowering& c, const Function& function, FunctionLowering::Entry entry) {
@@ -107,12 +118,9 @@ Status bindParameters(FunctionLowering& c, const Function& function, FunctionLow
     for (int axis = 0; axis < p.type.rank(); ++axis) {
       const Dim d = p.type.dims()[axis];
       if (d.isSymbol() && seen.insert(d.symbol()).second) continue;
-      const int32_t actual = c.dims().newScalar();
-      c.emit(Opcode::dim, actual, static_cast<int32_t>(i), axis);
-      DYN_TRY(int32_t expected, c.dims().emit(d));
       const std::string what =
           "input '" + c.ir().valueName(p.id) + "': dim " + std::to_string(axis) + " must be " + d.toString();
-      c.emit(Opcode::checkEqual, actual, expected, c.program().string(what));
+      DYN_CHECK(checkDim(c, static_cast<int32_t>(i), axis, d, what));
     }
   }
   // Declared ranges and divisibility of the symbols.
@@ -127,12 +135,19 @@ Status bindParameters(FunctionLowering& c, const Function& function, FunctionLow
   return checkStated(c, seen);
 }
 
+Status checkJoined(FunctionLowering& c, const Op& op, int32_t object) {
+  const Type type = op.results[0].type;
+  const int64_t named = op.attributes.integer("axis", 0);
+  const auto axis = static_cast<int32_t>(named < 0 ? named + type.rank() : named);
+  const Dim d = type.dims()[axis];
+  if (d.isSymbol() && !c.dims().bound(d.symbol())) return {};
+  return checkDim(c, object, axis, d,
+                  "axis " + std::to_string(named) + " of a joined list must be " + shortText(d, kMostOfDim));
+}
+
 // --- operators
 
 namespace {
-
-// A program has a message for each check, and nobody reads more of a size than this.
-constexpr size_t kMostOfDim = 1000;
 
 Status lowerCheck(FunctionLowering& c, const Op& op, LoweredBody&) {
   const Dim lhs = op.attributes.dims("lhs").at(0), rhs = op.attributes.dims("rhs").at(0);

@@ -1,6 +1,5 @@
 #include "compiler/lower/function_lowering.h"
 
-#include "compiler/dims/dim_numbers.h"
 #include "compiler/lower/builtin_lowering.h"
 #include "compiler/lower/dim_lowering.h"
 #include "compiler/lower/host_lowering.h"
@@ -182,22 +181,6 @@ Status FunctionLowering::bindFromObject(Type type, int32_t object) {
   return {};
 }
 
-// What a list joins to has a size that only a pass may know, as of the slices of a batch: it is compared.
-Status FunctionLowering::checkJoined(const Op& op, int32_t object) {
-  constexpr size_t kMostOfDim = 1000;  // letters of the message
-  const Type type = op.results[0].type;
-  const int64_t axis = op.attributes.integer("axis", 0);
-  const Dim d = type.dims()[static_cast<int>(axis < 0 ? axis + type.rank() : axis)];
-  if (d.isSymbol() && !dims_.bound(d.symbol())) return {};
-  const int32_t actual = dims_.newScalar();
-  emit(Opcode::dim, actual, object, static_cast<int32_t>(axis < 0 ? axis + type.rank() : axis));
-  DYN_TRY(const int32_t expected, dims_.emit(d));
-  emit(Opcode::checkEqual, actual, expected,
-       program_.string("axis " + std::to_string(axis) + " of a joined list must be " +
-                       shortText(d, kMostOfDim)));
-  return {};
-}
-
 // --- regions
 
 void FunctionLowering::pushRegion(const Function& region, bool tail, Task finish) {
@@ -302,7 +285,7 @@ Status FunctionLowering::lowerOp(const Op& op, LoweredBody& body) {
     std::vector<int32_t> destinations;
     for (const ValueDef& r : op.results) destinations.push_back(define(r.id));
     DYN_CHECK(lowerBuiltin(*this, op, op.operands, destinations, false));
-    if (op.def->traits.joinsList) DYN_CHECK(checkJoined(op, destinations[0]));
+    if (op.def->traits.joinsList) DYN_CHECK(checkJoined(*this, op, destinations[0]));
     for (size_t i = 0; i < op.results.size(); ++i)
       DYN_CHECK(bindFromObject(op.results[i].type, destinations[i]));
     return {};

@@ -63,7 +63,6 @@ class FunctionLowering {
   Result<std::vector<int32_t>> shapeRegisters(const Shape& shape);
   // Binds the still unbound symbols of a type to the dims of the tensor in `object`.
   Status bindFromObject(Type type, int32_t object);
-  Status checkJoined(const Op& op, int32_t object);
 
   // --- registers of objects
   int32_t newObject();

@@ -50,6 +50,7 @@ inline std::vector<VmValue> shared(const std::vector<VmValue>& values) {
 
 // The inputs of a request, and its answer once there is one. An answer is written without new memory.
 struct ServedCall {
+  virtual ~ServedCall() = default;
   std::vector<VmValue> values;        // in the order of the program
   std::optional<CallInputs> tensors;  // the same with its rows and length, once joining has looked at them
   bool isLookedAt = false;            // no tensors then: it cannot be joined

@@ -1,11 +1,11 @@
 // A choice among rows of several tensors, as a fused Concat or Split makes it: the address is chosen, before
 // the loop over the row, and one load reads there. Else each iteration branches, and every branch has a load.
+#include <algorithm>
+
 #include "compiler/codegen/emit/kernel_emitter.h"
 
 namespace dyn {
 
-using llvm::Value;
-using loop::BinaryOp;
 using loop::Expr;
 using loop::ExprKind;
 

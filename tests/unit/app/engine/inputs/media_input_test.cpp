@@ -49,7 +49,7 @@ std::string ppm() { return "P6 # a comment\n4 2 255\n" + std::string(kPixels); }
 
 std::string little(uint64_t value, int count) {
   std::string bytes;
-  for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i) & 255);
+  for (int i = 0; i < count; ++i, value >>= 8) bytes += static_cast<char>(value & 255);
   return bytes;
 }
 

@@ -2,10 +2,7 @@
 // Numbers are compared by tests/unit/compiler/driver/short_axes_test.cpp.
 #include <gtest/gtest.h>
 
-#include "compiler/codegen/emit/loop_codegen.h"
-#include "compiler/codegen/llvm/kernel_module.h"
-#include "compiler/codegen/llvm/machine_catalog.h"
-#include "compiler/loop/kernel.h"
+#include "tests/unit/compiler/codegen/emit/kernel_ir.h"
 
 namespace dyn {
 namespace {
@@ -13,17 +10,10 @@ namespace {
 // The LLVM IR of a loop over 64 elements with these statements.
 std::string irOf(const std::string& machine, const std::string& in, const std::string& out,
                  const std::string& statements) {
-  DimContext dims;
-  auto kernel = loop::parseKernel(dims, "kernel @columns(in x: " + in + ", out y: " + out +
-                                            ") scalars (n) units u < dim(floordiv(n, 64)) {\n"
-                                            "  for e < 64 vector {\n" +
-                                            statements + "  }\n}\n");
-  EXPECT_TRUE(kernel.ok()) << kernel.error().toString();
-  auto description = machinePreset(machine);
-  EXPECT_TRUE(description.ok());
-  auto module = emitLoopKernel(*kernel, "columns", *description);
-  EXPECT_TRUE(module.ok()) << module.error().toString();
-  return module->irText();
+  return test::kernelIr(machine, "kernel @columns(in x: " + in + ", out y: " + out +
+                                     ") scalars (n) units u < dim(floordiv(n, 64)) {\n"
+                                     "  for e < 64 vector {\n" +
+                                     statements + "  }\n}\n");
 }
 
 size_t countOf(const std::string& text, const std::string& part) {

@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/codegen/emit/loop_codegen.h"
-#include "compiler/codegen/llvm/kernel_module.h"
-#include "compiler/codegen/llvm/machine_catalog.h"
-#include "compiler/loop/kernel.h"
+#include "tests/unit/compiler/codegen/emit/kernel_ir.h"
 
 namespace dyn {
 namespace {
@@ -16,18 +13,11 @@ using testing::Not;
 
 // The LLVM IR of a kernel over rows of a[8, n], b[24, n] and c[n], whose elements are `value`.
 std::string rows(const std::string& value, const std::string& machine = "x86-64-v4") {
-  DimContext dims;
-  auto kernel = loop::parseKernel(
-      dims,
+  return test::kernelIr(
+      machine,
       "kernel @rows(in a: f32[8, n], in b: f32[24, n], in c: f32[n], in f: bool[32], out y: f32[32, n]) "
       "scalars (n) units u < 32 {\n  for i < n vector {\n    y[u, i] = " +
           value + "\n  }\n}\n");
-  EXPECT_TRUE(kernel.ok()) << kernel.error().toString();
-  auto description = machinePreset(machine);
-  EXPECT_TRUE(description.ok());
-  auto module = emitLoopKernel(*kernel, "rows", *description);
-  EXPECT_TRUE(module.ok()) << module.error().toString();
-  return module->irText();
 }
 
 TEST(RowChoice, TheAddressIsChosenBeforeTheLoop) {

@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/codegen/emit/loop_codegen.h"
-#include "compiler/codegen/llvm/kernel_module.h"
-#include "compiler/codegen/llvm/machine_catalog.h"
-#include "compiler/loop/kernel.h"
+#include "tests/unit/compiler/codegen/emit/kernel_ir.h"
 
 namespace dyn {
 namespace {
@@ -15,18 +12,11 @@ namespace {
 std::string turned(const std::string& machine, const std::string& columns, const std::string& type,
                    const std::string& rows = "64") {
   const std::string scalars = columns == "m" ? "n; m" : "n";
-  DimContext dims;
-  auto kernel = loop::parseKernel(
-      dims, "kernel @turned(in x: " + type + "[" + columns + ", n], out y: " + type + "[n, " + columns +
-                "]) scalars (" + scalars + ") units u < dim(floordiv(n, 64)) {\n  for i < " + rows +
-                " tile {\n    for j < " + columns +
-                " vector {\n      y[u * 64 + i, j] = x[j, u * 64 + i]\n    }\n  }\n}\n");
-  EXPECT_TRUE(kernel.ok()) << kernel.error().toString();
-  auto description = machinePreset(machine);
-  EXPECT_TRUE(description.ok());
-  auto module = emitLoopKernel(*kernel, "turned", *description);
-  EXPECT_TRUE(module.ok()) << module.error().toString();
-  return module->irText();
+  return test::kernelIr(machine, "kernel @turned(in x: " + type + "[" + columns + ", n], out y: " + type +
+                                     "[n, " + columns + "]) scalars (" + scalars +
+                                     ") units u < dim(floordiv(n, 64)) {\n  for i < " + rows +
+                                     " tile {\n    for j < " + columns +
+                                     " vector {\n      y[u * 64 + i, j] = x[j, u * 64 + i]\n    }\n  }\n}\n");
 }
 
 size_t occurrences(const std::string& text, const std::string& part) {

@@ -2,10 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compiler/codegen/emit/loop_codegen.h"
-#include "compiler/codegen/llvm/kernel_module.h"
-#include "compiler/codegen/llvm/machine_catalog.h"
-#include "compiler/loop/kernel.h"
+#include "tests/unit/compiler/codegen/emit/kernel_ir.h"
 
 namespace dyn {
 namespace {
@@ -13,23 +10,12 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::string textOf(const std::string& machine, const std::string& text) {
-  DimContext dims;
-  auto kernel = loop::parseKernel(dims, text);
-  EXPECT_TRUE(kernel.ok()) << kernel.error().toString();
-  auto description = machinePreset(machine);
-  EXPECT_TRUE(description.ok());
-  auto module = emitLoopKernel(*kernel, "flat", *description);
-  EXPECT_TRUE(module.ok()) << module.error().toString();
-  return module->irText();
-}
-
-// Of a flat kernel whose elements are `value`, of a[i] and b[i].
+// The LLVM IR of a flat kernel whose elements are `value`, of a[i] and b[i].
 std::string flat(const std::string& machine, const std::string& from, const std::string& to,
                  const std::string& value) {
-  return textOf(machine, "kernel @flat(in a: " + from + "[n], in b: " + from + "[n], out y: " + to +
-                             "[n]) scalars (n) units u < 1 {\n  for i < n vector {\n    y[i] = " + value +
-                             "\n  }\n}\n");
+  return test::kernelIr(machine, "kernel @flat(in a: " + from + "[n], in b: " + from + "[n], out y: " + to +
+                                     "[n]) scalars (n) units u < 1 {\n  for i < n vector {\n    y[i] = " +
+                                     value + "\n  }\n}\n");
 }
 
 TEST(WholeRows, LoopsOverBytesFillTheirVectors) {
@@ -63,15 +49,15 @@ TEST(WholeRows, TheWidestValueDecides) {
 
 // What the units are taken apart into is reckoned before the loop: it does not make a sum dear.
 TEST(WholeRows, SumsSideBySideInBatchesGoFourVectorsAtOnce) {
-  const std::string sums =
-      textOf("x86-64-v4",
-             "kernel @sums(in x: f32[b, c, n], out y: f32[b, n]) scalars (b; c; n; floordiv(n + 63, 64); "
-             "b*floordiv(n + 63, 64)) units u < dim(b*floordiv(n + 63, 64)) {\n"
-             "  let i: i64 = floorDiv(u, dim(floordiv(n + 63, 64)))\n"
-             "  for e < min(64, n - mod(u, dim(floordiv(n + 63, 64))) * 64) vector {\n"
-             "    accumulate r: f32 = sum over k < c vector {\n"
-             "      x[i, k, mod(u, dim(floordiv(n + 63, 64))) * 64 + e]\n    }\n"
-             "    y[i, mod(u, dim(floordiv(n + 63, 64))) * 64 + e] = r / f32(c)\n  }\n}\n");
+  const std::string sums = test::kernelIr(
+      "x86-64-v4",
+      "kernel @sums(in x: f32[b, c, n], out y: f32[b, n]) scalars (b; c; n; floordiv(n + 63, 64); "
+      "b*floordiv(n + 63, 64)) units u < dim(b*floordiv(n + 63, 64)) {\n"
+      "  let i: i64 = floorDiv(u, dim(floordiv(n + 63, 64)))\n"
+      "  for e < min(64, n - mod(u, dim(floordiv(n + 63, 64))) * 64) vector {\n"
+      "    accumulate r: f32 = sum over k < c vector {\n"
+      "      x[i, k, mod(u, dim(floordiv(n + 63, 64))) * 64 + e]\n    }\n"
+      "    y[i, mod(u, dim(floordiv(n + 63, 64))) * 64 + e] = r / f32(c)\n  }\n}\n");
   EXPECT_THAT(sums, HasSubstr("fadd <64 x float>"));
 }
 
