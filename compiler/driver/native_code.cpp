@@ -64,7 +64,8 @@ KernelJob jobOfGeneral(const CompiledModel& compiled, const SharedCode& shared,
     const loop::GeneralKernel& one = *shared.generalOf(i);
     kernels.push_back({compiled.lowered.program.kernels[i].symbol, one.given, one.sizes});
     job.key += kernels.back().symbol + " of";
-    for (size_t place : kernels.back().given) job.key += " " + std::to_string(place);
+    for (const loop::GivenScalar& scalar : kernels.back().given)
+      job.key += " " + std::to_string(scalar.place) + "/" + std::to_string(scalar.multiple);
     job.key += " with";
     for (int64_t size : kernels.back().sizes) job.key += " " + std::to_string(size);
     job.key += "\n";

@@ -252,6 +252,8 @@ class KernelEmitter {
   int64_t rowsOfLine(const Tile& tile) const;  // of the result, that are read from a line at a time
   Status tileSquare(const Tile& tile, llvm::Value* rowsLeft);
   Result<std::vector<llvm::Value*>> loadSquare(loop::Expr load, llvm::Value* rowsLeft);
+  llvm::Value* waitingSquare(size_t load, llvm::Type* vector);
+  bool isOneOfMany(const Tile& tile, llvm::Value* rowsLeft) const;
   // --- other widths of vector loops (whole_rows.cpp)
   // False: a vector is so many numbers, each with instructions of its own.
   bool hasVectors() const;
@@ -374,6 +376,7 @@ class KernelEmitter {
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
   std::unordered_map<const loop::Buffer*, loop::Expr> addressVariables_;
   std::unordered_map<uint32_t, const loop::Buffer*> chosenRows_;    // by id of the choice
+  std::map<std::pair<size_t, llvm::Type*>, llvm::Value*> waitingSquares_;
   std::optional<DeviceEmission> device_;                            // of a GPU
   std::map<llvm::Type*, llvm::Value*> reductionParts_, scanParts_;  // shared memory by element type
 };

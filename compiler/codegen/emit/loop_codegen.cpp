@@ -25,12 +25,17 @@ Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::strin
 
 namespace {
 
-// `scalars[given[0]]`, `scalars[given[1]]`... one after the other.
-llvm::Value* copyOfScalars(llvm::IRBuilder<>& b, llvm::Value* scalars, const std::vector<size_t>& given) {
+// What of a kernel's scalars the general one takes, one after the other.
+llvm::Value* givenScalars(llvm::IRBuilder<>& b, llvm::Value* scalars,
+                          const std::vector<loop::GivenScalar>& given) {
   llvm::Value* copy = b.CreateAlloca(llvm::ArrayType::get(b.getInt64Ty(), given.size()));
-  for (size_t i = 0; i < given.size(); ++i)
-    b.CreateStore(b.CreateLoad(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), scalars, given[i])),
-                  b.CreateConstGEP1_64(b.getInt64Ty(), copy, i));
+  for (size_t i = 0; i < given.size(); ++i) {
+    llvm::Value* from = b.CreateConstGEP1_64(b.getInt64Ty(), scalars, given[i].place);
+    llvm::Value* value = b.CreateLoad(b.getInt64Ty(), from);
+    if (given[i].multiple != 1)
+      value = b.CreateExactSDiv(value, b.getInt64(static_cast<uint64_t>(given[i].multiple)));
+    b.CreateStore(value, b.CreateConstGEP1_64(b.getInt64Ty(), copy, i));
+  }
   return copy;
 }
 
@@ -48,8 +53,9 @@ void addCaller(KernelModule& module, llvm::Function* general, const KernelOfSize
   for (llvm::Argument& argument : function->args()) arguments.push_back(&argument);
   arguments.push_back(table);
   bool isPrefix = true;
-  for (size_t i = 0; i < kernel.given.size(); ++i) isPrefix = isPrefix && kernel.given[i] == i;
-  if (!isPrefix) arguments[1] = copyOfScalars(b, arguments[1], kernel.given);
+  for (size_t i = 0; i < kernel.given.size(); ++i)
+    isPrefix = isPrefix && kernel.given[i] == loop::GivenScalar{i, 1};
+  if (!isPrefix) arguments[1] = givenScalars(b, arguments[1], kernel.given);
   llvm::CallInst* call = b.CreateCall(general, arguments);
   if (isPrefix) call->setTailCall();
   b.CreateRet(call);

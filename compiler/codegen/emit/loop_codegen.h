@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "compiler/codegen/llvm/kernel_module.h"
+#include "compiler/loop/builder/general_kernel.h"
 #include "compiler/loop/kernel_lines.h"
 
 namespace dyn {
@@ -28,7 +29,7 @@ Result<KernelModule> emitLoopKernel(const loop::Kernel& kernel, const std::strin
 // a function of its own that calls it with them.
 struct KernelOfSizes {
   std::string symbol;
-  std::vector<size_t> given;  // which of its scalars the general one's first are
+  std::vector<loop::GivenScalar> given;  // the general one's first scalars, made of its own
   std::vector<int64_t> sizes;
 };
 // `lines`: those of the general kernel's text; null: none.

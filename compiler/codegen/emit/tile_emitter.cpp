@@ -10,8 +10,10 @@
 #include <algorithm>
 
 #include "compiler/codegen/emit/kernel_emitter.h"
+#include "compiler/codegen/llvm/llvm_module.h"
 #include "compiler/loop/access/access_pattern.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace dyn {
 
@@ -33,6 +35,7 @@ constexpr int64_t kLeastPart = 4;          // columns of a part of a square, whe
 constexpr unsigned kByteLanes = 16;        // of squares of bytes: a register of every machine holds them
 constexpr unsigned kRegisterBits = 128;    // in which every machine interleaves by one instruction
 constexpr unsigned kInterleavedBits = 32;  // smaller elements are interleaved
+constexpr unsigned kFloatBits = 32;
 
 // Loads that are evaluated whatever the values are.
 std::vector<Expr> certainLoads(Expr root) {
@@ -49,6 +52,18 @@ std::vector<Expr> certainLoads(Expr root) {
   return loads;
 }
 
+// Nothing that LLVM combines reaches across this. It looks through each operand of a shuffle for shuffles that
+// could be one with it, six deep, and so takes many times as long as all else for squares, in vain: of the
+// exchanges of a square none can be left out.
+void keepApart(llvm::IRBuilder<>& b, std::vector<Value*>& rows) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(rows[0]->getType());
+  const unsigned bits = type->getScalarSizeInBits() * type->getNumElements();
+  if (bits < kRegisterBits) return;
+  auto* floats = llvm::FixedVectorType::get(b.getFloatTy(), bits / kFloatBits);
+  for (Value*& row : rows)
+    row = b.CreateBitCast(b.CreateArithmeticFence(b.CreateBitCast(row, floats), floats), type);
+}
+
 // Turns a square over: rows[r] becomes what was column r. Blocks change places between pairs of vectors, and
 // with elements of four bytes and more so do halves of blocks. Smaller elements of a block are interleaved,
 // which is one instruction where exchanging every second byte is three: after log2(block) times each vector
@@ -58,6 +73,7 @@ void turnOver(llvm::IRBuilder<>& b, std::vector<Value*>& rows) {
   const unsigned bits = rows[0]->getType()->getScalarSizeInBits();
   const unsigned block = bits < kInterleavedBits ? std::min(lanes, kRegisterBits / bits) : 1;
   for (unsigned half = lanes / 2; half >= block && half > 0; half /= 2) {
+    if (half < lanes / 2) keepApart(b, rows);
     std::vector<int> low, high;
     for (unsigned c = 0; c < lanes; ++c) {
       low.push_back(static_cast<int>(c & half ? lanes + c - half : c));
@@ -77,6 +93,7 @@ void turnOver(llvm::IRBuilder<>& b, std::vector<Value*>& rows) {
     high.push_back(static_cast<int>(from + block / 2));
   }
   for (unsigned done = 1; done < block; done *= 2) {
+    keepApart(b, rows);
     const std::vector<Value*> before = rows;
     for (unsigned r = 0; r < lanes; r += 2) {
       const unsigned from = r / block * block + r % block / 2;
@@ -85,6 +102,28 @@ void turnOver(llvm::IRBuilder<>& b, std::vector<Value*>& rows) {
       rows[r + 1] = b.CreateShuffleVector(x, y, high);
     }
   }
+}
+
+// A function of the module that turns over the square at its argument, a vector after the other, in place.
+llvm::Function* turningFunction(KernelModule& module, llvm::FixedVectorType* type) {
+  const unsigned lanes = type->getNumElements();
+  std::string name = "turn_over_";
+  llvm::raw_string_ostream(name) << lanes << *type->getElementType();
+  if (llvm::Function* made = module.contents().module->getFunction(name)) return made;
+  llvm::LLVMContext& context = module.contents().context();
+  llvm::Function* function = addPrivateFunction(
+      module, name,
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {llvm::PointerType::getUnqual(context)}, false));
+  function->addFnAttr(llvm::Attribute::NoInline);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", function));
+  std::vector<Value*> rows;
+  for (unsigned k = 0; k < lanes; ++k)
+    rows.push_back(b.CreateLoad(type, b.CreateConstGEP1_64(type, function->getArg(0), k)));
+  turnOver(b, rows);
+  for (unsigned k = 0; k < lanes; ++k)
+    b.CreateStore(rows[k], b.CreateConstGEP1_64(type, function->getArg(0), k));
+  b.CreateRetVoid();
+  return function;
 }
 
 StmtRef replacedIn(const StmtRef& stmt, const std::function<Expr(Expr)>& replace) {
@@ -278,7 +317,7 @@ int64_t KernelEmitter::rowsOfLine(const Tile& tile) const {
   return std::clamp(inLine, lanes, kSquaresOfLine * lanes);
 }
 
-// Vectors along the columns' variable, one for each row of the square.
+// Vectors along the columns' variable, one for each column of the square, not turned yet.
 // A masked load of a page that is not there costs the processor a fault, though nothing is read: of a column
 // that is behind the last one, the last one is read, and nothing where their number is known.
 Result<std::vector<Value*>> KernelEmitter::loadSquare(Expr load, Value* rowsLeft) {
@@ -300,27 +339,59 @@ Result<std::vector<Value*>> KernelEmitter::loadSquare(Expr load, Value* rowsLeft
   const auto* columns = llvm::dyn_cast_or_null<llvm::ConstantInt>(tailCount_);
   Value* last = tailCount_ && !columns ? b_.CreateSub(tailCount_, b_.getInt64(1)) : nullptr;
   llvm::Constant* nothing = llvm::Constant::getNullValue(type);
-  std::vector<Value*> rows;
+  std::vector<Value*> read;
   for (unsigned k = 0; k < lanes_; ++k) {
     if (columns && k >= columns->getZExtValue()) {
-      rows.push_back(nothing);
+      read.push_back(nothing);
       continue;
     }
     Value* column = b_.getInt64(k);
     if (last) column = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, column, last);
     Value* offset = b_.CreateAdd(at.value, b_.CreateMul(at.stride, column));
     Value* pointer = b_.CreateGEP(element, buffers_.at(buffer), offset);
-    rows.push_back(wanted ? b_.CreateMaskedLoad(type, pointer, align, wanted, nothing)
+    read.push_back(wanted ? b_.CreateMaskedLoad(type, pointer, align, wanted, nothing)
                           : static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align)));
   }
-  turnOver(b_, rows);
-  return rows;
+  return read;
+}
+
+// Memory for the vectors of a square: of the first or the second load of a loop.
+Value* KernelEmitter::waitingSquare(size_t load, llvm::Type* vector) {
+  Value*& memory = waitingSquares_[{load, vector}];
+  if (memory) return memory;
+  llvm::IRBuilder<>::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+  return memory = b_.CreateAlloca(llvm::ArrayType::get(vector, lanes_));
+}
+
+// Is the square one that is not full, beside whole ones? All of these are turned by one function: that takes
+// LLVM a part of the time. Of those with few columns little is turned.
+bool KernelEmitter::isOneOfMany(const Tile& tile, Value* rowsLeft) const {
+  const auto* columns = llvm::dyn_cast_or_null<llvm::ConstantInt>(tailCount_);
+  if (columns && columns->getZExtValue() <= lanes_ / 2) return false;
+  const Expr extent = rowsLeft ? tile.rowExtent : tile.columnExtent;
+  if (extent.kind() == ExprKind::intConstant && extent.intValue() < lanes_) return false;
+  return rowsLeft || tailCount_;
 }
 
 Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
+  const bool isEdge = isOneOfMany(tile, rowsLeft);
+  const bool writtenOut = tile.small && !rowsLeft;
   std::vector<std::vector<Value*>> squares;
-  for (Expr load : tile.loads) {
-    DYN_TRY(std::vector<Value*> rows, loadSquare(load, rowsLeft));
+  std::vector<Value*> waiting;
+  for (size_t i = 0; i < tile.loads.size(); ++i) {
+    DYN_TRY(std::vector<Value*> rows, loadSquare(tile.loads[i], rowsLeft));
+    auto* type = llvm::cast<llvm::FixedVectorType>(rows[0]->getType());
+    if (!isEdge) turnOver(b_, rows);
+    if (isEdge || !writtenOut) {
+      waiting.push_back(waitingSquare(i, type));
+      for (unsigned k = 0; k < lanes_; ++k)
+        b_.CreateStore(rows[k], b_.CreateConstGEP1_64(type, waiting[i], k));
+    }
+    if (isEdge) b_.CreateCall(turningFunction(module_, type), {waiting[i]});
+    if (isEdge && writtenOut)
+      for (unsigned k = 0; k < lanes_; ++k)
+        rows[k] = b_.CreateLoad(type, b_.CreateConstGEP1_64(type, waiting[i], k));
     squares.push_back(std::move(rows));
   }
   DYN_TRY(Value * first, scalar(tile.row));
@@ -328,7 +399,7 @@ Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
     bindVariable(tile.squares[i], LaneValue::varying(ops_.fromMemory(stored, tile.loads[i].buffer()->dtype)));
   };
   for (Expr square : tile.squares) dataMemo_[square.id()] = true;
-  if (tile.small && !rowsLeft) {
+  if (writtenOut) {
     for (unsigned k = 0; k < lanes_; ++k) {
       pushScope(nullptr);
       bindVariable(tile.inner, LaneValue::uniform(b_.CreateAdd(first, b_.getInt64(k))));
@@ -340,15 +411,6 @@ Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
     return {};
   }
   // The rows wait in memory for their iteration of a loop.
-  std::vector<Value*> waiting;
-  for (const std::vector<Value*>& rows : squares) {
-    llvm::IRBuilder<>::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-    waiting.push_back(b_.CreateAlloca(llvm::ArrayType::get(rows[0]->getType(), lanes_)));
-  }
-  for (size_t i = 0; i < squares.size(); ++i)
-    for (unsigned k = 0; k < lanes_; ++k)
-      b_.CreateStore(squares[i][k], b_.CreateConstGEP1_64(squares[i][k]->getType(), waiting[i], k));
   Value* count = rowsLeft ? rowsLeft : b_.getInt64(lanes_);
   const Expr iteration = ownVariable("iteration", Dtype::i64);
   std::vector<Value*> nothing;

@@ -1,6 +1,8 @@
 #include "compiler/loop/builder/general_kernel.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <span>
@@ -18,6 +20,7 @@ constexpr int64_t kLeastStride = 4;
 // Rows up to here are copied as a whole.
 constexpr int64_t kLongestCopied = 64;
 constexpr int64_t kVector = 16;
+constexpr double kLargestMean = 1 << 24;
 
 class Opener {
  public:
@@ -30,8 +33,7 @@ class Opener {
     if (!from_.functions.empty()) return std::nullopt;
     findSizes();
     findScalars();
-    if (sizes_.empty() && !scalarsOpen_) return std::nullopt;
-    GeneralKernel made{dims_, {}, {}, sizes_};
+    GeneralKernel made{dims_, {}, {}, {}};
     Kernel& to = made.kernel;
     to.name = from_.name;
     to.description = from_.description;
@@ -39,12 +41,14 @@ class Opener {
     for (const Buffer* b : from_.buffers) to.buffers.push_back(buffer(b));
     for (const Buffer* b : from_.scratch) to.scratch.push_back(buffer(b));
     to.unit = expression(from_.unit);
+    openDigits();
     to.unitCount = expression(from_.unitCount);
     to.body = statement(*from_.body);
-    if (failed_) return std::nullopt;
-    for (size_t i : given_) to.scalars.push_back(madeDims_.at(from_.scalars[i].id()));
+    if (failed_ || (sizes_.empty() && !scalarsOpen_)) return std::nullopt;
+    to.scalars = scalarSymbols_;
     to.scalars.insert(to.scalars.end(), sizeSymbols_.begin(), sizeSymbols_.end());
     made.given = given_;
+    made.sizes = sizes_;
     return made;
   }
 
@@ -58,8 +62,6 @@ class Opener {
     for (const Buffer* b : from_.buffers)
       for (Expr extent : b->shape) open(extent);
     for (Expr extent : loopExtents_) open(extent);
-    if (!loopExtents_.empty())
-      for (Expr divisor : unitDivisors_) open(divisor);
   }
   void keep(Expr extent) {
     if (extent.kind() == ExprKind::intConstant) kept_.insert(extent.intValue());
@@ -72,10 +74,7 @@ class Opener {
     });
     if (value < (isLoop ? kLeastLoop : kLeastStride) || kept_.count(value) || open_.count(value)) return;
     const int64_t multiple = isLoop ? std::gcd(value, kVector) : 1;
-    const Dim size = dims_->symbol("size." + std::to_string(sizes_.size()));
-    sizeSymbols_.push_back(size);
-    sizes_.push_back(value / multiple);
-    open_.emplace(value, multiple * size);
+    open_.emplace(value, multiple * newSize(value / multiple));
   }
   static bool copies(const Stmt& stmt) {
     return (stmt.kind == StmtKind::store && stmt.value.kind() == ExprKind::load) ||
@@ -86,23 +85,28 @@ class Opener {
   static bool divides(BinaryOp op) {
     return op == BinaryOp::div || op == BinaryOp::floorDiv || op == BinaryOp::mod || op == BinaryOp::rem;
   }
+  // Is this the number of the unit, or a digit of it? The digits are taken apart once for all loops of a unit.
+  bool isOfUnit(Expr e) const {
+    while (e.kind() == ExprKind::binary && divides(e.binaryOp())) e = e.operands()[0];
+    return e.same(from_.unit);
+  }
   // Statements nest as deep as a kernel has axes.
   void lookAt(const Stmt& stmt) {
     if (stmt.kind == StmtKind::loop && stmt.extent.kind() == ExprKind::intConstant) {
       const bool shortCopy = stmt.extent.intValue() <= kLongestCopied && copies(stmt);
-      if (shortCopy || stmt.loopKind == LoopKind::unroll || stmt.loopKind == LoopKind::tile)
+      if (stmt.loopKind == LoopKind::unroll || (shortCopy && stmt.loopKind != LoopKind::tile))
         keep(stmt.extent);
     }
-    if (stmt.kind == StmtKind::loop) loopExtents_.push_back(stmt.extent);
+    if (stmt.kind == StmtKind::loop) {
+      loopExtents_.push_back(stmt.extent);
+      loopVariables_.insert(stmt.variable.id());
+    }
     loopExtents_.insert(loopExtents_.end(), stmt.extents.begin(), stmt.extents.end());
     const std::vector<Expr> own = expressionsOf(stmt);
     for (Expr e : postorder(own))
-      if (e.kind() == ExprKind::binary && e.dtype() == Dtype::i64 && divides(e.binaryOp())) {
-        if (e.operands()[0] == from_.unit)
-          unitDivisors_.push_back(e.operands()[1]);
-        else
-          keep(e.operands()[1]);
-      }
+      if (e.kind() == ExprKind::binary && e.dtype() == Dtype::i64 && divides(e.binaryOp()) &&
+          !isOfUnit(e.operands()[0]))
+        keep(e.operands()[1]);
     for (const StmtRef& child : stmt.children)
       if (child) lookAt(*child);
   }
@@ -111,17 +115,17 @@ class Opener {
     for (size_t i = 0; i < from_.scalars.size(); ++i)
       if (!from_.scalars[i].isConstant()) scalarPlaces_.try_emplace(from_.scalars[i].id(), i);
     for (const auto& [id, i] : scalarPlaces_)
-      scalarsOpen_ = scalarsOpen_ || (!from_.scalars[i].isSymbol() && isSymbol(from_.scalars[i]));
+      scalarsOpen_ = scalarsOpen_ || !from_.scalars[i].isSymbol();
   }
 
-  // Does a scalar become a symbol by itself? A sum or product of others, or with a number, does not: what it
-  // is a multiple of can be seen.
-  bool isSymbol(Dim scalar) const {
-    if (scalar.kind() != DimKind::add && scalar.kind() != DimKind::mul) return true;
-    const std::span<const Dim> parts = scalar.operands();
-    return std::none_of(parts.begin(), parts.end(), [](Dim part) { return part.isConstant(); }) &&
-           std::any_of(parts.begin(), parts.end(),
-                       [&](Dim part) { return scalarPlaces_.count(part.id()) == 0; });
+  // What one can see that a scalar is a multiple of, where a loop runs to it; else 1.
+  int64_t multipleOf(Dim scalar) const {
+    const bool isExtent = std::any_of(loopExtents_.begin(), loopExtents_.end(), [&](Expr extent) {
+      return extent.kind() == ExprKind::dim && extent.dimValue() == scalar;
+    });
+    int64_t multiple = isExtent ? kVector : 1;
+    while (mod(scalar, scalar.context().constant(multiple)).constant() != 0) multiple /= 2;
+    return multiple;
   }
 
   // --- the same in the new contexts
@@ -131,6 +135,18 @@ class Opener {
     return found == open_.end() ? dims_->constant(value) : found->second;
   }
 
+  Dim newSize(int64_t value) {
+    sizeSymbols_.push_back(dims_->symbol("size." + std::to_string(sizes_.size())));
+    sizes_.push_back(value);
+    return sizeSymbols_.back();
+  }
+  // A number that stands in some place (`of`, by id): what it is equal to elsewhere does not matter.
+  Expr ownSize(int64_t value, uint32_t of = 0) {
+    Dim& size = ownSizes_[{value, of}];
+    if (!size) size = newSize(value);
+    return context_->dim(size);
+  }
+
   Dim dim(Dim root) {
     std::vector<Dim> work{root};
     while (!work.empty()) {
@@ -138,9 +154,11 @@ class Opener {
       bool ready = true;
       const auto place = scalarPlaces_.find(d.id());
       const bool isFresh = !madeDims_.count(d.id());
-      if (isFresh && place != scalarPlaces_.end() && isSymbol(d)) {
-        madeDims_.emplace(d.id(), dims_->symbol("scalar." + std::to_string(given_.size())));
-        given_.push_back(place->second);
+      if (isFresh && place != scalarPlaces_.end()) {
+        const int64_t multiple = multipleOf(d);
+        scalarSymbols_.push_back(dims_->symbol("scalar." + std::to_string(given_.size())));
+        madeDims_.emplace(d.id(), multiple * scalarSymbols_.back());
+        given_.push_back({place->second, multiple});
       } else if (isFresh) {
         for (Dim operand : d.operands())
           if (!madeDims_.count(operand.id())) {
@@ -150,9 +168,7 @@ class Opener {
       }
       if (!ready) continue;
       work.pop_back();
-      if (madeDims_.count(d.id())) continue;
-      madeDims_.emplace(d.id(), combined(d));
-      if (place != scalarPlaces_.end()) given_.push_back(place->second);
+      if (!madeDims_.count(d.id())) madeDims_.emplace(d.id(), combined(d));
     }
     return madeDims_.at(root.id());
   }
@@ -225,9 +241,13 @@ class Opener {
       case ExprKind::dim:
         return context_->dim(dim(e.dimValue()));
       case ExprKind::load:
+        for (size_t i = 0; i < operands.size(); ++i) operands[i] = place(e.operands()[i]);
         return context_->load(buffer(e.buffer()), std::move(operands));
-      case ExprKind::unary:
       case ExprKind::binary:
+        if (choosesRows(e)) operands[1] = sizeOf(e.operands()[1].intValue());
+        if (const Expr size = openDivisor(e); !size.isNull()) operands[1] = size;
+        return context_->withOperands(e, operands);
+      case ExprKind::unary:
       case ExprKind::select:
       case ExprKind::cast:
         return context_->withOperands(e, operands);
@@ -240,12 +260,68 @@ class Opener {
     return context_->integer(0, isReal(e.dtype()) ? Dtype::i64 : e.dtype());
   }
 
+  // The lets at the head of the body that take the unit's number apart, last axis first: they stay its digits,
+  // of whatever sizes.
+  void openDigits() {
+    if (from_.body->kind != StmtKind::block || loopExtents_.empty()) return;
+    Expr rest = from_.unit, made = made_.at(rest.id());
+    for (const StmtRef& let : from_.body->children) {
+      if (let->kind != StmtKind::let || let->value.kind() != ExprKind::binary) return;
+      const Expr extent = let->value.operands()[1];
+      if (let->value.binaryOp() != BinaryOp::mod || !let->value.operands()[0].same(rest)) return;
+      const Expr size = extent.kind() == ExprKind::intConstant ? ownSize(extent.intValue(), rest.id())
+                                                               : expression(extent);
+      made_[let->value.id()] = context_->binary(BinaryOp::mod, made, size);
+      rest = floorDiv(rest, extent);
+      made = floorDiv(made, size);
+      made_[rest.id()] = made;
+    }
+  }
+  // What a digit of the unit's number, or a mean, is divided by. A division by a power of two is another code.
+  Expr openDivisor(Expr e) {
+    if (!divides(e.binaryOp())) return {};
+    const Expr divisor = e.operands()[1];
+    if (divisor.kind() == ExprKind::intConstant && isOfUnit(e.operands()[0]) && !loopExtents_.empty())
+      return ownSize(divisor.intValue(), e.operands()[0].id());
+    if (divisor.kind() != ExprKind::realConstant) return {};
+    const double value = divisor.realValue();
+    if (value < static_cast<double>(kLeastLoop) || value > kLargestMean || value != std::trunc(value)) return {};
+    const auto size = static_cast<int64_t>(value);
+    const auto found = open_.find(size);
+    if (found == open_.end() && std::has_single_bit(static_cast<uint64_t>(size))) return {};
+    return context_->cast(found == open_.end() ? ownSize(size) : context_->dim(found->second), divisor.dtype());
+  }
+  // The index of an access: what is added to it is open as well.
+  Expr place(Expr index) {
+    const Expr made = made_.at(index.id());
+    if (index.kind() != ExprKind::binary || index.binaryOp() != BinaryOp::add) return made;
+    const Expr before = made_.at(index.operands()[0].id()), offset = index.operands()[1];
+    if (offset.kind() != ExprKind::intConstant || open_.count(offset.intValue())) return made;
+    if (offset.intValue() >= kLeastLoop) return before + ownSize(offset.intValue());
+    if (offset.intValue() <= -kLeastLoop) return before - sizeOf(-offset.intValue());
+    return made;
+  }
+  Expr sizeOf(int64_t value) {
+    const auto found = open_.find(value);
+    return found == open_.end() ? ownSize(value) : context_->dim(found->second);
+  }
+  // Rows of a fused Concat are chosen by where they begin.
+  bool choosesRows(Expr e) const {
+    return e.binaryOp() == BinaryOp::less && e.operands()[0].kind() == ExprKind::variable &&
+           !loopVariables_.count(e.operands()[0].id()) && e.operands()[1].kind() == ExprKind::intConstant &&
+           e.operands()[1].intValue() >= kLeastLoop;
+  }
+
   StmtRef statement(const Stmt& stmt) {
     auto made = std::make_shared<Stmt>(stmt);
     for (Expr* e : {&made->variable, &made->extent, &made->value, &made->condition, &made->subject})
       *e = expression(*e);
-    for (std::vector<Expr>* list : {&made->index, &made->variables, &made->extents})
+    for (std::vector<Expr>* list : {&made->variables, &made->extents})
       for (Expr& e : *list) e = expression(e);
+    for (Expr& e : made->index) {
+      expression(e);
+      e = place(e);
+    }
     made->buffer = buffer(stmt.buffer);
     for (StmtRef& child : made->children)
       if (child) child = statement(*child);
@@ -255,13 +331,16 @@ class Opener {
   const Kernel& from_;
   std::shared_ptr<DimContext> dims_;
   std::shared_ptr<LoopContext> context_;
-  std::vector<Expr> loopExtents_, unitDivisors_;
+  std::vector<Expr> loopExtents_;
+  std::unordered_set<uint32_t> loopVariables_;
   std::unordered_set<int64_t> kept_;
   std::unordered_map<int64_t, Dim> open_;
+  std::map<std::pair<int64_t, uint32_t>, Dim> ownSizes_;
   std::vector<Dim> sizeSymbols_;
   std::vector<int64_t> sizes_;
   std::map<uint32_t, size_t> scalarPlaces_;
-  std::vector<size_t> given_;
+  std::vector<GivenScalar> given_;
+  std::vector<Dim> scalarSymbols_;
   bool scalarsOpen_ = false, failed_ = false;
   std::unordered_map<uint32_t, Dim> madeDims_;
   std::unordered_map<uint32_t, Expr> made_;

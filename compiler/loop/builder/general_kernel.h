@@ -20,11 +20,17 @@
 
 namespace dyn::loop {
 
+struct GivenScalar {
+  size_t place = 0;      // among the original's
+  int64_t multiple = 1;  // it is divided by, which leaves no rest
+  bool operator==(const GivenScalar&) const = default;
+};
+
 struct GeneralKernel {
   std::shared_ptr<DimContext> dims;  // of `kernel`
   Kernel kernel;
-  std::vector<size_t> given;   // of its first scalars: which of the original's each is
-  std::vector<int64_t> sizes;  // of its last scalars, which launches do not give
+  std::vector<GivenScalar> given;  // its first scalars, made of the original's
+  std::vector<int64_t> sizes;      // its last scalars, which launches do not give
 };
 
 // Null where nothing is left open, or where the kernel calls functions. Linear in the kernel's nodes.

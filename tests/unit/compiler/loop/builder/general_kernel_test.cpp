@@ -104,7 +104,8 @@ TEST(GeneralKernel, ScalarsOfAnyOrderComputeTheSame) {
   const int64_t batch = 2, h = 5, w = 3, inside = 6, units = 4 * batch;
   const std::vector<int64_t> scalars = {inside, w, 77, h, batch, units};
   std::vector<int64_t> given;
-  for (size_t i : general->given) given.push_back(scalars.at(i));
+  for (const GivenScalar& scalar : general->given)
+    given.push_back(scalars.at(scalar.place) / scalar.multiple);
   EXPECT_EQ(std::count(given.begin(), given.end(), 77), 0) << "one that is not used";
   given.insert(given.end(), general->sizes.begin(), general->sizes.end());
   std::vector<float> x(static_cast<size_t>(batch * inside * 200)), y(static_cast<size_t>(batch * 200), 1),
@@ -171,7 +172,8 @@ TEST(GeneralKernel, ComputesWhatItWasMadeOf) {
     };
     run(parsed.kernel, y);
     std::vector<int64_t> given;
-    for (size_t i : general->given) given.push_back(scalars.at(i));
+    for (const GivenScalar& scalar : general->given)
+      given.push_back(scalars.at(scalar.place) / scalar.multiple);
     scalars = std::move(given);
     scalars.insert(scalars.end(), general->sizes.begin(), general->sizes.end());
     run(general->kernel, z);
