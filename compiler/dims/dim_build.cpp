@@ -8,14 +8,43 @@
 
 namespace dyn {
 
-size_t DimContext::Impl::Hash::operator()(const DimNode* n) const {
+namespace {
+
+uint64_t hashOf(const DimNode* n) {
   uint64_t h = (static_cast<uint64_t>(n->kind) + 1) * 0x9e3779b97f4a7c15ull ^ static_cast<uint64_t>(n->value);
   h = (h ^ n->symbol) * 0xff51afd7ed558ccdull;
   for (Dim d : n->operands) h = (h ^ (h >> 29) ^ d.id()) * 0xc4ceb9fe1a85ec53ull;
-  return static_cast<size_t>(h ^ (h >> 32));
+  return h ^ (h >> 32);
 }
-bool DimContext::Impl::Same::operator()(const DimNode* a, const DimNode* b) const {
-  return a->kind == b->kind && a->value == b->value && a->symbol == b->symbol && a->operands == b->operands;
+
+bool areSame(const DimNode& a, const DimNode& b) {
+  return a.kind == b.kind && a.value == b.value && a.symbol == b.symbol && a.operands == b.operands;
+}
+
+}  // namespace
+
+const DimNode* InternedDims::find(const DimNode& probe) const {
+  const size_t mask = entries_.size() - 1;
+  for (size_t i = probe.hash & mask; entries_[i].node; i = (i + 1) & mask)
+    if (entries_[i].hash == probe.hash && areSame(*entries_[i].node, probe)) return entries_[i].node;
+  return nullptr;
+}
+
+InternedDims::Entry& InternedDims::freeEntry(uint64_t hash) {
+  const size_t mask = entries_.size() - 1;
+  size_t i = hash & mask;
+  while (entries_[i].node) i = (i + 1) & mask;
+  return entries_[i];
+}
+
+void InternedDims::insert(const DimNode* node) {
+  if (2 * ++count_ > entries_.size()) {
+    std::vector<Entry> before(2 * entries_.size());
+    std::swap(before, entries_);
+    for (const Entry& entry : before)
+      if (entry.node) freeEntry(entry.hash) = entry;
+  }
+  freeEntry(node->hash) = {node->hash, node};
 }
 
 int compareDims(const DimNode* a, const DimNode* b) {
@@ -61,8 +90,8 @@ const DimNode* DimBuilder::constant(int64_t value) {
   DimNode probe;
   probe.kind = DimKind::constant;
   probe.value = value;
-  auto found = impl_.interned.find(&probe);
-  if (found != impl_.interned.end()) return *found;
+  probe.hash = hashOf(&probe);
+  if (const DimNode* found = impl_.interned.find(probe)) return found;
   probe.id = static_cast<uint32_t>(impl_.nodes.size());
   probe.degree = 0;
   probe.context = &context_;
@@ -130,8 +159,8 @@ const DimNode* DimBuilder::intern(DimKind kind, std::vector<Dim> operands) {
   probe.operands = std::move(operands);
   bool scaledProduct = kind == DimKind::mul && probe.operands[0].isConstant();
   if (scaledProduct) probe.value = node(probe.operands[0])->value;
-  auto found = impl_.interned.find(&probe);
-  if (found != impl_.interned.end()) return *found;
+  probe.hash = hashOf(&probe);
+  if (const DimNode* found = impl_.interned.find(probe)) return found;
   for (Dim d : probe.operands) probe.depth = std::max(probe.depth, node(d)->depth + 1);
   probe.id = static_cast<uint32_t>(impl_.nodes.size());
   if (kind == DimKind::mul)

@@ -13,7 +13,6 @@
 #include <map>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -31,6 +30,7 @@ struct DimNode {
   int64_t value = 1;    // constant: its value; mul: the coefficient; others 1
   SymbolId symbol = 0;
   const DimNode* monomial = nullptr;  // this without its coefficient; the constant 1 for constants
+  uint64_t hash = 0;                  // of kind, value, symbol and operands
   uint32_t symbolSet = 0;             // in Impl::symbolSets; kManySymbols: too many to be kept, walk for them
   DimContext* context = nullptr;
   std::vector<Dim> operands;
@@ -51,6 +51,24 @@ struct DimPoly {
   static DimPoly failed() { return {{}, true}; }
 };
 
+// The nodes of a context, found by what they are. Every step of arithmetic looks here, so that a look-up is
+// one place in memory and then the node: hashes stand beside the pointers.
+class InternedDims {
+ public:
+  // The node that is the same as `probe`, which knows its hash; null: there is none.
+  const DimNode* find(const DimNode& probe) const;
+  void insert(const DimNode* node);
+
+ private:
+  struct Entry {
+    uint64_t hash = 0;
+    const DimNode* node = nullptr;  // null: the entry is free
+  };
+  Entry& freeEntry(uint64_t hash);
+  std::vector<Entry> entries_ = std::vector<Entry>(64);  // a power of two, at most half of them taken
+  size_t count_ = 0;
+};
+
 struct DimContext::Impl {
   struct Symbol {
     std::string name;
@@ -60,14 +78,8 @@ struct DimContext::Impl {
     uint64_t number;            // of an anonymous symbol
     SymbolId batch = kNoBatch;  // of a ragged one, `len[b]`: b (ragged_dim.h)
   };
-  struct Hash {
-    size_t operator()(const DimNode* n) const;
-  };
-  struct Same {
-    bool operator()(const DimNode* a, const DimNode* b) const;
-  };
   std::deque<DimNode> nodes;
-  std::unordered_set<const DimNode*, Hash, Same> interned;
+  InternedDims interned;
   std::vector<Symbol> symbols;
   std::unordered_map<std::string, SymbolId> byName;   // cleaned names, and "?3"
   std::unordered_map<std::string, SymbolId> byAlias;  // names that cleaning changed, as written

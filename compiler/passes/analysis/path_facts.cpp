@@ -73,25 +73,42 @@ void PathFacts::moveTo(Place place) {
   }
 }
 
-template <typename Question>
-bool PathFacts::ask(Place place, Question&& question) {
-  if (question(all_) != Answer::yes) return false;
-  if (!anyChecks_ || question(start_) == Answer::yes) return true;
-  if (place.body == kNone) return false;
-  moveTo(place);
-  return question(*here_) == Answer::yes;
+Answer PathFacts::answerOf(const DimSolver& facts, Relation relation, Dim a, Dim b) {
+  return relation == Relation::equal ? facts.equal(a, b) : facts.lessEqual(a, b);
 }
 
-bool PathFacts::equal(Dim a, Dim b, Place place) {
-  return a == b || ask(place, [&](const DimSolver& facts) { return facts.equal(a, b); });
+bool PathFacts::ask(Relation relation, Dim a, Dim b, Place place) {
+  if (a == b) return true;
+  const auto [entry, fresh] = known_.try_emplace({relation, a.id(), b.id()});
+  Known& known = entry->second;
+  if (fresh) {
+    known.anywhere = answerOf(all_, relation, a, b) == Answer::yes;
+    known.fromStart = known.anywhere && (!anyChecks_ || answerOf(start_, relation, a, b) == Answer::yes);
+  }
+  if (known.fromStart || !known.anywhere) return known.fromStart;
+  if (place.body == kNone) return false;
+  // What holds at one place holds further down.
+  auto& [noBefore, yesFrom] = known.ofBody.try_emplace(place.body, Span{}).first->second;
+  if (place.index >= yesFrom) return true;
+  if (place.index < noBefore) return false;
+  moveTo(place);
+  const bool holds = answerOf(*here_, relation, a, b) == Answer::yes;
+  if (holds)
+    yesFrom = place.index;
+  else
+    noBefore = place.index + 1;
+  return holds;
 }
+
+bool PathFacts::equal(Dim a, Dim b, Place place) { return ask(Relation::equal, a, b, place); }
 
 bool PathFacts::equalShapes(const Shape& a, const Shape& b, Place place) {
-  return a == b || ask(place, [&](const DimSolver& facts) { return facts.equalShapes(a, b); });
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i)
+    if (!equal(a[i], b[i], place)) return false;
+  return true;
 }
 
-bool PathFacts::lessEqual(Dim a, Dim b, Place place) {
-  return a == b || ask(place, [&](const DimSolver& facts) { return facts.lessEqual(a, b); });
-}
+bool PathFacts::lessEqual(Dim a, Dim b, Place place) { return ask(Relation::lessEqual, a, b, place); }
 
 }  // namespace dyn

@@ -7,12 +7,14 @@
 //
 // IrContext::facts() also has facts of checks further down. A pass that acted on one of these would let the
 // operations before that check read and write beyond their tensors, where the check is going to fail. Passes
-// that ask about sizes ask here. Time: where no check taught anything, that of the question; else moving from
-// one place to another learns what lies between them.
+// that ask about sizes ask here. Time: where no check taught anything, that of the question, once; else moving
+// from one place to another learns what lies between them.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -50,8 +52,17 @@ class PathFacts {
     std::vector<size_t> marks;
   };
 
-  template <typename Question>
-  bool ask(Place place, Question&& question);
+  enum class Relation : uint8_t { equal, lessEqual };
+  // From which operation of a body on an answer is known to be yes, and up to which to be no.
+  struct Span {
+    size_t noBefore = 0, yesFrom = SIZE_MAX;
+  };
+  struct Known {
+    bool anywhere = false, fromStart = false;
+    std::unordered_map<size_t, Span> ofBody;
+  };
+  static Answer answerOf(const DimSolver& facts, Relation relation, Dim a, Dim b);
+  bool ask(Relation relation, Dim a, Dim b, Place place);
   void moveTo(Place place);
   void learnUpTo(Level& level, size_t index);
 
@@ -62,6 +73,7 @@ class PathFacts {
   std::vector<Body> bodies_;
   std::unordered_map<std::string, size_t> bodyByName_;
   std::vector<Level> levels_;  // outermost first
+  std::map<std::tuple<Relation, uint32_t, uint32_t>, Known> known_;  // by ids: a pass asks the same often
 };
 
 }  // namespace dyn
