@@ -34,7 +34,7 @@ Status KernelModule::verify() const {
 }
 
 Result<KernelModule> makeKernelModule(const std::string& name, const MachineDescription& machine) {
-  DYN_TRY(std::unique_ptr<llvm::TargetMachine> target, makeTargetMachine(machine));
+  DYN_TRY(const std::string layout, dataLayoutOf(machine));
   auto contents = std::make_unique<KernelModule::Contents>();
   contents->name = name;
   contents->machine = machine;
@@ -43,7 +43,7 @@ Result<KernelModule> makeKernelModule(const std::string& name, const MachineDesc
   collectDiagnostics(*contents->ownContext, contents->diagnostics.get());
   contents->module = std::make_unique<llvm::Module>(name, *contents->ownContext);
   contents->module->setTargetTriple(machine.triple);
-  contents->module->setDataLayout(target->createDataLayout());
+  contents->module->setDataLayout(layout);
   contents->module->setPICLevel(llvm::PICLevel::BigPIC);
   if (!machine.abi.empty())  // RISC-V reads the ABI from the module, too, and insists that both agree
     contents->module->addModuleFlag(llvm::Module::Error, "target-abi",

@@ -1,5 +1,6 @@
 #include "compiler/codegen/llvm/llvm_target.h"
 
+#include <map>
 #include <mutex>
 
 #include "compiler/codegen/llvm/llvm_failure.h"
@@ -12,22 +13,43 @@
 
 namespace dyn {
 
+// LLVM keeps its target registry per process, so both of these are per process as well. Code for this machine
+// is most of what is made: the other targets are registered when one of them is asked for.
 void initializeLlvm() {
-  static std::once_flag once;  // LLVM keeps its target registry per process, so this is per process as well
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();  // inline assembly is parsed when objects are written
+    installFatalErrorHandler();
+  });
+}
+
+namespace {
+
+void registerAllTargets() {
+  static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeAllTargetInfos();
     llvm::InitializeAllTargets();
     llvm::InitializeAllTargetMCs();
     llvm::InitializeAllAsmPrinters();
-    llvm::InitializeAllAsmParsers();  // inline assembly is parsed when objects are written
-    installFatalErrorHandler();
+    llvm::InitializeAllAsmParsers();
   });
 }
 
+}  // namespace
+
 Result<const llvm::Target*> lookupTarget(const MachineDescription& machine) {
   initializeLlvm();
+  static std::mutex registering;  // while one is looked for
+  const std::lock_guard<std::mutex> hold(registering);
   std::string message;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(machine.triple, message);
+  if (!target) {
+    registerAllTargets();
+    target = llvm::TargetRegistry::lookupTarget(machine.triple, message);
+  }
   if (!target)
     return makeError(DiagnosticId::unsupportedFeature,
                      "no code generator for the target '" + machine.triple + "'");
@@ -68,6 +90,21 @@ Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const MachineDesc
     return makeError(DiagnosticId::unsupportedFeature,
                      "no code generator for the target '" + machine.triple + "'");
   return made;
+}
+
+Result<std::string> dataLayoutOf(const MachineDescription& machine) {
+  static std::mutex lock;
+  static std::map<std::string, std::string> known;
+  const std::string name = machine.triple + "\n" + machine.cpu + "\n" + machine.features + "\n" + machine.abi;
+  {
+    const std::lock_guard<std::mutex> hold(lock);
+    if (const auto found = known.find(name); found != known.end()) return found->second;
+  }
+  DYN_TRY(const std::unique_ptr<llvm::TargetMachine> target, makeTargetMachine(machine));
+  const std::string layout = target->createDataLayout().getStringRepresentation();
+  const std::lock_guard<std::mutex> hold(lock);
+  known.emplace(name, layout);
+  return layout;
 }
 
 }  // namespace dyn

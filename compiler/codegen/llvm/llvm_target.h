@@ -11,7 +11,7 @@
 
 namespace dyn {
 
-// Registers LLVM's targets and the fatal-error handler, once per process; thread-safe.
+// Registers LLVM's target for this machine and the fatal-error handler, once per process; thread-safe.
 void initializeLlvm();
 
 Result<const llvm::Target*> lookupTarget(const MachineDescription& machine);
@@ -19,6 +19,9 @@ Result<const llvm::Target*> lookupTarget(const MachineDescription& machine);
 // A new target machine; not thread-safe, so each thread makes its own. Checks the cpu and feature names
 // first: LLVM would only print a warning about them.
 Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const MachineDescription& machine);
+
+// How LLVM lays data out for the machine; worked out once per process and machine. Thread-safe.
+Result<std::string> dataLayoutOf(const MachineDescription& machine);
 
 // Does the machine have all of these, in LLVM's form "+avx2,+fma"?
 bool hasFeatures(const MachineDescription& machine, const std::string& features);
