@@ -228,6 +228,13 @@ class LoopContext {
 // reductions are included.
 std::vector<Expr> postorder(std::span<const Expr> roots);
 
+// What a comparison makes: an expression, which is no answer. `if (a == b)` does not compile.
+class Condition : public Expr {
+ public:
+  Condition(Expr e) : Expr(e) {}
+  explicit operator bool() const = delete;
+};
+
 Expr operator+(Expr a, Expr b);
 Expr operator-(Expr a, Expr b);
 Expr operator*(Expr a, Expr b);
@@ -236,15 +243,15 @@ Expr floorDiv(Expr a, Expr b);
 Expr mod(Expr a, Expr b);
 Expr min(Expr a, Expr b);
 Expr max(Expr a, Expr b);
-Expr operator==(Expr a, Expr b);
-Expr operator!=(Expr a, Expr b);
-Expr operator<(Expr a, Expr b);
-Expr operator<=(Expr a, Expr b);
-Expr operator>(Expr a, Expr b);
-Expr operator>=(Expr a, Expr b);
-Expr operator&&(Expr a, Expr b);
-Expr operator||(Expr a, Expr b);
-Expr operator!(Expr a);
+Condition operator==(Expr a, Expr b);
+Condition operator!=(Expr a, Expr b);
+Condition operator<(Expr a, Expr b);
+Condition operator<=(Expr a, Expr b);
+Condition operator>(Expr a, Expr b);
+Condition operator>=(Expr a, Expr b);
+Condition operator&&(Expr a, Expr b);
+Condition operator||(Expr a, Expr b);
+Condition operator!(Expr a);
 Expr select(Expr condition, Expr ifTrue, Expr ifFalse);
 Expr operator+(Expr a, int64_t b);
 Expr operator-(Expr a, int64_t b);

@@ -485,15 +485,15 @@ Expr floorDiv(Expr a, Expr b) { return a.context().binary(BinaryOp::floorDiv, a,
 Expr mod(Expr a, Expr b) { return a.context().binary(BinaryOp::mod, a, b); }
 Expr min(Expr a, Expr b) { return a.context().binary(BinaryOp::min, a, b); }
 Expr max(Expr a, Expr b) { return a.context().binary(BinaryOp::max, a, b); }
-Expr operator==(Expr a, Expr b) { return a.context().binary(BinaryOp::equal, a, b); }
-Expr operator!=(Expr a, Expr b) { return a.context().binary(BinaryOp::notEqual, a, b); }
-Expr operator<(Expr a, Expr b) { return a.context().binary(BinaryOp::less, a, b); }
-Expr operator<=(Expr a, Expr b) { return a.context().binary(BinaryOp::lessEqual, a, b); }
-Expr operator>(Expr a, Expr b) { return a.context().binary(BinaryOp::less, b, a); }
-Expr operator>=(Expr a, Expr b) { return a.context().binary(BinaryOp::lessEqual, b, a); }
-Expr operator&&(Expr a, Expr b) { return a.context().binary(BinaryOp::logicalAnd, a, b); }
-Expr operator||(Expr a, Expr b) { return a.context().binary(BinaryOp::logicalOr, a, b); }
-Expr operator!(Expr a) { return a.context().unary(UnaryOp::logicalNot, a); }
+Condition operator==(Expr a, Expr b) { return a.context().binary(BinaryOp::equal, a, b); }
+Condition operator!=(Expr a, Expr b) { return a.context().binary(BinaryOp::notEqual, a, b); }
+Condition operator<(Expr a, Expr b) { return a.context().binary(BinaryOp::less, a, b); }
+Condition operator<=(Expr a, Expr b) { return a.context().binary(BinaryOp::lessEqual, a, b); }
+Condition operator>(Expr a, Expr b) { return a.context().binary(BinaryOp::less, b, a); }
+Condition operator>=(Expr a, Expr b) { return a.context().binary(BinaryOp::lessEqual, b, a); }
+Condition operator&&(Expr a, Expr b) { return a.context().binary(BinaryOp::logicalAnd, a, b); }
+Condition operator||(Expr a, Expr b) { return a.context().binary(BinaryOp::logicalOr, a, b); }
+Condition operator!(Expr a) { return a.context().unary(UnaryOp::logicalNot, a); }
 Expr select(Expr condition, Expr ifTrue, Expr ifFalse) {
   return condition.context().select(condition, ifTrue, ifFalse);
 }

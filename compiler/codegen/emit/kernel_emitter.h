@@ -375,7 +375,7 @@ class KernelEmitter {
   std::unordered_map<uint32_t, llvm::Value*> dimScalars_;  // Dim id → value
   std::unordered_map<const loop::Buffer*, llvm::Value*> buffers_;
   std::unordered_map<const loop::Buffer*, loop::Expr> addressVariables_;
-  std::unordered_map<uint32_t, const loop::Buffer*> chosenRows_;    // by id of the choice
+  std::unordered_map<uint32_t, const loop::Buffer*> chosenRows_;  // by id of the choice
   std::map<std::pair<size_t, llvm::Type*>, llvm::Value*> waitingSquares_;
   std::optional<DeviceEmission> device_;                            // of a GPU
   std::map<llvm::Type*, llvm::Value*> reductionParts_, scanParts_;  // shared memory by element type

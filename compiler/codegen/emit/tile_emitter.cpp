@@ -111,9 +111,10 @@ llvm::Function* turningFunction(KernelModule& module, llvm::FixedVectorType* typ
   llvm::raw_string_ostream(name) << lanes << *type->getElementType();
   if (llvm::Function* made = module.contents().module->getFunction(name)) return made;
   llvm::LLVMContext& context = module.contents().context();
-  llvm::Function* function = addPrivateFunction(
-      module, name,
-      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {llvm::PointerType::getUnqual(context)}, false));
+  llvm::Function* function =
+      addPrivateFunction(module, name,
+                         llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                                 {llvm::PointerType::getUnqual(context)}, false));
   function->addFnAttr(llvm::Attribute::NoInline);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", function));
   std::vector<Value*> rows;

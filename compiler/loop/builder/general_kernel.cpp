@@ -114,8 +114,7 @@ class Opener {
   void findScalars() {
     for (size_t i = 0; i < from_.scalars.size(); ++i)
       if (!from_.scalars[i].isConstant()) scalarPlaces_.try_emplace(from_.scalars[i].id(), i);
-    for (const auto& [id, i] : scalarPlaces_)
-      scalarsOpen_ = scalarsOpen_ || !from_.scalars[i].isSymbol();
+    for (const auto& [id, i] : scalarPlaces_) scalarsOpen_ = scalarsOpen_ || !from_.scalars[i].isSymbol();
   }
 
   // What one can see that a scalar is a multiple of, where a loop runs to it; else 1.
@@ -269,8 +268,8 @@ class Opener {
       if (let->kind != StmtKind::let || let->value.kind() != ExprKind::binary) return;
       const Expr extent = let->value.operands()[1];
       if (let->value.binaryOp() != BinaryOp::mod || !let->value.operands()[0].same(rest)) return;
-      const Expr size = extent.kind() == ExprKind::intConstant ? ownSize(extent.intValue(), rest.id())
-                                                               : expression(extent);
+      const Expr size =
+          extent.kind() == ExprKind::intConstant ? ownSize(extent.intValue(), rest.id()) : expression(extent);
       made_[let->value.id()] = context_->binary(BinaryOp::mod, made, size);
       rest = floorDiv(rest, extent);
       made = floorDiv(made, size);
@@ -285,11 +284,13 @@ class Opener {
       return ownSize(divisor.intValue(), e.operands()[0].id());
     if (divisor.kind() != ExprKind::realConstant) return {};
     const double value = divisor.realValue();
-    if (value < static_cast<double>(kLeastLoop) || value > kLargestMean || value != std::trunc(value)) return {};
+    if (value < static_cast<double>(kLeastLoop) || value > kLargestMean || value != std::trunc(value))
+      return {};
     const auto size = static_cast<int64_t>(value);
     const auto found = open_.find(size);
     if (found == open_.end() && std::has_single_bit(static_cast<uint64_t>(size))) return {};
-    return context_->cast(found == open_.end() ? ownSize(size) : context_->dim(found->second), divisor.dtype());
+    return context_->cast(found == open_.end() ? ownSize(size) : context_->dim(found->second),
+                          divisor.dtype());
   }
   // The index of an access: what is added to it is open as well.
   Expr place(Expr index) {

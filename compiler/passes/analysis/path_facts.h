@@ -72,7 +72,7 @@ class PathFacts {
   std::optional<DimSolver> here_;  // where the last question was asked
   std::vector<Body> bodies_;
   std::unordered_map<std::string, size_t> bodyByName_;
-  std::vector<Level> levels_;  // outermost first
+  std::vector<Level> levels_;                                        // outermost first
   std::map<std::tuple<Relation, uint32_t, uint32_t>, Known> known_;  // by ids: a pass asks the same often
 };
 

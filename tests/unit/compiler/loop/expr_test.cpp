@@ -3,9 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <type_traits>
 
 namespace dyn::loop {
 namespace {
+
+// `if (a == b)` would ask whether there is such an expression, which there always is.
+static_assert(!std::is_constructible_v<bool, decltype(Expr() == Expr())>);
+static_assert(!std::is_constructible_v<bool, decltype(Expr() < Expr())>);
+static_assert(std::is_constructible_v<bool, Expr>);
 
 struct ExprTest : ::testing::Test {
   DimContext dims;

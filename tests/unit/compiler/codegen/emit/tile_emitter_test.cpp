@@ -67,5 +67,22 @@ TEST(TileEmitter, SquaresOfBytesFillARegister) {
   EXPECT_EQ(occurrences(turned("x86-64-v3", "87", "u8"), "store i8"), 2u);
 }
 
+// Squares that are not full stand beside whole ones: they are turned by one function, which LLVM compiles once.
+TEST(TileEmitter, EdgesAreTurnedByOneFunction) {
+  const std::string open = turned("x86-64-v4", "m", "f32", "min(64, n - u * 64)");
+  EXPECT_EQ(occurrences(open, "call void @turn_over_16float("), 3u) << open;
+  EXPECT_EQ(occurrences(open, "define internal void @turn_over_16float("), 1u) << open;
+  // Of a few columns little is turned, and what is all there is has no whole ones beside it.
+  for (const char* columns : {"84", "20", "12"})
+    EXPECT_EQ(occurrences(turned("x86-64-v4", columns, "f32"), "@turn_over_"), 0u) << columns;
+  EXPECT_EQ(occurrences(turned("x86-64-v4", "44", "f32"), "call void @turn_over_16float("), 1u);
+}
+
+// LLVM looks through operands of shuffles for shuffles: between two exchanges there is nothing to be seen.
+TEST(TileEmitter, ExchangesAreKeptApart) {
+  const std::string squares = turned("x86-64-v4", "64", "f32");
+  EXPECT_EQ(occurrences(squares, "call <16 x float> @llvm.arithmetic.fence"), 3u * 16u) << squares;
+}
+
 }  // namespace
 }  // namespace dyn

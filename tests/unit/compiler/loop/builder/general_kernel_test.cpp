@@ -37,6 +37,40 @@ std::optional<std::string> generalKey(const std::string& text) {
   return general ? lastingKey(general->kernel) : std::nullopt;
 }
 
+// What the general kernel computes at the sizes of one is what that one computes, to the bit.
+void expectGeneralIsTheSame(const std::string& text, const std::vector<std::vector<float>>& inputs,
+                            const std::vector<int64_t>& scalars, int64_t units, size_t results) {
+  const Parsed parsed(text);
+  const std::optional<GeneralKernel> general = generalOf(parsed.kernel);
+  ASSERT_TRUE(general.has_value()) << text;
+  EXPECT_TRUE(verify(general->kernel).ok()) << print(general->kernel);
+  std::vector<int64_t> given;
+  for (const GivenScalar& scalar : general->given) {
+    EXPECT_EQ(scalars.at(scalar.place) % scalar.multiple, 0);
+    given.push_back(scalars.at(scalar.place) / scalar.multiple);
+  }
+  given.insert(given.end(), general->sizes.begin(), general->sizes.end());
+  std::vector<float> y(results, 1), z(results, 2);
+  for (const auto& [kernel, values, out] :
+       {std::tuple{&parsed.kernel, &scalars, &y}, {&general->kernel, &given, &z}}) {
+    const auto program = KernelInterpreter::compile(*kernel);
+    ASSERT_TRUE(program.ok()) << program.error().toString();
+    std::vector<void*> buffers;
+    for (const std::vector<float>& input : inputs) buffers.push_back(const_cast<float*>(input.data()));
+    buffers.push_back(out->data());
+    const Result<int32_t> fault = program->run(buffers, *values, 0, units);
+    ASSERT_TRUE(fault.ok() && *fault == 0) << print(*kernel);
+  }
+  EXPECT_EQ(y, z) << print(general->kernel);
+}
+
+std::vector<float> normal(size_t count, unsigned seed) {
+  std::vector<float> values(count);
+  std::mt19937 random(seed);
+  for (float& v : values) v = std::normal_distribution<float>()(random);
+  return values;
+}
+
 TEST(GeneralKernel, LayersOfAllSizesAreOne) {
   const std::optional<std::string> key = generalKey(layer("floordiv(h + 1, 2)", 96));
   ASSERT_TRUE(key.has_value());
@@ -130,6 +164,76 @@ TEST(GeneralKernel, OneThatIsItselfIsNoOther) {
                    .has_value());
 }
 
+// Blocks of 64 columns: a unit is a block, of two for 88 columns, of three for 168.
+std::string turnedBlocks(int columns, int blocks) {
+  const std::string c = std::to_string(columns), count = std::to_string(blocks);
+  return "kernel @turned(in x: f32[n, " + c + ", m], out y: f32[n, m, " + c + "]) scalars (n; m; " + count +
+         "*n) units u < dim(" + count + "*n) {\n  let b: i64 = mod(u, " + count +
+         ")\n  let i: i64 = floorDiv(u, " + count + ")\n  for e < m tile {\n    for k < min(64, " + c +
+         " - b * 64) vector {\n      y[i, e, b * 64 + k] = x[i, b * 64 + k, e]\n    }\n  }\n}\n";
+}
+
+// Digits of the unit's number stay digits, whatever they are divided by.
+TEST(GeneralKernel, DigitsOfUnitsAreOfAnySize) {
+  const std::optional<std::string> key = generalKey(turnedBlocks(88, 2));
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(key, generalKey(turnedBlocks(168, 3)));
+  EXPECT_EQ(key, generalKey(turnedBlocks(300, 5)));
+  expectGeneralIsTheSame(turnedBlocks(168, 3), {normal(2 * 168 * 5, 3)}, {2, 5, 6}, 6, 2 * 168 * 5);
+}
+
+std::string mean(int width, const std::string& divisor) {
+  const std::string c = std::to_string(width);
+  return "kernel @mean(in x: f32[n, " + c +
+         "], out y: f32[n]) scalars (n) units u < n {\n"
+         "  accumulate r: f32 = sum over k < " +
+         c + " vector {\n    x[u, k]\n  }\n  y[u] = r / " + divisor + "\n}\n";
+}
+
+// A mean is divided by its loop's extent; powers of two that are none are multiplications.
+TEST(GeneralKernel, MeansOfAllWidthsAreOne) {
+  const std::optional<std::string> key = generalKey(mean(96, "96.0"));
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(key, generalKey(mean(384, "384.0")));
+  EXPECT_EQ(key, generalKey(mean(64, "64.0")));
+  EXPECT_NE(key, generalKey(mean(96, "64.0")));
+  EXPECT_NE(key, generalKey(mean(96, "0.5")));
+  expectGeneralIsTheSame(mean(384, "384.0"), {normal(3 * 384, 4)}, {3}, 3, 3);
+}
+
+// The second part of a split, and a row of one of two tensors that were joined.
+std::string parts(int offset, int first) {
+  const std::string from = std::to_string(offset), begin = std::to_string(first);
+  return "kernel @parts(in x: f32[n, 500], in a: f32[" + begin +
+         ", 32], in b: f32[600, 32], out y: f32[n, 32]) "
+         "scalars (n) units u < n {\n  let i: i64 = u\n  for e < 32 vector {\n    y[i, e] = x[i, e + " +
+         from + "] + select(i < " + begin + ", a[i, e], b[i + -" + begin + ", e])\n  }\n}\n";
+}
+
+TEST(GeneralKernel, OffsetsAndPlacesOfJoinedRowsAreOpen) {
+  const std::optional<std::string> key = generalKey(parts(128, 256));
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(key, generalKey(parts(208, 512)));
+  EXPECT_NE(key, generalKey(parts(3, 256))) << "a window";
+  expectGeneralIsTheSame(parts(208, 20), {normal(40 * 500, 5), normal(20 * 32, 6), normal(600 * 32, 7)}, {40},
+                         40, 40 * 32);
+}
+
+// What a loop's extent is a multiple of can be seen, what else it is made of need not be.
+TEST(GeneralKernel, ExtentsThatAreScalarsAreOneByTheirMultiple) {
+  const auto rows = [](const std::string& extent) {
+    return "kernel @k(in x: f32[n, dim(" + extent + ")], out y: f32[n, dim(" + extent +
+           ")]) scalars (n; h; " + extent + ") units u < n {\n  for e < dim(" + extent +
+           ") vector {\n    y[u, e] = x[u, e] + 1.0\n  }\n}\n";
+  };
+  const std::optional<std::string> key = generalKey(rows("96*floordiv(h, 4)"));
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(key, generalKey(rows("192*floordiv(h, 4) - 192*floordiv(h, 8)")));
+  EXPECT_NE(key, generalKey(rows("8*h")));
+  EXPECT_NE(key, generalKey(rows("7*h")));
+  expectGeneralIsTheSame(rows("96*floordiv(h, 4)"), {normal(2 * 192, 8)}, {2, 9, 192}, 2, 2 * 192);
+}
+
 // Divisions by numbers, and short rows that are moved as a whole, are code for just these numbers.
 TEST(GeneralKernel, DivisorsAndShortCopiesStay) {
   const auto folded = [](int width) {
@@ -148,36 +252,13 @@ TEST(GeneralKernel, DivisorsAndShortCopiesStay) {
   EXPECT_EQ(generalKey(copy(96)), generalKey(copy(160)));
 }
 
-// What the general kernel computes at the sizes of one is what that one computes, to the bit.
 TEST(GeneralKernel, ComputesWhatItWasMadeOf) {
   for (const auto& [form, half, width] :
        {std::tuple{"floordiv(h + 1, 2)", 3, 96}, {"floordiv(h + 3, 4)", 2, 144}, {"floordiv(h, 3)", 1, 40}}) {
-    const Parsed parsed(layer(form, width));
-    const std::optional<GeneralKernel> general = generalOf(parsed.kernel);
-    ASSERT_TRUE(general.has_value());
-    EXPECT_TRUE(verify(general->kernel).ok()) << print(general->kernel);
     const int64_t n = 2;
-    std::vector<float> x(static_cast<size_t>(n * half * width)), b(static_cast<size_t>(width)),
-        y(x.size(), 1), z(x.size(), 2);
-    std::mt19937 random(7);
-    for (float& v : x) v = std::normal_distribution<float>()(random);
-    for (float& v : b) v = std::normal_distribution<float>()(random);
-    std::vector<int64_t> scalars = {n, 5, half, n * half};
-    const auto run = [&](const Kernel& kernel, std::vector<float>& out) {
-      const auto program = KernelInterpreter::compile(kernel);
-      ASSERT_TRUE(program.ok()) << program.error().toString();
-      void* buffers[] = {x.data(), b.data(), out.data()};
-      const Result<int32_t> fault = program->run(buffers, scalars, 0, n * half);
-      ASSERT_TRUE(fault.ok() && *fault == 0) << print(kernel);
-    };
-    run(parsed.kernel, y);
-    std::vector<int64_t> given;
-    for (const GivenScalar& scalar : general->given)
-      given.push_back(scalars.at(scalar.place) / scalar.multiple);
-    scalars = std::move(given);
-    scalars.insert(scalars.end(), general->sizes.begin(), general->sizes.end());
-    run(general->kernel, z);
-    EXPECT_EQ(y, z) << print(general->kernel);
+    const auto count = static_cast<size_t>(n * half * width);
+    expectGeneralIsTheSame(layer(form, width), {normal(count, 7), normal(static_cast<size_t>(width), 8)},
+                           {n, 5, half, n * half}, n * half, count);
   }
 }
 
