@@ -376,23 +376,19 @@ bool KernelEmitter::isOneOfMany(const Tile& tile, Value* rowsLeft) const {
 }
 
 Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
-  const bool isEdge = isOneOfMany(tile, rowsLeft);
-  const bool writtenOut = tile.small && !rowsLeft;
+  const bool isEdge = isOneOfMany(tile, rowsLeft), writtenOut = tile.small && !rowsLeft && !isEdge;
   std::vector<std::vector<Value*>> squares;
   std::vector<Value*> waiting;
   for (size_t i = 0; i < tile.loads.size(); ++i) {
     DYN_TRY(std::vector<Value*> rows, loadSquare(tile.loads[i], rowsLeft));
     auto* type = llvm::cast<llvm::FixedVectorType>(rows[0]->getType());
     if (!isEdge) turnOver(b_, rows);
-    if (isEdge || !writtenOut) {
+    if (!writtenOut) {
       waiting.push_back(waitingSquare(i, type));
       for (unsigned k = 0; k < lanes_; ++k)
         b_.CreateStore(rows[k], b_.CreateConstGEP1_64(type, waiting[i], k));
     }
     if (isEdge) b_.CreateCall(turningFunction(module_, type), {waiting[i]});
-    if (isEdge && writtenOut)
-      for (unsigned k = 0; k < lanes_; ++k)
-        rows[k] = b_.CreateLoad(type, b_.CreateConstGEP1_64(type, waiting[i], k));
     squares.push_back(std::move(rows));
   }
   DYN_TRY(Value * first, scalar(tile.row));
