@@ -104,27 +104,34 @@ void turnOver(llvm::IRBuilder<>& b, std::vector<Value*>& rows) {
   }
 }
 
-// A function of the module that turns over the square at its argument, a vector after the other, in place.
+// So many vectors are given to a function, and back, in registers.
+constexpr unsigned kRegistersPassed = 16;
+
+// A function of the module that turns over a square: a vector for each row in, and out.
 llvm::Function* turningFunction(KernelModule& module, llvm::FixedVectorType* type) {
   const unsigned lanes = type->getNumElements();
   std::string name = "turn_over_";
   llvm::raw_string_ostream(name) << lanes << *type->getElementType();
   if (llvm::Function* made = module.contents().module->getFunction(name)) return made;
   llvm::LLVMContext& context = module.contents().context();
-  llvm::Function* function =
-      addPrivateFunction(module, name,
-                         llvm::FunctionType::get(llvm::Type::getVoidTy(context),
-                                                 {llvm::PointerType::getUnqual(context)}, false));
+  const std::vector<llvm::Type*> types(lanes, type);
+  llvm::Function* function = addPrivateFunction(
+      module, name, llvm::FunctionType::get(llvm::StructType::get(context, types), types, false));
+  function->setCallingConv(llvm::CallingConv::X86_RegCall);
   function->addFnAttr(llvm::Attribute::NoInline);
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", function));
   std::vector<Value*> rows;
-  for (unsigned k = 0; k < lanes; ++k)
-    rows.push_back(b.CreateLoad(type, b.CreateConstGEP1_64(type, function->getArg(0), k)));
+  for (llvm::Argument& row : function->args()) rows.push_back(&row);
   turnOver(b, rows);
-  for (unsigned k = 0; k < lanes; ++k)
-    b.CreateStore(rows[k], b.CreateConstGEP1_64(type, function->getArg(0), k));
-  b.CreateRetVoid();
+  b.CreateAggregateRet(rows.data(), lanes);
   return function;
+}
+
+void turnOverByFunction(llvm::IRBuilder<>& b, KernelModule& module, std::vector<Value*>& rows) {
+  llvm::Function* function = turningFunction(module, llvm::cast<llvm::FixedVectorType>(rows[0]->getType()));
+  llvm::CallInst* turned = b.CreateCall(function, rows);
+  turned->setCallingConv(function->getCallingConv());
+  for (unsigned k = 0; k < rows.size(); ++k) rows[k] = b.CreateExtractValue(turned, k);
 }
 
 StmtRef replacedIn(const StmtRef& stmt, const std::function<Expr(Expr)>& replace) {
@@ -365,9 +372,15 @@ Value* KernelEmitter::waitingSquare(size_t load, llvm::Type* vector) {
   return memory = b_.CreateAlloca(llvm::ArrayType::get(vector, lanes_));
 }
 
-// Is the square one that is not full, beside whole ones? All of these are turned by one function: that takes
-// LLVM a part of the time. Of those with few columns little is turned.
+// Is the square one that is not full, beside whole ones? All of these are turned by one function, where its
+// rows are passed in registers: that takes LLVM a part of the time. Of those with few columns little is turned.
 bool KernelEmitter::isOneOfMany(const Tile& tile, Value* rowsLeft) const {
+  const auto vectorBits = static_cast<unsigned>(module_.machine().vectorBits);
+  for (Expr load : tile.loads) {
+    const auto bits = lanes_ * 8 * static_cast<unsigned>(storageBytes(load.dtype()));
+    if (lanes_ * ((bits + vectorBits - 1) / vectorBits) > kRegistersPassed) return false;
+  }
+  if (!module_.machine().triple.starts_with("x86_64")) return false;
   const auto* columns = llvm::dyn_cast_or_null<llvm::ConstantInt>(tailCount_);
   if (columns && columns->getZExtValue() <= lanes_ / 2) return false;
   const Expr extent = rowsLeft ? tile.rowExtent : tile.columnExtent;
@@ -376,19 +389,21 @@ bool KernelEmitter::isOneOfMany(const Tile& tile, Value* rowsLeft) const {
 }
 
 Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
-  const bool isEdge = isOneOfMany(tile, rowsLeft), writtenOut = tile.small && !rowsLeft && !isEdge;
+  const bool writtenOut = tile.small && !rowsLeft;
   std::vector<std::vector<Value*>> squares;
   std::vector<Value*> waiting;
   for (size_t i = 0; i < tile.loads.size(); ++i) {
     DYN_TRY(std::vector<Value*> rows, loadSquare(tile.loads[i], rowsLeft));
     auto* type = llvm::cast<llvm::FixedVectorType>(rows[0]->getType());
-    if (!isEdge) turnOver(b_, rows);
+    if (isOneOfMany(tile, rowsLeft))
+      turnOverByFunction(b_, module_, rows);
+    else
+      turnOver(b_, rows);
     if (!writtenOut) {
       waiting.push_back(waitingSquare(i, type));
       for (unsigned k = 0; k < lanes_; ++k)
         b_.CreateStore(rows[k], b_.CreateConstGEP1_64(type, waiting[i], k));
     }
-    if (isEdge) b_.CreateCall(turningFunction(module_, type), {waiting[i]});
     squares.push_back(std::move(rows));
   }
   DYN_TRY(Value * first, scalar(tile.row));
