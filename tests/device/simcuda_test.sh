@@ -65,6 +65,30 @@ one, two, copied = (sum(r["warp_instructions_count"] for r in json.load(open(f"t
 assert two == 2 * one and one < copied / 2, (one, two, copied)
 PY
 
+# Indices are checked where the result has no elements, too, as on the host.
+cat >nothing.dyn <<'DYN'
+fn @main(%x: Tensor[(n, m), f32], %i: Tensor[(k, 1), i64], %u: Tensor[(k, m), f32], %e: Tensor[(n), f32], %j: Tensor[(k), i64],
+         %v: Tensor[(k), f32], %which: Tensor[(), bool]) {
+  %y = if(%which, %x, %i, %u, %e, %j, %v) then (%a, %b, %c, %d, %f, %g) {
+    %r = scatter_nd(%a, %b, %c)
+    return reduce_sum(%r) {keepdims = 0}
+  } else (%a, %b, %c, %d, %f, %g) {
+    %r = scatter_elements(%d, %f, %g) {axis = 0}
+    return reduce_sum(%r) {keepdims = 0}
+  }
+  return %y
+}
+DYN
+for device in cpu simcuda; do
+  for sizes in "n=0 m=2 true" "n=1 m=0 true" "n=0 m=1 false"; do
+    read -r n m which <<<"$sizes"
+    code=0
+    "$DYNREPL" --cache-dir none --device "$device" run nothing.dyn --dim "$n" --dim "$m" --input "i=[[1]]" --input "j=[1]" \
+      --input "which=$which" --quiet >nothing.out 2>&1 || code=$?
+    [[ $code == 1 ]] && grep -q 'index 1' nothing.out || fail "$device, $sizes: $code, $(cat nothing.out)"
+  done
+done
+
 # A list that a loop carries and hands on as it is stays on the host.
 cat >list.dyn <<'DYN'
 fn @main(%x: Tensor[(b), f32], %t: Tensor[(), i64]) {

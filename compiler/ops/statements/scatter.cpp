@@ -69,6 +69,12 @@ class Scatter {
   Expr first_;
 };
 
+// Of nothing there is one piece as well: the indices are looked at, of which none is in range.
+Dim piecesOf(Dim size) {
+  DimContext& dims = size.context();
+  return max(ceilDiv(size, dims.constant(kPiece)), dims.constant(1));
+}
+
 }  // namespace
 
 Result<StatementKernel> makeScatterElements(const StatementRequest& request) {
@@ -79,7 +85,7 @@ Result<StatementKernel> makeScatterElements(const StatementRequest& request) {
   const size_t axis = static_cast<size_t>(given < 0 ? given + data.rank() : given);
   Shape pieces = data.dims();
   const Dim size = pieces[axis];
-  pieces[axis] = ceilDiv(size, request.dims.constant(kPiece));
+  pieces[axis] = piecesOf(size);
   std::vector<Expr> at = w.units(pieces);
   const Buffer *from = w.input(0, data.dims()), *places = w.input(1, indices.dims()),
                *updates = w.input(2, indices.dims()), *out = w.output(0, data.dims());
@@ -118,11 +124,14 @@ Result<StatementKernel> makeScatterNd(const StatementRequest& request) {
             slice = elementCount(request.dims, Shape(split, data.dims().end())),
             rows = elementCount(request.dims, Shape(indices.dims().begin(), indices.dims().end() - 1));
   const Dim coordinates = request.dims.constant(*depth);
-  const Shape pieces = {ceilDiv(targets, request.dims.constant(kPiece)), slice};
+  // Indices are looked at where they choose slices of nothing, too.
+  const Dim one = request.dims.constant(1);
+  const bool maybeNothing = request.facts.lessEqual(one, slice) != Answer::yes;
+  const Shape pieces = {piecesOf(targets), maybeNothing ? max(slice, one) : slice};
   const std::vector<Expr> at = w.units(pieces);
   const Buffer *from = w.input(0, {targets, slice}), *places = w.input(1, {rows, coordinates}),
                *updates = w.input(2, {rows, slice}), *out = w.output(0, {targets, slice});
-  scatter.copyPiece(from, out, at, 0, at[0], w.dim(targets));
+  scatter.copyPiece(from, out, at, 0, at[0], w.dim(maybeNothing ? targets * min(slice, one) : targets));
 
   const Expr count = w.dim(rows), k = w.counter("k", count);
   std::vector<StmtRef> iteration;
@@ -133,7 +142,8 @@ Result<StatementKernel> makeScatterNd(const StatementRequest& request) {
     to = to * size + scatter.place(iteration, given, size, axisText(data, c));
   }
   if (*depth > 1) to = w.named(iteration, "to", to);
-  iteration.push_back(scatter.write(out, at, 0, to, w.loops().load(updates, {k, at[1]})));
+  const StmtRef write = scatter.write(out, at, 0, to, w.loops().load(updates, {k, at[1]}));
+  iteration.push_back(maybeNothing ? loop::branch(at[1] < w.dim(slice), loop::block({write})) : write);
   w.add(loop::loopOver(k, count, loop::LoopKind::serial, loop::block(std::move(iteration))));
   return w.finish(elementCount(request.dims, data.dims()) + elementCount(request.dims, pieces) * rows);
 }

@@ -220,6 +220,11 @@ std::optional<Module::Check> Module::checkOf(uint32_t function, uint32_t positio
   return check;
 }
 
+bool Module::hasChecks(uint32_t function, uint32_t position) const {
+  const PlaceRow* row = placeRow(function, position);
+  return row && row->checks >= 0;
+}
+
 std::string Module::positionText(uint32_t function, uint32_t position) const {
   return program_.functions[function].name + "@" + std::to_string(position);
 }

@@ -78,6 +78,7 @@ class Module {
     std::string place, noun, bound;
   };
   std::optional<Check> checkOf(uint32_t function, uint32_t position, int32_t number) const;
+  bool hasChecks(uint32_t function, uint32_t position) const;
   // "main@12"
   std::string positionText(uint32_t function, uint32_t position) const;
 
