@@ -1,6 +1,8 @@
 #include "compiler/infer/infer.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "compiler/dims/solver_work.h"
 #include "compiler/infer/infer_driver.h"
@@ -27,6 +29,20 @@ bool holdsFromTheStart(const Fact& fact, const std::unordered_set<SymbolId>& ent
   return true;
 }
 
+// What a fact says. By the numbers of its dims: the text of a large dim is long, and a pass may infer often.
+using FactKey = std::tuple<FactKind, uint32_t, uint32_t, std::optional<int64_t>,
+                           std::optional<int64_t>, int64_t, std::vector<int64_t>, std::string>;
+FactKey keyOf(const Fact& fact) {
+  return {fact.kind,
+          fact.a.id(),
+          fact.b ? fact.b.id() : UINT32_MAX,
+          fact.low,
+          fact.high,
+          fact.multiple,
+          fact.likely,
+          fact.reason.text};
+}
+
 }  // namespace
 
 InferDriver::InferDriver(const Module& module, IrContext& ir, int64_t maxSteps)
@@ -44,10 +60,10 @@ InferDriver::InferDriver(const Module& module, IrContext& ir, int64_t maxSteps)
 Status InferDriver::publishFacts() {
   const std::vector<Fact>& facts = solver_.facts();
   // Inferring again learns the same again: that is not told twice.
-  std::set<std::string> known;
-  for (const Fact& fact : ir_.facts().facts()) known.insert(fact.toString());
+  std::set<FactKey> known;
+  for (const Fact& fact : ir_.facts().facts()) known.insert(keyOf(fact));
   for (size_t i = baseFacts_; i < facts.size(); ++i) {
-    if (!known.insert(facts[i].toString()).second) continue;
+    if (!known.insert(keyOf(facts[i])).second) continue;
     Status added = addFact(&ir_.facts(), facts[i]);
     if (!added.ok()) return added.takeError();
   }
