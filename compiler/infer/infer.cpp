@@ -30,17 +30,11 @@ bool holdsFromTheStart(const Fact& fact, const std::unordered_set<SymbolId>& ent
 }
 
 // What a fact says. By the numbers of its dims: the text of a large dim is long, and a pass may infer often.
-using FactKey = std::tuple<FactKind, uint32_t, uint32_t, std::optional<int64_t>,
-                           std::optional<int64_t>, int64_t, std::vector<int64_t>, std::string>;
+using FactKey = std::tuple<FactKind, uint32_t, uint32_t, std::optional<int64_t>, std::optional<int64_t>,
+                           int64_t, std::vector<int64_t>, std::string>;
 FactKey keyOf(const Fact& fact) {
-  return {fact.kind,
-          fact.a.id(),
-          fact.b ? fact.b.id() : UINT32_MAX,
-          fact.low,
-          fact.high,
-          fact.multiple,
-          fact.likely,
-          fact.reason.text};
+  return {fact.kind,   fact.a.id(),     fact.b ? fact.b.id() : UINT32_MAX, fact.low, fact.high, fact.multiple,
+          fact.likely, fact.reason.text};
 }
 
 }  // namespace
