@@ -29,7 +29,7 @@ bool holdsFromTheStart(const Fact& fact, const std::unordered_set<SymbolId>& ent
   return true;
 }
 
-// What a fact says, and why.
+// What a fact says, and why. By the numbers of its dims: the text of a large dim is long, and is cut.
 using FactKey = std::tuple<FactKind, uint32_t, uint32_t, std::optional<int64_t>, std::optional<int64_t>,
                            int64_t, std::vector<int64_t>, std::string>;
 FactKey keyOf(const Fact& fact) {

@@ -46,7 +46,7 @@ std::string ValueNumbers::knownSizes(const Op& op) const {
   std::string key = "sizes " + op.results[0].type.toString();
   for (Dim d : known->second) {
     if (!d) return "";
-    key += " " + ir_.facts().canonical(d).toString();
+    key += " " + std::to_string(ir_.facts().canonical(d).id());  // its text may be long
   }
   return key;
 }

@@ -591,7 +591,7 @@ class Search {
       if (e.kind() == ExprKind::unary) text += " u" + std::to_string(static_cast<int>(e.unaryOp()));
       if (e.kind() == ExprKind::intConstant) text += " " + std::to_string(e.intValue());
       if (e.kind() == ExprKind::realConstant) text += " " + std::to_string(e.realValue());
-      if (e.kind() == ExprKind::dim) text += " " + e.dimValue().toString();
+      if (e.kind() == ExprKind::dim) text += " " + std::to_string(e.dimValue().id());
       if (e.kind() == ExprKind::load)
         text += " x" + std::to_string(numbers_(static_cast<ValueId>(std::stoul(e.buffer()->name.substr(1)))));
       for (size_t i = 0; i < variables.size(); ++i)
