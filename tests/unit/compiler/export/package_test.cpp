@@ -258,6 +258,12 @@ TEST(Packages, ObjectsAreLoadedWithoutTheDynamicLinker) {
   EXPECT_GT(refused, 100);
   for (size_t length = 0; length < object.size(); length += 1 + length / 16)
     tryBytes(object.substr(0, length));
+  std::string empty = object;
+  constexpr size_t kHeaderCountAt = 56;  // of the program headers, 16 bits, in the ELF header
+  empty.replace(kHeaderCountAt, 2, 2, '\0');
+  std::unique_ptr<vm::LoadedObject> none;
+  const vm::Status withoutHeaders = vm::LoadedObject::load(empty.data(), empty.size(), none);
+  EXPECT_NE(withoutHeaders.message.find("it has no code"), std::string::npos) << withoutHeaders.message;
 }
 
 }  // namespace
