@@ -268,7 +268,7 @@ LoadedObject::~LoadedObject() {
   if (base_) munmap(base_, sizeBytes_);
 }
 
-bool LoadedObject::holds(const void* at, uint64_t bytes) const {
+bool LoadedObject::isReadable(const void* at, uint64_t bytes) const {
   const uint64_t offset = reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(base_);
   return std::any_of(readable_.begin(), readable_.end(), [&](const Range& range) {
     return offset >= range.begin && offset <= range.end && bytes <= range.end - offset;

@@ -229,6 +229,10 @@ TEST(Packages, ObjectsAreLoadedWithoutTheDynamicLinker) {
   ASSERT_TRUE(status.ok()) << status.message;
   ASSERT_NE(loaded->find(DYN_FLOW_PROGRAM_SYMBOL), nullptr);
   EXPECT_EQ(loaded->find("nonsense"), nullptr);
+  const auto* flow = static_cast<const DynFlowProgram*>(loaded->find(DYN_FLOW_PROGRAM_SYMBOL));
+  EXPECT_TRUE(loaded->holds(flow));
+  const auto* askew = reinterpret_cast<const DynFlowProgram*>(reinterpret_cast<uintptr_t>(flow) - 1);
+  EXPECT_FALSE(loaded->holds(askew)) << "it may not be read as a table";
   std::mt19937_64 random(18);
   int refused = 0;
   const auto tryBytes = [&](const std::string& bytes) {
