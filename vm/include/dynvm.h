@@ -32,13 +32,20 @@
 #define DYN_API __attribute__((visibility("default")))
 #endif
 
+/* As in C, an enum holds any int: also statuses of other headers, and numbers of later versions. */
+#ifdef __cplusplus
+#define DYN_OF_INT : int
+#else
+#define DYN_OF_INT
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define DYN_ABI_VERSION 5
 
-typedef enum dyn_status {
+typedef enum dyn_status DYN_OF_INT {
   DYN_OK = 0,
   DYN_INVALID_ARGUMENT = 1, /* the call itself is wrong: null handle, index out of range, missing input */
   DYN_BAD_PROGRAM = 2, /* the file or the bytes are damaged, of another version, or refused by the verifier */
@@ -58,7 +65,7 @@ typedef enum dyn_status {
 
 /* Element types. The numbers are those of files: new ones come last. What an element takes in memory:
  * dyn_dtype_size_bytes(). */
-typedef enum dyn_dtype {
+typedef enum dyn_dtype DYN_OF_INT {
   DYN_BOOL,
   DYN_I8,
   DYN_I16,
@@ -88,7 +95,7 @@ typedef enum dyn_dtype {
   DYN_DTYPE_COUNT
 } dyn_dtype;
 
-typedef enum dyn_kind {
+typedef enum dyn_kind DYN_OF_INT {
   DYN_KIND_TENSOR,
   DYN_KIND_TUPLE,
   DYN_KIND_LIST,
@@ -162,7 +169,7 @@ typedef struct dyn_options {
   dyn_thread_pool* thread_pool;
 } dyn_options;
 
-typedef enum dyn_trap_action { DYN_TRAP_CONTINUE, DYN_TRAP_STEP, DYN_TRAP_STOP } dyn_trap_action;
+typedef enum dyn_trap_action DYN_OF_INT { DYN_TRAP_CONTINUE, DYN_TRAP_STEP, DYN_TRAP_STOP } dyn_trap_action;
 /* Where a run has stopped: the instruction at `position` runs next. Strings are borrowed. */
 typedef struct dyn_trap {
   int32_t function_index;

@@ -62,7 +62,11 @@ typedef struct dyn_port {
   int32_t rank;     /* -1: no tensor, or of any rank */
 } dyn_port;
 
-typedef enum dyn_severity { DYN_SEVERITY_ERROR, DYN_SEVERITY_WARNING, DYN_SEVERITY_NOTE } dyn_severity;
+typedef enum dyn_severity DYN_OF_INT {
+  DYN_SEVERITY_ERROR,
+  DYN_SEVERITY_WARNING,
+  DYN_SEVERITY_NOTE
+} dyn_severity;
 
 typedef struct dyn_diagnostic {
   size_t size; /* sizeof(dyn_diagnostic), set by the caller */

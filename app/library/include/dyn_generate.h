@@ -86,7 +86,7 @@ DYN_API void dyn_generator_cancel(dyn_generator* generator, int64_t sequence);
 DYN_API void dyn_generator_interrupt(dyn_generator* generator);
 
 /* --- tokens --- */
-typedef enum dyn_sequence_end {
+typedef enum dyn_sequence_end DYN_OF_INT {
   DYN_SEQUENCE_RUNS,
   DYN_SEQUENCE_LENGTH, /* max_new */
   DYN_SEQUENCE_STOP_TOKEN,

@@ -37,7 +37,7 @@ typedef struct dyn_request dyn_request;
 #define DYN_SHUT_DOWN ((dyn_status)34)       /* the server takes no requests, or refused those that waited */
 #define DYN_NOT_ANSWERED ((dyn_status)35)    /* it waits or runs */
 
-typedef enum dyn_batching {
+typedef enum dyn_batching DYN_OF_INT {
   DYN_BATCHING_AUTO, /* requests are joined where that takes less time, by the times of earlier runs */
   DYN_BATCHING_ON,   /* wherever they may be joined; dyn_server_add_model fails where they may not */
   DYN_BATCHING_OFF
@@ -66,7 +66,7 @@ DYN_API dyn_status dyn_server_add_model(dyn_server* server, dyn_model* model, in
 /* How requests of a model are joined: "along batch, of different seq by attention_mask"; or "one by one: "
  * and the reason. Borrowed until this thread's next call. */
 DYN_API dyn_status dyn_server_joining(dyn_server* server, int32_t model, const char** text);
-typedef enum dyn_shutdown {
+typedef enum dyn_shutdown DYN_OF_INT {
   DYN_SHUTDOWN_DRAIN,  /* requests that wait are run first */
   DYN_SHUTDOWN_REFUSE, /* they are answered by DYN_SHUT_DOWN; runs under way are finished */
   DYN_SHUTDOWN_CANCEL  /* likewise, and runs under way are cancelled */

@@ -84,9 +84,11 @@ dyn_status dyn_value_borrow(dyn_context* context, int32_t dtype, int32_t rank, c
     dyn_status why = DYN_OK;
     Ref<Storage> storage(borrowStorage(context->pool, data, size_bytes, nullptr, user, why));
     if (storage) storage->unknown = context->pool->dryRun();
+    // Kernels also take the address of no elements.
+    void* elements = data ? const_cast<void*>(data) : emptyData();
     Tensor* tensor = storage
                          ? newView(context->pool, static_cast<DataType>(dtype), static_cast<uint32_t>(rank),
-                                   shape, count, storage.get(), const_cast<void*>(data), why)
+                                   shape, count, storage.get(), elements, why)
                          : nullptr;
     if (!tensor) return failure(why, "no memory for a value");
     tensor->readOnly = true;

@@ -201,6 +201,7 @@ Status headersOf(const char* bytes, uint64_t size, std::vector<Elf64_Phdr>& head
   if (head.e_phentsize != sizeof(Elf64_Phdr) || head.e_phoff > size ||
       head.e_phnum > (size - head.e_phoff) / sizeof(Elf64_Phdr))
     return damaged("its headers are out of range");
+  if (head.e_phnum == 0) return damaged("it has no code");
   headers.resize(head.e_phnum);
   memcpy(headers.data(), bytes + head.e_phoff, head.e_phnum * sizeof(Elf64_Phdr));
   for (const Elf64_Phdr& row : headers)
@@ -267,7 +268,7 @@ LoadedObject::~LoadedObject() {
   if (base_) munmap(base_, sizeBytes_);
 }
 
-bool LoadedObject::holds(const void* at, uint64_t bytes) const {
+bool LoadedObject::isReadable(const void* at, uint64_t bytes) const {
   const uint64_t offset = reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(base_);
   return std::any_of(readable_.begin(), readable_.end(), [&](const Range& range) {
     return offset >= range.begin && offset <= range.end && bytes <= range.end - offset;

@@ -27,11 +27,15 @@ class LoadedObject {
 
   void* find(const std::string& symbol) const;      // null: absent
   void* findCode(const std::string& symbol) const;  // null, too, where it is no code
-  // What the object's own tables point at: so many bytes of it that may be read; code that may be called.
-  bool holds(const void* at, uint64_t bytes) const;
+  // What the object's own tables point at: rows that may be read there; code that may be called.
+  template <typename Row>
+  bool holds(const Row* rows, uint64_t count = 1) const {
+    return reinterpret_cast<uintptr_t>(rows) % alignof(Row) == 0 && isReadable(rows, count * sizeof(Row));
+  }
   bool isCode(const void* at) const;
 
  private:
+  bool isReadable(const void* at, uint64_t bytes) const;
   struct Range {
     uint64_t begin, end;
   };

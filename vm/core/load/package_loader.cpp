@@ -110,8 +110,8 @@ Status kernelsAreCode(size_t count) {
 void* functionOfTheProcess(const char* name) { return dlsym ? dlsym(RTLD_DEFAULT, name) : nullptr; }
 
 Status badTable(const char* what) {
-  return failure(DYN_BAD_PROGRAM,
-                 std::string("object code cannot be loaded: ") + what + " lies outside of it");
+  return failure(DYN_BAD_PROGRAM, std::string("object code cannot be loaded: ") + what +
+                                      " lies outside of it or is not aligned");
 }
 
 // Tables of the object that the runtime reads: all that they point at is in it.
@@ -119,8 +119,8 @@ Status takeFamily(const LoadedObject& code, const DynGemmFamily*& family) {
   family = static_cast<const DynGemmFamily*>(code.find(DYN_GEMM_FAMILY_SYMBOL));
   if (!family) return okStatus();
   constexpr int32_t kMostRows = 1 << 10;
-  if (!code.holds(family, sizeof *family) || family->maxRows <= 0 || family->maxRows > kMostRows ||
-      !code.holds(family->microKernels, static_cast<uint64_t>(family->maxRows) * sizeof(void*)))
+  if (!code.holds(family) || family->maxRows <= 0 || family->maxRows > kMostRows ||
+      !code.holds(family->microKernels, static_cast<uint64_t>(family->maxRows)))
     return badTable("its table of matrix kernels");
   for (int32_t row = 0; row < family->maxRows; ++row)
     if (!code.isCode(reinterpret_cast<const void*>(family->microKernels[row])))
@@ -131,8 +131,7 @@ Status takeFamily(const LoadedObject& code, const DynGemmFamily*& family) {
 Status takeFlow(const LoadedObject& code, const DynFlowProgram*& flow) {
   flow = static_cast<const DynFlowProgram*>(code.find(DYN_FLOW_PROGRAM_SYMBOL));
   if (!flow) return okStatus();
-  if (!code.holds(flow, sizeof *flow) ||
-      !code.holds(flow->pieces, uint64_t{flow->pieceCount} * sizeof(DynFlowPiece)))
+  if (!code.holds(flow) || !code.holds(flow->pieces, flow->pieceCount))
     return badTable("its table of host code");
   for (uint32_t i = 0; i < flow->pieceCount; ++i)
     if (!code.isCode(reinterpret_cast<const void*>(flow->pieces[i].code)))

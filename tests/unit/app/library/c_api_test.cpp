@@ -6,9 +6,12 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "app/library/include/dyn.h"
+#include "app/library/include/dyn_generate.h"
+#include "app/library/include/dyn_server.h"
 #include "tests/support/temporary_folder.h"
 #include "vm/include/dyn_results.h"
 
@@ -16,6 +19,12 @@ namespace dyn {
 namespace {
 
 using testing::HasSubstr;
+
+// A caller may hand over any number, and DYN_QUEUE_FULL is a dyn_status: C++ must not know better.
+template <typename... Enums>
+constexpr bool kHoldAnyInt = (std::is_same_v<std::underlying_type_t<Enums>, int> && ...);
+static_assert(kHoldAnyInt<dyn_status, dyn_dtype, dyn_kind, dyn_trap_action, dyn_severity, dyn_batching,
+                          dyn_shutdown, dyn_sequence_end>);
 
 constexpr const char* kMlp =
     R"(fn @main(%x: Tensor[(n, 4), f32], %w: Tensor[(4, 2), f32]) -> (Tensor[(n, 2), f32]) {

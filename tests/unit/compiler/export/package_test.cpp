@@ -229,6 +229,10 @@ TEST(Packages, ObjectsAreLoadedWithoutTheDynamicLinker) {
   ASSERT_TRUE(status.ok()) << status.message;
   ASSERT_NE(loaded->find(DYN_FLOW_PROGRAM_SYMBOL), nullptr);
   EXPECT_EQ(loaded->find("nonsense"), nullptr);
+  const auto* flow = static_cast<const DynFlowProgram*>(loaded->find(DYN_FLOW_PROGRAM_SYMBOL));
+  EXPECT_TRUE(loaded->holds(flow));
+  const auto* askew = reinterpret_cast<const DynFlowProgram*>(reinterpret_cast<uintptr_t>(flow) - 1);
+  EXPECT_FALSE(loaded->holds(askew)) << "it may not be read as a table";
   std::mt19937_64 random(18);
   int refused = 0;
   const auto tryBytes = [&](const std::string& bytes) {
@@ -258,6 +262,12 @@ TEST(Packages, ObjectsAreLoadedWithoutTheDynamicLinker) {
   EXPECT_GT(refused, 100);
   for (size_t length = 0; length < object.size(); length += 1 + length / 16)
     tryBytes(object.substr(0, length));
+  std::string empty = object;
+  constexpr size_t kHeaderCountAt = 56;  // of the program headers, 16 bits, in the ELF header
+  empty.replace(kHeaderCountAt, 2, 2, '\0');
+  std::unique_ptr<vm::LoadedObject> none;
+  const vm::Status withoutHeaders = vm::LoadedObject::load(empty.data(), empty.size(), none);
+  EXPECT_NE(withoutHeaders.message.find("it has no code"), std::string::npos) << withoutHeaders.message;
 }
 
 }  // namespace

@@ -518,6 +518,30 @@ TEST(Values, borrowedMemoryIsReadOnlyAndGivenBackOnce) {
   EXPECT_EQ(released, 1);
 }
 
+// As of an empty std::vector, or a DLPack tensor without elements.
+TEST(Values, borrowedElementsThatAreNoneMayLieNowhere) {
+  const void* released = &released;
+  const int64_t shape[] = {3, 0};
+  {
+    Machine m(
+        "builtin \"unique\"\nfunction f parameters 1 results 4\n builtin b0 [v1 v2 v3 v4] [v0] [] [0 1]\n "
+        "ret [v1 "
+        "v2 v3 v4]\n");
+    ASSERT_EQ(m.loadMessage, "");
+    dyn_value* made = nullptr;
+    ASSERT_EQ(
+        dyn_value_borrow(
+            m.context(), DYN_F32, 2, shape, nullptr, 0,
+            [](void* user, const void* data) { *static_cast<const void**>(user) = data; }, &released, &made),
+        DYN_OK);
+    const Value value(made);
+    EXPECT_NE(dyn_value_data(value.get()), nullptr);
+    ASSERT_EQ(m.call("f", {value.get()}), DYN_OK) << m.message;
+    EXPECT_EQ(dyn_value_shape(m.output().get())[0], 1) << "rows without elements are the same";
+  }
+  EXPECT_EQ(released, nullptr) << "the caller's own pointer comes back";
+}
+
 TEST(Values, stringsAreHeldAndMoved) {
   Machine m(
       "builtin \"copy\"\nfunction f parameters 1 results 1\n const r0 2\n const r1 1\n reshape v0 v0 [r0 "
