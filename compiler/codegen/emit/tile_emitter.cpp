@@ -52,9 +52,9 @@ std::vector<Expr> certainLoads(Expr root) {
   return loads;
 }
 
-// Nothing that LLVM combines reaches across this. It looks through each operand of a shuffle for shuffles that
-// could be one with it, six deep, and so takes many times as long as all else for squares, in vain: of the
-// exchanges of a square none can be left out.
+// Nothing that LLVM combines reaches across this. It looks through each operand of a shuffle for shuffles
+// that could be one with it, six deep, and so takes many times as long as all else for squares, in vain: of
+// the exchanges of a square none can be left out.
 void keepApart(llvm::IRBuilder<>& b, std::vector<Value*>& rows) {
   auto* type = llvm::cast<llvm::FixedVectorType>(rows[0]->getType());
   const unsigned bits = type->getScalarSizeInBits() * type->getNumElements();
@@ -373,7 +373,8 @@ Value* KernelEmitter::waitingSquare(size_t load, llvm::Type* vector) {
 }
 
 // Is the square one that is not full, beside whole ones? All of these are turned by one function, where its
-// rows are passed in registers: that takes LLVM a part of the time. Of those with few columns little is turned.
+// rows are passed in registers: that takes LLVM a part of the time. Of those with few columns little is
+// turned.
 bool KernelEmitter::isOneOfMany(const Tile& tile, Value* rowsLeft) const {
   const auto vectorBits = static_cast<unsigned>(module_.machine().vectorBits);
   for (Expr load : tile.loads) {

@@ -85,7 +85,7 @@ class Opener {
   static bool divides(BinaryOp op) {
     return op == BinaryOp::div || op == BinaryOp::floorDiv || op == BinaryOp::mod || op == BinaryOp::rem;
   }
-  // Is this the number of the unit, or a digit of it? The digits are taken apart once for all loops of a unit.
+  // Is this the number of the unit, or a digit of it? Digits are taken apart once for all loops of a unit.
   bool isOfUnit(Expr e) const {
     while (e.kind() == ExprKind::binary && divides(e.binaryOp())) e = e.operands()[0];
     return e.same(from_.unit);
@@ -259,8 +259,8 @@ class Opener {
     return context_->integer(0, isReal(e.dtype()) ? Dtype::i64 : e.dtype());
   }
 
-  // The lets at the head of the body that take the unit's number apart, last axis first: they stay its digits,
-  // of whatever sizes.
+  // The lets at the head of the body that take the unit's number apart, last axis first: they stay its
+  // digits, of whatever sizes.
   void openDigits() {
     if (from_.body->kind != StmtKind::block || loopExtents_.empty()) return;
     Expr rest = from_.unit, made = made_.at(rest.id());
@@ -276,7 +276,8 @@ class Opener {
       made_[rest.id()] = made;
     }
   }
-  // What a digit of the unit's number, or a mean, is divided by. A division by a power of two is another code.
+  // What a digit of the unit's number, or a mean, is divided by. A division by a power of two that is no size
+  // is another code.
   Expr openDivisor(Expr e) {
     if (!divides(e.binaryOp())) return {};
     const Expr divisor = e.operands()[1];

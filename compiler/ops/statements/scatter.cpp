@@ -70,7 +70,7 @@ class Scatter {
 };
 
 // Of nothing there is one piece as well: the indices are looked at, of which none is in range.
-Dim piecesOf(Dim size) {
+Dim scatterPieces(Dim size) {
   DimContext& dims = size.context();
   return max(ceilDiv(size, dims.constant(kPiece)), dims.constant(1));
 }
@@ -85,7 +85,7 @@ Result<StatementKernel> makeScatterElements(const StatementRequest& request) {
   const size_t axis = static_cast<size_t>(given < 0 ? given + data.rank() : given);
   Shape pieces = data.dims();
   const Dim size = pieces[axis];
-  pieces[axis] = piecesOf(size);
+  pieces[axis] = scatterPieces(size);
   std::vector<Expr> at = w.units(pieces);
   const Buffer *from = w.input(0, data.dims()), *places = w.input(1, indices.dims()),
                *updates = w.input(2, indices.dims()), *out = w.output(0, data.dims());
@@ -127,7 +127,7 @@ Result<StatementKernel> makeScatterNd(const StatementRequest& request) {
   // Indices are looked at where they choose slices of nothing, too.
   const Dim one = request.dims.constant(1);
   const bool maybeNothing = request.facts.lessEqual(one, slice) != Answer::yes;
-  const Shape pieces = {piecesOf(targets), maybeNothing ? max(slice, one) : slice};
+  const Shape pieces = {scatterPieces(targets), maybeNothing ? max(slice, one) : slice};
   const std::vector<Expr> at = w.units(pieces);
   const Buffer *from = w.input(0, {targets, slice}), *places = w.input(1, {rows, coordinates}),
                *updates = w.input(2, {rows, slice}), *out = w.output(0, {targets, slice});

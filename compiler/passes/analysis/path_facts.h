@@ -7,8 +7,8 @@
 //
 // IrContext::facts() also has facts of checks further down. A pass that acted on one of these would let the
 // operations before that check read and write beyond their tensors, where the check is going to fail. Passes
-// that ask about sizes ask here. Time: where no check taught anything, that of the question, once; else moving
-// from one place to another learns what lies between them.
+// that ask about sizes ask here. Time: where no check taught anything, that of the question, once; else
+// moving from one place to another learns what lies between them.
 #pragma once
 
 #include <map>

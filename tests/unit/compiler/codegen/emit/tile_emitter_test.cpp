@@ -67,7 +67,7 @@ TEST(TileEmitter, SquaresOfBytesFillARegister) {
   EXPECT_EQ(occurrences(turned("x86-64-v3", "87", "u8"), "store i8"), 2u);
 }
 
-// Squares that are not full stand beside whole ones: they are turned by one function, which LLVM compiles once.
+// Squares that are not full stand beside whole ones: they are turned by one function, compiled once.
 TEST(TileEmitter, EdgesAreTurnedByOneFunction) {
   const std::string open = turned("x86-64-v4", "m", "f32", "min(64, n - u * 64)");
   EXPECT_EQ(occurrences(open, " @turn_over_16float("), 3u + 1u) << open;
