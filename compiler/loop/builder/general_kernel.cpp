@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/dims/dim_solver.h"
+
 namespace dyn::loop {
 
 namespace {
@@ -45,7 +47,7 @@ class Opener {
     to.unitCount = expression(from_.unitCount);
     to.body = statement(*from_.body);
     if (failed_ || (sizes_.empty() && !scalarsOpen_)) return std::nullopt;
-    to.scalars = scalarSymbols_;
+    to.scalars = scalars_;
     to.scalars.insert(to.scalars.end(), sizeSymbols_.begin(), sizeSymbols_.end());
     made.given = given_;
     made.sizes = sizes_;
@@ -117,6 +119,16 @@ class Opener {
     for (const auto& [id, i] : scalarPlaces_) scalarsOpen_ = scalarsOpen_ || !from_.scalars[i].isSymbol();
   }
 
+  // Does a scalar become a symbol by itself? Symbols are sizes: what may be less than 0 stays what it is made
+  // of. Extents of tensors, and the number of units that there are, are not.
+  bool isSymbol(Dim scalar) const {
+    if (scalar.kind() != DimKind::add && scalar.kind() != DimKind::mul) return true;
+    const auto is = [&](Expr size) { return size.kind() == ExprKind::dim && size.dimValue() == scalar; };
+    const auto isExtentOf = [&](const Buffer* b) { return std::ranges::any_of(b->shape, is); };
+    if (is(from_.unitCount) || std::ranges::any_of(from_.buffers, isExtentOf)) return true;
+    const Dim nothing = scalar.context().constant(0);
+    return DimSolver(scalar.context()).lessEqual(nothing, scalar) == Answer::yes;
+  }
   // What one can see that a scalar is a multiple of, where a loop runs to it; else 1.
   int64_t multipleOf(Dim scalar) const {
     const bool isExtent = std::any_of(loopExtents_.begin(), loopExtents_.end(), [&](Expr extent) {
@@ -153,11 +165,11 @@ class Opener {
       bool ready = true;
       const auto place = scalarPlaces_.find(d.id());
       const bool isFresh = !madeDims_.count(d.id());
-      if (isFresh && place != scalarPlaces_.end()) {
+      if (isFresh && place != scalarPlaces_.end() && isSymbol(d)) {
         const int64_t multiple = multipleOf(d);
-        scalarSymbols_.push_back(dims_->symbol("scalar." + std::to_string(given_.size())));
-        madeDims_.emplace(d.id(), multiple * scalarSymbols_.back());
-        given_.push_back({place->second, multiple});
+        const Dim scalar = dims_->symbol("scalar." + std::to_string(given_.size()));
+        madeDims_.emplace(d.id(), multiple * scalar);
+        give(scalar, {place->second, multiple});
       } else if (isFresh) {
         for (Dim operand : d.operands())
           if (!madeDims_.count(operand.id())) {
@@ -167,9 +179,15 @@ class Opener {
       }
       if (!ready) continue;
       work.pop_back();
-      if (!madeDims_.count(d.id())) madeDims_.emplace(d.id(), combined(d));
+      if (madeDims_.count(d.id())) continue;
+      madeDims_.emplace(d.id(), combined(d));
+      if (place != scalarPlaces_.end()) give(madeDims_.at(d.id()), {place->second, 1});
     }
     return madeDims_.at(root.id());
+  }
+  void give(Dim scalar, GivenScalar from) {
+    scalars_.push_back(scalar);
+    given_.push_back(from);
   }
   Dim combined(Dim d) {
     if (const std::optional<int64_t> value = d.constant()) return number(*value);
@@ -342,7 +360,7 @@ class Opener {
   std::vector<int64_t> sizes_;
   std::map<uint32_t, size_t> scalarPlaces_;
   std::vector<GivenScalar> given_;
-  std::vector<Dim> scalarSymbols_;
+  std::vector<Dim> scalars_;  // these, in the new context
   bool scalarsOpen_ = false, failed_ = false;
   std::unordered_map<uint32_t, Dim> madeDims_;
   std::unordered_map<uint32_t, Expr> made_;

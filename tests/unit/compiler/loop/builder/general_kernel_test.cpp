@@ -234,6 +234,15 @@ TEST(GeneralKernel, ExtentsThatAreScalarsAreOneByTheirMultiple) {
   expectGeneralIsTheSame(rows("96*floordiv(h, 4)"), {normal(2 * 192, 8)}, {2, 9, 192}, 2, 2 * 192);
 }
 
+// A scalar that may be less than 0 is no size: what it is compared with stays.
+TEST(GeneralKernel, ScalarsBelowNothingStayWhatTheyAreMadeOf) {
+  const std::string text =
+      "kernel @k(in x: f32[n, 96], out y: f32[n, 96]) scalars (n; h; h - 16) units u < n {\n"
+      "  for e < 96 vector {\n    y[u, e] = select(dim(h - 16) < 0, x[u, e], 1.0)\n  }\n}\n";
+  for (const int64_t h : {3, 20})
+    expectGeneralIsTheSame(text, {normal(2 * 96, 9)}, {2, h, h - 16}, 2, 2 * 96);
+}
+
 // Divisions by numbers, and short rows that are moved as a whole, are code for just these numbers.
 TEST(GeneralKernel, DivisorsAndShortCopiesStay) {
   const auto folded = [](int width) {
