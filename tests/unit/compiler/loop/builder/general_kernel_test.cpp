@@ -234,13 +234,19 @@ TEST(GeneralKernel, ExtentsThatAreScalarsAreOneByTheirMultiple) {
   expectGeneralIsTheSame(rows("96*floordiv(h, 4)"), {normal(2 * 192, 8)}, {2, 9, 192}, 2, 2 * 192);
 }
 
-// A scalar that may be less than 0 is no size: what it is compared with stays.
+// A scalar that may be less than 0 is no size, of which code may take that it is none: it stays what it is
+// made of.
 TEST(GeneralKernel, ScalarsBelowNothingStayWhatTheyAreMadeOf) {
-  const std::string text =
-      "kernel @k(in x: f32[n, 96], out y: f32[n, 96]) scalars (n; h; h - 16) units u < n {\n"
-      "  for e < 96 vector {\n    y[u, e] = select(dim(h - 16) < 0, x[u, e], 1.0)\n  }\n}\n";
+  const auto added = [](const std::string& scalar) {
+    return "kernel @k(in x: f32[n, 96], out y: f32[n, 96]) scalars (n; h; " + scalar +
+           ") units u < n {\n  for e < 96 vector {\n    y[u, e] = x[u, e] + f32(dim(" + scalar +
+           "))\n  }\n}\n";
+  };
+  ASSERT_TRUE(generalKey(added("h - 16")).has_value());
+  EXPECT_NE(generalKey(added("h - 16")), generalKey(added("h - 17")));
+  EXPECT_EQ(generalKey(added("h + 16")), generalKey(added("h + 17")));
   for (const int64_t h : {3, 20})
-    expectGeneralIsTheSame(text, {normal(2 * 96, 9)}, {2, h, h - 16}, 2, 2 * 96);
+    expectGeneralIsTheSame(added("h - 16"), {normal(2 * 96, 9)}, {2, h, h - 16}, 2, 2 * 96);
 }
 
 // Divisions by numbers, and short rows that are moved as a whole, are code for just these numbers.
