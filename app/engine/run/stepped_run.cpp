@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <system_error>
 
 #include "app/engine/model/vm_value.h"
 #include "vm/include/dyn_gpu.h"
@@ -68,7 +69,12 @@ Result<std::unique_ptr<SteppedRun>> SteppedRun::start(std::shared_ptr<LoadedMode
   run->dimRegisters_ = dimRegistersOf(run->model_->signature(), listing ? listing : "");
   dyn_context_set_trap(context, trapped, run.get(), 1);
   run->request_.by = StepBy::instruction;
-  run->thread_ = std::thread([self = run.get()] { self->work(); });
+  try {
+    run->thread_ = std::thread([self = run.get()] { self->work(); });
+  } catch (const std::system_error& error) {
+    return makeError(DiagnosticId::runtimeError,
+                     std::string("the thread of a stepped run cannot be made: ") + error.what());
+  }
   Interruption none;
   DYN_TRY(const Stop first, run->awaitStop(none));
   run->stop_.why = first.ended ? first.why : "start";

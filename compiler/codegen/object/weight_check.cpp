@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <vector>
 
 namespace dyn {
@@ -72,12 +73,17 @@ WeightCheck::~WeightCheck() {
 void WeightCheck::add(const std::string& path, uint64_t offset, uint64_t sum) {
   FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.valid()) return;  // another process has removed it: there is nothing that a later run could read
-  const std::lock_guard<std::mutex> hold(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   waiting_.push_back({path, std::move(file), offset, sum});
   if (working_) return;
   if (thread_.joinable()) thread_.join();
   working_ = true;
-  thread_ = std::thread([this] { compareAll(); });
+  try {
+    thread_ = std::thread([this] { compareAll(); });
+  } catch (const std::system_error&) {  // no thread to be had: the run waits for the comparison
+    lock.unlock();
+    compareAll();
+  }
 }
 
 void WeightCheck::compareAll() {
