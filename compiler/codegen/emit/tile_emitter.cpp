@@ -108,9 +108,9 @@ void turnOver(llvm::IRBuilder<>& b, std::vector<Value*>& rows) {
 constexpr unsigned kRegistersPassed = 16;
 
 // A function of the module that turns over a square: a vector for each row in, and out.
-llvm::Function* turningFunction(KernelModule& module, llvm::FixedVectorType* type) {
+llvm::Function* transposingFunction(KernelModule& module, llvm::FixedVectorType* type) {
   const unsigned lanes = type->getNumElements();
-  std::string name = "turn_over_";
+  std::string name = "transpose_";
   llvm::raw_string_ostream(name) << lanes << *type->getElementType();
   if (llvm::Function* made = module.contents().module->getFunction(name)) return made;
   llvm::LLVMContext& context = module.contents().context();
@@ -128,7 +128,8 @@ llvm::Function* turningFunction(KernelModule& module, llvm::FixedVectorType* typ
 }
 
 void turnOverByFunction(llvm::IRBuilder<>& b, KernelModule& module, std::vector<Value*>& rows) {
-  llvm::Function* function = turningFunction(module, llvm::cast<llvm::FixedVectorType>(rows[0]->getType()));
+  llvm::Function* function =
+      transposingFunction(module, llvm::cast<llvm::FixedVectorType>(rows[0]->getType()));
   llvm::CallInst* turned = b.CreateCall(function, rows);
   turned->setCallingConv(function->getCallingConv());
   for (unsigned k = 0; k < rows.size(); ++k) rows[k] = b.CreateExtractValue(turned, k);
@@ -390,13 +391,13 @@ bool KernelEmitter::isOneOfMany(const Tile& tile, Value* rowsLeft) const {
 }
 
 Status KernelEmitter::tileSquare(const Tile& tile, Value* rowsLeft) {
-  const bool writtenOut = tile.small && !rowsLeft;
+  const bool writtenOut = tile.small && !rowsLeft, byFunction = isOneOfMany(tile, rowsLeft);
   std::vector<std::vector<Value*>> squares;
   std::vector<Value*> waiting;
   for (size_t i = 0; i < tile.loads.size(); ++i) {
     DYN_TRY(std::vector<Value*> rows, loadSquare(tile.loads[i], rowsLeft));
     auto* type = llvm::cast<llvm::FixedVectorType>(rows[0]->getType());
-    if (isOneOfMany(tile, rowsLeft))
+    if (byFunction)
       turnOverByFunction(b_, module_, rows);
     else
       turnOver(b_, rows);

@@ -96,15 +96,10 @@ Result<std::string> dataLayoutOf(const MachineDescription& machine) {
   static std::mutex lock;
   static std::map<std::string, std::string> known;
   const std::string name = machine.triple + "\n" + machine.cpu + "\n" + machine.features + "\n" + machine.abi;
-  {
-    const std::lock_guard<std::mutex> hold(lock);
-    if (const auto found = known.find(name); found != known.end()) return found->second;
-  }
-  DYN_TRY(const std::unique_ptr<llvm::TargetMachine> target, makeTargetMachine(machine));
-  const std::string layout = target->createDataLayout().getStringRepresentation();
   const std::lock_guard<std::mutex> hold(lock);
-  known.emplace(name, layout);
-  return layout;
+  if (const auto found = known.find(name); found != known.end()) return found->second;
+  DYN_TRY(const std::unique_ptr<llvm::TargetMachine> target, makeTargetMachine(machine));
+  return known.emplace(name, target->createDataLayout().getStringRepresentation()).first->second;
 }
 
 }  // namespace dyn

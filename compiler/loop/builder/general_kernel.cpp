@@ -306,10 +306,8 @@ class Opener {
     if (value < static_cast<double>(kLeastLoop) || value > kLargestMean || value != std::trunc(value))
       return {};
     const auto size = static_cast<int64_t>(value);
-    const auto found = open_.find(size);
-    if (found == open_.end() && std::has_single_bit(static_cast<uint64_t>(size))) return {};
-    return context_->cast(found == open_.end() ? ownSize(size) : context_->dim(found->second),
-                          divisor.dtype());
+    if (!open_.count(size) && std::has_single_bit(static_cast<uint64_t>(size))) return {};
+    return context_->cast(sizeOf(size), divisor.dtype());
   }
   // The index of an access: what is added to it is open as well.
   Expr place(Expr index) {

@@ -126,12 +126,12 @@ Result<StatementKernel> makeScatterNd(const StatementRequest& request) {
   const Dim coordinates = request.dims.constant(*depth);
   // Indices are looked at where they choose slices of nothing, too.
   const Dim one = request.dims.constant(1);
-  const bool maybeNothing = request.facts.lessEqual(one, slice) != Answer::yes;
-  const Shape pieces = {scatterPieces(targets), maybeNothing ? max(slice, one) : slice};
+  const bool sliceMayBeEmpty = request.facts.lessEqual(one, slice) != Answer::yes;
+  const Shape pieces = {scatterPieces(targets), sliceMayBeEmpty ? max(slice, one) : slice};
   const std::vector<Expr> at = w.units(pieces);
   const Buffer *from = w.input(0, {targets, slice}), *places = w.input(1, {rows, coordinates}),
                *updates = w.input(2, {rows, slice}), *out = w.output(0, {targets, slice});
-  scatter.copyPiece(from, out, at, 0, at[0], w.dim(maybeNothing ? targets * min(slice, one) : targets));
+  scatter.copyPiece(from, out, at, 0, at[0], w.dim(sliceMayBeEmpty ? targets * min(slice, one) : targets));
 
   const Expr count = w.dim(rows), k = w.counter("k", count);
   std::vector<StmtRef> iteration;
@@ -143,7 +143,7 @@ Result<StatementKernel> makeScatterNd(const StatementRequest& request) {
   }
   if (*depth > 1) to = w.named(iteration, "to", to);
   const StmtRef write = scatter.write(out, at, 0, to, w.loops().load(updates, {k, at[1]}));
-  iteration.push_back(maybeNothing ? loop::branch(at[1] < w.dim(slice), loop::block({write})) : write);
+  iteration.push_back(sliceMayBeEmpty ? loop::branch(at[1] < w.dim(slice), loop::block({write})) : write);
   w.add(loop::loopOver(k, count, loop::LoopKind::serial, loop::block(std::move(iteration))));
   return w.finish(elementCount(request.dims, data.dims()) + elementCount(request.dims, pieces) * rows);
 }

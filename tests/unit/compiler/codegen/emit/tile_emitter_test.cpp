@@ -70,14 +70,14 @@ TEST(TileEmitter, SquaresOfBytesFillARegister) {
 // Squares that are not full stand beside whole ones: they are turned by one function, compiled once.
 TEST(TileEmitter, EdgesAreTurnedByOneFunction) {
   const std::string open = turned("x86-64-v4", "m", "f32", "min(64, n - u * 64)");
-  EXPECT_EQ(occurrences(open, " @turn_over_16float("), 3u + 1u) << open;
+  EXPECT_EQ(occurrences(open, " @transpose_16float("), 3u + 1u) << open;
   // Of a few columns little is turned, and what is all there is has no whole ones beside it.
   for (const char* columns : {"84", "20", "12"})
-    EXPECT_EQ(occurrences(turned("x86-64-v4", columns, "f32"), "@turn_over_"), 0u) << columns;
-  EXPECT_EQ(occurrences(turned("x86-64-v4", "44", "f32"), " @turn_over_16float("), 1u + 1u);
+    EXPECT_EQ(occurrences(turned("x86-64-v4", columns, "f32"), "@transpose_"), 0u) << columns;
+  EXPECT_EQ(occurrences(turned("x86-64-v4", "44", "f32"), " @transpose_16float("), 1u + 1u);
   // Sixteen rows of two registers each cannot be passed; other machines pass eight.
-  EXPECT_EQ(occurrences(turned("x86-64-v4", "m", "f64"), "@turn_over_"), 0u);
-  EXPECT_EQ(occurrences(turned("cortex-a72", "m", "f32"), "@turn_over_"), 0u);
+  EXPECT_EQ(occurrences(turned("x86-64-v4", "m", "f64"), "@transpose_"), 0u);
+  EXPECT_EQ(occurrences(turned("cortex-a72", "m", "f32"), "@transpose_"), 0u);
 }
 
 // LLVM looks through operands of shuffles for shuffles: between two exchanges there is nothing to be seen.

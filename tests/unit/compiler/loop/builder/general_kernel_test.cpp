@@ -37,6 +37,16 @@ std::optional<std::string> generalKey(const std::string& text) {
   return general ? lastingKey(general->kernel) : std::nullopt;
 }
 
+// What the launch of a kernel gives the general one.
+std::vector<int64_t> givenOf(const GeneralKernel& general, const std::vector<int64_t>& scalars) {
+  std::vector<int64_t> given;
+  for (const GivenScalar& scalar : general.given) {
+    EXPECT_EQ(scalars.at(scalar.place) % scalar.multiple, 0);
+    given.push_back(scalars.at(scalar.place) / scalar.multiple);
+  }
+  return given;
+}
+
 // What the general kernel computes at the sizes of one is what that one computes, to the bit.
 void expectGeneralIsTheSame(const std::string& text, const std::vector<std::vector<float>>& inputs,
                             const std::vector<int64_t>& scalars, int64_t units, size_t results) {
@@ -44,11 +54,7 @@ void expectGeneralIsTheSame(const std::string& text, const std::vector<std::vect
   const std::optional<GeneralKernel> general = generalOf(parsed.kernel);
   ASSERT_TRUE(general.has_value()) << text;
   EXPECT_TRUE(verify(general->kernel).ok()) << print(general->kernel);
-  std::vector<int64_t> given;
-  for (const GivenScalar& scalar : general->given) {
-    EXPECT_EQ(scalars.at(scalar.place) % scalar.multiple, 0);
-    given.push_back(scalars.at(scalar.place) / scalar.multiple);
-  }
+  std::vector<int64_t> given = givenOf(*general, scalars);
   given.insert(given.end(), general->sizes.begin(), general->sizes.end());
   std::vector<float> y(results, 1), z(results, 2);
   for (const auto& [kernel, values, out] :
@@ -131,30 +137,15 @@ TEST(GeneralKernel, ScalarsAreOfAnyOrder) {
 
 TEST(GeneralKernel, ScalarsOfAnyOrderComputeTheSame) {
   const std::string area = "floordiv(h + 1, 2)*floordiv(w + 1, 2)";
-  const Parsed parsed(blocks("z", area, area + "; w; a; h; z", 200));
-  const std::optional<GeneralKernel> general = generalOf(parsed.kernel);
-  ASSERT_TRUE(general.has_value());
-  EXPECT_TRUE(verify(general->kernel).ok()) << print(general->kernel);
+  const std::string text = blocks("z", area, area + "; w; a; h; z", 200);
   const int64_t batch = 2, h = 5, w = 3, inside = 6, units = 4 * batch;
   const std::vector<int64_t> scalars = {inside, w, 77, h, batch, units};
-  std::vector<int64_t> given;
-  for (const GivenScalar& scalar : general->given)
-    given.push_back(scalars.at(scalar.place) / scalar.multiple);
+  const Parsed parsed(text);
+  const std::optional<GeneralKernel> general = generalOf(parsed.kernel);
+  ASSERT_TRUE(general.has_value());
+  const std::vector<int64_t> given = givenOf(*general, scalars);
   EXPECT_EQ(std::count(given.begin(), given.end(), 77), 0) << "one that is not used";
-  given.insert(given.end(), general->sizes.begin(), general->sizes.end());
-  std::vector<float> x(static_cast<size_t>(batch * inside * 200)), y(static_cast<size_t>(batch * 200), 1),
-      z(y.size(), 2);
-  std::mt19937 random(9);
-  for (float& v : x) v = std::normal_distribution<float>()(random);
-  for (const auto& [kernel, values, out] :
-       {std::tuple{&parsed.kernel, &scalars, &y}, {&general->kernel, &given, &z}}) {
-    const auto program = KernelInterpreter::compile(*kernel);
-    ASSERT_TRUE(program.ok()) << program.error().toString();
-    void* buffers[] = {x.data(), out->data()};
-    const Result<int32_t> fault = program->run(buffers, *values, 0, units);
-    ASSERT_TRUE(fault.ok() && *fault == 0) << print(*kernel);
-  }
-  EXPECT_EQ(y, z) << print(general->kernel);
+  expectGeneralIsTheSame(text, {normal(batch * inside * 200, 9)}, scalars, units, batch * 200);
 }
 
 TEST(GeneralKernel, OneThatIsItselfIsNoOther) {
