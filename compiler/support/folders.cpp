@@ -1,20 +1,33 @@
 #include "compiler/support/folders.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 namespace dyn {
-
-namespace {
 
 bool isFolder(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-}  // namespace
+std::vector<std::string> membersOf(const std::string& folder, const std::string& prefix) {
+  std::vector<std::string> names;
+  if (DIR* handle = ::opendir(folder.c_str())) {
+    while (const dirent* entry = ::readdir(handle)) {
+      const std::string name = entry->d_name;
+      if (name.starts_with(prefix) && name != "." && name != "..") names.push_back(name);
+    }
+    ::closedir(handle);
+  }
+  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
+  return names;
+}
 
 Status makeFolders(const std::string& path) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {

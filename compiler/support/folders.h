@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "compiler/support/result.h"
 
@@ -13,5 +14,10 @@ Status makeFolders(const std::string& path);
 std::string folderOf(const std::string& path);
 // What stands behind the last slash.
 std::string fileNameOf(const std::string& path);
+
+bool isFolder(const std::string& path);
+// Names in the folder that begin with `prefix`, shorter ones first, so that name_2 stands before name_10. None
+// where there is no such folder.
+std::vector<std::string> membersOf(const std::string& folder, const std::string& prefix);
 
 }  // namespace dyn

@@ -40,31 +40,45 @@ Module withResults(const Module& module, const std::vector<ValueId>& values) {
 
 }  // namespace
 
-Result<std::vector<Value>> watchedValues(SessionState& state, const WatchRequest& request) {
-  if (!request.inputs.overrides.empty())
-    return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: inner values of a run with another value for " +
-                         request.inputs.overrides[0].first + ", which the model has a value of its own for");
-  const Module module = withResults(request.model.typed(), request.values);
-  CompileOptions options = request.model.compileOptions();
-  options.passes = request.passes;
+Result<WatchedProgram> WatchedProgram::compile(SessionState& state, LoadedModel& model,
+                                               const std::vector<ValueId>& values,
+                                               const std::string& passes) {
+  WatchedProgram watched;
+  watched.module_ = std::make_unique<Module>(withResults(model.typed(), values));
+  CompileOptions options = model.compileOptions();
+  options.passes = passes;
   std::vector<std::string> inputs, outputs;
-  for (const ValueInfo& input : request.model.info().inputs) inputs.push_back(input.name);
-  for (const ValueId value : request.values) outputs.push_back(module.context->valueName(value));
+  for (const ValueInfo& input : model.info().inputs) inputs.push_back(input.name);
+  for (const ValueId value : values) outputs.push_back(watched.module_->context->valueName(value));
   options.inputNames = inputs;
   options.outputNames = outputs;
-  DYN_TRY(CompiledModel made, compileModel(module, options));
+  DYN_TRY(CompiledModel made, compileModel(*watched.module_, options));
   DYN_TRY(const DeviceName device, parseDevice(state.now.options.device));
   DYN_TRY(dyn_module * raw, instantiate(std::make_shared<const CompiledModel>(std::move(made)), std::nullopt,
                                         device.isHost() ? std::string() : device.ofRuntime()));
-  const VmModule program(raw);
-  DYN_TRY(Runner runner,
-          Runner::create(program.get(), &module, signatureOf(module, inputs, outputs), state.now.options));
+  watched.program_ = std::make_unique<VmModule>(raw);
+  DYN_TRY(Runner runner, Runner::create(watched.program_->get(), watched.module_.get(),
+                                        signatureOf(*watched.module_, inputs, outputs), state.now.options));
+  watched.runner_ = std::make_unique<Runner>(std::move(runner));
+  return watched;
+}
+
+Result<std::vector<Value>> WatchedProgram::run(SessionState& state, const CallInputs& inputs) {
+  if (!inputs.overrides.empty())
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: inner values of a run with another value for " +
+                         inputs.overrides[0].first + ", which the model has a value of its own for");
   RunResult result;
-  DYN_CHECK(runner.run(request.inputs, RunRequest(), state.interruption, result));
+  DYN_CHECK(runner_->run(inputs, RunRequest(), state.interruption, result));
   std::vector<Value> values;
   for (NamedValue& output : result.outputs) values.push_back(std::move(output.value));
   return values;
+}
+
+Result<std::vector<Value>> watchedValues(SessionState& state, const WatchRequest& request) {
+  DYN_TRY(WatchedProgram program,
+          WatchedProgram::compile(state, request.model, request.values, request.passes));
+  return program.run(state, request.inputs);
 }
 
 }  // namespace dyn

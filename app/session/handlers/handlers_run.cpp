@@ -1,5 +1,4 @@
 // Handlers: running, timing, profiling, verifying.
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "app/engine/run/specialisation.h"
 #include "app/engine/run/trace_file.h"
 #include "app/engine/run/valid_positions.h"
+#include "app/session/data_sets.h"
 #include "app/session/explain/explain.h"
 #include "app/session/explain/failed_instances.h"
 #include "app/session/explain/machine_bound.h"
@@ -34,6 +34,7 @@
 #include "app/session/views/problem_views.h"
 #include "app/session/views/view.h"
 #include "compiler/support/atomic_write.h"
+#include "compiler/support/folders.h"
 
 namespace dyn {
 
@@ -250,39 +251,18 @@ Result<CallInputs> callInputs(SessionState& state, LoadedModel& model, const Com
 
 namespace {
 
-// Members of a folder whose name begins with `prefix`, those with numbers in the order of the numbers.
-std::vector<std::string> members(const std::string& directory, const std::string& prefix) {
-  std::vector<std::string> names;
-  if (DIR* handle = ::opendir(directory.c_str())) {
-    while (const dirent* entry = ::readdir(handle)) {
-      const std::string name = entry->d_name;
-      if (name.compare(0, prefix.size(), prefix) == 0 && name != "." && name != "..") names.push_back(name);
-    }
-    ::closedir(handle);
-  }
-  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
-    return a.size() != b.size() ? a.size() < b.size() : a < b;
-  });
-  return names;
-}
-
 // The recorded inputs of a folder, as if they were given one by one; what is given besides wins.
 Result<Command> withInputsOfCase(const LoadedModel& model, const Command& command) {
   Command all = command;
   if (!command.has("case")) return all;
   const std::string directory = command.text("case");
-  const std::vector<std::string> files = members(directory, "input_");
-  if (files.empty()) return makeError(DiagnosticId::fileError, directory + " has no input_0.pb");
-  const Signature& signature = model.signature();
-  for (size_t i = 0; i < signature.inputs.size(); ++i) {
-    const std::string& name = signature.inputs[i].info.name;
-    const std::vector<std::string>& given = command.all("input");
-    const bool isGiven = std::any_of(given.begin(), given.end(), [&](const std::string& text) {
-      return text.compare(0, name.size() + 1, name + "=") == 0;
-    });
-    const std::string file = "input_" + std::to_string(i) + ".pb";
-    if (!isGiven && std::find(files.begin(), files.end(), file) != files.end())
-      all.add("input", name + "=@" + directory + "/" + file);
+  DYN_TRY(std::vector<std::string> recorded, inputsOfDataSet(model.signature(), directory));
+  const std::vector<std::string> given = command.all("input");
+  for (std::string& text : recorded) {
+    const std::string name = text.substr(0, text.find("=@") + 1);
+    const bool isGiven = std::any_of(given.begin(), given.end(),
+                                     [&](const std::string& one) { return one.starts_with(name); });
+    if (!isGiven) all.add("input", std::move(text));
   }
   return all;
 }
@@ -411,7 +391,7 @@ Status runDataSet(SessionState& state, LoadedModel& model, const std::string& di
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   RunResult run;
   DYN_CHECK(prepared.runner->run(prepared.inputs, RunRequest{}, state.interruption, run));
-  const std::vector<std::string> expected = members(directory, "output_");
+  const std::vector<std::string> expected = membersOf(directory, "output_");
   if (expected.size() > run.outputs.size())
     return makeError(DiagnosticId::resultsDiffer, std::to_string(expected.size()) +
                                                       " outputs are expected, the model has " +
@@ -466,7 +446,7 @@ Result<View> handle_verify(SessionState& state, const Command& command, Outcome&
   std::shared_ptr<SmallProgram> keptSmall = std::move(state.now.small);
   state.now.small = nullptr;
   Status status;
-  const std::vector<std::string> sets = members(result.directory, "test_data_set_");
+  const std::vector<std::string> sets = membersOf(result.directory, "test_data_set_");
   if (sets.empty()) status = makeError(DiagnosticId::fileError, result.directory + " has no test_data_set_0");
   for (size_t i = 0; i < sets.size() && status.ok(); ++i) {
     status = runDataSet(state, *model, result.directory + "/" + sets[i], tolerance, result);

@@ -83,7 +83,7 @@ struct ExtractResult {
   int64_t nodesCount = 0, allNodesCount = 0, weightsBytes = 0, allWeightsBytes = 0;
 };
 
-// A model whose weights have few bits.
+// A model whose weights have few bits, and with calibration its activations 8.
 struct QuantiseResult {
   struct Weight {
     std::string name, node, op, form;  // form: "MatMulNBits, 4 bits, blocks of 32"; "" where it stays
@@ -94,6 +94,14 @@ struct QuantiseResult {
   std::string file;
   int64_t bytesBefore = 0, bytesAfter = 0;  // of the files, external data included
   std::vector<Weight> weights;
+  struct Activation {
+    std::string name;
+    double low = 0, high = 0;  // of its elements, as they were measured
+    double scale = 1;
+    int64_t zero = 0;
+  };
+  int64_t runsCount = 0;  // of the calibration; 0: none
+  std::vector<Activation> activations;
 };
 
 // The certificate of a package, checked.

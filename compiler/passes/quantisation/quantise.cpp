@@ -11,7 +11,8 @@
 // once: a number half way between two steps may then go the other way, as with runtimes that multiply by the
 // quotient of the scales. A bias of i32 in units of both scales is added to the sums. It runs before `fold`,
 // which would make f32 of quantised weights. The dequantised values that nothing else reads are dead
-// afterwards: dce removes them. What follows from one byte alone is a table first (byte_tables.h).
+// afterwards: dce removes them. Before all, bounds that bytes have anyway go (saturation.h), and what follows
+// from one byte alone is a table (byte_tables.h).
 // A dynamic_quantize_linear becomes its steps, the range and what follows from it: whatever computes its
 // operand then runs once, in the epilogue of the product before it, and not once for the range and again for
 // the result. Cost in IR size: three to eight operations per product, of which all but the product are fused;
@@ -25,6 +26,7 @@
 #include "compiler/ops/rules/shape_rules.h"
 #include "compiler/pass/pass.h"
 #include "compiler/passes/quantisation/byte_tables.h"
+#include "compiler/passes/quantisation/saturation.h"
 
 namespace dyn::passes {
 
@@ -402,7 +404,8 @@ class Quantiser {
 Result<Module> runQuantise(const Module& module, PassContext& context) {
   int64_t products = 0, ranges = 0, tables = 0;
   auto sweep = [&](const Function& function) -> Result<const Function*> {
-    Quantiser quantiser(*withByteTables(function, *module.context, tables), *module.context);
+    const Function* bare = withoutSaturatedBounds(function, *module.context);
+    Quantiser quantiser(*withByteTables(*bare, *module.context, tables), *module.context);
     const Function* result = quantiser.run();
     products += quantiser.products();
     ranges += quantiser.ranges();

@@ -1,4 +1,4 @@
-// Handlers: :extract and :quantise, ONNX models made of one.
+// Handler: :extract, a part of an ONNX model.
 #include <map>
 
 #include "app/session/changes/watched_values.h"
@@ -9,7 +9,6 @@
 #include "app/session/views/change_views.h"
 #include "app/session/views/view.h"
 #include "frontends/onnx/write/part_writer.h"
-#include "frontends/onnx/write/weight_quantiser.h"
 #endif
 
 namespace dyn {
@@ -82,40 +81,6 @@ Result<View> handle_extract([[maybe_unused]] SessionState& state, [[maybe_unused
   return makeView(std::move(result));
 #else
   return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build reads no ONNX files");
-#endif
-}
-
-Result<View> handle_quantise([[maybe_unused]] SessionState& state, [[maybe_unused]] const Command& command,
-                             Outcome&) {
-#ifdef DYN_HAVE_ONNX
-  QuantiseResult result;
-  result.file = command.text("file");
-  onnx::QuantiseOptions options;
-  const std::string weights = command.text("weights");
-  if (weights != "int8" && weights != "int4")
-    return makeError(DiagnosticId::usageError, "--weights " + weights + ": int8 or int4");
-  options.bits = weights == "int8" ? 8 : 4;
-  options.dataRoot = state.now.options.dataRoot;
-  DYN_TRY(options.block, command.integer("block", options.block));
-  if (command.has("block") && options.bits == 8)
-    return makeError(DiagnosticId::usageError,
-                     "--block goes with --weights int4: int8 has a scale for each column");
-  if (options.block < 16 || options.block > 1024 || (options.block & (options.block - 1)) != 0)
-    return makeError(DiagnosticId::usageError,
-                     "--block " + std::to_string(options.block) + ": a power of two from 16 to 1024");
-  DYN_TRY(const TypedOnnxFile typed, typedOnnxFile(state));
-  const std::string path = typed.model->request().path;
-  DYN_TRY(const onnx::Model model, onnx::openModel(path));
-  DYN_TRY(const onnx::QuantisedModel made, onnx::quantiseWeights(model, options, typed.types));
-  DYN_TRY(const int64_t bytes, writeOnnxPieces(made.file, path, result.file));
-  result.bytesBefore = static_cast<int64_t>(model.source.file->bytes().size()) + made.externalBytesBefore;
-  result.bytesAfter = bytes + made.externalBytesAfter;
-  for (const onnx::QuantisedWeight& weight : made.weights)
-    result.weights.push_back({weight.name, weight.node, weight.op, weight.form, weight.why,
-                              weight.bytesBefore, weight.bytesAfter, weight.relative});
-  return makeView(std::move(result));
-#else
-  return makeError(DiagnosticId::unsupportedFeature, "unsupported: this build writes no ONNX files");
 #endif
 }
 

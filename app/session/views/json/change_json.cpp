@@ -140,10 +140,20 @@ Json viewJson(const QuantiseResult& view) {
     }
     weights.push_back(std::move(item));
   }
-  return {{"files", Json::array({{{"path", view.file}, {"bytes", view.bytesAfter}}})},
-          {"bytes_before", view.bytesBefore},
-          {"bytes_after", view.bytesAfter},
-          {"weights", weights}};
+  Json json = {{"files", Json::array({{{"path", view.file}, {"bytes", view.bytesAfter}}})},
+               {"bytes_before", view.bytesBefore},
+               {"bytes_after", view.bytesAfter},
+               {"weights", weights}};
+  if (view.runsCount == 0) return json;
+  json["runs_count"] = view.runsCount;
+  Json& activations = json["activations"] = Json::array();
+  for (const auto& value : view.activations)
+    activations.push_back({{"name", value.name},
+                           {"low", realJson(value.low)},
+                           {"high", realJson(value.high)},
+                           {"scale", realJson(value.scale)},
+                           {"zero_point", value.zero}});
+  return json;
 }
 
 Json viewJson(const CertificateView& view) {

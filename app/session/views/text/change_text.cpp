@@ -192,6 +192,9 @@ std::string viewText(const ExtractResult& view, const TextOptions&) {
 std::string viewText(const QuantiseResult& view, const TextOptions& options) {
   std::string text = fmt::format("wrote {} ({}, before {})\n", view.file, bytesText(view.bytesAfter),
                                  bytesText(view.bytesBefore));
+  if (view.runsCount > 0)
+    text += fmt::format("{} in u8, by their ranges in {}\n", countText(view.activations.size(), "value"),
+                        countText(view.runsCount, "run"));
   TextRows rows;
   for (const auto& weight : view.weights) {
     const bool changed = !weight.form.empty();
@@ -200,7 +203,14 @@ std::string viewText(const QuantiseResult& view, const TextOptions& options) {
                     changed ? fmt::format("{:.3g}", weight.relative) : "",
                     changed ? weight.form : "stays: " + weight.why});
   }
-  return text + textTable({"weight", "operator", ">before", ">after", ">error", "form"}, rows, options);
+  text += textTable({"weight", "operator", ">before", ">after", ">error", "form"}, rows, options);
+  if (!options.full || view.activations.empty()) return text;
+  TextRows values;
+  for (const auto& value : view.activations)
+    values.push_back({visibleLine(value.name), fmt::format("{:.5g}", value.low),
+                      fmt::format("{:.5g}", value.high), fmt::format("{:.5g}", value.scale),
+                      std::to_string(value.zero)});
+  return text + "\n" + textTable({"value", ">from", ">to", ">scale", ">zero point"}, values, options);
 }
 
 std::string viewText(const CertificateView& view, const TextOptions& options) {

@@ -6,8 +6,8 @@
 
 #include <limits>
 
+#include "frontends/onnx/quantise/weight_quantiser.h"
 #include "frontends/onnx/read/onnx_tensor.h"
-#include "frontends/onnx/write/weight_quantiser.h"
 #include "tests/support/text_module.h"
 #include "tests/unit/frontends/onnx/proto_builder.h"
 

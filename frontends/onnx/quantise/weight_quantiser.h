@@ -29,9 +29,18 @@ struct QuantisedWeight {
   double relative = 0;  // norm of the error over the norm of the weight
 };
 
+// A value whose elements became u8: (number - zero) * scale stands for them.
+struct QuantisedActivation {
+  std::string name;
+  double low = 0, high = 0;  // of its elements, as they were measured
+  float scale = 1;
+  uint8_t zero = 0;
+};
+
 struct QuantisedModel {
   FilePieces file;
-  std::vector<QuantisedWeight> weights;  // of two axes and more, in the order of the file
+  std::vector<QuantisedWeight> weights;          // of two axes and more, in the order of the file
+  std::vector<QuantisedActivation> activations;  // none where weights alone were quantised
   int64_t externalBytesBefore = 0, externalBytesAfter = 0;
 };
 

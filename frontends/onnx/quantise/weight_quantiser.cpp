@@ -1,20 +1,16 @@
-#include "frontends/onnx/write/weight_quantiser.h"
+#include "frontends/onnx/quantise/weight_quantiser.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
 
-#include "frontends/onnx/read/onnx_tensor.h"
-#include "frontends/onnx/read/wire_writer.h"
-#include "frontends/onnx/write/messages.h"
+#include "frontends/onnx/quantise/graph_uses.h"
+#include "frontends/onnx/quantise/new_fields.h"
+#include "frontends/onnx/quantise/signed_bytes.h"
 
 namespace dyn::onnx {
 namespace {
-
-constexpr int64_t kColumnsVersion = 13;  // of ai.onnx: DequantizeLinear takes a scale for each column
 
 // A weight as a matrix of n columns of k elements, whichever way it lies.
 struct Matrix {
@@ -25,53 +21,6 @@ struct Matrix {
     return elements[static_cast<size_t>(transposed ? column * k + row : row * n + column)];
   }
 };
-
-DecodedTensor tensorOf(std::string name, int32_t type, std::vector<int64_t> dims, const void* data,
-                       uint64_t sizeBytes) {
-  DecodedTensor tensor;
-  tensor.name = std::move(name);
-  tensor.onnxType = type;
-  tensor.dims = std::move(dims);
-  for (const int64_t size : tensor.dims) tensor.elementCount *= size;
-  tensor.data = static_cast<const std::byte*>(data);
-  tensor.sizeBytes = sizeBytes;
-  return tensor;
-}
-
-// Up to this version of the format, weights stand among the inputs, too.
-constexpr int64_t kWeightsAreInputs = 3;
-
-Result<std::string> weightFields(const Model& model, const DecodedTensor& tensor) {
-  DYN_TRY(const std::string message, writeTensorProto(tensor));
-  WireWriter out;
-  out.bytes(field::kInitializer, message);
-  if (model.irVersion > kWeightsAreInputs) return out.take();
-  WireWriter shape, tensorType, type, value;
-  for (const int64_t size : tensor.dims) {
-    WireWriter dim;
-    dim.varint(1, static_cast<uint64_t>(size));
-    shape.bytes(1, dim.str());
-  }
-  tensorType.varint(1, static_cast<uint64_t>(tensor.onnxType));
-  tensorType.bytes(2, shape.str());
-  type.bytes(1, tensorType.str());
-  value.bytes(field::kNameOfValue, tensor.name);
-  value.bytes(field::kTypeOfValue, type.str());
-  out.bytes(field::kInput, value.str());
-  return out.take();
-}
-
-std::string nodeFields(const NodeMessage& node) {
-  GraphMessage graph;
-  graph.add(node);
-  return graph.nodes;
-}
-
-int64_t opsetOf(const Model& model) {
-  for (const OperatorSetId& opset : model.opsetImports)
-    if (standardDomain(opset.domain).empty()) return opset.version;
-  return 0;
-}
 
 // A node that reads a weight, and as which input; `through`: the Transpose between, or null.
 struct Reader {
@@ -93,16 +42,13 @@ class Quantiser {
             std::optional<ExternalData> external)
       : model_(model),
         graph_(*model.graph),
+        uses_(*model.graph),
         options_(options),
         types_(types),
         external_(std::move(external)) {}
 
   Result<QuantisedModel> run() {
-    if (options_.bits == 8 && opsetOf(model_) < kColumnsVersion)
-      return makeError(DiagnosticId::unsupportedFeature,
-                       "unsupported: operator set " + std::to_string(opsetOf(model_)) +
-                           " has no DequantizeLinear with a scale for each column; 13 has");
-    collectNames();
+    if (options_.bits == 8) DYN_CHECK(hasChannelScales(model_));
     for (const TensorProto& weight : graph_.initializers) DYN_CHECK(look(weight));
     if (options_.bits == 4 && isAnyChanged_) edit_.opsets["com.microsoft"] = 1;
     DYN_TRY(result_.file, editGraph(model_, std::move(edit_)));
@@ -110,35 +56,6 @@ class Quantiser {
   }
 
  private:
-  void collectNames() {
-    std::vector<const GraphProto*> open{&graph_};
-    while (!open.empty()) {
-      const GraphProto& graph = *open.back();
-      open.pop_back();
-      for (const ValueInfoProto& output : graph.outputs)
-        (&graph == &graph_ ? results_ : inBodies_).insert(output.name);
-      for (const NodeProto& node : graph.nodes) {
-        for (size_t i = 0; i < node.inputs.size(); ++i) {
-          if (&graph == &graph_)
-            readers_[node.inputs[i]].push_back({&node, i});
-          else
-            inBodies_.insert(node.inputs[i]);
-        }
-        for (const Text output : node.outputs) names_.insert(std::string(output));
-        for (const AttributeProto& attribute : node.attributes)
-          for (const GraphProto& body : attribute.graphs()) open.push_back(&body);
-      }
-      for (const TensorProto& weight : graph.initializers) names_.insert(std::string(weight.name));
-      for (const ValueInfoProto& input : graph.inputs) names_.insert(std::string(input.name));
-    }
-  }
-
-  std::string freshName(const std::string& base) {
-    std::string name = base;
-    for (int number = 2; !names_.insert(name).second; ++number) name = base + "_" + std::to_string(number);
-    return name;
-  }
-
   // "": this reader can take the weight in few bits.
   std::string whyNot(const TensorProto& weight, const Reader& reader) const {
     const NodeProto& node = *reader.node;
@@ -173,14 +90,16 @@ class Quantiser {
   // Those behind a Transpose of the matrix in place of it.
   std::vector<Reader> readersOf(const TensorProto& weight) {
     std::vector<Reader> readers;
-    for (const Reader& reader : readers_[weight.name]) {
+    for (const ValueReader& each : uses_.readers(weight.name)) {
+      const Reader reader{each.node, each.input};
       const Text output = reader.node->outputs.empty() ? Text() : reader.node->outputs[0];
-      const bool isOwn = inBodies_.count(output) == 0 && results_.count(output) == 0;
-      if (weight.dims.size() != 2 || !exchangesAxes(*reader.node) || !isOwn || readers_[output].empty()) {
+      const bool isOwn = !uses_.isReadByBody(output) && !uses_.isResult(output);
+      if (weight.dims.size() != 2 || !exchangesAxes(*reader.node) || !isOwn ||
+          uses_.readers(output).empty()) {
         readers.push_back(reader);
         continue;
       }
-      for (const Reader& behind : readers_[output])
+      for (const ValueReader& behind : uses_.readers(output))
         readers.push_back({behind.node, behind.input, reader.node});
     }
     return readers;
@@ -221,8 +140,8 @@ class Quantiser {
     if (readers.empty()) return "nothing reads it in the model's graph";
     for (const Reader& reader : readers)
       if (std::string why = whyNot(weight, reader); !why.empty()) return why;
-    if (inBodies_.count(weight.name) != 0) return "a body reads it, too";
-    if (results_.count(weight.name) != 0) return "it is an output";
+    if (uses_.isReadByBody(weight.name)) return "a body reads it, too";
+    if (uses_.isResult(weight.name)) return "it is an output";
     for (const Reader& reader : readers)
       if (isTransposed(reader) != isTransposed(readers[0])) return "it is read both ways";
     return "";
@@ -293,12 +212,12 @@ class Quantiser {
       }
     row.relative = squares > 0 ? std::sqrt(errors / squares) : 0;
     row.form = "MatMulNBits, 4 bits, blocks of " + std::to_string(block);
-    const std::string numbersName = freshName(row.name + "_q4"), scalesName = freshName(row.name + "_scales");
-    DYN_TRY(std::string made, weightFields(model_, tensorOf(numbersName, kUint8, {matrix.n, blocks, bytes},
-                                                            packed.data(), packed.size())));
+    const std::string numbersName = uses_.freshName(row.name + "_q4"),
+                      scalesName = uses_.freshName(row.name + "_scales");
+    DYN_TRY(std::string made,
+            weightFields(model_, {numbersName, kUint8, {matrix.n, blocks, bytes}, packed.data()}));
     DYN_TRY(const std::string scalesField,
-            weightFields(model_, tensorOf(scalesName, kFloat, {matrix.n, blocks}, scales.data(),
-                                          scales.size() * sizeof(float))));
+            weightFields(model_, {scalesName, kFloat, {matrix.n, blocks}, scales.data()}));
     edit_.replaced[weight.bytes.data()] = made + scalesField;
     for (const Reader& reader : readers) {
       const NodeProto& node = *reader.node;
@@ -307,7 +226,7 @@ class Quantiser {
       const std::string output(node.outputs[0]);
       NodeMessage product{.op = "MatMulNBits",
                           .inputs = {std::string(node.inputs[0]), numbersName, scalesName},
-                          .outputs = {hasBias ? freshName(output + "_product") : output}};
+                          .outputs = {hasBias ? uses_.freshName(output + "_product") : output}};
       product.domain = "com.microsoft";
       product.name = node.name;
       product.attributes.integer("K", matrix.k);
@@ -332,34 +251,21 @@ class Quantiser {
       row.why = "it would not be smaller";
       return {};
     }
-    std::vector<int8_t> numbers(matrix.elements.size());
-    std::vector<float> scales(static_cast<size_t>(matrix.n));
-    double squares = 0, errors = 0;
-    for (int64_t column = 0; column < matrix.n; ++column) {
-      float largest = 0;
-      for (int64_t i = 0; i < matrix.k; ++i) largest = std::max(largest, std::abs(matrix.at(i, column)));
-      // Of the smallest numbers it would be 0.
-      const float scale = largest / 127.0f > 0 ? largest / 127.0f : 1.0f;
-      scales[static_cast<size_t>(column)] = scale;
-      for (int64_t i = 0; i < matrix.k; ++i) {
-        const float x = matrix.at(i, column), number = std::clamp(std::nearbyint(x / scale), -127.0f, 127.0f);
-        const int64_t place = matrix.transposed ? column * matrix.k + i : i * matrix.n + column;
-        numbers[static_cast<size_t>(place)] = static_cast<int8_t>(number);
-        addError(x, number * scale, squares, errors);
-      }
-    }
-    row.relative = squares > 0 ? std::sqrt(errors / squares) : 0;
+    const size_t columns = matrix.transposed ? 0 : 1;
+    const SignedBytes bytes = signedBytes(matrix.elements, weight.dims, columns);
+    row.relative = bytes.relative;
     row.form = "DequantizeLinear, 8 bits, a scale for each column";
-    const std::string numbersName = freshName(row.name + "_q8"), scalesName = freshName(row.name + "_scales");
-    DYN_TRY(const std::string made,
-            weightFields(model_, tensorOf(numbersName, kInt8, {weight.dims.begin(), weight.dims.end()},
-                                          numbers.data(), numbers.size())));
+    const std::string numbersName = uses_.freshName(row.name + "_q8"),
+                      scalesName = uses_.freshName(row.name + "_scales");
+    DYN_TRY(
+        const std::string made,
+        weightFields(model_,
+                     {numbersName, kInt8, {weight.dims.begin(), weight.dims.end()}, bytes.numbers.data()}));
     DYN_TRY(const std::string scalesField,
-            weightFields(model_, tensorOf(scalesName, kFloat, {matrix.n}, scales.data(),
-                                          scales.size() * sizeof(float))));
+            weightFields(model_, {scalesName, kFloat, {matrix.n}, bytes.scales.data()}));
     edit_.replaced[weight.bytes.data()] = made + scalesField;
     NodeMessage node{.op = "DequantizeLinear", .inputs = {numbersName, scalesName}, .outputs = {row.name}};
-    node.attributes.integer("axis", matrix.transposed ? 0 : 1);
+    node.attributes.integer("axis", static_cast<int64_t>(columns));
     edit_.first += nodeFields(node);
     return {};
   }
@@ -371,12 +277,10 @@ class Quantiser {
 
   const Model& model_;
   const GraphProto& graph_;
+  GraphUses uses_;
   const QuantiseOptions& options_;
   const TypesByName& types_;
-  std::optional<ExternalData> external_;                   // none: the model lies in memory
-  std::unordered_map<Text, std::vector<Reader>> readers_;  // in the model's graph
-  std::unordered_set<Text> inBodies_, results_;
-  std::unordered_set<std::string> names_;
+  std::optional<ExternalData> external_;  // none: the model lies in memory
   bool isAnyChanged_ = false;
   GraphEdit edit_;
   QuantisedModel result_;
@@ -386,11 +290,7 @@ class Quantiser {
 
 Result<QuantisedModel> quantiseWeights(const Model& model, const QuantiseOptions& options,
                                        const TypesByName& types) {
-  std::optional<ExternalData> external;
-  if (!model.folder.empty()) {  // of a file
-    DYN_TRY(external, ExternalData::atFolder(model.folder));
-    if (!options.dataRoot.empty()) DYN_CHECK(external->allowLinks(options.dataRoot));
-  }
+  DYN_TRY(std::optional<ExternalData> external, externalDataOf(model, options.dataRoot));
   return Quantiser(model, options, types, std::move(external)).run();
 }
 
