@@ -44,8 +44,9 @@ constexpr auto kElementwise = std::to_array<std::string_view>({"Abs",
 constexpr auto kMoves = std::to_array<std::string_view>(
     {"DepthToSpace", "Dropout", "Flatten", "GlobalMaxPool", "Identity", "MaxPool", "Reshape", "Slice",
      "SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze"});
-constexpr auto kMeansAndJoins = std::to_array<std::string_view>(
-    {"AveragePool", "Concat", "GlobalAveragePool", "Pad", "Resize", "Upsample"});
+// Each element of the result follows from several, or is new.
+constexpr auto kMixes =
+    std::to_array<std::string_view>({"AveragePool", "GlobalAveragePool", "Pad", "Resize", "Upsample"});
 
 template <size_t count>
 bool isOneOf(const std::array<std::string_view, count>& names, std::string_view name) {
@@ -87,7 +88,7 @@ class Planner {
   }
 
  private:
-  enum class Kind { other, product, elementwise, move, meanOrJoin };
+  enum class Kind { other, product, elementwise, join, move, mix };
   struct NodeFacts {
     Kind kind = Kind::other;
     size_t product = 0;             // of plan_.products
@@ -124,7 +125,8 @@ class Planner {
     const AttributeProto* mode = node.attribute("mode");
     if ((op == "Resize" || op == "Upsample") && (!mode || mode->s == "nearest")) return Kind::move;
     if (isOneOf(kMoves, op)) return Kind::move;
-    return isOneOf(kMeansAndJoins, op) || isSpatialMean(node) ? Kind::meanOrJoin : Kind::other;
+    if (op == "Concat") return Kind::join;
+    return isOneOf(kMixes, op) || isSpatialMean(node) ? Kind::mix : Kind::other;
   }
 
   // A mean over the places of an image, by its axes.
@@ -274,7 +276,8 @@ class Planner {
       if (facts.kind == Kind::elementwise) {
         const NodeProto* maker = makerOf(input);
         const auto made = maker ? facts_.find(maker) : facts_.end();
-        const bool isChain = made != facts_.end() && made->second.kind == Kind::elementwise;
+        const bool isChain = made != facts_.end() &&
+                             (made->second.kind == Kind::elementwise || made->second.kind == Kind::join);
         if (isChain || isWithinProduct(input)) continue;
       }
       isBytes_.insert(input);

@@ -22,7 +22,12 @@
 
 namespace dyn::onnx {
 
+// Not to be copied: pieces of a copy would lie in what `made` of the original holds.
 struct FilePieces {
+  FilePieces() = default;
+  FilePieces(FilePieces&&) = default;
+  FilePieces& operator=(FilePieces&&) = default;
+
   std::shared_ptr<const MappedFile> source;
   std::deque<std::string> made;
   std::vector<std::string_view> pieces;  // of both: the new file

@@ -198,7 +198,8 @@ std::string viewText(const QuantiseResult& view, const TextOptions& options) {
   TextRows rows;
   for (const auto& weight : view.weights) {
     const bool changed = !weight.form.empty();
-    rows.push_back({visibleLine(weight.name), weight.op, bytesText(weight.bytesBefore),
+    rows.push_back({visibleLine(weight.name), weight.op,
+                    weight.bytesBefore > 0 ? bytesText(weight.bytesBefore) : "",  // none: no constant
                     changed ? bytesText(weight.bytesAfter) : "",
                     changed ? fmt::format("{:.3g}", weight.relative) : "",
                     changed ? weight.form : "stays: " + weight.why});
