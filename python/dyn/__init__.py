@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._generate import Generated, Generation, GenerationStatistics, Token
     from ._packages import Package, packaged
     from ._predictor import DynPredictor
+    from ._quantise import quantise
     from ._server import Request, Served, Server, ServerStatistics
 
 __version__ = "0.1.0"
@@ -31,11 +32,11 @@ __all__ = [
     "Diff", "Dim", "DynPredictor", "Error", "Explanation", "FileError", "Generated", "Generation",
     "GenerationStatistics", "Graph", "InputError", "InternalError", "Kernel", "KernelTime", "Limit", "MemoryLimitError", "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan",
     "Package", "Port", "Prediction", "Profile", "QueueFull", "Request", "Result", "RunStatistics", "Served", "Server", "ServerStatistics",
-    "ShutDown", "ThreadPool", "Token", "Unsupported", "UsageError", "from_torch", "load", "packaged",
+    "ShutDown", "ThreadPool", "Token", "Unsupported", "UsageError", "from_torch", "load", "packaged", "quantise",
 ]
 
 
-_ELSEWHERE = {"from_torch": "_from_torch", "DynPredictor": "_predictor", "Package": "_packages", "packaged": "_packages",
+_ELSEWHERE = {"from_torch": "_from_torch", "DynPredictor": "_predictor", "quantise": "_quantise", "Package": "_packages", "packaged": "_packages",
               "Context": "_context", "RunStatistics": "_context",
               **dict.fromkeys(("Generated", "Generation", "GenerationStatistics", "Token"), "_generate"),
               **dict.fromkeys(("Request", "Served", "Server", "ServerStatistics"), "_server")}
