@@ -16,8 +16,8 @@ std::string folderOf(const std::string& path);
 std::string fileNameOf(const std::string& path);
 
 bool isFolder(const std::string& path);
-// Names in the folder that begin with `prefix`, shorter ones first, so that name_2 stands before name_10. None
-// where there is no such folder.
+// Names in the folder that begin with `prefix`, shorter ones first, so that name_2 stands before name_10.
+// None where there is no such folder.
 std::vector<std::string> membersOf(const std::string& folder, const std::string& prefix);
 
 }  // namespace dyn

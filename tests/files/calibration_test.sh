@@ -30,7 +30,8 @@ cp made/x.npy folders/second/x.npy && cp made/more.npy folders/second/more.npy
 printf '{"inputs": {"x": "@folders/first/x.npy", "more": [[0,1,2]]}}\n{"inputs": {"x": "@folders/second/x.npy", "more": "@folders/second/more.npy"}}\n' >runs.jsonl
 
 quantise() { "$DYNREPL" quantise net.onnx --weights int8 -o made.onnx --json -q "$@"; }
-ranges() { python3 -c 'import json, sys
+PYTHON="$("$SOURCE/tests/tools/python.sh")"
+ranges() { "$PYTHON" -c 'import json, sys
 print(*("%s %g..%g" % (a["name"], a["low"], a["high"]) for a in json.load(sys.stdin)["activations"]))'; }
 wanted="x -7..5 more 0..8"
 for data in folders folders/ runs.jsonl; do

@@ -73,6 +73,7 @@ REWRITES = {
     "compiler/passes/quantisation/quantise.cpp": "add cast conv conv_integer dequantize_linear div dynamic_quantize_linear equal "
                                     "matmul matmul_integer max max_pool min mul quantize_linear reduce_max reduce_min relu "
                                     "round sub transpose unsqueeze where",
+    "compiler/passes/quantisation/saturation.cpp": "clip quantize_linear relu",
     "compiler/passes/analysis/batch_rows.cpp": "conv_integer_packed conv_packed gemm_packed",
     "compiler/passes/tiling/batch_slices.cpp": "concat_from_sequence list list_append reshape",
     "compiler/passes/tiling/row_loop.cpp": "concat_from_sequence list list_append reshape",

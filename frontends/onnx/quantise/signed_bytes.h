@@ -1,5 +1,5 @@
-// Weights in 8 bits with a sign, and a scale for each channel: the largest magnitude of a channel becomes 127.
-// Rounding is to nearest, halves to even.
+// Weights in 8 bits with a sign, and a scale for each channel: the largest magnitude of a channel becomes
+// 127. Rounding is to nearest, halves to even.
 #pragma once
 
 #include <cstdint>

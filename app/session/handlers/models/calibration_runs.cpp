@@ -25,7 +25,7 @@ FolderParts partsOfFolder(const std::string& folder) {
   return parts;
 }
 
-std::vector<std::string> namesOf(const Signature& signature) {
+std::vector<std::string> portNames(const Signature& signature) {
   std::vector<std::string> names;
   for (const Port& port : signature.inputs) names.push_back(port.info.name);
   return names;
@@ -37,7 +37,7 @@ bool isGiven(const std::string& name, const std::vector<std::string>& given) {
   });
 }
 
-std::string listOf(const std::vector<std::string>& names) {
+std::string commaList(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
@@ -50,13 +50,13 @@ Result<RunCase> runOfFolder(const Signature& signature, const std::string& folde
   const FolderParts parts = partsOfFolder(folder);
   for (const std::string& file : parts.files) {
     const std::string name = file.substr(file.rfind('/') + 1), stem = name.substr(0, name.rfind('.'));
-    const std::vector<std::string> inputs = namesOf(signature);
+    const std::vector<std::string> inputs = portNames(signature);
     const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const std::string& one) {
       return one == stem || fileNameOf(std::string_view(one)) == stem;
     });
     if (input == inputs.end())
       return makeError(DiagnosticId::usageError,
-                       file + ": " + stem + " is no input of the model; it takes " + listOf(inputs));
+                       file + ": " + stem + " is no input of the model; it takes " + commaList(inputs));
     run.inputs.push_back(*input + "=@" + file);
   }
   if (run.inputs.empty())
@@ -68,13 +68,13 @@ Result<std::vector<RunCase>> runsOfFiles(const Signature& signature, const std::
                                          const std::vector<std::string>& files,
                                          const std::vector<std::string>& given) {
   std::vector<std::string> open;
-  for (const std::string& name : namesOf(signature))
+  for (const std::string& name : portNames(signature))
     if (!isGiven(name, given)) open.push_back(name);
   if (open.size() != 1)
     return makeError(DiagnosticId::usageError,
                      folder + ": a folder of files has the values of one input; " +
                          (open.empty() ? "all are given by --input"
-                                       : "these are not given: " + listOf(open) +
+                                       : "these are not given: " + commaList(open) +
                                              ". Put the files of a run into a folder of its own, called "
                                              "like the inputs"));
   std::vector<RunCase> runs;

@@ -16,8 +16,8 @@ namespace dyn {
 //   a folder of folders          each a run: NAME.npy, NAME.png, ... for each input
 //   a folder of files            each a run: the value of the one input that `given` says nothing of
 //
-// `given`: NAME=SPEC of inputs that are the same in all runs. Files whose names begin with a dot are left out.
-// Errors: fileError, fileFormat; usageError for a file that is the value of no input.
+// `given`: NAME=SPEC of inputs that are the same in all runs. Files whose names begin with a dot are left
+// out. Errors: fileError, fileFormat; usageError for a file that is the value of no input.
 Result<std::vector<RunCase>> calibrationRuns(const Signature& signature, const std::string& path,
                                              const std::vector<std::string>& given);
 
