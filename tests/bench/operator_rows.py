@@ -268,6 +268,9 @@ row("ConvTranspose", "x:f32[n,32,h,w] k:f32[32,16,3,3]", "", [{"strides": [2, 2]
 row("ConvInteger", "x:u8[n,32,h,w] k:u8[32,32,3,3] z:u8[]", "", [{"pads": [1, 1, 1, 1]}], sizes=CONVOLUTIONS)
 row("QLinearConv", "x:u8[n,32,h,w] xs=f32:0.02 xz=u8:12 k:T[32,32,3,3] ks=f32:0.03 kz=T:0 ys=f32:0.05 yz=u8:7", "u8 i8", [{"pads": [1, 1, 1, 1]}], sizes=CONVOLUTIONS,
     shows="conv_integer")
+for kernel, group in (("32,1,3,3", 32), ("64,1,3,3", 32), ("32,8,3,3", 4)):  # a filter a channel, two, groups of eight
+    row("QLinearConv", f"x:u8[n,32,h,w] xs=f32:0.02 xz=u8:12 k:i8[{kernel}] ks=f32:0.03 kz=i8:0 ys=f32:0.05 yz=u8:7", "", [{"pads": [1, 1, 1, 1], "group": group}], sizes=CONVOLUTIONS,
+        shows="conv_integer")
 row("Col2Im", "x:f32[n,72,m] i=[32,32] k=[3,3]", sizes=[{"n": 1, "m": 900}, {"n": 8, "m": 900}, {"n": 64, "m": 900}], shows="col2im")
 row("DeformConv", "x:f32[n,8,h,w] k:f32[8,8,3,3] o:f32[n,18,h,w]", "", [{"pads": [1, 1, 1, 1]}], opset=19, sizes=[{"n": 1, "h": 8, "w": 8}, {"n": 1, "h": 32, "w": 32}, {"n": 1, "h": 96, "w": 96}])
 POOLS = [{"kernel_shape": [2, 2], "strides": [2, 2]}, {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}, {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}]

@@ -25,10 +25,12 @@ struct ByteConvolution {
   }
 };
 
-// One filter and one channel a group, whose rows with their padding are no longer than memory may be: strides
-// far beyond the image go as other convolutions do.
+// One channel and a few filters a group, whose rows with their padding are no longer than memory may be:
+// strides far beyond the image go as other convolutions do.
 inline bool isDepthwise(const Convolution& c) {
-  if (c.channels != 1 || c.filters != 1) return false;
+  constexpr int64_t kFewFilters = 8;  // more of them fill the lanes of a product
+  if (c.channels != 1 || c.filters < 1 || (c.filters > 1 && (c.groups == 1 || c.filters > kFewFilters)))
+    return false;
   constexpr double kMostBytes = 1 << 26;
   const auto real = [](int64_t x) { return static_cast<double>(x); };
   const double width = std::max(real(c.output[2]), 1.0),
@@ -37,8 +39,8 @@ inline bool isDepthwise(const Convolution& c) {
   return real(c.kernel[0]) * (rows * real(c.stride[1]) + real(c.reach(1)) + 1) * length < kMostBytes;
 }
 
-// One filter and one channel a group: each channel is framed with its padding, a few rows at a time, and
-// summed row by row of the output.
+// One channel and a few filters a group: for each filter the channel is framed with its padding, a few rows at
+// a time, and summed row by row of the output.
 Status byteDepthwise(FlatCall& memory, const ByteConvolution& p);
 // Elements of scratch memory it takes.
 int64_t byteDepthwiseScratch(const FlatCall& call, const Convolution& c);

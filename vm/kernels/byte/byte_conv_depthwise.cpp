@@ -100,7 +100,7 @@ Status byteDepthwise(FlatCall& memory, const ByteConvolution& p) {
   Scratch scratch(memory, 0, plan.tasks, plan.own());
   if (!scratch) return scratch.status();
   EpilogueFault fault;
-  p.call.split(c.batch * c.groups, plan.tasks, [&](int64_t begin, int64_t end) {
+  p.call.split(c.batch * c.groups * c.filters, plan.tasks, [&](int64_t begin, int64_t end) {
     float* own = scratch.next();
     auto* frame = reinterpret_cast<uint8_t*>(own);
     auto* list = reinterpret_cast<const uint8_t**>(own + plan.frameElements);
@@ -110,9 +110,9 @@ Status byteDepthwise(FlatCall& memory, const ByteConvolution& p) {
     // The padding of a frame that holds a whole image is written once.
     const bool whole =
         plan.rows == c.output[1] && c.output[0] == 1 && c.kernel[0] == 1 && c.input[0] == 1 && c.pad[0] == 0;
-    for (int64_t plane = begin; plane < end && !p.call.cancelled(); ++plane) {
+    for (int64_t plane = begin; plane < end && !p.call.cancelled(); ++plane) {  // of the result
       bool small = true;
-      const int32_t sum = readWeights(p, plane % c.groups, plan, weights, words, small);
+      const int32_t sum = readWeights(p, plane % (c.groups * c.filters), plan, weights, words, small);
       ByteWindow window;
       window.rows = list;
       window.rowCount = plan.windowRows;
@@ -122,7 +122,7 @@ Status byteDepthwise(FlatCall& memory, const ByteConvolution& p) {
       window.weights = weights;
       window.words = small ? words : nullptr;
       window.first = static_cast<int32_t>(0u - static_cast<uint32_t>(sum) * static_cast<uint32_t>(zero));
-      const uint8_t* x = p.x->as<uint8_t>() + plane * c.inputSize();
+      const uint8_t* x = p.x->as<uint8_t>() + plane / c.filters * c.inputSize();
       for (int64_t step = 0; step < c.output[0] * c.output[1];) {
         const int64_t slice = step / c.output[1], row = step % c.output[1],
                       rows = std::min(plan.rows, c.output[1] - row), first = step * width,

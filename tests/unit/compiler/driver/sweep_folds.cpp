@@ -473,6 +473,16 @@ void addWindows(std::vector<SweepRow>& rows) {
                   {"pads = [1, 1, 1, 1]", "strides = [2, 1], dilations = [1, 2]"},
                   {},
                   wide});
+  // One filter a channel, and two.
+  for (const char* parameters :
+       {"%x u8[n, 3, h, w], %k i8[3, 1, 3, 3], %z u8[]", "%x u8[n, 3, h, w], %k i8[6, 1, 3, 3], %z u8[]"})
+    rows.push_back({"conv_integer",
+                    "",
+                    parameters,
+                    "conv_integer(%x, %k, %z) {group = 3, A}",
+                    {"pads = [1, 1, 1, 1]", "strides = [2, 1], dilations = [1, 2]"},
+                    {},
+                    wide});
   rows.push_back({"conv_integer_packed",
                   "",
                   "%x u8[n, h, w, 4], %k i8[6, 36], %z u8[]",
