@@ -39,8 +39,8 @@ inline bool isDepthwise(const Convolution& c) {
   return real(c.kernel[0]) * (rows * real(c.stride[1]) + real(c.reach(1)) + 1) * length < kMostBytes;
 }
 
-// One channel and a few filters a group: for each filter the channel is framed with its padding, a few rows at
-// a time, and summed row by row of the output.
+// One channel and a few filters a group: for each filter the channel is framed with its padding, a few rows
+// at a time, and summed row by row of the output.
 Status byteDepthwise(FlatCall& memory, const ByteConvolution& p);
 // Elements of scratch memory it takes.
 int64_t byteDepthwiseScratch(const FlatCall& call, const Convolution& c);
