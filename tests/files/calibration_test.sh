@@ -43,6 +43,8 @@ done
 # ONNX data sets.
 "$DYNREPL" quantise "$SOURCE/samples/models/keyword/model.onnx" --weights int8 --calibration "$SOURCE/samples/models/keyword" -o keyword.onnx -q >out || fail "data sets"
 grep -q "in u8, by their ranges in 5 runs" out || fail "data sets: $(head -2 out)"
+"$DYNREPL" quantise net.onnx --weights int8 --calibration folders --exclude v -o made.onnx -q >out
+grep -qE "^v .*stays: excluded" out || fail "--exclude v: $(cat out)"
 # A hidden file is none of the runs.
 touch folders/.hidden && quantise --calibration folders >/dev/null
 
@@ -67,7 +69,7 @@ grep -q "in half/run" err || fail "no place: $(cat err)"
 run --input 'x=[[1,2,3,nan]]' --input 'more=[[0,1,2]]'
 mkdir -p nan/run && cp made/*.npy nan/run/
 refused 2 "the value x has an element that is not a number" --calibration nan
-refused 2 "--exclude nothing: the model's graph has no such node" --calibration folders --exclude nothing
+refused 2 "--exclude nothing: the model's graph has no such node or weight" --calibration folders --exclude nothing
 refused 2 "above 50, and at most 100" --calibration folders --percentile 20
 refused 2 "goes with --calibration" --percentile 99
 code=0

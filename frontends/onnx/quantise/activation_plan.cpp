@@ -146,7 +146,8 @@ class Planner {
     if (noteConstant(node)) return;
     NodeFacts& facts = facts_[&node];
     facts.kind = kindOf(node);
-    const bool isExcluded = excluded_.count(node.name) != 0;
+    const bool isExcluded =
+        excluded_.count(node.name) != 0 || (node.inputs.size() > 1 && excluded_.count(node.inputs[1]) != 0);
     if (facts.kind == Kind::product) {
       facts.product = plan_.products.size();
       plan_.products.push_back(productOf(node));

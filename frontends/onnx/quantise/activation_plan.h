@@ -42,7 +42,8 @@ struct ActivationPlan {
   std::vector<PlannedValue> values;      // a value behind the one that it is like
 };
 
-// `types` of values of the graph. `excluded`: nodes that stay, by name.
+// `types` of values of the graph. `excluded`: nodes that stay, by their names or those of
+// their weights.
 ActivationPlan planActivations(const Model& model, const GraphUses& uses, const TypesByName& types,
                                const std::set<std::string, std::less<>>& excluded);
 

@@ -29,7 +29,8 @@ using RangesByName = std::map<std::string, ElementRange, std::less<>>;
 
 class ActivationQuantiser {
  public:
-  // `model` and `types`, of values of its graph, outlive this. `excluded`: names of nodes that stay f32.
+  // `model` and `types`, of values of its graph, outlive this. `excluded`: nodes that stay f32, by
+  // their names or those of their weights.
   ActivationQuantiser(const Model& model, const TypesByName& types,
                       const std::set<std::string, std::less<>>& excluded);
 

@@ -46,12 +46,14 @@ Result<onnx::QuantiseOptions> quantiseOptions(const SessionState& state, const C
 Result<std::set<std::string, std::less<>>> excludedNodes(const onnx::Model& model, const Command& command) {
   std::set<std::string, std::less<>> excluded;
   std::vector<std::string_view> names;
-  for (const onnx::NodeProto& node : model.graph->nodes)
+  for (const onnx::NodeProto& node : model.graph->nodes) {
     if (!node.name.empty()) names.push_back(node.name);
+    if (node.inputs.size() > 1) names.push_back(node.inputs[1]);
+  }
   for (const std::string& name : command.all("exclude")) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      Error error =
-          makeError(DiagnosticId::usageError, "--exclude " + name + ": the model's graph has no such node");
+      Error error = makeError(DiagnosticId::usageError,
+                              "--exclude " + name + ": the model's graph has no such node or weight");
       const std::string near = suggestion(name, names);
       if (!near.empty()) return std::move(error).note("did you mean " + near + "?");
       return error;
