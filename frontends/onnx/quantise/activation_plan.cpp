@@ -40,6 +40,9 @@ constexpr auto kElementwise = std::to_array<std::string_view>({"Abs",
                                                                "Swish",
                                                                "Tanh",
                                                                "ThresholdedRelu"});
+// Those of them that take many instructions: from bytes to bytes they are tables.
+constexpr auto kSlowFunctions = std::to_array<std::string_view>(
+    {"Celu", "Elu", "Erf", "Gelu", "Mish", "Selu", "Sigmoid", "Softplus", "Swish", "Tanh"});
 // Each element of the result is one of the operand.
 constexpr auto kMoves = std::to_array<std::string_view>(
     {"DepthToSpace", "Dropout", "Flatten", "GlobalMaxPool", "Identity", "MaxPool", "Reshape", "Slice",
@@ -253,14 +256,15 @@ class Planner {
                        [&](Text output) { return isWanted_.count(output) != 0; });
   }
 
-  // A product computes a function of its sums by itself: they need not be bytes in between.
+  // A product computes a function of its sums by itself, where that costs less than a table for bytes: they
+  // need not be bytes in between.
   bool isWithinProduct(Text name) const {
     const NodeProto* maker = makerOf(name);
     const auto facts = maker ? facts_.find(maker) : facts_.end();
     if (facts == facts_.end() || facts->second.kind != Kind::product) return false;
     const auto readers = uses_.readers(name);
     if (readers.size() != 1 || uses_.isResult(name) || uses_.isReadByBody(name)) return false;
-    return activationsOf(*readers[0].node).size() == 1;
+    return activationsOf(*readers[0].node).size() == 1 && !isOneOf(kSlowFunctions, readers[0].node->opType);
   }
 
   void findBytes(const NodeProto& node) {

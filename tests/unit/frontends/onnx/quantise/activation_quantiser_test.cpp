@@ -108,6 +108,14 @@ TEST_F(ActivationQuantiserTest, AFunctionBehindAProductIsPartOfIt) {
   EXPECT_THAT(measured(source), ElementsAre("x", "r"));
 }
 
+// It takes more instructions than a table of bytes.
+TEST_F(ActivationQuantiserTest, ASlowFunctionIsOneFromBytesToBytes) {
+  const Model source = model(convolution("x", "c") + Msg().sub(1, test::node("Tanh", {"c"}, {"t"})) +
+                                 convolution("t", "y") + kernel(),
+                             "y");
+  EXPECT_THAT(measured(source), ElementsAre("x", "c", "t"));
+}
+
 // SiLU reads its operand twice.
 TEST_F(ActivationQuantiserTest, AFunctionOfTwoStepsIsOneFromBytesToBytes) {
   const Model source =
