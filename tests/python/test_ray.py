@@ -176,6 +176,31 @@ class Cluster(unittest.TestCase):
             self.assertGreater(totals[0], weights.nbytes * 0.9)
             self.assertLess(totals[1], 1.3 * totals[0])
 
+    def test_stuck_is_replaced(self):
+        """Replicas whose request has no answer, and whose process does nothing, make way for others."""
+        handle = self.run_app(models.text(LOOP), num_replicas=1, stuck_after_s=1, health_check_period_s=0.5,
+                              health_check_timeout_s=2)
+        x, few = np.ones(4, np.float32), np.array(3)
+
+        def pid_of_new(old):
+            end = time.monotonic() + 120
+            while time.monotonic() < end:
+                try:
+                    np.testing.assert_array_equal(dyn.serving.ray.call(handle, {"x": x, "trips": few}, attempts=30)["y"], x)
+                    if (pid := handle.info.remote().result(timeout_s=5)["pid"]) != old:
+                        return pid
+                except (ray.exceptions.RayError, TimeoutError):
+                    pass
+                time.sleep(0.2)
+            self.fail("the replica was not replaced")
+        first = pid_of_new(None)
+        endless = handle.ask.remote({"x": x, "trips": np.array(10**15)})
+        with self.assertRaises(ray.exceptions.RayError):
+            endless.result(timeout_s=120)
+        second = pid_of_new(first)
+        os.kill(second, signal.SIGSTOP)
+        pid_of_new(second)
+
     def test_killed(self):
         """A replica, then a node go while requests run: each is answered, and rightly."""
         node = self.cluster.add_node(**node_options())
@@ -216,7 +241,8 @@ class Cluster(unittest.TestCase):
         rows = [{"id": i, "tokens": random.integers(0, 50, 1 + i % 9)} for i in range(50)]
         bert = dyn.load(models.BERT, threads=1)
         made = ray.data.from_items(rows).map_batches(
-            dyn.DynPredictor, fn_constructor_args=(dyn.packaged(bert),), concurrency=2, batch_size=16, num_cpus=0.1,
+            dyn.DynPredictor, fn_constructor_args=(dyn.packaged(bert),), compute=ray.data.ActorPoolStrategy(size=2),
+            batch_size=16, num_cpus=0.1,
             fn_constructor_kwargs={"columns": {"input_ids": "tokens"}, "outputs": {"last_hidden_state": "hidden"},
                                    "keep": ("id",), "lengths": "attention_mask"}).take_all()
         self.assertEqual(sorted(row["id"] for row in made), list(range(50)))

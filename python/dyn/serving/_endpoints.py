@@ -119,25 +119,14 @@ def _findings(error: Exception) -> str:
 
 
 def _http_input(one: Any, body: memoryview, at: int) -> tuple[RequestInput, int]:
-    if not isinstance(one, dict) or not isinstance(one.get("name"), str):
-        raise wrong_input("an input has no name")
-    what = f"input '{one['name']}'"
-    shape, datatype, parameters = one.get("shape"), one.get("datatype"), one.get("parameters") or {}
-    if not isinstance(shape, list) or not isinstance(datatype, str) or not isinstance(parameters, dict):
-        raise wrong_input(f"{what}: shape is a list, datatype a string, parameters an object")
-    if "shared_memory_region" in parameters:
-        raise Unsupported(f"unsupported: {what} in shared memory", "E0502")
-    if parameters.get("content_type") not in (None, "np", "str"):
-        raise Unsupported(f"unsupported: {what} with content_type {parameters['content_type']!r}: np or str", "E0502")
-    size = parameters.get("binary_data_size")
+    head = _tensors.head_of(one)
+    what, size = f"input '{head.name}'", head.parameters.get("binary_data_size")
     if size is None:
-        if "data" not in one:
-            raise wrong_input(f"{what}: it has neither data nor binary_data_size")
-        return _input(one["name"], datatype, shape, _tensors.from_list(one["data"], datatype, shape, what), None), at
+        return _input(head.name, head.datatype, head.shape, _tensors.from_json(one, head), None), at
     if type(size) is not int or not 0 <= size <= len(body) - at:
         raise wrong_input(f"{what}: binary_data_size {size}, but {len(body) - at} bytes are left in the body")
-    array = _tensors.from_bytes(body[at:at + size], datatype, shape, what)
-    return _input(one["name"], datatype, shape, array, None), at + size
+    array = _tensors.from_bytes(body[at:at + size], head.datatype, head.shape, what)
+    return _input(head.name, head.datatype, head.shape, array, None), at + size
 
 
 def _http_response(made: InferenceResponse, binary: set[str] | None, headers: dict[str, str] | None) -> Response:
