@@ -24,10 +24,11 @@ class Sequence(AsyncIterator[Token]):
     """The tokens of one prompt as they come, by `async for` in the loop that asked for them. A task that is cancelled
     while it waits, or aclose(), ends the sequence."""
 
-    def __init__(self, end: Callable[[], None]) -> None:
+    def __init__(self, cancel: Callable[[int], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._told: asyncio.Queue[Token | Error] = asyncio.Queue()
-        self._end = end
+        self._cancel = cancel
+        self._number = -1  # of the generator, which gives it
         self._has_ended = False
 
     def tell(self, said: Token | Error) -> None:
@@ -57,7 +58,7 @@ class Sequence(AsyncIterator[Token]):
     async def aclose(self) -> None:
         if not self._has_ended:
             self._has_ended = True
-            self._end()
+            self._cancel(self._number)
 
 
 class SharedSteps:
@@ -95,11 +96,11 @@ class SharedSteps:
                 raise ShutDown("the decoder takes no prompts any more")
             if len(self._open) >= self._max_queue:
                 raise QueueFull(f"{len(self._open)} sequences have not ended, and max_queue is {self._max_queue}")
-            number = _submit(self._handle, prompt, 0, None, options)
-            made = Sequence(lambda: self._handle.cancel(number))
+            made = Sequence(self._handle.cancel)
+            made._number = _submit(self._handle, prompt, 0, None, options)
             if not self._open:
                 self._last_progress = time.monotonic()
-            self._open[number] = made
+            self._open[made._number] = made
             self._changed.notify()
         return made
 

@@ -17,6 +17,7 @@ import numpy as np
 
 import dyn
 import models
+import test_generate
 from test_server import LOOP
 from test_serving import free_ports
 
@@ -111,10 +112,98 @@ class Cluster(unittest.TestCase):
         x = {"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1, 2.5]}
         self.assertEqual(post({"inputs": [x]}), (200, {"outputs": [
             {"name": "y", "datatype": "FP32", "shape": [1, 2], "data": [2, 5]}]}))
-        for wrong in ({}, [], {"inputs": [{}]}, {"inputs": []}, {"inputs": [{**x, "datatype": "INT64"}]},
-                      {"inputs": [{**x, "shape": [3]}]}):
+        self.assertEqual(post({"inputs": [x], "outputs": [{"name": "y"}]})[0], 200)
+        other = [{"datatype": "INT64"}, {"datatype": ["FP32"]}, {"shape": [3]}, {"shape": 2}, {"shape": None},
+                 {"shape": [1] * 70 + [2]}, {"shape": [2**62, 0], "data": []}, {"shape": [2**70, 0], "data": []},
+                 {"name": "X"}, {"name": ["x"]}, {"data": "ab"}, {"data": {"a": 1}}, {"data": [1e300, 1]},
+                 {"parameters": {"binary_data_size": 8}}]
+        for wrong in ({}, [], {"inputs": "x"}, {"inputs": [{}]}, {"inputs": []}, {"inputs": [x, x]},
+                      {"inputs": [x], "outputs": [{"name": "z"}]}, {"inputs": [x], "outputs": 3},
+                      *({"inputs": [{**x, **one}]} for one in other)):
             status, said = post(wrong)
             self.assertEqual((status, list(said)), (400, ["error"]), said)
+
+    def run_decoder(self, model, **how):
+        """(handle, its path over HTTP)."""
+        how = {"num_replicas": 1, "ray_actor_options": PROCESSOR, "health_check_timeout_s": 120, **how}
+        route = "/" + self._testMethodName
+        handle = serve.run(dyn.serving.ray.decoder_deployment(model, **how), name=self.id(), route_prefix=route)
+        self.addCleanup(serve.delete, self.id())
+        return handle, "http://127.0.0.1:%d%s" % (self.port, route)
+
+    def wait_until_idle(self, handle):
+        end = time.monotonic() + 60
+        while (said := handle.info.remote().result()["statistics"]).running_count + said.waiting_count:
+            self.assertLess(time.monotonic(), end, said)
+            time.sleep(0.1)
+        return said
+
+    def test_tokens(self):
+        """Sequences of one replica share steps; each gives the tokens that it has alone."""
+        handle, url = self.run_decoder(test_generate.GPT2, tokenizer=test_generate.TOKENIZER)
+        model = test_generate.gpt2()
+        prompts = test_generate.PROMPTS * 4
+        wanted = [one.ids for one in model.generate(prompts, max_new_tokens=50)]
+
+        async def ask(prompt):
+            tokens = handle.options(stream=True).generate.remote(prompt, max_new_tokens=50)
+            return [token async for token in tokens]
+
+        async def ask_all():
+            return await asyncio.gather(*map(ask, prompts))
+        for tokens, ids in zip(asyncio.run(ask_all()), wanted):
+            self.assertEqual([token.id for token in tokens], ids)
+            self.assertEqual([token.end for token in tokens], [""] * 49 + ["length"])
+        said = self.wait_until_idle(handle)
+        self.assertEqual(said.rows_count, 50 * len(prompts))
+        self.assertGreater(said.rows_count, 2 * said.steps_count)
+        text = model.generate("One", max_new_tokens=9, tokenizer=test_generate.TOKENIZER)[0].text
+        self.assertEqual("".join(token.text for token in handle.options(stream=True).generate.remote("One", max_new_tokens=9)), text)
+
+        def post(body):
+            asked = urllib.request.Request(url, json.dumps(body).encode())
+            try:
+                with urllib.request.urlopen(asked) as answer:
+                    return answer.status, [json.loads(line) for line in answer]
+            except urllib.error.HTTPError as refused:
+                with refused:
+                    return refused.code, [json.loads(refused.read())]
+        status, lines = post({"prompt": "One", "max_new_tokens": 9})
+        self.assertEqual((status, "".join(line["text"] for line in lines), lines[-1]["end"]), (200, text, "length"))
+        for wrong in ([], {}, {"prompt": None}, {"prompt": []}, {"prompt": [1.5]}, {"prompt": [10**6]}, {"prompt": "One", "speed": 3},
+                      {"prompt": "One", "max_new_tokens": "9"}, {"prompt": "One", "max_batch": 3}, {"prompt": "One", "self": 1}):
+            status, said = post(wrong)
+            self.assertEqual((status, list(said[0])), (400, ["error"]), said)
+        with self.assertRaisesRegex(Exception, "no option speed"):
+            list(handle.options(stream=True).generate.remote("One", speed=3))
+
+    def test_tokens_come_one_by_one_and_who_leaves_ends_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "endless.dyn"
+            path.write_text(test_generate.ENDLESS_DECODER)
+            handle, url = self.run_decoder(path, load_options={"cache_dir": "none"})
+        tokens = handle.options(stream=True).generate.remote([1], max_new_tokens=10**6)
+        for _ in range(3):
+            self.assertEqual(next(tokens).end, "")
+        self.assertEqual(handle.info.remote().result()["statistics"].running_count, 1)
+        tokens.cancel()
+        self.wait_until_idle(handle)
+        asked = urllib.request.Request(url, json.dumps({"prompt": [1], "max_new_tokens": 10**6}).encode())
+        with urllib.request.urlopen(asked) as answer:
+            self.assertEqual([json.loads(next(answer))["end"] for _ in range(3)], [""] * 3)
+            self.assertEqual(handle.info.remote().result()["statistics"].running_count, 1)
+        said = self.wait_until_idle(handle)
+        self.assertEqual(said.ended_count, 2)
+        self.assertLess(said.tokens_count, 10**6)
+
+    def test_decoders_of_packages_run_one_by_one(self):
+        model = test_generate.gpt2()
+        handle, _ = self.run_decoder(model)
+        made = handle.options(stream=True).generate.remote([15, 7, 3], max_new_tokens=5)
+        self.assertEqual([token.id for token in made], model.generate([15, 7, 3], max_new_tokens=5)[0].ids)
+        self.assertTrue(handle.info.remote().result()["sharing"].startswith("one by one: "))
+        with self.assertRaisesRegex(dyn.UsageError, "max_batch 4 wants the path"):
+            dyn.serving.ray.decoder_deployment(model, max_batch=4)
 
     def test_joined(self):
         """With the graph at hand requests run together."""
