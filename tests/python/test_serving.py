@@ -2,6 +2,7 @@
 import concurrent.futures
 import contextlib
 import gzip
+import http.client
 import importlib.util
 import json
 import os
@@ -265,6 +266,7 @@ class Serving(unittest.TestCase):
             (b"", {}), (b"{", {}), (b"[]", {}), (b"{}", {}), (b"\xff\xfe", {}), (b'{"inputs": 3}', {}),
             (b'{"inputs": [3]}', {}), (b'{"inputs": []}', {}), (b"[" * 100000, {}), (one(name=3), {}),
             (one(shape="2"), {}), (one(shape=[3]), {}), (one(shape=[-2]), {}), (one(shape=[2**70]), {}),
+            (one(shape=[1] * 70 + [2]), {}), (one(shape=[2**62, 0], data=[]), {}), (one(shape=[2**70, 0], data=[]), {}),
             (one(shape=[True, 2]), {}), (one(datatype="FP33"), {}), (one(datatype=None), {}), (one(data=[1, "2"]), {}),
             (one(data=[1, [2]]), {}), (one(data={}), {}), (one(data=[1e300, 0]), {}), (one(parameters=3), {}),
             (one(parameters={"shared_memory_region": "here"}), {}), (one(parameters={"content_type": "base64"}), {}),
@@ -366,6 +368,16 @@ class Serving(unittest.TestCase):
             time.sleep(0.05)
         status, said = self.server.post("/v2/models/loop/infer", text)
         self.assertEqual((status, said["outputs"][0]["data"]), (200, [1.0] * 1000))
+
+    def test_idle_connections_stay(self):
+        """A proxy may send its next request after it has been idle for longer than uvicorn's own 5 s."""
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.server.http)) as client:
+            client.request("GET", "/v2/health/ready")
+            client.getresponse().read()
+            held = client.sock
+            time.sleep(7)
+            client.request("GET", "/v2/health/ready")
+            self.assertEqual((client.getresponse().status, client.sock), (200, held))
 
     def test_slow_bodies(self):
         """Bodies that trickle keep nobody else waiting, and are answered when they are complete."""
