@@ -344,18 +344,22 @@ class Cluster(unittest.TestCase):
         """The blocks of docs/ray.md run as they stand there."""
         page = (models.SOURCE / "docs/ray.md").read_text()
         blocks = re.findall(r"^```(python|sh)\n(.*?)^```$", page, re.M | re.S)
-        self.assertEqual([kind for kind, _ in blocks], ["python", "sh", "python"])
+        self.assertEqual([kind for kind, _ in blocks], ["python", "sh", "python", "sh", "python"])
+        shells = iter((lambda said: self.assertEqual(json.loads(said)["outputs"][0]["shape"], [1, 3, 32]),
+                       lambda said: self.assertEqual([json.loads(line)["end"] for line in said.splitlines()],
+                                                     [""] * 11 + ["length"])))
         before, names = os.getcwd(), {}
         os.chdir(models.SOURCE)
         self.addCleanup(os.chdir, before)
         self.addCleanup(serve.delete, "default")
+        self.addCleanup(serve.delete, "text")
         for kind, text in blocks:
             if kind == "python":
                 exec(compile(text, "docs/ray.md", "exec"), names)
             else:
                 done = subprocess.run(["sh", "-ec", text.replace(":8000", ":%d" % self.port)], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(json.loads(done.stdout)["outputs"][0]["shape"], [1, 3, 32])
+                next(shells)(done.stdout)
 
 
 if __name__ == "__main__":
