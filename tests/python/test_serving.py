@@ -1,4 +1,5 @@
 """Models behind MLServer, asked by Triton's client as it is."""
+import asyncio
 import concurrent.futures
 import contextlib
 import gzip
@@ -368,6 +369,36 @@ class Serving(unittest.TestCase):
             time.sleep(0.05)
         status, said = self.server.post("/v2/models/loop/infer", text)
         self.assertEqual((status, said["outputs"][0]["data"]), (200, [1.0] * 1000))
+
+    def test_health(self):
+        for name in ("live", "ready"):
+            self.assertEqual(json.loads(self.server.get("/v2/health/" + name)), {name: True})
+
+    @unittest.skipIf(importlib.util.find_spec("kserve") is None, "there is no package kserve")
+    def test_client_of_kserve(self):
+        import kserve
+        ids, mask = models.bert_inputs(1, 7)
+        wanted = dyn.load(models.BERT, threads=1)(ids, mask)[0]
+        base = "http://127.0.0.1:%d" % self.server.http
+
+        def request(binary):
+            inputs = [kserve.InferInput(name=name, shape=[1, 7], datatype="INT64") for name in ("input_ids", "attention_mask")]
+            for one, array in zip(inputs, (ids, mask)):
+                one.set_data_from_numpy(array, binary_data=binary)
+            return kserve.InferRequest(model_name="bert", infer_inputs=inputs)
+
+        async def ask():
+            rest = kserve.InferenceRESTClient(kserve.RESTConfig(protocol="v2"))
+            grpc = kserve.InferenceGRPCClient(url="127.0.0.1:%d" % self.server.grpc)
+            self.assertTrue(await rest.is_server_ready(base) and await rest.is_server_live(base))
+            self.assertTrue(await rest.is_model_ready(base, "bert") and await grpc.is_model_ready("bert"))
+            made = [await rest.infer(base, request(binary), model_name="bert") for binary in (False, True)]
+            made.append(await grpc.infer(request(True)))
+            for one in made:
+                np.testing.assert_array_equal(one.outputs[0].as_numpy(), wanted)
+            await rest.close()
+            await grpc.close()
+        asyncio.run(ask())
 
     def test_idle_connections_stay(self):
         """A proxy may send its next request after it has been idle for longer than uvicorn's own 5 s."""

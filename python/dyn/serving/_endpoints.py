@@ -1,7 +1,7 @@
 """The two calls of MLServer that carry tensors, HTTP and gRPC, with bytes in place of lists of Python's numbers.
 
-MLServer reads and writes both, but over HTTP it lacks the protocol's extension for binary tensors, and a broken body
-is an internal error there."""
+MLServer reads and writes both, but over HTTP it lacks the protocol's extension for binary tensors, a broken body is an
+internal error there, and the answers about health have no body."""
 
 from __future__ import annotations
 
@@ -147,8 +147,13 @@ def _http_response(made: InferenceResponse, binary: set[str] | None, headers: di
                     headers={**(headers or {}), _LENGTH: str(len(head))})
 
 
+def _health(name: str, is_so: bool) -> Response:
+    return Response(orjson.dumps({name: is_so}), 200 if is_so else 400, media_type="application/json")
+
+
 def add_http(app: FastAPI, data_plane: DataPlane, most: int) -> None:
-    """Answers .../infer of the app; most: bytes of a request."""
+    """Answers .../infer of the app, and the server's health with the bodies that KServe's client reads; most: bytes of
+    a request."""
     async def infer(request: Request) -> Response:
         try:
             payload, binary = _http_request(await _body(request, most), request.headers.get(_LENGTH))
@@ -159,6 +164,14 @@ def add_http(app: FastAPI, data_plane: DataPlane, most: int) -> None:
         except Error as error:
             raise refused(error) from error
 
+    async def live(request: Request) -> Response:
+        return _health("live", await data_plane.live())
+
+    async def ready(request: Request) -> Response:
+        return _health("ready", await data_plane.ready())
+
+    app.router.routes.insert(0, Route("/v2/health/live", live, methods=["GET"]))
+    app.router.routes.insert(0, Route("/v2/health/ready", ready, methods=["GET"]))
     for path in ("/v2/models/{model_name}/versions/{model_version}/infer", "/v2/models/{model_name}/infer"):
         app.router.routes.insert(0, Route(path, infer, methods=["POST"]))
 
