@@ -197,6 +197,17 @@ def watch(pid, stop, rows, period):
             return
 
 
+def watch_clock(stop, gaps):
+    """The times that nothing ran at all, as on a virtual machine that is put aside: requests under way end late or not
+    at all then, which says nothing of the server."""
+    last = time.monotonic()
+    while not stop.wait(0.5):
+        now = time.monotonic()
+        if now - last > 5:
+            gaps.append(now - last)
+        last = now
+
+
 def soaked(folder, environment, users, minutes, log):
     """`dyn serve` under load and disturbances; 1 if a request failed."""
     repository, package = folder / "models", folder / "bert.package"
@@ -207,10 +218,11 @@ def soaked(folder, environment, users, minutes, log):
     ports = [str(free_port()) for _ in range(3)]
     process = subprocess.Popen([sys.executable, "-m", "dyn", "serve", str(repository), "--max-request", "1", "--http-port", ports[0],
                                 "--grpc-port", ports[1], "--metrics-port", ports[2]], env=environment, stdout=log, stderr=log)
-    stop, done, rows = threading.Event(), collections.Counter(faults=0), []
+    stop, done, rows, gaps = threading.Event(), collections.Counter(faults=0), [], []
     port, seconds = int(ports[0]), int(minutes * 60)
     threads = [threading.Thread(target=disturb, args=(port, repository, package, stop, done)),
-               threading.Thread(target=watch, args=(process.pid, stop, rows, max(1.0, seconds / 20)))]
+               threading.Thread(target=watch, args=(process.pid, stop, rows, max(1.0, seconds / 20))),
+               threading.Thread(target=watch_clock, args=(stop, gaps))]
     try:
         wait_for(process, port, "dyn serve")
         for one in threads:
@@ -228,6 +240,8 @@ def soaked(folder, environment, users, minutes, log):
     print("%d users, %d s, load %s: %d requests, %.1f/s, p50 %.0f ms, p99 %.0f ms, %s failed; beside them %s"
           % (users, seconds, os.getloadavg()[0], count, rate, p50, p99, failed or "none",
              ", ".join("%d %s" % (number, kind) for kind, number in sorted(done.items()))))
+    if gaps:
+        print("the machine itself stood still for %s s" % ", ".join("%.0f" % gap for gap in gaps))
     quarter = max(1, len(rows) // 4)
     print("resident, mean of the second quarter %.1f MiB, of the last %.1f MiB"
           % tuple(sum(row[1] for row in part) / len(part) for part in (rows[quarter:2 * quarter] or rows, rows[-quarter:])))

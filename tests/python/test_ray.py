@@ -205,6 +205,24 @@ class Cluster(unittest.TestCase):
         with self.assertRaisesRegex(dyn.UsageError, "max_batch 4 wants the path"):
             dyn.serving.ray.decoder_deployment(model, max_batch=4)
 
+    def test_refused_before_anything_is_deployed(self):
+        made, decoder = dyn.serving.ray.deployment, dyn.serving.ray.decoder_deployment
+        for path in ("/no/such.dynpkg", "/no/such.onnx", models.SOURCE):
+            for call in (made, decoder):
+                with self.assertRaisesRegex(dyn.FileError, "there is no such file here"):
+                    call(path)
+        with self.assertRaisesRegex(dyn.FileError, "tokenizer.json"):
+            decoder(test_generate.GPT2, tokenizer="/no/tokenizer.json")
+        for call, options in ((made, {"workers": 0}), (made, {"max_queue": -1}), (made, {"max_batch": "4"}),
+                              (made, {"batching": "sometimes"}), (made, {"load_options": {"threads": "two"}}),
+                              (made, {"load_options": {"no_such": 1}}), (decoder, {"max_batch": -1}), (decoder, {"max_queue": 0})):
+            with self.assertRaises(dyn.UsageError, msg=options):
+                call(models.BERT, **options)
+        with self.assertRaises(RuntimeError):
+            self.run_decoder(models.BERT)
+        said = serve.status().applications[self.id()].deployments["dyn"].message
+        self.assertIn("unsupported: the model is no decoder", said)
+
     def test_joined(self):
         """With the graph at hand requests run together."""
         handle = self.run_app(models.BERT, num_replicas=1, batching="on", max_batch=8, max_wait_s=0.05)

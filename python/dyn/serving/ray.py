@@ -177,6 +177,20 @@ def _request_of(body: bytes) -> tuple[dict[str, Any], list[str]]:
     return inputs, [one["name"] for one in outputs]
 
 
+def _file_here(path: str | os.PathLike[str]) -> str:
+    """Absolute. A replica would find out, too, but Ray tries several times and then does not say why."""
+    found = os.path.abspath(os.fspath(path))
+    if not os.path.isfile(found):
+        raise _errors.FileError(f"{found}: there is no such file here; every machine must have it, this one, too")
+    return found
+
+
+def _check_counts(**counts: Any) -> None:
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+            raise _errors.UsageError(f"{name}: {value!r} is no whole number above 0")
+
+
 def deployment(model: Any, *, name: str = "dyn", batching: str = "off", workers: int = 1, max_batch: int = 16,
                max_wait_s: float = 0.0, memory_limit_bytes: int = 0, max_queue: int = 1000,
                stuck_after_s: float = 60.0, load_options: Mapping[str, Any] | None = None,
@@ -189,10 +203,15 @@ def deployment(model: Any, *, name: str = "dyn", batching: str = "off", workers:
     stuck_after_s: a replica is sick if its requests have no answer for so long. ray_options: of serve.deployment;
     unless said, the replicas follow the number of requests that wait or run, and each has workers * threads CPUs."""
     options = {"threads": 1, **(load_options or {})}
+    _check_counts(workers=workers, max_batch=max_batch, max_queue=max_queue, threads=options["threads"])
+    if isinstance(model, (str, os.PathLike)):
+        model = _file_here(model)
     if batching == "off":
         package, model_options = packaged_for_runs(model, options)
-    elif isinstance(model, (str, os.PathLike)) and not is_package_path(model):
-        package, model_options = Package(os.path.abspath(os.fspath(model))), options
+    elif batching not in ("auto", "on"):
+        raise _errors.UsageError(f"batching is none of off, auto, on: {batching!r}")
+    elif isinstance(model, str) and not is_package_path(model):
+        package, model_options = Package(model), options
     else:
         raise _errors.UsageError(f"batching {batching!r} wants the path of an .onnx or .dyn: a package has no graph to "
                                  "prove anything by")
@@ -218,8 +237,11 @@ def decoder_deployment(model: Any, *, name: str = "dyn", tokenizer: str | os.Pat
     prompts are ids. max_queue: sequences of a replica, more are refused. stuck_after_s: a replica is sick if no token
     came for so long. load_options, ray_options: as of deployment()."""
     options = {"threads": 1, **(load_options or {})}
-    if isinstance(model, (str, os.PathLike)) and not is_package_path(model):
-        package, model_options = Package(os.path.abspath(os.fspath(model))), options
+    _check_counts(max_batch=16 if max_batch is None else max_batch, max_queue=max_queue, threads=options["threads"])
+    if isinstance(model, (str, os.PathLike)):
+        model = _file_here(model)
+    if isinstance(model, str) and not is_package_path(model):
+        package, model_options = Package(model), options
         max_batch = 16 if max_batch is None else max_batch
     elif max_batch not in (None, 1):
         raise _errors.UsageError(f"max_batch {max_batch} wants the path of an .onnx or .dyn: a package has no graph to "
@@ -233,8 +255,8 @@ def decoder_deployment(model: Any, *, name: str = "dyn", tokenizer: str | os.Pat
         said.setdefault("autoscaling_config", {"min_replicas": 1, "max_replicas": 8,
                                                "target_ongoing_requests": max_batch})
     made = serve.deployment(name=name, **said)(Decoder)
-    return made.bind(package, model_options, None if tokenizer is None else os.path.abspath(os.fspath(tokenizer)),
-                     max_batch, max_queue, stuck_after_s)
+    return made.bind(package, model_options, None if tokenizer is None else _file_here(tokenizer), max_batch, max_queue,
+                     stuck_after_s)
 
 
 def _is_lost(error: BaseException) -> bool:

@@ -66,7 +66,8 @@ TEST(WeightCache, WritersAtTheSameTimeShareOneFile) {
   EXPECT_FALSE(second.find(keyOf(1)).has_value());
   ASSERT_TRUE(first.store(keyOf(1), std::string(10000, 'q')).has_value());
   ASSERT_EQ(folder.files().size(), 1u);
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   ASSERT_EQ(::stat(folder.files()[0].c_str(), &before), 0);
   std::optional<MappedFile> file = second.store(keyOf(1), std::string(10000, 'q'));
   ASSERT_TRUE(file.has_value());
