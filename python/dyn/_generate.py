@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union
 
 import numpy as np
@@ -245,7 +245,7 @@ def _listed(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
         return [prompts]
     if isinstance(prompts, np.ndarray):
         return [prompts] if prompts.ndim == 1 else list(prompts)
-    listed: list[Any] = list(prompts)
+    listed: list[Any] = list(_listed_only("prompts are texts or lists of ids", prompts))
     return [listed] if listed and all(isinstance(one, (int, np.integer)) for one in listed) else listed
 
 
@@ -261,22 +261,55 @@ def _hooks_of(options: GenerationOptions, count: int) -> list[LogitsProcessor | 
 def _submit(handle: _dyn.Generator, prompt: Prompt, number: int, hook: LogitsProcessor | None,
             options: GenerationOptions) -> int:
     text = prompt if isinstance(prompt, str) else None
-    ids = [] if isinstance(prompt, str) else [int(one) for one in prompt]
+    ids = [] if isinstance(prompt, str) else _integers("a prompt is a text or a list of ids", prompt)
     stop = options.get("stop", ())
-    stops = [stop] if isinstance(stop, (str, int)) else list(stop)
+    stops: list[Any] = [stop] if isinstance(stop, (str, int, np.integer)) else list(_listed_only("stop: texts, tokens or ids", stop))
+    stop_ids = _integers("stop: texts, tokens or ids", [one for one in stops if not isinstance(one, str)])
+    for name, kind in _KINDS.items():
+        given = options.get(name)
+        # bool is a number for Python; None is the default of temperature.
+        if name in options and (given is not None or name != "temperature") and (
+                not isinstance(given, kind) or (isinstance(given, bool) and kind is not _BOOL)):
+            raise UsageError(f"{name}: {given!r} is {_SAID[kind]}")
     temperature = options.get("temperature")
     if temperature is None:
         temperature = 1.0 if "top_k" in options or "top_p" in options else 0.0
-    max_new = options.get("max_new_tokens", 32)
+    max_new, top_k, seed = (int(options.get(name, default))  # type: ignore[call-overload]
+                            for name, default in (("max_new_tokens", 32), ("top_k", 0), ("seed", 0)))
     for name, value in (("max_new_tokens", max_new), ("top_p", options.get("top_p", 1.0)),
                         ("repetition_penalty", options.get("repetition_penalty", 1.0))):
         if value <= 0:
             raise UsageError(f"{name}: {value} is not above 0")
-    return handle.submit(text, ids, max_new, [one for one in stops if isinstance(one, str)],
-                         [int(one) for one in stops if not isinstance(one, str)],
-                         options.get("ignore_end_tokens", False), temperature, options.get("top_k", 0),
-                         options.get("top_p", 1.0), options.get("repetition_penalty", 1.0), options.get("seed", 0),
-                         number, None if hook is None else _on_views(hook))
+    for name, value, most in (("max_new_tokens", max_new, 2**63), ("top_k", top_k, 2**63), ("seed", seed, 2**64)):
+        if not 0 <= value < most:
+            raise UsageError(f"{name}: {value} is no number from 0 to {most - 1}")
+    return handle.submit(text, ids, max_new, [one for one in stops if isinstance(one, str)], stop_ids,
+                         bool(options.get("ignore_end_tokens", False)), float(temperature), top_k,
+                         float(options.get("top_p", 1.0)), float(options.get("repetition_penalty", 1.0)), seed, number,
+                         None if hook is None else _on_views(hook))
+
+
+_BOOL, _INTEGER, _REAL = (bool, np.bool_), (int, np.integer), (int, float, np.integer, np.floating)
+_SAID = {_BOOL: "neither True nor False", _INTEGER: "no whole number", _REAL: "no number"}
+_KINDS: dict[str, tuple[type, ...]] = {
+    "max_new_tokens": _INTEGER, "top_k": _INTEGER, "seed": _INTEGER, "temperature": _REAL, "top_p": _REAL,
+    "repetition_penalty": _REAL, "ignore_end_tokens": _BOOL}
+
+
+def _listed_only(what: str, given: Any) -> Any:
+    if isinstance(given, (Mapping, bytes)) or not isinstance(given, Iterable):
+        raise UsageError(f"{what}, not {given!r}")
+    return given
+
+
+def _integers(what: str, given: Any) -> list[int]:
+    """Ids of tokens. Nothing is cast: 1.5 and True are none."""
+    ids = []
+    for one in _listed_only(what, given):
+        if isinstance(one, bool) or not isinstance(one, (int, np.integer)) or not -2**63 <= one < 2**63:
+            raise UsageError(f"{what}: {one!r} is no id of a token")
+        ids.append(int(one))
+    return ids
 
 
 def _on_views(hook: LogitsProcessor) -> Callable[[memoryview, memoryview], None]:

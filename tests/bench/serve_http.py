@@ -107,19 +107,24 @@ def started(folder, implementation, environment, log):
     return process, port
 
 
-def asked(folder, port, users, seconds):
-    """locust's row of all requests: (requests per second, p50 ms, p99 ms, requests)."""
+def asked(folder, port, users, seconds, may_fail=False):
+    """locust's row of all requests: (requests per second, p50 ms, p99 ms, requests, those that failed). A failure ends
+    the program unless it may be."""
     (folder / "users.py").write_text(USERS)
     done = subprocess.run([sys.executable, "-m", "locust", "-f", "users.py", "--headless", "-u", str(users), "-r", str(users),
                            "-t", "%ds" % seconds, "--host", "http://127.0.0.1:%d" % port, "--csv", "said", "--only-summary"],
                           cwd=folder, capture_output=True, text=True)
     with open(folder / "said_stats.csv") as file:
         [row] = [row for row in csv.DictReader(file) if row["Name"] == "Aggregated"]
-    if done.returncode != 0 or int(row["Failure Count"]):
-        raise SystemExit("%s requests failed:\n%s" % (row["Failure Count"], done.stderr[-2000:]))
+    failed = int(row["Failure Count"])
+    if done.returncode != 0 or failed:
+        why = "%d requests failed:\n%s" % (failed, done.stderr[-2000:])
+        if not failed or not may_fail:
+            raise SystemExit(why)
+        print(why)
     if int(row["Request Count"]) == 0:
         raise SystemExit("no request was answered in %d s: more --seconds" % seconds)
-    return float(row["Requests/s"]), float(row["50%"]), float(row["99%"]), int(row["Request Count"])
+    return float(row["Requests/s"]), float(row["50%"]), float(row["99%"]), int(row["Request Count"]), failed
 
 
 def refused(port, body):
@@ -192,6 +197,17 @@ def watch(pid, stop, rows, period):
             return
 
 
+def watch_clock(stop, gaps):
+    """The times that nothing ran at all, as on a virtual machine that is put aside: requests under way end late or not
+    at all then, which says nothing of the server."""
+    last = time.monotonic()
+    while not stop.wait(0.5):
+        now = time.monotonic()
+        if now - last > 5:
+            gaps.append(now - last)
+        last = now
+
+
 def soaked(folder, environment, users, minutes, log):
     """`dyn serve` under load and disturbances; 1 if a request failed."""
     repository, package = folder / "models", folder / "bert.package"
@@ -202,15 +218,16 @@ def soaked(folder, environment, users, minutes, log):
     ports = [str(free_port()) for _ in range(3)]
     process = subprocess.Popen([sys.executable, "-m", "dyn", "serve", str(repository), "--max-request", "1", "--http-port", ports[0],
                                 "--grpc-port", ports[1], "--metrics-port", ports[2]], env=environment, stdout=log, stderr=log)
-    stop, done, rows = threading.Event(), collections.Counter(faults=0), []
+    stop, done, rows, gaps = threading.Event(), collections.Counter(faults=0), [], []
     port, seconds = int(ports[0]), int(minutes * 60)
     threads = [threading.Thread(target=disturb, args=(port, repository, package, stop, done)),
-               threading.Thread(target=watch, args=(process.pid, stop, rows, max(1.0, seconds / 20)))]
+               threading.Thread(target=watch, args=(process.pid, stop, rows, max(1.0, seconds / 20))),
+               threading.Thread(target=watch_clock, args=(stop, gaps))]
     try:
         wait_for(process, port, "dyn serve")
         for one in threads:
             one.start()
-        rate, p50, p99, count = asked(folder, port, users, seconds)
+        rate, p50, p99, count, failed = asked(folder, port, users, seconds, may_fail=True)
     finally:
         stop.set()
         for one in threads:
@@ -220,13 +237,15 @@ def soaked(folder, environment, users, minutes, log):
     print("%8s %13s %6s" % ("seconds", "resident MiB", "files"))
     for row in rows:
         print("%8.0f %13.1f %6d" % row)
-    print("%d users, %d s, load %s: %d requests, %.1f/s, p50 %.0f ms, p99 %.0f ms, none failed; beside them %s"
-          % (users, seconds, os.getloadavg()[0], count, rate, p50, p99,
+    print("%d users, %d s, load %s: %d requests, %.1f/s, p50 %.0f ms, p99 %.0f ms, %s failed; beside them %s"
+          % (users, seconds, os.getloadavg()[0], count, rate, p50, p99, failed or "none",
              ", ".join("%d %s" % (number, kind) for kind, number in sorted(done.items()))))
+    if gaps:
+        print("the machine itself stood still for %s s" % ", ".join("%.0f" % gap for gap in gaps))
     quarter = max(1, len(rows) // 4)
     print("resident, mean of the second quarter %.1f MiB, of the last %.1f MiB"
           % tuple(sum(row[1] for row in part) / len(part) for part in (rows[quarter:2 * quarter] or rows, rows[-quarter:])))
-    return 1 if done["faults"] or process.returncode or not all(done[kind] for kind in ("vanished", "replaced", "slow")) else 0
+    return 1 if failed or done["faults"] or process.returncode or not all(done[kind] for kind in ("vanished", "replaced", "slow")) else 0
 
 
 def main():

@@ -17,6 +17,7 @@ import numpy as np
 
 import dyn
 import models
+import test_generate
 from test_server import LOOP
 from test_serving import free_ports
 
@@ -111,10 +112,116 @@ class Cluster(unittest.TestCase):
         x = {"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1, 2.5]}
         self.assertEqual(post({"inputs": [x]}), (200, {"outputs": [
             {"name": "y", "datatype": "FP32", "shape": [1, 2], "data": [2, 5]}]}))
-        for wrong in ({}, [], {"inputs": [{}]}, {"inputs": []}, {"inputs": [{**x, "datatype": "INT64"}]},
-                      {"inputs": [{**x, "shape": [3]}]}):
+        self.assertEqual(post({"inputs": [x], "outputs": [{"name": "y"}]})[0], 200)
+        other = [{"datatype": "INT64"}, {"datatype": ["FP32"]}, {"shape": [3]}, {"shape": 2}, {"shape": None},
+                 {"shape": [1] * 70 + [2]}, {"shape": [2**62, 0], "data": []}, {"shape": [2**70, 0], "data": []},
+                 {"name": "X"}, {"name": ["x"]}, {"data": "ab"}, {"data": {"a": 1}}, {"data": [1e300, 1]},
+                 {"parameters": {"binary_data_size": 8}}]
+        for wrong in ({}, [], {"inputs": "x"}, {"inputs": [{}]}, {"inputs": []}, {"inputs": [x, x]},
+                      {"inputs": [x], "outputs": [{"name": "z"}]}, {"inputs": [x], "outputs": 3},
+                      *({"inputs": [{**x, **one}]} for one in other)):
             status, said = post(wrong)
             self.assertEqual((status, list(said)), (400, ["error"]), said)
+
+    def run_decoder(self, model, **how):
+        """(handle, its path over HTTP)."""
+        how = {"num_replicas": 1, "ray_actor_options": PROCESSOR, "health_check_timeout_s": 120, **how}
+        route = "/" + self._testMethodName
+        handle = serve.run(dyn.serving.ray.decoder_deployment(model, **how), name=self.id(), route_prefix=route)
+        self.addCleanup(serve.delete, self.id())
+        return handle, "http://127.0.0.1:%d%s" % (self.port, route)
+
+    def wait_until_idle(self, handle):
+        end = time.monotonic() + 60
+        while (said := handle.info.remote().result()["statistics"]).running_count + said.waiting_count:
+            self.assertLess(time.monotonic(), end, said)
+            time.sleep(0.1)
+        return said
+
+    def test_tokens(self):
+        """Sequences of one replica share steps; each gives the tokens that it has alone."""
+        handle, url = self.run_decoder(test_generate.GPT2, tokenizer=test_generate.TOKENIZER)
+        model = test_generate.gpt2()
+        prompts = test_generate.PROMPTS * 4
+        wanted = [one.ids for one in model.generate(prompts, max_new_tokens=50)]
+
+        async def ask(prompt):
+            tokens = handle.options(stream=True).generate.remote(prompt, max_new_tokens=50)
+            return [token async for token in tokens]
+
+        async def ask_all():
+            return await asyncio.gather(*map(ask, prompts))
+        for tokens, ids in zip(asyncio.run(ask_all()), wanted):
+            self.assertEqual([token.id for token in tokens], ids)
+            self.assertEqual([token.end for token in tokens], [""] * 49 + ["length"])
+        said = self.wait_until_idle(handle)
+        self.assertEqual(said.rows_count, 50 * len(prompts))
+        self.assertGreater(said.rows_count, 2 * said.steps_count)
+        text = model.generate("One", max_new_tokens=9, tokenizer=test_generate.TOKENIZER)[0].text
+        self.assertEqual("".join(token.text for token in handle.options(stream=True).generate.remote("One", max_new_tokens=9)), text)
+
+        def post(body):
+            asked = urllib.request.Request(url, json.dumps(body).encode())
+            try:
+                with urllib.request.urlopen(asked) as answer:
+                    return answer.status, [json.loads(line) for line in answer]
+            except urllib.error.HTTPError as refused:
+                with refused:
+                    return refused.code, [json.loads(refused.read())]
+        status, lines = post({"prompt": "One", "max_new_tokens": 9})
+        self.assertEqual((status, "".join(line["text"] for line in lines), lines[-1]["end"]), (200, text, "length"))
+        for wrong in ([], {}, {"prompt": None}, {"prompt": []}, {"prompt": [1.5]}, {"prompt": [10**6]}, {"prompt": "One", "speed": 3},
+                      {"prompt": "One", "max_new_tokens": "9"}, {"prompt": "One", "max_batch": 3}, {"prompt": "One", "self": 1}):
+            status, said = post(wrong)
+            self.assertEqual((status, list(said[0])), (400, ["error"]), said)
+        with self.assertRaisesRegex(Exception, "no option speed"):
+            list(handle.options(stream=True).generate.remote("One", speed=3))
+
+    def test_tokens_come_one_by_one_and_who_leaves_ends_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "endless.dyn"
+            path.write_text(test_generate.ENDLESS_DECODER)
+            handle, url = self.run_decoder(path, load_options={"cache_dir": "none"})
+        tokens = handle.options(stream=True).generate.remote([1], max_new_tokens=10**6)
+        for _ in range(3):
+            self.assertEqual(next(tokens).end, "")
+        self.assertEqual(handle.info.remote().result()["statistics"].running_count, 1)
+        tokens.cancel()
+        self.wait_until_idle(handle)
+        asked = urllib.request.Request(url, json.dumps({"prompt": [1], "max_new_tokens": 10**6}).encode())
+        with urllib.request.urlopen(asked) as answer:
+            self.assertEqual([json.loads(next(answer))["end"] for _ in range(3)], [""] * 3)
+            self.assertEqual(handle.info.remote().result()["statistics"].running_count, 1)
+        said = self.wait_until_idle(handle)
+        self.assertEqual(said.ended_count, 2)
+        self.assertLess(said.tokens_count, 10**6)
+
+    def test_decoders_of_packages_run_one_by_one(self):
+        model = test_generate.gpt2()
+        handle, _ = self.run_decoder(model)
+        made = handle.options(stream=True).generate.remote([15, 7, 3], max_new_tokens=5)
+        self.assertEqual([token.id for token in made], model.generate([15, 7, 3], max_new_tokens=5)[0].ids)
+        self.assertTrue(handle.info.remote().result()["sharing"].startswith("one by one: "))
+        with self.assertRaisesRegex(dyn.UsageError, "max_batch 4 wants the path"):
+            dyn.serving.ray.decoder_deployment(model, max_batch=4)
+
+    def test_refused_before_anything_is_deployed(self):
+        made, decoder = dyn.serving.ray.deployment, dyn.serving.ray.decoder_deployment
+        for path in ("/no/such.dynpkg", "/no/such.onnx", models.SOURCE):
+            for call in (made, decoder):
+                with self.assertRaisesRegex(dyn.FileError, "there is no such file here"):
+                    call(path)
+        with self.assertRaisesRegex(dyn.FileError, "tokenizer.json"):
+            decoder(test_generate.GPT2, tokenizer="/no/tokenizer.json")
+        for call, options in ((made, {"workers": 0}), (made, {"max_queue": -1}), (made, {"max_batch": "4"}),
+                              (made, {"batching": "sometimes"}), (made, {"load_options": {"threads": "two"}}),
+                              (made, {"load_options": {"no_such": 1}}), (decoder, {"max_batch": -1}), (decoder, {"max_queue": 0})):
+            with self.assertRaises(dyn.UsageError, msg=options):
+                call(models.BERT, **options)
+        with self.assertRaises(RuntimeError):
+            self.run_decoder(models.BERT)
+        said = serve.status().applications[self.id()].deployments["dyn"].message
+        self.assertIn("unsupported: the model is no decoder", said)
 
     def test_joined(self):
         """With the graph at hand requests run together."""
@@ -176,6 +283,31 @@ class Cluster(unittest.TestCase):
             self.assertGreater(totals[0], weights.nbytes * 0.9)
             self.assertLess(totals[1], 1.3 * totals[0])
 
+    def test_stuck_is_replaced(self):
+        """Replicas whose request has no answer, and whose process does nothing, make way for others."""
+        handle = self.run_app(models.text(LOOP), num_replicas=1, stuck_after_s=1, health_check_period_s=0.5,
+                              health_check_timeout_s=2)
+        x, few = np.ones(4, np.float32), np.array(3)
+
+        def pid_of_new(old):
+            end = time.monotonic() + 120
+            while time.monotonic() < end:
+                try:
+                    np.testing.assert_array_equal(dyn.serving.ray.call(handle, {"x": x, "trips": few}, attempts=30)["y"], x)
+                    if (pid := handle.info.remote().result(timeout_s=5)["pid"]) != old:
+                        return pid
+                except (ray.exceptions.RayError, TimeoutError):
+                    pass
+                time.sleep(0.2)
+            self.fail("the replica was not replaced")
+        first = pid_of_new(None)
+        endless = handle.ask.remote({"x": x, "trips": np.array(10**15)})
+        with self.assertRaises(ray.exceptions.RayError):
+            endless.result(timeout_s=120)
+        second = pid_of_new(first)
+        os.kill(second, signal.SIGSTOP)
+        pid_of_new(second)
+
     def test_killed(self):
         """A replica, then a node go while requests run: each is answered, and rightly."""
         node = self.cluster.add_node(**node_options())
@@ -216,7 +348,8 @@ class Cluster(unittest.TestCase):
         rows = [{"id": i, "tokens": random.integers(0, 50, 1 + i % 9)} for i in range(50)]
         bert = dyn.load(models.BERT, threads=1)
         made = ray.data.from_items(rows).map_batches(
-            dyn.DynPredictor, fn_constructor_args=(dyn.packaged(bert),), concurrency=2, batch_size=16, num_cpus=0.1,
+            dyn.DynPredictor, fn_constructor_args=(dyn.packaged(bert),), compute=ray.data.ActorPoolStrategy(size=2),
+            batch_size=16, num_cpus=0.1,
             fn_constructor_kwargs={"columns": {"input_ids": "tokens"}, "outputs": {"last_hidden_state": "hidden"},
                                    "keep": ("id",), "lengths": "attention_mask"}).take_all()
         self.assertEqual(sorted(row["id"] for row in made), list(range(50)))
@@ -229,18 +362,22 @@ class Cluster(unittest.TestCase):
         """The blocks of docs/ray.md run as they stand there."""
         page = (models.SOURCE / "docs/ray.md").read_text()
         blocks = re.findall(r"^```(python|sh)\n(.*?)^```$", page, re.M | re.S)
-        self.assertEqual([kind for kind, _ in blocks], ["python", "sh", "python"])
+        self.assertEqual([kind for kind, _ in blocks], ["python", "sh", "python", "sh", "python"])
+        shells = iter((lambda said: self.assertEqual(json.loads(said)["outputs"][0]["shape"], [1, 3, 32]),
+                       lambda said: self.assertEqual([json.loads(line)["end"] for line in said.splitlines()],
+                                                     [""] * 11 + ["length"])))
         before, names = os.getcwd(), {}
         os.chdir(models.SOURCE)
         self.addCleanup(os.chdir, before)
         self.addCleanup(serve.delete, "default")
+        self.addCleanup(serve.delete, "text")
         for kind, text in blocks:
             if kind == "python":
                 exec(compile(text, "docs/ray.md", "exec"), names)
             else:
                 done = subprocess.run(["sh", "-ec", text.replace(":8000", ":%d" % self.port)], capture_output=True, text=True)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(json.loads(done.stdout)["outputs"][0]["shape"], [1, 3, 32])
+                next(shells)(done.stdout)
 
 
 if __name__ == "__main__":

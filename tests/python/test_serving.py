@@ -2,6 +2,7 @@
 import concurrent.futures
 import contextlib
 import gzip
+import http.client
 import importlib.util
 import json
 import os
@@ -40,6 +41,34 @@ LOOP = """fn @main(%x: Tensor[(n), f32], %trips: Tensor[(), i64]) {
   }
   return %y
 }"""
+
+KSERVE = """
+import asyncio, sys
+import kserve, numpy
+import dyn, models
+base, grpc_base, path = sys.argv[1:]
+ids, mask = models.bert_inputs(1, 7)
+wanted = dyn.load(path, threads=1)(ids, mask)[0]
+
+def request(binary):
+    inputs = [kserve.InferInput(name=name, shape=[1, 7], datatype="INT64") for name in ("input_ids", "attention_mask")]
+    for one, array in zip(inputs, (ids, mask)):
+        one.set_data_from_numpy(array, binary_data=binary)
+    return kserve.InferRequest(model_name="bert", infer_inputs=inputs)
+
+async def ask():
+    rest, grpc = kserve.InferenceRESTClient(kserve.RESTConfig(protocol="v2")), kserve.InferenceGRPCClient(url=grpc_base)
+    assert await rest.is_server_ready(base) and await rest.is_server_live(base)
+    assert await rest.is_model_ready(base, "bert") and await grpc.is_model_ready("bert")
+    made = [await rest.infer(base, request(binary), model_name="bert") for binary in (False, True)]
+    made.append(await grpc.infer(request(True)))
+    for one in made:
+        numpy.testing.assert_array_equal(one.outputs[0].as_numpy(), wanted)
+    await rest.close()
+    await grpc.close()
+asyncio.run(ask())
+print("three answers")
+"""
 
 
 def free_ports(count):
@@ -265,6 +294,7 @@ class Serving(unittest.TestCase):
             (b"", {}), (b"{", {}), (b"[]", {}), (b"{}", {}), (b"\xff\xfe", {}), (b'{"inputs": 3}', {}),
             (b'{"inputs": [3]}', {}), (b'{"inputs": []}', {}), (b"[" * 100000, {}), (one(name=3), {}),
             (one(shape="2"), {}), (one(shape=[3]), {}), (one(shape=[-2]), {}), (one(shape=[2**70]), {}),
+            (one(shape=[1] * 70 + [2]), {}), (one(shape=[2**62, 0], data=[]), {}), (one(shape=[2**70, 0], data=[]), {}),
             (one(shape=[True, 2]), {}), (one(datatype="FP33"), {}), (one(datatype=None), {}), (one(data=[1, "2"]), {}),
             (one(data=[1, [2]]), {}), (one(data={}), {}), (one(data=[1e300, 0]), {}), (one(parameters=3), {}),
             (one(parameters={"shared_memory_region": "here"}), {}), (one(parameters={"content_type": "base64"}), {}),
@@ -366,6 +396,27 @@ class Serving(unittest.TestCase):
             time.sleep(0.05)
         status, said = self.server.post("/v2/models/loop/infer", text)
         self.assertEqual((status, said["outputs"][0]["data"]), (200, [1.0] * 1000))
+
+    def test_health(self):
+        for name in ("live", "ready"):
+            self.assertEqual(json.loads(self.server.get("/v2/health/" + name)), {name: True})
+
+    @unittest.skipIf(importlib.util.find_spec("kserve") is None, "there is no package kserve")
+    def test_client_of_kserve(self):
+        """In a process of its own: its protobuf messages have the names of those of Triton's client."""
+        done = subprocess.run([sys.executable, "-c", KSERVE, "http://127.0.0.1:%d" % self.server.http,
+                               "127.0.0.1:%d" % self.server.grpc, models.BERT], capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "three answers\n"), done.stderr)
+
+    def test_idle_connections_stay(self):
+        """A proxy may send its next request after it has been idle for longer than uvicorn's own 5 s."""
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.server.http)) as client:
+            client.request("GET", "/v2/health/ready")
+            client.getresponse().read()
+            held = client.sock
+            time.sleep(7)
+            client.request("GET", "/v2/health/ready")
+            self.assertEqual((client.getresponse().status, client.sock), (200, held))
 
     def test_slow_bodies(self):
         """Bodies that trickle keep nobody else waiting, and are answered when they are complete."""

@@ -56,7 +56,8 @@ void CacheFolder::open() {
   on_ = true;
 }
 
-bool CacheFolder::write(const std::string& key, const std::vector<std::string_view>& pieces) {
+bool CacheFolder::write(const std::string& key, const std::vector<std::string_view>& pieces,
+                        WhereThere whereThere) {
   int64_t bytes = 0;
   for (std::string_view piece : pieces) bytes += static_cast<int64_t>(piece.size());
   if (!on_ || bytes > maxBytes_) return false;
@@ -69,6 +70,15 @@ bool CacheFolder::write(const std::string& key, const std::vector<std::string_vi
   bool good = true;
   for (std::string_view piece : pieces) good = good && writeAll(handle, piece);
   good = ::close(handle) == 0 && good;
+  if (good && whereThere == WhereThere::keep) {
+    // A link never takes the place of a file. File systems without links replace it.
+    const bool isLinked = ::link(temporary.c_str(), path(key).c_str()) == 0;
+    if (isLinked || errno == EEXIST) {
+      ::unlink(temporary.c_str());
+      if (isLinked) keepWithinSize(bytes);
+      return true;
+    }
+  }
   good = good && ::rename(temporary.c_str(), path(key).c_str()) == 0;
   if (!good) ::unlink(temporary.c_str());
   if (good) keepWithinSize(bytes);

@@ -32,8 +32,12 @@ class CacheFolder {
   const std::string& refusal() const { return refusal_; }
   std::string path(const std::string& key) const { return directory_ + "/" + key + suffix_; }
 
+  // A file of that name, of another process or thread that made it at the same time. Files that are mapped
+  // stay, so that all map the same one.
+  enum class WhereThere { replace, keep };
   // The file `key` with these pieces, one after the other; false: it was not written.
-  bool write(const std::string& key, const std::vector<std::string_view>& pieces);
+  bool write(const std::string& key, const std::vector<std::string_view>& pieces,
+             WhereThere whereThere = WhereThere::replace);
   // The file was found, used now. A read-only folder keeps its old order.
   void touch(const std::string& key) const;
   void remove(const std::string& key) const;

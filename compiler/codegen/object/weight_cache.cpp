@@ -84,7 +84,9 @@ std::optional<MappedFile> WeightCache::find(const std::string& key) {
 
 std::optional<MappedFile> WeightCache::store(const std::string& key, std::string_view bytes) {
   if (!folder_.on() || !hasRoom(folder_.directory(), bytes.size())) return std::nullopt;
-  if (!folder_.write(key, {firstPage(key, bytes.size(), checksumOf(bytes)), bytes})) return std::nullopt;
+  if (!folder_.write(key, {firstPage(key, bytes.size(), checksumOf(bytes)), bytes},
+                     CacheFolder::WhereThere::keep))
+    return std::nullopt;
   return find(key);
 }
 

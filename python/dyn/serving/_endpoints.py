@@ -1,7 +1,7 @@
 """The two calls of MLServer that carry tensors, HTTP and gRPC, with bytes in place of lists of Python's numbers.
 
-MLServer reads and writes both, but over HTTP it lacks the protocol's extension for binary tensors, and a broken body
-is an internal error there."""
+MLServer reads and writes both, but over HTTP it lacks the protocol's extension for binary tensors, a broken body is an
+internal error there, and the answers about health have no body."""
 
 from __future__ import annotations
 
@@ -119,25 +119,14 @@ def _findings(error: Exception) -> str:
 
 
 def _http_input(one: Any, body: memoryview, at: int) -> tuple[RequestInput, int]:
-    if not isinstance(one, dict) or not isinstance(one.get("name"), str):
-        raise wrong_input("an input has no name")
-    what = f"input '{one['name']}'"
-    shape, datatype, parameters = one.get("shape"), one.get("datatype"), one.get("parameters") or {}
-    if not isinstance(shape, list) or not isinstance(datatype, str) or not isinstance(parameters, dict):
-        raise wrong_input(f"{what}: shape is a list, datatype a string, parameters an object")
-    if "shared_memory_region" in parameters:
-        raise Unsupported(f"unsupported: {what} in shared memory", "E0502")
-    if parameters.get("content_type") not in (None, "np", "str"):
-        raise Unsupported(f"unsupported: {what} with content_type {parameters['content_type']!r}: np or str", "E0502")
-    size = parameters.get("binary_data_size")
+    head = _tensors.head_of(one)
+    what, size = f"input '{head.name}'", head.parameters.get("binary_data_size")
     if size is None:
-        if "data" not in one:
-            raise wrong_input(f"{what}: it has neither data nor binary_data_size")
-        return _input(one["name"], datatype, shape, _tensors.from_list(one["data"], datatype, shape, what), None), at
+        return _input(head.name, head.datatype, head.shape, _tensors.from_json(one, head), None), at
     if type(size) is not int or not 0 <= size <= len(body) - at:
         raise wrong_input(f"{what}: binary_data_size {size}, but {len(body) - at} bytes are left in the body")
-    array = _tensors.from_bytes(body[at:at + size], datatype, shape, what)
-    return _input(one["name"], datatype, shape, array, None), at + size
+    array = _tensors.from_bytes(body[at:at + size], head.datatype, head.shape, what)
+    return _input(head.name, head.datatype, head.shape, array, None), at + size
 
 
 def _http_response(made: InferenceResponse, binary: set[str] | None, headers: dict[str, str] | None) -> Response:
@@ -158,8 +147,13 @@ def _http_response(made: InferenceResponse, binary: set[str] | None, headers: di
                     headers={**(headers or {}), _LENGTH: str(len(head))})
 
 
+def _health(name: str, is_so: bool) -> Response:
+    return Response(orjson.dumps({name: is_so}), 200 if is_so else 400, media_type="application/json")
+
+
 def add_http(app: FastAPI, data_plane: DataPlane, most: int) -> None:
-    """Answers .../infer of the app; most: bytes of a request."""
+    """Answers .../infer of the app, and the server's health with the bodies that KServe's client reads; most: bytes of
+    a request."""
     async def infer(request: Request) -> Response:
         try:
             payload, binary = _http_request(await _body(request, most), request.headers.get(_LENGTH))
@@ -170,6 +164,14 @@ def add_http(app: FastAPI, data_plane: DataPlane, most: int) -> None:
         except Error as error:
             raise refused(error) from error
 
+    async def live(request: Request) -> Response:
+        return _health("live", await data_plane.live())
+
+    async def ready(request: Request) -> Response:
+        return _health("ready", await data_plane.ready())
+
+    app.router.routes.insert(0, Route("/v2/health/live", live, methods=["GET"]))
+    app.router.routes.insert(0, Route("/v2/health/ready", ready, methods=["GET"]))
     for path in ("/v2/models/{model_name}/versions/{model_version}/infer", "/v2/models/{model_name}/infer"):
         app.router.routes.insert(0, Route(path, infer, methods=["POST"]))
 

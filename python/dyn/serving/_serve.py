@@ -20,8 +20,23 @@ from .. import __version__
 from . import _endpoints, _repository
 
 
+# Longer than proxies keep an idle connection (nginx and Envoy: 60 s): they would send a request on one that is being
+# closed, which is lost. uvicorn has 5 s.
+_KEEP_ALIVE_S = 75
+
+
 class Refused(Exception):
     """Why nothing is served."""
+
+
+def _keep_connections(server: MLServer) -> None:
+    configured = server._rest_server._get_config
+
+    def with_keep_alive() -> Any:
+        config = configured()
+        config.timeout_keep_alive = _KEEP_ALIVE_S
+        return config
+    setattr(server._rest_server, "_get_config", with_keep_alive)
 
 
 def _check_ports(host: str, ports: dict[str, int]) -> None:
@@ -51,6 +66,7 @@ async def _serve(paths: list[str], host: str, ports: dict[str, int], max_request
         setattr(module._NoSignalServer, "capture_signals", lambda self: contextlib.nullcontext())
     setattr(mlserver.grpc.server, "InferenceServicer", _endpoints.Servicer)
     server = MLServer(settings)
+    _keep_connections(server)
     _endpoints.add_http(server._rest_server._app, server._data_plane, max_request)
     found = await _repository.Models("", paths, extra).list()
     if not found:

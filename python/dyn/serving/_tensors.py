@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +45,41 @@ def _sized(array: Any, shape: list[int], what: str) -> Any:
         raise wrong_input(f"{what}: shape {shape} has a size that is no number from 0 on")
     if array.size != math.prod(shape):
         raise wrong_input(f"{what}: shape {shape} wants {math.prod(shape)} elements, got {array.size}")
-    return array.reshape(shape)
+    try:
+        return array.reshape(shape)
+    except ValueError as refused:  # more axes, or larger ones beside a 0, than NumPy has
+        raise wrong_input(f"{what}: shape {shape}: {refused}") from refused
+
+
+class Head(NamedTuple):
+    """What a request in JSON says of an input beside its data."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+    parameters: dict[str, Any]
+
+
+def head_of(one: Any) -> Head:
+    """Of an element of "inputs"."""
+    if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+        raise wrong_input("an input has no name")
+    head = Head(one["name"], one.get("datatype"), one.get("shape"), one.get("parameters") or {})  # type: ignore[arg-type]
+    what = f"input '{head.name}'"
+    if not isinstance(head.shape, list) or not isinstance(head.datatype, str) or not isinstance(head.parameters, dict):
+        raise wrong_input(f"{what}: shape is a list, datatype a string, parameters an object")
+    if "shared_memory_region" in head.parameters:
+        raise Unsupported(f"unsupported: {what} in shared memory", "E0502")
+    if head.parameters.get("content_type") not in (None, "np", "str"):
+        raise Unsupported(f"unsupported: {what} with content_type {head.parameters['content_type']!r}: np or str", "E0502")
+    return head
+
+
+def from_json(one: dict[str, Any], head: Head) -> Any:
+    what = f"input '{head.name}'"
+    if "data" not in one:
+        raise wrong_input(f"{what}: it has neither data nor binary_data_size")
+    return from_list(one["data"], head.datatype, head.shape, what)
 
 
 def from_bytes(raw: bytes | memoryview, datatype: str, shape: list[int], what: str) -> Any:

@@ -2,6 +2,7 @@
 #include "compiler/codegen/object/weight_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <thread>
@@ -55,6 +56,25 @@ TEST(WeightCache, StaysWithinItsSizeAndDropsTheOldest) {
   EXPECT_TRUE(cache.find(keyOf(39)).has_value());
   EXPECT_TRUE(fs::exists(folder / "kernel.dynobj"));
   EXPECT_FALSE(cache.store(keyOf(99), std::string(200000, 'w')).has_value()) << "never fits";
+}
+
+// Processes that begin at the same time both pack; then all map the file that was there first.
+TEST(WeightCache, WritersAtTheSameTimeShareOneFile) {
+  test::TemporaryFolder folder;
+  WeightCache first({.directory = folder.path()}), second({.directory = folder.path()});
+  EXPECT_FALSE(first.find(keyOf(1)).has_value());
+  EXPECT_FALSE(second.find(keyOf(1)).has_value());
+  ASSERT_TRUE(first.store(keyOf(1), std::string(10000, 'q')).has_value());
+  ASSERT_EQ(folder.files().size(), 1u);
+  struct stat before {
+  }, after{};
+  ASSERT_EQ(::stat(folder.files()[0].c_str(), &before), 0);
+  std::optional<MappedFile> file = second.store(keyOf(1), std::string(10000, 'q'));
+  ASSERT_TRUE(file.has_value());
+  EXPECT_EQ(WeightCache::bytesOf(*file), std::string(10000, 'q'));
+  ASSERT_EQ(folder.files().size(), 1u) << "and no temporary file";
+  ASSERT_EQ(::stat(folder.files()[0].c_str(), &after), 0);
+  EXPECT_EQ(before.st_ino, after.st_ino);
 }
 
 // A mapping outlives its file.
